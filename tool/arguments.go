@@ -1,0 +1,193 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds on the arguments of one call. They keep hostile input from costing more
+// than it should, far above what a model writes.
+const (
+	MaxArgumentsBytes = 1 << 20
+	MaxArgumentsDepth = 64
+)
+
+// ErrArguments is what every failure of [ParseArguments] wraps.
+var ErrArguments = errors.New("invalid arguments")
+
+// Arguments is a JSON object whose members keep their order and their text, so that
+// numbers are passed on as they were written. The zero value is an empty object.
+// It is immutable: With returns a changed copy.
+type Arguments struct {
+	members []member
+}
+
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// ParseArguments reads the arguments of a call. Empty text is an empty object, which
+// is how some models call a tool without parameters.
+//
+// It refuses what is not one JSON object, what is not UTF-8, keys that stand twice in
+// any object (parsers disagree on which one wins), and what is over the bounds. The
+// error wraps [ErrArguments] and is worded for a model.
+func ParseArguments(text string) (Arguments, error) {
+	if len(text) > MaxArgumentsBytes {
+		return Arguments{}, fmt.Errorf("%w: %d bytes are over the limit of %d", ErrArguments, len(text), MaxArgumentsBytes)
+	}
+	if !utf8.ValidString(text) {
+		return Arguments{}, fmt.Errorf("%w: the text is not valid UTF-8", ErrArguments)
+	}
+	if strings.TrimSpace(text) == "" {
+		return Arguments{}, nil
+	}
+	if err := checkJSON(text); err != nil {
+		return Arguments{}, fmt.Errorf("%w: %w", ErrArguments, err)
+	}
+	decoder := json.NewDecoder(strings.NewReader(text))
+	if opening, err := decoder.Token(); err != nil || opening != json.Delim('{') {
+		return Arguments{}, fmt.Errorf("%w: want a JSON object such as {\"key\": \"value\"}, not %s", ErrArguments, describe(opening))
+	}
+	var a Arguments
+	for decoder.More() {
+		key, err := decoder.Token()
+		if err != nil {
+			return Arguments{}, fmt.Errorf("%w: %w", ErrArguments, err)
+		}
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return Arguments{}, fmt.Errorf("%w: %w", ErrArguments, err)
+		}
+		a.members = append(a.members, member{key.(string), value})
+	}
+	return a, nil
+}
+
+// checkJSON reports the first thing wrong with a JSON text: syntax, trailing text,
+// depth, or a doubled key.
+func checkJSON(text string) error {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	// Each open container has a set of the keys seen in it; an array's set is nil.
+	var open []map[string]bool
+	wantKey := false
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			if len(open) > 0 {
+				return fmt.Errorf("the JSON ends too early, at byte %d", len(text))
+			}
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("not JSON near byte %d: %w", decoder.InputOffset(), err)
+		}
+		if name, isName := token.(string); isName && wantKey {
+			keys := open[len(open)-1]
+			if keys[name] {
+				return fmt.Errorf("the key %q stands twice in one object; give it once", name)
+			}
+			keys[name] = true
+			wantKey = false
+			continue
+		}
+		switch token {
+		case json.Delim('{'):
+			open = append(open, map[string]bool{})
+		case json.Delim('['):
+			open = append(open, nil)
+		case json.Delim('}'), json.Delim(']'):
+			open = open[:len(open)-1]
+		}
+		if len(open) > MaxArgumentsDepth {
+			return fmt.Errorf("nested deeper than %d levels", MaxArgumentsDepth)
+		}
+		if len(open) == 0 {
+			if rest := strings.TrimSpace(text[decoder.InputOffset():]); rest != "" {
+				return fmt.Errorf("text follows the JSON value, at byte %d", decoder.InputOffset())
+			}
+			return nil
+		}
+		wantKey = open[len(open)-1] != nil
+	}
+}
+
+func describe(token json.Token) string {
+	switch token := token.(type) {
+	case json.Delim:
+		return "an array"
+	case string:
+		return "a string"
+	case float64:
+		return "a number"
+	case bool:
+		return fmt.Sprint(token)
+	default:
+		return "null"
+	}
+}
+
+// Len returns how many members the object has.
+func (a Arguments) Len() int { return len(a.members) }
+
+// Names returns the members' names in order.
+func (a Arguments) Names() []string {
+	names := make([]string, len(a.members))
+	for i, m := range a.members {
+		names[i] = m.name
+	}
+	return names
+}
+
+// Get returns the JSON text of a member's value. The caller must not change it.
+func (a Arguments) Get(name string) (json.RawMessage, bool) {
+	for _, m := range a.members {
+		if m.name == name {
+			return m.value, true
+		}
+	}
+	return nil, false
+}
+
+// With returns a copy in which the member has the given value, which must be JSON.
+func (a Arguments) With(name string, value json.RawMessage) Arguments {
+	members := make([]member, 0, len(a.members)+1)
+	found := false
+	for _, m := range a.members {
+		if m.name == name {
+			m.value, found = value, true
+		}
+		members = append(members, m)
+	}
+	if !found {
+		members = append(members, member{name, value})
+	}
+	return Arguments{members}
+}
+
+// MarshalJSON writes the object, members in order, values as they were written.
+func (a Arguments) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, m := range a.members {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, err := json.Marshal(m.name)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(m.value)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}

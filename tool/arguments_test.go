@@ -1,0 +1,94 @@
+package tool
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseArguments(t *testing.T) {
+	deep := strings.Repeat(`{"a":`, MaxArgumentsDepth) + "1" + strings.Repeat("}", MaxArgumentsDepth)
+	cases := []struct{ name, text, want, fault string }{
+		{name: "an object", text: `{"b": [1, 2], "a": "x"}`, want: `{"b":[1, 2],"a":"x"}`},
+		{name: "nothing", text: "", want: "{}"},
+		{name: "white space", text: " \n", want: "{}"},
+		{name: "digits are kept", text: `{"n": 12345678901234567890.10, "e": 1E400}`, want: `{"n":12345678901234567890.10,"e":1E400}`},
+		{name: "as deep as allowed", text: deep, want: deep},
+		{name: "one key in two objects", text: `{"a":{"k":1},"b":{"k":1},"c":[{"k":1},{"k":2}]}`, want: `{"a":{"k":1},"b":{"k":1},"c":[{"k":1},{"k":2}]}`},
+		{name: "keys that differ by case", text: `{"a":1,"A":2}`, want: `{"a":1,"A":2}`},
+		{name: "an array", text: `[1]`, fault: "an array"},
+		{name: "a string", text: `"x"`, fault: "a string"},
+		{name: "a number", text: `1`, fault: "a number"},
+		{name: "null", text: `null`, fault: "null"},
+		{name: "cut off", text: `{"a": 1`, fault: "too early"},
+		{name: "an unquoted key", text: `{a: 1}`, fault: "near byte"},
+		{name: "a trailing comma", text: `{"a": 1,}`, fault: "near byte"},
+		{name: "text behind it", text: `{"a": 1} and more`, fault: "follows"},
+		{name: "two objects", text: `{"a": 1}{"a": 2}`, fault: "follows"},
+		{name: "a doubled key", text: `{"a":1,"a":2}`, fault: `"a" stands twice`},
+		{name: "a doubled key, escaped", text: `{"ab":1,"\u0061b":2}`, fault: `"ab" stands twice`},
+		{name: "a doubled key below", text: `{"x":[{"a":1,"b":{},"a":2}]}`, fault: `"a" stands twice`},
+		{name: "too deep", text: `{"x":` + deep + `}`, fault: "deeper"},
+		{name: "too long", text: `{"x":"` + strings.Repeat("x", MaxArgumentsBytes) + `"}`, fault: "over the limit"},
+		{name: "not UTF-8", text: "{\"a\":\"\xff\"}", fault: "UTF-8"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			arguments, err := ParseArguments(c.text)
+			if c.fault != "" {
+				require.ErrorIs(t, err, ErrArguments)
+				assert.ErrorContains(t, err, c.fault)
+				return
+			}
+			require.NoError(t, err)
+			text, err := arguments.MarshalJSON()
+			require.NoError(t, err)
+			assert.Equal(t, c.want, string(text))
+		})
+	}
+}
+
+func TestArgumentsWith(t *testing.T) {
+	original, err := ParseArguments(`{"a":1,"b":2}`)
+	require.NoError(t, err)
+	changed := original.With("a", json.RawMessage(`"x"`)).With("c", json.RawMessage(`3`))
+	text, err := json.Marshal(changed)
+	require.NoError(t, err)
+	assert.Equal(t, `{"a":"x","b":2,"c":3}`, string(text))
+	assert.Equal(t, []string{"a", "b"}, original.Names(), "the original is untouched")
+	value, ok := original.Get("a")
+	assert.True(t, ok)
+	assert.Equal(t, "1", string(value))
+	_, ok = original.Get("A")
+	assert.False(t, ok, "names are told apart by case")
+	assert.Equal(t, 3, changed.Len())
+}
+
+// FuzzParseArguments: what is accepted is valid JSON, says the same to the standard
+// library, and survives a round trip to the letter.
+func FuzzParseArguments(f *testing.F) {
+	for _, seed := range []string{`{}`, `{"a":[{"b":null}],"c":"\ud800"}`, `{"a":1,"a":2}`, `[`, `{"a":1}x`, "{\"\\u0000\":1e999}"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		arguments, err := ParseArguments(text)
+		if err != nil {
+			require.ErrorIs(t, err, ErrArguments)
+			return
+		}
+		written, err := arguments.MarshalJSON()
+		require.NoError(t, err)
+		require.True(t, json.Valid(written), "%q became %q", text, written)
+		var members map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(written, &members))
+		require.Len(t, members, arguments.Len())
+		again, err := ParseArguments(string(written))
+		require.NoError(t, err)
+		rewritten, err := again.MarshalJSON()
+		require.NoError(t, err)
+		require.Equal(t, string(written), string(rewritten))
+	})
+}

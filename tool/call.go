@@ -1,0 +1,145 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Call is one tool call as a language model returned it.
+type Call struct {
+	// ID is the provider's id. Providers repeat ids; match results by it within
+	// one batch only.
+	ID       string   `json:"id"`
+	Type     string   `json:"type"` // "function"
+	Function Function `json:"function"`
+}
+
+// Function names the tool of a call and holds its arguments.
+type Function struct {
+	Name string `json:"name"`
+	// Arguments is a JSON object as text, exactly as the model wrote it. It may be
+	// anything at all: see [ParseArguments].
+	Arguments string `json:"arguments"`
+}
+
+// Definition is a tool as it is offered to a model.
+type Definition struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	// Parameters is the JSON Schema of the arguments that the model may set. What
+	// the host fills in is not in it.
+	Parameters json.RawMessage `json:"parameters"`
+}
+
+// Invocation is a call that was resolved, checked and filled in: what a tool's
+// implementation receives.
+type Invocation struct {
+	// CallID is our own id, unique over all calls.
+	CallID string
+	// Tool is the registered name, never an alias.
+	Tool string
+	// Arguments fit the tool's schema and hold the context values.
+	Arguments Arguments
+	// Context holds the values that the host set for this call, such as the
+	// project. Neither models nor guests can set them.
+	Context map[string]string
+}
+
+// ErrNoCalls means that a document holds no tool call where one was expected.
+var ErrNoCalls = errors.New("no tool calls")
+
+// ParseCalls reads tool calls in any of the shapes in which chat completions carry
+// them: one call, an array of calls, an object with "tool_calls" (an assistant's
+// message, or a chat response), a completion with "choices", or several such
+// documents one after the other (JSON lines).
+//
+// It fails on anything else, and with [ErrNoCalls] where the document is well formed
+// but holds no call. Arguments are not looked at.
+func ParseCalls(document []byte) ([]Call, error) {
+	decoder := json.NewDecoder(bytes.NewReader(document))
+	var calls []Call
+	for n := 1; decoder.More(); n++ {
+		var raw json.RawMessage
+		if err := decoder.Decode(&raw); err != nil {
+			return nil, fmt.Errorf("tool calls: document %d, near byte %d: %w", n, decoder.InputOffset(), err)
+		}
+		found, err := callsIn(raw)
+		if err != nil {
+			return nil, fmt.Errorf("tool calls: document %d: %w", n, err)
+		}
+		calls = append(calls, found...)
+	}
+	if len(calls) == 0 {
+		return nil, fmt.Errorf("tool calls: %w", ErrNoCalls)
+	}
+	return calls, nil
+}
+
+// envelope is the union of the objects that carry calls.
+type envelope struct {
+	ID        string          `json:"id"`
+	Type      string          `json:"type"`
+	Function  *wireFunction   `json:"function"`
+	ToolCalls json.RawMessage `json:"tool_calls"`
+	Message   json.RawMessage `json:"message"`
+	Choices   json.RawMessage `json:"choices"`
+}
+
+type wireFunction struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+func callsIn(raw json.RawMessage) ([]Call, error) {
+	if len(raw) > 0 && raw[0] == '[' {
+		var elements []json.RawMessage
+		if err := json.Unmarshal(raw, &elements); err != nil {
+			return nil, err
+		}
+		var calls []Call
+		for i, element := range elements {
+			found, err := callsIn(element)
+			if err != nil {
+				return nil, fmt.Errorf("element %d: %w", i, err)
+			}
+			calls = append(calls, found...)
+		}
+		return calls, nil
+	}
+	var object envelope
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return nil, fmt.Errorf("want a tool call, a message with tool_calls or a chat completion: %w", err)
+	}
+	for _, inner := range []json.RawMessage{object.ToolCalls, object.Message, object.Choices} {
+		if len(inner) > 0 && !bytes.Equal(inner, []byte("null")) {
+			return callsIn(inner)
+		}
+	}
+	if object.Function == nil {
+		return nil, nil
+	}
+	call, err := object.call()
+	if err != nil {
+		return nil, err
+	}
+	return []Call{call}, nil
+}
+
+func (o envelope) call() (Call, error) {
+	if o.Type != "" && o.Type != "function" {
+		return Call{}, fmt.Errorf("call %q has type %q; want \"function\"", o.ID, o.Type)
+	}
+	if o.Function.Name == "" {
+		return Call{}, fmt.Errorf("call %q has no function name", o.ID)
+	}
+	call := Call{ID: o.ID, Type: "function", Function: Function{Name: o.Function.Name}}
+	arguments := o.Function.Arguments
+	if len(arguments) > 0 && arguments[0] == '"' {
+		return call, json.Unmarshal(arguments, &call.Function.Arguments)
+	}
+	// Some servers send the object itself instead of its text.
+	call.Function.Arguments = string(arguments)
+	return call, nil
+}

@@ -1,0 +1,68 @@
+package tool
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseCalls(t *testing.T) {
+	const one = `{"id":"call_1","type":"function","function":{"name":"add","arguments":"{\"a\":1}"}}`
+	const two = `{"id":"call_2","function":{"name":"list"}}`
+	call1 := Call{ID: "call_1", Type: "function", Function: Function{Name: "add", Arguments: `{"a":1}`}}
+	call2 := Call{ID: "call_2", Type: "function", Function: Function{Name: "list"}}
+	cases := []struct {
+		name, document string
+		want           []Call
+		fault          string
+	}{
+		{name: "one call", document: one, want: []Call{call1}},
+		{name: "an array", document: "[" + one + "," + two + "]", want: []Call{call1, call2}},
+		{name: "lines", document: one + "\n" + two + "\n", want: []Call{call1, call2}},
+		{name: "a message", document: `{"role":"assistant","content":null,"tool_calls":[` + one + `]}`, want: []Call{call1}},
+		{name: "a completion", document: `{"id":"x","choices":[{"message":{"tool_calls":[` + one + `,` + two + `]}}]}`, want: []Call{call1, call2}},
+		{name: "a completion of two choices", document: `{"choices":[{"message":{"tool_calls":[` + one + `]}},{"message":{"tool_calls":[` + two + `]}}]}`, want: []Call{call1, call2}},
+		{name: "arguments as an object", document: `{"id":"call_1","function":{"name":"add","arguments":{"a":1}}}`, want: []Call{call1}},
+		{name: "a choice without calls beside one with", document: `[{"message":{"content":"hello"}},` + two + `]`, want: []Call{call2}},
+		{name: "invalid arguments are passed on", document: `{"id":"call_1","function":{"name":"add","arguments":"{"}}`,
+			want: []Call{{ID: "call_1", Type: "function", Function: Function{Name: "add", Arguments: "{"}}}},
+		{name: "nothing", document: "", fault: "no tool calls"},
+		{name: "no calls", document: `{"role":"assistant","content":"hello","tool_calls":null}`, fault: "no tool calls"},
+		{name: "not JSON", document: "hello", fault: "document 1"},
+		{name: "cut off", document: one + "\n" + one[:20], fault: "document 2"},
+		{name: "another type", document: `{"id":"call_1","type":"custom","function":{"name":"add"}}`, fault: `"custom"`},
+		{name: "no name", document: `{"id":"call_1","function":{"arguments":"{}"}}`, fault: "no function name"},
+		{name: "a number", document: "1", fault: "want a tool call"},
+		{name: "a fault in the second", document: "[" + one + ",1]", fault: "element 1"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			calls, err := ParseCalls([]byte(c.document))
+			if c.fault != "" {
+				assert.ErrorContains(t, err, c.fault)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, c.want, calls)
+		})
+	}
+}
+
+func FuzzParseCalls(f *testing.F) {
+	f.Add(`{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"b","arguments":"{}"}}]}}]}`)
+	f.Add(strings.Repeat("[", 1000))
+	f.Fuzz(func(t *testing.T, document string) {
+		calls, err := ParseCalls([]byte(document))
+		if err != nil {
+			require.Empty(t, calls)
+			return
+		}
+		require.NotEmpty(t, calls)
+		for _, call := range calls {
+			require.NotEmpty(t, call.Function.Name)
+			require.Equal(t, "function", call.Type)
+		}
+	})
+}

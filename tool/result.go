@@ -1,0 +1,165 @@
+package tool
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Result is what a call came to, as it goes back to the model.
+type Result struct {
+	Success bool `json:"success"`
+	// Output is for people and the model.
+	Output string `json:"output,omitempty"`
+	// Data is for programs: any JSON value.
+	Data json.RawMessage `json:"data,omitempty"`
+	// Content holds parts that are not plain text. It is nil for most tools.
+	Content []Content `json:"content,omitempty"`
+	// Error says, to the reader that Kind.Audience names, why the call failed.
+	Error string `json:"error,omitempty"`
+	// Kind is set by the host on failure and empty on success.
+	Kind Kind `json:"kind,omitempty"`
+}
+
+// Content is one part of a result.
+type Content struct {
+	Type     string `json:"type"` // text, image, link or file
+	Text     string `json:"text,omitempty"`
+	Data     []byte `json:"data,omitempty"` // base64 in JSON
+	URL      string `json:"url,omitempty"`
+	Name     string `json:"name,omitempty"`
+	MIMEType string `json:"mime_type,omitempty"`
+}
+
+// Denial is the receipt of one refused request: what was asked for, which rule
+// refused it, and what would allow it.
+type Denial struct {
+	Permission string `json:"permission"` // files, context, network, …
+	Value      string `json:"value"`      // what was asked for, as the guest or the model named it
+	Rule       string `json:"rule"`       // what decided
+	Allow      Allow  `json:"allow"`
+}
+
+// Allow holds what would allow a refused request. A part that needs no change, or
+// that cannot be changed, is empty.
+type Allow struct {
+	Manifest string `json:"manifest"` // a line for the tool's manifest
+	Grant    string `json:"grant"`    // a flag for the operator
+}
+
+// Usage is what a call took.
+type Usage struct {
+	// Fuel is nil for calls that were not metered by fuel.
+	Fuel        *int64        `json:"fuel"`
+	MemoryBytes int64         `json:"memory_bytes"` // the largest size of linear memory
+	Wall        time.Duration `json:"wall_ns"`      // guest and host functions, without queueing and compiling
+	// HostCalls counts the calls that a permission decided. Standard streams, clocks
+	// and random numbers need none.
+	HostCalls int64 `json:"host_calls"`
+}
+
+// Outcome is everything the host knows about a finished invocation.
+type Outcome struct {
+	Result  Result
+	Usage   Usage
+	Denials []Denial
+	// Log is what the guest wrote to stderr, capped. It is for people and never
+	// goes back to the model.
+	Log string
+}
+
+// Repair is one change made to a model's arguments before they were checked.
+type Repair struct {
+	Path string          `json:"path"`
+	Rule string          `json:"rule"`
+	From json.RawMessage `json:"from"`
+	To   json.RawMessage `json:"to"`
+}
+
+// Record is one call and what came of it, as it is stored and streamed.
+type Record struct {
+	Call
+	// CallID is our own id (a UUIDv7); it never repeats.
+	CallID string
+	Result Result
+	// Skipped is set where the call was not run at all.
+	Skipped       bool
+	ExecutionTime time.Duration
+	Cached        bool
+	Repairs       []Repair
+	Denials       []Denial
+	Log           string
+	Usage         Usage
+}
+
+// wireRecord fixes the names and the order of a record's JSON.
+type wireRecord struct {
+	ID            string   `json:"id"`
+	CallID        string   `json:"call_id"`
+	Type          string   `json:"type"`
+	Function      Function `json:"function"`
+	Result        string   `json:"result"`
+	Success       bool     `json:"success"`
+	Skipped       bool     `json:"skipped"`
+	ExecutionTime float64  `json:"execution_time"` // seconds
+	Cached        bool     `json:"cached"`
+	Repairs       []Repair `json:"repairs"`
+	Denials       []Denial `json:"denials"`
+	Log           string   `json:"log"`
+	Usage         Usage    `json:"usage"`
+}
+
+// MarshalJSON writes the wire form: result is JSON as text, as a model expects it,
+// and empty lists are [], never null.
+func (r Record) MarshalJSON() ([]byte, error) {
+	result, err := json.Marshal(r.Result)
+	if err != nil {
+		return nil, err
+	}
+	wire := wireRecord{
+		ID: r.ID, CallID: r.CallID, Type: r.Type, Function: r.Function,
+		Result: string(result), Success: r.Result.Success, Skipped: r.Skipped,
+		ExecutionTime: r.ExecutionTime.Seconds(), Cached: r.Cached,
+		Repairs: r.Repairs, Denials: r.Denials, Log: r.Log, Usage: r.Usage,
+	}
+	if wire.Repairs == nil {
+		wire.Repairs = []Repair{}
+	}
+	if wire.Denials == nil {
+		wire.Denials = []Denial{}
+	}
+	return json.Marshal(wire)
+}
+
+// UnmarshalJSON reads the wire form.
+func (r *Record) UnmarshalJSON(data []byte) error {
+	var wire wireRecord
+	if err := json.Unmarshal(data, &wire); err != nil {
+		return err
+	}
+	*r = Record{
+		Call:   Call{ID: wire.ID, Type: wire.Type, Function: wire.Function},
+		CallID: wire.CallID, Skipped: wire.Skipped, Cached: wire.Cached,
+		ExecutionTime: time.Duration(wire.ExecutionTime * float64(time.Second)),
+		Repairs:       wire.Repairs, Denials: wire.Denials, Log: wire.Log, Usage: wire.Usage,
+	}
+	return json.Unmarshal([]byte(wire.Result), &r.Result)
+}
+
+// EventType says what an [Event] reports.
+type EventType string
+
+// The events of a call's life.
+const (
+	CallStarted  EventType = "call_started"
+	CallFinished EventType = "call_finished"
+)
+
+// Event is one step in the life of a call, for subscribers.
+type Event struct {
+	Type   EventType `json:"type"`
+	Time   time.Time `json:"time"`
+	CallID string    `json:"call_id"`
+	Tool   string    `json:"tool"`
+	// Record is set once the call has finished.
+	Record *Record `json:"record,omitempty"`
+}
