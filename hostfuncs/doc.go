@@ -1,0 +1,7 @@
+// Package hostfuncs is the contract between a guest and what the host offers it: a
+// [Function] that a module imports, and the [Memory] through which the two exchange
+// bytes. Each capability is a package below this one.
+//
+// The contract is Caisson's own, so that no capability depends on the WebAssembly
+// engine. The engine adapts it.
+package hostfuncs

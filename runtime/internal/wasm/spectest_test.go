@@ -1,0 +1,218 @@
+package wasm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// wazeroDir is the folder of the wazero module, which ships the specification's tests as
+// binary modules, and modules of several compilers.
+func wazeroDir(t *testing.T) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero").Output()
+	require.NoError(t, err)
+	dir := strings.TrimSpace(string(out))
+	require.DirExists(t, dir)
+	return dir
+}
+
+// command is a command of a test script that has a module.
+type command struct {
+	Type     string `json:"type"`
+	Filename string `json:"filename"`
+}
+
+// valid reports whether the module is valid: the command either instantiates it, or
+// expects that to fail for want of an import or by a trap.
+func (c command) valid() bool {
+	return c.Type == "module" || c.Type == "assert_unlinkable" || c.Type == "assert_uninstantiable"
+}
+
+// commands returns the commands of a folder that have a binary module. Modules in the
+// text format are not for us.
+func commands(t *testing.T, dir string) []command {
+	t.Helper()
+	scripts, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	require.NoError(t, err)
+	require.NotEmpty(t, scripts)
+	var found []command
+	for _, path := range scripts {
+		source, err := os.ReadFile(path)
+		require.NoError(t, err)
+		var script struct {
+			Commands []command `json:"commands"`
+		}
+		require.NoError(t, json.Unmarshal(source, &script))
+		for _, c := range script.Commands {
+			if filepath.Ext(c.Filename) == ".wasm" {
+				found = append(found, c)
+			}
+		}
+	}
+	return found
+}
+
+// suite is a folder of the specification's tests and what is known of it.
+type suite struct {
+	name string
+	// refused counts the valid modules that are refused, by the proposal they need.
+	refused map[string]int
+	// inBodies are the malformed modules whose fault lies in the instructions of a
+	// function body, which Inspect does not look at.
+	inBodies []string
+}
+
+func suites() []suite {
+	return []suite{
+		{name: "v1", inBodies: slices.Concat(
+			files("binary-leb128", 40, 43), // integers in instructions
+			files("binary-leb128", 65, 72),
+			files("binary", 32, 32), // the zero bytes of call_indirect
+			files("binary", 37, 46), // and of memory.grow and memory.size
+			files("binary", 80, 80), // br_table
+		)},
+		{name: "v2", inBodies: slices.Concat(
+			files("align", 109, 113), // alignments of loads
+			files("binary-leb128", 41, 42),
+			files("binary-leb128", 67, 70),
+			files("binary-leb128", 82, 82),
+			files("binary", 41, 50),
+			files("binary", 66, 67), // data.drop and memory.init without a data count
+			files("binary", 111, 111),
+		)},
+		{name: "exception-handling", refused: map[string]int{exceptionHandling: 11, garbageCollection: 2}},
+		{name: "extended-const", refused: map[string]int{extendedConstants: 9}},
+		{name: "tail-call"}, // a matter of bodies alone
+		{name: "threads", refused: map[string]int{threads: 2}},
+		{name: "typed-function-references", refused: map[string]int{functionReferences: 76}},
+	}
+}
+
+// files are the names of the modules first to last of a script.
+func files(script string, first, last int) []string {
+	var names []string
+	for n := first; n <= last; n++ {
+		names = append(names, fmt.Sprintf("%s.%d.wasm", script, n))
+	}
+	return names
+}
+
+func TestSpecification(t *testing.T) {
+	root := filepath.Join(wazeroDir(t), "internal", "integration_test", "spectest")
+	for _, s := range suites() {
+		t.Run(s.name, func(t *testing.T) {
+			dir := filepath.Join(root, s.name, "testdata")
+			refused, inBodies, counts := map[string]int{}, []string(nil), map[string]int{}
+			listed := commands(t, dir)
+			present, err := filepath.Glob(filepath.Join(dir, "*.wasm"))
+			require.NoError(t, err)
+			require.Len(t, listed, len(present), "each module in the folder belongs to a command")
+			for _, c := range listed {
+				source, err := os.ReadFile(filepath.Join(dir, c.Filename))
+				require.NoError(t, err)
+				m, err := Inspect(source)
+				counts[c.Type+", "+outcome(err)]++
+				switch {
+				case err == nil:
+					checkModule(t, source, m)
+					if c.Type == "assert_malformed" {
+						inBodies = append(inBodies, c.Filename)
+					}
+				case c.valid():
+					require.ErrorIs(t, err, ErrUnsupported, c.Filename)
+					refused[proposal(t, err)]++
+				}
+			}
+			for _, key := range slices.Sorted(maps.Keys(counts)) {
+				t.Logf("%s: %d", key, counts[key])
+			}
+			assert.Equal(t, len(s.refused), len(refused))
+			for key, n := range s.refused {
+				assert.Equal(t, n, refused[key], "valid modules refused for %s", key)
+			}
+			slices.Sort(inBodies)
+			slices.Sort(s.inBodies)
+			assert.Equal(t, s.inBodies, inBodies, "malformed modules that are accepted")
+		})
+	}
+}
+
+func outcome(err error) string {
+	var failure *Error
+	if errors.As(err, &failure) {
+		return failure.Kind.Error()
+	}
+	return "accepted"
+}
+
+// proposal takes the name of the proposal from an error.
+func proposal(t *testing.T, err error) string {
+	t.Helper()
+	_, rest, found := strings.Cut(err.Error(), " needs ")
+	require.True(t, found, err)
+	name, _, found := strings.Cut(rest, ",")
+	require.True(t, found, err)
+	return name
+}
+
+// Modules that compilers made, and those that once broke wazero.
+func TestOtherModulesOfWazero(t *testing.T) {
+	refused := map[string]string{
+		"experimental/testdata/cpp_exceptions.wasm":                          exceptionHandling,
+		"experimental/testdata/memory.wasm":                                  threads,
+		"experimental/testdata/pthread.wasm":                                 threads,
+		"internal/integration_test/engine/testdata/eh_br_orphan.wasm":        exceptionHandling,
+		"internal/integration_test/engine/testdata/eh_br_stale_handler.wasm": exceptionHandling,
+		"internal/integration_test/engine/testdata/eh_cross_callnative.wasm": exceptionHandling,
+		"internal/integration_test/engine/testdata/eh_pdfium.wasm":           exceptionHandling,
+		"internal/integration_test/engine/testdata/eh_throw_ref_null.wasm":   exceptionHandling,
+		"internal/integration_test/engine/testdata/threads/add.wasm":         threads,
+		"internal/integration_test/engine/testdata/threads/mutex.wasm":       threads,
+		"internal/integration_test/engine/testdata/threads/sub.wasm":         threads,
+		"internal/integration_test/engine/testdata/threads/xor.wasm":         threads,
+		"internal/integration_test/fuzzcases/testdata/2131.wasm":             threads,
+	}
+	root := wazeroDir(t)
+	spectest := filepath.Join(root, "internal", "integration_test", "spectest")
+	accepted, got := 0, map[string]string{}
+	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case filepath.Dir(path) == spectest && entry.IsDir() && entry.Name() != "testdata":
+			return filepath.SkipDir // a suite
+		case filepath.Ext(path) != ".wasm":
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		m, err := Inspect(source)
+		if err == nil {
+			accepted++
+			checkModule(t, source, m)
+			return nil
+		}
+		name, relErr := filepath.Rel(root, path)
+		require.NoError(t, relErr)
+		require.ErrorIs(t, err, ErrUnsupported, name)
+		got[filepath.ToSlash(name)] = proposal(t, err)
+		return nil
+	})
+	require.NoError(t, err)
+	assert.Equal(t, refused, got)
+	assert.Greater(t, accepted, 100)
+	t.Logf("%d accepted, %d refused", accepted, len(got))
+}
