@@ -1,0 +1,52 @@
+package manifests_test
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestGolden parses every manifest in testdata and compares what is reported with the
+// .golden file beside it: nothing for those in valid.
+func TestGolden(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*/*.*")
+	require.NoError(t, err)
+	for _, input := range inputs {
+		if strings.HasSuffix(input, ".golden") {
+			continue
+		}
+		t.Run(filepath.Base(input), func(t *testing.T) {
+			source, err := os.ReadFile(input)
+			require.NoError(t, err)
+			_, err = manifests.Parse(filepath.Base(input), source)
+			if filepath.Base(filepath.Dir(input)) == "valid" {
+				require.NoError(t, err)
+				return
+			}
+			var invalid *manifests.Error
+			require.True(t, errors.As(err, &invalid), "want an *Error, got %v", err)
+			var got strings.Builder
+			for _, p := range invalid.Problems {
+				assert.NotEmpty(t, p.Fix)
+				got.WriteString(string(p.Kind) + " " + p.String() + "\n")
+			}
+			golden := input + ".golden"
+			if *update {
+				require.NoError(t, os.WriteFile(golden, []byte(got.String()), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err)
+			assert.Equal(t, string(want), got.String())
+		})
+	}
+}

@@ -1,0 +1,52 @@
+package manifests_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+// TestHostileDocuments reads documents of the largest size that cost readers much.
+func TestHostileDocuments(t *testing.T) {
+	fill := func(text string) string { return strings.Repeat(text, (manifests.MaxBytes-2000)/len(text)) }
+	list := func(element string) string { return strings.TrimSuffix(fill(element+","), ",") }
+	deep := strings.Repeat("{"+strings.Repeat("k", 9_000)+": ", 70) + "[" + strings.Repeat("1,", 50_000) + "1]" + strings.Repeat("}", 70)
+	laughs := "a: &a [x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c <= 'z'; c++ {
+		laughs += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c]\n", c, c, c-1, c-1, c-1, c-1, c-1, c-1)
+	}
+	for name, c := range map[string]struct{ file, source string }{
+		"open lists":              {"tool.yaml", fill("[")},
+		"open lists in JSON":      {"tool.json", fill("[")},
+		"nested lists in JSON":    {"tool.json", strings.Repeat("[", 1000) + strings.Repeat("]", 1000)},
+		"question marks":          {"tool.yaml", fill("?\n")},
+		"anchors":                 {"tool.yaml", "a: [" + fill("&a 1,") + "]"},
+		"many aliases":            {"tool.yaml", laughs},
+		"one key, often":          {"tool.yaml", fill("a: b\n")},
+		"one key, often, in JSON": {"tool.json", "{" + list(`"a":1`) + "}"},
+		"one long line":           {"tool.json", `{"tests":[` + list("{}") + "]}"},
+		"one long list":           {"tool.yaml", "tests: [" + list("{}") + "]"},
+		"a large enum":            {"tool.yaml", "parameters: {enum: [" + list("1") + "]}"},
+		"long keys, nested":       {"tool.yaml", deep},
+		"long keys in JSON":       {"tool.json", strings.NewReplacer("{k", `{"k`, "k:", `k":`).Replace(deep)},
+		"indentation":             {"tool.yaml", fill("a:\n ")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			_, err := manifests.Parse(c.file, []byte(c.source))
+			var invalid *manifests.Error
+			require.ErrorAs(t, err, &invalid)
+			assert.LessOrEqual(t, len(invalid.Problems), 1000)
+			assert.Less(t, time.Since(start), time.Minute)
+		})
+	}
+	_, err := manifests.Parse("tool.yaml", []byte(fill("x")+fill("x")))
+	require.ErrorIs(t, err, manifests.ErrInvalid)
+	assert.ErrorContains(t, err, "over the limit")
+}

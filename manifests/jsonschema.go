@@ -1,0 +1,10 @@
+package manifests
+
+import _ "embed"
+
+//go:embed manifest.schema.json
+var manifestSchema string
+
+// JSONSchema returns a JSON Schema (draft 2020-12) of manifests, for editors. It knows
+// every key and most rules; [Parse] knows them all. The caller may change the result.
+func JSONSchema() []byte { return []byte(manifestSchema) }

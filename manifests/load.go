@@ -1,0 +1,129 @@
+package manifests
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxBytes is how large a manifest may be.
+const MaxBytes = 1 << 20
+
+// emptyFix tells how to begin.
+const emptyFix = "start with schema: " + SchemaV1
+
+// ErrFile is what [Load] wraps if the file cannot be read as a manifest at all.
+var ErrFile = errors.New("cannot read the manifest")
+
+// IsManifestName reports whether a file's base name is one that manifests have:
+// tool.yaml, tool.yml, tool.json, or one of them with a name before it, as in
+// file_read.tool.yaml. Case counts.
+func IsManifestName(base string) bool {
+	for _, name := range [...]string{"tool.yaml", "tool.yml", "tool.json"} {
+		if base == name || strings.HasSuffix(base, "."+name) && len(base) > len(name)+1 {
+			return true
+		}
+	}
+	return false
+}
+
+// Load reads and checks the manifest in a file. It fails with an error that wraps
+// [ErrFile] if that is no regular file, is larger than [MaxBytes] or cannot be read,
+// and with an [*Error] if the manifest is wrong.
+func Load(path string) (*Manifest, error) {
+	source, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, source)
+}
+
+// readFile reads a regular file. It looks before it opens, since opening a pipe would
+// wait for its writer, and again afterwards, since files change.
+func readFile(path string) (source []byte, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: %s is not a regular file", ErrFile, path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	defer func() { _ = file.Close() }()
+	if opened, err := file.Stat(); err != nil || !os.SameFile(info, opened) {
+		return nil, fmt.Errorf("%w: %s changed while it was opened", ErrFile, path)
+	}
+	source, err = io.ReadAll(io.LimitReader(file, MaxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	if len(source) > MaxBytes {
+		return nil, fmt.Errorf("%w: %s is larger than %d bytes", ErrFile, path, MaxBytes)
+	}
+	return source, nil
+}
+
+// Parse checks a manifest and fills in its defaults. A file name that ends in .json
+// makes the source JSON, any other YAML. The error is an [*Error] with everything that
+// is wrong.
+func Parse(file string, source []byte) (*Manifest, error) {
+	r := &reader{file: file}
+	root := r.document(source)
+	if root == nil {
+		return nil, newError(r.problems)
+	}
+	m := r.manifest(root)
+	if len(r.problems) > 0 {
+		return nil, newError(r.problems)
+	}
+	return m, nil
+}
+
+// document reads the source into a tree. It returns nil where there is none, with the
+// reason among the problems.
+func (r *reader) document(source []byte) *node {
+	start := position{1, 1}
+	source = bytes.TrimPrefix(source, []byte("\ufeff"))
+	switch {
+	case len(source) > MaxBytes:
+		r.add(start, "", Syntax, fmt.Sprintf("%d bytes are over the limit of %d", len(source), MaxBytes), "make the manifest smaller")
+		return nil
+	case !utf8.Valid(source):
+		r.add(lastPosition(source[:validPrefix(source)]), "", Syntax, "the text is not valid UTF-8", "save the file as UTF-8")
+		return nil
+	case len(bytes.TrimSpace(source)) == 0:
+		r.add(start, "", Syntax, "the manifest is empty", emptyFix)
+		return nil
+	case strings.EqualFold(filepath.Ext(r.file), ".json"):
+		return r.json(source)
+	default:
+		return r.yaml(source)
+	}
+}
+
+// validPrefix returns how many bytes of source are valid UTF-8 from its start.
+func validPrefix(source []byte) int {
+	for i := 0; i < len(source); {
+		c, size := utf8.DecodeRune(source[i:])
+		if c == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return len(source)
+}
+
+// lastPosition returns the place just after the source.
+func lastPosition(source []byte) position {
+	line := 1 + bytes.Count(source, []byte("\n"))
+	start := bytes.LastIndexByte(source, '\n') + 1
+	return position{line, 1 + utf8.RuneCount(source[start:])}
+}

@@ -1,0 +1,225 @@
+package manifests
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/caisson-run/caisson/manifests/schema"
+)
+
+// SchemaV1 is the value of a manifest's schema key.
+const SchemaV1 = "caisson/v1"
+
+// Manifest describes one tool. Get one from [Load] or [Parse]: defaults are filled in
+// and everything in it has been checked.
+type Manifest struct {
+	// File is where the manifest was read from, as it was named. Module paths are
+	// relative to its folder.
+	File string
+
+	Name        string
+	Label       string
+	Description string
+	Version     string
+	Category    string
+	Module      Module
+	// Parameters checks complete arguments: the model's and the host's together.
+	// Context values that the manifest's schema does not mention are allowed.
+	Parameters *schema.Schema
+	// ModelParameters is what a model is shown: the schema of the manifest without
+	// the context's properties. It is compact JSON with the manifest's key order.
+	ModelParameters json.RawMessage
+	// Result checks Result.data; nil where the manifest has no such schema.
+	Result      *schema.Schema
+	Permissions Permissions
+	Limits      Limits
+	// Context names the parameters that the host fills in, in the manifest's order.
+	Context    []string
+	Behavior   Behavior
+	Execution  Execution
+	Requires   []string
+	Aliases    []string
+	Deprecated *Deprecated // nil where the tool is not deprecated
+	Tests      []Test
+
+	// lines maps the path of every key in the source ("limits.memory") to its line.
+	lines map[string]int
+}
+
+// Line returns the line in File on which a key stands, such as "permissions.network",
+// or the line of the nearest enclosing key that the file has, or 0 if there is none.
+func (m *Manifest) Line(path string) int { return lineOf(m.lines, path) }
+
+// Module says which module runs the tool, and how it takes its input.
+type Module struct {
+	Path   string // a file, relative to the manifest, or an OCI reference ("oci://…")
+	SHA256 string // 64 lower-case hex digits; empty for no pin
+	ABI    ABI
+	Entry  string // extism: the exported function
+	// Args is the argv template; nil for none. The program's name is not in it.
+	Args   []ArgTemplate
+	Stdin  Stdin
+	Stdout Stdout
+}
+
+// ABI is a guest contract. The zero value leaves it to detection.
+type ABI string
+
+// The guest contracts.
+const (
+	ABIDetect ABI = ""
+	ABIWASI   ABI = "wasi"
+	ABIExtism ABI = "extism"
+)
+
+// Stdin says what a program reads: the arguments object, one argument, or nothing.
+type Stdin struct {
+	Mode  StdinMode
+	Param string // for StdinParam
+}
+
+// StdinMode is what kind of thing stands on a guest's standard input.
+type StdinMode string
+
+// The forms of standard input.
+const (
+	StdinArguments StdinMode = "arguments"
+	StdinParam     StdinMode = "param"
+	StdinNone      StdinMode = "none"
+)
+
+// Stdout says how what a program prints becomes a result.
+type Stdout string
+
+// The ways of reading a program's output.
+const (
+	StdoutAuto   Stdout = "auto"
+	StdoutResult Stdout = "result"
+	StdoutJSON   Stdout = "json"
+	StdoutText   Stdout = "text"
+)
+
+// Access is how far a file permission goes.
+type Access string
+
+// The two accesses.
+const (
+	Read      Access = "read"
+	ReadWrite Access = "read-write"
+)
+
+// Permissions is what a tool asks for: a ceiling that grants nothing by itself.
+type Permissions struct {
+	Files   []FilePermission
+	Network []NetworkPermission
+	Secrets []SecretPermission
+	Env     []string
+	KV      *KVPermission // nil where not asked for
+	Tools   []string
+	LLM     *LLMPermission // nil where not asked for
+}
+
+// FilePermission asks for one directory under the guest path Path, which is absolute
+// and clean.
+type FilePermission struct {
+	Path   string
+	Access Access
+}
+
+// NetworkPermission asks for requests to hosts that match. Empty Methods, Schemes and
+// Paths have been replaced by their defaults (GET; https; /).
+type NetworkPermission struct {
+	// Host is a lower-case name, an IP address, "*." and a name for the names below
+	// that one, label by label, or "*" for every host.
+	Host    string
+	Ports   []int // empty: the scheme's own
+	Methods []string
+	Schemes []string
+	Paths   []string
+}
+
+// SecretPermission asks that the host put a secret into requests to one host. Exactly
+// one of Header and Query is set.
+type SecretPermission struct {
+	Name   string
+	Header string
+	Query  string
+	Host   string
+}
+
+// KVPermission asks for a key-value store.
+type KVPermission struct{ Bytes Bytes }
+
+// LLMPermission asks for the host's language model.
+type LLMPermission struct{ Tokens int64 }
+
+// Limits are what the tool says it needs. A zero field was not given: the runtime's
+// default applies.
+type Limits struct {
+	Memory    Bytes
+	Timeout   time.Duration
+	Fuel      int64
+	Output    Bytes
+	Stderr    Bytes
+	HTTPCalls int
+	HTTPBytes Bytes
+	OpenFiles int
+	// DiskBytes is how much one call may add to its directories.
+	DiskBytes Bytes
+}
+
+// Behavior tells the executor how a tool may be scheduled and shown.
+type Behavior struct {
+	ReadOnly    bool
+	Idempotent  bool
+	Destructive bool
+	Cache       time.Duration
+	Final       bool
+	Hidden      bool
+	Snapshot    Snapshot
+}
+
+// Snapshot says whether calls may resume from the started program.
+type Snapshot string
+
+// The snapshot modes.
+const (
+	SnapshotAuto  Snapshot = "auto"
+	SnapshotOff   Snapshot = "off"
+	SnapshotStart Snapshot = "start"
+)
+
+// Execution says who runs the tool.
+type Execution string
+
+// The ways of execution.
+const (
+	Sandbox Execution = "sandbox"
+	Client  Execution = "client"
+)
+
+// Deprecated marks a tool that has a successor or is going away.
+type Deprecated struct {
+	Since   string
+	Use     string
+	Message string
+}
+
+// Test is one example call and what is expected of it.
+type Test struct {
+	Name      string
+	Arguments json.RawMessage   // a JSON object as written; {} where not given
+	Context   map[string]string // values the host sets
+	Files     map[string]string // contents by guest path, written before the call
+	Expect    Expect
+}
+
+// Expect is what a test expects. Absent fields expect nothing.
+type Expect struct {
+	Success *bool
+	Kind    string            // the failure's kind
+	Output  *string           // Result.output, to the letter
+	Error   string            // a part of Result.error
+	Data    json.RawMessage   // Result.data, as JSON values
+	Files   map[string]string // contents by guest path, after the call
+}

@@ -1,0 +1,163 @@
+package manifests
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/caisson-run/caisson/manifests/internal/keypath"
+)
+
+// maxNesting is how deep a manifest may nest. JSON Schemas in it have a bound of their
+// own. maxPathBytes is how long the paths of all its values may be together: deep
+// inside long keys, a few bytes of source have a path of many.
+const (
+	maxNesting   = 80
+	maxPathBytes = 16 << 20
+)
+
+// nodeKind is the JSON type of a node.
+type nodeKind int
+
+const (
+	nullNode nodeKind = iota
+	boolNode
+	numberNode
+	textNode
+	listNode
+	objectNode
+)
+
+func (k nodeKind) String() string {
+	return [...]string{"nothing", "a boolean", "a number", "text", "a list", "an object"}[k]
+}
+
+// node is one value of a document, whether it was written in YAML or in JSON.
+type node struct {
+	kind nodeKind
+	at   position
+	// text is what a text node says, and a number or a boolean as it was written.
+	text     string
+	elements []*node
+	members  []member
+	// reported: the value has been reported as a whole and is not looked at again.
+	reported bool
+}
+
+// position is a place in a file. Both count from 1.
+type position struct{ line, column int }
+
+type member struct {
+	key   string
+	at    position
+	value *node
+}
+
+// get returns the value of a member, or nil.
+func (n *node) get(key string) *node {
+	if n == nil {
+		return nil
+	}
+	for _, m := range n.members {
+		if m.key == key {
+			return m.value
+		}
+	}
+	return nil
+}
+
+// with returns a copy of an object in which a member has the value.
+func (n *node) with(key string, value *node) *node {
+	changed := *n
+	changed.members = nil
+	found := false
+	for _, m := range n.members {
+		if m.key == key {
+			m.value, found = value, true
+		}
+		changed.members = append(changed.members, m)
+	}
+	if !found {
+		changed.members = append(changed.members, member{key, n.at, value})
+	}
+	return &changed
+}
+
+// without returns a copy of an object without the members that drop names.
+func (n *node) without(drop func(key string) bool) *node {
+	changed := *n
+	changed.members = nil
+	for _, m := range n.members {
+		if !drop(m.key) {
+			changed.members = append(changed.members, m)
+		}
+	}
+	return &changed
+}
+
+// json returns the value as compact JSON, keys in their order, numbers as written.
+func (n *node) json() json.RawMessage {
+	var b bytes.Buffer
+	n.write(&b)
+	return b.Bytes()
+}
+
+func (n *node) write(b *bytes.Buffer) {
+	switch n.kind {
+	case textNode:
+		writeString(b, n.text)
+	case listNode:
+		b.WriteByte('[')
+		for i, element := range n.elements {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			element.write(b)
+		}
+		b.WriteByte(']')
+	case objectNode:
+		b.WriteByte('{')
+		for i, m := range n.members {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			writeString(b, m.key)
+			b.WriteByte(':')
+			m.value.write(b)
+		}
+		b.WriteByte('}')
+	case nullNode:
+		b.WriteString("null")
+	default:
+		b.WriteString(n.text)
+	}
+}
+
+func writeString(b *bytes.Buffer, text string) {
+	encoder := json.NewEncoder(b)
+	encoder.SetEscapeHTML(false)
+	if encoder.Encode(text) == nil { // a string always encodes
+		b.Truncate(b.Len() - len("\n"))
+	}
+}
+
+// places maps the path of every value below n to where its key stands.
+func (n *node) places() map[string]position {
+	places := map[string]position{"": n.at}
+	n.addPlaces(places, "")
+	return places
+}
+
+func (n *node) addPlaces(places map[string]position, path string) {
+	for i, element := range n.elements {
+		inner := keypath.Index(path, i)
+		places[inner] = element.at
+		element.addPlaces(places, inner)
+	}
+	for _, m := range n.members {
+		inner := keypath.Key(path, m.key)
+		if _, twice := places[inner]; !twice {
+			places[inner] = m.at
+			m.value.addPlaces(places, inner)
+		}
+	}
+}

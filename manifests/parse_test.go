@@ -1,0 +1,271 @@
+package manifests_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+func load(t *testing.T, name string) *manifests.Manifest {
+	t.Helper()
+	m, err := manifests.Load(filepath.Join("testdata", "valid", name))
+	require.NoError(t, err)
+	return m
+}
+
+func TestLoadReadsEveryKey(t *testing.T) {
+	m := load(t, "fetch_page.tool.yaml")
+	yes, no, output := true, false, "hello"
+	assert.Equal(t, filepath.Join("testdata", "valid", "fetch_page.tool.yaml"), m.File)
+	assert.Equal(t, "fetch_page", m.Name)
+	assert.Equal(t, "Fetch page", m.Label)
+	assert.Equal(t, "Fetch one web page and return its text, links or structure.", m.Description)
+	assert.Equal(t, "1.0.0", m.Version)
+	assert.Equal(t, "web", m.Category)
+	assert.Equal(t, manifests.Module{
+		Path: "fetch_page.wasm", SHA256: "9f2c0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7", ABI: manifests.ABIWASI,
+		Stdin: manifests.Stdin{Mode: manifests.StdinArguments}, Stdout: manifests.StdoutAuto,
+	}, m.Module)
+	assert.JSONEq(t, `{"type":"object"}`, string(m.Result.JSON()))
+	assert.Equal(t, manifests.Permissions{
+		Files:   []manifests.FilePermission{{Path: "/project", Access: manifests.Read}},
+		Network: []manifests.NetworkPermission{{Host: "*.example.com", Ports: []int{443}, Methods: []string{"GET"}, Schemes: []string{"https"}, Paths: []string{"/api/"}}},
+		Secrets: []manifests.SecretPermission{{Name: "SEARCH_KEY", Header: "X-Api-Key", Host: "api.search.example"}},
+		Env:     []string{"LANG"},
+		KV:      &manifests.KVPermission{Bytes: 1 << 20},
+		Tools:   []string{"web_search"},
+		LLM:     &manifests.LLMPermission{Tokens: 4000},
+	}, m.Permissions)
+	assert.Equal(t, manifests.Limits{
+		Memory: 64 << 20, Timeout: 10 * time.Second, Fuel: 2_000_000_000, Output: 256 << 10, Stderr: 64 << 10,
+		HTTPCalls: 20, HTTPBytes: 8 << 20, OpenFiles: 64, DiskBytes: 64 << 20,
+	}, m.Limits)
+	assert.Equal(t, []string{"project_id"}, m.Context)
+	assert.Equal(t, manifests.Behavior{ReadOnly: true, Idempotent: true, Cache: 5 * time.Minute, Snapshot: manifests.SnapshotAuto}, m.Behavior)
+	assert.Equal(t, manifests.Sandbox, m.Execution)
+	assert.Equal(t, []string{"SEARCH_KEY"}, m.Requires)
+	assert.Equal(t, []string{"web_fetch"}, m.Aliases)
+	assert.Equal(t, &manifests.Deprecated{Since: "1.1.0", Use: "fetch_page2", Message: "fetch_page2 renders scripts."}, m.Deprecated)
+	page := map[string]string{"/project/page.html": "<p>hello"}
+	assert.Equal(t, []manifests.Test{
+		{Name: "needs a url", Arguments: json.RawMessage(`{}`), Expect: manifests.Expect{Success: &no, Error: "url"}},
+		{
+			Name: "reads a saved page", Arguments: json.RawMessage(`{"url":"file:page.html","depth":1.50}`),
+			Context: map[string]string{"project_id": "demo"}, Files: page,
+			Expect: manifests.Expect{Success: &yes, Output: &output, Data: json.RawMessage(`{"words":1,"ratio":0.10}`), Files: page},
+		},
+		{Name: "is denied", Arguments: json.RawMessage(`{"url":"x"}`), Expect: manifests.Expect{Success: &no, Kind: "denied"}},
+	}, m.Tests)
+}
+
+func TestParseFillsInDefaults(t *testing.T) {
+	m := load(t, "minimal.tool.json")
+	assert.Equal(t, "Does 😀 nothing.", m.Description)
+	assert.Equal(t, `{"type":"object","properties":{}}`, string(m.ModelParameters))
+	require.NoError(t, m.Parameters.Validate([]byte(`{}`)))
+	require.Error(t, m.Parameters.Validate([]byte(`[]`)))
+	assert.Nil(t, m.Result)
+	assert.Equal(t, manifests.Stdin{Mode: manifests.StdinArguments}, m.Module.Stdin)
+	assert.Equal(t, manifests.StdoutAuto, m.Module.Stdout)
+	assert.Equal(t, manifests.SnapshotAuto, m.Behavior.Snapshot)
+	assert.Equal(t, manifests.Sandbox, m.Execution)
+
+	m = load(t, "wrapped.tool.yaml")
+	assert.Equal(t, "Search text for a pattern.\nPrints the lines that match.", m.Description)
+	assert.Equal(t, manifests.Stdin{Mode: manifests.StdinParam, Param: "text"}, m.Module.Stdin)
+	assert.Len(t, m.Module.Args, 7)
+	assert.Equal(t, []manifests.NetworkPermission{
+		{Host: "*", Methods: []string{"GET"}, Schemes: []string{"https"}, Paths: []string{"/"}},
+		{Host: "192.0.2.1", Ports: []int{8080}, Methods: []string{"GET", "POST"}, Schemes: []string{"http"}, Paths: []string{"/"}},
+		{Host: "2001:db8::1", Methods: []string{"GET"}, Schemes: []string{"https"}, Paths: []string{"/"}},
+	}, m.Permissions.Network)
+	assert.Equal(t, manifests.Limits{Memory: 10_000_000, Timeout: 90 * time.Second, Output: 512}, m.Limits)
+
+	assert.Equal(t, `{"type":"object","properties":{"text":{"type":"string"}}}`, string(load(t, "plugin.tool.yaml").ModelParameters))
+}
+
+const head = "schema: caisson/v1\nname: a\ndescription: Does nothing.\nmodule: {path: a.wasm}\n"
+
+func parse(t *testing.T, body string) *manifests.Manifest {
+	t.Helper()
+	m, err := manifests.Parse("tool.yaml", []byte(head+body))
+	require.NoError(t, err)
+	return m
+}
+
+func problems(t *testing.T, body string) []manifests.Problem {
+	t.Helper()
+	_, err := manifests.Parse("tool.yaml", []byte(head+body))
+	var invalid *manifests.Error
+	require.ErrorAs(t, err, &invalid, body)
+	require.ErrorIs(t, err, manifests.ErrInvalid)
+	return invalid.Problems
+}
+
+func TestContextIsHiddenFromTheModel(t *testing.T) {
+	m := parse(t, `
+context: [project_id, tenant]
+parameters:
+  required: [project_id, url]
+  properties:
+    url: {type: string, maxLength: 10, default: "<&>"}
+    project_id: {type: string, minLength: 3}
+    count: {const: 12345678901234567890.10}
+  additionalProperties: false
+  type: object
+`)
+	assert.Equal(t, `{"required":["url"],"properties":{"url":{"type":"string","maxLength":10,"default":"<&>"},"count":{"const":12345678901234567890.10}},"additionalProperties":false,"type":"object"}`, string(m.ModelParameters))
+	require.NoError(t, m.Parameters.Validate([]byte(`{"url":"x","project_id":"demo","tenant":{"any":"thing"}}`)))
+	assert.ErrorContains(t, m.Parameters.Validate([]byte(`{"url":"x"}`)), "project_id: missing")
+	assert.ErrorContains(t, m.Parameters.Validate([]byte(`{"url":"x","project_id":"d"}`)), "project_id: must have at least 3")
+	assert.Error(t, m.Parameters.Validate([]byte(`{"url":"x","project_id":"demo","other":1}`)))
+
+	m = parse(t, "context: [project_id]\nparameters: {properties: {project_id: {}}, required: [project_id]}\n")
+	assert.Equal(t, `{"type":"object","properties":{}}`, string(m.ModelParameters), "an empty list of required names says nothing")
+}
+
+func TestContextNamesCannotBeImitated(t *testing.T) {
+	for path, parameters := range map[string]string{
+		"parameters.properties.Project_ID":                    "{properties: {Project_ID: {}}}",
+		`parameters.properties["project_iD\u017f"]`:           "{properties: {project_iDſ: {}}}",
+		"parameters.required[0]":                              "{required: [PROJECT_IDs]}",
+		"parameters.allOf[0].properties.project_ids":          "{allOf: [{properties: {project_ids: {}}}]}",
+		"parameters.then.required[0]":                         "{if: {}, then: {required: [project_ids]}}",
+		"parameters.anyOf[0].oneOf[0].properties.projecT_ids": "{anyOf: [{oneOf: [{properties: {projecT_ids: {}}}]}]}",
+	} {
+		body := "context: [project_ids]\nparameters: " + parameters + "\n"
+		if strings.Contains(path, "Project_ID") {
+			body = "context: [project_id]\nparameters: " + parameters + "\n"
+		}
+		found := problems(t, body)
+		require.Len(t, found, 1, body)
+		assert.Equal(t, manifests.Conflict, found[0].Kind)
+		if !strings.Contains(parameters, "ſ") {
+			assert.Equal(t, path, found[0].Path)
+		}
+	}
+}
+
+func TestLine(t *testing.T) {
+	m := load(t, "fetch_page.tool.yaml")
+	for path, line := range map[string]int{
+		"schema": 1, "permissions": 17, "permissions.network": 19, "permissions.network[0].host": 19, "permissions.network[7].host": 19,
+		"permissions.tools[0]": 23, "limits.memory": 25, "tests[1].expect.output": 47, "nowhere": 0, "": 0,
+		`tests[1].files["/project/page.html"]`: 43,
+		`tests[1].files["/not.there"]`:         43,
+	} {
+		assert.Equal(t, line, m.Line(path), path)
+	}
+}
+
+func TestHiddenText(t *testing.T) {
+	for name, c := range map[string]string{
+		"a bell": `\a`, "escape": `\e`, "carriage return": `\r`, "zero width space": `\u200b`, "right-to-left override": `\u202e`, "isolate": `\u2066`,
+		"soft hyphen": `\u00ad`, "tag": `\U000e0041`, "variation selector": `\U000e0101`, "filler": `\u3164`, "private use": `\ue000`, "line separator": `\u2028`,
+		"byte order mark": `\ufeff`, "two joiners": `\u200d\u200c`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, body := range []string{
+				`label: "a` + c + `b"`,
+				`parameters: {properties: {x: {description: "a` + c + `b"}}}`,
+				`parameters: {properties: {"x` + c + `": {}}}`,
+				`result: {properties: {x: {enum: ["a` + c + `b"]}}}`,
+			} {
+				found := problems(t, body)
+				require.Len(t, found, 1)
+				assert.Equal(t, manifests.InvalidValue, found[0].Kind)
+				assert.Contains(t, found[0].Message, "invisible or directional")
+			}
+		})
+	}
+	parse(t, `label: "👩‍👩‍👧 ❤️ नमस्ते می‌خواهم 日本語"`)
+}
+
+func TestHosts(t *testing.T) {
+	for _, host := range []string{"example.com", "*.example.com", "localhost", "xn--bcher-kva.example", "a_b.example", "10.0.0.1", "::1", "*", "*.com"} {
+		m := parse(t, `permissions: {network: [{host: "`+host+`"}]}`)
+		assert.Equal(t, host, m.Permissions.Network[0].Host)
+	}
+	for _, host := range []string{
+		"", "https://example.com", "example.com:443", "user@example.com", "example.com/x", "example.com.", ".example.com", "a..b", "*example.com", "a.*.com",
+		"**.example.com", "[::1]", "fe80::1%eth0", "127.1", "0x7f000001", "2130706433", "0177.0.0.01", "bücher.example", "a b", "-a.example", "a-.example",
+		"*.10.0.0.1", "*.*.example.com", strings.Repeat("a", 64) + ".example", strings.Repeat("a.", 127) + "example", "1.2.3.4.5", "*.",
+	} {
+		found := problems(t, `permissions: {network: [{host: "`+host+`"}]}`)
+		assert.Equal(t, "permissions.network[0].host", found[0].Path, host)
+	}
+	for _, host := range []string{"*", "*.example.com"} {
+		found := problems(t, `permissions: {secrets: [{name: A, header: X-A, host: "`+host+`"}]}`)
+		assert.Equal(t, "permissions.secrets[0].host", found[0].Path, "a secret goes to one host")
+	}
+}
+
+func TestGuestPaths(t *testing.T) {
+	for _, path := range []string{"/", "/project", "/a/b.c"} {
+		assert.Equal(t, path, parse(t, `permissions: {files: [{path: "`+path+`"}]}`).Permissions.Files[0].Path)
+	}
+	for _, path := range []string{"", "project", "/project/", "//", "/a/../b", "/..", "/a/./b", "/a//b", `/a\\b`, `/a\nb`, `/a\u202eb`, "~"} {
+		found := problems(t, `permissions: {files: [{path: "`+path+`"}]}`)
+		assert.Equal(t, "permissions.files[0].path", found[0].Path, path)
+	}
+	for _, pair := range []string{"/a, /a", "/a, /a/b", "/a/b, /a", "/, /a", "/a, /"} {
+		first, second, _ := strings.Cut(pair, ", ")
+		found := problems(t, `permissions: {files: [{path: `+first+`}, {path: `+second+`}]}`)
+		require.Len(t, found, 1)
+		assert.Equal(t, manifests.Conflict, found[0].Kind)
+	}
+	parse(t, `permissions: {files: [{path: /a}, {path: /ab}, {path: /b/a}]}`)
+}
+
+func TestModulePaths(t *testing.T) {
+	replace := func(path string) string {
+		return strings.Replace(head, "a.wasm", `"`+path+`"`, 1)
+	}
+	for _, path := range []string{"a.wasm", "bin/a.wasm", "oci://ghcr.io/a/b:1", "oci://localhost:5000/a@sha256:" + strings.Repeat("0", 64)} {
+		m, err := manifests.Parse("tool.yaml", []byte(replace(path)))
+		require.NoError(t, err, path)
+		assert.Equal(t, path, m.Module.Path)
+	}
+	for _, path := range []string{"", ".", "..", "../a.wasm", "/a.wasm", "a/../b.wasm", "./a.wasm", "a//b", "a/", `a\\b`, `C:/a`, "https://x/a.wasm", "oci://", "oci://host", "oci:host/a", "oci://host/A", `a\u202e.wasm`} {
+		_, err := manifests.Parse("tool.yaml", []byte(replace(path)))
+		require.ErrorIs(t, err, manifests.ErrInvalid, path)
+	}
+}
+
+func TestIsManifestName(t *testing.T) {
+	for _, name := range []string{"tool.yaml", "tool.yml", "tool.json", "file_read.tool.yaml", "a.tool.yml", "a.tool.json", "a.b.tool.yaml"} {
+		assert.True(t, manifests.IsManifestName(name), name)
+	}
+	for _, name := range []string{"", "tool", "Tool.yaml", "xtool.yaml", ".tool.yaml", "tool.yaml.bak", "caisson.yaml", "tool.toml", "a.tool.yaml~"} {
+		assert.False(t, manifests.IsManifestName(name), name)
+	}
+}
+
+func TestLoadReadsRegularFilesOnly(t *testing.T) {
+	folder := t.TempDir()
+	_, err := manifests.Load(folder)
+	require.ErrorIs(t, err, manifests.ErrFile)
+	_, err = manifests.Load(filepath.Join(folder, "none.yaml"))
+	require.ErrorIs(t, err, manifests.ErrFile)
+	require.ErrorIs(t, err, os.ErrNotExist)
+
+	large := filepath.Join(folder, "tool.yaml")
+	require.NoError(t, os.WriteFile(large, []byte(head+"# "+strings.Repeat("x", manifests.MaxBytes)), 0o600))
+	_, err = manifests.Load(large)
+	require.ErrorIs(t, err, manifests.ErrFile)
+	assert.ErrorContains(t, err, "larger than 1048576 bytes")
+}
+
+func TestProblemOnTheWire(t *testing.T) {
+	got, err := json.Marshal(problems(t, "limit: {}")[0])
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"file":"tool.yaml","line":5,"column":1,"path":"limit","kind":"unknown_key","message":"unknown key \"limit\"","fix":"did you mean limits?"}`, string(got))
+}

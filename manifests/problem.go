@@ -1,0 +1,86 @@
+package manifests
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// ErrInvalid is what [Error] wraps.
+var ErrInvalid = errors.New("invalid manifest")
+
+// ProblemKind sorts problems by what they have in common.
+type ProblemKind string
+
+// The kinds of problems.
+const (
+	Syntax       ProblemKind = "syntax"        // not YAML or JSON, or a form of it that manifests do without
+	UnknownKey   ProblemKind = "unknown_key"   // no manifest has such a key
+	DuplicateKey ProblemKind = "duplicate_key" // the key stands twice in one object
+	Missing      ProblemKind = "missing"       // a required key is not there
+	WrongType    ProblemKind = "wrong_type"    // text where a number belongs, and the like
+	InvalidValue ProblemKind = "invalid_value" // the right type and still not allowed
+	OutOfRange   ProblemKind = "out_of_range"  // too small or too large
+	Conflict     ProblemKind = "conflict"      // two parts of the manifest contradict each other
+	BadSchema    ProblemKind = "schema"        // a JSON Schema inside the manifest is wrong
+	// NotEnforced marks what is well formed and beyond this version of the runtime.
+	// This package never reports it.
+	NotEnforced ProblemKind = "not_enforced"
+)
+
+// Problem is one thing that is wrong with a manifest.
+type Problem struct {
+	File string `json:"file"`
+	// Line and Column count from 1, columns in characters.
+	Line   int `json:"line"`
+	Column int `json:"column"`
+	// Path leads to the place in the document: limits.memory, tests[0].name. It is
+	// empty for the document as a whole.
+	Path    string      `json:"path"`
+	Kind    ProblemKind `json:"kind"`
+	Message string      `json:"message"` // what is wrong
+	Fix     string      `json:"fix"`     // what to do; never empty
+}
+
+// String returns the problem on one line.
+func (p Problem) String() string {
+	where := fmt.Sprintf("%s:%d:%d: ", p.File, p.Line, p.Column)
+	if p.Path != "" {
+		where += p.Path + ": "
+	}
+	return where + p.Message + " (" + p.Fix + ")"
+}
+
+// Error holds all problems of a manifest, at least one and at most 1,000, in the order
+// in which they stand in the file.
+type Error struct {
+	Problems []Problem
+}
+
+// Error returns the problems, one per line.
+func (e *Error) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns [ErrInvalid].
+func (e *Error) Unwrap() error { return ErrInvalid }
+
+// newError sorts problems by their place.
+func newError(problems []Problem) *Error {
+	sort.SliceStable(problems, func(i, j int) bool {
+		a, b := problems[i], problems[j]
+		if a.Line != b.Line {
+			return a.Line < b.Line
+		}
+		if a.Column != b.Column {
+			return a.Column < b.Column
+		}
+		return a.Path < b.Path
+	})
+	return &Error{problems}
+}

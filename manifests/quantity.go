@@ -1,0 +1,79 @@
+package manifests
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ErrQuantity is what failures of [ParseBytes] and [ParseDuration] wrap.
+var ErrQuantity = errors.New("invalid quantity")
+
+// Bytes is a number of bytes. It is never negative in a checked manifest.
+type Bytes int64
+
+// byteUnits are the units of a size, largest first among equals in kind, so that
+// String picks the shortest form. The suffix "B" must come last.
+var byteUnits = [...]struct {
+	suffix string
+	size   int64
+}{
+	{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
+	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3},
+	{"B", 1},
+}
+
+// ParseBytes reads a size: a whole number of bytes, or one with a unit: KiB, MiB, GiB
+// and TiB are powers of 1,024, kB (or KB), MB, GB and TB powers of 1,000. Signs,
+// fractions and what does not fit an int64 are refused. The error wraps
+// [ErrQuantity].
+func ParseBytes(text string) (Bytes, error) {
+	digits, size := text, int64(1)
+	for _, unit := range byteUnits {
+		if rest, found := strings.CutSuffix(text, unit.suffix); found {
+			digits, size = strings.TrimSuffix(rest, " "), unit.size
+			break
+		}
+	}
+	if !isDigits(digits) {
+		return 0, fmt.Errorf("%w: size %q: want a whole number with a unit, such as 64MiB, 256KiB or 512", ErrQuantity, text)
+	}
+	count, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || count > math.MaxInt64/size {
+		return 0, fmt.Errorf("%w: size %q is too large", ErrQuantity, text)
+	}
+	return Bytes(count * size), nil
+}
+
+// String returns the size in the largest binary unit that divides it, which
+// [ParseBytes] reads back.
+func (b Bytes) String() string {
+	for _, unit := range byteUnits[:4] {
+		if b != 0 && int64(b)%unit.size == 0 {
+			return strconv.FormatInt(int64(b)/unit.size, 10) + unit.suffix
+		}
+	}
+	return strconv.FormatInt(int64(b), 10)
+}
+
+func isDigits(text string) bool {
+	for _, c := range []byte(text) {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return text != ""
+}
+
+// ParseDuration reads a positive length of time in Go's syntax: 10s, 1m30s, 1.5s. The
+// error wraps [ErrQuantity].
+func ParseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%w: length of time %q: want a positive one with a unit, such as 10s, 1m30s or 1.5s", ErrQuantity, text)
+	}
+	return d, nil
+}

@@ -1,0 +1,200 @@
+package manifests
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/caisson-run/caisson/manifests/internal/keypath"
+	"github.com/caisson-run/caisson/manifests/schema"
+)
+
+const maxContext = 32
+
+// context reads the names of the parameters that the host fills in.
+func (r *reader) context(n *node, path string) []string {
+	var names []string
+	r.list(n, path, maxContext, func(n *node, path string) {
+		name := r.word(n, path, parameterName, "use letters, digits and _, starting with a letter or _")
+		if name == "" {
+			return
+		}
+		if same := equalFold(names, name); same != "" {
+			r.add(n.at, path, Conflict, fmt.Sprintf("%q is the same name as %q", name, same), "keep one of the two; case makes no difference")
+			return
+		}
+		names = append(names, name)
+	})
+	return names
+}
+
+// equalFold returns the name that is the same under case folding, or "".
+func equalFold(names []string, name string) string {
+	for _, other := range names {
+		if strings.EqualFold(other, name) {
+			return other
+		}
+	}
+	return ""
+}
+
+// schema compiles the schema in n and reports what is wrong with it as standing where
+// written stands, which is the same schema as the author wrote it.
+func (r *reader) schema(n, written *node, path string) *schema.Schema {
+	if !r.visibleTexts(written, path) {
+		return nil
+	}
+	compiled, err := schema.Compile(n.json())
+	var invalid *schema.Error
+	if errors.As(err, &invalid) {
+		for _, p := range invalid.Problems {
+			inner := keypath.Join(path, p.Path)
+			r.add(r.place(inner), inner, BadSchema, p.Message, "correct the JSON Schema at this place")
+		}
+		return nil
+	}
+	return compiled
+}
+
+// visibleTexts checks all texts in a value that models are shown.
+func (r *reader) visibleTexts(n *node, path string) bool {
+	all := n.kind != textNode || r.visible(n.at, path, n.text)
+	for i, element := range n.elements {
+		all = r.visibleTexts(element, keypath.Index(path, i)) && all
+	}
+	for _, m := range n.members {
+		inner := keypath.Key(path, m.key)
+		all = r.visible(m.at, inner, m.key) && r.visibleTexts(m.value, inner) && all
+	}
+	return all
+}
+
+// parameters reads the schema of the arguments, and splits it into what the model sees
+// and what the whole is checked with.
+func (r *reader) parameters(root *node, m *Manifest) {
+	written := root.get("parameters")
+	if written == nil || written.kind == nullNode {
+		written = &node{kind: objectNode, at: root.at}
+	}
+	full, ok := r.parametersObject(written)
+	if !ok {
+		return
+	}
+	r.checkContextNames(written, "parameters", m.Context, true)
+	r.checkTemplates(full, m)
+
+	isContext := func(name string) bool { return slices.Contains(m.Context, name) }
+	properties := full.get("properties")
+	shown := full.with("properties", properties.without(isContext))
+	if required := full.get("required"); required != nil && required.kind == listNode {
+		kept := *required
+		kept.elements = slices.DeleteFunc(slices.Clone(required.elements), func(n *node) bool { return n.kind == textNode && isContext(n.text) })
+		shown = shown.with("required", &kept)
+		if len(kept.elements) == 0 {
+			shown = shown.without(func(key string) bool { return key == "required" })
+		}
+	}
+	m.ModelParameters = shown.json()
+
+	for _, name := range m.Context {
+		if properties.get(name) == nil {
+			properties = properties.with(name, &node{kind: objectNode, at: properties.at})
+		}
+	}
+	m.Parameters = r.schema(full.with("properties", properties), written, "parameters")
+}
+
+// parametersObject returns the schema with a type and properties, which vendors of
+// language models insist on.
+func (r *reader) parametersObject(written *node) (*node, bool) {
+	const path = "parameters"
+	if !r.kind(written, path, objectNode, "write a JSON Schema: {type: object, properties: {…}}") {
+		return nil, false
+	}
+	full := *written
+	switch kind := written.get("type"); {
+	case kind == nil:
+		full.members = append([]member{{"type", written.at, &node{kind: textNode, text: "object", at: written.at}}}, written.members...)
+	case kind.kind == textNode && kind.text == "object":
+	default:
+		r.add(kind.at, path+".type", InvalidValue, "arguments are always an object", "write type: object")
+		return nil, false
+	}
+	if properties := full.get("properties"); properties == nil {
+		return full.with("properties", &node{kind: objectNode, at: written.at}), true
+	} else if !r.kind(properties, path+".properties", objectNode, "write the parameters below it, each with its JSON Schema") {
+		return nil, false
+	}
+	return &full, true
+}
+
+// checkContextNames keeps a schema from declaring what the host fills in under a name
+// that differs by case alone, or where it would not be hidden from the model.
+func (r *reader) checkContextNames(n *node, path string, context []string, top bool) {
+	check := func(name string, at position, path string) {
+		same := equalFold(context, name)
+		switch {
+		case same == "" || same == name && top:
+		case same == name:
+			r.add(at, path, Conflict, fmt.Sprintf("%q is filled in by the host", name), "declare it under parameters.properties and parameters.required only")
+		default:
+			r.add(at, path, Conflict, fmt.Sprintf("%q differs from the context name %q by case alone", name, same), "write "+same+", or choose another name")
+		}
+	}
+	if properties := n.get("properties"); properties != nil {
+		for _, m := range properties.members {
+			check(m.key, m.at, keypath.Key(path+".properties", m.key))
+		}
+	}
+	if required := n.get("required"); required != nil {
+		for i, element := range required.elements {
+			check(element.text, element.at, keypath.Index(path+".required", i))
+		}
+	}
+	for _, keyword := range [...]string{"allOf", "anyOf", "oneOf"} {
+		if list := n.get(keyword); list != nil {
+			for i, element := range list.elements {
+				r.checkContextNames(element, keypath.Index(keypath.Key(path, keyword), i), context, false)
+			}
+		}
+	}
+	for _, keyword := range [...]string{"if", "then", "else", "not"} {
+		if inner := n.get(keyword); inner != nil {
+			r.checkContextNames(inner, keypath.Key(path, keyword), context, false)
+		}
+	}
+}
+
+// checkTemplates makes sure that what argv and stdin name is declared.
+func (r *reader) checkTemplates(parameters *node, m *Manifest) {
+	declared := slices.Clone(m.Context)
+	for _, p := range parameters.get("properties").members {
+		declared = append(declared, p.key)
+	}
+	check := func(param, path string) {
+		if slices.Contains(declared, param) {
+			return
+		}
+		fix := "declare it under parameters.properties"
+		if near := nearest(param, declared); near != "" {
+			fix = "did you mean {" + near + "}?"
+		}
+		r.add(r.place(path), path, Conflict, fmt.Sprintf("{%s} is not a parameter", clip(param)), fix)
+	}
+	if len(m.Module.Args) > 0 {
+		r.eachTemplate(m.Module.Args, check)
+	}
+	if m.Module.Stdin.Mode == StdinParam {
+		check(m.Module.Stdin.Param, "module.stdin")
+	}
+}
+
+func (r *reader) eachTemplate(templates []ArgTemplate, check func(param, path string)) {
+	for i, template := range templates {
+		for _, param := range template.Params() {
+			check(param, "module.args["+strconv.Itoa(i)+"]")
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package manifests
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/manifests/internal/keypath"
+)
+
+const (
+	maxKV     = 1 << 40
+	maxTokens = 1_000_000_000
+)
+
+func (r *reader) permissions(n *node, at string, p *Permissions) {
+	r.object(n, at,
+		field{"files", "", func(n *node, at string) {
+			r.list(n, at, maxList, func(n *node, at string) { p.Files = append(p.Files, r.filePermission(n, at)) })
+			r.checkOverlap(n, at, p.Files)
+		}},
+		field{"network", "", func(n *node, at string) {
+			r.list(n, at, maxList, func(n *node, at string) { p.Network = append(p.Network, r.networkPermission(n, at)) })
+		}},
+		field{"secrets", "", func(n *node, at string) {
+			r.list(n, at, maxList, func(n *node, at string) { p.Secrets = append(p.Secrets, r.secretPermission(n, at)) })
+		}},
+		field{"env", "", func(n *node, at string) { p.Env = r.uniqueTexts(n, at, maxList, r.setting) }},
+		field{"kv", "", func(n *node, at string) {
+			p.KV = &KVPermission{}
+			r.object(n, at, field{"bytes", "bytes: and how much the tool stores, such as 1MiB", func(n *node, at string) { p.KV.Bytes = r.bytes(n, at, 1, maxKV) }})
+		}},
+		field{"tools", "", func(n *node, at string) { p.Tools = r.uniqueTexts(n, at, maxList, r.name) }},
+		field{"llm", "", func(n *node, at string) {
+			p.LLM = &LLMPermission{}
+			r.object(n, at, field{"tokens", "tokens: and how many a call may use, such as 4000", func(n *node, at string) { p.LLM.Tokens = r.integer(n, at, 1, maxTokens) }})
+		}},
+	)
+}
+
+func (r *reader) filePermission(n *node, at string) FilePermission {
+	p := FilePermission{Access: Read}
+	r.object(n, at,
+		field{"path", "path: and the folder's path for the tool, such as /project", func(n *node, at string) { p.Path = r.guestPath(n, at) }},
+		field{"access", "", func(n *node, at string) { p.Access = Access(r.choice(n, at, string(Read), string(ReadWrite))) }},
+	)
+	return p
+}
+
+// guestPath reads an absolute, clean path of the guest.
+func (r *reader) guestPath(n *node, at string) string {
+	text := r.text(n, at)
+	if n.kind == textNode && !isGuestPath(text) {
+		r.add(n.at, at, InvalidValue, fmt.Sprintf("%q is not an absolute, clean path", clip(text)), "start with /, end without one, and leave out .., //, backslashes and control characters")
+		return ""
+	}
+	return text
+}
+
+func isGuestPath(text string) bool {
+	_, hidden := hiddenRune(text)
+	return strings.HasPrefix(text, "/") && path.Clean(text) == text && len(text) <= maxPath && !hidden && !strings.ContainsAny(text, "\\\n\t")
+}
+
+// checkOverlap reports mounts that are the same or lie inside each other: which one a
+// path belongs to would be a guess.
+func (r *reader) checkOverlap(n *node, at string, mounts []FilePermission) {
+	if n.kind != listNode {
+		return
+	}
+	for i, mount := range mounts {
+		for _, earlier := range mounts[:i] {
+			if mount.Path == "" || earlier.Path == "" || !within(mount.Path, earlier.Path) && !within(earlier.Path, mount.Path) {
+				continue
+			}
+			inner := keypath.Index(at, i) + ".path"
+			r.add(r.place(inner), inner, Conflict, fmt.Sprintf("%s overlaps %s", mount.Path, earlier.Path), "use paths that do not lie inside each other")
+			break
+		}
+	}
+}
+
+// within reports whether a clean path is the folder or lies inside it.
+func within(inner, folder string) bool {
+	return inner == folder || folder == "/" || strings.HasPrefix(inner, folder+"/")
+}
+
+func (r *reader) networkPermission(n *node, at string) NetworkPermission {
+	p := NetworkPermission{}
+	r.object(n, at,
+		field{"host", "host: and a name, such as api.example.com or *.example.com", func(n *node, at string) { p.Host = r.host(n, at, true) }},
+		field{"ports", "", func(n *node, at string) {
+			r.list(n, at, maxList, func(n *node, at string) {
+				port := int(r.integer(n, at, 1, 65535))
+				if slices.Contains(p.Ports, port) {
+					r.add(n.at, at, DuplicateKey, fmt.Sprintf("port %d stands twice in the list", port), "keep one of the two")
+				} else if port > 0 {
+					p.Ports = append(p.Ports, port)
+				}
+			})
+		}},
+		field{"methods", "", func(n *node, at string) { p.Methods = r.uniqueTexts(n, at, maxList, r.method) }},
+		field{"schemes", "", func(n *node, at string) {
+			p.Schemes = r.uniqueTexts(n, at, maxList, func(n *node, at string) string { return r.choice(n, at, "https", "http") })
+		}},
+		field{"paths", "", func(n *node, at string) { p.Paths = r.uniqueTexts(n, at, maxList, r.urlPath) }},
+	)
+	if len(p.Methods) == 0 {
+		p.Methods = []string{"GET"}
+	}
+	if len(p.Schemes) == 0 {
+		p.Schemes = []string{"https"}
+	}
+	if len(p.Paths) == 0 {
+		p.Paths = []string{"/"}
+	}
+	return p
+}
+
+func (r *reader) secretPermission(n *node, at string) SecretPermission {
+	p := SecretPermission{}
+	read := r.object(n, at,
+		field{"name", "name: and the secret's name, such as API_KEY", func(n *node, at string) {
+			p.Name = r.word(n, at, secretName, "use upper-case letters, digits and _, starting with a letter")
+		}},
+		field{"header", "", func(n *node, at string) { p.Header = r.header(n, at) }},
+		field{"query", "", func(n *node, at string) {
+			p.Query = r.word(n, at, queryName, "use letters, digits and . _ ~ - for the name of the query parameter")
+		}},
+		field{"host", "host: and the one host that may receive the secret", func(n *node, at string) { p.Host = r.host(n, at, false) }},
+	)
+	if read && (n.get("header") == nil) == (n.get("query") == nil) {
+		r.add(n.at, at, Conflict, "a secret goes into either a header or a query parameter", "give exactly one of header and query")
+	}
+	return p
+}

@@ -1,0 +1,134 @@
+package manifests
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/caisson-run/caisson/manifests/internal/keypath"
+	"github.com/caisson-run/caisson/tool"
+)
+
+const (
+	maxTests    = 1000
+	maxTestName = 200 // characters
+)
+
+func (r *reader) tests(n *node, path string) []Test {
+	var tests []Test
+	names := map[string]bool{}
+	r.list(n, path, maxTests, func(n *node, path string) {
+		test := r.test(n, path)
+		if test.Name != "" && names[test.Name] {
+			inner := path + ".name"
+			r.add(r.place(inner), inner, DuplicateKey, fmt.Sprintf("there are two tests with the name %q", test.Name), "give each test a name of its own")
+		}
+		names[test.Name] = true
+		tests = append(tests, test)
+	})
+	return tests
+}
+
+func (r *reader) test(n *node, path string) Test {
+	t := Test{Arguments: json.RawMessage("{}")}
+	r.object(n, path,
+		field{"name", "name: and what the test shows", func(n *node, path string) { t.Name = r.line(n, path, maxTestName) }},
+		field{"arguments", "", func(n *node, path string) {
+			if r.kind(n, path, objectNode, "write the arguments as an object, {} for none") {
+				t.Arguments = n.json()
+			}
+		}},
+		field{"context", "", func(n *node, path string) { t.Context = r.texts(n, path) }},
+		field{"files", "", func(n *node, path string) { t.Files = r.files(n, path) }},
+		field{"expect", "expect: {success: true}", func(n *node, path string) { r.expect(n, path, &t.Expect) }},
+	)
+	return t
+}
+
+func (r *reader) expect(n *node, path string, e *Expect) {
+	r.object(n, path,
+		field{"success", "", func(n *node, path string) {
+			if r.kind(n, path, boolNode, "write true or false") {
+				success := n.text == "true"
+				e.Success = &success
+			}
+		}},
+		field{"kind", "", func(n *node, path string) {
+			var words []string
+			for _, kind := range tool.Kinds() {
+				words = append(words, string(kind))
+			}
+			e.Kind = r.choice(n, path, words...)
+		}},
+		field{"output", "", func(n *node, path string) {
+			if r.kind(n, path, textNode, "put the output into quotes") {
+				e.Output = &n.text
+			}
+		}},
+		field{"error", "", func(n *node, path string) { e.Error = r.text(n, path) }},
+		field{"data", "", func(n *node, _ string) { e.Data = n.json() }},
+		field{"files", "", func(n *node, path string) { e.Files = r.files(n, path) }},
+	)
+	if e.Success != nil && *e.Success && (e.Kind != "" || e.Error != "") {
+		inner := path + ".success"
+		r.add(r.place(inner), inner, Conflict, "a success has neither kind nor error", "write success: false, or remove kind and error")
+	}
+}
+
+// texts reads an object whose values are texts.
+func (r *reader) texts(n *node, path string) map[string]string {
+	if !r.kind(n, path, objectNode, "write names and texts below it") {
+		return nil
+	}
+	texts := map[string]string{}
+	for _, m := range n.members {
+		texts[m.key] = r.text(m.value, keypath.Key(path, m.key))
+	}
+	return texts
+}
+
+// files reads an object of file contents by guest path.
+func (r *reader) files(n *node, path string) map[string]string {
+	files := r.texts(n, path)
+	for _, m := range n.members {
+		if n.kind == objectNode && (!isGuestPath(m.key) || m.key == "/") {
+			r.add(m.at, keypath.Key(path, m.key), InvalidValue, fmt.Sprintf("%q is not an absolute, clean path of a file", clip(m.key)), "write the path as the tool sees it, such as /project/notes.txt")
+		}
+	}
+	return files
+}
+
+// checkTests makes sure that tests use what the manifest declares.
+func (r *reader) checkTests(root *node, m *Manifest) {
+	tests := root.get("tests")
+	if tests == nil {
+		return
+	}
+	for i, test := range tests.elements {
+		path := "tests[" + strconv.Itoa(i) + "]"
+		if context := test.get("context"); context != nil {
+			for _, value := range context.members {
+				if !slices.Contains(m.Context, value.key) {
+					r.add(value.at, keypath.Key(path+".context", value.key), Conflict, fmt.Sprintf("%q is not a context name of the tool", clip(value.key)), "add it to the context list, or remove it here")
+				}
+			}
+		}
+		r.checkTestFiles(test.get("files"), path+".files", m.Permissions.Files)
+		r.checkTestFiles(test.get("expect").get("files"), path+".expect.files", m.Permissions.Files)
+	}
+}
+
+func (r *reader) checkTestFiles(files *node, path string, mounts []FilePermission) {
+	if files == nil {
+		return
+	}
+	for _, file := range files.members {
+		covered := slices.ContainsFunc(mounts, func(mount FilePermission) bool {
+			return mount.Path != "" && within(file.key, mount.Path)
+		})
+		if isGuestPath(file.key) && !covered {
+			r.add(file.at, keypath.Key(path, file.key), Conflict, fmt.Sprintf("%s lies outside of permissions.files", clip(file.key)), "use a path below one of them, or ask for that folder")
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package manifests
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caisson-run/caisson/manifests/internal/keypath"
+)
+
+// reader walks a document once, strictly, and collects everything that is wrong.
+type reader struct {
+	file     string
+	problems []Problem
+	places   map[string]position
+	// pathBytes is how long the paths of the values read so far are together.
+	pathBytes int
+	// observe, where set, is told which keys each object may have. Tests use it.
+	observe func(path string, keys []string)
+}
+
+// field is one key that an object may have.
+type field struct {
+	key string
+	// example makes a required key: it says what to add.
+	example string
+	read    func(n *node, path string)
+}
+
+// maxProblems is how many problems are reported. Nobody reads more.
+const maxProblems = 1000
+
+func (r *reader) add(at position, path string, kind ProblemKind, message, fix string) {
+	if len(r.problems) >= maxProblems {
+		return
+	}
+	r.problems = append(r.problems, Problem{
+		File: r.file, Line: at.line, Column: at.column, Path: path, Kind: kind, Message: message, Fix: fix,
+	})
+}
+
+// errReported ends the reading of a document whose defect is among the problems.
+var errReported = errors.New("reported")
+
+// enter begins a value of a document. The error is errReported.
+func (r *reader) enter(at position, path string, depth int) error {
+	if depth > maxNesting {
+		r.add(at, "", Syntax, fmt.Sprintf("nested deeper than %d levels", maxNesting), "make it flatter")
+		return errReported
+	}
+	if r.pathBytes += len(path); r.pathBytes > maxPathBytes {
+		r.add(at, "", Syntax, "the keys are too long for how much stands below them", "make the keys shorter or the document flatter")
+		return errReported
+	}
+	return nil
+}
+
+// firstOfItsName reports a key that stands twice in one object.
+func (r *reader) firstOfItsName(seen map[string]position, key string, at position, path string) bool {
+	first, twice := seen[key]
+	if twice {
+		r.add(at, path, DuplicateKey, fmt.Sprintf("the key stands twice; first in line %d", first.line), "keep one of the two")
+		return false
+	}
+	seen[key] = at
+	return true
+}
+
+// object reads the members of an object. It reports false if n is something else.
+func (r *reader) object(n *node, path string, fields ...field) bool {
+	keys := make([]string, len(fields))
+	for i, f := range fields {
+		keys[i] = f.key
+	}
+	if r.observe != nil {
+		r.observe(path, keys)
+	}
+	if !r.kind(n, path, objectNode, "write keys and values below it: "+strings.Join(keys, ", ")) {
+		return false
+	}
+	for _, m := range n.members {
+		inner := keypath.Key(path, m.key)
+		i := slices.Index(keys, m.key)
+		switch {
+		case i < 0:
+			r.unknownKey(m, inner, keys)
+		case m.value.reported:
+		case m.value.kind == nullNode:
+			r.add(m.at, inner, Missing, "the key has no value", "give it a value or remove the key")
+		default:
+			fields[i].read(m.value, inner)
+		}
+	}
+	for _, f := range fields {
+		if f.example != "" && n.get(f.key) == nil {
+			r.add(n.at, keypath.Key(path, f.key), Missing, "the key "+f.key+" is required", "add "+f.example)
+		}
+	}
+	return true
+}
+
+func (r *reader) unknownKey(m member, path string, keys []string) {
+	fix := "remove it; known keys are " + strings.Join(keys, ", ")
+	if near := nearest(m.key, keys); near != "" {
+		fix = "did you mean " + near + "?"
+	}
+	r.add(m.at, path, UnknownKey, "unknown key "+strconv.Quote(clip(m.key)), fix)
+}
+
+// kind reports whether n has the kind, and adds a problem if not.
+func (r *reader) kind(n *node, path string, want nodeKind, fix string) bool {
+	if n.kind == want {
+		return true
+	}
+	r.add(n.at, path, WrongType, fmt.Sprintf("want %s, got %s", want, n.kind), fix)
+	return false
+}
+
+// text returns the text of a node, or "" with a problem.
+func (r *reader) text(n *node, path string) string {
+	fix := "write text"
+	if n.kind == numberNode || n.kind == boolNode {
+		fix = "put the value into quotes"
+	}
+	if !r.kind(n, path, textNode, fix) {
+		return ""
+	}
+	return n.text
+}
+
+// choice reads one of several words.
+func (r *reader) choice(n *node, path string, words ...string) string {
+	text := r.text(n, path)
+	if n.kind != textNode || slices.Contains(words, text) {
+		return text
+	}
+	fix := "write one of " + strings.Join(words, ", ")
+	if len(words) == 1 {
+		fix = "write " + words[0]
+	} else if near := nearest(text, words); near != "" {
+		fix = "did you mean " + near + "? It is one of " + strings.Join(words, ", ")
+	}
+	r.add(n.at, path, InvalidValue, "unknown value "+strconv.Quote(clip(text)), fix)
+	return ""
+}
+
+func (r *reader) boolean(n *node, path string) bool {
+	return r.kind(n, path, boolNode, "write true or false") && n.text == "true"
+}
+
+// integer reads a whole number within bounds.
+func (r *reader) integer(n *node, path string, least, most int64) int64 {
+	fix := fmt.Sprintf("write a whole number from %d to %d", least, most)
+	if !r.kind(n, path, numberNode, fix) {
+		return 0
+	}
+	if strings.ContainsAny(n.text, ".eE") {
+		r.add(n.at, path, InvalidValue, n.text+" is not written as a whole number", fix)
+		return 0
+	}
+	value, err := strconv.ParseInt(n.text, 10, 64)
+	if err != nil || value < least || value > most {
+		r.add(n.at, path, OutOfRange, clip(n.text)+" is out of range", fix)
+		return 0
+	}
+	return value
+}
+
+// bytes reads a size within bounds.
+func (r *reader) bytes(n *node, path string, least, most Bytes) Bytes {
+	fix := fmt.Sprintf("write a size from %s to %s, such as 64MiB, 256KiB or 512", least, most)
+	if n.kind != textNode && n.kind != numberNode {
+		r.add(n.at, path, WrongType, "want a size, got "+n.kind.String(), fix)
+		return 0
+	}
+	value, err := ParseBytes(n.text)
+	switch {
+	case err != nil:
+		r.add(n.at, path, InvalidValue, strconv.Quote(clip(n.text))+" is not a size", fix)
+		return 0
+	case value < least || value > most:
+		r.add(n.at, path, OutOfRange, clip(n.text)+" is out of range", fix)
+		return 0
+	}
+	return value
+}
+
+// duration reads a length of time within bounds.
+func (r *reader) duration(n *node, path string, least, most time.Duration) time.Duration {
+	fix := fmt.Sprintf("write a length of time from %s to %s, such as 10s, 1m30s or 1.5s", least, most)
+	if n.kind != textNode {
+		r.add(n.at, path, WrongType, "want a length of time with a unit, got "+n.kind.String(), fix)
+		return 0
+	}
+	value, err := ParseDuration(n.text)
+	switch {
+	case err != nil:
+		r.add(n.at, path, InvalidValue, strconv.Quote(clip(n.text))+" is not a length of time", fix)
+		return 0
+	case value < least || value > most:
+		r.add(n.at, path, OutOfRange, clip(n.text)+" is out of range", fix)
+		return 0
+	}
+	return value
+}
+
+// list reads the elements of a list of at most most elements.
+func (r *reader) list(n *node, path string, most int, read func(n *node, path string)) {
+	if !r.kind(n, path, listNode, "write a list, such as [a, b]") {
+		return
+	}
+	if len(n.elements) > most {
+		r.add(n.at, path, OutOfRange, fmt.Sprintf("%d elements are over the limit of %d", len(n.elements), most), "remove some")
+		return
+	}
+	for i, element := range n.elements {
+		if !element.reported {
+			read(element, keypath.Index(path, i))
+		}
+	}
+}
+
+// uniqueTexts reads a list of different texts, each of which check accepts.
+func (r *reader) uniqueTexts(n *node, path string, most int, check func(n *node, path string) string) []string {
+	var texts []string
+	r.list(n, path, most, func(n *node, path string) {
+		text := check(n, path)
+		switch {
+		case text == "":
+		case slices.Contains(texts, text):
+			r.add(n.at, path, DuplicateKey, strconv.Quote(text)+" stands twice in the list", "keep one of the two")
+		default:
+			texts = append(texts, text)
+		}
+	})
+	return texts
+}
+
+// place returns where the value at path stands, or the nearest value around it.
+func (r *reader) place(path string) position {
+	for {
+		if at, found := r.places[path]; found {
+			return at
+		}
+		if path == "" {
+			return position{1, 1}
+		}
+		path = parentPath(path)
+	}
+}

@@ -1,0 +1,216 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests/schema"
+)
+
+// Each attack here comes with a control, which shows that it works on the validator
+// as it is, without the guard.
+
+func TestAttackReadAFile(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret.json")
+	require.NoError(t, os.WriteFile(secret, []byte(`{"const":"hunter2"}`), 0o600))
+	address := (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(secret), "/")}).String()
+
+	t.Run("control", func(t *testing.T) {
+		compiled, err := jsonschema.CompileString("mem:///x", `{"$ref":"`+address+`"}`)
+		require.NoError(t, err, "the validator follows a reference to a file")
+		assert.ErrorContains(t, compiled.Validate("x"), "hunter2")
+	})
+	for name, source := range map[string]string{
+		"reference":         `{"$ref":"` + address + `"}`,
+		"by id":             `{"$id":"` + address + `","$ref":"#/const"}`,
+		"relative to an id": `{"$id":"` + address + `","$ref":"secret.json"}`,
+		"nested id":         `{"properties":{"a":{"$id":"` + address + `","$ref":"#"}}}`,
+		"dynamic":           `{"$dynamicRef":"` + address + `"}`,
+		"recursive":         `{"$schema":"https://json-schema.org/draft/2019-09/schema","$recursiveRef":"` + address + `"}`,
+		"dialect":           `{"$schema":"` + address + `"}`,
+		"bare path":         `{"$ref":"` + filepath.ToSlash(secret) + `"}`,
+		"in data":           `{"$ref":"#/const","const":{"$ref":"` + address + `"}}`,
+		"in an unknown key": `{"$ref":"#/x-a","x-a":{"$ref":"` + address + `"}}`,
+		"the web":           `{"$ref":"https://example.com/schema.json"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := schema.Compile([]byte(source))
+			require.ErrorIs(t, err, schema.ErrSchema)
+			assert.NotContains(t, err.Error(), "hunter2")
+		})
+	}
+}
+
+func TestAttackPanicByNumber(t *testing.T) {
+	t.Run("control", func(t *testing.T) {
+		compiled, err := jsonschema.CompileString("mem:///x", `{"type":"integer"}`)
+		require.NoError(t, err)
+		assert.Panics(t, func() { _ = compiled.Validate(json.Number("1e1000001")) })
+		assert.Panics(t, func() { _, _ = jsonschema.CompileString("mem:///x", `{"minLength":1e10000000}`) })
+	})
+	for _, number := range []string{"1e1000001", "-1e1000001", "1e-1000001", "1e99999999999999999999", "0e1000001", strings.Repeat("9", 129)} {
+		for _, keyword := range []string{"minLength", "minimum", "multipleOf", "const", "maxItems"} {
+			_, err := schema.Compile(fmt.Appendf(nil, `{"%s":%s}`, keyword, number))
+			require.ErrorIs(t, err, schema.ErrSchema, keyword)
+		}
+		for _, source := range []string{`{"type":"integer"}`, `{"minimum":1}`, `{"multipleOf":2}`, `{"const":1}`, `{"enum":[1]}`, `{"uniqueItems":true}`} {
+			require.ErrorIs(t, compile(t, source).Validate(fmt.Appendf(nil, `[%s,%s]`, number, number)), schema.ErrValue)
+			require.ErrorIs(t, compile(t, source).Validate([]byte(number)), schema.ErrValue)
+		}
+	}
+}
+
+func TestAttackEmptyEnum(t *testing.T) {
+	t.Run("control", func(t *testing.T) {
+		compiled, err := jsonschema.CompileString("mem:///x", `{"enum":[]}`)
+		require.NoError(t, err)
+		assert.NoError(t, compiled.Validate("anything"), "the validator takes what allows nothing for what allows all")
+	})
+	_, err := schema.Compile([]byte(`{"enum":[]}`))
+	require.ErrorIs(t, err, schema.ErrSchema)
+}
+
+func TestAttackDuplicateKeys(t *testing.T) {
+	t.Run("control", func(t *testing.T) {
+		compiled, err := jsonschema.CompileString("mem:///x", `{"properties":{"a":{"const":"checked"}}}`)
+		require.NoError(t, err)
+		var value any
+		require.NoError(t, json.Unmarshal([]byte(`{"a":"evil","a":"checked"}`), &value))
+		assert.NoError(t, compiled.Validate(value), "only the last of two is looked at")
+	})
+	err := compile(t, `{"properties":{"a":{"const":"checked"}}}`).Validate([]byte(`{"a":"evil","a":"checked"}`))
+	require.ErrorIs(t, err, schema.ErrValue)
+}
+
+// doubling is a schema in which each definition refers to the next one twice.
+func doubling(levels int) string {
+	var b strings.Builder
+	b.WriteString(`{"$ref":"#/$defs/d0","$defs":{`)
+	for i := range levels {
+		fmt.Fprintf(&b, `"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
+	}
+	fmt.Fprintf(&b, `"d%d":{"minimum":0}}}`, levels)
+	return b.String()
+}
+
+func TestAttackDoubling(t *testing.T) {
+	t.Run("control", func(t *testing.T) {
+		elapsed := func(levels int) time.Duration {
+			compiled, err := jsonschema.CompileString("mem:///x", doubling(levels))
+			require.NoError(t, err)
+			start := time.Now()
+			require.NoError(t, compiled.Validate(json.Number("1")))
+			return time.Since(start)
+		}
+		small, large := elapsed(8), elapsed(15)
+		assert.Greater(t, large, 16*small, "seven more levels are 128 times the work")
+	})
+	start := time.Now()
+	err := compile(t, doubling(40)).Validate([]byte("1"))
+	require.ErrorIs(t, err, schema.ErrValue)
+	assert.ErrorContains(t, err, "too much work")
+	assert.Less(t, time.Since(start), 20*time.Second)
+	require.NoError(t, compile(t, doubling(8)).Validate([]byte("1")))
+}
+
+func TestAttackCostlyPattern(t *testing.T) {
+	hostile := `(.{0,900}x){0,1}$`
+	text := strings.Repeat("y", 1<<20)
+	start := time.Now()
+	err := compile(t, `{"pattern":"`+hostile+`"}`).Validate([]byte(`"` + text + `"`))
+	require.ErrorIs(t, err, schema.ErrValue)
+	assert.ErrorContains(t, err, "too much work")
+	assert.Less(t, time.Since(start), 10*time.Second)
+
+	err = compile(t, `{"patternProperties":{"`+hostile+`":true}}`).Validate(manyNames(1000, 1000))
+	require.ErrorIs(t, err, schema.ErrValue)
+	assert.ErrorContains(t, err, "names are too long")
+}
+
+func manyNames(count, length int) []byte {
+	var b strings.Builder
+	for i := range count {
+		fmt.Fprintf(&b, `,"%s%d":1`, strings.Repeat("n", length), i)
+	}
+	return []byte("{" + b.String()[1:] + "}")
+}
+
+func TestAttackDeepNesting(t *testing.T) {
+	deep := func(n int) []byte { return []byte(strings.Repeat("[", n) + strings.Repeat("]", n)) }
+	tree := compile(t, `{"items":{"$ref":"#"}}`)
+	require.NoError(t, tree.Validate(deep(schema.MaxDepth)))
+	for _, depth := range []int{schema.MaxDepth + 1, 9_000, 1_000_000} {
+		require.ErrorIs(t, tree.Validate(deep(depth)), schema.ErrValue)
+	}
+}
+
+// chain is a schema with a long chain of references, which starts anew in each element
+// of a list.
+func chain(head string) string {
+	const links = 900
+	var b strings.Builder
+	b.WriteString(head + `"allOf":[{"$ref":"#/definitions/d0"}],"definitions":{`)
+	for i := range links {
+		fmt.Fprintf(&b, `"d%d":{"allOf":[{"$ref":"#/definitions/d%d"}]},`, i, i+1)
+	}
+	fmt.Fprintf(&b, `"d%d":{"items":{"$ref":"#"}}}}`, links)
+	return b.String()
+}
+
+const draft7Head = `{"$schema":"http://json-schema.org/draft-07/schema#",`
+
+// TestAttackStack multiplies a long chain of references by the depth of a value: the
+// stack that this takes would end the process, and no recover helps.
+func TestAttackStack(t *testing.T) {
+	const smallStack = 32 << 20
+	value := strings.Repeat("[", 60) + strings.Repeat("]", 60)
+	if os.Getenv("CAISSON_TEST_STACK") != "" {
+		debug.SetMaxStack(smallStack)
+		compiled, err := jsonschema.CompileString("mem:///x", chain(`{`))
+		require.NoError(t, err)
+		var decoded any
+		require.NoError(t, json.Unmarshal([]byte(value), &decoded))
+		t.Log(compiled.Validate(decoded))
+		return
+	}
+	t.Run("control", func(t *testing.T) {
+		child := exec.Command(os.Args[0], "-test.run=^TestAttackStack$")
+		child.Env = append(os.Environ(), "CAISSON_TEST_STACK=1")
+		output, err := child.CombinedOutput()
+		require.Error(t, err)
+		assert.Contains(t, string(output), "stack exceeds")
+	})
+	defer debug.SetMaxStack(debug.SetMaxStack(smallStack))
+	for name, head := range map[string]string{"2020-12": `{`, "draft 7": draft7Head} {
+		t.Run(name, func(t *testing.T) {
+			err := compile(t, chain(head)).Validate([]byte(value))
+			require.ErrorIs(t, err, schema.ErrValue)
+		})
+	}
+}
+
+func TestAttackSize(t *testing.T) {
+	err := compile(t, `{}`).Validate([]byte(`"` + strings.Repeat("x", schema.MaxValueBytes) + `"`))
+	require.ErrorIs(t, err, schema.ErrValue)
+	assert.ErrorContains(t, err, "over the limit")
+	require.NoError(t, compile(t, `{}`).Validate([]byte(`"`+strings.Repeat("x", schema.MaxValueBytes-2)+`"`)))
+
+	long := strings.Repeat("n", 1000)
+	nested := strings.Repeat(`{"`+long+`":`, 60) + "[" + strings.Repeat("1,", 20_000) + "1]" + strings.Repeat("}", 60)
+	start := time.Now()
+	err = compile(t, `{"additionalProperties":{"$ref":"#"},"items":{"type":"string"}}`).Validate([]byte(nested))
+	require.ErrorIs(t, err, schema.ErrValue)
+	assert.Less(t, time.Since(start), 10*time.Second)
+}

@@ -1,0 +1,114 @@
+package schema_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests/schema"
+)
+
+func TestCompileReportsEveryProblem(t *testing.T) {
+	cases := map[string]struct {
+		source string
+		want   []schema.Problem
+	}{
+		"not JSON":             {`{`, []schema.Problem{{"", "not JSON, at byte 1: unexpected end of JSON input"}}},
+		"not a schema":         {`5`, []schema.Problem{{"", "want a JSON Schema, which is an object; got integer"}}},
+		"a key twice":          {`{"type":"object","type":"string"}`, []schema.Problem{{"type", "the key stands twice in one object; give it once"}}},
+		"unknown type":         {`{"type":"strin"}`, []schema.Problem{{"type", `unknown type "strin"; want one of string, number, integer, boolean, object, array, null`}}},
+		"empty enum":           {`{"properties":{"a":{"enum":[]}}}`, []schema.Problem{{"properties.a.enum", "an empty list allows nothing; list the allowed values or leave enum out"}}},
+		"several at once":      {`{"required":"a","minLength":-1,"minimum":"x","title":4}`, []schema.Problem{{"minLength", "want a whole number from 0 to 2147483647, got -1"}, {"minimum", "want number, got string"}, {"required", "want array, got string"}, {"title", "want string, got number"}}},
+		"no schema":            {`{"properties":{"a":5}}`, []schema.Problem{{"properties.a", "want a schema, got integer"}}},
+		"misspelt keyword":     {`{"items":{"requird":["a"]}}`, []schema.Problem{{"items.requird", "unknown keyword; did you mean required?"}}},
+		"unknown dialect":      {`{"$schema":"http://json-schema.org/draft-04/schema#"}`, []schema.Problem{{"$schema", `unsupported dialect "http://json-schema.org/draft-04/schema#"; leave $schema out for draft 2020-12`}}},
+		"nested id":            {`{"properties":{"a":{"$id":"x"}}}`, []schema.Problem{{"properties.a.$id", "$id works at the top of a schema only"}}},
+		"dangling reference":   {`{"$ref":"#/$defs/a"}`, []schema.Problem{{"$ref", `no schema stands at "#/$defs/a"`}}},
+		"dangling anchor":      {`{"$ref":"#a"}`, []schema.Problem{{"$ref", `no schema has the anchor "#a"`}}},
+		"reference to data":    {`{"$ref":"#/default","default":{"enum":[]}}`, []schema.Problem{{"$ref", `no schema stands at "#/default"`}}},
+		"chain in an old one":  {`{"$schema":"http://json-schema.org/draft-07/schema","$ref":"#/definitions/a","definitions":{"a":{"$ref":"#/definitions/b"},"b":true}}`, []schema.Problem{{"$ref", `"#/definitions/a" is a reference itself; refer to its target`}}},
+		"endless":              {`{"$ref":"#"}`, []schema.Problem{{"", "the schema refers to itself without end"}}},
+		"format not a string":  {`{"format":1}`, []schema.Problem{{"format", "want a string, got integer"}}},
+		"pattern not a string": {`{"pattern":1}`, []schema.Problem{{"pattern", "want a string, got integer"}}},
+		"a bad anchor":         {`{"$anchor":"a b"}`, []schema.Problem{{"$anchor", "does not match pattern '^[A-Za-z_][-A-Za-z0-9._]*$'"}}},
+		"no types":             {`{"type":[]}`, []schema.Problem{{"type", "an empty list allows nothing; name a type or leave type out"}}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			compiled, err := schema.Compile([]byte(c.source))
+			assert.Nil(t, compiled)
+			var invalid *schema.Error
+			require.ErrorAs(t, err, &invalid)
+			assert.ErrorIs(t, err, schema.ErrSchema)
+			assert.Equal(t, c.want, invalid.Problems)
+		})
+	}
+}
+
+func TestCompileNamesUnsupportedPatterns(t *testing.T) {
+	for _, source := range []string{`{"pattern":"(?=a)b"}`, `{"patternProperties":{"(a)\\1":true}}`} {
+		_, err := schema.Compile([]byte(source))
+		require.ErrorIs(t, err, schema.ErrSchema)
+		assert.ErrorContains(t, err, "no lookahead and no backreferences")
+	}
+}
+
+func TestCompileAccepts(t *testing.T) {
+	for name, source := range map[string]string{
+		"true":                      `true`,
+		"everything by name":        `{"properties":{"enum":{"const":{"enum":[]}},"$ref":{"type":"string"},"pattern":{"type":"integer"},"$id":true},"default":{"enum":[]}}`,
+		"draft 6":                   `{"$schema":"http://json-schema.org/draft-06/schema#","items":[{"type":"string"}]}`,
+		"draft 7 with definitions":  `{"$schema":"http://json-schema.org/draft-07/schema#","$ref":"#/definitions/a","definitions":{"a":{"type":"string"}}}`,
+		"draft 2019-09":             `{"$schema":"https://json-schema.org/draft/2019-09/schema","properties":{"child":{"$recursiveRef":"#"}}}`,
+		"an id":                     `{"$id":"https://example.com/s.json","$ref":"#/$defs/a%20b","$defs":{"a b":{}}}`,
+		"anchors":                   `{"$ref":"#a","$defs":{"x":{"$anchor":"a"}}}`,
+		"recursion":                 `{"properties":{"child":{"$ref":"#"}}}`,
+		"odd names":                 `{"properties":{"a%b/c~d":{"items":{"type":"string"}},"z":{"$ref":"#/properties/a%25b~1c~0d/items"}}}`,
+		"keywords of other systems": `{"nullable":true,"example":3,"x-order":1}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := schema.Compile([]byte(source))
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestJSONKeepsOrderAndDigits(t *testing.T) {
+	compiled, err := schema.Compile([]byte("{ \"required\": [\"b\"],\n \"properties\": {\"b\": {\"maximum\": 1.50}, \"a\": {\"const\": \"<é>\"}} }"))
+	require.NoError(t, err)
+	assert.Equal(t, `{"required":["b"],"properties":{"b":{"maximum":1.50},"a":{"const":"<é>"}}}`, string(compiled.JSON()))
+}
+
+func TestCompileBounds(t *testing.T) {
+	nested := func(n int) string {
+		return strings.Repeat(`{"items":`, n) + "true" + strings.Repeat("}", n)
+	}
+	_, err := schema.Compile([]byte(nested(schema.MaxDepth)))
+	require.NoError(t, err)
+	_, err = schema.Compile([]byte(nested(schema.MaxDepth + 1)))
+	assert.ErrorContains(t, err, "nested deeper than 64 levels")
+
+	many := func(n int) string { return `{"allOf":[` + strings.Repeat("true,", n-2) + `true]}` }
+	_, err = schema.Compile([]byte(many(schema.MaxSubschemas)))
+	require.NoError(t, err)
+	_, err = schema.Compile([]byte(many(schema.MaxSubschemas + 1)))
+	assert.ErrorContains(t, err, "more than 2048 schemas")
+
+	_, err = schema.Compile([]byte(`{"title":"` + strings.Repeat("x", schema.MaxSchemaBytes) + `"}`))
+	assert.ErrorContains(t, err, "over the limit of 262144")
+	_, err = schema.Compile([]byte(`{"` + strings.Repeat("x", 257) + `":1}`))
+	assert.ErrorContains(t, err, "a name is 257 bytes long")
+	_, err = schema.Compile([]byte(`{"pattern":"(a{1000})(b{1000})(c{1000})(d{1000})(e{1000})"}`))
+	assert.ErrorContains(t, err, "the pattern is too large")
+	_, err = schema.Compile([]byte{'"', 0xff, '"'})
+	assert.ErrorContains(t, err, "not valid UTF-8")
+}
+
+func TestErrorIsOneLine(t *testing.T) {
+	_, err := schema.Compile([]byte(`{"enum":[],"type":"x"}`))
+	assert.False(t, strings.Contains(err.Error(), "\n"))
+	assert.True(t, errors.Is(err, schema.ErrSchema))
+}

@@ -1,0 +1,177 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/manifests/internal/keypath"
+)
+
+// Bounds on JSON text.
+const (
+	// MaxDepth is how deep objects and arrays may nest, in schemas and in values.
+	MaxDepth = 64
+	// maxNumberBytes and maxExponent keep numbers cheap: the validator computes with
+	// exact fractions, and 1e1000000000 as one would fill the memory.
+	maxNumberBytes = 128
+	maxExponent    = 400
+)
+
+// bounds are what a schema or a value may have of what costs the validator most. It
+// writes out the path of everything it looks at, so names count as well as bytes.
+type bounds struct {
+	bytes     int
+	nameBytes int
+}
+
+// document is a decoded JSON text: maps, slices, strings, json.Number, bool and nil.
+type document struct {
+	root any
+	// pathBytes is about the length of the longest path in it.
+	pathBytes int
+}
+
+// textError is a defect of JSON text at a path inside it.
+type textError struct {
+	path    string
+	message string
+}
+
+func (e *textError) Error() string { return at(e.path, e.message) }
+
+// below moves an error into the member or element that segment names.
+func below(segment string, err error) error {
+	if defect, ok := err.(*textError); ok {
+		return &textError{keypath.Join(segment, defect.path), defect.message}
+	}
+	return &textError{segment, err.Error()}
+}
+
+// decode reads one JSON value. It refuses what is over the bounds, not UTF-8, or has a
+// key twice in one object. The error is a *textError.
+func decode(text []byte, limit bounds) (document, error) {
+	if len(text) > limit.bytes {
+		return document{}, &textError{"", fmt.Sprintf("%d bytes are over the limit of %d", len(text), limit.bytes)}
+	}
+	if !utf8.Valid(text) {
+		return document{}, &textError{"", "the text is not valid UTF-8"}
+	}
+	if !json.Valid(text) {
+		return document{}, &textError{"", syntaxMessage(text)}
+	}
+	d := decoder{tokens: json.NewDecoder(bytes.NewReader(text)), limit: limit}
+	d.tokens.UseNumber()
+	root, err := d.value(position{})
+	if err != nil {
+		return document{}, err
+	}
+	return document{root, d.longestPath}, nil
+}
+
+func syntaxMessage(text []byte) string {
+	var syntax *json.SyntaxError
+	var ignored any
+	if err := json.Unmarshal(text, &ignored); errors.As(err, &syntax) {
+		return fmt.Sprintf("not JSON, at byte %d: %s", syntax.Offset, syntax)
+	}
+	return "not JSON"
+}
+
+type decoder struct {
+	tokens      *json.Decoder
+	limit       bounds
+	longestPath int
+}
+
+// position says how deep a value is and how long the path to it.
+type position struct {
+	depth, pathBytes int
+}
+
+func (p position) inside(nameBytes int) position {
+	return position{p.depth + 1, p.pathBytes + nameBytes + 1}
+}
+
+func (d *decoder) value(at position) (any, error) {
+	d.longestPath = max(d.longestPath, at.pathBytes)
+	token, err := d.tokens.Token()
+	if err != nil {
+		return nil, &textError{"", err.Error()}
+	}
+	switch token := token.(type) {
+	case json.Delim:
+		if at.depth >= MaxDepth {
+			return nil, &textError{"", fmt.Sprintf("nested deeper than %d levels", MaxDepth)}
+		}
+		if token == '{' {
+			return d.object(at)
+		}
+		return d.array(at)
+	case json.Number:
+		if message := checkNumber(string(token)); message != "" {
+			return nil, &textError{"", message}
+		}
+		return token, nil
+	default:
+		return token, nil
+	}
+}
+
+func (d *decoder) object(at position) (any, error) {
+	members := map[string]any{}
+	for d.tokens.More() {
+		token, err := d.tokens.Token()
+		if err != nil {
+			return nil, &textError{"", err.Error()}
+		}
+		key, _ := token.(string)
+		if len(key) > d.limit.nameBytes {
+			return nil, &textError{"", fmt.Sprintf("a name is %d bytes long, over the limit of %d", len(key), d.limit.nameBytes)}
+		}
+		if _, twice := members[key]; twice {
+			return nil, &textError{keypath.Key("", key), "the key stands twice in one object; give it once"}
+		}
+		if members[key], err = d.value(at.inside(len(key))); err != nil {
+			return nil, below(keypath.Key("", key), err)
+		}
+	}
+	_, err := d.tokens.Token()
+	return members, err
+}
+
+func (d *decoder) array(at position) (any, error) {
+	elements := []any{}
+	for d.tokens.More() {
+		element, err := d.value(at.inside(len("000")))
+		if err != nil {
+			return nil, below(keypath.Index("", len(elements)), err)
+		}
+		elements = append(elements, element)
+	}
+	_, err := d.tokens.Token()
+	return elements, err
+}
+
+// checkNumber says what is wrong with the size of a number, or "".
+func checkNumber(literal string) string {
+	if len(literal) > maxNumberBytes {
+		return fmt.Sprintf("a number has %d characters, over the limit of %d", len(literal), maxNumberBytes)
+	}
+	value, err := strconv.ParseFloat(literal, 64)
+	if err != nil || math.IsInf(value, 0) {
+		return fmt.Sprintf("the number %s is too large", literal)
+	}
+	if at := strings.IndexAny(literal, "eE"); at >= 0 {
+		exponent, err := strconv.Atoi(literal[at+1:])
+		if err != nil || exponent > maxExponent || exponent < -maxExponent {
+			return fmt.Sprintf("the number %s has an exponent that is out of range", literal)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,113 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+)
+
+var (
+	// ErrSchema is what every failure of [Compile] wraps.
+	ErrSchema = errors.New("invalid JSON Schema")
+	// ErrValue is what every failure of [Schema.Validate] wraps.
+	ErrValue = errors.New("the value does not fit the schema")
+)
+
+// Problem is one thing that is wrong with a schema.
+type Problem struct {
+	// Path leads to the place inside the schema: properties.url.type. It is empty
+	// for the schema as a whole.
+	Path string `json:"path"`
+	// Message says what is wrong there and what is wanted.
+	Message string `json:"message"`
+}
+
+// Error holds all problems of a schema, at least one, in the order of their paths.
+type Error struct {
+	Problems []Problem
+}
+
+// Error returns the problems on one line.
+func (e *Error) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = at(p.Path, p.Message)
+	}
+	return ErrSchema.Error() + ": " + strings.Join(lines, "; ")
+}
+
+// Unwrap returns [ErrSchema].
+func (e *Error) Unwrap() error { return ErrSchema }
+
+// Violation is one place where a value does not fit its schema.
+type Violation struct {
+	// Path leads to the place inside the value: items[2].name. It is empty for the
+	// value as a whole.
+	Path string `json:"path"`
+	// Message says what is wrong there and what is wanted.
+	Message string `json:"message"`
+}
+
+// maxViolations bounds how many violations are reported.
+const maxViolations = 32
+
+// ViolationError holds the violations of a value, at least one, in the order of their
+// paths, and at most 32.
+type ViolationError struct {
+	Violations []Violation
+	// More is how many further violations were left out.
+	More int
+}
+
+// Error returns the violations on one line, worded for a language model.
+func (e *ViolationError) Error() string {
+	lines := make([]string, len(e.Violations))
+	for i, v := range e.Violations {
+		lines[i] = at(v.Path, v.Message)
+	}
+	if e.More > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", e.More))
+	}
+	return strings.Join(lines, "; ")
+}
+
+// Unwrap returns [ErrValue].
+func (e *ViolationError) Unwrap() error { return ErrValue }
+
+func at(path, message string) string {
+	if path == "" {
+		return message
+	}
+	return path + ": " + message
+}
+
+// schemaError makes an error of problems, sorted and without repetitions.
+func schemaError(problems ...Problem) *Error {
+	sort.SliceStable(problems, func(i, j int) bool { return problems[i].Path < problems[j].Path })
+	kept := problems[:0]
+	for _, p := range problems {
+		if len(kept) == 0 || kept[len(kept)-1] != p {
+			kept = append(kept, p)
+		}
+	}
+	return &Error{kept}
+}
+
+// violationError makes an error of violations, sorted, without repetitions and capped.
+func violationError(violations ...Violation) *ViolationError {
+	sort.SliceStable(violations, func(i, j int) bool {
+		a, b := violations[i], violations[j]
+		return a.Path < b.Path || a.Path == b.Path && a.Message < b.Message
+	})
+	kept := violations[:0]
+	for _, v := range violations {
+		if len(kept) == 0 || kept[len(kept)-1] != v {
+			kept = append(kept, v)
+		}
+	}
+	if len(kept) <= maxViolations {
+		return &ViolationError{Violations: kept}
+	}
+	return &ViolationError{Violations: kept[:maxViolations], More: len(kept) - maxViolations}
+}

@@ -1,0 +1,228 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// draft is a version of JSON Schema, in order of age.
+type draft int
+
+const (
+	draft6 draft = iota
+	draft7
+	draft2019
+	draft2020
+)
+
+// findDraft returns the draft that $schema names, or a message.
+func findDraft(value any) (draft, string) {
+	uri, isString := value.(string)
+	if !isString {
+		return 0, "want a string, got " + typeName(value)
+	}
+	name := strings.TrimPrefix(strings.TrimPrefix(uri, "https://"), "http://")
+	switch strings.TrimSuffix(name, "#") {
+	case "json-schema.org/draft-06/schema":
+		return draft6, ""
+	case "json-schema.org/draft-07/schema":
+		return draft7, ""
+	case "json-schema.org/draft/2019-09/schema":
+		return draft2019, ""
+	case "json-schema.org/draft/2020-12/schema":
+		return draft2020, ""
+	}
+	return 0, fmt.Sprintf("unsupported dialect %q; leave $schema out for draft 2020-12", uri)
+}
+
+// uri returns the name of the draft's own schema.
+func (d draft) uri() string {
+	switch d {
+	case draft6:
+		return "http://json-schema.org/draft-06/schema"
+	case draft7:
+		return "http://json-schema.org/draft-07/schema"
+	case draft2019:
+		return "https://json-schema.org/draft/2019-09/schema"
+	default:
+		return "https://json-schema.org/draft/2020-12/schema"
+	}
+}
+
+// keywordKind says what stands under a keyword.
+type keywordKind int
+
+const (
+	unknown     keywordKind = iota
+	plainValue              // a value that the validator checks
+	oneSchema               // a schema
+	schemaList              // an array of schemas
+	schemaMap               // an object of schemas by name
+	referring               // a reference
+	identifying             // what changes how references are resolved
+	annotating              // what is not checked
+	counting                // a number of characters, elements or members
+)
+
+// kindOf returns the kind of a keyword of any supported draft.
+func kindOf(keyword string) keywordKind {
+	switch keyword {
+	case "not", "if", "then", "else", "items", "additionalItems", "contains", "additionalProperties",
+		"propertyNames", "unevaluatedItems", "unevaluatedProperties":
+		return oneSchema
+	case "allOf", "anyOf", "oneOf", "prefixItems":
+		return schemaList
+	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies":
+		return schemaMap
+	case "$ref", "$dynamicRef", "$recursiveRef":
+		return referring
+	case "$id", "$schema", "$vocabulary":
+		return identifying
+	case "format", "contentEncoding", "contentMediaType", "contentSchema":
+		return annotating
+	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
+		return counting
+	case "type", "enum", "const", "pattern", "required", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+		"multipleOf", "uniqueItems", "dependentRequired", "$anchor", "$dynamicAnchor", "$recursiveAnchor",
+		"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment":
+		return plainValue
+	}
+	return unknown
+}
+
+// constraining are the keywords whose misspelling would loosen a schema unnoticed.
+var constraining = [...]string{
+	"additionalItems", "additionalProperties", "allOf", "anyOf", "const", "contains", "definitions", "dependentRequired",
+	"dependentSchemas", "enum", "exclusiveMaximum", "exclusiveMinimum", "items", "maxContains", "maxItems", "maxLength",
+	"maxProperties", "maximum", "minContains", "minItems", "minLength", "minProperties", "minimum", "multipleOf", "oneOf",
+	"pattern", "patternProperties", "prefixItems", "properties", "propertyNames", "required", "type", "unevaluatedItems",
+	"unevaluatedProperties", "uniqueItems", "$defs", "$ref",
+}
+
+// misspelt returns the keyword that an unknown one was probably meant to be, or "".
+func misspelt(keyword string) string {
+	fold := func(text string) string {
+		return strings.ToLower(strings.NewReplacer("_", "", "-", "", "$", "").Replace(text))
+	}
+	for _, known := range constraining {
+		if fold(keyword) == fold(known) || len(known) >= 5 && oneEdit(fold(keyword), fold(known)) {
+			return known
+		}
+	}
+	return ""
+}
+
+// oneEdit reports whether b is a with one character added, left out, replaced or
+// swapped with its neighbour.
+func oneEdit(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(b)-len(a) > 1 {
+		return false
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	if len(a) < len(b) {
+		return a[i:] == b[i+1:]
+	}
+	if i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:] {
+		return true
+	}
+	return i == len(a) || a[i+1:] == b[i+1:]
+}
+
+var typeNames = [...]string{"string", "number", "integer", "boolean", "object", "array", "null"}
+
+// typeName returns the JSON type of a decoded value.
+func typeName(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case json.Number:
+		if isInteger(value) {
+			return "integer"
+		}
+		return "number"
+	case []any:
+		return "array"
+	default:
+		return "object"
+	}
+}
+
+// show returns a value as short JSON for a message.
+func show(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return typeName(value)
+	}
+	if runes := []rune(string(text)); len(runes) > 60 {
+		return string(runes[:60]) + "…"
+	}
+	return string(text)
+}
+
+// weigh estimates what one evaluation of a schema costs beyond that of its parts.
+func weigh(keywords map[string]any) int {
+	weight := 0
+	for keyword, value := range keywords {
+		switch keyword {
+		case "enum", "const":
+			weight += size(value)
+		case "properties", "patternProperties", "dependentRequired", "dependencies", "dependentSchemas",
+			"required", "allOf", "anyOf", "oneOf", "prefixItems":
+			weight += members(value)
+		}
+	}
+	return weight
+}
+
+// members returns how many members or elements a value has.
+func members(value any) int {
+	switch value := value.(type) {
+	case map[string]any:
+		return len(value)
+	case []any:
+		return len(value)
+	}
+	return 0
+}
+
+// size returns how many values a value holds, itself included.
+func size(value any) int {
+	count := 1
+	switch value := value.(type) {
+	case map[string]any:
+		for _, inner := range value {
+			count += size(inner)
+		}
+	case []any:
+		for _, inner := range value {
+			count += size(inner)
+		}
+	}
+	return count
+}
+
+// keys returns the sorted keys of an object; nil for anything else.
+func keys(value any) []string {
+	object, isObject := value.(map[string]any)
+	if !isObject {
+		return nil
+	}
+	names := make([]string, 0, len(object))
+	for name := range object {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

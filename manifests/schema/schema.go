@@ -1,0 +1,119 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// Bounds on schemas and values, in bytes of JSON text.
+const (
+	MaxSchemaBytes = 256 << 10
+	MaxValueBytes  = 8 << 20
+)
+
+// Names inside schemas and values have bounds too. They are far above what people and
+// models write.
+const (
+	maxSchemaNameBytes = 256
+	maxValueNameBytes  = 1024
+)
+
+// idleValidators is how many compiled copies of a schema are kept for reuse.
+const idleValidators = 8
+
+// Schema is a compiled JSON Schema. Get one from [Compile]. It is immutable and safe
+// for concurrent use.
+type Schema struct {
+	source json.RawMessage
+	plan   plan
+	// idle holds validators that no call is using. Each counts the work of the one
+	// validation that it does at a time.
+	idle chan *validator
+}
+
+// Compile reads a schema from JSON text. The package documentation says what it
+// refuses. The error is an [*Error] that holds all problems, or the first one where
+// the text is not JSON.
+func Compile(source []byte) (*Schema, error) {
+	doc, err := decode(source, bounds{MaxSchemaBytes, maxSchemaNameBytes})
+	if err != nil {
+		defect := err.(*textError)
+		return nil, schemaError(Problem{defect.path, defect.message})
+	}
+	plan, problems := vet(doc)
+	if len(problems) > 0 {
+		return nil, schemaError(append(problems, plan.formProblems(problems)...)...)
+	}
+	first, err := newValidator(plan)
+	if err != nil {
+		return nil, err
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, source); err != nil {
+		return nil, schemaError(Problem{"", err.Error()})
+	}
+	s := &Schema{source: compact.Bytes(), plan: plan, idle: make(chan *validator, idleValidators)}
+	s.idle <- first
+	return s, nil
+}
+
+// JSON returns the schema as compact JSON, its keys in the order of the source. The
+// caller must not change it.
+func (s *Schema) JSON() json.RawMessage { return s.source }
+
+// Validate checks a value, given as JSON text of at most [MaxValueBytes]. Numbers are
+// compared exactly as they are written. The error is a [*ViolationError]. It also
+// reports values that are not JSON, over a bound, or too costly to check.
+func (s *Schema) Validate(value []byte) error {
+	doc, err := decode(value, bounds{MaxValueBytes, maxValueNameBytes})
+	if err != nil {
+		defect := err.(*textError)
+		return violationError(Violation{defect.path, defect.message})
+	}
+	if keys := longestKeys(doc.root); keys*s.plan.nameProgram > maxNameMatching {
+		return violationError(Violation{"", fmt.Sprintf("the names are too long to be checked against the schema's patterns: %d bytes in one object", keys)})
+	}
+	v, err := s.take()
+	if err != nil {
+		return violationError(Violation{"", "the schema cannot be used"})
+	}
+	err = v.validate(doc)
+	s.put(v)
+	return err
+}
+
+func (s *Schema) take() (*validator, error) {
+	select {
+	case v := <-s.idle:
+		return v, nil
+	default:
+		return newValidator(s.plan)
+	}
+}
+
+func (s *Schema) put(v *validator) {
+	select {
+	case s.idle <- v:
+	default:
+	}
+}
+
+// longestKeys returns the most bytes that the names of one object in value take.
+func longestKeys(value any) int {
+	longest := 0
+	switch value := value.(type) {
+	case map[string]any:
+		sum := 0
+		for key, inner := range value {
+			sum += len(key)
+			longest = max(longest, longestKeys(inner))
+		}
+		longest = max(longest, sum)
+	case []any:
+		for _, inner := range value {
+			longest = max(longest, longestKeys(inner))
+		}
+	}
+	return longest
+}

@@ -1,0 +1,76 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// baseURL is where the validator believes the schema to stand. It leads nowhere and is
+// not shown to anyone.
+const baseURL = "caisson://schema/"
+
+var errNoLoading = errors.New("only references inside the schema work")
+
+// validator is a compiled schema with the meter that is built into it. One goroutine
+// uses it at a time.
+type validator struct {
+	compiled *jsonschema.Schema
+	meter    *meter
+	document any // the schema as it was written
+}
+
+// newValidator compiles a vetted schema. The error is an [*Error].
+func newValidator(p plan) (v *validator, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			v, err = nil, schemaError(Problem{"", fmt.Sprintf("the schema cannot be compiled: %v", cause)})
+		}
+	}()
+	text, err := json.Marshal(p.rewritten)
+	if err != nil {
+		return nil, schemaError(Problem{"", err.Error()})
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.Draft = jsonschema.Draft2020
+	compiler.AssertFormat = true
+	compiler.LoadURL = func(string) (io.ReadCloser, error) { return nil, errNoLoading }
+	m := &meter{tokenBytes: p.tokenBytes}
+	m.register(compiler, p.weights)
+	if err := compiler.AddResource(baseURL, bytes.NewReader(text)); err != nil {
+		return nil, schemaError(Problem{"", "the schema cannot be read"})
+	}
+	compiled, err := compiler.Compile(baseURL)
+	if err != nil {
+		return nil, explainCompile(err, p.original)
+	}
+	return &validator{compiled, m, p.original}, nil
+}
+
+// validate checks one value. The error is a [*ViolationError].
+func (v *validator) validate(value document) (err error) {
+	defer func() {
+		switch cause := recover().(type) {
+		case nil:
+		case overBudget:
+			err = violationError(Violation{"", cause.message})
+		default:
+			err = violationError(Violation{"", "the value cannot be checked against this schema"})
+		}
+	}()
+	v.meter.work, v.meter.nesting, v.meter.pathBytes = 0, 0, value.pathBytes
+	var invalid *jsonschema.ValidationError
+	err = v.compiled.Validate(value.root)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &invalid):
+		return violationError(explainer{v.document, value.root}.explain(invalid)...)
+	default:
+		return violationError(Violation{"", "the schema refers to itself without end"})
+	}
+}

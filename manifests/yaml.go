@@ -1,0 +1,165 @@
+package manifests
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/caisson-run/caisson/manifests/internal/keypath"
+)
+
+// yaml reads a YAML document into a tree, or returns nil.
+func (r *reader) yaml(source []byte) *node {
+	decoder := yaml.NewDecoder(bytes.NewReader(source))
+	document, err := decodeYAML(decoder)
+	if errors.Is(err, io.EOF) {
+		r.add(position{1, 1}, "", Syntax, "the manifest is empty", emptyFix)
+		return nil
+	}
+	if err != nil {
+		r.addYAMLError(err)
+		return nil
+	}
+	if second, err := decodeYAML(decoder); !errors.Is(err, io.EOF) {
+		at := position{1, 1}
+		if err == nil {
+			at = position{max(second.Line, 1), max(second.Column, 1)}
+		}
+		r.add(at, "", Syntax, "a second document follows the manifest", "put each tool into a file of its own")
+		return nil
+	}
+	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {
+		r.add(position{1, 1}, "", Syntax, "the manifest is empty", emptyFix)
+		return nil
+	}
+	root, err := r.yamlNode(document.Content[0], "", 0)
+	if err != nil {
+		return nil
+	}
+	return root
+}
+
+// decodeYAML reads the next document. The parser has panicked on hostile input before,
+// so that a panic is one more reason why a text is not YAML.
+func decodeYAML(decoder *yaml.Decoder) (document *yaml.Node, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			document, err = nil, fmt.Errorf("yaml: %v", cause)
+		}
+	}()
+	document = &yaml.Node{}
+	return document, decoder.Decode(document)
+}
+
+var yamlErrorLine = regexp.MustCompile(`line (\d+): `)
+
+func (r *reader) addYAMLError(err error) {
+	message, at := strings.TrimPrefix(err.Error(), "yaml: "), position{1, 1}
+	if found := yamlErrorLine.FindStringSubmatchIndex(message); found != nil {
+		if line, err := strconv.Atoi(message[found[2]:found[3]]); err == nil && line > 0 {
+			at.line = line
+		}
+		message = message[:found[0]] + message[found[1]:]
+	}
+	r.add(at, "", Syntax, "not YAML: "+message, "correct the YAML near this line; quote text that holds : # { } [ ] or starts with a special character")
+}
+
+// yamlNode converts a node. What YAML has beyond JSON is reported, and read as the
+// nearest thing that JSON has, so that the rest of the document is checked too. The
+// error is errReported.
+func (r *reader) yamlNode(source *yaml.Node, path string, depth int) (*node, error) {
+	at := position{max(source.Line, 1), max(source.Column, 1)}
+	if err := r.enter(at, path, depth); err != nil {
+		return nil, err
+	}
+	if source.Anchor != "" {
+		r.add(at, path, Syntax, "anchors are not allowed", "remove &"+clip(source.Anchor)+" and repeat the value where it is needed")
+	}
+	if source.Kind != yaml.AliasNode && source.Style&yaml.TaggedStyle != 0 {
+		r.add(at, path, Syntax, "the tag "+clip(source.Tag)+" is not allowed", "remove the tag; quote the value if it is text")
+	}
+	switch source.Kind {
+	case yaml.MappingNode:
+		return r.yamlObject(source, at, path, depth)
+	case yaml.SequenceNode:
+		n := &node{kind: listNode, at: at}
+		for i, content := range source.Content {
+			element, err := r.yamlNode(content, keypath.Index(path, i), depth+1)
+			if err != nil {
+				return nil, err
+			}
+			n.elements = append(n.elements, element)
+		}
+		return n, nil
+	case yaml.ScalarNode:
+		return r.yamlScalar(source, at, path), nil
+	default:
+		r.add(at, path, Syntax, "aliases are not allowed", "repeat the value in place of *"+clip(source.Value))
+		return &node{kind: nullNode, at: at, reported: true}, nil
+	}
+}
+
+func (r *reader) yamlObject(source *yaml.Node, at position, path string, depth int) (*node, error) {
+	n := &node{kind: objectNode, at: at}
+	seen := map[string]position{}
+	for i := 0; i+1 < len(source.Content); i += 2 {
+		key := source.Content[i]
+		keyAt := position{max(key.Line, 1), max(key.Column, 1)}
+		inner := keypath.Key(path, key.Value)
+		r.checkYAMLKey(key, keyAt, inner)
+		value, err := r.yamlNode(source.Content[i+1], inner, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		if r.firstOfItsName(seen, key.Value, keyAt, inner) {
+			n.members = append(n.members, member{key.Value, keyAt, value})
+		}
+	}
+	return n, nil
+}
+
+func (r *reader) checkYAMLKey(key *yaml.Node, at position, path string) {
+	switch {
+	case key.Kind == yaml.AliasNode || key.Anchor != "":
+		r.add(at, path, Syntax, "anchors and aliases are not allowed", "write the key out")
+	case key.Kind != yaml.ScalarNode:
+		r.add(at, path, Syntax, "a key must be text", "write one plain key before the colon")
+	case key.ShortTag() == "!!merge":
+		r.add(at, path, Syntax, "merge keys are not allowed", "write the merged keys out")
+	case key.Style&yaml.TaggedStyle != 0:
+		r.add(at, path, Syntax, "the tag "+clip(key.Tag)+" is not allowed", "remove the tag; quote the key")
+	case key.Style == 0 && key.ShortTag() != "!!str" && key.ShortTag() != "!!timestamp":
+		r.add(at, path, Syntax, fmt.Sprintf("the key %s is not text in YAML", clip(key.Value)), "put the key into quotes")
+	}
+}
+
+// jsonNumber is the grammar of numbers in RFC 8259, section 6.
+var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+
+// yamlScalar reads the plain forms that YAML 1.2 and JSON read alike. The other forms
+// of numbers mean different things to different readers, so they are refused.
+func (r *reader) yamlScalar(source *yaml.Node, at position, path string) *node {
+	n := &node{kind: textNode, at: at, text: source.Value}
+	if source.Style&^yaml.TaggedStyle != 0 {
+		return n // quoted, or a block of text
+	}
+	switch source.ShortTag() {
+	case "!!null":
+		n.kind, n.text = nullNode, ""
+	case "!!bool":
+		n.kind, n.text = boolNode, strings.ToLower(source.Value)
+	case "!!int", "!!float":
+		n.kind = numberNode
+		if !jsonNumber.MatchString(source.Value) {
+			r.add(at, path, InvalidValue, fmt.Sprintf("%s is not a plain decimal number", clip(source.Value)), "write it as in JSON, such as 1000 or 0.5; put it into quotes if it is text")
+			n.text, n.reported = "0", true
+		}
+	}
+	return n
+}
