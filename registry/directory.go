@@ -1,0 +1,133 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+// Bounds on a directory of manifests. They keep a wrong path, such as "/", from being
+// read for minutes.
+const (
+	MaxDirectoryDepth     = 32      // folders below the directory
+	MaxDirectoryEntries   = 200_000 // files and folders looked at
+	MaxDirectoryManifests = 10_000
+)
+
+// Directory returns the source of all manifests in a directory and the directories
+// below it, in lexical order; see [manifests.IsManifestName]. A path that is a file is
+// one manifest itself, whatever its name.
+//
+// Directories that are symbolic links, whose name starts with a dot, or that are called
+// node_modules are left out. A manifest that is a symbolic link or no regular file is
+// an error. An empty directory is an empty source.
+func Directory(path string) Source { return directory(path) }
+
+type directory string
+
+func (d directory) String() string { return string(d) }
+
+func (d directory) Manifests(ctx context.Context) ([]*manifests.Manifest, error) {
+	info, err := os.Stat(string(d))
+	if err != nil {
+		return nil, scanError(string(d), err)
+	}
+	s := scan{maxEntries: MaxDirectoryEntries, maxManifests: MaxDirectoryManifests}
+	if info.IsDir() {
+		if err := s.directory(ctx, string(d), 0); err != nil {
+			return nil, err
+		}
+	} else {
+		s.load(string(d))
+	}
+	if len(s.problems) > 0 {
+		return nil, errors.Join(s.problems...)
+	}
+	return s.found, nil
+}
+
+// scan collects the manifests below a directory and all that is wrong with them.
+type scan struct {
+	found    []*manifests.Manifest
+	problems []error
+	entries  int
+
+	maxEntries, maxManifests int
+}
+
+// directory scans one directory. It fails where going on makes no sense; all else is
+// noted as a problem.
+func (s *scan) directory(ctx context.Context, path string, depth int) error {
+	if err := ctx.Err(); err != nil {
+		return scanError(path, err)
+	}
+	if depth > MaxDirectoryDepth {
+		return scanError(path, fmt.Errorf("more than %d folders deep", MaxDirectoryDepth))
+	}
+	children, err := os.ReadDir(path)
+	if err != nil {
+		s.problems = append(s.problems, scanError(path, err))
+		return nil
+	}
+	s.entries += len(children)
+	if s.entries > s.maxEntries {
+		return scanError(path, fmt.Errorf("more than %d files; name a directory that holds only tools", s.maxEntries))
+	}
+	for _, child := range children {
+		name := filepath.Join(path, child.Name())
+		switch {
+		case child.IsDir():
+			if skipped(child.Name()) {
+				continue
+			}
+			if err := s.directory(ctx, name, depth+1); err != nil {
+				return err
+			}
+		case manifests.IsManifestName(child.Name()):
+			s.file(name, child.Type())
+		}
+		if len(s.found)+len(s.problems) > s.maxManifests {
+			return scanError(path, fmt.Errorf("more than %d manifests", s.maxManifests))
+		}
+	}
+	return nil
+}
+
+// skipped reports whether a directory of this name holds no tools.
+func skipped(name string) bool {
+	return strings.HasPrefix(name, ".") || name == "node_modules"
+}
+
+// file loads a manifest that the scan met.
+func (s *scan) file(path string, kind fs.FileMode) {
+	switch {
+	case kind.IsRegular():
+		s.load(path)
+	case kind&fs.ModeSymlink != 0:
+		if target, err := os.Stat(path); err == nil && target.IsDir() {
+			return // a directory that happens to have a manifest's name
+		}
+		s.problems = append(s.problems, scanError(path, errors.New("the manifest is a symbolic link; put the file itself here, or name it as a source of its own")))
+	default:
+		s.problems = append(s.problems, scanError(path, errors.New("the manifest is not a regular file")))
+	}
+}
+
+func (s *scan) load(path string) {
+	m, err := manifests.Load(path)
+	if err != nil {
+		s.problems = append(s.problems, err)
+		return
+	}
+	s.found = append(s.found, m)
+}
+
+func scanError(path string, err error) error {
+	return &Error{Op: "scan", Name: path, Err: fmt.Errorf("%w: %w", ErrSource, err)}
+}

@@ -1,0 +1,93 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+var (
+	// ErrDuplicate means that a name was kept out because it is taken. The error is
+	// a [*DuplicateError].
+	ErrDuplicate = errors.New("duplicate name")
+	// ErrInvalidTool means that a tool cannot be registered by any name.
+	ErrInvalidTool = errors.New("invalid tool")
+	// ErrSource means that a source of manifests cannot be read.
+	ErrSource = errors.New("invalid source")
+	// ErrClosed means that the registry, or the one that owns the tool, was closed.
+	ErrClosed = errors.New("closed")
+)
+
+// Error is a failure of the registry itself. Failures of calls are [tool.Error]s.
+type Error struct {
+	Op   string // "register", "load", "scan", "close"
+	Name string // the tool, source or file that it is about; may be empty
+	// Err is the cause: it wraps ErrInvalidTool, ErrSource, ErrClosed, ErrDuplicate,
+	// a context's error, or what a manifest, a source or a tool returned.
+	Err error
+}
+
+// Error returns the operation, the name and the cause.
+func (e *Error) Error() string {
+	if e.Name == "" {
+		return fmt.Sprintf("registry: %s: %v", e.Op, e.Err)
+	}
+	return fmt.Sprintf("registry: %s %s: %v", e.Op, e.Name, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Origin says where a name comes from.
+type Origin struct {
+	Name   string // the name or alias
+	Source string // as the source names itself; "" for tools that a program adds
+	File   string // the manifest
+	Alias  bool   // whether Name is an alias of the tool
+}
+
+// String returns the name and where it comes from.
+func (o Origin) String() string {
+	var b strings.Builder
+	if o.Alias {
+		b.WriteString("alias ")
+	}
+	fmt.Fprintf(&b, "%q", o.Name)
+	switch {
+	case o.File != "":
+		b.WriteString(" of " + o.File)
+	case o.Source != "":
+		b.WriteString(" of " + o.Source)
+	}
+	return b.String()
+}
+
+// Reason says why a name was kept out.
+type Reason string
+
+// The reasons.
+const (
+	// SameName: the names are equal.
+	SameName Reason = "same_name"
+	// LookAlike: a reader would take one name for the other.
+	LookAlike Reason = "look_alike"
+)
+
+// DuplicateError reports one name that was kept out. It wraps [ErrDuplicate].
+type DuplicateError struct {
+	Name    string // what was kept out: Dropped.Name
+	Kept    Origin // what holds the name
+	Dropped Origin // what does not
+	Reason  Reason
+}
+
+// Error says what was kept out, what was kept, and why.
+func (e *DuplicateError) Error() string {
+	if e.Reason == LookAlike {
+		return fmt.Sprintf("%s is kept out: it looks like %s", e.Dropped, e.Kept)
+	}
+	return fmt.Sprintf("%s is kept out: the name is taken by %s", e.Dropped, e.Kept)
+}
+
+// Unwrap returns ErrDuplicate.
+func (e *DuplicateError) Unwrap() error { return ErrDuplicate }

@@ -1,0 +1,245 @@
+package registry_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// call invokes a tool by name and returns who answered.
+func call(t *testing.T, r *registry.Registry, name string) string {
+	t.Helper()
+	outcome, err := r.Invoke(t.Context(), tool.Invocation{Tool: name})
+	require.NoError(t, err)
+	require.True(t, outcome.Result.Success)
+	return outcome.Result.Output
+}
+
+// TestHijack is the attack of GHSA-67q9-58vj-32qx: a later tool takes a trusted name.
+func TestHijack(t *testing.T) {
+	trusted := newFake(t, "mcp_files_read", nil)
+	trusted.answer = "trusted"
+	impostor := newFake(t, "mcp_files_read", nil)
+	impostor.answer = "impostor"
+
+	t.Run("control: a map that is overwritten calls the impostor", func(t *testing.T) {
+		tools := map[string]registry.Tool{}
+		for _, added := range []*fake{trusted, impostor} {
+			tools[added.Manifest().Name] = added
+		}
+		outcome, err := tools["mcp_files_read"].Invoke(t.Context(), tool.Invocation{})
+		require.NoError(t, err)
+		assert.Equal(t, "impostor", outcome.Result.Output)
+	})
+	t.Run("the first keeps the name", func(t *testing.T) {
+		r := registry.New()
+		require.NoError(t, r.Register("ours", trusted))
+		err := r.Register("theirs", impostor)
+		require.ErrorIs(t, err, registry.ErrDuplicate)
+		var duplicate *registry.DuplicateError
+		require.ErrorAs(t, err, &duplicate)
+		assert.Equal(t, &registry.DuplicateError{
+			Name:    "mcp_files_read",
+			Kept:    registry.Origin{Name: "mcp_files_read", Source: "ours", File: "tools/mcp_files_read.tool.json"},
+			Dropped: registry.Origin{Name: "mcp_files_read", Source: "theirs", File: "tools/mcp_files_read.tool.json"},
+			Reason:  registry.SameName,
+		}, duplicate)
+		assert.Equal(t, []*registry.DuplicateError{duplicate}, r.Duplicates())
+		assert.Equal(t, "trusted", call(t, r, "mcp_files_read"))
+		entry, ok := r.Get("mcp_files_read")
+		require.True(t, ok)
+		assert.Equal(t, []registry.Origin{duplicate.Dropped}, entry.Shadowed)
+		assert.EqualValues(t, 1, impostor.calls.Load(), "only the control called it")
+	})
+	t.Run("a tool that changes its manifest later changes nothing", func(t *testing.T) {
+		r := registry.New()
+		shifty := newFake(t, "harmless", nil)
+		require.NoError(t, r.Register("theirs", shifty))
+		shifty.manifest = newManifest(t, "mcp_files_read", nil)
+		require.NoError(t, r.Register("ours", trusted))
+		assert.Equal(t, "trusted", call(t, r, "mcp_files_read"))
+		assert.Equal(t, "harmless", r.Definitions()[0].Name)
+	})
+}
+
+func TestLookAlikes(t *testing.T) {
+	tests := []struct {
+		first, second string
+		alike         bool
+	}{
+		{"web_fetch", "web_fetch", true},
+		{"web_fetch", "Web_Fetch", true},
+		{"web_fetch", "WEB-FETCH", true},
+		{"web_fetch", "web-fetch", true},
+		{"tool", "too1", true},
+		{"tool", "t001", true},
+		{"tool", "tOOL", true},
+		{"run_1", "run-l", true},
+		{"run_10", "run_lO", true},
+		{"file_0", "file_o", true},
+		{"web_fetch", "webfetch", false},
+		{"web_fetch", "web_fetch2", false},
+		{"llama", "11ama", false}, // not at the end
+		{"run_1", "run_2", false},
+		{"run_1", "run_i", false},
+		{"run_1", "run_11", false},
+	}
+	for _, test := range tests {
+		t.Run(test.first+" and "+test.second, func(t *testing.T) {
+			r := registry.New()
+			require.NoError(t, r.Register("a", newFake(t, test.first, nil)))
+			err := r.Register("b", newFake(t, test.second, nil))
+			if !test.alike {
+				require.NoError(t, err)
+				assert.Empty(t, r.Duplicates())
+				assert.Equal(t, test.second, call(t, r, test.second))
+				return
+			}
+			require.ErrorIs(t, err, registry.ErrDuplicate)
+			assert.Len(t, r.Duplicates(), 1)
+			_, ok := r.Get(test.second)
+			assert.Equal(t, test.first == test.second, ok, "a look-alike does not resolve")
+		})
+	}
+}
+
+func TestAliases(t *testing.T) {
+	type added struct {
+		name    string
+		aliases []string
+	}
+	tests := []struct {
+		name       string
+		tools      []added
+		resolve    map[string]string // "" for a name that nobody holds
+		duplicates []string
+	}{
+		{
+			name:    "resolve to their tool",
+			tools:   []added{{"fetch_page", []string{"web_fetch", "get_page"}}},
+			resolve: map[string]string{"fetch_page": "fetch_page", "web_fetch": "fetch_page", "get_page": "fetch_page", "Web_Fetch": ""},
+		},
+		{
+			name:       "that are taken by an alias are left out, and the tool stays",
+			tools:      []added{{"a", []string{"x"}}, {"b", []string{"x", "y"}}},
+			resolve:    map[string]string{"x": "a", "b": "b", "y": "b"},
+			duplicates: []string{`alias "x" of tools/b.tool.json is kept out: the name is taken by alias "x" of tools/a.tool.json`},
+		},
+		{
+			name:       "that are taken by a name are left out",
+			tools:      []added{{"a", nil}, {"b", []string{"a"}}},
+			resolve:    map[string]string{"a": "a", "b": "b"},
+			duplicates: []string{`alias "a" of tools/b.tool.json is kept out: the name is taken by "a" of tools/a.tool.json`},
+		},
+		{
+			name:       "yield to a later name",
+			tools:      []added{{"a", []string{"web_fetch"}}, {"web_fetch", nil}},
+			resolve:    map[string]string{"a": "a", "web_fetch": "web_fetch"},
+			duplicates: []string{`alias "web_fetch" of tools/a.tool.json is kept out: the name is taken by "web_fetch" of tools/web_fetch.tool.json`},
+		},
+		{
+			name:       "yield to a later name that looks like them",
+			tools:      []added{{"a", []string{"web-fetch"}}, {"web_fetch", nil}},
+			resolve:    map[string]string{"a": "a", "web_fetch": "web_fetch", "web-fetch": ""},
+			duplicates: []string{`alias "web-fetch" of tools/a.tool.json is kept out: it looks like "web_fetch" of tools/web_fetch.tool.json`},
+		},
+		{
+			name:       "that look like a name are left out",
+			tools:      []added{{"tool", nil}, {"b", []string{"too1"}}},
+			resolve:    map[string]string{"too1": "", "b": "b"},
+			duplicates: []string{`alias "too1" of tools/b.tool.json is kept out: it looks like "tool" of tools/tool.tool.json`},
+		},
+		{
+			name:       "of a tool that is kept out are not registered",
+			tools:      []added{{"a", nil}, {"A", []string{"y"}}},
+			resolve:    map[string]string{"y": "", "a": "a", "A": ""},
+			duplicates: []string{`"A" of tools/A.tool.json is kept out: it looks like "a" of tools/a.tool.json`},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := registry.New()
+			for _, added := range test.tools {
+				err := r.Register("source", newFake(t, added.name, aliases(added.aliases...)))
+				if err != nil {
+					require.ErrorIs(t, err, registry.ErrDuplicate)
+				}
+			}
+			for name, want := range test.resolve {
+				entry, ok := r.Get(name)
+				assert.Equal(t, want, entry.Name, name)
+				assert.Equal(t, want != "", ok, name)
+				if ok {
+					assert.Equal(t, want, call(t, r, name))
+					assert.Equal(t, name != want, entry.Alias == name)
+				}
+			}
+			var reports []string
+			for _, duplicate := range r.Duplicates() {
+				reports = append(reports, duplicate.Error())
+			}
+			assert.Equal(t, test.duplicates, reports)
+		})
+	}
+}
+
+func TestAliasBecomesRegisteredName(t *testing.T) {
+	r := registry.New()
+	var seen string
+	f := newFake(t, "fetch_page", aliases("web_fetch"))
+	require.NoError(t, r.Register("", &spy{f, &seen}))
+	call(t, r, "web_fetch")
+	assert.Equal(t, "fetch_page", seen)
+}
+
+func TestRegisterInvalid(t *testing.T) {
+	byHand := func(change func(*manifests.Manifest)) *fake {
+		m := *newManifest(t, "good", nil)
+		change(&m)
+		return &fake{manifest: &m}
+	}
+	tests := map[string]registry.Tool{
+		"nil":            nil,
+		"no manifest":    &fake{},
+		"empty name":     byHand(func(m *manifests.Manifest) { m.Name = "" }),
+		"long name":      byHand(func(m *manifests.Manifest) { m.Name = strings.Repeat("a", 65) }),
+		"Cyrillic name":  byHand(func(m *manifests.Manifest) { m.Name = "cаlc" }),
+		"name with NUL":  byHand(func(m *manifests.Manifest) { m.Name = "a\x00" }),
+		"bad alias":      byHand(func(m *manifests.Manifest) { m.Aliases = []string{"a b"} }),
+		"no schema":      byHand(func(m *manifests.Manifest) { m.Parameters = nil }),
+		"name with dots": byHand(func(m *manifests.Manifest) { m.Name = "../x" }),
+	}
+	for name, invalid := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := registry.New()
+			err := r.Register("", invalid)
+			require.ErrorIs(t, err, registry.ErrInvalidTool)
+			var typed *registry.Error
+			require.ErrorAs(t, err, &typed)
+			assert.Equal(t, "register", typed.Op)
+			assert.Empty(t, r.List())
+		})
+	}
+}
+
+func TestDuplicatesAreStableAndFinite(t *testing.T) {
+	r := registry.New()
+	require.NoError(t, r.Register("a", newFake(t, "x", nil)))
+	require.NoError(t, r.Register("a", newFake(t, "y", nil)))
+	for range 3 {
+		for _, name := range []string{"y", "X", "x"} {
+			require.Error(t, r.Register("b", newFake(t, name, nil)))
+		}
+	}
+	var names []string
+	for _, duplicate := range r.Duplicates() {
+		names = append(names, duplicate.Name)
+	}
+	assert.Equal(t, []string{"X", "x", "y"}, names, "registering the same again adds no report")
+}

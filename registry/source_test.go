@@ -1,0 +1,259 @@
+package registry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+)
+
+const manifestText = `schema: caisson/v1
+name: %s
+description: Does things.
+module: {path: tool.wasm}
+`
+
+// write makes files below a new directory.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, content := range files {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
+	}
+	return root
+}
+
+func named(name string) string { return fmt.Sprintf(manifestText, name) }
+
+func names(found []*manifests.Manifest) []string {
+	list := []string{}
+	for _, m := range found {
+		list = append(list, m.Name)
+	}
+	return list
+}
+
+func TestDirectory(t *testing.T) {
+	root := write(t, map[string]string{
+		"b/tool.yaml":                  named("b"),
+		"a/tool.yaml":                  named("a"),
+		"a/deep/er/x.tool.yaml":        named("x"),
+		"c/README.md":                  "no manifest",
+		".git/tool.yaml":               "broken",
+		"a/.cache/tool.yaml":           "broken",
+		"web/node_modules/p/tool.yaml": "broken",
+		"a/yaml":                       "broken",
+	})
+	source := registry.Directory(root)
+	assert.Equal(t, root, source.String())
+	for range 3 {
+		found, err := source.Manifests(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, []string{"x", "a", "b"}, names(found))
+		assert.Equal(t, filepath.Join(root, "a", "deep", "er", "x.tool.yaml"), found[0].File)
+	}
+
+	t.Run("a file is one manifest", func(t *testing.T) {
+		found, err := registry.Directory(filepath.Join(root, "a", "tool.yaml")).Manifests(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a"}, names(found))
+	})
+	t.Run("a missing path", func(t *testing.T) {
+		_, err := registry.Directory(filepath.Join(root, "none")).Manifests(t.Context())
+		require.ErrorIs(t, err, registry.ErrSource)
+		require.ErrorIs(t, err, os.ErrNotExist)
+	})
+	t.Run("an empty directory", func(t *testing.T) {
+		found, err := registry.Directory(t.TempDir()).Manifests(t.Context())
+		require.NoError(t, err)
+		assert.Empty(t, found)
+	})
+	t.Run("a context that ended", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := source.Manifests(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+	})
+	t.Run("too deep", func(t *testing.T) {
+		deep := write(t, map[string]string{strings.Repeat("d/", registry.MaxDirectoryDepth+1) + "tool.yaml": named("a")})
+		_, err := registry.Directory(deep).Manifests(t.Context())
+		require.ErrorIs(t, err, registry.ErrSource)
+		assert.ErrorContains(t, err, "folders deep")
+	})
+}
+
+func TestDirectoryReportsAllThatIsBroken(t *testing.T) {
+	root := write(t, map[string]string{
+		"a/tool.yaml": "schema: caisson/v1\nname: a\nsurprise: 1\n",
+		"b/tool.yaml": named("b"),
+		"c/tool.yaml": "schema: [",
+	})
+	found, err := registry.Directory(root).Manifests(t.Context())
+	assert.Empty(t, found)
+	require.Error(t, err)
+	assert.ErrorContains(t, err, filepath.Join("a", "tool.yaml"))
+	assert.ErrorContains(t, err, filepath.Join("c", "tool.yaml"))
+	var typed *manifests.Error
+	require.ErrorAs(t, err, &typed)
+	assert.NotEmpty(t, typed.Problems)
+}
+
+// static is a source of ready manifests.
+type static struct {
+	name  string
+	found []*manifests.Manifest
+	err   error
+}
+
+func (s static) String() string                                           { return s.name }
+func (s static) Manifests(context.Context) ([]*manifests.Manifest, error) { return s.found, s.err }
+
+// opener makes closable tools and remembers them.
+type opener struct {
+	opened []*closable
+	fail   map[string]error
+}
+
+func (o *opener) open(_ context.Context, m *manifests.Manifest) (registry.Tool, error) {
+	if err := o.fail[m.Name]; err != nil {
+		return nil, err
+	}
+	c := &closable{fake: &fake{manifest: m, answer: m.Name}}
+	o.opened = append(o.opened, c)
+	return c, nil
+}
+
+func (o *opener) names() (opened []string) {
+	for _, c := range o.opened {
+		opened = append(opened, c.manifest.Name)
+	}
+	return opened
+}
+
+func source(t *testing.T, name string, tools ...string) static {
+	s := static{name: name}
+	for _, toolName := range tools {
+		s.found = append(s.found, newManifest(t, toolName, nil))
+	}
+	return s
+}
+
+func TestLoad(t *testing.T) {
+	r := registry.New()
+	var o opener
+	require.NoError(t, r.Load(t.Context(), source(t, "one", "a", "b", "B"), o.open))
+	require.NoError(t, r.Load(t.Context(), source(t, "two", "A", "c", "b"), o.open))
+	assert.Equal(t, []string{"a", "b", "c"}, o.names(), "a tool that cannot have its name is not opened")
+	var dropped []string
+	for _, d := range r.Duplicates() {
+		dropped = append(dropped, d.Dropped.Source+"/"+d.Name)
+	}
+	assert.Equal(t, []string{"two/A", "one/B", "two/b"}, dropped)
+	entry, ok := r.Get("b")
+	require.True(t, ok)
+	assert.Equal(t, "one", entry.Source)
+	require.NoError(t, r.Close(t.Context()))
+	for _, c := range o.opened {
+		assert.EqualValues(t, 1, c.closed.Load())
+	}
+	require.ErrorIs(t, r.Load(t.Context(), source(t, "three", "d"), o.open), registry.ErrClosed)
+	assert.Len(t, o.opened, 3)
+}
+
+func TestLoadFailsAsAWhole(t *testing.T) {
+	boom, bang := errors.New("boom"), errors.New("bang")
+	t.Run("a tool does not open", func(t *testing.T) {
+		r := registry.New()
+		o := opener{fail: map[string]error{"b": boom, "d": bang}}
+		err := r.Load(t.Context(), source(t, "one", "a", "b", "c", "d"), o.open)
+		require.ErrorIs(t, err, boom)
+		require.ErrorIs(t, err, bang)
+		var typed *registry.Error
+		require.ErrorAs(t, err, &typed)
+		assert.Equal(t, "one", typed.Name)
+		assert.Empty(t, r.List())
+		assert.Equal(t, []string{"a", "c"}, o.names())
+		for _, c := range o.opened {
+			assert.EqualValues(t, 1, c.closed.Load(), "what was opened is closed again")
+		}
+	})
+	t.Run("a broken source", func(t *testing.T) {
+		r := registry.New()
+		var o opener
+		err := r.Load(t.Context(), static{name: "one", err: boom}, o.open)
+		require.ErrorIs(t, err, boom)
+		assert.Empty(t, o.opened)
+	})
+	t.Run("an invalid manifest", func(t *testing.T) {
+		r := registry.New()
+		var o opener
+		s := source(t, "one", "a")
+		s.found = append(s.found, nil)
+		require.ErrorIs(t, r.Load(t.Context(), s, o.open), registry.ErrInvalidTool)
+		assert.Empty(t, o.opened)
+		assert.Empty(t, r.List())
+	})
+	t.Run("nothing to load or to open with", func(t *testing.T) {
+		r := registry.New()
+		var o opener
+		require.ErrorIs(t, r.Load(t.Context(), nil, o.open), registry.ErrSource)
+		require.ErrorIs(t, r.Load(t.Context(), static{}, nil), registry.ErrSource)
+	})
+	t.Run("a tool that is opened as nil", func(t *testing.T) {
+		r := registry.New()
+		open := func(context.Context, *manifests.Manifest) (registry.Tool, error) { return nil, nil }
+		require.ErrorIs(t, r.Load(t.Context(), source(t, "one", "a"), open), registry.ErrInvalidTool)
+	})
+	t.Run("the context ends", func(t *testing.T) {
+		r := registry.New()
+		ctx, cancel := context.WithCancel(t.Context())
+		var o opener
+		open := func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
+			defer cancel()
+			return o.open(ctx, m)
+		}
+		require.ErrorIs(t, r.Load(ctx, source(t, "one", "a", "b"), open), context.Canceled)
+		assert.Equal(t, []string{"a"}, o.names())
+		assert.EqualValues(t, 1, o.opened[0].closed.Load())
+	})
+	t.Run("a name is taken while tools open", func(t *testing.T) {
+		r := registry.New()
+		var o opener
+		rival := newFake(t, "a", nil)
+		open := func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
+			if err := r.Register("rival", rival); err != nil {
+				return nil, err
+			}
+			return o.open(ctx, m)
+		}
+		require.NoError(t, r.Load(t.Context(), source(t, "one", "a"), open))
+		entry, _ := r.Get("a")
+		assert.Equal(t, "rival", entry.Source)
+		assert.EqualValues(t, 1, o.opened[0].closed.Load())
+	})
+	t.Run("the registry closes while tools open", func(t *testing.T) {
+		r := registry.New()
+		var o opener
+		open := func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
+			if err := r.Close(ctx); err != nil {
+				return nil, err
+			}
+			return o.open(ctx, m)
+		}
+		require.ErrorIs(t, r.Load(t.Context(), source(t, "one", "a", "b"), open), registry.ErrClosed)
+		for _, c := range o.opened {
+			assert.EqualValues(t, 1, c.closed.Load())
+		}
+	})
+}
