@@ -1,0 +1,134 @@
+package executor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/schema"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// injectContext fills in the parameters that belong to the host. It refuses the call if
+// the model set one of them or if the host has no value for one.
+func (p planner) injectContext(c *call, m *manifests.Manifest, arguments tool.Arguments) (tool.Arguments, bool) {
+	var reasons []string
+	var denials []tool.Denial
+	for _, written := range arguments.Names() {
+		for _, name := range m.Context {
+			if passesFor(written, name) {
+				reasons = append(reasons, fmt.Sprintf("leave out the argument %q: the host fills in %s", written, name))
+				denials = append(denials, tool.Denial{
+					Permission: "context", Value: written,
+					Rule: fmt.Sprintf("the host fills in %s; a model cannot set it", name),
+				})
+			}
+		}
+	}
+	for _, name := range m.Context {
+		value, ok := p.context[name]
+		if !ok {
+			rule := "the host has no value for " + name
+			reasons = append(reasons, rule)
+			denials = append(denials, contextDenial(name, rule))
+			continue
+		}
+		text, err := json.Marshal(value)
+		if err != nil {
+			c.refuse(tool.Internal, "")
+			c.fail(err)
+			return tool.Arguments{}, false
+		}
+		arguments = arguments.With(name, text)
+	}
+	if len(denials) > 0 {
+		c.refuse(tool.Denied, strings.Join(reasons, "; "), denials...)
+		return tool.Arguments{}, false
+	}
+	return arguments, true
+}
+
+// passesFor reports whether a decoder that matches keys without regard to case may take
+// one key for the other. Unicode's simple folding is what Go's encoding/json uses; it
+// equates "k" with the Kelvin sign and "s" with "ſ". Lower and upper case as such are
+// what decoders in other languages compare: "ı" is an "I" in upper case.
+func passesFor(written, name string) bool {
+	if strings.EqualFold(written, name) {
+		return true
+	}
+	for _, inCase := range []func(string) string{strings.ToLower, strings.ToUpper} {
+		if inCase(written) == inCase(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// fits checks the complete arguments, the model's and the host's, against the schema.
+// own is what the model wrote.
+func fits(c *call, m *manifests.Manifest, own, complete tool.Arguments) bool {
+	err := validate(m.Parameters, complete)
+	if err == nil {
+		return true
+	}
+	if len(m.Context) == 0 {
+		c.refuse(tool.InvalidArguments, err.Error())
+		return false
+	}
+	// The model knows nothing of the host's parameters and must not learn of them from
+	// a message, so it is told what is wrong in the terms of the schema that it was shown.
+	shown, compileErr := schema.Compile(m.ModelParameters)
+	if compileErr != nil {
+		c.refuse(tool.Internal, "")
+		c.fail(compileErr)
+		return false
+	}
+	if ownErr := validate(shown, own); ownErr != nil {
+		c.refuse(tool.InvalidArguments, ownErr.Error())
+		return false
+	}
+	denials := misfits(m, err)
+	c.refuse(tool.Denied, denials[0].Rule, denials...)
+	return false
+}
+
+func validate(s *schema.Schema, arguments tool.Arguments) error {
+	text, err := arguments.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	return s.Validate(text)
+}
+
+// misfits returns a receipt for each of the host's values that the schema refuses, or for
+// all of them where the schema does not say which. A receipt names no value: receipts
+// reach the model.
+func misfits(m *manifests.Manifest, err error) []tool.Denial {
+	var violations *schema.ViolationError
+	var refused []string
+	if errors.As(err, &violations) {
+		for _, name := range m.Context {
+			if slices.ContainsFunc(violations.Violations, func(v schema.Violation) bool { return v.Path == name }) {
+				refused = append(refused, name)
+			}
+		}
+	}
+	if len(refused) == 0 {
+		refused = m.Context
+	}
+	denials := make([]tool.Denial, len(refused))
+	for i, name := range refused {
+		denials[i] = contextDenial(name, fmt.Sprintf("the host's value of %s does not fit the tool's parameters", name))
+	}
+	return denials
+}
+
+func contextDenial(name, rule string) tool.Denial {
+	return tool.Denial{
+		Permission: "context", Value: name, Rule: rule,
+		Allow: tool.Allow{Grant: fmt.Sprintf("--context %s=VALUE", name)},
+	}
+}

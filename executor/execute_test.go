@@ -1,0 +1,260 @@
+package executor_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
+)
+
+func TestNewRefuses(t *testing.T) {
+	_, err := executor.New(nil, executor.Options{})
+	require.ErrorIs(t, err, executor.ErrInvalidOptions)
+	_, err = executor.New(registry.New(), executor.Options{Parallel: -1})
+	require.ErrorIs(t, err, executor.ErrInvalidOptions)
+	assert.ErrorContains(t, err, "executor: new: invalid options: Parallel is -1")
+}
+
+func TestExecuteRefusesBatch(t *testing.T) {
+	e := newExecutor(t, executor.Options{}, newFake(t, "echo", nil, echo))
+	records, err := e.Execute(t.Context(), executor.Batch{
+		Calls: []tool.Call{newCall("1", "echo", "{}")}, Context: map[string]string{"project_id": "\xff"},
+	})
+	require.ErrorIs(t, err, executor.ErrInvalidBatch)
+	assert.Empty(t, records)
+}
+
+func TestRecord(t *testing.T) {
+	reply := tool.Outcome{
+		Result:  tool.Result{Success: true, Output: "out", Data: json.RawMessage(`{"v":1}`), Kind: tool.Denied, Error: "forged"},
+		Usage:   tool.Usage{MemoryBytes: 5, HostCalls: 2},
+		Denials: []tool.Denial{{Permission: "files", Value: "/etc", Rule: "no mount"}},
+		Log:     "log",
+	}
+	answer := func(context.Context, tool.Invocation) (tool.Outcome, error) { return reply, nil }
+	e := newExecutor(t, executor.Options{}, newFake(t, "answer", nil, answer))
+	records, err := e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{
+		newCall("same", "answer", `{"n": 1.50}`),
+		{ID: "same", Function: tool.Function{Name: "answer"}},
+	}})
+	require.NoError(t, err)
+	require.Len(t, records, 2)
+	first := records[0]
+	assert.Equal(t, newCall("same", "answer", `{"n": 1.50}`), first.Call)
+	assert.Equal(t, tool.Result{Success: true, Output: "out", Data: json.RawMessage(`{"v":1}`)}, first.Result, "a success has no kind")
+	assert.Equal(t, reply.Usage, first.Usage)
+	assert.Equal(t, reply.Denials, first.Denials)
+	assert.Equal(t, "log", first.Log)
+	assert.Positive(t, first.ExecutionTime)
+	assert.False(t, first.Skipped)
+	assert.Equal(t, "function", records[1].Type)
+	assert.NotEqual(t, first.CallID, records[1].CallID)
+	for _, record := range records {
+		id, err := uuid.Parse(record.CallID)
+		require.NoError(t, err)
+		assert.EqualValues(t, 7, id.Version())
+	}
+
+	none, err := e.Execute(t.Context(), executor.Batch{})
+	require.NoError(t, err)
+	assert.NotNil(t, none)
+	assert.Empty(t, none)
+}
+
+func TestRefusals(t *testing.T) {
+	ran := false
+	note := func(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+		ran = true
+		return echo(ctx, invocation)
+	}
+	strict := fields{"parameters": fields{
+		"type": "object", "properties": fields{"n": fields{"type": "integer"}}, "required": []string{"n"},
+	}}
+	unavailable := newFake(t, "web_search", nil, note)
+	unavailable.reason = "SEARCH_KEY is not set"
+	e := newExecutor(t, executor.Options{},
+		newFake(t, "calculator", strict, note), newFake(t, "secret_calculator", nil, note), unavailable,
+		newFake(t, "local_shell", fields{"execution": "client", "module": nil}, note))
+	tests := []struct {
+		name, tool, arguments string
+		allowed               []string
+		kind                  tool.Kind
+		message               string // a part
+		permission            string
+	}{
+		{name: "text", tool: "calculator", arguments: "hello", kind: tool.InvalidArguments, message: "not JSON near byte"},
+		{name: "cut off", tool: "calculator", arguments: `{"n": `, kind: tool.InvalidArguments, message: "the JSON ends too early, at byte 6"},
+		{name: "array", tool: "calculator", arguments: `[1]`, kind: tool.InvalidArguments, message: "want a JSON object"},
+		{name: "null", tool: "calculator", arguments: `null`, kind: tool.InvalidArguments, message: "want a JSON object"},
+		{name: "two values", tool: "calculator", arguments: `{}{}`, kind: tool.InvalidArguments, message: "text follows"},
+		{name: "not UTF-8", tool: "calculator", arguments: "{\"n\": \"\xff\"}", kind: tool.InvalidArguments, message: "UTF-8"},
+		{name: "deep", tool: "calculator", arguments: strings.Repeat("[", 1000), kind: tool.InvalidArguments, message: "nested"},
+		{name: "doubled key", tool: "calculator", arguments: `{"n":1,"n":2}`, kind: tool.InvalidArguments, message: `"n" stands twice`},
+		{name: "wrong type", tool: "calculator", arguments: `{"n":"x"}`, kind: tool.InvalidArguments, message: "n: "},
+		{name: "missing", tool: "calculator", arguments: ``, kind: tool.InvalidArguments, message: "n: "},
+		{name: "unknown", tool: "calculater", kind: tool.UnknownTool, message: `there is no tool "calculater"; did you mean calculator?`},
+		{name: "far", tool: "zzz", kind: tool.UnknownTool, message: `there is no tool "zzz"`},
+		{name: "long", tool: strings.Repeat("é", 1000), kind: tool.UnknownTool, message: `é…"`},
+		{name: "hints name allowed tools only", tool: "secret_calculater", allowed: []string{"calculator"}, kind: tool.UnknownTool, message: `there is no tool "secret_calculater"`},
+		{name: "not allowed", tool: "secret_calculator", allowed: []string{"calculator"}, kind: tool.Denied, message: "secret_calculator is not among", permission: "allowed_tools"},
+		{name: "nothing allowed", tool: "calculator", allowed: []string{}, kind: tool.Denied, message: "calculator is not among", permission: "allowed_tools"},
+		{name: "unavailable", tool: "web_search", kind: tool.Denied, message: "SEARCH_KEY is not set", permission: "availability"},
+		{name: "client", tool: "local_shell", kind: tool.Denied, message: "the host does not run it", permission: "execution"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", test.tool, test.arguments)}, Allowed: test.allowed})
+			assert.Equal(t, test.kind, record.Result.Kind)
+			assert.Contains(t, record.Result.Error, test.message)
+			assert.False(t, record.Result.Success)
+			assert.True(t, record.Skipped)
+			assert.Zero(t, record.ExecutionTime)
+			assert.Equal(t, test.arguments, record.Function.Arguments)
+			assert.NotEmpty(t, record.CallID)
+			if test.permission == "" {
+				assert.Empty(t, record.Denials)
+				return
+			}
+			require.Len(t, record.Denials, 1)
+			assert.Equal(t, test.permission, record.Denials[0].Permission)
+			assert.Equal(t, test.tool, record.Denials[0].Value)
+			assert.Equal(t, record.Result.Error, record.Denials[0].Rule)
+		})
+	}
+	assert.False(t, ran)
+	record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "secret_calculater", "{}")}, Allowed: []string{"calculator"}})
+	assert.NotContains(t, record.Result.Error, "secret_calculator")
+}
+
+func TestNamesResolve(t *testing.T) {
+	var seen []string
+	note := func(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+		seen = append(seen, invocation.Tool)
+		return succeed(""), nil
+	}
+	var log journal
+	e := newExecutor(t, executor.Options{Logger: log.logger()},
+		newFake(t, "fetch_page", fields{"aliases": []string{"web_fetch"}, "deprecated": fields{"since": "1.1.0", "use": "fetch_page2"}}, note))
+	for _, allowed := range [][]string{nil, {"fetch_page"}, {"web_fetch", "gone"}} {
+		record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "web_fetch", "{}")}, Allowed: allowed})
+		assert.True(t, record.Result.Success)
+		assert.Equal(t, "web_fetch", record.Function.Name, "the record shows what was asked for")
+	}
+	assert.Equal(t, []string{"fetch_page", "fetch_page", "fetch_page"}, seen)
+	warning := log.lines(t)[0]
+	assert.Equal(t, "WARN", warning["level"])
+	assert.Equal(t, "tool is deprecated", warning["msg"])
+	assert.Equal(t, "fetch_page2", warning["use"])
+}
+
+// TestFailures has one tool for each way to fail, and a neighbour that must not notice.
+func TestFailures(t *testing.T) {
+	returns := func(outcome tool.Outcome, err error) run {
+		return func(context.Context, tool.Invocation) (tool.Outcome, error) { return outcome, err }
+	}
+	failed := tool.Outcome{Result: tool.Result{Output: "part", Error: "no such page", Kind: tool.Denied}}
+	tests := []struct {
+		name    string
+		run     run
+		kind    tool.Kind
+		message string // "" for an internal error
+		level   string
+	}{
+		{"own failure", returns(failed, nil), tool.ToolFailed, "no such page", "WARN"},
+		{"own failure without words", returns(tool.Outcome{}, nil), tool.ToolFailed, "the tool failed and did not say why", "WARN"},
+		{"typed", returns(failed, &tool.Error{Kind: tool.Memory, Message: "over 64 MiB", Err: errors.New("secret")}), tool.Memory, "over 64 MiB", "WARN"},
+		{"wrapped", returns(failed, fmt.Errorf("x: %w", &tool.Error{Kind: tool.Busy, Message: "full"})), tool.Busy, "full", "WARN"},
+		{"trap", returns(failed, &tool.Error{Kind: tool.Trap, Message: "division by zero"}), tool.Trap, "division by zero", "ERROR"},
+		{"without words", returns(failed, &tool.Error{Kind: tool.Fuel}), tool.Fuel, "the call failed: fuel", "WARN"},
+		{"bare kind", returns(failed, tool.Deadline), tool.Deadline, "the call ran out of time", "WARN"},
+		{"context deadline", returns(failed, context.DeadlineExceeded), tool.Deadline, "the call ran out of time", "WARN"},
+		{"context cancelled", returns(failed, context.Canceled), tool.Cancelled, "the call was cancelled", "WARN"},
+		{"claims success with an error", returns(succeed("x"), &tool.Error{Kind: tool.Output, Message: "too long"}), tool.Output, "too long", "WARN"},
+		{"plain error", returns(succeed("x"), errors.New("open /srv/secret: no")), tool.Internal, "", "ERROR"},
+		{"internal", returns(failed, &tool.Error{Kind: tool.Internal, Message: "open /srv/secret: no"}), tool.Internal, "", "ERROR"},
+		{"unheard-of kind", returns(failed, &tool.Error{Kind: "odd", Message: "/srv/secret"}), tool.Internal, "", "ERROR"},
+		{"panic", func(context.Context, tool.Invocation) (tool.Outcome, error) { panic("open /srv/secret") }, tool.Internal, "", "ERROR"},
+		{"panic nil", func(context.Context, tool.Invocation) (tool.Outcome, error) { panic(error(nil)) }, tool.Internal, "", "ERROR"},
+		{"index", func(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+			return succeed(string(invocation.Tool[len(invocation.Tool)])), nil
+		}, tool.Internal, "", "ERROR"},
+		{"exit", func(context.Context, tool.Invocation) (tool.Outcome, error) {
+			runtime.Goexit()
+			return tool.Outcome{}, nil
+		}, tool.Internal, "", "ERROR"},
+	}
+	for _, test := range tests {
+		for _, behavior := range []fields{nil, readOnly} {
+			t.Run(fmt.Sprint(test.name, " read-only ", behavior != nil), func(t *testing.T) {
+				var log journal
+				e := newExecutor(t, executor.Options{Logger: log.logger()},
+					newFake(t, "bad", behavior, test.run), newFake(t, "good", behavior, echo))
+				records, err := e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{
+					newCall("1", "good", `{"a":1}`), newCall("2", "bad", ""), newCall("3", "good", `{"b":2}`),
+				}})
+				require.NoError(t, err)
+				assert.Equal(t, `{"a":1}`, records[0].Result.Output)
+				assert.Equal(t, `{"b":2}`, records[2].Result.Output)
+				bad := records[1]
+				assert.False(t, bad.Skipped)
+				assert.False(t, bad.Result.Success)
+				assert.Equal(t, test.kind, bad.Result.Kind)
+				if test.message != "" {
+					assert.Equal(t, test.message, bad.Result.Error)
+				} else {
+					assert.Equal(t, tool.Result{Error: "internal error (id " + bad.CallID + ")", Kind: tool.Internal}, bad.Result)
+				}
+				text, err := json.Marshal(bad)
+				require.NoError(t, err)
+				assert.NotContains(t, string(text), "secret")
+				for _, line := range log.lines(t) {
+					if line["call_id"] == bad.CallID && line["msg"] == "call finished" {
+						assert.Equal(t, test.level, line["level"])
+						assert.Equal(t, string(test.kind), line["kind"])
+						assert.Equal(t, test.level == "ERROR", line["error"] != nil, "the operator can find the cause")
+					}
+				}
+			})
+		}
+	}
+}
+
+// broken is a resolver with bugs.
+type broken struct {
+	entry registry.Entry
+	panic bool
+}
+
+func (b broken) Get(string) (registry.Entry, bool) {
+	if b.panic {
+		panic("secret")
+	}
+	return b.entry, true
+}
+func (b broken) Nearest(string, int) []string { return nil }
+func (b broken) Invoke(context.Context, tool.Invocation) (tool.Outcome, error) {
+	return succeed(""), nil
+}
+
+func TestBrokenResolver(t *testing.T) {
+	for name, resolver := range map[string]broken{"panics": {panic: true}, "no manifest": {entry: registry.Entry{Name: "x"}}} {
+		t.Run(name, func(t *testing.T) {
+			e, err := executor.New(resolver, executor.Options{})
+			require.NoError(t, err)
+			record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "x", "{}")}})
+			assert.Equal(t, tool.Result{Error: "internal error (id " + record.CallID + ")", Kind: tool.Internal}, record.Result)
+			assert.True(t, record.Skipped)
+		})
+	}
+}

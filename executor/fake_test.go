@@ -1,0 +1,149 @@
+package executor_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fields are the manifest keys that tests set; nil leaves a key out.
+type fields map[string]any
+
+// run is what a fake tool does.
+type run func(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error)
+
+type fake struct {
+	manifest *manifests.Manifest
+	run      run
+	reason   string
+}
+
+func (f *fake) Manifest() *manifests.Manifest { return f.manifest }
+func (f *fake) Unavailable() string           { return f.reason }
+func (f *fake) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+	return f.run(ctx, invocation)
+}
+
+func newFake(t testing.TB, name string, more fields, do run) *fake {
+	t.Helper()
+	document := fields{
+		"schema": "caisson/v1", "name": name, "description": "Does " + name + ".",
+		"module": fields{"path": "tool.wasm"},
+	}
+	for key, value := range more {
+		document[key] = value
+		if value == nil {
+			delete(document, key)
+		}
+	}
+	source, err := json.Marshal(document)
+	require.NoError(t, err)
+	m, err := manifests.Parse(name+".tool.json", source)
+	require.NoError(t, err)
+	return &fake{manifest: m, run: do}
+}
+
+// echo succeeds with the complete arguments as its output.
+func echo(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+	text, err := invocation.Arguments.MarshalJSON()
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	return succeed(string(text)), nil
+}
+
+func succeed(output string) tool.Outcome {
+	return tool.Outcome{Result: tool.Result{Success: true, Output: output}}
+}
+
+var readOnly = fields{"behavior": fields{"read_only": true}}
+
+func newRegistry(t testing.TB, tools ...registry.Tool) *registry.Registry {
+	t.Helper()
+	r, err := registry.New().With(tools...)
+	require.NoError(t, err)
+	return r
+}
+
+func newExecutor(t testing.TB, options executor.Options, tools ...registry.Tool) *executor.Executor {
+	t.Helper()
+	e, err := executor.New(newRegistry(t, tools...), options)
+	require.NoError(t, err)
+	return e
+}
+
+func newCall(id, name, arguments string) tool.Call {
+	return tool.Call{ID: id, Type: "function", Function: tool.Function{Name: name, Arguments: arguments}}
+}
+
+// execute runs one call and returns its record.
+func execute(t testing.TB, e *executor.Executor, batch executor.Batch) tool.Record {
+	t.Helper()
+	records, err := e.Execute(t.Context(), batch)
+	require.NoError(t, err)
+	require.Len(t, records, 1)
+	return records[0]
+}
+
+// journal keeps the lines of a log.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(line []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(line)
+}
+
+func (j *journal) logger() *slog.Logger {
+	return slog.New(slog.NewJSONHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+func (j *journal) lines(t testing.TB) []map[string]any {
+	t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var lines []map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(j.text.Bytes()))
+	for decoder.More() {
+		var line map[string]any
+		require.NoError(t, decoder.Decode(&line))
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// witness keeps events and notices when two come at once.
+type witness struct {
+	busy   sync.Mutex
+	t      testing.TB
+	events []tool.Event
+	hook   func(tool.Event)
+}
+
+func (w *witness) Observe(_ context.Context, event tool.Event) {
+	if !assert.True(w.t, w.busy.TryLock(), "two events at once") {
+		return
+	}
+	defer w.busy.Unlock()
+	w.events = append(w.events, event)
+	if w.hook != nil {
+		w.hook(event)
+	}
+}

@@ -1,0 +1,127 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"runtime/debug"
+	"strings"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// suggestions is how many names an unknown name is answered with.
+const suggestions = 3
+
+// planner checks the calls of one batch and fills them in.
+type planner struct {
+	resolver Resolver
+	log      *slog.Logger
+	context  map[string]string
+	allowed  map[string]bool // by registered name; nil allows all
+}
+
+// call makes a call ready to run, or completes its record with why it is not run.
+func (p planner) call(ctx context.Context, requested tool.Call, id string) (c *call) {
+	if requested.Type == "" {
+		requested.Type = "function"
+	}
+	c = &call{tool: requested.Function.Name, record: tool.Record{Call: requested, CallID: id}}
+	defer func() {
+		if value := recover(); value != nil {
+			c.refuse(tool.Internal, "")
+			c.fail(&panicError{value: value, stack: debug.Stack()})
+		}
+	}()
+	arguments, err := tool.ParseArguments(requested.Function.Arguments)
+	if err != nil {
+		c.refuse(tool.InvalidArguments, err.Error())
+		return c
+	}
+	entry, ok := p.resolver.Get(requested.Function.Name)
+	if !ok {
+		c.refuse(tool.UnknownTool, p.unknown(requested.Function.Name))
+		return c
+	}
+	c.tool = entry.Name
+	if entry.Manifest == nil || entry.Manifest.Parameters == nil {
+		c.refuse(tool.Internal, "")
+		c.fail(fmt.Errorf("tool %s has no manifest or no schema that checks its arguments", entry.Name))
+		return c
+	}
+	p.warnDeprecated(ctx, c, entry)
+	if !p.permitted(c, entry) {
+		return c
+	}
+	complete, ok := p.injectContext(c, entry.Manifest, arguments)
+	if !ok || !fits(c, entry.Manifest, arguments, complete) {
+		return c
+	}
+	c.readOnly = entry.Manifest.Behavior.ReadOnly
+	c.invocation = tool.Invocation{
+		CallID: id, Tool: entry.Name, Arguments: complete,
+		// Each call has its own copy, so that no tool can change it for another.
+		Context: maps.Clone(p.context),
+	}
+	return c
+}
+
+// unknown says that there is no such tool, and which of the allowed ones are near.
+func (p planner) unknown(name string) string {
+	n := suggestions
+	if p.allowed != nil {
+		n = math.MaxInt // only some of those that are near may be allowed
+	}
+	var near []string
+	for _, candidate := range p.resolver.Nearest(name, n) {
+		if len(near) < suggestions && (p.allowed == nil || p.allowed[candidate]) {
+			near = append(near, candidate)
+		}
+	}
+	message := fmt.Sprintf("there is no tool %q", clip(name))
+	if len(near) > 0 {
+		message += "; did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return message
+}
+
+func (p planner) warnDeprecated(ctx context.Context, c *call, entry registry.Entry) {
+	if d := entry.Manifest.Deprecated; d != nil {
+		p.log.WarnContext(ctx, "tool is deprecated", "call_id", c.record.CallID, "tool", entry.Name, "since", d.Since, "use", d.Use)
+	}
+}
+
+// permitted refuses a call of a tool that the agent may not call, that cannot be used
+// now, or that this host never runs.
+func (p planner) permitted(c *call, entry registry.Entry) bool {
+	denial := tool.Denial{Value: c.record.Function.Name}
+	switch {
+	case p.allowed != nil && !p.allowed[entry.Name]:
+		denial.Permission = "allowed_tools"
+		denial.Rule = fmt.Sprintf("%s is not among the tools that this agent may call", entry.Name)
+		denial.Allow.Grant = fmt.Sprintf("add %s to the agent's allowed tools", entry.Name)
+	case entry.Unavailable != "":
+		denial.Permission = "availability"
+		denial.Rule = "the tool is unavailable: " + entry.Unavailable
+	case entry.Manifest.Execution == manifests.Client:
+		denial.Permission = "execution"
+		denial.Rule = fmt.Sprintf("the manifest of %s says execution: client, so the host does not run it", entry.Name)
+	default:
+		return true
+	}
+	c.refuse(tool.Denied, denial.Rule, denial)
+	return false
+}
+
+// clip shortens a name that a model wrote. Registered names are never that long.
+func clip(name string) string {
+	const most = 64
+	if len(name) <= most {
+		return name
+	}
+	return strings.ToValidUTF8(name[:most], "") + "…"
+}
