@@ -1,0 +1,79 @@
+package files_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/manifests"
+)
+
+// benchDir is a directory of n files, in subdirectories of 100.
+func benchDir(b *testing.B, n int) files.Mount {
+	b.Helper()
+	dir := b.TempDir()
+	for i := range n {
+		sub := fmt.Sprintf("%s/%d", dir, i/100)
+		if i%100 == 0 {
+			require.NoError(b, os.Mkdir(sub, 0o755))
+		}
+		require.NoError(b, os.WriteFile(fmt.Sprintf("%s/f%d", sub, i), nil, 0o600))
+	}
+	host, err := files.ParseTemplate(dir)
+	require.NoError(b, err)
+	return files.Mount{Guest: "/project", Host: host, Access: manifests.ReadWrite}
+}
+
+// BenchmarkOpenView is what a call with one mount costs before it does anything.
+func BenchmarkOpenView(b *testing.B) {
+	store, mounts := files.NewStore(files.Options{}), []files.Mount{benchDir(b, 1)}
+	for b.Loop() {
+		view, err := store.Open(context.Background(), mounts, nil, files.Limits{})
+		require.NoError(b, err)
+		require.NoError(b, view.Close())
+	}
+}
+
+// BenchmarkFirstWrite is what the first change of a call costs: the directory is
+// measured.
+func BenchmarkFirstWrite(b *testing.B) {
+	for _, n := range []int{1, 100, 9_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			store, mounts := files.NewStore(files.Options{}), []files.Mount{benchDir(b, n)}
+			for b.Loop() {
+				view, err := store.Open(context.Background(), mounts, nil, files.Limits{})
+				require.NoError(b, err)
+				require.NoError(b, write(view.Preopens()[1].Dir, "f", "text"))
+				require.NoError(b, view.Close())
+			}
+		})
+	}
+}
+
+func BenchmarkOpenReadClose(b *testing.B) {
+	view, err := files.NewStore(files.Options{}).Open(context.Background(), []files.Mount{benchDir(b, 1)}, nil, files.Limits{})
+	require.NoError(b, err)
+	defer view.Close()
+	d := view.Preopens()[1].Dir
+	for b.Loop() {
+		_, err := read(d, "0/f0")
+		require.NoError(b, err)
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	view, err := files.NewStore(files.Options{}).Open(context.Background(), []files.Mount{benchDir(b, 1)}, nil, files.Limits{})
+	require.NoError(b, err)
+	defer view.Close()
+	f, _, err := view.Preopens()[1].Dir.Open("f", files.OpenOptions{Write: true, Create: true})
+	require.NoError(b, err)
+	text := make([]byte, 512)
+	for b.Loop() {
+		_, err := f.WriteAt(text, 0)
+		require.NoError(b, err)
+	}
+}

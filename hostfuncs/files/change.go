@@ -1,0 +1,330 @@
+package files
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+// Mkdir makes a directory. What exists is [ErrExist], even where nothing may change:
+// programs make directories to be sure of them, and that needs no receipt.
+func (d *Dir) Mkdir(name string) error {
+	d.view.hostCalls++
+	p, err := d.find("mkdir", name, true)
+	if err != nil {
+		return err
+	}
+	if p.exists() {
+		return p.err(ErrExist)
+	}
+	if err := p.mayChange(); err != nil {
+		return err
+	}
+	return p.change(func() error {
+		if err := p.room(0, 1); err != nil {
+			return err
+		}
+		if err := p.root.Mkdir(p.path, 0o777); err != nil {
+			return err
+		}
+		p.grew(0, 1)
+		return nil
+	})
+}
+
+// exists reports whether there is anything at the place.
+func (p place) exists() bool {
+	if p.virtual() {
+		return true
+	}
+	_, err := p.root.Lstat(p.path)
+	return err == nil
+}
+
+// RemoveDir removes an empty directory; anything else is [ErrNotDir].
+func (d *Dir) RemoveDir(name string) error {
+	p, err := d.locate("rmdir", name, true)
+	if err != nil {
+		return err
+	}
+	p.trim()
+	return p.change(func() error {
+		info, err := p.stat(false)
+		if err != nil {
+			return err
+		}
+		if !info.IsDir() {
+			return p.err(ErrNotDir)
+		}
+		return p.remove(info)
+	})
+}
+
+// Unlink removes a name that is not a directory's; a directory is [ErrIsDir].
+func (d *Dir) Unlink(name string) error {
+	p, err := d.locate("unlink", name, true)
+	if err != nil {
+		return err
+	}
+	p.trim()
+	return p.change(func() error {
+		info, err := p.stat(false)
+		switch {
+		case err != nil:
+			return err
+		case info.IsDir():
+			return p.err(ErrIsDir)
+		case p.slashed:
+			return p.err(ErrNotDir)
+		}
+		return p.remove(info)
+	})
+}
+
+func (p place) remove(info os.FileInfo) error {
+	if err := p.root.Remove(p.path); err != nil {
+		return err
+	}
+	p.removed(info)
+	return nil
+}
+
+// Symlink makes a symbolic link. The target must be relative and must not hold "..":
+// a link that leads down still does when a directory above it is moved, so it never
+// becomes a way out for programs on the host, which follow links without a root.
+func (d *Dir) Symlink(target, name string) error {
+	p, err := d.locate("symlink", name, true)
+	if err != nil {
+		return err
+	}
+	if !descends(target) {
+		return p.deny(ruleTarget)
+	}
+	if sentinel := checkPath(target); sentinel != nil {
+		return p.err(sentinel)
+	}
+	return p.change(func() error {
+		size := manifests.Bytes(len(target))
+		if err := p.room(size, 1); err != nil {
+			return err
+		}
+		if err := p.root.Symlink(target, p.path); err != nil {
+			return err
+		}
+		p.grew(size, 1)
+		return nil
+	})
+}
+
+// Link gives a file, or with follow the file that a symbolic link leads to, one more
+// name in the same mount; another mount is [ErrCrossDevice].
+func (d *Dir) Link(oldName string, target *Dir, newName string, follow bool) error {
+	from, to, err := d.locatePair("link", oldName, target, newName)
+	if err != nil {
+		return err
+	}
+	if to.slashed {
+		return to.err(ErrNotExist) // only a directory could have that name
+	}
+	return to.change(func() error {
+		if follow {
+			if err := from.followLink(); err != nil {
+				return err
+			}
+		}
+		info, err := from.stat(false)
+		if err != nil {
+			return err
+		}
+		if kind := kindOf(info.Mode()); kind != Regular && kind != Symlink {
+			return from.deny(ruleLinkKind)
+		}
+		if from.slashed {
+			return from.err(ErrNotDir)
+		}
+		root, oldPath, newPath, err := common(from, to)
+		if err != nil {
+			return err
+		}
+		if err := to.room(0, 1); err != nil {
+			return err
+		}
+		if err := root.Link(oldPath, newPath); err != nil {
+			return err
+		}
+		to.grew(0, 1)
+		return nil
+	})
+}
+
+// followLink replaces a place that is a symbolic link by the one that it leads to.
+// os.Root resolves every step, so none leads outside.
+func (p *place) followLink() error {
+	for range maxLinks {
+		info, err := p.stat(false)
+		if err != nil {
+			return err
+		}
+		if kindOf(info.Mode()) != Symlink {
+			return nil
+		}
+		target, err := p.root.Readlink(p.path)
+		if err != nil {
+			return err
+		}
+		if !validTarget(target) {
+			return p.deny(ruleLeaves)
+		}
+		p.path = sibling(p.path, target)
+		if p.rel != "" {
+			p.rel = sibling(p.rel, target)
+		}
+		p.trim()
+	}
+	return p.err(ErrLoop)
+}
+
+// Rename moves a name to another place in the same mount, over a file or an empty
+// directory that is there; another mount is [ErrCrossDevice].
+func (d *Dir) Rename(oldName string, target *Dir, newName string) error {
+	from, to, err := d.locatePair("rename", oldName, target, newName)
+	if err != nil {
+		return err
+	}
+	return to.change(func() error {
+		info, err := from.stat(false)
+		if err != nil {
+			return err
+		}
+		if (from.slashed || to.slashed) && !info.IsDir() {
+			return from.err(ErrNotDir)
+		}
+		root, oldPath, newPath, err := common(from, to)
+		if err != nil {
+			return err
+		}
+		over, err := to.root.Lstat(to.path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return root.Rename(oldPath, newPath)
+		case err != nil:
+			return err
+		case os.SameFile(info, over) && info.IsDir():
+			return renameSame(root, oldPath, newPath)
+		case os.SameFile(info, over):
+			// Two names of one file: POSIX wants nothing done.
+			return root.Rename(oldPath, newPath)
+		case over.IsDir():
+			return to.replaceDirectory(root, oldPath, newPath, info, over)
+		case info.IsDir():
+			return to.err(ErrNotDir)
+		}
+		if err := root.Rename(oldPath, newPath); err != nil {
+			return err
+		}
+		to.removed(over)
+		return nil
+	})
+}
+
+// renameSame handles a directory that is renamed to itself, which os.Root refuses,
+// or to another spelling of its name.
+func renameSame(root *os.Root, oldPath, newPath string) error {
+	if path.Base(oldPath) == path.Base(newPath) {
+		return nil
+	}
+	return root.Rename(oldPath, newPath)
+}
+
+// replaceDirectory renames a directory over an empty one. os.Root refuses that, as
+// os.Rename does, so the empty one is removed first and put back if the rename fails.
+// No other call sees the state between, since all of them wait for the tracker.
+func (p place) replaceDirectory(root *os.Root, oldPath, newPath string, info, over os.FileInfo) error {
+	if !info.IsDir() {
+		return p.err(ErrIsDir)
+	}
+	if err := root.Remove(newPath); err != nil {
+		return err
+	}
+	if err := root.Rename(oldPath, newPath); err != nil {
+		return errors.Join(err, root.Mkdir(newPath, over.Mode().Perm()))
+	}
+	p.removed(over)
+	return nil
+}
+
+// locatePair finds both places of an operation on two paths.
+func (d *Dir) locatePair(op, oldName string, target *Dir, newName string) (from, to place, err error) {
+	if target.view != d.view {
+		return from, to, &Error{Op: op, Path: shown(d.guest), Err: ErrBadHandle}
+	}
+	if from, err = d.locate(op, oldName, true); err != nil {
+		return from, to, err
+	}
+	if to, err = target.find(op, newName, true); err != nil {
+		return from, to, err
+	}
+	if err = to.mayChange(); err != nil {
+		return from, to, err
+	}
+	if from.mount != to.mount {
+		return from, to, to.err(ErrCrossDevice)
+	}
+	for _, p := range []*place{&from, &to} {
+		p.trim()
+		if base := path.Base(p.path); base == "." || base == ".." {
+			return from, to, p.err(ErrBusy)
+		}
+	}
+	return from, to, nil
+}
+
+// common returns a root from which both places can be reached, with their paths in
+// it. For two directory handles that is the mount's root, once each path has been
+// found to lead to the same directory from there as it does from its handle.
+func common(from, to place) (root *os.Root, oldPath, newPath string, err error) {
+	if from.root == to.root {
+		return from.root, from.path, to.path, nil
+	}
+	for _, p := range []place{from, to} {
+		if p.rel == "" {
+			return nil, "", "", p.err(ErrNotSupported)
+		}
+		here, err := p.root.Stat(parent(p.path))
+		if err != nil {
+			return nil, "", "", p.fail(err)
+		}
+		there, err := p.mount.root.Stat(parent(p.rel))
+		if err != nil || !os.SameFile(here, there) {
+			// The directory was moved after it was opened.
+			return nil, "", "", p.err(ErrNotSupported)
+		}
+	}
+	return from.mount.root, from.rel, to.rel, nil
+}
+
+// parent is the directory part of a path without trailing slashes, unresolved.
+func parent(name string) string {
+	dir := name[:strings.LastIndexByte(name, '/')+1]
+	if dir == "" {
+		return "."
+	}
+	return dir + "."
+}
+
+// sibling replaces the last element of a path without trailing slashes.
+func sibling(name, target string) string {
+	return name[:strings.LastIndexByte(name, '/')+1] + target
+}
+
+// trim removes the path's trailing slashes and remembers that there were any. With
+// them, an operation on a name would follow a symbolic link that has the name.
+func (p *place) trim() {
+	trimmed := strings.TrimRight(p.path, "/")
+	p.slashed = trimmed != p.path
+	p.path, p.rel = trimmed, strings.TrimRight(p.rel, "/")
+}

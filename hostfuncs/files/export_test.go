@@ -1,0 +1,27 @@
+package files
+
+import "os"
+
+// Fail shows the tests how an error of the host becomes one of this package.
+func Fail(v *View, op, guest string, err error) error { return v.fail(op, guest, err) }
+
+// EscapeOf is the error with which a root refuses a path that leaves it.
+func EscapeOf(root *os.Root) error { return escapeOf(root) }
+
+// Trackers returns how many directories a store remembers.
+func Trackers(s *Store) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.trackers.exact)
+	for _, slots := range s.trackers.inexact {
+		n += len(slots)
+	}
+	return n
+}
+
+// Filled returns the path elements below a template's literal part, or none where a
+// value does not fit.
+func Filled(t Template, values map[string]string) []string {
+	elements, _, _ := t.fill(values)
+	return elements
+}

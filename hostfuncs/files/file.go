@@ -1,0 +1,288 @@
+package files
+
+import (
+	"errors"
+	"io"
+	"math"
+	"os"
+	"time"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+// maxWrite is how many bytes are written while other calls on the directory wait.
+const maxWrite = 1 << 20
+
+// File is an open regular file.
+type File struct {
+	place    place
+	host     *os.File
+	identity os.FileInfo // from when it was opened
+	offset   int64
+
+	readable, writable, append, closed bool
+}
+
+// usable fails on a closed file, and sets the operation that errors name.
+func (f *File) usable(op string) error {
+	f.place.op = op
+	if f.closed || f.place.view.closed {
+		return f.place.err(ErrBadHandle)
+	}
+	return nil
+}
+
+// changeable fails on a file that must not be changed.
+func (f *File) changeable(op string, needsWrite bool) error {
+	if err := f.usable(op); err != nil {
+		return err
+	}
+	if p := f.place; !p.mount.writable {
+		return p.view.readOnly(p.mount, op, p.guest)
+	}
+	if needsWrite && !f.writable {
+		return f.place.err(ErrBadHandle)
+	}
+	return nil
+}
+
+// Read reads at the file's offset, as io.Reader.
+func (f *File) Read(p []byte) (int, error) {
+	n, err := f.ReadAt(p, f.offset)
+	f.offset += int64(n)
+	if n > 0 && errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
+}
+
+// ReadAt reads at an offset, as io.ReaderAt.
+func (f *File) ReadAt(p []byte, offset int64) (int, error) {
+	if err := f.usable("read"); err != nil {
+		return 0, err
+	}
+	if !f.readable {
+		return 0, f.place.err(ErrBadHandle)
+	}
+	if offset < 0 {
+		return 0, f.place.err(ErrInvalid)
+	}
+	n, err := f.host.ReadAt(p, offset)
+	if errors.Is(err, io.EOF) {
+		return n, io.EOF
+	}
+	return n, f.place.fail(err)
+}
+
+// Write writes at the file's offset, or at its end if it is open for appending, as
+// io.Writer. What a quota or the disk leaves no room for is [ErrNoSpace]; of a write
+// that fails, the first bytes may have been written.
+func (f *File) Write(p []byte) (int, error) {
+	return f.write(p, f.offset, f.append, func(end int64) { f.offset = end })
+}
+
+// WriteAt writes at an offset, as io.WriterAt, whether or not the file is open for
+// appending (POSIX.1-2024, pwrite).
+func (f *File) WriteAt(p []byte, offset int64) (int, error) {
+	return f.write(p, offset, false, func(int64) {})
+}
+
+func (f *File) write(p []byte, offset int64, atEnd bool, moved func(int64)) (int, error) {
+	if err := f.changeable("write", true); err != nil {
+		return 0, err
+	}
+	if offset < 0 {
+		return 0, f.place.err(ErrInvalid)
+	}
+	written := 0
+	for written < len(p) {
+		part := p[written:min(len(p), written+maxWrite)]
+		n, end, err := f.writePart(part, offset, atEnd)
+		written += n
+		if n > 0 {
+			offset = end
+			moved(end)
+		}
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
+
+// writePart writes one part, and returns where it ended. The size is read and the
+// part written under one lock, so no other call changes the size in between.
+func (f *File) writePart(part []byte, offset int64, atEnd bool) (n int, end int64, err error) {
+	err = f.place.change(func() error {
+		info, err := f.host.Stat()
+		if err != nil {
+			return err
+		}
+		size := info.Size()
+		if atEnd {
+			offset = size
+		}
+		if offset > math.MaxInt64-int64(len(part)) {
+			return f.place.err(ErrTooLarge)
+		}
+		end = offset + int64(len(part))
+		if err := f.place.room(growth(size, end), 0); err != nil {
+			return err
+		}
+		n, err = f.host.WriteAt(part, offset)
+		end = offset + int64(n)
+		if n > 0 {
+			f.place.grew(growth(size, end), 0)
+		}
+		return err
+	})
+	return n, end, err
+}
+
+// growth is by how much a file of some size grows when it is written up to an end.
+func growth(size, end int64) manifests.Bytes { return manifests.Bytes(max(0, end-size)) }
+
+// Seek moves the file's offset, as io.Seeker.
+func (f *File) Seek(offset int64, whence int) (int64, error) {
+	if err := f.usable("seek"); err != nil {
+		return 0, err
+	}
+	var base int64
+	switch whence {
+	case io.SeekStart:
+	case io.SeekCurrent:
+		base = f.offset
+	case io.SeekEnd:
+		info, err := f.host.Stat()
+		if err != nil {
+			return 0, f.place.fail(err)
+		}
+		base = info.Size()
+	default:
+		return 0, f.place.err(ErrInvalid)
+	}
+	if offset > math.MaxInt64-base || base+offset < 0 {
+		return 0, f.place.err(ErrInvalid)
+	}
+	f.offset = base + offset
+	return f.offset, nil
+}
+
+// Tell returns the file's offset.
+func (f *File) Tell() int64 { return f.offset }
+
+// Stat describes the file.
+func (f *File) Stat() (Info, error) {
+	if err := f.usable("stat"); err != nil {
+		return Info{}, err
+	}
+	info, err := f.host.Stat()
+	if err != nil {
+		return Info{}, f.place.fail(err)
+	}
+	return f.place.view.describe(info), nil
+}
+
+// SetSize cuts the file, or extends it with zeros, which count as if they were
+// written.
+func (f *File) SetSize(size int64) error {
+	return f.resize("set size", size, func(int64) bool { return true })
+}
+
+// Allocate makes sure that the file reaches to offset+length, with zeros, which count
+// as if they were written. It reserves no disk space beyond that.
+func (f *File) Allocate(offset, length int64) error {
+	if err := f.changeable("allocate", true); err != nil {
+		return err
+	}
+	if offset < 0 || length <= 0 {
+		return f.place.err(ErrInvalid)
+	}
+	if offset > math.MaxInt64-length {
+		return f.place.err(ErrTooLarge)
+	}
+	end := offset + length
+	return f.resize("allocate", end, func(size int64) bool { return size < end })
+}
+
+// resize sets the file's size where the present size calls for it.
+func (f *File) resize(op string, size int64, needed func(present int64) bool) error {
+	if err := f.changeable(op, true); err != nil {
+		return err
+	}
+	if size < 0 {
+		return f.place.err(ErrInvalid)
+	}
+	return f.place.change(func() error {
+		info, err := f.host.Stat()
+		if err != nil {
+			return err
+		}
+		present := info.Size()
+		switch {
+		case !needed(present) || size == present:
+			return nil
+		case size < present:
+			return f.place.cutTo(f.host, present, size)
+		}
+		added := growth(present, size)
+		if err := f.place.room(added, 0); err != nil {
+			return err
+		}
+		if err := f.host.Truncate(size); err != nil {
+			return err
+		}
+		f.place.grew(added, 0)
+		return nil
+	})
+}
+
+// cutTo makes a file smaller. The tracker is locked.
+func (p place) cutTo(f *os.File, present, size int64) error {
+	if err := f.Truncate(size); err != nil {
+		return err
+	}
+	p.shrank(manifests.Bytes(present - size))
+	return nil
+}
+
+// SetTimes sets the file's times; nil leaves one as it is.
+func (f *File) SetTimes(atime, mtime *time.Time) error {
+	if err := f.changeable("set times", false); err != nil {
+		return err
+	}
+	if atime == nil && mtime == nil {
+		return nil
+	}
+	return f.place.fail(setTimes(f.host, atime, mtime))
+}
+
+// Sync waits until the file is on the disk.
+func (f *File) Sync() error {
+	if err := f.usable("sync"); err != nil {
+		return err
+	}
+	return f.place.fail(f.host.Sync())
+}
+
+// SetAppend sets whether Write writes at the end of the file. It gives no right to
+// write.
+func (f *File) SetAppend(on bool) { f.append = on }
+
+// Close closes the file; a closed file, or one of a closed view, is [ErrBadHandle].
+func (f *File) Close() error {
+	if err := f.usable("close"); err != nil {
+		return err
+	}
+	f.closed = true
+	delete(f.place.view.handles, f)
+	t := f.place.mount.tracker
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	info, err := f.host.Stat()
+	if freed := t.closed(f.identity); freed && err == nil {
+		f.place.shrank(manifests.Bytes(info.Size()))
+		f.place.view.inodes.remove(f.identity)
+	}
+	return f.place.fail(errors.Join(err, f.host.Close()))
+}

@@ -1,0 +1,217 @@
+package files_test
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/manifests"
+)
+
+func TestReadAndSeek(t *testing.T) {
+	text := strings.Repeat("0123456789", 50)
+	w := newWorld(t, "f = "+text)
+	d := preopen(t, w.open(manifests.Read), "/project")
+	f := openFile(t, d, "f", files.OpenOptions{Read: true})
+	require.NoError(t, iotest.TestReader(f, []byte(text)))
+	at, err := f.Seek(-3, io.SeekEnd)
+	require.NoError(t, err)
+	assert.EqualValues(t, 497, at)
+	assert.EqualValues(t, 497, f.Tell())
+	rest := make([]byte, 10)
+	n, err := f.Read(rest)
+	require.NoError(t, err)
+	assert.Equal(t, "789", string(rest[:n]))
+	_, err = f.Read(rest)
+	assert.Equal(t, io.EOF, err)
+	for name, c := range map[string]struct {
+		offset int64
+		whence int
+	}{
+		"before the start": {-1, io.SeekStart}, "overflow": {math.MaxInt64, io.SeekCurrent}, "unknown": {0, 3},
+	} {
+		_, err := f.Seek(c.offset, c.whence)
+		assert.ErrorIs(t, err, files.ErrInvalid, name)
+	}
+	_, err = f.ReadAt(rest, -1)
+	assert.ErrorIs(t, err, files.ErrInvalid)
+}
+
+func TestWriteAndAppend(t *testing.T) {
+	w := newWorld(t, "f = 0123456789")
+	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	f := openFile(t, d, "f", files.OpenOptions{Read: true, Write: true})
+	write := func(f *files.File, text string) {
+		t.Helper()
+		n, err := f.Write([]byte(text))
+		require.NoError(t, err)
+		require.Equal(t, len(text), n)
+	}
+	content := func() string {
+		text, err := os.ReadFile(w.path("f"))
+		require.NoError(t, err)
+		return string(text)
+	}
+	write(f, "ab")
+	assert.Equal(t, "ab23456789", content())
+	appender := openFile(t, d, "f", files.OpenOptions{Write: true, Append: true})
+	write(appender, "XY")
+	assert.EqualValues(t, 12, appender.Tell())
+	write(f, "c")
+	write(appender, "Z")
+	assert.Equal(t, "abc3456789XYZ", content())
+	_, err := appender.WriteAt([]byte("!"), 4)
+	require.NoError(t, err)
+	assert.Equal(t, "abc3!56789XYZ", content())
+	appender.SetAppend(false)
+	_, err = appender.Seek(0, io.SeekStart)
+	require.NoError(t, err)
+	write(appender, "_")
+	assert.Equal(t, "_bc3!56789XYZ", content())
+	_, err = appender.Read(make([]byte, 1))
+	assert.ErrorIs(t, err, files.ErrBadHandle, "it was not opened for reading")
+	reader := openFile(t, d, "f", files.OpenOptions{Read: true})
+	_, err = reader.Write([]byte("x"))
+	assert.ErrorIs(t, err, files.ErrBadHandle)
+	assert.ErrorIs(t, reader.SetSize(0), files.ErrBadHandle)
+	none := openFile(t, d, "f", files.OpenOptions{Truncate: true})
+	assert.Empty(t, content(), "cut, as asked")
+	_, err = none.Write([]byte("x"))
+	assert.ErrorIs(t, err, files.ErrBadHandle)
+}
+
+func TestLargeWritesAreWhole(t *testing.T) {
+	w := newWorld(t)
+	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	f := openFile(t, d, "f", files.OpenOptions{Write: true, Create: true, Append: true})
+	large := bytes.Repeat([]byte("0123456789abcdef"), 200_000)
+	n, err := f.Write(large)
+	require.NoError(t, err)
+	require.Equal(t, len(large), n)
+	text, err := os.ReadFile(w.path("f"))
+	require.NoError(t, err)
+	assert.True(t, bytes.Equal(large, text))
+}
+
+func TestTimes(t *testing.T) {
+	w := newWorld(t, "f = text", "sub/", "l => f")
+	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	first, second := time.Unix(1_000_000, 123_456_000), time.Unix(2_000_000, 0)
+	f := openFile(t, d, "f", files.OpenOptions{Read: true, Write: true})
+	require.NoError(t, f.SetTimes(&first, &second))
+	info, err := d.Stat("f", true)
+	require.NoError(t, err)
+	assert.True(t, info.Accessed.Equal(first), info.Accessed)
+	assert.True(t, info.Modified.Equal(second), info.Modified)
+	require.NoError(t, f.SetTimes(nil, &first))
+	require.NoError(t, f.SetTimes(nil, nil))
+	require.NoError(t, d.SetTimes("l", true, &second, nil))
+	info, err = f.Stat()
+	require.NoError(t, err)
+	assert.True(t, info.Accessed.Equal(second), info.Accessed)
+	assert.True(t, info.Modified.Equal(first), info.Modified)
+	assert.ErrorIs(t, d.SetTimes("l", false, &first, nil), files.ErrNotSupported)
+	assert.ErrorIs(t, d.SetTimes("absent", true, nil, nil), files.ErrNotExist)
+	sub := openDir(t, d, "sub")
+	require.NoError(t, sub.SetTimes(".", true, &first, &second))
+	require.NoError(t, sub.Sync())
+	info, err = d.Stat("sub", false)
+	require.NoError(t, err)
+	assert.True(t, info.Modified.Equal(second), info.Modified)
+}
+
+func TestHandlesInOneMountWorkTogether(t *testing.T) {
+	w := newWorld(t, "a/f = text", "b/sub/", "up => b/sub")
+	view := w.open(manifests.ReadWrite)
+	d := preopen(t, view, "/project")
+	a, sub := openDir(t, d, "a"), openDir(t, openDir(t, d, "b"), "sub")
+	require.NoError(t, a.Rename("f", sub, "g"))
+	require.NoError(t, sub.Link("g", a, "h", false))
+	require.NoError(t, preopen(t, view, "/").Rename("project/a/h", sub, "i"))
+	viaLink := openDir(t, d, "up")
+	require.NoError(t, viaLink.Rename("i", d, "j"))
+	text, err := os.ReadFile(w.path("j"))
+	require.NoError(t, err)
+	assert.Equal(t, "text", string(text))
+
+	assert.ErrorIs(t, sub.Rename("../sub/g", a, "f"), files.ErrDenied, "a handle is a jail, whatever the mount holds")
+	require.NoError(t, d.Rename("b/sub", d, "moved"))
+	assert.ErrorIs(t, sub.Rename("g", a, "f"), files.ErrNotSupported, "the directory is elsewhere now")
+	require.NoError(t, sub.Rename("g", sub, "h"), "its own names it still has")
+	assert.FileExists(t, w.path("moved/h"))
+
+	require.NoError(t, d.Mkdir("b/sub"))
+	require.NoError(t, write(d, "b/sub/h", "another"))
+	assert.ErrorIs(t, sub.Rename("h", a, "f"), files.ErrNotSupported, "another directory has its old path")
+}
+
+func TestHandlesOpenedInThemselvesStaySmall(t *testing.T) {
+	w := newWorld(t, "a/f = text")
+	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	at := openDir(t, d, "a")
+	loop := strings.Repeat("../a/", 7) + "." // each ".." starts the walk anew: os.Root allows few
+	for range 200 {
+		_, err := at.Stat(loop, true)
+		require.ErrorIs(t, err, files.ErrDenied, "a directory is a jail")
+		next := openDir(t, at, "./././././././././././././././././././././.")
+		require.NoError(t, at.Close())
+		at = next
+	}
+	text, err := read(at, "f")
+	require.NoError(t, err)
+	assert.Equal(t, "text", text)
+	require.NoError(t, at.Rename("f", at, "g"))
+	assert.ErrorIs(t, at.Rename("g", d, "h"), files.ErrNotSupported)
+	_, err = at.Stat("absent", true)
+	require.Error(t, err)
+	assert.Less(t, len(err.Error()), 1000)
+}
+
+func TestMountsAreDevices(t *testing.T) {
+	w := newWorld(t, "a/f = text", "b/")
+	store := files.NewStore(files.Options{})
+	view := openView(t, store, files.Limits{},
+		files.Mount{Guest: "/a", Host: template(t, w.path("a")), Access: manifests.ReadWrite},
+		files.Mount{Guest: "/b", Host: template(t, w.path("b")), Access: manifests.ReadWrite})
+	a, b, root := preopen(t, view, "/a"), preopen(t, view, "/b"), preopen(t, view, "/")
+	assert.ErrorIs(t, a.Rename("f", b, "f"), files.ErrCrossDevice)
+	assert.ErrorIs(t, root.Rename("a/f", root, "b/f"), files.ErrCrossDevice)
+	assert.ErrorIs(t, a.Link("f", b, "f", false), files.ErrCrossDevice)
+	other := openView(t, store, files.Limits{}, w.mount(manifests.ReadWrite))
+	assert.ErrorIs(t, a.Rename("f", preopen(t, other, "/project"), "f"), files.ErrBadHandle)
+}
+
+func TestLinkFollows(t *testing.T) {
+	w := newWorld(t, "f = text", "sub/", "sub/l => ../f", "ll => sub/l", "loop => loop", "dangling => absent", "dir => sub")
+	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	require.NoError(t, d.Link("ll", d, "followed", true))
+	info, err := d.Stat("followed", false)
+	require.NoError(t, err)
+	assert.Equal(t, files.Regular, info.Kind)
+	require.NoError(t, d.Link("ll", d, "kept", false))
+	info, err = d.Stat("kept", false)
+	require.NoError(t, err)
+	assert.Equal(t, files.Symlink, info.Kind)
+	assert.ErrorIs(t, d.Link("loop", d, "x", true), files.ErrLoop)
+	assert.ErrorIs(t, d.Link("dangling", d, "x", true), files.ErrNotExist)
+	assert.ErrorIs(t, d.Link("dir", d, "x", true), files.ErrDenied, "directories have one name")
+	assert.ErrorIs(t, d.Link("sub", d, "x", false), files.ErrDenied)
+}
+
+// Documented: a hard link that was there before is the file that it is.
+func TestHardLinkFromBefore(t *testing.T) {
+	w := newWorld(t)
+	require.NoError(t, os.Link(w.secret, w.path("mine")))
+	text, err := read(preopen(t, w.open(manifests.Read), "/project"), "mine")
+	require.NoError(t, err)
+	assert.Equal(t, secret, text)
+}

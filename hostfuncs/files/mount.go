@@ -1,0 +1,52 @@
+package files
+
+import (
+	"log/slog"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+// The defaults that zero values stand for.
+const (
+	DefaultQuotaBytes = 256 << 20
+	DefaultQuotaFiles = 10_000
+	DefaultAddedBytes = 64 << 20
+	DefaultOpenFiles  = 64
+)
+
+// Mount is one effective file permission: a guest path that shows a host directory.
+type Mount struct {
+	Guest  string           // absolute and clean, such as "/project"; "/" is allowed
+	Host   Template         // which host directory
+	Access manifests.Access // effective: what was requested and granted
+	Quota  Quota
+
+	// Requested and Granted say what the manifest asks for and what the operator
+	// grants; empty is "not known". Receipts tell of them, and a directory that a
+	// context value names is made when the grant is for writing.
+	Requested, Granted manifests.Access
+}
+
+// Quota bounds a host directory with everything in it, whoever wrote it. A zero field
+// is the default: [DefaultQuotaBytes], [DefaultQuotaFiles].
+//
+// To hold it, the directory is walked before a call's first change, unless other calls
+// hold it too: 10,000 files take some 20 milliseconds.
+type Quota struct {
+	Bytes manifests.Bytes // logical sizes of files, so that holes count, and of links
+	Files int             // entries of any kind
+}
+
+// Limits bounds one call. A zero field is the default: [DefaultOpenFiles],
+// [DefaultAddedBytes].
+type Limits struct {
+	OpenFiles  int             // open files and directories, besides the preopened ones
+	AddedBytes manifests.Bytes // by how much one call may grow its directories, all together
+}
+
+// Options configures a [Store].
+type Options struct {
+	// Logger receives the host's errors behind [ErrIO]: they may hold host paths,
+	// and never reach a guest. Nil discards them.
+	Logger *slog.Logger
+}

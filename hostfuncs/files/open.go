@@ -1,0 +1,192 @@
+package files
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// errChanged means that a path led elsewhere when it was opened than when it was
+// looked at.
+var errChanged = errors.New("the file changed while it was opened")
+
+// Tries to open a path that other programs keep changing, and the symbolic links that
+// one path may hold, as os.Root has it.
+const (
+	maxTries = 8
+	maxLinks = 8
+)
+
+// Open opens a file, or a directory, of which exactly one is returned. Regular files
+// and directories can be opened, and nothing else. What was opened is what was
+// checked; a path that keeps changing in between is [ErrBusy].
+func (d *Dir) Open(name string, o OpenOptions) (*File, *Dir, error) {
+	p, err := d.locate("open", name, o.changes())
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.view.full() {
+		return nil, nil, p.err(ErrTooManyOpen)
+	}
+	switch {
+	case o.Create && o.Directory:
+		return nil, nil, p.err(ErrInvalid)
+	case o.Create && strings.HasSuffix(p.path, "/"):
+		return nil, nil, p.err(ErrIsDir) // open never makes a directory
+	}
+	if p.virtual() {
+		dir := &Dir{view: p.view, guest: p.guest}
+		p.view.keep(dir)
+		return nil, dir, nil
+	}
+	t := p.mount.tracker
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for range maxTries {
+		f, dir, err := p.openOnce(o)
+		if !errors.Is(err, errChanged) {
+			return f, dir, p.fail(err)
+		}
+	}
+	return nil, nil, p.err(ErrBusy)
+}
+
+// openOnce looks at what is there and opens that. The tracker is locked.
+func (p place) openOnce(o OpenOptions) (*File, *Dir, error) {
+	found, err := p.root.Lstat(p.path)
+	if errors.Is(err, fs.ErrNotExist) && o.Create {
+		f, err := p.create(o, os.O_EXCL)
+		return f, nil, err
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Create && o.Exclusive {
+		return nil, nil, p.err(ErrExist)
+	}
+	if kindOf(found.Mode()) == Symlink {
+		if o.NoFollow {
+			return nil, nil, p.err(ErrLoop)
+		}
+		found, err = p.root.Stat(p.path)
+		if errors.Is(err, fs.ErrNotExist) && o.Create {
+			f, err := p.create(o, 0) // through a link that leads to nothing yet
+			return f, nil, err
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	switch kindOf(found.Mode()) {
+	case Directory:
+		if o.Write || o.Truncate || o.Create {
+			return nil, nil, p.err(ErrIsDir)
+		}
+		dir, err := p.openDir(found)
+		return nil, dir, err
+	case Regular:
+		if o.Directory {
+			return nil, nil, p.err(ErrNotDir)
+		}
+		f, err := p.openFile(o, found)
+		return f, nil, err
+	default:
+		if o.Directory {
+			return nil, nil, p.err(ErrNotDir)
+		}
+		return nil, nil, p.deny(ruleSpecial)
+	}
+}
+
+// access is how the host opens a file. To be truncated through its handle, it must be
+// open for writing, whether or not the guest may write.
+func (o OpenOptions) access() int {
+	switch {
+	case !o.Write && !o.Truncate:
+		return os.O_RDONLY
+	case o.Read:
+		return os.O_RDWR
+	default:
+		return os.O_WRONLY
+	}
+}
+
+func (p place) create(o OpenOptions, exclusive int) (*File, error) {
+	if err := p.room(0, 1); err != nil {
+		return nil, err
+	}
+	f, err := p.root.OpenFile(p.path, openFlags|o.access()|os.O_CREATE|exclusive, 0o666)
+	if exclusive != 0 && errors.Is(err, fs.ErrExist) {
+		return nil, errChanged
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.grew(0, 1)
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if !info.Mode().IsRegular() {
+		_ = f.Close()
+		return nil, errChanged
+	}
+	return p.keepFile(f, info, o), nil
+}
+
+// openFile opens a regular file. It is opened whole, and cut through the handle, so
+// that nothing is cut before it is known what was opened.
+func (p place) openFile(o OpenOptions, found os.FileInfo) (*File, error) {
+	f, err := p.root.OpenFile(p.path, openFlags|o.access(), 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errChanged
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if !os.SameFile(found, info) || !info.Mode().IsRegular() {
+		_ = f.Close()
+		return nil, errChanged
+	}
+	if o.Truncate && info.Size() > 0 {
+		if err := p.cutTo(f, info.Size(), 0); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	return p.keepFile(f, info, o), nil
+}
+
+func (p place) keepFile(f *os.File, info os.FileInfo, o OpenOptions) *File {
+	file := &File{
+		place: p, host: f, identity: info,
+		readable: o.Read, writable: o.Write, append: o.Append,
+	}
+	p.mount.tracker.opened(info)
+	p.view.keep(file)
+	return file
+}
+
+func (p place) openDir(found os.FileInfo) (*Dir, error) {
+	root, err := openDirectory(p.root, p.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errChanged
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := root.Stat("."); err != nil || !os.SameFile(found, info) {
+		_ = root.Close()
+		return nil, errors.Join(err, errChanged)
+	}
+	dir := &Dir{view: p.view, mount: p.mount, root: root, guest: p.guest, rel: p.rel}
+	if len(dir.guest) > maxPath {
+		dir.guest = p.mount.guest + "/…"
+	}
+	p.view.keep(dir)
+	return dir, nil
+}

@@ -1,0 +1,174 @@
+//go:build unix
+
+package files_test
+
+import (
+	"net"
+	"os"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/manifests"
+)
+
+// within fails the test where a function takes longer than a second.
+func within(t *testing.T, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { f(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(time.Second):
+		require.Fail(t, "blocked")
+	}
+}
+
+func allOptions() []files.OpenOptions {
+	return []files.OpenOptions{
+		{}, {Read: true}, {Write: true}, {Read: true, Write: true}, {Write: true, Truncate: true},
+		{Write: true, Append: true}, {Read: true, NoFollow: true}, {Write: true, Create: true},
+	}
+}
+
+func TestPipeIsNotOpened(t *testing.T) {
+	w := newWorld(t, "l => pipe")
+	require.NoError(t, syscall.Mkfifo(w.path("pipe"), 0o600))
+	view := w.open(manifests.ReadWrite)
+	d := preopen(t, view, "/project")
+	within(t, func() {
+		for _, o := range allOptions() {
+			_, _, err := d.Open("pipe", o)
+			assert.ErrorIs(t, err, files.ErrDenied)
+			if !o.NoFollow {
+				_, _, err = d.Open("l", o)
+				assert.ErrorIs(t, err, files.ErrDenied)
+			}
+		}
+		_, _, err := d.Open("pipe", files.OpenOptions{Directory: true})
+		assert.ErrorIs(t, err, files.ErrNotDir)
+	})
+	assert.Contains(t, view.Denials()[0].Rule, "pipes")
+	info, err := d.Stat("pipe", false)
+	require.NoError(t, err)
+	assert.Equal(t, files.Unknown, info.Kind)
+}
+
+func TestPipeIsNotOpenedControl(t *testing.T) {
+	w := newWorld(t)
+	require.NoError(t, syscall.Mkfifo(w.path("pipe"), 0o600))
+	opened := make(chan error, 1)
+	go func() {
+		f, err := os.Open(w.path("pipe"))
+		if err == nil {
+			err = f.Close()
+		}
+		opened <- err
+	}()
+	select {
+	case <-opened:
+		require.Fail(t, "a plain open should have blocked")
+	case <-time.After(100 * time.Millisecond):
+	}
+	writer, err := os.OpenFile(w.path("pipe"), os.O_WRONLY, 0)
+	require.NoError(t, err)
+	require.NoError(t, writer.Close())
+	require.NoError(t, <-opened)
+}
+
+func TestSocketIsNotOpened(t *testing.T) {
+	w := newWorld(t)
+	t.Chdir(w.project) // socket addresses are short
+	listener, err := net.Listen("unix", "sock")
+	require.NoError(t, err)
+	defer listener.Close()
+	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	for _, o := range allOptions() {
+		_, _, err := d.Open("sock", o)
+		assert.ErrorIs(t, err, files.ErrDenied)
+	}
+	conn, err := net.Dial("unix", "sock")
+	require.NoError(t, err, "control: the socket is alive")
+	require.NoError(t, conn.Close())
+}
+
+func TestDeviceIsNotOpened(t *testing.T) {
+	w := newWorld(t)
+	const nullDevice = 1<<8 | 3 // /dev/null on Linux
+	mknod := error(syscall.ENOTSUP)
+	if runtime.GOOS == "linux" {
+		mknod = syscall.Mknod(w.path("null"), syscall.S_IFCHR|0o666, nullDevice)
+	}
+	view := w.open(manifests.ReadWrite)
+	d := preopen(t, view, "/project")
+	if mknod == nil {
+		for _, o := range allOptions() {
+			_, _, err := d.Open("null", o)
+			assert.ErrorIs(t, err, files.ErrDenied)
+		}
+		if f, err := os.Open(w.path("null")); assert.NoError(t, err, "control") {
+			assert.NoError(t, f.Close())
+		}
+	}
+	// Without the right to make devices, one that exists has to do.
+	dev := openView(t, files.NewStore(files.Options{}), files.Limits{},
+		files.Mount{Guest: "/dev", Host: template(t, "/dev"), Access: manifests.Read})
+	for _, name := range []string{"null", "zero", "tty"} {
+		_, _, err := preopen(t, dev, "/dev").Open(name, files.OpenOptions{Read: true})
+		assert.ErrorIs(t, err, files.ErrDenied, name)
+	}
+	f, err := os.Open("/dev/null")
+	require.NoError(t, err, "control")
+	require.NoError(t, f.Close())
+}
+
+func TestProcIsNotReachedByLinks(t *testing.T) {
+	if runtime.GOOS == "linux" {
+		text, err := os.ReadFile("/proc/self/cmdline")
+		require.NoError(t, err, "control")
+		require.NotEmpty(t, text)
+	}
+	w := newWorld(t, "proc => /proc/self", "environ => /proc/self/environ", "root => /proc/self/root")
+	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	for _, name := range []string{"proc/environ", "proc/cmdline", "environ", "root/etc/passwd", "proc/root/etc/passwd", "proc/fd/0"} {
+		_, err := read(d, name)
+		assert.ErrorIs(t, err, files.ErrDenied, name)
+	}
+}
+
+func TestErrorsOfTheHostAreMapped(t *testing.T) {
+	w := newWorld(t)
+	for host, want := range map[syscall.Errno]error{
+		syscall.ENOENT: files.ErrNotExist, syscall.EEXIST: files.ErrExist, syscall.ENOTEMPTY: files.ErrNotEmpty,
+		syscall.ENOTDIR: files.ErrNotDir, syscall.EISDIR: files.ErrIsDir, syscall.EINVAL: files.ErrInvalid,
+		syscall.ELOOP: files.ErrLoop, syscall.ENOSPC: files.ErrNoSpace, syscall.EDQUOT: files.ErrNoSpace,
+		syscall.EMFILE: files.ErrTooManyOpen, syscall.ENFILE: files.ErrTooManyOpen, syscall.ENAMETOOLONG: files.ErrNameTooLong,
+		syscall.EFBIG: files.ErrTooLarge, syscall.EXDEV: files.ErrCrossDevice, syscall.ENOTSUP: files.ErrNotSupported,
+		syscall.EBADF: files.ErrBadHandle, syscall.EBUSY: files.ErrBusy, syscall.EROFS: files.ErrReadOnly,
+		syscall.EACCES: files.ErrDenied, syscall.EPERM: files.ErrDenied, syscall.EIO: files.ErrIO, syscall.ESTALE: files.ErrIO,
+	} {
+		view := w.open(manifests.Read)
+		err := files.Fail(view, "open", "/project/f", &os.PathError{Op: "openat", Path: w.path("f"), Err: host})
+		assert.ErrorIs(t, err, want, host)
+		assert.NotContains(t, err.Error(), w.base)
+		refused := want == files.ErrDenied || want == files.ErrReadOnly
+		assert.Equal(t, refused, len(view.Denials()) == 1, "what the host refuses leaves a receipt: %v", host)
+	}
+}
+
+func TestKindsHaveNames(t *testing.T) {
+	w := newWorld(t, "f = x", "d/", "l => f")
+	require.NoError(t, syscall.Mkfifo(w.path("p"), 0o600))
+	entries, err := preopen(t, w.open(manifests.Read), "/project").ReadDir()
+	require.NoError(t, err)
+	var kinds []string
+	for _, entry := range entries {
+		kinds = append(kinds, entry.Name+" "+entry.Kind.String())
+	}
+	assert.Equal(t, []string{"d directory", "f regular file", "l symbolic link", "p unknown"}, kinds)
+}

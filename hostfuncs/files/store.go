@@ -1,0 +1,248 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// Store is what the calls of one runtime share: how full their directories are. It is
+// safe for concurrent use.
+type Store struct {
+	logger *slog.Logger
+
+	mu       sync.Mutex
+	trackers fileMap[*tracker]
+}
+
+// NewStore returns a store without directories.
+func NewStore(o Options) *Store {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Store{logger: o.Logger}
+}
+
+// Open gives one call its view of the mounts, whose placeholders the values fill. A
+// directory that a value names is opened inside the one above it, so no value leads
+// elsewhere, and it must be a directory itself, not a symbolic link to one. Where the
+// grant is for writing, the directories from the first placeholder on are made when
+// absent, also for a tool that only reads: a new project is empty, not an error. Any
+// other absent directory is [ErrNotExist], which names the guest path.
+//
+// A missing or unfit value is a denial: [ErrDenied], with its receipt in [Error].
+// The context is checked between directories. The caller must close the view.
+//
+// Where the host's file system ignores case, values that differ only by case name one
+// directory.
+func (s *Store) Open(ctx context.Context, mounts []Mount, values map[string]string, limits Limits) (*View, error) {
+	limits, err := limits.resolve()
+	if err != nil {
+		return nil, err
+	}
+	mounts = slices.Clone(mounts)
+	for i := range mounts {
+		if err := mounts[i].resolve(); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(mounts, func(a, b Mount) int { return strings.Compare(a.Guest, b.Guest) })
+	if err := overlap(mounts); err != nil {
+		return nil, err
+	}
+	v := &View{store: s, limits: limits, handles: map[handle]struct{}{}}
+	for _, m := range mounts {
+		if err := ctx.Err(); err != nil {
+			return nil, errors.Join(fmt.Errorf("open mount %s: %w", shown(m.Guest), err), v.Close())
+		}
+		if err := v.mount(m, values); err != nil {
+			// The mounts that are already open were not used: closing them can
+			// report nothing that matters more than this.
+			_ = v.Close()
+			return nil, err
+		}
+	}
+	v.preopen()
+	return v, nil
+}
+
+func (l Limits) resolve() (Limits, error) {
+	if l.OpenFiles < 0 || l.AddedBytes < 0 {
+		return l, fmt.Errorf("file limits: %w: they must not be negative", ErrInvalid)
+	}
+	if l.OpenFiles == 0 {
+		l.OpenFiles = DefaultOpenFiles
+	}
+	if l.AddedBytes == 0 {
+		l.AddedBytes = DefaultAddedBytes
+	}
+	return l, nil
+}
+
+func (m *Mount) resolve() error {
+	invalid := func(problem string) error {
+		return &Error{Op: "open mount", Path: shown(m.Guest), Err: fmt.Errorf("%w: %s", ErrInvalid, problem)}
+	}
+	switch {
+	case !path.IsAbs(m.Guest) || path.Clean(m.Guest) != m.Guest:
+		return invalid("the guest path must be absolute and clean")
+	case !utf8.ValidString(m.Guest) || strings.ContainsFunc(m.Guest, hidden):
+		return invalid("the guest path holds characters that cannot be shown")
+	case m.Access != manifests.Read && m.Access != manifests.ReadWrite:
+		return invalid("the access must be read or read-write")
+	case m.Quota.Bytes < 0 || m.Quota.Files < 0:
+		return invalid("the quota must not be negative")
+	case m.Host.base == "":
+		return invalid("it has no host directory")
+	}
+	if m.Quota.Bytes == 0 {
+		m.Quota.Bytes = DefaultQuotaBytes
+	}
+	if m.Quota.Files == 0 {
+		m.Quota.Files = DefaultQuotaFiles
+	}
+	return nil
+}
+
+// overlap refuses mounts of which one lies in another: which one a path belongs to
+// would depend on how it is written.
+func overlap(mounts []Mount) error {
+	for i, a := range mounts {
+		for _, b := range mounts[i+1:] {
+			if a.Guest == b.Guest || below(b.Guest, a.Guest) {
+				return &Error{Op: "open mount", Path: shown(b.Guest),
+					Err: fmt.Errorf("%w: it overlaps the mount at %s", ErrInvalid, shown(a.Guest))}
+			}
+		}
+	}
+	return nil
+}
+
+// below reports whether a clean absolute guest path lies under another one.
+func below(guest, dir string) bool {
+	return dir == "/" && guest != "/" || strings.HasPrefix(guest, dir+"/")
+}
+
+// mount opens one mount and adds it to the view.
+func (v *View) mount(m Mount, values map[string]string) error {
+	elements, key, problem := m.Host.fill(values)
+	if problem != "" {
+		return contextDenial(m, key, values, problem)
+	}
+	base, err := os.OpenRoot(m.Host.base + string(os.PathSeparator) + ".")
+	if err != nil {
+		return v.fail("open mount", m.Guest, err)
+	}
+	if v.escape == nil {
+		v.escape = escapeOf(base)
+		if errors.Is(v.escape, ErrNotSupported) {
+			_ = base.Close()
+			return &Error{Op: "open mount", Path: shown(m.Guest), Err: ErrNotSupported}
+		}
+	}
+	root := base
+	for _, name := range elements {
+		next, err := v.descendTo(root, name, m)
+		_ = root.Close()
+		if err != nil {
+			return err
+		}
+		root = next
+	}
+	info, err := root.Stat(".")
+	if err != nil {
+		_ = root.Close()
+		return v.fail("open mount", m.Guest, err)
+	}
+	v.mounts = append(v.mounts, &mount{
+		guest: m.Guest, root: root, writable: m.Access == manifests.ReadWrite, quota: m.Quota,
+		requested: m.Requested, granted: m.Granted, tracker: v.store.acquire(info),
+	})
+	return nil
+}
+
+// descendTo opens a directory inside a root. It must be a directory itself: a link
+// made in one project's place would otherwise show it another's.
+func (v *View) descendTo(root *os.Root, name string, m Mount) (*os.Root, error) {
+	info, err := root.Lstat(name)
+	if errors.Is(err, os.ErrNotExist) && (m.Access == manifests.ReadWrite || m.Granted == manifests.ReadWrite) {
+		if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+			return nil, v.fail("open mount", m.Guest, err)
+		}
+		info, err = root.Lstat(name)
+	}
+	if err != nil {
+		return nil, v.fail("open mount", m.Guest, err)
+	}
+	if info.Mode()&os.ModeSymlink != 0 {
+		return nil, v.deny(ErrDenied, "open mount", m.Guest, "the directory that a context value names is a symbolic link", tool.Allow{})
+	}
+	if !info.IsDir() {
+		return nil, &Error{Op: "open mount", Path: shown(m.Guest), Err: ErrNotDir}
+	}
+	next, err := openDirectory(root, name)
+	if err != nil {
+		return nil, v.fail("open mount", m.Guest, err)
+	}
+	if now, err := next.Stat("."); err != nil || !os.SameFile(now, info) {
+		_ = next.Close()
+		return nil, &Error{Op: "open mount", Path: shown(m.Guest), Err: ErrBusy}
+	}
+	return next, nil
+}
+
+// openDirectory opens a directory inside a root. The added "/." has the system open
+// the name as a directory or not at all: a pipe in its place would block.
+func openDirectory(root *os.Root, name string) (*os.Root, error) {
+	return root.OpenRoot(name + "/.")
+}
+
+func contextDenial(m Mount, key string, values map[string]string, problem string) error {
+	denial := tool.Denial{
+		Permission: "context", Value: key,
+		Rule: problem + ", which the directory " + shown(m.Guest) + " needs",
+	}
+	if value, given := values[key]; given {
+		denial.Value = key + "=" + shown(value)
+	} else {
+		denial.Allow = tool.Allow{
+			Manifest: "context: [" + key + "]",
+			Grant:    "--context " + key + "=VALUE",
+		}
+	}
+	return &Error{Op: "open mount", Path: shown(m.Guest), Err: ErrDenied, Denial: &denial}
+}
+
+// acquire returns the tracker of a directory, which all calls that hold the directory
+// share, and counts one more holder.
+func (s *Store) acquire(directory os.FileInfo) *tracker {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, found := s.trackers.get(directory)
+	if !found {
+		t = &tracker{directory: directory}
+		s.trackers.put(directory, t)
+	}
+	t.holders++
+	return t
+}
+
+// release forgets a tracker with its last holder, so that the next one measures anew.
+func (s *Store) release(t *tracker) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.holders--
+	if t.holders == 0 {
+		s.trackers.remove(t.directory)
+	}
+}

@@ -1,0 +1,77 @@
+package files
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// openFlags go with every open. Windows needs none: os.Root refuses its devices by
+// name.
+const openFlags = 0
+
+// validElement reports whether the system takes a path element for what it says.
+// Windows reads "name:stream" as a second file inside a file, which no quota would
+// see, and opens "name." and "name " as "name".
+func validElement(name string) bool {
+	if name == "." || name == ".." {
+		return true
+	}
+	return !strings.ContainsAny(name, `\:*?"<>|`) && !strings.HasSuffix(name, ".") && !strings.HasSuffix(name, " ")
+}
+
+// Windows error codes that package syscall does not name (winerror.h).
+const (
+	errorNotSameDevice    = syscall.Errno(17)
+	errorSharingViolation = syscall.Errno(32)
+	errorHandleDiskFull   = syscall.Errno(39)
+	errorNotSupported     = syscall.Errno(50)
+	errorDiskFull         = syscall.Errno(112)
+	errorInvalidName      = syscall.Errno(123)
+	errorDirNotEmpty      = syscall.Errno(145)
+	errorFilenameTooLong  = syscall.Errno(206)
+	errorDirectory        = syscall.Errno(267)
+)
+
+// errnos maps the system's errors to those of this package. The first match wins.
+// The E constants are those that Go itself invents on Windows.
+func errnos() []errno {
+	return []errno{
+		{syscall.ENOTEMPTY, ErrNotEmpty},
+		{errorDirNotEmpty, ErrNotEmpty},
+		{syscall.ENOTDIR, ErrNotDir},
+		{errorDirectory, ErrNotDir},
+		{syscall.EISDIR, ErrIsDir},
+		{syscall.EINVAL, ErrInvalid},
+		{errorInvalidName, ErrInvalid},
+		{syscall.ELOOP, ErrLoop},
+		{syscall.ENOSPC, ErrNoSpace},
+		{errorDiskFull, ErrNoSpace},
+		{errorHandleDiskFull, ErrNoSpace},
+		{syscall.EMFILE, ErrTooManyOpen},
+		{syscall.ENAMETOOLONG, ErrNameTooLong},
+		{errorFilenameTooLong, ErrNameTooLong},
+		{syscall.EFBIG, ErrTooLarge},
+		{syscall.EXDEV, ErrCrossDevice},
+		{errorNotSameDevice, ErrCrossDevice},
+		{syscall.ENOTSUP, ErrNotSupported},
+		{syscall.EWINDOWS, ErrNotSupported},
+		{errorNotSupported, ErrNotSupported},
+		{syscall.EBADF, ErrBadHandle},
+		{syscall.EBUSY, ErrBusy},
+		{errorSharingViolation, ErrBusy},
+		{syscall.EPERM, ErrDenied},
+		{syscall.EACCES, ErrDenied},
+		{syscall.ERROR_ACCESS_DENIED, ErrDenied},
+	}
+}
+
+// syncDirectory does nothing: Windows offers no such promise for directories.
+func syncDirectory(*os.File) error { return nil }
+
+// validTarget reports whether a link's target can be followed: os.Root decides what
+// leaves it, but only of relative paths.
+func validTarget(target string) bool {
+	return target != "" && !os.IsPathSeparator(target[0]) && filepath.VolumeName(target) == ""
+}

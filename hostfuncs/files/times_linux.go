@@ -1,0 +1,35 @@
+package files
+
+import (
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// utimeOmit in the nanoseconds leaves a time as it is (utimensat(2)).
+const utimeOmit = 1<<30 - 2
+
+// setTimes sets the times of an open file; nil leaves one as it is. The file is
+// named by its handle alone, as futimens(3) does it: utimensat(2) without a path.
+func setTimes(f *os.File, atime, mtime *time.Time) error {
+	var times [2]syscall.Timespec
+	for i, t := range []*time.Time{atime, mtime} {
+		times[i].Nsec = utimeOmit
+		if t != nil {
+			times[i] = syscall.NsecToTimespec(t.UnixNano())
+		}
+	}
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var errno syscall.Errno
+	err = conn.Control(func(fd uintptr) {
+		_, _, errno = syscall.Syscall6(syscall.SYS_UTIMENSAT, fd, 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
+	})
+	if err == nil && errno != 0 {
+		err = errno
+	}
+	return err
+}

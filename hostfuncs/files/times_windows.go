@@ -1,0 +1,31 @@
+package files
+
+import (
+	"os"
+	"syscall"
+	"time"
+)
+
+// setTimes sets the times of an open file; nil leaves one as it is. Windows allows
+// it only through a handle that may write.
+func setTimes(f *os.File, atime, mtime *time.Time) error {
+	filetime := func(t *time.Time) *syscall.Filetime {
+		if t == nil {
+			return nil
+		}
+		value := syscall.NsecToFiletime(t.UnixNano())
+		return &value
+	}
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = conn.Control(func(fd uintptr) {
+		failed = syscall.SetFileTime(syscall.Handle(fd), nil, filetime(atime), filetime(mtime))
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}

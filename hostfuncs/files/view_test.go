@@ -1,0 +1,318 @@
+package files_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/manifests"
+)
+
+// tenants is a directory with one directory a project, and mounts that use it.
+func tenants(t *testing.T) (base string, mount func(access manifests.Access) files.Mount) {
+	t.Helper()
+	w := newWorld(t, "p1/f = first", "p2/f = second", "out => ../outside", "abs => OUT", "alias => p2", "plain = x")
+	return w.project, func(access manifests.Access) files.Mount {
+		return files.Mount{Guest: "/project", Host: template(t, w.project+"/{project_id}"), Access: access}
+	}
+}
+
+func openTenant(m files.Mount, values map[string]string) (*files.View, error) {
+	return files.NewStore(files.Options{}).Open(context.Background(), []files.Mount{m}, values, files.Limits{})
+}
+
+func TestContextValueChoosesTheDirectory(t *testing.T) {
+	_, mount := tenants(t)
+	view, err := openTenant(mount(manifests.Read), map[string]string{"project_id": "p1"})
+	require.NoError(t, err)
+	defer view.Close()
+	text, err := read(preopen(t, view, "/project"), "f")
+	require.NoError(t, err)
+	assert.Equal(t, "first", text)
+	_, err = read(preopen(t, view, "/project"), "../p2/f")
+	assert.ErrorIs(t, err, files.ErrDenied)
+}
+
+func TestContextValuesCannotClimb(t *testing.T) {
+	base, mount := tenants(t)
+	before := snapshot(t, filepath.Dir(base))
+	for name, value := range map[string]string{
+		"parent": "..", "self": ".", "empty": "", "two elements": "p1/f", "parent of sibling": "p1/../p2",
+		"absolute": "/etc", "backslash": `p1\f`, "backslash parent": `..\outside`, "NUL": "p1\x00", "newline": "p1\n",
+		"too long": strings.Repeat("a", 256), "not UTF-8": "p\xff", "trailing slash": "p1/",
+		"link out": "out", "absolute link": "abs", "link to another project": "alias",
+	} {
+		for _, access := range []manifests.Access{manifests.Read, manifests.ReadWrite} {
+			_, err := openTenant(mount(access), map[string]string{"project_id": value})
+			require.ErrorIs(t, err, files.ErrDenied, name)
+			var typed *files.Error
+			require.ErrorAs(t, err, &typed, name)
+			require.NotNil(t, typed.Denial, name)
+			assert.NotEmpty(t, typed.Denial.Rule, name)
+			assert.NotContains(t, err.Error(), base, name)
+			assert.NotContains(t, typed.Denial.Value, base, name)
+		}
+	}
+	assert.Equal(t, before, snapshot(t, filepath.Dir(base)), "nothing was made")
+
+	for _, value := range []string{"..", "../outside", "out", "alias"} {
+		_, err := os.ReadDir(filepath.Join(base, value))
+		assert.NoError(t, err, "control: joined paths do lead there")
+	}
+}
+
+func TestMissingContextValueIsADenial(t *testing.T) {
+	_, mount := tenants(t)
+	_, err := openTenant(mount(manifests.ReadWrite), map[string]string{"Project_ID": "p1"})
+	require.ErrorIs(t, err, files.ErrDenied)
+	var typed *files.Error
+	require.ErrorAs(t, err, &typed)
+	assert.Equal(t, "context", typed.Denial.Permission)
+	assert.Equal(t, "project_id", typed.Denial.Value)
+	assert.Equal(t, "the call has no value for project_id, which the directory /project needs", typed.Denial.Rule)
+	assert.Equal(t, "context: [project_id]", typed.Denial.Allow.Manifest)
+	assert.Equal(t, "--context project_id=VALUE", typed.Denial.Allow.Grant)
+}
+
+func TestPlaceholderDirectoriesAreMade(t *testing.T) {
+	base, mount := tenants(t)
+	values := map[string]string{"project_id": "new"}
+	_, err := openTenant(mount(manifests.Read), values)
+	require.ErrorIs(t, err, files.ErrNotExist)
+	assert.Equal(t, "open mount /project: no such file or directory", err.Error())
+	require.NoDirExists(t, filepath.Join(base, "new"))
+
+	deep := mount(manifests.ReadWrite)
+	deep.Host = template(t, base+"/{project_id}/data")
+	view, err := openTenant(deep, values)
+	require.NoError(t, err)
+	require.NoError(t, view.Close())
+	info, err := os.Stat(filepath.Join(base, "new", "data"))
+	require.NoError(t, err)
+	assert.True(t, info.IsDir())
+
+	absent := mount(manifests.ReadWrite)
+	absent.Host = template(t, base+"/absent/{project_id}")
+	_, err = openTenant(absent, values)
+	assert.ErrorIs(t, err, files.ErrNotExist, "literal directories are not made")
+	assert.NotContains(t, err.Error(), base)
+
+	_, err = openTenant(mount(manifests.ReadWrite), map[string]string{"project_id": "plain"})
+	assert.ErrorIs(t, err, files.ErrNotDir)
+}
+
+func TestUnfitMountsAreErrors(t *testing.T) {
+	w := newWorld(t, "a/", "b/")
+	good := w.mount(manifests.Read)
+	at := func(guest string) files.Mount { m := good; m.Guest = guest; return m }
+	unfit := map[string][]files.Mount{
+		"relative":          {at("project")},
+		"not clean":         {at("/project/")},
+		"dot dot":           {at("/a/../b")},
+		"empty":             {at("")},
+		"control character": {at("/a\x1b")},
+		"twice":             {at("/a"), at("/a")},
+		"nested":            {at("/a"), at("/a-b"), at("/a/b")},
+		"under root":        {at("/"), at("/a")},
+		"no access":         {{Guest: "/a", Host: good.Host}},
+		"no host":           {{Guest: "/a", Access: manifests.Read}},
+	}
+	for name, mounts := range unfit {
+		_, err := files.NewStore(files.Options{}).Open(context.Background(), mounts, nil, files.Limits{})
+		assert.ErrorIs(t, err, files.ErrInvalid, name)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := files.NewStore(files.Options{}).Open(ctx, []files.Mount{good}, nil, files.Limits{})
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
+func TestVirtualRootShowsTheMounts(t *testing.T) {
+	w := newWorld(t, "in/f = text", "out/")
+	mounts := []files.Mount{
+		{Guest: "/out", Host: template(t, w.path("out")), Access: manifests.ReadWrite},
+		{Guest: "/data/deep/in", Host: template(t, w.path("in")), Access: manifests.Read},
+	}
+	view := openView(t, files.NewStore(files.Options{}), files.Limits{}, mounts...)
+	var paths []string
+	for _, p := range view.Preopens() {
+		paths = append(paths, p.Path)
+	}
+	assert.Equal(t, []string{"/", "/data/deep/in", "/out"}, paths)
+	root := preopen(t, view, "/")
+	entries, err := root.ReadDir()
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
+	assert.Equal(t, []string{"data", "out"}, []string{entries[0].Name, entries[1].Name})
+	for _, entry := range entries {
+		info, err := root.Stat(entry.Name, true)
+		require.NoError(t, err)
+		assert.Equal(t, files.Directory, info.Kind)
+		assert.Equal(t, entry.Inode, info.Inode)
+	}
+	for _, name := range []string{
+		"data/deep/in/f", "/../data/deep/in/f"[1:], "data/../data/./deep//in/f", "data/deep/in/../in/f",
+		"etc/../data/deep/in/f", "out/../data/deep/in/../../../data/deep/in/f",
+	} {
+		text, err := read(root, name)
+		assert.NoError(t, err, name)
+		assert.Equal(t, "text", text, name)
+	}
+	data := openDir(t, root, "data")
+	text, err := read(data, "deep/in/f")
+	require.NoError(t, err)
+	assert.Equal(t, "text", text)
+	_, err = read(data, "../out/f")
+	assert.ErrorIs(t, err, files.ErrDenied, "a directory is a jail, above the mounts too")
+	info, err := data.Stat("deep", false)
+	require.NoError(t, err)
+	assert.Equal(t, time.Unix(0, 0), info.Modified)
+	_, err = read(root, "data/deep/in/f/")
+	assert.ErrorIs(t, err, files.ErrNotDir)
+	_, err = root.Readlink("data")
+	assert.ErrorIs(t, err, files.ErrInvalid)
+	require.NoError(t, root.Sync())
+}
+
+func TestVirtualRootDoesNotChange(t *testing.T) {
+	w := newWorld(t, "f = text")
+	m := w.mount(manifests.ReadWrite)
+	m.Guest = "/a/b"
+	view := openView(t, files.NewStore(files.Options{}), files.Limits{}, m)
+	root := preopen(t, view, "/")
+	past := time.Unix(1, 0)
+	for name, err := range map[string]error{
+		"mkdir": root.Mkdir("new"), "mkdir below": root.Mkdir("a/new"), "rmdir": root.RemoveDir("a"),
+		"unlink": root.Unlink("a"), "rename": root.Rename("a", root, "c"), "link": root.Link("a/b/f", root, "f", false),
+		"symlink": root.Symlink("a", "l"), "times": root.SetTimes(".", true, &past, nil), "write": write(root, "f", "x"),
+		"write to a directory": write(root, "a", "x"),
+	} {
+		assert.ErrorIs(t, err, files.ErrDenied, name)
+	}
+	assert.ErrorIs(t, root.Mkdir("a"), files.ErrExist)
+	assert.ErrorIs(t, root.Rename("a/b/f", root, "a/b"), files.ErrBusy)
+	assert.NoError(t, root.Mkdir("a/b/new"))
+	assert.NoError(t, root.Rename("a/b/f", root, "a/b/new/f"))
+}
+
+func TestMountAtRoot(t *testing.T) {
+	w := newWorld(t, "etc/passwd = guest's own")
+	m := w.mount(manifests.Read)
+	m.Guest = "/"
+	view := openView(t, files.NewStore(files.Options{}), files.Limits{}, m)
+	require.Len(t, view.Preopens(), 1)
+	root := view.Preopens()[0].Dir
+	text, err := read(root, "etc/passwd")
+	require.NoError(t, err)
+	assert.Equal(t, "guest's own", text)
+	_, err = read(root, "../outside/secret.txt")
+	assert.ErrorIs(t, err, files.ErrDenied)
+	_, err = read(root, "/etc/passwd")
+	assert.ErrorIs(t, err, files.ErrDenied)
+	for _, denial := range view.Denials() {
+		assert.Empty(t, denial.Allow, "no other mount would help")
+	}
+}
+
+func TestViewWithoutMounts(t *testing.T) {
+	view := openView(t, files.NewStore(files.Options{}), files.Limits{})
+	root := preopen(t, view, "/")
+	entries, err := root.ReadDir()
+	require.NoError(t, err)
+	assert.Empty(t, entries)
+	_, err = read(root, "etc/passwd")
+	assert.ErrorIs(t, err, files.ErrDenied)
+}
+
+func TestClosedHandles(t *testing.T) {
+	w := newWorld(t, "f = text", "sub/")
+	store := files.NewStore(files.Options{})
+	view, err := store.Open(context.Background(), []files.Mount{w.mount(manifests.ReadWrite)}, nil, files.Limits{})
+	require.NoError(t, err)
+	d := preopen(t, view, "/project")
+	f := openFile(t, d, "f", files.OpenOptions{Read: true, Write: true})
+	sub := openDir(t, d, "sub")
+	kept := openFile(t, d, "f", files.OpenOptions{Read: true})
+	require.NoError(t, f.Close())
+	require.NoError(t, sub.Close())
+	require.NoError(t, d.Close(), "a preopened directory can be closed")
+	_, err = d.Stat(".", true)
+	assert.ErrorIs(t, err, files.ErrBadHandle)
+	_, err = preopen(t, view, "/").Stat("project/f", true)
+	assert.NoError(t, err, "which closes nothing else")
+	assert.ErrorIs(t, f.Close(), files.ErrBadHandle)
+	assert.ErrorIs(t, sub.Close(), files.ErrBadHandle)
+	assert.ErrorIs(t, f.SetSize(1), files.ErrBadHandle)
+	_, err = f.Seek(0, io.SeekStart)
+	assert.ErrorIs(t, err, files.ErrBadHandle)
+	require.NoError(t, view.Close())
+	require.NoError(t, view.Close(), "closing again does nothing")
+	_, err = kept.Read(make([]byte, 1))
+	assert.ErrorIs(t, err, files.ErrBadHandle)
+	_, err = preopen(t, view, "/").Stat(".", true)
+	assert.ErrorIs(t, err, files.ErrBadHandle)
+}
+
+func TestInodesAreTheViewsOwn(t *testing.T) {
+	w := newWorld(t, "f = text", "g = other")
+	require.NoError(t, os.Link(w.path("f"), w.path("h")))
+	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	seen := map[string]uint64{}
+	entries, err := d.ReadDir()
+	require.NoError(t, err)
+	for _, entry := range entries {
+		seen[entry.Name] = entry.Inode
+		assert.LessOrEqual(t, entry.Inode, uint64(10), "not the host's number")
+	}
+	assert.Equal(t, uint64(1), seen["f"], "the first that was seen")
+	assert.Equal(t, seen["f"], seen["h"])
+	assert.NotEqual(t, seen["f"], seen["g"])
+	f := openFile(t, d, "f", files.OpenOptions{Read: true})
+	require.NoError(t, d.Unlink("f"))
+	require.NoError(t, d.Unlink("h"))
+	info, err := f.Stat()
+	require.NoError(t, err)
+	assert.Equal(t, seen["f"], info.Inode, "an open file keeps its number")
+}
+
+func TestHostCallsAreCounted(t *testing.T) {
+	w := newWorld(t, "f = text")
+	view := w.open(manifests.ReadWrite)
+	d := preopen(t, view, "/project")
+	assert.Zero(t, view.HostCalls())
+	f := openFile(t, d, "f", files.OpenOptions{Read: true})
+	_, err := f.Read(make([]byte, 10))
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	_ = d.Mkdir("f")
+	_ = d.Rename("f", d, "g")
+	_, _ = d.Stat("../x", true)
+	assert.EqualValues(t, 4, view.HostCalls())
+}
+
+func TestUnknownHostErrorsStayWithTheOperator(t *testing.T) {
+	var log bytes.Buffer
+	w := newWorld(t, "f = text")
+	store := files.NewStore(files.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	view := openView(t, store, files.Limits{}, w.mount(manifests.ReadWrite))
+	cause := &fs.PathError{Op: "openat", Path: w.path("f"), Err: io.ErrUnexpectedEOF}
+	for range 100 {
+		err := files.Fail(view, "open", "/project/f", cause)
+		assert.ErrorIs(t, err, files.ErrIO)
+		assert.ErrorIs(t, err, io.ErrUnexpectedEOF, "the operator can find out")
+		assert.Equal(t, "open /project/f: input/output error", err.Error())
+	}
+	assert.Contains(t, log.String(), w.path("f"))
+	assert.Equal(t, 16, strings.Count(log.String(), "\n"), "a guest cannot flood the log")
+}
