@@ -1,0 +1,66 @@
+package engine
+
+import "encoding/binary"
+
+// program is a small module, assembled by hand: one function "run" of no parameters and
+// results, over an optional memory and one imported function, "test.host".
+type program struct {
+	body      []byte // instructions, without the final end
+	memory    int    // initial pages; negative for no memory
+	importing bool   // function 0 is the import, and "run" function 1
+	start     bool   // "run" is the start function too
+	filler    []byte // a custom section's contents, to make digests differ
+}
+
+func section(id byte, contents ...byte) []byte {
+	return append(append([]byte{id}, leb(len(contents))...), contents...)
+}
+
+func leb(n int) []byte { return binary.AppendUvarint(nil, uint64(n)) }
+
+func name(s string) []byte { return append(leb(len(s)), s...) }
+
+func join(parts ...[]byte) []byte {
+	var all []byte
+	for _, part := range parts {
+		all = append(all, part...)
+	}
+	return all
+}
+
+func (p program) bytes() []byte {
+	run := byte(0)
+	module := [][]byte{{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, 1, 0x60, 0, 0)}
+	if p.importing {
+		run = 1
+		module = append(module, section(2, join([]byte{1}, name("test"), name("host"), []byte{0, 0})...))
+	}
+	module = append(module, section(3, 1, 0))
+	if p.memory >= 0 {
+		module = append(module, section(5, join([]byte{1, 0}, leb(p.memory))...))
+	}
+	module = append(module, section(7, join([]byte{1}, name("run"), []byte{0, run})...))
+	if p.start {
+		module = append(module, section(8, run))
+	}
+	code := join([]byte{0}, p.body, []byte{0x0b})
+	module = append(module, section(10, join([]byte{1}, leb(len(code)), code)...))
+	if p.filler != nil {
+		module = append(module, section(0, join(name("filler"), p.filler)...))
+	}
+	return join(module...)
+}
+
+// Instruction sequences.
+var (
+	nothing     = []byte{}
+	unreachable = []byte{0x00}
+	forever     = []byte{0x03, 0x40, 0x0c, 0, 0x0b}                   // loop br 0 end
+	divide      = []byte{0x41, 1, 0x41, 0, 0x6d, 0x1a}                // i32.const 1, i32.const 0, i32.div_s, drop
+	callImport  = []byte{0x10, 0}                                     // call 0
+	recurse     = []byte{0x10, 0}                                     // call 0, which is itself without an import
+	outOfBounds = []byte{0x41, 0x7f, 0x28, 2, 0, 0x1a}                // i32.const -1, i32.load, drop
+	growAndGoOn = []byte{0x41, 0x80, 0x20, 0x40, 0, 0x1a}             // memory.grow 4096, drop
+	growOrDie   = []byte{0x41, 0x80, 0x20, 0x40, 0, 0x41, 0x7f, 0x46, // memory.grow 4096, i32.const -1, i32.eq
+		0x04, 0x40, 0x00, 0x0b} // if unreachable end
+)

@@ -1,0 +1,254 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+)
+
+// Digest is the SHA-256 of a module's bytes.
+type Digest [sha256.Size]byte
+
+// String returns the digest in lower-case hex.
+func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+
+// DigestOf returns the digest of a module's bytes.
+func DigestOf(source []byte) Digest { return sha256.Sum256(source) }
+
+// Options configure an [Engine].
+type Options struct {
+	// CacheDir keeps compiled code between processes. It holds native code that later
+	// processes run, so it is created for this user alone, and refused if anybody else
+	// could write to it. Empty: compiled code lives in memory only.
+	CacheDir string
+	// Functions are what guests may import. Names must be unique within a module.
+	Functions []hostfuncs.Function
+	// Logger receives compile times at debug level. Nil: nothing is logged.
+	Logger *slog.Logger
+}
+
+// Engine compiles and holds modules. It is safe for concurrent use.
+type Engine struct {
+	runtime wazero.Runtime
+	cache   wazero.CompilationCache
+	logger  *slog.Logger
+
+	mu       sync.Mutex
+	closed   bool
+	modules  map[Digest]*compilation
+	inFlight sync.WaitGroup // compilations and runs
+}
+
+// compilation is a module being compiled, or the result. The fields beside done are
+// written before done is closed and read only after.
+type compilation struct {
+	done   chan struct{}
+	module *Module
+	err    error
+}
+
+// New returns an engine that offers the given functions. Close it.
+func New(ctx context.Context, options Options) (*Engine, error) {
+	e := &Engine{logger: options.Logger, modules: map[Digest]*compilation{}}
+	if e.logger == nil {
+		e.logger = slog.New(slog.DiscardHandler)
+	}
+	// A limit per tool is set at instantiation; the runtime's own stays at the most
+	// that WebAssembly allows. Debug information costs time in traps and is unused.
+	config := wazero.NewRuntimeConfig().WithCloseOnContextDone(true).WithDebugInfoEnabled(false)
+	if options.CacheDir != "" {
+		if err := privateDirectory(options.CacheDir); err != nil {
+			return nil, fmt.Errorf("compilation cache: %w", err)
+		}
+		cache, err := wazero.NewCompilationCacheWithDir(options.CacheDir)
+		if err != nil {
+			return nil, fmt.Errorf("compilation cache: %w", err)
+		}
+		e.cache = cache
+		config = config.WithCompilationCache(cache)
+	}
+	e.runtime = wazero.NewRuntimeWithConfig(ctx, config)
+	if err := e.offer(ctx, options.Functions); err != nil {
+		return nil, fmt.Errorf("host functions: %w", closing(ctx, e, err))
+	}
+	return e, nil
+}
+
+func closing(ctx context.Context, e *Engine, err error) error {
+	if closeErr := e.Close(ctx); closeErr != nil {
+		return fmt.Errorf("%w (and closing: %w)", err, closeErr)
+	}
+	return err
+}
+
+// offer makes the host functions importable, one host module for each module name.
+func (e *Engine) offer(ctx context.Context, functions []hostfuncs.Function) error {
+	builders := map[string]wazero.HostModuleBuilder{}
+	var order []string
+	for _, f := range functions {
+		builder, known := builders[f.Module]
+		if !known {
+			builder = e.runtime.NewHostModuleBuilder(f.Module)
+			order = append(order, f.Module)
+			builders[f.Module] = builder
+		}
+		builder.NewFunctionBuilder().
+			WithGoModuleFunction(adapt(f), valueTypes(f.Params), valueTypes(f.Results)).
+			Export(f.Name)
+	}
+	for _, name := range order {
+		if _, err := builders[name].Instantiate(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func valueTypes(types []hostfuncs.ValueType) []api.ValueType {
+	converted := make([]api.ValueType, len(types))
+	for i, t := range types {
+		converted[i] = api.ValueType(t)
+	}
+	return converted
+}
+
+// adapt makes a host function of ours one of wazero's. Its error, and a panic of its,
+// travel as a hostError.
+func adapt(f hostfuncs.Function) api.GoModuleFunc {
+	return func(ctx context.Context, module api.Module, stack []uint64) {
+		defer func() {
+			if value := recover(); value != nil {
+				if _, ours := value.(*hostError); !ours {
+					value = &hostError{&PanicError{Function: f.Module + "." + f.Name, Value: value, Stack: debug.Stack()}}
+				}
+				panic(value)
+			}
+		}()
+		if err := f.Call(ctx, memoryOf(module), stack); err != nil {
+			panic(&hostError{err})
+		}
+	}
+}
+
+// memory shows an instance's memory to host functions.
+type memory struct{ api.Memory }
+
+// View implements hostfuncs.Memory.
+func (m memory) View(offset, length uint32) ([]byte, bool) { return m.Read(offset, length) }
+
+// noMemory is the memory of a module that has none.
+type noMemory struct{}
+
+// View implements hostfuncs.Memory.
+func (noMemory) View(uint32, uint32) ([]byte, bool) { return nil, false }
+
+// memoryOf returns the instance's memory, which for a module without one is a nil
+// pointer of wazero's inside a non-nil interface.
+func memoryOf(module api.Module) hostfuncs.Memory {
+	if m := module.Memory(); !reflect.ValueOf(m).IsNil() {
+		return memory{m}
+	}
+	return noMemory{}
+}
+
+// Compile returns the module for these bytes, compiling it unless this engine or its
+// cache directory has done so before. Callers that come while the module is being
+// compiled wait for the one compilation; a caller whose context ends stops waiting, and
+// the compilation goes on for the others.
+//
+// The caller must not change source afterwards.
+func (e *Engine) Compile(ctx context.Context, source []byte) (*Module, error) {
+	digest := DigestOf(source)
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil, &Error{Op: "compile", Kind: ErrClosed}
+	}
+	c, known := e.modules[digest]
+	if !known {
+		c = &compilation{done: make(chan struct{})}
+		e.modules[digest] = c
+		e.inFlight.Add(1)
+		go e.compile(context.WithoutCancel(ctx), digest, source, c)
+	}
+	e.mu.Unlock()
+
+	select {
+	case <-c.done:
+		return c.module, c.err
+	case <-ctx.Done():
+		return nil, &Error{Op: "compile", Kind: ctx.Err(), Err: context.Cause(ctx)}
+	}
+}
+
+func (e *Engine) compile(ctx context.Context, digest Digest, source []byte, c *compilation) {
+	defer e.inFlight.Done()
+	defer close(c.done)
+	start := time.Now()
+	c.module, c.err = e.build(ctx, digest, source)
+	e.logger.DebugContext(ctx, "module compiled", "digest", digest.String(), "bytes", len(source),
+		"ms", time.Since(start).Milliseconds(), "ok", c.err == nil)
+	if c.err != nil {
+		// Failures are not kept: what failed for want of memory may work the next time.
+		e.mu.Lock()
+		delete(e.modules, digest)
+		e.mu.Unlock()
+	}
+}
+
+func (e *Engine) build(ctx context.Context, digest Digest, source []byte) (*Module, error) {
+	// wazero trusts counts and dies on lies, so nothing reaches it unread.
+	description, err := wasm.Inspect(source)
+	if err != nil {
+		return nil, &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
+	}
+	stripped := wasm.StripCustom(source, description, func(string) bool { return false })
+	compiled, err := e.runtime.CompileModule(ctx, stripped)
+	if err != nil {
+		return nil, &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
+	}
+	return &Module{engine: e, digest: digest, description: description, compiled: compiled}, nil
+}
+
+// Close waits for the compilations and runs under way, then frees everything. Contexts
+// end runs early. Calling it again does nothing.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	e.mu.Unlock()
+	e.inFlight.Wait()
+	err := e.runtime.Close(ctx)
+	if e.cache != nil {
+		if cacheErr := e.cache.Close(ctx); err == nil {
+			err = cacheErr
+		}
+	}
+	return err
+}
+
+// enter counts a run as under way unless the engine is closed.
+func (e *Engine) enter() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return false
+	}
+	e.inFlight.Add(1)
+	return true
+}

@@ -1,0 +1,328 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/caisson-run/caisson/hostfuncs"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const mebibyte = 1 << 20
+
+// hostFunction is what guests import as test.host.
+type hostFunction func(context.Context, hostfuncs.Memory, []uint64) error
+
+func newEngine(t testing.TB, options Options, host hostFunction) *Engine {
+	t.Helper()
+	if host != nil {
+		options.Functions = append(options.Functions, hostfuncs.Function{Module: "test", Name: "host", Call: host})
+	}
+	e, err := New(t.Context(), options)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, e.Close(context.Background())) })
+	return e
+}
+
+func compile(t testing.TB, e *Engine, p program) *Module {
+	t.Helper()
+	module, err := e.Compile(t.Context(), p.bytes())
+	require.NoError(t, err)
+	return module
+}
+
+var plain = Run{Function: "run", MemoryLimit: 16 * mebibyte}
+
+func TestRunEndsAsTheHostSawIt(t *testing.T) {
+	errHost := errors.New("the host's own error")
+	cases := []struct {
+		name    string
+		program program
+		host    hostFunction
+		want    error // nil: the run succeeds
+		reason  string
+	}{
+		{name: "returns", program: program{body: nothing, memory: -1}},
+		{name: "unreachable", program: program{body: unreachable, memory: -1}, want: ErrTrap, reason: "unreachable"},
+		{name: "division by zero", program: program{body: divide, memory: -1}, want: ErrTrap, reason: "integer divide by zero"},
+		{name: "out of bounds", program: program{body: outOfBounds, memory: 1}, want: ErrTrap, reason: "out of bounds memory access"},
+		{name: "endless recursion", program: program{body: recurse, memory: -1}, want: ErrTrap, reason: "stack overflow"},
+		{name: "trap in the start function", program: program{body: unreachable, memory: -1, start: true}, want: ErrTrap, reason: "unreachable"},
+		{name: "host function ends it", program: program{body: callImport, memory: -1, importing: true},
+			host: func(context.Context, hostfuncs.Memory, []uint64) error { return errHost }, want: errHost},
+		{name: "host function panics", program: program{body: callImport, memory: -1, importing: true},
+			host: func(context.Context, hostfuncs.Memory, []uint64) error { panic("a bug") }, want: ErrHost, reason: "a host function panicked"},
+		{name: "host function dereferences nil", program: program{body: callImport, memory: -1, importing: true},
+			host: func(context.Context, hostfuncs.Memory, []uint64) error { var p *int; *p = 1; return nil }, want: ErrHost, reason: "a host function panicked"},
+		{name: "memory refused and survived", program: program{body: growAndGoOn, memory: 1}},
+		{name: "memory refused and not survived", program: program{body: growOrDie, memory: 1}, want: ErrTrap, reason: "unreachable"},
+		{name: "memory too large from the start", program: program{body: nothing, memory: 257}, want: ErrMemory},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			host := c.host
+			if host == nil {
+				host = func(context.Context, hostfuncs.Memory, []uint64) error { return nil }
+			}
+			module := compile(t, newEngine(t, Options{}, host), c.program)
+			_, err := module.Run(t.Context(), plain)
+			if c.want == nil {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, c.want)
+			var failure *Error
+			if c.reason != "" && assert.ErrorAs(t, err, &failure) {
+				assert.Equal(t, c.reason, failure.Reason)
+			}
+		})
+	}
+}
+
+func TestTrapHasATrace(t *testing.T) {
+	_, err := compile(t, newEngine(t, Options{}, nil), program{body: unreachable, memory: -1}).Run(t.Context(), plain)
+	var failure *Error
+	require.ErrorAs(t, err, &failure)
+	assert.Contains(t, failure.Trace, "$0", "the function's index, as names are stripped")
+}
+
+func TestMemoryIsMeasuredAndLimited(t *testing.T) {
+	e := newEngine(t, Options{}, nil)
+	grow := compile(t, e, program{body: growAndGoOn, memory: 1})
+
+	usage, err := grow.Run(t.Context(), Run{Function: "run", MemoryLimit: 1024 * mebibyte})
+	require.NoError(t, err)
+	assert.EqualValues(t, 4097*65536, usage.MemoryBytes)
+	assert.Zero(t, usage.MemoryRefused)
+
+	usage, err = grow.Run(t.Context(), plain)
+	require.NoError(t, err)
+	assert.EqualValues(t, 65536, usage.MemoryBytes)
+	assert.EqualValues(t, 4097*65536, usage.MemoryRefused)
+
+	for _, limit := range []int64{0, -1} {
+		_, err = grow.Run(t.Context(), Run{Function: "run", MemoryLimit: limit})
+		assert.ErrorIs(t, err, ErrHost, "a limit of %d is a mistake of ours", limit)
+	}
+}
+
+func TestContextEndsTheGuest(t *testing.T) {
+	block := func(ctx context.Context, _ hostfuncs.Memory, _ []uint64) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	for name, p := range map[string]program{
+		"loop":                       {body: forever, memory: -1},
+		"loop in the start function": {body: forever, memory: -1, start: true},
+		"blocked in the host":        {body: callImport, memory: -1, importing: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			module := compile(t, newEngine(t, Options{}, block), p)
+
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			start := time.Now()
+			_, err := module.Run(ctx, plain)
+			assert.ErrorIs(t, err, context.DeadlineExceeded)
+			assert.Less(t, time.Since(start), 5*time.Second)
+
+			ctx, cancel = context.WithCancel(t.Context())
+			time.AfterFunc(50*time.Millisecond, cancel)
+			_, err = module.Run(ctx, plain)
+			assert.ErrorIs(t, err, context.Canceled)
+			assert.NotErrorIs(t, err, context.DeadlineExceeded)
+		})
+	}
+}
+
+func TestRunsShareNothing(t *testing.T) {
+	// i32.const 0, i32.const 0, i32.load, i32.const 1, i32.add, i32.store, call host
+	count := []byte{0x41, 0, 0x41, 0, 0x28, 2, 0, 0x41, 1, 0x6a, 0x36, 2, 0, 0x10, 0}
+	var seen sync.Map
+	host := func(_ context.Context, memory hostfuncs.Memory, _ []uint64) error {
+		view, ok := memory.View(0, 4)
+		if !ok {
+			return errors.New("no memory")
+		}
+		seen.Store(view[0], true)
+		return nil
+	}
+	module := compile(t, newEngine(t, Options{}, host), program{body: count, memory: 1, importing: true})
+	var group sync.WaitGroup
+	for range 64 {
+		group.Go(func() {
+			for range 10 {
+				_, err := module.Run(t.Context(), plain)
+				assert.NoError(t, err)
+			}
+		})
+	}
+	group.Wait()
+	seen.Range(func(value, _ any) bool {
+		return assert.EqualValues(t, 1, value, "each of 640 runs counts to one")
+	})
+}
+
+func TestViewStaysInsideMemory(t *testing.T) {
+	host := func(_ context.Context, memory hostfuncs.Memory, _ []uint64) error {
+		for _, c := range []struct {
+			offset, length uint32
+			ok             bool
+		}{{0, 65536, true}, {65536, 0, true}, {65535, 2, false}, {1 << 31, 1, false}, {1<<32 - 1, 1<<32 - 1, false}} {
+			view, ok := memory.View(c.offset, c.length)
+			if ok != c.ok || ok && len(view) != int(c.length) {
+				return fmt.Errorf("View(%d, %d) = %d bytes, %v", c.offset, c.length, len(view), ok)
+			}
+		}
+		return nil
+	}
+	_, err := compile(t, newEngine(t, Options{}, host), program{body: callImport, memory: 1, importing: true}).Run(t.Context(), plain)
+	assert.NoError(t, err)
+
+	none := func(_ context.Context, memory hostfuncs.Memory, _ []uint64) error {
+		if _, ok := memory.View(0, 0); ok {
+			return errors.New("a module without memory has a view")
+		}
+		return nil
+	}
+	_, err = compile(t, newEngine(t, Options{}, none), program{body: callImport, memory: -1, importing: true}).Run(t.Context(), plain)
+	assert.NoError(t, err)
+}
+
+func TestCompileRefusesWhatIsNoModule(t *testing.T) {
+	e := newEngine(t, Options{}, nil)
+	for name, source := range map[string][]byte{
+		"empty":              {},
+		"text":               []byte("#!/bin/sh\n"),
+		"truncated":          program{body: nothing, memory: 1}.bytes()[:20],
+		"invalid body":       program{body: []byte{0x6a}, memory: -1}.bytes(), // i32.add on an empty stack
+		"claims 4G of types": {0, 'a', 's', 'm', 1, 0, 0, 0, 1, 5, 0xff, 0xff, 0xff, 0xff, 0x0f},
+		"unknown import":     program{body: callImport, memory: -1, importing: true}.bytes(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			module, err := e.Compile(t.Context(), source)
+			if err == nil { // imports are resolved when a module is instantiated
+				_, err = module.Run(t.Context(), plain)
+			}
+			assert.Error(t, err)
+			if name != "unknown import" {
+				assert.ErrorIs(t, err, ErrModule)
+			}
+		})
+	}
+	_, err := compile(t, e, program{body: nothing, memory: -1}).Run(t.Context(), Run{Function: "absent", MemoryLimit: 1})
+	assert.ErrorIs(t, err, ErrModule)
+}
+
+// TestCompileOnce shows the single flight: of many callers one compiles, and all get
+// the same module.
+func TestCompileOnce(t *testing.T) {
+	e := newEngine(t, Options{}, nil)
+	source := program{body: nothing, memory: -1, filler: make([]byte, 1000)}.bytes()
+	modules := make([]*Module, 64)
+	var group sync.WaitGroup
+	for i := range modules {
+		group.Go(func() {
+			module, err := e.Compile(t.Context(), source)
+			assert.NoError(t, err)
+			modules[i] = module
+		})
+	}
+	group.Wait()
+	for _, module := range modules {
+		assert.Same(t, modules[0], module)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := e.Compile(cancelled, program{body: nothing, memory: 3}.bytes())
+	if err != nil { // the module may be compiled before the context is looked at
+		assert.ErrorIs(t, err, context.Canceled)
+	}
+}
+
+func TestCacheDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	run := func() {
+		e := newEngine(t, Options{CacheDir: dir}, nil)
+		_, err := compile(t, e, program{body: nothing, memory: 1}).Run(t.Context(), plain)
+		require.NoError(t, err)
+	}
+	run()
+	info, err := os.Stat(dir)
+	require.NoError(t, err)
+	if goruntime.GOOS != "windows" {
+		assert.EqualValues(t, 0o700, info.Mode().Perm(), "only this user may reach compiled code")
+	}
+	entries := func() (n int) {
+		require.NoError(t, filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				n++
+			}
+			return err
+		}))
+		return n
+	}
+	before := entries()
+	assert.Positive(t, before)
+	run()
+	assert.Equal(t, before, entries(), "the second engine finds what the first compiled")
+}
+
+func TestCacheDirectoryOfOthersIsRefused(t *testing.T) {
+	if goruntime.GOOS == "windows" {
+		return // there, access follows the profile's lists
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o777))
+	_, err := New(t.Context(), Options{CacheDir: dir})
+	assert.ErrorContains(t, err, "chmod 700")
+
+	elsewhere := t.TempDir()
+	require.NoError(t, os.Chmod(elsewhere, 0o700))
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(elsewhere, link))
+	_, err = New(t.Context(), Options{CacheDir: link})
+	assert.ErrorContains(t, err, "not a directory")
+}
+
+func TestCloseWaitsForRuns(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	var left atomic.Bool
+	host := func(context.Context, hostfuncs.Memory, []uint64) error {
+		close(entered)
+		<-leave
+		left.Store(true)
+		return nil
+	}
+	e := newEngine(t, Options{}, host)
+	module := compile(t, e, program{body: callImport, memory: 1, importing: true})
+	done := make(chan error)
+	go func() {
+		_, err := module.Run(t.Context(), plain)
+		done <- err
+	}()
+	<-entered
+	time.AfterFunc(20*time.Millisecond, func() { close(leave) })
+	require.NoError(t, e.Close(t.Context()))
+	assert.True(t, left.Load())
+	assert.NoError(t, <-done)
+
+	_, err := module.Run(t.Context(), plain)
+	assert.ErrorIs(t, err, ErrClosed)
+	_, err = e.Compile(t.Context(), program{body: nothing, memory: 2}.bytes())
+	assert.ErrorIs(t, err, ErrClosed)
+	assert.NoError(t, e.Close(t.Context()), "closing again does nothing")
+}

@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tetratelabs/wazero/sys"
+)
+
+// The ways in which a module or a run fails, for errors.Is. A run that its context
+// ended matches context.DeadlineExceeded or context.Canceled instead, and one that a
+// host function ended returns that function's error.
+var (
+	// ErrModule: the bytes are not a module that this engine runs.
+	ErrModule = errors.New("invalid module")
+	// ErrTrap: the guest stopped at a trap.
+	ErrTrap = errors.New("trap")
+	// ErrMemory: the module starts with more linear memory than its limit.
+	ErrMemory = errors.New("memory limit")
+	// ErrHost: a host function or the engine itself failed.
+	ErrHost = errors.New("host failure")
+	// ErrClosed: the engine is closed.
+	ErrClosed = errors.New("engine closed")
+)
+
+// Error is a failed compilation or run.
+type Error struct {
+	Op     string // "compile", "instantiate" or "run"
+	Kind   error  // one of the package's sentinels, or a context error
+	Reason string // one line without host details, such as "integer divide by zero"
+	Trace  string // the guest's stack, one frame a line; empty where there is none
+	Err    error  // the cause, for operators; may be nil
+}
+
+func (e *Error) Error() string {
+	if e.Reason == "" {
+		return fmt.Sprintf("%s: %v", e.Op, e.Kind)
+	}
+	return fmt.Sprintf("%s: %v: %s", e.Op, e.Kind, e.Reason)
+}
+
+// Unwrap returns the kind and the cause.
+func (e *Error) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Err}
+}
+
+// hostError carries the error of a host function through wazero, which recovers it.
+type hostError struct{ err error }
+
+func (e *hostError) Error() string { return e.err.Error() }
+
+// PanicError is a panic in a host function: a bug of the host's, contained in its call.
+type PanicError struct {
+	Function string
+	Value    any
+	Stack    []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic in %s: %v", e.Function, e.Value) }
+
+// classify turns what wazero returned into this package's errors. It is the one place
+// that knows wazero's: a trap is an unexported type there, recognised by its text, which
+// a test pins.
+func classify(ctx context.Context, op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var host *hostError
+	if errors.As(err, &host) {
+		var bug *PanicError
+		if errors.As(host.err, &bug) {
+			return &Error{Op: op, Kind: ErrHost, Reason: "a host function panicked", Err: bug}
+		}
+		return host.err
+	}
+	var exit *sys.ExitError
+	if errors.As(err, &exit) {
+		// Only a context closes a module here: guests exit through host functions.
+		cause := context.Cause(ctx)
+		if cause == nil {
+			return &Error{Op: op, Kind: ErrHost, Reason: "the module was closed while it ran", Err: err}
+		}
+		return &Error{Op: op, Kind: ctx.Err(), Err: cause}
+	}
+	reason, trace, isTrap := splitTrap(err.Error())
+	if !isTrap {
+		return &Error{Op: op, Kind: ErrHost, Reason: "the engine failed", Err: err}
+	}
+	return &Error{Op: op, Kind: ErrTrap, Reason: reason, Trace: trace}
+}
+
+// splitTrap takes a trap's text apart: "… wasm error: REASON\nwasm stack trace:\n\tFRAME…",
+// or the bare reason for the one trap that comes without a trace.
+func splitTrap(text string) (reason, trace string, ok bool) {
+	const prefix, separator, overflow = "wasm error: ", "\nwasm stack trace:\n\t", "stack overflow"
+	if text == overflow {
+		return overflow, "", true
+	}
+	_, text, ok = strings.Cut(text, prefix)
+	if !ok {
+		return "", "", false
+	}
+	reason, trace, _ = strings.Cut(text, separator)
+	return reason, strings.ReplaceAll(trace, "\n\t", "\n"), true
+}

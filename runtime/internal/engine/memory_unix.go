@@ -1,0 +1,21 @@
+//go:build unix
+
+package engine
+
+import "golang.org/x/sys/unix"
+
+// reserve maps zeroed pages that cost nothing until they are touched, and that go back
+// to the system at once when they are released, whatever the garbage collector does.
+func reserve(size uint64) ([]byte, error) {
+	if size == 0 {
+		return []byte{}, nil
+	}
+	return unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|mapNoReserve)
+}
+
+func release(memory []byte) {
+	if len(memory) > 0 {
+		// It fails only for memory that reserve did not return.
+		_ = unix.Munmap(memory)
+	}
+}

@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+)
+
+// Module is compiled code. It is immutable and safe for concurrent use: each run gets
+// an instance of its own, and nothing that one run wrote is visible to another.
+type Module struct {
+	engine      *Engine
+	digest      Digest
+	description *wasm.Module
+	compiled    wazero.CompiledModule
+}
+
+// Digest returns the digest of the bytes that the module was compiled from.
+func (m *Module) Digest() Digest { return m.digest }
+
+// Description returns what the module imports, exports and declares. The caller must
+// not change it.
+func (m *Module) Description() *wasm.Module { return m.description }
+
+// Run is one run of a module.
+type Run struct {
+	// Function is the exported function to call. It takes and returns nothing.
+	Function string
+	// MemoryLimit is the most linear memory in bytes that the instance may have. It
+	// must be positive.
+	MemoryLimit int64
+}
+
+// Usage is what a run took.
+type Usage struct {
+	MemoryBytes int64 // the largest size of linear memory
+	// MemoryRefused is what the guest asked for when its limit last kept it from
+	// growing, or 0. What became of the guest after that is not known here: some
+	// programs make do, most end.
+	MemoryRefused int64
+}
+
+func (m *linearMemory) usage() Usage {
+	return Usage{MemoryBytes: int64(m.size), MemoryRefused: int64(m.refused)}
+}
+
+// Run instantiates the module and calls one of its functions. Host functions find
+// their state in ctx, whose end stops the guest, its start function included.
+//
+// The error is nil when the function returned. Otherwise it is what a host function
+// ended the guest with, or an [*Error].
+func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
+	if run.MemoryLimit <= 0 {
+		return Usage{}, &Error{Op: "run", Kind: ErrHost, Reason: fmt.Sprintf("memory limit %d is not positive", run.MemoryLimit)}
+	}
+	if !m.engine.enter() {
+		return Usage{}, &Error{Op: "run", Kind: ErrClosed}
+	}
+	defer m.engine.inFlight.Done()
+
+	memory := &linearMemory{limit: uint64(run.MemoryLimit)}
+	defer memory.Free()
+	instance, err := m.instantiate(ctx, memory)
+	if err != nil {
+		return memory.usage(), err
+	}
+	// Closing frees what the instance holds; its exit code is not used.
+	defer func() { _ = instance.Close(context.WithoutCancel(ctx)) }()
+
+	function := instance.ExportedFunction(run.Function)
+	if function == nil {
+		return Usage{}, &Error{Op: "run", Kind: ErrModule, Reason: fmt.Sprintf("no exported function %q", run.Function)}
+	}
+	_, err = function.Call(ctx)
+	return memory.usage(), classify(ctx, "run", err)
+}
+
+func (m *Module) instantiate(ctx context.Context, memory *linearMemory) (instance api.Module, err error) {
+	for _, limits := range m.description.Memories {
+		if need := uint64(limits.Min) << 16; need > memory.limit {
+			memory.refused = need
+			return nil, &Error{Op: "instantiate", Kind: ErrMemory, Reason: fmt.Sprintf("starts with %d bytes, the limit is %d", need, memory.limit)}
+		}
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			failure, ok := value.(error)
+			if !ok || !errors.Is(failure, errReserve) {
+				panic(value)
+			}
+			err = &Error{Op: "instantiate", Kind: ErrHost, Reason: errReserve.Error(), Err: failure}
+		}
+	}()
+	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
+	instance, err = m.engine.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, memory), m.compiled, config)
+	return instance, classify(ctx, "instantiate", err)
+}

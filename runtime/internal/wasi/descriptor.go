@@ -1,0 +1,322 @@
+package wasi
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/caisson-run/caisson/hostfuncs/files"
+)
+
+var descriptorFunctions = []function{
+	{"fd_advise", "iIIi", advise},
+	{"fd_allocate", "iII", allocate},
+	{"fd_close", "i", closeDescriptor},
+	{"fd_datasync", "i", syncDescriptor},
+	{"fd_fdstat_get", "ii", fdstat},
+	{"fd_fdstat_set_flags", "ii", setFlags},
+	{"fd_fdstat_set_rights", "iII", setRights},
+	{"fd_filestat_get", "ii", filestat},
+	{"fd_filestat_set_size", "iI", setSize},
+	{"fd_filestat_set_times", "iIIi", setTimes},
+	{"fd_prestat_get", "ii", prestat},
+	{"fd_prestat_dir_name", "iii", prestatName},
+	{"fd_renumber", "ii", renumber},
+	{"fd_sync", "i", syncDescriptor},
+}
+
+// The types of what a descriptor stands for.
+const (
+	fileUnknown   byte = 0
+	fileDirectory byte = 3
+	fileRegular   byte = 4
+	fileSymlink   byte = 7
+)
+
+// The fdflags.
+const (
+	flagAppend   uint16 = 1 << iota
+	flagDSync           // data integrity
+	flagNonblock        // no effect: nothing here blocks
+	flagRSync
+	flagSync
+)
+
+const flagsSynchronous = flagDSync | flagRSync | flagSync
+
+// The rights that this implementation looks at: they choose how a file is opened. The
+// others are reported as held and not told apart, as the permissions decide.
+const (
+	rightFDRead  uint64 = 1 << 1
+	rightFDWrite uint64 = 1 << 6
+	rightsAll    uint64 = 1<<30 - 1
+)
+
+func fileType(kind files.FileKind) byte {
+	switch kind {
+	case files.Regular:
+		return fileRegular
+	case files.Directory:
+		return fileDirectory
+	case files.Symlink:
+		return fileSymlink
+	}
+	return fileUnknown
+}
+
+func advise(c *call) (Errno, error) {
+	if c.u32(3) > 5 { // the last is noreuse
+		return EINVAL, nil
+	}
+	_, errno := c.system.file(c.u32(0))
+	return errno, nil
+}
+
+func allocate(c *call) (Errno, error) {
+	file, errno := c.system.file(c.u32(0))
+	if errno != Success {
+		return errno, nil
+	}
+	offset, length := int64(c.u64(1)), int64(c.u64(2))
+	if offset < 0 || length <= 0 {
+		return EINVAL, nil
+	}
+	return errnoOf(file.Allocate(offset, length)), nil
+}
+
+func closeDescriptor(c *call) (Errno, error) {
+	number := c.u32(0)
+	d, errno := c.system.descriptor(number)
+	if errno != Success {
+		return errno, nil
+	}
+	c.system.descriptors[number] = nil
+	return errnoOf(d.close()), nil
+}
+
+func syncDescriptor(c *call) (Errno, error) {
+	d, errno := c.system.descriptor(c.u32(0))
+	switch {
+	case errno != Success:
+		return errno, nil
+	case d.file != nil:
+		return errnoOf(d.file.Sync()), nil
+	case d.dir != nil:
+		return Success, nil // what a directory holds is synchronised with its files
+	}
+	return EINVAL, nil
+}
+
+func fdstat(c *call) (Errno, error) {
+	d, errno := c.system.descriptor(c.u32(0))
+	if errno != Success {
+		return errno, nil
+	}
+	stat, ok := c.memory.View(c.u32(1), 24)
+	if !ok {
+		return EFAULT, nil
+	}
+	clear(stat)
+	rights := rightsAll
+	switch {
+	case d.dir != nil:
+		stat[0] = fileDirectory
+	case d.file != nil:
+		stat[0] = fileRegular
+		if !d.mode.read {
+			rights &^= rightFDRead
+		}
+		if !d.mode.write {
+			rights &^= rightFDWrite
+		}
+	}
+	binary.LittleEndian.PutUint16(stat[2:], d.flags)
+	binary.LittleEndian.PutUint64(stat[8:], rights)
+	binary.LittleEndian.PutUint64(stat[16:], rightsAll)
+	return Success, nil
+}
+
+func setFlags(c *call) (Errno, error) {
+	d, errno := c.system.descriptor(c.u32(0))
+	if errno != Success {
+		return errno, nil
+	}
+	flags := uint16(c.u32(1))
+	if uint32(flags) != c.u32(1) || flags > flagAppend|flagNonblock|flagsSynchronous {
+		return EINVAL, nil
+	}
+	if d.file != nil {
+		d.file.SetAppend(flags&flagAppend != 0)
+	}
+	d.flags = flags
+	return Success, nil
+}
+
+// setRights refuses to change anything: rights here follow from how a file was opened
+// and from its permission, so a reduction would be a promise that nobody keeps.
+func setRights(c *call) (Errno, error) {
+	if _, errno := c.system.descriptor(c.u32(0)); errno != Success {
+		return errno, nil
+	}
+	return ENOTSUP, nil
+}
+
+func filestat(c *call) (Errno, error) {
+	d, errno := c.system.descriptor(c.u32(0))
+	if errno != Success {
+		return errno, nil
+	}
+	var info files.Info
+	var err error
+	switch {
+	case d.file != nil:
+		info, err = d.file.Stat()
+	case d.dir != nil:
+		info, err = d.dir.Stat(".", true)
+	}
+	if err != nil {
+		return errnoOf(err), nil
+	}
+	return c.putFilestat(c.u32(1), info), nil
+}
+
+// putFilestat writes a filestat. Device numbers are the host's business: all are 0.
+func (c *call) putFilestat(pointer uint32, info files.Info) Errno {
+	stat, ok := c.memory.View(pointer, 64)
+	if !ok {
+		return EFAULT
+	}
+	clear(stat)
+	binary.LittleEndian.PutUint64(stat[8:], info.Inode)
+	stat[16] = fileType(info.Kind)
+	binary.LittleEndian.PutUint64(stat[24:], max(info.Links, 1))
+	binary.LittleEndian.PutUint64(stat[32:], uint64(info.Size))
+	binary.LittleEndian.PutUint64(stat[40:], nanoseconds(info.Accessed))
+	binary.LittleEndian.PutUint64(stat[48:], nanoseconds(info.Modified))
+	binary.LittleEndian.PutUint64(stat[56:], nanoseconds(info.Changed))
+	return Success
+}
+
+func nanoseconds(t time.Time) uint64 {
+	if t.IsZero() {
+		return 0
+	}
+	return uint64(t.UnixNano())
+}
+
+func setSize(c *call) (Errno, error) {
+	file, errno := c.system.file(c.u32(0))
+	if errno != Success {
+		if errno == ESPIPE {
+			errno = EINVAL
+		}
+		return errno, nil
+	}
+	size := int64(c.u64(1))
+	if size < 0 {
+		return EINVAL, nil
+	}
+	return errnoOf(file.SetSize(size)), nil
+}
+
+func setTimes(c *call) (Errno, error) {
+	d, errno := c.system.descriptor(c.u32(0))
+	if errno != Success {
+		return errno, nil
+	}
+	accessed, modified, errno := c.times(c.u64(1), c.u64(2), c.u32(3))
+	if errno != Success {
+		return errno, nil
+	}
+	switch {
+	case d.file != nil:
+		return errnoOf(d.file.SetTimes(accessed, modified)), nil
+	case d.dir != nil:
+		return errnoOf(d.dir.SetTimes(".", true, accessed, modified)), nil
+	}
+	return EINVAL, nil
+}
+
+// times resolves the fstflags: each time is left alone (nil), set to now, or given.
+func (c *call) times(accessed, modified uint64, flags uint32) (atime, mtime *time.Time, errno Errno) {
+	const atim, atimNow, mtim, mtimNow = 1, 2, 4, 8
+	const atimBoth, mtimBoth = atim | atimNow, mtim | mtimNow
+	if flags > 15 || flags&atimBoth == atimBoth || flags&mtimBoth == mtimBoth {
+		return nil, nil, EINVAL
+	}
+	choose := func(given uint64, set, now uint32) *time.Time {
+		var t time.Time
+		switch {
+		case flags&set != 0:
+			t = time.Unix(int64(given/1e9), int64(given%1e9))
+		case flags&now != 0 && c.system.Now != nil:
+			t = c.system.Now()
+		default:
+			return nil
+		}
+		return &t
+	}
+	return choose(accessed, atim, atimNow), choose(modified, mtim, mtimNow), Success
+}
+
+func (c *call) preopened() (string, Errno) {
+	d, errno := c.system.descriptor(c.u32(0))
+	if errno != Success {
+		return "", errno
+	}
+	if d.preopen == "" {
+		return "", EBADF
+	}
+	return d.preopen, Success
+}
+
+func prestat(c *call) (Errno, error) {
+	path, errno := c.preopened()
+	if errno != Success {
+		return errno, nil
+	}
+	stat, ok := c.memory.View(c.u32(1), 8)
+	if !ok {
+		return EFAULT, nil
+	}
+	clear(stat) // the tag of a directory is 0
+	binary.LittleEndian.PutUint32(stat[4:], uint32(len(path)))
+	return Success, nil
+}
+
+func prestatName(c *call) (Errno, error) {
+	path, errno := c.preopened()
+	if errno != Success {
+		return errno, nil
+	}
+	if uint64(c.u32(2)) < uint64(len(path)) {
+		return ENAMETOOLONG, nil
+	}
+	name, ok := c.memory.View(c.u32(1), uint32(len(path)))
+	if !ok {
+		return EFAULT, nil
+	}
+	copy(name, path)
+	return Success, nil
+}
+
+// renumber moves one descriptor over another. Preopened directories stay where guests
+// look for them.
+func renumber(c *call) (Errno, error) {
+	from, to := c.u32(0), c.u32(1)
+	source, errno := c.system.descriptor(from)
+	if errno != Success {
+		return errno, nil
+	}
+	target, errno := c.system.descriptor(to)
+	if errno != Success {
+		return errno, nil
+	}
+	if source.preopen != "" || target.preopen != "" {
+		return ENOTSUP, nil
+	}
+	if from == to {
+		return Success, nil
+	}
+	c.system.descriptors[to], c.system.descriptors[from] = source, nil
+	return errnoOf(target.close()), nil
+}

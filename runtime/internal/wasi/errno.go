@@ -1,0 +1,77 @@
+package wasi
+
+import (
+	"errors"
+
+	"github.com/caisson-run/caisson/hostfuncs/files"
+)
+
+// Errno is WASI's error number.
+type Errno uint16
+
+// The error numbers that this implementation returns.
+const (
+	Success      Errno = 0
+	EAGAIN       Errno = 6
+	EBADF        Errno = 8
+	EBUSY        Errno = 10
+	EEXIST       Errno = 20
+	EFAULT       Errno = 21
+	EFBIG        Errno = 22
+	EILSEQ       Errno = 25
+	EINVAL       Errno = 28
+	EIO          Errno = 29
+	EISDIR       Errno = 31
+	ELOOP        Errno = 32
+	EMFILE       Errno = 33
+	ENAMETOOLONG Errno = 37
+	ENOENT       Errno = 44
+	ENOSPC       Errno = 51
+	ENOTDIR      Errno = 54
+	ENOTEMPTY    Errno = 55
+	ENOTSOCK     Errno = 57
+	ENOTSUP      Errno = 58
+	EOVERFLOW    Errno = 61
+	EPERM        Errno = 63
+	EROFS        Errno = 69
+	ESPIPE       Errno = 70
+	EXDEV        Errno = 75
+)
+
+// fileErrnos says how the errors of package files look to a guest.
+var fileErrnos = []struct {
+	err   error
+	errno Errno
+}{
+	{files.ErrReadOnly, EROFS},
+	{files.ErrDenied, EPERM},
+	{files.ErrNotExist, ENOENT},
+	{files.ErrExist, EEXIST},
+	{files.ErrNotDir, ENOTDIR},
+	{files.ErrIsDir, EISDIR},
+	{files.ErrNotEmpty, ENOTEMPTY},
+	{files.ErrInvalid, EINVAL},
+	{files.ErrLoop, ELOOP},
+	{files.ErrNoSpace, ENOSPC},
+	{files.ErrTooManyOpen, EMFILE},
+	{files.ErrNameTooLong, ENAMETOOLONG},
+	{files.ErrTooLarge, EFBIG},
+	{files.ErrCrossDevice, EXDEV},
+	{files.ErrNotSupported, ENOTSUP},
+	{files.ErrBadHandle, EBADF},
+	{files.ErrBusy, EBUSY},
+}
+
+// errnoOf returns the number for an error of package files. What is not in the table is
+// the host's own trouble, of which a guest learns no more than that.
+func errnoOf(err error) Errno {
+	if err == nil {
+		return Success
+	}
+	for _, known := range fileErrnos {
+		if errors.Is(err, known.err) {
+			return known.errno
+		}
+	}
+	return EIO
+}

@@ -1,0 +1,162 @@
+package wasi
+
+import (
+	"context"
+	"encoding/binary"
+	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/hostfuncs"
+)
+
+// maxPath is the longest path in bytes that a guest may name, as on most systems.
+const maxPath = 4096
+
+// call is one call of a WASI function.
+type call struct {
+	ctx    context.Context
+	system *System
+	memory hostfuncs.Memory
+	stack  []uint64
+}
+
+// handler runs a function. An errno goes to the guest; an error ends it.
+type handler func(c *call) (Errno, error)
+
+// function describes one function: its parameters, i for i32 and I for i64, in order.
+type function struct {
+	name   string
+	params string
+	run    handler
+}
+
+// Functions returns the host functions of WASI preview 1, all of them.
+func Functions() []hostfuncs.Function {
+	tables := [][]function{processFunctions, clockFunctions, descriptorFunctions, readWriteFunctions, pathFunctions, socketFunctions}
+	var functions []hostfuncs.Function
+	for _, table := range tables {
+		for _, f := range table {
+			functions = append(functions, f.hostFunction())
+		}
+	}
+	return functions
+}
+
+func (f function) hostFunction() hostfuncs.Function {
+	params := make([]hostfuncs.ValueType, len(f.params))
+	for i, letter := range f.params {
+		params[i] = hostfuncs.I32
+		if letter == 'I' {
+			params[i] = hostfuncs.I64
+		}
+	}
+	result := []hostfuncs.ValueType{hostfuncs.I32}
+	if f.name == "proc_exit" {
+		result = nil
+	}
+	return hostfuncs.Function{
+		Module: ModuleName, Name: f.name, Params: params, Results: result,
+		Call: func(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {
+			system, ok := ctx.Value(systemKey{}).(*System)
+			if !ok {
+				return errNoSystem
+			}
+			errno, err := f.run(&call{ctx, system, memory, stack})
+			if err != nil {
+				return err
+			}
+			if result != nil {
+				stack[0] = uint64(errno)
+			}
+			return nil
+		},
+	}
+}
+
+func (c *call) u32(i int) uint32 { return uint32(c.stack[i]) }
+func (c *call) u64(i int) uint64 { return c.stack[i] }
+
+// path reads the path whose pointer and length are parameters i and i+1.
+func (c *call) path(i int) (string, Errno) {
+	if c.u32(i+1) > maxPath {
+		return "", ENAMETOOLONG
+	}
+	bytes, ok := c.memory.View(c.u32(i), c.u32(i+1))
+	if !ok {
+		return "", EFAULT
+	}
+	if !utf8.Valid(bytes) {
+		return "", EILSEQ
+	}
+	return string(bytes), Success
+}
+
+func (c *call) putU32(pointer, value uint32) Errno {
+	bytes, ok := c.memory.View(pointer, 4)
+	if !ok {
+		return EFAULT
+	}
+	binary.LittleEndian.PutUint32(bytes, value)
+	return Success
+}
+
+func (c *call) putU64(pointer uint32, value uint64) Errno {
+	bytes, ok := c.memory.View(pointer, 8)
+	if !ok {
+		return EFAULT
+	}
+	binary.LittleEndian.PutUint64(bytes, value)
+	return Success
+}
+
+// vectors calls do for each buffer of the iovec array whose pointer and length are
+// parameters 1 and 2, until do says to stop. It adds up what do reports.
+//
+// Every round looks at the context: an array of a million empty buffers is short.
+func (c *call) vectors(do func(buffer []byte) (n int, more bool, errno Errno, err error)) (total uint32, errno Errno, err error) {
+	pointer, count := c.u32(1), c.u32(2)
+	if uint64(count)*8 > 1<<32 {
+		return 0, EFAULT, nil
+	}
+	array, ok := c.memory.View(pointer, count*8)
+	if !ok {
+		return 0, EFAULT, nil
+	}
+	for i := range int(count) {
+		if i%1024 == 1023 && c.ctx.Err() != nil {
+			return total, Success, context.Cause(c.ctx)
+		}
+		offset := binary.LittleEndian.Uint32(array[i*8:])
+		length := binary.LittleEndian.Uint32(array[i*8+4:])
+		buffer, ok := c.memory.View(offset, length)
+		if !ok {
+			return total, EFAULT, nil
+		}
+		if uint64(total)+uint64(length) > 1<<32-1 {
+			return total, EINVAL, nil
+		}
+		n, more, errno, err := do(buffer)
+		total += uint32(n)
+		if errno != Success || err != nil {
+			return total, errno, err
+		}
+		if !more {
+			break
+		}
+	}
+	return total, Success, nil
+}
+
+// notSocket answers for what a socket would be needed for. No descriptor is a socket.
+func notSocket(c *call) (Errno, error) {
+	if _, errno := c.system.descriptor(c.u32(0)); errno != Success {
+		return errno, nil
+	}
+	return ENOTSOCK, nil
+}
+
+var socketFunctions = []function{
+	{"sock_accept", "iii", notSocket},
+	{"sock_recv", "iiiiii", notSocket},
+	{"sock_send", "iiiii", notSocket},
+	{"sock_shutdown", "ii", notSocket},
+}

@@ -1,0 +1,221 @@
+package wasi
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"github.com/caisson-run/caisson/hostfuncs/files"
+)
+
+var readWriteFunctions = []function{
+	{"fd_pread", "iiiIi", pread},
+	{"fd_pwrite", "iiiIi", pwrite},
+	{"fd_read", "iiii", read},
+	{"fd_readdir", "iiiIi", readdir},
+	{"fd_seek", "iIii", seek},
+	{"fd_tell", "ii", tell},
+	{"fd_write", "iiii", write},
+}
+
+// finish reports how many bytes were moved. Once some were, a later failure shows at
+// the next call, as on other systems.
+func (c *call) finish(pointer, total uint32, errno Errno, err error) (Errno, error) {
+	if err != nil || errno != Success && total == 0 {
+		return errno, err
+	}
+	return c.putU32(pointer, total), nil
+}
+
+func read(c *call) (Errno, error) {
+	d, errno := c.system.descriptor(c.u32(0))
+	switch {
+	case errno != Success:
+		return errno, nil
+	case d.dir != nil:
+		return EISDIR, nil
+	case !d.stdin && d.file == nil:
+		return EBADF, nil
+	}
+	total, errno, err := c.vectors(func(buffer []byte) (int, bool, Errno, error) {
+		if d.stdin {
+			n := copy(buffer, c.system.Stdin)
+			c.system.Stdin = c.system.Stdin[n:]
+			return n, n == len(buffer), Success, nil
+		}
+		return fill(buffer, d.file.Read)
+	})
+	return c.finish(c.u32(3), total, errno, err)
+}
+
+// fill reads once into a buffer; the end of the file is no error in WASI.
+func fill(buffer []byte, from func([]byte) (int, error)) (int, bool, Errno, error) {
+	if len(buffer) == 0 {
+		return 0, true, Success, nil
+	}
+	n, err := from(buffer)
+	if errors.Is(err, io.EOF) {
+		return n, false, Success, nil
+	}
+	return n, n == len(buffer), errnoOf(err), nil
+}
+
+func pread(c *call) (Errno, error) {
+	file, offset, errno := c.positioned()
+	if errno != Success {
+		return errno, nil
+	}
+	total, errno, err := c.vectors(func(buffer []byte) (int, bool, Errno, error) {
+		n, more, errno, err := fill(buffer, func(p []byte) (int, error) { return file.ReadAt(p, offset) })
+		offset += int64(n)
+		return n, more, errno, err
+	})
+	return c.finish(c.u32(4), total, errno, err)
+}
+
+// positioned returns the file and the offset that fd_pread and fd_pwrite name.
+func (c *call) positioned() (*files.File, int64, Errno) {
+	file, errno := c.system.file(c.u32(0))
+	if errno != Success {
+		return nil, 0, errno
+	}
+	offset := int64(c.u64(3))
+	if offset < 0 {
+		return nil, 0, EINVAL
+	}
+	return file, offset, Success
+}
+
+func write(c *call) (Errno, error) {
+	d, errno := c.system.descriptor(c.u32(0))
+	switch {
+	case errno != Success:
+		return errno, nil
+	case d.dir != nil:
+		return EISDIR, nil
+	case d.output == nil && d.file == nil:
+		return EBADF, nil
+	}
+	total, errno, err := c.vectors(func(buffer []byte) (int, bool, Errno, error) {
+		if d.output != nil {
+			err := d.output.write(buffer)
+			return len(buffer), true, Success, err
+		}
+		if len(buffer) == 0 {
+			return 0, true, Success, nil
+		}
+		n, err := d.file.Write(buffer)
+		return n, n == len(buffer), errnoOf(err), nil
+	})
+	if errno == Success && err == nil && d.file != nil && d.flags&flagsSynchronous != 0 {
+		errno = errnoOf(d.file.Sync())
+		if errno != Success {
+			return errno, nil
+		}
+	}
+	return c.finish(c.u32(3), total, errno, err)
+}
+
+func pwrite(c *call) (Errno, error) {
+	file, offset, errno := c.positioned()
+	if errno != Success {
+		return errno, nil
+	}
+	total, errno, err := c.vectors(func(buffer []byte) (int, bool, Errno, error) {
+		if len(buffer) == 0 {
+			return 0, true, Success, nil
+		}
+		n, err := file.WriteAt(buffer, offset)
+		offset += int64(n)
+		return n, n == len(buffer), errnoOf(err), nil
+	})
+	return c.finish(c.u32(4), total, errno, err)
+}
+
+func seek(c *call) (Errno, error) {
+	file, errno := c.system.file(c.u32(0))
+	if errno != Success {
+		return errno, nil
+	}
+	if c.u32(2) > 2 { // set, cur and end have io.Seeker's numbers
+		return EINVAL, nil
+	}
+	position, err := file.Seek(int64(c.u64(1)), int(c.u32(2)))
+	if err != nil {
+		return errnoOf(err), nil
+	}
+	return c.putU64(c.u32(3), uint64(position)), nil
+}
+
+func tell(c *call) (Errno, error) {
+	file, errno := c.system.file(c.u32(0))
+	if errno != Success {
+		return errno, nil
+	}
+	position, err := file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return errnoOf(err), nil
+	}
+	return c.putU64(c.u32(1), uint64(position)), nil
+}
+
+const direntSize = 24
+
+// readdir writes the entries that follow a cookie, which is an index into the listing
+// that cookie 0 takes. The last entry may be cut off by the buffer's end: that is how
+// guests learn that there is more.
+func readdir(c *call) (Errno, error) {
+	d, errno := c.system.descriptor(c.u32(0))
+	switch {
+	case errno != Success:
+		return errno, nil
+	case d.dir == nil:
+		return ENOTDIR, nil
+	}
+	buffer, ok := c.memory.View(c.u32(1), c.u32(2))
+	if !ok {
+		return EFAULT, nil
+	}
+	cookie := c.u64(3)
+	if cookie == 0 || d.listing == nil {
+		listing, err := list(d.dir)
+		if err != nil {
+			return errnoOf(err), nil
+		}
+		d.listing = listing
+	}
+	used := 0
+	for i := cookie; i < uint64(len(d.listing)) && used < len(buffer); i++ {
+		used += putDirent(buffer[used:], i+1, d.listing[i])
+	}
+	return c.putU32(c.u32(4), uint32(used)), nil
+}
+
+// list returns a directory's entries with "." and ".." before them, as WASI lists them.
+func list(dir *files.Dir) ([]files.Entry, error) {
+	info, err := dir.Stat(".", true)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := dir.ReadDir()
+	if err != nil {
+		return nil, err
+	}
+	dots := []files.Entry{
+		{Name: ".", Kind: files.Directory, Inode: info.Inode},
+		// The parent may lie outside what the guest sees, so it has no number.
+		{Name: "..", Kind: files.Directory},
+	}
+	return append(dots, entries...), nil
+}
+
+// putDirent writes as much of an entry as fits and returns how much that was.
+func putDirent(buffer []byte, next uint64, entry files.Entry) int {
+	var header [direntSize]byte
+	binary.LittleEndian.PutUint64(header[:], next)
+	binary.LittleEndian.PutUint64(header[8:], entry.Inode)
+	binary.LittleEndian.PutUint32(header[16:], uint32(len(entry.Name)))
+	header[20] = fileType(entry.Kind)
+	n := copy(buffer, header[:])
+	return n + copy(buffer[n:], entry.Name)
+}
