@@ -1,0 +1,103 @@
+// Package guests compiles the guest programs of this repository: the first-party tools,
+// the examples' and the tests'. It needs nothing but the Go toolchain, whose build cache
+// makes a second compilation of the same source free.
+//
+// It serves `make tools`, tests and examples. A program that embeds Caisson ships its
+// tools compiled and has no use for it.
+package guests
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/lockedfile"
+)
+
+// programs are the folders that hold a guest's main package, below the repository's
+// root. FOLDER/x/main.go becomes FOLDER/x/x.wasm, where the manifests look for it.
+var programs = []string{
+	"wasm-tools/calculator",
+	"wasm-tools/files",
+	"examples/turn/hostile/hoard",
+	"examples/turn/hostile/spin",
+	"internal/guests/probe",
+}
+
+// Programs returns the folders of all guest programs of the repository.
+func Programs() []string { return append([]string(nil), programs...) }
+
+// errNoRoot means that the working directory is not inside a checkout.
+var errNoRoot = errors.New("guests: not inside a checkout of Caisson")
+
+// Root returns the repository's root, looked for from the working directory upwards.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		gomod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && bytes.HasPrefix(gomod, []byte("module github.com/caisson-run/caisson\n")) {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", errNoRoot
+		}
+		dir = parent
+	}
+}
+
+// Compile compiles guest programs, by folder below the root; none means all. It returns
+// the repository's root. Several processes may compile at once.
+func Compile(ctx context.Context, folders ...string) (root string, err error) {
+	if root, err = Root(); err != nil {
+		return "", err
+	}
+	if len(folders) == 0 {
+		folders = programs
+	}
+	// Processes take turns, since the toolchain writes its output in place.
+	lock := lockedfile.MutexAt(filepath.Join(os.TempDir(), fmt.Sprintf("caisson-guests-%d.lock", os.Getuid())))
+	unlock, err := lock.Lock()
+	if err != nil {
+		return "", fmt.Errorf("guests: %w", err)
+	}
+	defer unlock()
+	for _, folder := range folders {
+		output := filepath.Join(root, filepath.FromSlash(folder), filepath.Base(folder)+".wasm")
+		if err := Build(ctx, root, "./"+folder, output); err != nil {
+			return "", err
+		}
+	}
+	return root, nil
+}
+
+// Build compiles one Go package to a WASI command. Dir is where the package's name is
+// resolved, so it may belong to any module.
+func Build(ctx context.Context, dir, pkg, output string) error {
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", output, pkg)
+	command.Dir = dir
+	// A test binary built for coverage or races hands its settings down; guests want none.
+	command.Env = append(withoutGoFlags(os.Environ()), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
+	if message, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("guests: compile %s: %w\n%s", pkg, err, message)
+	}
+	return nil
+}
+
+func withoutGoFlags(environment []string) []string {
+	var kept []string
+	for _, variable := range environment {
+		if !strings.HasPrefix(variable, "GOFLAGS=") && !strings.HasPrefix(variable, "GOEXPERIMENT=") {
+			kept = append(kept, variable)
+		}
+	}
+	return kept
+}

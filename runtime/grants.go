@@ -1,0 +1,203 @@
+package runtime
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// Grants are what the operator gives. A tool gets of it what its manifest asks for. The
+// zero value gives nothing.
+type Grants struct {
+	Files []FileGrant
+	// Context names the context values that tools may be filled in with.
+	Context []string
+	// Env holds the environment variables that tools may see.
+	Env map[string]string
+}
+
+// FileGrant gives a host directory to the tools that ask for its guest path.
+type FileGrant struct {
+	Path string // the guest path, absolute and clean: "/project"
+	// Host is the directory. An element of the path may be "{key}", which stands for
+	// the call's context value of that name: "./workspaces/{project_id}".
+	Host   string
+	Access manifests.Access // empty: read
+	// Quota bounds the directory, counted over all calls. Zero fields have the
+	// defaults of [files.Quota].
+	Quota files.Quota
+}
+
+// Decision is what became of one permission that a manifest asks for.
+type Decision struct {
+	Permission string `json:"permission"` // files, context or env
+	Requested  string `json:"requested"`  // as the manifest has it: "/project (read-write)"
+	Effective  string `json:"effective"`  // what the tool gets; empty for nothing
+	// Reason says which line or grant decided.
+	Reason string `json:"reason"`
+	// Allow is what would allow the request where Effective is less.
+	Allow tool.Allow `json:"allow"`
+}
+
+// permit is request ∩ grant, computed once for a tool. The same values enforce.
+type permit struct {
+	mounts      []files.Mount
+	environment []string
+	context     map[string]bool
+	decisions   []Decision
+}
+
+// newPermit fails on a grant that cannot be read, which is the operator's mistake.
+func newPermit(m *manifests.Manifest, grants Grants) (*permit, error) {
+	p := &permit{context: map[string]bool{}}
+	if err := p.decideFiles(m, grants.Files); err != nil {
+		return nil, err
+	}
+	p.decideContext(m, grants.Context)
+	p.decideEnv(m, grants.Env)
+	return p, nil
+}
+
+func (p *permit) decideFiles(m *manifests.Manifest, grants []FileGrant) error {
+	granted := map[string]FileGrant{}
+	for _, grant := range grants {
+		if !path.IsAbs(grant.Path) || path.Clean(grant.Path) != grant.Path {
+			return fmt.Errorf("runtime: grant for %q: the guest path must be absolute and clean, such as /project", grant.Path)
+		}
+		if _, twice := granted[grant.Path]; twice {
+			return fmt.Errorf("runtime: two grants for the guest path %q", grant.Path)
+		}
+		if access := or(grant.Access, manifests.Read); access != manifests.Read && access != manifests.ReadWrite {
+			return fmt.Errorf("runtime: grant for %q: access %q; want %q or %q", grant.Path, access, manifests.Read, manifests.ReadWrite)
+		}
+		granted[grant.Path] = grant
+	}
+	// A grant for a directory that isn't there is a slip of the operator's, also where
+	// this tool does not ask for it.
+	for _, grant := range grants {
+		if err := checkHost(grant); err != nil {
+			return err
+		}
+	}
+	for i, request := range m.Permissions.Files {
+		line := m.Line(fmt.Sprintf("permissions.files[%d]", i))
+		decision := Decision{Permission: "files", Requested: fmt.Sprintf("%s (%s)", request.Path, request.Access)}
+		grant, ok := granted[request.Path]
+		if !ok {
+			decision.Reason = fmt.Sprintf("asked for on line %d of the manifest, but no grant has the guest path %s", line, request.Path)
+			decision.Allow.Grant = mountFlag(request.Path, request.Access)
+			p.decisions = append(p.decisions, decision)
+			continue
+		}
+		mount, err := p.mount(request, grant, &decision)
+		if err != nil {
+			return err
+		}
+		p.mounts = append(p.mounts, mount)
+		p.decisions = append(p.decisions, decision)
+	}
+	return nil
+}
+
+func checkHost(grant FileGrant) error {
+	template, err := files.ParseTemplate(grant.Host)
+	if err != nil {
+		return fmt.Errorf("runtime: grant for %q: %w", grant.Path, err)
+	}
+	info, err := os.Stat(template.Base())
+	if err != nil {
+		return fmt.Errorf("runtime: grant for %q: %w", grant.Path, err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("runtime: grant for %q: %s is not a directory", grant.Path, template.Base())
+	}
+	return nil
+}
+
+func (p *permit) mount(request manifests.FilePermission, grant FileGrant, decision *Decision) (files.Mount, error) {
+	host, err := files.ParseTemplate(grant.Host)
+	if err != nil {
+		return files.Mount{}, fmt.Errorf("runtime: grant for %q: %w", grant.Path, err)
+	}
+	access := or(grant.Access, manifests.Read)
+	switch {
+	case request.Access == manifests.Read && access == manifests.ReadWrite:
+		access = manifests.Read
+		decision.Reason = "granted; the manifest asks for no more than read"
+	case request.Access == manifests.ReadWrite && access == manifests.Read:
+		decision.Reason = "the grant is for reading only"
+		decision.Allow.Grant = mountFlag(request.Path, manifests.ReadWrite)
+	default:
+		decision.Reason = "granted"
+	}
+	decision.Effective = fmt.Sprintf("%s (%s)", request.Path, access)
+	return files.Mount{
+		Guest: request.Path, Host: host, Access: access, Quota: grant.Quota,
+		Requested: request.Access, Granted: or(grant.Access, manifests.Read),
+	}, nil
+}
+
+func mountFlag(guest string, access manifests.Access) string {
+	mode := "ro"
+	if access == manifests.ReadWrite {
+		mode = "rw"
+	}
+	return fmt.Sprintf("--mount %s=HOSTDIR:%s", guest, mode)
+}
+
+func (p *permit) decideContext(m *manifests.Manifest, granted []string) {
+	for _, name := range m.Context {
+		decision := Decision{Permission: "context", Requested: name}
+		if slices.Contains(granted, name) {
+			p.context[name] = true
+			decision.Effective, decision.Reason = name, "granted"
+		} else {
+			decision.Reason = "no grant names it"
+			decision.Allow.Grant = contextFlag(name)
+		}
+		p.decisions = append(p.decisions, decision)
+	}
+}
+
+func contextFlag(name string) string { return fmt.Sprintf("--context %s=VALUE", name) }
+
+func (p *permit) decideEnv(m *manifests.Manifest, granted map[string]string) {
+	for _, name := range m.Permissions.Env {
+		decision := Decision{Permission: "env", Requested: name}
+		if value, ok := granted[name]; ok && !strings.ContainsRune(value, 0) {
+			p.environment = append(p.environment, name+"="+value)
+			decision.Effective, decision.Reason = name, "granted"
+		} else {
+			decision.Reason = "no grant names it"
+		}
+		p.decisions = append(p.decisions, decision)
+	}
+}
+
+// explain completes the receipts that package files wrote, which does not know what the
+// manifest asks for: a path under a permission that was asked for but not granted needs
+// a grant and no change to the manifest, and a write under a grant for reading likewise.
+func (p *permit) explain(m *manifests.Manifest, denials []tool.Denial) []tool.Denial {
+	for i, denial := range denials {
+		if denial.Permission != "files" {
+			continue
+		}
+		for j, request := range m.Permissions.Files {
+			if denial.Value != request.Path && !strings.HasPrefix(denial.Value, strings.TrimSuffix(request.Path, "/")+"/") {
+				continue
+			}
+			decision := p.decisions[j]
+			if decision.Allow.Grant != "" {
+				denials[i].Rule = decision.Reason
+				denials[i].Allow = decision.Allow
+			}
+		}
+	}
+	return denials
+}

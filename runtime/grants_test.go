@@ -1,0 +1,134 @@
+package runtime
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+func TestRequestMeetsGrant(t *testing.T) {
+	dir := t.TempDir()
+	cases := []struct {
+		name, asks string
+		grant      []FileGrant
+		effective  string
+		flag       string
+	}{
+		{name: "nothing granted", asks: "read", flag: "--mount /project=HOSTDIR:ro"},
+		{name: "nothing granted to a writer", asks: "read-write", flag: "--mount /project=HOSTDIR:rw"},
+		{name: "another path granted", asks: "read", grant: []FileGrant{{Path: "/other", Host: dir}}, flag: "--mount /project=HOSTDIR:ro"},
+		{name: "read for read", asks: "read", grant: []FileGrant{{Path: "/project", Host: dir}}, effective: "/project (read)"},
+		{name: "more than was asked for", asks: "read", grant: []FileGrant{{Path: "/project", Host: dir, Access: manifests.ReadWrite}}, effective: "/project (read)"},
+		{name: "less than was asked for", asks: "read-write", grant: []FileGrant{{Path: "/project", Host: dir}}, effective: "/project (read)", flag: "--mount /project=HOSTDIR:rw"},
+		{name: "write for write", asks: "read-write", grant: []FileGrant{{Path: "/project", Host: dir, Access: manifests.ReadWrite}}, effective: "/project (read-write)"},
+	}
+	r := newRuntime(t, Options{})
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			m := manifest(t, probe, "permissions: {files: [{path: /project, access: "+c.asks+"}]}")
+			decisions := load(t, r, m, Grants{Files: c.grant}).Decisions()
+			require.Len(t, decisions, 1)
+			assert.Equal(t, c.effective, decisions[0].Effective)
+			assert.Equal(t, c.flag, decisions[0].Allow.Grant)
+			assert.NotEmpty(t, decisions[0].Reason)
+		})
+	}
+}
+
+func TestGrantsThatMakeNoSense(t *testing.T) {
+	dir := t.TempDir()
+	r := newRuntime(t, Options{})
+	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read}]}")
+	for name, grants := range map[string][]FileGrant{
+		"relative guest path":       {{Path: "project", Host: dir}},
+		"unclean guest path":        {{Path: "/project/", Host: dir}},
+		"two of one path":           {{Path: "/project", Host: dir}, {Path: "/project", Host: dir}},
+		"unknown access":            {{Path: "/project", Host: dir, Access: "all"}},
+		"placeholder in an element": {{Path: "/project", Host: dir + "/x-{project_id}"}},
+		"no directory":              {{Path: "/project", Host: filepath.Join(dir, "absent")}},
+		"no directory above":        {{Path: "/project", Host: filepath.Join(dir, "absent", "{project_id}")}},
+	} {
+		_, err := r.Load(t.Context(), m, Grants{Files: grants})
+		assert.Error(t, err, name)
+	}
+}
+
+func TestEnvironmentNeedsBoth(t *testing.T) {
+	t.Setenv("HOST_SECRET", "of the host")
+	r := newRuntime(t, Options{})
+	m := manifest(t, probe, "permissions: {env: [LANG, HOST_SECRET]}")
+	outcome, err := invoke(t, load(t, r, m, Grants{Env: map[string]string{"LANG": "C", "HOME": "/home"}}), `{}`)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"LANG=C"}, decode[echoed](t, outcome.Result.Data).Environment)
+}
+
+func TestContextNeedsAGrant(t *testing.T) {
+	m := manifest(t, probe, "context: [project_id]")
+	guest := load(t, newRuntime(t, Options{}), m, Grants{})
+	outcome, err := guest.Invoke(t.Context(), invocation(t, `{"project_id":"x"}`, map[string]string{"project_id": "x"}))
+	require.ErrorIs(t, err, tool.Denied)
+	assert.Equal(t, tool.Denial{Permission: "context", Value: "project_id", Rule: "no grant lets this tool have it", Allow: tool.Allow{Grant: "--context project_id=VALUE"}}, outcome.Denials[0])
+}
+
+// TestReceiptsNameWhatIsMissing: a receipt for a path that the manifest asks for names the
+// grant, and one for any other path the manifest's line too.
+func TestReceiptsNameWhatIsMissing(t *testing.T) {
+	m := manifest(t, "wasm-tools/files/files.wasm", `
+module: {path: guest.wasm, args: [read], stdout: result}
+permissions: {files: [{path: /project, access: read}]}`)
+	guest := load(t, newRuntime(t, Options{}), m, Grants{})
+	outcome, err := invoke(t, guest, `{"path":"notes.txt"}`)
+	require.ErrorIs(t, err, tool.Denied)
+	assert.Equal(t, "/project/notes.txt", outcome.Denials[0].Value)
+	assert.Equal(t, tool.Allow{Grant: "--mount /project=HOSTDIR:ro"}, outcome.Denials[0].Allow)
+	assert.Contains(t, outcome.Denials[0].Rule, "line 6")
+	assert.Contains(t, outcome.Result.Error, "denied")
+
+	outcome, err = invoke(t, guest, `{"path":"/etc/passwd"}`)
+	require.ErrorIs(t, err, tool.Denied)
+	assert.Contains(t, outcome.Denials[0].Allow.Manifest, "/etc")
+	assert.Contains(t, outcome.Denials[0].Allow.Grant, "--mount /etc")
+}
+
+// TestWhatIsNotEnforcedIsRefused walks every key that this version can't keep.
+func TestWhatIsNotEnforcedIsRefused(t *testing.T) {
+	r := newRuntime(t, Options{})
+	for path, text := range map[string]string{
+		"module.path":         "module: {path: 'oci://registry.example/tool:1'}",
+		"module.abi":          "module: {path: guest.wasm, abi: extism}",
+		"permissions.network": "permissions: {network: [{host: example.com}]}",
+		"permissions.secrets": "permissions: {secrets: [{name: KEY, header: X-Key, host: example.com}]}",
+		"permissions.kv":      "permissions: {kv: {bytes: 1MiB}}",
+		"permissions.tools":   "permissions: {tools: [other]}",
+		"permissions.llm":     "permissions: {llm: {tokens: 100}}",
+		"limits.fuel":         "limits: {fuel: 1000}",
+		"limits.http_calls":   "limits: {http_calls: 1}",
+		"limits.http_bytes":   "limits: {http_bytes: 1MiB}",
+		"behavior.cache":      "behavior: {read_only: true, cache: 5m}",
+		"behavior.snapshot":   "behavior: {snapshot: start}",
+		"behavior.final":      "behavior: {final: true}",
+		"execution":           "execution: client",
+	} {
+		t.Run(path, func(t *testing.T) {
+			m := manifestIn(t, t.TempDir(), strings.Replace(text, "execution: client", "execution: client #module:", 1))
+			_, err := r.Load(t.Context(), m, Grants{})
+			var invalid *manifests.Error
+			require.ErrorAs(t, err, &invalid)
+			require.Len(t, invalid.Problems, 1)
+			problem := invalid.Problems[0]
+			assert.Equal(t, path, problem.Path)
+			assert.Equal(t, manifests.NotEnforced, problem.Kind)
+			assert.Greater(t, problem.Line, 3, "the line of the key itself")
+			assert.NotEmpty(t, problem.Fix)
+			assert.True(t, errors.Is(err, manifests.ErrInvalid))
+		})
+	}
+	assert.Len(t, unenforced, 14, "every rule has its case above")
+}

@@ -1,0 +1,141 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/wasi"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+)
+
+// MaxModuleBytes is the largest module that is read.
+const MaxModuleBytes = 128 << 20
+
+// What can be wrong with a tool's module, for errors.Is.
+var (
+	// ErrModule: the file can't be read or is not a module that this runtime runs.
+	ErrModule = errors.New("module cannot be used")
+	// ErrDigest: the module is not the one that the manifest pins.
+	ErrDigest = errors.New("module is not the pinned one")
+)
+
+// readModule reads a manifest's module once, as a regular file below the manifest's
+// folder, and checks the pin before anything else looks at the bytes.
+func readModule(m *manifests.Manifest) ([]byte, error) {
+	root, err := os.OpenRoot(filepath.Dir(m.File))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrModule, err)
+	}
+	defer root.Close()
+	name := filepath.FromSlash(m.Module.Path)
+	info, err := root.Stat(name)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("%w: %s does not exist; compile the tool first", ErrModule, filepath.Join(filepath.Dir(m.File), name))
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrModule, err)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%w: %s is not a regular file", ErrModule, m.Module.Path)
+	case info.Size() > MaxModuleBytes:
+		return nil, fmt.Errorf("%w: %s has %d bytes, the limit is %d", ErrModule, m.Module.Path, info.Size(), MaxModuleBytes)
+	}
+	file, err := root.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrModule, err)
+	}
+	defer file.Close()
+	source, err := io.ReadAll(io.LimitReader(file, MaxModuleBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrModule, err)
+	}
+	if len(source) > MaxModuleBytes {
+		return nil, fmt.Errorf("%w: %s grew over the limit of %d bytes while it was read", ErrModule, m.Module.Path, MaxModuleBytes)
+	}
+	if pin, digest := m.Module.SHA256, engine.DigestOf(source).String(); pin != "" && pin != digest {
+		return nil, fmt.Errorf("%w: %s has sha256 %s, line %d of %s pins %s",
+			ErrDigest, m.Module.Path, digest, m.Line("module.sha256"), m.File, pin)
+	}
+	return source, nil
+}
+
+// ModuleInfo describes a module without running it.
+type ModuleInfo struct {
+	SHA256  string   `json:"sha256"`
+	Bytes   int      `json:"bytes"`
+	Imports []string `json:"imports"` // "module.name", sorted
+	Exports []string `json:"exports"` // sorted
+	// MemoryBytes is what an instance starts with.
+	MemoryBytes int64 `json:"memory_bytes"`
+}
+
+// InspectModule reads a manifest's module, checks its pin and that it is a WASI command
+// that imports nothing which the manifest can't ask for, and describes it. Nothing is
+// compiled or run.
+func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
+	source, err := readModule(m)
+	if err != nil {
+		return ModuleInfo{}, err
+	}
+	description, err := wasm.Inspect(source)
+	if err != nil {
+		return ModuleInfo{}, fmt.Errorf("%w: %s: %w", ErrModule, m.Module.Path, err)
+	}
+	info := ModuleInfo{SHA256: engine.DigestOf(source).String(), Bytes: len(source), Imports: []string{}, Exports: []string{}}
+	for _, i := range description.Imports {
+		info.Imports = append(info.Imports, i.Module+"."+i.Name)
+	}
+	for _, e := range description.Exports {
+		info.Exports = append(info.Exports, e.Name)
+	}
+	for _, memory := range description.Memories {
+		info.MemoryBytes += int64(memory.Min) << 16
+	}
+	slices.Sort(info.Imports)
+	slices.Sort(info.Exports)
+	return info, checkCommand(m, description)
+}
+
+// checkCommand refuses what is not a WASI command, and what imports more than WASI.
+func checkCommand(m *manifests.Manifest, description *wasm.Module) error {
+	var foreign []string
+	for _, name := range description.ImportedModules() {
+		if name != wasi.ModuleName {
+			foreign = append(foreign, name)
+		}
+	}
+	if len(foreign) > 0 {
+		return fmt.Errorf("%w: %s imports from %s; this runtime offers %s", ErrModule, m.Module.Path, strings.Join(foreign, ", "), wasi.ModuleName)
+	}
+	start, ok := description.ExportedFunction(startFunction)
+	if !ok || len(start.Params) > 0 || len(start.Results) > 0 {
+		return fmt.Errorf("%w: %s exports no %s function, so it is not a WASI command", ErrModule, m.Module.Path, startFunction)
+	}
+	return nil
+}
+
+// startFunction is what a WASI command exports as its main program.
+const startFunction = "_start"
+
+// compile reads, checks and compiles a tool's module.
+func (r *Runtime) compile(ctx context.Context, m *manifests.Manifest) (*engine.Module, error) {
+	source, err := readModule(m)
+	if err != nil {
+		return nil, err
+	}
+	module, err := r.engine.Compile(ctx, source)
+	if err != nil {
+		if errors.Is(err, engine.ErrModule) {
+			err = fmt.Errorf("%w: %s: %w", ErrModule, m.Module.Path, err)
+		}
+		return nil, err
+	}
+	return module, checkCommand(m, module.Description())
+}

@@ -1,0 +1,80 @@
+package runtime
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/wasi"
+)
+
+// Options configure a [Runtime]. The zero value is safe.
+type Options struct {
+	// CacheDir keeps compiled code between processes; see [DefaultCacheDir]. It must
+	// be for this user alone, as it holds native code. Empty: each process compiles.
+	CacheDir string
+	// Limits bound every call.
+	Limits Limits
+	// Settings names the settings that the operator has made. A tool that requires
+	// others is unavailable.
+	Settings []string
+	// Logger receives the runtime's own failures, with the call's id. Nil: none.
+	Logger *slog.Logger
+}
+
+// Runtime loads tools and runs their calls. Close it; it owns every tool it loaded.
+type Runtime struct {
+	engine   *engine.Engine
+	files    *files.Store
+	ceiling  Limits
+	settings []string
+	logger   *slog.Logger
+	random   io.Reader
+	now      func() time.Time
+}
+
+// New starts a runtime.
+func New(ctx context.Context, options Options) (*Runtime, error) {
+	ceiling, err := options.Limits.complete()
+	if err != nil {
+		return nil, err
+	}
+	logger := options.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	e, err := engine.New(ctx, engine.Options{CacheDir: options.CacheDir, Functions: wasi.Functions(), Logger: logger})
+	if err != nil {
+		return nil, fmt.Errorf("runtime: %w", err)
+	}
+	return &Runtime{
+		engine: e, files: files.NewStore(files.Options{Logger: logger}), ceiling: ceiling,
+		settings: options.Settings, logger: logger, random: rand.Reader, now: time.Now,
+	}, nil
+}
+
+// Load makes a tool of a manifest. It reads no module: that happens at the first call,
+// or at [Tool.Prepare], once for all tools of one module.
+//
+// It fails on what the manifest asks for and this version does not enforce (the error
+// holds a [*manifests.Error]), and on grants that make no sense.
+func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants Grants) (*Tool, error) {
+	if err := errors.Join(ctx.Err(), checked(m)); err != nil {
+		return nil, err
+	}
+	permit, err := newPermit(m, grants)
+	if err != nil {
+		return nil, err
+	}
+	return &Tool{runtime: r, manifest: m, permit: permit, limits: effective(r.ceiling, m.Limits)}, nil
+}
+
+// Close waits for the calls under way and frees the compiled code. Tools fail after it.
+func (r *Runtime) Close(ctx context.Context) error { return r.engine.Close(ctx) }

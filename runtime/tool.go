@@ -1,0 +1,267 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/wasi"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// Tool is a manifest that can be invoked. It is immutable but for its compiled module,
+// and safe for concurrent use. The runtime that loaded it owns it.
+type Tool struct {
+	runtime  *Runtime
+	manifest *manifests.Manifest
+	permit   *permit
+	limits   Limits
+
+	mu     sync.Mutex
+	module *engine.Module
+}
+
+// Manifest returns what the tool was loaded from.
+func (t *Tool) Manifest() *manifests.Manifest { return t.manifest }
+
+// Limits returns the limits of each call.
+func (t *Tool) Limits() Limits { return t.limits }
+
+// Decisions returns what became of each permission that the manifest asks for.
+func (t *Tool) Decisions() []Decision { return slices.Clone(t.permit.decisions) }
+
+// Unavailable says why the tool can't be called, or is empty.
+func (t *Tool) Unavailable() string {
+	var missing []string
+	for _, setting := range t.manifest.Requires {
+		if !slices.Contains(t.runtime.settings, setting) {
+			missing = append(missing, setting)
+		}
+	}
+	if len(missing) == 0 {
+		return ""
+	}
+	return "needs the setting " + strings.Join(missing, ", ")
+}
+
+// Prepare reads and compiles the module, so that the first call does not have to. The
+// error wraps [ErrModule] or [ErrDigest] where the module is at fault.
+func (t *Tool) Prepare(ctx context.Context) error {
+	_, err := t.prepared(ctx)
+	return err
+}
+
+func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
+	t.mu.Lock()
+	module := t.module
+	t.mu.Unlock()
+	if module != nil {
+		return module, nil
+	}
+	// Not under the lock: the engine lets only one of several compile.
+	module, err := t.runtime.compile(ctx, t.manifest)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	t.module = module
+	t.mu.Unlock()
+	return module, nil
+}
+
+// Invoke runs one call in a fresh instance. Outcome.Result is always filled in. The
+// error is nil when the tool came to an end of its own, also when it reported failure;
+// otherwise it is a [*tool.Error], and Outcome.Result has the same kind and message.
+//
+// The arguments must fit the manifest's schema and hold its context values. The timeout
+// of the tool's limits begins once the module is compiled.
+func (t *Tool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+	run := &run{tool: t, invocation: invocation}
+	outcome, err := run.do(ctx)
+	var failure *tool.Error
+	if errors.As(err, &failure) && failure.Kind == tool.Internal {
+		t.runtime.logger.ErrorContext(ctx, "call failed", "call_id", invocation.CallID, "tool", t.manifest.Name, "err", failure.Err)
+	}
+	return outcome, err
+}
+
+// run is one call under way.
+type run struct {
+	tool       *Tool
+	invocation tool.Invocation
+	system     *wasi.System
+	usage      tool.Usage
+	denials    []tool.Denial
+}
+
+func (r *run) do(ctx context.Context) (tool.Outcome, error) {
+	t := r.tool
+	if reason := t.Unavailable(); reason != "" {
+		return r.fail(tool.Denied, "the tool is unavailable: "+reason, nil)
+	}
+	module, err := t.prepared(ctx)
+	if err != nil {
+		return r.failed(err)
+	}
+	for _, name := range t.manifest.Context {
+		if !t.permit.context[name] {
+			return r.deny(tool.Denial{Permission: "context", Value: name, Rule: "no grant lets this tool have it", Allow: tool.Allow{Grant: contextFlag(name)}})
+		}
+	}
+	arguments, err := manifests.ExpandArgs(t.manifest.Module.Args, r.invocation.Arguments)
+	if err != nil {
+		return r.fail(tool.InvalidArguments, err.Error(), err)
+	}
+	view, err := t.runtime.files.Open(ctx, t.permit.mounts, r.invocation.Context, files.Limits{OpenFiles: t.limits.OpenFiles, AddedBytes: t.limits.DiskBytes})
+	if err != nil {
+		var refused *files.Error
+		if errors.As(err, &refused) && refused.Denial != nil {
+			return r.deny(*refused.Denial)
+		}
+		if errors.Is(err, files.ErrNotExist) && refused != nil {
+			return r.deny(tool.Denial{Permission: "files", Value: refused.Path, Rule: "the directory that is granted for it does not exist"})
+		}
+		return r.failed(err)
+	}
+	defer view.Close()
+	if err := r.prepare(arguments, view); err != nil {
+		return r.failed(err)
+	}
+
+	deadline, cancel := context.WithTimeout(ctx, t.limits.Timeout)
+	defer cancel()
+	r.system.Started = t.runtime.now()
+	used, err := module.Run(wasi.With(deadline, r.system), engine.Run{Function: startFunction, MemoryLimit: int64(t.limits.Memory)})
+	r.usage = tool.Usage{MemoryBytes: used.MemoryBytes, Wall: t.runtime.now().Sub(r.system.Started), HostCalls: view.HostCalls()}
+	r.denials = t.permit.explain(t.manifest, view.Denials())
+	return r.finish(used, err)
+}
+
+// prepare builds what the guest sees.
+func (r *run) prepare(arguments []string, view *files.View) error {
+	stdin, err := r.stdin()
+	if err != nil {
+		return err
+	}
+	t := r.tool
+	r.system = &wasi.System{
+		Args:        append([]string{t.manifest.Name}, arguments...),
+		Environment: t.permit.environment,
+		Stdin:       stdin,
+		Stdout:      &wasi.Output{Limit: int64(t.limits.Output), Strict: true},
+		Stderr:      &wasi.Output{Limit: int64(t.limits.Stderr)},
+		Files:       view,
+		Random:      t.runtime.random,
+		Now:         t.runtime.now,
+	}
+	return nil
+}
+
+func (r *run) stdin() ([]byte, error) {
+	switch stdin := r.tool.manifest.Module.Stdin; stdin.Mode {
+	case manifests.StdinNone:
+		return nil, nil
+	case manifests.StdinParam:
+		value, ok := r.invocation.Arguments.Get(stdin.Param)
+		if !ok {
+			return nil, nil
+		}
+		var text string
+		if json.Unmarshal(value, &text) == nil {
+			return []byte(text), nil
+		}
+		return value, nil
+	default:
+		return json.Marshal(r.invocation.Arguments)
+	}
+}
+
+// finish turns the end of the guest into an outcome.
+func (r *run) finish(used engine.Usage, err error) (tool.Outcome, error) {
+	var exit *wasi.ExitError
+	var overflow *wasi.OutputError
+	var failure *engine.Error
+	limits := r.tool.limits
+	switch {
+	case err == nil:
+		return r.report(r.read(0))
+	case errors.As(err, &exit):
+		if exit.Code != 0 && used.MemoryRefused > 0 {
+			return r.outOfMemory(used)
+		}
+		return r.report(r.read(exit.Code))
+	case errors.As(err, &overflow):
+		return r.fail(tool.Output, fmt.Sprintf("the tool wrote more than %s of output", limits.Output), nil)
+	case errors.Is(err, engine.ErrMemory):
+		return r.outOfMemory(used)
+	case errors.Is(err, engine.ErrTrap) && used.MemoryRefused > 0:
+		return r.outOfMemory(used)
+	case errors.Is(err, engine.ErrTrap) && errors.As(err, &failure):
+		if len(r.denials) > 0 {
+			return r.deniedBy(tool.Result{})
+		}
+		return r.fail(tool.Trap, "the tool crashed: "+failure.Reason, err)
+	}
+	return r.failed(err)
+}
+
+func (r *run) outOfMemory(used engine.Usage) (tool.Outcome, error) {
+	return r.fail(tool.Memory, fmt.Sprintf("the tool needs more memory than its limit of %s (it asked for %s)",
+		r.tool.limits.Memory, manifests.Bytes(used.MemoryRefused)), nil)
+}
+
+// report passes on what the tool said of itself. Where it failed and the host had
+// refused it something, the refusal is the news: the tool's own words about it may be
+// anything, and the operator can act on a receipt.
+func (r *run) report(result tool.Result) (tool.Outcome, error) {
+	if !result.Success && len(r.denials) > 0 {
+		return r.deniedBy(result)
+	}
+	return r.outcome(result), nil
+}
+
+func (r *run) deniedBy(result tool.Result) (tool.Outcome, error) {
+	first := r.denials[0]
+	result.Success, result.Kind = false, tool.Denied
+	result.Error = fmt.Sprintf("denied: %s %s: %s", first.Permission, first.Value, first.Rule)
+	return r.outcome(result), &tool.Error{Op: "invoke", Tool: r.invocation.Tool, Kind: tool.Denied, Message: result.Error}
+}
+
+func (r *run) deny(denial tool.Denial) (tool.Outcome, error) {
+	r.denials = append(r.denials, denial)
+	return r.deniedBy(tool.Result{})
+}
+
+// failed classifies an error that is not the guest's doing.
+func (r *run) failed(err error) (tool.Outcome, error) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return r.fail(tool.Deadline, fmt.Sprintf("the tool did not finish before its deadline of %s", r.tool.limits.Timeout), err)
+	case errors.Is(err, context.Canceled):
+		return r.fail(tool.Cancelled, "the call was cancelled", err)
+	}
+	return r.fail(tool.Internal, "internal error (id "+r.invocation.CallID+")", err)
+}
+
+func (r *run) fail(kind tool.Kind, message string, cause error) (tool.Outcome, error) {
+	return r.outcome(tool.Result{Error: message, Kind: kind}),
+		&tool.Error{Op: "invoke", Tool: r.invocation.Tool, Kind: kind, Message: message, Err: cause}
+}
+
+func (r *run) outcome(result tool.Result) tool.Outcome {
+	outcome := tool.Outcome{Result: result, Usage: r.usage, Denials: r.denials}
+	if r.system != nil {
+		outcome.Log = strings.ToValidUTF8(string(r.system.Stderr.Bytes), "\uFFFD")
+		if r.system.Stderr.Dropped {
+			outcome.Log += fmt.Sprintf("\n[cut after %s]\n", r.tool.limits.Stderr)
+		}
+	}
+	return outcome
+}

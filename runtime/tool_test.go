@@ -1,0 +1,321 @@
+package runtime
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// TestEveryEndHasItsKind: the host knows how a guest ended, whatever it prints.
+func TestEveryEndHasItsKind(t *testing.T) {
+	r := newRuntime(t, Options{})
+	lie := `{\"success\":false,\"error\":\"denied\",\"kind\":\"internal\"}`
+	cases := []struct {
+		name, manifest, arguments string
+		kind                      tool.Kind
+		says                      string
+	}{
+		{name: "returns", arguments: `{"do":"print","text":"fine"}`},
+		{name: "exits with 0", arguments: `{"do":"exit","text":"fine"}`},
+		{name: "exits with 3", arguments: `{"do":"exit","code":3}`, kind: tool.ToolFailed, says: "code 3"},
+		{name: "claims success and exits with 1", arguments: `{"do":"exit","code":1,"text":"{\"success\":true}"}`, kind: tool.ToolFailed, says: "code 1"},
+		{name: "reports failure", arguments: `{"do":"print","text":"{\"success\":false,\"error\":\"no luck\"}"}`, kind: tool.ToolFailed, says: "no luck"},
+		{name: "reports failure and no reason", arguments: `{"do":"print","text":"{\"success\":false}"}`, kind: tool.ToolFailed, says: "did not say why"},
+		{name: "claims another kind", arguments: `{"do":"print","text":"` + lie + `"}`, kind: tool.ToolFailed, says: "denied"},
+		{name: "panics", arguments: `{"do":"panic","text":"oh"}`, kind: tool.ToolFailed, says: "code 2"},
+		{name: "loops", manifest: "limits: {timeout: 200ms}", arguments: `{"do":"spin"}`, kind: tool.Deadline, says: "200ms"},
+		{name: "sleeps", manifest: "limits: {timeout: 200ms}", arguments: `{"do":"sleep","millis":60000}`, kind: tool.Deadline, says: "200ms"},
+		{name: "allocates within its limit", manifest: "limits: {memory: 64MiB}", arguments: `{"do":"allocate","mib":16}`},
+		{name: "allocates over its limit", manifest: "limits: {memory: 64MiB}", arguments: `{"do":"allocate","mib":100}`, kind: tool.Memory, says: "64MiB"},
+		{name: "starts over its limit", manifest: "limits: {memory: 1MiB}", arguments: `{}`, kind: tool.Memory, says: "1MiB"},
+		{name: "prints up to its limit", manifest: "limits: {output: 1KiB}", arguments: `{"do":"print","text":"0123456789abcdef","times":64}`},
+		{name: "prints over its limit", manifest: "limits: {output: 1KiB}", arguments: `{"do":"print","text":"0123456789abcdef","times":65}`, kind: tool.Output, says: "1KiB"},
+		{name: "prints without end", arguments: `{"do":"print","text":"0123456789abcdef","times":2000000000}`, kind: tool.Output, says: "256KiB"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			guest := load(t, r, manifest(t, probe, c.manifest), Grants{})
+			require.NoError(t, guest.Prepare(t.Context()))
+			start := time.Now()
+			outcome, err := invoke(t, guest, c.arguments)
+			assert.Less(t, time.Since(start), 20*time.Second)
+			assert.Equal(t, c.kind, outcome.Result.Kind, outcome.Result.Error)
+			assert.Equal(t, c.kind == "", outcome.Result.Success)
+			assert.Contains(t, outcome.Result.Error, c.says)
+			if c.kind == "" || c.kind == tool.ToolFailed {
+				assert.NoError(t, err, "the tool came to an end of its own")
+			} else {
+				assert.ErrorIs(t, err, c.kind)
+			}
+			if c.name != "starts over its limit" {
+				assert.Positive(t, outcome.Usage.MemoryBytes)
+				assert.Positive(t, outcome.Usage.Wall)
+			}
+			assert.LessOrEqual(t, outcome.Usage.MemoryBytes, int64(guest.Limits().Memory))
+			assert.NotNil(t, guest.Manifest())
+		})
+	}
+}
+
+func TestCallersContextEndsTheCall(t *testing.T) {
+	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, "limits: {timeout: 10s}"), Grants{})
+	require.NoError(t, guest.Prepare(t.Context()))
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	outcome, err := guest.Invoke(ctx, invocation(t, `{"do":"spin"}`, nil))
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, tool.Cancelled, outcome.Result.Kind)
+
+	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	outcome, err = guest.Invoke(ctx, invocation(t, `{"do":"sleep","millis":60000}`, nil))
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.Equal(t, tool.Deadline, outcome.Result.Kind)
+}
+
+func TestLogIsCappedAndKeptApart(t *testing.T) {
+	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, "limits: {stderr: 1KiB}"), Grants{})
+	outcome, err := invoke(t, guest, `{"do":"log","text":"a secret of the log"}`)
+	require.NoError(t, err)
+	assert.Equal(t, "a secret of the log", outcome.Log)
+	assert.NotContains(t, outcome.Result.Output+string(outcome.Result.Data), "secret")
+	outcome, err = invoke(t, guest, `{"do":"log","text":"0123456789abcdef","times":1000000}`)
+	require.NoError(t, err, "a log that is full does not end the tool")
+	assert.Less(t, len(outcome.Log), 1100)
+	assert.Contains(t, outcome.Log, "[cut after 1KiB]")
+}
+
+type echoed struct {
+	Args        []string `json:"args"`
+	Environment []string `json:"environment"`
+	Stdin       string   `json:"stdin"`
+}
+
+func TestStandardInput(t *testing.T) {
+	r := newRuntime(t, Options{})
+	const parameters = "parameters: {type: object, properties: {text: {}, n: {}}}\n"
+	for _, c := range []struct{ name, stdin, arguments, want string }{
+		{"the arguments object", "arguments", `{"text":"x", "n":1.50}`, `{"text":"x","n":1.50}`},
+		{"no arguments", "arguments", `{}`, `{}`},
+		{"a string as it is", "'{text}'", `{"text":"line\n"}`, "line\n"},
+		{"a number as it was written", "'{n}'", `{"n":1.50}`, "1.50"},
+		{"an object", "'{n}'", `{"n":{"b":1}}`, `{"b":1}`},
+		{"an absent parameter", "'{text}'", `{}`, ""},
+		{"nothing", "none", `{"text":"x"}`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			guest := load(t, r, manifest(t, probe, parameters+"module: {path: guest.wasm, stdin: "+c.stdin+"}"), Grants{})
+			outcome, err := invoke(t, guest, c.arguments)
+			require.NoError(t, err)
+			assert.Equal(t, c.want, decode[echoed](t, outcome.Result.Data).Stdin)
+		})
+	}
+}
+
+func TestArgumentTemplates(t *testing.T) {
+	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, `
+module: {path: guest.wasm, stdin: none, args: [-v, "{name}", "--size={size}", "{tags}", --, "{rest}"]}
+parameters: {type: object, properties: {name: {type: string}, size: {}, tags: {type: array}, rest: {type: string}}, required: [size]}
+`), Grants{})
+	outcome, err := invoke(t, guest, `{"name":"x y","size":1.50,"tags":["a",true],"rest":"-rf"}`)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"-v", "x y", "--size=1.50", "a", "true", "--", "-rf"}, decode[echoed](t, outcome.Result.Data).Args)
+	outcome, err = invoke(t, guest, `{"size":2}`)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"-v", "--size=2", "--"}, decode[echoed](t, outcome.Result.Data).Args)
+	outcome, err = invoke(t, guest, `{"size":2,"name":"--delete-all"}`)
+	require.ErrorIs(t, err, tool.InvalidArguments, "a value cannot become an option")
+	assert.Contains(t, outcome.Result.Error, "name")
+	_, err = invoke(t, guest, `{"size":2,"name":"a\u0000b"}`)
+	require.ErrorIs(t, err, tool.InvalidArguments)
+}
+
+func TestStandardOutput(t *testing.T) {
+	data := func(raw string) tool.Result { return tool.Result{Success: true, Output: raw, Data: []byte(raw)} }
+	failed := func(says string) tool.Result { return tool.Result{Error: says} }
+	for _, c := range []struct {
+		mode   manifests.Stdout
+		output string
+		want   tool.Result
+	}{
+		{manifests.StdoutAuto, `{"success":true,"output":"4","data":{"value": 4}}`, tool.Result{Success: true, Output: "4", Data: []byte(`{"value":4}`)}},
+		{manifests.StdoutAuto, `{"success":false,"error":"no"}`, failed("no")},
+		{manifests.StdoutAuto, `{"success":"yes"}`, data(`{"success":"yes"}`)},
+		{manifests.StdoutAuto, `{"Success":true}`, data(`{"Success":true}`)},
+		{manifests.StdoutAuto, "[1,2]\n", data("[1,2]")},
+		{manifests.StdoutAuto, "1\n2\n", tool.Result{Success: true, Output: "1\n2\n"}},
+		{manifests.StdoutAuto, "", tool.Result{Success: true}},
+		{manifests.StdoutAuto, "caf\xe9", tool.Result{Success: true, Output: "caf\uFFFD"}},
+		{manifests.StdoutText, `{"success":false}`, tool.Result{Success: true, Output: `{"success":false}`}},
+		{manifests.StdoutJSON, `{"success":false}`, data(`{"success":false}`)},
+		{manifests.StdoutJSON, `hello`, failed("not JSON")},
+		{manifests.StdoutJSON, ``, failed("not JSON")},
+		{manifests.StdoutResult, `{"success":true}`, tool.Result{Success: true}},
+		{manifests.StdoutResult, `{"success":true,"error":"ignored","kind":"denied","unknown":1}`, tool.Result{Success: true}},
+		{manifests.StdoutResult, `{"success":true,"content":[{"type":"image","data":"AQI=","mime_type":"image/png"}]}`,
+			tool.Result{Success: true, Content: []tool.Content{{Type: "image", Data: []byte{1, 2}, MIMEType: "image/png"}}}},
+		{manifests.StdoutResult, `{"success":1}`, failed(`"success"`)},
+		{manifests.StdoutResult, `{"output":"x"}`, failed(`"success"`)},
+		{manifests.StdoutResult, `hello`, failed("JSON object")},
+	} {
+		got := readOutput(c.mode, []byte(c.output))
+		if c.want.Error != "" {
+			assert.False(t, got.Success, c.output)
+			assert.Contains(t, got.Error, c.want.Error, c.output)
+			continue
+		}
+		assert.Equal(t, c.want, got, "%s: %s", c.mode, c.output)
+	}
+}
+
+func TestResultSchema(t *testing.T) {
+	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, "result: {type: object, required: [n]}"), Grants{})
+	outcome, err := invoke(t, guest, `{"do":"print","text":"{\"n\":1}"}`)
+	require.NoError(t, err)
+	assert.True(t, outcome.Result.Success)
+	outcome, err = invoke(t, guest, `{"do":"print","text":"{\"m\":1}"}`)
+	require.NoError(t, err)
+	assert.Equal(t, tool.ToolFailed, outcome.Result.Kind)
+	assert.Contains(t, outcome.Result.Error, "result schema")
+}
+
+// TestCallsShareNothing: each call finds the program as it was when it started first.
+func TestCallsShareNothing(t *testing.T) {
+	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, ""), Grants{})
+	var group sync.WaitGroup
+	for range 16 {
+		group.Go(func() {
+			for range 5 {
+				outcome, err := invoke(t, guest, `{"do":"count"}`)
+				assert.NoError(t, err)
+				assert.Equal(t, "1", outcome.Result.Output)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestPinIsCheckedBeforeAnythingElse(t *testing.T) {
+	r := newRuntime(t, Options{})
+	dir := t.TempDir()
+	// Not a module at all: only a check of the pin can be what refuses it.
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "guest.wasm"), []byte("no module"), 0o600))
+	pinned := manifestIn(t, dir, "module: {path: guest.wasm, sha256: "+strings.Repeat("ab", 32)+"}")
+	guest := load(t, r, pinned, Grants{})
+	require.ErrorIs(t, guest.Prepare(t.Context()), ErrDigest)
+	outcome, err := invoke(t, guest, `{}`)
+	require.ErrorIs(t, err, tool.Internal)
+	assert.Equal(t, "internal error (id the-call)", outcome.Result.Error, "the model learns an id and nothing else")
+	_, err = InspectModule(pinned)
+	require.ErrorIs(t, err, ErrDigest)
+
+	unpinned := load(t, r, manifestIn(t, dir, ""), Grants{})
+	require.ErrorIs(t, unpinned.Prepare(t.Context()), ErrModule)
+
+	good := manifest(t, probe, "")
+	info, err := InspectModule(good)
+	require.NoError(t, err)
+	assert.Contains(t, info.Imports, "wasi_snapshot_preview1.fd_write")
+	pinned = manifestIn(t, filepath.Dir(good.File), "module: {path: guest.wasm, sha256: "+info.SHA256+"}")
+	require.NoError(t, load(t, r, pinned, Grants{}).Prepare(t.Context()))
+}
+
+func TestModulesThatAreRefused(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "outside.wasm")
+	require.NoError(t, os.WriteFile(outside, []byte("\x00asm\x01\x00\x00\x00"), 0o600))
+	for name, prepare := range map[string]func(dir string) error{
+		"absent":             func(string) error { return nil },
+		"a directory":        func(dir string) error { return os.Mkdir(filepath.Join(dir, "guest.wasm"), 0o700) },
+		"a link that leaves": func(dir string) error { return os.Symlink(outside, filepath.Join(dir, "guest.wasm")) },
+		"no start function": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "guest.wasm"), []byte("\x00asm\x01\x00\x00\x00"), 0o600)
+		},
+		"a foreign import": func(dir string) error {
+			module := "\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x02\x09\x01\x03env\x01f\x00\x00\x07\x0a\x01\x06_start\x00\x00"
+			return os.WriteFile(filepath.Join(dir, "guest.wasm"), []byte(module), 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			require.NoError(t, prepare(dir))
+			m := manifestIn(t, dir, "")
+			_, err := InspectModule(m)
+			assert.ErrorIs(t, err, ErrModule)
+			assert.ErrorIs(t, load(t, newRuntime(t, Options{}), m, Grants{}).Prepare(t.Context()), ErrModule)
+		})
+	}
+}
+
+func TestRequiredSettings(t *testing.T) {
+	m := manifest(t, probe, "requires: [SEARCH_KEY]")
+	guest := load(t, newRuntime(t, Options{}), m, Grants{})
+	assert.Equal(t, "needs the setting SEARCH_KEY", guest.Unavailable())
+	outcome, err := invoke(t, guest, `{}`)
+	require.ErrorIs(t, err, tool.Denied)
+	assert.Contains(t, outcome.Result.Error, "SEARCH_KEY")
+	assert.Empty(t, load(t, newRuntime(t, Options{Settings: []string{"SEARCH_KEY"}}), m, Grants{}).Unavailable())
+}
+
+func TestLimitsAreRequestsUnderACeiling(t *testing.T) {
+	m := manifest(t, probe, "limits: {timeout: 20s, memory: 32MiB, output: 1KiB}")
+	limits := load(t, newRuntime(t, Options{}), m, Grants{}).Limits()
+	assert.Equal(t, Limits{Timeout: 10 * time.Second, Memory: 32 << 20, Output: 1 << 10, Stderr: 64 << 10, OpenFiles: 64, DiskBytes: 64 << 20}, limits)
+	limits = load(t, newRuntime(t, Options{Limits: Limits{Timeout: time.Minute, Memory: 16 << 20}}), m, Grants{}).Limits()
+	assert.Equal(t, 20*time.Second, limits.Timeout)
+	assert.EqualValues(t, 16<<20, limits.Memory)
+	_, err := New(t.Context(), Options{Limits: Limits{Timeout: -1}})
+	assert.ErrorContains(t, err, "negative")
+}
+
+func TestClosedRuntime(t *testing.T) {
+	r, err := New(t.Context(), Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
+	require.NoError(t, err)
+	guest := load(t, r, manifest(t, probe, ""), Grants{})
+	require.NoError(t, r.Close(t.Context()))
+	require.NoError(t, r.Close(t.Context()))
+	_, err = invoke(t, guest, `{}`)
+	assert.ErrorIs(t, err, tool.Internal)
+}
+
+// TestThirdPartyProgram runs a program that knows nothing of Caisson, gojq, as a tool
+// with nothing but a manifest.
+func TestThirdPartyProgram(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, guests.Build(t.Context(), filepath.Join(root, "internal", "guests", "thirdparty"),
+		"github.com/itchyny/gojq/cmd/gojq", filepath.Join(dir, "gojq.wasm")))
+	m := manifestIn(t, dir, `
+module:
+  path: gojq.wasm
+  args: [--compact-output, "{filter}"]
+  stdin: "{document}"
+parameters:
+  type: object
+  properties:
+    document: {type: string}
+    filter: {type: string}
+  required: [document, filter]
+`)
+	jq := load(t, newRuntime(t, Options{}), m, Grants{})
+	require.NoError(t, jq.Prepare(t.Context()))
+	outcome, err := invoke(t, jq, `{"document":"{\"people\":[{\"name\":\"Ada\"},{\"name\":\"Grace\"}]}","filter":".people|map(.name)"}`)
+	require.NoError(t, err)
+	assert.Equal(t, `["Ada","Grace"]`, outcome.Result.Output)
+	assert.JSONEq(t, `["Ada","Grace"]`, string(outcome.Result.Data))
+
+	outcome, err = invoke(t, jq, `{"document":"{","filter":"."}`)
+	require.NoError(t, err)
+	assert.Equal(t, tool.ToolFailed, outcome.Result.Kind)
+	assert.Contains(t, outcome.Result.Error, "exited with code")
+	assert.NotEmpty(t, outcome.Log, "what it printed to stderr is for people")
+}
