@@ -23,6 +23,7 @@ func TestCompileReportsEveryProblem(t *testing.T) {
 		"empty enum":           {`{"properties":{"a":{"enum":[]}}}`, []schema.Problem{{"properties.a.enum", "an empty list allows nothing; list the allowed values or leave enum out"}}},
 		"several at once":      {`{"required":"a","minLength":-1,"minimum":"x","title":4}`, []schema.Problem{{"minLength", "want a whole number from 0 to 2147483647, got -1"}, {"minimum", "want number, got string"}, {"required", "want array, got string"}, {"title", "want string, got number"}}},
 		"no schema":            {`{"properties":{"a":5}}`, []schema.Problem{{"properties.a", "want a schema, got integer"}}},
+		"text cut by a comma":  {`{"description":"one","or two":null}`, []schema.Problem{{`["or two"]`, "a keyword without a value; put quotes around a text that holds a comma"}}},
 		"misspelt keyword":     {`{"items":{"requird":["a"]}}`, []schema.Problem{{"items.requird", "unknown keyword; did you mean required?"}}},
 		"unknown dialect":      {`{"$schema":"http://json-schema.org/draft-04/schema#"}`, []schema.Problem{{"$schema", `unsupported dialect "http://json-schema.org/draft-04/schema#"; leave $schema out for draft 2020-12`}}},
 		"nested id":            {`{"properties":{"a":{"$id":"x"}}}`, []schema.Problem{{"properties.a.$id", "$id works at the top of a schema only"}}},

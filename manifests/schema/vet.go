@@ -146,6 +146,9 @@ func (v *vetter) keyword(rewritten map[string]any, keyword string, value any, pa
 	case unknown:
 		if meant := misspelt(keyword); meant != "" {
 			v.problem(path, "unknown keyword; did you mean %s?", meant)
+		} else if value == nil && strings.Contains(keyword, " ") {
+			// What YAML makes of {description: one, two}.
+			v.problem(path, "a keyword without a value; put quotes around a text that holds a comma")
 		}
 	default:
 		rewritten[keyword] = value

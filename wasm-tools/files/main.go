@@ -1,0 +1,107 @@
+// Command files is the module behind the six file tools. Its one argument says which of
+// them runs; the tool's arguments come as a JSON object on standard input, and the
+// result goes as one to standard output.
+//
+// It does nothing to confine paths. The host does: this program sees a directory
+// /project, and nothing else exists for it.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+)
+
+// project is where the manifests ask for the project's directory.
+const project = "/project"
+
+// arguments is the union of what the six tools take.
+type arguments struct {
+	Path      string `json:"path"`
+	Content   string `json:"content"`
+	Append    bool   `json:"append"`
+	Recursive bool   `json:"recursive"`
+	Offset    int64  `json:"offset"`
+	MaxBytes  int64  `json:"max_bytes"`
+}
+
+// result is what a tool prints.
+type result struct {
+	Success bool   `json:"success"`
+	Output  string `json:"output,omitempty"`
+	Data    any    `json:"data,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+var operations = map[string]func(arguments) (result, error){
+	"read": read, "write": write, "delete": remove, "list": list, "exists": exists, "mkdir": mkdir,
+}
+
+func main() {
+	if err := json.NewEncoder(os.Stdout).Encode(run()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run() result {
+	if len(os.Args) != 2 || operations[os.Args[1]] == nil {
+		return result{Error: "want one argument: read, write, delete, list, exists or mkdir"}
+	}
+	input, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		return result{Error: err.Error()}
+	}
+	var a arguments
+	if err := json.Unmarshal(input, &a); err != nil {
+		return result{Error: "arguments: " + err.Error()}
+	}
+	done, err := operations[os.Args[1]](a)
+	if err != nil {
+		return result{Error: fmt.Sprintf("%s: %s", a.Path, reason(err))}
+	}
+	done.Success = true
+	return done
+}
+
+// resolve returns the path that a model means: relative to the project.
+func resolve(name string) string {
+	if path.IsAbs(name) {
+		return path.Clean(name)
+	}
+	return path.Join(project, name)
+}
+
+// reason words a failure for a model, without the path, which the caller adds as the
+// model wrote it.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOTEMPTY): // before fs.ErrExist, which it matches too
+		return "the directory is not empty; set recursive to delete what is in it"
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no such file or directory"
+	case errors.Is(err, fs.ErrExist):
+		return "it exists already"
+	case errors.Is(err, fs.ErrPermission):
+		return "not permitted: only paths inside the project can be used"
+	case errors.Is(err, syscall.EROFS):
+		return "the project can only be read"
+	case errors.Is(err, syscall.ENOSPC):
+		return "the project has no room left"
+	case errors.Is(err, syscall.EISDIR):
+		return "it is a directory"
+	case errors.Is(err, syscall.ENOTDIR):
+		return "a part of the path is not a directory"
+	}
+	var inPath *fs.PathError
+	if errors.As(err, &inPath) {
+		err = inPath.Err
+	}
+	return strings.ToLower(err.Error())
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxEntries bounds a listing: what a model cannot read anyway is not worth sending.
+const maxEntries = 2000
+
+type content struct {
+	Path      string `json:"path"`
+	Content   string `json:"content"`
+	Bytes     int64  `json:"bytes"`
+	Truncated bool   `json:"truncated"`
+}
+
+func read(a arguments) (result, error) {
+	file, err := os.Open(resolve(a.Path))
+	if err != nil {
+		return result{}, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return result{}, err
+	}
+	if info.IsDir() {
+		return result{}, errors.New("it is a directory; list it instead")
+	}
+	if _, err := file.Seek(a.Offset, io.SeekStart); err != nil {
+		return result{}, err
+	}
+	limit := a.MaxBytes
+	if limit == 0 {
+		limit = 100_000
+	}
+	bytes, err := io.ReadAll(io.LimitReader(file, limit))
+	if err != nil {
+		return result{}, err
+	}
+	truncated := a.Offset+int64(len(bytes)) < info.Size()
+	if truncated {
+		bytes = wholeRunes(bytes)
+	}
+	if !utf8.Valid(bytes) {
+		return result{}, fmt.Errorf("it is not a text file (%d bytes)", info.Size())
+	}
+	text := string(bytes)
+	output := text
+	if truncated {
+		output += fmt.Sprintf("\n[cut: go on at offset %d of %d]", a.Offset+int64(len(bytes)), info.Size())
+	}
+	return result{Output: output, Data: content{Path: a.Path, Content: text, Bytes: info.Size(), Truncated: truncated}}, nil
+}
+
+// wholeRunes drops a character that the end of a piece cuts in two.
+func wholeRunes(bytes []byte) []byte {
+	for back := 1; back < utf8.UTFMax && back <= len(bytes); back++ {
+		if start := len(bytes) - back; utf8.RuneStart(bytes[start]) {
+			if !utf8.FullRune(bytes[start:]) {
+				return bytes[:start]
+			}
+			break
+		}
+	}
+	return bytes
+}
+
+type written struct {
+	Path  string `json:"path"`
+	Bytes int    `json:"bytes"`
+}
+
+func write(a arguments) (result, error) {
+	name := resolve(a.Path)
+	if parent := path.Dir(name); parent != project && strings.HasPrefix(parent, project+"/") {
+		if err := os.MkdirAll(parent, 0o777); err != nil {
+			return result{}, err
+		}
+	}
+	flags, verb := os.O_WRONLY|os.O_CREATE|os.O_TRUNC, "wrote"
+	if a.Append {
+		flags, verb = os.O_WRONLY|os.O_CREATE|os.O_APPEND, "appended"
+	}
+	file, err := os.OpenFile(name, flags, 0o666)
+	if err != nil {
+		return result{}, err
+	}
+	_, err = io.WriteString(file, a.Content)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return result{}, err
+	}
+	return result{
+		Output: fmt.Sprintf("%s %d bytes to %s", verb, len(a.Content), a.Path),
+		Data:   written{Path: a.Path, Bytes: len(a.Content)},
+	}, nil
+}
+
+type deleted struct {
+	Path string `json:"path"`
+}
+
+func remove(a arguments) (result, error) {
+	name := resolve(a.Path)
+	if name == project {
+		return result{}, errors.New("the project itself cannot be deleted")
+	}
+	if _, err := os.Lstat(name); err != nil {
+		return result{}, err
+	}
+	do := os.Remove
+	if a.Recursive {
+		do = os.RemoveAll
+	}
+	if err := do(name); err != nil {
+		return result{}, err
+	}
+	return result{Output: "deleted " + a.Path, Data: deleted{Path: a.Path}}, nil
+}
+
+type entry struct {
+	Path  string `json:"path"`
+	Type  string `json:"type"`
+	Bytes int64  `json:"bytes"`
+}
+
+type listing struct {
+	Path      string  `json:"path"`
+	Entries   []entry `json:"entries"`
+	Truncated bool    `json:"truncated"`
+}
+
+func list(a arguments) (result, error) {
+	found := listing{Path: a.Path, Entries: []entry{}}
+	top := resolve(a.Path)
+	err := fs.WalkDir(os.DirFS(top), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if name == "." {
+				return err
+			}
+			return fs.SkipDir // what can't be listed is shown, and not entered
+		}
+		if name == "." {
+			if !d.IsDir() {
+				return errors.New("it is a file, not a directory")
+			}
+			return nil
+		}
+		if len(found.Entries) == maxEntries {
+			found.Truncated = true
+			return fs.SkipAll
+		}
+		found.Entries = append(found.Entries, describe(name, d))
+		if d.IsDir() && !a.Recursive {
+			return fs.SkipDir
+		}
+		return nil
+	})
+	if err != nil {
+		return result{}, err
+	}
+	return result{Output: found.text(), Data: found}, nil
+}
+
+func describe(name string, d fs.DirEntry) entry {
+	e := entry{Path: name, Type: kind(d.Type())}
+	if info, err := d.Info(); err == nil && d.Type().IsRegular() {
+		e.Bytes = info.Size()
+	}
+	return e
+}
+
+func (l listing) text() string {
+	var b strings.Builder
+	for _, e := range l.Entries {
+		switch e.Type {
+		case "directory":
+			fmt.Fprintf(&b, "%s/\n", e.Path)
+		case "file":
+			fmt.Fprintf(&b, "%s (%d bytes)\n", e.Path, e.Bytes)
+		default:
+			fmt.Fprintf(&b, "%s (%s)\n", e.Path, e.Type)
+		}
+	}
+	switch {
+	case len(l.Entries) == 0:
+		b.WriteString("(empty)\n")
+	case l.Truncated:
+		fmt.Fprintf(&b, "[cut after %d entries]\n", len(l.Entries))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func kind(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "directory"
+	case mode.IsRegular():
+		return "file"
+	case mode&fs.ModeSymlink != 0:
+		return "link"
+	}
+	return "other"
+}
+
+type existence struct {
+	Path   string `json:"path"`
+	Exists bool   `json:"exists"`
+	Type   string `json:"type,omitempty"`
+}
+
+func exists(a arguments) (result, error) {
+	info, err := os.Stat(resolve(a.Path))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return result{Output: a.Path + " does not exist", Data: existence{Path: a.Path}}, nil
+	case err != nil:
+		return result{}, err
+	}
+	found := existence{Path: a.Path, Exists: true, Type: kind(info.Mode())}
+	return result{Output: fmt.Sprintf("%s exists (%s)", a.Path, found.Type), Data: found}, nil
+}
+
+type created struct {
+	Path    string `json:"path"`
+	Created bool   `json:"created"`
+}
+
+func mkdir(a arguments) (result, error) {
+	name := resolve(a.Path)
+	if info, err := os.Stat(name); err == nil {
+		if !info.IsDir() {
+			return result{}, errors.New("a file of that name exists")
+		}
+		return result{Output: a.Path + " exists already", Data: created{Path: a.Path}}, nil
+	}
+	if err := os.MkdirAll(name, 0o777); err != nil {
+		return result{}, err
+	}
+	return result{Output: "created " + a.Path, Data: created{Path: a.Path, Created: true}}, nil
+}

@@ -1,0 +1,119 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// TestManifests runs the tests that stand in the tools' manifests, each in a workspace
+// of its own, through everything that a call goes through.
+func TestManifests(t *testing.T) {
+	root, err := guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files")
+	require.NoError(t, err)
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	rt, err := runtime.New(t.Context(), runtime.Options{CacheDir: filepath.Join(cache, "caisson", "test")})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, rt.Close(context.Background())) })
+	found, err := registry.Directory(filepath.Join(root, "wasm-tools")).Manifests(t.Context())
+	require.NoError(t, err)
+	require.Len(t, found, 7)
+	for _, m := range found {
+		t.Run(m.Name, func(t *testing.T) {
+			require.GreaterOrEqual(t, len(m.Tests), 3, "a tool of ours shows what it does")
+			for _, example := range m.Tests {
+				t.Run(example.Name, func(t *testing.T) {
+					w := newWorkspace(t, rt, m, example)
+					w.check(example.Expect, w.call(example.Arguments))
+				})
+			}
+		})
+	}
+}
+
+// workspace is a directory for each guest path that a tool asks for, and a registry in
+// which the tool is granted them.
+type workspace struct {
+	t     *testing.T
+	m     *manifests.Manifest
+	dirs  map[string]string // host directories by guest path
+	tools *registry.Registry
+	host  map[string]string // the context
+}
+
+func newWorkspace(t *testing.T, rt *runtime.Runtime, m *manifests.Manifest, example manifests.Test) *workspace {
+	w := &workspace{t: t, m: m, dirs: map[string]string{}, tools: registry.New(), host: example.Context}
+	grants := runtime.Grants{Context: m.Context}
+	for _, permission := range m.Permissions.Files {
+		w.dirs[permission.Path] = t.TempDir()
+		grants.Files = append(grants.Files, runtime.FileGrant{Path: permission.Path, Host: w.dirs[permission.Path], Access: permission.Access})
+	}
+	for guest, content := range example.Files {
+		file := w.file(guest)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
+	}
+	loaded, err := rt.Load(t.Context(), m, grants)
+	require.NoError(t, err)
+	require.NoError(t, w.tools.Register("wasm-tools", loaded))
+	return w
+}
+
+func (w *workspace) file(guest string) string {
+	for mount, dir := range w.dirs {
+		if below, ok := strings.CutPrefix(guest, mount+"/"); ok {
+			return filepath.Join(dir, filepath.FromSlash(below))
+		}
+	}
+	require.Fail(w.t, fmt.Sprintf("%s is in no directory that the manifest asks for", guest))
+	return ""
+}
+
+func (w *workspace) call(arguments json.RawMessage) tool.Record {
+	run, err := executor.New(w.tools, executor.Options{})
+	require.NoError(w.t, err)
+	records, err := run.Execute(w.t.Context(), executor.Batch{
+		Calls:   []tool.Call{{ID: "test", Type: "function", Function: tool.Function{Name: w.m.Name, Arguments: string(arguments)}}},
+		Context: w.host,
+	})
+	require.NoError(w.t, err)
+	return records[0]
+}
+
+func (w *workspace) check(want manifests.Expect, record tool.Record) {
+	t, result := w.t, record.Result
+	if want.Success != nil {
+		assert.Equal(t, *want.Success, result.Success, result.Error)
+	}
+	if want.Kind != "" {
+		assert.Equal(t, want.Kind, string(result.Kind), result.Error)
+	}
+	if want.Output != nil {
+		assert.Equal(t, *want.Output, result.Output)
+	}
+	assert.Contains(t, result.Error, want.Error)
+	if want.Data != nil {
+		assert.JSONEq(t, string(want.Data), string(result.Data))
+	}
+	for guest, content := range want.Files {
+		actual, err := os.ReadFile(w.file(guest))
+		if assert.NoError(t, err) {
+			assert.Equal(t, content, string(actual))
+		}
+	}
+}
