@@ -1,0 +1,263 @@
+package caisson_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The architecture is a test: this file says which package may import which, and who
+// may know a dependency. ARCHITECTURE.md draws the same picture.
+
+const modulePath = "github.com/caisson-run/caisson"
+
+// layers lists the folders in the order in which they may see each other: a package
+// imports from its own folder and from the folders named behind it, and no other.
+var layers = map[string][]string{
+	"tool":            {},
+	"manifests":       {"tool"},
+	"hostfuncs":       {"manifests", "tool"},
+	"registry":        {"manifests", "tool"},
+	"executor":        {"registry", "manifests", "tool"},
+	"runtime":         {"hostfuncs", "manifests", "tool"},
+	"wasm-tools":      {},
+	"internal/guests": {},
+	"examples":        {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
+	"cmd":             {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs"},
+}
+
+// owners says which folder alone may import a dependency outside tests. A dependency
+// that is not here may not be imported at all.
+var owners = map[string][]string{
+	"github.com/tetratelabs/wazero":            {"runtime/internal/engine"},
+	"github.com/santhosh-tekuri/jsonschema/v5": {"manifests/schema"},
+	"go.yaml.in/yaml/v3":                       {"manifests"},
+	"github.com/spf13/cobra":                   {"cmd"},
+	"github.com/google/uuid":                   {"executor"},
+	"github.com/rogpeppe/go-internal":          {"internal/guests"},
+	"golang.org/x/sys":                         {"runtime/internal/engine", "hostfuncs/files"},
+	"golang.org/x/sync":                        {"executor", "runtime", "registry"},
+	"golang.org/x/term":                        {"cmd"},
+}
+
+// testOnly are the dependencies of tests, which any test may use.
+var testOnly = []string{
+	"github.com/stretchr/testify", "go.uber.org/goleak", "github.com/rogpeppe/go-internal", "github.com/google/uuid",
+}
+
+var meaningless = []string{"util", "utils", "common", "types", "helpers", "core", "models", "misc", "shared", "base"}
+
+type source struct {
+	file   string // below the root, slash-separated
+	test   bool
+	syntax *ast.File
+}
+
+func (s source) folder() string { return path.Dir(s.file) }
+
+func sources(t *testing.T) []source {
+	t.Helper()
+	var found []source
+	set := token.NewFileSet()
+	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (name != "." && strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "bin") {
+			return fs.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		syntax, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+		found = append(found, source{name, strings.HasSuffix(name, "_test.go"), syntax})
+		return err
+	})
+	require.NoError(t, err)
+	require.Greater(t, len(found), 50, "the walk must find the code")
+	return found
+}
+
+func imports(s source) []string {
+	var paths []string
+	for _, spec := range s.syntax.Imports {
+		paths = append(paths, strings.Trim(spec.Path.Value, `"`))
+	}
+	return paths
+}
+
+func within(folder, parent string) bool {
+	return folder == parent || strings.HasPrefix(folder, parent+"/")
+}
+
+func isThirdParty(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	return strings.Contains(first, ".") && !within(imported, modulePath)
+}
+
+func layerOf(folder string) (string, bool) {
+	for layer := range layers {
+		if within(folder, layer) {
+			return layer, true
+		}
+	}
+	return "", false
+}
+
+func TestImportsPointDownwards(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test || within(s.folder(), "internal/lint") {
+			continue // tests may look from above; what they import is built only for them
+		}
+		layer, known := layerOf(s.folder())
+		if !assert.True(t, known, "%s is in no layer of boundaries_test.go", s.file) {
+			continue
+		}
+		for _, imported := range imports(s) {
+			if !within(imported, modulePath) {
+				continue
+			}
+			target := strings.TrimPrefix(imported, modulePath+"/")
+			allowed := within(target, layer) || slices.ContainsFunc(layers[layer], func(below string) bool { return within(target, below) })
+			assert.True(t, allowed, "%s imports %s, which its layer may not", s.file, target)
+		}
+	}
+}
+
+// TestExecutorDoesNotKnowTheRuntime: the executor sees an interface, so that a call can
+// be answered by a worker elsewhere as well as by the runtime in this process.
+func TestExecutorDoesNotKnowTheRuntime(t *testing.T) {
+	for _, s := range sources(t) {
+		if within(s.folder(), "executor") {
+			assert.NotContains(t, imports(s), modulePath+"/runtime", s.file)
+		}
+	}
+}
+
+func TestDependenciesHaveOneOwner(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, imported := range imports(s) {
+			if !isThirdParty(imported) {
+				continue
+			}
+			if s.test && slices.ContainsFunc(testOnly, func(m string) bool { return within(imported, m) }) {
+				continue
+			}
+			allowed := false
+			for dependency, folders := range owners {
+				if within(imported, dependency) {
+					allowed = slices.ContainsFunc(folders, func(f string) bool { return within(s.folder(), f) })
+				}
+			}
+			assert.True(t, allowed, "%s imports %s, which it does not own", s.file, imported)
+		}
+	}
+}
+
+// TestVocabularyIsStandard: package tool is for everyone, so it brings nothing along.
+func TestVocabularyIsStandard(t *testing.T) {
+	for _, s := range sources(t) {
+		if within(s.folder(), "tool") && !s.test || within(s.folder(), "wasm-tools") && !s.test {
+			for _, imported := range imports(s) {
+				assert.False(t, isThirdParty(imported), "%s imports %s; it may use the standard library alone", s.file, imported)
+			}
+		}
+	}
+}
+
+func TestPackagesAreNamedForWhatTheyDo(t *testing.T) {
+	for _, s := range sources(t) {
+		assert.NotContains(t, meaningless, s.syntax.Name.Name, "%s: a package's name says what is in it", s.file)
+	}
+}
+
+// TestNoDependencyShowsInTheAPI: an embedding program must not have to follow our
+// dependencies' versions.
+func TestNoDependencyShowsInTheAPI(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test || strings.Contains(s.file, "internal/") || within(s.folder(), "cmd") || within(s.folder(), "examples") {
+			continue
+		}
+		foreign := map[string]bool{}
+		for _, spec := range s.syntax.Imports {
+			if imported := strings.Trim(spec.Path.Value, `"`); isThirdParty(imported) {
+				name := path.Base(imported)
+				if strings.HasPrefix(name, "v") && len(name) == 2 {
+					name = path.Base(path.Dir(imported))
+				}
+				if spec.Name != nil {
+					name = spec.Name.Name
+				}
+				foreign[name] = true
+			}
+		}
+		for _, declaration := range s.syntax.Decls {
+			for _, exposed := range exposedTypes(declaration) {
+				ast.Inspect(exposed, func(n ast.Node) bool {
+					if selector, ok := n.(*ast.SelectorExpr); ok {
+						if x, ok := selector.X.(*ast.Ident); ok {
+							assert.False(t, foreign[x.Name], "%s shows %s.%s in its API", s.file, x.Name, selector.Sel.Name)
+						}
+					}
+					return true
+				})
+			}
+		}
+	}
+}
+
+// exposedTypes returns the type expressions that a declaration shows to importers.
+func exposedTypes(declaration ast.Decl) []ast.Node {
+	var exposed []ast.Node
+	switch d := declaration.(type) {
+	case *ast.FuncDecl:
+		if d.Name.IsExported() && receiverIsExported(d) {
+			exposed = append(exposed, d.Type)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch spec := spec.(type) {
+			case *ast.ValueSpec:
+				if spec.Type != nil && spec.Names[0].IsExported() {
+					exposed = append(exposed, spec.Type)
+				}
+			case *ast.TypeSpec:
+				if !spec.Name.IsExported() {
+					continue
+				}
+				structure, ok := spec.Type.(*ast.StructType)
+				if !ok {
+					exposed = append(exposed, spec.Type)
+					continue
+				}
+				for _, field := range structure.Fields.List {
+					if len(field.Names) == 0 || field.Names[0].IsExported() {
+						exposed = append(exposed, field.Type)
+					}
+				}
+			}
+		}
+	}
+	return exposed
+}
+
+func receiverIsExported(function *ast.FuncDecl) bool {
+	if function.Recv == nil {
+		return true
+	}
+	receiver := function.Recv.List[0].Type
+	if pointer, ok := receiver.(*ast.StarExpr); ok {
+		receiver = pointer.X
+	}
+	name, ok := receiver.(*ast.Ident)
+	return !ok || name.IsExported()
+}

@@ -1,0 +1,133 @@
+// Command turn plays one turn of an assistant: a model's response with eight tool calls,
+// five of them useful and three of them attacks, runs in the sandbox, and what goes back
+// to the model is printed with what each call took.
+//
+// It exits with 0 if the five succeeded and the three were contained.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// response is a chat completion as a provider sends it.
+//
+//go:embed response.json
+var response []byte
+
+// expected is how each call must end. An empty kind is success.
+var expected = []tool.Kind{"", "", "", "", "", tool.Denied, tool.Deadline, tool.Memory}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := play(ctx, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "turn:", err)
+		os.Exit(1)
+	}
+}
+
+func play(ctx context.Context, out io.Writer) (err error) {
+	root, err := guests.Compile(ctx)
+	if err != nil {
+		return err
+	}
+	workspaces, err := os.MkdirTemp("", "caisson-turn-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(workspaces)) }()
+
+	cache, err := runtime.DefaultCacheDir()
+	if err != nil {
+		return err
+	}
+	rt, err := runtime.New(ctx, runtime.Options{CacheDir: cache})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rt.Close(ctx)) }()
+	tools, err := load(ctx, rt, root, workspaces)
+	if err != nil {
+		return err
+	}
+	calls, err := tool.ParseCalls(response)
+	if err != nil {
+		return err
+	}
+	exec, err := executor.New(tools, executor.Options{})
+	if err != nil {
+		return err
+	}
+	records, err := exec.Execute(ctx, executor.Batch{Calls: calls, Context: map[string]string{"project_id": "household"}})
+	if err != nil {
+		return err
+	}
+	return report(out, records)
+}
+
+// load registers the first-party tools and, behind them, the hostile ones. Every file
+// tool may use the directory of the call's project, and nothing else.
+func load(ctx context.Context, rt *runtime.Runtime, root, workspaces string) (*registry.Registry, error) {
+	grants := runtime.Grants{
+		Context: []string{"project_id"},
+		Files: []runtime.FileGrant{{
+			Path: "/project", Host: filepath.Join(workspaces, "{project_id}"), Access: manifests.ReadWrite,
+			Quota: files.Quota{Bytes: 16 << 20},
+		}},
+	}
+	tools := registry.New()
+	for _, folder := range []string{"wasm-tools", "examples/turn/hostile"} {
+		source := registry.Directory(filepath.Join(root, filepath.FromSlash(folder)))
+		err := tools.Load(ctx, source, func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
+			return rt.Load(ctx, m, grants)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return tools, nil
+}
+
+func report(out io.Writer, records []tool.Record) error {
+	useful, contained := 0, 0
+	fmt.Fprintf(out, "%-7s %-18s %-10s %8s %10s  %s\n", "id", "tool", "outcome", "time", "memory", "what goes back to the model")
+	for i, record := range records {
+		outcome, text := "ok", record.Result.Output
+		if !record.Result.Success {
+			outcome, text = string(record.Result.Kind), record.Result.Error
+		}
+		fmt.Fprintf(out, "%-7s %-18s %-10s %8s %10s  %s\n", record.ID, record.Function.Name, outcome,
+			record.ExecutionTime.Round(100*time.Microsecond), manifests.Bytes(record.Usage.MemoryBytes), oneLine(text))
+		switch {
+		case i >= len(expected) || record.Result.Kind != expected[i]:
+			return fmt.Errorf("call %s ended with kind %q; want %q: %s", record.ID, record.Result.Kind, expected[i], text)
+		case record.Result.Success:
+			useful++
+		default:
+			contained++
+		}
+	}
+	_, err := fmt.Fprintf(out, "\n%d useful results, %d attacks contained\n", useful, contained)
+	return err
+}
+
+func oneLine(text string) string {
+	return strings.ReplaceAll(strings.TrimSpace(text), "\n", " · ")
+}

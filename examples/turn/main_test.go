@@ -1,0 +1,22 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestTurn(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, play(t.Context(), &out))
+	for _, want := range []string{
+		"wrote 25 bytes to notes/budget.md", "notes/budget.md (25 bytes)", "rent 1249.90 · food 389.15", "1639.05", "19668.6",
+		"denied", "/etc/passwd", "deadline of 1s", "memory than its limit of 48MiB",
+		"5 useful results, 3 attacks contained",
+	} {
+		assert.Contains(t, out.String(), want)
+	}
+	assert.NotContains(t, out.String(), "root:", "nothing of the file that was asked for")
+}
