@@ -73,20 +73,9 @@ check-tidy:
 	cd internal/guests/thirdparty && $(GO) mod verify
 	$(GO) mod verify
 
-# Calls that libraries here do without, each for the reason that it prints.
-LIBRARIES = -- '*.go' ':!*_test.go' ':!cmd' ':!examples' ':!wasm-tools' ':!internal/guests'
-ban = @! git grep -nE $(1) $(LIBRARIES) || { echo "banned: $(2)"; exit 1; }
-
 .PHONY: check-bans
 check-bans:
-	$(call ban,'http\.Default(Client|Transport)',they follow redirects and proxies that no permission was checked for)
-	$(call ban,'WithDirMount|WithReadOnlyDirMount|WithFSMount|ReadFS',a guest leaves those mounts through a symlink; use hostfuncs/files)
-	$(call ban,'context\.(Background|TODO)\(\)',a library takes its context from the caller)
-	$(call ban,'fmt\.Print(f|ln)?\(',a library logs to the slog.Logger that it was given)
-	$(call ban,'^func init\(\)',what a package does at start-up cannot be left out or tested)
-	$(call ban,'os\.(Exit|Getenv|Environ)\(',only a program decides when it ends and what it reads from its environment)
-	@! git grep -nIE '(TODO|FIXME|XXX|HACK)\b' -- '*.go' Makefile ':!Makefile' || { echo "banned: unfinished work belongs in an issue"; exit 1; }
-	@! git grep -nE '\bt\.Skip' -- '*_test.go' || { echo "banned: a test that cannot run must fail"; exit 1; }
+	.ci/bans
 
 PLATFORMS = linux/arm64 darwin/arm64 windows/amd64
 

@@ -186,7 +186,7 @@ func TestHiddenText(t *testing.T) {
 			}
 		})
 	}
-	parse(t, `label: "👩‍👩‍👧 ❤️ नमस्ते می‌خواهم 日本語"`)
+	parse(t, "label: \"👩\u200d👩\u200d👧 ❤\ufe0f नमस्ते می\u200cخواهم 日本語\"")
 }
 
 func TestHosts(t *testing.T) {
