@@ -91,7 +91,7 @@ func manifestText(guest string, access manifests.Access) string {
 	if !plain(guest) {
 		guest = strconv.Quote(guest)
 	}
-	return fmt.Sprintf("permissions.files: [{path: %s, access: %s}]", guest, access)
+	return fmt.Sprintf("permissions: {files: [{path: %s, access: %s}]}", guest, access)
 }
 
 // grantText is a flag that people paste into a shell.

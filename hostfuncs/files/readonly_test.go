@@ -167,8 +167,8 @@ func TestReadOnlyReceiptSaysWhoDecided(t *testing.T) {
 		grant              string
 	}{
 		"the grant":    {manifests.ReadWrite, manifests.Read, "the directory /project is read-only: the grant allows only to read it", "", "--mount /project=HOSTDIR:rw"},
-		"the manifest": {manifests.Read, manifests.ReadWrite, "the directory /project is read-only: the manifest asks only to read it", "permissions.files: [{path: /project, access: read-write}]", ""},
-		"not known":    {"", "", "the directory /project is read-only", "permissions.files: [{path: /project, access: read-write}]", "--mount /project=HOSTDIR:rw"},
+		"the manifest": {manifests.Read, manifests.ReadWrite, "the directory /project is read-only: the manifest asks only to read it", "permissions: {files: [{path: /project, access: read-write}]}", ""},
+		"not known":    {"", "", "the directory /project is read-only", "permissions: {files: [{path: /project, access: read-write}]}", "--mount /project=HOSTDIR:rw"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
