@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caisson-run/caisson/tool"
+)
+
+const callHelp = `Run one tool and print its output. The arguments are a JSON object: on the command
+line, in a file (@FILE), or on standard input (-). Without any they are {}.
+
+What the tool logs goes to standard error, each line behind the tool's name. Characters
+that would change the terminal are printed as escapes such as \x1b. --json prints the
+record of the call on one line instead, exactly as it is, whether or not it failed.`
+
+const callExample = `  caisson call calculator '{"expression": "2*(3+4.5)"}'
+  caisson call file_read '{"path": "notes.txt"}' --mount /project=./workspace --context project_id=demo
+  caisson call calculator @arguments.json --json`
+
+func newCall(env environment) *cobra.Command {
+	var o options
+	command := &cobra.Command{
+		Use:     "call NAME [JSON | @FILE | -]",
+		Short:   "run one tool",
+		Long:    callHelp,
+		Example: callExample,
+		Args:    positional(1, 2, "a tool's NAME and its arguments as JSON, @FILE or -"),
+		RunE: func(command *cobra.Command, args []string) error {
+			return o.call(command.Context(), env, args)
+		},
+	}
+	o.sourceFlags(command)
+	o.grantFlags(command)
+	o.runFlags(command)
+	o.outputFlags(command, "print the record of the call as one line of JSON")
+	return command
+}
+
+func (o *options) call(ctx context.Context, env environment, args []string) (err error) {
+	arguments, err := env.readArguments(ctx, args[1:])
+	if err != nil {
+		return err
+	}
+	cacheDir, err := o.cacheDir.path()
+	if err != nil {
+		return err
+	}
+	h, err := o.open(ctx, env, cacheDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstOf(err, h.close(ctx)) }()
+	call := tool.Call{ID: "call_1", Type: "function", Function: tool.Function{Name: args[0], Arguments: arguments}}
+	records, causes, err := h.execute(ctx, env, []tool.Call{call})
+	if err != nil {
+		return err
+	}
+	record := records[0]
+	if err := o.printRecord(env, record); err != nil {
+		return err
+	}
+	if err := h.explain(record, causes[record.CallID]); err != nil {
+		return err
+	}
+	h.noteDeprecated(env, record.Function.Name)
+	return nil
+}
+
+// firstOf returns the error that came first.
+func firstOf(err, later error) error {
+	if err != nil {
+		return err
+	}
+	return later
+}
+
+// readArguments returns the arguments that the command line names.
+func (e environment) readArguments(ctx context.Context, args []string) (string, error) {
+	if len(args) == 0 {
+		return "{}", nil
+	}
+	name, isFile := strings.CutPrefix(args[0], "@")
+	switch {
+	case isFile && (name == "" || name == "-"):
+		return "", failed(exitUsage, "@ needs the name of a file", "say - for standard input")
+	case !isFile && args[0] != "-":
+		return args[0], nil
+	}
+	content, err := e.readInput(ctx, name)
+	return string(content), err
+}
+
+// printRecord prints what a call came to, but for the error.
+func (o *options) printRecord(env environment, record tool.Record) error {
+	if o.json {
+		return env.printJSON(record)
+	}
+	if !o.quiet {
+		env.printLog(record.Function.Name, record.Log, o.verbose)
+	}
+	if text := readable(record.Result); text != "" {
+		return env.print(text)
+	}
+	return nil
+}
+
+// shownLog is how many lines of a tool's log are shown. A program that crashes may leave
+// hundreds.
+const shownLog = 20
+
+// printLog passes on what a tool wrote to stderr. Each line has the tool's name in
+// front, so that none can pass for a message of this command.
+func (e environment) printLog(name, log string, all bool) {
+	if log = strings.TrimRight(log, "\n"); log == "" {
+		return
+	}
+	lines := strings.Split(log, "\n")
+	left := 0
+	if len(lines) > shownLog && !all {
+		left = len(lines) - shownLog
+		lines = lines[:shownLog]
+	}
+	prefix := sanitiseLine(name) + ": log: "
+	// Nothing can be done about a stderr that fails.
+	for _, line := range lines {
+		_, _ = fmt.Fprintln(e.stderr, prefix+sanitise(line))
+	}
+	if left > 0 {
+		_, _ = fmt.Fprintf(e.stderr, "%s[%s; --verbose shows all]\n", prefix, count(left, "more line"))
+	}
+}
+
+// noteDeprecated tells whoever called a tool that another one should be.
+func (h *host) noteDeprecated(env environment, name string) {
+	entry, ok := h.registry.Get(name)
+	if !ok || h.options.quiet || entry.Manifest.Deprecated == nil {
+		return
+	}
+	printHint(env.stderr, entry.Name+" is "+deprecation(entry.Manifest.Deprecated))
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime"
+)
+
+// options are the values of the flags that commands share.
+type options struct {
+	tools    []string
+	mounts   mountFlag
+	context  contextFlag
+	timeout  durationFlag
+	memory   bytesFlag
+	parallel int
+	cacheDir cacheFlag
+
+	json, quiet, verbose bool
+}
+
+func (o *options) outputFlags(command *cobra.Command, json string) {
+	command.Flags().BoolVar(&o.json, "json", false, json)
+	command.Flags().BoolVar(&o.quiet, "quiet", false, "print errors alone: no hints, no progress, nothing that tools log")
+}
+
+func (o *options) sourceFlags(command *cobra.Command) {
+	command.Flags().StringArrayVar(&o.tools, "tools", nil,
+		"load the tools of a folder or manifest, `SOURCE`; repeatable, and the first tool of a name wins (default: ./"+defaultTools+" if it exists)")
+}
+
+func (o *options) grantFlags(command *cobra.Command) {
+	flags := command.Flags()
+	flags.Var(&o.mounts, "mount",
+		"grant a directory to the tools that ask for its guest path: `GUEST=HOSTDIR[:ro|:rw]`, read-only unless :rw; HOSTDIR may hold {project_id} or another context value; repeatable")
+	flags.Var(&o.context, "context",
+		"set a context value and grant it to the tools that ask for it: `KEY=VALUE`; repeatable")
+	flags.Var(&o.timeout, "timeout", "most time that a call may take, as a `DURATION` such as 30s; a tool may ask for less (default 10s)")
+	flags.Var(&o.memory, "memory", "most memory that a call may use, as a `SIZE` such as 64MiB; a tool may ask for less (default 128MiB)")
+}
+
+func (o *options) runFlags(command *cobra.Command) {
+	flags := command.Flags()
+	flags.Var(&o.cacheDir, "cache-dir", "keep compiled code in `DIR`; \"\" keeps none (default: below the user's cache folder)")
+	flags.BoolVar(&o.verbose, "verbose", false, "log what the host does to stderr")
+}
+
+// limits returns the ceilings for every call.
+func (o *options) limits() runtime.Limits {
+	return runtime.Limits{Timeout: time.Duration(o.timeout), Memory: manifests.Bytes(o.memory)}
+}
+
+// grants returns what every tool gets that asks for it.
+func (o *options) grants() runtime.Grants {
+	grants := runtime.Grants{Files: o.mounts}
+	for _, value := range o.context {
+		grants.Context = append(grants.Context, value.key)
+	}
+	return grants
+}
+
+// contextValues returns the values that the host fills in.
+func (o *options) contextValues() map[string]string {
+	values := map[string]string{}
+	for _, value := range o.context {
+		values[value.key] = value.value
+	}
+	return values
+}
+
+// mountFlag collects --mount flags.
+type mountFlag []runtime.FileGrant
+
+func (m *mountFlag) String() string { return "" }
+func (m *mountFlag) Type() string   { return "mount" }
+
+// Set adds one grant: GUEST=HOSTDIR[:ro|:rw].
+func (m *mountFlag) Set(text string) error {
+	grant, err := parseMount(text)
+	if err != nil {
+		return err
+	}
+	for _, other := range *m {
+		if other.Path == grant.Path {
+			return fmt.Errorf("%s is mounted twice", grant.Path)
+		}
+	}
+	*m = append(*m, grant)
+	return nil
+}
+
+func parseMount(text string) (runtime.FileGrant, error) {
+	guest, host, ok := strings.Cut(text, "=")
+	if !ok || guest == "" || host == "" {
+		return runtime.FileGrant{}, errors.New("want GUEST=HOSTDIR, such as /project=./workspace:rw")
+	}
+	if !strings.HasPrefix(guest, "/") {
+		return runtime.FileGrant{}, fmt.Errorf("the guest path %q must be absolute, such as /project", guest)
+	}
+	grant := runtime.FileGrant{Path: guest, Access: manifests.Read}
+	if rest, ok := strings.CutSuffix(host, ":rw"); ok {
+		host, grant.Access = rest, manifests.ReadWrite
+	} else if rest, ok := strings.CutSuffix(host, ":ro"); ok {
+		host = rest
+	} else if i := strings.LastIndexByte(host, ':'); i >= 0 && !isDrive(host[:i]) && !strings.ContainsAny(host[i:], `/\`) {
+		// Where the name of a directory has a colon, the access must stand behind it.
+		return runtime.FileGrant{}, fmt.Errorf("the access %q is neither ro nor rw", host[i+1:])
+	}
+	template, err := files.ParseTemplate(host)
+	if err != nil {
+		return runtime.FileGrant{}, err
+	}
+	if len(template.Keys()) == 0 {
+		if info, err := os.Stat(host); err != nil {
+			return runtime.FileGrant{}, err
+		} else if !info.IsDir() {
+			return runtime.FileGrant{}, fmt.Errorf("%s is not a directory", host)
+		}
+	}
+	grant.Host = host
+	return grant, nil
+}
+
+// isDrive reports whether text is what stands before the colon of a Windows drive.
+func isDrive(text string) bool {
+	return len(text) == 1 && ('a' <= text[0]|0x20 && text[0]|0x20 <= 'z')
+}
+
+// contextFlag collects --context flags in their order.
+type contextFlag []contextValue
+
+type contextValue struct{ key, value string }
+
+func (c *contextFlag) String() string { return "" }
+func (c *contextFlag) Type() string   { return "context" }
+
+// Set adds one value. Keys that differ by case alone would pass for each other in many
+// JSON decoders, so there may be only one of them.
+func (c *contextFlag) Set(text string) error {
+	key, value, ok := strings.Cut(text, "=")
+	if !ok || key == "" {
+		return errors.New("want KEY=VALUE, such as project_id=demo")
+	}
+	for _, other := range *c {
+		if strings.EqualFold(other.key, key) {
+			return fmt.Errorf("%s was set before, as %s", key, other.key)
+		}
+	}
+	*c = append(*c, contextValue{key, value})
+	return nil
+}
+
+// durationFlag is a positive duration; zero where the flag is not given.
+type durationFlag time.Duration
+
+func (d *durationFlag) String() string { return "" }
+func (d *durationFlag) Type() string   { return "duration" }
+
+// Set reads a duration.
+func (d *durationFlag) Set(text string) error {
+	duration, err := manifests.ParseDuration(text)
+	*d = durationFlag(duration)
+	return err
+}
+
+// bytesFlag is a size of at least one byte; zero where the flag is not given.
+type bytesFlag manifests.Bytes
+
+func (b *bytesFlag) String() string { return "" }
+func (b *bytesFlag) Type() string   { return "size" }
+
+// Set reads a size.
+func (b *bytesFlag) Set(text string) error {
+	size, err := manifests.ParseBytes(text)
+	if err == nil && size == 0 {
+		err = errors.New("want more than 0 bytes")
+	}
+	*b = bytesFlag(size)
+	return err
+}
+
+// cacheFlag is a folder, where "" means none and no flag at all the default.
+type cacheFlag struct {
+	dir   string
+	given bool
+}
+
+func (c *cacheFlag) String() string { return "" }
+func (c *cacheFlag) Type() string   { return "dir" }
+
+// Set notes the folder.
+func (c *cacheFlag) Set(text string) error {
+	c.dir, c.given = text, true
+	return nil
+}
+
+// path returns the folder for compiled code, or "" for none.
+func (c *cacheFlag) path() (string, error) {
+	if c.given {
+		return c.dir, nil
+	}
+	dir, err := runtime.DefaultCacheDir()
+	if err != nil {
+		return "", failed(exitUsage, err.Error(), `name a folder with --cache-dir DIR, or compile anew each time with --cache-dir ""`)
+	}
+	return dir, nil
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime"
+)
+
+func TestParseMount(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.MkdirAll(filepath.FromSlash("work=space/in"), 0o700))
+	require.NoError(t, os.WriteFile("file", nil, 0o600))
+	for _, test := range []struct {
+		flag, path, host string
+		access           manifests.Access
+		problem          string
+	}{
+		{flag: "/project=work=space", path: "/project", host: "work=space", access: manifests.Read},
+		{flag: "/project=work=space:ro", path: "/project", host: "work=space", access: manifests.Read},
+		{flag: "/project=work=space:rw", path: "/project", host: "work=space", access: manifests.ReadWrite},
+		{flag: "/project=./work=space/in:rw", path: "/project", host: "./work=space/in", access: manifests.ReadWrite},
+		{flag: "/project=./work=space/{project_id}:rw", path: "/project", host: "./work=space/{project_id}", access: manifests.ReadWrite},
+		{flag: `/project=C:\spaces\{project_id}:rw`, path: "/project", host: `C:\spaces\{project_id}`, access: manifests.ReadWrite},
+		{flag: `/project=C:/spaces/{project_id}`, path: "/project", host: `C:/spaces/{project_id}`, access: manifests.Read},
+		{flag: "/project=work=space:wr", problem: `the access "wr" is neither ro nor rw`},
+		{flag: "/project=work=space:", problem: `the access "" is neither ro nor rw`},
+		{flag: "/project=work=space:RW", problem: `the access "RW" is neither ro nor rw`},
+		{flag: "/project=.:x", problem: `the access "x" is neither ro nor rw`},
+		{flag: "/project", problem: "want GUEST=HOSTDIR"},
+		{flag: "/project=", problem: "want GUEST=HOSTDIR"},
+		{flag: "=.", problem: "want GUEST=HOSTDIR"},
+		{flag: "/project=:rw", problem: "host directory"},
+		{flag: "project=.", problem: "must be absolute"},
+		{flag: "/project=missing", problem: "missing"},
+		{flag: "/project=file", problem: "file is not a directory"},
+		{flag: "/project=./{project_id", problem: "host directory"},
+	} {
+		if filepath.Separator == '/' && test.host != "" && test.host[0] == 'C' && test.host[2] == '\\' {
+			// Elsewhere than on Windows this is one element with braces in it.
+			test.problem = "neither a literal path element nor one placeholder"
+		}
+		grant, err := parseMount(test.flag)
+		if test.problem != "" {
+			assert.ErrorContains(t, err, test.problem, test.flag)
+			continue
+		}
+		require.NoError(t, err, test.flag)
+		assert.Equal(t, runtime.FileGrant{Path: test.path, Host: test.host, Access: test.access}, grant, test.flag)
+	}
+}
+
+func TestContextFlag(t *testing.T) {
+	var o options
+	require.NoError(t, o.context.Set("project_id=a=b"))
+	require.NoError(t, o.context.Set("empty="))
+	for _, twice := range []string{"project_id=x", "Project_ID=x", "PROJECT_ID=x"} {
+		assert.ErrorContains(t, o.context.Set(twice), "was set before", twice)
+	}
+	assert.ErrorContains(t, o.context.Set("=x"), "want KEY=VALUE")
+	assert.ErrorContains(t, o.context.Set("x"), "want KEY=VALUE")
+	assert.Equal(t, map[string]string{"project_id": "a=b", "empty": ""}, o.contextValues())
+	assert.Equal(t, []string{"project_id", "empty"}, o.grants().Context)
+}
+
+func TestLimitFlags(t *testing.T) {
+	var o options
+	assert.Zero(t, o.limits(), "no flag leaves the defaults to the runtime")
+	require.NoError(t, o.timeout.Set("1m30s"))
+	require.NoError(t, o.memory.Set("64MiB"))
+	assert.Equal(t, runtime.Limits{Timeout: 90 * time.Second, Memory: 64 << 20}, o.limits())
+	for _, wrong := range []string{"0s", "-1s", "10", ""} {
+		assert.Error(t, o.timeout.Set(wrong), "%q", wrong)
+	}
+	for _, wrong := range []string{"0", "-1", "64MB!", ""} {
+		assert.Error(t, o.memory.Set(wrong), "%q", wrong)
+	}
+}
+
+func TestCacheFlag(t *testing.T) {
+	var c cacheFlag
+	standard, err := runtime.DefaultCacheDir()
+	require.NoError(t, err)
+	path, err := c.path()
+	require.NoError(t, err)
+	assert.Equal(t, standard, path)
+	require.NoError(t, c.Set(""))
+	path, err = c.path()
+	require.NoError(t, err)
+	assert.Empty(t, path, "an empty flag is no folder")
+}

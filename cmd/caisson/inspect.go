@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime"
+)
+
+const inspectHelp = `Show what a tool is and may do: its manifest and module, the limits of each call, and
+for each permission what it asks for, what it gets under the flags given here, and what
+would allow the rest. The tool is not run.
+
+NAME is the name or alias of a loaded tool, FILE a manifest. What has a dot or a path
+separator in it is a file.`
+
+// isolation says how calls are kept apart. There is one way.
+const isolation = "fresh instance for every call"
+
+func newInspect(env environment) *cobra.Command {
+	var o options
+	command := &cobra.Command{
+		Use:     "inspect NAME|FILE",
+		Short:   "show what a tool is and may do",
+		Long:    inspectHelp,
+		Example: "  caisson inspect file_read --mount /project=./workspace --context project_id=demo\n  caisson inspect wasm-tools/calculator/tool.yaml --json",
+		Args:    positional(1, 1, "a tool's NAME or a manifest's FILE"),
+		RunE: func(command *cobra.Command, args []string) error {
+			return o.inspect(command.Context(), env, args[0])
+		},
+	}
+	o.sourceFlags(command)
+	o.grantFlags(command)
+	o.outputFlags(command, "print one JSON object")
+	return command
+}
+
+// inspected is what inspect prints as JSON.
+type inspected struct {
+	listed
+	Execution   string             `json:"execution"`
+	Idempotent  bool               `json:"idempotent"`
+	Destructive bool               `json:"destructive"`
+	Module      module             `json:"module"`
+	Limits      limits             `json:"limits"`
+	Permissions []runtime.Decision `json:"permissions"`
+	Isolation   string             `json:"isolation"`
+	Context     []string           `json:"context"`    // parameters that the host fills in
+	Parameters  json.RawMessage    `json:"parameters"` // as a model sees them
+}
+
+type module struct {
+	Path        string   `json:"path"`
+	SHA256      string   `json:"sha256"`
+	Pinned      bool     `json:"pinned"`
+	Bytes       int      `json:"bytes"`
+	Imports     []string `json:"imports"`
+	Exports     []string `json:"exports"`
+	MemoryBytes int64    `json:"memory_bytes"` // what an instance starts with
+	Problem     string   `json:"problem"`      // why it cannot be used; empty where it can
+}
+
+type limits struct {
+	TimeoutSeconds float64 `json:"timeout_seconds"`
+	MemoryBytes    int64   `json:"memory_bytes"`
+	OutputBytes    int64   `json:"output_bytes"`
+	StderrBytes    int64   `json:"stderr_bytes"`
+	OpenFiles      int     `json:"open_files"`
+	DiskBytes      int64   `json:"disk_bytes"`
+}
+
+func (o *options) inspect(ctx context.Context, env environment, name string) (err error) {
+	if isFile(name) {
+		o.tools = []string{name}
+		if m, err := manifests.Load(name); err != nil {
+			return &failure{exitUsage, messagesOf(err)}
+		} else {
+			name = m.Name
+		}
+	}
+	h, err := o.open(ctx, env, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstOf(err, h.close(ctx)) }()
+	found, err := h.find(name)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		err = env.printJSON(found)
+	} else {
+		err = env.print(found.text())
+	}
+	if err == nil && found.Module.Problem != "" {
+		return failed(exitUsage, found.Module.Problem)
+	}
+	return err
+}
+
+// isFile reports whether the argument names a manifest: a tool's name has neither dots
+// nor separators.
+func isFile(name string) bool { return strings.ContainsAny(name, `./\`) }
+
+func (h *host) find(name string) (inspected, error) {
+	entry, ok := h.registry.Get(name)
+	if !ok {
+		text := fmt.Sprintf("there is no tool %q", name)
+		if near := h.registry.Nearest(name, 3); len(near) > 0 {
+			text += "; did you mean " + strings.Join(near, ", ") + "?"
+		}
+		return inspected{}, failed(exitUsage, text, h.whereTools())
+	}
+	t, ok := entry.Tool.(*runtime.Tool)
+	if !ok {
+		return inspected{}, fmt.Errorf("%s is not a tool of the runtime", entry.Name)
+	}
+	all := catalogueOf(h.registry, true).Tools
+	at := slices.IndexFunc(all, func(l listed) bool { return l.Name == entry.Name })
+	m, l := entry.Manifest, t.Limits()
+	return inspected{
+		listed: all[at], Execution: string(m.Execution), Idempotent: m.Behavior.Idempotent, Destructive: m.Behavior.Destructive,
+		Module: moduleOf(m),
+		Limits: limits{
+			TimeoutSeconds: l.Timeout.Seconds(), MemoryBytes: int64(l.Memory), OutputBytes: int64(l.Output),
+			StderrBytes: int64(l.Stderr), OpenFiles: l.OpenFiles, DiskBytes: int64(l.DiskBytes),
+		},
+		Permissions: list(t.Decisions()), Isolation: isolation, Context: list(m.Context), Parameters: m.ModelParameters,
+	}, nil
+}
+
+func moduleOf(m *manifests.Manifest) module {
+	info, err := runtime.InspectModule(m)
+	described := module{
+		Path: m.Module.Path, SHA256: info.SHA256, Pinned: m.Module.SHA256 != "", Bytes: info.Bytes,
+		Imports: list(slices.Compact(info.Imports)), Exports: list(info.Exports), MemoryBytes: info.MemoryBytes,
+	}
+	if err != nil {
+		described.Problem = err.Error()
+	}
+	return described
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime"
+)
+
+// field writes a named line; more lines of it follow indented.
+func field(b *strings.Builder, name string, lines ...string) {
+	for i, line := range lines {
+		if i > 0 {
+			name = ""
+		}
+		fmt.Fprintf(b, "%-13s%s\n", name, sanitiseLine(line))
+	}
+}
+
+// text returns the tool for people.
+func (t inspected) text() string {
+	var b strings.Builder
+	title := t.Name
+	if t.Label != "" {
+		title += ": " + t.Label
+	}
+	b.WriteString(sanitiseLine(title) + "\n")
+	for line := range strings.SplitSeq(strings.TrimSpace(t.Description), "\n") {
+		b.WriteString("  " + line + "\n")
+	}
+	b.WriteString("\n")
+	field(&b, "manifest", t.File)
+	if t.Version != "" {
+		field(&b, "version", t.Version)
+	}
+	if t.Category != "" {
+		field(&b, "category", t.Category)
+	}
+	if notes := t.behaviour(); notes != "" {
+		field(&b, "notes", notes)
+	}
+	field(&b, "module", t.Module.lines()...)
+	field(&b, "limits", t.Limits.lines()...)
+	field(&b, "isolation", t.Isolation)
+	field(&b, "permissions", decisionLines(t.Permissions)...)
+	field(&b, "parameters", "as a model sees them:")
+	b.WriteString(indented(t.Parameters))
+	return b.String()
+}
+
+func (t inspected) behaviour() string {
+	notes := t.notes()
+	for _, more := range []struct {
+		is   bool
+		note string
+	}{{t.Idempotent, "idempotent"}, {t.Destructive, "destructive"}} {
+		if more.is && notes != "" {
+			notes += "; "
+		}
+		if more.is {
+			notes += more.note
+		}
+	}
+	return notes
+}
+
+func (m module) lines() []string {
+	if m.Problem != "" {
+		return []string{m.Path, "cannot be used, see below"}
+	}
+	pin := "not pinned by the manifest"
+	if m.Pinned {
+		pin = "pinned by the manifest"
+	}
+	return []string{
+		fmt.Sprintf("%s, %d bytes", m.Path, m.Bytes),
+		fmt.Sprintf("sha256 %s, %s", m.SHA256, pin),
+		"starts with " + manifests.Bytes(m.MemoryBytes).String() + " of memory",
+		importLine(m.Imports),
+	}
+}
+
+// importLine names the imported modules, each with its functions.
+func importLine(imports []string) string {
+	if len(imports) == 0 {
+		return "imports nothing"
+	}
+	line, last := "imports", ""
+	for _, name := range imports {
+		module, function, _ := strings.Cut(name, ".")
+		if module != last {
+			line += " " + module + ":"
+			last = module
+		}
+		line += " " + function
+	}
+	return line
+}
+
+func (l limits) lines() []string {
+	timeout := time.Duration(l.TimeoutSeconds * float64(time.Second))
+	return []string{
+		fmt.Sprintf("timeout %s, memory %s, output %s, log %s", timeout, manifests.Bytes(l.MemoryBytes), manifests.Bytes(l.OutputBytes), manifests.Bytes(l.StderrBytes)),
+		fmt.Sprintf("open files %d, disk %s", l.OpenFiles, manifests.Bytes(l.DiskBytes)),
+	}
+}
+
+func decisionLines(decisions []runtime.Decision) []string {
+	if len(decisions) == 0 {
+		return []string{"none asked for"}
+	}
+	var lines []string
+	for _, d := range decisions {
+		effective := d.Effective
+		if effective == "" {
+			effective = "nothing"
+		}
+		lines = append(lines, fmt.Sprintf("%s: asks for %s, gets %s: %s", d.Permission, d.Requested, effective, d.Reason))
+		if d.Allow.Manifest != "" {
+			lines = append(lines, "  the manifest must ask for it: "+d.Allow.Manifest)
+		}
+		if d.Allow.Grant != "" {
+			lines = append(lines, "  allow it with "+d.Allow.Grant)
+		}
+	}
+	return lines
+}
+
+func indented(document json.RawMessage) string {
+	var b bytes.Buffer
+	if err := json.Indent(&b, document, "  ", "  "); err != nil {
+		return "  " + string(document) + "\n"
+	}
+	return "  " + b.String() + "\n"
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
+)
+
+const listHelp = `List the tools, and the names that were kept out because another tool has them.
+
+--definitions prints the tools as a language model is offered them, without hidden and
+unavailable ones: sorted by name and the same byte for byte each time, so that prompt
+caches stay warm.`
+
+func newList(env environment) *cobra.Command {
+	var o options
+	var all bool
+	var definitions string
+	command := &cobra.Command{
+		Use:     "list",
+		Short:   "list the tools",
+		Long:    listHelp,
+		Example: "  caisson list --tools ./first --tools ./second\n  caisson list --definitions openai",
+		Args:    positional(0, 0, ""),
+		RunE: func(command *cobra.Command, _ []string) error {
+			if command.Flags().Changed("definitions") {
+				return o.definitions(command.Context(), env, definitions)
+			}
+			return o.list(command.Context(), env, all)
+		},
+	}
+	o.sourceFlags(command)
+	command.Flags().BoolVar(&all, "all", false, "show hidden tools, too")
+	command.Flags().StringVar(&definitions, "definitions", "", "print the tools as a model is offered them, in the form of a `VENDOR`: openai")
+	o.outputFlags(command, "print one JSON object")
+	return command
+}
+
+// catalogue is what list prints as JSON.
+type catalogue struct {
+	Tools      []listed    `json:"tools"`
+	Duplicates []duplicate `json:"duplicates"`
+}
+
+type listed struct {
+	Name        string      `json:"name"`
+	Label       string      `json:"label"`
+	Description string      `json:"description"`
+	Version     string      `json:"version"`
+	Category    string      `json:"category"`
+	Source      string      `json:"source"`
+	File        string      `json:"file"`
+	Aliases     []string    `json:"aliases"`
+	ReadOnly    bool        `json:"read_only"`
+	Hidden      bool        `json:"hidden"`
+	Unavailable string      `json:"unavailable"` // why; empty where it is available
+	Deprecated  *deprecated `json:"deprecated"`  // null where it is not
+}
+
+type deprecated struct {
+	Since   string `json:"since"`
+	Use     string `json:"use"`
+	Message string `json:"message"`
+}
+
+type duplicate struct {
+	Name    string `json:"name"`
+	Kept    origin `json:"kept"`
+	Dropped origin `json:"dropped"`
+	Reason  string `json:"reason"`
+}
+
+type origin struct {
+	Name   string `json:"name"`
+	Source string `json:"source"`
+	File   string `json:"file"`
+	Alias  bool   `json:"alias"`
+}
+
+func (o *options) list(ctx context.Context, env environment, all bool) (err error) {
+	h, err := o.open(ctx, env, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstOf(err, h.close(ctx)) }()
+	c := catalogueOf(h.registry, all)
+	if o.json {
+		return env.printJSON(c)
+	}
+	return env.print(c.table())
+}
+
+func catalogueOf(r *registry.Registry, all bool) catalogue {
+	c := catalogue{Tools: []listed{}, Duplicates: []duplicate{}}
+	for _, entry := range r.List() {
+		if m := entry.Manifest; all || !m.Behavior.Hidden {
+			c.Tools = append(c.Tools, listed{
+				Name: entry.Name, Label: m.Label, Description: m.Description, Version: m.Version, Category: m.Category,
+				Source: entry.Source, File: m.File, Aliases: list(entry.Aliases), ReadOnly: m.Behavior.ReadOnly,
+				Hidden: m.Behavior.Hidden, Unavailable: entry.Unavailable, Deprecated: deprecatedOf(m),
+			})
+		}
+	}
+	for _, d := range r.Duplicates() {
+		c.Duplicates = append(c.Duplicates, duplicate{d.Name, origin(d.Kept), origin(d.Dropped), string(d.Reason)})
+	}
+	return c
+}
+
+func deprecatedOf(m *manifests.Manifest) *deprecated {
+	if m.Deprecated == nil {
+		return nil
+	}
+	return &deprecated{m.Deprecated.Since, m.Deprecated.Use, m.Deprecated.Message}
+}
+
+// deprecation says since when a tool is deprecated and what takes its place.
+func deprecation(d *manifests.Deprecated) string {
+	text := "deprecated"
+	if d.Since != "" {
+		text += " since " + d.Since
+	}
+	if d.Use != "" {
+		text += "; use " + d.Use
+	}
+	if d.Message != "" {
+		text += ": " + d.Message
+	}
+	return text
+}
+
+// table returns the catalogue for people.
+func (c catalogue) table() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "NAME\tWHAT IT IS\tSOURCE\tNOTES")
+	for _, t := range c.Tools {
+		cells := []string{t.Name, cmp.Or(t.Label, clip(t.Description, 48)), t.Source, t.notes()}
+		for i := range cells {
+			cells[i] = sanitiseLine(cells[i])
+		}
+		_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	_ = w.Flush() // a strings.Builder does not fail
+	lines := strings.Split(b.String(), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	text := strings.Join(lines, "\n")
+	if len(c.Duplicates) > 0 {
+		text += "\n"
+	}
+	for _, d := range c.Duplicates {
+		text += sanitiseLine(d.line()) + "\n"
+	}
+	return text
+}
+
+func (t listed) notes() string {
+	var notes []string
+	if t.Unavailable != "" {
+		notes = append(notes, "unavailable: "+t.Unavailable)
+	}
+	if t.Deprecated != nil {
+		notes = append(notes, deprecation(&manifests.Deprecated{Since: t.Deprecated.Since, Use: t.Deprecated.Use}))
+	}
+	if t.ReadOnly {
+		notes = append(notes, "read-only")
+	}
+	if t.Hidden {
+		notes = append(notes, "hidden")
+	}
+	if len(t.Aliases) > 0 {
+		notes = append(notes, "also "+strings.Join(t.Aliases, ", "))
+	}
+	return strings.Join(notes, "; ")
+}
+
+// line says which name was kept out, and why.
+func (d duplicate) line() string {
+	what, why := d.Name, "the name is taken"
+	if d.Dropped.Alias {
+		what = "alias " + what
+	}
+	if d.Reason == string(registry.LookAlike) {
+		why = "it looks like " + d.Kept.Name
+	}
+	return fmt.Sprintf("kept out: %s from %s (%s); kept: %s", what, d.Dropped.File, why, d.Kept.File)
+}
+
+// clip shortens a text to so many characters.
+func clip(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}
+
+// openAI is a definition as the OpenAI API takes it in "tools".
+type openAI struct {
+	Type     string          `json:"type"`
+	Function tool.Definition `json:"function"`
+}
+
+func (o *options) definitions(ctx context.Context, env environment, vendor string) (err error) {
+	if vendor != "openai" {
+		return failed(exitUsage, fmt.Sprintf("--definitions %q: there is no such form", vendor), "openai is the one form that is supported")
+	}
+	h, err := o.open(ctx, env, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstOf(err, h.close(ctx)) }()
+	definitions := []openAI{}
+	for _, d := range h.registry.Definitions() {
+		definitions = append(definitions, openAI{"function", d})
+	}
+	return env.printJSON(definitions)
+}

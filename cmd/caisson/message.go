@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+)
+
+// message is one line about what went wrong and lines about what to do. They start in
+// lower case and end without a full stop.
+type message struct {
+	text  string
+	hints []string
+}
+
+// failure is the error with which a command ends.
+type failure struct {
+	code     int
+	messages []message // none where the output has said it all
+}
+
+// Error returns the messages without their hints.
+func (f *failure) Error() string {
+	texts := make([]string, len(f.messages))
+	for i, m := range f.messages {
+		texts[i] = m.text
+	}
+	return strings.Join(texts, "\n")
+}
+
+// failed returns a failure with one message.
+func failed(code int, text string, hints ...string) *failure {
+	return &failure{code, []message{{text, hints}}}
+}
+
+// report prints what a command ended with and returns the exit code.
+func report(ctx context.Context, env environment, err error, quiet bool) int {
+	if err == nil {
+		return exitSuccess
+	}
+	var known *failure
+	switch {
+	case errors.As(err, &known):
+	case ctx.Err() != nil:
+		known = failed(exitInterrupted, "interrupted")
+	default:
+		known = &failure{exitFailed, messagesOf(err)}
+	}
+	for _, m := range known.messages {
+		m.print(env.stderr, quiet)
+	}
+	return known.code
+}
+
+// print writes the message. Nothing can be done about a stderr that fails.
+func (m message) print(w io.Writer, quiet bool) {
+	_, _ = fmt.Fprintf(w, "caisson: error: %s\n", sanitiseLine(m.text))
+	if quiet {
+		return
+	}
+	for i, hint := range m.hints {
+		if !slices.Contains(m.hints[:i], hint) {
+			printHint(w, hint)
+		}
+	}
+}
+
+func printHint(w io.Writer, hint string) {
+	_, _ = fmt.Fprintf(w, "caisson: hint: %s\n", sanitiseLine(hint))
+}
+
+// messagesOf takes an error apart: one message for each problem in it.
+func messagesOf(err error) []message {
+	var messages []message
+	for _, leaf := range leavesOf(err) {
+		var invalid *manifests.Error
+		if !errors.As(leaf, &invalid) {
+			messages = append(messages, message{text: leaf.Error()})
+			continue
+		}
+		for _, p := range invalid.Problems {
+			messages = append(messages, message{placeOf(p) + p.Message, []string{p.Fix}})
+		}
+	}
+	return messages
+}
+
+// leavesOf returns the errors that were joined, however they were wrapped since. What
+// was wrapped around a join is left out: the leaves name their files themselves.
+func leavesOf(err error) []error {
+	switch e := err.(type) {
+	case *manifests.Error:
+		return []error{e}
+	case interface{ Unwrap() []error }:
+		children := e.Unwrap()
+		if isJoin(err, children) {
+			var leaves []error
+			for _, child := range children {
+				leaves = append(leaves, leavesOf(child)...)
+			}
+			return leaves
+		}
+	case *registry.Error:
+		if e.Op == "load" {
+			return leavesOf(e.Err)
+		}
+	case interface{ Unwrap() error }:
+		inner := leavesOf(e.Unwrap())
+		if len(inner) > 1 {
+			return inner
+		}
+	}
+	return []error{err}
+}
+
+// isJoin reports whether the error is the lines of its children and nothing more.
+func isJoin(err error, children []error) bool {
+	texts := make([]string, len(children))
+	for i, child := range children {
+		texts[i] = child.Error()
+	}
+	return strings.Join(texts, "\n") == err.Error()
+}
+
+// placeOf returns where a problem stands, ready to be followed by its message.
+func placeOf(p manifests.Problem) string {
+	place := fmt.Sprintf("%s:%d:%d: ", p.File, p.Line, p.Column)
+	if p.Path != "" {
+		place += p.Path + ": "
+	}
+	return place
+}

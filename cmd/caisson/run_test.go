@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/guests"
+)
+
+// start runs a command line in this process.
+func start(ctx context.Context, stdin io.Reader, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = run(ctx, args, environment{stdin, &out, &errs})
+	return code, out.String(), errs.String()
+}
+
+func TestInterruptEndsACall(t *testing.T) {
+	root, err := guests.Compile(t.Context(), "examples/turn/hostile/spin")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	code, stdout, stderr := start(ctx, nil, "call", "slow_report", "--cache-dir", "", "--tools", filepath.Join(root, "examples", "turn", "hostile"))
+	assert.Equal(t, exitInterrupted, code)
+	assert.Empty(t, stdout)
+	assert.Contains(t, stderr, "caisson: error: slow_report: the call was cancelled")
+}
+
+func TestInterruptEndsWaitingForInput(t *testing.T) {
+	stdin, writer := io.Pipe()
+	t.Cleanup(func() { _ = writer.Close() })
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	code, stdout, stderr := start(ctx, stdin, "batch", "--tools", t.TempDir())
+	assert.Equal(t, exitInterrupted, code)
+	assert.Empty(t, stdout)
+	assert.Equal(t, "caisson: error: interrupted\n", stderr)
+}
+
+func TestInputThatNeverEndsIsRefused(t *testing.T) {
+	code, _, stderr := start(t.Context(), endless{}, "call", "any", "-", "--tools", t.TempDir())
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "caisson: error: stdin has more than ")
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestOutputThatCannotBeWrittenIsAFailure(t *testing.T) {
+	for _, args := range [][]string{{"version"}, {"version", "--json"}, {"list", "--tools", t.TempDir()}} {
+		var stderr bytes.Buffer
+		code := run(t.Context(), args, environment{strings.NewReader(""), full{}, &stderr})
+		assert.Equal(t, exitFailed, code, args)
+		assert.Equal(t, "caisson: error: cannot write the output: no room\n", stderr.String(), args)
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no room") }
+
+// TestEveryCommandHasHelp: each flag and command says what it does, in our style.
+func TestEveryCommandHasHelp(t *testing.T) {
+	root := newRoot(environment{os.Stdin, io.Discard, io.Discard})
+	for _, command := range root.Commands() {
+		assert.NotEmpty(t, command.Short)
+		assert.Equal(t, strings.ToLower(command.Short[:1]), command.Short[:1], command.Name())
+		code, stdout, stderr := start(t.Context(), nil, command.Name(), "--help")
+		assert.Zero(t, code, command.Name())
+		assert.Contains(t, stdout, "Usage:\n  caisson "+command.Name(), command.Name())
+		assert.Empty(t, stderr, command.Name())
+	}
+}
+
+func TestProgress(t *testing.T) {
+	var screen bytes.Buffer
+	p := &progress{w: &screen}
+	p.during("compiling fast", func() {})
+	assert.Empty(t, screen.String(), "what is quick is not mentioned")
+
+	p.during("compiling slow", func() {
+		time.Sleep(2 * patience)
+		p.during("compiling another", func() { time.Sleep(2 * patience) })
+	})
+	assert.Equal(t, "compiling slow …\r"+strings.Repeat(" ", 16)+"\r", screen.String(), "one thing at a time, and erased")
+	assert.Nil(t, newProgress(environment{stderr: &screen}, &options{}), "nobody watches a buffer")
+}

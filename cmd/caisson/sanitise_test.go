@@ -1,0 +1,57 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestSanitise(t *testing.T) {
+	for _, test := range []struct{ text, lines, line string }{
+		{"", "", ""},
+		{"plain text, ümläute, 漢字, 👩‍👩‍👧", "plain text, ümläute, 漢字, 👩‍👩‍👧", "plain text, ümläute, 漢字, 👩‍👩‍👧"},
+		{"two\nlines\tand a tab", "two\nlines\tand a tab", `two\nlines\tand a tab`},
+		{"\x1b[2J", `\x1b[2J`, `\x1b[2J`},
+		{"\u009b2J", `\u009b2J`, `\u009b2J`},
+		{"over\rwritten", `over\x0dwritten`, `over\x0dwritten`},
+		{"back\b\x7f", `back\x08\x7f`, `back\x08\x7f`},
+		{"user\u202eresu", `user\u202eresu`, `user\u202eresu`},
+		{"\u2066a\u2069\u200f\u061c", `\u2066a\u2069\u200f\u061c`, `\u2066a\u2069\u200f\u061c`},
+		{"a\u2028b\u2029", `a\u2028b\u2029`, `a\u2028b\u2029`},
+		{"raw \x9b and \xff", `raw \x9b and \xff`, `raw \x9b and \xff`},
+		{"\x00", `\x00`, `\x00`},
+		{"a real \ufffd", "a real \ufffd", "a real \ufffd"},
+	} {
+		assert.Equal(t, test.lines, sanitise(test.text), "%q", test.text)
+		assert.Equal(t, test.line, sanitiseLine(test.text), "%q", test.text)
+	}
+}
+
+func FuzzSanitise(f *testing.F) {
+	for _, seed := range []string{"", "text", "\x1b]0;title\x07", "\u202e\u2066", "\x9b\xc2", "a\nb\tc\r"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		lines, line := sanitise(text), sanitiseLine(text)
+		for _, clean := range []string{lines, line} {
+			if !utf8.ValidString(clean) {
+				t.Fatalf("%q is not UTF-8", clean)
+			}
+			if strings.ContainsFunc(clean, func(r rune) bool { return unicode.In(r, unicode.Bidi_Control) }) {
+				t.Fatalf("%q can be reordered", clean)
+			}
+			if sanitise(clean) != clean {
+				t.Fatalf("%q changes when it is cleaned again", clean)
+			}
+		}
+		if i := strings.IndexFunc(line, unicode.IsControl); i >= 0 {
+			t.Fatalf("%q has a control character", line)
+		}
+		if strings.Count(lines, "\n") != strings.Count(text, "\n") {
+			t.Fatalf("%q has other lines than %q", lines, text)
+		}
+	})
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// defaultTools is the source where no --tools flag names one.
+const defaultTools = "wasm-tools"
+
+// host is the loaded tools and what runs them. Close it.
+type host struct {
+	options  *options
+	sources  []string
+	runtime  *runtime.Runtime
+	registry *registry.Registry
+	logger   *slog.Logger // nil without --verbose
+}
+
+// open loads the tools that the flags name, as the flags grant. Where the tools are
+// only looked at, cacheDir is empty.
+func (o *options) open(ctx context.Context, env environment, cacheDir string) (_ *host, err error) {
+	if o.quiet && o.verbose {
+		return nil, failed(exitUsage, "--quiet and --verbose exclude each other")
+	}
+	sources, err := o.sources()
+	if err != nil {
+		return nil, err
+	}
+	h := &host{options: o, sources: sources, registry: registry.New()}
+	if o.verbose {
+		h.logger = slog.New(slog.NewTextHandler(env.stderr, nil))
+	}
+	if h.runtime, err = newRuntime(ctx, o, cacheDir, h.logger); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = h.close(ctx) // what made the loading fail matters more
+		}
+	}()
+	var problems []message
+	for _, source := range sources {
+		err := h.registry.Load(ctx, registry.Directory(source), func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
+			return h.runtime.Load(ctx, m, o.grants())
+		})
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			problems = append(problems, messagesOf(err)...)
+		}
+	}
+	if len(problems) > 0 {
+		return nil, &failure{exitUsage, problems}
+	}
+	return h, nil
+}
+
+func newRuntime(ctx context.Context, o *options, cacheDir string, logger *slog.Logger) (*runtime.Runtime, error) {
+	rt, err := runtime.New(ctx, runtime.Options{CacheDir: cacheDir, Limits: o.limits(), Logger: logger})
+	if err != nil && cacheDir != "" {
+		return nil, failed(exitUsage, err.Error(), `name another folder with --cache-dir DIR, or compile anew each time with --cache-dir ""`)
+	}
+	return rt, err
+}
+
+// sources returns the folders and manifests to load, which all exist.
+func (o *options) sources() ([]string, error) {
+	if len(o.tools) == 0 {
+		if info, err := os.Stat(defaultTools); err != nil || !info.IsDir() {
+			return nil, failed(exitUsage, "no tools are given, and there is no folder ./"+defaultTools, "name a folder with --tools DIR")
+		}
+		return []string{defaultTools}, nil
+	}
+	var missing []message
+	for _, source := range o.tools {
+		if _, err := os.Stat(source); errors.Is(err, fs.ErrNotExist) {
+			missing = append(missing, message{fmt.Sprintf("--tools %q: there is no such file or folder", source), nil})
+		}
+	}
+	if len(missing) > 0 {
+		return nil, &failure{exitUsage, missing}
+	}
+	return o.tools, nil
+}
+
+// close ends the host. It waits for calls, also when ctx has ended.
+func (h *host) close(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	return errors.Join(h.registry.Close(ctx), h.runtime.Close(ctx))
+}
+
+// execute runs calls. The causes of the host's own failures, which the records leave
+// out, come by call id.
+func (h *host) execute(ctx context.Context, env environment, calls []tool.Call) ([]tool.Record, map[string]error, error) {
+	witness := &witness{Registry: h.registry, causes: map[string]error{}, progress: newProgress(env, h.options)}
+	e, err := executor.New(witness, executor.Options{Parallel: h.options.parallel, Logger: h.logger})
+	if err != nil {
+		return nil, nil, failed(exitUsage, err.Error())
+	}
+	records, err := e.Execute(ctx, executor.Batch{Calls: calls, Context: h.options.contextValues()})
+	if err != nil {
+		return nil, nil, failed(exitUsage, err.Error())
+	}
+	return records, witness.causes, nil
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/tool"
+)
+
+const validateHelp = `Check manifests and their modules, and report all that is wrong with them. PATH is a
+manifest or a folder, which is searched with the folders below it. Modules are read and
+never run.
+
+The exit code is 2 when there is any problem, 0 when there is none.`
+
+// The kinds of problems that only this command finds.
+const (
+	unreadable    manifests.ProblemKind = "unreadable"     // a file or folder cannot be read
+	badModule     manifests.ProblemKind = "module"         // the module cannot be used
+	duplicateName manifests.ProblemKind = "duplicate_name" // two tools want one name
+)
+
+func newValidate(env environment) *cobra.Command {
+	var o options
+	v := validation{env: env, options: &o}
+	command := &cobra.Command{
+		Use:     "validate PATH…",
+		Short:   "check manifests and their modules",
+		Long:    validateHelp,
+		Example: "  caisson validate wasm-tools\n  caisson validate tool.yaml --format json",
+		Args:    positional(1, -1, "the PATH of a manifest or a folder"),
+		RunE: func(command *cobra.Command, args []string) error {
+			return v.run(command.Context(), args)
+		},
+	}
+	command.Flags().StringVar(&v.format, "format", "", "print the problems as `FORMAT`: text or json (default text)")
+	command.Flags().BoolVar(&v.noModule, "no-module", false, "leave the modules unread")
+	o.outputFlags(command, "the same as --format json")
+	return command
+}
+
+// validation is one run of the command.
+type validation struct {
+	env      environment
+	options  *options
+	format   string
+	noModule bool
+}
+
+// verdict is what validate prints as JSON.
+type verdict struct {
+	Valid    bool                `json:"valid"`
+	Files    int                 `json:"files"`
+	Problems []manifests.Problem `json:"problems"`
+}
+
+func (v *validation) run(ctx context.Context, paths []string) error {
+	if v.options.json {
+		v.format = cmp.Or(v.format, "json")
+	}
+	if v.format = cmp.Or(v.format, "text"); v.format != "text" && v.format != "json" {
+		return failed(exitUsage, fmt.Sprintf("--format %q: there is no such format", v.format), "text and json are supported")
+	}
+	if v.options.json && v.format == "text" {
+		return failed(exitUsage, "--json and --format text exclude each other")
+	}
+	verdict, err := v.check(ctx, paths)
+	if err != nil {
+		return err
+	}
+	if v.format == "json" {
+		err = v.env.printJSON(verdict)
+	} else {
+		err = v.env.print(verdict.text(v.options.quiet))
+	}
+	if err == nil && !verdict.Valid {
+		return &failure{code: exitUsage}
+	}
+	return err
+}
+
+// check looks at all manifests of all paths.
+func (v *validation) check(ctx context.Context, paths []string) (verdict, error) {
+	var found discovery
+	for _, path := range paths {
+		if err := found.path(ctx, path); err != nil {
+			return verdict{}, err
+		}
+	}
+	problems := found.problems
+	names, loaded := registry.New(), map[string]*manifests.Manifest{}
+	files := distinct(found.files)
+	for _, file := range files {
+		if err := ctx.Err(); err != nil {
+			return verdict{}, err
+		}
+		m, err := manifests.Load(file)
+		if err != nil {
+			problems = append(problems, loadProblems(file, err)...)
+			continue
+		}
+		problems = append(problems, v.manifest(m)...)
+		if err := names.Register(file, described{m}); err != nil && !errors.Is(err, registry.ErrDuplicate) {
+			return verdict{}, err
+		}
+		loaded[m.File] = m
+	}
+	for _, d := range names.Duplicates() {
+		problems = append(problems, duplicateProblem(loaded[d.Dropped.File], d))
+	}
+	return verdict{len(problems) == 0, len(files), list(sorted(problems))}, nil
+}
+
+// manifest returns what is wrong beyond the manifest's own text.
+func (v *validation) manifest(m *manifests.Manifest) []manifests.Problem {
+	problems := runtime.Check(m)
+	unsupported := slices.ContainsFunc(problems, func(p manifests.Problem) bool {
+		return strings.HasPrefix(p.Path, "module.") || p.Path == "execution"
+	})
+	if v.noModule || unsupported {
+		return problems
+	}
+	if _, err := runtime.InspectModule(m); err != nil {
+		problems = append(problems, moduleProblem(m, err))
+	}
+	return problems
+}
+
+func moduleProblem(m *manifests.Manifest, err error) manifests.Problem {
+	p := manifests.Problem{File: m.File, Path: "module.path", Column: 1, Kind: badModule, Message: err.Error(),
+		Fix: "compile the tool as a WASI command, for Go with GOOS=wasip1 GOARCH=wasm"}
+	_, statErr := os.Stat(filepath.Join(filepath.Dir(m.File), filepath.FromSlash(m.Module.Path)))
+	switch {
+	case errors.Is(err, runtime.ErrDigest):
+		p.Path, p.Fix = "module.sha256", "find out who changed the module; if the change is wanted, pin the new digest"
+	case errors.Is(statErr, os.ErrNotExist):
+		p.Fix = "compile the tool, or leave modules unread with --no-module"
+	}
+	p.Line = max(m.Line(p.Path), 1)
+	return p
+}
+
+// loadProblems returns what is wrong with a manifest that cannot be loaded.
+func loadProblems(file string, err error) []manifests.Problem {
+	var invalid *manifests.Error
+	if errors.As(err, &invalid) {
+		return invalid.Problems
+	}
+	return []manifests.Problem{{File: file, Line: 1, Column: 1, Kind: unreadable, Message: reasonOf(err), Fix: "make it a regular file that can be read"}}
+}
+
+func duplicateProblem(m *manifests.Manifest, d *registry.DuplicateError) manifests.Problem {
+	key, fix := "name", "give one of the tools another name"
+	if d.Dropped.Alias {
+		key, fix = "aliases", "remove the alias"
+	}
+	return manifests.Problem{File: m.File, Line: max(m.Line(key), 1), Column: 1, Path: key, Kind: duplicateName, Message: d.Error(), Fix: fix}
+}
+
+// described is a manifest in a registry, which decides who has a name. It is never run.
+type described struct{ manifest *manifests.Manifest }
+
+// Manifest implements registry.Tool.
+func (d described) Manifest() *manifests.Manifest { return d.manifest }
+
+// Invoke implements registry.Tool.
+func (d described) Invoke(context.Context, tool.Invocation) (tool.Outcome, error) {
+	err := &tool.Error{Op: "invoke", Tool: d.manifest.Name, Kind: tool.Internal, Message: "the tool is only described"}
+	return tool.Outcome{Result: tool.Result{Kind: err.Kind, Error: err.Message}}, err
+}
+
+// distinct returns the files without those that were named twice.
+func distinct(files []string) []string {
+	seen := map[string]bool{}
+	var kept []string
+	for _, file := range files {
+		absolute, err := filepath.Abs(file)
+		if err != nil {
+			absolute = filepath.Clean(file)
+		}
+		if !seen[absolute] {
+			seen[absolute] = true
+			kept = append(kept, file)
+		}
+	}
+	return kept
+}
+
+// sorted returns the problems by file and place.
+func sorted(problems []manifests.Problem) []manifests.Problem {
+	slices.SortStableFunc(problems, func(a, b manifests.Problem) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return problems
+}
+
+// text returns the verdict for people.
+func (v verdict) text(quiet bool) string {
+	var b strings.Builder
+	broken := map[string]bool{}
+	for _, p := range v.Problems {
+		broken[p.File] = true
+		fmt.Fprintf(&b, "%s\n  fix: %s\n", sanitiseLine(placeOf(p)+p.Message), sanitiseLine(p.Fix))
+	}
+	switch {
+	case quiet:
+	case !v.Valid:
+		fmt.Fprintf(&b, "%s in %s\n", count(len(v.Problems), "problem"), count(len(broken), "file"))
+	case v.Files == 1:
+		b.WriteString("1 manifest is valid\n")
+	default:
+		fmt.Fprintf(&b, "%d manifests are valid\n", v.Files)
+	}
+	return b.String()
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
