@@ -34,27 +34,43 @@ type directory string
 func (d directory) String() string { return string(d) }
 
 func (d directory) Manifests(ctx context.Context) ([]*manifests.Manifest, error) {
-	info, err := os.Stat(string(d))
-	if err != nil {
-		return nil, scanError(string(d), err)
+	files, err := Files(ctx, string(d))
+	problems := []error{err}
+	var found []*manifests.Manifest
+	for _, file := range files {
+		m, err := manifests.Load(file)
+		problems = append(problems, err)
+		found = append(found, m)
 	}
-	s := scan{maxEntries: MaxDirectoryEntries, maxManifests: MaxDirectoryManifests}
-	if info.IsDir() {
-		if err := s.directory(ctx, string(d), 0); err != nil {
-			return nil, err
-		}
-	} else {
-		s.load(string(d))
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
 	}
-	if len(s.problems) > 0 {
-		return nil, errors.Join(s.problems...)
-	}
-	return s.found, nil
+	return found, nil
 }
 
-// scan collects the manifests below a directory and all that is wrong with them.
+// Files returns the manifest files of a [Directory] without reading them, in its order.
+//
+// What is there and cannot be used, such as a manifest that is a symbolic link, is in
+// the error, which joins an [*Error] for each and comes beside the files that can be
+// used. No files come with an error for the path itself, a bound or the context.
+func Files(ctx context.Context, path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, scanError(path, err)
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	s := scan{maxEntries: MaxDirectoryEntries, maxManifests: MaxDirectoryManifests}
+	if err := s.directory(ctx, path, 0); err != nil {
+		return nil, err
+	}
+	return s.files, errors.Join(s.problems...)
+}
+
+// scan collects the manifest files below a directory and all that is wrong there.
 type scan struct {
-	found    []*manifests.Manifest
+	files    []string
 	problems []error
 	entries  int
 
@@ -92,7 +108,7 @@ func (s *scan) directory(ctx context.Context, path string, depth int) error {
 		case manifests.IsManifestName(child.Name()):
 			s.file(name, child.Type())
 		}
-		if len(s.found)+len(s.problems) > s.maxManifests {
+		if len(s.files)+len(s.problems) > s.maxManifests {
 			return scanError(path, fmt.Errorf("more than %d manifests", s.maxManifests))
 		}
 	}
@@ -104,11 +120,11 @@ func skipped(name string) bool {
 	return strings.HasPrefix(name, ".") || name == "node_modules"
 }
 
-// file loads a manifest that the scan met.
+// file notes a manifest that the scan met.
 func (s *scan) file(path string, kind fs.FileMode) {
 	switch {
 	case kind.IsRegular():
-		s.load(path)
+		s.files = append(s.files, path)
 	case kind&fs.ModeSymlink != 0:
 		if target, err := os.Stat(path); err == nil && target.IsDir() {
 			return // a directory that happens to have a manifest's name
@@ -117,15 +133,6 @@ func (s *scan) file(path string, kind fs.FileMode) {
 	default:
 		s.problems = append(s.problems, scanError(path, errors.New("the manifest is not a regular file")))
 	}
-}
-
-func (s *scan) load(path string) {
-	m, err := manifests.Load(path)
-	if err != nil {
-		s.problems = append(s.problems, err)
-		return
-	}
-	s.found = append(s.found, m)
 }
 
 func scanError(path string, err error) error {

@@ -92,15 +92,17 @@ func (v *validation) run(ctx context.Context, paths []string) error {
 
 // check looks at all manifests of all paths.
 func (v *validation) check(ctx context.Context, paths []string) (verdict, error) {
-	var found discovery
+	var files []string
+	var problems []manifests.Problem
 	for _, path := range paths {
-		if err := found.path(ctx, path); err != nil {
+		found, wrong, err := discover(ctx, path)
+		if err != nil {
 			return verdict{}, err
 		}
+		files, problems = append(files, found...), append(problems, wrong...)
 	}
-	problems := found.problems
 	names, loaded := registry.New(), map[string]*manifests.Manifest{}
-	files := distinct(found.files)
+	files = distinct(files)
 	for _, file := range files {
 		if err := ctx.Err(); err != nil {
 			return verdict{}, err
