@@ -26,7 +26,6 @@ demo: build tools ## run an assistant's turn: five useful calls, three contained
 deps: ## download every module that the other targets need
 	$(GO) mod download
 	cd internal/lint && $(GO) mod download
-	cd internal/guests/thirdparty && $(GO) mod download
 
 .PHONY: test
 test: ## run the tests
@@ -70,7 +69,6 @@ bin/staticcheck: internal/lint/go.mod internal/lint/go.sum
 check-tidy:
 	$(GO) mod tidy -diff
 	cd internal/lint && $(GO) mod verify
-	cd internal/guests/thirdparty && $(GO) mod verify
 	$(GO) mod verify
 
 .PHONY: check-bans

@@ -288,34 +288,44 @@ func TestClosedRuntime(t *testing.T) {
 	assert.ErrorIs(t, err, tool.Internal)
 }
 
-// TestThirdPartyProgram runs a program that knows nothing of Caisson, gojq, as a tool
-// with nothing but a manifest.
+// TestThirdPartyProgram runs programs that know nothing of Caisson, txtar-c and txtar-x
+// of rogpeppe/go-internal, as tools with nothing but a manifest.
 func TestThirdPartyProgram(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, guests.Build(t.Context(), filepath.Join(root, "internal", "guests", "thirdparty"),
-		"github.com/itchyny/gojq/cmd/gojq", filepath.Join(dir, "gojq.wasm")))
-	m := manifestIn(t, dir, `
-module:
-  path: gojq.wasm
-  args: [--compact-output, "{filter}"]
-  stdin: "{document}"
-parameters:
-  type: object
-  properties:
-    document: {type: string}
-    filter: {type: string}
-  required: [document, filter]
-`)
-	jq := load(t, newRuntime(t, Options{}), m, Grants{})
-	require.NoError(t, jq.Prepare(t.Context()))
-	outcome, err := invoke(t, jq, `{"document":"{\"people\":[{\"name\":\"Ada\"},{\"name\":\"Grace\"}]}","filter":".people|map(.name)"}`)
-	require.NoError(t, err)
-	assert.Equal(t, `["Ada","Grace"]`, outcome.Result.Output)
-	assert.JSONEq(t, `["Ada","Grace"]`, string(outcome.Result.Data))
+	r := newRuntime(t, Options{})
+	project := t.TempDir()
+	thirdParty := func(program, manifest string, access manifests.Access, grants ...FileGrant) *Tool {
+		dir := t.TempDir()
+		require.NoError(t, guests.Build(t.Context(), root, "github.com/rogpeppe/go-internal/cmd/"+program, filepath.Join(dir, "guest.wasm")))
+		return load(t, r, manifestIn(t, dir, manifest+"\npermissions: {files: [{path: /project, access: "+string(access)+"}]}"), Grants{Files: grants})
+	}
+	const unpack = `
+module: {path: guest.wasm, args: [-C, "/project/{folder}"], stdin: "{archive}", stdout: text}
+parameters: {type: object, properties: {folder: {type: string}, archive: {type: string}}, required: [folder, archive]}`
+	const pack = `
+module: {path: guest.wasm, args: ["/project/{folder}"], stdin: none, stdout: text}
+parameters: {type: object, properties: {folder: {type: string}}, required: [folder]}`
+	writable := FileGrant{Path: "/project", Host: project, Access: manifests.ReadWrite}
 
-	outcome, err = invoke(t, jq, `{"document":"{","filter":"."}`)
+	const archive = `-- docs/one.txt --\none\n-- two.txt --\ntwo\n`
+	outcome, err := invoke(t, thirdParty("txtar-x", unpack, manifests.ReadWrite, writable), `{"folder":"new","archive":"`+archive+`"}`)
+	require.NoError(t, err)
+	require.True(t, outcome.Result.Success, outcome.Log)
+	content, err := os.ReadFile(filepath.Join(project, "new", "docs", "one.txt"))
+	require.NoError(t, err)
+	assert.Equal(t, "one\n", string(content))
+
+	packer := thirdParty("txtar-c", pack, manifests.Read, writable)
+	outcome, err = invoke(t, packer, `{"folder":"new"}`)
+	require.NoError(t, err)
+	assert.Equal(t, strings.ReplaceAll(archive, `\n`, "\n"), outcome.Result.Output)
+
+	outcome, err = invoke(t, packer, `{"folder":"../etc"}`)
+	require.ErrorIs(t, err, tool.Denied)
+	assert.Equal(t, "/etc", outcome.Denials[0].Value)
+	assert.NotEmpty(t, outcome.Log, "what it printed to stderr is for people")
+
+	outcome, err = invoke(t, packer, `{"folder":"missing"}`)
 	require.NoError(t, err)
 	assert.Equal(t, tool.ToolFailed, outcome.Result.Kind)
 	assert.Contains(t, outcome.Result.Error, "exited with code")
-	assert.NotEmpty(t, outcome.Log, "what it printed to stderr is for people")
 }
