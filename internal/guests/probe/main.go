@@ -69,7 +69,7 @@ func main() {
 	case "allocate":
 		for range r.MiB {
 			block := make([]byte, 1<<20)
-			for i := range block {
+			for i := 0; i < len(block); i += 4 << 10 {
 				block[i] = 1
 			}
 			kept = append(kept, block)

@@ -4,13 +4,14 @@ package main
 import "fmt"
 
 func main() {
+	const block, page = 4 << 20, 4 << 10
 	var hoard [][]byte
 	for len(hoard) < 1<<20 {
-		block := make([]byte, 1<<20)
-		for i := range block {
-			block[i] = 1
+		bytes := make([]byte, block)
+		for i := 0; i < block; i += page {
+			bytes[i] = 1
 		}
-		hoard = append(hoard, block)
+		hoard = append(hoard, bytes)
 	}
-	fmt.Println(len(hoard), "MiB of memory taken")
+	fmt.Println(len(hoard)*block, "bytes of memory taken")
 }
