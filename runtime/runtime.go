@@ -22,6 +22,8 @@ type Options struct {
 	CacheDir string
 	// Limits bound every call.
 	Limits Limits
+	// Concurrency bounds all calls together.
+	Concurrency Concurrency
 	// Settings names the settings that the operator has made. A tool that requires
 	// others is unavailable.
 	Settings []string
@@ -34,6 +36,7 @@ type Runtime struct {
 	engine   *engine.Engine
 	files    *files.Store
 	ceiling  Limits
+	gate     *gate
 	settings []string
 	logger   *slog.Logger
 	random   io.Reader
@@ -43,6 +46,10 @@ type Runtime struct {
 // New starts a runtime.
 func New(ctx context.Context, options Options) (*Runtime, error) {
 	ceiling, err := options.Limits.complete()
+	if err != nil {
+		return nil, err
+	}
+	concurrency, err := options.Concurrency.complete()
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +63,7 @@ func New(ctx context.Context, options Options) (*Runtime, error) {
 	}
 	return &Runtime{
 		engine: e, files: files.NewStore(files.Options{Logger: logger}), ceiling: ceiling,
-		settings: options.Settings, logger: logger, random: rand.Reader, now: time.Now,
+		gate: newGate(concurrency), settings: options.Settings, logger: logger, random: rand.Reader, now: time.Now,
 	}, nil
 }
 

@@ -119,6 +119,10 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	if err != nil {
 		return r.fail(tool.InvalidArguments, err.Error(), err)
 	}
+	if err := t.runtime.gate.enter(ctx); err != nil {
+		return r.failed(err)
+	}
+	defer t.runtime.gate.leave()
 	view, err := t.runtime.files.Open(ctx, t.permit.mounts, r.invocation.Context, files.Limits{OpenFiles: t.limits.OpenFiles, AddedBytes: t.limits.DiskBytes})
 	if err != nil {
 		var refused *files.Error
@@ -246,6 +250,8 @@ func (r *run) failed(err error) (tool.Outcome, error) {
 		return r.fail(tool.Deadline, fmt.Sprintf("the tool did not finish before its deadline of %s", r.tool.limits.Timeout), err)
 	case errors.Is(err, context.Canceled):
 		return r.fail(tool.Cancelled, "the call was cancelled", err)
+	case errors.Is(err, errBusy):
+		return r.fail(tool.Busy, err.Error(), err)
 	}
 	return r.fail(tool.Internal, "internal error (id "+r.invocation.CallID+")", err)
 }
