@@ -20,6 +20,9 @@ type Options struct {
 	// CacheDir keeps compiled code between processes; see [DefaultCacheDir]. It must
 	// be for this user alone, as it holds native code. Empty: each process compiles.
 	CacheDir string
+	// Compiler says where modules are compiled. For modules that are not trusted it
+	// should be [ChildCompiler]'s.
+	Compiler Compiler
 	// Limits bound every call.
 	Limits Limits
 	// Concurrency bounds all calls together.
@@ -45,6 +48,9 @@ type Runtime struct {
 
 // New starts a runtime.
 func New(ctx context.Context, options Options) (*Runtime, error) {
+	if options.Compiler.err != nil {
+		return nil, options.Compiler.err
+	}
 	ceiling, err := options.Limits.complete()
 	if err != nil {
 		return nil, err
@@ -57,7 +63,9 @@ func New(ctx context.Context, options Options) (*Runtime, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	e, err := engine.New(ctx, engine.Options{CacheDir: options.CacheDir, Functions: wasi.Functions(), Logger: logger})
+	e, err := engine.New(ctx, engine.Options{
+		CacheDir: options.CacheDir, Compiler: options.Compiler.child, Functions: wasi.Functions(), Logger: logger,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("runtime: %w", err)
 	}

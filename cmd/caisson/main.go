@@ -6,11 +6,14 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/caisson-run/caisson/runtime"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal ends the work in good order; a second one ends the process.
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], environment{os.Stdin, os.Stdout, os.Stderr}))
+	compiler := runtime.ChildCompiler(ctx)
+	os.Exit(run(ctx, os.Args[1:], environment{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, compiler: compiler}))
 }

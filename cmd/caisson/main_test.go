@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os/exec"
 	"path/filepath"
@@ -12,9 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/runtime"
 )
 
 func TestMain(m *testing.M) {
+	runtime.ChildCompiler(context.Background()) // a child of a script's command is this binary
 	testscript.Main(m, map[string]func(){"caisson": main})
 }
 

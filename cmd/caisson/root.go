@@ -7,12 +7,15 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/caisson-run/caisson/runtime"
 )
 
 // environment is what the command reads from and writes to.
 type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	compiler       runtime.Compiler
 }
 
 // run executes one command line and returns the exit code.

@@ -20,7 +20,7 @@ import (
 // start runs a command line in this process.
 func start(ctx context.Context, stdin io.Reader, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	code = run(ctx, args, environment{stdin, &out, &errs})
+	code = run(ctx, args, environment{stdin: stdin, stdout: &out, stderr: &errs})
 	return code, out.String(), errs.String()
 }
 
@@ -59,7 +59,7 @@ func (endless) Read(p []byte) (int, error) { return len(p), nil }
 func TestOutputThatCannotBeWrittenIsAFailure(t *testing.T) {
 	for _, args := range [][]string{{"version"}, {"version", "--json"}, {"list", "--tools", t.TempDir()}} {
 		var stderr bytes.Buffer
-		code := run(t.Context(), args, environment{strings.NewReader(""), full{}, &stderr})
+		code := run(t.Context(), args, environment{stdin: strings.NewReader(""), stdout: full{}, stderr: &stderr})
 		assert.Equal(t, exitFailed, code, args)
 		assert.Equal(t, "caisson: error: cannot write the output: no room\n", stderr.String(), args)
 	}
@@ -71,7 +71,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no room") }
 
 // TestEveryCommandHasHelp: each flag and command says what it does, in our style.
 func TestEveryCommandHasHelp(t *testing.T) {
-	root := newRoot(environment{os.Stdin, io.Discard, io.Discard})
+	root := newRoot(environment{stdin: os.Stdin, stdout: io.Discard, stderr: io.Discard})
 	for _, command := range root.Commands() {
 		assert.NotEmpty(t, command.Short)
 		assert.Equal(t, strings.ToLower(command.Short[:1]), command.Short[:1], command.Name())

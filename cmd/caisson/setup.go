@@ -41,7 +41,7 @@ func (o *options) open(ctx context.Context, env environment, cacheDir string) (_
 	if o.verbose {
 		h.logger = slog.New(slog.NewTextHandler(env.stderr, nil))
 	}
-	if h.runtime, err = newRuntime(ctx, o, cacheDir, h.logger); err != nil {
+	if h.runtime, err = newRuntime(ctx, env, o, cacheDir, h.logger); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -67,8 +67,8 @@ func (o *options) open(ctx context.Context, env environment, cacheDir string) (_
 	return h, nil
 }
 
-func newRuntime(ctx context.Context, o *options, cacheDir string, logger *slog.Logger) (*runtime.Runtime, error) {
-	rt, err := runtime.New(ctx, runtime.Options{CacheDir: cacheDir, Limits: o.limits(), Logger: logger})
+func newRuntime(ctx context.Context, env environment, o *options, cacheDir string, logger *slog.Logger) (*runtime.Runtime, error) {
+	rt, err := runtime.New(ctx, runtime.Options{CacheDir: cacheDir, Compiler: env.compiler, Limits: o.limits(), Logger: logger})
 	if err != nil && cacheDir != "" {
 		return nil, failed(exitUsage, err.Error(), `name another folder with --cache-dir DIR, or compile anew each time with --cache-dir ""`)
 	}

@@ -37,13 +37,14 @@ var expected = []tool.Kind{"", "", "", "", "", tool.Denied, tool.Deadline, tool.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := play(ctx, os.Stdout); err != nil {
+	compiler := runtime.ChildCompiler(ctx)
+	if err := play(ctx, compiler, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "turn:", err)
 		os.Exit(1)
 	}
 }
 
-func play(ctx context.Context, out io.Writer) (err error) {
+func play(ctx context.Context, compiler runtime.Compiler, out io.Writer) (err error) {
 	root, err := guests.Compile(ctx)
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func play(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	rt, err := runtime.New(ctx, runtime.Options{CacheDir: cache})
+	rt, err := runtime.New(ctx, runtime.Options{CacheDir: cache, Compiler: compiler})
 	if err != nil {
 		return err
 	}

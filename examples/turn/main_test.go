@@ -6,11 +6,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/runtime"
 )
 
 func TestTurn(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, play(t.Context(), &out))
+	require.NoError(t, play(t.Context(), runtime.Compiler{}, &out))
 	for _, want := range []string{
 		"wrote 25 bytes to notes/budget.md", "notes/budget.md (25 bytes)", "rent 1249.90 · food 389.15", "1639.05", "19668.6",
 		"denied", "/etc/passwd", "deadline of 1s", "memory than its limit of 48MiB",

@@ -4,10 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"reflect"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,6 +36,8 @@ type Options struct {
 	// processes run, so it is created for this user alone, and refused if anybody else
 	// could write to it. Empty: compiled code lives in memory only.
 	CacheDir string
+	// Compiler says where modules are compiled.
+	Compiler Compiler
 	// Functions are what guests may import. Names must be unique within a module.
 	Functions []hostfuncs.Function
 	// Logger receives compile times at debug level. Nil: nothing is logged.
@@ -41,9 +46,14 @@ type Options struct {
 
 // Engine compiles and holds modules. It is safe for concurrent use.
 type Engine struct {
-	runtime wazero.Runtime
-	cache   wazero.CompilationCache
-	logger  *slog.Logger
+	runtime  wazero.Runtime
+	cache    wazero.CompilationCache
+	compiler Compiler
+	store    *store // nil: code is compiled in this process, into memory
+	scratch  string // the store's directory if it is removed with the engine
+	logger   *slog.Logger
+
+	closing chan struct{} // closed when the engine is
 
 	mu       sync.Mutex
 	closed   bool
@@ -61,36 +71,46 @@ type compilation struct {
 
 // New returns an engine that offers the given functions. Close it.
 func New(ctx context.Context, options Options) (*Engine, error) {
-	e := &Engine{logger: options.Logger, modules: map[Digest]*compilation{}}
+	e := &Engine{compiler: options.Compiler, logger: options.Logger, closing: make(chan struct{}), modules: map[Digest]*compilation{}}
 	if e.logger == nil {
 		e.logger = slog.New(slog.DiscardHandler)
 	}
-	// A limit per tool is set at instantiation; the runtime's own stays at the most
-	// that WebAssembly allows. Debug information costs time in traps and is unused.
-	config := wazero.NewRuntimeConfig().WithCloseOnContextDone(true).WithDebugInfoEnabled(false)
-	if options.CacheDir != "" {
-		if err := privateDirectory(options.CacheDir); err != nil {
-			return nil, fmt.Errorf("compilation cache: %w", err)
-		}
-		cache, err := wazero.NewCompilationCacheWithDir(options.CacheDir)
+	config := runtimeConfig()
+	if err := e.openStore(options.CacheDir); err != nil {
+		return nil, fmt.Errorf("compilation cache: %w", err)
+	}
+	if e.store != nil {
+		cache, err := wazero.NewCompilationCacheWithDir(e.store.directory)
 		if err != nil {
-			return nil, fmt.Errorf("compilation cache: %w", err)
+			return nil, fmt.Errorf("compilation cache: %w", errors.Join(err, os.RemoveAll(e.scratch)))
 		}
 		e.cache = cache
 		config = config.WithCompilationCache(cache)
 	}
 	e.runtime = wazero.NewRuntimeWithConfig(ctx, config)
 	if err := e.offer(ctx, options.Functions); err != nil {
-		return nil, fmt.Errorf("host functions: %w", closing(ctx, e, err))
+		return nil, fmt.Errorf("host functions: %w", errors.Join(err, e.Close(ctx)))
 	}
 	return e, nil
 }
 
-func closing(ctx context.Context, e *Engine, err error) error {
-	if closeErr := e.Close(ctx); closeErr != nil {
-		return fmt.Errorf("%w (and closing: %w)", err, closeErr)
+// openStore makes the store, for which a child that compiles needs a directory even
+// where none is kept.
+func (e *Engine) openStore(cacheDir string) error {
+	switch {
+	case cacheDir != "":
+		if err := privateDirectory(cacheDir); err != nil {
+			return err
+		}
+		e.store = &store{cacheDir}
+	case e.compiler.Executable != "":
+		scratch, err := os.MkdirTemp("", "caisson-")
+		if err != nil {
+			return err
+		}
+		e.scratch, e.store = scratch, &store{scratch}
 	}
-	return err
+	return nil
 }
 
 // offer makes the host functions importable, one host module for each module name.
@@ -196,6 +216,15 @@ func (e *Engine) Compile(ctx context.Context, source []byte) (*Module, error) {
 func (e *Engine) compile(ctx context.Context, digest Digest, source []byte, c *compilation) {
 	defer e.inFlight.Done()
 	defer close(c.done)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() { // a child need not finish for an engine that closes
+		select {
+		case <-e.closing:
+			cancel(ErrClosed)
+		case <-ctx.Done():
+		}
+	}()
 	start := time.Now()
 	c.module, c.err = e.build(ctx, digest, source)
 	e.logger.DebugContext(ctx, "module compiled", "digest", digest.String(), "bytes", len(source),
@@ -215,15 +244,47 @@ func (e *Engine) build(ctx context.Context, digest Digest, source []byte) (*Modu
 		return nil, &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
 	}
 	stripped := wasm.StripCustom(source, description, func(string) bool { return false })
+	if err := e.ready(ctx, digest, stripped); err != nil {
+		return nil, compileError(err)
+	}
 	compiled, err := e.runtime.CompileModule(ctx, stripped)
 	if err != nil {
-		return nil, &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
+		return nil, compileError(fmt.Errorf("%w: %w", errInvalid, err))
 	}
 	return &Module{engine: e, digest: digest, description: description, compiled: compiled}, nil
 }
 
-// Close waits for the compilations and runs under way, then frees everything. Contexts
-// end runs early. Calling it again does nothing.
+// ready sees to it that the store holds the module's code, if there is a store.
+func (e *Engine) ready(ctx context.Context, digest Digest, source []byte) (err error) {
+	if e.store == nil {
+		return nil
+	}
+	intact, err := e.store.intact(digest)
+	if intact || err != nil {
+		return err
+	}
+	staging, remove, err := stage(e.store.directory)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	if err := e.compiler.compile(ctx, source, staging); err != nil {
+		return err
+	}
+	return e.store.publish(digest, staging)
+}
+
+// compileError says whose fault a failed compilation is.
+func compileError(err error) error {
+	if errors.Is(err, errInvalid) || errors.Is(err, ErrModule) {
+		return &Error{Op: "compile", Kind: ErrModule, Reason: strings.TrimPrefix(err.Error(), ErrModule.Error()+": "), Err: err}
+	}
+	return &Error{Op: "compile", Kind: ErrHost, Reason: "the module could not be compiled", Err: err}
+}
+
+// Close waits for the runs under way, and for compilations in this process; those in a
+// child it ends. Then it frees everything. Contexts end runs early. Calling it again does
+// nothing.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	if e.closed {
@@ -231,13 +292,15 @@ func (e *Engine) Close(ctx context.Context) error {
 		return nil
 	}
 	e.closed = true
+	close(e.closing)
 	e.mu.Unlock()
 	e.inFlight.Wait()
 	err := e.runtime.Close(ctx)
 	if e.cache != nil {
-		if cacheErr := e.cache.Close(ctx); err == nil {
-			err = cacheErr
-		}
+		err = errors.Join(err, e.cache.Close(ctx))
+	}
+	if e.scratch != "" {
+		err = errors.Join(err, os.RemoveAll(e.scratch))
 	}
 	return err
 }

@@ -19,7 +19,12 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if code, serving := ServeCompiler(context.Background(), os.LookupEnv, os.Stdin, os.Stderr); serving {
+		os.Exit(code)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const mebibyte = 1 << 20
 

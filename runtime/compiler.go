@@ -1,0 +1,37 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/caisson-run/caisson/runtime/internal/engine"
+)
+
+// Compiler says where a [Runtime] compiles modules. The zero value compiles in this
+// process, which is for modules that the operator trusts: what a compilation takes is
+// not bounded by the module's size, and nothing can interrupt it.
+type Compiler struct {
+	child engine.Compiler
+	err   error
+}
+
+// ChildCompiler returns a compiler that starts this program again for each module, as a
+// child process with bounds on time and memory and an empty environment. It must be the
+// first thing that main does: in the child it compiles, and does not return.
+//
+//	func main() {
+//		compiler := runtime.ChildCompiler(ctx)
+//		rt, err := runtime.New(ctx, runtime.Options{Compiler: compiler})
+//
+// If this program cannot be found, New says so.
+func ChildCompiler(ctx context.Context) Compiler {
+	if code, serving := engine.ServeCompiler(ctx, os.LookupEnv, os.Stdin, os.Stderr); serving {
+		os.Exit(code)
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		err = fmt.Errorf("runtime: no program for the compiler: %w", err)
+	}
+	return Compiler{child: engine.Compiler{Executable: executable}, err: err}
+}

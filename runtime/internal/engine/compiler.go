@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+)
+
+// Compiler says where modules are compiled. Compiling an untrusted module takes time
+// and memory that its size does not bound, and cannot be interrupted, so it belongs in
+// a process that can be killed. The zero value compiles in this process.
+type Compiler struct {
+	// Executable is a program that calls [ServeCompiler] first thing in its main,
+	// usually this one's own.
+	Executable string
+	// What one compilation may take. Zero means the value named at each field.
+	Memory int64         // address space in bytes: 4 GiB. Not bounded on Windows and in race builds
+	CPU    time.Duration // in whole seconds: 60 s. Not bounded on Windows
+	Wall   time.Duration // 120 s
+}
+
+func (c Compiler) complete() Compiler {
+	if c.Memory == 0 {
+		c.Memory = 4 << 30
+	}
+	if c.CPU == 0 {
+		c.CPU = time.Minute
+	}
+	if c.Wall == 0 {
+		c.Wall = 2 * time.Minute
+	}
+	return c
+}
+
+// The child's environment holds these and nothing else.
+const (
+	compilerDirectory = "CAISSON_COMPILER_DIRECTORY" // where the compiled code goes
+	compilerMemory    = "CAISSON_COMPILER_MEMORY"    // bytes
+	compilerCPU       = "CAISSON_COMPILER_CPU"       // seconds
+)
+
+// compile compiles a module into a directory, which becomes a cache of wazero's with
+// one entry. The error wraps ErrModule where the module is at fault.
+func (c Compiler) compile(ctx context.Context, source []byte, directory string) error {
+	if c.Executable == "" {
+		return compileInto(ctx, source, directory)
+	}
+	c = c.complete()
+	ctx, cancel := context.WithTimeout(ctx, c.Wall)
+	defer cancel()
+	said := &tail{limit: 16 << 10}
+	child := exec.CommandContext(ctx, c.Executable)
+	child.Args = []string{"caisson-compiler"}
+	child.Env = []string{
+		compilerDirectory + "=" + directory,
+		compilerMemory + "=" + strconv.FormatInt(c.Memory, 10),
+		compilerCPU + "=" + strconv.Itoa(int(c.CPU.Seconds())),
+	}
+	child.Stdin = bytes.NewReader(source)
+	child.Stderr = said
+	// A child that was killed leaves nothing that could hold the pipe open for long.
+	child.WaitDelay = time.Second
+	err := child.Run()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("%w: compiling it takes longer than %s", ErrModule, c.Wall)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case !errors.As(err, &exit):
+		return fmt.Errorf("%w: the compiler did not start: %w", ErrHost, err)
+	case exit.ExitCode() == exitInvalid:
+		return fmt.Errorf("%w: %s", ErrModule, strings.TrimSpace(said.String()))
+	case exit.ExitCode() == exitFailed:
+		return fmt.Errorf("%w: the compiler failed: %s", ErrHost, strings.TrimSpace(said.String()))
+	}
+	// A signal, or the Go runtime giving up for want of memory.
+	return fmt.Errorf("%w: compiling it takes more than %s of processor time or %d MiB of memory", ErrModule, c.CPU, c.Memory>>20)
+}
+
+// The exit codes of the child.
+const (
+	exitInvalid = 3 // the module is at fault; stderr says why
+	exitFailed  = 4 // the child is; stderr says why
+)
+
+// ServeCompiler compiles the module on standard input and ends the process with the
+// returned code, if this process was started for that; otherwise serving is false.
+func ServeCompiler(ctx context.Context, lookup func(string) (string, bool), stdin io.Reader, stderr io.Writer) (code int, serving bool) {
+	directory, serving := lookup(compilerDirectory)
+	if !serving {
+		return 0, false
+	}
+	memory, _ := lookup(compilerMemory)
+	cpu, _ := lookup(compilerCPU)
+	if err := serve(ctx, directory, memory, cpu, stdin); err != nil {
+		fmt.Fprintln(stderr, err)
+		if errors.Is(err, errInvalid) {
+			return exitInvalid, true
+		}
+		return exitFailed, true
+	}
+	return 0, true
+}
+
+func serve(ctx context.Context, directory, memory, cpu string, stdin io.Reader) error {
+	memoryBytes, err := strconv.ParseUint(memory, 10, 64)
+	if err != nil {
+		return fmt.Errorf("memory limit: %w", err)
+	}
+	cpuSeconds, err := strconv.ParseUint(cpu, 10, 64)
+	if err != nil {
+		return fmt.Errorf("processor limit: %w", err)
+	}
+	if err := limitProcess(memoryBytes, cpuSeconds); err != nil {
+		return fmt.Errorf("limits: %w", err)
+	}
+	source, err := io.ReadAll(stdin)
+	if err != nil {
+		return fmt.Errorf("module: %w", err)
+	}
+	return compileInto(ctx, source, directory)
+}
+
+// errInvalid means that wazero does not take the module.
+var errInvalid = errors.New("invalid")
+
+// compileInto compiles a module in this process, into a cache directory.
+func compileInto(ctx context.Context, source []byte, directory string) (err error) {
+	cache, err := wazero.NewCompilationCacheWithDir(directory)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cache.Close(ctx)) }()
+	runtime := wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCompilationCache(cache))
+	defer func() { err = errors.Join(err, runtime.Close(ctx)) }()
+	if _, err := runtime.CompileModule(ctx, source); err != nil {
+		return fmt.Errorf("%w: %w", errInvalid, err)
+	}
+	return nil
+}
+
+// runtimeConfig is what compiled code depends on: child and parent must agree on it.
+func runtimeConfig() wazero.RuntimeConfig {
+	// Debug information costs time in traps and is not used.
+	return wazero.NewRuntimeConfig().WithCloseOnContextDone(true).WithDebugInfoEnabled(false)
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	limit int
+	bytes []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.bytes = append(t.bytes, p...)
+	if over := len(t.bytes) - t.limit; over > 0 {
+		t.bytes = append(t.bytes[:0], t.bytes[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return strings.ToValidUTF8(string(t.bytes), "\uFFFD") }
+
+// stage makes a private directory for one compilation.
+func stage(parent string) (directory string, remove func() error, err error) {
+	directory, err = os.MkdirTemp(parent, "compiling-")
+	return directory, func() error { return os.RemoveAll(directory) }, err
+}

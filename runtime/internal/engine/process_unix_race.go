@@ -1,0 +1,11 @@
+//go:build unix && race
+
+package engine
+
+import "golang.org/x/sys/unix"
+
+// limitProcess bounds the processor time. The race detector reserves more address
+// space than any limit on it could allow.
+func limitProcess(_, cpuSeconds uint64) error {
+	return unix.Setrlimit(unix.RLIMIT_CPU, &unix.Rlimit{Cur: cpuSeconds, Max: cpuSeconds})
+}
