@@ -232,9 +232,11 @@ func (r *run) report(result tool.Result) (tool.Outcome, error) {
 }
 
 func (r *run) deniedBy(result tool.Result) (tool.Outcome, error) {
-	first := r.denials[0]
+	// Interpreters look for files that they can do without before they run a line of the
+	// tool's, so of several refusals the last is the one that mattered.
+	last := r.denials[len(r.denials)-1]
 	result.Success, result.Kind = false, tool.Denied
-	result.Error = fmt.Sprintf("denied: %s %s: %s", first.Permission, first.Value, first.Rule)
+	result.Error = fmt.Sprintf("denied: %s %s: %s", last.Permission, last.Value, last.Rule)
 	return r.outcome(result), &tool.Error{Op: "invoke", Tool: r.invocation.Tool, Kind: tool.Denied, Message: result.Error}
 }
 

@@ -70,15 +70,22 @@ func (h *host) whereTools() string {
 	return `run "caisson list" to see the tools`
 }
 
+// denialHints says what would allow the last of the denials, which is the one that the
+// error names.
 func denialHints(name string, denials []tool.Denial) []string {
+	if len(denials) == 0 {
+		return nil
+	}
 	var hints []string
-	for _, d := range denials {
-		if d.Allow.Manifest != "" {
-			hints = append(hints, fmt.Sprintf("the manifest of %s must ask for it: %s", name, d.Allow.Manifest))
-		}
-		if d.Allow.Grant != "" {
-			hints = append(hints, "allow it with "+d.Allow.Grant)
-		}
+	last := denials[len(denials)-1]
+	if last.Allow.Manifest != "" {
+		hints = append(hints, fmt.Sprintf("the manifest of %s must ask for it: %s", name, last.Allow.Manifest))
+	}
+	if last.Allow.Grant != "" {
+		hints = append(hints, "allow it with "+last.Allow.Grant)
+	}
+	if others := len(denials) - 1; others > 0 {
+		hints = append(hints, count(others, "more request")+" of the tool's were refused; --json shows all")
 	}
 	return hints
 }

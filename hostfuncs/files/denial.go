@@ -3,6 +3,7 @@ package files
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -37,15 +38,17 @@ func (v *View) deny(sentinel error, op, guest, rule string, allow tool.Allow) er
 	return &Error{Op: op, Path: denial.Value, Err: sentinel, Denial: &denial}
 }
 
+// record keeps each receipt once, the most recent last: it is the likeliest cause of
+// what the guest does next. When there are too many, the last gives way and the first
+// stay, so that a flood of refusals cannot hide how it began.
 func (v *View) record(denial tool.Denial) {
-	for _, d := range v.denials {
-		if d.Permission == denial.Permission && d.Value == denial.Value && d.Rule == denial.Rule {
-			return
-		}
+	v.denials = slices.DeleteFunc(v.denials, func(d tool.Denial) bool {
+		return d.Permission == denial.Permission && d.Value == denial.Value && d.Rule == denial.Rule
+	})
+	if len(v.denials) == maxDenials {
+		v.denials = v.denials[:maxDenials-1]
 	}
-	if len(v.denials) < maxDenials {
-		v.denials = append(v.denials, denial)
-	}
+	v.denials = append(v.denials, denial)
 }
 
 // readOnly refuses a change below a read-only mount, and says who made it so.

@@ -100,8 +100,14 @@ func TestReceiptsAreMergedAndCapped(t *testing.T) {
 		_, err := read(root, fmt.Sprintf("etc/%d", i))
 		require.ErrorIs(t, err, files.ErrDenied)
 	}
-	assert.Len(t, view.Denials(), 32)
-	_, err := read(root, "long/"+strings.Repeat("é/", 1300))
+	denials := view.Denials()
+	assert.Len(t, denials, 32)
+	assert.Equal(t, "/etc/passwd", denials[0].Value, "how it began stays")
+	assert.Equal(t, "/etc/99", denials[31].Value, "and the most recent is last")
+	_, err := read(root, "etc/5")
+	require.ErrorIs(t, err, files.ErrDenied)
+	assert.Equal(t, "/etc/5", view.Denials()[31].Value, "also when it has been refused before")
+	_, err = read(root, "long/"+strings.Repeat("é/", 1300))
 	require.ErrorIs(t, err, files.ErrDenied)
 	assert.Less(t, len(err.Error()), 1000)
 }
