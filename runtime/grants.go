@@ -181,23 +181,21 @@ func (p *permit) decideEnv(m *manifests.Manifest, granted map[string]string) {
 }
 
 // explain completes the receipts that package files wrote, which does not know what the
-// manifest asks for: a path under a permission that was asked for but not granted needs
-// a grant and no change to the manifest, and a write under a grant for reading likewise.
+// manifest asks for: a path under a permission that was asked for and not granted needs a
+// grant and no change to the manifest.
 func (p *permit) explain(m *manifests.Manifest, denials []tool.Denial) []tool.Denial {
 	for i, denial := range denials {
-		if denial.Permission != "files" {
-			continue
-		}
 		for j, request := range m.Permissions.Files {
-			if denial.Value != request.Path && !strings.HasPrefix(denial.Value, strings.TrimSuffix(request.Path, "/")+"/") {
-				continue
-			}
-			decision := p.decisions[j]
-			if decision.Allow.Grant != "" {
-				denials[i].Rule = decision.Reason
-				denials[i].Allow = decision.Allow
+			decision := p.decisions[j] // those for files come first
+			if decision.Effective == "" && isBelow(denial.Value, request.Path) {
+				denials[i].Rule, denials[i].Allow = decision.Reason, decision.Allow
 			}
 		}
 	}
 	return denials
+}
+
+// isBelow reports whether a guest path is a directory's or lies in it.
+func isBelow(guest, directory string) bool {
+	return guest == directory || strings.HasPrefix(guest, strings.TrimSuffix(directory, "/")+"/")
 }

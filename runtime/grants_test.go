@@ -97,6 +97,20 @@ permissions: {files: [{path: /project, access: read}]}`)
 	assert.Contains(t, outcome.Denials[0].Allow.Grant, "--mount /etc")
 }
 
+// TestReceiptOfAnEscapeGrantsNothing: whoever tries to get out is not told that write
+// access would help.
+func TestReceiptOfAnEscapeGrantsNothing(t *testing.T) {
+	s := newScene(t)
+	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read-write}]}")
+	guest := load(t, newRuntime(t, Options{}), m, Grants{Files: []FileGrant{{Path: "/project", Host: s.project}}})
+	_, outcome := alice(t, guest, open("relative", 0, reads), open("a.txt", 0, writes))
+	require.Len(t, outcome.Denials, 2)
+	assert.Contains(t, outcome.Denials[0].Rule, "leaves")
+	assert.Zero(t, outcome.Denials[0].Allow)
+	assert.Contains(t, outcome.Denials[1].Rule, "read-only")
+	assert.Equal(t, "--mount /project=HOSTDIR:rw", outcome.Denials[1].Allow.Grant)
+}
+
 // TestWhatIsNotEnforcedIsRefused walks every key that this version can't keep.
 func TestWhatIsNotEnforcedIsRefused(t *testing.T) {
 	r := newRuntime(t, Options{})

@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
@@ -103,22 +103,32 @@ func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	return info, checkCommand(m, description)
 }
 
-// checkCommand refuses what is not a WASI command, and what imports more than WASI.
+// checkCommand refuses what is not a WASI command, and what imports anything that this
+// runtime does not offer in just that form.
 func checkCommand(m *manifests.Manifest, description *wasm.Module) error {
-	var foreign []string
-	for _, name := range description.ImportedModules() {
-		if name != wasi.ModuleName {
-			foreign = append(foreign, name)
-		}
+	offered := map[string]hostfuncs.Function{}
+	for _, f := range wasi.Functions() {
+		offered[f.Module+"."+f.Name] = f
 	}
-	if len(foreign) > 0 {
-		return fmt.Errorf("%w: %s imports from %s; this runtime offers %s", ErrModule, m.Module.Path, strings.Join(foreign, ", "), wasi.ModuleName)
+	for _, i := range description.Imports {
+		f, ok := offered[i.Module+"."+i.Name]
+		switch {
+		case !ok || i.Kind != wasm.ExternFunction:
+			return fmt.Errorf("%w: %s imports the %s %q of %q, which this runtime does not offer; it offers the functions of %s",
+				ErrModule, m.Module.Path, i.Kind, i.Name, i.Module, wasi.ModuleName)
+		case !sameTypes(i.Function.Params, f.Params) || !sameTypes(i.Function.Results, f.Results):
+			return fmt.Errorf("%w: %s imports %q of %q with another type than it has", ErrModule, m.Module.Path, i.Name, i.Module)
+		}
 	}
 	start, ok := description.ExportedFunction(startFunction)
 	if !ok || len(start.Params) > 0 || len(start.Results) > 0 {
 		return fmt.Errorf("%w: %s exports no %s function, so it is not a WASI command", ErrModule, m.Module.Path, startFunction)
 	}
 	return nil
+}
+
+func sameTypes(declared []wasm.ValueType, offered []hostfuncs.ValueType) bool {
+	return slices.EqualFunc(declared, offered, func(a wasm.ValueType, b hostfuncs.ValueType) bool { return byte(a) == byte(b) })
 }
 
 // startFunction is what a WASI command exports as its main program.

@@ -197,7 +197,7 @@ func (r *run) finish(used engine.Usage, err error) (tool.Outcome, error) {
 	case err == nil:
 		return r.report(r.read(0))
 	case errors.As(err, &exit):
-		if exit.Code != 0 && used.MemoryRefused > 0 {
+		if exit.Code != 0 && used.MemoryRefused > 0 && len(r.denials) == 0 && !r.reported() {
 			return r.outOfMemory(used)
 		}
 		return r.report(r.read(exit.Code))
@@ -205,15 +205,21 @@ func (r *run) finish(used engine.Usage, err error) (tool.Outcome, error) {
 		return r.fail(tool.Output, fmt.Sprintf("the tool wrote more than %s of output", limits.Output), nil)
 	case errors.Is(err, engine.ErrMemory):
 		return r.outOfMemory(used)
+	case errors.Is(err, engine.ErrTrap) && len(r.denials) > 0:
+		return r.deniedBy(tool.Result{})
 	case errors.Is(err, engine.ErrTrap) && used.MemoryRefused > 0:
 		return r.outOfMemory(used)
 	case errors.Is(err, engine.ErrTrap) && errors.As(err, &failure):
-		if len(r.denials) > 0 {
-			return r.deniedBy(tool.Result{})
-		}
 		return r.fail(tool.Trap, "the tool crashed: "+failure.Reason, err)
 	}
 	return r.failed(err)
+}
+
+// reported tells whether the program got as far as saying what came of the call. Where it
+// did not, and had been refused memory, it failed for want of it.
+func (r *run) reported() bool {
+	_, err := readResult(r.system.Stdout.Bytes)
+	return err == nil
 }
 
 func (r *run) outOfMemory(used engine.Usage) (tool.Outcome, error) {
@@ -252,6 +258,8 @@ func (r *run) failed(err error) (tool.Outcome, error) {
 		return r.fail(tool.Deadline, fmt.Sprintf("the tool did not finish before its deadline of %s", r.tool.limits.Timeout), err)
 	case errors.Is(err, context.Canceled):
 		return r.fail(tool.Cancelled, "the call was cancelled", err)
+	case errors.Is(err, engine.ErrModule):
+		err = fmt.Errorf("%w: %s: %w", ErrModule, r.tool.manifest.Module.Path, err)
 	case errors.Is(err, errBusy):
 		return r.fail(tool.Busy, err.Error(), err)
 	}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -65,6 +67,41 @@ func TestEveryEndHasItsKind(t *testing.T) {
 			assert.LessOrEqual(t, outcome.Usage.MemoryBytes, int64(guest.Limits().Memory))
 			assert.NotNil(t, guest.Manifest())
 		})
+	}
+}
+
+// TestWhatDecidesTheKind: several things can have happened to a guest that failed. What
+// the host refused it comes first, then what it reported itself, then what it lacked.
+func TestWhatDecidesTheKind(t *testing.T) {
+	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, ""), Grants{})
+	denial := []tool.Denial{{Permission: "files", Value: "/x", Rule: "no"}}
+	const report = `{"success":false,"error":"could not read it"}`
+	refused := engine.Usage{MemoryRefused: 1 << 40}
+	trap := &engine.Error{Op: "run", Kind: engine.ErrTrap, Reason: "unreachable"}
+	for _, c := range []struct {
+		name    string
+		used    engine.Usage
+		err     error
+		denials []tool.Denial
+		stdout  string
+		want    tool.Kind
+	}{
+		{"exit", engine.Usage{}, &wasi.ExitError{Code: 1}, nil, "", tool.ToolFailed},
+		{"exit for want of memory", refused, &wasi.ExitError{Code: 1}, nil, "half an outp", tool.Memory},
+		{"exit with a report", refused, &wasi.ExitError{Code: 1}, nil, report, tool.ToolFailed},
+		{"exit after a denial", refused, &wasi.ExitError{Code: 1}, denial, "", tool.Denied},
+		{"report after a denial", engine.Usage{}, nil, denial, report, tool.Denied},
+		{"success after a denial", refused, nil, denial, `{"success":true}`, ""},
+		{"trap", engine.Usage{}, trap, nil, "", tool.Trap},
+		{"trap for want of memory", refused, trap, nil, "", tool.Memory},
+		{"trap after a denial", refused, trap, denial, "", tool.Denied},
+		{"deadline after a denial", refused, context.DeadlineExceeded, denial, "", tool.Deadline},
+		{"overflow after a denial", refused, &wasi.OutputError{}, denial, "", tool.Output},
+	} {
+		r := &run{tool: guest, denials: c.denials, system: &wasi.System{Stdout: &wasi.Output{Bytes: []byte(c.stdout)}, Stderr: &wasi.Output{}}}
+		outcome, _ := r.finish(c.used, c.err)
+		assert.Equal(t, c.want, outcome.Result.Kind, c.name)
+		assert.Equal(t, c.denials, outcome.Denials, c.name)
 	}
 }
 
@@ -240,6 +277,10 @@ func TestModulesThatAreRefused(t *testing.T) {
 		"a link that leaves": func(dir string) error { return os.Symlink(outside, filepath.Join(dir, "guest.wasm")) },
 		"no start function": func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "guest.wasm"), []byte("\x00asm\x01\x00\x00\x00"), 0o600)
+		},
+		"a foreign type": func(dir string) error {
+			module := "\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x02\x23\x01\x16wasi_snapshot_preview1\x08fd_write\x00\x00\x07\x0a\x01\x06_start\x00\x00"
+			return os.WriteFile(filepath.Join(dir, "guest.wasm"), []byte(module), 0o600)
 		},
 		"a foreign import": func(dir string) error {
 			module := "\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x02\x09\x01\x03env\x01f\x00\x00\x07\x0a\x01\x06_start\x00\x00"

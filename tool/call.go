@@ -65,7 +65,7 @@ func ParseCalls(document []byte) ([]Call, error) {
 		if err := decoder.Decode(&raw); err != nil {
 			return nil, fmt.Errorf("tool calls: document %d, near byte %d: %w", n, decoder.InputOffset(), err)
 		}
-		found, err := callsIn(raw)
+		found, err := callsIn(raw, maxEnvelopes)
 		if err != nil {
 			return nil, fmt.Errorf("tool calls: document %d: %w", n, err)
 		}
@@ -92,7 +92,14 @@ type wireFunction struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-func callsIn(raw json.RawMessage) ([]Call, error) {
+// maxEnvelopes is how many arrays and objects may stand around a call. A chat completion
+// has five; each is decoded anew, so that depth must not be the sender's to choose.
+const maxEnvelopes = 8
+
+func callsIn(raw json.RawMessage, depth int) ([]Call, error) {
+	if depth == 0 {
+		return nil, fmt.Errorf("nested deeper than %d levels", maxEnvelopes)
+	}
 	if len(raw) > 0 && raw[0] == '[' {
 		var elements []json.RawMessage
 		if err := json.Unmarshal(raw, &elements); err != nil {
@@ -100,7 +107,7 @@ func callsIn(raw json.RawMessage) ([]Call, error) {
 		}
 		var calls []Call
 		for i, element := range elements {
-			found, err := callsIn(element)
+			found, err := callsIn(element, depth-1)
 			if err != nil {
 				return nil, fmt.Errorf("element %d: %w", i, err)
 			}
@@ -114,7 +121,7 @@ func callsIn(raw json.RawMessage) ([]Call, error) {
 	}
 	for _, inner := range []json.RawMessage{object.ToolCalls, object.Message, object.Choices} {
 		if len(inner) > 0 && !bytes.Equal(inner, []byte("null")) {
-			return callsIn(inner)
+			return callsIn(inner, depth-1)
 		}
 	}
 	if object.Function == nil {

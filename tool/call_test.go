@@ -35,6 +35,7 @@ func TestParseCalls(t *testing.T) {
 		{name: "another type", document: `{"id":"call_1","type":"custom","function":{"name":"add"}}`, fault: `"custom"`},
 		{name: "no name", document: `{"id":"call_1","function":{"arguments":"{}"}}`, fault: "no function name"},
 		{name: "a number", document: "1", fault: "want a tool call"},
+		{name: "nested without end", document: strings.Repeat("[", 5000) + strings.Repeat("]", 5000), fault: "nested deeper"},
 		{name: "a fault in the second", document: "[" + one + ",1]", fault: "element 1"},
 	}
 	for _, c := range cases {

@@ -192,7 +192,7 @@ func contents(t *testing.T, w *world) map[string]string {
 }
 
 func TestLargeDirectoryIsRefused(t *testing.T) {
-	const most = 25_000
+	const most = 10_000
 	w := newWorld(t)
 	require.NoError(t, os.WriteFile(w.path("f"), nil, 0o600))
 	for i := range most - 1 {

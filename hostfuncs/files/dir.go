@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// maxEntries is how many names one directory may hold to be listed. Each is looked up,
-// which for this many takes less than a tenth of a second, since a listing cannot be
-// interrupted.
-const maxEntries = 25_000
+// maxEntries is how many names one directory may hold to be listed. A listing cannot be
+// interrupted and each name is looked up, which for this many takes less than a tenth of
+// a second.
+const maxEntries = 10_000
 
 // Dir is an open directory: one above the mounts, a mount, or a directory below one.
 // Paths are relative to it and cannot leave it; above the mounts they lead into the
@@ -138,7 +138,7 @@ func descends(target string) bool {
 }
 
 // ReadDir lists the directory as it is now, sorted by name, without "." and "..". A
-// directory of more than 25,000 names is [ErrTooLarge].
+// directory of more than 10,000 names is [ErrTooLarge].
 func (d *Dir) ReadDir() ([]Entry, error) {
 	p, err := d.locate("read directory", ".", false)
 	if err != nil {

@@ -34,11 +34,16 @@ type Error struct {
 	Err    error  // the cause, for operators; may be nil
 }
 
+// Error is for operators: it holds the cause, which may name anything.
 func (e *Error) Error() string {
-	if e.Reason == "" {
-		return fmt.Sprintf("%s: %v", e.Op, e.Kind)
+	text := fmt.Sprintf("%s: %v", e.Op, e.Kind)
+	if e.Reason != "" {
+		text += ": " + e.Reason
 	}
-	return fmt.Sprintf("%s: %v: %s", e.Op, e.Kind, e.Reason)
+	if e.Err != nil && !strings.Contains(e.Err.Error(), e.Reason) {
+		text += ": " + e.Err.Error()
+	}
+	return text
 }
 
 // Unwrap returns the kind and the cause.
@@ -87,21 +92,34 @@ func classify(ctx context.Context, op string, err error) error {
 		}
 		return &Error{Op: op, Kind: ctx.Err(), Err: cause}
 	}
-	reason, trace, isTrap := splitTrap(err.Error())
-	if !isTrap {
-		return &Error{Op: op, Kind: ErrHost, Reason: "the engine failed", Err: err}
+	if reason, trace, isTrap := trapOf(err); isTrap {
+		return &Error{Op: op, Kind: ErrTrap, Reason: reason, Trace: trace}
 	}
-	return &Error{Op: op, Kind: ErrTrap, Reason: reason, Trace: trace}
+	if op == "instantiate" {
+		return &Error{Op: op, Kind: ErrModule, Reason: "it cannot be instantiated", Err: err}
+	}
+	return &Error{Op: op, Kind: ErrHost, Reason: "the engine failed", Err: err}
 }
 
-// splitTrap takes a trap's text apart: "… wasm error: REASON\nwasm stack trace:\n\tFRAME…",
-// or the bare reason for the one trap that comes without a trace.
+// trapOf looks for a trap among the errors that err wraps. Its text must be one's whole:
+// other texts of wazero's hold names that the module chose.
+func trapOf(err error) (reason, trace string, ok bool) {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if reason, trace, ok = splitTrap(err.Error()); ok {
+			return reason, trace, true
+		}
+	}
+	return "", "", false
+}
+
+// splitTrap takes a trap's text apart: "wasm error: REASON\nwasm stack trace:\n\tFRAME…", or
+// the bare reason for the one trap that comes without a trace.
 func splitTrap(text string) (reason, trace string, ok bool) {
 	const prefix, separator, overflow = "wasm error: ", "\nwasm stack trace:\n\t", "stack overflow"
 	if text == overflow {
 		return overflow, "", true
 	}
-	_, text, ok = strings.Cut(text, prefix)
+	text, ok = strings.CutPrefix(text, prefix)
 	if !ok {
 		return "", "", false
 	}

@@ -108,11 +108,16 @@ func (c *call) putU64(pointer uint32, value uint64) Errno {
 	return Success
 }
 
-// vectors calls do for each buffer of the iovec array whose pointer and length are
-// parameters 1 and 2, until do says to stop. It adds up what do reports.
+// maxPiece is how many bytes move between two looks at the clock.
+const maxPiece = 1 << 20
+
+// vectors calls do for each piece of the buffers in the iovec array whose pointer and
+// length are parameters 1 and 2, until do moves less than the piece. It adds up what was
+// moved.
 //
-// Every round looks at the context: an array of a million empty buffers is short.
-func (c *call) vectors(do func(buffer []byte) (n int, more bool, errno Errno, err error)) (total uint32, errno Errno, err error) {
+// It looks at the context between pieces: a few buffers may name the same memory many
+// times over, and an array of a million empty ones is short.
+func (c *call) vectors(do func(piece []byte) (n int, errno Errno, err error)) (total uint32, errno Errno, err error) {
 	pointer, count := c.u32(1), c.u32(2)
 	if uint64(count)*8 > 1<<32 {
 		return 0, EFAULT, nil
@@ -134,13 +139,17 @@ func (c *call) vectors(do func(buffer []byte) (n int, more bool, errno Errno, er
 		if uint64(total)+uint64(length) > 1<<32-1 {
 			return total, EINVAL, nil
 		}
-		n, more, errno, err := do(buffer)
-		total += uint32(n)
-		if errno != Success || err != nil {
-			return total, errno, err
-		}
-		if !more {
-			break
+		for len(buffer) > 0 {
+			if c.ctx.Err() != nil {
+				return total, Success, context.Cause(c.ctx)
+			}
+			piece := buffer[:min(len(buffer), maxPiece)]
+			n, errno, err := do(piece)
+			total += uint32(n)
+			if errno != Success || err != nil || n < len(piece) {
+				return total, errno, err
+			}
+			buffer = buffer[n:]
 		}
 	}
 	return total, Success, nil

@@ -37,27 +37,23 @@ func read(c *call) (Errno, error) {
 	case !d.stdin && d.file == nil:
 		return EBADF, nil
 	}
-	total, errno, err := c.vectors(func(buffer []byte) (int, bool, Errno, error) {
+	total, errno, err := c.vectors(func(piece []byte) (int, Errno, error) {
 		if d.stdin {
-			n := copy(buffer, c.system.Stdin)
+			n := copy(piece, c.system.Stdin)
 			c.system.Stdin = c.system.Stdin[n:]
-			return n, n == len(buffer), Success, nil
+			return n, Success, nil
 		}
-		return fill(buffer, d.file.Read)
+		return fill(d.file.Read(piece))
 	})
 	return c.finish(c.u32(3), total, errno, err)
 }
 
-// fill reads once into a buffer; the end of the file is no error in WASI.
-func fill(buffer []byte, from func([]byte) (int, error)) (int, bool, Errno, error) {
-	if len(buffer) == 0 {
-		return 0, true, Success, nil
-	}
-	n, err := from(buffer)
+// fill says how a read went; the end of the file is no error in WASI.
+func fill(n int, err error) (int, Errno, error) {
 	if errors.Is(err, io.EOF) {
-		return n, false, Success, nil
+		return n, Success, nil
 	}
-	return n, n == len(buffer), errnoOf(err), nil
+	return n, errnoOf(err), nil
 }
 
 func pread(c *call) (Errno, error) {
@@ -65,10 +61,10 @@ func pread(c *call) (Errno, error) {
 	if errno != Success {
 		return errno, nil
 	}
-	total, errno, err := c.vectors(func(buffer []byte) (int, bool, Errno, error) {
-		n, more, errno, err := fill(buffer, func(p []byte) (int, error) { return file.ReadAt(p, offset) })
+	total, errno, err := c.vectors(func(piece []byte) (int, Errno, error) {
+		n, errno, err := fill(file.ReadAt(piece, offset))
 		offset += int64(n)
-		return n, more, errno, err
+		return n, errno, err
 	})
 	return c.finish(c.u32(4), total, errno, err)
 }
@@ -96,16 +92,12 @@ func write(c *call) (Errno, error) {
 	case d.output == nil && d.file == nil:
 		return EBADF, nil
 	}
-	total, errno, err := c.vectors(func(buffer []byte) (int, bool, Errno, error) {
+	total, errno, err := c.vectors(func(piece []byte) (int, Errno, error) {
 		if d.output != nil {
-			err := d.output.write(buffer)
-			return len(buffer), true, Success, err
+			return len(piece), Success, d.output.write(piece)
 		}
-		if len(buffer) == 0 {
-			return 0, true, Success, nil
-		}
-		n, err := d.file.Write(buffer)
-		return n, n == len(buffer), errnoOf(err), nil
+		n, err := d.file.Write(piece)
+		return n, errnoOf(err), nil
 	})
 	if errno == Success && err == nil && d.file != nil && d.flags&flagsSynchronous != 0 {
 		errno = errnoOf(d.file.Sync())
@@ -121,13 +113,10 @@ func pwrite(c *call) (Errno, error) {
 	if errno != Success {
 		return errno, nil
 	}
-	total, errno, err := c.vectors(func(buffer []byte) (int, bool, Errno, error) {
-		if len(buffer) == 0 {
-			return 0, true, Success, nil
-		}
-		n, err := file.WriteAt(buffer, offset)
+	total, errno, err := c.vectors(func(piece []byte) (int, Errno, error) {
+		n, err := file.WriteAt(piece, offset)
 		offset += int64(n)
-		return n, n == len(buffer), errnoOf(err), nil
+		return n, errnoOf(err), nil
 	})
 	return c.finish(c.u32(4), total, errno, err)
 }
@@ -162,7 +151,8 @@ func tell(c *call) (Errno, error) {
 const direntSize = 24
 
 // readdir writes the entries that follow a cookie, which is an index into the listing
-// that cookie 0 takes. The last entry may be cut off by the buffer's end: that is how
+// that cookie 0 takes. One listing is kept for all descriptors, so that a guest cannot
+// fill the host's memory with them; going on with another directory lists it anew. The last entry may be cut off by the buffer's end: that is how
 // guests learn that there is more.
 func readdir(c *call) (Errno, error) {
 	d, errno := c.system.descriptor(c.u32(0))
@@ -177,16 +167,16 @@ func readdir(c *call) (Errno, error) {
 		return EFAULT, nil
 	}
 	cookie := c.u64(3)
-	if cookie == 0 || d.listing == nil {
+	if cookie == 0 || c.system.listed != d {
 		listing, err := list(d.dir)
 		if err != nil {
 			return errnoOf(err), nil
 		}
-		d.listing = listing
+		c.system.listed, c.system.listing = d, listing
 	}
 	used := 0
-	for i := cookie; i < uint64(len(d.listing)) && used < len(buffer); i++ {
-		used += putDirent(buffer[used:], i+1, d.listing[i])
+	for i := cookie; i < uint64(len(c.system.listing)) && used < len(buffer); i++ {
+		used += putDirent(buffer[used:], i+1, c.system.listing[i])
 	}
 	return c.putU32(c.u32(4), uint32(used)), nil
 }

@@ -29,6 +29,8 @@ type System struct {
 	Started time.Time
 
 	descriptors []*descriptor // by number; nil where closed
+	listed      *descriptor   // whose listing is kept; nil for none
+	listing     []files.Entry
 }
 
 // systemKey is where a System stands in a context.
@@ -91,9 +93,8 @@ type descriptor struct {
 	dir     *files.Dir
 	preopen string // the guest path of a preopened directory, else empty
 
-	flags   uint16        // fdflags
-	mode    openMode      // for files
-	listing []files.Entry // for directories: what fd_readdir is reading
+	flags uint16   // fdflags
+	mode  openMode // for files
 }
 
 type openMode struct{ read, write bool }

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -367,6 +369,51 @@ func TestReaddirContinuesAtItsCookie(t *testing.T) {
 			}
 		}
 		assert.Equal(t, want, have, "with a buffer of %d bytes", size)
+	}
+}
+
+// TestListingsDoNotPileUp: one listing is kept, and guests that read two directories at
+// once still see all of both.
+func TestListingsDoNotPileUp(t *testing.T) {
+	s := &System{Now: time.Now}
+	dir := withProject(t, s, manifests.Read)
+	for _, name := range []string{"a/1", "a/2", "b/3", "b/4"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.FromSlash(name)), 0o700))
+	}
+	g := newGuest(t, s)
+	a, errno := g.open("a", 0, rightFDRead)
+	require.Equal(t, Success, errno)
+	b, errno := g.open("b", 0, rightFDRead)
+	require.Equal(t, Success, errno)
+	var names []string
+	for cookie := range uint64(4) {
+		for _, directory := range []uint64{a, b} {
+			require.Equal(t, Success, g.call("fd_readdir", directory, 0, direntSize+2, cookie, 5000))
+			names = append(names, strings.Trim(string(g.memory[direntSize:direntSize+g.u32(16)]), "."))
+		}
+	}
+	assert.Equal(t, []string{"", "", "", "", "1", "3", "2", "4"}, names)
+}
+
+// TestLongTransfersEndWithTheCall: a few buffers can name the same memory many times.
+func TestLongTransfersEndWithTheCall(t *testing.T) {
+	s := &System{Now: time.Now, Stdin: make([]byte, 1<<30), Stdout: &Output{Limit: 1 << 40}}
+	withProject(t, s, manifests.ReadWrite)
+	g := newGuest(t, s)
+	file, errno := g.open("file", uint64(openCreate), rightFDRead|rightFDWrite)
+	require.Equal(t, Success, errno)
+	ctx, cancel := context.WithCancelCause(g.ctx)
+	g.ctx = ctx
+	errEnded := errors.New("the call has ended")
+	cancel(errEnded)
+	for name, params := range map[string][]uint64{
+		"fd_read":   {0, g.vector(0, 100), 1, 50},
+		"fd_write":  {1, g.vector(0, 100), 1, 50},
+		"fd_pread":  {file, g.vector(0, 100), 1, 0, 50},
+		"fd_pwrite": {file, g.vector(0, 100), 1, 0, 50},
+	} {
+		_, err := g.try(name, params...)
+		assert.ErrorIs(t, err, errEnded, name)
 	}
 }
 
