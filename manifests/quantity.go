@@ -56,7 +56,7 @@ func (b Bytes) String() string {
 			return strconv.FormatInt(int64(b)/unit.size, 10) + unit.suffix
 		}
 	}
-	return strconv.FormatInt(int64(b), 10)
+	return strconv.FormatInt(int64(b), 10) + "B"
 }
 
 func isDigits(text string) bool {

@@ -31,7 +31,7 @@ func TestParseBytes(t *testing.T) {
 }
 
 func TestBytesString(t *testing.T) {
-	for want, b := range map[string]manifests.Bytes{"0": 0, "1": 1, "1000": 1000, "1KiB": 1024, "1536KiB": 1536 << 10, "64MiB": 64 << 20, "3GiB": 3 << 30, "2TiB": 2 << 40} {
+	for want, b := range map[string]manifests.Bytes{"0B": 0, "1B": 1, "1000B": 1000, "1KiB": 1024, "1536KiB": 1536 << 10, "64MiB": 64 << 20, "3GiB": 3 << 30, "2TiB": 2 << 40} {
 		assert.Equal(t, want, b.String())
 	}
 }

@@ -24,9 +24,10 @@ const (
 // below it, in lexical order; see [manifests.IsManifestName]. A path that is a file is
 // one manifest itself, whatever its name.
 //
-// Directories that are symbolic links, whose name starts with a dot, or that are called
-// node_modules are left out. A manifest that is a symbolic link or no regular file is
-// an error. An empty directory is an empty source.
+// Directories whose name starts with a dot, or that are called node_modules, hold no
+// tools. A symbolic link to a directory, and a manifest that is a symbolic link, no
+// regular file or not in lower case, are errors: to pass over one would leave its name
+// to the next source. An empty directory is an empty source.
 func Directory(path string) Source { return directory(path) }
 
 type directory string
@@ -105,8 +106,10 @@ func (s *scan) directory(ctx context.Context, path string, depth int) error {
 			if err := s.directory(ctx, name, depth+1); err != nil {
 				return err
 			}
-		case manifests.IsManifestName(child.Name()):
+		case manifests.IsManifestName(strings.ToLower(child.Name())):
 			s.file(name, child.Type())
+		case child.Type()&fs.ModeSymlink != 0:
+			s.link(name)
 		}
 		if len(s.files)+len(s.problems) > s.maxManifests {
 			return scanError(path, fmt.Errorf("more than %d manifests", s.maxManifests))
@@ -120,19 +123,30 @@ func skipped(name string) bool {
 	return strings.HasPrefix(name, ".") || name == "node_modules"
 }
 
-// file notes a manifest that the scan met.
+// file notes a manifest that the scan met. What could pass for one and isn't read would
+// leave its name to the next source, so it is a problem.
 func (s *scan) file(path string, kind fs.FileMode) {
-	switch {
-	case kind.IsRegular():
-		s.files = append(s.files, path)
+	switch base := filepath.Base(path); {
 	case kind&fs.ModeSymlink != 0:
-		if target, err := os.Stat(path); err == nil && target.IsDir() {
-			return // a directory that happens to have a manifest's name
-		}
-		s.problems = append(s.problems, scanError(path, errors.New("the manifest is a symbolic link; put the file itself here, or name it as a source of its own")))
+		s.problem(path, "the manifest is a symbolic link; put the file itself here, or name it as a source of its own")
+	case !kind.IsRegular():
+		s.problem(path, "the manifest is not a regular file")
+	case !manifests.IsManifestName(base):
+		s.problem(path, fmt.Sprintf("a manifest's name is written in lower case: %s", strings.ToLower(base)))
 	default:
-		s.problems = append(s.problems, scanError(path, errors.New("the manifest is not a regular file")))
+		s.files = append(s.files, path)
 	}
+}
+
+// link notes a symbolic link to a directory, which the scan does not follow.
+func (s *scan) link(path string) {
+	if target, err := os.Stat(path); err == nil && target.IsDir() {
+		s.problem(path, "the directory is a symbolic link; name it as a source of its own")
+	}
+}
+
+func (s *scan) problem(path, what string) {
+	s.problems = append(s.problems, scanError(path, errors.New(what)))
 }
 
 func scanError(path string, err error) error {

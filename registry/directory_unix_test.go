@@ -39,9 +39,13 @@ func TestDirectoryLinks(t *testing.T) {
 		_, err := os.ReadFile(filepath.Join(root, "linked", "tool.yaml"))
 		require.NoError(t, err)
 	})
-	found, err := registry.Directory(root).Manifests(t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, []string{"a"}, names(found))
+	// A gap where a tool should be would leave its name to the next source.
+	files, err := registry.Files(t.Context(), root)
+	require.ErrorIs(t, err, registry.ErrSource)
+	assert.Equal(t, []string{filepath.Join(root, "a", "tool.yaml")}, files)
+	for _, name := range []string{"linked", "loop", "folder.tool.yaml"} {
+		assert.ErrorContains(t, err, filepath.Join(root, name))
+	}
 
 	t.Run("a path that the operator names may be a link", func(t *testing.T) {
 		found, err := registry.Directory(filepath.Join(root, "linked")).Manifests(t.Context())
@@ -52,6 +56,12 @@ func TestDirectoryLinks(t *testing.T) {
 		link(filepath.Join(outside, "tool.yaml"), "b.tool.yaml")
 		_, err := registry.Directory(root).Manifests(t.Context())
 		require.ErrorIs(t, err, registry.ErrSource)
-		assert.ErrorContains(t, err, "symbolic link")
+		assert.ErrorContains(t, err, "b.tool.yaml")
+	})
+	t.Run("so is a manifest whose name differs by case", func(t *testing.T) {
+		root := write(t, map[string]string{"Tool.YAML": named("a")})
+		_, err := registry.Directory(root).Manifests(t.Context())
+		require.ErrorIs(t, err, registry.ErrSource)
+		assert.ErrorContains(t, err, "tool.yaml")
 	})
 }

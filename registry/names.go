@@ -1,5 +1,7 @@
 package registry
 
+import "strings"
+
 // maxName is the longest name that every vendor of language models accepts, in bytes.
 const maxName = 64
 
@@ -20,29 +22,25 @@ func validName(name string) bool {
 }
 
 // skeleton returns what is left of a name without the differences that readers
-// overlook. Two names look alike if their skeletons are equal.
-//
-// Only the end of a name is searched for l and 1, o and 0: that is where a name and
-// a numbered copy of it differ, and elsewhere they rarely pass for each other.
+// overlook: of case, of - and _ and how many stand together or at an end, and of l and 1,
+// o and 0. Two names look alike if their skeletons are equal.
 func skeleton(name string) string {
-	s := []byte(name)
-	for i, c := range s {
+	s := make([]byte, 0, len(name))
+	for _, c := range []byte(name) {
 		switch {
 		case 'A' <= c && c <= 'Z':
-			s[i] = c - 'A' + 'a'
-		case c == '-':
-			s[i] = '_'
+			c += 'a' - 'A'
+		case c == '1':
+			c = 'l'
+		case c == '0':
+			c = 'o'
+		case c == '-' || c == '_':
+			if len(s) == 0 || s[len(s)-1] == '_' {
+				continue
+			}
+			c = '_'
 		}
+		s = append(s, c)
 	}
-	for i := len(s) - 1; i >= 0; i-- {
-		switch s[i] {
-		case 'l', '1':
-			s[i] = 'l'
-		case 'o', '0':
-			s[i] = 'o'
-		default:
-			return string(s)
-		}
-	}
-	return string(s)
+	return strings.TrimSuffix(string(s), "_")
 }

@@ -281,12 +281,15 @@ func TestDiskAndDescriptorsAreBounded(t *testing.T) {
 func TestGuestSeesNoHostNumbers(t *testing.T) {
 	s := newScene(t)
 	answers, _ := alice(t, s.guest(t, manifests.Read, ""), step{"call": "path_filestat_get", "fd": projectFD, "path": "a.txt"},
-		step{"call": "path_filestat_get", "fd": projectFD, "path": "docs"}, step{"call": "path_readlink", "fd": projectFD, "path": "absolute"})
+		step{"call": "path_filestat_get", "fd": projectFD, "path": "docs"}, step{"call": "path_readlink", "fd": projectFD, "path": "absolute"},
+		step{"call": "path_filestat_get", "fd": projectFD, "path": "absolute"}, step{"call": "path_filestat_get", "fd": projectFD, "path": "inside"})
 	assert.Zero(t, answers[0].Stat[0])
 	assert.Less(t, answers[0].Stat[1], uint64(100))
 	assert.NotEqual(t, answers[0].Stat[1], answers[1].Stat[1])
 	assert.EqualValues(t, eperm, answers[2].Errno)
 	assert.Empty(t, answers[2].Text)
+	assert.Zero(t, answers[3].Stat[4], "nor the length of a host path")
+	assert.EqualValues(t, len("a.txt"), answers[4].Stat[4])
 }
 
 // TestBulkCallsEndWithTheDeadline: a host function that a guest keeps busy looks at the
@@ -314,6 +317,9 @@ func TestContextValuesCannotClimb(t *testing.T) {
 		outcome, err := guest.Invoke(t.Context(), invocation(t, `{"do":"echo"}`, map[string]string{"project_id": value}))
 		assert.ErrorIs(t, err, tool.Denied, "%q", value)
 		assert.NotEmpty(t, outcome.Denials, "%q", value)
+		if len(value) > 2 {
+			assert.NotContains(t, outcome.Result.Error+outcome.Denials[0].Value, value, "the value is not the model's to know")
+		}
 	}
 	outcome, err := guest.Invoke(t.Context(), invocation(t, `{"do":"echo"}`, nil))
 	require.ErrorIs(t, err, tool.Denied)

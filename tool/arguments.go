@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -36,7 +37,8 @@ type member struct {
 // is how some models call a tool without parameters.
 //
 // It refuses what is not one JSON object, what is not UTF-8, keys that stand twice in
-// any object (parsers disagree on which one wins), and what is over the bounds. The
+// any object (parsers disagree on which one wins) or hold characters that cannot be
+// seen, and what is over the bounds. The
 // error wraps [ErrArguments] and is worded for a model.
 func ParseArguments(text string) (Arguments, error) {
 	if len(text) > MaxArgumentsBytes {
@@ -91,6 +93,9 @@ func checkJSON(text string) error {
 		}
 		if name, isName := token.(string); isName && wantKey {
 			keys := open[len(open)-1]
+			if strings.ContainsFunc(name, unseen) {
+				return fmt.Errorf("the key %+q holds a character that cannot be seen; leave it out", name)
+			}
 			if keys[name] {
 				return fmt.Errorf("the key %q stands twice in one object; give it once", name)
 			}
@@ -118,6 +123,9 @@ func checkJSON(text string) error {
 		wantKey = open[len(open)-1] != nil
 	}
 }
+
+// unseen reports whether a character makes two keys look the same that are not.
+func unseen(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
 func describe(token json.Token) string {
 	switch token := token.(type) {

@@ -31,6 +31,8 @@ func TestParseArguments(t *testing.T) {
 		{name: "a doubled key", text: `{"a":1,"a":2}`, fault: `"a" stands twice`},
 		{name: "a doubled key, escaped", text: `{"ab":1,"\u0061b":2}`, fault: `"ab" stands twice`},
 		{name: "a doubled key below", text: `{"x":[{"a":1,"b":{},"a":2}]}`, fault: `"a" stands twice`},
+		{name: "a key with an invisible character", text: `{"project_id\u200b":1}`, fault: `"project_id\u200b"`},
+		{name: "a key with NUL", text: `{"project_id\u0000":1}`, fault: "cannot be seen"},
 		{name: "too deep", text: `{"x":` + deep + `}`, fault: "deeper"},
 		{name: "too long", text: `{"x":"` + strings.Repeat("x", MaxArgumentsBytes) + `"}`, fault: "over the limit"},
 		{name: "not UTF-8", text: "{\"a\":\"\xff\"}", fault: "UTF-8"},

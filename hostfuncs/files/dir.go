@@ -55,7 +55,14 @@ func (d *Dir) Stat(name string, follow bool) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	return p.view.describe(info), nil
+	described := p.view.describe(info)
+	if described.Kind == Symlink {
+		// The size is the target's length, which is the host's to know like the target.
+		if target, err := p.root.Readlink(p.path); err != nil || !descends(target) {
+			described.Size = 0
+		}
+	}
+	return described, nil
 }
 
 func (p place) stat(follow bool) (os.FileInfo, error) {

@@ -212,9 +212,8 @@ func contextDenial(m Mount, key string, values map[string]string, problem string
 		Permission: "context", Value: key,
 		Rule: problem + ", which the directory " + shown(m.Guest) + " needs",
 	}
-	if value, given := values[key]; given {
-		denial.Value = key + "=" + shown(value)
-	} else {
+	// The value stays out: receipts may reach the model, and it is not the model's.
+	if _, given := values[key]; !given {
 		denial.Allow = tool.Allow{
 			Manifest: "context: [" + key + "]",
 			Grant:    "--context " + key + "=VALUE",
