@@ -9,6 +9,7 @@ type program struct {
 	memory    int    // initial pages; negative for no memory
 	importing bool   // function 0 is the import, and "run" function 1
 	start     bool   // "run" is the start function too
+	tables    []byte // the table section's contents
 	filler    []byte // a custom section's contents, to make digests differ
 }
 
@@ -36,6 +37,9 @@ func (p program) bytes() []byte {
 		module = append(module, section(2, join([]byte{1}, name("test"), name("host"), []byte{0, 0})...))
 	}
 	module = append(module, section(3, 1, 0))
+	if p.tables != nil {
+		module = append(module, section(4, p.tables...))
+	}
 	if p.memory >= 0 {
 		module = append(module, section(5, join([]byte{1, 0}, leb(p.memory))...))
 	}
@@ -55,12 +59,14 @@ func (p program) bytes() []byte {
 var (
 	nothing     = []byte{}
 	unreachable = []byte{0x00}
-	forever     = []byte{0x03, 0x40, 0x0c, 0, 0x0b}                   // loop br 0 end
-	divide      = []byte{0x41, 1, 0x41, 0, 0x6d, 0x1a}                // i32.const 1, i32.const 0, i32.div_s, drop
-	callImport  = []byte{0x10, 0}                                     // call 0
-	recurse     = []byte{0x10, 0}                                     // call 0, which is itself without an import
-	outOfBounds = []byte{0x41, 0x7f, 0x28, 2, 0, 0x1a}                // i32.const -1, i32.load, drop
-	growAndGoOn = []byte{0x41, 0x80, 0x20, 0x40, 0, 0x1a}             // memory.grow 4096, drop
-	growOrDie   = []byte{0x41, 0x80, 0x20, 0x40, 0, 0x41, 0x7f, 0x46, // memory.grow 4096, i32.const -1, i32.eq
+	forever     = []byte{0x03, 0x40, 0x0c, 0, 0x0b}       // loop br 0 end
+	divide      = []byte{0x41, 1, 0x41, 0, 0x6d, 0x1a}    // i32.const 1, i32.const 0, i32.div_s, drop
+	callImport  = []byte{0x10, 0}                         // call 0
+	recurse     = []byte{0x10, 0}                         // call 0, which is itself without an import
+	outOfBounds = []byte{0x41, 0x7f, 0x28, 2, 0, 0x1a}    // i32.const -1, i32.load, drop
+	growAndGoOn = []byte{0x41, 0x80, 0x20, 0x40, 0, 0x1a} // memory.grow 4096, drop
+	// ref.null func, i32.const 0x1000000, table.grow 0, i32.const -1, i32.ne, if unreachable end
+	growTable = []byte{0xd0, 0x70, 0x41, 0x80, 0x80, 0x80, 0x08, 0xfc, 0x0f, 0, 0x41, 0x7f, 0x47, 0x04, 0x40, 0x00, 0x0b}
+	growOrDie = []byte{0x41, 0x80, 0x20, 0x40, 0, 0x41, 0x7f, 0x46, // memory.grow 4096, i32.const -1, i32.eq
 		0x04, 0x40, 0x00, 0x0b} // if unreachable end
 )

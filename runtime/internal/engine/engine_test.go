@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
 func TestMain(m *testing.M) {
@@ -137,6 +138,31 @@ func TestMemoryIsMeasuredAndLimited(t *testing.T) {
 		_, err = grow.Run(t.Context(), Run{Function: "run", MemoryLimit: limit})
 		assert.ErrorIs(t, err, ErrHost, "a limit of %d is a mistake of ours", limit)
 	}
+}
+
+// TestTablesAreBounded: tables lie outside of linear memory, so its limit does not hold
+// them. The guest traps if it can have 16 million elements.
+func TestTablesAreBounded(t *testing.T) {
+	e := newEngine(t, Options{}, nil)
+	for name, tables := range map[string][]byte{
+		"no maximum":         {1, 0x70, 0, 1},
+		"a large maximum":    {1, 0x70, 1, 1, 0xff, 0xff, 0xff, 0xff, 0x0f},
+		"one table of three": {3, 0x70, 0, 1, 0x70, 0, 1, 0x6f, 0, 1},
+	} {
+		p := program{body: growTable, memory: -1, tables: tables}
+		_, err := compile(t, e, p).Run(t.Context(), plain)
+		assert.NoError(t, err, "%s: the growth is refused, and the guest goes on", name)
+
+		raw, err := e.runtime.CompileModule(t.Context(), p.bytes())
+		require.NoError(t, err)
+		_, err = (&Module{engine: e, description: &wasm.Module{}, compiled: raw}).Run(t.Context(), plain)
+		assert.ErrorIs(t, err, ErrTrap, "%s: the control has them", name)
+	}
+	small := []byte{0xd0, 0x70, 0x41, 10, 0xfc, 0x0f, 0, 0x41, 0x7f, 0x46, 0x04, 0x40, 0x00, 0x0b} // grow by 10, trap if refused
+	_, err := compile(t, e, program{body: small, memory: -1, tables: []byte{1, 0x70, 0, 1}}).Run(t.Context(), plain)
+	assert.NoError(t, err)
+	_, err = compile(t, e, program{body: small, memory: -1, tables: []byte{1, 0x70, 1, 1, 5}}).Run(t.Context(), plain)
+	assert.ErrorIs(t, err, ErrTrap, "a smaller maximum of the module's own stays")
 }
 
 func TestContextEndsTheGuest(t *testing.T) {
