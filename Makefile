@@ -56,7 +56,7 @@ check-format:
 .PHONY: check-vet
 check-vet:
 	$(GO) vet $(PACKAGES)
-	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/... ./internal/guests/probe ./examples/turn/hostile/...
+	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./internal/guests/probe ./examples/turn/hostile/...
 
 .PHONY: check-static
 check-static: bin/staticcheck
