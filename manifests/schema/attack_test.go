@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -136,7 +137,7 @@ func TestAttackCostlyPattern(t *testing.T) {
 
 	err = compile(t, `{"patternProperties":{"`+hostile+`":true}}`).Validate(manyNames(1000, 1000))
 	require.ErrorIs(t, err, schema.ErrValue)
-	assert.ErrorContains(t, err, "names are too long")
+	assert.ErrorContains(t, err, "too much work")
 }
 
 func manyNames(count, length int) []byte {
@@ -213,4 +214,115 @@ func TestAttackSize(t *testing.T) {
 	err = compile(t, `{"additionalProperties":{"$ref":"#"},"items":{"type":"string"}}`).Validate([]byte(nested))
 	require.ErrorIs(t, err, schema.ErrValue)
 	assert.Less(t, time.Since(start), 10*time.Second)
+}
+
+// allocated returns how many bytes a function allocates.
+func allocated(function func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	function()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func list(element string, count int) string {
+	return "[" + strings.TrimSuffix(strings.Repeat(element+",", count), ",") + "]"
+}
+
+// TestAttackLargeConstants lets the validator copy a constant into each of many errors,
+// which takes the product of two sizes in memory.
+func TestAttackLargeConstants(t *testing.T) {
+	const elements, length = 1000, 4000
+	constant := strings.Repeat("x", length)
+	value := []byte(list(`"y"`, elements))
+	for name, form := range map[string]string{
+		"contains": `{"contains":{"const":"%s"}}`,
+		"anyOf":    `{"items":{"anyOf":[{"const":"%s"},{"type":"string"}]}}`,
+		"enum":     `{"contains":{"enum":["%s","a"]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			control, err := jsonschema.CompileString("mem:///x", fmt.Sprintf(form, constant))
+			require.NoError(t, err)
+			var decoded any
+			require.NoError(t, json.Unmarshal(value, &decoded))
+			if name != "enum" { // it writes the list once
+				assert.Greater(t, allocated(func() { _ = control.Validate(decoded) }), uint64(elements*length))
+			}
+			small, large := compile(t, fmt.Sprintf(form, "x")), compile(t, fmt.Sprintf(form, constant))
+			used := func(s *schema.Schema) uint64 { return allocated(func() { _ = s.Validate(value) }) }
+			used(small)
+			assert.Less(t, used(large), used(small)+elements*length/4)
+		})
+	}
+	for _, form := range []string{`{"const":%s}`, `{"items":{"enum":[1,%s]}}`} {
+		for _, large := range []string{`"` + strings.Repeat("x", 5000) + `"`, list("1", 5000), `{"a":` + list(`"abc"`, 1000) + `}`} {
+			_, err := schema.Compile(fmt.Appendf(nil, form, large))
+			require.ErrorIs(t, err, schema.ErrSchema)
+			assert.ErrorContains(t, err, "over the limit of 4096 bytes")
+		}
+	}
+}
+
+// TestAttackLargeEnumeration compares each element with each value of a list.
+func TestAttackLargeEnumeration(t *testing.T) {
+	const values = 2000
+	var b strings.Builder
+	for i := range values {
+		fmt.Fprintf(&b, ",%d.5", i)
+	}
+	source := `{"items":{"enum":[` + b.String()[1:] + `]}}`
+	value := []byte(list("1.25", 200))
+	t.Run("control", func(t *testing.T) {
+		control, err := jsonschema.CompileString("mem:///x", source)
+		require.NoError(t, err)
+		var decoded any
+		decoder := json.NewDecoder(strings.NewReader(string(value)))
+		decoder.UseNumber()
+		require.NoError(t, decoder.Decode(&decoded))
+		assert.Greater(t, allocated(func() { _ = control.Validate(decoded) }), uint64(100<<20))
+	})
+	compiled := compile(t, source)
+	assert.Less(t, allocated(func() { _ = compiled.Validate(value) }), uint64(8<<20))
+}
+
+// TestAttackShownValue lets each of many alternatives show the whole value.
+func TestAttackShownValue(t *testing.T) {
+	value := []byte(list(`"some text"`, 10_000))
+	once := allocated(func() { var decoded any; _ = json.Unmarshal(value, &decoded); _, _ = json.Marshal(decoded) })
+	compiled := compile(t, `{"anyOf":[`+strings.Repeat(`{"const":1},`, 49)+`{"const":2}]}`)
+	var err error
+	used := allocated(func() { err = compiled.Validate(value) })
+	require.ErrorIs(t, err, schema.ErrValue)
+	assert.Less(t, len(err.Error()), 1000)
+	assert.Less(t, used, 50*once/2)
+}
+
+// TestAttackSmallObjects decodes to many times the size of the text.
+func TestAttackSmallObjects(t *testing.T) {
+	value := []byte(list(`{"":0}`, 200_000))
+	t.Run("control", func(t *testing.T) {
+		var decoded any
+		assert.Greater(t, allocated(func() { require.NoError(t, json.Unmarshal(value, &decoded)) }), uint64(40*len(value)))
+	})
+	compiled := compile(t, `{}`)
+	var err error
+	used := allocated(func() { err = compiled.Validate(value) })
+	require.ErrorIs(t, err, schema.ErrValue)
+	assert.ErrorContains(t, err, "too many values")
+	assert.Less(t, used, uint64(120<<20))
+}
+
+// TestAttackDefectsInDepth makes many errors that each spell out a long path.
+func TestAttackDefectsInDepth(t *testing.T) {
+	const levels, defects = 50, 1000
+	source := strings.Repeat(`{"items":`, levels) + `{"required":` + list("1", defects) + `}` + strings.Repeat("}", levels)
+	control := allocated(func() {
+		_, err := jsonschema.CompileString("mem:///x", source)
+		require.Error(t, err)
+	})
+	guarded := allocated(func() {
+		_, err := schema.Compile([]byte(source))
+		require.ErrorIs(t, err, schema.ErrSchema)
+	})
+	assert.Less(t, guarded, control/4)
 }

@@ -104,6 +104,14 @@ func TestCompileBounds(t *testing.T) {
 	assert.ErrorContains(t, err, "a name is 257 bytes long")
 	_, err = schema.Compile([]byte(`{"pattern":"(a{1000})(b{1000})(c{1000})(d{1000})(e{1000})"}`))
 	assert.ErrorContains(t, err, "the pattern is too large")
+	_, err = schema.Compile([]byte(`{"const":"` + strings.Repeat("x", 4090) + `"}`))
+	require.NoError(t, err)
+	_, err = schema.Compile([]byte(`{"properties":{"a":{"enum":["b","` + strings.Repeat("x", 4097) + `"]}}}`))
+	assert.ErrorContains(t, err, "properties.a.enum[1]: the value is over the limit of 4096 bytes")
+	var invalid *schema.Error
+	_, err = schema.Compile([]byte(`{"allOf":[` + strings.Repeat(`5,`, 1000) + `5]}`))
+	require.ErrorAs(t, err, &invalid)
+	assert.Len(t, invalid.Problems, 100)
 	_, err = schema.Compile([]byte{'"', 0xff, '"'})
 	assert.ErrorContains(t, err, "not valid UTF-8")
 }

@@ -28,13 +28,17 @@ const (
 type bounds struct {
 	bytes     int
 	nameBytes int
+	// memory is about how many bytes the decoded value may take. Small objects take
+	// fifty times as much as their text.
+	memory int
 }
 
 // document is a decoded JSON text: maps, slices, strings, json.Number, bool and nil.
 type document struct {
 	root any
-	// pathBytes is about the length of the longest path in it.
-	pathBytes int
+	// pathBytes is about the length of the longest path in it, and nameBytes that of
+	// the longest name.
+	pathBytes, nameBytes int
 }
 
 // textError is a defect of JSON text at a path inside it.
@@ -71,7 +75,7 @@ func decode(text []byte, limit bounds) (document, error) {
 	if err != nil {
 		return document{}, err
 	}
-	return document{root, d.longestPath}, nil
+	return document{root, d.longestPath, d.longestName}, nil
 }
 
 func syntaxMessage(text []byte) string {
@@ -87,6 +91,8 @@ type decoder struct {
 	tokens      *json.Decoder
 	limit       bounds
 	longestPath int
+	longestName int
+	memory      int
 }
 
 // position says how deep a value is and how long the path to it.
@@ -103,6 +109,9 @@ func (d *decoder) value(at position) (any, error) {
 	token, err := d.tokens.Token()
 	if err != nil {
 		return nil, &textError{"", err.Error()}
+	}
+	if err := d.take(token); err != nil {
+		return nil, err
 	}
 	switch token := token.(type) {
 	case json.Delim:
@@ -134,6 +143,10 @@ func (d *decoder) object(at position) (any, error) {
 		if len(key) > d.limit.nameBytes {
 			return nil, &textError{"", fmt.Sprintf("a name is %d bytes long, over the limit of %d", len(key), d.limit.nameBytes)}
 		}
+		d.longestName = max(d.longestName, len(key))
+		if err := d.takeMember(len(members), key); err != nil {
+			return nil, err
+		}
 		if _, twice := members[key]; twice {
 			return nil, &textError{keypath.Key("", key), "the key stands twice in one object; give it once"}
 		}
@@ -148,6 +161,9 @@ func (d *decoder) object(at position) (any, error) {
 func (d *decoder) array(at position) (any, error) {
 	elements := []any{}
 	for d.tokens.More() {
+		if err := d.spend(elementBytes); err != nil {
+			return nil, err
+		}
 		element, err := d.value(at.inside(len("000")))
 		if err != nil {
 			return nil, below(keypath.Index("", len(elements)), err)
@@ -156,6 +172,48 @@ func (d *decoder) array(at position) (any, error) {
 	}
 	_, err := d.tokens.Token()
 	return elements, err
+}
+
+// About how many bytes decoded values take beside their text.
+const (
+	containerBytes   = 64  // an object or an array without what is in it
+	elementBytes     = 40  // the place of an element in an array that grows
+	scalarBytes      = 24  // a string or a number
+	firstMemberBytes = 304 // room for the first eight members of an object
+	memberBytes      = 96  // the place of another member
+	fewMembers       = 8
+)
+
+// take counts the memory of one value without what is inside it.
+func (d *decoder) take(token json.Token) error {
+	switch token := token.(type) {
+	case json.Delim:
+		return d.spend(containerBytes)
+	case json.Number:
+		return d.spend(scalarBytes + len(token))
+	case string:
+		return d.spend(scalarBytes + len(token))
+	}
+	return nil
+}
+
+// takeMember counts the memory of a member's place and name.
+func (d *decoder) takeMember(before int, key string) error {
+	switch {
+	case before == 0:
+		return d.spend(firstMemberBytes + len(key))
+	case before < fewMembers:
+		return d.spend(len(key))
+	default:
+		return d.spend(memberBytes + len(key))
+	}
+}
+
+func (d *decoder) spend(bytes int) error {
+	if d.memory += bytes; d.memory > d.limit.memory {
+		return &textError{"", "too many values; make it smaller"}
+	}
+	return nil
 }
 
 // checkNumber says what is wrong with the size of a number, or "".

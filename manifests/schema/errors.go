@@ -3,6 +3,7 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -23,7 +24,8 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// Error holds all problems of a schema, at least one, in the order of their paths.
+// Error holds the problems of a schema, at least one and at most about a hundred, in the
+// order of their paths.
 type Error struct {
 	Problems []Problem
 }
@@ -52,11 +54,18 @@ type Violation struct {
 // maxViolations bounds how many violations are reported.
 const maxViolations = 32
 
+// maxPathRunes and maxMessageRunes bound what a violation shows.
+const (
+	maxPathRunes    = 2048
+	maxMessageRunes = 8192
+)
+
 // ViolationError holds the violations of a value, at least one, in the order of their
 // paths, and at most 32.
 type ViolationError struct {
 	Violations []Violation
-	// More is how many further violations were left out.
+	// More is how many further violations were left out. There may be even more where
+	// there are thousands.
 	More int
 }
 
@@ -106,8 +115,11 @@ func violationError(violations ...Violation) *ViolationError {
 			kept = append(kept, v)
 		}
 	}
-	if len(kept) <= maxViolations {
-		return &ViolationError{Violations: kept}
+	more := max(0, len(kept)-maxViolations)
+	kept = slices.Clone(kept[:len(kept)-more])
+	for i := range kept {
+		kept[i].Path = clipRunes(kept[i].Path, maxPathRunes)
+		kept[i].Message = clipRunes(kept[i].Message, maxMessageRunes)
 	}
-	return &ViolationError{Violations: kept[:maxViolations], More: len(kept) - maxViolations}
+	return &ViolationError{Violations: kept, More: more}
 }

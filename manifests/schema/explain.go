@@ -1,7 +1,7 @@
 package schema
 
 import (
-	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -12,11 +12,34 @@ import (
 // maxKnown bounds how many names or alternatives a message lists.
 const maxKnown = 20
 
+// maxReasonRunes bounds one of the alternatives of a message.
+const maxReasonRunes = 300
+
 // explainer turns the validator's tree of errors into flat sentences. The tree says
 // where a keyword failed; the sentences are made from the keyword and the value.
+//
+// A tree may hold more errors than anybody reads, so explaining has a budget as well.
 type explainer struct {
-	schema any
-	value  any
+	schema   any
+	value    any
+	work     int
+	patterns map[string]namePattern
+}
+
+// What explaining costs, in the meter's units.
+const (
+	maxExplaining = maxWork / 8
+	findingCost   = 64
+)
+
+func newExplainer(schema, value any) *explainer {
+	return &explainer{schema: schema, value: value, patterns: map[string]namePattern{}}
+}
+
+// spend pays for work, or reports that the budget is spent.
+func (e *explainer) spend(work int) bool {
+	e.work += work
+	return e.work <= maxExplaining
 }
 
 // finding is a violation with what lets several of them be told as one.
@@ -27,7 +50,7 @@ type finding struct {
 	keyword, wants, got string
 }
 
-func (e explainer) explain(err *jsonschema.ValidationError) []Violation {
+func (e *explainer) explain(err *jsonschema.ValidationError) *ViolationError {
 	findings := e.findings(err)
 	reported := map[string]bool{}
 	for _, f := range findings {
@@ -41,11 +64,17 @@ func (e explainer) explain(err *jsonschema.ValidationError) []Violation {
 		}
 		violations = append(violations, f.Violation)
 	}
-	return violations
+	if len(violations) == 0 {
+		violations = []Violation{{"", "does not fit the schema, in too many ways to tell"}}
+	}
+	return violationError(violations...)
 }
 
 // findings explains one error of the tree.
-func (e explainer) findings(err *jsonschema.ValidationError) []finding {
+func (e *explainer) findings(err *jsonschema.ValidationError) []finding {
+	if !e.spend(findingCost + (len(err.InstanceLocation)+len(err.AbsoluteKeywordLocation)+len(err.KeywordLocation))/4) {
+		return nil
+	}
 	keyword := lastToken(err.AbsoluteKeywordLocation)
 	switch {
 	case err.Message == "anyOf failed" && len(err.Causes) > 0:
@@ -57,6 +86,9 @@ func (e explainer) findings(err *jsonschema.ValidationError) []finding {
 	case len(err.Causes) > 0:
 		var all []finding
 		for _, cause := range err.Causes {
+			if isOwnType(err, cause) {
+				return e.findings(cause) // a value of another type fails in other ways too
+			}
 			all = append(all, e.findings(cause)...)
 		}
 		return all
@@ -65,8 +97,13 @@ func (e explainer) findings(err *jsonschema.ValidationError) []finding {
 	}
 }
 
+// isOwnType reports whether cause says that the value of group has the wrong type.
+func isOwnType(group, cause *jsonschema.ValidationError) bool {
+	return cause.Message == typeMismatch && cause.KeywordLocation == group.KeywordLocation+"/type"
+}
+
 // alternatives explains why none of several schemas fits.
-func (e explainer) alternatives(err *jsonschema.ValidationError) []finding {
+func (e *explainer) alternatives(err *jsonschema.ValidationError) []finding {
 	path, got := e.locate(err.InstanceLocation)
 	var wants, reasons []string
 	var ofRightType [][]finding
@@ -80,8 +117,12 @@ func (e explainer) alternatives(err *jsonschema.ValidationError) []finding {
 		if len(branch) > 1 || first.Path != path || first.wants == "" {
 			simple = false
 		}
-		wants = appendNew(wants, first.wants)
-		reasons = appendNew(reasons, at(first.Path, first.Message))
+		if len(wants) <= maxKnown {
+			wants = appendNew(wants, first.wants)
+		}
+		if len(reasons) <= maxKnown {
+			reasons = appendNew(reasons, clipRunes(at(first.Path, first.Message), maxReasonRunes))
+		}
 		if first.keyword != "type" || first.Path != path {
 			ofRightType = append(ofRightType, branch)
 		}
@@ -97,33 +138,31 @@ func (e explainer) alternatives(err *jsonschema.ValidationError) []finding {
 }
 
 // leaf explains an error without causes.
-func (e explainer) leaf(err *jsonschema.ValidationError, keyword string) []finding {
+func (e *explainer) leaf(err *jsonschema.ValidationError, keyword string) []finding {
 	path, value := e.locate(err.InstanceLocation)
 	if name, isName := e.propertyName(err); isName {
-		return []finding{{Violation: Violation{path, fmt.Sprintf("the name %s is not allowed: %s", show(name), plainMessage(err.Message))}, keyword: "propertyNames"}}
+		message := "the name " + show(name) + " is not allowed"
+		if reason := e.nameReason(err, keyword, name); reason != "" {
+			message += ": " + reason
+		}
+		return []finding{{Violation: Violation{path, message}, keyword: "propertyNames"}}
 	}
-	if err.Message == "not allowed" {
+	if err.Message == notAllowedMessage {
 		return []finding{e.notAllowed(path, keyword)}
 	}
 	want, found := e.keyword(err.AbsoluteKeywordLocation)
 	if !found && keyword != "minContains" {
 		return []finding{{Violation: Violation{path, plainMessage(err.Message)}, keyword: keyword}}
 	}
-	parent, _ := e.keyword(parentLocation(err.AbsoluteKeywordLocation))
 	switch keyword {
 	case "required":
-		return missing(path, value, want)
+		return e.missing(path, value, want)
 	case "additionalProperties":
-		return unknownNames(path, value, parent)
-	case "type":
-		return []finding{wanting(path, keyword, typesText(want), typeName(value))}
-	case "enum":
-		return []finding{wanting(path, keyword, oneOfText(want), show(value))}
-	case "const":
-		return []finding{wanting(path, keyword, show(want), show(value))}
+		parent, _ := e.keyword(parentLocation(err.AbsoluteKeywordLocation))
+		return e.unknownNames(path, value, parent)
 	}
-	if message := sizeMessage(keyword, want, value); message != "" {
-		return []finding{{Violation: Violation{path, message}, keyword: keyword}}
+	if f, isPlain := plainFinding(path, keyword, want, value); isPlain {
+		return []finding{f}
 	}
 	if name, isName := want.(string); isName && strings.Contains(err.AbsoluteKeywordLocation, "/depend") {
 		return []finding{{Violation: Violation{keypath.Key(path, name), "missing; it is required beside the others"}, keyword: "required"}}
@@ -131,12 +170,40 @@ func (e explainer) leaf(err *jsonschema.ValidationError, keyword string) []findi
 	return []finding{{Violation: Violation{path, otherMessage(keyword, want, err.Message)}, keyword: keyword}}
 }
 
+// nameReason says why a name is not allowed, or "" where nothing more can be said.
+func (e *explainer) nameReason(err *jsonschema.ValidationError, keyword, name string) string {
+	if err.Message == notAllowedMessage {
+		return ""
+	}
+	if want, found := e.keyword(err.AbsoluteKeywordLocation); found {
+		if f, isPlain := plainFinding("", keyword, want, name); isPlain {
+			return f.Message
+		}
+	}
+	return plainMessage(err.Message)
+}
+
+// plainFinding explains the keywords that need no more than what they want and what
+// they got.
+func plainFinding(path, keyword string, want, value any) (finding, bool) {
+	switch keyword {
+	case "type":
+		return wanting(path, keyword, typesText(want), typeName(value)), true
+	case "enum":
+		return wanting(path, keyword, oneOfText(want), show(value)), true
+	case "const":
+		return wanting(path, keyword, show(want), show(value)), true
+	}
+	message := sizeMessage(keyword, want, value)
+	return finding{Violation: Violation{path, message}, keyword: keyword}, message != ""
+}
+
 func wanting(path, keyword, wants, got string) finding {
 	return finding{Violation{path, "want " + wants + ", got " + got}, keyword, wants, got}
 }
 
 // notAllowed explains a value that the schema false refuses.
-func (e explainer) notAllowed(path, keyword string) finding {
+func (e *explainer) notAllowed(path, keyword string) finding {
 	message := "not allowed here; leave it out"
 	if keyword == "additionalProperties" || keyword == "unevaluatedProperties" {
 		message = "unknown " + nameKind(path) + "; leave it out"
@@ -145,39 +212,74 @@ func (e explainer) notAllowed(path, keyword string) finding {
 }
 
 // missing lists the required names that a value does not have.
-func missing(path string, value, required any) []finding {
+func (e *explainer) missing(path string, value, required any) []finding {
 	object, _ := value.(map[string]any)
-	names, _ := required.([]any)
 	var all []finding
-	for _, name := range names {
-		text, _ := name.(string)
-		if _, has := object[text]; !has {
-			all = append(all, finding{Violation: Violation{keypath.Key(path, text), "missing; it is required"}, keyword: "required"})
+	for _, name := range texts(required) {
+		if _, has := object[name]; has {
+			continue
 		}
+		if !e.spend(findingCost + len(path) + len(name)) {
+			break
+		}
+		all = append(all, finding{Violation: Violation{keypath.Key(path, name), "missing; it is required"}, keyword: "required"})
 	}
 	return all
 }
 
 // unknownNames lists the names of a value that its schema does not know.
-func unknownNames(path string, value, schema any) []finding {
+func (e *explainer) unknownNames(path string, value, schema any) []finding {
 	keywords, _ := schema.(map[string]any)
 	known, _ := keywords["properties"].(map[string]any)
-	patterns := keys(keywords["patternProperties"])
+	hint := "; leave it out"
+	if names := keys(keywords["properties"]); len(names) > 0 {
+		hint = " (known: " + strings.Join(clipList(names), ", ") + ")"
+	}
+	object, _ := value.(map[string]any)
 	var all []finding
-	for _, name := range keys(value) {
-		if _, isKnown := known[name]; isKnown || matchesAny(patterns, name) {
+	for name := range object {
+		if _, isKnown := known[name]; isKnown || e.matchesAny(keywords["patternProperties"], name) {
 			continue
 		}
-		inner := keypath.Key(path, name)
-		message := "unknown " + nameKind(inner)
-		if names := keys(keywords["properties"]); len(names) > 0 {
-			message += " (known: " + strings.Join(clipList(names), ", ") + ")"
-		} else {
-			message += "; leave it out"
+		if !e.spend(findingCost + len(path) + len(name) + len(hint)/4) {
+			break
 		}
-		all = append(all, finding{Violation: Violation{inner, message}, keyword: "additionalProperties"})
+		inner := keypath.Key(path, name)
+		all = append(all, finding{Violation: Violation{inner, "unknown " + nameKind(inner) + hint}, keyword: "additionalProperties"})
 	}
 	return all
+}
+
+// namePattern is a pattern of names with the size of its program.
+type namePattern struct {
+	*regexp.Regexp
+	size int
+}
+
+// matchesAny reports whether a name matches one of the patterns.
+func (e *explainer) matchesAny(patterns any, name string) bool {
+	sources, _ := patterns.(map[string]any)
+	for source := range sources {
+		pattern := e.namePattern(source)
+		if !e.spend(1 + len(name)*pattern.size/matchesPerUnit) {
+			return false
+		}
+		if pattern.Regexp != nil && pattern.MatchString(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *explainer) namePattern(source string) namePattern {
+	pattern, compiled := e.patterns[source]
+	if !compiled {
+		pattern.size, _ = programSize(source)
+		pattern.Regexp, _ = regexp.Compile(source)
+		e.patterns[source] = pattern
+		e.spend(8 * pattern.size)
+	}
+	return pattern
 }
 
 // nameKind is what a model calls a name: a parameter at the top, a key below.
@@ -190,7 +292,7 @@ func nameKind(path string) string {
 
 // propertyName returns the name that failed, if the error is about a name and not
 // about the value that the name has.
-func (e explainer) propertyName(err *jsonschema.ValidationError) (string, bool) {
+func (e *explainer) propertyName(err *jsonschema.ValidationError) (string, bool) {
 	tokens, _ := parsePointer(err.KeywordLocation)
 	for i := 0; i < len(tokens); i++ {
 		switch {
@@ -205,12 +307,12 @@ func (e explainer) propertyName(err *jsonschema.ValidationError) (string, bool) 
 }
 
 // locate returns the readable path of an instance location, and the value there.
-func (e explainer) locate(location string) (string, any) {
+func (e *explainer) locate(location string) (string, any) {
 	tokens, _ := parsePointer(location)
 	var path []byte
 	value := e.value
 	for _, token := range tokens {
-		next, isElement, found := step(value, token)
+		next, isElement, found := descend(value, token)
 		if !found {
 			break // the location of a name ends in the name
 		}
@@ -225,7 +327,7 @@ func (e explainer) locate(location string) (string, any) {
 }
 
 // keyword returns what the schema has at an absolute keyword location.
-func (e explainer) keyword(location string) (any, bool) {
+func (e *explainer) keyword(location string) (any, bool) {
 	url, pointer, _ := strings.Cut(location, "#")
 	tokens, valid := parsePointer(pointer)
 	if url != baseURL || !valid {
@@ -233,7 +335,7 @@ func (e explainer) keyword(location string) (any, bool) {
 	}
 	value := e.schema
 	for _, token := range tokens {
-		next, _, found := step(value, token)
+		next, _, found := descend(value, token)
 		if !found {
 			return nil, false
 		}

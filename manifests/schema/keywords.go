@@ -103,15 +103,26 @@ var constraining = [...]string{
 
 // misspelt returns the keyword that an unknown one was probably meant to be, or "".
 func misspelt(keyword string) string {
-	fold := func(text string) string {
-		return strings.ToLower(strings.NewReplacer("_", "", "-", "", "$", "").Replace(text))
-	}
+	folded := fold(keyword)
 	for _, known := range constraining {
-		if fold(keyword) == fold(known) || len(known) >= 5 && oneEdit(fold(keyword), fold(known)) {
+		if wanted := fold(known); folded == wanted || len(known) >= 5 && oneEdit(folded, wanted) {
 			return known
 		}
 	}
 	return ""
+}
+
+// fold leaves out what people write in a name or not.
+func fold(keyword string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '_', r == '-', r == '$':
+			return -1
+		case 'A' <= r && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return r
+	}, keyword)
 }
 
 // oneEdit reports whether b is a with one character added, left out, replaced or
@@ -159,33 +170,6 @@ func typeName(value any) string {
 	}
 }
 
-// show returns a value as short JSON for a message.
-func show(value any) string {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return typeName(value)
-	}
-	if runes := []rune(string(text)); len(runes) > 60 {
-		return string(runes[:60]) + "…"
-	}
-	return string(text)
-}
-
-// weigh estimates what one evaluation of a schema costs beyond that of its parts.
-func weigh(keywords map[string]any) int {
-	weight := 0
-	for keyword, value := range keywords {
-		switch keyword {
-		case "enum", "const":
-			weight += size(value)
-		case "properties", "patternProperties", "dependentRequired", "dependencies", "dependentSchemas",
-			"required", "allOf", "anyOf", "oneOf", "prefixItems":
-			weight += members(value)
-		}
-	}
-	return weight
-}
-
 // members returns how many members or elements a value has.
 func members(value any) int {
 	switch value := value.(type) {
@@ -195,22 +179,6 @@ func members(value any) int {
 		return len(value)
 	}
 	return 0
-}
-
-// size returns how many values a value holds, itself included.
-func size(value any) int {
-	count := 1
-	switch value := value.(type) {
-	case map[string]any:
-		for _, inner := range value {
-			count += size(inner)
-		}
-	case []any:
-		for _, inner := range value {
-			count += size(inner)
-		}
-	}
-	return count
 }
 
 // keys returns the sorted keys of an object; nil for anything else.

@@ -1,112 +1,130 @@
 package schema
 
-import (
-	"regexp"
-	"strconv"
-	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v5"
-)
-
 // A schema of a few hundred bytes can ask for more work than there is time: thirty
 // definitions that each refer to the next one twice are a billion evaluations. So a
 // validation pays for each evaluation, before it is made, and ends when its budget is
 // spent.
+//
+// A unit stands for about 60 nanoseconds, and for at most 16 bytes of what a validation
+// holds until it ends. The budget is therefore about a third of a second and 80 MB. It
+// lets lists of a quarter of a million elements pass.
 const (
-	// maxWork is the budget of one validation. A unit is about a microsecond or less.
-	maxWork = 1 << 21
+	maxWork = 5 << 20
 	// maxNesting bounds evaluations inside evaluations, which take stack.
 	maxNesting = 512
+
+	// evaluationCost is for one evaluation of one schema.
+	evaluationCost = 8
+	// memberCost is for one element of what is evaluated, and namedCost for one member
+	// of an object: the validator makes a set of them for each evaluation.
+	memberCost = 6
+	namedCost  = 12
+	// errorCost is for one error with short paths.
+	errorCost = 24
+	// elementCost is for one value that is compared, and sortedCost for one key of it.
+	elementCost = 2
+	sortedCost  = 4
+	// bytesPerUnit is how much text is compared or copied for a unit.
+	bytesPerUnit = 64
+	// matchesPerUnit is how many steps of a pattern are made for a unit: one step is
+	// one instruction at one byte.
+	matchesPerUnit = 8
 )
 
-// The validator offers two hooks. A format is looked at before a schema's applicators
-// are evaluated and an extension after them, so vet gives each schema the format
-// "caisson:" and its weight. Patterns run in the extension, so that they are paid for.
 const (
-	stepFormat     = "caisson:"
-	patternKeyword = "caisson:pattern"
+	tooMuchWork = "the value takes too much work to check against this schema; make it smaller or simpler"
+	tooDeep     = "the value is too deeply nested to be checked against this schema"
 )
 
 // overBudget is the panic by which a meter ends a validation; validate recovers it.
 type overBudget struct{ message string }
 
+// lengths are what the validator copies from schema and value, in bytes.
+type lengths struct {
+	// name is that of the longest name in the schema, schemaPath and valuePath those
+	// of the longest paths.
+	name, schemaPath, valuePath int
+}
+
+// escapedBytes is how long a byte of a name can become in a location.
+const escapedBytes = 3
+
 // meter counts the work of one validation at a time.
 type meter struct {
-	work    int
-	nesting int
-	// pathBytes is the length of the longest path in the value, and tokenBytes that
-	// of the longest name in the schema: evaluations and their errors copy them.
-	pathBytes, tokenBytes int
+	work int
+	// open has an entry for each evaluation that has not ended: how many errors there
+	// were before it.
+	open   []int
+	errors int
+	// factor is 2 where the draft has schemas that are evaluated without the meter.
+	factor int
+	lengths
+}
+
+// reset prepares for a value with paths of at most valuePath bytes.
+func (m *meter) reset(valuePath int) {
+	m.work, m.errors, m.open, m.valuePath = 0, 0, m.open[:0], valuePath
 }
 
 func (m *meter) charge(work int) {
 	if m.work += work; m.work > maxWork {
-		panic(overBudget{"the value takes too much work to check against this schema; make it smaller or simpler"})
+		panic(overBudget{tooMuchWork})
 	}
 }
 
-// enter pays for one evaluation of a schema of the given weight.
-func (m *meter) enter(weight int, value any) {
-	if m.nesting++; m.nesting > maxNesting {
-		panic(overBudget{"the value is too deeply nested to be checked against this schema"})
-	}
-	// Each keyword and element may end in an error, which spells out where it is.
-	paths := 1 + m.pathBytes/64 + m.nesting*m.nesting*(m.tokenBytes+16)/4096
-	m.charge((1 + weight/8 + members(value)/8) * paths)
+// match pays for matching a text with a pattern of the given size.
+func (m *meter) match(textBytes, program int) {
+	m.charge(1 + (textBytes+1)*program/matchesPerUnit)
 }
 
-func (m *meter) leave() { m.nesting-- }
-
-// register makes the compiler count with m in every schema that vet has marked.
-func (m *meter) register(compiler *jsonschema.Compiler, weights map[int]bool) {
-	for weight := range weights {
-		compiler.Formats[stepFormat+strconv.Itoa(weight)] = func(value any) bool {
-			m.enter(weight, value)
-			return true
+// enter pays for one evaluation of a schema, but for the errors that it may have.
+func (m *meter) enter(s *step, value any) {
+	nesting := len(m.open) + 1
+	if nesting > maxNesting {
+		panic(overBudget{tooDeep})
+	}
+	m.open = append(m.open, m.errors)
+	object, isObject := value.(map[string]any)
+	cost := evaluationCost + nesting/2 + s.lookups + len(object)*namedCost
+	if list, isList := value.([]any); isList {
+		cost += len(list) * memberCost
+	}
+	cost += escapedBytes * (m.valuePath + m.name) / bytesPerUnit
+	cost += nesting * s.anchors / 8
+	m.charge(cost * m.factor)
+	if isObject && s.nameProgram > 0 {
+		names := len(object)
+		for name := range object {
+			names += len(name)
 		}
+		m.match(names*m.factor, s.nameProgram)
 	}
-	compiler.RegisterExtension("caisson", nil, stepExtension{m})
 }
 
-// stepExtension compiles the second half of a step.
-type stepExtension struct{ meter *meter }
-
-// Compile returns the end of the step for a schema that vet has marked.
-func (e stepExtension) Compile(_ jsonschema.CompilerContext, keywords map[string]any) (jsonschema.ExtSchema, error) {
-	format, _ := keywords["format"].(string)
-	if !strings.HasPrefix(format, stepFormat) {
-		return nil, nil
-	}
-	end := stepEnd{meter: e.meter}
-	if source, ok := keywords[patternKeyword].(string); ok {
-		size, err := programSize(source)
-		if err != nil {
-			return nil, err
-		}
-		if end.pattern, err = regexp.Compile(source); err != nil {
-			return nil, err
-		}
-		end.program = size
-	}
-	return end, nil
+// fail pays for errors of the evaluation that is going on.
+func (m *meter) fail(count int) {
+	m.errors += count
+	nesting := len(m.open)
+	locations := escapedBytes*(m.valuePath+m.schemaPath) + nesting*(escapedBytes*m.name+bytesPerUnit/4)
+	// The validator joins the location of a keyword piece by piece.
+	joining := nesting * locations / (16 * bytesPerUnit)
+	m.charge(count * (errorCost + locations/8 + joining) * m.factor)
 }
 
-type stepEnd struct {
-	meter   *meter
-	pattern *regexp.Regexp // nil where the schema has none
-	program int
-}
-
-// Validate ends the step, and checks the pattern.
-func (e stepEnd) Validate(ctx jsonschema.ValidationContext, value any) error {
-	e.meter.leave()
-	text, isString := value.(string)
-	if e.pattern == nil || !isString {
-		return nil
+// leave ends an evaluation. It pays for the errors that the validator wraps around
+// those of the schemas inside, and for those that it makes by itself.
+func (m *meter) leave(s *step, value any) {
+	last := len(m.open) - 1
+	before := m.open[last]
+	if unknown := s.unknownNames(m, value); unknown > 0 {
+		m.fail(1)
+		m.charge(unknown / 2)
 	}
-	e.meter.charge(len(text) / 64 * e.program)
-	if !e.pattern.MatchString(text) {
-		return ctx.Error("pattern", "does not match the pattern")
+	if _, isList := value.([]any); s.silent || s.silentItems && isList {
+		m.fail(1)
 	}
-	return nil
+	if m.errors > before {
+		m.fail(s.wrappers)
+	}
+	m.open = m.open[:last]
 }

@@ -72,11 +72,3 @@ func joinPointer(tokens []string) string {
 func escapePointer(token string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1")
 }
-
-// clip shortens text for a message.
-func clip(text string) string {
-	if runes := []rune(text); len(runes) > 100 {
-		return string(runes[:100]) + "…"
-	}
-	return text
-}

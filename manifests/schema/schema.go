@@ -3,7 +3,6 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 )
 
 // Bounds on schemas and values, in bytes of JSON text.
@@ -17,6 +16,9 @@ const (
 const (
 	maxSchemaNameBytes = 256
 	maxValueNameBytes  = 1024
+	// maxMemory is about how many bytes a decoded schema or value may take. It lets
+	// half a million numbers or a hundred thousand small objects pass.
+	maxMemory = 48 << 20
 )
 
 // idleValidators is how many compiled copies of a schema are kept for reuse.
@@ -33,17 +35,17 @@ type Schema struct {
 }
 
 // Compile reads a schema from JSON text. The package documentation says what it
-// refuses. The error is an [*Error] that holds all problems, or the first one where
-// the text is not JSON.
+// refuses. The error is an [*Error] that holds the problems, or the first one where the
+// text is not JSON.
 func Compile(source []byte) (*Schema, error) {
-	doc, err := decode(source, bounds{MaxSchemaBytes, maxSchemaNameBytes})
+	doc, err := decode(source, bounds{MaxSchemaBytes, maxSchemaNameBytes, maxMemory})
 	if err != nil {
 		defect := err.(*textError)
 		return nil, schemaError(Problem{defect.path, defect.message})
 	}
 	plan, problems := vet(doc)
 	if len(problems) > 0 {
-		return nil, schemaError(append(problems, plan.formProblems(problems)...)...)
+		return nil, schemaError(problems...)
 	}
 	first, err := newValidator(plan)
 	if err != nil {
@@ -66,13 +68,10 @@ func (s *Schema) JSON() json.RawMessage { return s.source }
 // compared exactly as they are written. The error is a [*ViolationError]. It also
 // reports values that are not JSON, over a bound, or too costly to check.
 func (s *Schema) Validate(value []byte) error {
-	doc, err := decode(value, bounds{MaxValueBytes, maxValueNameBytes})
+	doc, err := decode(value, bounds{MaxValueBytes, maxValueNameBytes, maxMemory})
 	if err != nil {
 		defect := err.(*textError)
 		return violationError(Violation{defect.path, defect.message})
-	}
-	if keys := longestKeys(doc.root); keys*s.plan.nameProgram > maxNameMatching {
-		return violationError(Violation{"", fmt.Sprintf("the names are too long to be checked against the schema's patterns: %d bytes in one object", keys)})
 	}
 	v, err := s.take()
 	if err != nil {
@@ -97,23 +96,4 @@ func (s *Schema) put(v *validator) {
 	case s.idle <- v:
 	default:
 	}
-}
-
-// longestKeys returns the most bytes that the names of one object in value take.
-func longestKeys(value any) int {
-	longest := 0
-	switch value := value.(type) {
-	case map[string]any:
-		sum := 0
-		for key, inner := range value {
-			sum += len(key)
-			longest = max(longest, longestKeys(inner))
-		}
-		longest = max(longest, sum)
-	case []any:
-		for _, inner := range value {
-			longest = max(longest, longestKeys(inner))
-		}
-	}
-	return longest
 }

@@ -31,7 +31,7 @@ func newValidator(p plan) (v *validator, err error) {
 			v, err = nil, schemaError(Problem{"", fmt.Sprintf("the schema cannot be compiled: %v", cause)})
 		}
 	}()
-	text, err := json.Marshal(p.rewritten)
+	text, err := json.Marshal(p.lowered)
 	if err != nil {
 		return nil, schemaError(Problem{"", err.Error()})
 	}
@@ -39,14 +39,17 @@ func newValidator(p plan) (v *validator, err error) {
 	compiler.Draft = jsonschema.Draft2020
 	compiler.AssertFormat = true
 	compiler.LoadURL = func(string) (io.ReadCloser, error) { return nil, errNoLoading }
-	m := &meter{tokenBytes: p.tokenBytes}
-	m.register(compiler, p.weights)
+	m := &meter{lengths: p.lengths, factor: 1}
+	if p.draft < draft2019 {
+		m.factor = 2 // the format of a schema that is a reference is not looked at
+	}
+	register(compiler, m, p.steps)
 	if err := compiler.AddResource(baseURL, bytes.NewReader(text)); err != nil {
 		return nil, schemaError(Problem{"", "the schema cannot be read"})
 	}
 	compiled, err := compiler.Compile(baseURL)
 	if err != nil {
-		return nil, explainCompile(err, p.original)
+		return nil, explainCompile(err)
 	}
 	return &validator{compiled, m, p.original}, nil
 }
@@ -62,14 +65,14 @@ func (v *validator) validate(value document) (err error) {
 			err = violationError(Violation{"", "the value cannot be checked against this schema"})
 		}
 	}()
-	v.meter.work, v.meter.nesting, v.meter.pathBytes = 0, 0, value.pathBytes
+	v.meter.reset(value.pathBytes)
 	var invalid *jsonschema.ValidationError
 	err = v.compiled.Validate(value.root)
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &invalid):
-		return violationError(explainer{v.document, value.root}.explain(invalid)...)
+		return newExplainer(v.document, value.root).explain(invalid)
 	default:
 		return violationError(Violation{"", "the schema refers to itself without end"})
 	}

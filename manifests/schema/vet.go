@@ -16,23 +16,24 @@ import (
 const (
 	// MaxSubschemas is how many schemas may stand inside one, itself included.
 	MaxSubschemas = 2048
+	// maxProblems is how many problems of a schema are reported.
+	maxProblems = 100
 	// maxProgram is how many instructions one pattern may compile to, and
 	// maxPrograms all patterns of a schema together.
 	maxProgram  = 4096
 	maxPrograms = 1 << 15
-	// maxNameMatching bounds the bytes of an object's names times the instructions of
-	// the patterns that they are matched with.
-	maxNameMatching = 1 << 27
 )
 
-// plan is a vetted schema: what the validator compiles, and what explains it.
+// plan is a schema on its way to the validator. It does not change once it is vetted
+// and lowered, and several validators are made of it.
 type plan struct {
-	original    any
-	rewritten   any
-	weights     map[int]bool
-	tokenBytes  int
-	nameProgram int
-	draft       draft
+	// original is the schema as it was written, which explains what a value lacks.
+	original any
+	// lowered is what the validator compiles, and steps what is done beside it.
+	lowered any
+	steps   []*step
+	lengths lengths
+	draft   draft
 }
 
 // vetter walks a schema, collects problems and rewrites it for the validator.
@@ -43,6 +44,8 @@ type vetter struct {
 	references []reference
 	count      int
 	programs   int
+	anchors    int
+	forms      []placed
 }
 
 // reference is a keyword that refers to another schema.
@@ -51,11 +54,10 @@ type reference struct {
 	from         string // JSON pointer of the schema that it stands in
 }
 
-// vet checks what the validator would do wrong or not at all, and marks each schema so
-// that its evaluation is metered.
+// vet checks what the validator would do wrong or not at all.
 func vet(doc document) (plan, []Problem) {
 	v := &vetter{schemas: map[string]map[string]any{}}
-	v.original, v.tokenBytes, v.weights = doc.root, min(doc.pathBytes, 3*maxSchemaNameBytes), map[int]bool{}
+	v.original, v.lengths = doc.root, lengths{name: doc.nameBytes, schemaPath: doc.pathBytes}
 	root, isObject := doc.root.(map[string]any)
 	if _, isBool := doc.root.(bool); !isBool && !isObject {
 		return plan{}, []Problem{{"", "want a JSON Schema, which is an object; got " + typeName(doc.root)}}
@@ -67,18 +69,32 @@ func vet(doc document) (plan, []Problem) {
 			return plan{}, []Problem{{"$schema", message}}
 		}
 	}
-	v.rewritten = v.schema(doc.root, "", "")
+	form := v.schema(doc.root, "", "")
 	v.checkReferences()
-	return v.plan, v.problems
+	if v.count <= MaxSubschemas {
+		v.checkForms()
+	}
+	if len(v.problems) > 0 {
+		return plan{}, v.problems
+	}
+	var err error
+	if v.lowered, v.steps, err = lower(form, v.draft, v.anchors); err != nil {
+		return plan{}, []Problem{{"", "the schema cannot be compiled: " + err.Error()}}
+	}
+	return v.plan, nil
 }
 
 func (v *vetter) problem(path, format string, a ...any) {
+	if len(v.problems) == maxProblems {
+		return
+	}
 	v.problems = append(v.problems, Problem{path, fmt.Sprintf(format, a...)})
 }
 
-// schema checks what stands where a schema belongs and returns its rewritten form.
+// schema checks what stands where a schema belongs and returns its form.
 func (v *vetter) schema(node any, path, pointer string) any {
 	if v.count++; v.count == MaxSubschemas+1 {
+		v.problems = nil
 		v.problem("", "more than %d schemas in one; make it smaller", MaxSubschemas)
 	}
 	if v.count > MaxSubschemas {
@@ -93,37 +109,35 @@ func (v *vetter) schema(node any, path, pointer string) any {
 		return node
 	}
 	v.schemas[pointer] = keywords
-	rewritten := make(map[string]any, len(keywords)+1)
+	form := make(map[string]any, len(keywords))
 	for keyword, value := range keywords {
-		v.keyword(rewritten, keyword, value, keypath.Key(path, keyword), pointer)
+		v.keyword(form, keyword, value, keypath.Key(path, keyword), pointer)
 	}
-	weight := weigh(keywords)
-	v.weights[weight] = true
-	rewritten["format"] = stepFormat + strconv.Itoa(weight)
-	return rewritten
+	v.forms = append(v.forms, placed{path, keywords, v.shallow(form)})
+	return form
 }
 
-func (v *vetter) keyword(rewritten map[string]any, keyword string, value any, path, pointer string) {
+func (v *vetter) keyword(form map[string]any, keyword string, value any, path, pointer string) {
 	inner := pointer + "/" + escapePointer(keyword)
 	switch kindOf(keyword) {
 	case oneSchema:
 		if list, isList := value.([]any); isList && keyword == "items" && v.draft < draft2020 {
-			rewritten[keyword] = v.list(list, path, inner)
+			form[keyword] = v.list(list, path, inner)
 		} else {
-			rewritten[keyword] = v.schema(value, path, inner)
+			form[keyword] = v.schema(value, path, inner)
 		}
 	case schemaList:
-		rewritten[keyword] = value
+		form[keyword] = value
 		if list, isList := value.([]any); isList {
-			rewritten[keyword] = v.list(list, path, inner)
+			form[keyword] = v.list(list, path, inner)
 		}
 	case schemaMap:
-		rewritten[keyword] = value
+		form[keyword] = value
 		if named, isMap := value.(map[string]any); isMap {
-			rewritten[keyword] = v.named(named, keyword, path, inner)
+			form[keyword] = v.named(named, keyword, path, inner)
 		}
 	case referring:
-		rewritten[keyword] = value
+		form[keyword] = value
 		if target, isString := value.(string); isString {
 			v.references = append(v.references, reference{path, target, pointer})
 		}
@@ -134,14 +148,14 @@ func (v *vetter) keyword(rewritten map[string]any, keyword string, value any, pa
 		} else if _, isString := value.(string); !isString {
 			v.problem(path, "want a string, got %s", typeName(value))
 		} else if keyword == "$schema" {
-			rewritten[keyword] = value
+			form[keyword] = value
 		}
 	case annotating:
 		if _, isString := value.(string); !isString && keyword != "contentSchema" {
 			v.problem(path, "want a string, got %s", typeName(value))
 		}
 	case counting:
-		rewritten[keyword] = value
+		form[keyword] = value
 		v.checkCount(value, path)
 	case unknown:
 		if meant := misspelt(keyword); meant != "" {
@@ -151,68 +165,80 @@ func (v *vetter) keyword(rewritten map[string]any, keyword string, value any, pa
 			v.problem(path, "a keyword without a value; put quotes around a text that holds a comma")
 		}
 	default:
-		rewritten[keyword] = value
-		v.checkValue(rewritten, keyword, value, path)
+		form[keyword] = value
+		v.checkValue(keyword, value, path)
 	}
 }
 
 // checkValue checks the keywords that hold plain values.
-func (v *vetter) checkValue(rewritten map[string]any, keyword string, value any, path string) {
+func (v *vetter) checkValue(keyword string, value any, path string) {
 	switch keyword {
 	case "enum":
-		if list, isList := value.([]any); isList && len(list) == 0 {
+		list, isList := value.([]any)
+		if isList && len(list) == 0 {
 			v.problem(path, "an empty list allows nothing; list the allowed values or leave enum out")
 		}
+		for i, element := range list {
+			v.checkConstant(element, keypath.Index(path, i))
+		}
+	case "const":
+		v.checkConstant(value, path)
+	case "$dynamicAnchor":
+		v.anchors++
 	case "type":
 		v.checkType(value, path)
 	case "pattern":
-		delete(rewritten, keyword)
 		source, isString := value.(string)
 		if !isString {
 			v.problem(path, "want a string, got %s", typeName(value))
 			return
 		}
 		v.pattern(source, path)
-		rewritten[patternKeyword] = source
+	}
+}
+
+// checkConstant refuses values that are too large to be compared again and again.
+func (v *vetter) checkConstant(value any, path string) {
+	if _, fits := canonical(nil, value, maxConstantBytes); !fits {
+		v.problem(path, "the value is over the limit of %d bytes; bound it with other keywords, such as maxLength or properties", maxConstantBytes)
 	}
 }
 
 func (v *vetter) list(list []any, path, pointer string) any {
-	rewritten := make([]any, len(list))
+	form := make([]any, len(list))
 	for i, element := range list {
-		rewritten[i] = v.schema(element, keypath.Index(path, i), pointer+"/"+strconv.Itoa(i))
+		form[i] = v.schema(element, keypath.Index(path, i), pointer+"/"+strconv.Itoa(i))
 	}
-	return rewritten
+	return form
 }
 
 func (v *vetter) named(named map[string]any, keyword, path, pointer string) any {
-	rewritten := make(map[string]any, len(named))
+	form := make(map[string]any, len(named))
 	for name, element := range named {
 		inner := keypath.Key(path, name)
 		if keyword == "patternProperties" {
-			v.nameProgram += v.pattern(name, inner)
+			v.pattern(name, inner)
 		}
 		if _, isList := element.([]any); isList && keyword == "dependencies" {
-			rewritten[name] = element
+			form[name] = element
 			continue
 		}
-		rewritten[name] = v.schema(element, inner, pointer+"/"+escapePointer(name))
+		form[name] = v.schema(element, inner, pointer+"/"+escapePointer(name))
 	}
-	return rewritten
+	return form
 }
 
-// pattern checks a regular expression and returns the size of its program.
-func (v *vetter) pattern(source, path string) int {
+// pattern checks a regular expression.
+func (v *vetter) pattern(source, path string) {
 	size, err := programSize(source)
 	if err != nil {
 		v.problem(path, "the pattern is not supported: %s; use Go's syntax (RE2), which has no lookahead and no backreferences", err)
-		return 0
+		return
 	}
 	v.programs += size
 	if size > maxProgram || v.programs > maxPrograms {
 		v.problem(path, "the pattern is too large; bound the length with maxLength instead of large repetitions")
 	}
-	return size
 }
 
 // programSize returns how many instructions a regular expression compiles to.

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// step goes from a value to the member or element that a pointer token names.
-func step(value any, token string) (next any, isElement, found bool) {
+// descend goes from a value to the member or element that a pointer token names.
+func descend(value any, token string) (next any, isElement, found bool) {
 	switch value := value.(type) {
 	case map[string]any:
 		next, found = value[token]
@@ -62,13 +62,16 @@ func typesText(want any) string {
 func oneOfText(want any) string {
 	values, _ := want.([]any)
 	var texts []string
-	for _, value := range values {
+	for _, value := range values[:min(len(values), maxKnown)] {
 		texts = append(texts, show(value))
+	}
+	if more := len(values) - len(texts); more > 0 {
+		texts = append(texts, moreText(more))
 	}
 	if len(texts) == 1 {
 		return texts[0]
 	}
-	return "one of " + strings.Join(clipList(texts), ", ")
+	return "one of " + strings.Join(texts, ", ")
 }
 
 // sizeMessage explains a bound on a number or on a size, or returns "".
@@ -157,16 +160,6 @@ func plainMessage(message string) string {
 	return clip(message)
 }
 
-// matchesAny reports whether a name matches one of the patterns.
-func matchesAny(patterns []string, name string) bool {
-	for _, pattern := range patterns {
-		if compiled, err := regexp.Compile(pattern); err == nil && compiled.MatchString(name) {
-			return true
-		}
-	}
-	return false
-}
-
 func appendNew(list []string, text string) []string {
 	if text == "" || slices.Contains(list, text) {
 		return list
@@ -179,8 +172,10 @@ func clipList(list []string) []string {
 	if len(list) <= maxKnown {
 		return list
 	}
-	return append(slices.Clone(list[:maxKnown]), fmt.Sprintf("… %d more", len(list)-maxKnown))
+	return append(slices.Clone(list[:maxKnown]), moreText(len(list)-maxKnown))
 }
+
+func moreText(more int) string { return fmt.Sprintf("… %d more", more) }
 
 // isInteger reports whether a number has no fraction as it is written.
 func isInteger(number json.Number) bool {
