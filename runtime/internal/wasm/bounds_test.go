@@ -32,16 +32,18 @@ func TestBoundsRefuseNegativeValues(t *testing.T) {
 	}
 }
 
+type boundTest struct {
+	field  string
+	value  int // what the module has
+	source []byte
+	want   string
+}
+
 // Each bound admits a module that reaches it and refuses the same module when it is one
 // lower; with the default in its place the module is admitted.
 func TestBoundsAreExact(t *testing.T) {
 	twice := func(id SectionID, element ...byte) []byte { return section(id, repeat(2, element...)) }
-	tests := []struct {
-		field  string
-		value  int // what the module has
-		source []byte
-		want   string
-	}{
+	tests := []boundTest{
 		{"Types", 2, module(twice(SectionType, 0x60, 0, 0)), "type section at byte 10: has 2 types, the limit is 1"},
 		{"Params", 2, module(section(SectionType, vector(raw(0x60, 2, 0x7f, 0x7f, 0)))), "type section at byte 12: has 2 parameters, the limit is 1"},
 		{"Results", 2, module(section(SectionType, vector(raw(0x60, 0, 2, 0x7f, 0x7f)))), "type section at byte 13: has 2 results, the limit is 1"},
@@ -59,13 +61,27 @@ func TestBoundsAreExact(t *testing.T) {
 		{"CustomSections", 2, module(custom("a"), custom("b")), "custom section at byte 12: there are more than 1 custom sections"},
 		{"NameBytes", 2, module(custom("ab")), "custom section at byte 10: the name of a custom section has 2 bytes, the limit is 1"},
 	}
+	inBody := func(instructions ...byte) []byte {
+		return module(oneType, oneFunc, section(SectionCode, vector(body(noLocals, instructions...))))
+	}
+	tests = append(tests, []boundTest{
+		{"BlockDepth", 2, inBody(2, 0x40, 2, 0x40, opEnd, opEnd), "code section at byte 25: a function has 2 blocks inside one another or more, the limit is 1"},
+		{"Blocks", 2, inBody(2, 0x40, opEnd, 2, 0x40, opEnd), "code section at byte 26: a function has 2 blocks or more, the limit is 1"},
+		{"Branches", 2, inBody(0x0c, 0, 0x0f), "code section at byte 25: a function has 2 branches or more, the limit is 1"},
+		{"ControlSquares", 9, inBody(2, 0x40, 0x0c, 0, 0x0f, opEnd), "code section at byte 30: the squares of the functions' blocks and branches are more than 8 together"},
+		{"BlockLocals", 6, module(oneType, oneFunc, section(SectionCode, vector(body(raw(1, 3, byte(I32)), 2, 0x40, opEnd, 2, 0x40, opEnd)))), "code section at byte 32: a function has 2 blocks × 3 locals, the limit is 5"},
+		{"BranchTargets", 3, inBody(opI32Const, 0, 0x0e, 2, 0, 0, 0), "code section at byte 25: a function has 3 labels in br_table or more, the limit is 2"},
+		{"AllBranchTargets", 4, inBody(opI32Const, 0, 0x0e, 1, 0, 0, opI32Const, 0, 0x0e, 1, 0, 0), "code section at byte 31: the functions have more than 3 labels in br_table together"},
+		{"OperandStack", 2, inBody(opI32Const, 0, opI32Const, 0, 0), "code section at byte 25: the operand stack has 2 values, the limit is 1"},
+		{"StackMoves", 5, inBody(2, 0x7f, opI32Const, 0, opEnd, 0x1a, 2, 0x7f, opI32Const, 0, 0x0c, 0, opEnd, 0), "code section at byte 35: calls, blocks and branches move more than 4 values in all"},
+	}...)
 	require.Len(t, tests, reflect.TypeFor[Bounds]().NumField(), "a case for each bound")
 	for _, test := range tests {
 		t.Run(test.field, func(t *testing.T) {
 			inspect := func(value int) error {
 				var bounds Bounds
 				reflect.ValueOf(&bounds).Elem().FieldByName(test.field).SetInt(int64(value))
-				_, err := InspectWithin(test.source, bounds)
+				_, err := check(test.source, bounds, Features{})
 				return err
 			}
 			require.NoError(t, inspect(0))

@@ -9,6 +9,8 @@ import (
 var (
 	// ErrMalformed: the bytes are not a WebAssembly module, or refer to what is not there.
 	ErrMalformed = errors.New("malformed module")
+	// ErrInvalid: the module breaks a rule of validation, such as one of types.
+	ErrInvalid = errors.New("invalid module")
 	// ErrUnsupported: the module needs a proposal that is switched off.
 	ErrUnsupported = errors.New("unsupported module")
 	// ErrLimit: the module is over one of the [Bounds].
@@ -21,7 +23,7 @@ var ErrBounds = errors.New("invalid bounds")
 
 // Error is why a module was refused.
 type Error struct {
-	// Kind is ErrMalformed, ErrUnsupported or ErrLimit.
+	// Kind is ErrMalformed, ErrInvalid, ErrUnsupported or ErrLimit.
 	Kind error
 	// Section names the section, such as "code". It is empty for what belongs to no
 	// section, such as the header.

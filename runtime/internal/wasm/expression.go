@@ -1,19 +1,5 @@
 package wasm
 
-// Opcodes of constant expressions (§5.4, §3.3.10).
-const (
-	opEnd       = 0x0b
-	opGlobalGet = 0x23
-	opI32Const  = 0x41
-	opI64Const  = 0x42
-	opF32Const  = 0x43
-	opF64Const  = 0x44
-	opRefNull   = 0xd0
-	opRefFunc   = 0xd2
-	opVector    = 0xfd // a prefix
-	opV128Const = 12   // behind opVector
-)
-
 // constantExpression moves over a constant expression (§5.4.9, §3.3.10) and its end.
 // It holds the instructions to those that are constant, so that it knows the length of
 // all of them; it does not check their types.

@@ -42,6 +42,70 @@ func FuzzInspect(f *testing.F) {
 	})
 }
 
+// FuzzValidate holds Validate to its promises on any module that Inspect accepts: it does
+// not panic, allocates within the budget, and fails with an *Error that points into the
+// input. The verdict does not depend on custom sections.
+func FuzzValidate(f *testing.F) {
+	f.Add(fixture(), true)
+	f.Add(everything(), false)
+	f.Add(fixture(0x41, 7, 0x41, 0, 0x11, 1, 0, 0x1a), false)
+	f.Add(fixture(0x02, 0x7f, 0x41, 1, 0x41, 0, 0x0e, 1, 0, 0, 0x0b, 0x1a), false)
+	f.Add(fixture(0x00, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 12, 0, 0, 0xfd, 12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16), false)
+	f.Add(fixture(0x03, 1, 0x20, 0, 0x1a, 0x0d, 0, 0x0b), true)
+	f.Add(fixture(0x12, 1), true)
+	f.Add(fixture(0x1c, 1, 0x70, 0xd0, 0x6f, 0xd2, 1, 0x25, 1), false)
+	f.Add(oneBodied(noLocals, nested(11_000)), false)
+	f.Add(oneBodied(noLocals, labelled(300)), false)
+	f.Fuzz(func(t *testing.T, source []byte, tails bool) {
+		m, err := Inspect(source)
+		if err != nil {
+			return
+		}
+		var a *Analysis
+		spent := allocated(func() { a, err = ValidateWithin(source, m, Bounds{}, Features{TailCalls: tails}) })
+		require.LessOrEqual(t, spent, validationBudget(len(source)))
+		if err != nil {
+			var failure *Error
+			require.ErrorAs(t, err, &failure)
+			require.Nil(t, a)
+			require.GreaterOrEqual(t, failure.Offset, 0)
+			require.LessOrEqual(t, failure.Offset, len(source))
+			require.NotContains(t, failure.Message, "%!")
+			return
+		}
+		require.Len(t, a.Functions, len(m.Functions))
+		again, err := check(StripCustom(source, m, none), Bounds{}, Features{TailCalls: tails})
+		require.NoError(t, err)
+		require.Equal(t, a.Functions, again.Functions)
+	})
+}
+
+// FuzzRewrite holds Rewrite to its promises on any module that Validate accepts: the
+// result is valid, equal each time, and exports what it says.
+func FuzzRewrite(f *testing.F) {
+	f.Add(fixture(), byte(7))
+	f.Add(fixture(0x03, 0x40, 0x41, 0, 0x0d, 0, 0x41, 0, 0x0e, 1, 0, 1, 0x0b, 0x10, 1), byte(7))
+	f.Add(fixture(0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 8, 0, 0, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 10, 0, 0), byte(3))
+	f.Add(fixture(0x00, 0x0b, 0x04, 0x40, 0x05, 0x0b, 0x0f, 0x12, 1), byte(5))
+	f.Add(sample(raw(0x20, 0), raw(0x20, 0, 0x12, 2)), byte(6))
+	f.Add(module(oneType, oneFunc, oneBody), byte(1))
+	f.Add(module(), byte(7))
+	f.Fuzz(func(t *testing.T, source []byte, passes byte) {
+		a, err := check(source, Bounds{}, Features{TailCalls: true})
+		if err != nil {
+			return
+		}
+		p := Passes{Stop: passes&1 != 0, Fuel: passes&2 != 0, Depth: passes&4 != 0}
+		if _, err := Rewrite(source, a, p); err != nil {
+			var failure *Error
+			require.ErrorAs(t, err, &failure)
+			require.True(t, failure.Kind == ErrLimit || failure.Kind == ErrUnsupported)
+			return
+		}
+		checkRewritten(t, source, a, p)
+	})
+}
+
 // checkModule checks what holds for every module that is accepted.
 func checkModule(t *testing.T, source []byte, m *Module) {
 	t.Helper()

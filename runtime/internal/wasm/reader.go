@@ -60,12 +60,12 @@ func (r *reader) end() {
 }
 
 func (r *reader) byte(what string) byte {
-	at := r.at
-	r.skip(1, what)
-	if r.err != nil {
+	if r.err != nil || r.at >= len(r.source) {
+		r.skip(1, what) // fails, if nothing has before
 		return 0
 	}
-	return r.source[at]
+	r.at++
+	return r.source[r.at-1]
 }
 
 // u32 reads an unsigned integer in LEB128 (§5.2.2).
@@ -86,6 +86,10 @@ func (r *reader) size(what string) int {
 // ceil(bits/7) bytes, and the bits of the last byte that the integer has no room for
 // must be copies of its sign.
 func (r *reader) leb(bits uint, signed bool, what string) uint64 {
+	if r.err == nil && r.at < len(r.source) && r.source[r.at] < 0x80 { // one byte, as most are
+		r.at++
+		return uint64(r.source[r.at-1])
+	}
 	start := r.at
 	var value uint64
 	for shift := uint(0); ; shift += 7 {

@@ -1,0 +1,159 @@
+package wasm
+
+// chunkBytes is how much memory.fill and memory.copy move between two charges: a tenth of
+// a millisecond or less.
+const chunkBytes = 256 << 10
+
+// bytesPerUnit is how many bytes of a bulk operation cost one unit, as a power
+// of 2. It divides chunkBytes, so that chunks cost as much as the whole.
+const bytesPerUnit = 4
+
+// bulkPass sees to operations that take time and fuel by their length. memory.fill and
+// memory.copy become calls of functions that do the same in chunks, with charges between
+// them. What copies from segments or within tables is bounded by their size, but can stand
+// in a body very often: a function that is called before, with the length on the stack,
+// charges. memory.grow and table.grow are bounded in all by what an instance
+// may have.
+type bulkPass struct {
+	instead, before [len(numberedOperators)][]byte // calls, by the number of the instruction
+}
+
+// addBulk adds the bulk pass, and the functions that the module needs for it.
+func (r *rewriting) addBulk() {
+	p := &bulkPass{}
+	add := func(code opcode, t FuncType, function func() []byte) []byte {
+		if r.analysis.bulk&(1<<code.number()) == 0 {
+			return nil
+		}
+		var call encoder
+		return call.at(opCall, r.addFunction(t, function())).bytes
+	}
+	three := FuncType{Params: []ValueType{I32, I32, I32}}
+	p.instead[opMemoryFill.number()] = add(opMemoryFill, three, r.fillFunction)
+	p.instead[opMemoryCopy.number()] = add(opMemoryCopy, three, r.copyFunction)
+
+	length := FuncType{Params: []ValueType{I32}, Results: []ValueType{I32}}
+	p.before[opMemoryInit.number()] = add(opMemoryInit, length, func() []byte { return r.lengthFunction(bytesPerUnit) })
+	for _, code := range []opcode{opTableInit, opTableCopy, opTableFill} {
+		p.before[code.number()] = add(code, length, func() []byte { return r.lengthFunction(0) })
+	}
+	r.pipeline = append(r.pipeline, p)
+}
+
+func (p *bulkPass) enter(*bodyRewriting) {}
+
+func (p *bulkPass) visit(b *bodyRewriting, in *instruction) {
+	if in.opcode < opMemoryInit || in.opcode > opTableFill {
+		return
+	}
+	if call := p.instead[in.opcode.number()]; call != nil {
+		b.replace(in, call)
+	}
+	if call := p.before[in.opcode.number()]; call != nil {
+		b.insert(in.at, call)
+	}
+}
+
+// lengthFunction charges for its parameter, a length, and returns it.
+func (r *rewriting) lengthFunction(perUnit int64) []byte {
+	e := &encoder{}
+	r.meter.chargeLength(e, 0, perUnit)
+	return e.at(opLocalGet, 0).do(opEnd).bytes
+}
+
+// The parameters of the helpers: of memory.fill the address, the byte and the length, of
+// memory.copy the address to copy to, that to copy from, and the length.
+const (
+	bulkTo     = 0
+	bulkByte   = 1
+	bulkFrom   = 1
+	bulkLength = 2
+)
+
+// fillFunction is memory.fill in chunks.
+func (r *rewriting) fillFunction() []byte {
+	e := &encoder{}
+	r.small(e, opMemoryFill)
+	e.overEnd(bulkTo).block(opIf).whole(opMemoryFill).do(opReturn, opEnd)
+	e.block(opLoop)
+	r.chunkCharge(e)
+	e.at(opLocalGet, bulkTo).at(opLocalGet, bulkByte).i32(chunkBytes).bulk(opMemoryFill)
+	e.advance(bulkTo)
+	e.more()
+	e.do(opEnd)
+	r.rest(e, opMemoryFill)
+	return e.do(opEnd).bytes
+}
+
+// copyFunction is memory.copy in chunks: from the front if the destination is in front
+// of the source, else from the back, so that no chunk overwrites what is still to be
+// copied.
+func (r *rewriting) copyFunction() []byte {
+	e := &encoder{}
+	r.small(e, opMemoryCopy)
+	e.overEnd(bulkTo).block(opIf).whole(opMemoryCopy).do(opReturn, opEnd)
+	e.overEnd(bulkFrom).block(opIf).whole(opMemoryCopy).do(opReturn, opEnd)
+
+	e.at(opLocalGet, bulkTo).at(opLocalGet, bulkFrom).do(opI32LeU).block(opIf)
+	e.block(opLoop)
+	r.chunkCharge(e)
+	e.at(opLocalGet, bulkTo).at(opLocalGet, bulkFrom).i32(chunkBytes).bulk(opMemoryCopy)
+	e.advance(bulkTo).advance(bulkFrom)
+	e.more()
+	e.do(opEnd, opElse)
+	e.block(opLoop)
+	r.chunkCharge(e)
+	e.last(bulkTo).last(bulkFrom).i32(chunkBytes).bulk(opMemoryCopy)
+	e.more()
+	e.do(opEnd, opEnd)
+
+	r.rest(e, opMemoryCopy)
+	return e.do(opEnd).bytes
+}
+
+// small does what is not longer than a chunk with the one instruction.
+func (r *rewriting) small(e *encoder, code opcode) {
+	e.at(opLocalGet, bulkLength).i32(chunkBytes).do(opI32LeU).block(opIf)
+	r.rest(e, code)
+	e.do(opReturn, opEnd)
+}
+
+// rest does what is left with the one instruction.
+func (r *rewriting) rest(e *encoder, code opcode) {
+	r.meter.chargeLength(e, bulkLength, bytesPerUnit)
+	e.whole(code)
+}
+
+// chunkCharge comes before each chunk.
+func (r *rewriting) chunkCharge(e *encoder) {
+	r.meter.charge(e, chunkBytes>>bytesPerUnit, true)
+}
+
+// whole is the instruction with the parameters as they are. Out of bounds it traps before
+// it writes anything (§4.4.7), which is why such a request is not cut into chunks.
+func (e *encoder) whole(code opcode) *encoder {
+	return e.at(opLocalGet, bulkTo).at(opLocalGet, bulkFrom).at(opLocalGet, bulkLength).bulk(code)
+}
+
+// overEnd leaves whether the length from an address on reaches over the memory's end,
+// computed in 64 bits.
+func (e *encoder) overEnd(address uint32) *encoder {
+	e.at(opLocalGet, address).do(opI64ExtendU).at(opLocalGet, bulkLength).do(opI64ExtendU, opI64Add)
+	return e.at(opMemorySize, 0).do(opI64ExtendU).i64(16).do(opI64Shl, opI64GtU)
+}
+
+// advance moves an address behind the chunk.
+func (e *encoder) advance(address uint32) *encoder {
+	return e.at(opLocalGet, address).i32(chunkBytes).do(opI32Add).at(opLocalSet, address)
+}
+
+// last leaves the address of the last chunk of those that are left.
+func (e *encoder) last(address uint32) *encoder {
+	return e.at(opLocalGet, address).at(opLocalGet, bulkLength).do(opI32Add).i32(chunkBytes).do(opI32Sub)
+}
+
+// more takes the chunk off the length and goes on while more than a chunk is left.
+func (e *encoder) more() *encoder {
+	e.at(opLocalGet, bulkLength).i32(chunkBytes).do(opI32Sub).at(opLocalTee, bulkLength)
+	return e.i32(chunkBytes).do(opI32GtU).at(opBrIf, 0)
+}

@@ -1,0 +1,135 @@
+package wasm
+
+import "fmt"
+
+// Estimates of the stack that a call takes, in bytes.
+const (
+	frameBytes = 64 // return address, saved registers
+	valueBytes = 8
+	vectorSize = 2 // values, in functions that have vectors
+)
+
+// depthPass bounds recursion. Only functions that are part of a cycle of the call graph
+// can be on the stack more than once; each of them adds its estimated frame to a global
+// at its entry, traps if the sum is over the budget, and takes it off again where it
+// returns. The others are bounded together by the longest chain of calls, which the
+// budget leaves room for.
+//
+// The body becomes the inside of a block with the results of the function, so that
+// branches to the body's label and returns lead to the end of that block, where the frame
+// is taken off; labels keep their numbers.
+//
+// The frame is estimated from the parameters, the locals, the operand stack and the
+// values that a compiler may have to keep in memory. Measured with wazero v1.12.0, a small
+// function takes 16 bytes where 80 are estimated, and one that keeps 10,000 values across
+// calls takes 65 KB where 81 KB are. Of Go's compiler 99 in 100 functions come to 3.6 KB
+// or less, the largest to 44 KB; of CPython to 0.6 KB and 21 KB. It remains an estimate: an
+// engine needs a limit of its own beneath it.
+type depthPass struct {
+	recursive bitSet
+	frames    []int64
+	budget    int64
+	global    uint32
+	blocks    map[int][]byte // block types of functions with several results
+	active    bool
+	leave     []byte
+}
+
+// frame estimates the stack that a function takes, in bytes.
+func (r *rewriting) frame(index int) int64 {
+	f, found := r.module.Functions[index], r.analysis.Functions[index]
+	values := int64(len(r.module.Types[f.Type].Params)) + int64(f.Locals) + int64(found.MaxStack) + int64(found.Spilled)
+	if found.Vectors {
+		values *= vectorSize
+	}
+	return frameBytes + valueBytes*values
+}
+
+// addDepth adds the depth pass, or refuses a module that cannot run within the budget.
+func (r *rewriting) addDepth() error {
+	graph, failure := r.callGraph()
+	if failure != nil {
+		return failure
+	}
+	p := &depthPass{frames: make([]int64, len(r.module.Functions)), blocks: map[int][]byte{}}
+	for index := range p.frames {
+		p.frames[index] = r.frame(index)
+	}
+	found := graph.recursion(func(node uint32) int64 {
+		if int(node) < len(p.frames) {
+			return p.frames[node]
+		}
+		return 0 // a type
+	})
+	p.recursive, p.budget = found.recursive, r.passes.StackBytes-found.chain
+	r.done.ChainBytes = found.chain
+	if p.budget < 0 {
+		code, _ := r.module.section(SectionCode)
+		return r.tooDeep(code.Offset, "a chain of calls takes some %d bytes of stack, the limit is %d", found.chain, r.passes.StackBytes)
+	}
+	for index, f := range r.module.Functions {
+		if !p.recursive.has(uint32(index)) {
+			continue
+		}
+		if p.frames[index] > p.budget {
+			return r.tooDeep(f.Offset, "a function takes some %d bytes of stack, chains of calls leave %d", p.frames[index], p.budget)
+		}
+		r.done.Recursive++
+		p.blocks[index] = r.blockType(r.module.Types[f.Type].Results)
+	}
+	p.global = r.addGlobal(I32, depthName)
+	r.done.DepthGlobal = depthName
+	r.pipeline = append(r.pipeline, p)
+	return nil
+}
+
+func (r *rewriting) tooDeep(offset int, format string, arguments ...any) error {
+	return &Error{Kind: ErrLimit, Section: SectionCode.String(), Offset: offset, Message: fmt.Sprintf(format, arguments...)}
+}
+
+// blockType writes the type of a block without parameters (§5.4.1).
+func (r *rewriting) blockType(results []ValueType) []byte {
+	switch len(results) {
+	case 0:
+		return []byte{emptyBlock}
+	case 1:
+		return []byte{byte(results[0])}
+	}
+	var e encoder
+	e.signed(int64(r.typeIndex(FuncType{Results: results})))
+	return e.bytes
+}
+
+func (p *depthPass) enter(b *bodyRewriting) {
+	p.active = p.recursive.has(uint32(b.index))
+	if !p.active {
+		return
+	}
+	frame := p.frames[b.index]
+	enter := &encoder{}
+	enter.at(opGlobalGet, p.global).i32(int32(p.budget - frame)).do(opI32GtU).block(opIf)
+	enter.i32(-1).at(opGlobalSet, p.global).do(opUnreachable, opEnd) // -1 is DepthExceeded
+	enter.at(opGlobalGet, p.global).i32(int32(frame)).do(opI32Add).at(opGlobalSet, p.global)
+	enter.do(opBlock)
+	b.insert(b.entry, append(enter.bytes, p.blocks[b.index]...))
+
+	leave := &encoder{}
+	p.leave = leave.at(opGlobalGet, p.global).i32(int32(frame)).do(opI32Sub).at(opGlobalSet, p.global).bytes
+}
+
+func (p *depthPass) visit(b *bodyRewriting, in *instruction) {
+	if !p.active {
+		return
+	}
+	switch in.opcode {
+	case opReturn:
+		var branch encoder
+		b.replace(in, branch.at(opBr, uint32(b.open)).bytes)
+	case opReturnCall, opReturnCallIndirect:
+		b.insert(in.at, p.leave)
+	case opEnd:
+		if b.open == 0 {
+			b.insert(in.end, append(p.leave, opEnd))
+		}
+	}
+}

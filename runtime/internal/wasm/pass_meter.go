@@ -1,0 +1,79 @@
+package wasm
+
+// meter is a counter in a global that charges are taken off, and the import that is called
+// when a test finds it negative. The call is what lets the host stop a guest: nothing else
+// leaves the guest's machine code, and Go's runtime cannot preempt that. While a guest
+// spins in it, the next garbage collection stops all other goroutines and waits for it,
+// so that nobody is left to set a flag for the guest to see. The distance between two
+// calls therefore bounds how long a guest can hold up the whole process.
+type meter struct {
+	global uint32
+	refill uint32 // index of the import
+}
+
+// addMeter adds the meter. Its import stands behind the others, so that functions of the
+// module's own move up by one.
+func (r *rewriting) addMeter() {
+	r.meter = &meter{refill: r.importedFunctions}
+	refill := r.added[SectionImport].next()
+	refill.name(MeterModule)
+	refill.name(MeterRefill)
+	refill.bytes = append(refill.bytes, byte(ExternFunction))
+	refill.u32(r.typeIndex(FuncType{Params: []ValueType{I64}, Results: []ValueType{I64}}))
+	r.shift, r.done.FunctionShift = 1, 1
+	r.functions++
+	r.done.MeterGlobal = meterName
+	r.meter.global = r.addGlobal(I64, meterName)
+	r.pipeline = append(r.pipeline, &renumberPass{r: r})
+}
+
+// charge takes units off the counter, and may test what is left.
+func (m *meter) charge(e *encoder, units int64, tested bool) {
+	e.at(opGlobalGet, m.global).i64(units).do(opI64Sub).at(opGlobalSet, m.global)
+	if tested {
+		m.test(e)
+	}
+}
+
+// chargeLength takes a local, divided by a power of 2, off the counter and tests it.
+func (m *meter) chargeLength(e *encoder, local uint32, perUnit int64) {
+	e.at(opGlobalGet, m.global).at(opLocalGet, local).do(opI64ExtendU)
+	if perUnit > 0 {
+		e.i64(perUnit).do(opI64ShrU)
+	}
+	e.do(opI64Sub).at(opGlobalSet, m.global)
+	m.test(e)
+}
+
+// test asks for more if the counter is negative.
+func (m *meter) test(e *encoder) {
+	e.at(opGlobalGet, m.global).i64(0).do(opI64LtS).block(opIf)
+	e.at(opGlobalGet, m.global).at(opCall, m.refill).at(opGlobalSet, m.global).do(opEnd)
+}
+
+// leafInstructions is the most instructions of a function that ends by itself, without
+// calls and loops, that does not test the counter on entry. A body of the largest size has
+// room for some 700,000 calls of such a function, 45 million instructions.
+const leafInstructions = 64
+
+// isLeaf reports whether a function does not test the counter on entry.
+func (f *FunctionAnalysis) isLeaf() bool {
+	return !f.Loops && !f.Calls && f.Instructions <= leafInstructions
+}
+
+// renumberPass writes the new indices of functions into instructions.
+type renumberPass struct {
+	r *rewriting
+}
+
+func (p *renumberPass) enter(*bodyRewriting) {}
+
+func (p *renumberPass) visit(b *bodyRewriting, in *instruction) {
+	switch in.opcode {
+	case opCall, opReturnCall, opRefFunc:
+		if in.index >= p.r.importedFunctions {
+			var moved encoder
+			b.replace(in, moved.at(in.opcode, in.index+p.r.shift).bytes)
+		}
+	}
+}

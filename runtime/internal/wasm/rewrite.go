@@ -1,0 +1,276 @@
+package wasm
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// ErrUnvalidated means that [Rewrite] was called with an [Analysis] of other bytes.
+var ErrUnvalidated = errors.New("module was not validated")
+
+// MeterModule and MeterRefill name the import that the passes Stop and Fuel add, of type
+// (i64) -> (i64).
+const (
+	MeterModule = "caisson:meter@1"
+	MeterRefill = "refill"
+)
+
+// Names of the exports that Rewrite adds. A module that has one of them, or imports from
+// MeterModule, is refused.
+const (
+	meterName = "caisson:meter@1"
+	depthName = "caisson:depth@1"
+)
+
+// DefaultStackBytes is the stack that calls may use where [Passes] does not say: half of
+// 16 MiB, because a stack grows by doubling.
+const DefaultStackBytes = 8 << 20
+
+// DepthExceeded is the value of the global of Passes.Depth after a trap that it caused.
+const DepthExceeded uint32 = 1<<32 - 1
+
+// maxStackBytes keeps sums of frames within 32 bits.
+const maxStackBytes = 1 << 30
+
+// Passes says what [Rewrite] adds to a module. The zero value adds nothing.
+type Passes struct {
+	// Stop lets the host stop the guest. It adds a counter, a global of type i64, at first
+	// 0, from which function entries, loop headers and bulk operations take an upper bound
+	// of what runs before the next of them. Where the counter is negative, the guest calls
+	// the import MeterRefill with it, and goes on with the result as the counter. The host
+	// gets to run there, and nowhere else: it returns the next slice, or fails and so ends
+	// the call. Slices must be small, because a guest cannot be preempted within one, not
+	// even by Go's garbage collector, which stops the whole process to wait for it. In a
+	// slice of 10,000,000 no more than that many instructions run and those of one body:
+	// some milliseconds. Go programs, whose functions are one loop each, use up a slice
+	// some 45 times as fast.
+	Stop bool
+	// Fuel is Stop with a counter that is exact: each executed instruction takes 1 unit
+	// before it is executed, and bulk operations 1 for each 16 bytes or each table element,
+	// so that equal runs take equal fuel. It costs more time. Block, loop, else, end and
+	// nop are free. With Fuel, Stop makes no difference.
+	Fuel bool
+	// Depth adds a global of type i32, at first 0, with the estimated bytes of stack that
+	// recursive functions use. Before it exceeds StackBytes, the guest sets it to
+	// DepthExceeded and traps (unreachable). After any trap the host must set it to 0
+	// before it calls the instance again.
+	Depth bool
+	// StackBytes is the stack that Depth allows, in bytes: zero means
+	// DefaultStackBytes; negative, or over 1 GiB, is an error.
+	StackBytes int64
+}
+
+// Rewritten is a module that [Rewrite] made.
+type Rewritten struct {
+	// Source is the module. It shares no memory with the original.
+	Source []byte
+	// MeterGlobal and DepthGlobal are the names under which the globals of the passes are
+	// exported; empty for a pass that did not run.
+	MeterGlobal, DepthGlobal string
+	// FunctionShift is by how much the index of each function that the module defines
+	// grew: 1 with Passes.Stop or Passes.Fuel, whose import comes before them, else 0.
+	FunctionShift int
+	// Recursive is the number of functions that Passes.Depth instrumented.
+	Recursive int
+	// ChainBytes is the estimated stack of the longest chain of calls without the
+	// functions that are instrumented, if Passes.Depth is set.
+	ChainBytes int64
+}
+
+// Rewrite adds the passes to a module. The analysis must be what [Validate] returned for
+// the same bytes, else the error is ErrUnvalidated; so an invalid module cannot become a
+// valid one. An error about the module is an [*Error].
+//
+// A module behaves as before as long as no pass stops it. What is added cannot be named
+// from within the module. Custom sections are left out if any pass runs, because their
+// indices and offsets would no longer be right; without passes the result is equal to
+// source. The result depends on the arguments alone.
+func Rewrite(source []byte, a *Analysis, passes Passes) (*Rewritten, error) {
+	if a == nil || a.digest != sha256.Sum256(source) {
+		return nil, ErrUnvalidated
+	}
+	if passes.StackBytes < 0 || passes.StackBytes > maxStackBytes {
+		return nil, fmt.Errorf("%w: StackBytes is %d; want 0 for the default, or up to %d", ErrBounds, passes.StackBytes, maxStackBytes)
+	}
+	if passes.StackBytes == 0 {
+		passes.StackBytes = DefaultStackBytes
+	}
+	r := newRewriting(source, a, passes)
+	if !passes.Stop && !passes.Fuel && !passes.Depth {
+		r.done.Source = slices.Clone(source)
+		return &r.done, nil
+	}
+	if err := r.reserved(); err != nil {
+		return nil, err
+	}
+	// The order is that of the code at a function's entry. Depth comes first, so that all
+	// else stands within its block.
+	if passes.Depth {
+		if err := r.addDepth(); err != nil {
+			return nil, err
+		}
+	}
+	if passes.Stop || passes.Fuel {
+		r.addMeter()
+		if passes.Fuel {
+			r.pipeline = append(r.pipeline, &fuelPass{meter: r.meter, functions: a.Functions})
+		} else {
+			r.pipeline = append(r.pipeline, &stopPass{meter: r.meter, functions: a.Functions})
+		}
+		r.addBulk()
+	}
+	if err := r.assemble(); err != nil {
+		return nil, err
+	}
+	return &r.done, nil
+}
+
+// rewriting is a module while it is being rewritten: the original, and what is added.
+type rewriting struct {
+	source   []byte
+	module   *Module
+	analysis *Analysis
+	passes   Passes
+	done     Rewritten
+
+	importedFunctions uint32
+	shift             uint32 // added to the index of each function of the module's own
+	globals           uint32 // size of the global index space, with those that are added
+	functions         uint32 // size of the function index space, with those that are added
+
+	types    typeIndex
+	added    [SectionDataCount + 1]items // what is added, by section
+	pipeline []pass
+	meter    *meter // of the passes Stop and Fuel
+}
+
+// items are elements that are added to a section's vector.
+type items struct {
+	n uint32
+	encoder
+}
+
+// next returns the encoder for one more element.
+func (i *items) next() *encoder {
+	i.n++
+	return &i.encoder
+}
+
+func newRewriting(source []byte, a *Analysis, passes Passes) *rewriting {
+	r := &rewriting{source: source, module: a.module, analysis: a, passes: passes}
+	r.globals = uint32(len(a.module.Globals))
+	for _, imported := range a.module.Imports {
+		switch imported.Kind {
+		case ExternFunction:
+			r.importedFunctions++
+		case ExternGlobal:
+			r.globals++
+		}
+	}
+	r.functions = r.importedFunctions + uint32(len(a.module.Functions))
+	r.types.own = a.module.Types
+	return r
+}
+
+// reserved refuses a module that uses the names of what is added.
+func (r *rewriting) reserved() error {
+	refuse := func(id SectionID, what, name string) error {
+		at, _ := r.module.section(id)
+		return &Error{Kind: ErrUnsupported, Section: id.String(), Offset: at.Offset,
+			Message: fmt.Sprintf("%s %q, which is reserved", what, name)}
+	}
+	for _, export := range r.module.Exports {
+		switch export.Name {
+		case meterName, depthName:
+			return refuse(SectionExport, "exports", export.Name)
+		}
+	}
+	for _, imported := range r.module.Imports {
+		if imported.Module == MeterModule {
+			return refuse(SectionImport, "imports from", imported.Module)
+		}
+	}
+	return nil
+}
+
+// addGlobal adds a mutable global with the initial value 0 and exports it.
+func (r *rewriting) addGlobal(t ValueType, name string) uint32 {
+	index := r.globals
+	r.globals++
+	global := r.added[SectionGlobal].next()
+	global.bytes = append(global.bytes, byte(t), 1)
+	if t == I64 {
+		global.i64(0).do(opEnd)
+	} else {
+		global.i32(0).do(opEnd)
+	}
+	export := r.added[SectionExport].next()
+	export.name(name)
+	export.bytes = append(export.bytes, byte(ExternGlobal))
+	export.u32(index)
+	return index
+}
+
+// addFunction adds a function behind all others. Its code is without locals, and with
+// its end.
+func (r *rewriting) addFunction(t FuncType, code []byte) uint32 {
+	r.added[SectionFunction].next().u32(r.typeIndex(t))
+	body := r.added[SectionCode].next()
+	body.u32(uint32(len(code)) + 1)
+	body.bytes = append(append(body.bytes, 0), code...)
+	index := r.functions
+	r.functions++
+	return index
+}
+
+// typeIndex returns the index of a function type, which it adds if it is not there.
+func (r *rewriting) typeIndex(t FuncType) uint32 {
+	index, isNew := r.types.find(t)
+	if isNew {
+		r.added[SectionType].next().functionType(t)
+	}
+	return index
+}
+
+// typeIndex finds types by what they are.
+type typeIndex struct {
+	own   []FuncType
+	found map[string]uint32
+}
+
+// find returns the index of a type, and whether it is a new one behind all others.
+func (i *typeIndex) find(t FuncType) (uint32, bool) {
+	if i.found == nil {
+		i.found = make(map[string]uint32, len(i.own))
+		for n, own := range i.own {
+			if _, twice := i.found[typeKey(own)]; !twice {
+				i.found[typeKey(own)] = uint32(n)
+			}
+		}
+		// Types that are added count from here on.
+		i.own = i.own[:len(i.own):len(i.own)]
+	}
+	key := typeKey(t)
+	if index, found := i.found[key]; found {
+		return index, false
+	}
+	index := uint32(len(i.own))
+	i.own = append(i.own, t)
+	i.found[key] = index
+	return index, true
+}
+
+// typeKey is equal for equal types.
+func typeKey(t FuncType) string {
+	key := make([]byte, 0, len(t.Params)+1+len(t.Results))
+	for _, param := range t.Params {
+		key = append(key, byte(param))
+	}
+	key = append(key, 0)
+	for _, result := range t.Results {
+		key = append(key, byte(result))
+	}
+	return string(key)
+}

@@ -1,0 +1,166 @@
+package wasm
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// passesOf are all combinations of passes.
+func passesOf() []Passes {
+	var all []Passes
+	for n := range 8 {
+		all = append(all, Passes{Stop: n&1 != 0, Fuel: n&2 != 0, Depth: n&4 != 0})
+	}
+	return all
+}
+
+// larger are the default bounds with room for what Rewrite adds.
+func larger() Bounds {
+	b := boundless()
+	b.Types, b.Exports, b.Globals, b.Functions, b.Imports = 100_010, 100_010, 100_010, 1_000_010, 10_010
+	return b
+}
+
+// checkRewritten checks what holds for every module and all passes: the result is valid,
+// equal each time, and the same module apart from what was added.
+func checkRewritten(t *testing.T, source []byte, a *Analysis, passes Passes) {
+	t.Helper()
+	got, err := Rewrite(source, a, passes)
+	if passes.Depth && err != nil {
+		require.ErrorIs(t, err, ErrLimit)
+		return
+	}
+	require.NoError(t, err)
+	again, err := Rewrite(source, a, passes)
+	require.NoError(t, err)
+	require.Equal(t, got, again)
+	if passes == (Passes{}) {
+		require.Equal(t, source, got.Source)
+		return
+	}
+	m, err := InspectWithin(got.Source, larger())
+	require.NoError(t, err)
+	_, err = ValidateWithin(got.Source, m, larger(), a.features)
+	require.NoError(t, err)
+
+	globals := map[string]ValueType{}
+	for _, export := range m.Exports[len(a.module.Exports):] {
+		require.Equal(t, ExternGlobal, export.Kind)
+		imported := len(m.Imports)
+		for _, i := range m.Imports {
+			if i.Kind != ExternGlobal {
+				imported--
+			}
+		}
+		global := m.Globals[int(export.Index)-imported]
+		require.True(t, global.Mutable)
+		globals[export.Name] = global.Type
+	}
+	want := map[string]ValueType{}
+	for name, kind := range map[string]ValueType{got.MeterGlobal: I64, got.DepthGlobal: I32} {
+		if name != "" {
+			want[name] = kind
+		}
+	}
+	require.Equal(t, want, globals)
+	for n, export := range a.module.Exports {
+		kept, found := m.ExportedFunction(export.Name)
+		before, _ := a.module.ExportedFunction(export.Name)
+		require.Equal(t, export.Kind == ExternFunction, found)
+		require.Equal(t, before.String(), kept.String())
+		require.Equal(t, export.Name, m.Exports[n].Name)
+	}
+}
+
+// All modules of the specification's tests, with all combinations of passes.
+func TestSpecificationIsRewritten(t *testing.T) {
+	root := filepath.Join(wazeroDir(t), "internal", "integration_test", "spectest")
+	for _, s := range suites() {
+		t.Run(s.name, func(t *testing.T) {
+			dir, rewritten, refused := filepath.Join(root, s.name, "testdata"), 0, 0
+			for _, c := range commands(t, dir) {
+				source, err := os.ReadFile(filepath.Join(dir, c.Filename))
+				require.NoError(t, err)
+				a, err := check(source, Bounds{}, Features{TailCalls: true})
+				if err != nil {
+					refused++
+					_, err := Rewrite(source, a, Passes{Stop: true})
+					require.ErrorIs(t, err, ErrUnvalidated)
+					continue
+				}
+				rewritten++
+				for _, passes := range passesOf() {
+					checkRewritten(t, source, a, passes)
+				}
+			}
+			t.Logf("%d modules rewritten, %d refused", rewritten, refused)
+		})
+	}
+}
+
+// A large program, with each pass and all of them.
+func TestGoProgramsAreRewritten(t *testing.T) {
+	source := goProgram(t)
+	a, err := check(source, Bounds{}, Features{})
+	require.NoError(t, err)
+	for _, passes := range passesOf() {
+		t.Run(fmt.Sprintf("%+v", passes), func(t *testing.T) {
+			checkRewritten(t, source, a, passes)
+			got, err := Rewrite(source, a, passes)
+			require.NoError(t, err)
+			t.Logf("%d bytes from %d, %d recursive functions of %d, chain %d bytes", len(got.Source), len(source), got.Recursive, len(a.Functions), got.ChainBytes)
+		})
+	}
+}
+
+// An analysis is of certain bytes. It does not vouch for others, even of the same length.
+func TestRewriteNeedsItsAnalysis(t *testing.T) {
+	source := fixture(0x23, 1, 0x24, 1)
+	a, err := check(source, Bounds{}, Features{})
+	require.NoError(t, err)
+	for at := range source {
+		changed := append([]byte(nil), source...)
+		changed[at] ^= 1
+		_, err := Rewrite(changed, a, Passes{Stop: true})
+		require.ErrorIs(t, err, ErrUnvalidated)
+	}
+	_, err = Rewrite(source, nil, Passes{})
+	require.ErrorIs(t, err, ErrUnvalidated)
+	_, err = Rewrite(source, &Analysis{}, Passes{})
+	require.ErrorIs(t, err, ErrUnvalidated)
+	_, err = Rewrite(source, a, Passes{})
+	assert.NoError(t, err)
+}
+
+// The danger that validation is there for: an instruction that names the global behind
+// the last one is invalid, and would be valid with a global more.
+func TestAnInvalidModuleDoesNotBecomeValid(t *testing.T) {
+	before := fixture(0x41, 0, 0x24, 3)
+	_, err := check(before, Bounds{}, Features{})
+	require.ErrorIs(t, err, ErrInvalid)
+
+	// Control: with the global that the stop pass adds, the same body is valid.
+	with := concat(before)
+	sections, err := split(with, must(Bounds{}.withDefaults()))
+	require.NoError(t, err)
+	for _, s := range sections {
+		if s.ID == SectionGlobal {
+			grown := section(SectionGlobal, leb(3), with[s.Content+1:s.End], raw(byte(I32), 1), i32Zero)
+			with = concat(with[:s.Offset], grown, with[s.End:])
+		}
+	}
+	_, err = check(with, Bounds{}, Features{})
+	require.NoError(t, err)
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}

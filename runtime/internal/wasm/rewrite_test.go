@@ -1,0 +1,238 @@
+package wasm
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the golden files in testdata")
+
+// sample is a module with an imported function 0 and the bodies of functions 1 and up, of
+// type (i32) -> (i32) each, with one local. All but the last are exported by letters, and
+// the table holds function 1.
+func sample(bodies ...[]byte) []byte {
+	var coded, exports [][]byte
+	for n, instructions := range bodies {
+		coded = append(coded, body(raw(1, 1, byte(I32)), instructions...))
+		if n > 0 {
+			exports = append(exports, concat(name(string(rune('a'+n-1))), raw(0, byte(n))))
+		}
+	}
+	return module(
+		custom("name", raw(1, 4, 1, 1, 1, 'x')),
+		section(SectionType, vector(raw(0x60, 1, byte(I32), 1, byte(I32)), raw(0x60, 0, 2, byte(I32), byte(I64)))),
+		section(SectionImport, vector(concat(name("env"), name("f"), raw(0, 0)))),
+		section(SectionFunction, repeat(len(bodies), 0)),
+		section(SectionTable, vector(raw(0x70, 0, 4))),
+		section(SectionMemory, vector(raw(0, 1))),
+		section(SectionGlobal, vector(raw(byte(FuncRef), 0, opRefFunc, 1, opEnd))),
+		section(SectionExport, vector(exports...)),
+		section(SectionElement, vector(
+			concat(raw(0), i32Zero, vector(leb(1))),
+			raw(5, 0x70, 2, opRefFunc, 0, opEnd, opRefFunc, 1, opEnd),
+		)),
+		section(SectionDataCount, leb(1)),
+		section(SectionCode, vector(coded...)),
+		section(SectionData, vector(concat(leb(1), name("data")))),
+	)
+}
+
+// golden compares with a file, or writes it.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", "rewrite", file+".txt")
+	if *update {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got)
+}
+
+func TestRewriteGolden(t *testing.T) {
+	identity := raw(0x20, 0)
+	loop := raw(
+		0x03, 0x40, // loop
+		0x20, 0, 0x41, 1, 0x6b, 0x22, 0, // n = n - 1
+		0x0d, 0, // br_if 0
+		0x0b, 0x20, 1,
+	)
+	branches := raw(
+		0x02, 0x40, // block
+		0x02, 0x40, // block: branched to
+		0x20, 0, 0x0e, 1, 0, 1, // br_table
+		0x01, // nop: never reached
+		0x0b,
+		0x20, 0, 0x04, 0x7f, // if
+		0x41, 1, 0x05, 0x41, 2, 0x0b,
+		0x21, 1,
+		0x02, 0x40, 0x0b, // a block that nothing branches to
+		0x20, 1, 0x0f, // return
+		0x0b, 0x41, 3,
+	)
+	calls := raw(0x20, 0, 0x10, 0, 0x10, 1, 0x41, 0, 0x11, 0, 0, 0xd2, 1, 0x1a)
+	bulk := raw(
+		0x41, 0, 0x41, 0, 0x20, 0, 0xfc, 11, 0, // memory.fill
+		0x41, 0, 0x41, 1, 0x20, 0, 0xfc, 10, 0, 0, // memory.copy
+		0x41, 0, 0x41, 0, 0x41, 4, 0xfc, 8, 0, 0, // memory.init
+		0x41, 0, 0x41, 0, 0x41, 1, 0xfc, 12, 1, 0, // table.init
+		0x20, 0,
+	)
+	recursion := raw(
+		0x20, 0, 0x45, 0x04, 0x40, 0x41, 0, 0x0f, 0x0b, // if n == 0 return 0
+		0x20, 0, 0x41, 1, 0x6b, 0x10, 2, // f(n - 1)
+	)
+	tail := raw(0x20, 0, 0x04, 0x40, 0x20, 0, 0x12, 2, 0x0b, 0x41, 0)
+	tests := []struct {
+		title  string
+		passes Passes
+		bodies [][]byte
+	}{
+		{"stop-leaf", Passes{Stop: true}, [][]byte{identity}},
+		{"stop-loop", Passes{Stop: true}, [][]byte{identity, loop}},
+		{"stop-branches", Passes{Stop: true}, [][]byte{identity, branches}},
+		{"stop-calls", Passes{Stop: true}, [][]byte{identity, calls}},
+		{"stop-bulk", Passes{Stop: true}, [][]byte{identity, bulk}},
+		{"fuel-leaf", Passes{Fuel: true}, [][]byte{identity}},
+		{"fuel-loop", Passes{Fuel: true}, [][]byte{identity, loop}},
+		{"fuel-branches", Passes{Fuel: true}, [][]byte{identity, branches}},
+		{"fuel-calls", Passes{Fuel: true}, [][]byte{identity, calls}},
+		{"fuel-bulk", Passes{Fuel: true}, [][]byte{identity, bulk}},
+		{"depth-recursion", Passes{Depth: true}, [][]byte{identity, recursion}},
+		{"depth-tail-call", Passes{Depth: true}, [][]byte{identity, tail}},
+		{"stop-and-depth", Passes{Stop: true, Depth: true}, [][]byte{identity, recursion, loop}},
+		{"all", Passes{Stop: true, Fuel: true, Depth: true}, [][]byte{identity, recursion, loop}},
+	}
+	for _, test := range tests {
+		t.Run(test.title, func(t *testing.T) {
+			source := sample(test.bodies...)
+			a, err := check(source, Bounds{}, Features{TailCalls: true})
+			require.NoError(t, err)
+			got, err := Rewrite(source, a, test.passes)
+			require.NoError(t, err)
+			golden(t, test.title, printed(t, got.Source))
+			for _, passes := range passesOf() {
+				checkRewritten(t, source, a, passes)
+			}
+		})
+	}
+}
+
+// The block around a body has all of its results.
+func TestDepthKeepsSeveralResults(t *testing.T) {
+	source := module(
+		section(SectionType, vector(raw(0x60, 1, byte(I32), 2, byte(I32), byte(I64)))),
+		oneFunc,
+		section(SectionCode, vector(body(noLocals, 0x20, 0, 0x10, 0))),
+	)
+	a, err := check(source, Bounds{}, Features{})
+	require.NoError(t, err)
+	got, err := Rewrite(source, a, Passes{Depth: true})
+	require.NoError(t, err)
+	assert.Contains(t, printed(t, got.Source), "  block () -> (i32, i64)\n")
+	checkRewritten(t, source, a, Passes{Depth: true})
+}
+
+func TestRewriteRefusesItsNames(t *testing.T) {
+	tests := []struct {
+		title  string
+		source []byte
+		want   string
+	}{
+		{"meter", module(oneMemory, section(SectionExport, vector(concat(name(meterName), raw(2, 0))))), `export section at byte 13: exports "caisson:meter@1", which is reserved`},
+		{"depth", module(oneMemory, section(SectionExport, vector(concat(name(depthName), raw(2, 0))))), `export section at byte 13: exports "caisson:depth@1", which is reserved`},
+		{"refill", module(oneType, section(SectionImport, vector(concat(name(MeterModule), name("other"), raw(0, 0))))), `import section at byte 14: imports from "caisson:meter@1", which is reserved`},
+	}
+	for _, test := range tests {
+		t.Run(test.title, func(t *testing.T) {
+			a, err := check(test.source, Bounds{}, Features{})
+			require.NoError(t, err)
+			_, err = Rewrite(test.source, a, Passes{Stop: true})
+			require.ErrorIs(t, err, ErrUnsupported)
+			assert.EqualError(t, err, test.want)
+		})
+	}
+	t.Run("what was rewritten before", func(t *testing.T) {
+		source := sample(raw(0x20, 0))
+		a, err := check(source, Bounds{}, Features{})
+		require.NoError(t, err)
+		once, err := Rewrite(source, a, Passes{Stop: true})
+		require.NoError(t, err)
+		a, err = check(once.Source, Bounds{}, Features{})
+		require.NoError(t, err)
+		_, err = Rewrite(once.Source, a, Passes{Stop: true})
+		require.ErrorIs(t, err, ErrUnsupported)
+	})
+}
+
+func TestStackBytes(t *testing.T) {
+	// Functions 1 to 4, each with 1,000 locals: 1 calls 2 calls 3, and 4 calls itself.
+	locals := concat(leb(1), leb(1_000), raw(byte(I64)))
+	source := module(oneType, section(SectionFunction, repeat(4, 0)),
+		section(SectionCode, vector(body(locals, 0x10, 1), body(locals, 0x10, 2), body(locals), body(locals, 0x10, 3))))
+	a, err := check(source, Bounds{}, Features{})
+	require.NoError(t, err)
+	const frame = frameBytes + 1_000*valueBytes
+
+	got, err := Rewrite(source, a, Passes{Depth: true})
+	require.NoError(t, err)
+	assert.Equal(t, 1, got.Recursive)
+	assert.Equal(t, int64(3*frame), got.ChainBytes)
+	assert.Equal(t, depthName, got.DepthGlobal)
+
+	tests := []struct {
+		bytes int64
+		want  string
+	}{
+		{4 * frame, ""},
+		{4*frame - 1, "code section at byte 47: a function takes some 8064 bytes of stack, chains of calls leave 8063"},
+		{3*frame - 1, "code section at byte 21: a chain of calls takes some 24192 bytes of stack, the limit is 24191"},
+	}
+	for _, test := range tests {
+		_, err := Rewrite(source, a, Passes{Depth: true, StackBytes: test.bytes})
+		if test.want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, ErrLimit)
+		assert.EqualError(t, err, test.want)
+	}
+	for _, wrong := range []int64{-1, maxStackBytes + 1} {
+		_, err := Rewrite(source, a, Passes{StackBytes: wrong})
+		require.ErrorIs(t, err, ErrBounds)
+	}
+}
+
+func TestFunctionNames(t *testing.T) {
+	long := make([]byte, 600)
+	for i := range long {
+		long[i] = "é"[i%2]
+	}
+	names := vector(
+		concat(leb(0), name("imported")), concat(leb(1), name("own")), concat(leb(2), name("not there")), concat(leb(1), name("own, again")),
+	)
+	source := module(
+		custom("other", raw(1, 4, 1, 1, 1, 'x')),
+		oneType, section(SectionImport, vector(importFunc)), oneFunc, oneBody,
+		custom("name", raw(0, 2, 1, 'm'), raw(1), leb(len(names)), names),
+		custom("name", raw(1), leb(4), raw(1, 1, 9, 'x')), // with a problem
+	)
+	m, err := Inspect(source)
+	require.NoError(t, err)
+	assert.Equal(t, map[uint32]string{0: "imported", 1: "own, again"}, FunctionNames(source, m))
+
+	source = module(oneType, oneFunc, oneBody, custom("name", raw(1), name(string(vector(concat(leb(0), name("x"+string(long))))))))
+	m, err = Inspect(source)
+	require.NoError(t, err)
+	assert.Equal(t, "x"+string(long[:510]), FunctionNames(source, m)[0], "cut between characters")
+
+	m, err = Inspect(module())
+	require.NoError(t, err)
+	assert.Empty(t, FunctionNames(module(), m))
+}

@@ -1,0 +1,170 @@
+package wasm
+
+import "crypto/sha256"
+
+// Features are the proposals beyond core 2.0 that a module may use. The zero value allows
+// none.
+type Features struct {
+	// TailCalls allows return_call and return_call_indirect.
+	TailCalls bool
+}
+
+// Validate checks a module against all rules of validation (core 2.0, chapter 3) under
+// the default [Bounds] and no [Features], and returns what it learned. The module m must
+// be what [Inspect] returned for source. An error is an [*Error].
+//
+// Validate never panics and does not keep source. It takes time in proportion to the
+// length of source and to Bounds.StackMoves, and allocates at most 128 times that length
+// and 512 KiB.
+func Validate(source []byte, m *Module) (*Analysis, error) {
+	return ValidateWithin(source, m, Bounds{}, Features{})
+}
+
+// ValidateWithin is [Validate] under other bounds and with more features. If the bounds
+// are invalid, the error wraps [ErrBounds].
+func ValidateWithin(source []byte, m *Module, bounds Bounds, features Features) (*Analysis, error) {
+	bounds, err := bounds.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	v := newValidation(source, m, bounds, features)
+	for _, section := range m.Sections {
+		if err := v.section(section); err != nil {
+			return nil, err
+		}
+	}
+	v.analysis.digest = sha256.Sum256(source)
+	return v.analysis, nil
+}
+
+// validation is a module while it is being validated: the context of §3.1.1.
+type validation struct {
+	source   []byte
+	module   *Module
+	bounds   Bounds
+	features Features
+
+	functions       []*FuncType // the function index space
+	tables          []Table     // the table index space
+	globals         []Global    // the global index space
+	importedGlobals int
+	hasMemory       bool
+	hasDataCount    bool
+	elements        []ValueType // the types of the element segments
+	declared        bitSet      // functions that ref.func may name in a body
+
+	// So far, in all functions:
+	stackMoves     int
+	branchTargets  int
+	controlSquares int64
+
+	analysis *Analysis
+}
+
+func newValidation(source []byte, m *Module, bounds Bounds, features Features) *validation {
+	v := &validation{source: source, module: m, bounds: bounds, features: features, analysis: &Analysis{module: m, features: features}}
+	for n := range m.Imports {
+		imported := &m.Imports[n]
+		switch imported.Kind {
+		case ExternFunction:
+			v.functions = append(v.functions, &imported.Function)
+		case ExternTable:
+			v.tables = append(v.tables, imported.Table)
+		case ExternMemory:
+			v.hasMemory = true
+		case ExternGlobal:
+			v.globals = append(v.globals, imported.Global)
+		}
+	}
+	v.importedGlobals = len(v.globals)
+	for _, function := range m.Functions {
+		v.functions = append(v.functions, &m.Types[function.Type])
+	}
+	v.tables = append(v.tables, m.Tables...)
+	v.globals = append(v.globals, m.Globals...)
+	v.hasMemory = v.hasMemory || len(m.Memories) > 0
+	for _, section := range m.Sections {
+		v.hasDataCount = v.hasDataCount || section.ID == SectionDataCount
+	}
+	v.declared = newBitSet(len(v.functions))
+	v.analysis.taken = newBitSet(len(v.functions))
+	for _, export := range m.Exports {
+		if export.Kind == ExternFunction {
+			v.declared.add(export.Index)
+		}
+	}
+	return v
+}
+
+// section validates one section. What Inspect checked is not checked again: types,
+// imports, limits, and that functions, exports and the start function exist.
+func (v *validation) section(s Section) error {
+	d := &decoder{reader: reader{source: v.source[:s.End], at: s.Content, section: s.ID.String()}, features: v.features}
+	switch s.ID {
+	case SectionGlobal:
+		v.globalSection(d)
+	case SectionStart:
+		v.startSection(d)
+	case SectionElement:
+		v.elementSection(d)
+	case SectionCode:
+		v.codeSection(d)
+	case SectionData:
+		v.dataSection(d)
+	}
+	return d.failure()
+}
+
+// globalSection validates the initial values of globals (§3.4.4).
+func (v *validation) globalSection(d *decoder) {
+	d.u32("the number of globals")
+	for _, global := range v.module.Globals {
+		d.global()
+		v.constant(d, global.Type)
+		if d.err != nil {
+			return
+		}
+	}
+}
+
+// startSection validates the start function (§3.4.9).
+func (v *validation) startSection(d *decoder) {
+	index := v.module.Start.Function
+	if t := v.functions[index]; len(t.Params)+len(t.Results) > 0 {
+		d.fail(ErrInvalid, d.at, "the start function %d has the type %s; want no parameters and no results", index, t)
+	}
+}
+
+// dataSection validates data segments (§3.4.6).
+func (v *validation) dataSection(d *decoder) {
+	for range d.u32("the number of data segments") {
+		at := d.at
+		mode := d.u32("the mode of a data segment")
+		if mode == 2 {
+			if memory := d.u32("the memory of a data segment"); d.err == nil && memory != 0 {
+				d.fail(ErrInvalid, at, "a data segment is for memory %d", memory)
+			}
+		}
+		if mode != 1 {
+			if !v.hasMemory {
+				d.fail(ErrInvalid, at, "an active data segment needs a memory, there is none")
+			}
+			v.constant(d, I32)
+		}
+		d.skip(d.size("a data segment"), "a data segment")
+		if d.err != nil {
+			return
+		}
+	}
+}
+
+// codeSection validates function bodies (§3.4.1).
+func (v *validation) codeSection(d *decoder) {
+	v.analysis.Functions = make([]FunctionAnalysis, len(v.module.Functions))
+	b := newBodyValidation(v)
+	for n, function := range v.module.Functions {
+		if v.analysis.Functions[n], d.err = b.function(function); d.err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package wasm
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// check inspects and validates.
+func check(source []byte, bounds Bounds, features Features) (*Analysis, error) {
+	m, err := InspectWithin(source, bounds)
+	if err != nil {
+		return nil, err
+	}
+	return ValidateWithin(source, m, bounds, features)
+}
+
+// validated is what validation makes of a suite.
+type validated struct {
+	features Features
+	// refused counts the valid modules that are refused, by the proposal they need.
+	refused map[string]int
+	// accepted are the modules that are accepted though the suite calls them invalid.
+	accepted []string
+}
+
+func validatedSuites() map[string]validated {
+	return map[string]validated{
+		"v1": {accepted: slices.Concat(
+			files("func", 20, 21),    // two results, which core 2.0 has
+			files("imports", 47, 49), // two tables, which core 2.0 has
+			files("type", 3, 4),      // two results
+			// br_table that is never reached, with labels of different types: valid since
+			// core 2.0, where it takes whatever it needs off the stack (§3.3.8).
+			files("unreached-invalid", 87, 87),
+		)},
+		"v2":                        {},
+		"exception-handling":        {refused: map[string]int{exceptionHandling: 12, garbageCollection: 2}},
+		"extended-const":            {refused: map[string]int{extendedConstants: 9}},
+		"tail-call":                 {features: Features{TailCalls: true}},
+		"threads":                   {refused: map[string]int{threads: 5}},
+		"typed-function-references": {refused: map[string]int{functionReferences: 83, tailCalls: 6}},
+	}
+}
+
+// Of the specification's tests, every module that must be refused is, and every other is
+// accepted, save those that are listed.
+func TestSpecificationIsValidated(t *testing.T) {
+	root := filepath.Join(wazeroDir(t), "internal", "integration_test", "spectest")
+	for _, s := range suites() {
+		t.Run(s.name, func(t *testing.T) {
+			want, known := validatedSuites()[s.name]
+			require.True(t, known)
+			dir := filepath.Join(root, s.name, "testdata")
+			refused, counts := map[string]int{}, map[string]int{}
+			var accepted []string
+			for _, c := range commands(t, dir) {
+				source, err := os.ReadFile(filepath.Join(dir, c.Filename))
+				require.NoError(t, err)
+				_, err = check(source, Bounds{}, want.features)
+				counts[c.Type+", "+outcome(err)]++
+				switch {
+				case err == nil && !c.valid():
+					accepted = append(accepted, c.Filename)
+				case err != nil && c.valid():
+					require.ErrorIs(t, err, ErrUnsupported, c.Filename)
+					refused[proposal(t, err)]++
+				}
+			}
+			for _, key := range slices.Sorted(maps.Keys(counts)) {
+				t.Logf("%s: %d", key, counts[key])
+			}
+			slices.Sort(accepted)
+			assert.Equal(t, want.accepted, accepted, "invalid modules that are accepted")
+			assert.Equal(t, len(want.refused), len(refused))
+			for key, n := range refused {
+				assert.Equal(t, want.refused[key], n, "valid modules that need %s", key)
+			}
+		})
+	}
+}
+
+// The tail call suite without tail calls: what needs them is refused by name.
+func TestTailCallsAreAFeature(t *testing.T) {
+	dir := filepath.Join(wazeroDir(t), "internal", "integration_test", "spectest", "tail-call", "testdata")
+	refused := 0
+	for _, c := range commands(t, dir) {
+		source, err := os.ReadFile(filepath.Join(dir, c.Filename))
+		require.NoError(t, err)
+		if _, err := check(source, Bounds{}, Features{}); c.valid() && err != nil {
+			require.ErrorIs(t, err, ErrUnsupported)
+			assert.ErrorContains(t, err, "return_call")
+			assert.Equal(t, tailCalls, proposal(t, err))
+			refused++
+		}
+	}
+	assert.Positive(t, refused)
+}
+
+// Programs that Go's compiler and linker made.
+func TestGoProgramsAreValid(t *testing.T) {
+	source := goProgram(t)
+	a, err := check(source, Bounds{}, Features{})
+	require.NoError(t, err)
+	blocks := uint32(0)
+	for _, f := range a.Functions {
+		blocks = max(blocks, f.Blocks)
+	}
+	assert.Greater(t, blocks, uint32(100))
+	assert.False(t, a.ChangesTables)
+	assert.False(t, a.UsesSegments)
+	t.Logf("%d bytes, %d functions, at most %d blocks in one", len(source), len(a.Functions), blocks)
+}
+
+// goProgram builds a program of the Go distribution for wasip1.
+func goProgram(tb testing.TB) []byte {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "gofmt.wasm")
+	build := exec.CommandContext(tb.Context(), "go", "build", "-o", path, "cmd/gofmt")
+	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	out, err := build.CombinedOutput()
+	require.NoError(tb, err, string(out))
+	source, err := os.ReadFile(path)
+	require.NoError(tb, err)
+	return source
+}
