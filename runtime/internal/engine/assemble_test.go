@@ -1,6 +1,9 @@
 package engine
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // program is a small module, assembled by hand: one function "run" of no parameters and
 // results, over an optional memory and one imported function, "test.host".
@@ -10,6 +13,7 @@ type program struct {
 	importing bool   // function 0 is the import, and "run" function 1
 	start     bool   // "run" is the start function too
 	tables    []byte // the table section's contents
+	copies    int    // how many more functions with the same body there are
 	filler    []byte // a custom section's contents, to make digests differ
 }
 
@@ -36,7 +40,8 @@ func (p program) bytes() []byte {
 		run = 1
 		module = append(module, section(2, join([]byte{1}, name("test"), name("host"), []byte{0, 0})...))
 	}
-	module = append(module, section(3, 1, 0))
+	functions := 1 + p.copies
+	module = append(module, section(3, join(leb(functions), make([]byte, functions))...))
 	if p.tables != nil {
 		module = append(module, section(4, p.tables...))
 	}
@@ -48,7 +53,7 @@ func (p program) bytes() []byte {
 		module = append(module, section(8, run))
 	}
 	code := join([]byte{0}, p.body, []byte{0x0b})
-	module = append(module, section(10, join([]byte{1}, leb(len(code)), code)...))
+	module = append(module, section(10, join(leb(functions), bytes.Repeat(join(leb(len(code)), code), functions))...))
 	if p.filler != nil {
 		module = append(module, section(0, join(name("filler"), p.filler)...))
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
 // child is a compiler in a child process, which is this test binary: TestMain serves.
@@ -23,11 +25,25 @@ func child(t testing.TB) Compiler {
 	return Compiler{Executable: executable}
 }
 
-// ifs is a module of many sequential conditions, which take wazero's compiler time that
-// grows with the square of their number.
-func ifs(n int) program {
+// ifs is a module of functions with many sequential conditions, which take wazero's
+// compiler time that grows with the square of their number.
+func ifs(n, functions int) program {
 	one := []byte{0x41, 0, 0x04, 0x40, 0x0b} // i32.const 0, if, end
-	return program{body: bytes.Repeat(one, n), memory: -1}
+	return program{body: bytes.Repeat(one, n), memory: -1, copies: functions - 1}
+}
+
+// slow is as slow to compile as the bounds on complexity let a module be: most of a
+// minute. Those bounds refuse one that would take hours.
+var slow = ifs(11_900, 14)
+
+func TestComplexityIsBounded(t *testing.T) {
+	e := newEngine(t, Options{}, nil)
+	for name, p := range map[string]program{"one function": ifs(100_000, 1), "all functions": ifs(11_900, 20)} {
+		start := time.Now()
+		_, err := e.Compile(t.Context(), p.bytes())
+		require.ErrorIs(t, err, wasm.ErrLimit, name)
+		assert.Less(t, time.Since(start), 10*time.Second, name)
+	}
 }
 
 func TestChildCompiles(t *testing.T) {
@@ -60,12 +76,12 @@ func TestChildIsBounded(t *testing.T) {
 			limit(&compiler)
 			e := newEngine(t, Options{Compiler: compiler}, nil)
 			start := time.Now()
-			_, err := e.Compile(t.Context(), ifs(200_000).bytes())
+			_, err := e.Compile(t.Context(), slow.bytes())
 			require.ErrorIs(t, err, ErrModule)
 			assert.ErrorContains(t, err, "compiling it takes")
 			assert.Less(t, time.Since(start), time.Minute)
 
-			_, err = compile(t, e, ifs(100)).Run(t.Context(), plain)
+			_, err = compile(t, e, ifs(100, 1)).Run(t.Context(), plain)
 			assert.NoError(t, err, "the control, within the limit")
 		})
 	}
@@ -98,15 +114,21 @@ func TestDamagedCodeIsCompiledAgain(t *testing.T) {
 			}
 			require.NoError(t, run())
 			s := store{dir}
-			text, err := os.ReadFile(s.index(DigestOf(p.bytes())))
+			indexes, err := filepath.Glob(filepath.Join(dir, "*.json"))
+			require.NoError(t, err)
+			require.Len(t, indexes, 1)
+			text, err := os.ReadFile(indexes[0])
 			require.NoError(t, err)
 			var index indexed
 			require.NoError(t, json.Unmarshal(text, &index))
 			damage(t, s, filepath.Join(dir, filepath.FromSlash(index.Entry)))
 			require.NoError(t, run())
-			intact, err := s.intact(DigestOf(p.bytes()))
+			again, err := os.ReadFile(indexes[0])
 			require.NoError(t, err)
-			assert.True(t, intact, "it has been compiled again")
+			require.NoError(t, json.Unmarshal(again, &index))
+			sum, err := fileDigest(filepath.Join(dir, filepath.FromSlash(index.Entry)))
+			require.NoError(t, err)
+			assert.Equal(t, index.SHA256, sum, "it has been compiled again")
 		})
 	}
 
@@ -188,7 +210,7 @@ func TestCompilationCanBeCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	start := time.Now()
-	_, err := e.Compile(ctx, ifs(200_000).bytes())
+	_, err := e.Compile(ctx, slow.bytes())
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.Less(t, time.Since(start), time.Second, "the caller does not wait for the compilation")
 }
@@ -197,7 +219,7 @@ func TestCloseEndsTheChild(t *testing.T) {
 	e := newEngine(t, Options{Compiler: child(t)}, nil)
 	failed := make(chan error)
 	go func() {
-		_, err := e.Compile(t.Context(), ifs(200_000).bytes())
+		_, err := e.Compile(t.Context(), slow.bytes())
 		failed <- err
 	}()
 	require.Eventually(t, func() bool {

@@ -243,39 +243,21 @@ func (e *Engine) build(ctx context.Context, digest Digest, source []byte) (*Modu
 	if err != nil {
 		return nil, &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
 	}
-	stripped, err := prepared(source, description)
+	rewritten, err := rewrite(source, description)
 	if err != nil {
 		return nil, &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
 	}
-	if err := e.ready(ctx, stripped); err != nil {
+	if err := e.ready(ctx, rewritten.source); err != nil {
 		return nil, compileError(err)
 	}
-	compiled, err := e.runtime.CompileModule(ctx, stripped)
+	compiled, err := e.runtime.CompileModule(ctx, rewritten.source)
 	if err != nil {
 		return nil, compileError(fmt.Errorf("%w: %w", errInvalid, err))
 	}
-	return &Module{engine: e, digest: digest, description: description, compiled: compiled}, nil
+	return &Module{engine: e, digest: digest, description: description, rewritten: rewritten, compiled: compiled}, nil
 }
 
-// maxTableElements is how many elements the tables of an instance may hold together, at
-// 8 bytes each.
-const maxTableElements = 1 << 20
-
-// prepared returns the module as it is compiled: without custom sections, whose counts
-// wazero trusts, and with bounded tables.
-func prepared(source []byte, description *wasm.Module) ([]byte, error) {
-	stripped := wasm.StripCustom(source, description, func(string) bool { return false })
-	if len(description.Tables) == 0 {
-		return stripped, nil
-	}
-	description, err := wasm.Inspect(stripped)
-	if err != nil {
-		return nil, err
-	}
-	return wasm.BoundTables(stripped, description, maxTableElements/uint32(len(description.Tables))), nil
-}
-
-// ready sees to it that the store holds the prepared module's code, if there is a store.
+// ready sees to it that the store holds the rewritten module's code, if there is a store.
 func (e *Engine) ready(ctx context.Context, source []byte) (err error) {
 	if e.store == nil {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -163,6 +164,56 @@ func TestTablesAreBounded(t *testing.T) {
 	assert.NoError(t, err)
 	_, err = compile(t, e, program{body: small, memory: -1, tables: []byte{1, 0x70, 1, 1, 5}}).Run(t.Context(), plain)
 	assert.ErrorIs(t, err, ErrTrap, "a smaller maximum of the module's own stays")
+}
+
+// TestGarbageCollectionNeedNotWait: the collector stops the world, and a guest that never
+// comes back to Go would keep the world waiting, with the timer that should end the guest
+// in it.
+func TestGarbageCollectionNeedNotWait(t *testing.T) {
+	module := compile(t, newEngine(t, Options{}, nil), program{body: forever, memory: -1})
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	collected := make(chan time.Duration)
+	time.AfterFunc(50*time.Millisecond, func() {
+		start := time.Now()
+		goruntime.GC()
+		collected <- time.Since(start)
+	})
+	_, err := module.Run(ctx, plain)
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+	<-collected
+}
+
+// TestRecursionIsBounded: what a guest's calls take of the host's stack lies outside of its
+// memory limit.
+func TestRecursionIsBounded(t *testing.T) {
+	e := newEngine(t, Options{}, nil)
+	deep := compile(t, e, program{body: recurse, memory: -1})
+	before := residentBytes(t)
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			_, err := deep.Run(t.Context(), plain)
+			assert.ErrorIs(t, err, ErrTrap)
+			assert.ErrorContains(t, err, "stack overflow")
+		})
+	}
+	group.Wait()
+	assert.Less(t, residentBytes(t)-before, int64(300<<20))
+}
+
+// residentBytes is the peak of this process's memory where the system tells, else 0.
+func residentBytes(t *testing.T) int64 {
+	t.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, after, _ := strings.Cut(string(status), "VmHWM:")
+	var kilobytes int64
+	_, err = fmt.Sscan(after, &kilobytes)
+	require.NoError(t, err)
+	return kilobytes << 10
 }
 
 func TestContextEndsTheGuest(t *testing.T) {

@@ -71,7 +71,7 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic in %s: %v", e.Fu
 // classify turns what wazero returned into this package's errors. It is the one place
 // that knows wazero's: a trap is an unexported type there, recognised by its text, which
 // a test pins.
-func classify(ctx context.Context, op string, err error) error {
+func classify(ctx context.Context, op string, err error, overflowed bool) error {
 	if err == nil {
 		return nil
 	}
@@ -93,6 +93,9 @@ func classify(ctx context.Context, op string, err error) error {
 		return &Error{Op: op, Kind: ctx.Err(), Err: cause}
 	}
 	if reason, trace, isTrap := trapOf(err); isTrap {
+		if overflowed {
+			reason = stackOverflow
+		}
 		return &Error{Op: op, Kind: ErrTrap, Reason: reason, Trace: trace}
 	}
 	if op == "instantiate" {
@@ -100,6 +103,10 @@ func classify(ctx context.Context, op string, err error) error {
 	}
 	return &Error{Op: op, Kind: ErrHost, Reason: "the engine failed", Err: err}
 }
+
+// stackOverflow is the reason of a trap for want of stack, whether wazero's own limit or
+// the rewriting's was hit first.
+const stackOverflow = "stack overflow"
 
 // trapOf looks for a trap among the errors that err wraps. Its text must be one's whole:
 // other texts of wazero's hold names that the module chose.
@@ -115,9 +122,9 @@ func trapOf(err error) (reason, trace string, ok bool) {
 // splitTrap takes a trap's text apart: "wasm error: REASON\nwasm stack trace:\n\tFRAME…", or
 // the bare reason for the one trap that comes without a trace.
 func splitTrap(text string) (reason, trace string, ok bool) {
-	const prefix, separator, overflow = "wasm error: ", "\nwasm stack trace:\n\t", "stack overflow"
-	if text == overflow {
-		return overflow, "", true
+	const prefix, separator = "wasm error: ", "\nwasm stack trace:\n\t"
+	if text == stackOverflow {
+		return stackOverflow, "", true
 	}
 	text, ok = strings.CutPrefix(text, prefix)
 	if !ok {

@@ -17,7 +17,8 @@ import (
 type Module struct {
 	engine      *Engine
 	digest      Digest
-	description *wasm.Module
+	description *wasm.Module // of the module as it came
+	rewritten   rewritten
 	compiled    wazero.CompiledModule
 }
 
@@ -78,7 +79,12 @@ func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 		return Usage{}, &Error{Op: "run", Kind: ErrModule, Reason: fmt.Sprintf("no exported function %q", run.Function)}
 	}
 	_, err = function.Call(ctx)
-	return memory.usage(), classify(ctx, "run", err)
+	return memory.usage(), classify(ctx, "run", err, m.overflowed(instance))
+}
+
+// overflowed reports whether the guest trapped for want of stack.
+func (m *Module) overflowed(instance api.Module) bool {
+	return m.rewritten.depth != "" && uint32(instance.ExportedGlobal(m.rewritten.depth).Get()) == wasm.DepthExceeded
 }
 
 func (m *Module) instantiate(ctx context.Context, memory *linearMemory) (instance api.Module, err error) {
@@ -99,5 +105,5 @@ func (m *Module) instantiate(ctx context.Context, memory *linearMemory) (instanc
 	}()
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
 	instance, err = m.engine.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, memory), m.compiled, config)
-	return instance, classify(ctx, "instantiate", err)
+	return instance, classify(ctx, "instantiate", err, false)
 }

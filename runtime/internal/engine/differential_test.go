@@ -1,0 +1,273 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+)
+
+// This file runs the specification's tests, as wazero's module ships them, twice: each
+// module as it is, and as this engine rewrites it. What the tests expect does not matter
+// here; both sides must do the same.
+
+// command is one line of a specification test's script.
+type command struct {
+	Type     string `json:"type"`
+	Line     int    `json:"line"`
+	Name     string `json:"name"`
+	As       string `json:"as"`
+	Filename string `json:"filename"`
+	Action   action `json:"action"`
+}
+
+type action struct {
+	Type   string  `json:"type"`
+	Module string  `json:"module"`
+	Field  string  `json:"field"`
+	Args   []value `json:"args"`
+}
+
+type value struct {
+	Type     string          `json:"type"`
+	LaneType string          `json:"lane_type"`
+	Value    json.RawMessage `json:"value"`
+}
+
+// words returns a value as wazero takes it: one word, or two for a vector.
+func (v value) words() ([]uint64, error) {
+	var text string
+	if v.Type != "v128" {
+		if err := json.Unmarshal(v.Value, &text); err != nil {
+			return nil, err
+		}
+		if text == "null" {
+			return []uint64{0}, nil
+		}
+		word, err := strconv.ParseUint(text, 10, 64)
+		return []uint64{word}, err
+	}
+	var lanes []string
+	if err := json.Unmarshal(v.Value, &lanes); err != nil {
+		return nil, err
+	}
+	bits := 128 / len(lanes)
+	words := make([]uint64, 2)
+	for i, lane := range lanes {
+		n, err := strconv.ParseUint(strings.TrimPrefix(lane, "-"), 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		if strings.HasPrefix(lane, "-") {
+			n = -n
+		}
+		if bits < 64 {
+			n &= 1<<bits - 1
+		}
+		words[i*bits/64] |= n << (i * bits % 64)
+	}
+	return words, nil
+}
+
+// world is one side: a store of instances.
+type world struct {
+	ctx     context.Context
+	runtime wazero.Runtime
+	prepare func([]byte) ([]byte, error)
+	named   map[string]api.Module
+	last    api.Module
+}
+
+func newWorld(ctx context.Context, spectest []byte, prepare func([]byte) ([]byte, error)) (*world, error) {
+	w := &world{ctx: ctx, runtime: wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig()), prepare: prepare, named: map[string]api.Module{}}
+	_, err := w.runtime.InstantiateWithConfig(ctx, spectest, wazero.NewModuleConfig().WithName("spectest"))
+	return w, err
+}
+
+// instantiate makes an instance; as is what a later command registers it as.
+func (w *world) instantiate(source []byte, name, as string) string {
+	w.last = nil
+	prepared, err := w.prepare(source)
+	if err != nil {
+		return "prepare: " + err.Error()
+	}
+	compiled, err := w.runtime.CompileModule(w.ctx, prepared)
+	if err != nil {
+		return "compile: " + err.Error()
+	}
+	instance, err := w.runtime.InstantiateModule(w.ctx, compiled, wazero.NewModuleConfig().WithName(as).WithStartFunctions())
+	if err != nil {
+		return "instantiate: " + reasonOf(err)
+	}
+	w.last = instance
+	if name != "" {
+		w.named[name] = instance
+	}
+	return "ok"
+}
+
+func (w *world) instance(name string) api.Module {
+	if name == "" {
+		return w.last
+	}
+	return w.named[name]
+}
+
+// do performs an action and returns all that it shows.
+func (w *world) do(a action) (string, error) {
+	instance := w.instance(a.Module)
+	if instance == nil {
+		return "no instance", nil
+	}
+	if a.Type == "get" {
+		return fmt.Sprint(instance.ExportedGlobal(a.Field).Get()), nil
+	}
+	var args []uint64
+	for _, arg := range a.Args {
+		words, err := arg.words()
+		if err != nil {
+			return "", err
+		}
+		args = append(args, words...)
+	}
+	if depth := instance.ExportedGlobal("caisson:depth@1"); depth != nil { // after a trap
+		depth.(api.MutableGlobal).Set(0)
+	}
+	function := instance.ExportedFunction(a.Field)
+	words := max(len(args), 2*len(function.Definition().ResultTypes()))
+	stack := make([]uint64, words)
+	copy(stack, args)
+	if err := function.CallWithStack(w.ctx, stack); err != nil {
+		return "failed: " + reasonOf(err), nil
+	}
+	results := 0
+	for _, t := range function.Definition().ResultTypes() {
+		results++
+		if t == 0x7b { // v128
+			results++
+		}
+	}
+	return fmt.Sprintf("%x %s", stack[:results], memoryDigest(instance)), nil
+}
+
+func memoryDigest(instance api.Module) string {
+	memory, ok := memoryOf(instance).(memory)
+	if !ok {
+		return "-"
+	}
+	hash := fnv.New64a()
+	bytes, _ := memory.Read(0, memory.Size())
+	_, _ = hash.Write(bytes)
+	return fmt.Sprintf("%d:%x", memory.Size(), hash.Sum64())
+}
+
+// reasonOf returns a failure without its trace.
+func reasonOf(err error) string {
+	if reason, _, ok := trapOf(err); ok {
+		return reason
+	}
+	// How large a table may grow is what the engine changes, and linking compares it.
+	text, _, _ := strings.Cut(err.Error(), "maximum size mismatch")
+	return text
+}
+
+// rewriteAll is what the engine does with a module before it compiles it.
+func rewriteAll(source []byte) ([]byte, error) {
+	description, err := wasm.Inspect(source)
+	if err != nil {
+		return nil, err
+	}
+	r, err := rewrite(source, description)
+	return r.source, err
+}
+
+// exhausted reports whether a call ended for want of stack: the pass that bounds depth
+// traps before the engine does.
+func exhausted(original, rewritten string) bool {
+	return strings.Contains(original, "stack overflow") && strings.Contains(rewritten, "unreachable")
+}
+
+func TestSpecificationBehavesTheSame(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero").Output()
+	require.NoError(t, err)
+	root := filepath.Join(strings.TrimSpace(string(out)), "internal", "integration_test", "spectest")
+	spectest, err := os.ReadFile(filepath.Join(root, "testdata", "spectest.wasm"))
+	require.NoError(t, err)
+	modules, actions := 0, 0
+	for _, version := range []string{"v1", "v2"} {
+		scripts, err := filepath.Glob(filepath.Join(root, version, "testdata", "*.json"))
+		require.NoError(t, err)
+		require.NotEmpty(t, scripts)
+		for _, script := range scripts {
+			m, a := compareScript(t, script, spectest)
+			modules, actions = modules+m, actions+a
+		}
+	}
+	t.Logf("%d modules and %d actions behave the same", modules, actions)
+	assert.Greater(t, modules, 2000)
+	assert.Greater(t, actions, 40_000)
+}
+
+func compareScript(t *testing.T, script string, spectest []byte) (modules, actions int) {
+	text, err := os.ReadFile(script)
+	require.NoError(t, err)
+	var parsed struct {
+		Commands []command `json:"commands"`
+	}
+	require.NoError(t, json.Unmarshal(text, &parsed))
+	original, err := newWorld(t.Context(), spectest, func(source []byte) ([]byte, error) { return source, nil })
+	require.NoError(t, err)
+	defer original.runtime.Close(t.Context())
+	rewritten, err := newWorld(t.Context(), spectest, rewriteAll)
+	require.NoError(t, err)
+	defer rewritten.runtime.Close(t.Context())
+
+	for i, c := range parsed.Commands {
+		where := fmt.Sprintf("%s:%d", filepath.Base(script), c.Line)
+		switch c.Type {
+		case "module", "assert_uninstantiable", "assert_unlinkable":
+			source, err := os.ReadFile(filepath.Join(filepath.Dir(script), c.Filename))
+			require.NoError(t, err)
+			as := registeredAs(parsed.Commands[i:])
+			want, got := original.instantiate(source, c.Name, as), rewritten.instantiate(source, c.Name, as)
+			assert.Equal(t, want, got, where)
+			modules++
+		case "action", "assert_return", "assert_trap", "assert_exhaustion":
+			want, err := original.do(c.Action)
+			require.NoError(t, err, where)
+			got, err := rewritten.do(c.Action)
+			require.NoError(t, err, where)
+			if !exhausted(want, got) {
+				assert.Equal(t, want, got, where)
+			}
+			actions++
+		}
+	}
+	return modules, actions
+}
+
+// registeredAs returns the name that a later command gives the module of the first one.
+func registeredAs(commands []command) string {
+	for _, c := range commands[1:] {
+		switch {
+		case c.Type == "register" && (c.Name == "" || c.Name == commands[0].Name):
+			return c.As
+		case c.Type == "module" && commands[0].Name == "":
+			return "" // from here on "" means another module
+		}
+	}
+	return ""
+}
