@@ -13,6 +13,7 @@ type program struct {
 	importing bool   // function 0 is the import, and "run" function 1
 	start     bool   // "run" is the start function too
 	tables    []byte // the table section's contents
+	locals    byte   // how many locals of type i32 "run" has
 	copies    int    // how many more functions with the same body there are
 	filler    []byte // a custom section's contents, to make digests differ
 }
@@ -52,7 +53,11 @@ func (p program) bytes() []byte {
 	if p.start {
 		module = append(module, section(8, run))
 	}
-	code := join([]byte{0}, p.body, []byte{0x0b})
+	locals := []byte{0}
+	if p.locals > 0 {
+		locals = []byte{1, p.locals, 0x7f}
+	}
+	code := join(locals, p.body, []byte{0x0b})
 	module = append(module, section(10, join(leb(functions), bytes.Repeat(join(leb(len(code)), code), functions))...))
 	if p.filler != nil {
 		module = append(module, section(0, join(name("filler"), p.filler)...))

@@ -154,7 +154,7 @@ func compileInto(ctx context.Context, source []byte, directory string) (err erro
 // runtimeConfig is what compiled code depends on: child and parent must agree on it.
 func runtimeConfig() wazero.RuntimeConfig {
 	// Debug information costs time in traps and is not used.
-	return wazero.NewRuntimeConfig().WithCloseOnContextDone(true).WithDebugInfoEnabled(false)
+	return wazero.NewRuntimeConfig().WithDebugInfoEnabled(false)
 }
 
 // tail keeps the end of what is written to it.

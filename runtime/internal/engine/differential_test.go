@@ -93,6 +93,9 @@ type world struct {
 
 func newWorld(ctx context.Context, spectest []byte, prepare func([]byte) ([]byte, error)) (*world, error) {
 	w := &world{ctx: ctx, runtime: wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig()), prepare: prepare, named: map[string]api.Module{}}
+	if err := offerMeter(ctx, w.runtime); err != nil {
+		return nil, err
+	}
 	_, err := w.runtime.InstantiateWithConfig(ctx, spectest, wazero.NewModuleConfig().WithName("spectest"))
 	return w, err
 }

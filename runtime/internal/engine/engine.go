@@ -88,7 +88,7 @@ func New(ctx context.Context, options Options) (*Engine, error) {
 		config = config.WithCompilationCache(cache)
 	}
 	e.runtime = wazero.NewRuntimeWithConfig(ctx, config)
-	if err := e.offer(ctx, options.Functions); err != nil {
+	if err := errors.Join(e.offer(ctx, options.Functions), offerMeter(ctx, e.runtime)); err != nil {
 		return nil, fmt.Errorf("host functions: %w", errors.Join(err, e.Close(ctx)))
 	}
 	return e, nil
@@ -134,6 +134,27 @@ func (e *Engine) offer(ctx context.Context, functions []hostfuncs.Function) erro
 		}
 	}
 	return nil
+}
+
+// slice is how many units of work a guest does between two looks at the clock: less than
+// some milliseconds, of which the garbage collector may have to wait for one slice of each
+// guest that runs, and long enough for a look to cost nothing.
+const slice = 4_000_000
+
+// offerMeter offers what rewritten modules call when a slice is used up. Coming back to Go
+// now and then is what lets a guest be stopped at all: the collector cannot interrupt the
+// code of guests, and while it waits for one, nothing else runs that could stop it.
+func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
+	refill := func(ctx context.Context, _ api.Module, stack []uint64) {
+		if ctx.Err() != nil {
+			panic(&hostError{context.Cause(ctx)})
+		}
+		stack[0] = slice
+	}
+	_, err := runtime.NewHostModuleBuilder(wasm.MeterModule).NewFunctionBuilder().
+		WithGoModuleFunction(api.GoModuleFunc(refill), []api.ValueType{api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64}).
+		Export(wasm.MeterRefill).Instantiate(ctx)
+	return err
 }
 
 func valueTypes(types []hostfuncs.ValueType) []api.ValueType {

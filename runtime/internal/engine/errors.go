@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/tetratelabs/wazero/sys"
 )
 
 // The ways in which a module or a run fails, for errors.Is. A run that its context
@@ -71,7 +69,7 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic in %s: %v", e.Fu
 // classify turns what wazero returned into this package's errors. It is the one place
 // that knows wazero's: a trap is an unexported type there, recognised by its text, which
 // a test pins.
-func classify(ctx context.Context, op string, err error, overflowed bool) error {
+func classify(ctx context.Context, op string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -81,21 +79,12 @@ func classify(ctx context.Context, op string, err error, overflowed bool) error 
 		if errors.As(host.err, &bug) {
 			return &Error{Op: op, Kind: ErrHost, Reason: "a host function panicked", Err: bug}
 		}
+		if cause := ctx.Err(); cause != nil && errors.Is(host.err, context.Cause(ctx)) {
+			return &Error{Op: op, Kind: cause, Err: host.err}
+		}
 		return host.err
 	}
-	var exit *sys.ExitError
-	if errors.As(err, &exit) {
-		// Only a context closes a module here: guests exit through host functions.
-		cause := context.Cause(ctx)
-		if cause == nil {
-			return &Error{Op: op, Kind: ErrHost, Reason: "the module was closed while it ran", Err: err}
-		}
-		return &Error{Op: op, Kind: ctx.Err(), Err: cause}
-	}
 	if reason, trace, isTrap := trapOf(err); isTrap {
-		if overflowed {
-			reason = stackOverflow
-		}
 		return &Error{Op: op, Kind: ErrTrap, Reason: reason, Trace: trace}
 	}
 	if op == "instantiate" {
@@ -105,7 +94,7 @@ func classify(ctx context.Context, op string, err error, overflowed bool) error 
 }
 
 // stackOverflow is the reason of a trap for want of stack, whether wazero's own limit or
-// the rewriting's was hit first.
+// that of the rewriting was hit first.
 const stackOverflow = "stack overflow"
 
 // trapOf looks for a trap among the errors that err wraps. Its text must be one's whole:

@@ -79,12 +79,20 @@ func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 		return Usage{}, &Error{Op: "run", Kind: ErrModule, Reason: fmt.Sprintf("no exported function %q", run.Function)}
 	}
 	_, err = function.Call(ctx)
-	return memory.usage(), classify(ctx, "run", err, m.overflowed(instance))
+	return memory.usage(), m.explain(classify(ctx, "run", err), instance)
 }
 
-// overflowed reports whether the guest trapped for want of stack.
-func (m *Module) overflowed(instance api.Module) bool {
-	return m.rewritten.depth != "" && uint32(instance.ExportedGlobal(m.rewritten.depth).Get()) == wasm.DepthExceeded
+// explain completes a trap with what the rewriting knows of it.
+func (m *Module) explain(err error, instance api.Module) error {
+	var failure *Error
+	if !errors.As(err, &failure) || failure.Kind != ErrTrap {
+		return err
+	}
+	failure.Trace = m.rewritten.original(failure.Trace)
+	if m.rewritten.depth != "" && uint32(instance.ExportedGlobal(m.rewritten.depth).Get()) == wasm.DepthExceeded {
+		failure.Reason = stackOverflow
+	}
+	return err
 }
 
 func (m *Module) instantiate(ctx context.Context, memory *linearMemory) (instance api.Module, err error) {
@@ -105,5 +113,5 @@ func (m *Module) instantiate(ctx context.Context, memory *linearMemory) (instanc
 	}()
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
 	instance, err = m.engine.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, memory), m.compiled, config)
-	return instance, classify(ctx, "instantiate", err, false)
+	return instance, classify(ctx, "instantiate", err)
 }

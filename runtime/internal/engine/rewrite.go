@@ -1,6 +1,13 @@
 package engine
 
-import "github.com/caisson-run/caisson/runtime/internal/wasm"
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+)
 
 // maxTableElements is how many elements the tables of an instance may hold together, at
 // 8 bytes each.
@@ -10,26 +17,43 @@ const maxTableElements = 1 << 20
 type rewritten struct {
 	source []byte
 	depth  string // the exported global that counts the stack; empty without recursion
+	shift  int    // by how much the indices of the module's own functions grew
 }
 
-// rewrite makes of a module what is compiled: its recursion and its tables are bounded,
-// and it has no custom sections, whose counts wazero trusts. The original is validated
-// first, so that nothing invalid can become valid.
+// rewrite makes of a module what is compiled: it comes back to Go at least once a slice,
+// where it can be stopped, its recursion and its tables are bounded, and it has no custom
+// sections, whose counts wazero trusts. The original is validated first, so that nothing
+// invalid can become valid.
 func rewrite(source []byte, description *wasm.Module) (rewritten, error) {
 	analysis, err := wasm.Validate(source, description)
 	if err != nil {
 		return rewritten{}, err
 	}
-	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{Depth: true})
+	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{Stop: true, Depth: true})
 	if err != nil {
 		return rewritten{}, err
 	}
+	r := rewritten{passes.Source, passes.DepthGlobal, passes.FunctionShift}
 	if len(description.Tables) == 0 {
-		return rewritten{passes.Source, passes.DepthGlobal}, nil
+		return r, nil
 	}
-	if description, err = wasm.Inspect(passes.Source); err != nil {
+	if description, err = wasm.Inspect(r.source); err != nil {
 		return rewritten{}, err
 	}
-	bounded := wasm.BoundTables(passes.Source, description, maxTableElements/uint32(len(description.Tables)))
-	return rewritten{bounded, passes.DepthGlobal}, nil
+	r.source = wasm.BoundTables(r.source, description, maxTableElements/uint32(len(description.Tables)))
+	return r, nil
+}
+
+// frame is how a trace names a function without a name.
+var frame = regexp.MustCompile(`\$(\d+)\(`)
+
+// original returns a trace with the indices that functions have in the original module.
+func (r rewritten) original(trace string) string {
+	return frame.ReplaceAllStringFunc(trace, func(text string) string {
+		index, err := strconv.Atoi(strings.Trim(text, "$("))
+		if err != nil || index < r.shift {
+			return text
+		}
+		return fmt.Sprintf("$%d(", index-r.shift)
+	})
 }
