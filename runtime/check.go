@@ -44,8 +44,6 @@ var unenforced = []struct {
 		func(m *manifests.Manifest) bool { return len(m.Permissions.Tools) > 0 }},
 	{"permissions.llm", "the host's language model", "remove the permission",
 		func(m *manifests.Manifest) bool { return m.Permissions.LLM != nil }},
-	{"limits.fuel", "fuel limits", "use limits.timeout",
-		func(m *manifests.Manifest) bool { return m.Limits.Fuel != 0 }},
 	{"limits.http_calls", "limits on HTTP, because it has no network access", "remove the limit",
 		func(m *manifests.Manifest) bool { return m.Limits.HTTPCalls != 0 }},
 	{"limits.http_bytes", "limits on HTTP, because it has no network access", "remove the limit",

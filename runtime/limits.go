@@ -21,6 +21,10 @@ type Limits struct {
 	Stderr    manifests.Bytes // ceiling: 1 MiB, default 64 KiB
 	OpenFiles int             // ceiling: 1,024, default 64
 	DiskBytes manifests.Bytes // what a call may add to its directories. Ceiling: 1 GiB, default 64 MiB
+	// Fuel is how many instructions a call may execute. Ceiling and default: no count is
+	// kept, but for a tool whose manifest has a fuel limit. The count is exact, equal for
+	// equal calls, and takes some time of its own.
+	Fuel int64
 }
 
 const (
@@ -49,7 +53,7 @@ var errNegativeLimit = errors.New("a limit is negative")
 
 // complete replaces zeros by the ceilings.
 func (l Limits) complete() (Limits, error) {
-	if l.Timeout < 0 || l.Memory < 0 || l.Output < 0 || l.Stderr < 0 || l.OpenFiles < 0 || l.DiskBytes < 0 {
+	if l.Timeout < 0 || l.Memory < 0 || l.Output < 0 || l.Stderr < 0 || l.OpenFiles < 0 || l.DiskBytes < 0 || l.Fuel < 0 {
 		return Limits{}, fmt.Errorf("runtime: %w: %+v", errNegativeLimit, l)
 	}
 	standard := ceilings()
@@ -60,6 +64,7 @@ func (l Limits) complete() (Limits, error) {
 		Stderr:    or(l.Stderr, standard.Stderr),
 		OpenFiles: or(l.OpenFiles, standard.OpenFiles),
 		DiskBytes: or(l.DiskBytes, standard.DiskBytes),
+		Fuel:      l.Fuel,
 	}, nil
 }
 
@@ -73,6 +78,7 @@ func effective(ceiling Limits, asked manifests.Limits) Limits {
 		Stderr:    min(or(asked.Stderr, standard.Stderr), ceiling.Stderr),
 		OpenFiles: min(or(asked.OpenFiles, standard.OpenFiles), ceiling.OpenFiles),
 		DiskBytes: min(or(asked.DiskBytes, standard.DiskBytes), ceiling.DiskBytes),
+		Fuel:      min(or(asked.Fuel, ceiling.Fuel), or(ceiling.Fuel, asked.Fuel)),
 	}
 }
 

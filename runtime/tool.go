@@ -66,7 +66,11 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 		return module, nil
 	}
 	// Not under the lock: the engine lets only one of several compile.
-	module, err := t.runtime.compile(ctx, t.manifest)
+	metering := engine.MeterSlices
+	if t.limits.Fuel > 0 {
+		metering = engine.MeterFuel
+	}
+	module, err := t.runtime.compile(ctx, t.manifest, metering)
 	if err != nil {
 		return nil, err
 	}
@@ -142,8 +146,13 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	deadline, cancel := context.WithTimeout(ctx, t.limits.Timeout)
 	defer cancel()
 	r.system.Started = t.runtime.now()
-	used, err := module.Run(wasi.With(deadline, r.system), engine.Run{Function: startFunction, MemoryLimit: int64(t.limits.Memory)})
+	used, err := module.Run(wasi.With(deadline, r.system), engine.Run{
+		Function: startFunction, MemoryLimit: int64(t.limits.Memory), Fuel: t.limits.Fuel,
+	})
 	r.usage = tool.Usage{MemoryBytes: used.MemoryBytes, Wall: t.runtime.now().Sub(r.system.Started), HostCalls: view.HostCalls()}
+	if t.limits.Fuel > 0 {
+		r.usage.Fuel = &used.Fuel
+	}
 	r.denials = t.permit.explain(t.manifest, view.Denials())
 	return r.finish(used, err)
 }
@@ -203,6 +212,8 @@ func (r *run) finish(used engine.Usage, err error) (tool.Outcome, error) {
 		return r.report(r.read(exit.Code))
 	case errors.As(err, &overflow):
 		return r.fail(tool.Output, fmt.Sprintf("the tool wrote more than %s of output", limits.Output), nil)
+	case errors.Is(err, engine.ErrFuel):
+		return r.fail(tool.Fuel, fmt.Sprintf("the tool used up its fuel of %d instructions", limits.Fuel), nil)
 	case errors.Is(err, engine.ErrMemory):
 		return r.outOfMemory(used)
 	case errors.Is(err, engine.ErrTrap) && len(r.denials) > 0:

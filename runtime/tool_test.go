@@ -41,6 +41,8 @@ func TestEveryEndHasItsKind(t *testing.T) {
 		{name: "allocates within its limit", manifest: "limits: {memory: 64MiB}", arguments: `{"do":"allocate","mib":16}`},
 		{name: "allocates over its limit", manifest: "limits: {memory: 64MiB}", arguments: `{"do":"allocate","mib":100}`, kind: tool.Memory, says: "64MiB"},
 		{name: "starts over its limit", manifest: "limits: {memory: 1MiB}", arguments: `{}`, kind: tool.Memory, says: "1MiB"},
+		{name: "runs on enough fuel", manifest: "limits: {fuel: 1000000000}", arguments: `{"do":"print","text":"fine"}`},
+		{name: "runs out of fuel", manifest: "limits: {fuel: 1000000}", arguments: `{"do":"spin"}`, kind: tool.Fuel, says: "1000000 instructions"},
 		{name: "prints up to its limit", manifest: "limits: {output: 1KiB}", arguments: `{"do":"print","text":"0123456789abcdef","times":64}`},
 		{name: "prints over its limit", manifest: "limits: {output: 1KiB}", arguments: `{"do":"print","text":"0123456789abcdef","times":65}`, kind: tool.Output, says: "1KiB"},
 		{name: "prints without end", arguments: `{"do":"print","text":"0123456789abcdef","times":2000000000}`, kind: tool.Output, says: "256KiB"},
@@ -308,6 +310,25 @@ func TestRequiredSettings(t *testing.T) {
 	assert.Empty(t, load(t, newRuntime(t, Options{Settings: []string{"SEARCH_KEY"}}), m, Grants{}).Unavailable())
 }
 
+func TestFuelIsEqualForEqualCalls(t *testing.T) {
+	m := manifest(t, probe, "")
+	guest := load(t, newRuntime(t, Options{Limits: Limits{Fuel: 1 << 40}}), m, Grants{})
+	var first int64
+	for i := range 5 {
+		outcome, err := invoke(t, guest, `{"do":"exit"}`)
+		require.NoError(t, err)
+		require.NotNil(t, outcome.Usage.Fuel)
+		if i == 0 {
+			first = *outcome.Usage.Fuel
+		}
+		// The program asks the clock and for random numbers as it starts.
+		assert.InEpsilon(t, first, *outcome.Usage.Fuel, 0.05)
+	}
+	outcome, err := invoke(t, load(t, newRuntime(t, Options{}), m, Grants{}), `{"do":"exit"}`)
+	require.NoError(t, err)
+	assert.Nil(t, outcome.Usage.Fuel, "no count where nobody asks for one")
+}
+
 func TestLimitsAreRequestsUnderACeiling(t *testing.T) {
 	m := manifest(t, probe, "limits: {timeout: 20s, memory: 32MiB, output: 1KiB}")
 	limits := load(t, newRuntime(t, Options{}), m, Grants{}).Limits()
@@ -315,6 +336,9 @@ func TestLimitsAreRequestsUnderACeiling(t *testing.T) {
 	limits = load(t, newRuntime(t, Options{Limits: Limits{Timeout: time.Minute, Memory: 16 << 20}}), m, Grants{}).Limits()
 	assert.Equal(t, 20*time.Second, limits.Timeout)
 	assert.EqualValues(t, 16<<20, limits.Memory)
+	for _, c := range []struct{ asked, ceiling, want int64 }{{0, 0, 0}, {5, 0, 5}, {0, 7, 7}, {5, 7, 5}, {7, 5, 5}} {
+		assert.Equal(t, c.want, effective(Limits{Fuel: c.ceiling}, manifests.Limits{Fuel: c.asked}).Fuel)
+	}
 	_, err := New(t.Context(), Options{Limits: Limits{Timeout: -1}})
 	assert.ErrorContains(t, err, "negative")
 }

@@ -31,7 +31,7 @@ func (h *host) explain(record tool.Record, cause error) error {
 		return failed(code, text, fmt.Sprintf("run %q to see its parameters", "caisson inspect "+name))
 	case tool.Denied:
 		return failed(code, text, denialHints(name, record.Denials)...)
-	case tool.Deadline, tool.Memory, tool.Output:
+	case tool.Deadline, tool.Memory, tool.Output, tool.Fuel:
 		return failed(code, text, h.limitHints(name, kind)...)
 	}
 	return failed(code, text)
@@ -106,6 +106,8 @@ func (h *host) limitHints(name string, kind tool.Kind) []string {
 		return raise(entry, "timeout", entry.Manifest.Limits.Timeout == effective.Timeout, "--timeout DURATION")
 	case tool.Memory:
 		return raise(entry, "memory", entry.Manifest.Limits.Memory == effective.Memory, "--memory SIZE")
+	case tool.Fuel:
+		return raise(entry, "fuel", entry.Manifest.Limits.Fuel == effective.Fuel, "--fuel N")
 	default:
 		return raise(entry, "output", true, "")
 	}

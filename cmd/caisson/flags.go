@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ type options struct {
 	context  contextFlag
 	timeout  durationFlag
 	memory   bytesFlag
+	fuel     fuelFlag
 	parallel int
 	cacheDir cacheFlag
 
@@ -45,6 +47,7 @@ func (o *options) grantFlags(command *cobra.Command) {
 		"set a context value and grant it to the tools that ask for it: `KEY=VALUE`; repeatable")
 	flags.Var(&o.timeout, "timeout", "most time that a call may take, as a `DURATION` such as 30s; a tool may ask for less (default 10s)")
 	flags.Var(&o.memory, "memory", "most memory that a call may use, as a `SIZE` such as 64MiB; a tool may ask for less (default 128MiB)")
+	flags.Var(&o.fuel, "fuel", "count the instructions of each call exactly and end it after `N`; a tool may ask for less (default: none are counted, but for tools that ask)")
 }
 
 func (o *options) runFlags(command *cobra.Command) {
@@ -55,7 +58,7 @@ func (o *options) runFlags(command *cobra.Command) {
 
 // limits returns the ceilings for every call.
 func (o *options) limits() runtime.Limits {
-	return runtime.Limits{Timeout: time.Duration(o.timeout), Memory: manifests.Bytes(o.memory)}
+	return runtime.Limits{Timeout: time.Duration(o.timeout), Memory: manifests.Bytes(o.memory), Fuel: int64(o.fuel)}
 }
 
 // grants returns what every tool gets that asks for it.
@@ -185,6 +188,22 @@ func (b *bytesFlag) Set(text string) error {
 	}
 	*b = bytesFlag(size)
 	return err
+}
+
+// fuelFlag is a positive number of instructions, or 0 when it is not given.
+type fuelFlag int64
+
+func (f *fuelFlag) String() string { return "" }
+func (f *fuelFlag) Type() string   { return "n" }
+
+// Set reads a number.
+func (f *fuelFlag) Set(text string) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n <= 0 {
+		return errors.New("want a whole number above 0")
+	}
+	*f = fuelFlag(n)
+	return nil
 }
 
 // cacheFlag is a folder, where "" means none and no flag at all the default.

@@ -73,6 +73,7 @@ type limits struct {
 	StderrBytes    int64   `json:"stderr_bytes"`
 	OpenFiles      int     `json:"open_files"`
 	DiskBytes      int64   `json:"disk_bytes"`
+	Fuel           int64   `json:"fuel"` // instructions; 0 where none are counted
 }
 
 func (o *options) inspect(ctx context.Context, env environment, name string) (err error) {
@@ -129,7 +130,7 @@ func (h *host) find(name string) (inspected, error) {
 		Module: moduleOf(m),
 		Limits: limits{
 			TimeoutSeconds: l.Timeout.Seconds(), MemoryBytes: int64(l.Memory), OutputBytes: int64(l.Output),
-			StderrBytes: int64(l.Stderr), OpenFiles: l.OpenFiles, DiskBytes: int64(l.DiskBytes),
+			StderrBytes: int64(l.Stderr), OpenFiles: l.OpenFiles, DiskBytes: int64(l.DiskBytes), Fuel: l.Fuel,
 		},
 		Permissions: list(t.Decisions()), Isolation: isolation, Context: list(m.Context), Parameters: m.ModelParameters,
 	}, nil

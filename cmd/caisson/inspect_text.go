@@ -103,10 +103,14 @@ func importLine(imports []string) string {
 
 func (l limits) lines() []string {
 	timeout := time.Duration(l.TimeoutSeconds * float64(time.Second))
-	return []string{
+	lines := []string{
 		fmt.Sprintf("timeout %s, memory %s, output %s, log %s", timeout, manifests.Bytes(l.MemoryBytes), manifests.Bytes(l.OutputBytes), manifests.Bytes(l.StderrBytes)),
 		fmt.Sprintf("open files %d, disk %s", l.OpenFiles, manifests.Bytes(l.DiskBytes)),
 	}
+	if l.Fuel > 0 {
+		lines = append(lines, fmt.Sprintf("fuel %d instructions", l.Fuel))
+	}
+	return lines
 }
 
 func decisionLines(decisions []runtime.Decision) []string {

@@ -40,7 +40,7 @@ func TestComplexityIsBounded(t *testing.T) {
 	e := newEngine(t, Options{}, nil)
 	for name, p := range map[string]program{"one function": ifs(100_000, 1), "all functions": ifs(11_900, 20)} {
 		start := time.Now()
-		_, err := e.Compile(t.Context(), p.bytes())
+		_, err := e.Compile(t.Context(), p.bytes(), MeterSlices)
 		require.ErrorIs(t, err, wasm.ErrLimit, name)
 		assert.Less(t, time.Since(start), 10*time.Second, name)
 	}
@@ -54,7 +54,7 @@ func TestChildCompiles(t *testing.T) {
 			require.NoError(t, err)
 			_, err = compile(t, e, program{body: unreachable, memory: 1}).Run(t.Context(), plain)
 			require.ErrorIs(t, err, ErrTrap)
-			_, err = e.Compile(t.Context(), program{body: []byte{0x6a}, memory: -1}.bytes())
+			_, err = e.Compile(t.Context(), program{body: []byte{0x6a}, memory: -1}.bytes(), MeterSlices)
 			require.ErrorIs(t, err, ErrModule, "what the child refuses is the module's fault")
 			assert.NotContains(t, err.Error(), "exit status")
 			left, err := filepath.Glob(filepath.Join(e.store.directory, "compiling-*"))
@@ -76,7 +76,7 @@ func TestChildIsBounded(t *testing.T) {
 			limit(&compiler)
 			e := newEngine(t, Options{Compiler: compiler}, nil)
 			start := time.Now()
-			_, err := e.Compile(t.Context(), slow.bytes())
+			_, err := e.Compile(t.Context(), slow.bytes(), MeterSlices)
 			require.ErrorIs(t, err, ErrModule)
 			assert.ErrorContains(t, err, "compiling it takes")
 			assert.Less(t, time.Since(start), time.Minute)
@@ -105,7 +105,7 @@ func TestDamagedCodeIsCompiledAgain(t *testing.T) {
 			p := program{body: nothing, memory: 1}
 			run := func() error {
 				e := newEngine(t, Options{CacheDir: dir}, nil)
-				module, err := e.Compile(t.Context(), p.bytes())
+				module, err := e.Compile(t.Context(), p.bytes(), MeterSlices)
 				if err != nil {
 					return err
 				}
@@ -173,7 +173,7 @@ func TestStoreIsShared(t *testing.T) {
 		e := newEngine(t, Options{CacheDir: dir}, nil)
 		group.Go(func() {
 			for i := range 8 {
-				module, err := e.Compile(t.Context(), program{body: nothing, memory: i}.bytes())
+				module, err := e.Compile(t.Context(), program{body: nothing, memory: i}.bytes(), MeterSlices)
 				if assert.NoError(t, err) {
 					_, err = module.Run(t.Context(), plain)
 					assert.NoError(t, err)
@@ -192,7 +192,7 @@ func TestServeCompilerOnlyWhenAsked(t *testing.T) {
 
 func TestCompilerThatIsNotThere(t *testing.T) {
 	e := newEngine(t, Options{Compiler: Compiler{Executable: filepath.Join(t.TempDir(), "absent")}}, nil)
-	_, err := e.Compile(t.Context(), program{body: nothing, memory: 1}.bytes())
+	_, err := e.Compile(t.Context(), program{body: nothing, memory: 1}.bytes(), MeterSlices)
 	assert.ErrorIs(t, err, ErrHost)
 }
 
@@ -210,7 +210,7 @@ func TestCompilationCanBeCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	start := time.Now()
-	_, err := e.Compile(ctx, slow.bytes())
+	_, err := e.Compile(ctx, slow.bytes(), MeterSlices)
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.Less(t, time.Since(start), time.Second, "the caller does not wait for the compilation")
 }
@@ -219,7 +219,7 @@ func TestCloseEndsTheChild(t *testing.T) {
 	e := newEngine(t, Options{Compiler: child(t)}, nil)
 	failed := make(chan error)
 	go func() {
-		_, err := e.Compile(t.Context(), slow.bytes())
+		_, err := e.Compile(t.Context(), slow.bytes(), MeterSlices)
 		failed <- err
 	}()
 	require.Eventually(t, func() bool {

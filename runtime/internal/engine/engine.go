@@ -57,7 +57,7 @@ type Engine struct {
 
 	mu       sync.Mutex
 	closed   bool
-	modules  map[Digest]*compilation
+	modules  map[variant]*compilation
 	inFlight sync.WaitGroup // compilations and runs
 }
 
@@ -71,7 +71,7 @@ type compilation struct {
 
 // New returns an engine that offers the given functions. Close it.
 func New(ctx context.Context, options Options) (*Engine, error) {
-	e := &Engine{compiler: options.Compiler, logger: options.Logger, closing: make(chan struct{}), modules: map[Digest]*compilation{}}
+	e := &Engine{compiler: options.Compiler, logger: options.Logger, closing: make(chan struct{}), modules: map[variant]*compilation{}}
 	if e.logger == nil {
 		e.logger = slog.New(slog.DiscardHandler)
 	}
@@ -136,27 +136,6 @@ func (e *Engine) offer(ctx context.Context, functions []hostfuncs.Function) erro
 	return nil
 }
 
-// slice is how many units of work a guest does between two looks at the clock: less than
-// some milliseconds, of which the garbage collector may have to wait for one slice of each
-// guest that runs, and long enough for a look to cost nothing.
-const slice = 4_000_000
-
-// offerMeter offers what rewritten modules call when a slice is used up. Coming back to Go
-// now and then is what lets a guest be stopped at all: the collector cannot interrupt the
-// code of guests, and while it waits for one, nothing else runs that could stop it.
-func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
-	refill := func(ctx context.Context, _ api.Module, stack []uint64) {
-		if ctx.Err() != nil {
-			panic(&hostError{context.Cause(ctx)})
-		}
-		stack[0] = slice
-	}
-	_, err := runtime.NewHostModuleBuilder(wasm.MeterModule).NewFunctionBuilder().
-		WithGoModuleFunction(api.GoModuleFunc(refill), []api.ValueType{api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64}).
-		Export(wasm.MeterRefill).Instantiate(ctx)
-	return err
-}
-
 func valueTypes(types []hostfuncs.ValueType) []api.ValueType {
 	converted := make([]api.ValueType, len(types))
 	for i, t := range types {
@@ -204,25 +183,31 @@ func memoryOf(module api.Module) hostfuncs.Memory {
 	return noMemory{}
 }
 
+// variant is a module as it is metered.
+type variant struct {
+	digest   Digest
+	metering Metering
+}
+
 // Compile returns the module for these bytes, compiling it unless this engine or its
 // cache directory has done so before. Callers that come while the module is being
 // compiled wait for the one compilation; a caller whose context ends stops waiting, and
 // the compilation goes on for the others.
 //
 // The caller must not change source afterwards.
-func (e *Engine) Compile(ctx context.Context, source []byte) (*Module, error) {
-	digest := DigestOf(source)
+func (e *Engine) Compile(ctx context.Context, source []byte, metering Metering) (*Module, error) {
+	wanted := variant{DigestOf(source), metering}
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
 		return nil, &Error{Op: "compile", Kind: ErrClosed}
 	}
-	c, known := e.modules[digest]
+	c, known := e.modules[wanted]
 	if !known {
 		c = &compilation{done: make(chan struct{})}
-		e.modules[digest] = c
+		e.modules[wanted] = c
 		e.inFlight.Add(1)
-		go e.compile(context.WithoutCancel(ctx), digest, source, c)
+		go e.compile(context.WithoutCancel(ctx), wanted, source, c)
 	}
 	e.mu.Unlock()
 
@@ -234,7 +219,7 @@ func (e *Engine) Compile(ctx context.Context, source []byte) (*Module, error) {
 	}
 }
 
-func (e *Engine) compile(ctx context.Context, digest Digest, source []byte, c *compilation) {
+func (e *Engine) compile(ctx context.Context, wanted variant, source []byte, c *compilation) {
 	defer e.inFlight.Done()
 	defer close(c.done)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -247,24 +232,24 @@ func (e *Engine) compile(ctx context.Context, digest Digest, source []byte, c *c
 		}
 	}()
 	start := time.Now()
-	c.module, c.err = e.build(ctx, digest, source)
-	e.logger.DebugContext(ctx, "module compiled", "digest", digest.String(), "bytes", len(source),
+	c.module, c.err = e.build(ctx, wanted, source)
+	e.logger.DebugContext(ctx, "module compiled", "digest", wanted.digest.String(), "bytes", len(source),
 		"ms", time.Since(start).Milliseconds(), "ok", c.err == nil)
 	if c.err != nil {
 		// Failures are not kept: what failed for want of memory may work the next time.
 		e.mu.Lock()
-		delete(e.modules, digest)
+		delete(e.modules, wanted)
 		e.mu.Unlock()
 	}
 }
 
-func (e *Engine) build(ctx context.Context, digest Digest, source []byte) (*Module, error) {
+func (e *Engine) build(ctx context.Context, wanted variant, source []byte) (*Module, error) {
 	// wazero trusts counts and dies on lies, so nothing reaches it unread.
 	description, err := wasm.Inspect(source)
 	if err != nil {
 		return nil, &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
 	}
-	rewritten, err := rewrite(source, description)
+	rewritten, err := rewrite(source, description, wanted.metering)
 	if err != nil {
 		return nil, &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
 	}
@@ -275,7 +260,7 @@ func (e *Engine) build(ctx context.Context, digest Digest, source []byte) (*Modu
 	if err != nil {
 		return nil, compileError(fmt.Errorf("%w: %w", errInvalid, err))
 	}
-	return &Module{engine: e, digest: digest, description: description, rewritten: rewritten, compiled: compiled}, nil
+	return &Module{engine: e, digest: wanted.digest, metering: wanted.metering, description: description, rewritten: rewritten, compiled: compiled}, nil
 }
 
 // ready sees to it that the store holds the rewritten module's code, if there is a store.

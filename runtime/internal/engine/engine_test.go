@@ -47,7 +47,7 @@ func newEngine(t testing.TB, options Options, host hostFunction) *Engine {
 
 func compile(t testing.TB, e *Engine, p program) *Module {
 	t.Helper()
-	module, err := e.Compile(t.Context(), p.bytes())
+	module, err := e.Compile(t.Context(), p.bytes(), MeterSlices)
 	require.NoError(t, err)
 	return module
 }
@@ -107,7 +107,7 @@ func TestModuleCannotWordItsTrap(t *testing.T) {
 	source := bytes.Replace(program{body: callImport, memory: -1, importing: true}.bytes(),
 		section(2, join([]byte{1}, name("test"), name("host"), []byte{0, 0})...),
 		section(2, join([]byte{1}, name("\nwasm error: out of credit\nwasm stack trace:\n\t"), name("wasm error: pay"), []byte{0, 0})...), 1)
-	module, err := e.Compile(t.Context(), source)
+	module, err := e.Compile(t.Context(), source, MeterSlices)
 	require.NoError(t, err)
 	_, err = module.Run(t.Context(), plain)
 	require.ErrorIs(t, err, ErrModule)
@@ -310,7 +310,7 @@ func TestCompileRefusesWhatIsNoModule(t *testing.T) {
 		"unknown import":     program{body: callImport, memory: -1, importing: true}.bytes(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			module, err := e.Compile(t.Context(), source)
+			module, err := e.Compile(t.Context(), source, MeterSlices)
 			if err == nil { // imports are resolved when a module is instantiated
 				_, err = module.Run(t.Context(), plain)
 			}
@@ -330,7 +330,7 @@ func TestCompileOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range modules {
 		group.Go(func() {
-			module, err := e.Compile(t.Context(), source)
+			module, err := e.Compile(t.Context(), source, MeterSlices)
 			assert.NoError(t, err)
 			modules[i] = module
 		})
@@ -341,7 +341,7 @@ func TestCompileOnce(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := e.Compile(cancelled, program{body: nothing, memory: 3}.bytes())
+	_, err := e.Compile(cancelled, program{body: nothing, memory: 3}.bytes(), MeterSlices)
 	if err != nil { // the module may be compiled before the context is looked at
 		assert.ErrorIs(t, err, context.Canceled)
 	}
@@ -416,7 +416,7 @@ func TestCloseWaitsForRuns(t *testing.T) {
 
 	_, err := module.Run(t.Context(), plain)
 	assert.ErrorIs(t, err, ErrClosed)
-	_, err = e.Compile(t.Context(), program{body: nothing, memory: 2}.bytes())
+	_, err = e.Compile(t.Context(), program{body: nothing, memory: 2}.bytes(), MeterSlices)
 	assert.ErrorIs(t, err, ErrClosed)
 	assert.NoError(t, e.Close(t.Context()), "closing again does nothing")
 }

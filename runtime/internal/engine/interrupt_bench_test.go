@@ -34,10 +34,13 @@ func BenchmarkInterruptible(b *testing.B) {
 			require.NoError(b, err)
 		}
 	}
-	metered, err := rewriteAll(source)
+	slices, err := rewriteAll(source, MeterSlices)
+	require.NoError(b, err)
+	fuel, err := rewriteAll(source, MeterFuel)
 	require.NoError(b, err)
 	b.Run("unstoppable", func(b *testing.B) { run(b, wazero.NewRuntimeConfig(), source) })
-	b.Run("metered", func(b *testing.B) { run(b, wazero.NewRuntimeConfig(), metered) })
+	b.Run("slices", func(b *testing.B) { run(b, wazero.NewRuntimeConfig(), slices) })
+	b.Run("fuel", func(b *testing.B) { run(b, wazero.NewRuntimeConfig(), fuel) })
 	b.Run("close-on-context-done", func(b *testing.B) {
 		run(b, wazero.NewRuntimeConfig().WithCloseOnContextDone(true), source)
 	})
@@ -52,7 +55,7 @@ func BenchmarkCompile(b *testing.B) {
 	for b.Loop() {
 		e, err := New(b.Context(), Options{})
 		require.NoError(b, err)
-		_, err = e.Compile(b.Context(), source)
+		_, err = e.Compile(b.Context(), source, MeterSlices)
 		require.NoError(b, err)
 		require.NoError(b, e.Close(b.Context()))
 	}

@@ -17,6 +17,7 @@ import (
 type Module struct {
 	engine      *Engine
 	digest      Digest
+	metering    Metering
 	description *wasm.Module // of the module as it came
 	rewritten   rewritten
 	compiled    wazero.CompiledModule
@@ -36,6 +37,9 @@ type Run struct {
 	// MemoryLimit is the most linear memory in bytes that the instance may have. It
 	// must be positive.
 	MemoryLimit int64
+	// Fuel is the most work that the run may do, in units of one executed instruction. It
+	// must be positive for a module with [MeterFuel], and 0 otherwise.
+	Fuel int64
 }
 
 // Usage is what a run took.
@@ -45,6 +49,8 @@ type Usage struct {
 	// growing, or 0. What became of the guest after that is not known here: some
 	// programs make do, most end.
 	MemoryRefused int64
+	// Fuel is the work that was done, in a module with [MeterFuel], else 0.
+	Fuel int64
 }
 
 func (m *linearMemory) usage() Usage {
@@ -60,6 +66,9 @@ func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 	if run.MemoryLimit <= 0 {
 		return Usage{}, &Error{Op: "run", Kind: ErrHost, Reason: fmt.Sprintf("memory limit %d is not positive", run.MemoryLimit)}
 	}
+	if (run.Fuel > 0) != (m.metering == MeterFuel) || run.Fuel < 0 {
+		return Usage{}, &Error{Op: "run", Kind: ErrHost, Reason: fmt.Sprintf("fuel limit %d does not go with the module's metering", run.Fuel)}
+	}
 	if !m.engine.enter() {
 		return Usage{}, &Error{Op: "run", Kind: ErrClosed}
 	}
@@ -67,6 +76,8 @@ func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 
 	memory := &linearMemory{limit: uint64(run.MemoryLimit)}
 	defer memory.Free()
+	fuel := &meter{limit: run.Fuel}
+	ctx = context.WithValue(ctx, meterKey{}, fuel)
 	instance, err := m.instantiate(ctx, memory)
 	if err != nil {
 		return memory.usage(), err
@@ -79,7 +90,11 @@ func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 		return Usage{}, &Error{Op: "run", Kind: ErrModule, Reason: fmt.Sprintf("no exported function %q", run.Function)}
 	}
 	_, err = function.Call(ctx)
-	return memory.usage(), m.explain(classify(ctx, "run", err), instance)
+	usage := memory.usage()
+	if run.Fuel > 0 {
+		usage.Fuel = fuel.used(int64(instance.ExportedGlobal(m.rewritten.meter).Get()))
+	}
+	return usage, m.explain(classify(ctx, "run", err), instance)
 }
 
 // explain completes a trap with what the rewriting knows of it.

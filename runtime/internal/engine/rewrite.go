@@ -16,6 +16,7 @@ const maxTableElements = 1 << 20
 // rewritten is a module as it is compiled.
 type rewritten struct {
 	source []byte
+	meter  string // the exported global that counts work
 	depth  string // the exported global that counts the stack; empty without recursion
 	shift  int    // by how much the indices of the module's own functions grew
 }
@@ -24,16 +25,16 @@ type rewritten struct {
 // where it can be stopped, its recursion and its tables are bounded, and it has no custom
 // sections, whose counts wazero trusts. The original is validated first, so that nothing
 // invalid can become valid.
-func rewrite(source []byte, description *wasm.Module) (rewritten, error) {
+func rewrite(source []byte, description *wasm.Module, metering Metering) (rewritten, error) {
 	analysis, err := wasm.Validate(source, description)
 	if err != nil {
 		return rewritten{}, err
 	}
-	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{Stop: true, Depth: true})
+	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{Stop: true, Fuel: metering == MeterFuel, Depth: true})
 	if err != nil {
 		return rewritten{}, err
 	}
-	r := rewritten{passes.Source, passes.DepthGlobal, passes.FunctionShift}
+	r := rewritten{passes.Source, passes.MeterGlobal, passes.DepthGlobal, passes.FunctionShift}
 	if len(description.Tables) == 0 {
 		return r, nil
 	}

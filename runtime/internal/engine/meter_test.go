@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// count is a module that loops n times and ends.
+func count(n int) program {
+	// i32.const n, local 0 = it; loop: local 0 -= 1; br_if 0
+	body := join([]byte{0x41}, signed(n), []byte{0x21, 0, 0x03, 0x40, 0x20, 0, 0x41, 1, 0x6b, 0x22, 0, 0x0d, 0, 0x0b})
+	return program{body: body, memory: -1, locals: 1}
+}
+
+// signed writes a small positive number as a signed LEB128.
+func signed(n int) []byte {
+	var out []byte
+	for n > 0x3f {
+		out = append(out, byte(n&0x7f)|0x80)
+		n >>= 7
+	}
+	return append(out, byte(n))
+}
+
+func metered(t *testing.T, e *Engine, p program) *Module {
+	t.Helper()
+	module, err := e.Compile(t.Context(), p.bytes(), MeterFuel)
+	require.NoError(t, err)
+	return module
+}
+
+func fuelled(fuel int64) Run {
+	return Run{Function: "run", MemoryLimit: plain.MemoryLimit, Fuel: fuel}
+}
+
+// TestFuelIsExact: equal runs take equal fuel, whoever runs beside them, and a loop that
+// goes round twice as often takes twice as much.
+func TestFuelIsExact(t *testing.T) {
+	e := newEngine(t, Options{}, nil)
+	taken := func(n int) int64 {
+		module := metered(t, e, count(n))
+		usage, err := module.Run(t.Context(), fuelled(1<<40))
+		require.NoError(t, err)
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				again, err := module.Run(t.Context(), fuelled(1<<40))
+				assert.NoError(t, err)
+				assert.Equal(t, usage.Fuel, again.Fuel)
+			})
+		}
+		group.Wait()
+		return usage.Fuel
+	}
+	one, two, many := taken(1000), taken(2000), taken(3_001_000)
+	assert.Positive(t, one)
+	assert.Equal(t, 3000*(two-one), many-one, "over several slices too")
+}
+
+func TestFuelRunsOut(t *testing.T) {
+	e := newEngine(t, Options{}, nil)
+	module := metered(t, e, count(10_000_000))
+	for _, limit := range []int64{1, 1000, slice - 1, slice, slice + 1, 3 * slice} {
+		usage, err := module.Run(t.Context(), fuelled(limit))
+		assert.ErrorIs(t, err, ErrFuel, limit)
+		assert.LessOrEqual(t, usage.Fuel, limit)
+	}
+	all, err := module.Run(t.Context(), fuelled(1<<40))
+	require.NoError(t, err)
+	_, err = module.Run(t.Context(), fuelled(all.Fuel))
+	assert.NoError(t, err, "what a run takes is enough for it")
+	_, err = module.Run(t.Context(), fuelled(all.Fuel-1))
+	assert.ErrorIs(t, err, ErrFuel, "and one unit less is not")
+}
+
+func TestFuelAndDeadline(t *testing.T) {
+	module := metered(t, newEngine(t, Options{}, nil), program{body: forever, memory: -1})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := module.Run(ctx, fuelled(1<<62))
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+	_, err = module.Run(t.Context(), fuelled(1_000_000))
+	assert.ErrorIs(t, err, ErrFuel)
+}
+
+func TestFuelGoesWithTheMetering(t *testing.T) {
+	e := newEngine(t, Options{}, nil)
+	_, err := metered(t, e, count(1)).Run(t.Context(), plain)
+	assert.ErrorIs(t, err, ErrHost)
+	_, err = compile(t, e, count(1)).Run(t.Context(), fuelled(1))
+	assert.ErrorIs(t, err, ErrHost)
+	_, err = compile(t, e, count(1)).Run(t.Context(), fuelled(-1))
+	assert.ErrorIs(t, err, ErrHost)
+}
