@@ -103,6 +103,7 @@ type run struct {
 	system     *wasi.System
 	usage      tool.Usage
 	denials    []tool.Denial
+	trace      string // of a trap
 }
 
 func (r *run) do(ctx context.Context) (tool.Outcome, error) {
@@ -202,6 +203,9 @@ func (r *run) finish(used engine.Usage, err error) (tool.Outcome, error) {
 	var overflow *wasi.OutputError
 	var failure *engine.Error
 	limits := r.tool.limits
+	if errors.Is(err, engine.ErrTrap) && errors.As(err, &failure) {
+		r.trace = failure.Trace
+	}
 	switch {
 	case err == nil:
 		return r.report(r.read(0))
@@ -220,7 +224,7 @@ func (r *run) finish(used engine.Usage, err error) (tool.Outcome, error) {
 		return r.deniedBy(tool.Result{})
 	case errors.Is(err, engine.ErrTrap) && used.MemoryRefused > 0:
 		return r.outOfMemory(used)
-	case errors.Is(err, engine.ErrTrap) && errors.As(err, &failure):
+	case errors.Is(err, engine.ErrTrap):
 		return r.fail(tool.Trap, "the tool crashed: "+failure.Reason, err)
 	}
 	return r.failed(err)
@@ -288,6 +292,9 @@ func (r *run) outcome(result tool.Result) tool.Outcome {
 		outcome.Log = strings.ToValidUTF8(string(r.system.Stderr.Bytes), "\uFFFD")
 		if r.system.Stderr.Dropped {
 			outcome.Log += fmt.Sprintf("\n[cut after %s]\n", r.tool.limits.Stderr)
+		}
+		if r.trace != "" {
+			outcome.Log += "\n[trap at]\n" + strings.ToValidUTF8(r.trace, "\uFFFD")
 		}
 	}
 	return outcome

@@ -79,7 +79,7 @@ func TestWhatDecidesTheKind(t *testing.T) {
 	denial := []tool.Denial{{Permission: "files", Value: "/x", Rule: "no"}}
 	const report = `{"success":false,"error":"could not read it"}`
 	refused := engine.Usage{MemoryRefused: 1 << 40}
-	trap := &engine.Error{Op: "run", Kind: engine.ErrTrap, Reason: "unreachable"}
+	trap := &engine.Error{Op: "run", Kind: engine.ErrTrap, Reason: "unreachable", Trace: "main.crash()"}
 	for _, c := range []struct {
 		name    string
 		used    engine.Usage
@@ -104,6 +104,7 @@ func TestWhatDecidesTheKind(t *testing.T) {
 		outcome, _ := r.finish(c.used, c.err)
 		assert.Equal(t, c.want, outcome.Result.Kind, c.name)
 		assert.Equal(t, c.denials, outcome.Denials, c.name)
+		assert.Equal(t, c.err == error(trap), strings.Contains(outcome.Log, "main.crash()"), "%s: authors see where a trap was", c.name)
 	}
 }
 

@@ -62,8 +62,8 @@ type Outcome struct {
 	Result  Result
 	Usage   Usage
 	Denials []Denial
-	// Log is what the guest wrote to stderr, capped. It is for people and never
-	// goes back to the model.
+	// Log is what the guest wrote to stderr, capped, and the trace if it trapped. It is
+	// for people and never goes back to the model.
 	Log string
 }
 

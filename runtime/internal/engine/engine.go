@@ -260,7 +260,8 @@ func (e *Engine) build(ctx context.Context, wanted variant, source []byte) (*Mod
 	if err != nil {
 		return nil, compileError(fmt.Errorf("%w: %w", errInvalid, err))
 	}
-	return &Module{engine: e, digest: wanted.digest, metering: wanted.metering, description: description, rewritten: rewritten, compiled: compiled}, nil
+	return &Module{engine: e, digest: wanted.digest, metering: wanted.metering, description: description,
+		names: wasm.FunctionNames(source, description), rewritten: rewritten, compiled: compiled}, nil
 }
 
 // ready sees to it that the store holds the rewritten module's code, if there is a store.

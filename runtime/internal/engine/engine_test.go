@@ -115,30 +115,21 @@ func TestModuleCannotWordItsTrap(t *testing.T) {
 }
 
 func TestTrapHasATrace(t *testing.T) {
-	_, err := compile(t, newEngine(t, Options{}, nil), program{body: unreachable, memory: -1}).Run(t.Context(), plain)
-	var failure *Error
-	require.ErrorAs(t, err, &failure)
-	assert.Contains(t, failure.Trace, "$0", "the function's index, as names are stripped")
-}
-
-func TestMemoryIsMeasuredAndLimited(t *testing.T) {
 	e := newEngine(t, Options{}, nil)
-	grow := compile(t, e, program{body: growAndGoOn, memory: 1})
-
-	usage, err := grow.Run(t.Context(), Run{Function: "run", MemoryLimit: 1024 * mebibyte})
-	require.NoError(t, err)
-	assert.EqualValues(t, 4097*65536, usage.MemoryBytes)
-	assert.Zero(t, usage.MemoryRefused)
-
-	usage, err = grow.Run(t.Context(), plain)
-	require.NoError(t, err)
-	assert.EqualValues(t, 65536, usage.MemoryBytes)
-	assert.EqualValues(t, 4097*65536, usage.MemoryRefused)
-
-	for _, limit := range []int64{0, -1} {
-		_, err = grow.Run(t.Context(), Run{Function: "run", MemoryLimit: limit})
-		assert.ErrorIs(t, err, ErrHost, "a limit of %d is a mistake of ours", limit)
+	trace := func(source []byte) string {
+		module, err := e.Compile(t.Context(), source, MeterSlices)
+		require.NoError(t, err)
+		_, err = module.Run(t.Context(), plain)
+		var failure *Error
+		require.ErrorAs(t, err, &failure)
+		return failure.Trace
 	}
+	source := program{body: unreachable, memory: -1}.bytes()
+	assert.Equal(t, "$0()", trace(source), "the index in the original module")
+	// A custom section "name" with one function name (the specification's appendix 7.4.1).
+	functions := join([]byte{1, 0}, name("guilt"))
+	named := section(0, join(name("name"), []byte{1}, leb(len(functions)), functions)...)
+	assert.Equal(t, "guilt()", trace(append(source, named...)))
 }
 
 // TestTablesAreBounded: tables lie outside of linear memory, so its limit does not hold

@@ -18,7 +18,8 @@ type Module struct {
 	engine      *Engine
 	digest      Digest
 	metering    Metering
-	description *wasm.Module // of the module as it came
+	description *wasm.Module      // of the module as it came
+	names       map[uint32]string // of functions, by index, for traces
 	rewritten   rewritten
 	compiled    wazero.CompiledModule
 }
@@ -103,7 +104,7 @@ func (m *Module) explain(err error, instance api.Module) error {
 	if !errors.As(err, &failure) || failure.Kind != ErrTrap {
 		return err
 	}
-	failure.Trace = m.rewritten.original(failure.Trace)
+	failure.Trace = m.rewritten.original(failure.Trace, m.names)
 	if m.rewritten.depth != "" && uint32(instance.ExportedGlobal(m.rewritten.depth).Get()) == wasm.DepthExceeded {
 		failure.Reason = stackOverflow
 	}

@@ -46,14 +46,18 @@ func rewrite(source []byte, description *wasm.Module, metering Metering) (rewrit
 }
 
 // frame is how a trace names a function without a name.
-var frame = regexp.MustCompile(`\$(\d+)\(`)
+var frame = regexp.MustCompile(`\.\$(\d+)\(`)
 
-// original returns a trace with the indices that functions have in the original module.
-func (r rewritten) original(trace string) string {
+// original returns a trace with the functions' names, where the module has any, and with
+// the indices of the original module elsewhere.
+func (r rewritten) original(trace string, names map[uint32]string) string {
 	return frame.ReplaceAllStringFunc(trace, func(text string) string {
-		index, err := strconv.Atoi(strings.Trim(text, "$("))
+		index, err := strconv.Atoi(strings.Trim(text, ".$("))
 		if err != nil || index < r.shift {
 			return text
+		}
+		if name := names[uint32(index-r.shift)]; name != "" {
+			return name + "("
 		}
 		return fmt.Sprintf("$%d(", index-r.shift)
 	})
