@@ -1,0 +1,230 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/wasi"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// run is one call under way.
+type run struct {
+	tool       *Tool
+	invocation tool.Invocation
+	system     *wasi.System
+	usage      tool.Usage
+	denials    []tool.Denial
+	trace      string // of a trap
+}
+
+func (r *run) do(ctx context.Context) (tool.Outcome, error) {
+	t := r.tool
+	if reason := t.Unavailable(); reason != "" {
+		return r.fail(tool.Denied, "the tool is unavailable: "+reason, nil)
+	}
+	module, err := t.prepared(ctx)
+	if err != nil {
+		return r.failed(err)
+	}
+	for _, name := range t.manifest.Context {
+		if !t.permit.context[name] {
+			return r.deny(tool.Denial{Permission: "context", Value: name, Rule: "no grant lets this tool have it", Allow: tool.Allow{Grant: contextFlag(name)}})
+		}
+	}
+	arguments, err := manifests.ExpandArgs(t.manifest.Module.Args, r.invocation.Arguments)
+	if err != nil {
+		return r.fail(tool.InvalidArguments, err.Error(), err)
+	}
+	if err := t.runtime.gate.enter(ctx); err != nil {
+		return r.failed(err)
+	}
+	defer t.runtime.gate.leave()
+	view, err := t.runtime.files.Open(ctx, t.permit.mounts, r.invocation.Context, files.Limits{OpenFiles: t.limits.OpenFiles, AddedBytes: t.limits.DiskBytes})
+	if err != nil {
+		return r.notOpened(err)
+	}
+	defer view.Close()
+	if err := r.prepare(arguments, view); err != nil {
+		return r.failed(err)
+	}
+	return r.execute(ctx, module, view)
+}
+
+// notOpened says why the call has no view of its directories.
+func (r *run) notOpened(err error) (tool.Outcome, error) {
+	var refused *files.Error
+	switch {
+	case !errors.As(err, &refused):
+		return r.failed(err)
+	case refused.Denial != nil:
+		return r.deny(*refused.Denial)
+	case errors.Is(err, files.ErrNotExist):
+		return r.deny(tool.Denial{Permission: "files", Value: refused.Path, Rule: "the directory that is granted for it does not exist"})
+	}
+	return r.failed(err)
+}
+
+func (r *run) execute(ctx context.Context, module *engine.Module, view *files.View) (tool.Outcome, error) {
+	t := r.tool
+	deadline, cancel := context.WithTimeout(ctx, t.limits.Timeout)
+	defer cancel()
+	r.system.Started = t.runtime.now()
+	used, err := module.Run(wasi.With(deadline, r.system), engine.Run{
+		Function: startFunction, MemoryLimit: int64(t.limits.Memory), Fuel: t.limits.Fuel,
+	})
+	r.usage = tool.Usage{MemoryBytes: used.MemoryBytes, Wall: t.runtime.now().Sub(r.system.Started), HostCalls: view.HostCalls()}
+	if t.limits.Fuel > 0 {
+		r.usage.Fuel = &used.Fuel
+	}
+	r.denials = t.permit.explain(t.manifest, view.Denials())
+	return r.finish(used, err)
+}
+
+// prepare builds what the guest sees.
+func (r *run) prepare(arguments []string, view *files.View) error {
+	stdin, err := r.stdin()
+	if err != nil {
+		return err
+	}
+	t := r.tool
+	r.system = &wasi.System{
+		Args:        append([]string{t.manifest.Name}, arguments...),
+		Environment: t.permit.environment,
+		Stdin:       stdin,
+		Stdout:      &wasi.Output{Limit: int64(t.limits.Output), Strict: true},
+		Stderr:      &wasi.Output{Limit: int64(t.limits.Stderr)},
+		Files:       view,
+		Random:      t.runtime.random,
+		Now:         t.runtime.now,
+	}
+	return nil
+}
+
+func (r *run) stdin() ([]byte, error) {
+	switch stdin := r.tool.manifest.Module.Stdin; stdin.Mode {
+	case manifests.StdinNone:
+		return nil, nil
+	case manifests.StdinParam:
+		value, ok := r.invocation.Arguments.Get(stdin.Param)
+		if !ok {
+			return nil, nil
+		}
+		var text string
+		if json.Unmarshal(value, &text) == nil {
+			return []byte(text), nil
+		}
+		return value, nil
+	default:
+		return r.invocation.Arguments.MarshalJSON()
+	}
+}
+
+// finish turns the end of the guest into an outcome.
+func (r *run) finish(used engine.Usage, err error) (tool.Outcome, error) {
+	var exit *wasi.ExitError
+	var overflow *wasi.OutputError
+	var failure *engine.Error
+	limits := r.tool.limits
+	if errors.Is(err, engine.ErrTrap) && errors.As(err, &failure) {
+		r.trace = failure.Trace
+	}
+	switch {
+	case err == nil:
+		return r.report(r.read(0))
+	case errors.As(err, &exit):
+		if exit.Code != 0 && used.MemoryRefused > 0 && len(r.denials) == 0 && !r.reported() {
+			return r.outOfMemory(used)
+		}
+		return r.report(r.read(exit.Code))
+	case errors.As(err, &overflow):
+		return r.fail(tool.Output, fmt.Sprintf("the tool wrote more than %s of output", limits.Output), nil)
+	case errors.Is(err, engine.ErrFuel):
+		return r.fail(tool.Fuel, fmt.Sprintf("the tool used up its fuel of %d instructions", limits.Fuel), nil)
+	case errors.Is(err, engine.ErrMemory):
+		return r.outOfMemory(used)
+	case errors.Is(err, engine.ErrTrap) && len(r.denials) > 0:
+		return r.deniedBy(tool.Result{})
+	case errors.Is(err, engine.ErrTrap) && used.MemoryRefused > 0:
+		return r.outOfMemory(used)
+	case errors.Is(err, engine.ErrTrap):
+		return r.fail(tool.Trap, "the tool crashed: "+failure.Reason, err)
+	}
+	return r.failed(err)
+}
+
+// reported tells whether the program got as far as saying what came of the call. Where it
+// did not, and had been refused memory, it failed for want of it.
+func (r *run) reported() bool {
+	_, err := readResult(r.system.Stdout.Bytes)
+	return err == nil
+}
+
+func (r *run) outOfMemory(used engine.Usage) (tool.Outcome, error) {
+	return r.fail(tool.Memory, fmt.Sprintf("the tool needs more memory than its limit of %s (it asked for %s)",
+		r.tool.limits.Memory, manifests.Bytes(used.MemoryRefused)), nil)
+}
+
+// report passes on what the tool said of itself. Where it failed and the host had
+// refused it something, the refusal is the news: the tool's own words about it may be
+// anything, and the operator can act on a receipt.
+func (r *run) report(result tool.Result) (tool.Outcome, error) {
+	if !result.Success && len(r.denials) > 0 {
+		return r.deniedBy(result)
+	}
+	return r.outcome(result), nil
+}
+
+func (r *run) deniedBy(result tool.Result) (tool.Outcome, error) {
+	// Interpreters look for files that they can do without before they run a line of the
+	// tool's, so of several refusals the last is the one that mattered.
+	last := r.denials[len(r.denials)-1]
+	result.Success, result.Kind = false, tool.Denied
+	result.Error = fmt.Sprintf("denied: %s %s: %s", last.Permission, last.Value, last.Rule)
+	return r.outcome(result), &tool.Error{Op: "invoke", Tool: r.invocation.Tool, Kind: tool.Denied, Message: result.Error}
+}
+
+func (r *run) deny(denial tool.Denial) (tool.Outcome, error) {
+	r.denials = append(r.denials, denial)
+	return r.deniedBy(tool.Result{})
+}
+
+// failed classifies an error that is not the guest's doing.
+func (r *run) failed(err error) (tool.Outcome, error) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return r.fail(tool.Deadline, fmt.Sprintf("the tool did not finish before its deadline of %s", r.tool.limits.Timeout), err)
+	case errors.Is(err, context.Canceled):
+		return r.fail(tool.Cancelled, "the call was cancelled", err)
+	case errors.Is(err, engine.ErrModule):
+		err = fmt.Errorf("%w: %s: %w", ErrModule, r.tool.manifest.Module.Path, err)
+	case errors.Is(err, errBusy):
+		return r.fail(tool.Busy, err.Error(), err)
+	}
+	return r.fail(tool.Internal, "internal error (id "+r.invocation.CallID+")", err)
+}
+
+func (r *run) fail(kind tool.Kind, message string, cause error) (tool.Outcome, error) {
+	return r.outcome(tool.Result{Error: message, Kind: kind}),
+		&tool.Error{Op: "invoke", Tool: r.invocation.Tool, Kind: kind, Message: message, Err: cause}
+}
+
+func (r *run) outcome(result tool.Result) tool.Outcome {
+	outcome := tool.Outcome{Result: result, Usage: r.usage, Denials: r.denials}
+	if r.system != nil {
+		outcome.Log = strings.ToValidUTF8(string(r.system.Stderr.Bytes), "\uFFFD")
+		if r.system.Stderr.Dropped {
+			outcome.Log += fmt.Sprintf("\n[cut after %s]\n", r.tool.limits.Stderr)
+		}
+		if r.trace != "" {
+			outcome.Log += "\n[trap at]\n" + strings.ToValidUTF8(r.trace, "\uFFFD")
+		}
+	}
+	return outcome
+}
