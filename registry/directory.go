@@ -108,7 +108,7 @@ func (s *scan) directory(ctx context.Context, path string, depth int) error {
 			}
 		case manifests.IsManifestName(strings.ToLower(child.Name())):
 			s.file(name, child.Type())
-		case child.Type()&fs.ModeSymlink != 0:
+		case child.Type()&fs.ModeSymlink != 0 && !skipped(child.Name()):
 			s.link(name)
 		}
 		if len(s.files)+len(s.problems) > s.maxManifests {

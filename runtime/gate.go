@@ -63,9 +63,9 @@ func (g *gate) enter(ctx context.Context) error {
 	case g.running <- struct{}{}:
 		return nil
 	case <-timer.C:
-		return fmt.Errorf("%w: %d calls have been running for %s", errBusy, g.limits.Running, g.limits.Wait)
+		return fmt.Errorf("%w: the call has waited %s for one of %d to end", errBusy, g.limits.Wait, g.limits.Running)
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return fmt.Errorf("%w: %w", ctx.Err(), context.Cause(ctx))
 	}
 }
 

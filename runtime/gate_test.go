@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -69,11 +70,14 @@ func TestGateHammer(t *testing.T) {
 func TestGateFollowsTheContext(t *testing.T) {
 	g := newGate(Concurrency{Running: 1, Waiting: 1, Wait: time.Minute})
 	require.NoError(t, g.enter(t.Context()))
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(20*time.Millisecond, cancel)
-	assert.ErrorIs(t, g.enter(ctx), context.Canceled)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("nobody wants it any more")
+	time.AfterFunc(20*time.Millisecond, func() { cancel(why) })
+	err := g.enter(ctx)
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.ErrorIs(t, err, why)
 	g.leave()
 	assert.NoError(t, g.enter(t.Context()))
-	_, err := Concurrency{Running: -1}.complete()
+	_, err = Concurrency{Running: -1}.complete()
 	assert.ErrorIs(t, err, errNegativeLimit)
 }

@@ -31,7 +31,7 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	}
 	module, err := t.prepared(ctx)
 	if err != nil {
-		return r.failed(err)
+		return r.failed(ctx, err)
 	}
 	for _, name := range t.manifest.Context {
 		if !t.permit.context[name] {
@@ -43,32 +43,32 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 		return r.fail(tool.InvalidArguments, err.Error(), err)
 	}
 	if err := t.runtime.gate.enter(ctx); err != nil {
-		return r.failed(err)
+		return r.failed(ctx, err)
 	}
 	defer t.runtime.gate.leave()
 	view, err := t.runtime.files.Open(ctx, t.permit.mounts, r.invocation.Context, files.Limits{OpenFiles: t.limits.OpenFiles, AddedBytes: t.limits.DiskBytes})
 	if err != nil {
-		return r.notOpened(err)
+		return r.notOpened(ctx, err)
 	}
 	defer view.Close()
 	if err := r.prepare(arguments, view); err != nil {
-		return r.failed(err)
+		return r.failed(ctx, err)
 	}
 	return r.execute(ctx, module, view)
 }
 
 // notOpened says why the call has no view of its directories.
-func (r *run) notOpened(err error) (tool.Outcome, error) {
+func (r *run) notOpened(ctx context.Context, err error) (tool.Outcome, error) {
 	var refused *files.Error
 	switch {
 	case !errors.As(err, &refused):
-		return r.failed(err)
+		return r.failed(ctx, err)
 	case refused.Denial != nil:
 		return r.deny(*refused.Denial)
 	case errors.Is(err, files.ErrNotExist):
 		return r.deny(tool.Denial{Permission: "files", Value: refused.Path, Rule: "the directory that is granted for it does not exist"})
 	}
-	return r.failed(err)
+	return r.failed(ctx, err)
 }
 
 func (r *run) execute(ctx context.Context, module *engine.Module, view *files.View) (tool.Outcome, error) {
@@ -84,7 +84,7 @@ func (r *run) execute(ctx context.Context, module *engine.Module, view *files.Vi
 		r.usage.Fuel = &used.Fuel
 	}
 	r.denials = t.permit.explain(t.manifest, view.Denials())
-	return r.finish(used, err)
+	return r.finish(ctx, used, err)
 }
 
 // prepare builds what the guest sees.
@@ -127,7 +127,7 @@ func (r *run) stdin() ([]byte, error) {
 }
 
 // finish turns the end of the guest into an outcome.
-func (r *run) finish(used engine.Usage, err error) (tool.Outcome, error) {
+func (r *run) finish(ctx context.Context, used engine.Usage, err error) (tool.Outcome, error) {
 	var exit *wasi.ExitError
 	var overflow *wasi.OutputError
 	var failure *engine.Error
@@ -156,7 +156,7 @@ func (r *run) finish(used engine.Usage, err error) (tool.Outcome, error) {
 	case errors.Is(err, engine.ErrTrap):
 		return r.fail(tool.Trap, "the tool crashed: "+failure.Reason, err)
 	}
-	return r.failed(err)
+	return r.failed(ctx, err)
 }
 
 // reported tells whether the program got as far as saying what came of the call. Where it
@@ -195,9 +195,11 @@ func (r *run) deny(denial tool.Denial) (tool.Outcome, error) {
 	return r.deniedBy(tool.Result{})
 }
 
-// failed classifies an error that is not the guest's doing.
-func (r *run) failed(err error) (tool.Outcome, error) {
+// failed classifies an error that is not the guest's doing. The context is the caller's.
+func (r *run) failed(ctx context.Context, err error) (tool.Outcome, error) {
 	switch {
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil:
+		return r.fail(tool.Deadline, "the tool did not finish before the caller's deadline", err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return r.fail(tool.Deadline, fmt.Sprintf("the tool did not finish before its deadline of %s", r.tool.limits.Timeout), err)
 	case errors.Is(err, context.Canceled):

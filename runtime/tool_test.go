@@ -101,7 +101,7 @@ func TestWhatDecidesTheKind(t *testing.T) {
 		{"overflow after a denial", refused, &wasi.OutputError{}, denial, "", tool.Output},
 	} {
 		r := &run{tool: guest, denials: c.denials, system: &wasi.System{Stdout: &wasi.Output{Bytes: []byte(c.stdout)}, Stderr: &wasi.Output{}}}
-		outcome, _ := r.finish(c.used, c.err)
+		outcome, _ := r.finish(t.Context(), c.used, c.err)
 		assert.Equal(t, c.want, outcome.Result.Kind, c.name)
 		assert.Equal(t, c.denials, outcome.Denials, c.name)
 		assert.Equal(t, c.err == error(trap), strings.Contains(outcome.Log, "main.crash()"), "%s: authors see where a trap was", c.name)

@@ -156,6 +156,10 @@ func adapt(f hostfuncs.Function) api.GoModuleFunc {
 				panic(value)
 			}
 		}()
+		// A guest that spends its time in host functions uses up its slice slowly.
+		if ctx.Err() != nil {
+			panic(&hostError{context.Cause(ctx)})
+		}
 		if err := f.Call(ctx, memoryOf(module), stack); err != nil {
 			panic(&hostError{err})
 		}

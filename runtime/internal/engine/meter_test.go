@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"testing"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs"
 )
 
 // count is a module that loops n times and ends.
@@ -96,4 +99,55 @@ func TestFuelGoesWithTheMetering(t *testing.T) {
 	assert.ErrorIs(t, err, ErrHost)
 	_, err = compile(t, e, count(1)).Run(t.Context(), fuelled(-1))
 	assert.ErrorIs(t, err, ErrHost)
+}
+
+// TestHostCallsEndWithTheDeadline: a guest that spends its time in host functions hardly
+// uses up its slice.
+func TestHostCallsEndWithTheDeadline(t *testing.T) {
+	calls := 0
+	host := func(context.Context, hostfuncs.Memory, []uint64) error {
+		calls++
+		time.Sleep(time.Millisecond)
+		return nil
+	}
+	loop := []byte{0x03, 0x40, 0x10, 0, 0x0c, 0, 0x0b} // loop call 0 br 0 end
+	module := compile(t, newEngine(t, Options{}, host), program{body: loop, memory: -1, importing: true})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := module.Run(ctx, plain)
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.Less(t, calls, 1000, "control: a slice has room for tens of thousands")
+}
+
+// TestFuelHoldsWithoutLoops: a body without loops is tested at its entry alone, and what it
+// takes beyond the limit is found out at its end.
+func TestFuelHoldsWithoutLoops(t *testing.T) {
+	straight := append([]byte{0x41, 0, 0x0d, 0}, bytes.Repeat([]byte{0x01, 0x41, 0, 0x1a}, 100_000)...) // i32.const 0, br_if 0, …
+	module := metered(t, newEngine(t, Options{}, nil), program{body: straight, memory: -1})
+	usage, err := module.Run(t.Context(), fuelled(100))
+	assert.ErrorIs(t, err, ErrFuel)
+	assert.EqualValues(t, 100, usage.Fuel)
+	usage, err = module.Run(t.Context(), fuelled(1_000_000))
+	assert.NoError(t, err)
+	assert.Greater(t, usage.Fuel, int64(200_000))
+}
+
+// TestGrowthIsSlowWork: memory.grow leaves the guest's code, so a loop of it uses up its
+// slice sooner than one of ordinary instructions.
+func TestGrowthIsSlowWork(t *testing.T) {
+	grow := []byte{0x03, 0x40, 0x41, 0, 0x40, 0, 0x1a, 0x0c, 0, 0x0b} // loop memory.grow 0 br 0
+	for _, metering := range []Metering{MeterSlices, MeterFuel} {
+		module, err := newEngine(t, Options{}, nil).Compile(t.Context(), program{body: grow, memory: 1}.bytes(), metering)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		run := plain
+		if metering == MeterFuel {
+			run = fuelled(1 << 60)
+		}
+		start := time.Now()
+		_, err = module.Run(ctx, run)
+		cancel()
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Less(t, time.Since(start), 5*time.Second)
+	}
 }

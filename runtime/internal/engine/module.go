@@ -91,11 +91,17 @@ func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 		return Usage{}, &Error{Op: "run", Kind: ErrModule, Reason: fmt.Sprintf("no exported function %q", run.Function)}
 	}
 	_, err = function.Call(ctx)
+	err = m.explain(classify(ctx, "run", err), instance)
 	usage := memory.usage()
 	if run.Fuel > 0 {
-		usage.Fuel = fuel.used(int64(instance.ExportedGlobal(m.rewritten.meter).Get()))
+		used := fuel.used(int64(instance.ExportedGlobal(m.rewritten.meter).Get()))
+		usage.Fuel = min(used, run.Fuel)
+		if used > run.Fuel && ctx.Err() == nil {
+			// The guest ended between two places where it would have been stopped.
+			err = &Error{Op: "run", Kind: ErrFuel}
+		}
 	}
-	return usage, m.explain(classify(ctx, "run", err), instance)
+	return usage, err
 }
 
 // explain completes a trap with what the rewriting knows of it.

@@ -13,7 +13,7 @@ func limitProcess(memoryBytes, cpuSeconds uint64) error {
 	}{
 		{unix.RLIMIT_AS, memoryBytes}, {unix.RLIMIT_CPU, cpuSeconds}, {unix.RLIMIT_CORE, 0},
 	} {
-		if err := unix.Setrlimit(limit.resource, &unix.Rlimit{Cur: limit.value, Max: limit.value}); err != nil {
+		if err := lower(limit.resource, limit.value); err != nil {
 			return err
 		}
 	}

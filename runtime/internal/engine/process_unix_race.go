@@ -7,5 +7,5 @@ import "golang.org/x/sys/unix"
 // limitProcess bounds the processor time. The race detector reserves more address
 // space than any limit on it could allow.
 func limitProcess(_, cpuSeconds uint64) error {
-	return unix.Setrlimit(unix.RLIMIT_CPU, &unix.Rlimit{Cur: cpuSeconds, Max: cpuSeconds})
+	return lower(unix.RLIMIT_CPU, cpuSeconds)
 }

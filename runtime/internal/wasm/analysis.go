@@ -32,7 +32,7 @@ type FunctionAnalysis struct {
 	BranchTargets uint32 // labels in all br_table, their defaults included
 	Instructions  uint32
 	Loops         bool // has a loop
-	Calls         bool // calls a function, directly or not
+	Calls         bool // calls a function, directly or not, or grows a memory or table
 	CallsIndirect bool // calls a function that a table holds
 	Vectors       bool // has a value of type v128
 }

@@ -50,6 +50,7 @@ func (e *encoder) functionType(t FuncType) {
 // Opcodes that injected code needs beside those of operator.go.
 const (
 	opMemorySize opcode = 0x3f
+	opMemoryGrow opcode = 0x40
 	opI32GtU     opcode = 0x4b
 	opI32LeU     opcode = 0x4d
 	opI64LtS     opcode = 0x53

@@ -60,6 +60,8 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 		p.cost++
 		p.targets(b, in)
 		p.split(b, in, false)
+	case opMemoryGrow, opTableGrow:
+		p.cost += growUnits
 	default:
 		p.cost++
 	}

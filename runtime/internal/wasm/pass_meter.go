@@ -56,6 +56,10 @@ func (m *meter) test(e *encoder) {
 // room for some 700,000 calls of such a function, 45 million instructions.
 const leafInstructions = 64
 
+// growUnits is what memory.grow and table.grow count for: they leave the guest's code, and
+// take as long as some thousand other instructions.
+const growUnits = 4096
+
 // isLeaf reports whether a function does not test the counter on entry.
 func (f *FunctionAnalysis) isLeaf() bool {
 	return !f.Loops && !f.Calls && f.Instructions <= leafInstructions

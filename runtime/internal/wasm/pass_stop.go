@@ -58,6 +58,8 @@ func (p *stopPass) visit(b *bodyRewriting, in *instruction) {
 		p.end(b)
 	case opCall, opCallIndirect, opReturnCall, opReturnCallIndirect:
 		p.sites[len(p.sites)-1].cost += leafInstructions
+	case opMemoryGrow, opTableGrow:
+		p.sites[len(p.sites)-1].cost += growUnits
 	}
 }
 

@@ -48,8 +48,8 @@ type Passes struct {
 	// some 45 times as fast.
 	Stop bool
 	// Fuel is Stop with a counter that is exact: each executed instruction takes 1 unit
-	// before it is executed, and bulk operations 1 for each 16 bytes or each table element,
-	// so that equal runs take equal fuel. It costs more time. Block, loop, else, end and
+	// before it is executed, memory.grow and table.grow 4,096, and bulk operations 1 for
+	// each 16 bytes or each table element, so that equal runs take equal fuel. It costs more time. Block, loop, else, end and
 	// nop are free. With Fuel, Stop makes no difference.
 	Fuel bool
 	// Depth adds a global of type i32, at first 0, with the estimated bytes of stack that

@@ -108,6 +108,9 @@ func (b *bodyValidation) step() {
 	if in.opcode >= opMemoryInit && in.opcode <= opTableFill {
 		b.v.analysis.bulk |= 1 << in.opcode.number()
 	}
+	if in.opcode == opMemoryGrow || in.opcode == opTableGrow {
+		b.found.Calls = true // they leave the guest's code
+	}
 	switch {
 	case in.operator.special:
 		b.special(in)
