@@ -96,6 +96,9 @@ func TestDamagedCodeIsCompiledAgain(t *testing.T) {
 		"the code is gone":     func(t *testing.T, _ store, entry string) { require.NoError(t, os.Remove(entry)) },
 		"the code is cut":      func(t *testing.T, _ store, entry string) { require.NoError(t, os.Truncate(entry, 10)) },
 		"the index is no JSON": func(t *testing.T, s store, _ string) { overwrite(t, s, "{") },
+		"the index of another module": func(t *testing.T, s store, _ string) {
+			overwrite(t, s, `{"module":"`+DigestOf(nil).String()+`","entry":"x","sha256":"00"}`)
+		},
 		"the index leads out": func(t *testing.T, s store, entry string) {
 			overwrite(t, s, `{"entry":"../../etc/passwd","sha256":"00"}`)
 		},
@@ -231,4 +234,20 @@ func TestCloseEndsTheChild(t *testing.T) {
 	assert.Less(t, time.Since(start), 5*time.Second)
 	assert.ErrorIs(t, <-failed, ErrClosed)
 	assert.NoDirExists(t, e.scratch)
+}
+
+// TestStagingOfKilledProcessesGoes: a process that is killed while it compiles leaves its
+// staging directory, which a later one removes once nobody can be using it.
+func TestStagingOfKilledProcessesGoes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	old, fresh := filepath.Join(dir, "compiling-1"), filepath.Join(dir, "compiling-2")
+	for _, staging := range []string{old, fresh} {
+		require.NoError(t, os.MkdirAll(staging, 0o700))
+	}
+	require.NoError(t, os.Chmod(dir, 0o700))
+	long := time.Now().Add(-2 * abandoned)
+	require.NoError(t, os.Chtimes(old, long, long))
+	newEngine(t, Options{CacheDir: dir}, nil)
+	assert.NoDirExists(t, old)
+	assert.DirExists(t, fresh)
 }

@@ -115,6 +115,11 @@ func (w *world) instantiate(source []byte, name, as string) string {
 	if err != nil {
 		return "instantiate: " + reasonOf(err)
 	}
+	if start := instance.ExportedFunction(wasm.StartName); start != nil {
+		if _, err := start.Call(w.ctx); err != nil {
+			return "instantiate: " + reasonOf(err)
+		}
+	}
 	w.last = instance
 	if name != "" {
 		w.named[name] = instance
@@ -182,7 +187,8 @@ func reasonOf(err error) string {
 	if reason, _, ok := trapOf(err); ok {
 		return reason
 	}
-	// How large a table may grow is what the engine changes, and linking compares it.
+	// How large a table may grow is what the engine changes, and linking compares it; who
+	// called the start function is another difference.
 	text, _, _ := strings.Cut(err.Error(), "maximum size mismatch")
 	return text
 }

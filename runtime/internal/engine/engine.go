@@ -103,6 +103,7 @@ func (e *Engine) openStore(cacheDir string) error {
 			return err
 		}
 		e.store = &store{cacheDir}
+		return e.store.sweep(time.Now())
 	case e.compiler.Executable != "":
 		scratch, err := os.MkdirTemp("", "caisson-")
 		if err != nil {

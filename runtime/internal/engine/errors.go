@@ -25,7 +25,7 @@ var (
 
 // Error is a failed compilation or run.
 type Error struct {
-	Op     string // "compile", "instantiate" or "run"
+	Op     string // "compile", "instantiate", "start" or "run"
 	Kind   error  // one of the package's sentinels, or a context error
 	Reason string // one line without host details, such as "integer divide by zero"
 	Trace  string // the guest's stack, one frame a line; empty where there is none

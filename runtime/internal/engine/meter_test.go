@@ -151,3 +151,21 @@ func TestGrowthIsSlowWork(t *testing.T) {
 		assert.Less(t, time.Since(start), 5*time.Second)
 	}
 }
+
+// TestStartFunctionIsPartOfTheRun: what it takes counts, and its traps are told like others.
+func TestStartFunctionIsPartOfTheRun(t *testing.T) {
+	e := newEngine(t, Options{}, nil)
+	p := count(1000)
+	once, err := metered(t, e, p).Run(t.Context(), fuelled(1<<40))
+	require.NoError(t, err)
+	p.start = true
+	twice, err := metered(t, e, p).Run(t.Context(), fuelled(1<<40))
+	require.NoError(t, err)
+	assert.Equal(t, 2*once.Fuel, twice.Fuel)
+	usage, err := metered(t, e, p).Run(t.Context(), fuelled(once.Fuel/2))
+	assert.ErrorIs(t, err, ErrFuel)
+	assert.Positive(t, usage.Fuel)
+
+	_, err = compile(t, e, program{body: recurse, memory: -1, start: true}).Run(t.Context(), plain)
+	assert.ErrorContains(t, err, "stack overflow")
+}

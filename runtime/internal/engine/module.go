@@ -90,8 +90,7 @@ func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 	if function == nil {
 		return Usage{}, &Error{Op: "run", Kind: ErrModule, Reason: fmt.Sprintf("no exported function %q", run.Function)}
 	}
-	_, err = function.Call(ctx)
-	err = m.explain(classify(ctx, "run", err), instance)
+	err = m.explain(m.call(ctx, instance, function), instance)
 	usage := memory.usage()
 	if run.Fuel > 0 {
 		used := fuel.used(int64(instance.ExportedGlobal(m.rewritten.meter).Get()))
@@ -102,6 +101,17 @@ func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 		}
 	}
 	return usage, err
+}
+
+// call runs the start function, if the module has one, and then the function.
+func (m *Module) call(ctx context.Context, instance api.Module, function api.Function) error {
+	if m.rewritten.start {
+		if _, err := instance.ExportedFunction(wasm.StartName).Call(ctx); err != nil {
+			return classify(ctx, "start", err)
+		}
+	}
+	_, err := function.Call(ctx)
+	return classify(ctx, "run", err)
 }
 
 // explain completes a trap with what the rewriting knows of it.

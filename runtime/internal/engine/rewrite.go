@@ -19,11 +19,12 @@ type rewritten struct {
 	meter  string // the exported global that counts work
 	depth  string // the exported global that counts the stack; empty without recursion
 	shift  int    // by how much the indices of the module's own functions grew
+	start  bool   // a start function is exported as wasm.StartName
 }
 
 // rewrite makes of a module what is compiled: it comes back to Go at least once a slice,
-// where it can be stopped, its recursion and its tables are bounded, and it has no custom
-// sections, whose counts wazero trusts. The original is validated first, so that nothing
+// where it can be stopped, its recursion and its tables are bounded, it runs nothing when it
+// is instantiated, and it has no custom sections, whose counts wazero trusts. The original is validated first, so that nothing
 // invalid can become valid.
 func rewrite(source []byte, description *wasm.Module, metering Metering) (rewritten, error) {
 	analysis, err := wasm.Validate(source, description)
@@ -34,7 +35,13 @@ func rewrite(source []byte, description *wasm.Module, metering Metering) (rewrit
 	if err != nil {
 		return rewritten{}, err
 	}
-	r := rewritten{passes.Source, passes.MeterGlobal, passes.DepthGlobal, passes.FunctionShift}
+	r := rewritten{passes.Source, passes.MeterGlobal, passes.DepthGlobal, passes.FunctionShift, description.Start.Present}
+	if description, err = wasm.Inspect(r.source); err != nil {
+		return rewritten{}, err
+	}
+	if r.source, err = wasm.ExportStart(r.source, description); err != nil {
+		return rewritten{}, err
+	}
 	if len(description.Tables) == 0 {
 		return r, nil
 	}

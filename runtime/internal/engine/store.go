@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	goruntime "runtime"
 	"runtime/debug"
+	"time"
 
 	"golang.org/x/sys/cpu"
 )
@@ -26,6 +27,7 @@ type store struct{ directory string }
 
 // indexed is an index file.
 type indexed struct {
+	Module string `json:"module"` // the digest of the module
 	Entry  string `json:"entry"`  // below the directory, slash-separated
 	SHA256 string `json:"sha256"` // of the entry
 }
@@ -63,7 +65,7 @@ func (s store) intact(module Digest) (bool, error) {
 		return false, err
 	}
 	var entry indexed
-	if json.Unmarshal(text, &entry) != nil || !filepath.IsLocal(filepath.FromSlash(entry.Entry)) {
+	if json.Unmarshal(text, &entry) != nil || entry.Module != module.String() || !filepath.IsLocal(filepath.FromSlash(entry.Entry)) {
 		return false, os.Remove(s.index(module))
 	}
 	file := filepath.Join(s.directory, filepath.FromSlash(entry.Entry))
@@ -97,6 +99,27 @@ func fileDigest(file string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
+// abandoned is how old a staging directory is that no compilation can be using any more.
+const abandoned = time.Hour
+
+// sweep removes the staging directories of processes that were killed.
+func (s store) sweep(now time.Time) error {
+	staged, err := filepath.Glob(filepath.Join(s.directory, stagingPattern))
+	if err != nil {
+		return err
+	}
+	for _, directory := range staged {
+		info, err := os.Stat(directory)
+		if err == nil && now.Sub(info.ModTime()) > abandoned {
+			err = os.RemoveAll(directory)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
 // publish moves the one entry of a staging directory into the store.
 func (s store) publish(module Digest, staging string) error {
 	entry, err := onlyFile(staging)
@@ -113,7 +136,7 @@ func (s store) publish(module Digest, staging string) error {
 	if err := os.Rename(filepath.Join(staging, entry), filepath.Join(s.directory, entry)); err != nil {
 		return err
 	}
-	text, err := json.Marshal(indexed{Entry: filepath.ToSlash(entry), SHA256: sum})
+	text, err := json.Marshal(indexed{Module: module.String(), Entry: filepath.ToSlash(entry), SHA256: sum})
 	if err != nil {
 		return err
 	}
