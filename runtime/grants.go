@@ -59,6 +59,11 @@ func newPermit(m *manifests.Manifest, grants Grants) (*permit, error) {
 	if err := p.decideFiles(m, grants.Files); err != nil {
 		return nil, err
 	}
+	for name, value := range grants.Env {
+		if strings.ContainsRune(name+value, 0) {
+			return nil, fmt.Errorf("runtime: grant for the variable %q: NUL cannot stand in an environment", name)
+		}
+	}
 	p.decideContext(m, grants.Context)
 	p.decideEnv(m, grants.Env)
 	return p, nil
@@ -170,7 +175,7 @@ func contextFlag(name string) string { return fmt.Sprintf("--context %s=VALUE", 
 func (p *permit) decideEnv(m *manifests.Manifest, granted map[string]string) {
 	for _, name := range m.Permissions.Env {
 		decision := Decision{Permission: "env", Requested: name}
-		if value, ok := granted[name]; ok && !strings.ContainsRune(value, 0) {
+		if value, ok := granted[name]; ok {
 			p.environment = append(p.environment, name+"="+value)
 			decision.Effective, decision.Reason = name, "granted"
 		} else {

@@ -60,6 +60,11 @@ func TestGrantsThatMakeNoSense(t *testing.T) {
 	}
 }
 
+func TestEnvironmentHoldsNoNUL(t *testing.T) {
+	_, err := newRuntime(t, Options{}).Load(t.Context(), manifest(t, probe, ""), Grants{Env: map[string]string{"LANG": "C\x00HOME=/"}})
+	assert.ErrorContains(t, err, "LANG")
+}
+
 func TestEnvironmentNeedsBoth(t *testing.T) {
 	t.Setenv("HOST_SECRET", "of the host")
 	r := newRuntime(t, Options{})

@@ -84,8 +84,11 @@ func (c Compiler) compile(ctx context.Context, source []byte, directory string) 
 		return fmt.Errorf("%w: %s", ErrModule, strings.TrimSpace(said.String()))
 	case exit.ExitCode() == exitFailed:
 		return fmt.Errorf("%w: the compiler failed: %s", ErrHost, strings.TrimSpace(said.String()))
+	case exit.Exited():
+		// The Go runtime gave up, for want of memory or at a fault in the compiler.
+		return fmt.Errorf("%w: compiling it brought the compiler down, which may use %d MiB of memory", ErrModule, c.Memory>>20)
 	}
-	// A signal, or the Go runtime giving up for want of memory.
+	// A signal.
 	return fmt.Errorf("%w: compiling it takes more than %s of processor time or %d MiB of memory", ErrModule, c.CPU, c.Memory>>20)
 }
 
