@@ -3,6 +3,8 @@
 GO ?= go
 # Every Go package but the guests, which have no tests of their own outside a sandbox.
 PACKAGES = ./...
+# A guest with a dependency that nothing else needs, in a Go module of its own.
+PLUGIN = internal/benchmark/guests/go/plugin
 
 .DEFAULT_GOAL := help
 
@@ -26,6 +28,7 @@ demo: build tools ## run an assistant's turn: five useful calls, three contained
 deps: ## download every module that the other targets need
 	$(GO) mod download
 	cd internal/lint && $(GO) mod download
+	cd $(PLUGIN) && $(GO) mod download
 
 .PHONY: test
 test: ## run the tests
@@ -56,7 +59,8 @@ check-format:
 .PHONY: check-vet
 check-vet:
 	$(GO) vet $(PACKAGES)
-	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./internal/guests/probe ./examples/turn/hostile/...
+	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./internal/guests/probe ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor
+	cd $(PLUGIN) && GOOS=wasip1 GOARCH=wasm $(GO) vet .
 
 .PHONY: check-static
 check-static: bin/staticcheck
@@ -68,6 +72,7 @@ bin/staticcheck: internal/lint/go.mod internal/lint/go.sum
 .PHONY: check-tidy
 check-tidy:
 	$(GO) mod tidy -diff
+	cd $(PLUGIN) && GOOS=wasip1 GOARCH=wasm $(GO) mod tidy -diff
 	cd internal/lint && $(GO) mod verify
 	$(GO) mod verify
 
@@ -88,4 +93,5 @@ check-cross:
 .PHONY: clean
 clean: ## remove what the targets made
 	rm -rf bin
-	find . -name '*.wasm' -not -path './.git/*' -not -path '*/testdata/*' -delete
+	find . -name '*.wasm' -not -path './.git/*' -not -path '*/testdata/*' \
+		-not -path './internal/benchmark/guests/c/*' -not -path './internal/benchmark/guests/rust/*' -delete

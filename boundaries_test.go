@@ -23,22 +23,24 @@ const modulePath = "github.com/caisson-run/caisson"
 // layers lists the folders in the order in which they may see each other: a package
 // imports from its own folder and from the folders named behind it, and no other.
 var layers = map[string][]string{
-	"tool":            {},
-	"manifests":       {"tool"},
-	"hostfuncs":       {"manifests", "tool"},
-	"registry":        {"manifests", "tool"},
-	"executor":        {"registry", "manifests", "tool"},
-	"runtime":         {"hostfuncs", "manifests", "tool"},
-	"wasm-tools":      {},
-	"internal/guests": {},
-	"examples":        {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"cmd":             {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs"},
+	"tool":               {},
+	"manifests":          {"tool"},
+	"hostfuncs":          {"manifests", "tool"},
+	"registry":           {"manifests", "tool"},
+	"executor":           {"registry", "manifests", "tool"},
+	"runtime":            {"hostfuncs", "manifests", "tool"},
+	"wasm-tools":         {},
+	"internal/guests":    {},
+	"internal/benchmark": {"internal/guests"},
+	"examples":           {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
+	"cmd":                {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs"},
 }
 
 // owners says which folder alone may import a dependency outside tests. A dependency
 // that is not here may not be imported at all.
 var owners = map[string][]string{
-	"github.com/tetratelabs/wazero":            {"runtime/internal/engine"},
+	"github.com/tetratelabs/wazero":            {"runtime/internal/engine", "internal/benchmark"},
+	"github.com/extism/go-pdk":                 {"internal/benchmark/guests/go/plugin"},
 	"github.com/santhosh-tekuri/jsonschema/v5": {"manifests/schema"},
 	"go.yaml.in/yaml/v3":                       {"manifests"},
 	"github.com/spf13/cobra":                   {"cmd"},
@@ -52,6 +54,7 @@ var owners = map[string][]string{
 // testOnly are the dependencies of tests, which any test may use.
 var testOnly = []string{
 	"github.com/stretchr/testify", "go.uber.org/goleak", "github.com/rogpeppe/go-internal", "github.com/google/uuid",
+	"github.com/extism/go-sdk",
 }
 
 var meaningless = []string{"util", "utils", "common", "types", "helpers", "core", "models", "misc", "shared", "base"}

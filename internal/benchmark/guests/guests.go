@@ -1,0 +1,76 @@
+// Package guests holds the guests that the benchmarks run: compute kernels and one small
+// JSON tool, each in C, Rust and Go. The C and Rust modules are committed and embedded;
+// the Go ones are compiled on demand by the Go toolchain, from inside a checkout.
+package guests
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+)
+
+// Language is what a guest is written in.
+type Language string
+
+// The languages. GoWarm is Go whose command answers a sample before it reads its
+// arguments, for snapshots that are taken at the first read.
+const (
+	C      Language = "c"
+	Rust   Language = "rust"
+	Go     Language = "go"
+	GoWarm Language = "go-warm"
+)
+
+// ErrNoGuest means that the language has no guest of the wanted form.
+var ErrNoGuest = errors.New("guests: no such guest")
+
+//go:embed c/kernels.wasm c/tool.wasm c/plugin.wasm
+//go:embed rust/kernels.wasm rust/tool.wasm rust/plugin.wasm
+var committed embed.FS
+
+// Kernels returns the language's module of compute kernels (C, Rust, Go), which exports
+// each of [AllKernels] as a function NAME(size i32) -> i64. A module that exports
+// _initialize wants it called first; Go's imports WASI, the others import nothing.
+//
+// Kernels, Command and Plugin write a Go module below dir and read it from there; what
+// other languages give is the same bytes each time and needs no dir. Calls at the same
+// time need different folders.
+func Kernels(ctx context.Context, language Language, dir string) ([]byte, error) {
+	if language == Go {
+		return buildReactor(ctx, "reactor", dir)
+	}
+	return embedded(language, "kernels")
+}
+
+// Command returns the JSON tool as a WASI command (any language): it reads arguments from
+// standard input, as [Call] makes them, and writes the answer to standard output.
+func Command(ctx context.Context, language Language, dir string) ([]byte, error) {
+	switch language {
+	case Go:
+		return buildCommand(ctx, "tool", dir)
+	case GoWarm:
+		return buildCommand(ctx, "warmtool", dir)
+	}
+	return embedded(language, "tool")
+}
+
+// Plugin returns the JSON tool as an Extism plug-in (C, Rust, Go) that exports call. Go's
+// is linked with Extism's kit, a module that the toolchain downloads when it is missing.
+func Plugin(ctx context.Context, language Language, dir string) ([]byte, error) {
+	if language == Go {
+		return buildReactor(ctx, "plugin", dir)
+	}
+	return embedded(language, "plugin")
+}
+
+func embedded(language Language, form string) ([]byte, error) {
+	if language != C && language != Rust {
+		return nil, fmt.Errorf("%w: %s in %q", ErrNoGuest, form, language)
+	}
+	module, err := committed.ReadFile(string(language) + "/" + form + ".wasm")
+	if err != nil {
+		return nil, fmt.Errorf("guests: %w", err)
+	}
+	return module, nil
+}

@@ -1,0 +1,33 @@
+package guests
+
+import "github.com/caisson-run/caisson/internal/benchmark/guests/go/kernels"
+
+// Kernel is one compute kernel: what the modules of [Kernels] export under its name.
+type Kernel struct {
+	Name string
+	// Size keeps the kernel busy for 5 to 25 ms in C on plain wazero, on a
+	// machine of 2026.
+	Size int32
+	// Checksum is what every language gives for Size.
+	Checksum uint64
+	// Native is the kernel in Go, in this process.
+	Native kernels.Kernel
+}
+
+// AllKernels returns the kernels in a fixed order.
+func AllKernels() []Kernel {
+	return []Kernel{
+		{"spin", 5_000_000, 0xb4b5a06d8365e5ea, kernels.Spin},
+		{"sha256", 512 << 10, 0x1d2d3098b68a01c1, kernels.SHA256},
+		{"crc32", 64, 0x000000001293a2c2, kernels.CRC32},
+		{"matrix", 160, 0xc02eea932de027d4, kernels.Matrix},
+		{"nbody", 60_000, 0xc75ad47655878d90, kernels.NBody},
+		{"sieve", 1_000_000, 0x56eca2ee1966afe6, kernels.Sieve},
+		{"fannkuch", 9, 0xf4630c393026f372, kernels.Fannkuch},
+		{"quicksort", 60_000, 0x1c0b68f5293ea0bf, kernels.Quicksort},
+		{"json", 4_000, 0x8a8970bbf333f320, kernels.JSON},
+		{"hash_map", 30_000, 0x8100e7375336b728, kernels.HashMap},
+		{"mandelbrot", 320, 0xfd40c5aff16b1396, kernels.Mandelbrot},
+		{"levenshtein", 2_000, 0xaf67c84c86089690, kernels.Levenshtein},
+	}
+}
