@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"os"
 
@@ -34,4 +35,17 @@ func ChildCompiler(ctx context.Context) Compiler {
 		err = fmt.Errorf("runtime: no program for the compiler: %w", err)
 	}
 	return Compiler{child: engine.Compiler{Executable: executable}, err: err}
+}
+
+// digests reads SHA-256 digests.
+func digests(texts []string) ([]engine.Digest, error) {
+	var read []engine.Digest
+	for _, text := range texts {
+		digest, err := hex.DecodeString(text)
+		if err != nil || len(digest) != len(engine.Digest{}) {
+			return nil, fmt.Errorf("runtime: the trusted module %q is no SHA-256 of 64 hex digits", text)
+		}
+		read = append(read, engine.Digest(digest))
+	}
+	return read, nil
 }

@@ -21,9 +21,8 @@ type Limits struct {
 	Stderr    manifests.Bytes // ceiling: 1 MiB, default 64 KiB
 	OpenFiles int             // ceiling: 1,024, default 64
 	DiskBytes manifests.Bytes // what a call may add to its directories. Ceiling: 1 GiB, default 64 MiB
-	// Fuel is how many instructions a call may execute. Ceiling and default: no count is
-	// kept, but for a tool whose manifest has a fuel limit. The count is exact, equal for
-	// equal calls, and takes some time of its own.
+	// Fuel is how many instructions a call may execute. Ceiling and default: as many as it
+	// can in its time. The count is exact, and equal for equal calls.
 	Fuel int64
 }
 

@@ -135,12 +135,12 @@ func sameTypes(declared []wasm.ValueType, offered []hostfuncs.ValueType) bool {
 const startFunction = "_start"
 
 // compile reads, checks and compiles a tool's module.
-func (r *Runtime) compile(ctx context.Context, m *manifests.Manifest, metering engine.Metering) (*engine.Module, error) {
+func (r *Runtime) compile(ctx context.Context, m *manifests.Manifest) (*engine.Module, error) {
 	source, err := readModule(m)
 	if err != nil {
 		return nil, err
 	}
-	module, err := r.engine.Compile(ctx, source, metering)
+	module, err := r.engine.Compile(ctx, source)
 	if err != nil {
 		if errors.Is(err, engine.ErrModule) {
 			err = fmt.Errorf("%w: %s: %w", ErrModule, m.Module.Path, err)

@@ -79,10 +79,7 @@ func (r *run) execute(ctx context.Context, module *engine.Module, view *files.Vi
 	used, err := module.Run(wasi.With(deadline, r.system), engine.Run{
 		Function: startFunction, MemoryLimit: int64(t.limits.Memory), Fuel: t.limits.Fuel,
 	})
-	r.usage = tool.Usage{MemoryBytes: used.MemoryBytes, Wall: t.runtime.now().Sub(r.system.Started), HostCalls: view.HostCalls()}
-	if t.limits.Fuel > 0 {
-		r.usage.Fuel = &used.Fuel
-	}
+	r.usage = tool.Usage{Fuel: &used.Fuel, MemoryBytes: used.MemoryBytes, Wall: t.runtime.now().Sub(r.system.Started), HostCalls: view.HostCalls()}
 	r.denials = t.permit.explain(t.manifest, view.Denials())
 	return r.finish(ctx, used, err)
 }

@@ -20,9 +20,18 @@ type Options struct {
 	// CacheDir keeps compiled code between processes; see [DefaultCacheDir]. It must
 	// be for this user alone, as it holds native code. Empty: each process compiles.
 	CacheDir string
+	// CacheBytes is the most that the modules in CacheDir may take together, in bytes. When
+	// one is added, those that were not used for the longest time go. Zero means 2 GiB; a
+	// negative value is an error.
+	CacheBytes int64
 	// Compiler says where modules are compiled. For modules that are not trusted it
 	// should be [ChildCompiler]'s.
 	Compiler Compiler
+	// TrustedModules are modules, by their SHA-256 in hex, whose compilation may take any
+	// time and memory: they are compiled in this process, and not refused for their
+	// complexity. In all else they are treated as any module is: validated, metered, and
+	// contained.
+	TrustedModules []string
 	// Limits bound every call.
 	Limits Limits
 	// Concurrency bounds all calls together.
@@ -63,8 +72,13 @@ func New(ctx context.Context, options Options) (*Runtime, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
+	trusted, err := digests(options.TrustedModules)
+	if err != nil {
+		return nil, err
+	}
 	e, err := engine.New(ctx, engine.Options{
-		CacheDir: options.CacheDir, Compiler: options.Compiler.child, Functions: wasi.Functions(), Logger: logger,
+		CacheDir: options.CacheDir, CacheBytes: options.CacheBytes, Compiler: options.Compiler.child, Trusted: trusted,
+		Functions: wasi.Functions(), Logger: logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("runtime: %w", err)

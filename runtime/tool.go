@@ -62,11 +62,7 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 		return module, nil
 	}
 	// Not under the lock: the engine lets only one of several compile.
-	metering := engine.MeterSlices
-	if t.limits.Fuel > 0 {
-		metering = engine.MeterFuel
-	}
-	module, err := t.runtime.compile(ctx, t.manifest, metering)
+	module, err := t.runtime.compile(ctx, t.manifest)
 	if err != nil {
 		return nil, err
 	}

@@ -327,7 +327,8 @@ func TestFuelIsEqualForEqualCalls(t *testing.T) {
 	}
 	outcome, err := invoke(t, load(t, newRuntime(t, Options{}), m, Grants{}), `{"do":"exit"}`)
 	require.NoError(t, err)
-	assert.Nil(t, outcome.Usage.Fuel, "no count where nobody asks for one")
+	require.NotNil(t, outcome.Usage.Fuel, "it is counted without a limit too")
+	assert.InEpsilon(t, first, *outcome.Usage.Fuel, 0.05)
 }
 
 func TestLimitsAreRequestsUnderACeiling(t *testing.T) {

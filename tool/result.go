@@ -48,7 +48,7 @@ type Allow struct {
 
 // Usage is what a call took.
 type Usage struct {
-	// Fuel is nil for calls that were not metered by fuel.
+	// Fuel is how many instructions the tool executed; nil for a call that did not get to run.
 	Fuel        *int64        `json:"fuel"`
 	MemoryBytes int64         `json:"memory_bytes"` // the largest size of linear memory
 	Wall        time.Duration `json:"wall_ns"`      // guest and host functions, without queueing and compiling

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -25,6 +27,7 @@ type options struct {
 	fuel     fuelFlag
 	parallel int
 	cacheDir cacheFlag
+	trusted  trustFlag
 
 	json, quiet, verbose bool
 }
@@ -47,12 +50,14 @@ func (o *options) grantFlags(command *cobra.Command) {
 		"set a context value and grant it to the tools that ask for it: `KEY=VALUE`; repeatable")
 	flags.Var(&o.timeout, "timeout", "most time that a call may take, as a `DURATION` such as 30s; a tool may ask for less (default 10s)")
 	flags.Var(&o.memory, "memory", "most memory that a call may use, as a `SIZE` such as 64MiB; a tool may ask for less (default 128MiB)")
-	flags.Var(&o.fuel, "fuel", "count the instructions of each call exactly and end it after `N`; a tool may ask for less (default: none are counted, but for tools that ask)")
+	flags.Var(&o.fuel, "fuel", "end each call after `N` instructions; a tool may ask for less (default: as many as it can in its time)")
 }
 
 func (o *options) runFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.Var(&o.cacheDir, "cache-dir", "keep compiled code in `DIR`; \"\" keeps none (default: below the user's cache folder)")
+	flags.Var(&o.trusted, "trust",
+		"compile the module with this `SHA256` in this process, without bounds on the time and memory that takes; its calls are contained as any; repeatable")
 	flags.BoolVar(&o.verbose, "verbose", false, "log what the host does to stderr")
 }
 
@@ -231,4 +236,19 @@ func (c *cacheFlag) path() (string, error) {
 		return "", failed(exitUsage, err.Error(), `name a folder with --cache-dir DIR, or compile anew each time with --cache-dir ""`)
 	}
 	return dir, nil
+}
+
+// trustFlag collects the digests of --trust flags.
+type trustFlag []string
+
+func (f *trustFlag) String() string { return "" }
+func (f *trustFlag) Type() string   { return "sha256" }
+
+// Set adds one digest.
+func (f *trustFlag) Set(text string) error {
+	if digest, err := hex.DecodeString(text); err != nil || len(digest) != sha256.Size {
+		return errors.New("want the SHA-256 of a module, 64 hex digits; caisson inspect prints it")
+	}
+	*f = append(*f, text)
+	return nil
 }

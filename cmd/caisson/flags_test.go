@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,4 +95,14 @@ func TestCacheFlag(t *testing.T) {
 	path, err = c.path()
 	require.NoError(t, err)
 	assert.Empty(t, path, "an empty flag is no folder")
+}
+
+func TestTrustFlag(t *testing.T) {
+	var trusted trustFlag
+	digest := strings.Repeat("0a", 32)
+	require.NoError(t, trusted.Set(digest))
+	for _, wrong := range []string{"", "0a", digest + "0a", strings.Repeat("x", 64)} {
+		assert.ErrorContains(t, trusted.Set(wrong), "64 hex digits", wrong)
+	}
+	assert.Equal(t, trustFlag{digest}, trusted)
 }

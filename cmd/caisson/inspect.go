@@ -73,7 +73,7 @@ type limits struct {
 	StderrBytes    int64   `json:"stderr_bytes"`
 	OpenFiles      int     `json:"open_files"`
 	DiskBytes      int64   `json:"disk_bytes"`
-	Fuel           int64   `json:"fuel"` // instructions; 0 where none are counted
+	Fuel           int64   `json:"fuel"` // instructions; 0 without a limit
 }
 
 func (o *options) inspect(ctx context.Context, env environment, name string) (err error) {

@@ -68,7 +68,9 @@ func (o *options) open(ctx context.Context, env environment, cacheDir string) (_
 }
 
 func newRuntime(ctx context.Context, env environment, o *options, cacheDir string, logger *slog.Logger) (*runtime.Runtime, error) {
-	rt, err := runtime.New(ctx, runtime.Options{CacheDir: cacheDir, Compiler: env.compiler, Limits: o.limits(), Logger: logger})
+	rt, err := runtime.New(ctx, runtime.Options{
+		CacheDir: cacheDir, Compiler: env.compiler, TrustedModules: o.trusted, Limits: o.limits(), Logger: logger,
+	})
 	if err != nil && cacheDir != "" {
 		return nil, failed(exitUsage, err.Error(), `name another folder with --cache-dir DIR, or compile anew each time with --cache-dir ""`)
 	}

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,14 +20,22 @@ func privateDirectory(path string) error {
 	if err != nil {
 		return err
 	}
+	if err := ownPrivate(info); err != nil {
+		return fmt.Errorf("%s %w", path, err)
+	}
+	return nil
+}
+
+// ownPrivate checks that something is a directory of this user and nobody else's.
+func ownPrivate(info fs.FileInfo) error {
 	if !info.IsDir() {
-		return fmt.Errorf("%s is not a directory", path)
+		return errors.New("is not a directory")
 	}
 	if status, ok := info.Sys().(*syscall.Stat_t); ok && int(status.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s belongs to user %d, not to this one", path, status.Uid)
+		return fmt.Errorf("belongs to user %d, not to this one", status.Uid)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%s has mode %v; others must not reach it (chmod 700)", path, info.Mode().Perm()&fs.ModePerm)
+		return fmt.Errorf("has mode %v; others must not reach it (chmod 700)", info.Mode().Perm()&fs.ModePerm)
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -175,12 +174,3 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 func (t *tail) String() string { return strings.ToValidUTF8(string(t.bytes), "\uFFFD") }
-
-// stagingPattern is how the private directories of compilations are named.
-const stagingPattern = "compiling-*"
-
-// stage makes a private directory for one compilation.
-func stage(parent string) (directory string, remove func() error, err error) {
-	directory, err = os.MkdirTemp(parent, stagingPattern)
-	return directory, func() error { return os.RemoveAll(directory) }, err
-}

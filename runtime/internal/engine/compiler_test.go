@@ -3,11 +3,9 @@ package engine
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -40,7 +38,7 @@ func TestComplexityIsBounded(t *testing.T) {
 	e := newEngine(t, Options{}, nil)
 	for name, p := range map[string]program{"one function": ifs(100_000, 1), "all functions": ifs(11_900, 20)} {
 		start := time.Now()
-		_, err := e.Compile(t.Context(), p.bytes(), MeterSlices)
+		_, err := e.Compile(t.Context(), p.bytes())
 		require.ErrorIs(t, err, wasm.ErrLimit, name)
 		assert.Less(t, time.Since(start), 10*time.Second, name)
 	}
@@ -54,7 +52,7 @@ func TestChildCompiles(t *testing.T) {
 			require.NoError(t, err)
 			_, err = compile(t, e, program{body: unreachable, memory: 1}).Run(t.Context(), plain)
 			require.ErrorIs(t, err, ErrTrap)
-			_, err = e.Compile(t.Context(), program{body: []byte{0x6a}, memory: -1}.bytes(), MeterSlices)
+			_, err = e.Compile(t.Context(), program{body: []byte{0x6a}, memory: -1}.bytes())
 			require.ErrorIs(t, err, ErrModule, "what the child refuses is the module's fault")
 			assert.NotContains(t, err.Error(), "exit status")
 			left, err := filepath.Glob(filepath.Join(e.store.directory, "compiling-*"))
@@ -76,7 +74,7 @@ func TestChildIsBounded(t *testing.T) {
 			limit(&compiler)
 			e := newEngine(t, Options{Compiler: compiler}, nil)
 			start := time.Now()
-			_, err := e.Compile(t.Context(), slow.bytes(), MeterSlices)
+			_, err := e.Compile(t.Context(), slow.bytes())
 			require.ErrorIs(t, err, ErrModule)
 			assert.ErrorContains(t, err, "compiling it takes")
 			assert.Less(t, time.Since(start), time.Minute)
@@ -87,106 +85,6 @@ func TestChildIsBounded(t *testing.T) {
 	}
 }
 
-// TestDamagedCodeIsCompiledAgain changes each part of what the store holds. The control
-// shows that wazero alone refuses such a module for ever.
-func TestDamagedCodeIsCompiledAgain(t *testing.T) {
-	for name, damage := range map[string]func(t *testing.T, s store, entry string){
-		"a bit of the code":    func(t *testing.T, _ store, entry string) { flip(t, entry, -200) },
-		"the code's header":    func(t *testing.T, _ store, entry string) { flip(t, entry, 0) },
-		"the code is gone":     func(t *testing.T, _ store, entry string) { require.NoError(t, os.Remove(entry)) },
-		"the code is cut":      func(t *testing.T, _ store, entry string) { require.NoError(t, os.Truncate(entry, 10)) },
-		"the index is no JSON": func(t *testing.T, s store, _ string) { overwrite(t, s, "{") },
-		"the index of another module": func(t *testing.T, s store, _ string) {
-			overwrite(t, s, `{"module":"`+DigestOf(nil).String()+`","entry":"x","sha256":"00"}`)
-		},
-		"the index leads out": func(t *testing.T, s store, entry string) {
-			overwrite(t, s, `{"entry":"../../etc/passwd","sha256":"00"}`)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "cache")
-			p := program{body: nothing, memory: 1}
-			run := func() error {
-				e := newEngine(t, Options{CacheDir: dir}, nil)
-				module, err := e.Compile(t.Context(), p.bytes(), MeterSlices)
-				if err != nil {
-					return err
-				}
-				_, err = module.Run(t.Context(), plain)
-				return err
-			}
-			require.NoError(t, run())
-			s := store{dir}
-			indexes, err := filepath.Glob(filepath.Join(dir, "*.json"))
-			require.NoError(t, err)
-			require.Len(t, indexes, 1)
-			text, err := os.ReadFile(indexes[0])
-			require.NoError(t, err)
-			var index indexed
-			require.NoError(t, json.Unmarshal(text, &index))
-			damage(t, s, filepath.Join(dir, filepath.FromSlash(index.Entry)))
-			require.NoError(t, run())
-			again, err := os.ReadFile(indexes[0])
-			require.NoError(t, err)
-			require.NoError(t, json.Unmarshal(again, &index))
-			sum, err := fileDigest(filepath.Join(dir, filepath.FromSlash(index.Entry)))
-			require.NoError(t, err)
-			assert.Equal(t, index.SHA256, sum, "it has been compiled again")
-		})
-	}
-
-	t.Run("control", func(t *testing.T) {
-		dir := t.TempDir()
-		source := program{body: nothing, memory: 1}.bytes()
-		require.NoError(t, compileInto(t.Context(), source, dir))
-		entry, err := onlyFile(dir)
-		require.NoError(t, err)
-		flip(t, filepath.Join(dir, entry), 0)
-		for range 2 {
-			assert.Error(t, compileInto(t.Context(), source, dir))
-		}
-	})
-}
-
-func flip(t *testing.T, file string, at int) {
-	t.Helper()
-	content, err := os.ReadFile(file)
-	require.NoError(t, err)
-	if at < 0 {
-		at = max(0, len(content)+at)
-	}
-	content[at] ^= 0x10
-	require.NoError(t, os.WriteFile(file, content, 0o600))
-}
-
-func overwrite(t *testing.T, s store, text string) {
-	t.Helper()
-	indexes, err := filepath.Glob(filepath.Join(s.directory, "*.json"))
-	require.NoError(t, err)
-	require.Len(t, indexes, 1)
-	require.NoError(t, os.WriteFile(indexes[0], []byte(text), 0o600))
-}
-
-// TestStoreIsShared: engines of several processes, here several engines, compile the
-// same modules into one directory at the same time.
-func TestStoreIsShared(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "cache")
-	var group sync.WaitGroup
-	for range 8 {
-		e := newEngine(t, Options{CacheDir: dir}, nil)
-		group.Go(func() {
-			for i := range 8 {
-				module, err := e.Compile(t.Context(), program{body: nothing, memory: i}.bytes(), MeterSlices)
-				if assert.NoError(t, err) {
-					_, err = module.Run(t.Context(), plain)
-					assert.NoError(t, err)
-				}
-			}
-		})
-	}
-	group.Wait()
-}
-
 func TestServeCompilerOnlyWhenAsked(t *testing.T) {
 	none := func(string) (string, bool) { return "", false }
 	_, serving := ServeCompiler(t.Context(), none, strings.NewReader(""), &tail{})
@@ -195,7 +93,7 @@ func TestServeCompilerOnlyWhenAsked(t *testing.T) {
 
 func TestCompilerThatIsNotThere(t *testing.T) {
 	e := newEngine(t, Options{Compiler: Compiler{Executable: filepath.Join(t.TempDir(), "absent")}}, nil)
-	_, err := e.Compile(t.Context(), program{body: nothing, memory: 1}.bytes(), MeterSlices)
+	_, err := e.Compile(t.Context(), program{body: nothing, memory: 1}.bytes())
 	assert.ErrorIs(t, err, ErrHost)
 }
 
@@ -213,7 +111,7 @@ func TestCompilationCanBeCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	start := time.Now()
-	_, err := e.Compile(ctx, slow.bytes(), MeterSlices)
+	_, err := e.Compile(ctx, slow.bytes())
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.Less(t, time.Since(start), time.Second, "the caller does not wait for the compilation")
 }
@@ -222,7 +120,7 @@ func TestCloseEndsTheChild(t *testing.T) {
 	e := newEngine(t, Options{Compiler: child(t)}, nil)
 	failed := make(chan error)
 	go func() {
-		_, err := e.Compile(t.Context(), slow.bytes(), MeterSlices)
+		_, err := e.Compile(t.Context(), slow.bytes())
 		failed <- err
 	}()
 	require.Eventually(t, func() bool {
@@ -233,21 +131,5 @@ func TestCloseEndsTheChild(t *testing.T) {
 	require.NoError(t, e.Close(t.Context()))
 	assert.Less(t, time.Since(start), 5*time.Second)
 	assert.ErrorIs(t, <-failed, ErrClosed)
-	assert.NoDirExists(t, e.scratch)
-}
-
-// TestStagingOfKilledProcessesGoes: a process that is killed while it compiles leaves its
-// staging directory, which a later one removes once nobody can be using it.
-func TestStagingOfKilledProcessesGoes(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "cache")
-	old, fresh := filepath.Join(dir, "compiling-1"), filepath.Join(dir, "compiling-2")
-	for _, staging := range []string{old, fresh} {
-		require.NoError(t, os.MkdirAll(staging, 0o700))
-	}
-	require.NoError(t, os.Chmod(dir, 0o700))
-	long := time.Now().Add(-2 * abandoned)
-	require.NoError(t, os.Chtimes(old, long, long))
-	newEngine(t, Options{CacheDir: dir}, nil)
-	assert.NoDirExists(t, old)
-	assert.DirExists(t, fresh)
+	assert.NoDirExists(t, e.store.directory)
 }

@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"reflect"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +16,6 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/caisson-run/caisson/hostfuncs"
-	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
 // Digest is the SHA-256 of a module's bytes.
@@ -36,8 +33,15 @@ type Options struct {
 	// processes run, so it is created for this user alone, and refused if anybody else
 	// could write to it. Empty: compiled code lives in memory only.
 	CacheDir string
+	// CacheBytes is the most that the modules in CacheDir may take together, in bytes. When
+	// one is added, those that were not used for the longest time go. Zero means 2 GiB; a
+	// negative value is an error.
+	CacheBytes int64
 	// Compiler says where modules are compiled.
 	Compiler Compiler
+	// Trusted are modules that are compiled in this process, without bounds on what that
+	// takes. Otherwise they are treated as any.
+	Trusted []Digest
 	// Functions are what guests may import. Names must be unique within a module.
 	Functions []hostfuncs.Function
 	// Logger receives compile times at debug level. Nil: nothing is logged.
@@ -49,15 +53,16 @@ type Engine struct {
 	runtime  wazero.Runtime
 	cache    wazero.CompilationCache
 	compiler Compiler
+	trusted  map[Digest]bool
 	store    *store // nil: code is compiled in this process, into memory
-	scratch  string // the store's directory if it is removed with the engine
+	view     *view  // of the store
 	logger   *slog.Logger
 
 	closing chan struct{} // closed when the engine is
 
 	mu       sync.Mutex
 	closed   bool
-	modules  map[variant]*compilation
+	modules  map[Digest]*compilation
 	inFlight sync.WaitGroup // compilations and runs
 }
 
@@ -71,47 +76,26 @@ type compilation struct {
 
 // New returns an engine that offers the given functions. Close it.
 func New(ctx context.Context, options Options) (*Engine, error) {
-	e := &Engine{compiler: options.Compiler, logger: options.Logger, closing: make(chan struct{}), modules: map[variant]*compilation{}}
+	e := &Engine{compiler: options.Compiler, trusted: map[Digest]bool{}, logger: options.Logger,
+		closing: make(chan struct{}), modules: map[Digest]*compilation{}}
 	if e.logger == nil {
 		e.logger = slog.New(slog.DiscardHandler)
 	}
-	config := runtimeConfig()
-	if err := e.openStore(options.CacheDir); err != nil {
-		return nil, fmt.Errorf("compilation cache: %w", err)
+	for _, digest := range options.Trusted {
+		e.trusted[digest] = true
 	}
-	if e.store != nil {
-		cache, err := wazero.NewCompilationCacheWithDir(e.store.directory)
-		if err != nil {
-			return nil, fmt.Errorf("compilation cache: %w", errors.Join(err, os.RemoveAll(e.scratch)))
-		}
-		e.cache = cache
-		config = config.WithCompilationCache(cache)
+	if err := e.openStore(ctx, options); err != nil {
+		return nil, fmt.Errorf("compilation cache: %w", errors.Join(err, e.closeStore(ctx)))
+	}
+	config := runtimeConfig()
+	if e.cache != nil {
+		config = config.WithCompilationCache(e.cache)
 	}
 	e.runtime = wazero.NewRuntimeWithConfig(ctx, config)
 	if err := errors.Join(e.offer(ctx, options.Functions), offerMeter(ctx, e.runtime)); err != nil {
 		return nil, fmt.Errorf("host functions: %w", errors.Join(err, e.Close(ctx)))
 	}
 	return e, nil
-}
-
-// openStore makes the store, for which a child that compiles needs a directory even
-// where none is kept.
-func (e *Engine) openStore(cacheDir string) error {
-	switch {
-	case cacheDir != "":
-		if err := privateDirectory(cacheDir); err != nil {
-			return err
-		}
-		e.store = &store{cacheDir}
-		return e.store.sweep(time.Now())
-	case e.compiler.Executable != "":
-		scratch, err := os.MkdirTemp("", "caisson-")
-		if err != nil {
-			return err
-		}
-		e.scratch, e.store = scratch, &store{scratch}
-	}
-	return nil
 }
 
 // offer makes the host functions importable, one host module for each module name.
@@ -188,20 +172,14 @@ func memoryOf(module api.Module) hostfuncs.Memory {
 	return noMemory{}
 }
 
-// variant is a module as it is metered.
-type variant struct {
-	digest   Digest
-	metering Metering
-}
-
 // Compile returns the module for these bytes, compiling it unless this engine or its
 // cache directory has done so before. Callers that come while the module is being
 // compiled wait for the one compilation; a caller whose context ends stops waiting, and
 // the compilation goes on for the others.
 //
 // The caller must not change source afterwards.
-func (e *Engine) Compile(ctx context.Context, source []byte, metering Metering) (*Module, error) {
-	wanted := variant{DigestOf(source), metering}
+func (e *Engine) Compile(ctx context.Context, source []byte) (*Module, error) {
+	wanted := DigestOf(source)
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
@@ -224,7 +202,7 @@ func (e *Engine) Compile(ctx context.Context, source []byte, metering Metering) 
 	}
 }
 
-func (e *Engine) compile(ctx context.Context, wanted variant, source []byte, c *compilation) {
+func (e *Engine) compile(ctx context.Context, wanted Digest, source []byte, c *compilation) {
 	defer e.inFlight.Done()
 	defer close(c.done)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -238,7 +216,7 @@ func (e *Engine) compile(ctx context.Context, wanted variant, source []byte, c *
 	}()
 	start := time.Now()
 	c.module, c.err = e.build(ctx, wanted, source)
-	e.logger.DebugContext(ctx, "module compiled", "digest", wanted.digest.String(), "bytes", len(source),
+	e.logger.DebugContext(ctx, "module compiled", "digest", wanted.String(), "bytes", len(source),
 		"ms", time.Since(start).Milliseconds(), "ok", c.err == nil)
 	if c.err != nil {
 		// Failures are not kept: what failed for want of memory may work the next time.
@@ -246,57 +224,6 @@ func (e *Engine) compile(ctx context.Context, wanted variant, source []byte, c *
 		delete(e.modules, wanted)
 		e.mu.Unlock()
 	}
-}
-
-func (e *Engine) build(ctx context.Context, wanted variant, source []byte) (*Module, error) {
-	// wazero trusts counts and dies on lies, so nothing reaches it unread.
-	description, err := wasm.Inspect(source)
-	if err != nil {
-		return nil, &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
-	}
-	rewritten, err := rewrite(source, description, wanted.metering)
-	if err != nil {
-		return nil, &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
-	}
-	if err := e.ready(ctx, rewritten.source); err != nil {
-		return nil, compileError(err)
-	}
-	compiled, err := e.runtime.CompileModule(ctx, rewritten.source)
-	if err != nil {
-		return nil, compileError(fmt.Errorf("%w: %w", errInvalid, err))
-	}
-	return &Module{engine: e, digest: wanted.digest, metering: wanted.metering, description: description,
-		names: wasm.FunctionNames(source, description), rewritten: rewritten, compiled: compiled}, nil
-}
-
-// ready sees to it that the store holds the rewritten module's code, if there is a store.
-func (e *Engine) ready(ctx context.Context, source []byte) (err error) {
-	if e.store == nil {
-		return nil
-	}
-	// What is compiled is what we make of a module, which another version may change.
-	digest := DigestOf(source)
-	intact, err := e.store.intact(digest)
-	if intact || err != nil {
-		return err
-	}
-	staging, remove, err := stage(e.store.directory)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, remove()) }()
-	if err := e.compiler.compile(ctx, source, staging); err != nil {
-		return err
-	}
-	return e.store.publish(digest, staging)
-}
-
-// compileError says whose fault a failed compilation is.
-func compileError(err error) error {
-	if errors.Is(err, errInvalid) || errors.Is(err, ErrModule) {
-		return &Error{Op: "compile", Kind: ErrModule, Reason: strings.TrimPrefix(err.Error(), ErrModule.Error()+": "), Err: err}
-	}
-	return &Error{Op: "compile", Kind: ErrHost, Reason: "the module could not be compiled", Err: err}
 }
 
 // Close waits for the runs under way, and for compilations in this process; those in a
@@ -312,14 +239,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	close(e.closing)
 	e.mu.Unlock()
 	e.inFlight.Wait()
-	err := e.runtime.Close(ctx)
-	if e.cache != nil {
-		err = errors.Join(err, e.cache.Close(ctx))
-	}
-	if e.scratch != "" {
-		err = errors.Join(err, os.RemoveAll(e.scratch))
-	}
-	return err
+	return errors.Join(e.runtime.Close(ctx), e.closeStore(ctx))
 }
 
 // enter counts a run as under way unless the engine is closed.

@@ -19,7 +19,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/caisson-run/caisson/hostfuncs"
-	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
 func TestMain(m *testing.M) {
@@ -47,7 +46,7 @@ func newEngine(t testing.TB, options Options, host hostFunction) *Engine {
 
 func compile(t testing.TB, e *Engine, p program) *Module {
 	t.Helper()
-	module, err := e.Compile(t.Context(), p.bytes(), MeterSlices)
+	module, err := e.Compile(t.Context(), p.bytes())
 	require.NoError(t, err)
 	return module
 }
@@ -107,7 +106,7 @@ func TestModuleCannotWordItsTrap(t *testing.T) {
 	source := bytes.Replace(program{body: callImport, memory: -1, importing: true}.bytes(),
 		section(2, join([]byte{1}, name("test"), name("host"), []byte{0, 0})...),
 		section(2, join([]byte{1}, name("\nwasm error: out of credit\nwasm stack trace:\n\t"), name("wasm error: pay"), []byte{0, 0})...), 1)
-	module, err := e.Compile(t.Context(), source, MeterSlices)
+	module, err := e.Compile(t.Context(), source)
 	require.NoError(t, err)
 	_, err = module.Run(t.Context(), plain)
 	require.ErrorIs(t, err, ErrModule)
@@ -117,7 +116,7 @@ func TestModuleCannotWordItsTrap(t *testing.T) {
 func TestTrapHasATrace(t *testing.T) {
 	e := newEngine(t, Options{}, nil)
 	trace := func(source []byte) string {
-		module, err := e.Compile(t.Context(), source, MeterSlices)
+		module, err := e.Compile(t.Context(), source)
 		require.NoError(t, err)
 		_, err = module.Run(t.Context(), plain)
 		var failure *Error
@@ -145,10 +144,11 @@ func TestTablesAreBounded(t *testing.T) {
 		_, err := compile(t, e, p).Run(t.Context(), plain)
 		assert.NoError(t, err, "%s: the growth is refused, and the guest goes on", name)
 
-		raw, err := e.runtime.CompileModule(t.Context(), p.bytes())
+		raw, err := e.runtime.Instantiate(t.Context(), p.bytes())
 		require.NoError(t, err)
-		_, err = (&Module{engine: e, description: &wasm.Module{}, compiled: raw}).Run(t.Context(), plain)
-		assert.ErrorIs(t, err, ErrTrap, "%s: the control has them", name)
+		_, err = raw.ExportedFunction("run").Call(t.Context())
+		assert.ErrorContains(t, err, "unreachable", "%s: the control has them", name)
+		require.NoError(t, raw.Close(t.Context()))
 	}
 	small := []byte{0xd0, 0x70, 0x41, 10, 0xfc, 0x0f, 0, 0x41, 0x7f, 0x46, 0x04, 0x40, 0x00, 0x0b} // grow by 10, trap if refused
 	_, err := compile(t, e, program{body: small, memory: -1, tables: []byte{1, 0x70, 0, 1}}).Run(t.Context(), plain)
@@ -301,7 +301,7 @@ func TestCompileRefusesWhatIsNoModule(t *testing.T) {
 		"unknown import":     program{body: callImport, memory: -1, importing: true}.bytes(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			module, err := e.Compile(t.Context(), source, MeterSlices)
+			module, err := e.Compile(t.Context(), source)
 			if err == nil { // imports are resolved when a module is instantiated
 				_, err = module.Run(t.Context(), plain)
 			}
@@ -321,7 +321,7 @@ func TestCompileOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range modules {
 		group.Go(func() {
-			module, err := e.Compile(t.Context(), source, MeterSlices)
+			module, err := e.Compile(t.Context(), source)
 			assert.NoError(t, err)
 			modules[i] = module
 		})
@@ -332,7 +332,7 @@ func TestCompileOnce(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := e.Compile(cancelled, program{body: nothing, memory: 3}.bytes(), MeterSlices)
+	_, err := e.Compile(cancelled, program{body: nothing, memory: 3}.bytes())
 	if err != nil { // the module may be compiled before the context is looked at
 		assert.ErrorIs(t, err, context.Canceled)
 	}
@@ -407,7 +407,7 @@ func TestCloseWaitsForRuns(t *testing.T) {
 
 	_, err := module.Run(t.Context(), plain)
 	assert.ErrorIs(t, err, ErrClosed)
-	_, err = e.Compile(t.Context(), program{body: nothing, memory: 2}.bytes(), MeterSlices)
+	_, err = e.Compile(t.Context(), program{body: nothing, memory: 2}.bytes())
 	assert.ErrorIs(t, err, ErrClosed)
 	assert.NoError(t, e.Close(t.Context()), "closing again does nothing")
 }

@@ -9,7 +9,10 @@ import (
 
 // linearMemory backs the one memory of one instance and holds it to its limit. Growth
 // never moves it: the whole limit is reserved at the start, as address space, and the
-// system hands out pages when the guest first touches them.
+// system hands out pages when the guest first touches them. Those of the first few
+// mebibytes are small, so that small guests stay small, and the others large where the
+// system has such: a guest that touches much of its memory for the first time spends most
+// of that time in the system, where nothing stops it.
 //
 // It serves one goroutine.
 type linearMemory struct {

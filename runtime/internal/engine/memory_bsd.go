@@ -3,3 +3,5 @@
 package engine
 
 const mapNoReserve = 0
+
+func preferLargePages([]byte) {}

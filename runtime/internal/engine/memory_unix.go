@@ -10,7 +10,11 @@ func reserve(size uint64) ([]byte, error) {
 	if size == 0 {
 		return []byte{}, nil
 	}
-	return unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|mapNoReserve)
+	memory, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|mapNoReserve)
+	if err == nil {
+		preferLargePages(memory)
+	}
+	return memory, err
 }
 
 func release(memory []byte) {

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+	goruntime "runtime"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -10,53 +12,57 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// Metering is how the work of a module is counted.
-type Metering int
-
-// The two forms.
-const (
-	// MeterSlices counts an upper bound, so that guests come back to Go now and then.
-	MeterSlices Metering = iota
-	// MeterFuel counts exactly, which takes a little more time: equal runs take equal
-	// fuel.
-	MeterFuel
-)
-
 // ErrFuel: the guest used up its fuel.
 var ErrFuel = errors.New("fuel limit")
 
-// slice is how many units of work a guest does between two looks at the clock: less than
-// some milliseconds, of which the garbage collector may have to wait for one slice of each
-// guest that runs, and long enough for a look to cost nothing.
-const slice = 4_000_000
+// Slices are how many units of work a guest does between two looks at the clock. No two
+// units take the same time: most take less than a nanosecond, those that touch memory for
+// the first time some microseconds. So slices follow the time that the last one took. The
+// longest must not be longer than a caller, and Go's garbage collector, can wait for a guest
+// that saves its dearest units for it; the shortest keeps the looks cheap.
+const (
+	firstSlice = 1 << 15
+	leastSlice = 1 << 12
+	mostSlice  = 1 << 18
 
-// meter is the fuel of one run.
+	shortTime = 200 * time.Microsecond
+	longTime  = time.Millisecond
+)
+
+// meter counts the work of one run, and shares it out in slices. It serves one goroutine.
 type meter struct {
-	limit   int64 // 0 for a module that is not metered by fuel
+	limit   int64 // of all slices together; 0: none
 	granted int64
+	slice   int64
+	since   time.Time // when the guest got its slice
 }
 
 // meterKey is where a run's meter stands in its context.
 type meterKey struct{}
+
+// with returns a context with the meter, which every call of a rewritten function needs.
+func (m *meter) with(ctx context.Context) context.Context {
+	return context.WithValue(ctx, meterKey{}, m)
+}
 
 // offerMeter offers what rewritten modules call when a slice is used up. Coming back to Go
 // now and then is what lets a guest be stopped at all: the collector cannot interrupt the
 // code of guests, and while it waits for one, nothing else runs that could stop it.
 func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 	refill := func(ctx context.Context, _ api.Module, stack []uint64) {
+		m := ctx.Value(meterKey{}).(*meter)
+		m.pace()
+		// The guest has kept a processor from all others, timers among them.
+		goruntime.Gosched()
 		if ctx.Err() != nil {
 			panic(&hostError{context.Cause(ctx)})
-		}
-		m, _ := ctx.Value(meterKey{}).(*meter)
-		if m == nil || m.limit == 0 {
-			stack[0] = slice
-			return
 		}
 		left, ok := m.refill(int64(stack[0]))
 		if !ok {
 			panic(&hostError{&Error{Op: "run", Kind: ErrFuel}})
 		}
 		stack[0] = uint64(left)
+		m.since = time.Now()
 	}
 	_, err := runtime.NewHostModuleBuilder(wasm.MeterModule).NewFunctionBuilder().
 		WithGoModuleFunction(api.GoModuleFunc(refill), []api.ValueType{api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64}).
@@ -64,10 +70,27 @@ func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 	return err
 }
 
+// pace sets the size of the next slice by the time that the last one took.
+func (m *meter) pace() {
+	if m.since.IsZero() {
+		m.slice = firstSlice
+		return
+	}
+	switch took := time.Since(m.since); {
+	case took < shortTime:
+		m.slice = min(2*m.slice, mostSlice)
+	case took > longTime:
+		m.slice = max(m.slice/4, leastSlice)
+	}
+}
+
 // refill grants the next slice to a guest whose counter is below zero. It returns the new
 // counter, or false when the guest owes more than is left of the limit.
 func (m *meter) refill(counter int64) (int64, bool) {
-	grant := min(m.limit-m.granted, max(slice, -counter))
+	grant := m.slice - counter
+	if m.limit > 0 {
+		grant = min(grant, m.limit-m.granted)
+	}
 	m.granted += grant
 	return counter + grant, counter+grant >= 0
 }

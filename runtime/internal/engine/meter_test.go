@@ -30,13 +30,6 @@ func signed(n int) []byte {
 	return append(out, byte(n))
 }
 
-func metered(t *testing.T, e *Engine, p program) *Module {
-	t.Helper()
-	module, err := e.Compile(t.Context(), p.bytes(), MeterFuel)
-	require.NoError(t, err)
-	return module
-}
-
 func fuelled(fuel int64) Run {
 	return Run{Function: "run", MemoryLimit: plain.MemoryLimit, Fuel: fuel}
 }
@@ -46,7 +39,7 @@ func fuelled(fuel int64) Run {
 func TestFuelIsExact(t *testing.T) {
 	e := newEngine(t, Options{}, nil)
 	taken := func(n int) int64 {
-		module := metered(t, e, count(n))
+		module := compile(t, e, count(n))
 		usage, err := module.Run(t.Context(), fuelled(1<<40))
 		require.NoError(t, err)
 		var group sync.WaitGroup
@@ -67,8 +60,8 @@ func TestFuelIsExact(t *testing.T) {
 
 func TestFuelRunsOut(t *testing.T) {
 	e := newEngine(t, Options{}, nil)
-	module := metered(t, e, count(10_000_000))
-	for _, limit := range []int64{1, 1000, slice - 1, slice, slice + 1, 3 * slice} {
+	module := compile(t, e, count(10_000_000))
+	for _, limit := range []int64{1, 1000, firstSlice - 1, firstSlice, firstSlice + 1, 3 * mostSlice} {
 		usage, err := module.Run(t.Context(), fuelled(limit))
 		assert.ErrorIs(t, err, ErrFuel, limit)
 		assert.LessOrEqual(t, usage.Fuel, limit)
@@ -82,7 +75,7 @@ func TestFuelRunsOut(t *testing.T) {
 }
 
 func TestFuelAndDeadline(t *testing.T) {
-	module := metered(t, newEngine(t, Options{}, nil), program{body: forever, memory: -1})
+	module := compile(t, newEngine(t, Options{}, nil), program{body: forever, memory: -1})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err := module.Run(ctx, fuelled(1<<62))
@@ -91,14 +84,20 @@ func TestFuelAndDeadline(t *testing.T) {
 	assert.ErrorIs(t, err, ErrFuel)
 }
 
-func TestFuelGoesWithTheMetering(t *testing.T) {
-	e := newEngine(t, Options{}, nil)
-	_, err := metered(t, e, count(1)).Run(t.Context(), plain)
+func TestFuelMustNotBeNegative(t *testing.T) {
+	_, err := compile(t, newEngine(t, Options{}, nil), count(1)).Run(t.Context(), fuelled(-1))
 	assert.ErrorIs(t, err, ErrHost)
-	_, err = compile(t, e, count(1)).Run(t.Context(), fuelled(1))
-	assert.ErrorIs(t, err, ErrHost)
-	_, err = compile(t, e, count(1)).Run(t.Context(), fuelled(-1))
-	assert.ErrorIs(t, err, ErrHost)
+}
+
+// TestFuelIsCountedWithoutALimit: and a limit changes nothing in what is counted.
+func TestFuelIsCountedWithoutALimit(t *testing.T) {
+	module := compile(t, newEngine(t, Options{}, nil), count(1_000_000))
+	free, err := module.Run(t.Context(), plain)
+	require.NoError(t, err)
+	limited, err := module.Run(t.Context(), fuelled(1<<40))
+	require.NoError(t, err)
+	assert.Equal(t, limited.Fuel, free.Fuel)
+	assert.Greater(t, free.Fuel, int64(4_000_000))
 }
 
 // TestHostCallsEndWithTheDeadline: a guest that spends its time in host functions hardly
@@ -123,7 +122,7 @@ func TestHostCallsEndWithTheDeadline(t *testing.T) {
 // takes beyond the limit is found out at its end.
 func TestFuelHoldsWithoutLoops(t *testing.T) {
 	straight := append([]byte{0x41, 0, 0x0d, 0}, bytes.Repeat([]byte{0x01, 0x41, 0, 0x1a}, 100_000)...) // i32.const 0, br_if 0, …
-	module := metered(t, newEngine(t, Options{}, nil), program{body: straight, memory: -1})
+	module := compile(t, newEngine(t, Options{}, nil), program{body: straight, memory: -1})
 	usage, err := module.Run(t.Context(), fuelled(100))
 	assert.ErrorIs(t, err, ErrFuel)
 	assert.EqualValues(t, 100, usage.Fuel)
@@ -136,33 +135,26 @@ func TestFuelHoldsWithoutLoops(t *testing.T) {
 // slice sooner than one of ordinary instructions.
 func TestGrowthIsSlowWork(t *testing.T) {
 	grow := []byte{0x03, 0x40, 0x41, 0, 0x40, 0, 0x1a, 0x0c, 0, 0x0b} // loop memory.grow 0 br 0
-	for _, metering := range []Metering{MeterSlices, MeterFuel} {
-		module, err := newEngine(t, Options{}, nil).Compile(t.Context(), program{body: grow, memory: 1}.bytes(), metering)
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		run := plain
-		if metering == MeterFuel {
-			run = fuelled(1 << 60)
-		}
-		start := time.Now()
-		_, err = module.Run(ctx, run)
-		cancel()
-		assert.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.Less(t, time.Since(start), 5*time.Second)
-	}
+	module := compile(t, newEngine(t, Options{}, nil), program{body: grow, memory: 1})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	_, err := module.Run(ctx, plain)
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.Less(t, time.Since(start), 5*time.Second)
 }
 
 // TestStartFunctionIsPartOfTheRun: what it takes counts, and its traps are told like others.
 func TestStartFunctionIsPartOfTheRun(t *testing.T) {
 	e := newEngine(t, Options{}, nil)
 	p := count(1000)
-	once, err := metered(t, e, p).Run(t.Context(), fuelled(1<<40))
+	once, err := compile(t, e, p).Run(t.Context(), fuelled(1<<40))
 	require.NoError(t, err)
 	p.start = true
-	twice, err := metered(t, e, p).Run(t.Context(), fuelled(1<<40))
+	twice, err := compile(t, e, p).Run(t.Context(), fuelled(1<<40))
 	require.NoError(t, err)
 	assert.Equal(t, 2*once.Fuel, twice.Fuel)
-	usage, err := metered(t, e, p).Run(t.Context(), fuelled(once.Fuel/2))
+	usage, err := compile(t, e, p).Run(t.Context(), fuelled(once.Fuel/2))
 	assert.ErrorIs(t, err, ErrFuel)
 	assert.Positive(t, usage.Fuel)
 

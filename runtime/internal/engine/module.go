@@ -17,7 +17,6 @@ import (
 type Module struct {
 	engine      *Engine
 	digest      Digest
-	metering    Metering
 	description *wasm.Module      // of the module as it came
 	names       map[uint32]string // of functions, by index, for traces
 	rewritten   rewritten
@@ -39,7 +38,7 @@ type Run struct {
 	// must be positive.
 	MemoryLimit int64
 	// Fuel is the most work that the run may do, in units of one executed instruction. It
-	// must be positive for a module with [MeterFuel], and 0 otherwise.
+	// must not be negative; 0 means that there is no limit.
 	Fuel int64
 }
 
@@ -50,7 +49,8 @@ type Usage struct {
 	// growing, or 0. What became of the guest after that is not known here: some
 	// programs make do, most end.
 	MemoryRefused int64
-	// Fuel is the work that was done, in a module with [MeterFuel], else 0.
+	// Fuel is the work that was done, in units of one executed instruction. What a
+	// function did since it last called another is missing from it after a trap.
 	Fuel int64
 }
 
@@ -67,8 +67,8 @@ func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 	if run.MemoryLimit <= 0 {
 		return Usage{}, &Error{Op: "run", Kind: ErrHost, Reason: fmt.Sprintf("memory limit %d is not positive", run.MemoryLimit)}
 	}
-	if (run.Fuel > 0) != (m.metering == MeterFuel) || run.Fuel < 0 {
-		return Usage{}, &Error{Op: "run", Kind: ErrHost, Reason: fmt.Sprintf("fuel limit %d does not go with the module's metering", run.Fuel)}
+	if run.Fuel < 0 {
+		return Usage{}, &Error{Op: "run", Kind: ErrHost, Reason: fmt.Sprintf("fuel limit %d is negative", run.Fuel)}
 	}
 	if !m.engine.enter() {
 		return Usage{}, &Error{Op: "run", Kind: ErrClosed}
@@ -78,7 +78,7 @@ func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 	memory := &linearMemory{limit: uint64(run.MemoryLimit)}
 	defer memory.Free()
 	fuel := &meter{limit: run.Fuel}
-	ctx = context.WithValue(ctx, meterKey{}, fuel)
+	ctx = fuel.with(ctx)
 	instance, err := m.instantiate(ctx, memory)
 	if err != nil {
 		return memory.usage(), err
@@ -92,10 +92,10 @@ func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 	}
 	err = m.explain(m.call(ctx, instance, function), instance)
 	usage := memory.usage()
-	if run.Fuel > 0 {
-		used := fuel.used(int64(instance.ExportedGlobal(m.rewritten.meter).Get()))
-		usage.Fuel = min(used, run.Fuel)
-		if used > run.Fuel && ctx.Err() == nil {
+	usage.Fuel = fuel.used(int64(instance.ExportedGlobal(m.rewritten.meter).Get()))
+	if run.Fuel > 0 && usage.Fuel > run.Fuel {
+		usage.Fuel = run.Fuel
+		if ctx.Err() == nil {
 			// The guest ended between two places where it would have been stopped.
 			err = &Error{Op: "run", Kind: ErrFuel}
 		}

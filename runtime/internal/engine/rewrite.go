@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -26,12 +27,23 @@ type rewritten struct {
 // where it can be stopped, its recursion and its tables are bounded, it runs nothing when it
 // is instantiated, and it has no custom sections, whose counts wazero trusts. The original is validated first, so that nothing
 // invalid can become valid.
-func rewrite(source []byte, description *wasm.Module, metering Metering) (rewritten, error) {
-	analysis, err := wasm.Validate(source, description)
+func rewrite(source []byte, description *wasm.Module) (rewritten, error) {
+	return rewriteWithin(source, description, wasm.Bounds{})
+}
+
+// unbounded admits modules of any complexity. What an instance would pay for stays bounded.
+func unbounded() wasm.Bounds {
+	const any = math.MaxInt
+	return wasm.Bounds{BlockDepth: any, Blocks: any, Branches: any, ControlSquares: any, BlockLocals: any,
+		BranchTargets: any, AllBranchTargets: any, StackMoves: any}
+}
+
+func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds) (rewritten, error) {
+	analysis, err := wasm.ValidateWithin(source, description, bounds, wasm.Features{})
 	if err != nil {
 		return rewritten{}, err
 	}
-	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{Stop: true, Fuel: metering == MeterFuel, Depth: true})
+	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Depth: true})
 	if err != nil {
 		return rewritten{}, err
 	}

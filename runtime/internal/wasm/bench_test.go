@@ -35,8 +35,8 @@ func BenchmarkRewrite(b *testing.B) {
 	source := goProgram(b)
 	a, err := check(source, Bounds{}, Features{})
 	require.NoError(b, err)
-	for _, passes := range []Passes{{Stop: true}, {Fuel: true}, {Depth: true}, {Stop: true, Depth: true}, {Fuel: true, Depth: true}} {
-		b.Run(fmt.Sprintf("stop=%t,fuel=%t,depth=%t", passes.Stop, passes.Fuel, passes.Depth), func(b *testing.B) {
+	for _, passes := range []Passes{{Meter: true}, {Depth: true}, {Meter: true, Depth: true}} {
+		b.Run(fmt.Sprintf("meter=%t,depth=%t", passes.Meter, passes.Depth), func(b *testing.B) {
 			b.SetBytes(int64(len(source)))
 			b.ReportAllocs()
 			for b.Loop() {

@@ -51,10 +51,12 @@ func (e *encoder) functionType(t FuncType) {
 const (
 	opMemorySize opcode = 0x3f
 	opMemoryGrow opcode = 0x40
+	opI32LtS     opcode = 0x48
 	opI32GtU     opcode = 0x4b
 	opI32LeU     opcode = 0x4d
 	opI64LtS     opcode = 0x53
 	opI64GtU     opcode = 0x56
+	opI64GeS     opcode = 0x59
 	opI32Add     opcode = 0x6a
 	opI32Sub     opcode = 0x6b
 	opI64Add     opcode = 0x7c

@@ -83,19 +83,19 @@ func FuzzValidate(f *testing.F) {
 // FuzzRewrite holds Rewrite to its promises on any module that Validate accepts: the
 // result is valid, equal each time, and exports what it says.
 func FuzzRewrite(f *testing.F) {
-	f.Add(fixture(), byte(7))
-	f.Add(fixture(0x03, 0x40, 0x41, 0, 0x0d, 0, 0x41, 0, 0x0e, 1, 0, 1, 0x0b, 0x10, 1), byte(7))
+	f.Add(fixture(), byte(3))
+	f.Add(fixture(0x03, 0x40, 0x41, 0, 0x0d, 0, 0x41, 0, 0x0e, 1, 0, 1, 0x0b, 0x10, 1), byte(3))
 	f.Add(fixture(0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 8, 0, 0, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 10, 0, 0), byte(3))
-	f.Add(fixture(0x00, 0x0b, 0x04, 0x40, 0x05, 0x0b, 0x0f, 0x12, 1), byte(5))
-	f.Add(sample(raw(0x20, 0), raw(0x20, 0, 0x12, 2)), byte(6))
+	f.Add(fixture(0x00, 0x0b, 0x04, 0x40, 0x05, 0x0b, 0x0f, 0x12, 1), byte(3))
+	f.Add(sample(raw(0x20, 0), raw(0x20, 0, 0x12, 2)), byte(3))
 	f.Add(module(oneType, oneFunc, oneBody), byte(1))
-	f.Add(module(), byte(7))
+	f.Add(module(), byte(3))
 	f.Fuzz(func(t *testing.T, source []byte, passes byte) {
 		a, err := check(source, Bounds{}, Features{TailCalls: true})
 		if err != nil {
 			return
 		}
-		p := Passes{Stop: passes&1 != 0, Fuel: passes&2 != 0, Depth: passes&4 != 0}
+		p := Passes{Meter: passes&1 != 0, Depth: passes&2 != 0}
 		if _, err := Rewrite(source, a, p); err != nil {
 			var failure *Error
 			require.ErrorAs(t, err, &failure)

@@ -12,15 +12,19 @@ const bytesPerUnit = 4
 // memory.copy become calls of functions that do the same in chunks, with charges between
 // them. What copies from segments or within tables is bounded by their size, but can stand
 // in a body very often: a function that is called before, with the length on the stack,
-// charges. memory.grow and table.grow are bounded in all by what an instance
-// may have.
+// charges. memory.grow and table.grow, which leave the guest's code, cost as much as some
+// thousand other instructions.
 type bulkPass struct {
 	instead, before [len(numberedOperators)][]byte // calls, by the number of the instruction
+	grow            []byte
 }
 
 // addBulk adds the bulk pass, and the functions that the module needs for it.
 func (r *rewriting) addBulk() {
 	p := &bulkPass{}
+	var grow encoder
+	r.meter.charge(&grow, growUnits, true)
+	p.grow = grow.bytes
 	add := func(code opcode, t FuncType, function func() []byte) []byte {
 		if r.analysis.bulk&(1<<code.number()) == 0 {
 			return nil
@@ -43,6 +47,10 @@ func (r *rewriting) addBulk() {
 func (p *bulkPass) enter(*bodyRewriting) {}
 
 func (p *bulkPass) visit(b *bodyRewriting, in *instruction) {
+	if in.opcode == opMemoryGrow || in.opcode == opTableGrow {
+		b.insert(in.at, p.grow)
+		return
+	}
 	if in.opcode < opMemoryInit || in.opcode > opTableFill {
 		return
 	}

@@ -39,6 +39,9 @@ type depthPass struct {
 func (r *rewriting) frame(index int) int64 {
 	f, found := r.module.Functions[index], r.analysis.Functions[index]
 	values := int64(len(r.module.Types[f.Type].Params)) + int64(f.Locals) + int64(found.MaxStack) + int64(found.Spilled)
+	if r.counted(index) {
+		values++
+	}
 	if found.Vectors {
 		values *= vectorSize
 	}
@@ -124,11 +127,11 @@ func (p *depthPass) visit(b *bodyRewriting, in *instruction) {
 	switch in.opcode {
 	case opReturn:
 		var branch encoder
-		b.replace(in, branch.at(opBr, uint32(b.open)).bytes)
+		b.replace(in, branch.at(opBr, b.label(uint32(len(b.blocks)))).bytes)
 	case opReturnCall, opReturnCallIndirect:
 		b.insert(in.at, p.leave)
 	case opEnd:
-		if b.open == 0 {
+		if len(b.blocks) == 0 {
 			b.insert(in.end, append(p.leave, opEnd))
 		}
 	}

@@ -6,15 +6,20 @@ package wasm
 // spins in it, the next garbage collection stops all other goroutines and waits for it,
 // so that nobody is left to set a flag for the guest to see. The distance between two
 // calls therefore bounds how long a guest can hold up the whole process.
+//
+// Functions with loops have a counter of their own beside it, a local that charges are added
+// to. It can live in a register, where the meter is written to memory with each charge.
 type meter struct {
-	global uint32
-	refill uint32 // index of the import
+	global   uint32
+	more     uint32 // index of a function that asks for more
+	handOver uint32 // index of a function that takes its parameter off, and tests the rest
 }
 
 // addMeter adds the meter. Its import stands behind the others, so that functions of the
 // module's own move up by one.
 func (r *rewriting) addMeter() {
-	r.meter = &meter{refill: r.importedFunctions}
+	r.meter = &meter{}
+	refillIndex := r.importedFunctions
 	refill := r.added[SectionImport].next()
 	refill.name(MeterModule)
 	refill.name(MeterRefill)
@@ -24,7 +29,15 @@ func (r *rewriting) addMeter() {
 	r.functions++
 	r.done.MeterGlobal = meterName
 	r.meter.global = r.addGlobal(I64, meterName)
-	r.pipeline = append(r.pipeline, &renumberPass{r: r})
+	more, handOver := &encoder{}, &encoder{}
+	more.at(opGlobalGet, r.meter.global).at(opCall, refillIndex).at(opGlobalSet, r.meter.global).do(opEnd)
+	r.meter.more = r.addFunction(FuncType{}, more.bytes)
+	handOver.at(opGlobalGet, r.meter.global).at(opLocalGet, 0).do(opI64ExtendU, opI64Sub).at(opGlobalSet, r.meter.global)
+	r.meter.test(handOver)
+	r.meter.handOver = r.addFunction(FuncType{Params: []ValueType{I32}}, handOver.do(opEnd).bytes)
+	r.pipeline = append(r.pipeline, &renumberPass{r: r},
+		&loopPass{meter: r.meter, functions: r.analysis.Functions},
+		&fuelPass{meter: r.meter, functions: r.analysis.Functions, imported: r.importedFunctions})
 }
 
 // charge takes units off the counter, and may test what is left.
@@ -45,10 +58,11 @@ func (m *meter) chargeLength(e *encoder, local uint32, perUnit int64) {
 	m.test(e)
 }
 
-// test asks for more if the counter is negative.
+// test asks for more if the counter is negative. The call stands in the arm of else because
+// wazero's register allocator gives what follows the registers as the first arm leaves
+// them, and a call leaves few.
 func (m *meter) test(e *encoder) {
-	e.at(opGlobalGet, m.global).i64(0).do(opI64LtS).block(opIf)
-	e.at(opGlobalGet, m.global).at(opCall, m.refill).at(opGlobalSet, m.global).do(opEnd)
+	e.at(opGlobalGet, m.global).i64(0).do(opI64GeS).block(opIf).do(opElse).at(opCall, m.more).do(opEnd)
 }
 
 // leafInstructions is the most instructions of a function that ends by itself, without

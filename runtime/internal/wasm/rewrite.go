@@ -10,8 +10,7 @@ import (
 // ErrUnvalidated means that [Rewrite] was called with an [Analysis] of other bytes.
 var ErrUnvalidated = errors.New("module was not validated")
 
-// MeterModule and MeterRefill name the import that the passes Stop and Fuel add, of type
-// (i64) -> (i64).
+// MeterModule and MeterRefill name the import that Passes.Meter adds, of type (i64) -> (i64).
 const (
 	MeterModule = "caisson:meter@1"
 	MeterRefill = "refill"
@@ -36,22 +35,22 @@ const maxStackBytes = 1 << 30
 
 // Passes says what [Rewrite] adds to a module. The zero value adds nothing.
 type Passes struct {
-	// Stop lets the host stop the guest. It adds a counter, a global of type i64, at first
-	// 0, from which function entries, loop headers and bulk operations take an upper bound
-	// of what runs before the next of them. Where the counter is negative, the guest calls
-	// the import MeterRefill with it, and goes on with the result as the counter. The host
-	// gets to run there, and nowhere else: it returns the next slice, or fails and so ends
-	// the call. Slices must be small, because a guest cannot be preempted within one, not
-	// even by Go's garbage collector, which stops the whole process to wait for it. In a
-	// slice of 10,000,000 no more than that many instructions run and those of one body:
-	// some milliseconds. Go programs, whose functions are one loop each, use up a slice
-	// some 45 times as fast.
-	Stop bool
-	// Fuel is Stop with a counter that is exact: each executed instruction takes 1 unit
+	// Meter counts what the guest does, and lets the host stop it. It adds a counter, a
+	// global of type i64, at first 0, from which each executed instruction takes 1 unit
 	// before it is executed, memory.grow and table.grow 4,096, and bulk operations 1 for
-	// each 16 bytes or each table element, so that equal runs take equal fuel. It costs more time. Block, loop, else, end and
-	// nop are free. With Fuel, Stop makes no difference.
-	Fuel bool
+	// each 16 bytes or each table element, so that equal runs take equal amounts. Block,
+	// loop, else, end and nop are free. Where the counter is negative, the guest calls the
+	// import MeterRefill with it at the next function entry, round of a loop or bulk
+	// operation, and goes on with the result as the counter. The host gets to run there,
+	// and nowhere else: it returns the next slice, or fails and so ends the call. Slices must
+	// be small, because a guest cannot be preempted within one, not even by Go's garbage
+	// collector, which stops the whole process to wait for it.
+	//
+	// A function with loops counts in a local, which it adds to the counter before it calls
+	// another function and before it returns. So a guest may use up to 65,536 units and those
+	// of one body more than it was given, and as much is missing from the counter after a
+	// trap.
+	Meter bool
 	// Depth adds a global of type i32, at first 0, with the estimated bytes of stack that
 	// recursive functions use. Before it exceeds StackBytes, the guest sets it to
 	// DepthExceeded and traps (unreachable). After any trap the host must set it to 0
@@ -70,7 +69,7 @@ type Rewritten struct {
 	// exported; empty for a pass that did not run.
 	MeterGlobal, DepthGlobal string
 	// FunctionShift is by how much the index of each function that the module defines
-	// grew: 1 with Passes.Stop or Passes.Fuel, whose import comes before them, else 0.
+	// grew: 1 with Passes.Meter, whose import comes before them, else 0.
 	FunctionShift int
 	// Recursive is the number of functions that Passes.Depth instrumented.
 	Recursive int
@@ -98,7 +97,7 @@ func Rewrite(source []byte, a *Analysis, passes Passes) (*Rewritten, error) {
 		passes.StackBytes = DefaultStackBytes
 	}
 	r := newRewriting(source, a, passes)
-	if !passes.Stop && !passes.Fuel && !passes.Depth {
+	if !passes.Meter && !passes.Depth {
 		r.done.Source = slices.Clone(source)
 		return &r.done, nil
 	}
@@ -112,13 +111,8 @@ func Rewrite(source []byte, a *Analysis, passes Passes) (*Rewritten, error) {
 			return nil, err
 		}
 	}
-	if passes.Stop || passes.Fuel {
+	if passes.Meter {
 		r.addMeter()
-		if passes.Fuel {
-			r.pipeline = append(r.pipeline, &fuelPass{meter: r.meter, functions: a.Functions})
-		} else {
-			r.pipeline = append(r.pipeline, &stopPass{meter: r.meter, functions: a.Functions})
-		}
 		r.addBulk()
 	}
 	if err := r.assemble(); err != nil {
@@ -143,7 +137,7 @@ type rewriting struct {
 	types    typeIndex
 	added    [SectionDataCount + 1]items // what is added, by section
 	pipeline []pass
-	meter    *meter // of the passes Stop and Fuel
+	meter    *meter
 }
 
 // items are elements that are added to a section's vector.

@@ -1,5 +1,7 @@
 package wasm
 
+import "slices"
+
 // pass adds code to function bodies. Passes see the instructions of a body in order and
 // note edits; positions never decrease.
 type pass interface {
@@ -19,11 +21,40 @@ type edit struct {
 // function after the other.
 type bodyRewriting struct {
 	decoder
-	in    instruction
-	index int // of the function among those that the module defines
-	entry int // where the instructions begin
-	open  int // blocks around the instruction, the body not counted
-	edits []edit
+	in     instruction
+	index  int         // of the function among those that the module defines
+	entry  int         // where the instructions begin
+	blocks []openBlock // around the instruction, from the outermost; the body not counted
+	edits  []edit
+
+	counted bool       // has a counter of its own, a local of type i32, and its loops are split
+	counter uint32     // the index of that local
+	back    []backEdge // the ways back to headers of loops that the instruction has
+}
+
+// openBlock is a block around an instruction.
+type openBlock struct {
+	opcode opcode
+	takes  bool   // a branch to it takes values along
+	loops  uint32 // how many loops are around it
+}
+
+// backEdge is a branch to the header of a loop.
+type backEdge struct {
+	loop int // its place among the open blocks
+	edit int // without code at first, on the way back or, if there is no such place, before it
+}
+
+// goesBack notes a branch to a loop's header.
+func (b *bodyRewriting) goesBack(label uint32, at int) {
+	b.back = append(b.back, backEdge{loop: len(b.blocks) - 1 - int(label), edit: len(b.edits)})
+	b.insert(at, nil)
+}
+
+// isBack reports whether a branch to a loop's header was noted.
+func (b *bodyRewriting) isBack(label uint32) bool {
+	loop := len(b.blocks) - 1 - int(label)
+	return slices.ContainsFunc(b.back, func(e backEdge) bool { return e.loop == loop })
 }
 
 // insert adds code at a position. It keeps the slice.
@@ -36,15 +67,42 @@ func (b *bodyRewriting) replace(in *instruction, code []byte) {
 	b.edits = append(b.edits, edit{at: in.at, end: in.end, with: code})
 }
 
+// loops returns how many loops are around the instruction.
+func (b *bodyRewriting) loops() uint32 {
+	if len(b.blocks) == 0 {
+		return 0
+	}
+	top := &b.blocks[len(b.blocks)-1]
+	if top.opcode == opLoop {
+		return top.loops + 1
+	}
+	return top.loops
+}
+
+// target returns the block that a label stands for; the body takes values along.
+func (b *bodyRewriting) target(label uint32) openBlock {
+	if place := len(b.blocks) - 1 - int(label); place >= 0 {
+		return b.blocks[place]
+	}
+	return openBlock{opcode: opBlock, takes: true}
+}
+
+// label returns the label in the place of an original one. Where loops are split, each
+// counts twice, and the label of a loop is that of the outer one.
+func (b *bodyRewriting) label(label uint32) uint32 {
+	switch place := len(b.blocks) - 1 - int(label); {
+	case !b.counted:
+		return label
+	case place < 0:
+		return label + b.loops()
+	default:
+		return label + b.loops() - b.blocks[place].loops
+	}
+}
+
 // function notes what the passes do to a function.
 func (b *bodyRewriting) function(r *rewriting, index int, passes ...pass) {
-	f := r.module.Functions[index]
-	b.decoder = decoder{
-		reader:   reader{source: r.source[:f.Offset+f.Size], at: f.Offset, section: SectionCode.String()},
-		features: r.analysis.features,
-	}
-	b.locals(f.Locals)
-	b.index, b.entry, b.open, b.edits = index, b.at, 0, b.edits[:0]
+	b.begin(r, index)
 	for _, p := range passes {
 		p.enter(b)
 	}
@@ -58,10 +116,52 @@ func (b *bodyRewriting) function(r *rewriting, index int, passes ...pass) {
 		}
 		switch b.in.opcode {
 		case opBlock, opLoop, opIf:
-			b.open++
+			b.blocks = append(b.blocks, openBlock{opcode: b.in.opcode, takes: r.takes(&b.in), loops: b.loops()})
 		case opEnd:
-			b.open--
+			b.blocks = b.blocks[:max(len(b.blocks)-1, 0)]
 		}
+	}
+}
+
+// begin goes to the first instruction of a function, and declares its counter.
+func (b *bodyRewriting) begin(r *rewriting, index int) {
+	f := r.module.Functions[index]
+	b.decoder = decoder{
+		reader:   reader{source: r.source[:f.Offset+f.Size], at: f.Offset, section: SectionCode.String()},
+		features: r.analysis.features,
+	}
+	groups := b.u32("the number of groups of locals")
+	behind := b.at
+	b.at = f.Offset
+	b.locals(f.Locals)
+	b.index, b.entry = index, b.at
+	b.blocks, b.edits, b.back = b.blocks[:0], b.edits[:0], b.back[:0]
+	b.counted = r.counted(index)
+	if !b.counted {
+		return
+	}
+	b.counter = uint32(len(r.module.Types[f.Type].Params) + f.Locals)
+	var count encoder
+	count.u32(groups + 1)
+	b.edits = append(b.edits, edit{at: f.Offset, end: behind, with: count.bytes})
+	b.insert(b.entry, []byte{1, byte(I32)})
+}
+
+// counted reports whether a function gets a counter of its own.
+func (r *rewriting) counted(index int) bool {
+	return r.passes.Meter && r.analysis.Functions[index].Loops
+}
+
+// takes reports whether a branch to a block takes values along: a loop's parameters, and
+// the results of others.
+func (r *rewriting) takes(in *instruction) bool {
+	switch {
+	case !in.block.isIndex:
+		return in.opcode != opLoop && in.block.result != 0
+	case in.opcode == opLoop:
+		return len(r.module.Types[in.block.index].Params) > 0
+	default:
+		return len(r.module.Types[in.block.index].Results) > 0
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 // passesOf are all combinations of passes.
 func passesOf() []Passes {
 	var all []Passes
-	for n := range 8 {
-		all = append(all, Passes{Stop: n&1 != 0, Fuel: n&2 != 0, Depth: n&4 != 0})
+	for n := range 4 {
+		all = append(all, Passes{Meter: n&1 != 0, Depth: n&2 != 0})
 	}
 	return all
 }
@@ -89,7 +89,7 @@ func TestSpecificationIsRewritten(t *testing.T) {
 				a, err := check(source, Bounds{}, Features{TailCalls: true})
 				if err != nil {
 					refused++
-					_, err := Rewrite(source, a, Passes{Stop: true})
+					_, err := Rewrite(source, a, Passes{Meter: true})
 					require.ErrorIs(t, err, ErrUnvalidated)
 					continue
 				}
@@ -126,7 +126,7 @@ func TestRewriteNeedsItsAnalysis(t *testing.T) {
 	for at := range source {
 		changed := append([]byte(nil), source...)
 		changed[at] ^= 1
-		_, err := Rewrite(changed, a, Passes{Stop: true})
+		_, err := Rewrite(changed, a, Passes{Meter: true})
 		require.ErrorIs(t, err, ErrUnvalidated)
 	}
 	_, err = Rewrite(source, nil, Passes{})

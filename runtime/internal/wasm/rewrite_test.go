@@ -94,20 +94,14 @@ func TestRewriteGolden(t *testing.T) {
 		passes Passes
 		bodies [][]byte
 	}{
-		{"stop-leaf", Passes{Stop: true}, [][]byte{identity}},
-		{"stop-loop", Passes{Stop: true}, [][]byte{identity, loop}},
-		{"stop-branches", Passes{Stop: true}, [][]byte{identity, branches}},
-		{"stop-calls", Passes{Stop: true}, [][]byte{identity, calls}},
-		{"stop-bulk", Passes{Stop: true}, [][]byte{identity, bulk}},
-		{"fuel-leaf", Passes{Fuel: true}, [][]byte{identity}},
-		{"fuel-loop", Passes{Fuel: true}, [][]byte{identity, loop}},
-		{"fuel-branches", Passes{Fuel: true}, [][]byte{identity, branches}},
-		{"fuel-calls", Passes{Fuel: true}, [][]byte{identity, calls}},
-		{"fuel-bulk", Passes{Fuel: true}, [][]byte{identity, bulk}},
+		{"meter-leaf", Passes{Meter: true}, [][]byte{identity}},
+		{"meter-loop", Passes{Meter: true}, [][]byte{identity, loop}},
+		{"meter-branches", Passes{Meter: true}, [][]byte{identity, branches}},
+		{"meter-calls", Passes{Meter: true}, [][]byte{identity, calls}},
+		{"meter-bulk", Passes{Meter: true}, [][]byte{identity, bulk}},
 		{"depth-recursion", Passes{Depth: true}, [][]byte{identity, recursion}},
 		{"depth-tail-call", Passes{Depth: true}, [][]byte{identity, tail}},
-		{"stop-and-depth", Passes{Stop: true, Depth: true}, [][]byte{identity, recursion, loop}},
-		{"all", Passes{Stop: true, Fuel: true, Depth: true}, [][]byte{identity, recursion, loop}},
+		{"all", Passes{Meter: true, Depth: true}, [][]byte{identity, recursion, loop}},
 	}
 	for _, test := range tests {
 		t.Run(test.title, func(t *testing.T) {
@@ -153,7 +147,7 @@ func TestRewriteRefusesItsNames(t *testing.T) {
 		t.Run(test.title, func(t *testing.T) {
 			a, err := check(test.source, Bounds{}, Features{})
 			require.NoError(t, err)
-			_, err = Rewrite(test.source, a, Passes{Stop: true})
+			_, err = Rewrite(test.source, a, Passes{Meter: true})
 			require.ErrorIs(t, err, ErrUnsupported)
 			assert.EqualError(t, err, test.want)
 		})
@@ -162,11 +156,11 @@ func TestRewriteRefusesItsNames(t *testing.T) {
 		source := sample(raw(0x20, 0))
 		a, err := check(source, Bounds{}, Features{})
 		require.NoError(t, err)
-		once, err := Rewrite(source, a, Passes{Stop: true})
+		once, err := Rewrite(source, a, Passes{Meter: true})
 		require.NoError(t, err)
 		a, err = check(once.Source, Bounds{}, Features{})
 		require.NoError(t, err)
-		_, err = Rewrite(once.Source, a, Passes{Stop: true})
+		_, err = Rewrite(once.Source, a, Passes{Meter: true})
 		require.ErrorIs(t, err, ErrUnsupported)
 	})
 }

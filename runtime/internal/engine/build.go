@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+)
+
+// build makes a module of its bytes.
+func (e *Engine) build(ctx context.Context, wanted Digest, source []byte) (*Module, error) {
+	// wazero trusts counts and dies on lies, so nothing reaches it unread.
+	description, err := wasm.Inspect(source)
+	if err != nil {
+		return nil, &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
+	}
+	made, err := e.obtain(ctx, wanted, source, description)
+	if err != nil {
+		return nil, compileError(err)
+	}
+	made.rewritten.source = nil // it is large, and not used again
+	return &Module{engine: e, digest: wanted, description: description,
+		names: wasm.FunctionNames(source, description), rewritten: made.rewritten, compiled: made.code}, nil
+}
+
+// made is what was made of a module.
+type made struct {
+	rewritten rewritten
+	code      wazero.CompiledModule
+}
+
+// obtain returns what the store holds of a module, or else makes it. A module that the
+// store holds was validated and rewritten when it came there.
+func (e *Engine) obtain(ctx context.Context, wanted Digest, source []byte, description *wasm.Module) (made, error) {
+	trusted := e.trusted[wanted]
+	if e.store == nil {
+		return e.compileHere(ctx, wanted, source, description, trusted)
+	}
+	entry := e.store.entry(wanted, trusted)
+	if e.store.kept {
+		found, err := e.load(ctx, entry)
+		if err == nil {
+			return found, e.store.used(entry, time.Now())
+		}
+		if !errors.Is(err, errNoEntry) {
+			return made{}, err
+		}
+	}
+	return e.compileToStore(ctx, wanted, source, description, trusted)
+}
+
+// boundsFor returns the bounds on what makes compiling a module slow.
+func boundsFor(trusted bool) wasm.Bounds {
+	if trusted {
+		return unbounded()
+	}
+	return wasm.Bounds{}
+}
+
+// compileHere compiles a module in this process, into memory.
+func (e *Engine) compileHere(ctx context.Context, wanted Digest, source []byte, description *wasm.Module, trusted bool) (made, error) {
+	r, err := rewriteWithin(source, description, boundsFor(trusted))
+	if err != nil {
+		return made{}, fmt.Errorf("%w: %w", ErrModule, err)
+	}
+	code, err := e.runtime.CompileModule(ctx, r.source)
+	if err != nil {
+		return made{}, fmt.Errorf("%w: %w", errInvalid, err)
+	}
+	return made{r, code}, nil
+}
+
+// compileToStore compiles a module, in a child unless it is trusted, and publishes it.
+func (e *Engine) compileToStore(ctx context.Context, wanted Digest, source []byte, description *wasm.Module, trusted bool) (_ made, err error) {
+	r, err := rewriteWithin(source, description, boundsFor(trusted))
+	if err != nil {
+		return made{}, fmt.Errorf("%w: %w", ErrModule, err)
+	}
+	staging, remove, err := e.store.stage()
+	if err != nil {
+		return made{}, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	compiler := e.compiler
+	if trusted {
+		compiler = Compiler{}
+	}
+	entry, output := filepath.Join(staging, "entry"), filepath.Join(staging, "output")
+	if err := errors.Join(os.Mkdir(entry, 0o700), os.Mkdir(output, 0o700)); err != nil {
+		return made{}, err
+	}
+	if err := compiler.compile(ctx, r.source, output); err != nil {
+		return made{}, err
+	}
+	if err := writeEntry(entry, r, output); err != nil {
+		return made{}, err
+	}
+	compiled, err := e.load(ctx, entry)
+	if err != nil || !e.store.kept {
+		return compiled, err
+	}
+	return compiled, e.store.publish(entry, e.store.entry(wanted, trusted))
+}
+
+// load reads an entry. It compiles nothing.
+func (e *Engine) load(ctx context.Context, entry string) (made, error) {
+	i, r, err := readEntry(entry)
+	if err != nil {
+		return made{}, err
+	}
+	loaded := made{rewritten: r}
+	err = e.view.show(entry, i, func() (err error) {
+		loaded.code, err = e.runtime.CompileModule(ctx, r.source)
+		return err
+	})
+	return loaded, err
+}
+
+// compileError says whose fault a failed compilation is.
+func compileError(err error) error {
+	if errors.Is(err, errInvalid) || errors.Is(err, ErrModule) {
+		return &Error{Op: "compile", Kind: ErrModule, Reason: strings.TrimPrefix(err.Error(), ErrModule.Error()+": "), Err: err}
+	}
+	return &Error{Op: "compile", Kind: ErrHost, Reason: "the module could not be compiled", Err: err}
+}

@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+)
+
+// passesOutput has a line for each PassesVersion: the digest of what the passes make of the
+// specification's modules. Add lines; a line that is there belongs to a version that people
+// have in their caches.
+var passesOutput = []string{
+	1: "cc8e0b67b98c4e8329cf722db576c90a0b71225fc724ea2ff9e312e4adeb433c",
+}
+
+// TestPassesVersion: what a version of the passes rewrote is not used by another.
+func TestPassesVersion(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero").Output()
+	require.NoError(t, err)
+	folder := filepath.Join(strings.TrimSpace(string(out)), "internal", "integration_test", "spectest", "v2", "testdata")
+	modules, err := filepath.Glob(filepath.Join(folder, "*.wasm"))
+	require.NoError(t, err)
+	require.Greater(t, len(modules), 3000)
+	sum := sha256.New()
+	for _, module := range modules {
+		source, err := os.ReadFile(module)
+		require.NoError(t, err)
+		addPasses(sum, filepath.Base(module), source)
+	}
+	addPasses(sum, "everything", everything().bytes())
+	require.Len(t, passesOutput, PassesVersion+1, "one line a version")
+	assert.Equal(t, passesOutput[PassesVersion], hex.EncodeToString(sum.Sum(nil)),
+		"the passes make something else of a module: add one to PassesVersion, and a line to passesOutput")
+}
+
+// addPasses adds to a digest what the passes make of a module, or that they refuse it.
+func addPasses(sum hash.Hash, name string, source []byte) {
+	for _, trusted := range []bool{false, true} {
+		fmt.Fprintf(sum, "%s %t ", name, trusted)
+		description, err := wasm.Inspect(source)
+		if err != nil {
+			fmt.Fprintln(sum, "refused")
+			continue
+		}
+		r, err := rewriteWithin(source, description, boundsFor(trusted))
+		fmt.Fprintf(sum, "%t %+v\n", err == nil, r)
+	}
+}

@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// The files of an entry.
+const (
+	indexFile  = "index"
+	moduleFile = "module.wasm"
+	codeFile   = "code"
+)
+
+// errNoEntry means that there is no entry, or a damaged one.
+var errNoEntry = errors.New("no intact entry")
+
+// index is the index of an entry. Its file is the SHA-256 of the rest, a line feed, and
+// the rest: this in JSON.
+type index struct {
+	Folder string `json:"folder"` // how wazero names the code's folder in a cache
+	Name   string `json:"name"`   // and the code
+	Code   string `json:"code"`   // the code's SHA-256
+	Module string `json:"module"` // the rewritten module's SHA-256
+
+	Meter string `json:"meter"` // the rest is what [rewritten] says of it
+	Depth string `json:"depth"`
+	Shift int    `json:"shift"`
+	Start bool   `json:"start"`
+}
+
+// writeEntry makes an entry of a rewritten module and of the code that the compiler left
+// in the cache directory compiled.
+func writeEntry(entry string, r rewritten, compiled string) error {
+	code, err := onlyFile(compiled)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(filepath.Join(compiled, code), filepath.Join(entry, codeFile)); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(compiled); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(entry, moduleFile), r.source, 0o600); err != nil {
+		return err
+	}
+	sum, err := fileDigest(filepath.Join(entry, codeFile))
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(index{
+		Folder: filepath.Dir(code), Name: filepath.Base(code), Code: sum, Module: DigestOf(r.source).String(),
+		Meter: r.meter, Depth: r.depth, Shift: r.shift, Start: r.start,
+	})
+	if err != nil {
+		return err
+	}
+	text = append([]byte(DigestOf(text).String()+"\n"), text...)
+	return os.WriteFile(filepath.Join(entry, indexFile), text, 0o600)
+}
+
+// readEntry returns the index and the rewritten module of an entry. The code is checked
+// where it is read, which is not here.
+func readEntry(entry string) (index, rewritten, error) {
+	text, err := readFile(entry, indexFile)
+	if err != nil {
+		return index{}, rewritten{}, err
+	}
+	sum, text, _ := bytes.Cut(text, []byte("\n"))
+	if string(sum) != DigestOf(text).String() {
+		return index{}, rewritten{}, fmt.Errorf("%w: the index has changed", errNoEntry)
+	}
+	var i index
+	if err := json.Unmarshal(text, &i); err != nil {
+		return index{}, rewritten{}, err
+	}
+	source, err := readFile(entry, moduleFile)
+	if err != nil {
+		return index{}, rewritten{}, err
+	}
+	if DigestOf(source).String() != i.Module {
+		return index{}, rewritten{}, fmt.Errorf("%w: the module has changed", errNoEntry)
+	}
+	return i, rewritten{source: source, meter: i.Meter, depth: i.Depth, shift: i.Shift, start: i.Start}, nil
+}
+
+// checkEntry returns nil for an intact entry, and errNoEntry for another.
+func checkEntry(entry string) error {
+	i, _, err := readEntry(entry)
+	if err != nil {
+		return err
+	}
+	return i.checkCode(filepath.Join(entry, codeFile))
+}
+
+// checkCode checks the checksum of a file that holds the code.
+func (i index) checkCode(file string) error {
+	sum, err := fileDigest(file)
+	if err != nil {
+		return absent(err)
+	}
+	if sum != i.Code {
+		return fmt.Errorf("%w: the code has changed", errNoEntry)
+	}
+	return nil
+}
+
+func readFile(entry, name string) ([]byte, error) {
+	content, err := os.ReadFile(filepath.Join(entry, name))
+	return content, absent(err)
+}
+
+// absent makes of the absence of a file that of its entry.
+func absent(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", errNoEntry, err)
+	}
+	return err
+}
+
+func fileDigest(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// onlyFile returns the path of the one regular file below a directory, relative to it.
+func onlyFile(directory string) (string, error) {
+	var found []string
+	err := filepath.WalkDir(directory, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if !d.Type().IsRegular() {
+			return fmt.Errorf("%s is no regular file", path)
+		}
+		relative, err := filepath.Rel(directory, path)
+		found = append(found, relative)
+		return err
+	})
+	if err == nil && len(found) != 1 {
+		err = fmt.Errorf("the compiler left %d files; want 1", len(found))
+	}
+	if err != nil {
+		return "", err
+	}
+	return found[0], nil
+}

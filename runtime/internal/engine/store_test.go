@@ -1,0 +1,290 @@
+package engine
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// keeping returns an engine over a cache directory, and the store behind it.
+func keeping(t testing.TB, dir string, options Options) *Engine {
+	t.Helper()
+	options.CacheDir = dir
+	return newEngine(t, options, nil)
+}
+
+// entries returns the entries of a store.
+func entries(t testing.TB, dir string) []string {
+	t.Helper()
+	listed, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var found []string
+	for _, item := range listed {
+		if entryName.MatchString(item.Name()) {
+			found = append(found, filepath.Join(dir, item.Name()))
+		}
+	}
+	return found
+}
+
+func onlyEntry(t testing.TB, dir string) string {
+	t.Helper()
+	found := entries(t, dir)
+	require.Len(t, found, 1)
+	return found[0]
+}
+
+// everything is a module for which each field of what the rewriting says of it is set.
+func everything() program {
+	return program{body: recurse, memory: 1, start: true, tables: []byte{1, 0x70, 0, 1}}
+}
+
+// TestStoreKeepsAllOfARewriting: what a later process finds is what the first one made.
+func TestStoreKeepsAllOfARewriting(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	cold, err := keeping(t, dir, Options{}).Compile(t.Context(), everything().bytes())
+	require.NoError(t, err)
+	_, kept, err := readEntry(onlyEntry(t, dir))
+	require.NoError(t, err)
+	want, err := rewrite(everything().bytes(), cold.description)
+	require.NoError(t, err)
+	assert.Equal(t, want, kept)
+	for i, fields := 0, reflect.ValueOf(kept); i < fields.NumField(); i++ {
+		assert.False(t, fields.Field(i).IsZero(), "the test must set the field %s", fields.Type().Field(i).Name)
+	}
+
+	warm, err := keeping(t, dir, Options{}).Compile(t.Context(), everything().bytes())
+	require.NoError(t, err)
+	assert.Equal(t, cold.rewritten, warm.rewritten)
+	assert.Equal(t, cold.description, warm.description)
+}
+
+// TestKeptModulesAreNotMadeAgain: a later process neither validates nor rewrites a module,
+// and starts no compiler. The control is another module, for which it needs one.
+func TestKeptModulesAreNotMadeAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	source := program{body: nothing, memory: 1}.bytes()
+	_, err := keeping(t, dir, Options{Compiler: child(t)}).Compile(t.Context(), source)
+	require.NoError(t, err)
+	before := listing(t, dir)
+
+	broken := Compiler{Executable: filepath.Join(t.TempDir(), "absent")}
+	e := keeping(t, dir, Options{Compiler: broken})
+	module, err := e.Compile(t.Context(), source)
+	require.NoError(t, err)
+	_, err = module.Run(t.Context(), plain)
+	require.NoError(t, err)
+	_, err = e.Compile(t.Context(), program{body: nothing, memory: 2}.bytes())
+	require.ErrorIs(t, err, ErrHost, "control: another module")
+	require.NoError(t, e.Close(t.Context()))
+	assert.Equal(t, before, listing(t, dir), "nothing but the entry stays")
+}
+
+// TestKeysTellModulesApart: above all, that a module is kept for whom it is trusted does not
+// admit it elsewhere.
+func TestKeysTellModulesApart(t *testing.T) {
+	s := store{directory: "d"}
+	one, other := DigestOf([]byte("1")), DigestOf([]byte("2"))
+	keys := map[string]bool{}
+	for _, wanted := range []Digest{one, other} {
+		for _, trusted := range []bool{false, true} {
+			entry := s.entry(wanted, trusted)
+			assert.Regexp(t, entryName, filepath.Base(entry))
+			assert.Equal(t, entry, s.entry(wanted, trusted))
+			keys[entry] = true
+		}
+	}
+	assert.Len(t, keys, 4)
+}
+
+func listing(t *testing.T, dir string) []string {
+	t.Helper()
+	var found []string
+	require.NoError(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		found = append(found, path)
+		return err
+	}))
+	return found
+}
+
+// TestDamagedEntriesAreMadeAgain changes each part of an entry. The control shows that
+// wazero alone refuses such a module for ever.
+func TestDamagedEntriesAreMadeAgain(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, entry string){
+		"a bit of the code":        func(t *testing.T, entry string) { flip(t, filepath.Join(entry, codeFile), -200) },
+		"the code's header":        func(t *testing.T, entry string) { flip(t, filepath.Join(entry, codeFile), 0) },
+		"the code is gone":         func(t *testing.T, entry string) { require.NoError(t, os.Remove(filepath.Join(entry, codeFile))) },
+		"the code is cut":          func(t *testing.T, entry string) { require.NoError(t, os.Truncate(filepath.Join(entry, codeFile), 10)) },
+		"a bit of the module":      func(t *testing.T, entry string) { flip(t, filepath.Join(entry, moduleFile), 20) },
+		"the module is gone":       func(t *testing.T, entry string) { require.NoError(t, os.Remove(filepath.Join(entry, moduleFile))) },
+		"the index is gone":        func(t *testing.T, entry string) { require.NoError(t, os.Remove(filepath.Join(entry, indexFile))) },
+		"the index is empty":       func(t *testing.T, entry string) { require.NoError(t, os.Truncate(filepath.Join(entry, indexFile), 0)) },
+		"a bit of the index":       func(t *testing.T, entry string) { flip(t, filepath.Join(entry, indexFile), -20) },
+		"a bit of the index's sum": func(t *testing.T, entry string) { flip(t, filepath.Join(entry, indexFile), 0) },
+		"everything is gone":       func(t *testing.T, entry string) { require.NoError(t, os.RemoveAll(entry)) },
+		"the folder alone is there": func(t *testing.T, entry string) {
+			require.NoError(t, os.RemoveAll(entry))
+			require.NoError(t, os.Mkdir(entry, 0o700))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "cache")
+			run := func() {
+				module := compile(t, keeping(t, dir, Options{}), program{body: nothing, memory: 1})
+				_, err := module.Run(t.Context(), plain)
+				require.NoError(t, err)
+			}
+			run()
+			entry := onlyEntry(t, dir)
+			require.NoError(t, checkEntry(entry))
+			damage(t, entry)
+			require.ErrorIs(t, checkEntry(entry), errNoEntry)
+			run()
+			assert.NoError(t, checkEntry(entry), "it has been made again")
+		})
+	}
+
+	t.Run("control", func(t *testing.T) {
+		dir := t.TempDir()
+		source := program{body: nothing, memory: 1}.bytes()
+		require.NoError(t, compileInto(t.Context(), source, dir))
+		entry, err := onlyFile(dir)
+		require.NoError(t, err)
+		flip(t, filepath.Join(dir, entry), 0)
+		for range 2 {
+			assert.Error(t, compileInto(t.Context(), source, dir))
+		}
+	})
+}
+
+func flip(t *testing.T, file string, at int) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	if at < 0 {
+		at = max(0, len(content)+at)
+	}
+	content[at] ^= 0x10
+	require.NoError(t, os.WriteFile(file, content, 0o600))
+}
+
+// sized is a module whose entry takes some 100 KB.
+func sized(n byte) program {
+	return program{body: bytes.Repeat([]byte{0x41, n, 0x1a}, 30_000), memory: 1} // i32.const n, drop
+}
+
+// TestCacheIsBounded: what was not used for the longest time goes first.
+func TestCacheIsBounded(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	compile(t, keeping(t, dir, Options{}), sized(1))
+	first := onlyEntry(t, dir)
+	one, err := measure(first)
+	require.NoError(t, err)
+	limited := Options{CacheBytes: one.bytes*2 + one.bytes/2} // room for two
+
+	second := compileAnother(t, dir, limited, sized(2))
+	holds(t, dir, first, second)
+	age(t, first, time.Hour)
+	age(t, second, 2*time.Hour)
+	third := compileAnother(t, dir, limited, sized(3))
+	holds(t, dir, first, third)
+	age(t, third, time.Minute)
+	compile(t, keeping(t, dir, limited), sized(1)) // it is used
+	fourth := compileAnother(t, dir, limited, sized(4))
+	holds(t, dir, first, fourth)
+
+	e := keeping(t, dir, Options{CacheBytes: 1})
+	_, err = compile(t, e, sized(5)).Run(t.Context(), plain)
+	require.NoError(t, err, "a module that is too large for the cache runs")
+	assert.Empty(t, entries(t, dir))
+	_, err = compile(t, e, sized(5)).Run(t.Context(), plain)
+	require.NoError(t, err, "what was removed is still loaded")
+}
+
+// compileAnother returns the entry of a module that the store did not hold before.
+func compileAnother(t *testing.T, dir string, options Options, p program) string {
+	t.Helper()
+	e := keeping(t, dir, options)
+	compile(t, e, p)
+	entry := e.store.entry(DigestOf(p.bytes()), false)
+	require.DirExists(t, entry)
+	return entry
+}
+
+func holds(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	assert.ElementsMatch(t, want, entries(t, dir))
+}
+
+// age makes an entry look as if it had been used so long ago.
+func age(t *testing.T, entry string, by time.Duration) {
+	t.Helper()
+	then := time.Now().Add(-by)
+	require.NoError(t, os.Chtimes(filepath.Join(entry, indexFile), then, then))
+}
+
+func TestNegativeCacheIsRefused(t *testing.T) {
+	_, err := New(t.Context(), Options{CacheDir: filepath.Join(t.TempDir(), "cache"), CacheBytes: -1})
+	assert.ErrorContains(t, err, "negative")
+}
+
+// TestCompilerOfAnotherVersion: wazero would not find what another version has compiled,
+// and compile it in this process.
+func TestCompilerOfAnotherVersion(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	e := keeping(t, dir, Options{})
+	compile(t, e, program{body: nothing, memory: 1})
+	i, _, err := readEntry(onlyEntry(t, dir))
+	require.NoError(t, err)
+	i.Folder = "wazero-v0.0.0"
+	err = e.view.show(onlyEntry(t, dir), i, func() error { panic("it must not be read") })
+	assert.ErrorContains(t, err, "another version")
+}
+
+// TestWazeroReadsWhatIsShown: if wazero compiled a module in spite of all, it would be
+// noticed.
+func TestWazeroReadsWhatIsShown(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	e := keeping(t, dir, Options{})
+	compile(t, e, program{body: nothing, memory: 1})
+	entry := onlyEntry(t, dir)
+	i, r, err := readEntry(entry)
+	require.NoError(t, err)
+	fresh := keeping(t, dir, Options{})
+	shown := filepath.Join(fresh.view.directory, fresh.view.folder, i.Name)
+	err = fresh.view.show(entry, i, func() error {
+		require.NoError(t, os.Remove(shown))
+		_, err := fresh.runtime.CompileModule(t.Context(), r.source)
+		return err
+	})
+	assert.ErrorContains(t, err, "compiled the module again")
+	assert.NoFileExists(t, shown)
+}
+
+// TestViewIsMadeAgain: folders of temporary files are emptied while programs run.
+func TestViewIsMadeAgain(t *testing.T) {
+	e := newEngine(t, Options{Compiler: child(t)}, nil)
+	compile(t, e, program{body: nothing, memory: 1})
+	require.NoError(t, os.RemoveAll(e.store.directory))
+	_, err := compile(t, e, program{body: nothing, memory: 2}).Run(t.Context(), plain)
+	require.NoError(t, err)
+}
+
+// TestCacheDirectoryStaysWhereItIs: wherever the program goes.
+func TestCacheDirectoryStaysWhereItIs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	e := keeping(t, "cache", Options{})
+	before := entries(t, "cache")
+	t.Chdir(t.TempDir())
+	_, err := compile(t, e, program{body: nothing, memory: 1}).Run(t.Context(), plain)
+	require.NoError(t, err)
+	assert.Empty(t, before)
+	assert.NoDirExists(t, "cache")
+	assert.Len(t, entries(t, e.store.directory), 1)
+}

@@ -1,0 +1,128 @@
+package wasm
+
+// loopPass makes of each loop two, one inside the other, in functions that have a counter
+// of their own. A branch back to the header goes on in the inner loop while the counter is
+// below its bound, and else to the outer loop, which hands the counter over to the meter:
+//
+//	loop                    loop
+//	                          if counter >= bound: hand it over
+//	                          loop
+//	  ...                       ...
+//	  br 0                      if counter < bound: br 0
+//	                            br 1
+//	end                       end
+//	                        end
+//
+// So the way round a loop has neither a call nor a write to memory in it. A call would
+// cost more than it seems to, even where it is never executed: a compiler keeps what lives
+// across it in few registers, or saves it on each round.
+type loopPass struct {
+	meter     *meter
+	functions []FunctionAnalysis
+	bound     int32
+}
+
+// Bounds of a function's counter. It may be missing from the meter, so it must be small
+// against a slice.
+const (
+	minCounterBound = 1 << 12
+	maxCounterBound = 1 << 16
+)
+
+// counterBound returns the bound of a function's counter. It has room for dozens of rounds
+// of any loop, so that few of them end in a call.
+func (f *FunctionAnalysis) counterBound() int32 {
+	return int32(min(max(minCounterBound, 64*int64(f.Instructions)), maxCounterBound))
+}
+
+func (p *loopPass) enter(b *bodyRewriting) {
+	p.bound = p.functions[b.index].counterBound()
+}
+
+func (p *loopPass) visit(b *bodyRewriting, in *instruction) {
+	if !b.counted {
+		return
+	}
+	b.back = b.back[:0]
+	switch in.opcode {
+	case opLoop:
+		p.split(b, in)
+	case opEnd:
+		if top := len(b.blocks) - 1; top >= 0 && b.blocks[top].opcode == opLoop {
+			b.insert(in.end, []byte{opEnd})
+		}
+	case opBr, opBrIf:
+		p.branch(b, in)
+	case opBrTable:
+		p.branchTable(b, in)
+	}
+}
+
+// split writes the two headers.
+func (p *loopPass) split(b *bodyRewriting, in *instruction) {
+	header := b.source[in.at:in.end]
+	e := &encoder{}
+	e.bytes = append(e.bytes, header...)
+	e.below(b.counter, p.bound).block(opIf).do(opElse)
+	e.at(opLocalGet, b.counter).at(opCall, p.meter.handOver).i32(0).at(opLocalSet, b.counter).do(opEnd)
+	e.bytes = append(e.bytes, header...)
+	b.replace(in, e.bytes)
+}
+
+// branch writes br and br_if. An if costs less than br_if, since wazero v1.12.0 compares and
+// branches at once only there, but it cannot take values along: with values, br_if leads to
+// the outer loop at once.
+func (p *loopPass) branch(b *bodyRewriting, in *instruction) {
+	e := &encoder{}
+	label, target := b.label(in.index), b.target(in.index)
+	back := target.opcode == opLoop
+	if in.opcode == opBrIf && !target.takes {
+		b.replace(in, e.block(opIf).bytes)
+		inside := &encoder{}
+		if back {
+			b.goesBack(in.index, in.end)
+			inside.again(b.counter, p.bound, label+1)
+		} else {
+			inside.at(opBr, label+1)
+		}
+		b.insert(in.end, inside.do(opEnd).bytes)
+		return
+	}
+	if back {
+		b.goesBack(in.index, in.at)
+	}
+	switch {
+	case in.opcode == opBrIf, !back:
+		e.at(in.opcode, label)
+	case target.takes:
+		e.below(b.counter, p.bound).at(opBrIf, label-1).at(opBr, label)
+	default:
+		e.again(b.counter, p.bound, label)
+	}
+	b.replace(in, e.bytes)
+}
+
+// branchTable writes br_table, which leads to outer loops.
+func (p *loopPass) branchTable(b *bodyRewriting, in *instruction) {
+	e := &encoder{}
+	e.at(opBrTable, in.index)
+	labels := b.again(in)
+	for range in.index + 1 {
+		label := labels.u32("a label")
+		if b.target(label).opcode == opLoop && !b.isBack(label) {
+			b.goesBack(label, in.at)
+		}
+		e.u32(b.label(label))
+	}
+	b.replace(in, e.bytes)
+}
+
+// again goes back to the inner loop while the counter is below its bound, else to the outer.
+func (e *encoder) again(counter uint32, bound int32, outer uint32) *encoder {
+	return e.below(counter, bound).block(opIf).at(opBr, outer).do(opEnd).at(opBr, outer)
+}
+
+// below leaves whether a counter is below a bound.
+func (e *encoder) below(local uint32, bound int32) *encoder {
+	return e.at(opLocalGet, local).i32(bound).do(opI32LtS)
+}
