@@ -1,0 +1,131 @@
+//go:build !race
+
+package engine_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/caisson-run/caisson/tool"
+)
+
+const (
+	mebibyte   = 1 << 20
+	mostMemory = 4<<30 - 64<<10 // the largest limit that a manifest may have
+	allMemory  = ", memory: 4194240KiB"
+)
+
+// attacks are those on a call's time and on the host's memory. Some of their controls have
+// wazero end guests when their context is done, which does not help there.
+func attacks() []attack {
+	return slices.Concat(loopAttacks(), recursionAttacks(), growthAttacks(), bulkAttacks(), slowAttacks(), streamAttacks(), hostCallAttacks())
+}
+
+func loopAttacks() []attack {
+	spin := endless()
+	return []attack{
+		{name: "infinite loop without calls", guest: guest{body: spin}, end: tool.Deadline, control: control{neverEnds: true}},
+		{name: "infinite loop metered by fuel", guest: guest{body: spin}, limits: ", fuel: 1000000000000", end: tool.Deadline,
+			control: control{neverEnds: true}},
+		{name: "infinite loop in 4 calls at once", guest: guest{body: spin}, callers: 4, end: tool.Deadline, control: control{neverEnds: true}},
+		{name: "looping start function", guest: guest{others: [][]byte{spin}, start: true}, end: tool.Deadline, control: control{neverEnds: true}},
+		{name: "looping _initialize", guest: guest{others: [][]byte{spin}, initialize: true},
+			control: control{neverEnds: true, start: "_initialize"}},
+	}
+}
+
+func recursionAttacks() []attack {
+	wide := slices.Concat([]byte{1}, unsigned(1000), []byte{0x7e})                  // a thousand locals of type i64
+	keep := slices.Concat([]byte{0x42, 1, 0x21, 0}, call(0), []byte{0x20, 0, 0x1a}) // local 0 outlives the call
+	return []attack{
+		{name: "deep recursion", guest: guest{body: call(0)}, timeout: 5 * time.Second, end: tool.Trap, control: control{least: 64 * mebibyte}},
+		{name: "deep recursion in 8 calls at once", guest: guest{body: call(0)}, callers: 8, timeout: 5 * time.Second, end: tool.Trap, control: control{least: promisedMemory}},
+		{name: "deep recursion with a thousand locals", guest: guest{body: keep, locals: wide}, callers: 8, timeout: 5 * time.Second, end: tool.Trap,
+			control: control{least: promisedMemory}},
+	}
+}
+
+func growthAttacks() []attack {
+	grow := func(pages uint32) []byte { return slices.Concat(number(pages), []byte{0x40, 0, 0x1a}) }
+	growTable := func(elements uint32) []byte { // by references to function 0
+		return slices.Concat([]byte{0xd2, 0}, number(elements), []byte{0xfc, 0x0f, 0, 0x1a})
+	}
+	table := func(body []byte) guest {
+		return guest{table: []byte{0x70, 0, 1}, elements: []byte{1, 3, 0, 1, 0}, body: body}
+	}
+	return []attack{
+		{name: "memory.grow to the maximum", guest: guest{memory: pages(1), body: slices.Concat(grow(8191), fill(0, 512*mebibyte))},
+			limits: ", memory: 16MiB", end: tool.Memory, control: control{least: promisedMemory}},
+		{name: "memory.grow over and over", guest: guest{memory: pages(1), body: endless(grow(1))}, limits: ", memory: 16MiB", end: tool.Deadline,
+			control: control{neverEnds: true}},
+		{name: "65536 pages of memory from the start", guest: guest{memory: pages(65536)}, end: tool.Memory, control: control{}},
+		{name: "table.grow", guest: table(growTable(64 << 20)), control: control{least: promisedMemory}},
+		{name: "table.grow over and over", guest: table(endless(growTable(4096))), end: tool.Deadline, control: control{neverEnds: true}},
+	}
+}
+
+func bulkAttacks() []attack {
+	const gigabytes = 61440 << 16 // 3.75 of them
+	copyHalf := slices.Concat(number(1<<30), number(0), number(30720<<16), []byte{0xfc, 0x0a, 0, 0})
+	table := slices.Concat([]byte{0x70, 0}, unsigned(1_000_000))
+	fillTable := slices.Concat(number(0), []byte{0xd0, 0x70}, number(1_000_000), []byte{0xfc, 0x11, 0})
+	bulk := func(name string, g guest, shown control) attack {
+		return attack{name: name, guest: g, limits: allMemory, granted: mostMemory, end: tool.Deadline, control: shown}
+	}
+	slow := control{neverEnds: true, closing: true}
+	half := guest{memory: pages(16384), body: endless(number(1<<29), number(0), number(1<<29), []byte{0xfc, 0x0a, 0, 0})}
+	return []attack{
+		bulk("memory.fill of 3.75 GB in a loop", guest{memory: pages(61440), body: endless(fill(0, gigabytes-1))}, slow),
+		bulk("memory.copy of 1.9 GB in a loop", guest{memory: pages(61440), body: endless(copyHalf)}, control{neverEnds: true, guest: &half}),
+		bulk("20,000 times table.fill of a million elements", guest{table: table, body: slices.Repeat(fillTable, 20_000)}, slow),
+	}
+}
+
+func streamAttacks() []attack {
+	// Writes of 1 MiB, whose vector stands at 0.
+	flood := func(fd, mebibytes uint32) guest {
+		return guest{imports: []string{"fd_write"}, memory: pages(17), locals: oneLocal, body: slices.Concat(
+			store(0, 16), store(4, mebibyte), times(mebibytes, invoke(0, fd, 0, 1, 8)))}
+	}
+	// Less is enough to show that nothing bounds it.
+	less := func(fd uint32) control {
+		g := flood(fd, 256)
+		return control{least: promisedMemory, guest: &g}
+	}
+	cut := func(o tool.Outcome) error {
+		if len(o.Log) > 65<<10 {
+			return fmt.Errorf("the log has %d bytes", len(o.Log))
+		}
+		return nil
+	}
+	read := slices.Concat(store(0, 16), store(4, 16), invoke(0, 0, 0, 1, 8))
+	// Half a billion vectors of no bytes.
+	vectors := guest{imports: []string{"fd_write"}, memory: pages(65535), body: endless(invoke(0, 1, 0, 1<<29-8193, 4_000_000_000))}
+	slow := control{neverEnds: true, closing: true}
+	return []attack{
+		{name: "blocking stdin", guest: guest{imports: []string{"fd_read"}, memory: pages(1), body: slices.Concat(read, read)}, control: slow},
+		{name: "2 GiB to stdout", guest: flood(1, 2048), end: tool.Output, control: less(1)},
+		{name: "2 GiB to stderr", guest: flood(2, 2048), check: cut, control: less(2)},
+		{name: "half a billion vectors to stdout", guest: vectors, limits: allMemory, end: tool.Deadline, control: slow},
+	}
+}
+
+func hostCallAttacks() []attack {
+	// A relative clock of 10 s, in nanoseconds.
+	sleep := slices.Concat(store(16, 1), store(24, 10_000_000_000&0xffff_ffff), store(28, 10_000_000_000>>32), invoke(0, 0, 64, 1, 128))
+	// Clocks that are zero all over: each is due at once.
+	subscribe := invoke(0, 0, 1<<30, 64_000_000, 4_000_000_000)
+	noEnvironment := slices.Concat(invoke(0, 0, 4), trapUnless(number(0), []byte{0x28, 2, 0, 0x45}))
+	slow := control{neverEnds: true, closing: true}
+	random := guest{imports: []string{"random_get"}, memory: pages(49152), body: endless(invoke(0, 0, 3<<30-1))}
+	return []attack{
+		{name: "poll_oneoff for 10 s", guest: guest{imports: []string{"poll_oneoff"}, memory: pages(1), body: sleep}, end: tool.Deadline, control: slow},
+		{name: "poll_oneoff for 64 million subscriptions", guest: guest{imports: []string{"poll_oneoff"}, memory: pages(65535), body: endless(subscribe)},
+			limits: allMemory, granted: mostMemory, end: tool.Deadline, control: slow},
+		{name: "random_get of 4 GiB", guest: guest{imports: []string{"random_get"}, memory: pages(65535), body: endless(invoke(0, 0, mostMemory-1))},
+			limits: allMemory, granted: mostMemory, end: tool.Deadline, control: control{neverEnds: true, closing: true, guest: &random}},
+		{name: "environment", guest: guest{imports: []string{"environ_sizes_get"}, memory: pages(1), body: noEnvironment},
+			control: control{problem: "unreachable"}},
+	}
+}
