@@ -50,8 +50,6 @@ var unenforced = []struct {
 		func(m *manifests.Manifest) bool { return m.Limits.HTTPBytes != 0 }},
 	{"behavior.cache", "cached results", "remove the key: every call is run",
 		func(m *manifests.Manifest) bool { return m.Behavior.Cache != 0 }},
-	{"behavior.snapshot", "snapshots", "remove the key, or say auto: every call starts the program anew",
-		func(m *manifests.Manifest) bool { return m.Behavior.Snapshot == manifests.SnapshotStart }},
 	{"behavior.final", "final results", "remove the key",
 		func(m *manifests.Manifest) bool { return m.Behavior.Final }},
 	{"execution", "tools that the caller runs", "say execution: sandbox and name a module",

@@ -76,9 +76,7 @@ func (r *run) execute(ctx context.Context, module *engine.Module, view *files.Vi
 	deadline, cancel := context.WithTimeout(ctx, t.limits.Timeout)
 	defer cancel()
 	r.system.Started = t.runtime.now()
-	used, err := module.Run(wasi.With(deadline, r.system), engine.Run{
-		Function: startFunction, MemoryLimit: int64(t.limits.Memory), Fuel: t.limits.Fuel,
-	})
+	used, err := t.runIn(deadline, r.system, module)
 	r.usage = tool.Usage{Fuel: &used.Fuel, MemoryBytes: used.MemoryBytes, Wall: t.runtime.now().Sub(r.system.Started), HostCalls: view.HostCalls()}
 	r.denials = t.permit.explain(t.manifest, view.Denials())
 	return r.finish(ctx, used, err)

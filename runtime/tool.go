@@ -22,6 +22,8 @@ type Tool struct {
 
 	mu     sync.Mutex
 	module *engine.Module
+
+	program program
 }
 
 // Manifest returns what the tool was loaded from.

@@ -94,7 +94,7 @@ type world struct {
 func newWorld(ctx context.Context, spectest []byte, prepare func([]byte) ([]byte, error)) (*world, error) {
 	ctx = new(meter).with(ctx)
 	w := &world{ctx: ctx, runtime: wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig()), prepare: prepare, named: map[string]api.Module{}}
-	if err := offerMeter(ctx, w.runtime); err != nil {
+	if err := offerPasses(ctx, w.runtime); err != nil {
 		return nil, err
 	}
 	_, err := w.runtime.InstantiateWithConfig(ctx, spectest, wazero.NewModuleConfig().WithName("spectest"))

@@ -58,11 +58,15 @@ type Engine struct {
 	view     *view  // of the store
 	logger   *slog.Logger
 
+	idle  *pool
+	pages *pageScanner // nil where the system has none
+
 	closing chan struct{} // closed when the engine is
 
 	mu       sync.Mutex
 	closed   bool
 	modules  map[Digest]*compilation
+	programs []*Program
 	inFlight sync.WaitGroup // compilations and runs
 }
 
@@ -77,7 +81,7 @@ type compilation struct {
 // New returns an engine that offers the given functions. Close it.
 func New(ctx context.Context, options Options) (*Engine, error) {
 	e := &Engine{compiler: options.Compiler, trusted: map[Digest]bool{}, logger: options.Logger,
-		closing: make(chan struct{}), modules: map[Digest]*compilation{}}
+		idle: newPool(defaultIdleInstances), pages: newPageScanner(), closing: make(chan struct{}), modules: map[Digest]*compilation{}}
 	if e.logger == nil {
 		e.logger = slog.New(slog.DiscardHandler)
 	}
@@ -92,10 +96,15 @@ func New(ctx context.Context, options Options) (*Engine, error) {
 		config = config.WithCompilationCache(e.cache)
 	}
 	e.runtime = wazero.NewRuntimeWithConfig(ctx, config)
-	if err := errors.Join(e.offer(ctx, options.Functions), offerMeter(ctx, e.runtime)); err != nil {
+	if err := errors.Join(e.offer(ctx, options.Functions), offerPasses(ctx, e.runtime)); err != nil {
 		return nil, fmt.Errorf("host functions: %w", errors.Join(err, e.Close(ctx)))
 	}
 	return e, nil
+}
+
+// offerPasses offers what rewritten modules import beside what they imported before.
+func offerPasses(ctx context.Context, runtime wazero.Runtime) error {
+	return errors.Join(offerMeter(ctx, runtime), offerFork(ctx, runtime))
 }
 
 // offer makes the host functions importable, one host module for each module name.
@@ -239,7 +248,24 @@ func (e *Engine) Close(ctx context.Context) error {
 	close(e.closing)
 	e.mu.Unlock()
 	e.inFlight.Wait()
-	return errors.Join(e.runtime.Close(ctx), e.closeStore(ctx))
+	e.idle.close(ctx)
+	failures := []error{e.runtime.Close(ctx), e.closeStore(ctx), e.pages.close()}
+	for _, c := range e.modules {
+		if c.module != nil {
+			failures = append(failures, c.module.close())
+		}
+	}
+	for _, p := range e.programs {
+		failures = append(failures, p.close())
+	}
+	return errors.Join(failures...)
+}
+
+// keep closes a program with the engine.
+func (e *Engine) keep(p *Program) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.programs = append(e.programs, p)
 }
 
 // enter counts a run as under way unless the engine is closed.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 )
 
@@ -17,9 +18,13 @@ import (
 // It serves one goroutine.
 type linearMemory struct {
 	limit    uint64
+	image    *image // what reset sets it back to; nil until there is one
 	reserved []byte
-	size     uint64 // never shrinks, so also the peak
+	size     uint64 // never shrinks in a run, so also the peak
 	refused  uint64 // what the guest asked for when it was last refused
+
+	shrinking bool // Reallocate takes it back to the size of the image
+	regions   []pageRegion
 }
 
 // errReserve is panicked out of wazero's instantiation, which has no other way for an
@@ -38,12 +43,49 @@ func (m *linearMemory) Allocate(_, maximum uint64) experimental.LinearMemory {
 
 // Reallocate implements experimental.LinearMemory: nil makes memory.grow return -1.
 func (m *linearMemory) Reallocate(size uint64) []byte {
+	if m.shrinking {
+		size = uint64(len(m.image.memory))
+	}
 	if size > uint64(len(m.reserved)) {
 		m.refused = size
 		return nil
 	}
 	m.size = size
 	return m.reserved[:size:size]
+}
+
+// adopt makes the image what reset sets the memory back to. Their contents must be equal.
+func (m *linearMemory) adopt(i *image) error {
+	m.image = i
+	return i.mapOnto(m.reserved)
+}
+
+// contents is what the guest sees.
+func (m *linearMemory) contents() []byte { return m.reserved[:m.size] }
+
+// errNotReset means that an instance cannot be used again.
+var errNotReset = errors.New("the instance cannot be reset")
+
+// reset sets the memory back to its image, for the instance that it belongs to.
+func (m *linearMemory) reset(instance api.Module, scanner *pageScanner) error {
+	if len(m.reserved) == 0 {
+		return nil
+	}
+	if err := m.image.restore(m.reserved[:m.size], scanner, &m.regions); err != nil {
+		return err
+	}
+	m.refused = 0
+	if m.size == uint64(len(m.image.memory)) {
+		return nil
+	}
+	// wazero publishes whatever slice a growth returns.
+	m.shrinking = true
+	_, grown := instance.Memory().Grow(1)
+	m.shrinking = false
+	if !grown || m.size != uint64(len(m.image.memory)) {
+		return errNotReset // it is at its declared maximum
+	}
+	return nil
 }
 
 // Free implements experimental.LinearMemory.

@@ -70,11 +70,17 @@ func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 	return err
 }
 
+// first grants the first slice, which begins with the run.
+func (m *meter) first() int64 {
+	m.slice = firstSlice
+	left, _ := m.refill(0)
+	return left
+}
+
 // pace sets the size of the next slice by the time that the last one took.
 func (m *meter) pace() {
 	if m.since.IsZero() {
-		m.slice = firstSlice
-		return
+		return // the first slice, of which the start is not known
 	}
 	switch took := time.Since(m.since); {
 	case took < shortTime:

@@ -73,7 +73,7 @@ func kernelInstances(b *testing.B, source []byte) map[string]api.Module {
 		runtime := wazero.NewRuntimeWithConfig(b.Context(), config)
 		b.Cleanup(func() { require.NoError(b, runtime.Close(context.Background())) })
 		wasi_snapshot_preview1.MustInstantiate(b.Context(), runtime)
-		require.NoError(b, offerMeter(b.Context(), runtime))
+		require.NoError(b, offerPasses(b.Context(), runtime))
 		instances[form], err = runtime.InstantiateWithConfig(new(meter).with(b.Context()), rewritten, wazero.NewModuleConfig().WithStartFunctions("_initialize"))
 		require.NoError(b, err)
 	}

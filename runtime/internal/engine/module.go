@@ -2,18 +2,15 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
-
-	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
+	"sync"
 
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
+	"github.com/tetratelabs/wazero"
 )
 
-// Module is compiled code. It is immutable and safe for concurrent use: each run gets
-// an instance of its own, and nothing that one run wrote is visible to another.
+// Module is compiled code. It is safe for concurrent use: each run gets an instance of its
+// own, and nothing that one run wrote is visible to another.
 type Module struct {
 	engine      *Engine
 	digest      Digest
@@ -21,6 +18,9 @@ type Module struct {
 	names       map[uint32]string // of functions, by index, for traces
 	rewritten   rewritten
 	compiled    wazero.CompiledModule
+
+	mu    sync.Mutex
+	image *image // of an instance that nothing has run in; nil until there was one
 }
 
 // Digest returns the digest of the bytes that the module was compiled from.
@@ -58,8 +58,9 @@ func (m *linearMemory) usage() Usage {
 	return Usage{MemoryBytes: int64(m.size), MemoryRefused: int64(m.refused)}
 }
 
-// Run instantiates the module and calls one of its functions. Host functions find
-// their state in ctx, whose end stops the guest, its start function included.
+// Run calls a function in an instance of its own, in which nothing of any other run can be
+// seen. Host functions find their state in ctx, whose end stops the guest, its start function
+// included.
 //
 // The error is nil when the function returned. Otherwise it is what a host function
 // ended the guest with, or an [*Error].
@@ -75,75 +76,24 @@ func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 	}
 	defer m.engine.inFlight.Done()
 
-	memory := &linearMemory{limit: uint64(run.MemoryLimit)}
-	defer memory.Free()
-	fuel := &meter{limit: run.Fuel}
-	ctx = fuel.with(ctx)
-	instance, err := m.instantiate(ctx, memory)
-	if err != nil {
-		return memory.usage(), err
-	}
-	// Closing frees what the instance holds; its exit code is not used.
-	defer func() { _ = instance.Close(context.WithoutCancel(ctx)) }()
-
-	function := instance.ExportedFunction(run.Function)
-	if function == nil {
-		return Usage{}, &Error{Op: "run", Kind: ErrModule, Reason: fmt.Sprintf("no exported function %q", run.Function)}
-	}
-	err = m.explain(m.call(ctx, instance, function), instance)
-	usage := memory.usage()
-	usage.Fuel = fuel.used(int64(instance.ExportedGlobal(m.rewritten.meter).Get()))
-	if run.Fuel > 0 && usage.Fuel > run.Fuel {
-		usage.Fuel = run.Fuel
-		if ctx.Err() == nil {
-			// The guest ended between two places where it would have been stopped.
-			err = &Error{Op: "run", Kind: ErrFuel}
+	key := poolKey{m, uint64(run.MemoryLimit)}
+	i := m.engine.idle.take(key)
+	if i == nil {
+		var refused int64
+		var err error
+		if i, refused, err = m.instantiate(ctx, key.memory); err != nil {
+			return Usage{MemoryRefused: refused}, err
 		}
 	}
-	return usage, err
+	return i.run(ctx, key, run.Fuel, func(ctx context.Context) error { return i.begin(ctx, run.Function) })
 }
 
-// call runs the start function, if the module has one, and then the function.
-func (m *Module) call(ctx context.Context, instance api.Module, function api.Function) error {
-	if m.rewritten.start {
-		if _, err := instance.ExportedFunction(wasm.StartName).Call(ctx); err != nil {
-			return classify(ctx, "start", err)
-		}
+// close frees the image, when all instances are closed.
+func (m *Module) close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.image == nil {
+		return nil
 	}
-	_, err := function.Call(ctx)
-	return classify(ctx, "run", err)
-}
-
-// explain completes a trap with what the rewriting knows of it.
-func (m *Module) explain(err error, instance api.Module) error {
-	var failure *Error
-	if !errors.As(err, &failure) || failure.Kind != ErrTrap {
-		return err
-	}
-	failure.Trace = m.rewritten.original(failure.Trace, m.names)
-	if m.rewritten.depth != "" && uint32(instance.ExportedGlobal(m.rewritten.depth).Get()) == wasm.DepthExceeded {
-		failure.Reason = stackOverflow
-	}
-	return err
-}
-
-func (m *Module) instantiate(ctx context.Context, memory *linearMemory) (instance api.Module, err error) {
-	for _, limits := range m.description.Memories {
-		if need := uint64(limits.Min) << 16; need > memory.limit {
-			memory.refused = need
-			return nil, &Error{Op: "instantiate", Kind: ErrMemory, Reason: fmt.Sprintf("starts with %d bytes, the limit is %d", need, memory.limit)}
-		}
-	}
-	defer func() {
-		if value := recover(); value != nil {
-			failure, ok := value.(error)
-			if !ok || !errors.Is(failure, errReserve) {
-				panic(value)
-			}
-			err = &Error{Op: "instantiate", Kind: ErrHost, Reason: errReserve.Error(), Err: failure}
-		}
-	}()
-	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
-	instance, err = m.engine.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, memory), m.compiled, config)
-	return instance, classify(ctx, "instantiate", err)
+	return m.image.close()
 }

@@ -240,10 +240,16 @@ func (s *plugSide) functions() []extism.HostFunction {
 		stack[0] = firstSlice
 	}, []extism.ValueType{extism.ValueTypeI64}, []extism.ValueType{extism.ValueTypeI64})
 	refill.SetNamespace(wasm.MeterModule)
+	reached := extism.NewHostFunctionWithStack(wasm.ForkReached, func(_ context.Context, _ *extism.CurrentPlugin, stack []uint64) {
+		stack[0] = 0
+	}, []extism.ValueType{i32}, []extism.ValueType{i32})
+	reached.SetNamespace(wasm.ForkModule)
+	resume := extism.NewHostFunctionWithStack(wasm.ForkResume, func(context.Context, *extism.CurrentPlugin, []uint64) {}, nil, nil)
+	resume.SetNamespace(wasm.ForkModule)
 	multiply := extism.NewHostFunctionWithStack("mult", func(_ context.Context, _ *extism.CurrentPlugin, stack []uint64) {
 		stack[0] *= stack[1]
 	}, []extism.ValueType{pointer, pointer}, []extism.ValueType{pointer})
-	functions := []extism.HostFunction{refill, multiply}
+	functions := []extism.HostFunction{refill, reached, resume, multiply}
 
 	for name, change := range map[string]func(string) string{
 		"hostGreenMessage":  func(text string) string { return "green " + text },

@@ -50,7 +50,7 @@ func load(t *testing.T, f form, source []byte, description *wasm.Module) (*side,
 	if s.compiled, err = s.runtime.CompileModule(ctx, prepared); err != nil {
 		return s, err
 	}
-	if err := offerMeter(ctx, s.runtime); err != nil {
+	if err := offerPasses(ctx, s.runtime); err != nil {
 		return s, err
 	}
 	offered := map[string]bool{}

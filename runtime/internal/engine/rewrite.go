@@ -21,6 +21,10 @@ type rewritten struct {
 	depth  string // the exported global that counts the stack; empty without recursion
 	shift  int    // by how much the indices of the module's own functions grew
 	start  bool   // a start function is exported as wasm.StartName
+
+	globals      []string // exported globals that the guest can change
+	unrestorable string   // why an instance cannot be reset; empty if it can
+	forks        bool     // it can be resumed where it first reads, see wasm.Passes.Fork
 }
 
 // rewrite makes of a module what is compiled: it comes back to Go at least once a slice,
@@ -38,17 +42,29 @@ func unbounded() wasm.Bounds {
 		BranchTargets: any, AllBranchTargets: any, StackMoves: any}
 }
 
+// inspectOwn reads a module that was rewritten, and so has more than the original, which was
+// within the bounds.
+func inspectOwn(source []byte) (*wasm.Module, error) {
+	const any = math.MaxInt32
+	return wasm.InspectWithin(source, wasm.Bounds{Types: any, Imports: any, Functions: any, Globals: any, Exports: any,
+		BodyBytes: any, Locals: any, LocalsPerFunction: any})
+}
+
 func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds) (rewritten, error) {
 	analysis, err := wasm.ValidateWithin(source, description, bounds, wasm.Features{})
 	if err != nil {
 		return rewritten{}, err
 	}
-	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Depth: true})
+	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Depth: true, Globals: true, Fork: true})
 	if err != nil {
 		return rewritten{}, err
 	}
-	r := rewritten{passes.Source, passes.MeterGlobal, passes.DepthGlobal, passes.FunctionShift, description.Start.Present}
-	if description, err = wasm.Inspect(r.source); err != nil {
+	r := rewritten{source: passes.Source, meter: passes.MeterGlobal, depth: passes.DepthGlobal, shift: passes.FunctionShift, start: description.Start.Present,
+		unrestorable: passes.Unrestorable, forks: passes.Forks}
+	for _, global := range passes.Globals {
+		r.globals = append(r.globals, global.Name)
+	}
+	if description, err = inspectOwn(r.source); err != nil {
 		return rewritten{}, err
 	}
 	if r.source, err = wasm.ExportStart(r.source, description); err != nil {
@@ -57,7 +73,7 @@ func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds) 
 	if len(description.Tables) == 0 {
 		return r, nil
 	}
-	if description, err = wasm.Inspect(r.source); err != nil {
+	if description, err = inspectOwn(r.source); err != nil {
 		return rewritten{}, err
 	}
 	r.source = wasm.BoundTables(r.source, description, maxTableElements/uint32(len(description.Tables)))

@@ -35,6 +35,10 @@ type index struct {
 	Depth string `json:"depth"`
 	Shift int    `json:"shift"`
 	Start bool   `json:"start"`
+
+	Globals      []string `json:"globals"`
+	Unrestorable string   `json:"unrestorable"`
+	Forks        bool     `json:"forks"`
 }
 
 // writeEntry makes an entry of a rewritten module and of the code that the compiler left
@@ -59,7 +63,7 @@ func writeEntry(entry string, r rewritten, compiled string) error {
 	}
 	text, err := json.Marshal(index{
 		Folder: filepath.Dir(code), Name: filepath.Base(code), Code: sum, Module: DigestOf(r.source).String(),
-		Meter: r.meter, Depth: r.depth, Shift: r.shift, Start: r.start,
+		Meter: r.meter, Depth: r.depth, Shift: r.shift, Start: r.start, Globals: r.globals, Unrestorable: r.unrestorable, Forks: r.forks,
 	})
 	if err != nil {
 		return err
@@ -90,7 +94,8 @@ func readEntry(entry string) (index, rewritten, error) {
 	if DigestOf(source).String() != i.Module {
 		return index{}, rewritten{}, fmt.Errorf("%w: the module has changed", errNoEntry)
 	}
-	return i, rewritten{source: source, meter: i.Meter, depth: i.Depth, shift: i.Shift, start: i.Start}, nil
+	return i, rewritten{source: source, meter: i.Meter, depth: i.Depth, shift: i.Shift, start: i.Start,
+		globals: i.Globals, unrestorable: i.Unrestorable, forks: i.Forks}, nil
 }
 
 // checkEntry returns nil for an intact entry, and errNoEntry for another.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/benchmark/guests"
 )
 
 // keeping returns an engine over a cache directory, and the store behind it.
@@ -40,29 +42,39 @@ func onlyEntry(t testing.TB, dir string) string {
 	return found[0]
 }
 
-// everything is a module for which each field of what the rewriting says of it is set.
+// everything is a module to which the passes that bound it do all they can.
 func everything() program {
 	return program{body: recurse, memory: 1, start: true, tables: []byte{1, 0x70, 0, 1}}
 }
 
 // TestStoreKeepsAllOfARewriting: what a later process finds is what the first one made.
 func TestStoreKeepsAllOfARewriting(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "cache")
-	cold, err := keeping(t, dir, Options{}).Compile(t.Context(), everything().bytes())
+	command, err := guests.Command(t.Context(), guests.C, t.TempDir())
 	require.NoError(t, err)
-	_, kept, err := readEntry(onlyEntry(t, dir))
-	require.NoError(t, err)
-	want, err := rewrite(everything().bytes(), cold.description)
-	require.NoError(t, err)
-	assert.Equal(t, want, kept)
-	for i, fields := 0, reflect.ValueOf(kept); i < fields.NumField(); i++ {
-		assert.False(t, fields.Field(i).IsZero(), "the test must set the field %s", fields.Type().Field(i).Name)
-	}
+	set := map[string]bool{}
+	unrestorable := program{body: growTable, memory: -1, tables: []byte{1, 0x70, 0, 1}}.bytes()
+	for _, source := range [][]byte{everything().bytes(), unrestorable, command} {
+		dir := filepath.Join(t.TempDir(), "cache")
+		cold, err := keeping(t, dir, Options{}).Compile(t.Context(), source)
+		require.NoError(t, err)
+		_, kept, err := readEntry(onlyEntry(t, dir))
+		require.NoError(t, err)
+		want, err := rewrite(source, cold.description)
+		require.NoError(t, err)
+		assert.Equal(t, want, kept)
+		fields := reflect.ValueOf(kept)
+		for i := range fields.NumField() {
+			set[fields.Type().Field(i).Name] = set[fields.Type().Field(i).Name] || !fields.Field(i).IsZero()
+		}
 
-	warm, err := keeping(t, dir, Options{}).Compile(t.Context(), everything().bytes())
-	require.NoError(t, err)
-	assert.Equal(t, cold.rewritten, warm.rewritten)
-	assert.Equal(t, cold.description, warm.description)
+		warm, err := keeping(t, dir, Options{}).Compile(t.Context(), source)
+		require.NoError(t, err)
+		assert.Equal(t, cold.rewritten, warm.rewritten)
+		assert.Equal(t, cold.description, warm.description)
+	}
+	for field, isSet := range set {
+		assert.True(t, isSet, "the test must set the field %s", field)
+	}
 }
 
 // TestKeptModulesAreNotMadeAgain: a later process neither validates nor rewrites a module,

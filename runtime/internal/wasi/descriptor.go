@@ -118,7 +118,7 @@ func fdstat(c *call) (Errno, error) {
 	clear(stat)
 	rights := rightsAll
 	switch {
-	case d.dir != nil:
+	case d.dir != nil, d.preopen != "":
 		stat[0] = fileDirectory
 	case d.file != nil:
 		stat[0] = fileRegular

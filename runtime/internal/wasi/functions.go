@@ -60,6 +60,9 @@ func (f function) hostFunction() hostfuncs.Function {
 			if !ok {
 				return errNoSystem
 			}
+			if system.Starting != nil && !atStart[f.name] {
+				return &StartError{Function: f.name}
+			}
 			errno, err := f.run(&call{ctx, system, memory, stack})
 			if err != nil {
 				return err

@@ -28,6 +28,10 @@ type System struct {
 	Now     func() time.Time
 	Started time.Time
 
+	// Starting, if not nil, is for a program that is started without a call: a function that
+	// would depend on one ends it with a [*StartError].
+	Starting *Starting
+
 	descriptors []*descriptor // by number; nil where closed
 	listed      *descriptor   // whose listing is kept; nil for none
 	listing     []files.Entry
@@ -43,6 +47,11 @@ func With(ctx context.Context, s *System) context.Context {
 	if s.Files != nil {
 		for _, preopen := range s.Files.Preopens() {
 			s.descriptors = append(s.descriptors, &descriptor{dir: preopen.Dir, preopen: preopen.Path})
+		}
+	}
+	if s.Starting != nil {
+		for _, path := range s.Starting.Preopens {
+			s.descriptors = append(s.descriptors, &descriptor{preopen: path})
 		}
 	}
 	return context.WithValue(ctx, systemKey{}, s)

@@ -11,7 +11,7 @@
 // the bounds that keep a compiler's time in check.
 //
 // [Rewrite] adds to a validated module what lets a host stop it, count its instructions and
-// bound its recursion.
+// bound its recursion, and put an instance back to an earlier state.
 //
 // The format is that of WebAssembly core 2.0, chapter 5, and validation that of chapter 3;
 // section numbers in this package are of that specification.

@@ -90,12 +90,15 @@ func FuzzRewrite(f *testing.F) {
 	f.Add(sample(raw(0x20, 0), raw(0x20, 0, 0x12, 2)), byte(3))
 	f.Add(module(oneType, oneFunc, oneBody), byte(1))
 	f.Add(module(), byte(3))
+	f.Add(fixture(), byte(31))
+	f.Add(forking(), byte(31))
+	f.Add(stateful(), byte(31))
 	f.Fuzz(func(t *testing.T, source []byte, passes byte) {
 		a, err := check(source, Bounds{}, Features{TailCalls: true})
 		if err != nil {
 			return
 		}
-		p := Passes{Meter: passes&1 != 0, Depth: passes&2 != 0}
+		p := Passes{Meter: passes&1 != 0, Depth: passes&2 != 0, Globals: passes&4 != 0, Data: passes&8 != 0, Fork: passes&16 != 0}
 		if _, err := Rewrite(source, a, p); err != nil {
 			var failure *Error
 			require.ErrorAs(t, err, &failure)

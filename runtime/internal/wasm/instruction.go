@@ -56,10 +56,17 @@ func (d *decoder) next(in *instruction) {
 	in.end = d.at
 }
 
-// prefixed reads the number behind a prefix.
+// prefixed reads the number behind a prefix. That of a vector instruction must be as short
+// as it can be: wazero v1.12.0 takes its first byte for all of it, so that what is a constant
+// by the specification can be a loop there, which nobody has metered.
 func (d *decoder) prefixed(in *instruction, prefix byte) {
+	at := d.at
 	number := d.u32("the number of an instruction")
 	if d.err != nil {
+		return
+	}
+	if length := d.at - at; prefix == opVector && length > 1 && number>>(7*(length-1)) == 0 {
+		d.fail(ErrUnsupported, at, "the number of an instruction has %d bytes, which are more than it needs", length)
 		return
 	}
 	in.operator = nil

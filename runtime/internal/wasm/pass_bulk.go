@@ -16,15 +16,15 @@ const bytesPerUnit = 4
 // thousand other instructions.
 type bulkPass struct {
 	instead, before [len(numberedOperators)][]byte // calls, by the number of the instruction
-	grow            []byte
+	grow            []byte                         // the call in front of those that grow something
 }
 
 // addBulk adds the bulk pass, and the functions that the module needs for it.
 func (r *rewriting) addBulk() {
 	p := &bulkPass{}
-	var grow encoder
-	r.meter.charge(&grow, growUnits, true)
-	p.grow = grow.bytes
+	charge, call := &encoder{}, &encoder{}
+	r.meter.charge(charge, growUnits, true)
+	p.grow = call.at(opCall, r.addFunction(FuncType{}, charge.do(opEnd).bytes)).bytes
 	add := func(code opcode, t FuncType, function func() []byte) []byte {
 		if r.analysis.bulk&(1<<code.number()) == 0 {
 			return nil

@@ -15,27 +15,19 @@ type meter struct {
 	handOver uint32 // index of a function that takes its parameter off, and tests the rest
 }
 
-// addMeter adds the meter. Its import stands behind the others, so that functions of the
-// module's own move up by one.
+// addMeter adds the meter.
 func (r *rewriting) addMeter() {
 	r.meter = &meter{}
-	refillIndex := r.importedFunctions
-	refill := r.added[SectionImport].next()
-	refill.name(MeterModule)
-	refill.name(MeterRefill)
-	refill.bytes = append(refill.bytes, byte(ExternFunction))
-	refill.u32(r.typeIndex(FuncType{Params: []ValueType{I64}, Results: []ValueType{I64}}))
-	r.shift, r.done.FunctionShift = 1, 1
-	r.functions++
+	refill := r.addImport(MeterModule, MeterRefill, FuncType{Params: []ValueType{I64}, Results: []ValueType{I64}})
 	r.done.MeterGlobal = meterName
 	r.meter.global = r.addGlobal(I64, meterName)
 	more, handOver := &encoder{}, &encoder{}
-	more.at(opGlobalGet, r.meter.global).at(opCall, refillIndex).at(opGlobalSet, r.meter.global).do(opEnd)
+	more.at(opGlobalGet, r.meter.global).at(opCall, refill).at(opGlobalSet, r.meter.global).do(opEnd)
 	r.meter.more = r.addFunction(FuncType{}, more.bytes)
 	handOver.at(opGlobalGet, r.meter.global).at(opLocalGet, 0).do(opI64ExtendU, opI64Sub).at(opGlobalSet, r.meter.global)
 	r.meter.test(handOver)
 	r.meter.handOver = r.addFunction(FuncType{Params: []ValueType{I32}}, handOver.do(opEnd).bytes)
-	r.pipeline = append(r.pipeline, &renumberPass{r: r},
+	r.pipeline = append(r.pipeline,
 		&loopPass{meter: r.meter, functions: r.analysis.Functions},
 		&fuelPass{meter: r.meter, functions: r.analysis.Functions, imported: r.importedFunctions})
 }
@@ -79,6 +71,18 @@ func (f *FunctionAnalysis) isLeaf() bool {
 	return !f.Loops && !f.Calls && f.Instructions <= leafInstructions
 }
 
+// moved returns the index of a function that the module has, or of what it has instead.
+func (r *rewriting) moved(index uint32) uint32 {
+	switch {
+	case index >= r.importedFunctions:
+		return index + r.shift
+	case r.fork != nil && r.fork.reads.has(index):
+		return r.fork.read
+	default:
+		return index
+	}
+}
+
 // renumberPass writes the new indices of functions into instructions.
 type renumberPass struct {
 	r *rewriting
@@ -89,9 +93,9 @@ func (p *renumberPass) enter(*bodyRewriting) {}
 func (p *renumberPass) visit(b *bodyRewriting, in *instruction) {
 	switch in.opcode {
 	case opCall, opReturnCall, opRefFunc:
-		if in.index >= p.r.importedFunctions {
+		if index := p.r.moved(in.index); index != in.index {
 			var moved encoder
-			b.replace(in, moved.at(in.opcode, in.index+p.r.shift).bytes)
+			b.replace(in, moved.at(in.opcode, index).bytes)
 		}
 	}
 }

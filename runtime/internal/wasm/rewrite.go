@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // ErrUnvalidated means that [Rewrite] was called with an [Analysis] of other bytes.
@@ -16,11 +17,12 @@ const (
 	MeterRefill = "refill"
 )
 
-// Names of the exports that Rewrite adds. A module that has one of them, or imports from
-// MeterModule, is refused.
+// Names of the exports that Rewrite adds, beside ForkName. A module that has one of them,
+// or imports from MeterModule or ForkModule, is refused.
 const (
-	meterName = "caisson:meter@1"
-	depthName = "caisson:depth@1"
+	meterName    = "caisson:meter@1"
+	depthName    = "caisson:depth@1"
+	globalPrefix = "caisson:global@1:" // and the global's index
 )
 
 // DefaultStackBytes is the stack that calls may use where [Passes] does not say: half of
@@ -59,6 +61,39 @@ type Passes struct {
 	// StackBytes is the stack that Depth allows, in bytes: zero means
 	// DefaultStackBytes; negative, or over 1 GiB, is an error.
 	StackBytes int64
+	// Globals exports the module's own mutable globals, so that the host can save their
+	// values and put them back. Together with the memory and what the other passes add,
+	// they are all that an instance is made of; a module of which that is not true is
+	// Unrestorable, and nothing is exported.
+	Globals bool
+	// Data leaves the data segments out and returns them, so that the host can write the
+	// memory of all instances once. It must do so before anything of the module runs: a
+	// start function, which runs while the module is instantiated, has to become an export
+	// first (see [ExportStart]). Where the host cannot do the same as instantiation does,
+	// such as to fail because a segment is out of bounds, all segments stay, and DataKept
+	// says why.
+	Data bool
+	// Fork lets each call of a WASI command start where the command first reads. It is
+	// for modules that export _start, a function without parameters and results, and
+	// import fd_read of WASI preview 1; others stay as they are.
+	//
+	// It adds an export, the function ForkName without parameters and results, to call in
+	// place of _start: it calls the import ForkResume, of type () -> (), and then _start.
+	// And wherever the module names its fd_read, in calls as in segments, references and
+	// exports, it has an added function instead, which calls the import ForkReached, of type
+	// (i32) -> (i32), with the file descriptor until that returns 0, and then fd_read. So a
+	// host can save the stack in ForkReached. In later calls of ForkName it puts the stack
+	// back in ForkResume, which then does not return, with 1 for what ForkReached returns:
+	// the guest asks again, and the host can save a stack that was not used yet.
+	//
+	// The value of Depth's global belongs to the stack, and is to be saved with it. Nothing
+	// is missing from Meter's counter in ForkReached, as in any function of the host.
+	Fork bool
+}
+
+// none reports whether no pass is to run.
+func (p Passes) none() bool {
+	return !p.Meter && !p.Depth && !p.Globals && !p.Data && !p.Fork
 }
 
 // Rewritten is a module that [Rewrite] made.
@@ -69,13 +104,28 @@ type Rewritten struct {
 	// exported; empty for a pass that did not run.
 	MeterGlobal, DepthGlobal string
 	// FunctionShift is by how much the index of each function that the module defines
-	// grew: 1 with Passes.Meter, whose import comes before them, else 0.
+	// grew, because added imports come before them: 1 with Passes.Meter, and 2 more with
+	// Forks.
 	FunctionShift int
 	// Recursive is the number of functions that Passes.Depth instrumented.
 	Recursive int
 	// ChainBytes is the estimated stack of the longest chain of calls without the
 	// functions that are instrumented, if Passes.Depth is set.
 	ChainBytes int64
+	// Globals are what Passes.Globals exported, in the order of the globals' indices.
+	Globals []ExportedGlobal
+	// Unrestorable is why an instance has state that the host cannot put back, in words for
+	// people: the first reason that Passes.Globals found. Empty: there is none, or the pass
+	// did not run.
+	Unrestorable string
+	// Data are the active data segments that Passes.Data left out, in the order in which
+	// they have to be written: they may overlap. Each lies within the memory's minimum.
+	Data []Segment
+	// DataKept is why Passes.Data left the segments where they are, in words for people.
+	// Empty: they are in Data, there are none, or the pass did not run.
+	DataKept string
+	// Forks: Passes.Fork was applied.
+	Forks bool
 }
 
 // Rewrite adds the passes to a module. The analysis must be what [Validate] returned for
@@ -97,7 +147,7 @@ func Rewrite(source []byte, a *Analysis, passes Passes) (*Rewritten, error) {
 		passes.StackBytes = DefaultStackBytes
 	}
 	r := newRewriting(source, a, passes)
-	if !passes.Meter && !passes.Depth {
+	if passes.none() {
 		r.done.Source = slices.Clone(source)
 		return &r.done, nil
 	}
@@ -111,9 +161,23 @@ func Rewrite(source []byte, a *Analysis, passes Passes) (*Rewritten, error) {
 			return nil, err
 		}
 	}
+	if r.shift > 0 {
+		r.pipeline = append(r.pipeline, &renumberPass{r: r})
+	}
 	if passes.Meter {
 		r.addMeter()
 		r.addBulk()
+	}
+	if r.fork != nil {
+		r.addFork()
+	}
+	if passes.Globals {
+		r.exportGlobals()
+	}
+	if passes.Data {
+		if err := r.liftData(); err != nil {
+			return nil, err
+		}
 	}
 	if err := r.assemble(); err != nil {
 		return nil, err
@@ -130,7 +194,7 @@ type rewriting struct {
 	done     Rewritten
 
 	importedFunctions uint32
-	shift             uint32 // added to the index of each function of the module's own
+	shift             uint32 // added to the index of each function of the module's own: the imports that are added
 	globals           uint32 // size of the global index space, with those that are added
 	functions         uint32 // size of the function index space, with those that are added
 
@@ -138,6 +202,8 @@ type rewriting struct {
 	added    [SectionDataCount + 1]items // what is added, by section
 	pipeline []pass
 	meter    *meter
+	fork     *fork // nil where Passes.Fork does not apply
+	lifted   bool  // the data segments are left out
 }
 
 // items are elements that are added to a section's vector.
@@ -163,7 +229,17 @@ func newRewriting(source []byte, a *Analysis, passes Passes) *rewriting {
 			r.globals++
 		}
 	}
-	r.functions = r.importedFunctions + uint32(len(a.module.Functions))
+	if passes.Meter {
+		r.shift++
+	}
+	if passes.Fork {
+		r.fork = forkOf(a.module)
+	}
+	if r.fork != nil {
+		r.shift += forkImports
+	}
+	r.done.FunctionShift = int(r.shift)
+	r.functions = r.importedFunctions + r.shift + uint32(len(a.module.Functions))
 	r.types.own = a.module.Types
 	return r
 }
@@ -176,13 +252,12 @@ func (r *rewriting) reserved() error {
 			Message: fmt.Sprintf("%s %q, which is reserved", what, name)}
 	}
 	for _, export := range r.module.Exports {
-		switch export.Name {
-		case meterName, depthName:
+		if export.Name == meterName || export.Name == depthName || export.Name == ForkName || strings.HasPrefix(export.Name, globalPrefix) {
 			return refuse(SectionExport, "exports", export.Name)
 		}
 	}
 	for _, imported := range r.module.Imports {
-		if imported.Module == MeterModule {
+		if imported.Module == MeterModule || imported.Module == ForkModule {
 			return refuse(SectionImport, "imports from", imported.Module)
 		}
 	}
@@ -200,10 +275,26 @@ func (r *rewriting) addGlobal(t ValueType, name string) uint32 {
 	} else {
 		global.i32(0).do(opEnd)
 	}
+	r.addExport(name, ExternGlobal, index)
+	return index
+}
+
+// addExport exports something under a name that is reserved.
+func (r *rewriting) addExport(name string, kind ExternKind, index uint32) {
 	export := r.added[SectionExport].next()
 	export.name(name)
-	export.bytes = append(export.bytes, byte(ExternGlobal))
+	export.bytes = append(export.bytes, byte(kind))
 	export.u32(index)
+}
+
+// addImport adds a function to the imports, behind those that are there.
+func (r *rewriting) addImport(module, name string, t FuncType) uint32 {
+	index := r.importedFunctions + r.added[SectionImport].n
+	imported := r.added[SectionImport].next()
+	imported.name(module)
+	imported.name(name)
+	imported.bytes = append(imported.bytes, byte(ExternFunction))
+	imported.u32(r.typeIndex(t))
 	return index
 }
 

@@ -21,7 +21,7 @@ func (r *rewriting) assemble() error {
 func (r *rewriting) write(out *encoder, id SectionID) error {
 	original, present := r.module.section(id)
 	switch {
-	case !present && r.added[id].n == 0:
+	case !present && r.added[id].n == 0, r.lifted && (id == SectionData || id == SectionDataCount):
 		return nil
 	case id == SectionCode:
 		var code encoder
@@ -60,8 +60,8 @@ type vectorHead struct {
 	end int
 }
 
-// renumber returns the edits that a section needs because functions of the module's own
-// have other indices than before.
+// renumber returns the edits that a section needs because functions have other indices
+// than before.
 func (r *rewriting) renumber(s Section) ([]edit, vectorHead, error) {
 	d := &renumbering{r: r, decoder: decoder{
 		reader:   reader{source: r.source[:s.End], at: s.Content, section: s.ID.String()},
@@ -101,9 +101,10 @@ type renumbering struct {
 // function passes the index of a function.
 func (d *renumbering) function() {
 	at := d.at
-	if index := d.u32("the index of a function"); d.err == nil && index >= d.r.importedFunctions {
+	before := d.u32("the index of a function")
+	if index := d.r.moved(before); d.err == nil && index != before {
 		var moved encoder
-		moved.u32(index + d.r.shift)
+		moved.u32(index)
 		d.edits = append(d.edits, edit{at: at, end: d.at, with: moved.bytes})
 	}
 }

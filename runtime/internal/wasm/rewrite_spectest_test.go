@@ -10,11 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// passesOf are all combinations of passes.
+// passesOf are all combinations of the passes that stop a guest, with none and with all
+// of those for snapshots, and each of the latter alone.
 func passesOf() []Passes {
-	var all []Passes
+	all := []Passes{{Globals: true}, {Data: true}, {Fork: true}}
 	for n := range 4 {
-		all = append(all, Passes{Meter: n&1 != 0, Depth: n&2 != 0})
+		p := Passes{Meter: n&1 != 0, Depth: n&2 != 0}
+		all = append(all, p)
+		p.Globals, p.Data, p.Fork = true, true, true
+		all = append(all, p)
 	}
 	return all
 }
@@ -48,8 +52,21 @@ func checkRewritten(t *testing.T, source []byte, a *Analysis, passes Passes) {
 	_, err = ValidateWithin(got.Source, m, larger(), a.features)
 	require.NoError(t, err)
 
-	globals := map[string]ValueType{}
+	want := map[string]ValueType{}
+	for name, kind := range map[string]ValueType{got.MeterGlobal: I64, got.DepthGlobal: I32} {
+		if name != "" {
+			want[name] = kind
+		}
+	}
+	for _, global := range got.Globals {
+		want[global.Name] = global.Type
+	}
+	globals, forks := map[string]ValueType{}, false
 	for _, export := range m.Exports[len(a.module.Exports):] {
+		if export.Name == ForkName {
+			forks = true
+			continue
+		}
 		require.Equal(t, ExternGlobal, export.Kind)
 		imported := len(m.Imports)
 		for _, i := range m.Imports {
@@ -61,13 +78,9 @@ func checkRewritten(t *testing.T, source []byte, a *Analysis, passes Passes) {
 		require.True(t, global.Mutable)
 		globals[export.Name] = global.Type
 	}
-	want := map[string]ValueType{}
-	for name, kind := range map[string]ValueType{got.MeterGlobal: I64, got.DepthGlobal: I32} {
-		if name != "" {
-			want[name] = kind
-		}
-	}
 	require.Equal(t, want, globals)
+	require.Equal(t, got.Forks, forks)
+	checkSnapshotPasses(t, a, m, got, passes)
 	for n, export := range a.module.Exports {
 		kept, found := m.ExportedFunction(export.Name)
 		before, _ := a.module.ExportedFunction(export.Name)

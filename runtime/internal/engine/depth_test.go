@@ -1,0 +1,240 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	goruntime "runtime"
+	"runtime/debug"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+)
+
+// promisedStack is what the calls of one run may take of the host's stack, in bytes.
+const promisedStack = 16 << 20
+
+// descent is a module whose function "run" asks the host how deep to go, by memory address 0,
+// and goes there: each function takes what is left, asks whether it is 0, and either tells
+// the host or calls the next with one less.
+//
+// Function 0 is the host's, 1 is "run", and the functions from 2 on are those that recurse.
+type descent struct {
+	name   string
+	locals int      // of type i32, of each function that recurses, all needed again after its call
+	next   [][]byte // how each function calls the next, its argument on the stack; its length is the cycle's
+	frame  int64    // the most that a call should be taken to need, in bytes
+}
+
+func descents() []descent {
+	call := func(function byte) []byte { return []byte{0x10, function} }
+	indirectly := func(element byte) []byte { return []byte{0x41, element, 0x11, 1, 0} }
+	return []descent{
+		{"a small function", 0, [][]byte{call(2)}, 128},
+		{"a function with 1,000 locals", 1000, [][]byte{call(2)}, 17 << 10},
+		{"two functions that call each other", 0, [][]byte{call(3), call(2)}, 128},
+		{"two functions with 100 locals through a table", 100, [][]byte{indirectly(1), indirectly(0)}, 2 << 10},
+		{"a function that calls itself through a table", 0, [][]byte{indirectly(0)}, 128},
+	}
+}
+
+// bytes assembles the module. The types are () -> () and (i32) -> ().
+func (d descent) bytes() []byte {
+	run := []byte{0x10, 0, 0x41, 0, 0x28, 2, 0, 0x10, 2} // ask, then the first with what memory says
+	bodies := [][]byte{join([]byte{0}, run, []byte{0x0b})}
+	types, elements := []byte{0}, []byte{}
+	before, after := d.kept()
+	for i, next := range d.next {
+		// if local 0 is 0, call the host, else the next with local 0 - 1
+		step := join([]byte{0x20, 0, 0x45, 0x04, 0x40, 0x10, 0, 0x05, 0x20, 0, 0x41, 1, 0x6b}, next, []byte{0x0b})
+		bodies = append(bodies, join([]byte{1}, leb(d.locals), []byte{0x7f}, before, step, after, []byte{0x0b}))
+		types, elements = append(types, 1), append(elements, byte(i+2))
+	}
+	code := leb(len(bodies))
+	for _, body := range bodies {
+		code = join(code, leb(len(body)), body)
+	}
+	return join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0},
+		section(1, 2, 0x60, 0, 0, 0x60, 1, 0x7f, 0),
+		section(2, join([]byte{1}, name("test"), name("host"), []byte{0, 0})...),
+		section(3, join(leb(len(types)), types)...),
+		section(4, 1, 0x70, 0, byte(len(elements))),
+		section(5, 1, 0, 1),
+		section(7, join([]byte{1}, name("run"), []byte{0, 1})...),
+		section(9, join([]byte{1, 0, 0x41, 0, 0x0b}, leb(len(elements)), elements)...),
+		section(10, code...))
+}
+
+// kept sets all locals before the call, and after it stores their sum.
+func (d descent) kept() (before, after []byte) {
+	if d.locals == 0 {
+		return nil, nil
+	}
+	after = []byte{0x41, 0, 0x41, 0} // i32.const, twice
+	for local := 1; local <= d.locals; local++ {
+		before = join(before, []byte{0x20, 0, 0x41}, signed(local), []byte{0x6c, 0x21}, leb(local)) // local 0 * local
+		after = join(after, []byte{0x20}, leb(local), []byte{0x6a})
+	}
+	return before, append(after, 0x36, 2, 8)
+}
+
+// dive is one run of a descent.
+type dive struct {
+	depth   uint32
+	asked   bool
+	reached bool
+	bottom  func() // called at the deepest place; nil for nothing
+}
+
+type diveKey struct{}
+
+// guide is the host function of descents.
+func guide(ctx context.Context, memory hostfuncs.Memory, _ []uint64) error {
+	d := ctx.Value(diveKey{}).(*dive)
+	if d.asked {
+		d.reached = true
+		if d.bottom != nil {
+			d.bottom()
+		}
+		return nil
+	}
+	d.asked = true
+	view, ok := memory.View(0, 4)
+	if !ok {
+		return errors.New("no memory")
+	}
+	binary.LittleEndian.PutUint32(view, d.depth)
+	return nil
+}
+
+// goes reports whether a module gets as deep as that. Where it does not, it must be told so
+// as it should.
+func (d *dive) goes(t *testing.T, module *Module) bool {
+	_, err := module.Run(context.WithValue(t.Context(), diveKey{}, d), plain)
+	if err == nil {
+		return assert.True(t, d.reached)
+	}
+	assert.False(t, d.reached)
+	var failure *Error
+	if assert.ErrorAs(t, err, &failure) {
+		assert.Equal(t, ErrTrap, failure.Kind)
+		assert.Equal(t, "stack overflow", failure.Reason)
+	}
+	return false
+}
+
+// deepest returns the depth that a module gets to and no further.
+func deepest(t *testing.T, module *Module) uint32 {
+	low, high := uint32(0), uint32(1<<20)
+	require.True(t, (&dive{depth: low}).goes(t, module))
+	require.False(t, (&dive{depth: high}).goes(t, module))
+	for high-low > 1 {
+		if middle := low + (high-low)/2; (&dive{depth: middle}).goes(t, module) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+// TestDepthIsExact: there is one depth that a guest gets to and no further, whatever ran
+// before and beside it, and the host's stack is bounded there.
+func TestDepthIsExact(t *testing.T) {
+	for _, d := range descents() {
+		t.Run(d.name, func(t *testing.T) {
+			module, err := newEngine(t, Options{}, guide).Compile(t.Context(), d.bytes())
+			require.NoError(t, err)
+			depth := deepest(t, module)
+			var group sync.WaitGroup
+			for range 4 {
+				group.Go(func() {
+					for range 3 {
+						assert.False(t, (&dive{depth: depth + 1}).goes(t, module))
+						assert.True(t, (&dive{depth: depth}).goes(t, module))
+					}
+				})
+			}
+			group.Wait()
+			stack := stackAt(t, module, depth)
+			t.Logf("%d calls, each taken for %d bytes; %d KiB of the host's stack", depth, wasm.DefaultStackBytes/int64(depth), stack>>10)
+			assert.Less(t, stack, int64(promisedStack))
+			assert.GreaterOrEqual(t, int64(depth)*d.frame, int64(wasm.DefaultStackBytes), "the budget can be used")
+		})
+	}
+}
+
+// stackAt returns what the stack takes at the bottom of a run. It lies in the Go heap,
+// which is collected there so that the smaller stacks before it don't count.
+func stackAt(t *testing.T, module *Module, depth uint32) (taken int64) {
+	t.Helper()
+	before := heap()
+	d := &dive{depth: depth, bottom: func() { taken = heap() - before }}
+	require.True(t, d.goes(t, module))
+	return taken
+}
+
+// TestTailCallsTakeNoDepth: engines do without tail calls so far, but what the depth pass
+// does with them is settled. The control calls itself as often without them.
+func TestTailCallsTakeNoDepth(t *testing.T) {
+	const returnCall, returnCallIndirect = 0x12, 0x13
+	for name, next := range map[string][][]byte{
+		"one":             {{returnCall, 2}},
+		"two":             {{returnCall, 3}, {returnCall, 2}},
+		"through a table": {{0x41, 0, returnCallIndirect, 1, 0}},
+		"control":         {{0x10, 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const often = 3_000_000
+			instance := tailCalling(t, descent{next: next}.bytes())
+			d := &dive{depth: often}
+			_, err := instance.ExportedFunction("run").Call(new(meter).with(context.WithValue(t.Context(), diveKey{}, d)))
+			depth := instance.ExportedGlobal("caisson:depth@1").Get()
+			if name == "control" {
+				assert.ErrorContains(t, err, "unreachable")
+				assert.EqualValues(t, wasm.DepthExceeded, depth)
+				return
+			}
+			require.NoError(t, err)
+			assert.True(t, d.reached)
+			assert.Zero(t, depth)
+		})
+	}
+}
+
+// tailCalling rewrites a module and instantiates it where there are tail calls.
+func tailCalling(t *testing.T, source []byte) api.Module {
+	t.Helper()
+	description, err := wasm.Inspect(source)
+	require.NoError(t, err)
+	analysis, err := wasm.ValidateWithin(source, description, wasm.Bounds{}, wasm.Features{TailCalls: true})
+	require.NoError(t, err)
+	rewritten, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Depth: true})
+	require.NoError(t, err)
+	ctx := new(meter).with(t.Context())
+	r := wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCoreFeatures(api.CoreFeaturesV2|experimental.CoreFeaturesTailCall))
+	t.Cleanup(func() { require.NoError(t, r.Close(context.Background())) })
+	require.NoError(t, offerMeter(ctx, r))
+	_, err = r.NewHostModuleBuilder("test").NewFunctionBuilder().
+		WithGoModuleFunction(adapt(hostfuncs.Function{Call: guide}), nil, nil).Export("host").Instantiate(ctx)
+	require.NoError(t, err)
+	instance, err := r.Instantiate(ctx, rewritten.Source)
+	require.NoError(t, err)
+	return instance
+}
+
+// heap returns the bytes that live in the Go heap.
+func heap() int64 {
+	debug.FreeOSMemory() // collects, twice where finalizers are in the way
+	var stats goruntime.MemStats
+	goruntime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}

@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+)
+
+// forkKey is where the instance of a program stands in the context of its start, and of the
+// runs that resume it.
+type forkKey struct{}
+
+// forking returns a context in which the fork imports act on the instance.
+func (i *instance) forking(ctx context.Context) context.Context {
+	return experimental.WithSnapshotter(context.WithValue(ctx, forkKey{}, i))
+}
+
+// errStarted ends the start of a program, once it reads.
+var errStarted = errors.New("the program has started")
+
+// stdin is the file descriptor whose first read ends the start of a program.
+const stdin = 0
+
+// offerFork offers what wasm.Passes.Fork imports. Without an instance in the context they do
+// nothing.
+func offerFork(ctx context.Context, runtime wazero.Runtime) error {
+	i32 := []api.ValueType{api.ValueTypeI32}
+	reached := func(ctx context.Context, _ api.Module, stack []uint64) {
+		i, _ := ctx.Value(forkKey{}).(*instance)
+		if i != nil && i.stack == nil && uint32(stack[0]) == stdin {
+			saved, err := saveStack(experimental.GetSnapshotter(ctx).Snapshot())
+			if err != nil {
+				panic(&hostError{err})
+			}
+			i.stack = saved
+			panic(&hostError{errStarted})
+		}
+		stack[0] = 0
+	}
+	resume := func(ctx context.Context, _ api.Module, _ []uint64) {
+		if i, _ := ctx.Value(forkKey{}).(*instance); i != nil && i.stack != nil {
+			i.stack.restore()
+		}
+	}
+	_, err := runtime.NewHostModuleBuilder(wasm.ForkModule).
+		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(reached), i32, i32).Export(wasm.ForkReached).
+		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(resume), nil, nil).Export(wasm.ForkResume).
+		Instantiate(ctx)
+	return err
+}
+
+// savedStack is the native stack of a program where it was when it was saved. wazero means a
+// snapshot to be restored once, since the program then runs on it; so the part in use is
+// copied back before each time.
+type savedStack struct {
+	snapshot experimental.Snapshot
+	inUse    []byte // of the snapshot's stack
+	before   []byte // what it held
+}
+
+// errSnapshot means that a snapshot is not what this package knows of wazero v1.12.0.
+var errSnapshot = errors.New("a snapshot of wazero has another layout")
+
+// saveStack reads where a snapshot keeps its stack, which wazero does not tell.
+func saveStack(s experimental.Snapshot) (*savedStack, error) {
+	value := reflect.ValueOf(s)
+	if value.Kind() != reflect.Pointer || value.Elem().Kind() != reflect.Struct {
+		return nil, fmt.Errorf("%w: it is a %s", errSnapshot, value.Type())
+	}
+	pointer, top, stack := value.Elem().FieldByName("sp"), value.Elem().FieldByName("top"), value.Elem().FieldByName("stack")
+	if pointer.Kind() != reflect.Uintptr || top.Kind() != reflect.Uintptr || stack.Kind() != reflect.Slice || stack.Type().Elem().Kind() != reflect.Uint8 {
+		return nil, fmt.Errorf("%w: it lacks sp, top or stack", errSnapshot)
+	}
+	bytes, base := stack.Bytes(), uint64(stack.Pointer())
+	from, to := pointer.Uint()-base, top.Uint()-base
+	if from > to || to > uint64(len(bytes)) {
+		return nil, fmt.Errorf("%w: the stack does not hold what is in use", errSnapshot)
+	}
+	inUse := bytes[from:to]
+	return &savedStack{snapshot: s, inUse: inUse, before: append([]byte(nil), inUse...)}, nil
+}
+
+// restore makes the guest go on where the stack was saved. It does not return.
+func (s *savedStack) restore() {
+	copy(s.inUse, s.before)
+	s.snapshot.Restore([]uint64{1})
+}

@@ -1,0 +1,16 @@
+package engine
+
+// image is what the instances of a module are set back to: linear memory, and the globals
+// that the guest can change. It is immutable and safe for concurrent use, until it is
+// closed.
+type image struct {
+	memory  []byte // read-only; its length is the size of linear memory
+	globals []uint64
+	file    imageFile
+}
+
+// newImage makes an image of copies.
+func newImage(memory []byte, globals []uint64) (*image, error) {
+	i := &image{globals: append([]uint64(nil), globals...)}
+	return i, i.copyFrom(memory)
+}

@@ -1,0 +1,75 @@
+//go:build linux
+
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// imageFile is a sealed file in memory that holds the image. Memories map it privately, so
+// that all instances share the pages that none of them has written.
+type imageFile struct{ file *os.File }
+
+const systemPage = 4096
+
+var zeroPage [systemPage]byte
+
+// copyFrom fills the file. Pages of zeros stay holes, which take no memory.
+func (i *image) copyFrom(memory []byte) error {
+	descriptor, err := unix.MemfdCreate("caisson", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return fmt.Errorf("image: %w", err)
+	}
+	i.file.file = os.NewFile(uintptr(descriptor), "caisson")
+	if err := i.fill(memory); err != nil {
+		return fmt.Errorf("image: %w", errors.Join(err, i.close()))
+	}
+	return nil
+}
+
+func (i *image) fill(memory []byte) error {
+	if err := i.file.file.Truncate(int64(len(memory))); err != nil || len(memory) == 0 {
+		return err
+	}
+	for at := 0; at < len(memory); at += systemPage {
+		if page := memory[at : at+systemPage]; !bytes.Equal(page, zeroPage[:]) {
+			if _, err := i.file.file.WriteAt(page, int64(at)); err != nil {
+				return err
+			}
+		}
+	}
+	descriptor := int(i.file.file.Fd())
+	const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
+	if _, err := unix.FcntlInt(uintptr(descriptor), unix.F_ADD_SEALS, seals); err != nil {
+		return err
+	}
+	var err error
+	i.memory, err = unix.Mmap(descriptor, 0, len(memory), unix.PROT_READ, unix.MAP_PRIVATE)
+	return err
+}
+
+// close frees the image. Memories that were mapped from it keep what they have.
+func (i *image) close() error {
+	var failures []error
+	if len(i.memory) > 0 {
+		failures = append(failures, unix.Munmap(i.memory))
+	}
+	i.memory = nil
+	return errors.Join(append(failures, i.file.file.Close())...)
+}
+
+// mapOnto replaces the start of reserved memory by a private mapping of the image.
+func (i *image) mapOnto(reserved []byte) error {
+	if len(i.memory) == 0 {
+		return nil
+	}
+	_, err := unix.MmapPtr(int(i.file.file.Fd()), 0, unsafe.Pointer(&reserved[0]), uintptr(len(i.memory)),
+		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE)
+	return err
+}

@@ -1,0 +1,21 @@
+//go:build !linux
+
+package engine
+
+import "slices"
+
+// imageFile is for systems that map images.
+type imageFile struct{}
+
+func (i *image) copyFrom(memory []byte) error {
+	i.memory = slices.Clone(memory)
+	return nil
+}
+
+func (i *image) close() error { return nil }
+
+// mapOnto copies the image.
+func (i *image) mapOnto(reserved []byte) error {
+	copy(reserved, i.memory)
+	return nil
+}

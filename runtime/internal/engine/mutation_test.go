@@ -1,0 +1,303 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"regexp"
+	goruntime "runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/tetratelabs/wazero"
+
+	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+)
+
+// This file holds our validation against wazero's, on modules that differ a little from
+// valid ones. Rewriting makes an instruction valid that names the first global or function
+// behind the last, so nothing but validation keeps an invalid module from becoming valid.
+
+// mutants is how many mutants there are of each seed.
+const mutants = 16
+
+// verdict is nil for a module that is taken for valid.
+type verdict func(source []byte, description *wasm.Module) error
+
+// ours is the verdict that the engine goes by.
+func ours(source []byte, description *wasm.Module) error {
+	_, err := wasm.Validate(source, description)
+	return err
+}
+
+// credulous takes every module for valid whose sections can be read.
+func credulous([]byte, *wasm.Module) error { return nil }
+
+// findings count what became of mutants.
+type findings struct {
+	mutants, unreadable, accepted, refused int
+	looser                                 int            // accepted by us alone, for limits of wazero's
+	stricter                               map[string]int // refused by us alone, by reason
+	changed                                map[string]int // accepted, by mutation
+	violations                             []string
+}
+
+func newFindings() *findings {
+	return &findings{changed: map[string]int{}, stricter: map[string]int{}}
+}
+
+func (f *findings) add(other *findings) {
+	f.mutants, f.unreadable = f.mutants+other.mutants, f.unreadable+other.unreadable
+	f.accepted, f.refused = f.accepted+other.accepted, f.refused+other.refused
+	f.looser += other.looser
+	for key, n := range other.changed {
+		f.changed[key] += n
+	}
+	for key, n := range other.stricter {
+		f.stricter[key] += n
+	}
+	f.violations = append(f.violations, other.violations...)
+}
+
+func (f *findings) violate(format string, arguments ...any) {
+	f.violations = append(f.violations, fmt.Sprintf(format, arguments...))
+}
+
+// judge compares wazero with a verdict. It serves one goroutine.
+type judge struct {
+	*findings
+	verdict               verdict
+	interpreter, compiler wazero.Runtime
+}
+
+// compiles has wazero validate a module. Its interpreter is quick, and validates as its
+// compiler does, but fails to translate some of what is valid; so where the interpreter says
+// no, the compiler has the last word.
+func (j *judge) compiles(ctx context.Context, source []byte) error {
+	if compileWith(ctx, j.interpreter, source) == nil {
+		return nil
+	}
+	return compileWith(ctx, j.compiler, source)
+}
+
+func compileWith(ctx context.Context, r wazero.Runtime, source []byte) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("wazero panicked: %v", value)
+		}
+	}()
+	compiled, err := r.CompileModule(ctx, source)
+	if err != nil {
+		return err
+	}
+	return compiled.Close(ctx)
+}
+
+// limitsOfWazero are parts of the reasons for which wazero alone refuses valid modules.
+func limitsOfWazero() []string {
+	return []string{"table min must be at most", "too many type immediates for typed_select"}
+}
+
+// module judges one mutant, which came of a seed by a mutation.
+func (j *judge) module(ctx context.Context, s seed, mutation string, mutant []byte) {
+	j.mutants++
+	description, err := wasm.Inspect(mutant)
+	if err != nil {
+		j.unreadable++ // wazero would trust its counts
+		return
+	}
+	// Custom sections are none of validation's business, and wazero trusts those too.
+	theirs := j.compiles(ctx, wasm.StripCustom(mutant, description, func(string) bool { return false }))
+	if err := j.verdict(mutant, description); err != nil {
+		j.refused++
+		if theirs == nil {
+			j.stricter[reasonOfRefusal(err)]++
+		}
+		// Not even what is known of the seed has it rewritten.
+		if _, err := wasm.Rewrite(mutant, s.analysis, wasm.Passes{Meter: true}); !errors.Is(err, wasm.ErrUnvalidated) {
+			j.violate("%s, %s: rewritten unvalidated (%v): %x", s.name, mutation, err, mutant)
+		}
+		if _, err := rewrite(mutant, description); err == nil {
+			j.violate("%s, %s: refused and rewritten: %x", s.name, mutation, mutant)
+		}
+		return
+	}
+	j.accepted++
+	j.changed[mutation]++
+	if theirs != nil && slices.ContainsFunc(limitsOfWazero(), func(part string) bool { return strings.Contains(theirs.Error(), part) }) {
+		j.looser++
+		return
+	}
+	if theirs != nil {
+		j.violate("%s, %s: accepted, and wazero says %q: %x", s.name, mutation, theirs, mutant)
+		return
+	}
+	j.rewritten(ctx, s, mutation, mutant, description)
+}
+
+// rewritten checks what the engine makes of a mutant that is valid.
+func (j *judge) rewritten(ctx context.Context, s seed, mutation string, mutant []byte, description *wasm.Module) {
+	r, err := rewrite(mutant, description)
+	switch {
+	case errors.Is(err, wasm.ErrLimit):
+		j.stricter[reasonOfRefusal(err)]++
+	case err != nil:
+		j.violate("%s, %s: valid, and not rewritten: %v: %x", s.name, mutation, err, mutant)
+	default:
+		if err := j.compiles(ctx, r.source); err != nil {
+			j.violate("%s, %s: valid, and invalid once it is rewritten: %v: %x", s.name, mutation, err, mutant)
+		}
+	}
+}
+
+// numbers and types are what differs between refusals for the same reason.
+var variable = regexp.MustCompile(`\b\d+\b|\b[if](32|64)\b|\bv128\b|\b(func|extern)ref\b`)
+
+// reasonOfRefusal is the sentinel of a limit or a proposal, and otherwise what is said.
+func reasonOfRefusal(err error) string {
+	for _, kind := range []error{wasm.ErrLimit, wasm.ErrUnsupported} {
+		if errors.Is(err, kind) {
+			return kind.Error()
+		}
+	}
+	var failure *wasm.Error
+	if !errors.As(err, &failure) {
+		return err.Error()
+	}
+	return variable.ReplaceAllString(failure.Message, "_")
+}
+
+// stricterReasons are why we alone refuse modules. But for the first two, the specification
+// does as well.
+func stricterReasons() []string {
+	return []string{
+		wasm.ErrLimit.Error(), wasm.ErrUnsupported.Error(),
+		"there is no instruction 0xfd _",                                      // wazero looks at the first byte of the number alone
+		"not a LEB128 integer of _ bits in an instruction",                    // or at those bits of the last that it needs
+		"a constant expression refers to global _, which can change",          // it does not look
+		"select takes _, _ is on the stack", "end takes _, _ is on the stack", // at the type that select names
+	}
+}
+
+// seed is a valid module.
+type seed struct {
+	name     string
+	source   []byte
+	analysis *wasm.Analysis
+	parts    parts
+}
+
+// seeds returns the specification's valid modules, those of wazero's that are small, and
+// the kernels in C and Rust, in a fixed order.
+func seeds(t *testing.T) []seed {
+	t.Helper()
+	root := moduleFolder(t, "github.com/tetratelabs/wazero")
+	all := modulesBelow(t, filepath.Join(root, "internal", "integration_test", "spectest", "v2"), "")
+	for name, source := range modulesBelow(t, root, "spectest") {
+		if len(source) < 8<<10 {
+			all["wazero/"+name] = source
+		}
+	}
+	for _, language := range []guests.Language{guests.C, guests.Rust} {
+		source, err := guests.Kernels(t.Context(), language, t.TempDir())
+		require.NoError(t, err)
+		all["kernels/"+string(language)] = source
+	}
+	var found []seed
+	seen := map[Digest]bool{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		source := all[name]
+		description, err := wasm.Inspect(source)
+		if err != nil || seen[DigestOf(source)] {
+			continue
+		}
+		if analysis, err := wasm.Validate(source, description); err == nil {
+			seen[DigestOf(source)] = true
+			found = append(found, seed{name, source, analysis, partsOf(source, description)})
+		}
+	}
+	return found
+}
+
+// judged has mutants of the seeds judged, on all processors.
+func judged(t *testing.T, seeds []seed, mutants int, v verdict) *findings {
+	t.Helper()
+	total := newFindings()
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	workers := goruntime.GOMAXPROCS(0)
+	for worker := range workers {
+		group.Go(func() {
+			j := &judge{findings: newFindings(), verdict: v,
+				interpreter: wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfigInterpreter()),
+				compiler:    wazero.NewRuntimeWithConfig(t.Context(), runtimeConfig())}
+			defer j.interpreter.Close(context.Background())
+			defer j.compiler.Close(context.Background())
+			for n := worker; n < len(seeds); n += workers {
+				random := rand.New(rand.NewPCG(1, uint64(n)))
+				for range mutants {
+					mutation, mutant := mutate(seeds[n].parts, random)
+					j.module(t.Context(), seeds[n], mutation, mutant)
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			total.add(j.findings)
+		})
+	}
+	group.Wait()
+	return total
+}
+
+func TestMutantsAreJudgedAsByWazero(t *testing.T) {
+	all := seeds(t)
+	f := judged(t, all, mutants, ours)
+	t.Logf("%d mutants of %d modules: %d unreadable, %d refused, %d accepted", f.mutants, len(all), f.unreadable, f.refused, f.accepted)
+	t.Logf("accepted: %v", f.changed)
+	t.Logf("refused by us alone: %v; accepted by us alone: %d", f.stricter, f.looser)
+	assert.Greater(t, f.accepted, 4000, "mutants are close enough to what is valid")
+	assert.Greater(t, f.refused, 4000)
+	assert.Subset(t, stricterReasons(), slices.Collect(maps.Keys(f.stricter)))
+	assert.Empty(t, f.violations[:min(len(f.violations), 20)])
+}
+
+// TestMutantsBetrayCredulity: the comparison notices a validation that accepts
+// everything, because wazero refuses what that lets pass.
+func TestMutantsBetrayCredulity(t *testing.T) {
+	all := seeds(t)
+	f := judged(t, all, 1, credulous)
+	t.Logf("%d of %d mutants betray it", len(f.violations), f.accepted)
+	assert.Greater(t, len(f.violations), f.accepted/10)
+}
+
+// TestVectorInstructionsAreReadAlike: what is a constant of 16 bytes by the specification, and
+// would be metered as one, is code to wazero if the instruction's number has a byte more than
+// it needs, and that code could be a loop.
+func TestVectorInstructionsAreReadAlike(t *testing.T) {
+	zero := join([]byte{0xfd, 0x0c}, make([]byte, 16)) // v128.const
+	padded := join([]byte{0xfd, 0x8c, 0}, bytes.Repeat([]byte{0x01}, 16))
+	p := program{body: join(zero, []byte{0x41, 0}, padded, []byte{0x1a, 0x1a, 0x1a}), memory: -1} // i32.const, and drop three values
+	e := newEngine(t, Options{}, nil)
+	_, err := e.Compile(t.Context(), p.bytes())
+	require.ErrorIs(t, err, wasm.ErrUnsupported)
+
+	instance, err := e.runtime.Instantiate(t.Context(), p.bytes())
+	require.NoError(t, err)
+	_, err = instance.ExportedFunction("run").Call(t.Context())
+	assert.ErrorContains(t, err, "unreachable", "control: wazero sees a shift and that, where there is nothing that traps")
+	require.NoError(t, instance.Close(t.Context()))
+
+	padded = join([]byte{0xfd, 0x0c}, bytes.Repeat([]byte{0x01}, 16))
+	p.body = join(zero, []byte{0x41, 0}, padded, []byte{0x1a, 0x1a, 0x1a})
+	_, err = compile(t, e, p).Run(t.Context(), plain)
+	assert.NoError(t, err, "control: the same with a short number")
+}

@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/benchmark/guests"
+)
+
+// kernelModule compiles the kernels of a language: they write to memory, grow it, and have
+// globals.
+func kernelModule(t *testing.T, e *Engine, language guests.Language) *Module {
+	t.Helper()
+	source, err := guests.Kernels(t.Context(), language, t.TempDir())
+	require.NoError(t, err)
+	module, err := e.Compile(t.Context(), source)
+	require.NoError(t, err)
+	require.Empty(t, module.rewritten.unrestorable)
+	return module
+}
+
+// state is what runs can see of an instance.
+type state struct {
+	memory  []byte
+	globals []uint64
+}
+
+func (i *instance) state() state {
+	return state{slices.Clone(i.memory.contents()), i.values()}
+}
+
+// kernel calls a kernel, in place of a run.
+func (i *instance) kernel(ctx context.Context, name string, size uint64) error {
+	fuel := &meter{}
+	_, err := i.wasm.ExportedFunction(name).Call(fuel.with(ctx), size)
+	return classify(ctx, "run", err)
+}
+
+// TestResetInstancesAreAsNew: after a reset the memory, its size and the globals are byte for
+// byte those of a new instance, whatever ran before: kernels of all sizes, also some that trap
+// or are stopped in the middle. The control is that they are not without a reset.
+func TestResetInstancesAreAsNew(t *testing.T) {
+	for _, scanning := range []bool{true, false} {
+		for _, language := range []guests.Language{guests.C, guests.Rust} {
+			e := newEngine(t, Options{}, nil)
+			if !scanning {
+				require.NoError(t, e.pages.close())
+				e.pages = nil
+			}
+			testResets(t, kernelModule(t, e, language))
+		}
+	}
+}
+
+func testResets(t *testing.T, module *Module) {
+	fresh, _, err := module.instantiate(t.Context(), 64*mebibyte)
+	require.NoError(t, err)
+	defer fresh.close(t.Context())
+	want := fresh.state()
+	used, _, err := module.instantiate(t.Context(), 64*mebibyte)
+	require.NoError(t, err)
+	defer used.close(t.Context())
+
+	random := rand.New(rand.NewPCG(1, 2))
+	kernels := guests.AllKernels()
+	changed := 0
+	for range 400 {
+		kernel := kernels[random.IntN(len(kernels))]
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(3))*time.Millisecond)
+		size := uint64(random.IntN(200))
+		switch random.IntN(10) {
+		case 0:
+			size = uint64(uint32(random.Int32())) // too much for the time, or for the memory
+		case 1:
+			size = uint64(kernel.Size)
+		}
+		_ = used.kernel(ctx, kernel.Name, size)
+		cancel()
+		if random.IntN(4) == 0 {
+			_, _ = used.wasm.Memory().Grow(uint32(random.IntN(20)))
+		}
+		if random.IntN(4) == 0 {
+			scribble(random, used.memory.contents())
+		}
+		discard(used.memory.contents())
+		if !assert.ObjectsAreEqual(want, used.state()) {
+			changed++
+		}
+		require.NoError(t, used.reset())
+		require.True(t, assert.ObjectsAreEqual(want, used.state()), "after %s(%d)", kernel.Name, size)
+	}
+	assert.Greater(t, changed, 100, "control: runs leave traces")
+	got, err := used.wasm.ExportedFunction(kernels[0].Name).Call(new(meter).with(t.Context()), uint64(kernels[0].Size))
+	require.NoError(t, err)
+	assert.Equal(t, kernels[0].Checksum, got[0])
+}
+
+// scribble writes to places all over the memory.
+func scribble(random *rand.Rand, memory []byte) {
+	for range random.IntN(2000) {
+		memory[random.IntN(len(memory))] = byte(random.Uint32())
+	}
+}
+
+// TestPoolServesRunsAlone: many runs at once on few instances, each with a counter in memory
+// that a new instance begins at zero.
+func TestPoolServesRunsAlone(t *testing.T) {
+	// local 0 = memory[0] + 1; memory[0] = local 0; if local 0 != 1 unreachable
+	counter := []byte{0x41, 0, 0x28, 2, 0, 0x41, 1, 0x6a, 0x21, 0, 0x41, 0, 0x20, 0, 0x36, 2, 0, 0x20, 0, 0x41, 1, 0x47, 0x04, 0x40, 0x00, 0x0b}
+	e := newEngine(t, Options{}, nil)
+	module := compile(t, e, program{body: counter, memory: 1, locals: 1})
+	var group sync.WaitGroup
+	for range 64 {
+		group.Go(func() {
+			for range 50 {
+				_, err := module.Run(t.Context(), plain)
+				assert.NoError(t, err)
+			}
+		})
+	}
+	group.Wait()
+
+	i, _, err := module.instantiate(t.Context(), 16*mebibyte)
+	require.NoError(t, err)
+	defer i.close(t.Context())
+	require.NoError(t, i.begin(new(meter).with(t.Context()), "run"))
+	require.ErrorIs(t, i.begin(new(meter).with(t.Context()), "run"), ErrTrap, "control: without a reset the counter goes on")
+}
+
+// TestPoolIsBounded: what is too much goes, the longest idle first, and nothing stays when the
+// engine closes.
+func TestPoolIsBounded(t *testing.T) {
+	e := newEngine(t, Options{}, nil)
+	e.idle.limit = 3
+	var modules []*Module
+	for n := range 5 {
+		modules = append(modules, compile(t, e, program{body: nothing, memory: n}))
+	}
+	for _, module := range modules {
+		_, err := module.Run(t.Context(), plain)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, 3, e.idle.oldest.Len())
+	for n, module := range modules {
+		kept := e.idle.take(poolKey{module, uint64(plain.MemoryLimit)})
+		assert.Equal(t, n >= 2, kept != nil, "module %d", n)
+		if kept != nil {
+			kept.close(t.Context())
+		}
+	}
+	_, err := modules[0].Run(t.Context(), plain)
+	require.NoError(t, err)
+	require.NoError(t, e.Close(t.Context()))
+	assert.Zero(t, e.idle.oldest.Len())
+	assert.Empty(t, e.idle.idle)
+}

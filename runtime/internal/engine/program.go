@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+)
+
+// Program is a WASI command that was started once, and whose runs resume it where it first
+// read its standard input: what it did until then, it has done for all of them. It is safe
+// for concurrent use. All instances share one image of what starting led to; each was
+// started by itself, since a stack cannot be shared, and came to the same memory and globals.
+type Program struct {
+	module *Module
+	start  Start
+	base   context.Context // of starts: without the call, the cancellation and the deadline of any run
+
+	mu    sync.Mutex
+	image *image // nil until the first instance has started
+}
+
+// Start says how a program is started.
+type Start struct {
+	// Context returns the context of one start: what host functions find there must be the
+	// same each time.
+	Context func(context.Context) context.Context
+	// MemoryLimit is the most linear memory in bytes of an instance. It must be positive.
+	MemoryLimit int64
+	// Timeout is how long starting may take. It must be positive.
+	Timeout time.Duration
+	// Fuel is the most work that starting may take. It must be positive.
+	Fuel int64
+}
+
+// ErrNotStarted means that a module cannot be resumed: the reason is the error's.
+var ErrNotStarted = errors.New("no start to resume from")
+
+// Start starts the module's program. The error wraps ErrNotStarted where runs must start it
+// anew, each for itself.
+func (m *Module) Start(ctx context.Context, start Start) (*Program, error) {
+	switch {
+	case m.rewritten.unrestorable != "":
+		return nil, fmt.Errorf("%w: %s", ErrNotStarted, m.rewritten.unrestorable)
+	case !m.rewritten.forks:
+		return nil, fmt.Errorf("%w: it does not read its standard input", ErrNotStarted)
+	}
+	if !m.engine.enter() {
+		return nil, &Error{Op: "start", Kind: ErrClosed}
+	}
+	defer m.engine.inFlight.Done()
+	p := &Program{module: m, start: start, base: context.WithoutCancel(ctx)}
+	// Two, to see that they come to the same.
+	for range 2 {
+		i, err := p.begin()
+		if err != nil {
+			return nil, err
+		}
+		m.engine.idle.put(p.base, p.key(), i)
+	}
+	m.engine.keep(p)
+	return p, nil
+}
+
+func (p *Program) key() poolKey { return poolKey{p, uint64(p.start.MemoryLimit)} }
+
+// begin makes an instance and starts the program in it.
+func (p *Program) begin() (_ *instance, err error) {
+	i, _, err := p.module.instantiate(p.base, uint64(p.start.MemoryLimit))
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			i.close(p.base)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(p.start.Context(p.base), p.start.Timeout)
+	defer cancel()
+	fuel := &meter{limit: p.start.Fuel}
+	i.meter.Set(uint64(fuel.first()))
+	ended := i.explain(i.begin(i.forking(fuel.with(ctx)), wasm.ForkName))
+	switch {
+	case errors.Is(ended, errStarted):
+		return i, p.imprint(i)
+	case ended == nil:
+		return nil, fmt.Errorf("%w: it ended before it read its input", ErrNotStarted)
+	}
+	return nil, fmt.Errorf("%w: %w", ErrNotStarted, ended)
+}
+
+// imprint gives a started instance the image to be reset to, of the first that started. It
+// fails where another came to something else.
+func (p *Program) imprint(i *instance) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.image == nil {
+		made, err := i.capture()
+		p.image = made
+		return err
+	}
+	if err := i.equals(p.image); err != nil {
+		return err
+	}
+	return i.memory.adopt(p.image)
+}
+
+// equals compares what starting led to with the image.
+func (i *instance) equals(o *image) error {
+	if !slices.Equal(i.values(), o.globals) {
+		return fmt.Errorf("%w: it comes to other globals each time", ErrNotStarted)
+	}
+	if !bytes.Equal(i.memory.contents(), o.memory) {
+		return fmt.Errorf("%w: it comes to another memory each time", ErrNotStarted)
+	}
+	return nil
+}
+
+// Run resumes the program. Run.Function and Run.MemoryLimit are not used.
+func (p *Program) Run(ctx context.Context, run Run) (Usage, error) {
+	if run.Fuel < 0 {
+		return Usage{}, &Error{Op: "run", Kind: ErrHost, Reason: fmt.Sprintf("fuel limit %d is negative", run.Fuel)}
+	}
+	if !p.module.engine.enter() {
+		return Usage{}, &Error{Op: "run", Kind: ErrClosed}
+	}
+	defer p.module.engine.inFlight.Done()
+	i := p.module.engine.idle.take(p.key())
+	if i == nil {
+		var err error
+		if i, err = p.begin(); err != nil {
+			return Usage{}, err
+		}
+	}
+	return i.run(ctx, p.key(), run.Fuel, func(ctx context.Context) error { return i.call(i.forking(ctx), wasm.ForkName) })
+}
+
+// close frees the image, when all instances are closed.
+func (p *Program) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.image == nil {
+		return nil
+	}
+	return p.image.close()
+}

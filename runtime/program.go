@@ -1,0 +1,144 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/wasi"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// program is a tool's program that was started once for all calls, or the reason why each
+// call starts it anew. It is safe for concurrent use.
+type program struct {
+	mu      sync.Mutex
+	calls   int // until it was decided
+	decided bool
+	started *engine.Program
+	flags   []uint16 // of the descriptors, once it has started
+	reason  string
+}
+
+// startFuel is how much work starting a program may take.
+const startFuel = 10_000_000_000
+
+// runIn runs the tool's program: from where it first reads its input, if it could be started
+// once for all calls, else from the beginning.
+func (t *Tool) runIn(ctx context.Context, system *wasi.System, module *engine.Module) (engine.Usage, error) {
+	run := engine.Run{Function: startFunction, MemoryLimit: int64(t.limits.Memory), Fuel: t.limits.Fuel}
+	ctx = wasi.With(ctx, system)
+	if started, flags := t.program.get(ctx, t, module); started != nil {
+		system.SetFlags(flags)
+		used, err := started.Run(ctx, run)
+		if !errors.Is(err, engine.ErrNotStarted) {
+			return used, err
+		}
+		t.program.abandon(err)
+		ctx = wasi.With(ctx, system) // as it was
+	}
+	return module.Run(ctx, run)
+}
+
+// get returns the started program, or nil. The first call does not start it: there may be no
+// other.
+func (p *program) get(ctx context.Context, t *Tool, module *engine.Module) (*engine.Program, []uint16) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.calls++; !p.decided && p.calls > 1 {
+		p.started, p.flags, p.reason = t.start(ctx, module)
+		p.decided = true
+	}
+	return p.started, p.flags
+}
+
+// abandon makes all later calls start the program anew.
+func (p *program) abandon(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.started, p.reason = nil, err.Error()
+}
+
+// start starts the program, or says why not.
+func (t *Tool) start(ctx context.Context, module *engine.Module) (_ *engine.Program, flags []uint16, reason string) {
+	if reason := t.notResumed(); reason != "" {
+		return nil, nil, reason
+	}
+	arguments, err := manifests.ExpandArgs(t.manifest.Module.Args, tool.Arguments{})
+	if err != nil {
+		return nil, nil, err.Error()
+	}
+	var seed [32]byte
+	if _, err := t.runtime.random.Read(seed[:]); err != nil {
+		return nil, nil, "there are no random bytes for it"
+	}
+	began := t.runtime.now()
+	asked := false // for random bytes
+	var last *wasi.System
+	started, err := module.Start(ctx, engine.Start{
+		MemoryLimit: int64(t.limits.Memory), Timeout: t.limits.Timeout, Fuel: startFuel,
+		Context: func(ctx context.Context) context.Context {
+			last = t.starting(arguments, began, &seeded{random: rand.NewChaCha8(seed), asked: &asked})
+			return wasi.With(ctx, last)
+		},
+	})
+	var early *wasi.StartError
+	switch {
+	case errors.As(err, &early):
+		return nil, nil, early.Error()
+	case err != nil:
+		return nil, nil, err.Error()
+	case asked && t.manifest.Behavior.Snapshot != manifests.SnapshotStart:
+		return nil, nil, "it asks for random bytes as it starts, which would be the same in each call; with snapshot: start it would be resumed all the same"
+	}
+	return started, last.Flags(), ""
+}
+
+// notResumed is why the manifest keeps the program from being started once for all calls.
+func (t *Tool) notResumed() string {
+	switch {
+	case t.manifest.Behavior.Snapshot == manifests.SnapshotOff:
+		return "the manifest says snapshot: off"
+	case slices.ContainsFunc(t.manifest.Module.Args, func(template manifests.ArgTemplate) bool { return len(template.Params()) > 0 }):
+		return "its command line depends on the call"
+	case t.manifest.Module.Stdin.Mode == manifests.StdinNone:
+		return "it reads no input"
+	}
+	return ""
+}
+
+// starting is what the program sees while it starts: what is the same in all calls, random
+// bytes from one seed, and a clock that counts how often it is read.
+func (t *Tool) starting(arguments []string, began time.Time, random *seeded) *wasi.System {
+	paths := []string{"/"}
+	for _, mount := range t.permit.mounts {
+		paths = append(paths, mount.Guest)
+	}
+	slices.Sort(paths)
+	reads := 0
+	return &wasi.System{
+		Args: append([]string{t.manifest.Name}, arguments...), Environment: t.permit.environment, Random: random, Started: began,
+		Now: func() time.Time {
+			reads++
+			return began.Add(time.Duration(reads) * time.Microsecond)
+		},
+		Starting: &wasi.Starting{Preopens: slices.Compact(paths)},
+	}
+}
+
+// seeded is a stream of random bytes that notes whether it was read.
+type seeded struct {
+	random *rand.ChaCha8
+	asked  *bool
+}
+
+// Read implements io.Reader.
+func (s *seeded) Read(buffer []byte) (int, error) {
+	*s.asked = true
+	return s.random.Read(buffer)
+}
