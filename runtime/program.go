@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/caisson-run/caisson/manifests"
@@ -78,13 +79,14 @@ func (t *Tool) start(ctx context.Context, module *engine.Module) (_ *engine.Prog
 		return nil, nil, "there are no random bytes for it"
 	}
 	began := t.runtime.now()
-	asked := false // for random bytes
-	var last *wasi.System
+	var asked atomic.Bool // for random bytes
+	var last atomic.Pointer[wasi.System]
 	started, err := module.Start(ctx, engine.Start{
 		MemoryLimit: int64(t.limits.Memory), Timeout: t.limits.Timeout, Fuel: startFuel,
 		Context: func(ctx context.Context) context.Context {
-			last = t.starting(arguments, began, &seeded{random: rand.NewChaCha8(seed), asked: &asked})
-			return wasi.With(ctx, last)
+			system := t.starting(arguments, began, &seeded{random: rand.NewChaCha8(seed), asked: &asked})
+			last.Store(system)
+			return wasi.With(ctx, system)
 		},
 	})
 	var early *wasi.StartError
@@ -93,10 +95,10 @@ func (t *Tool) start(ctx context.Context, module *engine.Module) (_ *engine.Prog
 		return nil, nil, early.Error()
 	case err != nil:
 		return nil, nil, err.Error()
-	case asked && t.manifest.Behavior.Snapshot != manifests.SnapshotStart:
+	case asked.Load() && t.manifest.Behavior.Snapshot != manifests.SnapshotStart:
 		return nil, nil, "it asks for random bytes as it starts, which would be the same in each call; with snapshot: start it would be resumed all the same"
 	}
-	return started, last.Flags(), ""
+	return started, last.Load().Flags(), "" // only later starts run beside others
 }
 
 // notResumed is why the manifest keeps the program from being started once for all calls.
@@ -134,11 +136,11 @@ func (t *Tool) starting(arguments []string, began time.Time, random *seeded) *wa
 // seeded is a stream of random bytes that notes whether it was read.
 type seeded struct {
 	random *rand.ChaCha8
-	asked  *bool
+	asked  *atomic.Bool
 }
 
 // Read implements io.Reader.
 func (s *seeded) Read(buffer []byte) (int, error) {
-	*s.asked = true
+	s.asked.Store(true)
 	return s.random.Read(buffer)
 }
