@@ -71,7 +71,7 @@ func newRoot(env environment) *cobra.Command {
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
 		return usageError(command, err.Error())
 	})
-	root.AddCommand(newCall(env), newBatch(env), newList(env), newInspect(env), newValidate(env), newVersion(env))
+	root.AddCommand(newCall(env), newBatch(env), newList(env), newInspect(env), newValidate(env), newBench(env), newVersion(env))
 	return root
 }
 

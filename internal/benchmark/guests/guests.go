@@ -25,22 +25,32 @@ const (
 // ErrNoGuest means that the language has no guest of the wanted form.
 var ErrNoGuest = errors.New("guests: no such guest")
 
-//go:embed c/kernels.wasm c/tool.wasm c/plugin.wasm
-//go:embed rust/kernels.wasm rust/tool.wasm rust/plugin.wasm
+//go:embed c/kernels.wasm c/kernelcommand.wasm c/tool.wasm c/plugin.wasm
+//go:embed rust/kernels.wasm rust/kernelcommand.wasm rust/tool.wasm rust/plugin.wasm
 var committed embed.FS
 
 // Kernels returns the language's module of compute kernels (C, Rust, Go), which exports
 // each of [AllKernels] as a function NAME(size i32) -> i64. A module that exports
 // _initialize wants it called first; Go's imports WASI, the others import nothing.
 //
-// Kernels, Command and Plugin write a Go module below dir and read it from there; what
-// other languages give is the same bytes each time and needs no dir. Calls at the same
-// time need different folders.
+// Kernels, KernelCommand, Command and Plugin write a Go module below dir and read it from
+// there; what other languages give is the same bytes each time and needs no dir. Calls at
+// the same time need different folders.
 func Kernels(ctx context.Context, language Language, dir string) ([]byte, error) {
 	if language == Go {
 		return buildReactor(ctx, "reactor", dir)
 	}
 	return embedded(language, "kernels")
+}
+
+// KernelCommand returns the kernels as a WASI command (C, Rust, Go): NAME SIZE as
+// arguments, and on standard output the checksum in 16 hexadecimal digits, a space, and the
+// nanoseconds that the kernel took by the guest's monotonic clock.
+func KernelCommand(ctx context.Context, language Language, dir string) ([]byte, error) {
+	if language == Go {
+		return buildCommand(ctx, "kernelcommand", dir)
+	}
+	return embedded(language, "kernelcommand")
 }
 
 // Command returns the JSON tool as a WASI command (any language): it reads arguments from

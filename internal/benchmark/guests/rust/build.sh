@@ -10,7 +10,7 @@ here=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-cp -r Cargo.toml kernels tool plugin "$work"
+cp -r Cargo.toml kernels kernelcommand tool plugin "$work"
 cd "$work"
 # Debian's crates and those that the standard library needs, in the one place that cargo looks.
 mkdir vendor
@@ -35,15 +35,19 @@ CONFIG
 
 # Building the standard library is an unstable option, which the variable lets a stable compiler take.
 build() {
+  command=$1 target=$2 package=$3
+  shift 3
   PATH=/usr/bin:$PATH RUSTC_BOOTSTRAP=1 \
-    /usr/bin/cargo build --release --offline --target "$1" -p "$2"
+    /usr/bin/cargo "$command" --release --offline --target "$target" -p "$package" "$@"
 }
-build wasm32-unknown-unknown kernels
-build wasm32-unknown-unknown plugin
-build wasm32-wasip1 tool
+# The kernels are a module of their own, and a library for the command.
+build rustc wasm32-unknown-unknown kernels --crate-type cdylib
+build build wasm32-unknown-unknown plugin
+build build wasm32-wasip1 kernelcommand
+build build wasm32-wasip1 tool
 
 cp target/wasm32-unknown-unknown/release/kernels.wasm target/wasm32-unknown-unknown/release/plugin.wasm "$here"
-cp target/wasm32-wasip1/release/tool.wasm "$here"
+cp target/wasm32-wasip1/release/kernelcommand.wasm target/wasm32-wasip1/release/tool.wasm "$here"
 cd "$here"
 chmod 644 ./*.wasm
 

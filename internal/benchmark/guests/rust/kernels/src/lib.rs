@@ -15,6 +15,19 @@ mod sha256;
 mod sieve;
 mod spin;
 
+pub use crc32::crc32;
+pub use fannkuch::fannkuch;
+pub use hash_map::hash_map;
+pub use json::json;
+pub use levenshtein::levenshtein;
+pub use mandelbrot::mandelbrot;
+pub use matrix::matrix;
+pub use nbody::nbody;
+pub use quicksort::quicksort;
+pub use sha256::sha256;
+pub use sieve::sieve;
+pub use spin::spin;
+
 /// A linear congruential generator with Knuth's MMIX constants.
 struct Random(u64);
 

@@ -1,0 +1,316 @@
+package benchmark
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"time"
+
+	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/runtime"
+)
+
+// Options say how much to measure. The zero value measures everything.
+type Options struct {
+	// Compiler compiles Caisson's modules.
+	Compiler runtime.Compiler
+	// Time is for how long each row is measured. Zero means 1 s, or 30 ms when Short.
+	Time time.Duration
+	// Short makes the kernels' work smaller, and leaves out what takes longest: the memory of
+	// the Go guests, and 64 callers with 64 KiB each.
+	Short bool
+	// Progress runs a step of the work, and may show what it is. Nil runs it.
+	Progress func(what string, work func())
+}
+
+const (
+	standardTime = time.Second
+	shortTime    = 30 * time.Millisecond
+)
+
+// Run measures. It takes minutes, or less than half a minute when Short. It keeps the
+// processors and memory busy, and writes what it compiles to a temporary folder that is
+// gone when it returns.
+//
+// What cannot be measured on this machine is left out, and Report.LeftOut says why. An
+// answer that is wrong fails the run.
+func Run(ctx context.Context, options Options) (_ *Report, err error) {
+	dir, err := os.MkdirTemp("", "caisson-bench-")
+	if err != nil {
+		return nil, fmt.Errorf("benchmark: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	b := newBench(options, dir)
+	for _, step := range []func(context.Context) error{b.build, b.startups, b.rows, b.executors, b.meterings, b.memories} {
+		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
+			return nil, err
+		}
+	}
+	return b.report, nil
+}
+
+// bench is one run.
+type bench struct {
+	Options
+	dir      string // for all that is written
+	report   *Report
+	subjects []*subject
+}
+
+func newBench(options Options, dir string) *bench {
+	b := &bench{Options: options, dir: dir}
+	if b.Time == 0 {
+		b.Time = standardTime
+		if b.Short {
+			b.Time = shortTime
+		}
+	}
+	if b.Progress == nil {
+		b.Progress = func(_ string, work func()) { work() }
+	}
+	b.report = &Report{
+		Machine: Machine{goruntime.GOOS, goruntime.GOARCH, goruntime.GOMAXPROCS(0), goruntime.Version()},
+		Rows:    []Row{}, Metering: []Metering{}, Memory: []Memory{}, Startup: []Startup{}, Executor: []Executor{}, LeftOut: []LeftOut{},
+	}
+	return b
+}
+
+// step shows what is being done and does it.
+func (b *bench) step(what string, work func() error) (err error) {
+	b.Progress(what, func() { err = work() })
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// rounds returns into how many turns the time of a row is spread. In each turn every caller
+// gets at least one answer, which of many callers takes long.
+func (b *bench) rounds(callers int) int {
+	switch {
+	case !b.Short:
+		return 5
+	case callers == 1:
+		return 3
+	}
+	return 1
+}
+
+// leaveOut notes what could not be measured.
+func (b *bench) leaveOut(what string, reason error) {
+	b.report.LeftOut = append(b.report.LeftOut, LeftOut{what, reason.Error()})
+}
+
+// build gets the guests in all forms.
+func (b *bench) build(ctx context.Context) error {
+	return b.step("compiling the guests", func() error {
+		program, err := guests.NativeCommand(ctx, b.dir)
+		if err != nil {
+			b.leaveOut("native process", err)
+		}
+		for _, language := range []guests.Language{guests.C, guests.Rust, guests.Go, guests.GoWarm} {
+			s, err := newSubject(ctx, language, b.dir, b.Compiler)
+			if err != nil {
+				b.leaveOut("guest "+string(language), err)
+				continue
+			}
+			if s.plugin, err = guests.Plugin(ctx, pluginLanguage(language), b.dir); err != nil {
+				b.leaveOut("extism for guest "+string(language), err)
+			}
+			s.program = program
+			b.subjects = append(b.subjects, s)
+		}
+		return nil
+	})
+}
+
+// startups comes first: what it compiles, the rest finds on disk.
+func (b *bench) startups(ctx context.Context) error {
+	in, err := newInput(100)
+	if err != nil {
+		return err
+	}
+	for _, s := range b.subjects {
+		for _, c := range s.compiled(b.dir) {
+			if c.name == ExtismFresh && s.language == guests.GoWarm {
+				continue // the same plug-in as Go's
+			}
+			err := b.step(fmt.Sprintf("start-up of %s on %s", s.language, c.name), func() error {
+				measured, err := measureStartup(ctx, c.backend, c.dir, in)
+				measured.Guest, measured.Scheme = s.language, c.name
+				b.report.Startup = append(b.report.Startup, measured)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b *bench) rows(ctx context.Context) error {
+	for _, s := range b.subjects {
+		if err := b.subjectRows(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bench) subjectRows(ctx context.Context, s *subject) (err error) {
+	schemes, err := s.openAll(ctx, b.dir)
+	defer func() { err = errors.Join(err, closeAll(ctx, schemes)) }()
+	if err != nil {
+		return err
+	}
+	for _, payload := range []int{100, 64 << 10} {
+		in, err := newInput(payload)
+		if err != nil {
+			return err
+		}
+		for _, callers := range []int{1, 8, 64} {
+			if b.Short && payload > 100 && callers > 8 {
+				continue
+			}
+			err := b.step(fmt.Sprintf("calls of %s, %d bytes, callers: %d", s.language, payload, callers), func() error {
+				rows, err := compete(ctx, schemes, in, callers, b.rounds(callers), b.Time)
+				for i := range rows {
+					rows[i].Guest = s.language
+				}
+				b.report.Rows = append(b.report.Rows, rows...)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b *bench) executors(ctx context.Context) error {
+	for _, payload := range []int{100, 64 << 10} {
+		in, err := newInput(payload)
+		if err != nil {
+			return err
+		}
+		measured, err := measureExecutor(ctx, in, b.Time)
+		if err != nil {
+			return err
+		}
+		b.report.Executor = append(b.report.Executor, measured)
+	}
+	return nil
+}
+
+func (b *bench) meterings(ctx context.Context) error {
+	for _, language := range []guests.Language{guests.C, guests.Rust, guests.Go} {
+		module, err := guests.KernelCommand(ctx, language, b.dir)
+		if err != nil {
+			b.leaveOut("metering of "+string(language), err)
+			continue
+		}
+		err = b.step("metering of "+string(language), func() error { return b.metering(ctx, language, module) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bench) metering(ctx context.Context, language guests.Language, module []byte) (err error) {
+	runners, err := openKernels(ctx, language, module, b.dir, b.Compiler)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, runners.close(ctx)) }()
+	for _, kernel := range guests.AllKernels() {
+		if b.Short {
+			kernel = smaller(kernel)
+		}
+		measured, err := runners.measure(ctx, language, kernel, b.Time/4)
+		if err != nil {
+			return err
+		}
+		b.report.Metering = append(b.report.Metering, measured)
+	}
+	return nil
+}
+
+func (b *bench) memories(ctx context.Context) error {
+	if _, err := resident(); errors.Is(err, fs.ErrNotExist) {
+		b.leaveOut("memory", fmt.Errorf("%s does not say what is resident: %w", goruntime.GOOS, err))
+		return nil
+	}
+	for _, s := range b.subjects {
+		if s.language == guests.GoWarm || s.language == guests.Go && b.Short {
+			continue
+		}
+		err := b.step("memory of "+string(s.language), func() error { return b.memory(ctx, s) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bench) memory(ctx context.Context, s *subject) error {
+	in, err := newInput(100)
+	if err != nil {
+		return err
+	}
+	for _, c := range s.compiled(b.dir) {
+		if c.name == ExtismFresh { // whose instances do not stay
+			c = contender{ExtismReused, extismPlugin{module: s.plugin, reused: true}, c.dir}
+		}
+		measured := Memory{Guest: s.language, Scheme: c.name}
+		if measured.Instance, err = b.instanceMemory(ctx, c, in); err != nil {
+			return err
+		}
+		if measured.Tool, err = b.toolMemory(ctx, s, c); err != nil {
+			return err
+		}
+		b.report.Memory = append(b.report.Memory, measured)
+	}
+	return nil
+}
+
+func (b *bench) instanceMemory(ctx context.Context, c contender, in input) (bytes int64, err error) {
+	opened, err := c.backend.open(ctx, c.dir)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, opened.close(ctx)) }()
+	return instanceMemory(ctx, opened, in)
+}
+
+// toolMemory loads few copies of what is large and more of what is small.
+func (b *bench) toolMemory(ctx context.Context, s *subject, c contender) (int64, error) {
+	count := 16
+	switch {
+	case len(s.command) > 1<<20:
+		count = 1
+	case b.Short:
+		count = 4
+	}
+	switch c.name {
+	case Caisson:
+		held, err := s.ours.library(ctx, b.dir, manifestOf(s.language))
+		if err != nil {
+			return 0, err
+		}
+		return toolMemory(ctx, held, s.command, count)
+	case Wazero:
+		held, err := plainWazero{module: s.command}.start(ctx, filepath.Join(b.dir, "wazero"))
+		if err != nil {
+			return 0, err
+		}
+		return toolMemory(ctx, wazeroLibrary{held}, s.command, count)
+	}
+	return toolMemory(ctx, &extismLibrary{dir: c.dir}, s.plugin, count)
+}

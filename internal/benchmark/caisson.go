@@ -1,0 +1,131 @@
+package benchmark
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/tool"
+)
+
+const toolManifest = `schema: caisson/v1
+name: tool
+description: Puts a text in capitals and adds numbers up.
+module: {path: tool.wasm, abi: wasi, stdout: text}
+parameters:
+  type: object
+  properties: {text: {type: string}, nums: {type: array, items: {type: integer}}}
+  required: [text, nums]
+behavior: {snapshot: %s}
+`
+
+const kernelManifest = `schema: caisson/v1
+name: kernel
+description: Runs a compute kernel and says how long it took.
+module: {path: tool.wasm, abi: wasi, args: ["{kernel}", "{size}"], stdin: none, stdout: text}
+parameters:
+  type: object
+  properties: {kernel: {type: string}, size: {type: integer}}
+  required: [kernel, size]
+`
+
+// goSnapshot is what the Go tools say of snapshots. Go seeds its maps when it starts, so
+// that auto does not cover them.
+const goSnapshot = "start"
+
+// manifestOf returns the JSON tool's manifest.
+func manifestOf(language guests.Language) string {
+	snapshot := "auto"
+	if language == guests.Go || language == guests.GoWarm {
+		snapshot = goSnapshot
+	}
+	return fmt.Sprintf(toolManifest, snapshot)
+}
+
+// caissonTool runs a tool in Caisson's sandbox as a program that embeds it would.
+type caissonTool struct {
+	folder   string // holds the manifest and the module
+	compiler runtime.Compiler
+}
+
+// newCaissonTool writes a tool to a folder of its own.
+func newCaissonTool(folder, manifest string, module []byte, compiler runtime.Compiler) (caissonTool, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return caissonTool{}, fmt.Errorf("benchmark: %w", err)
+	}
+	for name, content := range map[string][]byte{"tool.yaml": []byte(manifest), "tool.wasm": module} {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
+			return caissonTool{}, fmt.Errorf("benchmark: %w", err)
+		}
+	}
+	return caissonTool{folder, compiler}, nil
+}
+
+func (c caissonTool) open(ctx context.Context, dir string) (session, error) {
+	return c.start(ctx, dir)
+}
+
+// start loads the tool and compiles its module.
+func (c caissonTool) start(ctx context.Context, dir string) (*caissonSession, error) {
+	rt, err := runtime.New(ctx, runtime.Options{CacheDir: dir, Compiler: c.compiler})
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := c.load(ctx, rt)
+	if err != nil {
+		return nil, errors.Join(err, rt.Close(ctx))
+	}
+	return &caissonSession{rt, loaded}, nil
+}
+
+func (c caissonTool) load(ctx context.Context, rt *runtime.Runtime) (*runtime.Tool, error) {
+	manifest, err := manifests.Load(filepath.Join(c.folder, "tool.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := rt.Load(ctx, manifest, runtime.Grants{})
+	if err != nil {
+		return nil, err
+	}
+	return loaded, loaded.Prepare(ctx)
+}
+
+// caissonSession makes callers that share its tool.
+type caissonSession struct {
+	runtime *runtime.Runtime
+	tool    *runtime.Tool
+}
+
+func (s *caissonSession) caller(context.Context) (caller, error) {
+	return caissonCaller{session: s}, nil
+}
+
+func (s *caissonSession) close(ctx context.Context) error { return s.runtime.Close(ctx) }
+
+// invoke returns what the tool printed.
+func (s *caissonSession) invoke(ctx context.Context, arguments tool.Arguments) (string, error) {
+	name := s.tool.Manifest().Name
+	outcome, err := s.tool.Invoke(ctx, tool.Invocation{CallID: "benchmark", Tool: name, Arguments: arguments})
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("benchmark: caisson: %w", err)
+	case !outcome.Result.Success:
+		return "", fmt.Errorf("benchmark: caisson: %s: %s", outcome.Result.Error, outcome.Log)
+	}
+	return outcome.Result.Output, nil
+}
+
+type caissonCaller struct {
+	stateless
+	session *caissonSession
+}
+
+func (c caissonCaller) call(ctx context.Context, in input) ([]byte, error) {
+	output, err := c.session.invoke(ctx, in.arguments)
+	return []byte(output), err
+}

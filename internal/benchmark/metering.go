@@ -1,0 +1,135 @@
+package benchmark
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// kernelRunners are one language's kernels in three forms, nil where one did not compile.
+// Close them.
+type kernelRunners struct {
+	plain, closing *wazeroSession
+	metered        *caissonSession
+}
+
+// openKernels compiles all forms at the same time, which is not measured.
+func openKernels(ctx context.Context, language guests.Language, module []byte, dir string, compiler runtime.Compiler) (*kernelRunners, error) {
+	command, err := newCaissonTool(filepath.Join(dir, "kernels-"+string(language)), kernelManifest, module, compiler)
+	if err != nil {
+		return nil, err
+	}
+	var k kernelRunners
+	err = together([]func() error{
+		func() (err error) {
+			k.plain, err = plainWazero{module: module}.start(ctx, filepath.Join(dir, "wazero"))
+			return err
+		},
+		func() (err error) {
+			k.closing, err = plainWazero{module: module, closeOnContextDone: true}.start(ctx, filepath.Join(dir, "wazero"))
+			return err
+		},
+		func() (err error) { k.metered, err = command.start(ctx, filepath.Join(dir, "caisson")); return err },
+	}, func(open func() error) error { return open() })
+	if err != nil {
+		return nil, errors.Join(err, k.close(ctx))
+	}
+	return &k, nil
+}
+
+func runWazero(ctx context.Context, s *wazeroSession, kernel guests.Kernel) ([]byte, error) {
+	return s.run(ctx, bytes.NewReader(nil), kernel.Name, strconv.Itoa(int(kernel.Size)))
+}
+
+func runMetered(ctx context.Context, s *caissonSession, kernel guests.Kernel) ([]byte, error) {
+	arguments, err := tool.ParseArguments(fmt.Sprintf(`{"kernel": %q, "size": %d}`, kernel.Name, kernel.Size))
+	if err != nil {
+		return nil, err
+	}
+	output, err := s.invoke(ctx, arguments)
+	return []byte(output), err
+}
+
+func (k *kernelRunners) close(ctx context.Context) (err error) {
+	for _, s := range []*wazeroSession{k.plain, k.closing} {
+		if s != nil {
+			err = errors.Join(err, s.close(ctx))
+		}
+	}
+	if k.metered != nil {
+		err = errors.Join(err, k.metered.close(ctx))
+	}
+	return err
+}
+
+// meteringTurns is how often the forms of a kernel take turns at least; the shortest time counts.
+const meteringTurns = 2
+
+// measure compares the forms of one kernel. wazero's own way to stop a guest runs once,
+// since it takes as long as many turns of the others.
+func (k *kernelRunners) measure(ctx context.Context, language guests.Language, kernel guests.Kernel, each time.Duration) (Metering, error) {
+	ctx, cancel := context.WithCancel(ctx) // a context that cannot end would cost wazero nothing
+	defer cancel()
+	var plain, metered best
+	end := time.Now().Add(each)
+	for turn := 0; turn < meteringTurns || time.Now().Before(end); turn++ {
+		output, err := runWazero(ctx, k.plain, kernel)
+		if err := plain.take(kernel, output, err); err != nil {
+			return Metering{}, err
+		}
+		output, err = runMetered(ctx, k.metered, kernel)
+		if err := metered.take(kernel, output, err); err != nil {
+			return Metering{}, err
+		}
+	}
+	var closing best
+	output, err := runWazero(ctx, k.closing, kernel)
+	if err := closing.take(kernel, output, err); err != nil {
+		return Metering{}, err
+	}
+	price := metered.over(plain)
+	return Metering{Kernel: kernel.Name, Guest: language, Stop: price, Fuel: price, CloseOnContextDone: closing.over(plain)}, nil
+}
+
+// best is the shortest time that a kernel took; the zero value has none.
+type best struct{ nanoseconds int64 }
+
+// take reads and checks what the kernel printed, unless running it failed.
+func (b *best) take(kernel guests.Kernel, output []byte, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", kernel.Name, err)
+	}
+	var checksum uint64
+	var nanoseconds int64
+	if _, err := fmt.Sscanf(string(output), "%x %d\n", &checksum, &nanoseconds); err != nil {
+		return fmt.Errorf("%s: %w: %q", kernel.Name, guests.ErrAnswer, output)
+	}
+	if checksum != kernel.Checksum || nanoseconds <= 0 {
+		return fmt.Errorf("%s: %w: checksum %x instead of %x in %d ns", kernel.Name, guests.ErrAnswer, checksum, kernel.Checksum, nanoseconds)
+	}
+	if b.nanoseconds == 0 || nanoseconds < b.nanoseconds {
+		b.nanoseconds = nanoseconds
+	}
+	return nil
+}
+
+func (b best) over(base best) float64 { return float64(b.nanoseconds) / float64(base.nanoseconds) }
+
+// smaller returns a kernel with less to do.
+func smaller(kernel guests.Kernel) guests.Kernel {
+	if kernel.Name == "fannkuch" {
+		kernel.Size-- // its work grows with the factorial
+	} else {
+		kernel.Size /= 2
+	}
+	kernel.Checksum = kernel.Native(kernel.Size)
+	return kernel
+}

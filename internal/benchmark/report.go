@@ -1,0 +1,123 @@
+package benchmark
+
+import "github.com/caisson-run/caisson/internal/benchmark/guests"
+
+// Scheme is a way to run a guest.
+type Scheme string
+
+// The schemes.
+const (
+	Native       Scheme = "native"        // the tool's Go code, called in this process
+	Process      Scheme = "process"       // the tool as a native program, started for each call
+	Wazero       Scheme = "wazero"        // plain wazero, which runs a new instance's _start for each call
+	ExtismFresh  Scheme = "extism-fresh"  // Extism's Go SDK, a new instance for each call
+	ExtismReused Scheme = "extism-reused" // an instance for each caller, which sees what earlier calls left
+	Caisson      Scheme = "caisson"
+)
+
+// Report is what one run measured. Its lists are never nil.
+type Report struct {
+	Machine  Machine    `json:"machine"`
+	Rows     []Row      `json:"rows"`
+	Metering []Metering `json:"metering"`
+	Memory   []Memory   `json:"memory"`
+	Startup  []Startup  `json:"startup"`
+	Executor []Executor `json:"executor"`
+	LeftOut  []LeftOut  `json:"left_out"`
+}
+
+// Machine is where the run took place.
+type Machine struct {
+	OS         string `json:"os"`
+	Arch       string `json:"arch"`
+	Processors int    `json:"processors"` // that Go uses
+	Go         string `json:"go"`
+}
+
+// Row is one scheme running one guest with so many callers at a time.
+type Row struct {
+	Guest guests.Language `json:"guest"`
+	// Payload is the length of the input, in bytes.
+	Payload int    `json:"payload"`
+	Scheme  Scheme `json:"scheme"`
+	Callers int    `json:"callers"`
+	// P50 and P99 are what one call takes, as its caller sees it.
+	P50 float64 `json:"p50_us"`
+	P99 float64 `json:"p99_us"`
+	// CallsPerSecond is of all callers together.
+	CallsPerSecond float64 `json:"calls_per_s"`
+	Ratio          Ratio   `json:"ratio"`
+}
+
+// Ratio is a row's P50 divided by that of another scheme for the same guest, payload and
+// callers: nil where that scheme was left out.
+type Ratio struct {
+	ExtismFresh *float64 `json:"extism_fresh"`
+	Native      *float64 `json:"native"`
+	Process     *float64 `json:"process"`
+}
+
+// Metering is how many times as long as on plain wazero a kernel takes, by the guest's own
+// clock.
+type Metering struct {
+	Kernel string          `json:"kernel"`
+	Guest  guests.Language `json:"guest"`
+	// Stop and Fuel are the same measure. Caisson has one form of metering, which counts
+	// exactly, is always on, and both stops a guest and accounts for it.
+	Stop float64 `json:"stop"`
+	Fuel float64 `json:"fuel"`
+	// CloseOnContextDone is wazero's own way to stop a guest.
+	CloseOnContextDone float64 `json:"close_on_context_done"`
+}
+
+// Memory is what stays resident, in bytes. It is measured over the whole process, so that
+// a few KiB of difference mean nothing.
+type Memory struct {
+	Guest  guests.Language `json:"guest"`
+	Scheme Scheme          `json:"scheme"`
+	// Instance is for each of several callers: a plug-in that waits to be reused (extism), a
+	// program that waits for its input (wazero), or what the calls leave behind (caisson).
+	Instance int64 `json:"instance_bytes"`
+	// Tool is for each tool that is compiled and not called.
+	Tool int64 `json:"tool_bytes"`
+}
+
+// Startup is the time from nothing to the first answer.
+type Startup struct {
+	Guest  guests.Language `json:"guest"`
+	Scheme Scheme          `json:"scheme"`
+	// Cold compiles; Warm finds the compiled code on disk.
+	Cold float64 `json:"cold_us"`
+	Warm float64 `json:"warm_us"`
+}
+
+// Executor is what executor, registry and the check of the arguments add to a call.
+type Executor struct {
+	Payload int     `json:"payload"` // bytes
+	P50     float64 `json:"p50_us"`
+}
+
+// LeftOut is what could not be measured here.
+type LeftOut struct {
+	What   string `json:"what"`
+	Reason string `json:"reason"`
+}
+
+// ratios fills in the ratios of rows of one guest, payload and number of callers.
+func ratios(rows []Row) {
+	p50 := map[Scheme]float64{}
+	for _, row := range rows {
+		p50[row.Scheme] = row.P50
+	}
+	over := func(row Row, scheme Scheme) *float64 {
+		base := p50[scheme]
+		if base == 0 {
+			return nil
+		}
+		ratio := row.P50 / base
+		return &ratio
+	}
+	for i, row := range rows {
+		rows[i].Ratio = Ratio{ExtismFresh: over(row, ExtismFresh), Native: over(row, Native), Process: over(row, Process)}
+	}
+}

@@ -1,0 +1,161 @@
+package benchmark
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/internal/benchmark/guests"
+)
+
+// Text returns the report as tables for people.
+func (r *Report) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s/%s, %d processors, %s. Only ratios carry over to another machine.\n",
+		r.Machine.OS, r.Machine.Arch, r.Machine.Processors, r.Machine.Go)
+	r.rowTables(&b)
+	r.meteringTable(&b)
+	r.startupTable(&b)
+	r.memoryTable(&b)
+	r.executorTable(&b)
+	for i, left := range r.LeftOut {
+		if i == 0 {
+			b.WriteString("\nLeft out:\n")
+		}
+		fmt.Fprintf(&b, "  %s: %s\n", left.What, left.Reason)
+	}
+	return b.String()
+}
+
+// group is what the rows of one table have in common.
+type group struct {
+	guest   guests.Language
+	payload int
+}
+
+// rowTables prints a table for each guest and payload: one caller's calls in full, and of
+// several callers how many calls they get answered.
+func (r *Report) rowTables(b *strings.Builder) {
+	var groups []group
+	rows := map[group][]Row{}
+	for _, row := range r.Rows {
+		g := group{row.Guest, row.Payload}
+		if !slices.Contains(groups, g) {
+			groups = append(groups, g)
+		}
+		rows[g] = append(rows[g], row)
+	}
+	for _, g := range groups {
+		fmt.Fprintf(b, "\nGuest %s, %d bytes of JSON\n", g.guest, g.payload)
+		rowTable(b, rows[g])
+	}
+}
+
+func rowTable(b *strings.Builder, rows []Row) {
+	t := table{text: 1}
+	heading := []string{"scheme", "p50 µs", "p99 µs", "÷ extism fresh", "× native", "÷ process"}
+	var callers []int
+	for _, row := range rows {
+		if !slices.Contains(callers, row.Callers) {
+			callers = append(callers, row.Callers)
+			heading = append(heading, fmt.Sprintf("calls/s of %d", row.Callers))
+		}
+	}
+	t.line(append(heading, fmt.Sprintf("p99 µs of %d", callers[len(callers)-1]))...)
+	for _, row := range rows {
+		if row.Callers != callers[0] {
+			continue
+		}
+		cells := []string{string(row.Scheme), number(row.P50), number(row.P99),
+			quotient(row.Ratio.ExtismFresh), quotient(row.Ratio.Native), quotient(row.Ratio.Process)}
+		p99 := ""
+		for _, other := range rows {
+			if other.Scheme == row.Scheme {
+				cells = append(cells, number(other.CallsPerSecond))
+				p99 = number(other.P99)
+			}
+		}
+		t.line(append(cells, p99)...)
+	}
+	t.write(b)
+}
+
+func (r *Report) meteringTable(b *strings.Builder) {
+	if len(r.Metering) == 0 {
+		return
+	}
+	b.WriteString("\nMetering, × plain wazero (WithCloseOnContextDone is wazero's own way to stop a guest)\n")
+	t := table{text: 2}
+	t.line("kernel", "guest", "metered", "WithCloseOnContextDone")
+	var metered, closing []float64
+	for _, m := range r.Metering {
+		t.line(m.Kernel, string(m.Guest), fmt.Sprintf("%.2f", m.Fuel), fmt.Sprintf("%.1f", m.CloseOnContextDone))
+		metered, closing = append(metered, m.Fuel), append(closing, m.CloseOnContextDone)
+	}
+	t.line("geometric mean", "", fmt.Sprintf("%.2f", geometricMean(metered)), fmt.Sprintf("%.1f", geometricMean(closing)))
+	t.line("worst", "", fmt.Sprintf("%.2f", slices.Max(metered)), fmt.Sprintf("%.1f", slices.Max(closing)))
+	t.write(b)
+}
+
+func (r *Report) startupTable(b *strings.Builder) {
+	b.WriteString("\nStart-up, ms from nothing to the first answer\n")
+	t := table{text: 2}
+	t.line("guest", "scheme", "cold", "compiled code on disk")
+	for _, s := range r.Startup {
+		t.line(string(s.Guest), string(s.Scheme), number(s.Cold/1000), number(s.Warm/1000))
+	}
+	t.write(b)
+}
+
+func (r *Report) memoryTable(b *strings.Builder) {
+	if len(r.Memory) == 0 {
+		return
+	}
+	b.WriteString("\nMemory that stays resident, KiB\n")
+	t := table{text: 2}
+	t.line("guest", "scheme", "for each caller", "for each loaded tool")
+	for _, m := range r.Memory {
+		t.line(string(m.Guest), string(m.Scheme), number(float64(m.Instance)/1024), number(float64(m.Tool)/1024))
+	}
+	t.write(b)
+}
+
+func (r *Report) executorTable(b *strings.Builder) {
+	b.WriteString("\nExecutor, registry and check of the arguments around a call\n")
+	t := table{text: 1}
+	t.line("bytes", "µs")
+	for _, e := range r.Executor {
+		t.line(fmt.Sprint(e.Payload), number(e.P50))
+	}
+	t.write(b)
+}
+
+// number prints three significant digits, or all before the point.
+func number(value float64) string {
+	switch {
+	case value >= 100:
+		return fmt.Sprintf("%.0f", value)
+	case value >= 10:
+		return fmt.Sprintf("%.1f", value)
+	}
+	return fmt.Sprintf("%.2f", value)
+}
+
+func quotient(ratio *float64) string {
+	switch {
+	case ratio == nil:
+		return "-"
+	case *ratio < 0.1:
+		return fmt.Sprintf("%.4f", *ratio)
+	}
+	return number(*ratio)
+}
+
+func geometricMean(values []float64) float64 {
+	sum := 0.0
+	for _, value := range values {
+		sum += math.Log(value)
+	}
+	return math.Exp(sum / float64(len(values)))
+}

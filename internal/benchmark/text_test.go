@@ -1,0 +1,59 @@
+package benchmark
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/benchmark/guests"
+)
+
+func TestText(t *testing.T) {
+	rows := []Row{
+		{Guest: guests.C, Payload: 100, Scheme: Caisson, Callers: 1, P50: 4.125, P99: 12.25, CallsPerSecond: 200000},
+		{Guest: guests.C, Payload: 100, Scheme: ExtismFresh, Callers: 1, P50: 412.5, P99: 1000, CallsPerSecond: 2000},
+	}
+	ratios(rows)
+	rows = append(rows,
+		Row{Guest: guests.C, Payload: 100, Scheme: Caisson, Callers: 64, CallsPerSecond: 300000, P99: 99},
+		Row{Guest: guests.C, Payload: 100, Scheme: ExtismFresh, Callers: 64, CallsPerSecond: 3000, P99: 9999},
+	)
+	report := Report{
+		Machine:  Machine{"plan9", "amd64", 2, "go1.26"},
+		Rows:     rows,
+		Metering: []Metering{{"spin", guests.C, 1, 1, 9}, {"json", guests.Go, 1.21, 1.21, 4}},
+		Startup:  []Startup{{guests.C, Caisson, 20000, 1500}},
+		Memory:   []Memory{{guests.C, Caisson, 29 << 10, 60 << 10}},
+		Executor: []Executor{{100, 8.5}},
+		LeftOut:  []LeftOut{{"guest go", "no toolchain"}},
+	}
+	require.Equal(t, `plan9/amd64, 2 processors, go1.26. Only ratios carry over to another machine.
+
+Guest c, 100 bytes of JSON
+  scheme        p50 µs  p99 µs  ÷ extism fresh  × native  ÷ process  calls/s of 1  calls/s of 64  p99 µs of 64
+  caisson         4.12    12.2          0.0100         -          -        200000         300000          99.0
+  extism-fresh     412    1000            1.00         -          -          2000           3000          9999
+
+Metering, × plain wazero (WithCloseOnContextDone is wazero's own way to stop a guest)
+  kernel          guest  metered  WithCloseOnContextDone
+  spin            c         1.00                     9.0
+  json            go        1.21                     4.0
+  geometric mean            1.10                     6.0
+  worst                     1.21                     9.0
+
+Start-up, ms from nothing to the first answer
+  guest  scheme   cold  compiled code on disk
+  c      caisson  20.0                   1.50
+
+Memory that stays resident, KiB
+  guest  scheme   for each caller  for each loaded tool
+  c      caisson             29.0                  60.0
+
+Executor, registry and check of the arguments around a call
+  bytes    µs
+  100    8.50
+
+Left out:
+  guest go: no toolchain
+`, report.Text())
+}
