@@ -29,8 +29,9 @@ type idle struct {
 	instance *instance
 }
 
-// defaultIdleInstances is how many idle instances an engine keeps.
-const defaultIdleInstances = 256
+// defaultIdleInstances is how many idle instances an engine keeps. Each keeps up to
+// mostKeptPages of memory.
+const defaultIdleInstances = 64
 
 func newPool(limit int) *pool {
 	return &pool{limit: limit, idle: map[poolKey][]*list.Element{}}

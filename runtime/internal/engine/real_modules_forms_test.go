@@ -1,3 +1,7 @@
+//go:build !race
+
+// Nothing here runs at the same time as anything else, and the race detector would take minutes.
+
 package engine
 
 import (
