@@ -55,10 +55,18 @@ func readOutput(mode manifests.Stdout, output []byte) tool.Result {
 	if !json.Valid(output) {
 		return text(output)
 	}
-	if result, err := readResult(output); err == nil {
-		return result
+	if mayHaveSuccess(output) {
+		if result, err := readResult(output); err == nil {
+			return result
+		}
 	}
 	return data(output)
+}
+
+// mayHaveSuccess reports whether JSON may have a member "success", without reading it: most
+// output has none, and is read faster.
+func mayHaveSuccess(output []byte) bool {
+	return bytes.Contains(output, []byte(`"success"`)) || bytes.Contains(output, []byte(`\u`))
 }
 
 func text(output []byte) tool.Result {

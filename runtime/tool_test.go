@@ -190,6 +190,7 @@ func TestStandardOutput(t *testing.T) {
 		want   tool.Result
 	}{
 		{manifests.StdoutAuto, `{"success":true,"output":"4","data":{"value": 4}}`, tool.Result{Success: true, Output: "4", Data: []byte(`{"value":4}`)}},
+		{manifests.StdoutAuto, `{"succes\u0073":false,"error":"no"}`, failed("no")},
 		{manifests.StdoutAuto, `{"success":false,"error":"no"}`, failed("no")},
 		{manifests.StdoutAuto, `{"success":"yes"}`, data(`{"success":"yes"}`)},
 		{manifests.StdoutAuto, `{"Success":true}`, data(`{"Success":true}`)},
