@@ -26,6 +26,7 @@ var programs = []string{
 	"wasm-tools/files",
 	"examples/turn/hostile/hoard",
 	"examples/turn/hostile/spin",
+	"internal/guests/early",
 	"internal/guests/probe",
 }
 
