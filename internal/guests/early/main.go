@@ -14,10 +14,10 @@ func main() {
 	switch what := os.Args[1]; what {
 	case "file":
 		content, err := os.ReadFile("/project/tenant.txt")
+		before = string(content)
 		if err != nil {
 			before = err.Error()
 		}
-		before = string(content)
 	case "random":
 		before = fmt.Sprint(rand.Uint64())
 	case "log":
