@@ -80,7 +80,8 @@ func (m *meter) first() int64 {
 // pace sets the size of the next slice by the time that the last one took.
 func (m *meter) pace() {
 	if m.since.IsZero() {
-		return // the first slice, of which the start is not known
+		m.slice = firstSlice // when it began is not known
+		return
 	}
 	switch took := time.Since(m.since); {
 	case took < shortTime:
