@@ -20,8 +20,19 @@ would allow the rest. The tool is not run.
 NAME is the name or alias of a loaded tool, FILE a manifest. What has a dot or a path
 separator in it is a file.`
 
-// isolation says how calls are kept apart. There is one way.
-const isolation = "fresh instance for every call"
+// isolationOf says how calls are kept apart, as far as the manifest tells: how the program
+// starts is seen when it is called.
+func isolationOf(m *manifests.Manifest) string {
+	const resumed = "fresh for every call; resumed where the program first reads its input, if what it does until then does not depend on the call"
+	switch m.Behavior.Snapshot {
+	case manifests.SnapshotOff:
+		return "fresh for every call; the program is started anew"
+	case manifests.SnapshotStart:
+		return resumed
+	default:
+		return resumed + " and asks for no random bytes (snapshot: start allows them)"
+	}
+}
 
 func newInspect(env environment) *cobra.Command {
 	var o options
@@ -132,7 +143,7 @@ func (h *host) find(name string) (inspected, error) {
 			TimeoutSeconds: l.Timeout.Seconds(), MemoryBytes: int64(l.Memory), OutputBytes: int64(l.Output),
 			StderrBytes: int64(l.Stderr), OpenFiles: l.OpenFiles, DiskBytes: int64(l.DiskBytes), Fuel: l.Fuel,
 		},
-		Permissions: list(t.Decisions()), Isolation: isolation, Context: list(m.Context), Parameters: m.ModelParameters,
+		Permissions: list(t.Decisions()), Isolation: isolationOf(m), Context: list(m.Context), Parameters: m.ModelParameters,
 	}, nil
 }
 
