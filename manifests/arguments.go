@@ -68,8 +68,11 @@ func (e *expansion) add(template ArgTemplate) error {
 		return e.addAlone(part)
 	}
 	var b strings.Builder
-	for _, part := range template.parts {
+	for i, part := range template.parts {
 		if part.param == "" {
+			if before := template.parts[:i]; i > 0 && b.Len() == 0 && strings.HasPrefix(part.literal, "-") && !before[0].dash && !e.afterDashes {
+				return fmt.Errorf("%w: %s: must not be empty, which would make an option of what follows", ErrArgs, before[0].param)
+			}
 			b.WriteString(part.literal)
 			continue
 		}

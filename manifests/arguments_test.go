@@ -68,6 +68,7 @@ func TestExpandArgsRefuses(t *testing.T) {
 		"an option in an array":         {`{"a":["x","-r"]}`, []string{"{a}"}, `a: must not start with "-"`},
 		"an option before text":         {`{"a":"-r"}`, []string{"{a}.txt"}, `a: must not start with "-"`},
 		"an option after empty ones":    {`{"a":"","b":"-r"}`, []string{"{a}{b}"}, `b: must not start with "-"`},
+		"an option by being empty":      {`{"a":""}`, []string{"{a}-rf"}, "a: must not be empty, which would make an option"},
 		"a negative number":             {`{"a":-1}`, []string{"{a}"}, `a: must not start with "-"`},
 		"-- that comes from a value":    {`{"a":"--","b":"-x"}`, []string{"{a|dash}", "{b}"}, `b: must not start with "-"`},
 		"a value before --":             {`{"a":"-x"}`, []string{"{a}", "--"}, `a: must not start with "-"`},
@@ -109,7 +110,7 @@ func TestParseArgTemplateRefuses(t *testing.T) {
 }
 
 func FuzzExpandArgs(f *testing.F) {
-	for _, source := range []string{"{a}", "--x={a}", "{a|dash}", "--", "{{}}", "{b}{a}", "{", "x"} {
+	for _, source := range []string{"{a}", "--x={a}", "{a|dash}", "--", "{{}}", "{b}{a}", "{", "x", "{a}-"} {
 		for _, arguments := range []string{`{}`, `{"a":"-x"}`, `{"a":["y",1]}`, `{"a":"","b":"-"}`, `{"a":"\u0000"}`} {
 			f.Add(source, arguments)
 		}
