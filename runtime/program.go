@@ -96,6 +96,7 @@ func (t *Tool) start(ctx context.Context, module *engine.Module) (_ *engine.Prog
 	case err != nil:
 		return nil, nil, err.Error()
 	case asked.Load() && t.manifest.Behavior.Snapshot != manifests.SnapshotStart:
+		started.Drop()
 		return nil, nil, "it asks for random bytes as it starts, which would be the same in each call; with snapshot: start it would be resumed all the same"
 	}
 	return started, last.Load().Flags(), "" // only later starts run beside others

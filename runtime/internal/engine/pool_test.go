@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/runtime/internal/wasi"
 )
 
 // kernelModule compiles the kernels of a language: they write to memory, grow it, and have
@@ -160,4 +161,21 @@ func TestPoolIsBounded(t *testing.T) {
 	require.NoError(t, e.Close(t.Context()))
 	assert.Zero(t, e.idle.oldest.Len())
 	assert.Empty(t, e.idle.idle)
+}
+
+// TestDroppedProgramsKeepNoInstances: those of a program that is started and not run.
+func TestDroppedProgramsKeepNoInstances(t *testing.T) {
+	e := newEngine(t, Options{Functions: wasi.Functions()}, nil)
+	source, err := guests.Command(t.Context(), guests.C, t.TempDir())
+	require.NoError(t, err)
+	module, err := e.Compile(t.Context(), source)
+	require.NoError(t, err)
+	program, err := module.Start(t.Context(), Start{MemoryLimit: 16 * mebibyte, Timeout: time.Minute, Fuel: 1 << 40,
+		Context: func(ctx context.Context) context.Context {
+			return wasi.With(ctx, &wasi.System{Args: []string{"tool"}, Starting: &wasi.Starting{}})
+		}})
+	require.NoError(t, err)
+	assert.Equal(t, 2, e.idle.oldest.Len())
+	program.Drop()
+	assert.Zero(t, e.idle.oldest.Len())
 }

@@ -55,16 +55,24 @@ func (m *Module) Start(ctx context.Context, start Start) (*Program, error) {
 	}
 	defer m.engine.inFlight.Done()
 	p := &Program{module: m, start: start, base: context.WithoutCancel(ctx)}
+	m.engine.keep(p)
 	// Two, to see that they come to the same.
 	for range 2 {
 		i, err := p.begin()
 		if err != nil {
+			p.Drop()
 			return nil, err
 		}
 		m.engine.idle.put(p.base, p.key(), i)
 	}
-	m.engine.keep(p)
 	return p, nil
+}
+
+// Drop frees the program's idle instances. It is for a program that nobody is going to run.
+func (p *Program) Drop() {
+	for i := p.module.engine.idle.take(p.key()); i != nil; i = p.module.engine.idle.take(p.key()) {
+		i.close(p.base)
+	}
 }
 
 func (p *Program) key() poolKey { return poolKey{p, uint64(p.start.MemoryLimit)} }
