@@ -73,9 +73,9 @@ func (r *run) notOpened(ctx context.Context, err error) (tool.Outcome, error) {
 
 func (r *run) execute(ctx context.Context, module *engine.Module, view *files.View) (tool.Outcome, error) {
 	t := r.tool
-	deadline, cancel := context.WithTimeout(ctx, t.limits.Timeout)
-	defer cancel()
 	r.system.Started = t.runtime.now()
+	deadline := newDeadline(ctx, r.system.Started.Add(t.limits.Timeout))
+	defer deadline.release()
 	used, err := t.runIn(deadline, r.system, module)
 	r.usage = tool.Usage{Fuel: &used.Fuel, MemoryBytes: used.MemoryBytes, Wall: t.runtime.now().Sub(r.system.Started), HostCalls: view.HostCalls()}
 	r.denials = t.permit.explain(t.manifest, view.Denials())
@@ -123,6 +123,9 @@ func (r *run) stdin() ([]byte, error) {
 
 // finish turns the end of the guest into an outcome.
 func (r *run) finish(ctx context.Context, used engine.Usage, err error) (tool.Outcome, error) {
+	if err == nil {
+		return r.report(r.read(0))
+	}
 	var exit *wasi.ExitError
 	var overflow *wasi.OutputError
 	var failure *engine.Error
@@ -131,8 +134,6 @@ func (r *run) finish(ctx context.Context, used engine.Usage, err error) (tool.Ou
 		r.trace = failure.Trace
 	}
 	switch {
-	case err == nil:
-		return r.report(r.read(0))
 	case errors.As(err, &exit):
 		if exit.Code != 0 && used.MemoryRefused > 0 && len(r.denials) == 0 && !r.reported() {
 			return r.outOfMemory(used)

@@ -83,6 +83,9 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 func (t *Tool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 	run := &run{tool: t, invocation: invocation}
 	outcome, err := run.do(ctx)
+	if err == nil {
+		return outcome, nil
+	}
 	var failure *tool.Error
 	if errors.As(err, &failure) && failure.Kind == tool.Internal {
 		t.runtime.logger.ErrorContext(ctx, "call failed", "call_id", invocation.CallID, "tool", t.manifest.Name, "err", failure.Err)

@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -182,20 +181,35 @@ func (a Arguments) With(name string, value json.RawMessage) Arguments {
 
 // MarshalJSON writes the object, members in order, values as they were written.
 func (a Arguments) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
+	size := len("{}")
+	for _, m := range a.members {
+		size += len(m.name) + len(m.value) + len(`"":,`)
+	}
+	text := append(make([]byte, 0, size), '{')
 	for i, m := range a.members {
 		if i > 0 {
-			b.WriteByte(',')
+			text = append(text, ',')
 		}
-		name, err := json.Marshal(m.name)
-		if err != nil {
-			return nil, err
+		if plain(m.name) {
+			text = append(append(append(text, '"'), m.name...), '"')
+		} else {
+			name, err := json.Marshal(m.name)
+			if err != nil {
+				return nil, err
+			}
+			text = append(text, name...)
 		}
-		b.Write(name)
-		b.WriteByte(':')
-		b.Write(m.value)
+		text = append(append(text, ':'), m.value...)
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	return append(text, '}'), nil
+}
+
+// plain reports whether a text is the same in JSON: the names of most members are.
+func plain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c >= utf8.RuneSelf || strings.IndexByte(`"\<>&`, c) >= 0 {
+			return false
+		}
+	}
+	return true
 }

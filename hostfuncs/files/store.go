@@ -60,7 +60,7 @@ func (s *Store) Open(ctx context.Context, mounts []Mount, values map[string]stri
 	if err := overlap(mounts); err != nil {
 		return nil, err
 	}
-	v := &View{store: s, limits: limits, handles: map[handle]struct{}{}}
+	v := &View{store: s, limits: limits}
 	for _, m := range mounts {
 		if err := ctx.Err(); err != nil {
 			return nil, errors.Join(fmt.Errorf("open mount %s: %w", shown(m.Guest), err), v.Close())

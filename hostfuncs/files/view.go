@@ -71,8 +71,9 @@ func (v *View) preopen() {
 }
 
 // Preopens returns the directory "/" and then every mount, sorted by guest path.
-// Unless a mount is at "/", that is a virtual directory, which shows the mounts.
-func (v *View) Preopens() []Preopen { return slices.Clone(v.preopens) }
+// Unless a mount is at "/", that is a virtual directory, which shows the mounts. The caller
+// must not change it.
+func (v *View) Preopens() []Preopen { return v.preopens }
 
 // Denials returns the receipts of what was refused, each once, in order: at most 32.
 func (v *View) Denials() []tool.Denial { return slices.Clone(v.denials) }
@@ -127,7 +128,12 @@ func (v *View) fail(op, guest string, err error) error {
 }
 
 // keep registers a handle, which must have been found to fit the limit.
-func (v *View) keep(h handle) { v.handles[h] = struct{}{} }
+func (v *View) keep(h handle) {
+	if v.handles == nil {
+		v.handles = map[handle]struct{}{}
+	}
+	v.handles[h] = struct{}{}
+}
 
 // full reports whether no more files can be opened.
 func (v *View) full() bool { return len(v.handles) >= v.limits.OpenFiles }

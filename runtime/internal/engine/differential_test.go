@@ -173,7 +173,7 @@ func (w *world) do(a action) (string, error) {
 }
 
 func memoryDigest(instance api.Module) string {
-	memory, ok := memoryOf(instance).(memory)
+	memory, ok := memoryOf(instance)
 	if !ok {
 		return "-"
 	}

@@ -1,13 +1,13 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -37,6 +37,13 @@ type Options struct {
 	// one is added, those that were not used for the longest time go. Zero means 2 GiB; a
 	// negative value is an error.
 	CacheBytes int64
+	// IdleBytes is the most memory that instances without a run may keep, in bytes, beside
+	// what they share. Those that were used longest ago go first. Zero means 256 MiB; a
+	// negative value is an error.
+	IdleBytes int64
+	// IdleTime is how long an instance is kept that nobody uses. Zero means a minute; a
+	// negative value is an error.
+	IdleTime time.Duration
 	// Compiler says where modules are compiled.
 	Compiler Compiler
 	// Trusted are modules that are compiled in this process, without bounds on what that
@@ -80,8 +87,12 @@ type compilation struct {
 
 // New returns an engine that offers the given functions. Close it.
 func New(ctx context.Context, options Options) (*Engine, error) {
+	if options.IdleBytes < 0 || options.IdleTime < 0 {
+		return nil, fmt.Errorf("idle instances: %d bytes for %s: a negative value", options.IdleBytes, options.IdleTime)
+	}
 	e := &Engine{compiler: options.Compiler, trusted: map[Digest]bool{}, logger: options.Logger,
-		idle: newPool(defaultIdleInstances), pages: newPageScanner(), closing: make(chan struct{}), modules: map[Digest]*compilation{}}
+		idle:  newPool(context.WithoutCancel(ctx), cmp.Or(options.IdleBytes, defaultIdleBytes), cmp.Or(options.IdleTime, defaultIdleTime)),
+		pages: newPageScanner(), closing: make(chan struct{}), modules: map[Digest]*compilation{}}
 	if e.logger == nil {
 		e.logger = slog.New(slog.DiscardHandler)
 	}
@@ -141,7 +152,7 @@ func valueTypes(types []hostfuncs.ValueType) []api.ValueType {
 // adapt makes a host function of ours one of wazero's. Its error, and a panic of its,
 // travel as a hostError.
 func adapt(f hostfuncs.Function) api.GoModuleFunc {
-	return func(ctx context.Context, module api.Module, stack []uint64) {
+	return func(ctx context.Context, _ api.Module, stack []uint64) {
 		defer func() {
 			if value := recover(); value != nil {
 				if _, ours := value.(*hostError); !ours {
@@ -154,31 +165,10 @@ func adapt(f hostfuncs.Function) api.GoModuleFunc {
 		if ctx.Err() != nil {
 			panic(&hostError{context.Cause(ctx)})
 		}
-		if err := f.Call(ctx, memoryOf(module), stack); err != nil {
+		if err := f.Call(ctx, runOf(ctx).memory, stack); err != nil {
 			panic(&hostError{err})
 		}
 	}
-}
-
-// memory shows an instance's memory to host functions.
-type memory struct{ api.Memory }
-
-// View implements hostfuncs.Memory.
-func (m memory) View(offset, length uint32) ([]byte, bool) { return m.Read(offset, length) }
-
-// noMemory is the memory of a module that has none.
-type noMemory struct{}
-
-// View implements hostfuncs.Memory.
-func (noMemory) View(uint32, uint32) ([]byte, bool) { return nil, false }
-
-// memoryOf returns the instance's memory, which for a module without one is a nil
-// pointer of wazero's inside a non-nil interface.
-func memoryOf(module api.Module) hostfuncs.Memory {
-	if m := module.Memory(); !reflect.ValueOf(m).IsNil() {
-		return memory{m}
-	}
-	return noMemory{}
 }
 
 // Compile returns the module for these bytes, compiling it unless this engine or its
@@ -248,7 +238,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	close(e.closing)
 	e.mu.Unlock()
 	e.inFlight.Wait()
-	e.idle.close(ctx)
+	e.idle.shut()
 	failures := []error{e.runtime.Close(ctx), e.closeStore(ctx), e.pages.close()}
 	for _, c := range e.modules {
 		if c.module != nil {

@@ -13,27 +13,18 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// forkKey is where the instance of a program stands in the context of its start, and of the
-// runs that resume it.
-type forkKey struct{}
-
-// forking returns a context in which the fork imports act on the instance.
-func (i *instance) forking(ctx context.Context) context.Context {
-	return experimental.WithSnapshotter(context.WithValue(ctx, forkKey{}, i))
-}
-
 // errStarted ends the start of a program, once it reads.
 var errStarted = errors.New("the program has started")
 
 // stdin is the file descriptor whose first read ends the start of a program.
 const stdin = 0
 
-// offerFork offers what wasm.Passes.Fork imports. Without an instance in the context they do
+// offerFork offers what wasm.Passes.Fork imports. In runs that are not a program's they do
 // nothing.
 func offerFork(ctx context.Context, runtime wazero.Runtime) error {
 	i32 := []api.ValueType{api.ValueTypeI32}
 	reached := func(ctx context.Context, _ api.Module, stack []uint64) {
-		i, _ := ctx.Value(forkKey{}).(*instance)
+		i := forkedIn(ctx)
 		if i != nil && i.stack == nil && uint32(stack[0]) == stdin {
 			saved, err := saveStack(experimental.GetSnapshotter(ctx).Snapshot())
 			if err != nil {
@@ -45,7 +36,7 @@ func offerFork(ctx context.Context, runtime wazero.Runtime) error {
 		stack[0] = 0
 	}
 	resume := func(ctx context.Context, _ api.Module, _ []uint64) {
-		if i, _ := ctx.Value(forkKey{}).(*instance); i != nil && i.stack != nil {
+		if i := forkedIn(ctx); i != nil && i.stack != nil {
 			i.stack.restore()
 		}
 	}
@@ -54,6 +45,14 @@ func offerFork(ctx context.Context, runtime wazero.Runtime) error {
 		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(resume), nil, nil).Export(wasm.ForkResume).
 		Instantiate(ctx)
 	return err
+}
+
+// forkedIn returns the instance of the program that is running, or nil.
+func forkedIn(ctx context.Context) *instance {
+	if run := runOf(ctx); run != nil {
+		return run.forked
+	}
+	return nil
 }
 
 // savedStack is the native stack of a program where it was when it was saved. wazero means a

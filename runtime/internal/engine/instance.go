@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -20,6 +21,8 @@ type instance struct {
 	memory  *linearMemory
 	globals []api.MutableGlobal // what reset sets back
 	meter   api.MutableGlobal
+	fuel    meter             // of the run
+	place   place             // in the pool, while it is idle
 	depth   api.MutableGlobal // nil for a module without recursion
 
 	start    api.Function // nil for a module without a start function
@@ -93,23 +96,29 @@ func (m *Module) instantiateWith(ctx context.Context, memory *linearMemory) (mad
 
 // run does one run in an instance that nothing has run in since it was made or reset, and
 // puts the instance back into the pool, or closes it where it cannot be as before.
-func (i *instance) run(ctx context.Context, key poolKey, limit int64, do func(context.Context) error) (usage Usage, err error) {
+func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, err error) {
 	reuse := false // also after a panic, or runtime.Goexit
 	defer func() {
-		ctx := context.WithoutCancel(ctx)
 		if reuse && i.module.rewritten.unrestorable == "" && i.reset() == nil {
-			i.module.engine.idle.put(ctx, key, i)
+			i.module.engine.idle.put(key, i)
 			return
 		}
-		i.close(ctx)
+		i.memory.written.faults.stop()
+		i.close(context.WithoutCancel(ctx))
 	}()
-	fuel := &meter{limit: limit}
-	i.meter.Set(uint64(fuel.first()))
-	err = i.explain(do(fuel.with(ctx)))
+	i.fuel = meter{limit: r.Fuel}
+	i.meter.Set(uint64(i.fuel.first()))
+	i.memory.watch(i.module.engine.pages)
+	if i.stack != nil {
+		err = i.call(i.forking(ctx), wasm.ForkName)
+	} else {
+		err = i.begin(i.context(ctx), r.Function)
+	}
+	err = i.explain(err)
 	usage = i.memory.usage()
-	usage.Fuel = fuel.used(int64(i.meter.Get()))
-	if limit > 0 && usage.Fuel > limit {
-		usage.Fuel = limit
+	usage.Fuel = i.fuel.used(int64(i.meter.Get()))
+	if r.Fuel > 0 && usage.Fuel > r.Fuel {
+		usage.Fuel = r.Fuel
 		if ctx.Err() == nil {
 			// The guest ended between two places where it would have been stopped.
 			err = &Error{Op: "run", Kind: ErrFuel}
@@ -122,12 +131,18 @@ func (i *instance) run(ctx context.Context, key poolKey, limit int64, do func(co
 
 // begin calls a function, and before it the start function, if the module has one.
 func (i *instance) begin(ctx context.Context, name string) error {
-	if i.start != nil {
-		if err := i.start.CallWithStack(ctx, nil); err != nil {
-			return classify(ctx, "start", err)
-		}
+	if err := i.enter(ctx); err != nil {
+		return err
 	}
 	return i.call(ctx, name)
+}
+
+// enter calls the start function, if the module has one.
+func (i *instance) enter(ctx context.Context) error {
+	if i.start == nil {
+		return nil
+	}
+	return classify(ctx, "start", contained(ctx, i.start))
 }
 
 // call calls a function without parameters and results.
@@ -139,13 +154,27 @@ func (i *instance) call(ctx context.Context, name string) error {
 		}
 		i.name, i.function = name, function
 	}
-	return classify(ctx, "run", i.function.CallWithStack(ctx, nil))
+	return classify(ctx, "run", contained(ctx, i.function))
+}
+
+// contained calls a function without parameters and results. wazero recovers what panics in a
+// guest and in what it calls; a panic of its own must not end the process either.
+func contained(ctx context.Context, function api.Function) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &hostError{&PanicError{Function: "wazero", Value: value, Stack: debug.Stack()}}
+		}
+	}()
+	return function.CallWithStack(ctx, nil)
 }
 
 // explain completes a trap with what the rewriting knows of it.
 func (i *instance) explain(err error) error {
+	if err == nil {
+		return nil
+	}
 	var failure *Error
-	if err == nil || !errors.As(err, &failure) || failure.Kind != ErrTrap {
+	if !errors.As(err, &failure) || failure.Kind != ErrTrap {
 		return err
 	}
 	failure.Trace = i.module.rewritten.original(failure.Trace, i.module.names)

@@ -22,9 +22,10 @@ type linearMemory struct {
 	reserved []byte
 	size     uint64 // never shrinks in a run, so also the peak
 	refused  uint64 // what the guest asked for when it was last refused
+	kept     int64  // bytes that stay with the memory alone after a reset
 
 	shrinking bool // Reallocate takes it back to the size of the image
-	regions   []pageRegion
+	written   written
 }
 
 // errReserve is panicked out of wazero's instantiation, which has no other way for an
@@ -63,15 +64,33 @@ func (m *linearMemory) adopt(i *image) error {
 // contents is what the guest sees.
 func (m *linearMemory) contents() []byte { return m.reserved[:m.size] }
 
+// View implements hostfuncs.Memory.
+func (m *linearMemory) View(offset, length uint32) ([]byte, bool) {
+	end := uint64(offset) + uint64(length)
+	if m.reserved == nil || end > m.size {
+		return nil, false
+	}
+	return m.reserved[offset:end:end], true
+}
+
+// leaveThread ends what binds the run to its thread. A nil memory has nothing that does.
+func (m *linearMemory) leaveThread() {
+	if m != nil {
+		m.written.faults.stop()
+	}
+}
+
 // errNotReset means that an instance cannot be used again.
 var errNotReset = errors.New("the instance cannot be reset")
 
 // reset sets the memory back to its image, for the instance that it belongs to.
 func (m *linearMemory) reset(instance api.Module, scanner *pageScanner) error {
 	if len(m.reserved) == 0 {
+		m.leaveThread()
 		return nil
 	}
-	if err := m.image.restore(m.reserved[:m.size], scanner, &m.regions); err != nil {
+	var err error
+	if m.kept, err = m.restore(scanner); err != nil {
 		return err
 	}
 	m.refused = 0

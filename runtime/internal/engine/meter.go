@@ -27,6 +27,9 @@ const (
 
 	shortTime = 200 * time.Microsecond
 	longTime  = time.Millisecond
+
+	// mostAlone is how long a guest may keep a processor from all others.
+	mostAlone = 500 * time.Microsecond
 )
 
 // meter counts the work of one run, and shares it out in slices. It serves one goroutine.
@@ -35,14 +38,7 @@ type meter struct {
 	granted int64
 	slice   int64
 	since   time.Time // when the guest got its slice
-}
-
-// meterKey is where a run's meter stands in its context.
-type meterKey struct{}
-
-// with returns a context with the meter, which every call of a rewritten function needs.
-func (m *meter) with(ctx context.Context) context.Context {
-	return context.WithValue(ctx, meterKey{}, m)
+	yielded time.Time // when it last left its processor to others; zero until it first came back
 }
 
 // offerMeter offers what rewritten modules call when a slice is used up. Coming back to Go
@@ -50,10 +46,15 @@ func (m *meter) with(ctx context.Context) context.Context {
 // code of guests, and while it waits for one, nothing else runs that could stop it.
 func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 	refill := func(ctx context.Context, _ api.Module, stack []uint64) {
-		m := ctx.Value(meterKey{}).(*meter)
-		m.pace()
-		// The guest has kept a processor from all others, timers among them.
-		goruntime.Gosched()
+		run := runOf(ctx)
+		m := run.meter
+		now := time.Now()
+		m.pace(now)
+		if m.keptLong(now) {
+			run.memory.leaveThread()
+			goruntime.Gosched()
+			m.yielded = time.Now()
+		}
 		if ctx.Err() != nil {
 			panic(&hostError{context.Cause(ctx)})
 		}
@@ -78,17 +79,26 @@ func (m *meter) first() int64 {
 }
 
 // pace sets the size of the next slice by the time that the last one took.
-func (m *meter) pace() {
+func (m *meter) pace(now time.Time) {
 	if m.since.IsZero() {
 		m.slice = firstSlice // when it began is not known
 		return
 	}
-	switch took := time.Since(m.since); {
+	switch took := now.Sub(m.since); {
 	case took < shortTime:
 		m.slice = min(2*m.slice, mostSlice)
 	case took > longTime:
 		m.slice = max(m.slice/4, leastSlice)
 	}
+}
+
+// keptLong reports whether the guest should let others have its processor, timers among them.
+// Not each time: where another processor is idle, it is woken up for that.
+func (m *meter) keptLong(now time.Time) bool {
+	if m.yielded.IsZero() {
+		m.yielded = now // and the first slice was a short one
+	}
+	return now.Sub(m.yielded) > mostAlone
 }
 
 // refill grants the next slice to a guest whose counter is below zero. It returns the new

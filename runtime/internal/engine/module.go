@@ -85,7 +85,7 @@ func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 			return Usage{MemoryRefused: refused}, err
 		}
 	}
-	return i.run(ctx, key, run.Fuel, func(ctx context.Context) error { return i.begin(ctx, run.Function) })
+	return i.run(ctx, key, run)
 }
 
 // close frees the image, when all instances are closed.

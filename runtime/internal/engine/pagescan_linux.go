@@ -17,6 +17,7 @@ import (
 type pageScanner struct {
 	file       *os.File
 	descriptor uintptr
+	faults     bool // page faults are counted, see faultWatch
 }
 
 // newPageScanner returns a scanner, or nil where the kernel has none that works.
@@ -25,7 +26,7 @@ func newPageScanner() *pageScanner {
 	if err != nil {
 		return nil
 	}
-	s := &pageScanner{file, file.Fd()}
+	s := &pageScanner{file: file, descriptor: file.Fd()}
 	if !s.works() {
 		_ = file.Close()
 		return nil
@@ -106,8 +107,8 @@ func (s *pageScanner) works() bool {
 	if i.mapOnto(memory) != nil {
 		return false
 	}
-	_ = memory[0] + memory[2*systemPage] // read only
-	memory[systemPage] = 1
+	_ = memory[0] + memory[systemPage] + memory[2*systemPage] // read only
+	s.faults = faultsShow(func() { memory[systemPage] = 1 })
 	var found []int
 	err = s.scan(memory, make([]pageRegion, regionsAtOnce), func(from, to int) bool {
 		found = append(found, from, to)
@@ -115,4 +116,23 @@ func (s *pageScanner) works() bool {
 	})
 	// A page that was only read, beyond the file, may count as written.
 	return err == nil && len(found) >= 2 && found[0] == systemPage
+}
+
+// faultsShow reports whether a page that something writes to shows in the count of faults, and
+// one that was written before does not.
+func faultsShow(write func()) bool {
+	var w faultWatch
+	w.begin()
+	write()
+	if w.end() {
+		return false
+	}
+	for range 10 { // others may fault too
+		w.begin()
+		write()
+		if w.end() {
+			return true
+		}
+	}
+	return false
 }

@@ -5,16 +5,18 @@ package engine
 // pageScanner finds the pages that were written, on systems that can tell.
 type pageScanner struct{}
 
-// pageRegion is a run of pages.
-type pageRegion struct{}
-
 func newPageScanner() *pageScanner { return nil }
 
 func (*pageScanner) close() error { return nil }
 
-// restore sets memory back to the image: all of it.
-func (i *image) restore(memory []byte, _ *pageScanner, _ *[]pageRegion) error {
-	n := copy(memory, i.memory)
-	clear(memory[n:])
-	return nil
+// written is for systems that know what was written.
+type written struct{ faults faultWatch }
+
+func (m *linearMemory) watch(*pageScanner) {}
+
+// restore sets the memory back to its image: all of it, so that all of it is kept.
+func (m *linearMemory) restore(*pageScanner) (kept int64, err error) {
+	n := copy(m.contents(), m.image.memory)
+	clear(m.contents()[n:])
+	return int64(m.size), nil
 }

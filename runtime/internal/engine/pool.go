@@ -1,20 +1,26 @@
 package engine
 
 import (
-	"container/list"
 	"context"
 	"sync"
+	"time"
 )
 
-// pool holds the idle instances of all modules of an engine, the one that was used longest
-// ago first. It is safe for concurrent use.
+// pool holds the idle instances of all modules of an engine. Those that were idle for the
+// longest time go when they take too much memory, and when nobody has wanted them for a
+// while. It is safe for concurrent use.
 type pool struct {
-	limit int // of idle instances
+	bytes int64           // the most that idle instances may take
+	age   time.Duration   // the longest that one may be idle
+	base  context.Context // in which instances are closed
 
-	mu     sync.Mutex
-	closed bool
-	oldest list.List // of *idle
-	idle   map[poolKey][]*list.Element
+	mu             sync.Mutex
+	closed         bool
+	taken          int64 // bytes, of all that are idle
+	shelves        map[poolKey]*shelf
+	oldest, newest *instance
+	sweeping       *time.Timer // runs while there are idle instances
+	sweeps         sync.WaitGroup
 }
 
 // poolKey tells which instances serve which runs: memory is reserved for a limit.
@@ -23,81 +29,156 @@ type poolKey struct {
 	memory uint64
 }
 
-// idle is an instance without a run.
-type idle struct {
-	key      poolKey
-	instance *instance
+// shelf holds the idle instances of one key, the one that was used last at the end.
+type shelf struct{ waiting []*instance }
+
+// place is where an idle instance stands in the pool.
+type place struct {
+	shelf        *shelf
+	bytes        int64
+	since        time.Time
+	older, newer *instance
 }
 
-// defaultIdleInstances is how many idle instances an engine keeps. Each keeps up to
-// mostKeptPages of memory.
-const defaultIdleInstances = 64
+const (
+	defaultIdleBytes = 256 << 20
+	defaultIdleTime  = time.Minute
 
-func newPool(limit int) *pool {
-	return &pool{limit: limit, idle: map[poolKey][]*list.Element{}}
+	// instanceBytes is what an instance takes beside its memory.
+	instanceBytes = 32 << 10
+)
+
+func newPool(base context.Context, bytes int64, age time.Duration) *pool {
+	return &pool{bytes: bytes, age: age, base: base, shelves: map[poolKey]*shelf{}}
 }
 
 // take returns the instance that was used last, or nil.
 func (p *pool) take(key poolKey) *instance {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	waiting := p.idle[key]
-	if len(waiting) == 0 {
+	s := p.shelves[key]
+	if s == nil || len(s.waiting) == 0 {
 		return nil
 	}
-	last := waiting[len(waiting)-1]
-	p.remove(last, len(waiting)-1)
-	return last.Value.(*idle).instance
+	last := s.waiting[len(s.waiting)-1]
+	p.remove(last)
+	return last
 }
 
-// remove takes an element out, which stands at a place in its key's list.
-func (p *pool) remove(element *list.Element, at int) {
-	key := element.Value.(*idle).key
-	waiting := p.idle[key]
-	copy(waiting[at:], waiting[at+1:])
-	waiting[len(waiting)-1] = nil
-	if waiting = waiting[:len(waiting)-1]; len(waiting) == 0 {
-		delete(p.idle, key)
-	} else {
-		p.idle[key] = waiting
+// remove takes an instance off its shelf, where it stands first or last.
+func (p *pool) remove(i *instance) {
+	waiting := i.place.shelf.waiting
+	last := len(waiting) - 1
+	if waiting[last] != i {
+		copy(waiting, waiting[1:])
 	}
-	p.oldest.Remove(element)
+	waiting[last] = nil
+	i.place.shelf.waiting = waiting[:last]
+	if older := i.place.older; older != nil {
+		older.place.newer = i.place.newer
+	} else {
+		p.oldest = i.place.newer
+	}
+	if newer := i.place.newer; newer != nil {
+		newer.place.older = i.place.older
+	} else {
+		p.newest = i.place.older
+	}
+	p.taken -= i.place.bytes
+	i.place = place{}
 }
 
-// put keeps an instance that was reset. Where there are too many it closes the one that was
-// used longest ago.
-func (p *pool) put(ctx context.Context, key poolKey, i *instance) {
+// put keeps an instance that was reset, which may make others go.
+func (p *pool) put(key poolKey, i *instance) {
+	bytes := instanceBytes + i.memory.kept
 	p.mu.Lock()
-	var surplus *instance
-	switch {
-	case p.closed || p.limit == 0:
-		surplus = i
-	default:
-		p.idle[key] = append(p.idle[key], p.oldest.PushBack(&idle{key, i}))
-		if p.oldest.Len() > p.limit {
-			first := p.oldest.Front()
-			surplus = first.Value.(*idle).instance
-			p.remove(first, 0) // the oldest of all is the oldest of its key
-		}
+	if p.closed || bytes > p.bytes {
+		p.mu.Unlock()
+		i.close(p.base)
+		return
+	}
+	s := p.shelves[key]
+	if s == nil {
+		s = &shelf{}
+		p.shelves[key] = s
+	}
+	i.place = place{shelf: s, bytes: bytes, since: time.Now(), older: p.newest}
+	s.waiting = append(s.waiting, i)
+	if p.newest != nil {
+		p.newest.place.newer = i
+	} else {
+		p.oldest = i
+		p.sweepLater()
+	}
+	p.newest = i
+	p.taken += bytes
+	surplus := p.surplus(func(*instance) bool { return p.taken > p.bytes })
+	p.mu.Unlock()
+	for _, i := range surplus {
+		i.close(p.base)
+	}
+}
+
+// surplus takes out the oldest instances for as long as they are to go. The oldest of all is
+// the oldest of its shelf.
+func (p *pool) surplus(goes func(*instance) bool) (surplus []*instance) {
+	for p.oldest != nil && goes(p.oldest) {
+		surplus = append(surplus, p.oldest)
+		p.remove(p.oldest)
+	}
+	return surplus
+}
+
+// sweepLater makes instances go that are idle for too long.
+func (p *pool) sweepLater() {
+	if p.sweeping == nil {
+		p.sweeping = time.AfterFunc(p.age, p.sweep)
+	} else {
+		p.sweeping.Reset(p.age)
+	}
+}
+
+func (p *pool) sweep() {
+	before := time.Now().Add(-p.age)
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return
+	}
+	p.sweeps.Add(1)
+	defer p.sweeps.Done()
+	surplus := p.surplus(func(i *instance) bool { return !i.place.since.After(before) })
+	if p.oldest != nil {
+		p.sweeping.Reset(time.Until(p.oldest.place.since.Add(p.age)))
 	}
 	p.mu.Unlock()
-	if surplus != nil {
-		surplus.close(ctx)
+	for _, i := range surplus {
+		i.close(p.base)
 	}
 }
 
-// close closes all idle instances, and those that come back later.
-func (p *pool) close(ctx context.Context) {
+// forget closes the idle instances of a key that nobody is going to ask for again.
+func (p *pool) forget(key poolKey) {
+	for i := p.take(key); i != nil; i = p.take(key) {
+		i.close(p.base)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.shelves, key)
+}
+
+// shut closes all idle instances, and those that come back later.
+func (p *pool) shut() {
 	p.mu.Lock()
 	p.closed = true
-	var all []*instance
-	for element := p.oldest.Front(); element != nil; element = element.Next() {
-		all = append(all, element.Value.(*idle).instance)
+	if p.sweeping != nil {
+		p.sweeping.Stop()
 	}
-	p.oldest.Init()
-	clear(p.idle)
+	all := p.surplus(func(*instance) bool { return true })
+	clear(p.shelves)
 	p.mu.Unlock()
+	p.sweeps.Wait()
 	for _, i := range all {
-		i.close(ctx)
+		i.close(p.base)
 	}
 }

@@ -138,17 +138,17 @@ func TestPoolServesRunsAlone(t *testing.T) {
 // TestPoolIsBounded: what is too much goes, the longest idle first, and nothing stays when the
 // engine closes.
 func TestPoolIsBounded(t *testing.T) {
-	e := newEngine(t, Options{}, nil)
-	e.idle.limit = 3
+	e := newEngine(t, Options{IdleBytes: 3*(instanceBytes+4096) + instanceBytes}, nil)
 	var modules []*Module
 	for n := range 5 {
-		modules = append(modules, compile(t, e, program{body: nothing, memory: n}))
+		// i32.const n; i32.const 1; i32.store: one page is written
+		modules = append(modules, compile(t, e, program{body: []byte{0x41, byte(n), 0x41, 1, 0x36, 2, 0}, memory: 1}))
 	}
 	for _, module := range modules {
 		_, err := module.Run(t.Context(), plain)
 		require.NoError(t, err)
 	}
-	assert.Equal(t, 3, e.idle.oldest.Len())
+	assert.Equal(t, 3, e.idle.count())
 	for n, module := range modules {
 		kept := e.idle.take(poolKey{module, uint64(plain.MemoryLimit)})
 		assert.Equal(t, n >= 2, kept != nil, "module %d", n)
@@ -156,11 +156,42 @@ func TestPoolIsBounded(t *testing.T) {
 			kept.close(t.Context())
 		}
 	}
+	assert.Zero(t, e.idle.taken)
 	_, err := modules[0].Run(t.Context(), plain)
 	require.NoError(t, err)
 	require.NoError(t, e.Close(t.Context()))
-	assert.Zero(t, e.idle.oldest.Len())
-	assert.Empty(t, e.idle.idle)
+	assert.Zero(t, e.idle.count())
+	assert.Empty(t, e.idle.shelves)
+}
+
+// TestPoolShrinksWhenIdle: instances that nobody uses go by themselves, and those in use stay.
+func TestPoolShrinksWhenIdle(t *testing.T) {
+	const age = 100 * time.Millisecond
+	e := newEngine(t, Options{IdleTime: age}, nil)
+	unused, used := compile(t, e, program{body: nothing, memory: 1}), compile(t, e, program{body: nothing, memory: 2})
+	_, err := unused.Run(t.Context(), plain)
+	require.NoError(t, err)
+	assert.Equal(t, 1, e.idle.count())
+	require.Eventually(t, func() bool {
+		_, err := used.Run(t.Context(), plain)
+		require.NoError(t, err)
+		return e.idle.count() == 1
+	}, time.Minute, age/10)
+	assert.NotNil(t, e.idle.shelves[poolKey{used, uint64(plain.MemoryLimit)}].waiting)
+	require.Eventually(t, func() bool { return e.idle.count() == 0 }, time.Minute, age/10)
+	_, err = unused.Run(t.Context(), plain)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return e.idle.count() == 0 }, time.Minute, age/10, "the sweeps begin anew")
+}
+
+// count is how many instances are idle.
+func (p *pool) count() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := p.oldest; i != nil; i = i.place.newer {
+		n++
+	}
+	return n
 }
 
 // TestDroppedProgramsKeepNoInstances: those of a program that is started and not run.
@@ -175,7 +206,7 @@ func TestDroppedProgramsKeepNoInstances(t *testing.T) {
 			return wasi.With(ctx, &wasi.System{Args: []string{"tool"}, Starting: &wasi.Starting{}})
 		}})
 	require.NoError(t, err)
-	assert.Equal(t, 2, e.idle.oldest.Len())
+	assert.Equal(t, 2, e.idle.count())
 	program.Drop()
-	assert.Zero(t, e.idle.oldest.Len())
+	assert.Zero(t, e.idle.count())
 }

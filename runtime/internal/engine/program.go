@@ -63,17 +63,13 @@ func (m *Module) Start(ctx context.Context, start Start) (*Program, error) {
 			p.Drop()
 			return nil, err
 		}
-		m.engine.idle.put(p.base, p.key(), i)
+		m.engine.idle.put(p.key(), i)
 	}
 	return p, nil
 }
 
 // Drop frees the program's idle instances. It is for a program that nobody is going to run.
-func (p *Program) Drop() {
-	for i := p.module.engine.idle.take(p.key()); i != nil; i = p.module.engine.idle.take(p.key()) {
-		i.close(p.base)
-	}
-}
+func (p *Program) Drop() { p.module.engine.idle.forget(p.key()) }
 
 func (p *Program) key() poolKey { return poolKey{p, uint64(p.start.MemoryLimit)} }
 
@@ -90,9 +86,14 @@ func (p *Program) begin() (_ *instance, err error) {
 	}()
 	ctx, cancel := context.WithTimeout(p.start.Context(p.base), p.start.Timeout)
 	defer cancel()
-	fuel := &meter{limit: p.start.Fuel}
-	i.meter.Set(uint64(fuel.first()))
-	ended := i.explain(i.begin(i.forking(fuel.with(ctx)), wasm.ForkName))
+	i.fuel = meter{limit: p.start.Fuel}
+	i.meter.Set(uint64(i.fuel.first()))
+	// Runs call another function than the start function, so they could not resume its stack.
+	ended := i.enter(i.context(ctx))
+	if ended == nil {
+		ended = i.call(i.forking(ctx), wasm.ForkName)
+	}
+	ended = i.explain(ended)
 	switch {
 	case errors.Is(ended, errStarted):
 		return i, p.imprint(i)
@@ -145,7 +146,7 @@ func (p *Program) Run(ctx context.Context, run Run) (Usage, error) {
 			return Usage{}, err
 		}
 	}
-	return i.run(ctx, p.key(), run.Fuel, func(ctx context.Context) error { return i.call(i.forking(ctx), wasm.ForkName) })
+	return i.run(ctx, p.key(), run)
 }
 
 // close frees the image, when all instances are closed.

@@ -9,32 +9,59 @@ import "golang.org/x/sys/unix"
 // system.
 const mostKeptPages = 1024
 
-// restore sets memory back to the image: what was written is copied or cleared, and the
-// rest left alone. The regions are kept for the next time.
-func (i *image) restore(memory []byte, scanner *pageScanner, regions *[]pageRegion) error {
-	if len(memory) == 0 {
-		return nil
+// written are the pages that a memory has for itself. The zero value knows of none.
+type written struct {
+	pages   []pageSpan
+	known   bool // they are all that were written before the last run
+	regions []pageRegion
+	faults  faultWatch
+}
+
+// pageSpan is a run of pages, as offsets.
+type pageSpan struct{ from, to int }
+
+// watch prepares for a run.
+func (m *linearMemory) watch(scanner *pageScanner) {
+	if m.written.known && scanner != nil && scanner.faults {
+		m.written.faults.begin()
 	}
+}
+
+// restore sets the memory back to its image: what was written is copied or cleared, and the
+// rest left alone. It returns how many bytes the memory keeps for itself.
+func (m *linearMemory) restore(scanner *pageScanner) (kept int64, err error) {
+	w, memory := &m.written, m.contents()
+	if !w.faults.end() {
+		if w.known, err = w.find(memory, scanner); err != nil || !w.known {
+			return 0, unix.Madvise(memory, unix.MADV_DONTNEED)
+		}
+	}
+	for _, span := range w.pages {
+		n := 0
+		if span.from < len(m.image.memory) {
+			n = copy(memory[span.from:span.to], m.image.memory[span.from:])
+		}
+		clear(memory[span.from+n : span.to])
+		kept += int64(span.to - span.from)
+	}
+	return kept, nil
+}
+
+// find asks which pages were written. It fails, or returns false, where they are too many, or
+// nobody knows.
+func (w *written) find(memory []byte, scanner *pageScanner) (bool, error) {
+	w.pages = w.pages[:0]
 	if scanner == nil {
-		return unix.Madvise(memory, unix.MADV_DONTNEED)
+		return false, nil
 	}
-	if *regions == nil {
-		*regions = make([]pageRegion, regionsAtOnce)
+	if w.regions == nil {
+		w.regions = make([]pageRegion, regionsAtOnce)
 	}
 	pages := 0
-	err := scanner.scan(memory, *regions, func(from, to int) bool {
-		if pages += (to - from) / systemPage; pages > mostKeptPages {
-			return false
-		}
-		n := 0
-		if from < len(i.memory) {
-			n = copy(memory[from:to], i.memory[from:])
-		}
-		clear(memory[from+n : to])
-		return true
+	err := scanner.scan(memory, w.regions, func(from, to int) bool {
+		w.pages = append(w.pages, pageSpan{from, to})
+		pages += (to - from) / systemPage
+		return pages <= mostKeptPages
 	})
-	if err != nil || pages > mostKeptPages {
-		return unix.Madvise(memory, unix.MADV_DONTNEED)
-	}
-	return nil
+	return pages <= mostKeptPages, err
 }

@@ -81,7 +81,7 @@ func instantiated(t *testing.T, r wazero.Runtime, source []byte, data []wasm.Seg
 
 // memoryBytes returns the memory, not a copy; nil if there is none.
 func memoryBytes(instance api.Module) []byte {
-	memory, ok := memoryOf(instance).(memory)
+	memory, ok := memoryOf(instance)
 	if !ok {
 		return nil
 	}

@@ -63,7 +63,8 @@ func (f function) hostFunction() hostfuncs.Function {
 			if system.Starting != nil && !atStart[f.name] {
 				return &StartError{Function: f.name}
 			}
-			errno, err := f.run(&call{ctx, system, memory, stack})
+			system.call = call{ctx, system, memory, stack}
+			errno, err := f.run(&system.call)
 			if err != nil {
 				return err
 			}

@@ -33,7 +33,10 @@ type System struct {
 	Starting *Starting
 
 	descriptors []*descriptor // by number; nil where closed
-	listed      *descriptor   // whose listing is kept; nil for none
+	standard    [3]descriptor // the first of them
+	numbers     [8]*descriptor
+	call        call        // the one under way
+	listed      *descriptor // whose listing is kept; nil for none
 	listing     []files.Entry
 }
 
@@ -43,7 +46,8 @@ type systemKey struct{}
 // With returns a context in which the guest's WASI calls act on the system. It opens
 // the preopened directories, whose numbers begin at 3.
 func With(ctx context.Context, s *System) context.Context {
-	s.descriptors = []*descriptor{{stdin: true}, {output: s.Stdout}, {output: s.Stderr}}
+	s.standard = [3]descriptor{{stdin: true}, {output: s.Stdout}, {output: s.Stderr}}
+	s.descriptors = append(s.numbers[:0], &s.standard[0], &s.standard[1], &s.standard[2])
 	if s.Files != nil {
 		for _, preopen := range s.Files.Preopens() {
 			s.descriptors = append(s.descriptors, &descriptor{dir: preopen.Dir, preopen: preopen.Path})

@@ -1,0 +1,43 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/tetratelabs/wazero/experimental"
+)
+
+// runContext is the context of one run: the caller's, and with it what the functions that the
+// engine offers need to find.
+type runContext struct {
+	context.Context
+	meter  *meter
+	memory *linearMemory
+	forked *instance // of a program that starts or is resumed; nil otherwise
+}
+
+// runKey is where a runContext stands in itself.
+type runKey struct{}
+
+// Value implements context.Context.
+func (c *runContext) Value(key any) any {
+	if key == (runKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// runOf returns the run that a function was called in.
+func runOf(ctx context.Context) *runContext {
+	c, _ := ctx.Value(runKey{}).(*runContext)
+	return c
+}
+
+// context returns what a run of the instance is given, metered by i.fuel.
+func (i *instance) context(ctx context.Context) context.Context {
+	return &runContext{Context: ctx, meter: &i.fuel, memory: i.memory}
+}
+
+// forking returns a context in which the fork imports act on the instance.
+func (i *instance) forking(ctx context.Context) context.Context {
+	return experimental.WithSnapshotter(&runContext{Context: ctx, meter: &i.fuel, memory: i.memory, forked: i})
+}
