@@ -66,7 +66,7 @@ check-format:
 .PHONY: check-vet
 check-vet:
 	$(GO) vet $(PACKAGES)
-	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./internal/guests/early ./internal/guests/probe ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor
+	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./internal/guests/early ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor
 	cd $(PLUGIN) && GOOS=wasip1 GOARCH=wasm $(GO) vet .
 
 .PHONY: check-static
@@ -101,4 +101,6 @@ check-cross:
 clean: ## remove what the targets made
 	rm -rf bin
 	find . -name '*.wasm' -not -path './.git/*' -not -path '*/testdata/*' \
-		-not -path './internal/benchmark/guests/c/*' -not -path './internal/benchmark/guests/rust/*' -delete
+		-not -path './internal/benchmark/guests/c/*' -not -path './internal/benchmark/guests/rust/*' \
+		-not -path './internal/guests/early/c/*' -not -path './internal/guests/early/rust/*' \
+		-not -path './internal/guests/seeded/c/*' -delete

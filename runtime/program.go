@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -33,17 +34,16 @@ const startFuel = 10_000_000_000
 // once for all calls, else from the beginning.
 func (t *Tool) runIn(ctx context.Context, system *wasi.System, module *engine.Module) (engine.Usage, error) {
 	run := engine.Run{Function: startFunction, MemoryLimit: int64(t.limits.Memory), Fuel: t.limits.Fuel}
-	ctx = wasi.With(ctx, system)
 	if started, flags := t.program.get(ctx, t, module); started != nil {
+		resumed := wasi.With(ctx, system)
 		system.SetFlags(flags)
-		used, err := started.Run(ctx, run)
+		used, err := started.Run(resumed, run)
 		if !errors.Is(err, engine.ErrNotStarted) {
 			return used, err
 		}
 		t.program.abandon(err)
-		ctx = wasi.With(ctx, system) // as it was
 	}
-	return module.Run(ctx, run)
+	return module.Run(wasi.With(ctx, system), run)
 }
 
 // get returns the started program, or nil. The first call does not start it: there may be no
@@ -79,12 +79,12 @@ func (t *Tool) start(ctx context.Context, module *engine.Module) (_ *engine.Prog
 		return nil, nil, "there are no random bytes for it"
 	}
 	began := t.runtime.now()
-	var asked atomic.Bool // for random bytes
+	var asked asked
 	var last atomic.Pointer[wasi.System]
 	started, err := module.Start(ctx, engine.Start{
 		MemoryLimit: int64(t.limits.Memory), Timeout: t.limits.Timeout, Fuel: startFuel,
 		Context: func(ctx context.Context) context.Context {
-			system := t.starting(arguments, began, &seeded{random: rand.NewChaCha8(seed), asked: &asked})
+			system := t.starting(arguments, began, rand.NewChaCha8(seed), &asked)
 			last.Store(system)
 			return wasi.With(ctx, system)
 		},
@@ -95,9 +95,9 @@ func (t *Tool) start(ctx context.Context, module *engine.Module) (_ *engine.Prog
 		return nil, nil, early.Error()
 	case err != nil:
 		return nil, nil, err.Error()
-	case asked.Load() && t.manifest.Behavior.Snapshot != manifests.SnapshotStart:
+	case asked.what() != "" && t.manifest.Behavior.Snapshot != manifests.SnapshotStart:
 		started.Drop()
-		return nil, nil, "it asks for random bytes as it starts, which would be the same in each call; with snapshot: start it would be resumed all the same"
+		return nil, nil, "it asks for " + asked.what() + " as it starts, which would be the same in each call; with snapshot: start it would be resumed all the same"
 	}
 	return started, last.Load().Flags(), "" // only later starts run beside others
 }
@@ -117,7 +117,7 @@ func (t *Tool) notResumed() string {
 
 // starting is what the program sees while it starts: what is the same in all calls, random
 // bytes from one seed, and a clock that counts how often it is read.
-func (t *Tool) starting(arguments []string, began time.Time, random *seeded) *wasi.System {
+func (t *Tool) starting(arguments []string, began time.Time, random io.Reader, asked *asked) *wasi.System {
 	paths := []string{"/"}
 	for _, mount := range t.permit.mounts {
 		paths = append(paths, mount.Guest)
@@ -125,8 +125,10 @@ func (t *Tool) starting(arguments []string, began time.Time, random *seeded) *wa
 	slices.Sort(paths)
 	reads := 0
 	return &wasi.System{
-		Args: append([]string{t.manifest.Name}, arguments...), Environment: t.permit.environment, Random: random, Started: began,
+		Args: append([]string{t.manifest.Name}, arguments...), Environment: t.permit.environment,
+		Random: &noted{random, &asked.random}, Started: began,
 		Now: func() time.Time {
+			asked.time.Store(true)
 			reads++
 			return began.Add(time.Duration(reads) * time.Microsecond)
 		},
@@ -134,14 +136,28 @@ func (t *Tool) starting(arguments []string, began time.Time, random *seeded) *wa
 	}
 }
 
-// seeded is a stream of random bytes that notes whether it was read.
-type seeded struct {
-	random *rand.ChaCha8
-	asked  *atomic.Bool
+// asked is what a program asked for as it started that should not be the same in each call.
+// It is safe for concurrent use.
+type asked struct{ random, time atomic.Bool }
+
+func (a *asked) what() string {
+	switch {
+	case a.random.Load():
+		return "random bytes"
+	case a.time.Load():
+		return "the time"
+	}
+	return ""
+}
+
+// noted is a stream that notes that it was read.
+type noted struct {
+	io.Reader
+	read *atomic.Bool
 }
 
 // Read implements io.Reader.
-func (s *seeded) Read(buffer []byte) (int, error) {
-	s.asked.Store(true)
-	return s.random.Read(buffer)
+func (n *noted) Read(buffer []byte) (int, error) {
+	n.read.Store(true)
+	return n.Reader.Read(buffer)
 }
