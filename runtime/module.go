@@ -74,6 +74,10 @@ type ModuleInfo struct {
 	Exports []string `json:"exports"` // sorted
 	// MemoryBytes is what an instance starts with.
 	MemoryBytes int64 `json:"memory_bytes"`
+	// SeededGenerators are the generators of random numbers that the module links and that
+	// are seeded once, such as "Go's math/rand": what they give may repeat in calls that
+	// are resumed from a snapshot. It is a guess from the module's bytes, for people.
+	SeededGenerators []string `json:"seeded_generators"`
 }
 
 // InspectModule reads a manifest's module, checks its pin and that it is a WASI command
@@ -89,6 +93,7 @@ func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 		return ModuleInfo{}, fmt.Errorf("%w: %s: %w", ErrModule, m.Module.Path, err)
 	}
 	info := ModuleInfo{SHA256: engine.DigestOf(source).String(), Bytes: len(source), Imports: []string{}, Exports: []string{}}
+	info.SeededGenerators = append([]string{}, wasm.SeededGenerators(source, description)...)
 	for _, i := range description.Imports {
 		info.Imports = append(info.Imports, i.Module+"."+i.Name)
 	}

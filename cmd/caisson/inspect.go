@@ -74,7 +74,9 @@ type module struct {
 	Imports     []string `json:"imports"`
 	Exports     []string `json:"exports"`
 	MemoryBytes int64    `json:"memory_bytes"` // what an instance starts with
-	Problem     string   `json:"problem"`      // why it cannot be used; empty where it can
+	// SeededGenerators may repeat in calls that are resumed from a snapshot.
+	SeededGenerators []string `json:"seeded_generators"`
+	Problem          string   `json:"problem"` // why it cannot be used; empty where it can
 }
 
 type limits struct {
@@ -152,6 +154,7 @@ func moduleOf(m *manifests.Manifest) module {
 	described := module{
 		Path: m.Module.Path, SHA256: info.SHA256, Pinned: m.Module.SHA256 != "", Bytes: info.Bytes,
 		Imports: list(slices.Compact(info.Imports)), Exports: list(info.Exports), MemoryBytes: info.MemoryBytes,
+		SeededGenerators: list(info.SeededGenerators),
 	}
 	if err != nil {
 		described.Problem = err.Error()

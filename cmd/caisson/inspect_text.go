@@ -76,12 +76,16 @@ func (m module) lines() []string {
 	if m.Pinned {
 		pin = "pinned by the manifest"
 	}
-	return []string{
+	lines := []string{
 		fmt.Sprintf("%s, %d bytes", m.Path, m.Bytes),
 		fmt.Sprintf("sha256 %s, %s", m.SHA256, pin),
 		"starts with " + manifests.Bytes(m.MemoryBytes).String() + " of memory",
 		importLine(m.Imports),
 	}
+	if len(m.SeededGenerators) > 0 {
+		lines = append(lines, "links "+strings.Join(m.SeededGenerators, ", ")+", which a snapshot may repeat")
+	}
+	return lines
 }
 
 // importLine names the imported modules, each with its functions.

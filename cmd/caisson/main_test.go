@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the command as people do. The scripts find the first-party tools at
-// $TOOLS, tools that misbehave at $HOSTILE, and at $PROBE a module that does what its
-// arguments say.
+// $TOOLS, tools that misbehave at $HOSTILE, at $PROBE a module that does what its
+// arguments say, and the folders of all tests' modules in $GUESTS.
 func TestScripts(t *testing.T) {
 	root, err := guests.Compile(t.Context())
 	require.NoError(t, err)
@@ -42,6 +42,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("TOOLS", filepath.Join(root, "wasm-tools"))
 			env.Setenv("HOSTILE", filepath.Join(root, "examples", "turn", "hostile"))
 			env.Setenv("PROBE", filepath.Join(root, "internal", "guests", "probe", "probe.wasm"))
+			env.Setenv("GUESTS", filepath.Join(root, "internal", "guests"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "lines": lines},

@@ -22,13 +22,15 @@ const validateHelp = `Check manifests and their modules, and report all that is 
 manifest or a folder, which is searched with the folders below it. Modules are read and
 never run.
 
-The exit code is 2 when there is any problem, 0 when there is none.`
+The exit code is 2 when there is any problem, 0 when there is none. A warning is no
+problem: it points out what may be meant as it stands.`
 
 // The kinds of problems that only this command finds.
 const (
 	unreadable    manifests.ProblemKind = "unreadable"     // a file or folder cannot be read
 	badModule     manifests.ProblemKind = "module"         // the module cannot be used
 	duplicateName manifests.ProblemKind = "duplicate_name" // two tools want one name
+	repeatedSeed  manifests.ProblemKind = "repeated_seed"  // calls may see the same random numbers; only ever a warning
 )
 
 func newValidate(env environment) *cobra.Command {
@@ -58,11 +60,12 @@ type validation struct {
 	noModule bool
 }
 
-// verdict is what validate prints as JSON.
+// verdict is what validate prints as JSON. Warnings leave manifests valid.
 type verdict struct {
 	Valid    bool                `json:"valid"`
 	Files    int                 `json:"files"`
 	Problems []manifests.Problem `json:"problems"`
+	Warnings []manifests.Problem `json:"warnings"`
 }
 
 func (v *validation) run(ctx context.Context, paths []string) error {
@@ -93,7 +96,7 @@ func (v *validation) run(ctx context.Context, paths []string) error {
 // check looks at all manifests of all paths.
 func (v *validation) check(ctx context.Context, paths []string) (verdict, error) {
 	var files []string
-	var problems []manifests.Problem
+	var problems, warnings []manifests.Problem
 	for _, path := range paths {
 		found, wrong, err := discover(ctx, path)
 		if err != nil {
@@ -112,7 +115,8 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 			problems = append(problems, loadProblems(file, err)...)
 			continue
 		}
-		problems = append(problems, v.manifest(m)...)
+		wrong, doubtful := v.manifest(m)
+		problems, warnings = append(problems, wrong...), append(warnings, doubtful...)
 		if err := names.Register(file, described{m}); err != nil && !errors.Is(err, registry.ErrDuplicate) {
 			return verdict{}, err
 		}
@@ -121,22 +125,23 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 	for _, d := range names.Duplicates() {
 		problems = append(problems, duplicateProblem(loaded[d.Dropped.File], d))
 	}
-	return verdict{len(problems) == 0, len(files), list(sorted(problems))}, nil
+	return verdict{len(problems) == 0, len(files), list(sorted(problems)), list(sorted(warnings))}, nil
 }
 
-// manifest returns what is wrong beyond the manifest's own text.
-func (v *validation) manifest(m *manifests.Manifest) []manifests.Problem {
-	problems := runtime.Check(m)
+// manifest returns what is wrong, and what may be, beyond the manifest's own text.
+func (v *validation) manifest(m *manifests.Manifest) (problems, warnings []manifests.Problem) {
+	problems = runtime.Check(m)
 	unsupported := slices.ContainsFunc(problems, func(p manifests.Problem) bool {
 		return strings.HasPrefix(p.Path, "module.") || p.Path == "execution"
 	})
 	if v.noModule || unsupported {
-		return problems
+		return problems, nil
 	}
-	if _, err := runtime.InspectModule(m); err != nil {
-		problems = append(problems, moduleProblem(m, err))
+	info, err := runtime.InspectModule(m)
+	if err != nil {
+		return append(problems, moduleProblem(m, err)), nil
 	}
-	return problems
+	return problems, seedWarnings(m, info)
 }
 
 func moduleProblem(m *manifests.Manifest, err error) manifests.Problem {
@@ -205,31 +210,4 @@ func sorted(problems []manifests.Problem) []manifests.Problem {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return problems
-}
-
-// text returns the verdict for people.
-func (v verdict) text(quiet bool) string {
-	var b strings.Builder
-	broken := map[string]bool{}
-	for _, p := range v.Problems {
-		broken[p.File] = true
-		fmt.Fprintf(&b, "%s\n  fix: %s\n", sanitiseLine(placeOf(p)+p.Message), sanitiseLine(p.Fix))
-	}
-	switch {
-	case quiet:
-	case !v.Valid:
-		fmt.Fprintf(&b, "%s in %s\n", count(len(v.Problems), "problem"), count(len(broken), "file"))
-	case v.Files == 1:
-		b.WriteString("1 manifest is valid\n")
-	default:
-		fmt.Fprintf(&b, "%d manifests are valid\n", v.Files)
-	}
-	return b.String()
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -28,6 +28,8 @@ var programs = []string{
 	"examples/turn/hostile/spin",
 	"internal/guests/early",
 	"internal/guests/probe",
+	"internal/guests/reseeded",
+	"internal/guests/seeded",
 }
 
 // Programs returns the folders of all guest programs of the repository.

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime"
+)
+
+// seedWarnings points out a manifest that has its program resumed from a snapshot, although
+// the program links what would then give each call the same random numbers.
+func seedWarnings(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Problem {
+	if m.Behavior.Snapshot != manifests.SnapshotStart || len(info.SeededGenerators) == 0 {
+		return nil
+	}
+	const key = "behavior.snapshot"
+	return []manifests.Problem{{
+		File: m.File, Line: max(m.Line(key), 1), Column: 1, Path: key, Kind: repeatedSeed,
+		Message: "the module links " + strings.Join(info.SeededGenerators, ", ") +
+			"; what that gives repeats in calls that are resumed, if it is seeded before the program reads its input",
+		Fix: "draw from a generator that is seeded after the input was read, as SNAPSHOTS.md shows for each language; or say snapshot: off",
+	}}
+}

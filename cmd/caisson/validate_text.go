@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+// text returns the verdict for people.
+func (v verdict) text(quiet bool) string {
+	var b strings.Builder
+	broken := map[string]bool{}
+	for _, p := range v.Problems {
+		broken[p.File] = true
+		b.WriteString(problemLines(p, ""))
+	}
+	for _, p := range v.Warnings {
+		b.WriteString(problemLines(p, "warning: "))
+	}
+	if quiet {
+		return b.String()
+	}
+	switch {
+	case !v.Valid:
+		b.WriteString(count(len(v.Problems), "problem") + " in " + count(len(broken), "file"))
+	case v.Files == 1:
+		b.WriteString("1 manifest is valid")
+	default:
+		fmt.Fprintf(&b, "%d manifests are valid", v.Files)
+	}
+	if n := len(v.Warnings); n > 0 {
+		b.WriteString(", " + count(n, "warning"))
+	}
+	return b.String() + "\n"
+}
+
+// problemLines returns a problem, its message behind a prefix, and its fix.
+func problemLines(p manifests.Problem, prefix string) string {
+	return sanitiseLine(placeOf(p)+prefix+p.Message) + "\n  fix: " + sanitiseLine(p.Fix) + "\n"
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
