@@ -65,8 +65,8 @@ func TestAttackHammer(t *testing.T) {
 	}
 	group.Wait()
 	assert.EqualValues(t, callers*rounds, ended.Load())
-	assert.Empty(t, r.gate.running)
-	assert.Zero(t, r.gate.waiting.Load())
+	assert.Zero(t, inside(r.gate))
+	assert.Zero(t, outside(r.gate))
 	outcome, err := invoke(t, tools[0], kinds[0].arguments)
 	require.NoError(t, err)
 	assert.Equal(t, kinds[0].output, outcome.Result.Output)

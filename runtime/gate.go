@@ -1,11 +1,12 @@
 package runtime
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
 	goruntime "runtime"
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
@@ -32,41 +33,93 @@ func (c Concurrency) complete() (Concurrency, error) {
 // errBusy means that a call found no room to run.
 var errBusy = errors.New("busy")
 
-// gate lets so many calls run at a time, in the order in which they came. It is safe
-// for concurrent use.
+// gate lets so many calls run at a time. It is safe for concurrent use.
+//
+// Many calls are shorter than a switch between goroutines, so a call that comes while there is
+// room runs at once, although others wait. Once one has waited for as long as patience, room
+// goes to those who wait, in the order in which they came.
 type gate struct {
-	limits  Concurrency
-	running chan struct{} // holds an element for each call that runs
-	waiting atomic.Int64
+	limits     Concurrency
+	processors int
+
+	mu      sync.Mutex
+	running int
+	waiting list.List // of *waiter, the oldest first
 }
 
+// waiter is a call that waits. Ready is closed when it is let in.
+type waiter struct {
+	since time.Time
+	ready chan struct{}
+}
+
+const patience = time.Millisecond
+
 func newGate(limits Concurrency) *gate {
-	return &gate{limits: limits, running: make(chan struct{}, limits.Running)}
+	return &gate{limits: limits, processors: goruntime.GOMAXPROCS(0)}
 }
 
 // enter waits for room. It fails with errBusy, or with the context's cause. Every call
 // that it lets in must leave.
 func (g *gate) enter(ctx context.Context) error {
-	select {
-	case g.running <- struct{}{}:
+	g.mu.Lock()
+	if g.running < g.limits.Running && !g.impatient() {
+		g.running++
+		g.mu.Unlock()
 		return nil
-	default:
 	}
-	if g.waiting.Add(1) > int64(g.limits.Waiting) {
-		g.waiting.Add(-1)
+	if g.waiting.Len() >= g.limits.Waiting {
+		g.mu.Unlock()
 		return fmt.Errorf("%w: %d calls are running and %d are waiting", errBusy, g.limits.Running, g.limits.Waiting)
 	}
-	defer g.waiting.Add(-1)
+	w := &waiter{since: time.Now(), ready: make(chan struct{})}
+	place := g.waiting.PushBack(w)
+	g.mu.Unlock()
+
 	timer := time.NewTimer(g.limits.Wait)
 	defer timer.Stop()
 	select {
-	case g.running <- struct{}{}:
+	case <-w.ready:
 		return nil
 	case <-timer.C:
+		g.abandon(w, place)
 		return fmt.Errorf("%w: the call has waited %s for one of %d to end", errBusy, g.limits.Wait, g.limits.Running)
 	case <-ctx.Done():
+		g.abandon(w, place)
 		return fmt.Errorf("%w: %w", ctx.Err(), context.Cause(ctx))
 	}
 }
 
-func (g *gate) leave() { <-g.running }
+// impatient reports whether somebody has waited for long.
+func (g *gate) impatient() bool {
+	oldest := g.waiting.Front()
+	return oldest != nil && time.Since(oldest.Value.(*waiter).since) >= patience
+}
+
+// abandon ends a wait. If the call was let in at the same moment, it leaves again.
+func (g *gate) abandon(w *waiter, place *list.Element) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	select {
+	case <-w.ready:
+		g.running--
+		g.admit()
+	default:
+		g.waiting.Remove(place)
+	}
+}
+
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.running--
+	g.admit()
+}
+
+// admit lets in those who wait, as far as there is room for which nobody else is going to come.
+func (g *gate) admit() {
+	for g.waiting.Len() > 0 && g.running < g.limits.Running && (g.running < g.processors || g.impatient()) {
+		g.running++
+		close(g.waiting.Remove(g.waiting.Front()).(*waiter).ready)
+	}
+}

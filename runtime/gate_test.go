@@ -24,13 +24,13 @@ func TestBusy(t *testing.T) {
 		_, err := invoke(t, guest, `{"do":"spin"}`)
 		assert.ErrorIs(t, err, tool.Deadline)
 	})
-	require.Eventually(t, func() bool { return len(r.gate.running) == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return inside(r.gate) == 1 }, 5*time.Second, time.Millisecond)
 	group.Go(func() {
 		outcome, err := invoke(t, guest, `{"do":"echo"}`)
 		assert.ErrorIs(t, err, tool.Busy, "it has waited long enough")
 		assert.Contains(t, outcome.Result.Error, "busy")
 	})
-	require.Eventually(t, func() bool { return r.gate.waiting.Load() == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return outside(r.gate) == 1 }, 5*time.Second, time.Millisecond)
 	start := time.Now()
 	_, err := invoke(t, guest, `{"do":"echo"}`)
 	assert.ErrorIs(t, err, tool.Busy, "nobody more may wait")
@@ -40,22 +40,69 @@ func TestBusy(t *testing.T) {
 	assert.NoError(t, err, "there is room again")
 }
 
+// inside is how many calls run, and outside how many wait.
+func inside(g *gate) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.running
+}
+
+func outside(g *gate) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.waiting.Len()
+}
+
+// TestGateLetsNobodyStarve: callers that come again at once do not keep one that waits out.
+func TestGateLetsNobodyStarve(t *testing.T) {
+	g := newGate(Concurrency{Running: 2, Waiting: 1000, Wait: time.Minute})
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for ctx.Err() == nil {
+				if g.enter(ctx) == nil {
+					g.leave()
+				}
+			}
+		})
+	}
+	for range 50 {
+		require.NoError(t, g.enter(t.Context()))
+		g.leave()
+	}
+	cancel()
+	group.Wait()
+	assert.Zero(t, inside(g))
+	assert.Zero(t, outside(g))
+}
+
 // TestGateHammer: never more than the limit inside, and all who wait get in.
 func TestGateHammer(t *testing.T) {
 	g := newGate(Concurrency{Running: 3, Waiting: 1000, Wait: time.Minute})
-	var inside, most, entered atomic.Int64
+	var within, most, entered atomic.Int64
 	var group sync.WaitGroup
 	for range 64 {
 		group.Go(func() {
-			for range 50 {
-				if !assert.NoError(t, g.enter(t.Context())) {
+			for n := range 50 {
+				ctx, cancel := t.Context(), context.CancelFunc(func() {})
+				if n%5 == 0 { // some give up
+					ctx, cancel = context.WithTimeout(ctx, time.Duration(n)*time.Microsecond)
+				}
+				err := g.enter(ctx)
+				cancel()
+				if n%5 == 0 && err != nil {
+					entered.Add(1)
+					continue
+				}
+				if !assert.NoError(t, err) {
 					return
 				}
-				now := inside.Add(1)
+				now := within.Add(1)
 				for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
 				}
 				entered.Add(1)
-				inside.Add(-1)
+				within.Add(-1)
 				g.leave()
 			}
 		})
@@ -63,8 +110,8 @@ func TestGateHammer(t *testing.T) {
 	group.Wait()
 	assert.EqualValues(t, 64*50, entered.Load())
 	assert.LessOrEqual(t, most.Load(), int64(3))
-	assert.Zero(t, g.waiting.Load())
-	assert.Empty(t, g.running)
+	assert.Zero(t, outside(g))
+	assert.Zero(t, inside(g))
 }
 
 func TestGateFollowsTheContext(t *testing.T) {

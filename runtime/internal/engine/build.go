@@ -26,6 +26,9 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source []byte) (*Modu
 		return nil, compileError(err)
 	}
 	made.rewritten.source = nil // it is large, and not used again
+	if made.rewritten.unrestorable == "" {
+		made.rewritten.unrestorable = e.unreliable
+	}
 	return &Module{engine: e, digest: wanted, description: description,
 		names: wasm.FunctionNames(source, description), rewritten: made.rewritten, compiled: made.code}, nil
 }

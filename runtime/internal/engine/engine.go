@@ -65,8 +65,9 @@ type Engine struct {
 	view     *view  // of the store
 	logger   *slog.Logger
 
-	idle  *pool
-	pages *pageScanner // nil where the system has none
+	idle       *pool
+	pages      *pageScanner // nil where the system has none
+	unreliable string       // why instances cannot be used again; empty where they can
 
 	closing chan struct{} // closed when the engine is
 
@@ -87,6 +88,18 @@ type compilation struct {
 
 // New returns an engine that offers the given functions. Close it.
 func New(ctx context.Context, options Options) (*Engine, error) {
+	e, err := open(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.selfTest(ctx); err != nil {
+		e.unreliable = "wazero does not behave as instances that are used again need it to"
+		e.logger.WarnContext(ctx, "each run gets a new instance: "+e.unreliable, "err", err)
+	}
+	return e, nil
+}
+
+func open(ctx context.Context, options Options) (*Engine, error) {
 	if options.IdleBytes < 0 || options.IdleTime < 0 {
 		return nil, fmt.Errorf("idle instances: %d bytes for %s: a negative value", options.IdleBytes, options.IdleTime)
 	}

@@ -13,8 +13,8 @@ import (
 // kernel copies a page of a private mapping when it is first written, in a page fault of the
 // thread that writes. So where a thread had no fault in a run, the run wrote no other pages
 // than runs before it, and nobody need look for them: getrusage(2) counts a thread's faults,
-// also those of the kernel's own writes for it. The zero value watches nothing. It serves one
-// goroutine.
+// also those of the kernel's own writes for it. That holds for pages of the ordinary size. The
+// zero value watches nothing. It serves one goroutine.
 type faultWatch struct {
 	watching bool
 	before   int64

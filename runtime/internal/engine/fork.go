@@ -86,6 +86,20 @@ func saveStack(s experimental.Snapshot) (*savedStack, error) {
 	return &savedStack{snapshot: s, inUse: inUse, before: append([]byte(nil), inUse...)}, nil
 }
 
+// nativeStack returns how many bytes of native stack a function has, which wazero does not
+// tell, and false where it cannot be seen. A stack grows with recursion, and never shrinks.
+func nativeStack(function api.Function) (int, bool) {
+	value := reflect.ValueOf(function)
+	if value.Kind() != reflect.Pointer || value.Elem().Kind() != reflect.Struct {
+		return 0, false
+	}
+	stack := value.Elem().FieldByName("stack")
+	if stack.Kind() != reflect.Slice || stack.Type().Elem().Kind() != reflect.Uint8 {
+		return 0, false
+	}
+	return stack.Len(), true
+}
+
 // restore makes the guest go on where the stack was saved. It does not return.
 func (s *savedStack) restore() {
 	copy(s.inUse, s.before)

@@ -71,5 +71,6 @@ func (i *image) mapOnto(reserved []byte) error {
 	}
 	_, err := unix.MmapPtr(int(i.file.file.Fd()), 0, unsafe.Pointer(&reserved[0]), uintptr(len(i.memory)),
 		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE)
+	choosePages(reserved[:len(i.memory)])
 	return err
 }

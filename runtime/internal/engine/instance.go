@@ -29,6 +29,7 @@ type instance struct {
 	stack    *savedStack  // of a program that was started, where it first reads
 	name     string       // of the function
 	function api.Function // that was called last
+	native   int          // bytes of its stack
 }
 
 // instantiate makes an instance, whose start function has not run. If it fails for want of
@@ -202,8 +203,17 @@ func (i *instance) values() []uint64 {
 	return values
 }
 
+// mostNativeStack is how much native stack an instance may keep, in bytes.
+const mostNativeStack = 1 << 20
+
 // reset makes the instance as its image is.
 func (i *instance) reset() error {
+	if i.function != nil {
+		var seen bool
+		if i.native, seen = nativeStack(i.function); !seen || i.native > mostNativeStack {
+			return errNotReset
+		}
+	}
 	if i.wasm.IsClosed() {
 		return errNotReset
 	}

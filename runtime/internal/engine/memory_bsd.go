@@ -4,4 +4,4 @@ package engine
 
 const mapNoReserve = 0
 
-func preferLargePages([]byte) {}
+func choosePages([]byte) {}

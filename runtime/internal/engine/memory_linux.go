@@ -10,10 +10,11 @@ const mapNoReserve = unix.MAP_NORESERVE
 // smallPagesBelow is how much memory is backed by pages of the ordinary size.
 const smallPagesBelow = 16 << 20
 
-// preferLargePages asks for large pages where a memory is not small.
-func preferLargePages(memory []byte) {
+// choosePages asks for large pages where a memory is not small, and for small ones elsewhere.
+// A kernel without large pages refuses, and pages stay small.
+func choosePages(memory []byte) {
+	_ = unix.Madvise(memory[:min(len(memory), smallPagesBelow)], unix.MADV_NOHUGEPAGE)
 	if len(memory) > smallPagesBelow {
-		// A kernel without them refuses, and pages stay small.
 		_ = unix.Madvise(memory[smallPagesBelow:], unix.MADV_HUGEPAGE)
 	}
 }

@@ -12,7 +12,7 @@ func reserve(size uint64) ([]byte, error) {
 	}
 	memory, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|mapNoReserve)
 	if err == nil {
-		preferLargePages(memory)
+		choosePages(memory)
 	}
 	return memory, err
 }

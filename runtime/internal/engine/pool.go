@@ -44,8 +44,8 @@ const (
 	defaultIdleBytes = 256 << 20
 	defaultIdleTime  = time.Minute
 
-	// instanceBytes is what an instance takes beside its memory.
-	instanceBytes = 32 << 10
+	// instanceBytes is what an instance takes beside its memory and its stack.
+	instanceBytes = 16 << 10
 )
 
 func newPool(base context.Context, bytes int64, age time.Duration) *pool {
@@ -90,7 +90,7 @@ func (p *pool) remove(i *instance) {
 
 // put keeps an instance that was reset, which may make others go.
 func (p *pool) put(key poolKey, i *instance) {
-	bytes := instanceBytes + i.memory.kept
+	bytes := instanceBytes + i.memory.kept + int64(i.native)
 	p.mu.Lock()
 	if p.closed || bytes > p.bytes {
 		p.mu.Unlock()

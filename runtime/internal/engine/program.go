@@ -96,6 +96,7 @@ func (p *Program) begin() (_ *instance, err error) {
 	ended = i.explain(ended)
 	switch {
 	case errors.Is(ended, errStarted):
+		i.memory.refused = 0 // the runs' own refusals count
 		return i, p.imprint(i)
 	case ended == nil:
 		return nil, fmt.Errorf("%w: it ended before it read its input", ErrNotStarted)

@@ -13,6 +13,7 @@ const mostKeptPages = 1024
 type written struct {
 	pages   []pageSpan
 	known   bool // they are all that were written before the last run
+	most    int  // the largest size of the memory since it had no such pages
 	regions []pageRegion
 	faults  faultWatch
 }
@@ -20,9 +21,10 @@ type written struct {
 // pageSpan is a run of pages, as offsets.
 type pageSpan struct{ from, to int }
 
-// watch prepares for a run.
+// watch prepares for a run. Where pages may be large it watches nothing: the system makes
+// large pages of small ones by itself, and so gives a memory pages without a fault.
 func (m *linearMemory) watch(scanner *pageScanner) {
-	if m.written.known && scanner != nil && scanner.faults {
+	if m.written.known && scanner != nil && scanner.faults && m.written.most <= smallPagesBelow {
 		m.written.faults.begin()
 	}
 }
@@ -30,9 +32,12 @@ func (m *linearMemory) watch(scanner *pageScanner) {
 // restore sets the memory back to its image: what was written is copied or cleared, and the
 // rest left alone. It returns how many bytes the memory keeps for itself.
 func (m *linearMemory) restore(scanner *pageScanner) (kept int64, err error) {
-	w, memory := &m.written, m.contents()
-	if !w.faults.end() {
+	w := &m.written
+	w.most = max(w.most, int(m.size))
+	memory := m.reserved[:w.most] // what is beyond its size may be kept from another run
+	if !w.faults.end() || w.most > smallPagesBelow {
 		if w.known, err = w.find(memory, scanner); err != nil || !w.known {
+			w.most = 0
 			return 0, unix.Madvise(memory, unix.MADV_DONTNEED)
 		}
 	}

@@ -1,0 +1,153 @@
+//go:build !race
+
+package engine
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"os"
+	goruntime "runtime"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// mostKeptBytes is how much written memory an instance keeps between two runs.
+const mostKeptBytes = mostKeptPages * systemPage
+
+// pressMemory does to the memory of an instance and to its image what the system does when
+// memory is short, or when it tidies up: takes pages away, which come back when they are
+// touched, or makes large pages of small ones.
+func pressMemory(random *rand.Rand, i *instance) {
+	memory, image := i.memory.reserved, i.memory.image.memory
+	switch random.IntN(5) {
+	case 0:
+		_ = unix.Madvise(memory, unix.MADV_COLD)
+		_ = unix.Madvise(image, unix.MADV_COLD)
+	case 1:
+		discard(memory)
+		discard(image)
+	case 2:
+		_ = unix.Madvise(image, unix.MADV_DONTNEED) // the image's own view of its file
+		discard(memory)
+	case 3:
+		collapse(memory[len(image):])
+	case 4:
+		_ = unix.Madvise(memory, unix.MADV_POPULATE_READ)
+	}
+}
+
+// collapse makes large pages of what lies beyond an image, where there are any pages yet.
+func collapse(memory []byte) {
+	const large = 2 * mebibyte
+	first := -int(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))) & (large - 1)
+	for at := first; at+large <= len(memory); at += large {
+		_ = unix.Madvise(memory[at:at+large], unix.MADV_COLLAPSE)
+	}
+}
+
+// Bits of an entry of /proc/self/pagemap.
+const (
+	entryPresent = 1 << 63
+	entrySwapped = 1 << 62
+)
+
+// entry is what the system has for a page of memory.
+func entry(t *testing.T, page []byte) uint64 {
+	t.Helper()
+	file, err := os.Open("/proc/self/pagemap")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, file.Close()) }()
+	var bits [8]byte
+	number := uintptr(unsafe.Pointer(unsafe.SliceData(page))) / systemPage
+	_, err = file.ReadAt(bits[:], int64(number)*8)
+	require.NoError(t, err)
+	return binary.NativeEndian.Uint64(bits[:])
+}
+
+// discarded asks the system to take a page away until it has, or has been asked often: it may
+// have the page in hand.
+func discarded(t *testing.T, page []byte) bool {
+	t.Helper()
+	for range 100 {
+		if discard(page); entry(t, page)&entryPresent == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// imagedMemory is memory of six pages, the first four of them an image's. Page 0 was read,
+// pages 1 and 4 were written.
+func imagedMemory(t *testing.T) []byte {
+	t.Helper()
+	i, err := newImage(bytes.Repeat([]byte{7}, 4*systemPage), nil)
+	require.NoError(t, err)
+	memory, err := reserve(6 * systemPage)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		release(memory)
+		require.NoError(t, i.close())
+	})
+	require.NoError(t, i.mapOnto(memory))
+	memory[1*systemPage], memory[4*systemPage] = memory[0]+1, memory[0]+1
+	return memory
+}
+
+func pageOf(memory []byte, n int) []byte { return memory[n*systemPage : (n+1)*systemPage] }
+
+// TestPressureTakesPagesAway: discard does to an instance's memory what it is for, with swap
+// and without. What was written stays, or comes back.
+func TestPressureTakesPagesAway(t *testing.T) {
+	memory := imagedMemory(t)
+	require.NotZero(t, entry(t, pageOf(memory, 0))&entryPresent, "the control")
+	require.True(t, discarded(t, pageOf(memory, 0)), "a page that was read")
+	discard(memory)
+	assert.NotZero(t, entry(t, pageOf(memory, 1))&(entryPresent|entrySwapped), "a page that was written")
+	assert.Equal(t, []byte{7, 8, 7, 7, 8, 0}, []byte{memory[0], memory[systemPage], memory[2*systemPage], memory[3*systemPage], memory[4*systemPage], memory[5*systemPage]})
+}
+
+// TestScannerFindsPagesThatAreNotPresent: pages that were written and swapped out. Where there
+// is no swap, guards stand in for them: for them too the system has an entry that is neither
+// present nor empty, and tells the scanner the same. The control asks for present pages alone.
+func TestScannerFindsPagesThatAreNotPresent(t *testing.T) {
+	scanner := newPageScanner()
+	require.NotNil(t, scanner)
+	defer func() { require.NoError(t, scanner.close()) }()
+	memory := imagedMemory(t)
+	for _, n := range []int{1, 4} {
+		if page := pageOf(memory, n); !discarded(t, page) {
+			require.NoError(t, unix.Madvise(page, unix.MADV_GUARD_INSTALL), "neither swap nor guards")
+		}
+		require.EqualValues(t, entrySwapped, entry(t, pageOf(memory, n))&(entryPresent|entrySwapped))
+	}
+	var found []int
+	require.NoError(t, scanner.scan(memory, make([]pageRegion, regionsAtOnce), func(from, to int) bool {
+		for at := from; at < to; at += systemPage {
+			found = append(found, at/systemPage)
+		}
+		return true
+	}))
+	assert.Equal(t, []int{1, 4}, found)
+	assert.Empty(t, presentAlone(t, scanner, memory))
+}
+
+// presentAlone returns the regions that a scan without pageIsSwapped finds.
+func presentAlone(t *testing.T, scanner *pageScanner, memory []byte) []pageRegion {
+	t.Helper()
+	base, regions := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))), make([]pageRegion, regionsAtOnce)
+	a := &scanArguments{start: base, end: base + uint64(len(memory)), regions: uint64(uintptr(unsafe.Pointer(&regions[0]))),
+		regionsLength: uint64(len(regions)), inverted: pageIsFile, all: pageIsFile, anyOf: pageIsPresent, returned: pageIsPresent}
+	a.size = uint64(unsafe.Sizeof(*a))
+	found, _, errno := unix.Syscall(unix.SYS_IOCTL, scanner.descriptor, pagemapScan, uintptr(unsafe.Pointer(a)))
+	goruntime.KeepAlive(regions)
+	require.Zero(t, errno)
+	return regions[:found]
+}
+
+// wroteUnseen is for tests that write to the memory of an instance outside its runs.
+func (i *instance) wroteUnseen() { i.memory.written.known = false }
