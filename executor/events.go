@@ -42,21 +42,28 @@ func (s *events) send(ctx context.Context, kind tool.EventType, c *call) {
 
 // started tells the log and the observer that it is a call's turn.
 func (e *Executor) started(ctx context.Context, c *call) {
-	e.log.DebugContext(ctx, "call started", "call_id", c.record.CallID, "tool", clip(c.tool))
+	if e.log.Enabled(ctx, slog.LevelDebug) {
+		e.log.DebugContext(ctx, "call started", "call_id", c.record.CallID, "tool", clip(c.tool))
+	}
 	e.events.send(ctx, tool.CallStarted, c)
 }
 
 // finished tells the log and the observer what a call came to. Neither arguments nor
 // results are logged.
 func (e *Executor) finished(ctx context.Context, c *call) {
-	kind := c.record.Result.Kind
+	if level := levelOf(c.record.Result.Kind); e.log.Enabled(ctx, level) {
+		e.logFinished(ctx, level, c)
+	}
+	e.events.send(ctx, tool.CallFinished, c)
+}
+
+func (e *Executor) logFinished(ctx context.Context, level slog.Level, c *call) {
 	attributes := []slog.Attr{
 		slog.String("call_id", c.record.CallID),
 		slog.String("tool", clip(c.tool)),
-		slog.String("kind", string(kind)),
+		slog.String("kind", string(c.record.Result.Kind)),
 		slog.Float64("ms", float64(c.record.ExecutionTime.Microseconds())/1000),
 	}
-	level := levelOf(kind)
 	if level == slog.LevelError && c.cause != nil {
 		attributes = append(attributes, slog.String("error", c.cause.Error()))
 		var panicked *panicError
@@ -65,7 +72,6 @@ func (e *Executor) finished(ctx context.Context, c *call) {
 		}
 	}
 	e.log.LogAttrs(ctx, level, "call finished", attributes...)
-	e.events.send(ctx, tool.CallFinished, c)
 }
 
 // levelOf returns how loud the end of a call is: what crashed is an error, what failed

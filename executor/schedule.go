@@ -28,6 +28,10 @@ func (e *Executor) schedule(ctx context.Context, calls []*call) {
 // together runs calls at the same time, as many as may, started in their order, and
 // returns when all have ended.
 func (e *Executor) together(ctx context.Context, calls []*call) {
+	if len(calls) == 1 {
+		e.run(ctx, calls[0])
+		return
+	}
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(e.parallel, len(calls)) {

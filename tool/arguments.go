@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -49,96 +47,11 @@ func ParseArguments(text string) (Arguments, error) {
 	if strings.TrimSpace(text) == "" {
 		return Arguments{}, nil
 	}
-	if err := checkJSON(text); err != nil {
-		return Arguments{}, fmt.Errorf("%w: %w", ErrArguments, err)
+	members, ok := readMembers(text)
+	if !ok {
+		return Arguments{}, refusal(text)
 	}
-	decoder := json.NewDecoder(strings.NewReader(text))
-	if opening, err := decoder.Token(); err != nil || opening != json.Delim('{') {
-		return Arguments{}, fmt.Errorf("%w: want a JSON object such as {\"key\": \"value\"}, not %s", ErrArguments, describe(opening))
-	}
-	var a Arguments
-	for decoder.More() {
-		key, err := decoder.Token()
-		if err != nil {
-			return Arguments{}, fmt.Errorf("%w: %w", ErrArguments, err)
-		}
-		var value json.RawMessage
-		if err := decoder.Decode(&value); err != nil {
-			return Arguments{}, fmt.Errorf("%w: %w", ErrArguments, err)
-		}
-		a.members = append(a.members, member{key.(string), value})
-	}
-	return a, nil
-}
-
-// checkJSON reports the first thing wrong with a JSON text: syntax, trailing text,
-// depth, or a doubled key.
-func checkJSON(text string) error {
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber()
-	// Each open container has a set of the keys seen in it; an array's set is nil.
-	var open []map[string]bool
-	wantKey := false
-	for {
-		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			if len(open) > 0 {
-				return fmt.Errorf("the JSON ends too early, at byte %d", len(text))
-			}
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("not JSON near byte %d: %w", decoder.InputOffset(), err)
-		}
-		if name, isName := token.(string); isName && wantKey {
-			keys := open[len(open)-1]
-			if strings.ContainsFunc(name, unseen) {
-				return fmt.Errorf("the key %+q holds a character that cannot be seen; leave it out", name)
-			}
-			if keys[name] {
-				return fmt.Errorf("the key %q stands twice in one object; give it once", name)
-			}
-			keys[name] = true
-			wantKey = false
-			continue
-		}
-		switch token {
-		case json.Delim('{'):
-			open = append(open, map[string]bool{})
-		case json.Delim('['):
-			open = append(open, nil)
-		case json.Delim('}'), json.Delim(']'):
-			open = open[:len(open)-1]
-		}
-		if len(open) > MaxArgumentsDepth {
-			return fmt.Errorf("nested deeper than %d levels", MaxArgumentsDepth)
-		}
-		if len(open) == 0 {
-			if rest := strings.TrimSpace(text[decoder.InputOffset():]); rest != "" {
-				return fmt.Errorf("text follows the JSON value, at byte %d", decoder.InputOffset())
-			}
-			return nil
-		}
-		wantKey = open[len(open)-1] != nil
-	}
-}
-
-// unseen reports whether a character makes two keys look the same that are not.
-func unseen(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
-
-func describe(token json.Token) string {
-	switch token := token.(type) {
-	case json.Delim:
-		return "an array"
-	case string:
-		return "a string"
-	case float64:
-		return "a number"
-	case bool:
-		return fmt.Sprint(token)
-	default:
-		return "null"
-	}
+	return Arguments{members}, nil
 }
 
 // Len returns how many members the object has.

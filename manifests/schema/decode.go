@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,8 +68,8 @@ func decode(text []byte, limit bounds) (document, error) {
 	if !json.Valid(text) {
 		return document{}, &textError{"", syntaxMessage(text)}
 	}
-	d := decoder{tokens: json.NewDecoder(bytes.NewReader(text)), limit: limit}
-	d.tokens.UseNumber()
+	d := decoder{text: string(text), limit: limit}
+	d.space()
 	root, err := d.value(position{})
 	if err != nil {
 		return document{}, err
@@ -88,7 +87,8 @@ func syntaxMessage(text []byte) string {
 }
 
 type decoder struct {
-	tokens      *json.Decoder
+	text        string // valid JSON
+	offset      int    // of the next byte that is looked at
 	limit       bounds
 	longestPath int
 	longestName int
@@ -104,42 +104,65 @@ func (p position) inside(nameBytes int) position {
 	return position{p.depth + 1, p.pathBytes + nameBytes + 1}
 }
 
+// value reads the value that starts at the offset. The grammar was checked already, so
+// that the first byte says what follows.
 func (d *decoder) value(at position) (any, error) {
 	d.longestPath = max(d.longestPath, at.pathBytes)
-	token, err := d.tokens.Token()
-	if err != nil {
-		return nil, &textError{"", err.Error()}
+	switch d.text[d.offset] {
+	case '{', '[':
+		return d.container(at)
+	case '"':
+		text, err := d.string()
+		if err != nil {
+			return nil, err
+		}
+		if err := d.spend(scalarBytes + len(text)); err != nil {
+			return nil, err
+		}
+		return text, nil
 	}
-	if err := d.take(token); err != nil {
+	switch word := d.word(); word {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	case "null":
+		return nil, nil
+	default:
+		return d.number(word)
+	}
+}
+
+func (d *decoder) number(literal string) (any, error) {
+	if err := d.spend(scalarBytes + len(literal)); err != nil {
 		return nil, err
 	}
-	switch token := token.(type) {
-	case json.Delim:
-		if at.depth >= MaxDepth {
-			return nil, &textError{"", fmt.Sprintf("nested deeper than %d levels", MaxDepth)}
-		}
-		if token == '{' {
-			return d.object(at)
-		}
-		return d.array(at)
-	case json.Number:
-		if message := checkNumber(string(token)); message != "" {
-			return nil, &textError{"", message}
-		}
-		return token, nil
-	default:
-		return token, nil
+	if message := checkNumber(literal); message != "" {
+		return nil, &textError{"", message}
 	}
+	return json.Number(literal), nil
+}
+
+func (d *decoder) container(at position) (any, error) {
+	if err := d.spend(containerBytes); err != nil {
+		return nil, err
+	}
+	if at.depth >= MaxDepth {
+		return nil, &textError{"", fmt.Sprintf("nested deeper than %d levels", MaxDepth)}
+	}
+	if d.text[d.offset] == '{' {
+		return d.object(at)
+	}
+	return d.array(at)
 }
 
 func (d *decoder) object(at position) (any, error) {
 	members := map[string]any{}
-	for d.tokens.More() {
-		token, err := d.tokens.Token()
+	for d.next('}') {
+		key, err := d.string()
 		if err != nil {
-			return nil, &textError{"", err.Error()}
+			return nil, err
 		}
-		key, _ := token.(string)
 		if len(key) > d.limit.nameBytes {
 			return nil, &textError{"", fmt.Sprintf("a name is %d bytes long, over the limit of %d", len(key), d.limit.nameBytes)}
 		}
@@ -150,17 +173,21 @@ func (d *decoder) object(at position) (any, error) {
 		if _, twice := members[key]; twice {
 			return nil, &textError{keypath.Key("", key), "the key stands twice in one object; give it once"}
 		}
-		if members[key], err = d.value(at.inside(len(key))); err != nil {
+		d.space()
+		d.offset++ // the colon
+		d.space()
+		value, err := d.value(at.inside(len(key)))
+		if err != nil {
 			return nil, below(keypath.Key("", key), err)
 		}
+		members[key] = value
 	}
-	_, err := d.tokens.Token()
-	return members, err
+	return members, nil
 }
 
 func (d *decoder) array(at position) (any, error) {
 	elements := []any{}
-	for d.tokens.More() {
+	for d.next(']') {
 		if err := d.spend(elementBytes); err != nil {
 			return nil, err
 		}
@@ -170,8 +197,7 @@ func (d *decoder) array(at position) (any, error) {
 		}
 		elements = append(elements, element)
 	}
-	_, err := d.tokens.Token()
-	return elements, err
+	return elements, nil
 }
 
 // About how many bytes decoded values take beside their text.
@@ -183,19 +209,6 @@ const (
 	memberBytes      = 96  // the place of another member
 	fewMembers       = 8
 )
-
-// take counts the memory of one value without what is inside it.
-func (d *decoder) take(token json.Token) error {
-	switch token := token.(type) {
-	case json.Delim:
-		return d.spend(containerBytes)
-	case json.Number:
-		return d.spend(scalarBytes + len(token))
-	case string:
-		return d.spend(scalarBytes + len(token))
-	}
-	return nil
-}
 
 // takeMember counts the memory of a member's place and name.
 func (d *decoder) takeMember(before int, key string) error {
@@ -221,15 +234,20 @@ func checkNumber(literal string) string {
 	if len(literal) > maxNumberBytes {
 		return fmt.Sprintf("a number has %d characters, over the limit of %d", len(literal), maxNumberBytes)
 	}
+	at := strings.IndexByte(literal, 'e')
+	if at < 0 {
+		at = strings.IndexByte(literal, 'E')
+	}
+	if at < 0 {
+		return "" // that many digits are less than the largest number
+	}
 	value, err := strconv.ParseFloat(literal, 64)
 	if err != nil || math.IsInf(value, 0) {
 		return fmt.Sprintf("the number %s is too large", literal)
 	}
-	if at := strings.IndexAny(literal, "eE"); at >= 0 {
-		exponent, err := strconv.Atoi(literal[at+1:])
-		if err != nil || exponent > maxExponent || exponent < -maxExponent {
-			return fmt.Sprintf("the number %s has an exponent that is out of range", literal)
-		}
+	exponent, err := strconv.Atoi(literal[at+1:])
+	if err != nil || exponent > maxExponent || exponent < -maxExponent {
+		return fmt.Sprintf("the number %s has an exponent that is out of range", literal)
 	}
 	return ""
 }

@@ -22,6 +22,7 @@ type validator struct {
 	compiled *jsonschema.Schema
 	meter    *meter
 	document any // the schema as it was written
+	direct   *direct
 }
 
 // newValidator compiles a vetted schema. The error is an [*Error].
@@ -51,7 +52,7 @@ func newValidator(p plan) (v *validator, err error) {
 	if err != nil {
 		return nil, explainCompile(err)
 	}
-	return &validator{compiled, m, p.original}, nil
+	return &validator{compiled, m, p.original, p.direct}, nil
 }
 
 // validate checks one value. The error is a [*ViolationError].
@@ -65,6 +66,9 @@ func (v *validator) validate(value document) (err error) {
 			err = violationError(Violation{"", "the value cannot be checked against this schema"})
 		}
 	}()
+	if v.meter.reset(value.pathBytes); v.direct.accepts(v.meter, value.root) {
+		return nil
+	}
 	v.meter.reset(value.pathBytes)
 	var invalid *jsonschema.ValidationError
 	err = v.compiled.Validate(value.root)

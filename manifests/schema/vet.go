@@ -32,6 +32,8 @@ type plan struct {
 	// lowered is what the validator compiles, and steps what is done beside it.
 	lowered any
 	steps   []*step
+	// direct accepts most values without the validator; nil where it cannot.
+	direct  *direct
 	lengths lengths
 	draft   draft
 }
@@ -81,6 +83,7 @@ func vet(doc document) (plan, []Problem) {
 	if v.lowered, v.steps, err = lower(form, v.draft, v.anchors); err != nil {
 		return plan{}, []Problem{{"", "the schema cannot be compiled: " + err.Error()}}
 	}
+	v.direct = directOf(v.lowered, v.steps)
 	return v.plan, nil
 }
 

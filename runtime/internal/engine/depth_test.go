@@ -224,7 +224,11 @@ func tailCalling(t *testing.T, source []byte) api.Module {
 	t.Cleanup(func() { require.NoError(t, r.Close(context.Background())) })
 	require.NoError(t, offerMeter(ctx, r))
 	_, err = r.NewHostModuleBuilder("test").NewFunctionBuilder().
-		WithGoModuleFunction(adapt(hostfuncs.Function{Call: guide}), nil, nil).Export("host").Instantiate(ctx)
+		WithFunc(func(ctx context.Context, module api.Module) {
+			if err := guide(ctx, memoryView{module.Memory()}, nil); err != nil {
+				panic(err)
+			}
+		}).Export("host").Instantiate(ctx)
 	require.NoError(t, err)
 	instance, err := r.Instantiate(ctx, rewritten.Source)
 	require.NoError(t, err)

@@ -18,3 +18,9 @@ func memoryOf(module api.Module) (api.Memory, bool) {
 	m := module.Memory()
 	return m, !reflect.ValueOf(m).IsNil()
 }
+
+// memoryView shows wazero's memory to host functions.
+type memoryView struct{ api.Memory }
+
+// View implements hostfuncs.Memory.
+func (m memoryView) View(offset, length uint32) ([]byte, bool) { return m.Read(offset, length) }
