@@ -162,26 +162,31 @@ func valueTypes(types []hostfuncs.ValueType) []api.ValueType {
 	return converted
 }
 
-// adapt makes a host function of ours one of wazero's. Its error, and a panic of its,
-// travel as a hostError.
+// adapt makes a host function of ours one of wazero's. Its error, and a panic of its, end the
+// guest.
 func adapt(f hostfuncs.Function) api.GoModuleFunc {
 	return func(ctx context.Context, _ api.Module, stack []uint64) {
-		defer func() {
-			if value := recover(); value != nil {
-				if _, ours := value.(*hostError); !ours {
-					value = &hostError{&PanicError{Function: f.Module + "." + f.Name, Value: value, Stack: debug.Stack()}}
-				}
-				panic(value)
-			}
-		}()
 		// A guest that spends its time in host functions uses up its slice slowly.
-		if ctx.Err() != nil {
-			panic(&hostError{context.Cause(ctx)})
+		err := ctx.Err()
+		if err != nil {
+			err = context.Cause(ctx)
+		} else {
+			err = guarded(ctx, f, stack)
 		}
-		if err := f.Call(ctx, runOf(ctx).memory, stack); err != nil {
-			panic(&hostError{err})
+		if err != nil {
+			endGuest(ctx, err)
 		}
 	}
+}
+
+// guarded makes an error of a panic.
+func guarded(ctx context.Context, f hostfuncs.Function, stack []uint64) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &PanicError{Function: f.Module + "." + f.Name, Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return f.Call(ctx, runOf(ctx).memory, stack)
 }
 
 // Compile returns the module for these bytes, compiling it unless this engine or its

@@ -26,25 +26,46 @@ func offerFork(ctx context.Context, runtime wazero.Runtime) error {
 	reached := func(ctx context.Context, _ api.Module, stack []uint64) {
 		i := forkedIn(ctx)
 		if i != nil && i.stack == nil && uint32(stack[0]) == stdin {
-			saved, err := saveStack(experimental.GetSnapshotter(ctx).Snapshot())
-			if err != nil {
-				panic(&hostError{err})
-			}
-			i.stack = saved
+			i.stack = saved(ctx)
 			panic(&hostError{errStarted})
 		}
 		stack[0] = 0
 	}
-	resume := func(ctx context.Context, _ api.Module, _ []uint64) {
-		if i := forkedIn(ctx); i != nil && i.stack != nil {
+	resume := func(ctx context.Context, _ api.Module, stack []uint64) {
+		switch i := forkedIn(ctx); {
+		case i == nil:
+		case i.stack != nil:
 			i.stack.restore()
+		case i.outermost == nil:
+			i.outermost = saved(ctx)
 		}
+		stack[0] = 0
 	}
 	_, err := runtime.NewHostModuleBuilder(wasm.ForkModule).
 		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(reached), i32, i32).Export(wasm.ForkReached).
-		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(resume), nil, nil).Export(wasm.ForkResume).
+		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(resume), nil, i32).Export(wasm.ForkResume).
 		Instantiate(ctx)
 	return err
+}
+
+// saved saves the stack as it is, or ends the guest.
+func saved(ctx context.Context) *savedStack {
+	stack, err := saveStack(experimental.GetSnapshotter(ctx).Snapshot())
+	if err != nil {
+		panic(&hostError{err})
+	}
+	return stack
+}
+
+// endGuest ends the guest that called a host function, with an error. It does not return.
+// Where the guest is resumed it goes back to before the guest began, which is much cheaper
+// than a panic through wazero: that writes down the guest's stack for a trace.
+func endGuest(ctx context.Context, err error) {
+	if run := runOf(ctx); run != nil && run.forked != nil && run.forked.stack != nil {
+		run.ended = err
+		run.forked.outermost.restore()
+	}
+	panic(&hostError{err})
 }
 
 // forkedIn returns the instance of the program that is running, or nil.

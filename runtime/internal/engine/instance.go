@@ -25,11 +25,12 @@ type instance struct {
 	place   place             // in the pool, while it is idle
 	depth   api.MutableGlobal // nil for a module without recursion
 
-	start    api.Function // nil for a module without a start function
-	stack    *savedStack  // of a program that was started, where it first reads
-	name     string       // of the function
-	function api.Function // that was called last
-	native   int          // bytes of its stack
+	start     api.Function // nil for a module without a start function
+	stack     *savedStack  // of a program that was started, where it first reads
+	outermost *savedStack  // of the same, before it began
+	name      string       // of the function
+	function  api.Function // that was called last
+	native    int          // bytes of its stack
 }
 
 // instantiate makes an instance, whose start function has not run. If it fails for want of
@@ -111,7 +112,7 @@ func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, er
 	i.meter.Set(uint64(i.fuel.first()))
 	i.memory.watch(i.module.engine.pages)
 	if i.stack != nil {
-		err = i.call(i.forking(ctx), wasm.ForkName)
+		err = i.fork(ctx)
 	} else {
 		err = i.begin(i.context(ctx), r.Function)
 	}

@@ -56,11 +56,11 @@ func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 			m.yielded = time.Now()
 		}
 		if ctx.Err() != nil {
-			panic(&hostError{context.Cause(ctx)})
+			endGuest(ctx, context.Cause(ctx))
 		}
 		left, ok := m.refill(int64(stack[0]))
 		if !ok {
-			panic(&hostError{&Error{Op: "run", Kind: ErrFuel}})
+			endGuest(ctx, &Error{Op: "run", Kind: ErrFuel})
 		}
 		stack[0] = uint64(left)
 		m.since = time.Now()

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
 // Program is a WASI command that was started once, and whose runs resume it where it first
@@ -91,7 +89,7 @@ func (p *Program) begin() (_ *instance, err error) {
 	// Runs call another function than the start function, so they could not resume its stack.
 	ended := i.enter(i.context(ctx))
 	if ended == nil {
-		ended = i.call(i.forking(ctx), wasm.ForkName)
+		ended = i.fork(ctx)
 	}
 	ended = i.explain(ended)
 	switch {

@@ -246,7 +246,9 @@ func (s *plugSide) functions() []extism.HostFunction {
 		stack[0] = 0
 	}, []extism.ValueType{i32}, []extism.ValueType{i32})
 	reached.SetNamespace(wasm.ForkModule)
-	resume := extism.NewHostFunctionWithStack(wasm.ForkResume, func(context.Context, *extism.CurrentPlugin, []uint64) {}, nil, nil)
+	resume := extism.NewHostFunctionWithStack(wasm.ForkResume, func(_ context.Context, _ *extism.CurrentPlugin, stack []uint64) {
+		stack[0] = 0
+	}, nil, []extism.ValueType{i32})
 	resume.SetNamespace(wasm.ForkModule)
 	multiply := extism.NewHostFunctionWithStack("mult", func(_ context.Context, _ *extism.CurrentPlugin, stack []uint64) {
 		stack[0] *= stack[1]

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
 // runContext is the context of one run: the caller's, and with it what the functions that the
@@ -13,6 +15,7 @@ type runContext struct {
 	meter  *meter
 	memory *linearMemory
 	forked *instance // of a program that starts or is resumed; nil otherwise
+	ended  error     // what a host function ended a resumed program with
 }
 
 // runKey is where a runContext stands in itself.
@@ -33,11 +36,17 @@ func runOf(ctx context.Context) *runContext {
 }
 
 // context returns what a run of the instance is given, metered by i.fuel.
-func (i *instance) context(ctx context.Context) context.Context {
+func (i *instance) context(ctx context.Context) *runContext {
 	return &runContext{Context: ctx, meter: &i.fuel, memory: i.memory}
 }
 
-// forking returns a context in which the fork imports act on the instance.
-func (i *instance) forking(ctx context.Context) context.Context {
-	return experimental.WithSnapshotter(&runContext{Context: ctx, meter: &i.fuel, memory: i.memory, forked: i})
+// fork calls the program's beginning, in a context in which the fork imports act on the
+// instance: it starts, or is resumed.
+func (i *instance) fork(ctx context.Context) error {
+	run := i.context(ctx)
+	run.forked = i
+	if err := i.call(experimental.WithSnapshotter(run), wasm.ForkName); err != nil || run.ended == nil {
+		return err
+	}
+	return classify(ctx, "run", &hostError{run.ended})
 }

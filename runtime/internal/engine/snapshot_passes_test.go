@@ -181,11 +181,12 @@ func newForkHost(t *testing.T, source []byte) *forkHost {
 // Read implements io.Reader: what the command finds on standard input.
 func (h *forkHost) Read(p []byte) (int, error) { return h.input.Read(p) }
 
-func (h *forkHost) resume(context.Context) {
+func (h *forkHost) resume(context.Context) int32 {
 	if stack := h.stack; stack != nil {
 		h.stack = nil
 		stack.Restore([]uint64{1})
 	}
+	return 0
 }
 
 func (h *forkHost) reached(ctx context.Context, descriptor uint32) uint32 {

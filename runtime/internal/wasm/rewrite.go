@@ -78,13 +78,15 @@ type Passes struct {
 	// import fd_read of WASI preview 1; others stay as they are.
 	//
 	// It adds an export, the function ForkName without parameters and results, to call in
-	// place of _start: it calls the import ForkResume, of type () -> (), and then _start.
+	// place of _start: it calls the import ForkResume, of type () -> (i32), and then _start
+	// if that returns 0.
 	// And wherever the module names its fd_read, in calls as in segments, references and
 	// exports, it has an added function instead, which calls the import ForkReached, of type
 	// (i32) -> (i32), with the file descriptor until that returns 0, and then fd_read. So a
 	// host can save the stack in ForkReached. In later calls of ForkName it puts the stack
 	// back in ForkResume, which then does not return, with 1 for what ForkReached returns:
-	// the guest asks again, and the host can save a stack that was not used yet.
+	// the guest asks again, and the host can save a stack that was not used yet. To end a
+	// guest, a host can put back a stack that it saved in ForkResume, with 1.
 	//
 	// The value of Depth's global belongs to the stack, and is to be saved with it. Nothing
 	// is missing from Meter's counter in ForkReached, as in any function of the host.

@@ -1,7 +1,7 @@
 package wasm
 
 // What Passes.Fork adds: the imports ForkReached, of type (i32) -> (i32), and ForkResume,
-// of type () -> (), from ForkModule, and the export ForkName, a function of type () -> ().
+// of type () -> (i32), from ForkModule, and the export ForkName, a function of type () -> ().
 const (
 	ForkModule  = "caisson:fork@1"
 	ForkReached = "reached"
@@ -66,7 +66,7 @@ func (f *fork) findReads(m *Module) (found bool) {
 // the host can save another one only where it is called again.
 func (r *rewriting) addFork() {
 	reached := r.addImport(ForkModule, ForkReached, FuncType{Params: []ValueType{I32}, Results: []ValueType{I32}})
-	resume := r.addImport(ForkModule, ForkResume, FuncType{})
+	resume := r.addImport(ForkModule, ForkResume, FuncType{Results: []ValueType{I32}})
 
 	read := &encoder{}
 	read.block(opLoop).at(opLocalGet, 0).at(opCall, reached).at(opBrIf, 0).do(opEnd)
@@ -77,7 +77,7 @@ func (r *rewriting) addFork() {
 	r.fork.read = r.addFunction(readType(), read.bytes)
 
 	enter := &encoder{}
-	enter.at(opCall, resume).at(opCall, r.moved(r.fork.start)).do(opEnd)
+	enter.at(opCall, resume).block(opIf).do(opElse).at(opCall, r.moved(r.fork.start)).do(opEnd, opEnd)
 	r.addExport(ForkName, ExternFunction, r.addFunction(FuncType{}, enter.bytes))
 	r.done.Forks = true
 }
