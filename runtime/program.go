@@ -19,12 +19,13 @@ import (
 // program is a tool's program that was started once for all calls, or the reason why each
 // call starts it anew. It is safe for concurrent use.
 type program struct {
-	mu      sync.Mutex
-	calls   int // until it was decided
-	decided bool
-	started *engine.Program
-	flags   []uint16 // of the descriptors, once it has started
-	reason  string
+	mu       sync.Mutex
+	module   *engine.Module // that the rest is about
+	calls    int            // until it was decided
+	starting bool
+	started  *engine.Program
+	flags    []uint16 // of the descriptors, once it has started
+	reason   string   // why it is not resumed; empty while that is not known
 }
 
 // startFuel is how much work starting a program may take.
@@ -41,65 +42,113 @@ func (t *Tool) runIn(ctx context.Context, system *wasi.System, module *engine.Mo
 		if !errors.Is(err, engine.ErrNotStarted) {
 			return used, err
 		}
-		t.program.abandon(err)
+		t.program.decide(module, nil, nil, err.Error())
 	}
 	return module.Run(wasi.With(ctx, system), run)
 }
 
-// get returns the started program, or nil. The first call does not start it: there may be no
-// other.
+// get returns the started program, or nil. The second call has it started, beside it: there
+// may be no other call than the first.
 func (p *program) get(ctx context.Context, t *Tool, module *engine.Module) (*engine.Program, []uint16) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.calls++; !p.decided && p.calls > 1 {
-		p.started, p.flags, p.reason = t.start(ctx, module)
-		p.decided = true
+	if p.module != module { // it was evicted
+		p.module, p.starting, p.started, p.flags, p.reason = module, false, nil, nil, ""
+	}
+	if p.calls++; p.calls > 1 && p.started == nil && p.reason == "" && !p.starting {
+		p.starting = true
+		t.startInBackground(ctx, module)
 	}
 	return p.started, p.flags
 }
 
-// abandon makes all later calls start the program anew.
-func (p *program) abandon(err error) {
+// decide notes what became of a start of the module.
+func (p *program) decide(module *engine.Module, started *engine.Program, flags []uint16, reason string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.started, p.reason = nil, err.Error()
+	if p.module == module {
+		p.starting, p.started, p.flags, p.reason = false, started, flags, reason
+	}
 }
 
-// start starts the program, or says why not.
-func (t *Tool) start(ctx context.Context, module *engine.Module) (_ *engine.Program, flags []uint16, reason string) {
+// launch is one start of a program, and what is seen of it.
+type launch struct {
+	tool   *Tool
+	module *engine.Module
+	asked  asked
+	last   atomic.Pointer[wasi.System] // that a start had: later ones run beside others
+	start  engine.Start
+}
+
+// launch prepares a start, or says why there is none.
+func (t *Tool) launch(module *engine.Module) (*launch, string) {
 	if reason := t.notResumed(); reason != "" {
-		return nil, nil, reason
+		return nil, reason
 	}
 	arguments, err := manifests.ExpandArgs(t.manifest.Module.Args, tool.Arguments{})
 	if err != nil {
-		return nil, nil, err.Error()
+		return nil, err.Error()
 	}
 	var seed [32]byte
 	if _, err := t.runtime.random.Read(seed[:]); err != nil {
-		return nil, nil, "there are no random bytes for it"
+		return nil, "there are no random bytes for it"
 	}
 	began := t.runtime.now()
-	var asked asked
-	var last atomic.Pointer[wasi.System]
-	started, err := module.Start(ctx, engine.Start{
+	l := &launch{tool: t, module: module}
+	l.start = engine.Start{
 		MemoryLimit: int64(t.limits.Memory), Timeout: t.limits.Timeout, Fuel: startFuel,
 		Context: func(ctx context.Context) context.Context {
-			system := t.starting(arguments, began, rand.NewChaCha8(seed), &asked)
-			last.Store(system)
+			system := t.starting(arguments, began, rand.NewChaCha8(seed), &l.asked)
+			l.last.Store(system)
 			return wasi.With(ctx, system)
 		},
+	}
+	return l, ""
+}
+
+// startInBackground starts the program beside the calls, or notes why not. The caller holds
+// the program's lock.
+func (t *Tool) startInBackground(ctx context.Context, module *engine.Module) {
+	p := &t.program
+	l, reason := t.launch(module)
+	if l == nil {
+		p.starting, p.reason = false, reason
+		return
+	}
+	err := module.StartInBackground(l.start, func(started *engine.Program, err error) {
+		if reason := l.reason(err); reason != "" {
+			p.decide(module, nil, nil, l.dropped(ctx, started, reason))
+			return
+		}
+		p.decide(module, started, l.last.Load().Flags(), "")
 	})
+	if err != nil { // the engine closes, or has evicted the module
+		p.starting = false
+	}
+}
+
+// reason is why calls cannot resume the program, given how its start ended; empty if they can.
+func (l *launch) reason(err error) string {
 	var early *wasi.StartError
 	switch {
 	case errors.As(err, &early):
-		return nil, nil, early.Error()
+		return early.Error()
 	case err != nil:
-		return nil, nil, err.Error()
-	case asked.what() != "" && t.manifest.Behavior.Snapshot != manifests.SnapshotStart:
-		started.Drop()
-		return nil, nil, "it asks for " + asked.what() + " as it starts, which would be the same in each call; with snapshot: start it would be resumed all the same"
+		return err.Error()
+	case l.asked.what() != "" && l.tool.manifest.Behavior.Snapshot != manifests.SnapshotStart:
+		return "it asks for " + l.asked.what() + " as it starts, which would be the same in each call; with snapshot: start it would be resumed all the same"
 	}
-	return started, last.Load().Flags(), "" // only later starts run beside others
+	return ""
+}
+
+// dropped frees a program that is not going to be resumed. It returns the reason.
+func (l *launch) dropped(ctx context.Context, started *engine.Program, reason string) string {
+	if started != nil {
+		if err := started.Drop(); err != nil {
+			l.tool.runtime.logger.WarnContext(ctx, "a started program could not be freed", "tool", l.tool.manifest.Name, "err", err)
+		}
+	}
+	return reason
 }
 
 // notResumed is why the manifest keeps the program from being started once for all calls.

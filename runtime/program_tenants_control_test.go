@@ -34,7 +34,7 @@ func TestUnguardedStartsOfTenantsMeet(t *testing.T) {
 			return
 		}
 		require.NoError(t, err)
-		defer started.Drop()
+		defer func() { require.NoError(t, started.Drop()) }()
 		resumed := u.resume(t, started, "dieter")
 		switch s.unguarded {
 		case leaks:

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -45,6 +46,18 @@ func answered(ctx context.Context, loaded *Tool, call guests.Call) error {
 	return call.Check([]byte(outcome.Result.Output))
 }
 
+// settled waits for the start of a program that was called twice.
+func (p *program) settled(t *testing.T) (started *engine.Program, reason string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		started, reason = p.started, p.reason
+		return started != nil || reason != ""
+	}, time.Minute, time.Millisecond)
+	return started, reason
+}
+
 func TestProgramsAreStartedOnce(t *testing.T) {
 	tests := []struct {
 		language guests.Language
@@ -63,12 +76,15 @@ func TestProgramsAreStartedOnce(t *testing.T) {
 			r := newRuntime(t, Options{})
 			loaded := jsonTool(t, r, test.language, test.behavior)
 			first, second := guests.NewCall(100), guests.NewCall(5000)
+			require.NoError(t, answered(t.Context(), loaded, first))
+			require.NoError(t, answered(t.Context(), loaded, second))
+			started, reason := loaded.program.settled(t)
 			for range 3 {
 				require.NoError(t, answered(t.Context(), loaded, first))
 				require.NoError(t, answered(t.Context(), loaded, second))
 			}
-			assert.Contains(t, loaded.program.reason, test.reason)
-			assert.Equal(t, test.reason == "", loaded.program.started != nil, loaded.program.reason)
+			assert.Contains(t, reason, test.reason)
+			assert.Equal(t, test.reason == "", started != nil, reason)
 			var group sync.WaitGroup
 			for n := range 16 {
 				group.Go(func() {

@@ -77,6 +77,13 @@ func (r *run) execute(ctx context.Context, module *engine.Module, view *files.Vi
 	deadline := newDeadline(ctx, r.system.Started.Add(t.limits.Timeout))
 	defer deadline.release()
 	used, err := t.runIn(deadline, r.system, module)
+	for errors.Is(err, engine.ErrEvicted) {
+		t.evicted(module)
+		if module, err = t.prepared(deadline); err != nil {
+			return r.failed(ctx, err)
+		}
+		used, err = t.runIn(deadline, r.system, module)
+	}
 	r.usage = tool.Usage{Fuel: &used.Fuel, MemoryBytes: used.MemoryBytes, Wall: t.runtime.now().Sub(r.system.Started), HostCalls: view.HostCalls()}
 	r.denials = t.permit.explain(t.manifest, view.Denials())
 	return r.finish(ctx, used, err)

@@ -24,6 +24,8 @@ type Options struct {
 	// one is added, those that were not used for the longest time go. Zero means 2 GiB; a
 	// negative value is an error.
 	CacheBytes int64
+	// Memory bounds what is kept for later calls.
+	Memory Memory
 	// Compiler says where modules are compiled. For modules that are not trusted it
 	// should be [ChildCompiler]'s.
 	Compiler Compiler
@@ -41,6 +43,15 @@ type Options struct {
 	Settings []string
 	// Logger receives the runtime's own failures, with the call's id. Nil: none.
 	Logger *slog.Logger
+}
+
+// Memory bounds what a [Runtime] keeps in memory for later calls. What was used longest ago
+// goes first; a call that needs it again takes longer, and is the same otherwise. Zero means
+// the value named at each field; a negative value is an error.
+type Memory struct {
+	Instances manifests.Bytes // of instances without a call, beside what they share: 256 MiB
+	IdleTime  time.Duration   // after which an instance goes that nobody uses: a minute
+	Modules   manifests.Bytes // of compiled modules, as far as it is known: 1 GiB
 }
 
 // Runtime loads tools and runs their calls. Close it; it owns every tool it loaded.
@@ -78,6 +89,7 @@ func New(ctx context.Context, options Options) (*Runtime, error) {
 	}
 	e, err := engine.New(ctx, engine.Options{
 		CacheDir: options.CacheDir, CacheBytes: options.CacheBytes, Compiler: options.Compiler.child, Trusted: trusted,
+		IdleBytes: int64(options.Memory.Instances), IdleTime: options.Memory.IdleTime, ModuleBytes: int64(options.Memory.Modules),
 		Functions: wasi.Functions(), Logger: logger,
 	})
 	if err != nil {

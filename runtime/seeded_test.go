@@ -57,9 +57,11 @@ func TestWhatASnapshotRepeats(t *testing.T) {
 			loaded := load(t, newRuntime(t, Options{}), manifest(t, test.module, fmt.Sprintf(
 				"module: {path: guest.wasm, args: [%s], stdout: text}\nbehavior: {snapshot: %s}\n", test.arguments, test.snapshot)), Grants{})
 			invokedForWords(t, loaded) // by itself: there may be no other
+			invokedForWords(t, loaded) // has the program started, beside it
+			started, reason := loaded.program.settled(t)
 			calls := [][]string{invokedForWords(t, loaded), invokedForWords(t, loaded), invokedForWords(t, loaded)}
 			if test.snapshot == "start" {
-				require.NotNil(t, loaded.program.started, loaded.program.reason)
+				require.NotNil(t, started, reason)
 			}
 			for at, want := range test.words {
 				given := []string{calls[0][at], calls[1][at], calls[2][at]}

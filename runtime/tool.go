@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +22,8 @@ type Tool struct {
 	limits   Limits
 
 	mu     sync.Mutex
-	module *engine.Module
+	module *engine.Module // nil until it is needed, and once it was evicted
+	digest engine.Digest  // of the module, once it was needed
 
 	program program
 }
@@ -58,7 +60,7 @@ func (t *Tool) Prepare(ctx context.Context) error {
 
 func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 	t.mu.Lock()
-	module := t.module
+	module, known := t.module, t.digest
 	t.mu.Unlock()
 	if module != nil {
 		return module, nil
@@ -68,10 +70,23 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 	if err != nil {
 		return nil, err
 	}
+	digest := module.Digest()
+	if known != (engine.Digest{}) && known != digest {
+		return nil, fmt.Errorf("%w: %s was %s when it was loaded and is %s now; load the tool again", ErrDigest, t.manifest.Module.Path, known, digest)
+	}
 	t.mu.Lock()
-	t.module = module
+	t.module, t.digest = module, digest
 	t.mu.Unlock()
 	return module, nil
+}
+
+// evicted makes the next call compile the module again.
+func (t *Tool) evicted(module *engine.Module) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.module == module {
+		t.module = nil
+	}
 }
 
 // Invoke runs one call in a fresh instance. Outcome.Result is always filled in. The

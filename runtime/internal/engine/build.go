@@ -30,14 +30,19 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source []byte) (*Modu
 		made.rewritten.unrestorable = e.unreliable
 	}
 	return &Module{engine: e, digest: wanted, description: description,
-		names: wasm.FunctionNames(source, description), rewritten: made.rewritten, compiled: made.code}, nil
+		names: wasm.FunctionNames(source, description), rewritten: made.rewritten, compiled: made.code,
+		residence: residence{bytes: made.bytes}}, nil
 }
 
 // made is what was made of a module.
 type made struct {
 	rewritten rewritten
 	code      wazero.CompiledModule
+	bytes     int64 // in memory, as far as it is known
 }
+
+// codeGrowth is how many bytes of code come of a byte of a module, at most by experience.
+const codeGrowth = 6
 
 // obtain returns what the store holds of a module, or else makes it. A module that the
 // store holds was validated and rewritten when it came there.
@@ -77,7 +82,7 @@ func (e *Engine) compileHere(ctx context.Context, wanted Digest, source []byte, 
 	if err != nil {
 		return made{}, fmt.Errorf("%w: %w", errInvalid, err)
 	}
-	return made{r, code}, nil
+	return made{r, code, codeGrowth * int64(len(r.source))}, nil
 }
 
 // compileToStore compiles a module, in a child unless it is trusted, and publishes it.
@@ -118,12 +123,21 @@ func (e *Engine) load(ctx context.Context, entry string) (made, error) {
 	if err != nil {
 		return made{}, err
 	}
-	loaded := made{rewritten: r}
+	loaded := made{rewritten: r, bytes: int64(len(r.source)) + fileSize(filepath.Join(entry, codeFile))}
 	err = e.view.show(entry, i, func() (err error) {
 		loaded.code, err = e.runtime.CompileModule(ctx, r.source)
 		return err
 	})
 	return loaded, err
+}
+
+// fileSize returns the size of a file, or 0 where it is not known.
+func fileSize(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }
 
 // compileError says whose fault a failed compilation is.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	goruntime "runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -44,6 +45,10 @@ type Options struct {
 	// IdleTime is how long an instance is kept that nobody uses. Zero means a minute; a
 	// negative value is an error.
 	IdleTime time.Duration
+	// ModuleBytes is the most that compiled modules may take together, in bytes, as far as it
+	// is known. Those that were used longest ago go first, and never one in use. Zero means
+	// 1 GiB; a negative value is an error.
+	ModuleBytes int64
 	// Compiler says where modules are compiled.
 	Compiler Compiler
 	// Trusted are modules that are compiled in this process, without bounds on what that
@@ -57,6 +62,7 @@ type Options struct {
 
 // Engine compiles and holds modules. It is safe for concurrent use.
 type Engine struct {
+	base     context.Context // for what belongs to no caller
 	runtime  wazero.Runtime
 	cache    wazero.CompilationCache
 	compiler Compiler
@@ -69,13 +75,15 @@ type Engine struct {
 	pages      *pageScanner // nil where the system has none
 	unreliable string       // why instances cannot be used again; empty where they can
 
-	closing chan struct{} // closed when the engine is
+	closing context.Context // ends when the engine closes
+	close   context.CancelCauseFunc
+	starts  chan struct{} // holds an element for each start in the background
 
-	mu       sync.Mutex
-	closed   bool
-	modules  map[Digest]*compilation
-	programs []*Program
-	inFlight sync.WaitGroup // compilations and runs
+	mu        sync.Mutex
+	closed    bool
+	modules   map[Digest]*compilation
+	residents residents
+	inFlight  sync.WaitGroup // compilations, starts and runs
 }
 
 // compilation is a module being compiled, or the result. The fields beside done are
@@ -100,12 +108,17 @@ func New(ctx context.Context, options Options) (*Engine, error) {
 }
 
 func open(ctx context.Context, options Options) (*Engine, error) {
-	if options.IdleBytes < 0 || options.IdleTime < 0 {
-		return nil, fmt.Errorf("idle instances: %d bytes for %s: a negative value", options.IdleBytes, options.IdleTime)
+	if options.IdleBytes < 0 || options.IdleTime < 0 || options.ModuleBytes < 0 {
+		return nil, fmt.Errorf("a negative value: idle instances of %d bytes for %s, modules of %d bytes", options.IdleBytes, options.IdleTime, options.ModuleBytes)
 	}
-	e := &Engine{compiler: options.Compiler, trusted: map[Digest]bool{}, logger: options.Logger,
-		idle:  newPool(context.WithoutCancel(ctx), cmp.Or(options.IdleBytes, defaultIdleBytes), cmp.Or(options.IdleTime, defaultIdleTime)),
-		pages: newPageScanner(), closing: make(chan struct{}), modules: map[Digest]*compilation{}}
+	base := context.WithoutCancel(ctx)
+	e := &Engine{
+		base: base, compiler: options.Compiler, trusted: map[Digest]bool{}, logger: options.Logger,
+		idle:  newPool(base, cmp.Or(options.IdleBytes, defaultIdleBytes), cmp.Or(options.IdleTime, defaultIdleTime)),
+		pages: newPageScanner(), starts: make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
+		modules: map[Digest]*compilation{}, residents: residents{bytes: cmp.Or(options.ModuleBytes, defaultModuleBytes)},
+	}
+	e.closing, e.close = context.WithCancelCause(base)
 	if e.logger == nil {
 		e.logger = slog.New(slog.DiscardHandler)
 	}
@@ -222,17 +235,12 @@ func (e *Engine) Compile(ctx context.Context, source []byte) (*Module, error) {
 func (e *Engine) compile(ctx context.Context, wanted Digest, source []byte, c *compilation) {
 	defer e.inFlight.Done()
 	defer close(c.done)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() { // a child need not finish for an engine that closes
-		select {
-		case <-e.closing:
-			cancel(ErrClosed)
-		case <-ctx.Done():
-		}
-	}()
+	ctx, cancel := e.untilClosed(ctx) // a child need not finish for an engine that closes
+	defer cancel()
 	start := time.Now()
-	c.module, c.err = e.build(ctx, wanted, source)
+	if c.module, c.err = e.build(ctx, wanted, source); c.err == nil {
+		e.settle(c.module)
+	}
 	e.logger.DebugContext(ctx, "module compiled", "digest", wanted.String(), "bytes", len(source),
 		"ms", time.Since(start).Milliseconds(), "ok", c.err == nil)
 	if c.err != nil {
@@ -243,8 +251,18 @@ func (e *Engine) compile(ctx context.Context, wanted Digest, source []byte, c *c
 	}
 }
 
+// untilClosed returns a context that also ends when the engine closes.
+func (e *Engine) untilClosed(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(e.closing, func() { cancel(ErrClosed) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
 // Close waits for the runs under way, and for compilations in this process; those in a
-// child it ends. Then it frees everything. Contexts end runs early. Calling it again does
+// child, and programs that are being started, it ends. Then it frees everything. Contexts end runs early. Calling it again does
 // nothing.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
@@ -253,36 +271,15 @@ func (e *Engine) Close(ctx context.Context) error {
 		return nil
 	}
 	e.closed = true
-	close(e.closing)
+	e.close(ErrClosed)
 	e.mu.Unlock()
 	e.inFlight.Wait()
 	e.idle.shut()
-	failures := []error{e.runtime.Close(ctx), e.closeStore(ctx), e.pages.close()}
+	var failures []error
 	for _, c := range e.modules {
 		if c.module != nil {
-			failures = append(failures, c.module.close())
+			failures = append(failures, c.module.close(ctx))
 		}
 	}
-	for _, p := range e.programs {
-		failures = append(failures, p.close())
-	}
-	return errors.Join(failures...)
-}
-
-// keep closes a program with the engine.
-func (e *Engine) keep(p *Program) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.programs = append(e.programs, p)
-}
-
-// enter counts a run as under way unless the engine is closed.
-func (e *Engine) enter() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return false
-	}
-	e.inFlight.Add(1)
-	return true
+	return errors.Join(append(failures, e.runtime.Close(ctx), e.closeStore(ctx), e.pages.close())...)
 }

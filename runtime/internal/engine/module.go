@@ -18,6 +18,7 @@ type Module struct {
 	names       map[uint32]string // of functions, by index, for traces
 	rewritten   rewritten
 	compiled    wazero.CompiledModule
+	residence   residence
 
 	mu    sync.Mutex
 	image *image // of an instance that nothing has run in; nil until there was one
@@ -71,10 +72,10 @@ func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 	if run.Fuel < 0 {
 		return Usage{}, &Error{Op: "run", Kind: ErrHost, Reason: fmt.Sprintf("fuel limit %d is negative", run.Fuel)}
 	}
-	if !m.engine.enter() {
-		return Usage{}, &Error{Op: "run", Kind: ErrClosed}
+	if err := m.engine.acquire("run", m); err != nil {
+		return Usage{}, err
 	}
-	defer m.engine.inFlight.Done()
+	defer m.engine.release(m)
 
 	key := poolKey{m, uint64(run.MemoryLimit)}
 	i := m.engine.idle.take(key)
@@ -86,14 +87,4 @@ func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 		}
 	}
 	return i.run(ctx, key, run)
-}
-
-// close frees the image, when all instances are closed.
-func (m *Module) close() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.image == nil {
-		return nil
-	}
-	return m.image.close()
 }

@@ -157,14 +157,24 @@ func (p *pool) sweep() {
 	}
 }
 
-// forget closes the idle instances of a key that nobody is going to ask for again.
-func (p *pool) forget(key poolKey) {
-	for i := p.take(key); i != nil; i = p.take(key) {
+// forget closes the idle instances of an owner that nobody is going to ask for again.
+func (p *pool) forget(owner any) {
+	p.mu.Lock()
+	var all []*instance
+	for key, s := range p.shelves {
+		if key.owner != owner {
+			continue
+		}
+		for len(s.waiting) > 0 {
+			all = append(all, s.waiting[0])
+			p.remove(s.waiting[0])
+		}
+		delete(p.shelves, key)
+	}
+	p.mu.Unlock()
+	for _, i := range all {
 		i.close(p.base)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.shelves, key)
 }
 
 // shut closes all idle instances, and those that come back later.

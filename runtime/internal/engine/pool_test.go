@@ -207,6 +207,6 @@ func TestDroppedProgramsKeepNoInstances(t *testing.T) {
 		}})
 	require.NoError(t, err)
 	assert.Equal(t, 2, e.idle.count())
-	program.Drop()
+	require.NoError(t, program.Drop())
 	assert.Zero(t, e.idle.count())
 }

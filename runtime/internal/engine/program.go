@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,6 +19,8 @@ type Program struct {
 	module *Module
 	start  Start
 	base   context.Context // of starts: without the call, the cancellation and the deadline of any run
+
+	filling atomic.Bool // an instance is being started in the background
 
 	mu    sync.Mutex
 	image *image // nil until the first instance has started
@@ -42,32 +45,51 @@ var ErrNotStarted = errors.New("no start to resume from")
 // Start starts the module's program. The error wraps ErrNotStarted where runs must start it
 // anew, each for itself.
 func (m *Module) Start(ctx context.Context, start Start) (*Program, error) {
+	if err := m.engine.acquire("start", m); err != nil {
+		return nil, err
+	}
+	defer m.engine.release(m)
+	return m.begin(context.WithoutCancel(ctx), start)
+}
+
+// StartInBackground does the same and returns at once. It hands done what Start returns, in
+// another goroutine; Close waits for that. If it fails itself, done is not called.
+func (m *Module) StartInBackground(start Start, done func(*Program, error)) error {
+	return m.engine.background(m,
+		func() { done(m.begin(m.engine.base, start)) },
+		func() { done(nil, &Error{Op: "start", Kind: ErrClosed}) })
+}
+
+func (m *Module) begin(base context.Context, start Start) (*Program, error) {
 	switch {
 	case m.rewritten.unrestorable != "":
 		return nil, fmt.Errorf("%w: %s", ErrNotStarted, m.rewritten.unrestorable)
 	case !m.rewritten.forks:
 		return nil, fmt.Errorf("%w: it does not read its standard input", ErrNotStarted)
 	}
-	if !m.engine.enter() {
-		return nil, &Error{Op: "start", Kind: ErrClosed}
-	}
-	defer m.engine.inFlight.Done()
-	p := &Program{module: m, start: start, base: context.WithoutCancel(ctx)}
+	p := &Program{module: m, start: start, base: base}
 	m.engine.keep(p)
 	// Two, to see that they come to the same.
 	for range 2 {
 		i, err := p.begin()
 		if err != nil {
-			p.Drop()
-			return nil, err
+			return nil, errors.Join(err, p.Drop())
 		}
 		m.engine.idle.put(p.key(), i)
 	}
 	return p, nil
 }
 
-// Drop frees the program's idle instances. It is for a program that nobody is going to run.
-func (p *Program) Drop() { p.module.engine.idle.forget(p.key()) }
+// Drop frees the program, of which nothing runs or is going to run.
+func (p *Program) Drop() error {
+	e := p.module.engine
+	e.mu.Lock()
+	programs := &p.module.residence.programs
+	*programs = slices.DeleteFunc(*programs, func(other *Program) bool { return other == p })
+	e.mu.Unlock()
+	e.idle.forget(p)
+	return p.close()
+}
 
 func (p *Program) key() poolKey { return poolKey{p, uint64(p.start.MemoryLimit)} }
 
@@ -82,7 +104,9 @@ func (p *Program) begin() (_ *instance, err error) {
 			i.close(p.base)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(p.start.Context(p.base), p.start.Timeout)
+	ctx, free := p.module.engine.untilClosed(p.start.Context(p.base))
+	defer free()
+	ctx, cancel := context.WithTimeout(ctx, p.start.Timeout)
 	defer cancel()
 	i.fuel = meter{limit: p.start.Fuel}
 	i.meter.Set(uint64(i.fuel.first()))
@@ -134,18 +158,62 @@ func (p *Program) Run(ctx context.Context, run Run) (Usage, error) {
 	if run.Fuel < 0 {
 		return Usage{}, &Error{Op: "run", Kind: ErrHost, Reason: fmt.Sprintf("fuel limit %d is negative", run.Fuel)}
 	}
-	if !p.module.engine.enter() {
-		return Usage{}, &Error{Op: "run", Kind: ErrClosed}
+	if err := p.module.engine.acquire("run", p.module); err != nil {
+		return Usage{}, err
 	}
-	defer p.module.engine.inFlight.Done()
+	defer p.module.engine.release(p.module)
 	i := p.module.engine.idle.take(p.key())
 	if i == nil {
+		p.fill()
 		var err error
 		if i, err = p.begin(); err != nil {
 			return Usage{}, err
 		}
 	}
 	return i.run(ctx, p.key(), run)
+}
+
+// fill starts one more instance in the background, where there are too few: another run may
+// come beside this one.
+func (p *Program) fill() {
+	if !p.filling.CompareAndSwap(false, true) {
+		return
+	}
+	err := p.module.engine.background(p.module, func() {
+		defer p.filling.Store(false)
+		if i, err := p.begin(); err == nil { // else the run that needs one says so
+			p.module.engine.idle.put(p.key(), i)
+		}
+	}, func() {})
+	if err != nil {
+		p.filling.Store(false)
+	}
+}
+
+// background does something with a module in another goroutine, which Close waits for. Few
+// do so at a time; where the engine closes before it is their turn, closed is done.
+func (e *Engine) background(m *Module, do, closed func()) error {
+	if err := e.acquire("start", m); err != nil {
+		return err
+	}
+	go func() {
+		defer e.release(m)
+		select {
+		case e.starts <- struct{}{}:
+			defer func() { <-e.starts }()
+			do()
+		case <-e.closing.Done():
+			closed()
+		}
+	}()
+	return nil
+}
+
+// keep closes a program with its module.
+func (e *Engine) keep(p *Program) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p.module.residence.programs = append(p.module.residence.programs, p)
 }
 
 // close frees the image, when all instances are closed.
@@ -155,5 +223,7 @@ func (p *Program) close() error {
 	if p.image == nil {
 		return nil
 	}
-	return p.image.close()
+	made := p.image
+	p.image = nil
+	return made.close()
 }

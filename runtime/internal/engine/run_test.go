@@ -19,6 +19,13 @@ func memoryOf(module api.Module) (api.Memory, bool) {
 	return m, !reflect.ValueOf(m).IsNil()
 }
 
+// alone keeps the engine from doing anything in the background.
+func (e *Engine) alone() {
+	for range cap(e.starts) {
+		e.starts <- struct{}{}
+	}
+}
+
 // memoryView shows wazero's memory to host functions.
 type memoryView struct{ api.Memory }
 
