@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -80,9 +81,11 @@ type launch struct {
 	start  engine.Start
 }
 
-// launch prepares a start, or says why there is none.
+const saysOff = "the manifest says snapshot: off"
+
+// launch prepares a start, or says why calls could not resume it.
 func (t *Tool) launch(module *engine.Module) (*launch, string) {
-	if reason := t.notResumed(); reason != "" {
+	if reason := t.dependsOnCall(); reason != "" {
 		return nil, reason
 	}
 	arguments, err := manifests.ExpandArgs(t.manifest.Module.Args, tool.Arguments{})
@@ -110,6 +113,10 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 // the program's lock.
 func (t *Tool) startInBackground(ctx context.Context, module *engine.Module) {
 	p := &t.program
+	if t.manifest.Behavior.Snapshot == manifests.SnapshotOff {
+		p.starting, p.reason = false, saysOff
+		return
+	}
 	l, reason := t.launch(module)
 	if l == nil {
 		p.starting, p.reason = false, reason
@@ -134,9 +141,9 @@ func (l *launch) reason(err error) string {
 	case errors.As(err, &early):
 		return early.Error()
 	case err != nil:
-		return err.Error()
+		return strings.TrimPrefix(err.Error(), engine.ErrNotStarted.Error()+": ")
 	case l.asked.what() != "" && l.tool.manifest.Behavior.Snapshot != manifests.SnapshotStart:
-		return "it asks for " + l.asked.what() + " as it starts, which would be the same in each call; with snapshot: start it would be resumed all the same"
+		return l.asked.reason()
 	}
 	return ""
 }
@@ -151,11 +158,9 @@ func (l *launch) dropped(ctx context.Context, started *engine.Program, reason st
 	return reason
 }
 
-// notResumed is why the manifest keeps the program from being started once for all calls.
-func (t *Tool) notResumed() string {
+// dependsOnCall is why no two calls can begin with the same start, as far as the manifest says.
+func (t *Tool) dependsOnCall() string {
 	switch {
-	case t.manifest.Behavior.Snapshot == manifests.SnapshotOff:
-		return "the manifest says snapshot: off"
 	case slices.ContainsFunc(t.manifest.Module.Args, func(template manifests.ArgTemplate) bool { return len(template.Params()) > 0 }):
 		return "its command line depends on the call"
 	case t.manifest.Module.Stdin.Mode == manifests.StdinNone:
@@ -197,6 +202,10 @@ func (a *asked) what() string {
 		return "the time"
 	}
 	return ""
+}
+
+func (a *asked) reason() string {
+	return "it asks for " + a.what() + " as it starts, which would be the same in each call; with snapshot: start it would be resumed all the same"
 }
 
 // noted is a stream that notes that it was read.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,24 +16,12 @@ import (
 
 const inspectHelp = `Show what a tool is and may do: its manifest and module, the limits of each call, and
 for each permission what it asks for, what it gets under the flags given here, and what
-would allow the rest. The tool is not run.
+would allow the rest. No call is made: the program is started once as far as to its first
+look at its input, in the sandbox and without a call's arguments, files and network, to see
+how calls are kept apart and what it costs them.
 
 NAME is the name or alias of a loaded tool, FILE a manifest. What has a dot or a path
 separator in it is a file.`
-
-// isolationOf says how calls are kept apart, as far as the manifest tells: how the program
-// starts is seen when it is called.
-func isolationOf(m *manifests.Manifest) string {
-	const resumed = "fresh for every call; resumed where the program first reads its input, if what it does until then does not depend on the call"
-	switch m.Behavior.Snapshot {
-	case manifests.SnapshotOff:
-		return "fresh for every call; the program is started anew"
-	case manifests.SnapshotStart:
-		return resumed
-	default:
-		return resumed + " and asks for no random bytes (snapshot: start allows them)"
-	}
-}
 
 func newInspect(env environment) *cobra.Command {
 	var o options
@@ -61,7 +50,7 @@ type inspected struct {
 	Module      module             `json:"module"`
 	Limits      limits             `json:"limits"`
 	Permissions []runtime.Decision `json:"permissions"`
-	Isolation   string             `json:"isolation"`
+	Isolation   *isolation         `json:"isolation"` // null where the module cannot be used
 	Context     []string           `json:"context"`    // parameters that the host fills in
 	Parameters  json.RawMessage    `json:"parameters"` // as a model sees them
 }
@@ -103,7 +92,7 @@ func (o *options) inspect(ctx context.Context, env environment, name string) (er
 		return err
 	}
 	defer func() { err = firstOf(err, h.close(ctx)) }()
-	found, err := h.find(name)
+	found, err := h.find(ctx, name, newProgress(env, o))
 	if err != nil {
 		return err
 	}
@@ -122,7 +111,7 @@ func (o *options) inspect(ctx context.Context, env environment, name string) (er
 // nor separators.
 func isFile(name string) bool { return strings.ContainsAny(name, `./\`) }
 
-func (h *host) find(name string) (inspected, error) {
+func (h *host) find(ctx context.Context, name string, p *progress) (inspected, error) {
 	entry, ok := h.registry.Get(name)
 	if !ok {
 		text := fmt.Sprintf("there is no tool %q", name)
@@ -138,15 +127,30 @@ func (h *host) find(name string) (inspected, error) {
 	all := catalogueOf(h.registry, true).Tools
 	at := slices.IndexFunc(all, func(l listed) bool { return l.Name == entry.Name })
 	m, l := entry.Manifest, t.Limits()
-	return inspected{
+	found := inspected{
 		listed: all[at], Execution: string(m.Execution), Idempotent: m.Behavior.Idempotent, Destructive: m.Behavior.Destructive,
 		Module: moduleOf(m),
 		Limits: limits{
 			TimeoutSeconds: l.Timeout.Seconds(), MemoryBytes: int64(l.Memory), OutputBytes: int64(l.Output),
 			StderrBytes: int64(l.Stderr), OpenFiles: l.OpenFiles, DiskBytes: int64(l.DiskBytes), Fuel: l.Fuel,
 		},
-		Permissions: list(t.Decisions()), Isolation: isolationOf(m), Context: list(m.Context), Parameters: m.ModelParameters,
-	}, nil
+		Permissions: list(t.Decisions()), Context: list(m.Context), Parameters: m.ModelParameters,
+	}
+	if found.Module.Problem != "" {
+		return found, nil
+	}
+	var kept isolation
+	var err error
+	p.during("starting "+entry.Name, func() { kept, err = isolationOf(ctx, t) })
+	switch {
+	case errors.Is(err, runtime.ErrModule), errors.Is(err, runtime.ErrDigest):
+		found.Module.Problem = err.Error() // it is found out only where code is made of it
+	case err != nil:
+		return inspected{}, err
+	default:
+		found.Isolation = &kept
+	}
+	return found, nil
 }
 
 func moduleOf(m *manifests.Manifest) module {

@@ -45,7 +45,7 @@ func (t inspected) text() string {
 	}
 	field(&b, "module", t.Module.lines()...)
 	field(&b, "limits", t.Limits.lines()...)
-	field(&b, "isolation", t.Isolation)
+	field(&b, "isolation", t.Isolation.lines()...)
 	field(&b, "permissions", decisionLines(t.Permissions)...)
 	field(&b, "parameters", "as a model sees them:")
 	b.WriteString(indented(t.Parameters))

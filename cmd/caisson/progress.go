@@ -30,9 +30,9 @@ func newProgress(env environment, o *options) *progress {
 	return &progress{w: file}
 }
 
-// during runs work, and says what is being done if it takes long.
+// during runs work, and says what is being done if it takes long. A nil progress says nothing.
 func (p *progress) during(what string, work func()) {
-	if !p.mu.TryLock() {
+	if p == nil || !p.mu.TryLock() {
 		work()
 		return
 	}

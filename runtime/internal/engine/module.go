@@ -31,6 +31,10 @@ func (m *Module) Digest() Digest { return m.digest }
 // not change it.
 func (m *Module) Description() *wasm.Module { return m.description }
 
+// NewInstances says why each run needs an instance of its own, or is empty: then instances are
+// set back, and used again.
+func (m *Module) NewInstances() string { return m.rewritten.unrestorable }
+
 // Run is one run of a module.
 type Run struct {
 	// Function is the exported function to call. It takes and returns nothing.

@@ -24,6 +24,20 @@ type Program struct {
 
 	mu    sync.Mutex
 	image *image // nil until the first instance has started
+	cost  StartCost
+}
+
+// StartCost is what starting a program takes, which runs that resume it do not pay.
+type StartCost struct {
+	Time time.Duration // the shortest so far
+	Fuel int64
+}
+
+// Cost returns what the starts so far took.
+func (p *Program) Cost() StartCost {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cost
 }
 
 // Start says how a program is started.
@@ -110,6 +124,7 @@ func (p *Program) begin() (_ *instance, err error) {
 	defer cancel()
 	i.fuel = meter{limit: p.start.Fuel}
 	i.meter.Set(uint64(i.fuel.first()))
+	began := time.Now()
 	// Runs call another function than the start function, so they could not resume its stack.
 	ended := i.enter(i.context(ctx))
 	if ended == nil {
@@ -119,7 +134,7 @@ func (p *Program) begin() (_ *instance, err error) {
 	switch {
 	case errors.Is(ended, errStarted):
 		i.memory.refused = 0 // the runs' own refusals count
-		return i, p.imprint(i)
+		return i, p.imprint(i, StartCost{time.Since(began), i.fuel.used(int64(i.meter.Get()))})
 	case ended == nil:
 		return nil, fmt.Errorf("%w: it ended before it read its input", ErrNotStarted)
 	}
@@ -128,14 +143,15 @@ func (p *Program) begin() (_ *instance, err error) {
 
 // imprint gives a started instance the image to be reset to, of the first that started. It
 // fails where another came to something else.
-func (p *Program) imprint(i *instance) error {
+func (p *Program) imprint(i *instance, cost StartCost) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.image == nil {
 		made, err := i.capture()
-		p.image = made
+		p.image, p.cost = made, cost
 		return err
 	}
+	p.cost.Time = min(p.cost.Time, cost.Time)
 	if err := i.equals(p.image); err != nil {
 		return err
 	}

@@ -1,0 +1,57 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+// Isolation says how a tool's calls are kept apart. Each call begins with an instance in which
+// nothing of another call can be seen, in one of these ways.
+type Isolation struct {
+	// Resumed: the program was started once, and each call goes on where it first reads its
+	// input. Otherwise each call starts it.
+	Resumed bool
+	// Reason is why calls do not resume the program; empty if they do.
+	Reason string
+	// StartTime and StartFuel are what starting it takes, in units of one executed
+	// instruction. They are zero where it could not be started without a call.
+	StartTime time.Duration
+	StartFuel int64
+	// Gain: with snapshot: start in the manifest, calls would not pay for starting it, and
+	// they do now.
+	Gain bool
+	// NewInstances is why each call has a new instance instead of one that was set back to
+	// what it was before its last call; empty if it was.
+	NewInstances string
+}
+
+// Isolation compiles the tool's module and starts its program without a call, to see how
+// calls are kept apart. The program sees what it would see before a call's input is read.
+func (t *Tool) Isolation(ctx context.Context) (Isolation, error) {
+	module, err := t.prepared(ctx)
+	if err != nil {
+		return Isolation{}, err
+	}
+	i := Isolation{NewInstances: module.NewInstances()}
+	l, reason := t.launch(module)
+	if l == nil {
+		i.Reason = reason
+		return i, nil
+	}
+	started, err := module.Start(ctx, l.start)
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		i.Reason = l.reason(err)
+		return i, ctx.Err()
+	}
+	cost := started.Cost()
+	i.StartTime, i.StartFuel = cost.Time, cost.Fuel
+	if i.Reason = l.reason(nil); t.manifest.Behavior.Snapshot == manifests.SnapshotOff {
+		i.Reason = saysOff
+	}
+	i.Resumed = i.Reason == ""
+	i.Gain = !i.Resumed // nothing but the manifest is in the way
+	return i, started.Drop()
+}
