@@ -15,7 +15,8 @@ const (
 type Memory interface {
 	// View returns the bytes from offset on, as a window on the guest's memory, or
 	// false if any of them lies outside it. The window is valid until the host
-	// function returns: keep copies only.
+	// function returns: keep copies only. Write to it in the goroutine of the call: what
+	// others write may not be seen to be written, and stay.
 	View(offset, length uint32) ([]byte, bool)
 }
 

@@ -14,7 +14,7 @@ import (
 // exits with anything but 0 has failed, whatever it printed.
 func (r *run) read(code uint32) tool.Result {
 	m := r.tool.manifest
-	result := readOutput(m.Module.Stdout, r.system.Stdout.Bytes)
+	result := readOutput(m.Module.Stdout, r.stdout.Bytes)
 	if result.Success && code != 0 {
 		result.Success = false
 		result.Error = fmt.Sprintf("the tool exited with code %d", code)

@@ -93,7 +93,7 @@ func (u unguardedTool) system(t *testing.T, who string) *wasi.System {
 		return now
 	}
 	r.system.Random = rand.NewChaCha8(sha256.Sum256([]byte(who)))
-	return r.system
+	return &r.system
 }
 
 // fresh makes a tenant's call from the beginning.

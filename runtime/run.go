@@ -18,7 +18,10 @@ import (
 type run struct {
 	tool       *Tool
 	invocation tool.Invocation
-	system     *wasi.System
+	system     wasi.System
+	stdout     wasi.Output
+	stderr     wasi.Output
+	began      bool // the guest
 	usage      tool.Usage
 	denials    []tool.Denial
 	trace      string // of a trap
@@ -76,15 +79,17 @@ func (r *run) execute(ctx context.Context, module *engine.Module, view *files.Vi
 	r.system.Started = t.runtime.now()
 	deadline := newDeadline(ctx, r.system.Started.Add(t.limits.Timeout))
 	defer deadline.release()
-	used, err := t.runIn(deadline, r.system, module)
+	r.began = true
+	used, err := t.runIn(deadline, &r.system, module)
 	for errors.Is(err, engine.ErrEvicted) {
 		t.evicted(module)
 		if module, err = t.prepared(deadline); err != nil {
 			return r.failed(ctx, err)
 		}
-		used, err = t.runIn(deadline, r.system, module)
+		used, err = t.runIn(deadline, &r.system, module)
 	}
-	r.usage = tool.Usage{Fuel: &used.Fuel, MemoryBytes: used.MemoryBytes, Wall: t.runtime.now().Sub(r.system.Started), HostCalls: view.HostCalls()}
+	fuel := used.Fuel // alone, since the record keeps it
+	r.usage = tool.Usage{Fuel: &fuel, MemoryBytes: used.MemoryBytes, Wall: t.runtime.now().Sub(r.system.Started), HostCalls: view.HostCalls()}
 	r.denials = t.permit.explain(t.manifest, view.Denials())
 	return r.finish(ctx, used, err)
 }
@@ -96,12 +101,14 @@ func (r *run) prepare(arguments []string, view *files.View) error {
 		return err
 	}
 	t := r.tool
-	r.system = &wasi.System{
+	r.stdout = wasi.Output{Limit: int64(t.limits.Output), Strict: true}
+	r.stderr = wasi.Output{Limit: int64(t.limits.Stderr)}
+	r.system = wasi.System{
 		Args:        append([]string{t.manifest.Name}, arguments...),
 		Environment: t.permit.environment,
 		Stdin:       stdin,
-		Stdout:      &wasi.Output{Limit: int64(t.limits.Output), Strict: true},
-		Stderr:      &wasi.Output{Limit: int64(t.limits.Stderr)},
+		Stdout:      &r.stdout,
+		Stderr:      &r.stderr,
 		Files:       view,
 		Random:      t.runtime.random,
 		Now:         t.runtime.now,
@@ -165,7 +172,7 @@ func (r *run) finish(ctx context.Context, used engine.Usage, err error) (tool.Ou
 // reported tells whether the program got as far as saying what came of the call. Where it
 // did not, and had been refused memory, it failed for want of it.
 func (r *run) reported() bool {
-	_, err := readResult(r.system.Stdout.Bytes)
+	_, err := readResult(r.stdout.Bytes)
 	return err == nil
 }
 
@@ -222,9 +229,9 @@ func (r *run) fail(kind tool.Kind, message string, cause error) (tool.Outcome, e
 
 func (r *run) outcome(result tool.Result) tool.Outcome {
 	outcome := tool.Outcome{Result: result, Usage: r.usage, Denials: r.denials}
-	if r.system != nil {
-		outcome.Log = strings.ToValidUTF8(string(r.system.Stderr.Bytes), "\uFFFD")
-		if r.system.Stderr.Dropped {
+	if r.began {
+		outcome.Log = strings.ToValidUTF8(string(r.stderr.Bytes), "\uFFFD")
+		if r.stderr.Dropped {
 			outcome.Log += fmt.Sprintf("\n[cut after %s]\n", r.tool.limits.Stderr)
 		}
 		if r.trace != "" {

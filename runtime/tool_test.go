@@ -100,7 +100,7 @@ func TestWhatDecidesTheKind(t *testing.T) {
 		{"deadline after a denial", refused, context.DeadlineExceeded, denial, "", tool.Deadline},
 		{"overflow after a denial", refused, &wasi.OutputError{}, denial, "", tool.Output},
 	} {
-		r := &run{tool: guest, denials: c.denials, system: &wasi.System{Stdout: &wasi.Output{Bytes: []byte(c.stdout)}, Stderr: &wasi.Output{}}}
+		r := &run{tool: guest, denials: c.denials, began: true, stdout: wasi.Output{Bytes: []byte(c.stdout)}}
 		outcome, _ := r.finish(t.Context(), c.used, c.err)
 		assert.Equal(t, c.want, outcome.Result.Kind, c.name)
 		assert.Equal(t, c.denials, outcome.Denials, c.name)

@@ -26,7 +26,9 @@ type View struct {
 	mounts    []*mount // sorted by guest path
 	limits    Limits
 	preopens  []Preopen
-	escape    error // what os.Root answers to a path that leaves it
+	top       Dir        // the virtual "/"
+	first     [2]Preopen // of most calls
+	escape    error      // what os.Root answers to a path that leaves it
 	denials   []tool.Denial
 	hostCalls int64
 	logged    int
@@ -62,8 +64,10 @@ type Preopen struct {
 }
 
 func (v *View) preopen() {
+	v.preopens = v.first[:0]
 	if len(v.mounts) == 0 || v.mounts[0].guest != "/" {
-		v.preopens = append(v.preopens, Preopen{"/", &Dir{view: v, guest: "/", preopened: true}})
+		v.top = Dir{view: v, guest: "/", preopened: true}
+		v.preopens = append(v.preopens, Preopen{"/", &v.top})
 	}
 	for _, m := range v.mounts {
 		v.preopens = append(v.preopens, Preopen{m.guest, &Dir{view: v, mount: m, root: m.root, guest: m.guest, rel: ".", preopened: true}})

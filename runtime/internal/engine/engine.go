@@ -179,27 +179,29 @@ func valueTypes(types []hostfuncs.ValueType) []api.ValueType {
 // guest.
 func adapt(f hostfuncs.Function) api.GoModuleFunc {
 	return func(ctx context.Context, _ api.Module, stack []uint64) {
+		run := runOf(ctx)
 		// A guest that spends its time in host functions uses up its slice slowly.
-		err := ctx.Err()
-		if err != nil {
-			err = context.Cause(ctx)
-		} else {
-			err = guarded(ctx, f, stack)
+		if run.calls++; run.calls%callsUnseen == 0 && ctx.Err() != nil {
+			run.end(context.Cause(ctx))
 		}
-		if err != nil {
-			endGuest(ctx, err)
+		if err := guarded(ctx, run.memory, f, stack); err != nil {
+			run.end(err)
 		}
 	}
 }
 
+// callsUnseen is how many host functions a guest calls between two looks at the clock. What
+// blocks in them looks by itself.
+const callsUnseen = 8
+
 // guarded makes an error of a panic.
-func guarded(ctx context.Context, f hostfuncs.Function, stack []uint64) (err error) {
+func guarded(ctx context.Context, memory hostfuncs.Memory, f hostfuncs.Function, stack []uint64) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &PanicError{Function: f.Module + "." + f.Name, Value: value, Stack: debug.Stack()}
 		}
 	}()
-	return f.Call(ctx, runOf(ctx).memory, stack)
+	return f.Call(ctx, memory, stack)
 }
 
 // Compile returns the module for these bytes, compiling it unless this engine or its

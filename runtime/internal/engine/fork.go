@@ -57,13 +57,13 @@ func saved(ctx context.Context) *savedStack {
 	return stack
 }
 
-// endGuest ends the guest that called a host function, with an error. It does not return.
-// Where the guest is resumed it goes back to before the guest began, which is much cheaper
-// than a panic through wazero: that writes down the guest's stack for a trace.
-func endGuest(ctx context.Context, err error) {
-	if run := runOf(ctx); run != nil && run.forked != nil && run.forked.stack != nil {
-		run.ended = err
-		run.forked.outermost.restore()
+// end ends the guest that called a host function, with an error. It does not return. Where
+// the guest is resumed it goes back to before the guest began, which is much cheaper than a
+// panic through wazero: that writes down the guest's stack for a trace.
+func (c *runContext) end(err error) {
+	if c.forked != nil && c.forked.stack != nil {
+		c.ended = err
+		c.forked.outermost.restore()
 	}
 	panic(&hostError{err})
 }

@@ -56,11 +56,11 @@ func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 			m.yielded = time.Now()
 		}
 		if ctx.Err() != nil {
-			endGuest(ctx, context.Cause(ctx))
+			run.end(context.Cause(ctx))
 		}
 		left, ok := m.refill(int64(stack[0]))
 		if !ok {
-			endGuest(ctx, &Error{Op: "run", Kind: ErrFuel})
+			run.end(&Error{Op: "run", Kind: ErrFuel})
 		}
 		stack[0] = uint64(left)
 		m.since = time.Now()

@@ -16,6 +16,7 @@ type runContext struct {
 	memory *linearMemory
 	forked *instance // of a program that starts or is resumed; nil otherwise
 	ended  error     // what a host function ended a resumed program with
+	calls  uint      // of host functions
 }
 
 // runKey is where a runContext stands in itself.
