@@ -15,6 +15,7 @@ type deadline struct {
 	at     time.Time
 
 	mu      sync.Mutex
+	ended   error           // once somebody has seen it
 	waiting context.Context // nil until somebody waits
 	cancel  context.CancelFunc
 }
@@ -42,10 +43,16 @@ func (d *deadline) Done() <-chan struct{} {
 // Err implements context.Context.
 func (d *deadline) Err() error {
 	d.mu.Lock()
-	waiting := d.waiting
-	d.mu.Unlock()
-	if waiting != nil {
-		return waiting.Err()
+	defer d.mu.Unlock()
+	if d.ended == nil {
+		d.ended = d.state()
+	}
+	return d.ended
+}
+
+func (d *deadline) state() error {
+	if d.waiting != nil {
+		return d.waiting.Err()
 	}
 	if err := d.parent.Err(); err != nil {
 		return err

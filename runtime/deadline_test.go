@@ -1,0 +1,88 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestDeadlineEndsByItself(t *testing.T) {
+	at := time.Now().Add(30 * time.Millisecond)
+	d := newDeadline(t.Context(), at)
+	defer d.release()
+	got, ok := d.Deadline()
+	assert.True(t, ok)
+	assert.Equal(t, at, got)
+	require.NoError(t, d.Err())
+	require.Eventually(t, func() bool { return d.Err() != nil }, time.Minute, time.Millisecond)
+	assert.False(t, time.Now().Before(at))
+	assert.ErrorIs(t, d.Err(), context.DeadlineExceeded)
+	assert.ErrorIs(t, context.Cause(d), context.DeadlineExceeded)
+	<-d.Done()
+	assert.ErrorIs(t, d.Err(), context.DeadlineExceeded, "as before")
+}
+
+func TestDeadlineWakesThoseThatWait(t *testing.T) {
+	d := newDeadline(t.Context(), time.Now().Add(30*time.Millisecond))
+	defer d.release()
+	child, cancel := context.WithCancel(d)
+	defer cancel()
+	<-child.Done()
+	assert.ErrorIs(t, child.Err(), context.DeadlineExceeded)
+	assert.ErrorIs(t, d.Err(), context.DeadlineExceeded)
+}
+
+func TestDeadlineFollowsItsParent(t *testing.T) {
+	why := errors.New("nobody wants it")
+	for _, waited := range []bool{false, true} {
+		parent, cancel := context.WithCancelCause(context.WithValue(t.Context(), runKey{}, "value"))
+		d := newDeadline(parent, time.Now().Add(time.Hour))
+		if waited {
+			_ = d.Done()
+		}
+		assert.Equal(t, "value", d.Value(runKey{}))
+		require.NoError(t, d.Err())
+		cancel(why)
+		<-d.Done()
+		assert.ErrorIs(t, d.Err(), context.Canceled)
+		assert.ErrorIs(t, context.Cause(d), why)
+		d.release()
+	}
+	sooner, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	want, _ := sooner.Deadline()
+	got, _ := newDeadline(sooner, time.Now().Add(time.Hour)).Deadline()
+	assert.Equal(t, want, got)
+}
+
+type runKey struct{}
+
+// TestDeadlineHammer: those that ask and those that wait at the same moment see one end.
+func TestDeadlineHammer(t *testing.T) {
+	for range 50 {
+		d := newDeadline(t.Context(), time.Now().Add(time.Millisecond))
+		var group sync.WaitGroup
+		for n := range 16 {
+			group.Go(func() {
+				if n%2 == 0 {
+					<-d.Done()
+				}
+				ended := false
+				for range 2000 {
+					err := d.Err()
+					if !assert.False(t, ended && err == nil, "it ended, and had not") {
+						return
+					}
+					ended = ended || err != nil
+				}
+			})
+		}
+		group.Wait()
+		d.release()
+	}
+}
