@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -52,18 +53,29 @@ func readModule(m *manifests.Manifest) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", ErrModule, err)
 	}
 	defer file.Close()
-	source, err := io.ReadAll(io.LimitReader(file, MaxModuleBytes+1))
+	buffer := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // it may have grown since
+	_, err = buffer.ReadFrom(io.LimitReader(file, MaxModuleBytes+1))
+	source := buffer.Bytes()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModule, err)
 	}
 	if len(source) > MaxModuleBytes {
 		return nil, fmt.Errorf("%w: %s grew over the limit of %d bytes while it was read", ErrModule, m.Module.Path, MaxModuleBytes)
 	}
-	if pin, digest := m.Module.SHA256, engine.DigestOf(source).String(); pin != "" && pin != digest {
-		return nil, fmt.Errorf("%w: %s has sha256 %s, line %d of %s pins %s",
+	return source, checkPin(m, source)
+}
+
+// checkPin compares a module with what the manifest pins, if it does.
+func checkPin(m *manifests.Manifest, source []byte) error {
+	pin := m.Module.SHA256
+	if pin == "" {
+		return nil
+	}
+	if digest := engine.DigestOf(source).String(); pin != digest {
+		return fmt.Errorf("%w: %s has sha256 %s, line %d of %s pins %s",
 			ErrDigest, m.Module.Path, digest, m.Line("module.sha256"), m.File, pin)
 	}
-	return source, nil
+	return nil
 }
 
 // ModuleInfo describes a module without running it.

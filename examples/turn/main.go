@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/caisson-run/caisson/executor"
@@ -64,7 +65,12 @@ func play(ctx context.Context, compiler runtime.Compiler, out io.Writer) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, rt.Close(ctx)) }()
-	tools, err := load(ctx, rt, root, workspaces)
+	var preparing sync.WaitGroup
+	defer preparing.Wait()
+	tools, err := load(ctx, rt, root, workspaces, func(t *runtime.Tool) {
+		// While the first calls run. What is wrong with a module, its calls say.
+		preparing.Go(func() { _ = t.Prepare(ctx) })
+	})
 	if err != nil {
 		return err
 	}
@@ -85,7 +91,7 @@ func play(ctx context.Context, compiler runtime.Compiler, out io.Writer) (err er
 
 // load registers the first-party tools and, behind them, the hostile ones. Every file
 // tool may use the directory of the call's project, and nothing else.
-func load(ctx context.Context, rt *runtime.Runtime, root, workspaces string) (*registry.Registry, error) {
+func load(ctx context.Context, rt *runtime.Runtime, root, workspaces string, loaded func(*runtime.Tool)) (*registry.Registry, error) {
 	grants := runtime.Grants{
 		Context: []string{"project_id"},
 		Files: []runtime.FileGrant{{
@@ -97,7 +103,12 @@ func load(ctx context.Context, rt *runtime.Runtime, root, workspaces string) (*r
 	for _, folder := range []string{"wasm-tools", "examples/turn/hostile"} {
 		source := registry.Directory(filepath.Join(root, filepath.FromSlash(folder)))
 		err := tools.Load(ctx, source, func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
-			return rt.Load(ctx, m, grants)
+			t, err := rt.Load(ctx, m, grants)
+			if err != nil {
+				return nil, err
+			}
+			loaded(t)
+			return t, nil
 		})
 		if err != nil {
 			return nil, err

@@ -15,7 +15,7 @@ func TestTurn(t *testing.T) {
 	require.NoError(t, play(t.Context(), runtime.Compiler{}, &out))
 	for _, want := range []string{
 		"wrote 25 bytes to notes/budget.md", "notes/budget.md (25 bytes)", "rent 1249.90 · food 389.15", "1639.05", "19668.6",
-		"denied", "/etc/passwd", "deadline of 1s", "memory than its limit of 48MiB",
+		"denied", "/etc/passwd", "deadline of 250ms", "memory than its limit of 48MiB",
 		"5 useful results, 3 attacks contained",
 	} {
 		assert.Contains(t, out.String(), want)
