@@ -26,6 +26,9 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source []byte) (*Modu
 		return nil, compileError(err)
 	}
 	made.rewritten.source = nil // it is large, and not used again
+	if e.tested != nil {
+		<-e.tested
+	}
 	if made.rewritten.unrestorable == "" {
 		made.rewritten.unrestorable = e.unreliable
 	}

@@ -72,8 +72,9 @@ type Engine struct {
 	logger   *slog.Logger
 
 	idle       *pool
-	pages      *pageScanner // nil where the system has none
-	unreliable string       // why instances cannot be used again; empty where they can
+	pages      *pageScanner  // nil where the system has none
+	unreliable string        // why instances cannot be used again; empty where they can
+	tested     chan struct{} // closed when that is known; nil where it is from the start
 
 	closing context.Context // ends when the engine closes
 	close   context.CancelCauseFunc
@@ -100,10 +101,7 @@ func New(ctx context.Context, options Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.selfTest(ctx); err != nil {
-		e.unreliable = "wazero does not behave as instances that are used again need it to"
-		e.logger.WarnContext(ctx, "each run gets a new instance: "+e.unreliable, "err", err)
-	}
+	e.testLater()
 	return e, nil
 }
 

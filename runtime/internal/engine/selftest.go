@@ -41,19 +41,48 @@ var selfTested = []byte("\x00asm\x01\x00\x00\x00" +
 // not promise: that memory shrinks, that globals can be set back, and that a stack that was
 // saved can be restored more than once.
 func (e *Engine) selfTest(ctx context.Context) error {
+	tried, err := open(ctx, Options{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(tried.trySelf(ctx, func(*instance) {}), tried.Close(ctx))
+}
+
+// testLater does the self-test beside the first compilation, which waits for it.
+func (e *Engine) testLater() {
+	e.tested = make(chan struct{})
+	e.inFlight.Add(1)
+	go func() {
+		defer e.inFlight.Done()
+		defer close(e.tested)
+		if err := e.selfTest(e.base); err != nil {
+			e.distrust(err)
+		}
+	}()
+}
+
+// distrust makes all runs use instances of their own.
+func (e *Engine) distrust(err error) {
+	e.unreliable = "wazero does not behave as instances that are used again need it to"
+	e.logger.WarnContext(e.base, "each run gets a new instance: "+e.unreliable, "err", err)
+}
+
+// offerRead offers what the program reads with.
+func (e *Engine) offerRead(ctx context.Context) error {
 	read := hostfuncs.Function{
 		Module: "wasi_snapshot_preview1", Name: "fd_read",
 		Params: []hostfuncs.ValueType{hostfuncs.I32, hostfuncs.I32, hostfuncs.I32, hostfuncs.I32}, Results: []hostfuncs.ValueType{hostfuncs.I32},
 		Call: func(context.Context, hostfuncs.Memory, []uint64) error { return nil },
 	}
-	tried, err := open(ctx, Options{Functions: []hostfuncs.Function{read}})
-	if err != nil {
-		return err
-	}
-	return errors.Join(tried.trySelf(ctx), tried.Close(ctx))
+	return e.offer(ctx, []hostfuncs.Function{read})
 }
 
-func (e *Engine) trySelf(ctx context.Context) error {
+// trySelf runs the program in an engine that offers nothing, with something done to each
+// instance before it is used again.
+func (e *Engine) trySelf(ctx context.Context, between func(*instance)) error {
+	if err := e.offerRead(ctx); err != nil {
+		return err
+	}
 	module, err := e.Compile(ctx, selfTested)
 	if err != nil {
 		return err
@@ -65,12 +94,21 @@ func (e *Engine) trySelf(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	keys := []poolKey{{module, uint64(run.MemoryLimit)}, program.key()}
 	for n := range 3 {
 		if _, err := module.Run(ctx, run); err != nil {
 			return fmt.Errorf("run %d of a pooled instance: %w", n, err)
 		}
 		if _, err := program.Run(ctx, run); err != nil {
 			return fmt.Errorf("run %d of a program: %w", n, err)
+		}
+		for _, key := range keys {
+			i := e.idle.take(key)
+			if i == nil {
+				return fmt.Errorf("run %d: no instance was reset", n)
+			}
+			between(i)
+			e.idle.put(key, i)
 		}
 	}
 	return nil
