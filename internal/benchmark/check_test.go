@@ -30,9 +30,13 @@ func TestChecker(t *testing.T) {
 		"reused and counting no calls": {true, [][]byte{[]byte(`{"upper":"","sum":1000}`)}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := checker{expected: guests.NewCall(0), reused: test.reused}
+			c := checker{expected: guests.NewCall(0)}
 			for i, answer := range test.answers {
-				err := c.check(answer)
+				call := 1
+				if test.reused {
+					call += i
+				}
+				err := c.check(answer, call)
 				if i < test.right {
 					require.NoError(t, err, "%s", answer)
 				} else {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 
 	extism "github.com/extism/go-sdk"
 	"github.com/tetratelabs/wazero"
@@ -14,8 +15,9 @@ import (
 // in time or memory.
 type extismPlugin struct {
 	module []byte
-	// reused keeps one instance for each caller; otherwise each call has its own.
-	reused bool
+	// reused keeps instances: one for each caller, or, where they are shared, one for each
+	// processor, for all callers. Otherwise each call has its own.
+	reused, shared bool
 }
 
 func (p extismPlugin) open(ctx context.Context, dir string) (session, error) {
@@ -29,20 +31,35 @@ func (p extismPlugin) open(ctx context.Context, dir string) (session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("benchmark: extism: %w", errors.Join(err, cache.Close(ctx)))
 	}
-	return &extismSession{cache, compiled, p.reused}, nil
+	s := &extismSession{cache: cache, compiled: compiled, reused: p.reused}
+	if p.shared {
+		s.pool = make(chan *extismShared, goruntime.GOMAXPROCS(0))
+		for range cap(s.pool) {
+			instance, err := s.instance(ctx)
+			if err != nil {
+				return nil, errors.Join(err, s.close(ctx))
+			}
+			s.pool <- &extismShared{extismInstance: instance}
+		}
+	}
+	return s, nil
 }
 
 type extismSession struct {
 	cache    wazero.CompilationCache
 	compiled *extism.CompiledPlugin
 	reused   bool
+	pool     chan *extismShared // nil where callers share no instances
 }
 
 func (s *extismSession) caller(ctx context.Context) (caller, error) {
-	if !s.reused {
-		return extismFresh{session: s}, nil
+	switch {
+	case s.pool != nil:
+		return &extismPooled{session: s}, nil
+	case s.reused:
+		return s.instance(ctx)
 	}
-	return s.instance(ctx)
+	return extismFresh{session: s}, nil
 }
 
 func (s *extismSession) instance(ctx context.Context) (extismInstance, error) {
@@ -53,9 +70,36 @@ func (s *extismSession) instance(ctx context.Context) (extismInstance, error) {
 	return extismInstance{plugin}, nil
 }
 
-func (s *extismSession) close(ctx context.Context) error {
-	return errors.Join(s.compiled.Close(ctx), s.cache.Close(ctx))
+func (s *extismSession) close(ctx context.Context) (err error) {
+	for range len(s.pool) {
+		err = errors.Join(err, (<-s.pool).close(ctx))
+	}
+	return errors.Join(err, s.compiled.Close(ctx), s.cache.Close(ctx))
 }
+
+// extismShared is an instance of the pool.
+type extismShared struct {
+	extismInstance
+	calls int // that it has answered
+}
+
+// extismPooled takes an instance for each call, and puts it back as it is.
+type extismPooled struct {
+	stateless
+	session *extismSession
+	last    int // how many calls the instance had answered that answered the last one
+}
+
+func (p *extismPooled) call(ctx context.Context, in input) ([]byte, error) {
+	instance := <-p.session.pool
+	defer func() { p.session.pool <- instance }()
+	output, err := instance.call(ctx, in)
+	instance.calls++
+	p.last = instance.calls
+	return bytes.Clone(output), err // another caller's call overwrites it
+}
+
+func (p *extismPooled) calls() int { return p.last }
 
 // extismFresh makes an instance for each call.
 type extismFresh struct {

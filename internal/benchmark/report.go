@@ -11,7 +11,7 @@ const (
 	Process      Scheme = "process"       // the tool as a native program, started for each call
 	Wazero       Scheme = "wazero"        // plain wazero, which runs a new instance's _start for each call
 	ExtismFresh  Scheme = "extism-fresh"  // Extism's Go SDK, a new instance for each call
-	ExtismReused Scheme = "extism-reused" // an instance for each caller, which sees what earlier calls left
+	ExtismReused Scheme = "extism-reused" // an instance for each processor, in which calls see what earlier ones left
 	Caisson      Scheme = "caisson"
 )
 

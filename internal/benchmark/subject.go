@@ -41,7 +41,7 @@ func (s *subject) compiled(dir string) []contender {
 func (s *subject) contenders(dir string) []contender {
 	found := s.compiled(dir)
 	if s.plugin != nil {
-		found = append(found, contender{ExtismReused, extismPlugin{module: s.plugin, reused: true}, filepath.Join(dir, "extism")})
+		found = append(found, contender{ExtismReused, extismPlugin{module: s.plugin, reused: true, shared: true}, filepath.Join(dir, "extism")})
 	}
 	found = append(found, contender{name: Native, backend: native{}})
 	if s.program != "" {
