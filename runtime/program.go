@@ -123,6 +123,10 @@ func (t *Tool) startInBackground(ctx context.Context, module *engine.Module) {
 		return
 	}
 	err := module.StartInBackground(l.start, func(started *engine.Program, err error) {
+		if errors.Is(err, engine.ErrEvicted) || errors.Is(err, engine.ErrClosed) {
+			p.decide(module, nil, nil, "") // it says nothing of the program
+			return
+		}
 		if reason := l.reason(err); reason != "" {
 			p.decide(module, nil, nil, l.dropped(ctx, started, reason))
 			return

@@ -3,6 +3,8 @@ package engine
 import (
 	"bytes"
 	"encoding/binary"
+
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
 // program is a small module, assembled by hand: one function "run" of no parameters and
@@ -16,6 +18,7 @@ type program struct {
 	locals    byte   // how many locals of type i32 "run" has
 	copies    int    // how many more functions with the same body there are
 	filler    []byte // a custom section's contents, to make digests differ
+	data      []wasm.Segment
 }
 
 func section(id byte, contents ...byte) []byte {
@@ -59,10 +62,22 @@ func (p program) bytes() []byte {
 	}
 	code := join(locals, p.body, []byte{0x0b})
 	module = append(module, section(10, join(leb(functions), bytes.Repeat(join(leb(len(code)), code), functions))...))
+	if p.data != nil {
+		module = append(module, section(11, activeSegments(p.data)...))
+	}
 	if p.filler != nil {
 		module = append(module, section(0, join(name("filler"), p.filler)...))
 	}
 	return join(module...)
+}
+
+// activeSegments is the content of a data section.
+func activeSegments(segments []wasm.Segment) []byte {
+	content := leb(len(segments))
+	for _, s := range segments {
+		content = append(content, join([]byte{0, 0x41}, signed(int(int32(s.Offset))), []byte{0x0b}, leb(len(s.Bytes)), s.Bytes)...)
+	}
+	return content
 }
 
 // Instruction sequences.

@@ -25,7 +25,8 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source []byte) (*Modu
 	if err != nil {
 		return nil, compileError(err)
 	}
-	made.rewritten.source = nil // it is large, and not used again
+	data := made.rewritten.data
+	made.rewritten.source, made.rewritten.data = nil, nil // they are large, and not used again
 	if e.tested != nil {
 		<-e.tested
 	}
@@ -33,7 +34,7 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source []byte) (*Modu
 		made.rewritten.unrestorable = e.unreliable
 	}
 	return &Module{engine: e, digest: wanted, description: description,
-		names: wasm.FunctionNames(source, description), rewritten: made.rewritten, compiled: made.code,
+		names: wasm.FunctionNames(source, description), rewritten: made.rewritten, compiled: made.code, data: data,
 		residence: residence{bytes: made.bytes}}, nil
 }
 
@@ -85,7 +86,7 @@ func (e *Engine) compileHere(ctx context.Context, wanted Digest, source []byte, 
 	if err != nil {
 		return made{}, fmt.Errorf("%w: %w", errInvalid, err)
 	}
-	return made{r, code, codeGrowth * int64(len(r.source))}, nil
+	return made{r, code, codeGrowth*int64(len(r.source)) + int64(len(r.data))}, nil
 }
 
 // compileToStore compiles a module, in a child unless it is trusted, and publishes it.
@@ -126,7 +127,7 @@ func (e *Engine) load(ctx context.Context, entry string) (made, error) {
 	if err != nil {
 		return made{}, err
 	}
-	loaded := made{rewritten: r, bytes: int64(len(r.source)) + fileSize(filepath.Join(entry, codeFile))}
+	loaded := made{rewritten: r, bytes: int64(len(r.source)+len(r.data)) + fileSize(filepath.Join(entry, codeFile))}
 	err = e.view.show(entry, i, func() (err error) {
 		loaded.code, err = e.runtime.CompileModule(ctx, r.source)
 		return err

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -194,14 +195,28 @@ func reasonOf(err error) string {
 	return text
 }
 
-// rewriteAll is what the engine does with a module before it compiles it.
+// rewriteAll is what the engine does with a module before it compiles it, with the data
+// segments behind it again: they are written by wazero here, and by the engine there.
 func rewriteAll(source []byte) ([]byte, error) {
 	description, err := wasm.Inspect(source)
 	if err != nil {
 		return nil, err
 	}
 	r, err := rewrite(source, description)
-	return r.source, err
+	if err != nil || len(r.data) == 0 {
+		return r.source, err
+	}
+	return append(r.source, section(11, activeSegments(unpacked(r.data))...)...), nil
+}
+
+// unpacked undoes packData.
+func unpacked(packed []byte) (segments []wasm.Segment) {
+	for len(packed) > 0 {
+		offset, end := binary.LittleEndian.Uint32(packed), packedHead+binary.LittleEndian.Uint32(packed[4:])
+		segments = append(segments, wasm.Segment{Offset: offset, Bytes: packed[packedHead:end]})
+		packed = packed[end:]
+	}
+	return segments
 }
 
 // exhausted reports whether a call ended for want of stack: the pass that bounds depth

@@ -9,8 +9,15 @@ type image struct {
 	file    imageFile
 }
 
-// newImage makes an image of copies.
-func newImage(memory []byte, globals []uint64) (*image, error) {
+// newImage makes an image of copies. Outside of the spans, which are in ascending order, the
+// memory is zero.
+func newImage(memory []byte, spans []pageSpan, globals []uint64) (*image, error) {
 	i := &image{globals: append([]uint64(nil), globals...)}
-	return i, i.copyFrom(memory)
+	if err := i.copyFrom(memory, spans); err != nil {
+		return nil, err
+	}
+	return i, nil
 }
+
+// allOf is the whole of a memory.
+func allOf(memory []byte) []pageSpan { return []pageSpan{{0, len(memory)}} }

@@ -16,32 +16,37 @@ import (
 // that all instances share the pages that none of them has written.
 type imageFile struct{ file *os.File }
 
-const systemPage = 4096
+const systemPage = imagePage
 
 var zeroPage [systemPage]byte
 
 // copyFrom fills the file. Pages of zeros stay holes, which take no memory.
-func (i *image) copyFrom(memory []byte) error {
+func (i *image) copyFrom(memory []byte, spans []pageSpan) error {
 	descriptor, err := unix.MemfdCreate("caisson", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return fmt.Errorf("image: %w", err)
 	}
 	i.file.file = os.NewFile(uintptr(descriptor), "caisson")
-	if err := i.fill(memory); err != nil {
+	if err := i.fill(memory, spans); err != nil {
 		return fmt.Errorf("image: %w", errors.Join(err, i.close()))
 	}
 	return nil
 }
 
-func (i *image) fill(memory []byte) error {
+func (i *image) fill(memory []byte, spans []pageSpan) error {
 	if err := i.file.file.Truncate(int64(len(memory))); err != nil || len(memory) == 0 {
 		return err
 	}
-	for at := 0; at < len(memory); at += systemPage {
-		if page := memory[at : at+systemPage]; !bytes.Equal(page, zeroPage[:]) {
-			if _, err := i.file.file.WriteAt(page, int64(at)); err != nil {
+	for _, span := range spans {
+		for at := span.from; at < span.to; {
+			end := at
+			for end < span.to && !bytes.Equal(memory[end:end+systemPage], zeroPage[:]) {
+				end += systemPage
+			}
+			if _, err := i.file.file.WriteAt(memory[at:end], int64(at)); err != nil {
 				return err
 			}
+			at = end + systemPage
 		}
 	}
 	descriptor := int(i.file.file.Fd())

@@ -7,7 +7,7 @@ import "slices"
 // imageFile is for systems that map images.
 type imageFile struct{}
 
-func (i *image) copyFrom(memory []byte) error {
+func (i *image) copyFrom(memory []byte, _ []pageSpan) error {
 	i.memory = slices.Clone(memory)
 	return nil
 }

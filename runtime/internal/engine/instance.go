@@ -36,6 +36,19 @@ type instance struct {
 // instantiate makes an instance, whose start function has not run. If it fails for want of
 // memory, it returns how much would have been needed.
 func (m *Module) instantiate(ctx context.Context, limit uint64) (_ *instance, refused int64, err error) {
+	i, refused, err := m.assemble(ctx, limit)
+	if err != nil {
+		return nil, refused, err
+	}
+	if err := m.imprint(i); err != nil {
+		i.close(ctx)
+		return nil, 0, &Error{Op: "instantiate", Kind: ErrHost, Reason: "no image of the instance", Err: err}
+	}
+	return i, 0, nil
+}
+
+// assemble makes an instance without its data segments, unless they stay in the module.
+func (m *Module) assemble(ctx context.Context, limit uint64) (_ *instance, refused int64, err error) {
 	memory := &linearMemory{limit: limit}
 	made, err := m.instantiateWith(ctx, memory)
 	if err != nil {
@@ -53,26 +66,38 @@ func (m *Module) instantiate(ctx context.Context, limit uint64) (_ *instance, re
 	for _, name := range m.rewritten.globals {
 		i.globals = append(i.globals, made.ExportedGlobal(name).(api.MutableGlobal))
 	}
-	if m.rewritten.unrestorable != "" {
-		return i, 0, nil
-	}
-	if err := m.imprint(i); err != nil {
-		i.close(ctx)
-		return nil, 0, &Error{Op: "instantiate", Kind: ErrHost, Reason: "no image of the instance", Err: err}
-	}
 	return i, 0, nil
 }
 
-// imprint gives an instance that nothing has run in the module's image to be reset to. The
-// first instance makes it: instances are made from the module alone, so all are equal.
+// imprint gives an instance that nothing has run in the module's image: it holds the data
+// segments, which the instance lacks, and is what the instance is reset to. The first instance
+// makes it: instances are made from the module alone, so all are equal.
 func (m *Module) imprint(i *instance) (err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.image == nil {
-		m.image, err = i.capture()
-		return err
+		if m.rewritten.unrestorable != "" && len(m.data) == 0 {
+			return nil
+		}
+		if m.image, err = m.capture(i); err != nil {
+			return err
+		}
+		m.data = nil
 	}
 	return i.memory.adopt(m.image)
+}
+
+// capture makes the module's image in the memory of an instance that has none.
+func (m *Module) capture(i *instance) (*image, error) {
+	if m.rewritten.dataKept {
+		return i.capture()
+	}
+	memory := i.memory.contents()
+	written, err := writeData(memory, m.data)
+	if err != nil {
+		return nil, err
+	}
+	return newImage(memory, written, i.values())
 }
 
 func (m *Module) instantiateWith(ctx context.Context, memory *linearMemory) (made api.Module, err error) {
@@ -186,13 +211,10 @@ func (i *instance) explain(err error) error {
 	return err
 }
 
-// capture makes an image of the instance as it is, and what later resets lead back to.
+// capture makes an image of the instance as it is.
 func (i *instance) capture() (*image, error) {
-	made, err := newImage(i.memory.contents(), i.values())
-	if err != nil {
-		return nil, err
-	}
-	return made, i.memory.adopt(made)
+	memory := i.memory.contents()
+	return newImage(memory, allOf(memory), i.values())
 }
 
 // values are those of the globals.
@@ -221,10 +243,14 @@ func (i *instance) reset() error {
 	if err := i.memory.reset(i.wasm, i.module.engine.pages); err != nil {
 		return err
 	}
+	i.resetGlobals()
+	return nil
+}
+
+func (i *instance) resetGlobals() {
 	for n, global := range i.globals {
 		global.Set(i.memory.image.globals[n])
 	}
-	return nil
 }
 
 // close frees what the instance holds.

@@ -11,7 +11,8 @@ import "slices"
 // other until it ends. Before it first reads it writes, grows its memory, sets its globals and
 // calls itself a few levels deep, so that a start leaves something behind everywhere.
 type scripted struct {
-	maximum int // pages that its memory declares; 0: none
+	maximum int  // pages that its memory declares; 0: none
+	reactor bool // it is a WASI reactor instead: _initialize does what comes before the first read, and run the rest
 }
 
 // Operations of the guest, as they are numbered in its table. Each takes three i32: a, b, c.
@@ -138,13 +139,15 @@ func strideBody() []byte {
 		getLocal(0), getLocal(1), []byte{0x6a, 0x22, 0}, memoryEnd, []byte{0x49, 0x0d, 0, 0x0b})
 }
 
-// startBody is what happens before the first read, and the answer of what lies above it.
-func startBody() []byte {
-	return functionBody(nil, constant(1), []byte{0x40, 0, 0x1a}, // memory.grow 1, drop
+// beforeReading is what happens before the first read.
+func beforeReading() []byte {
+	return join(constant(1), []byte{0x40, 0, 0x1a}, // memory.grow 1, drop
 		storeWord(9*systemPageSize, 0x5eed), storeWord(firstPages<<16+70, 0x5eed),
-		constant(7), setGlobal(1), constant64(7<<40), setGlobal(3),
-		constant(5), callFunction(callNest), reportUnsigned())
+		constant(7), setGlobal(1), constant64(7<<40), setGlobal(3))
 }
+
+// reading is what happens from then on, and the answer of what lies above it.
+func reading() []byte { return join(constant(5), callFunction(callNest), reportUnsigned()) }
 
 // nestBody calls itself n levels deep, and the interpreter there: 31 n + what came back.
 func nestBody() []byte {
@@ -188,13 +191,21 @@ func (s scripted) bytes() []byte {
 		[]byte{none, 1, 0x7e, 0}, []byte{none, 1, i32, 1, i32}, []byte{none, 3, i32, i32, i32, 0}, []byte{none, 0, 1, 0x7e})
 	imports := join([]byte{3}, name("wasi_snapshot_preview1"), name("fd_read"), []byte{0, typeRead},
 		name("test"), name("act"), []byte{0, typeAct}, name("test"), name("report"), []byte{0, typeReport})
-	functions := [][]byte{startBody(), interpretBody(), nestBody(), descendBody(), sumBody(),
+	start := functionBody(nil, beforeReading(), reading())
+	if s.reactor {
+		start = functionBody(nil, reading())
+	}
+	functions := [][]byte{start, interpretBody(), nestBody(), descendBody(), sumBody(),
 		functionBody(nil, storeWord(2048, 0xb007), getGlobal(0), constant(1), []byte{0x6a}, setGlobal(0)), // the start function
 		functionBody(nil, getLocal(0), constant(1), []byte{0x74}),
 		functionBody(nil, getGlobal(1), getLocal(0), []byte{0x6a}, setGlobal(1), getGlobal(1))}
 	ofType := []byte{typeNothing, typeNothing, typeUnary, typeUnary, typeSum, typeNothing, typeUnary, typeUnary}
 	ofType = append(ofType, slices.Repeat([]byte{typeOperation}, operations)...)
 	functions = append(functions, operationBodies()...)
+	if s.reactor {
+		ofType = append(ofType, typeNothing)
+		functions = append(functions, functionBody(nil, beforeReading()))
+	}
 
 	limits := []byte{0, firstPages}
 	if s.maximum > 0 {
@@ -202,7 +213,7 @@ func (s scripted) bytes() []byte {
 	}
 	return join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, types...), section(2, imports...),
 		section(3, join(leb(len(ofType)), ofType)...), section(4, 1, 0x70, 1, tableSize, tableSize),
-		section(5, join([]byte{1}, limits)...), section(6, globalSection()...), section(7, exportSection()...),
+		section(5, join([]byte{1}, limits)...), section(6, globalSection()...), section(7, exportSection(s.reactor)...),
 		section(8, callBoot), section(9, elementSection()...),
 		section(10, join(leb(len(functions)), join(functions...))...), section(11, dataSection()...))
 }
@@ -216,8 +227,12 @@ func globalSection() []byte {
 }
 
 // exportSection exports one global of each type.
-func exportSection() []byte {
-	return join([]byte{6}, name("_start"), []byte{0, callStart}, name("memory"), []byte{2, 0},
+func exportSection(reactor bool) []byte {
+	functions := join([]byte{6}, name("_start"), []byte{0, callStart})
+	if reactor {
+		functions = join([]byte{7}, name("run"), []byte{0, callStart}, name("_initialize"), []byte{0, firstOperation + operations})
+	}
+	return join(functions, name("memory"), []byte{2, 0},
 		name("i32"), []byte{3, 0}, name("i64"), []byte{3, 2}, name("f32"), []byte{3, 4}, name("f64"), []byte{3, 6})
 }
 

@@ -85,7 +85,8 @@ func discarded(t *testing.T, page []byte) bool {
 // pages 1 and 4 were written.
 func imagedMemory(t *testing.T) []byte {
 	t.Helper()
-	i, err := newImage(bytes.Repeat([]byte{7}, 4*systemPage), nil)
+	contents := bytes.Repeat([]byte{7}, 4*systemPage)
+	i, err := newImage(contents, allOf(contents), nil)
 	require.NoError(t, err)
 	memory, err := reserve(6 * systemPage)
 	require.NoError(t, err)

@@ -96,7 +96,7 @@ func readOperation(ctx context.Context, memory hostfuncs.Memory, stack []uint64)
 
 func act(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {
 	s, b, c := sessionOf(ctx), uint32(stack[1]), uint32(stack[2])
-	what := stack[0]
+	what := uint32(stack[0]) // the rest of the word may be anything
 	stack[0] = uint64(b)
 	switch what {
 	case actScribble:

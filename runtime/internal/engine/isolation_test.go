@@ -36,7 +36,7 @@ type variant struct {
 }
 
 func (v variant) String() string {
-	return fmt.Sprintf("maximum %d, resumed %t, scanning %t", v.guest.maximum, v.resumed, v.scanning)
+	return fmt.Sprintf("maximum %d, reactor %t, resumed %t, scanning %t", v.guest.maximum, v.guest.reactor, v.resumed, v.scanning)
 }
 
 // subject returns one whose idle instances may take so many bytes; 0: any number.
@@ -71,8 +71,10 @@ func resumedSubject(t *testing.T, module *Module) *subject {
 		Context: func(ctx context.Context) context.Context { return ctx }})
 	require.NoError(t, err)
 	return &subject{engine: module.engine, key: p.key(),
-		run:  func(ctx context.Context, fuel int64) (Usage, error) { return p.Run(ctx, Run{Fuel: fuel}) },
-		make: func(context.Context) (*instance, error) { return p.begin() }}
+		run: func(ctx context.Context, fuel int64) (Usage, error) {
+			return p.Run(ctx, Run{Function: "run", Fuel: fuel})
+		},
+		make: func(context.Context) (*instance, error) { return p.another() }}
 }
 
 // pooled returns the idle instances.
@@ -303,10 +305,11 @@ func TestRunsAreIsolated(t *testing.T) {
 // variants are all kinds of subjects.
 func variants() (all []variant) {
 	for _, maximum := range []int{0, 24} {
-		for _, resumed := range []bool{false, true} {
-			for _, scanning := range []bool{true, false} {
-				all = append(all, variant{scripted{maximum}, resumed, scanning})
+		for _, scanning := range []bool{true, false} {
+			for _, resumed := range []bool{false, true} {
+				all = append(all, variant{scripted{maximum: maximum}, resumed, scanning})
 			}
+			all = append(all, variant{scripted{maximum, true}, true, scanning})
 		}
 	}
 	return all

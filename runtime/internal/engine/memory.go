@@ -24,8 +24,8 @@ type linearMemory struct {
 	refused  uint64 // what the guest asked for when it was last refused
 	kept     int64  // bytes that stay with the memory alone after a reset
 
-	shrinking bool // Reallocate takes it back to the size of the image
-	written   written
+	resizing bool // Reallocate makes it as large as the image, whatever it is asked for
+	written  written
 }
 
 // errReserve is panicked out of wazero's instantiation, which has no other way for an
@@ -44,7 +44,7 @@ func (m *linearMemory) Allocate(_, maximum uint64) experimental.LinearMemory {
 
 // Reallocate implements experimental.LinearMemory: nil makes memory.grow return -1.
 func (m *linearMemory) Reallocate(size uint64) []byte {
-	if m.shrinking {
+	if m.resizing {
 		size = uint64(len(m.image.memory))
 	}
 	if size > uint64(len(m.reserved)) {
@@ -94,13 +94,18 @@ func (m *linearMemory) reset(instance api.Module, scanner *pageScanner) error {
 		return err
 	}
 	m.refused = 0
+	return m.resize(instance)
+}
+
+// resize makes the memory as large as its image.
+func (m *linearMemory) resize(instance api.Module) error {
 	if m.size == uint64(len(m.image.memory)) {
 		return nil
 	}
 	// wazero publishes whatever slice a growth returns.
-	m.shrinking = true
+	m.resizing = true
 	_, grown := instance.Memory().Grow(1)
-	m.shrinking = false
+	m.resizing = false
 	if !grown || m.size != uint64(len(m.image.memory)) {
 		return errNotReset // it is at its declared maximum
 	}

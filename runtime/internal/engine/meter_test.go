@@ -20,14 +20,14 @@ func count(n int) program {
 	return program{body: body, memory: -1, locals: 1}
 }
 
-// signed writes a small positive number as a signed LEB128.
+// signed writes a number as a signed LEB128.
 func signed(n int) []byte {
 	var out []byte
-	for n > 0x3f {
+	for n > 0x3f || n < -0x40 {
 		out = append(out, byte(n&0x7f)|0x80)
 		n >>= 7
 	}
-	return append(out, byte(n))
+	return append(out, byte(n&0x7f))
 }
 
 func fuelled(fuel int64) Run {

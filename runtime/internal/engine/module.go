@@ -21,6 +21,7 @@ type Module struct {
 	residence   residence
 
 	mu    sync.Mutex
+	data  []byte // packed, for the image; nil once there is one
 	image *image // of an instance that nothing has run in; nil until there was one
 }
 

@@ -94,7 +94,7 @@ func (s *pageScanner) scan(memory []byte, buffer []pageRegion, visit func(from, 
 
 // works tests the scanner on a mapping of two pages of which one is written.
 func (s *pageScanner) works() bool {
-	i, err := newImage(make([]byte, 2*systemPage), nil)
+	i, err := newImage(make([]byte, 2*systemPage), nil, nil)
 	if err != nil {
 		return false
 	}

@@ -23,6 +23,7 @@ import (
 var passesOutput = []string{
 	1: "2a1513b81054cd94cd48262f867c03370db2a69963419406b408024c76fc2ef3",
 	2: "93079ce393ba74f565e020066a1a7b24d13103bcdeede9ed64fe5bef40b868ed",
+	3: "6c71231a06b010308a68c08ba93a36cc6945844615e90fdca9209aa2e78c4266",
 }
 
 // TestPassesVersion: what a version of the passes rewrote is not used by another.

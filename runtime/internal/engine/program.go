@@ -15,10 +15,14 @@ import (
 // read its standard input: what it did until then, it has done for all of them. It is safe
 // for concurrent use. All instances share one image of what starting led to; each was
 // started by itself, since a stack cannot be shared, and came to the same memory and globals.
+//
+// Or it is a WASI reactor, of which _initialize was called once, and whose runs call its
+// functions. It leaves no stack, so that further instances are copies of the image.
 type Program struct {
-	module *Module
-	start  Start
-	base   context.Context // of starts: without the call, the cancellation and the deadline of any run
+	module  *Module
+	reactor bool
+	start   Start
+	base    context.Context // of starts: without the call, the cancellation and the deadline of any run
 
 	filling atomic.Bool // an instance is being started in the background
 
@@ -71,17 +75,17 @@ func (m *Module) Start(ctx context.Context, start Start) (*Program, error) {
 func (m *Module) StartInBackground(start Start, done func(*Program, error)) error {
 	return m.engine.background(m,
 		func() { done(m.begin(m.engine.base, start)) },
-		func() { done(nil, &Error{Op: "start", Kind: ErrClosed}) })
+		func(err error) { done(nil, err) })
 }
 
 func (m *Module) begin(base context.Context, start Start) (*Program, error) {
 	switch {
 	case m.rewritten.unrestorable != "":
 		return nil, fmt.Errorf("%w: %s", ErrNotStarted, m.rewritten.unrestorable)
-	case !m.rewritten.forks:
+	case !m.rewritten.forks && !isReactor(m.description):
 		return nil, fmt.Errorf("%w: it does not read its standard input", ErrNotStarted)
 	}
-	p := &Program{module: m, start: start, base: base}
+	p := &Program{module: m, reactor: !m.rewritten.forks, start: start, base: base}
 	m.engine.keep(p)
 	// Two, to see that they come to the same.
 	for range 2 {
@@ -127,7 +131,11 @@ func (p *Program) begin() (_ *instance, err error) {
 	began := time.Now()
 	// Runs call another function than the start function, so they could not resume its stack.
 	ended := i.enter(i.context(ctx))
-	if ended == nil {
+	switch {
+	case ended != nil:
+	case p.reactor:
+		ended = i.initialize(ctx)
+	default:
 		ended = i.fork(ctx)
 	}
 	ended = i.explain(ended)
@@ -148,8 +156,11 @@ func (p *Program) imprint(i *instance, cost StartCost) error {
 	defer p.mu.Unlock()
 	if p.image == nil {
 		made, err := i.capture()
+		if err != nil {
+			return err
+		}
 		p.image, p.cost = made, cost
-		return err
+		return i.memory.adopt(made)
 	}
 	p.cost.Time = min(p.cost.Time, cost.Time)
 	if err := i.equals(p.image); err != nil {
@@ -169,7 +180,7 @@ func (i *instance) equals(o *image) error {
 	return nil
 }
 
-// Run resumes the program. Run.Function and Run.MemoryLimit are not used.
+// Run resumes a command, or calls Run.Function of a reactor. It does not use Run.MemoryLimit.
 func (p *Program) Run(ctx context.Context, run Run) (Usage, error) {
 	if run.Fuel < 0 {
 		return Usage{}, &Error{Op: "run", Kind: ErrHost, Reason: fmt.Sprintf("fuel limit %d is negative", run.Fuel)}
@@ -180,9 +191,8 @@ func (p *Program) Run(ctx context.Context, run Run) (Usage, error) {
 	defer p.module.engine.release(p.module)
 	i := p.module.engine.idle.take(p.key())
 	if i == nil {
-		p.fill()
 		var err error
-		if i, err = p.begin(); err != nil {
+		if i, err = p.another(); err != nil {
 			return Usage{}, err
 		}
 	}
@@ -200,27 +210,37 @@ func (p *Program) fill() {
 		if i, err := p.begin(); err == nil { // else the run that needs one says so
 			p.module.engine.idle.put(p.key(), i)
 		}
-	}, func() {})
+	}, func(error) { p.filling.Store(false) })
 	if err != nil {
 		p.filling.Store(false)
 	}
 }
 
 // background does something with a module in another goroutine, which Close waits for. Few
-// do so at a time; where the engine closes before it is their turn, closed is done.
-func (e *Engine) background(m *Module, do, closed func()) error {
+// do so at a time, and nothing keeps the module while it waits for its turn: where it is gone
+// by then, or the engine closes, failed is called instead.
+func (e *Engine) background(m *Module, do func(), failed func(error)) error {
 	if err := e.acquire("start", m); err != nil {
 		return err
 	}
+	e.mu.Lock()
+	m.residence.users-- // but e.inFlight goes on
+	e.mu.Unlock()
 	go func() {
-		defer e.release(m)
+		defer e.inFlight.Done()
 		select {
 		case e.starts <- struct{}{}:
 			defer func() { <-e.starts }()
-			do()
 		case <-e.closing.Done():
-			closed()
+			failed(&Error{Op: "start", Kind: ErrClosed})
+			return
 		}
+		if err := e.acquire("start", m); err != nil {
+			failed(err)
+			return
+		}
+		defer e.release(m)
+		do()
 	}()
 	return nil
 }

@@ -18,9 +18,6 @@ type written struct {
 	faults  faultWatch
 }
 
-// pageSpan is a run of pages, as offsets.
-type pageSpan struct{ from, to int }
-
 // watch prepares for a run. Where pages may be large it watches nothing: the system makes
 // large pages of small ones by itself, and so gives a memory pages without a fault.
 func (m *linearMemory) watch(scanner *pageScanner) {

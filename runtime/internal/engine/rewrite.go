@@ -25,11 +25,14 @@ type rewritten struct {
 	globals      []string // exported globals that the guest can change
 	unrestorable string   // why an instance cannot be reset; empty if it can
 	forks        bool     // it can be resumed where it first reads, see wasm.Passes.Fork
+
+	data     []byte // the data segments that are left out, packed
+	dataKept bool   // they are not: source has them
 }
 
 // rewrite makes of a module what is compiled: it comes back to Go at least once a slice,
 // where it can be stopped, its recursion and its tables are bounded, it runs nothing when it
-// is instantiated, and it has no custom sections, whose counts wazero trusts. The original is validated first, so that nothing
+// is instantiated, the data segments are kept beside it, and it has no custom sections, whose counts wazero trusts. The original is validated first, so that nothing
 // invalid can become valid.
 func rewrite(source []byte, description *wasm.Module) (rewritten, error) {
 	return rewriteWithin(source, description, wasm.Bounds{})
@@ -55,12 +58,13 @@ func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds) 
 	if err != nil {
 		return rewritten{}, err
 	}
-	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Depth: true, Globals: true, Fork: true})
+	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Depth: true, Globals: true, Data: true, Fork: true})
 	if err != nil {
 		return rewritten{}, err
 	}
 	r := rewritten{source: passes.Source, meter: passes.MeterGlobal, depth: passes.DepthGlobal, shift: passes.FunctionShift, start: description.Start.Present,
-		unrestorable: passes.Unrestorable, forks: passes.Forks}
+		unrestorable: passes.Unrestorable, forks: passes.Forks,
+		data: packData(passes.Data), dataKept: passes.DataKept != ""}
 	for _, global := range passes.Globals {
 		r.globals = append(r.globals, global.Name)
 	}

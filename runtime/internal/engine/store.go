@@ -15,6 +15,7 @@ import (
 //
 //	KEY/index        what the entry holds, and its checksums
 //	KEY/module.wasm  the rewritten module
+//	KEY/data         the data segments that were left out of it
 //	KEY/code         the native code, as wazero writes it
 //
 // Nothing is read from an entry unless it has the SHA-256 that the index says, and the

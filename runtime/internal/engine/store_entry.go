@@ -17,6 +17,7 @@ import (
 const (
 	indexFile  = "index"
 	moduleFile = "module.wasm"
+	dataFile   = "data"
 	codeFile   = "code"
 )
 
@@ -30,6 +31,7 @@ type index struct {
 	Name   string `json:"name"`   // and the code
 	Code   string `json:"code"`   // the code's SHA-256
 	Module string `json:"module"` // the rewritten module's SHA-256
+	Data   string `json:"data"`   // that of its data segments, packed
 
 	Meter string `json:"meter"` // the rest is what [rewritten] says of it
 	Depth string `json:"depth"`
@@ -39,6 +41,7 @@ type index struct {
 	Globals      []string `json:"globals"`
 	Unrestorable string   `json:"unrestorable"`
 	Forks        bool     `json:"forks"`
+	DataKept     bool     `json:"data_kept"`
 }
 
 // writeEntry makes an entry of a rewritten module and of the code that the compiler left
@@ -57,13 +60,16 @@ func writeEntry(entry string, r rewritten, compiled string) error {
 	if err := os.WriteFile(filepath.Join(entry, moduleFile), r.source, 0o600); err != nil {
 		return err
 	}
+	if err := os.WriteFile(filepath.Join(entry, dataFile), r.data, 0o600); err != nil {
+		return err
+	}
 	sum, err := fileDigest(filepath.Join(entry, codeFile))
 	if err != nil {
 		return err
 	}
 	text, err := json.Marshal(index{
-		Folder: filepath.Dir(code), Name: filepath.Base(code), Code: sum, Module: DigestOf(r.source).String(),
-		Meter: r.meter, Depth: r.depth, Shift: r.shift, Start: r.start, Globals: r.globals, Unrestorable: r.unrestorable, Forks: r.forks,
+		Folder: filepath.Dir(code), Name: filepath.Base(code), Code: sum, Module: DigestOf(r.source).String(), Data: DigestOf(r.data).String(),
+		Meter: r.meter, Depth: r.depth, Shift: r.shift, Start: r.start, Globals: r.globals, Unrestorable: r.unrestorable, Forks: r.forks, DataKept: r.dataKept,
 	})
 	if err != nil {
 		return err
@@ -72,7 +78,7 @@ func writeEntry(entry string, r rewritten, compiled string) error {
 	return os.WriteFile(filepath.Join(entry, indexFile), text, 0o600)
 }
 
-// readEntry returns the index and the rewritten module of an entry. The code is checked
+// readEntry returns the index and the rewritten module of an entry, with its data. The code is checked
 // where it is read, which is not here.
 func readEntry(entry string) (index, rewritten, error) {
 	text, err := readFile(entry, indexFile)
@@ -87,15 +93,20 @@ func readEntry(entry string) (index, rewritten, error) {
 	if err := json.Unmarshal(text, &i); err != nil {
 		return index{}, rewritten{}, err
 	}
-	source, err := readFile(entry, moduleFile)
+	source, err := readChecked(entry, moduleFile, i.Module)
 	if err != nil {
 		return index{}, rewritten{}, err
 	}
-	if DigestOf(source).String() != i.Module {
-		return index{}, rewritten{}, fmt.Errorf("%w: the module has changed", errNoEntry)
+	data, err := readChecked(entry, dataFile, i.Data)
+	if err != nil {
+		return index{}, rewritten{}, err
+	}
+	if len(data) == 0 {
+		data = nil
 	}
 	return i, rewritten{source: source, meter: i.Meter, depth: i.Depth, shift: i.Shift, start: i.Start,
-		globals: i.Globals, unrestorable: i.Unrestorable, forks: i.Forks}, nil
+		globals: i.Globals, unrestorable: i.Unrestorable, forks: i.Forks,
+		data: data, dataKept: i.DataKept}, nil
 }
 
 // checkEntry returns nil for an intact entry, and errNoEntry for another.
@@ -117,6 +128,15 @@ func (i index) checkCode(file string) error {
 		return fmt.Errorf("%w: the code has changed", errNoEntry)
 	}
 	return nil
+}
+
+// readChecked reads a file of an entry that has this SHA-256.
+func readChecked(entry, name, sum string) ([]byte, error) {
+	content, err := readFile(entry, name)
+	if err == nil && DigestOf(content).String() != sum {
+		err = fmt.Errorf("%w: %s has changed", errNoEntry, name)
+	}
+	return content, err
 }
 
 func readFile(entry, name string) ([]byte, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
 // keeping returns an engine over a cache directory, and the store behind it.
@@ -44,7 +45,7 @@ func onlyEntry(t testing.TB, dir string) string {
 
 // everything is a module to which the passes that bound it do all they can.
 func everything() program {
-	return program{body: recurse, memory: 1, start: true, tables: []byte{1, 0x70, 0, 1}}
+	return program{body: recurse, memory: 1, start: true, tables: []byte{1, 0x70, 0, 1}, data: []wasm.Segment{{Offset: 1 << 16, Bytes: []byte("x")}}}
 }
 
 // TestStoreKeepsAllOfARewriting: what a later process finds is what the first one made.
@@ -53,7 +54,8 @@ func TestStoreKeepsAllOfARewriting(t *testing.T) {
 	require.NoError(t, err)
 	set := map[string]bool{}
 	unrestorable := program{body: growTable, memory: -1, tables: []byte{1, 0x70, 0, 1}}.bytes()
-	for _, source := range [][]byte{everything().bytes(), unrestorable, command} {
+	outOfBounds := program{body: nothing, memory: 0, data: []wasm.Segment{{Bytes: []byte{1}}}}.bytes()
+	for _, source := range [][]byte{everything().bytes(), unrestorable, outOfBounds, command} {
 		dir := filepath.Join(t.TempDir(), "cache")
 		cold, err := keeping(t, dir, Options{}).Compile(t.Context(), source)
 		require.NoError(t, err)
@@ -128,6 +130,7 @@ func listing(t *testing.T, dir string) []string {
 // TestDamagedEntriesAreMadeAgain changes each part of an entry. The control shows that
 // wazero alone refuses such a module for ever.
 func TestDamagedEntriesAreMadeAgain(t *testing.T) {
+	withData := program{body: trapUnless(8, 7), memory: 1, data: []wasm.Segment{{Offset: 8, Bytes: []byte{7}}}}
 	for name, damage := range map[string]func(t *testing.T, entry string){
 		"a bit of the code":        func(t *testing.T, entry string) { flip(t, filepath.Join(entry, codeFile), -200) },
 		"the code's header":        func(t *testing.T, entry string) { flip(t, filepath.Join(entry, codeFile), 0) },
@@ -135,6 +138,9 @@ func TestDamagedEntriesAreMadeAgain(t *testing.T) {
 		"the code is cut":          func(t *testing.T, entry string) { require.NoError(t, os.Truncate(filepath.Join(entry, codeFile), 10)) },
 		"a bit of the module":      func(t *testing.T, entry string) { flip(t, filepath.Join(entry, moduleFile), 20) },
 		"the module is gone":       func(t *testing.T, entry string) { require.NoError(t, os.Remove(filepath.Join(entry, moduleFile))) },
+		"a bit of the data":        func(t *testing.T, entry string) { flip(t, filepath.Join(entry, dataFile), -1) },
+		"the data is cut":          func(t *testing.T, entry string) { require.NoError(t, os.Truncate(filepath.Join(entry, dataFile), 0)) },
+		"the data is gone":         func(t *testing.T, entry string) { require.NoError(t, os.Remove(filepath.Join(entry, dataFile))) },
 		"the index is gone":        func(t *testing.T, entry string) { require.NoError(t, os.Remove(filepath.Join(entry, indexFile))) },
 		"the index is empty":       func(t *testing.T, entry string) { require.NoError(t, os.Truncate(filepath.Join(entry, indexFile), 0)) },
 		"a bit of the index":       func(t *testing.T, entry string) { flip(t, filepath.Join(entry, indexFile), -20) },
@@ -148,7 +154,7 @@ func TestDamagedEntriesAreMadeAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "cache")
 			run := func() {
-				module := compile(t, keeping(t, dir, Options{}), program{body: nothing, memory: 1})
+				module := compile(t, keeping(t, dir, Options{}), withData)
 				_, err := module.Run(t.Context(), plain)
 				require.NoError(t, err)
 			}

@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/tetratelabs/wazero"
+
+	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/runtime/internal/wasi"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+)
+
+// trapUnless are instructions that trap unless a word of memory has this value.
+func trapUnless(address, value int) []byte {
+	return join([]byte{0x41}, signed(address), []byte{0x28, 2, 0, 0x41}, signed(value), []byte{0x47, 0x04, 0x40, 0x00, 0x0b})
+}
+
+// segmentLists are data segments for a memory of so many bytes.
+func segmentLists(memory int) map[string][]wasm.Segment {
+	random := rand.New(rand.NewPCG(1, 2))
+	var scattered []wasm.Segment
+	for range 300 {
+		s := wasm.Segment{Bytes: make([]byte, random.IntN(3*imagePage))}
+		for i := range s.Bytes {
+			s.Bytes[i] = byte(random.IntN(3))
+		}
+		s.Offset = uint32(random.IntN(memory - len(s.Bytes)))
+		scattered = append(scattered, s)
+	}
+	small := []wasm.Segment{{Offset: 5, Bytes: []byte("one")}, {Offset: imagePage - 1, Bytes: []byte("two")}, {Offset: 9 * imagePage, Bytes: []byte("three")}}
+	descending := slices.Clone(small)
+	slices.Reverse(descending)
+	return map[string][]wasm.Segment{
+		"ascending":                small,
+		"descending":               descending,
+		"one over another":         {{Offset: 4, Bytes: []byte("beneath")}, {Offset: 6, Bytes: []byte("above")}},
+		"zeros over others":        {{Offset: 0, Bytes: bytes.Repeat([]byte{1}, 2*imagePage)}, {Offset: 0, Bytes: make([]byte, imagePage)}},
+		"empty ones":               {{Offset: 0, Bytes: []byte{}}, {Offset: uint32(memory), Bytes: []byte{}}},
+		"the end of the memory":    {{Offset: uint32(memory - 1), Bytes: []byte{1}}},
+		"all of the memory":        {{Offset: 0, Bytes: bytes.Repeat([]byte{2}, memory)}},
+		"scattered, over another":  scattered,
+		"the whole, then scraps":   append([]wasm.Segment{{Offset: 0, Bytes: bytes.Repeat([]byte{9}, memory)}}, scattered...),
+		"scraps in the same place": slices.Repeat([]wasm.Segment{{Offset: 77, Bytes: []byte{1}}, {Offset: 77, Bytes: []byte{2}}}, 500),
+	}
+}
+
+// plainly returns the memory of an instance that wazero makes of a module.
+func plainly(t *testing.T, source []byte) []byte {
+	t.Helper()
+	r := wazero.NewRuntime(t.Context())
+	defer r.Close(t.Context())
+	instance, err := r.InstantiateWithConfig(t.Context(), source, wazero.NewModuleConfig().WithStartFunctions())
+	require.NoError(t, err)
+	contents, ok := instance.Memory().Read(0, instance.Memory().Size())
+	require.True(t, ok)
+	return slices.Clone(contents)
+}
+
+// TestDataIsWhatInstantiationWrites: in the first instance and in later ones, which no longer
+// have the segments, of modules that are reset and of modules that are not.
+func TestDataIsWhatInstantiationWrites(t *testing.T) {
+	const pages = 2
+	for name, segments := range segmentLists(pages << 16) {
+		for _, tables := range [][]byte{nil, {1, 0x70, 0, 1}} {
+			p := program{body: nothing, memory: pages, data: segments, tables: tables}
+			if tables != nil {
+				p.body = growTable
+			}
+			module := compile(t, newEngine(t, Options{}, nil), p)
+			require.False(t, module.rewritten.dataKept)
+			require.Equal(t, tables != nil, module.rewritten.unrestorable != "")
+			want := plainly(t, p.bytes())
+			for range 3 {
+				i, _, err := module.instantiate(t.Context(), 16*mebibyte)
+				require.NoError(t, err)
+				assert.True(t, bytes.Equal(want, i.memory.contents()), name)
+				assert.Empty(t, module.data, "the image has it")
+				i.memory.contents()[77]++ // no later instance has it
+				i.close(t.Context())
+			}
+		}
+	}
+}
+
+// TestRunsFindTheirData: each anew, whatever runs before it wrote over it.
+func TestRunsFindTheirData(t *testing.T) {
+	overwrite := []byte{0x41, 8, 0x41, 9, 0x36, 2, 0}           // i32.store 8 <- 9
+	oneMore := []byte{0xd0, 0x70, 0x41, 1, 0xfc, 0x0f, 0, 0x1a} // table.grow 1
+	for _, also := range [][]byte{nothing, oneMore} {
+		p := program{body: join(trapUnless(8, 7), overwrite, also), memory: 1, tables: []byte{1, 0x70, 0, 1},
+			data: []wasm.Segment{{Offset: 8, Bytes: []byte{7}}}}
+		module := compile(t, newEngine(t, Options{}, nil), p)
+		require.Equal(t, len(also) > 0, module.rewritten.unrestorable != "")
+		for range 3 {
+			_, err := module.Run(t.Context(), plain)
+			require.NoError(t, err)
+		}
+		i, _, err := module.instantiate(t.Context(), 16*mebibyte)
+		require.NoError(t, err)
+		defer i.close(t.Context())
+		require.NoError(t, i.begin(i.context(t.Context()), "run"))
+		require.ErrorIs(t, i.begin(i.context(t.Context()), "run"), ErrTrap, "control: what was written stays without a reset")
+	}
+}
+
+// TestDataOutOfBoundsTraps: as it does where the segments are not taken out, each time.
+func TestDataOutOfBoundsTraps(t *testing.T) {
+	for _, segments := range [][]wasm.Segment{
+		{{Offset: 1<<16 - 1, Bytes: []byte("ab")}},
+		{{Offset: 0, Bytes: []byte("in")}, {Offset: 1 << 31, Bytes: []byte{1}}},
+		{{Offset: 1<<16 + 1, Bytes: []byte{}}},
+	} {
+		module := compile(t, newEngine(t, Options{}, nil), program{body: nothing, memory: 1, data: segments})
+		assert.True(t, module.rewritten.dataKept)
+		for range 2 {
+			_, err := module.Run(t.Context(), plain)
+			var failure *Error
+			require.ErrorAs(t, err, &failure)
+			assert.Equal(t, "instantiate", failure.Op)
+			require.ErrorIs(t, err, ErrModule)
+		}
+	}
+}
+
+// TestImagesAreMadeWithinTheLimit: a module that starts with more memory than a run may have
+// costs nothing, and later runs with a higher limit find the data.
+func TestImagesAreMadeWithinTheLimit(t *testing.T) {
+	const pages = 1<<16 - 1 // with one more the compiled code of wazero v1.12.0 takes the memory for empty
+	const large = pages << 16
+	end := wasm.Segment{Offset: large - 4, Bytes: []byte{7, 0, 0, 0}}
+	module := compile(t, newEngine(t, Options{}, nil), program{body: trapUnless(large-4-1<<32, 7), memory: pages, data: []wasm.Segment{end}})
+	usage, err := module.Run(t.Context(), plain)
+	require.ErrorIs(t, err, ErrMemory)
+	assert.EqualValues(t, large, usage.MemoryRefused)
+	assert.Nil(t, module.image)
+
+	usage, err = module.Run(t.Context(), Run{Function: "run", MemoryLimit: large})
+	require.NoError(t, err)
+	assert.EqualValues(t, large, usage.MemoryBytes)
+}
+
+// TestDamagedDataIsRefused: no reading or writing beyond what is there.
+func TestDamagedDataIsRefused(t *testing.T) {
+	memory := make([]byte, 1<<16)
+	good := packData([]wasm.Segment{{Offset: 1, Bytes: []byte("abc")}, {Offset: 1<<16 - 1, Bytes: []byte("d")}})
+	spans, err := writeData(memory, good)
+	require.NoError(t, err)
+	assert.Equal(t, []pageSpan{{0, imagePage}, {15 * imagePage, 16 * imagePage}}, spans)
+	whole := packedHead + len("abc")
+	for n := range len(good) {
+		_, err := writeData(memory, good[:n])
+		assert.Equal(t, n != 0 && n != whole, err != nil, "%d bytes", n)
+	}
+	_, err = writeData(memory[:imagePage], good)
+	assert.ErrorIs(t, err, errData)
+}
+
+// TestImagesOfLargePrograms: what Go's linker makes, which is many segments with little
+// between them, comes to the same memory.
+func TestImagesOfLargePrograms(t *testing.T) {
+	source, err := guests.Command(t.Context(), guests.Go, t.TempDir())
+	require.NoError(t, err)
+	module, err := newEngine(t, Options{Functions: wasi.Functions()}, nil).Compile(t.Context(), source)
+	require.NoError(t, err)
+	segments := unpacked(module.data)
+	require.Greater(t, len(segments), 1000)
+	want := make([]byte, module.description.Memories[0].Min<<16)
+	for _, s := range segments {
+		copy(want[s.Offset:], s.Bytes)
+	}
+	i, _, err := module.instantiate(t.Context(), 64*mebibyte)
+	require.NoError(t, err)
+	defer i.close(t.Context())
+	assert.True(t, bytes.Equal(want, i.memory.contents()))
+}
