@@ -28,7 +28,7 @@ type Function struct {
 	Params  []ValueType
 	Results []ValueType
 	// Call runs the function. The parameters stand in stack, which the results
-	// overwrite. An error ends the guest at once and comes back from the engine as
+	// overwrite; the upper half of an i32's word may hold anything. An error ends the guest at once and comes back from the engine as
 	// the cause; what the guest is meant to handle is a result, not an error.
 	//
 	// Call must return soon after ctx is done, and must not panic on any input.
