@@ -51,10 +51,11 @@ fuzz: ## fuzz every target for FUZZTIME each
 
 .PHONY: nightly
 nightly: FUZZTIME = 10m
-nightly: fuzz ## what takes hours: long fuzzing, repeated races and attacks, the cost of metering
+nightly: fuzz ## what takes hours: long fuzzing, repeated races and attacks, the cost of metering and of many tools
 	$(GO) test -race -count=3 -timeout 2h ./runtime/...
 	$(GO) test -run '^TestAttack' -count=5 -timeout 2h ./runtime/...
 	$(GO) test -run '^$$' -bench '^BenchmarkMetering$$' -benchtime 20x -timeout 1h ./runtime/internal/engine
+	$(GO) test -run '^$$' -bench '^BenchmarkThousandTools$$' -benchtime 120s -timeout 1h ./internal/benchmark
 
 .PHONY: check
 check: check-format check-vet check-static check-tidy check-bans check-cross ## everything that is checked without running it

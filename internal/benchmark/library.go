@@ -24,7 +24,7 @@ func toolMemory(ctx context.Context, l library, module []byte, count int) (bytes
 	}
 	total, err := growth(func() (func() error, error) {
 		for i := range count {
-			other, err := variant(module, byte(i))
+			other, err := variant(module, i)
 			if err == nil {
 				err = l.add(ctx, other)
 			}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"strconv"
 )
 
 var errNoExports = errors.New("benchmark: the module has no section of exports")
@@ -15,9 +16,9 @@ const (
 )
 
 // variant returns a module that does the same and has other code to whoever compiles it:
-// it exports its memory once more, under a name made of number, which is below 26. A custom
-// section would not do, since runtimes may drop those and find two modules equal.
-func variant(module []byte, number byte) ([]byte, error) {
+// it exports its memory once more, under a name made of number. A custom section would not
+// do, since runtimes may drop those and find two modules equal.
+func variant(module []byte, number int) ([]byte, error) {
 	for at := preambleBytes; at < len(module); {
 		size, width := binary.Uvarint(module[at+1:])
 		start := at + 1 + width
@@ -35,7 +36,9 @@ func variant(module []byte, number byte) ([]byte, error) {
 		}
 		section := binary.AppendUvarint(nil, count+1)
 		section = append(section, module[start+width:end]...)
-		section = append(section, 2, 'v', 'a'+number, exportMemory, 0)
+		name := "variant" + strconv.Itoa(number)
+		section = append(binary.AppendUvarint(section, uint64(len(name))), name...)
+		section = append(section, exportMemory, 0)
 		head := binary.AppendUvarint(slices.Clone(module[:at+1]), uint64(len(section)))
 		return slices.Concat(head, section, module[end:]), nil
 	}

@@ -17,7 +17,7 @@ func TestVariant(t *testing.T) {
 		require.NoError(t, err)
 		for _, source := range [][]byte{module, plugin} {
 			seen := map[string]bool{string(source): true}
-			for number := range byte(26) {
+			for _, number := range []int{0, 1, 9, 10, 999, 1_000_000} {
 				other, err := variant(source, number)
 				require.NoError(t, err)
 				require.False(t, seen[string(other)])
