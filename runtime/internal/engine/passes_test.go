@@ -24,6 +24,7 @@ var passesOutput = []string{
 	1: "2a1513b81054cd94cd48262f867c03370db2a69963419406b408024c76fc2ef3",
 	2: "93079ce393ba74f565e020066a1a7b24d13103bcdeede9ed64fe5bef40b868ed",
 	3: "6c71231a06b010308a68c08ba93a36cc6945844615e90fdca9209aa2e78c4266",
+	4: "fd617f6246daaa10bda926b7d5b8b439977d8ff312359762a24dab2a0194d8dc",
 }
 
 // TestPassesVersion: what a version of the passes rewrote is not used by another.
@@ -42,6 +43,7 @@ func TestPassesVersion(t *testing.T) {
 	}
 	addPasses(sum, "everything", everything().bytes())
 	addPasses(sum, "a program", selfTested)
+	addPasses(sum, "a dispatch", machine{table: []int{0, 1, 2}, places: []site{{calls: true, leave: sometimes, to: 2}, {}, {leave: always}}, steps: 9}.program(0).bytes())
 	require.Len(t, passesOutput, PassesVersion+1, "one line a version")
 	assert.Equal(t, passesOutput[PassesVersion], hex.EncodeToString(sum.Sum(nil)),
 		"the passes make something else of a module: add one to PassesVersion, and a line to passesOutput")

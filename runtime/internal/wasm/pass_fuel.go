@@ -126,7 +126,7 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 	case opBlock, opLoop, opIf, opElse, opEnd:
 		p.block(b, in)
 	case opBr, opBrTable, opReturn, opUnreachable, opReturnCall, opReturnCallIndirect:
-		p.run.cost++
+		p.run.cost += 1 + b.passed
 		p.targets(b, in)
 		p.finish(b)
 	case opBrIf:

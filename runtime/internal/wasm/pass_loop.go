@@ -20,6 +20,7 @@ type loopPass struct {
 	meter     *meter
 	functions []FunctionAnalysis
 	bound     int32
+	tables    dispatches
 }
 
 // Bounds of a function's counter. It may be missing from the meter, so it must be small
@@ -37,6 +38,7 @@ func (f *FunctionAnalysis) counterBound() int32 {
 
 func (p *loopPass) enter(b *bodyRewriting) {
 	p.bound = p.functions[b.index].counterBound()
+	p.tables.enter()
 }
 
 func (p *loopPass) visit(b *bodyRewriting, in *instruction) {
@@ -44,6 +46,7 @@ func (p *loopPass) visit(b *bodyRewriting, in *instruction) {
 		return
 	}
 	b.back = b.back[:0]
+	b.passed = p.tables.visit(b, in)
 	switch in.opcode {
 	case opLoop:
 		p.split(b, in)
@@ -102,9 +105,18 @@ func (p *loopPass) branch(b *bodyRewriting, in *instruction) {
 	b.replace(in, e.bytes)
 }
 
-// branchTable writes br_table, which leads to outer loops.
+// branchTable writes br_table, which leads to outer loops. Where functions are entered through
+// it, it stands in an if that the first place goes past. Those that call nothing spend their
+// time in loops, which the if would slow down.
 func (p *loopPass) branchTable(b *bodyRewriting, in *instruction) {
 	e := &encoder{}
+	var local, first, inside uint32
+	enters := p.tables.begins && p.functions[b.index].Calls
+	if enters {
+		local, first = p.tables.last()
+		e.block(opIf).at(opLocalGet, local)
+		inside = 1
+	}
 	e.at(opBrTable, in.index)
 	labels := b.again(in)
 	for range in.index + 1 {
@@ -112,7 +124,10 @@ func (p *loopPass) branchTable(b *bodyRewriting, in *instruction) {
 		if b.target(label).opcode == opLoop && !b.isBack(label) {
 			b.goesBack(label, in.at)
 		}
-		e.u32(b.label(label))
+		e.u32(b.label(label) + inside)
+	}
+	if enters {
+		e.do(opEnd).at(opBr, b.label(first))
 	}
 	b.replace(in, e.bytes)
 }

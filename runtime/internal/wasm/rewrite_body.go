@@ -30,6 +30,7 @@ type bodyRewriting struct {
 	counted bool       // has a counter of its own, a local of type i32, and its loops are split
 	counter uint32     // the index of that local
 	back    []backEdge // the ways back to headers of loops that the instruction has
+	passed  int64      // what a branch that is led past instructions would have been charged for them
 }
 
 // openBlock is a block around an instruction.
@@ -136,7 +137,7 @@ func (b *bodyRewriting) begin(r *rewriting, index int) {
 	b.locals(f.Locals)
 	b.index, b.entry = index, b.at
 	b.blocks, b.edits, b.back = b.blocks[:0], b.edits[:0], b.back[:0]
-	b.counted = r.counted(index)
+	b.counted, b.passed = r.counted(index), 0
 	if !b.counted {
 		return
 	}

@@ -76,6 +76,15 @@ func TestRewriteGolden(t *testing.T) {
 		0x20, 1, 0x0f, // return
 		0x0b, 0x41, 3,
 	)
+	dispatch := raw(
+		0x03, 0x40, 0x02, 0x40, 0x02, 0x40, 0x02, 0x40, // loop, three blocks
+		0x20, 0, 0x0e, 2, 0, 1, 2, // br_table: the places 0, 1 and 2
+		0x0b,
+		0x20, 1, 0x10, 0, 0x04, 0x40, 0x41, 2, 0x21, 0, 0x0c, 3, 0x0b, // to place 2, which is ahead
+		0x0b,
+		0x41, 0, 0x21, 0, 0x0c, 1, // to place 0, which is behind
+		0x0b, 0x0b, 0x20, 1,
+	)
 	calls := raw(0x20, 0, 0x10, 0, 0x10, 1, 0x41, 0, 0x11, 0, 0, 0xd2, 1, 0x1a)
 	bulk := raw(
 		0x41, 0, 0x41, 0, 0x20, 0, 0xfc, 11, 0, // memory.fill
@@ -97,6 +106,7 @@ func TestRewriteGolden(t *testing.T) {
 		{"meter-leaf", Passes{Meter: true}, [][]byte{identity}},
 		{"meter-loop", Passes{Meter: true}, [][]byte{identity, loop}},
 		{"meter-branches", Passes{Meter: true}, [][]byte{identity, branches}},
+		{"meter-dispatch", Passes{Meter: true}, [][]byte{identity, dispatch}},
 		{"meter-calls", Passes{Meter: true}, [][]byte{identity, calls}},
 		{"meter-bulk", Passes{Meter: true}, [][]byte{identity, bulk}},
 		{"depth-recursion", Passes{Depth: true}, [][]byte{identity, recursion}},
