@@ -50,7 +50,7 @@ type inspected struct {
 	Module      module             `json:"module"`
 	Limits      limits             `json:"limits"`
 	Permissions []runtime.Decision `json:"permissions"`
-	Isolation   *isolation         `json:"isolation"` // null where the module cannot be used
+	Isolation   *isolation         `json:"isolation"`  // null where the module cannot be used
 	Context     []string           `json:"context"`    // parameters that the host fills in
 	Parameters  json.RawMessage    `json:"parameters"` // as a model sees them
 }
