@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/caisson-run/caisson/manifests"
@@ -36,13 +35,13 @@ func (t *Tool) Isolation(ctx context.Context) (Isolation, error) {
 		return Isolation{}, err
 	}
 	i := Isolation{NewInstances: module.NewInstances()}
-	l, reason := t.launch(module)
+	l, reason := t.launch()
 	if l == nil {
 		i.Reason = reason
 		return i, nil
 	}
 	started, err := module.Start(ctx, l.start)
-	if err = errors.Join(err, ctx.Err()); err != nil {
+	if err != nil {
 		i.Reason = l.reason(err)
 		return i, ctx.Err()
 	}

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/runtime/internal/engine"
 )
 
 // TestManyToolsInLittleMemory: 64 callers of more tools than there is memory for get the right
@@ -46,7 +44,7 @@ func TestManyToolsInLittleMemory(t *testing.T) {
 	group.Wait()
 	evicted := 0
 	for _, tool := range loaded {
-		if _, err := tool.module.Run(t.Context(), engine.Run{Function: startFunction, MemoryLimit: 1 << 20}); errors.Is(err, engine.ErrEvicted) {
+		if tool.module.Evicted() {
 			evicted++
 		}
 	}
@@ -60,7 +58,10 @@ func TestChangedModuleIsNotRunAfterEviction(t *testing.T) {
 	call := guests.NewCall(100)
 	require.NoError(t, answered(t.Context(), first, call))
 	require.NoError(t, answered(t.Context(), second, call))
-	require.NoError(t, answered(t.Context(), first, call), "it is compiled again")
+	assert.True(t, first.module.Evicted())
+	require.NoError(t, first.Prepare(t.Context()))
+	assert.False(t, first.module.Evicted(), "it is compiled again, before the time of a call begins")
+	require.NoError(t, answered(t.Context(), first, call))
 	require.NoError(t, answered(t.Context(), second, call))
 	file := filepath.Join(filepath.Dir(first.Manifest().File), "tool.wasm")
 	source, err := os.ReadFile(file)

@@ -21,8 +21,8 @@ import (
 // call starts it anew. It is safe for concurrent use.
 type program struct {
 	mu       sync.Mutex
+	called   bool           // once or more
 	module   *engine.Module // that the rest is about
-	calls    int            // until it was decided
 	starting bool
 	started  *engine.Program
 	flags    []uint16 // of the descriptors, once it has started
@@ -53,13 +53,17 @@ func (t *Tool) runIn(ctx context.Context, system *wasi.System, module *engine.Mo
 func (p *program) get(ctx context.Context, t *Tool, module *engine.Module) (*engine.Program, []uint16) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.module != module { // it was evicted
+	if p.module != module {
+		if module.Evicted() {
+			return nil, nil // the call is about to find out, and comes again with another
+		}
 		p.module, p.starting, p.started, p.flags, p.reason = module, false, nil, nil, ""
 	}
-	if p.calls++; p.calls > 1 && p.started == nil && p.reason == "" && !p.starting {
+	if p.called && p.started == nil && p.reason == "" && !p.starting {
 		p.starting = true
 		t.startInBackground(ctx, module)
 	}
+	p.called = true
 	return p.started, p.flags
 }
 
@@ -74,17 +78,16 @@ func (p *program) decide(module *engine.Module, started *engine.Program, flags [
 
 // launch is one start of a program, and what is seen of it.
 type launch struct {
-	tool   *Tool
-	module *engine.Module
-	asked  asked
-	last   atomic.Pointer[wasi.System] // that a start had: later ones run beside others
-	start  engine.Start
+	tool  *Tool
+	asked asked
+	last  atomic.Pointer[wasi.System] // that a start had: later ones run beside others
+	start engine.Start
 }
 
 const saysOff = "the manifest says snapshot: off"
 
 // launch prepares a start, or says why calls could not resume it.
-func (t *Tool) launch(module *engine.Module) (*launch, string) {
+func (t *Tool) launch() (*launch, string) {
 	if reason := t.dependsOnCall(); reason != "" {
 		return nil, reason
 	}
@@ -97,7 +100,7 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 		return nil, "there are no random bytes for it"
 	}
 	began := t.runtime.now()
-	l := &launch{tool: t, module: module}
+	l := &launch{tool: t}
 	l.start = engine.Start{
 		MemoryLimit: int64(t.limits.Memory), Timeout: t.limits.Timeout, Fuel: startFuel,
 		Context: func(ctx context.Context) context.Context {
@@ -117,7 +120,7 @@ func (t *Tool) startInBackground(ctx context.Context, module *engine.Module) {
 		p.starting, p.reason = false, saysOff
 		return
 	}
-	l, reason := t.launch(module)
+	l, reason := t.launch()
 	if l == nil {
 		p.starting, p.reason = false, reason
 		return

@@ -76,22 +76,26 @@ func (r *run) notOpened(ctx context.Context, err error) (tool.Outcome, error) {
 
 func (r *run) execute(ctx context.Context, module *engine.Module, view *files.View) (tool.Outcome, error) {
 	t := r.tool
-	r.system.Started = t.runtime.now()
-	deadline := newDeadline(ctx, r.system.Started.Add(t.limits.Timeout))
-	defer deadline.release()
 	r.began = true
-	used, err := t.runIn(deadline, &r.system, module)
-	for errors.Is(err, engine.ErrEvicted) {
-		t.evicted(module)
-		if module, err = t.prepared(deadline); err != nil {
+	used, err := r.runOnce(ctx, module)
+	for errors.Is(err, engine.ErrEvicted) { // since it was prepared
+		if module, err = t.prepared(ctx); err != nil {
 			return r.failed(ctx, err)
 		}
-		used, err = t.runIn(deadline, &r.system, module)
+		used, err = r.runOnce(ctx, module)
 	}
 	fuel := used.Fuel // alone, since the record keeps it
 	r.usage = tool.Usage{Fuel: &fuel, MemoryBytes: used.MemoryBytes, Wall: t.runtime.now().Sub(r.system.Started), HostCalls: view.HostCalls()}
 	r.denials = t.permit.explain(t.manifest, view.Denials())
 	return r.finish(ctx, used, err)
+}
+
+// runOnce runs the guest, whose time begins now.
+func (r *run) runOnce(ctx context.Context, module *engine.Module) (engine.Usage, error) {
+	r.system.Started = r.tool.runtime.now()
+	deadline := newDeadline(ctx, r.system.Started.Add(r.tool.limits.Timeout))
+	defer deadline.release()
+	return r.tool.runIn(deadline, &r.system, module)
 }
 
 // prepare builds what the guest sees.

@@ -22,7 +22,7 @@ type Tool struct {
 	limits   Limits
 
 	mu     sync.Mutex
-	module *engine.Module // nil until it is needed, and once it was evicted
+	module *engine.Module // nil until it is needed; it may have been evicted since
 	digest engine.Digest  // of the module, once it was needed
 
 	program program
@@ -62,7 +62,7 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 	t.mu.Lock()
 	module, known := t.module, t.digest
 	t.mu.Unlock()
-	if module != nil {
+	if module != nil && !module.Evicted() {
 		return module, nil
 	}
 	// Not under the lock: the engine lets only one of several compile.
@@ -78,15 +78,6 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 	t.module, t.digest = module, digest
 	t.mu.Unlock()
 	return module, nil
-}
-
-// evicted makes the next call compile the module again.
-func (t *Tool) evicted(module *engine.Module) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.module == module {
-		t.module = nil
-	}
 }
 
 // Invoke runs one call in a fresh instance. Outcome.Result is always filled in. The

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"sync/atomic"
 )
 
 // ErrEvicted means that a module was used so long ago that its code had to go. Compiling it
@@ -25,7 +26,7 @@ type residents struct {
 type residence struct {
 	bytes    int64
 	users    int
-	evicted  bool
+	evicted  atomic.Bool
 	place    *list.Element // among the residents
 	programs []*Program    // that were started from it
 }
@@ -46,7 +47,7 @@ func (r *residents) surplus() (surplus []*Module) {
 		}
 		r.oldest.Remove(m.residence.place)
 		r.taken -= m.residence.bytes
-		m.residence.evicted = true
+		m.residence.evicted.Store(true)
 		surplus = append(surplus, m)
 	}
 	return surplus
@@ -59,7 +60,7 @@ func (e *Engine) acquire(op string, m *Module) error {
 	switch {
 	case e.closed:
 		return &Error{Op: op, Kind: ErrClosed}
-	case m.residence.evicted:
+	case m.residence.evicted.Load():
 		return &Error{Op: op, Kind: ErrEvicted}
 	}
 	m.residence.users++
@@ -76,6 +77,10 @@ func (e *Engine) release(m *Module) {
 	e.mu.Unlock()
 	e.discard(surplus)
 }
+
+// Evicted reports whether the module is gone. It takes no lock, so that it may be gone a
+// moment later.
+func (m *Module) Evicted() bool { return m.residence.evicted.Load() }
 
 // settle admits a module that was compiled.
 func (e *Engine) settle(m *Module) {

@@ -65,5 +65,5 @@ func (w *written) find(memory []byte, scanner *pageScanner) (bool, error) {
 		pages += (to - from) / systemPage
 		return pages <= mostKeptPages
 	})
-	return pages <= mostKeptPages, err
+	return err == nil && pages <= mostKeptPages, err
 }
