@@ -29,8 +29,9 @@ var layers = map[string][]string{
 	"registry":           {"manifests", "tool"},
 	"executor":           {"registry", "manifests", "tool"},
 	"runtime":            {"hostfuncs", "manifests", "tool"},
-	"wasm-tools":         {},
-	"internal/guests":    {},
+	"sdk":                {},
+	"wasm-tools":         {"sdk"},
+	"internal/guests":    {"sdk"},
 	"internal/benchmark": {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
 	"examples":           {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
 	"cmd":                {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/benchmark"},
@@ -50,12 +51,15 @@ var owners = map[string][]string{
 	"golang.org/x/sys":                         {"runtime/internal/engine", "hostfuncs/files"},
 	"golang.org/x/sync":                        {"executor", "runtime", "registry"},
 	"golang.org/x/term":                        {"cmd"},
+	"golang.org/x/net":                         {"wasm-tools", "hostfuncs/network"},
+	"code.dny.dev/ssrf":                        {"hostfuncs/network"},
+	"filippo.io/age":                           {"hostfuncs/secrets"},
 }
 
 // testOnly are the dependencies of tests, which any test may use.
 var testOnly = []string{
 	"github.com/stretchr/testify", "go.uber.org/goleak", "github.com/rogpeppe/go-internal", "github.com/google/uuid",
-	"github.com/extism/go-sdk",
+	"github.com/extism/go-sdk", "golang.org/x/net", "filippo.io/age",
 }
 
 var meaningless = []string{"util", "utils", "common", "types", "helpers", "core", "models", "misc", "shared", "base"}

@@ -57,7 +57,7 @@ func (e *Executor) isolated(ctx context.Context, invocation tool.Invocation) ans
 
 // settle completes the record with what the tool returned.
 func (c *call) settle(a answer) {
-	c.record.Usage, c.record.Log, c.record.Denials = a.outcome.Usage, a.outcome.Log, a.outcome.Denials
+	c.record.Usage, c.record.Log, c.record.Denials, c.record.HostCalls = a.outcome.Usage, a.outcome.Log, a.outcome.Denials, a.outcome.HostCalls
 	if a.err != nil {
 		kind, message := classify(a.err)
 		if kind == tool.Internal {

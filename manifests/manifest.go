@@ -138,13 +138,20 @@ type NetworkPermission struct {
 	Paths   []string
 }
 
-// SecretPermission asks that the host put a secret into requests to one host. Exactly
-// one of Header and Query is set.
+// SecretPermission asks that the host put a secret into requests to one host.
 type SecretPermission struct {
-	Name   string
-	Header string
-	Query  string
-	Host   string
+	Name  string
+	Place SecretPlace
+	Host  string
+}
+
+// SecretPlace is where in a request a secret goes. Exactly one of Header, Query and Body is
+// set, but in the zero value, which is no place.
+type SecretPlace struct {
+	Header string // the name of a header
+	Prefix string // what stands before the secret in the header, such as "Bearer "
+	Query  string // the name of a query parameter
+	Body   string // a member of the JSON object, or a field of the form, that is the body
 }
 
 // KVPermission asks for a key-value store.

@@ -38,7 +38,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 	assert.Equal(t, manifests.Permissions{
 		Files:   []manifests.FilePermission{{Path: "/project", Access: manifests.Read}},
 		Network: []manifests.NetworkPermission{{Host: "*.example.com", Ports: []int{443}, Methods: []string{"GET"}, Schemes: []string{"https"}, Paths: []string{"/api/"}}},
-		Secrets: []manifests.SecretPermission{{Name: "SEARCH_KEY", Header: "X-Api-Key", Host: "api.search.example"}},
+		Secrets: []manifests.SecretPermission{{Name: "SEARCH_KEY", Place: manifests.SecretPlace{Header: "X-Api-Key"}, Host: "api.search.example"}},
 		Env:     []string{"LANG"},
 		KV:      &manifests.KVPermission{Bytes: 1 << 20},
 		Tools:   []string{"web_search"},

@@ -124,9 +124,9 @@ func (r *reader) secretPermission(n *node, at string) SecretPermission {
 		field{"name", "name: and the secret's name, such as API_KEY", func(n *node, at string) {
 			p.Name = r.word(n, at, secretName, "use upper-case letters, digits and _, starting with a letter")
 		}},
-		field{"header", "", func(n *node, at string) { p.Header = r.header(n, at) }},
+		field{"header", "", func(n *node, at string) { p.Place.Header = r.header(n, at) }},
 		field{"query", "", func(n *node, at string) {
-			p.Query = r.word(n, at, queryName, "use letters, digits and . _ ~ - for the name of the query parameter")
+			p.Place.Query = r.word(n, at, queryName, "use letters, digits and . _ ~ - for the name of the query parameter")
 		}},
 		field{"host", "host: and the one host that may receive the secret", func(n *node, at string) { p.Host = r.host(n, at, false) }},
 	)

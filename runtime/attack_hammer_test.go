@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
 	"go.uber.org/goleak"
 
 	"github.com/caisson-run/caisson/tool"
@@ -44,7 +46,7 @@ func TestAttackHammer(t *testing.T) {
 		if k.module != nil {
 			require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(m.File), m.Module.Path), k.module, 0o600))
 		}
-		tools[i] = load(t, r, m, Grants{})
+		tools[i] = load(t, r, m, manifests.Grants{})
 		require.NoError(t, tools[i].Prepare(t.Context()))
 	}
 	var ended atomic.Int64

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/manifests"
+
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
@@ -36,12 +38,12 @@ func TestTrustedModules(t *testing.T) {
 	m := manifestIn(t, dir, "")
 	cache := filepath.Join(t.TempDir(), "cache")
 
-	err := load(t, newRuntime(t, Options{CacheDir: cache}), m, Grants{}).Prepare(t.Context())
+	err := load(t, newRuntime(t, Options{CacheDir: cache}), m, manifests.Grants{}).Prepare(t.Context())
 	require.ErrorIs(t, err, ErrModule)
 	require.ErrorIs(t, err, wasm.ErrLimit)
 
 	trusting := Options{CacheDir: cache, TrustedModules: []string{engine.DigestOf(source).String()}}
-	outcome, err := invoke(t, load(t, newRuntime(t, trusting), m, Grants{}), "{}")
+	outcome, err := invoke(t, load(t, newRuntime(t, trusting), m, manifests.Grants{}), "{}")
 	require.NoError(t, err, "control: it is trusted")
 	assert.True(t, outcome.Result.Success)
 }

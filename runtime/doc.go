@@ -5,7 +5,7 @@
 //	rt, err := runtime.New(ctx, runtime.Options{})
 //	defer rt.Close(ctx)
 //	manifest, err := manifests.Load("wasm-tools/calculator/tool.yaml")
-//	calculator, err := rt.Load(ctx, manifest, runtime.Grants{})
+//	calculator, err := rt.Load(ctx, manifest, manifests.Grants{})
 //	outcome, err := calculator.Invoke(ctx, invocation)
 //
 // Invoke takes arguments that are parsed, checked and filled in. Package executor does

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -102,7 +101,7 @@ func fingerprint(t testing.TB, dir, except string) string {
 func (s scene) guest(t testing.TB, access manifests.Access, more string) *Tool {
 	t.Helper()
 	m := manifest(t, probe, fmt.Sprintf("permissions: {files: [{path: /project, access: %s}]}\n%s", access, more))
-	return load(t, newRuntime(t, Options{}), m, Grants{Files: []FileGrant{{
+	return load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{{
 		Path: "/project", Host: filepath.Join(s.outside, "workspaces", "{project_id}"), Access: access,
 	}}})
 }
@@ -334,7 +333,7 @@ func TestNewProject(t *testing.T) {
 	s := newScene(t)
 	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read}]}")
 	for access, want := range map[manifests.Access]error{manifests.ReadWrite: nil, manifests.Read: tool.Denied} {
-		guest := load(t, newRuntime(t, Options{}), m, Grants{Files: []FileGrant{{
+		guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{{
 			Path: "/project", Host: filepath.Join(s.outside, "workspaces", "{project_id}"), Access: access,
 		}}})
 		outcome, err := guest.Invoke(t.Context(), invocation(t, `{}`, map[string]string{"project_id": "new-" + string(access)}))
@@ -346,9 +345,9 @@ func TestNewProject(t *testing.T) {
 func TestQuotaIsTheDirectorysNotTheCalls(t *testing.T) {
 	s := newScene(t)
 	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read-write}]}")
-	guest := load(t, newRuntime(t, Options{}), m, Grants{Files: []FileGrant{{
+	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{{
 		Path: "/project", Host: filepath.Join(s.outside, "workspaces", "{project_id}"), Access: manifests.ReadWrite,
-		Quota: files.Quota{Bytes: 10_000},
+		Quota: manifests.Quota{Bytes: 10_000},
 	}}})
 	for i := range 4 {
 		answers, _ := alice(t, guest, open(fmt.Sprintf("f%d", i), creates, writes), step{"call": "fd_write", "fd": -1, "text": strings.Repeat("x", 3000)})

@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
 func TestBusy(t *testing.T) {
 	r := newRuntime(t, Options{Concurrency: Concurrency{Running: 1, Waiting: 1, Wait: 300 * time.Millisecond}})
-	guest := load(t, r, manifest(t, probe, "limits: {timeout: 1500ms}"), Grants{})
+	guest := load(t, r, manifest(t, probe, "limits: {timeout: 1500ms}"), manifests.Grants{})
 	require.NoError(t, guest.Prepare(t.Context()))
 	var group sync.WaitGroup
 	defer group.Wait()

@@ -12,56 +12,23 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Grants are what the operator gives. A tool gets of it what its manifest asks for. The
-// zero value gives nothing.
-type Grants struct {
-	Files []FileGrant
-	// Context names the context values that tools may be filled in with.
-	Context []string
-	// Env holds the environment variables that tools may see.
-	Env map[string]string
-}
-
-// FileGrant gives a host directory to the tools that ask for its guest path.
-type FileGrant struct {
-	Path string // the guest path, absolute and clean: "/project"
-	// Host is the directory. An element of the path may be "{key}", which stands for
-	// the call's context value of that name: "./workspaces/{project_id}".
-	Host   string
-	Access manifests.Access // empty: read
-	// Quota bounds the directory, counted over all calls. Zero fields have the
-	// defaults of [files.Quota].
-	Quota files.Quota
-}
-
-// Decision is what became of one permission that a manifest asks for.
-type Decision struct {
-	Permission string `json:"permission"` // files, context or env
-	Requested  string `json:"requested"`  // as the manifest has it: "/project (read-write)"
-	Effective  string `json:"effective"`  // what the tool gets; empty for nothing
-	// Reason says which line or grant decided.
-	Reason string `json:"reason"`
-	// Allow is what would allow the request where Effective is less.
-	Allow tool.Allow `json:"allow"`
-}
-
 // permit is request ∩ grant, computed once for a tool. The same values enforce.
 type permit struct {
 	mounts      []files.Mount
 	environment []string
 	context     map[string]bool
-	decisions   []Decision
+	decisions   []tool.Decision
 }
 
 // newPermit fails on a grant that cannot be read, which is the operator's mistake.
-func newPermit(m *manifests.Manifest, grants Grants) (*permit, error) {
+func newPermit(m *manifests.Manifest, grants manifests.Grants) (*permit, error) {
 	p := &permit{context: map[string]bool{}}
 	if err := p.decideFiles(m, grants.Files); err != nil {
 		return nil, err
 	}
-	for name, value := range grants.Env {
-		if strings.ContainsRune(name+value, 0) {
-			return nil, fmt.Errorf("runtime: grant for the variable %q: NUL cannot stand in an environment", name)
+	for _, grant := range grants.Env {
+		if strings.ContainsRune(grant.Name+grant.Value, 0) {
+			return nil, fmt.Errorf("runtime: grant for the variable %q: NUL cannot stand in an environment", grant.Name)
 		}
 	}
 	p.decideContext(m, grants.Context)
@@ -69,8 +36,8 @@ func newPermit(m *manifests.Manifest, grants Grants) (*permit, error) {
 	return p, nil
 }
 
-func (p *permit) decideFiles(m *manifests.Manifest, grants []FileGrant) error {
-	granted := map[string]FileGrant{}
+func (p *permit) decideFiles(m *manifests.Manifest, grants []manifests.FileGrant) error {
+	granted := map[string]manifests.FileGrant{}
 	for _, grant := range grants {
 		if !path.IsAbs(grant.Path) || path.Clean(grant.Path) != grant.Path {
 			return fmt.Errorf("runtime: grant for %q: the guest path must be absolute and clean, such as /project", grant.Path)
@@ -92,7 +59,7 @@ func (p *permit) decideFiles(m *manifests.Manifest, grants []FileGrant) error {
 	}
 	for i, request := range m.Permissions.Files {
 		line := m.Line(fmt.Sprintf("permissions.files[%d]", i))
-		decision := Decision{Permission: "files", Requested: fmt.Sprintf("%s (%s)", request.Path, request.Access)}
+		decision := tool.Decision{Permission: "files", Requested: fmt.Sprintf("%s (%s)", request.Path, request.Access)}
 		grant, ok := granted[request.Path]
 		if !ok {
 			decision.Reason = fmt.Sprintf("asked for on line %d of the manifest, but no grant has the guest path %s", line, request.Path)
@@ -110,7 +77,7 @@ func (p *permit) decideFiles(m *manifests.Manifest, grants []FileGrant) error {
 	return nil
 }
 
-func checkHost(grant FileGrant) error {
+func checkHost(grant manifests.FileGrant) error {
 	template, err := files.ParseTemplate(grant.Host)
 	if err != nil {
 		return fmt.Errorf("runtime: grant for %q: %w", grant.Path, err)
@@ -125,7 +92,7 @@ func checkHost(grant FileGrant) error {
 	return nil
 }
 
-func (p *permit) mount(request manifests.FilePermission, grant FileGrant, decision *Decision) (files.Mount, error) {
+func (p *permit) mount(request manifests.FilePermission, grant manifests.FileGrant, decision *tool.Decision) (files.Mount, error) {
 	host, err := files.ParseTemplate(grant.Host)
 	if err != nil {
 		return files.Mount{}, fmt.Errorf("runtime: grant for %q: %w", grant.Path, err)
@@ -143,7 +110,7 @@ func (p *permit) mount(request manifests.FilePermission, grant FileGrant, decisi
 	}
 	decision.Effective = fmt.Sprintf("%s (%s)", request.Path, access)
 	return files.Mount{
-		Guest: request.Path, Host: host, Access: access, Quota: grant.Quota,
+		Guest: request.Path, Host: host, Access: access, Quota: files.Quota(grant.Quota),
 		Requested: request.Access, Granted: or(grant.Access, manifests.Read),
 	}, nil
 }
@@ -156,10 +123,10 @@ func mountFlag(guest string, access manifests.Access) string {
 	return fmt.Sprintf("--mount %s=HOSTDIR:%s", guest, mode)
 }
 
-func (p *permit) decideContext(m *manifests.Manifest, granted []string) {
+func (p *permit) decideContext(m *manifests.Manifest, granted []manifests.ContextGrant) {
 	for _, name := range m.Context {
-		decision := Decision{Permission: "context", Requested: name}
-		if slices.Contains(granted, name) {
+		decision := tool.Decision{Permission: "context", Requested: name}
+		if slices.ContainsFunc(granted, func(g manifests.ContextGrant) bool { return g.Name == name }) {
 			p.context[name] = true
 			decision.Effective, decision.Reason = name, "granted"
 		} else {
@@ -172,11 +139,11 @@ func (p *permit) decideContext(m *manifests.Manifest, granted []string) {
 
 func contextFlag(name string) string { return fmt.Sprintf("--context %s=VALUE", name) }
 
-func (p *permit) decideEnv(m *manifests.Manifest, granted map[string]string) {
+func (p *permit) decideEnv(m *manifests.Manifest, granted []manifests.EnvGrant) {
 	for _, name := range m.Permissions.Env {
-		decision := Decision{Permission: "env", Requested: name}
-		if value, ok := granted[name]; ok {
-			p.environment = append(p.environment, name+"="+value)
+		decision := tool.Decision{Permission: "env", Requested: name}
+		if at := slices.IndexFunc(granted, func(g manifests.EnvGrant) bool { return g.Name == name }); at >= 0 {
+			p.environment = append(p.environment, name+"="+granted[at].Value)
 			decision.Effective, decision.Reason = name, "granted"
 		} else {
 			decision.Reason = "no grant names it"

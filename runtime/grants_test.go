@@ -17,23 +17,23 @@ func TestRequestMeetsGrant(t *testing.T) {
 	dir := t.TempDir()
 	cases := []struct {
 		name, asks string
-		grant      []FileGrant
+		grant      []manifests.FileGrant
 		effective  string
 		flag       string
 	}{
 		{name: "nothing granted", asks: "read", flag: "--mount /project=HOSTDIR:ro"},
 		{name: "nothing granted to a writer", asks: "read-write", flag: "--mount /project=HOSTDIR:rw"},
-		{name: "another path granted", asks: "read", grant: []FileGrant{{Path: "/other", Host: dir}}, flag: "--mount /project=HOSTDIR:ro"},
-		{name: "read for read", asks: "read", grant: []FileGrant{{Path: "/project", Host: dir}}, effective: "/project (read)"},
-		{name: "more than was asked for", asks: "read", grant: []FileGrant{{Path: "/project", Host: dir, Access: manifests.ReadWrite}}, effective: "/project (read)"},
-		{name: "less than was asked for", asks: "read-write", grant: []FileGrant{{Path: "/project", Host: dir}}, effective: "/project (read)", flag: "--mount /project=HOSTDIR:rw"},
-		{name: "write for write", asks: "read-write", grant: []FileGrant{{Path: "/project", Host: dir, Access: manifests.ReadWrite}}, effective: "/project (read-write)"},
+		{name: "another path granted", asks: "read", grant: []manifests.FileGrant{{Path: "/other", Host: dir}}, flag: "--mount /project=HOSTDIR:ro"},
+		{name: "read for read", asks: "read", grant: []manifests.FileGrant{{Path: "/project", Host: dir}}, effective: "/project (read)"},
+		{name: "more than was asked for", asks: "read", grant: []manifests.FileGrant{{Path: "/project", Host: dir, Access: manifests.ReadWrite}}, effective: "/project (read)"},
+		{name: "less than was asked for", asks: "read-write", grant: []manifests.FileGrant{{Path: "/project", Host: dir}}, effective: "/project (read)", flag: "--mount /project=HOSTDIR:rw"},
+		{name: "write for write", asks: "read-write", grant: []manifests.FileGrant{{Path: "/project", Host: dir, Access: manifests.ReadWrite}}, effective: "/project (read-write)"},
 	}
 	r := newRuntime(t, Options{})
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			m := manifest(t, probe, "permissions: {files: [{path: /project, access: "+c.asks+"}]}")
-			decisions := load(t, r, m, Grants{Files: c.grant}).Decisions()
+			decisions := load(t, r, m, manifests.Grants{Files: c.grant}).Decisions()
 			require.Len(t, decisions, 1)
 			assert.Equal(t, c.effective, decisions[0].Effective)
 			assert.Equal(t, c.flag, decisions[0].Allow.Grant)
@@ -46,7 +46,7 @@ func TestGrantsThatMakeNoSense(t *testing.T) {
 	dir := t.TempDir()
 	r := newRuntime(t, Options{})
 	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read}]}")
-	for name, grants := range map[string][]FileGrant{
+	for name, grants := range map[string][]manifests.FileGrant{
 		"relative guest path":       {{Path: "project", Host: dir}},
 		"unclean guest path":        {{Path: "/project/", Host: dir}},
 		"two of one path":           {{Path: "/project", Host: dir}, {Path: "/project", Host: dir}},
@@ -55,13 +55,13 @@ func TestGrantsThatMakeNoSense(t *testing.T) {
 		"no directory":              {{Path: "/project", Host: filepath.Join(dir, "absent")}},
 		"no directory above":        {{Path: "/project", Host: filepath.Join(dir, "absent", "{project_id}")}},
 	} {
-		_, err := r.Load(t.Context(), m, Grants{Files: grants})
+		_, err := r.Load(t.Context(), m, manifests.Grants{Files: grants})
 		assert.Error(t, err, name)
 	}
 }
 
 func TestEnvironmentHoldsNoNUL(t *testing.T) {
-	_, err := newRuntime(t, Options{}).Load(t.Context(), manifest(t, probe, ""), Grants{Env: map[string]string{"LANG": "C\x00HOME=/"}})
+	_, err := newRuntime(t, Options{}).Load(t.Context(), manifest(t, probe, ""), manifests.Grants{Env: []manifests.EnvGrant{{Name: "LANG", Value: "C\x00HOME=/"}}})
 	assert.ErrorContains(t, err, "LANG")
 }
 
@@ -69,14 +69,14 @@ func TestEnvironmentNeedsBoth(t *testing.T) {
 	t.Setenv("HOST_SECRET", "of the host")
 	r := newRuntime(t, Options{})
 	m := manifest(t, probe, "permissions: {env: [LANG, HOST_SECRET]}")
-	outcome, err := invoke(t, load(t, r, m, Grants{Env: map[string]string{"LANG": "C", "HOME": "/home"}}), `{}`)
+	outcome, err := invoke(t, load(t, r, m, manifests.Grants{Env: []manifests.EnvGrant{{Name: "LANG", Value: "C"}, {Name: "HOME", Value: "/home"}}}), `{}`)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"LANG=C"}, decode[echoed](t, outcome.Result.Data).Environment)
 }
 
 func TestContextNeedsAGrant(t *testing.T) {
 	m := manifest(t, probe, "context: [project_id]")
-	guest := load(t, newRuntime(t, Options{}), m, Grants{})
+	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{})
 	outcome, err := guest.Invoke(t.Context(), invocation(t, `{"project_id":"x"}`, map[string]string{"project_id": "x"}))
 	require.ErrorIs(t, err, tool.Denied)
 	assert.Equal(t, tool.Denial{Permission: "context", Value: "project_id", Rule: "no grant lets this tool have it", Allow: tool.Allow{Grant: "--context project_id=VALUE"}}, outcome.Denials[0])
@@ -88,7 +88,7 @@ func TestReceiptsNameWhatIsMissing(t *testing.T) {
 	m := manifest(t, "wasm-tools/files/files.wasm", `
 module: {path: guest.wasm, args: [read], stdout: result}
 permissions: {files: [{path: /project, access: read}]}`)
-	guest := load(t, newRuntime(t, Options{}), m, Grants{})
+	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{})
 	outcome, err := invoke(t, guest, `{"path":"notes.txt"}`)
 	require.ErrorIs(t, err, tool.Denied)
 	assert.Equal(t, "/project/notes.txt", outcome.Denials[0].Value)
@@ -107,7 +107,7 @@ permissions: {files: [{path: /project, access: read}]}`)
 func TestReceiptOfAnEscapeGrantsNothing(t *testing.T) {
 	s := newScene(t)
 	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read-write}]}")
-	guest := load(t, newRuntime(t, Options{}), m, Grants{Files: []FileGrant{{Path: "/project", Host: s.project}}})
+	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{{Path: "/project", Host: s.project}}})
 	_, outcome := alice(t, guest, open("relative", 0, reads), open("a.txt", 0, writes))
 	require.Len(t, outcome.Denials, 2)
 	assert.Contains(t, outcome.Denials[0].Rule, "leaves")
@@ -135,7 +135,7 @@ func TestWhatIsNotEnforcedIsRefused(t *testing.T) {
 	} {
 		t.Run(path, func(t *testing.T) {
 			m := manifestIn(t, t.TempDir(), strings.Replace(text, "execution: client", "execution: client #module:", 1))
-			_, err := r.Load(t.Context(), m, Grants{})
+			_, err := r.Load(t.Context(), m, manifests.Grants{})
 			var invalid *manifests.Error
 			require.ErrorAs(t, err, &invalid)
 			require.Len(t, invalid.Problems, 1)

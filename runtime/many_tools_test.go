@@ -30,7 +30,7 @@ func TestManyToolsInLittleMemory(t *testing.T) {
 		m, err := manifests.Parse(filepath.Join(dir, "tool.yaml"), fmt.Appendf(nil,
 			"schema: caisson/v1\nname: tool%d\ndescription: Upper case and a sum.\nmodule: {path: tool.wasm}\nparameters: {type: object}\nlimits: {memory: 1MiB}\n", n))
 		require.NoError(t, err)
-		loaded = append(loaded, load(t, r, m, Grants{}))
+		loaded = append(loaded, load(t, r, m, manifests.Grants{}))
 	}
 	var group sync.WaitGroup
 	for caller := range uint64(64) {

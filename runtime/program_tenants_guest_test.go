@@ -46,9 +46,9 @@ func loadEarly(t *testing.T, r *Runtime, module string, s start) *Tool {
 	if strings.HasSuffix(s.does, "-section") {
 		startBy(t, filepath.Join(filepath.Dir(m.File), "guest.wasm"), "early")
 	}
-	return load(t, r, m, Grants{
-		Context: []string{"project_id"}, Env: map[string]string{"SETTING": "setting"},
-		Files: []FileGrant{{Path: "/project", Host: filepath.Join(directories(t), "{project_id}"), Access: manifests.Read}},
+	return load(t, r, m, manifests.Grants{
+		Context: manifests.GrantContext("project_id"), Env: []manifests.EnvGrant{{Name: "SETTING", Value: "setting"}},
+		Files: []manifests.FileGrant{{Path: "/project", Host: filepath.Join(directories(t), "{project_id}"), Access: manifests.Read}},
 	})
 }
 

@@ -29,7 +29,7 @@ func jsonTool(t testing.TB, r *Runtime, language guests.Language, lines string) 
 		"module: {path: tool.wasm}\nparameters: {type: object}\n%s", language, lines)
 	m, err := manifests.Parse(filepath.Join(dir, "tool.yaml"), []byte(text))
 	require.NoError(t, err)
-	return load(t, r, m, Grants{})
+	return load(t, r, m, manifests.Grants{})
 }
 
 // answered makes one call, and checks the answer: it counts the calls that the program's memory

@@ -106,7 +106,7 @@ func New(ctx context.Context, options Options) (*Runtime, error) {
 //
 // It fails on what the manifest asks for and this version does not enforce (the error
 // holds a [*manifests.Error]), and on grants that make no sense.
-func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants Grants) (*Tool, error) {
+func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants manifests.Grants) (*Tool, error) {
 	if err := errors.Join(ctx.Err(), checked(m)); err != nil {
 		return nil, err
 	}

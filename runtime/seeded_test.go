@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/manifests"
 )
 
 const (
@@ -55,7 +56,7 @@ func TestWhatASnapshotRepeats(t *testing.T) {
 	for _, test := range tests {
 		t.Run(strings.Join([]string{test.module, test.arguments, test.snapshot}, " "), func(t *testing.T) {
 			loaded := load(t, newRuntime(t, Options{}), manifest(t, test.module, fmt.Sprintf(
-				"module: {path: guest.wasm, args: [%s], stdout: text}\nbehavior: {snapshot: %s}\n", test.arguments, test.snapshot)), Grants{})
+				"module: {path: guest.wasm, args: [%s], stdout: text}\nbehavior: {snapshot: %s}\n", test.arguments, test.snapshot)), manifests.Grants{})
 			invokedForWords(t, loaded) // by itself: there may be no other
 			invokedForWords(t, loaded) // has the program started, beside it
 			started, reason := loaded.program.settled(t)

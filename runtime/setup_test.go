@@ -69,7 +69,7 @@ func manifestIn(t testing.TB, dir, text string) *manifests.Manifest {
 
 const probe = "internal/guests/probe/probe.wasm"
 
-func load(t testing.TB, r *Runtime, m *manifests.Manifest, grants Grants) *Tool {
+func load(t testing.TB, r *Runtime, m *manifests.Manifest, grants manifests.Grants) *Tool {
 	t.Helper()
 	loaded, err := r.Load(t.Context(), m, grants)
 	require.NoError(t, err)

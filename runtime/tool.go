@@ -35,7 +35,7 @@ func (t *Tool) Manifest() *manifests.Manifest { return t.manifest }
 func (t *Tool) Limits() Limits { return t.limits }
 
 // Decisions returns what became of each permission that the manifest asks for.
-func (t *Tool) Decisions() []Decision { return slices.Clone(t.permit.decisions) }
+func (t *Tool) Decisions() []tool.Decision { return slices.Clone(t.permit.decisions) }
 
 // Unavailable says why the tool can't be called, or is empty.
 func (t *Tool) Unavailable() string {

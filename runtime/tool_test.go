@@ -49,7 +49,7 @@ func TestEveryEndHasItsKind(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			guest := load(t, r, manifest(t, probe, c.manifest), Grants{})
+			guest := load(t, r, manifest(t, probe, c.manifest), manifests.Grants{})
 			require.NoError(t, guest.Prepare(t.Context()))
 			start := time.Now()
 			outcome, err := invoke(t, guest, c.arguments)
@@ -75,7 +75,7 @@ func TestEveryEndHasItsKind(t *testing.T) {
 // TestWhatDecidesTheKind: several things can have happened to a guest that failed. What
 // the host refused it comes first, then what it reported itself, then what it lacked.
 func TestWhatDecidesTheKind(t *testing.T) {
-	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, ""), Grants{})
+	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, ""), manifests.Grants{})
 	denial := []tool.Denial{{Permission: "files", Value: "/x", Rule: "no"}}
 	const report = `{"success":false,"error":"could not read it"}`
 	refused := engine.Usage{MemoryRefused: 1 << 40}
@@ -109,7 +109,7 @@ func TestWhatDecidesTheKind(t *testing.T) {
 }
 
 func TestCallersContextEndsTheCall(t *testing.T) {
-	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, "limits: {timeout: 10s}"), Grants{})
+	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, "limits: {timeout: 10s}"), manifests.Grants{})
 	require.NoError(t, guest.Prepare(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
@@ -125,7 +125,7 @@ func TestCallersContextEndsTheCall(t *testing.T) {
 }
 
 func TestLogIsCappedAndKeptApart(t *testing.T) {
-	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, "limits: {stderr: 1KiB}"), Grants{})
+	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, "limits: {stderr: 1KiB}"), manifests.Grants{})
 	outcome, err := invoke(t, guest, `{"do":"log","text":"a secret of the log"}`)
 	require.NoError(t, err)
 	assert.Equal(t, "a secret of the log", outcome.Log)
@@ -155,7 +155,7 @@ func TestStandardInput(t *testing.T) {
 		{"nothing", "none", `{"text":"x"}`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			guest := load(t, r, manifest(t, probe, parameters+"module: {path: guest.wasm, stdin: "+c.stdin+"}"), Grants{})
+			guest := load(t, r, manifest(t, probe, parameters+"module: {path: guest.wasm, stdin: "+c.stdin+"}"), manifests.Grants{})
 			outcome, err := invoke(t, guest, c.arguments)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, decode[echoed](t, outcome.Result.Data).Stdin)
@@ -167,7 +167,7 @@ func TestArgumentTemplates(t *testing.T) {
 	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, `
 module: {path: guest.wasm, stdin: none, args: [-v, "{name}", "--size={size}", "{tags}", --, "{rest}"]}
 parameters: {type: object, properties: {name: {type: string}, size: {}, tags: {type: array}, rest: {type: string}}, required: [size]}
-`), Grants{})
+`), manifests.Grants{})
 	outcome, err := invoke(t, guest, `{"name":"x y","size":1.50,"tags":["a",true],"rest":"-rf"}`)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"-v", "x y", "--size=1.50", "a", "true", "--", "-rf"}, decode[echoed](t, outcome.Result.Data).Args)
@@ -221,7 +221,7 @@ func TestStandardOutput(t *testing.T) {
 }
 
 func TestResultSchema(t *testing.T) {
-	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, "result: {type: object, required: [n]}"), Grants{})
+	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, "result: {type: object, required: [n]}"), manifests.Grants{})
 	outcome, err := invoke(t, guest, `{"do":"print","text":"{\"n\":1}"}`)
 	require.NoError(t, err)
 	assert.True(t, outcome.Result.Success)
@@ -233,7 +233,7 @@ func TestResultSchema(t *testing.T) {
 
 // TestCallsShareNothing: each call finds the program as it was when it started first.
 func TestCallsShareNothing(t *testing.T) {
-	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, ""), Grants{})
+	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, ""), manifests.Grants{})
 	var group sync.WaitGroup
 	for range 16 {
 		group.Go(func() {
@@ -253,7 +253,7 @@ func TestPinIsCheckedBeforeAnythingElse(t *testing.T) {
 	// Not a module at all: only a check of the pin can be what refuses it.
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "guest.wasm"), []byte("no module"), 0o600))
 	pinned := manifestIn(t, dir, "module: {path: guest.wasm, sha256: "+strings.Repeat("ab", 32)+"}")
-	guest := load(t, r, pinned, Grants{})
+	guest := load(t, r, pinned, manifests.Grants{})
 	require.ErrorIs(t, guest.Prepare(t.Context()), ErrDigest)
 	outcome, err := invoke(t, guest, `{}`)
 	require.ErrorIs(t, err, tool.Internal)
@@ -261,7 +261,7 @@ func TestPinIsCheckedBeforeAnythingElse(t *testing.T) {
 	_, err = InspectModule(pinned)
 	require.ErrorIs(t, err, ErrDigest)
 
-	unpinned := load(t, r, manifestIn(t, dir, ""), Grants{})
+	unpinned := load(t, r, manifestIn(t, dir, ""), manifests.Grants{})
 	require.ErrorIs(t, unpinned.Prepare(t.Context()), ErrModule)
 
 	good := manifest(t, probe, "")
@@ -269,7 +269,7 @@ func TestPinIsCheckedBeforeAnythingElse(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, info.Imports, "wasi_snapshot_preview1.fd_write")
 	pinned = manifestIn(t, filepath.Dir(good.File), "module: {path: guest.wasm, sha256: "+info.SHA256+"}")
-	require.NoError(t, load(t, r, pinned, Grants{}).Prepare(t.Context()))
+	require.NoError(t, load(t, r, pinned, manifests.Grants{}).Prepare(t.Context()))
 }
 
 func TestModulesThatAreRefused(t *testing.T) {
@@ -297,24 +297,24 @@ func TestModulesThatAreRefused(t *testing.T) {
 			m := manifestIn(t, dir, "")
 			_, err := InspectModule(m)
 			assert.ErrorIs(t, err, ErrModule)
-			assert.ErrorIs(t, load(t, newRuntime(t, Options{}), m, Grants{}).Prepare(t.Context()), ErrModule)
+			assert.ErrorIs(t, load(t, newRuntime(t, Options{}), m, manifests.Grants{}).Prepare(t.Context()), ErrModule)
 		})
 	}
 }
 
 func TestRequiredSettings(t *testing.T) {
 	m := manifest(t, probe, "requires: [SEARCH_KEY]")
-	guest := load(t, newRuntime(t, Options{}), m, Grants{})
+	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{})
 	assert.Equal(t, "needs the setting SEARCH_KEY", guest.Unavailable())
 	outcome, err := invoke(t, guest, `{}`)
 	require.ErrorIs(t, err, tool.Denied)
 	assert.Contains(t, outcome.Result.Error, "SEARCH_KEY")
-	assert.Empty(t, load(t, newRuntime(t, Options{Settings: []string{"SEARCH_KEY"}}), m, Grants{}).Unavailable())
+	assert.Empty(t, load(t, newRuntime(t, Options{Settings: []string{"SEARCH_KEY"}}), m, manifests.Grants{}).Unavailable())
 }
 
 func TestFuelIsEqualForEqualCalls(t *testing.T) {
 	m := manifest(t, probe, "")
-	guest := load(t, newRuntime(t, Options{Limits: Limits{Fuel: 1 << 40}}), m, Grants{})
+	guest := load(t, newRuntime(t, Options{Limits: Limits{Fuel: 1 << 40}}), m, manifests.Grants{})
 	var first int64
 	for i := range 5 {
 		outcome, err := invoke(t, guest, `{"do":"exit"}`)
@@ -326,7 +326,7 @@ func TestFuelIsEqualForEqualCalls(t *testing.T) {
 		// The program asks the clock and for random numbers as it starts.
 		assert.InEpsilon(t, first, *outcome.Usage.Fuel, 0.05)
 	}
-	outcome, err := invoke(t, load(t, newRuntime(t, Options{}), m, Grants{}), `{"do":"exit"}`)
+	outcome, err := invoke(t, load(t, newRuntime(t, Options{}), m, manifests.Grants{}), `{"do":"exit"}`)
 	require.NoError(t, err)
 	require.NotNil(t, outcome.Usage.Fuel, "it is counted without a limit too")
 	assert.InEpsilon(t, first, *outcome.Usage.Fuel, 0.05)
@@ -334,9 +334,9 @@ func TestFuelIsEqualForEqualCalls(t *testing.T) {
 
 func TestLimitsAreRequestsUnderACeiling(t *testing.T) {
 	m := manifest(t, probe, "limits: {timeout: 20s, memory: 32MiB, output: 1KiB}")
-	limits := load(t, newRuntime(t, Options{}), m, Grants{}).Limits()
+	limits := load(t, newRuntime(t, Options{}), m, manifests.Grants{}).Limits()
 	assert.Equal(t, Limits{Timeout: 10 * time.Second, Memory: 32 << 20, Output: 1 << 10, Stderr: 64 << 10, OpenFiles: 64, DiskBytes: 64 << 20}, limits)
-	limits = load(t, newRuntime(t, Options{Limits: Limits{Timeout: time.Minute, Memory: 16 << 20}}), m, Grants{}).Limits()
+	limits = load(t, newRuntime(t, Options{Limits: Limits{Timeout: time.Minute, Memory: 16 << 20}}), m, manifests.Grants{}).Limits()
 	assert.Equal(t, 20*time.Second, limits.Timeout)
 	assert.EqualValues(t, 16<<20, limits.Memory)
 	for _, c := range []struct{ asked, ceiling, want int64 }{{0, 0, 0}, {5, 0, 5}, {0, 7, 7}, {5, 7, 5}, {7, 5, 5}} {
@@ -349,7 +349,7 @@ func TestLimitsAreRequestsUnderACeiling(t *testing.T) {
 func TestClosedRuntime(t *testing.T) {
 	r, err := New(t.Context(), Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
 	require.NoError(t, err)
-	guest := load(t, r, manifest(t, probe, ""), Grants{})
+	guest := load(t, r, manifest(t, probe, ""), manifests.Grants{})
 	require.NoError(t, r.Close(t.Context()))
 	require.NoError(t, r.Close(t.Context()))
 	_, err = invoke(t, guest, `{}`)
@@ -361,10 +361,10 @@ func TestClosedRuntime(t *testing.T) {
 func TestThirdPartyProgram(t *testing.T) {
 	r := newRuntime(t, Options{})
 	project := t.TempDir()
-	thirdParty := func(program, manifest string, access manifests.Access, grants ...FileGrant) *Tool {
+	thirdParty := func(program, manifest string, access manifests.Access, grants ...manifests.FileGrant) *Tool {
 		dir := t.TempDir()
 		require.NoError(t, guests.Build(t.Context(), root, "github.com/rogpeppe/go-internal/cmd/"+program, filepath.Join(dir, "guest.wasm")))
-		return load(t, r, manifestIn(t, dir, manifest+"\npermissions: {files: [{path: /project, access: "+string(access)+"}]}"), Grants{Files: grants})
+		return load(t, r, manifestIn(t, dir, manifest+"\npermissions: {files: [{path: /project, access: "+string(access)+"}]}"), manifests.Grants{Files: grants})
 	}
 	const unpack = `
 module: {path: guest.wasm, args: [-C, "/project/{folder}"], stdin: "{archive}", stdout: text}
@@ -372,7 +372,7 @@ parameters: {type: object, properties: {folder: {type: string}, archive: {type: 
 	const pack = `
 module: {path: guest.wasm, args: ["/project/{folder}"], stdin: none, stdout: text}
 parameters: {type: object, properties: {folder: {type: string}}, required: [folder]}`
-	writable := FileGrant{Path: "/project", Host: project, Access: manifests.ReadWrite}
+	writable := manifests.FileGrant{Path: "/project", Host: project, Access: manifests.ReadWrite}
 
 	const archive = `-- docs/one.txt --\none\n-- two.txt --\ntwo\n`
 	outcome, err := invoke(t, thirdParty("txtar-x", unpack, manifests.ReadWrite, writable), `{"folder":"new","archive":"`+archive+`"}`)

@@ -44,7 +44,39 @@ type Denial struct {
 type Allow struct {
 	Manifest string `json:"manifest"` // a line for the tool's manifest
 	Grant    string `json:"grant"`    // a flag for the operator
+	Config   string `json:"config"`   // an element for "grants:" in the operator's caisson.yaml
 }
+
+// Decision is what became of one permission that a manifest asks for.
+type Decision struct {
+	Permission string `json:"permission"` // files, network, secrets, context or env
+	Requested  string `json:"requested"`  // as the manifest has it: "/project (read-write)"
+	Granted    string `json:"granted"`    // what the operator gives of it, and where that is written; empty for nothing
+	Effective  string `json:"effective"`  // what the tool gets; empty for nothing
+	// Reason says which line or grant decided, and what was cut.
+	Reason string `json:"reason"`
+	// Allow is what would allow the request where Effective is less.
+	Allow Allow `json:"allow"`
+}
+
+// HostCall is one thing that a call asked of the host, whether or not it got it.
+type HostCall struct {
+	// Kind names the host function's package and what it was asked for: "files.open",
+	// "network.request", "secrets.exists".
+	Kind string `json:"kind"`
+	// Target is what it was asked about, in a form that is safe to show: a guest path, a URL
+	// without its query, a name. It holds no secret, host path or address.
+	Target string `json:"target"`
+	// Bytes is what was moved, in both directions together.
+	Bytes    int64         `json:"bytes"`
+	Duration time.Duration `json:"time_ns"`
+	Allowed  bool          `json:"allowed"`
+	// Status is how it ended, in a word or two: "ok", "denied", "404", "no such file or directory".
+	Status string `json:"status"`
+}
+
+// MaxHostCalls is how many host calls a record lists; Usage.HostCalls counts all.
+const MaxHostCalls = 256
 
 // Usage is what a call took.
 type Usage struct {
@@ -62,6 +94,8 @@ type Outcome struct {
 	Result  Result
 	Usage   Usage
 	Denials []Denial
+	// HostCalls are the first [MaxHostCalls] things that the call asked of the host, in order.
+	HostCalls []HostCall
 	// Log is what the guest wrote to stderr, capped, and the trace if it trapped. It is
 	// for people and never goes back to the model.
 	Log string
@@ -87,25 +121,27 @@ type Record struct {
 	Cached        bool
 	Repairs       []Repair
 	Denials       []Denial
+	HostCalls     []HostCall
 	Log           string
 	Usage         Usage
 }
 
 // wireRecord fixes the names and the order of a record's JSON.
 type wireRecord struct {
-	ID            string   `json:"id"`
-	CallID        string   `json:"call_id"`
-	Type          string   `json:"type"`
-	Function      Function `json:"function"`
-	Result        string   `json:"result"`
-	Success       bool     `json:"success"`
-	Skipped       bool     `json:"skipped"`
-	ExecutionTime float64  `json:"execution_time"` // seconds
-	Cached        bool     `json:"cached"`
-	Repairs       []Repair `json:"repairs"`
-	Denials       []Denial `json:"denials"`
-	Log           string   `json:"log"`
-	Usage         Usage    `json:"usage"`
+	ID            string     `json:"id"`
+	CallID        string     `json:"call_id"`
+	Type          string     `json:"type"`
+	Function      Function   `json:"function"`
+	Result        string     `json:"result"`
+	Success       bool       `json:"success"`
+	Skipped       bool       `json:"skipped"`
+	ExecutionTime float64    `json:"execution_time"` // seconds
+	Cached        bool       `json:"cached"`
+	Repairs       []Repair   `json:"repairs"`
+	Denials       []Denial   `json:"denials"`
+	Log           string     `json:"log"`
+	Usage         Usage      `json:"usage"`
+	HostCalls     []HostCall `json:"host_calls"`
 }
 
 // MarshalJSON writes the wire form: result is JSON as text, as a model expects it,
@@ -119,13 +155,16 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		ID: r.ID, CallID: r.CallID, Type: r.Type, Function: r.Function,
 		Result: string(result), Success: r.Result.Success, Skipped: r.Skipped,
 		ExecutionTime: r.ExecutionTime.Seconds(), Cached: r.Cached,
-		Repairs: r.Repairs, Denials: r.Denials, Log: r.Log, Usage: r.Usage,
+		Repairs: r.Repairs, Denials: r.Denials, HostCalls: r.HostCalls, Log: r.Log, Usage: r.Usage,
 	}
 	if wire.Repairs == nil {
 		wire.Repairs = []Repair{}
 	}
 	if wire.Denials == nil {
 		wire.Denials = []Denial{}
+	}
+	if wire.HostCalls == nil {
+		wire.HostCalls = []HostCall{}
 	}
 	return json.Marshal(wire)
 }
@@ -140,7 +179,7 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 		Call:   Call{ID: wire.ID, Type: wire.Type, Function: wire.Function},
 		CallID: wire.CallID, Skipped: wire.Skipped, Cached: wire.Cached,
 		ExecutionTime: time.Duration(wire.ExecutionTime * float64(time.Second)),
-		Repairs:       wire.Repairs, Denials: wire.Denials, Log: wire.Log, Usage: wire.Usage,
+		Repairs:       wire.Repairs, Denials: wire.Denials, HostCalls: wire.HostCalls, Log: wire.Log, Usage: wire.Usage,
 	}
 	return json.Unmarshal([]byte(wire.Result), &r.Result)
 }

@@ -24,11 +24,11 @@ func TestRecordOnTheWire(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, `{"id":"call_x","call_id":"0199","type":"function","function":{"name":"calculator","arguments":"{\"expression\":\"2+2\"}"},`+
 		`"result":"{\"success\":true,\"output\":\"4\",\"data\":{\"value\":4}}","success":true,"skipped":false,"execution_time":0.0004,`+
-		`"cached":false,"repairs":[],"denials":[],"log":"","usage":{"fuel":null,"memory_bytes":1114112,"wall_ns":380000,"host_calls":0}}`, string(wire))
+		`"cached":false,"repairs":[],"denials":[],"log":"","usage":{"fuel":null,"memory_bytes":1114112,"wall_ns":380000,"host_calls":0},"host_calls":[]}`, string(wire))
 
 	var back Record
 	require.NoError(t, json.Unmarshal(wire, &back))
-	record.Repairs, record.Denials = []Repair{}, []Denial{}
+	record.Repairs, record.Denials, record.HostCalls = []Repair{}, []Denial{}, []HostCall{}
 	assert.Equal(t, record, back)
 	assert.Error(t, json.Unmarshal([]byte(`{"result":"{"}`), &back))
 }
@@ -40,7 +40,7 @@ func TestFailedRecordCarriesErrorAndKind(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.Contains(t, string(wire), `"result":"{\"success\":false,\"error\":\"no\",\"kind\":\"denied\"}","success":false`)
-	assert.Contains(t, string(wire), `"denials":[{"permission":"files","value":"/etc/passwd","rule":"no grant","allow":{"manifest":"","grant":"--mount /etc=HOSTDIR:ro"}}]`)
+	assert.Contains(t, string(wire), `"denials":[{"permission":"files","value":"/etc/passwd","rule":"no grant","allow":{"manifest":"","grant":"--mount /etc=HOSTDIR:ro","config":""}}]`)
 }
 
 func TestErrorsAreTheirKind(t *testing.T) {

@@ -58,10 +58,10 @@ type workspace struct {
 
 func newWorkspace(t *testing.T, rt *runtime.Runtime, m *manifests.Manifest, example manifests.Test) *workspace {
 	w := &workspace{t: t, m: m, dirs: map[string]string{}, tools: registry.New(), host: example.Context}
-	grants := runtime.Grants{Context: m.Context}
+	grants := manifests.Grants{Context: manifests.GrantContext(m.Context...)}
 	for _, permission := range m.Permissions.Files {
 		w.dirs[permission.Path] = t.TempDir()
-		grants.Files = append(grants.Files, runtime.FileGrant{Path: permission.Path, Host: w.dirs[permission.Path], Access: permission.Access})
+		grants.Files = append(grants.Files, manifests.FileGrant{Path: permission.Path, Host: w.dirs[permission.Path], Access: permission.Access})
 	}
 	for guest, content := range example.Files {
 		file := w.file(guest)

@@ -67,10 +67,10 @@ func (o *options) limits() runtime.Limits {
 }
 
 // grants returns what every tool gets that asks for it.
-func (o *options) grants() runtime.Grants {
-	grants := runtime.Grants{Files: o.mounts}
+func (o *options) grants() manifests.Grants {
+	grants := manifests.Grants{Files: o.mounts}
 	for _, value := range o.context {
-		grants.Context = append(grants.Context, value.key)
+		grants.Context = append(grants.Context, manifests.ContextGrant{Name: value.key})
 	}
 	return grants
 }
@@ -85,7 +85,7 @@ func (o *options) contextValues() map[string]string {
 }
 
 // mountFlag collects --mount flags.
-type mountFlag []runtime.FileGrant
+type mountFlag []manifests.FileGrant
 
 func (m *mountFlag) String() string { return "" }
 func (m *mountFlag) Type() string   { return "mount" }
@@ -105,32 +105,32 @@ func (m *mountFlag) Set(text string) error {
 	return nil
 }
 
-func parseMount(text string) (runtime.FileGrant, error) {
+func parseMount(text string) (manifests.FileGrant, error) {
 	guest, host, ok := strings.Cut(text, "=")
 	if !ok || guest == "" || host == "" {
-		return runtime.FileGrant{}, errors.New("want GUEST=HOSTDIR, such as /project=./workspace:rw")
+		return manifests.FileGrant{}, errors.New("want GUEST=HOSTDIR, such as /project=./workspace:rw")
 	}
 	if !strings.HasPrefix(guest, "/") {
-		return runtime.FileGrant{}, fmt.Errorf("the guest path %q must be absolute, such as /project", guest)
+		return manifests.FileGrant{}, fmt.Errorf("the guest path %q must be absolute, such as /project", guest)
 	}
-	grant := runtime.FileGrant{Path: guest, Access: manifests.Read}
+	grant := manifests.FileGrant{Path: guest, Access: manifests.Read}
 	if rest, ok := strings.CutSuffix(host, ":rw"); ok {
 		host, grant.Access = rest, manifests.ReadWrite
 	} else if rest, ok := strings.CutSuffix(host, ":ro"); ok {
 		host = rest
 	} else if i := strings.LastIndexByte(host, ':'); i >= 0 && !isDrive(host[:i]) && !strings.ContainsAny(host[i:], `/\`) {
 		// Where the name of a directory has a colon, the access must stand behind it.
-		return runtime.FileGrant{}, fmt.Errorf("the access %q is neither ro nor rw", host[i+1:])
+		return manifests.FileGrant{}, fmt.Errorf("the access %q is neither ro nor rw", host[i+1:])
 	}
 	template, err := files.ParseTemplate(host)
 	if err != nil {
-		return runtime.FileGrant{}, err
+		return manifests.FileGrant{}, err
 	}
 	if len(template.Keys()) == 0 {
 		if info, err := os.Stat(host); err != nil {
-			return runtime.FileGrant{}, err
+			return manifests.FileGrant{}, err
 		} else if !info.IsDir() {
-			return runtime.FileGrant{}, fmt.Errorf("%s is not a directory", host)
+			return manifests.FileGrant{}, fmt.Errorf("%s is not a directory", host)
 		}
 	}
 	grant.Host = host

@@ -53,7 +53,7 @@ func TestParseMount(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err, test.flag)
-		assert.Equal(t, runtime.FileGrant{Path: test.path, Host: test.host, Access: test.access}, grant, test.flag)
+		assert.Equal(t, manifests.FileGrant{Path: test.path, Host: test.host, Access: test.access}, grant, test.flag)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestContextFlag(t *testing.T) {
 	assert.ErrorContains(t, o.context.Set("=x"), "want KEY=VALUE")
 	assert.ErrorContains(t, o.context.Set("x"), "want KEY=VALUE")
 	assert.Equal(t, map[string]string{"project_id": "a=b", "empty": ""}, o.contextValues())
-	assert.Equal(t, []string{"project_id", "empty"}, o.grants().Context)
+	assert.Equal(t, manifests.GrantContext("project_id", "empty"), o.grants().Context)
 }
 
 func TestLimitFlags(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/tool"
 )
 
 const inspectHelp = `Show what a tool is and may do: its manifest and module, the limits of each call, and
@@ -44,15 +45,15 @@ func newInspect(env environment) *cobra.Command {
 // inspected is what inspect prints as JSON.
 type inspected struct {
 	listed
-	Execution   string             `json:"execution"`
-	Idempotent  bool               `json:"idempotent"`
-	Destructive bool               `json:"destructive"`
-	Module      module             `json:"module"`
-	Limits      limits             `json:"limits"`
-	Permissions []runtime.Decision `json:"permissions"`
-	Isolation   *isolation         `json:"isolation"`  // null where the module cannot be used
-	Context     []string           `json:"context"`    // parameters that the host fills in
-	Parameters  json.RawMessage    `json:"parameters"` // as a model sees them
+	Execution   string          `json:"execution"`
+	Idempotent  bool            `json:"idempotent"`
+	Destructive bool            `json:"destructive"`
+	Module      module          `json:"module"`
+	Limits      limits          `json:"limits"`
+	Permissions []tool.Decision `json:"permissions"`
+	Isolation   *isolation      `json:"isolation"`  // null where the module cannot be used
+	Context     []string        `json:"context"`    // parameters that the host fills in
+	Parameters  json.RawMessage `json:"parameters"` // as a model sees them
 }
 
 type module struct {

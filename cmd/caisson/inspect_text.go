@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // field writes a named line; more lines of it follow indented.
@@ -117,7 +117,7 @@ func (l limits) lines() []string {
 	return lines
 }
 
-func decisionLines(decisions []runtime.Decision) []string {
+func decisionLines(decisions []tool.Decision) []string {
 	if len(decisions) == 0 {
 		return []string{"none asked for"}
 	}

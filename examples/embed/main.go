@@ -18,9 +18,9 @@ func main() {
 	ctx := context.Background()
 	root := must(guests.Compile(ctx)) // a clone has no compiled tools; your program ships with its own
 	rt := must(runtime.New(ctx, runtime.Options{CacheDir: must(runtime.DefaultCacheDir())}))
-	project := runtime.FileGrant{Path: "/project", Host: must(os.MkdirTemp("", "embed-")), Access: manifests.ReadWrite}
+	project := manifests.FileGrant{Path: "/project", Host: must(os.MkdirTemp("", "embed-")), Access: manifests.ReadWrite}
 	open := func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
-		return rt.Load(ctx, m, runtime.Grants{Context: m.Context, Files: []runtime.FileGrant{project}})
+		return rt.Load(ctx, m, manifests.Grants{Context: manifests.GrantContext(m.Context...), Files: []manifests.FileGrant{project}})
 	}
 	tools := registry.New() // the first tool of a name wins, so the folders you trust most come first
 	must(0, tools.Load(ctx, registry.Directory(root+"/wasm-tools"), open))

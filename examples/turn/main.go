@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/executor"
-	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
@@ -92,11 +91,11 @@ func play(ctx context.Context, compiler runtime.Compiler, out io.Writer) (err er
 // load registers the first-party tools and, behind them, the hostile ones. Every file
 // tool may use the directory of the call's project, and nothing else.
 func load(ctx context.Context, rt *runtime.Runtime, root, workspaces string, loaded func(*runtime.Tool)) (*registry.Registry, error) {
-	grants := runtime.Grants{
-		Context: []string{"project_id"},
-		Files: []runtime.FileGrant{{
+	grants := manifests.Grants{
+		Context: manifests.GrantContext("project_id"),
+		Files: []manifests.FileGrant{{
 			Path: "/project", Host: filepath.Join(workspaces, "{project_id}"), Access: manifests.ReadWrite,
-			Quota: files.Quota{Bytes: 16 << 20},
+			Quota: manifests.Quota{Bytes: 16 << 20},
 		}},
 	}
 	tools := registry.New()

@@ -88,7 +88,7 @@ func (c caissonTool) load(ctx context.Context, rt *runtime.Runtime) (*runtime.To
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := rt.Load(ctx, manifest, runtime.Grants{})
+	loaded, err := rt.Load(ctx, manifest, manifests.Grants{})
 	if err != nil {
 		return nil, err
 	}

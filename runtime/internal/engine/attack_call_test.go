@@ -145,7 +145,7 @@ func load(t testing.TB, r *runtime.Runtime, module []byte, text string) *runtime
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	m, err := manifests.Load(file)
 	require.NoError(t, err)
-	loaded, err := r.Load(t.Context(), m, runtime.Grants{})
+	loaded, err := r.Load(t.Context(), m, manifests.Grants{})
 	require.NoError(t, err)
 	return loaded
 }

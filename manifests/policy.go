@@ -1,0 +1,85 @@
+package manifests
+
+import (
+	"path"
+	"slices"
+)
+
+// PolicyV1 is the value of a policy's schema key.
+const PolicyV1 = "caisson-config/v1"
+
+// Policy is what an operator says about tools, in a file such as caisson.yaml. Get one from
+// [LoadPolicy]; the zero value says nothing.
+type Policy struct {
+	// File is where the policy was read from, as it was named.
+	File string
+	// Tools are folders and manifests to load, in order of precedence. Paths, here and
+	// below, are relative to the working directory: those of the file were joined to its
+	// folder.
+	Tools []string
+	// Profile is the name of the profile that bounds all tools; empty: standard.
+	Profile string
+	// Profiles are those that the policy defines, in its order, complete: what they extend
+	// has been filled in.
+	Profiles []Profile
+	Context  []ContextSource
+	Grants   []Grant
+	Deny     []PolicyDeny
+}
+
+// Profile is a ceiling over all tools.
+type Profile struct {
+	Name string
+	// Limits are the most that a call may have. A zero field is the runtime's own ceiling.
+	Limits    Limits
+	NoNetwork bool
+	NoWrites  bool
+}
+
+// ContextOrigin says who may set a context value.
+type ContextOrigin string
+
+// The origins of context values.
+const (
+	FromToken   ContextOrigin = "token"   // a claim of the caller's token
+	FromFlag    ContextOrigin = "flag"    // --context
+	FromSession ContextOrigin = "session" // the session's own
+	Fixed       ContextOrigin = "fixed"   // the policy itself
+)
+
+// ContextSource says where one context value comes from.
+type ContextSource struct {
+	Origin string // where that is written
+	Name   string
+	From   ContextOrigin
+	Value  string // for Fixed
+}
+
+// Grant gives something to the tools that it names.
+type Grant struct {
+	Binding
+	// Tools are names, or globs as in path.Match. There is at least one.
+	Tools []string
+	// Source, if not empty, is the folder or manifest from which tools must have been loaded.
+	Source  string
+	Files   []FileGrant
+	Network []NetworkGrant
+	Secrets []SecretGrant
+	Context []ContextGrant
+	Env     []EnvGrant
+}
+
+// PolicyDeny takes something away from the tools that it names; from all, if it names none.
+type PolicyDeny struct {
+	Tools []string
+	Deny
+}
+
+// names reports whether a list of names and globs has the tool. Policies hold valid globs
+// only.
+func names(patterns []string, tool string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		matches, err := path.Match(pattern, tool)
+		return err == nil && matches
+	})
+}
