@@ -19,8 +19,24 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // TestGolden parses every manifest in testdata and compares what is reported with the
 // .golden file beside it: nothing for those in valid.
 func TestGolden(t *testing.T) {
-	inputs, err := filepath.Glob("testdata/*/*.*")
+	testGolden(t, "testdata/*/*.*", func(file string, source []byte) error {
+		_, err := manifests.Parse(file, source)
+		return err
+	})
+}
+
+// TestPolicyGolden does the same for policies.
+func TestPolicyGolden(t *testing.T) {
+	testGolden(t, "testdata/policy/*/*.*", func(file string, source []byte) error {
+		_, err := manifests.ParsePolicy(file, source)
+		return err
+	})
+}
+
+func testGolden(t *testing.T, pattern string, parse func(file string, source []byte) error) {
+	inputs, err := filepath.Glob(pattern)
 	require.NoError(t, err)
+	require.NotEmpty(t, inputs)
 	for _, input := range inputs {
 		if strings.HasSuffix(input, ".golden") {
 			continue
@@ -28,25 +44,28 @@ func TestGolden(t *testing.T) {
 		t.Run(filepath.Base(input), func(t *testing.T) {
 			source, err := os.ReadFile(input)
 			require.NoError(t, err)
-			_, err = manifests.Parse(filepath.Base(input), source)
+			err = parse(filepath.Base(input), source)
 			if filepath.Base(filepath.Dir(input)) == "valid" {
 				require.NoError(t, err)
 				return
 			}
-			var invalid *manifests.Error
-			require.True(t, errors.As(err, &invalid), "want an *Error, got %v", err)
-			var got strings.Builder
-			for _, p := range invalid.Problems {
-				assert.NotEmpty(t, p.Fix)
-				got.WriteString(string(p.Kind) + " " + p.String() + "\n")
-			}
-			golden := input + ".golden"
-			if *update {
-				require.NoError(t, os.WriteFile(golden, []byte(got.String()), 0o644))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
-			assert.Equal(t, string(want), got.String())
+			compareGolden(t, input+".golden", err)
 		})
 	}
+}
+
+func compareGolden(t *testing.T, golden string, err error) {
+	var invalid *manifests.Error
+	require.True(t, errors.As(err, &invalid), "want an *Error, got %v", err)
+	var got strings.Builder
+	for _, p := range invalid.Problems {
+		assert.NotEmpty(t, p.Fix)
+		got.WriteString(string(p.Kind) + " " + p.String() + "\n")
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(golden, []byte(got.String()), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got.String())
 }

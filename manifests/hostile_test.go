@@ -50,3 +50,46 @@ func TestHostileDocuments(t *testing.T) {
 	require.ErrorIs(t, err, manifests.ErrInvalid)
 	assert.ErrorContains(t, err, "over the limit")
 }
+
+// TestHostilePolicies reads policies of the largest size that cost readers much.
+func TestHostilePolicies(t *testing.T) {
+	lines := func(format string) string {
+		var b strings.Builder
+		for i := 0; b.Len() < manifests.MaxBytes-1000; i++ {
+			fmt.Fprintf(&b, format, i, i+1)
+		}
+		return b.String()
+	}
+	for name, body := range map[string]string{
+		"many profiles":  "profiles:\n" + lines("  p%d: {extends: p%d}\n"),
+		"many variables": "grants:\n- tools: [a]\n  env:\n" + lines("    A%d: a%d\n"),
+		"many files":     "grants:\n- tools: [a]\n  files:\n" + lines("  - {path: /a%d, host: a%d}\n"),
+		"many grants":    "grants:\n" + lines("- {tools: [a%d], context: [a%d]}\n"),
+		"many denials":   "deny:\n" + lines("- {tools: [a%d], env: A%d}\n"),
+		"many sources":   "tools:\n" + lines("- {path: a%d, paht: a%d}\n"),
+		"empty grants":   "grants: [" + strings.Repeat("{}, ", 200_000) + "{}]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			_, err := manifests.ParsePolicy("caisson.yaml", []byte("schema: caisson-config/v1\n"+body))
+			var invalid *manifests.Error
+			require.ErrorAs(t, err, &invalid)
+			assert.LessOrEqual(t, len(invalid.Problems), 1000)
+			assert.Less(t, time.Since(start), time.Minute)
+		})
+	}
+}
+
+// TestTheLargestPolicy is one that takes every list to its end, and holds.
+func TestTheLargestPolicy(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("schema: caisson-config/v1\ngrants:\n")
+	for i := range 4096 {
+		fmt.Fprintf(&b, "- {tools: [\"[a-b]*_%d\"], network: [{host: h%d.example}]}\n", i, i)
+	}
+	p, err := manifests.ParsePolicy("caisson.yaml", []byte(b.String()))
+	require.NoError(t, err)
+	start := time.Now()
+	require.Len(t, p.For("a_4095", "").Network, 1)
+	assert.Less(t, time.Since(start), 10*time.Second)
+}

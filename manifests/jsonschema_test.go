@@ -20,27 +20,48 @@ import (
 // TestJSONSchemaHasTheKeysOfTheReader keeps the published schema from drifting away
 // from what Parse accepts.
 func TestJSONSchemaHasTheKeysOfTheReader(t *testing.T) {
-	source, err := os.ReadFile("testdata/valid/fetch_page.tool.yaml")
+	read := readKeys(t, "testdata/valid/fetch_page.tool.yaml", func(r *reader, root *node) { r.manifest(root) })
+	assert.Equal(t, publishedKeys(t, JSONSchema()), read)
+}
+
+func TestPolicyJSONSchemaHasTheKeysOfTheReader(t *testing.T) {
+	read := readKeys(t, "testdata/policy/valid/full.yaml", func(r *reader, root *node) { r.policy(root) })
+	assert.Equal(t, publishedKeys(t, PolicyJSONSchema()), read)
+}
+
+// readKeys returns the keys that each object of a document may have. The document must
+// hold every kind of object.
+func readKeys(t *testing.T, file string, document func(r *reader, root *node)) map[string][]string {
+	t.Helper()
+	source, err := os.ReadFile(file)
 	require.NoError(t, err)
 	read := map[string][]string{}
-	index := regexp.MustCompile(`\[\d+\]`)
-	r := &reader{file: "tool.yaml", observe: func(path string, keys []string) {
-		read[index.ReplaceAllString(path, "[]")] = slices.Sorted(slices.Values(keys))
+	index, chosen := regexp.MustCompile(`\[\d+\]`), regexp.MustCompile(`^(profiles|context)\.[a-z_]+`)
+	r := &reader{file: file, observe: func(path string, keys []string) {
+		path = chosen.ReplaceAllString(index.ReplaceAllString(path, "[]"), "$1.*")
+		read[path] = slices.Sorted(slices.Values(keys))
 	}}
-	r.manifest(r.document(source))
+	document(r, r.document(source))
 	require.Empty(t, r.problems)
+	return read
+}
 
+func publishedKeys(t *testing.T, source []byte) map[string][]string {
+	t.Helper()
 	var published map[string]any
-	require.NoError(t, json.Unmarshal(JSONSchema(), &published))
+	require.NoError(t, json.Unmarshal(source, &published))
 	written := map[string][]string{}
 	collectKeys(published, "", written)
-	assert.Equal(t, written, read)
+	return written
 }
 
 // collectKeys notes the keys of every object schema with fixed keys, by path.
 func collectKeys(s map[string]any, path string, to map[string][]string) {
 	if items, ok := s["items"].(map[string]any); ok {
 		collectKeys(items, path+"[]", to)
+	}
+	if chosen, ok := s["additionalProperties"].(map[string]any); ok {
+		collectKeys(chosen, path+".*", to)
 	}
 	properties, ok := s["properties"].(map[string]any)
 	if !ok {
@@ -52,21 +73,71 @@ func collectKeys(s map[string]any, path string, to map[string][]string) {
 	}
 }
 
-func TestJSONSchemaAcceptsValidManifests(t *testing.T) {
-	published, err := schema.Compile(JSONSchema())
-	require.NoError(t, err)
-	inputs, err := filepath.Glob("testdata/valid/*")
-	require.NoError(t, err)
-	require.NotEmpty(t, inputs)
-	for _, input := range inputs {
-		source, err := os.ReadFile(input)
+func TestJSONSchemaAcceptsValidDocuments(t *testing.T) {
+	for pattern, source := range map[string][]byte{"testdata/valid/*": JSONSchema(), "testdata/policy/valid/*": PolicyJSONSchema()} {
+		published, err := schema.Compile(source)
 		require.NoError(t, err)
-		r := &reader{file: input}
-		root := r.document(source)
-		require.NotNil(t, root)
-		assert.NoError(t, published.Validate(root.json()), input)
+		inputs, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		require.NotEmpty(t, inputs)
+		for _, input := range inputs {
+			assert.NoError(t, published.Validate(document(t, input)), input)
+		}
 	}
-	assert.Error(t, published.Validate([]byte(`{"schema":"caisson/v1","name":"a","description":"b","nmae":1}`)))
+}
+
+// document returns a document of testdata as JSON.
+func document(t *testing.T, file string) []byte {
+	t.Helper()
+	source, err := os.ReadFile(file)
+	require.NoError(t, err)
+	r := &reader{file: file}
+	root := r.document(source)
+	require.NotNil(t, root)
+	return root.json()
+}
+
+// TestJSONSchemaRefuses has what the published schemas and the readers both refuse.
+func TestJSONSchemaRefuses(t *testing.T) {
+	manifest, err := schema.Compile(JSONSchema())
+	require.NoError(t, err)
+	for _, members := range []string{
+		`"nmae":1`,
+		`"requires":["A|"]`,
+		`"permissions":{"secrets":[{"name":"A","host":"a","header":"X-A","body":"a"}]}`,
+		`"permissions":{"secrets":[{"name":"A","host":"a"}]}`,
+		`"permissions":{"secrets":[{"name":"A","host":"a","query":"a","prefix":"Bearer "}]}`,
+	} {
+		source := `{"schema":"caisson/v1","name":"a","description":"b","module":{"path":"a.wasm"},` + members + `}`
+		require.Error(t, manifest.Validate([]byte(source)), source)
+		_, err := Parse("tool.json", []byte(source))
+		require.ErrorIs(t, err, ErrInvalid, source)
+	}
+	policy, err := schema.Compile(PolicyJSONSchema())
+	require.NoError(t, err)
+	for _, members := range []string{
+		`"tool":[]`,
+		`"profiles":{"strict":{}}`,
+		`"context":{"a":{"from":"fixed"}}`,
+		`"context":{"a":{"from":"token","value":"b"}}`,
+		`"context":{"a-b":{"from":"token"}}`,
+		`"grants":[{"tools":["a"]}]`,
+		`"grants":[{"tools":[],"context":["a"]}]`,
+		`"grants":[{"tools":["a b"],"context":["a"]}]`,
+		`"grants":[{"tools":["a"],"secrets":[{"name":"A","host":"a","from":{"age":"a"}}]}]`,
+		`"grants":[{"tools":["a"],"secrets":[{"name":"A","host":"a","from":{"env":"A","file":"a"}}]}]`,
+		`"grants":[{"tools":["a"],"secrets":[{"name":"A","host":"a","from":{"env":"A","key":"A"}}]}]`,
+		`"grants":[{"tools":["a"],"secrets":[{"name":"A","host":"a","from":{"env":"A"},"prefix":"a"}]}]`,
+		`"grants":[{"tools":["a"],"files":[{"path":"/a"}]}]`,
+		`"grants":[{"tools":["a"],"network":[{"host":"a","connect":"localhost:80"}]}]`,
+		`"deny":[{"tools":["a"]}]`,
+		`"deny":[{"secret":"A","env":"A"}]`,
+	} {
+		source := `{"schema":"caisson-config/v1",` + members + `}`
+		require.Error(t, policy.Validate([]byte(source)), source)
+		_, err := ParsePolicy("caisson.json", []byte(source))
+		require.ErrorIs(t, err, ErrInvalid, source)
+	}
 }
 
 func TestJSONSchemaListsEveryKind(t *testing.T) {
@@ -79,6 +150,7 @@ func TestJSONSchemaListsEveryKind(t *testing.T) {
 }
 
 func TestJSONSchemaIsACopy(t *testing.T) {
-	JSONSchema()[0] = 'x'
+	JSONSchema()[0], PolicyJSONSchema()[0] = 'x', 'x'
 	assert.Equal(t, byte('{'), JSONSchema()[0])
+	assert.Equal(t, byte('{'), PolicyJSONSchema()[0])
 }

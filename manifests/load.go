@@ -11,14 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// MaxBytes is how large a manifest may be.
+// MaxBytes is how large a manifest or a policy may be.
 const MaxBytes = 1 << 20
 
-// emptyFix tells how to begin.
-const emptyFix = "start with schema: " + SchemaV1
-
-// ErrFile is what [Load] wraps if the file cannot be read as a manifest at all.
-var ErrFile = errors.New("cannot read the manifest")
+// ErrFile is what [Load] and [LoadPolicy] wrap if a file cannot be read at all.
+var ErrFile = errors.New("cannot read the file")
 
 // IsManifestName reports whether a file's base name is one that manifests have:
 // tool.yaml, tool.yml, tool.json, or one of them with a name before it, as in
@@ -75,7 +72,7 @@ func readFile(path string) (source []byte, err error) {
 // makes the source JSON, any other YAML. The error is an [*Error] with everything that
 // is wrong.
 func Parse(file string, source []byte) (*Manifest, error) {
-	r := &reader{file: file}
+	r := &reader{file: file, subject: manifestSubject}
 	root := r.document(source)
 	if root == nil {
 		return nil, newError(r.problems)
@@ -94,19 +91,24 @@ func (r *reader) document(source []byte) *node {
 	source = bytes.TrimPrefix(source, []byte("\ufeff"))
 	switch {
 	case len(source) > MaxBytes:
-		r.add(start, "", Syntax, fmt.Sprintf("%d bytes are over the limit of %d", len(source), MaxBytes), "make the manifest smaller")
+		r.add(start, "", Syntax, fmt.Sprintf("%d bytes are over the limit of %d", len(source), MaxBytes), "make the "+r.subject.name+" smaller")
 		return nil
 	case !utf8.Valid(source):
 		r.add(lastPosition(source[:validPrefix(source)]), "", Syntax, "the text is not valid UTF-8", "save the file as UTF-8")
 		return nil
 	case len(bytes.TrimSpace(source)) == 0:
-		r.add(start, "", Syntax, "the manifest is empty", emptyFix)
-		return nil
+		return r.empty()
 	case strings.EqualFold(filepath.Ext(r.file), ".json"):
 		return r.json(source)
 	default:
 		return r.yaml(source)
 	}
+}
+
+// empty reports a source that holds nothing.
+func (r *reader) empty() *node {
+	r.add(position{1, 1}, "", Syntax, "the "+r.subject.name+" is empty", "start with schema: "+r.subject.schema)
+	return nil
 }
 
 // validPrefix returns how many bytes of source are valid UTF-8 from its start.

@@ -34,9 +34,11 @@ type Manifest struct {
 	Permissions Permissions
 	Limits      Limits
 	// Context names the parameters that the host fills in, in the manifest's order.
-	Context    []string
-	Behavior   Behavior
-	Execution  Execution
+	Context   []string
+	Behavior  Behavior
+	Execution Execution
+	// Requires are settings without which the tool cannot be called. An entry such as
+	// "A|B" is content with any one of its settings.
 	Requires   []string
 	Aliases    []string
 	Deprecated *Deprecated // nil where the tool is not deprecated

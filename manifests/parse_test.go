@@ -208,6 +208,51 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+func TestSecretPlaces(t *testing.T) {
+	for text, place := range map[string]manifests.SecretPlace{
+		"header: X-Api-Key":                           {Header: "X-Api-Key"},
+		`header: Authorization, prefix: "Bearer "`:    {Header: "Authorization", Prefix: "Bearer "},
+		"query: api_key":                              {Query: "api_key"},
+		"body: api_key":                               {Body: "api_key"},
+		`"prefix": "Token token=", "header": "X-Key"`: {Header: "X-Key", Prefix: "Token token="},
+	} {
+		m := parse(t, "permissions: {secrets: [{name: A, host: a.example, "+text+"}]}")
+		assert.Equal(t, []manifests.SecretPermission{{Name: "A", Host: "a.example", Place: place}}, m.Permissions.Secrets, text)
+	}
+	for text, path := range map[string]string{
+		"":                                   "",
+		", header: X-A, query: a":            "",
+		", header: X-A, body: a":             "",
+		", query: a, body: a":                "",
+		", query: a, prefix: x":              ".prefix",
+		", body: a, prefix: x":               ".prefix",
+		`, header: X-A, prefix: ""`:          ".prefix",
+		`, header: X-A, prefix: " x"`:        ".prefix",
+		`, header: X-A, prefix: "a\r\nX: y"`: ".prefix",
+		`, header: X-A, prefix: "é"`:         ".prefix",
+		`, body: "a b"`:                      ".body",
+		`, body: ""`:                         ".body",
+		", header: Content-Length":           ".header",
+	} {
+		found := problems(t, "permissions: {secrets: [{name: A, host: a.example"+text+"}]}")
+		require.Len(t, found, 1, text)
+		assert.Equal(t, "permissions.secrets[0]"+path, found[0].Path, text)
+	}
+}
+
+func TestRequirementsMayBeAlternatives(t *testing.T) {
+	m := parse(t, `requires: [A, "B|C", "  D |  E|_f1 "]`)
+	assert.Equal(t, []string{"A", "B|C", "D|E|_f1"}, m.Requires)
+	for _, text := range []string{"", "|", "A|", "|A", "A||B", "A B", "A|1B", "A,B", "A|A", "A\t|B"} {
+		found := problems(t, `requires: ["`+text+`"]`)
+		require.Len(t, found, 1, text)
+		assert.Equal(t, "requires[0]", found[0].Path, text)
+	}
+	found := problems(t, `requires: ["A|B", "A | B"]`)
+	require.Len(t, found, 1)
+	assert.Equal(t, manifests.DuplicateKey, found[0].Kind)
+}
+
 func TestGuestPaths(t *testing.T) {
 	for _, path := range []string{"/", "/project", "/a/b.c"} {
 		assert.Equal(t, path, parse(t, `permissions: {files: [{path: "`+path+`"}]}`).Permissions.Files[0].Path)

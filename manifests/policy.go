@@ -1,10 +1,5 @@
 package manifests
 
-import (
-	"path"
-	"slices"
-)
-
 // PolicyV1 is the value of a policy's schema key.
 const PolicyV1 = "caisson-config/v1"
 
@@ -57,6 +52,7 @@ type ContextSource struct {
 
 // Grant gives something to the tools that it names.
 type Grant struct {
+	// Binding holds for every element below that says nothing else.
 	Binding
 	// Tools are names, or globs as in path.Match. There is at least one.
 	Tools []string
@@ -73,13 +69,4 @@ type Grant struct {
 type PolicyDeny struct {
 	Tools []string
 	Deny
-}
-
-// names reports whether a list of names and globs has the tool. Policies hold valid globs
-// only.
-func names(patterns []string, tool string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		matches, err := path.Match(pattern, tool)
-		return err == nil && matches
-	})
 }

@@ -8,28 +8,28 @@ import (
 )
 
 // ErrInvalid is what [Error] wraps.
-var ErrInvalid = errors.New("invalid manifest")
+var ErrInvalid = errors.New("invalid manifest or policy")
 
 // ProblemKind sorts problems by what they have in common.
 type ProblemKind string
 
 // The kinds of problems.
 const (
-	Syntax       ProblemKind = "syntax"        // not YAML or JSON, or a form of it that manifests do without
-	UnknownKey   ProblemKind = "unknown_key"   // no manifest has such a key
+	Syntax       ProblemKind = "syntax"        // not YAML or JSON, or a form of it that we do without
+	UnknownKey   ProblemKind = "unknown_key"   // there is no such key
 	DuplicateKey ProblemKind = "duplicate_key" // the key stands twice in one object
 	Missing      ProblemKind = "missing"       // a required key is not there
 	WrongType    ProblemKind = "wrong_type"    // text where a number belongs, and the like
 	InvalidValue ProblemKind = "invalid_value" // the right type and still not allowed
 	OutOfRange   ProblemKind = "out_of_range"  // too small or too large
-	Conflict     ProblemKind = "conflict"      // two parts of the manifest contradict each other
+	Conflict     ProblemKind = "conflict"      // two parts of the document contradict each other
 	BadSchema    ProblemKind = "schema"        // a JSON Schema inside the manifest is wrong
 	// NotEnforced marks what is well formed and beyond this version of the runtime.
 	// This package never reports it.
 	NotEnforced ProblemKind = "not_enforced"
 )
 
-// Problem is one thing that is wrong with a manifest.
+// Problem is one thing that is wrong with a manifest or a policy.
 type Problem struct {
 	File string `json:"file"`
 	// Line and Column count from 1, columns in characters.
@@ -52,7 +52,7 @@ func (p Problem) String() string {
 	return where + p.Message + " (" + p.Fix + ")"
 }
 
-// Error holds all problems of a manifest, at least one and at most 1,000, in the order
+// Error holds all problems of a manifest or a policy, at least one and at most 1,000, in the order
 // in which they stand in the file.
 type Error struct {
 	Problems []Problem

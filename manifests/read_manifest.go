@@ -1,7 +1,10 @@
 package manifests
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // Bounds on the texts of a manifest.
@@ -44,7 +47,7 @@ func (r *reader) manifest(root *node) *Manifest {
 		field{"execution", "", func(n *node, path string) {
 			m.Execution = Execution(r.choice(n, path, string(Sandbox), string(Client)))
 		}},
-		field{"requires", "", func(n *node, path string) { m.Requires = r.uniqueTexts(n, path, maxList, r.setting) }},
+		field{"requires", "", func(n *node, path string) { m.Requires = r.uniqueTexts(n, path, maxList, r.requirement) }},
 		field{"aliases", "", func(n *node, path string) { m.Aliases = r.uniqueTexts(n, path, maxList, r.name) }},
 		field{"deprecated", "", func(n *node, path string) { m.Deprecated = r.deprecated(n, path) }},
 		field{"tests", "", func(n *node, path string) { m.Tests = r.tests(n, path) }},
@@ -58,7 +61,29 @@ func (r *reader) manifest(root *node) *Manifest {
 }
 
 func (r *reader) setting(n *node, path string) string {
-	return r.word(n, path, settingName, "use letters, digits and _, starting with a letter or _")
+	return r.word(n, path, settingName, settingFix)
+}
+
+// requirement reads a setting, or several with | between them, one of which is enough.
+func (r *reader) requirement(n *node, path string) string {
+	text := r.text(n, path)
+	if n.kind != textNode {
+		return ""
+	}
+	var settings []string
+	for setting := range strings.SplitSeq(text, "|") {
+		setting = strings.Trim(setting, " ")
+		switch {
+		case !settingName.MatchString(setting):
+			r.add(n.at, path, InvalidValue, fmt.Sprintf("%q is not allowed here", clip(text)), settingFix+"; write A|B if one of two settings is enough")
+			return ""
+		case slices.Contains(settings, setting):
+			r.add(n.at, path, DuplicateKey, fmt.Sprintf("%q stands twice among the alternatives", setting), "keep one of the two")
+			return ""
+		}
+		settings = append(settings, setting)
+	}
+	return strings.Join(settings, "|")
 }
 
 func (r *reader) deprecated(n *node, path string) *Deprecated {

@@ -24,9 +24,7 @@ var (
 func (r *reader) module(n *node, path string, m *Module) {
 	r.object(n, path,
 		field{"path", "path: and the module's file, such as tool.wasm", func(n *node, path string) { m.Path = r.modulePath(n, path) }},
-		field{"sha256", "", func(n *node, path string) {
-			m.SHA256 = strings.ToLower(r.word(n, path, sha256Text, "write the 64 hexadecimal digits that sha256sum prints, in quotes"))
-		}},
+		field{"sha256", "", func(n *node, path string) { m.SHA256 = r.digest(n, path) }},
 		field{"abi", "", func(n *node, path string) { m.ABI = ABI(r.choice(n, path, string(ABIWASI), string(ABIExtism))) }},
 		field{"entry", "", func(n *node, path string) { m.Entry = r.entry(n, path) }},
 		field{"args", "", func(n *node, path string) { m.Args = r.args(n, path) }},
@@ -69,6 +67,10 @@ func (r *reader) modulePath(n *node, path string) string {
 		return text
 	}
 	return ""
+}
+
+func (r *reader) digest(n *node, path string) string {
+	return strings.ToLower(r.word(n, path, sha256Text, "write the 64 hexadecimal digits that sha256sum prints, in quotes"))
 }
 
 func (r *reader) entry(n *node, path string) string {

@@ -2,87 +2,64 @@ package manifests
 
 import (
 	"fmt"
-	"net/netip"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-var (
-	// tokenText is a token of RFC 9110, section 5.6.2.
-	tokenText  = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
-	methodText = regexp.MustCompile(`^[A-Z][A-Z-]{0,31}$`)
-	queryName  = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,128}$`)
-	hostLabel  = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
-	allDigits  = regexp.MustCompile(`^(0x[0-9a-f]*|[0-9]+)$`)
-)
+var methodText = regexp.MustCompile(`^[A-Z][A-Z-]{0,31}$`)
 
-// hopHeaders are headers that say how a message travels. A secret there would change
-// what the request is (RFC 9110, sections 7.2 and 7.6.1).
-var hopHeaders = [...]string{
-	"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "keep-alive",
-	"proxy-connection", "proxy-authorization", "expect", "content-type",
+func (r *reader) networkPermission(n *node, at string) NetworkPermission {
+	p := NetworkPermission{}
+	r.object(n, at, r.networkFields(&p, hostExample)...)
+	return p.complete()
 }
 
-// host reads a host name or an IP address, and with wildcards also *.name and *.
-func (r *reader) host(n *node, at string, wildcards bool) string {
-	text := strings.ToLower(r.text(n, at))
-	if n.kind != textNode {
-		return ""
+// hostExample tells whoever left out a host what to add.
+const hostExample = "host: and a name, such as api.example.com or *.example.com"
+
+// networkFields are the keys that say which requests are meant. The example, if it is not
+// empty, makes the host required.
+func (r *reader) networkFields(p *NetworkPermission, example string) []field {
+	return []field{
+		{"host", example, func(n *node, at string) { p.Host = r.host(n, at, true) }},
+		{"ports", "", func(n *node, at string) { p.Ports = r.ports(n, at) }},
+		{"methods", "", func(n *node, at string) { p.Methods = r.uniqueTexts(n, at, maxList, r.method) }},
+		{"schemes", "", func(n *node, at string) { p.Schemes = r.schemes(n, at) }},
+		{"paths", "", func(n *node, at string) { p.Paths = r.uniqueTexts(n, at, maxList, r.urlPath) }},
 	}
-	fix := "write a name such as api.example.com, or an IP address, without scheme, port and path"
-	name := text
-	if wildcards {
-		fix = "write a name such as api.example.com, *.example.com for the names below one, * for every host, or an IP address, without scheme, port and path"
-		if text == "*" {
-			return text
-		}
-		name = strings.TrimPrefix(text, "*.")
-	}
-	if message := hostMessage(name); message != "" {
-		r.add(n.at, at, InvalidValue, fmt.Sprintf("%q %s", clip(n.text), message), fix)
-		return ""
-	}
-	if address, err := netip.ParseAddr(name); err == nil {
-		if name != text {
-			r.add(n.at, at, InvalidValue, fmt.Sprintf("%q is an address, which has no names below it", clip(n.text)), fix)
-			return ""
-		}
-		return address.String()
-	}
-	return text
 }
 
-// hostMessage says what is wrong with a lower-case host, or "".
-func hostMessage(name string) string {
-	if address, err := netip.ParseAddr(name); err == nil {
-		if address.Zone() != "" {
-			return "has a zone"
+// complete fills in the defaults.
+func (p NetworkPermission) complete() NetworkPermission {
+	if len(p.Methods) == 0 {
+		p.Methods = []string{"GET"}
+	}
+	if len(p.Schemes) == 0 {
+		p.Schemes = []string{"https"}
+	}
+	if len(p.Paths) == 0 {
+		p.Paths = []string{"/"}
+	}
+	return p
+}
+
+func (r *reader) ports(n *node, at string) []int {
+	var ports []int
+	r.list(n, at, maxList, func(n *node, at string) {
+		port := int(r.integer(n, at, 1, 65535))
+		if slices.Contains(ports, port) {
+			r.add(n.at, at, DuplicateKey, fmt.Sprintf("port %d stands twice in the list", port), "keep one of the two")
+		} else if port > 0 {
+			ports = append(ports, port)
 		}
-		return ""
-	}
-	labels := strings.Split(name, ".")
-	switch {
-	case name == "":
-		return "is empty"
-	case strings.ContainsAny(name, "/@?# \t"):
-		return "is not a host alone"
-	case strings.ContainsAny(name, ":[]"):
-		return "has a port or brackets"
-	case strings.Contains(name, "*"):
-		return "has a * that is not the whole first label"
-	case len(name) > 253:
-		return "is longer than 253 characters"
-	case allDigits.MatchString(labels[len(labels)-1]):
-		return "is an address in an unusual form"
-	}
-	for _, label := range labels {
-		if !hostLabel.MatchString(label) {
-			return "is not a host name (non-ASCII names are written in their xn-- form)"
-		}
-	}
-	return ""
+	})
+	return ports
+}
+
+func (r *reader) schemes(n *node, at string) []string {
+	return r.uniqueTexts(n, at, maxList, func(n *node, at string) string { return r.choice(n, at, "https", "http") })
 }
 
 func (r *reader) method(n *node, at string) string {
@@ -103,15 +80,6 @@ func (r *reader) urlPath(n *node, at string) string {
 	}
 	if !strings.HasPrefix(text, "/") || clean != text || hidden || len(text) > maxPath || strings.ContainsAny(text, "%?#\\*\n\t ") {
 		r.add(n.at, at, InvalidValue, fmt.Sprintf("%q is not a clean path", clip(text)), "start with / and leave out .., //, %, ?, #, * and spaces")
-		return ""
-	}
-	return text
-}
-
-func (r *reader) header(n *node, at string) string {
-	text := r.word(n, at, tokenText, "write the name of a header, such as X-Api-Key")
-	if slices.Contains(hopHeaders[:], strings.ToLower(text)) {
-		r.add(n.at, at, InvalidValue, fmt.Sprintf("%q says how a request travels", text), "use another header, such as Authorization or X-Api-Key")
 		return ""
 	}
 	return text

@@ -17,7 +17,7 @@ const maxContext = 32
 func (r *reader) context(n *node, path string) []string {
 	var names []string
 	r.list(n, path, maxContext, func(n *node, path string) {
-		name := r.word(n, path, parameterName, "use letters, digits and _, starting with a letter or _")
+		name := r.parameter(n, path)
 		if name == "" {
 			return
 		}
@@ -28,6 +28,10 @@ func (r *reader) context(n *node, path string) []string {
 		names = append(names, name)
 	})
 	return names
+}
+
+func (r *reader) parameter(n *node, path string) string {
+	return r.word(n, path, parameterName, settingFix)
 }
 
 // equalFold returns the name that is the same under case folding, or "".

@@ -3,7 +3,6 @@ package manifests
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/manifests/internal/keypath"
@@ -84,54 +83,4 @@ func (r *reader) checkOverlap(n *node, at string, mounts []FilePermission) {
 // within reports whether a clean path is the folder or lies inside it.
 func within(inner, folder string) bool {
 	return inner == folder || folder == "/" || strings.HasPrefix(inner, folder+"/")
-}
-
-func (r *reader) networkPermission(n *node, at string) NetworkPermission {
-	p := NetworkPermission{}
-	r.object(n, at,
-		field{"host", "host: and a name, such as api.example.com or *.example.com", func(n *node, at string) { p.Host = r.host(n, at, true) }},
-		field{"ports", "", func(n *node, at string) {
-			r.list(n, at, maxList, func(n *node, at string) {
-				port := int(r.integer(n, at, 1, 65535))
-				if slices.Contains(p.Ports, port) {
-					r.add(n.at, at, DuplicateKey, fmt.Sprintf("port %d stands twice in the list", port), "keep one of the two")
-				} else if port > 0 {
-					p.Ports = append(p.Ports, port)
-				}
-			})
-		}},
-		field{"methods", "", func(n *node, at string) { p.Methods = r.uniqueTexts(n, at, maxList, r.method) }},
-		field{"schemes", "", func(n *node, at string) {
-			p.Schemes = r.uniqueTexts(n, at, maxList, func(n *node, at string) string { return r.choice(n, at, "https", "http") })
-		}},
-		field{"paths", "", func(n *node, at string) { p.Paths = r.uniqueTexts(n, at, maxList, r.urlPath) }},
-	)
-	if len(p.Methods) == 0 {
-		p.Methods = []string{"GET"}
-	}
-	if len(p.Schemes) == 0 {
-		p.Schemes = []string{"https"}
-	}
-	if len(p.Paths) == 0 {
-		p.Paths = []string{"/"}
-	}
-	return p
-}
-
-func (r *reader) secretPermission(n *node, at string) SecretPermission {
-	p := SecretPermission{}
-	read := r.object(n, at,
-		field{"name", "name: and the secret's name, such as API_KEY", func(n *node, at string) {
-			p.Name = r.word(n, at, secretName, "use upper-case letters, digits and _, starting with a letter")
-		}},
-		field{"header", "", func(n *node, at string) { p.Place.Header = r.header(n, at) }},
-		field{"query", "", func(n *node, at string) {
-			p.Place.Query = r.word(n, at, queryName, "use letters, digits and . _ ~ - for the name of the query parameter")
-		}},
-		field{"host", "host: and the one host that may receive the secret", func(n *node, at string) { p.Host = r.host(n, at, false) }},
-	)
-	if read && (n.get("header") == nil) == (n.get("query") == nil) {
-		r.add(n.at, at, Conflict, "a secret goes into either a header or a query parameter", "give exactly one of header and query")
-	}
-	return p
 }

@@ -3,6 +3,7 @@ package manifests
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 // reader walks a document once, strictly, and collects everything that is wrong.
 type reader struct {
 	file     string
+	subject  subject
 	problems []Problem
 	places   map[string]position
 	// pathBytes is how long the paths of the values read so far are together.
@@ -21,6 +23,18 @@ type reader struct {
 	// observe, where set, is told which keys each object may have. Tests use it.
 	observe func(path string, keys []string)
 }
+
+// subject is what kind of document is read, for messages.
+type subject struct {
+	name   string
+	schema string // the value of its schema key
+	split  string // what to do with a second document in one file
+}
+
+var (
+	manifestSubject = subject{"manifest", SchemaV1, "put each tool into a file of its own"}
+	policySubject   = subject{"policy", PolicyV1, "put everything into one document"}
+)
 
 // field is one key that an object may have.
 type field struct {
@@ -100,6 +114,36 @@ func (r *reader) object(n *node, path string, fields ...field) bool {
 		}
 	}
 	return true
+}
+
+// mapping reads the members of an object whose keys are for the author to choose.
+func (r *reader) mapping(n *node, path string, most int, read func(m member, path string)) {
+	if !r.kind(n, path, objectNode, "write names and values below it") {
+		return
+	}
+	if len(n.members) > most {
+		r.add(n.at, path, OutOfRange, fmt.Sprintf("%d keys are over the limit of %d", len(n.members), most), "remove some")
+		return
+	}
+	for _, m := range n.members {
+		inner := keypath.Key(path, m.key)
+		switch {
+		case m.value.reported:
+		case m.value.kind == nullNode:
+			r.add(m.at, inner, Missing, "the key has no value", "give it a value or remove the key")
+		default:
+			read(m, inner)
+		}
+	}
+}
+
+// key reports a key that does not match a pattern.
+func (r *reader) key(m member, path string, pattern *regexp.Regexp, fix string) bool {
+	if pattern.MatchString(m.key) {
+		return true
+	}
+	r.add(m.at, path, InvalidValue, fmt.Sprintf("the key %q is not allowed here", clip(m.key)), fix)
+	return false
 }
 
 func (r *reader) unknownKey(m member, path string, keys []string) {

@@ -11,6 +11,12 @@ import (
 // toolName is what every vendor of language models accepts as the name of a tool.
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
+// How names are written, for people.
+const (
+	nameFix    = "use 1 to 64 letters, digits, _ and - of ASCII"
+	settingFix = "use letters, digits and _, starting with a letter or _"
+)
+
 // parameterName is what can be a context parameter.
 var parameterName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
@@ -34,7 +40,7 @@ func (r *reader) word(n *node, path string, pattern *regexp.Regexp, fix string) 
 }
 
 func (r *reader) name(n *node, path string) string {
-	return r.word(n, path, toolName, "use 1 to 64 letters, digits, _ and - of ASCII")
+	return r.word(n, path, toolName, nameFix)
 }
 
 func (r *reader) version(n *node, path string) string {
@@ -55,6 +61,21 @@ func (r *reader) line(n *node, path string, most int) string {
 		return text
 	}
 	return ""
+}
+
+// value reads a text whose white space counts, of at most the given bytes.
+func (r *reader) value(n *node, path string, most int) string {
+	text := r.text(n, path)
+	switch {
+	case n.kind != textNode:
+		return ""
+	case len(text) > most:
+		r.add(n.at, path, OutOfRange, fmt.Sprintf("%d bytes are over the limit of %d", len(text), most), "make the text shorter")
+		return ""
+	case !r.visible(n.at, path, text):
+		return ""
+	}
+	return text
 }
 
 // prose reads non-empty visible text of at most the given bytes, without the white

@@ -19,8 +19,7 @@ func (r *reader) yaml(source []byte) *node {
 	decoder := yaml.NewDecoder(bytes.NewReader(source))
 	document, err := decodeYAML(decoder)
 	if errors.Is(err, io.EOF) {
-		r.add(position{1, 1}, "", Syntax, "the manifest is empty", emptyFix)
-		return nil
+		return r.empty()
 	}
 	if err != nil {
 		r.addYAMLError(err)
@@ -31,12 +30,11 @@ func (r *reader) yaml(source []byte) *node {
 		if err == nil {
 			at = position{max(second.Line, 1), max(second.Column, 1)}
 		}
-		r.add(at, "", Syntax, "a second document follows the manifest", "put each tool into a file of its own")
+		r.add(at, "", Syntax, "a second document follows the "+r.subject.name, r.subject.split)
 		return nil
 	}
 	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {
-		r.add(position{1, 1}, "", Syntax, "the manifest is empty", emptyFix)
-		return nil
+		return r.empty()
 	}
 	root, err := r.yamlNode(document.Content[0], "", 0)
 	if err != nil {

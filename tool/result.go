@@ -2,6 +2,7 @@ package tool
 
 import (
 	"encoding/json"
+	"math"
 	"time"
 )
 
@@ -44,7 +45,7 @@ type Denial struct {
 type Allow struct {
 	Manifest string `json:"manifest"` // a line for the tool's manifest
 	Grant    string `json:"grant"`    // a flag for the operator
-	Config   string `json:"config"`   // an element for "grants:" in the operator's caisson.yaml
+	Config   string `json:"config"`   // for the operator's caisson.yaml: an element of "grants:" if it begins with "- ", else a key
 }
 
 // Decision is what became of one permission that a manifest asks for.
@@ -73,6 +74,8 @@ type HostCall struct {
 	Allowed  bool          `json:"allowed"`
 	// Status is how it ended, in a word or two: "ok", "denied", "404", "no such file or directory".
 	Status string `json:"status"`
+	// Began is when; lists are in this order. It is not stored.
+	Began time.Time `json:"-"`
 }
 
 // MaxHostCalls is how many host calls a record lists; Usage.HostCalls counts all.
@@ -178,7 +181,7 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 	*r = Record{
 		Call:   Call{ID: wire.ID, Type: wire.Type, Function: wire.Function},
 		CallID: wire.CallID, Skipped: wire.Skipped, Cached: wire.Cached,
-		ExecutionTime: time.Duration(wire.ExecutionTime * float64(time.Second)),
+		ExecutionTime: time.Duration(math.Round(wire.ExecutionTime * float64(time.Second))),
 		Repairs:       wire.Repairs, Denials: wire.Denials, HostCalls: wire.HostCalls, Log: wire.Log, Usage: wire.Usage,
 	}
 	return json.Unmarshal([]byte(wire.Result), &r.Result)

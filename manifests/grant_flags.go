@@ -1,0 +1,142 @@
+package manifests
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// ErrFlag is what failures of [ParseNetworkFlag] and [ParseSecretFlag] wrap.
+var ErrFlag = errors.New("invalid grant")
+
+// ParseNetworkFlag reads what follows --allow-net: [SCHEME://]HOST[:PORT]. The grant is for
+// all paths and for the methods of RFC 9110 and RFC 5789 but CONNECT and TRACE; without a
+// scheme for https and http; without a port for the schemes' own. HOST may be *.NAME or *,
+// and an IPv6 address stands in brackets. The error wraps [ErrFlag] and says what to write.
+func ParseNetworkFlag(text string) (NetworkGrant, error) {
+	const want = "[SCHEME://]HOST[:PORT], such as api.example.com, *.example.com, http://localhost:8080 or [::1]:8443"
+	origin, message := parseOrigin(text, true)
+	if message != "" {
+		return NetworkGrant{}, fmt.Errorf("%w: %s; want %s", ErrFlag, message, want)
+	}
+	grant := NetworkGrant{Binding: Binding{Origin: "--allow-net " + text}}
+	grant.Host, grant.Ports, grant.Schemes = origin.host, origin.ports, origin.schemes
+	grant.Methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+	grant.Paths = []string{"/"}
+	if len(grant.Schemes) == 0 {
+		grant.Schemes = []string{"https", "http"}
+	}
+	return grant, nil
+}
+
+// ParseSecretFlag reads what follows --secret: NAME=env:VARIABLE@[SCHEME://]HOST[:PORT] or
+// NAME=file:PATH@[SCHEME://]HOST[:PORT], where HOST is one host. Without a scheme, the
+// secret goes into https alone. The error wraps [ErrFlag], says what to write, and does not
+// repeat what stands before the @: somebody may have put the secret itself there.
+func ParseSecretFlag(text string) (SecretGrant, error) {
+	grant, message := parseSecret(text)
+	if message != "" {
+		const want = "NAME=env:VARIABLE@HOST or NAME=file:PATH@HOST, such as API_KEY=env:API_KEY@api.example.com"
+		return SecretGrant{}, fmt.Errorf("%w: %s; want %s", ErrFlag, message, want)
+	}
+	return grant, nil
+}
+
+func parseSecret(text string) (grant SecretGrant, message string) {
+	name, rest, found := strings.Cut(text, "=")
+	if !found {
+		return grant, "there is no ="
+	}
+	if !secretName.MatchString(name) {
+		return grant, "the name before the = is not of upper-case letters, digits and _, starting with a letter"
+	}
+	at := strings.LastIndexByte(rest, '@')
+	if at < 0 {
+		return grant, "there is no @ with the host that may receive the secret"
+	}
+	from, message := parseSecretSource(rest[:at])
+	if message != "" {
+		return grant, message
+	}
+	origin, message := parseOrigin(rest[at+1:], false)
+	if message != "" {
+		return grant, message
+	}
+	// What the file is called is nothing that a receipt should show to a guest.
+	grant = SecretGrant{Binding: Binding{Origin: "--secret " + name + "=…@" + rest[at+1:]}}
+	grant.Name, grant.From, grant.Host, grant.Ports, grant.Schemes = name, from, origin.host, origin.ports, origin.schemes
+	return grant, ""
+}
+
+func parseSecretSource(text string) (source SecretSource, message string) {
+	kind, value, _ := strings.Cut(text, ":")
+	_, hidden := hiddenRune(value)
+	switch {
+	case kind == "env" && settingName.MatchString(value):
+		return SecretSource{Env: value}, ""
+	case kind == "env":
+		return source, "what follows env: is not the name of a variable"
+	case kind == "file" && value != "" && !hidden:
+		return SecretSource{File: value}, ""
+	case kind == "file":
+		return source, "what follows file: is not a path"
+	}
+	return source, "what follows the = begins with neither env: nor file:"
+}
+
+// flagOrigin is the part of a flag that says where requests go.
+type flagOrigin struct {
+	host    string
+	ports   []int    // empty where the flag has none
+	schemes []string // empty where the flag has none
+}
+
+func parseOrigin(text string, wildcards bool) (origin flagOrigin, message string) {
+	rest := text
+	if scheme, after, found := strings.Cut(text, "://"); found {
+		if scheme != "https" && scheme != "http" {
+			return origin, fmt.Sprintf("the scheme %q is neither https nor http", clip(scheme))
+		}
+		origin.schemes, rest = []string{scheme}, after
+	}
+	host, port, message := splitPort(rest)
+	if message != "" {
+		return origin, message
+	}
+	if port != "" {
+		number, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || number == 0 || strconv.FormatUint(number, 10) != port {
+			return origin, fmt.Sprintf("the port %q is no whole number from 1 to 65535", clip(port))
+		}
+		origin.ports = []int{int(number)}
+	}
+	if origin.host, message = normalHost(host, wildcards); message != "" {
+		return origin, fmt.Sprintf("the host %q %s", clip(host), message)
+	}
+	return origin, ""
+}
+
+// splitPort cuts HOST, HOST:PORT, [IPV6] or [IPV6]:PORT in two.
+func splitPort(text string) (host, port, message string) {
+	if inside, found := strings.CutPrefix(text, "["); found {
+		host, after, closed := strings.Cut(inside, "]")
+		if address, err := netip.ParseAddr(host); !closed || err != nil || !address.Is6() {
+			return "", "", fmt.Sprintf("%q has no IPv6 address in brackets", clip(text))
+		}
+		port, colon := strings.CutPrefix(after, ":")
+		if after != "" && (!colon || port == "") {
+			return "", "", fmt.Sprintf("%q has no port after the brackets", clip(text))
+		}
+		return host, port, ""
+	}
+	if address, err := netip.ParseAddr(text); err == nil && address.Is6() {
+		return "", "", fmt.Sprintf("an IPv6 address stands in brackets: [%s]", clip(text))
+	}
+	host, port, found := strings.Cut(text, ":")
+	if found && port == "" {
+		return "", "", fmt.Sprintf("%q has no port after the colon", clip(text))
+	}
+	return host, port, ""
+}

@@ -1,0 +1,126 @@
+package manifests_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+func TestParseNetworkFlag(t *testing.T) {
+	both := []string{"https", "http"}
+	for text, want := range map[string]manifests.NetworkPermission{
+		"api.example.com":              {Host: "api.example.com", Schemes: both},
+		"API.Example.com:8443":         {Host: "api.example.com", Ports: []int{8443}, Schemes: both},
+		"https://api.example.com":      {Host: "api.example.com", Schemes: []string{"https"}},
+		"http://localhost:8080":        {Host: "localhost", Ports: []int{8080}, Schemes: []string{"http"}},
+		"*.example.com":                {Host: "*.example.com", Schemes: both},
+		"*":                            {Host: "*", Schemes: both},
+		"*:443":                        {Host: "*", Ports: []int{443}, Schemes: both},
+		"10.0.0.1:1":                   {Host: "10.0.0.1", Ports: []int{1}, Schemes: both},
+		"[::1]":                        {Host: "::1", Schemes: both},
+		"http://[2001:DB8:0::1]:65535": {Host: "2001:db8::1", Ports: []int{65535}, Schemes: []string{"http"}},
+	} {
+		want.Methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+		want.Paths = []string{"/"}
+		got, err := manifests.ParseNetworkFlag(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, manifests.NetworkGrant{Binding: manifests.Binding{Origin: "--allow-net " + text}, NetworkPermission: want}, got)
+	}
+	for text, message := range map[string]string{
+		"":                       "is empty",
+		"https://":               "is empty",
+		"HTTPS://a.example":      "the scheme",
+		"ftp://a.example":        "the scheme",
+		"://a.example":           "the scheme",
+		"a.example/":             "not a host alone",
+		"a.example/v1":           "not a host alone",
+		"a.example:80/v1":        "the port",
+		"user@a.example":         "not a host alone",
+		"user:pw@a.example":      "the port",
+		"a.example:":             "no port after the colon",
+		"a.example:0":            "the port",
+		"a.example:65536":        "the port",
+		"a.example:080":          "the port",
+		"a.example:+80":          "the port",
+		"a.example: 80":          "the port",
+		"a.example:80:80":        "the port",
+		":80":                    "is empty",
+		"::1":                    "stands in brackets: [::1]",
+		"::1:80":                 "stands in brackets",
+		"[::1":                   "no IPv6 address in brackets",
+		"[::1]80":                "no port after the brackets",
+		"[::1]:":                 "no port after the brackets",
+		"[::1]]":                 "no port after the brackets",
+		"[10.0.0.1]":             "no IPv6 address in brackets",
+		"[a.example]":            "no IPv6 address in brackets",
+		"[]":                     "no IPv6 address in brackets",
+		"[fe80::1%eth0]":         "has a zone",
+		"a.example.":             "not a host name",
+		"127.1":                  "unusual form",
+		"0x7f000001":             "unusual form",
+		"2130706433":             "unusual form",
+		"*.10.0.0.1":             "no names below it",
+		"a*.example":             "has a *",
+		"bücher.example":         "xn--",
+		"a b":                    "not a host alone",
+		" a.example":             "not a host alone",
+		"a.example\n":            "not a host name",
+		"a.example,b.example":    "not a host name",
+		strings.Repeat("a", 300): "longer than 253",
+	} {
+		got, err := manifests.ParseNetworkFlag(text)
+		require.ErrorIs(t, err, manifests.ErrFlag, text)
+		assert.Zero(t, got, text)
+		assert.ErrorContains(t, err, message, text)
+		assert.ErrorContains(t, err, "want [SCHEME://]HOST[:PORT]", text)
+	}
+}
+
+func TestParseSecretFlag(t *testing.T) {
+	for text, want := range map[string]manifests.SecretGrant{
+		"API_KEY=env:TAVILY_KEY@api.example.com": {Name: "API_KEY", From: manifests.SecretSource{Env: "TAVILY_KEY"}, Host: "api.example.com"},
+		"A=env:_a1@http://LOCALHOST:8080":        {Name: "A", From: manifests.SecretSource{Env: "_a1"}, Host: "localhost", Ports: []int{8080}, Schemes: []string{"http"}},
+		"A=file:/run/secrets/a@https://[::1]":    {Name: "A", From: manifests.SecretSource{File: "/run/secrets/a"}, Host: "::1", Schemes: []string{"https"}},
+		"A=file:./a b@c=d:e@10.0.0.1:443":        {Name: "A", From: manifests.SecretSource{File: "./a b@c=d:e"}, Host: "10.0.0.1", Ports: []int{443}},
+	} {
+		got, err := manifests.ParseSecretFlag(text)
+		require.NoError(t, err, text)
+		want.Origin = "--secret " + want.Name + "=…" + text[strings.LastIndex(text, "@"):]
+		assert.Equal(t, want, got)
+	}
+	for text, message := range map[string]string{
+		"":                                 "no =",
+		"A":                                "no =",
+		"a=env:A@a.example":                "upper-case",
+		"=env:A@a.example":                 "upper-case",
+		"A B=env:A@a.example":              "upper-case",
+		"A=env:A":                          "no @",
+		"A=sk-topsecret":                   "no @",
+		"A=sk-topsecret@a.example":         "neither env: nor file:",
+		"A=ENV:topsecret@a.example":        "neither env: nor file:",
+		"A=env:@a.example":                 "not the name of a variable",
+		"A=env:sk-topsecret@a.example":     "not the name of a variable",
+		"A=env@a.example":                  "not the name of a variable",
+		"A=file:@a.example":                "not a path",
+		"A=file:topsecret\x00@a.example":   "not a path",
+		"A=file:topsecret\u202e@a.example": "not a path",
+		"A=env:A@":                         "is empty",
+		"A=env:A@*":                        "has a *",
+		"A=env:A@*.a.example":              "has a *",
+		"A=env:A@ftp://a.example":          "the scheme",
+		"A=env:A@::1":                      "stands in brackets",
+		"A=env:A@a.example:":               "no port",
+		"A=env:A@a.example/v1":             "not a host alone",
+	} {
+		got, err := manifests.ParseSecretFlag(text)
+		require.ErrorIs(t, err, manifests.ErrFlag, text)
+		assert.Zero(t, got, text)
+		assert.ErrorContains(t, err, message, text)
+		assert.ErrorContains(t, err, "want NAME=env:VARIABLE@HOST", text)
+		assert.NotContains(t, err.Error(), "topsecret")
+	}
+}

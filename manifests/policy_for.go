@@ -1,0 +1,92 @@
+package manifests
+
+import (
+	"cmp"
+	"path"
+	"path/filepath"
+	"slices"
+)
+
+// For returns what the policy gives to a tool, and takes away from it: that of all grants
+// which name the tool, and which hold for the source it was loaded from, in the policy's
+// order. The source is the folder or the manifest, as a path; a grant with a source gives
+// nothing to a tool without one. Relative paths start at the working directory, and links
+// are not followed. NoNetwork and NoWrites are left to the profile. A nil policy gives and
+// takes nothing.
+func (p *Policy) For(tool, source string) Grants {
+	var given Grants
+	if p == nil {
+		return given
+	}
+	for _, grant := range p.Grants {
+		if !names(grant.Tools, tool) || grant.Source != "" && !isFrom(source, grant.Source) {
+			continue
+		}
+		elements := grant.elements()
+		given.Files = append(given.Files, elements.Files...)
+		given.Network = append(given.Network, elements.Network...)
+		given.Secrets = append(given.Secrets, elements.Secrets...)
+		given.Context = append(given.Context, elements.Context...)
+		given.Env = append(given.Env, elements.Env...)
+	}
+	for _, deny := range p.Deny {
+		if len(deny.Tools) == 0 || names(deny.Tools, tool) {
+			given.Deny = append(given.Deny, deny.Deny)
+		}
+	}
+	return given
+}
+
+// elements returns copies of what a grant gives. What an element does not say about where
+// it stands and for which module it holds, its grant says.
+func (g Grant) elements() Grants {
+	return Grants{
+		Files:   inherit(g.Files, g.Binding),
+		Network: inherit(g.Network, g.Binding),
+		Secrets: inherit(g.Secrets, g.Binding),
+		Context: inherit(g.Context, g.Binding),
+		Env:     inherit(g.Env, g.Binding),
+	}
+}
+
+func inherit[T any, P interface {
+	*T
+	binding() *Binding
+}](elements []T, from Binding) []T {
+	elements = slices.Clone(elements)
+	for i := range elements {
+		own := P(&elements[i]).binding()
+		own.Origin = cmp.Or(own.Origin, from.Origin)
+		own.SHA256 = cmp.Or(own.SHA256, from.SHA256)
+	}
+	return elements
+}
+
+func (b *Binding) binding() *Binding { return b }
+
+// names reports whether a list of names and globs has the tool. Policies hold valid globs
+// only.
+func names(patterns []string, tool string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		matches, err := path.Match(pattern, tool)
+		return err == nil && matches
+	})
+}
+
+// isFrom reports whether a tool's source is the given file or folder, or lies below it.
+// Where that cannot be known it does not.
+func isFrom(source, folder string) bool {
+	if source == "" {
+		return false
+	}
+	source, err := filepath.Abs(source)
+	if err != nil {
+		return false
+	}
+	folder, err = filepath.Abs(folder)
+	if err != nil {
+		return false
+	}
+	inner, err := filepath.Rel(folder, source)
+	return err == nil && filepath.IsLocal(inner)
+}

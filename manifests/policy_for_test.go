@@ -1,0 +1,96 @@
+package manifests_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+func contextNames(g manifests.Grants) []string {
+	var names []string
+	for _, grant := range g.Context {
+		names = append(names, grant.Name)
+	}
+	return names
+}
+
+func TestForTakesWhatNamesTheTool(t *testing.T) {
+	p := parsePolicy(t, `
+grants:
+  - {tools: [a, b], context: [first], env: {A: "1"}}
+  - {tools: [b], context: [no]}
+  - {tools: ["*"], context: [second], files: [{path: /x, host: ./x}], network: [{host: a}], secrets: [{name: A, from: {env: A}, host: a}]}
+  - {tools: ["a*"], context: [first]}
+deny:
+  - {tools: [b], env: B}
+  - {secret: A}
+  - {tools: ["?"], context: c}
+`)
+	given := p.For("a", "anything")
+	assert.Equal(t, []string{"first", "second", "first"}, contextNames(given), "in the policy's order; what stands twice is for whoever enforces it")
+	assert.Len(t, given.Env, 1)
+	assert.Len(t, given.Files, 1)
+	assert.Len(t, given.Network, 1)
+	assert.Len(t, given.Secrets, 1)
+	assert.Equal(t, []manifests.Deny{{Origin: "caisson.yaml:10", Secret: "A"}, {Origin: "caisson.yaml:11", Context: "c"}}, given.Deny)
+	assert.Empty(t, given.NoNetwork+given.NoWrites)
+	assert.Equal(t, []string{"second"}, contextNames(p.For("c", "")))
+	assert.Len(t, p.For("long", "").Deny, 1)
+	assert.Equal(t, given, p.For("a", "elsewhere"))
+
+	given.Context[0].Name = "changed"
+	assert.Equal(t, []string{"first", "second", "first"}, contextNames(p.For("a", "")), "a caller's change stays with the caller")
+
+	assert.Equal(t, manifests.Grants{}, (*manifests.Policy)(nil).For("a", ""))
+	assert.Equal(t, manifests.Grants{}, new(manifests.Policy).For("a", ""))
+}
+
+func TestForComparesSources(t *testing.T) {
+	absolute, err := filepath.Abs("tools")
+	require.NoError(t, err)
+	for _, c := range []struct {
+		source, from string
+		want         bool
+	}{
+		{"./tools", "tools", true},
+		{"./tools", "tools/", true},
+		{"./tools", absolute, true},
+		{"./tools", "tools/a/tool.yaml", true},
+		{"./tools", "x/../tools/a", true},
+		{"./tools/a.tool.yaml", "tools/a.tool.yaml", true},
+		{absolute, "tools/a", true},
+		{".", "tools", true},
+		{"./tools", "", false},
+		{".", "", false},
+		{"./tools", "tools2", false},
+		{"./tools", "tools/../other", false},
+		{"./tools", "..", false},
+		{"./tools", "tools/..", false},
+		{"./tools/a", "tools", false},
+		{"./tools", "./..tools", false},
+		{".", "..tools", true},
+	} {
+		p := &manifests.Policy{Grants: []manifests.Grant{{Tools: []string{"a"}, Source: c.source, Context: manifests.GrantContext("x")}}}
+		assert.Equal(t, c.want, len(p.For("a", c.from).Context) == 1, "%s, loaded from %q", c.source, c.from)
+	}
+}
+
+func TestForPinsEveryElement(t *testing.T) {
+	b := manifests.Binding{Origin: "somewhere", SHA256: "9f"}
+	own := manifests.Binding{Origin: "elsewhere"}
+	p := &manifests.Policy{Grants: []manifests.Grant{{
+		Binding: b, Tools: []string{"a"}, Context: manifests.GrantContext("x"), Files: []manifests.FileGrant{{Binding: own, Path: "/a"}},
+		Network: make([]manifests.NetworkGrant, 1), Secrets: make([]manifests.SecretGrant, 1), Env: make([]manifests.EnvGrant, 1),
+	}}}
+	given := p.For("a", "")
+	assert.Equal(t, b, given.Context[0].Binding)
+	assert.Equal(t, b, given.Network[0].Binding)
+	assert.Equal(t, b, given.Secrets[0].Binding)
+	assert.Equal(t, b, given.Env[0].Binding)
+	assert.Equal(t, manifests.Binding{Origin: "elsewhere", SHA256: "9f"}, given.Files[0].Binding)
+	assert.Empty(t, p.Grants[0].Context[0].SHA256, "the policy stays as it is")
+}

@@ -1,0 +1,236 @@
+package manifests_test
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+const policyHead = "schema: caisson-config/v1\n"
+
+func parsePolicy(t *testing.T, body string) *manifests.Policy {
+	t.Helper()
+	p, err := manifests.ParsePolicy("caisson.yaml", []byte(policyHead+body))
+	require.NoError(t, err, body)
+	return p
+}
+
+func policyProblems(t *testing.T, body string) []manifests.Problem {
+	t.Helper()
+	p, err := manifests.ParsePolicy("caisson.yaml", []byte(policyHead+body))
+	var invalid *manifests.Error
+	require.ErrorAs(t, err, &invalid, body)
+	require.ErrorIs(t, err, manifests.ErrInvalid)
+	require.Nil(t, p)
+	return invalid.Problems
+}
+
+const fullPolicy = "testdata/policy/valid/full.yaml"
+
+func loadPolicy(t *testing.T) *manifests.Policy {
+	t.Helper()
+	p, err := manifests.LoadPolicy(fullPolicy)
+	require.NoError(t, err)
+	return p
+}
+
+// host writes a path as this system does.
+func host(path string) string { return filepath.FromSlash(path) }
+
+// at returns the binding of something in the full policy.
+func at(line string) manifests.Binding { return manifests.Binding{Origin: "full.yaml:" + line} }
+
+func TestLoadPolicyReadsWhatBoundsAllTools(t *testing.T) {
+	p := loadPolicy(t)
+	assert.Equal(t, fullPolicy, p.File)
+	assert.Equal(t, []string{host("testdata/policy/valid/wasm-tools"), host("testdata/policy/third-party/tool.yaml"), host("/srv/tools")}, p.Tools)
+	assert.Equal(t, "careful", p.Profile)
+	careful := manifests.Limits{
+		Memory: 24 << 20, Timeout: 8 * time.Second, Fuel: 1_000_000, Output: 1 << 20, Stderr: 64 << 10,
+		HTTPCalls: 5, HTTPBytes: 1 << 20, OpenFiles: 8, DiskBytes: 2 << 20,
+	}
+	cautious := careful
+	cautious.Memory = 16 << 20
+	assert.Equal(t, []manifests.Profile{
+		{Name: "cautious", Limits: cautious},
+		{Name: "careful", Limits: careful, NoWrites: true},
+		{Name: "offline", Limits: manifests.Limits{Memory: 128 << 20, Timeout: 10 * time.Second}, NoNetwork: true},
+	}, p.Profiles)
+	assert.Equal(t, []manifests.ContextSource{
+		{Origin: "full.yaml:16", Name: "project_id", From: manifests.FromToken},
+		{Origin: "full.yaml:17", Name: "user", From: manifests.FromSession},
+		{Origin: "full.yaml:18", Name: "locale", From: manifests.FromFlag},
+		{Origin: "full.yaml:19", Name: "tenant", From: manifests.Fixed, Value: "demo"},
+	}, p.Context)
+}
+
+func TestLoadPolicyReadsGrants(t *testing.T) {
+	p := loadPolicy(t)
+	require.Len(t, p.Grants, 3)
+	pin := "9f2c0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7"
+	pinned := func(line string) manifests.Binding {
+		b := at(line)
+		b.SHA256 = pin
+		return b
+	}
+	assert.Equal(t, manifests.Grant{
+		Binding: pinned("21"), Tools: []string{"file_*"}, Source: host("testdata/policy/valid/wasm-tools"),
+		Context: []manifests.ContextGrant{{Binding: pinned("24"), Name: "project_id"}, {Binding: pinned("24"), Name: "tenant"}},
+		Env:     []manifests.EnvGrant{{Binding: pinned("26"), Name: "LANG", Value: "C"}, {Binding: pinned("27"), Name: "GREETING", Value: "hello,\n world "}},
+		Files: []manifests.FileGrant{
+			{Binding: pinned("29"), Path: "/project", Host: host("testdata/policy/valid/workspaces/{project_id}"), Access: manifests.ReadWrite, Quota: manifests.Quota{Bytes: 256 << 20, Files: 1000}},
+			{Binding: pinned("30"), Path: "/shared", Host: host("/srv/shared"), Access: manifests.Read},
+		},
+	}, p.Grants[0])
+	assert.Equal(t, []manifests.NetworkGrant{
+		{Binding: at("34"), NetworkPermission: manifests.NetworkPermission{
+			Host: "*.example.com", Ports: []int{443, 8443}, Methods: []string{"GET", "POST"}, Schemes: []string{"https"}, Paths: []string{"/", "/v1/"},
+		}},
+		{
+			Binding:           at("39"),
+			NetworkPermission: manifests.NetworkPermission{Host: "intranet.test", Methods: []string{"GET"}, Schemes: []string{"https"}, Paths: []string{"/"}},
+			Addresses:         []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("192.168.1.7/32")},
+			Connect:           "127.0.0.1:8443", Authorities: host("testdata/policy/valid/ca.pem"),
+		},
+	}, p.Grants[1].Network)
+	assert.Equal(t, []manifests.SecretGrant{
+		{Binding: at("42"), Name: "SEARCH_KEY", From: manifests.SecretSource{Env: "TAVILY_KEY"}, Host: "api.tavily.com", Place: manifests.SecretPlace{Header: "Authorization", Prefix: "Bearer "}},
+		{
+			Binding: at("43"), Name: "OTHER_KEY", From: manifests.SecretSource{File: host("testdata/policy/valid/other.key")}, Host: "2001:db8::1",
+			Ports: []int{8443}, Schemes: []string{"https", "http"}, Place: manifests.SecretPlace{Query: "key"}, Force: true,
+		},
+		{
+			Binding: at("44"), Name: "THIRD_KEY", Host: "third.example", Place: manifests.SecretPlace{Body: "api_key"},
+			From: manifests.SecretSource{Age: host("testdata/policy/valid/secrets.age"), Identity: host("/etc/caisson/identity.txt"), Key: "third"},
+		},
+	}, p.Grants[2].Secrets)
+}
+
+func TestLoadPolicyReadsDenials(t *testing.T) {
+	network := &manifests.NetworkDeny{
+		Host: "*.internal", Ports: []int{80}, Methods: []string{"POST"}, Schemes: []string{"http"}, Paths: []string{"/admin"},
+		Addresses: []netip.Prefix{netip.MustParsePrefix("169.254.0.0/16")},
+	}
+	assert.Equal(t, []manifests.PolicyDeny{
+		{Deny: manifests.Deny{Origin: "full.yaml:49", Network: network}},
+		{Tools: []string{"web_*"}, Deny: manifests.Deny{Origin: "full.yaml:50", Files: &manifests.FileDeny{Path: "/shared", Access: manifests.ReadWrite}}},
+		{Deny: manifests.Deny{Origin: "full.yaml:51", Files: &manifests.FileDeny{Path: "/etc", Access: manifests.Read}}},
+		{Deny: manifests.Deny{Origin: "full.yaml:52", Secret: "OLD_KEY"}},
+		{Tools: []string{"fetch_page"}, Deny: manifests.Deny{Origin: "full.yaml:53", Context: "user"}},
+		{Deny: manifests.Deny{Origin: "full.yaml:54", Env: "LD_PRELOAD"}},
+	}, loadPolicy(t).Deny)
+	all := parsePolicy(t, "deny: [{network: {}}]").Deny[0].Network
+	assert.Equal(t, &manifests.NetworkDeny{}, all, "nothing is narrowed down")
+}
+
+func TestLoadPolicyReadsFiles(t *testing.T) {
+	_, err := manifests.LoadPolicy(t.TempDir())
+	require.ErrorIs(t, err, manifests.ErrFile)
+	_, err = manifests.LoadPolicy(filepath.Join(t.TempDir(), "caisson.yaml"))
+	require.ErrorIs(t, err, manifests.ErrFile)
+	require.ErrorIs(t, err, os.ErrNotExist)
+
+	folder := t.TempDir()
+	file := filepath.Join(folder, "caisson.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(policyHead+"tools: [{path: a}]\n"), 0o600))
+	p, err := manifests.LoadPolicy(file)
+	require.NoError(t, err)
+	assert.Equal(t, []string{filepath.Join(folder, "a")}, p.Tools)
+}
+
+func TestPolicyIsReadAsJSON(t *testing.T) {
+	p, err := manifests.ParsePolicy("a/caisson.json", []byte("{\"schema\": \"caisson-config/v1\",\n \"tools\": [{\"path\": \"x\"}],\n \"grants\": [\n  {\"tools\": [\"a\"], \"context\": [\"b\"]}]}"))
+	require.NoError(t, err)
+	assert.Equal(t, []string{host("a/x")}, p.Tools)
+	assert.Equal(t, "caisson.json:4", p.Grants[0].Origin)
+	_, err = manifests.ParsePolicy("caisson.json", []byte(policyHead))
+	require.ErrorIs(t, err, manifests.ErrInvalid)
+}
+
+func TestPolicyPatterns(t *testing.T) {
+	for pattern, match := range map[string]map[string]bool{
+		"fetch_page": {"fetch_page": true, "fetch_pages": false, "Fetch_page": false},
+		"file_*":     {"file_read": true, "file_": true, "xfile_": false},
+		"*":          {"a": true},
+		"a?c":        {"abc": true, "ac": false},
+		"[ab]-[0-9]": {"a-1": true, "c-1": false},
+		"[^a]b":      {"ab": false, "cb": true},
+	} {
+		p := parsePolicy(t, `grants: [{tools: ["`+pattern+`"], context: [a]}]`)
+		for tool, want := range match {
+			assert.Equal(t, want, len(p.For(tool, "").Context) == 1, "%s, %s", pattern, tool)
+		}
+	}
+	for _, pattern := range []string{"", "[", "[]", "[a", "a]b[", "a/b", `a\\*`, "a b", "{a,b}", "é", strings.Repeat("a", 129)} {
+		found := policyProblems(t, `grants: [{tools: ["`+pattern+`"], context: [a]}]`)
+		assert.Equal(t, "grants[0].tools[0]", found[0].Path, pattern)
+		found = policyProblems(t, `deny: [{tools: ["`+pattern+`"], context: a}]`)
+		assert.Equal(t, "deny[0].tools[0]", found[0].Path, pattern)
+	}
+}
+
+func TestPolicyHostPaths(t *testing.T) {
+	parse := func(file, written string) (string, error) {
+		p, err := manifests.ParsePolicy(file, []byte(policyHead+"grants: [{tools: [a], files: [{path: /a, host: '"+written+"'}]}]"))
+		if err != nil {
+			return "", err
+		}
+		return p.Grants[0].Files[0].Host, nil
+	}
+	for _, c := range []struct{ file, written, want string }{
+		{"caisson.yaml", ".", "."},
+		{"caisson.yaml", "./a", "a"},
+		{"caisson.yaml", "..", ".."},
+		{"etc/caisson.yaml", "a/{project_id}/b", "etc/a/{project_id}/b"},
+		{"etc/caisson.yaml", "../{project_id}", "{project_id}"},
+		{"etc/caisson.yaml", "a/../{project_id}/.", "etc/{project_id}"},
+		{"/etc/caisson.yaml", "a", "/etc/a"},
+		{"etc/caisson.yaml", "/srv/{user}/", "/srv/{user}"},
+		{"etc/caisson.yaml", "./~", "etc/~"},
+		{"etc/caisson.yaml", "~user", "etc/~user"},
+		{"etc/{x}/caisson.yaml", "/srv", "/srv"},
+	} {
+		got, err := parse(c.file, c.written)
+		require.NoError(t, err, c.written)
+		assert.Equal(t, host(c.want), got, c.written)
+	}
+	for _, written := range []string{
+		"", "~", "~/a", "{project_id}/..", "a/{project_id}/../../b", "x{project_id}", "{project_id}x", "{}", "{a-b}", "{{a}}", "}", "{1a}", "a\tb", "a\u202eb", "https://a.example/x", strings.Repeat("a", 4097),
+	} {
+		_, err := parse("caisson.yaml", written)
+		require.ErrorIs(t, err, manifests.ErrInvalid, written)
+	}
+	_, err := parse("etc/{project_id}/caisson.yaml", "./workspaces")
+	require.ErrorIs(t, err, manifests.ErrInvalid, "the folder's own braces are no context value")
+}
+
+func TestPolicyAddresses(t *testing.T) {
+	grant := func(key, value string) string {
+		return "grants: [{tools: [a], network: [{host: a, " + key + ": " + value + "}]}]"
+	}
+	for text, want := range map[string]string{"10.0.0.0/8": "10.0.0.0/8", "10.0.0.1": "10.0.0.1/32", `"::1"`: "::1/128", "0.0.0.0/0": "0.0.0.0/0", `"FD00::/8"`: "fd00::/8"} {
+		got := parsePolicy(t, grant("addresses", "["+text+"]")).Grants[0].Network[0].Addresses
+		assert.Equal(t, []netip.Prefix{netip.MustParsePrefix(want)}, got)
+	}
+	for _, text := range []string{`""`, "10/8", "10.0.0.0/33", "10.0.0.1/8", `"::ffff:10.0.0.1"`, `"fe80::1%a"`, `"fe80::%a/10"`, "localhost", "010.0.0.1", `"[::1]"`, "10.0.0.0/08"} {
+		found := policyProblems(t, grant("addresses", "["+text+"]"))
+		require.Len(t, found, 1, text)
+		assert.Equal(t, "grants[0].network[0].addresses[0]", found[0].Path)
+	}
+	for text, want := range map[string]string{"127.0.0.1:1": "127.0.0.1:1", "[::1]:65535": "[::1]:65535", "[::ffff:127.0.0.1]:80": "127.0.0.1:80"} {
+		assert.Equal(t, want, parsePolicy(t, grant("connect", `"`+text+`"`)).Grants[0].Network[0].Connect)
+	}
+	for _, text := range []string{"", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", "::1:80", "localhost:80", "[fe80::1%a]:80", ":80"} {
+		found := policyProblems(t, grant("connect", `"`+text+`"`))
+		require.Len(t, found, 1, text)
+		assert.Equal(t, "grants[0].network[0].connect", found[0].Path)
+	}
+}

@@ -1,0 +1,82 @@
+package manifests
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxHostPath = 4096 // bytes
+	hostPathFix = "write a path such as ./workspaces, which starts at this file's folder, or an absolute one"
+)
+
+// placeholder is a path element that a call's context value takes the place of.
+var placeholder = regexp.MustCompile(`^\{[A-Za-z_][A-Za-z0-9_]{0,63}\}$`)
+
+// hostPath reads a path of the host. A relative one is joined to the folder of the file.
+func (r *reader) hostPath(n *node, at string) string {
+	text := r.text(n, at)
+	if n.kind != textNode {
+		return ""
+	}
+	switch {
+	case text == "":
+		r.add(n.at, at, InvalidValue, "the path is empty", hostPathFix)
+	case len(text) > maxHostPath:
+		r.add(n.at, at, OutOfRange, fmt.Sprintf("%d bytes are over the limit of %d", len(text), maxHostPath), "make the path shorter")
+	case strings.ContainsAny(text, "\n\t"):
+		r.add(n.at, at, InvalidValue, "line breaks and tabs are not allowed here", hostPathFix)
+	case !r.visible(n.at, at, text):
+	case text == "~" || strings.HasPrefix(text, "~/"):
+		r.add(n.at, at, InvalidValue, "~ does not stand for the home folder here", "write the path out; a folder that is called ~ is ./~")
+	case strings.Contains(text, "://"):
+		r.add(n.at, at, InvalidValue, fmt.Sprintf("%q is not a path", clip(text)), hostPathFix)
+	default:
+		return joinPath(r.file, text)
+	}
+	return ""
+}
+
+// joinPath returns a path as it is seen from the working directory, where it stands in a
+// file.
+func joinPath(file, path string) string {
+	if filepath.IsAbs(path) || filepath.VolumeName(path) != "" || os.IsPathSeparator(path[0]) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(filepath.Dir(file), path)
+}
+
+// hostTemplate reads a path of the host in which elements may be context values. It is
+// checked before it is cleaned, which would let a ".." swallow a context value.
+func (r *reader) hostTemplate(n *node, at string) string {
+	path := r.hostPath(n, at)
+	if path == "" {
+		return ""
+	}
+	filled := false
+	for _, name := range strings.FieldsFunc(n.text, isSeparator) {
+		message := ""
+		switch braces := strings.ContainsAny(name, "{}"); {
+		case braces && !placeholder.MatchString(name):
+			message = fmt.Sprintf("%q is neither the name of a folder nor a context value", clip(name))
+		case filled && name == "..":
+			message = "no .. may follow a context value"
+		default:
+			filled = filled || braces
+			continue
+		}
+		r.add(n.at, at, InvalidValue, message, "write a path such as ./workspaces/{project_id}, in which an element may be a context value as a whole")
+		return ""
+	}
+	if path != filepath.Clean(n.text) && strings.ContainsAny(filepath.Dir(r.file), "{}") {
+		r.add(n.at, at, InvalidValue, "the folder of this file has braces in its name, which would stand for a context value", "move the file, or write an absolute path")
+		return ""
+	}
+	return path
+}
+
+func isSeparator(c rune) bool { return c < utf8.RuneSelf && os.IsPathSeparator(uint8(c)) }
