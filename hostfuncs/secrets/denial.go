@@ -1,0 +1,89 @@
+package secrets
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+const maxShown = 128 // bytes of a name that a receipt shows
+
+var (
+	namePattern = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,127}$`)
+	hostPattern = regexp.MustCompile(`^[a-z0-9._:-]{1,253}$`)
+)
+
+// Check reports whether a secret is in effect and, where it is not, why: denial is nil for
+// one that exists. Whether the manifest asks for it at all is [Set.Requested]. The receipt
+// is the caller's to keep, and safe to show to the guest.
+func (s *Set) Check(name string) (exists bool, denial *tool.Denial) {
+	if s.Exists(name) {
+		return true, nil
+	}
+	if s.Requested(name) {
+		receipt := s.requests[name].denial
+		return false, &receipt
+	}
+	receipt := denialOf(name, "the manifest does not ask for the secret", allowRequest(name))
+	return false, &receipt
+}
+
+func denialOf(name, rule string, allow tool.Allow) tool.Denial {
+	return tool.Denial{Permission: "secrets", Value: shown(name), Rule: rule, Allow: allow}
+}
+
+// allowRequest says what would make a secret exist for which the manifest does not ask.
+// Where it goes is for the tool's author to fill in: HEADER and HOST.
+func allowRequest(name string) tool.Allow {
+	if !namePattern.MatchString(name) {
+		return tool.Allow{}
+	}
+	return tool.Allow{
+		Manifest: manifests.SuggestSecretManifest(manifests.SecretPermission{Name: name, Place: manifests.SecretPlace{Header: "HEADER"}, Host: "HOST"}),
+		Grant:    fmt.Sprintf("--secret %s=env:%s@HOST", name, name),
+	}
+}
+
+// allowGrant says what would grant a request. It is for people to paste, into a shell or a
+// file: what either could take for syntax gets no suggestion.
+func allowGrant(toolName string, request manifests.SecretPermission) tool.Allow {
+	request.Host = normalHost(request.Host)
+	name, host := request.Name, bracketed(request.Host)
+	if !namePattern.MatchString(name) || !hostPattern.MatchString(request.Host) {
+		return tool.Allow{}
+	}
+	quote := ""
+	if host != request.Host {
+		quote = "'" // brackets are globs to a shell
+	}
+	return tool.Allow{
+		Grant:  fmt.Sprintf("--secret %s%s=env:%s@%s%s", quote, name, name, host, quote),
+		Config: manifests.SuggestSecretGrant(toolName, request),
+	}
+}
+
+// shownOrigin returns an origin without the folder of the operator's file.
+func shownOrigin(origin string) string {
+	if strings.HasPrefix(origin, "--") {
+		return origin
+	}
+	return origin[strings.LastIndexAny(origin, `/\`)+1:]
+}
+
+// shown returns a name that a guest chose in a form that is safe to show.
+func shown(name string) string {
+	if len(name) > maxShown {
+		name = name[:maxShown] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(name, string(utf8.RuneError)))
+}

@@ -1,0 +1,4 @@
+package secrets
+
+// ParseLines is parseLines, for tests.
+func ParseLines(text string) (map[string]string, error) { return parseLines(text) }

@@ -1,0 +1,90 @@
+package secrets
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+// checkGrant refuses a grant that says nothing definite, whether or not a tool asks for it:
+// it is a slip of the operator's.
+func checkGrant(grant manifests.SecretGrant) error {
+	refuse := func(format string, values ...any) error {
+		return &Error{Op: "grant", Name: grant.Name, Origin: grant.Origin, Kind: ErrGrant, Message: fmt.Sprintf(format, values...)}
+	}
+	from := grant.From
+	sources := 0
+	for _, source := range []string{from.Env, from.File, from.Age} {
+		if source != "" {
+			sources++
+		}
+	}
+	switch {
+	case grant.Name == "":
+		return refuse("the grant has no name")
+	case sources != 1:
+		return refuse("the value comes from exactly one of an environment variable, a file and an age file")
+	case from.Age != "" && from.Identity == "":
+		return refuse("an age file needs the identity file with its key")
+	case from.Age == "" && from.Identity+from.Key != "":
+		return refuse("an identity and a key belong to an age file")
+	case grant.Host == "" || strings.Contains(grant.Host, "*"):
+		return refuse("a secret is bound to one host, not to %q", grant.Host)
+	}
+	for _, scheme := range grant.Schemes {
+		if scheme != "https" && scheme != "http" {
+			return refuse("the scheme %q; want https or http", scheme)
+		}
+	}
+	for _, port := range grant.Ports {
+		if port < 1 || port > 65535 {
+			return refuse("the port %d; want 1 to 65535", port)
+		}
+	}
+	return nil
+}
+
+// samePlace reports whether a grant allows the place that a manifest asks for.
+func samePlace(granted, requested manifests.SecretPlace) bool {
+	return granted == manifests.SecretPlace{} || canonical(granted) == canonical(requested)
+}
+
+// canonical returns a place in the form that is compared: the names of headers have no case.
+func canonical(place manifests.SecretPlace) manifests.SecretPlace {
+	place.Header = strings.ToLower(place.Header)
+	return place
+}
+
+// collide reports whether two places are the same one, so that one request cannot hold both.
+func collide(a, b manifests.SecretPlace) bool {
+	a, b = canonical(a), canonical(b)
+	a.Prefix, b.Prefix = "", ""
+	return a == b
+}
+
+// describePlace says where in a request a place is.
+func describePlace(place manifests.SecretPlace) string {
+	switch {
+	case place.Header != "" && place.Prefix != "":
+		return fmt.Sprintf("the header %s after %q", place.Header, place.Prefix)
+	case place.Header != "":
+		return "the header " + place.Header
+	case place.Query != "":
+		return "the query parameter " + place.Query
+	default:
+		return "the body's member " + place.Body
+	}
+}
+
+// describeSource says where a value comes from, without a path of the host.
+func describeSource(from manifests.SecretSource) string {
+	switch {
+	case from.Env != "":
+		return "the environment variable " + from.Env
+	case from.File != "":
+		return "a file"
+	default:
+		return "an age file"
+	}
+}

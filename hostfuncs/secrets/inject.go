@@ -1,0 +1,87 @@
+package secrets
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+)
+
+// Inject puts the secrets that are bound to the request's origin into it, and returns the
+// body: a new one where a secret went into it. What stands in a secret's place, in whatever
+// spelling, is replaced. It changes the request's Header and URL; Body and ContentLength
+// are the caller's to set from what it returns.
+//
+// The caller has decided that this very request may be sent, and calls Inject for each hop.
+//
+// A secret that goes into the body goes into a JSON object or a form, as the request's
+// Content-Type says. Any other body is an [*Error] of kind [ErrInvalid], and nothing must
+// be sent then. GET and HEAD requests without a body are left without.
+func (s *Set) Inject(request *http.Request, body []byte) ([]byte, error) {
+	bindings := s.held().bindings
+	target, ok := originOf(request.URL)
+	if !ok || len(bindings) == 0 {
+		return body, nil
+	}
+	for _, b := range bindings[target] {
+		var err error
+		if body, err = b.inject(request, body); err != nil {
+			return nil, err
+		}
+	}
+	return body, nil
+}
+
+func (b *binding) inject(request *http.Request, body []byte) ([]byte, error) {
+	switch {
+	case b.place.Header != "":
+		b.intoHeader(request)
+		return body, nil
+	case b.place.Query != "":
+		request.URL.RawQuery = setParameter(request.URL.RawQuery, b.place.Query, b.value)
+		return body, nil
+	case len(body) == 0 && (request.Method == http.MethodGet || request.Method == http.MethodHead || request.Method == ""):
+		return body, nil
+	default:
+		return b.intoBody(request.Header, body)
+	}
+}
+
+// intoHeader also removes the keys that are the same header in another spelling.
+func (b *binding) intoHeader(request *http.Request) {
+	if request.Header == nil {
+		request.Header = http.Header{}
+	}
+	for key := range request.Header {
+		if strings.EqualFold(key, b.place.Header) {
+			delete(request.Header, key)
+		}
+	}
+	request.Header.Set(b.place.Header, b.place.Prefix+b.value)
+}
+
+func (b *binding) intoBody(header http.Header, body []byte) ([]byte, error) {
+	types := header.Values("Content-Type")
+	if len(types) != 1 || len(header.Values("Content-Encoding")) > 0 {
+		return nil, b.refuse("the body takes a secret, so it needs one Content-Type and no Content-Encoding")
+	}
+	media, _, err := mime.ParseMediaType(types[0])
+	switch {
+	case err != nil:
+		return nil, b.refuse("the Content-Type is not valid")
+	case media == "application/x-www-form-urlencoded":
+		return []byte(setParameter(string(body), b.place.Body, b.value)), nil
+	case media == "application/json" || strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json"):
+		filled, ok := setMember(body, b.place.Body, b.value)
+		if !ok {
+			return nil, b.refuse("the body takes a secret, so it must be a JSON object")
+		}
+		return filled, nil
+	default:
+		return nil, b.refuse("the body takes a secret, so it must be JSON or a form")
+	}
+}
+
+func (b *binding) refuse(message string) error {
+	return &Error{Op: "inject", Name: b.name, Kind: ErrInvalid, Message: fmt.Sprintf("%s (in %q)", message, b.place.Body)}
+}

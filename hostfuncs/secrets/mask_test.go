@@ -1,0 +1,167 @@
+package secrets_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs/secrets"
+	"github.com/caisson-run/caisson/manifests"
+)
+
+func TestMaskFindsEveryForm(t *testing.T) {
+	for name, value := range map[string]string{
+		"a hostile value":         value,
+		"letters and digits":      "k0123456789abcdef",
+		"the shortest":            "AbCdEf0123456789",
+		"escapes of its own":      `postgres://u:p%40ss%2F@db/x?a=1&amp;b=%5C`,
+		"backslashes of its own":  `C:\new\temp\u0041\\share\key`,
+		"spaces":                  "correct horse + battery staple",
+		"one character":           strings.Repeat("a", 40),
+		"one that looks like hex": "deadbeefdeadbeefdeadbeefdeadbeef",
+		"a long one":              strings.Repeat("Long-Key/7+", 300),
+	} {
+		set := one(t, inHeader("X-Api-Key"), value)
+		for _, e := range encoders() {
+			t.Run(name+"/"+e.name, func(t *testing.T) {
+				form := e.encode(value)
+				require.LessOrEqual(t, len(form), set.Longest()+64, "a reader must see a form whole")
+				text := "<p>before " + form + " after</p>"
+				masked := set.MaskText(text)
+				assert.Contains(t, masked, "[secret SEARCH_KEY]")
+				assert.True(t, strings.HasPrefix(masked, "<p>before "), masked)
+				assert.True(t, strings.HasSuffix(masked, " after</p>"), masked)
+				assert.Less(t, len(masked), len("<p>before [secret SEARCH_KEY] after</p>")+24, "what is left of the form: %s", masked)
+				assert.Equal(t, masked, set.MaskText(masked), "masking twice is masking once")
+			})
+		}
+	}
+}
+
+// TestNaiveMaskIsNotEnough is the control: what most programs do lets forms through that
+// anyone can decode.
+func TestNaiveMaskIsNotEnough(t *testing.T) {
+	naive := func(text string) string {
+		for _, form := range []string{value, base64.StdEncoding.EncodeToString([]byte(value))} {
+			text = strings.ReplaceAll(text, form, "[secret]")
+		}
+		return text
+	}
+	echoed := base64.StdEncoding.EncodeToString([]byte("user:" + value))
+	require.Equal(t, echoed, naive(echoed))
+	decoded, err := base64.StdEncoding.DecodeString(naive(echoed))
+	require.NoError(t, err)
+	assert.Contains(t, string(decoded), value, "the naive mask gives the value away")
+	assert.NotEqual(t, echoed, one(t, inHeader("Authorization"), value).MaskText(echoed))
+}
+
+func TestMaskLeavesTheRestAlone(t *testing.T) {
+	set := one(t, inHeader("X-Api-Key"), value)
+	for name, text := range map[string]string{
+		"nothing":                   "",
+		"a sentence":                "No secret is here, 100% sure; a\\b & c.",
+		"part of the value":         value[:len(value)-1],
+		"the rest of the value":     value[1:],
+		"the name":                  "SEARCH_KEY, [secret SEARCH_KEY]",
+		"escapes without end":       "%4 %zz &# &#x; &amp \\u12 \\x1 \\",
+		"Base64 of something else":  base64.StdEncoding.EncodeToString([]byte(strings.Repeat("something else ", 20))),
+		"Base64 of half":            base64.StdEncoding.EncodeToString([]byte(value[:len(value)/2])),
+		"the value in another case": strings.ToUpper(value),
+		"bytes that are no text":    "\xff\xfe\x00%ff\\u0000&#0;",
+	} {
+		t.Run(name, func(t *testing.T) {
+			bytes := []byte(text)
+			masked := set.Mask(bytes)
+			assert.Equal(t, text, string(masked))
+			if len(bytes) > 0 {
+				assert.Same(t, &bytes[0], &masked[0], "a text without secrets is not copied")
+			}
+		})
+	}
+}
+
+func TestMaskDoesNotChangeItsInput(t *testing.T) {
+	text := []byte("a " + value + " b")
+	before := string(text)
+	masked := one(t, inHeader("X"), value).Mask(text)
+	assert.Equal(t, before, string(text))
+	assert.Equal(t, "a [secret SEARCH_KEY] b", string(masked))
+}
+
+func TestMaskOfSeveralSecrets(t *testing.T) {
+	set := several(t, map[string]string{"INNER": "0123456789abcdef", "OUTER": "xx0123456789abcdefyy", "OTHER": "fedcba9876543210"})
+	assert.Equal(t, "[secret INNER] [secret OUTER] [secret OTHER][secret INNER]",
+		set.MaskText("0123456789abcdef xx0123456789abcdefyy fedcba98765432100123456789abcdef"))
+	assert.Equal(t, "[secret OUTER]fgh", several(t, map[string]string{"OUTER": "aabbccddeeffgghh", "TAIL": "gghhiijjkkllmmnn"}).
+		MaskText("aabbccddeeffgghhiijjkkllmmnnfgh"), "those that overlap go together")
+	same := several(t, map[string]string{"A": "0123456789abcdef", "B": "0123456789abcdef"})
+	assert.Regexp(t, `^\[secret [AB]\]$`, same.MaskText("0123456789abcdef"))
+}
+
+// TestMaskOfWhatMaskingCompletes: a placeholder that makes a value with the text beside it
+// is masked in turn, and where that has no end the text goes altogether.
+func TestMaskOfWhatMaskingCompletes(t *testing.T) {
+	set := several(t, map[string]string{"A": "0123456789abcdef", "B": "xxxxxxxxxxxxxxxxxxx[secret"})
+	assert.Equal(t, "[secret B] A]", set.MaskText("xxxxxxxxxxxxxxxxxxx0123456789abcdef"))
+	endless := several(t, map[string]string{"A": "(((((((((([secret A"})
+	assert.Equal(t, "[secret A]", endless.MaskText(strings.Repeat("(", 60)+"(((((((((([secret A]"))
+	_, err := tryOne(inHeader("X"), "[secret SEARCH_KEY]")
+	require.ErrorIs(t, err, secrets.ErrValue, "what stands for a value must not hold it")
+}
+
+func TestMaskFirstLeavesNoPartAtTheCut(t *testing.T) {
+	set := one(t, inHeader("X-Api-Key"), value)
+	for _, e := range encoders() {
+		form := e.encode(value)
+		text := strings.Repeat("0.", 20) + form + " and so on"
+		for n := 0; n <= len(text); n += 3 {
+			masked := string(set.MaskFirst([]byte(text), n))
+			switch {
+			case n <= 40:
+				require.Equal(t, text[:n], masked, "%s, cut at %d", e.name, n)
+			case n < 40+len(form):
+				// Encoded text around the value may be left, such as what stands before it.
+				require.Less(t, len(masked), 40+len("[secret SEARCH_KEY]")+24, "%s, cut at %d: %s", e.name, n, masked)
+			default:
+				require.Contains(t, masked, "[secret SEARCH_KEY]", "%s, cut at %d", e.name, n)
+			}
+		}
+	}
+	assert.Equal(t, "", string(set.MaskFirst([]byte("abc"), -1)))
+	assert.Equal(t, "abc", string(set.MaskFirst([]byte("abc"), 9)))
+}
+
+func TestShortValuesAreNotMasked(t *testing.T) {
+	grant := granted(key, host)
+	grant.Force = true
+	set, err := secrets.New(secrets.Options{
+		Requests:  []manifests.SecretPermission{request(key, inHeader("X"), host)},
+		Grants:    []manifests.SecretGrant{grant},
+		LookupEnv: environment{key: "hunter2"}.lookup,
+	})
+	require.NoError(t, err)
+	assert.True(t, set.Exists(key))
+	assert.Equal(t, "is it hunter2?", set.MaskText("is it hunter2?"), "masking would tell a guest that it guessed the value")
+	assert.Zero(t, set.Longest())
+}
+
+func TestNilSetHoldsNothing(t *testing.T) {
+	var set *secrets.Set
+	assert.Equal(t, "text", set.MaskText("text"))
+	assert.Equal(t, "te", string(set.MaskFirst([]byte("text"), 2)))
+	assert.Zero(t, set.Longest())
+	assert.Empty(t, set.Names())
+	assert.Empty(t, set.Decisions())
+	assert.Empty(t, set.Places("https", host, 443))
+	exists, denial := set.Check(key)
+	assert.False(t, exists)
+	assert.NotNil(t, denial)
+	body, err := set.Inject(newRequest(t, "GET", "https://"+host), []byte("x"))
+	require.NoError(t, err)
+	assert.Equal(t, "x", string(body))
+	assert.Equal(t, "<nil>", fmt.Sprintf("%v", set))
+}

@@ -1,0 +1,176 @@
+package secrets
+
+import (
+	"slices"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// Bounds of a value, in bytes.
+const (
+	// MinValue is the length from which on values are masked. Shorter ones need
+	// [manifests.SecretGrant.Force].
+	MinValue = 16
+	MaxValue = 8 << 10
+)
+
+// Options say which secrets a tool gets. Only Requests and Grants together give any.
+type Options struct {
+	Tool     string // for what receipts suggest
+	Requests []manifests.SecretPermission
+	Grants   []manifests.SecretGrant
+	Deny     []Denied
+	// LookupEnv reads the host's environment, as os.LookupEnv does. Nil: it is empty.
+	LookupEnv func(name string) (value string, set bool)
+}
+
+// Denied takes a secret away, whatever grants give.
+type Denied struct {
+	Origin string // where that is written; it may be empty
+	Name   string
+}
+
+// Set holds the secrets of one tool. Get one from [New]. It does not change, and is safe
+// for concurrent use. A nil Set holds nothing. However it is printed, it shows the names of
+// its secrets alone.
+type Set struct {
+	requests  map[string]*outcome
+	decisions []tool.Decision
+	// open returns what holds values. It is a function since fmt looks into everything
+	// else: it calls no methods on unexported fields, and follows pointers where a verb
+	// does not fit.
+	open func() contents
+}
+
+// contents is the part of a set that is never shown.
+type contents struct {
+	bindings map[origin][]*binding
+	masker   *masker
+}
+
+// binding is one secret in effect.
+type binding struct {
+	name  string
+	place manifests.SecretPlace
+	value string
+}
+
+// outcome is what became of all requests for one name.
+type outcome struct {
+	effective bool
+	// denial is the receipt for the first request that came to nothing.
+	denial tool.Denial
+}
+
+// New decides which of the requested secrets the grants give, and reads their values, once.
+//
+// A secret whose value is not set, in the environment or in an age file, is not in effect,
+// and its [tool.Decision] says so. A source that cannot be read and a value that cannot be
+// used are errors, as is a grant that contradicts another one. They match [ErrSource],
+// [ErrValue] and [ErrGrant].
+func New(options Options) (*Set, error) {
+	for _, grant := range options.Grants {
+		if err := checkGrant(grant); err != nil {
+			return nil, err
+		}
+	}
+	d := newDecider(options)
+	for _, request := range options.Requests {
+		if err := d.decide(request); err != nil {
+			return nil, err
+		}
+	}
+	masker, err := newMasker(d.masked)
+	if err != nil {
+		return nil, err
+	}
+	held := contents{d.bindings, masker}
+	return &Set{requests: d.requests, decisions: d.decisions, open: func() contents { return held }}, nil
+}
+
+// held returns what holds values; nothing for a set that does not come from New.
+func (s *Set) held() contents {
+	if s == nil || s.open == nil {
+		return contents{}
+	}
+	return s.open()
+}
+
+// Decisions returns one decision for each requested secret, in the manifest's order.
+func (s *Set) Decisions() []tool.Decision {
+	if s == nil {
+		return nil
+	}
+	return slices.Clone(s.decisions)
+}
+
+// Names returns the names of the secrets in effect, sorted.
+func (s *Set) Names() []string {
+	names := []string{}
+	if s == nil {
+		return names
+	}
+	for name, outcome := range s.requests {
+		if outcome.effective {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Exists reports whether a secret is in effect, for any host.
+func (s *Set) Exists(name string) bool {
+	return s != nil && s.requests[name] != nil && s.requests[name].effective
+}
+
+// Requested reports whether the manifest asks for a secret.
+func (s *Set) Requested(name string) bool { return s != nil && s.requests[name] != nil }
+
+// Places returns where secrets go in requests to an origin: what a guest may not write
+// there itself. A port of 0 is the scheme's own.
+func (s *Set) Places(scheme, host string, port int) []manifests.SecretPlace {
+	var places []manifests.SecretPlace
+	for _, b := range s.held().bindings[newOrigin(scheme, host, port)] {
+		places = append(places, b.place)
+	}
+	return places
+}
+
+// Mask returns text in which "[secret NAME]" stands for each occurrence of a value, in all
+// the forms that the package's documentation lists. It returns text itself where it finds
+// none, and never changes it. Masking twice is masking once.
+//
+// The time grows linearly with the text, whatever is in it.
+func (s *Set) Mask(text []byte) []byte { return s.MaskFirst(text, len(text)) }
+
+// MaskFirst masks all of text and returns what became of its first n bytes; a form that
+// begins in them is seen to its end and replaced whole. It is for readers that stop at n
+// bytes: where they read [Set.Longest] more, no part of a form is left at the cut.
+func (s *Set) MaskFirst(text []byte, n int) []byte {
+	n = max(0, min(n, len(text)))
+	masker := s.held().masker
+	if masker == nil {
+		return text[:n:n]
+	}
+	return masker.mask(text, n)
+}
+
+// MaskText is [Set.Mask] for a string.
+func (s *Set) MaskText(text string) string {
+	masker := s.held().masker
+	if masker == nil || text == "" {
+		return text
+	}
+	return string(masker.mask([]byte(text), len(text)))
+}
+
+// Longest is the length in bytes of the longest form of a value that Mask is meant to see
+// whole. It is 0 where there is nothing to mask.
+func (s *Set) Longest() int {
+	if masker := s.held().masker; masker != nil {
+		return masker.longest
+	}
+	return 0
+}

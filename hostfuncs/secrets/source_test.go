@@ -1,0 +1,123 @@
+package secrets_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs/secrets"
+	"github.com/caisson-run/caisson/manifests"
+)
+
+// from returns what New makes of one grant with a source.
+func from(source manifests.SecretSource, place manifests.SecretPlace, values environment) (*secrets.Set, error) {
+	grant := granted(key, host)
+	grant.From = source
+	return secrets.New(secrets.Options{
+		Requests: []manifests.SecretPermission{request(key, place, host)}, Grants: []manifests.SecretGrant{grant}, LookupEnv: values.lookup,
+	})
+}
+
+// valueOf returns the value of a set's one secret, as a request gets it.
+func valueOf(t *testing.T, set *secrets.Set) string {
+	t.Helper()
+	r := newRequest(t, "GET", "https://"+host)
+	_, err := set.Inject(r, nil)
+	require.NoError(t, err)
+	for name := range r.URL.Query() {
+		return r.URL.Query().Get(name)
+	}
+	return r.Header.Get("X-Api-Key")
+}
+
+func writeFile(t *testing.T, content string, mode os.FileMode) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
+	require.NoError(t, os.Chmod(name, mode))
+	return name
+}
+
+func TestValueFromFile(t *testing.T) {
+	for content, want := range map[string]string{
+		"0123456789abcdef":         "0123456789abcdef",
+		"0123456789abcdef\n":       "0123456789abcdef",
+		"0123456789abcdef\r\n":     "0123456789abcdef",
+		"0123456789 = # abcdef\n":  "0123456789 = # abcdef",
+		strings.Repeat("x", 8<<10): strings.Repeat("x", 8<<10),
+	} {
+		set, err := from(manifests.SecretSource{File: writeFile(t, content, 0o600)}, inHeader("X-Api-Key"), nil)
+		require.NoError(t, err)
+		assert.Equal(t, want, valueOf(t, set))
+		assert.Equal(t, "granted", set.Decisions()[0].Reason)
+	}
+}
+
+func TestUnusableValues(t *testing.T) {
+	for name, c := range map[string]struct {
+		value string
+		place manifests.SecretPlace
+		want  string
+	}{
+		"short":             {"012345678abcdef", inQuery("q"), "the value is shorter than 16 bytes, so responses cannot be masked for it; use a longer one, or say force: true in the grant"},
+		"long":              {strings.Repeat("x", 8<<10+1), inQuery("q"), "longer than 8 KiB"},
+		"two lines":         {"0123456789\nabcdef", inQuery("q"), "a line break or another control character"},
+		"two line ends":     {"0123456789abcdef\n", inQuery("q"), "a line break or another control character"},
+		"a NUL":             {"0123456789\x00abcdef", inQuery("q"), "control character"},
+		"a C1 control":      {"0123456789\u0085abcdef", inQuery("q"), "control character"},
+		"no UTF-8":          {"0123456789\xffabcdef", inQuery("q"), "not valid UTF-8"},
+		"a space before":    {" 0123456789abcdef", inQuery("q"), "begins or ends with a space"},
+		"a space behind":    {"0123456789abcdef ", inHeader("X"), "begins or ends with a space"},
+		"umlauts in header": {"0123456789abcdeü", inHeader("X"), "goes into a header and is not ASCII"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := from(manifests.SecretSource{Env: "V"}, c.place, environment{"V": c.value})
+			require.ErrorIs(t, err, secrets.ErrValue)
+			assert.ErrorContains(t, err, "secret SEARCH_KEY (/etc/caisson/caisson.yaml:14): the value ")
+			assert.ErrorContains(t, err, c.want)
+			assert.NotContains(t, err.Error(), "0123456789")
+			assert.NotContains(t, err.Error(), "xxxx")
+		})
+	}
+	set, err := from(manifests.SecretSource{Env: "V"}, inQuery("q"), environment{"V": "0123456789abcdeü"})
+	require.NoError(t, err, "a query holds any text")
+	assert.Equal(t, "0123456789abcdeü", valueOf(t, set))
+}
+
+func TestUnreadableFiles(t *testing.T) {
+	folder := t.TempDir()
+	for name, c := range map[string]struct{ file, want string }{
+		"absent":   {filepath.Join(folder, "absent"), "absent cannot be read: "},
+		"a folder": {folder, "is not a regular file"},
+		"large":    {writeFile(t, strings.Repeat("x", 64<<10+1), 0o600), "is larger than 64 KiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := from(manifests.SecretSource{File: c.file}, inHeader("X"), nil)
+			require.ErrorIs(t, err, secrets.ErrSource)
+			assert.ErrorContains(t, err, c.want)
+			assert.NotContains(t, err.Error(), "xxx")
+		})
+	}
+	_, err := from(manifests.SecretSource{File: writeFile(t, "", 0o600)}, inHeader("X"), nil)
+	require.ErrorIs(t, err, secrets.ErrValue)
+	assert.ErrorContains(t, err, "the value is empty")
+}
+
+// TestSourcesThatNobodyAsksForAreNotRead, nor those of denied secrets.
+func TestSourcesThatNobodyAsksForAreNotRead(t *testing.T) {
+	grant := granted(key, host)
+	grant.From = manifests.SecretSource{File: filepath.Join(t.TempDir(), "absent")}
+	options := secrets.Options{Grants: []manifests.SecretGrant{grant}}
+	_, err := secrets.New(options)
+	require.NoError(t, err)
+	options.Requests = []manifests.SecretPermission{request(key, inHeader("X"), host)}
+	_, err = secrets.New(options)
+	require.ErrorIs(t, err, secrets.ErrSource, "the control")
+	options.Deny = []secrets.Denied{{Name: key}}
+	_, err = secrets.New(options)
+	require.NoError(t, err)
+}

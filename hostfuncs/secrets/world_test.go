@@ -1,0 +1,74 @@
+package secrets_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs/secrets"
+	"github.com/caisson-run/caisson/manifests"
+)
+
+const (
+	host = "api.search.example"
+	key  = "SEARCH_KEY"
+	// value has what encodings treat in their own ways: slash, plus, quotes, percent,
+	// ampersand, angle brackets and a backslash.
+	value = `sk-4f/9+Q"x%41&amp<y\n>kz_Tr0ub4dor`
+)
+
+// environment is a LookupEnv over a map.
+type environment map[string]string
+
+func (e environment) lookup(name string) (string, bool) {
+	value, set := e[name]
+	return value, set
+}
+
+func inHeader(name string) manifests.SecretPlace { return manifests.SecretPlace{Header: name} }
+func inQuery(name string) manifests.SecretPlace  { return manifests.SecretPlace{Query: name} }
+func inBody(name string) manifests.SecretPlace   { return manifests.SecretPlace{Body: name} }
+
+func request(name string, place manifests.SecretPlace, host string) manifests.SecretPermission {
+	return manifests.SecretPermission{Name: name, Place: place, Host: host}
+}
+
+// granted is a grant of a secret from the environment variable of its name.
+func granted(name, host string) manifests.SecretGrant {
+	return manifests.SecretGrant{
+		Binding: manifests.Binding{Origin: "/etc/caisson/caisson.yaml:14"},
+		Name:    name, Host: host, From: manifests.SecretSource{Env: name},
+	}
+}
+
+// one returns a set with one secret for https://api.search.example.
+func one(t testing.TB, place manifests.SecretPlace, value string) *secrets.Set {
+	t.Helper()
+	set, err := tryOne(place, value)
+	require.NoError(t, err)
+	require.Equal(t, []string{key}, set.Names())
+	return set
+}
+
+func tryOne(place manifests.SecretPlace, value string) (*secrets.Set, error) {
+	return secrets.New(secrets.Options{
+		Tool:      "web_search",
+		Requests:  []manifests.SecretPermission{request(key, place, host)},
+		Grants:    []manifests.SecretGrant{granted(key, host)},
+		LookupEnv: environment{key: value}.lookup,
+	})
+}
+
+// several returns a set with many secrets, each in a header of its name.
+func several(t testing.TB, values map[string]string) *secrets.Set {
+	t.Helper()
+	options := secrets.Options{LookupEnv: environment(values).lookup}
+	for name := range values {
+		options.Requests = append(options.Requests, request(name, inHeader("X-"+name), host))
+		options.Grants = append(options.Grants, granted(name, host))
+	}
+	set, err := secrets.New(options)
+	require.NoError(t, err)
+	require.Len(t, set.Names(), len(values))
+	return set
+}
