@@ -1,0 +1,106 @@
+package network
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"code.dny.dev/ssrf"
+)
+
+// prefix is a network in the form in which addresses are compared: IPv4 is never written as
+// IPv6.
+type prefix struct{ netip.Prefix }
+
+func readPrefixes(prefixes []netip.Prefix) ([]prefix, error) {
+	var read []prefix
+	for _, p := range prefixes {
+		if !p.IsValid() {
+			return nil, fmt.Errorf("%v is no network", p)
+		}
+		if p.Addr().Is4In6() {
+			if p.Bits() < 96 {
+				return nil, fmt.Errorf("%v holds more than the mapped IPv4 addresses", p)
+			}
+			p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+		}
+		read = append(read, prefix{p.Masked()})
+	}
+	return read, nil
+}
+
+func contains(prefixes []prefix, address netip.Addr) bool {
+	return slices.ContainsFunc(prefixes, func(p prefix) bool { return p.Contains(address) })
+}
+
+// special is a range of addresses that is not the public internet.
+type special struct {
+	prefix
+	name string
+	// own says that people run services of their own there, so that a receipt may say how
+	// to grant it. Nobody is talked into granting a cloud's metadata.
+	own bool
+}
+
+func specials() []special {
+	own := func(text, name string) special { return special{prefix{netip.MustParsePrefix(text)}, name, true} }
+	other := func(text, name string) special { return special{prefix{netip.MustParsePrefix(text)}, name, false} }
+	return []special{
+		own("127.0.0.0/8", "a loopback"), own("::1/128", "a loopback"),
+		own("10.0.0.0/8", "a private"), own("172.16.0.0/12", "a private"), own("192.168.0.0/16", "a private"),
+		own("fc00::/7", "a private"), own("100.64.0.0/10", "a shared"),
+		other("169.254.0.0/16", "a link-local"), other("fe80::/10", "a link-local"), other("fec0::/10", "a site-local"),
+		other("0.0.0.0/8", "an unspecified"), other("::/128", "an unspecified"),
+		// The virtual address of a cloud's agent, which lies among public ones.
+		other("168.63.129.16/32", "a cloud's"),
+		other("192.0.0.0/24", "a reserved"), other("240.0.0.0/4", "a reserved"),
+		other("224.0.0.0/4", "a multicast"), other("ff00::/8", "a multicast"),
+		other("64:ff9b::/96", "a translated"), other("64:ff9b:1::/48", "a translated"), other("2002::/16", "a translated"),
+		other("2001::/32", "a translated"), other("::/96", "a translated"),
+	}
+}
+
+// ranges knows which addresses are special. It is safe for concurrent use.
+type ranges struct {
+	named []special
+	guard *ssrf.Guardian
+}
+
+func newRanges() *ranges {
+	return &ranges{specials(), ssrf.New(ssrf.WithAnyPort(), ssrf.WithAnyNetwork())}
+}
+
+// special returns the range of an address that is not a public one.
+func (r *ranges) special(address netip.Addr) (special, bool) {
+	for _, s := range r.named {
+		if s.Contains(address) {
+			return s, true
+		}
+	}
+	if r.guard.SafeAddr(address) != nil {
+		return special{prefix{netip.PrefixFrom(address, address.BitLen())}, "a special-purpose", false}, true
+	}
+	return special{}, false
+}
+
+// forms returns an address and the IPv4 address that a translator or a tunnel would make of
+// it, since a packet may end there.
+func forms(address netip.Addr) []netip.Addr {
+	all := []netip.Addr{address}
+	if !address.Is6() {
+		return all
+	}
+	bytes := address.As16()
+	embedded := func(at int) netip.Addr { return netip.AddrFrom4([4]byte(bytes[at : at+4])) }
+	switch {
+	case within("64:ff9b::/96", address), within("::/96", address):
+		return append(all, embedded(12))
+	case within("2002::/16", address):
+		return append(all, embedded(2))
+	}
+	return all
+}
+
+func within(network string, address netip.Addr) bool {
+	return netip.MustParsePrefix(network).Contains(address)
+}

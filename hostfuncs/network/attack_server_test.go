@@ -1,0 +1,226 @@
+package network
+
+import (
+	"compress/gzip"
+	"context"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+// granted opens a session that may do everything with one server.
+func granted(t testing.TB, s *server, limits Limits) *Session {
+	t.Helper()
+	host := "127.0.0.1"
+	all := s.permission(host, "GET", "HEAD", "POST", "PUT")
+	grant := grantOf(all)
+	if s.TLS != nil {
+		grant.Authorities = s.authorities(t)
+	}
+	return openWith(t, Options{Requests: []manifests.NetworkPermission{all}, Grants: []manifests.NetworkGrant{grant}}, limits)
+}
+
+// endless writes until the client has enough, or the bytes have been written.
+func endless(w io.Writer, bytes int64) (written int64) {
+	block := make([]byte, 64<<10)
+	for written < bytes {
+		n, err := w.Write(block)
+		written += int64(n)
+		if err != nil {
+			break
+		}
+	}
+	return written
+}
+
+func TestAttackLargeBody(t *testing.T) {
+	for _, kind := range []protocol{plain, http2} {
+		for _, encoding := range []string{"identity", "gzip"} {
+			t.Run(string(kind)+" "+encoding, func(t *testing.T) {
+				written := make(chan int64, 2)
+				s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
+					if encoding == "identity" {
+						w.Header().Set("Content-Length", "2147483648")
+						written <- endless(w, 2<<30)
+						return
+					}
+					w.Header().Set("Content-Encoding", "gzip")
+					bomb, _ := gzip.NewWriterLevel(w, gzip.BestSpeed)
+					written <- endless(bomb, 2<<30)
+				})
+				if kind == plain {
+					control := newUnguarded(t, nil)
+					answer, err := control.get(t, s.at("127.0.0.1", "/"))
+					require.NoError(t, err)
+					read, _ := io.CopyN(io.Discard, answer.Body, 32<<20)
+					require.EqualValues(t, 32<<20, read, "a client without a limit reads on")
+					answer.Body.Close()
+					<-written
+				}
+				session := granted(t, s, Limits{Bytes: 1 << 20})
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				answer, err := get(t, session, s.at("127.0.0.1", "/"))
+				require.NoError(t, err)
+				runtime.ReadMemStats(&after)
+				assert.Len(t, answer.Body, 1<<20)
+				assert.True(t, answer.Truncated)
+				assert.Less(t, <-written, int64(1<<30), "the server is not read to its end")
+				assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
+				assert.EqualValues(t, 1<<20, session.HostCalls()[0].Bytes)
+
+				answer, err = get(t, session, s.at("127.0.0.1", "/"))
+				require.NoError(t, err, "when all bytes are used up, an answer has no body")
+				<-written
+				assert.Empty(t, answer.Body)
+				assert.True(t, answer.Truncated)
+			})
+		}
+	}
+}
+
+// TestUnsetLimits: limits that nobody set are defaults, neither none nor nothing.
+func TestUnsetLimits(t *testing.T) {
+	s := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) { endless(w, DefaultBytes+1<<20) })
+	session := granted(t, s, Limits{})
+	answer, err := get(t, session, s.at("127.0.0.1", "/"))
+	require.NoError(t, err)
+	assert.Len(t, answer.Body, DefaultBytes)
+	assert.True(t, answer.Truncated)
+	for range DefaultCalls - 1 {
+		_, err = get(t, session, s.at("127.0.0.1", "/"))
+		require.NoError(t, err)
+	}
+	_, err = get(t, session, s.at("127.0.0.1", "/"))
+	var failed *Error
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, "http_calls", failed.Limit)
+	assert.EqualValues(t, DefaultCalls, failed.Value)
+	assert.EqualValues(t, DefaultCalls+1, session.Calls())
+	assert.Equal(t, "limit", session.HostCalls()[DefaultCalls].Status)
+}
+
+func TestBodyOfExactlyTheLimit(t *testing.T) {
+	s := serve(t, plain, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Write(body)
+	})
+	session := granted(t, s, Limits{Bytes: 2000})
+	answer, err := session.Do(t.Context(), Request{Method: "POST", URL: s.at("127.0.0.1", "/"), Body: make([]byte, 1000)})
+	require.NoError(t, err)
+	assert.Len(t, answer.Body, 1000)
+	assert.False(t, answer.Truncated)
+	assert.EqualValues(t, 2000, session.HostCalls()[0].Bytes)
+	_, err = session.Do(t.Context(), Request{Method: "POST", URL: s.at("127.0.0.1", "/"), Body: []byte("x")})
+	var failed *Error
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, "http_bytes", failed.Limit)
+	assert.EqualValues(t, 1, s.requests.Load())
+}
+
+func TestAttackLargeHeader(t *testing.T) {
+	for _, kind := range []protocol{plain, http2} {
+		t.Run(string(kind), func(t *testing.T) {
+			s := serve(t, kind, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("X-Large", strings.Repeat("x", 5<<20))
+			})
+			if kind == plain {
+				_, err := newUnguarded(t, nil).get(t, s.at("127.0.0.1", "/"))
+				require.NoError(t, err, "a client without a limit takes it")
+			}
+			_, err := get(t, granted(t, s, Limits{}), s.at("127.0.0.1", "/"))
+			require.ErrorIs(t, err, ErrIO)
+		})
+	}
+}
+
+// TestAttackSlowServer: whatever a server does, a request ends with its deadline.
+func TestAttackSlowServer(t *testing.T) {
+	drip := func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			w.Write([]byte("."))
+			w.(http.Flusher).Flush()
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	silent := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	hints := func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			w.WriteHeader(http.StatusEarlyHints)
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	for _, kind := range []protocol{plain, http2} {
+		for name, handler := range map[string]http.HandlerFunc{"drip": drip, "silent": silent, "hints": hints} {
+			t.Run(string(kind)+" "+name, func(t *testing.T) {
+				s := serve(t, kind, handler)
+				session := granted(t, s, Limits{})
+				for bound, do := range map[string]func() error{
+					"context": func() error {
+						ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+						defer cancel()
+						_, err := session.Do(ctx, Request{URL: s.at("127.0.0.1", "/"), Timeout: time.Hour})
+						return err
+					},
+					"request": func() error {
+						_, err := session.Do(t.Context(), Request{URL: s.at("127.0.0.1", "/"), Timeout: 200 * time.Millisecond})
+						return err
+					},
+				} {
+					started := time.Now()
+					err := do()
+					assert.Less(t, time.Since(started), 2*time.Second, bound)
+					if name == "hints" && isKind(err, ErrIO) {
+						continue // so many of them are no answer
+					}
+					require.ErrorIs(t, err, ErrDeadline, bound)
+					require.ErrorIs(t, err, context.DeadlineExceeded, bound)
+				}
+			})
+		}
+	}
+}
+
+func isKind(err, kind error) bool {
+	failed, ok := err.(*Error)
+	return ok && failed.Kind == kind
+}
+
+// TestAttackSwitchingProtocols: an answer that turns the connection into something else is
+// none.
+func TestAttackSwitchingProtocols(t *testing.T) {
+	s := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+			t.Cleanup(func() { conn.Close() })
+		}
+	})
+	_, err := get(t, granted(t, s, Limits{}), s.at("127.0.0.1", "/"))
+	require.ErrorIs(t, err, ErrIO)
+}
+
+// TestAnswerHeaders: what a guest reads is text, in a fixed order, and about the answer.
+func TestAnswerHeaders(t *testing.T) {
+	s := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			io.WriteString(conn, "HTTP/1.1 200 OK\r\nset-cookie: a=1\r\nSet-Cookie: b=2\r\nX-Bad: \xff\u0085 \u202e\r\n"+
+				"Connection: Keep-Alive, x-hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nProxy-Authenticate: x\r\nContent-Length: 2\r\n\r\nok")
+			conn.Close()
+		}
+	})
+	answer, err := get(t, granted(t, s, Limits{}), s.at("127.0.0.1", "/"))
+	require.NoError(t, err)
+	assert.Equal(t, [][2]string{
+		{"Content-Length", "2"}, {"Set-Cookie", "a=1"}, {"Set-Cookie", "b=2"}, {"X-Bad", "\uFFFD\uFFFD \uFFFD"},
+	}, answer.Headers)
+}

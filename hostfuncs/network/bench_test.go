@@ -1,0 +1,79 @@
+package network
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+func BenchmarkDecide(b *testing.B) {
+	var options Options
+	for _, host := range []string{"*.example.com", "api.test", "*.internal", "1.2.3.4", "localhost"} {
+		p := manifests.NetworkPermission{Host: host, Methods: []string{"GET", "POST"}, Paths: []string{"/v1", "/v2"}}
+		options.Requests = append(options.Requests, p)
+		options.Grants = append(options.Grants, grantOf(p, "10.0.0.0/8"))
+	}
+	options.Deny = []Denied{{"policy.yaml:9", manifests.NetworkDeny{Host: "*.evil.example"}}}
+	p, err := readPermission(options)
+	require.NoError(b, err)
+	allowed, err := parseURL("https://localhost/v2/users")
+	require.NoError(b, err)
+	refused, err := parseURL("https://localhost/v3/users")
+	require.NoError(b, err)
+	b.Run("allowed", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if !p.allows(allowed, "POST") {
+				b.Fatal("refused")
+			}
+		}
+	})
+	b.Run("refused", func(b *testing.B) {
+		for b.Loop() {
+			if p.allows(refused, "POST") {
+				b.Fatal("allowed")
+			}
+		}
+	})
+	b.Run("reach", func(b *testing.B) {
+		for b.Loop() {
+			p.reach(allowed, "POST")
+		}
+	})
+	b.Run("url", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := parseURL("https://api.example.com:8443/v1/users?id=17"); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkDo compares a request with one of net/http alone, to a server in this process.
+func BenchmarkDo(b *testing.B) {
+	page := strings.Repeat("0123456789abcdef", 1<<10)
+	s := serve(b, plain, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, page) })
+	target := s.at("127.0.0.1", "/page")
+	b.Run("net/http", func(b *testing.B) {
+		client := newUnguarded(b, nil)
+		for b.Loop() {
+			answer, err := client.Get(target)
+			require.NoError(b, err)
+			_, err = io.ReadAll(answer.Body)
+			require.NoError(b, err)
+			answer.Body.Close()
+		}
+	})
+	b.Run("caisson", func(b *testing.B) {
+		session := granted(b, s, Limits{Calls: 1 << 30, Bytes: 1 << 50})
+		for b.Loop() {
+			_, err := session.Do(b.Context(), Request{URL: target})
+			require.NoError(b, err)
+		}
+	})
+}

@@ -1,0 +1,154 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/caisson-run/caisson/tool"
+)
+
+const (
+	// maxClientInFlight is how many requests all sessions of a client may have in flight.
+	maxClientInFlight = 64
+	// maxRoutes bounds the connections that are kept. A policy that has more kinds of reach
+	// than this works, with a new connection for each request.
+	maxRoutes = 64
+)
+
+// Client is what one tool has of the network: its effective permissions and its
+// connections, which its calls share. It is safe for concurrent use.
+type Client struct {
+	permission *permission
+	decisions  []tool.Decision
+	secrets    Secrets // nil for none
+	resolver   *net.Resolver
+	logger     *slog.Logger
+	now        func() time.Time
+
+	mu      sync.Mutex
+	closed  bool
+	routes  map[string]*route
+	running map[*exchange]struct{}
+	wait    sync.WaitGroup // for the running
+}
+
+// New returns the client of one tool. It fails, with an error for the operator, where a
+// permission or a grant contradicts itself, and where a file of authorities cannot be read.
+func New(options Options) (*Client, error) {
+	permission, err := readPermission(options)
+	if err != nil {
+		return nil, &Error{Op: "new", Kind: ErrInvalid, Message: err.Error(), cause: err}
+	}
+	c := &Client{
+		permission: permission,
+		decisions:  permission.decisions(options.Requests),
+		secrets:    options.Secrets,
+		resolver:   options.Resolver,
+		logger:     options.Logger,
+		now:        options.Now,
+		routes:     map[string]*route{},
+		running:    map[*exchange]struct{}{},
+	}
+	if c.logger == nil {
+		c.logger = slog.New(slog.DiscardHandler)
+	}
+	if c.now == nil {
+		c.now = time.Now
+	}
+	return c, nil
+}
+
+// Decisions says what became of each request of the manifest, in its order.
+func (c *Client) Decisions() []tool.Decision { return c.decisions }
+
+// Close cancels the requests of all sessions, waits for them and closes the connections.
+// What comes later fails with [ErrUnavailable]. It can be called again.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	for e := range c.running {
+		e.cancel()
+	}
+	c.mu.Unlock()
+	c.wait.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.routes {
+		r.transport.CloseIdleConnections()
+	}
+	return nil
+}
+
+func (c *Client) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// enter counts an exchange among those that run.
+func (c *Client) enter(e *exchange) *Error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return unavailable("the tool is being closed", errClosed)
+	}
+	if len(c.running) >= maxClientInFlight {
+		return limit("http_in_flight", maxClientInFlight, fmt.Sprintf("%d requests of this tool are in flight", maxClientInFlight))
+	}
+	c.running[e] = struct{}{}
+	c.wait.Add(1)
+	return nil
+}
+
+func (c *Client) leave(e *exchange) {
+	c.mu.Lock()
+	delete(c.running, e)
+	c.mu.Unlock()
+	c.wait.Done()
+}
+
+// route returns the connections for a request that is allowed.
+func (c *Client) route(l *location, method string) (*route, error) {
+	to, key := c.permission.reach(l, method)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r, known := c.routes[key]; known {
+		return r, nil
+	}
+	r, err := newRoute(c, to)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.routes) >= maxRoutes {
+		r.transport.DisableKeepAlives = true
+		return r, nil
+	}
+	c.routes[key] = r
+	return r, nil
+}
+
+func (c *Client) maskText(text string) string {
+	if c.secrets == nil {
+		return text
+	}
+	return string(c.secrets.Mask([]byte(text)))
+}
+
+// shown returns a URL without its query, to show to people.
+func (c *Client) shown(l *location) string {
+	u := l.url
+	u.RawQuery, u.ForceQuery = "", false
+	return shown(c.maskText(u.String()))
+}
+
+// log tells the operator what a guest may not see. It is masked all the same: logs are kept.
+func (c *Client) log(ctx context.Context, level slog.Level, message, target string, cause error) {
+	if cause == nil || !c.logger.Enabled(ctx, level) {
+		return
+	}
+	c.logger.Log(ctx, level, message, "tool", c.permission.tool, "target", target, "cause", c.maskText(cause.Error()))
+}

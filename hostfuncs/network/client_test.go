@@ -1,0 +1,121 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+// TestManyRoutes: a policy of more kinds of reach than are kept works, and keeps no more.
+func TestManyRoutes(t *testing.T) {
+	for _, kind := range []protocol{plain, http2} {
+		t.Run(string(kind), func(t *testing.T) {
+			s := serve(t, kind, func(http.ResponseWriter, *http.Request) {})
+			options := Options{Requests: everything(s.port)}
+			for i := range maxRoutes + 5 {
+				granted := s.permission("127.0.0.1")
+				granted.Paths = []string{fmt.Sprintf("/%d", i)}
+				grant := grantOf(granted)
+				if s.TLS != nil {
+					grant.Authorities = s.authorities(t)
+				}
+				options.Grants = append(options.Grants, grant)
+			}
+			session := open(t, options)
+			for range 2 {
+				for i := range maxRoutes + 5 {
+					_, err := get(t, session, s.at("127.0.0.1", fmt.Sprintf("/%d", i)))
+					require.NoError(t, err)
+				}
+			}
+			assert.Len(t, session.client.routes, maxRoutes)
+			assert.EqualValues(t, maxRoutes+2*5, s.connections.Load())
+		})
+	}
+}
+
+// TestDeadlineOfTheContext: without a timeout of its own, a request has the context's time.
+func TestDeadlineOfTheContext(t *testing.T) {
+	s := serve(t, plain, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	session := granted(t, s, Limits{})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := session.Do(ctx, Request{URL: s.at("127.0.0.1", "/")})
+	require.ErrorIs(t, err, ErrDeadline)
+
+	caused, stop := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { stop(fmt.Errorf("the call: %w", context.DeadlineExceeded)) })
+	_, err = session.Do(caused, Request{URL: s.at("127.0.0.1", "/")})
+	require.ErrorIs(t, err, ErrDeadline, "a deadline that the caller keeps itself")
+	assert.Equal(t, "deadline", session.HostCalls()[1].Status)
+}
+
+func TestFailures(t *testing.T) {
+	for message, cause := range map[string]error{
+		"the server did not answer in time":                       &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded},
+		"the server cannot be reached":                            &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH},
+		"the server refuses connections":                          &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
+		"the connection failed, or the answer is not one of HTTP": net.UnknownNetworkError("10.0.0.1"),
+		"the host's name cannot be resolved":                      &net.DNSError{Err: "server misbehaving", Server: "10.0.0.1:53"},
+	} {
+		failed := failure(t.Context(), cause)
+		assert.Equal(t, message, failed.Message)
+		assert.NotContains(t, failed.Error(), "10.0.0.1")
+		require.ErrorIs(t, failed, cause)
+	}
+}
+
+func TestShown(t *testing.T) {
+	assert.Equal(t, "a\uFFFDb\uFFFD", shown("a\x1bb\u202e"))
+	long := shown(strings.Repeat("ü", maxShown))
+	assert.True(t, utf8.ValidString(long))
+	assert.Less(t, len(long), maxShown+len("…")+1)
+}
+
+// TestConnectKeepsTheName: where connections go is the operator's choice; what is asked of
+// the server there, and what its certificate has to say, is the host's name.
+func TestConnectKeepsTheName(t *testing.T) {
+	var host, name string
+	s := serve(t, http2, func(_ http.ResponseWriter, r *http.Request) { host, name = r.Host, r.TLS.ServerName })
+	permission := manifests.NetworkPermission{Host: "example.com"}
+	grant := grantOf(permission)
+	grant.Connect, grant.Authorities = s.Listener.Addr().String(), s.authorities(t)
+	session := open(t, Options{Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grant}})
+	_, err := get(t, session, "https://example.com/")
+	require.NoError(t, err)
+	assert.Equal(t, "example.com", host)
+	assert.Equal(t, "example.com", name)
+
+	permission.Host, grant.Host = "other.test", "other.test"
+	session = open(t, Options{Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grant}})
+	_, err = get(t, session, "https://other.test/")
+	require.ErrorIs(t, err, ErrIO, "the certificate is not one for this name")
+}
+
+// TestAuthoritiesAreForTheirHost: who is trusted for one host is not for another.
+func TestAuthoritiesAreForTheirHost(t *testing.T) {
+	s := serve(t, http2, func(http.ResponseWriter, *http.Request) {})
+	trusted, plainly := grantOf(s.permission("example.com"), "127.0.0.0/8"), grantOf(s.permission("127.0.0.1"))
+	trusted.Authorities = s.authorities(t)
+	session := open(t, Options{
+		Requests: everything(s.port), Grants: []manifests.NetworkGrant{trusted, plainly},
+		Resolver: newNames(t, map[string][]string{"example.com": {"127.0.0.1"}}).resolver(),
+	})
+	_, err := get(t, session, s.at("example.com", "/"))
+	require.NoError(t, err)
+	_, err = get(t, session, s.at("127.0.0.1", "/"))
+	require.ErrorIs(t, err, ErrIO)
+	assert.Contains(t, err.Error(), "certificate")
+}

@@ -1,0 +1,182 @@
+package network
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// receipt says why a request was refused, and what would allow it. It has no value yet.
+func (p *permission) receipt(l *location, method string) tool.Denial {
+	refused := tool.Denial{Permission: "network"}
+	if p.noNetwork != "" {
+		refused.Rule = fmt.Sprintf("the profile %s takes the network away", p.noNetwork)
+		return refused
+	}
+	if d := p.denied(l, method); d != nil {
+		refused.Rule = fmt.Sprintf("the operator denies it%s", at(d.origin))
+		return refused
+	}
+	asked := closest(p.requests, func(r *rule) *rule { return r }, l, method)
+	given := closest(p.grants, func(g *grant) *rule { return &g.rule }, l, method)
+	refused.Rule = p.ruleText(asked, given, l, method)
+	if asked.gap != 0 {
+		if wanted, ok := p.need(asked, l, method); ok {
+			refused.Allow.Manifest = manifests.SuggestManifest(wanted)
+		}
+	}
+	if given.gap != 0 {
+		if wanted, ok := p.need(given, l, method); ok {
+			refused.Allow.Grant = suggestFlags(wanted)
+			refused.Allow.Config = manifests.SuggestGrant(p.tool, wanted)
+		}
+	}
+	return refused
+}
+
+// gap is in what a request differs from a rule.
+type gap uint8
+
+const (
+	gapPath gap = 1 << iota
+	gapMethod
+	gapEndpoint
+	gapHost
+)
+
+func (r *rule) gap(l *location, method string) gap {
+	var differs gap
+	if !r.host.matches(l.host) {
+		differs |= gapHost
+	}
+	if !slices.Contains(r.endpoints, l.endpoint()) {
+		differs |= gapEndpoint
+	}
+	if !slices.Contains(r.methods, method) {
+		differs |= gapMethod
+	}
+	if !r.allowsPath(l) {
+		differs |= gapPath
+	}
+	return differs
+}
+
+// candidate is the rule that comes closest to a request.
+type candidate struct {
+	index int
+	rule  *rule // nil where no rule is about the host
+	gap   gap   // zero: the rule allows the request
+}
+
+func closest[T any](all []T, ruleOf func(*T) *rule, l *location, method string) candidate {
+	best := candidate{gap: gapHost}
+	for i := range all {
+		r := ruleOf(&all[i])
+		if differs := r.gap(l, method); differs < best.gap {
+			best = candidate{i, r, differs}
+		}
+	}
+	return best
+}
+
+func (p *permission) ruleText(asked, given candidate, l *location, method string) string {
+	what := hostText(l)
+	switch {
+	case asked.rule == nil && given.rule == nil:
+		return fmt.Sprintf("the manifest does not ask for %s, and no grant covers it", what)
+	case asked.rule == nil:
+		return fmt.Sprintf("the manifest does not ask for %s", what)
+	case asked.gap != 0:
+		return fmt.Sprintf("the manifest asks for %s, but not %s", what, asked.gap.text(l, method))
+	case given.rule == nil:
+		return fmt.Sprintf("no grant covers %s", what)
+	}
+	return fmt.Sprintf("the grant%s covers %s, but not %s", at(p.grants[given.index].origin), what, given.gap.text(l, method))
+}
+
+// hostText names the host, if it is short enough to stand in a sentence.
+func hostText(l *location) string {
+	if len(l.host) > 100 {
+		return "this host"
+	}
+	return l.host
+}
+
+func (g gap) text(l *location, method string) string {
+	var parts []string
+	if g&gapEndpoint != 0 {
+		parts = append(parts, fmt.Sprintf("%s on port %d", l.scheme, l.port))
+	}
+	if g&gapMethod != 0 {
+		parts = append(parts, method)
+	}
+	if g&gapPath != 0 && l.ambiguous {
+		parts = append(parts, "a path that can be read in two ways")
+	} else if g&gapPath != 0 {
+		parts = append(parts, "this path")
+	}
+	return strings.Join(parts, ", and not ")
+}
+
+// need returns the least permission that closes the gap, or false if it cannot be written
+// down, or should not.
+func (p *permission) need(c candidate, l *location, method string) (manifests.NetworkPermission, bool) {
+	wanted := manifests.NetworkPermission{Host: l.host, Methods: []string{method}, Schemes: []string{l.scheme}}
+	if l.port != defaultPort(l.scheme) {
+		wanted.Ports = []int{l.port}
+	}
+	if l.address.IsValid() {
+		if s, is := p.known.special(l.address); is && !s.own {
+			return wanted, false
+		}
+	}
+	switch {
+	case c.rule == nil:
+	case c.rule.allowsPath(l):
+		wanted.Paths = []string{c.rule.prefixOf(l)}
+	case l.ambiguous || len(l.path) > maxShown:
+		return wanted, false
+	default:
+		wanted.Paths = []string{l.path}
+	}
+	return wanted, true
+}
+
+// prefixOf returns the prefix that allows a path.
+func (r *rule) prefixOf(l *location) string {
+	for _, prefix := range r.paths {
+		if prefix != "/" && !l.ambiguous && hasPrefix(l.path, prefix) {
+			return prefix
+		}
+	}
+	return "/"
+}
+
+// addressReceipt is for a request that a permission allows, and whose host leads nowhere
+// that it may connect to. It names the range, never the address.
+func (p *permission) addressReceipt(l *location, method string, why *refusal) tool.Denial {
+	refused := tool.Denial{Permission: "network"}
+	if why.denied {
+		refused.Rule = fmt.Sprintf("%s leads to an address that the operator denies%s", hostText(l), at(why.origin))
+		return refused
+	}
+	refused.Rule = fmt.Sprintf("%s leads to %s address, and no grant says that it may", hostText(l), why.special.name)
+	if !why.special.own {
+		return refused
+	}
+	given := closest(p.grants, func(g *grant) *rule { return &g.rule }, l, method)
+	wanted, ok := p.need(given, l, method)
+	if !ok {
+		return refused
+	}
+	if l.address.IsValid() || l.host == "localhost" {
+		refused.Allow.Grant = suggestFlags(wanted)
+		refused.Allow.Config = manifests.SuggestGrant(p.tool, wanted)
+		return refused
+	}
+	refused.Allow.Config = suggestAddresses(p.tool, wanted, why.special.prefix)
+	return refused
+}

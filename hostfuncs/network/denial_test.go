@@ -1,0 +1,301 @@
+package network
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// TestReceipts: what a receipt suggests, pasted where it belongs, makes the request one that
+// the permission allows.
+func TestReceipts(t *testing.T) {
+	get := manifests.NetworkPermission{Host: "api.example.com"}
+	narrow := manifests.NetworkPermission{Host: "*.example.com", Methods: []string{"GET", "POST"}, Paths: []string{"/v1", "/v2/"}}
+	all := everything(80, 443, 8080, 8443)
+	for name, c := range map[string]struct {
+		requests       []manifests.NetworkPermission
+		grants         []manifests.NetworkGrant
+		method, target string
+		rule           string
+		allow          tool.Allow
+	}{
+		"nothing": {
+			nil, nil, "GET", "https://api.example.com/a?q=1", "the manifest does not ask for api.example.com, and no grant covers it",
+			tool.Allow{
+				Manifest: "permissions: {network: [{host: api.example.com}]}",
+				Grant:    "--allow-net api.example.com",
+				Config:   "- {tools: [fetch], network: [{host: api.example.com}]}",
+			},
+		},
+		"no grant": {
+			[]manifests.NetworkPermission{get}, nil, "GET", "https://api.example.com/", "no grant covers api.example.com",
+			tool.Allow{Grant: "--allow-net api.example.com", Config: "- {tools: [fetch], network: [{host: api.example.com}]}"},
+		},
+		"not in the manifest": {
+			nil, []manifests.NetworkGrant{grantOf(get)}, "GET", "https://api.example.com/", "the manifest does not ask for api.example.com",
+			tool.Allow{Manifest: "permissions: {network: [{host: api.example.com}]}"},
+		},
+		"method": {
+			all, []manifests.NetworkGrant{grantOf(get)}, "POST", "https://api.example.com/v1", "the grant at policy.yaml:7 covers api.example.com, but not POST",
+			tool.Allow{Grant: "--allow-net api.example.com", Config: "- {tools: [fetch], network: [{host: api.example.com, methods: [POST]}]}"},
+		},
+		"method of the manifest": {
+			[]manifests.NetworkPermission{get}, []manifests.NetworkGrant{grantOf(all[0])}, "POST", "https://api.example.com/v1",
+			"the manifest asks for api.example.com, but not POST",
+			tool.Allow{Manifest: "permissions: {network: [{host: api.example.com, methods: [POST]}]}"},
+		},
+		"path": {
+			all, []manifests.NetworkGrant{grantOf(narrow)}, "GET", "https://api.example.com/v3/x", "the grant at policy.yaml:7 covers api.example.com, but not this path",
+			tool.Allow{Grant: "--allow-net api.example.com", Config: "- {tools: [fetch], network: [{host: api.example.com, paths: [/v3/x]}]}"},
+		},
+		"method below a path": {
+			all, []manifests.NetworkGrant{grantOf(narrow)}, "PUT", "https://api.example.com/v1/x", "the grant at policy.yaml:7 covers api.example.com, but not PUT",
+			tool.Allow{Grant: "--allow-net api.example.com", Config: "- {tools: [fetch], network: [{host: api.example.com, methods: [PUT], paths: [/v1]}]}"},
+		},
+		"port and scheme": {
+			all, []manifests.NetworkGrant{grantOf(get)}, "GET", "http://api.example.com:8080/", "the grant at policy.yaml:7 covers api.example.com, but not http on port 8080",
+			tool.Allow{
+				Grant:  "--allow-net http://api.example.com:8080",
+				Config: "- {tools: [fetch], network: [{host: api.example.com, ports: [8080], schemes: [http]}]}",
+			},
+		},
+		"address": {
+			all, nil, "GET", "https://[2606:4700::1111]:8443/", "no grant covers 2606:4700::1111",
+			tool.Allow{Grant: "--allow-net '[2606:4700::1111]:8443'", Config: `- {tools: [fetch], network: [{host: "2606:4700::1111", ports: [8443]}]}`},
+		},
+		"unusual method": {
+			nil, []manifests.NetworkGrant{}, "PROPFIND", "https://api.example.com/", "the manifest does not ask for api.example.com, and no grant covers it",
+			tool.Allow{
+				Manifest: "permissions: {network: [{host: api.example.com, methods: [PROPFIND]}]}",
+				Config:   "- {tools: [fetch], network: [{host: api.example.com, methods: [PROPFIND]}]}",
+			},
+		},
+		"metadata": {
+			nil, nil, "GET", "http://169.254.169.254/latest", "the manifest does not ask for 169.254.169.254, and no grant covers it", tool.Allow{},
+		},
+		"a path with syntax": {
+			all, []manifests.NetworkGrant{grantOf(narrow)}, "GET", "https://api.example.com/v3/%22%27$(id)]}", "the grant at policy.yaml:7 covers api.example.com, but not this path",
+			tool.Allow{Grant: "--allow-net api.example.com"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := Options{Tool: "fetch", Requests: c.requests, Grants: c.grants}
+			s := open(t, options)
+			_, err := s.Do(t.Context(), Request{Method: c.method, URL: c.target})
+			require.ErrorIs(t, err, ErrDenied)
+			require.Len(t, s.Denials(), 1)
+			receipt := s.Denials()[0]
+			assert.Equal(t, c.rule, receipt.Rule)
+			assert.Equal(t, c.allow, receipt.Allow)
+			requirePasted(t, options, s.Denials()[0].Allow, c.method, c.target)
+		})
+	}
+}
+
+// requirePasted follows each of an operator's two ways.
+func requirePasted(t *testing.T, options Options, allow tool.Allow, method, target string) {
+	t.Helper()
+	l, err := parseURL(target)
+	require.NoError(t, err)
+	if allow.Manifest != "" {
+		options.Requests = append(options.Requests, pastedManifest(t, allow.Manifest)...)
+	}
+	var ways [][]manifests.NetworkGrant
+	if allow.Grant != "" {
+		ways = append(ways, pastedFlags(t, allow.Grant))
+	}
+	if allow.Config != "" {
+		ways = append(ways, pastedGrants(t, allow.Config, options.Tool))
+	}
+	if len(ways) == 0 && allow.Manifest != "" {
+		ways = append(ways, nil)
+	}
+	for _, way := range ways {
+		pasted := options
+		pasted.Grants = append(append([]manifests.NetworkGrant{}, options.Grants...), way...)
+		p, err := readPermission(pasted)
+		require.NoError(t, err)
+		require.True(t, p.allows(l, method), "%+v", way)
+	}
+}
+
+func pastedManifest(t *testing.T, text string) []manifests.NetworkPermission {
+	t.Helper()
+	m, err := manifests.Parse("tool.yaml", []byte(
+		"schema: caisson/v1\nname: fetch\ndescription: Fetch a page.\nversion: 1.0.0\nmodule: {path: a.wasm}\nparameters: {type: object}\n"+text+"\n"))
+	require.NoError(t, err)
+	return m.Permissions.Network
+}
+
+func pastedGrants(t *testing.T, text, name string) []manifests.NetworkGrant {
+	t.Helper()
+	policy, err := manifests.ParsePolicy("policy.yaml", []byte("schema: caisson-config/v1\ngrants:\n  "+text+"\n"))
+	require.NoError(t, err)
+	return policy.For(name, "").Network
+}
+
+func pastedFlags(t *testing.T, text string) []manifests.NetworkGrant {
+	t.Helper()
+	var grants []manifests.NetworkGrant
+	for _, flag := range strings.Split(text, "--allow-net ")[1:] {
+		grant, err := manifests.ParseNetworkFlag(strings.Trim(strings.TrimSpace(flag), "'"))
+		require.NoError(t, err)
+		grants = append(grants, grant)
+	}
+	return grants
+}
+
+// TestAddressReceipts: the same for what a host leads to.
+func TestAddressReceipts(t *testing.T) {
+	for target, c := range map[string]struct {
+		address string
+		rule    string
+		allow   tool.Allow
+	}{
+		"http://127.0.0.1:8080/": {"", "127.0.0.1 leads to a loopback address, and no grant says that it may", tool.Allow{
+			Grant:  "--allow-net http://127.0.0.1:8080",
+			Config: "- {tools: [fetch], network: [{host: \"127.0.0.1\", ports: [8080], schemes: [http]}]}",
+		}},
+		"https://localhost/": {"", "localhost leads to a loopback address, and no grant says that it may", tool.Allow{
+			Grant:  "--allow-net localhost",
+			Config: "- {tools: [fetch], network: [{host: localhost}]}",
+		}},
+		"https://db.example.com/": {"10.1.2.3", "db.example.com leads to a private address, and no grant says that it may", tool.Allow{
+			Config: `- {tools: [fetch], network: [{host: db.example.com, addresses: ["10.0.0.0/8"]}]}`,
+		}},
+		"https://six.example.com/": {"fd12::1", "six.example.com leads to a private address, and no grant says that it may", tool.Allow{
+			Config: `- {tools: [fetch], network: [{host: six.example.com, addresses: ["fc00::/7"]}]}`,
+		}},
+		"https://meta.example.com/": {"169.254.169.254", "meta.example.com leads to a link-local address, and no grant says that it may", tool.Allow{}},
+	} {
+		l, err := parseURL(target)
+		require.NoError(t, err)
+		names := newNames(t, map[string][]string{l.host: {c.address}})
+		options := Options{Tool: "fetch", Requests: everything(80, 443, 8080), Grants: []manifests.NetworkGrant{grantOf(everything(80, 443, 8080)[0])}}
+		if c.address != "" {
+			options.Resolver = names.resolver()
+		}
+		s := open(t, options)
+		_, err = get(t, s, target)
+		assert.Equal(t, c.rule, denied(t, err))
+		receipt := s.Denials()[0]
+		assert.Equal(t, c.allow, receipt.Allow, target)
+		for _, way := range [][]manifests.NetworkGrant{pastedFlags(t, receipt.Allow.Grant), configured(t, receipt.Allow.Config)} {
+			if len(way) == 0 {
+				continue
+			}
+			pasted := options
+			pasted.Grants = append(append([]manifests.NetworkGrant{}, options.Grants...), way...)
+			p, err := readPermission(pasted)
+			require.NoError(t, err)
+			to, _ := p.reach(l, "GET")
+			address := l.address
+			if c.address != "" {
+				address = addressOf(c.address)
+			} else if l.host == "localhost" {
+				address = addressOf("127.0.0.1")
+			}
+			assert.Nil(t, to.check(p.known, address), target)
+		}
+	}
+}
+
+func configured(t *testing.T, text string) []manifests.NetworkGrant {
+	if text == "" {
+		return nil
+	}
+	return pastedGrants(t, text, "fetch")
+}
+
+func TestReceiptsOfWhatIsTakenAway(t *testing.T) {
+	all := Options{Requests: everything(443), Grants: []manifests.NetworkGrant{grantOf(everything(443)[0])}}
+	all.NoNetwork = "strict"
+	s := open(t, all)
+	_, err := get(t, s, "https://example.com/")
+	assert.Equal(t, "the profile strict takes the network away", denied(t, err))
+	assert.Zero(t, s.Denials()[0].Allow)
+
+	all.NoNetwork = ""
+	all.Deny = []Denied{{"policy.yaml:9", manifests.NetworkDeny{Host: "*.internal"}}}
+	s = open(t, all)
+	_, err = get(t, s, "https://db.internal/")
+	assert.Equal(t, "the operator denies it at policy.yaml:9", denied(t, err))
+	assert.Zero(t, s.Denials()[0].Allow)
+}
+
+func TestDecisions(t *testing.T) {
+	api := manifests.NetworkPermission{Host: "*.example.com", Methods: []string{"GET", "POST"}, Schemes: []string{"https", "http"}, Paths: []string{"/v1"}}
+	narrow := grantOf(manifests.NetworkPermission{Host: "a.example.com", Methods: []string{"GET"}, Ports: []int{443, 8443}, Paths: []string{"/v1/read"}})
+	for name, c := range map[string]struct {
+		options Options
+		want    tool.Decision
+	}{
+		"nothing": {
+			Options{},
+			tool.Decision{
+				Requested: "GET, POST https://*.example.com or http://*.example.com below /v1", Reason: "no grant covers it",
+				Allow: tool.Allow{
+					Grant:  "--allow-net '*.example.com' --allow-net 'http://*.example.com'",
+					Config: `- {tools: [fetch], network: [{host: "*.example.com", methods: [GET, POST], schemes: [https, http], paths: [/v1]}]}`,
+				},
+			},
+		},
+		"all": {
+			Options{Grants: []manifests.NetworkGrant{grantOf(manifests.NetworkPermission{Host: "*", Methods: []string{"POST", "GET"}, Schemes: []string{"http", "https"}})}},
+			tool.Decision{
+				Requested: "GET, POST https://*.example.com or http://*.example.com below /v1",
+				Granted:   "POST, GET http://* or https://* (policy.yaml:7)",
+				Effective: "GET, POST https://*.example.com or http://*.example.com below /v1", Reason: "granted as asked",
+			},
+		},
+		"some": {
+			Options{
+				Grants: []manifests.NetworkGrant{narrow},
+				Deny:   []Denied{{"policy.yaml:9", manifests.NetworkDeny{Host: "a.example.com", Paths: []string{"/v1/read/secret"}}}, {"policy.yaml:11", manifests.NetworkDeny{Host: "other.test"}}},
+			},
+			tool.Decision{
+				Requested: "GET, POST https://*.example.com or http://*.example.com below /v1",
+				Granted:   "GET https://a.example.com or https://a.example.com:8443 below /v1/read (policy.yaml:7)",
+				Effective: "GET https://a.example.com below /v1/read",
+				Reason:    "the grant at policy.yaml:7 covers fewer hosts, schemes or ports, methods, paths; less the denial at policy.yaml:9",
+				Allow: tool.Allow{
+					Grant:  "--allow-net '*.example.com' --allow-net 'http://*.example.com'",
+					Config: `- {tools: [fetch], network: [{host: "*.example.com", methods: [GET, POST], schemes: [https, http], paths: [/v1]}]}`,
+				},
+			},
+		},
+		"denied": {
+			Options{
+				Grants: []manifests.NetworkGrant{narrow},
+				Deny:   []Denied{{"policy.yaml:9", manifests.NetworkDeny{Host: "a.example.com", Ports: []int{443}, Methods: []string{"GET"}, Paths: []string{"/v1"}}}},
+			},
+			tool.Decision{
+				Requested: "GET, POST https://*.example.com or http://*.example.com below /v1",
+				Granted:   "GET https://a.example.com or https://a.example.com:8443 below /v1/read (policy.yaml:7)",
+				Reason:    "the denial at policy.yaml:9 takes it away",
+			},
+		},
+		"profile": {
+			Options{Grants: []manifests.NetworkGrant{narrow}, NoNetwork: "strict"},
+			tool.Decision{
+				Requested: "GET, POST https://*.example.com or http://*.example.com below /v1",
+				Granted:   "GET https://a.example.com or https://a.example.com:8443 below /v1/read (policy.yaml:7)",
+				Reason:    "the profile strict takes the network away",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.options.Tool, c.options.Requests = "fetch", []manifests.NetworkPermission{api}
+			client, err := New(c.options)
+			require.NoError(t, err)
+			defer client.Close()
+			c.want.Permission = "network"
+			assert.Equal(t, []tool.Decision{c.want}, client.Decisions())
+		})
+	}
+}

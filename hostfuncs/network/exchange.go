@@ -1,0 +1,259 @@
+package network
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caisson-run/caisson/tool"
+)
+
+// hop is one request as it would be sent, without secrets.
+type hop struct {
+	method   string
+	location *location
+	header   http.Header // the guest's
+	body     []byte      // the guest's
+}
+
+// exchange is one request of a guest, with the redirects that it leads to.
+type exchange struct {
+	session *Session
+	client  *Client
+	ctx     context.Context
+	cancel  context.CancelFunc
+	hop     hop
+	from    *location // what redirected to the hop; nil for the first
+
+	// What the record says.
+	slot     int
+	target   string
+	started  time.Time
+	bytes    int64
+	allowed  bool
+	statuses []string
+
+	// done is closed when what is below it is set.
+	done     chan struct{}
+	response Response
+	failed   *Error
+}
+
+// begin counts a request, checks it and makes it ready to run.
+func (s *Session) begin(ctx context.Context, request Request) (*exchange, error) {
+	e := &exchange{session: s, client: s.client, target: "an invalid request", started: s.client.now(), done: make(chan struct{})}
+	var failed *Error
+	e.slot, failed = s.admit()
+	if failed == nil {
+		failed = e.prepare(ctx, request)
+	}
+	if failed != nil {
+		e.finish(failed)
+		return nil, failed
+	}
+	return e, nil
+}
+
+func (e *exchange) prepare(ctx context.Context, request Request) *Error {
+	if failed := e.read(request); failed != nil {
+		return failed
+	}
+	e.ctx = ctx // for the log
+	if failed := e.authorize(); failed != nil {
+		return failed
+	}
+	if failed := e.checkPlaces(); failed != nil {
+		return failed
+	}
+	if failed := e.session.fits(len(e.hop.body)); failed != nil {
+		return failed
+	}
+	timeout := request.Timeout
+	if _, bounded := ctx.Deadline(); !bounded && timeout <= 0 {
+		timeout = DefaultTimeout
+	}
+	if timeout > 0 {
+		e.ctx, e.cancel = context.WithTimeout(ctx, timeout)
+	} else {
+		e.ctx, e.cancel = context.WithCancel(ctx)
+	}
+	return e.enter()
+}
+
+// read makes a hop of what the guest wrote.
+func (e *exchange) read(request Request) *Error {
+	method, err := readMethod(request.Method)
+	if err != nil {
+		return invalid(err.Error())
+	}
+	to, err := parseURL(request.URL)
+	if err != nil {
+		return invalid(err.Error())
+	}
+	e.target = method + " " + e.client.shown(to)
+	header, err := readHeaders(request.Headers)
+	if err != nil {
+		return invalid(err.Error())
+	}
+	e.hop = hop{method, to, header, bytes.Clone(request.Body)}
+	return nil
+}
+
+// checkPlaces refuses headers of the guest's in the places of secrets.
+func (e *exchange) checkPlaces() *Error {
+	if e.client.secrets == nil {
+		return nil
+	}
+	to := e.hop.location
+	for _, place := range e.client.secrets.Places(to.scheme, to.host, to.port) {
+		if place.Header != "" && len(e.hop.header.Values(place.Header)) > 0 {
+			rule := fmt.Sprintf("the host fills in the header %s for %s; the tool may not", http.CanonicalHeaderKey(place.Header), hostText(to))
+			return e.deny(tool.Denial{Permission: "network", Rule: rule})
+		}
+	}
+	return nil
+}
+
+func (e *exchange) enter() *Error {
+	if failed := e.session.enter(e); failed != nil {
+		e.cancel()
+		return failed
+	}
+	if failed := e.client.enter(e); failed != nil {
+		e.session.leave(e)
+		e.cancel()
+		return failed
+	}
+	return nil
+}
+
+// run sends the request and follows its redirects. It is called once.
+func (e *exchange) run() {
+	defer e.session.leave(e)
+	defer e.client.leave(e)
+	defer e.cancel()
+	defer close(e.done)
+	e.finish(e.exchange())
+}
+
+func (e *exchange) exchange() *Error {
+	for redirects := 0; ; redirects++ {
+		answer, failed := e.send()
+		if failed != nil {
+			return failed
+		}
+		e.statuses = append(e.statuses, strconv.Itoa(answer.StatusCode))
+		if !isRedirect(answer) {
+			return e.receive(answer)
+		}
+		answer.Body.Close()
+		if redirects == MaxRedirects {
+			return limit("http_redirects", MaxRedirects, fmt.Sprintf("there are more than %d redirects", MaxRedirects))
+		}
+		if failed := e.follow(answer); failed != nil {
+			return failed
+		}
+	}
+}
+
+// send sends one hop, which is allowed, with the secrets of its origin.
+func (e *exchange) send() (*http.Response, *Error) {
+	if failed := e.session.takeAll(len(e.hop.body)); failed != nil {
+		return nil, failed
+	}
+	e.bytes += int64(len(e.hop.body))
+	request, failed := e.request()
+	if failed != nil {
+		return nil, failed
+	}
+	route, err := e.client.route(e.hop.location, e.hop.method)
+	if err != nil {
+		return nil, e.ioError(err)
+	}
+	answer, err := route.transport.RoundTrip(request)
+	if err != nil {
+		return nil, e.ioError(err)
+	}
+	if answer.StatusCode < 200 {
+		answer.Body.Close()
+		return nil, e.ioError(fmt.Errorf("the server answers with status %d, which was not asked for", answer.StatusCode))
+	}
+	return answer, nil
+}
+
+func (e *exchange) request() (*http.Request, *Error) {
+	target := e.hop.location.url
+	request := (&http.Request{Method: e.hop.method, URL: &target, Header: e.hop.header.Clone()}).WithContext(e.ctx)
+	if request.Header.Get("User-Agent") == "" {
+		request.Header.Set("User-Agent", "caisson")
+	}
+	body := e.hop.body
+	if e.client.secrets != nil {
+		var err error
+		if body, err = e.client.secrets.Inject(request, body); err != nil {
+			return nil, invalid(e.client.maskText(err.Error()))
+		}
+	}
+	setBody(request, body)
+	return request, nil
+}
+
+// finish writes the record of the request.
+func (e *exchange) finish(failed *Error) {
+	e.failed = failed
+	call := tool.HostCall{
+		Target: e.target, Bytes: e.bytes, Duration: e.client.now().Sub(e.started),
+		Allowed: e.allowed, Status: strings.Join(e.statuses, "→"),
+	}
+	if failed != nil {
+		call.Status = failed.status()
+		call.Allowed = e.allowed && failed.Kind != ErrDenied
+	}
+	e.session.record(e.slot, call)
+}
+
+// result returns what came of it, once it is done.
+func (e *exchange) result() (Response, error) {
+	if e.failed != nil {
+		return Response{}, e.failed
+	}
+	return e.response, nil
+}
+
+// deny keeps a receipt about the hop and returns the error that carries it.
+func (e *exchange) deny(denial tool.Denial) *Error {
+	denial.Value = e.client.shown(e.hop.location)
+	if e.from != nil {
+		denial.Rule += fmt.Sprintf(" (%s redirected there)", originText(e.from.host, e.from.endpoint()))
+	}
+	if allow := strings.Join([]string{denial.Allow.Manifest, denial.Allow.Grant, denial.Allow.Config}, "\n"); e.client.maskText(allow) != allow {
+		denial.Allow = tool.Allow{} // a server redirected to a path that holds a secret
+	}
+	e.session.addDenial(denial)
+	return &Error{Op: "request", Kind: ErrDenied, Message: denial.Rule, Denial: &denial}
+}
+
+// authorize asks the permission about the hop.
+func (e *exchange) authorize() *Error {
+	if p := e.client.permission; !p.allows(e.hop.location, e.hop.method) {
+		return e.deny(p.receipt(e.hop.location, e.hop.method))
+	}
+	e.allowed = true
+	return nil
+}
+
+// ioError tells the operator the cause and the guest what it may know.
+func (e *exchange) ioError(err error) *Error {
+	if why := refusedBy(err); why != nil && e.ctx.Err() == nil {
+		e.client.log(e.ctx, slog.LevelWarn, "no address may be connected to", e.target, err)
+		return e.deny(e.client.permission.addressReceipt(e.hop.location, e.hop.method, why))
+	}
+	failed := failure(e.ctx, err)
+	e.client.log(e.ctx, slog.LevelDebug, "a network request failed", e.target, failed.cause)
+	return failed
+}

@@ -1,0 +1,128 @@
+package network
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	maxHeaders     = 100
+	maxHeaderBytes = 32 << 10 // of a guest's names and values together
+	maxMethod      = 32
+)
+
+// isToken reports whether a text is a token of RFC 9110, section 5.6.2.
+func isToken(text string) bool { return text != "" && onlyNames(text, "!#$%&'*+-.^_`|~") }
+
+// readMethod returns the method of a guest's request.
+func readMethod(method string) (string, error) {
+	switch {
+	case method == "":
+		return http.MethodGet, nil
+	case len(method) > maxMethod || !isToken(method) || method != strings.ToUpper(method):
+		return "", fmt.Errorf("the method is not a word in upper case, such as GET")
+	case isTunnel(method):
+		return "", fmt.Errorf("the method %s cannot be used", method)
+	}
+	return method, nil
+}
+
+// readHeaders returns the headers of a guest's request.
+func readHeaders(list [][2]string) (http.Header, error) {
+	if len(list) > maxHeaders {
+		return nil, fmt.Errorf("there are more than %d headers", maxHeaders)
+	}
+	header, size := http.Header{}, 0
+	for _, field := range list {
+		name, value := field[0], field[1]
+		size += len(name) + len(value)
+		switch {
+		case size > maxHeaderBytes:
+			return nil, fmt.Errorf("the headers are larger than %d bytes", maxHeaderBytes)
+		case !isToken(name):
+			return nil, fmt.Errorf("the name of a header is not a token")
+		case !isFieldValue(value):
+			return nil, fmt.Errorf("the value of the header %s holds control characters", shown(name))
+		case isTransport(name):
+			return nil, fmt.Errorf("the header %s is set by the host", shown(name))
+		case strings.EqualFold(name, "Accept-Encoding"):
+			// Bodies arrive decompressed: what is compressed cannot be masked.
+		default:
+			header.Add(name, value)
+		}
+	}
+	return header, nil
+}
+
+// isFieldValue reports whether a text can be the value of a header in every version of HTTP.
+func isFieldValue(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+// isTransport reports whether a header says how a message travels, not what it says.
+func isTransport(name string) bool {
+	name = strings.ToLower(name)
+	hop := []string{
+		"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "keep-alive", "expect", "http2-settings",
+	}
+	return slices.Contains(hop, name) || strings.HasPrefix(name, "proxy-")
+}
+
+// crossOrigin returns what is left of a guest's headers when a redirect leads to another
+// origin: what was meant for one may be a secret from the other.
+func crossOrigin(header http.Header, withBody bool) http.Header {
+	kept := http.Header{}
+	names := []string{"Accept", "Accept-Language", "User-Agent", "Range"}
+	if withBody {
+		names = append(names, "Content-Type")
+	}
+	for _, name := range names {
+		if values := header.Values(name); len(values) > 0 {
+			kept[name] = slices.Clone(values)
+		}
+	}
+	return kept
+}
+
+// withoutBody returns the headers of a request whose body was dropped.
+func withoutBody(header http.Header) http.Header {
+	kept := header.Clone()
+	for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Language", "Content-Location"} {
+		kept.Del(name)
+	}
+	return kept
+}
+
+// answered returns the headers of an answer as the guest sees them.
+func (c *Client) answered(header http.Header) [][2]string {
+	hop := strings.Split(strings.ToLower(strings.Join(header.Values("Connection"), ",")), ",")
+	for i := range hop {
+		hop[i] = strings.TrimSpace(hop[i])
+	}
+	var fields [][2]string
+	for name, values := range header {
+		lower := strings.ToLower(name)
+		if lower != "content-length" && isTransport(name) || slices.Contains(hop, lower) {
+			continue
+		}
+		for _, value := range values {
+			fields = append(fields, [2]string{printable(c.maskText(name)), printable(c.maskText(value))})
+		}
+	}
+	slices.SortStableFunc(fields, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+	return fields
+}
+
+// printable replaces what is not valid UTF-8, and hidden characters.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\t' && !unicode.IsPrint(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}

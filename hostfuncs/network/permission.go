@@ -1,0 +1,161 @@
+package network
+
+import (
+	"bytes"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"slices"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+const maxAuthorities = 1 << 20 // bytes of one file
+
+// grant is what one line of the operator's gives.
+type grant struct {
+	rule
+	origin string
+	reach  reach
+}
+
+// permit is what one request of the manifest and one grant have in common.
+type permit struct {
+	rule
+	request, grant int // which
+}
+
+// permission is what a tool may do: the requests of its manifest, as far as grants cover them,
+// less what is denied. It does not change once it was read.
+type permission struct {
+	tool      string
+	noNetwork string
+	requests  []rule
+	grants    []grant
+	denials   []denial
+	permits   []permit
+	known     *ranges
+	// isSpecial says that connections of one request may go elsewhere than those of
+	// another.
+	isSpecial bool
+}
+
+func readPermission(options Options) (*permission, error) {
+	p := &permission{tool: options.Tool, noNetwork: options.NoNetwork, known: newRanges()}
+	for _, requested := range options.Requests {
+		r, err := readRule(requested)
+		if err != nil {
+			return nil, fmt.Errorf("the manifest's permission: %w", err)
+		}
+		r.methods = withoutTunnels(r.methods)
+		p.requests = append(p.requests, r)
+	}
+	for _, granted := range options.Grants {
+		g, err := readGrant(granted)
+		if err != nil {
+			return nil, fmt.Errorf("the grant%s: %w", at(granted.Origin), err)
+		}
+		p.grants = append(p.grants, g)
+		p.isSpecial = p.isSpecial || !g.reach.isPublic()
+	}
+	for _, denied := range options.Deny {
+		d, err := readDenial(denied)
+		if err != nil {
+			return nil, fmt.Errorf("the denial%s: %w", at(denied.Origin), err)
+		}
+		p.denials = append(p.denials, d)
+		p.isSpecial = p.isSpecial || len(d.reach) > 0
+	}
+	p.permits = permits(p.requests, p.grants)
+	return p, nil
+}
+
+// withoutTunnels leaves out the methods that nobody can grant: CONNECT makes a connection
+// that no permission sees into, and TRACE shows what was put into a request.
+func withoutTunnels(methods []string) []string {
+	return slices.DeleteFunc(methods, isTunnel)
+}
+
+func isTunnel(method string) bool { return method == "CONNECT" || method == "TRACE" }
+
+func at(origin string) string {
+	if origin == "" {
+		return ""
+	}
+	return " at " + origin
+}
+
+func readGrant(granted manifests.NetworkGrant) (grant, error) {
+	r, err := readRule(granted.NetworkPermission)
+	if err != nil {
+		return grant{}, err
+	}
+	g := grant{rule: r, origin: granted.Origin}
+	if g.reach.granted, err = readPrefixes(granted.Addresses); err != nil {
+		return grant{}, err
+	}
+	if address, err := netip.ParseAddr(string(r.host)); err == nil {
+		g.reach.exact = append(g.reach.exact, address)
+	}
+	if r.host == "localhost" {
+		g.reach.granted = append(g.reach.granted, loopback()...)
+	}
+	if granted.Connect != "" {
+		connect, err := netip.ParseAddrPort(granted.Connect)
+		if err != nil || connect.Port() == 0 || connect.Addr().Zone() != "" {
+			return grant{}, fmt.Errorf("connect %q is not an address with a port, such as 127.0.0.1:8443", granted.Connect)
+		}
+		g.reach.connect = netip.AddrPortFrom(connect.Addr().Unmap(), connect.Port())
+		g.reach.exact = append(g.reach.exact, g.reach.connect.Addr())
+	}
+	if granted.Authorities != "" {
+		pem, err := readAuthorities(granted.Authorities)
+		if err != nil {
+			return grant{}, err
+		}
+		g.reach.authorities = [][]byte{pem}
+	}
+	return g, nil
+}
+
+func loopback() []prefix {
+	return []prefix{{netip.MustParsePrefix("127.0.0.0/8")}, {netip.MustParsePrefix("::1/128")}}
+}
+
+func readAuthorities(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxAuthorities {
+		return nil, fmt.Errorf("%s is not a regular file of at most %d bytes", name, maxAuthorities)
+	}
+	pem, err := io.ReadAll(io.LimitReader(file, maxAuthorities))
+	if err != nil {
+		return nil, err
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(bytes.Clone(pem)) {
+		return nil, fmt.Errorf("%s holds no certificate in PEM", name)
+	}
+	return pem, nil
+}
+
+// permits returns what the requests and the grants have in common.
+func permits(requests []rule, grants []grant) []permit {
+	var all []permit
+	for i := range requests {
+		for j := range grants {
+			if both, overlap := requests[i].intersect(&grants[j].rule); overlap {
+				all = append(all, permit{both, i, j})
+			}
+		}
+	}
+	return all
+}

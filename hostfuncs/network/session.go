@@ -1,0 +1,164 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// The limits of requests.
+const (
+	DefaultCalls   = 20
+	DefaultBytes   = 8 << 20
+	DefaultTimeout = 30 * time.Second
+	MaxInFlight    = 10 // requests of a session that were sent and not received
+	MaxRedirects   = 3  // of one request
+)
+
+// Limits bound one session. A field that is not positive is its default.
+type Limits struct {
+	Calls int             // requests, allowed or not; redirects are not counted
+	Bytes manifests.Bytes // of all bodies, in both directions, decompressed
+}
+
+var errSessionClosed = errors.New("the session is closed")
+
+// Session is the network of one call. It is safe for concurrent use. Close it.
+type Session struct {
+	client *Client
+	limits Limits
+	wait   sync.WaitGroup // for the running
+
+	mu        sync.Mutex
+	closed    bool
+	calls     int64
+	bytesLeft int64
+	running   map[*exchange]struct{}
+	sent      map[int]*exchange // by id; nil while it is being prepared
+	nextID    int
+	denials   []tool.Denial
+	hostCalls []tool.HostCall
+}
+
+// Open returns the network of one call.
+func (c *Client) Open(limits Limits) *Session {
+	if limits.Calls <= 0 {
+		limits.Calls = DefaultCalls
+	}
+	if limits.Bytes <= 0 {
+		limits.Bytes = DefaultBytes
+	}
+	return &Session{
+		client: c, limits: limits, bytesLeft: int64(limits.Bytes),
+		running: map[*exchange]struct{}{}, sent: map[int]*exchange{},
+	}
+}
+
+// Do sends a request and waits for the answer, following redirects as far as the permission
+// allows. Errors are of type *[Error].
+func (s *Session) Do(ctx context.Context, request Request) (Response, error) {
+	e, err := s.begin(ctx, request)
+	if err != nil {
+		return Response{}, err
+	}
+	e.run()
+	return e.result()
+}
+
+// Send starts a request, whose answer [Session.Receive] returns under the id. What is wrong
+// with the request itself, and what the permission refuses, is reported at once. The request
+// ends with ctx.
+func (s *Session) Send(ctx context.Context, request Request) (id int, err error) {
+	id, err = s.reserve()
+	if err != nil {
+		return 0, err
+	}
+	e, err := s.begin(ctx, request)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		delete(s.sent, id)
+		return 0, err
+	}
+	s.sent[id] = e
+	go e.run()
+	return id, nil
+}
+
+// reserve returns the id of a request that will be sent.
+func (s *Session) reserve() (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.sent) >= MaxInFlight {
+		return 0, limit("http_in_flight", MaxInFlight, fmt.Sprintf("%d requests were sent and not received", MaxInFlight))
+	}
+	s.nextID++
+	s.sent[s.nextID] = nil
+	return s.nextID, nil
+}
+
+// Receive waits for an answer. Each can be received once; if ctx ends first, it can be
+// received later.
+func (s *Session) Receive(ctx context.Context, id int) (Response, error) {
+	s.mu.Lock()
+	e := s.sent[id]
+	s.mu.Unlock()
+	if e == nil {
+		return Response{}, &Error{Op: "receive", Kind: ErrInvalid, Message: "no request has this id"}
+	}
+	select {
+	case <-e.done:
+	case <-ctx.Done():
+		failed := failure(ctx, ctx.Err())
+		failed.Op = "receive"
+		return Response{}, failed
+	}
+	s.mu.Lock()
+	taken := s.sent[id] != e
+	delete(s.sent, id)
+	s.mu.Unlock()
+	if taken {
+		return Response{}, &Error{Op: "receive", Kind: ErrInvalid, Message: "the answer was received already"}
+	}
+	return e.result()
+}
+
+// Denials returns the receipts of what was refused, each once. Of more than 32, it is the
+// first ones and the last.
+func (s *Session) Denials() []tool.Denial {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.denials)
+}
+
+// HostCalls lists the first [tool.MaxHostCalls] requests, in the order in which they began.
+func (s *Session) HostCalls() []tool.HostCall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.hostCalls)
+}
+
+// Calls counts all requests, whether or not they were allowed.
+func (s *Session) Calls() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls
+}
+
+// Close cancels what is in flight and waits for it. Requests that come later fail with
+// [ErrUnavailable]. It can be called again.
+func (s *Session) Close() {
+	s.mu.Lock()
+	s.closed = true
+	for e := range s.running {
+		e.cancel()
+	}
+	s.mu.Unlock()
+	s.wait.Wait()
+}

@@ -1,0 +1,266 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+func TestSendAndReceive(t *testing.T) {
+	for _, kind := range []protocol{plain, http2} {
+		t.Run(string(kind), func(t *testing.T) {
+			release := make(chan struct{})
+			s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
+				<-release
+				io.WriteString(w, r.URL.Query().Get("n"))
+			})
+			session := granted(t, s, Limits{})
+			ids := map[int]string{}
+			for i := range MaxInFlight {
+				id, err := session.Send(t.Context(), Request{URL: s.at("127.0.0.1", fmt.Sprintf("/?n=%d", i))})
+				require.NoError(t, err)
+				ids[id] = fmt.Sprint(i)
+			}
+			require.Len(t, ids, MaxInFlight)
+			_, err := session.Send(t.Context(), Request{URL: s.at("127.0.0.1", "/")})
+			var failed *Error
+			require.ErrorAs(t, err, &failed)
+			assert.Equal(t, "http_in_flight", failed.Limit)
+			for _, call := range session.HostCalls() {
+				assert.Equal(t, "unfinished", call.Status)
+			}
+			for id := range ids {
+				short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+				_, err := session.Receive(short, id)
+				cancel()
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			}
+			close(release)
+			for id, want := range ids {
+				answer, err := session.Receive(t.Context(), id)
+				require.NoError(t, err)
+				assert.Equal(t, want, string(answer.Body))
+				_, err = session.Receive(t.Context(), id)
+				require.ErrorIs(t, err, ErrInvalid, "each can be received once")
+			}
+			assert.EqualValues(t, MaxInFlight, session.Calls())
+		})
+	}
+}
+
+func TestSendReportsAtOnce(t *testing.T) {
+	s := serve(t, plain, http.NotFound)
+	session := granted(t, s, Limits{Calls: 4, Bytes: 10})
+	for kind, request := range map[error]Request{
+		ErrInvalid: {URL: "nonsense"},
+		ErrDenied:  {URL: "https://example.com/"},
+		ErrLimit:   {Method: "POST", URL: s.at("127.0.0.1", "/"), Body: make([]byte, 11)},
+	} {
+		_, err := session.Send(t.Context(), request)
+		require.ErrorIs(t, err, kind)
+	}
+	assert.Zero(t, s.connections.Load())
+	for range 2 * MaxInFlight {
+		_, err := session.Send(t.Context(), Request{URL: "nonsense"})
+		require.Error(t, err, "what failed does not take a place")
+		require.False(t, strings.Contains(err.Error(), "not received"))
+	}
+}
+
+// TestClose: when a session is closed, nothing of it goes on.
+func TestClose(t *testing.T) {
+	for name, closing := range map[string]func(*Session){
+		"session": (*Session).Close,
+		"client":  func(s *Session) { _ = s.client.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			arrived := make(chan struct{}, 3)
+			s := serve(t, plain, func(_ http.ResponseWriter, r *http.Request) {
+				arrived <- struct{}{}
+				<-r.Context().Done()
+			})
+			session := granted(t, s, Limits{})
+			var ids []int
+			for range 2 {
+				id, err := session.Send(t.Context(), Request{URL: s.at("127.0.0.1", "/"), Timeout: time.Hour})
+				require.NoError(t, err)
+				ids = append(ids, id)
+			}
+			waiting := make(chan error)
+			go func() {
+				_, err := session.Do(t.Context(), Request{URL: s.at("127.0.0.1", "/"), Timeout: time.Hour})
+				waiting <- err
+			}()
+			for range 3 {
+				<-arrived
+			}
+			started := time.Now()
+			done := make(chan struct{})
+			go func() { closing(session); close(done) }()
+			require.ErrorIs(t, <-waiting, ErrUnavailable)
+			<-done
+			assert.Less(t, time.Since(started), 5*time.Second)
+			for _, id := range ids {
+				_, err := session.Receive(t.Context(), id)
+				require.ErrorIs(t, err, ErrUnavailable)
+				require.ErrorIs(t, err, context.Canceled)
+			}
+			_, err := session.Do(t.Context(), Request{URL: s.at("127.0.0.1", "/")})
+			require.ErrorIs(t, err, ErrUnavailable)
+			closing(session)
+		})
+	}
+}
+
+// TestClientBusy: the calls of one tool together have a bound as well.
+func TestClientBusy(t *testing.T) {
+	release := make(chan struct{})
+	s := serve(t, http2, func(_ http.ResponseWriter, r *http.Request) { <-release })
+	first := granted(t, s, Limits{})
+	sessions := []*Session{first}
+	var busy error
+	for range maxClientInFlight + 1 {
+		session := sessions[len(sessions)-1]
+		_, err := session.Send(t.Context(), Request{URL: s.at("127.0.0.1", "/")})
+		if err != nil && strings.Contains(err.Error(), "not received") {
+			session = first.client.Open(Limits{})
+			defer session.Close()
+			sessions = append(sessions, session)
+			_, err = session.Send(t.Context(), Request{URL: s.at("127.0.0.1", "/")})
+		}
+		busy = err
+	}
+	close(release)
+	var failed *Error
+	require.ErrorAs(t, busy, &failed)
+	assert.Equal(t, "http_in_flight", failed.Limit)
+	assert.EqualValues(t, maxClientInFlight, failed.Value)
+}
+
+// TestSharedByteLimit: requests at the same time do not get more bytes together than one.
+func TestSharedByteLimit(t *testing.T) {
+	s := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) { endless(w, 1<<20) })
+	session := granted(t, s, Limits{Bytes: 1 << 20})
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	received := 0
+	for range 8 {
+		wait.Go(func() {
+			answer, err := session.Do(t.Context(), Request{URL: s.at("127.0.0.1", "/")})
+			mu.Lock()
+			defer mu.Unlock()
+			assert.NoError(t, err)
+			received += len(answer.Body)
+		})
+	}
+	wait.Wait()
+	assert.Equal(t, 1<<20, received)
+}
+
+func TestHostCallsAreCapped(t *testing.T) {
+	session := open(t, Options{Tool: "fetch"})
+	for i := range tool.MaxHostCalls + 10 {
+		_, err := session.Do(t.Context(), Request{URL: fmt.Sprintf("https://host%d.example.com/", i)})
+		require.ErrorIs(t, err, ErrDenied)
+	}
+	assert.Len(t, session.HostCalls(), tool.MaxHostCalls)
+	assert.EqualValues(t, tool.MaxHostCalls+10, session.Calls())
+	denials := session.Denials()
+	require.Len(t, denials, maxDenials)
+	assert.Equal(t, "https://host0.example.com/", denials[0].Value)
+	assert.Equal(t, fmt.Sprintf("https://host%d.example.com/", tool.MaxHostCalls+9), denials[maxDenials-1].Value)
+}
+
+func TestHostCallTargetsAreSafe(t *testing.T) {
+	session := open(t, Options{Tool: "fetch"})
+	for target, want := range map[string]string{
+		"https://example.com/a?token=1#part": "GET https://example.com/a",
+		"https://user:pass@example.com/":     "an invalid request",
+		"https://example.com/\x1b[31m":       "an invalid request",
+		"https://example.com/%1b%e2%80%ae":   "GET https://example.com/%1b%e2%80%ae",
+		"https://example.com/ü":              "GET https://example.com/%C3%BC",
+	} {
+		_, err := session.Do(t.Context(), Request{URL: target})
+		require.Error(t, err)
+		calls := session.HostCalls()
+		assert.Equal(t, want, calls[len(calls)-1].Target)
+		assert.False(t, calls[len(calls)-1].Allowed)
+	}
+}
+
+// TestLog: causes with addresses are for the operator.
+func TestLog(t *testing.T) {
+	var text strings.Builder
+	logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	gone := serve(t, plain, http.NotFound)
+	gone.Close()
+	permission := gone.permission("inside.example.com")
+	resolver := newNames(t, map[string][]string{"inside.example.com": {"127.0.0.1"}}).resolver()
+	for _, addresses := range []string{"10.0.0.0/8", "127.0.0.0/8"} {
+		s := open(t, Options{
+			Tool: "fetch", Requests: []manifests.NetworkPermission{permission}, Resolver: resolver, Logger: logger,
+			Grants: []manifests.NetworkGrant{grantOf(permission, addresses)},
+		})
+		_, err := get(t, s, gone.at("inside.example.com", "/?secret=1"))
+		require.Error(t, err)
+		assert.NotContains(t, err.Error(), "127.0.0.1")
+	}
+	assert.Contains(t, text.String(), `level=WARN msg="no address may be connected to" tool=fetch`)
+	assert.Contains(t, text.String(), "connection refused")
+	assert.Equal(t, 2, strings.Count(text.String(), "127.0.0.1"))
+	assert.NotContains(t, text.String(), "secret=1")
+}
+
+// TestErrorKinds: every failure matches one kind.
+func TestErrorKinds(t *testing.T) {
+	kinds := []error{ErrDenied, ErrInvalid, ErrLimit, ErrDeadline, ErrIO, ErrUnavailable}
+	words := map[string]bool{}
+	for _, kind := range kinds {
+		failed := &Error{Op: "request", Kind: kind, Message: "m", cause: errors.New("10.0.0.1")}
+		matches := 0
+		for _, other := range kinds {
+			if errors.Is(failed, other) {
+				matches++
+			}
+		}
+		assert.Equal(t, 1, matches)
+		assert.NotContains(t, failed.Error(), "10.0.0.1")
+		words[failed.status()] = true
+	}
+	assert.Len(t, words, len(kinds))
+}
+
+func TestNewRefuses(t *testing.T) {
+	valid := manifests.NetworkPermission{Host: "example.com"}
+	for name, options := range map[string]Options{
+		"host":        {Requests: []manifests.NetworkPermission{{Host: "exa mple"}}},
+		"scheme":      {Requests: []manifests.NetworkPermission{{Host: "example.com", Schemes: []string{"ftp"}}}},
+		"port":        {Requests: []manifests.NetworkPermission{{Host: "example.com", Ports: []int{0}}}},
+		"path":        {Requests: []manifests.NetworkPermission{{Host: "example.com", Paths: []string{"v1"}}}},
+		"grant":       {Grants: []manifests.NetworkGrant{{NetworkPermission: manifests.NetworkPermission{Host: "*.*"}}}},
+		"connect":     {Grants: []manifests.NetworkGrant{{NetworkPermission: valid, Connect: "example.com:80"}}},
+		"authorities": {Grants: []manifests.NetworkGrant{{NetworkPermission: valid, Authorities: t.TempDir() + "/none.pem"}}},
+		"no file":     {Grants: []manifests.NetworkGrant{{NetworkPermission: valid, Authorities: t.TempDir()}}},
+		"no PEM":      {Grants: []manifests.NetworkGrant{{NetworkPermission: valid, Authorities: "session_test.go"}}},
+		"denial":      {Deny: []Denied{{"policy.yaml:3", manifests.NetworkDeny{Host: "127.1"}}}},
+		"denied path": {Deny: []Denied{{"policy.yaml:3", manifests.NetworkDeny{Paths: []string{"/a/../b"}}}}},
+	} {
+		_, err := New(options)
+		var failed *Error
+		require.ErrorAs(t, err, &failed, name)
+		assert.Equal(t, "new", failed.Op)
+	}
+}
