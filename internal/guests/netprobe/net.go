@@ -1,0 +1,90 @@
+//go:build wasip1
+
+package main
+
+import (
+	"errors"
+	"time"
+
+	caisson "github.com/caisson-run/caisson/sdk/go"
+)
+
+// request is a request that the SDK makes.
+type request struct {
+	Method    string      `json:"method"`
+	URL       string      `json:"url"`
+	Headers   [][2]string `json:"headers"`
+	Body      string      `json:"body"`
+	TimeoutMS int         `json:"timeout_ms"`
+}
+
+// answer is what came of a request or a question: a response or a failure.
+type answer struct {
+	Status    int         `json:"status,omitempty"`
+	URL       string      `json:"url,omitempty"`
+	Headers   [][2]string `json:"headers,omitempty"`
+	Body      string      `json:"body,omitempty"`
+	Truncated bool        `json:"truncated,omitempty"`
+	Exists    *bool       `json:"exists,omitempty"`
+	Error     *failure    `json:"error,omitempty"`
+}
+
+// failure is an error of the SDK.
+type failure struct {
+	Text       string          `json:"text"`
+	Op         string          `json:"op,omitempty"`
+	Status     caisson.Status  `json:"status"`
+	Message    string          `json:"message,omitempty"`
+	Denial     *caisson.Denial `json:"denial,omitempty"`
+	LimitName  string          `json:"limit,omitempty"`
+	LimitValue int64           `json:"value,omitempty"`
+}
+
+func (r request) request() caisson.Request {
+	return caisson.Request{
+		Method: r.Method, URL: r.URL, Headers: r.Headers, Body: []byte(r.Body),
+		Timeout: time.Duration(r.TimeoutMS) * time.Millisecond,
+	}
+}
+
+func oneByOne(requests []request) []answer {
+	answers := make([]answer, len(requests))
+	for i, r := range requests {
+		answers[i] = answerOf(caisson.Do(r.request()))
+	}
+	return answers
+}
+
+func sideBySide(requests []request) []answer {
+	all := make([]caisson.Request, len(requests))
+	for i, r := range requests {
+		all[i] = r.request()
+	}
+	answers := make([]answer, len(requests))
+	for i, result := range caisson.DoAll(all) {
+		answers[i] = answerOf(result.Response, result.Err)
+	}
+	return answers
+}
+
+func secret(name string) answer {
+	exists, err := caisson.SecretExists(name)
+	if err != nil {
+		return answerOf(nil, err)
+	}
+	return answer{Exists: &exists}
+}
+
+func answerOf(response *caisson.Response, err error) answer {
+	if err == nil {
+		return answer{Status: response.Status, URL: response.URL, Headers: response.Headers,
+			Body: string(response.Body), Truncated: response.Truncated}
+	}
+	f := failure{Text: err.Error()}
+	var known *caisson.Error
+	if errors.As(err, &known) {
+		f.Op, f.Status, f.Message, f.Denial = known.Op, known.Status, known.Message, known.Denial
+		f.LimitName, f.LimitValue = known.LimitName, known.LimitValue
+	}
+	return answer{Error: &f}
+}

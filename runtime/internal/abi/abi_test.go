@@ -1,0 +1,345 @@
+package abi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/hostfuncs/network"
+	"github.com/caisson-run/caisson/hostfuncs/secrets"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// The sessions of calls are made of what the packages that do the work have.
+var (
+	_ Requester = (*network.Session)(nil)
+	_ Checker   = (*secrets.Set)(nil)
+)
+
+func TestFunctions(t *testing.T) {
+	i32 := func(n int) []hostfuncs.ValueType { return slices.Repeat([]hostfuncs.ValueType{hostfuncs.I32}, n) }
+	want := map[string][2][]hostfuncs.ValueType{
+		read:    {i32(2), i32(1)},
+		request: {i32(4), {hostfuncs.I64}},
+		send:    {i32(4), {hostfuncs.I64}},
+		receive: {i32(2), {hostfuncs.I64}},
+		exists:  {i32(2), {hostfuncs.I64}},
+	}
+	functions := byName()
+	require.Len(t, functions, len(want))
+	for name, types := range want {
+		assert.Equal(t, types[0], functions[name].Params, name)
+		assert.Equal(t, types[1], functions[name].Results, name)
+	}
+}
+
+// TestNoFunctionRunsBeforeTheCall: a program that starts without a call is ended, with the
+// name of what it should not have called.
+func TestNoFunctionRunsBeforeTheCall(t *testing.T) {
+	for name, f := range byName() {
+		err := f.Call(t.Context(), make(flat, 10), make([]uint64, 4))
+		var start *StartError
+		require.ErrorAs(t, err, &start, name)
+		assert.Equal(t, name, start.Function)
+		assert.EqualError(t, err, "it calls "+name+" before it reads its input")
+	}
+}
+
+func TestSessionWithoutAnything(t *testing.T) {
+	g := newGuest(t, &Session{})
+	for name, text := range valid {
+		status, response := g.call(name, text, nil)
+		assert.Equal(t, statusUnavailable, status, name)
+		assert.Contains(t, response, `{"message":"the tool has no `, name)
+	}
+}
+
+func TestReadInPieces(t *testing.T) {
+	body := strings.Repeat("0123456789", 300)
+	g := newGuest(t, &Session{Network: &answering{response: network.Response{Status: 200, Body: []byte(body)}}})
+	copy(g.memory[requestAt:], valid[request])
+	result, err := g.raw(request, requestAt, uint64(len(valid[request])), 0, 0)
+	require.NoError(t, err)
+	const header = `{"status":200,"url":"","headers":[],"truncated":false}`
+	require.Equal(t, uint64(4+len(header)+len(body)), result)
+
+	var all []byte
+	for _, n := range []int{0, 1, 3, 0, 40, 40, 2000, 7} { // the sixth holds the end of the header and the start of the body
+		piece := g.read(n)
+		require.Len(t, piece, n)
+		all = append(all, piece...)
+	}
+	all = append(all, g.readAll()...)
+	assert.Equal(t, string([]byte{byte(len(header)), 0, 0, 0})+header+body, string(all))
+	assert.Empty(t, g.read(10), "the end stays the end")
+}
+
+func TestReadOutsideTheMemoryReadsNothing(t *testing.T) {
+	g := newGuest(t, &Session{Secrets: known{"SEARCH_KEY": true}})
+	copy(g.memory[requestAt:], valid[exists])
+	_, err := g.raw(exists, requestAt, uint64(len(valid[exists])))
+	require.NoError(t, err)
+	for _, at := range []uint64{uint64(len(g.memory)) - 3, uint64(len(g.memory)) + 1, 1<<32 - 1} {
+		n, err := g.raw(read, at, 4)
+		require.NoError(t, err)
+		assert.Equal(t, int32(-1), int32(uint32(n)), at)
+	}
+	assert.JSONEq(t, `{"exists":true}`, string(g.readAll()))
+}
+
+// TestReadMovesABoundedPiece, so that it soon returns.
+func TestReadMovesABoundedPiece(t *testing.T) {
+	session := &Session{held: response{body: make([]byte, 2*maxPiece)}}
+	g := newGuest(t, session)
+	g.memory = make(flat, 2*maxPiece)
+	n, err := g.raw(read, 0, 2*maxPiece)
+	require.NoError(t, err)
+	assert.Equal(t, uint64(maxPiece), n)
+}
+
+// TestResponseIsHeldUntilTheNextCall, whatever that call is and however it ends.
+func TestResponseIsHeldUntilTheNextCall(t *testing.T) {
+	for name := range valid {
+		g := newGuest(t, &Session{Secrets: known{"SEARCH_KEY": true}})
+		copy(g.memory[requestAt:], valid[exists])
+		_, err := g.raw(exists, requestAt, uint64(len(valid[exists])))
+		require.NoError(t, err)
+		require.Equal(t, `{"exi`, string(g.read(5)))
+		_, response := g.call(name, `{}`, nil)
+		assert.Contains(t, response, "is missing", name)
+	}
+}
+
+// TestMemoryIsNotKept: what the guest does with its memory after a call is its own business.
+func TestMemoryIsNotKept(t *testing.T) {
+	wire := &answering{id: 1}
+	g := newGuest(t, &Session{Network: wire})
+	status, _ := g.call(send, valid[send], []byte("the body"))
+	require.Equal(t, statusOK, status)
+	clear(g.memory)
+	require.Len(t, wire.requests, 1)
+	assert.Equal(t, "the body", string(wire.requests[0].Body))
+	assert.Equal(t, "https://api.example.com/", wire.requests[0].URL)
+}
+
+func TestPointersOutsideTheMemory(t *testing.T) {
+	size := uint64(4 << 20)
+	session := &Session{Network: &answering{}, Secrets: known{}}
+	for name, text := range valid {
+		g := newGuest(t, session)
+		copy(g.memory[requestAt:], text)
+		body := len(g.functions[name].Params) == 4
+		for _, span := range [][2]uint64{{size - 1, 2}, {size, 1}, {size + 1, 0}, {1<<32 - 1, 1<<32 - 1}, {0, size + 1}, {1 << 31, 1 << 31}} {
+			params := append(span[:], []uint64{0, 0}...)
+			if !body {
+				params = params[:2]
+			}
+			checkOutside(t, g, "request", name, params)
+			if body {
+				checkOutside(t, g, "body", name, []uint64{requestAt, uint64(len(text)), span[0], span[1]})
+			}
+		}
+	}
+}
+
+func checkOutside(t *testing.T, g *guest, what, name string, params []uint64) {
+	t.Helper()
+	result, err := g.raw(name, params...)
+	require.NoError(t, err)
+	assert.Equal(t, statusInvalid, status(result>>32), "%s %v", name, params)
+	assert.Equal(t, `{"message":"the `+what+` lies outside the memory"}`, string(g.readAll()))
+}
+
+// TestUpperHalvesOfParametersAreIgnored: they may hold anything.
+func TestUpperHalvesOfParametersAreIgnored(t *testing.T) {
+	g := newGuest(t, &Session{Secrets: known{"SEARCH_KEY": true}})
+	copy(g.memory[requestAt:], valid[exists])
+	const junk = 0xdeadbeef << 32
+	result, err := g.raw(exists, junk|requestAt, junk|uint64(len(valid[exists])))
+	require.NoError(t, err)
+	assert.Equal(t, uint64(len(`{"exists":true}`)), result)
+	n, err := g.raw(read, junk|bufferAt, junk|uint64(100))
+	require.NoError(t, err)
+	assert.Equal(t, `{"exists":true}`, string(g.memory[bufferAt:bufferAt+n]))
+}
+
+func TestSizes(t *testing.T) {
+	wire := &answering{}
+	for _, test := range []struct {
+		name       string
+		session    Session
+		request    int // bytes
+		body       int
+		status     status
+		wantAnswer string
+	}{
+		{"the longest request", Session{}, maxRequest, 0, statusOK, ""},
+		{"a longer one", Session{}, maxRequest + 1, 0, statusLimit, `{"limit":"request_bytes","value":1048576}`},
+		{"the longest body", Session{MaxBody: 100}, 100, 100, statusOK, ""},
+		{"a longer one", Session{MaxBody: 100}, 100, 101, statusLimit, `{"limit":"http_bytes","value":100}`},
+		{"the longest body by default", Session{}, 100, network.DefaultBytes, statusOK, ""},
+		{"a longer one", Session{}, 100, network.DefaultBytes + 1, statusLimit, fmt.Sprintf(`{"limit":"http_bytes","value":%d}`, network.DefaultBytes)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.session.Network = wire
+			g := newGuest(t, &test.session)
+			g.memory = make(flat, requestAt+test.request+test.body)
+			text := valid[request]
+			copy(g.memory[requestAt:], text+strings.Repeat(" ", test.request-len(text)))
+			result, err := g.raw(request, requestAt, uint64(test.request), uint64(requestAt+test.request), uint64(test.body))
+			require.NoError(t, err)
+			assert.Equal(t, test.status, status(result>>32))
+			g.memory = make(flat, 4<<20)
+			if response := string(g.readAll()); test.wantAnswer != "" {
+				assert.Equal(t, test.wantAnswer, response)
+			}
+		})
+	}
+}
+
+// TestFailuresThatTheGuestSees: those of a denial, a limit and so on are in the vectors.
+func TestFailuresThatTheGuestSees(t *testing.T) {
+	const secret = "10.1.2.3"
+	cause := errors.New("dial tcp " + secret + ":443: connection refused")
+	for name, err := range map[string]error{
+		`{"message":"the server does not answer"}`: &network.Error{Op: "request", Kind: network.ErrIO, Message: "the server does not answer"},
+		`{"message":"network error"}`:              &network.Error{Op: "request", Kind: network.ErrIO}, // no message
+		`{"message":"wrapped"}`:                    fmt.Errorf("%w: %w", &network.Error{Op: "request", Kind: network.ErrIO, Message: "wrapped"}, cause),
+	} {
+		for _, function := range []string{request, send, receive} {
+			g := newGuest(t, &Session{Network: &answering{err: err}})
+			status, response := g.call(function, valid[function], nil)
+			assert.Equal(t, statusIO, status)
+			assert.Equal(t, name, response)
+			assert.NotContains(t, response, secret)
+		}
+	}
+}
+
+// TestWhatEndsTheGuest: an error that nobody foresaw is not made to look like the network's.
+func TestWhatEndsTheGuest(t *testing.T) {
+	unforeseen := errors.New("unforeseen")
+	for _, err := range []error{unforeseen, fmt.Errorf("%w", context.Canceled), &network.Error{Op: "request", Kind: network.ErrDenied}} {
+		for _, function := range []string{request, send, receive} {
+			g := newGuest(t, &Session{Network: &answering{err: err}})
+			_, _, got := g.try(function, valid[function], nil)
+			assert.Equal(t, err, got)
+		}
+	}
+}
+
+// TestEndOfTheCallEndsTheGuest, with the reason for it; a request's own timeout does not.
+func TestEndOfTheCallEndsTheGuest(t *testing.T) {
+	late := &network.Error{Op: "request", Kind: network.ErrDeadline, Message: "no answer in time"}
+	for _, function := range []string{request, send, receive} {
+		g := newGuest(t, &Session{Network: &answering{err: late}})
+		status, _ := g.call(function, valid[function], nil)
+		assert.Equal(t, statusDeadline, status)
+
+		ending := &ending{err: late}
+		g = newGuest(t, &Session{Network: ending})
+		g.ctx, ending.cancel = context.WithCancelCause(g.ctx)
+		_, _, err := g.try(function, valid[function], nil)
+		assert.Equal(t, errOver, err)
+	}
+}
+
+// TestNothingBeginsAfterTheEndOfTheCall: reading one long request after the other would put
+// off the guest's end.
+func TestNothingBeginsAfterTheEndOfTheCall(t *testing.T) {
+	for name, text := range valid {
+		wire := &answering{}
+		g := newGuest(t, &Session{Network: wire, Secrets: known{}})
+		ctx, cancel := context.WithCancelCause(g.ctx)
+		cancel(errOver)
+		g.ctx = ctx
+		_, _, err := g.try(name, text, nil)
+		assert.Equal(t, errOver, err)
+		assert.Empty(t, wire.requests)
+		assert.Empty(t, wire.received)
+	}
+}
+
+var errOver = errors.New("the call is over")
+
+// ending is a network during whose work the call ends.
+type ending struct {
+	cancel context.CancelCauseFunc
+	err    error
+}
+
+func (n *ending) Do(context.Context, network.Request) (network.Response, error) {
+	n.cancel(errOver)
+	return network.Response{}, n.err
+}
+
+func (n *ending) Send(context.Context, network.Request) (int, error) {
+	n.cancel(errOver)
+	return 0, n.err
+}
+
+func (n *ending) Receive(context.Context, int) (network.Response, error) {
+	n.cancel(errOver)
+	return network.Response{}, n.err
+}
+
+// numbered is a network that answers requests in the order in which they are received.
+type numbered struct {
+	answering
+	urls []string
+}
+
+func (n *numbered) Send(_ context.Context, r network.Request) (int, error) {
+	n.urls = append(n.urls, r.URL)
+	return len(n.urls), nil
+}
+
+func (n *numbered) Receive(_ context.Context, id int) (network.Response, error) {
+	if id < 1 || id > len(n.urls) {
+		return network.Response{}, &network.Error{Op: "receive", Kind: network.ErrInvalid, Message: "there is no such request"}
+	}
+	return network.Response{Status: 200, URL: n.urls[id-1]}, nil
+}
+
+func TestSeveralRequestsAreUnderWay(t *testing.T) {
+	g := newGuest(t, &Session{Network: &numbered{}})
+	for i := 1; i <= 3; i++ {
+		_, response := g.call(send, fmt.Sprintf(`{"method":"GET","url":"https://example.com/%d","headers":[]}`, i), nil)
+		require.Equal(t, fmt.Sprintf(`{"id":%d}`, i), response)
+	}
+	for _, id := range []int{3, 1, 2} {
+		status, response := g.call(receive, fmt.Sprintf(`{"id":%d}`, id), nil)
+		assert.Equal(t, statusOK, status)
+		assert.Contains(t, response, fmt.Sprintf(`"url":"https://example.com/%d"`, id))
+	}
+	for _, id := range []string{"0", "4", "4294967295"} {
+		status, response := g.call(receive, `{"id":`+id+`}`, nil)
+		assert.Equal(t, statusInvalid, status)
+		assert.Equal(t, `{"message":"there is no such request"}`, response)
+	}
+}
+
+func TestReceiptIsWhole(t *testing.T) {
+	denial := tool.Denial{Permission: "secrets", Value: "A<&>B", Rule: "no grant", Allow: tool.Allow{
+		Manifest: "m", Grant: "--secret A=env:A@api.example.com", Config: "c",
+	}}
+	g := newGuest(t, &Session{Secrets: known{"A<&>B": denial}})
+	status, response := g.call(exists, `{"name":"A<&>B"}`, nil)
+	assert.Equal(t, statusDenied, status)
+	assert.Equal(t, `{"permission":"secrets","value":"A<&>B","rule":"no grant","allow":{"manifest":"m","grant":"--secret A=env:A@api.example.com","config":"c"}}`, response)
+}
+
+func TestReadLetsGoOfWhatWasRead(t *testing.T) {
+	session := &Session{Network: &answering{response: network.Response{Body: bytes.Repeat([]byte("x"), 1000)}}}
+	g := newGuest(t, session)
+	_, _ = g.call(request, valid[request], nil)
+	assert.Equal(t, response{}, session.held)
+}

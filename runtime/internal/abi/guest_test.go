@@ -1,0 +1,158 @@
+package abi
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/hostfuncs/network"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// flat is a guest's memory for tests that need no guest.
+type flat []byte
+
+func (m flat) View(offset, length uint32) ([]byte, bool) {
+	if uint64(offset)+uint64(length) > uint64(len(m)) {
+		return nil, false
+	}
+	return m[offset : offset+length : offset+length], true
+}
+
+// guest calls functions of caisson:* as a guest would.
+type guest struct {
+	t         testing.TB
+	ctx       context.Context
+	memory    flat
+	functions map[string]hostfuncs.Function
+}
+
+func newGuest(t testing.TB, s *Session) *guest {
+	return &guest{t: t, ctx: With(t.Context(), s), memory: make(flat, 4<<20), functions: byName()}
+}
+
+func byName() map[string]hostfuncs.Function {
+	functions := map[string]hostfuncs.Function{}
+	for _, f := range Functions() {
+		functions[f.Module+"."+f.Name] = f
+	}
+	return functions
+}
+
+// raw calls a function and returns its result, or the error that would end the guest.
+func (g *guest) raw(name string, params ...uint64) (uint64, error) {
+	f, ok := g.functions[name]
+	require.True(g.t, ok, name)
+	require.Len(g.t, params, len(f.Params), name)
+	stack := append([]uint64(nil), params...)
+	err := f.Call(g.ctx, g.memory, stack)
+	return stack[0], err
+}
+
+// Where the guest keeps what it passes.
+const (
+	requestAt = 1 << 20
+	bodyAt    = 2 << 20
+	bufferAt  = 3 << 20
+)
+
+// try calls a function with a request and, if it takes one, a body.
+func (g *guest) try(name, request string, body []byte) (status, []byte, error) {
+	g.t.Helper()
+	copy(g.memory[requestAt:], request)
+	params := []uint64{requestAt, uint64(len(request))}
+	if len(g.functions[name].Params) == 4 {
+		copy(g.memory[bodyAt:], body)
+		params = append(params, bodyAt, uint64(len(body)))
+	}
+	result, err := g.raw(name, params...)
+	if err != nil {
+		return 0, nil, err
+	}
+	response := g.readAll()
+	require.Len(g.t, response, int(uint32(result)), name)
+	return status(result >> 32), response, nil
+}
+
+func (g *guest) call(name, request string, body []byte) (status, string) {
+	g.t.Helper()
+	status, response, err := g.try(name, request, body)
+	require.NoError(g.t, err, name)
+	return status, string(response)
+}
+
+// read reads up to n bytes of the response.
+func (g *guest) read(n int) []byte {
+	g.t.Helper()
+	count, err := g.raw("caisson:io@1.read", bufferAt, uint64(n))
+	require.NoError(g.t, err)
+	require.LessOrEqual(g.t, count, uint64(n))
+	return append([]byte(nil), g.memory[bufferAt:bufferAt+count]...)
+}
+
+func (g *guest) readAll() []byte {
+	var all []byte
+	for {
+		piece := g.read(1000)
+		if len(piece) == 0 {
+			return all
+		}
+		all = append(all, piece...)
+	}
+}
+
+// answering is a network in which every request has the same answer. It keeps what it was
+// asked for.
+type answering struct {
+	response network.Response
+	id       int
+	err      error
+	requests []network.Request
+	received []int
+}
+
+func (n *answering) Do(_ context.Context, r network.Request) (network.Response, error) {
+	n.requests = append(n.requests, r)
+	return n.response, n.err
+}
+
+func (n *answering) Send(_ context.Context, r network.Request) (int, error) {
+	n.requests = append(n.requests, r)
+	return n.id, n.err
+}
+
+func (n *answering) Receive(_ context.Context, id int) (network.Response, error) {
+	n.received = append(n.received, id)
+	return n.response, n.err
+}
+
+// known are secrets by name: whether they are there, or why they are denied.
+type known map[string]any
+
+func (k known) Check(name string) (bool, *tool.Denial) {
+	switch known := k[name].(type) {
+	case bool:
+		return known, nil
+	case tool.Denial:
+		return false, &known
+	}
+	return false, &tool.Denial{Permission: "secrets", Value: name, Rule: "the manifest does not ask for it"}
+}
+
+const (
+	request = "caisson:net@1.request"
+	send    = "caisson:net@1.send"
+	receive = "caisson:net@1.receive"
+	exists  = "caisson:secrets@1.exists"
+	read    = "caisson:io@1.read"
+)
+
+// valid is a request that each function takes.
+var valid = map[string]string{
+	request: `{"method":"GET","url":"https://api.example.com/","headers":[]}`,
+	send:    `{"method":"GET","url":"https://api.example.com/","headers":[]}`,
+	receive: `{"id":1}`,
+	exists:  `{"name":"SEARCH_KEY"}`,
+}

@@ -1,0 +1,126 @@
+package abi
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/caisson-run/caisson/hostfuncs/network"
+)
+
+func netRequest(c *call) (answer, error) {
+	request, err := c.httpRequest()
+	if err != nil {
+		return answer{}, err
+	}
+	return c.framed(c.session.Network.Do(c.ctx, request))
+}
+
+func netSend(c *call) (answer, error) {
+	request, err := c.httpRequest()
+	if err != nil {
+		return answer{}, err
+	}
+	id, err := c.session.Network.Send(c.ctx, request)
+	if err != nil {
+		return answer{}, c.failure(err)
+	}
+	return answerJSON(statusOK, struct {
+		ID int `json:"id"`
+	}{id}), nil
+}
+
+func netReceive(c *call) (answer, error) {
+	var id uint32
+	if err := c.request(field{name: "id", read: number(&id)}); err != nil {
+		return answer{}, err
+	}
+	if c.session.Network == nil {
+		return answer{}, errNoNetwork()
+	}
+	return c.framed(c.session.Network.Receive(c.ctx, int(id)))
+}
+
+// httpRequest reads the request that request and send take. There is a network to send it to.
+func (c *call) httpRequest() (network.Request, error) {
+	var r network.Request
+	var timeout uint32
+	err := c.request(
+		field{name: "method", read: text(&r.Method)},
+		field{name: "url", read: text(&r.URL)},
+		field{name: "headers", read: pairs(&r.Headers)},
+		field{name: "timeout_ms", read: number(&timeout), optional: true},
+	)
+	if err != nil {
+		return network.Request{}, err
+	}
+	r.Timeout = time.Duration(timeout) * time.Millisecond
+	if r.Body, err = c.body(); err != nil {
+		return network.Request{}, err
+	}
+	if c.session.Network == nil {
+		return network.Request{}, errNoNetwork()
+	}
+	return r, nil
+}
+
+func errNoNetwork() error { return unavailable("the tool has no network") }
+
+// maxResponse is the longest response in bytes whose length a function can return.
+const maxResponse = math.MaxUint32
+
+// framed is the answer that holds a response: the length of its header, the header, the body.
+func (c *call) framed(r network.Response, err error) (answer, error) {
+	if err != nil {
+		return answer{}, c.failure(err)
+	}
+	header := encode(struct {
+		Status    int         `json:"status"`
+		URL       string      `json:"url"`
+		Headers   [][2]string `json:"headers"`
+		Truncated bool        `json:"truncated"`
+	}{r.Status, r.URL, append([][2]string{}, r.Headers...), r.Truncated})
+	if int64(len(header))+int64(len(r.Body)) > maxResponse {
+		return answer{}, limited("response_bytes", maxResponse)
+	}
+	head := binary.LittleEndian.AppendUint32(make([]byte, 0, 4+len(header)), uint32(len(header)))
+	return answer{statusOK, append(head, header...), r.Body}, nil
+}
+
+// failure is the network's error as the guest may see it. Once the call is over, it ends the
+// guest.
+func (c *call) failure(err error) error {
+	if c.ctx.Err() != nil {
+		return context.Cause(c.ctx)
+	}
+	var failure *network.Error
+	if !errors.As(err, &failure) {
+		return err
+	}
+	switch {
+	case failure.Denial != nil:
+		return denied(*failure.Denial)
+	case errors.Is(failure.Kind, network.ErrLimit):
+		return limited(failure.Limit, failure.Value)
+	}
+	for _, kind := range networkKinds {
+		if errors.Is(failure.Kind, kind.kind) {
+			return said(kind.status, cmp.Or(failure.Message, failure.Kind.Error()))
+		}
+	}
+	return err
+}
+
+// networkKinds are the network's failures that are told in words.
+var networkKinds = []struct {
+	kind   error
+	status status
+}{
+	{network.ErrInvalid, statusInvalid},
+	{network.ErrDeadline, statusDeadline},
+	{network.ErrIO, statusIO},
+	{network.ErrUnavailable, statusUnavailable},
+}

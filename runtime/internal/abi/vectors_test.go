@@ -1,0 +1,123 @@
+package abi
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs/network"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// vector is one call of sdk/testdata, whose README explains it.
+type vector struct {
+	Name         string
+	Function     string
+	Request      string
+	Body         []byte
+	Status       status
+	Response     []byte
+	Header       string
+	ResponseBody []byte `json:"response_body"`
+}
+
+func vectors(t *testing.T) []vector {
+	t.Helper()
+	text, err := os.ReadFile("../../../sdk/testdata/vectors.json")
+	require.NoError(t, err)
+	var vectors []vector
+	require.NoError(t, json.Unmarshal(text, &vectors))
+	require.Greater(t, len(vectors), 20)
+	return vectors
+}
+
+// parsed is what some JSON says, read without the code under test.
+func parsed[T any](t *testing.T, text string) (value T) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(text), &value), text)
+	return value
+}
+
+type anyRequest struct {
+	Method, URL string
+	Headers     [][2]string
+	TimeoutMS   int `json:"timeout_ms"`
+	ID          int
+	Name        string
+}
+
+type anyResponse struct {
+	Status    int
+	URL       string
+	Headers   [][2]string
+	Truncated bool
+	ID        int
+	Exists    bool
+	Message   string
+}
+
+type limit struct {
+	Limit string
+	Value int64
+}
+
+// kinds are the network's errors that have a status.
+var kinds = map[status]error{
+	statusDenied: network.ErrDenied, statusInvalid: network.ErrInvalid, statusLimit: network.ErrLimit,
+	statusDeadline: network.ErrDeadline, statusIO: network.ErrIO, statusUnavailable: network.ErrUnavailable,
+}
+
+func TestVectors(t *testing.T) {
+	seen := map[status]bool{}
+	called := map[string]bool{}
+	for _, v := range vectors(t) {
+		t.Run(v.Name, func(t *testing.T) {
+			seen[v.Status], called[v.Function] = true, true
+			ask, answer := parsed[anyRequest](t, v.Request), parsed[anyResponse](t, v.Header)
+			wire := &answering{id: answer.ID, response: network.Response{
+				Status: answer.Status, URL: answer.URL, Headers: answer.Headers, Body: v.ResponseBody, Truncated: answer.Truncated,
+			}}
+			if kind, failed := kinds[v.Status]; failed {
+				failure := &network.Error{Op: "request", Kind: kind, Message: answer.Message}
+				switch v.Status {
+				case statusDenied:
+					denial := parsed[tool.Denial](t, v.Header)
+					failure.Denial = &denial
+				case statusLimit:
+					reached := parsed[limit](t, v.Header)
+					failure.Limit, failure.Value = reached.Limit, reached.Value
+				}
+				wire.err = failure
+			}
+			secrets := known{ask.Name: answer.Exists}
+			if v.Status == statusDenied {
+				secrets[ask.Name] = parsed[tool.Denial](t, v.Header)
+			}
+			g := newGuest(t, &Session{Network: wire, Secrets: secrets})
+			status, response := g.call(v.Function, v.Request, v.Body)
+			assert.Equal(t, v.Status, status)
+			assert.Equal(t, string(v.Response), response)
+
+			switch v.Function {
+			case request, send:
+				require.Len(t, wire.requests, 1)
+				got := wire.requests[0]
+				assert.Equal(t, string(v.Body), string(got.Body))
+				got.Body = nil
+				assert.Equal(t, network.Request{
+					Method: ask.Method, URL: ask.URL, Headers: ask.Headers, Timeout: time.Duration(ask.TimeoutMS) * time.Millisecond,
+				}, got)
+			case receive:
+				assert.Equal(t, []int{ask.ID}, wire.received)
+			}
+		})
+	}
+	assert.Len(t, seen, 1+len(kinds))
+	for _, f := range Functions() {
+		assert.True(t, called[f.Module+"."+f.Name] || f.Name == "read", f.Name)
+	}
+}

@@ -1,0 +1,202 @@
+package caisson
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestOutsideCaisson(t *testing.T) {
+	_, err := Do(Request{URL: "https://example.com/"})
+	require.ErrorIs(t, err, ErrOutside)
+	_, err = SecretExists("KEY")
+	require.ErrorIs(t, err, ErrOutside)
+	results := DoAll(make([]Request, 12))
+	require.Len(t, results, 12)
+	for _, result := range results {
+		require.ErrorIs(t, result.Err, ErrOutside)
+	}
+}
+
+func TestTimeoutIsRoundedUp(t *testing.T) {
+	for duration, want := range map[time.Duration]int64{
+		0: 0, 1: 1, time.Millisecond: 1, time.Millisecond + 1: 2, time.Minute: 60000,
+		math.MaxInt64: math.MaxUint32, -time.Second: -1000,
+	} {
+		assert.Equal(t, want, milliseconds(duration), duration)
+	}
+}
+
+// TestWhatTheHostCouldNotRead is refused before it is sent: JSON would change it.
+func TestWhatTheHostCouldNotRead(t *testing.T) {
+	for _, request := range []Request{
+		{Method: "G\xff"}, {URL: "https://example.com/\xff"},
+		{Headers: [][2]string{{"X\xff", ""}}}, {Headers: [][2]string{{"A", "b"}, {"X", "\xff"}}},
+	} {
+		h := &host{}
+		_, err := do(h.function("f"), request)
+		require.ErrorIs(t, err, Invalid)
+		assert.Empty(t, h.requests)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	h := &host{status: Unavailable, response: []byte(`{"message":"no"}`)}
+	_, err := do(h.function("f"), Request{URL: "https://example.com/"})
+	require.ErrorIs(t, err, Unavailable)
+	assert.Equal(t, []string{`{"method":"GET","url":"https://example.com/","headers":[]}`}, h.requests)
+}
+
+func TestNotFound(t *testing.T) {
+	h := &host{status: NotFound, response: []byte(`{}`)}
+	_, err := do(h.function("f"), Request{})
+	var failure *Error
+	require.ErrorAs(t, err, &failure)
+	assert.Equal(t, Error{Op: "f", Status: NotFound}, *failure)
+}
+
+func TestMalformedAnswers(t *testing.T) {
+	for _, h := range []host{
+		{response: nil},
+		{response: []byte{1, 0, 0}},
+		{response: []byte("\x05\x00\x00\x00{}")},
+		{response: []byte("\xff\xff\xff\xff{}")},
+		{response: []byte("\x02\x00\x00\x00[]")},
+		{response: []byte("\x02\x00\x00\x00{}"), length: 100},
+		{status: Denied, response: []byte("no JSON")},
+		{status: Limit, response: []byte(`{"limit":1}`)},
+		{status: IO, response: []byte(`"io"`)},
+	} {
+		_, err := do(h.function("f"), Request{})
+		var failure *Error
+		require.ErrorAs(t, err, &failure)
+		assert.Equal(t, Error{Op: "f", Status: IO, Message: "the host's answer is malformed"}, *failure)
+	}
+	h := host{response: []byte("[]")}
+	_, err := secretExists(h.function("f"), "A")
+	require.ErrorIs(t, err, IO)
+	_, err = start(h.function("f"), Request{})
+	require.ErrorIs(t, err, IO)
+	greedy := hostFunction{"f", h.call, func(buffer []byte) int { return len(buffer) + 1 }}
+	_, err = greedy.ask(nil, nil)
+	require.ErrorIs(t, err, IO)
+}
+
+func TestErrors(t *testing.T) {
+	for text, err := range map[string]*Error{
+		"denied: network https://a.example/: no grant": {Status: Denied, Denial: &Denial{Permission: "network", Value: "https://a.example/", Rule: "no grant"}},
+		"limit: http_calls is 20":                      {Status: Limit, LimitName: "http_calls", LimitValue: 20},
+		"deadline: no answer":                          {Status: Deadline, Message: "no answer"},
+		"not found":                                    {Status: NotFound},
+		"status 99":                                    {Status: 99},
+	} {
+		assert.EqualError(t, err, text)
+		wrapped := fmt.Errorf("while fetching: %w", err)
+		assert.ErrorIs(t, wrapped, err.Status)
+		for _, other := range []Status{OK, Denied, Invalid, Limit, Deadline, NotFound, IO, Unavailable} {
+			assert.Equal(t, other == err.Status, errors.Is(wrapped, other))
+		}
+	}
+}
+
+func TestHeader(t *testing.T) {
+	r := Response{Headers: [][2]string{{"Content-Type", "text/html"}, {"X", "1"}, {"x", "2"}}}
+	assert.Equal(t, "text/html", r.Header("content-TYPE"))
+	assert.Equal(t, "1", r.Header("x"))
+	assert.Empty(t, r.Header("y"))
+}
+
+// network is a host that works on several requests.
+type network struct {
+	host
+	flying []int64 // by id
+	most   int     // that were under way at once
+	next   int64
+}
+
+// send begins a request, unless its URL says that it must fail.
+func (n *network) send(request, _ []byte) (uint64, error) {
+	if strings.Contains(string(request), "bad") {
+		return n.answer(Invalid, `{"message":"bad"}`), nil
+	}
+	n.next++
+	n.flying = append(n.flying, n.next)
+	n.most = max(n.most, len(n.flying))
+	return n.answer(OK, fmt.Sprintf(`{"id":%d}`, n.next)), nil
+}
+
+func (n *network) receive(request, _ []byte) (uint64, error) {
+	var id wireID
+	if err := json.Unmarshal(request, &id); err != nil {
+		return 0, err
+	}
+	if !slices.Contains(n.flying, id.ID) {
+		return n.answer(Invalid, `{"message":"unknown"}`), nil
+	}
+	n.flying = slices.DeleteFunc(n.flying, func(flying int64) bool { return flying == id.ID })
+	if id.ID%5 == 0 {
+		return n.answer(IO, `{"message":"lost"}`), nil
+	}
+	header := fmt.Sprintf(`{"status":%d}`, id.ID)
+	return n.answer(OK, string([]byte{byte(len(header)), 0, 0, 0})+header), nil
+}
+
+func (n *network) answer(status Status, response string) uint64 {
+	n.left = []byte(response)
+	return uint64(status)<<32 | uint64(len(response))
+}
+
+func TestDoAll(t *testing.T) {
+	for _, count := range []int{0, 1, maxInFlight, maxInFlight + 1, 35} {
+		n := &network{}
+		requests := make([]Request, count)
+		for i := range requests {
+			if requests[i].URL = "https://example.com/"; i%7 == 3 {
+				requests[i].URL += "bad"
+			}
+		}
+		results := doAll(hostFunction{"send", n.send, n.read}, hostFunction{"receive", n.receive, n.read}, requests)
+		require.Len(t, results, count)
+		id := 0
+		for i, result := range results {
+			if i%7 == 3 {
+				require.ErrorIs(t, result.Err, Invalid)
+				continue
+			}
+			if id++; id%5 == 0 {
+				require.ErrorIs(t, result.Err, IO)
+				continue
+			}
+			require.NoError(t, result.Err)
+			assert.Equal(t, id, result.Response.Status, "in order")
+		}
+		assert.Empty(t, n.flying)
+		assert.LessOrEqual(t, n.most, maxInFlight)
+		assert.GreaterOrEqual(t, n.most, min(id, maxInFlight))
+	}
+}
+
+// FuzzResponse: whatever the host answers, the SDK returns a response or an error.
+func FuzzResponse(f *testing.F) {
+	f.Add(uint32(0), []byte("\x02\x00\x00\x00{}body"))
+	f.Add(uint32(1), []byte(`{"permission":"network"}`))
+	f.Add(uint32(3), []byte(`{"limit":"http_calls","value":20}`))
+	f.Fuzz(func(t *testing.T, status uint32, answer []byte) {
+		h := host{status: Status(status), response: answer}
+		response, err := do(h.function("f"), Request{})
+		require.NotEqual(t, response == nil, err == nil)
+		if err != nil {
+			var failure *Error
+			require.ErrorAs(t, err, &failure)
+			require.NotEmpty(t, failure.Error())
+		}
+	})
+}

@@ -1,0 +1,79 @@
+package caisson
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Status is how the host answers a call. Every status but OK is an error, for errors.Is.
+type Status uint32
+
+// The statuses.
+const (
+	OK          Status = 0
+	Denied      Status = 1 // the manifest does not ask for it, or the operator does not grant it
+	Invalid     Status = 2 // the request makes no sense
+	Limit       Status = 3 // the call has had as much as it may
+	Deadline    Status = 4 // there was no answer in time
+	NotFound    Status = 5 // there is no such thing
+	IO          Status = 6 // something failed on the way
+	Unavailable Status = 7 // the host has nothing that could answer
+)
+
+// ErrOutside is what every function fails with in a program that does not run inside Caisson.
+var ErrOutside = errors.New("works only inside Caisson")
+
+func (s Status) Error() string {
+	if int(s) < len(statusNames) {
+		return statusNames[s]
+	}
+	return fmt.Sprintf("status %d", uint32(s))
+}
+
+var statusNames = [...]string{"ok", "denied", "invalid", "limit", "deadline", "not found", "io", "unavailable"}
+
+// Error is a call that the host did not answer with OK. It matches its Status in errors.Is.
+type Error struct {
+	Op     string // the function of the host: "caisson:net@1.request"
+	Status Status
+	// Message says what went wrong, where the status is Invalid, Deadline, IO or Unavailable.
+	Message string
+	// Denial is the host's receipt, where the status is Denied.
+	Denial *Denial
+	// LimitName and LimitValue are the limit that was reached, where the status is Limit, such
+	// as "http_calls" and 20.
+	LimitName  string
+	LimitValue int64
+}
+
+// Denial says what was refused, why, and what would allow it.
+type Denial struct {
+	Permission string `json:"permission"`
+	Value      string `json:"value"`
+	Rule       string `json:"rule"`
+	Allow      Allow  `json:"allow"`
+}
+
+// Allow holds what would allow a refused request, for the tool's author and its operator. A
+// part that needs no change is empty.
+type Allow struct {
+	Manifest string `json:"manifest"` // a line for the tool's manifest
+	Grant    string `json:"grant"`    // a flag for the operator
+	Config   string `json:"config"`   // an element for "grants:" in the operator's caisson.yaml
+}
+
+// Error says what happened in one sentence, which a tool may pass on as it is.
+func (e *Error) Error() string {
+	switch {
+	case e.Denial != nil:
+		return fmt.Sprintf("denied: %s %s: %s", e.Denial.Permission, e.Denial.Value, e.Denial.Rule)
+	case e.Status == Limit && e.LimitName != "":
+		return fmt.Sprintf("limit: %s is %d", e.LimitName, e.LimitValue)
+	case e.Message != "":
+		return e.Status.Error() + ": " + e.Message
+	}
+	return e.Status.Error()
+}
+
+// Unwrap returns the status.
+func (e *Error) Unwrap() error { return e.Status }

@@ -1,0 +1,101 @@
+package caisson
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// parsed is what some JSON says, read without the code under test.
+func parsed[T any](t *testing.T, text string) (value T) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(text), &value), text)
+	return value
+}
+
+type anyRequest struct {
+	Method, URL string
+	Headers     [][2]string
+	TimeoutMS   int `json:"timeout_ms"`
+	ID          int
+	Name        string
+}
+
+func (r anyRequest) request(body []byte) Request {
+	return Request{Method: r.Method, URL: r.URL, Headers: r.Headers, Body: body, Timeout: time.Duration(r.TimeoutMS) * time.Millisecond}
+}
+
+func TestVectors(t *testing.T) {
+	for _, v := range vectors(t) {
+		t.Run(v.Name, func(t *testing.T) {
+			h := &host{status: v.Status, response: v.Response}
+			ask, f := parsed[anyRequest](t, v.Request), h.function(v.Function)
+			var got any
+			var err error
+			switch v.Function {
+			case "caisson:net@1.request":
+				got, err = do(f, ask.request(v.Body))
+			case "caisson:net@1.send":
+				got, err = start(f, ask.request(v.Body))
+			case "caisson:net@1.receive":
+				results := make([]Result, 1)
+				flight{id: wireID{int64(ask.ID)}}.land(f, results)
+				got, err = results[0].Response, results[0].Err
+			case "caisson:secrets@1.exists":
+				got, err = secretExists(f, ask.Name)
+			default:
+				require.Fail(t, "no function of this SDK", v.Function)
+			}
+			require.Len(t, h.requests, 1)
+			assert.JSONEq(t, v.Request, h.requests[0])
+			assert.Equal(t, string(v.Body), h.bodies[0])
+			if v.Status == OK {
+				require.NoError(t, err)
+				checkAnswer(t, v, got)
+				return
+			}
+			checkFailure(t, v, err)
+		})
+	}
+}
+
+func checkAnswer(t *testing.T, v vector, got any) {
+	t.Helper()
+	switch got := got.(type) {
+	case *Response:
+		want := parsed[Response](t, v.Header)
+		want.Body = v.ResponseBody
+		assert.Equal(t, want.Body, got.Body)
+		assert.Equal(t, &want, got)
+	case wireID:
+		assert.Equal(t, int64(parsed[anyRequest](t, v.Header).ID), got.ID)
+	case bool:
+		assert.Equal(t, parsed[struct{ Exists bool }](t, v.Header).Exists, got)
+	}
+}
+
+func checkFailure(t *testing.T, v vector, err error) {
+	t.Helper()
+	var failure *Error
+	require.ErrorAs(t, err, &failure)
+	require.ErrorIs(t, err, v.Status)
+	want := Error{Op: v.Function, Status: v.Status}
+	switch v.Status {
+	case Denied:
+		denial := parsed[Denial](t, v.Header)
+		want.Denial = &denial
+	case Limit:
+		reached := parsed[struct {
+			Limit string
+			Value int64
+		}](t, v.Header)
+		want.LimitName, want.LimitValue = reached.Limit, reached.Value
+	default:
+		want.Message = parsed[struct{ Message string }](t, v.Header).Message
+	}
+	assert.Equal(t, want, *failure)
+	assert.NotEqual(t, v.Status.Error(), err.Error(), "the error says more than its status")
+}
