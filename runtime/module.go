@@ -10,10 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
-	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
@@ -78,6 +76,15 @@ func checkPin(m *manifests.Manifest, source []byte) error {
 	return nil
 }
 
+// moduleDigest reads a manifest's module and returns its digest.
+func moduleDigest(m *manifests.Manifest) (engine.Digest, error) {
+	source, err := readModule(m)
+	if err != nil {
+		return engine.Digest{}, err
+	}
+	return engine.DigestOf(source), nil
+}
+
 // ModuleInfo describes a module without running it.
 type ModuleInfo struct {
 	SHA256  string   `json:"sha256"`
@@ -90,6 +97,9 @@ type ModuleInfo struct {
 	// are seeded once, such as "Go's math/rand": what they give may repeat in calls that
 	// are resumed from a snapshot. It is a guess from the module's bytes, for people.
 	SeededGenerators []string `json:"seeded_generators"`
+	// Unused are the permissions that the manifest asks for and the module has no import to
+	// use, by their path in the manifest: "permissions.network".
+	Unused []string `json:"unused"`
 }
 
 // InspectModule reads a manifest's module, checks its pin and that it is a WASI command
@@ -117,35 +127,20 @@ func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	}
 	slices.Sort(info.Imports)
 	slices.Sort(info.Exports)
+	info.Unused = append([]string{}, unused(m, description)...)
 	return info, checkCommand(m, description)
 }
 
-// checkCommand refuses what is not a WASI command, and what imports anything that this
-// runtime does not offer in just that form.
+// checkCommand refuses what is not a WASI command.
 func checkCommand(m *manifests.Manifest, description *wasm.Module) error {
-	offered := map[string]hostfuncs.Function{}
-	for _, f := range wasi.Functions() {
-		offered[f.Module+"."+f.Name] = f
-	}
-	for _, i := range description.Imports {
-		f, ok := offered[i.Module+"."+i.Name]
-		switch {
-		case !ok || i.Kind != wasm.ExternFunction:
-			return fmt.Errorf("%w: %s imports the %s %q of %q, which this runtime does not offer; it offers the functions of %s",
-				ErrModule, m.Module.Path, i.Kind, i.Name, i.Module, wasi.ModuleName)
-		case !sameTypes(i.Function.Params, f.Params) || !sameTypes(i.Function.Results, f.Results):
-			return fmt.Errorf("%w: %s imports %q of %q with another type than it has", ErrModule, m.Module.Path, i.Name, i.Module)
-		}
+	if err := checkImports(m, description); err != nil {
+		return err
 	}
 	start, ok := description.ExportedFunction(startFunction)
 	if !ok || len(start.Params) > 0 || len(start.Results) > 0 {
 		return fmt.Errorf("%w: %s exports no %s function, so it is not a WASI command", ErrModule, m.Module.Path, startFunction)
 	}
 	return nil
-}
-
-func sameTypes(declared []wasm.ValueType, offered []hostfuncs.ValueType) bool {
-	return slices.EqualFunc(declared, offered, func(a wasm.ValueType, b hostfuncs.ValueType) bool { return byte(a) == byte(b) })
 }
 
 // startFunction is what a WASI command exports as its main program.

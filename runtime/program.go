@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/tool"
@@ -144,9 +145,12 @@ func (t *Tool) startInBackground(ctx context.Context, module *engine.Module) {
 // reason is why calls cannot resume the program, given how its start ended; empty if they can.
 func (l *launch) reason(err error) string {
 	var early *wasi.StartError
+	var earlyHost *abi.StartError
 	switch {
 	case errors.As(err, &early):
 		return early.Error()
+	case errors.As(err, &earlyHost):
+		return earlyHost.Error()
 	case err != nil:
 		return strings.TrimPrefix(err.Error(), engine.ErrNotStarted.Error()+": ")
 	case l.asked.what() != "" && l.tool.manifest.Behavior.Snapshot != manifests.SnapshotStart:

@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/tool"
@@ -24,7 +26,14 @@ type run struct {
 	began      bool // the guest
 	usage      tool.Usage
 	denials    []tool.Denial
+	harmless   int // so many of the denials, the first, cannot be why the call failed
+	hostCalls  []tool.HostCall
 	trace      string // of a trap
+
+	host    bool // the guest may call functions beside WASI's
+	session abi.Session
+	network *network.Session
+	secrets asking
 }
 
 func (r *run) do(ctx context.Context) (tool.Outcome, error) {
@@ -38,7 +47,7 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	}
 	for _, name := range t.manifest.Context {
 		if !t.permit.context[name] {
-			return r.deny(tool.Denial{Permission: "context", Value: name, Rule: "no grant lets this tool have it", Allow: tool.Allow{Grant: contextFlag(name)}})
+			return r.deny(tool.Denial{Permission: "context", Value: name, Rule: "no grant lets this tool have it", Allow: contextAllow(t.manifest.Name, name)})
 		}
 	}
 	arguments, err := manifests.ExpandArgs(t.manifest.Module.Args, r.invocation.Arguments)
@@ -49,7 +58,7 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 		return r.failed(ctx, err)
 	}
 	defer t.runtime.gate.leave()
-	view, err := t.runtime.files.Open(ctx, t.permit.mounts, r.invocation.Context, files.Limits{OpenFiles: t.limits.OpenFiles, AddedBytes: t.limits.DiskBytes})
+	view, err := t.runtime.files.Open(ctx, t.permit.mounts, r.invocation.Context, files.Limits{Tool: t.manifest.Name, OpenFiles: t.limits.OpenFiles, AddedBytes: t.limits.DiskBytes})
 	if err != nil {
 		return r.notOpened(ctx, err)
 	}
@@ -57,6 +66,8 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	if err := r.prepare(arguments, view); err != nil {
 		return r.failed(ctx, err)
 	}
+	r.open()
+	defer r.close()
 	return r.execute(ctx, module, view)
 }
 
@@ -85,8 +96,8 @@ func (r *run) execute(ctx context.Context, module *engine.Module, view *files.Vi
 		used, err = r.runOnce(ctx, module)
 	}
 	fuel := used.Fuel // alone, since the record keeps it
-	r.usage = tool.Usage{Fuel: &fuel, MemoryBytes: used.MemoryBytes, Wall: t.runtime.now().Sub(r.system.Started), HostCalls: view.HostCalls()}
-	r.denials = t.permit.explain(t.manifest, view.Denials())
+	r.usage = tool.Usage{Fuel: &fuel, MemoryBytes: used.MemoryBytes, Wall: t.runtime.now().Sub(r.system.Started)}
+	r.collect(view)
 	return r.finish(ctx, used, err)
 }
 
@@ -95,7 +106,10 @@ func (r *run) runOnce(ctx context.Context, module *engine.Module) (engine.Usage,
 	r.system.Started = r.tool.runtime.now()
 	deadline := newDeadline(ctx, r.system.Started.Add(r.tool.limits.Timeout))
 	defer deadline.release()
-	return r.tool.runIn(deadline, &r.system, module)
+	if !r.host {
+		return r.tool.runIn(deadline, &r.system, module)
+	}
+	return r.tool.runIn(abi.With(deadline, &r.session), &r.system, module)
 }
 
 // prepare builds what the guest sees.
@@ -153,7 +167,7 @@ func (r *run) finish(ctx context.Context, used engine.Usage, err error) (tool.Ou
 	}
 	switch {
 	case errors.As(err, &exit):
-		if exit.Code != 0 && used.MemoryRefused > 0 && len(r.denials) == 0 && !r.reported() {
+		if exit.Code != 0 && used.MemoryRefused > 0 && !r.refused() && !r.reported() {
 			return r.outOfMemory(used)
 		}
 		return r.report(r.read(exit.Code))
@@ -163,7 +177,7 @@ func (r *run) finish(ctx context.Context, used engine.Usage, err error) (tool.Ou
 		return r.fail(tool.Fuel, fmt.Sprintf("the tool used up its fuel of %d instructions", limits.Fuel), nil)
 	case errors.Is(err, engine.ErrMemory):
 		return r.outOfMemory(used)
-	case errors.Is(err, engine.ErrTrap) && len(r.denials) > 0:
+	case errors.Is(err, engine.ErrTrap) && r.refused():
 		return r.deniedBy(tool.Result{})
 	case errors.Is(err, engine.ErrTrap) && used.MemoryRefused > 0:
 		return r.outOfMemory(used)
@@ -189,11 +203,14 @@ func (r *run) outOfMemory(used engine.Usage) (tool.Outcome, error) {
 // refused it something, the refusal is the news: the tool's own words about it may be
 // anything, and the operator can act on a receipt.
 func (r *run) report(result tool.Result) (tool.Outcome, error) {
-	if !result.Success && len(r.denials) > 0 {
+	if !result.Success && r.refused() {
 		return r.deniedBy(result)
 	}
 	return r.outcome(result), nil
 }
+
+// refused reports whether the guest was refused something that may be why it failed.
+func (r *run) refused() bool { return len(r.denials) > r.harmless }
 
 func (r *run) deniedBy(result tool.Result) (tool.Outcome, error) {
 	// Interpreters look for files that they can do without before they run a line of the
@@ -232,7 +249,7 @@ func (r *run) fail(kind tool.Kind, message string, cause error) (tool.Outcome, e
 }
 
 func (r *run) outcome(result tool.Result) tool.Outcome {
-	outcome := tool.Outcome{Result: result, Usage: r.usage, Denials: r.denials}
+	outcome := tool.Outcome{Result: result, Usage: r.usage, Denials: r.denials, HostCalls: r.hostCalls}
 	if r.began {
 		outcome.Log = strings.ToValidUTF8(string(r.stderr.Bytes), "\uFFFD")
 		if r.stderr.Dropped {

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"sync"
 	"time"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
-	"github.com/caisson-run/caisson/runtime/internal/wasi"
 )
 
 // Options configure a [Runtime]. The zero value is safe.
@@ -34,13 +36,21 @@ type Options struct {
 	// complexity. In all else they are treated as any module is: validated, metered, and
 	// contained.
 	TrustedModules []string
-	// Limits bound every call.
+	// Profile bounds every tool and every call. The zero value is the profile standard, whose
+	// limits are those that [Limits] names.
+	Profile manifests.Profile
+	// Limits bound every call. Those that are not zero take the place of the profile's.
 	Limits Limits
 	// Concurrency bounds all calls together.
 	Concurrency Concurrency
-	// Settings names the settings that the operator has made. A tool that requires
-	// others is unavailable.
+	// Settings names the settings that the operator has made, beside the variables and
+	// secrets that tools are granted. A tool that requires others is unavailable.
 	Settings []string
+	// LookupEnv reads the environment variables in which grants say that secrets are kept,
+	// such as os.LookupEnv. Nil: there are none.
+	LookupEnv func(name string) (value string, ok bool)
+	// Resolver finds the addresses of the hosts that tools reach. Nil: the system's.
+	Resolver *net.Resolver
 	// Logger receives the runtime's own failures, with the call's id. Nil: none.
 	Logger *slog.Logger
 }
@@ -56,22 +66,33 @@ type Memory struct {
 
 // Runtime loads tools and runs their calls. Close it; it owns every tool it loaded.
 type Runtime struct {
-	engine   *engine.Engine
-	files    *files.Store
-	ceiling  Limits
-	gate     *gate
-	settings []string
-	logger   *slog.Logger
-	random   io.Reader
-	now      func() time.Time
+	engine    *engine.Engine
+	files     *files.Store
+	profile   manifests.Profile
+	ceiling   Limits
+	gate      *gate
+	settings  []string
+	lookupEnv func(string) (string, bool)
+	resolver  *net.Resolver
+	logger    *slog.Logger
+	random    io.Reader
+	now       func() time.Time
+
+	mu      sync.Mutex
+	permits map[*permit]struct{} // of the tools that are not closed
 }
 
 // New starts a runtime.
 func New(ctx context.Context, options Options) (*Runtime, error) {
+	return newWith(ctx, options, offered())
+}
+
+// newWith starts a runtime that offers these functions to guests.
+func newWith(ctx context.Context, options Options, functions []hostfuncs.Function) (*Runtime, error) {
 	if options.Compiler.err != nil {
 		return nil, options.Compiler.err
 	}
-	ceiling, err := options.Limits.complete()
+	ceiling, err := options.Limits.under(options.Profile.Limits).complete()
 	if err != nil {
 		return nil, err
 	}
@@ -90,19 +111,21 @@ func New(ctx context.Context, options Options) (*Runtime, error) {
 	e, err := engine.New(ctx, engine.Options{
 		CacheDir: options.CacheDir, CacheBytes: options.CacheBytes, Compiler: options.Compiler.child, Trusted: trusted,
 		IdleBytes: int64(options.Memory.Instances), IdleTime: options.Memory.IdleTime, ModuleBytes: int64(options.Memory.Modules),
-		Functions: wasi.Functions(), Logger: logger,
+		Functions: functions, Logger: logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("runtime: %w", err)
 	}
 	return &Runtime{
-		engine: e, files: files.NewStore(files.Options{Logger: logger}), ceiling: ceiling,
-		gate: newGate(concurrency), settings: options.Settings, logger: logger, random: rand.Reader, now: time.Now,
+		engine: e, files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile, ceiling: ceiling,
+		gate: newGate(concurrency), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
+		logger: logger, random: rand.Reader, now: time.Now,
+		permits: map[*permit]struct{}{},
 	}, nil
 }
 
-// Load makes a tool of a manifest. It reads no module: that happens at the first call,
-// or at [Tool.Prepare], once for all tools of one module.
+// Load makes a tool of a manifest. It reads no module, unless a grant is for a certain one:
+// that happens at the first call, or at [Tool.Prepare], once for all tools of one module.
 //
 // It fails on what the manifest asks for and this version does not enforce (the error
 // holds a [*manifests.Error]), and on grants that make no sense.
@@ -110,12 +133,27 @@ func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants manife
 	if err := errors.Join(ctx.Err(), checked(m)); err != nil {
 		return nil, err
 	}
-	permit, err := newPermit(m, grants)
+	p, digest, err := r.newPermit(m, grants)
 	if err != nil {
 		return nil, err
 	}
-	return &Tool{runtime: r, manifest: m, permit: permit, limits: effective(r.ceiling, m.Limits)}, nil
+	r.mu.Lock()
+	r.permits[p] = struct{}{}
+	r.mu.Unlock()
+	// What is granted to a module, by its digest, must not pass to the one that is there later.
+	return &Tool{runtime: r, manifest: m, permit: p, limits: effective(r.ceiling, m.Limits), digest: digest}, nil
 }
 
-// Close waits for the calls under way and frees the compiled code. Tools fail after it.
-func (r *Runtime) Close(ctx context.Context) error { return r.engine.Close(ctx) }
+// Close waits for the calls under way and frees the compiled code and the connections. Tools
+// fail after it.
+func (r *Runtime) Close(ctx context.Context) error {
+	failures := []error{r.engine.Close(ctx)}
+	r.mu.Lock()
+	permits := r.permits
+	r.permits = nil
+	r.mu.Unlock()
+	for p := range permits {
+		failures = append(failures, p.close())
+	}
+	return errors.Join(failures...)
+}

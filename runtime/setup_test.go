@@ -22,7 +22,7 @@ var root string
 
 func TestMain(m *testing.M) {
 	var err error
-	root, err = guests.Compile(context.Background(), "internal/guests/early", "internal/guests/probe", "wasm-tools/files", "examples/turn/hostile/hoard")
+	root, err = guests.Compile(context.Background(), "internal/guests/early", "internal/guests/netprobe", "internal/guests/probe", "wasm-tools/files", "examples/turn/hostile/hoard")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -34,14 +34,19 @@ func TestMain(m *testing.M) {
 func newRuntime(t testing.TB, options Options) *Runtime {
 	t.Helper()
 	if options.CacheDir == "" {
-		cache, err := os.UserCacheDir()
-		require.NoError(t, err)
-		options.CacheDir = filepath.Join(cache, "caisson", "test")
+		options.CacheDir = cacheDir(t)
 	}
 	r, err := New(t.Context(), options)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close(context.Background())) })
 	return r
+}
+
+func cacheDir(t testing.TB) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	return filepath.Join(cache, "caisson", "test")
 }
 
 // manifest writes a manifest beside a copy of a module and reads it. The text holds

@@ -40,15 +40,31 @@ func (t *Tool) Decisions() []tool.Decision { return slices.Clone(t.permit.decisi
 // Unavailable says why the tool can't be called, or is empty.
 func (t *Tool) Unavailable() string {
 	var missing []string
-	for _, setting := range t.manifest.Requires {
-		if !slices.Contains(t.runtime.settings, setting) {
-			missing = append(missing, setting)
+	for _, required := range t.manifest.Requires {
+		alternatives := strings.Split(required, "|")
+		if !slices.ContainsFunc(alternatives, t.hasSetting) {
+			missing = append(missing, strings.Join(alternatives, " or "))
 		}
 	}
 	if len(missing) == 0 {
 		return ""
 	}
 	return "needs the setting " + strings.Join(missing, ", ")
+}
+
+// hasSetting reports whether the operator has made a setting: by name, as a variable or as a
+// secret that the tool is granted.
+func (t *Tool) hasSetting(name string) bool {
+	return slices.Contains(t.runtime.settings, name) || slices.Contains(t.permit.settings, name)
+}
+
+// Close frees what the tool holds for later calls: its connections. It must not be called
+// while calls are under way. The runtime closes the tools that are left.
+func (t *Tool) Close(context.Context) error {
+	t.runtime.mu.Lock()
+	delete(t.runtime.permits, t.permit)
+	t.runtime.mu.Unlock()
+	return t.permit.close()
 }
 
 // Prepare reads and compiles the module, so that the first call does not have to. The
@@ -89,6 +105,10 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 func (t *Tool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 	run := &run{tool: t, invocation: invocation}
 	outcome, err := run.do(ctx)
+	for _, d := range outcome.Denials {
+		t.runtime.logger.WarnContext(ctx, "denied", "call_id", invocation.CallID, "tool", t.manifest.Name,
+			"permission", d.Permission, "value", d.Value, "rule", d.Rule)
+	}
 	if err == nil {
 		return outcome, nil
 	}

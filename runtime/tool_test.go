@@ -335,7 +335,7 @@ func TestFuelIsEqualForEqualCalls(t *testing.T) {
 func TestLimitsAreRequestsUnderACeiling(t *testing.T) {
 	m := manifest(t, probe, "limits: {timeout: 20s, memory: 32MiB, output: 1KiB}")
 	limits := load(t, newRuntime(t, Options{}), m, manifests.Grants{}).Limits()
-	assert.Equal(t, Limits{Timeout: 10 * time.Second, Memory: 32 << 20, Output: 1 << 10, Stderr: 64 << 10, OpenFiles: 64, DiskBytes: 64 << 20}, limits)
+	assert.Equal(t, Limits{Timeout: 10 * time.Second, Memory: 32 << 20, Output: 1 << 10, Stderr: 64 << 10, OpenFiles: 64, DiskBytes: 64 << 20, HTTPCalls: 20, HTTPBytes: 8 << 20}, limits)
 	limits = load(t, newRuntime(t, Options{Limits: Limits{Timeout: time.Minute, Memory: 16 << 20}}), m, manifests.Grants{}).Limits()
 	assert.Equal(t, 20*time.Second, limits.Timeout)
 	assert.EqualValues(t, 16<<20, limits.Memory)

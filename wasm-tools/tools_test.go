@@ -21,18 +21,14 @@ import (
 )
 
 // TestManifests runs the tests that stand in the tools' manifests, each in a workspace
-// of its own, through everything that a call goes through.
+// of its own, through everything that a call goes through. Nothing is granted beside
+// directories and context: what a tool says without the network is in these tests, and the
+// rest in network_test.go.
 func TestManifests(t *testing.T) {
-	root, err := guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files")
-	require.NoError(t, err)
-	cache, err := os.UserCacheDir()
-	require.NoError(t, err)
-	rt, err := runtime.New(t.Context(), runtime.Options{CacheDir: filepath.Join(cache, "caisson", "test")})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, rt.Close(context.Background())) })
-	found, err := registry.Directory(filepath.Join(root, "wasm-tools")).Manifests(t.Context())
-	require.NoError(t, err)
-	require.Len(t, found, 7)
+	// The setting makes web_search available, which then finds that none of its services is.
+	rt := newRuntime(t, runtime.Options{Settings: []string{"SEARXNG_URL"}})
+	found := compiled(t)
+	require.Len(t, found, 11)
 	for _, m := range found {
 		t.Run(m.Name, func(t *testing.T) {
 			require.GreaterOrEqual(t, len(m.Tests), 3, "a tool of ours shows what it does")
@@ -44,6 +40,30 @@ func TestManifests(t *testing.T) {
 			}
 		})
 	}
+}
+
+// compiled compiles the tools, and returns their manifests.
+func compiled(t testing.TB) []*manifests.Manifest {
+	t.Helper()
+	root, err := guests.Compile(t.Context(), modules...)
+	require.NoError(t, err)
+	found, err := registry.Directory(filepath.Join(root, "wasm-tools")).Manifests(t.Context())
+	require.NoError(t, err)
+	return found
+}
+
+var modules = []string{"wasm-tools/calculator", "wasm-tools/files", "wasm-tools/search", "wasm-tools/weather", "wasm-tools/web"}
+
+// newRuntime makes a runtime that keeps compiled code where all tests do.
+func newRuntime(t testing.TB, options runtime.Options) *runtime.Runtime {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	options.CacheDir = filepath.Join(cache, "caisson", "test")
+	rt, err := runtime.New(t.Context(), options)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, rt.Close(context.Background())) })
+	return rt
 }
 
 // workspace is a directory for each guest path that a tool asks for, and a registry in

@@ -77,3 +77,47 @@ func BenchmarkWrite(b *testing.B) {
 		require.NoError(b, err)
 	}
 }
+
+func BenchmarkStat(b *testing.B) {
+	view, err := files.NewStore(files.Options{}).Open(context.Background(), []files.Mount{benchDir(b, 1)}, nil, files.Limits{})
+	require.NoError(b, err)
+	defer view.Close()
+	d := view.Preopens()[1].Dir
+	for b.Loop() {
+		_, err := d.Stat("0/f0", true)
+		require.NoError(b, err)
+	}
+}
+
+// BenchmarkCall is a call that looks at and reads ten files, each of which its record lists.
+func BenchmarkCall(b *testing.B) {
+	store, mounts := files.NewStore(files.Options{}), []files.Mount{benchDir(b, 1)}
+	for b.Loop() {
+		view, err := store.Open(context.Background(), mounts, nil, files.Limits{})
+		require.NoError(b, err)
+		d := view.Preopens()[1].Dir
+		for range 10 {
+			_, err := d.Stat("0/f0", true)
+			require.NoError(b, err)
+			_, err = read(d, "0/f0")
+			require.NoError(b, err)
+		}
+		require.NoError(b, view.Close())
+	}
+}
+
+// BenchmarkDenied is what a refusal costs: a guest may ask for as many as it has time for.
+func BenchmarkDenied(b *testing.B) {
+	view, err := files.NewStore(files.Options{}).Open(context.Background(), []files.Mount{benchDir(b, 1)}, nil, files.Limits{Tool: "guest"})
+	require.NoError(b, err)
+	defer view.Close()
+	d := view.Preopens()[0].Dir
+	names := make([]string, 100)
+	for i := range names {
+		names[i] = fmt.Sprintf("etc/%d/passwd", i)
+	}
+	for i := 0; b.Loop(); i++ {
+		_, err := d.Stat(names[i%len(names)], true)
+		require.Error(b, err)
+	}
+}

@@ -12,8 +12,9 @@ import (
 
 // Mkdir makes a directory. What exists is [ErrExist], even where nothing may change:
 // programs make directories to be sure of them, and that needs no receipt.
-func (d *Dir) Mkdir(name string) error {
-	d.view.hostCalls++
+func (d *Dir) Mkdir(name string) (err error) {
+	o := d.view.begin(opMkdir)
+	defer func() { o.end(err) }()
 	p, err := d.find("mkdir", name, true)
 	if err != nil {
 		return err
@@ -46,7 +47,9 @@ func (p place) exists() bool {
 }
 
 // RemoveDir removes an empty directory; anything else is [ErrNotDir].
-func (d *Dir) RemoveDir(name string) error {
+func (d *Dir) RemoveDir(name string) (err error) {
+	o := d.view.begin(opRemove)
+	defer func() { o.end(err) }()
 	p, err := d.locate("rmdir", name, true)
 	if err != nil {
 		return err
@@ -65,7 +68,9 @@ func (d *Dir) RemoveDir(name string) error {
 }
 
 // Unlink removes a name that is not a directory's; a directory is [ErrIsDir].
-func (d *Dir) Unlink(name string) error {
+func (d *Dir) Unlink(name string) (err error) {
+	o := d.view.begin(opRemove)
+	defer func() { o.end(err) }()
 	p, err := d.locate("unlink", name, true)
 	if err != nil {
 		return err
@@ -96,7 +101,9 @@ func (p place) remove(info os.FileInfo) error {
 // Symlink makes a symbolic link. The target must be relative and must not hold "..":
 // a link that leads down still does when a directory above it is moved, so it never
 // becomes a way out for programs on the host, which follow links without a root.
-func (d *Dir) Symlink(target, name string) error {
+func (d *Dir) Symlink(target, name string) (err error) {
+	o := d.view.begin(opSymlink)
+	defer func() { o.end(err) }()
 	p, err := d.locate("symlink", name, true)
 	if err != nil {
 		return err
@@ -122,7 +129,9 @@ func (d *Dir) Symlink(target, name string) error {
 
 // Link gives a file, or with follow the file that a symbolic link leads to, one more
 // name in the same mount; another mount is [ErrCrossDevice].
-func (d *Dir) Link(oldName string, target *Dir, newName string, follow bool) error {
+func (d *Dir) Link(oldName string, target *Dir, newName string, follow bool) (err error) {
+	o := d.view.begin(opLink)
+	defer func() { o.end(err) }()
 	from, to, err := d.locatePair("link", oldName, target, newName)
 	if err != nil {
 		return err
@@ -190,7 +199,9 @@ func (p *place) followLink() error {
 
 // Rename moves a name to another place in the same mount, over a file or an empty
 // directory that is there; another mount is [ErrCrossDevice].
-func (d *Dir) Rename(oldName string, target *Dir, newName string) error {
+func (d *Dir) Rename(oldName string, target *Dir, newName string) (err error) {
+	o := d.view.begin(opRename)
+	defer func() { o.end(err) }()
 	from, to, err := d.locatePair("rename", oldName, target, newName)
 	if err != nil {
 		return err
@@ -260,6 +271,7 @@ func (p place) replaceDirectory(root *os.Root, oldPath, newPath string, info, ov
 // locatePair finds both places of an operation on two paths.
 func (d *Dir) locatePair(op, oldName string, target *Dir, newName string) (from, to place, err error) {
 	if target.view != d.view {
+		d.view.name(d.guest)
 		return from, to, &Error{Op: op, Path: shown(d.guest), Err: ErrBadHandle}
 	}
 	if from, err = d.locate(op, oldName, true); err != nil {

@@ -1,10 +1,7 @@
 package files
 
 import (
-	"fmt"
-	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -31,102 +28,49 @@ const (
 	ruleLinkKind = "only regular files and symbolic links can be linked"
 )
 
+// receipt is one refusal, with the mount that would allow it. What to write for that is
+// put into words once it is asked for: guests can be refused many times a millisecond.
+type receipt struct {
+	denial tool.Denial
+	wanted wanted
+}
+
 // deny records a receipt and returns the error that carries it.
-func (v *View) deny(sentinel error, op, guest, rule string, allow tool.Allow) error {
-	denial := tool.Denial{Permission: "files", Value: shown(guest), Rule: rule, Allow: allow}
-	v.record(denial)
+func (v *View) deny(sentinel error, op, guest, rule string, w wanted) error {
+	denial := tool.Denial{Permission: "files", Value: shown(guest), Rule: rule}
+	v.record(receipt{denial, w})
 	return &Error{Op: op, Path: denial.Value, Err: sentinel, Denial: &denial}
 }
 
 // record keeps each receipt once, the most recent last: it is the likeliest cause of
 // what the guest does next. When there are too many, the last gives way and the first
 // stay, so that a flood of refusals cannot hide how it began.
-func (v *View) record(denial tool.Denial) {
-	v.denials = slices.DeleteFunc(v.denials, func(d tool.Denial) bool {
-		return d.Permission == denial.Permission && d.Value == denial.Value && d.Rule == denial.Rule
+func (v *View) record(r receipt) {
+	v.denials = slices.DeleteFunc(v.denials, func(other receipt) bool {
+		return other.denial.Value == r.denial.Value && other.denial.Rule == r.denial.Rule
 	})
 	if len(v.denials) == maxDenials {
 		v.denials = v.denials[:maxDenials-1]
 	}
-	v.denials = append(v.denials, denial)
+	v.denials = append(v.denials, r)
 }
 
 // readOnly refuses a change below a read-only mount, and says who made it so.
 func (v *View) readOnly(m *mount, op, guest string) error {
 	rule := "the directory " + shown(m.guest) + " is read-only"
-	var allow tool.Allow
-	if m.granted != manifests.ReadWrite {
-		allow.Grant = grantText(m.guest, manifests.ReadWrite)
-	}
-	if m.requested != manifests.ReadWrite {
-		allow.Manifest = manifestText(m.guest, manifests.ReadWrite)
+	w := wanted{
+		guest: m.guest, access: manifests.ReadWrite,
+		asked: m.requested == manifests.ReadWrite, granted: m.granted == manifests.ReadWrite,
 	}
 	switch {
+	case m.cut != "":
+		return v.deny(ErrReadOnly, op, guest, rule+": "+m.cut, wanted{})
 	case m.requested == manifests.Read:
 		rule += ": the manifest asks only to read it"
 	case m.granted == manifests.Read:
 		rule += ": the grant allows only to read it"
 	}
-	return v.deny(ErrReadOnly, op, guest, rule, allow)
-}
-
-// allowFor says what would allow an absolute guest path that no mount holds: its
-// directory, unless that would overlap a mount.
-func (v *View) allowFor(guest string, writes bool) tool.Allow {
-	guest = path.Clean(guest)
-	if v.covered(guest) {
-		return tool.Allow{}
-	}
-	if dir := path.Dir(guest); dir != "/" && !v.isVirtual(dir) {
-		guest = dir
-	}
-	access := manifests.Read
-	if writes {
-		access = manifests.ReadWrite
-	}
-	return tool.Allow{Manifest: manifestText(guest, access), Grant: grantText(guest, access)}
-}
-
-func manifestText(guest string, access manifests.Access) string {
-	if !suggestible(guest) {
-		return ""
-	}
-	if !plain(guest) {
-		guest = strconv.Quote(guest)
-	}
-	return fmt.Sprintf("permissions: {files: [{path: %s, access: %s}]}", guest, access)
-}
-
-// grantText is a flag that people paste into a shell.
-func grantText(guest string, access manifests.Access) string {
-	if !suggestible(guest) {
-		return ""
-	}
-	flag, quote := "ro", ""
-	if access == manifests.ReadWrite {
-		flag = "rw"
-	}
-	if !plain(guest) {
-		quote = "'"
-	}
-	return fmt.Sprintf("--mount %s%s=HOSTDIR:%s%s", quote, guest, flag, quote)
-}
-
-// suggestible reports whether a path can stand in a manifest and in a flag, whose
-// grammar is GUEST=HOSTDIR:ACCESS. The guest chose the path, and what is suggested is
-// pasted into some shell: anything that one could take for syntax gets no suggestion.
-func suggestible(guest string) bool {
-	return len(guest) <= maxShown && onlyNames(guest, "/._-+@, ")
-}
-
-// plain reports whether a suggestible path needs no quotes, in YAML and in shells.
-func plain(guest string) bool { return onlyNames(guest, "/._-") }
-
-// onlyNames reports whether a text holds nothing but letters, digits and some others.
-func onlyNames(text, others string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(others, r)
-	})
+	return v.deny(ErrReadOnly, op, guest, rule, w)
 }
 
 // hidden reports whether a terminal would not show a rune as itself: control

@@ -56,26 +56,34 @@ func TestReceiptsSayWhatWouldAllowIt(t *testing.T) {
 		want tool.Denial
 	}{
 		"read": {reading("etc/ssl/cert.pem"), tool.Denial{Value: "/etc/ssl/cert.pem", Allow: tool.Allow{
-			Manifest: "permissions: {files: [{path: /etc/ssl, access: read}]}", Grant: "--mount /etc/ssl=HOSTDIR:ro"}}},
+			Manifest: "permissions: {files: [{path: /etc/ssl, access: read}]}", Grant: "--mount /etc/ssl=HOSTDIR:ro",
+			Config: "- {tools: [guest], files: [{path: /etc/ssl, host: HOSTDIR, access: read}]}"}}},
 		"write": {func(d *files.Dir) error { return write(d, "tmp/x", "") }, tool.Denial{Value: "/tmp/x", Allow: tool.Allow{
-			Manifest: "permissions: {files: [{path: /tmp, access: read-write}]}", Grant: "--mount /tmp=HOSTDIR:rw"}}},
+			Manifest: "permissions: {files: [{path: /tmp, access: read-write}]}", Grant: "--mount /tmp=HOSTDIR:rw",
+			Config: "- {tools: [guest], files: [{path: /tmp, host: HOSTDIR, access: read-write}]}"}}},
 		"top level": {func(d *files.Dir) error { return d.Mkdir("out") }, tool.Denial{Value: "/out", Allow: tool.Allow{
-			Manifest: "permissions: {files: [{path: /out, access: read-write}]}", Grant: "--mount /out=HOSTDIR:rw"}}},
+			Manifest: "permissions: {files: [{path: /out, access: read-write}]}", Grant: "--mount /out=HOSTDIR:rw",
+			Config: "- {tools: [guest], files: [{path: /out, host: HOSTDIR, access: read-write}]}"}}},
 		"beside a mount": {reading("home/notes.txt"), tool.Denial{Value: "/home/notes.txt", Allow: tool.Allow{
-			Manifest: "permissions: {files: [{path: /home/notes.txt, access: read}]}", Grant: "--mount /home/notes.txt=HOSTDIR:ro"}}},
+			Manifest: "permissions: {files: [{path: /home/notes.txt, access: read}]}", Grant: "--mount /home/notes.txt=HOSTDIR:ro",
+			Config: "- {tools: [guest], files: [{path: /home/notes.txt, host: HOSTDIR, access: read}]}"}}},
+		"write beside a mount":  {func(d *files.Dir) error { return write(d, "home/notes.txt", "") }, tool.Denial{Value: "/home/notes.txt"}},
+		"remove beside a mount": {func(d *files.Dir) error { return d.Unlink("notes.txt") }, tool.Denial{Value: "/notes.txt"}},
 		"with a space": {reading("my dir/x"), tool.Denial{Value: "/my dir/x", Allow: tool.Allow{
-			Manifest: `permissions: {files: [{path: "/my dir", access: read}]}`, Grant: "--mount '/my dir=HOSTDIR:ro'"}}},
+			Manifest: `permissions: {files: [{path: "/my dir", access: read}]}`, Grant: "--mount '/my dir=HOSTDIR:ro'",
+			Config: `- {tools: [guest], files: [{path: "/my dir", host: HOSTDIR, access: read}]}`}}},
 		"shell syntax":      {reading("$(touch pwned)/x"), tool.Denial{Value: "/$(touch pwned)/x"}},
 		"a quote":           {reading("a';reboot;'/x"), tool.Denial{Value: "/a';reboot;'/x"}},
 		"flag grammar":      {reading("a=/etc:rw/x"), tool.Denial{Value: "/a=/etc:rw/x"}},
 		"escape sequences":  {reading("\x1b]0;x\a/x"), tool.Denial{Value: "/\uFFFD]0;x\uFFFD/x"}},
 		"right-to-left":     {reading("a\u202eb/x"), tool.Denial{Value: "/a\uFFFDb/x"}},
-		"absolute":          {reading("/etc/passwd"), tool.Denial{Value: "/etc/passwd", Allow: tool.Allow{Manifest: "permissions: {files: [{path: /etc, access: read}]}", Grant: "--mount /etc=HOSTDIR:ro"}}},
+		"absolute":          {reading("/etc/passwd"), tool.Denial{Value: "/etc/passwd"}},
 		"absolute, mounted": {reading("/home/project/x"), tool.Denial{Value: "/home/project/x"}},
-		"leaves":            {reading("home/project/../../../x"), tool.Denial{Value: "/x", Allow: tool.Allow{Manifest: "permissions: {files: [{path: /x, access: read}]}", Grant: "--mount /x=HOSTDIR:ro"}}},
+		"leaves": {reading("home/project/../../../x"), tool.Denial{Value: "/x", Allow: tool.Allow{Manifest: "permissions: {files: [{path: /x, access: read}]}", Grant: "--mount /x=HOSTDIR:ro",
+			Config: "- {tools: [guest], files: [{path: /x, host: HOSTDIR, access: read}]}"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			view := openView(t, files.NewStore(files.Options{}), files.Limits{}, m)
+			view := openView(t, files.NewStore(files.Options{}), files.Limits{Tool: "guest"}, m)
 			require.ErrorIs(t, c.do(preopen(t, view, "/")), files.ErrDenied)
 			require.Len(t, view.Denials(), 1)
 			got := view.Denials()[0]

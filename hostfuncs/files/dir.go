@@ -43,7 +43,9 @@ func (d *Dir) Close() error {
 
 // Stat describes a file; "." is the directory itself. With follow it describes what a
 // symbolic link leads to.
-func (d *Dir) Stat(name string, follow bool) (Info, error) {
+func (d *Dir) Stat(name string, follow bool) (info Info, err error) {
+	o := d.view.begin(opStat)
+	defer func() { o.end(err) }()
 	p, err := d.locate("stat", name, false)
 	if err != nil {
 		return Info{}, err
@@ -51,18 +53,18 @@ func (d *Dir) Stat(name string, follow bool) (Info, error) {
 	if p.virtual() {
 		return p.view.describeVirtual(p.guest), nil
 	}
-	info, err := p.stat(follow)
+	found, err := p.stat(follow)
 	if err != nil {
 		return Info{}, err
 	}
-	described := p.view.describe(info)
-	if described.Kind == Symlink {
+	info = p.view.describe(found)
+	if info.Kind == Symlink {
 		// The size is the target's length, which is the host's to know like the target.
 		if target, err := p.root.Readlink(p.path); err != nil || !descends(target) {
-			described.Size = 0
+			info.Size = 0
 		}
 	}
-	return described, nil
+	return info, nil
 }
 
 func (p place) stat(follow bool) (os.FileInfo, error) {
@@ -76,7 +78,9 @@ func (p place) stat(follow bool) (os.FileInfo, error) {
 
 // SetTimes sets a file's times; nil leaves one as it is. The times of a symbolic link
 // itself cannot be set: without follow, one is [ErrNotSupported].
-func (d *Dir) SetTimes(name string, follow bool, atime, mtime *time.Time) error {
+func (d *Dir) SetTimes(name string, follow bool, atime, mtime *time.Time) (err error) {
+	o := d.view.begin(opTimes)
+	defer func() { o.end(err) }()
 	p, err := d.locate("set times", name, true)
 	if err != nil {
 		return err
@@ -107,7 +111,9 @@ func orZero(t *time.Time) time.Time {
 // Readlink returns a symbolic link's target. A target that is absolute, or that climbs
 // and leads nowhere inside the directory, is [ErrDenied]: it would tell the guest
 // about the host.
-func (d *Dir) Readlink(name string) (string, error) {
+func (d *Dir) Readlink(name string) (target string, err error) {
+	o := d.view.begin(opReadlink)
+	defer func() { o.end(err) }()
 	p, err := d.locate("readlink", name, false)
 	if err != nil {
 		return "", err
@@ -115,7 +121,7 @@ func (d *Dir) Readlink(name string) (string, error) {
 	if p.virtual() {
 		return "", p.err(ErrInvalid)
 	}
-	target, err := p.root.Readlink(p.path)
+	target, err = p.root.Readlink(p.path)
 	if err != nil {
 		return "", p.fail(err)
 	}
@@ -146,7 +152,9 @@ func descends(target string) bool {
 
 // ReadDir lists the directory as it is now, sorted by name, without "." and "..". A
 // directory of more than 10,000 names is [ErrTooLarge].
-func (d *Dir) ReadDir() ([]Entry, error) {
+func (d *Dir) ReadDir() (entries []Entry, err error) {
+	o := d.view.begin(opList)
+	defer func() { o.end(err) }()
 	p, err := d.locate("read directory", ".", false)
 	if err != nil {
 		return nil, err
@@ -162,7 +170,7 @@ func (d *Dir) ReadDir() ([]Entry, error) {
 		return nil, p.fail(err)
 	}
 	slices.Sort(names)
-	entries := make([]Entry, 0, len(names))
+	entries = make([]Entry, 0, len(names))
 	for _, name := range names {
 		info, err := p.root.Lstat(name)
 		if errors.Is(err, os.ErrNotExist) {
@@ -197,7 +205,9 @@ func (v *View) readVirtual(d *Dir) ([]Entry, error) {
 
 // Sync waits until the directory's names are on the disk, where the system can say
 // so.
-func (d *Dir) Sync() error {
+func (d *Dir) Sync() (err error) {
+	o := d.view.begin(opSync)
+	defer func() { o.end(err) }()
 	p, err := d.locate("sync", ".", false)
 	if err != nil || p.virtual() {
 		return err

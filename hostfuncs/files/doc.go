@@ -17,8 +17,9 @@
 //     is reached.
 //   - A directory stays within its quota, a call within its limits, whatever other
 //     calls of the same [Store] do meanwhile. Sizes count logically, so holes count.
-//   - What is refused leaves a receipt ([tool.Denial]). No error, description or
-//     receipt holds a host path, inode or device number.
+//   - What is refused leaves a receipt ([tool.Denial]), and what is asked for is listed
+//     ([tool.HostCall]). No error, description, receipt or list holds a host path, inode
+//     or device number.
 //
 // # What it does not hold
 //

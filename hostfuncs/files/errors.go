@@ -39,7 +39,8 @@ type Error struct {
 	Op   string // what was being done: "open", "rename", …
 	Path string // the guest's path, absolute; cut and free of control characters
 	Err  error  // matches one of the sentinels of this package
-	// Denial is the receipt, where a permission decided. It is nil otherwise.
+	// Denial is the receipt, where a permission decided. It is nil otherwise. What would
+	// allow an operation of a view stands in [View.Denials] alone.
 	Denial *tool.Denial
 
 	// cause is the host's error behind ErrIO. It may hold host paths.

@@ -21,6 +21,8 @@ type File struct {
 	offset   int64
 
 	readable, writable, append, closed bool
+	// listed is the index of the operation that opened it.
+	listed int
 }
 
 // usable fails on a closed file, and sets the operation that errors name.
@@ -57,7 +59,9 @@ func (f *File) Read(p []byte) (int, error) {
 }
 
 // ReadAt reads at an offset, as io.ReaderAt.
-func (f *File) ReadAt(p []byte, offset int64) (int, error) {
+func (f *File) ReadAt(p []byte, offset int64) (n int, err error) {
+	began := time.Now()
+	defer func() { f.used(opRead, began, n, err) }()
 	if err := f.usable("read"); err != nil {
 		return 0, err
 	}
@@ -67,7 +71,7 @@ func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 	if offset < 0 {
 		return 0, f.place.err(ErrInvalid)
 	}
-	n, err := f.host.ReadAt(p, offset)
+	n, err = f.host.ReadAt(p, offset)
 	if errors.Is(err, io.EOF) {
 		return n, io.EOF
 	}
@@ -87,14 +91,15 @@ func (f *File) WriteAt(p []byte, offset int64) (int, error) {
 	return f.write(p, offset, false, func(int64) {})
 }
 
-func (f *File) write(p []byte, offset int64, atEnd bool, moved func(int64)) (int, error) {
+func (f *File) write(p []byte, offset int64, atEnd bool, moved func(int64)) (written int, err error) {
+	began := time.Now()
+	defer func() { f.used(opWrite, began, written, err) }()
 	if err := f.changeable("write", true); err != nil {
 		return 0, err
 	}
 	if offset < 0 {
 		return 0, f.place.err(ErrInvalid)
 	}
-	written := 0
 	for written < len(p) {
 		part := p[written:min(len(p), written+maxWrite)]
 		n, end, err := f.writePart(part, offset, atEnd)
@@ -185,13 +190,17 @@ func (f *File) Stat() (Info, error) {
 
 // SetSize cuts the file, or extends it with zeros, which count as if they were
 // written.
-func (f *File) SetSize(size int64) error {
+func (f *File) SetSize(size int64) (err error) {
+	o := f.change(opTruncate)
+	defer func() { o.end(err) }()
 	return f.resize("set size", size, func(int64) bool { return true })
 }
 
 // Allocate makes sure that the file reaches to offset+length, with zeros, which count
 // as if they were written. It reserves no disk space beyond that.
-func (f *File) Allocate(offset, length int64) error {
+func (f *File) Allocate(offset, length int64) (err error) {
+	o := f.change(opTruncate)
+	defer func() { o.end(err) }()
 	if err := f.changeable("allocate", true); err != nil {
 		return err
 	}
@@ -247,7 +256,9 @@ func (p place) cutTo(f *os.File, present, size int64) error {
 }
 
 // SetTimes sets the file's times; nil leaves one as it is.
-func (f *File) SetTimes(atime, mtime *time.Time) error {
+func (f *File) SetTimes(atime, mtime *time.Time) (err error) {
+	o := f.change(opTimes)
+	defer func() { o.end(err) }()
 	if err := f.changeable("set times", false); err != nil {
 		return err
 	}

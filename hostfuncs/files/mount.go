@@ -25,6 +25,9 @@ type Mount struct {
 	// grants; empty is "not known". Receipts tell of them, and a directory that a
 	// context value names is made when the grant is for writing.
 	Requested, Granted manifests.Access
+	// Cut says why Access is less than both, such as "the profile strict allows no writing".
+	// It is empty where it is not.
+	Cut string
 }
 
 // Quota bounds a host directory with everything in it, whoever wrote it. A zero field
@@ -37,9 +40,12 @@ type Quota struct {
 	Files int             // entries of any kind
 }
 
-// Limits bounds one call. A zero field is the default: [DefaultOpenFiles],
+// Limits bounds one call. A zero number is the default: [DefaultOpenFiles],
 // [DefaultAddedBytes].
 type Limits struct {
+	// Tool is the name of the tool that is called. Receipts say with it which grant would
+	// help, so there is no such suggestion where it is empty. It bounds nothing.
+	Tool       string
 	OpenFiles  int             // open files and directories, besides the preopened ones
 	AddedBytes manifests.Bytes // by how much one call may grow its directories, all together
 }

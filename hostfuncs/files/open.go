@@ -21,7 +21,9 @@ const (
 // Open opens a file, or a directory, of which exactly one is returned. Regular files
 // and directories can be opened, and nothing else. What was opened is what was
 // checked; a path that keeps changing in between is [ErrBusy].
-func (d *Dir) Open(name string, o OpenOptions) (*File, *Dir, error) {
+func (d *Dir) Open(name string, o OpenOptions) (file *File, opened *Dir, err error) {
+	listed := d.view.begin(opOpen)
+	defer func() { listed.end(err) }()
 	p, err := d.locate("open", name, o.changes())
 	if err != nil {
 		return nil, nil, err
@@ -164,7 +166,7 @@ func (p place) openFile(o OpenOptions, found os.FileInfo) (*File, error) {
 func (p place) keepFile(f *os.File, info os.FileInfo, o OpenOptions) *File {
 	file := &File{
 		place: p, host: f, identity: info,
-		readable: o.Read, writable: o.Write, append: o.Append,
+		readable: o.Read, writable: o.Write, append: o.Append, listed: p.view.current,
 	}
 	p.mount.tracker.opened(info)
 	p.view.keep(file)

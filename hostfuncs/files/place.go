@@ -1,6 +1,7 @@
 package files
 
 import (
+	"errors"
 	"os"
 	"path"
 	"slices"
@@ -8,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/tool"
 )
 
 // maxPath is the longest path of one operation in bytes, as PATH_MAX on Linux.
@@ -29,11 +29,10 @@ type place struct {
 	slashed bool
 }
 
-// locate finds where a path of the directory leads, and counts the operation. It fails
+// locate finds where a path of the directory leads. It fails
 // when the path is not one, leaves its directory on paper, or fits no mount; where the
 // operation changes the tree, also when nothing may change there.
 func (d *Dir) locate(op, name string, changes bool) (place, error) {
-	d.view.hostCalls++
 	p, err := d.find(op, name, changes)
 	if err == nil && changes {
 		err = p.mayChange()
@@ -43,6 +42,16 @@ func (d *Dir) locate(op, name string, changes bool) (place, error) {
 
 // find is locate without the decision. What the operation wants is for the receipt.
 func (d *Dir) find(op, name string, changes bool) (place, error) {
+	p, err := d.follow(op, name, changes)
+	if own, failed := errors.AsType[*Error](err); failed {
+		d.view.name(own.Path)
+	} else {
+		d.view.name(p.guest)
+	}
+	return p, err
+}
+
+func (d *Dir) follow(op, name string, changes bool) (place, error) {
 	v := d.view
 	if v.closed || d.closed {
 		return place{}, &Error{Op: op, Path: shown(d.guest), Err: ErrBadHandle}
@@ -55,7 +64,7 @@ func (d *Dir) find(op, name string, changes bool) (place, error) {
 		return place{}, &Error{Op: op, Path: shown(guest), Err: sentinel}
 	}
 	if strings.HasPrefix(name, "/") {
-		return place{}, v.deny(ErrDenied, op, name, ruleAbsolute, v.allowFor(name, changes))
+		return place{}, v.deny(ErrDenied, op, name, ruleAbsolute, wanted{}) // no mount helps
 	}
 	if d.mount == nil {
 		return v.descend(d, op, name, changes)
@@ -122,7 +131,7 @@ func (v *View) descend(d *Dir, op, name string, changes bool) (place, error) {
 			if len(at) > floor {
 				at = at[:len(at)-1]
 			} else if floor > 0 {
-				return place{}, v.deny(ErrDenied, op, d.guest+"/"+name, ruleLeaves, tool.Allow{})
+				return place{}, v.deny(ErrDenied, op, d.guest+"/"+name, ruleLeaves, wanted{})
 			}
 			continue // above "/" is "/"
 		}
@@ -140,7 +149,7 @@ func (v *View) descend(d *Dir, op, name string, changes bool) (place, error) {
 	}
 	guest := "/" + strings.Join(at, "/")
 	if !v.isVirtual(guest) {
-		return place{}, v.deny(ErrDenied, op, guest, ruleNoMount, v.allowFor(guest, changes))
+		return place{}, v.deny(ErrDenied, op, guest, ruleNoMount, v.wantedFor(op, guest, changes))
 	}
 	return place{view: v, op: op, guest: guest}, nil
 }
@@ -191,7 +200,7 @@ func (p place) fail(err error) error { return p.view.fail(p.op, p.guest, err) }
 
 // deny refuses the operation, with a receipt that nothing would allow it.
 func (p place) deny(rule string) error {
-	return p.view.deny(ErrDenied, p.op, p.guest, rule, tool.Allow{})
+	return p.view.deny(ErrDenied, p.op, p.guest, rule, wanted{})
 }
 
 // change runs an operation that changes the mount's tree, while no other call

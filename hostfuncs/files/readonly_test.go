@@ -164,27 +164,30 @@ func TestReadOnlyReceiptSaysWhoDecided(t *testing.T) {
 	for name, c := range map[string]struct {
 		requested, granted manifests.Access
 		rule, manifest     string
-		grant              string
+		grant, config      string
 	}{
-		"the grant":    {manifests.ReadWrite, manifests.Read, "the directory /project is read-only: the grant allows only to read it", "", "--mount /project=HOSTDIR:rw"},
-		"the manifest": {manifests.Read, manifests.ReadWrite, "the directory /project is read-only: the manifest asks only to read it", "permissions: {files: [{path: /project, access: read-write}]}", ""},
-		"not known":    {"", "", "the directory /project is read-only", "permissions: {files: [{path: /project, access: read-write}]}", "--mount /project=HOSTDIR:rw"},
+		"the grant":    {manifests.ReadWrite, manifests.Read, "the directory /project is read-only: the grant allows only to read it", "", "--mount /project=HOSTDIR:rw", "- {tools: [guest], files: [{path: /project, host: HOSTDIR, access: read-write}]}"},
+		"the manifest": {manifests.Read, manifests.ReadWrite, "the directory /project is read-only: the manifest asks only to read it", "permissions: {files: [{path: /project, access: read-write}]}", "", ""},
+		"not known":    {"", "", "the directory /project is read-only", "permissions: {files: [{path: /project, access: read-write}]}", "--mount /project=HOSTDIR:rw", "- {tools: [guest], files: [{path: /project, host: HOSTDIR, access: read-write}]}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			m := w.mount(manifests.Read)
 			m.Requested, m.Granted = c.requested, c.granted
-			view := openView(t, files.NewStore(files.Options{}), files.Limits{}, m)
+			view := openView(t, files.NewStore(files.Options{}), files.Limits{Tool: "guest"}, m)
 			err := preopen(t, view, "/project").Mkdir("made")
 			require.Len(t, view.Denials(), 1)
 			denial := view.Denials()[0]
 			assert.Equal(t, c.rule, denial.Rule)
 			assert.Equal(t, c.manifest, denial.Allow.Manifest)
 			assert.Equal(t, c.grant, denial.Allow.Grant)
+			assert.Equal(t, c.config, denial.Allow.Config)
 			assert.Equal(t, "/project/made", denial.Value)
 			var typed *files.Error
 			require.ErrorAs(t, err, &typed)
-			assert.Equal(t, &denial, typed.Denial)
+			require.NotNil(t, typed.Denial)
+			assert.Equal(t, denial.Rule, typed.Denial.Rule)
+			assert.Equal(t, denial.Value, typed.Denial.Value)
 		})
 	}
 }

@@ -166,7 +166,7 @@ func (v *View) mount(m Mount, values map[string]string) error {
 	}
 	v.mounts = append(v.mounts, &mount{
 		guest: m.Guest, root: root, writable: m.Access == manifests.ReadWrite, quota: m.Quota,
-		requested: m.Requested, granted: m.Granted, tracker: v.store.acquire(info),
+		requested: m.Requested, granted: m.Granted, cut: m.Cut, tracker: v.store.acquire(info),
 	})
 	return nil
 }
@@ -185,7 +185,7 @@ func (v *View) descendTo(root *os.Root, name string, m Mount) (*os.Root, error) 
 		return nil, v.fail("open mount", m.Guest, err)
 	}
 	if info.Mode()&os.ModeSymlink != 0 {
-		return nil, v.deny(ErrDenied, "open mount", m.Guest, "the directory that a context value names is a symbolic link", tool.Allow{})
+		return nil, v.deny(ErrDenied, "open mount", m.Guest, "the directory that a context value names is a symbolic link", wanted{})
 	}
 	if !info.IsDir() {
 		return nil, &Error{Op: "open mount", Path: shown(m.Guest), Err: ErrNotDir}
@@ -212,7 +212,8 @@ func contextDenial(m Mount, key string, values map[string]string, problem string
 		Permission: "context", Value: key,
 		Rule: problem + ", which the directory " + shown(m.Guest) + " needs",
 	}
-	// The value stays out: receipts may reach the model, and it is not the model's.
+	// The value stays out: receipts may reach the model, and it is not the model's. An
+	// element of a policy's grants cannot help: the value is what is missing.
 	if _, given := values[key]; !given {
 		denial.Allow = tool.Allow{
 			Manifest: "context: [" + key + "]",

@@ -22,15 +22,19 @@ const maxLogged = 16
 // WebAssembly instance is. Its paths are written with "/" on every system and are
 // relative to a [Dir].
 type View struct {
-	store     *Store
-	mounts    []*mount // sorted by guest path
-	limits    Limits
-	preopens  []Preopen
-	top       Dir        // the virtual "/"
-	first     [2]Preopen // of most calls
-	escape    error      // what os.Root answers to a path that leaves it
-	denials   []tool.Denial
-	hostCalls int64
+	store      *Store
+	mounts     []*mount // sorted by guest path
+	limits     Limits
+	preopens   []Preopen
+	top        Dir        // the virtual "/"
+	first      [2]Preopen // of most calls
+	escape     error      // what os.Root answers to a path that leaves it
+	denials    []receipt
+	operations int64
+	// hostCalls lists the first of the operations, and current is the index of the one
+	// that is under way.
+	hostCalls []tool.HostCall
+	current   int
 	logged    int
 	closed    bool
 
@@ -54,6 +58,7 @@ type mount struct {
 	writable           bool
 	quota              Quota
 	requested, granted manifests.Access
+	cut                string
 	tracker            *tracker
 }
 
@@ -80,10 +85,18 @@ func (v *View) preopen() {
 func (v *View) Preopens() []Preopen { return v.preopens }
 
 // Denials returns the receipts of what was refused, each once, in order: at most 32.
-func (v *View) Denials() []tool.Denial { return slices.Clone(v.denials) }
+func (v *View) Denials() []tool.Denial {
+	denials := make([]tool.Denial, len(v.denials))
+	for i, r := range v.denials {
+		denials[i] = r.denial
+		denials[i].Allow = r.wanted.allow(v.limits.Tool)
+	}
+	return denials
+}
 
-// HostCalls returns how many operations on paths the call has made.
-func (v *View) HostCalls() int64 { return v.hostCalls }
+// Operations returns how many operations the call has made that a permission decides: on
+// paths, and changes of an open file's size and times.
+func (v *View) Operations() int64 { return v.operations }
 
 // Close closes the view with everything that is open in it. Closing it again does
 // nothing.
@@ -116,12 +129,12 @@ func (v *View) fail(op, guest string, err error) error {
 		return own // without what was joined to it, which may name host paths
 	}
 	if v.escape != nil && errors.Is(err, v.escape) {
-		return v.deny(ErrDenied, op, guest, ruleLeaves, tool.Allow{})
+		return v.deny(ErrDenied, op, guest, ruleLeaves, wanted{})
 	}
 	sentinel := sentinelOf(err)
 	switch sentinel {
 	case ErrDenied, ErrReadOnly:
-		return v.deny(sentinel, op, guest, ruleHost, tool.Allow{})
+		return v.deny(sentinel, op, guest, ruleHost, wanted{})
 	case ErrIO:
 		if v.logged++; v.logged <= maxLogged {
 			v.store.logger.Warn("file operation failed on the host", slog.String("op", op), slog.String("path", shown(guest)), slog.Any("error", err))

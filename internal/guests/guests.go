@@ -24,9 +24,13 @@ import (
 var programs = []string{
 	"wasm-tools/calculator",
 	"wasm-tools/files",
+	"wasm-tools/search",
+	"wasm-tools/weather",
+	"wasm-tools/web",
 	"examples/turn/hostile/hoard",
 	"examples/turn/hostile/spin",
 	"internal/guests/early",
+	"internal/guests/netprobe",
 	"internal/guests/probe",
 	"internal/guests/reseeded",
 	"internal/guests/seeded",

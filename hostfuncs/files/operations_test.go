@@ -1,0 +1,153 @@
+package files_test
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// listed writes operations without their times, which are checked to be there.
+func listed(t *testing.T, view *files.View) []string {
+	t.Helper()
+	var lines []string
+	for _, o := range view.HostCalls() {
+		assert.Positive(t, o.Duration)
+		assert.Equal(t, o.Status != "denied", o.Allowed, "%+v", o)
+		lines = append(lines, fmt.Sprintf("%s %s %d %s", o.Kind, o.Target, o.Bytes, o.Status))
+	}
+	return lines
+}
+
+func TestOperationsAreListed(t *testing.T) {
+	w := newWorld(t, "f = text", "l => f", "d/", "out => OUT")
+	view := w.open(manifests.ReadWrite)
+	root, d := preopen(t, view, "/"), preopen(t, view, "/project")
+	past := time.Unix(1, 0)
+	_, _ = d.Stat("f", true)
+	_, _ = root.Stat("project/absent", true)
+	_, _ = d.ReadDir()
+	_, _ = d.Readlink("l")
+	_, _ = d.Readlink("out")
+	_ = d.Mkdir("d")
+	_ = d.Mkdir("new")
+	_ = d.RemoveDir("new")
+	_ = d.Rename("f", openDir(t, d, "d"), "g")
+	_ = d.Link("d/g", d, "f", false)
+	_ = d.Symlink("f", "mine")
+	_ = d.Symlink("../f", "climbs")
+	_ = d.SetTimes("f", true, &past, nil)
+	_ = d.Unlink("mine")
+	_ = d.Sync()
+	_, _ = read(root, "etc/shadow")
+	_, _ = read(d, "/etc/shadow")
+	_, _ = read(d, "a\x00b")
+	f := openFile(t, d, "f", files.OpenOptions{Read: true, Write: true})
+	_ = f.SetSize(2)
+	_ = f.Allocate(0, 4)
+	_ = f.SetTimes(&past, nil)
+	assert.Equal(t, []string{
+		"files.stat /project/f 0 ok",
+		"files.stat /project/absent 0 no such file or directory",
+		"files.list /project 0 ok",
+		"files.readlink /project/l 0 ok",
+		"files.readlink /project/out 0 denied",
+		"files.mkdir /project/d 0 file exists",
+		"files.mkdir /project/new 0 ok",
+		"files.remove /project/new 0 ok",
+		"files.open /project/d 0 ok",
+		"files.rename /project/f -> /project/d/g 0 ok",
+		"files.link /project/d/g -> /project/f 0 ok",
+		"files.symlink /project/mine 0 ok",
+		"files.symlink /project/climbs 0 denied",
+		"files.times /project/f 0 ok",
+		"files.remove /project/mine 0 ok",
+		"files.sync /project 0 ok",
+		"files.open /etc/shadow 0 denied",
+		"files.open /etc/shadow 0 denied",
+		"files.open /project/a\uFFFDb 0 invalid argument",
+		"files.open /project/f 0 ok",
+		"files.truncate /project/f 0 ok",
+		"files.truncate /project/f 0 ok",
+		"files.times /project/f 0 ok",
+	}, listed(t, view))
+	assert.EqualValues(t, len(view.HostCalls()), view.Operations())
+}
+
+func TestOperationsOfHandlesBelongToTheOpen(t *testing.T) {
+	w := newWorld(t, "a = 0123456789", "b = x")
+	view := openView(t, files.NewStore(files.Options{}), files.Limits{AddedBytes: 100}, w.mount(manifests.ReadWrite))
+	d := preopen(t, view, "/project")
+	a := openFile(t, d, "a", files.OpenOptions{Read: true, Write: true})
+	b := openFile(t, d, "b", files.OpenOptions{Read: true})
+	_, err := io.ReadAll(a)
+	require.NoError(t, err)
+	_, err = a.WriteAt([]byte("abc"), 0)
+	require.NoError(t, err)
+	before := view.HostCalls()
+	_, err = b.Read(make([]byte, 10))
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+	assert.Equal(t, []string{"files.open /project/a 13 ok", "files.open /project/b 1 ok"}, listed(t, view))
+	assert.Greater(t, view.HostCalls()[1].Duration, before[1].Duration)
+	assert.Zero(t, before[1].Bytes, "a list does not change once it is handed out")
+
+	c := openFile(t, d, "c", files.OpenOptions{Write: true, Create: true})
+	_, err = c.Write(make([]byte, 101))
+	require.ErrorIs(t, err, files.ErrNoSpace)
+	assert.Equal(t, "files.open /project/c 0 no space left", listed(t, view)[2])
+}
+
+func TestRefusedWriteIsAnOperation(t *testing.T) {
+	w := newWorld(t, "f = text")
+	view := w.open(manifests.Read)
+	f := openFile(t, preopen(t, view, "/project"), "f", files.OpenOptions{Read: true})
+	_, err := f.Write([]byte("x"))
+	require.ErrorIs(t, err, files.ErrReadOnly)
+	_, err = f.Read(make([]byte, 4))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"files.open /project/f 4 ok", "files.write /project/f 0 denied"}, listed(t, view))
+}
+
+func TestListOfOperationsIsBounded(t *testing.T) {
+	w := newWorld(t, "f = text")
+	view := w.open(manifests.ReadWrite)
+	d := preopen(t, view, "/project")
+	first := openFile(t, d, "f", files.OpenOptions{Read: true})
+	long := "d/" + strings.Repeat("x/", 2000)
+	for range 2 * tool.MaxHostCalls {
+		_, err := d.Stat(long, true)
+		require.Error(t, err)
+	}
+	last := openFile(t, d, "f", files.OpenOptions{Read: true, Write: true})
+	for _, f := range []*files.File{first, last} {
+		_, err := f.Read(make([]byte, 4))
+		require.NoError(t, err)
+	}
+	_, err := last.Write([]byte("x"))
+	require.NoError(t, err)
+	operations := view.HostCalls()
+	require.Len(t, operations, tool.MaxHostCalls)
+	assert.EqualValues(t, 2*tool.MaxHostCalls+2, view.Operations(), "all are counted")
+	assert.EqualValues(t, 4, operations[0].Bytes, "what is listed goes on being updated")
+	assert.Less(t, len(operations[1].Target), 600)
+	for _, o := range operations[1:] {
+		assert.Zero(t, o.Bytes, "what is not listed is added to nothing else")
+		assert.Equal(t, operations[1].Target, o.Target)
+		assert.Equal(t, "no such file or directory", o.Status)
+	}
+}
+
+func TestViewThatDoesNothingListsNothing(t *testing.T) {
+	view := newWorld(t).open(manifests.ReadWrite)
+	assert.Empty(t, view.HostCalls())
+	assert.Zero(t, testing.AllocsPerRun(100, func() { view.HostCalls() }))
+}

@@ -1,0 +1,117 @@
+package runtime
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/hostfuncs/network"
+	"github.com/caisson-run/caisson/hostfuncs/secrets"
+	"github.com/caisson-run/caisson/runtime/internal/abi"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// open prepares what the guest may ask the host for.
+func (r *run) open() {
+	t := r.tool
+	if r.host = asksHost(&t.manifest.Permissions); !r.host {
+		return
+	}
+	r.network = t.permit.network.Open(network.Limits{Calls: t.limits.HTTPCalls, Bytes: t.limits.HTTPBytes})
+	r.secrets = asking{set: t.permit.secrets, now: t.runtime.now}
+	r.session = abi.Session{Network: r.network, Secrets: &r.secrets, MaxBody: t.limits.HTTPBytes}
+}
+
+// close ends the requests that the guest has left under way.
+func (r *run) close() {
+	if r.network != nil {
+		r.network.Close()
+	}
+}
+
+// collect gathers what the host saw of the call, and takes secrets out of what the guest
+// wrote: it cannot have read one, but a server may have told it in a form of its own.
+func (r *run) collect(view *files.View) {
+	t := r.tool
+	r.close()
+	r.denials = t.permit.explain(t.manifest, view.Denials())
+	r.hostCalls, r.usage.HostCalls = view.HostCalls(), view.Operations()
+	if !r.host {
+		return
+	}
+	requests := r.network.HostCalls()
+	reached := slices.ContainsFunc(requests, func(c tool.HostCall) bool { return c.Allowed })
+	// The call is named after its last receipt, and what a guest asks of the network is more
+	// likely the cause of its failure than the files that its runtime looks for. A question
+	// about a secret is so too, unless the guest then did without.
+	if r.secrets.without && !reached {
+		r.denials = slices.Concat(r.denials, r.secrets.denials, r.network.Denials())
+	} else {
+		r.denials = slices.Concat(r.secrets.denials, r.denials, r.network.Denials())
+		r.harmless = len(r.secrets.denials)
+	}
+	r.usage.HostCalls += r.secrets.count + r.network.Calls()
+	r.hostCalls = slices.Concat(r.hostCalls, r.secrets.calls, requests)
+	slices.SortStableFunc(r.hostCalls, func(a, b tool.HostCall) int { return cmp.Compare(a.Began.UnixNano(), b.Began.UnixNano()) })
+	r.hostCalls = r.hostCalls[:min(len(r.hostCalls), tool.MaxHostCalls)]
+	mask := t.permit.secrets.Mask
+	r.stdout.Bytes, r.stderr.Bytes = mask(r.stdout.Bytes), mask(r.stderr.Bytes)
+}
+
+// asking is the tool's secrets as one call asks for them. It serves one guest, which is
+// single-threaded.
+type asking struct {
+	set     *secrets.Set
+	now     func() time.Time
+	count   int64
+	calls   []tool.HostCall
+	denials []tool.Denial
+	without bool // the last answer was no
+}
+
+// Check implements [abi.Checker]. That a secret which the manifest asks for was not granted is
+// an answer to the guest, and a receipt for the operator.
+func (a *asking) Check(name string) (bool, *tool.Denial) {
+	call := tool.HostCall{Kind: "secrets.exists", Target: shown(name), Began: a.now(), Allowed: true, Status: "ok"}
+	exists, denial := a.set.Check(name)
+	switch {
+	case denial != nil:
+		call.Allowed, call.Status = false, "denied"
+		if len(a.denials) < maxDenials && !slices.Contains(a.denials, *denial) {
+			a.denials = append(a.denials, *denial)
+		}
+	case !exists:
+		call.Status = "not there"
+	}
+	a.without = !exists
+	call.Duration = a.now().Sub(call.Began)
+	if a.count++; len(a.calls) < tool.MaxHostCalls {
+		a.calls = append(a.calls, call)
+	}
+	if a.set.Requested(name) {
+		return exists, nil
+	}
+	return exists, denial
+}
+
+const (
+	maxDenials = 32  // receipts about secrets that a call keeps
+	maxShown   = 128 // bytes of a name that a record shows
+)
+
+// shown returns a name that a guest chose in a form that is safe to show.
+func shown(name string) string {
+	if len(name) > maxShown {
+		name = strings.ToValidUTF8(name[:maxShown], "") + "…"
+	}
+	return strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return utf8.RuneError
+		}
+		return c
+	}, name)
+}

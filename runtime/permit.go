@@ -1,0 +1,165 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/hostfuncs/network"
+	"github.com/caisson-run/caisson/hostfuncs/secrets"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// permit is request ∩ grant, computed once for a tool. The same values enforce.
+type permit struct {
+	mounts      []files.Mount
+	environment []string
+	context     map[string]bool
+	network     *network.Client
+	secrets     *secrets.Set
+
+	// settings are the names of variables and secrets that the tool has.
+	settings  []string
+	decisions []tool.Decision
+}
+
+// newPermit fails on a grant that cannot be read, which is the operator's mistake. It returns
+// the digest of the module if the permit is for that one alone.
+func (r *Runtime) newPermit(m *manifests.Manifest, given manifests.Grants) (*permit, engine.Digest, error) {
+	b, err := bindTo(given, func() (engine.Digest, error) { return moduleDigest(m) })
+	if err != nil {
+		return nil, engine.Digest{}, err
+	}
+	p, err := r.decide(m, b.grants)
+	if err != nil {
+		return nil, engine.Digest{}, err
+	}
+	b.explain(p.decisions)
+	return p, b.digest, nil
+}
+
+func (r *Runtime) decide(m *manifests.Manifest, grants manifests.Grants) (*permit, error) {
+	if grants.NoNetwork == "" && r.profile.NoNetwork {
+		grants.NoNetwork = r.profile.Name
+	}
+	if grants.NoWrites == "" && r.profile.NoWrites {
+		grants.NoWrites = r.profile.Name
+	}
+	p := &permit{context: map[string]bool{}}
+	if err := p.decideFiles(m, grants); err != nil {
+		return nil, err
+	}
+	for _, grant := range grants.Env {
+		if strings.ContainsRune(grant.Name+grant.Value, 0) {
+			return nil, fmt.Errorf("runtime: grant for the variable %q: NUL cannot stand in an environment", grant.Name)
+		}
+	}
+	p.decideContext(m, grants)
+	p.decideEnv(m, grants)
+	if err := p.decideSecrets(r, m, grants); err != nil {
+		return nil, err
+	}
+	return p, p.decideNetwork(r, m, grants)
+}
+
+func (p *permit) decideSecrets(r *Runtime, m *manifests.Manifest, grants manifests.Grants) (err error) {
+	options := secrets.Options{Tool: m.Name, Requests: m.Permissions.Secrets, Grants: grants.Secrets, LookupEnv: r.lookupEnv}
+	for _, deny := range grants.Deny {
+		if deny.Secret != "" {
+			options.Deny = append(options.Deny, secrets.Denied{Origin: deny.Origin, Name: deny.Secret})
+		}
+	}
+	if p.secrets, err = secrets.New(options); err != nil {
+		return fmt.Errorf("runtime: %w", err)
+	}
+	p.decisions = append(p.decisions, p.secrets.Decisions()...)
+	p.settings = append(p.settings, p.secrets.Names()...)
+	return nil
+}
+
+func (p *permit) decideNetwork(r *Runtime, m *manifests.Manifest, grants manifests.Grants) (err error) {
+	options := network.Options{
+		Tool: m.Name, Requests: m.Permissions.Network, Grants: grants.Network, NoNetwork: grants.NoNetwork,
+		Secrets: p.secrets, Resolver: r.resolver, Logger: r.logger,
+	}
+	for _, deny := range grants.Deny {
+		if deny.Network != nil {
+			options.Deny = append(options.Deny, network.Denied{Origin: deny.Origin, NetworkDeny: *deny.Network})
+		}
+	}
+	if p.network, err = network.New(options); err != nil {
+		return fmt.Errorf("runtime: %w", err)
+	}
+	p.decisions = append(p.decisions, p.network.Decisions()...)
+	return nil
+}
+
+// close frees what the permit holds open.
+func (p *permit) close() error { return p.network.Close() }
+
+func (p *permit) decideContext(m *manifests.Manifest, grants manifests.Grants) {
+	for _, name := range m.Context {
+		d := tool.Decision{Permission: "context", Requested: name}
+		at := slices.IndexFunc(grants.Context, func(g manifests.ContextGrant) bool { return g.Name == name })
+		denied := slices.IndexFunc(grants.Deny, func(deny manifests.Deny) bool { return deny.Context == name })
+		if at < 0 {
+			d.Reason, d.Allow = "no grant names it", contextAllow(m.Name, name)
+		} else {
+			d.Granted = from(name, grants.Context[at].Origin)
+		}
+		switch {
+		case denied >= 0:
+			d.Reason, d.Allow = denies(grants.Deny[denied]), tool.Allow{}
+		case at >= 0:
+			p.context[name] = true
+			d.Effective, d.Reason = name, "granted"
+		}
+		p.decisions = append(p.decisions, d)
+	}
+}
+
+func contextAllow(toolName, name string) tool.Allow {
+	return tool.Allow{Grant: fmt.Sprintf("--context %s=VALUE", name), Config: manifests.SuggestContextGrant(toolName, name)}
+}
+
+func (p *permit) decideEnv(m *manifests.Manifest, grants manifests.Grants) {
+	for _, name := range m.Permissions.Env {
+		d := tool.Decision{Permission: "env", Requested: name}
+		at := slices.IndexFunc(grants.Env, func(g manifests.EnvGrant) bool { return g.Name == name })
+		denied := slices.IndexFunc(grants.Deny, func(deny manifests.Deny) bool { return deny.Env == name })
+		if at < 0 {
+			d.Reason = "no grant names it"
+			d.Allow.Config = fmt.Sprintf("- {tools: [%s], env: {%s: VALUE}}", m.Name, name)
+		} else {
+			d.Granted = from(name, grants.Env[at].Origin)
+		}
+		switch {
+		case denied >= 0:
+			d.Reason, d.Allow = denies(grants.Deny[denied]), tool.Allow{}
+		case at >= 0:
+			p.environment = append(p.environment, name+"="+grants.Env[at].Value)
+			p.settings = append(p.settings, name)
+			d.Effective, d.Reason = name, "granted"
+		}
+		p.decisions = append(p.decisions, d)
+	}
+}
+
+// from says what is granted, and where that is written.
+func from(what, origin string) string {
+	if origin == "" {
+		return what
+	}
+	return what + " (" + origin + ")"
+}
+
+// denies says which rule took something away.
+func denies(deny manifests.Deny) string {
+	if deny.Origin == "" {
+		return "a rule denies it"
+	}
+	return deny.Origin + " denies it"
+}

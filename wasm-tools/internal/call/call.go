@@ -1,0 +1,55 @@
+// Package call is what happens around one call of a tool of ours: a JSON object of arguments
+// comes on standard input, and one result object goes to standard output.
+package call
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// maxInput bounds the arguments, in bytes.
+const maxInput = 1 << 20
+
+// Result is what a tool prints. A failed one has an Error, which a model reads; it may have
+// Data as well.
+type Result struct {
+	Success bool   `json:"success"`
+	Output  string `json:"output,omitempty"`
+	Data    any    `json:"data,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+// Answer reads the arguments, lets run answer them and writes the result. An error of run's
+// is in the result; that of Answer is one of writing.
+func Answer[Arguments any](in io.Reader, out io.Writer, run func(Arguments) (Result, error)) error {
+	result, err := answer(in, run)
+	if err != nil {
+		result = Result{Error: err.Error()}
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(result)
+}
+
+func answer[Arguments any](in io.Reader, run func(Arguments) (Result, error)) (Result, error) {
+	text, err := io.ReadAll(io.LimitReader(in, maxInput+1))
+	if err != nil {
+		return Result{}, fmt.Errorf("cannot read the arguments: %w", err)
+	}
+	if len(text) > maxInput {
+		return Result{}, fmt.Errorf("the arguments have more than %d bytes", maxInput)
+	}
+	var arguments Arguments
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&arguments); err != nil {
+		return Result{}, fmt.Errorf("the arguments are not the JSON object that this tool takes: %w", err)
+	}
+	if decoder.More() {
+		return Result{}, errors.New("the arguments are more than one JSON object")
+	}
+	return run(arguments)
+}

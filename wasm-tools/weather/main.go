@@ -1,0 +1,108 @@
+// Command weather is the tool get_weather. Its arguments come as a JSON object on standard
+// input, and the result goes as one to standard output.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	caisson "github.com/caisson-run/caisson/sdk/go"
+	"github.com/caisson-run/caisson/wasm-tools/internal/call"
+	"github.com/caisson-run/caisson/wasm-tools/weather/forecast"
+)
+
+func main() {
+	if err := run(os.Stdin, os.Stdout, caisson.Do); err != nil {
+		os.Stderr.WriteString("weather: " + err.Error() + "\n")
+		os.Exit(1)
+	}
+}
+
+// arguments are what the tool takes: a place by its name or by its coordinates.
+type arguments struct {
+	Place     string   `json:"place"`
+	Latitude  *float64 `json:"latitude"`
+	Longitude *float64 `json:"longitude"`
+	Days      int      `json:"days"`
+	Units     string   `json:"units"`
+}
+
+const defaultDays = 3
+
+// run answers one call. Its error is that of writing.
+func run(in io.Reader, out io.Writer, do forecast.Doer) error {
+	return call.Answer(in, out, func(a arguments) (call.Result, error) { return answer(a, do) })
+}
+
+func answer(a arguments, do forecast.Doer) (call.Result, error) {
+	place, err := a.where(do)
+	if err != nil {
+		return call.Result{}, err
+	}
+	if a.Days == 0 {
+		a.Days = defaultDays
+	}
+	weather, err := forecast.At(do, place, a.Days, forecast.Units(a.Units))
+	if err != nil {
+		return call.Result{}, err
+	}
+	return call.Result{Success: true, Output: describe(weather), Data: weather}, nil
+}
+
+func (a arguments) where(do forecast.Doer) (forecast.Place, error) {
+	switch {
+	case a.Place != "" && (a.Latitude != nil || a.Longitude != nil):
+		return forecast.Place{}, errors.New("give either place or latitude and longitude, not both")
+	case a.Place != "":
+		return forecast.Find(do, a.Place)
+	case a.Latitude == nil || a.Longitude == nil:
+		return forecast.Place{}, errors.New("give place, such as Paris, or latitude and longitude")
+	}
+	return forecast.Place{Latitude: *a.Latitude, Longitude: *a.Longitude}, nil
+}
+
+// describe words the weather.
+func describe(w forecast.Weather) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (times in %s)\n", w.Place, w.Timezone)
+	now := []string{w.Current.Conditions}
+	add := func(value *float64, unit, format string) {
+		if value != nil {
+			now = append(now, fmt.Sprintf(format, number(*value)+unit))
+		}
+	}
+	add(w.Current.Temperature, w.Units.Temperature, "%s")
+	add(w.Current.FeelsLike, w.Units.Temperature, "feels like %s")
+	add(w.Current.Humidity, "%", "humidity %s")
+	add(w.Current.Wind, " "+w.Units.Wind, strings.TrimSuffix("wind %s from "+w.Current.WindFrom, " from "))
+	add(w.Current.Precipitation, " "+w.Units.Precipitation, "precipitation %s")
+	fmt.Fprintf(&b, "now (%s): %s\n", w.Current.Time, strings.Join(now, ", "))
+	for _, day := range w.Daily {
+		b.WriteString(describeDay(day, w.Units) + "\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func describeDay(day forecast.Day, units forecast.Symbols) string {
+	parts := []string{day.Conditions}
+	if day.Low != nil && day.High != nil {
+		parts = append(parts, fmt.Sprintf("%s to %s%s", number(*day.Low), number(*day.High), units.Temperature))
+	}
+	if day.Precipitation != nil {
+		part := fmt.Sprintf("precipitation %s %s", number(*day.Precipitation), units.Precipitation)
+		if day.PrecipitationChance != nil {
+			part += fmt.Sprintf(" (%s%%)", number(*day.PrecipitationChance))
+		}
+		parts = append(parts, part)
+	}
+	if day.Wind != nil {
+		parts = append(parts, fmt.Sprintf("wind up to %s %s", number(*day.Wind), units.Wind))
+	}
+	return day.Date + ": " + strings.Join(parts, ", ")
+}
+
+func number(value float64) string { return strconv.FormatFloat(value, 'g', 6, 64) }

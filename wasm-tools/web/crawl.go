@@ -1,0 +1,166 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	caisson "github.com/caisson-run/caisson/sdk/go"
+	"github.com/caisson-run/caisson/wasm-tools/internal/call"
+	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
+)
+
+const (
+	maxPages = 10
+	// crawlPatience is how long all servers together have: they are asked side by side.
+	crawlPatience = 7 * time.Second
+
+	defaultCrawlChars = 5000
+	defaultCrawlLinks = 50
+)
+
+// crawlArguments are what crawl_batch takes. A zero field was not given.
+type crawlArguments struct {
+	URLs     []string `json:"urls"`
+	Mode     string   `json:"mode"`
+	MaxChars int      `json:"max_chars"`
+}
+
+// crawled is what became of one of the addresses.
+type crawled struct {
+	Requested string    `json:"requested"` // as it was given
+	Success   bool      `json:"success"`
+	Error     string    `json:"error,omitempty"`
+	Page      *document `json:"page,omitempty"`
+	output    string
+}
+
+type batch struct {
+	Pages     []crawled `json:"pages"` // in the order of the addresses
+	Succeeded int       `json:"succeeded"`
+	Failed    int       `json:"failed"`
+}
+
+// crawlBatch answers a call of crawl_batch. It fails only if no page could be read.
+func (n network) crawlBatch(a crawlArguments) (call.Result, error) {
+	if len(a.URLs) == 0 || len(a.URLs) > maxPages {
+		return call.Result{}, fmt.Errorf("give 1 to %d URLs", maxPages)
+	}
+	v := view{mode: or(a.Mode, text), chars: or(a.MaxChars, defaultCrawlChars), links: defaultCrawlLinks, another: true}
+	pages := n.crawl(a.URLs, v)
+	b := batch{Pages: pages}
+	for _, p := range pages {
+		if p.Success {
+			b.Succeeded++
+		} else {
+			b.Failed++
+		}
+	}
+	output := b.text()
+	if b.Succeeded == 0 {
+		return call.Result{Error: "no page could be read\n" + output, Data: b}, nil
+	}
+	return call.Result{Success: true, Output: output, Data: b}, nil
+}
+
+// crawl fetches each page once, however often its address was given.
+func (n network) crawl(addresses []string, v view) []crawled {
+	pages := make([]crawled, len(addresses))
+	first := map[string]int{} // the place of an address among the requests
+	place := make([]int, len(addresses))
+	var requests []caisson.Request
+	for i, given := range addresses {
+		pages[i].Requested = plain.Line(given, maxAddress)
+		address, err := checked(given)
+		if err != nil {
+			pages[i].Error, place[i] = err.Error(), -1
+			continue
+		}
+		at, known := first[address]
+		if !known {
+			at = len(requests)
+			first[address] = at
+			request := requestFor(address)
+			request.Timeout = crawlPatience
+			requests = append(requests, request)
+		}
+		place[i] = at
+	}
+	answers := make([]crawled, len(requests))
+	for i, result := range n.doAll(requests) {
+		answers[i] = v.answer(result)
+	}
+	for i, at := range place {
+		if at >= 0 {
+			requested := pages[i].Requested
+			pages[i] = answers[at]
+			pages[i].Requested = requested
+		}
+	}
+	return pages
+}
+
+func (v view) answer(result caisson.Result) crawled {
+	shown, err := v.show(result.Response, result.Err)
+	if err != nil {
+		return crawled{Error: err.Error()}
+	}
+	shown.data.slim()
+	return crawled{Success: true, Page: &shown.data, output: cut(shown.output)}
+}
+
+const (
+	// Ten pages must fit into one result, whatever they hold.
+	maxPageData   = 100_000 // bytes of JSON of one page's data
+	maxPageOutput = 30_000  // characters of its output
+)
+
+// slim leaves out what is too much of one page among ten.
+func (d *document) slim() {
+	for _, drop := range []struct {
+		name string
+		from func()
+	}{
+		{"JSON-LD", func() { d.JSONLD = list[json.RawMessage](nil) }},
+		{"metadata", func() { d.About.Meta = nil }},
+		{"links", func() { *d.Links = (*d.Links)[:10] }},
+	} {
+		encoded, err := json.Marshal(d)
+		if err != nil || len(encoded) <= maxPageData {
+			return
+		}
+		if drop.name == "links" == (d.Links == nil) {
+			continue
+		}
+		drop.from()
+		d.Truncated = true
+		d.Notes = append(d.Notes, "the page has more "+drop.name+" than one result of many pages can hold; fetch_page has it")
+	}
+}
+
+func cut(output string) string {
+	if short := plain.First(output, maxPageOutput); len(short) < len(output) {
+		return short + "\n[cut]"
+	}
+	return output
+}
+
+// text shows the pages one after the other. One that was asked for twice is shown once.
+func (b batch) text() string {
+	var text strings.Builder
+	shownAs := map[*document]int{}
+	for i, p := range b.Pages {
+		fmt.Fprintf(&text, "=== %d of %d: %s\n", i+1, len(b.Pages), p.Requested)
+		switch at, twice := shownAs[p.Page]; {
+		case !p.Success:
+			fmt.Fprintf(&text, "[failed: %s]\n\n", p.Error)
+		case twice:
+			fmt.Fprintf(&text, "[the same as page %d]\n\n", at)
+		default:
+			shownAs[p.Page] = i + 1
+			fmt.Fprintf(&text, "%s\n\n", p.output)
+		}
+	}
+	return strings.TrimRight(text.String(), "\n")
+}

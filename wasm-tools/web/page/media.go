@@ -1,0 +1,91 @@
+package page
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"mime"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
+)
+
+// kind is how a body is read.
+type kind int
+
+const (
+	asText kind = iota
+	asHTML
+)
+
+// mediaOf says what a body is, by its header, and where there is none by its beginning. Label
+// is the header's charset.
+func mediaOf(source Source) (k kind, media, label string, err error) {
+	media, parameters, err := mime.ParseMediaType(source.ContentType)
+	if err != nil && media == "" {
+		media, _, _ = strings.Cut(source.ContentType, ";")
+		media = plain.Line(strings.ToLower(media), maxMedia)
+	}
+	label = parameters["charset"]
+	switch {
+	case media == "" || media == "application/octet-stream":
+		k, media, err = sniff(source.Body)
+		return k, media, label, err
+	case media == "text/html" || media == "application/xhtml+xml":
+		return asHTML, media, label, nil
+	case isText(media):
+		return asText, media, label, nil
+	}
+	return 0, "", "", fmt.Errorf("it is %s, which has no text that this tool can read", plain.Line(media, maxMedia))
+}
+
+// maxMedia bounds the name of a type, in characters.
+const maxMedia = 100
+
+func isText(media string) bool {
+	switch media {
+	case "application/json", "application/xml", "application/javascript", "application/ecmascript", "application/yaml",
+		"application/x-yaml", "application/toml", "application/x-ndjson", "application/jsonlines", "application/sql",
+		"application/x-sh", "application/x-javascript":
+		return true
+	}
+	return strings.HasPrefix(media, "text/") || strings.HasSuffix(media, "+json") || strings.HasSuffix(media, "+xml") && media != "image/svg+xml"
+}
+
+// sniff tells HTML from text and text from the rest. Servers that do not name the type send
+// all three.
+func sniff(body []byte) (kind, string, error) {
+	const looked = 1024
+	start := bytes.TrimLeft(bytes.TrimPrefix(body[:min(len(body), looked)], []byte("\ufeff")), " \t\r\n")
+	switch {
+	case bytes.HasPrefix(start, []byte("<")) && !bytes.HasPrefix(start, []byte("<?xml")):
+		return asHTML, "text/html", nil
+	case bytes.IndexByte(start, 0) < 0 && utf8.Valid(wholeRunes(start)):
+		return asText, "text/plain", nil
+	}
+	return 0, "", errors.New("it is binary data of a type that the server does not name")
+}
+
+// wholeRunes drops a character that the end of the bytes cuts in two.
+func wholeRunes(text []byte) []byte {
+	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
+		if start := len(text) - back; utf8.RuneStart(text[start]) {
+			if !utf8.FullRune(text[start:]) {
+				return text[:start]
+			}
+			break
+		}
+	}
+	return text
+}
+
+// plain reads a text that is no HTML.
+func (p *Page) plain(body []byte, options Options) {
+	// Characters are four bytes at most, so this is enough of them.
+	const longest = utf8.UTFMax
+	p.MoreText = len(body) > longest*options.Text
+	lines := plain.Lines(string(body[:min(len(body), longest*options.Text)]))
+	p.Text = plain.First(lines, options.Text)
+	p.MoreText = p.MoreText || len(p.Text) < len(lines)
+}

@@ -1,0 +1,114 @@
+package page
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Source is what a server sent.
+type Source struct {
+	URL         string // where it came from, after redirects: absolute
+	ContentType string // the header of that name; may be empty
+	Body        []byte // Read may change it
+	Cut         bool   // there was more of it
+}
+
+// Options bound what is read. A zero field is its default.
+type Options struct {
+	Text  int // the most characters of text; 100,000
+	Links int // the most links; 200
+	// Targets puts the address of each link behind it in the text.
+	Targets bool
+}
+
+const (
+	defaultText  = 100_000
+	defaultLinks = 200
+)
+
+// Page is what was read.
+type Page struct {
+	URL  string
+	Type string // the media type, such as text/html
+	// Title and the following are one line each, and empty where the page does not say.
+	Title, Description, Language string
+	// Canonical is the address that the page gives as its own, and Refresh the one that it
+	// sends browsers on to. Both are absolute.
+	Canonical, Refresh string
+	Meta               []Property
+	Headings           []Heading
+	Links              []Link
+	MoreLinks          bool // there were more links than the options allow
+	// Data are the blocks of JSON-LD that could be read.
+	Data []json.RawMessage
+	// Text is the page for reading: paragraphs, "#" headings, "-" lists, "|" tables.
+	Text     string
+	MoreText bool // there was more text than the options allow
+	// Note says what was lost in reading, or is empty.
+	Note string
+}
+
+// Property is a meta element's.
+type Property struct {
+	Name    string `json:"name"`
+	Content string `json:"content"`
+}
+
+// Heading is one of the outline.
+type Heading struct {
+	Level int    `json:"level"` // 1 to 6
+	Text  string `json:"text"`
+}
+
+// Link leads to another page. Its URL is absolute, with the scheme http or https, and has no
+// fragment and no user name.
+type Link struct {
+	URL  string `json:"url"`
+	Text string `json:"text"`
+	Rel  string `json:"rel,omitempty"`
+}
+
+// maxBody is how much of a page is read, in bytes. Text that grows in decoding may take half
+// as much again.
+const maxBody = 5 << 20
+
+// bounded returns as much of the body as is read, and whether there is more of it here. It
+// ends in a whole character.
+func bounded(source Source) (body []byte, more bool) {
+	more = len(source.Body) > maxBody
+	body = source.Body[:min(len(source.Body), maxBody)]
+	if more || source.Cut {
+		body = wholeRunes(body)
+	}
+	return body, more
+}
+
+// Read reads what a server sent. It fails for media that have no text.
+func Read(source Source, options Options) (*Page, error) {
+	if options.Text <= 0 {
+		options.Text = defaultText
+	}
+	if options.Links <= 0 {
+		options.Links = defaultLinks
+	}
+	kind, media, label, err := mediaOf(source)
+	if err != nil {
+		return nil, err
+	}
+	p := &Page{URL: source.URL, Type: media}
+	if kind == asHTML && label == "" {
+		label = declaredCharset(source.Body)
+	}
+	body, cut := bounded(source)
+	text, note := decode(body, label)
+	p.Note = note
+	if cut {
+		p.Note = strings.TrimPrefix(note+"; the page is larger than this tool reads: its end is missing", "; ")
+	}
+	if kind == asHTML {
+		p.scan(text, options)
+	} else {
+		p.plain(text, options)
+	}
+	return p, nil
+}

@@ -1,0 +1,365 @@
+package page
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
+)
+
+// scanner reads the tokens of one page.
+type scanner struct {
+	page    *Page
+	options Options
+	stack   stack
+	writer  writer
+	about   about
+	links   links
+
+	title   bool // the next text is the title
+	data    bool // the next text is JSON-LD
+	heading *capture
+	anchor  *anchor
+	// row counts the cells of the row so far, and rowStart is the writer's count at its start.
+	row, rowStart int
+}
+
+// capture collects the text of an element, up to a limit.
+type capture struct {
+	text bytes.Buffer
+}
+
+// maxCapture bounds a captured text, in bytes. More of it would not be shown.
+const maxCapture = 2000
+
+func (c *capture) add(piece []byte) {
+	if c != nil {
+		c.text.Write(piece[:min(len(piece), maxCapture-min(c.text.Len(), maxCapture))])
+	}
+}
+
+// anchor is a link whose text is being read.
+type anchor struct {
+	capture
+	href, rel string
+	start     int // the writer's count
+}
+
+func (p *Page) scan(body []byte, options Options) {
+	s := &scanner{page: p, options: options, stack: newStack(), writer: newWriter(options.Text)}
+	s.about.page = p
+	s.links = newLinks(p.URL, options.Links)
+	tokens := html.NewTokenizer(bytes.NewReader(body))
+	for {
+		switch tokens.Next() {
+		case html.ErrorToken: // the end
+			s.stack.cut(0, s.closed)
+			s.finish()
+			return
+		case html.TextToken:
+			s.text(tokens.Text())
+		case html.StartTagToken:
+			s.start(tokens, false)
+		case html.SelfClosingTagToken:
+			s.start(tokens, true)
+		case html.EndTagToken:
+			name, _ := tokens.TagName()
+			s.end(name)
+		}
+	}
+}
+
+func (s *scanner) text(piece []byte) {
+	title, data := s.title, s.data
+	s.title, s.data = false, false
+	switch {
+	case title:
+		s.about.title(string(piece))
+	case data:
+		s.about.data(piece)
+	case s.stack.visible():
+		s.show(piece)
+	}
+}
+
+// show writes a piece of text wherever it is wanted.
+func (s *scanner) show(piece []byte) {
+	s.writer.text(piece)
+	s.heading.add(piece)
+	if s.anchor != nil {
+		s.anchor.add(piece)
+	}
+}
+
+func (s *scanner) start(tokens *html.Tokenizer, selfClosing bool) {
+	s.title, s.data = false, false
+	text, more := tokens.TagName()
+	name := atom.Lookup(text)
+	custom := ""
+	if name == 0 {
+		custom = string(text[:min(len(text), maxName)])
+	}
+	var a attributes
+	for more {
+		var key, value []byte
+		key, value, more = tokens.TagAttr()
+		a.set(key, value)
+	}
+	c := classes[name]
+	if at := s.stack.drawing(c); at >= 0 {
+		s.stack.cut(at, s.closed)
+	}
+	if at := s.stack.implied(name, c); at >= 0 {
+		s.stack.cut(at, s.closed)
+	}
+	switch {
+	case name == atom.Html || name == atom.Head || name == atom.Body:
+		s.about.language(name, a.lang)
+	case c&void != 0:
+		s.void(name, &a)
+	case selfClosing && (name == atom.Svg || s.stack.has(atom.Svg)): // in HTML itself the slash means nothing
+	default:
+		s.open(element{name: name, custom: custom, class: c, hidden: isHidden(name, c, &a)}, &a)
+	}
+}
+
+// maxName is how much of an unknown element's name tells it from others.
+const maxName = 64
+
+// void takes an element that has no content.
+func (s *scanner) void(name atom.Atom, a *attributes) {
+	switch name {
+	case atom.Meta:
+		s.about.meta(a)
+		return
+	case atom.Base:
+		s.links.rebase(a.href)
+		return
+	case atom.Link:
+		if s.about.canonical == "" && hasWord(a.rel, "canonical") {
+			s.about.canonical = a.href
+		}
+		return
+	}
+	if !s.stack.visible() || a.hidden {
+		return
+	}
+	switch name {
+	case atom.Br:
+		s.lineBreak()
+	case atom.Hr:
+		s.writer.breakLine(2)
+		s.writer.raw("---")
+		s.writer.breakLine(2)
+	case atom.Img:
+		if alt := plain.Line(a.alt, maxLine); alt != "" {
+			s.show([]byte("[image: " + alt + "]"))
+		}
+	}
+}
+
+// lineBreak takes a br. Two of them part paragraphs.
+func (s *scanner) lineBreak() {
+	w := &s.writer
+	if w.pre > 0 {
+		w.verbatim([]byte("\n"))
+		return
+	}
+	w.breakLine(min(w.gap+1, 2))
+	s.heading.add([]byte(" "))
+	if s.anchor != nil {
+		s.anchor.add([]byte(" "))
+	}
+}
+
+func hasWord(list, word string) bool {
+	for each := range strings.FieldsSeq(list) {
+		if strings.EqualFold(each, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// open takes the start of an element.
+func (s *scanner) open(e element, a *attributes) {
+	if s.stack.visible() {
+		s.title = e.name == atom.Title
+		s.data = e.name == atom.Script && strings.EqualFold(strings.TrimSpace(a.kind), "application/ld+json")
+	}
+	followed := s.stack.push(e)
+	if !s.stack.visible() {
+		return
+	}
+	w := &s.writer
+	if !followed {
+		if e.class&block != 0 {
+			w.breakLine(1)
+		}
+		return
+	}
+	switch e.name {
+	case atom.Ul, atom.Menu, atom.Dir:
+		w.breakLine(s.listGap())
+		w.lists = append(w.lists, list{})
+	case atom.Ol:
+		w.breakLine(s.listGap())
+		first, err := strconv.Atoi(a.start)
+		if err != nil || first < 0 || first > 1_000_000 {
+			first = 1
+		}
+		w.lists = append(w.lists, list{ordered: true, next: first})
+	case atom.Li:
+		w.breakLine(1)
+		w.mark(s.bullet())
+	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+		w.breakLine(2)
+		w.mark(strings.Repeat("#", level(e.name)) + " ")
+		s.heading = &capture{}
+	case atom.Blockquote:
+		w.breakLine(2)
+		w.quotes++
+	case atom.Pre, atom.Listing:
+		w.breakLine(2)
+		if w.pre++; w.pre == 1 {
+			w.raw("```")
+			w.gap, w.opened = 1, true
+		}
+	case atom.Tr:
+		w.breakLine(1)
+		s.row, s.rowStart = 0, w.written
+	case atom.Td, atom.Th:
+		if s.row++; s.row > 1 {
+			if w.written > s.rowStart {
+				w.gap, w.space = 0, false
+			}
+			w.cells++
+		}
+	case atom.A:
+		s.anchor = &anchor{href: a.href, rel: a.rel, start: w.written}
+	case atom.P, atom.Table, atom.Dl, atom.Figure, atom.Article, atom.Section, atom.Header, atom.Footer, atom.Nav, atom.Aside, atom.Main:
+		w.breakLine(2)
+	default:
+		if e.class&block != 0 {
+			w.breakLine(1)
+		}
+	}
+}
+
+// listGap is how far a list stands from what is before it: a list in a list is part of it.
+func (s *scanner) listGap() int {
+	if len(s.writer.lists) > 0 {
+		return 1
+	}
+	return 2
+}
+
+func (s *scanner) bullet() string {
+	lists := s.writer.lists
+	if len(lists) == 0 || !lists[len(lists)-1].ordered {
+		return "- "
+	}
+	inner := &lists[len(lists)-1]
+	inner.next++
+	return strconv.Itoa(inner.next-1) + ". "
+}
+
+func (s *scanner) end(text []byte) {
+	s.title, s.data = false, false
+	name := atom.Lookup(text)
+	custom := ""
+	if name == 0 {
+		custom = string(text[:min(len(text), maxName)])
+	}
+	if name == atom.Br { // as browsers do
+		s.void(name, &attributes{})
+		return
+	}
+	if at := s.stack.ended(name, custom); at >= 0 {
+		s.stack.cut(at, s.closed)
+	} else if classes[name]&block != 0 && s.stack.visible() {
+		s.writer.breakLine(1)
+	}
+}
+
+// closed takes the end of an element that was followed.
+func (s *scanner) closed(e element) {
+	if !e.visible {
+		return
+	}
+	w := &s.writer
+	switch e.name {
+	case atom.Ul, atom.Ol, atom.Menu, atom.Dir:
+		w.lists = w.lists[:len(w.lists)-1]
+		w.unmark()
+		w.breakLine(s.listGap())
+	case atom.Li:
+		w.unmark()
+		w.breakLine(1)
+	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+		s.endHeading(level(e.name))
+	case atom.Blockquote:
+		w.breakLine(2)
+		w.quotes--
+	case atom.Pre, atom.Listing:
+		if w.pre--; w.pre == 0 {
+			if w.gap == 0 && !w.fresh {
+				w.gap = 1
+			}
+			w.raw("```")
+		}
+		w.breakLine(2)
+	case atom.Tr:
+		w.cells = 0
+		if w.gap > 0 {
+			w.gap = 1
+		}
+		w.breakLine(1)
+	case atom.Td, atom.Th: // the next cell or row says how it goes on
+	case atom.A:
+		s.endAnchor()
+	case atom.P, atom.Table, atom.Dl, atom.Figure, atom.Article, atom.Section, atom.Header, atom.Footer, atom.Nav, atom.Aside, atom.Main:
+		w.breakLine(2)
+	default:
+		if e.class&block != 0 {
+			w.breakLine(1)
+		}
+	}
+}
+
+func (s *scanner) endHeading(level int) {
+	w := &s.writer
+	w.unmark()
+	w.breakLine(2)
+	if s.heading == nil {
+		return
+	}
+	s.about.heading(level, s.heading.text.String())
+	s.heading = nil
+}
+
+func (s *scanner) endAnchor() {
+	a := s.anchor
+	s.anchor = nil
+	if a == nil {
+		return
+	}
+	link, ok := s.links.add(a.href, a.text.String(), a.rel)
+	if ok && s.options.Targets && s.writer.written > a.start && !s.writer.full {
+		s.writer.string(" <" + link + ">")
+	}
+}
+
+func (s *scanner) finish() {
+	p := s.page
+	s.about.finish(&s.links)
+	p.Links, p.MoreLinks = s.links.found, s.links.more
+	p.Text, p.MoreText = s.writer.out.String(), s.writer.full
+	if !p.MoreText { // or the next piece would not begin where this one ends
+		p.Text = strings.TrimRight(p.Text, " \n\t")
+	}
+}
