@@ -20,6 +20,7 @@ fails is a normal result: its record says so, and the exit code is 0. It is 1 wh
 host itself failed, and 2 where the input cannot be read.`
 
 const batchExample = `  caisson batch response.json --tools ./wasm-tools
+  caisson batch response.json --config caisson.yaml --profile strict
   curl … | caisson batch --mount /project=./workspaces/{project_id}:rw --context project_id=demo`
 
 func newBatch(env environment) *cobra.Command {
@@ -38,6 +39,7 @@ func newBatch(env environment) *cobra.Command {
 		},
 	}
 	o.sourceFlags(command)
+	o.policyFlags(command)
 	o.grantFlags(command)
 	command.Flags().IntVar(&o.parallel, "parallel", 0, "most read-only calls that run at the same time, `N` (default 8)")
 	o.runFlags(command)
@@ -71,6 +73,7 @@ func (o *options) batch(ctx context.Context, env environment, file string) (err 
 	if err != nil {
 		return err
 	}
+	h.keep(env, records)
 	for _, record := range records {
 		if err := env.printJSON(record); err != nil {
 			return err
@@ -89,7 +92,7 @@ func (h *host) hostFailures(records []tool.Record, causes map[string]error) erro
 		if record.Result.Kind != tool.Internal {
 			continue
 		}
-		for _, m := range h.explainInternal(record, causes[record.CallID]).messages {
+		for _, m := range h.internalFailure(record, causes[record.CallID]).messages {
 			m.text = fmt.Sprintf("call %d: %s", i+1, m.text)
 			all.messages = append(all.messages, m)
 		}

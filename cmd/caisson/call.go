@@ -19,6 +19,8 @@ record of the call on one line instead, exactly as it is, whether or not it fail
 
 const callExample = `  caisson call calculator '{"expression": "2*(3+4.5)"}'
   caisson call file_read '{"path": "notes.txt"}' --mount /project=./workspace --context project_id=demo
+  caisson call fetch_page '{"url": "https://example.com"}' --allow-net example.com
+  caisson call web_search '{"query": "tide times"}' --config caisson.yaml
   caisson call calculator @arguments.json --json`
 
 func newCall(env environment) *cobra.Command {
@@ -34,6 +36,7 @@ func newCall(env environment) *cobra.Command {
 		},
 	}
 	o.sourceFlags(command)
+	o.policyFlags(command)
 	o.grantFlags(command)
 	o.runFlags(command)
 	o.outputFlags(command, "print the record of the call as one line of JSON")
@@ -59,12 +62,12 @@ func (o *options) call(ctx context.Context, env environment, args []string) (err
 	if err != nil {
 		return err
 	}
-	record := records[0]
+	record, kept := records[0], h.keep(env, records)
 	if err := o.printRecord(env, record); err != nil {
 		return err
 	}
-	if err := h.explain(record, causes[record.CallID]); err != nil {
-		return err
+	if record.Result.Kind != "" {
+		return h.failureOf(record, causes[record.CallID]).explainedBy(record, kept)
 	}
 	h.noteDeprecated(env, record.Function.Name)
 	return nil

@@ -4,10 +4,32 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 )
+
+// discoverAll returns the manifests and the policies at all paths, each once, and what is
+// there and cannot be used.
+func discoverAll(ctx context.Context, paths []string) (files, policies []string, problems []manifests.Problem, err error) {
+	for _, path := range paths {
+		if isPolicy(path) {
+			policies = append(policies, path)
+			continue
+		}
+		inside := policiesIn(path)
+		found, wrong, err := discover(ctx, path)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		if len(found) == 0 && len(inside) > 0 {
+			wrong = slices.DeleteFunc(wrong, func(p manifests.Problem) bool { return p.Kind == manifests.Missing })
+		}
+		files, policies, problems = append(files, found...), append(policies, inside...), append(problems, wrong...)
+	}
+	return distinct(files), distinct(policies), problems, nil
+}
 
 // discover returns the manifest files at a path, which are those that a registry loads,
 // and what is there and cannot be used.

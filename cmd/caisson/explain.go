@@ -1,129 +1,181 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
+	"time"
 
-	"github.com/caisson-run/caisson/hostfuncs/files"
-	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/registry"
-	"github.com/caisson-run/caisson/runtime"
+	"github.com/spf13/cobra"
+
+	"github.com/caisson-run/caisson/cmd/caisson/internal/records"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// explain returns why a call failed and what can be done about it, or nil if it did
-// not. The cause is what the record leaves out; it may be nil.
-func (h *host) explain(record tool.Record, cause error) error {
-	kind := record.Result.Kind
-	if kind == "" {
-		return nil
+const explainHelp = `Show what an earlier call did: what it was asked, what came of it, what it took, what it
+asked of the host, and for each request that was refused the rule that refused it and
+what would allow it.
+
+CALL-ID is the call_id of a record, which "caisson call" prints when a call fails. The
+first 8 characters are enough, or more where several calls have those. "call" and
+"batch" keep the newest 500 records, and at most 64 MiB of them, for this user alone.`
+
+func newExplain(env environment) *cobra.Command {
+	var o options
+	var last bool
+	command := &cobra.Command{
+		Use:     "explain CALL-ID | --last",
+		Short:   "show what a call did, and what would allow what was denied",
+		Long:    explainHelp,
+		Example: "  caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47\n  caisson explain --last --json",
+		Args:    positional(0, 1, "a CALL-ID"),
+		RunE: func(command *cobra.Command, args []string) error {
+			if last == (len(args) == 1) {
+				return usageError(command, "explain needs a CALL-ID or --last, and not both")
+			}
+			return o.explain(env, append(args, "")[0])
+		},
 	}
-	code, _ := exitCode(kind)
-	name := record.Function.Name
-	text := name + ": " + record.Result.Error
-	switch kind {
-	case tool.Internal:
-		return h.explainInternal(record, cause)
-	case tool.UnknownTool:
-		return failed(code, record.Result.Error, h.whereTools())
-	case tool.InvalidArguments:
-		return failed(code, text, fmt.Sprintf("run %q to see its parameters", "caisson inspect "+name))
-	case tool.Denied:
-		return failed(code, text, denialHints(name, record.Denials)...)
-	case tool.Deadline, tool.Memory, tool.Output, tool.Fuel:
-		return failed(code, text, h.limitHints(name, kind)...)
-	}
-	return failed(code, text)
+	command.Flags().BoolVar(&last, "last", false, "show the newest call")
+	o.stateFlags(command)
+	o.outputFlags(command, "print one JSON object: the record as it was, and what explains it")
+	return command
 }
 
-// explainInternal words a failure of the host for the operator. What a module or a
-// directory is to blame for is an error of the configuration.
-func (h *host) explainInternal(record tool.Record, cause error) *failure {
-	name := record.Function.Name
-	if cause == nil {
-		return failed(exitFailed, name+": "+record.Result.Error, "run the command again with --verbose to see the cause")
+// explained is what explain prints as JSON.
+type explained struct {
+	Time        time.Time       `json:"time"`
+	Source      string          `json:"source"`
+	Manifest    string          `json:"manifest"`
+	Record      json.RawMessage `json:"record"`
+	Explanation explanation     `json:"explanation"`
+}
+
+// explanation says in words what a record holds.
+type explanation struct {
+	Outcome string   `json:"outcome"` // "success", or the kind of the failure
+	Message string   `json:"message"` // what the caller was told; empty for a success
+	Ran     bool     `json:"ran"`     // false: the call was refused before the tool began
+	Hints   []string `json:"hints"`   // what to do, for the call as a whole
+	Denials []denied `json:"denials"`
+}
+
+// denied is one refused request.
+type denied struct {
+	Request string   `json:"request"` // permission and value
+	Rule    string   `json:"rule"`
+	Hints   []string `json:"hints"` // what would allow it; empty where nothing would
+}
+
+// explain prints the call with an id; without one the newest.
+func (o *options) explain(env environment, id string) error {
+	folder, err := o.state.records()
+	if err == nil && folder == "" {
+		err = errors.New(`--state-dir "" names no folder`)
 	}
-	text := name + ": " + cause.Error()
-	var mount *files.Error
+	if err != nil {
+		return failed(exitUsage, err.Error(), "name the folder with --state-dir DIR")
+	}
+	entry, err := find(folder, id)
+	if err != nil {
+		return err
+	}
+	if !o.json {
+		return env.print(entryText(entry, explain(entry)))
+	}
+	wire, err := entry.Wire()
+	if err != nil {
+		return err
+	}
+	return env.printJSON(explained{entry.Time, entry.Source, entry.Manifest, wire, explain(entry)})
+}
+
+// find returns the call with an id; without one the newest.
+func find(folder records.Folder, id string) (records.Entry, error) {
+	newest, err := folder.Newest(5)
+	if err != nil {
+		return records.Entry{}, failed(exitUsage, err.Error())
+	}
+	if len(newest) == 0 {
+		return records.Entry{}, failed(exitUsage, "no call has been kept in "+string(folder),
+			`"caisson call" and "caisson batch" keep what they ran`)
+	}
+	if id == "" {
+		id = newest[0]
+	}
+	entry, err := folder.Find(id)
 	switch {
-	case errors.Is(cause, runtime.ErrModule), errors.Is(cause, runtime.ErrDigest):
-		return failed(exitUsage, text, fmt.Sprintf("run %q", "caisson validate "+h.fileOf(name)))
-	case errors.As(cause, &mount):
-		return failed(exitUsage, text, fmt.Sprintf("see that the directory of --mount %s exists and can be used", mount.Path))
+	case err == nil:
+		return entry, nil
+	case errors.Is(err, records.ErrNotFound):
+		return records.Entry{}, failed(exitUsage, fmt.Sprintf("there is no record of the call %q", id), newestHints(folder, newest)...)
+	case errors.Is(err, records.ErrID):
+		return records.Entry{}, failed(exitUsage, fmt.Sprintf("%q is not a call's id, nor the first %d characters or more of one", id, records.MinPrefix), newestHints(folder, newest)...)
 	}
-	return failed(exitFailed, text)
+	return records.Entry{}, failed(exitUsage, err.Error())
 }
 
-func (h *host) fileOf(name string) string {
-	if entry, ok := h.registry.Get(name); ok {
-		return entry.Manifest.File
-	}
-	return ""
-}
-
-// whereTools says what can be done where a tool was not found.
-func (h *host) whereTools() string {
-	if len(h.registry.List()) == 0 {
-		return "there is no tool in " + strings.Join(h.sources, ", ") + "; name a folder with --tools DIR"
-	}
-	return `run "caisson list" to see the tools`
-}
-
-// denialHints says what would allow the last of the denials, which is the one that the
-// error names.
-func denialHints(name string, denials []tool.Denial) []string {
-	if len(denials) == 0 {
-		return nil
-	}
-	var hints []string
-	last := denials[len(denials)-1]
-	if last.Allow.Manifest != "" {
-		hints = append(hints, fmt.Sprintf("the manifest of %s must ask for it: %s", name, last.Allow.Manifest))
-	}
-	if last.Allow.Grant != "" {
-		hints = append(hints, "allow it with "+last.Allow.Grant)
-	}
-	if others := len(denials) - 1; others > 0 {
-		hints = append(hints, count(others, "more request")+" of the tool's were refused; --json shows all")
+// newestHints lists calls that there are, a line each.
+func newestHints(folder records.Folder, ids []string) []string {
+	hints := make([]string, len(ids))
+	for i, id := range ids {
+		hints[i] = "there is " + id
+		if entry, err := folder.Find(id); err == nil {
+			hints[i] += fmt.Sprintf(": %s, %s, %s", entry.Record.Function.Name, outcomeOf(entry.Record), localTime(entry.Time))
+		}
 	}
 	return hints
 }
 
-// limitHints names the limit to raise: the manifest's where it has one that is lower
-// than the flag's, the flag's otherwise.
-func (h *host) limitHints(name string, kind tool.Kind) []string {
-	entry, ok := h.registry.Get(name)
-	if !ok {
-		return nil
+// explain puts a record into words.
+func explain(entry records.Entry) explanation {
+	record := entry.Record
+	e := explanation{
+		Outcome: outcomeOf(record), Message: record.Result.Error, Ran: !record.Skipped,
+		Hints: list(kindHints(record.Result.Kind, entry.Manifest)), Denials: []denied{},
 	}
-	t, ok := entry.Tool.(*runtime.Tool)
-	if !ok {
-		return nil
+	for _, d := range record.Denials {
+		e.Denials = append(e.Denials, denied{
+			Request: d.Permission + " " + d.Value, Rule: d.Rule,
+			Hints: list(remedy(d.Allow, "the manifest "+shortPath(entry.Manifest), policyName)),
+		})
 	}
-	switch effective := t.Limits(); kind {
+	return e
+}
+
+func outcomeOf(record tool.Record) string {
+	if kind := record.Result.Kind; kind != "" {
+		return string(kind)
+	}
+	return "success"
+}
+
+// kindHints says what can be done about a call of which nothing was denied.
+func kindHints(kind tool.Kind, manifest string) []string {
+	raise := func(limit, flag string) []string {
+		return []string{fmt.Sprintf("raise limits.%s in %s or %s, whichever is lower", limit, shortPath(manifest), flag)}
+	}
+	switch kind {
 	case tool.Deadline:
-		return raise(entry, "timeout", entry.Manifest.Limits.Timeout == effective.Timeout, "--timeout DURATION")
+		return raise("timeout", "--timeout")
 	case tool.Memory:
-		return raise(entry, "memory", entry.Manifest.Limits.Memory == effective.Memory, "--memory SIZE")
+		return raise("memory", "--memory")
 	case tool.Fuel:
-		return raise(entry, "fuel", entry.Manifest.Limits.Fuel == effective.Fuel, "--fuel N")
-	default:
-		return raise(entry, "output", true, "")
+		return raise("fuel", "--fuel")
+	case tool.Output:
+		return []string{"raise limits.output in " + shortPath(manifest)}
+	case tool.Internal:
+		return []string{"run the call again with --verbose to see the cause, which records leave out"}
 	}
+	return nil
 }
 
-func raise(entry registry.Entry, limit string, inManifest bool, flag string) []string {
-	if !inManifest {
-		return []string{"raise it with " + flag}
+// explainedBy adds to why a call failed where there is more about it, if it was kept. A
+// call that did not get to run, for a reason that the message names, has nothing to show.
+func (f *failure) explainedBy(record tool.Record, kept bool) *failure {
+	if kept && (record.Usage.Fuel != nil || len(record.Denials) > 0) {
+		m := &f.messages[len(f.messages)-1]
+		m.hints = append(m.hints, fmt.Sprintf("run %q to see what it did", "caisson explain "+record.CallID))
 	}
-	return []string{"raise limits." + limit + " in " + placeIn(entry.Manifest, "limits."+limit)}
-}
-
-// placeIn returns a manifest's file, with the line of a key if it has one.
-func placeIn(m *manifests.Manifest, key string) string {
-	if line := m.Line(key); line > 0 {
-		return fmt.Sprintf("%s:%d", m.File, line)
-	}
-	return m.File
+	return f
 }

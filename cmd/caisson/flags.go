@@ -20,7 +20,12 @@ import (
 // options are the values of the flags that commands share.
 type options struct {
 	tools    []string
+	only     string // the one source, whatever the flags and the policy name; may be empty
+	config   string
+	profile  string
 	mounts   mountFlag
+	networks networkFlag
+	secrets  secretFlag
 	context  contextFlag
 	timeout  durationFlag
 	memory   bytesFlag
@@ -28,6 +33,7 @@ type options struct {
 	parallel int
 	cacheDir cacheFlag
 	trusted  trustFlag
+	state    stateFlag
 
 	json, quiet, verbose bool
 }
@@ -39,7 +45,7 @@ func (o *options) outputFlags(command *cobra.Command, json string) {
 
 func (o *options) sourceFlags(command *cobra.Command) {
 	command.Flags().StringArrayVar(&o.tools, "tools", nil,
-		"load the tools of a folder or manifest, `SOURCE`; repeatable, and the first tool of a name wins (default: ./"+defaultTools+" if it exists)")
+		"load the tools of a folder or manifest, `SOURCE`; repeatable, and the first tool of a name wins (default: those of --config, or else ./"+defaultTools+" if it exists)")
 }
 
 func (o *options) grantFlags(command *cobra.Command) {
@@ -48,8 +54,8 @@ func (o *options) grantFlags(command *cobra.Command) {
 		"grant a directory to the tools that ask for its guest path: `GUEST=HOSTDIR[:ro|:rw]`, read-only unless :rw; HOSTDIR may hold {project_id} or another context value; repeatable")
 	flags.Var(&o.context, "context",
 		"set a context value and grant it to the tools that ask for it: `KEY=VALUE`; repeatable")
-	flags.Var(&o.timeout, "timeout", "most time that a call may take, as a `DURATION` such as 30s; a tool may ask for less (default 10s)")
-	flags.Var(&o.memory, "memory", "most memory that a call may use, as a `SIZE` such as 64MiB; a tool may ask for less (default 128MiB)")
+	flags.Var(&o.timeout, "timeout", "most time that a call may take, as a `DURATION` such as 30s; a tool may ask for less (default: the profile's, 10s in standard)")
+	flags.Var(&o.memory, "memory", "most memory that a call may use, as a `SIZE` such as 64MiB; a tool may ask for less (default: the profile's, 128MiB in standard)")
 	flags.Var(&o.fuel, "fuel", "end each call after `N` instructions; a tool may ask for less (default: as many as it can in its time)")
 }
 
@@ -58,30 +64,25 @@ func (o *options) runFlags(command *cobra.Command) {
 	flags.Var(&o.cacheDir, "cache-dir", "keep compiled code in `DIR`; \"\" keeps none (default: below the user's cache folder)")
 	flags.Var(&o.trusted, "trust",
 		"compile the module with this `SHA256` in this process, without bounds on the time and memory that takes; its calls are contained as any; repeatable")
+	o.stateFlags(command)
 	flags.BoolVar(&o.verbose, "verbose", false, "log what the host does to stderr")
 }
 
-// limits returns the ceilings for every call.
+// limits returns the ceilings for every call that the flags name. They take the place of
+// the profile's.
 func (o *options) limits() runtime.Limits {
 	return runtime.Limits{Timeout: time.Duration(o.timeout), Memory: manifests.Bytes(o.memory), Fuel: int64(o.fuel)}
 }
 
 // grants returns what every tool gets that asks for it.
 func (o *options) grants() manifests.Grants {
-	grants := manifests.Grants{Files: o.mounts}
+	grants := manifests.Grants{Files: o.mounts, Network: o.networks, Secrets: o.secrets.grants}
 	for _, value := range o.context {
-		grants.Context = append(grants.Context, manifests.ContextGrant{Name: value.key})
+		// Origins reach guests, in receipts: they name no value and no host path.
+		origin := manifests.Binding{Origin: "--context " + value.key}
+		grants.Context = append(grants.Context, manifests.ContextGrant{Binding: origin, Name: value.key})
 	}
 	return grants
-}
-
-// contextValues returns the values that the host fills in.
-func (o *options) contextValues() map[string]string {
-	values := map[string]string{}
-	for _, value := range o.context {
-		values[value.key] = value.value
-	}
-	return values
 }
 
 // mountFlag collects --mount flags.
@@ -114,6 +115,7 @@ func parseMount(text string) (manifests.FileGrant, error) {
 		return manifests.FileGrant{}, fmt.Errorf("the guest path %q must be absolute, such as /project", guest)
 	}
 	grant := manifests.FileGrant{Path: guest, Access: manifests.Read}
+	grant.Origin = "--mount " + guest
 	if rest, ok := strings.CutSuffix(host, ":rw"); ok {
 		host, grant.Access = rest, manifests.ReadWrite
 	} else if rest, ok := strings.CutSuffix(host, ":ro"); ok {

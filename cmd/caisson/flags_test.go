@@ -53,7 +53,8 @@ func TestParseMount(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err, test.flag)
-		assert.Equal(t, manifests.FileGrant{Path: test.path, Host: test.host, Access: test.access}, grant, test.flag)
+		binding := manifests.Binding{Origin: "--mount " + test.path}
+		assert.Equal(t, manifests.FileGrant{Binding: binding, Path: test.path, Host: test.host, Access: test.access}, grant, test.flag)
 	}
 }
 
@@ -66,8 +67,12 @@ func TestContextFlag(t *testing.T) {
 	}
 	assert.ErrorContains(t, o.context.Set("=x"), "want KEY=VALUE")
 	assert.ErrorContains(t, o.context.Set("x"), "want KEY=VALUE")
-	assert.Equal(t, map[string]string{"project_id": "a=b", "empty": ""}, o.contextValues())
-	assert.Equal(t, manifests.GrantContext("project_id", "empty"), o.grants().Context)
+	op, err := o.operator()
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"project_id": "a=b", "empty": ""}, op.context)
+	want := manifests.GrantContext("project_id", "empty")
+	want[0].Origin, want[1].Origin = "--context project_id", "--context empty"
+	assert.Equal(t, want, o.grants().Context)
 }
 
 func TestLimitFlags(t *testing.T) {

@@ -37,6 +37,7 @@ func newInspect(env environment) *cobra.Command {
 		},
 	}
 	o.sourceFlags(command)
+	o.policyFlags(command)
 	o.grantFlags(command)
 	o.outputFlags(command, "print one JSON object")
 	return command
@@ -49,6 +50,7 @@ type inspected struct {
 	Idempotent  bool            `json:"idempotent"`
 	Destructive bool            `json:"destructive"`
 	Module      module          `json:"module"`
+	Profile     string          `json:"profile"` // what bounds all tools
 	Limits      limits          `json:"limits"`
 	Permissions []tool.Decision `json:"permissions"`
 	Isolation   *isolation      `json:"isolation"`  // null where the module cannot be used
@@ -66,7 +68,9 @@ type module struct {
 	MemoryBytes int64    `json:"memory_bytes"` // what an instance starts with
 	// SeededGenerators may repeat in calls that are resumed from a snapshot.
 	SeededGenerators []string `json:"seeded_generators"`
-	Problem          string   `json:"problem"` // why it cannot be used; empty where it can
+	// Unused are the permissions that the manifest asks for and the module cannot use.
+	Unused  []string `json:"unused_permissions"`
+	Problem string   `json:"problem"` // why it cannot be used; empty where it can
 }
 
 type limits struct {
@@ -76,12 +80,14 @@ type limits struct {
 	StderrBytes    int64   `json:"stderr_bytes"`
 	OpenFiles      int     `json:"open_files"`
 	DiskBytes      int64   `json:"disk_bytes"`
+	HTTPCalls      int     `json:"http_calls"`
+	HTTPBytes      int64   `json:"http_bytes"`
 	Fuel           int64   `json:"fuel"` // instructions; 0 without a limit
 }
 
 func (o *options) inspect(ctx context.Context, env environment, name string) (err error) {
 	if isFile(name) {
-		o.tools = []string{name}
+		o.only = name
 		if m, err := manifests.Load(name); err != nil {
 			return &failure{exitUsage, messagesOf(err)}
 		} else {
@@ -100,7 +106,7 @@ func (o *options) inspect(ctx context.Context, env environment, name string) (er
 	if o.json {
 		err = env.printJSON(found)
 	} else {
-		err = env.print(found.text())
+		err = env.print(found.text(h.operator.file()))
 	}
 	if err == nil && found.Module.Problem != "" {
 		return failed(exitUsage, found.Module.Problem)
@@ -130,10 +136,11 @@ func (h *host) find(ctx context.Context, name string, p *progress) (inspected, e
 	m, l := entry.Manifest, t.Limits()
 	found := inspected{
 		listed: all[at], Execution: string(m.Execution), Idempotent: m.Behavior.Idempotent, Destructive: m.Behavior.Destructive,
-		Module: moduleOf(m),
+		Module: moduleOf(m), Profile: h.operator.profile.Name,
 		Limits: limits{
 			TimeoutSeconds: l.Timeout.Seconds(), MemoryBytes: int64(l.Memory), OutputBytes: int64(l.Output),
-			StderrBytes: int64(l.Stderr), OpenFiles: l.OpenFiles, DiskBytes: int64(l.DiskBytes), Fuel: l.Fuel,
+			StderrBytes: int64(l.Stderr), OpenFiles: l.OpenFiles, DiskBytes: int64(l.DiskBytes),
+			HTTPCalls: l.HTTPCalls, HTTPBytes: int64(l.HTTPBytes), Fuel: l.Fuel,
 		},
 		Permissions: list(t.Decisions()), Context: list(m.Context), Parameters: m.ModelParameters,
 	}
@@ -159,7 +166,7 @@ func moduleOf(m *manifests.Manifest) module {
 	described := module{
 		Path: m.Module.Path, SHA256: info.SHA256, Pinned: m.Module.SHA256 != "", Bytes: info.Bytes,
 		Imports: list(slices.Compact(info.Imports)), Exports: list(info.Exports), MemoryBytes: info.MemoryBytes,
-		SeededGenerators: list(info.SeededGenerators),
+		SeededGenerators: list(info.SeededGenerators), Unused: list(info.Unused),
 	}
 	if err != nil {
 		described.Problem = err.Error()

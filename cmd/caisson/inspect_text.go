@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -21,8 +22,9 @@ func field(b *strings.Builder, name string, lines ...string) {
 	}
 }
 
-// text returns the tool for people.
-func (t inspected) text() string {
+// text returns the tool for people. The policy is the file in which the operator's grants
+// stand, or may.
+func (t inspected) text(policy string) string {
 	var b strings.Builder
 	title := t.Name
 	if t.Label != "" {
@@ -44,9 +46,10 @@ func (t inspected) text() string {
 		field(&b, "notes", notes)
 	}
 	field(&b, "module", t.Module.lines()...)
+	field(&b, "profile", t.Profile)
 	field(&b, "limits", t.Limits.lines()...)
 	field(&b, "isolation", t.Isolation.lines()...)
-	field(&b, "permissions", decisionLines(t.Permissions)...)
+	field(&b, "permissions", decisionLines(t.Permissions, policy)...)
 	field(&b, "parameters", "as a model sees them:")
 	b.WriteString(indented(t.Parameters))
 	return b.String()
@@ -85,6 +88,9 @@ func (m module) lines() []string {
 	if len(m.SeededGenerators) > 0 {
 		lines = append(lines, "links "+strings.Join(m.SeededGenerators, ", ")+", which a snapshot may repeat")
 	}
+	if len(m.Unused) > 0 {
+		lines = append(lines, "has no import to use "+strings.Join(m.Unused, ", "))
+	}
 	return lines
 }
 
@@ -109,7 +115,7 @@ func (l limits) lines() []string {
 	timeout := time.Duration(l.TimeoutSeconds * float64(time.Second))
 	lines := []string{
 		fmt.Sprintf("timeout %s, memory %s, output %s, log %s", timeout, manifests.Bytes(l.MemoryBytes), manifests.Bytes(l.OutputBytes), manifests.Bytes(l.StderrBytes)),
-		fmt.Sprintf("open files %d, disk %s", l.OpenFiles, manifests.Bytes(l.DiskBytes)),
+		fmt.Sprintf("open files %d, disk %s, requests %d with %s", l.OpenFiles, manifests.Bytes(l.DiskBytes), l.HTTPCalls, manifests.Bytes(l.HTTPBytes)),
 	}
 	if l.Fuel > 0 {
 		lines = append(lines, fmt.Sprintf("fuel %d instructions", l.Fuel))
@@ -117,22 +123,22 @@ func (l limits) lines() []string {
 	return lines
 }
 
-func decisionLines(decisions []tool.Decision) []string {
+// decisionLines returns what became of each permission. The policy is the file in which
+// the operator's grants stand, or may.
+func decisionLines(decisions []tool.Decision, policy string) []string {
 	if len(decisions) == 0 {
 		return []string{"none asked for"}
 	}
 	var lines []string
 	for _, d := range decisions {
-		effective := d.Effective
-		if effective == "" {
-			effective = "nothing"
+		lines = append(lines, fmt.Sprintf("%s: asks for %s", d.Permission, d.Requested),
+			"  granted: "+cmp.Or(d.Granted, "nothing"),
+			"  gets: "+cmp.Or(d.Effective, "nothing"))
+		if !strings.HasPrefix(d.Reason, "granted") {
+			lines = append(lines, "  because: "+d.Reason)
 		}
-		lines = append(lines, fmt.Sprintf("%s: asks for %s, gets %s: %s", d.Permission, d.Requested, effective, d.Reason))
-		if d.Allow.Manifest != "" {
-			lines = append(lines, "  the manifest must ask for it: "+d.Allow.Manifest)
-		}
-		if d.Allow.Grant != "" {
-			lines = append(lines, "  allow it with "+d.Allow.Grant)
+		for _, hint := range remedy(d.Allow, "the manifest", policy) {
+			lines = append(lines, "  "+hint)
 		}
 	}
 	return lines

@@ -29,7 +29,7 @@ func newList(env environment) *cobra.Command {
 		Use:     "list",
 		Short:   "list the tools",
 		Long:    listHelp,
-		Example: "  caisson list --tools ./first --tools ./second\n  caisson list --definitions openai",
+		Example: "  caisson list --tools ./first --tools ./second\n  caisson list --config caisson.yaml --definitions openai",
 		Args:    positional(0, 0, ""),
 		RunE: func(command *cobra.Command, _ []string) error {
 			if command.Flags().Changed("definitions") {
@@ -39,6 +39,7 @@ func newList(env environment) *cobra.Command {
 		},
 	}
 	o.sourceFlags(command)
+	o.policyFlags(command)
 	command.Flags().BoolVar(&all, "all", false, "show hidden tools, too")
 	command.Flags().StringVar(&definitions, "definitions", "", "print the tools as a model is offered them, in the form of a `VENDOR`: openai")
 	o.outputFlags(command, "print one JSON object")

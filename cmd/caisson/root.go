@@ -30,7 +30,8 @@ func run(ctx context.Context, args []string, env environment) int {
 
 const rootHelp = `Caisson runs untrusted tools for AI agents. A tool is a WebAssembly module with a
 manifest. Each call runs in a fresh sandbox, bounded in time, memory and output, and
-reaches only what the manifest asks for and a flag grants.
+reaches only what the manifest asks for and the operator grants, by flags or by a policy
+file (--config).
 
 Exit codes:
   0    success
@@ -71,7 +72,7 @@ func newRoot(env environment) *cobra.Command {
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
 		return usageError(command, err.Error())
 	})
-	root.AddCommand(newCall(env), newBatch(env), newList(env), newInspect(env), newValidate(env), newBench(env), newVersion(env))
+	root.AddCommand(newCall(env), newBatch(env), newList(env), newInspect(env), newExplain(env), newValidate(env), newBench(env), newVersion(env))
 	return root
 }
 

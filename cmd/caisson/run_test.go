@@ -29,7 +29,7 @@ func TestInterruptEndsACall(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
-	code, stdout, stderr := start(ctx, nil, "call", "slow_report", "--cache-dir", "", "--tools", filepath.Join(root, "examples", "turn", "hostile"))
+	code, stdout, stderr := start(ctx, nil, "call", "slow_report", "--cache-dir", "", "--state-dir", "", "--tools", filepath.Join(root, "examples", "turn", "hostile"))
 	assert.Equal(t, exitInterrupted, code)
 	assert.Empty(t, stdout)
 	assert.Contains(t, stderr, "caisson: error: slow_report: the call was cancelled")
@@ -40,14 +40,14 @@ func TestInterruptEndsWaitingForInput(t *testing.T) {
 	t.Cleanup(func() { _ = writer.Close() })
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	code, stdout, stderr := start(ctx, stdin, "batch", "--tools", t.TempDir())
+	code, stdout, stderr := start(ctx, stdin, "batch", "--state-dir", "", "--tools", t.TempDir())
 	assert.Equal(t, exitInterrupted, code)
 	assert.Empty(t, stdout)
 	assert.Equal(t, "caisson: error: interrupted\n", stderr)
 }
 
 func TestInputThatNeverEndsIsRefused(t *testing.T) {
-	code, _, stderr := start(t.Context(), endless{}, "call", "any", "-", "--tools", t.TempDir())
+	code, _, stderr := start(t.Context(), endless{}, "call", "any", "-", "--state-dir", "", "--tools", t.TempDir())
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "caisson: error: stdin has more than ")
 }

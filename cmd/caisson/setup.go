@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/manifests"
@@ -21,27 +22,32 @@ const defaultTools = "wasm-tools"
 // host is the loaded tools and what runs them. Close it.
 type host struct {
 	options  *options
+	operator *operator
 	sources  []string
 	runtime  *runtime.Runtime
 	registry *registry.Registry
 	logger   *slog.Logger // nil without --verbose
 }
 
-// open loads the tools that the flags name, as the flags grant. Where the tools are
+// open loads the tools that the flags and the policy name, as these grant. Where the tools are
 // only looked at, cacheDir is empty.
 func (o *options) open(ctx context.Context, env environment, cacheDir string) (_ *host, err error) {
 	if o.quiet && o.verbose {
 		return nil, failed(exitUsage, "--quiet and --verbose exclude each other")
 	}
-	sources, err := o.sources()
+	operator, err := o.operator()
 	if err != nil {
 		return nil, err
 	}
-	h := &host{options: o, sources: sources, registry: registry.New()}
+	sources, err := operator.sources()
+	if err != nil {
+		return nil, err
+	}
+	h := &host{options: o, operator: operator, sources: sources, registry: registry.New()}
 	if o.verbose {
 		h.logger = slog.New(slog.NewTextHandler(env.stderr, nil))
 	}
-	if h.runtime, err = newRuntime(ctx, env, o, cacheDir, h.logger); err != nil {
+	if h.runtime, err = newRuntime(ctx, env, operator, cacheDir, h.logger); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -52,7 +58,7 @@ func (o *options) open(ctx context.Context, env environment, cacheDir string) (_
 	var problems []message
 	for _, source := range sources {
 		err := h.registry.Load(ctx, registry.Directory(source), func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
-			return h.runtime.Load(ctx, m, o.grants())
+			return h.runtime.Load(ctx, m, operator.grants(m))
 		})
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -67,9 +73,10 @@ func (o *options) open(ctx context.Context, env environment, cacheDir string) (_
 	return h, nil
 }
 
-func newRuntime(ctx context.Context, env environment, o *options, cacheDir string, logger *slog.Logger) (*runtime.Runtime, error) {
+func newRuntime(ctx context.Context, env environment, op *operator, cacheDir string, logger *slog.Logger) (*runtime.Runtime, error) {
 	rt, err := runtime.New(ctx, runtime.Options{
-		CacheDir: cacheDir, Compiler: env.compiler, TrustedModules: o.trusted, Limits: o.limits(), Logger: logger,
+		CacheDir: cacheDir, Compiler: env.compiler, TrustedModules: op.options.trusted,
+		Profile: op.profile, Limits: op.options.limits(), LookupEnv: os.LookupEnv, Logger: logger,
 	})
 	if err != nil && cacheDir != "" {
 		return nil, failed(exitUsage, err.Error(), `name another folder with --cache-dir DIR, or compile anew each time with --cache-dir ""`)
@@ -77,9 +84,14 @@ func newRuntime(ctx context.Context, env environment, o *options, cacheDir strin
 	return rt, err
 }
 
-// sources returns the folders and manifests to load, which all exist.
-func (o *options) sources() ([]string, error) {
-	if len(o.tools) == 0 {
+// sources returns the folders and manifests to load, which all exist: those of the flags,
+// then those of the policy.
+func (op *operator) sources() ([]string, error) {
+	o := op.options
+	if o.only != "" {
+		return []string{o.only}, nil
+	}
+	if len(o.tools)+len(op.policy.Tools) == 0 {
 		if info, err := os.Stat(defaultTools); err != nil || !info.IsDir() {
 			return nil, failed(exitUsage, "no tools are given, and there is no folder ./"+defaultTools, "name a folder with --tools DIR")
 		}
@@ -87,14 +99,24 @@ func (o *options) sources() ([]string, error) {
 	}
 	var missing []message
 	for _, source := range o.tools {
-		if _, err := os.Stat(source); errors.Is(err, fs.ErrNotExist) {
+		if isMissing(source) {
 			missing = append(missing, message{fmt.Sprintf("--tools %q: there is no such file or folder", source), nil})
+		}
+	}
+	for _, source := range op.policy.Tools {
+		if isMissing(source) {
+			missing = append(missing, message{fmt.Sprintf("%s: tools: there is no file or folder %q", op.policy.File, source), nil})
 		}
 	}
 	if len(missing) > 0 {
 		return nil, &failure{exitUsage, missing}
 	}
-	return o.tools, nil
+	return distinct(slices.Concat(o.tools, op.policy.Tools)), nil
+}
+
+func isMissing(source string) bool {
+	_, err := os.Stat(source)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // close ends the host. It waits for calls, also when ctx has ended.
@@ -111,7 +133,7 @@ func (h *host) execute(ctx context.Context, env environment, calls []tool.Call) 
 	if err != nil {
 		return nil, nil, failed(exitUsage, err.Error())
 	}
-	records, err := e.Execute(ctx, executor.Batch{Calls: calls, Context: h.options.contextValues()})
+	records, err := e.Execute(ctx, executor.Batch{Calls: calls, Context: h.operator.context})
 	if err != nil {
 		return nil, nil, failed(exitUsage, err.Error())
 	}

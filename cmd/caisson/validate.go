@@ -18,9 +18,10 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-const validateHelp = `Check manifests and their modules, and report all that is wrong with them. PATH is a
-manifest or a folder, which is searched with the folders below it. Modules are read and
-never run.
+const validateHelp = `Check manifests, their modules and policies, and report all that is wrong with them.
+PATH is a manifest, a policy such as caisson.yaml, or a folder, which is searched for
+manifests with the folders below it, and for a caisson.yaml. Modules are read and never
+run.
 
 The exit code is 2 when there is any problem, 0 when there is none. A warning is no
 problem: it points out what may be meant as it stands.`
@@ -31,6 +32,8 @@ const (
 	badModule     manifests.ProblemKind = "module"         // the module cannot be used
 	duplicateName manifests.ProblemKind = "duplicate_name" // two tools want one name
 	repeatedSeed  manifests.ProblemKind = "repeated_seed"  // calls may see the same random numbers; only ever a warning
+	// The manifest asks for what the module has no import to use; only ever a warning.
+	unusedPermission manifests.ProblemKind = "unused_permission"
 )
 
 func newValidate(env environment) *cobra.Command {
@@ -38,10 +41,10 @@ func newValidate(env environment) *cobra.Command {
 	v := validation{env: env, options: &o}
 	command := &cobra.Command{
 		Use:     "validate PATH…",
-		Short:   "check manifests and their modules",
+		Short:   "check manifests, their modules and policies",
 		Long:    validateHelp,
-		Example: "  caisson validate wasm-tools\n  caisson validate tool.yaml --format json",
-		Args:    positional(1, -1, "the PATH of a manifest or a folder"),
+		Example: "  caisson validate wasm-tools caisson.yaml\n  caisson validate tool.yaml --format json",
+		Args:    positional(1, -1, "the PATH of a manifest, a policy or a folder"),
 		RunE: func(command *cobra.Command, args []string) error {
 			return v.run(command.Context(), args)
 		},
@@ -63,7 +66,8 @@ type validation struct {
 // verdict is what validate prints as JSON. Warnings leave manifests valid.
 type verdict struct {
 	Valid    bool                `json:"valid"`
-	Files    int                 `json:"files"`
+	Files    int                 `json:"files"`    // manifests
+	Policies int                 `json:"policies"` // policy files
 	Problems []manifests.Problem `json:"problems"`
 	Warnings []manifests.Problem `json:"warnings"`
 }
@@ -95,17 +99,15 @@ func (v *validation) run(ctx context.Context, paths []string) error {
 
 // check looks at all manifests of all paths.
 func (v *validation) check(ctx context.Context, paths []string) (verdict, error) {
-	var files []string
-	var problems, warnings []manifests.Problem
-	for _, path := range paths {
-		found, wrong, err := discover(ctx, path)
-		if err != nil {
-			return verdict{}, err
-		}
-		files, problems = append(files, found...), append(problems, wrong...)
+	files, policies, problems, err := discoverAll(ctx, paths)
+	if err != nil {
+		return verdict{}, err
+	}
+	var warnings []manifests.Problem
+	for _, file := range policies {
+		problems = append(problems, policyProblems(file)...)
 	}
 	names, loaded := registry.New(), map[string]*manifests.Manifest{}
-	files = distinct(files)
 	for _, file := range files {
 		if err := ctx.Err(); err != nil {
 			return verdict{}, err
@@ -125,7 +127,7 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 	for _, d := range names.Duplicates() {
 		problems = append(problems, duplicateProblem(loaded[d.Dropped.File], d))
 	}
-	return verdict{len(problems) == 0, len(files), list(sorted(problems)), list(sorted(warnings))}, nil
+	return verdict{len(problems) == 0, len(files), len(policies), list(sorted(problems)), list(sorted(warnings))}, nil
 }
 
 // manifest returns what is wrong, and what may be, beyond the manifest's own text.
@@ -139,18 +141,20 @@ func (v *validation) manifest(m *manifests.Manifest) (problems, warnings []manif
 	}
 	info, err := runtime.InspectModule(m)
 	if err != nil {
-		return append(problems, moduleProblem(m, err)), nil
+		return append(problems, moduleProblem(m, info, err)), nil
 	}
-	return problems, seedWarnings(m, info)
+	return problems, append(seedWarnings(m, info), unusedWarnings(m, info)...)
 }
 
-func moduleProblem(m *manifests.Manifest, err error) manifests.Problem {
+func moduleProblem(m *manifests.Manifest, info runtime.ModuleInfo, err error) manifests.Problem {
 	p := manifests.Problem{File: m.File, Path: "module.path", Column: 1, Kind: badModule, Message: err.Error(),
 		Fix: "compile the tool as a WASI command, for Go with GOOS=wasip1 GOARCH=wasm"}
 	_, statErr := os.Stat(filepath.Join(filepath.Dir(m.File), filepath.FromSlash(m.Module.Path)))
 	switch {
 	case errors.Is(err, runtime.ErrDigest):
 		p.Path, p.Fix = "module.sha256", "find out who changed the module; if the change is wanted, pin the new digest"
+	case slices.ContainsFunc(info.Imports, func(name string) bool { return strings.HasPrefix(name, "caisson:") }):
+		p.Fix = "ask for the permission in the manifest, or build the module without what imports it"
 	case errors.Is(statErr, os.ErrNotExist):
 		p.Fix = "compile the tool, or leave modules unread with --no-module"
 	}

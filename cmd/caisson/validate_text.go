@@ -24,15 +24,24 @@ func (v verdict) text(quiet bool) string {
 	switch {
 	case !v.Valid:
 		b.WriteString(count(len(v.Problems), "problem") + " in " + count(len(broken), "file"))
-	case v.Files == 1:
-		b.WriteString("1 manifest is valid")
+	case v.Policies == 0:
+		b.WriteString(valid(v.Files, "manifest", "manifests"))
+	case v.Files == 0:
+		b.WriteString(valid(v.Policies, "policy", "policies"))
 	default:
-		fmt.Fprintf(&b, "%d manifests are valid", v.Files)
+		b.WriteString(valid(v.Files, "manifest", "manifests") + ", " + valid(v.Policies, "policy", "policies"))
 	}
 	if n := len(v.Warnings); n > 0 {
 		b.WriteString(", " + count(n, "warning"))
 	}
 	return b.String() + "\n"
+}
+
+func valid(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one + " is valid"
+	}
+	return fmt.Sprintf("%d %s are valid", n, many)
 }
 
 // problemLines returns a problem, its message behind a prefix, and its fix.

@@ -21,3 +21,17 @@ func seedWarnings(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Pr
 		Fix: "draw from a generator that is seeded after the input was read, as SNAPSHOTS.md shows for each language; or say snapshot: off",
 	}}
 }
+
+// unusedWarnings points out permissions that the module has no import to use, whatever it
+// does: to ask for less is to be trusted sooner.
+func unusedWarnings(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Problem {
+	var warnings []manifests.Problem
+	for _, key := range info.Unused {
+		warnings = append(warnings, manifests.Problem{
+			File: m.File, Line: max(m.Line(key), 1), Column: 1, Path: key, Kind: unusedPermission,
+			Message: "the manifest asks for it, and the module imports nothing to use it with",
+			Fix:     "remove the permission, or build the module with what uses it",
+		})
+	}
+	return warnings
+}

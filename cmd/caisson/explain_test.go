@@ -1,0 +1,136 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/cmd/caisson/internal/records"
+	"github.com/caisson-run/caisson/tool"
+)
+
+func TestRemedy(t *testing.T) {
+	for _, test := range []struct {
+		allow tool.Allow
+		want  []string
+	}{
+		{tool.Allow{}, nil},
+		{tool.Allow{Manifest: "M"}, []string{"the manifest must ask for it: M"}},
+		{tool.Allow{Grant: "--g"}, []string{"allow it with --g"}},
+		{tool.Allow{Config: "- {}"}, []string{"allow it in ops.yaml, under grants: - {}"}},
+		{tool.Allow{Manifest: "M", Grant: "--g", Config: "- {}"}, []string{"the manifest must ask for it: M", "allow it with --g", "or in ops.yaml, under grants: - {}"}},
+	} {
+		assert.Equal(t, test.want, remedy(test.allow, "the manifest", "ops.yaml"))
+	}
+}
+
+// TestExplanationForPeople pins the layout, with a record in which all that a guest chooses
+// tries to look like a line of ours.
+func TestExplanationForPeople(t *testing.T) {
+	fuel := int64(1)
+	entry := records.Entry{
+		Time: time.Date(2026, 11, 20, 17, 53, 2, 0, time.UTC), Source: "/tools", Manifest: "/tools/fetch.tool.yaml",
+		Record: tool.Record{
+			Call:   tool.Call{ID: "call_1", Type: "function", Function: tool.Function{Name: "fetch", Arguments: "{\"url\":\"x\"}\ncall forged"}},
+			CallID: "0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47",
+			Result: tool.Result{Error: "no\ndenied", Kind: tool.Denied}, ExecutionTime: 2 * time.Second,
+			Repairs: []tool.Repair{{Path: "n", Rule: "cast", From: []byte(`"5"`), To: []byte(`5`)}},
+			Denials: []tool.Denial{
+				{Permission: "network", Value: "https://a.test/\n", Rule: "no grant", Allow: tool.Allow{Manifest: "permissions: {}", Grant: "--allow-net a.test", Config: "- {}"}},
+				{Permission: "files", Value: "/x", Rule: "denied"},
+			},
+			HostCalls: []tool.HostCall{
+				{Kind: "network.request", Target: "GET https://a.test/", Bytes: 12, Duration: 1500 * time.Microsecond, Status: "denied"},
+				{Kind: "files.open", Target: "/a\n\x1b[31m", Bytes: 5, Duration: 900, Allowed: true, Status: "ok"},
+			},
+			Log: "busy\nlog\x07\n", Usage: tool.Usage{Fuel: &fuel, MemoryBytes: 1 << 20, HostCalls: 300, Wall: 1234567 * time.Nanosecond},
+		},
+	}
+	local := time.Local
+	t.Cleanup(func() { time.Local = local })
+	time.Local = time.UTC
+	want := `fetch: no\ndenied
+
+call         0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47
+time         2026-11-20 17:53:02 +00:00
+manifest     /tools/fetch.tool.yaml
+source       /tools
+arguments    {"url":"x"}\ncall forged
+outcome      denied, exit code 3
+took         1.23ms, 1 instruction, 1MiB of memory, 300 host calls; 2s with queueing and compiling
+repairs      n: "5" to 5 (cast)
+
+host calls
+  KIND             TARGET               BYTES  TIME   ALLOWED  STATUS
+  network.request  GET https://a.test/  12     1.5ms  no       denied
+  files.open       /a\n\x1b[31m         5      900ns  yes      ok
+  and 298 more host calls
+
+denied
+  network https://a.test/\n: no grant
+    the manifest /tools/fetch.tool.yaml must ask for it: permissions: {}
+    allow it with --allow-net a.test
+    or in caisson.yaml, under grants: - {}
+  files /x: denied
+
+log
+  busy
+  log\x07
+`
+	assert.Equal(t, want, entryText(entry, explain(entry)))
+
+	entry.Record.Function.Arguments = strings.Repeat("ä", 2*shownArguments)
+	assert.Contains(t, entryText(entry, explain(entry)), strings.Repeat("ä", shownArguments-1)+"…\n")
+}
+
+// TestEveryKindIsExplained: what limits a call has a hint, and no hint is empty.
+func TestEveryKindIsExplained(t *testing.T) {
+	for _, kind := range tool.Kinds() {
+		hints := kindHints(kind, "/tools/tool.yaml")
+		for _, hint := range hints {
+			assert.NotEmpty(t, hint)
+		}
+		switch kind {
+		case tool.Deadline, tool.Memory, tool.Fuel, tool.Output, tool.Internal:
+			assert.Len(t, hints, 1, "%s", kind)
+		default:
+			assert.Empty(t, hints, "%s", kind)
+		}
+	}
+}
+
+func TestOnlyWhatHasSomethingToShowIsExplained(t *testing.T) {
+	fuel := int64(0)
+	for name, test := range map[string]struct {
+		record tool.Record
+		kept   bool
+		want   []string
+	}{
+		"ran":                 {tool.Record{CallID: "0199", Usage: tool.Usage{Fuel: &fuel}}, true, []string{`run "caisson explain 0199" to see what it did`}},
+		"was denied":          {tool.Record{CallID: "0199", Denials: []tool.Denial{{}}}, true, []string{`run "caisson explain 0199" to see what it did`}},
+		"did not get to run":  {tool.Record{CallID: "0199"}, true, nil},
+		"ran and is not kept": {tool.Record{CallID: "0199", Usage: tool.Usage{Fuel: &fuel}}, false, nil},
+	} {
+		assert.Equal(t, test.want, failed(exitFailed, "no").explainedBy(test.record, test.kept).messages[0].hints, name)
+	}
+}
+
+func TestRoundTime(t *testing.T) {
+	for want, d := range map[string]time.Duration{
+		"0s": 0, "999ns": 999, "1.23µs": 1234, "12.3µs": 12345, "1.24ms": 1235500, "123ms": 123456789,
+		"1.23s": 1234567890, "2m3s": 123 * time.Second,
+	} {
+		assert.Equal(t, want, roundTime(d))
+	}
+}
+
+func TestShortPath(t *testing.T) {
+	t.Chdir(t.TempDir())
+	assert.Equal(t, "tool.yaml", shortPath(absolute("tool.yaml")))
+	outside := absolute("../tool.yaml")
+	assert.Equal(t, outside, shortPath(outside))
+	require.Empty(t, shortPath(""))
+}

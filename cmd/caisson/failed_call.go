@@ -1,0 +1,106 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// failureOf returns why a call failed, which it did, and what can be done about it. The
+// cause is what the record leaves out; it may be nil.
+func (h *host) failureOf(record tool.Record, cause error) *failure {
+	kind := record.Result.Kind
+	code, _ := exitCode(kind)
+	name := record.Function.Name
+	text := name + ": " + record.Result.Error
+	switch kind {
+	case tool.Internal:
+		return h.internalFailure(record, cause)
+	case tool.UnknownTool:
+		return failed(code, record.Result.Error, h.whereTools())
+	case tool.InvalidArguments:
+		return failed(code, text, fmt.Sprintf("run %q to see its parameters", "caisson inspect "+name))
+	case tool.Denied:
+		return failed(code, text, h.denialHints(name, record.Denials)...)
+	case tool.Deadline, tool.Memory, tool.Output, tool.Fuel:
+		return failed(code, text, h.limitHints(name, kind)...)
+	}
+	return failed(code, text)
+}
+
+// internalFailure words a failure of the host for the operator. What a module or a
+// directory is to blame for is an error of the configuration.
+func (h *host) internalFailure(record tool.Record, cause error) *failure {
+	name := record.Function.Name
+	if cause == nil {
+		return failed(exitFailed, name+": "+record.Result.Error, "run the command again with --verbose to see the cause")
+	}
+	text := name + ": " + cause.Error()
+	var mount *files.Error
+	switch {
+	case errors.Is(cause, runtime.ErrModule), errors.Is(cause, runtime.ErrDigest):
+		return failed(exitUsage, text, fmt.Sprintf("run %q", "caisson validate "+h.fileOf(name)))
+	case errors.As(cause, &mount):
+		return failed(exitUsage, text, fmt.Sprintf("see that the directory that is granted for %s exists and can be used", mount.Path))
+	}
+	return failed(exitFailed, text)
+}
+
+func (h *host) fileOf(name string) string {
+	if entry, ok := h.registry.Get(name); ok {
+		return entry.Manifest.File
+	}
+	return ""
+}
+
+// whereTools says what can be done where a tool was not found.
+func (h *host) whereTools() string {
+	if len(h.registry.List()) == 0 {
+		return "there is no tool in " + strings.Join(h.sources, ", ") + "; name a folder with --tools DIR"
+	}
+	return `run "caisson list" to see the tools`
+}
+
+// limitHints names the limit to raise: the manifest's where it has one that is lower
+// than the flag's, the flag's otherwise.
+func (h *host) limitHints(name string, kind tool.Kind) []string {
+	entry, ok := h.registry.Get(name)
+	if !ok {
+		return nil
+	}
+	t, ok := entry.Tool.(*runtime.Tool)
+	if !ok {
+		return nil
+	}
+	switch effective := t.Limits(); kind {
+	case tool.Deadline:
+		return raise(entry, "timeout", entry.Manifest.Limits.Timeout == effective.Timeout, "--timeout DURATION")
+	case tool.Memory:
+		return raise(entry, "memory", entry.Manifest.Limits.Memory == effective.Memory, "--memory SIZE")
+	case tool.Fuel:
+		return raise(entry, "fuel", entry.Manifest.Limits.Fuel == effective.Fuel, "--fuel N")
+	default:
+		return raise(entry, "output", true, "")
+	}
+}
+
+func raise(entry registry.Entry, limit string, inManifest bool, flag string) []string {
+	if !inManifest {
+		return []string{"raise it with " + flag}
+	}
+	return []string{"raise limits." + limit + " in " + placeIn(entry.Manifest, "limits."+limit)}
+}
+
+// placeIn returns a manifest's file, with the line of a key if it has one.
+func placeIn(m *manifests.Manifest, key string) string {
+	if line := m.Line(key); line > 0 {
+		return fmt.Sprintf("%s:%d", m.File, line)
+	}
+	return m.File
+}

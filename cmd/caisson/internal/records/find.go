@@ -1,0 +1,108 @@
+package records
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Find returns the record of a call. The first [MinPrefix] characters of its id are
+// enough, or more where several have those. The error wraps [ErrNotFound],
+// [ErrAmbiguous], [ErrID], [ErrExposed], [ErrDamaged] or the operating system's.
+func (f Folder) Find(id string) (Entry, error) {
+	wanted := strings.ToLower(id)
+	if len(wanted) < MinPrefix || !isID(wanted, true) {
+		return Entry{}, &Error{"find", string(f), fmt.Errorf("%q: %w", id, ErrID)}
+	}
+	found, err := f.withPrefix(wanted)
+	if err != nil {
+		return Entry{}, err
+	}
+	switch len(found) {
+	case 0:
+		return Entry{}, &Error{"find", string(f), fmt.Errorf("%q: %w", id, ErrNotFound)}
+	case 1:
+		return f.read(found[0])
+	}
+	return Entry{}, &Error{"find", string(f), fmt.Errorf("%q: %w: %s", id, ErrAmbiguous, strings.Join(found[:min(len(found), 5)], ", "))}
+}
+
+// Newest returns the ids of the newest records, at most n, the newest first. A folder that
+// does not exist holds none.
+func (f Folder) Newest(n int) ([]string, error) {
+	found, err := f.withPrefix("")
+	return found[:min(n, len(found))], err
+}
+
+func (f Folder) withPrefix(prefix string) ([]string, error) {
+	root, err := f.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &Error{"list", string(f), reason(err)}
+	}
+	files, err := list(root)
+	if err = errors.Join(err, root.Close()); err != nil {
+		return nil, &Error{"list", string(f), err}
+	}
+	var found []string
+	for _, id := range idsOf(files) {
+		if strings.HasPrefix(id, prefix) {
+			found = append(found, id)
+		}
+	}
+	return found, nil
+}
+
+func (f Folder) read(id string) (Entry, error) {
+	entry, err := f.readFile(id)
+	if err != nil {
+		return Entry{}, &Error{"find", filepath.Join(string(f), id+suffix), reason(err)}
+	}
+	return entry, nil
+}
+
+func (f Folder) readFile(id string) (entry Entry, err error) {
+	root, err := f.open()
+	if err != nil {
+		return Entry{}, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	if info, err := root.Lstat(id + suffix); err != nil {
+		return Entry{}, err
+	} else if !info.Mode().IsRegular() {
+		return Entry{}, fmt.Errorf("%w: it is not a regular file", ErrDamaged)
+	}
+	file, err := root.Open(id + suffix)
+	if err != nil {
+		return Entry{}, err
+	}
+	content, err := readAll(file)
+	if err != nil {
+		return Entry{}, err
+	}
+	if err := json.Unmarshal(content, &entry); err != nil {
+		return Entry{}, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if entry.Record.CallID != id {
+		return Entry{}, fmt.Errorf("%w: it holds the call %q", ErrDamaged, entry.Record.CallID)
+	}
+	return entry, nil
+}
+
+func readAll(file *os.File) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(file, MaxBytes+1))
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	if len(content) > MaxBytes {
+		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrDamaged, MaxBytes)
+	}
+	return content, nil
+}

@@ -1,0 +1,256 @@
+package records
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/tool"
+)
+
+// id returns the n-th call's id.
+func id(n int) string { return fmt.Sprintf("%08x-5d1e-7aa0-b3a5-6f0d9c1e2b47", n) }
+
+func entry(n int) Entry {
+	return Entry{
+		Time: time.Unix(int64(n), 0).UTC(), Source: "/tools", Manifest: "/tools/tool.yaml",
+		Record: tool.Record{
+			Call:   tool.Call{ID: "call_1", Type: "function", Function: tool.Function{Name: "probe", Arguments: "{}"}},
+			CallID: id(n), Result: tool.Result{Success: true, Output: "<ok>"}, ExecutionTime: 123457 * time.Nanosecond,
+		},
+	}
+}
+
+func TestARecordIsKeptAsItWas(t *testing.T) {
+	folder := In(t.TempDir())
+	wire, err := json.Marshal(entry(1).Record)
+	require.NoError(t, err)
+	require.NoError(t, folder.Keep([]Entry{entry(1), entry(2)}))
+	for _, prefix := range []string{id(1), id(1)[:8], id(1)[:9], strings.ToUpper(id(1)[:20])} {
+		found, err := folder.Find(prefix)
+		require.NoError(t, err, prefix)
+		kept, err := found.Wire()
+		require.NoError(t, err)
+		assert.Equal(t, string(wire), string(kept), "byte for byte, though reading rounds times")
+		assert.Equal(t, entry(1).Record.Result, found.Record.Result)
+		assert.Equal(t, "/tools/tool.yaml", found.Manifest)
+		assert.Equal(t, "/tools", found.Source)
+		assert.True(t, entry(1).Time.Equal(found.Time))
+		again, err := json.Marshal(found)
+		require.NoError(t, err)
+		assert.Contains(t, string(again), string(wire))
+	}
+	newest, err := folder.Newest(9)
+	require.NoError(t, err)
+	assert.Equal(t, []string{id(2), id(1)}, newest)
+	newest, err = folder.Newest(1)
+	require.NoError(t, err)
+	assert.Equal(t, []string{id(2)}, newest)
+}
+
+func TestNobodyElseReachesRecords(t *testing.T) {
+	if goruntime.GOOS == "windows" {
+		return // access is the folder's there, which is the user's own
+	}
+	folder := In(filepath.Join(t.TempDir(), "state"))
+	require.NoError(t, folder.Keep([]Entry{entry(1)}))
+	for path, mode := range map[string]fs.FileMode{
+		filepath.Dir(string(folder)): 0o700, string(folder): 0o700, filepath.Join(string(folder), id(1)+".json"): 0o600,
+	} {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		assert.Equal(t, mode, info.Mode().Perm(), path)
+	}
+	for _, mode := range []fs.FileMode{0o750, 0o701, 0o777} {
+		require.NoError(t, os.Chmod(string(folder), mode))
+		assert.ErrorIs(t, folder.Keep([]Entry{entry(2)}), ErrExposed, mode)
+		_, err := folder.Find(id(1))
+		assert.ErrorIs(t, err, ErrExposed, mode)
+	}
+	require.NoError(t, os.Chmod(string(folder), 0o700))
+	_, err := folder.Find(id(1))
+	assert.NoError(t, err)
+}
+
+func TestFindFails(t *testing.T) {
+	folder := In(t.TempDir())
+	_, err := folder.Find(id(1))
+	assert.ErrorIs(t, err, ErrNotFound, "there is no folder yet")
+	twin := entry(1)
+	twin.Record.CallID = id(1)[:35] + "8"
+	require.NoError(t, folder.Keep([]Entry{entry(1), twin}))
+	for text, want := range map[string]error{
+		id(2): ErrNotFound, id(2)[:8]: ErrNotFound,
+		id(1)[:8]: ErrAmbiguous, id(1)[:35]: ErrAmbiguous,
+		"": ErrID, id(1)[:7]: ErrID, "../../etc/passwd": ErrID, "0000000x": ErrID, "00000000.": ErrID,
+		id(1) + "0": ErrID, "00000001_5d1e": ErrID, strings.Repeat("0", 36): ErrID,
+	} {
+		_, err := folder.Find(text)
+		assert.ErrorIs(t, err, want, "%q", text)
+		var typed *Error
+		assert.ErrorAs(t, err, &typed, "%q", text)
+	}
+	_, err = folder.Find(id(1)[:8])
+	assert.ErrorContains(t, err, id(1), "the message has the ids to choose from")
+}
+
+func TestFilesThatAreNoRecords(t *testing.T) {
+	folder := In(t.TempDir())
+	require.NoError(t, folder.Keep([]Entry{entry(1)}))
+	in := func(name string) string { return filepath.Join(string(folder), name) }
+	other, err := os.ReadFile(in(id(1) + ".json"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(in(id(2)+".json"), []byte(`{"record":`), 0o600))
+	require.NoError(t, os.WriteFile(in(id(3)+".json"), nil, 0o600))
+	require.NoError(t, os.WriteFile(in(id(4)+".json"), other, 0o600))
+	require.NoError(t, os.Mkdir(in(id(5)+".json"), 0o700))
+	require.NoError(t, os.Symlink(in(id(1)+".json"), in(id(6)+".json")))
+	for n := 2; n <= 6; n++ {
+		_, err := folder.Find(id(n))
+		assert.ErrorIs(t, err, ErrDamaged, n)
+	}
+	require.NoError(t, os.WriteFile(in("notes.json"), nil, 0o600))
+	newest, err := folder.Newest(9)
+	require.NoError(t, err)
+	assert.Len(t, newest, 6, "only names that are ids count")
+}
+
+func TestWhatCannotBeKept(t *testing.T) {
+	folder := In(t.TempDir())
+	for _, wrong := range []string{"", "../x", id(1) + ".json", "call_1"} {
+		bad := entry(1)
+		bad.Record.CallID = wrong
+		assert.ErrorIs(t, folder.Keep([]Entry{bad, entry(7)}), ErrID, "%q", wrong)
+		_, err := folder.Find(id(7))
+		require.NoError(t, err, "the others are kept")
+		require.NoError(t, os.Remove(filepath.Join(string(folder), id(7)+".json")))
+	}
+	large := entry(1)
+	large.Record.Log = strings.Repeat("x", MaxBytes)
+	assert.ErrorIs(t, folder.Keep([]Entry{large}), ErrTooLarge)
+
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	var typed *Error
+	assert.ErrorAs(t, In(file).Keep([]Entry{entry(1)}), &typed)
+}
+
+func TestTheOldestGo(t *testing.T) {
+	folder := In(t.TempDir())
+	var all []Entry
+	for n := range MaxRecords + 40 {
+		all = append(all, entry(n))
+	}
+	require.NoError(t, folder.Keep(all[:40]))
+	require.NoError(t, folder.Keep(all[40:]))
+	newest, err := folder.Newest(len(all))
+	require.NoError(t, err)
+	require.Len(t, newest, MaxRecords)
+	assert.Equal(t, id(MaxRecords+39), newest[0])
+	assert.Equal(t, id(40), newest[MaxRecords-1])
+
+	// A batch of more than there is room for leaves its end.
+	require.NoError(t, folder.Keep(all))
+	again, err := folder.Newest(len(all))
+	require.NoError(t, err)
+	assert.Equal(t, newest, again)
+}
+
+func TestRoomIsBounded(t *testing.T) {
+	folder := In(t.TempDir())
+	for n := 1; n <= 4; n++ {
+		require.NoError(t, folder.Keep([]Entry{entry(n)}))
+	}
+	root, err := folder.open()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = root.Close() })
+	info, err := root.Stat(id(4) + ".json")
+	require.NoError(t, err)
+	require.NoError(t, prune(root, MaxRecords, 2*info.Size()+1))
+	newest, err := folder.Newest(9)
+	require.NoError(t, err)
+	assert.Equal(t, []string{id(4), id(3)}, newest)
+}
+
+func TestDraftsOfEndedProcessesGo(t *testing.T) {
+	folder := In(t.TempDir())
+	require.NoError(t, folder.Keep([]Entry{entry(1)}))
+	fresh, old := filepath.Join(string(folder), "."+id(2)+".tmp"), filepath.Join(string(folder), "."+id(3)+".tmp")
+	for _, draft := range []string{fresh, old} {
+		require.NoError(t, os.WriteFile(draft, []byte("{"), 0o600))
+	}
+	before := time.Now().Add(-2 * abandoned)
+	require.NoError(t, os.Chtimes(old, before, before))
+	require.NoError(t, folder.Keep([]Entry{entry(4)}))
+	assert.FileExists(t, fresh)
+	assert.NoFileExists(t, old)
+	newest, err := folder.Newest(9)
+	require.NoError(t, err)
+	assert.Equal(t, []string{id(4), id(1)}, newest, "drafts are no records")
+}
+
+// TestManyAtOnce: whoever reads while others write and prune sees whole records only.
+func TestManyAtOnce(t *testing.T) {
+	folder := In(t.TempDir())
+	const writers, each = 4, 130
+	var group sync.WaitGroup
+	for w := range writers {
+		group.Go(func() {
+			for n := range each {
+				if !assert.NoError(t, folder.Keep([]Entry{entry(n*writers + w)})) {
+					return
+				}
+				newest, err := folder.Newest(3)
+				assert.NoError(t, err)
+				for _, id := range newest {
+					_, err := folder.Find(id)
+					assert.True(t, err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, fs.ErrNotExist), "%v", err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	newest, err := folder.Newest(writers * each)
+	require.NoError(t, err)
+	assert.Len(t, newest, MaxRecords)
+	assert.Equal(t, id(writers*each-1), newest[0])
+}
+
+func TestStateDir(t *testing.T) {
+	root := t.TempDir()
+	for _, test := range []struct {
+		system      string
+		environment map[string]string
+		want        []string // below root; none for an error
+	}{
+		{"linux", map[string]string{"XDG_STATE_HOME": root, "HOME": "/elsewhere"}, []string{"caisson"}},
+		{"linux", map[string]string{"XDG_STATE_HOME": "relative", "HOME": root}, []string{".local", "state", "caisson"}},
+		{"linux", map[string]string{"HOME": root}, []string{".local", "state", "caisson"}},
+		{"freebsd", map[string]string{"HOME": root}, []string{".local", "state", "caisson"}},
+		{"linux", nil, nil},
+		{"darwin", map[string]string{"HOME": root, "XDG_STATE_HOME": "/elsewhere"}, []string{"Library", "Application Support", "caisson"}},
+		{"darwin", map[string]string{"XDG_STATE_HOME": root}, nil},
+		{"windows", map[string]string{"LocalAppData": root, "HOME": "/elsewhere"}, []string{"caisson"}},
+		{"windows", map[string]string{"HOME": root}, nil},
+	} {
+		dir, err := StateDir(test.system, func(name string) string { return test.environment[name] })
+		if test.want == nil {
+			assert.ErrorIs(t, err, ErrNoPlace, "%v", test)
+			continue
+		}
+		require.NoError(t, err, "%v", test)
+		assert.Equal(t, filepath.Join(append([]string{root}, test.want...)...), dir, "%v", test)
+	}
+	assert.Equal(t, Folder(filepath.Join(root, "records")), In(root))
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// TestContextNote: no flag is suggested that the policy would refuse.
+func TestContextNote(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ops.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`schema: caisson-config/v1
+context:
+  by_token: {from: token}
+  by_session: {from: session}
+  by_flag: {from: flag}
+  by_policy: {from: fixed, value: demo}
+`), 0o600))
+	o := options{config: file}
+	op, err := o.operator()
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"by_policy": "demo"}, op.context)
+	full := tool.Allow{Manifest: "M", Grant: "--g", Config: "C"}
+	noFlag := tool.Allow{Manifest: "M", Config: "C"}
+	for _, test := range []struct {
+		permission, name string
+		allow            tool.Allow
+		note             string
+	}{
+		{"context", "by_token", noFlag, `ops.yaml:3 says that by_token comes from the token, and the command line has none; say "from: flag" there to set it with --context`},
+		{"context", "by_session", noFlag, `ops.yaml:4 says that by_session comes from the session, and the command line has none; say "from: flag" there to set it with --context`},
+		{"context", "by_policy", noFlag, ""},
+		{"context", "by_flag", full, ""},
+		{"context", "unnamed", full, ""},
+		{"files", "by_token", full, ""},
+	} {
+		allow, note := op.contextNote(tool.Denial{Permission: test.permission, Value: test.name, Allow: full})
+		assert.Equal(t, test.allow, allow, test.name)
+		if test.note == "" {
+			assert.Empty(t, note, test.name)
+			continue
+		}
+		assert.Equal(t, []string{test.note}, note)
+	}
+}
+
+// TestFlagsComeAfterThePolicy: a tool gets what the policy gives to it and what flags give
+// to all, with where each stands.
+func TestFlagsComeAfterThePolicy(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "ops.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`schema: caisson-config/v1
+grants:
+  - {tools: [fetch], network: [{host: a.test}], context: [a]}
+`), 0o600))
+	o := options{config: file}
+	require.NoError(t, o.networks.Set("b.test"))
+	require.NoError(t, o.secrets.Set("KEY=env:VAR@b.test"))
+	require.NoError(t, o.mounts.Set("/project="+dir))
+	require.NoError(t, o.context.Set("b=value"))
+	op, err := o.operator()
+	require.NoError(t, err)
+	origins := func(g manifests.Grants) (all []string) {
+		for _, grant := range g.Files {
+			all = append(all, grant.Origin)
+		}
+		for _, grant := range g.Network {
+			all = append(all, grant.Origin)
+		}
+		for _, grant := range g.Secrets {
+			all = append(all, grant.Origin)
+		}
+		for _, grant := range g.Context {
+			all = append(all, grant.Origin)
+		}
+		return all
+	}
+	flags := []string{"--mount /project", "--allow-net b.test", "--secret KEY=…@b.test", "--context b"}
+	assert.Equal(t, flags, origins(op.grants(&manifests.Manifest{Name: "other"})))
+	assert.Equal(t, []string{flags[0], "ops.yaml:3", flags[1], flags[2], "ops.yaml:3", flags[3]},
+		origins(op.grants(&manifests.Manifest{Name: "fetch"})))
+}
+
+// TestSecretsStandInNoMessage: what is wrong with a --secret flag is told without the flag.
+func TestSecretsStandInNoMessage(t *testing.T) {
+	for _, flag := range []string{"sk-live-1", "KEY=sk-live-1", "KEY=sk-live-1@a.test", "KEY=env:sk-live-1@a.test"} {
+		code, stdout, stderr := start(t.Context(), nil, "list", "--secret", flag)
+		assert.Equal(t, exitUsage, code, flag)
+		assert.Empty(t, stdout, flag)
+		assert.Contains(t, stderr, "caisson: error: --secret: ", flag)
+		assert.NotContains(t, stderr, "sk-live", flag)
+	}
+}

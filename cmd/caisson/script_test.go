@@ -1,0 +1,156 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// exits runs the command and checks its exit code: exits 3 call file_read ….
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: exits CODE [ARGUMENT…]")
+	}
+	err := ts.Exec("caisson", args[1:]...)
+	code := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if args[0] != strconv.Itoa(code) {
+		ts.Fatalf("the exit code is %d, want %s", code, args[0])
+	}
+}
+
+// lines checks how many lines the last command wrote: lines stdout 2.
+func lines(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: lines stdout|stderr N")
+	}
+	text := ts.ReadFile(args[0])
+	if n := strings.Count(text, "\n"); args[1] != strconv.Itoa(n) {
+		ts.Fatalf("%s has %d lines, want %s:\n%s", args[0], n, args[1], text)
+	}
+}
+
+// holds checks that a stream holds a file's text on a line: holds stdout FILE.
+func holds(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: holds stdout|stderr FILE")
+	}
+	if want := strings.TrimSpace(ts.ReadFile(args[1])); want == "" || !strings.Contains(ts.ReadFile(args[0]), want) {
+		ts.Fatalf("%s does not hold %q", args[0], want)
+	}
+}
+
+// callID sets a variable to the id in a file with a record: callid NAME FILE.
+func callID(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: callid NAME FILE")
+	}
+	var record struct {
+		CallID string `json:"call_id"`
+	}
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &record))
+	ts.Setenv(args[0], record.CallID)
+}
+
+// suggestions are what hints say before what is to be pasted.
+var suggestions = map[string]*regexp.Regexp{
+	"flag":     regexp.MustCompile(`(?m)allow it with (--.+)$`),
+	"manifest": regexp.MustCompile(`(?m)must ask for it: (permissions: .+)$`),
+	"config":   regexp.MustCompile(`(?m)in \S+, under grants: (- .+)$`),
+	"key":      regexp.MustCompile(`(?m)or in \S+: (\w+: .+)$`),
+}
+
+// paste does what the last suggestion of a kind says that the command has printed, with
+// placeholders replaced. It puts a permission into a manifest, or a
+// grant at the end of a policy that ends with its grants, or a key at its beginning, or sets the variables FLAG and
+// VALUE.
+//
+//	paste stderr manifest tool.yaml
+//	paste stderr config caisson.yaml HOSTDIR=workspace
+//	paste stderr key caisson.yaml VALUE=demo
+//	paste stderr flag HOSTDIR=workspace
+func paste(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 || suggestions[args[1]] == nil {
+		ts.Fatalf("usage: paste stdout|stderr manifest|config|key|flag [FILE] [OLD=NEW…]")
+	}
+	printed, kind, rest := ts.ReadFile(args[0]), args[1], args[2:]
+	found := suggestions[kind].FindAllStringSubmatch(printed, -1)
+	if len(found) == 0 {
+		ts.Fatalf("%s suggests no %s:\n%s", args[0], kind, printed)
+	}
+	file := ""
+	if kind != "flag" {
+		file, rest = ts.MkAbs(rest[0]), rest[1:]
+	}
+	text := found[len(found)-1][1]
+	for _, replacement := range rest {
+		old, by, _ := strings.Cut(replacement, "=")
+		if !strings.Contains(text, old) {
+			ts.Fatalf("%q has no %s", text, old)
+		}
+		text = strings.ReplaceAll(text, old, by)
+	}
+	ts.Logf("pasted: %s", text)
+	switch kind {
+	case "flag":
+		flag, value, _ := strings.Cut(text, " ")
+		ts.Setenv("FLAG", flag)
+		ts.Setenv("VALUE", value)
+	case "key":
+		ts.Check(os.WriteFile(file, []byte(text+"\n"+ts.ReadFile(file)), 0o600))
+	case "config":
+		ts.Check(os.WriteFile(file, []byte(ts.ReadFile(file)+"  "+text+"\n"), 0o600))
+	case "manifest":
+		ts.Check(os.WriteFile(file, []byte(withPermission(ts.ReadFile(file), text)), 0o600))
+	}
+}
+
+// withPermission returns a manifest with a permission, which takes the place of the one of
+// its kind that stands there on a line.
+func withPermission(manifest, line string) string {
+	if !strings.Contains(manifest, "\npermissions:\n") {
+		return manifest + line + "\n"
+	}
+	parts := regexp.MustCompile(`^permissions: {(\w+): (.*)}$`).FindStringSubmatch(line)
+	old := regexp.MustCompile(`(?m)^  ` + parts[1] + `:.*$`)
+	return old.ReplaceAllLiteralString(manifest, "  "+parts[1]+": "+parts[2])
+}
+
+// serve starts an HTTP server that lives as long as the script, and sets a variable to its
+// port: serve PORT. It answers with the method, and the X-Api-Key header that it got.
+func serve(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: serve NAME")
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s with key %q of %d bytes", r.Method, r.Header.Get("X-Api-Key"), len(r.Header.Get("X-Api-Key")))
+	}))
+	ts.Defer(server.Close)
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	ts.Check(err)
+	ts.Setenv(args[0], port)
+}
+
+// fill puts the values of variables into a file, where they stand as $NAME: fill FILE.
+func fill(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: fill FILE")
+	}
+	text := os.Expand(ts.ReadFile(args[0]), ts.Getenv)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
+}
