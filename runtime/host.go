@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -15,48 +14,57 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// open prepares what the guest may ask the host for.
-func (r *run) open() {
-	t := r.tool
-	if r.host = asksHost(&t.manifest.Permissions); !r.host {
-		return
-	}
-	r.network = t.permit.network.Open(network.Limits{Calls: t.limits.HTTPCalls, Bytes: t.limits.HTTPBytes})
-	r.secrets = asking{set: t.permit.secrets, now: t.runtime.now}
-	r.session = abi.Session{Network: r.network, Secrets: &r.secrets, MaxBody: t.limits.HTTPBytes}
+// host is what the guest of one call may ask for beside what WASI has.
+type host struct {
+	session abi.Session
+	network *network.Session
+	secrets asking
 }
 
-// close ends the requests that the guest has left under way.
-func (r *run) close() {
-	if r.network != nil {
-		r.network.Close()
+// host returns what the guest may ask for, or nil if its manifest asks for nothing of it.
+func (t *Tool) host() *host {
+	if !asksHost(&t.manifest.Permissions) {
+		return nil
+	}
+	h := &host{
+		network: t.permit.network.Open(network.Limits{Calls: t.limits.HTTPCalls, Bytes: t.limits.HTTPBytes}),
+		secrets: asking{set: t.permit.secrets, now: t.runtime.now},
+	}
+	h.session = abi.Session{Network: h.network, Secrets: &h.secrets, MaxBody: t.limits.HTTPBytes}
+	return h
+}
+
+// close ends the requests that the guest has left under way. It can be called again.
+func (h *host) close() {
+	if h != nil {
+		h.network.Close()
 	}
 }
 
 // collect gathers what the host saw of the call, and takes secrets out of what the guest
 // wrote: it cannot have read one, but a server may have told it in a form of its own.
 func (r *run) collect(view *files.View) {
-	t := r.tool
-	r.close()
+	t, h := r.tool, r.host
+	h.close()
 	r.denials = t.permit.explain(t.manifest, view.Denials())
 	r.hostCalls, r.usage.HostCalls = view.HostCalls(), view.Operations()
-	if !r.host {
+	if h == nil {
 		return
 	}
-	requests := r.network.HostCalls()
+	requests := h.network.HostCalls()
 	reached := slices.ContainsFunc(requests, func(c tool.HostCall) bool { return c.Allowed })
 	// The call is named after its last receipt, and what a guest asks of the network is more
 	// likely the cause of its failure than the files that its runtime looks for. A question
 	// about a secret is so too, unless the guest then did without.
-	if r.secrets.without && !reached {
-		r.denials = slices.Concat(r.denials, r.secrets.denials, r.network.Denials())
+	if h.secrets.without && !reached {
+		r.denials = slices.Concat(r.denials, h.secrets.denials, h.network.Denials())
 	} else {
-		r.denials = slices.Concat(r.secrets.denials, r.denials, r.network.Denials())
-		r.harmless = len(r.secrets.denials)
+		r.denials = slices.Concat(h.secrets.denials, r.denials, h.network.Denials())
+		r.harmless = len(h.secrets.denials)
 	}
-	r.usage.HostCalls += r.secrets.count + r.network.Calls()
-	r.hostCalls = slices.Concat(r.hostCalls, r.secrets.calls, requests)
-	slices.SortStableFunc(r.hostCalls, func(a, b tool.HostCall) int { return cmp.Compare(a.Began.UnixNano(), b.Began.UnixNano()) })
+	r.usage.HostCalls += h.secrets.count + h.network.Calls()
+	r.hostCalls = slices.Concat(r.hostCalls, h.secrets.calls, requests)
+	slices.SortStableFunc(r.hostCalls, func(a, b tool.HostCall) int { return a.Began.Compare(b.Began) })
 	r.hostCalls = r.hostCalls[:min(len(r.hostCalls), tool.MaxHostCalls)]
 	mask := t.permit.secrets.Mask
 	r.stdout.Bytes, r.stderr.Bytes = mask(r.stdout.Bytes), mask(r.stderr.Bytes)

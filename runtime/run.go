@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
-	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
@@ -30,10 +29,7 @@ type run struct {
 	hostCalls  []tool.HostCall
 	trace      string // of a trap
 
-	host    bool // the guest may call functions beside WASI's
-	session abi.Session
-	network *network.Session
-	secrets asking
+	host *host // nil: the guest has no functions beside WASI's
 }
 
 func (r *run) do(ctx context.Context) (tool.Outcome, error) {
@@ -66,8 +62,8 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	if err := r.prepare(arguments, view); err != nil {
 		return r.failed(ctx, err)
 	}
-	r.open()
-	defer r.close()
+	r.host = t.host()
+	defer r.host.close()
 	return r.execute(ctx, module, view)
 }
 
@@ -106,10 +102,10 @@ func (r *run) runOnce(ctx context.Context, module *engine.Module) (engine.Usage,
 	r.system.Started = r.tool.runtime.now()
 	deadline := newDeadline(ctx, r.system.Started.Add(r.tool.limits.Timeout))
 	defer deadline.release()
-	if !r.host {
+	if r.host == nil {
 		return r.tool.runIn(deadline, &r.system, module)
 	}
-	return r.tool.runIn(abi.With(deadline, &r.session), &r.system, module)
+	return r.tool.runIn(abi.With(deadline, &r.host.session), &r.system, module)
 }
 
 // prepare builds what the guest sees.
