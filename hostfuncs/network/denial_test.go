@@ -240,7 +240,7 @@ func TestDecisions(t *testing.T) {
 			tool.Decision{
 				Requested: "GET, POST https://*.example.com or http://*.example.com below /v1", Reason: "no grant covers it",
 				Allow: tool.Allow{
-					Grant:  "--allow-net '*.example.com' --allow-net 'http://*.example.com'",
+					Grant:  "--allow-net '*.example.com'",
 					Config: `- {tools: [fetch], network: [{host: "*.example.com", methods: [GET, POST], schemes: [https, http], paths: [/v1]}]}`,
 				},
 			},
@@ -264,7 +264,7 @@ func TestDecisions(t *testing.T) {
 				Effective: "GET https://a.example.com below /v1/read",
 				Reason:    "the grant at policy.yaml:7 covers fewer hosts, schemes or ports, methods, paths; less the denial at policy.yaml:9",
 				Allow: tool.Allow{
-					Grant:  "--allow-net '*.example.com' --allow-net 'http://*.example.com'",
+					Grant:  "--allow-net '*.example.com'",
 					Config: `- {tools: [fetch], network: [{host: "*.example.com", methods: [GET, POST], schemes: [https, http], paths: [/v1]}]}`,
 				},
 			},

@@ -16,7 +16,11 @@ func suggestFlags(wanted manifests.NetworkPermission) string {
 		return ""
 	}
 	var flags []string
+	var covered []endpoint // by the flags so far: one without a scheme is for both
 	for _, e := range asked.endpoints {
+		if slices.Contains(covered, e) {
+			continue
+		}
 		value := flagValue(wanted.Host, e)
 		granted, err := manifests.ParseNetworkFlag(value)
 		if err != nil {
@@ -30,9 +34,7 @@ func suggestFlags(wanted manifests.NetworkPermission) string {
 		if strings.ContainsAny(value, "*[") {
 			value = "'" + value + "'" // shells expand these
 		}
-		if flag := "--allow-net " + value; !slices.Contains(flags, flag) {
-			flags = append(flags, flag)
-		}
+		flags, covered = append(flags, "--allow-net "+value), append(covered, given.endpoints...)
 	}
 	return strings.Join(flags, " ")
 }
