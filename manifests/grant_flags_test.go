@@ -22,6 +22,7 @@ func TestParseNetworkFlag(t *testing.T) {
 		"*:443":                        {Host: "*", Ports: []int{443}, Schemes: both},
 		"10.0.0.1:1":                   {Host: "10.0.0.1", Ports: []int{1}, Schemes: both},
 		"[::1]":                        {Host: "::1", Schemes: both},
+		"[::ffff:10.0.0.1]:1":          {Host: "10.0.0.1", Ports: []int{1}, Schemes: both},
 		"http://[2001:DB8:0::1]:65535": {Host: "2001:db8::1", Ports: []int{65535}, Schemes: []string{"http"}},
 	} {
 		want.Methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
@@ -66,6 +67,7 @@ func TestParseNetworkFlag(t *testing.T) {
 		"*.10.0.0.1":             "no names below it",
 		"a*.example":             "has a *",
 		"bücher.example":         "xn--",
+		"\u212a.example":         "xn--", // its lower case is k
 		"a b":                    "not a host alone",
 		" a.example":             "not a host alone",
 		"a.example\n":            "not a host name",

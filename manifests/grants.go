@@ -74,8 +74,8 @@ type SecretGrant struct {
 	// https.
 	Ports   []int
 	Schemes []string
-	// Place, if it is not zero, must be the one that the manifest asks for. The zero value
-	// leaves it to the manifest.
+	// Place must be the one that the manifest asks for. The zero value allows any header: what
+	// is put into a query or a body an API may keep and show, so the grant has to name it.
 	Place SecretPlace
 	// Force allows a value of less than 16 bytes, which responses cannot be masked for.
 	Force bool

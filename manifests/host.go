@@ -36,10 +36,10 @@ func (r *reader) host(n *node, at string, wildcards bool) string {
 }
 
 // normalHost returns a host as permissions have it: a lower-case name, an IP address in
-// its shortest form, and with wildcards also *.name and *. The message says what is wrong
-// with any other text.
+// its shortest form, IPv4 never as IPv6, and with wildcards also *.name and *. The message
+// says what is wrong with any other text.
 func normalHost(text string, wildcards bool) (host, message string) {
-	host = strings.ToLower(text)
+	host = strings.Map(lowerASCII, text)
 	name := host
 	if wildcards {
 		if host == "*" {
@@ -54,9 +54,17 @@ func normalHost(text string, wildcards bool) (host, message string) {
 		if name != host {
 			return "", "is an address, which has no names below it"
 		}
-		return address.String(), ""
+		return address.Unmap().String(), ""
 	}
 	return host, ""
+}
+
+// lowerASCII leaves alone what is not ASCII: some of it has an ASCII letter as its lower case.
+func lowerASCII(r rune) rune {
+	if 'A' <= r && r <= 'Z' {
+		return r + 'a' - 'A'
+	}
+	return r
 }
 
 // hostMessage says what is wrong with a lower-case host, or "".

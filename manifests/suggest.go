@@ -46,13 +46,19 @@ func SuggestFileGrant(tool, guestPath string, access Access) string {
 	)))
 }
 
-// SuggestSecretGrant returns the element of a policy's grants that binds a secret to the
-// host that it is asked for, from the environment variable of its name.
-func SuggestSecretGrant(tool string, p SecretPermission) string {
+// SuggestSecretGrant returns the element of a policy's grants that is this grant, whose
+// value is in an environment variable.
+func SuggestSecretGrant(tool string, g SecretGrant) string {
 	return suggestGrant(tool, "secrets", listOf(objectOf(
-		keyed("name", textOf(p.Name)),
-		keyed("from", objectOf(keyed("env", textOf(p.Name)))),
-		keyed("host", textOf(p.Host)),
+		keyed("name", textOf(g.Name)),
+		keyed("from", objectOf(keyed("env", textOf(g.From.Env)))),
+		keyed("host", textOf(g.Host)),
+		keyed("ports", portsOf(g.Ports)),
+		keyed("schemes", textsUnless(g.Schemes, nil)),
+		keyed("header", optional(g.Place.Header)),
+		keyed("prefix", optional(g.Place.Prefix)),
+		keyed("query", optional(g.Place.Query)),
+		keyed("body", optional(g.Place.Body)),
 	)))
 }
 
@@ -94,20 +100,25 @@ func suggestGrant(tool, key string, given *node) string {
 func requestNode(p NetworkPermission) *node {
 	standard := NetworkPermission{}.complete()
 	p = p.complete()
-	var ports *node
-	if len(p.Ports) > 0 {
-		ports = listOf()
-	}
-	for _, port := range p.Ports {
-		ports.elements = append(ports.elements, &node{kind: numberNode, text: strconv.Itoa(port)})
-	}
 	return objectOf(
 		keyed("host", textOf(p.Host)),
-		keyed("ports", ports),
+		keyed("ports", portsOf(p.Ports)),
 		keyed("methods", textsUnless(p.Methods, standard.Methods)),
 		keyed("schemes", textsUnless(p.Schemes, standard.Schemes)),
 		keyed("paths", textsUnless(p.Paths, standard.Paths)),
 	)
+}
+
+// portsOf returns nil, which stands for no member, for no ports.
+func portsOf(ports []int) *node {
+	if len(ports) == 0 {
+		return nil
+	}
+	n := listOf()
+	for _, port := range ports {
+		n.elements = append(n.elements, &node{kind: numberNode, text: strconv.Itoa(port)})
+	}
+	return n
 }
 
 // textsUnless returns nil, which stands for no member, for what is standard.

@@ -97,10 +97,14 @@ func TestSuggestionsForSecrets(t *testing.T) {
 		manifest := manifests.SuggestSecretManifest(p)
 		assert.Equal(t, "permissions: {secrets: [{name: API_KEY, "+c.shown+", host: api.example.com}]}", manifest)
 		assert.Equal(t, []manifests.SecretPermission{p}, pasteManifest(t, manifest).Secrets)
-		grant := manifests.SuggestSecretGrant("web_search", p)
-		assert.Equal(t, "- {tools: [web_search], secrets: [{name: API_KEY, from: {env: API_KEY}, host: api.example.com}]}", grant)
+		wanted := manifests.SecretGrant{Name: "API_KEY", From: manifests.SecretSource{Env: "API_KEY"}, Host: "api.example.com"}
+		assert.Equal(t, "- {tools: [web_search], secrets: [{name: API_KEY, from: {env: API_KEY}, host: api.example.com}]}", manifests.SuggestSecretGrant("web_search", wanted))
+		wanted.Place, wanted.Ports, wanted.Schemes = c.place, []int{8080}, []string{"http"}
+		grant := manifests.SuggestSecretGrant("web_search", wanted)
+		assert.Equal(t, "- {tools: [web_search], secrets: [{name: API_KEY, from: {env: API_KEY}, host: api.example.com, ports: [8080], schemes: [http], "+c.shown+"}]}", grant)
 		given := pasteGrant(t, grant, "web_search").Secrets
-		assert.Equal(t, []manifests.SecretGrant{{Binding: given[0].Binding, Name: "API_KEY", From: manifests.SecretSource{Env: "API_KEY"}, Host: "api.example.com"}}, given)
+		wanted.Binding = given[0].Binding
+		assert.Equal(t, []manifests.SecretGrant{wanted}, given)
 	}
 }
 
@@ -144,7 +148,7 @@ func TestNoSuggestion(t *testing.T) {
 	for _, tool := range []string{"", "*", "a b", "a]", "[a]", "é", "file_*", strings.Repeat("a", 65)} {
 		assert.Empty(t, manifests.SuggestGrant(tool, manifests.NetworkPermission{Host: "a"}), tool)
 		assert.Empty(t, manifests.SuggestFileGrant(tool, "/a", manifests.Read), tool)
-		assert.Empty(t, manifests.SuggestSecretGrant(tool, secret), tool)
+		assert.Empty(t, manifests.SuggestSecretGrant(tool, manifests.SecretGrant{Name: "A", From: manifests.SecretSource{Env: "A"}, Host: "a"}), tool)
 		assert.Empty(t, manifests.SuggestContextGrant(tool, "a"), tool)
 		assert.Empty(t, manifests.SuggestEnvGrant(tool, "A"), tool)
 	}

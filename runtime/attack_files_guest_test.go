@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,7 +19,7 @@ import (
 )
 
 // These are the rows of attacks on files that take a guest and are not in files_test.go.
-// hostfuncs/files/attack_rows_test.go lists all; their controls are in
+// hostfuncs/attack_files_rows_test.go lists all; their controls are in
 // internal/engine/attack_files_control_test.go.
 
 // readOnlyAttacks are the escapes, and every combination of flags and rights on what is
@@ -98,44 +97,6 @@ func TestReadOnlyTreeSurvivesEveryAttack(t *testing.T) {
 	before = fingerprint(t, control.project, "")
 	alice(t, control.guest(t, manifests.ReadWrite, ""), open("a.txt", truncate, reads))
 	assert.NotEqual(t, before, fingerprint(t, control.project, ""))
-}
-
-// TestPipeOpenEndsWithinTheDeadline: it ends at once.
-func TestPipeOpenEndsWithinTheDeadline(t *testing.T) {
-	if goruntime.GOOS == "windows" {
-		return // has no such files
-	}
-	s := newScene(t)
-	require.NoError(t, makePipe(filepath.Join(s.project, "pipe")))
-	require.NoError(t, os.Symlink("pipe", filepath.Join(s.project, "link")))
-	guest := s.guest(t, manifests.ReadWrite, "limits: {timeout: 2s}")
-	alice(t, guest, open("a.txt", 0, reads)) // compiled and started before time is taken
-	var steps []step
-	for _, name := range []string{"pipe", "link"} {
-		for oflags := range 16 {
-			steps = append(steps, open(name, oflags, reads), open(name, oflags, writes), open(name, oflags, 0))
-		}
-	}
-	start := time.Now()
-	answers, _ := alice(t, guest, steps...)
-	assert.Less(t, time.Since(start), 2*time.Second+100*time.Millisecond)
-	for i, a := range answers {
-		assert.NotZero(t, a.Errno, "%v", steps[i])
-	}
-}
-
-// TestDevicesAreNotOpenedByGuests: not even where /dev itself is granted.
-func TestDevicesAreNotOpenedByGuests(t *testing.T) {
-	if goruntime.GOOS == "windows" {
-		return // has no such files
-	}
-	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read}]}")
-	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{{Path: "/project", Host: "/dev", Access: manifests.Read}}})
-	answers, outcome := alice(t, guest, open("zero", 0, reads), open("null", 0, reads), open("tty", 0, 0), open("random", 0, reads))
-	for _, a := range answers {
-		assert.EqualValues(t, eperm, a.Errno)
-	}
-	assert.Len(t, outcome.Denials, len(answers))
 }
 
 // TestHardLinkFromBeforeIsTheFile: that is documented. Below a read-only grant it cannot

@@ -2,10 +2,7 @@ package runtime
 
 import (
 	"slices"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/hostfuncs/network"
@@ -84,7 +81,7 @@ type asking struct {
 // Check implements [abi.Checker]. That a secret which the manifest asks for was not granted is
 // an answer to the guest, and a receipt for the operator.
 func (a *asking) Check(name string) (bool, *tool.Denial) {
-	call := tool.HostCall{Kind: "secrets.exists", Target: shown(name), Began: a.now(), Allowed: true, Status: "ok"}
+	call := tool.HostCall{Kind: "secrets.exists", Target: tool.Shown(name, maxShown), Began: a.now(), Allowed: true, Status: "ok"}
 	exists, denial := a.set.Check(name)
 	switch {
 	case denial != nil:
@@ -110,16 +107,3 @@ const (
 	maxDenials = 32  // receipts about secrets that a call keeps
 	maxShown   = 128 // bytes of a name that a record shows
 )
-
-// shown returns a name that a guest chose in a form that is safe to show.
-func shown(name string) string {
-	if len(name) > maxShown {
-		name = strings.ToValidUTF8(name[:maxShown], "") + "…"
-	}
-	return strings.Map(func(c rune) rune {
-		if !unicode.IsPrint(c) {
-			return utf8.RuneError
-		}
-		return c
-	}, name)
-}

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,7 +67,7 @@ func (r *Runtime) decide(m *manifests.Manifest, grants manifests.Grants) (*permi
 }
 
 func (p *permit) decideSecrets(r *Runtime, m *manifests.Manifest, grants manifests.Grants) (err error) {
-	options := secrets.Options{Tool: m.Name, Requests: m.Permissions.Secrets, Grants: grants.Secrets, LookupEnv: r.lookupEnv}
+	options := secrets.Options{Tool: m.Name, Requests: m.Permissions.Secrets, Grants: grants.Secrets, Network: m.Permissions.Network, LookupEnv: r.lookupEnv}
 	for _, deny := range grants.Deny {
 		if deny.Secret != "" {
 			options.Deny = append(options.Deny, secrets.Denied{Origin: deny.Origin, Name: deny.Secret})
@@ -91,6 +92,10 @@ func (p *permit) decideNetwork(r *Runtime, m *manifests.Manifest, grants manifes
 		}
 	}
 	if p.network, err = network.New(options); err != nil {
+		var wrong *network.Error
+		if errors.As(err, &wrong) {
+			return fmt.Errorf("runtime: %s", wrong.Message)
+		}
 		return fmt.Errorf("runtime: %w", err)
 	}
 	p.decisions = append(p.decisions, p.network.Decisions()...)
@@ -159,7 +164,7 @@ func from(what, origin string) string {
 // denies says which rule took something away.
 func denies(deny manifests.Deny) string {
 	if deny.Origin == "" {
-		return "a rule denies it"
+		return "denied by the operator"
 	}
-	return deny.Origin + " denies it"
+	return "denied by " + deny.Origin
 }

@@ -43,6 +43,29 @@ func TestRequestMeetsGrant(t *testing.T) {
 	}
 }
 
+// TestTwoGrantsKeepTheNarrowerQuota: whoever adds a grant beside another one does not lift a
+// bound by it, and a grant without a bound has none to give.
+func TestTwoGrantsKeepTheNarrowerQuota(t *testing.T) {
+	dir := t.TempDir()
+	r := newRuntime(t, Options{})
+	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read-write}]}")
+	grant := func(access manifests.Access, bytes manifests.Bytes, files int) manifests.FileGrant {
+		return manifests.FileGrant{Path: "/project", Host: dir, Access: access, Quota: manifests.Quota{Bytes: bytes, Files: files}}
+	}
+	for _, c := range []struct{ a, b, want manifests.FileGrant }{
+		{grant(manifests.Read, 100, 9), grant(manifests.ReadWrite, 200, 5), grant(manifests.ReadWrite, 100, 5)},
+		{grant(manifests.Read, 0, 9), grant(manifests.ReadWrite, 200, 0), grant(manifests.ReadWrite, 200, 9)},
+		{grant(manifests.Read, 0, 0), grant(manifests.ReadWrite, 0, 0), grant(manifests.ReadWrite, 0, 0)},
+	} {
+		for _, both := range [][]manifests.FileGrant{{c.a, c.b}, {c.b, c.a}} {
+			mounts := load(t, r, m, manifests.Grants{Files: both}).permit.mounts
+			require.Len(t, mounts, 1)
+			assert.Equal(t, c.want.Access, mounts[0].Access)
+			assert.Equal(t, c.want.Quota, manifests.Quota(mounts[0].Quota))
+		}
+	}
+}
+
 func TestGrantsThatMakeNoSense(t *testing.T) {
 	dir := t.TempDir()
 	r := newRuntime(t, Options{})

@@ -144,7 +144,7 @@ func TestSecretStaysWithTheHost(t *testing.T) {
 			m := manifest(t, netprobe, "permissions: {network: [{host: api.example.com}], secrets: [{name: API_KEY, "+in+", host: api.example.com}]}")
 			guest := load(t, r, m, manifests.Grants{
 				Network: []manifests.NetworkGrant{grant},
-				Secrets: []manifests.SecretGrant{{Name: "API_KEY", From: manifests.SecretSource{Env: "HOST_KEY"}, Host: "api.example.com"}},
+				Secrets: []manifests.SecretGrant{{Name: "API_KEY", From: manifests.SecretSource{Env: "HOST_KEY"}, Host: "api.example.com", Place: m.Permissions.Secrets[0].Place}},
 			})
 			outcome, err := invoke(t, guest, `{"steps":[{"do":"secret","name":"API_KEY"},
 				{"do":"net","requests":[{"method":"GET","url":"https://api.example.com/v1?a=b&key=mine"},{"method":"GET","url":"https://api.example.com/denied\u0000"}]}]}`)
@@ -172,6 +172,33 @@ func TestSecretInTheEnvironmentControl(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, memory.found["raw"])
 	assertHolds(t, true, secretValue, asJSON(t, outcome), "record")
+}
+
+// TestOutputAndLogAreMasked: however a guest came by the value, what it writes does not show it.
+// Here it is handed to it, once as a variable and once as an argument.
+func TestOutputAndLogAreMasked(t *testing.T) {
+	r := newRuntime(t, Options{LookupEnv: func(string) (string, bool) { return secretValue, true }})
+	m := manifest(t, netprobe, "permissions: {env: [COPY], secrets: [{name: API_KEY, header: X-Api-Key, host: api.example.com}], network: [{host: api.example.com}]}")
+	secret := []manifests.SecretGrant{{Name: "API_KEY", From: manifests.SecretSource{Env: "HOST_KEY"}, Host: "api.example.com"}}
+	variable := []manifests.EnvGrant{{Name: "COPY", Value: secretValue}}
+	for name, c := range map[string]struct {
+		secrets []manifests.SecretGrant
+		holds   bool
+	}{"masked": {secret, false}, "control": {nil, true}} {
+		t.Run(name, func(t *testing.T) {
+			guest := load(t, r, m, manifests.Grants{Env: variable, Secrets: c.secrets})
+			outcome, err := invoke(t, guest, `{"steps":[{"do":"env","name":"COPY"}]}`)
+			require.NoError(t, err, outcome.Result.Error)
+			assertHolds(t, c.holds, secretValue, string(outcome.Result.Data), "data")
+			assertHolds(t, c.holds, secretValue, asJSON(t, outcome), "record")
+
+			outcome, err = invoke(t, guest, `{"steps":[{"do":"`+secretValue+`"}]}`)
+			require.NoError(t, err)
+			require.Contains(t, outcome.Log, "cannot do")
+			assertHolds(t, c.holds, secretValue, outcome.Log, "log")
+			assertHolds(t, c.holds, secretValue, asJSON(t, outcome), "record")
+		})
+	}
 }
 
 // TestSecretGoesToItsHostAlone: the operator's word binds the secret, not the manifest's, and

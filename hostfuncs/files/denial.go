@@ -2,9 +2,6 @@ package files
 
 import (
 	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -73,20 +70,5 @@ func (v *View) readOnly(m *mount, op, guest string) error {
 	return v.deny(ErrReadOnly, op, guest, rule, w)
 }
 
-// hidden reports whether a terminal would not show a rune as itself: control
-// characters, and the format characters that reorder or hide text.
-func hidden(r rune) bool { return !unicode.IsPrint(r) }
-
-// shown returns a guest's path in a form that is safe to show: valid UTF-8, without
-// hidden characters, and cut.
-func shown(guest string) string {
-	if len(guest) > maxShown {
-		guest = strings.ToValidUTF8(guest[:maxShown], "") + "…"
-	}
-	return strings.Map(func(r rune) rune {
-		if hidden(r) {
-			return utf8.RuneError
-		}
-		return r
-	}, guest)
-}
+// shown returns a guest's path in a form that is safe to show.
+func shown(guest string) string { return tool.Shown(guest, maxShown) }

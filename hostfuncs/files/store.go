@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -96,7 +95,7 @@ func (m *Mount) resolve() error {
 	switch {
 	case !path.IsAbs(m.Guest) || path.Clean(m.Guest) != m.Guest:
 		return invalid("the guest path must be absolute and clean")
-	case !utf8.ValidString(m.Guest) || strings.ContainsFunc(m.Guest, hidden):
+	case tool.Shown(m.Guest, len(m.Guest)) != m.Guest:
 		return invalid("the guest path holds characters that cannot be shown")
 	case m.Access != manifests.Read && m.Access != manifests.ReadWrite:
 		return invalid("the access must be read or read-write")

@@ -122,6 +122,8 @@ func TestUnfitMountsAreErrors(t *testing.T) {
 		"dot dot":           {at("/a/../b")},
 		"empty":             {at("")},
 		"control character": {at("/a\x1b")},
+		"right to left":     {at("/a\u202eb")},
+		"not UTF-8":         {at("/a\xff")},
 		"twice":             {at("/a"), at("/a")},
 		"nested":            {at("/a"), at("/a-b"), at("/a/b")},
 		"under root":        {at("/"), at("/a")},

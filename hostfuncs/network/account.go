@@ -3,21 +3,23 @@ package network
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/caisson-run/caisson/tool"
 )
 
 const maxDenials = 32 // receipts kept of one session
 
-// admit counts a request and gives it its place in the record, or -1 where that is full.
-func (s *Session) admit() (slot int, failed *Error) {
+// admit counts a request that begins now and gives it its place in the record, or -1 where
+// that is full.
+func (s *Session) admit(now time.Time) (slot int, failed *Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
 	slot = -1
 	if len(s.hostCalls) < tool.MaxHostCalls {
 		slot = len(s.hostCalls)
-		s.hostCalls = append(s.hostCalls, tool.HostCall{Kind: "network.request", Status: "unfinished"})
+		s.hostCalls = append(s.hostCalls, tool.HostCall{Kind: "network.request", Began: now, Status: "unfinished"})
 	}
 	if s.calls > int64(s.limits.Calls) {
 		return slot, limit("http_calls", int64(s.limits.Calls), fmt.Sprintf("the call may make %d requests", s.limits.Calls))
@@ -75,14 +77,11 @@ func (s *Session) takeAll(wanted int) *Error {
 	return nil
 }
 
-// fits refuses a body that [Session.takeAll] would refuse as well, before anything is sent.
-func (s *Session) fits(size int) *Error {
+// giveBack returns what was reserved for a request that is not sent.
+func (s *Session) giveBack(bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if int64(size) > s.bytesLeft {
-		return s.tooManyBytes()
-	}
-	return nil
+	s.bytesLeft += int64(bytes)
 }
 
 func (s *Session) tooManyBytes() *Error {

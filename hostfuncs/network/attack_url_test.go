@@ -214,7 +214,7 @@ func TestAttackAmbiguousPath(t *testing.T) {
 		_, err := get(t, restricted, s.at("127.0.0.1", path))
 		assert.Contains(t, denied(t, err), "a path that can be read in two ways", path)
 		_, err = get(t, forbidding, s.at("127.0.0.1", path))
-		assert.Equal(t, "the operator denies it at policy.yaml:9", denied(t, err), path)
+		assert.Equal(t, "denied by policy.yaml:9", denied(t, err), path)
 		require.Zero(t, restricted.Denials()[0].Allow)
 		_, err = get(t, free, s.at("127.0.0.1", path))
 		require.NoError(t, err, path)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
 )
 
 const chunk = 32 << 10 // bytes read at once
@@ -24,6 +26,9 @@ func setBody(request *http.Request, body []byte) {
 // receive reads the answer that the guest gets.
 func (e *exchange) receive(answer *http.Response) *Error {
 	defer answer.Body.Close()
+	if e.client.hidesSecrets(answer) {
+		return &Error{Op: "request", Kind: ErrIO, Message: "the server encodes its answer in a way that the host cannot read"}
+	}
 	body, truncated, err := e.readBody(answer.Body)
 	if err != nil {
 		return e.ioError(err)
@@ -36,6 +41,17 @@ func (e *exchange) receive(answer *http.Response) *Error {
 		Truncated: truncated,
 	}
 	return nil
+}
+
+// hidesSecrets reports whether an answer is still encoded, so that a secret in it could not be
+// found. The transport decodes no more than the gzip that it asked for.
+func (c *Client) hidesSecrets(answer *http.Response) bool {
+	if c.secrets == nil || c.secrets.Longest() == 0 || answer.Body == http.NoBody {
+		return false
+	}
+	return slices.ContainsFunc(answer.Header.Values("Content-Encoding"), func(coding string) bool {
+		return !strings.EqualFold(strings.TrimSpace(coding), "identity")
+	})
 }
 
 // readBody reads as much as the session has left, and masks it. What is masked reaches
@@ -66,5 +82,6 @@ func (e *exchange) readBody(from io.Reader) (body []byte, truncated bool, err er
 	if e.client.secrets == nil {
 		return text[:kept:kept], truncated, nil
 	}
-	return e.client.secrets.MaskFirst(text, kept), truncated, nil
+	body, err = e.client.secrets.MaskFirst(e.ctx, text, kept)
+	return body, truncated, err
 }

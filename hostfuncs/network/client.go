@@ -13,7 +13,8 @@ import (
 
 const (
 	// maxClientInFlight is how many requests all sessions of a client may have in flight.
-	maxClientInFlight = 64
+	// Each of 64 calls may have as many as a session may, so that a few cannot keep the others out.
+	maxClientInFlight = 64 * MaxInFlight
 	// maxRoutes bounds the connections that are kept. A policy that has more kinds of reach
 	// than this works, with a new connection for each request.
 	maxRoutes = 64

@@ -45,8 +45,11 @@ func (p *permission) decision(index int, requested manifests.NetworkPermission) 
 		decision.Reason = fmt.Sprintf("the profile %s takes the network away", p.noNetwork)
 		return decision
 	}
+	if taken == nil {
+		taken = p.takes(asked)
+	}
 	if len(effective) == 0 && taken != nil {
-		decision.Reason = "the denial" + at(taken.origin) + " takes it away"
+		decision.Reason = deniedBy(taken.origin)
 		return decision
 	}
 	decision.Effective = strings.Join(effective, "; ")
@@ -122,16 +125,12 @@ func (p *permission) deniedText(asked *rule) string {
 		if _, overlap := asked.host.intersect(d.host); !overlap || !d.overlaps(asked) {
 			continue
 		}
-		line := "a denial"
-		if d.origin != "" {
-			line = "the denial at " + d.origin
-		}
-		lines = append(lines, line)
+		lines = append(lines, writer(d.origin))
 	}
 	if len(lines) == 0 {
 		return ""
 	}
-	return "less " + strings.Join(lines, " and ")
+	return "less what " + strings.Join(lines, " and ") + " denies"
 }
 
 // takes returns a denial that leaves nothing of a rule, or nil.
@@ -150,6 +149,17 @@ func (d *denial) covers(r *rule) bool {
 	endpoints := !slices.ContainsFunc(r.endpoints, func(e endpoint) bool { return !anyOr(d.ports, e.port) || !anyOr(d.schemes, e.scheme) })
 	methods := !slices.ContainsFunc(r.methods, func(method string) bool { return !anyOr(d.methods, method) })
 	return d.host.covers(r.host) && endpoints && methods && (len(d.paths) == 0 || all.coversPaths(r))
+}
+
+// deniedBy says who denies something.
+func deniedBy(origin string) string { return "denied by " + writer(origin) }
+
+// writer names who wrote something, by where it is written.
+func writer(origin string) string {
+	if origin == "" {
+		return "the operator"
+	}
+	return origin
 }
 
 // overlaps reports whether a denial may be about requests of a rule with an overlapping host.

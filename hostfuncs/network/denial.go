@@ -17,7 +17,7 @@ func (p *permission) receipt(l *location, method string) tool.Denial {
 		return refused
 	}
 	if d := p.denied(l, method); d != nil {
-		refused.Rule = fmt.Sprintf("the operator denies it%s", at(d.origin))
+		refused.Rule = deniedBy(d.origin)
 		return refused
 	}
 	asked := closest(p.requests, func(r *rule) *rule { return r }, l, method)

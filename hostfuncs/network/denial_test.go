@@ -224,7 +224,7 @@ func TestReceiptsOfWhatIsTakenAway(t *testing.T) {
 	all.Deny = []Denied{{"policy.yaml:9", manifests.NetworkDeny{Host: "*.internal"}}}
 	s = open(t, all)
 	_, err = get(t, s, "https://db.internal/")
-	assert.Equal(t, "the operator denies it at policy.yaml:9", denied(t, err))
+	assert.Equal(t, "denied by policy.yaml:9", denied(t, err))
 	assert.Zero(t, s.Denials()[0].Allow)
 }
 
@@ -262,7 +262,7 @@ func TestDecisions(t *testing.T) {
 				Requested: "GET, POST https://*.example.com or http://*.example.com below /v1",
 				Granted:   "GET https://a.example.com or https://a.example.com:8443 below /v1/read (policy.yaml:7)",
 				Effective: "GET https://a.example.com below /v1/read",
-				Reason:    "the grant at policy.yaml:7 covers fewer hosts, schemes or ports, methods, paths; less the denial at policy.yaml:9",
+				Reason:    "the grant at policy.yaml:7 covers fewer hosts, schemes or ports, methods, paths; less what policy.yaml:9 denies",
 				Allow: tool.Allow{
 					Grant:  "--allow-net '*.example.com'",
 					Config: `- {tools: [fetch], network: [{host: "*.example.com", methods: [GET, POST], schemes: [https, http], paths: [/v1]}]}`,
@@ -277,7 +277,7 @@ func TestDecisions(t *testing.T) {
 			tool.Decision{
 				Requested: "GET, POST https://*.example.com or http://*.example.com below /v1",
 				Granted:   "GET https://a.example.com or https://a.example.com:8443 below /v1/read (policy.yaml:7)",
-				Reason:    "the denial at policy.yaml:9 takes it away",
+				Reason:    "denied by policy.yaml:9",
 			},
 		},
 		"profile": {

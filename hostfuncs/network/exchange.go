@@ -48,7 +48,7 @@ type exchange struct {
 func (s *Session) begin(ctx context.Context, request Request) (*exchange, error) {
 	e := &exchange{session: s, client: s.client, target: "an invalid request", started: s.client.now(), done: make(chan struct{})}
 	var failed *Error
-	e.slot, failed = s.admit()
+	e.slot, failed = s.admit(e.started)
 	if failed == nil {
 		failed = e.prepare(ctx, request)
 	}
@@ -70,7 +70,8 @@ func (e *exchange) prepare(ctx context.Context, request Request) *Error {
 	if failed := e.checkPlaces(); failed != nil {
 		return failed
 	}
-	if failed := e.session.fits(len(e.hop.body)); failed != nil {
+	// Reserved before it is sent: the host holds the bodies of all that are under way.
+	if failed := e.session.takeAll(len(e.hop.body)); failed != nil {
 		return failed
 	}
 	timeout := request.Timeout
@@ -82,7 +83,11 @@ func (e *exchange) prepare(ctx context.Context, request Request) *Error {
 	} else {
 		e.ctx, e.cancel = context.WithCancel(ctx)
 	}
-	return e.enter()
+	if failed := e.enter(); failed != nil {
+		e.session.giveBack(len(e.hop.body))
+		return failed
+	}
+	return nil
 }
 
 // read makes a hop of what the guest wrote.
@@ -139,6 +144,7 @@ func (e *exchange) run() {
 	defer e.cancel()
 	defer close(e.done)
 	e.finish(e.exchange())
+	e.hop.body = nil // the answer may wait long to be received
 }
 
 func (e *exchange) exchange() *Error {
@@ -163,8 +169,10 @@ func (e *exchange) exchange() *Error {
 
 // send sends one hop, which is allowed, with the secrets of its origin.
 func (e *exchange) send() (*http.Response, *Error) {
-	if failed := e.session.takeAll(len(e.hop.body)); failed != nil {
-		return nil, failed
+	if e.from != nil { // the first one's body is reserved already
+		if failed := e.session.takeAll(len(e.hop.body)); failed != nil {
+			return nil, failed
+		}
 	}
 	e.bytes += int64(len(e.hop.body))
 	request, failed := e.request()
@@ -194,6 +202,9 @@ func (e *exchange) request() (*http.Request, *Error) {
 	}
 	body := e.hop.body
 	if e.client.secrets != nil {
+		if to := e.hop.location; len(e.client.secrets.Places(to.scheme, to.host, to.port)) > 0 {
+			wholeAnswer(request.Header)
+		}
 		var err error
 		if body, err = e.client.secrets.Inject(request, body); err != nil {
 			return nil, invalid(e.client.maskText(err.Error()))
@@ -207,7 +218,7 @@ func (e *exchange) request() (*http.Request, *Error) {
 func (e *exchange) finish(failed *Error) {
 	e.failed = failed
 	call := tool.HostCall{
-		Target: e.target, Bytes: e.bytes, Duration: e.client.now().Sub(e.started),
+		Began: e.started, Target: e.target, Bytes: e.bytes, Duration: e.client.now().Sub(e.started),
 		Allowed: e.allowed, Status: strings.Join(e.statuses, "→"),
 	}
 	if failed != nil {

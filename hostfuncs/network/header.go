@@ -49,6 +49,8 @@ func readHeaders(list [][2]string) (http.Header, error) {
 			return nil, fmt.Errorf("the value of the header %s holds control characters", shown(name))
 		case isTransport(name):
 			return nil, fmt.Errorf("the header %s is set by the host", shown(name))
+		case isOverride(name):
+			return nil, fmt.Errorf("the header %s would make another request of it", shown(name))
 		case strings.EqualFold(name, "Accept-Encoding"):
 			// Bodies arrive decompressed: what is compressed cannot be masked.
 		default:
@@ -70,6 +72,24 @@ func isTransport(name string) bool {
 		"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "keep-alive", "expect", "http2-settings",
 	}
 	return slices.Contains(hop, name) || strings.HasPrefix(name, "proxy-")
+}
+
+// isOverride reports whether some servers take a header for the request's method, path or host,
+// which the permission has checked. Gateways read _ in names as -.
+func isOverride(name string) bool {
+	return slices.Contains([]string{
+		"x-http-method-override", "x-http-method", "x-method-override",
+		"x-original-url", "x-rewrite-url", "x-forwarded-uri", "x-forwarded-prefix",
+		"x-forwarded-host", "x-original-host", "x-host", "forwarded",
+	}, strings.ReplaceAll(strings.ToLower(name), "_", "-"))
+}
+
+// wholeAnswer removes what asks for a part of an answer, which a server may ignore at any time:
+// of a secret that comes back in parts, none is found. Some servers read the old name as well.
+func wholeAnswer(header http.Header) {
+	for _, name := range []string{"Range", "Request-Range", "If-Range"} {
+		header.Del(name)
+	}
 }
 
 // crossOrigin returns what is left of a guest's headers when a redirect leads to another

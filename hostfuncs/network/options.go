@@ -1,6 +1,7 @@
 package network
 
 import (
+	"context"
 	"log/slog"
 	"net"
 	"net/http"
@@ -42,8 +43,9 @@ type Secrets interface {
 	Inject(request *http.Request, body []byte) ([]byte, error)
 	// Mask returns text without the secrets' values, in whatever form.
 	Mask(text []byte) []byte
-	// MaskFirst masks text and returns what became of its first n bytes.
-	MaskFirst(text []byte, n int) []byte
+	// MaskFirst masks text and returns what became of its first n bytes. If ctx ends before
+	// that, it returns the context's error soon.
+	MaskFirst(ctx context.Context, text []byte, n int) ([]byte, error)
 	// Longest is the length in bytes of the longest form that Mask finds.
 	Longest() int
 }

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -139,9 +140,11 @@ func (originSecrets) Inject(request *http.Request, body []byte) ([]byte, error) 
 	return body, nil
 }
 
-func (originSecrets) Mask(text []byte) []byte             { return text }
-func (originSecrets) MaskFirst(text []byte, n int) []byte { return text[:n] }
-func (originSecrets) Longest() int                        { return 64 }
+func (originSecrets) Mask(text []byte) []byte { return text }
+func (originSecrets) MaskFirst(_ context.Context, text []byte, n int) ([]byte, error) {
+	return text[:n], nil
+}
+func (originSecrets) Longest() int { return 64 }
 
 // The reference: what a permission means, written down a second time.
 

@@ -169,7 +169,22 @@ func readDenial(d Denied) (denial, error) {
 // be read as another one matches all.
 func (d *denial) matches(l *location, method string) bool {
 	return d.host.matches(l.host) && anyOr(d.ports, l.port) && anyOr(d.methods, method) && anyOr(d.schemes, l.scheme) &&
-		(len(d.paths) == 0 || l.ambiguous || slices.ContainsFunc(d.paths, func(prefix string) bool { return hasPrefix(l.path, prefix) }))
+		(len(d.paths) == 0 || l.ambiguous || slices.ContainsFunc(d.paths, func(prefix string) bool { return hasPrefix(loosely(l.path), loosely(prefix)) }))
+}
+
+// loosely returns a path as the laxest of servers reads it: without parameters, an escaped
+// query, and dots and spaces at the end of segments, and in lower case. What is denied under
+// one of its names is denied under all.
+func loosely(path string) string {
+	if end := strings.IndexAny(path, "?#"); end >= 0 {
+		path = path[:end]
+	}
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		name, _, _ := strings.Cut(segment, ";")
+		segments[i] = strings.ToLower(strings.TrimRight(name, ". "))
+	}
+	return strings.Join(segments, "/")
 }
 
 func anyOr[T comparable](list []T, value T) bool {

@@ -5,8 +5,10 @@ import (
 	"encoding/base64"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -28,7 +30,7 @@ func secretFor(t testing.TB, s *server, host string, place manifests.SecretPlace
 		Tool:     "fetch",
 		Requests: []manifests.SecretPermission{{Name: "API_KEY", Place: place, Host: host}},
 		Grants: []manifests.SecretGrant{{
-			Name: "API_KEY", From: manifests.SecretSource{Env: "API_KEY"}, Host: host, Ports: []int{s.port}, Schemes: []string{scheme},
+			Name: "API_KEY", From: manifests.SecretSource{Env: "API_KEY"}, Host: host, Place: place, Ports: []int{s.port}, Schemes: []string{scheme},
 		}},
 		LookupEnv: func(string) (string, bool) { return theSecret, true },
 	})
@@ -191,7 +193,14 @@ func TestSecretInBody(t *testing.T) {
 // TestAttackCutSecret: a guest that has its bytes end within a secret learns no part of it.
 func TestAttackCutSecret(t *testing.T) {
 	text := strings.Repeat("x", 100) + theSecret + base64.StdEncoding.EncodeToString([]byte(theSecret)) + strings.Repeat("y", 100)
-	s := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text+strings.Repeat(text, 2000)) })
+	// Each piece arrives by itself, so that what is beyond the cut has to be waited for.
+	s := serve(t, plain, func(w http.ResponseWriter, r *http.Request) {
+		size, _ := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/"))
+		io.WriteString(w, text[:size+1])
+		http.NewResponseController(w).Flush()
+		time.Sleep(time.Millisecond)
+		io.WriteString(w, text[size+1:]+text)
+	})
 	permission := s.permission("127.0.0.1")
 	options := Options{
 		Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grantOf(permission)},
@@ -203,7 +212,7 @@ func TestAttackCutSecret(t *testing.T) {
 	cutPlain := 0
 	for size := 100; size < len(text); size++ {
 		session := client.Open(Limits{Bytes: manifests.Bytes(size)})
-		answer, err := get(t, session, s.at("127.0.0.1", "/"))
+		answer, err := get(t, session, s.at("127.0.0.1", "/"+strconv.Itoa(size)))
 		session.Close()
 		require.NoError(t, err)
 		assert.True(t, answer.Truncated)

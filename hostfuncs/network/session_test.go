@@ -264,3 +264,40 @@ func TestNewRefuses(t *testing.T) {
 		assert.Equal(t, "new", failed.Op)
 	}
 }
+
+// TestBodiesUnderWayAreBounded: a session does not make the host hold more bodies than it may
+// send, and a request that is refused costs nothing.
+func TestBodiesUnderWayAreBounded(t *testing.T) {
+	release := make(chan struct{})
+	s := serve(t, plain, func(_ http.ResponseWriter, r *http.Request) { <-release })
+	permission := s.permission("127.0.0.1", http.MethodPost)
+	session := openWith(t, Options{Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grantOf(permission)}}, Limits{Bytes: 1 << 20})
+	request := Request{Method: http.MethodPost, URL: s.at("127.0.0.1", "/"), Body: make([]byte, 1<<20)}
+	_, err := session.Do(t.Context(), Request{Method: http.MethodPut, URL: request.URL, Body: request.Body})
+	require.ErrorIs(t, err, ErrDenied)
+	id, err := session.Send(t.Context(), request)
+	require.NoError(t, err)
+	_, err = session.Send(t.Context(), request)
+	close(release)
+	var failed *Error
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, "http_bytes", failed.Limit)
+	<-session.sent[id].done
+	assert.Nil(t, session.sent[id].hop.body, "the body is not kept until the answer is received")
+	_, err = session.Receive(t.Context(), id)
+	require.NoError(t, err)
+}
+
+// TestHostCallsSayWhenTheyBegan: the record of a call is in the order of time.
+func TestHostCallsSayWhenTheyBegan(t *testing.T) {
+	session := open(t, Options{Tool: "fetch"})
+	before := time.Now()
+	for _, target := range []string{"https://example.com/", "no URL"} {
+		_, err := session.Do(t.Context(), Request{URL: target})
+		require.Error(t, err)
+	}
+	for _, call := range session.HostCalls() {
+		assert.False(t, call.Began.Before(before))
+		before = call.Began
+	}
+}

@@ -163,9 +163,12 @@ func isAmbiguous(decoded, escaped string) bool {
 	}
 	for segment := range strings.SplitSeq(decoded, "/") {
 		name, _, _ := strings.Cut(segment, ";")
-		if name == "." || name == ".." {
+		if name != "" && strings.Trim(name, ". ") == "" { // Windows drops dots and spaces at the end
 			return true
 		}
+	}
+	if !utf8.ValidString(decoded) { // %c0%ae is a dot to a lax reader
+		return true
 	}
 	return strings.ContainsFunc(decoded, func(r rune) bool { return r < ' ' || r == 0x7f })
 }

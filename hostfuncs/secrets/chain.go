@@ -16,7 +16,7 @@ type chain struct {
 }
 
 // every is all escapes that stand for more than a space.
-const every = percent | backslash | entity
+const every = percent | backslash | entity | nul
 
 // newChains returns the ways in which a text is decoded that holds some kinds of escapes.
 // Each kind alone, since what looks like another one may be meant; and all together, since
@@ -45,7 +45,7 @@ func newChains(present escapes) []chain {
 func variants(value string, known escapes) [][]byte {
 	variants := [][]byte{[]byte(value)}
 	for _, chain := range newChains(known) {
-		for _, decoded := range chain.decode([]byte(value)) {
+		for _, decoded := range chain.decode([]byte(value), never) {
 			if len(decoded) >= MinValue && !slices.ContainsFunc(variants, func(v []byte) bool { return bytes.Equal(v, decoded) }) {
 				variants = append(variants, decoded)
 			}
@@ -55,10 +55,13 @@ func variants(value string, known escapes) [][]byte {
 }
 
 // decode returns what a text stands for, decoded once, twice and so on, as long as that
-// changes it.
-func (c chain) decode(text []byte) [][]byte {
+// changes it and the time is not over.
+func (c chain) decode(text []byte, over func() bool) [][]byte {
 	var levels [][]byte
 	for range c.depth {
+		if over() {
+			break
+		}
 		if text = c.escapes.decode(text); text == nil {
 			break
 		}
@@ -68,14 +71,17 @@ func (c chain) decode(text []byte) [][]byte {
 }
 
 // find returns the spans of a text that are found in what it stands for, in order.
-func (c chain) find(text []byte, plain func([]byte) []span) []span {
-	levels := c.decode(text)
+func (c chain) find(text []byte, s search) []span {
+	levels := c.decode(text, s.over)
 	var spans []span
-	for depth := len(levels) - 1; depth >= 0; depth-- {
-		spans = merge(append(spans, plain(levels[depth])...))
+	for depth := len(levels) - 1; depth >= 0 && !s.over(); depth-- {
+		spans = merge(append(spans, s.findPlain(levels[depth])...))
 		if depth > 0 {
 			spans = c.escapes.trace(levels[depth-1], spans)
 		}
+	}
+	if s.over() {
+		return nil
 	}
 	return c.escapes.trace(text, spans)
 }

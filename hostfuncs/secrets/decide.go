@@ -83,7 +83,7 @@ func (d *decider) matching(request manifests.SecretPermission) ([]manifests.Secr
 // explainAbsence says why no grant is for a request: the nearest one, if any, is named.
 func (d *decider) explainAbsence(request manifests.SecretPermission, v *verdict) {
 	v.refuse("no grant gives it", "no grant gives the secret")
-	v.decision.Allow = allowGrant(d.options.Tool, request)
+	v.decision.Allow = d.allowGrant(request)
 	for _, grant := range d.options.Grants {
 		if grant.Name != request.Name {
 			continue
@@ -92,7 +92,7 @@ func (d *decider) explainAbsence(request manifests.SecretPermission, v *verdict)
 			v.refuse(fmt.Sprintf("%s gives it for %s alone", writer(grant.Origin), grant.Host), "no grant gives the secret for "+request.Host)
 			continue
 		}
-		v.refuse(fmt.Sprintf("%s gives it in %s alone", writer(grant.Origin), describePlace(grant.Place)), "no grant gives the secret in "+describePlace(request.Place))
+		v.refuse(fmt.Sprintf("%s gives it in %s alone", writer(grant.Origin), describeGranted(grant.Place)), "no grant gives the secret in "+describePlace(request.Place))
 		return
 	}
 }

@@ -3,9 +3,8 @@ package secrets
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -49,22 +48,46 @@ func allowRequest(name string) tool.Allow {
 	}
 }
 
-// allowGrant says what would grant a request. It is for people to paste, into a shell or a
-// file: what either could take for syntax gets no suggestion.
-func allowGrant(toolName string, request manifests.SecretPermission) tool.Allow {
-	request.Host = normalHost(request.Host)
-	name, host := request.Name, bracketed(request.Host)
-	if !namePattern.MatchString(name) || !hostPattern.MatchString(request.Host) {
+// allowGrant says what would grant a request, to the origin to which the manifest asks to
+// send requests. It is for people to paste, into a shell or a file: what either could take
+// for syntax gets no suggestion, nor does a place that no flag can name.
+func (d *decider) allowGrant(request manifests.SecretPermission) tool.Allow {
+	grant := manifests.SecretGrant{Name: request.Name, From: manifests.SecretSource{Env: request.Name}, Host: normalHost(request.Host)}
+	if !namePattern.MatchString(grant.Name) || !hostPattern.MatchString(grant.Host) {
 		return tool.Allow{}
 	}
+	for _, asked := range d.options.Network {
+		if normalHost(asked.Host) == grant.Host {
+			grant.Schemes, grant.Ports = asked.Schemes, asked.Ports
+			break
+		}
+	}
+	if slices.Equal(grant.Schemes, []string{"https"}) {
+		grant.Schemes = nil
+	}
+	if request.Place.Header == "" {
+		grant.Place = request.Place
+	}
+	return tool.Allow{Grant: secretFlag(grant), Config: manifests.SuggestSecretGrant(d.options.Tool, grant)}
+}
+
+// secretFlag writes a grant as a flag, or nothing if no flag can say it.
+func secretFlag(grant manifests.SecretGrant) string {
+	if grant.Place != (manifests.SecretPlace{}) || len(grant.Schemes) > 1 || len(grant.Ports) > 1 {
+		return ""
+	}
+	host := bracketed(grant.Host)
 	quote := ""
-	if host != request.Host {
+	if host != grant.Host {
 		quote = "'" // brackets are globs to a shell
 	}
-	return tool.Allow{
-		Grant:  fmt.Sprintf("--secret %s%s=env:%s@%s%s", quote, name, name, host, quote),
-		Config: manifests.SuggestSecretGrant(toolName, request),
+	for _, scheme := range grant.Schemes {
+		host = scheme + "://" + host
 	}
+	for _, port := range grant.Ports {
+		host += fmt.Sprintf(":%d", port)
+	}
+	return fmt.Sprintf("--secret %s%s=env:%s@%s%s", quote, grant.Name, grant.Name, host, quote)
 }
 
 // shownOrigin returns an origin without the folder of the operator's file.
@@ -76,14 +99,4 @@ func shownOrigin(origin string) string {
 }
 
 // shown returns a name that a guest chose in a form that is safe to show.
-func shown(name string) string {
-	if len(name) > maxShown {
-		name = name[:maxShown] + "…"
-	}
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return utf8.RuneError
-		}
-		return r
-	}, strings.ToValidUTF8(name, string(utf8.RuneError)))
-}
+func shown(name string) string { return tool.Shown(name, maxShown) }

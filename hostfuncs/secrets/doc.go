@@ -16,8 +16,9 @@
 //   - No error, receipt, decision or printed form of a [Set] shows a value.
 //   - [Set.Mask] finds a value of at least [MinValue] bytes as it is; in hexadecimal, Base32
 //     and Base64, also inside a larger encoded text, whatever came before it, and across
-//     line breaks; and where any of its bytes are escaped as in URLs, JSON strings or HTML,
-//     also one of these inside another, up to three deep.
+//     line breaks; in letters of either case; in UTF-16 and UTF-32; and where any of its bytes
+//     are escaped as in URLs, JSON strings or HTML, also one of these inside another, up to
+//     three deep.
 //
 // # What it does not hold
 //

@@ -44,6 +44,14 @@ func encoders() []encoder {
 		{"hexadecimal, upper case", func(s string) string { return strings.ToUpper(hex.EncodeToString([]byte(s))) }},
 		{"hexadecimal, mixed case", func(s string) string { return mixedCase(hex.EncodeToString([]byte(s))) }},
 	}
+	list = append(list,
+		encoder{"lower case", strings.ToLower}, encoder{"upper case", strings.ToUpper},
+		encoder{"UTF-16, the low byte first", func(s string) string { return everyByte(s, "%c\x00") }},
+		encoder{"UTF-16, the high byte first", func(s string) string { return everyByte(s, "\x00%c") }},
+		encoder{"UTF-32", func(s string) string { return everyByte(s, "%c\x00\x00\x00") }},
+		encoder{"JSON in UTF-16", func(s string) string { return everyByte(jsonText(s), "%c\x00") }},
+		encoder{"hexadecimal in UTF-16", func(s string) string { return everyByte(hex.EncodeToString([]byte(s)), "%c\x00") }},
+	)
 	for behind := range 6 {
 		before := "ABCDEFG"[:behind]
 		add := func(name string, encode func([]byte) string) {

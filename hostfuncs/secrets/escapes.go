@@ -14,11 +14,13 @@ const (
 	plus                          // + for a space, as in forms
 	backslash                     // \/, \u002f and \x2f, as in JSON and programs
 	entity                        // &sol; &#47; and &#x2f;, as in HTML
+	nul                           // a byte 0, which stands for nothing: UTF-16 and UTF-32 have it beside each letter
 )
 
 // maxUnit is the length of the longest escape that a reader must see whole, in bytes, for
-// each byte that it stands for: &#x0000002f; or, escapes inside escapes, %5Cu0026%23x2F%3B.
-const maxUnit = 20
+// each byte that it stands for: &#x0000002f; in UTF-32. Escapes inside escapes are shorter:
+// %5Cu0026%23x2F%3B.
+const maxUnit = 48
 
 // unit reads the escape at the beginning of text, which is not empty. It appends what the
 // escape stands for to out, and returns the escape's length; 0 where there is none.
@@ -28,6 +30,8 @@ func (e escapes) unit(out, text []byte) ([]byte, int) {
 		return percentUnit(out, text)
 	case c == '+' && e&plus != 0:
 		return append(out, ' '), 1
+	case c == 0 && e&nul != 0:
+		return out, 1
 	case c == '\\' && e&backslash != 0:
 		return backslashUnit(out, text)
 	case c == '&' && e&entity != 0:
@@ -46,9 +50,11 @@ func (e escapes) next(text []byte, from int) int {
 		return indexFrom(text, from, '\\')
 	case entity:
 		return indexFrom(text, from, '&')
+	case nul:
+		return indexFrom(text, from, 0)
 	}
 	for i, c := range text[from:] {
-		if c == '%' || c == '\\' || c == '&' || c == '+' {
+		if c == '%' || c == '\\' || c == '&' || c == '+' || c == 0 {
 			return from + i
 		}
 	}
@@ -65,7 +71,7 @@ func indexFrom(text []byte, from int, c byte) int {
 // occurring returns the kinds of escapes that a text holds.
 func occurring(text []byte) escapes {
 	var found escapes
-	for _, e := range []escapes{percent, backslash, entity} {
+	for _, e := range []escapes{percent, backslash, entity, nul} {
 		for i := e.next(text, 0); i < len(text); i = e.next(text, i+1) {
 			if _, width := e.unit(nil, text[i:]); width > 0 {
 				found |= e

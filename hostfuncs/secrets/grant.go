@@ -45,9 +45,14 @@ func checkGrant(grant manifests.SecretGrant) error {
 	return nil
 }
 
-// samePlace reports whether a grant allows the place that a manifest asks for.
+// samePlace reports whether a grant allows the place that a manifest asks for. A grant that
+// names none allows any header. What stands in a query or a body may be what the API keeps
+// and shows, such as a title, so that there the operator has to name it, too.
 func samePlace(granted, requested manifests.SecretPlace) bool {
-	return granted == manifests.SecretPlace{} || canonical(granted) == canonical(requested)
+	if granted == (manifests.SecretPlace{}) {
+		return requested.Header != ""
+	}
+	return canonical(granted) == canonical(requested)
 }
 
 // canonical returns a place in the form that is compared: the names of headers have no case.
@@ -75,6 +80,14 @@ func describePlace(place manifests.SecretPlace) string {
 	default:
 		return "the body's member " + place.Body
 	}
+}
+
+// describeGranted says where a grant lets a secret be.
+func describeGranted(place manifests.SecretPlace) string {
+	if place == (manifests.SecretPlace{}) {
+		return "a header"
+	}
+	return describePlace(place)
 }
 
 // describeSource says where a value comes from, without a path of the host.

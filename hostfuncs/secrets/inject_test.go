@@ -193,14 +193,14 @@ func TestGrantWidensToPortsAndSchemes(t *testing.T) {
 // TestSecretsOfOneOriginGoTogether, each to its own place; and one name goes to two hosts
 // with two values.
 func TestSecretsOfOneOriginGoTogether(t *testing.T) {
-	other := granted("KEY", "other.example")
+	other := in(inQuery("key"), granted("KEY", "other.example"))
 	other.From.Env = "OTHER"
 	set, err := secrets.New(secrets.Options{
 		Requests: []manifests.SecretPermission{
 			request("KEY", inHeader("X-Key"), host), request("APP", inQuery("app"), host), request("TOKEN", inBody("token"), host),
 			request("KEY", inQuery("key"), "other.example"),
 		},
-		Grants:    []manifests.SecretGrant{granted("KEY", host), granted("APP", host), granted("TOKEN", host), other},
+		Grants:    []manifests.SecretGrant{granted("KEY", host), in(inQuery("app"), granted("APP", host)), in(inBody("token"), granted("TOKEN", host)), other},
 		LookupEnv: environment{"KEY": strings.Repeat("k", 16), "APP": strings.Repeat("a", 16), "TOKEN": strings.Repeat("t", 16), "OTHER": strings.Repeat("o", 16)}.lookup,
 	})
 	require.NoError(t, err)

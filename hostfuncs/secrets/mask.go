@@ -8,7 +8,7 @@ import (
 
 // masker finds values in texts. It does not change.
 type masker struct {
-	raw       []needle
+	raw       []needle // in lower case
 	encodings []encoding
 	escapes   escapes // the kinds that are decoded
 	longest   int
@@ -19,6 +19,14 @@ type needle struct {
 	name string
 	text []byte
 }
+
+// search is one masking. Once its time is over it finds nothing more, soon.
+type search struct {
+	*masker
+	over func() bool
+}
+
+func never() bool { return false }
 
 // span is a part of a text that gives a secret away.
 type span struct {
@@ -50,7 +58,7 @@ func newMasker(secrets []*binding) (*masker, error) {
 		}
 	}
 	for _, b := range secrets {
-		if len(m.find([]byte(placeholder(b.name)))) > 0 {
+		if len(search{m, never}.find([]byte(placeholder(b.name)))) > 0 {
 			return nil, &Error{Op: "read", Name: b.name, Kind: ErrValue, Message: "a value is part of what is shown in its place"}
 		}
 	}
@@ -59,7 +67,7 @@ func newMasker(secrets []*binding) (*masker, error) {
 
 func (m *masker) add(name, value string) {
 	for _, variant := range variants(value, m.escapes) {
-		m.raw = append(m.raw, needle{name, variant})
+		m.raw = append(m.raw, needle{name, lower(variant)})
 	}
 	for i := range m.encodings {
 		m.encodings[i].add(name, value)
@@ -70,15 +78,29 @@ func (m *masker) add(name, value string) {
 // placeholder is what stands for a value.
 func placeholder(name string) string { return "[secret " + name + "]" }
 
-// mask returns what becomes of the first n bytes of text.
-func (m *masker) mask(text []byte, n int) []byte {
-	found := m.find(text)
+// lower returns a copy of text in which ASCII letters are in lower case. Servers change the
+// case of header names, hosts and words that were searched for.
+func lower(text []byte) []byte {
+	out := make([]byte, len(text))
+	for i, c := range text {
+		if c-'A' < 26 {
+			c |= 0x20
+		}
+		out[i] = c
+	}
+	return out
+}
+
+// mask returns what becomes of the first n bytes of text: nothing of use once the time was
+// over.
+func (s search) mask(text []byte, n int) []byte {
+	found := s.find(text)
 	masked := replace(text, n, found)
 	for round := 1; len(found) > 0; round++ {
 		if round == maxRounds {
 			return []byte(placeholder(found[0].name))
 		}
-		found = m.find(masked)
+		found = s.find(masked)
 		masked = replace(masked, len(masked), found)
 	}
 	return masked
@@ -104,24 +126,25 @@ func replace(text []byte, n int, found []span) []byte {
 }
 
 // find returns the spans of text that give a secret away, in order, none of which overlap.
-func (m *masker) find(text []byte) []span {
-	found := m.findPlain(text)
-	present := m.escapes & occurring(text)
+func (s search) find(text []byte) []span {
+	found := s.findPlain(text)
+	present := s.escapes & occurring(text)
 	if present != 0 {
-		present |= m.escapes & plus // which other escapes may hide
+		present |= s.escapes & plus // which other escapes may hide
 	}
 	for _, chain := range newChains(present) {
-		found = append(found, chain.find(text, m.findPlain)...)
+		found = append(found, chain.find(text, s)...)
 	}
 	return merge(found)
 }
 
 // findPlain finds what is not escaped.
-func (m *masker) findPlain(text []byte) []span {
+func (s search) findPlain(text []byte) []span {
 	var found []span
-	for _, n := range m.raw {
-		for from := 0; ; {
-			i := bytes.Index(text[from:], n.text)
+	folded := lower(text)
+	for _, n := range s.raw {
+		for from := 0; !s.over(); {
+			i := bytes.Index(folded[from:], n.text)
 			if i < 0 {
 				break
 			}
@@ -130,13 +153,16 @@ func (m *masker) findPlain(text []byte) []span {
 		}
 	}
 	// Every character of the other alphabets is one of the first.
-	least := m.encodings[0].least
-	for _, e := range m.encodings {
+	least := s.encodings[0].least
+	for _, e := range s.encodings {
 		least = min(least, e.least)
 	}
-	m.encodings[0].runs(text, least, func(from, to int) {
-		for i := range m.encodings {
-			found = append(found, m.encodings[i].find(text[from:to], from)...)
+	s.encodings[0].runs(text, least, func(from, to int) {
+		for i := range s.encodings {
+			if s.over() {
+				return
+			}
+			found = append(found, s.encodings[i].find(text[from:to], from)...)
 		}
 	})
 	return merge(found)

@@ -1,6 +1,7 @@
 package secrets_test
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
 )
@@ -48,6 +50,45 @@ func TestMaskTakesLinearTime(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestMaskFirstStopsWithItsContext: a hostile answer cannot keep a call much longer than its
+// deadline. Of texts that take many steps, no more than a part is done once that has come.
+func TestMaskFirstStopsWithItsContext(t *testing.T) {
+	const size = 1 << 20
+	set := several(t, map[string]string{"A": value, "B": "b" + value, "C": "c" + value, "D": "d" + value})
+	for _, name := range []string{"all escapes", "escapes inside escapes", "the value"} {
+		t.Run(name, func(t *testing.T) {
+			text := filled(hostileTexts[name], size)
+			whole, took := time.Hour, time.Hour
+			for range 5 { // the least of each: a busy machine only makes them longer
+				whole = min(whole, duration(set, text))
+				ctx := &ending{Context: t.Context(), after: 2}
+				masked, err := set.MaskFirst(ctx, text, size)
+				took = min(took, time.Since(ctx.ended))
+				require.ErrorIs(t, err, context.Canceled)
+				require.Nil(t, masked)
+			}
+			assert.Less(t, took, whole/2)
+		})
+	}
+}
+
+// ending is a context that ends once it was asked so many times whether it has.
+type ending struct {
+	context.Context
+	after int
+	ended time.Time
+}
+
+func (e *ending) Err() error {
+	if e.after--; e.after > 0 {
+		return nil
+	}
+	if e.ended.IsZero() {
+		e.ended = time.Now()
+	}
+	return context.Canceled
 }
 
 func filled(pattern string, size int) []byte {

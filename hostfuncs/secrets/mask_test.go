@@ -62,16 +62,15 @@ func TestNaiveMaskIsNotEnough(t *testing.T) {
 func TestMaskLeavesTheRestAlone(t *testing.T) {
 	set := one(t, inHeader("X-Api-Key"), value)
 	for name, text := range map[string]string{
-		"nothing":                   "",
-		"a sentence":                "No secret is here, 100% sure; a\\b & c.",
-		"part of the value":         value[:len(value)-1],
-		"the rest of the value":     value[1:],
-		"the name":                  "SEARCH_KEY, [secret SEARCH_KEY]",
-		"escapes without end":       "%4 %zz &# &#x; &amp \\u12 \\x1 \\",
-		"Base64 of something else":  base64.StdEncoding.EncodeToString([]byte(strings.Repeat("something else ", 20))),
-		"Base64 of half":            base64.StdEncoding.EncodeToString([]byte(value[:len(value)/2])),
-		"the value in another case": strings.ToUpper(value),
-		"bytes that are no text":    "\xff\xfe\x00%ff\\u0000&#0;",
+		"nothing":                  "",
+		"a sentence":               "No secret is here, 100% sure; a\\b & c.",
+		"part of the value":        value[:len(value)-1],
+		"the rest of the value":    value[1:],
+		"the name":                 "SEARCH_KEY, [secret SEARCH_KEY]",
+		"escapes without end":      "%4 %zz &# &#x; &amp \\u12 \\x1 \\",
+		"Base64 of something else": base64.StdEncoding.EncodeToString([]byte(strings.Repeat("something else ", 20))),
+		"Base64 of half":           base64.StdEncoding.EncodeToString([]byte(value[:len(value)/2])),
+		"bytes that are no text":   "\xff\xfe\x00%ff\\u0000&#0;",
 	} {
 		t.Run(name, func(t *testing.T) {
 			bytes := []byte(text)
@@ -119,7 +118,7 @@ func TestMaskFirstLeavesNoPartAtTheCut(t *testing.T) {
 		form := e.encode(value)
 		text := strings.Repeat("0.", 20) + form + " and so on"
 		for n := 0; n <= len(text); n += 3 {
-			masked := string(set.MaskFirst([]byte(text), n))
+			masked := maskFirst(t, set, text, n)
 			switch {
 			case n <= 40:
 				require.Equal(t, text[:n], masked, "%s, cut at %d", e.name, n)
@@ -131,8 +130,8 @@ func TestMaskFirstLeavesNoPartAtTheCut(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, "", string(set.MaskFirst([]byte("abc"), -1)))
-	assert.Equal(t, "abc", string(set.MaskFirst([]byte("abc"), 9)))
+	assert.Equal(t, "", maskFirst(t, set, "abc", -1))
+	assert.Equal(t, "abc", maskFirst(t, set, "abc", 9))
 }
 
 func TestShortValuesAreNotMasked(t *testing.T) {
@@ -152,7 +151,7 @@ func TestShortValuesAreNotMasked(t *testing.T) {
 func TestNilSetHoldsNothing(t *testing.T) {
 	var set *secrets.Set
 	assert.Equal(t, "text", set.MaskText("text"))
-	assert.Equal(t, "te", string(set.MaskFirst([]byte("text"), 2)))
+	assert.Equal(t, "te", maskFirst(t, set, "text", 2))
 	assert.Zero(t, set.Longest())
 	assert.Empty(t, set.Names())
 	assert.Empty(t, set.Decisions())
@@ -164,4 +163,11 @@ func TestNilSetHoldsNothing(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "x", string(body))
 	assert.Equal(t, "<nil>", fmt.Sprintf("%v", set))
+}
+
+func maskFirst(t *testing.T, set *secrets.Set, text string, n int) string {
+	t.Helper()
+	masked, err := set.MaskFirst(t.Context(), []byte(text), n)
+	require.NoError(t, err)
+	return string(masked)
 }

@@ -1,6 +1,7 @@
 package secrets
 
 import (
+	"context"
 	"slices"
 
 	"github.com/caisson-run/caisson/manifests"
@@ -21,6 +22,9 @@ type Options struct {
 	Requests []manifests.SecretPermission
 	Grants   []manifests.SecretGrant
 	Deny     []Denied
+	// Network is what the manifest asks of the network: what is suggested to the operator
+	// names its scheme and ports.
+	Network []manifests.NetworkPermission
 	// LookupEnv reads the host's environment, as os.LookupEnv does. Nil: it is empty.
 	LookupEnv func(name string) (value string, set bool)
 }
@@ -143,18 +147,29 @@ func (s *Set) Places(scheme, host string, port int) []manifests.SecretPlace {
 // none, and never changes it. Masking twice is masking once.
 //
 // The time grows linearly with the text, whatever is in it.
-func (s *Set) Mask(text []byte) []byte { return s.MaskFirst(text, len(text)) }
+func (s *Set) Mask(text []byte) []byte {
+	masker := s.held().masker
+	if masker == nil {
+		return text
+	}
+	return search{masker, never}.mask(text, len(text))
+}
 
 // MaskFirst masks all of text and returns what became of its first n bytes; a form that
 // begins in them is seen to its end and replaced whole. It is for readers that stop at n
-// bytes: where they read [Set.Longest] more, no part of a form is left at the cut.
-func (s *Set) MaskFirst(text []byte, n int) []byte {
+// bytes: where they read [Set.Longest] more, no part of a form is left at the cut. It stops
+// soon after ctx has ended, and returns its error and no text.
+func (s *Set) MaskFirst(ctx context.Context, text []byte, n int) ([]byte, error) {
 	n = max(0, min(n, len(text)))
 	masker := s.held().masker
 	if masker == nil {
-		return text[:n:n]
+		return text[:n:n], nil
 	}
-	return masker.mask(text, n)
+	masked := search{masker, func() bool { return ctx.Err() != nil }}.mask(text, n)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return masked, nil
 }
 
 // MaskText is [Set.Mask] for a string.
@@ -163,7 +178,7 @@ func (s *Set) MaskText(text string) string {
 	if masker == nil || text == "" {
 		return text
 	}
-	return string(masker.mask([]byte(text), len(text)))
+	return string(search{masker, never}.mask([]byte(text), len(text)))
 }
 
 // Longest is the length in bytes of the longest form of a value that Mask is meant to see

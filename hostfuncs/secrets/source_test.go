@@ -15,7 +15,7 @@ import (
 
 // from returns what New makes of one grant with a source.
 func from(source manifests.SecretSource, place manifests.SecretPlace, values environment) (*secrets.Set, error) {
-	grant := granted(key, host)
+	grant := in(place, granted(key, host))
 	grant.From = source
 	return secrets.New(secrets.Options{
 		Requests: []manifests.SecretPermission{request(key, place, host)}, Grants: []manifests.SecretGrant{grant}, LookupEnv: values.lookup,

@@ -26,20 +26,62 @@ func TestWhatIsSuggestedGrants(t *testing.T) {
 		_, denial := refused.Check(asked.Name)
 		require.NotNil(t, denial)
 
-		flag := strings.ReplaceAll(strings.TrimPrefix(denial.Allow.Grant, "--secret "), "'", "")
-		grant, err := manifests.ParseSecretFlag(flag)
-		require.NoError(t, err)
-		options.Grants = []manifests.SecretGrant{grant}
-		set, err := secrets.New(options)
-		require.NoError(t, err)
-		assert.True(t, set.Exists(asked.Name), flag)
+		if asked.Place.Header == "" {
+			assert.Empty(t, denial.Allow.Grant, "a flag cannot name the place")
+		} else {
+			pasteFlag(t, options, asked.Name, denial.Allow.Grant)
+		}
 
 		policy, err := manifests.ParsePolicy("caisson.yaml", []byte("schema: caisson-config/v1\ngrants:\n  "+denial.Allow.Config+"\n"))
 		require.NoError(t, err)
 		options.Grants = policy.For("web_search", "").Secrets
-		set, err = secrets.New(options)
+		set, err := secrets.New(options)
 		require.NoError(t, err)
 		assert.True(t, set.Exists(asked.Name), denial.Allow.Config)
+	}
+}
+
+func pasteFlag(t *testing.T, options secrets.Options, name, suggested string) {
+	flag := strings.ReplaceAll(strings.TrimPrefix(suggested, "--secret "), "'", "")
+	grant, err := manifests.ParseSecretFlag(flag)
+	require.NoError(t, err)
+	options.Grants = []manifests.SecretGrant{grant}
+	set, err := secrets.New(options)
+	require.NoError(t, err)
+	assert.True(t, set.Exists(name), flag)
+}
+
+// TestSuggestionNamesTheOrigin: where the manifest asks for requests to another port than
+// the scheme's own, the secret is suggested for that one.
+func TestSuggestionNamesTheOrigin(t *testing.T) {
+	options := secrets.Options{
+		Tool: "web_search", Requests: []manifests.SecretPermission{request(key, inHeader("X-Api-Key"), "localhost")},
+		Network:   []manifests.NetworkPermission{{Host: "other.example"}, {Host: "localhost", Schemes: []string{"http"}, Ports: []int{8080}}},
+		LookupEnv: environment{key: "0123456789abcdef"}.lookup,
+	}
+	refused, err := secrets.New(options)
+	require.NoError(t, err)
+	_, denial := refused.Check(key)
+	require.NotNil(t, denial)
+	assert.Equal(t, "--secret SEARCH_KEY=env:SEARCH_KEY@http://localhost:8080", denial.Allow.Grant)
+	assert.Equal(t, "- {tools: [web_search], secrets: [{name: SEARCH_KEY, from: {env: SEARCH_KEY}, host: localhost, ports: [8080], schemes: [http]}]}", denial.Allow.Config)
+}
+
+// TestGrantWithoutAPlaceIsForHeaders: a manifest cannot choose that a secret goes where an
+// API keeps and shows it.
+func TestGrantWithoutAPlaceIsForHeaders(t *testing.T) {
+	for _, place := range []manifests.SecretPlace{inQuery("q"), inBody("description"), inHeader("X-Api-Key")} {
+		options := secrets.Options{
+			Requests: []manifests.SecretPermission{request(key, place, host)}, Grants: []manifests.SecretGrant{granted(key, host)},
+			LookupEnv: environment{key: "0123456789abcdef"}.lookup,
+		}
+		set, err := secrets.New(options)
+		require.NoError(t, err)
+		assert.Equal(t, place.Header != "", set.Exists(key), "%+v", place)
+		options.Grants[0].Place = place
+		set, err = secrets.New(options)
+		require.NoError(t, err)
+		assert.True(t, set.Exists(key), "%+v", place)
 	}
 }
 

@@ -41,6 +41,12 @@ func granted(name, host string) manifests.SecretGrant {
 	}
 }
 
+// in is a grant that names a place.
+func in(place manifests.SecretPlace, grant manifests.SecretGrant) manifests.SecretGrant {
+	grant.Place = place
+	return grant
+}
+
 // one returns a set with one secret for https://api.search.example.
 func one(t testing.TB, place manifests.SecretPlace, value string) *secrets.Set {
 	t.Helper()
@@ -54,7 +60,7 @@ func tryOne(place manifests.SecretPlace, value string) (*secrets.Set, error) {
 	return secrets.New(secrets.Options{
 		Tool:      "web_search",
 		Requests:  []manifests.SecretPermission{request(key, place, host)},
-		Grants:    []manifests.SecretGrant{granted(key, host)},
+		Grants:    []manifests.SecretGrant{in(place, granted(key, host))},
 		LookupEnv: environment{key: value}.lookup,
 	})
 }

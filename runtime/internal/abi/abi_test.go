@@ -182,7 +182,7 @@ func TestSizes(t *testing.T) {
 		wantAnswer string
 	}{
 		{"the longest request", Session{}, maxRequest, 0, statusOK, ""},
-		{"a longer one", Session{}, maxRequest + 1, 0, statusLimit, `{"limit":"request_bytes","value":1048576}`},
+		{"a longer one", Session{}, maxRequest + 1, 0, statusLimit, `{"limit":"request_bytes","value":262144}`},
 		{"the longest body", Session{MaxBody: 100}, 100, 100, statusOK, ""},
 		{"a longer one", Session{MaxBody: 100}, 100, 101, statusLimit, `{"limit":"http_bytes","value":100}`},
 		{"the longest body by default", Session{}, 100, network.DefaultBytes, statusOK, ""},

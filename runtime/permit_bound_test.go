@@ -1,0 +1,58 @@
+package runtime
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+// TestEveryKindOfGrantIsBoundToAModule: what is granted to one module, of any kind, is not
+// another's, and the decision names the grant that it would have held by.
+func TestEveryKindOfGrantIsBoundToAModule(t *testing.T) {
+	r := newRuntime(t, Options{LookupEnv: func(string) (string, bool) { return "a value of some length", true }})
+	m := manifest(t, netprobe, `permissions:
+  network: [{host: api.example.com}]
+  files: [{path: /project, access: read}]
+  secrets: [{name: KEY, header: X-Key, host: api.example.com}]
+  env: [LANG]
+context: [project_id]`)
+	digest, err := moduleDigest(m)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	for kind, grantsOf := range map[string]func(manifests.Binding) manifests.Grants{
+		"network": func(b manifests.Binding) manifests.Grants {
+			return manifests.Grants{Network: []manifests.NetworkGrant{{Binding: b, NetworkPermission: manifests.NetworkPermission{Host: "api.example.com"}}}}
+		},
+		"files": func(b manifests.Binding) manifests.Grants {
+			return manifests.Grants{Files: []manifests.FileGrant{{Binding: b, Path: "/project", Host: dir}}}
+		},
+		"secrets": func(b manifests.Binding) manifests.Grants {
+			return manifests.Grants{Secrets: []manifests.SecretGrant{{Binding: b, Name: "KEY", Host: "api.example.com", From: manifests.SecretSource{Env: "KEY"}}}}
+		},
+		"env": func(b manifests.Binding) manifests.Grants {
+			return manifests.Grants{Env: []manifests.EnvGrant{{Binding: b, Name: "LANG", Value: "C"}}}
+		},
+		"context": func(b manifests.Binding) manifests.Grants {
+			return manifests.Grants{Context: []manifests.ContextGrant{{Binding: b, Name: "project_id"}}}
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			for sha256, holds := range map[string]bool{"": true, digest.String(): true, strings.Repeat("ab", 32): false} {
+				effective := 0
+				for _, d := range load(t, r, m, grantsOf(manifests.Binding{Origin: "caisson.yaml:3", SHA256: sha256})).Decisions() {
+					if d.Effective != "" {
+						effective++
+					}
+					if d.Permission == kind && !holds {
+						assert.Contains(t, d.Reason, "the grant of caisson.yaml:3 is for the module with sha256 abab")
+					}
+				}
+				assert.Equal(t, map[bool]int{true: 1, false: 0}[holds], effective, "bound to %q", sha256)
+			}
+		})
+	}
+}
