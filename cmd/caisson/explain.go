@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -94,11 +96,11 @@ func (o *options) explain(env environment, id string) error {
 func find(folder records.Folder, id string) (records.Entry, error) {
 	newest, err := folder.Newest(5)
 	if err != nil {
-		return records.Entry{}, failed(exitUsage, err.Error())
+		return records.Entry{}, failed(exitUsage, err.Error(), "name another folder with --state-dir DIR")
 	}
 	if len(newest) == 0 {
 		return records.Entry{}, failed(exitUsage, "no call has been kept in "+string(folder),
-			`"caisson call" and "caisson batch" keep what they ran`)
+			`"caisson call" and "caisson batch" keep what they ran; name another folder with --state-dir DIR`)
 	}
 	if id == "" {
 		id = newest[0]
@@ -109,10 +111,22 @@ func find(folder records.Folder, id string) (records.Entry, error) {
 		return entry, nil
 	case errors.Is(err, records.ErrNotFound):
 		return records.Entry{}, failed(exitUsage, fmt.Sprintf("there is no record of the call %q", id), newestHints(folder, newest)...)
+	case errors.Is(err, records.ErrAmbiguous):
+		return records.Entry{}, failed(exitUsage, fmt.Sprintf("the ids of several calls begin with %q; write more of one", id), newestHints(folder, newestWith(folder, id))...)
 	case errors.Is(err, records.ErrID):
 		return records.Entry{}, failed(exitUsage, fmt.Sprintf("%q is not a call's id, nor the first %d characters or more of one", id, records.MinPrefix), newestHints(folder, newest)...)
 	}
 	return records.Entry{}, failed(exitUsage, err.Error())
+}
+
+// newestWith returns the newest calls whose ids begin with a text.
+func newestWith(folder records.Folder, prefix string) []string {
+	ids, err := folder.Newest(records.MaxRecords)
+	if err != nil {
+		return nil
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, strings.ToLower(prefix)) })
+	return ids[:min(len(ids), 5)]
 }
 
 // newestHints lists calls that there are, a line each.
@@ -173,7 +187,7 @@ func kindHints(kind tool.Kind, manifest string) []string {
 // explainedBy adds to why a call failed where there is more about it, if it was kept. A
 // call that did not get to run, for a reason that the message names, has nothing to show.
 func (f *failure) explainedBy(record tool.Record, kept bool) *failure {
-	if kept && (record.Usage.Fuel != nil || len(record.Denials) > 0) {
+	if kept && (record.Usage.Fuel != nil || len(record.Denials) > 0 && record.Denials[0].Permission != availability) {
 		m := &f.messages[len(f.messages)-1]
 		m.hints = append(m.hints, fmt.Sprintf("run %q to see what it did", "caisson explain "+record.CallID))
 	}

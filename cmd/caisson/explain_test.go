@@ -134,3 +134,20 @@ func TestShortPath(t *testing.T) {
 	assert.Equal(t, outside, shortPath(outside))
 	require.Empty(t, shortPath(""))
 }
+
+// TestAmbiguousID: the beginning of several ids leads to those and to no others.
+func TestAmbiguousID(t *testing.T) {
+	folder := records.In(t.TempDir())
+	ids := []string{"0199f3c2-5d1e-7aa0-b3a5-000000000001", "0199f3c2-5d1e-7aa0-b3a5-000000000002", "0199ffff-5d1e-7aa0-b3a5-000000000003"}
+	for _, id := range ids {
+		require.NoError(t, folder.Keep([]records.Entry{{Record: tool.Record{CallID: id}}}))
+	}
+	_, err := find(folder, "0199F3C2")
+	var ambiguous *failure
+	require.ErrorAs(t, err, &ambiguous)
+	assert.Equal(t, exitUsage, ambiguous.code)
+	assert.Equal(t, `the ids of several calls begin with "0199F3C2"; write more of one`, err.Error())
+	require.Len(t, ambiguous.messages[0].hints, 2)
+	assert.Contains(t, ambiguous.messages[0].hints[0], ids[1])
+	assert.Contains(t, ambiguous.messages[0].hints[1], ids[0])
+}

@@ -25,7 +25,7 @@ func (h *host) failureOf(record tool.Record, cause error) *failure {
 	case tool.UnknownTool:
 		return failed(code, record.Result.Error, h.whereTools())
 	case tool.InvalidArguments:
-		return failed(code, text, fmt.Sprintf("run %q to see its parameters", "caisson inspect "+name))
+		return failed(code, text, fmt.Sprintf("run %q to see its parameters", h.inspectCommand(name)))
 	case tool.Denied:
 		return failed(code, text, h.denialHints(name, record.Denials)...)
 	case tool.Deadline, tool.Memory, tool.Output, tool.Fuel:

@@ -108,6 +108,7 @@ func (o *options) inspect(ctx context.Context, env environment, name string) (er
 	} else {
 		err = env.print(found.text(h.operator.file()))
 	}
+	h.noteUnapplied(env)
 	if err == nil && found.Module.Problem != "" {
 		return failed(exitUsage, found.Module.Problem)
 	}

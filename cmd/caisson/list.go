@@ -95,9 +95,12 @@ func (o *options) list(ctx context.Context, env environment, all bool) (err erro
 	defer func() { err = firstOf(err, h.close(ctx)) }()
 	c := catalogueOf(h.registry, all)
 	if o.json {
-		return env.printJSON(c)
+		err = env.printJSON(c)
+	} else {
+		err = env.print(c.table())
 	}
-	return env.print(c.table())
+	h.noteUnapplied(env)
+	return err
 }
 
 func catalogueOf(r *registry.Registry, all bool) catalogue {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -43,7 +44,7 @@ func (o *options) operator() (*operator, error) {
 	var err error
 	if o.config != "" {
 		if op.policy, err = manifests.LoadPolicy(o.config); err != nil {
-			return nil, &failure{exitUsage, messagesOf(err)}
+			return nil, configFailure(o.config, err)
 		}
 	}
 	if op.profile, err = op.policy.ProfileNamed(o.profile); err != nil {
@@ -51,6 +52,16 @@ func (o *options) operator() (*operator, error) {
 	}
 	op.context, err = op.contextValues()
 	return op, err
+}
+
+// configFailure words why a policy cannot be read.
+func configFailure(file string, err error) *failure {
+	messages := messagesOf(err)
+	var invalid *manifests.Error
+	if !errors.As(err, &invalid) {
+		messages = []message{{fmt.Sprintf("--config %q: %s", file, reasonOf(err)), []string{"name a policy, which is a regular file that can be read"}}}
+	}
+	return &failure{exitUsage, messages}
 }
 
 // grants returns what a tool gets if it asks for it: what the policy gives to this one,
@@ -105,17 +116,25 @@ func (op *operator) contextSource(name string) (manifests.ContextSource, bool) {
 }
 
 // contextNote returns what would allow a denied request, without a flag for a context value
-// that the policy does not let flags set, and a note where the value has to come from.
+// that the policy does not let flags set, nor a key that the policy has already, and a note
+// on where the value comes from.
 func (op *operator) contextNote(denial tool.Denial) (tool.Allow, []string) {
 	allow := denial.Allow
 	source, named := op.contextSource(denial.Value)
-	if denial.Permission != "context" || !named || source.From == manifests.FromFlag {
+	if denial.Permission != "context" || !named {
+		return allow, nil
+	}
+	if !strings.HasPrefix(allow.Config, "- ") {
+		allow.Config = "" // the value, which stands or is missing at the policy's own key
+	}
+	switch source.From {
+	case manifests.FromFlag:
+		return allow, []string{fmt.Sprintf("or write {from: fixed, value: VALUE} for it at %s", source.Origin)}
+	case manifests.Fixed:
+		allow.Grant = ""
 		return allow, nil
 	}
 	allow.Grant = ""
-	if source.From == manifests.Fixed {
-		return allow, nil
-	}
 	return allow, []string{fmt.Sprintf("%s says that %s comes from the %s, and the command line has none; say \"from: flag\" there to set it with --context",
 		source.Origin, source.Name, source.From)}
 }

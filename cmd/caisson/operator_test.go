@@ -27,16 +27,17 @@ context:
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"by_policy": "demo"}, op.context)
 	full := tool.Allow{Manifest: "M", Grant: "--g", Config: "C"}
-	noFlag := tool.Allow{Manifest: "M", Config: "C"}
+	flagAlone := tool.Allow{Manifest: "M", Grant: "--g"}
+	neither := tool.Allow{Manifest: "M"}
 	for _, test := range []struct {
 		permission, name string
 		allow            tool.Allow
 		note             string
 	}{
-		{"context", "by_token", noFlag, `ops.yaml:3 says that by_token comes from the token, and the command line has none; say "from: flag" there to set it with --context`},
-		{"context", "by_session", noFlag, `ops.yaml:4 says that by_session comes from the session, and the command line has none; say "from: flag" there to set it with --context`},
-		{"context", "by_policy", noFlag, ""},
-		{"context", "by_flag", full, ""},
+		{"context", "by_token", neither, `ops.yaml:3 says that by_token comes from the token, and the command line has none; say "from: flag" there to set it with --context`},
+		{"context", "by_session", neither, `ops.yaml:4 says that by_session comes from the session, and the command line has none; say "from: flag" there to set it with --context`},
+		{"context", "by_policy", neither, ""},
+		{"context", "by_flag", flagAlone, "or write {from: fixed, value: VALUE} for it at ops.yaml:5"},
 		{"context", "unnamed", full, ""},
 		{"files", "by_token", full, ""},
 	} {
@@ -48,6 +49,9 @@ context:
 		}
 		assert.Equal(t, []string{test.note}, note)
 	}
+	ungranted := tool.Allow{Grant: "--g", Config: "- {tools: [a], context: [by_token]}"}
+	allow, _ := op.contextNote(tool.Denial{Permission: "context", Value: "by_token", Allow: ungranted})
+	assert.Equal(t, tool.Allow{Config: ungranted.Config}, allow, "a grant is another element of its list")
 }
 
 // TestFlagsComeAfterThePolicy: a tool gets what the policy gives to it and what flags give

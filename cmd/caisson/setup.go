@@ -70,6 +70,7 @@ func (o *options) open(ctx context.Context, env environment, cacheDir string) (_
 	if len(problems) > 0 {
 		return nil, &failure{exitUsage, problems}
 	}
+	h.logUnapplied(ctx)
 	return h, nil
 }
 

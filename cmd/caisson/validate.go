@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +22,8 @@ import (
 const validateHelp = `Check manifests, their modules and policies, and report all that is wrong with them.
 PATH is a manifest, a policy such as caisson.yaml, or a folder, which is searched for
 manifests with the folders below it, and for a caisson.yaml. Modules are read and never
-run.
+run. A policy is compared with the tools that it names and those that are checked with it:
+what it says that applies to none of them is warned of.
 
 The exit code is 2 when there is any problem, 0 when there is none. A warning is no
 problem: it points out what may be meant as it stands.`
@@ -32,6 +34,8 @@ const (
 	badModule     manifests.ProblemKind = "module"         // the module cannot be used
 	duplicateName manifests.ProblemKind = "duplicate_name" // two tools want one name
 	repeatedSeed  manifests.ProblemKind = "repeated_seed"  // calls may see the same random numbers; only ever a warning
+	// What a policy says changes nothing for the tools at hand; only ever a warning.
+	notApplied manifests.ProblemKind = "not_applied"
 	// The manifest asks for what the module has no import to use; only ever a warning.
 	unusedPermission manifests.ProblemKind = "unused_permission"
 )
@@ -104,9 +108,6 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 		return verdict{}, err
 	}
 	var warnings []manifests.Problem
-	for _, file := range policies {
-		problems = append(problems, policyProblems(file)...)
-	}
 	names, loaded := registry.New(), map[string]*manifests.Manifest{}
 	for _, file := range files {
 		if err := ctx.Err(); err != nil {
@@ -123,6 +124,10 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 			return verdict{}, err
 		}
 		loaded[m.File] = m
+	}
+	for _, file := range policies {
+		wrong, doubtful := v.policy(ctx, file, slices.Collect(maps.Values(loaded)))
+		problems, warnings = append(problems, wrong...), append(warnings, doubtful...)
 	}
 	for _, d := range names.Duplicates() {
 		problems = append(problems, duplicateProblem(loaded[d.Dropped.File], d))

@@ -1,19 +1,24 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
 )
 
 // policyNames are what policy files are called, whatever stands in them.
 var policyNames = []string{policyName, "caisson.yml", "caisson.json"}
 
 // isPolicy reports whether a path is a policy file: by its name, or else by its schema key,
-// if it is not a valid manifest.
+// or else, where that is wrong for both, by what it reads better as.
 func isPolicy(path string) bool {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return false
@@ -23,7 +28,10 @@ func isPolicy(path string) bool {
 	}
 	_, asManifest := manifests.Load(path)
 	_, asPolicy := manifests.LoadPolicy(path)
-	return refusesSchema(asManifest) && !refusesSchema(asPolicy)
+	if !refusesSchema(asManifest) || !refusesSchema(asPolicy) {
+		return refusesSchema(asManifest)
+	}
+	return len(loadProblems(path, asPolicy)) < len(loadProblems(path, asManifest))
 }
 
 // refusesSchema reports whether a document has another schema than its reader wants.
@@ -44,9 +52,49 @@ func policiesIn(folder string) []string {
 	return found
 }
 
-func policyProblems(file string) []manifests.Problem {
-	if _, err := manifests.LoadPolicy(file); err != nil {
-		return loadProblems(file, err)
+// policy returns what is wrong with a policy file, and what of it changes nothing for the
+// tools at hand: those that are validated with it, and those that it names.
+func (v *validation) policy(ctx context.Context, file string, beside []*manifests.Manifest) (problems, warnings []manifests.Problem) {
+	policy, err := manifests.LoadPolicy(file)
+	if err != nil {
+		return loadProblems(file, err), nil
 	}
-	return nil
+	tools := slices.Clone(beside)
+	for _, source := range policy.Tools {
+		if isMissing(source) {
+			problems = append(problems, manifests.Problem{File: file, Line: 1, Column: 1, Path: "tools", Kind: unreadable,
+				Message: fmt.Sprintf("there is no file or folder %q", source), Fix: "correct the path, which starts at the policy's folder"})
+			continue
+		}
+		tools = append(tools, loadable(ctx, source)...)
+	}
+	names := registry.New()
+	for _, m := range tools {
+		_ = names.Register(m.File, described{m}) // one that is there twice is there
+	}
+	near := func(name string) []string { return names.Nearest(name, 3) }
+	for _, u := range unappliedIn(policy, manifests.Grants{}, tools, near) {
+		warnings = append(warnings, manifests.Problem{File: file, Line: lineOf(u.origin), Column: 1, Path: u.path,
+			Kind: notApplied, Message: u.text, Fix: u.fix})
+	}
+	return problems, warnings
+}
+
+// loadable returns the manifests of a source without those that are broken, which are
+// reported where the source itself is validated.
+func loadable(ctx context.Context, source string) []*manifests.Manifest {
+	files, _ := registry.Files(ctx, source)
+	var all []*manifests.Manifest
+	for _, file := range files {
+		if m, err := manifests.Load(file); err == nil {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// lineOf returns the line in "caisson.yaml:14".
+func lineOf(origin string) int {
+	line, _ := strconv.Atoi(origin[strings.LastIndexByte(origin, ':')+1:])
+	return max(line, 1)
 }
