@@ -39,6 +39,7 @@ func newInspect(env environment) *cobra.Command {
 	o.sourceFlags(command)
 	o.policyFlags(command)
 	o.grantFlags(command)
+	o.runFlags(command)
 	o.outputFlags(command, "print one JSON object")
 	return command
 }
@@ -94,7 +95,11 @@ func (o *options) inspect(ctx context.Context, env environment, name string) (er
 			name = m.Name
 		}
 	}
-	h, err := o.open(ctx, env, "")
+	cacheDir, err := o.cacheDir.path()
+	if err != nil {
+		return err
+	}
+	h, err := o.open(ctx, env, cacheDir)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -24,16 +25,18 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	root, err := guests.Compile(t.Context())
 	require.NoError(t, err)
-	// One home for all scripts, so that each module is compiled once.
+	// One cache for all scripts and runs, so that each module is compiled once.
 	home := t.TempDir()
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
-			for _, name := range []string{"HOME", "XDG_CACHE_HOME", "LocalAppData"} {
-				env.Setenv(name, home)
-			}
+			env.Setenv("HOME", home)
+			env.Setenv("LocalAppData", home)
+			env.Setenv("XDG_CACHE_HOME", filepath.Join(cache, "caisson", "test", "scripts"))
 			// Records are the script's own, but where the system has no variable for them.
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
 			// The race detector would have each process wait a second at its end.
