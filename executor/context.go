@@ -12,9 +12,16 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// injectContext fills in the parameters that belong to the host. It refuses the call if
-// the model set one of them or if the host has no value for one.
-func (p planner) injectContext(c *call, m *manifests.Manifest, arguments tool.Arguments) (tool.Arguments, bool) {
+// contextValue is the host's value of one parameter, as JSON.
+type contextValue struct {
+	name string
+	text json.RawMessage
+}
+
+// contextValues returns the host's values of the parameters that belong to it. It refuses
+// the call if the model set one of them or if the host has no value for one.
+func (p planner) contextValues(c *call, m *manifests.Manifest, arguments tool.Arguments) ([]contextValue, bool) {
+	var values []contextValue
 	var reasons []string
 	var denials []tool.Denial
 	for _, written := range arguments.Names() {
@@ -40,15 +47,23 @@ func (p planner) injectContext(c *call, m *manifests.Manifest, arguments tool.Ar
 		if err != nil {
 			c.refuse(tool.Internal, "")
 			c.fail(err)
-			return tool.Arguments{}, false
+			return nil, false
 		}
-		arguments = arguments.With(name, text)
+		values = append(values, contextValue{name, text})
 	}
 	if len(denials) > 0 {
 		c.refuse(tool.Denied, strings.Join(reasons, "; "), denials...)
-		return tool.Arguments{}, false
+		return nil, false
 	}
-	return arguments, true
+	return values, true
+}
+
+// complete adds the host's values to what the model wrote.
+func complete(own tool.Arguments, values []contextValue) tool.Arguments {
+	for _, v := range values {
+		own = own.With(v.name, v.text)
+	}
+	return own
 }
 
 // passesFor reports whether a decoder that matches keys without regard to case may take
@@ -67,16 +82,12 @@ func passesFor(written, name string) bool {
 	return false
 }
 
-// fits checks the complete arguments, the model's and the host's, against the schema.
-// own is what the model wrote.
-func fits(c *call, m *manifests.Manifest, own, complete tool.Arguments) bool {
-	err := validate(m.Parameters, complete)
-	if err == nil {
-		return true
-	}
+// refuseMisfit says why the complete arguments, the model's and the host's, do not fit the
+// schema. own is the model's part, repaired, and err what the complete ones lack.
+func refuseMisfit(c *call, m *manifests.Manifest, own tool.Arguments, err error) {
 	if len(m.Context) == 0 {
 		c.refuse(tool.InvalidArguments, err.Error())
-		return false
+		return
 	}
 	// The model knows nothing of the host's parameters and must not learn of them from
 	// a message, so it is told what is wrong in the terms of the schema that it was shown.
@@ -84,15 +95,14 @@ func fits(c *call, m *manifests.Manifest, own, complete tool.Arguments) bool {
 	if compileErr != nil {
 		c.refuse(tool.Internal, "")
 		c.fail(compileErr)
-		return false
+		return
 	}
 	if ownErr := validate(shown, own); ownErr != nil {
 		c.refuse(tool.InvalidArguments, ownErr.Error())
-		return false
+		return
 	}
 	denials := misfits(m, err)
 	c.refuse(tool.Denied, denials[0].Rule, denials...)
-	return false
 }
 
 func validate(s *schema.Schema, arguments tool.Arguments) error {

@@ -11,13 +11,14 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Executor runs batches of calls. Get one from [New]; it keeps nothing between batches
-// and is safe for concurrent use.
+// Executor runs batches of calls. Get one from [New]; it keeps nothing of a batch for the
+// next and is safe for concurrent use.
 type Executor struct {
-	resolver Resolver
-	parallel int
-	log      *slog.Logger
-	events   *events
+	resolver  Resolver
+	parallel  int
+	log       *slog.Logger
+	events    *events
+	repairers *repairers
 }
 
 // New returns an executor of the resolver's tools. It fails with [ErrInvalidOptions].
@@ -28,7 +29,10 @@ func New(resolver Resolver, options Options) (*Executor, error) {
 	if options.Parallel < 0 {
 		return nil, &Error{Op: "new", Err: fmt.Errorf("%w: Parallel is %d; want 0 for the default, or more", ErrInvalidOptions, options.Parallel)}
 	}
-	e := &Executor{resolver: resolver, parallel: options.Parallel, log: options.Logger}
+	if options.NoRepair && options.TolerantJSON {
+		return nil, &Error{Op: "new", Err: fmt.Errorf("%w: NoRepair and TolerantJSON contradict each other", ErrInvalidOptions)}
+	}
+	e := &Executor{resolver: resolver, parallel: options.Parallel, log: options.Logger, repairers: newRepairers(options)}
 	if e.parallel == 0 {
 		e.parallel = DefaultParallel
 	}
@@ -52,7 +56,7 @@ func (e *Executor) Execute(ctx context.Context, batch Batch) ([]tool.Record, err
 			return nil, &Error{Op: "execute", Err: fmt.Errorf("%w: the context value %q is not valid UTF-8", ErrInvalidBatch, name)}
 		}
 	}
-	plan := planner{resolver: e.resolver, log: e.log, context: batch.Context, allowed: e.allowed(batch.Allowed)}
+	plan := planner{resolver: e.resolver, log: e.log, repairers: e.repairers, context: batch.Context, allowed: e.allowed(batch.Allowed)}
 	calls := make([]*call, len(batch.Calls))
 	for i, requested := range batch.Calls {
 		id, err := uuid.NewV7()

@@ -56,7 +56,16 @@ type Options struct {
 	// Parallel is how many read-only calls of one batch run at a time. Zero means
 	// DefaultParallel; a negative number is an error.
 	Parallel int
-	// Logger gets the start and the end of each call, never arguments or results.
+	// NoRepair switches off the repair of arguments: they are taken as the model wrote
+	// them, and absent members get no defaults.
+	NoRepair bool
+	// TolerantJSON also reads arguments that are almost JSON: single quotes, names
+	// without quotes, trailing commas, comments, True, False and None, a code fence
+	// around it, closing brackets that are missing at the end. Together with NoRepair it
+	// is an error.
+	TolerantJSON bool
+	// Logger gets the start and the end of each call and by which rules its arguments
+	// were repaired, never arguments or results.
 	// Nil discards them.
 	Logger *slog.Logger
 	// Observer gets two events for each call. Nil means none.

@@ -19,10 +19,11 @@ const suggestions = 3
 
 // planner checks the calls of one batch and fills them in.
 type planner struct {
-	resolver Resolver
-	log      *slog.Logger
-	context  map[string]string
-	allowed  map[string]bool // by registered name; nil allows all
+	resolver  Resolver
+	log       *slog.Logger
+	repairers *repairers
+	context   map[string]string
+	allowed   map[string]bool // by registered name; nil allows all
 }
 
 // call makes a call ready to run, or completes its record with why it is not run.
@@ -37,7 +38,8 @@ func (p planner) call(ctx context.Context, requested tool.Call, id string) (c *c
 			c.fail(&panicError{value: value, stack: debug.Stack()})
 		}
 	}()
-	arguments, err := tool.ParseArguments(requested.Function.Arguments)
+	arguments, repairs, err := p.repairers.parse(requested.Function.Arguments)
+	c.record.Repairs = repairs
 	if err != nil {
 		c.refuse(tool.InvalidArguments, err.Error())
 		return c
@@ -57,13 +59,21 @@ func (p planner) call(ctx context.Context, requested tool.Call, id string) (c *c
 	if !p.permitted(c, entry) {
 		return c
 	}
-	complete, ok := p.injectContext(c, entry.Manifest, arguments)
-	if !ok || !fits(c, entry.Manifest, arguments, complete) {
+	values, ok := p.contextValues(c, entry.Manifest, arguments)
+	if !ok {
+		return c
+	}
+	repaired, ok := p.repair(ctx, c, entry, arguments, values)
+	if !ok {
+		return c
+	}
+	if repaired.Misfit != nil {
+		refuseMisfit(c, entry.Manifest, repaired.Arguments, repaired.Misfit)
 		return c
 	}
 	c.readOnly = entry.Manifest.Behavior.ReadOnly
 	c.invocation = tool.Invocation{
-		CallID: id, Tool: entry.Name, Arguments: complete,
+		CallID: id, Tool: entry.Name, Arguments: complete(repaired.Arguments, values),
 		// Each call has its own copy, so that no tool can change it for another.
 		Context: maps.Clone(p.context),
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -73,7 +74,7 @@ func usageLine(record tool.Record) string {
 func repairLines(repairs []tool.Repair) []string {
 	lines := make([]string, len(repairs))
 	for i, r := range repairs {
-		lines[i] = fmt.Sprintf("%s: %s to %s (%s)", r.Path, r.From, r.To, r.Rule)
+		lines[i] = fmt.Sprintf("%s: %s to %s (%s)", cmp.Or(r.Path, "all arguments"), r.From, r.To, r.Rule)
 	}
 	return lines
 }

@@ -1,0 +1,90 @@
+package repair
+
+import (
+	"encoding/json"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/caisson-run/caisson/manifests/schema"
+)
+
+// clamp returns the nearest number that minimum and maximum allow, if that fits all else.
+func (w *walk) clamp(at *spot, text json.RawMessage, p place) json.RawMessage {
+	kind := schema.TypeOf(text)
+	if kind&schema.Number == 0 || !p.types.Has(kind) {
+		return text
+	}
+	value, ok := exact(string(text))
+	if !ok {
+		return text
+	}
+	whole := p.types&schema.Number == schema.Integer
+	to := text
+	for _, n := range p.nodes {
+		for _, b := range boundsOf(n) {
+			limit, literal, ok := b.limit(whole)
+			if !ok || value.Cmp(limit)*b.side <= 0 {
+				continue
+			}
+			value, to = limit, json.RawMessage(literal)
+		}
+	}
+	if string(to) == string(text) || !w.fits(p, to) {
+		return text
+	}
+	w.note(at, Clamp, text, to)
+	return to
+}
+
+// bound is one bound of a number. The side is -1 for the lower and 1 for the upper.
+type bound struct {
+	literal   string
+	side      int
+	exclusive bool
+}
+
+func boundsOf(n *schema.Node) [4]bound {
+	return [4]bound{
+		{n.Minimum, -1, false}, {n.ExclusiveMinimum, -1, true},
+		{n.Maximum, 1, false}, {n.ExclusiveMaximum, 1, true},
+	}
+}
+
+// limit returns the outermost number that a bound allows, where there is one: between any
+// number and an exclusive bound there is another, unless they are whole.
+func (b bound) limit(whole bool) (*big.Rat, string, bool) {
+	value, ok := exact(b.literal)
+	if !ok || b.exclusive && !whole {
+		return nil, "", false
+	}
+	if !whole {
+		return value, b.literal, true
+	}
+	floor := new(big.Int).Div(value.Num(), value.Denom())
+	step := int64(0)
+	switch {
+	case b.side < 0 && (b.exclusive || !value.IsInt()):
+		step = 1
+	case b.side > 0 && b.exclusive && value.IsInt():
+		step = -1
+	}
+	floor.Add(floor, big.NewInt(step))
+	return new(big.Rat).SetInt(floor), floor.String(), true
+}
+
+// exact returns a number as a fraction. It refuses those whose digits or exponents make
+// fractions large.
+func exact(literal string) (*big.Rat, bool) {
+	const most = 128
+	if literal == "" || len(literal) > most {
+		return nil, false
+	}
+	if i := strings.IndexAny(literal, "eE"); i >= 0 {
+		if exponent, err := strconv.Atoi(literal[i+1:]); err != nil || math.Abs(float64(exponent)) > most {
+			return nil, false
+		}
+	}
+	return new(big.Rat).SetString(literal)
+}

@@ -1,0 +1,63 @@
+package repair_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/caisson-run/caisson/tool"
+)
+
+// patience is how long a repair may take that somebody made as costly as can be. Checking
+// the same arguments against a schema may take half a second, and is done up to five times.
+const patience = 20 * time.Second
+
+// TestHostile: neither arguments nor schemas make a repair take long.
+func TestHostile(t *testing.T) {
+	const room = tool.MaxArgumentsBytes - 1000
+	deep := func(opening, core, closing string) string {
+		return strings.Repeat(opening, tool.MaxArgumentsDepth-2) + core + strings.Repeat(closing, tool.MaxArgumentsDepth-2)
+	}
+	var doubling, defaults strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&doubling, `"d%d":{"anyOf":[{"items":{"$ref":"#/$defs/d%d"},"maxItems":1},{"items":{"$ref":"#/$defs/d%[2]d"},"minItems":1}]},`, i, i+1)
+	}
+	for i := range 1500 {
+		fmt.Fprintf(&defaults, `"p%d":{"type":"integer","default":1},`, i)
+	}
+	for _, c := range []struct{ name, schema, arguments string }{
+		{"long arrays far inside", `{"properties":{"v":{"$ref":"#/$defs/l"}},"required":["x"],"$defs":{"l":{"items":{"$ref":"#/$defs/l"}}}}`, `{"v":` + deep("[", strings.Repeat("1,", room/2)+"1", "]") + `}`},
+		{"objects far inside", `{"properties":{"v":{"$ref":"#"}},"required":["x"]}`, deep(`{"v":`, `{"y":"`+strings.Repeat("y", room)+`"}`, "}")},
+		{"many members", `{"properties":{` + defaults.String() + `"z":{"type":"integer"}},"required":["x"]}`, `{"m0":1` + members(60_000) + `}`},
+		{"defaults in many objects", `{"properties":{"l":{"items":{"properties":{` + defaults.String() + `"z":{}}}}},"required":["x"]}`, `{"l":[{}` + strings.Repeat(",{}", 100_000) + `]}`},
+		{"alternatives inside each other", `{"properties":{"v":{"$ref":"#/$defs/d0"}},"$defs":{` + doubling.String() + `"d40":{"type":"integer"}}}`, `{"v":` + deep("[", `"x"`, "]") + `}`},
+		{"a long list of alternatives", `{"properties":{"v":{"items":{"anyOf":[{"type":"integer","maximum":1},{"type":"integer","minimum":9}]}}}}`, `{"v":[5` + strings.Repeat(",5", 100_000) + `]}`},
+		{"arrays to wrap", `{"properties":{"v":{"$ref":"#/$defs/l"}},"$defs":{"l":{"type":"array","items":{"$ref":"#/$defs/l"}}}}`, `{"v":"` + strings.Repeat("x", room) + `"}`},
+		{"strings in strings", `{"properties":{"v":{"type":"object","properties":{"v":{"$ref":"#/properties/v"}}}}}`, `{"v":` + string(mustQuote(t, `{"v":`+string(mustQuote(t, `{"v":"`+strings.Repeat("x", room/2)+`"}`))+`}`)) + `}`},
+		{"digits", `{"properties":{"v":{"items":{"type":"integer","maximum":1e300}}}}`, `{"v":[9e300` + strings.Repeat(",9e300", 100_000) + `]}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := compile(t, c.schema)
+			own := parse(t, c.arguments)
+			r := newRepairer(t, s)
+			start := time.Now()
+			result, err := r.Repair(own, nil, check(s))
+			took := time.Since(start)
+			t.Log(took, len(result.Repairs))
+			assert.NoError(t, err)
+			assert.Less(t, took, patience)
+			assert.LessOrEqual(t, len(text(t, result.Arguments)), tool.MaxArgumentsBytes)
+		})
+	}
+}
+
+func members(count int) string {
+	var b strings.Builder
+	for i := range count {
+		fmt.Fprintf(&b, `,"n%d":1`, i)
+	}
+	return b.String()
+}

@@ -1,0 +1,130 @@
+package repair
+
+import (
+	"slices"
+
+	"github.com/caisson-run/caisson/manifests/schema"
+)
+
+// place is where in a schema a value stands: all schemas that apply to it.
+type place struct {
+	nodes  []*schema.Node
+	unions []schema.Union
+	types  schema.Types // those that nodes and unions together allow
+}
+
+// places makes places. It keeps them for the time of one repair, and is not for concurrent use.
+type places struct {
+	known map[*schema.Node]place
+	types map[*schema.Node]schema.Types
+}
+
+func newPlaces() places {
+	return places{map[*schema.Node]place{}, map[*schema.Node]schema.Types{}}
+}
+
+// of returns the place where all the given schemas apply.
+func (p places) of(nodes ...*schema.Node) place {
+	if len(nodes) == 1 {
+		if known, ok := p.known[nodes[0]]; ok {
+			return known
+		}
+	}
+	made := place{types: schema.AnyType}
+	for _, n := range nodes {
+		made.add(n)
+	}
+	for _, n := range made.nodes {
+		made.types &= n.Types
+		made.unions = append(made.unions, n.Unions...)
+	}
+	for _, u := range made.unions {
+		made.types &= p.unionTypes(u)
+	}
+	if len(nodes) == 1 {
+		p.known[nodes[0]] = made
+	}
+	return made
+}
+
+// add adds a schema and those that it brings along.
+func (p *place) add(n *schema.Node) {
+	if slices.Contains(p.nodes, n) {
+		return
+	}
+	p.nodes = append(p.nodes, n)
+	for _, also := range n.Also {
+		p.add(also)
+	}
+}
+
+func (p places) unionTypes(u schema.Union) schema.Types {
+	var types schema.Types
+	for _, branch := range u.Branches {
+		types |= p.typesOf(branch)
+	}
+	return types
+}
+
+// typesOf returns the types that a schema and what it brings along allow. Of a schema that
+// is inside itself it may return more.
+func (p places) typesOf(n *schema.Node) schema.Types {
+	if types, known := p.types[n]; known {
+		return types
+	}
+	p.types[n] = schema.AnyType
+	types := n.Types
+	for _, also := range n.Also {
+		types &= p.typesOf(also)
+	}
+	for _, u := range n.Unions {
+		types &= p.unionTypes(u)
+	}
+	p.types[n] = types
+	return types
+}
+
+// member returns the place of a member of the objects at a place.
+func (p places) member(at place, name string) place {
+	var nodes []*schema.Node
+	for _, n := range at.nodes {
+		if inner := n.Properties[name]; inner != nil {
+			nodes = append(nodes, inner)
+		} else if n.Additional != nil && !n.Patterned {
+			nodes = append(nodes, n.Additional)
+		}
+	}
+	return p.of(nodes...)
+}
+
+// element returns the place of an element of the arrays at a place.
+func (p places) element(at place, index int) place {
+	var nodes []*schema.Node
+	for _, n := range at.nodes {
+		if index < len(n.Prefix) {
+			nodes = append(nodes, n.Prefix[index])
+		} else if n.Items != nil {
+			nodes = append(nodes, n.Items)
+		}
+	}
+	return p.of(nodes...)
+}
+
+// branch returns the place of a value that fits one alternative of a union at a place.
+func (p places) branch(at place, branch *schema.Node) place {
+	alternative := p.of(branch)
+	return place{
+		nodes:  append(slices.Clone(at.nodes), alternative.nodes...),
+		unions: alternative.unions,
+		types:  at.types & alternative.types,
+	}
+}
+
+// declares reports whether a schema at the place names a member.
+func (p place) declares(name string) bool {
+	return slices.ContainsFunc(p.nodes, func(n *schema.Node) bool { return n.Properties[name] != nil })
+}
+
+func (p place) requires(name string) bool {
+	return slices.ContainsFunc(p.nodes, func(n *schema.Node) bool { return n.Required[name] })
+}

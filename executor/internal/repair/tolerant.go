@@ -1,0 +1,194 @@
+package repair
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/caisson-run/caisson/tool"
+)
+
+// tolerant reads text that is almost JSON and writes it as JSON. It takes
+//
+//   - a code fence around the whole, comments (//, #, /* */), and commas before ] and };
+//   - strings in single quotes, and line breaks and tabs inside strings;
+//   - names without quotes that are identifiers;
+//   - True, False and None;
+//   - an end at which brackets are missing, if all that stands before is complete.
+//
+// It takes nothing that could be read in two ways. A number at the very end may lack
+// digits, and behind a comma there may have been more.
+type tolerant struct {
+	text   string
+	offset int
+	out    []byte
+}
+
+// readTolerant returns the JSON that a text was meant to be, or false.
+func readTolerant(text string) (string, bool) {
+	text, ok := unfence(text)
+	if !ok {
+		return "", false
+	}
+	t := &tolerant{text: text, out: make([]byte, 0, len(text))}
+	if !t.space() || !t.value(0) || !t.space() || t.offset < len(t.text) {
+		return "", false
+	}
+	return string(t.out), json.Valid(t.out)
+}
+
+// unfence takes a code fence away, or returns false where it has no end.
+func unfence(text string) (string, bool) {
+	const fence = "```"
+	inside, fenced := strings.CutPrefix(strings.TrimSpace(text), fence)
+	if !fenced {
+		return text, true
+	}
+	language, inside, _ := strings.Cut(inside, "\n")
+	if strings.ContainsFunc(strings.TrimSpace(language), func(r rune) bool { return !isNameRune(r) }) {
+		return "", false
+	}
+	inside, closed := strings.CutSuffix(inside, fence)
+	return inside, closed
+}
+
+// space goes over white space and comments. It returns false for a comment without end.
+func (t *tolerant) space() bool {
+	for t.offset < len(t.text) {
+		rest := t.text[t.offset:]
+		switch {
+		case strings.IndexByte(" \t\r\n", rest[0]) >= 0:
+			t.offset++
+		case rest[0] == '#', strings.HasPrefix(rest, "//"):
+			end := strings.IndexByte(rest, '\n')
+			if end < 0 {
+				end = len(rest)
+			}
+			t.offset += end
+		case strings.HasPrefix(rest, "/*"):
+			end := strings.Index(rest[2:], "*/")
+			if end < 0 {
+				return false
+			}
+			t.offset += end + len("/**/")
+		default:
+			return true
+		}
+	}
+	return true
+}
+
+// at reports whether a byte comes next.
+func (t *tolerant) at(c byte) bool { return t.offset < len(t.text) && t.text[t.offset] == c }
+
+// value reads a value inside a container at the given depth.
+func (t *tolerant) value(depth int) bool {
+	if t.offset == len(t.text) || depth > tool.MaxArgumentsDepth {
+		return false
+	}
+	switch c := t.text[t.offset]; {
+	case c == '{':
+		return t.container('}', depth+1, t.member)
+	case c == '[':
+		return t.container(']', depth+1, t.value)
+	case c == '"' || c == '\'':
+		return t.string()
+	case c == '-' || '0' <= c && c <= '9':
+		return t.number()
+	default:
+		return t.word()
+	}
+}
+
+// container reads an object or an array, whose elements item reads. At the end of the text
+// it may lack what closes it.
+func (t *tolerant) container(closing byte, depth int, item func(depth int) bool) bool {
+	t.out = append(t.out, t.text[t.offset])
+	t.offset++
+	for first := true; ; first = false {
+		if !t.space() {
+			return false
+		}
+		if t.at(closing) {
+			break
+		}
+		if !first {
+			t.out = append(t.out, ',')
+		}
+		if !item(depth) || !t.space() {
+			return false
+		}
+		if !t.at(',') {
+			break
+		}
+		t.offset++
+	}
+	t.out = append(t.out, closing)
+	if t.offset == len(t.text) {
+		return true
+	}
+	t.offset++
+	return t.text[t.offset-1] == closing
+}
+
+func (t *tolerant) member(depth int) bool {
+	if !t.name() || !t.space() || !t.at(':') {
+		return false
+	}
+	t.offset++
+	t.out = append(t.out, ':')
+	return t.space() && t.value(depth)
+}
+
+func (t *tolerant) name() bool {
+	if t.at('"') || t.at('\'') {
+		return t.string()
+	}
+	name := t.identifier()
+	if name == "" || '0' <= name[0] && name[0] <= '9' || name[0] == '-' {
+		return false
+	}
+	t.out = append(append(append(t.out, '"'), name...), '"')
+	return true
+}
+
+// identifier goes over what looks like one.
+func (t *tolerant) identifier() string {
+	rest := t.text[t.offset:]
+	end := strings.IndexFunc(rest, func(r rune) bool { return !isNameRune(r) })
+	if end < 0 {
+		end = len(rest)
+	}
+	t.offset += end
+	return rest[:end]
+}
+
+func isNameRune(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' || r == '$'
+}
+
+// word reads true, false and null, as JSON or as Python writes them.
+func (t *tolerant) word() bool {
+	switch word := t.identifier(); word {
+	case "true", "false", "null":
+		t.out = append(t.out, word...)
+	case "True", "False":
+		t.out = append(t.out, strings.ToLower(word)...)
+	case "None":
+		t.out = append(t.out, "null"...)
+	default:
+		return false
+	}
+	return true
+}
+
+// number reads a number that does not end with the text.
+func (t *tolerant) number() bool {
+	rest := t.text[t.offset:]
+	end := strings.IndexFunc(rest, func(r rune) bool { return !strings.ContainsRune("+-.0123456789eE", r) })
+	if end < 0 || !isNumber(rest[:end]) {
+		return false
+	}
+	t.offset += end
+	t.out = append(t.out, rest[:end]...)
+	return true
+}

@@ -1,0 +1,106 @@
+package executor
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/caisson-run/caisson/executor/internal/repair"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/schema"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// repairers holds what is known for the repair of each tool's arguments, by registered
+// name. It is safe for concurrent use. A nil one repairs nothing.
+type repairers struct {
+	tolerant bool
+
+	mu     sync.RWMutex
+	byTool map[string]toolRepairer
+}
+
+// toolRepairer goes with one schema: a tool that is loaded again has another one.
+type toolRepairer struct {
+	schema   *schema.Schema
+	repairer *repair.Repairer
+}
+
+func newRepairers(options Options) *repairers {
+	if options.NoRepair {
+		return nil
+	}
+	return &repairers{tolerant: options.TolerantJSON, byTool: map[string]toolRepairer{}}
+}
+
+// of returns the repairer of a tool, which it makes when the tool is first called.
+func (r *repairers) of(m *manifests.Manifest) (*repair.Repairer, error) {
+	r.mu.RLock()
+	known := r.byTool[m.Name]
+	r.mu.RUnlock()
+	if known.schema == m.Parameters {
+		return known.repairer, nil
+	}
+	made, err := repair.New(m.Parameters, func(name string) bool {
+		return slices.ContainsFunc(m.Context, func(owned string) bool { return passesFor(name, owned) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.byTool[m.Name] = toolRepairer{m.Parameters, made}
+	return made, nil
+}
+
+// parse reads the text of a call's arguments.
+func (r *repairers) parse(text string) (tool.Arguments, []tool.Repair, error) {
+	arguments, err := tool.ParseArguments(text)
+	if err == nil || r == nil {
+		return arguments, nil, err
+	}
+	if arguments, repairs, ok := repair.Text(text, r.tolerant); ok {
+		return arguments, repairs, nil
+	}
+	return tool.Arguments{}, nil, err
+}
+
+// repair checks what the model wrote, together with the host's values, and repairs it
+// where it does not fit. It returns the model's part and why that does not fit, if it does
+// not; ok is false where the call's record is complete.
+func (p planner) repair(ctx context.Context, c *call, entry registry.Entry, own tool.Arguments, values []contextValue) (result repair.Result, ok bool) {
+	m := entry.Manifest
+	check := func(arguments tool.Arguments) error { return validate(m.Parameters, complete(arguments, values)) }
+	if p.repairers == nil {
+		return repair.Result{Arguments: own, Misfit: check(own)}, true
+	}
+	repairer, err := p.repairers.of(m)
+	if err == nil {
+		result, err = repairer.Repair(own, []string{entry.Name, c.record.Function.Name}, check)
+	}
+	if err != nil {
+		c.refuse(tool.Internal, "")
+		c.fail(err)
+		return repair.Result{}, false
+	}
+	c.record.Repairs = append(c.record.Repairs, result.Repairs...)
+	p.logRepairs(ctx, c)
+	return result, true
+}
+
+// logRepairs says how much was repaired and by which rules. The values are in the record
+// only.
+func (p planner) logRepairs(ctx context.Context, c *call) {
+	if len(c.record.Repairs) == 0 || !p.log.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	var rules []string
+	for _, r := range c.record.Repairs {
+		if !slices.Contains(rules, r.Rule) {
+			rules = append(rules, r.Rule)
+		}
+	}
+	p.log.InfoContext(ctx, "arguments repaired", "call_id", c.record.CallID, "tool", c.tool, "repairs", len(c.record.Repairs), "rules", rules)
+}

@@ -1,0 +1,235 @@
+package executor_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// search is a tool with something of each kind to repair, and a value of the host's.
+var search = fields{
+	"context": []string{"project_id"}, "aliases": []string{"find"},
+	"parameters": fields{
+		"type": "object", "required": []string{"query"}, "additionalProperties": false,
+		"properties": fields{
+			"query": fields{"type": "string"}, "limit": fields{"type": "integer", "maximum": 10, "default": 5},
+			"tags": fields{"type": "array", "items": fields{"type": "string"}}, "project_id": fields{"type": "string", "maxLength": 9},
+		},
+	},
+}
+
+func repaired(path, rule, from, to string) tool.Repair {
+	return tool.Repair{Path: path, Rule: rule, From: json.RawMessage(from), To: json.RawMessage(to)}
+}
+
+func TestRepairs(t *testing.T) {
+	e := newExecutor(t, executor.Options{TolerantJSON: true}, newFake(t, "search", search, echo))
+	tests := []struct {
+		name, tool, arguments, output string
+		repairs                       []tool.Repair
+	}{
+		{"nothing to repair", "search", `{"query":"x","limit":1.0}`, `{"query":"x","limit":1.0,"project_id":"p"}`, nil},
+		{"a default", "search", `{"query":"x"}`, `{"query":"x","limit":5,"project_id":"p"}`, []tool.Repair{repaired("limit", "default", `null`, `5`)}},
+		{"several", "search", `{"query":"1.50","limit":"50","tags":"a"}`, `{"query":"1.50","limit":10,"tags":["a"],"project_id":"p"}`, []tool.Repair{
+			repaired("limit", "cast_number", `"50"`, `50`),
+			repaired("limit", "clamp", `50`, `10`), repaired("tags", "wrap_array", `"a"`, `["a"]`),
+		}},
+		{"the tool's name around it", "search", `{"search":{"query":"x","limit":1}}`, `{"query":"x","limit":1,"project_id":"p"}`, []tool.Repair{repaired("", "unwrap", `{"search":{"query":"x","limit":1}}`, `{"query":"x","limit":1}`)}},
+		{"the alias that was called", "find", `{"find":{"query":"x","limit":1}}`, `{"query":"x","limit":1,"project_id":"p"}`, []tool.Repair{repaired("", "unwrap", `{"find":{"query":"x","limit":1}}`, `{"query":"x","limit":1}`)}},
+		{"a string of JSON", "search", `"{\"query\":\"x\",\"limit\":\"1\"}"`, `{"query":"x","limit":1,"project_id":"p"}`, []tool.Repair{
+			repaired("", "parse_json", `"{\"query\":\"x\",\"limit\":\"1\"}"`, `{"query":"x","limit":"1"}`), repaired("limit", "cast_number", `"1"`, `1`),
+		}},
+		{"almost JSON", "search", `{query: 'x', limit: 1,}`, `{"query":"x","limit":1,"project_id":"p"}`, []tool.Repair{repaired("", "tolerant_json", `"{query: 'x', limit: 1,}"`, `{"query":"x","limit":1}`)}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", test.tool, test.arguments)}, Context: map[string]string{"project_id": "p"}})
+			require.True(t, record.Result.Success, record.Result.Error)
+			assert.Equal(t, test.output, record.Result.Output)
+			assert.Equal(t, test.repairs, record.Repairs)
+			assert.Equal(t, test.arguments, record.Function.Arguments, "the record shows what the model wrote")
+		})
+	}
+}
+
+// TestRepairsOfRefusedCalls: what was repaired before a call was refused is in its record,
+// and the refusal speaks of what is left.
+func TestRepairsOfRefusedCalls(t *testing.T) {
+	e := newExecutor(t, executor.Options{}, newFake(t, "search", search, echo))
+	run := func(name, arguments, project string) tool.Record {
+		return execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", name, arguments)}, Context: map[string]string{"project_id": project}})
+	}
+	record := run("search", `{"limit":"1","quary":"x"}`, "p")
+	assert.Equal(t, tool.InvalidArguments, record.Result.Kind)
+	assert.Equal(t, "quary: unknown parameter (known: limit, query, tags); query: missing; it is required", record.Result.Error)
+	assert.Equal(t, []tool.Repair{repaired("limit", "cast_number", `"1"`, `1`)}, record.Repairs)
+
+	record = run("none", `"{}"`, "p")
+	assert.Equal(t, tool.UnknownTool, record.Result.Kind)
+	assert.Equal(t, []tool.Repair{repaired("", "parse_json", `"{}"`, `{}`)}, record.Repairs)
+
+	record = run("search", `{"query":"x","limit":"1"}`, "confidential")
+	assert.Equal(t, tool.Denied, record.Result.Kind, "the host's value is not repaired")
+	text, err := json.Marshal(record)
+	require.NoError(t, err)
+	assert.NotContains(t, string(text), "confidential")
+}
+
+// TestRepairDoesNotForge: no repair brings a value to the tool that the model may not set.
+func TestRepairDoesNotForge(t *testing.T) {
+	loose := fields{"context": []string{"project_id"}, "parameters": fields{
+		"type": "object", "required": []string{"n"},
+		"properties": fields{"n": fields{"type": "integer"}, "project_id": fields{"default": "evil"}, "o": fields{"$ref": "#/$defs/o"}},
+		"$defs":      fields{"o": fields{"type": "object", "properties": fields{"Project_ID": fields{"default": "evil"}}}},
+		"allOf":      []fields{{"$ref": "#/$defs/o"}},
+	}}
+	e := newExecutor(t, executor.Options{TolerantJSON: true}, newFake(t, "loose", loose, echo))
+	for _, arguments := range []string{
+		`{"n":1}`, `{"n":"1"}`, `{"arguments":{"n":1,"project_id":"evil"}}`, `{"arguments":{"n":1,"Project_ID":"evil"}}`,
+		`"{\"n\":1,\"project_id\":\"evil\"}"`, `{n: 1, PROJECT_ID: 'evil'}`, `{"loose":{"n":1,"project_\u0069d":"evil"}}`, `{"Project_ID":null,"n":"1"}`,
+	} {
+		record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "loose", arguments)}, Context: map[string]string{"project_id": "mine"}})
+		if !record.Result.Success {
+			assert.Contains(t, []tool.Kind{tool.Denied, tool.InvalidArguments}, record.Result.Kind)
+			continue
+		}
+		var got map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal([]byte(record.Result.Output), &got))
+		assert.Equal(t, `"mine"`, string(got["project_id"]), arguments)
+		assert.NotContains(t, got, "Project_ID", arguments)
+	}
+}
+
+func TestNoRepair(t *testing.T) {
+	e := newExecutor(t, executor.Options{NoRepair: true}, newFake(t, "search", search, echo))
+	run := func(arguments string) tool.Record {
+		return execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "search", arguments)}, Context: map[string]string{"project_id": "p"}})
+	}
+	record := run(`{"query":"x"}`)
+	assert.Equal(t, `{"query":"x","project_id":"p"}`, record.Result.Output, "no defaults either")
+	assert.Empty(t, record.Repairs)
+	for _, arguments := range []string{`{"query":1}`, `"{\"query\":\"x\"}"`, `{query:'x'}`} {
+		record := run(arguments)
+		assert.Equal(t, tool.InvalidArguments, record.Result.Kind)
+		assert.Empty(t, record.Repairs)
+	}
+	_, err := executor.New(registry.New(), executor.Options{NoRepair: true, TolerantJSON: true})
+	require.ErrorIs(t, err, executor.ErrInvalidOptions)
+}
+
+// TestAlmostJSONIsAnOption: it is refused unless it is asked for.
+func TestAlmostJSONIsAnOption(t *testing.T) {
+	e := newExecutor(t, executor.Options{}, newFake(t, "plain", nil, echo))
+	record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "plain", `{a: 1}`)}})
+	assert.Equal(t, tool.InvalidArguments, record.Result.Kind)
+	assert.Contains(t, record.Result.Error, "not JSON near byte")
+}
+
+func TestRepairsAreLogged(t *testing.T) {
+	var log journal
+	e := newExecutor(t, executor.Options{Logger: log.logger()}, newFake(t, "search", search, echo))
+	record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "search", `{"query":"4711","limit":"4711"}`)}, Context: map[string]string{"project_id": "p"}})
+	require.True(t, record.Result.Success)
+	lines := log.lines(t)
+	i := slices.IndexFunc(lines, func(line map[string]any) bool { return line["msg"] == "arguments repaired" })
+	require.GreaterOrEqual(t, i, 0)
+	assert.Equal(t, "INFO", lines[i]["level"])
+	assert.Equal(t, record.CallID, lines[i]["call_id"])
+	assert.EqualValues(t, 2, lines[i]["repairs"])
+	assert.Equal(t, []any{"cast_number", "clamp"}, lines[i]["rules"])
+	assert.NotContains(t, log.text.String(), "4711")
+
+	execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "search", `{"query":"x","limit":1}`)}, Context: map[string]string{"project_id": "p"}})
+	assert.Equal(t, 1, strings.Count(log.text.String(), "arguments repaired"), "only where something was")
+}
+
+// TestRepairOfReloadedTool: another schema under the same name is what counts.
+func TestRepairOfReloadedTool(t *testing.T) {
+	of := func(kind string) *registry.Registry {
+		return newRegistry(t, newFake(t, "one", fields{"parameters": fields{"type": "object", "properties": fields{"v": fields{"type": kind}}}}, echo))
+	}
+	swapped := &swappingResolver{Registry: of("integer")}
+	e, err := executor.New(swapped, executor.Options{})
+	require.NoError(t, err)
+	run := func(arguments string) string {
+		return execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "one", arguments)}}).Result.Output
+	}
+	assert.Equal(t, `{"v":5}`, run(`{"v":"5"}`))
+	swapped.Registry = of("boolean")
+	assert.Equal(t, `{"v":true}`, run(`{"v":"true"}`))
+}
+
+// swappingResolver is a registry that a test replaces between batches.
+type swappingResolver struct{ *registry.Registry }
+
+func TestRepairAtOnce(t *testing.T) {
+	var tools []registry.Tool
+	for i := range 4 {
+		tools = append(tools, newFake(t, fmt.Sprint("search", i, "_tool"), search, echo))
+	}
+	e := newExecutor(t, executor.Options{}, tools...)
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			for j := range 50 {
+				records, err := e.Execute(t.Context(), executor.Batch{
+					Calls:   []tool.Call{newCall("1", fmt.Sprint("search", (i+j)%4, "_tool"), fmt.Sprintf(`{"query":"%d","tags":"a"}`, j))},
+					Context: map[string]string{"project_id": "p"},
+				})
+				assert.NoError(t, err)
+				assert.Equal(t, fmt.Sprintf(`{"query":"%d","tags":["a"],"limit":5,"project_id":"p"}`, j), records[0].Result.Output)
+				assert.Len(t, records[0].Repairs, 2)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// BenchmarkRepair measures calls whose arguments fit, need a default, or need repair.
+func BenchmarkRepair(b *testing.B) {
+	answer := func(context.Context, tool.Invocation) (tool.Outcome, error) { return succeed(""), nil }
+	var parts []string
+	for i := range 50 {
+		parts = append(parts, fmt.Sprintf(`"tag%d"`, i))
+	}
+	many := strings.Join(parts, ",")
+	for name, arguments := range map[string]string{
+		"fits": `{"query":"x","limit":1,"tags":["a"]}`, "default": `{"query":"x","tags":["a"]}`,
+		"fits-50": `{"query":"x","limit":1,"tags":[` + many + `]}`, "default-50": `{"query":"x","tags":[` + many + `]}`,
+		"one": `{"query":"x","limit":"1"}`, "three": `{"query":"1","limit":"50","tags":"a"}`,
+	} {
+		for _, off := range []bool{false, true} {
+			if off && !strings.HasPrefix(name, "fits") {
+				continue // it would be refused
+			}
+			e := newExecutor(b, executor.Options{NoRepair: off}, newFake(b, "search", search, answer))
+			batch := executor.Batch{Calls: []tool.Call{newCall("1", "search", arguments)}, Context: map[string]string{"project_id": "p"}}
+			b.Run(fmt.Sprintf("arguments=%s/off=%t", name, off), func(b *testing.B) {
+				b.ReportAllocs()
+				var took []time.Duration
+				for b.Loop() {
+					start := time.Now()
+					records, err := e.Execute(b.Context(), batch)
+					took = append(took, time.Since(start))
+					if err != nil || !records[0].Result.Success {
+						b.Fatal(err, records)
+					}
+				}
+				slices.Sort(took)
+				b.ReportMetric(float64(took[len(took)/2].Nanoseconds()), "p50-ns/call")
+			})
+		}
+	}
+}
