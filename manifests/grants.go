@@ -134,7 +134,9 @@ type FileDeny struct {
 // NetworkDeny takes away requests that match all of its fields; an empty one matches
 // everything.
 type NetworkDeny struct {
-	Host      string // as in [NetworkPermission]
+	// Host is as in [NetworkPermission]. An address here does not cover names that lead to it:
+	// that takes Addresses.
+	Host      string
 	Ports     []int
 	Methods   []string
 	Schemes   []string

@@ -302,6 +302,7 @@ func TestGrantsAreBoundToAModule(t *testing.T) {
 
 	require.NoError(t, os.Remove(filepath.Join(filepath.Dir(m.File), "guest.wasm")))
 	assert.Empty(t, load(t, r, m, env(digest.String())).Decisions()[0].Effective, "and now it is none")
+	assert.Empty(t, load(t, r, m, env(strings.Repeat("0", 64))).Decisions()[0].Effective, "which has no digest")
 }
 
 func TestSettingsMayBeAlternatives(t *testing.T) {

@@ -137,7 +137,7 @@ func (p *permit) decideEnv(m *manifests.Manifest, grants manifests.Grants) {
 		denied := slices.IndexFunc(grants.Deny, func(deny manifests.Deny) bool { return deny.Env == name })
 		if at < 0 {
 			d.Reason = "no grant names it"
-			d.Allow.Config = fmt.Sprintf("- {tools: [%s], env: {%s: VALUE}}", m.Name, name)
+			d.Allow.Config = manifests.SuggestEnvGrant(m.Name, name)
 		} else {
 			d.Granted = from(name, grants.Env[at].Origin)
 		}

@@ -55,7 +55,8 @@ func kept[G any](b *bound, permission string, grants []G, of func(G) (manifests.
 	var kept []G
 	for _, g := range grants {
 		binding, names := of(g)
-		if binding.SHA256 == "" || binding.SHA256 == b.digest.String() {
+		isThis := b.digest != (engine.Digest{}) && binding.SHA256 == b.digest.String()
+		if binding.SHA256 == "" || isThis {
 			kept = append(kept, g)
 			continue
 		}

@@ -36,9 +36,6 @@ var programs = []string{
 	"internal/guests/seeded",
 }
 
-// Programs returns the folders of all guest programs of the repository.
-func Programs() []string { return append([]string(nil), programs...) }
-
 // errNoRoot means that the working directory is not inside a checkout.
 var errNoRoot = errors.New("guests: not inside a checkout of Caisson")
 
