@@ -104,8 +104,10 @@ func TestHostsAreNormalised(t *testing.T) {
 		require.NoError(t, err, host)
 		assert.Equal(t, "example.com:"+strconv.Itoa(s.port), string(answer.Body))
 	}
-	_, err := get(t, session, s.at("example.com..", "/"))
-	require.ErrorIs(t, err, ErrInvalid)
+	for _, host := range []string{"example.com..", "e\u212aample.com", "\u212a.example.com"} { // the Kelvin sign is a k in lower case
+		_, err := get(t, session, s.at(host, "/"))
+		require.ErrorIs(t, err, ErrInvalid, host)
+	}
 }
 
 // TestAttackGlob: a wildcard stands for whole labels.

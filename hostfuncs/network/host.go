@@ -11,7 +11,7 @@ const maxHost = 253 // bytes of a name (RFC 1035, section 3.1)
 // without the dot of the root, or an address with its value. It returns a message where the
 // text is neither, or where another reader could take it for another host.
 func readHost(text string) (host string, address netip.Addr, message string) {
-	host = strings.TrimSuffix(strings.ToLower(text), ".")
+	host = strings.TrimSuffix(strings.Map(lowerASCII, text), ".")
 	if address, err := netip.ParseAddr(host); err == nil {
 		if address.Zone() != "" {
 			return "", netip.Addr{}, "the address has a zone"
@@ -20,6 +20,15 @@ func readHost(text string) (host string, address netip.Addr, message string) {
 		return address.String(), address, ""
 	}
 	return host, netip.Addr{}, nameMessage(host)
+}
+
+// lowerASCII leaves alone what is not ASCII: some of it, such as the Kelvin sign, has an ASCII
+// letter as its lower case.
+func lowerASCII(r rune) rune {
+	if 'A' <= r && r <= 'Z' {
+		return r + 'a' - 'A'
+	}
+	return r
 }
 
 // nameMessage says what is wrong with a lower-case name, or "".

@@ -188,6 +188,15 @@ func TestGrantWidensToPortsAndSchemes(t *testing.T) {
 	assert.Equal(t, []manifests.SecretPlace{inHeader("X-Api-Key")}, set.Places("http", "[::1]", 0))
 	assert.Equal(t, []manifests.SecretPlace{inHeader("X-Api-Key")}, set.Places("HTTPS", "0::1", 8443))
 	assert.Empty(t, set.Places("https", "::1", 443))
+
+	set, err = secrets.New(secrets.Options{
+		Requests:  []manifests.SecretPermission{request(key, inHeader("X-Api-Key"), "::ffff:192.0.2.1")},
+		Grants:    []manifests.SecretGrant{granted(key, "192.0.2.1")},
+		LookupEnv: environment{key: "0123456789abcdef"}.lookup,
+	})
+	require.NoError(t, err)
+	assert.NotEmpty(t, set.Places("https", "192.0.2.1", 443), "one address in two spellings")
+	assert.NotEmpty(t, set.Places("https", "[::ffff:c000:201]", 443))
 }
 
 // TestSecretsOfOneOriginGoTogether, each to its own place; and one name goes to two hosts

@@ -70,11 +70,11 @@ func defaultPort(scheme string) int {
 }
 
 // normalHost returns the one spelling of a host that is compared: lower-case, without a
-// trailing dot, and addresses as netip writes them.
+// trailing dot, and addresses as netip writes them, IPv4 never as IPv6.
 func normalHost(host string) string {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if address, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")); err == nil {
-		return address.String()
+		return address.Unmap().String()
 	}
 	return host
 }
