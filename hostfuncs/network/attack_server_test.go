@@ -189,6 +189,38 @@ func TestAttackSlowServer(t *testing.T) {
 	}
 }
 
+// TestAttackSlowServerControl: a client that sets no timeout is waiting long after the time
+// in which the others were sent away.
+func TestAttackSlowServerControl(t *testing.T) {
+	s := serve(t, plain, func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			io.WriteString(w, ".")
+			w.(http.Flusher).Flush()
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.at("127.0.0.1", "/"), nil)
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() {
+		answer, err := s.Client().Do(request)
+		if err == nil {
+			_, err = io.Copy(io.Discard, answer.Body)
+			answer.Body.Close()
+		}
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		require.Fail(t, "it ended by itself", "%v", err)
+	case <-time.After(time.Second):
+	}
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+}
+
 func isKind(err, kind error) bool {
 	failed, ok := err.(*Error)
 	return ok && failed.Kind == kind
