@@ -23,14 +23,21 @@ type Entry struct {
 	Unavailable string
 	// Shadowed holds the names that this tool keeps out, sorted.
 	Shadowed []Origin
+	// Registration tells this tool from any other that has or had its name.
+	Registration Registration
 }
+
+// Registration stands for one registration of a tool. Two are equal if they are the same one,
+// as clones of a registry share it; a tool that is registered anew, under the same name or
+// not, has another. The zero value stands for none.
+type Registration struct{ entry *entry }
 
 // describe returns an entry without what the tool itself must be asked for. The caller
 // holds the lock.
 func (r *Registry) describe(e *entry) Entry {
 	return Entry{
 		Tool: e.tool, Manifest: e.manifest, Name: e.origin.Name, Source: e.origin.Source,
-		Aliases: r.names.aliases(e), Shadowed: r.names.shadowed(e),
+		Aliases: r.names.aliases(e), Shadowed: r.names.shadowed(e), Registration: Registration{e},
 	}
 }
 

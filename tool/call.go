@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,6 +46,27 @@ type Invocation struct {
 	// Context holds the values that the host set for this call, such as the
 	// project. Neither models nor guests can set them.
 	Context map[string]string
+	// Tenant is on whose behalf the call is made; empty where the host does not tell them apart.
+	Tenant string
+	// Host is what the call may ask of whoever runs it. It is nil where it can ask nothing,
+	// and serves this call alone, until it has ended.
+	Host Host
+}
+
+// Host is what a call may ask of whoever runs it, beside what its permissions are for. It is
+// safe for concurrent use.
+type Host interface {
+	// Call makes a call of another tool on behalf of this one, and returns its record: in the
+	// same session, within the caller's turn and time, and with the other tool's own
+	// permissions. ctx must be the one that the tool was invoked with, or come from it.
+	//
+	// The error is for calls of which there is no record, since they were not taken up: an
+	// [*Error] with kind [Busy] where the caller has made too many or is itself nested too
+	// deep, or with [Cancelled] where it has ended.
+	Call(ctx context.Context, call Call) (Record, error)
+	// Page returns at most so many bytes of a part of a result that was cut in this session,
+	// beginning with the byte from; zero bytes stands for 32 KiB. The error is worded for a model.
+	Page(reference string, from, most int64) (Page, error)
 }
 
 // ErrNoCalls means that a document holds no tool call where one was expected.

@@ -21,6 +21,16 @@ type Result struct {
 	Kind Kind `json:"kind,omitempty"`
 }
 
+// Size returns how many bytes of text and data the result has.
+func (r *Result) Size() int {
+	size := len(r.Output) + len(r.Error) + len(r.Data)
+	for i := range r.Content {
+		c := &r.Content[i]
+		size += len(c.Text) + len(c.Data) + len(c.URL) + len(c.Name) + len(c.MIMEType)
+	}
+	return size
+}
+
 // Content is one part of a result.
 type Content struct {
 	Type     string `json:"type"` // text, image, link or file
@@ -118,15 +128,23 @@ type Record struct {
 	// CallID is our own id (a UUIDv7); it never repeats.
 	CallID string
 	Result Result
-	// Skipped is set where the call was not run at all.
+	// Skipped is set where the call was not run at all: it was refused, or asks what another
+	// call of its batch asks, which Source then names.
 	Skipped       bool
 	ExecutionTime time.Duration
-	Cached        bool
-	Repairs       []Repair
-	Denials       []Denial
-	HostCalls     []HostCall
-	Log           string
-	Usage         Usage
+	// Cached is set where the result is that of an earlier call, which Source names.
+	Cached bool
+	// Source is the CallID of the call whose result this is; empty where it is its own.
+	Source string
+	// Parent is the CallID of the call that made this one; empty where a model made it.
+	Parent  string
+	Repairs []Repair
+	// Cuts are the parts of Result that were longer than what goes to a model.
+	Cuts      []Cut
+	Denials   []Denial
+	HostCalls []HostCall
+	Log       string
+	Usage     Usage
 }
 
 // wireRecord fixes the names and the order of a record's JSON.
@@ -145,6 +163,9 @@ type wireRecord struct {
 	Log           string     `json:"log"`
 	Usage         Usage      `json:"usage"`
 	HostCalls     []HostCall `json:"host_calls"`
+	Source        string     `json:"source,omitempty"`
+	Parent        string     `json:"parent,omitempty"`
+	Cuts          []Cut      `json:"cuts,omitempty"`
 }
 
 // MarshalJSON writes the wire form: result is JSON as text, as a model expects it,
@@ -159,6 +180,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		Result: string(result), Success: r.Result.Success, Skipped: r.Skipped,
 		ExecutionTime: r.ExecutionTime.Seconds(), Cached: r.Cached,
 		Repairs: r.Repairs, Denials: r.Denials, HostCalls: r.HostCalls, Log: r.Log, Usage: r.Usage,
+		Source: r.Source, Parent: r.Parent, Cuts: r.Cuts,
 	}
 	if wire.Repairs == nil {
 		wire.Repairs = []Repair{}
@@ -183,25 +205,7 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 		CallID: wire.CallID, Skipped: wire.Skipped, Cached: wire.Cached,
 		ExecutionTime: time.Duration(math.Round(wire.ExecutionTime * float64(time.Second))),
 		Repairs:       wire.Repairs, Denials: wire.Denials, HostCalls: wire.HostCalls, Log: wire.Log, Usage: wire.Usage,
+		Source: wire.Source, Parent: wire.Parent, Cuts: wire.Cuts,
 	}
 	return json.Unmarshal([]byte(wire.Result), &r.Result)
-}
-
-// EventType says what an [Event] reports.
-type EventType string
-
-// The events of a call's life.
-const (
-	CallStarted  EventType = "call_started"
-	CallFinished EventType = "call_finished"
-)
-
-// Event is one step in the life of a call, for subscribers.
-type Event struct {
-	Type   EventType `json:"type"`
-	Time   time.Time `json:"time"`
-	CallID string    `json:"call_id"`
-	Tool   string    `json:"tool"`
-	// Record is set once the call has finished.
-	Record *Record `json:"record,omitempty"`
 }

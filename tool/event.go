@@ -1,0 +1,91 @@
+package tool
+
+import "time"
+
+// EventType says what an [Event] reports.
+type EventType string
+
+// The events of a batch's life. Each batch has one of the first and one of the last, and each
+// of its calls, those that tools made among them, one of each in between.
+const (
+	BatchStarted  EventType = "batch_started"
+	CallStarted   EventType = "call_started"
+	CallFinished  EventType = "call_finished"
+	BatchFinished EventType = "batch_finished"
+)
+
+// Event is one step in the life of a batch, for subscribers. What it points to is shared by
+// all of them and must not be changed.
+type Event struct {
+	Type    EventType `json:"type"`
+	Time    time.Time `json:"time"`
+	Batch   string    `json:"batch"`             // the batch's id
+	Session string    `json:"session,omitempty"` // the session's id
+	Tenant  string    `json:"tenant,omitempty"`
+	// Calls are the calls of a batch that has started, in their order.
+	Calls []Planned `json:"calls,omitempty"`
+	// CallID, Tool, Parent and Hidden are of the call that has started or finished.
+	CallID string `json:"call_id,omitempty"`
+	Tool   string `json:"tool,omitempty"`
+	Parent string `json:"parent,omitempty"`
+	// Hidden is set where the tool's manifest says that people are not shown its calls.
+	Hidden bool `json:"hidden,omitempty"`
+	// Record is set once the call has finished.
+	Record *Record `json:"record,omitempty"`
+	// Totals is set once the batch has finished.
+	Totals *Totals `json:"totals,omitempty"`
+}
+
+// Planned is a call that a batch is going to take up.
+type Planned struct {
+	ID     string `json:"id"` // the provider's
+	CallID string `json:"call_id"`
+	Tool   string `json:"tool"`
+}
+
+// Totals is what the calls of a batch came to together, those that tools made among them. A
+// result that was used again costs nothing, so that calls which were skipped or cached add to
+// the counts alone.
+type Totals struct {
+	Calls       int           `json:"calls"`
+	Nested      int           `json:"nested"` // of these, made by tools
+	Succeeded   int           `json:"succeeded"`
+	Failed      int           `json:"failed"`
+	Skipped     int           `json:"skipped"`
+	Cached      int           `json:"cached"`
+	Fuel        int64         `json:"fuel"`
+	MemoryBytes int64         `json:"memory_bytes"` // the largest of one call
+	Wall        time.Duration `json:"wall_ns"`      // of all calls one after the other
+	HostCalls   int64         `json:"host_calls"`
+	OutputBytes int64         `json:"output_bytes"` // of the results, as they go to the model
+}
+
+// Add counts one more record.
+func (t *Totals) Add(r *Record) {
+	t.Calls++
+	if r.Parent != "" {
+		t.Nested++
+	} else {
+		t.OutputBytes += int64(r.Result.Size())
+	}
+	if r.Result.Success {
+		t.Succeeded++
+	} else {
+		t.Failed++
+	}
+	if r.Skipped {
+		t.Skipped++
+	}
+	if r.Cached {
+		t.Cached++
+	}
+	if r.Skipped || r.Cached {
+		return
+	}
+	if r.Usage.Fuel != nil {
+		t.Fuel += *r.Usage.Fuel
+	}
+	t.MemoryBytes = max(t.MemoryBytes, r.Usage.MemoryBytes)
+	t.Wall += r.Usage.Wall
+	t.HostCalls += r.Usage.HostCalls
+}
