@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 
 	"github.com/caisson-run/caisson/manifests"
@@ -30,14 +31,19 @@ type Entry struct {
 // Registration stands for one registration of a tool. Two are equal if they are the same one,
 // as clones of a registry share it; a tool that is registered anew, under the same name or
 // not, has another. The zero value stands for none.
-type Registration struct{ entry *entry }
+type Registration [16]byte
+
+func newRegistration() (r Registration) {
+	_, _ = rand.Read(r[:]) // does not fail
+	return r
+}
 
 // describe returns an entry without what the tool itself must be asked for. The caller
 // holds the lock.
 func (r *Registry) describe(e *entry) Entry {
 	return Entry{
 		Tool: e.tool, Manifest: e.manifest, Name: e.origin.Name, Source: e.origin.Source,
-		Aliases: r.names.aliases(e), Shadowed: r.names.shadowed(e), Registration: Registration{e},
+		Aliases: r.names.aliases(e), Shadowed: r.names.shadowed(e), Registration: e.registration,
 	}
 }
 

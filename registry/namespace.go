@@ -14,6 +14,8 @@ type entry struct {
 	manifest *manifests.Manifest
 	origin   Origin
 	gate     *gate
+
+	registration Registration
 }
 
 // claim is one name or alias and the tool that holds it.

@@ -64,7 +64,7 @@ func newEntry(source string, t Tool) (*entry, error) {
 	if err := checkManifest(manifest); err != nil {
 		return nil, err
 	}
-	return &entry{tool: t, manifest: manifest, origin: originOf(source, manifest), gate: newGate()}, nil
+	return &entry{tool: t, manifest: manifest, origin: originOf(source, manifest), gate: newGate(), registration: newRegistration()}, nil
 }
 
 func originOf(source string, m *manifests.Manifest) Origin {

@@ -116,7 +116,7 @@ func openOne(ctx context.Context, source string, m *manifests.Manifest, open Ope
 	if t == nil {
 		return nil, fmt.Errorf("%w: it was opened as nil", ErrInvalidTool)
 	}
-	return &entry{tool: t, manifest: m, origin: originOf(source, m), gate: newGate()}, nil
+	return &entry{tool: t, manifest: m, origin: originOf(source, m), gate: newGate(), registration: newRegistration()}, nil
 }
 
 // addAll registers what was opened, in the order of the source, and reports the rest.

@@ -1,9 +1,12 @@
 package tool
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -115,6 +118,34 @@ func (a Arguments) MarshalJSON() ([]byte, error) {
 		text = append(append(text, ':'), m.value...)
 	}
 	return append(text, '}'), nil
+}
+
+// AppendCanonical appends the object as text that is the same for all arguments that differ in
+// no more than the order of their members and in space. Members of objects inside keep their
+// order, and numbers and strings are as they were written.
+func (a Arguments) AppendCanonical(text []byte) []byte {
+	sorted := slices.Clone(a.members)
+	slices.SortFunc(sorted, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	text = append(text, '{')
+	for _, m := range sorted {
+		text = strconv.AppendQuote(text, m.name)
+		text = append(text, ':')
+		text = appendCompact(text, m.value)
+		text = append(text, ',')
+	}
+	return append(text, '}')
+}
+
+// appendCompact appends a JSON value without the space around its parts.
+func appendCompact(text, value []byte) []byte {
+	if !bytes.ContainsAny(value, " \t\r\n") {
+		return append(text, value...)
+	}
+	compact := bytes.NewBuffer(text)
+	if json.Compact(compact, value) != nil { // it is no JSON, so the caller broke the contract of With
+		return append(text, value...)
+	}
+	return compact.Bytes()
 }
 
 // plain reports whether a text is the same in JSON: the names of most members are.

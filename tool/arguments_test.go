@@ -94,3 +94,29 @@ func FuzzParseArguments(f *testing.F) {
 		require.Equal(t, string(written), string(rewritten))
 	})
 }
+
+func TestCanonicalArguments(t *testing.T) {
+	canonical := func(text string) string {
+		arguments, err := ParseArguments(text)
+		require.NoError(t, err)
+		return string(arguments.AppendCanonical(nil))
+	}
+	base := canonical(`{"a": [1, 2.0], "b": {"x": 1, "y": "p q"}}`)
+	for name, c := range map[string]struct {
+		text string
+		same bool
+	}{
+		"another order of members":           {`{"b": {"x": 1, "y": "p q"}, "a": [1, 2.0]}`, true},
+		"without space":                      {`{"a":[1,2.0],"b":{"x":1,"y":"p q"}}`, true},
+		"more space":                         {"{\n\t\"a\" : [1 ,2.0]\r\n, \"b\": {\"x\":1,\"y\":\"p q\"}}", true},
+		"space in a string":                  {`{"a": [1, 2.0], "b": {"x": 1, "y": "pq"}}`, false},
+		"a number that is written otherwise": {`{"a": [1, 2], "b": {"x": 1, "y": "p q"}}`, false},
+		"another order of elements":          {`{"a": [2.0, 1], "b": {"x": 1, "y": "p q"}}`, false},
+		"a member less":                      {`{"a": [1, 2.0]}`, false},
+		"a name that looks like two members": {`{"a:1,b": 1}`, false},
+	} {
+		assert.Equal(t, c.same, base == canonical(c.text), name)
+	}
+	assert.NotEqual(t, canonical(`{"a": 1, "b": 2}`), canonical(`{"a\":1,\"b": 2}`))
+	assert.NotEqual(t, canonical(`{}`), canonical(`{"": null}`))
+}
