@@ -33,7 +33,7 @@ var layers = map[string][]string{
 	"wasm-tools":         {"sdk"},
 	"internal/guests":    {"sdk"},
 	"internal/benchmark": {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"examples":           {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
+	"examples":           {"sdk", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
 	"cmd":                {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/benchmark"},
 }
 
@@ -50,6 +50,7 @@ var owners = map[string][]string{
 	"github.com/rogpeppe/go-internal":          {"internal/guests"},
 	"golang.org/x/sys":                         {"runtime/internal/engine", "hostfuncs/files"},
 	"golang.org/x/sync":                        {"executor", "runtime", "registry"},
+	"golang.org/x/time":                        {"executor/internal/rates"},
 	"golang.org/x/term":                        {"cmd"},
 	"golang.org/x/net":                         {"wasm-tools/web/page"},
 	"code.dny.dev/ssrf":                        {"hostfuncs/network"},

@@ -26,39 +26,89 @@ func payload(length int) string {
 	return fmt.Sprintf(`{"text": %q, "nums": [%s]}`, text, numbers)
 }
 
-// BenchmarkExecute measures what stands around a call: the executor, the registry and the
-// check of the arguments against the schema. p50-ns/call is the median batch, divided by
+// benchmarkBatch runs a batch again and again. p50-ns/call is the median batch, divided by
 // its calls.
+func benchmarkBatch(b *testing.B, e *executor.Executor, batch executor.Batch) {
+	b.ReportAllocs()
+	var took []time.Duration
+	for b.Loop() {
+		start := time.Now()
+		report, err := e.Execute(b.Context(), batch)
+		took = append(took, time.Since(start))
+		if err != nil || !report.Records[0].Result.Success {
+			b.Fatal(err, report)
+		}
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/float64(len(batch.Calls)), "p50-ns/call")
+}
+
+// BenchmarkExecute measures what stands around a call: the executor, the registry and the
+// check of the arguments against the schema.
 func BenchmarkExecute(b *testing.B) {
 	parameters := fields{
 		"type": "object", "required": []string{"text", "nums"},
 		"properties": fields{"text": fields{"type": "string"}, "nums": fields{"type": "array", "items": fields{"type": "integer"}}},
 	}
-	one := newFake(b, "one", fields{"parameters": parameters}, instant)
-	beside := newFake(b, "beside", fields{"parameters": parameters, "behavior": fields{"read_only": true}}, instant)
-	e := newExecutor(b, executor.Options{}, one, beside)
+	as := func(behavior fields) fields { return fields{"parameters": parameters, "behavior": behavior} }
+	e := newExecutor(b, executor.Options{Rates: unlimited},
+		newFake(b, "one", as(fields{"read_only": false}), instant), newFake(b, "beside", as(fields{"read_only": true, "cache": "off"}), instant),
+		newFake(b, "known", as(fields{"read_only": true}), instant))
 	for _, length := range []int{100, 64 << 10} {
 		arguments := payload(length)
 		require.Len(b, arguments, length)
 		for _, c := range []struct {
 			tool  string
 			calls int
-		}{{"one", 1}, {"one", 8}, {"beside", 1}, {"beside", 8}} {
-			batch := executor.Batch{Calls: slices.Repeat([]tool.Call{newCall("1", c.tool, arguments)}, c.calls)}
+		}{{"one", 1}, {"one", 8}, {"beside", 1}, {"beside", 8}, {"known", 1}, {"known", 8}} {
 			b.Run(fmt.Sprintf("bytes=%d/tool=%s/calls=%d", length, c.tool, c.calls), func(b *testing.B) {
-				b.ReportAllocs()
-				var took []time.Duration
-				for b.Loop() {
-					start := time.Now()
-					records, err := e.Execute(b.Context(), batch)
-					took = append(took, time.Since(start))
-					if err != nil || !records[0].Result.Success {
-						b.Fatal(err, records)
-					}
-				}
-				slices.Sort(took)
-				b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/float64(c.calls), "p50-ns/call")
+				session := newSession(b, e, executor.SessionOptions{})
+				benchmarkBatch(b, e, executor.Batch{Calls: slices.Repeat([]tool.Call{newCall("1", c.tool, arguments)}, c.calls), Session: session})
 			})
 		}
 	}
 }
+
+// BenchmarkFirst measures read-only calls that nobody has asked before: what it takes to look
+// for an answer and to keep one comes on top.
+func BenchmarkFirst(b *testing.B) {
+	e := newExecutor(b, executor.Options{Rates: unlimited}, newFake(b, "one", readOnly, instant))
+	session := newSession(b, e, executor.SessionOptions{})
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		report, err := e.Execute(b.Context(), executor.Batch{Calls: []tool.Call{newCall("1", "one", fmt.Sprintf(`{"n":%d}`, i))}, Session: session})
+		if err != nil || report.Records[0].Cached {
+			b.Fatal(err, report)
+		}
+	}
+}
+
+// BenchmarkNested measures a call that makes one call, which is run or known.
+func BenchmarkNested(b *testing.B) {
+	calls := func(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+		record, err := invocation.Host.Call(ctx, newCall("", "inner", `{"n":1}`))
+		return tool.Outcome{Result: record.Result}, err
+	}
+	for name, cache := range map[string]string{"run": "off", "known": "1h"} {
+		b.Run(name, func(b *testing.B) {
+			e := newExecutor(b, executor.Options{Rates: unlimited},
+				newFake(b, "outer", fields{"permissions": fields{"tools": []string{"inner"}}, "behavior": fields{"read_only": true, "cache": "off"}}, calls),
+				newFake(b, "inner", behaves(fields{"read_only": true, "cache": cache}), instant))
+			benchmarkBatch(b, e, executor.Batch{Calls: []tool.Call{newCall("1", "outer", "")}, Session: newSession(b, e, executor.SessionOptions{})})
+		})
+	}
+}
+
+// BenchmarkObserved measures a call that a subscriber and a recorder are told of.
+func BenchmarkObserved(b *testing.B) {
+	e := newExecutor(b, executor.Options{Rates: unlimited, Recorder: forgetful{}}, newFake(b, "one", nil, instant))
+	subscription, err := e.Subscribe(executor.SubscribeOptions{})
+	require.NoError(b, err)
+	defer subscription.Close()
+	benchmarkBatch(b, e, executor.Batch{Calls: []tool.Call{newCall("1", "one", "")}, Session: newSession(b, e, executor.SessionOptions{})})
+}
+
+// forgetful is a recorder that keeps nothing.
+type forgetful struct{}
+
+func (forgetful) Record(context.Context, executor.Entry) error { return nil }

@@ -1,20 +1,46 @@
 package executor
 
 import (
+	"context"
 	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
 
+	"github.com/caisson-run/caisson/executor/internal/answers"
+	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // call is one call on its way to its record.
 type call struct {
+	batch  *batch
 	record tool.Record
 	// tool is the registered name, or what was asked for if there is no such tool.
 	tool       string
+	entry      registry.Entry // the zero value if there is no such tool
 	invocation tool.Invocation
 	readOnly   bool
 	refused    bool  // the record is complete but for its events
 	cause      error // what the operator should see besides the record; may be nil
+	began      time.Time
+	// question is what the call asks; nil where it is run in any case.
+	question *answers.Question[key]
+	source   *call // the call of the same batch whose result this one shares; nil for none
+
+	parent *call // the call that made this one; nil where a model did
+	depth  int
+	made   *atomic.Int64 // calls made by the outermost caller and all below it
+	// unkept is set where a call that this one made failed for a reason that may be gone the
+	// next time: the answer says nothing of it then.
+	unkept atomic.Bool
+
+	mu        sync.Mutex
+	cancelled bool
+	stop      context.CancelFunc // nil until the call is taken up
+
+	nest  nest
+	whole tool.Result // the record's, before parts of it were cut
 }
 
 // refuse completes the record of a call that is not run.
@@ -30,4 +56,26 @@ func (c *call) refuse(kind tool.Kind, message string, denials ...tool.Denial) {
 func (c *call) fail(cause error) {
 	c.cause = cause
 	c.record.Result = tool.Result{Error: fmt.Sprintf("internal error (id %s)", c.record.CallID), Kind: tool.Internal}
+}
+
+// cancel ends the call, or has it end as soon as it is taken up.
+func (c *call) cancel() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cancelled = true
+	if c.stop != nil {
+		c.stop()
+	}
+}
+
+// take returns the context of a call that is taken up now.
+func (c *call) take(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stop = stop
+	if c.cancelled {
+		stop()
+	}
+	return ctx, stop
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestContextForging has a model set what belongs to the host.
-func TestContextForging(t *testing.T) {
+// TestRowS33Forging has a model set what belongs to the host.
+func TestRowS33Forging(t *testing.T) {
 	forgeries := []struct{ name, context, arguments, key string }{
 		{"as it is", "project_id", `{"project_id":"evil"}`, "project_id"},
 		{"capital letters", "project_id", `{"Project_ID":"evil"}`, "Project_ID"},
@@ -34,10 +34,7 @@ func TestContextForging(t *testing.T) {
 					ran = true
 					return echo(ctx, invocation)
 				}))
-			record := execute(t, e, executor.Batch{
-				Calls:   []tool.Call{newCall("1", "file_read", forgery.arguments)},
-				Context: map[string]string{forgery.context: "mine"},
-			})
+			record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "file_read", forgery.arguments)}, Session: withContext(t, e, map[string]string{forgery.context: "mine"})})
 			assert.False(t, ran)
 			assert.Equal(t, tool.Denied, record.Result.Kind)
 			assert.Contains(t, record.Result.Error, "the host fills in "+forgery.context)
@@ -51,9 +48,7 @@ func TestContextForging(t *testing.T) {
 	t.Run("doubled key", func(t *testing.T) {
 		e := newExecutor(t, executor.Options{}, newFake(t, "file_read", fields{"context": []string{"project_id"}}, echo))
 		for _, arguments := range []string{`{"project_id":"a","project_id":"evil"}`, `{"path":"a","path":"b"}`, `{"o":{"x":1,"\u0078":2}}`} {
-			record := execute(t, e, executor.Batch{
-				Calls: []tool.Call{newCall("1", "file_read", arguments)}, Context: map[string]string{"project_id": "mine"},
-			})
+			record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "file_read", arguments)}, Session: withContext(t, e, map[string]string{"project_id": "mine"})})
 			assert.Equal(t, tool.InvalidArguments, record.Result.Kind)
 			assert.Contains(t, record.Result.Error, "stands twice")
 		}
@@ -83,7 +78,9 @@ func TestContextForging(t *testing.T) {
 	})
 }
 
-func TestContextIsFilledIn(t *testing.T) {
+// TestRowS33FilledIn: a tool has the host's values, in its arguments where its manifest asks
+// for them.
+func TestRowS33FilledIn(t *testing.T) {
 	more := fields{
 		"context": []string{"project_id", "user"},
 		"parameters": fields{"type": "object", "properties": fields{
@@ -99,7 +96,7 @@ func TestContextIsFilledIn(t *testing.T) {
 		}), newFake(t, "plain", nil, echo))
 	values := map[string]string{"project_id": `p"1`, "user": "ann", "session": "s"}
 
-	record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "file_read", `{"n":1.50e1}`)}, Context: values})
+	record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "file_read", `{"n":1.50e1}`)}, Session: withContext(t, e, values)})
 	require.True(t, record.Result.Success, record.Result.Error)
 	assert.Equal(t, `{"n":1.50e1,"project_id":"p\"1","user":"ann"}`, record.Result.Output, "numbers stay as they were written")
 	assert.Equal(t, "file_read", seen.Tool)
@@ -109,11 +106,11 @@ func TestContextIsFilledIn(t *testing.T) {
 	assert.Equal(t, `{"n":1.50e1}`, record.Function.Arguments, "the record shows what the model wrote")
 
 	t.Run("only to tools that ask", func(t *testing.T) {
-		record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "plain", `{"project_id":"free"}`)}, Context: values})
+		record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "plain", `{"project_id":"free"}`)}, Session: withContext(t, e, values)})
 		assert.Equal(t, `{"project_id":"free"}`, record.Result.Output)
 	})
 	t.Run("missing values are denials", func(t *testing.T) {
-		record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "file_read", `{"USER":"me"}`)}, Context: map[string]string{"session": "s"}})
+		record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "file_read", `{"USER":"me"}`)}, Session: withContext(t, e, map[string]string{"session": "s"})})
 		assert.Equal(t, tool.Denied, record.Result.Kind)
 		assert.Equal(t, `leave out the argument "USER": the host fills in user; the host has no value for project_id; the host has no value for user`, record.Result.Error)
 		assert.Equal(t, []tool.Denial{
@@ -123,11 +120,11 @@ func TestContextIsFilledIn(t *testing.T) {
 		}, record.Denials)
 	})
 	t.Run("an empty value is a value", func(t *testing.T) {
-		record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "file_read", ``)}, Context: map[string]string{"project_id": "", "user": ""}})
+		record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "file_read", ``)}, Session: withContext(t, e, map[string]string{"project_id": "", "user": ""})})
 		assert.Equal(t, `{"project_id":"","user":""}`, record.Result.Output)
 	})
 	t.Run("a value that does not fit is not the model's to mend", func(t *testing.T) {
-		record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "file_read", `{}`)}, Context: map[string]string{"project_id": "p", "user": "confidential"}})
+		record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "file_read", `{}`)}, Session: withContext(t, e, map[string]string{"project_id": "p", "user": "confidential"})})
 		assert.Equal(t, tool.Denied, record.Result.Kind)
 		text, err := json.Marshal(record)
 		require.NoError(t, err)
@@ -153,9 +150,7 @@ func TestContextStaysHidden(t *testing.T) {
 		assert.ErrorContains(t, f.manifest.Parameters.Validate([]byte(`{"m":1,"project_id":"p"}`)), "project_id")
 	})
 	run := func(arguments string) tool.Record {
-		return execute(t, e, executor.Batch{
-			Calls: []tool.Call{newCall("1", "file_read", arguments)}, Context: map[string]string{"project_id": "p"},
-		})
+		return execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "file_read", arguments)}, Session: withContext(t, e, map[string]string{"project_id": "p"})})
 	}
 	record := run(`{"m":1}`)
 	assert.Equal(t, tool.InvalidArguments, record.Result.Kind)
@@ -168,10 +163,7 @@ func TestContextStaysHidden(t *testing.T) {
 		e := newExecutor(t, executor.Options{}, newFake(t, "file_read", fields{
 			"context": []string{"project_id", "user"}, "parameters": fields{"type": "object", "maxProperties": 2},
 		}, echo))
-		record := execute(t, e, executor.Batch{
-			Calls:   []tool.Call{newCall("1", "file_read", `{"n":1}`)},
-			Context: map[string]string{"project_id": "confidential", "user": "confidential"},
-		})
+		record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "file_read", `{"n":1}`)}, Session: withContext(t, e, map[string]string{"project_id": "confidential", "user": "confidential"})})
 		assert.Equal(t, tool.Denied, record.Result.Kind)
 		require.Len(t, record.Denials, 2, "no single value is to blame")
 		assert.Equal(t, "project_id", record.Denials[0].Value)
@@ -196,9 +188,7 @@ func FuzzArguments(f *testing.F) {
 			return succeed(string(text)), nil
 		}))
 	f.Fuzz(func(t *testing.T, name, arguments string) {
-		record := execute(t, e, executor.Batch{
-			Calls: []tool.Call{newCall("1", name, arguments)}, Context: map[string]string{"project_id": "mine"},
-		})
+		record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", name, arguments)}, Session: withContext(t, e, map[string]string{"project_id": "mine"})})
 		if record.Result.Kind == tool.Internal || record.Result.Kind == tool.ToolFailed {
 			t.Fatalf("a model's text became %s: %s", record.Result.Kind, record.Result.Error)
 		}

@@ -2,8 +2,12 @@ package executor_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,41 +16,122 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
+// TestEvents: each call has a start and an end with its record, between its batch's.
 func TestEvents(t *testing.T) {
-	watch := &witness{t: t}
-	e := newExecutor(t, executor.Options{Observer: watch}, newFake(t, "fetch_page", fields{"aliases": []string{"web_fetch"}}, echo))
-	records, err := e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{
-		newCall("1", "web_fetch", "{}"), newCall("2", "nobody", "{}"),
+	e := newExecutor(t, executor.Options{Parallel: 1}, newFake(t, "fetch_page", fields{"aliases": []string{"web_fetch"}}, echo),
+		newFake(t, "quiet", behaves(fields{"hidden": true}), echo))
+	session := newSession(t, e, executor.SessionOptions{ID: "s1", Tenant: "t1"})
+	watcher := watch(t, e, nil)
+	report, err := e.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{
+		newCall("1", "web_fetch", "{}"), newCall("2", "nobody", "{}"), newCall("3", "quiet", "{}"),
 	}})
 	require.NoError(t, err)
-	assertEvents(t, records, watch.events)
+	events := watcher.rest(t)
+	assertEvents(t, report, events)
 	var order []string
-	for _, event := range watch.events {
-		order = append(order, string(event.Type)+" "+event.Tool)
+	for _, event := range events {
+		order = append(order, fmt.Sprint(event.Type, " ", event.Tool, " ", event.Hidden))
+		assert.Equal(t, "s1", event.Session)
+		assert.Equal(t, "t1", event.Tenant)
 	}
-	assert.Equal(t, []string{"call_started fetch_page", "call_finished fetch_page", "call_started nobody", "call_finished nobody"}, order)
+	assert.Equal(t, []string{
+		"batch_started  false",
+		"call_started fetch_page false", "call_finished fetch_page false", "call_started nobody false", "call_finished nobody false",
+		"call_started quiet true", "call_finished quiet true", "batch_finished  false",
+	}, order)
+	assert.Equal(t, "fetch_page", events[0].Calls[0].Tool)
 }
 
-func TestObserverPanics(t *testing.T) {
-	var log journal
-	watch := &witness{t: t, hook: func(tool.Event) { panic("observer") }}
-	e := newExecutor(t, executor.Options{Observer: watch, Logger: log.logger()}, newFake(t, "echo", readOnly, echo))
-	records, err := e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{newCall("1", "echo", ""), newCall("2", "echo", "")}})
+// TestEventsOfEmptyBatch: a batch without calls is one all the same.
+func TestEventsOfEmptyBatch(t *testing.T) {
+	e := newExecutor(t, executor.Options{})
+	watcher := watch(t, e, nil)
+	report, err := e.Execute(t.Context(), executor.Batch{})
 	require.NoError(t, err)
-	assert.True(t, records[0].Result.Success)
-	assert.True(t, records[1].Result.Success)
-	assert.Len(t, watch.events, 4)
-	panics := 0
-	for _, line := range log.lines(t) {
-		if line["msg"] == "observer panicked" {
-			panics++
-		}
-	}
-	assert.Equal(t, 4, panics)
+	assertEvents(t, report, watcher.rest(t))
 }
 
-// TestLog holds what a call logs, and that nothing a model or a tool wrote is in it.
-func TestLog(t *testing.T) {
+// TestEventsOfSession: a subscription to a session has nothing of another, and one that
+// comes late nothing of what was before.
+func TestEventsOfSession(t *testing.T) {
+	e := newExecutor(t, executor.Options{}, newFake(t, "echo", nil, echo))
+	first, second := newSession(t, e, executor.SessionOptions{}), newSession(t, e, executor.SessionOptions{})
+	assert.NotEqual(t, first.ID(), second.ID())
+	ask(t, e, first, "echo", "")
+	watcher := watch(t, e, first)
+	ask(t, e, second, "echo", "")
+	report, err := e.Execute(t.Context(), executor.Batch{Session: first, Calls: []tool.Call{newCall("1", "echo", "")}})
+	require.NoError(t, err)
+	assertEvents(t, report, watcher.rest(t))
+}
+
+// TestSlowSubscriber: who does not read loses the oldest events and is told how many, and
+// nobody waits for him.
+func TestSlowSubscriber(t *testing.T) {
+	e := newExecutor(t, executor.Options{}, newFake(t, "echo", nil, echo))
+	slow, err := e.Subscribe(executor.SubscribeOptions{Queue: 3})
+	require.NoError(t, err)
+	defer slow.Close()
+	quick := watch(t, e, nil)
+	for range 10 {
+		ask(t, e, nil, "echo", "")
+	}
+	events := quick.rest(t)
+	require.Len(t, events, 10*4)
+	slow.Close()
+	var got, lost int64
+	for {
+		event, dropped, err := slow.Next(t.Context())
+		lost += dropped
+		if err != nil {
+			require.ErrorIs(t, err, executor.ErrUnsubscribed)
+			break
+		}
+		assert.Equal(t, events[got+lost], event, "what was lost is told where it was lost")
+		got++
+	}
+	assert.Positive(t, got)
+	assert.Equal(t, int64(len(events)), got+lost)
+}
+
+// TestSubscriptionWaits: Next waits for an event, until its context ends or the
+// subscription does.
+func TestSubscriptionWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newExecutor(t, executor.Options{}, newFake(t, "echo", nil, echo))
+		subscription, err := e.Subscribe(executor.SubscribeOptions{})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, _, err = subscription.Next(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		var group sync.WaitGroup
+		group.Go(func() {
+			event, _, err := subscription.Next(t.Context())
+			assert.NoError(t, err)
+			assert.Equal(t, tool.BatchStarted, event.Type)
+		})
+		synctest.Wait()
+		ask(t, e, nil, "echo", "")
+		group.Wait()
+		for range 3 {
+			_, _, err := subscription.Next(t.Context())
+			require.NoError(t, err)
+		}
+		group.Go(func() {
+			_, _, err := subscription.Next(t.Context())
+			assert.ErrorIs(t, err, executor.ErrUnsubscribed)
+		})
+		synctest.Wait()
+		subscription.Close()
+		subscription.Close()
+		group.Wait()
+	})
+}
+
+// TestRowS06Log holds what a call logs, and that nothing a model or a tool wrote is in it:
+// a start and an end of each call, loud where it crashed, a warning where it failed.
+func TestRowS06Log(t *testing.T) {
 	const private = "private-matter"
 	var log journal
 	e := newExecutor(t, executor.Options{Logger: log.logger(), Parallel: 1},
@@ -56,23 +141,30 @@ func TestLog(t *testing.T) {
 		}),
 		newFake(t, "denied", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
 			return tool.Outcome{Log: private}, &tool.Error{Kind: tool.Denied, Message: private}
+		}),
+		newFake(t, "traps", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
+			return tool.Outcome{Log: private}, &tool.Error{Kind: tool.Trap, Message: private}
 		}))
 	arguments := `{"text":"` + private + `"}`
-	records, err := e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{
+	records := executeAll(t, e, executor.Batch{Calls: []tool.Call{
 		newCall("1", "echo", arguments), newCall("2", "fails", arguments), newCall("3", "denied", arguments),
-		newCall("4", strings.Repeat("x", 5000), arguments), newCall("5", "echo", private),
+		newCall("4", strings.Repeat("x", 5000), arguments), newCall("5", "echo", private), newCall("6", "traps", arguments),
 	}})
-	require.NoError(t, err)
 
-	lines := log.lines(t)
-	require.Len(t, lines, 10)
+	var lines []map[string]any
+	for _, line := range log.lines(t) {
+		if line["msg"] == "call started" || line["msg"] == "call finished" {
+			lines = append(lines, line)
+		}
+	}
 	want := []struct{ level, tool, kind string }{
 		{"INFO", "echo", ""}, {"WARN", "fails", "tool_failed"}, {"WARN", "denied", "denied"},
-		{"WARN", strings.Repeat("x", 64) + "…", "unknown_tool"}, {"WARN", "echo", "invalid_arguments"},
+		{"WARN", strings.Repeat("x", 64) + "…", "unknown_tool"}, {"WARN", "echo", "invalid_arguments"}, {"ERROR", "traps", "trap"},
 	}
+	require.Len(t, lines, 2*len(want))
 	for i, w := range want {
 		start, end := lines[2*i], lines[2*i+1]
-		assert.Equal(t, "DEBUG", start["level"])
+		assert.Equal(t, "INFO", start["level"])
 		assert.Equal(t, "call started", start["msg"])
 		assert.Equal(t, w.tool, start["tool"])
 		assert.Equal(t, records[i].CallID, start["call_id"])
@@ -83,5 +175,26 @@ func TestLog(t *testing.T) {
 		assert.Equal(t, records[i].CallID, end["call_id"])
 		assert.Contains(t, end, "ms")
 	}
-	assert.NotContains(t, log.text.String(), private)
+	// A trap's message is the runtime's own, and the operator's to read.
+	text := strings.ReplaceAll(log.text.String(), `"error":"trap: `+private+`"`, "")
+	assert.NotContains(t, text, private)
+}
+
+// TestRowS06Subscribers: events go to every subscriber, in the same order.
+func TestRowS06Subscribers(t *testing.T) {
+	e := newExecutor(t, executor.Options{Rates: unlimited}, newFake(t, "echo", readOnly, echo))
+	first, second := watch(t, e, nil), watch(t, e, nil)
+	var sessions sync.WaitGroup
+	for i := range 8 {
+		sessions.Go(func() {
+			for j := range 10 {
+				_, err := e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{newCall("1", "echo", fmt.Sprintf(`{"n":%d}`, i*10+j))}})
+				assert.NoError(t, err)
+			}
+		})
+	}
+	sessions.Wait()
+	events := first.rest(t)
+	assert.Len(t, events, 8*10*4)
+	assert.Equal(t, events, second.rest(t))
 }

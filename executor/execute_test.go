@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
@@ -18,24 +19,28 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-func TestNewRefuses(t *testing.T) {
-	_, err := executor.New(nil, executor.Options{})
-	require.ErrorIs(t, err, executor.ErrInvalidOptions)
-	_, err = executor.New(registry.New(), executor.Options{Parallel: -1})
-	require.ErrorIs(t, err, executor.ErrInvalidOptions)
-	assert.ErrorContains(t, err, "executor: new: invalid options: Parallel is -1")
-}
-
 func TestExecuteRefusesBatch(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "echo", nil, echo))
-	records, err := e.Execute(t.Context(), executor.Batch{
-		Calls: []tool.Call{newCall("1", "echo", "{}")}, Context: map[string]string{"project_id": "\xff"},
-	})
-	require.ErrorIs(t, err, executor.ErrInvalidBatch)
-	assert.Empty(t, records)
+	other := newExecutor(t, executor.Options{})
+	calls := []tool.Call{newCall("1", "echo", "{}")}
+	for name, batch := range map[string]executor.Batch{
+		"a timeout below zero":            {Calls: calls, Timeout: -time.Second},
+		"fewer than none at a time":       {Calls: calls, Parallel: -1},
+		"the session of another executor": {Calls: calls, Session: newSession(t, other, executor.SessionOptions{})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report, err := e.Execute(t.Context(), batch)
+			require.ErrorIs(t, err, executor.ErrInvalidBatch)
+			var typed *executor.Error
+			require.ErrorAs(t, err, &typed)
+			assert.Equal(t, "execute", typed.Op)
+			assert.Zero(t, report)
+		})
+	}
 }
 
-func TestRecord(t *testing.T) {
+// TestRowS32Record: a record has the call as it was made and what its tool said of it.
+func TestRowS32Record(t *testing.T) {
 	reply := tool.Outcome{
 		Result:  tool.Result{Success: true, Output: "out", Data: json.RawMessage(`{"v":1}`), Kind: tool.Denied, Error: "forged"},
 		Usage:   tool.Usage{MemoryBytes: 5, HostCalls: 2},
@@ -44,12 +49,10 @@ func TestRecord(t *testing.T) {
 	}
 	answer := func(context.Context, tool.Invocation) (tool.Outcome, error) { return reply, nil }
 	e := newExecutor(t, executor.Options{}, newFake(t, "answer", nil, answer))
-	records, err := e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{
+	records := executeAll(t, e, executor.Batch{Calls: []tool.Call{
 		newCall("same", "answer", `{"n": 1.50}`),
 		{ID: "same", Function: tool.Function{Name: "answer"}},
 	}})
-	require.NoError(t, err)
-	require.Len(t, records, 2)
 	first := records[0]
 	assert.Equal(t, newCall("same", "answer", `{"n": 1.50}`), first.Call)
 	assert.Equal(t, tool.Result{Success: true, Output: "out", Data: json.RawMessage(`{"v":1}`)}, first.Result, "a success has no kind")
@@ -66,13 +69,14 @@ func TestRecord(t *testing.T) {
 		assert.EqualValues(t, 7, id.Version())
 	}
 
-	none, err := e.Execute(t.Context(), executor.Batch{})
-	require.NoError(t, err)
+	none := executeAll(t, e, executor.Batch{})
 	assert.NotNil(t, none)
 	assert.Empty(t, none)
 }
 
-func TestRefusals(t *testing.T) {
+// TestRowS07Refusals: what is wrong with a call is found in one place, in one order, and before
+// its tool is run.
+func TestRowS07Refusals(t *testing.T) {
 	ran := false
 	note := func(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 		ran = true
@@ -114,7 +118,7 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", test.tool, test.arguments)}, Allowed: test.allowed})
+			record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", test.tool, test.arguments)}, Session: newSession(t, e, executor.SessionOptions{Allowed: test.allowed})})
 			assert.Equal(t, test.kind, record.Result.Kind)
 			assert.Contains(t, record.Result.Error, test.message)
 			assert.False(t, record.Result.Success)
@@ -133,7 +137,7 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 	assert.False(t, ran)
-	record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "secret_calculater", "{}")}, Allowed: []string{"calculator"}})
+	record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "secret_calculater", "{}")}, Session: newSession(t, e, executor.SessionOptions{Allowed: []string{"calculator"}})})
 	assert.NotContains(t, record.Result.Error, "secret_calculator")
 }
 
@@ -147,7 +151,7 @@ func TestNamesResolve(t *testing.T) {
 	e := newExecutor(t, executor.Options{Logger: log.logger()},
 		newFake(t, "fetch_page", fields{"aliases": []string{"web_fetch"}, "deprecated": fields{"since": "1.1.0", "use": "fetch_page2"}}, note))
 	for _, allowed := range [][]string{nil, {"fetch_page"}, {"web_fetch", "gone"}} {
-		record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "web_fetch", "{}")}, Allowed: allowed})
+		record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "web_fetch", "{}")}, Session: newSession(t, e, executor.SessionOptions{Allowed: allowed})})
 		assert.True(t, record.Result.Success)
 		assert.Equal(t, "web_fetch", record.Function.Name, "the record shows what was asked for")
 	}
@@ -158,8 +162,8 @@ func TestNamesResolve(t *testing.T) {
 	assert.Equal(t, "fetch_page2", warning["use"])
 }
 
-// TestFailures has one tool for each way to fail, and a neighbour that must not notice.
-func TestFailures(t *testing.T) {
+// TestRowS315Failures has one tool for each way to fail, and a neighbour that must not notice.
+func TestRowS315Failures(t *testing.T) {
 	returns := func(outcome tool.Outcome, err error) run {
 		return func(context.Context, tool.Invocation) (tool.Outcome, error) { return outcome, err }
 	}
@@ -200,10 +204,9 @@ func TestFailures(t *testing.T) {
 				var log journal
 				e := newExecutor(t, executor.Options{Logger: log.logger()},
 					newFake(t, "bad", behavior, test.run), newFake(t, "good", behavior, echo))
-				records, err := e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{
+				records := executeAll(t, e, executor.Batch{Calls: []tool.Call{
 					newCall("1", "good", `{"a":1}`), newCall("2", "bad", ""), newCall("3", "good", `{"b":2}`),
 				}})
-				require.NoError(t, err)
 				assert.Equal(t, `{"a":1}`, records[0].Result.Output)
 				assert.Equal(t, `{"b":2}`, records[2].Result.Output)
 				bad := records[1]

@@ -5,10 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -90,13 +91,41 @@ func newCall(id, name, arguments string) tool.Call {
 	return tool.Call{ID: id, Type: "function", Function: tool.Function{Name: name, Arguments: arguments}}
 }
 
+// newSession returns a session of the executor.
+func newSession(t testing.TB, e *executor.Executor, options executor.SessionOptions) *executor.Session {
+	t.Helper()
+	session, err := e.NewSession(options)
+	require.NoError(t, err)
+	return session
+}
+
+// withContext returns a session in which the host has these values.
+func withContext(t testing.TB, e *executor.Executor, values map[string]string) *executor.Session {
+	t.Helper()
+	return newSession(t, e, executor.SessionOptions{Context: values})
+}
+
 // execute runs one call and returns its record.
 func execute(t testing.TB, e *executor.Executor, batch executor.Batch) tool.Record {
 	t.Helper()
-	records, err := e.Execute(t.Context(), batch)
-	require.NoError(t, err)
+	records := executeAll(t, e, batch)
 	require.Len(t, records, 1)
 	return records[0]
+}
+
+// executeAll runs a batch and returns its records.
+func executeAll(t testing.TB, e *executor.Executor, batch executor.Batch) []tool.Record {
+	t.Helper()
+	report, err := e.Execute(t.Context(), batch)
+	require.NoError(t, err)
+	require.Len(t, report.Records, len(batch.Calls))
+	return report.Records
+}
+
+// ask makes one call in a session, or in one of its own for nil, and returns its record.
+func ask(t testing.TB, e *executor.Executor, session *executor.Session, name, arguments string) tool.Record {
+	t.Helper()
+	return execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", name, arguments)}, Session: session})
 }
 
 // journal keeps the lines of a log.
@@ -129,21 +158,28 @@ func (j *journal) lines(t testing.TB) []map[string]any {
 	return lines
 }
 
-// witness keeps events and notices when two come at once.
-type witness struct {
-	busy   sync.Mutex
-	t      testing.TB
-	events []tool.Event
-	hook   func(tool.Event)
+// unlimited is for tests that make more calls than a tenant may in a second.
+var unlimited = executor.Rates{
+	All: executor.Rate{Unlimited: true}, PerTenant: executor.Rate{Unlimited: true}, PerTool: executor.Rate{Unlimited: true},
 }
 
-func (w *witness) Observe(_ context.Context, event tool.Event) {
-	if !assert.True(w.t, w.busy.TryLock(), "two events at once") {
-		return
+// behaves returns the manifest key for a behavior.
+func behaves(behavior fields) fields { return fields{"behavior": behavior} }
+
+// counted is a tool that counts its runs.
+type counted struct{ runs atomic.Int64 }
+
+// answer succeeds with the number of the run.
+func (c *counted) answer(context.Context, tool.Invocation) (tool.Outcome, error) {
+	return succeed(strconv.FormatInt(c.runs.Add(1), 10)), nil
+}
+
+// argument returns an argument that is a text, or "".
+func argument(invocation tool.Invocation, name string) string {
+	raw, _ := invocation.Arguments.Get(name)
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return ""
 	}
-	defer w.busy.Unlock()
-	w.events = append(w.events, event)
-	if w.hook != nil {
-		w.hook(event)
-	}
+	return text
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
@@ -15,7 +16,8 @@ import (
 const DefaultParallel = 8
 
 var (
-	// ErrInvalidOptions means that an executor cannot be made of what it was given.
+	// ErrInvalidOptions means that an executor, a session or a subscription cannot be made of
+	// what it was given.
 	ErrInvalidOptions = errors.New("invalid options")
 	// ErrInvalidBatch means that no call of a batch was looked at.
 	ErrInvalidBatch = errors.New("invalid batch")
@@ -23,7 +25,7 @@ var (
 
 // Error is a failure of the executor itself. Failures of calls are in their records.
 type Error struct {
-	Op  string // "new" or "execute"
+	Op  string // "new", "session", "subscribe" or "execute"
 	Err error  // wraps ErrInvalidOptions or ErrInvalidBatch, or is what made an id fail
 }
 
@@ -44,17 +46,30 @@ type Resolver interface {
 	Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error)
 }
 
-// Observer is told what happens to calls. An executor calls it from one goroutine at a
-// time, over all its batches, so a slow observer slows the calls. It must not call the
-// executor, and must not change the event's record.
-type Observer interface {
-	Observe(ctx context.Context, event tool.Event)
+// Recorder keeps what became of calls, as a ledger does. It must be safe for concurrent use.
+type Recorder interface {
+	// Record is told of each call once, when it has ended: of those that a model made and of
+	// those that tools made, also of calls that were refused. The batch does not end before it
+	// returns. ctx does not end with the batch. An error is logged under the call's id, and
+	// changes nothing else. The entry's contents must not be changed.
+	Record(ctx context.Context, entry Entry) error
 }
 
-// Options says how an executor works. The zero value is the safe default.
+// Entry is a call that has ended.
+type Entry struct {
+	Record tool.Record
+	// Whole is the result before parts of it were cut; it is Record.Result where none was.
+	Whole                  tool.Result
+	Tool                   string // the registered name, or what was asked for if there is no such tool
+	Batch, Session, Tenant string
+	Began                  time.Time
+}
+
+// Options says how an executor works. The zero value is the safe default; negative numbers
+// are errors.
 type Options struct {
 	// Parallel is how many read-only calls of one batch run at a time. Zero means
-	// DefaultParallel; a negative number is an error.
+	// DefaultParallel.
 	Parallel int
 	// NoRepair switches off the repair of arguments: they are taken as the model wrote
 	// them, and absent members get no defaults.
@@ -64,21 +79,93 @@ type Options struct {
 	// around it, closing brackets that are missing at the end. Together with NoRepair it
 	// is an error.
 	TolerantJSON bool
+	Reuse        Reuse
+	Limits       Limits
+	Rates        Rates
+	Breaker      Breaker
+	Nesting      Nesting
+	Output       Output
 	// Logger gets the start and the end of each call and by which rules its arguments
 	// were repaired, never arguments or results.
 	// Nil discards them.
 	Logger *slog.Logger
-	// Observer gets two events for each call. Nil means none.
-	Observer Observer
+	// Recorder gets the record of each call. Nil means none.
+	Recorder Recorder
 }
 
-// Batch is the calls of one answer of a model, and what the host says about them.
-type Batch struct {
-	Calls []tool.Call
-	// Context holds the values of parameters that the host fills in. They must come
-	// from a flag, a token or a session, never from a request's body or arguments.
-	Context map[string]string
-	// Allowed names the tools that the agent may call, by name or alias. Nil allows
-	// all; an empty list allows none.
-	Allowed []string
+// Reuse says when the answer of a read-only call is given to a later one that asks the same,
+// instead of running it. Failures are never used again but within a batch.
+type Reuse struct {
+	Scope Scope
+	// TTL is for how long answers are used again of tools whose manifest does not say
+	// (behavior.cache). Zero means 5 minutes.
+	TTL time.Duration
+	// Bytes is the most that all answers may take together. Zero means 64 MiB.
+	Bytes int64
+}
+
+// Scope is how far answers are used again. Each includes those below it.
+type Scope string
+
+// The scopes.
+const (
+	ReuseTenant  Scope = "tenant"  // in all sessions of a tenant; what "" stands for
+	ReuseSession Scope = "session" // in later batches of the session
+	ReuseBatch   Scope = "batch"   // for duplicates in one batch
+	ReuseNone    Scope = "none"    // every call is run
+)
+
+// Limits bound how many calls run at a time. A call that a tool makes has its caller's place.
+type Limits struct {
+	Running   int           // in all: 4 for each processor that Go uses, at least 16
+	PerTenant int           // of one tenant: three quarters of Running
+	PerTool   int           // of one tool, for one tenant: half of Running
+	Waiting   int           // calls of one tenant that may wait; one more is busy: 1,024
+	Wait      time.Duration // the longest wait for a place, and for a rate: 30 s
+}
+
+// Rates bound how many calls begin in a time. A call that is above a rate waits until it no
+// longer is, if that is soon enough (see [Limits]), and is busy otherwise.
+type Rates struct {
+	All       Rate // 10,000 in a second
+	PerTenant Rate // of one tenant: 2,000 in a second
+	PerTool   Rate // of one tool, for one tenant: 1,000 in a second
+}
+
+// Rate is so many calls in a time, which may all come at once. The zero value stands for the
+// one named where it is used.
+type Rate struct {
+	Calls     int
+	Per       time.Duration
+	Unlimited bool // no bound; the others must then be zero
+}
+
+// Breaker says when a tool that keeps crashing or running out of time is left alone for a
+// while, for each tenant by itself.
+type Breaker struct {
+	Failures int           // in a row, until it is: 5
+	Open     time.Duration // for how long, until one call may try again: 30 s
+	Off      bool          // never; the others must then be zero
+}
+
+// Nesting bounds the calls that tools make.
+type Nesting struct {
+	Calls int // that one call and those below it may make: 64
+	Depth int // of calls within calls: 4
+}
+
+// Output bounds how much of results goes to the model. What is cut stays readable for as long
+// as the session keeps it: see [Session.Page] and [OutputTool].
+type Output struct {
+	PerCall int64 // bytes of one result: 64 KiB
+	// PerBatch is bytes of all results of a batch, of which each call has an equal share: 256 KiB.
+	PerBatch int64
+	// Kept is how many bytes of results that were cut a session keeps. Those that were cut
+	// longest ago go first. Zero means 16 MiB.
+	Kept int64
+	// Unlimited cuts nothing; the others must then be zero.
+	Unlimited bool
+	// Hint says, in the text that is left of a part, how the rest of it can be read. Nil: with
+	// [OutputTool], if the resolver has it.
+	Hint func(tool.Cut) string
 }

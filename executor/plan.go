@@ -19,6 +19,7 @@ const suggestions = 3
 
 // planner checks the calls of one batch and fills them in.
 type planner struct {
+	batch     *batch
 	resolver  Resolver
 	log       *slog.Logger
 	repairers *repairers
@@ -26,30 +27,38 @@ type planner struct {
 	allowed   map[string]bool // by registered name; nil allows all
 }
 
-// call makes a call ready to run, or completes its record with why it is not run.
+// plan makes a call ready to run, or completes its record with why it is not run.
+func (b *batch) plan(ctx context.Context, requested tool.Call, id string) *call {
+	e := b.executor
+	p := planner{batch: b, resolver: e.resolver, log: e.log, repairers: e.repairers, context: b.session.context, allowed: b.allowed}
+	return p.call(ctx, requested, id)
+}
+
 func (p planner) call(ctx context.Context, requested tool.Call, id string) (c *call) {
 	if requested.Type == "" {
 		requested.Type = "function"
 	}
-	c = &call{tool: requested.Function.Name, record: tool.Record{Call: requested, CallID: id}}
+	c = &call{batch: p.batch, tool: requested.Function.Name, record: tool.Record{Call: requested, CallID: id}}
 	defer func() {
 		if value := recover(); value != nil {
 			c.refuse(tool.Internal, "")
 			c.fail(&panicError{value: value, stack: debug.Stack()})
 		}
 	}()
+	entry, ok := p.resolver.Get(requested.Function.Name)
+	if ok { // what is told of the call depends on its tool, also where its arguments cannot be read
+		c.tool, c.entry = entry.Name, entry
+	}
 	arguments, repairs, err := p.repairers.parse(requested.Function.Arguments)
 	c.record.Repairs = repairs
 	if err != nil {
 		c.refuse(tool.InvalidArguments, err.Error())
 		return c
 	}
-	entry, ok := p.resolver.Get(requested.Function.Name)
 	if !ok {
 		c.refuse(tool.UnknownTool, p.unknown(requested.Function.Name))
 		return c
 	}
-	c.tool = entry.Name
 	if entry.Manifest == nil || entry.Manifest.Parameters == nil {
 		c.refuse(tool.Internal, "")
 		c.fail(fmt.Errorf("tool %s has no manifest or no schema that checks its arguments", entry.Name))
@@ -76,7 +85,10 @@ func (p planner) call(ctx context.Context, requested tool.Call, id string) (c *c
 		CallID: id, Tool: entry.Name, Arguments: complete(repaired.Arguments, values),
 		// Each call has its own copy, so that no tool can change it for another.
 		Context: maps.Clone(p.context),
+		Tenant:  p.batch.session.tenant,
+		Host:    c,
 	}
+	p.batch.ask(c)
 	return c
 }
 

@@ -55,7 +55,7 @@ func TestRepairs(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", test.tool, test.arguments)}, Context: map[string]string{"project_id": "p"}})
+			record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", test.tool, test.arguments)}, Session: withContext(t, e, map[string]string{"project_id": "p"})})
 			require.True(t, record.Result.Success, record.Result.Error)
 			assert.Equal(t, test.output, record.Result.Output)
 			assert.Equal(t, test.repairs, record.Repairs)
@@ -69,7 +69,7 @@ func TestRepairs(t *testing.T) {
 func TestRepairsOfRefusedCalls(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "search", search, echo))
 	run := func(name, arguments, project string) tool.Record {
-		return execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", name, arguments)}, Context: map[string]string{"project_id": project}})
+		return execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", name, arguments)}, Session: withContext(t, e, map[string]string{"project_id": project})})
 	}
 	record := run("search", `{"limit":"1","quary":"x"}`, "p")
 	assert.Equal(t, tool.InvalidArguments, record.Result.Kind)
@@ -100,7 +100,7 @@ func TestRepairDoesNotForge(t *testing.T) {
 		`{"n":1}`, `{"n":"1"}`, `{"arguments":{"n":1,"project_id":"evil"}}`, `{"arguments":{"n":1,"Project_ID":"evil"}}`,
 		`"{\"n\":1,\"project_id\":\"evil\"}"`, `{n: 1, PROJECT_ID: 'evil'}`, `{"loose":{"n":1,"project_\u0069d":"evil"}}`, `{"Project_ID":null,"n":"1"}`,
 	} {
-		record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "loose", arguments)}, Context: map[string]string{"project_id": "mine"}})
+		record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "loose", arguments)}, Session: withContext(t, e, map[string]string{"project_id": "mine"})})
 		if !record.Result.Success {
 			assert.Contains(t, []tool.Kind{tool.Denied, tool.InvalidArguments}, record.Result.Kind)
 			continue
@@ -115,7 +115,7 @@ func TestRepairDoesNotForge(t *testing.T) {
 func TestNoRepair(t *testing.T) {
 	e := newExecutor(t, executor.Options{NoRepair: true}, newFake(t, "search", search, echo))
 	run := func(arguments string) tool.Record {
-		return execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "search", arguments)}, Context: map[string]string{"project_id": "p"}})
+		return execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "search", arguments)}, Session: withContext(t, e, map[string]string{"project_id": "p"})})
 	}
 	record := run(`{"query":"x"}`)
 	assert.Equal(t, `{"query":"x","project_id":"p"}`, record.Result.Output, "no defaults either")
@@ -140,7 +140,7 @@ func TestAlmostJSONIsAnOption(t *testing.T) {
 func TestRepairsAreLogged(t *testing.T) {
 	var log journal
 	e := newExecutor(t, executor.Options{Logger: log.logger()}, newFake(t, "search", search, echo))
-	record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "search", `{"query":"4711","limit":"4711"}`)}, Context: map[string]string{"project_id": "p"}})
+	record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "search", `{"query":"4711","limit":"4711"}`)}, Session: withContext(t, e, map[string]string{"project_id": "p"})})
 	require.True(t, record.Result.Success)
 	lines := log.lines(t)
 	i := slices.IndexFunc(lines, func(line map[string]any) bool { return line["msg"] == "arguments repaired" })
@@ -151,7 +151,7 @@ func TestRepairsAreLogged(t *testing.T) {
 	assert.Equal(t, []any{"cast_number", "clamp"}, lines[i]["rules"])
 	assert.NotContains(t, log.text.String(), "4711")
 
-	execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "search", `{"query":"x","limit":1}`)}, Context: map[string]string{"project_id": "p"}})
+	execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "search", `{"query":"x","limit":1}`)}, Session: withContext(t, e, map[string]string{"project_id": "p"})})
 	assert.Equal(t, 1, strings.Count(log.text.String(), "arguments repaired"), "only where something was")
 }
 
@@ -180,17 +180,17 @@ func TestRepairAtOnce(t *testing.T) {
 		tools = append(tools, newFake(t, fmt.Sprint("search", i, "_tool"), search, echo))
 	}
 	e := newExecutor(t, executor.Options{}, tools...)
+	session := withContext(t, e, map[string]string{"project_id": "p"})
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {
 			for j := range 50 {
-				records, err := e.Execute(t.Context(), executor.Batch{
-					Calls:   []tool.Call{newCall("1", fmt.Sprint("search", (i+j)%4, "_tool"), fmt.Sprintf(`{"query":"%d","tags":"a"}`, j))},
-					Context: map[string]string{"project_id": "p"},
-				})
+				report, err := e.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{
+					newCall("1", fmt.Sprint("search", (i+j)%4, "_tool"), fmt.Sprintf(`{"query":"%d","tags":"a"}`, j)),
+				}})
 				assert.NoError(t, err)
-				assert.Equal(t, fmt.Sprintf(`{"query":"%d","tags":["a"],"limit":5,"project_id":"p"}`, j), records[0].Result.Output)
-				assert.Len(t, records[0].Repairs, 2)
+				assert.Equal(t, fmt.Sprintf(`{"query":"%d","tags":["a"],"limit":5,"project_id":"p"}`, j), report.Records[0].Result.Output)
+				assert.Len(t, report.Records[0].Repairs, 2)
 			}
 		})
 	}
@@ -214,17 +214,17 @@ func BenchmarkRepair(b *testing.B) {
 			if off && !strings.HasPrefix(name, "fits") {
 				continue // it would be refused
 			}
-			e := newExecutor(b, executor.Options{NoRepair: off}, newFake(b, "search", search, answer))
-			batch := executor.Batch{Calls: []tool.Call{newCall("1", "search", arguments)}, Context: map[string]string{"project_id": "p"}}
+			e := newExecutor(b, executor.Options{NoRepair: off, Rates: unlimited}, newFake(b, "search", search, answer))
+			batch := executor.Batch{Calls: []tool.Call{newCall("1", "search", arguments)}, Session: withContext(b, e, map[string]string{"project_id": "p"})}
 			b.Run(fmt.Sprintf("arguments=%s/off=%t", name, off), func(b *testing.B) {
 				b.ReportAllocs()
 				var took []time.Duration
 				for b.Loop() {
 					start := time.Now()
-					records, err := e.Execute(b.Context(), batch)
+					report, err := e.Execute(b.Context(), batch)
 					took = append(took, time.Since(start))
-					if err != nil || !records[0].Result.Success {
-						b.Fatal(err, records)
+					if err != nil || !report.Records[0].Result.Success {
+						b.Fatal(err, report)
 					}
 				}
 				slices.Sort(took)

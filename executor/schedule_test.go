@@ -20,8 +20,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestReadOnlyRunsInParallel uses a fake clock: ten calls of a second each.
-func TestReadOnlyRunsInParallel(t *testing.T) {
+// TestRowS24Parallel uses a fake clock: ten calls of a second each.
+func TestRowS24Parallel(t *testing.T) {
 	tests := []struct {
 		name     string
 		behavior fields
@@ -38,7 +38,7 @@ func TestReadOnlyRunsInParallel(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var running, most atomic.Int64
-				e := newExecutor(t, executor.Options{Parallel: test.parallel}, newFake(t, "wait", test.behavior,
+				e := newExecutor(t, executor.Options{Parallel: test.parallel, Limits: executor.Limits{Running: 100, PerTool: 100}}, newFake(t, "wait", test.behavior,
 					func(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 						now := running.Add(1)
 						defer running.Add(-1)
@@ -52,8 +52,7 @@ func TestReadOnlyRunsInParallel(t *testing.T) {
 					calls = append(calls, newCall(strconv.Itoa(i), "wait", fmt.Sprintf(`{"i":%d}`, i)))
 				}
 				start := time.Now()
-				records, err := e.Execute(t.Context(), executor.Batch{Calls: calls})
-				require.NoError(t, err)
+				records := executeAll(t, e, executor.Batch{Calls: calls})
 				assert.Equal(t, test.want, time.Since(start))
 				for i, record := range records {
 					assert.Equal(t, strconv.Itoa(i), record.ID)
@@ -79,10 +78,9 @@ func TestRefusedCallsSeparateNothing(t *testing.T) {
 		}
 		e := newExecutor(t, executor.Options{}, newFake(t, "read", readOnly, wait), newFake(t, "write", nil, wait))
 		start := time.Now()
-		_, err := e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{
-			newCall("1", "read", ""), newCall("2", "write", "not JSON"), newCall("3", "nobody", ""), newCall("4", "read", ""),
+		executeAll(t, e, executor.Batch{Calls: []tool.Call{
+			newCall("1", "read", ""), newCall("2", "write", "not JSON"), newCall("3", "nobody", ""), newCall("4", "read", `{"other":1}`),
 		}})
-		require.NoError(t, err)
 		assert.Equal(t, time.Second, time.Since(start))
 	})
 }
@@ -151,17 +149,18 @@ func TestRandomBatches(t *testing.T) {
 		}
 
 		reference := world{spans: map[string]span{}, pause: func() {}}
-		sequential := newExecutor(t, executor.Options{}, reference.tools(t)...)
+		sequential := newExecutor(t, executor.Options{Breaker: executor.Breaker{Off: true}}, reference.tools(t)...)
 		var want []tool.Record
 		for _, c := range calls {
 			want = append(want, settled(execute(t, sequential, executor.Batch{Calls: []tool.Call{c}})))
 		}
 
 		w := world{spans: map[string]span{}, pause: func() { time.Sleep(time.Duration(rand.IntN(50)) * time.Microsecond) }}
-		watch := &witness{t: t}
-		e := newExecutor(t, executor.Options{Parallel: 1 + random.IntN(6), Observer: watch}, w.tools(t)...)
-		records, err := e.Execute(t.Context(), executor.Batch{Calls: calls})
+		e := newExecutor(t, executor.Options{Parallel: 1 + random.IntN(6), Breaker: executor.Breaker{Off: true}}, w.tools(t)...)
+		watcher := watch(t, e, nil)
+		report, err := e.Execute(t.Context(), executor.Batch{Calls: calls})
 		require.NoError(t, err)
+		records := report.Records
 		require.Len(t, records, len(want))
 		ids := map[string]bool{}
 		for i, record := range records {
@@ -171,7 +170,7 @@ func TestRandomBatches(t *testing.T) {
 		assert.Len(t, ids, len(calls), "call ids never repeat")
 		assert.Equal(t, reference.state, w.state)
 		assertBarriers(t, calls, w.spans)
-		assertEvents(t, records, watch.events)
+		assertEvents(t, report, watcher.rest(t))
 	}
 }
 
@@ -194,30 +193,6 @@ func assertBarriers(t *testing.T, calls []tool.Call, spans map[string]span) {
 				assert.Greater(t, other.start, barrier.end)
 			}
 		}
-	}
-}
-
-// assertEvents checks that each call has one start and then one end with its record.
-func assertEvents(t *testing.T, records []tool.Record, events []tool.Event) {
-	t.Helper()
-	require.Len(t, events, 2*len(records))
-	started := map[string]bool{}
-	finished := map[string]tool.Record{}
-	for _, event := range events {
-		assert.False(t, event.Time.IsZero())
-		switch event.Type {
-		case tool.CallStarted:
-			assert.False(t, started[event.CallID])
-			assert.Nil(t, event.Record)
-			started[event.CallID] = true
-		case tool.CallFinished:
-			assert.True(t, started[event.CallID])
-			require.NotNil(t, event.Record)
-			finished[event.CallID] = *event.Record
-		}
-	}
-	for _, record := range records {
-		assert.Equal(t, record, finished[record.CallID])
 	}
 }
 
@@ -247,10 +222,11 @@ func TestCancel(t *testing.T) {
 						}))
 					ctx, cancel := test.end(t.Context())
 					defer cancel()
-					records, err := e.Execute(ctx, executor.Batch{Calls: []tool.Call{
-						newCall("1", "quick", ""), newCall("2", "slow", ""), newCall("3", "quick", ""), newCall("4", "quick", "{"),
+					report, err := e.Execute(ctx, executor.Batch{Calls: []tool.Call{
+						newCall("1", "quick", ""), newCall("2", "slow", ""), newCall("3", "quick", `{"n":3}`), newCall("4", "quick", "{"),
 					}})
 					require.NoError(t, err)
+					records := report.Records
 					require.Len(t, records, 4)
 					assert.True(t, records[0].Result.Success)
 					assert.Equal(t, test.running, records[1].Result.Kind)
@@ -265,31 +241,31 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestConcurrentBatches shares one executor and observer between sessions.
+// TestConcurrentBatches shares one executor and a subscription to all events between sessions.
 func TestConcurrentBatches(t *testing.T) {
-	watch := &witness{t: t}
-	e := newExecutor(t, executor.Options{Observer: watch}, newFake(t, "read", fields{
+	e := newExecutor(t, executor.Options{}, newFake(t, "read", fields{
 		"context": []string{"session"}, "behavior": fields{"read_only": true},
 	}, func(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 		own := invocation.Context["session"]
 		invocation.Context["session"] = "nobody's"
 		return succeed(own), nil
 	}))
+	watcher := watch(t, e, nil)
 	var sessions sync.WaitGroup
 	for i := range 16 {
+		session := withContext(t, e, map[string]string{"session": strconv.Itoa(i)})
 		sessions.Go(func() {
-			values := map[string]string{"session": strconv.Itoa(i)}
-			for range 10 {
-				records, err := e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{
-					newCall("a", "read", ""), newCall("b", "read", ""), newCall("c", "read", ""),
-				}, Context: values})
+			for j := range 10 {
+				report, err := e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{
+					newCall("a", "read", ""), newCall("b", "read", fmt.Sprintf(`{"n":%d}`, j)), newCall("c", "read", ""),
+				}, Session: session})
 				assert.NoError(t, err)
-				for _, record := range records {
-					assert.Equal(t, strconv.Itoa(i), record.Result.Output)
+				for _, record := range report.Records {
+					assert.Equal(t, strconv.Itoa(i), record.Result.Output, "never another session's")
 				}
 			}
 		})
 	}
 	sessions.Wait()
-	assert.Len(t, watch.events, 16*10*3*2)
+	assert.Len(t, watcher.rest(t), 16*10*(3*2+2))
 }

@@ -28,7 +28,9 @@ const (
 	files   = "hostfuncs/files."
 	network = "hostfuncs/network."
 	secrets = "hostfuncs/secrets."
+	calls   = "hostfuncs/calls."
 	guest   = "runtime." // through a guest that makes raw calls
+	abi     = "runtime/internal/abi."
 	wazero  = "runtime/internal/engine."
 )
 
@@ -36,7 +38,7 @@ const (
 func TestEveryAttackHasItsTests(t *testing.T) {
 	folders := map[string][]string{}
 	var seen []string
-	for _, row := range slices.Concat(attacksOnFiles(), attacksOnNetworks()) {
+	for _, row := range slices.Concat(attacksOnFiles(), attacksOnNetworks(), attacksByCalls()) {
 		assert.NotContains(t, seen, row.attack)
 		seen = append(seen, row.attack)
 		assert.NotEmpty(t, row.guards, row.attack)

@@ -73,7 +73,8 @@ func checkManifest(t *testing.T, m *manifests.Manifest) {
 		assert.NotContains(t, shown.Required, name)
 	}
 	assert.True(t, m.Execution == manifests.Client || m.Module.Path != "")
-	assert.False(t, m.Behavior.Cache > 0 && !m.Behavior.ReadOnly)
+	assert.False(t, m.Behavior.Cache != 0 && !m.Behavior.ReadOnly)
+	assert.True(t, m.Behavior.Cache >= 0 || m.Behavior.Cache == manifests.CacheOff)
 	for _, mount := range m.Permissions.Files {
 		assert.True(t, mount.Path[0] == '/')
 		assert.False(t, m.Behavior.ReadOnly && mount.Access == manifests.ReadWrite)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ErrFlag is what failures of [ParseNetworkFlag] and [ParseSecretFlag] wrap.
+// ErrFlag is what failures of [ParseNetworkFlag], [ParseSecretFlag] and [ParseCallFlag] wrap.
 var ErrFlag = errors.New("invalid grant")
 
 // ParseNetworkFlag reads what follows --allow-net: [SCHEME://]HOST[:PORT]. The grant is for
@@ -29,6 +29,15 @@ func ParseNetworkFlag(text string) (NetworkGrant, error) {
 		grant.Schemes = []string{"https", "http"}
 	}
 	return grant, nil
+}
+
+// ParseCallFlag reads what follows --allow-call: the name of a tool, which tools that ask for it
+// may then call. The error wraps [ErrFlag] and says what to write.
+func ParseCallFlag(text string) (CallGrant, error) {
+	if !toolName.MatchString(text) {
+		return CallGrant{}, fmt.Errorf("%w: %q is not the name of a tool; want NAME, of 1 to 64 letters, digits, _ and - of ASCII", ErrFlag, clip(text))
+	}
+	return CallGrant{Binding{Origin: "--allow-call " + text}, text}, nil
 }
 
 // ParseSecretFlag reads what follows --secret: NAME=env:VARIABLE@[SCHEME://]HOST[:PORT] or

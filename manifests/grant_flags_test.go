@@ -126,3 +126,19 @@ func TestParseSecretFlag(t *testing.T) {
 		assert.NotContains(t, err.Error(), "topsecret")
 	}
 }
+
+func TestParseCallFlag(t *testing.T) {
+	for _, name := range []string{"web_search", "a-b_C9", "-", strings.Repeat("a", 64)} {
+		got, err := manifests.ParseCallFlag(name)
+		require.NoError(t, err, name)
+		assert.Equal(t, manifests.CallGrant{Binding: manifests.Binding{Origin: "--allow-call " + name}, Tool: name}, got)
+		// A flag grants nothing that a policy could not.
+		assert.Equal(t, name, pasteGrant(t, manifests.SuggestCallGrant("research", name), "research").Calls[0].Tool)
+	}
+	for _, text := range []string{"", "*", "file_*", "a b", "a,b", "a\n", "é", "[a]", strings.Repeat("a", 65)} {
+		got, err := manifests.ParseCallFlag(text)
+		require.ErrorIs(t, err, manifests.ErrFlag, text)
+		assert.Zero(t, got, text)
+		assert.ErrorContains(t, err, "want NAME")
+	}
+}

@@ -10,6 +10,7 @@ type Grants struct {
 	Secrets []SecretGrant
 	Context []ContextGrant
 	Env     []EnvGrant
+	Calls   []CallGrant
 	Deny    []Deny
 	// NoNetwork and NoWrites are what a profile takes away from everybody: all of the
 	// network, and all writing to files. Each names the profile, for people; empty takes
@@ -114,6 +115,14 @@ type EnvGrant struct {
 	Name, Value string
 }
 
+// CallGrant lets tools call another tool, whose own permissions hold for what it then does.
+type CallGrant struct {
+	Binding
+	// Tool is the name of the tool that may be called, letter by letter. An alias is a name of
+	// its own.
+	Tool string
+}
+
 // Deny takes away what any grant gives. Exactly one of its fields besides Origin is set.
 type Deny struct {
 	Origin  string
@@ -122,6 +131,7 @@ type Deny struct {
 	Secret  string // the name
 	Context string
 	Env     string
+	Call    string // the name of the tool that must not be called
 }
 
 // FileDeny takes a directory away: all of it, or (Access: read-write) writing to it.

@@ -103,6 +103,8 @@ func TestJSONSchemaRefuses(t *testing.T) {
 	require.NoError(t, err)
 	for _, members := range []string{
 		`"nmae":1`,
+		`"behavior":{"read_only":true,"cache":"Off"}`,
+		`"behavior":{"read_only":true,"cache":false}`,
 		`"requires":["A|"]`,
 		`"permissions":{"secrets":[{"name":"A","host":"a","header":"X-A","body":"a"}]}`,
 		`"permissions":{"secrets":[{"name":"A","host":"a"}]}`,
@@ -130,6 +132,10 @@ func TestJSONSchemaRefuses(t *testing.T) {
 		`"grants":[{"tools":["a"],"secrets":[{"name":"A","host":"a","from":{"env":"A"},"prefix":"a"}]}]`,
 		`"grants":[{"tools":["a"],"files":[{"path":"/a"}]}]`,
 		`"grants":[{"tools":["a"],"network":[{"host":"a","connect":"localhost:80"}]}]`,
+		`"grants":[{"tools":["a"],"calls":["file_*"]}]`,
+		`"grants":[{"tools":["a"],"calls":["a","a"]}]`,
+		`"deny":[{"call":"file_*"}]`,
+		`"deny":[{"call":"a","env":"A"}]`,
 		`"deny":[{"tools":["a"]}]`,
 		`"deny":[{"secret":"A","env":"A"}]`,
 	} {

@@ -116,8 +116,8 @@ type Permissions struct {
 	Network []NetworkPermission
 	Secrets []SecretPermission
 	Env     []string
-	KV      *KVPermission // nil where not asked for
-	Tools   []string
+	KV      *KVPermission  // nil where not asked for
+	Tools   []string       // that it calls, by their exact names; its own may be among them
 	LLM     *LLMPermission // nil where not asked for
 }
 
@@ -179,14 +179,22 @@ type Limits struct {
 
 // Behavior tells the executor how a tool may be scheduled and shown.
 type Behavior struct {
+	// ReadOnly: a call changes nothing that any call could see. Calls of such tools run beside
+	// each other, and where one asks what another has asked its answer may be given again; a
+	// call of any other tool is run alone, and ends that.
 	ReadOnly    bool
 	Idempotent  bool
 	Destructive bool
-	Cache       time.Duration
-	Final       bool
-	Hidden      bool
-	Snapshot    Snapshot
+	// Cache is how long the answer to a call may be given again, of a tool that is ReadOnly.
+	// Zero leaves it to the executor, which takes 5 minutes; [CacheOff] has each call run.
+	Cache    time.Duration
+	Final    bool
+	Hidden   bool
+	Snapshot Snapshot
 }
+
+// CacheOff is the Cache of a tool each call of which is run: "cache: off". It is negative.
+const CacheOff time.Duration = -1
 
 // Snapshot says whether calls may resume from the started program.
 type Snapshot string

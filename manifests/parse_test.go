@@ -110,6 +110,25 @@ func problems(t *testing.T, body string) []manifests.Problem {
 	return invalid.Problems
 }
 
+func TestCacheIsALengthOfTimeOrOff(t *testing.T) {
+	for text, want := range map[string]time.Duration{"5m": 5 * time.Minute, "off": manifests.CacheOff, `"off"`: manifests.CacheOff} {
+		assert.Equal(t, want, parse(t, "behavior: {read_only: true, cache: "+text+"}\n").Behavior.Cache, text)
+	}
+	assert.Zero(t, parse(t, "behavior: {read_only: true}\n").Behavior.Cache)
+	assert.Negative(t, manifests.CacheOff)
+	m, err := manifests.Parse("tool.json", []byte(`{"schema":"caisson/v1","name":"a","description":"b","module":{"path":"a.wasm"},"behavior":{"read_only":true,"cache":"off"}}`))
+	require.NoError(t, err)
+	assert.Equal(t, manifests.CacheOff, m.Behavior.Cache)
+}
+
+// TestToolsMayAskToCallThemselves: how deep calls go is bounded elsewhere.
+func TestToolsMayAskToCallThemselves(t *testing.T) {
+	m := parse(t, "permissions: {tools: [other]}\n")
+	assert.Equal(t, []string{"other"}, m.Permissions.Tools)
+	m = parse(t, "permissions: {tools: ["+m.Name+"]}\n")
+	assert.Equal(t, []string{m.Name}, m.Permissions.Tools)
+}
+
 func TestContextIsHiddenFromTheModel(t *testing.T) {
 	m := parse(t, `
 context: [project_id, tenant]

@@ -63,6 +63,7 @@ type Grant struct {
 	Secrets []SecretGrant
 	Context []ContextGrant
 	Env     []EnvGrant
+	Calls   []CallGrant
 }
 
 // PolicyDeny takes something away from the tools that it names; from all, if it names none.

@@ -28,6 +28,7 @@ func (p *Policy) For(tool, source string) Grants {
 		given.Secrets = append(given.Secrets, elements.Secrets...)
 		given.Context = append(given.Context, elements.Context...)
 		given.Env = append(given.Env, elements.Env...)
+		given.Calls = append(given.Calls, elements.Calls...)
 	}
 	for _, deny := range p.Deny {
 		if len(deny.Tools) == 0 || names(deny.Tools, tool) {
@@ -46,6 +47,7 @@ func (g Grant) elements() Grants {
 		Secrets: inherit(g.Secrets, g.Binding),
 		Context: inherit(g.Context, g.Binding),
 		Env:     inherit(g.Env, g.Binding),
+		Calls:   inherit(g.Calls, g.Binding),
 	}
 }
 

@@ -21,24 +21,27 @@ func contextNames(g manifests.Grants) []string {
 func TestForTakesWhatNamesTheTool(t *testing.T) {
 	p := parsePolicy(t, `
 grants:
-  - {tools: [a, b], context: [first], env: {A: "1"}}
-  - {tools: [b], context: [no]}
+  - {tools: [a, b], context: [first], env: {A: "1"}, calls: [x, y]}
+  - {tools: [b], context: [no], calls: [z]}
   - {tools: ["*"], context: [second], files: [{path: /x, host: ./x}], network: [{host: a}], secrets: [{name: A, from: {env: A}, host: a}]}
   - {tools: ["a*"], context: [first]}
 deny:
   - {tools: [b], env: B}
   - {secret: A}
   - {tools: ["?"], context: c}
+  - {tools: ["?"], call: y}
 `)
 	given := p.For("a", "anything")
 	assert.Equal(t, []string{"first", "second", "first"}, contextNames(given), "in the policy's order; what stands twice is for whoever enforces it")
 	assert.Len(t, given.Env, 1)
+	assert.Equal(t, []manifests.CallGrant{{Binding: manifests.Binding{Origin: "caisson.yaml:4"}, Tool: "x"}, {Binding: manifests.Binding{Origin: "caisson.yaml:4"}, Tool: "y"}}, given.Calls)
 	assert.Len(t, given.Files, 1)
 	assert.Len(t, given.Network, 1)
 	assert.Len(t, given.Secrets, 1)
-	assert.Equal(t, []manifests.Deny{{Origin: "caisson.yaml:10", Secret: "A"}, {Origin: "caisson.yaml:11", Context: "c"}}, given.Deny)
+	assert.Equal(t, []manifests.Deny{{Origin: "caisson.yaml:10", Secret: "A"}, {Origin: "caisson.yaml:11", Context: "c"}, {Origin: "caisson.yaml:12", Call: "y"}}, given.Deny)
 	assert.Empty(t, given.NoNetwork+given.NoWrites)
 	assert.Equal(t, []string{"second"}, contextNames(p.For("c", "")))
+	assert.Empty(t, p.For("c", "").Calls)
 	assert.Len(t, p.For("long", "").Deny, 1)
 	assert.Equal(t, given, p.For("a", "elsewhere"))
 
@@ -84,13 +87,14 @@ func TestForPinsEveryElement(t *testing.T) {
 	own := manifests.Binding{Origin: "elsewhere"}
 	p := &manifests.Policy{Grants: []manifests.Grant{{
 		Binding: b, Tools: []string{"a"}, Context: manifests.GrantContext("x"), Files: []manifests.FileGrant{{Binding: own, Path: "/a"}},
-		Network: make([]manifests.NetworkGrant, 1), Secrets: make([]manifests.SecretGrant, 1), Env: make([]manifests.EnvGrant, 1),
+		Network: make([]manifests.NetworkGrant, 1), Secrets: make([]manifests.SecretGrant, 1), Env: make([]manifests.EnvGrant, 1), Calls: make([]manifests.CallGrant, 1),
 	}}}
 	given := p.For("a", "")
 	assert.Equal(t, b, given.Context[0].Binding)
 	assert.Equal(t, b, given.Network[0].Binding)
 	assert.Equal(t, b, given.Secrets[0].Binding)
 	assert.Equal(t, b, given.Env[0].Binding)
+	assert.Equal(t, b, given.Calls[0].Binding)
 	assert.Equal(t, manifests.Binding{Origin: "elsewhere", SHA256: "9f"}, given.Files[0].Binding)
 	assert.Empty(t, p.Grants[0].Context[0].SHA256, "the policy stays as it is")
 }

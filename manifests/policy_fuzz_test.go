@@ -26,6 +26,7 @@ func FuzzParsePolicy(f *testing.F) {
 	for _, seed := range []string{
 		"", "deny: [{network: {}}]", "profiles: {a: {extends: b}, b: {extends: a}}", "tools: [{path: /}]", "tools: [{path: ./~}]",
 		"grants: [{tools: ['*'], files: [{path: /, host: '{a}'}]}]", "grants: [{tools: [a], env: {A: ''}}]",
+		"grants: [{tools: [a], calls: [a, b]}]\ndeny: [{call: a}]",
 	} {
 		f.Add([]byte(policyHead+seed), false)
 	}
@@ -112,6 +113,11 @@ func checkGrant(t *testing.T, file string, grant manifests.Grant) {
 		assert.NotEmpty(t, g.Host)
 		assert.NotContains(t, g.Host, "*")
 		assert.NotEmpty(t, g.From.Env+g.From.File+g.From.Age)
+		assert.Equal(t, grant.SHA256, g.SHA256)
+	}
+	for _, g := range grant.Calls {
+		checkOrigin(t, file, g.Origin)
+		assert.Regexp(t, `^[a-zA-Z0-9_-]{1,64}$`, g.Tool)
 		assert.Equal(t, grant.SHA256, g.SHA256)
 	}
 	for _, g := range grant.Context {

@@ -65,6 +65,7 @@ func renderGrant(g manifests.Grant) any {
 	}
 	return object{
 		"tools": g.Tools, "source": hostPath(g.Source), "sha256": g.SHA256, "env": environment,
+		"calls":   each(g.Calls, func(c manifests.CallGrant) any { return c.Tool }),
 		"context": each(g.Context, func(c manifests.ContextGrant) any { return c.Name }),
 		"files": each(g.Files, func(f manifests.FileGrant) any {
 			return object{"path": f.Path, "host": hostPath(f.Host), "access": f.Access, "quota": f.Quota.Bytes, "quota_files": f.Quota.Files}
@@ -86,7 +87,7 @@ func renderGrant(g manifests.Grant) any {
 }
 
 func renderDeny(d manifests.PolicyDeny) any {
-	o := object{"tools": d.Tools, "secret": d.Secret, "context": d.Context, "env": d.Env}
+	o := object{"tools": d.Tools, "secret": d.Secret, "context": d.Context, "env": d.Env, "call": d.Call}
 	if d.Files != nil {
 		o["files"] = object{"path": d.Files.Path, "access": d.Files.Access}
 	}
@@ -158,6 +159,7 @@ func normalise(p *manifests.Policy) *manifests.Policy {
 		forget(g.Network, func(g *manifests.NetworkGrant) *manifests.Binding { return &g.Binding })
 		forget(g.Secrets, func(g *manifests.SecretGrant) *manifests.Binding { return &g.Binding })
 		forget(g.Context, func(g *manifests.ContextGrant) *manifests.Binding { return &g.Binding })
+		forget(g.Calls, func(g *manifests.CallGrant) *manifests.Binding { return &g.Binding })
 		forget(g.Env, func(g *manifests.EnvGrant) *manifests.Binding { return &g.Binding })
 	}
 	for i := range p.Deny {

@@ -112,6 +112,7 @@ func TestLoadPolicyReadsGrants(t *testing.T) {
 			From: manifests.SecretSource{Age: host("testdata/policy/valid/secrets.age"), Identity: host("/etc/caisson/identity.txt"), Key: "third"},
 		},
 	}, p.Grants[2].Secrets)
+	assert.Equal(t, []manifests.CallGrant{{Binding: at("48"), Tool: "fetch_page"}, {Binding: at("48"), Tool: "file_read"}}, p.Grants[2].Calls)
 }
 
 func TestLoadPolicyReadsDenials(t *testing.T) {
@@ -120,12 +121,13 @@ func TestLoadPolicyReadsDenials(t *testing.T) {
 		Addresses: []netip.Prefix{netip.MustParsePrefix("169.254.0.0/16")},
 	}
 	assert.Equal(t, []manifests.PolicyDeny{
-		{Deny: manifests.Deny{Origin: "full.yaml:49", Network: network}},
-		{Tools: []string{"web_*"}, Deny: manifests.Deny{Origin: "full.yaml:50", Files: &manifests.FileDeny{Path: "/shared", Access: manifests.ReadWrite}}},
-		{Deny: manifests.Deny{Origin: "full.yaml:51", Files: &manifests.FileDeny{Path: "/etc", Access: manifests.Read}}},
-		{Deny: manifests.Deny{Origin: "full.yaml:52", Secret: "OLD_KEY"}},
-		{Tools: []string{"fetch_page"}, Deny: manifests.Deny{Origin: "full.yaml:53", Context: "user"}},
-		{Deny: manifests.Deny{Origin: "full.yaml:54", Env: "LD_PRELOAD"}},
+		{Deny: manifests.Deny{Origin: "full.yaml:50", Network: network}},
+		{Tools: []string{"web_*"}, Deny: manifests.Deny{Origin: "full.yaml:51", Files: &manifests.FileDeny{Path: "/shared", Access: manifests.ReadWrite}}},
+		{Deny: manifests.Deny{Origin: "full.yaml:52", Files: &manifests.FileDeny{Path: "/etc", Access: manifests.Read}}},
+		{Deny: manifests.Deny{Origin: "full.yaml:53", Secret: "OLD_KEY"}},
+		{Tools: []string{"fetch_page"}, Deny: manifests.Deny{Origin: "full.yaml:54", Context: "user"}},
+		{Deny: manifests.Deny{Origin: "full.yaml:55", Env: "LD_PRELOAD"}},
+		{Tools: []string{"web_*"}, Deny: manifests.Deny{Origin: "full.yaml:56", Call: "file_write"}},
 	}, loadPolicy(t).Deny)
 	all := parsePolicy(t, "deny: [{network: {}}]").Deny[0].Network
 	assert.Equal(t, &manifests.NetworkDeny{}, all, "nothing is narrowed down")

@@ -1,7 +1,9 @@
 package manifests
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -44,7 +46,7 @@ func (r *reader) behavior(n *node, path string, b *Behavior) {
 		flag("read_only", &b.ReadOnly),
 		flag("idempotent", &b.Idempotent),
 		flag("destructive", &b.Destructive),
-		field{"cache", "", func(n *node, path string) { b.Cache = r.duration(n, path, leastCache, mostCache) }},
+		field{"cache", "", func(n *node, path string) { b.Cache = r.cache(n, path) }},
 		flag("final", &b.Final),
 		flag("hidden", &b.Hidden),
 		field{"snapshot", "", func(n *node, path string) {
@@ -52,3 +54,17 @@ func (r *reader) behavior(n *node, path string, b *Behavior) {
 		}},
 	)
 }
+
+// cache reads how long answers are kept, or off.
+func (r *reader) cache(n *node, path string) time.Duration {
+	if n.kind == textNode && n.text == cacheOff {
+		return CacheOff
+	}
+	if n.kind == textNode && strings.EqualFold(n.text, cacheOff) {
+		r.add(n.at, path, InvalidValue, fmt.Sprintf("%q is not a length of time", clip(n.text)), "write off in lower case")
+		return 0
+	}
+	return r.duration(n, path, leastCache, mostCache)
+}
+
+const cacheOff = "off"

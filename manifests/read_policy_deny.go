@@ -10,18 +10,19 @@ func (r *reader) deny(n *node, path string) PolicyDeny {
 		field{"secret", "", func(n *node, path string) { d.Secret = r.secret(n, path) }},
 		field{"context", "", func(n *node, path string) { d.Context = r.parameter(n, path) }},
 		field{"env", "", func(n *node, path string) { d.Env = r.setting(n, path) }},
+		field{"call", "", func(n *node, path string) { d.Call = r.name(n, path) }},
 	)
 	if !read {
 		return d
 	}
 	given := 0
-	for _, key := range [...]string{"files", "network", "secret", "context", "env"} {
+	for _, key := range [...]string{"files", "network", "secret", "context", "env", "call"} {
 		if n.get(key) != nil {
 			given++
 		}
 	}
 	if given != 1 {
-		r.add(n.at, path, Conflict, "each element takes one thing away", "give exactly one of files, network, secret, context and env")
+		r.add(n.at, path, Conflict, "each element takes one thing away", "give exactly one of files, network, secret, context, env and call")
 	}
 	return d
 }

@@ -19,6 +19,7 @@ func (r *reader) grant(n *node, path string) Grant {
 		field{"tools", `tools: and a list of names, or globs such as "file_*"`, func(n *node, path string) { g.Tools = r.patterns(n, path) }},
 		field{"source", "", func(n *node, path string) { g.Source = r.hostPath(n, path) }},
 		field{"sha256", "", func(n *node, path string) { g.SHA256 = r.digest(n, path) }},
+		field{"calls", "", func(n *node, path string) { g.Calls = r.callGrants(n, path) }},
 		field{"context", "", func(n *node, path string) { g.Context = r.contextGrants(n, path) }},
 		field{"env", "", func(n *node, path string) { g.Env = r.envGrants(n, path) }},
 		field{"files", "", func(n *node, path string) { g.Files = r.fileGrants(n, path) }},
@@ -33,14 +34,14 @@ func (r *reader) grant(n *node, path string) Grant {
 		r.checkGives(n, path)
 	}
 	all := g.elements()
-	g.Files, g.Network, g.Secrets, g.Context, g.Env = all.Files, all.Network, all.Secrets, all.Context, all.Env
+	g.Files, g.Network, g.Secrets, g.Context, g.Env, g.Calls = all.Files, all.Network, all.Secrets, all.Context, all.Env, all.Calls
 	return g
 }
 
 // checkGives reports a grant that gives nothing: it is a slip, such as a list that was
 // left out.
 func (r *reader) checkGives(n *node, path string) {
-	permissions := []string{"context", "env", "files", "network", "secrets"}
+	permissions := []string{"calls", "context", "env", "files", "network", "secrets"}
 	gives := slices.ContainsFunc(permissions, func(key string) bool {
 		value := n.get(key)
 		return value != nil && (value.kind != listNode && value.kind != objectNode || len(value.elements)+len(value.members) > 0)
@@ -48,6 +49,20 @@ func (r *reader) checkGives(n *node, path string) {
 	if !gives {
 		r.add(n.at, path, Missing, "the grant gives nothing", "add one of "+strings.Join(permissions, ", ")+", or remove the grant")
 	}
+}
+
+// callGrants reads the names of tools. There are no globs: a tool that comes later should not be
+// one that others may call already.
+func (r *reader) callGrants(n *node, path string) []CallGrant {
+	var grants []CallGrant
+	r.uniqueTexts(n, path, maxList, func(n *node, path string) string {
+		name := r.name(n, path)
+		if name != "" && !slices.ContainsFunc(grants, func(g CallGrant) bool { return g.Tool == name }) {
+			grants = append(grants, CallGrant{Binding{Origin: r.origin(n.at)}, name})
+		}
+		return name
+	})
+	return grants
 }
 
 func (r *reader) contextGrants(n *node, path string) []ContextGrant {

@@ -74,6 +74,16 @@ func SuggestEnvGrant(tool, name string) string {
 	return suggestGrant(tool, "env", objectOf(keyed(name, textOf("VALUE"))))
 }
 
+// SuggestCallManifest returns the line of a manifest that asks to call a tool.
+func SuggestCallManifest(called string) string {
+	return suggestPermission("tools", textOf(called))
+}
+
+// SuggestCallGrant returns the element of a policy's grants that lets a tool call another.
+func SuggestCallGrant(tool, called string) string {
+	return suggestGrant(tool, "calls", listOf(textOf(called)))
+}
+
 func suggestPermission(key string, element *node) string {
 	permissions := objectOf(keyed(key, listOf(element)))
 	r := &reader{subject: manifestSubject}

@@ -120,6 +120,20 @@ func TestSuggestionsForContextAndEnvironment(t *testing.T) {
 	assert.Equal(t, "- {tools: [file_read], env: {LANG: VALUE}}", manifests.SuggestEnvGrant("file_read", "LANG"))
 }
 
+func TestSuggestionsForCalls(t *testing.T) {
+	for _, called := range []string{"web_search", "a-b_C9", "null", "12", "-"} {
+		assert.Equal(t, []string{called}, pasteManifest(t, manifests.SuggestCallManifest(called)).Tools)
+		given := pasteGrant(t, manifests.SuggestCallGrant("research", called), "research").Calls
+		assert.Equal(t, []manifests.CallGrant{{Binding: given[0].Binding, Tool: called}}, given)
+	}
+	assert.Equal(t, "permissions: {tools: [web_search]}", manifests.SuggestCallManifest("web_search"))
+	assert.Equal(t, "- {tools: [research], calls: [web_search]}", manifests.SuggestCallGrant("research", "web_search"))
+	for _, called := range []string{"", "*", "web_*", "web search", "a, b", "a]", "é", strings.Repeat("a", 65), "a\nb", "a\u202eb"} {
+		assert.Empty(t, manifests.SuggestCallManifest(called), called)
+		assert.Empty(t, manifests.SuggestCallGrant("research", called), called)
+	}
+}
+
 // TestNoSuggestion has what guests might choose so that people paste more than they see.
 func TestNoSuggestion(t *testing.T) {
 	for _, path := range []string{"", "relative", "/a/../b", "/a\"b", "/a#b", "/{a}", "/[a]", "/a'b", "/$(a)", "/`a`", "/a\nb", "/a\u202eb", "/a\x00", "/a\\b", "/\xff", "/a!b", "/" + strings.Repeat("a", 2000)} {
@@ -151,6 +165,7 @@ func TestNoSuggestion(t *testing.T) {
 		assert.Empty(t, manifests.SuggestSecretGrant(tool, manifests.SecretGrant{Name: "A", From: manifests.SecretSource{Env: "A"}, Host: "a"}), tool)
 		assert.Empty(t, manifests.SuggestContextGrant(tool, "a"), tool)
 		assert.Empty(t, manifests.SuggestEnvGrant(tool, "A"), tool)
+		assert.Empty(t, manifests.SuggestCallGrant(tool, "a"), tool)
 	}
 	assert.Empty(t, manifests.SuggestContextGrant("a", "a-b"))
 	assert.Empty(t, manifests.SuggestEnvGrant("a", "A B"))

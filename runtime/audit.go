@@ -24,7 +24,8 @@ var capabilities = []struct {
 }{
 	{abi.Network, "permissions.network", func(p *manifests.Permissions) bool { return len(p.Network) > 0 }},
 	{abi.Secrets, "permissions.secrets", func(p *manifests.Permissions) bool { return len(p.Secrets) > 0 }},
-	{abi.IO, "permissions.network or permissions.secrets", asksHost},
+	{abi.Tools, "permissions.tools", func(p *manifests.Permissions) bool { return len(p.Tools) > 0 }},
+	{abi.IO, "permissions.network, permissions.secrets or permissions.tools", asksHost},
 }
 
 // checkImports refuses a module that imports anything which this runtime does not offer in
@@ -87,6 +88,7 @@ func unused(m *manifests.Manifest, description *wasm.Module) []string {
 		{"permissions.files", len(p.Files) > 0, imports(wasi.ModuleName, "path_", "fd_readdir")},
 		{"permissions.network", len(p.Network) > 0, network},
 		{"permissions.secrets", len(p.Secrets) > 0, network},
+		{"permissions.tools", len(p.Tools) > 0, imports(abi.Tools)},
 		{"permissions.env", len(p.Env) > 0, imports(wasi.ModuleName, "environ_")},
 	} {
 		if check.asked && !check.usable {
@@ -97,4 +99,6 @@ func unused(m *manifests.Manifest, description *wasm.Module) []string {
 }
 
 // asksHost reports whether a tool may ask the host for anything beside what WASI has.
-func asksHost(p *manifests.Permissions) bool { return len(p.Network) > 0 || len(p.Secrets) > 0 }
+func asksHost(p *manifests.Permissions) bool {
+	return len(p.Network) > 0 || len(p.Secrets) > 0 || len(p.Tools) > 0
+}

@@ -16,6 +16,7 @@ const (
 	wantsNetwork = "permissions: {network: [{host: api.example.com}]}"
 	wantsSecrets = "permissions: {secrets: [{name: KEY, header: X-Key, host: api.example.com}]}"
 	wantsBoth    = "permissions: {network: [{host: api.example.com}], secrets: [{name: KEY, header: X-Key, host: api.example.com}]}"
+	wantsTools   = "permissions: {tools: [other]}"
 	wantsFiles   = "permissions: {files: [{path: /project}], env: [LANG]}"
 )
 
@@ -65,7 +66,12 @@ func TestEachImportNeedsItsOwnPermission(t *testing.T) {
 		{abi.Secrets, "exists", 2, i64, "", "permissions.secrets;"},
 		{abi.IO, "read", 2, i32, wantsNetwork, ""},
 		{abi.IO, "read", 2, i32, wantsSecrets, ""},
-		{abi.IO, "read", 2, i32, wantsFiles, "permissions.network or permissions.secrets;"},
+		{abi.Tools, "call", 2, i64, wantsTools, ""},
+		{abi.Tools, "call", 2, i64, wantsBoth, "permissions.tools;"},
+		{abi.Tools, "call", 2, i64, "", "permissions.tools;"},
+		{abi.Network, "request", 4, i64, wantsTools, "permissions.network;"},
+		{abi.IO, "read", 2, i32, wantsTools, ""},
+		{abi.IO, "read", 2, i32, wantsFiles, "permissions.network, permissions.secrets or permissions.tools;"},
 	} {
 		m := importing(t, c.module, c.function, c.params, c.result, c.text)
 		_, err := InspectModule(m)
@@ -105,6 +111,8 @@ func TestPermissionsThatAModuleCannotUse(t *testing.T) {
 		{importing(t, abi.IO, "read", 2, i32, wantsBoth), []string{"permissions.network", "permissions.secrets"}},
 		{importing(t, abi.Network, "request", 4, i64, wantsBoth), []string{}},
 		{importing(t, abi.Secrets, "exists", 2, i64, wantsSecrets), []string{"permissions.secrets"}},
+		{importing(t, abi.Tools, "call", 2, i64, wantsTools), []string{}},
+		{importing(t, abi.IO, "read", 2, i32, wantsTools), []string{"permissions.tools"}},
 		{importing(t, "wasi_snapshot_preview1", "fd_close", 1, i32, wantsFiles), []string{"permissions.files", "permissions.env"}},
 		{importing(t, "wasi_snapshot_preview1", "environ_get", 2, i32, wantsFiles), []string{"permissions.files"}},
 	} {

@@ -52,11 +52,13 @@ func (d *deadline) Err() error {
 
 func (d *deadline) state() error {
 	if d.waiting != nil {
-		return d.waiting.Err()
-	}
-	if err := d.parent.Err(); err != nil {
+		if err := d.waiting.Err(); err != nil {
+			return err
+		}
+	} else if err := d.parent.Err(); err != nil {
 		return err
 	}
+	// Also where the timer is about to say so: what ran on behalf of the guest has seen the time.
 	if !time.Now().Before(d.at) {
 		return context.DeadlineExceeded
 	}
@@ -65,6 +67,12 @@ func (d *deadline) state() error {
 
 // Value implements context.Context.
 func (d *deadline) Value(key any) any { return d.parent.Value(key) }
+
+// AfterFunc spares those who derive a context of this one a goroutine; see [context.AfterFunc].
+func (d *deadline) AfterFunc(f func()) (stop func() bool) {
+	d.Done()
+	return context.AfterFunc(d.waiting, f)
+}
 
 // release frees the timer.
 func (d *deadline) release() {

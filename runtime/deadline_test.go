@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	goruntime "runtime"
 	"sync"
 	"testing"
 	"time"
@@ -35,6 +36,42 @@ func TestDeadlineWakesThoseThatWait(t *testing.T) {
 	<-child.Done()
 	assert.ErrorIs(t, child.Err(), context.DeadlineExceeded)
 	assert.ErrorIs(t, d.Err(), context.DeadlineExceeded)
+}
+
+// TestDeadlineNeedsNoGoroutine for the contexts that are derived of it, which end with it.
+func TestDeadlineNeedsNoGoroutine(t *testing.T) {
+	d := newDeadline(t.Context(), time.Now().Add(time.Hour))
+	before := goruntime.NumGoroutine()
+	var children []context.Context
+	for range 100 {
+		child, cancel := context.WithCancel(d)
+		defer cancel()
+		children = append(children, child)
+	}
+	assert.Less(t, goruntime.NumGoroutine(), before+50)
+	ended := false
+	assert.True(t, d.AfterFunc(func() { ended = true })(), "stopped in time")
+	d.release()
+	for _, child := range children {
+		<-child.Done()
+		assert.ErrorIs(t, child.Err(), context.Canceled)
+	}
+	assert.False(t, ended)
+}
+
+// TestDeadlineIsSeenBeforeItsTimer: whoever asks after the time knows that it is over, also where
+// somebody waits for the timer.
+func TestDeadlineIsSeenBeforeItsTimer(t *testing.T) {
+	for range 100 {
+		at := time.Now().Add(time.Millisecond)
+		d := newDeadline(t.Context(), at)
+		_ = d.Done()
+		for time.Now().Before(at) {
+		}
+		require.ErrorIs(t, d.Err(), context.DeadlineExceeded)
+		d.release()
+		require.ErrorIs(t, d.Err(), context.DeadlineExceeded, "as before")
+	}
 }
 
 func TestDeadlineFollowsItsParent(t *testing.T) {

@@ -13,6 +13,9 @@ import (
 // Concurrency bounds how many calls run at a time, over all tools of a [Runtime], and
 // how many wait for their turn. Zero means the value named at each field; a negative
 // value is an error.
+//
+// A tool that is called by a tool runs in its caller's place: for each call, as many guests as
+// its calls nest, at most 17, may hold memory at a time, of which one runs.
 type Concurrency struct {
 	Running int           // guests at a time: 4 for each processor that Go uses, at least 16
 	Waiting int           // calls that may wait; one more is busy: 1,024

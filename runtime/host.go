@@ -1,9 +1,11 @@
 package runtime
 
 import (
+	"context"
 	"slices"
 	"time"
 
+	"github.com/caisson-run/caisson/hostfuncs/calls"
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
@@ -16,10 +18,12 @@ type host struct {
 	session abi.Session
 	network *network.Session
 	secrets asking
+	calls   *calls.Session
 }
 
-// host returns what the guest may ask for, or nil if its manifest asks for nothing of it.
-func (t *Tool) host() *host {
+// newHost returns what the guest may ask for, or nil if its manifest asks for nothing of it.
+func (r *run) newHost() *host {
+	t := r.tool
 	if !asksHost(&t.manifest.Permissions) {
 		return nil
 	}
@@ -27,8 +31,23 @@ func (t *Tool) host() *host {
 		network: t.permit.network.Open(network.Limits{Calls: t.limits.HTTPCalls, Bytes: t.limits.HTTPBytes}),
 		secrets: asking{set: t.permit.secrets, now: t.runtime.now},
 	}
-	h.session = abi.Session{Network: h.network, Secrets: &h.secrets, MaxBody: t.limits.HTTPBytes}
+	if r.invocation.Host == nil {
+		h.calls = t.permit.calls.Open(nil, t.runtime.now)
+	} else {
+		h.calls = t.permit.calls.Open(r.call, t.runtime.now)
+	}
+	h.session = abi.Session{Network: h.network, Secrets: &h.secrets, Tools: h.calls, MaxBody: t.limits.HTTPBytes}
 	return h
+}
+
+// call makes a call on behalf of the guest, which waits for it in a host function, whose context
+// it is given. The guest cannot have read a secret, but a server may have told it one in a form
+// of its own: it is not passed on.
+func (r *run) call(ctx context.Context, call tool.Call) (tool.Record, error) {
+	s := r.newSeat(ctx)
+	defer s.close()
+	call.Function.Arguments = r.tool.permit.secrets.MaskText(call.Function.Arguments)
+	return r.invocation.Host.Call(s.ctx, call)
 }
 
 // close ends the requests that the guest has left under way. It can be called again.
@@ -48,23 +67,37 @@ func (r *run) collect(view *files.View) {
 	if h == nil {
 		return
 	}
-	requests := h.network.HostCalls()
-	reached := slices.ContainsFunc(requests, func(c tool.HostCall) bool { return c.Allowed })
+	requests, called := h.network.HostCalls(), h.calls.HostCalls()
+	reached := slices.ContainsFunc(slices.Concat(requests, called), func(c tool.HostCall) bool { return c.Allowed })
 	// The call is named after its last receipt, and what a guest asks of the network is more
 	// likely the cause of its failure than the files that its runtime looks for. A question
 	// about a secret is so too, unless the guest then did without.
 	if h.secrets.without && !reached {
-		r.denials = slices.Concat(r.denials, h.secrets.denials, h.network.Denials())
+		r.denials = slices.Concat(r.denials, h.secrets.denials, h.network.Denials(), h.calls.Denials())
 	} else {
-		r.denials = slices.Concat(h.secrets.denials, r.denials, h.network.Denials())
+		r.denials = slices.Concat(h.secrets.denials, r.denials, h.network.Denials(), h.calls.Denials())
 		r.harmless = len(h.secrets.denials)
 	}
-	r.usage.HostCalls += h.secrets.count + h.network.Calls()
-	r.hostCalls = slices.Concat(r.hostCalls, h.secrets.calls, requests)
+	r.usage.HostCalls += h.secrets.count + h.network.Calls() + h.calls.Count()
+	r.hostCalls = slices.Concat(r.hostCalls, h.secrets.calls, requests, called)
 	slices.SortStableFunc(r.hostCalls, func(a, b tool.HostCall) int { return a.Began.Compare(b.Began) })
 	r.hostCalls = r.hostCalls[:min(len(r.hostCalls), tool.MaxHostCalls)]
-	mask := t.permit.secrets.Mask
+	r.mask()
+}
+
+// mask takes secrets out of all that the guest had a say in.
+func (r *run) mask() {
+	mask := r.tool.permit.secrets.Mask
 	r.stdout.Bytes, r.stderr.Bytes = mask(r.stdout.Bytes), mask(r.stderr.Bytes)
+	text := r.tool.permit.secrets.MaskText
+	for i := range r.denials {
+		d := &r.denials[i]
+		d.Value, d.Rule = text(d.Value), text(d.Rule)
+		d.Allow = tool.Allow{Manifest: text(d.Allow.Manifest), Grant: text(d.Allow.Grant), Config: text(d.Allow.Config)}
+	}
+	for i := range r.hostCalls {
+		r.hostCalls[i].Target = text(r.hostCalls[i].Target)
+	}
 }
 
 // asking is the tool's secrets as one call asks for them. It serves one guest, which is

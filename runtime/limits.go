@@ -25,7 +25,8 @@ type Limits struct {
 	HTTPCalls int             // requests. Ceiling: 1,000, default 20
 	HTTPBytes manifests.Bytes // bodies in both directions, decompressed. Ceiling: 256 MiB, default 8 MiB
 	// Fuel is how many instructions a call may execute. Ceiling and default: as many as it
-	// can in its time. The count is exact, and equal for equal calls.
+	// can in its time. The count is exact, and equal for equal calls. What other tools do for the
+	// call is taken off it too.
 	Fuel int64
 }
 

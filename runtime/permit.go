@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/hostfuncs/calls"
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
@@ -21,6 +22,7 @@ type permit struct {
 	context     map[string]bool
 	network     *network.Client
 	secrets     *secrets.Set
+	calls       *calls.Permission
 
 	// settings are the names of variables and secrets that the tool has.
 	settings  []string
@@ -63,7 +65,10 @@ func (r *Runtime) decide(m *manifests.Manifest, grants manifests.Grants) (*permi
 	if err := p.decideSecrets(r, m, grants); err != nil {
 		return nil, err
 	}
-	return p, p.decideNetwork(r, m, grants)
+	if err := p.decideNetwork(r, m, grants); err != nil {
+		return nil, err
+	}
+	return p, p.decideCalls(m, grants)
 }
 
 func (p *permit) decideSecrets(r *Runtime, m *manifests.Manifest, grants manifests.Grants) (err error) {

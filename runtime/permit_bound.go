@@ -37,6 +37,7 @@ func bindTo(grants manifests.Grants, digest func() (engine.Digest, error)) (boun
 	b.grants.Secrets = kept(&b, "secrets", grants.Secrets, func(g manifests.SecretGrant) (manifests.Binding, string) { return g.Binding, "" })
 	b.grants.Context = kept(&b, "context", grants.Context, func(g manifests.ContextGrant) (manifests.Binding, string) { return g.Binding, g.Name })
 	b.grants.Env = kept(&b, "env", grants.Env, func(g manifests.EnvGrant) (manifests.Binding, string) { return g.Binding, g.Name })
+	b.grants.Calls = kept(&b, "tools", grants.Calls, func(g manifests.CallGrant) (manifests.Binding, string) { return g.Binding, g.Tool })
 	return b, nil
 }
 
@@ -48,7 +49,8 @@ func (b *bound) depends() bool {
 		slices.ContainsFunc(g.Network, func(g manifests.NetworkGrant) bool { return is(g.Binding) }) ||
 		slices.ContainsFunc(g.Secrets, func(g manifests.SecretGrant) bool { return is(g.Binding) }) ||
 		slices.ContainsFunc(g.Context, func(g manifests.ContextGrant) bool { return is(g.Binding) }) ||
-		slices.ContainsFunc(g.Env, func(g manifests.EnvGrant) bool { return is(g.Binding) })
+		slices.ContainsFunc(g.Env, func(g manifests.EnvGrant) bool { return is(g.Binding) }) ||
+		slices.ContainsFunc(g.Calls, func(g manifests.CallGrant) bool { return is(g.Binding) })
 }
 
 func kept[G any](b *bound, permission string, grants []G, of func(G) (manifests.Binding, string)) []G {

@@ -19,6 +19,7 @@ func TestEveryKindOfGrantIsBoundToAModule(t *testing.T) {
   files: [{path: /project, access: read}]
   secrets: [{name: KEY, header: X-Key, host: api.example.com}]
   env: [LANG]
+  tools: [other]
 context: [project_id]`)
 	digest, err := moduleDigest(m)
 	require.NoError(t, err)
@@ -35,6 +36,9 @@ context: [project_id]`)
 		},
 		"env": func(b manifests.Binding) manifests.Grants {
 			return manifests.Grants{Env: []manifests.EnvGrant{{Binding: b, Name: "LANG", Value: "C"}}}
+		},
+		"tools": func(b manifests.Binding) manifests.Grants {
+			return manifests.Grants{Calls: []manifests.CallGrant{{Binding: b, Tool: "other"}}}
 		},
 		"context": func(b manifests.Binding) manifests.Grants {
 			return manifests.Grants{Context: []manifests.ContextGrant{{Binding: b, Name: "project_id"}}}

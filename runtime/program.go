@@ -35,8 +35,8 @@ const startFuel = 10_000_000_000
 
 // runIn runs the tool's program: from where it first reads its input, if it could be started
 // once for all calls, else from the beginning.
-func (t *Tool) runIn(ctx context.Context, system *wasi.System, module *engine.Module) (engine.Usage, error) {
-	run := engine.Run{Function: startFunction, MemoryLimit: int64(t.limits.Memory), Fuel: t.limits.Fuel}
+func (t *Tool) runIn(ctx context.Context, system *wasi.System, module *engine.Module, fuel int64) (engine.Usage, error) {
+	run := engine.Run{Function: startFunction, MemoryLimit: int64(t.limits.Memory), Fuel: fuel}
 	if started, flags := t.program.get(ctx, t, module); started != nil {
 		resumed := wasi.With(ctx, system)
 		system.SetFlags(flags)

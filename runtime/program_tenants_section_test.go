@@ -24,7 +24,7 @@ func TestInputReadByStartSectionIsReadInEachCall(t *testing.T) {
 		if n == 1 {
 			started, reason := guest.program.settled(t)
 			assert.Nil(t, started)
-			assert.Equal(t, calls("fd_read"), reason)
+			assert.Equal(t, tooEarly("fd_read"), reason)
 		}
 	}
 

@@ -38,28 +38,28 @@ func tells(text string) func(who, input string) string {
 	return func(_, input string) string { return text + " " + input }
 }
 
-func calls(function string) string { return "it calls " + function + " before it reads its input" }
+func tooEarly(function string) string { return "it calls " + function + " before it reads its input" }
 
 var starts = []start{
-	{does: "file", reason: calls("path_open"), unguarded: leaks, output: func(who, input string) string { return who + " " + input }},
-	{does: "stat", reason: calls("path_filestat_get"), unguarded: leaks, output: func(who, input string) string { return fmt.Sprintf("%d %s", len(who), input) }},
-	{does: "list", reason: calls("path_open"), unguarded: leaks, output: func(who, input string) string { return "about-" + who + ";tenant.txt; " + input }},
+	{does: "file", reason: tooEarly("path_open"), unguarded: leaks, output: func(who, input string) string { return who + " " + input }},
+	{does: "stat", reason: tooEarly("path_filestat_get"), unguarded: leaks, output: func(who, input string) string { return fmt.Sprintf("%d %s", len(who), input) }},
+	{does: "list", reason: tooEarly("path_open"), unguarded: leaks, output: func(who, input string) string { return "about-" + who + ";tenant.txt; " + input }},
 	{does: "argument", args: `"{who}"`, reason: "its command line depends on the call", unguarded: leaks, output: func(who, input string) string { return who + " " + input }},
-	{does: "sleep", reason: calls("poll_oneoff"), unguarded: leaks},
+	{does: "sleep", reason: tooEarly("poll_oneoff"), unguarded: leaks},
 	{does: "random", snapshot: "auto", reason: "it asks for random bytes as it starts", unguarded: leaks},
 	{does: "clock", snapshot: "auto", reason: "it asks for ", unguarded: leaks}, // Go's programs ask for random bytes too
-	{does: "log", reason: calls("fd_write"), unguarded: loses, output: tells("written"), log: "starting\n"},
-	{does: "print", reason: calls("fd_write"), unguarded: loses, output: tells("early written")},
-	{does: "exit", reason: calls("proc_exit"), unguarded: never, output: func(string, string) string { return "" }},
+	{does: "log", reason: tooEarly("fd_write"), unguarded: loses, output: tells("written"), log: "starting\n"},
+	{does: "print", reason: tooEarly("fd_write"), unguarded: loses, output: tells("early written")},
+	{does: "exit", reason: tooEarly("proc_exit"), unguarded: never, output: func(string, string) string { return "" }},
 
-	{does: "poll", raw: true, reason: calls("poll_oneoff"), unguarded: leaks, output: func(_, input string) string { return fmt.Sprintf("%d %s", len(input), input) }},
-	{does: "directory-times", raw: true, reason: calls("fd_filestat_get"), unguarded: leaks, output: func(who, input string) string { return fmt.Sprintf("%d %s", changed(who).UnixNano(), input) }},
-	{does: "file-section", raw: true, reason: calls("path_open"), unguarded: leaks, output: func(who, input string) string { return "section " + who + " " + input }},
-	{does: "close", raw: true, reason: calls("fd_close"), unguarded: loses, output: func(string, string) string { return "errno 0 errno 8" }},
-	{does: "renumber", raw: true, reason: calls("fd_renumber"), unguarded: loses, output: func(string, string) string { return "errno 0 errno 8" }},
-	{does: "read-directory", raw: true, reason: calls("fd_read"), unguarded: equals, output: tells("errno 31")},
-	{does: "pread", raw: true, reason: calls("fd_pread"), unguarded: equals, output: tells("errno 70")},
-	{does: "seek", raw: true, reason: calls("fd_seek"), unguarded: equals, output: tells("errno 70")},
+	{does: "poll", raw: true, reason: tooEarly("poll_oneoff"), unguarded: leaks, output: func(_, input string) string { return fmt.Sprintf("%d %s", len(input), input) }},
+	{does: "directory-times", raw: true, reason: tooEarly("fd_filestat_get"), unguarded: leaks, output: func(who, input string) string { return fmt.Sprintf("%d %s", changed(who).UnixNano(), input) }},
+	{does: "file-section", raw: true, reason: tooEarly("path_open"), unguarded: leaks, output: func(who, input string) string { return "section " + who + " " + input }},
+	{does: "close", raw: true, reason: tooEarly("fd_close"), unguarded: loses, output: func(string, string) string { return "errno 0 errno 8" }},
+	{does: "renumber", raw: true, reason: tooEarly("fd_renumber"), unguarded: loses, output: func(string, string) string { return "errno 0 errno 8" }},
+	{does: "read-directory", raw: true, reason: tooEarly("fd_read"), unguarded: equals, output: tells("errno 31")},
+	{does: "pread", raw: true, reason: tooEarly("fd_pread"), unguarded: equals, output: tells("errno 70")},
+	{does: "seek", raw: true, reason: tooEarly("fd_seek"), unguarded: equals, output: tells("errno 70")},
 
 	// The controls: what is the same for all calls is done once for them.
 	{does: "constant", output: tells("constant")},

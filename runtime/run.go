@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
@@ -29,7 +30,12 @@ type run struct {
 	hostCalls  []tool.HostCall
 	trace      string // of a trap
 
-	host *host // nil: the guest has no functions beside WASI's
+	fuel        int64 // that the guest may use; zero for no limit
+	callersFuel bool  // it is what the caller has left
+
+	host     *host     // nil: the guest has no functions beside WASI's
+	deadline *deadline // of the guest, once it has begun
+	seat     *seat     // in which it runs; nil for a call that no tool made
 }
 
 func (r *run) do(ctx context.Context) (tool.Outcome, error) {
@@ -50,10 +56,37 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	if err != nil {
 		return r.fail(tool.InvalidArguments, err.Error(), err)
 	}
-	if err := t.runtime.gate.enter(ctx); err != nil {
+	inside, leave, err := r.enter(ctx)
+	if err != nil {
 		return r.failed(ctx, err)
 	}
-	defer t.runtime.gate.leave()
+	defer leave()
+	return r.runInside(inside, module, arguments)
+}
+
+// enter waits until the call may run, and returns the context in which it does.
+func (r *run) enter(ctx context.Context) (inside context.Context, leave func(), err error) {
+	gate := r.tool.runtime.gate
+	if r.seat = seatOf(ctx); r.seat == nil {
+		return ctx, gate.leave, gate.enter(ctx)
+	}
+	inside, give, err := r.seat.take(ctx)
+	if err != nil || r.seat.holds(r.tool.runtime) {
+		return inside, give, err
+	}
+	if err := gate.enter(inside); err != nil {
+		give()
+		return nil, nil, err
+	}
+	return inside, func() {
+		gate.leave()
+		give()
+	}, nil
+}
+
+// runInside runs the call, now that it may.
+func (r *run) runInside(ctx context.Context, module *engine.Module, arguments []string) (tool.Outcome, error) {
+	t := r.tool
 	view, err := t.runtime.files.Open(ctx, t.permit.mounts, r.invocation.Context, files.Limits{Tool: t.manifest.Name, OpenFiles: t.limits.OpenFiles, AddedBytes: t.limits.DiskBytes})
 	if err != nil {
 		return r.notOpened(ctx, err)
@@ -62,7 +95,7 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	if err := r.prepare(arguments, view); err != nil {
 		return r.failed(ctx, err)
 	}
-	r.host = t.host()
+	r.host = r.newHost()
 	defer r.host.close()
 	return r.execute(ctx, module, view)
 }
@@ -83,6 +116,9 @@ func (r *run) notOpened(ctx context.Context, err error) (tool.Outcome, error) {
 
 func (r *run) execute(ctx context.Context, module *engine.Module, view *files.View) (tool.Outcome, error) {
 	t := r.tool
+	if r.fuel, r.callersFuel = r.seat.fuel(t.limits.Fuel); r.callersFuel && r.fuel == 0 {
+		return r.fail(tool.Fuel, "the tool that made the call has no fuel left", nil)
+	}
 	r.began = true
 	used, err := r.runOnce(ctx, module)
 	for errors.Is(err, engine.ErrEvicted) { // since it was prepared
@@ -91,6 +127,7 @@ func (r *run) execute(ctx context.Context, module *engine.Module, view *files.Vi
 		}
 		used, err = r.runOnce(ctx, module)
 	}
+	r.seat.charge(used)
 	fuel := used.Fuel // alone, since the record keeps it
 	r.usage = tool.Usage{Fuel: &fuel, MemoryBytes: used.MemoryBytes, Wall: t.runtime.now().Sub(r.system.Started)}
 	r.collect(view)
@@ -100,12 +137,12 @@ func (r *run) execute(ctx context.Context, module *engine.Module, view *files.Vi
 // runOnce runs the guest, whose time begins now.
 func (r *run) runOnce(ctx context.Context, module *engine.Module) (engine.Usage, error) {
 	r.system.Started = r.tool.runtime.now()
-	deadline := newDeadline(ctx, r.system.Started.Add(r.tool.limits.Timeout))
-	defer deadline.release()
+	r.deadline = newDeadline(ctx, r.system.Started.Add(r.tool.limits.Timeout))
+	defer r.deadline.release()
 	if r.host == nil {
-		return r.tool.runIn(deadline, &r.system, module)
+		return r.tool.runIn(r.deadline, &r.system, module, r.fuel)
 	}
-	return r.tool.runIn(abi.With(deadline, &r.host.session), &r.system, module)
+	return r.tool.runIn(abi.With(r.deadline, &r.host.session), &r.system, module, r.fuel)
 }
 
 // prepare builds what the guest sees.
@@ -170,6 +207,9 @@ func (r *run) finish(ctx context.Context, used engine.Usage, err error) (tool.Ou
 	case errors.As(err, &overflow):
 		return r.fail(tool.Output, fmt.Sprintf("the tool wrote more than %s of output", limits.Output), nil)
 	case errors.Is(err, engine.ErrFuel):
+		if r.callersFuel {
+			return r.fail(tool.Fuel, fmt.Sprintf("the tool used up the %d instructions of fuel that the tool which made the call had left", r.fuel), nil)
+		}
 		return r.fail(tool.Fuel, fmt.Sprintf("the tool used up its fuel of %d instructions", limits.Fuel), nil)
 	case errors.Is(err, engine.ErrMemory):
 		return r.outOfMemory(used)
@@ -225,7 +265,7 @@ func (r *run) deny(denial tool.Denial) (tool.Outcome, error) {
 // failed classifies an error that is not the guest's doing. The context is the caller's.
 func (r *run) failed(ctx context.Context, err error) (tool.Outcome, error) {
 	switch {
-	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil:
+	case errors.Is(err, context.DeadlineExceeded) && isOver(ctx):
 		return r.fail(tool.Deadline, "the tool did not finish before the caller's deadline", err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return r.fail(tool.Deadline, fmt.Sprintf("the tool did not finish before its deadline of %s", r.tool.limits.Timeout), err)
@@ -237,6 +277,12 @@ func (r *run) failed(ctx context.Context, err error) (tool.Outcome, error) {
 		return r.fail(tool.Busy, err.Error(), err)
 	}
 	return r.fail(tool.Internal, "internal error (id "+r.invocation.CallID+")", err)
+}
+
+// isOver reports whether the context has ended, or is about to be told that its time is over.
+func isOver(ctx context.Context) bool {
+	at, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(at)
 }
 
 func (r *run) fail(kind tool.Kind, message string, cause error) (tool.Outcome, error) {

@@ -97,11 +97,7 @@ func (a Arguments) With(name string, value json.RawMessage) Arguments {
 
 // MarshalJSON writes the object, members in order, values as they were written.
 func (a Arguments) MarshalJSON() ([]byte, error) {
-	size := len("{}")
-	for _, m := range a.members {
-		size += len(m.name) + len(m.value) + len(`"":,`)
-	}
-	text := append(make([]byte, 0, size), '{')
+	text := append(make([]byte, 0, a.size()), '{')
 	for i, m := range a.members {
 		if i > 0 {
 			text = append(text, ',')
@@ -120,13 +116,22 @@ func (a Arguments) MarshalJSON() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
+// size returns how many bytes the object takes as text, if its names need no escapes.
+func (a Arguments) size() int {
+	size := len("{}")
+	for _, m := range a.members {
+		size += len(m.name) + len(m.value) + len(`"":,`)
+	}
+	return size
+}
+
 // AppendCanonical appends the object as text that is the same for all arguments that differ in
 // no more than the order of their members and in space. Members of objects inside keep their
 // order, and numbers and strings are as they were written.
 func (a Arguments) AppendCanonical(text []byte) []byte {
 	sorted := slices.Clone(a.members)
 	slices.SortFunc(sorted, func(a, b member) int { return strings.Compare(a.name, b.name) })
-	text = append(text, '{')
+	text = append(slices.Grow(text, a.size()), '{')
 	for _, m := range sorted {
 		text = strconv.AppendQuote(text, m.name)
 		text = append(text, ':')

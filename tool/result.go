@@ -26,7 +26,7 @@ func (r *Result) Size() int {
 	size := len(r.Output) + len(r.Error) + len(r.Data)
 	for i := range r.Content {
 		c := &r.Content[i]
-		size += len(c.Text) + len(c.Data) + len(c.URL) + len(c.Name) + len(c.MIMEType)
+		size += len(c.Type) + len(c.Text) + len(c.Data) + len(c.URL) + len(c.Name) + len(c.MIMEType)
 	}
 	return size
 }
@@ -60,7 +60,7 @@ type Allow struct {
 
 // Decision is what became of one permission that a manifest asks for.
 type Decision struct {
-	Permission string `json:"permission"` // files, network, secrets, context or env
+	Permission string `json:"permission"` // files, network, secrets, tools, context or env
 	Requested  string `json:"requested"`  // as the manifest has it: "/project (read-write)"
 	Granted    string `json:"granted"`    // what the operator gives of it, and where that is written; empty for nothing
 	Effective  string `json:"effective"`  // what the tool gets; empty for nothing
@@ -73,7 +73,7 @@ type Decision struct {
 // HostCall is one thing that a call asked of the host, whether or not it got it.
 type HostCall struct {
 	// Kind names the host function's package and what it was asked for: "files.open",
-	// "network.request", "secrets.exists".
+	// "network.request", "secrets.exists", "tools.call".
 	Kind string `json:"kind"`
 	// Target is what it was asked about, in a form that is safe to show: a guest path, a URL
 	// without its query, a name. It holds no secret, host path or address.
@@ -93,7 +93,8 @@ const MaxHostCalls = 256
 
 // Usage is what a call took.
 type Usage struct {
-	// Fuel is how many instructions the tool executed; nil for a call that did not get to run.
+	// Fuel is how many instructions the tool executed, without those of tools that it called;
+	// nil for a call that did not get to run.
 	Fuel        *int64        `json:"fuel"`
 	MemoryBytes int64         `json:"memory_bytes"` // the largest size of linear memory
 	Wall        time.Duration `json:"wall_ns"`      // guest and host functions, without queueing and compiling

@@ -83,18 +83,19 @@ func load(t testing.TB, name string, grants manifests.Grants) *caller {
 	require.NoError(t, err)
 	tools := registry.New()
 	require.NoError(t, tools.Register("wasm-tools", loaded))
-	run, err := executor.New(tools, executor.Options{})
+	// Each call is to reach the server, and its result to be seen in whole.
+	run, err := executor.New(tools, executor.Options{Reuse: executor.Reuse{Scope: executor.ReuseNone}, Output: executor.Output{Unlimited: true}})
 	require.NoError(t, err)
 	return &caller{t, name, run}
 }
 
 func (c *caller) call(arguments string) tool.Record {
 	c.t.Helper()
-	records, err := c.run.Execute(c.t.Context(), executor.Batch{
+	report, err := c.run.Execute(c.t.Context(), executor.Batch{
 		Calls: []tool.Call{{ID: "test", Type: "function", Function: tool.Function{Name: c.name, Arguments: arguments}}},
 	})
 	require.NoError(c.t, err)
-	return records[0]
+	return report.Records[0]
 }
 
 func page(w http.ResponseWriter, body string) {

@@ -107,12 +107,13 @@ func (w *workspace) file(guest string) string {
 func (w *workspace) call(arguments json.RawMessage) tool.Record {
 	run, err := executor.New(w.tools, executor.Options{})
 	require.NoError(w.t, err)
-	records, err := run.Execute(w.t.Context(), executor.Batch{
-		Calls:   []tool.Call{{ID: "test", Type: "function", Function: tool.Function{Name: w.m.Name, Arguments: string(arguments)}}},
-		Context: w.host,
+	session, err := run.NewSession(executor.SessionOptions{Context: w.host})
+	require.NoError(w.t, err)
+	report, err := run.Execute(w.t.Context(), executor.Batch{
+		Session: session, Calls: []tool.Call{{ID: "test", Type: "function", Function: tool.Function{Name: w.m.Name, Arguments: string(arguments)}}},
 	})
 	require.NoError(w.t, err)
-	return records[0]
+	return report.Records[0]
 }
 
 func (w *workspace) check(want manifests.Expect, record tool.Record) {

@@ -15,12 +15,18 @@ order of the calls. The input is JSON in a file or on standard input: one call, 
 of calls, a message with "tool_calls", a chat completion with "choices", or several of
 these one after the other.
 
-Calls of read-only tools that stand next to each other run at the same time. That a call
-fails is a normal result: its record says so, and the exit code is 0. It is 1 where the
-host itself failed, and 2 where the input cannot be read.`
+Calls of read-only tools that stand next to each other run at the same time, and one that
+asks what another has asked gets its answer; every other call runs by itself, in its
+turn. Arguments that do not fit are repaired where there is no doubt about what was meant:
+the record lists each change.
+
+That a call fails is a normal result: its record says so, and the exit code is 0. It is 1
+where the host itself failed, and 2 where the input cannot be read. Results that are long
+are cut, since a model pays for each byte: the cut says how to read on.`
 
 const batchExample = `  caisson batch response.json --tools ./wasm-tools
   caisson batch response.json --config caisson.yaml --profile strict
+  caisson batch response.json --batch-timeout 1m --max-output 16KiB
   curl … | caisson batch --mount /project=./workspaces/{project_id}:rw --context project_id=demo`
 
 func newBatch(env environment) *cobra.Command {
@@ -42,6 +48,9 @@ func newBatch(env environment) *cobra.Command {
 	o.policyFlags(command)
 	o.grantFlags(command)
 	command.Flags().IntVar(&o.parallel, "parallel", 0, "most read-only calls that run at the same time, `N` (default 8)")
+	command.Flags().Var(&o.batchTimeout, "batch-timeout",
+		"most time that all calls together may take, as a `DURATION` such as 2m: those that still run are stopped then, and the rest is not started (default: none)")
+	o.executorFlags(command, "64KiB, and 256KiB for all together in equal shares")
 	o.runFlags(command)
 	o.outputFlags(command, "changes nothing: records are JSON in any case")
 	return command
@@ -69,12 +78,11 @@ func (o *options) batch(ctx context.Context, env environment, file string) (err 
 		return err
 	}
 	defer func() { err = firstOf(err, h.close(ctx)) }()
-	records, causes, err := h.execute(ctx, env, calls)
+	done, err := h.execute(ctx, env, calls)
 	if err != nil {
 		return err
 	}
-	h.keep(env, records)
-	for _, record := range records {
+	for _, record := range done.Records {
 		if err := env.printJSON(record); err != nil {
 			return err
 		}
@@ -82,19 +90,26 @@ func (o *options) batch(ctx context.Context, env environment, file string) (err 
 	if ctx.Err() != nil {
 		return failed(exitInterrupted, "interrupted")
 	}
-	return h.hostFailures(records, causes)
+	return h.hostFailures(done)
 }
 
-// hostFailures returns what the operator must know of the records, or nil.
-func (h *host) hostFailures(records []tool.Record, causes map[string]error) error {
+// hostFailures returns what the operator must know of the calls, or nil.
+func (h *host) hostFailures(done done) error {
 	all := &failure{code: exitFailed}
-	for i, record := range records {
-		if record.Result.Kind != tool.Internal {
-			continue
-		}
-		for _, m := range h.internalFailure(record, causes[record.CallID]).messages {
-			m.text = fmt.Sprintf("call %d: %s", i+1, m.text)
+	add := func(call int, record tool.Record) {
+		for _, m := range h.internalFailure(record, done.causes[record.CallID]).messages {
+			m.text = fmt.Sprintf("call %d: %s", call+1, m.text)
 			all.messages = append(all.messages, m)
+		}
+	}
+	for i, record := range done.Records {
+		if record.Result.Kind == tool.Internal {
+			add(i, record)
+		}
+		for _, made := range done.ledger.failed {
+			if made.Result.Kind == tool.Internal && done.ledger.root(made.CallID) == record.CallID {
+				add(i, made)
+			}
 		}
 	}
 	if len(all.messages) == 0 {

@@ -15,12 +15,16 @@ line, in a file (@FILE), or on standard input (-). Without any they are {}.
 
 What the tool logs goes to standard error, each line behind the tool's name. Characters
 that would change the terminal are printed as escapes such as \x1b. --json prints the
-record of the call on one line instead, exactly as it is, whether or not it failed.`
+record of the call on one line instead, exactly as it is, whether or not it failed.
+
+A tool may call others, if its manifest asks for it and --allow-call or the policy
+allows it. What those were asked and answered, "caisson explain" shows.`
 
 const callExample = `  caisson call calculator '{"expression": "2*(3+4.5)"}'
   caisson call file_read '{"path": "notes.txt"}' --mount /project=./workspace --context project_id=demo
   caisson call fetch_page '{"url": "https://example.com"}' --allow-net example.com
   caisson call web_search '{"query": "tide times"}' --config caisson.yaml
+  caisson call site_digest '{"url": "https://example.com"}' --allow-call fetch_page --allow-net example.com
   caisson call calculator @arguments.json --json`
 
 func newCall(env environment) *cobra.Command {
@@ -38,6 +42,8 @@ func newCall(env environment) *cobra.Command {
 	o.sourceFlags(command)
 	o.policyFlags(command)
 	o.grantFlags(command)
+	o.maxOutput.unlimited = true
+	o.executorFlags(command, "unlimited")
 	o.runFlags(command)
 	o.outputFlags(command, "print the record of the call as one line of JSON")
 	return command
@@ -58,16 +64,16 @@ func (o *options) call(ctx context.Context, env environment, args []string) (err
 	}
 	defer func() { err = firstOf(err, h.close(ctx)) }()
 	call := tool.Call{ID: "call_1", Type: "function", Function: tool.Function{Name: args[0], Arguments: arguments}}
-	records, causes, err := h.execute(ctx, env, []tool.Call{call})
+	done, err := h.execute(ctx, env, []tool.Call{call})
 	if err != nil {
 		return err
 	}
-	record, kept := records[0], h.keep(env, records)
+	record := done.Records[0]
 	if err := o.printRecord(env, record); err != nil {
 		return err
 	}
 	if record.Result.Kind != "" {
-		return h.failureOf(record, causes[record.CallID]).explainedBy(record, kept)
+		return h.failureOf(record, done.causes[record.CallID]).causedBy(h.nestedHints(done)).explainedBy(record, done.ledger.kept())
 	}
 	h.noteDeprecated(env, record.Function.Name)
 	return nil

@@ -20,25 +20,42 @@ what would allow it.
 
 CALL-ID is the call_id of a record, which "caisson call" prints when a call fails. The
 first 8 characters are enough, or more where several calls have those. "call" and
-"batch" keep the newest 500 records, and at most 64 MiB of them, for this user alone.`
+"batch" keep the newest 500 records, and at most 64 MiB of them, for this user alone.
+Calls that tools made are among them, each with its own id.
+
+--output prints what the call returned instead, in whole, also where the record has only
+the beginning of it: its output, or its data where it has none, or the part that --part
+names. --from and --bytes print a piece of it, which begins and ends between characters;
+with --json, it is there exactly as it is.`
+
+const explainExample = `  caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47
+  caisson explain --last --json
+  caisson explain 0199f3c2 --output | less
+  caisson explain 0199f3c2 --output --part data
+  caisson explain 0199f3c2 --output --from 65536 --bytes 32768`
 
 func newExplain(env environment) *cobra.Command {
 	var o options
 	var last bool
+	var p pageOptions
 	command := &cobra.Command{
 		Use:     "explain CALL-ID | --last",
 		Short:   "show what a call did, and what would allow what was denied",
 		Long:    explainHelp,
-		Example: "  caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47\n  caisson explain --last --json",
+		Example: explainExample,
 		Args:    positional(0, 1, "a CALL-ID"),
 		RunE: func(command *cobra.Command, args []string) error {
 			if last == (len(args) == 1) {
 				return usageError(command, "explain needs a CALL-ID or --last, and not both")
 			}
-			return o.explain(env, append(args, "")[0])
+			if err := p.check(command); err != nil {
+				return err
+			}
+			return o.explain(env, append(args, "")[0], p)
 		},
 	}
-	command.Flags().BoolVar(&last, "last", false, "show the newest call")
+	command.Flags().BoolVar(&last, "last", false, "show the newest call that a tool did not make")
+	p.flags(command)
 	o.stateFlags(command)
 	o.outputFlags(command, "print one JSON object: the record as it was, and what explains it")
 	return command
@@ -51,6 +68,16 @@ type explained struct {
 	Manifest    string          `json:"manifest"`
 	Record      json.RawMessage `json:"record"`
 	Explanation explanation     `json:"explanation"`
+	Calls       []made          `json:"calls"` // that this one made itself
+}
+
+// made is a call that another one made.
+type made struct {
+	CallID        string  `json:"call_id"`
+	Name          string  `json:"name"`
+	Outcome       string  `json:"outcome"`        // "success", or the kind of the failure
+	ExecutionTime float64 `json:"execution_time"` // seconds
+	Cached        bool    `json:"cached"`
 }
 
 // explanation says in words what a record holds.
@@ -70,7 +97,7 @@ type denied struct {
 }
 
 // explain prints the call with an id; without one the newest.
-func (o *options) explain(env environment, id string) error {
+func (o *options) explain(env environment, id string, p pageOptions) error {
 	folder, err := o.state.records()
 	if err == nil && folder == "" {
 		err = errors.New(`--state-dir "" names no folder`)
@@ -82,17 +109,38 @@ func (o *options) explain(env environment, id string) error {
 	if err != nil {
 		return err
 	}
+	if p.output {
+		return o.printPage(env, entry, p)
+	}
+	calls, err := madeBy(folder, entry)
+	if err != nil {
+		return err
+	}
 	if !o.json {
-		return env.print(entryText(entry, explain(entry)))
+		return env.print(o.entryText(entry, explain(entry), calls))
 	}
 	wire, err := entry.Wire()
 	if err != nil {
 		return err
 	}
-	return env.printJSON(explained{entry.Time, entry.Source, entry.Manifest, wire, explain(entry)})
+	return env.printJSON(explained{entry.Time, entry.Source, entry.Manifest, wire, explain(entry), calls})
 }
 
-// find returns the call with an id; without one the newest.
+// madeBy returns the calls that a call has made, as far as they are still kept.
+func madeBy(folder records.Folder, caller records.Entry) ([]made, error) {
+	entries, err := folder.MadeBy(caller)
+	if err != nil {
+		return nil, err
+	}
+	calls := make([]made, len(entries))
+	for i, entry := range entries {
+		r := entry.Record
+		calls[i] = made{r.CallID, r.Function.Name, outcomeOf(r), r.ExecutionTime.Seconds(), r.Cached}
+	}
+	return calls, nil
+}
+
+// find returns the call with an id; without one the newest that no tool made.
 func find(folder records.Folder, id string) (records.Entry, error) {
 	newest, err := folder.Newest(5)
 	if err != nil {
@@ -103,7 +151,7 @@ func find(folder records.Folder, id string) (records.Entry, error) {
 			`"caisson call" and "caisson batch" keep what they ran; name another folder with --state-dir DIR`)
 	}
 	if id == "" {
-		id = newest[0]
+		id = newestOf(folder, newest[0])
 	}
 	entry, err := folder.Find(id)
 	switch {
@@ -117,6 +165,21 @@ func find(folder records.Folder, id string) (records.Entry, error) {
 		return records.Entry{}, failed(exitUsage, fmt.Sprintf("%q is not a call's id, nor the first %d characters or more of one", id, records.MinPrefix), newestHints(folder, newest)...)
 	}
 	return records.Entry{}, failed(exitUsage, err.Error())
+}
+
+// newestOf returns the call by which the newest one came about: itself, or the one that a
+// tool made it for.
+func newestOf(folder records.Folder, id string) string {
+	for {
+		entry, err := folder.Find(id)
+		if err != nil || entry.Record.Parent == "" {
+			return id // what is wrong with it is found out by whoever shows it
+		}
+		if _, err := folder.Find(entry.Record.Parent); err != nil {
+			return id // the tool was stopped with its process
+		}
+		id = entry.Record.Parent
+	}
 }
 
 // newestWith returns the newest calls whose ids begin with a text.

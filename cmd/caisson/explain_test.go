@@ -46,7 +46,9 @@ func TestExplanationForPeople(t *testing.T) {
 				{Kind: "network.request", Target: "GET https://a.test/", Bytes: 12, Duration: 1500 * time.Microsecond, Status: "denied"},
 				{Kind: "files.open", Target: "/a\n\x1b[31m", Bytes: 5, Duration: 900, Allowed: true, Status: "ok"},
 			},
-			Log: "busy\nlog\x07\n", Usage: tool.Usage{Fuel: &fuel, MemoryBytes: 1 << 20, HostCalls: 300, Wall: 1234567 * time.Nanosecond},
+			Parent: "0199f3c2-0000-7aa0-b3a5-6f0d9c1e2b47",
+			Cuts:   []tool.Cut{{Part: "output", Bytes: 9000, Kept: 1000}, {Part: "content[0]", Bytes: 5, Kept: 0}},
+			Log:    "busy\nlog\x07\n", Usage: tool.Usage{Fuel: &fuel, MemoryBytes: 1 << 20, HostCalls: 300, Wall: 1234567 * time.Nanosecond},
 		},
 	}
 	local := time.Local
@@ -58,10 +60,18 @@ call         0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47
 time         2026-11-20 17:53:02 +00:00
 manifest     /tools/fetch.tool.yaml
 source       /tools
+made by      0199f3c2-0000-7aa0-b3a5-6f0d9c1e2b47
 arguments    {"url":"x"}\ncall forged
 outcome      denied, exit code 3
 took         1.23ms, 1 instruction, 1MiB of memory, 300 host calls; 2s with queueing and compiling
 repairs      n: "5" to 5 (cast)
+cut          output: 1000 of 9000 bytes were given on; caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47 --output
+             content[0]: 0 of 5 bytes were given on; caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47 --output --part 'content[0]'
+
+calls that it made
+  CALL                                  TOOL  OUTCOME  TIME
+  0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b48  a\nb  success  1.5ms
+  0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b49  c     denied   cached
 
 host calls
   KIND             TARGET               BYTES  TIME   ALLOWED  STATUS
@@ -80,10 +90,15 @@ log
   busy
   log\x07
 `
-	assert.Equal(t, want, entryText(entry, explain(entry)))
+	o := &options{}
+	calls := []made{
+		{"0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b48", "a\nb", "success", 0.0015, false},
+		{"0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b49", "c", "denied", 0, true},
+	}
+	assert.Equal(t, want, o.entryText(entry, explain(entry), calls))
 
 	entry.Record.Function.Arguments = strings.Repeat("ä", 2*shownArguments)
-	assert.Contains(t, entryText(entry, explain(entry)), strings.Repeat("ä", shownArguments-1)+"…\n")
+	assert.Contains(t, o.entryText(entry, explain(entry), nil), strings.Repeat("ä", shownArguments-1)+"…\n")
 }
 
 // TestEveryKindIsExplained: what limits a call has a hint, and no hint is empty.
@@ -118,6 +133,18 @@ func TestOnlyWhatHasSomethingToShowIsExplained(t *testing.T) {
 	}
 }
 
+func TestWhereAnAnswerComesFrom(t *testing.T) {
+	for want, record := range map[string]tool.Record{
+		"success": {},
+		"success, the answer of an earlier call that asked the same, 0199":            {Cached: true, Source: "0199"},
+		"success, the answer of a call of its batch that asked the same, 0199":        {Skipped: true, Source: "0199"},
+		"denied, exit code 3; the tool was not started":                               {Skipped: true, Result: tool.Result{Kind: tool.Denied}},
+		"trap, exit code 1, the answer of a call of its batch that asked the same, x": {Skipped: true, Source: "x", Result: tool.Result{Kind: tool.Trap}},
+	} {
+		assert.Equal(t, want, outcomeLine(record, explain(records.Entry{Record: record})))
+	}
+}
+
 func TestRoundTime(t *testing.T) {
 	for want, d := range map[string]time.Duration{
 		"0s": 0, "999ns": 999, "1.23µs": 1234, "12.3µs": 12345, "1.24ms": 1235500, "123ms": 123456789,
@@ -139,10 +166,13 @@ func TestShortPath(t *testing.T) {
 func TestAmbiguousID(t *testing.T) {
 	folder := records.In(t.TempDir())
 	ids := []string{"0199f3c2-5d1e-7aa0-b3a5-000000000001", "0199f3c2-5d1e-7aa0-b3a5-000000000002", "0199ffff-5d1e-7aa0-b3a5-000000000003"}
+	keeper, err := folder.Open()
+	require.NoError(t, err)
 	for _, id := range ids {
-		require.NoError(t, folder.Keep([]records.Entry{{Record: tool.Record{CallID: id}}}))
+		require.NoError(t, keeper.Keep(records.Entry{Record: tool.Record{CallID: id}}))
 	}
-	_, err := find(folder, "0199F3C2")
+	require.NoError(t, keeper.Close())
+	_, err = find(folder, "0199F3C2")
 	var ambiguous *failure
 	require.ErrorAs(t, err, &ambiguous)
 	assert.Equal(t, exitUsage, ambiguous.code)

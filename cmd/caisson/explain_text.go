@@ -17,7 +17,7 @@ import (
 const shownArguments = 500
 
 // entryText returns a kept call for people.
-func entryText(entry records.Entry, e explanation) string {
+func (o *options) entryText(entry records.Entry, e explanation, calls []made) string {
 	record := entry.Record
 	var b strings.Builder
 	title := record.Function.Name + ": " + e.Outcome
@@ -31,11 +31,16 @@ func entryText(entry records.Entry, e explanation) string {
 		field(&b, "manifest", shortPath(entry.Manifest))
 		field(&b, "source", shortPath(entry.Source))
 	}
+	if record.Parent != "" {
+		field(&b, "made by", record.Parent)
+	}
 	field(&b, "arguments", clip(record.Function.Arguments, shownArguments))
 	field(&b, "outcome", outcomeLine(record, e))
 	field(&b, "took", usageLine(record))
 	field(&b, "repairs", repairLines(record.Repairs)...)
+	field(&b, "cut", o.cutLines(record)...)
 	field(&b, "hints", e.Hints...)
+	writeMade(&b, calls)
 	writeHostCalls(&b, record)
 	writeDenials(&b, e.Denials)
 	writeLog(&b, record.Log)
@@ -47,13 +52,42 @@ func outcomeLine(record tool.Record, e explanation) string {
 	if code, known := exitCode(record.Result.Kind); known && code != exitSuccess {
 		line += fmt.Sprintf(", exit code %d", code)
 	}
-	if !e.Ran {
+	switch {
+	case record.Cached:
+		line += ", the answer of an earlier call that asked the same, " + record.Source
+	case record.Source != "":
+		line += ", the answer of a call of its batch that asked the same, " + record.Source
+	case !e.Ran:
 		line += "; the tool was not started"
 	}
-	if record.Cached {
-		line += ", from the cache"
-	}
 	return line
+}
+
+// cutLines says of which parts the record has the beginning alone, and how to see the whole.
+func (o *options) cutLines(record tool.Record) []string {
+	lines := make([]string, len(record.Cuts))
+	for i, c := range record.Cuts {
+		lines[i] = fmt.Sprintf("%s: %d of %d bytes were given on; %s", c.Part, c.Kept, c.Bytes, o.outputCommand(record.CallID, c.Part, 0))
+	}
+	return lines
+}
+
+// writeMade writes the calls that the call made, in the order in which it made them.
+func writeMade(b *strings.Builder, calls []made) {
+	if len(calls) == 0 {
+		return
+	}
+	b.WriteString("\ncalls that it made\n")
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "  CALL\tTOOL\tOUTCOME\tTIME")
+	for _, c := range calls {
+		took := roundTime(time.Duration(c.ExecutionTime * float64(time.Second)))
+		if c.Cached {
+			took = "cached"
+		}
+		_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", c.CallID, sanitiseLine(c.Name), c.Outcome, took)
+	}
+	_ = w.Flush() // a strings.Builder does not fail
 }
 
 func usageLine(record tool.Record) string {

@@ -34,6 +34,31 @@ func (h *host) failureOf(record tool.Record, cause error) *failure {
 	return failed(code, text)
 }
 
+// nestedHints says what would allow what was refused to the calls that a tool made, or why the
+// host failed in one: the tool's own failure may well come of it.
+func (h *host) nestedHints(done done) []string {
+	var hints []string
+	for _, made := range done.ledger.failed {
+		name := made.Function.Name
+		switch made.Result.Kind {
+		case tool.Internal:
+			for _, m := range h.internalFailure(made, done.causes[made.CallID]).messages {
+				hints = append(append(hints, "a call that it made failed: "+m.text), m.hints...)
+			}
+		default:
+			hints = append(append(hints, "it called "+name+", which failed: "+made.Result.Error), h.denialHints(name, made.Denials)...)
+		}
+	}
+	return hints
+}
+
+// causedBy adds hints to why a call failed.
+func (f *failure) causedBy(hints []string) *failure {
+	m := &f.messages[len(f.messages)-1]
+	m.hints = append(m.hints, hints...)
+	return f
+}
+
 // internalFailure words a failure of the host for the operator. What a module or a
 // directory is to blame for is an error of the configuration.
 func (h *host) internalFailure(record tool.Record, cause error) *failure {

@@ -31,9 +31,14 @@ type options struct {
 	memory   bytesFlag
 	fuel     fuelFlag
 	parallel int
+	calls    callFlag
 	cacheDir cacheFlag
 	trusted  trustFlag
 	state    stateFlag
+
+	noRepair, tolerantJSON, noReuse bool
+	maxOutput                       sizeFlag
+	batchTimeout                    durationFlag
 
 	json, quiet, verbose bool
 }
@@ -76,7 +81,7 @@ func (o *options) limits() runtime.Limits {
 
 // grants returns what every tool gets that asks for it.
 func (o *options) grants() manifests.Grants {
-	grants := manifests.Grants{Files: o.mounts, Network: o.networks, Secrets: o.secrets.grants}
+	grants := manifests.Grants{Files: o.mounts, Network: o.networks, Secrets: o.secrets.grants, Calls: o.calls}
 	for _, value := range o.context {
 		// Origins reach guests, in receipts: they name no value and no host path.
 		origin := manifests.Binding{Origin: "--context " + value.key}

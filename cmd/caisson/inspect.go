@@ -54,9 +54,28 @@ type inspected struct {
 	Profile     string          `json:"profile"` // what bounds all tools
 	Limits      limits          `json:"limits"`
 	Permissions []tool.Decision `json:"permissions"`
+	Reuse       reuse           `json:"reuse"`
 	Isolation   *isolation      `json:"isolation"`  // null where the module cannot be used
 	Context     []string        `json:"context"`    // parameters that the host fills in
 	Parameters  json.RawMessage `json:"parameters"` // as a model sees them
+}
+
+// reuse is whether the answer to a call is given again to one that asks the same.
+type reuse struct {
+	Seconds float64 `json:"seconds"` // for how long; 0: each call is run
+	Reason  string  `json:"reason"`  // what in the manifest, or in the command, says so
+}
+
+func reuseOf(b manifests.Behavior) reuse {
+	switch {
+	case !b.ReadOnly:
+		return reuse{0, "it is not read_only"}
+	case b.Cache == manifests.CacheOff:
+		return reuse{0, "the manifest says cache: off"}
+	case b.Cache > 0:
+		return reuse{b.Cache.Seconds(), "the manifest says so"}
+	}
+	return reuse{reuseFor.Seconds(), "it is read_only, and the manifest says nothing else"}
 }
 
 type module struct {
@@ -148,7 +167,7 @@ func (h *host) find(ctx context.Context, name string, p *progress) (inspected, e
 			StderrBytes: int64(l.Stderr), OpenFiles: l.OpenFiles, DiskBytes: int64(l.DiskBytes),
 			HTTPCalls: l.HTTPCalls, HTTPBytes: int64(l.HTTPBytes), Fuel: l.Fuel,
 		},
-		Permissions: list(t.Decisions()), Context: list(m.Context), Parameters: m.ModelParameters,
+		Reuse: reuseOf(m.Behavior), Permissions: list(t.Decisions()), Context: list(m.Context), Parameters: m.ModelParameters,
 	}
 	if found.Module.Problem != "" {
 		return found, nil

@@ -48,6 +48,7 @@ func (t inspected) text(policy string) string {
 	field(&b, "module", t.Module.lines()...)
 	field(&b, "profile", t.Profile)
 	field(&b, "limits", t.Limits.lines()...)
+	field(&b, "answers", t.Reuse.line())
 	field(&b, "isolation", t.Isolation.lines()...)
 	field(&b, "permissions", decisionLines(t.Permissions, policy)...)
 	field(&b, "parameters", "as a model sees them:")
@@ -92,6 +93,14 @@ func (m module) lines() []string {
 		lines = append(lines, "has no import to use "+strings.Join(m.Unused, ", "))
 	}
 	return lines
+}
+
+// line says how long the answer to a call may be given again.
+func (r reuse) line() string {
+	if r.Seconds == 0 {
+		return "each call is run: " + r.Reason
+	}
+	return fmt.Sprintf("used again for %s where a call asks the same, until one may have changed something: %s", time.Duration(r.Seconds*float64(time.Second)), r.Reason)
 }
 
 // importLine names the imported modules, each with its functions.

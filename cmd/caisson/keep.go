@@ -1,14 +1,21 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
+	"strings"
+	"sync"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-run/caisson/cmd/caisson/internal/records"
+	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -48,35 +55,132 @@ func (o *options) stateFlags(command *cobra.Command) {
 		"keep the records of calls, for \"caisson explain\", below `DIR`; \"\" keeps none (default: in the user's folder for the state of programs)")
 }
 
-// keep notes what calls came to for those who ask later, and reports whether it could.
-// That it could not changes nothing about the calls.
-func (h *host) keep(env environment, done []tool.Record) bool {
-	folder, err := h.options.state.records()
-	if err == nil && folder == "" {
-		return false
-	}
-	if err == nil {
-		err = folder.Keep(h.entries(done))
-	}
-	if err == nil {
-		return true
-	}
-	if !h.options.quiet {
-		printHint(env.stderr, "the call was not kept for \"caisson explain\": "+err.Error()+`; choose another folder with --state-dir DIR, or none with --state-dir ""`)
-	}
-	return false
+// ledger keeps what calls came to, each as it ends, for those who ask later. That it cannot
+// changes nothing about the calls.
+type ledger struct {
+	host   *host
+	keeper *records.Keeper // nil: nothing is kept
+
+	mu      sync.Mutex
+	problem error             // the first; nil where all was kept
+	parents map[string]string // of calls that tools made
+	failed  []tool.Record     // such calls, where the host failed or refused something
 }
 
-func (h *host) entries(done []tool.Record) []records.Entry {
-	now := time.Now()
-	entries := make([]records.Entry, len(done))
-	for i, record := range done {
-		entries[i] = records.Entry{Time: now, Record: record}
-		if entry, ok := h.registry.Get(record.Function.Name); ok {
-			entries[i].Source, entries[i].Manifest = absolute(entry.Source), absolute(entry.Manifest.File)
+// openLedger returns a ledger in the folder that the flags name.
+func (h *host) openLedger() *ledger {
+	l := &ledger{host: h, parents: map[string]string{}}
+	folder, err := h.options.state.records()
+	if err == nil && folder != "" {
+		l.keeper, err = folder.Open()
+	}
+	l.problem = err
+	return l
+}
+
+// Record implements [executor.Recorder].
+func (l *ledger) Record(_ context.Context, entry executor.Entry) error {
+	var err error
+	if l.keeper != nil {
+		err = l.keeper.Keep(l.entry(entry))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.problem == nil {
+		l.problem = err
+	}
+	if record := entry.Record; record.Parent != "" {
+		l.parents[record.CallID] = record.Parent
+		if record.Result.Kind == tool.Internal || record.Result.Kind == tool.Denied {
+			l.failed = append(l.failed, record)
 		}
 	}
-	return entries
+	return err
+}
+
+func (l *ledger) entry(ended executor.Entry) records.Entry {
+	kept := records.Entry{Time: time.Now(), Record: ended.Record}
+	if len(ended.Record.Cuts) > 0 {
+		whole := validResult(ended.Whole)
+		kept.Whole = &whole
+	}
+	if entry, ok := l.host.registry.Get(ended.Tool); ok {
+		kept.Source, kept.Manifest = absolute(entry.Source), absolute(entry.Manifest.File)
+	}
+	return kept
+}
+
+// validResult returns a result with what is no UTF-8 replaced as it is where a result is cut,
+// so that bytes count the same in both.
+func validResult(r tool.Result) tool.Result {
+	valid := func(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+	r.Output, r.Error, r.Content = valid(r.Output), valid(r.Error), slices.Clone(r.Content)
+	for i := range r.Content {
+		r.Content[i].Text = valid(r.Content[i].Text)
+	}
+	return r
+}
+
+// kept reports whether there is something to explain.
+func (l *ledger) kept() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.keeper != nil && l.problem == nil
+}
+
+// readOn says where the rest of a result is that was cut. A reference is a call's id, and
+// the part's name where that is not its output.
+func (l *ledger) readOn(cut tool.Cut) string {
+	if !l.kept() {
+		return "--max-output SIZE leaves more"
+	}
+	id, _, _ := strings.Cut(cut.Reference, ".")
+	return "read on with " + l.host.options.outputCommand(id, cut.Part, cut.Kept)
+}
+
+// outputCommand returns the command that prints a part of a call's result.
+func (o *options) outputCommand(id, part string, from int64) string {
+	command := "caisson explain " + id + " --output"
+	if part != partOutput {
+		command += " --part " + quoted(part)
+	}
+	if from > 0 {
+		command += fmt.Sprintf(" --from %d", from)
+	}
+	if o.state.given {
+		command += " --state-dir " + quoted(o.state.dir)
+	}
+	return command
+}
+
+// quoted returns a word as a shell takes it, where it is one that a shell would take apart.
+func quoted(word string) string {
+	if strings.ContainsFunc(word, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(`-_./\:`, r)
+	}) {
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	return word
+}
+
+// close ends the ledger, and tells the person at the terminal if something was not kept.
+func (l *ledger) close(env environment) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.keeper != nil {
+		l.problem = firstOf(l.problem, l.keeper.Close())
+	}
+	if l.problem != nil && !l.host.options.quiet {
+		printHint(env.stderr, "a call was not kept for \"caisson explain\": "+l.problem.Error()+`; choose another folder with --state-dir DIR, or none with --state-dir ""`)
+	}
+}
+
+// root returns the call of the model's below which a call was made.
+func (l *ledger) root(callID string) string {
+	for parent, ok := l.parents[callID]; ok; parent, ok = l.parents[callID] {
+		callID = parent
+	}
+	return callID
 }
 
 // absolute returns a path that means the same from everywhere, if there is one.

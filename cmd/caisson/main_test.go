@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the command as people do. The scripts find the first-party tools at
 // $TOOLS, tools that misbehave at $HOSTILE, at $PROBE a module that does what its
-// arguments say, at $NETPROBE one that asks the host, and the folders of all tests' modules in
+// arguments say, at $NETPROBE one that asks the host, at $DIGEST a tool that calls another, and the folders of all tests' modules in
 // $GUESTS.
 func TestScripts(t *testing.T) {
 	root, err := guests.Compile(t.Context())
@@ -43,13 +43,14 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			env.Setenv("TOOLS", filepath.Join(root, "wasm-tools"))
 			env.Setenv("HOSTILE", filepath.Join(root, "examples", "turn", "hostile"))
+			env.Setenv("DIGEST", filepath.Join(root, "examples", "digest"))
 			env.Setenv("PROBE", filepath.Join(root, "internal", "guests", "probe", "probe.wasm"))
 			env.Setenv("NETPROBE", filepath.Join(root, "internal", "guests", "netprobe", "netprobe.wasm"))
 			env.Setenv("GUESTS", filepath.Join(root, "internal", "guests"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "lines": lines, "holds": holds, "callid": callID, "paste": paste, "serve": serve, "fill": fill,
+			"exits": exits, "lines": lines, "holds": holds, "callid": callID, "made": madeID, "paste": paste, "serve": serve, "fill": fill,
 		},
 	})
 }

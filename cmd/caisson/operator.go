@@ -23,6 +23,8 @@ func (o *options) policyFlags(command *cobra.Command) {
 		"bound all tools by a `PROFILE`: strict, standard, lenient, or one that --config defines (default: the policy's, or standard)")
 	flags.Var(&o.networks, "allow-net",
 		"grant requests to a host to the tools that ask for it: `[SCHEME://]HOST[:PORT]`, by https and http unless a scheme is named; repeatable")
+	flags.Var(&o.calls, "allow-call",
+		"let the tools that ask for it call the tool with this `NAME`, whose own permissions hold for what it then does; repeatable")
 	flags.Var(&o.secrets, "secret",
 		"bind a secret to the one host that gets it, for the tools that ask for it: `NAME=env:VAR@HOST`, or NAME=file:PATH@HOST; repeatable")
 }
@@ -73,6 +75,7 @@ func (op *operator) grants(m *manifests.Manifest) manifests.Grants {
 	grants.Network = append(grants.Network, flags.Network...)
 	grants.Secrets = append(grants.Secrets, flags.Secrets...)
 	grants.Context = append(grants.Context, flags.Context...)
+	grants.Calls = append(grants.Calls, flags.Calls...)
 	return grants
 }
 

@@ -14,7 +14,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/cmd/caisson/internal/records"
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // start runs a command line in this process.
@@ -33,6 +35,50 @@ func TestInterruptEndsACall(t *testing.T) {
 	assert.Equal(t, exitInterrupted, code)
 	assert.Empty(t, stdout)
 	assert.Contains(t, stderr, "caisson: error: slow_report: the call was cancelled")
+}
+
+// TestRecordsAreKeptAsCallsEnd: what ran is there for explain, however the command ends later.
+func TestRecordsAreKeptAsCallsEnd(t *testing.T) {
+	root, err := guests.Compile(t.Context(), "internal/guests/probe")
+	require.NoError(t, err)
+	state, tools := t.TempDir(), t.TempDir()
+	module, err := os.ReadFile(filepath.Join(root, "internal", "guests", "probe", "probe.wasm"))
+	require.NoError(t, err)
+	calls := filepath.Join(tools, "calls.json")
+	for name, content := range map[string]string{
+		"probe.wasm": string(module),
+		"tool.yaml":  "schema: caisson/v1\nname: probe\ndescription: Does what its arguments say.\nmodule: {path: probe.wasm, stdout: text}\nparameters: {type: object}\n",
+		"calls.json": `[{"function":{"name":"probe","arguments":"{\"do\":\"print\",\"text\":\"done\"}"}},{"function":{"name":"probe","arguments":"{\"do\":\"sleep\",\"millis\":600000}"}}]`,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(tools, name), []byte(content), 0o600))
+	}
+	folder := records.In(state)
+	ctx, cancel := context.WithCancel(t.Context())
+	var first records.Entry
+	watched := make(chan error, 1)
+	go func() {
+		defer cancel()
+		for ctx.Err() == nil {
+			if newest, err := folder.Newest(2); err == nil && len(newest) > 0 {
+				var err error
+				first, err = folder.Find(newest[0])
+				watched <- err
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+		watched <- errors.New("the batch ended before there was a record")
+	}()
+	code, _, _ := start(ctx, nil, "batch", calls, "--cache-dir", "", "--state-dir", state, "--timeout", "5m", "--tools", tools)
+	require.NoError(t, <-watched)
+	assert.Equal(t, exitInterrupted, code)
+	assert.Equal(t, "done", first.Record.Result.Output)
+	newest, err := folder.Newest(2)
+	require.NoError(t, err)
+	require.Len(t, newest, 2)
+	second, err := folder.Find(newest[0])
+	require.NoError(t, err)
+	assert.Equal(t, tool.Cancelled, second.Record.Result.Kind)
 }
 
 func TestInterruptEndsWaitingForInput(t *testing.T) {

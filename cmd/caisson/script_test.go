@@ -67,6 +67,19 @@ func callID(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], record.CallID)
 }
 
+// madeID sets a variable to the id of the first call that an explained one made: made NAME FILE.
+func madeID(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: made NAME FILE")
+	}
+	var told explained
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &told))
+	if len(told.Calls) == 0 {
+		ts.Fatalf("the call made none")
+	}
+	ts.Setenv(args[0], told.Calls[0].CallID)
+}
+
 // suggestions are what hints say before what is to be pasted.
 var suggestions = map[string]*regexp.Regexp{
 	"flag":     regexp.MustCompile(`(?m)allow it with (--.+)$`),

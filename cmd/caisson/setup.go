@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/manifests"
@@ -126,17 +127,44 @@ func (h *host) close(ctx context.Context) error {
 	return errors.Join(h.registry.Close(ctx), h.runtime.Close(ctx))
 }
 
-// execute runs calls. The causes of the host's own failures, which the records leave
-// out, come by call id.
-func (h *host) execute(ctx context.Context, env environment, calls []tool.Call) ([]tool.Record, map[string]error, error) {
+// done is what became of calls.
+type done struct {
+	executor.Report
+	ledger *ledger
+	// causes of the host's own failures, which the records leave out, come by call id.
+	causes map[string]error
+}
+
+// execute runs calls as one batch of one session, which both end with this process.
+func (h *host) execute(ctx context.Context, env environment, calls []tool.Call) (done, error) {
+	ledger := h.openLedger()
+	report, causes, err := h.run(ctx, env, calls, ledger)
+	ledger.close(env)
+	if err != nil {
+		var known *failure
+		if !errors.As(err, &known) {
+			err = failed(exitUsage, err.Error())
+		}
+		return done{}, err
+	}
+	return done{report, ledger, causes}, nil
+}
+
+func (h *host) run(ctx context.Context, env environment, calls []tool.Call, ledger *ledger) (executor.Report, map[string]error, error) {
+	options, err := h.options.executorOptions(ledger.readOn)
+	if err != nil {
+		return executor.Report{}, nil, err
+	}
+	options.Logger, options.Recorder = h.logger, ledger
 	witness := &witness{Registry: h.registry, causes: map[string]error{}, progress: newProgress(env, h.options)}
-	e, err := executor.New(witness, executor.Options{Parallel: h.options.parallel, Logger: h.logger})
+	e, err := executor.New(witness, options)
 	if err != nil {
-		return nil, nil, failed(exitUsage, err.Error())
+		return executor.Report{}, nil, err
 	}
-	records, err := e.Execute(ctx, executor.Batch{Calls: calls, Context: h.operator.context})
+	session, err := e.NewSession(executor.SessionOptions{Context: h.operator.context})
 	if err != nil {
-		return nil, nil, failed(exitUsage, err.Error())
+		return executor.Report{}, nil, err
 	}
-	return records, witness.causes, nil
+	report, err := e.Execute(ctx, executor.Batch{Session: session, Calls: calls, Timeout: time.Duration(h.options.batchTimeout)})
+	return report, witness.causes, err
 }

@@ -103,11 +103,7 @@ func (a *applied) named(at, origin string, patterns []string) []*manifests.Manif
 			return ok && err == nil
 		}
 		if !slices.ContainsFunc(a.tools, matches) {
-			fix := "load the tool, or correct the name"
-			if near := a.near(pattern); len(near) > 0 && !strings.ContainsAny(pattern, `*?[\`) {
-				fix = "did you mean " + strings.Join(near, ", ") + "?"
-			}
-			a.add(fmt.Sprintf("%s.tools[%d]", at, i), origin, fmt.Sprintf("there is no tool %q here", pattern), fix)
+			a.add(fmt.Sprintf("%s.tools[%d]", at, i), origin, fmt.Sprintf("there is no tool %q here", pattern), a.fixFor(pattern))
 		}
 		for _, m := range a.tools {
 			if matches(m) && !slices.Contains(all, m) {
@@ -116,6 +112,19 @@ func (a *applied) named(at, origin string, patterns []string) []*manifests.Manif
 		}
 	}
 	return all
+}
+
+// fixFor says what to do about a name or a glob that no tool has.
+func (a *applied) fixFor(pattern string) string {
+	if near := a.near(pattern); len(near) > 0 && !strings.ContainsAny(pattern, `*?[\`) {
+		return "did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return "load the tool, or correct the name"
+}
+
+// loaded reports whether a tool can be called by a name, which may be an alias.
+func (a *applied) loaded(name string) bool {
+	return slices.ContainsFunc(a.tools, func(m *manifests.Manifest) bool { return m.Name == name || slices.Contains(m.Aliases, name) })
 }
 
 // elements looks at what is given to tools, element by element.
@@ -130,6 +139,8 @@ func (a *applied) elements(at string, given manifests.Grants, receivers []*manif
 		switch {
 		case len(asking) == 0:
 			a.add(at+s.path, s.Origin, "no tool that gets it asks for "+s.what, s.fix)
+		case s.called != "" && !a.loaded(s.called):
+			a.add(at+s.path, s.Origin, fmt.Sprintf("there is no tool %q here to be called", s.called), a.fixFor(s.called))
 		case s.SHA256 != "" && !slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return isModule(m, s.SHA256) }):
 			a.add(at+s.path, s.Origin, fmt.Sprintf("no tool that asks for %s has the module with sha256 %s", s.what, s.SHA256),
 				"find out who changed the module; if the change is wanted, write the digest that caisson inspect shows")
@@ -144,7 +155,7 @@ func isModule(m *manifests.Manifest, digest string) bool {
 }
 
 func isEmpty(g manifests.Grants) bool {
-	return len(g.Files)+len(g.Network)+len(g.Secrets)+len(g.Context)+len(g.Env) == 0
+	return len(g.Files)+len(g.Network)+len(g.Secrets)+len(g.Context)+len(g.Env)+len(g.Calls) == 0
 }
 
 // shownUnapplied is how many lines a denied call has about what does not apply.

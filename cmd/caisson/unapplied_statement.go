@@ -14,6 +14,7 @@ type statement struct {
 	path     string // within its grant
 	what     string // for people: "the directory /project"
 	fix      string
+	called   string                         // the tool that may be called; empty for all else
 	concerns func(*manifests.Manifest) bool // whether a manifest asks for it
 }
 
@@ -39,6 +40,11 @@ func statementsIn(g manifests.Grants) []statement {
 	for _, e := range g.Env {
 		add("env."+e.Name, e.Binding, envStatement(e.Name))
 	}
+	for i, c := range g.Calls {
+		s := callStatement(c.Tool)
+		s.called = c.Tool
+		add(fmt.Sprintf("calls[%d]", i), c.Binding, s)
+	}
 	return all
 }
 
@@ -60,6 +66,8 @@ func denyStatement(d manifests.Deny) statement {
 		return secretStatement(d.Secret, "")
 	case d.Context != "":
 		return contextStatement(d.Context)
+	case d.Call != "":
+		return callStatement(d.Call)
 	}
 	return envStatement(d.Env)
 }
@@ -124,5 +132,12 @@ func envStatement(name string) statement {
 	return statement{
 		what: "the variable " + name, fix: "write a name that a manifest asks for, or remove it",
 		concerns: func(m *manifests.Manifest) bool { return slices.Contains(m.Permissions.Env, name) },
+	}
+}
+
+func callStatement(name string) statement {
+	return statement{
+		what: "calls of " + name, fix: "write a name that a manifest has under permissions.tools, or remove it",
+		concerns: func(m *manifests.Manifest) bool { return slices.Contains(m.Permissions.Tools, name) },
 	}
 }

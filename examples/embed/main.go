@@ -26,9 +26,9 @@ func main() {
 	must(0, tools.Load(ctx, registry.Directory(root+"/wasm-tools"), open))
 	must(0, tools.Load(ctx, registry.Directory(root+"/examples/turn/hostile"), open))
 	calls := must(tool.ParseCalls(must(os.ReadFile(root + "/examples/turn/response.json"))))
-	batch := executor.Batch{Calls: calls, Context: map[string]string{"project_id": "household"}}
 	run := must(executor.New(tools, executor.Options{}))
-	must(0, json.NewEncoder(os.Stdout).Encode(must(run.Execute(ctx, batch))))
+	session := must(run.NewSession(executor.SessionOptions{Context: map[string]string{"project_id": "household"}}))
+	must(0, json.NewEncoder(os.Stdout).Encode(must(run.Execute(ctx, executor.Batch{Session: session, Calls: calls})).Records))
 }
 
 func must[T any](value T, err error) T {

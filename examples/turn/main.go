@@ -81,11 +81,15 @@ func play(ctx context.Context, compiler runtime.Compiler, out io.Writer) (err er
 	if err != nil {
 		return err
 	}
-	records, err := exec.Execute(ctx, executor.Batch{Calls: calls, Context: map[string]string{"project_id": "household"}})
+	session, err := exec.NewSession(executor.SessionOptions{Context: map[string]string{"project_id": "household"}})
 	if err != nil {
 		return err
 	}
-	return report(out, records)
+	ran, err := exec.Execute(ctx, executor.Batch{Session: session, Calls: calls})
+	if err != nil {
+		return err
+	}
+	return report(out, ran.Records)
 }
 
 // load registers the first-party tools and, behind them, the hostile ones. Every file

@@ -194,16 +194,18 @@ func (b *bench) subjectRows(ctx context.Context, s *subject) (err error) {
 }
 
 func (b *bench) executors(ctx context.Context) error {
-	for _, payload := range []int{100, 64 << 10} {
-		in, err := newInput(payload)
-		if err != nil {
-			return err
+	for _, call := range []ExecutorCall{ExecutorRun, ExecutorReused, ExecutorNested} {
+		for _, payload := range []int{100, 64 << 10} {
+			in, err := newInput(payload)
+			if err != nil {
+				return err
+			}
+			measured, err := measureExecutor(ctx, in, call, b.Time)
+			if err != nil {
+				return err
+			}
+			b.report.Executor = append(b.report.Executor, measured)
 		}
-		measured, err := measureExecutor(ctx, in, b.Time)
-		if err != nil {
-			return err
-		}
-		b.report.Executor = append(b.report.Executor, measured)
 	}
 	return nil
 }

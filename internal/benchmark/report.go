@@ -93,9 +93,20 @@ type Startup struct {
 
 // Executor is what executor, registry and the check of the arguments add to a call.
 type Executor struct {
-	Payload int     `json:"payload"` // bytes
-	P50     float64 `json:"p50_us"`
+	Call    ExecutorCall `json:"call"`
+	Payload int          `json:"payload"` // bytes
+	P50     float64      `json:"p50_us"`
 }
+
+// ExecutorCall is what becomes of a call.
+type ExecutorCall string
+
+// The calls that are measured.
+const (
+	ExecutorRun    ExecutorCall = "run"
+	ExecutorReused ExecutorCall = "reused" // it gets the answer of an earlier one
+	ExecutorNested ExecutorCall = "nested" // it makes another call, which is run; both together
+)
 
 // LeftOut is what could not be measured here.
 type LeftOut struct {

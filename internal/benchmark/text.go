@@ -124,9 +124,9 @@ func (r *Report) memoryTable(b *strings.Builder) {
 func (r *Report) executorTable(b *strings.Builder) {
 	b.WriteString("\nExecutor, registry and check of the arguments around a call\n")
 	t := table{text: 1}
-	t.line("bytes", "µs")
+	t.line("call", "bytes", "µs")
 	for _, e := range r.Executor {
-		t.line(fmt.Sprint(e.Payload), number(e.P50))
+		t.line(string(e.Call), fmt.Sprint(e.Payload), number(e.P50))
 	}
 	t.write(b)
 }

@@ -24,7 +24,7 @@ func TestText(t *testing.T) {
 		Metering: []Metering{{"spin", guests.C, 1, 1, 9}, {"json", guests.Go, 1.21, 1.21, 4}},
 		Startup:  []Startup{{guests.C, Caisson, 20000, 1500}},
 		Memory:   []Memory{{guests.C, Caisson, 29 << 10, 60 << 10}},
-		Executor: []Executor{{100, 8.5}},
+		Executor: []Executor{{ExecutorRun, 100, 8.5}},
 		LeftOut:  []LeftOut{{"guest go", "no toolchain"}},
 	}
 	require.Equal(t, `plan9/amd64, 2 processors, go1.26. Only ratios carry over to another machine.
@@ -50,8 +50,8 @@ Memory that stays resident, KiB
   c      caisson             29.0                  60.0
 
 Executor, registry and check of the arguments around a call
-  bytes    µs
-  100    8.50
+  call  bytes    µs
+  run     100  8.50
 
 Left out:
   guest go: no toolchain

@@ -19,6 +19,8 @@ func TestOutsideCaisson(t *testing.T) {
 	require.ErrorIs(t, err, ErrOutside)
 	_, err = SecretExists("KEY")
 	require.ErrorIs(t, err, ErrOutside)
+	_, err = CallTool("web_search", nil)
+	require.ErrorIs(t, err, ErrOutside)
 	results := DoAll(make([]Request, 12))
 	require.Len(t, results, 12)
 	for _, result := range results {
@@ -85,6 +87,11 @@ func TestMalformedAnswers(t *testing.T) {
 	require.ErrorIs(t, err, IO)
 	_, err = start(h.function("f"), Request{})
 	require.ErrorIs(t, err, IO)
+	for _, answer := range []string{`[]`, `{}`, `{"result":null}`, `{"result":""}`, `{"result":"[]"}`, `{"result":"{}"}`, `{"result":{"success":true}}`, `{"result":"{\"success\":1}"}`} {
+		h := host{response: []byte(answer)}
+		_, err := callTool(h.function("f"), "a", nil)
+		require.ErrorIs(t, err, IO, answer)
+	}
 	greedy := hostFunction{"f", h.call, func(buffer []byte) int { return len(buffer) + 1 }}
 	_, err = greedy.ask(nil, nil)
 	require.ErrorIs(t, err, IO)
@@ -94,6 +101,7 @@ func TestErrors(t *testing.T) {
 	for text, err := range map[string]*Error{
 		"denied: network https://a.example/: no grant": {Status: Denied, Denial: &Denial{Permission: "network", Value: "https://a.example/", Rule: "no grant"}},
 		"limit: http_calls is 20":                      {Status: Limit, LimitName: "http_calls", LimitValue: 20},
+		"limit: too deep":                              {Status: Limit, LimitName: "tool_calls", LimitValue: 3, Message: "too deep"},
 		"deadline: no answer":                          {Status: Deadline, Message: "no answer"},
 		"not found":                                    {Status: NotFound},
 		"status 99":                                    {Status: 99},

@@ -61,7 +61,7 @@ func (f hostFunction) failure(status Status, response []byte) error {
 		failure.Denial = &Denial{}
 		err = json.Unmarshal(response, failure.Denial)
 	case Limit:
-		limit := wireLimit{&failure.LimitName, &failure.LimitValue}
+		limit := wireLimit{&failure.LimitName, &failure.LimitValue, &failure.Message}
 		err = json.Unmarshal(response, &limit)
 	default:
 		message := wireMessage{&failure.Message}
@@ -81,6 +81,8 @@ func (f hostFunction) malformed() error {
 type wireLimit struct {
 	Limit *string `json:"limit"`
 	Value *int64  `json:"value"`
+	// Message is there where name and value do not say it.
+	Message *string `json:"message"`
 }
 
 type wireMessage struct {

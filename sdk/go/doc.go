@@ -1,5 +1,5 @@
 // Package caisson lets a tool that runs inside Caisson ask its host for what WASI has no
-// words for: requests over the network, and whether a secret is there. It needs nothing but
+// words for: requests over the network, whether a secret is there, and calls of other tools. It needs nothing but
 // the standard library, and a program imports from the host only what it uses of it.
 //
 // What a tool may do is decided by its manifest and by its operator. A refusal is an

@@ -36,7 +36,8 @@ var statusNames = [...]string{"ok", "denied", "invalid", "limit", "deadline", "n
 type Error struct {
 	Op     string // the function of the host: "caisson:net@1.request"
 	Status Status
-	// Message says what went wrong, where the status is Invalid, Deadline, IO or Unavailable.
+	// Message says what went wrong, where the status is Invalid, Deadline, IO or Unavailable, and
+	// for some limits.
 	Message string
 	// Denial is the host's receipt, where the status is Denied.
 	Denial *Denial
@@ -67,7 +68,7 @@ func (e *Error) Error() string {
 	switch {
 	case e.Denial != nil:
 		return fmt.Sprintf("denied: %s %s: %s", e.Denial.Permission, e.Denial.Value, e.Denial.Rule)
-	case e.Status == Limit && e.LimitName != "":
+	case e.Status == Limit && e.LimitName != "" && e.Message == "":
 		return fmt.Sprintf("limit: %s is %d", e.LimitName, e.LimitValue)
 	case e.Message != "":
 		return e.Status.Error() + ": " + e.Message

@@ -6,6 +6,7 @@ func netRequest() hostFunction    { return outside("caisson:net@1.request") }
 func netSend() hostFunction       { return outside("caisson:net@1.send") }
 func netReceive() hostFunction    { return outside("caisson:net@1.receive") }
 func secretsExists() hostFunction { return outside("caisson:secrets@1.exists") }
+func toolsCall() hostFunction     { return outside("caisson:tools@1.call") }
 
 // outside is a function of the host where there is no host.
 func outside(name string) hostFunction {

@@ -19,6 +19,9 @@ func importedReceive(request unsafe.Pointer, length uint32) uint64
 //go:wasmimport caisson:secrets@1 exists
 func importedExists(request unsafe.Pointer, length uint32) uint64
 
+//go:wasmimport caisson:tools@1 call
+func importedCall(request unsafe.Pointer, length uint32) uint64
+
 // Each function of the host is a value of its own: the linker keeps an import only where
 // the program can reach it, and a module may import only what its manifest asks for.
 
@@ -49,6 +52,13 @@ func secretsExists() hostFunction {
 	return hostFunction{"caisson:secrets@1.exists", func(request, _ []byte) (uint64, error) {
 		p, n := span(request)
 		return importedExists(p, n), nil
+	}, read}
+}
+
+func toolsCall() hostFunction {
+	return hostFunction{"caisson:tools@1.call", func(request, _ []byte) (uint64, error) {
+		p, n := span(request)
+		return importedCall(p, n), nil
 	}, read}
 }
 

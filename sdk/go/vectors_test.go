@@ -22,6 +22,7 @@ type anyRequest struct {
 	TimeoutMS   int `json:"timeout_ms"`
 	ID          int
 	Name        string
+	Arguments   json.RawMessage
 }
 
 func (r anyRequest) request(body []byte) Request {
@@ -46,6 +47,8 @@ func TestVectors(t *testing.T) {
 				got, err = results[0].Response, results[0].Err
 			case "caisson:secrets@1.exists":
 				got, err = secretExists(f, ask.Name)
+			case "caisson:tools@1.call":
+				got, err = callTool(f, ask.Name, ask.Arguments)
 			default:
 				require.Fail(t, "no function of this SDK", v.Function)
 			}
@@ -72,6 +75,22 @@ func checkAnswer(t *testing.T, v vector, got any) {
 		assert.Equal(t, &want, got)
 	case wireID:
 		assert.Equal(t, int64(parsed[anyRequest](t, v.Header).ID), got.ID)
+	case *ToolResult:
+		record := parsed[struct {
+			Result  string
+			CallID  string `json:"call_id"`
+			Denials []Denial
+		}](t, v.Header)
+		want := parsed[ToolResult](t, record.Result)
+		for i, content := range parsed[struct {
+			Content []struct {
+				MIMEType string `json:"mime_type"`
+			}
+		}](t, record.Result).Content {
+			want.Content[i].MIMEType = content.MIMEType
+		}
+		want.CallID, want.Denials = record.CallID, record.Denials
+		assert.Equal(t, &want, got)
 	case bool:
 		assert.Equal(t, parsed[struct{ Exists bool }](t, v.Header).Exists, got)
 	}
@@ -89,10 +108,11 @@ func checkFailure(t *testing.T, v vector, err error) {
 		want.Denial = &denial
 	case Limit:
 		reached := parsed[struct {
-			Limit string
-			Value int64
+			Limit   string
+			Value   int64
+			Message string
 		}](t, v.Header)
-		want.LimitName, want.LimitValue = reached.Limit, reached.Value
+		want.LimitName, want.LimitValue, want.Message = reached.Limit, reached.Value, reached.Message
 	default:
 		want.Message = parsed[struct{ Message string }](t, v.Header).Message
 	}

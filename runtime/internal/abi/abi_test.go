@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/hostfuncs/calls"
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
 	"github.com/caisson-run/caisson/tool"
@@ -22,16 +23,18 @@ import (
 var (
 	_ Requester = (*network.Session)(nil)
 	_ Checker   = (*secrets.Set)(nil)
+	_ Caller    = (*calls.Session)(nil)
 )
 
 func TestFunctions(t *testing.T) {
 	i32 := func(n int) []hostfuncs.ValueType { return slices.Repeat([]hostfuncs.ValueType{hostfuncs.I32}, n) }
 	want := map[string][2][]hostfuncs.ValueType{
-		read:    {i32(2), i32(1)},
-		request: {i32(4), {hostfuncs.I64}},
-		send:    {i32(4), {hostfuncs.I64}},
-		receive: {i32(2), {hostfuncs.I64}},
-		exists:  {i32(2), {hostfuncs.I64}},
+		read:     {i32(2), i32(1)},
+		request:  {i32(4), {hostfuncs.I64}},
+		send:     {i32(4), {hostfuncs.I64}},
+		receive:  {i32(2), {hostfuncs.I64}},
+		exists:   {i32(2), {hostfuncs.I64}},
+		toolCall: {i32(2), {hostfuncs.I64}},
 	}
 	functions := byName()
 	require.Len(t, functions, len(want))

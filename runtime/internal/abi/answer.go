@@ -17,7 +17,7 @@ const (
 	statusOK          status = 0 // as the function has it
 	statusDenied      status = 1 // the receipt
 	statusInvalid     status = 2 // {"message"}
-	statusLimit       status = 3 // {"limit","value"}
+	statusLimit       status = 3 // {"limit","value","message"?}
 	statusDeadline    status = 4 // {"message"}
 	statusIO          status = 6 // {"message"}
 	statusUnavailable status = 7 // {"message"}
@@ -36,11 +36,15 @@ func (p problem) Error() string { return fmt.Sprintf("status %d: %s", p.answer.s
 
 func denied(denial tool.Denial) error { return problem{answerJSON(statusDenied, denial)} }
 
-func limited(limit string, value int64) error {
+func limited(limit string, value int64) error { return limitedTo(limit, value, "") }
+
+// limitedTo is a limit that is told in words, too.
+func limitedTo(limit string, value int64, text string) error {
 	return problem{answerJSON(statusLimit, struct {
-		Limit string `json:"limit"`
-		Value int64  `json:"value"`
-	}{limit, value})}
+		Limit   string `json:"limit"`
+		Value   int64  `json:"value"`
+		Message string `json:"message,omitempty"`
+	}{limit, value, text})}
 }
 
 func invalid(text string) error     { return said(statusInvalid, text) }

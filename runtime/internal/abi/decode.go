@@ -1,11 +1,13 @@
 package abi
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/tool"
 )
@@ -23,17 +25,71 @@ type reader func(value json.RawMessage) (wanted string)
 // decode reads a request: a JSON object with all fields that are not optional, no others, and
 // none twice. The error is a [problem].
 func decode(text string, fields ...field) error {
-	object, err := tool.ParseArguments(text) // strict, and bounded
+	request, err := tool.ParseArguments(text) // strict, and bounded
 	if err != nil {
-		return invalid(strings.TrimPrefix(err.Error(), tool.ErrArguments.Error()+": "))
+		return invalid(cause(err))
 	}
-	for _, name := range object.Names() {
-		if !slices.ContainsFunc(fields, func(f field) bool { return f.name == name }) {
-			return invalid(fmt.Sprintf("unknown member %.64q; the members are %s", name, names(fields)))
+	for _, name := range request.Names() {
+		if err := checkMember(name, fields); err != nil {
+			return err
 		}
 	}
+	return readFields(request, fields)
+}
+
+// decodeAround does the same with a request of which a member may be as long and as deep as a
+// tool's arguments may: it looks at the outermost object alone. Members keep their text.
+func decodeAround(text string, fields ...field) error {
+	if !utf8.ValidString(text) {
+		return invalid("the text is not valid UTF-8")
+	}
+	var whole json.RawMessage
+	if err := json.Unmarshal([]byte(text), &whole); err != nil {
+		return invalid("not JSON: " + err.Error())
+	}
+	members := json.NewDecoder(bytes.NewReader(whole))
+	if first, err := members.Token(); err != nil || first != json.Delim('{') {
+		return invalid("not a JSON object")
+	}
+	var request tool.Arguments
+	for members.More() {
+		token, err := members.Token()
+		name, isName := token.(string)
+		if err != nil || !isName {
+			return invalid("not a JSON object")
+		}
+		if err := checkMember(name, fields); err != nil {
+			return err
+		}
+		if _, twice := request.Get(name); twice {
+			return invalid("the member " + name + " stands twice")
+		}
+		var value json.RawMessage
+		if err := members.Decode(&value); err != nil {
+			return invalid("not JSON: " + err.Error())
+		}
+		request = request.With(name, value)
+	}
+	return readFields(request, fields)
+}
+
+// cause is what is wrong with a request, by the error of [tool.ParseArguments].
+func cause(err error) string {
+	return strings.TrimPrefix(err.Error(), tool.ErrArguments.Error()+": ")
+}
+
+// checkMember refuses a member that no field is for.
+func checkMember(name string, fields []field) error {
+	if slices.ContainsFunc(fields, func(f field) bool { return f.name == name }) {
+		return nil
+	}
+	return invalid(fmt.Sprintf("unknown member %.64q; the members are %s", name, names(fields)))
+}
+
+// readFields reads the fields.
+func readFields(request tool.Arguments, fields []field) error {
 	for _, f := range fields {
-		value, there := object.Get(f.name)
+		value, there := request.Get(f.name)
 		switch {
 		case !there && f.optional:
 			continue
@@ -95,6 +151,17 @@ func pairs(into *[][2]string) reader {
 			list[i] = [2]string{*pair[0], *pair[1]}
 		}
 		*into = list
+		return ""
+	}
+}
+
+// object reads the arguments of a tool, whose text it keeps.
+func object(into *string) reader {
+	return func(value json.RawMessage) string {
+		if _, err := tool.ParseArguments(string(value)); err != nil {
+			return "an object of arguments, which it is not: " + cause(err)
+		}
+		*into = string(value)
 		return ""
 	}
 }

@@ -12,6 +12,7 @@ const (
 	IO      = "caisson:io@1"
 	Network = "caisson:net@1"
 	Secrets = "caisson:secrets@1"
+	Tools   = "caisson:tools@1"
 )
 
 // function describes one function: its parameters, all of them i32, and what answers.
@@ -37,6 +38,9 @@ var modules = []struct {
 	}},
 	{Secrets, []function{
 		{"exists", 2, secretsExists},
+	}},
+	{Tools, []function{
+		{"call", 2, toolsCall},
 	}},
 }
 

@@ -9,12 +9,13 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/network"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // FuzzCalls makes any calls with any parameters on a small memory: none may panic or end the
 // guest, and what each returns must be there to read.
 func FuzzCalls(f *testing.F) {
-	text := []byte(valid[request] + valid[exists] + valid[receive])
+	text := []byte(valid[request] + valid[exists] + valid[receive] + valid[toolCall])
 	f.Add(text, []byte{})
 	at := func(function byte, params ...uint32) []byte {
 		script := []byte{function}
@@ -30,11 +31,13 @@ func FuzzCalls(f *testing.F) {
 	r, e := uint32(len(valid[request])), uint32(len(valid[exists]))
 	f.Add(text, slices.Concat(at(1, 0, r, 5, 10), at(0, 0, 20), at(2, 0, r), at(3, r+e, uint32(len(valid[receive]))), at(0, 1<<31, 1<<31)))
 	f.Add(text, slices.Concat(at(4, r, e), at(0, 3, 4), at(1, 1<<32-1, 1<<32-1, 1<<32-1, 1), at(0, 0, 1<<20)))
+	f.Add(text, at(5, r+e+uint32(len(valid[receive])), uint32(len(valid[toolCall]))))
 	functions := Functions()
 	f.Fuzz(func(t *testing.T, memory, script []byte) {
 		session := &Session{
 			Network: &answering{id: 7, response: network.Response{Status: 200, Body: []byte("body")}},
 			Secrets: known{"SEARCH_KEY": true}, MaxBody: 64,
+			Tools: &caller{record: tool.Record{Result: tool.Result{Success: true, Output: "done"}}},
 		}
 		ctx := With(t.Context(), session)
 		for ; len(script) >= 17; script = script[17:] {

@@ -128,6 +128,22 @@ func (n *answering) Receive(_ context.Context, id int) (network.Response, error)
 	return n.response, n.err
 }
 
+// caller is a host in which every call has the same end. It keeps what it was asked for.
+type caller struct {
+	record tool.Record
+	err    error
+	asked  [][2]string
+	during func(ctx context.Context)
+}
+
+func (c *caller) Call(ctx context.Context, name, arguments string) (tool.Record, error) {
+	c.asked = append(c.asked, [2]string{name, arguments})
+	if c.during != nil {
+		c.during(ctx)
+	}
+	return c.record, c.err
+}
+
 // known are secrets by name: whether they are there, or why they are denied.
 type known map[string]any
 
@@ -142,17 +158,19 @@ func (k known) Check(name string) (bool, *tool.Denial) {
 }
 
 const (
-	request = "caisson:net@1.request"
-	send    = "caisson:net@1.send"
-	receive = "caisson:net@1.receive"
-	exists  = "caisson:secrets@1.exists"
-	read    = "caisson:io@1.read"
+	request  = "caisson:net@1.request"
+	send     = "caisson:net@1.send"
+	receive  = "caisson:net@1.receive"
+	exists   = "caisson:secrets@1.exists"
+	toolCall = "caisson:tools@1.call"
+	read     = "caisson:io@1.read"
 )
 
 // valid is a request that each function takes.
 var valid = map[string]string{
-	request: `{"method":"GET","url":"https://api.example.com/","headers":[]}`,
-	send:    `{"method":"GET","url":"https://api.example.com/","headers":[]}`,
-	receive: `{"id":1}`,
-	exists:  `{"name":"SEARCH_KEY"}`,
+	request:  `{"method":"GET","url":"https://api.example.com/","headers":[]}`,
+	send:     `{"method":"GET","url":"https://api.example.com/","headers":[]}`,
+	receive:  `{"id":1}`,
+	exists:   `{"name":"SEARCH_KEY"}`,
+	toolCall: `{"name":"web_search","arguments":{"query":"x"}}`,
 }

@@ -9,13 +9,14 @@ import (
 )
 
 // Session is what one call's guest can ask of the host. Make one for each call and hand it to
-// the guest's host functions with [With]. The zero value has no network and no secrets: what
-// needs them answers that it is unavailable.
+// the guest's host functions with [With]. The zero value has no network, no secrets and no
+// other tools: what needs them answers that it is unavailable.
 //
 // It serves one instance, which is single-threaded, and is not safe for concurrent use.
 type Session struct {
 	Network Requester
 	Secrets Checker
+	Tools   Caller
 	// MaxBody is the most bytes that the body of a request may have. If it is not positive,
 	// it is [network.DefaultBytes].
 	MaxBody manifests.Bytes
@@ -39,6 +40,13 @@ type Checker interface {
 	// Check reports whether the tool has the secret of that name, which may be any text. With a
 	// receipt, the guest is told that it may not ask; without one, whether the secret is there.
 	Check(name string) (exists bool, denial *tool.Denial)
+}
+
+// Caller calls other tools. Its errors are those of [calls.Session], which it is but in tests.
+type Caller interface {
+	// Call calls the tool of that name, which may be any text, with a JSON object, and returns
+	// what the guest may see of the record.
+	Call(ctx context.Context, name, arguments string) (tool.Record, error)
 }
 
 func (s *Session) maxBody() int64 {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs/calls"
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -48,6 +49,7 @@ type anyRequest struct {
 	TimeoutMS   int `json:"timeout_ms"`
 	ID          int
 	Name        string
+	Arguments   json.RawMessage
 }
 
 type anyResponse struct {
@@ -61,8 +63,9 @@ type anyResponse struct {
 }
 
 type limit struct {
-	Limit string
-	Value int64
+	Limit   string
+	Value   int64
+	Message string
 }
 
 // kinds are the network's errors that have a status.
@@ -77,6 +80,10 @@ func TestVectors(t *testing.T) {
 	for _, v := range vectors(t) {
 		t.Run(v.Name, func(t *testing.T) {
 			seen[v.Status], called[v.Function] = true, true
+			if v.Function == toolCall {
+				testCallVector(t, v)
+				return
+			}
 			ask, answer := parsed[anyRequest](t, v.Request), parsed[anyResponse](t, v.Header)
 			wire := &answering{id: answer.ID, response: network.Response{
 				Status: answer.Status, URL: answer.URL, Headers: answer.Headers, Body: v.ResponseBody, Truncated: answer.Truncated,
@@ -120,4 +127,30 @@ func TestVectors(t *testing.T) {
 	for _, f := range Functions() {
 		assert.True(t, called[f.Module+"."+f.Name] || f.Name == "read", f.Name)
 	}
+}
+
+// callKinds are the errors of calls that have a status.
+var callKinds = map[status]error{
+	statusLimit: calls.ErrLimit, statusDeadline: calls.ErrDeadline, statusUnavailable: calls.ErrUnavailable,
+}
+
+// testCallVector makes the call of a vector, whose request and answer have another form.
+func testCallVector(t *testing.T, v vector) {
+	tools := &caller{}
+	switch v.Status {
+	case statusOK:
+		tools.record = parsed[tool.Record](t, v.Header)
+	case statusDenied:
+		denial := parsed[tool.Denial](t, v.Header)
+		tools.err = &calls.Error{Op: "call", Kind: calls.ErrDenied, Denial: &denial}
+	default:
+		require.Contains(t, callKinds, v.Status)
+		reached := parsed[limit](t, v.Header)
+		tools.err = &calls.Error{Op: "call", Kind: callKinds[v.Status], Message: reached.Message, Calls: reached.Value}
+	}
+	status, response := newGuest(t, &Session{Tools: tools}).call(v.Function, v.Request, v.Body)
+	assert.Equal(t, v.Status, status)
+	assert.Equal(t, string(v.Response), response)
+	ask := parsed[anyRequest](t, v.Request)
+	assert.Equal(t, [][2]string{{ask.Name, string(ask.Arguments)}}, tools.asked)
 }

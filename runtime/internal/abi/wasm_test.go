@@ -32,6 +32,7 @@ func TestProgramsImportWhatTheyUse(t *testing.T) {
 		"do":     {read, request},
 		"doall":  {read, send, receive},
 		"exists": {read, exists},
+		"call":   {read, toolCall},
 	} {
 		output := filepath.Join(t.TempDir(), program+".wasm")
 		require.NoError(t, guests.Build(t.Context(), ".", "./testdata/"+program, output))

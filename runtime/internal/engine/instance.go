@@ -143,9 +143,9 @@ func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, er
 	}
 	err = i.explain(err)
 	usage = i.memory.usage()
-	usage.Fuel = i.fuel.used(int64(i.meter.Get()))
-	if r.Fuel > 0 && usage.Fuel > r.Fuel {
-		usage.Fuel = r.Fuel
+	usage.Fuel, usage.Charged = i.fuel.used(int64(i.meter.Get())), i.fuel.charged
+	if r.Fuel > 0 && usage.Fuel > r.Fuel-usage.Charged {
+		usage.Fuel = max(0, r.Fuel-usage.Charged)
 		if ctx.Err() == nil {
 			// The guest ended between two places where it would have been stopped.
 			err = &Error{Op: "run", Kind: ErrFuel}

@@ -34,8 +34,9 @@ const (
 
 // meter counts the work of one run, and shares it out in slices. It serves one goroutine.
 type meter struct {
-	limit   int64 // of all slices together; 0: none
+	limit   int64 // of all slices together, and what was charged; 0: none
 	granted int64
+	charged int64 // for what others did
 	slice   int64
 	since   time.Time // when the guest got its slice
 	yielded time.Time // when it last left its processor to others; zero until it first came back
@@ -106,10 +107,25 @@ func (m *meter) keptLong(now time.Time) bool {
 func (m *meter) refill(counter int64) (int64, bool) {
 	grant := m.slice - counter
 	if m.limit > 0 {
-		grant = min(grant, m.limit-m.granted)
+		grant = min(grant, m.limit-m.charged-m.granted)
 	}
 	m.granted += grant
 	return counter + grant, counter+grant >= 0
+}
+
+// left returns what is left of the limit, given the counter.
+func (m *meter) left(counter int64) int64 { return m.limit - m.charged - m.used(counter) }
+
+// charge takes fuel off what is left, and returns the new counter: of the slice, the guest keeps
+// no more than it may still use.
+func (m *meter) charge(counter, fuel int64) int64 {
+	m.charged += fuel
+	if m.limit == 0 {
+		return counter
+	}
+	excess := max(0, m.granted-(m.limit-m.charged))
+	m.granted -= excess
+	return counter - excess
 }
 
 // used returns the fuel that was taken, given the counter at the end. It may be more than

@@ -58,6 +58,8 @@ type Usage struct {
 	// Fuel is the work that was done, in units of one executed instruction. What a
 	// function did since it last called another is missing from it after a trap.
 	Fuel int64
+	// Charged is what others did on behalf of the run, in the same units; see [Budget].
+	Charged int64
 }
 
 func (m *linearMemory) usage() Usage {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
@@ -12,11 +13,12 @@ import (
 // engine offers need to find.
 type runContext struct {
 	context.Context
-	meter  *meter
-	memory *linearMemory
-	forked *instance // of a program that starts or is resumed; nil otherwise
-	ended  error     // what a host function ended a resumed program with
-	calls  uint      // of host functions
+	meter   *meter
+	counter api.MutableGlobal // of the meter
+	memory  *linearMemory
+	forked  *instance // of a program that starts or is resumed; nil otherwise
+	ended   error     // what a host function ended a resumed program with
+	calls   uint      // of host functions
 }
 
 // runKey is where a runContext stands in itself.
@@ -38,7 +40,7 @@ func runOf(ctx context.Context) *runContext {
 
 // context returns what a run of the instance is given, metered by i.fuel.
 func (i *instance) context(ctx context.Context) *runContext {
-	return &runContext{Context: ctx, meter: &i.fuel, memory: i.memory}
+	return &runContext{Context: ctx, meter: &i.fuel, counter: i.meter, memory: i.memory}
 }
 
 // fork calls the program's beginning, in a context in which the fork imports act on the

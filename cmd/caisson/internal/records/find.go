@@ -8,7 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Find returns the record of a call. The first [MinPrefix] characters of its id are
@@ -37,6 +40,31 @@ func (f Folder) Find(id string) (Entry, error) {
 func (f Folder) Newest(n int) ([]string, error) {
 	found, err := f.withPrefix("")
 	return found[:min(n, len(found))], err
+}
+
+// MadeBy returns the calls that a call has made itself, the first of them first. One that
+// cannot be read, since it has just been removed or is damaged, is left out.
+func (f Folder) MadeBy(caller Entry) ([]Entry, error) {
+	ids, err := f.withPrefix("")
+	if err != nil {
+		return nil, err
+	}
+	var made []Entry
+	for _, id := range slices.Backward(ids) {
+		if id <= caller.Record.CallID || madeAt(id).After(caller.Time) {
+			continue
+		}
+		if entry, err := f.read(id); err == nil && entry.Record.Parent == caller.Record.CallID {
+			made = append(made, entry)
+		}
+	}
+	return made, nil
+}
+
+// madeAt returns when an id was made: a UUIDv7 begins with that in milliseconds (RFC 9562, 5.7).
+func madeAt(id string) time.Time {
+	milliseconds, _ := strconv.ParseInt(id[:8]+id[9:13], 16, 64) // ids are made of hex digits
+	return time.UnixMilli(milliseconds)
 }
 
 func (f Folder) withPrefix(prefix string) ([]string, error) {

@@ -7,29 +7,58 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 	"time"
 )
 
-// Keep writes the entries, of which the last are the newest, and makes room for them. It
-// creates the folder if need be. A record is there as a whole or not at all, also for
-// those who read at the same time. Where one cannot be kept, the others still are.
-func (f Folder) Keep(entries []Entry) error {
+// pruned is after how many records room is made. Until then a folder may hold so many more
+// than it should.
+const pruned = 64
+
+// Keeper keeps the records of calls as they end. Get one from [Folder.Open], and close it. It
+// is safe for concurrent use.
+type Keeper struct {
+	folder Folder
+	root   *os.Root
+
+	mu   sync.Mutex
+	kept int
+}
+
+// Open returns a keeper for the folder, which is created if need be.
+func (f Folder) Open() (*Keeper, error) {
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
-		return &Error{"keep", string(f), reason(err)}
+		return nil, &Error{"keep", string(f), reason(err)}
 	}
 	root, err := f.open()
 	if err != nil {
-		return &Error{"keep", string(f), reason(err)}
+		return nil, &Error{"keep", string(f), reason(err)}
 	}
-	var problems []error
-	for _, entry := range entries[max(0, len(entries)-MaxRecords):] {
-		problems = append(problems, write(root, entry))
+	return &Keeper{folder: f, root: root}, nil
+}
+
+// Keep writes one entry. A record is there as a whole or not at all, also for those who
+// read at the same time.
+func (k *Keeper) Keep(entry Entry) error {
+	err := write(k.root, entry)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.kept++; k.kept%pruned == 0 {
+		err = errors.Join(err, prune(k.root, MaxRecords, MaxBytes))
 	}
-	problems = append(problems, prune(root, MaxRecords, MaxBytes), root.Close())
-	if err := errors.Join(problems...); err != nil {
-		return &Error{"keep", string(f), err}
+	return k.failure(err)
+}
+
+// Close makes room in the folder, and ends the keeper.
+func (k *Keeper) Close() error {
+	return k.failure(errors.Join(prune(k.root, MaxRecords, MaxBytes), k.root.Close()))
+}
+
+func (k *Keeper) failure(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return &Error{"keep", string(k.folder), err}
 }
 
 func write(root *os.Root, entry Entry) (err error) {

@@ -54,6 +54,8 @@ type Entry struct {
 	Source   string    // the folder or manifest that the tool was loaded from; empty where there was no tool
 	Manifest string    // the tool's manifest; empty where there was no tool
 	Record   tool.Record
+	// Whole is the result before parts of it were cut; nil where none was.
+	Whole *tool.Result
 
 	// wire is the record's JSON as it was kept. Reading it rounds times.
 	wire json.RawMessage
@@ -64,6 +66,7 @@ type wireEntry struct {
 	Source   string          `json:"source"`
 	Manifest string          `json:"manifest"`
 	Record   json.RawMessage `json:"record"`
+	Whole    *tool.Result    `json:"whole,omitempty"`
 }
 
 // MarshalJSON writes the entry with the record's wire form, byte for byte as it was kept.
@@ -72,7 +75,7 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(wireEntry{e.Time, e.Source, e.Manifest, wire})
+	return json.Marshal(wireEntry{e.Time, e.Source, e.Manifest, wire, e.Whole})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
@@ -81,7 +84,7 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &wire); err != nil {
 		return err
 	}
-	*e = Entry{Time: wire.Time, Source: wire.Source, Manifest: wire.Manifest, wire: wire.Record}
+	*e = Entry{Time: wire.Time, Source: wire.Source, Manifest: wire.Manifest, Whole: wire.Whole, wire: wire.Record}
 	return json.Unmarshal(wire.Record, &e.Record)
 }
 
@@ -91,6 +94,14 @@ func (e Entry) Wire() (json.RawMessage, error) {
 		return e.wire, nil
 	}
 	return json.Marshal(e.Record)
+}
+
+// Result returns what the call came to, in whole.
+func (e Entry) Result() tool.Result {
+	if e.Whole != nil {
+		return *e.Whole
+	}
+	return e.Record.Result
 }
 
 // isID reports whether a text is a call's id, or (partly) the beginning of one: a UUID in

@@ -22,6 +22,18 @@ import (
 // id returns the n-th call's id.
 func id(n int) string { return fmt.Sprintf("%08x-5d1e-7aa0-b3a5-6f0d9c1e2b47", n) }
 
+// keep keeps entries as one run of the command does.
+func keep(folder Folder, entries ...Entry) error {
+	keeper, err := folder.Open()
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		err = errors.Join(err, keeper.Keep(e))
+	}
+	return errors.Join(err, keeper.Close())
+}
+
 func entry(n int) Entry {
 	return Entry{
 		Time: time.Unix(int64(n), 0).UTC(), Source: "/tools", Manifest: "/tools/tool.yaml",
@@ -36,7 +48,7 @@ func TestARecordIsKeptAsItWas(t *testing.T) {
 	folder := In(t.TempDir())
 	wire, err := json.Marshal(entry(1).Record)
 	require.NoError(t, err)
-	require.NoError(t, folder.Keep([]Entry{entry(1), entry(2)}))
+	require.NoError(t, keep(folder, entry(1), entry(2)))
 	for _, prefix := range []string{id(1), id(1)[:8], id(1)[:9], strings.ToUpper(id(1)[:20])} {
 		found, err := folder.Find(prefix)
 		require.NoError(t, err, prefix)
@@ -59,12 +71,81 @@ func TestARecordIsKeptAsItWas(t *testing.T) {
 	assert.Equal(t, []string{id(2)}, newest)
 }
 
+// TestWhatWasCutIsKeptInWhole: the record stays as it was printed.
+func TestWhatWasCutIsKeptInWhole(t *testing.T) {
+	folder := In(t.TempDir())
+	cut := entry(1)
+	cut.Record.Cuts = []tool.Cut{{Part: "output", Bytes: 4, Kept: 1}}
+	cut.Whole = &tool.Result{Success: true, Output: "<ok>"}
+	cut.Record.Result.Output = "<"
+	require.NoError(t, keep(folder, cut, entry(2)))
+	found, err := folder.Find(id(1))
+	require.NoError(t, err)
+	assert.Equal(t, "<", found.Record.Result.Output)
+	assert.Equal(t, "<ok>", found.Result().Output)
+	wire, err := found.Wire()
+	require.NoError(t, err)
+	assert.NotContains(t, string(wire), "whole")
+	uncut, err := folder.Find(id(2))
+	require.NoError(t, err)
+	assert.Nil(t, uncut.Whole)
+	assert.Equal(t, "<ok>", uncut.Result().Output)
+}
+
+func TestMadeBy(t *testing.T) {
+	// Ids of one second, with the entries' times in it.
+	at := func(n int) string { return fmt.Sprintf("000000%02x-5d1e-7aa0-b3a5-6f0d9c1e2b47", n) }
+	when := func(n int) time.Time { return madeAt(at(n)) }
+	call := func(n int, parent string) Entry {
+		e := entry(0)
+		e.Record.CallID, e.Record.Parent, e.Time = at(n), parent, when(n+1)
+		return e
+	}
+	caller := call(1, "")
+	caller.Time = when(9)
+	folder := In(t.TempDir())
+	require.NoError(t, keep(folder, caller, call(4, at(1)), call(3, at(2)), call(2, at(1)), call(5, ""), call(9, at(1))))
+	require.NoError(t, os.WriteFile(filepath.Join(string(folder), at(6)+".json"), []byte("{"), 0o600))
+	// What is older than its caller or was made after its end cannot be its.
+	require.NoError(t, keep(folder, call(0, at(1)), call(10, at(1))))
+	made, err := folder.MadeBy(caller)
+	require.NoError(t, err)
+	var ids []string
+	for _, m := range made {
+		ids = append(ids, m.Record.CallID)
+	}
+	assert.Equal(t, []string{at(2), at(4), at(9)}, ids)
+	none, err := folder.MadeBy(call(5, ""))
+	require.NoError(t, err)
+	assert.Empty(t, none)
+	assert.Equal(t, time.UnixMilli(0x0199f3c25d1e), madeAt("0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47"))
+}
+
+// TestRoomIsMadeAsCallsEnd: a command that runs for days does not fill the disk.
+func TestRoomIsMadeAsCallsEnd(t *testing.T) {
+	folder := In(t.TempDir())
+	keeper, err := folder.Open()
+	require.NoError(t, err)
+	for n := range MaxRecords + 3*pruned {
+		require.NoError(t, keeper.Keep(entry(n)))
+		if n%pruned == pruned-1 {
+			held, err := folder.Newest(2 * MaxRecords)
+			require.NoError(t, err)
+			assert.Len(t, held, min(n+1, MaxRecords))
+		}
+	}
+	require.NoError(t, keeper.Close())
+	held, err := folder.Newest(2 * MaxRecords)
+	require.NoError(t, err)
+	assert.Len(t, held, MaxRecords)
+}
+
 func TestNobodyElseReachesRecords(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		return // access is the folder's there, which is the user's own
 	}
 	folder := In(filepath.Join(t.TempDir(), "state"))
-	require.NoError(t, folder.Keep([]Entry{entry(1)}))
+	require.NoError(t, keep(folder, entry(1)))
 	for path, mode := range map[string]fs.FileMode{
 		filepath.Dir(string(folder)): 0o700, string(folder): 0o700, filepath.Join(string(folder), id(1)+".json"): 0o600,
 	} {
@@ -74,7 +155,7 @@ func TestNobodyElseReachesRecords(t *testing.T) {
 	}
 	for _, mode := range []fs.FileMode{0o750, 0o701, 0o777} {
 		require.NoError(t, os.Chmod(string(folder), mode))
-		assert.ErrorIs(t, folder.Keep([]Entry{entry(2)}), ErrExposed, mode)
+		assert.ErrorIs(t, keep(folder, entry(2)), ErrExposed, mode)
 		_, err := folder.Find(id(1))
 		assert.ErrorIs(t, err, ErrExposed, mode)
 	}
@@ -89,7 +170,7 @@ func TestFindFails(t *testing.T) {
 	assert.ErrorIs(t, err, ErrNotFound, "there is no folder yet")
 	twin := entry(1)
 	twin.Record.CallID = id(1)[:35] + "8"
-	require.NoError(t, folder.Keep([]Entry{entry(1), twin}))
+	require.NoError(t, keep(folder, entry(1), twin))
 	for text, want := range map[string]error{
 		id(2): ErrNotFound, id(2)[:8]: ErrNotFound,
 		id(1)[:8]: ErrAmbiguous, id(1)[:35]: ErrAmbiguous,
@@ -107,7 +188,7 @@ func TestFindFails(t *testing.T) {
 
 func TestFilesThatAreNoRecords(t *testing.T) {
 	folder := In(t.TempDir())
-	require.NoError(t, folder.Keep([]Entry{entry(1)}))
+	require.NoError(t, keep(folder, entry(1)))
 	in := func(name string) string { return filepath.Join(string(folder), name) }
 	other, err := os.ReadFile(in(id(1) + ".json"))
 	require.NoError(t, err)
@@ -131,19 +212,19 @@ func TestWhatCannotBeKept(t *testing.T) {
 	for _, wrong := range []string{"", "../x", id(1) + ".json", "call_1"} {
 		bad := entry(1)
 		bad.Record.CallID = wrong
-		assert.ErrorIs(t, folder.Keep([]Entry{bad, entry(7)}), ErrID, "%q", wrong)
+		assert.ErrorIs(t, keep(folder, bad, entry(7)), ErrID, "%q", wrong)
 		_, err := folder.Find(id(7))
 		require.NoError(t, err, "the others are kept")
 		require.NoError(t, os.Remove(filepath.Join(string(folder), id(7)+".json")))
 	}
 	large := entry(1)
 	large.Record.Log = strings.Repeat("x", MaxBytes)
-	assert.ErrorIs(t, folder.Keep([]Entry{large}), ErrTooLarge)
+	assert.ErrorIs(t, keep(folder, large), ErrTooLarge)
 
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	var typed *Error
-	assert.ErrorAs(t, In(file).Keep([]Entry{entry(1)}), &typed)
+	assert.ErrorAs(t, keep(In(file), entry(1)), &typed)
 }
 
 func TestTheOldestGo(t *testing.T) {
@@ -152,8 +233,8 @@ func TestTheOldestGo(t *testing.T) {
 	for n := range MaxRecords + 40 {
 		all = append(all, entry(n))
 	}
-	require.NoError(t, folder.Keep(all[:40]))
-	require.NoError(t, folder.Keep(all[40:]))
+	require.NoError(t, keep(folder, all[:40]...))
+	require.NoError(t, keep(folder, all[40:]...))
 	newest, err := folder.Newest(len(all))
 	require.NoError(t, err)
 	require.Len(t, newest, MaxRecords)
@@ -161,7 +242,7 @@ func TestTheOldestGo(t *testing.T) {
 	assert.Equal(t, id(40), newest[MaxRecords-1])
 
 	// A batch of more than there is room for leaves its end.
-	require.NoError(t, folder.Keep(all))
+	require.NoError(t, keep(folder, all...))
 	again, err := folder.Newest(len(all))
 	require.NoError(t, err)
 	assert.Equal(t, newest, again)
@@ -170,7 +251,7 @@ func TestTheOldestGo(t *testing.T) {
 func TestRoomIsBounded(t *testing.T) {
 	folder := In(t.TempDir())
 	for n := 1; n <= 4; n++ {
-		require.NoError(t, folder.Keep([]Entry{entry(n)}))
+		require.NoError(t, keep(folder, entry(n)))
 	}
 	root, err := folder.open()
 	require.NoError(t, err)
@@ -185,14 +266,14 @@ func TestRoomIsBounded(t *testing.T) {
 
 func TestDraftsOfEndedProcessesGo(t *testing.T) {
 	folder := In(t.TempDir())
-	require.NoError(t, folder.Keep([]Entry{entry(1)}))
+	require.NoError(t, keep(folder, entry(1)))
 	fresh, old := filepath.Join(string(folder), "."+id(2)+".tmp"), filepath.Join(string(folder), "."+id(3)+".tmp")
 	for _, draft := range []string{fresh, old} {
 		require.NoError(t, os.WriteFile(draft, []byte("{"), 0o600))
 	}
 	before := time.Now().Add(-2 * abandoned)
 	require.NoError(t, os.Chtimes(old, before, before))
-	require.NoError(t, folder.Keep([]Entry{entry(4)}))
+	require.NoError(t, keep(folder, entry(4)))
 	assert.FileExists(t, fresh)
 	assert.NoFileExists(t, old)
 	newest, err := folder.Newest(9)
@@ -208,7 +289,7 @@ func TestManyAtOnce(t *testing.T) {
 	for w := range writers {
 		group.Go(func() {
 			for n := range each {
-				if !assert.NoError(t, folder.Keep([]Entry{entry(n*writers + w)})) {
+				if !assert.NoError(t, keep(folder, entry(n*writers+w))) {
 					return
 				}
 				newest, err := folder.Newest(3)

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// recorder keeps the records of all calls, those that tools made among them.
+type recorder struct {
+	mu    sync.Mutex
+	ended []tool.Record
+}
+
+func (r *recorder) Record(_ context.Context, entry executor.Entry) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = append(r.ended, entry.Record)
+	return nil
+}
+
+// digestOf calls site_digest for the page of a server's, with what the operator grants to each of
+// the two tools.
+func digestOf(t *testing.T, grants map[string]manifests.Grants) (tool.Record, []tool.Record) {
+	t.Helper()
+	root, err := guests.Compile(t.Context(), "examples/digest", "wasm-tools/web")
+	require.NoError(t, err)
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	rt, err := runtime.New(t.Context(), runtime.Options{CacheDir: filepath.Join(cache, "caisson", "test")})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, rt.Close(context.Background())) })
+	tools := registry.New()
+	for _, folder := range []string{"examples/digest", "wasm-tools/web"} {
+		require.NoError(t, tools.Load(t.Context(), registry.Directory(filepath.Join(root, filepath.FromSlash(folder))),
+			func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
+				return rt.Load(ctx, m, grants[m.Name])
+			}))
+	}
+	calls := &recorder{}
+	e, err := executor.New(tools, executor.Options{Recorder: calls})
+	require.NoError(t, err)
+	report, err := e.Execute(t.Context(), executor.Batch{
+		Calls: []tool.Call{{ID: "test", Type: "function", Function: tool.Function{Name: "site_digest", Arguments: `{"url":"http://www.example.com/"}`}}},
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, calls.ended)
+	assert.Equal(t, report.Records[0].CallID, calls.ended[len(calls.ended)-1].CallID, "a caller ends after the calls that it made")
+	return report.Records[0], calls.ended[:len(calls.ended)-1]
+}
+
+// serve returns what lets a tool reach a small site.
+func serve(t *testing.T) manifests.NetworkGrant {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, `<title>Home</title><meta name=description content="All of it."><a href=/x>X</a><a href=/gone>Gone</a><a href=http://other.test/>Other</a>`)
+	})
+	mux.HandleFunc("/x", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, `<title>X</title><p>First words.`)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return manifests.NetworkGrant{
+		NetworkPermission: manifests.NetworkPermission{Host: "www.example.com", Methods: []string{"GET"}, Schemes: []string{"http"}, Paths: []string{"/"}},
+		Connect:           server.Listener.Addr().String(),
+	}
+}
+
+func mayCall(name string) manifests.Grants {
+	return manifests.Grants{Calls: []manifests.CallGrant{{Tool: name}}}
+}
+
+// TestPermissionsAreEachToolsOwn: the digest is made of pages that its tool could not read.
+func TestPermissionsAreEachToolsOwn(t *testing.T) {
+	record, made := digestOf(t, map[string]manifests.Grants{
+		"site_digest": mayCall("fetch_page"), "fetch_page": {Network: []manifests.NetworkGrant{serve(t)}},
+	})
+	require.True(t, record.Result.Success, record.Result.Error)
+	var found digest
+	require.NoError(t, json.Unmarshal(record.Result.Data, &found))
+	require.Len(t, found.Pages, 2)
+	assert.Equal(t, summary{URL: "http://www.example.com/", Title: "Home", Description: "All of it."}, found.summary)
+	assert.Equal(t, summary{URL: "http://www.example.com/x", Title: "X", Description: "First words."}, found.Pages[0])
+	assert.Contains(t, found.Pages[1].Error, "404")
+	require.Len(t, made, 4)
+	for _, call := range made {
+		assert.Equal(t, "fetch_page", call.Function.Name)
+		assert.Equal(t, record.CallID, call.Parent)
+	}
+	assert.Len(t, record.HostCalls, 4)
+}
+
+// TestBothMustBeGranted: neither the call nor what is done with it comes with the other.
+func TestBothMustBeGranted(t *testing.T) {
+	grant := serve(t)
+	record, made := digestOf(t, map[string]manifests.Grants{"fetch_page": {Network: []manifests.NetworkGrant{grant}}})
+	assert.Equal(t, tool.Denied, record.Result.Kind)
+	require.Len(t, record.Denials, 1)
+	assert.Equal(t, "--allow-call fetch_page", record.Denials[0].Allow.Grant)
+	assert.Empty(t, made)
+
+	own := mayCall("fetch_page")
+	own.Network = []manifests.NetworkGrant{grant}
+	record, made = digestOf(t, map[string]manifests.Grants{"site_digest": own})
+	assert.Equal(t, tool.ToolFailed, record.Result.Kind)
+	assert.Contains(t, record.Result.Error, "denied: network http://www.example.com/")
+	require.Len(t, made, 1)
+	assert.Equal(t, tool.Denied, made[0].Result.Kind)
+	assert.Equal(t, "--allow-net http://www.example.com", made[0].Denials[0].Allow.Grant)
+}

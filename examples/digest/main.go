@@ -1,0 +1,44 @@
+// Command digest is the tool site_digest: what a page and those that it links to say about
+// themselves. It reads no page itself. It calls fetch_page, whose permissions then count.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	caisson "github.com/caisson-run/caisson/sdk/go"
+)
+
+// arguments are what the tool takes. A zero field was not given.
+type arguments struct {
+	URL   string `json:"url"`
+	Pages int    `json:"pages"`
+}
+
+// answer is what the tool prints.
+type answer struct {
+	Success bool    `json:"success"`
+	Output  string  `json:"output,omitempty"`
+	Data    *digest `json:"data,omitempty"`
+	Error   string  `json:"error,omitempty"`
+}
+
+func main() {
+	if err := json.NewEncoder(os.Stdout).Encode(run()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run() answer {
+	var a arguments
+	if err := json.NewDecoder(os.Stdin).Decode(&a); err != nil {
+		return answer{Error: "the arguments cannot be read: " + err.Error()}
+	}
+	found, err := site{caisson.CallTool}.digest(a)
+	if err != nil {
+		return answer{Error: err.Error()}
+	}
+	return answer{Success: true, Output: found.text(), Data: &found}
+}

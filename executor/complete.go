@@ -1,0 +1,135 @@
+package executor
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"time"
+)
+
+// What zero stands for in the options. The limits' own are in their package.
+const (
+	defaultTTL      = 5 * time.Minute
+	defaultFailures = 5
+	defaultOpen     = 30 * time.Second
+	defaultWait     = 30 * time.Second
+	defaultCalls    = 64
+	defaultDepth    = 4
+	defaultPerCall  = 64 << 10
+	defaultPerBatch = 256 << 10
+)
+
+var errNoResolver = errors.New("the resolver is nil")
+
+// complete checks the options and replaces zeros by what they stand for.
+func (o Options) complete() (Options, error) {
+	if o.Parallel < 0 {
+		return o, fmt.Errorf("option Parallel is %d; want 0 for the default, or more", o.Parallel)
+	}
+	if o.NoRepair && o.TolerantJSON {
+		return o, errors.New("NoRepair and TolerantJSON contradict each other")
+	}
+	o.Parallel = or(o.Parallel, DefaultParallel)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	for _, part := range []struct {
+		name     string
+		complete func() error
+	}{
+		{"Reuse", o.Reuse.complete}, {"Limits", o.Limits.complete}, {"Rates", o.Rates.complete},
+		{"Breaker", o.Breaker.complete}, {"Nesting", o.Nesting.complete}, {"Output", o.Output.complete},
+	} {
+		if err := part.complete(); err != nil {
+			return o, fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	return o, nil
+}
+
+func (r *Reuse) complete() error {
+	if r.TTL < 0 || r.Bytes < 0 {
+		return errNegative
+	}
+	r.Scope, r.TTL = or(r.Scope, ReuseTenant), or(r.TTL, defaultTTL)
+	if scopes := []Scope{ReuseTenant, ReuseSession, ReuseBatch, ReuseNone}; !slices.Contains(scopes, r.Scope) {
+		return fmt.Errorf("there is no scope %q; want one of %q", r.Scope, scopes)
+	}
+	return nil
+}
+
+func (l *Limits) complete() error {
+	if l.Wait < 0 {
+		return errNegative
+	}
+	l.Wait = or(l.Wait, defaultWait)
+	return nil
+}
+
+func (r *Rates) complete() error {
+	for _, rate := range []struct {
+		of    *Rate
+		calls int
+	}{{&r.All, 10_000}, {&r.PerTenant, 2_000}, {&r.PerTool, 1_000}} {
+		switch given := *rate.of; {
+		case given == Rate{}:
+			*rate.of = Rate{Calls: rate.calls, Per: time.Second}
+		case given.Unlimited && given != Rate{Unlimited: true}:
+			return errors.New("a rate that is unlimited has no Calls and no Per")
+		case !given.Unlimited && (given.Calls <= 0 || given.Per <= 0):
+			return fmt.Errorf("a rate of %d calls in %s; want both above 0, or Unlimited", given.Calls, given.Per)
+		}
+	}
+	return nil
+}
+
+func (b *Breaker) complete() error {
+	switch {
+	case b.Failures < 0 || b.Open < 0:
+		return errNegative
+	case b.Off && *b != Breaker{Off: true}:
+		return errors.New("a breaker that is off has no Failures and no Open")
+	}
+	b.Failures, b.Open = or(b.Failures, defaultFailures), or(b.Open, defaultOpen)
+	return nil
+}
+
+func (n *Nesting) complete() error {
+	if n.Calls < 0 || n.Depth < 0 {
+		return errNegative
+	}
+	n.Calls, n.Depth = or(n.Calls, defaultCalls), or(n.Depth, defaultDepth)
+	return nil
+}
+
+func (o *Output) complete() error {
+	switch {
+	case o.PerCall < 0 || o.PerBatch < 0 || o.Kept < 0:
+		return errNegative
+	case o.Unlimited && (o.PerCall > 0 || o.PerBatch > 0 || o.Kept > 0 || o.Hint != nil):
+		return errors.New("an output that is unlimited has no PerCall, PerBatch, Kept or Hint")
+	}
+	o.PerCall, o.PerBatch = or(o.PerCall, defaultPerCall), or(o.PerBatch, defaultPerBatch)
+	return nil
+}
+
+// share returns how many bytes of a result go to the model, where a batch has so many calls.
+func (o *Output) share(calls int) int {
+	if o.Unlimited {
+		return math.MaxInt
+	}
+	return int(min(o.PerCall, o.PerBatch/int64(max(calls, 1)), math.MaxInt))
+}
+
+var errNegative = errors.New("a number is negative")
+
+// or returns the value, or the fallback for zero.
+func or[T comparable](value, fallback T) T {
+	var zero T
+	if value == zero {
+		return fallback
+	}
+	return value
+}

@@ -1,0 +1,64 @@
+package answers_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+
+	"github.com/caisson-run/caisson/executor/internal/answers"
+)
+
+// outcome is how an ask ends.
+type outcome struct {
+	answer sized
+	keep   bool
+	how    string // "" returns, "panic" and "goexit"
+}
+
+// caller is a goroutine in Do, whose ask ends when the test says so. Its state may be read
+// after synctest.Wait.
+type caller struct {
+	cancel context.CancelFunc
+	finish chan outcome
+	state  state
+}
+
+type state struct {
+	asks     bool // its ask was called, and has not ended
+	returned bool
+	panicked any
+	exited   bool // by runtime.Goexit
+	answer   sized
+	from     answers.Source
+	err      error
+}
+
+func ask(t *testing.T, c *cache, q answers.Question[string]) *caller {
+	ctx, cancel := context.WithCancel(t.Context())
+	caller := &caller{cancel: cancel, finish: make(chan outcome)}
+	go caller.run(ctx, c, q)
+	return caller
+}
+
+func (c *caller) run(ctx context.Context, cache *cache, q answers.Question[string]) {
+	defer func() {
+		c.state.panicked = recover()
+		c.state.exited = !c.state.returned && c.state.panicked == nil
+		c.cancel()
+	}()
+	answer, from, err := cache.Do(ctx, q, c.ask)
+	c.state.returned, c.state.answer, c.state.from, c.state.err = true, answer, from, err
+}
+
+func (c *caller) ask(context.Context) (sized, bool) {
+	c.state.asks = true
+	end := <-c.finish
+	c.state.asks = false
+	switch end.how {
+	case "panic":
+		panic("ask")
+	case "goexit":
+		runtime.Goexit()
+	}
+	return end.answer, end.keep
+}

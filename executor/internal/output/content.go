@@ -1,0 +1,158 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/caisson-run/caisson/tool"
+)
+
+const (
+	// placeBytes is what a part takes at most that says what another part was.
+	placeBytes = 512
+	// maxNameShown is how many bytes of a part's name and of its type are said in its place.
+	maxNameShown = 64
+)
+
+// content returns the parts in so many bytes. The last of those for which there is no place
+// share one that speaks for all of them.
+func (c *cutter) content(parts []tool.Content, room int) []tool.Content {
+	if contentSize(parts) <= room {
+		return parts
+	}
+	n, left := places(parts, room)
+	gone, level := levelOut(parts[:n], left)
+	kept := make([]tool.Content, 0, n+1)
+	for i := range parts[:n] {
+		p := &parts[i]
+		switch {
+		case gone[i]:
+			kept = c.place(kept, partCut(i, p), p, min(level, placeBytes))
+		case partSize(p) <= level:
+			kept = append(kept, *p)
+		case aboutSize(p) <= level/2:
+			short := *p
+			short.Text = c.text(partName(i), p.Text, level-aboutSize(p))
+			kept = append(kept, short)
+		default: // such as a link with a very long URL
+			kept = c.place(kept, c.cutOf(partName(i), wire(p)), p, min(level, placeBytes))
+		}
+	}
+	if n < len(parts) {
+		kept = c.rest(kept, parts[n:], n, min(room, placeBytes))
+	}
+	return kept
+}
+
+// places returns how many parts can have a place each, and the room that they have together:
+// all of it, or what the place of the rest leaves.
+func places(parts []tool.Content, room int) (n, left int) {
+	need := 0 // of the parts so far, at the least
+	fitting := 0
+	for i := range parts {
+		need += min(partSize(&parts[i]), placeBytes)
+		if need > room {
+			return fitting, max(0, room-placeBytes)
+		}
+		if need <= room-placeBytes {
+			fitting = i + 1
+		}
+	}
+	return len(parts), room
+}
+
+// levelOut returns which parts with binary data are gone, and the size that no other part may
+// exceed for all to have room.
+func levelOut(parts []tool.Content, room int) (gone []bool, level int) {
+	sizes := make([]int, len(parts))
+	for i := range parts {
+		sizes[i] = partSize(&parts[i])
+	}
+	level = levelOf(sizes, room)
+	gone = make([]bool, len(parts))
+	for i := range parts {
+		if gone[i] = len(parts[i].Data) > 0 && sizes[i] > level; gone[i] {
+			sizes[i] = min(sizes[i], placeBytes)
+		}
+	}
+	// What they leave goes to the others.
+	return gone, levelOf(sizes, room)
+}
+
+// levelOf returns the largest level for which the sizes, none counted for more than it, come to
+// no more than the room.
+func levelOf(sizes []int, room int) int {
+	sorted := slices.Sorted(slices.Values(sizes))
+	for i, size := range sorted {
+		if even := room / (len(sorted) - i); size > even {
+			return even
+		}
+		room -= size
+	}
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[len(sorted)-1] + room
+}
+
+func partName(i int) string { return fmt.Sprintf("content[%d]", i) }
+
+// partCut is the cut of binary data, which is not kept.
+func partCut(i int, p *tool.Content) tool.Cut {
+	return tool.Cut{Part: partName(i), Bytes: int64(len(p.Data))}
+}
+
+// place puts text where a part was that is gone.
+func (c *cutter) place(kept []tool.Content, cut tool.Cut, p *tool.Content, room int) []tool.Content {
+	return c.instead(kept, cut, describe(p), room)
+}
+
+// rest puts one part where all others were for which there is no place.
+func (c *cutter) rest(kept []tool.Content, parts []tool.Content, from, room int) []tool.Content {
+	about := fmt.Sprintf("%d more parts", len(parts))
+	if len(parts) == 1 {
+		about = describe(&parts[0])
+	}
+	return c.instead(kept, c.cutOf(fmt.Sprintf("content[%d:]", from), wire(parts)), about, room)
+}
+
+func (c *cutter) instead(kept []tool.Content, cut tool.Cut, about string, room int) []tool.Content {
+	c.cuts = append(c.cuts, cut)
+	part := tool.Content{Type: "text"}
+	room -= aboutSize(&part)
+	if room <= 0 {
+		return kept
+	}
+	mark := c.sentence(cut)
+	about = head(about, room-len("\n")-len(mark)) // the mark is what the reader acts on
+	part.Text = head(join(about, mark), room)
+	return append(kept, part)
+}
+
+// describe says what a part is.
+func describe(p *tool.Content) string {
+	text := tool.Shown(p.Type, maxNameShown)
+	if p.Name != "" {
+		text += " " + tool.Shown(p.Name, maxNameShown)
+	}
+	if len(p.Data) == 0 {
+		return text
+	}
+	if p.MIMEType != "" {
+		return fmt.Sprintf("%s (%s, %d bytes)", text, tool.Shown(p.MIMEType, maxNameShown), len(p.Data))
+	}
+	return fmt.Sprintf("%s (%d bytes)", text, len(p.Data))
+}
+
+// wire returns parts as they are written in a result, binary data in base64.
+func wire(parts any) string {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(parts); err != nil {
+		panic(err) // parts hold text and bytes, which all have a form in JSON
+	}
+	return string(bytes.TrimRight(text.Bytes(), "\n"))
+}

@@ -1,0 +1,157 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/caisson-run/caisson/tool"
+)
+
+// Keep keeps a whole text and returns the reference by which it can be read, which is empty
+// if it was not kept. It is called before the mark is made that names the reference, once for
+// each part that is cut and has text, the most important first.
+type Keep func(part, text string) (reference string)
+
+// Mark is the sentence for a model that says what was cut. It should be at most 200 bytes
+// long, as a place for a part that is gone has [placeBytes].
+type Mark func(tool.Cut) string
+
+// Cut returns the result with at most so many bytes, as [tool.Result.Size] counts them, and
+// says which parts were cut. Marks count, and so do 16 bytes for each part of the content, which Size
+// leaves out. All text is valid UTF-8 afterwards: U+FFFD stands for
+// what was not, and wholes are kept in that form.
+//
+// A result that fits and is valid is returned as it is, without an allocation, so that cutting
+// again with the same or a larger bound changes nothing. The given result is never written to.
+// Where there is no room for a mark, as much of it is there as has room.
+//
+// A nil keep keeps nothing; mark must not be nil. Parts with binary data are not kept, for no
+// model can read them, unless they are among those for which there was no place.
+func Cut(result tool.Result, most int, keep Keep, mark Mark) (tool.Result, []tool.Cut) {
+	if size(&result) <= most && valid(&result) {
+		return result, nil
+	}
+	makeValid(&result)
+	if size(&result) <= most {
+		return result, nil
+	}
+	c := cutter{keep: keep, mark: mark}
+	c.cut(&result, max(most, 0))
+	return result, c.cuts
+}
+
+type cutter struct {
+	keep Keep
+	mark Mark
+	cuts []tool.Cut
+}
+
+func (c *cutter) cut(r *tool.Result, room int) {
+	whole := r.Output
+	echo := isText(r.Data, whole)
+	if echo {
+		r.Output = ""
+	}
+	content := contentSize(r.Content)
+	r.Error = c.text("error", r.Error, share(room, room/2, len(r.Output)+len(r.Data)+content))
+	room -= len(r.Error)
+
+	switch data := string(r.Data); {
+	case dataFits(r, room, content):
+		r.Output = c.text("output", r.Output, share(room, room/4*3, len(data)+content))
+	case echo:
+		r.Data = nil
+		r.Output = c.text("output", whole, share(room, room/4*3, content))
+		// The whole of output is that of data too, so that it need not be kept twice.
+		gone := c.cuts[len(c.cuts)-1]
+		gone.Part, gone.Kept = "data", 0
+		c.cuts = append(c.cuts, gone)
+	default:
+		r.Data = nil
+		r.Output = c.outputForData(r.Output, data, share(room, room/4*3, content))
+	}
+	r.Content = c.content(r.Content, room-len(r.Output)-len(r.Data))
+}
+
+// share is the room that a part may take: what the parts behind it do not need, but no less
+// than its sure share.
+func share(room, sure, behind int) int { return max(sure, room-behind) }
+
+// dataFits reports whether data has room beside as much of the output as is going to be there.
+// Without an output, data has the room of one: output that echoes data, but does not fit in its
+// place, is then sure to be cut.
+func dataFits(r *tool.Result, room, content int) bool {
+	if r.Output == "" {
+		return len(r.Data) <= share(room, room/4*3, content)
+	}
+	room -= min(len(r.Output), share(room, room/4*3, len(r.Data)+content))
+	return len(r.Data) <= share(room, room/2, content)
+}
+
+// isText reports whether output is nothing but data as text.
+func isText(data json.RawMessage, output string) bool {
+	if len(data) == 0 || len(output) < len(data) {
+		return false
+	}
+	var compact bytes.Buffer
+	return json.Compact(&compact, []byte(output)) == nil && bytes.Equal(compact.Bytes(), data)
+}
+
+// text returns a text that fits into the room, and notes the cut if that is not all of it.
+func (c *cutter) text(part, text string, room int) string {
+	if len(text) <= room {
+		return text
+	}
+	return c.shorten(c.cutOf(part, text), text, room, "")
+}
+
+// outputForData returns the output, which also has to say that data is gone.
+func (c *cutter) outputForData(text, data string, room int) string {
+	own := tool.Cut{Part: "output"}
+	cut := len(text) > room
+	if cut {
+		own = c.cutOf("output", text)
+	}
+	gone := c.cutOf("data", data)
+	also := c.sentence(gone)
+	if whole := join(text, also); !cut && len(whole) <= room {
+		c.cuts = append(c.cuts, gone)
+		return whole
+	}
+	switch {
+	case text == "":
+		text = head(also, room)
+	case cut:
+		text = c.shorten(own, text, room, also)
+	default:
+		text = c.shorten(c.cutOf("output", text), text, room, also)
+	}
+	c.cuts = append(c.cuts, gone)
+	return text
+}
+
+// cutOf keeps the text and returns its cut, of which nothing is left as yet.
+func (c *cutter) cutOf(part, text string) tool.Cut {
+	cut := tool.Cut{Part: part, Bytes: int64(len(text))}
+	if c.keep != nil {
+		cut.Reference = c.keep(part, text)
+	}
+	return cut
+}
+
+// shorten cuts the text so that it, its mark and what also has to be said fit into the room.
+// The latter is left out where the two would take more than half of it.
+func (c *cutter) shorten(cut tool.Cut, text string, room int, also string) string {
+	text, cut.Kept = fit(text, room, func(kept int64) string {
+		cut.Kept = kept
+		mark := c.sentence(cut)
+		if both := join(mark, also); also != "" && len(both) <= room/2 {
+			return both
+		}
+		return mark
+	})
+	c.cuts = append(c.cuts, cut)
+	return text
+}
+
+func (c *cutter) sentence(cut tool.Cut) string { return validText(c.mark(cut)) }

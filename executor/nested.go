@@ -1,0 +1,156 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caisson-run/caisson/executor/internal/output"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// nest holds the calls that a running call makes. The zero value lets none in.
+type nest struct {
+	mu      sync.Mutex
+	caller  context.Context // nil while the call does not run
+	ctx     context.Context // of all calls that were made; nil before the first
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// open lets the call make calls. ctx, which is its own, ends them.
+func (n *nest) open(ctx context.Context) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.caller = ctx
+}
+
+// close lets the call make no more calls, and ends those that it has left under way: one that
+// went on after its caller's record would run beside what comes next in the batch.
+func (n *nest) close() {
+	n.mu.Lock()
+	n.caller = nil
+	if n.stop != nil {
+		n.stop()
+	}
+	n.mu.Unlock()
+	n.running.Wait()
+}
+
+// enter lets one call in, which must leave, or returns nil where the caller does not run.
+func (n *nest) enter() context.Context {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.caller == nil {
+		return nil
+	}
+	if n.ctx == nil {
+		n.ctx, n.stop = context.WithCancel(n.caller)
+	}
+	n.running.Add(1)
+	return n.ctx
+}
+
+func (n *nest) leave() { n.running.Done() }
+
+// Call implements [tool.Host].
+func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, error) {
+	caller := c.nest.enter()
+	if caller == nil {
+		return tool.Record{}, c.refuseNested(requested, tool.Cancelled, "the call that makes this one has ended")
+	}
+	defer c.nest.leave()
+	nesting := c.batch.executor.options.Nesting
+	if c.depth >= nesting.Depth {
+		return tool.Record{}, c.refuseNested(requested, tool.Busy, fmt.Sprintf("calls may be nested %d deep", nesting.Depth))
+	}
+	if c.count() > int64(nesting.Calls) {
+		return tool.Record{}, c.refuseNested(requested, tool.Busy, fmt.Sprintf("one call may make %d calls", nesting.Calls))
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return tool.Record{}, c.refuseNested(requested, tool.Internal, "no id for the call")
+	}
+	ctx, stop := within(ctx, caller)
+	defer stop()
+	made := c.make(ctx, requested, id.String())
+	c.batch.session.enter(made)
+	c.batch.run(ctx, made)
+	if made.transient() || made.record.Result.Kind == tool.Deadline || made.unkept.Load() {
+		c.unkept.Store(true)
+	}
+	return made.record, nil
+}
+
+// within returns a context that ends with its caller's, whatever context a tool hands over.
+func within(ctx, caller context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
+	forget := context.AfterFunc(caller, func() {
+		// With the caller's deadline, it ends by itself, and then says that it was the time.
+		deadline, ok := ctx.Deadline()
+		if late := errors.Is(caller.Err(), context.DeadlineExceeded); !late || !ok || time.Now().Before(deadline) {
+			stop()
+		}
+	})
+	return ctx, func() { forget(); stop() }
+}
+
+// refuseNested is the error for a call that is not taken up. Another caller might be let, so
+// what this one makes of it is not for others.
+func (c *call) refuseNested(requested tool.Call, kind tool.Kind, message string) error {
+	c.unkept.Store(true)
+	return &tool.Error{Op: "call", Tool: requested.Function.Name, Kind: kind, Message: message}
+}
+
+// count counts one more call of the outermost caller's.
+func (c *call) count() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.made == nil {
+		c.made = new(atomic.Int64)
+	}
+	return c.made.Add(1)
+}
+
+// make plans a call of the tool's.
+func (c *call) make(ctx context.Context, requested tool.Call, id string) *call {
+	made := c.batch.plan(ctx, requested, id)
+	made.parent, made.depth, made.made = c, c.depth+1, c.made
+	made.record.Parent = c.record.CallID
+	if made.refused {
+		return made
+	}
+	switch manifest := c.entry.Manifest; {
+	case !slices.Contains(manifest.Permissions.Tools, made.tool) && !slices.Contains(manifest.Permissions.Tools, requested.Function.Name):
+		made.deny("tools", fmt.Sprintf("%s may not call %s: its manifest does not ask for it", c.tool, made.tool),
+			tool.Allow{Manifest: fmt.Sprintf("permissions: {tools: [%s]}", made.tool)})
+	case c.readOnly && !made.readOnly:
+		made.deny("read_only", fmt.Sprintf("%s is read_only, so it may not call %s, which is not", c.tool, made.tool), tool.Allow{})
+	}
+	return made
+}
+
+// deny refuses a call for want of a permission.
+func (c *call) deny(permission, rule string, allow tool.Allow) {
+	c.refuse(tool.Denied, rule, tool.Denial{Permission: permission, Value: tool.Shown(c.record.Function.Name, maxShown), Rule: rule, Allow: allow})
+}
+
+const maxShown = 128 // bytes of a name that a receipt shows
+
+// Page implements [tool.Host]. A page is never longer than what goes to the model of this
+// call's result, so that it is not cut again.
+func (c *call) Page(reference string, from, most int64) (tool.Page, error) {
+	if most >= 0 {
+		most = min(or(most, output.DefaultPage), max(int64(c.batch.share)-pageOverhead, 1))
+	}
+	return c.batch.session.Page(reference, from, most)
+}
+
+// pageOverhead is how many bytes of a result are not the page's text.
+const pageOverhead = 256

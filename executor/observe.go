@@ -1,0 +1,147 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/caisson-run/caisson/executor/internal/breaker"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// send makes an event of a kind, if anybody wants one.
+func (b *batch) send(kind tool.EventType, fill func(*tool.Event)) {
+	feed := &b.executor.feed
+	if feed.Idle() {
+		return
+	}
+	event := tool.Event{Type: kind, Time: time.Now(), Batch: b.id, Session: b.session.id, Tenant: b.session.tenant}
+	fill(&event)
+	feed.Send(sent{event, b.session})
+}
+
+// describe names the call in an event.
+func (c *call) describe(event *tool.Event) {
+	event.CallID, event.Tool, event.Parent = c.record.CallID, c.tool, c.record.Parent
+	event.Hidden = c.entry.Manifest != nil && c.entry.Manifest.Behavior.Hidden
+}
+
+func (b *batch) started(calls []*call) {
+	b.send(tool.BatchStarted, func(event *tool.Event) {
+		event.Calls = make([]tool.Planned, len(calls))
+		for i, c := range calls {
+			event.Calls[i] = tool.Planned{ID: c.record.ID, CallID: c.record.CallID, Tool: c.tool}
+		}
+	})
+}
+
+// ended tells what the batch came to, and returns it.
+func (b *batch) ended(ctx context.Context) tool.Totals {
+	b.mu.Lock()
+	totals := b.totals
+	b.mu.Unlock()
+	if log := b.executor.log; log.Enabled(ctx, slog.LevelInfo) {
+		log.InfoContext(ctx, "batch finished", "batch", b.id, "session", b.session.id, "calls", totals.Calls,
+			"failed", totals.Failed, "skipped", totals.Skipped, "cached", totals.Cached, "fuel", totals.Fuel, "output_bytes", totals.OutputBytes)
+	}
+	b.send(tool.BatchFinished, func(event *tool.Event) { event.Totals = &totals })
+	return totals
+}
+
+// callStarted tells the log and the subscribers that a call is taken up.
+func (b *batch) callStarted(ctx context.Context, c *call) {
+	if log := b.executor.log; log.Enabled(ctx, slog.LevelInfo) {
+		log.InfoContext(ctx, "call started", "call_id", c.record.CallID, "tool", clip(c.tool))
+	}
+	b.send(tool.CallStarted, c.describe)
+}
+
+// callFinished cuts the result to what goes to the model, and tells everybody what the call
+// came to.
+func (b *batch) callFinished(ctx context.Context, c *call) {
+	b.cut(c)
+	b.session.leave(c)
+	b.mu.Lock()
+	b.totals.Add(&c.record)
+	b.mu.Unlock()
+	b.logFinished(ctx, c)
+	b.keep(ctx, c)
+	b.send(tool.CallFinished, func(event *tool.Event) {
+		c.describe(event)
+		record := c.record
+		event.Record = &record
+	})
+}
+
+// keep hands the call to the recorder.
+func (b *batch) keep(ctx context.Context, c *call) {
+	recorder := b.executor.options.Recorder
+	if recorder == nil {
+		return
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			b.executor.log.ErrorContext(ctx, "recorder panicked", "call_id", c.record.CallID, "error", fmt.Sprint(value), "stack", string(debug.Stack()))
+		}
+	}()
+	err := recorder.Record(context.WithoutCancel(ctx), Entry{
+		Record: c.record, Whole: c.whole, Tool: c.tool, Batch: b.id, Session: b.session.id, Tenant: b.session.tenant, Began: c.began,
+	})
+	if err != nil {
+		b.executor.log.ErrorContext(ctx, "record was not kept", "call_id", c.record.CallID, "error", err.Error())
+	}
+}
+
+// logFinished says what a call came to. Neither arguments nor results are logged.
+func (b *batch) logFinished(ctx context.Context, c *call) {
+	level := levelOf(c.record.Result.Kind)
+	if !b.executor.log.Enabled(ctx, level) {
+		return
+	}
+	attributes := []slog.Attr{
+		slog.String("call_id", c.record.CallID),
+		slog.String("tool", clip(c.tool)),
+		slog.String("kind", string(c.record.Result.Kind)),
+		slog.Float64("ms", float64(c.record.ExecutionTime.Microseconds())/1000),
+	}
+	if c.record.Parent != "" {
+		attributes = append(attributes, slog.String("parent", c.record.Parent))
+	}
+	if c.record.Source != "" {
+		attributes = append(attributes, slog.String("source", c.record.Source))
+	}
+	if level == slog.LevelError && c.cause != nil {
+		attributes = append(attributes, slog.String("error", c.cause.Error()))
+		var panicked *panicError
+		if errors.As(c.cause, &panicked) {
+			attributes = append(attributes, slog.String("stack", string(panicked.stack)))
+		}
+	}
+	b.executor.log.LogAttrs(ctx, level, "call finished", attributes...)
+}
+
+// levelOf returns how loud the end of a call is: what crashed is an error, what failed
+// for the tool's or the caller's reasons a warning.
+func levelOf(kind tool.Kind) slog.Level {
+	switch kind {
+	case "":
+		return slog.LevelInfo
+	case tool.Trap, tool.Internal:
+		return slog.LevelError
+	default:
+		return slog.LevelWarn
+	}
+}
+
+// breakerChanged says that a tool is left alone from now on, or no longer.
+func (b *batch) breakerChanged(ctx context.Context, c *call, state breaker.State) {
+	attributes := []any{"call_id", c.record.CallID, "tool", c.tool, "tenant", b.session.tenant}
+	if state == breaker.Opened {
+		b.executor.log.WarnContext(ctx, "the tool keeps failing and is not called for a while", attributes...)
+		return
+	}
+	b.executor.log.InfoContext(ctx, "the tool is called again", attributes...)
+}

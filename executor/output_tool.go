@@ -1,0 +1,76 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/schema"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// OutputToolName is the name of [OutputTool].
+const OutputToolName = "read_output"
+
+const outputParameters = `{"type":"object","properties":{` +
+	`"reference":{"type":"string","description":"The reference that stands where the result was cut."},` +
+	`"from":{"type":"integer","minimum":0,"default":0,"description":"The first byte to read; the last page said where the next begins."},` +
+	`"bytes":{"type":"integer","minimum":1,"maximum":1048576,"default":32768,"description":"How many bytes to read at most."}` +
+	`},"required":["reference"],"additionalProperties":false}`
+
+// OutputTool returns a tool with which a model reads the rest of a result that was cut, page by
+// page. Register it with the executor's registry; each session reads its own results alone.
+// The error is the registry's to report: it can only come from this package's own schema.
+func OutputTool() (registry.Tool, error) {
+	parameters, err := schema.Compile([]byte(outputParameters))
+	if err != nil {
+		return nil, fmt.Errorf("executor: %s: %w", OutputToolName, err)
+	}
+	return outputTool{&manifests.Manifest{
+		Name: OutputToolName, Label: "Read output", Category: "executor",
+		Description: "Read more of a result that was cut because it is long. The place where it was cut names the reference.",
+		Parameters:  parameters, ModelParameters: json.RawMessage(outputParameters),
+		Behavior:  manifests.Behavior{ReadOnly: true, Idempotent: true, Cache: manifests.CacheOff},
+		Execution: manifests.Sandbox,
+	}}, nil
+}
+
+type outputTool struct{ manifest *manifests.Manifest }
+
+// Manifest implements [registry.Tool].
+func (t outputTool) Manifest() *manifests.Manifest { return t.manifest }
+
+// Invoke implements [registry.Tool].
+func (t outputTool) Invoke(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+	var arguments struct {
+		Reference string `json:"reference"`
+		From      int64  `json:"from"`
+		Bytes     int64  `json:"bytes"`
+	}
+	text, err := invocation.Arguments.MarshalJSON()
+	if err == nil {
+		err = json.Unmarshal(text, &arguments)
+	}
+	if err != nil {
+		return failedOutput(tool.Internal, "", err)
+	}
+	if invocation.Host == nil {
+		return failedOutput(tool.Internal, "", fmt.Errorf("the call has no session"))
+	}
+	page, err := invocation.Host.Page(arguments.Reference, arguments.From, arguments.Bytes)
+	if err != nil {
+		return tool.Outcome{Result: tool.Result{Error: err.Error(), Kind: tool.ToolFailed}}, nil
+	}
+	data, err := json.Marshal(map[string]int64{"from": page.From, "next": page.Next, "total": page.Total})
+	if err != nil {
+		return failedOutput(tool.Internal, "", err)
+	}
+	return tool.Outcome{Result: tool.Result{Success: true, Output: page.Text, Data: data}}, nil
+}
+
+func failedOutput(kind tool.Kind, message string, cause error) (tool.Outcome, error) {
+	failure := &tool.Error{Op: "invoke", Tool: OutputToolName, Kind: kind, Message: message, Err: cause}
+	return tool.Outcome{Result: tool.Result{Error: message, Kind: kind}}, failure
+}

@@ -1,0 +1,130 @@
+package executor_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// TestRowS05Failures: an unknown tool is a failed result with an error, and what a tool
+// reports itself is told from what ended it.
+func TestRowS05Failures(t *testing.T) {
+	r := newRegistry(t,
+		newFake(t, "fails", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
+			return tool.Outcome{Result: tool.Result{Error: "no such city"}}, nil
+		}),
+		newFake(t, "crashes", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
+			return tool.Outcome{}, &tool.Error{Kind: tool.Trap, Message: "unreachable"}
+		}))
+	e, err := executor.New(r, executor.Options{})
+	require.NoError(t, err)
+	for _, test := range []struct {
+		name, message string
+		kind          tool.Kind
+		audience      tool.Audience
+		skipped       bool
+	}{
+		{"crashs", `there is no tool "crashs"; did you mean crashes?`, tool.UnknownTool, tool.Caller, true},
+		{"fails", "no such city", tool.ToolFailed, tool.Model, false},
+		{"crashes", "unreachable", tool.Trap, tool.Model, false},
+	} {
+		record := ask(t, e, nil, test.name, "")
+		assert.Equal(t, tool.Result{Error: test.message, Kind: test.kind}, record.Result)
+		assert.Equal(t, test.audience, record.Result.Kind.Audience())
+		assert.Equal(t, test.skipped, record.Skipped)
+	}
+	outcome, err := r.Invoke(t.Context(), tool.Invocation{Tool: "nobody"})
+	require.ErrorIs(t, err, tool.UnknownTool)
+	assert.Equal(t, tool.UnknownTool, outcome.Result.Kind, "the result says the same as the error")
+}
+
+// TestRowS25EmptyLists: what has no elements is an empty list, never null.
+func TestRowS25EmptyLists(t *testing.T) {
+	e := newExecutor(t, executor.Options{}, newFake(t, "echo", readOnly, echo))
+	report, err := e.Execute(t.Context(), executor.Batch{})
+	require.NoError(t, err)
+	assert.NotNil(t, report.Records)
+	text, err := json.Marshal(report.Records)
+	require.NoError(t, err)
+	assert.Equal(t, "[]", string(text))
+	text, err = json.Marshal(executeAll(t, e, executor.Batch{Calls: []tool.Call{
+		newCall("1", "echo", ""), newCall("2", "echo", ""), newCall("3", "nobody", ""), newCall("4", "echo", "{"),
+	}}))
+	require.NoError(t, err)
+	for _, name := range []string{"repairs", "denials", "host_calls"} {
+		assert.Equal(t, 4, strings.Count(string(text), fmt.Sprintf(`"%s":[]`, name)), name)
+	}
+	assert.NotContains(t, strings.ReplaceAll(string(text), `"fuel":null`, ""), "null")
+}
+
+// TestRowS26InvalidJSON: a model is told what is wrong with its arguments and where, and its
+// other calls are run.
+func TestRowS26InvalidJSON(t *testing.T) {
+	e := newExecutor(t, executor.Options{}, newFake(t, "echo", readOnly, echo))
+	for arguments, want := range map[string]string{
+		`{"a": 1, "b": }`:  "not JSON near byte 14",
+		`{"a": 1`:          "the JSON ends too early, at byte 7",
+		`[1, 2]`:           "want a JSON object",
+		`{"a":1,"a":2}`:    `"a" stands twice`,
+		"{\"a\":\"\xff\"}": "UTF-8",
+		`{} {}`:            "text follows",
+	} {
+		records := executeAll(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "echo", arguments), newCall("2", "echo", `{"n":1}`)}})
+		assert.Equal(t, tool.InvalidArguments, records[0].Result.Kind)
+		assert.Contains(t, records[0].Result.Error, want)
+		assert.Equal(t, arguments, records[0].Function.Arguments)
+		assert.True(t, records[1].Result.Success)
+	}
+}
+
+// TestRowS32Wire: the names and the order of a record's JSON.
+func TestRowS32Wire(t *testing.T) {
+	e := newExecutor(t, executor.Options{}, newFake(t, "echo", nil, echo))
+	record := ask(t, e, nil, "echo", `{"n":1}`)
+	record.CallID, record.ExecutionTime = "C", 0
+	text, err := json.Marshal(record)
+	require.NoError(t, err)
+	assert.Equal(t, `{"id":"1","call_id":"C","type":"function","function":{"name":"echo","arguments":"{\"n\":1}"},`+
+		`"result":"{\"success\":true,\"output\":\"{\\\"n\\\":1}\"}","success":true,"skipped":false,"execution_time":0,"cached":false,`+
+		`"repairs":[],"denials":[],"log":"","usage":{"fuel":null,"memory_bytes":0,"wall_ns":0,"host_calls":0},"host_calls":[]}`, string(text))
+}
+
+// TestRowS32Workers: a batch can say itself how many calls run at a time.
+func TestRowS32Workers(t *testing.T) {
+	for parallel, want := range map[int]time.Duration{0: 5 * time.Second, 1: 10 * time.Second, 5: 2 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			crowd := newCrowd()
+			e := newExecutor(t, executor.Options{Parallel: 2}, newFake(t, "work", readOnly, crowd.work))
+			start := time.Now()
+			executeAll(t, e, executor.Batch{Calls: many("work", 10), Parallel: parallel})
+			assert.Equal(t, want, time.Since(start))
+		})
+	}
+}
+
+// TestRowS36NoRetry: a call that failed in whatever way is not made again.
+func TestRowS36NoRetry(t *testing.T) {
+	for _, kind := range tool.Kinds() {
+		for _, only := range []bool{true, false} {
+			var count counted
+			e := newExecutor(t, executor.Options{}, newFake(t, "one", behaves(fields{"read_only": only, "idempotent": true}), func(context.Context, tool.Invocation) (tool.Outcome, error) {
+				count.runs.Add(1)
+				return tool.Outcome{}, &tool.Error{Kind: kind, Message: "no", Err: errors.New("no")}
+			}))
+			record := ask(t, e, nil, "one", "")
+			assert.Equal(t, kind, record.Result.Kind)
+			assert.EqualValues(t, 1, count.runs.Load())
+		}
+	}
+}

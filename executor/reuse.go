@@ -1,0 +1,213 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	"github.com/caisson-run/caisson/executor/internal/answers"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// key holds all that decides what a read-only call comes to. A registration stands for the
+// tool's module, its manifest, its effective permissions and its mounts, which are all fixed
+// when it is loaded; what of these depends on the call does so through the context.
+type key struct {
+	tool    registry.Registration
+	tenant  string
+	session *Session          // nil: the same in all sessions of the tenant
+	rest    [sha256.Size]byte // context, arguments, and the tools that it may call
+}
+
+// answered is what a read-only call came to. Nobody changes it.
+type answered struct {
+	source string // the call's id
+	result tool.Result
+}
+
+// size counts what it takes to keep an answer, roughly.
+func (a answered) size() int64 {
+	return int64(a.result.Size()) + 512
+}
+
+// writableFiles is the domain of answers of tools that see files, which may be the same for
+// several tenants.
+const writableFiles = "files"
+
+func tenantDomain(tenant string) string { return "tenant " + tenant }
+
+// ask sets what a call asks, if its answer may be used again.
+func (b *batch) ask(c *call) {
+	behavior := c.entry.Manifest.Behavior
+	reuse := b.executor.options.Reuse
+	if reuse.Scope == ReuseNone || !behavior.ReadOnly || behavior.Cache == manifests.CacheOff || c.entry.Registration == (registry.Registration{}) {
+		return
+	}
+	q := &answers.Question[key]{
+		Key:     key{tool: c.entry.Registration, tenant: b.session.tenant},
+		Domains: []string{tenantDomain(b.session.tenant)},
+		TTL:     or(behavior.Cache, reuse.TTL),
+	}
+	if reuse.Scope != ReuseTenant {
+		q.Key.session = b.session
+	}
+	text := binary.AppendUvarint(nil, uint64(len(b.session.context)))
+	for _, name := range slices.Sorted(maps.Keys(b.session.context)) {
+		text = appendText(appendText(text, name), b.session.context[name])
+	}
+	text = c.invocation.Arguments.AppendCanonical(text)
+	reached := reached{resolver: b.executor.resolver, seen: map[string]bool{}}
+	reached.add(c.entry)
+	if len(reached.calls) > 0 {
+		text = append(text, reached.calls...)
+		text = b.appendAllowed(text)
+	}
+	if reached.files {
+		q.Domains = append(q.Domains, writableFiles)
+	}
+	q.Key.rest = sha256.Sum256(text)
+	c.question = q
+}
+
+// appendText appends a text so that no two lists of texts look alike.
+func appendText(to []byte, text string) []byte {
+	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
+}
+
+func (b *batch) appendAllowed(text []byte) []byte {
+	if b.allowed == nil {
+		return append(text, 0)
+	}
+	text = append(text, 1)
+	for _, name := range slices.Sorted(maps.Keys(b.allowed)) {
+		text = appendText(text, name)
+	}
+	return text
+}
+
+// reached collects what the tools are that a tool may call, and those that these may.
+type reached struct {
+	resolver Resolver
+	seen     map[string]bool
+	calls    []byte
+	files    bool // some of them sees files
+}
+
+func (r *reached) add(entry registry.Entry) {
+	permissions := &entry.Manifest.Permissions
+	r.files = r.files || len(permissions.Files) > 0
+	for _, name := range permissions.Tools {
+		if r.seen[name] {
+			continue
+		}
+		r.seen[name] = true
+		r.calls = appendText(r.calls, name)
+		called, ok := r.resolver.Get(name)
+		if !ok || called.Manifest == nil {
+			continue
+		}
+		r.calls = append(r.calls, called.Registration[:]...)
+		r.calls = appendText(r.calls, called.Unavailable)
+		r.add(called)
+	}
+}
+
+// answer completes a call's record: with what an earlier one came to, if that may be used
+// again, else by running it.
+func (b *batch) answer(ctx context.Context, c *call) {
+	q := c.question
+	switch {
+	case q == nil || b.executor.options.Reuse.Scope == ReuseBatch:
+		b.attempt(ctx, c)
+	case c.parent != nil:
+		b.answerNested(ctx, c)
+	default:
+		known, from, err := b.executor.answers.Do(ctx, *q, func(ctx context.Context) (answered, bool) {
+			b.attempt(ctx, c)
+			if !c.lasts() {
+				return answered{}, false
+			}
+			return c.answered(), true
+		})
+		switch {
+		case err != nil: // it waited for another call to find the answer
+			c.refuse(notStarted(err))
+		case from != answers.Asked:
+			c.repeats(known)
+		}
+	}
+}
+
+// answerNested is answer for a call of a tool's. It never waits for another call that asks the
+// same: two tools that wait for each other's would wait for ever.
+func (b *batch) answerNested(ctx context.Context, c *call) {
+	cache := b.executor.answers
+	if known, ok := cache.Get(c.question.Key); ok {
+		c.repeats(known)
+		return
+	}
+	generation := cache.Began(c.question.Domains)
+	b.attempt(ctx, c)
+	if c.lasts() {
+		cache.Put(*c.question, generation, c.answered())
+	}
+}
+
+// barrier forgets what a call that is not read-only may make untrue, now and when it has ended.
+func (b *batch) barrier(c *call) (end func()) {
+	domains := []string{tenantDomain(b.session.tenant)}
+	writes := func(p manifests.FilePermission) bool { return p.Access == manifests.ReadWrite }
+	if slices.ContainsFunc(c.entry.Manifest.Permissions.Files, writes) {
+		domains = append(domains, writableFiles)
+	}
+	return b.executor.answers.Barrier(domains...)
+}
+
+// answered is what the call came to, for others.
+func (c *call) answered() answered {
+	return answered{source: c.record.CallID, result: cloned(c.record.Result)}
+}
+
+// lasts reports whether what the call came to may be given to later calls.
+func (c *call) lasts() bool { return c.record.Result.Success && !c.unkept.Load() }
+
+// tells reports whether what the call came to holds for its duplicates as well: whether it
+// has run, or has an answer, and was not ended for a reason of its own.
+func (c *call) tells() bool {
+	return !c.record.Skipped && !c.transient()
+}
+
+// transient reports whether the call ended as it did for a reason that the next may not have.
+func (c *call) transient() bool {
+	switch c.record.Result.Kind {
+	case tool.Busy, tool.Cancelled, tool.Internal:
+		return true
+	}
+	return false
+}
+
+// repeats completes the record with an earlier call's result.
+func (c *call) repeats(known answered) {
+	c.record.Cached, c.record.Source, c.record.Result = true, known.source, cloned(known.result)
+}
+
+// duplicates completes the record with the result of a call of the same batch.
+func (c *call) duplicates(source *call) {
+	c.record.Skipped, c.record.Source = true, source.record.CallID
+	c.record.Result = cloned(source.whole)
+}
+
+// cloned returns a result that can be changed without changing the other.
+func cloned(r tool.Result) tool.Result {
+	r.Data = bytes.Clone(r.Data)
+	r.Content = slices.Clone(r.Content)
+	for i := range r.Content {
+		r.Content[i].Data = bytes.Clone(r.Content[i].Data)
+	}
+	return r
+}

@@ -1,0 +1,117 @@
+package executor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/caisson-run/caisson/executor/internal/output"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// SessionOptions says whose a session is and what it may do. The zero value is a session of
+// the tenant "", without context values, that may call all tools.
+type SessionOptions struct {
+	// ID names the session in events and entries. Empty: an id of ours.
+	ID string
+	// Tenant is on whose behalf calls are made. Limits, rates, breakers and answers that are
+	// used again are each tenant's own.
+	Tenant string
+	// Context holds the values of parameters that the host fills in. They must come
+	// from a flag, a token or a session, never from a request's body or arguments.
+	Context map[string]string
+	// Allowed names the tools that the agent may call, by name or alias. Nil allows
+	// all; an empty list allows none.
+	Allowed []string
+}
+
+// Session is one conversation of an agent. Get one from [Executor.NewSession]; it needs no
+// closing. It is safe for concurrent use, also by several batches at once, whose barriers then
+// do not wait for each other. Sessions share nothing but answers that nobody changes.
+type Session struct {
+	executor *Executor
+	id       string
+	tenant   string
+	context  map[string]string
+	allowed  []string // nil allows all
+	cut      *output.Store
+
+	mu    sync.Mutex
+	calls map[string]*call // that have not ended, by call id
+}
+
+// NewSession returns a session for this executor's batches. It fails with [ErrInvalidOptions].
+func (e *Executor) NewSession(options SessionOptions) (*Session, error) {
+	invalid := func(format string, arguments ...any) error {
+		return &Error{Op: "session", Err: fmt.Errorf("%w: %s", ErrInvalidOptions, fmt.Sprintf(format, arguments...))}
+	}
+	if !utf8.ValidString(options.ID) || !utf8.ValidString(options.Tenant) {
+		return nil, invalid("an id or a tenant is not valid UTF-8")
+	}
+	for name, value := range options.Context {
+		if !utf8.ValidString(name) || !utf8.ValidString(value) {
+			return nil, invalid("the context value %q is not valid UTF-8", name)
+		}
+	}
+	if options.ID == "" {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return nil, &Error{Op: "session", Err: fmt.Errorf("session id: %w", err)}
+		}
+		options.ID = id.String()
+	}
+	store, err := output.NewStore(output.Options{Bytes: e.options.Output.Kept})
+	if err != nil {
+		return nil, invalid("%v", err)
+	}
+	return &Session{
+		executor: e, id: options.ID, tenant: options.Tenant, context: maps.Clone(options.Context), allowed: slices.Clone(options.Allowed),
+		cut: store, calls: map[string]*call{},
+	}, nil
+}
+
+// ID returns the session's id.
+func (s *Session) ID() string { return s.id }
+
+// Tenant returns on whose behalf the session's calls are made.
+func (s *Session) Tenant() string { return s.tenant }
+
+// Cancel ends one call of the session: it is stopped if it runs, with the calls that it has
+// made, and is not started if it waits. Its record has the kind cancelled. No other call is
+// touched. Cancel returns at once, and false where no such call is under way.
+func (s *Session) Cancel(callID string) bool {
+	s.mu.Lock()
+	c, ok := s.calls[callID]
+	s.mu.Unlock()
+	if ok {
+		c.cancel()
+	}
+	return ok
+}
+
+// Page returns at most so many bytes of a part of a result that was cut, beginning with the
+// byte from; zero bytes stands for 32 KiB. References are in [tool.Record.Cuts]; those of other
+// sessions are unknown here. The error is worded for a model.
+func (s *Session) Page(reference string, from, most int64) (tool.Page, error) {
+	return s.cut.Page(reference, from, most)
+}
+
+// enter notes calls that may be cancelled from now on.
+func (s *Session) enter(calls ...*call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range calls {
+		s.calls[c.record.CallID] = c
+	}
+}
+
+// leave forgets a call that has ended.
+func (s *Session) leave(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.calls, c.record.CallID)
+}

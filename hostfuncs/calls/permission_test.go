@@ -1,0 +1,120 @@
+package calls_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs/calls"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+func grants(names ...string) []manifests.CallGrant {
+	var all []manifests.CallGrant
+	for _, name := range names {
+		all = append(all, manifests.CallGrant{Binding: manifests.Binding{Origin: "caisson.yaml:3"}, Tool: name})
+	}
+	return all
+}
+
+func permission(t testing.TB, options calls.Options) *calls.Permission {
+	t.Helper()
+	options.Tool = "research"
+	p, err := calls.New(options)
+	require.NoError(t, err)
+	return p
+}
+
+func TestDecisions(t *testing.T) {
+	p := permission(t, calls.Options{
+		Requests: []string{"search", "read", "write", "clock", "research"},
+		Grants:   append(grants("search", "write", "unasked", "search"), manifests.CallGrant{Tool: "research"}),
+		Deny:     []calls.Denied{{"caisson.yaml:9", "write"}, {"", "clock"}, {"caisson.yaml:10", "write"}},
+	})
+	assert.Equal(t, []tool.Decision{
+		{Permission: "tools", Requested: "search", Granted: "search (caisson.yaml:3)", Effective: "search", Reason: "granted"},
+		{Permission: "tools", Requested: "read", Reason: "no grant lets it be called",
+			Allow: tool.Allow{Grant: "--allow-call read", Config: "- {tools: [research], calls: [read]}"}},
+		{Permission: "tools", Requested: "write", Granted: "write (caisson.yaml:3)", Reason: "denied by caisson.yaml:9"},
+		{Permission: "tools", Requested: "clock", Reason: "denied by the operator"},
+		{Permission: "tools", Requested: "research", Granted: "research", Effective: "research", Reason: "granted"},
+	}, p.Decisions())
+	assert.Empty(t, permission(t, calls.Options{}).Decisions())
+}
+
+func TestReceiptsAreTheCallersToKeep(t *testing.T) {
+	p := permission(t, calls.Options{})
+	p.Check("a").Rule = "changed"
+	assert.NotEqual(t, "changed", p.Check("a").Rule)
+}
+
+func TestGrantsThatMakeNoSense(t *testing.T) {
+	for _, name := range []string{"", "*", "file_*", "a b", "é", strings.Repeat("a", 65)} {
+		_, err := calls.New(calls.Options{Grants: grants("fine", name)})
+		require.ErrorIs(t, err, calls.ErrInvalid, name)
+		assert.ErrorContains(t, err, "caisson.yaml:3")
+	}
+}
+
+// FuzzCheck: a name is allowed if it is asked for, granted and not denied, letter by letter;
+// what a receipt shows is safe, and what it suggests, pasted, allows just that.
+func FuzzCheck(f *testing.F) {
+	for _, name := range []string{"search", "Search", "search ", "write", "denied", "new", "*", "", "a]}, {tools: [b", "a\x1b[0m", "\xff", "sear\u200bch", strings.Repeat("a", 65)} {
+		f.Add(name, true)
+		f.Add(name, false)
+	}
+	f.Fuzz(func(t *testing.T, name string, asked bool) {
+		options := calls.Options{Requests: []string{"search", "denied"}, Grants: grants("search", "write", "denied"), Deny: []calls.Denied{{"", "denied"}}}
+		if _, err := manifests.ParseCallFlag(name); err == nil && asked && !slices.Contains(options.Requests, name) {
+			options.Requests = append(options.Requests, name)
+		}
+		receipt := permission(t, options).Check(name)
+		allowed := slices.Contains(options.Requests, name) && (name == "search" || name == "write")
+		require.Equal(t, allowed, receipt == nil)
+		if allowed {
+			return
+		}
+		require.True(t, utf8.ValidString(receipt.Value))
+		require.False(t, strings.ContainsFunc(receipt.Value, func(r rune) bool { return !unicode.IsPrint(r) && r != utf8.RuneError }))
+		require.LessOrEqual(t, len(receipt.Value), 3*128+3)
+		if receipt.Allow == (tool.Allow{}) {
+			return
+		}
+		for _, config := range []bool{true, false} {
+			pasted := permission(t, paste(t, options, receipt.Allow, config))
+			require.Nil(t, pasted.Check(name))
+			for _, other := range []string{"other", name + "x", strings.ToUpper(name) + "_"} {
+				require.NotNil(t, pasted.Check(other))
+			}
+		}
+	})
+}
+
+// paste returns the options with what a receipt suggests.
+func paste(t *testing.T, options calls.Options, allow tool.Allow, config bool) calls.Options {
+	t.Helper()
+	if allow.Manifest != "" {
+		m, err := manifests.Parse("tool.yaml", []byte("schema: caisson/v1\nname: research\ndescription: a\nmodule: {path: a.wasm}\n"+allow.Manifest+"\n"))
+		require.NoError(t, err)
+		options.Requests = append(slices.Clone(options.Requests), m.Permissions.Tools...)
+	}
+	switch {
+	case allow.Config != "" && config:
+		p, err := manifests.ParsePolicy("caisson.yaml", []byte("schema: caisson-config/v1\ngrants:\n  "+allow.Config+"\n"))
+		require.NoError(t, err)
+		options.Grants = append(slices.Clone(options.Grants), p.For("research", "").Calls...)
+	case allow.Grant != "":
+		name, found := strings.CutPrefix(allow.Grant, "--allow-call ")
+		require.True(t, found)
+		grant, err := manifests.ParseCallFlag(name)
+		require.NoError(t, err)
+		options.Grants = append(slices.Clone(options.Grants), grant)
+	}
+	return options
+}

@@ -1,0 +1,160 @@
+//go:build wasip1
+
+// Command callprobe is the guest of the tests of tools that call tools: it does what its input
+// says, step by step, and prints what came of each. With an argument, it calls the tool of that
+// name before it reads its input.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unsafe"
+
+	caisson "github.com/caisson-run/caisson/sdk/go"
+)
+
+// step is one thing to do.
+type step struct {
+	Do        string          `json:"do"`        // call, flood, raw, echo, log, burn, spin or fail
+	Name      string          `json:"name"`      // of the tool
+	Arguments json.RawMessage `json:"arguments"` // for the tool
+	Text      string          `json:"text"`      // for raw, the request; for echo and log, what to say
+	Count     int             `json:"count"`     // of calls, or of rounds to burn
+}
+
+// answer is what came of a call: a result, or a failure.
+type answer struct {
+	*caisson.ToolResult
+	Failure *failure `json:",omitempty"`
+}
+
+// failure is an error of the SDK.
+type failure struct {
+	Text   string
+	Status caisson.Status
+	Denial *caisson.Denial `json:",omitempty"`
+	Limit  string          `json:",omitempty"`
+	Value  int64           `json:",omitempty"`
+}
+
+func main() {
+	var done []any
+	if len(os.Args) > 1 {
+		done = append(done, call(os.Args[1], nil))
+	}
+	input, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		fail(err)
+	}
+	var todo struct {
+		Steps []step `json:"steps"`
+	}
+	if err := json.Unmarshal(input, &todo); err != nil {
+		fail(err)
+	}
+	for _, s := range todo.Steps {
+		done = append(done, s.run())
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(done); err != nil {
+		fail(err)
+	}
+}
+
+func (s step) run() any {
+	switch s.Do {
+	case "call":
+		return call(s.Name, s.Arguments)
+	case "flood":
+		ends := map[string]int{}
+		for range s.Count {
+			ends[call(s.Name, s.Arguments).end()]++
+		}
+		return ends
+	case "raw":
+		return raw(s.Text)
+	case "echo":
+		return s.Text
+	case "log":
+		fmt.Fprint(os.Stderr, s.Text)
+		return nil
+	case "burn":
+		return burn(s.Count)
+	case "spin":
+		for {
+			burned = burn(1000)
+		}
+	case "fail":
+		fail(errors.New("as asked"))
+	}
+	fail(fmt.Errorf("cannot do %q", s.Do))
+	return nil
+}
+
+func call(name string, arguments json.RawMessage) answer {
+	var given any
+	if arguments != nil {
+		given = arguments
+	}
+	result, err := caisson.CallTool(name, given)
+	if err == nil {
+		return answer{ToolResult: result}
+	}
+	f := &failure{Text: err.Error()}
+	var known *caisson.Error
+	if errors.As(err, &known) {
+		f.Status, f.Denial, f.Limit, f.Value = known.Status, known.Denial, known.LimitName, known.LimitValue
+	}
+	return answer{Failure: f}
+}
+
+// end is how a call ended, in a word.
+func (a answer) end() string {
+	switch {
+	case a.Failure != nil:
+		return a.Failure.Status.Error()
+	case a.Success:
+		return "success"
+	}
+	return a.Kind
+}
+
+//go:wasmimport caisson:tools@1 call
+func toolsCall(at, length uint32) uint64
+
+//go:wasmimport caisson:io@1 read
+func ioRead(at, length uint32) int32
+
+// raw makes a call as no SDK would, and returns its status and its response.
+func raw(request string) [2]string {
+	result := toolsCall(uint32(uintptr(unsafe.Pointer(unsafe.StringData(request)))), uint32(len(request)))
+	var response strings.Builder
+	buffer := make([]byte, 1000) // less than many responses have
+	for {
+		n := ioRead(uint32(uintptr(unsafe.Pointer(unsafe.SliceData(buffer)))), uint32(len(buffer)))
+		if n <= 0 {
+			return [2]string{fmt.Sprint(result >> 32), response.String()}
+		}
+		response.Write(buffer[:n])
+	}
+}
+
+// burned keeps the compiler from leaving out what is burned.
+var burned uint32
+
+// burn executes some instructions for each round.
+func burn(rounds int) uint32 {
+	x := uint32(1)
+	for range rounds {
+		x = x*1664525 + 1013904223
+	}
+	return x
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}

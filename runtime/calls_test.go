@@ -1,0 +1,436 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+func TestToolCallsTool(t *testing.T) {
+	h := newHousehold(t, Options{})
+	research := h.add(t, "research", "", "search", "broken")
+	h.add(t, "search", "")
+	h.load(t, named(t, "broken", crashing, ""), manifests.Grants{})
+
+	require.Len(t, research.Decisions(), 2)
+	assert.Equal(t, tool.Decision{Permission: "tools", Requested: "search", Granted: "search (caisson.yaml:7)", Effective: "search", Reason: "granted"}, research.Decisions()[0])
+
+	outcome, err := h.call(t, "research", steps(asks("search", echoes("found"), `{"do":"log","text":"for people"}`), asks("broken"), asks("search", `{"do":"fail"}`)))
+	require.NoError(t, err, outcome.Result.Error)
+	done := results(t, outcome)
+	found := decode[came](t, done[0])
+	assert.True(t, found.Success)
+	assert.JSONEq(t, `"found"`, string(found.Data[0]))
+	assert.Equal(t, "the-call.1", found.CallID)
+	assert.Equal(t, tool.Trap, decode[came](t, done[1]).Kind)
+	failed := decode[came](t, done[2])
+	assert.Equal(t, tool.ToolFailed, failed.Kind)
+	assert.Equal(t, "the tool exited with code 1", failed.Error)
+
+	require.Len(t, outcome.HostCalls, 3)
+	first := outcome.HostCalls[0]
+	assert.Equal(t, "tools.call", first.Kind)
+	assert.Equal(t, "search", first.Target)
+	assert.Equal(t, "ok", first.Status)
+	assert.True(t, first.Allowed)
+	assert.Positive(t, first.Duration)
+	assert.Greater(t, first.Bytes, int64(len(steps(echoes("found")))))
+	assert.Equal(t, "trap", outcome.HostCalls[1].Status)
+	assert.Equal(t, "tool_failed", outcome.HostCalls[2].Status)
+	assert.EqualValues(t, 3, outcome.Usage.HostCalls)
+	assert.Empty(t, outcome.Denials)
+	assert.Empty(t, outcome.Log, "what the other tool says to people is in its own record")
+	assert.Equal(t, "for people", h.records[0].Log)
+}
+
+// TestGuestGetsTheRecordItMayHave: not what is for people, nor what it took, nor what the host
+// knows and the guest does not.
+func TestGuestGetsTheRecordItMayHave(t *testing.T) {
+	h := newHousehold(t, Options{})
+	h.add(t, "outer", "", "inner")
+	h.add(t, "inner", "", "deepest")
+	h.add(t, "deepest", "")
+	request := `{\"name\":\"inner\",\"arguments\":` + strings.ReplaceAll(steps(asks("deepest"), `{"do":"fail"}`), `"`, `\"`) + `}`
+	outcome, err := h.call(t, "outer", steps(`{"do":"raw","text":"`+request+`"}`))
+	require.NoError(t, err, outcome.Result.Error)
+	answer := decode[[2]string](t, results(t, outcome)[0])
+	require.Equal(t, "0", answer[0])
+	var members map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal([]byte(answer[1]), &members))
+	for member, want := range map[string]string{
+		"id": `""`, "log": `""`, "host_calls": `[]`, "repairs": `[]`, "denials": `[]`, "success": "false",
+		"usage": `{"fuel":null,"memory_bytes":0,"wall_ns":0,"host_calls":0}`, "call_id": `"the-call.1"`, "parent": `"the-call"`,
+	} {
+		assert.JSONEq(t, want, string(members[member]), member)
+	}
+	assert.NotContains(t, answer[1], "of the tenant")
+	assert.NotContains(t, answer[1], "as asked")
+	inner := h.records[1]
+	assert.Equal(t, "as asked\n", inner.Log, "control: there was something to leave out")
+	assert.Len(t, inner.HostCalls, 1)
+	assert.Positive(t, *inner.Usage.Fuel)
+	assert.NotEmpty(t, inner.Repairs)
+}
+
+// TestCallsNeedBoth walks what decides about a call, and pastes what each receipt suggests.
+func TestCallsNeedBoth(t *testing.T) {
+	deny := func(g manifests.Grants, origin string) manifests.Grants {
+		g.Deny = []manifests.Deny{{Origin: origin, Call: "search"}}
+		return g
+	}
+	config := "- {tools: [research], calls: [search]}"
+	for _, test := range []struct {
+		name, asks string
+		grants     manifests.Grants
+		rule       string
+		allow      tool.Allow
+	}{
+		{"asked for and granted", "search", calling("search"), "", tool.Allow{}},
+		{"granted to whoever asks", "other", calling("search"), "the manifest does not ask to call it", tool.Allow{Manifest: "permissions: {tools: [search]}"}},
+		{"not granted", "search", manifests.Grants{}, "no grant lets it be called", tool.Allow{Grant: "--allow-call search", Config: config}},
+		{"neither", "other", calling("other"), "the manifest does not ask to call it, and no grant lets it be called",
+			tool.Allow{Manifest: "permissions: {tools: [search]}", Grant: "--allow-call search", Config: config}},
+		{"denied", "search", deny(calling("search"), "caisson.yaml:9"), "denied by caisson.yaml:9", tool.Allow{}},
+		{"denied by nobody in particular", "search", deny(calling("search"), ""), "denied by the operator", tool.Allow{}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHousehold(t, Options{})
+			h.load(t, named(t, "research", callprobe, "permissions: {tools: ["+test.asks+"]}"), test.grants)
+			h.add(t, "search", "")
+			outcome, err := h.call(t, "research", steps(asks("search", echoes("found"))))
+			require.NoError(t, err, "what is refused is a value for the guest")
+			got := decode[came](t, results(t, outcome)[0])
+			if test.rule == "" {
+				assert.True(t, got.Success)
+				return
+			}
+			want := tool.Denial{Permission: "tools", Value: "search", Rule: test.rule, Allow: test.allow}
+			require.NotNil(t, got.Failure)
+			assert.Equal(t, want, *got.Failure.Denial)
+			assert.Equal(t, []tool.Denial{want}, outcome.Denials)
+			require.Len(t, outcome.HostCalls, 1)
+			assert.Equal(t, "denied", outcome.HostCalls[0].Status)
+			assert.False(t, outcome.HostCalls[0].Allowed)
+			assert.Empty(t, h.records, "nobody was asked")
+
+			if decision := h.tools["research"].(*Tool).Decisions()[0]; test.asks == "search" {
+				assert.Empty(t, decision.Effective)
+				assert.Equal(t, test.rule, decision.Reason)
+				assert.Equal(t, test.allow, decision.Allow)
+			}
+			if test.allow == (tool.Allow{}) {
+				return
+			}
+			for _, flag := range []bool{false, true} {
+				h.load(t, pastedManifest(t, test.allow, test.asks), pastedGrants(t, test.grants, test.allow, flag))
+				outcome, err = h.call(t, "research", steps(asks("search", echoes("found"))))
+				require.NoError(t, err)
+				assert.True(t, decode[came](t, results(t, outcome)[0]).Success)
+			}
+		})
+	}
+}
+
+func pastedManifest(t *testing.T, allow tool.Allow, asked string) *manifests.Manifest {
+	t.Helper()
+	if allow.Manifest != "" {
+		return named(t, "research", callprobe, allow.Manifest)
+	}
+	return named(t, "research", callprobe, "permissions: {tools: ["+asked+"]}")
+}
+
+// pastedGrants adds to grants what a receipt suggests, as a flag or in the operator's file.
+func pastedGrants(t *testing.T, grants manifests.Grants, allow tool.Allow, flag bool) manifests.Grants {
+	t.Helper()
+	switch {
+	case flag && allow.Grant != "":
+		name, found := strings.CutPrefix(allow.Grant, "--allow-call ")
+		require.True(t, found)
+		grant, err := manifests.ParseCallFlag(name)
+		require.NoError(t, err)
+		grants.Calls = append(grants.Calls, grant)
+	case allow.Config != "":
+		policy, err := manifests.ParsePolicy("caisson.yaml", []byte("schema: caisson-config/v1\ngrants:\n  "+allow.Config+"\n"))
+		require.NoError(t, err)
+		grants.Calls = append(grants.Calls, policy.For("research", "").Calls...)
+	}
+	return grants
+}
+
+// TestDeniedCallIsTheReasonOfAFailure: as with other permissions, the receipt is the news.
+func TestDeniedCallIsTheReasonOfAFailure(t *testing.T) {
+	h := newHousehold(t, Options{})
+	h.add(t, "research", "")
+	outcome, err := h.call(t, "research", steps(asks("search"), `{"do":"fail"}`))
+	require.ErrorIs(t, err, tool.Denied)
+	assert.Equal(t, "denied: tools search: the manifest does not ask to call it, and no grant lets it be called", outcome.Result.Error)
+}
+
+func TestGrantOfWhatIsNoName(t *testing.T) {
+	for _, name := range []string{"", "*", "file_*", "a b"} {
+		_, err := newRuntime(t, Options{}).Load(t.Context(), named(t, "research", callprobe, "permissions: {tools: [search]}"), calling(name))
+		assert.ErrorContains(t, err, fmt.Sprintf("caisson.yaml:7: %q is not the name of a tool", name))
+	}
+}
+
+func TestNobodyMakesCalls(t *testing.T) {
+	h := newHousehold(t, Options{})
+	research := h.add(t, "research", "", "search")
+	outcome, err := invoke(t, research, steps(asks("search"), asks("other")))
+	require.NoError(t, err)
+	done := results(t, outcome)
+	assert.Equal(t, "unavailable: nothing here lets tools call tools", decode[came](t, done[0]).Failure.Text)
+	assert.NotNil(t, decode[came](t, done[1]).Failure.Denial, "the permission comes first")
+	assert.Equal(t, "unavailable", outcome.HostCalls[0].Status)
+}
+
+// TestWhatTheHostRefuses is a limit for the guest, or the end of what it can ask.
+func TestWhatTheHostRefuses(t *testing.T) {
+	for kind, want := range map[tool.Kind]struct {
+		status int
+		text   string
+	}{
+		tool.Busy:      {3, "limit: in words"},
+		tool.Deadline:  {4, "deadline: in words"},
+		tool.Cancelled: {7, "unavailable: in words"},
+	} {
+		m := named(t, "research", callprobe, "permissions: {tools: [search]}")
+		research := load(t, newRuntime(t, Options{}), m, calling("search"))
+		made := invocation(t, steps(asks("search")), nil)
+		made.Host = refusing{&tool.Error{Op: "call", Kind: kind, Message: "in words"}}
+		outcome, err := research.Invoke(t.Context(), made)
+		require.NoError(t, err)
+		failure := decode[came](t, results(t, outcome)[0]).Failure
+		require.NotNil(t, failure)
+		assert.Equal(t, want.status, failure.Status)
+		assert.Equal(t, want.text, failure.Text)
+		assert.Equal(t, string(kind), outcome.HostCalls[0].Status)
+		assert.True(t, outcome.HostCalls[0].Allowed)
+	}
+}
+
+// TestHostFails: a bug of whoever makes the calls ends the guest, and is no answer to it.
+func TestHostFails(t *testing.T) {
+	for name, host := range map[string]tool.Host{
+		"error": refusing{fmt.Errorf("at 10.0.0.1")}, "internal": refusing{&tool.Error{Kind: tool.Internal, Message: "at 10.0.0.1"}}, "panic": panicking{},
+	} {
+		m := named(t, "research", callprobe, "permissions: {tools: [search]}")
+		research := load(t, newRuntime(t, Options{}), m, calling("search"))
+		made := invocation(t, steps(asks("search")), nil)
+		made.Host = host
+		outcome, err := research.Invoke(t.Context(), made)
+		require.ErrorIs(t, err, tool.Internal, name)
+		assert.NotContains(t, outcome.Result.Error, "10.0.0.1")
+		require.Len(t, outcome.HostCalls, 1)
+		assert.Equal(t, "internal", outcome.HostCalls[0].Status)
+	}
+}
+
+type refusing struct{ err error }
+
+func (r refusing) Call(context.Context, tool.Call) (tool.Record, error) { return tool.Record{}, r.err }
+func (refusing) Page(string, int64, int64) (tool.Page, error)           { return tool.Page{}, nil }
+
+type panicking struct{ refusing }
+
+func (panicking) Call(context.Context, tool.Call) (tool.Record, error) { panic("a bug") }
+
+// TestOnePlaceIsEnough: whoever holds the only place waits for nobody's, however deep calls nest.
+func TestOnePlaceIsEnough(t *testing.T) {
+	h := newHousehold(t, Options{Concurrency: Concurrency{Running: 1, Wait: time.Minute}})
+	h.add(t, "same", "", "same")
+	step := echoes("deepest")
+	for range maxDepth {
+		step = asksOften("same", 1, step)
+	}
+	var group sync.WaitGroup
+	for range 3 {
+		group.Go(func() {
+			outcome, err := h.call(t, "same", steps(step))
+			assert.NoError(t, err, outcome.Result.Error)
+			assert.JSONEq(t, `[{"success":1}]`, string(outcome.Result.Data))
+		})
+	}
+	group.Wait()
+	assert.Len(t, h.records, 3*maxDepth)
+	outcome, err := h.call(t, "same", steps(asksOften("same", 1, step)))
+	require.NoError(t, err, outcome.Result.Error)
+	deepest := h.records[3*maxDepth]
+	assert.Equal(t, tool.Busy, deepest.Result.Kind, "and not any deeper")
+	assert.Equal(t, "busy: calls are nested deeper than 16 levels", deepest.Result.Error)
+	assert.Zero(t, inside(h.runtime.gate), "every place was given back")
+}
+
+// TestGoToolMakesCallsAtOnce: they share the place of the guest that waits for the tool, one
+// after another, and each other runtime's place is its own.
+func TestGoToolMakesCallsAtOnce(t *testing.T) {
+	h := newHousehold(t, Options{Concurrency: Concurrency{Running: 1, Wait: time.Minute}})
+	h.add(t, "outer", "", "fan")
+	h.add(t, "leaf", "", "witness")
+	elsewhere := newHousehold(t, Options{Concurrency: Concurrency{Running: 1, Wait: time.Minute}})
+	h.tools["remote"] = elsewhere.add(t, "remote", "", "leaf", "witness")
+	var here, most atomic.Int32
+	h.tools["witness"] = goTool(func(context.Context, tool.Invocation) (tool.Outcome, error) {
+		most.Store(max(most.Load(), here.Add(1)))
+		defer here.Add(-1)
+		time.Sleep(time.Millisecond)
+		return tool.Outcome{Result: tool.Result{Success: true}}, nil
+	})
+	h.tools["fan"] = goTool(func(ctx context.Context, made tool.Invocation) (tool.Outcome, error) {
+		var group sync.WaitGroup
+		for i := range 6 {
+			group.Go(func() {
+				callee, arguments := "leaf", steps(asks("witness"))
+				if i%2 == 0 {
+					callee, arguments = "remote", steps(asks("leaf", asks("witness")), asks("witness"))
+				}
+				record, err := made.Host.Call(ctx, tool.Call{Function: tool.Function{Name: callee, Arguments: arguments}})
+				assert.NoError(t, err)
+				assert.True(t, record.Result.Success, record.Result.Error)
+			})
+		}
+		group.Wait()
+		return tool.Outcome{Result: tool.Result{Success: true, Output: "all"}}, nil
+	})
+	outcome, err := h.call(t, "outer", steps(asks("fan")))
+	require.NoError(t, err, outcome.Result.Error)
+	assert.Equal(t, "all", decode[came](t, results(t, outcome)[0]).Output)
+	assert.EqualValues(t, 1, most.Load(), "one guest at a time")
+	assert.Zero(t, inside(h.runtime.gate)+inside(elsewhere.runtime.gate))
+}
+
+// TestStaleContext: once the guest has gone on, nothing runs in its place any more, whatever a
+// Go tool has kept.
+func TestStaleContext(t *testing.T) {
+	h := newHousehold(t, Options{})
+	h.add(t, "outer", "", "keeper")
+	h.add(t, "leaf", "")
+	h.load(t, named(t, "spinner", spinning, "limits: {timeout: 5s}"), manifests.Grants{})
+	var kept context.Context
+	var host tool.Host
+	spun := make(chan tool.Record, 1)
+	h.tools["keeper"] = goTool(func(ctx context.Context, made tool.Invocation) (tool.Outcome, error) {
+		kept, host = context.WithoutCancel(ctx), made.Host
+		go func() {
+			record, _ := host.Call(kept, tool.Call{Function: tool.Function{Name: "spinner", Arguments: "{}"}})
+			spun <- record
+		}()
+		time.Sleep(20 * time.Millisecond) // it may run by now
+		return tool.Outcome{Result: tool.Result{Success: true}}, nil
+	})
+	began := time.Now()
+	outcome, err := h.call(t, "outer", steps(asks("keeper"), `{"do":"burn","count":1000}`))
+	require.NoError(t, err, outcome.Result.Error)
+	assert.Equal(t, tool.Cancelled, (<-spun).Result.Kind, "what still ran was ended")
+	assert.Less(t, time.Since(began), 4*time.Second)
+	record, err := host.Call(kept, tool.Call{Function: tool.Function{Name: "leaf", Arguments: "{}"}})
+	require.NoError(t, err)
+	assert.Equal(t, tool.Cancelled, record.Result.Kind)
+}
+
+// TestNestedCallsShareTheDeadline: the caller's time is spent while others run for it.
+func TestNestedCallsShareTheDeadline(t *testing.T) {
+	h := newHousehold(t, Options{})
+	h.add(t, "outer", "limits: {timeout: 2s}", "spinner", "brief")
+	h.load(t, named(t, "spinner", spinning, "limits: {timeout: 10s}"), manifests.Grants{})
+	h.load(t, named(t, "brief", spinning, "limits: {timeout: 50ms}"), manifests.Grants{})
+	outcome, err := h.call(t, "outer", steps(asks("brief"), asks("brief"), asks("spinner")))
+	require.ErrorIs(t, err, tool.Deadline)
+	assert.Equal(t, "the tool did not finish before its deadline of 2s", outcome.Result.Error)
+	require.Len(t, h.records, 3)
+	assert.Equal(t, "the tool did not finish before its deadline of 50ms", h.records[0].Result.Error)
+	assert.Equal(t, "the tool did not finish before the caller's deadline", h.records[2].Result.Error)
+	assert.GreaterOrEqual(t, outcome.Usage.Wall, 2*time.Second)
+	require.Len(t, outcome.HostCalls, 3)
+	assert.Equal(t, "deadline", outcome.HostCalls[2].Status)
+}
+
+// TestCancellationReachesNestedCalls, however deep.
+func TestCancellationReachesNestedCalls(t *testing.T) {
+	h := newHousehold(t, Options{})
+	h.add(t, "outer", "", "middle")
+	h.add(t, "middle", "", "spinner")
+	spinner := load(t, h.runtime, named(t, "spinner", spinning, ""), manifests.Grants{})
+	ctx, cancel := context.WithCancel(t.Context())
+	h.tools["spinner"] = goTool(func(ctx context.Context, made tool.Invocation) (tool.Outcome, error) {
+		time.AfterFunc(20*time.Millisecond, cancel)
+		return spinner.Invoke(ctx, made)
+	})
+	_, err := h.callIn(t, ctx, "outer", steps(asks("middle", asks("spinner"))))
+	require.ErrorIs(t, err, tool.Cancelled)
+	require.NotEmpty(t, h.records)
+	assert.Equal(t, tool.Cancelled, h.records[0].Result.Kind)
+}
+
+// TestCallBeforeInputIsNotSnapshotted: a call belongs to a call.
+func TestCallBeforeInputIsNotSnapshotted(t *testing.T) {
+	h := newHousehold(t, Options{})
+	m := named(t, "early", callprobe, "module: {path: guest.wasm, args: [search]}\nbehavior: {snapshot: start}\npermissions: {tools: [search]}")
+	early := h.load(t, m, calling("search"))
+	h.add(t, "search", "")
+	found, err := early.Isolation(t.Context())
+	require.NoError(t, err)
+	assert.False(t, found.Resumed)
+	assert.Equal(t, tooEarly("caisson:tools@1.call"), found.Reason)
+	for range 3 {
+		outcome, err := h.call(t, "early", `{}`)
+		require.NoError(t, err, outcome.Result.Error)
+		assert.True(t, decode[came](t, results(t, outcome)[0]).Success)
+	}
+	assert.Len(t, h.records, 3)
+	// One that reads first is resumed, and calls as it does otherwise.
+	m = named(t, "late", callprobe, "behavior: {snapshot: start}\npermissions: {tools: [search]}")
+	late := h.load(t, m, calling("search"))
+	found, err = late.Isolation(t.Context())
+	require.NoError(t, err)
+	assert.True(t, found.Resumed, found.Reason)
+	for range 5 {
+		outcome, err := h.call(t, "late", steps(asks("search", echoes("found"))))
+		require.NoError(t, err, outcome.Result.Error)
+		assert.True(t, decode[came](t, results(t, outcome)[0]).Success)
+	}
+}
+
+func BenchmarkNestedCall(b *testing.B) {
+	h := newHousehold(b, Options{})
+	h.add(b, "outer", "behavior: {snapshot: start}", "leaf")
+	h.load(b, named(b, "leaf", idle, ""), manifests.Grants{})
+	b.Run("leaf alone", func(b *testing.B) {
+		for b.Loop() {
+			if outcome, err := h.call(b, "leaf", "{}"); err != nil {
+				b.Fatal(outcome.Result.Error)
+			}
+		}
+	})
+	bare := named(b, "bare", requesting(`{"name":"leaf","arguments":{}}`, 100, 1), "permissions: {tools: [leaf]}")
+	h.load(b, bare, calling("leaf"))
+	b.Run("hundred, of a guest that does nothing else", func(b *testing.B) {
+		for b.Loop() {
+			if outcome, err := h.call(b, "bare", "{}"); err != nil {
+				b.Fatal(outcome.Result.Error)
+			}
+			h.records = h.records[:0]
+		}
+	})
+	for name, arguments := range map[string]string{"none": steps(), "one": steps(asks("leaf")), "hundred": steps(`{"do":"flood","name":"leaf","count":100}`)} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if outcome, err := h.call(b, "outer", arguments); err != nil {
+					b.Fatal(outcome.Result.Error)
+				}
+				h.records = h.records[:0]
+			}
+		})
+	}
+}

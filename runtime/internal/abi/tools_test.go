@@ -1,0 +1,167 @@
+package abi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs/calls"
+	"github.com/caisson-run/caisson/tool"
+)
+
+func calling(arguments string) string { return `{"name":"a","arguments":` + arguments + `}` }
+
+func TestRefusedCallsOfTools(t *testing.T) {
+	deep := strings.Repeat(`{"a":`, tool.MaxArgumentsDepth+1) + "1" + strings.Repeat("}", tool.MaxArgumentsDepth+1)
+	for _, test := range []struct{ request, message string }{
+		{``, "not JSON"},
+		{`{}`, "the member name is missing"},
+		{`{"name":"a"}`, "the member arguments is missing"},
+		{`{"arguments":{}}`, "the member name is missing"},
+		{`{"name":1,"arguments":{}}`, "the member name must be a string"},
+		{`{"name":null,"arguments":{}}`, "the member name must be a string"},
+		{`{"Name":"a","arguments":{}}`, `unknown member "Name"; the members are name, arguments`},
+		{`{"name":"a","arguments":{},"tenant":"b"}`, `unknown member "tenant"`},
+		{`{"name":"a","arguments":{},"name":"b"}`, "the member name stands twice"},
+		{`{"name":"a","arguments":{},"n\u0061me":"b"}`, "the member name stands twice"},
+		{calling(`[]`), "must be an object of arguments"},
+		{calling(`null`), "must be an object of arguments"},
+		{calling(`"{}"`), "must be an object of arguments"},
+		{calling(`1`), "must be an object of arguments"},
+		{calling(`{"b":1,"b":2}`), `the key "b" stands twice`},
+		{calling(`{"b":{"c":1,"\u0063":2}}`), `the key "c" stands twice`},
+		{calling("{\"b\u202e\":1}"), "must be an object of arguments"},
+		{calling(deep), "nested deeper than 64 levels"},
+		{calling(strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)), "not JSON"},
+		{calling(`{}`) + `{}`, "not JSON"},
+		{`[]`, "not a JSON object"},
+		{`null`, "not a JSON object"},
+		{`{"name":"a","arguments":{}`, "not JSON"},
+		{"{\"name\":\"\xff\",\"arguments\":{}}", "not valid UTF-8"},
+		{calling("{\"b\":\"\xff\"}"), "not valid UTF-8"},
+	} {
+		tools := &caller{}
+		g := newGuest(t, &Session{Tools: tools})
+		status, response := g.call(toolCall, test.request, nil)
+		assert.Equal(t, statusInvalid, status, test.request)
+		assert.Contains(t, parsed[struct{ Message string }](t, response).Message, test.message, test.request)
+		assert.Empty(t, tools.asked, test.request)
+	}
+}
+
+// TestArgumentsKeepTheirText: order, numbers and white space are the other tool's to read. An
+// object may be as deep as any arguments.
+func TestArgumentsKeepTheirText(t *testing.T) {
+	deep := strings.Repeat(`{"a":`, tool.MaxArgumentsDepth) + "1" + strings.Repeat("}", tool.MaxArgumentsDepth)
+	for _, arguments := range []string{`{}`, `{ "z" : 1.50e+400 , "a":-0 }`, "{\n\t\"\u00fc\":\"\\u00fc\"}", deep} {
+		for _, request := range []string{calling(arguments), ` { "arguments" : ` + arguments + ` , "n\u0061me" : "a" } `} {
+			tools := &caller{}
+			status, response := newGuest(t, &Session{Tools: tools}).call(toolCall, request, nil)
+			require.Equal(t, statusOK, status, response)
+			assert.Equal(t, [][2]string{{"a", arguments}}, tools.asked)
+		}
+	}
+}
+
+// TestSizesOfCalls: the longest arguments that any caller may have fit.
+func TestSizesOfCalls(t *testing.T) {
+	long := func(bytes int) string { return `{"a":"` + strings.Repeat("x", bytes-len(`{"a":""}`)) + `"}` }
+	for _, test := range []struct {
+		name, request string
+		status        status
+		response      string
+	}{
+		{"the longest arguments", calling(long(tool.MaxArgumentsBytes)), statusOK, ""},
+		{"longer ones", calling(long(tool.MaxArgumentsBytes + 1)), statusInvalid, "over the limit of 1048576"},
+		{"the longest request", calling(`{}`) + strings.Repeat(" ", maxToolRequest-len(calling(`{}`))), statusOK, ""},
+		{"a longer one", calling(`{}`) + strings.Repeat(" ", maxToolRequest+1-len(calling(`{}`))), statusLimit, fmt.Sprintf(`{"limit":"request_bytes","value":%d}`, maxToolRequest)},
+	} {
+		g := newGuest(t, &Session{Tools: &caller{}})
+		g.memory = make(flat, 8<<20)
+		status, response := g.call(toolCall, test.request, nil)
+		assert.Equal(t, test.status, status, test.name)
+		assert.Contains(t, response, test.response, test.name)
+	}
+}
+
+// TestCallsThatEndTheGuest: there is nothing left to tell it.
+func TestCallsThatEndTheGuest(t *testing.T) {
+	bug := errors.New("a bug")
+	for _, err := range []error{bug, &calls.Error{Op: "call", Kind: calls.ErrHost, Message: "the call could not be made"}} {
+		g := newGuest(t, &Session{Tools: &caller{err: err}})
+		_, _, got := g.try(toolCall, valid[toolCall], nil)
+		assert.ErrorIs(t, got, err)
+	}
+	for _, err := range []error{nil, bug, &calls.Error{Op: "call", Kind: calls.ErrUnavailable, Message: "cancelled"}} {
+		over := errors.New("the call is over")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		g := newGuest(t, &Session{Tools: &caller{err: err, during: func(context.Context) { cancel(over) }}})
+		g.ctx = With(ctx, &Session{Tools: &caller{err: err, during: func(context.Context) { cancel(over) }}})
+		_, _, got := g.try(toolCall, valid[toolCall], nil)
+		assert.ErrorIs(t, got, over)
+	}
+}
+
+func TestResultThatCannotBeWritten(t *testing.T) {
+	record := tool.Record{Result: tool.Result{Success: true, Data: json.RawMessage("{")}}
+	status, response := newGuest(t, &Session{Tools: &caller{record: record}}).call(toolCall, valid[toolCall], nil)
+	assert.Equal(t, statusIO, status)
+	assert.JSONEq(t, `{"message":"the tool's result cannot be written down"}`, response)
+}
+
+// FuzzCallRequest: what is taken is an object with just these two members, by the standard
+// library's reading too, and what is passed on stands in it as it is.
+func FuzzCallRequest(f *testing.F) {
+	for _, arguments := range []string{`{}`, `{"a":[1,{"b":null}]}`, `[]`, `{"a":1,"a":2}`, `"x"`} {
+		f.Add(calling(arguments))
+	}
+	f.Add(` {"arguments" : { } , "name":"\ud83d\ude00"} `)
+	f.Add(`{"name":"a","name":"b","arguments":{}}`)
+	f.Add(`{"name":"a","arguments":{}}{}`)
+	f.Fuzz(func(t *testing.T, request string) {
+		var name, arguments string
+		err := decodeAround(request, field{name: "name", read: text(&name)}, field{name: "arguments", read: object(&arguments)})
+		if err != nil {
+			var refused problem
+			require.ErrorAs(t, err, &refused)
+			require.True(t, json.Valid(refused.answer.head))
+			return
+		}
+		require.True(t, utf8.ValidString(request))
+		var members map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal([]byte(request), &members))
+		require.ElementsMatch(t, []string{"name", "arguments"}, slices.Collect(maps.Keys(members)))
+		require.Equal(t, string(members["arguments"]), arguments)
+		require.Contains(t, request, arguments)
+		var read string
+		require.NoError(t, json.Unmarshal(members["name"], &read))
+		require.Equal(t, read, name)
+		_, err = tool.ParseArguments(arguments)
+		require.NoError(t, err)
+		require.True(t, strings.HasPrefix(arguments, "{"))
+	})
+}
+
+func BenchmarkCallRequest(b *testing.B) {
+	for name, arguments := range map[string]string{"short": `{"query":"x"}`, "longest": `{"a":[` + strings.Repeat(`{"b":1},`, tool.MaxArgumentsBytes/8-4) + `1]}`} {
+		b.Run(name, func(b *testing.B) {
+			g := newGuest(b, &Session{Tools: &caller{}})
+			request := calling(arguments)
+			copy(g.memory[requestAt:], request)
+			for b.Loop() {
+				if result, err := g.raw(toolCall, requestAt, uint64(len(request))); err != nil || status(result>>32) != statusOK {
+					b.Fatal(result, err)
+				}
+			}
+		})
+	}
+}
