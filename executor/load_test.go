@@ -115,6 +115,8 @@ func (l *load) run(t *testing.T, e *executor.Executor) {
 	readers.Go(func() {
 		time.Sleep(*soak / 4)
 		l.heapBefore = heap()
+		time.Sleep(*soak * 7 / 10)
+		l.heapAfter = heap()
 	})
 	for i := range loadSessions {
 		sessions.Go(func() { l.converse(t, e, i) })
@@ -122,7 +124,6 @@ func (l *load) run(t *testing.T, e *executor.Executor) {
 	sessions.Wait()
 	subscription.Close()
 	readers.Wait()
-	l.heapAfter = heap()
 }
 
 func heap() uint64 {
