@@ -156,9 +156,12 @@ func judge(ctx context.Context, kind tool.Kind) breaker.Outcome {
 }
 
 // isOver reports whether the time is up that the caller gave, rather than the tool's own.
-func isOver(ctx context.Context) bool {
+func isOver(ctx context.Context) bool { return ctx.Err() != nil || isLate(ctx) }
+
+// isLate reports whether a context's deadline has come, also where its timer is late.
+func isLate(ctx context.Context) bool {
 	at, ok := ctx.Deadline()
-	return ctx.Err() != nil || ok && !time.Now().Before(at)
+	return ok && !time.Now().Before(at)
 }
 
 // notAdmitted explains to a model why a call was not run.

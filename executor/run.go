@@ -32,7 +32,7 @@ func (b *batch) run(ctx context.Context, c *call) {
 		switch err := taken.Err(); {
 		case err != nil:
 			c.refuse(notStarted(err))
-		case isOver(taken): // and its timer is late
+		case isLate(taken):
 			c.refuse(notStarted(context.DeadlineExceeded))
 		case c.source != nil:
 			c.duplicates(c.source)

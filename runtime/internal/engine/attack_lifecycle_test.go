@@ -226,7 +226,7 @@ func TestAttackTimeoutsLeaveNoGoroutine(t *testing.T) {
 			require.ErrorIs(t, innocently(t, hostile), tool.Deadline)
 		}
 		assert.LessOrEqual(t, goruntime.NumGoroutine(), before)
-		e := perform(t.Context(), t.TempDir(), t.Name(), 30*time.Second)
+		e := perform(t.Context(), t.TempDir(), t.Name(), 12*time.Second)
 		require.NoError(t, e.failure)
 		require.True(t, e.reported, e.output)
 		assert.EqualValues(t, 1, e.Value, "goroutines that the control left behind")
