@@ -51,9 +51,11 @@ fuzz: ## fuzz every target for FUZZTIME each
 
 .PHONY: nightly
 nightly: FUZZTIME = 10m
-nightly: fuzz ## what takes hours: long fuzzing, repeated races and attacks, the cost of metering and of many tools
+nightly: fuzz ## what takes hours: long fuzzing, repeated races and attacks, sessions under load, the cost of metering and of many tools
 	$(GO) test -race -count=3 -timeout 2h ./runtime/...
 	$(GO) test -run '^TestAttack' -count=5 -timeout 2h ./runtime/...
+	$(GO) test -race -run '^TestLoad$$' -timeout 1h ./executor -soak 10m
+	$(GO) test -race -run '^TestModel$$' -count=50 -timeout 2h ./executor
 	$(GO) test -run '^$$' -bench '^BenchmarkMetering$$' -benchtime 20x -timeout 1h ./runtime/internal/engine
 	$(GO) test -run '^$$' -bench '^BenchmarkThousandTools$$' -benchtime 120s -timeout 1h ./internal/benchmark
 

@@ -40,7 +40,7 @@ func (b *batch) hint(cut tool.Cut) string {
 	case cut.Reference == "":
 		return "the rest is not kept"
 	case b.executor.options.Output.Hint != nil:
-		return b.executor.options.Output.Hint(cut)
+		return b.ownHint(cut)
 	}
 	if entry, ok := b.executor.resolver.Get(OutputToolName); ok {
 		if _, ours := entry.Tool.(outputTool); ours {
@@ -48,4 +48,14 @@ func (b *batch) hint(cut tool.Cut) string {
 		}
 	}
 	return "the rest is kept under the reference " + cut.Reference
+}
+
+// ownHint is what the program says. A panic in it must not change what becomes of the call.
+func (b *batch) ownHint(cut tool.Cut) (hint string) {
+	defer func() {
+		if value := recover(); value != nil {
+			b.executor.log.Error("hint panicked", "reference", cut.Reference, "error", fmt.Sprint(value))
+		}
+	}()
+	return b.executor.options.Output.Hint(cut)
 }

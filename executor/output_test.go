@@ -227,3 +227,17 @@ func TestNestedOutput(t *testing.T) {
 	require.Len(t, record.Cuts, 1)
 	assert.Equal(t, "talks:"+text(5000), pages(t, session, record.Cuts[0].Reference, 0))
 }
+
+func TestHintThatPanics(t *testing.T) {
+	var log journal
+	e := newExecutor(t, executor.Options{
+		Logger: log.logger(),
+		Output: executor.Output{PerCall: 200, Hint: func(tool.Cut) string { panic("no hint") }},
+	}, newFake(t, "long", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
+		return succeed(strings.Repeat("x", 1000)), nil
+	}))
+	record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "long", "")}})
+	assert.True(t, record.Result.Success)
+	assert.Regexp(t, `^x+\n\[output cut: \d+ of 1000 bytes are here\]$`, record.Result.Output)
+	assert.Contains(t, log.text.String(), "no hint")
+}
