@@ -9,7 +9,6 @@ import (
 	"github.com/caisson-run/caisson/executor/internal/breaker"
 	"github.com/caisson-run/caisson/executor/internal/rates"
 	"github.com/caisson-run/caisson/executor/internal/turns"
-	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -21,13 +20,17 @@ type admission struct {
 	perTool  *rates.Limiter[circuit]    // nil: unlimited, as the others
 	perOwner *rates.Limiter[string]
 	all      *rates.Limiter[struct{}]
-	wait     time.Duration
+	wait     time.Duration // the longest for a rate, with a place in hand
 }
+
+// longestPause is how long a call keeps its place and waits for a rate.
+const longestPause = time.Second
 
 // circuit is one tool as one tenant calls it.
 type circuit struct {
 	tenant string
-	tool   registry.Registration
+	tool   tool.Registration
+	name   string // resolvers need not know registrations
 }
 
 func newAdmission(o Options) (*admission, error) {
@@ -37,7 +40,7 @@ func newAdmission(o Options) (*admission, error) {
 	if err != nil {
 		return nil, fmt.Errorf("Limits: %w", err)
 	}
-	a := &admission{queue: queue, wait: o.Limits.Wait}
+	a := &admission{queue: queue, wait: min(o.Limits.Wait, longestPause)}
 	if !o.Breaker.Off {
 		if a.breakers, err = breaker.New[circuit](breaker.Options{Failures: o.Breaker.Failures, Open: o.Breaker.Open}); err != nil {
 			return nil, fmt.Errorf("Breaker: %w", err)
@@ -72,12 +75,15 @@ type admitted struct {
 
 // enter waits until a call may run. Calls of tools have their caller's turn.
 func (a *admission) enter(ctx context.Context, c *call) (in admitted, err error) {
-	at := circuit{c.batch.session.tenant, c.entry.Registration}
+	at := circuit{c.batch.session.tenant, c.entry.Registration, c.tool}
 	if in.attempt, err = a.allow(at); err != nil {
 		return admitted{}, err
 	}
-	if err = a.take(ctx, at); err == nil && c.parent == nil {
+	if c.parent == nil {
 		in.turn, err = a.queue.Enter(ctx, turns.Call{Tenant: at.tenant, Session: c.batch.session.id, Tool: c.tool})
+	}
+	if err == nil { // after the queue, which is fair, as the rates are not
+		err = a.take(ctx, at)
 	}
 	in.attempt.Report(breaker.Unknown)
 	if err == nil {
@@ -85,7 +91,7 @@ func (a *admission) enter(ctx context.Context, c *call) (in admitted, err error)
 		in.attempt, err = a.allow(at)
 	}
 	if err != nil {
-		in.leave(ctx, tool.Cancelled)
+		in.abandon()
 		return admitted{}, err
 	}
 	return in, nil
@@ -132,10 +138,19 @@ func (e *rateError) Unwrap() error { return e.err }
 
 // leave ends a call, and tells what its end changed. The context is the call's.
 func (in admitted) leave(ctx context.Context, kind tool.Kind) breaker.State {
+	state := in.attempt.Report(judge(ctx, kind)) // first: whoever has the place next must know
 	if in.turn != nil {
 		in.turn.Leave()
 	}
-	return in.attempt.Report(judge(ctx, kind))
+	return state
+}
+
+// abandon ends a call that was let in and does not run.
+func (in admitted) abandon() {
+	in.attempt.Report(breaker.Unknown)
+	if in.turn != nil {
+		in.turn.Leave()
+	}
 }
 
 // judge tells what the end of a call says of its tool.
@@ -143,12 +158,12 @@ func judge(ctx context.Context, kind tool.Kind) breaker.Outcome {
 	switch kind {
 	case tool.Trap, tool.Internal:
 		return breaker.Failed
-	case tool.Deadline:
+	case tool.Deadline, tool.Cancelled:
 		if isOver(ctx) {
 			return breaker.Unknown
 		}
-		return breaker.Failed
-	case tool.Busy, tool.Cancelled:
+		return breaker.Failed // nobody else ended it
+	case tool.Busy:
 		return breaker.Unknown
 	default:
 		return breaker.Succeeded

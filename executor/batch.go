@@ -39,6 +39,9 @@ type Report struct {
 // for a ctx that ends too: calls that were not started are recorded as skipped, with
 // kind deadline or cancelled. The error is only for a batch that could not be taken up
 // ([ErrInvalidBatch]); there is no record then, and nothing ran.
+//
+// A tool must not call it to call other tools, and might wait for itself: it has
+// [tool.Invocation.Host] for that.
 func (e *Executor) Execute(ctx context.Context, requested Batch) (Report, error) {
 	b, err := e.newBatch(requested)
 	if err != nil {
@@ -97,9 +100,21 @@ func (b *batch) accept(ctx context.Context, requested []tool.Call) ([]*call, err
 		if err != nil {
 			return nil, fmt.Errorf("call id: %w", err)
 		}
+		if err := ctx.Err(); err != nil { // a batch may be long, and planning is work
+			calls[i] = b.late(r, id.String(), err)
+			continue
+		}
 		calls[i] = b.plan(ctx, r, id.String())
 	}
 	return calls, nil
+}
+
+// late completes the record of a call that there was no time to look at.
+func (b *batch) late(requested tool.Call, id string, err error) *call {
+	requested.Type = or(requested.Type, "function")
+	c := &call{batch: b, tool: clip(requested.Function.Name), record: tool.Record{Call: requested, CallID: id}}
+	c.refuse(notStarted(err))
+	return c
 }
 
 // allowed returns the registered names of allowed tools, or nil if all are allowed.

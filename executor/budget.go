@@ -2,6 +2,7 @@ package executor
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/caisson-run/caisson/executor/internal/output"
 	"github.com/caisson-run/caisson/tool"
@@ -10,7 +11,8 @@ import (
 // cut shortens a model's call's result to its share, and keeps what is cut for the session.
 // What tools ask of each other is theirs: the tools' own limits bound it.
 func (b *batch) cut(c *call) {
-	c.whole = c.record.Result
+	c.whole, _ = output.Cut(c.record.Result, math.MaxInt, nil, b.mark) // all of it, made valid UTF-8
+	c.record.Result = c.whole
 	if c.parent != nil {
 		return
 	}
@@ -42,7 +44,7 @@ func (b *batch) hint(cut tool.Cut) string {
 	case b.executor.options.Output.Hint != nil:
 		return b.ownHint(cut)
 	}
-	if entry, ok := b.executor.resolver.Get(OutputToolName); ok {
+	if entry, ok := b.executor.resolver.Get(OutputToolName); ok && (b.allowed == nil || b.allowed[entry.Name]) {
 		if _, ours := entry.Tool.(outputTool); ours {
 			return fmt.Sprintf(`read on with %s {"reference": "%s", "from": %d}`, OutputToolName, cut.Reference, cut.Kept)
 		}

@@ -39,8 +39,10 @@ type call struct {
 	cancelled bool
 	stop      context.CancelFunc // nil until the call is taken up
 
-	nest  nest
-	whole tool.Result // the record's, before parts of it were cut
+	nest nest
+	// whole is the record's result before parts of it were cut. It goes as soon as no duplicate needs it.
+	whole  tool.Result
+	shared bool // result, cuts and whole are the source's
 }
 
 // refuse completes the record of a call that is not run.

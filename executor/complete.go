@@ -19,6 +19,7 @@ const (
 	defaultDepth    = 4
 	defaultPerCall  = 64 << 10
 	defaultPerBatch = 256 << 10
+	leastShare      = 512 // of a batch's bytes; less says nothing
 )
 
 var errNoResolver = errors.New("the resolver is nil")
@@ -120,7 +121,7 @@ func (o *Output) share(calls int) int {
 	if o.Unlimited {
 		return math.MaxInt
 	}
-	return int(min(o.PerCall, o.PerBatch/int64(max(calls, 1)), math.MaxInt))
+	return int(min(o.PerCall, max(o.PerBatch/int64(max(calls, 1)), leastShare), math.MaxInt))
 }
 
 var errNegative = errors.New("a number is negative")

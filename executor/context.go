@@ -25,6 +25,9 @@ func (p planner) contextValues(c *call, m *manifests.Manifest, arguments tool.Ar
 	var reasons []string
 	var denials []tool.Denial
 	for _, written := range arguments.Names() {
+		if len(denials) == maxDenials {
+			break
+		}
 		for _, name := range m.Context {
 			if passesFor(written, name) {
 				reasons = append(reasons, fmt.Sprintf("leave out the argument %q: the host fills in %s", written, name))
@@ -57,6 +60,9 @@ func (p planner) contextValues(c *call, m *manifests.Manifest, arguments tool.Ar
 	}
 	return values, true
 }
+
+// maxDenials is of how many spellings of the host's parameters a receipt is written.
+const maxDenials = 16
 
 // complete adds the host's values to what the model wrote.
 func complete(own tool.Arguments, values []contextValue) tool.Arguments {

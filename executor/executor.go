@@ -3,6 +3,7 @@ package executor
 import (
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
 	"github.com/caisson-run/caisson/executor/internal/feed"
@@ -18,6 +19,7 @@ type Executor struct {
 	answers   *answers.Cache[key, answered]
 	admission *admission
 	feed      feed.Feed[sent]
+	sessions  atomic.Uint64 // so far
 }
 
 // New returns an executor of the resolver's tools. It fails with [ErrInvalidOptions].

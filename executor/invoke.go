@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -20,12 +21,16 @@ type panicError struct {
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
 // errExited means that a tool ended its goroutine and returned nothing.
-var errExited = errors.New("the tool called runtime.Goexit")
+var errExited = errors.New("it called runtime.Goexit")
+
+var errNoJSON = errors.New("the data of the result is not JSON")
 
 // answer is what a tool returned.
 type answer struct {
 	outcome tool.Outcome
 	err     error
+	kind    tool.Kind // of err
+	message string
 }
 
 // invoke runs the tool and completes the record.
@@ -42,15 +47,20 @@ func (e *Executor) invoke(ctx context.Context, c *call) {
 func (e *Executor) isolated(ctx context.Context, invocation tool.Invocation) answer {
 	answers := make(chan answer, 1)
 	go func() {
-		a := answer{err: errExited}
+		a := answer{err: errExited, kind: tool.Internal}
 		defer func() { answers <- a }()
 		defer func() {
 			if value := recover(); value != nil {
-				a = answer{err: &panicError{value: value, stack: debug.Stack()}}
+				a = answer{err: &panicError{value: value, stack: debug.Stack()}, kind: tool.Internal}
 			}
 		}()
 		outcome, err := e.resolver.Invoke(ctx, invocation)
-		a = answer{outcome, err}
+		a = answer{outcome: outcome, err: err}
+		if err != nil { // here, for methods of the error are the tool's code as well
+			a.kind, a.message = classify(err)
+		} else if data := outcome.Result.Data; len(data) > 0 && !json.Valid(data) {
+			a.err, a.kind = errNoJSON, tool.Internal
+		}
 	}()
 	return <-answers
 }
@@ -59,7 +69,7 @@ func (e *Executor) isolated(ctx context.Context, invocation tool.Invocation) ans
 func (c *call) settle(a answer) {
 	c.record.Usage, c.record.Log, c.record.Denials, c.record.HostCalls = a.outcome.Usage, a.outcome.Log, a.outcome.Denials, a.outcome.HostCalls
 	if a.err != nil {
-		kind, message := classify(a.err)
+		kind, message := a.kind, a.message
 		if kind == tool.Internal {
 			c.fail(a.err)
 			return
@@ -87,7 +97,7 @@ func classify(err error) (tool.Kind, string) {
 	var failure *tool.Error
 	var kind tool.Kind
 	switch {
-	case errors.As(err, &failure):
+	case errors.As(err, &failure) && failure != nil:
 		kind = failure.Kind
 	case errors.As(err, &kind):
 	case errors.Is(err, context.DeadlineExceeded):

@@ -104,7 +104,7 @@ func (h *modelHistory) checkRecords(done modelDone) {
 		h.fault("%d records of %d calls", len(done.report.Records), len(done.calls))
 		return
 	}
-	most := int(min(h.options.Output.PerCall, h.options.Output.PerBatch/int64(max(1, len(done.calls)))))
+	most := int(min(h.options.Output.PerCall, max(512, h.options.Output.PerBatch/int64(max(1, len(done.calls))))))
 	for i, record := range done.report.Records {
 		want := done.wants[i]
 		at := fmt.Sprintf("batch %s, call %d, %s %s", done.report.ID, i, done.calls[i].Function.Name, done.calls[i].Function.Arguments)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caisson-run/caisson/executor/internal/output"
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -21,6 +22,7 @@ type nest struct {
 	caller  context.Context // nil while the call does not run
 	ctx     context.Context // of all calls that were made; nil before the first
 	stop    context.CancelFunc
+	turn    chan struct{} // holds an element while one of them runs
 	running sync.WaitGroup
 }
 
@@ -52,12 +54,27 @@ func (n *nest) enter() context.Context {
 	}
 	if n.ctx == nil {
 		n.ctx, n.stop = context.WithCancel(n.caller)
+		n.turn = make(chan struct{}, 1)
 	}
 	n.running.Add(1)
 	return n.ctx
 }
 
 func (n *nest) leave() { n.running.Done() }
+
+// take waits until no other call runs that the caller has made: they share its place. The
+// second context is the caller's.
+func (n *nest) take(ctx, caller context.Context) error {
+	select {
+	case n.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+	case <-caller.Done():
+	}
+	return context.Canceled
+}
+
+func (n *nest) give() { <-n.turn }
 
 // Call implements [tool.Host].
 func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, error) {
@@ -66,6 +83,10 @@ func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, erro
 		return tool.Record{}, c.refuseNested(requested, tool.Cancelled, "the call that makes this one has ended")
 	}
 	defer c.nest.leave()
+	if err := c.nest.take(ctx, caller); err != nil {
+		return tool.Record{}, c.refuseNested(requested, tool.Cancelled, "the call that makes this one has ended")
+	}
+	defer c.nest.give()
 	nesting := c.batch.executor.options.Nesting
 	if c.depth >= nesting.Depth {
 		return tool.Record{}, c.refuseNested(requested, tool.Busy, fmt.Sprintf("calls may be nested %d deep", nesting.Depth))
@@ -82,7 +103,7 @@ func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, erro
 	made := c.make(ctx, requested, id.String())
 	c.batch.session.enter(made)
 	c.batch.run(ctx, made)
-	if made.transient() || made.record.Result.Kind == tool.Deadline || made.unkept.Load() {
+	if m := made.entry.Manifest; made.passing() || made.unkept.Load() || m != nil && m.Behavior.Cache == manifests.CacheOff {
 		c.unkept.Store(true)
 	}
 	return made.record, nil
@@ -146,6 +167,11 @@ const maxShown = 128 // bytes of a name that a receipt shows
 // Page implements [tool.Host]. A page is never longer than what goes to the model of this
 // call's result, so that it is not cut again.
 func (c *call) Page(reference string, from, most int64) (tool.Page, error) {
+	if c.nest.enter() == nil {
+		return tool.Page{}, &tool.Error{Op: "page", Kind: tool.Cancelled, Message: "the call has ended"}
+	}
+	defer c.nest.leave()
+	c.unkept.Store(true) // another session has other pages
 	if most >= 0 {
 		most = min(or(most, output.DefaultPage), max(int64(c.batch.share)-pageOverhead, 1))
 	}

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/caisson-run/caisson/executor/internal/breaker"
+	"github.com/caisson-run/caisson/executor/internal/output"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -26,14 +29,16 @@ func (b *batch) send(kind tool.EventType, fill func(*tool.Event)) {
 // describe names the call in an event.
 func (c *call) describe(event *tool.Event) {
 	event.CallID, event.Tool, event.Parent = c.record.CallID, c.tool, c.record.Parent
-	event.Hidden = c.entry.Manifest != nil && c.entry.Manifest.Behavior.Hidden
+	event.Hidden = c.hidden()
 }
+
+func (c *call) hidden() bool { return c.entry.Manifest != nil && c.entry.Manifest.Behavior.Hidden }
 
 func (b *batch) started(calls []*call) {
 	b.send(tool.BatchStarted, func(event *tool.Event) {
 		event.Calls = make([]tool.Planned, len(calls))
 		for i, c := range calls {
-			event.Calls[i] = tool.Planned{ID: c.record.ID, CallID: c.record.CallID, Tool: c.tool}
+			event.Calls[i] = tool.Planned{ID: c.record.ID, CallID: c.record.CallID, Tool: c.tool, Hidden: c.hidden()}
 		}
 	})
 }
@@ -54,7 +59,7 @@ func (b *batch) ended(ctx context.Context) tool.Totals {
 // callStarted tells the log and the subscribers that a call is taken up.
 func (b *batch) callStarted(ctx context.Context, c *call) {
 	if log := b.executor.log; log.Enabled(ctx, slog.LevelInfo) {
-		log.InfoContext(ctx, "call started", "call_id", c.record.CallID, "tool", clip(c.tool))
+		log.InfoContext(ctx, "call started", "call_id", c.record.CallID, "tool", c.tool)
 	}
 	b.send(tool.CallStarted, c.describe)
 }
@@ -62,7 +67,9 @@ func (b *batch) callStarted(ctx context.Context, c *call) {
 // callFinished cuts the result to what goes to the model, and tells everybody what the call
 // came to.
 func (b *batch) callFinished(ctx context.Context, c *call) {
-	b.cut(c)
+	if !c.shared {
+		b.cut(c)
+	}
 	b.session.leave(c)
 	b.mu.Lock()
 	b.totals.Add(&c.record)
@@ -72,27 +79,46 @@ func (b *batch) callFinished(ctx context.Context, c *call) {
 	b.send(tool.CallFinished, func(event *tool.Event) {
 		c.describe(event)
 		record := c.record
+		if c.parent != nil { // a queue of events may hold very many
+			record.Result, record.Cuts = output.Cut(record.Result, b.executor.options.Output.share(1), nil, b.mark)
+		}
 		event.Record = &record
 	})
 }
 
-// keep hands the call to the recorder.
+// keep hands the call to the recorder, on a goroutine of its own: it must not end the worker that
+// other calls wait for.
 func (b *batch) keep(ctx context.Context, c *call) {
-	recorder := b.executor.options.Recorder
-	if recorder == nil {
+	if b.executor.options.Recorder == nil {
 		return
 	}
-	defer func() {
-		if value := recover(); value != nil {
-			b.executor.log.ErrorContext(ctx, "recorder panicked", "call_id", c.record.CallID, "error", fmt.Sprint(value), "stack", string(debug.Stack()))
-		}
-	}()
-	err := recorder.Record(context.WithoutCancel(ctx), Entry{
+	entry := Entry{
 		Record: c.record, Whole: c.whole, Tool: c.tool, Batch: b.id, Session: b.session.id, Tenant: b.session.tenant, Began: c.began,
-	})
-	if err != nil {
-		b.executor.log.ErrorContext(ctx, "record was not kept", "call_id", c.record.CallID, "error", err.Error())
 	}
+	failure := errExited
+	var done sync.WaitGroup
+	done.Go(func() {
+		defer func() {
+			if value := recover(); value != nil {
+				failure = &panicError{value: value, stack: debug.Stack()}
+			}
+		}()
+		failure = b.executor.options.Recorder.Record(context.WithoutCancel(ctx), entry)
+	})
+	done.Wait()
+	if failure != nil {
+		b.executor.log.ErrorContext(ctx, "record was not kept", append(causeOf(failure), slog.String("call_id", entry.Record.CallID))...)
+	}
+}
+
+// causeOf is what the log has of an error.
+func causeOf(err error) []any {
+	attributes := []any{slog.String("error", textOf(err))}
+	var panicked *panicError
+	if errors.As(err, &panicked) {
+		attributes = append(attributes, slog.String("stack", string(panicked.stack)))
+	}
+	return attributes
 }
 
 // logFinished says what a call came to. Neither arguments nor results are logged.
@@ -101,9 +127,9 @@ func (b *batch) logFinished(ctx context.Context, c *call) {
 	if !b.executor.log.Enabled(ctx, level) {
 		return
 	}
-	attributes := []slog.Attr{
+	attributes := []any{
 		slog.String("call_id", c.record.CallID),
-		slog.String("tool", clip(c.tool)),
+		slog.String("tool", c.tool),
 		slog.String("kind", string(c.record.Result.Kind)),
 		slog.Float64("ms", float64(c.record.ExecutionTime.Microseconds())/1000),
 	}
@@ -114,13 +140,23 @@ func (b *batch) logFinished(ctx context.Context, c *call) {
 		attributes = append(attributes, slog.String("source", c.record.Source))
 	}
 	if level == slog.LevelError && c.cause != nil {
-		attributes = append(attributes, slog.String("error", c.cause.Error()))
-		var panicked *panicError
-		if errors.As(c.cause, &panicked) {
-			attributes = append(attributes, slog.String("stack", string(panicked.stack)))
-		}
+		attributes = append(attributes, causeOf(c.cause)...)
 	}
-	b.executor.log.LogAttrs(ctx, level, "call finished", attributes...)
+	b.executor.log.Log(ctx, level, "call finished", attributes...)
+}
+
+// textOf returns what an error says, no longer than a log can bear. Errors are the tool's code.
+func textOf(err error) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprintf("a %T, whose Error method panicked", err)
+		}
+	}()
+	const most = 4 << 10
+	if text = err.Error(); len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
 }
 
 // levelOf returns how loud the end of a call is: what crashed is an error, what failed

@@ -121,11 +121,11 @@ type Limits struct {
 	PerTenant int           // of one tenant: three quarters of Running
 	PerTool   int           // of one tool, for one tenant: half of Running
 	Waiting   int           // calls of one tenant that may wait; one more is busy: 1,024
-	Wait      time.Duration // the longest wait for a place, and for a rate: 30 s
+	Wait      time.Duration // the longest wait for a place: 30 s
 }
 
 // Rates bound how many calls begin in a time. A call that is above a rate waits until it no
-// longer is, if that is soon enough (see [Limits]), and is busy otherwise.
+// longer is, if that is within a second, and is busy otherwise.
 type Rates struct {
 	All       Rate // 10,000 in a second
 	PerTenant Rate // of one tenant: 2,000 in a second
@@ -157,8 +157,9 @@ type Nesting struct {
 // Output bounds how much of results goes to the model. What is cut stays readable for as long
 // as the session keeps it: see [Session.Page] and [OutputTool].
 type Output struct {
-	PerCall int64 // bytes of one result: 64 KiB
-	// PerBatch is bytes of all results of a batch, of which each call has an equal share: 256 KiB.
+	PerCall int64 // bytes of one result, before JSON's escapes: 64 KiB
+	// PerBatch is bytes of all results of a batch, of which each call has an equal share, but 512
+	// at least: 256 KiB.
 	PerBatch int64
 	// Kept is how many bytes of results that were cut a session keeps. Those that were cut
 	// longest ago go first. Zero means 16 MiB.

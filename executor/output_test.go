@@ -71,7 +71,8 @@ func TestOutputBudget(t *testing.T) {
 		{executor.Output{}, 8, 30_000, 32 << 10, false},
 		{executor.Output{}, 8, 60_000, 32 << 10, true},
 		{executor.Output{PerCall: 1000}, 2, 2000, 1000, true},
-		{executor.Output{PerBatch: 1000}, 4, 2000, 250, true},
+		{executor.Output{PerBatch: 4000}, 4, 2000, 1000, true},
+		{executor.Output{PerBatch: 1000}, 4, 2000, 512, true},
 		{executor.Output{Unlimited: true}, 8, 200_000, 1 << 20, false},
 	} {
 		t.Run(fmt.Sprintf("%+v", test), func(t *testing.T) {

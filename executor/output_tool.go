@@ -16,7 +16,7 @@ const OutputToolName = "read_output"
 
 const outputParameters = `{"type":"object","properties":{` +
 	`"reference":{"type":"string","description":"The reference that stands where the result was cut."},` +
-	`"from":{"type":"integer","minimum":0,"default":0,"description":"The first byte to read; the last page said where the next begins."},` +
+	`"from":{"type":"integer","minimum":0,"maximum":9007199254740991,"default":0,"description":"The first byte to read; the last page said where the next begins."},` +
 	`"bytes":{"type":"integer","minimum":1,"maximum":1048576,"default":32768,"description":"How many bytes to read at most."}` +
 	`},"required":["reference"],"additionalProperties":false}`
 
@@ -45,9 +45,9 @@ func (t outputTool) Manifest() *manifests.Manifest { return t.manifest }
 // Invoke implements [registry.Tool].
 func (t outputTool) Invoke(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 	var arguments struct {
-		Reference string `json:"reference"`
-		From      int64  `json:"from"`
-		Bytes     int64  `json:"bytes"`
+		Reference string  `json:"reference"`
+		From      float64 `json:"from"` // an integer may be written as 1.0 or 1e3
+		Bytes     float64 `json:"bytes"`
 	}
 	text, err := invocation.Arguments.MarshalJSON()
 	if err == nil {
@@ -59,7 +59,7 @@ func (t outputTool) Invoke(_ context.Context, invocation tool.Invocation) (tool.
 	if invocation.Host == nil {
 		return failedOutput(tool.Internal, "", fmt.Errorf("the call has no session"))
 	}
-	page, err := invocation.Host.Page(arguments.Reference, arguments.From, arguments.Bytes)
+	page, err := invocation.Host.Page(arguments.Reference, int64(arguments.From), int64(arguments.Bytes))
 	if err != nil {
 		return tool.Outcome{Result: tool.Result{Error: err.Error(), Kind: tool.ToolFailed}}, nil
 	}

@@ -38,7 +38,7 @@ func (p planner) call(ctx context.Context, requested tool.Call, id string) (c *c
 	if requested.Type == "" {
 		requested.Type = "function"
 	}
-	c = &call{batch: p.batch, tool: requested.Function.Name, record: tool.Record{Call: requested, CallID: id}}
+	c = &call{batch: p.batch, tool: clip(requested.Function.Name), record: tool.Record{Call: requested, CallID: id}}
 	defer func() {
 		if value := recover(); value != nil {
 			c.refuse(tool.Internal, "")
@@ -82,7 +82,7 @@ func (p planner) call(ctx context.Context, requested tool.Call, id string) (c *c
 	}
 	c.readOnly = entry.Manifest.Behavior.ReadOnly
 	c.invocation = tool.Invocation{
-		CallID: id, Tool: entry.Name, Arguments: complete(repaired.Arguments, values),
+		CallID: id, Tool: entry.Name, Registration: entry.Registration, Arguments: complete(repaired.Arguments, values),
 		// Each call has its own copy, so that no tool can change it for another.
 		Context: maps.Clone(p.context),
 		Tenant:  p.batch.session.tenant,
@@ -139,11 +139,6 @@ func (p planner) permitted(c *call, entry registry.Entry) bool {
 	return false
 }
 
-// clip shortens a name that a model wrote. Registered names are never that long.
-func clip(name string) string {
-	const most = 64
-	if len(name) <= most {
-		return name
-	}
-	return strings.ToValidUTF8(name[:most], "") + "…"
-}
+// clip returns a name that a model wrote in a form that is safe to show. Registered names are as
+// they are.
+func clip(name string) string { return tool.Shown(name, 64) }

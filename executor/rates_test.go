@@ -76,10 +76,10 @@ func TestAboveRate(t *testing.T) {
 		assert.Zero(t, time.Since(start))
 		time.Sleep(50 * time.Second)
 		assert.True(t, ask(t, e, nil, "one", "").Result.Success, "when it said")
-		time.Sleep(30*time.Second + time.Millisecond)
+		time.Sleep(59*time.Second + 10*time.Millisecond)
 		start = time.Now()
 		assert.True(t, ask(t, e, nil, "one", "").Result.Success, "it waits as long as it may")
-		assert.InDelta(t, 30*time.Second, time.Since(start), float64(time.Second))
+		assert.InDelta(t, 990*time.Millisecond, time.Since(start), float64(5*time.Millisecond))
 	})
 }
 
@@ -101,7 +101,7 @@ func TestRateCountsRuns(t *testing.T) {
 // TestWaitForRateEnds: a call that waits for a rate can be given up.
 func TestWaitForRateEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rates := onlyRates(func(r *executor.Rates) { r.All = executor.Rate{Calls: 1, Per: 20 * time.Second} })
+		rates := onlyRates(func(r *executor.Rates) { r.All = executor.Rate{Calls: 1, Per: time.Second} })
 		e := newExecutor(t, executor.Options{Rates: rates}, newFake(t, "one", nil, echo))
 		ask(t, e, nil, "one", "")
 		watcher := watch(t, e, nil)
@@ -114,17 +114,17 @@ func TestWaitForRateEnds(t *testing.T) {
 			assert.True(t, record.Skipped)
 		})
 		id := watcher.started(t, "one")
-		time.Sleep(time.Second)
+		time.Sleep(time.Second / 2)
 		assert.True(t, session.Cancel(id))
 		group.Wait()
-		assert.Equal(t, time.Second, time.Since(start))
+		assert.Equal(t, time.Second/2, time.Since(start))
 	})
 }
 
 // TestRowS07Breaker: a tool that keeps crashing or running out of time is left alone for a
 // while, the model is told so, and one call tries again.
 func TestRowS07Breaker(t *testing.T) {
-	for _, kind := range []tool.Kind{tool.Trap, tool.Internal, tool.Deadline} {
+	for _, kind := range []tool.Kind{tool.Trap, tool.Internal, tool.Deadline, tool.Cancelled} { // nobody cancels it
 		t.Run(string(kind), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var count counted
@@ -195,7 +195,7 @@ func TestBreakerStopsThoseThatWait(t *testing.T) {
 
 // TestBreakerIgnores: what says nothing of the tool's health does not open its breaker.
 func TestBreakerIgnores(t *testing.T) {
-	for _, kind := range []tool.Kind{tool.ToolFailed, tool.InvalidArguments, tool.Denied, tool.Busy, tool.Cancelled, tool.Memory, tool.Fuel, tool.Output} {
+	for _, kind := range []tool.Kind{tool.ToolFailed, tool.InvalidArguments, tool.Denied, tool.Busy, tool.Memory, tool.Fuel, tool.Output} {
 		t.Run(string(kind), func(t *testing.T) {
 			e := newExecutor(t, executor.Options{Breaker: executor.Breaker{Failures: 2}}, newFake(t, "one", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
 				return tool.Outcome{}, &tool.Error{Kind: kind, Message: "own"}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"slices"
 	"testing"
 	"time"
@@ -62,6 +63,7 @@ func TestRecorderFails(t *testing.T) {
 	for name, hook := range map[string]func(context.Context, executor.Entry) error{
 		"error": func(context.Context, executor.Entry) error { return errors.New("the disk is full") },
 		"panic": func(context.Context, executor.Entry) error { panic("the disk is full") },
+		"exit":  func(context.Context, executor.Entry) error { goruntime.Goexit(); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log journal
@@ -73,7 +75,7 @@ func TestRecorderFails(t *testing.T) {
 			for i, record := range report.Records {
 				assert.Equal(t, fmt.Sprintf(`{"n":%d}`, i+1), record.Result.Output)
 				said := slices.ContainsFunc(log.lines(t), func(line map[string]any) bool {
-					return line["level"] == "ERROR" && line["call_id"] == record.CallID && line["error"] == "the disk is full"
+					return line["level"] == "ERROR" && line["call_id"] == record.CallID && slices.Contains([]any{"the disk is full", "panic: the disk is full", "it called runtime.Goexit"}, line["error"])
 				})
 				assert.True(t, said)
 			}

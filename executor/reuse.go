@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
 	"github.com/caisson-run/caisson/manifests"
@@ -18,9 +19,9 @@ import (
 // tool's module, its manifest, its effective permissions and its mounts, which are all fixed
 // when it is loaded; what of these depends on the call does so through the context.
 type key struct {
-	tool    registry.Registration
+	tool    tool.Registration
 	tenant  string
-	session *Session          // nil: the same in all sessions of the tenant
+	session uint64            // its number; 0: the same in all sessions of the tenant
 	rest    [sha256.Size]byte // context, arguments, and the tools that it may call
 }
 
@@ -32,7 +33,7 @@ type answered struct {
 
 // size counts what it takes to keep an answer, roughly.
 func (a answered) size() int64 {
-	return int64(a.result.Size()) + 512
+	return int64(a.result.Size()) + 128*int64(len(a.result.Content)) + 512
 }
 
 // writableFiles is the domain of answers of tools that see files, which may be the same for
@@ -45,7 +46,7 @@ func tenantDomain(tenant string) string { return "tenant " + tenant }
 func (b *batch) ask(c *call) {
 	behavior := c.entry.Manifest.Behavior
 	reuse := b.executor.options.Reuse
-	if reuse.Scope == ReuseNone || !behavior.ReadOnly || behavior.Cache == manifests.CacheOff || c.entry.Registration == (registry.Registration{}) {
+	if reuse.Scope == ReuseNone || !behavior.ReadOnly || behavior.Cache == manifests.CacheOff || c.entry.Registration == (tool.Registration{}) {
 		return
 	}
 	q := &answers.Question[key]{
@@ -54,7 +55,7 @@ func (b *batch) ask(c *call) {
 		TTL:     or(behavior.Cache, reuse.TTL),
 	}
 	if reuse.Scope != ReuseTenant {
-		q.Key.session = b.session
+		q.Key.session = b.session.number
 	}
 	text := binary.AppendUvarint(nil, uint64(len(b.session.context)))
 	for _, name := range slices.Sorted(maps.Keys(b.session.context)) {
@@ -66,6 +67,9 @@ func (b *batch) ask(c *call) {
 	if len(reached.calls) > 0 {
 		text = append(text, reached.calls...)
 		text = b.appendAllowed(text)
+	}
+	if reached.ttl > 0 {
+		q.TTL = min(q.TTL, reached.ttl)
 	}
 	if reached.files {
 		q.Domains = append(q.Domains, writableFiles)
@@ -95,7 +99,8 @@ type reached struct {
 	resolver Resolver
 	seen     map[string]bool
 	calls    []byte
-	files    bool // some of them sees files
+	files    bool          // some of them sees files
+	ttl      time.Duration // the shortest of their own; 0 for none
 }
 
 func (r *reached) add(entry registry.Entry) {
@@ -112,6 +117,9 @@ func (r *reached) add(entry registry.Entry) {
 			continue
 		}
 		r.calls = append(r.calls, called.Registration[:]...)
+		if own := called.Manifest.Behavior.Cache; own > 0 && (r.ttl == 0 || own < r.ttl) {
+			r.ttl = own
+		}
 		r.calls = appendText(r.calls, called.Unavailable)
 		r.add(called)
 	}
@@ -127,19 +135,33 @@ func (b *batch) answer(ctx context.Context, c *call) {
 	case c.parent != nil:
 		b.answerNested(ctx, c)
 	default:
-		known, from, err := b.executor.answers.Do(ctx, *q, func(ctx context.Context) (answered, bool) {
-			b.attempt(ctx, c)
-			if !c.lasts() {
-				return answered{}, false
-			}
-			return c.answered(), true
-		})
-		switch {
-		case err != nil: // it waited for another call to find the answer
-			c.refuse(notStarted(err))
-		case from != answers.Asked:
-			c.repeats(known)
+		b.answerOnce(ctx, c)
+	}
+}
+
+// answerOnce has an answer found by one of those who ask the same at a time. Nobody waits for a
+// call that waits for a place itself: it may be one of many of another session.
+func (b *batch) answerOnce(ctx context.Context, c *call) {
+	var in admitted
+	place := answers.Ready{
+		Get: func(ctx context.Context) (err error) {
+			in, err = b.executor.admission.enter(ctx, c)
+			return err
+		},
+		Drop: func() { in.abandon() },
+	}
+	known, from, err := b.executor.answers.DoWhenReady(ctx, *c.question, place, func(ctx context.Context) (answered, bool) {
+		b.perform(ctx, c, in)
+		if !c.lasts() {
+			return answered{}, false
 		}
+		return c.answered(), true
+	})
+	switch {
+	case err != nil:
+		c.refuse(notAdmitted(c.tool, err))
+	case from != answers.Asked:
+		c.repeats(known)
 	}
 }
 
@@ -191,6 +213,17 @@ func (c *call) transient() bool {
 	return false
 }
 
+// passing reports whether a nested call failed for a reason that may be gone the next time.
+func (c *call) passing() bool {
+	switch c.record.Result.Kind {
+	case "", tool.ToolFailed, tool.InvalidArguments, tool.Memory, tool.Fuel, tool.Output:
+		return false
+	case tool.Denied:
+		return c.entry.Unavailable != "" || !c.record.Skipped
+	}
+	return true
+}
+
 // repeats completes the record with an earlier call's result.
 func (c *call) repeats(known answered) {
 	c.record.Cached, c.record.Source, c.record.Result = true, known.source, cloned(known.result)
@@ -199,7 +232,7 @@ func (c *call) repeats(known answered) {
 // duplicates completes the record with the result of a call of the same batch.
 func (c *call) duplicates(source *call) {
 	c.record.Skipped, c.record.Source = true, source.record.CallID
-	c.record.Result = cloned(source.whole)
+	c.record.Result, c.record.Cuts, c.whole, c.shared = cloned(source.record.Result), slices.Clone(source.record.Cuts), source.whole, true
 }
 
 // cloned returns a result that can be changed without changing the other.

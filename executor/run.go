@@ -46,18 +46,23 @@ func (b *batch) run(ctx context.Context, c *call) {
 
 // attempt runs a call if it is let in, and completes its record.
 func (b *batch) attempt(ctx context.Context, c *call) {
-	admitted, err := b.executor.admission.enter(ctx, c)
+	in, err := b.executor.admission.enter(ctx, c)
 	if err != nil {
 		c.refuse(notAdmitted(c.tool, err))
 		return
 	}
+	b.perform(ctx, c, in)
+}
+
+// perform runs a call that was let in, and completes its record.
+func (b *batch) perform(ctx context.Context, c *call, in admitted) {
 	if !c.readOnly {
 		defer b.barrier(c)()
 	}
 	c.nest.open(ctx)
 	b.executor.invoke(ctx, c)
 	c.nest.close()
-	if state := admitted.leave(ctx, c.record.Result.Kind); state != breaker.Unchanged {
+	if state := in.leave(ctx, c.record.Result.Kind); state != breaker.Unchanged {
 		b.breakerChanged(ctx, c, state)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+
+	"github.com/caisson-run/caisson/tool"
 )
 
 // schedule runs calls: read-only neighbours together, any other alone. A call that was
@@ -25,6 +27,7 @@ func (b *batch) schedule(ctx context.Context, calls []*call) {
 func (b *batch) together(ctx context.Context, calls []*call) {
 	if len(calls) == 1 {
 		b.run(ctx, calls[0])
+		calls[0].whole = tool.Result{}
 		return
 	}
 	questions := group(calls)
@@ -70,6 +73,11 @@ func (b *batch) runSame(ctx context.Context, calls []*call) {
 		b.run(ctx, c)
 		if source == nil && c.tells() {
 			source = c
+			continue
 		}
+		c.whole = tool.Result{}
+	}
+	if source != nil {
+		source.whole = tool.Result{}
 	}
 }

@@ -35,6 +35,7 @@ type SessionOptions struct {
 type Session struct {
 	executor *Executor
 	id       string
+	number   uint64 // among the executor's sessions
 	tenant   string
 	context  map[string]string
 	allowed  []string // nil allows all
@@ -69,7 +70,7 @@ func (e *Executor) NewSession(options SessionOptions) (*Session, error) {
 		return nil, invalid("%v", err)
 	}
 	return &Session{
-		executor: e, id: options.ID, tenant: options.Tenant, context: maps.Clone(options.Context), allowed: slices.Clone(options.Allowed),
+		executor: e, id: options.ID, number: e.sessions.Add(1), tenant: options.Tenant, context: maps.Clone(options.Context), allowed: slices.Clone(options.Allowed),
 		cut: store, calls: map[string]*call{},
 	}, nil
 }

@@ -25,15 +25,10 @@ type Entry struct {
 	// Shadowed holds the names that this tool keeps out, sorted.
 	Shadowed []Origin
 	// Registration tells this tool from any other that has or had its name.
-	Registration Registration
+	Registration tool.Registration
 }
 
-// Registration stands for one registration of a tool. Two are equal if they are the same one,
-// as clones of a registry share it; a tool that is registered anew, under the same name or
-// not, has another. The zero value stands for none.
-type Registration [16]byte
-
-func newRegistration() (r Registration) {
+func newRegistration() (r tool.Registration) {
 	_, _ = rand.Read(r[:]) // does not fail
 	return r
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // entry is one registered tool. It never changes, and registries share it.
@@ -15,7 +16,7 @@ type entry struct {
 	origin   Origin
 	gate     *gate
 
-	registration Registration
+	registration tool.Registration
 }
 
 // claim is one name or alias and the tool that holds it.

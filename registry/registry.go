@@ -95,7 +95,8 @@ func checkManifest(m *manifests.Manifest) error {
 //
 // The outcome's Result is always filled in. The error is nil when the tool ran to an
 // end of its own, and a [*tool.Error] otherwise: [tool.UnknownTool] for a name that
-// nobody holds, [tool.Denied] for a tool that is unavailable, [tool.Internal] wrapping
+// nobody holds, [tool.Denied] for a tool that is unavailable, [tool.Busy] for one that is not
+// of the invocation's registration, [tool.Internal] wrapping
 // [ErrClosed] after Close, or what the tool returned.
 func (r *Registry) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 	r.mu.RLock()
@@ -109,6 +110,9 @@ func (r *Registry) Invoke(ctx context.Context, invocation tool.Invocation) (tool
 		return refuse(invocation.Tool, tool.UnknownTool, r.unknown(invocation.Tool), nil)
 	}
 	e := held.entry
+	if expected := invocation.Registration; expected != (tool.Registration{}) && expected != e.registration {
+		return refuse(invocation.Tool, tool.Busy, "the tool was replaced after the call was checked; call it again", nil)
+	}
 	if reason := unavailable(e.tool); reason != "" {
 		return refuse(invocation.Tool, tool.Denied, "the tool is unavailable: "+reason, nil)
 	}

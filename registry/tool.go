@@ -36,12 +36,19 @@ type Availability interface {
 	Unavailable() string
 }
 
-// unavailable returns why a tool cannot be used, or "".
-func unavailable(t Tool) string {
-	if a, ok := t.(Availability); ok {
-		return a.Unavailable()
+// unavailable returns why a tool cannot be used, or "". A tool that panics when it is asked
+// must not take with it whoever lists the tools.
+func unavailable(t Tool) (reason string) {
+	a, ok := t.(Availability)
+	if !ok {
+		return ""
 	}
-	return ""
+	defer func() {
+		if recover() != nil {
+			reason = "it failed when it was asked whether it can be used"
+		}
+	}()
+	return a.Unavailable()
 }
 
 // closeTool closes a tool that can be closed.

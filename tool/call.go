@@ -46,12 +46,20 @@ type Invocation struct {
 	// Context holds the values that the host set for this call, such as the
 	// project. Neither models nor guests can set them.
 	Context map[string]string
+	// Registration is the one that was checked, if it is not the zero value: another tool that
+	// has come to have the name is not run.
+	Registration Registration
 	// Tenant is on whose behalf the call is made; empty where the host does not tell them apart.
 	Tenant string
 	// Host is what the call may ask of whoever runs it. It is nil where it can ask nothing,
 	// and serves this call alone, until it has ended.
 	Host Host
 }
+
+// Registration stands for one registration of a tool. Two are equal if they are the same one,
+// as clones of a registry share it; a tool that is registered anew, under the same name or
+// not, has another. The zero value stands for none.
+type Registration [16]byte
 
 // Host is what a call may ask of whoever runs it, beside what its permissions are for. It is
 // safe for concurrent use.

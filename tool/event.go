@@ -41,6 +41,7 @@ type Planned struct {
 	ID     string `json:"id"` // the provider's
 	CallID string `json:"call_id"`
 	Tool   string `json:"tool"`
+	Hidden bool   `json:"hidden,omitempty"`
 }
 
 // Totals is what the calls of a batch came to together, those that tools made among them. A

@@ -22,6 +22,13 @@ type flight[V any] struct {
 	shared bool // the answer may be given to those who waited
 }
 
+// Ready is what a caller needs before it may ask, such as a place to run in. Both functions are
+// called without locks, by the goroutine of the caller.
+type Ready struct {
+	Get  func(ctx context.Context) error // waits for it; the error ends [Cache.DoWhenReady]
+	Drop func()                          // gives it back: the caller need not ask, or has to wait first
+}
+
 // Do answers the question: with the answer that is kept, else with the one that is being
 // found, for which it waits, else with what ask returns. from says which it was.
 //
@@ -32,21 +39,50 @@ type flight[V any] struct {
 //
 // Do fails only if ctx ends while it waits, with ctx's error and no answer.
 func (c *Cache[K, V]) Do(ctx context.Context, question Question[K], ask func(context.Context) (answer V, keep bool)) (answer V, from Source, err error) {
-	answer, from, f := c.enter(question, true)
-	switch from {
-	case Kept:
-		return answer, Kept, nil
-	case Shared:
-		return c.wait(ctx, f, question, ask)
-	default:
-		return c.fly(ctx, f, question, ask), Asked, nil
+	return c.do(ctx, question, nil, ask)
+}
+
+// DoWhenReady is [Cache.Do] for callers that have to wait before they may ask. Nobody else waits
+// for an answer meanwhile: what can be waited for is being asked.
+func (c *Cache[K, V]) DoWhenReady(ctx context.Context, question Question[K], ready Ready, ask func(context.Context) (answer V, keep bool)) (answer V, from Source, err error) {
+	return c.do(ctx, question, &ready, ask)
+}
+
+func (c *Cache[K, V]) do(ctx context.Context, question Question[K], ready *Ready, ask func(context.Context) (V, bool)) (answer V, from Source, err error) {
+	join := true // until a flight has failed: the next might as well
+	for has := ready == nil; ; {
+		answer, from, f := c.enter(question, join, has)
+		switch {
+		case from == Asked:
+			return c.fly(ctx, f, question, ask), Asked, nil
+		case from == 0:
+			if err := ready.Get(ctx); err != nil {
+				return answer, 0, err
+			}
+			has = true
+			continue
+		case has && ready != nil:
+			ready.Drop()
+			has = false
+		}
+		if from == Kept {
+			return answer, Kept, nil
+		}
+		if err := f.wait(ctx); err != nil {
+			return answer, 0, err
+		}
+		if f.shared {
+			return f.answer, Shared, nil
+		}
+		join = false
 	}
 }
 
 // enter returns where the answer comes from: the answer if it is kept, another's flight to
-// wait for if one may be joined and the caller would, else a flight of its own. Nobody joins
-// the flight of a caller that would not join: it might fail as did the one before.
-func (c *Cache[K, V]) enter(question Question[K], join bool) (answer V, from Source, f *flight[V]) {
+// wait for if one may be joined and the caller would, else a flight of its own, or nothing if
+// the caller cannot ask yet. Nobody joins the flight of a caller that would not join: it might
+// fail as did the one before.
+func (c *Cache[K, V]) enter(question Question[K], join, own bool) (answer V, from Source, f *flight[V]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if answer, ok := c.kept.get(question.Key, c.now()); ok {
@@ -58,6 +94,9 @@ func (c *Cache[K, V]) enter(question Question[K], join bool) (answer V, from Sou
 		}
 		return answer, Shared, f
 	}
+	if !own {
+		return answer, 0, nil
+	}
 	f = &flight[V]{began: c.generation(question.Domains)}
 	if join {
 		c.flights[question.Key] = f
@@ -65,24 +104,17 @@ func (c *Cache[K, V]) enter(question Question[K], join bool) (answer V, from Sou
 	return answer, Asked, f
 }
 
-// wait waits for another's flight, and asks on its own if that brings no answer.
-func (c *Cache[K, V]) wait(ctx context.Context, f *flight[V], question Question[K], ask func(context.Context) (V, bool)) (answer V, from Source, err error) {
+// wait waits until the flight has landed. It fails if ctx has ended by then, unless there is an
+// answer.
+func (f *flight[V]) wait(ctx context.Context) error {
 	select {
 	case <-f.landed:
+		if f.shared {
+			return nil
+		}
 	case <-ctx.Done():
-		return answer, 0, ctx.Err()
 	}
-	if f.shared {
-		return f.answer, Shared, nil
-	}
-	if err := ctx.Err(); err != nil {
-		return answer, 0, err
-	}
-	answer, from, own := c.enter(question, false)
-	if from == Asked {
-		answer = c.fly(ctx, own, question, ask)
-	}
-	return answer, from, nil
+	return ctx.Err()
 }
 
 // fly asks, and lands the flight however that ends.
