@@ -15,12 +15,12 @@ import (
 // admission decides when a call may run. Everything is counted for each tenant by itself, so
 // that none can keep a tool from another.
 type admission struct {
-	queue    *turns.Queue
-	breakers *breaker.Breakers[circuit] // nil: none
-	perTool  *rates.Limiter[circuit]    // nil: unlimited, as the others
-	perOwner *rates.Limiter[string]
-	all      *rates.Limiter[struct{}]
-	wait     time.Duration // the longest for a rate, with a place in hand
+	queue     *turns.Queue
+	breakers  *breaker.Breakers[circuit] // nil: none
+	perTool   *rates.Limiter[circuit]    // nil: unlimited, as the others
+	perTenant *rates.Limiter[string]
+	all       *rates.Limiter[struct{}]
+	wait      time.Duration // the longest for a rate, with a place in hand
 }
 
 // longestPause is how long a call keeps its place and waits for a rate.
@@ -49,7 +49,7 @@ func newAdmission(o Options) (*admission, error) {
 	if a.perTool, err = limiter[circuit](o.Rates.PerTool); err != nil {
 		return nil, err
 	}
-	if a.perOwner, err = limiter[string](o.Rates.PerTenant); err != nil {
+	if a.perTenant, err = limiter[string](o.Rates.PerTenant); err != nil {
 		return nil, err
 	}
 	a.all, err = limiter[struct{}](o.Rates.All)
@@ -80,7 +80,7 @@ func (a *admission) enter(ctx context.Context, c *call) (in admitted, err error)
 		return admitted{}, err
 	}
 	if c.parent == nil {
-		in.turn, err = a.queue.Enter(ctx, turns.Call{Tenant: at.tenant, Session: c.batch.session.id, Tool: c.tool})
+		in.turn, err = a.queue.Enter(ctx, turns.Call{Tenant: at.tenant, Session: c.batch.session.key, Tool: c.tool})
 	}
 	if err == nil { // after the queue, which is fair, as the rates are not
 		err = a.take(ctx, at)
@@ -104,16 +104,16 @@ func (a *admission) allow(at circuit) (breaker.Attempt[circuit], error) {
 	return a.breakers.Allow(at)
 }
 
-// take counts the call in all rates, the narrowest first: what is above that costs the others
-// nothing.
+// take counts the call in all rates, the narrowest first: a call that one of them refuses costs the
+// wider ones nothing.
 func (a *admission) take(ctx context.Context, at circuit) error {
 	if a.perTool != nil {
 		if err := a.perTool.Take(ctx, at, a.wait); err != nil {
 			return rated("calls of this tool", err)
 		}
 	}
-	if a.perOwner != nil {
-		if err := a.perOwner.Take(ctx, at.tenant, a.wait); err != nil {
+	if a.perTenant != nil {
+		if err := a.perTenant.Take(ctx, at.tenant, a.wait); err != nil {
 			return rated("calls", err)
 		}
 	}
@@ -191,8 +191,10 @@ func notAdmitted(name string, err error) (tool.Kind, string) {
 			name, open.Failures, inWords(time.Until(open.Until)))
 	case errors.As(err, &slow) && errors.As(err, &rate):
 		return tool.Busy, fmt.Sprintf("too many %s in a short time; try again in %s", slow.of, inWords(rate.After))
+	case errors.As(err, &full) && errors.Is(full.Kind, turns.ErrWaited):
+		return tool.Busy, fmt.Sprintf("no place became free in time among the calls of %s; try again later", whose(full.Limit))
 	case errors.As(err, &full):
-		return tool.Busy, fmt.Sprintf("too many calls are running or waiting, of %s; try again later", whose(full.Limit))
+		return tool.Busy, fmt.Sprintf("too many calls of %s are running or waiting; try again later", whose(full.Limit))
 	}
 	return notStarted(err)
 }

@@ -104,7 +104,7 @@ func (b *batch) accept(ctx context.Context, requested []tool.Call) ([]*call, err
 			calls[i] = b.late(r, id.String(), err)
 			continue
 		}
-		calls[i] = b.plan(ctx, r, id.String())
+		calls[i] = b.plan(ctx, r, id.String(), false)
 	}
 	return calls, nil
 }

@@ -19,7 +19,6 @@ const (
 	defaultDepth    = 4
 	defaultPerCall  = 64 << 10
 	defaultPerBatch = 256 << 10
-	leastShare      = 512 // of a batch's bytes; less says nothing
 )
 
 var errNoResolver = errors.New("the resolver is nil")
@@ -51,8 +50,8 @@ func (o Options) complete() (Options, error) {
 }
 
 func (r *Reuse) complete() error {
-	if r.TTL < 0 || r.Bytes < 0 {
-		return errNegative
+	if err := notNegative("TTL", int64(r.TTL), "Bytes", r.Bytes); err != nil {
+		return err
 	}
 	r.Scope, r.TTL = or(r.Scope, ReuseTenant), or(r.TTL, defaultTTL)
 	if scopes := []Scope{ReuseTenant, ReuseSession, ReuseBatch, ReuseNone}; !slices.Contains(scopes, r.Scope) {
@@ -62,8 +61,10 @@ func (r *Reuse) complete() error {
 }
 
 func (l *Limits) complete() error {
-	if l.Wait < 0 {
-		return errNegative
+	err := notNegative("Running", int64(l.Running), "PerTenant", int64(l.PerTenant), "PerTool", int64(l.PerTool),
+		"Waiting", int64(l.Waiting), "Wait", int64(l.Wait))
+	if err != nil {
+		return err
 	}
 	l.Wait = or(l.Wait, defaultWait)
 	return nil
@@ -87,9 +88,10 @@ func (r *Rates) complete() error {
 }
 
 func (b *Breaker) complete() error {
+	err := notNegative("Failures", int64(b.Failures), "Open", int64(b.Open))
 	switch {
-	case b.Failures < 0 || b.Open < 0:
-		return errNegative
+	case err != nil:
+		return err
 	case b.Off && *b != Breaker{Off: true}:
 		return errors.New("a breaker that is off has no Failures and no Open")
 	}
@@ -98,17 +100,20 @@ func (b *Breaker) complete() error {
 }
 
 func (n *Nesting) complete() error {
-	if n.Calls < 0 || n.Depth < 0 {
-		return errNegative
+	if err := notNegative("Calls", int64(n.Calls), "Depth", int64(n.Depth)); err != nil {
+		return err
 	}
 	n.Calls, n.Depth = or(n.Calls, defaultCalls), or(n.Depth, defaultDepth)
 	return nil
 }
 
 func (o *Output) complete() error {
+	err := notNegative("PerCall", o.PerCall, "PerBatch", o.PerBatch, "Kept", o.Kept)
 	switch {
-	case o.PerCall < 0 || o.PerBatch < 0 || o.Kept < 0:
-		return errNegative
+	case err != nil:
+		return err
+	case o.PerCall > 0 && o.PerCall < LeastOutput:
+		return fmt.Errorf("PerCall is %d; want %d at least, for less says nothing", o.PerCall, LeastOutput)
 	case o.Unlimited && (o.PerCall > 0 || o.PerBatch > 0 || o.Kept > 0 || o.Hint != nil):
 		return errors.New("an output that is unlimited has no PerCall, PerBatch, Kept or Hint")
 	}
@@ -121,10 +126,18 @@ func (o *Output) share(calls int) int {
 	if o.Unlimited {
 		return math.MaxInt
 	}
-	return int(min(o.PerCall, max(o.PerBatch/int64(max(calls, 1)), leastShare), math.MaxInt))
+	return int(min(o.PerCall, max(o.PerBatch/int64(max(calls, 1)), LeastOutput), math.MaxInt))
 }
 
-var errNegative = errors.New("a number is negative")
+// notNegative takes names and numbers in turns.
+func notNegative(fields ...any) error {
+	for i := 0; i < len(fields); i += 2 {
+		if n, _ := fields[i+1].(int64); n < 0 {
+			return fmt.Errorf("%s is %d; want 0 for the default, or more", fields[i], n)
+		}
+	}
+	return nil
+}
 
 // or returns the value, or the fallback for zero.
 func or[T comparable](value, fallback T) T {

@@ -27,8 +27,8 @@
 //
 // Places to run in are given to the tenant that has the fewest, in it to the session that has
 // the fewest ([Limits]). A call that finds no place in time, that is above a rate ([Rates]), or
-// whose tool keeps crashing ([Breaker]), is not run: its kind is busy, and its record says when
-// to try again.
+// whose tool keeps crashing ([Breaker]), is not run: its kind is busy. Where it is known when to
+// try again, its error says so.
 //
 // # Answers that are used again
 //

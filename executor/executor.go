@@ -3,6 +3,7 @@ package executor
 import (
 	"fmt"
 	"log/slog"
+	goruntime "runtime"
 	"sync/atomic"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
@@ -20,6 +21,7 @@ type Executor struct {
 	admission *admission
 	feed      feed.Feed[sent]
 	sessions  atomic.Uint64 // so far
+	planning  chan struct{} // holds an element for each long plan of a tool's call
 }
 
 // New returns an executor of the resolver's tools. It fails with [ErrInvalidOptions].
@@ -39,7 +41,7 @@ func newExecutor(resolver Resolver, options Options) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Executor{resolver: resolver, options: options, log: options.Logger, repairers: newRepairers(options)}
+	e := &Executor{resolver: resolver, options: options, log: options.Logger, repairers: newRepairers(options), planning: make(chan struct{}, goruntime.GOMAXPROCS(0))}
 	if e.answers, err = answers.New[key](answers.Options[answered]{Bytes: options.Reuse.Bytes, Size: answered.size}); err != nil {
 		return nil, err
 	}

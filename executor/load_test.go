@@ -41,7 +41,7 @@ func TestLoad(t *testing.T) {
 			l := &load{ends: time.Now().Add(*soak)}
 			options := executor.Options{
 				Limits: limits, Rates: unlimited, Breaker: executor.Breaker{Open: 10 * time.Millisecond},
-				Reuse: executor.Reuse{TTL: 100 * time.Millisecond, Bytes: 1 << 20}, Output: executor.Output{PerCall: 500, Kept: 100_000}, Recorder: l,
+				Reuse: executor.Reuse{TTL: 100 * time.Millisecond, Bytes: 1 << 20}, Output: executor.Output{PerCall: 512, Kept: 100_000}, Recorder: l,
 			}
 			e := newExecutor(t, options, loadedTools(t)...)
 			stop := l.guard(t)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -62,16 +61,14 @@ func (n *nest) enter() context.Context {
 
 func (n *nest) leave() { n.running.Done() }
 
-// take waits until no other call runs that the caller has made: they share its place. The
-// second context is the caller's.
-func (n *nest) take(ctx, caller context.Context) error {
+// take waits until no other call runs that the caller has made: they share its place.
+func (n *nest) take(ctx context.Context) error {
 	select {
 	case n.turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-	case <-caller.Done():
+		return ctx.Err()
 	}
-	return context.Canceled
 }
 
 func (n *nest) give() { <-n.turn }
@@ -83,8 +80,11 @@ func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, erro
 		return tool.Record{}, c.refuseNested(requested, tool.Cancelled, "the call that makes this one has ended")
 	}
 	defer c.nest.leave()
-	if err := c.nest.take(ctx, caller); err != nil {
-		return tool.Record{}, c.refuseNested(requested, tool.Cancelled, "the call that makes this one has ended")
+	ctx, stop := within(ctx, caller)
+	defer stop()
+	if err := c.nest.take(ctx); err != nil {
+		kind, message := notStarted(err)
+		return tool.Record{}, c.refuseNested(requested, kind, message)
 	}
 	defer c.nest.give()
 	nesting := c.batch.executor.options.Nesting
@@ -98,8 +98,6 @@ func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, erro
 	if err != nil {
 		return tool.Record{}, c.refuseNested(requested, tool.Internal, "no id for the call")
 	}
-	ctx, stop := within(ctx, caller)
-	defer stop()
 	made := c.make(ctx, requested, id.String())
 	c.batch.session.enter(made)
 	c.batch.run(ctx, made)
@@ -109,17 +107,20 @@ func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, erro
 	return made.record, nil
 }
 
-// within returns a context that ends with its caller's, whatever context a tool hands over.
+// within returns a context that ends with its caller's, whatever context a tool hands over, and
+// says then how that ended.
 func within(ctx, caller context.Context) (context.Context, context.CancelFunc) {
+	timed := func() {}
+	if deadline, ok := caller.Deadline(); ok {
+		ctx, timed = context.WithDeadline(ctx, deadline)
+	}
 	ctx, stop := context.WithCancel(ctx)
 	forget := context.AfterFunc(caller, func() {
-		// With the caller's deadline, it ends by itself, and then says that it was the time.
-		deadline, ok := ctx.Deadline()
-		if late := errors.Is(caller.Err(), context.DeadlineExceeded); !late || !ok || time.Now().Before(deadline) {
+		if !errors.Is(caller.Err(), context.DeadlineExceeded) {
 			stop()
 		}
 	})
-	return ctx, func() { forget(); stop() }
+	return ctx, func() { forget(); stop(); timed() }
 }
 
 // refuseNested is the error for a call that is not taken up. Another caller might be let, so
@@ -139,18 +140,37 @@ func (c *call) count() int64 {
 	return c.made.Add(1)
 }
 
+// longArguments is from how many bytes on checking arguments takes a while.
+const longArguments = 16 << 10
+
+// planNested plans a tool's call. Checking long arguments is work of the host's, which the
+// deadline of a guest cannot stop: no more than there are processors do it at a time, so that it
+// takes no longer for each.
+func (b *batch) planNested(ctx context.Context, requested tool.Call, id string) *call {
+	if len(requested.Function.Arguments) > longArguments {
+		select {
+		case b.executor.planning <- struct{}{}:
+			defer func() { <-b.executor.planning }()
+		case <-ctx.Done():
+			return b.late(requested, id, ctx.Err())
+		}
+	}
+	return b.plan(ctx, requested, id, true)
+}
+
 // make plans a call of the tool's.
 func (c *call) make(ctx context.Context, requested tool.Call, id string) *call {
-	made := c.batch.plan(ctx, requested, id)
+	made := c.batch.planNested(ctx, requested, id)
 	made.parent, made.depth, made.made = c, c.depth+1, c.made
 	made.record.Parent = c.record.CallID
 	if made.refused {
 		return made
 	}
+	// A runtime has checked the permission; a tool that is written in Go has none but this.
 	switch manifest := c.entry.Manifest; {
 	case !slices.Contains(manifest.Permissions.Tools, made.tool) && !slices.Contains(manifest.Permissions.Tools, requested.Function.Name):
 		made.deny("tools", fmt.Sprintf("%s may not call %s: its manifest does not ask for it", c.tool, made.tool),
-			tool.Allow{Manifest: fmt.Sprintf("permissions: {tools: [%s]}", made.tool)})
+			tool.Allow{Manifest: manifests.SuggestCallManifest(requested.Function.Name)})
 	case c.readOnly && !made.readOnly:
 		made.deny("read_only", fmt.Sprintf("%s is read_only, so it may not call %s, which is not", c.tool, made.tool), tool.Allow{})
 	}

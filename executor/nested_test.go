@@ -285,3 +285,21 @@ func TestNestedAtOnce(t *testing.T) {
 	ask(t, e, nil, "fans", "")
 	assert.Len(t, kept.of("echo"), 60)
 }
+
+// TestNestedArgumentsMeanWhatTheySay: what a tool writes is filled in with defaults and not
+// repaired otherwise, as a model's is.
+func TestNestedArgumentsMeanWhatTheySay(t *testing.T) {
+	parameters := fields{"type": "object", "properties": fields{"n": fields{"type": "integer"}, "unit": fields{"type": "string", "default": "m"}}}
+	e := newExecutor(t, executor.Options{TolerantJSON: true}, newFake(t, "relay", may(true, "leaf"), relay),
+		newFake(t, "leaf", fields{"parameters": parameters, "behavior": fields{"read_only": true}}, echo))
+	for arguments, want := range map[string]string{
+		`{"n":5}`:               `leaf:{"n":5,"unit":"m"}`,
+		`{"n":"5"}`:             "leaf!invalid_arguments",
+		`{"arguments":{"n":5}}`: `leaf:{"arguments":{"n":5},"unit":"m"}`,
+		`{'n':5}`:               "leaf!invalid_arguments",
+	} {
+		record := ask(t, e, nil, "relay", calling(tool.Function{Name: "leaf", Arguments: arguments}))
+		assert.Equal(t, want, record.Result.Output, arguments)
+	}
+	assert.Equal(t, `{"n":5,"unit":"m"}`, ask(t, e, nil, "leaf", `{"n":"5"}`).Result.Output, "control: a model's is repaired")
+}

@@ -11,6 +11,10 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
+// LeastOutput is the least number of bytes to which a result is cut: the sentence that says how to
+// read on must have room.
+const LeastOutput = 512
+
 // DefaultParallel is how many read-only calls of a batch run at a time where
 // [Options.Parallel] is zero.
 const DefaultParallel = 8
@@ -115,7 +119,8 @@ const (
 	ReuseNone    Scope = "none"    // every call is run
 )
 
-// Limits bound how many calls run at a time. A call that a tool makes has its caller's place.
+// Limits bound how many calls run at a time. A call that a tool makes has its caller's place, and
+// counts for none of them. A zero field stands for the number after the colon.
 type Limits struct {
 	Running   int           // in all: 4 for each processor that Go uses, at least 16
 	PerTenant int           // of one tenant: three quarters of Running
@@ -125,7 +130,8 @@ type Limits struct {
 }
 
 // Rates bound how many calls begin in a time. A call that is above a rate waits until it no
-// longer is, if that is within a second, and is busy otherwise.
+// longer is, if that is within a second, and is busy otherwise. A zero field stands for the rate
+// after the colon.
 type Rates struct {
 	All       Rate // 10,000 in a second
 	PerTenant Rate // of one tenant: 2,000 in a second
@@ -141,14 +147,15 @@ type Rate struct {
 }
 
 // Breaker says when a tool that keeps crashing or running out of time is left alone for a
-// while, for each tenant by itself.
+// while, for each tenant by itself. A zero field stands for the number after the colon.
 type Breaker struct {
 	Failures int           // in a row, until it is: 5
 	Open     time.Duration // for how long, until one call may try again: 30 s
 	Off      bool          // never; the others must then be zero
 }
 
-// Nesting bounds the calls that tools make.
+// Nesting bounds the calls that tools make. A zero field stands for the number after the colon.
+// Package runtime has a bound of its own on the depth, 16.
 type Nesting struct {
 	Calls int // that one call and those below it may make: 64
 	Depth int // of calls within calls: 4
@@ -157,16 +164,18 @@ type Nesting struct {
 // Output bounds how much of results goes to the model. What is cut stays readable for as long
 // as the session keeps it: see [Session.Page] and [OutputTool].
 type Output struct {
-	PerCall int64 // bytes of one result, before JSON's escapes: 64 KiB
-	// PerBatch is bytes of all results of a batch, of which each call has an equal share, but 512
-	// at least: 256 KiB.
+	// PerCall is bytes of one result, [LeastOutput] or more, as [tool.Result.Size] counts them: JSON
+	// takes up to six for a control character. Zero means 64 KiB.
+	PerCall int64
+	// PerBatch is bytes of all results of a batch, of which each call has an equal share, but
+	// [LeastOutput] at least. Zero means 256 KiB.
 	PerBatch int64
 	// Kept is how many bytes of results that were cut a session keeps. Those that were cut
 	// longest ago go first. Zero means 16 MiB.
 	Kept int64
 	// Unlimited cuts nothing; the others must then be zero.
 	Unlimited bool
-	// Hint says, in the text that is left of a part, how the rest of it can be read. Nil: with
-	// [OutputTool], if the resolver has it.
+	// Hint says, in the text that is left of a part, how the rest of it can be read. Nil stands for
+	// a hint at [OutputTool], if the resolver has it and the session may call it.
 	Hint func(tool.Cut) string
 }

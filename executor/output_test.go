@@ -233,7 +233,7 @@ func TestHintThatPanics(t *testing.T) {
 	var log journal
 	e := newExecutor(t, executor.Options{
 		Logger: log.logger(),
-		Output: executor.Output{PerCall: 200, Hint: func(tool.Cut) string { panic("no hint") }},
+		Output: executor.Output{PerCall: 600, Hint: func(tool.Cut) string { panic("no hint") }},
 	}, newFake(t, "long", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
 		return succeed(strings.Repeat("x", 1000)), nil
 	}))

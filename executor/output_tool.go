@@ -21,8 +21,12 @@ const outputParameters = `{"type":"object","properties":{` +
 	`},"required":["reference"],"additionalProperties":false}`
 
 // OutputTool returns a tool with which a model reads the rest of a result that was cut, page by
-// page. Register it with the executor's registry; each session reads its own results alone.
-// The error is the registry's to report: it can only come from this package's own schema.
+// page. Register it where the executor finds its tools:
+//
+//	pages, err := executor.OutputTool()
+//	err = tools.Register("", pages)
+//
+// Each session reads its own results alone. Only a mistake in this package makes an error.
 func OutputTool() (registry.Tool, error) {
 	parameters, err := schema.Compile([]byte(outputParameters))
 	if err != nil {
@@ -54,10 +58,10 @@ func (t outputTool) Invoke(_ context.Context, invocation tool.Invocation) (tool.
 		err = json.Unmarshal(text, &arguments)
 	}
 	if err != nil {
-		return failedOutput(tool.Internal, "", err)
+		return failedOutput(err)
 	}
 	if invocation.Host == nil {
-		return failedOutput(tool.Internal, "", fmt.Errorf("the call has no session"))
+		return failedOutput(fmt.Errorf("the call has no session"))
 	}
 	page, err := invocation.Host.Page(arguments.Reference, int64(arguments.From), int64(arguments.Bytes))
 	if err != nil {
@@ -65,12 +69,11 @@ func (t outputTool) Invoke(_ context.Context, invocation tool.Invocation) (tool.
 	}
 	data, err := json.Marshal(map[string]int64{"from": page.From, "next": page.Next, "total": page.Total})
 	if err != nil {
-		return failedOutput(tool.Internal, "", err)
+		return failedOutput(err)
 	}
 	return tool.Outcome{Result: tool.Result{Success: true, Output: page.Text, Data: data}}, nil
 }
 
-func failedOutput(kind tool.Kind, message string, cause error) (tool.Outcome, error) {
-	failure := &tool.Error{Op: "invoke", Tool: OutputToolName, Kind: kind, Message: message, Err: cause}
-	return tool.Outcome{Result: tool.Result{Error: message, Kind: kind}}, failure
+func failedOutput(cause error) (tool.Outcome, error) {
+	return tool.Outcome{Result: tool.Result{Kind: tool.Internal}}, &tool.Error{Op: "invoke", Tool: OutputToolName, Kind: tool.Internal, Err: cause}
 }

@@ -25,12 +25,13 @@ type planner struct {
 	repairers *repairers
 	context   map[string]string
 	allowed   map[string]bool // by registered name; nil allows all
+	program   bool            // it is a tool that makes the call, and not a model
 }
 
 // plan makes a call ready to run, or completes its record with why it is not run.
-func (b *batch) plan(ctx context.Context, requested tool.Call, id string) *call {
+func (b *batch) plan(ctx context.Context, requested tool.Call, id string, program bool) *call {
 	e := b.executor
-	p := planner{batch: b, resolver: e.resolver, log: e.log, repairers: e.repairers, context: b.session.context, allowed: b.allowed}
+	p := planner{batch: b, resolver: e.resolver, log: e.log, repairers: e.repairers, context: b.session.context, allowed: b.allowed, program: program}
 	return p.call(ctx, requested, id)
 }
 
@@ -49,7 +50,7 @@ func (p planner) call(ctx context.Context, requested tool.Call, id string) (c *c
 	if ok { // what is told of the call depends on its tool, also where its arguments cannot be read
 		c.tool, c.entry = entry.Name, entry
 	}
-	arguments, repairs, err := p.repairers.parse(requested.Function.Arguments)
+	arguments, repairs, err := p.repairers.parse(requested.Function.Arguments, p.program)
 	c.record.Repairs = repairs
 	if err != nil {
 		c.refuse(tool.InvalidArguments, err.Error())
@@ -69,11 +70,11 @@ func (p planner) call(ctx context.Context, requested tool.Call, id string) (c *c
 		return c
 	}
 	values, ok := p.contextValues(c, entry.Manifest, arguments)
-	if !ok {
+	if !ok || isTooLate(ctx, c) {
 		return c
 	}
 	repaired, ok := p.repair(ctx, c, entry, arguments, values)
-	if !ok {
+	if !ok || isTooLate(ctx, c) {
 		return c
 	}
 	if repaired.Misfit != nil {
@@ -90,6 +91,19 @@ func (p planner) call(ctx context.Context, requested tool.Call, id string) (c *c
 	}
 	p.batch.ask(c)
 	return c
+}
+
+// isTooLate refuses a call whose time has ended: to check long arguments takes a while.
+func isTooLate(ctx context.Context, c *call) bool {
+	switch err := ctx.Err(); {
+	case err != nil:
+		c.refuse(notStarted(err))
+	case isLate(ctx):
+		c.refuse(notStarted(context.DeadlineExceeded))
+	default:
+		return false
+	}
+	return true
 }
 
 // unknown says that there is no such tool, and which of the allowed ones are near.

@@ -55,10 +55,10 @@ func (r *repairers) of(m *manifests.Manifest) (*repair.Repairer, error) {
 	return made, nil
 }
 
-// parse reads the text of a call's arguments.
-func (r *repairers) parse(text string) (tool.Arguments, []tool.Repair, error) {
+// parse reads the text of a call's arguments, which a model or a program wrote.
+func (r *repairers) parse(text string, program bool) (tool.Arguments, []tool.Repair, error) {
 	arguments, err := tool.ParseArguments(text)
-	if err == nil || r == nil {
+	if err == nil || r == nil || program {
 		return arguments, nil, err
 	}
 	if arguments, repairs, ok := repair.Text(text, r.tolerant); ok {
@@ -77,7 +77,11 @@ func (p planner) repair(ctx context.Context, c *call, entry registry.Entry, own 
 		return repair.Result{Arguments: own, Misfit: check(own)}, true
 	}
 	repairer, err := p.repairers.of(m)
-	if err == nil {
+	switch {
+	case err != nil:
+	case p.program:
+		result, err = repairer.Fill(own, check)
+	default:
 		result, err = repairer.Repair(own, []string{entry.Name, c.record.Function.Name}, check)
 	}
 	if err != nil {

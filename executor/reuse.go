@@ -216,7 +216,7 @@ func (c *call) transient() bool {
 // passing reports whether a nested call failed for a reason that may be gone the next time.
 func (c *call) passing() bool {
 	switch c.record.Result.Kind {
-	case "", tool.ToolFailed, tool.InvalidArguments, tool.Memory, tool.Fuel, tool.Output:
+	case "", tool.ToolFailed, tool.InvalidArguments, tool.Memory, tool.Output: // fuel may be its caller's
 		return false
 	case tool.Denied:
 		return c.entry.Unavailable != "" || !c.record.Skipped

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"unicode/utf8"
 
@@ -16,7 +17,8 @@ import (
 // SessionOptions says whose a session is and what it may do. The zero value is a session of
 // the tenant "", without context values, that may call all tools.
 type SessionOptions struct {
-	// ID names the session in events and entries. Empty: an id of ours.
+	// ID names the session in events and entries; those of two sessions should differ. Empty: an
+	// id of ours.
 	ID string
 	// Tenant is on whose behalf calls are made. Limits, rates, breakers and answers that are
 	// used again are each tenant's own.
@@ -25,17 +27,20 @@ type SessionOptions struct {
 	// from a flag, a token or a session, never from a request's body or arguments.
 	Context map[string]string
 	// Allowed names the tools that the agent may call, by name or alias. Nil allows
-	// all; an empty list allows none.
+	// all; an empty list allows none. They are looked up for each batch; a name that no tool has
+	// then allows nothing.
 	Allowed []string
 }
 
 // Session is one conversation of an agent. Get one from [Executor.NewSession]; it needs no
 // closing. It is safe for concurrent use, also by several batches at once, whose barriers then
-// do not wait for each other. Sessions share nothing but answers that nobody changes.
+// do not wait for each other. Of what they know, sessions share nothing but answers that nobody
+// changes; those of one tenant also share its places, rates and breakers.
 type Session struct {
 	executor *Executor
 	id       string
 	number   uint64 // among the executor's sessions
+	key      string // the same, for the queue
 	tenant   string
 	context  map[string]string
 	allowed  []string // nil allows all
@@ -69,8 +74,9 @@ func (e *Executor) NewSession(options SessionOptions) (*Session, error) {
 	if err != nil {
 		return nil, invalid("%v", err)
 	}
+	number := e.sessions.Add(1)
 	return &Session{
-		executor: e, id: options.ID, number: e.sessions.Add(1), tenant: options.Tenant, context: maps.Clone(options.Context), allowed: slices.Clone(options.Allowed),
+		executor: e, id: options.ID, number: number, key: strconv.FormatUint(number, 36), tenant: options.Tenant, context: maps.Clone(options.Context), allowed: slices.Clone(options.Allowed),
 		cut: store, calls: map[string]*call{},
 	}, nil
 }
@@ -81,7 +87,7 @@ func (s *Session) ID() string { return s.id }
 // Tenant returns on whose behalf the session's calls are made.
 func (s *Session) Tenant() string { return s.tenant }
 
-// Cancel ends one call of the session: it is stopped if it runs, with the calls that it has
+// Cancel ends one call of the session, by its call id, which [tool.BatchStarted] tells: it is stopped if it runs, with the calls that it has
 // made, and is not started if it waits. Its record has the kind cancelled. No other call is
 // touched. Cancel returns at once, and false where no such call is under way.
 func (s *Session) Cancel(callID string) bool {

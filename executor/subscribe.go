@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/caisson-run/caisson/executor/internal/feed"
@@ -9,7 +10,7 @@ import (
 )
 
 // ErrUnsubscribed means that a subscription was closed and has no event left.
-var ErrUnsubscribed = feed.ErrClosed
+var ErrUnsubscribed = errors.New("the subscription is closed")
 
 // SubscribeOptions says which events a subscriber gets. The zero value is all of them.
 type SubscribeOptions struct {
@@ -20,7 +21,9 @@ type SubscribeOptions struct {
 	Queue int
 }
 
-// Subscription is one subscriber's queue of events. It is safe for concurrent use.
+// Subscription is one subscriber's queue of events. It is safe for concurrent use. Close it: it
+// holds as many events as its queue has room for, each with a record of up to [Output]'s PerCall.
+// An event's record of a call that a tool made is cut to that as well; a [Recorder] has it whole.
 type Subscription struct {
 	queue *feed.Subscription[sent]
 }
@@ -53,6 +56,9 @@ func (e *Executor) Subscribe(options SubscribeOptions) (*Subscription, error) {
 // subscriber was slow. It fails with [ErrUnsubscribed], or as ctx does.
 func (s *Subscription) Next(ctx context.Context) (event tool.Event, lost int64, err error) {
 	next, lost, err := s.queue.Next(ctx)
+	if errors.Is(err, feed.ErrClosed) {
+		err = ErrUnsubscribed
+	}
 	return next.event, lost, err
 }
 

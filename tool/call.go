@@ -62,7 +62,8 @@ type Invocation struct {
 type Registration [16]byte
 
 // Host is what a call may ask of whoever runs it, beside what its permissions are for. It is
-// safe for concurrent use.
+// safe for concurrent use; of the calls that a call makes, one runs at a time, since they share
+// its place.
 type Host interface {
 	// Call makes a call of another tool on behalf of this one, and returns its record: in the
 	// same session, within the caller's turn and time, and with the other tool's own
@@ -73,7 +74,9 @@ type Host interface {
 	// deep, or with [Cancelled] where it has ended.
 	Call(ctx context.Context, call Call) (Record, error)
 	// Page returns at most so many bytes of a part of a result that was cut in this session,
-	// beginning with the byte from; zero bytes stands for 32 KiB. The error is worded for a model.
+	// beginning with the byte from; zero bytes stands for 32 KiB. It may be less: no more than of
+	// this call's result goes to the model. The error is worded for a model; it is an [*Error]
+	// with kind [Cancelled] once the call has ended.
 	Page(reference string, from, most int64) (Page, error)
 }
 

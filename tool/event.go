@@ -46,7 +46,7 @@ type Planned struct {
 
 // Totals is what the calls of a batch came to together, those that tools made among them. A
 // result that was used again costs nothing, so that calls which were skipped or cached add to
-// the counts alone.
+// the counts and to the output alone.
 type Totals struct {
 	Calls       int           `json:"calls"`
 	Nested      int           `json:"nested"` // of these, made by tools
@@ -56,9 +56,9 @@ type Totals struct {
 	Cached      int           `json:"cached"`
 	Fuel        int64         `json:"fuel"`
 	MemoryBytes int64         `json:"memory_bytes"` // the largest of one call
-	Wall        time.Duration `json:"wall_ns"`      // of all calls one after the other
+	Wall        time.Duration `json:"wall_ns"`      // of the model's calls one after the other, with what they called
 	HostCalls   int64         `json:"host_calls"`
-	OutputBytes int64         `json:"output_bytes"` // of the results, as they go to the model
+	OutputBytes int64         `json:"output_bytes"` // of the results that go to the model, as Result.Size counts them
 }
 
 // Add counts one more record.
@@ -87,6 +87,8 @@ func (t *Totals) Add(r *Record) {
 		t.Fuel += *r.Usage.Fuel
 	}
 	t.MemoryBytes = max(t.MemoryBytes, r.Usage.MemoryBytes)
-	t.Wall += r.Usage.Wall
+	if r.Parent == "" {
+		t.Wall += r.Usage.Wall
+	}
 	t.HostCalls += r.Usage.HostCalls
 }

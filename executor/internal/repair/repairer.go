@@ -48,20 +48,11 @@ func New(s *schema.Schema, reserved func(name string) bool) (*Repairer, error) {
 //
 // The error is for a schema that cannot be used to the end, which is not the model's fault.
 func (r *Repairer) Repair(own tool.Arguments, names []string, check func(tool.Arguments) error) (Result, error) {
-	defaults := r.filler[r.root]
-	if defaults {
-		filled, err := r.fill(own)
-		if err != nil {
-			return Result{}, err
-		}
-		if filled.Repairs != nil && check(filled.Arguments) == nil {
-			return filled, nil
-		}
+	filled, err := r.Fill(own, check)
+	if err != nil || filled.Misfit == nil {
+		return filled, err
 	}
-	misfit := check(own)
-	if misfit == nil {
-		return Result{Arguments: own}, nil
-	}
+	defaults, misfit := r.filler[r.root], filled.Misfit
 	repaired, err := r.pass(own, names, true, defaults)
 	if err != nil || repaired.Repairs == nil {
 		return Result{Arguments: own, Misfit: misfit}, err
@@ -74,6 +65,21 @@ func (r *Repairer) Repair(own tool.Arguments, names []string, check func(tool.Ar
 		return repaired, err
 	}
 	return bare, nil
+}
+
+// Fill fills in defaults, if the arguments fit with them, and does nothing else. It is for
+// arguments that a program wrote, which means what it says.
+func (r *Repairer) Fill(own tool.Arguments, check func(tool.Arguments) error) (Result, error) {
+	if r.filler[r.root] {
+		filled, err := r.fill(own)
+		if err != nil {
+			return Result{}, err
+		}
+		if filled.Repairs != nil && check(filled.Arguments) == nil {
+			return filled, nil
+		}
+	}
+	return Result{Arguments: own, Misfit: check(own)}, nil
 }
 
 // fill fills in defaults and does nothing else.
