@@ -24,6 +24,7 @@ const modulePath = "github.com/caisson-run/caisson"
 // imports from its own folder and from the folders named behind it, and no other.
 var layers = map[string][]string{
 	"tool":               {},
+	"dialects":           {"tool"},
 	"manifests":          {"tool"},
 	"hostfuncs":          {"manifests", "tool"},
 	"registry":           {"manifests", "tool"},
@@ -172,11 +173,11 @@ func TestDependenciesHaveOneOwner(t *testing.T) {
 	}
 }
 
-// TestVocabularyIsStandard: package tool and the SDK are for everyone, so they bring nothing
-// along. The tools are small, and only the one that reads HTML has a library for it.
+// TestVocabularyIsStandard: package tool, the dialects and the SDK are for everyone, so they bring
+// nothing along. The tools are small, and only the one that reads HTML has a library for it.
 func TestVocabularyIsStandard(t *testing.T) {
 	for _, s := range sources(t) {
-		bare := slices.ContainsFunc([]string{"tool", "sdk", "wasm-tools"}, func(folder string) bool { return within(s.folder(), folder) })
+		bare := slices.ContainsFunc([]string{"dialects", "tool", "sdk", "wasm-tools"}, func(folder string) bool { return within(s.folder(), folder) })
 		if !bare || s.test || within(s.folder(), "wasm-tools/web/page") {
 			continue
 		}

@@ -1,0 +1,196 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/pieces"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// assembly is a message as far as it has come.
+type assembly struct {
+	reader wire.Reader
+	id     string
+	model  string
+	stop   string
+	usage  usage
+	parts  []*part // as they were first heard of
+	at     map[int]*part
+	calls  int
+	taken  map[string]bool // ids
+	done   bool            // nothing more comes
+}
+
+// part is a block as far as it has come.
+type part struct {
+	index   int
+	kind    string // the block's type; empty until it is known
+	call    tool.Call
+	number  int             // of the call, as they began
+	input   json.RawMessage // that the block began with
+	text    strings.Builder // of a text
+	pieces  strings.Builder // of a call's arguments
+	halves  pieces.Halves   // of either
+	stopped bool
+	passed  bool // whether the call was passed on
+}
+
+// end closes the block, and returns what its last piece left open.
+func (p *part) end() string {
+	p.stopped = true
+	rest := p.halves.End()
+	if p.kind == callBlock {
+		p.pieces.WriteString(rest)
+	} else {
+		p.text.WriteString(rest)
+	}
+	return rest
+}
+
+const (
+	textBlock     = "text"
+	callBlock     = "tool_use"
+	thinkingBlock = "thinking"
+	redactedBlock = "redacted_thinking"
+)
+
+func (a *assembly) begin(m message) {
+	a.id, a.model, a.stop = m.ID, m.Model, m.StopReason
+	a.usage.update(m.Usage)
+}
+
+// maxBlocks bounds what is held of a message that has many blocks and nothing in them.
+const maxBlocks = 16_384
+
+// part returns the block with that index, which may be new.
+func (a *assembly) part(path string, index int) (*part, error) {
+	if p := a.at[index]; p != nil {
+		return p, nil
+	}
+	if len(a.parts) == maxBlocks {
+		return nil, a.reader.Fail(path, "the message has more than %d blocks", maxBlocks)
+	}
+	if a.at == nil {
+		a.at = map[int]*part{}
+	}
+	a.at[index] = &part{index: index}
+	a.parts = append(a.parts, a.at[index])
+	return a.at[index], nil
+}
+
+// start takes what a block begins with, or is.
+func (a *assembly) start(path string, p *part, first block) error {
+	if p.kind != "" {
+		return a.reader.Fail(path, "block %d begins twice", p.index)
+	}
+	if first.Type == "" {
+		return a.reader.Fail(path, "has no type")
+	}
+	p.kind = first.Type
+	if p.text.Len() > 0 && p.kind != textBlock || p.pieces.Len() > 0 && p.kind == textBlock {
+		return a.reader.Fail(path+".type", "block %d is a %s, which is not what came for it before", p.index, tool.Shown(p.kind, 64))
+	}
+	switch p.kind {
+	case textBlock:
+		p.text.WriteString(p.halves.Add(first.Text))
+	case callBlock:
+		return a.startCall(path, p, first)
+	}
+	return nil
+}
+
+func (a *assembly) startCall(path string, p *part, first block) error {
+	if first.Name == "" {
+		return a.reader.Fail(path+".name", "is missing; a tool_use block names its tool")
+	}
+	if a.calls == dialects.MaxCalls {
+		return a.reader.Fail(path, "the message has more than %d calls", dialects.MaxCalls)
+	}
+	if a.taken == nil {
+		a.taken = map[string]bool{}
+	}
+	if first.ID == "" {
+		first.ID = pieces.Free(a.taken, p.index)
+	}
+	a.taken[first.ID] = true
+	p.call = tool.Call{ID: first.ID, Type: "function", Function: tool.Function{Name: first.Name}}
+	p.number, p.input = a.calls, first.Input
+	a.calls++
+	return a.bound(path+".input", len(first.Input))
+}
+
+// more takes a piece of a call's arguments, and returns what it completes.
+func (a *assembly) more(path string, p *part, piece pieces.Text) (string, error) {
+	text := p.halves.Add(piece)
+	p.pieces.WriteString(text)
+	return text, a.bound(path, p.pieces.Len())
+}
+
+func (a *assembly) bound(path string, bytes int) error {
+	if bytes > dialects.MaxArguments {
+		return a.reader.Fail(path, "the arguments have more than %d bytes", dialects.MaxArguments)
+	}
+	return nil
+}
+
+// arguments returns what the model wrote. A call without arguments comes without pieces, and
+// some servers send the arguments at once, with the beginning of the block.
+func (p *part) arguments() string {
+	switch {
+	case p.pieces.Len() > 0:
+		return p.pieces.String()
+	case !wire.Absent(p.input):
+		return string(p.input)
+	}
+	return "{}"
+}
+
+// certain returns whether a call cannot have been cut: what comes in pieces is JSON only when
+// it is whole.
+func (p *part) certain() bool { return p.pieces.Len() > 0 && json.Valid([]byte(p.pieces.String())) }
+
+func (p *part) whole() tool.Call {
+	call := p.call
+	call.Function.Arguments = p.arguments()
+	return call
+}
+
+// sorted returns the parts in the order of the blocks.
+func (a *assembly) sorted() []*part {
+	return slices.SortedFunc(slices.Values(a.parts), func(a, b *part) int { return a.index - b.index })
+}
+
+// cut returns the call that the message may end within, or nil: the last block of a message that
+// stopped for another reason than that it was done.
+func (a *assembly) cut() *part {
+	parts := a.sorted()
+	if len(parts) == 0 || !pieces.WasCut(finishReason(a.stop)) {
+		return nil
+	}
+	if last := parts[len(parts)-1]; last.kind == callBlock && !last.certain() {
+		return last
+	}
+	return nil
+}
+
+// response returns the texts and the calls that are whole, in the order of the blocks.
+func (a *assembly) response() tool.ChatResponse {
+	response := tool.ChatResponse{
+		ID: a.id, Model: a.model, ToolCalls: []tool.Call{},
+		FinishReason: finishReason(a.stop), Usage: a.usage.total(),
+	}
+	var content strings.Builder
+	cut := a.cut()
+	for _, p := range a.sorted() {
+		content.WriteString(p.text.String())
+		if p.kind == callBlock && p.stopped && p != cut && (a.done || p.certain()) {
+			response.ToolCalls = append(response.ToolCalls, p.whole())
+		}
+	}
+	response.Content = content.String()
+	return response
+}

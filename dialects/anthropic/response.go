@@ -1,0 +1,131 @@
+package anthropic
+
+import (
+	"encoding/json"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/pieces"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// message is a response, and what a stream begins with.
+type message struct {
+	Type       string          `json:"type"`
+	ID         string          `json:"id"`
+	Model      string          `json:"model"`
+	Content    json.RawMessage `json:"content"`
+	StopReason string          `json:"stop_reason"`
+	Usage      usage           `json:"usage"`
+	Error      *failure        `json:"error"`
+}
+
+// block is one part of a message's content, as far as it is looked at.
+type block struct {
+	Type  string          `json:"type"`
+	Text  pieces.Text     `json:"text"`
+	ID    string          `json:"id"`
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
+	// Thinking and Data are those of thinking and redacted_thinking.
+	Thinking string `json:"thinking"`
+	Data     string `json:"data"`
+}
+
+type failure struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+// usage counts tokens. In a stream, later counts take the place of earlier ones.
+type usage struct {
+	Input        *int64 `json:"input_tokens"`
+	CacheWritten *int64 `json:"cache_creation_input_tokens"`
+	CacheRead    *int64 `json:"cache_read_input_tokens"`
+	Output       *int64 `json:"output_tokens"`
+}
+
+// update takes over the counts that are there.
+func (u *usage) update(later usage) {
+	for _, count := range []struct{ to, from **int64 }{
+		{&u.Input, &later.Input}, {&u.CacheWritten, &later.CacheWritten},
+		{&u.CacheRead, &later.CacheRead}, {&u.Output, &later.Output},
+	} {
+		if *count.from != nil {
+			*count.to = *count.from
+		}
+	}
+}
+
+// total counts all input as prompt: the provider counts what its cache held apart.
+func (u *usage) total() tool.ChatUsage {
+	value := func(count *int64) int64 {
+		if count == nil {
+			return 0
+		}
+		return *count
+	}
+	prompt := wire.Sum(value(u.Input), value(u.CacheWritten), value(u.CacheRead))
+	completion := wire.Sum(value(u.Output))
+	return tool.ChatUsage{PromptTokens: prompt, CompletionTokens: completion, TotalTokens: wire.Sum(prompt, completion)}
+}
+
+func finishReason(stop string) tool.FinishReason {
+	switch stop {
+	case "end_turn", "stop_sequence":
+		return tool.FinishStop
+	case "max_tokens", "model_context_window_exceeded":
+		return tool.FinishLength
+	case "tool_use":
+		return tool.FinishToolCalls
+	case "refusal":
+		return tool.FinishContentFilter
+	}
+	return tool.FinishReason(stop) // pause_turn, and what is to come
+}
+
+// Response reads a message.
+func (dialect) Response(document []byte) (tool.ChatResponse, error) {
+	reader := reader("response")
+	if len(document) > dialects.MaxDocument {
+		return tool.ChatResponse{}, reader.Fail("", "has %d bytes, more than %d", len(document), dialects.MaxDocument)
+	}
+	var whole message
+	if err := reader.Into("", document, &whole); err != nil {
+		return tool.ChatResponse{}, err
+	}
+	if whole.Error != nil {
+		return tool.ChatResponse{}, whole.Error.as(reader)
+	}
+	if whole.Type != "message" && whole.Type != "" || wire.Absent(whole.Content) {
+		return tool.ChatResponse{}, reader.Fail("", "is not a message: want {\"type\":\"message\",\"content\":[…]}, not type %q", tool.Shown(whole.Type, 64))
+	}
+	read := assembly{reader: reader, done: true}
+	read.begin(whole)
+	if err := reader.Each("content", whole.Content, read.add); err != nil {
+		return tool.ChatResponse{}, err
+	}
+	return read.response(), nil
+}
+
+// add takes a whole block.
+func (a *assembly) add(path string, index int, element json.RawMessage) error {
+	var whole block
+	if err := a.reader.Into(path, element, &whole); err != nil {
+		return err
+	}
+	p, err := a.part(path, index)
+	if err != nil {
+		return err
+	}
+	if err := a.start(path, p, whole); err != nil {
+		return err
+	}
+	p.end()
+	return nil
+}
+
+// as returns the error that the provider sent instead of a message.
+func (f *failure) as(reader wire.Reader) error {
+	return reader.Fail("error", "the provider answered with %s: %s", tool.Shown(f.Type, 64), tool.Shown(f.Message, 512))
+}

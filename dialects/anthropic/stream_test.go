@@ -1,0 +1,258 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/tool"
+)
+
+func TestRowS22AStreamIsPutTogether(t *testing.T) {
+	stream := New().Stream()
+	pieces, err := feed(stream, fixture(t, "parallel.sse"))
+	require.NoError(t, err)
+	assert.Equal(t, fixture(t, "parallel.pieces"), lines(pieces))
+	assert.Equal(t, whole(`{"city": "Z\u00fcrich", "days": 12345678901234567890}`), stream.Response())
+	for _, piece := range pieces {
+		assert.NotNil(t, piece.ToolCalls)
+		assert.NotNil(t, piece.KnowledgeReferences)
+	}
+}
+
+// events feeds data without names: the type says what an event is.
+func events(data ...string) (dialects.Stream, []tool.StreamResponse, error) {
+	stream := New().Stream()
+	pieces, err := feed(stream, "data: "+strings.Join(data, "\ndata: ")+"\n")
+	return stream, pieces, err
+}
+
+func started(index int, block string) string {
+	return fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":%s}`, index, block)
+}
+
+func startedCall(index int, id string) string {
+	return started(index, fmt.Sprintf(`{"type":"tool_use","id":%q,"name":"f","input":{}}`, id))
+}
+
+func added(index int, delta string) string {
+	return fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":%s}`, index, delta)
+}
+
+// addedArguments adds a piece, which is written with escapes alone.
+func addedArguments(index int, piece []uint16) string {
+	var text strings.Builder
+	for _, unit := range piece {
+		fmt.Fprintf(&text, `\u%04x`, unit)
+	}
+	return added(index, fmt.Sprintf(`{"type":"input_json_delta","partial_json":"%s"}`, text.String()))
+}
+
+func addedText(index int, text string) string {
+	quoted, _ := json.Marshal(text)
+	return added(index, fmt.Sprintf(`{"type":"text_delta","text":%s}`, quoted))
+}
+
+func stopped(index int) string { return fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, index) }
+
+func reason(stop string) string {
+	return fmt.Sprintf(`{"type":"message_delta","delta":{"stop_reason":%q}}`, stop)
+}
+
+const messageStop = `{"type":"message_stop"}`
+
+// TestRowS22PiecesInAnyOrder cuts calls at random places, between the halves of characters and
+// within escapes too, and mixes the blocks. The order within a block is all that is kept, and of
+// some blocks the beginning comes late.
+func TestRowS22PiecesInAnyOrder(t *testing.T) {
+	texts := []string{`{"a":"😀 \u00e9 \"q\" \\"}`, `{}`, `{"n":0.10000000000000000000001,"deep":[[["é"]]]}`, `{"broken":`, "{\"s\":\"\u2028</script>\"}"}
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		var queues [][]string
+		var want []tool.Call
+		for index := range 1 + random.IntN(5) {
+			text := texts[random.IntN(len(texts))]
+			queue := []string{}
+			for units := utf16.Encode([]rune(text)); len(units) > 0; {
+				n := 1 + random.IntN(len(units))
+				queue = append(queue, addedArguments(index, units[:n]))
+				units = units[n:]
+			}
+			id := fmt.Sprintf("call_%d", index)
+			start := started(index, `{"type":"tool_use","name":"f","input":{}}`)
+			if random.IntN(2) == 0 {
+				start = startedCall(index, id)
+			}
+			late := random.IntN(3) / 2 * random.IntN(len(queue)+1)
+			queue = append(queue[:late:late], append([]string{start}, queue[late:]...)...)
+			if random.IntN(4) > 0 {
+				queue = append(queue, stopped(index))
+			}
+			queues, want = append(queues, queue), append(want, call(id, "f", text))
+		}
+		var mixed []string
+		for len(queues) > 0 {
+			i := random.IntN(len(queues))
+			mixed = append(mixed, queues[i][0])
+			if queues[i] = queues[i][1:]; len(queues[i]) == 0 {
+				queues = append(queues[:i], queues[i+1:]...)
+			}
+		}
+		stream, pieces, err := events(append(mixed, reason("tool_use"), messageStop)...)
+		require.NoError(t, err, seed)
+		require.Equal(t, want, stream.Response().ToolCalls, seed)
+		require.ElementsMatch(t, want, called(pieces), seed)
+		require.Equal(t, joined(pieces), joinedCalls(called(pieces)), "the deltas come to what the calls are")
+	}
+}
+
+// joined puts the arguments of tool_delta pieces together, by their index.
+func joined(pieces []tool.StreamResponse) map[string]string {
+	ids, all := map[int]string{}, map[string]string{}
+	for _, p := range pieces {
+		if p.ResponseType != tool.ResponseToolDelta {
+			continue
+		}
+		var delta struct {
+			Index         int
+			ID, Arguments string
+		}
+		if json.Unmarshal(p.Data, &delta) != nil {
+			return nil
+		}
+		if delta.ID != "" {
+			ids[delta.Index] = delta.ID
+		}
+		all[ids[delta.Index]] += delta.Arguments
+	}
+	return all
+}
+
+func joinedCalls(calls []tool.Call) map[string]string {
+	all := map[string]string{}
+	for _, call := range calls {
+		all[call.ID] = call.Function.Arguments
+	}
+	return all
+}
+
+// TestACallIsPassedOnOnceItIsCertain: one without arguments only when it is known that it was not cut.
+func TestACallIsPassedOnOnceItIsCertain(t *testing.T) {
+	stream := New().Stream()
+	count := func(data string) int {
+		pieces, err := stream.Event("", []byte(data))
+		require.NoError(t, err)
+		return len(called(pieces))
+	}
+	assert.Zero(t, count(startedCall(0, "a"))+count(addedArguments(0, utf16.Encode([]rune(`{"x":1}`)))))
+	assert.Equal(t, 1, count(stopped(0)))
+	assert.Zero(t, count(startedCall(1, "b"))+count(stopped(1)))
+	assert.Len(t, stream.Response().ToolCalls, 1)
+	assert.Zero(t, count(reason("tool_use")))
+	assert.Equal(t, 1, count(messageStop))
+	assert.Len(t, stream.Response().ToolCalls, 2)
+	_, err := stream.End()
+	require.NoError(t, err)
+}
+
+func TestACutStreamLeavesTheLastCallOut(t *testing.T) {
+	for _, arguments := range []string{"", `{"path":"/`} {
+		stream, pieces, err := events(startedCall(0, "a"), stopped(0), startedCall(1, "b"), addedArguments(1, utf16.Encode([]rune(arguments))),
+			stopped(1), reason("max_tokens"), messageStop)
+		require.NoError(t, err)
+		assert.Equal(t, []tool.Call{call("a", "f", "{}")}, called(pieces))
+		assert.Equal(t, called(pieces), stream.Response().ToolCalls)
+		assert.Equal(t, tool.FinishLength, stream.Response().FinishReason)
+	}
+}
+
+func TestArgumentsThatComeAtOnce(t *testing.T) {
+	_, pieces, err := events(started(0, `{"type":"tool_use","id":"a","name":"f","input":{"x":1.0}}`), stopped(0), reason("tool_use"), messageStop)
+	require.NoError(t, err)
+	assert.Equal(t, []tool.Call{call("a", "f", `{"x":1.0}`)}, called(pieces))
+}
+
+func TestTextThatIsCutWithinACharacter(t *testing.T) {
+	stream, pieces, err := events(started(0, `{"type":"text","text":"a\ud83d"}`), added(0, `{"type":"text_delta","text":"\ude00b\ud83d"}`), stopped(0), messageStop)
+	require.NoError(t, err)
+	assert.Equal(t, "a😀b\uFFFD", stream.Response().Content)
+	assert.Equal(t, "answer  \"a\"\nanswer  \"😀b\"\nanswer  \"\uFFFD\"\n", lines(pieces[:3]))
+}
+
+func TestHiddenThinkingIsPassedOnForTheProvider(t *testing.T) {
+	stream, pieces, err := events(started(0, `{"type":"redacted_thinking","data":"ZW5j"}`), stopped(0), messageStop)
+	require.NoError(t, err)
+	assert.Equal(t, "thinking  \"\" {\"redacted_thinking\":\"ZW5j\"}\n", lines(pieces[:1]))
+	assert.Empty(t, stream.Response().Content)
+}
+
+func TestRowS26BrokenStreamsAreRefused(t *testing.T) {
+	text, tool := started(0, `{"type":"text","text":""}`), startedCall(0, "a")
+	piece := added(0, `{"type":"input_json_delta","partial_json":"{"}`)
+	for want, data := range map[string][]string{
+		"anthropic stream: broke off: message_stop did not come": {text},
+		"is not JSON":                                                 {`{`},
+		"overloaded_error: Overloaded":                                {`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`},
+		"an error event says what went wrong":                         {`{"type":"error"}`},
+		`"message_delta" follows message_stop`:                        {messageStop, reason("end_turn")},
+		"message_start comes twice":                                   {`{"type":"message_start","message":{}}`, `{"type":"message_start","message":{}}`},
+		"message: is missing":                                         {`{"type":"message_start"}`},
+		"index: is missing or below zero":                             {`{"type":"content_block_stop"}`},
+		"below zero":                                                  {stopped(-1)},
+		"content_block: is missing":                                   {`{"type":"content_block_start","index":0}`},
+		"delta: is missing":                                           {text, `{"type":"content_block_delta","index":0}`},
+		"block 0 begins twice":                                        {text, text},
+		"block 0 ends twice":                                          {text, stopped(0), stopped(0)},
+		"block 0 goes on after it ended":                              {text, stopped(0), addedText(0, "x")},
+		"block 0 is a text, and arguments came for it":                {text, piece},
+		"block 0 is no text, and text came for it":                    {tool, addedText(0, "x")},
+		"block 0 is a text, which is not what came for it before":     {piece, text},
+		"block 0 is a tool_use, which is not what came for it before": {addedText(0, "x"), tool},
+		"block 0 has arguments but never began":                       {piece, messageStop},
+		"delta.text: is a JSON number":                                {added(0, `{"type":"text_delta","text":1}`)},
+	} {
+		stream, _, err := events(data...)
+		var typed *dialects.Error
+		require.ErrorAs(t, err, &typed, want)
+		assert.ErrorContains(t, err, want)
+		_, again := stream.Event("ping", nil)
+		assert.Equal(t, err, again, "a broken stream stays broken")
+		_, again = stream.End()
+		assert.Equal(t, err, again)
+		assert.NotNil(t, stream.Response().ToolCalls)
+	}
+}
+
+func TestStreamsAreBounded(t *testing.T) {
+	piece := addedArguments(0, utf16.Encode([]rune(strings.Repeat("x", 100_000))))
+	stream := New().Stream()
+	var err error
+	for n := 0; err == nil; n++ {
+		_, err = stream.Event("", []byte(piece))
+		require.Less(t, n, 100)
+	}
+	require.ErrorContains(t, err, "the arguments have more than 1048576 bytes")
+
+	text := addedText(0, strings.Repeat("x", 100_000))
+	stream, err = New().Stream(), nil
+	for n := 0; err == nil; n++ {
+		_, err = stream.Event("", []byte(text))
+		require.Less(t, n, 100)
+	}
+	require.ErrorContains(t, err, "has more than 8388608 bytes")
+	require.Len(t, stream.Response().Content, 8_300_000)
+
+	stream, err = New().Stream(), nil
+	for n := 0; err == nil; n++ {
+		_, err = stream.Event("", []byte(startedCall(n, "")))
+		require.LessOrEqual(t, n, dialects.MaxCalls)
+	}
+	require.ErrorContains(t, err, "more than 4096 calls")
+}

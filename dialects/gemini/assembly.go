@@ -1,0 +1,196 @@
+package gemini
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/pieces"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// assembly is a response as far as it has come.
+type assembly struct {
+	reader  wire.Reader
+	id      string
+	model   string
+	text    strings.Builder
+	parts   int
+	calls   []*call
+	open    []*call // those that go on, and maybe some that do not any more
+	byID    map[string]*call
+	known   bool // whether anything came that a response has
+	blocked bool
+	finish  string
+	usage   usage
+}
+
+// add takes a document, and returns the pieces that it completes.
+func (a *assembly) add(path string, text []byte) ([]tool.StreamResponse, error) {
+	var d document
+	if err := a.reader.Into(path, text, &d); err != nil {
+		return nil, err
+	}
+	if d.Error != nil {
+		return nil, d.Error.as(a.reader, path)
+	}
+	if d.ResponseID != "" {
+		a.id = d.ResponseID
+	}
+	if d.ModelVersion != "" {
+		a.model = d.ModelVersion
+	}
+	if d.UsageMetadata != nil {
+		a.usage, a.known = *d.UsageMetadata, true
+	}
+	if d.PromptFeedback != nil {
+		a.blocked, a.known = a.blocked || d.PromptFeedback.BlockReason != "", true
+	}
+	var pieces []tool.StreamResponse
+	err := a.reader.Each(wire.Join(path, "candidates"), d.Candidates, func(path string, _ int, element json.RawMessage) error {
+		more, err := a.candidate(path, element)
+		pieces = append(pieces, more...)
+		return err
+	})
+	return pieces, err
+}
+
+// maxParts bounds what is held of a response that has many parts and nothing in them.
+const maxParts = 65_536
+
+// candidate reads the first of the candidates, and passes over the others.
+func (a *assembly) candidate(path string, element json.RawMessage) ([]tool.StreamResponse, error) {
+	var c candidate
+	if err := a.reader.Into(path, element, &c); err != nil || c.Index != 0 {
+		return nil, err
+	}
+	a.known = true
+	if c.FinishReason != "" {
+		a.finish = c.FinishReason
+	}
+	var pieces []tool.StreamResponse
+	err := a.reader.Each(path+".content.parts", c.Content.Parts, func(path string, _ int, element json.RawMessage) error {
+		if a.parts++; a.parts > maxParts {
+			return a.reader.Fail(path, "the response has more than %d parts", maxParts)
+		}
+		var p part
+		if err := a.reader.Into(path, element, &p); err != nil {
+			return err
+		}
+		piece, err := a.part(path, p)
+		if err == nil && piece != nil && p.ThoughtSignature != "" {
+			*piece, err = wire.WithData(*piece, false, map[string]string{"thought_signature": p.ThoughtSignature})
+		}
+		if piece != nil {
+			pieces = append(pieces, *piece)
+		}
+		return err
+	})
+	return pieces, err
+}
+
+// part returns the piece that a part is, or nil.
+func (a *assembly) part(path string, p part) (*tool.StreamResponse, error) {
+	var piece tool.StreamResponse
+	switch {
+	case p.FunctionCall != nil:
+		whole, err := a.call(path+".functionCall", *p.FunctionCall)
+		if err != nil || whole == nil {
+			return a.signature(p), err
+		}
+		piece = wire.Called(a.id, whole.call)
+	case p.Text == "":
+		return a.signature(p), nil
+	case p.Thought:
+		piece = wire.Piece(a.id, tool.ResponseThinking, p.Text)
+	default:
+		a.text.WriteString(p.Text)
+		piece = wire.Piece(a.id, tool.ResponseAnswer, p.Text)
+	}
+	return &piece, nil
+}
+
+// signature returns a piece for a signature that has nothing else to stand beside.
+func (a *assembly) signature(p part) *tool.StreamResponse {
+	if p.ThoughtSignature == "" {
+		return nil
+	}
+	piece := wire.Piece(a.id, tool.ResponseThinking, "")
+	return &piece
+}
+
+// check says what is wrong with what is said to be a whole response.
+func (a *assembly) check() error {
+	if !a.known {
+		return a.reader.Fail("", "is not a response of generateContent: it has neither candidates nor promptFeedback nor usageMetadata")
+	}
+	if open := a.last(); open != nil && !pieces.WasCut(finishReason(a.finish, true)) {
+		return a.reader.Fail("", "ended within the arguments of the call of %q (finish reason %q)",
+			tool.Shown(open.call.Function.Name, 64), tool.Shown(a.finish, 64))
+	}
+	return nil
+}
+
+// response returns the text and the calls that are whole.
+func (a *assembly) response() tool.ChatResponse {
+	response := tool.ChatResponse{
+		ID: a.id, Model: a.model, Content: a.text.String(), ToolCalls: []tool.Call{},
+		FinishReason: finishReason(a.finish, len(a.calls) > 0), Usage: a.usage.total(),
+	}
+	if a.finish == "" && a.blocked {
+		response.FinishReason = tool.FinishContentFilter
+	}
+	for _, c := range a.calls {
+		if !c.open {
+			response.ToolCalls = append(response.ToolCalls, c.call)
+		}
+	}
+	return response
+}
+
+// Stream reads the events of streamGenerateContent?alt=sse, each of which is a response in
+// itself. After an error, every further call returns it again.
+func (dialect) Stream() dialects.Stream {
+	return &stream{assembly: assembly{reader: reader("stream")}}
+}
+
+type stream struct {
+	assembly
+	bytes  int
+	failed error
+}
+
+// Event takes one event. Its name says nothing.
+func (s *stream) Event(name string, data []byte) ([]tool.StreamResponse, error) {
+	if s.failed != nil {
+		return nil, s.failed
+	}
+	var pieces []tool.StreamResponse
+	if s.bytes += len(name) + len(data); s.bytes > dialects.MaxDocument {
+		s.failed = s.reader.Fail("", "has more than %d bytes", dialects.MaxDocument)
+	} else {
+		pieces, s.failed = s.add("", data)
+	}
+	return pieces, s.failed
+}
+
+// End returns the last piece. A stream without a finish reason broke off.
+func (s *stream) End() ([]tool.StreamResponse, error) {
+	if s.failed != nil {
+		return nil, s.failed
+	}
+	if s.finish == "" && !s.blocked {
+		s.failed = s.reader.Fail("", "broke off: no finishReason came")
+	} else {
+		s.failed = s.check()
+	}
+	if s.failed != nil {
+		return nil, s.failed
+	}
+	last, err := wire.Complete(s.response())
+	return []tool.StreamResponse{last}, err
+}
+
+// Response returns the text and whole calls so far.
+func (s *stream) Response() tool.ChatResponse { return s.response() }

@@ -1,0 +1,227 @@
+package gemini
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// partialArg is a value, or a piece of a text, at one place in the arguments.
+type partialArg struct {
+	JSONPath     string          `json:"jsonPath"`
+	String       *string         `json:"stringValue"`
+	Number       json.RawMessage `json:"numberValue"` // its digits are kept
+	Bool         *bool           `json:"boolValue"`
+	Null         json.RawMessage `json:"nullValue"` // null or "NULL_VALUE"
+	WillContinue bool            `json:"willContinue"`
+}
+
+// literal returns the value as JSON, unless it is a text or there is none.
+func (p *partialArg) literal() (string, error) {
+	switch {
+	case len(p.Number) > 0:
+		if c := p.Number[0]; c != '-' && (c < '0' || c > '9') {
+			return "", errors.New("numberValue is no number that JSON has")
+		}
+		return string(p.Number), nil
+	case p.Bool != nil:
+		return strconv.FormatBool(*p.Bool), nil
+	case len(p.Null) > 0:
+		return "null", nil
+	}
+	return "", nil
+}
+
+// step goes from a container to what is in it: to a member, or to an element.
+type step struct {
+	name    string
+	index   int
+	element bool
+}
+
+// parsePath reads a path as RFC 9535 has it for one place: $.a[0]['b c'].
+func parsePath(path string) ([]step, error) {
+	rest, found := strings.CutPrefix(path, "$")
+	if !found || rest == "" {
+		return nil, fmt.Errorf("%q is no path to an argument, such as $.city", tool.Shown(path, 64))
+	}
+	var steps []step
+	for rest != "" {
+		var next step
+		var ok bool
+		if next, rest, ok = parseStep(rest); !ok {
+			return nil, fmt.Errorf("%q is no path to one place, such as $.cities[0].name", tool.Shown(path, 64))
+		}
+		if steps = append(steps, next); len(steps) > tool.MaxArgumentsDepth {
+			return nil, fmt.Errorf("the path is deeper than %d levels", tool.MaxArgumentsDepth)
+		}
+	}
+	return steps, nil
+}
+
+func parseStep(path string) (next step, rest string, ok bool) {
+	if member, found := strings.CutPrefix(path, "."); found {
+		end := strings.IndexAny(member, ".[")
+		if end < 0 {
+			end = len(member)
+		}
+		return step{name: member[:end]}, member[end:], end > 0
+	}
+	inside, found := strings.CutPrefix(path, "[")
+	if !found || inside == "" {
+		return step{}, "", false
+	}
+	if quote := inside[0]; quote == '\'' || quote == '"' {
+		return parseQuoted(inside[1:], quote)
+	}
+	digits, rest, found := strings.Cut(inside, "]")
+	index, err := strconv.Atoi(digits)
+	return step{index: index, element: true}, rest, found && err == nil && index >= 0
+}
+
+// parseQuoted reads a name, the quote and the bracket behind it. Escapes are those of JSON, and
+// the quote's.
+func parseQuoted(text string, quote byte) (next step, rest string, ok bool) {
+	literal := []byte{'"'}
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == quote:
+			err := json.Unmarshal(append(literal, '"'), &next.name)
+			rest, ok = strings.CutPrefix(text[i+1:], "]")
+			return next, rest, ok && err == nil
+		case c == '\\' && i+1 < len(text):
+			if i++; text[i] != '\'' {
+				literal = append(literal, '\\')
+			}
+			literal = append(literal, text[i])
+		case c == '"':
+			literal = append(literal, '\\', '"')
+		default:
+			literal = append(literal, c)
+		}
+	}
+	return step{}, "", false
+}
+
+// node is a value that is being put together. The zero value is one of which nothing is known.
+type node struct {
+	literal  string          // of a value that is no text
+	text     strings.Builder // of a text
+	isText   bool
+	goesOn   bool // whether more of the text follows
+	members  []member
+	at       map[string]*node // the members
+	elements []*node
+}
+
+type member struct {
+	name  string
+	value *node
+}
+
+var (
+	errKind = errors.New("the value is of another kind than what came for the place before")
+	errHole = errors.New("the element is not the next of its array")
+)
+
+// put puts a value where the steps lead.
+func (n *node) put(steps []step, p partialArg) error {
+	for _, s := range steps {
+		var err error
+		if n, err = n.step(s); err != nil {
+			return err
+		}
+	}
+	literal, err := p.literal()
+	switch {
+	case err != nil:
+		return err
+	case p.String != nil:
+		return n.say(*p.String, p.WillContinue)
+	case literal == "":
+		n.goesOn = n.goesOn && p.WillContinue
+		return nil // it says no more than that a value is to come, or that it has come
+	case !n.empty():
+		return errKind
+	}
+	n.literal = literal
+	return nil
+}
+
+func (n *node) say(text string, goesOn bool) error {
+	if !n.isText && !n.empty() || n.isText && !n.goesOn {
+		return errKind
+	}
+	n.isText, n.goesOn = true, goesOn
+	n.text.WriteString(text)
+	return nil
+}
+
+func (n *node) empty() bool {
+	return n.literal == "" && !n.isText && len(n.members) == 0 && len(n.elements) == 0
+}
+
+func (n *node) step(s step) (*node, error) {
+	if n.literal != "" || n.isText || s.element && len(n.members) > 0 || !s.element && len(n.elements) > 0 {
+		return nil, errKind
+	}
+	if s.element {
+		if s.index > len(n.elements) {
+			return nil, errHole
+		}
+		if s.index == len(n.elements) {
+			n.elements = append(n.elements, &node{})
+		}
+		return n.elements[s.index], nil
+	}
+	if n.at == nil {
+		n.at = map[string]*node{}
+	}
+	if n.at[s.name] == nil {
+		n.at[s.name] = &node{}
+		n.members = append(n.members, member{s.name, n.at[s.name]})
+	}
+	return n.at[s.name], nil
+}
+
+// append appends the value as JSON, members in the order in which they began. A value of which
+// nothing is known is null.
+func (n *node) append(out []byte) []byte {
+	switch {
+	case n.isText:
+		return append(out, quoted(n.text.String())...)
+	case n.literal != "":
+		return append(out, n.literal...)
+	case len(n.members) > 0:
+		out = append(out, '{')
+		for i, m := range n.members {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(append(out, quoted(m.name)...), ':')
+			out = m.value.append(out)
+		}
+		return append(out, '}')
+	case len(n.elements) > 0:
+		out = append(out, '[')
+		for i, e := range n.elements {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = e.append(out)
+		}
+		return append(out, ']')
+	}
+	return append(out, "null"...)
+}
+
+func quoted(text string) []byte {
+	// A string can always be encoded.
+	encoded, _ := wire.Encode(text)
+	return encoded
+}

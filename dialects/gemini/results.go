@@ -1,0 +1,171 @@
+package gemini
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/tool"
+)
+
+type callPart struct {
+	FunctionCall calledFunction `json:"functionCall"`
+}
+
+type calledFunction struct {
+	ID   string          `json:"id,omitempty"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+}
+
+// Calls writes parts with a functionCall each, as a model's content has them. The arguments of a
+// call that are not a JSON object are wrapped: {"INVALID_JSON": "…"}.
+func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
+	parts := make([]callPart, len(calls))
+	for i, call := range calls {
+		if err := named("calls", i, call); err != nil {
+			return nil, err
+		}
+		args, err := wire.Object(call.Function.Arguments)
+		if err != nil {
+			return nil, err
+		}
+		parts[i].FunctionCall = calledFunction{sent(call.ID), call.Function.Name, args}
+	}
+	return wire.Encode(parts)
+}
+
+// named refuses a call that the provider would refuse, and cannot match with a result.
+func named(op string, i int, call tool.Call) error {
+	if call.Function.Name == "" {
+		return reader(op).Fail(fmt.Sprintf("[%d].function.name", i), "is empty; the provider matches results with calls by it")
+	}
+	return nil
+}
+
+// sent returns the id as the provider knows it, which is not one that was made here.
+func sent(id string) string {
+	if _, made := position(id); made {
+		return ""
+	}
+	return id
+}
+
+type resultPart struct {
+	FunctionResponse functionResponse `json:"functionResponse"`
+}
+
+type functionResponse struct {
+	ID       string          `json:"id,omitempty"`
+	Name     string          `json:"name"`
+	Response json.RawMessage `json:"response"`
+	Parts    []mediumPart    `json:"parts,omitempty"`
+}
+
+type mediumPart struct {
+	InlineData inlineData `json:"inlineData"`
+}
+
+type inlineData struct {
+	MIMEType    string `json:"mimeType"`
+	Data        []byte `json:"data"`
+	DisplayName string `json:"displayName,omitempty"`
+}
+
+// Results writes parts with a functionResponse each, one for each record. Its response has
+// "output", and "error" where the call failed. Output is the text or the data of a result, or
+// {"text","data","content"} where it has several.
+func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
+	parts := make([]resultPart, len(records))
+	for i, at := range order(records) {
+		record := &records[at]
+		if err := named("results", at, record.Call); err != nil {
+			return nil, err
+		}
+		response, media, err := answer(&record.Result)
+		if err != nil {
+			return nil, err
+		}
+		parts[i].FunctionResponse = functionResponse{sent(record.ID), record.Function.Name, response, media}
+	}
+	return wire.Encode(parts)
+}
+
+// order returns the indexes of records, those with made ids in the order of their calls.
+func order(records []tool.Record) []int {
+	indexes, made := make([]int, len(records)), []int{}
+	for i := range records {
+		indexes[i] = i
+		if _, ok := position(records[i].ID); ok {
+			made = append(made, i)
+		}
+	}
+	sorted := slices.Clone(made)
+	slices.SortStableFunc(sorted, func(a, b int) int {
+		before, _ := position(records[a].ID)
+		after, _ := position(records[b].ID)
+		return before - after
+	})
+	for i, place := range made {
+		indexes[place] = sorted[i]
+	}
+	return indexes
+}
+
+// output is a result that has more than one of them.
+type output struct {
+	Text    string          `json:"text,omitempty"`
+	Data    json.RawMessage `json:"data,omitempty"`
+	Content []string        `json:"content,omitempty"`
+}
+
+// answer returns a result as the provider has it, and the media that belong to it.
+func answer(result *tool.Result) (json.RawMessage, []mediumPart, error) {
+	shown := output{Text: result.Output, Data: result.Data}
+	if len(shown.Data) > 0 && !json.Valid(shown.Data) {
+		shown.Data = quoted(string(shown.Data))
+	}
+	if wire.Repeats(result) {
+		shown.Text = ""
+	}
+	var media []mediumPart
+	for i := range result.Content {
+		part := &result.Content[i]
+		if looked(part.MIMEType) && len(part.Data) > 0 {
+			media = append(media, mediumPart{inlineData{part.MIMEType, part.Data, part.Name}})
+			continue
+		}
+		shown.Content = append(shown.Content, wire.Mention(part))
+	}
+	var response struct {
+		Output any    `json:"output,omitempty"`
+		Error  string `json:"error,omitempty"`
+	}
+	response.Output = shown.simplest()
+	if !result.Success {
+		response.Error = wire.Failure(result)
+	} else if response.Output == nil {
+		response.Output = ""
+	}
+	encoded, err := wire.Encode(response)
+	return encoded, media, err
+}
+
+// simplest returns what there is to show, nil for nothing.
+func (o output) simplest() any {
+	switch {
+	case len(o.Content) == 0 && len(o.Data) == 0 && o.Text == "":
+		return nil
+	case len(o.Content) == 0 && len(o.Data) == 0:
+		return o.Text
+	case len(o.Content) == 0 && o.Text == "":
+		return o.Data
+	}
+	return o
+}
+
+// looked returns whether the provider looks at media of a type within a result.
+func looked(mimeType string) bool {
+	return slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"}, mimeType)
+}

@@ -1,0 +1,112 @@
+package gemini
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/tool"
+)
+
+func record(id string, result tool.Result) tool.Record {
+	return tool.Record{Call: toolCall(id, "f", "{}"), Result: result}
+}
+
+func TestRowS22ResultsAreParts(t *testing.T) {
+	records := []tool.Record{
+		record("a", tool.Result{Success: true, Output: "<4> & more"}),
+		record("b", tool.Result{Error: "no such file", Kind: tool.Denied, Output: "partly"}),
+		record("c", tool.Result{Success: true}),
+		record("d", tool.Result{}),
+		record("e", tool.Result{Success: true, Output: `{"n": 1.0}`, Data: json.RawMessage(`{"n":1.0}`)}),
+		record("f", tool.Result{Success: true, Output: "one", Data: json.RawMessage(`{"n":12345678901234567890}`)}),
+		record("g", tool.Result{Success: true, Data: json.RawMessage(`{"broken`)}),
+		record("h", tool.Result{Success: true, Content: []tool.Content{
+			{Type: "text", Text: "see"}, {Type: "image", Data: []byte("png"), MIMEType: "image/png", Name: "chart"},
+			{Type: "image", URL: "https://example.com/a.gif", MIMEType: "image/gif"},
+		}}),
+	}
+	records[0].Cached, records[0].Source = true, "0199"
+	written, err := New().Results(records)
+	require.NoError(t, err)
+	assert.Equal(t, strings.Join([]string{
+		`[{"functionResponse":{"id":"a","name":"f","response":{"output":"<4> & more"}}}`,
+		`{"functionResponse":{"id":"b","name":"f","response":{"output":"partly","error":"denied: no such file"}}}`,
+		`{"functionResponse":{"id":"c","name":"f","response":{"output":""}}}`,
+		`{"functionResponse":{"id":"d","name":"f","response":{"error":"tool_failed"}}}`,
+		`{"functionResponse":{"id":"e","name":"f","response":{"output":{"n":1.0}}}}`,
+		`{"functionResponse":{"id":"f","name":"f","response":{"output":{"text":"one","data":{"n":12345678901234567890}}}}}`,
+		`{"functionResponse":{"id":"g","name":"f","response":{"output":"{\"broken"}}}`,
+		`{"functionResponse":{"id":"h","name":"f","response":{"output":{"content":["see","[image: image/gif, https://example.com/a.gif]"]}},` +
+			`"parts":[{"inlineData":{"mimeType":"image/png","data":"cG5n","displayName":"chart"}}]}}]`,
+	}, ","), string(written))
+}
+
+func TestRowS25EmptyListsAreWrittenAsSuch(t *testing.T) {
+	results, err := New().Results(nil)
+	require.NoError(t, err)
+	assert.Equal(t, "[]", string(results))
+	assert.Equal(t, "[]", calls(t))
+}
+
+func TestResultsWithoutANameAreRefused(t *testing.T) {
+	_, err := New().Results([]tool.Record{record("a", tool.Result{}), {}})
+	require.ErrorContains(t, err, "gemini results: [1].function.name: is empty")
+	_, err = dialect{}.Calls([]tool.Call{toolCall("a", "", "")})
+	require.ErrorContains(t, err, "gemini calls: [0].function.name: is empty")
+}
+
+// TestRowS24ResultsMatchTheirCalls: by id, or by name and order where there were none.
+func TestRowS24ResultsMatchTheirCalls(t *testing.T) {
+	one := `{"functionCall":{"name":"f","args":{}}}`
+	response, err := New().Response([]byte(reply("STOP", one, one, `{"functionCall":{"id":"x","name":"g"}}`, one)))
+	require.NoError(t, err)
+	records := make([]tool.Record, len(response.ToolCalls))
+	for i, call := range response.ToolCalls {
+		records[len(records)-1-i] = tool.Record{Call: call, Result: tool.Result{Success: true, Output: call.ID}}
+	}
+	written, err := New().Results(records)
+	require.NoError(t, err)
+	assert.Equal(t, `[{"functionResponse":{"name":"f","response":{"output":"gemini-call-0"}}},`+
+		`{"functionResponse":{"id":"x","name":"g","response":{"output":"x"}}},`+
+		`{"functionResponse":{"name":"f","response":{"output":"gemini-call-1"}}},`+
+		`{"functionResponse":{"name":"f","response":{"output":"gemini-call-3"}}}]`, string(written))
+	assert.Equal(t, `[{"functionCall":{"name":"f","args":{}}},{"functionCall":{"id":"x","name":"g","args":{}}}]`,
+		calls(t, response.ToolCalls[0], response.ToolCalls[2]))
+}
+
+func TestRowS26InvalidArgumentsMakeAValidDocument(t *testing.T) {
+	for arguments, want := range map[string]string{
+		``: `{}`, `{"a": 1.0}`: `{"a":1.0}`, `{"a":`: `{"INVALID_JSON":"{\"a\":"}`, `[1]`: `{"INVALID_JSON":"[1]"}`, "\xff": `{"INVALID_JSON":"\ufffd"}`,
+	} {
+		assert.Equal(t, `[{"functionCall":{"id":"a","name":"f","args":`+want+`}}]`, calls(t, toolCall("a", "f", arguments)))
+	}
+}
+
+// TestRowS22CallsSurviveTheWayBack: what is written for the provider reads as it was, but for
+// space around the parts.
+func TestRowS22CallsSurviveTheWayBack(t *testing.T) {
+	values := []string{`"é😀\u00e9<&>\u2028"`, `1e400`, `12345678901234567890.10`, `[]`, `{"b":{},"a":null}`, `""`, `true`}
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		all := []tool.Call{}
+		for n := range random.IntN(6) {
+			var members []string
+			for n := range random.IntN(4) {
+				members = append(members, `"k`+string(rune('a'+n))+`":`+values[random.IntN(len(values))])
+			}
+			id := "id_" + string(rune('a'+n))
+			if random.IntN(2) == 0 {
+				id = "gemini-call-" + string(rune('0'+n))
+			}
+			all = append(all, toolCall(id, "f", "{"+strings.Join(members, ",")+"}"))
+		}
+		response, err := New().Response([]byte(`{"candidates":[{"content":{"parts":` + calls(t, all...) + `}}]}`))
+		require.NoError(t, err)
+		require.Equal(t, all, response.ToolCalls)
+	}
+}

@@ -1,0 +1,170 @@
+package gemini
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/tool"
+)
+
+func TestRowS22AStreamIsPutTogether(t *testing.T) {
+	stream := New().Stream()
+	pieces, err := feed(stream, fixture(t, "parallel.sse"))
+	require.NoError(t, err)
+	assert.Equal(t, fixture(t, "parallel.pieces"), lines(pieces))
+	assert.Equal(t, whole(`{"city":"Zürich","days":12345678901234567890}`), stream.Response())
+	for _, piece := range pieces {
+		assert.NotNil(t, piece.ToolCalls)
+		assert.NotNil(t, piece.KnowledgeReferences)
+	}
+}
+
+func TestRowS22ArgumentsInPiecesArePutTogether(t *testing.T) {
+	stream := New().Stream()
+	pieces, err := feed(stream, fixture(t, "partial.sse"))
+	require.NoError(t, err)
+	assert.Equal(t, fixture(t, "partial.pieces"), lines(pieces))
+	assert.Equal(t, called(pieces), stream.Response().ToolCalls)
+}
+
+func events(documents ...string) (dialects.Stream, []tool.StreamResponse, error) {
+	stream := New().Stream()
+	pieces, err := feed(stream, "data: "+strings.Join(documents, "\ndata: ")+"\n")
+	return stream, pieces, err
+}
+
+func goesOn(fields string) string {
+	return reply("", `{"functionCall":{`+fields+`,"willContinue":true}}`)
+}
+
+func partial(id, path, value string) string {
+	quoted, _ := json.Marshal(path)
+	return goesOn(fmt.Sprintf(`"id":%q,"partialArgs":[{"jsonPath":%s,%s}]`, id, quoted, value))
+}
+
+// TestRowS22InterleavedPiecesByID cuts texts at random places and mixes the calls.
+func TestRowS22InterleavedPiecesByID(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 3))
+		var queues [][]string
+		var want []tool.Call
+		for n := range 1 + random.IntN(4) {
+			id, text := fmt.Sprint("c", n), []rune("a \"é\" \\ 😀 "+fmt.Sprint(seed))
+			queue := []string{goesOn(fmt.Sprintf(`"id":%q,"name":"f"`, id))}
+			queue = append(queue, partial(id, "$.n", `"numberValue":1.50`))
+			for len(text) > 0 {
+				cut := 1 + random.IntN(len(text))
+				quoted, _ := json.Marshal(string(text[:cut]))
+				queue = append(queue, partial(id, "$.list[0]['s']", fmt.Sprintf(`"stringValue":%s,"willContinue":%t`, quoted, cut < len(text))))
+				text = text[cut:]
+			}
+			queue = append(queue, reply("", fmt.Sprintf(`{"functionCall":{"id":%q}}`, id)))
+			queues = append(queues, queue)
+			want = append(want, toolCall(id, "f", fmt.Sprintf(`{"n":1.50,"list":[{"s":"a \"é\" \\ 😀 %d"}]}`, seed)))
+		}
+		// The calls begin in order, so that their order is known.
+		var mixed []string
+		for i := range queues {
+			mixed, queues[i] = append(mixed, queues[i][0]), queues[i][1:]
+		}
+		for len(queues) > 0 {
+			i := random.IntN(len(queues))
+			mixed = append(mixed, queues[i][0])
+			if queues[i] = queues[i][1:]; len(queues[i]) == 0 {
+				queues = append(queues[:i], queues[i+1:]...)
+			}
+		}
+		stream, pieces, err := events(append(mixed, reply("STOP"))...)
+		require.NoError(t, err, seed)
+		require.Equal(t, want, stream.Response().ToolCalls, seed)
+		require.ElementsMatch(t, want, called(pieces), seed)
+	}
+}
+
+func TestPathsToArguments(t *testing.T) {
+	for path, want := range map[string]string{
+		`$.a`: `{"a":1}`, `$['a']`: `{"a":1}`, `$["a.b"][0]`: `{"a.b":[1]}`, `$.a[0][0].b`: `{"a":[[{"b":1}]]}`,
+		`$['it\'s "\\\u00e9"']`: `{"it's \"\\é\"":1}`, `$.é`: `{"é":1}`,
+	} {
+		_, pieces, err := events(goesOn(`"id":"a","name":"f"`), partial("a", path, `"numberValue":1`), reply("STOP", `{"functionCall":{"id":"a"}}`))
+		require.NoError(t, err, path)
+		assert.Equal(t, want, called(pieces)[0].Function.Arguments, path)
+	}
+	for _, path := range []string{``, `$`, `a`, `$a`, `$.`, `$..a`, `$.a.`, `$[`, `$[]`, `$[-1]`, `$[*]`, `$['a'`, `$['a`, `$['\x']`, `$[0`, `$.a[99999999999999999999]`, `$` + strings.Repeat(".a", 65)} {
+		_, _, err := events(goesOn(`"id":"a","name":"f"`), partial("a", path, `"numberValue":1`))
+		assert.ErrorContains(t, err, "functionCall.partialArgs[0].jsonPath: ", path)
+	}
+}
+
+func TestRowS26BrokenStreamsAreRefused(t *testing.T) {
+	begun := goesOn(`"id":"a","name":"f"`)
+	one := partial("a", "$.a", `"numberValue":1`)
+	for want, documents := range map[string][]string{
+		"gemini stream: broke off: no finishReason came": {reply("", `{"text":"a"}`)},
+		"is not JSON": {`{`},
+		"the provider answered with UNAVAILABLE: ":                           {reply("", `{"text":"a"}`), `{"error":{"status":"UNAVAILABLE"}}`},
+		"is missing, and no call goes on":                                    {partial("b", "$.a", `"numberValue":1`)},
+		"comes together with pieces of the arguments":                        {begun, reply("STOP", `{"functionCall":{"id":"a","args":{"a":1}}}`)},
+		"of another kind than what came for the place before":                {begun, one, one},
+		"partialArgs[0]: the value is of another kind":                       {begun, one, partial("a", "$.a.b", `"numberValue":1`)},
+		"parts[0].functionCall.partialArgs[0]: the value is of another kind": {begun, partial("a", "$[0]", `"numberValue":1`), one},
+		"the value is of another kind than":                                  {begun, partial("a", "$.a", `"stringValue":"x"`), partial("a", "$.a", `"stringValue":"y"`)},
+		"the element is not the next of its array":                           {begun, partial("a", "$.a[1]", `"numberValue":1`)},
+		"numberValue is no number that JSON has":                             {begun, partial("a", "$.a", `"numberValue":"NaN"`)},
+		"ended within the arguments of the call":                             {begun, one, reply("STOP")},
+	} {
+		stream, _, err := events(documents...)
+		var typed *dialects.Error
+		require.ErrorAs(t, err, &typed, want)
+		assert.ErrorContains(t, err, want)
+		_, again := stream.Event("", []byte(reply("STOP")))
+		assert.Equal(t, err, again, "a broken stream stays broken")
+		_, again = stream.End()
+		assert.Equal(t, err, again)
+		assert.Equal(t, []tool.Call{}, stream.Response().ToolCalls)
+	}
+}
+
+func TestStreamsAreBounded(t *testing.T) {
+	stream := New().Stream()
+	_, err := stream.Event("", []byte(goesOn(`"id":"a","name":"f"`)))
+	require.NoError(t, err)
+	piece := []byte(partial("a", "$.a", `"stringValue":"`+strings.Repeat("x", 100_000)+`","willContinue":true`))
+	for n := 0; err == nil; n++ {
+		_, err = stream.Event("", piece)
+		require.Less(t, n, 100)
+	}
+	require.ErrorContains(t, err, "the arguments have more than 1048576 bytes")
+
+	stream, err = New().Stream(), nil
+	text := []byte(reply("", `{"text":"`+strings.Repeat("x", 100_000)+`"}`))
+	for n := 0; err == nil; n++ {
+		_, err = stream.Event("", text)
+		require.Less(t, n, 100)
+	}
+	require.ErrorContains(t, err, "has more than 8388608 bytes")
+
+	stream, err = New().Stream(), nil
+	for n := 0; err == nil; n++ {
+		_, err = stream.Event("", []byte(goesOn(fmt.Sprintf(`"id":"c%d","name":"f"`, n))))
+		require.LessOrEqual(t, n, dialects.MaxCalls)
+	}
+	require.ErrorContains(t, err, "more than 4096 calls")
+}
+
+// TestWrittenArgumentsAreBounded: escapes make them longer than their pieces.
+func TestWrittenArgumentsAreBounded(t *testing.T) {
+	var many strings.Builder
+	for n := range 10_000 {
+		fmt.Fprintf(&many, `,{"jsonPath":"$.a[%d]","stringValue":"%s"}`, n, strings.Repeat("\u2028", 20))
+	}
+	_, _, err := events(goesOn(`"id":"a","name":"f","partialArgs":[`+many.String()[1:]+`]`), reply("STOP", `{"functionCall":{"id":"a"}}`))
+	require.ErrorContains(t, err, "more than 1048576")
+}

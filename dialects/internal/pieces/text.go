@@ -1,0 +1,130 @@
+// Package pieces puts the texts and calls of OpenAI's streams together.
+package pieces
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Text is a JSON string that may be a piece of a longer one. Servers that count in UTF-16 cut
+// texts between the halves of a character, and write each half as an escape: "\ud83d", "\ude00".
+// Decoded one by one both are lost, so that a Text keeps the half that it begins or ends with.
+//
+// The zero value is empty. null decodes to it.
+type Text struct {
+	second rune // the second half of a character, with which the text begins, or 0
+	text   string
+	first  rune // the first half of a character, with which the text ends, or 0
+}
+
+// NewText returns a text that is not cut within a character.
+func NewText(text string) Text { return Text{text: text} }
+
+// UnmarshalJSON reads a JSON string, or null.
+func (t *Text) UnmarshalJSON(data []byte) error {
+	*t = Text{}
+	if string(data) == "null" {
+		return nil
+	}
+	if data[0] != '"' {
+		return &json.UnmarshalTypeError{Value: kind(data), Type: reflect.TypeFor[string]()}
+	}
+	if err := json.Unmarshal(data, &t.text); err != nil {
+		return err
+	}
+	inner := data[1 : len(data)-1]
+	// Both halves are decoded as the replacement character where they stand alone.
+	if half := escape(inner); half >= 0xdc00 && half <= 0xdfff {
+		t.second, t.text = half, t.text[utf8.RuneLen(utf8.RuneError):]
+	}
+	if half := lastEscape(inner); half >= 0xd800 && half <= 0xdbff {
+		t.first, t.text = half, t.text[:len(t.text)-utf8.RuneLen(utf8.RuneError)]
+	}
+	return nil
+}
+
+// kind returns what a JSON value that is no string is called.
+func kind(data []byte) string {
+	switch data[0] {
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case 't', 'f':
+		return "bool"
+	}
+	return "number"
+}
+
+// escape returns the character of the escape \uXXXX with which the inside of a string begins, or 0.
+func escape(inner []byte) rune {
+	if len(inner) < 6 || inner[0] != '\\' || inner[1] != 'u' {
+		return 0
+	}
+	code, err := strconv.ParseUint(string(inner[2:6]), 16, 16)
+	if err != nil {
+		return 0
+	}
+	return rune(code)
+}
+
+// lastEscape returns the character of the escape \uXXXX with which the inside of a string ends, or 0.
+func lastEscape(inner []byte) rune {
+	at := len(inner) - 6
+	if at < 0 {
+		return 0
+	}
+	before := at
+	for before > 0 && inner[before-1] == '\\' {
+		before--
+	}
+	if (at-before)%2 != 0 {
+		return 0 // the backslash is itself escaped
+	}
+	return escape(inner[at:])
+}
+
+// Empty returns whether there is nothing in the text.
+func (t Text) Empty() bool { return t == Text{} }
+
+// String returns the text as if it were whole: halves of characters become U+FFFD.
+func (t Text) String() string {
+	var halves Halves
+	return halves.Add(t) + halves.End()
+}
+
+// Halves joins a text's pieces. The zero value is ready.
+type Halves struct{ first rune }
+
+// Add returns what the next piece completes: all of it, but for half a character at its end.
+func (h *Halves) Add(piece Text) string {
+	if piece.Empty() {
+		return ""
+	}
+	var joined strings.Builder
+	switch {
+	case h.first != 0 && piece.second != 0:
+		joined.WriteRune(utf16.DecodeRune(h.first, piece.second))
+	case h.first != 0 || piece.second != 0:
+		joined.WriteRune(utf8.RuneError)
+	}
+	h.first = piece.first
+	if joined.Len() == 0 {
+		return piece.text
+	}
+	joined.WriteString(piece.text)
+	return joined.String()
+}
+
+// End returns what is left when no more pieces come: U+FFFD for half a character.
+func (h *Halves) End() string {
+	if h.first == 0 {
+		return ""
+	}
+	h.first = 0
+	return string(utf8.RuneError)
+}

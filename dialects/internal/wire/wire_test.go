@@ -1,0 +1,85 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/tool"
+)
+
+var reader = Reader{Op: "response", Dialect: "openai"}
+
+func TestErrorsNameTheirPart(t *testing.T) {
+	var into struct {
+		A struct {
+			B bool
+			C []int
+			D string
+		}
+	}
+	for text, want := range map[string]string{
+		`{`:                   "openai response: doc: is not JSON: unexpected end of JSON input",
+		`1`:                   "openai response: doc: is a JSON number; want an object",
+		`{"A":1}`:             "openai response: doc.A: is a JSON number; want an object",
+		`{"A":{"B":"x"}}`:     "openai response: doc.A.B: is a JSON string; want true or false",
+		`{"A":{"C":{}}}`:      "openai response: doc.A.C: is a JSON object; want an array",
+		`{"A":{"C":["x"]}}`:   "openai response: doc.A.C: is a JSON string; want an integer",
+		`{"A":{"D":[]}}`:      "openai response: doc.A.D: is a JSON array; want a string",
+		`{"A":{"D":"plain"}}`: "",
+	} {
+		err := reader.Into("doc", []byte(text), &into)
+		if want == "" {
+			assert.NoError(t, err)
+			continue
+		}
+		assert.EqualError(t, err, want)
+	}
+	cause := errors.New("cause")
+	assert.ErrorIs(t, reader.Within("[1]", cause), cause)
+	assert.EqualError(t, reader.Within("[1]", &dialects.Error{Op: "x", Path: "y", Message: "m"}), "openai response: [1].y: m")
+}
+
+func TestEachElementIsVisited(t *testing.T) {
+	var seen []string
+	visit := func(path string, index int, element json.RawMessage) error {
+		seen = append(seen, path+string(element))
+		if index == 2 {
+			return errors.New("enough")
+		}
+		return nil
+	}
+	require.NoError(t, reader.Each("a", nil, visit))
+	require.NoError(t, reader.Each("a", json.RawMessage("null"), visit))
+	require.NoError(t, reader.Each("a", json.RawMessage(` [1.0, {"b": []}]`), visit))
+	assert.Equal(t, []string{"a[0]1.0", `a[1]{"b": []}`}, seen)
+	assert.EqualError(t, reader.Each("a", json.RawMessage(`[1,2,3,4]`), visit), "enough")
+	assert.EqualError(t, reader.Each("a", json.RawMessage(`{}`), visit), "openai response: a: is not a JSON array, as it must be")
+	for _, broken := range []string{`[`, `[1`, `[1,`, `[1 2]`, `[}`} {
+		assert.ErrorContains(t, reader.Each("a", json.RawMessage(broken), visit), "openai response: a: is not JSON", broken)
+	}
+}
+
+func TestSumsStopAtTheLargestNumber(t *testing.T) {
+	assert.Equal(t, int64(5), Sum(2, -7, 3))
+	assert.Equal(t, int64(math.MaxInt64), Sum(math.MaxInt64, math.MaxInt64, 1))
+}
+
+func TestMentionsSayWhatIsNotShown(t *testing.T) {
+	assert.Equal(t, "plain", Mention(&tool.Content{Type: "text", Text: "plain", Name: "ignored"}))
+	assert.Equal(t, "see [file: a.bin, application/zip, 3 bytes, not shown]",
+		Mention(&tool.Content{Type: "file", Text: "see", Name: "a.bin", MIMEType: "application/zip", Data: []byte("abc")}))
+}
+
+func TestFailuresSayWhy(t *testing.T) {
+	for want, result := range map[string]tool.Result{
+		"denied: no": {Error: "no", Kind: tool.Denied}, "no": {Error: "no"}, "denied": {Kind: tool.Denied}, "tool_failed": {},
+	} {
+		assert.Equal(t, want, Failure(&result))
+	}
+}

@@ -1,0 +1,91 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// InvalidArguments is the one member of the object that stands for arguments that are no JSON
+// object. It holds their text.
+const InvalidArguments = "INVALID_JSON"
+
+// Encode returns the JSON of a value. It leaves <, > and & as they are, so that what a model
+// reads is not longer than it was.
+func Encode(value any) (json.RawMessage, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
+}
+
+// Object returns a call's arguments as a JSON object, for providers that take nothing else.
+// Arguments that are one are returned as they are, and blank ones as {}. Anything else is
+// wrapped, so that the model sees what it wrote: {"INVALID_JSON": "…"}.
+func Object(arguments string) (json.RawMessage, error) {
+	trimmed := strings.Trim(arguments, " \t\r\n")
+	switch {
+	case trimmed == "":
+		return json.RawMessage("{}"), nil
+	case trimmed[0] == '{' && json.Valid([]byte(trimmed)):
+		return json.RawMessage(trimmed), nil
+	}
+	return Encode(map[string]string{InvalidArguments: arguments})
+}
+
+// Failure says in one text why a call failed. The result must be that of a failure.
+func Failure(result *tool.Result) string {
+	switch {
+	case result.Error != "" && result.Kind != "":
+		return string(result.Kind) + ": " + result.Error
+	case result.Error != "":
+		return result.Error
+	case result.Kind != "":
+		return string(result.Kind)
+	}
+	return string(tool.ToolFailed)
+}
+
+// Repeats returns whether a result's output is nothing but the text of its data.
+func Repeats(result *tool.Result) bool {
+	var output, data bytes.Buffer
+	return json.Compact(&output, []byte(result.Output)) == nil && json.Compact(&data, result.Data) == nil &&
+		bytes.Equal(output.Bytes(), data.Bytes())
+}
+
+// Repeated returns the finding for a tool whose name another tool of the request has.
+func Repeated() dialects.Finding {
+	return dialects.Finding{
+		Keyword: "name", Severity: dialects.Refused,
+		Message: "the request is refused: two tools have this name",
+		Fix:     "offer one of them under another name",
+	}
+}
+
+// Mention says in words what a part of a result is, for models that cannot look at it.
+func Mention(part *tool.Content) string {
+	if part.Type == "text" {
+		return part.Text
+	}
+	var about []string
+	for _, word := range []string{part.Name, part.MIMEType, part.URL} {
+		if word != "" {
+			about = append(about, word)
+		}
+	}
+	if len(part.Data) > 0 {
+		about = append(about, fmt.Sprintf("%d bytes, not shown", len(part.Data)))
+	}
+	mention := fmt.Sprintf("[%s: %s]", part.Type, strings.Join(about, ", "))
+	if part.Text != "" {
+		return part.Text + " " + mention
+	}
+	return mention
+}

@@ -1,0 +1,45 @@
+// Package known has all the dialects, for programs that let their users choose one. Programs
+// that need one alone import that one's package.
+package known
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/anthropic"
+	"github.com/caisson-run/caisson/dialects/gemini"
+	"github.com/caisson-run/caisson/dialects/mcp"
+	"github.com/caisson-run/caisson/dialects/openai"
+	"github.com/caisson-run/caisson/dialects/responses"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// Dialects returns all dialects, in the order of [dialects.Names].
+func Dialects() []dialects.Dialect {
+	return []dialects.Dialect{openai.New(), responses.New(), anthropic.New(), gemini.New(), mcp.New()}
+}
+
+// ByName returns the dialect of that name. The error, a [*dialects.Error], says which there are.
+func ByName(name string) (dialects.Dialect, error) {
+	for _, d := range Dialects() {
+		if d.Name() == name {
+			return d, nil
+		}
+	}
+	return nil, &dialects.Error{Op: "choice", Message: fmt.Sprintf("there is no dialect %q; want one of %s", tool.Shown(name, 64), strings.Join(dialects.Names(), ", "))}
+}
+
+// Read reads a whole response in whichever dialect it is written; see [dialects.Detect].
+func Read(document []byte) (tool.ChatResponse, dialects.Dialect, error) {
+	name, ok := dialects.Detect(document)
+	if !ok {
+		return tool.ChatResponse{}, nil, &dialects.Error{Op: "response", Message: "the document is in none of the dialects " + strings.Join(dialects.Names(), ", ")}
+	}
+	dialect, err := ByName(name)
+	if err != nil {
+		return tool.ChatResponse{}, nil, err
+	}
+	response, err := dialect.Response(document)
+	return response, dialect, err
+}

@@ -1,0 +1,23 @@
+// Package mcp is how the Model Context Protocol writes tools, calls and results, for both sides.
+//
+// A server offers tools with [New]'s Definitions or, with what a plain definition has no place
+// for, [Offer]; it reads tools/call requests with Response or Stream, and answers them with
+// Results. A client reads what is offered with [Offered], writes requests with [Request] and reads
+// the answers with [Answer].
+//
+// The messages are those of the revisions 2024-11-05 to 2026-07-28, which differ little here:
+// answers say resultType, which only the last asks for and the others pass over, and
+// structuredContent is sent only where it is an object, as all but the last ask. Transport,
+// handshake, capabilities and _meta are not here.
+//
+// # Ids
+//
+// An id of JSON-RPC is a number or a string, which must come back as it was. A call's ID is
+// the number's text or the string's; a string that could be taken for a number, or for a string
+// in quotes, is kept with its quotes.
+//
+// # Calls without arguments
+//
+// Absent arguments and null are empty text, which is an object without members to whoever parses
+// arguments. Everything else is kept as the client wrote it, even if it is no object.
+package mcp

@@ -1,0 +1,136 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/tool"
+)
+
+const (
+	version    = "2.0"
+	callMethod = "tools/call"
+)
+
+// message is the union of JSON-RPC's messages.
+type message struct {
+	JSONRPC string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  string          `json:"method"`
+	Params  json.RawMessage `json:"params"`
+	Result  json.RawMessage `json:"result"`
+	Error   *failure        `json:"error"`
+}
+
+type failure struct {
+	Code    int64  `json:"code"`
+	Message string `json:"message"`
+}
+
+// params are those of tools/call.
+type params struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+}
+
+// readMessage reads the message that path names.
+func readMessage(r wire.Reader, path string, document []byte) (message, error) {
+	var m message
+	if err := r.Into(path, document, &m); err != nil {
+		return m, err
+	}
+	if m.JSONRPC != version {
+		return m, r.Fail(wire.Join(path, "jsonrpc"), "is not %q, as every message of JSON-RPC says", version)
+	}
+	return m, nil
+}
+
+// call returns the call that a tools/call request asks for.
+func (m *message) call(r wire.Reader, path string) (tool.Call, error) {
+	id, ok := readID(m.ID)
+	if !ok {
+		return tool.Call{}, r.Fail(wire.Join(path, "id"), "is missing, or neither a string nor a number, so that nothing could be answered")
+	}
+	var p params
+	if err := r.Into(wire.Join(path, "params"), orEmpty(m.Params), &p); err != nil {
+		return tool.Call{}, err
+	}
+	if p.Name == "" {
+		return tool.Call{}, r.Fail(wire.Join(path, "params.name"), "is missing; it names the tool")
+	}
+	if wire.Absent(p.Arguments) {
+		p.Arguments = nil
+	}
+	if len(p.Arguments) > dialects.MaxArguments {
+		return tool.Call{}, r.Fail(wire.Join(path, "params.arguments"), "has more than %d bytes", dialects.MaxArguments)
+	}
+	return tool.Call{ID: id, Type: "function", Function: tool.Function{Name: p.Name, Arguments: string(p.Arguments)}}, nil
+}
+
+func orEmpty(object json.RawMessage) json.RawMessage {
+	if wire.Absent(object) {
+		return json.RawMessage("{}")
+	}
+	return object
+}
+
+// readID returns a message's id as a call has it, or false if there is none.
+func readID(id json.RawMessage) (string, bool) {
+	switch {
+	case isNumber(id):
+		return string(id), true
+	case len(id) > 0 && id[0] == '"':
+		var text string
+		if json.Unmarshal(id, &text) != nil {
+			return "", false
+		}
+		if text == "" || isNumber([]byte(text)) || text[0] == '"' {
+			quoted, err := wire.Encode(text)
+			return string(quoted), err == nil
+		}
+		return text, true
+	}
+	return "", false
+}
+
+// writeID is the reverse of readID. Calls from elsewhere have ids that are strings.
+func writeID(id string) (json.RawMessage, error) {
+	if isNumber([]byte(id)) {
+		return json.RawMessage(id), nil
+	}
+	if len(id) > 0 && id[0] == '"' && json.Valid([]byte(id)) {
+		return json.RawMessage(id), nil
+	}
+	return wire.Encode(id)
+}
+
+// isNumber returns whether text is a number of JSON and nothing beside it.
+func isNumber(text []byte) bool {
+	return len(text) > 0 && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') && json.Valid(text) &&
+		!bytes.ContainsAny(text, " \t\r\n")
+}
+
+// resultIn returns the result in a response, or the document itself where it is no JSON-RPC,
+// and the result's path.
+func resultIn(r wire.Reader, document []byte) (json.RawMessage, string, error) {
+	if len(document) > dialects.MaxDocument {
+		return nil, "", r.Fail("", "has more than %d bytes", dialects.MaxDocument)
+	}
+	var m message
+	if err := r.Into("", document, &m); err != nil {
+		return nil, "", err
+	}
+	switch {
+	case m.JSONRPC == "":
+		return document, "", nil
+	case m.JSONRPC != version:
+		return nil, "", r.Fail("jsonrpc", "is not %q, as every message of JSON-RPC says", version)
+	case m.Error != nil:
+		return nil, "", r.Fail("error", "the server refused the request (%d): %s", m.Error.Code, tool.Shown(m.Error.Message, 512))
+	case wire.Absent(m.Result):
+		return nil, "", r.Fail("result", "is missing; want a response to a request")
+	}
+	return m.Result, "result", nil
+}

@@ -1,0 +1,173 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// response is a JSON-RPC response.
+type response struct {
+	JSONRPC string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Result  *callResult     `json:"result,omitempty"`
+	Error   *failure        `json:"error,omitempty"`
+}
+
+// callResult is the protocol's CallToolResult.
+type callResult struct {
+	ResultType string          `json:"resultType"`
+	Content    []block         `json:"content"`
+	Structured json.RawMessage `json:"structuredContent,omitempty"`
+	IsError    bool            `json:"isError,omitempty"`
+}
+
+// block is the union of the blocks of content.
+type block struct {
+	Type     string    `json:"type"`
+	Text     *string   `json:"text,omitempty"`
+	Data     []byte    `json:"data,omitempty"` // base64 in JSON
+	MIMEType string    `json:"mimeType,omitempty"`
+	URI      string    `json:"uri,omitempty"`
+	Name     string    `json:"name,omitempty"`
+	Resource *resource `json:"resource,omitempty"`
+}
+
+type resource struct {
+	URI      string  `json:"uri"`
+	MIMEType string  `json:"mimeType,omitempty"`
+	Text     *string `json:"text,omitempty"`
+	Blob     []byte  `json:"blob,omitempty"`
+}
+
+// The codes of JSON-RPC for calls that came to no result.
+const (
+	invalidParams = -32602
+	internalError = -32603
+)
+
+// Results writes one JSON-RPC response for each record. A call of a tool that there is not, and
+// one that the host failed, is answered with an error of the protocol, which clients keep to
+// themselves; every other failure is a result with isError, so that the model reads why.
+//
+// Data that is an object is sent as structuredContent, and all data also as text, as the
+// specification asks, unless the output says it already.
+func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
+	responses := make([]response, len(records))
+	for i := range records {
+		record := &records[i]
+		id, err := writeID(record.ID)
+		if err != nil {
+			return nil, reader("results").Within(fmt.Sprintf("[%d].id", i), err)
+		}
+		if responses[i], err = answer(id, &record.Result); err != nil {
+			return nil, reader("results").Within(fmt.Sprintf("[%d].result", i), err)
+		}
+	}
+	return wire.Encode(responses)
+}
+
+func answer(id json.RawMessage, result *tool.Result) (response, error) {
+	answered := response{JSONRPC: version, ID: id}
+	switch {
+	case !result.Success && result.Kind == tool.UnknownTool:
+		answered.Error = &failure{invalidParams, wire.Failure(result)}
+		return answered, nil
+	case !result.Success && result.Kind == tool.Internal:
+		answered.Error = &failure{internalError, wire.Failure(result)}
+		return answered, nil
+	}
+	if len(result.Data) > 0 && !json.Valid(result.Data) {
+		return response{}, reader("results").Fail("data", "is not JSON")
+	}
+	answered.Result = &callResult{ResultType: "complete", Content: []block{}, IsError: !result.Success}
+	if result.Output != "" {
+		answered.Result.text(result.Output)
+	}
+	if !result.Success {
+		answered.Result.text(wire.Failure(result))
+	}
+	if data := bytes.TrimSpace(result.Data); len(data) > 0 {
+		if data[0] == '{' {
+			answered.Result.Structured = data
+		}
+		if !wire.Repeats(result) {
+			answered.Result.text(string(data))
+		}
+	}
+	for i := range result.Content {
+		answered.Result.Content = append(answered.Result.Content, written(&result.Content[i], i))
+	}
+	return answered, nil
+}
+
+func (r *callResult) text(text string) {
+	r.Content = append(r.Content, block{Type: "text", Text: &text})
+}
+
+// unknownType stands where the protocol asks for a MIME type and there is none.
+const unknownType = "application/octet-stream"
+
+// written returns the block for a part of a result. The part's place gives it a URI where it
+// has none.
+func written(part *tool.Content, place int) block {
+	mime := part.MIMEType
+	if mime == "" {
+		mime = unknownType
+	}
+	name := part.Name
+	if name == "" {
+		name = part.URL
+	}
+	switch {
+	case part.Type == "text":
+		return block{Type: "text", Text: &part.Text}
+	case part.Type == "image" && len(part.Data) > 0:
+		return block{Type: "image", Data: part.Data, MIMEType: mime}
+	case strings.HasPrefix(part.MIMEType, "audio/") && len(part.Data) > 0:
+		return block{Type: "audio", Data: part.Data, MIMEType: mime}
+	case len(part.Data) > 0 || part.URL == "" && part.Text != "":
+		return block{Type: "resource", Resource: embedded(part, place)}
+	case part.URL != "":
+		return block{Type: "resource_link", URI: part.URL, Name: name, MIMEType: part.MIMEType}
+	}
+	mention := wire.Mention(part)
+	return block{Type: "text", Text: &mention}
+}
+
+func embedded(part *tool.Content, place int) *resource {
+	r := &resource{URI: part.URL, MIMEType: part.MIMEType, Blob: part.Data}
+	if r.URI == "" {
+		// It only tells the parts of this result apart; nothing can be read by it.
+		r.URI = fmt.Sprintf("result:///content/%d/%s", place, url.PathEscape(part.Name))
+	}
+	if len(part.Data) == 0 {
+		r.Text = &part.Text
+	}
+	return r
+}
+
+// Request writes the tools/call request for a call, whose ID becomes the request's id. Arguments
+// that are no JSON object, which the protocol has no place for, are wrapped:
+// {"INVALID_JSON": "…"}.
+func Request(call tool.Call) (json.RawMessage, error) {
+	id, err := writeID(call.ID)
+	if err != nil {
+		return nil, reader("request").Within("id", err)
+	}
+	arguments, err := wire.Object(call.Function.Arguments)
+	if err != nil {
+		return nil, reader("request").Within("params.arguments", err)
+	}
+	return wire.Encode(struct {
+		JSONRPC string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Method  string          `json:"method"`
+		Params  params          `json:"params"`
+	}{version, id, callMethod, params{call.Function.Name, arguments}})
+}

@@ -1,0 +1,46 @@
+package openai
+
+import (
+	"encoding/json"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/structured"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// New returns the dialect.
+func New() dialects.Dialect { return dialect{} }
+
+type dialect struct{}
+
+func (dialect) Name() string { return dialects.OpenAI }
+
+func reader(op string) wire.Reader { return wire.Reader{Op: op, Dialect: dialects.OpenAI} }
+
+type definition struct {
+	Type     string   `json:"type"`
+	Function function `json:"function"`
+}
+
+type function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Strict      bool            `json:"strict,omitempty"` // false where it is left out
+}
+
+// Definitions writes the elements of "tools". With Strict and Adapt, a tool whose schema cannot
+// be made strict is offered without.
+func (dialect) Definitions(definitions []tool.Definition, options dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
+	tools, findings, err := structured.Offer(reader("definitions"), definitions, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	offered := make([]definition, len(tools))
+	for i, t := range tools {
+		offered[i] = definition{"function", function{t.Name, t.Description, t.Parameters, t.Strict}}
+	}
+	encoded, err := wire.Encode(offered)
+	return encoded, findings, err
+}

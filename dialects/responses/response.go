@@ -1,0 +1,222 @@
+package responses
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/pieces"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// response is a response object, whole or as far as it came.
+type response struct {
+	ID         string          `json:"id"`
+	Model      string          `json:"model"`
+	Status     string          `json:"status"`
+	Output     json.RawMessage `json:"output"`
+	Usage      *usage          `json:"usage"`
+	Error      *failure        `json:"error"`
+	Incomplete *struct {
+		Reason string `json:"reason"`
+	} `json:"incomplete_details"`
+}
+
+type usage struct {
+	Input  int64 `json:"input_tokens"`
+	Output int64 `json:"output_tokens"`
+	Total  int64 `json:"total_tokens"`
+}
+
+func (u *usage) counts() tool.ChatUsage {
+	if u == nil {
+		return tool.ChatUsage{}
+	}
+	return tool.ChatUsage{PromptTokens: u.Input, CompletionTokens: u.Output, TotalTokens: u.Total}
+}
+
+type failure struct {
+	Code    json.RawMessage `json:"code"` // a word, a number or null
+	Message string          `json:"message"`
+}
+
+// as returns the error that the provider sent.
+func (f *failure) as(r wire.Reader, path string) error {
+	said := f.Message
+	if code := strings.Trim(string(f.Code), `"`); code != "" && code != "null" {
+		said = code + ": " + said
+	}
+	return r.Fail(path, "the provider answered with an error: %s", tool.Shown(said, 512))
+}
+
+// The types of items that are read.
+const (
+	messageItem  = "message"
+	functionCall = "function_call"
+	customCall   = "custom_tool_call"
+)
+
+// item is an element of a response's output. The other types have other forms.
+type item struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	Status    string          `json:"status"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Content   json.RawMessage `json:"content"`
+	Arguments json.RawMessage `json:"arguments"`
+	Input     json.RawMessage `json:"input"`
+}
+
+func (i *item) isCall() bool { return i.Type == functionCall || i.Type == customCall }
+
+// silent returns whether a call's item does not say what its arguments are.
+func (i *item) silent() bool { return wire.Absent(i.Arguments) && wire.Absent(i.Input) }
+
+// arguments returns those of a call.
+func (i *item) arguments(r wire.Reader, path string) (pieces.Text, error) {
+	if i.Type == customCall {
+		var input pieces.Text
+		if wire.Absent(i.Input) {
+			return input, nil
+		}
+		err := r.Into(wire.Join(path, "input"), i.Input, &input)
+		return input, err
+	}
+	var arguments pieces.Arguments
+	if wire.Absent(i.Arguments) {
+		return arguments.Text, nil
+	}
+	err := r.Into(wire.Join(path, "arguments"), i.Arguments, &arguments)
+	return arguments.Text, err
+}
+
+// id returns that by which a result is matched with the call.
+func (i *item) id() string {
+	if i.CallID != "" {
+		return i.CallID
+	}
+	return i.ID
+}
+
+// readItem reads the item that path names. Of those that are not read only the type is known.
+func readItem(r wire.Reader, path string, document json.RawMessage) (item, error) {
+	var kind struct {
+		Type string `json:"type"`
+	}
+	if err := r.Into(path, document, &kind); err != nil {
+		return item{}, err
+	}
+	if i := (item{Type: kind.Type}); i.Type != messageItem && !i.isCall() {
+		return i, nil
+	}
+	var i item
+	err := r.Into(path, document, &i)
+	return i, err
+}
+
+// Response reads a response object.
+func (dialect) Response(document []byte) (tool.ChatResponse, error) {
+	r := reader("response")
+	if len(document) > dialects.MaxDocument {
+		return tool.ChatResponse{}, r.Fail("", "has %d bytes, more than %d", len(document), dialects.MaxDocument)
+	}
+	var whole response
+	if err := r.Into("", document, &whole); err != nil {
+		return tool.ChatResponse{}, err
+	}
+	if err := whole.failed(r, ""); err != nil {
+		return tool.ChatResponse{}, err
+	}
+	if wire.Absent(whole.Output) {
+		return tool.ChatResponse{}, r.Fail("output", `is missing; want a response: {"output":[…]}`)
+	}
+	reason, err := whole.reason(r, "")
+	if err != nil {
+		return tool.ChatResponse{}, err
+	}
+	var text strings.Builder
+	var calls []*open
+	err = whole.each(r, "", func(path string, _ int, i item) error {
+		if i.Type == messageItem {
+			said, err := i.text(r, path)
+			text.WriteString(said)
+			return err
+		}
+		if len(calls) >= dialects.MaxCalls {
+			return r.Fail(path, "is one call too many; a response may have %d", dialects.MaxCalls)
+		}
+		o := &open{}
+		calls = append(calls, o)
+		return o.become(r, path, &i)
+	})
+	if err != nil {
+		return tool.ChatResponse{}, err
+	}
+	read := tool.ChatResponse{ID: whole.ID, Model: whole.Model, Content: text.String(), Usage: whole.Usage.counts()}
+	read.ToolCalls, _, read.FinishReason, err = finish(r, calls, reason)
+	if err != nil {
+		return tool.ChatResponse{}, err
+	}
+	return read, nil
+}
+
+// each calls visit with the messages and calls of the output.
+func (w *response) each(r wire.Reader, path string, visit func(path string, index int, i item) error) error {
+	return pieces.Each(r, wire.Join(path, "output"), w.Output, func(path string, index int, element json.RawMessage) error {
+		i, err := readItem(r, path, element)
+		if err != nil || i.Type != messageItem && !i.isCall() {
+			return err
+		}
+		return visit(path, index, i)
+	})
+}
+
+// failed returns the error that stands for a response, or nil.
+func (w *response) failed(r wire.Reader, path string) error {
+	if w.Error != nil {
+		return w.Error.as(r, wire.Join(path, "error"))
+	}
+	if w.Status == "failed" {
+		return r.Fail(wire.Join(path, "status"), "the provider answered that the response failed, and does not say why")
+	}
+	return nil
+}
+
+// reason returns why the model stopped; "stop" also where it asks for calls.
+func (w *response) reason(r wire.Reader, path string) (tool.FinishReason, error) {
+	switch w.Status {
+	case "completed", "":
+		return tool.FinishStop, nil
+	case "queued", "in_progress":
+		return "", r.Fail(wire.Join(path, "status"), "is %q; ask again when the response is complete", w.Status)
+	case "incomplete":
+	default:
+		return tool.FinishReason(w.Status), nil // cancelled, and what is to come
+	}
+	if w.Incomplete == nil || w.Incomplete.Reason == "" {
+		return "incomplete", nil
+	}
+	if w.Incomplete.Reason == "max_output_tokens" {
+		return tool.FinishLength, nil
+	}
+	return tool.FinishReason(w.Incomplete.Reason), nil // content_filter is called that here too
+}
+
+// text returns what a message says.
+func (i *item) text(r wire.Reader, path string) (string, error) {
+	var text strings.Builder
+	err := pieces.Each(r, wire.Join(path, "content"), i.Content, func(path string, _ int, element json.RawMessage) error {
+		var part struct {
+			Type    string `json:"type"`
+			Text    string `json:"text"`
+			Refusal string `json:"refusal"`
+		}
+		err := r.Into(path, element, &part)
+		text.WriteString(part.Text)
+		text.WriteString(part.Refusal)
+		return err
+	})
+	return text.String(), err
+}

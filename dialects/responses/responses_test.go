@@ -1,0 +1,112 @@
+package responses
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// TestRowS22Transcript: each document of one conversation is read and written as it stands in testdata.
+func TestRowS22Transcript(t *testing.T) {
+	assert.Equal(t, "responses", New().Name())
+	offered, findings, err := New().Definitions(definitions(), dialects.DefinitionOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, compact(t, "definitions.json"), string(offered))
+	assert.Empty(t, findings)
+
+	response, err := New().Response(fixture(t, "weather.json"))
+	require.NoError(t, err)
+	assert.Equal(t, golden(), response)
+
+	shown, err := written(t, response.ToolCalls)
+	require.NoError(t, err)
+	assert.Equal(t, compact(t, "calls.json"), string(shown))
+
+	records := results()
+	sent, err := New().Results(records)
+	require.NoError(t, err)
+	assert.Equal(t, compact(t, "results.json"), string(sent))
+	assert.Equal(t, results(), records, "the records are as they were")
+}
+
+func TestStrictDefinitions(t *testing.T) {
+	offered, findings, err := New().Definitions(definitions(), dialects.DefinitionOptions{Strict: true, Adapt: true})
+	require.NoError(t, err)
+	assert.JSONEq(t, string(fixture(t, "strict.json")), string(offered))
+	for _, finding := range findings {
+		assert.True(t, finding.Adapted, "%+v", finding)
+	}
+	_, _, err = New().Definitions([]tool.Definition{{Name: "a", Parameters: json.RawMessage(`{`)}}, dialects.DefinitionOptions{Strict: true})
+	require.ErrorContains(t, err, "responses definitions: [0].parameters: ")
+}
+
+func TestRowS24ResultsMatchCallsByID(t *testing.T) {
+	records := results()
+	records[0], records[2] = records[2], records[0]
+	sent, err := New().Results(records)
+	require.NoError(t, err)
+	var items []struct {
+		ID string `json:"call_id"`
+	}
+	require.NoError(t, json.Unmarshal(sent, &items))
+	for i, item := range items {
+		assert.Equal(t, records[i].ID, item.ID)
+	}
+	_, err = New().Results([]tool.Record{{}})
+	require.ErrorContains(t, err, "responses results: [0].id: is empty")
+	_, err = written(t, []tool.Call{asked("a", "f", ""), {}})
+	require.ErrorContains(t, err, "responses calls: [1].id: is empty")
+}
+
+func TestRowS25EmptyListsAreLists(t *testing.T) {
+	offered, findings, err := New().Definitions(nil, dialects.DefinitionOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, "[]", string(offered))
+	assert.NotNil(t, findings)
+	sent, err := New().Results(nil)
+	require.NoError(t, err)
+	assert.Equal(t, "[]", string(sent))
+	shown, err := written(t, nil)
+	require.NoError(t, err)
+	assert.Equal(t, "[]", string(shown))
+
+	response, err := New().Response(answer("completed"))
+	require.NoError(t, err)
+	assert.Equal(t, tool.ChatResponse{ID: "r", ToolCalls: []tool.Call{}, FinishReason: tool.FinishStop}, response)
+	stream, pieces, err := events(completed)
+	require.NoError(t, err)
+	assert.Equal(t, response, stream.Response())
+	assert.NotNil(t, New().Stream().Response().ToolCalls)
+	for _, piece := range pieces {
+		assert.NotNil(t, piece.ToolCalls)
+		assert.NotNil(t, piece.KnowledgeReferences)
+	}
+}
+
+func TestEmptyArgumentsAreWritten(t *testing.T) {
+	shown, err := written(t, []tool.Call{asked("a", "f", ""), custom("b", "g", "")})
+	require.NoError(t, err)
+	assert.Equal(t, `[{"type":"function_call","call_id":"a","name":"f","arguments":""},{"type":"custom_tool_call","call_id":"b","name":"g","input":""}]`, string(shown))
+}
+
+func TestFilesHaveNames(t *testing.T) {
+	pdf := func(name string) tool.Record {
+		return tool.Record{Call: asked("a", "f", ""), Result: tool.Result{Success: true, Content: []tool.Content{{Type: "file", Name: name, MIMEType: "application/pdf", Data: []byte("%PDF")}}}}
+	}
+	sent, err := New().Results([]tool.Record{pdf(""), pdf("plan.pdf")})
+	require.NoError(t, err)
+	assert.Contains(t, string(sent), `{"type":"input_file","filename":"file.pdf","file_data":"data:application/pdf;base64,JVBERg=="}`)
+	assert.Contains(t, string(sent), `{"type":"input_file","filename":"plan.pdf","file_data":"data:application/pdf;base64,JVBERg=="}`)
+}
+
+func TestOnlyLinksThatTheProviderCanFollowAreParts(t *testing.T) {
+	record := tool.Record{Call: asked("a", "f", ""), Result: tool.Result{Success: true, Content: []tool.Content{{Type: "image", MIMEType: "image/png", URL: "file:///etc/passwd"}}}}
+	sent, err := New().Results([]tool.Record{record})
+	require.NoError(t, err)
+	assert.NotContains(t, string(sent), "input_image")
+}

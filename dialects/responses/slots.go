@@ -1,0 +1,125 @@
+package responses
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
+)
+
+// slot is a place in the output of a streamed response.
+type slot struct {
+	kind  string // as in key
+	id    string // the item's
+	index int64
+	said  bool  // text came for it
+	call  *open // nil where it is none, or where that is not known
+}
+
+// slots are the places of a stream's messages and calls.
+type slots struct {
+	all     []*slot
+	byIndex map[int64]*slot // the latest with each index
+	byID    map[string]*slot
+	byCall  map[string]*slot // by call_id
+	latest  map[string]*slot // by kind
+	calls   int
+}
+
+// key is by what an event says which item it is about.
+type key struct {
+	Index  *int64 `json:"output_index"`
+	ItemID string `json:"item_id"`
+	kind   string // the item's type, where function_call stands for calls of custom tools too
+	callID string
+}
+
+// find returns the place that an event is about, and makes one if it is about a new one.
+//
+// By the documentation the index says which. Some servers give each item the same, others make
+// up an id for every event: where index and id contradict each other, the call_id decides.
+func (s *slots) find(r wire.Reader, k key) (*slot, error) {
+	if known := s.known(k); known != nil {
+		return known, s.learn(r, known, k)
+	}
+	if len(s.all) >= 2*dialects.MaxCalls {
+		return nil, r.Fail("", "has more than %d items", 2*dialects.MaxCalls)
+	}
+	if s.byIndex == nil {
+		s.byIndex, s.byID = map[int64]*slot{}, map[string]*slot{}
+		s.byCall, s.latest = map[string]*slot{}, map[string]*slot{}
+	}
+	made := &slot{kind: k.kind}
+	if k.Index != nil {
+		made.index = *k.Index
+		s.byIndex[made.index] = made
+	} else if len(s.all) > 0 {
+		made.index = s.all[len(s.all)-1].index // it follows the item before it
+	}
+	s.all = append(s.all, made)
+	s.latest[k.kind] = made
+	return made, s.learn(r, made, k)
+}
+
+func (s *slots) known(k key) *slot {
+	fits := func(found *slot) bool {
+		if found == nil || found.kind != k.kind {
+			return false
+		}
+		return k.callID == "" || found.call == nil || found.call.ID == "" || found.call.ID == k.callID
+	}
+	byID := s.byID[k.ItemID]
+	if fits(byID) && (k.Index == nil || byID.index == *k.Index) {
+		return byID
+	}
+	if k.Index != nil {
+		if found := s.byIndex[*k.Index]; fits(found) {
+			return found
+		}
+	}
+	for _, found := range []*slot{byID, s.byCall[k.callID]} {
+		if fits(found) {
+			return found
+		}
+	}
+	if k.Index == nil && k.ItemID == "" && k.callID == "" {
+		return s.latest[k.kind]
+	}
+	return nil
+}
+
+// learn adds to a place what an event says of it.
+func (s *slots) learn(r wire.Reader, known *slot, k key) error {
+	if known.id == "" && k.ItemID != "" {
+		known.id = k.ItemID
+		s.byID[k.ItemID] = known
+	}
+	if known.kind != functionCall {
+		return nil
+	}
+	if known.call == nil {
+		if s.calls >= dialects.MaxCalls {
+			return r.Fail("", "has one call too many; a response may have %d", dialects.MaxCalls)
+		}
+		known.call = &open{number: s.calls}
+		s.calls++
+	}
+	if k.callID != "" {
+		s.byCall[k.callID] = known
+	}
+	return nil
+}
+
+// inOrder returns the calls in the order of the output.
+func (s *slots) inOrder() []*open {
+	ordered := slices.Clone(s.all)
+	slices.SortStableFunc(ordered, func(a, b *slot) int { return cmp.Compare(a.index, b.index) })
+	var calls []*open
+	for _, place := range ordered {
+		if place.call != nil {
+			calls = append(calls, place.call)
+		}
+	}
+	return calls
+}

@@ -1,0 +1,357 @@
+package responses
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/pieces"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// Stream reads the events of a streamed response. Calls come with response.output_item.done, or
+// else with the end of the response. What follows the end is not part of the stream. What was read
+// of an event before an error comes with it; every further call returns the error again.
+func (dialect) Stream() dialects.Stream {
+	return &stream{reader: reader("stream"), response: tool.ChatResponse{ToolCalls: []tool.Call{}}}
+}
+
+type stream struct {
+	reader   wire.Reader
+	bytes    int
+	slots    slots
+	text     strings.Builder
+	answer   pieces.Halves
+	thinking pieces.Halves
+	response tool.ChatResponse
+	out      []tool.StreamResponse // of the event that is being read
+	done     bool
+	failed   error
+}
+
+// Event takes one event. Those that are not read are passed over.
+func (s *stream) Event(name string, data []byte) ([]tool.StreamResponse, error) {
+	if s.failed != nil {
+		return nil, s.failed
+	}
+	if s.bytes += len(name) + len(data); s.bytes > dialects.MaxDocument {
+		s.failed = s.reader.Fail("", "has more than %d bytes", dialects.MaxDocument)
+		return nil, s.failed
+	}
+	data = bytes.TrimSpace(data)
+	if s.done || len(data) == 0 || string(data) == "[DONE]" { // some servers end as Chat Completions do
+		return nil, nil
+	}
+	s.out = nil
+	s.failed = s.event(name, data)
+	return s.out, s.failed
+}
+
+func (s *stream) event(name string, data []byte) error {
+	kind := struct {
+		Type string `json:"type"`
+	}{}
+	if err := s.reader.Into("", data, &kind); err != nil {
+		return err
+	}
+	if kind.Type == "" {
+		kind.Type = name
+	}
+	switch kind.Type {
+	case "response.output_text.delta", "response.refusal.delta":
+		return s.textDelta(data)
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		return s.thinkingDelta(data)
+	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
+		return s.argumentsDelta(data)
+	case "response.function_call_arguments.done", "response.custom_tool_call_input.done":
+		return s.argumentsDone(data)
+	case "response.output_item.added", "response.output_item.done":
+		return s.item(data, kind.Type == "response.output_item.done")
+	case "response.created", "response.queued", "response.in_progress":
+		return s.begin(data)
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		return s.finish(strings.TrimPrefix(kind.Type, "response."), data)
+	case "error":
+		return s.reported(data)
+	}
+	return nil
+}
+
+func (s *stream) textDelta(data []byte) error {
+	var e struct {
+		key
+		Delta pieces.Text `json:"delta"`
+	}
+	if err := s.reader.Into("", data, &e); err != nil {
+		return err
+	}
+	e.kind = messageItem
+	place, err := s.slots.find(s.reader, e.key)
+	if err != nil {
+		return err
+	}
+	place.said = true
+	s.say(s.answer.Add(e.Delta))
+	return nil
+}
+
+func (s *stream) say(text string) {
+	s.text.WriteString(text)
+	s.pass(tool.ResponseAnswer, text)
+}
+
+func (s *stream) pass(kind tool.ResponseType, text string) {
+	if text != "" {
+		s.out = append(s.out, wire.Piece(s.response.ID, kind, text))
+	}
+}
+
+func (s *stream) thinkingDelta(data []byte) error {
+	var e struct {
+		Delta pieces.Text `json:"delta"`
+	}
+	err := s.reader.Into("", data, &e)
+	s.pass(tool.ResponseThinking, s.thinking.Add(e.Delta))
+	return err
+}
+
+func (s *stream) argumentsDelta(data []byte) error {
+	var e struct {
+		key
+		Delta pieces.Text `json:"delta"`
+	}
+	if err := s.reader.Into("", data, &e); err != nil {
+		return err
+	}
+	e.kind = functionCall
+	place, err := s.slots.find(s.reader, e.key)
+	if err != nil {
+		return err
+	}
+	if place.call.ended {
+		return s.reader.Fail("output_index", "names a call that goes on after it ended")
+	}
+	text, ok := place.call.Add(e.Delta)
+	if !ok {
+		return tooLong(s.reader, "delta")
+	}
+	return s.piece(wire.Delta{Index: place.call.number, Arguments: text})
+}
+
+// piece passes a piece of a call, if there is anything in it.
+func (s *stream) piece(delta wire.Delta) error {
+	if delta == (wire.Delta{Index: delta.Index}) {
+		return nil
+	}
+	piece, err := wire.WithData(wire.Piece(s.response.ID, tool.ResponseToolDelta, ""), false, delta)
+	s.out = append(s.out, piece)
+	return err
+}
+
+// argumentsDone takes the whole arguments, which are those that count.
+func (s *stream) argumentsDone(data []byte) error {
+	var e struct {
+		key
+		Arguments *pieces.Arguments `json:"arguments"`
+		Input     *pieces.Text      `json:"input"`
+	}
+	if err := s.reader.Into("", data, &e); err != nil {
+		return err
+	}
+	e.kind = functionCall
+	place, err := s.slots.find(s.reader, e.key)
+	switch {
+	case err != nil:
+		return err
+	case place.call.passed:
+		return nil // the item said the same
+	case e.Arguments != nil:
+		return place.call.replace(s.reader, "arguments", e.Arguments.Text)
+	case e.Input != nil:
+		return place.call.replace(s.reader, "input", *e.Input)
+	}
+	return nil
+}
+
+func (s *stream) item(data []byte, done bool) error {
+	var e struct {
+		Index *int64          `json:"output_index"`
+		Item  json.RawMessage `json:"item"`
+	}
+	if err := s.reader.Into("", data, &e); err != nil {
+		return err
+	}
+	if wire.Absent(e.Item) {
+		return s.reader.Fail("item", "is missing")
+	}
+	i, err := readItem(s.reader, "item", e.Item)
+	if err != nil || i.Type != messageItem && !i.isCall() {
+		return err
+	}
+	return s.take("item", e.Index, &i, done)
+}
+
+// take takes an item, which may be known already.
+func (s *stream) take(path string, index *int64, i *item, done bool) error {
+	k := key{Index: index, ItemID: i.ID, kind: i.Type}
+	if i.isCall() {
+		k.kind, k.callID = functionCall, i.id()
+	}
+	place, err := s.slots.find(s.reader, k)
+	if err != nil {
+		return err
+	}
+	if i.Type == messageItem {
+		return s.message(path, place, i, done)
+	}
+	o := place.call
+	if o.passed {
+		return nil // the end of a response repeats all items
+	}
+	delta := wire.Delta{Index: o.number}
+	if o.Name == "" {
+		delta.ID, delta.Name = i.id(), i.Name
+	}
+	if err := s.piece(delta); err != nil {
+		return err
+	}
+	if !done {
+		return o.head(s.reader, path, i)
+	}
+	if err := o.become(s.reader, path, i); err != nil {
+		return err
+	}
+	if o.settled && o.ID != "" {
+		o.passed = true
+		s.out = append(s.out, wire.Called(s.response.ID, o.Whole()))
+	}
+	return nil
+}
+
+// message passes a message's text, unless it came in pieces.
+func (s *stream) message(path string, place *slot, i *item, done bool) error {
+	if !done || place.said {
+		return nil
+	}
+	place.said = true
+	said, err := i.text(s.reader, path)
+	s.say(said)
+	return err
+}
+
+// begin takes what is known of a response from the beginning.
+func (s *stream) begin(data []byte) error {
+	var e struct {
+		Response struct {
+			ID    string `json:"id"`
+			Model string `json:"model"`
+		} `json:"response"`
+	}
+	err := s.reader.Into("", data, &e)
+	s.name(e.Response.ID, e.Response.Model)
+	return err
+}
+
+// finish takes the response with which a stream ends.
+func (s *stream) finish(status string, data []byte) error {
+	var e struct {
+		Response *response `json:"response"`
+	}
+	if err := s.reader.Into("", data, &e); err != nil {
+		return err
+	}
+	if e.Response == nil {
+		return s.reader.Fail("response", "is missing")
+	}
+	e.Response.Status = status
+	if err := e.Response.failed(s.reader, "response"); err != nil {
+		return err
+	}
+	reason, err := e.Response.reason(s.reader, "response")
+	if err != nil {
+		return err
+	}
+	err = e.Response.each(s.reader, "response", func(path string, index int, i item) error {
+		at := int64(index)
+		return s.take(path, &at, &i, true)
+	})
+	if err != nil {
+		return err
+	}
+	s.name(e.Response.ID, e.Response.Model)
+	s.response.Usage = e.Response.Usage.counts()
+	return s.close(reason)
+}
+
+func (s *stream) name(id, model string) {
+	if id != "" {
+		s.response.ID = id
+	}
+	if model != "" {
+		s.response.Model = model
+	}
+}
+
+// close ends the texts and passes the calls that were not.
+func (s *stream) close(reason tool.FinishReason) error {
+	s.done = true
+	s.pass(tool.ResponseThinking, s.thinking.End())
+	s.say(s.answer.End())
+	calls, from, reason, err := finish(s.reader, s.slots.inOrder(), reason)
+	if err != nil {
+		return err
+	}
+	s.response.ToolCalls, s.response.FinishReason = calls, reason
+	for i, o := range from {
+		if !o.passed {
+			s.out = append(s.out, wire.Called(s.response.ID, calls[i]))
+		}
+	}
+	return nil
+}
+
+// reported returns the error that the provider sent instead of going on.
+func (s *stream) reported(data []byte) error {
+	var e struct {
+		failure
+		Error *failure `json:"error"` // some servers put it there
+	}
+	if err := s.reader.Into("", data, &e); err != nil {
+		return err
+	}
+	if e.Error != nil {
+		return e.Error.as(s.reader, "error")
+	}
+	return e.failure.as(s.reader, "")
+}
+
+// End returns what was still open. A stream that ends before its response does broke off.
+func (s *stream) End() ([]tool.StreamResponse, error) {
+	if s.failed != nil {
+		return nil, s.failed
+	}
+	if !s.done {
+		s.failed = s.reader.Fail("", "broke off: the response neither completed nor failed")
+		return nil, s.failed
+	}
+	last, err := wire.Complete(s.response)
+	return []tool.StreamResponse{last}, err
+}
+
+// Response returns the text so far, and the calls that are whole.
+func (s *stream) Response() tool.ChatResponse {
+	response := s.response
+	response.Content = s.text.String()
+	response.ToolCalls = append([]tool.Call{}, response.ToolCalls...)
+	if !s.done {
+		for _, o := range s.slots.inOrder() {
+			if o.passed {
+				response.ToolCalls = append(response.ToolCalls, o.Whole())
+			}
+		}
+	}
+	return response
+}

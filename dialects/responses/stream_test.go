@@ -1,0 +1,348 @@
+package responses
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/tool"
+)
+
+func TestRowS22AStreamIsPutTogether(t *testing.T) {
+	stream, pieces, err := feed(string(fixture(t, "weather.sse")))
+	require.NoError(t, err)
+	assert.Equal(t, string(fixture(t, "weather.pieces")), lines(pieces))
+	assert.Equal(t, golden(), stream.Response())
+}
+
+func added(index int, id, callID string) string {
+	return fmt.Sprintf(`{"type":"response.output_item.added","output_index":%d,"item":{"type":"function_call","id":%q,"call_id":%q,"name":"f","arguments":"","status":"in_progress"}}`, index, id, callID)
+}
+
+func delta(index int, id, text string) string {
+	return fmt.Sprintf(`{"type":"response.function_call_arguments.delta","output_index":%d,"item_id":%q,"delta":%q}`, index, id, text)
+}
+
+func done(index int, id, callID, arguments string) string {
+	return fmt.Sprintf(`{"type":"response.output_item.done","output_index":%d,"item":{"type":"function_call","id":%q,"call_id":%q,"name":"f","arguments":%q,"status":"completed"}}`, index, id, callID, arguments)
+}
+
+func ended(items ...string) string {
+	return `{"type":"response.completed","response":{"id":"r","status":"completed","output":[` + strings.Join(items, ",") + `]}}`
+}
+
+func TestRowS22PiecesFindTheirCalls(t *testing.T) {
+	item := func(callID, arguments string) string {
+		return fmt.Sprintf(`{"type":"function_call","id":"i%s","call_id":%q,"name":"f","arguments":%q,"status":"completed"}`, callID, callID, arguments)
+	}
+	for name, test := range map[string]struct {
+		events []string
+		want   []tool.Call
+	}{
+		"out of order": {
+			[]string{added(1, "ib", "b"), delta(1, "ib", "2"), added(0, "ia", "a"), delta(0, "ia", "1"), done(1, "ib", "b", "2"), done(0, "ia", "a", "1"), completed},
+			[]tool.Call{asked("a", "f", "1"), asked("b", "f", "2")},
+		},
+		"pieces before the beginning": {
+			[]string{delta(0, "ia", "1"), added(0, "ia", "a"), delta(0, "ia", "2"), completed},
+			[]tool.Call{asked("a", "f", "12")},
+		},
+		"no item.done": {
+			[]string{added(0, "ia", "a"), delta(0, "ia", "1"), `{"type":"response.function_call_arguments.done","output_index":0,"item_id":"ia","arguments":"12"}`, completed},
+			[]tool.Call{asked("a", "f", "12")},
+		},
+		"item.done without arguments": {
+			[]string{added(0, "ia", "a"), delta(0, "ia", "1"), `{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","id":"ia","call_id":"a","name":"f","status":"completed"}}`, completed},
+			[]tool.Call{asked("a", "f", "1")},
+		},
+		"the end alone": {
+			[]string{ended(item("a", "1"), `{"type":"message","content":[]}`, item("b", "2"))},
+			[]tool.Call{asked("a", "f", "1"), asked("b", "f", "2")},
+		},
+		"the end repeats": {
+			[]string{added(0, "ia", "a"), done(0, "ia", "a", "1"), ended(item("a", "1"), item("b", "2"))},
+			[]tool.Call{asked("a", "f", "1"), asked("b", "f", "2")},
+		},
+		"one index for all": {
+			[]string{added(0, "ia", "a"), delta(0, "ia", "1"), done(0, "ia", "a", "1"), added(0, "ib", "b"), delta(0, "ib", "2"), done(0, "ib", "b", "2"), ended(item("a", "1"), item("b", "2"))},
+			[]tool.Call{asked("a", "f", "1"), asked("b", "f", "2")},
+		},
+		"one index for a message and a call": {
+			[]string{`{"type":"response.output_text.delta","output_index":0,"item_id":"m","delta":"a"}`, added(0, "ia", "a"), delta(0, "ia", "1"), completed},
+			[]tool.Call{asked("a", "f", "1")},
+		},
+		"one item id for two": {
+			[]string{added(0, "x", "a"), added(1, "x", "b"), delta(1, "x", "2"), delta(0, "x", "1"), completed},
+			[]tool.Call{asked("a", "f", "1"), asked("b", "f", "2")},
+		},
+		"neither an index nor a lasting id": {
+			[]string{
+				`{"type":"response.output_item.added","item":{"type":"function_call","id":"x1","call_id":"a","name":"f"}}`,
+				`{"type":"response.output_item.done","item":{"type":"function_call","id":"x2","call_id":"a","name":"f","arguments":"1","status":"completed"}}`,
+				completed,
+			},
+			[]tool.Call{asked("a", "f", "1")},
+		},
+		"an index for some": {
+			[]string{
+				added(5, "ia", "a"), `{"type":"response.output_item.added","item":{"type":"function_call","id":"ib","call_id":"b","name":"f"}}`,
+				added(3, "ic", "c"), completed,
+			},
+			[]tool.Call{asked("c", "f", ""), asked("a", "f", ""), asked("b", "f", "")},
+		},
+		"an id for every event": {
+			[]string{added(0, "x1", "a"), delta(0, "x2", "1"), delta(0, "x3", "2"), done(0, "x4", "a", "12"), ended(item("a", "12"))},
+			[]tool.Call{asked("a", "f", "12")},
+		},
+		"no index": {
+			[]string{
+				`{"type":"response.output_item.added","item":{"type":"function_call","id":"ia","call_id":"a","name":"f"}}`,
+				`{"type":"response.output_item.added","item":{"type":"function_call","id":"ib","call_id":"b","name":"f"}}`,
+				`{"type":"response.function_call_arguments.delta","item_id":"ia","delta":"1"}`,
+				`{"type":"response.function_call_arguments.delta","item_id":"ib","delta":"2"}`,
+				completed,
+			},
+			[]tool.Call{asked("a", "f", "1"), asked("b", "f", "2")},
+		},
+		"neither index nor id": {
+			[]string{
+				`{"type":"response.output_item.added","item":{"type":"function_call","call_id":"a","name":"f"}}`,
+				`{"type":"response.function_call_arguments.delta","delta":"1"}`,
+				completed,
+			},
+			[]tool.Call{asked("a", "f", "1")},
+		},
+		"no call_id": {
+			[]string{`{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","name":"f","arguments":"1","status":"completed"}}`, completed},
+			[]tool.Call{asked("call_0", "f", "1")},
+		},
+		"arguments with the beginning": {
+			[]string{`{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}}`, completed},
+			[]tool.Call{asked("a", "f", "{}")},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stream, pieces, err := events(test.events...)
+			require.NoError(t, err)
+			assert.Equal(t, test.want, stream.Response().ToolCalls)
+			calls, _ := together(pieces)
+			assert.ElementsMatch(t, test.want, calls, "each comes once")
+			assert.Equal(t, tool.FinishToolCalls, stream.Response().FinishReason)
+		})
+	}
+}
+
+// TestRowS22WhereverAStreamIsCut: the same comes of pieces of any size, in any order in which
+// each call's own stay in theirs.
+func TestRowS22WhereverAStreamIsCut(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 7))
+	texts := []string{`{"a":"\"\\🌦\u00fc\ud83c\udf27"}`, `{"ü🌧":1.0e400,"n":123456789012345678901234567890}`, `not {JSON} 🌦🌦`}
+	for range 300 {
+		var pending [][]string
+		want := []tool.Call{}
+		for i, text := range texts {
+			id, callID := fmt.Sprint("i", i), fmt.Sprint("c", i)
+			want = append(want, asked(callID, "f", text))
+			own := []string{added(i, id, callID)}
+			for rest := utf16.Encode([]rune(text)); len(rest) > 0; {
+				cut := 1 + random.IntN(min(len(rest), 1+random.IntN(len(rest))))
+				own = append(own, fmt.Sprintf(`{"type":"response.function_call_arguments.delta","output_index":%d,"item_id":%q,"delta":%s}`, i, id, units(rest[:cut])))
+				rest = rest[cut:]
+			}
+			pending = append(pending, own)
+		}
+		var all []string
+		for len(pending) > 0 {
+			i := random.IntN(len(pending))
+			all = append(all, pending[i][0])
+			if pending[i] = pending[i][1:]; len(pending[i]) == 0 {
+				pending = append(pending[:i], pending[i+1:]...)
+			}
+		}
+		stream, pieces, err := events(append(all, completed)...)
+		require.NoError(t, err)
+		require.Equal(t, want, stream.Response().ToolCalls)
+		calls, _ := together(pieces)
+		require.Equal(t, want, calls)
+	}
+}
+
+// units returns UTF-16 units as a JSON string of escapes alone, as a server may write them.
+func units(text []uint16) string {
+	var escaped strings.Builder
+	for _, unit := range text {
+		fmt.Fprintf(&escaped, `\u%04x`, unit)
+	}
+	return `"` + escaped.String() + `"`
+}
+
+func TestTextsComeAsTheyAre(t *testing.T) {
+	message := func(index int, text string) string {
+		return fmt.Sprintf(`{"type":"response.output_item.done","output_index":%d,"item":{"type":"message","id":"m%d","content":[{"type":"output_text","text":%q}]}}`, index, index, text)
+	}
+	stream, pieces, err := events(
+		`{"type":"response.created","response":{"id":"r","model":"m"}}`, `{"type":"keepalive","delta":{}}`,
+		`{"type":"response.reasoning_text.delta","delta":"hm"}`,
+		`{"type":"response.output_text.delta","output_index":1,"item_id":"m1","delta":"\ud83d"}`,
+		`{"type":"response.output_text.delta","output_index":1,"item_id":"m1","delta":"\ude00"}`,
+		message(1, "😀"), message(2, " whole "),
+		`{"type":"response.refusal.delta","output_index":3,"item_id":"m3","delta":"no \ud83d"}`,
+		ended(`{"type":"reasoning"}`, `{"type":"message","id":"m1","content":[{"text":"😀"}]}`, `{"type":"message","id":"m2","content":[{"text":" whole "}]}`, `{"type":"message","id":"m3","content":[]}`),
+	)
+	require.NoError(t, err)
+	assert.Equal(t, tool.ChatResponse{ID: "r", Model: "m", Content: "😀 whole no \ufffd", ToolCalls: []tool.Call{}, FinishReason: tool.FinishStop}, stream.Response())
+	assert.Equal(t, `thinking r "hm"
+answer r "😀"
+answer r " whole "
+answer r "no "
+answer r "�"
+complete r "" {"finish_reason":"stop","usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}} done
+`, lines(pieces))
+}
+
+func TestTheEndDoesNotRepeatAMessage(t *testing.T) {
+	stream, _, err := events(`{"type":"response.output_text.delta","output_index":0,"item_id":"m","delta":"a"}`,
+		ended(`{"type":"reasoning"}`, `{"type":"message","id":"m","content":[{"text":"a"}]}`))
+	require.NoError(t, err)
+	assert.Equal(t, "a", stream.Response().Content)
+}
+
+func TestTheNameOfTheEventStandsForItsType(t *testing.T) {
+	stream, _, err := feed("event: response.output_text.delta\ndata: {\"delta\":\"a\"}\n\nevent: response.completed\ndata: {\"response\":{\"output\":[]}}\n\ndata: [DONE]\n\n")
+	require.NoError(t, err)
+	assert.Equal(t, "a", stream.Response().Content)
+}
+
+func TestAStreamThatBrokeOff(t *testing.T) {
+	stream, pieces, err := events(added(0, "ia", "a"), done(0, "ia", "a", "{}"), added(1, "ib", "b"), delta(1, "ib", "{}"))
+	require.ErrorContains(t, err, "responses stream: broke off")
+	calls, _ := together(pieces)
+	assert.Equal(t, []tool.Call{asked("a", "f", "{}")}, calls, "no call that may not be whole")
+	assert.Equal(t, calls, stream.Response().ToolCalls)
+	_, again := stream.Event("", []byte(completed))
+	assert.Equal(t, err, again)
+}
+
+func TestCallsThatBeganInACutStreamAreLeftOut(t *testing.T) {
+	stream, pieces, err := events(done(0, "ia", "a", "oops"), added(1, "ib", "b"), delta(2, "ic", "{}"), delta(3, "id", "{"), added(3, "id", "d"),
+		`{"type":"response.incomplete","response":{"output":[],"incomplete_details":{"reason":"max_output_tokens"}}}`)
+	require.NoError(t, err)
+	calls, _ := together(pieces)
+	assert.Equal(t, []tool.Call{asked("a", "f", "oops")}, calls)
+	assert.Equal(t, calls, stream.Response().ToolCalls)
+	assert.Equal(t, tool.FinishLength, stream.Response().FinishReason)
+}
+
+func TestRowS26WhatIsWrongWithAStreamIsSaid(t *testing.T) {
+	long := strings.Repeat("x", dialects.MaxArguments/2+1)
+	for name, test := range map[string]struct {
+		events []string
+		want   string
+	}{
+		"not JSON":            {[]string{"oops"}, "responses stream: is not JSON"},
+		"an error":            {[]string{`{"type":"error","code":"server_error","message":"try again","param":null}`}, "responses stream: the provider answered with an error: server_error: try again"},
+		"an error within":     {[]string{`{"type":"error","error":{"code":500,"message":"try again"}}`}, "responses stream: error: the provider answered with an error: 500: try again"},
+		"failed":              {[]string{`{"type":"response.failed","response":{"error":{"code":"server_error","message":"try again"}}}`}, "response.error: the provider answered with an error: server_error: try again"},
+		"failed in silence":   {[]string{`{"type":"response.failed","response":{}}`}, "response.status: the provider answered that the response failed"},
+		"no response":         {[]string{`{"type":"response.completed"}`}, "responses stream: response: is missing"},
+		"no item":             {[]string{`{"type":"response.output_item.added","output_index":0}`}, "responses stream: item: is missing"},
+		"item without name":   {[]string{`{"type":"response.output_item.done","item":{"type":"function_call"}}`}, "responses stream: item.name: is missing"},
+		"a name at the end":   {[]string{ended(`{"type":"function_call"}`)}, "responses stream: response.output[0].name: is missing"},
+		"never began":         {[]string{delta(0, "ia", "{}"), completed}, "responses stream: has arguments for a call that never began"},
+		"goes on":             {[]string{added(0, "ia", "a"), done(0, "ia", "a", "{}"), delta(0, "ia", "{}")}, "output_index: names a call that goes on after it ended"},
+		"long pieces":         {[]string{delta(0, "ia", long), delta(0, "ia", long)}, "delta: has arguments of more than 1048576 bytes"},
+		"long arguments":      {[]string{`{"type":"response.custom_tool_call_input.done","input":"` + long + long + `"}`}, "input: has arguments of more than 1048576 bytes"},
+		"long arguments done": {[]string{`{"type":"response.function_call_arguments.done","arguments":"` + long + long + `"}`}, "arguments: has arguments of more than 1048576 bytes"},
+		"a long stream":       {strings.Split(strings.Repeat(`{"type":"response.output_text.delta","delta":"`+long+"\"}\n", 17), "\n"), "responses stream: has more than 8388608 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stream, _, err := events(test.events...)
+			require.ErrorContains(t, err, test.want)
+			var typed *dialects.Error
+			require.True(t, errors.As(err, &typed))
+			_, again := stream.End()
+			assert.Equal(t, err, again)
+		})
+	}
+}
+
+func TestTooManyCallsInAStream(t *testing.T) {
+	stream := New().Stream()
+	for i := range dialects.MaxCalls {
+		_, err := stream.Event("", []byte(added(i, "", fmt.Sprint(i))))
+		require.NoError(t, err)
+	}
+	_, err := stream.Event("", []byte(added(-1, "", "x")))
+	require.ErrorContains(t, err, "one call too many; a response may have 4096")
+	stream = New().Stream()
+	for i := range 2 * dialects.MaxCalls {
+		_, err := stream.Event("", fmt.Appendf(nil, `{"type":"response.output_text.delta","output_index":%d}`, i))
+		require.NoError(t, err)
+	}
+	_, err = stream.Event("", []byte(`{"type":"response.output_text.delta","output_index":-1}`))
+	require.ErrorContains(t, err, "has more than 8192 items")
+}
+
+func FuzzStream(f *testing.F) {
+	f.Add(string(fixture(f, "weather.sse")))
+	f.Add("data: " + strings.Join([]string{added(1, "", ""), delta(0, "", `\ud83d`), delta(1, "x", ""), done(0, "x", "a", "{}"), completed}, "\n\ndata: ") + "\n\n")
+	f.Add("event: response.incomplete\ndata: {\"response\":{\"output\":[" + strings.Join(cut, ",") + "]}}\n\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		stream, pieces, err := feed(text)
+		calls, said := together(pieces)
+		response := stream.Response()
+		require.Equal(t, response.Content, said)
+		if err != nil {
+			var typed *dialects.Error
+			require.True(t, errors.As(err, &typed), "%T", err)
+			return
+		}
+		require.ElementsMatch(t, response.ToolCalls, calls)
+		require.True(t, pieces[len(pieces)-1].Done)
+	})
+}
+
+// TestAnyOrderOfEventsIsSafe: whatever the order of well-formed events, no call comes twice, and
+// the response is what the pieces say.
+func TestAnyOrderOfEventsIsSafe(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	pick := func(of ...string) string { return of[random.IntN(len(of))] }
+	for range 20_000 {
+		var all []string
+		for range random.IntN(8) {
+			where := pick(``, `,"output_index":0`, `,"output_index":1`) + pick(``, `,"item_id":"ia"`, `,"item_id":"ib"`)
+			item := pick(`{"type":"message","content":[{"text":"t"}]`, `{"type":"function_call","arguments":"{}"`, `{"type":"custom_tool_call","input":"x"`) +
+				pick(``, `,"name":"f"`) + pick(``, `,"id":"ia"`, `,"id":"ib"`) + pick(``, `,"call_id":"a"`, `,"call_id":"b"`) + pick(``, `,"status":"completed"`, `,"status":"incomplete"`) + `}`
+			all = append(all, pick(
+				`{"type":"response.output_item.added"`+where+`,"item":`+item+`}`,
+				`{"type":"response.output_item.done"`+where+`,"item":`+item+`}`,
+				`{"type":"response.output_text.delta"`+where+`,"delta":"x"}`,
+				`{"type":"response.function_call_arguments.delta"`+where+`,"delta":"{"}`,
+				`{"type":"response.custom_tool_call_input.done"`+where+`,"input":"{}"}`,
+				`{"type":"response.incomplete","response":{"output":[`+item+`]}}`,
+				ended(item),
+			))
+		}
+		stream, pieces, err := events(append(all, completed)...)
+		calls, text := together(pieces)
+		require.Equal(t, stream.Response().Content, text, all)
+		if err != nil {
+			var typed *dialects.Error
+			require.True(t, errors.As(err, &typed), "%T", err)
+			require.Subset(t, calls, stream.Response().ToolCalls, all)
+			continue
+		}
+		require.ElementsMatch(t, stream.Response().ToolCalls, calls, all)
+		for _, call := range calls {
+			require.NotEmpty(t, call.ID)
+			require.NotEmpty(t, call.Function.Name)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package tool
+
+import (
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+)
+
+// What is here can be stored in a database's column and read from it: the values implement
+// [driver.Valuer], and pointers to them database/sql's Scanner. The column holds the value's
+// JSON as text, so TEXT, JSON and JSONB will do.
+//
+// Reading takes text and bytes; NULL is the zero value, or an empty list. Members that are not
+// known are dropped. On failure, what was there before is left as it was.
+
+// Calls is a list of calls, for storing it by itself. It is [] in JSON and in a column, never null.
+type Calls []Call
+
+// MarshalJSON writes the list; an empty one is [].
+func (c Calls) MarshalJSON() ([]byte, error) { return marshalList(c) }
+
+// Value returns the list's JSON.
+func (c Calls) Value() (driver.Value, error) { return stored(c) }
+
+// Scan reads the list's JSON.
+func (c *Calls) Scan(column any) error { return scanList(c, column) }
+
+// References is a list of references, for storing it by itself. It is [] in JSON and in a
+// column, never null.
+type References []Reference
+
+// MarshalJSON writes the list; an empty one is [].
+func (r References) MarshalJSON() ([]byte, error) { return marshalList(r) }
+
+// Value returns the list's JSON.
+func (r References) Value() (driver.Value, error) { return stored(r) }
+
+// Scan reads the list's JSON.
+func (r *References) Scan(column any) error { return scanList(r, column) }
+
+// Value returns the response's JSON.
+func (r ChatResponse) Value() (driver.Value, error) { return stored(r) }
+
+// Scan reads the response's JSON.
+func (r *ChatResponse) Scan(column any) error { return scan(r, column) }
+
+// Value returns the piece's JSON.
+func (r StreamResponse) Value() (driver.Value, error) { return stored(r) }
+
+// Scan reads the piece's JSON.
+func (r *StreamResponse) Scan(column any) error { return scan(r, column) }
+
+// Value returns the result's JSON.
+func (r Result) Value() (driver.Value, error) { return stored(r) }
+
+// Scan reads the result's JSON.
+func (r *Result) Scan(column any) error { return scan(r, column) }
+
+// Value returns the record's JSON.
+func (r Record) Value() (driver.Value, error) { return stored(r) }
+
+// Scan reads the record's JSON.
+func (r *Record) Scan(column any) error { return scan(r, column) }
+
+// stored returns JSON as text: some databases take bytes for something else than JSON.
+func stored(value any) (driver.Value, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("storing a %T: %w", value, err)
+	}
+	return string(text), nil
+}
+
+// scan reads a column into a value, which it replaces.
+func scan[T any](into *T, column any) error {
+	var text []byte
+	switch column := column.(type) {
+	case nil:
+		*into = *new(T)
+		return nil
+	case string:
+		text = []byte(column)
+	case []byte:
+		text = column // nothing of it is kept
+	default:
+		return fmt.Errorf("reading a %T: the column holds a %T; want text or bytes with JSON", *into, column)
+	}
+	var read T
+	if err := json.Unmarshal(text, &read); err != nil {
+		return fmt.Errorf("reading a %T: %w", *into, err)
+	}
+	*into = read
+	return nil
+}
+
+func scanList[L ~[]E, E any](into *L, column any) error {
+	var read []E
+	if err := scan(&read, column); err != nil {
+		return err
+	}
+	if read == nil {
+		read = []E{}
+	}
+	*into = read
+	return nil
+}
+
+func marshalList[E any](list []E) ([]byte, error) {
+	if list == nil {
+		return []byte("[]"), nil
+	}
+	return json.Marshal(list)
+}
