@@ -104,14 +104,17 @@ func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, erro
 	if m := made.entry.Manifest; made.passing() || made.unkept.Load() || m != nil && m.Behavior.Cache == manifests.CacheOff {
 		c.unkept.Store(true)
 	}
-	return made.record, nil
+	record := made.record
+	record.Result = cloned(record.Result) // the tool may change it
+	return record, nil
 }
 
 // within returns a context that ends with its caller's, whatever context a tool hands over, and
 // says then how that ended.
 func within(ctx, caller context.Context) (context.Context, context.CancelFunc) {
 	timed := func() {}
-	if deadline, ok := caller.Deadline(); ok {
+	own, has := ctx.Deadline()
+	if deadline, ok := caller.Deadline(); ok && (!has || own.After(deadline)) {
 		ctx, timed = context.WithDeadline(ctx, deadline)
 	}
 	ctx, stop := context.WithCancel(ctx)

@@ -63,7 +63,7 @@ type Registration [16]byte
 
 // Host is what a call may ask of whoever runs it, beside what its permissions are for. It is
 // safe for concurrent use; of the calls that a call makes, one runs at a time, since they share
-// its place.
+// its place. A tool must not make calls through its caller's: it would wait for itself.
 type Host interface {
 	// Call makes a call of another tool on behalf of this one, and returns its record: in the
 	// same session, within the caller's turn and time, and with the other tool's own

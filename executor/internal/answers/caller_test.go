@@ -20,10 +20,13 @@ type outcome struct {
 type caller struct {
 	cancel context.CancelFunc
 	finish chan outcome
+	place  chan error // what Get returns; nil for a caller in Do rather than DoWhenReady
 	state  state
 }
 
 type state struct {
+	waits    bool // for a place
+	places   int  // that it got, and did not give back
 	asks     bool // its ask was called, and has not ended
 	returned bool
 	panicked any
@@ -34,8 +37,17 @@ type state struct {
 }
 
 func ask(t *testing.T, c *cache, q answers.Question[string]) *caller {
+	return start(t, c, q, nil)
+}
+
+// askWhenReady is ask for a caller that first waits for a place.
+func askWhenReady(t *testing.T, c *cache, q answers.Question[string]) *caller {
+	return start(t, c, q, make(chan error))
+}
+
+func start(t *testing.T, c *cache, q answers.Question[string], place chan error) *caller {
 	ctx, cancel := context.WithCancel(t.Context())
-	caller := &caller{cancel: cancel, finish: make(chan outcome)}
+	caller := &caller{cancel: cancel, finish: make(chan outcome), place: place}
 	go caller.run(ctx, c, q)
 	return caller
 }
@@ -46,8 +58,29 @@ func (c *caller) run(ctx context.Context, cache *cache, q answers.Question[strin
 		c.state.exited = !c.state.returned && c.state.panicked == nil
 		c.cancel()
 	}()
-	answer, from, err := cache.Do(ctx, q, c.ask)
+	var answer sized
+	var from answers.Source
+	var err error
+	if c.place == nil {
+		answer, from, err = cache.Do(ctx, q, c.ask)
+	} else {
+		answer, from, err = cache.DoWhenReady(ctx, q, answers.Ready{Get: c.get, Drop: func() { c.state.places-- }}, c.ask)
+	}
 	c.state.returned, c.state.answer, c.state.from, c.state.err = true, answer, from, err
+}
+
+func (c *caller) get(ctx context.Context) error {
+	c.state.waits = true
+	defer func() { c.state.waits = false }()
+	select {
+	case err := <-c.place:
+		if err == nil {
+			c.state.places++
+		}
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (c *caller) ask(context.Context) (sized, bool) {

@@ -52,6 +52,7 @@ func (w *world) write(c *answers.Cache[string, numbers], i int) {
 func TestHammer(t *testing.T) {
 	c, err := answers.New[string](answers.Options[numbers]{Bytes: 5, Size: func(numbers) int64 { return 1 }})
 	require.NoError(t, err)
+	places := make(chan struct{}, 3)
 	var w world
 	var from [4]atomic.Int64
 	var group sync.WaitGroup
@@ -72,7 +73,7 @@ func TestHammer(t *testing.T) {
 				case n < 4:
 					nested(t, c, &w, q)
 				default:
-					from[hammer(t, c, &w, q, random)].Add(1)
+					from[hammer(t, c, &w, q, random, places)].Add(1)
 				}
 			}
 		})
@@ -80,10 +81,11 @@ func TestHammer(t *testing.T) {
 	group.Wait()
 	t.Logf("none %d, asked %d, kept %d, shared %d", from[0].Load(), from[1].Load(), from[2].Load(), from[3].Load())
 	assert.LessOrEqual(t, c.Bytes(), int64(5))
+	assert.Empty(t, places, "those who got one gave it back, and nobody else did")
 }
 
 // hammer asks in every way in which an ask can end.
-func hammer(t *testing.T, c *answers.Cache[string, numbers], w *world, q answers.Question[string], random *rand.Rand) (from answers.Source) {
+func hammer(t *testing.T, c *answers.Cache[string, numbers], w *world, q answers.Question[string], random *rand.Rand, places chan struct{}) (from answers.Source) {
 	ctx := t.Context()
 	if random.IntN(10) == 0 {
 		var cancel context.CancelFunc
@@ -93,7 +95,13 @@ func hammer(t *testing.T, c *answers.Cache[string, numbers], w *world, q answers
 	end, delay := random.IntN(20), time.Duration(random.IntN(50_000))
 	defer func() { _ = recover() }()
 	floor := w.floor()
-	n, from, err := c.Do(ctx, q, func(context.Context) (numbers, bool) {
+	do := c.Do
+	if random.IntN(2) == 0 {
+		do = func(ctx context.Context, q answers.Question[string], ask func(context.Context) (numbers, bool)) (numbers, answers.Source, error) {
+			return inPlace(ctx, c, q, places, ask)
+		}
+	}
+	n, from, err := do(ctx, q, func(context.Context) (numbers, bool) {
 		n := w.read()
 		time.Sleep(delay)
 		if end == 0 {
@@ -105,6 +113,22 @@ func hammer(t *testing.T, c *answers.Cache[string, numbers], w *world, q answers
 		fresh(t, q, floor, n)
 	}
 	return from
+}
+
+// inPlace asks with one of a few places in hand. While it waits for one, nobody waits for it.
+func inPlace(ctx context.Context, c *answers.Cache[string, numbers], q answers.Question[string], places chan struct{}, ask func(context.Context) (numbers, bool)) (numbers, answers.Source, error) {
+	get := func(ctx context.Context) error {
+		select {
+		case places <- struct{}{}:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return c.DoWhenReady(ctx, q, answers.Ready{Get: get, Drop: func() { <-places }}, func(ctx context.Context) (numbers, bool) {
+		defer func() { <-places }()
+		return ask(ctx)
+	})
 }
 
 // nested asks as a tool does that another calls.

@@ -2,6 +2,7 @@ package answers_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -46,9 +47,25 @@ type modelFlight struct {
 type modelCaller struct {
 	*caller
 	q      answers.Question[string]
+	ready  bool         // it waits for a place before it asks
+	alone  bool         // a flight that it waited for has failed
 	began  int          // its ask
 	flight *modelFlight // that it is in, if others may join it
 	want   state
+}
+
+func (m *modelCaller) returns(answer sized, from answers.Source) {
+	m.ends(state{returned: true, answer: answer, from: from})
+}
+
+// ends sets the state in which the caller is left, but for its places.
+func (m *modelCaller) ends(s state) {
+	s.places = m.want.places
+	m.want = s
+}
+
+func (m *modelCaller) ended() bool {
+	return m.want.returned || m.want.exited || m.want.panicked != nil
 }
 
 // changed reports whether a barrier of the domains began or ended since.
@@ -107,41 +124,61 @@ func (r *reference) beginBarrier(domains []string) *barrier {
 	return b
 }
 
+// do takes a caller as far as it can go.
 func (r *reference) do(m *modelCaller) {
 	if answer, ok := r.get(m.q.Key); ok {
-		m.want = returned(answer, answers.Kept)
+		m.want.places = 0
+		m.returns(answer, answers.Kept)
 		return
 	}
 	for _, f := range r.flights {
-		if f.key == m.q.Key && !r.changed(m.q.Domains, f.began) {
+		if !m.alone && f.key == m.q.Key && !r.changed(m.q.Domains, f.began) {
+			m.want.places = 0
 			f.waiters = append(f.waiters, m)
 			return
 		}
 	}
+	if m.ready && m.want.places == 0 {
+		m.want.waits = true
+		return
+	}
 	m.want.asks, m.began = true, r.step
-	m.flight = &modelFlight{key: m.q.Key, began: r.step}
-	r.flights = append(r.flights, m.flight)
+	if !m.alone {
+		m.flight = &modelFlight{key: m.q.Key, began: r.step}
+		r.flights = append(r.flights, m.flight)
+	}
+}
+
+// place ends a caller's wait for a place.
+func (r *reference) place(m *modelCaller, err error) {
+	m.want.waits = false
+	if err != nil {
+		m.ends(state{returned: true, err: err})
+		return
+	}
+	m.want.places = 1
+	r.do(m)
 }
 
 func (r *reference) cancel(m *modelCaller) {
 	for _, f := range r.flights {
 		if i := slices.Index(f.waiters, m); i >= 0 {
 			f.waiters = slices.Delete(f.waiters, i, i+1)
-			m.want = state{returned: true, err: context.Canceled}
 		}
 	}
+	m.ends(state{returned: true, err: context.Canceled})
 }
 
 func (r *reference) finish(m *modelCaller, end outcome) {
 	switch end.how {
 	case "panic":
-		m.want = state{panicked: "ask"}
+		m.ends(state{panicked: "ask"})
 		end.keep = false
 	case "goexit":
-		m.want = state{exited: true}
+		m.ends(state{exited: true})
 		end.keep = false
 	default:
-		m.want = returned(end.answer, answers.Asked)
+		m.returns(end.answer, answers.Asked)
 	}
 	if end.keep {
 		r.put(m.q, m.began, end.answer)
@@ -152,12 +189,11 @@ func (r *reference) finish(m *modelCaller, end outcome) {
 	r.flights = slices.DeleteFunc(r.flights, func(f *modelFlight) bool { return f == m.flight })
 	for _, waiter := range m.flight.waiters {
 		if end.keep {
-			waiter.want = returned(end.answer, answers.Shared)
-		} else if answer, ok := r.get(waiter.q.Key); ok {
-			waiter.want = returned(answer, answers.Kept)
-		} else {
-			waiter.want.asks, waiter.began = true, r.step
+			waiter.returns(end.answer, answers.Shared)
+			continue
 		}
+		waiter.alone = true
+		r.do(waiter)
 	}
 }
 
@@ -198,10 +234,12 @@ func TestCacheIsAsItsReference(t *testing.T) {
 func (r *run) step() {
 	r.reference.step++
 	switch n := r.random.IntN(100); {
-	case n < 35:
+	case n < 30:
 		r.do()
-	case n < 60:
+	case n < 50:
 		r.finish()
+	case n < 60:
+		r.place()
 	case n < 65:
 		r.cancel()
 	case n < 70:
@@ -247,11 +285,15 @@ func (r *run) question() answers.Question[string] {
 func (r *run) answer() sized { return sized{r.reference.step, int64(r.random.IntN(15))} }
 
 func (r *run) do() {
-	m := &modelCaller{q: r.question()}
-	r.logf("caller %d asks %s", len(r.callers), m.q.Key)
+	m := &modelCaller{q: r.question(), ready: r.random.IntN(2) == 0}
+	r.logf("caller %d asks %s, ready %t", len(r.callers), m.q.Key, m.ready)
 	r.callers = append(r.callers, m)
 	r.reference.do(m)
-	m.caller = ask(r.T, r.cache, m.q)
+	if m.ready {
+		m.caller = askWhenReady(r.T, r.cache, m.q)
+	} else {
+		m.caller = ask(r.T, r.cache, m.q)
+	}
 }
 
 // pick returns a caller that satisfies the condition, if there is one.
@@ -281,8 +323,25 @@ func (r *run) finish() {
 	m.finish <- end
 }
 
+// errNoPlace is why a caller gets no place.
+var errNoPlace = errors.New("no place")
+
+func (r *run) place() {
+	i, m := r.pick(func(m *modelCaller) bool { return m.want.waits })
+	if m == nil {
+		return
+	}
+	var err error
+	if r.random.IntN(5) == 0 {
+		err = errNoPlace
+	}
+	r.logf("caller %d gets a place: %v", i, err)
+	r.reference.place(m, err)
+	m.caller.place <- err
+}
+
 func (r *run) cancel() {
-	i, m := r.pick(func(m *modelCaller) bool { return m.want == state{} })
+	i, m := r.pick(func(m *modelCaller) bool { return !m.want.asks && !m.ended() })
 	if m == nil {
 		return
 	}
@@ -354,6 +413,13 @@ func (r *run) sleep() {
 func (r *run) end() {
 	for range r.callers {
 		for i, m := range r.callers {
+			if m.want.waits {
+				r.reference.step++
+				r.logf("caller %d gets a place", i)
+				r.reference.place(m, nil)
+				m.caller.place <- nil
+				r.check()
+			}
 			if m.want.asks {
 				r.reference.step++
 				r.logf("caller %d ends", i)
@@ -363,6 +429,6 @@ func (r *run) end() {
 			}
 		}
 	}
-	_, left := r.pick(func(m *modelCaller) bool { return m.want.asks || m.want == state{} })
+	_, left := r.pick(func(m *modelCaller) bool { return !m.ended() })
 	require.Nil(r, left)
 }

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 
@@ -60,7 +61,8 @@ func (s shallow) fill(own tool.Arguments) (result Result, done bool) {
 		if s.deep[m.name] {
 			return Result{Arguments: own}, false
 		}
-		result.Arguments = result.Arguments.With(m.name, m.text)
+		text := bytes.Clone(m.text) // a tool may change what it is given
+		result.Arguments = result.Arguments.With(m.name, text)
 		result.Repairs = append(result.Repairs, tool.Repair{Path: schema.MemberPath("", m.name), Rule: string(Default), From: absent(), To: m.text})
 	}
 	if len(result.Repairs) > 0 && (len(result.Repairs) > MaxRepairs || !isWithinBounds(result.Arguments)) {
