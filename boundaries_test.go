@@ -35,7 +35,7 @@ var layers = map[string][]string{
 	"internal/guests":    {"sdk"},
 	"internal/benchmark": {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
 	"examples":           {"sdk", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"cmd":                {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/benchmark"},
+	"cmd":                {"dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/benchmark"},
 }
 
 // owners says which folder alone may import a dependency outside tests. A dependency

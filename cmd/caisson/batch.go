@@ -21,8 +21,13 @@ turn. Arguments that do not fit are repaired where there is no doubt about what 
 the record lists each change.
 
 That a call fails is a normal result: its record says so, and the exit code is 0. It is 1
-where the host itself failed, and 2 where the input cannot be read. Results that are long
-are cut, since a model pays for each byte: the cut says how to read on.`
+where the host itself failed, and 2 where the input cannot be read.
+
+Results that are long are cut, since a model pays for each byte. The mark in a cut result
+names the command that prints the rest. It is meant for whoever runs caisson: a model has
+no shell, so hand on to it what "caisson explain --output" prints.
+
+` + keptHelp
 
 const batchExample = `  caisson batch response.json --tools ./wasm-tools
   caisson batch response.json --config caisson.yaml --profile strict

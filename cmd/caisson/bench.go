@@ -49,6 +49,10 @@ func (o *options) bench(ctx context.Context, env environment, options benchmark.
 	if err != nil {
 		return err
 	}
+	return o.printReport(env, report)
+}
+
+func (o *options) printReport(env environment, report *benchmark.Report) error {
 	for _, left := range report.LeftOut {
 		if !o.quiet {
 			printHint(env.stderr, "left out: "+left.What+": "+left.Reason)

@@ -18,7 +18,9 @@ that would change the terminal are printed as escapes such as \x1b. --json print
 record of the call on one line instead, exactly as it is, whether or not it failed.
 
 A tool may call others, if its manifest asks for it and --allow-call or the policy
-allows it. What those were asked and answered, "caisson explain" shows.`
+allows it. What those were asked and answered, "caisson explain" shows.
+
+` + keptHelp
 
 const callExample = `  caisson call calculator '{"expression": "2*(3+4.5)"}'
   caisson call file_read '{"path": "notes.txt"}' --mount /project=./workspace --context project_id=demo

@@ -32,6 +32,9 @@ func remedy(allow tool.Allow, manifest, policy string) []string {
 // availability is the permission in the receipt of a tool that lacks what it requires.
 const availability = "availability"
 
+// callPermission is the permission to call another tool.
+const callPermission = "tools"
+
 // withheld returns what was granted to a tool that does not get it all the same, such as a
 // secret whose variable is not set, and how to see the rest.
 func (h *host) withheld(name string) []string {

@@ -18,10 +18,10 @@ const explainHelp = `Show what an earlier call did: what it was asked, what came
 asked of the host, and for each request that was refused the rule that refused it and
 what would allow it.
 
-CALL-ID is the call_id of a record, which "caisson call" prints when a call fails. The
-first 8 characters are enough, or more where several calls have those. "call" and
-"batch" keep the newest 500 records, and at most 64 MiB of them, for this user alone.
-Calls that tools made are among them, each with its own id.
+CALL-ID is the call_id of a record, which "caisson call" prints when a call fails, or as
+many of its first characters as tell it from the others, and at least 8: an id begins
+with the time. "call" and "batch" keep the newest 500 records, and at most 64 MiB of
+them, for this user alone. Calls that tools made are among them, each with its own id.
 
 --output prints what the call returned instead, in whole, also where the record has only
 the beginning of it: its output, or its data where it has none, or the part that --part
@@ -30,9 +30,9 @@ with --json, it is there exactly as it is.`
 
 const explainExample = `  caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47
   caisson explain --last --json
-  caisson explain 0199f3c2 --output | less
-  caisson explain 0199f3c2 --output --part data
-  caisson explain 0199f3c2 --output --from 65536 --bytes 32768`
+  caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47 --output | less
+  caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47 --output --part data
+  caisson explain --last --output --from 65536 --bytes 32768`
 
 func newExplain(env environment) *cobra.Command {
 	var o options

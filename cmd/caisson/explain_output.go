@@ -69,7 +69,7 @@ func (o *options) printPage(env environment, entry records.Entry, p pageOptions)
 	}
 	page := pageOf(whole, p.from, int64(p.bytes))
 	if o.json {
-		page.Reference = id
+		page.Reference = referenceOf(id, p.part)
 		return env.printJSON(page)
 	}
 	text := page.Text
@@ -83,6 +83,15 @@ func (o *options) printPage(env environment, entry records.Entry, p pageOptions)
 		printHint(env.stderr, fmt.Sprintf("%d of %d bytes follow; read on with %s", page.Total-page.Next, page.Total, o.outputCommand(id, p.part, page.Next)))
 	}
 	return nil
+}
+
+// referenceOf names a part of a call's result as [tool.Cut] does: the output by the call's id
+// alone.
+func referenceOf(id, part string) string {
+	if part == partOutput {
+		return id
+	}
+	return id + "." + part
 }
 
 // partHint names the parts that a result has.

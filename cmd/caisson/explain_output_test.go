@@ -58,6 +58,13 @@ func TestPartOf(t *testing.T) {
 	assert.Equal(t, "name one that it did with --part: output, error, data, content[0], content[1]", partHint(result))
 }
 
+// TestReferenceOf: references are those that cuts have.
+func TestReferenceOf(t *testing.T) {
+	for part, want := range map[string]string{"output": "0199", "data": "0199.data", "error": "0199.error", "content[0]": "0199.content[0]"} {
+		assert.Equal(t, want, referenceOf("0199", part), part)
+	}
+}
+
 func TestOutputCommand(t *testing.T) {
 	for want, test := range map[string]struct {
 		state stateFlag

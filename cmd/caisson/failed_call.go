@@ -34,8 +34,8 @@ func (h *host) failureOf(record tool.Record, cause error) *failure {
 	return failed(code, text)
 }
 
-// nestedHints says what would allow what was refused to the calls that a tool made, or why the
-// host failed in one: the tool's own failure may well come of it.
+// nestedHints says what would allow what was refused to the calls that a tool made, which tool
+// was missing, or why the host failed in one: the tool's own failure may well come of it.
 func (h *host) nestedHints(done done) []string {
 	var hints []string
 	for _, made := range done.ledger.failed {
@@ -45,6 +45,8 @@ func (h *host) nestedHints(done done) []string {
 			for _, m := range h.internalFailure(made, done.causes[made.CallID]).messages {
 				hints = append(append(hints, "a call that it made failed: "+m.text), m.hints...)
 			}
+		case tool.UnknownTool:
+			hints = append(hints, "it called "+name+", which failed: "+made.Result.Error, "load it with --tools DIR")
 		default:
 			hints = append(append(hints, "it called "+name+", which failed: "+made.Result.Error), h.denialHints(name, made.Denials)...)
 		}

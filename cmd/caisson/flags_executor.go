@@ -29,10 +29,14 @@ func (o *options) executorFlags(command *cobra.Command, uncut string) {
 	flags.BoolVar(&o.noReuse, "no-reuse", false,
 		"run every call, also one of a read-only tool that asks what another has just asked")
 	flags.Var(&o.maxOutput, "max-output",
-		"cut each result that is longer than a `SIZE` such as 64KiB, or with unlimited none; caisson explain --output prints the whole (default: "+uncut+")")
+		"cut each result that is longer than a `SIZE` such as 64KiB, 1KiB or more, or with unlimited none; caisson explain --output prints the whole (default: "+uncut+")")
 }
 
-// sizeFlag is a size of at least one byte, or unlimited.
+// leastOutput is the least size to which a result is cut: the mark that says how to read on
+// takes a few hundred bytes of it.
+const leastOutput = 1 << 10
+
+// sizeFlag is a size of at least [leastOutput], or unlimited.
 type sizeFlag struct {
 	bytes     int64
 	unlimited bool
@@ -51,8 +55,8 @@ func (s *sizeFlag) Set(text string) error {
 	switch {
 	case err != nil:
 		return errors.New("want a size such as 64KiB, or unlimited")
-	case size == 0:
-		return errors.New("want more than 0 bytes, or unlimited")
+	case size < leastOutput:
+		return errors.New("want 1KiB or more, of which the mark that says how to read on takes its part, or unlimited")
 	}
 	s.bytes = int64(size)
 	return nil

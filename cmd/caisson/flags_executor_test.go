@@ -14,12 +14,12 @@ import (
 )
 
 func TestSizeFlag(t *testing.T) {
-	for text, want := range map[string]sizeFlag{"64KiB": {bytes: 64 << 10}, "1": {bytes: 1}, "unlimited": {unlimited: true}} {
+	for text, want := range map[string]sizeFlag{"64KiB": {bytes: 64 << 10}, "1KiB": {bytes: 1024}, "unlimited": {unlimited: true}} {
 		flag := sizeFlag{unlimited: true}
 		require.NoError(t, flag.Set(text), text)
 		assert.Equal(t, want, flag, text)
 	}
-	for _, text := range []string{"", "0", "-1", "lots", "Unlimited"} {
+	for _, text := range []string{"", "0", "-1", "1023", "lots", "Unlimited"} {
 		flag := sizeFlag{unlimited: true}
 		assert.ErrorContains(t, flag.Set(text), "or unlimited", text)
 	}
@@ -40,7 +40,7 @@ func TestExecutorOptions(t *testing.T) {
 	hint := func(tool.Cut) string { return "" }
 	for name, o := range map[string]options{
 		"none":      {},
-		"all":       {parallel: 100, noRepair: true, noReuse: true, maxOutput: sizeFlag{bytes: 1}},
+		"all":       {parallel: 100, noRepair: true, noReuse: true, maxOutput: sizeFlag{bytes: leastOutput}},
 		"tolerant":  {parallel: 1, tolerantJSON: true},
 		"unlimited": {maxOutput: sizeFlag{unlimited: true}},
 	} {

@@ -167,7 +167,7 @@ func (h *host) find(ctx context.Context, name string, p *progress) (inspected, e
 			StderrBytes: int64(l.Stderr), OpenFiles: l.OpenFiles, DiskBytes: int64(l.DiskBytes),
 			HTTPCalls: l.HTTPCalls, HTTPBytes: int64(l.HTTPBytes), Fuel: l.Fuel,
 		},
-		Reuse: reuseOf(m.Behavior), Permissions: list(t.Decisions()), Context: list(m.Context), Parameters: m.ModelParameters,
+		Reuse: reuseOf(m.Behavior), Permissions: list(h.decisionsOn(t)), Context: list(m.Context), Parameters: m.ModelParameters,
 	}
 	if found.Module.Problem != "" {
 		return found, nil
@@ -184,6 +184,22 @@ func (h *host) find(ctx context.Context, name string, p *progress) (inspected, e
 		found.Isolation = &kept
 	}
 	return found, nil
+}
+
+// decisionsOn returns what became of each permission of a tool. That it may call another is
+// worth nothing where there is none of that name; of one manifest alone, that is not known.
+func (h *host) decisionsOn(t *runtime.Tool) []tool.Decision {
+	decisions := t.Decisions()
+	for i := range decisions {
+		d := &decisions[i]
+		if d.Permission != callPermission || d.Effective == "" || h.options.only != "" {
+			continue
+		}
+		if _, loaded := h.registry.Get(d.Requested); !loaded {
+			d.Effective, d.Reason = "", "no tool of that name is loaded"
+		}
+	}
+	return decisions
 }
 
 func moduleOf(m *manifests.Manifest) module {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -50,6 +49,10 @@ func (s *stateFlag) records() (records.Folder, error) {
 	return records.In(dir), nil
 }
 
+// keptHelp is what the help of a command says that runs calls.
+const keptHelp = `Arguments and whole results of calls are kept for "caisson explain" in the state folder,
+for this user alone. --state-dir names another folder, and --state-dir "" keeps none.`
+
 func (o *options) stateFlags(command *cobra.Command) {
 	command.Flags().Var(&o.state, "state-dir",
 		"keep the records of calls, for \"caisson explain\", below `DIR`; \"\" keeps none (default: in the user's folder for the state of programs)")
@@ -64,7 +67,7 @@ type ledger struct {
 	mu      sync.Mutex
 	problem error             // the first; nil where all was kept
 	parents map[string]string // of calls that tools made
-	failed  []tool.Record     // such calls, where the host failed or refused something
+	failed  []tool.Record     // such calls, where the operator can do something about it
 }
 
 // openLedger returns a ledger in the folder that the flags name.
@@ -91,7 +94,8 @@ func (l *ledger) Record(_ context.Context, entry executor.Entry) error {
 	}
 	if record := entry.Record; record.Parent != "" {
 		l.parents[record.CallID] = record.Parent
-		if record.Result.Kind == tool.Internal || record.Result.Kind == tool.Denied {
+		switch record.Result.Kind {
+		case tool.Internal, tool.Denied, tool.UnknownTool:
 			l.failed = append(l.failed, record)
 		}
 	}
@@ -101,24 +105,12 @@ func (l *ledger) Record(_ context.Context, entry executor.Entry) error {
 func (l *ledger) entry(ended executor.Entry) records.Entry {
 	kept := records.Entry{Time: time.Now(), Record: ended.Record}
 	if len(ended.Record.Cuts) > 0 {
-		whole := validResult(ended.Whole)
-		kept.Whole = &whole
+		kept.Whole = &ended.Whole
 	}
 	if entry, ok := l.host.registry.Get(ended.Tool); ok {
 		kept.Source, kept.Manifest = absolute(entry.Source), absolute(entry.Manifest.File)
 	}
 	return kept
-}
-
-// validResult returns a result with what is no UTF-8 replaced as it is where a result is cut,
-// so that bytes count the same in both.
-func validResult(r tool.Result) tool.Result {
-	valid := func(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
-	r.Output, r.Error, r.Content = valid(r.Output), valid(r.Error), slices.Clone(r.Content)
-	for i := range r.Content {
-		r.Content[i].Text = valid(r.Content[i].Text)
-	}
-	return r
 }
 
 // kept reports whether there is something to explain.

@@ -12,28 +12,31 @@ import (
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
-	"github.com/caisson-run/caisson/tool"
 )
 
 const listHelp = `List the tools, and the names that were kept out because another tool has them.
 
 --definitions prints the tools as a language model is offered them, without hidden and
 unavailable ones: sorted by name and the same byte for byte each time, so that prompt
-caches stay warm.`
+caches stay warm. What the provider would refuse or ignore in them is said on standard
+error; --adapt changes it, as far as that can be done.`
 
 func newList(env environment) *cobra.Command {
 	var o options
 	var all bool
-	var definitions string
+	var definitions definitionsFlags
 	command := &cobra.Command{
 		Use:     "list",
 		Short:   "list the tools",
 		Long:    listHelp,
-		Example: "  caisson list --tools ./first --tools ./second\n  caisson list --config caisson.yaml --definitions openai",
+		Example: "  caisson list --tools ./first --tools ./second\n  caisson list --config caisson.yaml --definitions openai\n  caisson list --definitions responses --strict --adapt",
 		Args:    positional(0, 0, ""),
 		RunE: func(command *cobra.Command, _ []string) error {
-			if command.Flags().Changed("definitions") {
-				return o.definitions(command.Context(), env, definitions)
+			switch given, err := definitions.given(command); {
+			case err != nil:
+				return err
+			case given:
+				return o.definitions(command, env, definitions)
 			}
 			return o.list(command.Context(), env, all)
 		},
@@ -41,7 +44,7 @@ func newList(env environment) *cobra.Command {
 	o.sourceFlags(command)
 	o.policyFlags(command)
 	command.Flags().BoolVar(&all, "all", false, "show hidden tools, too")
-	command.Flags().StringVar(&definitions, "definitions", "", "print the tools as a model is offered them, in the form of a `VENDOR`: openai")
+	definitions.add(command)
 	o.outputFlags(command, "print one JSON object")
 	return command
 }
@@ -207,26 +210,4 @@ func clip(text string, most int) string {
 		return text
 	}
 	return string([]rune(text)[:most-1]) + "…"
-}
-
-// openAI is a definition as the OpenAI API takes it in "tools".
-type openAI struct {
-	Type     string          `json:"type"`
-	Function tool.Definition `json:"function"`
-}
-
-func (o *options) definitions(ctx context.Context, env environment, vendor string) (err error) {
-	if vendor != "openai" {
-		return failed(exitUsage, fmt.Sprintf("--definitions %q: there is no such form", vendor), "openai is the one form that is supported")
-	}
-	h, err := o.open(ctx, env, "")
-	if err != nil {
-		return err
-	}
-	defer func() { err = firstOf(err, h.close(ctx)) }()
-	definitions := []openAI{}
-	for _, d := range h.registry.Definitions() {
-		definitions = append(definitions, openAI{"function", d})
-	}
-	return env.printJSON(definitions)
 }

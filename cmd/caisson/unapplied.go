@@ -89,9 +89,14 @@ func (a *applied) deny(at string, deny manifests.PolicyDeny) {
 		return // one for all tools guards against what may be granted one day
 	}
 	s := denyStatement(deny.Deny)
-	if len(concerned) > 0 && !slices.ContainsFunc(concerned, s.concerns) {
-		a.add(at, deny.Origin, fmt.Sprintf("it takes nothing away, since none of its tools asks for %s", s.what), s.fix)
+	if len(concerned) == 0 || slices.ContainsFunc(concerned, s.concerns) {
+		return
 	}
+	text, fix := "none of its tools asks for "+s.what, s.fix
+	if s.called != "" {
+		text, fix = a.uncalled("none of its tools", s.called, concerned)
+	}
+	a.add(at, deny.Origin, "it takes nothing away, since "+text, fix)
 }
 
 // named returns the tools that a list of names and globs has, and notes what has none.
@@ -122,11 +127,6 @@ func (a *applied) fixFor(pattern string) string {
 	return "load the tool, or correct the name"
 }
 
-// loaded reports whether a tool can be called by a name, which may be an alias.
-func (a *applied) loaded(name string) bool {
-	return slices.ContainsFunc(a.tools, func(m *manifests.Manifest) bool { return m.Name == name || slices.Contains(m.Aliases, name) })
-}
-
 // elements looks at what is given to tools, element by element.
 func (a *applied) elements(at string, given manifests.Grants, receivers []*manifests.Manifest) {
 	for _, s := range statementsIn(given) {
@@ -137,10 +137,11 @@ func (a *applied) elements(at string, given manifests.Grants, receivers []*manif
 			}
 		}
 		switch {
+		case s.called != "" && (len(asking) == 0 || a.tool(s.called) == nil):
+			text, fix := a.uncalled("no tool that gets it", s.called, receivers)
+			a.add(at+s.path, s.Origin, text, fix)
 		case len(asking) == 0:
 			a.add(at+s.path, s.Origin, "no tool that gets it asks for "+s.what, s.fix)
-		case s.called != "" && !a.loaded(s.called):
-			a.add(at+s.path, s.Origin, fmt.Sprintf("there is no tool %q here to be called", s.called), a.fixFor(s.called))
 		case s.SHA256 != "" && !slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return isModule(m, s.SHA256) }):
 			a.add(at+s.path, s.Origin, fmt.Sprintf("no tool that asks for %s has the module with sha256 %s", s.what, s.SHA256),
 				"find out who changed the module; if the change is wanted, write the digest that caisson inspect shows")

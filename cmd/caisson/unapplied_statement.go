@@ -11,10 +11,10 @@ import (
 // statement is one element of what the operator gives or takes away.
 type statement struct {
 	manifests.Binding
-	path     string // within its grant
-	what     string // for people: "the directory /project"
-	fix      string
-	called   string                         // the tool that may be called; empty for all else
+	path     string                         // within its grant
+	what     string                         // for people: "the directory /project"; empty for a call
+	fix      string                         // empty for a call
+	called   string                         // the tool to be called; empty for all else
 	concerns func(*manifests.Manifest) bool // whether a manifest asks for it
 }
 
@@ -41,9 +41,7 @@ func statementsIn(g manifests.Grants) []statement {
 		add("env."+e.Name, e.Binding, envStatement(e.Name))
 	}
 	for i, c := range g.Calls {
-		s := callStatement(c.Tool)
-		s.called = c.Tool
-		add(fmt.Sprintf("calls[%d]", i), c.Binding, s)
+		add(fmt.Sprintf("calls[%d]", i), c.Binding, callStatement(c.Tool))
 	}
 	return all
 }
@@ -137,7 +135,7 @@ func envStatement(name string) statement {
 
 func callStatement(name string) statement {
 	return statement{
-		what: "calls of " + name, fix: "write a name that a manifest has under permissions.tools, or remove it",
+		called:   name,
 		concerns: func(m *manifests.Manifest) bool { return slices.Contains(m.Permissions.Tools, name) },
 	}
 }

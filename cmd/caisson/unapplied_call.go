@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+// shownAsked is how many names of tools that could be meant are shown.
+const shownAsked = 5
+
+// uncalled says why it changes nothing that some tools may, or may not, call a name: the
+// likeliest mistake comes first. Whom is how these tools are spoken of.
+func (a *applied) uncalled(whom, name string, callers []*manifests.Manifest) (text, fix string) {
+	called := a.tool(name)
+	if called == nil {
+		return fmt.Sprintf("there is no tool %q here to be called", name), a.fixFor(name)
+	}
+	asked := askedBy(callers)
+	// A permission is for a name: it does not reach the tool's other ones.
+	for _, other := range asked {
+		if a.tool(other) != called {
+			continue
+		}
+		relation := fmt.Sprintf("it is an alias of %s", called.Name)
+		if name == called.Name {
+			relation = fmt.Sprintf("it has the alias %s", other)
+		}
+		return fmt.Sprintf("%s asks to call %s: %s, and the manifest asks for %s", whom, name, relation, other), "write " + other
+	}
+	text = fmt.Sprintf("%s asks to call %s", whom, name)
+	if more := len(asked) - shownAsked; more > 0 {
+		asked = append(asked[:shownAsked], fmt.Sprintf("and %d more", more))
+	}
+	if len(asked) > 0 {
+		text += fmt.Sprintf(" (they ask for: %s)", strings.Join(asked, ", "))
+	}
+	return text, "write a name that a manifest has under permissions.tools, or remove it"
+}
+
+// tool returns the tool that can be called by a name, which may be an alias, or nil.
+func (a *applied) tool(name string) *manifests.Manifest {
+	at := slices.IndexFunc(a.tools, func(m *manifests.Manifest) bool { return m.Name == name })
+	if at < 0 {
+		at = slices.IndexFunc(a.tools, func(m *manifests.Manifest) bool { return slices.Contains(m.Aliases, name) })
+	}
+	if at < 0 {
+		return nil
+	}
+	return a.tools[at]
+}
+
+// askedBy returns the names of the tools that some tools ask to call.
+func askedBy(callers []*manifests.Manifest) []string {
+	var names []string
+	for _, m := range callers {
+		for _, name := range m.Permissions.Tools {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
