@@ -58,6 +58,7 @@ func TestToolCallsTool(t *testing.T) {
 // knows and the guest does not.
 func TestGuestGetsTheRecordItMayHave(t *testing.T) {
 	h := newHousehold(t, Options{})
+	h.took = 123456789
 	h.add(t, "outer", "", "inner")
 	h.add(t, "inner", "", "deepest")
 	h.add(t, "deepest", "")
@@ -70,7 +71,7 @@ func TestGuestGetsTheRecordItMayHave(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(answer[1]), &members))
 	for member, want := range map[string]string{
 		"id": `""`, "log": `""`, "host_calls": `[]`, "repairs": `[]`, "denials": `[]`, "success": "false",
-		"usage": `{"fuel":null,"memory_bytes":0,"wall_ns":0,"host_calls":0}`, "call_id": `"the-call.1"`, "parent": `"the-call"`,
+		"usage": `{"fuel":null,"memory_bytes":0,"wall_ns":0,"host_calls":0}`, "execution_time": "0", "call_id": `"the-call.1"`, "parent": `"the-call"`,
 	} {
 		assert.JSONEq(t, want, string(members[member]), member)
 	}

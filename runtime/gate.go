@@ -15,7 +15,9 @@ import (
 // value is an error.
 //
 // A tool that is called by a tool runs in its caller's place: for each call, as many guests as
-// its calls nest, at most 17, may hold memory at a time, of which one runs.
+// its calls nest, at most 17, may hold memory at a time, of which one runs. One whose caller
+// belongs to another Runtime counts here, too, but does not wait: Running may be exceeded by as
+// many as there are such callers.
 type Concurrency struct {
 	Running int           // guests at a time: 4 for each processor that Go uses, at least 16
 	Waiting int           // calls that may wait; one more is busy: 1,024
@@ -91,6 +93,13 @@ func (g *gate) enter(ctx context.Context) error {
 		g.abandon(w, place)
 		return fmt.Errorf("%w: %w", ctx.Err(), context.Cause(ctx))
 	}
+}
+
+// enterNow lets a call in that must not wait, whatever runs. It must leave as any.
+func (g *gate) enterNow() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.running++
 }
 
 // impatient reports whether somebody has waited for long.

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,6 +29,7 @@ type household struct {
 	most    int // how deep calls nest; zero for any depth
 	// then, if set, is done with each nested call's context after the call.
 	then func(ctx context.Context)
+	took time.Duration // by the records of nested calls
 
 	mu      sync.Mutex
 	records []tool.Record // of nested calls, in the order of their ends
@@ -116,7 +117,7 @@ func (n nested) Call(ctx context.Context, call tool.Call) (tool.Record, error) {
 	if h.most > 0 && n.depth > h.most {
 		return tool.Record{}, errNested
 	}
-	record := tool.Record{Call: call, CallID: fmt.Sprintf("%s.%d", n.parent, n.depth), Parent: n.parent}
+	record := tool.Record{Call: call, CallID: fmt.Sprintf("%s.%d", n.parent, n.depth), Parent: n.parent, ExecutionTime: h.took}
 	callee, known := h.tools[call.Function.Name]
 	if !known {
 		record.Result = tool.Result{Error: "no tool " + call.Function.Name, Kind: tool.UnknownTool}
@@ -235,9 +236,19 @@ func signed(n int) string {
 
 // requesting is a command that makes a call so many times, and goes round a loop after each.
 func requesting(request string, count, rounds int) string {
-	once := "\x41\x00\x41" + signed(len(request)) + "\x10\x00\x1a" + loop(rounds) // call(0, length), drop
+	then := "\x1a" + loop(rounds) // drop
+	return requestingThen(request, then+strings.Repeat(callOf(request)+then, count-1))
+}
+
+// callOf makes a call, whose result is then on the stack.
+func callOf(request string) string {
+	return "\x41\x00\x41" + signed(len(request)) + "\x10\x00" // call(0, length)
+}
+
+// requestingThen is a command that makes a call and goes on with its result.
+func requestingThen(request, then string) string {
 	return "\x00asm\x01\x00\x00\x00" + section(1, "\x02\x60\x02\x7f\x7f\x01\x7e\x60\x00\x00") +
 		section(2, "\x01"+vector("caisson:tools@1")+vector("call")+"\x00\x00") + section(3, "\x01\x01") + section(5, "\x01\x00\x01") +
 		section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01") +
-		section(10, "\x01"+vector("\x01\x01\x7f"+strings.Repeat(once, count)+"\x0b")) + section(11, "\x01\x00\x41\x00\x0b"+vector(request))
+		section(10, "\x01"+vector("\x01\x01\x7f"+callOf(request)+then+"\x0b")) + section(11, "\x01\x00\x41\x00\x0b"+vector(request))
 }

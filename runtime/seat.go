@@ -11,7 +11,8 @@ import (
 // in it, on the caller's fuel and for no longer than the caller may: it does not wait for a
 // place of its own, so that callers who hold all of them cannot wait for each other. A seat has
 // room for one: of several calls that a Go tool makes at once on behalf of the guest, one runs
-// at a time.
+// at a time. The executor's host sees to that itself, and bounds how deep calls nest; the seat's
+// own turn and depth are for hosts that do not.
 type seat struct {
 	runtime *Runtime
 	outer   *seat // of the call that made this one; nil for a call that no tool made
@@ -22,8 +23,9 @@ type seat struct {
 	budget  engine.Budget // of the guest; whoever has the turn uses it
 }
 
-// maxDepth is how deep calls of tools by tools nest. Each of them may take as much memory as
-// any, and whoever makes the calls is expected to have a bound below this one.
+// maxDepth is how deep calls of tools by tools nest, whatever the host allows. Each of them may
+// take as much memory as any, and whoever makes the calls is expected to have a bound below this
+// one, as the executor has.
 const maxDepth = 16
 
 var errTooDeep = fmt.Errorf("%w: calls are nested deeper than %d levels", errBusy, maxDepth)

@@ -16,7 +16,7 @@ type Options struct {
 	Deny     []Denied
 }
 
-// Denied takes a tool away from every grant.
+// Denied takes a name away from every grant. An alias of the tool is another name.
 type Denied struct {
 	Origin string // where that is written; may be empty
 	Tool   string

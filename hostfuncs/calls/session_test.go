@@ -37,7 +37,7 @@ func TestGuestSeesLess(t *testing.T) {
 	require.NoError(t, err)
 	want := whole
 	want.Call = tool.Call{Type: "function", Function: tool.Function{Name: "search", Arguments: `{"a":1}`}}
-	want.Source, want.Repairs, want.HostCalls, want.Log, want.Usage = "", nil, nil, "", tool.Usage{}
+	want.Source, want.Repairs, want.HostCalls, want.Log, want.Usage, want.ExecutionTime = "", nil, nil, "", tool.Usage{}, 0
 	assert.Equal(t, want, got)
 }
 

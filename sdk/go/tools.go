@@ -36,7 +36,12 @@ type Content struct {
 // stands for none. The manifest must ask for it under permissions.tools.
 //
 // A tool that failed is a result like any. The error, an [*Error] or [ErrOutside], is for calls
-// that were not made.
+// that were not made, and for a result that is too long to hand over, which is over the limit
+// "response_bytes": 8 MiB of text and data.
+//
+// Name and arguments together may have 256 KiB as JSON. A call may make 64 calls, with those
+// that they make, nested 4 deep, unless the host is set up otherwise; never are they nested more
+// than 16 deep.
 func CallTool(name string, arguments any) (*ToolResult, error) {
 	return callTool(toolsCall(), name, arguments)
 }

@@ -1,8 +1,6 @@
 package abi
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 
 	"github.com/caisson-run/caisson/tool"
@@ -60,13 +58,11 @@ func said(s status, text string) error {
 // answerJSON encodes what holds nothing that JSON could not say.
 func answerJSON(s status, value any) answer { return answer{status: s, head: encode(value)} }
 
-// encode returns a value's JSON, in which <, > and & stand for themselves.
+// encode is [tryEncode] for what always encodes.
 func encode(value any) []byte {
-	var buffer bytes.Buffer
-	encoder := json.NewEncoder(&buffer)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
+	written, err := tryEncode(value)
+	if err != nil {
 		panic(err) // texts, numbers and lists of them always encode
 	}
-	return bytes.TrimSuffix(buffer.Bytes(), []byte{'\n'})
+	return written
 }

@@ -37,8 +37,8 @@ func decode(text string, fields ...field) error {
 	return readFields(request, fields)
 }
 
-// decodeAround does the same with a request of which a member may be as long and as deep as a
-// tool's arguments may: it looks at the outermost object alone. Members keep their text.
+// decodeAround does the same with a request of which a member may be as deep as a tool's
+// arguments may: it looks at the outermost object alone. Members keep their text.
 func decodeAround(text string, fields ...field) error {
 	if !utf8.ValidString(text) {
 		return invalid("the text is not valid UTF-8")

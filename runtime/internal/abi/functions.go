@@ -97,8 +97,8 @@ type call struct {
 func (c *call) u32(i int) uint32 { return uint32(c.stack[i]) }
 
 // maxRequest is the longest request in bytes, without its body: more than the longest URL and the
-// most headers take with every character escaped, and read in a fraction of the time by which a
-// call may outlast its deadline.
+// most headers take with every character escaped, and read, or checked and repaired as a tool's
+// arguments, in a fraction of the time by which a call may outlast its deadline.
 const maxRequest = 256 << 10
 
 // request reads the request, whose pointer and length are parameters 0 and 1.

@@ -2,16 +2,15 @@ package abi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/caisson-run/caisson/hostfuncs/calls"
-	"github.com/caisson-run/caisson/tool"
 )
 
-// maxToolRequest is the longest request in bytes for a call of a tool: the longest arguments,
-// and room for what stands around them.
-const maxToolRequest = tool.MaxArgumentsBytes + 4<<10
+// maxResult is how many bytes of text and data a result may have that a guest gets: twice the
+// most that a guest can write. A tool that is written in Go has no limit of its own, and writing
+// a result down is work of the host's that no deadline stops.
+const maxResult = 8 << 20
 
 // toolsCall calls another tool. That the tool failed is an answer like any.
 func toolsCall(c *call) (answer, error) {
@@ -29,19 +28,22 @@ func toolsCall(c *call) (answer, error) {
 	case err != nil:
 		return answer{}, callFailure(err)
 	}
-	written, err := json.Marshal(record)
+	if record.Result.Size() > maxResult {
+		return answer{}, limited("response_bytes", maxResult)
+	}
+	written, err := encodeRecord(record)
 	switch {
+	case c.ctx.Err() != nil: // a long one takes a while
+		return answer{}, context.Cause(c.ctx)
 	case err != nil:
 		return answer{}, said(statusIO, "the tool's result cannot be written down")
-	case int64(len(written)) > maxResponse:
-		return answer{}, limited("response_bytes", maxResponse)
 	}
 	return answer{status: statusOK, head: written}, nil
 }
 
 // toolRequest reads the request. The arguments keep their text.
 func (c *call) toolRequest() (name, arguments string, err error) {
-	bytes, err := c.view(0, "request", "request_bytes", maxToolRequest)
+	bytes, err := c.view(0, "request", "request_bytes", maxRequest)
 	if err != nil {
 		return "", "", err
 	}

@@ -72,24 +72,30 @@ func TestArgumentsKeepTheirText(t *testing.T) {
 	}
 }
 
-// TestSizesOfCalls: the longest arguments that any caller may have fit.
+// TestSizesOfCalls: name and arguments share what any request may have.
 func TestSizesOfCalls(t *testing.T) {
-	long := func(bytes int) string { return `{"a":"` + strings.Repeat("x", bytes-len(`{"a":""}`)) + `"}` }
+	long := func(bytes int) string {
+		return calling(`{"a":"` + strings.Repeat("x", bytes-len(calling(`{"a":""}`))) + `"}`)
+	}
+	tooLong := fmt.Sprintf(`{"limit":"request_bytes","value":%d}`, 256<<10)
 	for _, test := range []struct {
 		name, request string
 		status        status
 		response      string
 	}{
-		{"the longest arguments", calling(long(tool.MaxArgumentsBytes)), statusOK, ""},
-		{"longer ones", calling(long(tool.MaxArgumentsBytes + 1)), statusInvalid, "over the limit of 1048576"},
-		{"the longest request", calling(`{}`) + strings.Repeat(" ", maxToolRequest-len(calling(`{}`))), statusOK, ""},
-		{"a longer one", calling(`{}`) + strings.Repeat(" ", maxToolRequest+1-len(calling(`{}`))), statusLimit, fmt.Sprintf(`{"limit":"request_bytes","value":%d}`, maxToolRequest)},
+		{"the longest arguments", long(256 << 10), statusOK, ""},
+		{"longer ones", long(256<<10 + 1), statusLimit, tooLong},
+		{"as long as a model's may be", long(tool.MaxArgumentsBytes), statusLimit, tooLong},
+		{"the longest request", calling(`{}`) + strings.Repeat(" ", 256<<10-len(calling(`{}`))), statusOK, ""},
+		{"a longer one", calling(`{}`) + strings.Repeat(" ", 256<<10+1-len(calling(`{}`))), statusLimit, tooLong},
 	} {
-		g := newGuest(t, &Session{Tools: &caller{}})
+		tools := &caller{}
+		g := newGuest(t, &Session{Tools: tools})
 		g.memory = make(flat, 8<<20)
 		status, response := g.call(toolCall, test.request, nil)
 		assert.Equal(t, test.status, status, test.name)
 		assert.Contains(t, response, test.response, test.name)
+		assert.Len(t, tools.asked, map[bool]int{true: 1, false: 0}[test.status == statusOK], test.name)
 	}
 }
 
@@ -152,7 +158,7 @@ func FuzzCallRequest(f *testing.F) {
 }
 
 func BenchmarkCallRequest(b *testing.B) {
-	for name, arguments := range map[string]string{"short": `{"query":"x"}`, "longest": `{"a":[` + strings.Repeat(`{"b":1},`, tool.MaxArgumentsBytes/8-4) + `1]}`} {
+	for name, arguments := range map[string]string{"short": `{"query":"x"}`, "longest": `{"a":[` + strings.Repeat(`{"b":1},`, maxRequest/8-8) + `1]}`} {
 		b.Run(name, func(b *testing.B) {
 			g := newGuest(b, &Session{Tools: &caller{}})
 			request := calling(arguments)
