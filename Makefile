@@ -69,7 +69,7 @@ check-format:
 .PHONY: check-vet
 check-vet:
 	$(GO) vet $(PACKAGES)
-	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/search/... ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./examples/digest ./internal/guests/early ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor
+	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/search/... ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./internal/guests/early ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor
 	cd $(PLUGIN) && GOOS=wasip1 GOARCH=wasm $(GO) vet .
 
 .PHONY: check-static
