@@ -1,0 +1,91 @@
+package executor_test
+
+import (
+	"fmt"
+	goruntime "runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// lookup is a registry that takes a second to find the tool leaf, and notes how many look for it
+// at a time: it stands for the checking of arguments, which no clock of a test can slow down.
+type lookup struct {
+	*registry.Registry
+	mu            sync.Mutex
+	looking, most int
+}
+
+func (l *lookup) Get(name string) (registry.Entry, bool) {
+	if name == "leaf" {
+		l.count(1)
+		time.Sleep(time.Second)
+		l.count(-1)
+	}
+	return l.Registry.Get(name)
+}
+
+func (l *lookup) count(by int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.looking += by
+	l.most = max(l.most, l.looking)
+}
+
+// TestNestedCheckHeedsTheDeadline: what a tool writes is not checked any further once its
+// caller's time is over.
+func TestNestedCheckHeedsTheDeadline(t *testing.T) {
+	for timeout, want := range map[time.Duration]tool.Kind{
+		500 * time.Millisecond: tool.Deadline,
+		time.Minute:            tool.InvalidArguments, // control: that is what the check would say
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			integer := fields{"type": "object", "properties": fields{"n": fields{"type": "integer"}}}
+			tools := &lookup{Registry: newRegistry(t, newFake(t, "relay", may(false, "leaf"), relay), newFake(t, "leaf", fields{"parameters": integer}, echo))}
+			kept := &ledger{}
+			e, err := executor.New(tools, executor.Options{Recorder: kept})
+			require.NoError(t, err)
+			_, err = e.Execute(t.Context(), executor.Batch{Timeout: timeout, Calls: []tool.Call{
+				newCall("1", "relay", calling(tool.Function{Name: "leaf", Arguments: `{"n":"x"}`})),
+			}})
+			require.NoError(t, err)
+			require.Len(t, kept.entries, 2)
+			assert.Equal(t, "leaf", kept.entries[0].Tool)
+			assert.Equal(t, want, kept.entries[0].Record.Result.Kind)
+		})
+	}
+}
+
+// TestLongNestedChecksTakeTurns: long arguments of tools are checked by as many at a time as there
+// are processors, so that the check of one does not make those of others last.
+func TestLongNestedChecksTakeTurns(t *testing.T) {
+	processors := goruntime.GOMAXPROCS(0)
+	callers := 2*processors + 2
+	for length, want := range map[int]int{20 << 10: processors, 10: callers} { // the second is the control
+		synctest.Test(t, func(t *testing.T) {
+			tools := &lookup{Registry: newRegistry(t, newFake(t, "relay", may(true, "leaf"), relay), newFake(t, "leaf", readOnly, echo))}
+			e, err := executor.New(tools, executor.Options{
+				Parallel: callers, Limits: executor.Limits{Running: callers, PerTenant: callers, PerTool: callers},
+			})
+			require.NoError(t, err)
+			calls := make([]tool.Call, callers)
+			for i := range calls {
+				arguments := fmt.Sprintf(`{"n":%d,"text":"%s"}`, i, strings.Repeat("x", length))
+				calls[i] = newCall(fmt.Sprint(i), "relay", calling(tool.Function{Name: "leaf", Arguments: arguments}))
+			}
+			for _, record := range executeAll(t, e, executor.Batch{Calls: calls}) {
+				assert.True(t, record.Result.Success)
+			}
+			assert.Equal(t, want, tools.most)
+		})
+	}
+}
