@@ -3,6 +3,8 @@ package executor
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,6 +23,12 @@ type Batch struct {
 	Timeout time.Duration
 	// Parallel takes the place of [Options.Parallel], if it is not zero.
 	Parallel int
+	// Files are those that the host has for these calls, beside the session's.
+	Files []tool.File
+	// Trace is the request's W3C traceparent, which tools may pass on; empty for none.
+	Trace string
+	// Stream shows the batch as it happens. Nil: nobody watches.
+	Stream *Stream
 }
 
 // Report is what became of a batch.
@@ -28,25 +36,46 @@ type Report struct {
 	ID string // the batch's
 	// Session is the batch's, also where it had none of its own: it keeps what was cut.
 	Session *Session
-	// Records holds one record for each call, in the order of the calls.
+	// Records holds one record for each call that has ended, in the order of the calls. Those of a
+	// batch that is Completed are all of its calls.
 	Records []tool.Record
 	Totals  tool.Totals
+	Status  Status
+	// Pending is what a batch waits for that RequiresAction, in the order of the calls. It is []
+	// where it waits for nothing.
+	Pending []tool.Action
+	// State is what the batch is resumed with. It is nil where it has ended.
+	State *State
+	// Final are the call ids of calls that succeeded, of tools whose output may be shown to the user
+	// as it is (behavior.final). It is [] where there are none.
+	Final []string
 }
 
-// Execute runs a batch. It returns when every call that it started has ended.
+// Execute runs a batch. It returns when every call that it started has ended: all of its calls, or
+// those that do not wait for an answer or an approval ([RequiresAction]).
 //
 // What goes wrong with a call is in its record, and the error is then nil. That holds
 // for a ctx that ends too: calls that were not started are recorded as skipped, with
-// kind deadline or cancelled. The error is only for a batch that could not be taken up
-// ([ErrInvalidBatch]); there is no record then, and nothing ran.
+// kind deadline or cancelled; such a batch does not wait for anybody. The error is only
+// for a batch that could not be taken up ([ErrInvalidBatch]); there is no record then, and
+// nothing ran.
 //
 // A tool must not call it to call other tools, and might wait for itself: it has
 // [tool.Invocation.Host] for that.
 func (e *Executor) Execute(ctx context.Context, requested Batch) (Report, error) {
-	b, err := e.newBatch(requested)
+	if err := requested.Stream.begin(); err != nil {
+		return Report{}, &Error{Op: "execute", Err: err}
+	}
+	defer requested.Stream.finish()
+	b, err := e.newBatch(requested, len(requested.Calls))
 	if err != nil {
 		return Report{}, &Error{Op: "execute", Err: err}
 	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Report{}, &Error{Op: "execute", Err: fmt.Errorf("batch id: %w", err)}
+	}
+	b.id = id.String()
 	if requested.Timeout > 0 {
 		timed, cancel := context.WithTimeout(ctx, requested.Timeout)
 		defer cancel()
@@ -56,18 +85,34 @@ func (e *Executor) Execute(ctx context.Context, requested Batch) (Report, error)
 	if err != nil {
 		return Report{}, &Error{Op: "execute", Err: err}
 	}
-	b.session.enter(calls...)
-	b.started(calls)
-	b.schedule(ctx, calls)
-	report := Report{ID: b.id, Session: b.session, Records: make([]tool.Record, len(calls))}
-	for i, c := range calls {
-		report.Records[i] = c.record
-	}
-	report.Totals = b.ended(ctx)
-	return report, nil
+	return b.play(ctx, tool.BatchStarted, calls), nil
 }
 
-func (e *Executor) newBatch(requested Batch) (*batch, error) {
+// play runs calls as far as they go, and reports. Those that have ended before stay as they are.
+func (b *batch) play(ctx context.Context, began tool.EventType, calls []*call) Report {
+	b.session.enter(calls...)
+	b.begun(began, calls)
+	status := b.schedule(ctx, calls)
+	report := Report{ID: b.id, Session: b.session, Records: make([]tool.Record, 0, len(calls)), Status: status, Pending: []tool.Action{}, Final: []string{}}
+	for _, c := range calls {
+		if !c.ended {
+			continue
+		}
+		report.Records = append(report.Records, c.record)
+		if c.final {
+			report.Final = append(report.Final, c.record.CallID)
+		}
+	}
+	if status == RequiresAction {
+		state := b.state(calls)
+		report.State, report.Pending = &state, state.Pending()
+	}
+	report.Totals = b.over(ctx, status, len(report.Pending))
+	return report
+}
+
+// newBatch returns a batch of so many calls, without an id.
+func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 	if requested.Timeout < 0 || requested.Parallel < 0 {
 		return nil, fmt.Errorf("%w: Timeout is %s and Parallel is %d; want 0 for the default, or more", ErrInvalidBatch, requested.Timeout, requested.Parallel)
 	}
@@ -81,14 +126,10 @@ func (e *Executor) newBatch(requested Batch) (*batch, error) {
 	if session.executor != e {
 		return nil, fmt.Errorf("%w: the session %s is another executor's", ErrInvalidBatch, session.id)
 	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return nil, fmt.Errorf("batch id: %w", err)
-	}
-	b := &batch{executor: e, session: session, id: id.String(), parallel: or(requested.Parallel, e.options.Parallel)}
-	b.share = e.options.Output.share(len(requested.Calls))
-	b.allowed = e.allowed(session.allowed)
-	return b, nil
+	return &batch{
+		executor: e, session: session, parallel: or(requested.Parallel, e.options.Parallel), share: e.options.Output.share(calls),
+		allowed: e.allowed(session.allowed), files: slices.Concat(session.files, requested.Files), trace: requested.Trace, stream: requested.Stream,
+	}, nil
 }
 
 // accept makes calls ready to run, each with an id, or completes their records with why they
@@ -111,10 +152,23 @@ func (b *batch) accept(ctx context.Context, requested []tool.Call) ([]*call, err
 
 // late completes the record of a call that there was no time to look at.
 func (b *batch) late(requested tool.Call, id string, err error) *call {
-	requested.Type = or(requested.Type, "function")
+	requested.Type = or(requested.Type, tool.FunctionCall)
 	c := &call{batch: b, tool: clip(requested.Function.Name), record: tool.Record{Call: requested, CallID: id}}
+	c.find(b.executor.resolver)
 	c.refuse(notStarted(err))
 	return c
+}
+
+// find looks for the call's tool: what is told of a call depends on it.
+func (c *call) find(resolver Resolver) {
+	defer func() {
+		if value := recover(); value != nil {
+			c.cause = &panicError{value: value, stack: debug.Stack()}
+		}
+	}()
+	if entry, ok := resolver.Get(c.record.Function.Name); ok {
+		c.tool, c.entry = entry.Name, entry
+	}
 }
 
 // allowed returns the registered names of allowed tools, or nil if all are allowed.

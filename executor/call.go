@@ -22,6 +22,9 @@ type call struct {
 	invocation tool.Invocation
 	readOnly   bool
 	refused    bool  // the record is complete but for its events
+	ended      bool  // the record is complete, and everybody was told
+	final      bool  // it succeeded, and its output may be shown to the user as it is
+	wait       *wait // what it needs from outside before it can end; nil for nothing
 	cause      error // what the operator should see besides the record; may be nil
 	began      time.Time
 	// question is what the call asks; nil where it is run in any case.
@@ -68,6 +71,13 @@ func (c *call) cancel() {
 	if c.stop != nil {
 		c.stop()
 	}
+}
+
+// isCancelled reports whether the call is to end, though it has not been taken up.
+func (c *call) isCancelled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cancelled
 }
 
 // take returns the context of a call that is taken up now.

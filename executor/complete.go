@@ -19,6 +19,7 @@ const (
 	defaultDepth    = 4
 	defaultPerCall  = 64 << 10
 	defaultPerBatch = 256 << 10
+	defaultExpire   = 24 * time.Hour
 )
 
 var errNoResolver = errors.New("the resolver is nil")
@@ -41,6 +42,7 @@ func (o Options) complete() (Options, error) {
 	}{
 		{"Reuse", o.Reuse.complete}, {"Limits", o.Limits.complete}, {"Rates", o.Rates.complete},
 		{"Breaker", o.Breaker.complete}, {"Nesting", o.Nesting.complete}, {"Output", o.Output.complete},
+		{"Pause", o.Pause.complete},
 	} {
 		if err := part.complete(); err != nil {
 			return o, fmt.Errorf("%s: %w", part.name, err)
@@ -118,6 +120,14 @@ func (o *Output) complete() error {
 		return errors.New("an output that is unlimited has no PerCall, PerBatch, Kept or Hint")
 	}
 	o.PerCall, o.PerBatch = or(o.PerCall, defaultPerCall), or(o.PerBatch, defaultPerBatch)
+	return nil
+}
+
+func (p *Pause) complete() error {
+	if err := notNegative("Expire", int64(p.Expire)); err != nil {
+		return err
+	}
+	p.Expire = or(p.Expire, defaultExpire)
 	return nil
 }
 

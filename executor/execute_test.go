@@ -96,6 +96,7 @@ func TestRowS07Refusals(t *testing.T) {
 		kind                  tool.Kind
 		message               string // a part
 		permission            string
+		typ                   string
 	}{
 		{name: "text", tool: "calculator", arguments: "hello", kind: tool.InvalidArguments, message: "not JSON near byte"},
 		{name: "cut off", tool: "calculator", arguments: `{"n": `, kind: tool.InvalidArguments, message: "the JSON ends too early, at byte 6"},
@@ -114,11 +115,14 @@ func TestRowS07Refusals(t *testing.T) {
 		{name: "not allowed", tool: "secret_calculator", allowed: []string{"calculator"}, kind: tool.Denied, message: "secret_calculator is not among", permission: "allowed_tools"},
 		{name: "nothing allowed", tool: "calculator", allowed: []string{}, kind: tool.Denied, message: "calculator is not among", permission: "allowed_tools"},
 		{name: "unavailable", tool: "web_search", kind: tool.Denied, message: "SEARCH_KEY is not set", permission: "availability"},
-		{name: "client", tool: "local_shell", kind: tool.Denied, message: "the host does not run it", permission: "execution"},
+		{name: "client", tool: "local_shell", allowed: []string{"calculator"}, kind: tool.Denied, message: "local_shell is not among", permission: "allowed_tools"},
+		{name: "custom", tool: "calculator", kind: tool.InvalidArguments, message: "takes a JSON object, and no free text", arguments: "1+1", typ: tool.CustomCall},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", test.tool, test.arguments)}, Session: newSession(t, e, executor.SessionOptions{Allowed: test.allowed})})
+			call := newCall("1", test.tool, test.arguments)
+			call.Type = test.typ
+			record := execute(t, e, executor.Batch{Calls: []tool.Call{call}, Session: newSession(t, e, executor.SessionOptions{Allowed: test.allowed})})
 			assert.Equal(t, test.kind, record.Result.Kind)
 			assert.Contains(t, record.Result.Error, test.message)
 			assert.False(t, record.Result.Success)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
+	"github.com/caisson-run/caisson/executor/internal/claims"
 	"github.com/caisson-run/caisson/executor/internal/feed"
 )
 
@@ -21,6 +22,7 @@ type Executor struct {
 	admission *admission
 	feed      feed.Feed[sent]
 	sessions  atomic.Uint64 // so far
+	claims    claims.Claims // of states that were resumed
 	planning  chan struct{} // holds an element for each long plan of a tool's call
 }
 

@@ -36,7 +36,7 @@ type answer struct {
 // invoke runs the tool and completes the record.
 func (e *Executor) invoke(ctx context.Context, c *call) {
 	start := time.Now()
-	a := e.isolated(ctx, c.invocation)
+	a := e.isolated(ctx, &c.invocation)
 	c.record.ExecutionTime = time.Since(start)
 	c.settle(a)
 }
@@ -44,7 +44,7 @@ func (e *Executor) invoke(ctx context.Context, c *call) {
 // isolated runs the tool on a goroutine of its own, so that neither a panic nor a
 // runtime.Goexit in it can end anything else. It waits for the tool in any case: a tool
 // that went on after its record would break the order of the calls.
-func (e *Executor) isolated(ctx context.Context, invocation tool.Invocation) answer {
+func (e *Executor) isolated(ctx context.Context, invocation *tool.Invocation) answer {
 	answers := make(chan answer, 1)
 	go func() {
 		a := answer{err: errExited, kind: tool.Internal}
@@ -54,7 +54,7 @@ func (e *Executor) isolated(ctx context.Context, invocation tool.Invocation) ans
 				a = answer{err: &panicError{value: value, stack: debug.Stack()}, kind: tool.Internal}
 			}
 		}()
-		outcome, err := e.resolver.Invoke(ctx, invocation)
+		outcome, err := e.resolver.Invoke(ctx, *invocation)
 		a = answer{outcome: outcome, err: err}
 		if err != nil { // here, for methods of the error are the tool's code as well
 			a.kind, a.message = classify(err)

@@ -101,6 +101,9 @@ func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, erro
 	made := c.make(ctx, requested, id.String())
 	c.batch.session.enter(made)
 	c.batch.run(ctx, made)
+	if made.wait != nil { // another session may have approved of it, or not
+		c.unkept.Store(true)
+	}
 	if m := made.entry.Manifest; made.passing() || made.unkept.Load() || m != nil && m.Behavior.Cache == manifests.CacheOff {
 		c.unkept.Store(true)
 	}
@@ -176,6 +179,8 @@ func (c *call) make(ctx context.Context, requested tool.Call, id string) *call {
 			tool.Allow{Manifest: manifests.SuggestCallManifest(requested.Function.Name)})
 	case c.readOnly && !made.readOnly:
 		made.deny("read_only", fmt.Sprintf("%s is read_only, so it may not call %s, which is not", c.tool, made.tool), tool.Allow{})
+	case made.waits():
+		made.denyWaiting()
 	}
 	return made
 }

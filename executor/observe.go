@@ -12,18 +12,27 @@ import (
 
 	"github.com/caisson-run/caisson/executor/internal/breaker"
 	"github.com/caisson-run/caisson/executor/internal/output"
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // send makes an event of a kind, if anybody wants one.
 func (b *batch) send(kind tool.EventType, fill func(*tool.Event)) {
 	feed := &b.executor.feed
-	if feed.Idle() {
+	idle := feed.Idle()
+	if idle && b.stream == nil {
 		return
 	}
-	event := tool.Event{Type: kind, Time: time.Now(), Batch: b.id, Session: b.session.id, Tenant: b.session.tenant}
+	event := b.event(kind)
 	fill(&event)
-	feed.Send(sent{event, b.session})
+	if !idle {
+		feed.Send(sent{event, b.session})
+	}
+	b.stream.offer(event)
+}
+
+func (b *batch) event(kind tool.EventType) tool.Event {
+	return tool.Event{Type: kind, Time: time.Now(), Batch: b.id, Session: b.session.id, Tenant: b.session.tenant}
 }
 
 // describe names the call in an event.
@@ -34,25 +43,41 @@ func (c *call) describe(event *tool.Event) {
 
 func (c *call) hidden() bool { return c.entry.Manifest != nil && c.entry.Manifest.Behavior.Hidden }
 
-func (b *batch) started(calls []*call) {
-	b.send(tool.BatchStarted, func(event *tool.Event) {
-		event.Calls = make([]tool.Planned, len(calls))
-		for i, c := range calls {
-			event.Calls[i] = tool.Planned{ID: c.record.ID, CallID: c.record.CallID, Tool: c.tool, Hidden: c.hidden()}
+// begun tells that the batch has started or was resumed, with the calls that have not ended.
+func (b *batch) begun(kind tool.EventType, calls []*call) {
+	b.send(kind, func(event *tool.Event) {
+		event.Calls = make([]tool.Planned, 0, len(calls))
+		for _, c := range calls {
+			if !c.ended {
+				event.Calls = append(event.Calls, c.planned())
+			}
 		}
 	})
 }
 
-// ended tells what the batch came to, and returns it.
-func (b *batch) ended(ctx context.Context) tool.Totals {
+func (c *call) planned() tool.Planned {
+	p := tool.Planned{ID: c.record.ID, CallID: c.record.CallID, Tool: c.tool, Type: c.record.Type, Arguments: c.record.Function.Arguments}
+	if m := c.entry.Manifest; m != nil {
+		p.Category, p.Hidden, p.Final, p.Client = m.Category, m.Behavior.Hidden, m.Behavior.Final, m.Execution == manifests.Client
+	}
+	return p
+}
+
+// over tells what the batch has come to, where it ends or pauses, and returns it.
+func (b *batch) over(ctx context.Context, status Status, pending int) tool.Totals {
 	b.mu.Lock()
 	totals := b.totals
 	b.mu.Unlock()
-	if log := b.executor.log; log.Enabled(ctx, slog.LevelInfo) {
+	kind, log := tool.BatchFinished, b.executor.log
+	switch {
+	case status == RequiresAction:
+		kind = tool.BatchPaused
+		log.InfoContext(ctx, "batch waits", "batch", b.id, "session", b.session.id, "pending", pending)
+	case log.Enabled(ctx, slog.LevelInfo):
 		log.InfoContext(ctx, "batch finished", "batch", b.id, "session", b.session.id, "calls", totals.Calls,
 			"failed", totals.Failed, "skipped", totals.Skipped, "cached", totals.Cached, "fuel", totals.Fuel, "output_bytes", totals.OutputBytes)
 	}
-	b.send(tool.BatchFinished, func(event *tool.Event) { event.Totals = &totals })
+	b.send(kind, func(event *tool.Event) { event.Totals = &totals })
 	return totals
 }
 
@@ -70,6 +95,8 @@ func (b *batch) callFinished(ctx context.Context, c *call) {
 	if !c.shared {
 		b.cut(c)
 	}
+	c.ended = true
+	c.final = c.record.Result.Success && c.entry.Manifest != nil && c.entry.Manifest.Behavior.Final
 	b.session.leave(c)
 	b.mu.Lock()
 	b.totals.Add(&c.record)

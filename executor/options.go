@@ -29,8 +29,8 @@ var (
 
 // Error is a failure of the executor itself. Failures of calls are in their records.
 type Error struct {
-	Op  string // "new", "session", "subscribe" or "execute"
-	Err error  // wraps ErrInvalidOptions or ErrInvalidBatch, or is what made an id fail
+	Op  string // "new", "session", "subscribe", "stream", "execute", "resume" or "state"
+	Err error  // wraps one of the package's errors, or is what made an id or a claim fail
 }
 
 // Error returns the operation and the cause.
@@ -89,6 +89,7 @@ type Options struct {
 	Breaker      Breaker
 	Nesting      Nesting
 	Output       Output
+	Pause        Pause
 	// Logger gets the start and the end of each call and by which rules its arguments
 	// were repaired, never arguments or results.
 	// Nil discards them.

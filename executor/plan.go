@@ -7,9 +7,9 @@ import (
 	"maps"
 	"math"
 	"runtime/debug"
+	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -36,9 +36,7 @@ func (b *batch) plan(ctx context.Context, requested tool.Call, id string, progra
 }
 
 func (p planner) call(ctx context.Context, requested tool.Call, id string) (c *call) {
-	if requested.Type == "" {
-		requested.Type = "function"
-	}
+	requested.Type = or(requested.Type, tool.FunctionCall)
 	c = &call{batch: p.batch, tool: clip(requested.Function.Name), record: tool.Record{Call: requested, CallID: id}}
 	defer func() {
 		if value := recover(); value != nil {
@@ -50,7 +48,7 @@ func (p planner) call(ctx context.Context, requested tool.Call, id string) (c *c
 	if ok { // what is told of the call depends on its tool, also where its arguments cannot be read
 		c.tool, c.entry = entry.Name, entry
 	}
-	arguments, repairs, err := p.repairers.parse(requested.Function.Arguments, p.program)
+	arguments, repairs, err := p.parse(requested, entry)
 	c.record.Repairs = repairs
 	if err != nil {
 		c.refuse(tool.InvalidArguments, err.Error())
@@ -87,7 +85,14 @@ func (p planner) call(ctx context.Context, requested tool.Call, id string) (c *c
 		// Each call has its own copy, so that no tool can change it for another.
 		Context: maps.Clone(p.context),
 		Tenant:  p.batch.session.tenant,
+		Session: p.batch.session.id,
+		User:    p.batch.session.user,
+		Files:   slices.Clone(p.batch.files),
+		Trace:   p.batch.trace,
 		Host:    c,
+	}
+	if p.waits(ctx, c, repaired.Arguments); c.refused || c.isClient() {
+		return c
 	}
 	p.batch.ask(c)
 	return c
@@ -131,8 +136,7 @@ func (p planner) warnDeprecated(ctx context.Context, c *call, entry registry.Ent
 	}
 }
 
-// permitted refuses a call of a tool that the agent may not call, that cannot be used
-// now, or that this host never runs.
+// permitted refuses a call of a tool that the agent may not call or that cannot be used now.
 func (p planner) permitted(c *call, entry registry.Entry) bool {
 	denial := tool.Denial{Value: c.record.Function.Name}
 	switch {
@@ -143,9 +147,6 @@ func (p planner) permitted(c *call, entry registry.Entry) bool {
 	case entry.Unavailable != "":
 		denial.Permission = "availability"
 		denial.Rule = "the tool is unavailable: " + entry.Unavailable
-	case entry.Manifest.Execution == manifests.Client:
-		denial.Permission = "execution"
-		denial.Rule = fmt.Sprintf("the manifest of %s says execution: client, so the host does not run it", entry.Name)
 	default:
 		return true
 	}

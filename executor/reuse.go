@@ -22,7 +22,7 @@ type key struct {
 	tool    tool.Registration
 	tenant  string
 	session uint64            // its number; 0: the same in all sessions of the tenant
-	rest    [sha256.Size]byte // context, arguments, and the tools that it may call
+	rest    [sha256.Size]byte // context, user, files, arguments, and the tools that it may call
 }
 
 // answered is what a read-only call came to. Nobody changes it.
@@ -57,10 +57,9 @@ func (b *batch) ask(c *call) {
 	if reuse.Scope != ReuseTenant {
 		q.Key.session = b.session.number
 	}
-	text := binary.AppendUvarint(nil, uint64(len(b.session.context)))
-	for _, name := range slices.Sorted(maps.Keys(b.session.context)) {
-		text = appendText(appendText(text, name), b.session.context[name])
-	}
+	text := appendValues(nil, b.session.context)
+	text = appendText(text, b.session.user)
+	text = appendFiles(text, b.files)
 	text = c.invocation.Arguments.AppendCanonical(text)
 	reached := reached{resolver: b.executor.resolver, seen: map[string]bool{}}
 	reached.add(c.entry)
@@ -78,9 +77,27 @@ func (b *batch) ask(c *call) {
 	c.question = q
 }
 
+// appendValues appends context values so that no two sets of them look alike.
+func appendValues(to []byte, values map[string]string) []byte {
+	to = binary.AppendUvarint(to, uint64(len(values)))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		to = appendText(appendText(to, name), values[name])
+	}
+	return to
+}
+
 // appendText appends a text so that no two lists of texts look alike.
 func appendText(to []byte, text string) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
+}
+
+func appendFiles(text []byte, files []tool.File) []byte {
+	text = binary.AppendUvarint(text, uint64(len(files)))
+	for _, f := range files {
+		text = appendText(appendText(appendText(text, f.Name), f.Path), f.MIMEType)
+		text = binary.AppendVarint(text, f.Bytes)
+	}
+	return text
 }
 
 func (b *batch) appendAllowed(text []byte) []byte {
@@ -183,11 +200,14 @@ func (b *batch) answerNested(ctx context.Context, c *call) {
 // barrier forgets what a call that is not read-only may make untrue, now and when it has ended.
 func (b *batch) barrier(c *call) (end func()) {
 	domains := []string{tenantDomain(b.session.tenant)}
-	writes := func(p manifests.FilePermission) bool { return p.Access == manifests.ReadWrite }
-	if slices.ContainsFunc(c.entry.Manifest.Permissions.Files, writes) {
+	if writesFiles(c.entry.Manifest) {
 		domains = append(domains, writableFiles)
 	}
 	return b.executor.answers.Barrier(domains...)
+}
+
+func writesFiles(m *manifests.Manifest) bool {
+	return slices.ContainsFunc(m.Permissions.Files, func(p manifests.FilePermission) bool { return p.Access == manifests.ReadWrite })
 }
 
 // answered is what the call came to, for others.

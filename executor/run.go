@@ -18,6 +18,10 @@ type batch struct {
 	allowed  map[string]bool // by registered name; nil allows all
 	parallel int
 	share    int // bytes of each result that go to the model
+	files    []tool.File
+	trace    string
+	stream   *Stream // nil: nobody watches
+	revision int     // how often the batch has paused before
 
 	mu     sync.Mutex
 	totals tool.Totals
@@ -27,21 +31,36 @@ type batch struct {
 func (b *batch) run(ctx context.Context, c *call) {
 	c.began = time.Now()
 	b.callStarted(ctx, c)
-	if !c.refused {
-		taken, stop := c.take(ctx)
-		switch err := taken.Err(); {
-		case err != nil:
-			c.refuse(notStarted(err))
-		case isLate(taken):
-			c.refuse(notStarted(context.DeadlineExceeded))
-		case c.source != nil:
-			c.duplicates(c.source)
-		default:
-			b.answer(taken, c)
-		}
-		stop()
+	switch {
+	case c.refused:
+	case c.wait != nil && c.wait.answer != nil: // the client ran it, whatever has ended since
+		b.settleAnswer(c)
+	default:
+		b.take(ctx, c)
 	}
 	b.callFinished(ctx, c)
+}
+
+var errWaits = errors.New("a call that waits was to be run")
+
+// take runs a call, if there is still time for it.
+func (b *batch) take(ctx context.Context, c *call) {
+	taken, stop := c.take(ctx)
+	defer stop()
+	switch err := taken.Err(); {
+	case err != nil:
+		c.refuse(notStarted(err))
+		b.abandonWait(c)
+	case isLate(taken):
+		c.refuse(notStarted(context.DeadlineExceeded))
+		b.abandonWait(c)
+	case c.waits(): // no schedule comes here; a call that waits is never run, whatever else is wrong
+		c.fail(errWaits)
+	case c.source != nil:
+		c.duplicates(c.source)
+	default:
+		b.answer(taken, c)
+	}
 }
 
 // attempt runs a call if it is let in, and completes its record.

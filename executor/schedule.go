@@ -8,17 +8,94 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// schedule runs calls: read-only neighbours together, any other alone. A call that was
-// refused runs nothing, so it separates nothing.
-func (b *batch) schedule(ctx context.Context, calls []*call) {
-	for len(calls) > 0 {
-		n := 0
-		for n < len(calls) && (calls[n].refused || calls[n].readOnly) {
-			n++
+// schedule runs calls as far as they go: read-only neighbours together, any other alone. A call that
+// was refused runs nothing, so it separates nothing. It returns what the batch then is.
+func (b *batch) schedule(ctx context.Context, calls []*call) Status {
+	b.settleAnswers(ctx, calls)
+	b.requestApprovals(ctx, calls)
+	for {
+		calls = b.runReady(ctx, calls)
+		switch {
+		case len(calls) == 0:
+			return Completed
+		case isOver(ctx):
+			b.runAll(ctx, calls) // which refuses them
+			return Completed
 		}
-		n = max(n, 1)
-		b.together(ctx, calls[:n])
-		calls = calls[n:]
+		b.runIdle(ctx, calls)
+		if b.session.park(calls) {
+			b.keepApprovals(calls)
+			return RequiresAction
+		}
+	}
+}
+
+// runReady runs calls until none is ready, and returns those that remain behind the first that has
+// not ended, with that one.
+func (b *batch) runReady(ctx context.Context, calls []*call) []*call {
+	ready := make([]*call, 0, len(calls))
+	for {
+		for len(calls) > 0 && calls[0].ended {
+			calls = calls[1:]
+		}
+		ready = b.ready(ctx, calls, ready[:0])
+		if len(ready) == 0 {
+			return calls
+		}
+		b.together(ctx, ready)
+	}
+}
+
+// ready appends the calls that can run beside each other next, and announces those that the client
+// can run meanwhile: calls of its own in any order, since it is handed them together and keeps it
+// itself, and of those that are run here none that must not be passed. Behind a call that changes
+// something and cannot go on yet, nothing goes on.
+func (b *batch) ready(ctx context.Context, calls, ready []*call) []*call {
+	here := false   // a call before is run here, and has not ended
+	client := false // the client runs one before
+	held := false   // and it changes something
+	for _, c := range calls {
+		switch {
+		case c.ended:
+		case c.refused || c.isCancelled():
+			ready = append(ready, c)
+		case c.isClient():
+			if here && !c.readOnly || isOver(ctx) { // where it is over, nobody waits for an answer
+				return ready
+			}
+			b.announce(ctx, c)
+			client, held = true, held || !c.readOnly
+		case !c.readOnly:
+			if !here && !client && len(ready) == 0 && b.cleared(ctx, c) {
+				ready = append(ready, c)
+			}
+			return ready
+		default:
+			here = true
+			if !held && b.cleared(ctx, c) {
+				ready = append(ready, c)
+			}
+		}
+	}
+	return ready
+}
+
+// runIdle ends the calls that run nothing, wherever they stand: nobody need wait to learn of them.
+func (b *batch) runIdle(ctx context.Context, calls []*call) {
+	for _, c := range calls {
+		if !c.ended && (c.refused || c.isCancelled()) {
+			b.runAll(ctx, []*call{c})
+		}
+	}
+}
+
+// runAll runs calls one after the other that have not ended.
+func (b *batch) runAll(ctx context.Context, calls []*call) {
+	for _, c := range calls {
+		if !c.ended {
+			b.run(ctx, c)
+			c.whole = tool.Result{}
+		}
 	}
 }
 

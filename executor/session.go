@@ -30,6 +30,13 @@ type SessionOptions struct {
 	// all; an empty list allows none. They are looked up for each batch; a name that no tool has
 	// then allows nothing.
 	Allowed []string
+	// User is who the agent works for, for tools that ask; it decides nothing.
+	User string
+	// Files are those that the host has for the session's calls.
+	Files []tool.File
+	// Approvals hold for the session from the beginning: those that [Session.Approvals] returned
+	// of an earlier one.
+	Approvals []tool.Approval
 }
 
 // Session is one conversation of an agent. Get one from [Executor.NewSession]; it needs no
@@ -44,10 +51,13 @@ type Session struct {
 	tenant   string
 	context  map[string]string
 	allowed  []string // nil allows all
+	user     string
+	files    []tool.File
 	cut      *output.Store
 
-	mu    sync.Mutex
-	calls map[string]*call // that have not ended, by call id
+	mu       sync.Mutex
+	calls    map[string]*call // that have not ended, by call id
+	approved approvals
 }
 
 // NewSession returns a session for this executor's batches. It fails with [ErrInvalidOptions].
@@ -70,6 +80,10 @@ func (e *Executor) NewSession(options SessionOptions) (*Session, error) {
 		}
 		options.ID = id.String()
 	}
+	approved, err := newApprovals(options.Approvals)
+	if err != nil {
+		return nil, invalid("%v", err)
+	}
 	store, err := output.NewStore(output.Options{Bytes: e.options.Output.Kept})
 	if err != nil {
 		return nil, invalid("%v", err)
@@ -77,7 +91,7 @@ func (e *Executor) NewSession(options SessionOptions) (*Session, error) {
 	number := e.sessions.Add(1)
 	return &Session{
 		executor: e, id: options.ID, number: number, key: strconv.FormatUint(number, 36), tenant: options.Tenant, context: maps.Clone(options.Context), allowed: slices.Clone(options.Allowed),
-		cut: store, calls: map[string]*call{},
+		user: options.User, files: slices.Clone(options.Files), cut: store, calls: map[string]*call{}, approved: approved,
 	}, nil
 }
 
@@ -87,13 +101,14 @@ func (s *Session) ID() string { return s.id }
 // Tenant returns on whose behalf the session's calls are made.
 func (s *Session) Tenant() string { return s.tenant }
 
-// Cancel ends one call of the session, by its call id, which [tool.BatchStarted] tells: it is stopped if it runs, with the calls that it has
-// made, and is not started if it waits. Its record has the kind cancelled. No other call is
-// touched. Cancel returns at once, and false where no such call is under way.
+// Cancel ends one call of the session, by its call id, which [tool.BatchStarted] tells: it is
+// stopped if it runs, with the calls that it has made, and is not started if it waits for its
+// turn, an answer or an approval. Its record has the kind cancelled. No other call is touched.
+// Cancel returns at once, and false where no such call is under way, as in a batch that has paused.
 func (s *Session) Cancel(callID string) bool {
 	s.mu.Lock()
+	defer s.mu.Unlock() // until it is cancelled: a batch that pauses must not miss it
 	c, ok := s.calls[callID]
-	s.mu.Unlock()
 	if ok {
 		c.cancel()
 	}
@@ -112,7 +127,9 @@ func (s *Session) enter(calls ...*call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range calls {
-		s.calls[c.record.CallID] = c
+		if !c.ended {
+			s.calls[c.record.CallID] = c
+		}
 	}
 }
 
@@ -120,5 +137,29 @@ func (s *Session) enter(calls ...*call) {
 func (s *Session) leave(c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.calls, c.record.CallID)
+	s.remove(c)
+}
+
+// park forgets calls that wait, all of them or none: it returns false if one was cancelled.
+func (s *Session) park(calls []*call) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range calls {
+		if !c.ended && c.isCancelled() {
+			return false
+		}
+	}
+	for _, c := range calls {
+		if !c.ended {
+			s.remove(c)
+		}
+	}
+	return true
+}
+
+// remove forgets a call, but not another of the same id. The caller holds the lock.
+func (s *Session) remove(c *call) {
+	if s.calls[c.record.CallID] == c {
+		delete(s.calls, c.record.CallID)
+	}
 }

@@ -34,9 +34,9 @@ type sent struct {
 	session *Session
 }
 
-// Subscribe returns a subscription to what happens from now on. A subscriber that is slow
-// loses the oldest events, and is told how many; it slows nothing down. It fails with
-// [ErrInvalidOptions].
+// Subscribe returns a subscription to what happens from now on, but for what calls say before they
+// have ended: that is for the [Stream] of a batch. A subscriber that is slow loses the oldest
+// events, and is told how many; it slows nothing down. It fails with [ErrInvalidOptions].
 func (e *Executor) Subscribe(options SubscribeOptions) (*Subscription, error) {
 	wanted := feed.Options[sent]{Queue: options.Queue}
 	if session := options.Session; session != nil {

@@ -29,16 +29,19 @@ const (
 	network = "hostfuncs/network."
 	secrets = "hostfuncs/secrets."
 	calls   = "hostfuncs/calls."
+	streams = "hostfuncs/stream."
 	guest   = "runtime." // through a guest that makes raw calls
 	abi     = "runtime/internal/abi."
 	wazero  = "runtime/internal/engine."
+
+	vocabulary = "tool."
 )
 
 // TestEveryAttackHasItsTests: the tests that the rows name are there.
 func TestEveryAttackHasItsTests(t *testing.T) {
 	folders := map[string][]string{}
 	var seen []string
-	for _, row := range slices.Concat(attacksOnFiles(), attacksOnNetworks(), attacksByCalls()) {
+	for _, row := range slices.Concat(attacksOnFiles(), attacksOnNetworks(), attacksByCalls(), attacksByStreams()) {
 		assert.NotContains(t, seen, row.attack)
 		seen = append(seen, row.attack)
 		assert.NotEmpty(t, row.guards, row.attack)

@@ -57,6 +57,27 @@ func checkProblems(t *testing.T, file string, err error) {
 	}
 }
 
+// checkType makes sure that every call of the type can be made into arguments that fit.
+func checkType(t *testing.T, m *manifests.Manifest) {
+	assert.Contains(t, []manifests.Type{manifests.FunctionTool, manifests.CustomTool, manifests.LocalShellTool}, m.Type)
+	assert.Equal(t, m.Type == manifests.CustomTool, m.TextParameter() != "")
+	if m.Execution == manifests.Client {
+		assert.Empty(t, m.Context)
+		assert.Empty(t, m.Tests)
+	}
+	if m.Format != nil {
+		assert.Equal(t, manifests.CustomTool, m.Type)
+		var format struct{ Type, Syntax, Definition string }
+		require.NoError(t, json.Unmarshal(m.Format, &format))
+		assert.Equal(t, format.Type == "grammar", format.Syntax != "")
+		assert.Equal(t, format.Type == "grammar", format.Definition != "")
+	}
+	if m.Type == manifests.LocalShellTool {
+		assert.Equal(t, manifests.Client, m.Execution)
+		assert.NoError(t, m.Parameters.Validate([]byte(`{"command":["true"],"env":{}}`)))
+	}
+}
+
 func checkManifest(t *testing.T, m *manifests.Manifest) {
 	assert.Regexp(t, `^[a-zA-Z0-9_-]{1,64}$`, m.Name)
 	assert.NotEmpty(t, m.Description)
@@ -72,7 +93,8 @@ func checkManifest(t *testing.T, m *manifests.Manifest) {
 		assert.NotContains(t, shown.Properties, name)
 		assert.NotContains(t, shown.Required, name)
 	}
-	assert.True(t, m.Execution == manifests.Client || m.Module.Path != "")
+	assert.Equal(t, m.Execution != manifests.Client, m.Module.Path != "")
+	checkType(t, m)
 	assert.False(t, m.Behavior.Cache != 0 && !m.Behavior.ReadOnly)
 	assert.True(t, m.Behavior.Cache >= 0 || m.Behavior.Cache == manifests.CacheOff)
 	for _, mount := range m.Permissions.Files {

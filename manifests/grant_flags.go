@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ErrFlag is what failures of [ParseNetworkFlag], [ParseSecretFlag] and [ParseCallFlag] wrap.
+// ErrFlag is what failures of the functions wrap that read a flag, such as [ParseNetworkFlag].
 var ErrFlag = errors.New("invalid grant")
 
 // ParseNetworkFlag reads what follows --allow-net: [SCHEME://]HOST[:PORT]. The grant is for
@@ -35,9 +35,34 @@ func ParseNetworkFlag(text string) (NetworkGrant, error) {
 // may then call. The error wraps [ErrFlag] and says what to write.
 func ParseCallFlag(text string) (CallGrant, error) {
 	if !toolName.MatchString(text) {
-		return CallGrant{}, fmt.Errorf("%w: %q is not the name of a tool; want NAME, of 1 to 64 letters, digits, _ and - of ASCII", ErrFlag, clip(text))
+		return CallGrant{}, notToolName(text)
 	}
 	return CallGrant{Binding{Origin: "--allow-call " + text}, text}, nil
+}
+
+// ParseAskFlag reads what follows --ask: the name of a tool, or a glob such as file_*, whose calls
+// wait for approval. It is an element of [Policy.Ask]. The error wraps [ErrFlag] and says what to
+// write.
+func ParseAskFlag(text string) (PolicyAsk, error) {
+	if message := checkPattern(text); message != "" {
+		return PolicyAsk{}, fmt.Errorf("%w: %s; want GLOB, a tool's name or a glob such as file_*", ErrFlag, message)
+	}
+	return PolicyAsk{Origin: "--ask " + text, Tool: text}, nil
+}
+
+// ParseApproveFlag reads what follows --approve-tool: the name of a tool, whose calls need no
+// approval although it is destructive. There are no globs: a tool that comes later should not be
+// approved of already. It is an element of [Policy.Approve]. The error wraps [ErrFlag] and says
+// what to write.
+func ParseApproveFlag(text string) (PolicyApproval, error) {
+	if !toolName.MatchString(text) {
+		return PolicyApproval{}, notToolName(text)
+	}
+	return PolicyApproval{Binding: Binding{Origin: "--approve-tool " + text}, Tools: []string{text}}, nil
+}
+
+func notToolName(text string) error {
+	return fmt.Errorf("%w: %q is not the name of a tool; want NAME, of 1 to 64 letters, digits, _ and - of ASCII", ErrFlag, clip(text))
 }
 
 // ParseSecretFlag reads what follows --secret: NAME=env:VARIABLE@[SCHEME://]HOST[:PORT] or

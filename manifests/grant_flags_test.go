@@ -142,3 +142,47 @@ func TestParseCallFlag(t *testing.T) {
 		assert.ErrorContains(t, err, "want NAME")
 	}
 }
+
+func TestParseAskFlag(t *testing.T) {
+	for _, text := range []string{"web_search", "file_*", "*", "[a-c]?", strings.Repeat("a", 64)} {
+		got, err := manifests.ParseAskFlag(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, manifests.PolicyAsk{Origin: "--ask " + text, Tool: text}, got)
+		// A flag says nothing that a policy could not.
+		assert.Equal(t, got.Tool, parsePolicy(t, "ask: ['"+text+"']").Ask[0].Tool)
+	}
+	for _, text := range []string{"", "a b", "a,b", "a/b", `a\*`, "a\n", "é", "[", "[]", "[a", "{a,b}", strings.Repeat("a", 129)} {
+		got, err := manifests.ParseAskFlag(text)
+		require.ErrorIs(t, err, manifests.ErrFlag, text)
+		assert.Zero(t, got, text)
+		assert.ErrorContains(t, err, "want GLOB")
+	}
+}
+
+func TestParseApproveFlag(t *testing.T) {
+	for _, name := range []string{"file_delete", "a-b_C9", strings.Repeat("a", 64)} {
+		got, err := manifests.ParseApproveFlag(name)
+		require.NoError(t, err, name)
+		assert.Equal(t, manifests.PolicyApproval{Binding: manifests.Binding{Origin: "--approve-tool " + name}, Tools: []string{name}}, got)
+		assert.Equal(t, got.Tools, parsePolicy(t, "approve: [{tools: ["+name+"]}]").Approve[0].Tools)
+	}
+	for _, text := range []string{"", "*", "file_*", "file_?", "[a]", "a b", "a,b", "a\n", "é", strings.Repeat("a", 65)} {
+		got, err := manifests.ParseApproveFlag(text)
+		require.ErrorIs(t, err, manifests.ErrFlag, text)
+		assert.Zero(t, got, text)
+		assert.ErrorContains(t, err, "want NAME")
+	}
+}
+
+// TestFlagsAreAPolicyOfTheirOwn: what flags say of approval is asked for as what a file says is.
+func TestFlagsAreAPolicyOfTheirOwn(t *testing.T) {
+	ask, err := manifests.ParseAskFlag("file_*")
+	require.NoError(t, err)
+	approval, err := manifests.ParseApproveFlag("file_delete")
+	require.NoError(t, err)
+	flags := &manifests.Policy{Ask: []manifests.PolicyAsk{ask}, Approve: []manifests.PolicyApproval{approval}}
+	given := flags.For("file_delete", "wasm-tools")
+	assert.Equal(t, []string{"--ask file_*"}, given.Ask)
+	assert.Equal(t, []manifests.ApprovalGrant{{Binding: manifests.Binding{Origin: "--approve-tool file_delete"}}}, given.Approved)
+	assert.Zero(t, flags.For("web_search", "wasm-tools"))
+}

@@ -12,11 +12,19 @@ type Grants struct {
 	Env     []EnvGrant
 	Calls   []CallGrant
 	Deny    []Deny
+	// Approved let calls run without being approved one by one, of a tool that is destructive.
+	Approved []ApprovalGrant
+	// Ask has every call wait for approval, whatever else is said. Each names where that was
+	// written, for people: "caisson.yaml:14".
+	Ask []string
 	// NoNetwork and NoWrites are what a profile takes away from everybody: all of the
 	// network, and all writing to files. Each names the profile, for people; empty takes
 	// nothing away.
 	NoNetwork, NoWrites string
 }
+
+// ApprovalGrant approves of all calls of a tool.
+type ApprovalGrant struct{ Binding }
 
 // Binding says where a grant stands, and for which module it holds.
 type Binding struct {

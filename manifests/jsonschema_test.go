@@ -20,29 +20,31 @@ import (
 // TestJSONSchemaHasTheKeysOfTheReader keeps the published schema from drifting away
 // from what Parse accepts.
 func TestJSONSchemaHasTheKeysOfTheReader(t *testing.T) {
-	read := readKeys(t, "testdata/valid/fetch_page.tool.yaml", func(r *reader, root *node) { r.manifest(root) })
+	read := readKeys(t, func(r *reader, root *node) { r.manifest(root) }, "testdata/valid/fetch_page.tool.yaml", "testdata/valid/custom.tool.yaml")
 	assert.Equal(t, publishedKeys(t, JSONSchema()), read)
 }
 
 func TestPolicyJSONSchemaHasTheKeysOfTheReader(t *testing.T) {
-	read := readKeys(t, "testdata/policy/valid/full.yaml", func(r *reader, root *node) { r.policy(root) })
+	read := readKeys(t, func(r *reader, root *node) { r.policy(root) }, "testdata/policy/valid/full.yaml")
 	assert.Equal(t, publishedKeys(t, PolicyJSONSchema()), read)
 }
 
-// readKeys returns the keys that each object of a document may have. The document must
-// hold every kind of object.
-func readKeys(t *testing.T, file string, document func(r *reader, root *node)) map[string][]string {
+// readKeys returns the keys that each object of some documents may have. Together the documents
+// must hold every kind of object.
+func readKeys(t *testing.T, document func(r *reader, root *node), files ...string) map[string][]string {
 	t.Helper()
-	source, err := os.ReadFile(file)
-	require.NoError(t, err)
 	read := map[string][]string{}
 	index, chosen := regexp.MustCompile(`\[\d+\]`), regexp.MustCompile(`^(profiles|context)\.[a-z_]+`)
-	r := &reader{file: file, observe: func(path string, keys []string) {
-		path = chosen.ReplaceAllString(index.ReplaceAllString(path, "[]"), "$1.*")
-		read[path] = slices.Sorted(slices.Values(keys))
-	}}
-	document(r, r.document(source))
-	require.Empty(t, r.problems)
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		require.NoError(t, err)
+		r := &reader{file: file, observe: func(path string, keys []string) {
+			path = chosen.ReplaceAllString(index.ReplaceAllString(path, "[]"), "$1.*")
+			read[path] = slices.Sorted(slices.Values(keys))
+		}}
+		document(r, r.document(source))
+		require.Empty(t, r.problems)
+	}
 	return read
 }
 
@@ -109,10 +111,36 @@ func TestJSONSchemaRefuses(t *testing.T) {
 		`"permissions":{"secrets":[{"name":"A","host":"a","header":"X-A","body":"a"}]}`,
 		`"permissions":{"secrets":[{"name":"A","host":"a"}]}`,
 		`"permissions":{"secrets":[{"name":"A","host":"a","query":"a","prefix":"Bearer "}]}`,
+		`"execution":"client"`,
+		`"type":"Custom"`,
+		`"type":"local_shell"`,
+		`"format":{"type":"text"}`,
+		`"type":"function","format":{"type":"text"}`,
+		`"type":"custom","format":"text"`,
+		`"type":"custom","format":{"type":"json"}`,
+		`"type":"custom","format":{"type":"grammar"}`,
+		`"type":"custom","format":{"type":"grammar","syntax":"lark"}`,
+		`"type":"custom","format":{"type":"grammar","syntax":"ebnf","definition":"a"}`,
+		`"type":"custom","format":{"type":"grammar","syntax":"lark","definition":""}`,
+		`"type":"custom","format":{"type":"text","syntax":"lark"}`,
+		`"type":"custom","format":{"type":"text","grammar":"a"}`,
 	} {
 		source := `{"schema":"caisson/v1","name":"a","description":"b","module":{"path":"a.wasm"},` + members + `}`
 		require.Error(t, manifest.Validate([]byte(source)), source)
 		_, err := Parse("tool.json", []byte(source))
+		require.ErrorIs(t, err, ErrInvalid, source)
+	}
+	for _, members := range []string{
+		``, `"permissions":{},`, `"limits":{},`, `"context":[],`, `"tests":[],`, `"behavior":{"snapshot":"auto"},`, `"module":{"path":"a.wasm"},`,
+	} {
+		source := `{"schema":"caisson/v1","name":"a","description":"b",` + members + `"execution":"client"}`
+		_, err := Parse("tool.json", []byte(source))
+		if members == "" {
+			require.NoError(t, manifest.Validate([]byte(source)))
+			require.NoError(t, err)
+			continue
+		}
+		require.Error(t, manifest.Validate([]byte(source)), source)
 		require.ErrorIs(t, err, ErrInvalid, source)
 	}
 	policy, err := schema.Compile(PolicyJSONSchema())
@@ -138,6 +166,16 @@ func TestJSONSchemaRefuses(t *testing.T) {
 		`"deny":[{"call":"a","env":"A"}]`,
 		`"deny":[{"tools":["a"]}]`,
 		`"deny":[{"secret":"A","env":"A"}]`,
+		`"ask":[]`,
+		`"ask":"file_*"`,
+		`"ask":["a","a"]`,
+		`"ask":["a/b"]`,
+		`"ask":[{"tools":["a"]}]`,
+		`"approve":["a"]`,
+		`"approve":[{"tools":[]}]`,
+		`"approve":[{"source":"./a"}]`,
+		`"approve":[{"tools":["a"],"sha256":"9f"}]`,
+		`"approve":[{"tools":["a"],"arguments":{}}]`,
 	} {
 		source := `{"schema":"caisson-config/v1",` + members + `}`
 		require.Error(t, policy.Validate([]byte(source)), source)

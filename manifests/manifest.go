@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/manifests/schema"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // SchemaV1 is the value of a manifest's schema key.
@@ -37,6 +38,9 @@ type Manifest struct {
 	Context   []string
 	Behavior  Behavior
 	Execution Execution
+	Type      Type // FunctionTool where the manifest does not say
+	// Format bounds the free text of a custom tool; see [tool.Definition]. Nil: any text.
+	Format json.RawMessage
 	// Requires are settings without which the tool cannot be called. An entry such as
 	// "A|B" is content with any one of its settings.
 	Requires   []string
@@ -51,6 +55,24 @@ type Manifest struct {
 // Line returns the line in File on which a key stands, such as "permissions.network",
 // or the line of the nearest enclosing key that the file has, or 0 if there is none.
 func (m *Manifest) Line(path string) int { return lineOf(m.lines, path) }
+
+// TextParameter returns the name of the parameter that takes the text of a [CustomTool]; "" of
+// other tools.
+func (m *Manifest) TextParameter() string {
+	if m.Type != CustomTool {
+		return ""
+	}
+	var shown struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(m.ModelParameters, &shown) != nil || len(shown.Properties) != 1 {
+		return ""
+	}
+	for name := range shown.Properties {
+		return name
+	}
+	return ""
+}
 
 // Module says which module runs the tool, and how it takes its input.
 type Module struct {
@@ -213,6 +235,17 @@ type Execution string
 const (
 	Sandbox Execution = "sandbox"
 	Client  Execution = "client"
+)
+
+// Type says how calls of a tool are written. Providers have special forms for some; see
+// [tool.CustomCall] and [tool.LocalShellCall].
+type Type string
+
+// The types of tools.
+const (
+	FunctionTool   Type = tool.FunctionCall
+	CustomTool     Type = tool.CustomCall
+	LocalShellTool Type = tool.LocalShellCall
 )
 
 // Deprecated marks a tool that has a successor or is going away.

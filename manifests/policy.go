@@ -20,6 +20,9 @@ type Policy struct {
 	Context  []ContextSource
 	Grants   []Grant
 	Deny     []PolicyDeny
+	// Ask beats Approve: calls of a tool that both name wait for approval.
+	Ask     []PolicyAsk
+	Approve []PolicyApproval
 }
 
 // Profile is a ceiling over all tools.

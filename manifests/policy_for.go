@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// For returns what the policy gives to a tool, and takes away from it: that of all grants
-// which name the tool, and which hold for the source it was loaded from, in the policy's
-// order. The source is the folder or the manifest, as a path; a grant with a source gives
-// nothing to a tool without one. Relative paths start at the working directory, and links
-// are not followed. NoNetwork and NoWrites are left to the profile. A nil policy gives and
-// takes nothing.
+// For returns what the policy says of a tool: what it gives to it, takes away from it, asks
+// approval for and approves of. That is what all of its elements say which name the tool, and
+// which hold for the source it was loaded from, in the policy's order. The source is the folder or
+// the manifest, as a path; a grant with a source gives nothing to a tool without one. Relative
+// paths start at the working directory, and links are not followed. NoNetwork and NoWrites are
+// left to the profile. A nil policy says nothing.
 func (p *Policy) For(tool, source string) Grants {
 	var given Grants
 	if p == nil {
 		return given
 	}
 	for _, grant := range p.Grants {
-		if !names(grant.Tools, tool) || grant.Source != "" && !isFrom(source, grant.Source) {
+		if !concerns(grant.Tools, grant.Source, tool, source) {
 			continue
 		}
 		elements := grant.elements()
@@ -35,6 +35,7 @@ func (p *Policy) For(tool, source string) Grants {
 			given.Deny = append(given.Deny, deny.Deny)
 		}
 	}
+	p.addApprovals(&given, tool, source)
 	return given
 }
 
@@ -66,13 +67,21 @@ func inherit[T any, P interface {
 
 func (b *Binding) binding() *Binding { return b }
 
+// concerns reports whether something that is for the tools of a list, and for those alone that were
+// loaded from a folder if one is given, is for a tool.
+func concerns(patterns []string, folder, tool, source string) bool {
+	return names(patterns, tool) && (folder == "" || isFrom(source, folder))
+}
+
 // names reports whether a list of names and globs has the tool. Policies hold valid globs
 // only.
 func names(patterns []string, tool string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		matches, err := path.Match(pattern, tool)
-		return err == nil && matches
-	})
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return isNamed(pattern, tool) })
+}
+
+func isNamed(pattern, tool string) bool {
+	matches, err := path.Match(pattern, tool)
+	return err == nil && matches
 }
 
 // isFrom reports whether a tool's source is the given file or folder, or lies below it.

@@ -52,6 +52,55 @@ deny:
 	assert.Equal(t, manifests.Grants{}, new(manifests.Policy).For("a", ""))
 }
 
+func TestForSaysWhatIsAskedAndApproved(t *testing.T) {
+	p := parsePolicy(t, `
+ask: [send_mail,
+  "file_*"]
+approve:
+  - {tools: ["*"], source: ./tools}
+  - {tools: [file_delete], sha256: 9F2C0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7}
+`)
+	bound := manifests.ApprovalGrant{Binding: manifests.Binding{Origin: "caisson.yaml:7", SHA256: "9f2c0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7"}}
+	everywhere := manifests.ApprovalGrant{Binding: manifests.Binding{Origin: "caisson.yaml:6"}}
+	for _, c := range []struct {
+		tool, source string
+		want         manifests.Grants
+	}{
+		{"send_mail", "", manifests.Grants{Ask: []string{"caisson.yaml:3"}}},
+		{"send_mail", "tools/a.tool.yaml", manifests.Grants{Ask: []string{"caisson.yaml:3"}, Approved: []manifests.ApprovalGrant{everywhere}}},
+		{"file_delete", "other", manifests.Grants{Ask: []string{"caisson.yaml:4"}, Approved: []manifests.ApprovalGrant{bound}}},
+		{"file_delete", "tools", manifests.Grants{Ask: []string{"caisson.yaml:4"}, Approved: []manifests.ApprovalGrant{everywhere, bound}}},
+		{"file_", "", manifests.Grants{Ask: []string{"caisson.yaml:4"}}},
+		{"calculator", "tools", manifests.Grants{Approved: []manifests.ApprovalGrant{everywhere}}},
+		{"calculator", "", manifests.Grants{}},
+	} {
+		assert.Equal(t, c.want, p.For(c.tool, c.source), "%s, loaded from %q", c.tool, c.source)
+	}
+}
+
+// TestAttackApprovalIsForTheNameAlone: what is approved of by name, or by glob, is no other tool that
+// is called nearly the same. The control is the name itself.
+func TestAttackApprovalIsForTheNameAlone(t *testing.T) {
+	for pattern, c := range map[string]struct{ is, others []string }{
+		"file_delete": {[]string{"file_delete"}, []string{"File_delete", "FILE_DELETE", "file-delete", "file_delete2", "xfile_delete", "file_delet", "file_delete\n", "file_delete ", "file_d\u200belete", "\uff46ile_delete"}},
+		"file_*":      {[]string{"file_delete", "file_"}, []string{"File_delete", "file-delete", "files_x", "afile_x", "file_a/b"}},
+		"file_[a-c]":  {[]string{"file_b"}, []string{"file_B", "file_d", "file_bb"}},
+		"file_?":      {[]string{"file_b"}, []string{"file_", "file_bb", "FILE_b"}},
+	} {
+		p := parsePolicy(t, `ask: ["`+pattern+`"]`+"\n"+`approve: [{tools: ["`+pattern+`"]}]`)
+		for _, name := range c.is {
+			given := p.For(name, "")
+			assert.Len(t, given.Approved, 1, "%s, %s", pattern, name)
+			assert.Len(t, given.Ask, 1, "%s, %s", pattern, name)
+		}
+		for _, name := range c.others {
+			given := p.For(name, "")
+			assert.Empty(t, given.Approved, "%s, %q", pattern, name)
+			assert.Empty(t, given.Ask, "%s, %q", pattern, name)
+		}
+	}
+}
+
 func TestForComparesSources(t *testing.T) {
 	absolute, err := filepath.Abs("tools")
 	require.NoError(t, err)

@@ -85,6 +85,16 @@ func checkPolicy(t *testing.T, p *manifests.Policy, file string) {
 			checkHost(t, deny.Network.Host)
 		}
 	}
+	for _, ask := range p.Ask {
+		checkOrigin(t, file, ask.Origin)
+		checkPatterns(t, []string{ask.Tool})
+	}
+	for _, approval := range p.Approve {
+		checkOrigin(t, file, approval.Origin)
+		require.NotEmpty(t, approval.Tools)
+		checkPatterns(t, approval.Tools)
+		assert.Regexp(t, `^([0-9a-f]{64})?$`, approval.SHA256)
+	}
 }
 
 func checkGrant(t *testing.T, file string, grant manifests.Grant) {
@@ -201,5 +211,31 @@ func FuzzSecretFlag(f *testing.F) {
 		require.NoError(t, err)
 		again.Origin = got.Origin
 		assert.Equal(t, got, again)
+	})
+}
+
+func FuzzApprovalFlags(f *testing.F) {
+	for _, seed := range []string{"", "file_delete", "file_*", "*", "[a-c]?", "[", "a/b", "\x00", "é", "a b", "[^]a"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		approval, err := manifests.ParseApproveFlag(text)
+		ask, askErr := manifests.ParseAskFlag(text)
+		if err == nil {
+			require.NoError(t, askErr, "every name is a glob")
+			flags := &manifests.Policy{Approve: []manifests.PolicyApproval{approval}}
+			require.Len(t, flags.For(text, "").Approved, 1)
+			require.Empty(t, flags.For(strings.ToUpper(text)+"x", "").Approved)
+		} else {
+			require.ErrorIs(t, err, manifests.ErrFlag)
+			require.Zero(t, approval)
+		}
+		if askErr != nil {
+			require.ErrorIs(t, askErr, manifests.ErrFlag)
+			require.Zero(t, ask)
+			return
+		}
+		// A flag says nothing that a policy could not.
+		assert.Equal(t, ask.Tool, parsePolicy(t, "ask: ['"+text+"']\n").Ask[0].Tool)
 	})
 }

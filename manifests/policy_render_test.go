@@ -46,6 +46,10 @@ func renderPolicy(t *testing.T, p *manifests.Policy) []byte {
 		"schema": manifests.PolicyV1, "profile": p.Profile, "profiles": profiles, "context": context,
 		"tools":  each(p.Tools, func(path string) any { return object{"path": hostPath(path)} }),
 		"grants": each(p.Grants, renderGrant), "deny": each(p.Deny, renderDeny),
+		"ask": each(p.Ask, func(a manifests.PolicyAsk) any { return a.Tool }),
+		"approve": each(p.Approve, func(a manifests.PolicyApproval) any {
+			return object{"tools": a.Tools, "source": hostPath(a.Source), "sha256": a.SHA256}
+		}),
 	})
 	require.NoError(t, err)
 	return text
@@ -164,6 +168,12 @@ func normalise(p *manifests.Policy) *manifests.Policy {
 	}
 	for i := range p.Deny {
 		p.Deny[i].Origin = ""
+	}
+	for i := range p.Ask {
+		p.Ask[i].Origin = ""
+	}
+	for i := range p.Approve {
+		p.Approve[i].Origin = ""
 	}
 	return p
 }

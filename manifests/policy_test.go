@@ -133,6 +133,17 @@ func TestLoadPolicyReadsDenials(t *testing.T) {
 	assert.Equal(t, &manifests.NetworkDeny{}, all, "nothing is narrowed down")
 }
 
+func TestLoadPolicyReadsApprovals(t *testing.T) {
+	p := loadPolicy(t)
+	assert.Equal(t, []manifests.PolicyAsk{{Origin: "full.yaml:57", Tool: "send_*"}, {Origin: "full.yaml:57", Tool: "file_write"}}, p.Ask)
+	bound := at("59")
+	bound.SHA256 = "9f2c0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7"
+	assert.Equal(t, []manifests.PolicyApproval{
+		{Binding: bound, Tools: []string{"file_delete", "tidy_?"}, Source: host("testdata/policy/valid/wasm-tools")},
+		{Binding: at("60"), Tools: []string{"purge"}},
+	}, p.Approve)
+}
+
 func TestLoadPolicyReadsFiles(t *testing.T) {
 	_, err := manifests.LoadPolicy(t.TempDir())
 	require.ErrorIs(t, err, manifests.ErrFile)

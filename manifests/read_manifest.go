@@ -25,6 +25,7 @@ func (r *reader) manifest(root *node) *Manifest {
 		Module:    Module{Stdin: Stdin{Mode: StdinArguments}, Stdout: StdoutAuto},
 		Behavior:  Behavior{Snapshot: SnapshotAuto},
 		Execution: Sandbox,
+		Type:      FunctionTool,
 		lines:     map[string]int{},
 	}
 	for path, at := range r.places {
@@ -47,6 +48,10 @@ func (r *reader) manifest(root *node) *Manifest {
 		field{"execution", "", func(n *node, path string) {
 			m.Execution = Execution(r.choice(n, path, string(Sandbox), string(Client)))
 		}},
+		field{"type", "", func(n *node, path string) {
+			m.Type = Type(r.choice(n, path, string(FunctionTool), string(CustomTool), string(LocalShellTool)))
+		}},
+		field{"format", "", func(n *node, path string) { m.Format = r.format(n, path) }},
 		field{"requires", "", func(n *node, path string) { m.Requires = r.uniqueTexts(n, path, maxList, r.requirement) }},
 		field{"aliases", "", func(n *node, path string) { m.Aliases = r.uniqueTexts(n, path, maxList, r.name) }},
 		field{"deprecated", "", func(n *node, path string) { m.Deprecated = r.deprecated(n, path) }},
@@ -99,6 +104,7 @@ func (r *reader) deprecated(n *node, path string) *Deprecated {
 // checkTogether checks what no part of a manifest can get wrong alone.
 func (r *reader) checkTogether(root *node, m *Manifest) {
 	r.checkExecution(root, m)
+	r.checkType(root, m)
 	r.checkBehavior(root, m)
 	r.checkNames(root, m)
 	r.checkTests(root, m)
@@ -115,6 +121,15 @@ func (r *reader) checkExecution(root *node, m *Manifest) {
 	for _, key := range [...]string{"module", "permissions", "limits"} {
 		if root.get(key) != nil {
 			r.add(r.places[key], key, Conflict, "the caller runs this tool, so that nothing would enforce "+key, "remove "+key+", or execution: client")
+		}
+	}
+	for _, unused := range [...]struct{ key, message string }{
+		{"context", "the caller runs this tool, and is not told context values"},
+		{"behavior.snapshot", "the caller runs this tool, so that there is nothing to take a snapshot of"},
+		{"tests", "the caller runs this tool, so that nobody could run its tests"},
+	} {
+		if at, given := r.places[unused.key]; given {
+			r.add(at, unused.key, Conflict, unused.message, "remove "+unused.key+", or execution: client")
 		}
 	}
 }

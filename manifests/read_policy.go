@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	maxGrants       = 4096 // and as many denials
+	maxGrants       = 4096 // and as many denials and approvals
 	maxContextValue = 1024 // bytes
 )
 
@@ -32,6 +32,10 @@ func (r *reader) policy(root *node) *Policy {
 		}},
 		field{"deny", "", func(n *node, path string) {
 			r.list(n, path, maxGrants, func(n *node, path string) { p.Deny = append(p.Deny, r.deny(n, path)) })
+		}},
+		field{"ask", "", func(n *node, path string) { p.Ask = r.asks(n, path) }},
+		field{"approve", "", func(n *node, path string) {
+			r.list(n, path, maxGrants, func(n *node, path string) { p.Approve = append(p.Approve, r.approval(n, path)) })
 		}},
 	)
 	r.checkProfile(root, p)
@@ -116,13 +120,24 @@ func (r *reader) patterns(n *node, at string) []string {
 
 func (r *reader) pattern(n *node, at string) string {
 	const fix = `write a tool's name, or a glob such as "file_*": * stands for any text, ? for one character, [ab] for one of several`
-	text := r.word(n, at, toolPattern, fix)
-	if text == "" {
+	text := r.text(n, at)
+	if n.kind != textNode {
 		return ""
 	}
-	if _, err := path.Match(text, ""); err != nil {
-		r.add(n.at, at, InvalidValue, fmt.Sprintf("%q is not a glob: %s", clip(text), strings.TrimSuffix(err.Error(), " in pattern")), fix)
+	if message := checkPattern(text); message != "" {
+		r.add(n.at, at, InvalidValue, message, fix)
 		return ""
 	}
 	return text
+}
+
+// checkPattern says what keeps a text from being a name or a glob of tools, or returns "".
+func checkPattern(text string) (message string) {
+	if !toolPattern.MatchString(text) {
+		return fmt.Sprintf("%q is not allowed here", clip(text))
+	}
+	if _, err := path.Match(text, ""); err != nil {
+		return fmt.Sprintf("%q is not a glob: %s", clip(text), strings.TrimSuffix(err.Error(), " in pattern"))
+	}
+	return ""
 }

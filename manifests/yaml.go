@@ -36,6 +36,9 @@ func (r *reader) yaml(source []byte) *node {
 	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {
 		return r.empty()
 	}
+	if content := document.Content[0]; content.Kind == yaml.ScalarNode && content.Value == "" && content.Style == 0 && content.Anchor == "" {
+		return r.empty() // "---" alone, whose content would stand behind the end of the file
+	}
 	root, err := r.yamlNode(document.Content[0], "", 0)
 	if err != nil {
 		return nil

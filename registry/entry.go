@@ -101,11 +101,28 @@ func (r *Registry) Definitions() []tool.Definition {
 		if len(parameters) == 0 {
 			parameters = json.RawMessage(noParameters)
 		}
-		definitions = append(definitions, tool.Definition{
-			Name: e.origin.Name, Description: e.manifest.Description, Parameters: parameters,
-		})
+		definitions = append(definitions, define(e, parameters))
 	}
 	return definitions
+}
+
+func define(e *entry, parameters json.RawMessage) tool.Definition {
+	m := e.manifest
+	d := tool.Definition{
+		Name: e.origin.Name, Description: m.Description, Parameters: parameters,
+		Format: bytes.Clone(m.Format), Label: m.Label, Hints: hintsOf(m),
+	}
+	if m.Type != manifests.FunctionTool {
+		d.Type = string(m.Type)
+	}
+	if m.Result != nil {
+		d.Result = bytes.Clone(m.Result.JSON())
+	}
+	return d
+}
+
+func hintsOf(m *manifests.Manifest) tool.Hints {
+	return tool.Hints{ReadOnly: m.Behavior.ReadOnly, Idempotent: m.Behavior.Idempotent, Destructive: m.Behavior.Destructive}
 }
 
 // Duplicates reports every name and alias that was kept out, sorted by name, source and

@@ -9,7 +9,7 @@ import (
 
 // Tool is what a registry holds. Its methods must be safe for concurrent use.
 //
-// A tool may also be a [Closer] and may have an [Availability].
+// A tool may also be a [Closer], be [Guarded] or [Explained], and have an [Availability].
 type Tool interface {
 	// Manifest describes the tool. It is asked for once, when the tool is registered,
 	// so a tool cannot change its name afterwards.
@@ -34,6 +34,24 @@ type Availability interface {
 	// is one line that people and models may read: no secret, no path of the host.
 	// It must return at once.
 	Unavailable() string
+}
+
+// Guarded is a [Tool] that says whether its calls must be approved, and what an approval is bound
+// to. Of one that is not Guarded, calls must be approved if its manifest says that it is destructive.
+type Guarded interface {
+	// Asks says why calls must be approved, in one line that people and models may read; "" where
+	// they need not be. It must return at once.
+	Asks() string
+	// Identity returns a digest of all that decides what a call of the tool can do: its module, its
+	// manifest and its effective permissions. It may have to read the module.
+	Identity(ctx context.Context) (string, error)
+}
+
+// Explained is a [Tool] that says what became of the permissions that its manifest asks for, for
+// whoever approves of its calls.
+type Explained interface {
+	// Decisions returns a list that the caller may keep. It must return at once.
+	Decisions() []tool.Decision
 }
 
 // unavailable returns why a tool cannot be used, or "". A tool that panics when it is asked

@@ -121,6 +121,8 @@ func (r resolving) Call(_ context.Context, call tool.Call) (tool.Record, error) 
 
 func (resolving) Page(string, int64, int64) (tool.Page, error) { return tool.Page{}, nil }
 
+func (resolving) Emit(tool.Emission) error { return nil }
+
 // TestAttackAlias: an alias of a granted tool is another name; only what is granted by its own
 // name is asked for, and a denial of one name is about that name.
 func TestAttackAlias(t *testing.T) {

@@ -16,7 +16,9 @@ import (
 func offered() []hostfuncs.Function { return append(wasi.Functions(), abi.Functions()...) }
 
 // capabilities lists the host modules that need a permission, of which a manifest must ask for
-// one. A module says what it can ask the host for by importing it.
+// one. A module says what it can ask the host for by importing it. The others need none: abi.IO
+// reads the answers of the rest, abi.Stream shows a part of the call's output sooner, and
+// abi.Context tells what has been granted already.
 var capabilities = []struct {
 	module      string
 	permissions string // their keys, for people
@@ -25,7 +27,6 @@ var capabilities = []struct {
 	{abi.Network, "permissions.network", func(p *manifests.Permissions) bool { return len(p.Network) > 0 }},
 	{abi.Secrets, "permissions.secrets", func(p *manifests.Permissions) bool { return len(p.Secrets) > 0 }},
 	{abi.Tools, "permissions.tools", func(p *manifests.Permissions) bool { return len(p.Tools) > 0 }},
-	{abi.IO, "permissions.network, permissions.secrets or permissions.tools", asksHost},
 }
 
 // checkImports refuses a module that imports anything which this runtime does not offer in
@@ -98,7 +99,8 @@ func unused(m *manifests.Manifest, description *wasm.Module) []string {
 	return found
 }
 
-// asksHost reports whether a tool may ask the host for anything beside what WASI has.
+// asksHost reports whether a tool may ask the host for anything that needs a permission and that
+// WASI does not have.
 func asksHost(p *manifests.Permissions) bool {
 	return len(p.Network) > 0 || len(p.Secrets) > 0 || len(p.Tools) > 0
 }

@@ -242,6 +242,7 @@ type refusing struct{ err error }
 
 func (r refusing) Call(context.Context, tool.Call) (tool.Record, error) { return tool.Record{}, r.err }
 func (refusing) Page(string, int64, int64) (tool.Page, error)           { return tool.Page{}, nil }
+func (refusing) Emit(tool.Emission) error                               { return nil }
 
 type panicking struct{ refusing }
 

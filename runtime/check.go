@@ -38,10 +38,6 @@ var unenforced = []struct {
 		func(m *manifests.Manifest) bool { return m.Permissions.KV != nil }},
 	{"permissions.llm", "the host's language model", "remove the permission",
 		func(m *manifests.Manifest) bool { return m.Permissions.LLM != nil }},
-	{"behavior.final", "final results", "remove the key",
-		func(m *manifests.Manifest) bool { return m.Behavior.Final }},
-	{"execution", "tools that the caller runs", "say execution: sandbox and name a module",
-		func(m *manifests.Manifest) bool { return m.Execution == manifests.Client }},
 }
 
 func checked(m *manifests.Manifest) error {

@@ -9,25 +9,37 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
+	"github.com/caisson-run/caisson/hostfuncs/stream"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// host is what the guest of one call may ask for beside what WASI has.
+// host is what the guest of one call may ask for beside what WASI has. What it says on its stream
+// and asks about its own call is not among the host calls of its record: no permission decides
+// about that.
 type host struct {
 	session abi.Session
+	stream  *stream.Session
+	*permitted
+}
+
+// permitted is the part of it that needs permissions.
+type permitted struct {
 	network *network.Session
 	secrets asking
 	calls   *calls.Session
 }
 
-// newHost returns what the guest may ask for, or nil if its manifest asks for nothing of it.
+// newHost returns what the guest may ask for. It has a permitted part if the manifest asks for
+// anything of it.
 func (r *run) newHost() *host {
 	t := r.tool
+	h := &host{stream: stream.Open(r.speech())}
+	h.session = abi.Session{Stream: h.stream, About: r.about, MaxBody: t.limits.HTTPBytes}
 	if !asksHost(&t.manifest.Permissions) {
-		return nil
+		return h
 	}
-	h := &host{
+	h.permitted = &permitted{
 		network: t.permit.network.Open(network.Limits{Calls: t.limits.HTTPCalls, Bytes: t.limits.HTTPBytes}),
 		secrets: asking{set: t.permit.secrets, now: t.runtime.now},
 	}
@@ -36,7 +48,7 @@ func (r *run) newHost() *host {
 	} else {
 		h.calls = t.permit.calls.Open(r.call, t.runtime.now)
 	}
-	h.session = abi.Session{Network: h.network, Secrets: &h.secrets, Tools: h.calls, MaxBody: t.limits.HTTPBytes}
+	h.session.Network, h.session.Secrets, h.session.Tools = h.network, &h.secrets, h.calls
 	return h
 }
 
@@ -52,7 +64,7 @@ func (r *run) call(ctx context.Context, call tool.Call) (tool.Record, error) {
 
 // close ends the requests that the guest has left under way. It can be called again.
 func (h *host) close() {
-	if h != nil {
+	if h.permitted != nil {
 		h.network.Close()
 	}
 }
@@ -64,7 +76,7 @@ func (r *run) collect(view *files.View) {
 	h.close()
 	r.denials = t.permit.explain(t.manifest, view.Denials())
 	r.hostCalls, r.usage.HostCalls = view.HostCalls(), view.Operations()
-	if h == nil {
+	if h.permitted == nil {
 		return
 	}
 	requests, called := h.network.HostCalls(), h.calls.HostCalls()

@@ -112,6 +112,8 @@ type nested struct {
 
 func (n nested) Page(string, int64, int64) (tool.Page, error) { return tool.Page{}, errors.New("no") }
 
+func (nested) Emit(tool.Emission) error { return nil }
+
 func (n nested) Call(ctx context.Context, call tool.Call) (tool.Record, error) {
 	h := n.household
 	if h.most > 0 && n.depth > h.most {

@@ -29,7 +29,11 @@ type Isolation struct {
 
 // Isolation compiles the tool's module and starts its program without a call, to see how
 // calls are kept apart. The program sees what it would see before a call's input is read.
+// Of a tool that the client runs there is nothing to keep apart.
 func (t *Tool) Isolation(ctx context.Context) (Isolation, error) {
+	if t.isClients() {
+		return Isolation{Reason: "the client runs it"}, nil
+	}
 	module, err := t.prepared(ctx)
 	if err != nil {
 		return Isolation{}, err

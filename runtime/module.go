@@ -29,6 +29,9 @@ var (
 // readModule reads a manifest's module once, as a regular file below the manifest's
 // folder, and checks the pin before anything else looks at the bytes.
 func readModule(m *manifests.Manifest) ([]byte, error) {
+	if m.Execution == manifests.Client {
+		return nil, fmt.Errorf("%w: %s has none, since the client runs it", ErrModule, m.Name)
+	}
 	root, err := os.OpenRoot(filepath.Dir(m.File))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModule, err)
@@ -104,8 +107,12 @@ type ModuleInfo struct {
 
 // InspectModule reads a manifest's module, checks its pin and that it is a WASI command
 // that imports nothing which the manifest can't ask for, and describes it. Nothing is
-// compiled or run.
+// compiled or run. A tool that the client runs has no module, of which the zero ModuleInfo, with
+// empty lists, is all that can be said.
 func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
+	if m.Execution == manifests.Client {
+		return ModuleInfo{Imports: []string{}, Exports: []string{}, SeededGenerators: []string{}, Unused: []string{}}, nil
+	}
 	source, err := readModule(m)
 	if err != nil {
 		return ModuleInfo{}, err

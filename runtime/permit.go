@@ -29,19 +29,19 @@ type permit struct {
 	decisions []tool.Decision
 }
 
-// newPermit fails on a grant that cannot be read, which is the operator's mistake. It returns
-// the digest of the module if the permit is for that one alone.
-func (r *Runtime) newPermit(m *manifests.Manifest, given manifests.Grants) (*permit, engine.Digest, error) {
+// newPermit fails on a grant that cannot be read, which is the operator's mistake. The grants that
+// it returns are those that hold for the tool's module.
+func (r *Runtime) newPermit(m *manifests.Manifest, given manifests.Grants) (*permit, bound, error) {
 	b, err := bindTo(given, func() (engine.Digest, error) { return moduleDigest(m) })
 	if err != nil {
-		return nil, engine.Digest{}, err
+		return nil, bound{}, err
 	}
 	p, err := r.decide(m, b.grants)
 	if err != nil {
-		return nil, engine.Digest{}, err
+		return nil, bound{}, err
 	}
 	b.explain(p.decisions)
-	return p, b.digest, nil
+	return p, b, nil
 }
 
 func (r *Runtime) decide(m *manifests.Manifest, grants manifests.Grants) (*permit, error) {

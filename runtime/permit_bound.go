@@ -20,6 +20,9 @@ type bound struct {
 	dropped map[[2]string]manifests.Binding
 }
 
+// approvalDropped is where an approval stands in dropped: it is no permission, and names nothing.
+var approvalDropped = [2]string{"approval", ""}
+
 // bindTo leaves out the grants that are bound to a digest which is not the module's. Where the
 // module cannot be read, no bound grant holds.
 func bindTo(grants manifests.Grants, digest func() (engine.Digest, error)) (bound, error) {
@@ -38,6 +41,7 @@ func bindTo(grants manifests.Grants, digest func() (engine.Digest, error)) (boun
 	b.grants.Context = kept(&b, "context", grants.Context, func(g manifests.ContextGrant) (manifests.Binding, string) { return g.Binding, g.Name })
 	b.grants.Env = kept(&b, "env", grants.Env, func(g manifests.EnvGrant) (manifests.Binding, string) { return g.Binding, g.Name })
 	b.grants.Calls = kept(&b, "tools", grants.Calls, func(g manifests.CallGrant) (manifests.Binding, string) { return g.Binding, g.Tool })
+	b.grants.Approved = kept(&b, approvalDropped[0], grants.Approved, func(g manifests.ApprovalGrant) (manifests.Binding, string) { return g.Binding, approvalDropped[1] })
 	return b, nil
 }
 
@@ -50,7 +54,8 @@ func (b *bound) depends() bool {
 		slices.ContainsFunc(g.Secrets, func(g manifests.SecretGrant) bool { return is(g.Binding) }) ||
 		slices.ContainsFunc(g.Context, func(g manifests.ContextGrant) bool { return is(g.Binding) }) ||
 		slices.ContainsFunc(g.Env, func(g manifests.EnvGrant) bool { return is(g.Binding) }) ||
-		slices.ContainsFunc(g.Calls, func(g manifests.CallGrant) bool { return is(g.Binding) })
+		slices.ContainsFunc(g.Calls, func(g manifests.CallGrant) bool { return is(g.Binding) }) ||
+		slices.ContainsFunc(g.Approved, func(g manifests.ApprovalGrant) bool { return is(g.Binding) })
 }
 
 func kept[G any](b *bound, permission string, grants []G, of func(G) (manifests.Binding, string)) []G {
@@ -81,17 +86,18 @@ func (b *bound) explain(decisions []tool.Decision) {
 		if !ok || d.Effective != "" {
 			continue
 		}
-		this := "which cannot be read"
-		if b.digest != (engine.Digest{}) {
-			this = "which has " + b.digest.String()
-		}
-		decisions[i].Reason = fmt.Sprintf("%s; %s is for the module with sha256 %s and not for this one, %s", d.Reason, orGrant(binding.Origin), binding.SHA256, this)
+		decisions[i].Reason = d.Reason + "; " + b.otherModule("the grant", binding)
 	}
 }
 
-func orGrant(origin string) string {
-	if origin == "" {
-		return "a grant"
+// otherModule says that something was given to another module than the tool's.
+func (b *bound) otherModule(what string, to manifests.Binding) string {
+	if to.Origin != "" {
+		what += " of " + to.Origin
 	}
-	return "the grant of " + origin
+	this := "which cannot be read"
+	if b.digest != (engine.Digest{}) {
+		this = "which has " + b.digest.String()
+	}
+	return fmt.Sprintf("%s is for the module with sha256 %s and not for this one, %s", what, to.SHA256, this)
 }

@@ -33,7 +33,7 @@ type run struct {
 	fuel        int64 // that the guest may use; zero for no limit
 	callersFuel bool  // it is what the caller has left
 
-	host     *host     // nil: the guest has no functions beside WASI's
+	host     *host     // of the guest
 	deadline *deadline // of the guest, once it has begun
 	seat     *seat     // in which it runs; nil for a call that no tool made
 }
@@ -42,6 +42,9 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	t := r.tool
 	if reason := t.Unavailable(); reason != "" {
 		return r.fail(tool.Denied, "the tool is unavailable: "+reason, nil)
+	}
+	if t.isClients() {
+		return r.deny(tool.Denial{Permission: "execution", Value: t.manifest.Name, Rule: "the client runs this tool; its calls are announced and answered, and not run here"})
 	}
 	module, err := t.prepared(ctx)
 	if err != nil {
@@ -131,6 +134,7 @@ func (r *run) execute(ctx context.Context, module *engine.Module, view *files.Vi
 	fuel := used.Fuel // alone, since the record keeps it
 	r.usage = tool.Usage{Fuel: &fuel, MemoryBytes: used.MemoryBytes, Wall: t.runtime.now().Sub(r.system.Started)}
 	r.collect(view)
+	r.tellWithheld(ctx)
 	return r.finish(ctx, used, err)
 }
 
@@ -139,9 +143,6 @@ func (r *run) runOnce(ctx context.Context, module *engine.Module) (engine.Usage,
 	r.system.Started = r.tool.runtime.now()
 	r.deadline = newDeadline(ctx, r.system.Started.Add(r.tool.limits.Timeout))
 	defer r.deadline.release()
-	if r.host == nil {
-		return r.tool.runIn(r.deadline, &r.system, module, r.fuel)
-	}
 	return r.tool.runIn(abi.With(r.deadline, &r.host.session), &r.system, module, r.fuel)
 }
 

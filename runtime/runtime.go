@@ -133,15 +133,22 @@ func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants manife
 	if err := errors.Join(ctx.Err(), checked(m)); err != nil {
 		return nil, err
 	}
-	p, digest, err := r.newPermit(m, grants)
+	p, b, err := r.newPermit(m, grants)
 	if err != nil {
 		return nil, err
+	}
+	// What is granted to a module, by its digest, must not pass to the one that is there later.
+	t := &Tool{runtime: r, manifest: m, permit: p, asks: b.asks(m), digest: b.digest}
+	if !t.isClients() {
+		t.limits = effective(r.ceiling, m.Limits)
+	}
+	if t.terms, err = p.termsDigest(m, t.limits, b.grants); err != nil {
+		return nil, errors.Join(err, p.close())
 	}
 	r.mu.Lock()
 	r.permits[p] = struct{}{}
 	r.mu.Unlock()
-	// What is granted to a module, by its digest, must not pass to the one that is there later.
-	return &Tool{runtime: r, manifest: m, permit: p, limits: effective(r.ceiling, m.Limits), digest: digest}, nil
+	return t, nil
 }
 
 // Close waits for the calls under way and frees the compiled code and the connections. Tools

@@ -22,7 +22,7 @@ var root string
 
 func TestMain(m *testing.M) {
 	var err error
-	root, err = guests.Compile(context.Background(), "internal/guests/callprobe", "internal/guests/early", "internal/guests/netprobe", "internal/guests/probe", "wasm-tools/files", "examples/turn/hostile/hoard")
+	root, err = guests.Compile(context.Background(), "internal/guests/callprobe", "internal/guests/early", "internal/guests/netprobe", "internal/guests/probe", "internal/guests/streamprobe", "wasm-tools/files", "examples/turn/hostile/hoard")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

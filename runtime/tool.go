@@ -2,8 +2,8 @@ package runtime
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -20,10 +20,12 @@ type Tool struct {
 	manifest *manifests.Manifest
 	permit   *permit
 	limits   Limits
+	asks     string            // why calls must be approved; empty where they need not
+	terms    [sha256.Size]byte // the digest of what decides, besides the module, what calls can do
 
 	mu     sync.Mutex
 	module *engine.Module // nil until it is needed; it may have been evicted since
-	digest engine.Digest  // of the module, once it was needed
+	digest engine.Digest  // of the module, once it was read; it never changes then
 
 	program program
 }
@@ -31,7 +33,8 @@ type Tool struct {
 // Manifest returns what the tool was loaded from.
 func (t *Tool) Manifest() *manifests.Manifest { return t.manifest }
 
-// Limits returns the limits of each call.
+// Limits returns the limits of each call. They are zero for a tool that the client runs: nothing
+// here bounds its calls.
 func (t *Tool) Limits() Limits { return t.limits }
 
 // Decisions returns what became of each permission that the manifest asks for.
@@ -68,15 +71,19 @@ func (t *Tool) Close(context.Context) error {
 }
 
 // Prepare reads and compiles the module, so that the first call does not have to. The
-// error wraps [ErrModule] or [ErrDigest] where the module is at fault.
+// error wraps [ErrModule] or [ErrDigest] where the module is at fault. A tool that the client runs
+// has none, and is always prepared.
 func (t *Tool) Prepare(ctx context.Context) error {
+	if t.isClients() {
+		return nil
+	}
 	_, err := t.prepared(ctx)
 	return err
 }
 
 func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 	t.mu.Lock()
-	module, known := t.module, t.digest
+	module := t.module
 	t.mu.Unlock()
 	if module != nil && !module.Evicted() {
 		return module, nil
@@ -86,13 +93,9 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	digest := module.Digest()
-	if known != (engine.Digest{}) && known != digest {
-		return nil, fmt.Errorf("%w: %s was %s when it was loaded and is %s now; load the tool again", ErrDigest, t.manifest.Module.Path, known, digest)
+	if err := t.settle(module.Digest(), module); err != nil {
+		return nil, err
 	}
-	t.mu.Lock()
-	t.module, t.digest = module, digest
-	t.mu.Unlock()
 	return module, nil
 }
 
@@ -101,7 +104,8 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 // otherwise it is a [*tool.Error], and Outcome.Result has the same kind and message.
 //
 // The arguments must fit the manifest's schema and hold its context values. The timeout
-// of the tool's limits begins once the module is compiled.
+// of the tool's limits begins once the module is compiled. A tool that the client runs refuses all
+// calls, with the kind [tool.Denied].
 func (t *Tool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 	run := &run{tool: t, invocation: invocation}
 	outcome, err := run.do(ctx)

@@ -12,16 +12,31 @@ import (
 type Call struct {
 	// ID is the provider's id. Providers repeat ids; match results by it within
 	// one batch only.
-	ID       string   `json:"id"`
-	Type     string   `json:"type"` // "function"
+	ID string `json:"id"`
+	// Type is one of the types of calls. Empty stands for [FunctionCall].
+	Type     string   `json:"type"`
 	Function Function `json:"function"`
+	// Signature is what the provider wants back with the call, as it was, such as Gemini's
+	// thought signature; empty for none. It means nothing to anybody else.
+	Signature string `json:"signature,omitempty"`
 }
+
+// The types of calls, and of the definitions that they answer. They differ in how providers write
+// them alone: a call of any type runs a tool with arguments.
+const (
+	FunctionCall = "function" // arguments are a JSON object
+	// CustomCall has one free text in place of arguments, which the only parameter of the tool takes.
+	CustomCall = "custom"
+	// LocalShellCall has a command for the client's shell; arguments are what OpenAI calls its action:
+	// {"command":[…],"env":{…},"working_directory","timeout_ms","user"}.
+	LocalShellCall = "local_shell"
+)
 
 // Function names the tool of a call and holds its arguments.
 type Function struct {
 	Name string `json:"name"`
-	// Arguments is a JSON object as text, exactly as the model wrote it. It may be
-	// anything at all: see [ParseArguments].
+	// Arguments is a JSON object as text, or the free text of a [CustomCall], exactly as the
+	// model wrote it. It may be anything at all: see [ParseArguments].
 	Arguments string `json:"arguments"`
 }
 
@@ -32,6 +47,24 @@ type Definition struct {
 	// Parameters is the JSON Schema of the arguments that the model may set. What
 	// the host fills in is not in it.
 	Parameters json.RawMessage `json:"parameters"`
+	// Type is one of the types of calls. Empty stands for [FunctionCall]. A provider that knows no
+	// other is offered a function with the same parameters.
+	Type string `json:"type,omitempty"`
+	// Format bounds the free text of a [CustomCall], as OpenAI writes it: {"type":"text"}, or
+	// {"type":"grammar","syntax":"lark","definition":"…"}. Empty: any text.
+	Format json.RawMessage `json:"format,omitempty"`
+	Label  string          `json:"label,omitempty"`  // for people
+	Result json.RawMessage `json:"result,omitempty"` // JSON Schema of Result.Data; empty where the tool does not say
+	// Hints are what the tool's author says of it.
+	Hints Hints `json:"hints,omitzero"`
+}
+
+// Hints say what calls of a tool do. They are for whoever chooses and approves calls; nothing is
+// enforced by them. The zero value says nothing.
+type Hints struct {
+	ReadOnly    bool `json:"read_only,omitempty"`
+	Idempotent  bool `json:"idempotent,omitempty"`
+	Destructive bool `json:"destructive,omitempty"`
 }
 
 // Invocation is a call that was resolved, checked and filled in: what a tool's
@@ -51,9 +84,25 @@ type Invocation struct {
 	Registration Registration
 	// Tenant is on whose behalf the call is made; empty where the host does not tell them apart.
 	Tenant string
+	// Session is the id of the session in which it is made, and User who it is made for; empty
+	// where the host does not say.
+	Session, User string
+	// Files are those that the host has for this call. A tool can read those alone that its
+	// permissions let it.
+	Files []File
+	// Trace is the request's W3C traceparent; empty for none.
+	Trace string
 	// Host is what the call may ask of whoever runs it. It is nil where it can ask nothing,
 	// and serves this call alone, until it has ended.
 	Host Host
+}
+
+// File is a file that a user has handed to an agent.
+type File struct {
+	Name     string `json:"name"` // as the user calls it
+	Path     string `json:"path"` // as the tool can open it: a guest path below one of its mounts
+	MIMEType string `json:"mime_type,omitempty"`
+	Bytes    int64  `json:"bytes"`
 }
 
 // Registration stands for one registration of a tool. Two are equal if they are the same one,
@@ -78,6 +127,11 @@ type Host interface {
 	// this call's result goes to the model. The error is worded for a model; it is an [*Error]
 	// with kind [Cancelled] once the call has ended.
 	Page(reference string, from, most int64) (Page, error)
+	// Emit shows something before the call has ended, to whoever watches the batch; with nobody
+	// there it does nothing. It neither waits for them nor becomes part of the result. It fails for
+	// an emission that [Emission.Check] refuses, and with an [*Error] of kind [Cancelled] once the
+	// call has ended. What it is given must not be changed afterwards.
+	Emit(emission Emission) error
 }
 
 // ErrNoCalls means that a document holds no tool call where one was expected.
@@ -115,6 +169,8 @@ type envelope struct {
 	ID        string          `json:"id"`
 	Type      string          `json:"type"`
 	Function  *wireFunction   `json:"function"`
+	Custom    *wireCustom     `json:"custom"`
+	Signature string          `json:"signature"`
 	ToolCalls json.RawMessage `json:"tool_calls"`
 	Message   json.RawMessage `json:"message"`
 	Choices   json.RawMessage `json:"choices"`
@@ -123,6 +179,12 @@ type envelope struct {
 type wireFunction struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
+}
+
+// wireCustom is a custom call as chat completions have it.
+type wireCustom struct {
+	Name  string `json:"name"`
+	Input string `json:"input"`
 }
 
 // maxEnvelopes is how many arrays and objects may stand around a call. A chat completion
@@ -157,7 +219,7 @@ func callsIn(raw json.RawMessage, depth int) ([]Call, error) {
 			return callsIn(inner, depth-1)
 		}
 	}
-	if object.Function == nil {
+	if object.Function == nil && object.Custom == nil {
 		return nil, nil
 	}
 	call, err := object.call()
@@ -168,18 +230,29 @@ func callsIn(raw json.RawMessage, depth int) ([]Call, error) {
 }
 
 func (o envelope) call() (Call, error) {
-	if o.Type != "" && o.Type != "function" {
-		return Call{}, fmt.Errorf("call %q has type %q; want \"function\"", o.ID, o.Type)
+	call := Call{ID: o.ID, Type: o.Type, Signature: o.Signature}
+	switch o.Type {
+	case "":
+		call.Type = FunctionCall
+	case FunctionCall, CustomCall, LocalShellCall:
+	default:
+		return Call{}, fmt.Errorf("call %q has type %q; want %q, %q or %q", o.ID, Shown(o.Type, 32), FunctionCall, CustomCall, LocalShellCall)
+	}
+	if o.Function == nil {
+		o.Function, call.Type = &wireFunction{Name: o.Custom.Name}, CustomCall
+		call.Function.Arguments = o.Custom.Input
 	}
 	if o.Function.Name == "" {
 		return Call{}, fmt.Errorf("call %q has no function name", o.ID)
 	}
-	call := Call{ID: o.ID, Type: "function", Function: Function{Name: o.Function.Name}}
+	call.Function.Name = o.Function.Name
 	arguments := o.Function.Arguments
 	if len(arguments) > 0 && arguments[0] == '"' {
 		return call, json.Unmarshal(arguments, &call.Function.Arguments)
 	}
-	// Some servers send the object itself instead of its text.
-	call.Function.Arguments = string(arguments)
+	if len(arguments) > 0 {
+		// Some servers send the object itself instead of its text.
+		call.Function.Arguments = string(arguments)
+	}
 	return call, nil
 }

@@ -154,6 +154,7 @@ type wireRecord struct {
 	CallID        string     `json:"call_id"`
 	Type          string     `json:"type"`
 	Function      Function   `json:"function"`
+	Signature     string     `json:"signature,omitempty"`
 	Result        string     `json:"result"`
 	Success       bool       `json:"success"`
 	Skipped       bool       `json:"skipped"`
@@ -177,7 +178,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	wire := wireRecord{
-		ID: r.ID, CallID: r.CallID, Type: r.Type, Function: r.Function,
+		ID: r.ID, CallID: r.CallID, Type: r.Type, Function: r.Function, Signature: r.Signature,
 		Result: string(result), Success: r.Result.Success, Skipped: r.Skipped,
 		ExecutionTime: r.ExecutionTime.Seconds(), Cached: r.Cached,
 		Repairs: r.Repairs, Denials: r.Denials, HostCalls: r.HostCalls, Log: r.Log, Usage: r.Usage,
@@ -202,7 +203,7 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*r = Record{
-		Call:   Call{ID: wire.ID, Type: wire.Type, Function: wire.Function},
+		Call:   Call{ID: wire.ID, Type: wire.Type, Function: wire.Function, Signature: wire.Signature},
 		CallID: wire.CallID, Skipped: wire.Skipped, Cached: wire.Cached,
 		ExecutionTime: time.Duration(math.Round(wire.ExecutionTime * float64(time.Second))),
 		Repairs:       wire.Repairs, Denials: wire.Denials, HostCalls: wire.HostCalls, Log: wire.Log, Usage: wire.Usage,

@@ -38,6 +38,24 @@ func (r References) Value() (driver.Value, error) { return stored(r) }
 // Scan reads the list's JSON.
 func (r *References) Scan(column any) error { return scanList(r, column) }
 
+// Value returns the call's JSON.
+func (c Call) Value() (driver.Value, error) { return stored(c) }
+
+// Scan reads the call's JSON.
+func (c *Call) Scan(column any) error { return scan(c, column) }
+
+// Value returns the reference's JSON.
+func (r Reference) Value() (driver.Value, error) { return stored(r) }
+
+// Scan reads the reference's JSON.
+func (r *Reference) Scan(column any) error { return scan(r, column) }
+
+// Value returns the event's JSON.
+func (e Event) Value() (driver.Value, error) { return stored(e) }
+
+// Scan reads the event's JSON.
+func (e *Event) Scan(column any) error { return scan(e, column) }
+
 // Value returns the response's JSON.
 func (r ChatResponse) Value() (driver.Value, error) { return stored(r) }
 

@@ -60,8 +60,8 @@ func (c *cursor) Next(row []driver.Value) error {
 	return nil
 }
 
-// TestRowS23Storable stores each type through database/sql and reads it back.
-func TestRowS23Storable(t *testing.T) {
+// TestRowS2_3Storable stores each type through database/sql and reads it back.
+func TestRowS2_3Storable(t *testing.T) {
 	call := Call{ID: "call_1", Type: "function", Function: Function{Name: "add", Arguments: `{"a":123456789012345678901234567890.10,"b":"ü\u0000"`}}
 	result := Result{Success: true, Output: "4\n", Data: json.RawMessage(`{"value":4.0}`), Content: []Content{{Type: "image", Data: []byte{0, 255}, MIMEType: "image/png"}}}
 	reference := Reference{ID: "k", Score: 0.25, Data: json.RawMessage(`[1]`)}
@@ -75,6 +75,12 @@ func TestRowS23Storable(t *testing.T) {
 		Usage:     Usage{Fuel: &fuel, Wall: time.Second},
 	}
 	chat := ChatResponse{ID: "r", Content: "c", ToolCalls: []Call{call}, FinishReason: FinishStop, Usage: ChatUsage{TotalTokens: 3}}
+	signed, fraction := call, 0.5
+	signed.Signature = "c2ln"
+	event := Event{
+		Type: CallOutput, Time: time.Date(2026, 10, 1, 12, 0, 0, 5, time.UTC), Batch: "b", CallID: "0199", Lost: 2, Emission: &Emission{Type: EmitProgress, Fraction: &fraction},
+		Calls: []Planned{{ID: "call_1", CallID: "0199", Arguments: "{"}}, Totals: &Totals{Calls: 1},
+	}
 	piece := StreamResponse{ID: "r", ResponseType: ResponseToolCall, KnowledgeReferences: []Reference{reference}, ToolCalls: []Call{call}, Data: json.RawMessage(`{"x":1}`)}
 
 	for _, c := range []struct {
@@ -82,8 +88,11 @@ func TestRowS23Storable(t *testing.T) {
 		value, zero driver.Valuer
 		into        func() (scanner sql.Scanner, read func() any)
 	}{
-		{"calls", Calls{call, call}, Calls{}, scanner[Calls]},
+		{"calls", Calls{call, signed}, Calls{}, scanner[Calls]},
 		{"references", References{reference}, References{}, scanner[References]},
+		{"call", signed, Call{}, scanner[Call]},
+		{"reference", reference, Reference{}, scanner[Reference]},
+		{"event", event, Event{}, scanner[Event]},
 		{"chat response", chat, ChatResponse{}, scanner[ChatResponse]},
 		{"stream response", piece, StreamResponse{}, scanner[StreamResponse]},
 		{"result", result, Result{}, scanner[Result]},
@@ -156,6 +165,8 @@ func FuzzScan(f *testing.F) {
 	f.Add(`[{"id":"a"},null]`)
 	f.Fuzz(func(t *testing.T, column string) {
 		again(t, column, func() sql.Scanner { return new(Calls) })
+		again(t, column, func() sql.Scanner { return new(Call) })
+		again(t, column, func() sql.Scanner { return new(Event) })
 		again(t, column, func() sql.Scanner { return new(References) })
 		again(t, column, func() sql.Scanner { return new(ChatResponse) })
 		again(t, column, func() sql.Scanner { return new(StreamResponse) })

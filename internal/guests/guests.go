@@ -24,10 +24,12 @@ import (
 var programs = []string{
 	"wasm-tools/calculator",
 	"wasm-tools/files",
+	"wasm-tools/plot",
 	"wasm-tools/search",
 	"wasm-tools/weather",
 	"wasm-tools/web",
 	"examples/digest",
+	"examples/retrieve",
 	"examples/turn/hostile/hoard",
 	"examples/turn/hostile/spin",
 	"internal/guests/callprobe",
@@ -36,6 +38,7 @@ var programs = []string{
 	"internal/guests/probe",
 	"internal/guests/reseeded",
 	"internal/guests/seeded",
+	"internal/guests/streamprobe",
 }
 
 // errNoRoot means that the working directory is not inside a checkout.

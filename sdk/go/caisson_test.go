@@ -21,6 +21,13 @@ func TestOutsideCaisson(t *testing.T) {
 	require.ErrorIs(t, err, ErrOutside)
 	_, err = CallTool("web_search", nil)
 	require.ErrorIs(t, err, ErrOutside)
+	_, err = Context()
+	require.ErrorIs(t, err, ErrOutside)
+	for _, err := range []error{
+		EmitText("a"), EmitJSON(1), EmitProgress(0.5, "a"), EmitImage("image/png", []byte{1}, false), EmitLink("https://example.com/", "a"),
+	} {
+		require.ErrorIs(t, err, ErrOutside)
+	}
 	results := DoAll(make([]Request, 12))
 	require.Len(t, results, 12)
 	for _, result := range results {
@@ -90,6 +97,11 @@ func TestMalformedAnswers(t *testing.T) {
 	for _, answer := range []string{`[]`, `{}`, `{"result":null}`, `{"result":""}`, `{"result":"[]"}`, `{"result":"{}"}`, `{"result":{"success":true}}`, `{"result":"{\"success\":1}"}`} {
 		h := host{response: []byte(answer)}
 		_, err := callTool(h.function("f"), "a", nil)
+		require.ErrorIs(t, err, IO, answer)
+	}
+	for _, answer := range []string{``, `[]`, `null`, `{}`, `{"call_id":1}`, `{"call_id":"1","files":{}}`} {
+		h := host{response: []byte(answer)}
+		_, err := callContext(h.function("f"))
 		require.ErrorIs(t, err, IO, answer)
 	}
 	greedy := hostFunction{"f", h.call, func(buffer []byte) int { return len(buffer) + 1 }}

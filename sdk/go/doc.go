@@ -1,9 +1,10 @@
 // Package caisson lets a tool that runs inside Caisson ask its host for what WASI has no
-// words for: requests over the network, whether a secret is there, and calls of other tools. It needs nothing but
+// words for: requests over the network, whether a secret is there, calls of other tools, showing
+// something before the call has ended, and what the call is about. It needs nothing but
 // the standard library, and a program imports from the host only what it uses of it.
 //
-// What a tool may do is decided by its manifest and by its operator. A refusal is an
-// ordinary error, an [*Error] with the host's receipt; so are limits and failures.
+// What a tool may do is decided by its manifest and by its operator; only what it shows and what it
+// asks about its own call needs nobody's permission. A refusal is an ordinary error, an [*Error] with the host's receipt; so are limits and failures.
 //
 // A program that calls these functions before it reads its input is started anew for each
 // call, which takes longer.

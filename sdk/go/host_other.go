@@ -7,6 +7,8 @@ func netSend() hostFunction       { return outside("caisson:net@1.send") }
 func netReceive() hostFunction    { return outside("caisson:net@1.receive") }
 func secretsExists() hostFunction { return outside("caisson:secrets@1.exists") }
 func toolsCall() hostFunction     { return outside("caisson:tools@1.call") }
+func streamEmit() hostFunction    { return outside("caisson:stream@1.emit") }
+func contextGet() hostFunction    { return outside("caisson:context@1.get") }
 
 // outside is a function of the host where there is no host.
 func outside(name string) hostFunction {

@@ -22,6 +22,12 @@ func importedExists(request unsafe.Pointer, length uint32) uint64
 //go:wasmimport caisson:tools@1 call
 func importedCall(request unsafe.Pointer, length uint32) uint64
 
+//go:wasmimport caisson:stream@1 emit
+func importedEmit(request unsafe.Pointer, length uint32) uint64
+
+//go:wasmimport caisson:context@1 get
+func importedGet(request unsafe.Pointer, length uint32) uint64
+
 // Each function of the host is a value of its own: the linker keeps an import only where
 // the program can reach it, and a module may import only what its manifest asks for.
 
@@ -59,6 +65,20 @@ func toolsCall() hostFunction {
 	return hostFunction{"caisson:tools@1.call", func(request, _ []byte) (uint64, error) {
 		p, n := span(request)
 		return importedCall(p, n), nil
+	}, read}
+}
+
+func streamEmit() hostFunction {
+	return hostFunction{"caisson:stream@1.emit", func(request, _ []byte) (uint64, error) {
+		p, n := span(request)
+		return importedEmit(p, n), nil
+	}, read}
+}
+
+func contextGet() hostFunction {
+	return hostFunction{"caisson:context@1.get", func(request, _ []byte) (uint64, error) {
+		p, n := span(request)
+		return importedGet(p, n), nil
 	}, read}
 }
 

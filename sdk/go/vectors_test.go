@@ -23,6 +23,32 @@ type anyRequest struct {
 	ID          int
 	Name        string
 	Arguments   json.RawMessage
+	Type, Text  string
+	Data        json.RawMessage
+	Fraction    *float64
+	MIMEType    string `json:"mime_type"`
+	Partial     bool
+}
+
+// emit makes an emission by the function for its type.
+func (r anyRequest) emit(t *testing.T, f hostFunction) error {
+	switch r.Type {
+	case "text":
+		return emitText(f, r.Text)
+	case "json":
+		return emitJSON(f, r.Data)
+	case "progress":
+		if r.Fraction == nil {
+			return emitProgress(f, -1, r.Text)
+		}
+		return emitProgress(f, *r.Fraction, r.Text)
+	case "image":
+		return emitImage(f, r.MIMEType, parsed[[]byte](t, string(r.Data)), r.Partial)
+	case "link":
+		return emitLink(f, parsed[string](t, string(r.Data)), r.Text)
+	}
+	require.Fail(t, "no function of this SDK emits it", r.Type)
+	return nil
 }
 
 func (r anyRequest) request(body []byte) Request {
@@ -49,6 +75,10 @@ func TestVectors(t *testing.T) {
 				got, err = secretExists(f, ask.Name)
 			case "caisson:tools@1.call":
 				got, err = callTool(f, ask.Name, ask.Arguments)
+			case "caisson:stream@1.emit":
+				err = ask.emit(t, f)
+			case "caisson:context@1.get":
+				got, err = callContext(f)
 			default:
 				require.Fail(t, "no function of this SDK", v.Function)
 			}
@@ -91,6 +121,25 @@ func checkAnswer(t *testing.T, v vector, got any) {
 		}
 		want.CallID, want.Denials = record.CallID, record.Denials
 		assert.Equal(t, &want, got)
+	case *CallContext:
+		want := parsed[struct {
+			CallID                      string `json:"call_id"`
+			Tool, Tenant, User, Session string
+			Context                     map[string]string
+			Files                       []struct {
+				Name, Path string
+				MIMEType   string `json:"mime_type"`
+				Bytes      int64
+			}
+			TraceParent string
+		}](t, v.Header)
+		files := []File{}
+		for _, f := range want.Files {
+			files = append(files, File(f))
+		}
+		assert.Equal(t, &CallContext{want.CallID, want.Tool, want.Tenant, want.User, want.Session, want.Context, files, want.TraceParent}, got)
+	case nil:
+		assert.Empty(t, v.Header)
 	case bool:
 		assert.Equal(t, parsed[struct{ Exists bool }](t, v.Header).Exists, got)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/calls"
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
+	"github.com/caisson-run/caisson/hostfuncs/stream"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -24,6 +25,7 @@ var (
 	_ Requester = (*network.Session)(nil)
 	_ Checker   = (*secrets.Set)(nil)
 	_ Caller    = (*calls.Session)(nil)
+	_ Speaker   = (*stream.Session)(nil)
 )
 
 func TestFunctions(t *testing.T) {
@@ -35,6 +37,8 @@ func TestFunctions(t *testing.T) {
 		receive:  {i32(2), {hostfuncs.I64}},
 		exists:   {i32(2), {hostfuncs.I64}},
 		toolCall: {i32(2), {hostfuncs.I64}},
+		emit:     {i32(2), {hostfuncs.I64}},
+		get:      {i32(2), {hostfuncs.I64}},
 	}
 	functions := byName()
 	require.Len(t, functions, len(want))
@@ -111,13 +115,13 @@ func TestReadMovesABoundedPiece(t *testing.T) {
 // TestResponseIsHeldUntilTheNextCall, whatever that call is and however it ends.
 func TestResponseIsHeldUntilTheNextCall(t *testing.T) {
 	for name := range valid {
-		g := newGuest(t, &Session{Secrets: known{"SEARCH_KEY": true}})
+		g := newGuest(t, &Session{Secrets: known{"SEARCH_KEY": true}, Stream: &speaker{}})
 		copy(g.memory[requestAt:], valid[exists])
 		_, err := g.raw(exists, requestAt, uint64(len(valid[exists])))
 		require.NoError(t, err)
 		require.Equal(t, `{"exi`, string(g.read(5)))
-		_, response := g.call(name, `{}`, nil)
-		assert.Contains(t, response, "is missing", name)
+		_, response := g.call(name, `[]`, nil)
+		assert.Contains(t, response, " a JSON object", name)
 	}
 }
 
@@ -135,7 +139,7 @@ func TestMemoryIsNotKept(t *testing.T) {
 
 func TestPointersOutsideTheMemory(t *testing.T) {
 	size := uint64(4 << 20)
-	session := &Session{Network: &answering{}, Secrets: known{}}
+	session := &Session{Network: &answering{}, Secrets: known{}, Stream: &speaker{}}
 	for name, text := range valid {
 		g := newGuest(t, session)
 		copy(g.memory[requestAt:], text)

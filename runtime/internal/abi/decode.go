@@ -83,6 +83,9 @@ func checkMember(name string, fields []field) error {
 	if slices.ContainsFunc(fields, func(f field) bool { return f.name == name }) {
 		return nil
 	}
+	if len(fields) == 0 {
+		return invalid(fmt.Sprintf("unknown member %.64q; the request has none", name))
+	}
 	return invalid(fmt.Sprintf("unknown member %.64q; the members are %s", name, names(fields)))
 }
 

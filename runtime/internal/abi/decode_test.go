@@ -51,6 +51,8 @@ func TestRefusedRequests(t *testing.T) {
 		{receive, `{"id":-1}`, "the member id must be a whole number"},
 		{receive, `{"id":18446744073709551616}`, "the member id must be a whole number"},
 		{receive, `{"id":1,"timeout_ms":1}`, `unknown member "timeout_ms"; the members are id`},
+		{get, `{"call_id":"1"}`, `unknown member "call_id"; the request has none`},
+		{get, `[]`, "want a JSON object"},
 		{exists, `{}`, "the member name is missing"},
 		{exists, `{"name":true}`, "the member name must be a string"},
 		{exists, `{"name":"A","value":"x"}`, `unknown member "value"; the members are name`},

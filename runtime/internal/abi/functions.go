@@ -13,6 +13,8 @@ const (
 	Network = "caisson:net@1"
 	Secrets = "caisson:secrets@1"
 	Tools   = "caisson:tools@1"
+	Stream  = "caisson:stream@1"
+	Context = "caisson:context@1"
 )
 
 // function describes one function: its parameters, all of them i32, and what answers.
@@ -41,6 +43,12 @@ var modules = []struct {
 	}},
 	{Tools, []function{
 		{"call", 2, toolsCall},
+	}},
+	{Stream, []function{
+		{"emit", 2, streamEmit},
+	}},
+	{Context, []function{
+		{"get", 2, contextGet},
 	}},
 }
 
@@ -96,9 +104,10 @@ type call struct {
 
 func (c *call) u32(i int) uint32 { return uint32(c.stack[i]) }
 
-// maxRequest is the longest request in bytes, without its body: more than the longest URL and the
-// most headers take with every character escaped, and read, or checked and repaired as a tool's
-// arguments, in a fraction of the time by which a call may outlast its deadline.
+// maxRequest is the longest request in bytes, without its body, but for emissions, which have a limit
+// of their own. It is more than the longest URL and the most headers take with every character escaped,
+// and read, or checked and repaired as a tool's arguments, in a fraction of the time by which a call may
+// outlast its deadline.
 const maxRequest = 256 << 10
 
 // request reads the request, whose pointer and length are parameters 0 and 1.

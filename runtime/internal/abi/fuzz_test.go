@@ -9,13 +9,14 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/network"
+	"github.com/caisson-run/caisson/hostfuncs/stream"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // FuzzCalls makes any calls with any parameters on a small memory: none may panic or end the
 // guest, and what each returns must be there to read.
 func FuzzCalls(f *testing.F) {
-	text := []byte(valid[request] + valid[exists] + valid[receive] + valid[toolCall])
+	text := []byte(valid[request] + valid[exists] + valid[receive] + valid[toolCall] + valid[emit] + valid[get])
 	f.Add(text, []byte{})
 	at := func(function byte, params ...uint32) []byte {
 		script := []byte{function}
@@ -32,12 +33,15 @@ func FuzzCalls(f *testing.F) {
 	f.Add(text, slices.Concat(at(1, 0, r, 5, 10), at(0, 0, 20), at(2, 0, r), at(3, r+e, uint32(len(valid[receive]))), at(0, 1<<31, 1<<31)))
 	f.Add(text, slices.Concat(at(4, r, e), at(0, 3, 4), at(1, 1<<32-1, 1<<32-1, 1<<32-1, 1), at(0, 0, 1<<20)))
 	f.Add(text, at(5, r+e+uint32(len(valid[receive])), uint32(len(valid[toolCall]))))
+	behind := r + e + uint32(len(valid[receive])+len(valid[toolCall]))
+	f.Add(text, slices.Concat(at(6, behind, uint32(len(valid[emit]))), at(7, behind+uint32(len(valid[emit])), 2), at(0, 0, 30)))
 	functions := Functions()
 	f.Fuzz(func(t *testing.T, memory, script []byte) {
 		session := &Session{
 			Network: &answering{id: 7, response: network.Response{Status: 200, Body: []byte("body")}},
 			Secrets: known{"SEARCH_KEY": true}, MaxBody: 64,
-			Tools: &caller{record: tool.Record{Result: tool.Result{Success: true, Output: "done"}}},
+			Tools:  &caller{record: tool.Record{Result: tool.Result{Success: true, Output: "done"}}},
+			Stream: stream.Open(stream.Options{Bytes: 100}), About: func() About { return About{CallID: "1"} },
 		}
 		ctx := With(t.Context(), session)
 		for ; len(script) >= 17; script = script[17:] {

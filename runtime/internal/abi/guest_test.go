@@ -8,6 +8,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/network"
+	"github.com/caisson-run/caisson/hostfuncs/stream"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -144,6 +145,31 @@ func (c *caller) Call(ctx context.Context, name, arguments string) (tool.Record,
 	return c.record, c.err
 }
 
+// speaker shows everything that is said within the limit, or fails. It keeps what was said.
+type speaker struct {
+	limit    int // bytes of all requests; zero for any number
+	err      error
+	admitted []int
+	said     []tool.Emission
+	during   func()
+}
+
+func (s *speaker) Admit(bytes int) error {
+	if s.limit > 0 && bytes > s.limit {
+		return &stream.Error{Op: "admit", Kind: stream.ErrLimit, Bytes: int64(s.limit)}
+	}
+	s.admitted = append(s.admitted, bytes)
+	return nil
+}
+
+func (s *speaker) Emit(_ context.Context, emission tool.Emission) error {
+	s.said = append(s.said, emission)
+	if s.during != nil {
+		s.during()
+	}
+	return s.err
+}
+
 // known are secrets by name: whether they are there, or why they are denied.
 type known map[string]any
 
@@ -163,6 +189,8 @@ const (
 	receive  = "caisson:net@1.receive"
 	exists   = "caisson:secrets@1.exists"
 	toolCall = "caisson:tools@1.call"
+	emit     = "caisson:stream@1.emit"
+	get      = "caisson:context@1.get"
 	read     = "caisson:io@1.read"
 )
 
@@ -173,4 +201,6 @@ var valid = map[string]string{
 	receive:  `{"id":1}`,
 	exists:   `{"name":"SEARCH_KEY"}`,
 	toolCall: `{"name":"web_search","arguments":{"query":"x"}}`,
+	emit:     `{"type":"text","text":"x"}`,
+	get:      `{}`,
 }

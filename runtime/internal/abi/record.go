@@ -14,6 +14,7 @@ type record struct {
 	CallID        string          `json:"call_id"`
 	Type          string          `json:"type"`
 	Function      tool.Function   `json:"function"`
+	Signature     string          `json:"signature,omitempty"`
 	Result        string          `json:"result"`
 	Success       bool            `json:"success"`
 	Skipped       bool            `json:"skipped"`
@@ -36,7 +37,7 @@ func encodeRecord(r tool.Record) ([]byte, error) {
 		return nil, err
 	}
 	return tryEncode(record{
-		ID: r.ID, CallID: r.CallID, Type: r.Type, Function: r.Function,
+		ID: r.ID, CallID: r.CallID, Type: r.Type, Function: r.Function, Signature: r.Signature,
 		Result: string(result), Success: r.Result.Success, Skipped: r.Skipped,
 		ExecutionTime: r.ExecutionTime.Seconds(), Cached: r.Cached,
 		Repairs: list(r.Repairs), Denials: list(r.Denials), Log: r.Log, Usage: r.Usage, HostCalls: list(r.HostCalls),

@@ -9,19 +9,24 @@ import (
 )
 
 // Session is what one call's guest can ask of the host. Make one for each call and hand it to
-// the guest's host functions with [With]. The zero value has no network, no secrets and no
-// other tools: what needs them answers that it is unavailable.
+// the guest's host functions with [With]. The zero value has no network, no secrets, no other
+// tools, nothing to say and nothing to tell of the call: what needs them answers that it is
+// unavailable.
 //
 // It serves one instance, which is single-threaded, and is not safe for concurrent use.
 type Session struct {
 	Network Requester
 	Secrets Checker
 	Tools   Caller
+	Stream  Speaker
+	// About returns what the guest may know of its call. It is called once at most.
+	About func() About
 	// MaxBody is the most bytes that the body of a request may have. If it is not positive,
 	// it is [network.DefaultBytes].
 	MaxBody manifests.Bytes
 
-	held response
+	held  response
+	about []byte // once the guest has asked; JSON
 }
 
 // Requester sends the call's requests. Its errors are those of [network.Session], which it is
@@ -47,6 +52,15 @@ type Caller interface {
 	// Call calls the tool of that name, which may be any text, with a JSON object, and returns
 	// what the guest may see of the record.
 	Call(ctx context.Context, name, arguments string) (tool.Record, error)
+}
+
+// Speaker shows what the guest says before its call has ended. Its errors are those of
+// [stream.Session], which it is but in tests.
+type Speaker interface {
+	// Admit takes a request of so many bytes off what the call may say, before it is read.
+	Admit(bytes int) error
+	// Emit shows an emission, of whose data it keeps a copy.
+	Emit(ctx context.Context, emission tool.Emission) error
 }
 
 func (s *Session) maxBody() int64 {

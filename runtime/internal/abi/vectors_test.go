@@ -11,6 +11,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/calls"
 	"github.com/caisson-run/caisson/hostfuncs/network"
+	"github.com/caisson-run/caisson/hostfuncs/stream"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -80,8 +81,15 @@ func TestVectors(t *testing.T) {
 	for _, v := range vectors(t) {
 		t.Run(v.Name, func(t *testing.T) {
 			seen[v.Status], called[v.Function] = true, true
-			if v.Function == toolCall {
+			switch v.Function {
+			case toolCall:
 				testCallVector(t, v)
+				return
+			case emit:
+				testEmitVector(t, v)
+				return
+			case get:
+				testGetVector(t, v)
 				return
 			}
 			ask, answer := parsed[anyRequest](t, v.Request), parsed[anyResponse](t, v.Header)
@@ -153,4 +161,48 @@ func testCallVector(t *testing.T, v vector) {
 	assert.Equal(t, string(v.Response), response)
 	ask := parsed[anyRequest](t, v.Request)
 	assert.Equal(t, [][2]string{{ask.Name, string(ask.Arguments)}}, tools.asked)
+}
+
+// testEmitVector makes the emission of a vector.
+func testEmitVector(t *testing.T, v vector) {
+	said := &speaker{}
+	switch v.Status {
+	case statusInvalid:
+		said.err = &stream.Error{Op: "emit", Kind: stream.ErrInvalid, Message: parsed[limit](t, v.Header).Message}
+	case statusLimit:
+		said.err = &stream.Error{Op: "emit", Kind: stream.ErrLimit, Bytes: parsed[limit](t, v.Header).Value}
+	case statusUnavailable:
+		said.err = &stream.Error{Op: "emit", Kind: stream.ErrUnavailable, Message: parsed[limit](t, v.Header).Message}
+	}
+	status, response := newGuest(t, &Session{Stream: said}).call(v.Function, v.Request, v.Body)
+	assert.Equal(t, v.Status, status)
+	assert.Equal(t, string(v.Response), response)
+	require.Len(t, said.said, 1)
+	written, err := tryEncode(said.said[0])
+	require.NoError(t, err)
+	assert.JSONEq(t, v.Request, string(written))
+	wrong := said.said[0].Check()
+	if v.Status != statusInvalid {
+		assert.NoError(t, wrong)
+		return
+	}
+	assert.EqualError(t, wrong, parsed[limit](t, v.Header).Message)
+}
+
+// testGetVector asks for what a vector tells of a call.
+func testGetVector(t *testing.T, v vector) {
+	told := parsed[struct {
+		CallID                      string `json:"call_id"`
+		Tool, Tenant, User, Session string
+		Context                     map[string]string
+		Files                       []tool.File
+		TraceParent                 string
+	}](t, v.Header)
+	about := About{told.CallID, told.Tool, told.Tenant, told.User, told.Session, told.Context, told.Files, told.TraceParent}
+	if len(about.Files) == 0 {
+		about.Context, about.Files = nil, nil
+	}
+	status, response := newGuest(t, &Session{About: func() About { return about }}).call(v.Function, v.Request, v.Body)
+	assert.Equal(t, v.Status, status)
+	assert.Equal(t, string(v.Response), response)
 }

@@ -33,6 +33,8 @@ func TestProgramsImportWhatTheyUse(t *testing.T) {
 		"doall":  {read, send, receive},
 		"exists": {read, exists},
 		"call":   {read, toolCall},
+		"emit":   {read, emit},
+		"about":  {read, get},
 	} {
 		output := filepath.Join(t.TempDir(), program+".wasm")
 		require.NoError(t, guests.Build(t.Context(), ".", "./testdata/"+program, output))

@@ -1,0 +1,146 @@
+package executor
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/caisson-run/caisson/tool"
+)
+
+// maxApprovals is how many approvals a session keeps; the oldest go first, and are asked for again.
+const maxApprovals = 1000
+
+// approvals are those that hold in a session, by what they are for. The session's lock guards them.
+type approvals struct {
+	held map[string]tool.Approval // of those for a time, Until says when they end
+	keys []string                 // in the order in which they were given
+}
+
+func newApprovals(given []tool.Approval) (approvals, error) {
+	a := approvals{}
+	for i, approval := range given {
+		if approval.Scope == "" || !approval.Approve || approval.Fingerprint == "" || approval.Scope == tool.ApproveOnce && approval.CallID == "" {
+			return approvals{}, fmt.Errorf("approval %d is not one that Session.Approvals returned", i)
+		}
+		if err := checkScope(approval); err != nil {
+			return approvals{}, fmt.Errorf("approval %d: %w", i, err)
+		}
+		a.keep(approval)
+	}
+	return a, nil
+}
+
+// checkScope checks for what and how long an approval holds.
+func checkScope(a tool.Approval) error {
+	scopes := []tool.ApprovalScope{"", tool.ApproveOnce, tool.ApproveSession, tool.ApproveFor}
+	switch {
+	case !slices.Contains(scopes, a.Scope):
+		return fmt.Errorf("there is no scope %q; want one of %q", tool.Shown(string(a.Scope), 32), scopes[1:])
+	case a.Scope == tool.ApproveFor && (a.For <= 0) == a.Until.IsZero(), a.For < 0:
+		return errors.New("an approval for a time needs either For, above 0, or Until")
+	case a.Scope != tool.ApproveFor && (a.For != 0 || !a.Until.IsZero()):
+		return fmt.Errorf("an approval with the scope %q has no time", a.Scope)
+	}
+	return nil
+}
+
+// keep adds an approval. One of a call alone is kept until that runs.
+func (a *approvals) keep(approval tool.Approval) {
+	key := approval.Fingerprint
+	switch approval.Scope {
+	case tool.ApproveFor:
+		if approval.Until.IsZero() {
+			approval.Until, approval.For = time.Now().Add(approval.For), 0
+		}
+	case tool.ApproveOnce:
+		key = onceKey(approval.CallID, approval.Fingerprint)
+	}
+	if a.held == nil {
+		a.held = map[string]tool.Approval{}
+	}
+	a.drop(key)
+	if len(a.keys) == maxApprovals {
+		a.drop(a.keys[0])
+	}
+	a.held[key] = approval
+	a.keys = append(a.keys, key)
+}
+
+func (a *approvals) drop(key string) {
+	if _, ok := a.held[key]; !ok {
+		return
+	}
+	delete(a.held, key)
+	at := slices.Index(a.keys, key)
+	a.keys = slices.Delete(a.keys, at, at+1)
+}
+
+// holds reports whether there is an approval that has not run out.
+func (a *approvals) holds(key string) bool {
+	held, ok := a.held[key]
+	if ok && held.Scope == tool.ApproveFor && !time.Now().Before(held.Until) {
+		a.drop(key)
+		return false
+	}
+	return ok
+}
+
+// onceKey is for an approval of one call alone.
+func onceKey(callID, fingerprint string) string { return callID + " " + fingerprint }
+
+// approves reports whether all calls are approved that do what this fingerprint stands for.
+func (s *Session) approves(fingerprint string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.approved.holds(fingerprint)
+}
+
+// takeApproval hands over an approval of this call alone, as its fingerprint; "" for none.
+func (s *Session) takeApproval(callID, fingerprint string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := onceKey(callID, fingerprint)
+	if !s.approved.holds(key) {
+		return ""
+	}
+	s.approved.drop(key)
+	return fingerprint
+}
+
+// keepOnce keeps an approval of one call, which has not run yet.
+func (s *Session) keepOnce(callID, fingerprint string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.approved.keep(tool.Approval{CallID: callID, Approve: true, Fingerprint: fingerprint, Scope: tool.ApproveOnce})
+}
+
+// keepApproval keeps an approval that holds for more than its call.
+func (s *Session) keepApproval(approval tool.Approval) {
+	if approval.Scope != tool.ApproveSession && approval.Scope != tool.ApproveFor {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.approved.keep(approval)
+}
+
+// Approvals returns the approvals that hold in the session, those that were given first before the
+// others, for [SessionOptions] of a later one: of all calls that do the same, and of single calls of
+// batches that have paused before these could run. They are authority: keep them where nobody can
+// write who may not approve.
+func (s *Session) Approvals() []tool.Approval {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := []tool.Approval{}
+	for _, key := range slices.Clone(s.approved.keys) {
+		if !s.approved.holds(key) {
+			continue
+		}
+		held := s.approved.held[key]
+		held.Until = held.Until.UTC().Round(0) // without the reading of this process's clock
+		list = append(list, held)
+	}
+	return list
+}

@@ -1,0 +1,441 @@
+package executor_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// TestEndedBatchDoesNotWait: where the batch's time is up or it was given up, calls that wait are
+// refused as not started, and there is nothing to resume.
+func TestEndedBatchDoesNotWait(t *testing.T) {
+	for _, test := range []struct {
+		kind    tool.Kind
+		timeout time.Duration
+	}{{tool.Deadline, time.Second}, {tool.Cancelled, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			e := newExecutor(t, executor.Options{}, newFake(t, "slow", readOnly, func(ctx context.Context, _ tool.Invocation) (tool.Outcome, error) {
+				if test.timeout == 0 {
+					cancel()
+				}
+				<-ctx.Done()
+				return tool.Outcome{}, ctx.Err()
+			}), newFake(t, "erase", destructive, echo), newClient(t, "shell", nil))
+			session := newSession(t, e, executor.SessionOptions{})
+			watcher := watch(t, e, session)
+			report, err := e.Execute(ctx, executor.Batch{Session: session, Timeout: test.timeout, Calls: []tool.Call{
+				newCall("1", "slow", ""), newCall("2", "shell", ""), newCall("3", "erase", ""), newCall("4", "slow", ""),
+			}})
+			require.NoError(t, err)
+			assertCompleted(t, report)
+			require.Len(t, report.Records, 4)
+			for i, record := range report.Records {
+				assert.Equal(t, test.kind, record.Result.Kind)
+				assert.Equal(t, i > 0, record.Skipped)
+			}
+			life := lifeOf(watcher.rest(t))
+			assert.Equal(t, []string{"batch_started", "call_waiting erase", "call_started slow"}, life[:3])
+			assert.Equal(t, "batch_finished", life[len(life)-1])
+			assert.NotContains(t, life, "call_waiting shell", "it would change something before its turn")
+			assert.False(t, session.Cancel(report.Records[1].CallID))
+		})
+	}
+}
+
+// TestResumeInTime: a submission that comes with a context that has ended changes nothing. Outputs
+// that were taken are recorded, whatever ends meanwhile.
+func TestResumeInTime(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	e := newExecutor(t, executor.Options{}, newClient(t, "shell", nil), newFake(t, "stop", readOnly, func(context.Context, tool.Invocation) (tool.Outcome, error) {
+		cancel()
+		return succeed("stopped"), nil
+	}), newFake(t, "erase", destructive, echo), newFake(t, "write", nil, echo))
+	session := newSession(t, e, executor.SessionOptions{})
+	report := paused(t, e, session, newCall("1", "shell", ""), newCall("2", "stop", ""), newCall("3", "erase", ""), newCall("4", "shell", ""))
+	require.Len(t, report.Pending, 2)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err := e.Resume(ended, answered(session, *report.State))
+	require.ErrorIs(t, err, context.Canceled)
+	done, err := e.Resume(ctx, answered(session, *report.State))
+	require.NoError(t, err)
+	assertCompleted(t, done)
+	assert.Equal(t, "done shell", done.Records[0].Result.Output)
+	assert.Equal(t, "stopped", done.Records[1].Result.Output)
+	assert.Equal(t, tool.Cancelled, done.Records[2].Result.Kind)
+	assert.Equal(t, tool.Cancelled, done.Records[3].Result.Kind)
+}
+
+// TestTimeoutDoesNotRunWhilePaused: a batch's time is of Execute or of Resume, each for itself.
+func TestTimeoutDoesNotRunWhilePaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newExecutor(t, executor.Options{}, newClient(t, "shell", nil), newFake(t, "write", nil, echo))
+		session := newSession(t, e, executor.SessionOptions{})
+		report, err := e.Execute(t.Context(), executor.Batch{Session: session, Timeout: time.Second, Calls: []tool.Call{newCall("1", "shell", ""), newCall("2", "write", "")}})
+		require.NoError(t, err)
+		assertPaused(t, report)
+		time.Sleep(time.Hour)
+		r := answered(session, *report.State)
+		r.Timeout = time.Second
+		report, err = e.Resume(t.Context(), r)
+		require.NoError(t, err)
+		assert.True(t, report.Records[1].Result.Success)
+	})
+}
+
+// TestCancelWaiting: a call that waits can be cancelled as long as its batch is under way, and what
+// stood behind it goes on.
+func TestCancelWaiting(t *testing.T) {
+	for _, name := range []string{"shell", "erase"} {
+		var session *executor.Session
+		waits := make(chan string, 2)
+		e := newExecutor(t, executor.Options{}, newClient(t, "shell", readOnly), newFake(t, "erase", destructive, echo), newFake(t, "write", nil, echo),
+			newFake(t, "look", readOnly, func(context.Context, tool.Invocation) (tool.Outcome, error) {
+				id := <-waits
+				assert.True(t, session.Cancel(id))
+				return succeed(id), nil
+			}))
+		session = newSession(t, e, executor.SessionOptions{})
+		subscription, err := e.Subscribe(executor.SubscribeOptions{})
+		require.NoError(t, err)
+		done := make(chan executor.Report)
+		go func() {
+			report, err := e.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{newCall("1", "look", ""), newCall("2", name, ""), newCall("3", "write", ""), newCall("4", "shell", "")}})
+			assert.NoError(t, err)
+			done <- report
+		}()
+		waits <- watcher{subscription}.until(t, func(event tool.Event) bool { return event.Type == tool.CallWaiting }).CallID
+		report := <-done
+		subscription.Close()
+		assertPaused(t, report)
+		require.Len(t, report.Records, 3)
+		assert.Equal(t, tool.Cancelled, report.Records[1].Result.Kind)
+		assert.True(t, report.Records[2].Result.Success)
+		require.Len(t, report.Pending, 1)
+		assert.False(t, session.Cancel(report.Pending[0].CallID), "a batch that has paused is not under way")
+	}
+}
+
+// TestAnsweredBarrier: what the client has changed may make answers untrue, so they are forgotten
+// when it has answered. Control: a client's call that only reads leaves them.
+func TestAnsweredBarrier(t *testing.T) {
+	for name, forgets := range map[string]bool{"changes": true, "reads": false} {
+		var count counted
+		e := newExecutor(t, executor.Options{}, newFake(t, "look", readOnly, count.answer), newClient(t, "changes", nil), newClient(t, "reads", readOnly))
+		session := newSession(t, e, executor.SessionOptions{})
+		report := paused(t, e, session, newCall("1", "look", ""), newCall("2", name, ""), newCall("3", "look", ""))
+		require.Len(t, report.Records, map[bool]int{true: 1, false: 2}[forgets])
+		other := newSession(t, e, executor.SessionOptions{})
+		assert.True(t, ask(t, e, other, "look", "").Cached, "as long as nobody answers")
+		done, err := e.Resume(t.Context(), answered(session, *report.State))
+		require.NoError(t, err)
+		assertCompleted(t, done)
+		if !forgets {
+			assert.True(t, done.Records[2].Skipped, "it is a duplicate")
+			assert.True(t, ask(t, e, other, "look", "").Cached)
+			continue
+		}
+		assert.Equal(t, "2", done.Records[2].Result.Output, "it was asked again")
+		assert.False(t, done.Records[2].Skipped || done.Records[2].Cached)
+	}
+}
+
+// TestResumeForgets: an executor that goes on with a batch has no answers from before what the batch
+// has changed elsewhere.
+func TestResumeForgets(t *testing.T) {
+	var count counted
+	tools := []registry.Tool{newGuarded(t, "look", "asks", readOnly, count.answer), newClient(t, "shell", nil)}
+	here, elsewhere := newExecutor(t, executor.Options{}, tools...), newExecutor(t, executor.Options{}, tools...)
+	report := paused(t, here, nil, newCall("1", "look", ""), newCall("2", "shell", ""), newCall("3", "look", ""))
+	for _, e := range []*executor.Executor{here, elsewhere} {
+		var err error
+		report, err = e.Resume(t.Context(), answered(newSession(t, e, executor.SessionOptions{}), stored(t, report.State)))
+		require.NoError(t, err)
+		assertPaused(t, report)
+	}
+	done, err := here.Resume(t.Context(), answered(newSession(t, here, executor.SessionOptions{}), stored(t, report.State)))
+	require.NoError(t, err)
+	assertCompleted(t, done)
+	assert.Equal(t, "1", done.Records[0].Result.Output)
+	assert.Equal(t, "2", done.Records[2].Result.Output)
+}
+
+// TestDuplicatesThatWait: calls that ask the same and must be approved are run once, where both are.
+func TestDuplicatesThatWait(t *testing.T) {
+	var count counted
+	e := newExecutor(t, executor.Options{Reuse: executor.Reuse{Scope: executor.ReuseBatch}}, newGuarded(t, "look", "asks", readOnly, count.answer))
+	session := newSession(t, e, executor.SessionOptions{})
+	resume := func(approveSecond bool) executor.Report {
+		report := paused(t, e, session, newCall("1", "look", ""), newCall("2", "look", ""))
+		require.Len(t, report.Pending, 2)
+		r := answered(session, *report.State)
+		r.Approvals[1].Approve = approveSecond
+		done, err := e.Resume(t.Context(), r)
+		require.NoError(t, err)
+		assertCompleted(t, done)
+		return done
+	}
+	both := resume(true)
+	assert.Equal(t, both.Records[0].CallID, both.Records[1].Source)
+	assert.Equal(t, "1", both.Records[1].Result.Output)
+	one := resume(false)
+	assert.Equal(t, "2", one.Records[0].Result.Output)
+	assert.Equal(t, tool.Denied, one.Records[1].Result.Kind, "what was refused has no answer, not even another's")
+}
+
+// TestWaitingCostsNothing: calls that wait take no place and count for no rate.
+func TestWaitingCostsNothing(t *testing.T) {
+	e := newExecutor(t, executor.Options{
+		Limits: executor.Limits{Running: 1, PerTenant: 1, PerTool: 1}, Rates: executor.Rates{All: executor.Rate{Calls: 1, Per: time.Hour}},
+	}, newFake(t, "erase", destructive, echo), newClient(t, "shell", nil))
+	session := newSession(t, e, executor.SessionOptions{})
+	var states []executor.State
+	for range 20 {
+		states = append(states, *paused(t, e, session, newCall("1", "erase", ""), newCall("2", "shell", "")).State)
+	}
+	report, err := e.Resume(t.Context(), answered(session, states[0]))
+	require.NoError(t, err)
+	assert.True(t, report.Records[0].Result.Success)
+	report, err = e.Resume(t.Context(), answered(session, states[1]))
+	require.NoError(t, err)
+	assert.Equal(t, tool.Busy, report.Records[0].Result.Kind, "control: the rate is in force")
+}
+
+// TestLongAnswer: what a client answers is cut as any result is, and can be read on.
+func TestLongAnswer(t *testing.T) {
+	e := newExecutor(t, executor.Options{Output: executor.Output{PerCall: 600}}, newClient(t, "shell", nil))
+	session := newSession(t, e, executor.SessionOptions{})
+	report := paused(t, e, session, newCall("1", "shell", ""))
+	r := answered(session, *report.State)
+	r.Outputs[0].Result.Output = strings.Repeat("é", 5000)
+	done, err := e.Resume(t.Context(), r)
+	require.NoError(t, err)
+	record := done.Records[0]
+	assert.LessOrEqual(t, record.Result.Size(), 600)
+	require.Len(t, record.Cuts, 1)
+	page, err := session.Page(record.Cuts[0].Reference, 0, 1<<20)
+	require.NoError(t, err)
+	assert.Equal(t, r.Outputs[0].Result.Output, page.Text)
+}
+
+// TestAnswerFitsSchema: data of a client's that is not what its manifest says is a failure of the tool.
+func TestAnswerFitsSchema(t *testing.T) {
+	e := newExecutor(t, executor.Options{}, newClient(t, "shell", fields{"result": fields{"type": "object", "required": []string{"code"}}}))
+	for data, fits := range map[string]bool{`{"code":0}`: true, `{}`: false, "": false} {
+		report := paused(t, e, nil, newCall("1", "shell", ""))
+		r := answered(report.Session, *report.State)
+		r.Outputs[0].Result.Data = json.RawMessage(data)
+		done, err := e.Resume(t.Context(), r)
+		require.NoError(t, err)
+		assert.Equal(t, fits, done.Records[0].Result.Success, data)
+		if !fits {
+			assert.Equal(t, tool.ToolFailed, done.Records[0].Result.Kind)
+			assert.Contains(t, done.Records[0].Result.Error, "result schema")
+		}
+	}
+}
+
+// TestFinal: the report names calls whose output may be the answer, also those of before a pause.
+func TestFinal(t *testing.T) {
+	final := behaves(fields{"final": true, "read_only": true})
+	e := newExecutor(t, executor.Options{}, newFake(t, "answer", final, echo), newFake(t, "fails", final, func(context.Context, tool.Invocation) (tool.Outcome, error) {
+		return tool.Outcome{Result: tool.Result{Error: "no"}}, nil
+	}), newClient(t, "ask_user", final), newFake(t, "plain", readOnly, echo))
+	watcher := watch(t, e, nil)
+	report := paused(t, e, nil, newCall("1", "answer", `{"n":1}`), newCall("2", "fails", ""), newCall("3", "ask_user", ""), newCall("4", "plain", ""), newCall("5", "answer", `{"n":1}`))
+	assert.Equal(t, []string{report.Records[0].CallID, report.Records[3].CallID}, report.Final, "a duplicate as well")
+	done, err := e.Resume(t.Context(), answered(report.Session, stored(t, report.State)))
+	require.NoError(t, err)
+	assert.Equal(t, []string{done.Records[0].CallID, done.Records[2].CallID, done.Records[4].CallID}, done.Final)
+	events := watcher.rest(t)
+	assert.True(t, events[0].Calls[0].Final)
+	assert.False(t, events[0].Calls[3].Final)
+	none := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "plain", "")}})
+	assert.True(t, none.Result.Success)
+}
+
+// TestPlannedCalls: the first event says of each call what its tool is, also of one that is refused.
+func TestPlannedCalls(t *testing.T) {
+	e := newExecutor(t, executor.Options{}, newFake(t, "search", fields{"category": "web_search", "aliases": []string{"find"}, "behavior": fields{"final": true, "hidden": true}}, echo), newClient(t, "shell", nil))
+	watcher := watch(t, e, nil)
+	calls := []tool.Call{newCall("1", "find", "{"), newCall("2", "shell", "{"), newCall("3", "nobody", ""), newCall("4", "shell", `{"a":1}`)}
+	calls[3].Type = ""
+	report := paused(t, e, nil, calls...)
+	events := watcher.rest(t)
+	planned := events[0].Calls
+	for i := range planned {
+		assert.NotEmpty(t, planned[i].CallID)
+		planned[i].CallID = ""
+	}
+	assert.Equal(t, []tool.Planned{
+		{ID: "1", Tool: "search", Type: "function", Arguments: "{", Category: "web_search", Hidden: true, Final: true},
+		{ID: "2", Tool: "shell", Type: "function", Arguments: "{", Client: true},
+		{ID: "3", Tool: "nobody", Type: "function"},
+		{ID: "4", Tool: "shell", Type: "function", Arguments: `{"a":1}`, Client: true},
+	}, planned)
+	watcher = watch(t, e, nil)
+	_, err := e.Resume(t.Context(), answered(report.Session, *report.State))
+	require.NoError(t, err)
+	resumed := watcher.rest(t)[0]
+	assert.Equal(t, tool.BatchResumed, resumed.Type)
+	require.Len(t, resumed.Calls, 1)
+	assert.Equal(t, report.Pending[0].CallID, resumed.Calls[0].CallID)
+}
+
+// TestHiddenWaits: whoever answers learns of a hidden call as of any, and its events say that it is
+// hidden.
+func TestHiddenWaits(t *testing.T) {
+	e := newExecutor(t, executor.Options{}, newFake(t, "erase", behaves(fields{"destructive": true, "hidden": true}), echo))
+	watcher := watch(t, e, nil)
+	report := paused(t, e, nil, newCall("1", "erase", ""))
+	require.Len(t, report.Pending, 1)
+	waiting := watcher.rest(t)[1]
+	assert.Equal(t, tool.CallWaiting, waiting.Type)
+	assert.True(t, waiting.Hidden)
+	assert.Equal(t, report.Pending[0], *waiting.Action)
+}
+
+// TestRowS4_2Context: a tool gets the session's user, its files and the batch's, and the request's
+// trace, also after a pause; answers are not used again for another user or other files.
+func TestRowS4_2Context(t *testing.T) {
+	var seen []tool.Invocation
+	e := newExecutor(t, executor.Options{}, newClient(t, "shell", nil), newFake(t, "look", readOnly, func(_ context.Context, i tool.Invocation) (tool.Outcome, error) {
+		i.Host = nil
+		seen = append(seen, i)
+		for j := range i.Files {
+			i.Files[j].Name = "changed" // it is the tool's own copy
+		}
+		return succeed(""), nil
+	}))
+	one, two, three := tool.File{Name: "1", Path: "/in/1", Bytes: 1}, tool.File{Name: "2", Path: "/in/2"}, tool.File{Name: "3", Path: "/in/3"}
+	session := newSession(t, e, executor.SessionOptions{ID: "s", Tenant: "t", User: "ann", Files: []tool.File{one}})
+	report, err := e.Execute(t.Context(), executor.Batch{Session: session, Files: []tool.File{two}, Trace: "00-a-b-01", Calls: []tool.Call{newCall("1", "look", ""), newCall("2", "shell", ""), newCall("3", "look", "")}})
+	require.NoError(t, err)
+	r := answered(session, *report.State)
+	r.Files, r.Trace = []tool.File{three}, "00-c-d-01"
+	_, err = e.Resume(t.Context(), r)
+	require.NoError(t, err)
+	require.Len(t, seen, 2)
+	for i, want := range []struct {
+		files []string
+		trace string
+	}{{[]string{"/in/1", "/in/2"}, "00-a-b-01"}, {[]string{"/in/1", "/in/3"}, "00-c-d-01"}} {
+		got := seen[i]
+		assert.Equal(t, "s", got.Session)
+		assert.Equal(t, "ann", got.User)
+		assert.Equal(t, want.trace, got.Trace)
+		assert.Equal(t, want.files, []string{got.Files[0].Path, got.Files[1].Path})
+	}
+	assert.Equal(t, "1", one.Name)
+
+	asked := len(seen)
+	for name, options := range map[string]executor.SessionOptions{
+		"user": {Tenant: "t", User: "bob", Files: []tool.File{one, two}}, "files": {Tenant: "t", User: "ann"}, "both": {Tenant: "t"},
+	} {
+		assert.False(t, ask(t, e, newSession(t, e, options), "look", "").Cached, name)
+	}
+	assert.Len(t, seen, asked+3)
+	assert.True(t, ask(t, e, newSession(t, e, executor.SessionOptions{Tenant: "t", User: "bob", Files: []tool.File{one, two}}), "look", "").Cached, "control")
+}
+
+// TestReplacedMeanwhile: between pause and resume a tool may be another, or gone. A client's output
+// is then nobody's, and nothing is run in its place.
+func TestReplacedMeanwhile(t *testing.T) {
+	r := newRegistry(t, newClient(t, "shell", nil), newFake(t, "erase", destructive, echo))
+	e, err := executor.New(r, executor.Options{})
+	require.NoError(t, err)
+	session := newSession(t, e, executor.SessionOptions{})
+	report := paused(t, e, session, newCall("1", "shell", ""), newCall("2", "erase", ""))
+	strict := fields{"parameters": fields{"type": "object", "required": []string{"n"}, "properties": fields{"n": fields{"type": "integer"}}}}
+	tests := map[string]struct {
+		with  []*fake
+		kinds []tool.Kind // of both; "wait" where it waits
+	}{
+		"gone":               {nil, []tool.Kind{tool.UnknownTool, tool.UnknownTool}},
+		"run here":           {[]*fake{newFake(t, "shell", nil, echo), newFake(t, "erase", destructive, echo)}, []tool.Kind{tool.Busy, ""}},
+		"other parameters":   {[]*fake{newClient(t, "shell", strict), newFake(t, "erase", strict, echo)}, []tool.Kind{tool.InvalidArguments, tool.InvalidArguments}},
+		"asks no more":       {[]*fake{newClient(t, "shell", nil), newFake(t, "erase", nil, echo)}, []tool.Kind{"", ""}},
+		"the client's now":   {[]*fake{newClient(t, "shell", nil), newClient(t, "erase", nil)}, []tool.Kind{"", "wait"}},
+		"another manifest":   {[]*fake{newClient(t, "shell", nil), newFake(t, "erase", fields{"version": "2.0.0", "behavior": fields{"destructive": true}}, echo)}, []tool.Kind{"", "wait"}},
+		"nothing is another": {[]*fake{newClient(t, "shell", nil), newFake(t, "erase", destructive, echo)}, []tool.Kind{"", ""}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			replaced := newRegistry(t)
+			for _, f := range test.with {
+				require.NoError(t, replaced.Register("", f))
+			}
+			e, err := executor.New(replaced, executor.Options{})
+			require.NoError(t, err)
+			done, err := e.Resume(t.Context(), answered(newSession(t, e, executor.SessionOptions{}), stored(t, report.State)))
+			require.NoError(t, err)
+			assert.Equal(t, test.kinds[0], done.Records[0].Result.Kind)
+			if test.kinds[1] == "wait" {
+				assertPaused(t, done)
+				assert.Len(t, done.Records, 1)
+				return
+			}
+			assertCompleted(t, done)
+			assert.Equal(t, test.kinds[1], done.Records[1].Result.Kind)
+		})
+	}
+}
+
+// TestStreamOfPause: a stream shows a pause, ends with it, and is refused a second time.
+func TestStreamOfPause(t *testing.T) {
+	e := newExecutor(t, executor.Options{}, newClient(t, "shell", nil))
+	read := func(stream *executor.Stream) (life []string) {
+		for {
+			event, err := stream.Next(t.Context())
+			if errors.Is(err, io.EOF) {
+				return life
+			}
+			require.NoError(t, err)
+			life = append(life, lifeOf([]tool.Event{event})...)
+		}
+	}
+	stream, err := executor.NewStream(executor.StreamOptions{})
+	require.NoError(t, err)
+	report, err := e.Execute(t.Context(), executor.Batch{Stream: stream, Calls: []tool.Call{newCall("1", "shell", "")}})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"batch_started", "call_waiting shell", "batch_paused"}, read(stream))
+	r := answered(report.Session, *report.State)
+	r.Stream = stream
+	_, err = e.Resume(t.Context(), r)
+	require.ErrorIs(t, err, executor.ErrInvalidBatch)
+	wrong, err := executor.NewStream(executor.StreamOptions{})
+	require.NoError(t, err)
+	_, err = e.Resume(t.Context(), executor.Resumption{State: *report.State, Session: report.Session, Stream: wrong})
+	require.ErrorIs(t, err, executor.ErrMissingAnswer)
+	assert.Empty(t, read(wrong))
+	r.Stream, err = executor.NewStream(executor.StreamOptions{})
+	require.NoError(t, err)
+	_, err = e.Resume(t.Context(), r)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"batch_resumed", "call_started shell", "call_finished shell", "batch_finished"}, read(r.Stream))
+}
+
+// TestPauseOptions: what a pause cannot be is refused.
+func TestPauseOptions(t *testing.T) {
+	_, err := executor.New(newRegistry(t), executor.Options{Pause: executor.Pause{Expire: -1}})
+	require.ErrorIs(t, err, executor.ErrInvalidOptions)
+	synctest.Test(t, func(t *testing.T) {
+		e := newExecutor(t, executor.Options{}, newClient(t, "shell", nil))
+		report := paused(t, e, nil, newCall("1", "shell", ""))
+		assert.Equal(t, time.Now().Add(24*time.Hour).UTC(), report.State.Expires())
+	})
+}

@@ -1,0 +1,159 @@
+package executor
+
+import (
+	"bytes"
+	"database/sql/driver"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/caisson-run/caisson/tool"
+)
+
+// State is a batch that waits: what [Executor.Resume] needs to go on with it, in this process or
+// another. It is a value that can be stored, as JSON or in a column. It holds the calls with their
+// arguments and the results so far, so keep it as safe as these; it holds no permission of any kind.
+// The zero value is no batch's. It is safe for concurrent use.
+type State struct{ batch *storedBatch }
+
+// MaxStateBytes is how long a state's JSON may be.
+const MaxStateBytes = 64 << 20
+
+// storedBatch is a batch that waits. Nobody changes it.
+type storedBatch struct {
+	id       string
+	revision int    // 1 for the first pause of the batch
+	session  string // see [Session.digest]
+	expires  time.Time
+	totals   tool.Totals // of the calls that have ended
+	calls    []storedCall
+}
+
+// storedCall is a call of a batch that waits. It has ended, or waits itself, or neither.
+type storedCall struct {
+	callID string
+	call   tool.Call
+	record *tool.Record // of a call that has ended
+	final  bool         // as in [call]
+	action *tool.Action // what a call waits for
+}
+
+// state returns what a batch that has paused can be resumed with.
+func (b *batch) state(calls []*call) State {
+	stored := &storedBatch{
+		id: b.id, revision: b.revision + 1, session: b.session.digest(b.id), totals: b.totals,
+		expires: time.Now().Add(b.executor.options.Pause.Expire).UTC().Round(0), calls: make([]storedCall, len(calls)),
+	}
+	for i, c := range calls {
+		s := storedCall{callID: c.record.CallID, call: c.record.Call}
+		switch {
+		case c.ended:
+			record := c.record
+			s.record, s.final = &record, c.final
+		case c.isPending():
+			action := c.wait.action
+			s.action = &action
+		}
+		stored.calls[i] = s
+	}
+	return State{stored}
+}
+
+// shown is what a call waits for, with the call that would run.
+func (s *storedCall) shown() tool.Action {
+	action := *s.action
+	action.CallID, action.Call = s.callID, s.call
+	action.Call.ID = or(action.Call.ID, s.callID)
+	action.Arguments = bytes.Clone(action.Arguments)
+	action.Decisions = slices.Clone(action.Decisions)
+	return action
+}
+
+func (b *storedBatch) pending() []tool.Action {
+	pending := []tool.Action{}
+	for i := range b.calls {
+		if b.calls[i].action != nil {
+			pending = append(pending, b.calls[i].shown())
+		}
+	}
+	return pending
+}
+
+// ID returns the batch's id.
+func (s State) ID() string {
+	if s.batch == nil {
+		return ""
+	}
+	return s.batch.id
+}
+
+// Pending returns what the batch waits for, in the order of the calls. It is never nil.
+func (s State) Pending() []tool.Action {
+	if s.batch == nil {
+		return []tool.Action{}
+	}
+	return s.batch.pending()
+}
+
+// Expires returns until when the batch can be resumed.
+func (s State) Expires() time.Time {
+	if s.batch == nil {
+		return time.Time{}
+	}
+	return s.batch.expires
+}
+
+// MarshalJSON writes the state. That of no batch is null. It fails for one that is longer than
+// [MaxStateBytes].
+func (s State) MarshalJSON() ([]byte, error) {
+	if s.batch == nil {
+		return []byte("null"), nil
+	}
+	text, err := s.batch.encode()
+	if err != nil {
+		return nil, &Error{Op: "state", Err: err}
+	}
+	return text, nil
+}
+
+// UnmarshalJSON reads a state; null is that of no batch. It fails with [ErrInvalidState], and leaves
+// the state as it was; the document may be anything.
+func (s *State) UnmarshalJSON(document []byte) error {
+	if string(bytes.TrimSpace(document)) == "null" {
+		*s = State{}
+		return nil
+	}
+	stored, err := decodeState(document)
+	if err != nil {
+		return &Error{Op: "state", Err: fmt.Errorf("%w: %w", ErrInvalidState, err)}
+	}
+	*s = State{stored}
+	return nil
+}
+
+// Value returns the state's JSON as text; NULL for no batch's.
+func (s State) Value() (driver.Value, error) {
+	if s.batch == nil {
+		return nil, nil
+	}
+	text, err := s.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return string(text), nil
+}
+
+// Scan reads the state's JSON from text or bytes; NULL is no batch's. It fails as UnmarshalJSON does.
+func (s *State) Scan(column any) error {
+	switch column := column.(type) {
+	case nil:
+		*s = State{}
+		return nil
+	case string:
+		return s.UnmarshalJSON([]byte(column))
+	case []byte:
+		return s.UnmarshalJSON(column)
+	default:
+		return &Error{Op: "state", Err: fmt.Errorf("%w: the column holds a %T; want text or bytes with JSON", ErrInvalidState, column)}
+	}
+}

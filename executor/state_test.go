@@ -1,0 +1,322 @@
+package executor_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+	goruntime "runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/tool"
+)
+
+var (
+	_ driver.Valuer = executor.State{}
+	_ sql.Scanner   = (*executor.State)(nil)
+)
+
+// fullState is a state with all that a state can have.
+func fullState(t testing.TB) *executor.State {
+	t.Helper()
+	rich := func(context.Context, tool.Invocation) (tool.Outcome, error) {
+		fuel := int64(7)
+		return tool.Outcome{
+			Result: tool.Result{
+				Success: true, Output: strings.Repeat("long <é> ", 100), Data: json.RawMessage(`{"a": "<b>", "n": 1e3}`),
+				Content: []tool.Content{{Type: "image", Data: []byte{0, 255}, MIMEType: "image/png"}, {Type: "link", URL: "https://example.com/?a&b", Name: "a"}},
+			},
+			Usage: tool.Usage{Fuel: &fuel, MemoryBytes: 1, Wall: time.Second, HostCalls: 2}, Log: "log",
+			Denials:   []tool.Denial{{Permission: "files", Value: "/x", Rule: "no", Allow: tool.Allow{Grant: "--grant"}}},
+			HostCalls: []tool.HostCall{{Kind: "files.open", Target: "/x", Bytes: 1, Duration: 2, Allowed: true, Status: "ok"}},
+		}, nil
+	}
+	e := newExecutor(t, executor.Options{Output: executor.Output{PerCall: 600}},
+		newFake(t, "rich", fields{"behavior": fields{"read_only": true, "final": true}, "parameters": fields{"type": "object", "properties": fields{"n": fields{"type": "integer"}}}}, rich),
+		newClient(t, "shell", readOnly), explained{newFake(t, "erase", destructive, echo), func() []tool.Decision {
+			return []tool.Decision{{Permission: "files", Requested: "/", Reason: "because"}}
+		}})
+	signed := newCall("call_2", "shell", `{"command":"<ls>"}`)
+	signed.Signature = "c2lnbmF0dXJl"
+	report := paused(t, e, newSession(t, e, executor.SessionOptions{Tenant: "t", Context: map[string]string{"k": "v"}}),
+		newCall("call_1", "rich", `{"n":"5"}`), signed, newCall("", "erase", `{"path":"/é"}`), newCall("call_1", "rich", `{"n":5}`), newCall("4", "nobody", "{"))
+	require.Len(t, report.Records, 2)
+	return report.State
+}
+
+// TestStateRoundTrip: what a state says is the same after it was stored in any way, however often.
+func TestStateRoundTrip(t *testing.T) {
+	state := fullState(t)
+	text, err := json.Marshal(state)
+	require.NoError(t, err)
+	column, err := state.Value()
+	require.NoError(t, err)
+	assert.Equal(t, string(text), column)
+	var scanned, scannedBytes, indented executor.State
+	require.NoError(t, scanned.Scan(column))
+	require.NoError(t, scannedBytes.Scan(text))
+	spaced, err := json.MarshalIndent(state, "", "  ")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(spaced, &indented))
+	for _, read := range []executor.State{stored(t, state), scanned, scannedBytes, indented} {
+		again, err := json.Marshal(read)
+		require.NoError(t, err)
+		assert.Equal(t, string(text), string(again))
+		assert.Equal(t, state.ID(), read.ID())
+		assert.Equal(t, state.Expires(), read.Expires())
+		assert.Equal(t, state.Pending(), read.Pending())
+	}
+	assert.Equal(t, `"caisson-state/v1"`, string(memberOf(t, text, "version")))
+}
+
+func memberOf(t *testing.T, document []byte, name string) json.RawMessage {
+	t.Helper()
+	var members map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(document, &members))
+	return members[name]
+}
+
+// TestZeroState: the state of no batch is null wherever it is stored.
+func TestZeroState(t *testing.T) {
+	var zero executor.State
+	assert.Equal(t, []tool.Action{}, zero.Pending())
+	assert.Empty(t, zero.ID())
+	assert.Zero(t, zero.Expires())
+	text, err := json.Marshal(zero)
+	require.NoError(t, err)
+	assert.Equal(t, "null", string(text))
+	column, err := zero.Value()
+	require.NoError(t, err)
+	assert.Nil(t, column)
+	read := *fullState(t)
+	require.NoError(t, read.Scan(nil))
+	assert.Equal(t, zero, read)
+}
+
+// TestPendingIsACopy: what a state's reader changes is not the state's.
+func TestPendingIsACopy(t *testing.T) {
+	state := fullState(t)
+	before, err := json.Marshal(state)
+	require.NoError(t, err)
+	for _, action := range state.Pending() {
+		action.Arguments[0] = 'x'
+		for i := range action.Decisions {
+			action.Decisions[i] = tool.Decision{}
+		}
+	}
+	after, err := json.Marshal(state)
+	require.NoError(t, err)
+	assert.Equal(t, string(before), string(after))
+}
+
+// TestHostileStates: what no executor writes is not read, and changes nothing.
+func TestHostileStates(t *testing.T) {
+	state := fullState(t)
+	text, err := json.Marshal(state)
+	require.NoError(t, err)
+	id := func() string {
+		made, err := uuid.NewV7()
+		require.NoError(t, err)
+		return made.String()
+	}
+	// edit changes the document that it is given, and each of its calls.
+	edit := func(change func(document map[string]any, calls []map[string]any)) string {
+		var document map[string]any
+		require.NoError(t, json.Unmarshal(text, &document))
+		var calls []map[string]any
+		for _, c := range document["calls"].([]any) {
+			calls = append(calls, c.(map[string]any))
+		}
+		change(document, calls)
+		changed, err := json.Marshal(document)
+		require.NoError(t, err)
+		return string(changed)
+	}
+	top := func(name string, value any) string {
+		return edit(func(document map[string]any, _ []map[string]any) { document[name] = value })
+	}
+	in := func(call int, part, name string, value any) string {
+		return edit(func(_ map[string]any, calls []map[string]any) { calls[call][part].(map[string]any)[name] = value })
+	}
+	require.NoError(t, new(executor.State).UnmarshalJSON([]byte(top("id", id()))), "control: a change that makes sense")
+	documents := map[string]string{
+		"nothing":                   "",
+		"no JSON":                   "{",
+		"a list":                    "[]",
+		"an empty object":           "{}",
+		"text behind it":            string(text) + "{}",
+		"another version":           top("version", "caisson-state/v2"),
+		"no version":                top("version", nil),
+		"a member more":             top("allowed", []string{"everything"}),
+		"approvals":                 top("approvals", []any{map[string]any{"approve": true}}),
+		"no id":                     top("id", ""),
+		"an id in another form":     top("id", "{"+state.ID()+"}"),
+		"revision 0":                top("revision", 0),
+		"a negative revision":       top("revision", -1),
+		"a huge revision":           top("revision", 1e18),
+		"no session":                top("session", ""),
+		"a session that is none":    top("session", strings.Repeat("Z", 64)),
+		"no time":                   top("expires", nil),
+		"no calls":                  top("calls", []any{}),
+		"null calls":                top("calls", nil),
+		"calls that are none":       top("calls", []any{1, 2, 3}),
+		"calls that are empty":      top("calls", []any{map[string]any{}, map[string]any{}}),
+		"calls as an object":        top("calls", map[string]any{}),
+		"negative totals":           edit(func(d map[string]any, _ []map[string]any) { d["totals"].(map[string]any)["fuel"] = -1 }),
+		"totals of other calls":     edit(func(d map[string]any, _ []map[string]any) { d["totals"].(map[string]any)["calls"] = 5 }),
+		"a call id twice":           edit(func(_ map[string]any, c []map[string]any) { c[1]["call_id"] = c[0]["call_id"] }),
+		"a call without an id":      edit(func(_ map[string]any, c []map[string]any) { c[1]["call_id"] = "x" }),
+		"ended and waits":           edit(func(_ map[string]any, c []map[string]any) { c[0]["waits"] = c[1]["waits"] }),
+		"none waits":                edit(func(_ map[string]any, c []map[string]any) { delete(c[1], "waits"); delete(c[2], "waits") }),
+		"a record of another call":  in(0, "ended", "call_id", id()),
+		"waits for something else":  in(1, "waits", "type", "money"),
+		"waits without a tool":      in(1, "waits", "tool", ""),
+		"waits without arguments":   in(1, "waits", "arguments", nil),
+		"arguments as a list":       in(1, "waits", "arguments", "[1]"),
+		"arguments as an object":    in(1, "waits", "arguments", map[string]any{}),
+		"arguments that are none":   in(1, "waits", "arguments", "{"),
+		"an output's fingerprint":   in(1, "waits", "fingerprint", strings.Repeat("0", 64)),
+		"an output's permissions":   in(1, "waits", "permissions", []any{map[string]any{"permission": "x"}}),
+		"no fingerprint":            in(2, "waits", "fingerprint", ""),
+		"a fingerprint in capitals": in(2, "waits", "fingerprint", strings.Repeat("A", 64)),
+		"an empty permission":       in(2, "waits", "permissions", []any{map[string]any{}}),
+		"an approval":               in(2, "waits", "approve", true),
+		"a success with a kind": edit(func(_ map[string]any, c []map[string]any) {
+			c[0]["ended"].(map[string]any)["result"].(map[string]any)["kind"] = "denied"
+		}),
+		"a kind that is none": edit(func(_ map[string]any, c []map[string]any) {
+			r := c[0]["ended"].(map[string]any)["result"].(map[string]any)
+			r["kind"], r["success"] = "odd", false
+		}),
+		"a final failure": edit(func(_ map[string]any, c []map[string]any) {
+			r := c[0]["ended"].(map[string]any)["result"].(map[string]any)
+			r["kind"], r["success"] = "trap", false
+		}),
+		"a source that is none": in(0, "ended", "source", "x"),
+		"an empty repair":       in(0, "ended", "repairs", []any{map[string]any{}}),
+		"deep":                  strings.Repeat(`{"calls":[`, 20_000),
+		"deep arguments":        in(1, "waits", "arguments", `{"a":`+strings.Repeat("[", 20_000)+strings.Repeat("]", 20_000)+`}`),
+	}
+	for name, document := range documents {
+		t.Run(name, func(t *testing.T) {
+			require.NotEqual(t, string(text), document)
+			read := *state
+			err := read.UnmarshalJSON([]byte(document))
+			require.ErrorIs(t, err, executor.ErrInvalidState)
+			assert.Equal(t, *state, read)
+			assert.Less(t, len(err.Error()), 1000)
+			require.ErrorIs(t, read.Scan(document), executor.ErrInvalidState)
+		})
+	}
+	require.ErrorIs(t, new(executor.State).Scan(5), executor.ErrInvalidState)
+}
+
+// TestAttackStateMemory: a state that is read takes memory in proportion to its text. Control: the
+// same text read as it would be without care takes a multiple.
+func TestAttackStateMemory(t *testing.T) {
+	text, err := json.Marshal(fullState(t))
+	require.NoError(t, err)
+	// An empty element takes 3 bytes of text, and a hundred and more in memory.
+	large := strings.Replace(string(text), `"repairs":[`, `"repairs":[`+strings.Repeat("{},", 1<<20), 1)
+	require.Greater(t, len(large), 3<<20)
+	allocated := func(do func()) uint64 {
+		var before, after goruntime.MemStats
+		goruntime.ReadMemStats(&before)
+		do()
+		goruntime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	careful := allocated(func() { assert.Error(t, new(executor.State).UnmarshalJSON([]byte(large))) })
+	careless := allocated(func() {
+		var read struct {
+			Calls []struct {
+				Ended struct{ Repairs []tool.Repair }
+			}
+		}
+		assert.NoError(t, json.Unmarshal([]byte(large), &read))
+	})
+	assert.Less(t, careful, uint64(16*len(large)))
+	assert.Greater(t, careless, uint64(40*len(large)))
+	assert.Error(t, new(executor.State).UnmarshalJSON(make([]byte, executor.MaxStateBytes+1)))
+}
+
+// TestLargeState: a batch of 10,000 calls that all wait is stored, and all its calls end.
+func TestLargeState(t *testing.T) {
+	e := newExecutor(t, executor.Options{Rates: unlimited}, newClient(t, "shell", nil))
+	session := newSession(t, e, executor.SessionOptions{})
+	report := paused(t, e, session, numbered(10_000, "shell")...)
+	require.Len(t, report.Pending, 10_000)
+	report, err := e.Resume(t.Context(), answered(session, stored(t, report.State)))
+	require.NoError(t, err)
+	assertCompleted(t, report)
+	assert.Len(t, report.Records, 10_000)
+}
+
+// numbered returns so many calls of tools in turns, with different arguments.
+func numbered(many int, tools ...string) (calls []tool.Call) {
+	for i := range many {
+		calls = append(calls, newCall(fmt.Sprint(i), tools[i%len(tools)], fmt.Sprintf(`{"n":%d}`, i)))
+	}
+	return calls
+}
+
+// TestManyApprovals: more approvals than a session keeps of calls whose turn has not come are asked
+// for again, and none is lost for the call that is next.
+func TestManyApprovals(t *testing.T) {
+	runs := 0
+	e := newExecutor(t, executor.Options{Rates: unlimited}, newClient(t, "shell", nil), newFake(t, "erase", destructive, func(context.Context, tool.Invocation) (tool.Outcome, error) {
+		runs++
+		return succeed(""), nil
+	}))
+	session := newSession(t, e, executor.SessionOptions{})
+	report := paused(t, e, session, numbered(3000, "shell", "erase")...)
+	require.Len(t, report.Pending, 1501, "approvals are all asked for; a client's call waits for what stands before it")
+	for want := range 3 {
+		var err error
+		report, err = e.Resume(t.Context(), answered(session, *report.State))
+		require.NoError(t, err)
+		assertPaused(t, report)
+		assert.Equal(t, want+1, runs)
+	}
+}
+
+// FuzzState: what is read of any document can be written and read again as the same, and nothing is
+// run that the state's calls do not say.
+func FuzzState(f *testing.F) {
+	text, err := json.Marshal(fullState(f))
+	require.NoError(f, err)
+	f.Add(text)
+	f.Add([]byte("null"))
+	f.Add([]byte(`{"version":"caisson-state/v1","calls":[{"call_id":"x"}]}`))
+	f.Fuzz(func(t *testing.T, document []byte) {
+		var state executor.State
+		if err := state.UnmarshalJSON(document); err != nil {
+			require.ErrorIs(t, err, executor.ErrInvalidState)
+			require.Equal(t, executor.State{}, state)
+			return
+		}
+		text, err := state.MarshalJSON()
+		require.NoError(t, err)
+		var again executor.State
+		require.NoError(t, again.UnmarshalJSON(text), "%s", text)
+		second, err := again.MarshalJSON()
+		require.NoError(t, err)
+		require.Equal(t, string(text), string(second))
+		ids := map[string]bool{}
+		for _, action := range state.Pending() {
+			require.False(t, ids[action.CallID])
+			ids[action.CallID] = true
+			require.NotEmpty(t, action.Call.ID)
+			require.NotEmpty(t, action.Tool)
+		}
+		require.Equal(t, state.ID() != "", len(ids) > 0)
+	})
+}

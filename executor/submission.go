@@ -1,0 +1,150 @@
+package executor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/caisson-run/caisson/tool"
+)
+
+// submitted is what was handed in for an action: one of the two.
+type submitted struct {
+	output   *tool.Result
+	approval *tool.Approval
+}
+
+// mistakes are all that is wrong with a submission. The zero value is none.
+type mistakes struct {
+	kinds []error // each sentinel once
+	texts []string
+	more  int // that are not in texts
+}
+
+const (
+	mostMistakes = 32 // that an error tells of one by one
+	maxShownID   = 64 // bytes
+)
+
+func (m *mistakes) add(kind error, format string, arguments ...any) {
+	known := false
+	for _, k := range m.kinds {
+		known = known || errors.Is(k, kind)
+	}
+	if !known {
+		m.kinds = append(m.kinds, kind)
+	}
+	if len(m.texts) == mostMistakes {
+		m.more++
+		return
+	}
+	m.texts = append(m.texts, fmt.Sprintf("%v: %s", kind, fmt.Sprintf(format, arguments...)))
+}
+
+// err returns one error with all mistakes, or nil.
+func (m *mistakes) err() error {
+	if len(m.kinds) == 0 {
+		return nil
+	}
+	text := strings.Join(m.texts, "; ")
+	if m.more > 0 {
+		text += fmt.Sprintf("; and %d more", m.more)
+	}
+	return &submissionError{text, m.kinds}
+}
+
+// submissionError is several mistakes.
+type submissionError struct {
+	text  string
+	kinds []error
+}
+
+func (e *submissionError) Error() string   { return e.text }
+func (e *submissionError) Unwrap() []error { return e.kinds }
+
+// match finds for which action each answer is, by call id. Each action has one in the end, where no
+// mistake was made.
+func (m *mistakes) match(pending []tool.Action, outputs []tool.Answer, approvals []tool.Approval) map[string]submitted {
+	waiting := index(pending)
+	given := make(map[string]submitted, len(pending))
+	touched := make(map[string]bool, len(pending))
+	take := func(id string, wanted tool.ActionType) *tool.Action {
+		action := waiting[id]
+		if action == nil {
+			m.add(ErrUnknownCall, "%q", tool.Shown(id, maxShownID))
+			return nil
+		}
+		if touched[action.CallID] {
+			m.add(ErrDoubledAnswer, "%s", name(action))
+		}
+		touched[action.CallID] = true
+		if action.Type != wanted {
+			m.add(ErrWrongAnswer, "%s waits for %s", name(action), needs(action.Type))
+			return nil
+		}
+		return action
+	}
+	for i := range outputs {
+		action := take(outputs[i].CallID, tool.NeedsOutput)
+		if action == nil {
+			continue
+		}
+		if data := outputs[i].Result.Data; len(data) > 0 && !json.Valid(data) {
+			m.add(ErrWrongAnswer, "the data of the output for %s is not JSON", name(action))
+		}
+		given[action.CallID] = submitted{output: &outputs[i].Result}
+	}
+	for i := range approvals {
+		action := take(approvals[i].CallID, tool.NeedsApproval)
+		if action == nil {
+			continue
+		}
+		m.checkApproval(action, approvals[i])
+		given[action.CallID] = submitted{approval: &approvals[i]}
+	}
+	for i := range pending {
+		if action := &pending[i]; !touched[action.CallID] {
+			m.add(ErrMissingAnswer, "%s waits for %s", name(action), needs(action.Type))
+		}
+	}
+	return given
+}
+
+func (m *mistakes) checkApproval(action *tool.Action, a tool.Approval) {
+	if err := checkScope(a); err != nil {
+		m.add(ErrWrongAnswer, "%s: %v", name(action), err)
+	}
+	if a.Approve && a.Fingerprint != action.Fingerprint {
+		m.add(ErrNotApproved, "%s has the fingerprint %s", name(action), action.Fingerprint)
+	}
+}
+
+// index finds actions by call id, and by the provider's id where one action alone has it and it is
+// no other's call id.
+func index(pending []tool.Action) map[string]*tool.Action {
+	byID := make(map[string]*tool.Action, 2*len(pending))
+	times := make(map[string]int, len(pending))
+	for i := range pending {
+		byID[pending[i].CallID] = &pending[i]
+		times[pending[i].Call.ID]++
+	}
+	for i := range pending {
+		id := pending[i].Call.ID
+		if _, taken := byID[id]; !taken && times[id] == 1 {
+			byID[id] = &pending[i]
+		}
+	}
+	return byID
+}
+
+func name(action *tool.Action) string {
+	return fmt.Sprintf("%s (%s)", action.CallID, tool.Shown(action.Tool, maxShownID))
+}
+
+func needs(kind tool.ActionType) string {
+	if kind == tool.NeedsApproval {
+		return "an approval"
+	}
+	return "an output"
+}

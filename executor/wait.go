@@ -1,0 +1,186 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// wait is what a call needs from outside. One goroutine at a time uses it, the one that schedules
+// the batch or the one that runs the call.
+type wait struct {
+	action    tool.Action
+	open      bool // it is still needed
+	announced bool
+	answer    *tool.Result // of the client; nil for none
+	approved  string       // the fingerprint of what was approved for this call alone
+}
+
+// isClient reports whether the client runs the call.
+func (c *call) isClient() bool { return c.wait != nil && c.wait.action.Type == tool.NeedsOutput }
+
+// waits reports whether the call cannot go on without an answer or an approval.
+func (c *call) waits() bool { return c.wait != nil && c.wait.open }
+
+// isPending reports whether somebody was told that the call waits.
+func (c *call) isPending() bool { return c.waits() && c.wait.announced }
+
+// waits sets what a call needs from outside, if it needs anything. own are the checked arguments
+// without the host's values.
+func (p planner) waits(ctx context.Context, c *call, own tool.Arguments) {
+	m := c.entry.Manifest
+	client := m.Execution == manifests.Client
+	reason := ""
+	if !client {
+		if reason = c.entry.Asks(); reason == "" {
+			return
+		}
+	}
+	text, err := own.MarshalJSON()
+	if err != nil {
+		c.refuse(tool.Internal, "")
+		c.fail(err)
+		return
+	}
+	action := tool.Action{CallID: c.record.CallID, Call: c.record.Call, Tool: c.tool, Arguments: text, Hints: c.entry.Hints()}
+	action.Call.ID = or(action.Call.ID, c.record.CallID)
+	if client {
+		action.Type, action.Reason = tool.NeedsOutput, "the client runs "+c.tool
+		c.wait = &wait{action: action, open: true}
+		return
+	}
+	action.Type, action.Reason, action.Decisions = tool.NeedsApproval, reason, c.entry.Decisions()
+	w := &wait{action: action}
+	if w.action.Fingerprint, err = p.batch.fingerprint(ctx, c, c.entry); err != nil {
+		c.refuseUnknown(ctx, err)
+		return
+	}
+	session := p.batch.session
+	w.approved = session.takeApproval(c.record.CallID, w.action.Fingerprint)
+	w.open = w.approved == "" && !session.approves(w.action.Fingerprint)
+	c.wait = w
+}
+
+// refuseUnknown refuses a call of which nobody can say what it would do.
+func (c *call) refuseUnknown(ctx context.Context, err error) {
+	if isOver(ctx) {
+		c.refuse(notStarted(ctx.Err()))
+		return
+	}
+	c.refuse(tool.Internal, "")
+	c.fail(fmt.Errorf("what an approval of the call would be for: %w", err))
+}
+
+// denyWaiting refuses a tool's call that would have to wait: its caller cannot.
+func (c *call) denyWaiting() {
+	if c.isClient() {
+		c.deny("execution", fmt.Sprintf("the client runs %s, so no tool can call it", c.tool), tool.Allow{})
+		return
+	}
+	c.deny("approval", fmt.Sprintf("calls of %s must be approved (%s), and a tool that makes one cannot wait for it", c.tool, c.wait.action.Reason), tool.Allow{})
+}
+
+// announce tells everybody what a call waits for, once.
+func (b *batch) announce(ctx context.Context, c *call) {
+	if c.wait.announced {
+		return
+	}
+	c.wait.announced = true
+	if log := b.executor.log; log.Enabled(ctx, slog.LevelInfo) {
+		log.InfoContext(ctx, "call waits", "call_id", c.record.CallID, "tool", c.tool, "for", string(c.wait.action.Type))
+	}
+	b.send(tool.CallWaiting, func(event *tool.Event) {
+		c.describe(event)
+		action := c.wait.action
+		event.Action = &action
+	})
+}
+
+// requestApprovals asks for all approvals at once, so that whoever gives them is asked once.
+func (b *batch) requestApprovals(ctx context.Context, calls []*call) {
+	for _, c := range calls {
+		if !c.ended && !c.refused && c.waits() && !c.isClient() {
+			b.announce(ctx, c)
+		}
+	}
+}
+
+// cleared reports whether a call may run as far as approvals go. What was approved is compared with
+// what would run: where that is something else, the call waits again.
+func (b *batch) cleared(ctx context.Context, c *call) bool {
+	w := c.wait
+	switch {
+	case w == nil:
+		return true
+	case w.open:
+		return false
+	}
+	entry, ok := b.executor.resolver.Get(c.invocation.Tool)
+	if !ok {
+		entry = c.entry // it is not found when it is run
+	}
+	fingerprint, err := b.fingerprint(ctx, c, entry)
+	if err != nil {
+		c.refuseUnknown(ctx, err)
+		return true
+	}
+	if w.approved == fingerprint || b.session.approves(fingerprint) {
+		return true
+	}
+	w.action.Fingerprint, w.action.Decisions = fingerprint, entry.Decisions()
+	w.open, w.approved = true, ""
+	b.announce(ctx, c)
+	return false
+}
+
+// settleAnswers ends the calls that the client has run. Those come first: what they changed has
+// happened before any call that is run from now on.
+func (b *batch) settleAnswers(ctx context.Context, calls []*call) {
+	for _, c := range calls {
+		if c.wait != nil && c.wait.answer != nil && !c.refused {
+			b.runAll(ctx, []*call{c})
+		}
+	}
+}
+
+// settleAnswer completes the record of a call that the client has run. A failure is the tool's: what
+// a client says is no proof of any other kind.
+func (b *batch) settleAnswer(c *call) {
+	if !c.readOnly {
+		defer b.barrier(c)()
+	}
+	result := cloned(*c.wait.answer)
+	if schema := c.entry.Manifest.Result; result.Success && schema != nil {
+		data := result.Data
+		if data == nil {
+			data = json.RawMessage("null")
+		}
+		if err := schema.Validate(data); err != nil {
+			result = tool.Result{Error: "the data does not fit the tool's result schema: " + err.Error()}
+		}
+	}
+	c.settle(answer{outcome: tool.Outcome{Result: result}})
+}
+
+// abandonWait is for a call that is given up. The client may have begun to run it.
+func (b *batch) abandonWait(c *call) {
+	if c.isClient() && c.wait.announced && !c.readOnly {
+		b.barrier(c)()
+	}
+}
+
+// keepApprovals leaves with the session what was approved of calls that have not run. The batch's
+// state must not say it: whoever can write to where states are kept could approve of anything. The
+// first come last, since a session that has too many forgets the oldest.
+func (b *batch) keepApprovals(calls []*call) {
+	for _, c := range slices.Backward(calls) {
+		if !c.ended && c.wait != nil && c.wait.approved != "" {
+			b.session.keepOnce(c.record.CallID, c.wait.approved)
+		}
+	}
+}

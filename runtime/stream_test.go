@@ -1,0 +1,236 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+const streamprobe = "internal/guests/streamprobe/streamprobe.wasm"
+
+// listener is whoever watches a call. It makes no calls.
+type listener struct {
+	err error // of emissions, if it is not nil
+	// then, if set, is done with each emission.
+	then func(tool.Emission)
+
+	mu   sync.Mutex
+	said []tool.Emission
+}
+
+func (w *listener) Call(context.Context, tool.Call) (tool.Record, error) {
+	return tool.Record{}, errors.New("no")
+}
+
+func (w *listener) Page(string, int64, int64) (tool.Page, error) {
+	return tool.Page{}, errors.New("no")
+}
+
+func (w *listener) Emit(e tool.Emission) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.said = append(w.said, e)
+	if w.then != nil {
+		w.then(e)
+	}
+	return w.err
+}
+
+// speaker loads a streamprobe.
+func speaker(t testing.TB, r *Runtime, text string) *Tool {
+	t.Helper()
+	return load(t, r, manifest(t, streamprobe, text), manifests.Grants{})
+}
+
+// listen makes a call that somebody watches, or nobody.
+func listen(t testing.TB, loaded *Tool, w *listener, arguments string) (tool.Outcome, error) {
+	t.Helper()
+	made := invocation(t, arguments, nil)
+	if w != nil {
+		made.Host = w
+	}
+	return loaded.Invoke(t.Context(), made)
+}
+
+func says(text string) string { return `{"do":"text","text":` + quoted(text) + `}` }
+
+// makes is a step that makes an emission by its request.
+func makes(request string) string { return `{"do":"raw","text":` + quoted(request) + `}` }
+
+// floods is a step that makes an emission so many times.
+func floods(request string, count int) string {
+	return fmt.Sprintf(`{"do":"flood","count":%d,"text":%s}`, count, quoted(request))
+}
+
+func quoted(text string) string {
+	written, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // a string always encodes
+	}
+	return string(written)
+}
+
+func TestGuestSpeaks(t *testing.T) {
+	loaded := speaker(t, newRuntime(t, Options{}), "")
+	half := 0.5
+	want := []tool.Emission{
+		{Type: tool.EmitProgress, Text: "looking"},
+		{Type: tool.EmitProgress, Text: "drawing", Fraction: &half},
+		{Type: tool.EmitImage, Data: json.RawMessage(`"AAH/"`), MIMEType: "image/png", Partial: true},
+		{Type: tool.EmitText, Text: "<b> & \x1b[31m\n"},
+		{Type: tool.EmitJSON, Data: json.RawMessage(`{"rows":[1.50,null]}`)},
+		{Type: tool.EmitLink, Data: json.RawMessage(`"https://example.com/?a=b&c"`), Text: "Example"},
+	}
+	todo := steps(`{"do":"progress","fraction":-1,"text":"looking"}`, `{"do":"progress","fraction":0.5,"text":"drawing"}`,
+		`{"do":"image","image":"AAH/","mime_type":"image/png","partial":true}`, `{"do":"text","text":"<b> & \u001b[31m\n"}`,
+		`{"do":"json","data":{"rows":[1.50,null]}}`, `{"do":"link","url":"https://example.com/?a=b&c","text":"Example"}`,
+		says(""), `{"do":"link","url":"file:///etc/passwd"}`)
+	for _, w := range []*listener{{}, nil} {
+		outcome, err := listen(t, loaded, w, todo)
+		require.NoError(t, err, outcome.Result.Error)
+		assert.JSONEq(t, `["ok","ok","ok","ok","ok","ok","invalid: an emission of type text needs text",
+			"invalid: an emission of type link needs data, the URL of a page: https://… or http://…, without user and password"]`, string(outcome.Result.Data))
+		assert.Empty(t, outcome.HostCalls, "no permission decides about it")
+		assert.Zero(t, outcome.Usage.HostCalls)
+		assert.Empty(t, outcome.Log)
+		if w != nil {
+			assert.Equal(t, want, w.said)
+		}
+	}
+}
+
+// speaking is a command that makes an emission so many times, and goes round a loop after each as
+// often as the status and the length of the response say.
+func speaking(request string, count int) string {
+	// local 0 = status + length + 1; loop: local 0 -= 1; br_if 0
+	then := "\x22\x01\x42\x20\x88\xa7\x20\x01\xa7\x6a\x41\x01\x6a\x21\x00\x03\x40\x20\x00\x41\x01\x6b\x22\x00\x0d\x00\x0b"
+	body := vector("\x02\x01\x7f\x01\x7e" + strings.Repeat(callOf(request)+then, count) + "\x0b")
+	return "\x00asm\x01\x00\x00\x00" + section(1, "\x02\x60\x02\x7f\x7f\x01\x7e\x60\x00\x00") +
+		section(2, "\x01"+vector("caisson:stream@1")+vector("emit")+"\x00\x00") + section(3, "\x01\x01") + section(5, "\x01\x00\x01") +
+		section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01") + section(10, "\x01"+body) + section(11, "\x01\x00\x41\x00\x0b"+vector(request))
+}
+
+// TestNobodyIsNoticed: equal calls take equal fuel, whether or not somebody watches.
+func TestNobodyIsNoticed(t *testing.T) {
+	r := newRuntime(t, Options{})
+	spent := map[string]int64{}
+	for name, request := range map[string]string{"sound": `{"type":"text","text":"0123456789"}`, "refused": `{"type":"text","text":""}`} {
+		loaded := load(t, r, named(t, "guest", speaking(request, 50), "limits: {fuel: 10000000, output: 1KiB}"), manifests.Grants{})
+		for i, w := range []*listener{{}, nil, {}} {
+			outcome, err := listen(t, loaded, w, "{}")
+			require.NoError(t, err, outcome.Result.Error)
+			if i == 0 {
+				spent[name] = *outcome.Usage.Fuel
+			}
+			assert.Equal(t, spent[name], *outcome.Usage.Fuel, name)
+			if w != nil && name == "sound" {
+				assert.Len(t, w.said, 1024/len(request))
+			}
+		}
+	}
+	assert.NotEqual(t, spent["sound"], spent["refused"], "control: what the guest is told shows in its fuel")
+}
+
+// TestSpeechHasALimitOfItsOwn beside that of the output, and of each call.
+func TestSpeechHasALimitOfItsOwn(t *testing.T) {
+	loaded := speaker(t, newRuntime(t, Options{}), "limits: {output: 2KiB}")
+	long := strings.Repeat("a", 1000)
+	for range 2 {
+		w := &listener{}
+		outcome, err := listen(t, loaded, w, steps(says(long), says(long), says("b")+","+makes("{"+strings.Repeat(" ", 2048))+`,{"do":"print","text":"`+strings.Repeat("c", 2048)+`"}`))
+		require.NoError(t, err, outcome.Result.Error)
+		assert.Len(t, outcome.Result.Output, 2048)
+		assert.Equal(t, []tool.Emission{{Type: tool.EmitText, Text: long}, {Type: tool.EmitText, Text: "b"}}, w.said, "the second does not fit, and a shorter one does")
+	}
+	outcome, err := listen(t, loaded, nil, steps(says(long), says(long), makes("{"+strings.Repeat(" ", 2048))))
+	require.NoError(t, err)
+	assert.JSONEq(t, `["ok","limit: output is 2048",["3","{\"limit\":\"output\",\"value\":2048}"]]`, string(outcome.Result.Data))
+	_, err = listen(t, loaded, nil, steps(`{"do":"print","text":"`+strings.Repeat("c", 2049)+`"}`))
+	require.ErrorIs(t, err, tool.Output, "control: what is printed")
+}
+
+// TestSpeechAfterTheEnd: whoever watches has gone, and what fails on our side is not the tool's doing.
+func TestSpeechAfterTheEnd(t *testing.T) {
+	loaded := speaker(t, newRuntime(t, Options{}), "")
+	gone := &listener{err: &tool.Error{Op: "emit", Kind: tool.Cancelled, Message: "the call has ended"}}
+	outcome, err := listen(t, loaded, gone, steps(says("a")))
+	require.NoError(t, err)
+	assert.JSONEq(t, `["unavailable: the call has ended"]`, string(outcome.Result.Data))
+	outcome, err = listen(t, loaded, &listener{err: errors.New("a bug")}, steps(says("a")))
+	require.ErrorIs(t, err, tool.Internal)
+	assert.NotContains(t, outcome.Result.Error, "a bug")
+}
+
+// TestSpeechIsShownAtOnce, not when the call has ended; and the end of the call ends it.
+func TestSpeechIsShownAtOnce(t *testing.T) {
+	loaded := speaker(t, newRuntime(t, Options{}), "")
+	ctx, cancel := context.WithCancel(t.Context())
+	made := invocation(t, steps(says("a"), `{"do":"spin"}`), nil)
+	made.Host = &listener{then: func(tool.Emission) { cancel() }}
+	_, err := loaded.Invoke(ctx, made)
+	require.ErrorIs(t, err, tool.Cancelled)
+}
+
+// TestFunctionsBeforeInputAreNotSnapshotted: what is said belongs to a call, and what is told is of one.
+func TestFunctionsBeforeInputAreNotSnapshotted(t *testing.T) {
+	r := newRuntime(t, Options{})
+	for early, function := range map[string]string{"emit": "caisson:stream@1.emit", "context": "caisson:context@1.get"} {
+		loaded := speaker(t, r, "module: {path: guest.wasm, args: ["+early+"]}\nbehavior: {snapshot: start}")
+		found, err := loaded.Isolation(t.Context())
+		require.NoError(t, err)
+		assert.False(t, found.Resumed)
+		assert.Equal(t, tooEarly(function), found.Reason)
+		for i := range 4 {
+			w := &listener{}
+			made := invocation(t, `{}`, nil)
+			made.CallID, made.Host = fmt.Sprint("call ", i), w
+			outcome, err := loaded.Invoke(t.Context(), made)
+			require.NoError(t, err, outcome.Result.Error)
+			if early == "emit" {
+				assert.Equal(t, []tool.Emission{{Type: tool.EmitText, Text: "early"}}, w.said)
+			} else {
+				assert.Contains(t, string(outcome.Result.Data), fmt.Sprintf(`"call_id":"call %d"`, i))
+			}
+		}
+	}
+	// One that reads first is resumed, and speaks as it does otherwise.
+	loaded := speaker(t, r, "behavior: {snapshot: start}")
+	found, err := loaded.Isolation(t.Context())
+	require.NoError(t, err)
+	assert.True(t, found.Resumed, found.Reason)
+	for range 5 {
+		w := &listener{}
+		outcome, err := listen(t, loaded, w, steps(says("late"), `{"do":"context"}`))
+		require.NoError(t, err, outcome.Result.Error)
+		assert.Equal(t, []tool.Emission{{Type: tool.EmitText, Text: "late"}}, w.said)
+	}
+}
+
+func BenchmarkSpeech(b *testing.B) {
+	r := newRuntime(b, Options{})
+	loaded := speaker(b, r, "behavior: {snapshot: start}\nlimits: {output: 4MiB}")
+	_, err := loaded.Isolation(b.Context())
+	require.NoError(b, err)
+	for _, count := range []int{0, 1000} {
+		for name, w := range map[string]*listener{"nobody": nil, "somebody": {}} {
+			b.Run(fmt.Sprintf("%d emissions for %s", count, name), func(b *testing.B) {
+				todo := steps(floods(`{"type":"text","text":"a"}`, count))
+				for b.Loop() {
+					if outcome, err := listen(b, loaded, w, todo); err != nil {
+						b.Fatal(outcome.Result.Error)
+					}
+				}
+			})
+		}
+	}
+}

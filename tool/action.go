@@ -1,0 +1,73 @@
+package tool
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Action is what a batch waits for before one of its calls can go on.
+type Action struct {
+	Type ActionType `json:"type"`
+	// CallID is our own id of the call, which is the same before and after the wait.
+	CallID string `json:"call_id"`
+	// Call is as the model wrote it, but for the id, which is never empty: it is CallID where the
+	// model gave none.
+	Call Call   `json:"call"`
+	Tool string `json:"tool"` // the registered name
+	// Arguments are those that were checked: repaired and with defaults, without context values.
+	Arguments json.RawMessage `json:"arguments"`
+	Hints     Hints           `json:"hints,omitzero"`
+	// Reason says why the batch waits, in one sentence for whoever approves or answers.
+	Reason string `json:"reason"`
+	// Fingerprint is a digest of what an approval is for: the tool's module, its manifest and what
+	// it is permitted, the complete arguments and the context values. It is empty for an output.
+	Fingerprint string `json:"fingerprint,omitempty"`
+	// Decisions are what the tool may do, for whoever approves; empty for an output.
+	Decisions []Decision `json:"permissions,omitempty"`
+}
+
+// ActionType says what is waited for.
+type ActionType string
+
+// The types of actions.
+const (
+	// NeedsOutput: the client runs the tool, and submits what came of it as an [Answer].
+	NeedsOutput ActionType = "tool_output"
+	// NeedsApproval: the call is run once it has been allowed by an [Approval].
+	NeedsApproval ActionType = "approval"
+)
+
+// Answer answers an action of the type [NeedsOutput].
+type Answer struct {
+	// CallID is the action's CallID, or the provider's id of the call where one action alone has it.
+	CallID string `json:"tool_call_id"`
+	Result Result `json:"result"`
+}
+
+// Approval answers an action of the type [NeedsApproval].
+type Approval struct {
+	// CallID is the action's CallID, or the provider's id of the call where one action alone has it.
+	CallID  string `json:"call_id"`
+	Approve bool   `json:"approve"`
+	// Reason is what the model is told of a refusal. Empty: that it was refused.
+	Reason string `json:"reason,omitempty"`
+	// Fingerprint is that of the action, which proves what was looked at. It is needed to approve.
+	Fingerprint string `json:"fingerprint,omitempty"`
+	// Scope is for what else the approval holds. Empty: for this call alone.
+	Scope ApprovalScope `json:"scope,omitempty"`
+	// For is for how long it holds, with [ApproveFor], from when it is given.
+	For time.Duration `json:"for_ns,omitempty"`
+	// Until is when it ends, with [ApproveFor], in place of For: for approvals that are kept.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// ApprovalScope says for what else than the call an approval holds: always for calls of the same
+// fingerprint alone.
+type ApprovalScope string
+
+// The scopes of an approval.
+const (
+	ApproveOnce    ApprovalScope = "once"
+	ApproveSession ApprovalScope = "session" // as long as the session
+	ApproveFor     ApprovalScope = "time"    // in the session, for so long
+)
