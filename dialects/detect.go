@@ -3,20 +3,23 @@ package dialects
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 )
 
 // Detect returns the name of the dialect that a whole response is written in. It goes by what
 // stands outermost, so that a document that it knows may still be refused by the dialect. It
 // returns false for what is none or more than one of them, and for what is over [MaxDocument].
 //
-// A list is judged by its first element: Gemini streams one, unless it is asked for server-sent
-// events.
+// A list is judged by its first element. Gemini streams one, unless it is asked for server-sent
+// events, and a batch of requests of MCP is one; of other dialects it is several responses.
 func Detect(document []byte) (name string, ok bool) {
 	if len(document) > MaxDocument {
 		return "", false
 	}
-	document = bytes.TrimSpace(document)
-	if len(document) > 0 && document[0] == '[' {
+	document = text(document)
+	isList := opened(document) == '['
+	if isList {
 		if !json.Valid(document) {
 			return "", false
 		}
@@ -28,7 +31,7 @@ func Detect(document []byte) (name string, ok bool) {
 		document = first
 	}
 	var shape outermost
-	if len(document) == 0 || document[0] != '{' || json.Unmarshal(document, &shape) != nil {
+	if opened(document) != '{' || exact.Unmarshal(document, &shape) != nil {
 		return "", false
 	}
 	for _, candidate := range shape.candidates() {
@@ -40,7 +43,34 @@ func Detect(document []byte) (name string, ok bool) {
 		}
 		name, ok = candidate.name, true
 	}
+	if isList && name != Gemini && name != MCP {
+		return "", false
+	}
 	return name, ok
+}
+
+// IsWhole returns whether a document is a whole response, in any dialect, and no transcript of a
+// stream: it begins as JSON does.
+func IsWhole(document []byte) bool {
+	switch opened(document) {
+	case '{', '[', 0:
+		return true
+	}
+	return false
+}
+
+// opened returns the first character of a document, 0 where it is empty.
+func opened(document []byte) byte {
+	if document = text(document); len(document) > 0 {
+		return document[0]
+	}
+	return 0
+}
+
+// text returns a document without what stands around it: white space, and the byte order mark that
+// some shells write before what they pass on.
+func text(document []byte) []byte {
+	return bytes.TrimSpace(bytes.TrimPrefix(document, []byte("\uFEFF")))
 }
 
 // outermost is the union of what tells responses apart.
@@ -67,11 +97,13 @@ func (o *outermost) candidates() []candidate {
 		{OpenAI, isList(o.Choices)},
 		{Responses, is(o.Object, "response") && isList(o.Output)},
 		{Anthropic, is(o.Type, "message") && is(o.Role, "assistant") && isList(o.Content)},
-		{Gemini, isList(o.Candidates) || o.Candidates == nil && bytes.HasPrefix(o.PromptFeedback, []byte("{"))},
+		{Gemini, isList(o.Candidates) || o.Candidates == nil && isObject(o.PromptFeedback)},
 		{MCP, is(o.JSONRPC, "2.0")},
 	}
 }
 
 func isList(value json.RawMessage) bool { return bytes.HasPrefix(value, []byte("[")) }
+
+func isObject(value json.RawMessage) bool { return bytes.HasPrefix(value, []byte("{")) }
 
 func is(value json.RawMessage, text string) bool { return string(value) == `"`+text+`"` }

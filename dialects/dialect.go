@@ -21,6 +21,12 @@ type Dialect interface {
 	// Results writes what calls came to, in the form in which the next request carries it: a
 	// JSON array of messages, blocks, items or parts, one for each record, matched by id.
 	Results(records []tool.Record) (json.RawMessage, error)
+	// Calls writes calls as the next request shows them before their results: a JSON array with what
+	// Results' elements stand behind.
+	Calls(calls []tool.Call) (json.RawMessage, error)
+	// Answers reads results: what Results writes, and what clients write in its place. What else a
+	// conversation has is passed over. It fails with an [*Error]; the document may be anything.
+	Answers(document []byte) (Answers, error)
 	// Stream reads a streamed response.
 	Stream() Stream
 }

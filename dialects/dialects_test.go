@@ -37,6 +37,9 @@ func TestDetect(t *testing.T) {
 		{`{"candidates":[{"content":{"parts":[{"text":"x"}],"role":"model"}}]}`, dialects.Gemini},
 		{`{"promptFeedback":{"blockReason":"SAFETY"}}`, dialects.Gemini},
 		{` [ {"candidates":[]},{}]`, dialects.Gemini},
+		{`[{"jsonrpc":"2.0","id":1,"method":"tools/call"}]`, dialects.MCP},
+		{"\uFEFF\r\n{\"choices\":[]}", dialects.OpenAI},
+		{`{"choices":[],"Candidates":[],"JSONRPC":"2.0"}`, dialects.OpenAI},
 		{`{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`, dialects.MCP},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}`, dialects.MCP},
 
@@ -45,6 +48,8 @@ func TestDetect(t *testing.T) {
 		{`{"type":"message","role":"user","content":[]}`, ""},
 		{`{"error":{"message":"x","type":"invalid_request_error"}}`, ""},
 		{`{"choices":[],"candidates":[]}`, ""},
+		{`[{"choices":[]}]`, ""}, {`[{"object":"response","output":[]}]`, ""}, {`[{"type":"message","role":"assistant","content":[]}]`, ""},
+		{`{"Choices":[]}`, ""}, {`{"choices":[],"choices":[]}`, ""},
 		{`{"choices":[` + strings.Repeat(" ", dialects.MaxDocument) + `]}`, ""},
 	} {
 		name, ok := dialects.Detect([]byte(c.document))
@@ -66,8 +71,8 @@ func FuzzDetect(f *testing.F) {
 	})
 }
 
-// TestRowS27DependsOnTheStandardLibrary reads the imports of this package and of those below it.
-func TestRowS27DependsOnTheStandardLibrary(t *testing.T) {
+// TestRowS2_7DependsOnTheStandardLibrary reads the imports of this package and of those below it.
+func TestRowS2_7DependsOnTheStandardLibrary(t *testing.T) {
 	const module = "github.com/caisson-run/caisson/"
 	read := 0
 	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {

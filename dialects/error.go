@@ -5,7 +5,7 @@ import "strings"
 // Error says why a document was not read, or could not be written. Its text is for whoever sent
 // the document, and holds nothing of the document but names and short pieces.
 type Error struct {
-	Op      string // "response", "stream", "definitions", "results", "request", "events"
+	Op      string // "response", "stream", "definitions", "results", "calls", "answers", "request", "events", "choice"
 	Dialect string // as in [Dialect.Name]; empty where it is none's
 	Path    string // of what is wrong: "choices[0].message.tool_calls[2].function.arguments"; empty for the whole
 	// Message says what is wrong and what is wanted instead, in one sentence.

@@ -20,6 +20,10 @@ record of the call on one line instead, exactly as it is, whether or not it fail
 A tool may call others, if its manifest asks for it and --allow-call or the policy
 allows it. What those were asked and answered, "caisson explain" shows.
 
+A destructive tool runs: that it was named here is all the approval that it needs. Where
+the policy, or --ask, has calls of a tool wait for approval, --approve gives it. A tool
+that the client runs itself cannot be called: caisson has no client.
+
 ` + keptHelp
 
 const callExample = `  caisson call calculator '{"expression": "2*(3+4.5)"}'
@@ -30,7 +34,7 @@ const callExample = `  caisson call calculator '{"expression": "2*(3+4.5)"}'
   caisson call calculator @arguments.json --json`
 
 func newCall(env environment) *cobra.Command {
-	var o options
+	var o callOptions
 	command := &cobra.Command{
 		Use:     "call NAME [JSON | @FILE | -]",
 		Short:   "run one tool",
@@ -48,10 +52,17 @@ func newCall(env environment) *cobra.Command {
 	o.executorFlags(command, "unlimited")
 	o.runFlags(command)
 	o.outputFlags(command, "print the record of the call as one line of JSON")
+	command.Flags().BoolVar(&o.approve, "approve", false, "approve of the call, where --ask or the policy has calls of the tool wait for that")
 	return command
 }
 
-func (o *options) call(ctx context.Context, env environment, args []string) (err error) {
+// callOptions are the flags of the command.
+type callOptions struct {
+	options
+	approve bool
+}
+
+func (o *callOptions) call(ctx context.Context, env environment, args []string) (err error) {
 	arguments, err := env.readArguments(ctx, args[1:])
 	if err != nil {
 		return err
@@ -65,8 +76,7 @@ func (o *options) call(ctx context.Context, env environment, args []string) (err
 		return err
 	}
 	defer func() { err = firstOf(err, h.close(ctx)) }()
-	call := tool.Call{ID: "call_1", Type: "function", Function: tool.Function{Name: args[0], Arguments: arguments}}
-	done, err := h.execute(ctx, env, []tool.Call{call})
+	done, err := h.order(ctx, env, o.approve, tool.Call{ID: "call_1", Type: tool.FunctionCall, Function: tool.Function{Name: args[0], Arguments: arguments}})
 	if err != nil {
 		return err
 	}
@@ -75,7 +85,8 @@ func (o *options) call(ctx context.Context, env environment, args []string) (err
 		return err
 	}
 	if record.Result.Kind != "" {
-		return h.failureOf(record, done.causes[record.CallID]).causedBy(h.nestedHints(done)).explainedBy(record, done.ledger.kept())
+		failure := h.failureOf(record, done.causes[record.CallID])
+		return failure.causedBy(orderHints(record)).causedBy(h.nestedHints(done)).explainedBy(record, done.ledger.kept())
 	}
 	h.noteDeprecated(env, record.Function.Name)
 	return nil

@@ -35,6 +35,9 @@ const availability = "availability"
 // callPermission is the permission to call another tool.
 const callPermission = "tools"
 
+// approvalPermission is the permission in the receipt of a call that was not approved.
+const approvalPermission = "approval"
+
 // withheld returns what was granted to a tool that does not get it all the same, such as a
 // secret whose variable is not set, and how to see the rest.
 func (h *host) withheld(name string) []string {
@@ -59,8 +62,11 @@ func (h *host) denialHints(name string, denials []tool.Denial) []string {
 		return nil
 	}
 	last := denials[len(denials)-1]
-	if last.Permission == availability {
+	switch last.Permission {
+	case availability:
 		return append(h.withheld(name), h.operator.unusedFile()...)
+	case approvalPermission:
+		return h.approvalHints(name)
 	}
 	allow, note := h.operator.contextNote(last)
 	hints := append(remedy(allow, "the manifest of "+name, h.operator.file()), note...)
@@ -71,6 +77,18 @@ func (h *host) denialHints(name string, denials []tool.Denial) []string {
 		hints = append(hints, h.unappliedHints()...)
 	}
 	return append(hints, h.operator.unusedFile()...)
+}
+
+// approvalHints says what would let calls of a tool run that were not approved.
+func (h *host) approvalHints(name string) []string {
+	entry, ok := h.registry.Get(name)
+	if !ok || len(h.operator.grants(entry.Manifest).Ask) > 0 {
+		return nil
+	}
+	return []string{
+		"run all of its calls without approval with --approve-tool " + entry.Name,
+		fmt.Sprintf("or in %s: approve: [{tools: [%s]}]", h.operator.file(), entry.Name),
+	}
 }
 
 // inspectCommand returns the command that looks at a tool as this one did.

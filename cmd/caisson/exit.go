@@ -9,6 +9,7 @@ const (
 	exitUsage       = 2
 	exitDenied      = 3
 	exitLimit       = 4
+	exitWaits       = 5
 	exitInterrupted = 130 // 128 + SIGINT, as shells report it
 )
 

@@ -22,6 +22,9 @@ func TestEveryKindHasAnExitCode(t *testing.T) {
 		assert.Equal(t, wanted[kind], code, "%q", kind)
 		assert.Contains(t, rootHelp, fmt.Sprintf("\n  %-4d", code), "the help names the code of %q", kind)
 	}
+	for _, code := range []int{exitSuccess, exitWaits} {
+		assert.Contains(t, rootHelp, fmt.Sprintf("\n  %-4d", code))
+	}
 	code, known := exitCode("made_up")
 	assert.False(t, known)
 	assert.Equal(t, exitFailed, code)

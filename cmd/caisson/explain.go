@@ -212,10 +212,11 @@ func explain(entry records.Entry) explanation {
 		Hints: list(kindHints(record.Result.Kind, entry.Manifest)), Denials: []denied{},
 	}
 	for _, d := range record.Denials {
-		e.Denials = append(e.Denials, denied{
-			Request: d.Permission + " " + d.Value, Rule: d.Rule,
-			Hints: list(remedy(d.Allow, "the manifest "+shortPath(entry.Manifest), policyName)),
-		})
+		hints := remedy(d.Allow, "the manifest "+shortPath(entry.Manifest), policyName)
+		if d.Permission == approvalPermission {
+			hints = append(hints, "approve of it with --approve where it waits, or of all calls of a destructive tool with --approve-tool")
+		}
+		e.Denials = append(e.Denials, denied{Request: d.Permission + " " + d.Value, Rule: d.Rule, Hints: list(hints)})
 	}
 	return e
 }
@@ -247,10 +248,15 @@ func kindHints(kind tool.Kind, manifest string) []string {
 	return nil
 }
 
+// isBefore reports whether a request was refused before the tool was started.
+func isBefore(denial tool.Denial) bool {
+	return denial.Permission == availability || denial.Permission == approvalPermission
+}
+
 // explainedBy adds to why a call failed where there is more about it, if it was kept. A
 // call that did not get to run, for a reason that the message names, has nothing to show.
 func (f *failure) explainedBy(record tool.Record, kept bool) *failure {
-	if kept && (record.Usage.Fuel != nil || len(record.Denials) > 0 && record.Denials[0].Permission != availability) {
+	if kept && (record.Usage.Fuel != nil || len(record.Denials) > 0 && !isBefore(record.Denials[0])) {
 		m := &f.messages[len(f.messages)-1]
 		m.hints = append(m.hints, fmt.Sprintf("run %q to see what it did", "caisson explain "+record.CallID))
 	}

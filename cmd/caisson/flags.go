@@ -32,6 +32,8 @@ type options struct {
 	fuel     fuelFlag
 	parallel int
 	calls    callFlag
+	asks     askFlag
+	approved approveFlag
 	cacheDir cacheFlag
 	trusted  trustFlag
 	state    stateFlag
@@ -88,6 +90,11 @@ func (o *options) grants() manifests.Grants {
 		grants.Context = append(grants.Context, manifests.ContextGrant{Binding: origin, Name: value.key})
 	}
 	return grants
+}
+
+// approvals returns what the flags say of approving calls, as a policy says it.
+func (o *options) approvals() *manifests.Policy {
+	return &manifests.Policy{Ask: o.asks, Approve: o.approved}
 }
 
 // mountFlag collects --mount flags.

@@ -77,6 +77,36 @@ func (f *callFlag) Set(text string) error {
 	return err
 }
 
+// askFlag collects --ask flags.
+type askFlag []manifests.PolicyAsk
+
+func (f *askFlag) String() string { return "" }
+func (f *askFlag) Type() string   { return "glob" }
+
+// Set adds one: GLOB.
+func (f *askFlag) Set(text string) error {
+	ask, err := manifests.ParseAskFlag(text)
+	if err == nil {
+		*f = append(*f, ask)
+	}
+	return err
+}
+
+// approveFlag collects --approve-tool flags.
+type approveFlag []manifests.PolicyApproval
+
+func (f *approveFlag) String() string { return "" }
+func (f *approveFlag) Type() string   { return "name" }
+
+// Set adds one: NAME.
+func (f *approveFlag) Set(text string) error {
+	approval, err := manifests.ParseApproveFlag(text)
+	if err == nil {
+		*f = append(*f, approval)
+	}
+	return err
+}
+
 // executorOptions says how the calls of one command are run. Hint says where the rest of a
 // result is that was cut.
 func (o *options) executorOptions(hint func(tool.Cut) string) (executor.Options, error) {

@@ -47,15 +47,14 @@ func newInspect(env environment) *cobra.Command {
 // inspected is what inspect prints as JSON.
 type inspected struct {
 	listed
-	Execution   string          `json:"execution"`
+	Format      json.RawMessage `json:"format,omitempty"` // of a custom tool's text, where the manifest has one
 	Idempotent  bool            `json:"idempotent"`
-	Destructive bool            `json:"destructive"`
-	Module      module          `json:"module"`
+	Module      module          `json:"module"`  // empty where the client runs the tool
 	Profile     string          `json:"profile"` // what bounds all tools
 	Limits      limits          `json:"limits"`
 	Permissions []tool.Decision `json:"permissions"`
 	Reuse       reuse           `json:"reuse"`
-	Isolation   *isolation      `json:"isolation"`  // null where the module cannot be used
+	Isolation   *isolation      `json:"isolation"`  // null where there is no module, or it cannot be used
 	Context     []string        `json:"context"`    // parameters that the host fills in
 	Parameters  json.RawMessage `json:"parameters"` // as a model sees them
 }
@@ -160,7 +159,7 @@ func (h *host) find(ctx context.Context, name string, p *progress) (inspected, e
 	at := slices.IndexFunc(all, func(l listed) bool { return l.Name == entry.Name })
 	m, l := entry.Manifest, t.Limits()
 	found := inspected{
-		listed: all[at], Execution: string(m.Execution), Idempotent: m.Behavior.Idempotent, Destructive: m.Behavior.Destructive,
+		listed: all[at], Format: m.Format, Idempotent: m.Behavior.Idempotent,
 		Module: moduleOf(m), Profile: h.operator.profile.Name,
 		Limits: limits{
 			TimeoutSeconds: l.Timeout.Seconds(), MemoryBytes: int64(l.Memory), OutputBytes: int64(l.Output),
@@ -169,7 +168,7 @@ func (h *host) find(ctx context.Context, name string, p *progress) (inspected, e
 		},
 		Reuse: reuseOf(m.Behavior), Permissions: list(h.decisionsOn(t)), Context: list(m.Context), Parameters: m.ModelParameters,
 	}
-	if found.Module.Problem != "" {
+	if found.Module.Problem != "" || m.Execution == manifests.Client {
 		return found, nil
 	}
 	var kept isolation

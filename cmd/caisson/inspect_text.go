@@ -45,15 +45,37 @@ func (t inspected) text(policy string) string {
 	if notes := t.behaviour(); notes != "" {
 		field(&b, "notes", notes)
 	}
-	field(&b, "module", t.Module.lines()...)
-	field(&b, "profile", t.Profile)
-	field(&b, "limits", t.Limits.lines()...)
-	field(&b, "answers", t.Reuse.line())
-	field(&b, "isolation", t.Isolation.lines()...)
-	field(&b, "permissions", decisionLines(t.Permissions, policy)...)
+	field(&b, "approval", t.approval())
+	if t.Execution == string(manifests.Client) {
+		field(&b, "run by", "the client: \"caisson batch\" announces calls, and takes what came of them with --resume")
+	} else {
+		field(&b, "module", t.Module.lines()...)
+		field(&b, "profile", t.Profile)
+		field(&b, "limits", t.Limits.lines()...)
+		field(&b, "answers", t.Reuse.line())
+		field(&b, "isolation", t.Isolation.lines()...)
+		field(&b, "permissions", decisionLines(t.Permissions, policy)...)
+	}
+	if len(t.Format) > 0 {
+		field(&b, "format", "of its text:")
+		b.WriteString(indented(t.Format))
+	}
 	field(&b, "parameters", "as a model sees them:")
 	b.WriteString(indented(t.Parameters))
 	return b.String()
+}
+
+// approval says whether calls wait for approval, and why.
+func (t inspected) approval() string {
+	switch {
+	case t.Execution == string(manifests.Client):
+		return "none besides: the client sees each call before it runs it"
+	case t.Asks != "":
+		return "calls wait for it: " + t.Asks
+	case t.Destructive:
+		return "none needed, although the tool is destructive: the operator has approved of it"
+	}
+	return "none needed"
 }
 
 func (t inspected) behaviour() string {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caisson-run/caisson/cmd/caisson/internal/batches"
 	"github.com/caisson-run/caisson/cmd/caisson/internal/records"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/tool"
@@ -34,19 +35,30 @@ func (s *stateFlag) Set(text string) error {
 	return nil
 }
 
+// folder returns the folder for all that is remembered, or "" for none.
+func (s *stateFlag) folder() (string, error) {
+	if s.given {
+		return s.dir, nil
+	}
+	return records.StateDir(goruntime.GOOS, os.Getenv)
+}
+
 // records returns the folder of records, or "" for none.
 func (s *stateFlag) records() (records.Folder, error) {
-	if s.given {
-		if s.dir == "" {
-			return "", nil
-		}
-		return records.In(s.dir), nil
-	}
-	dir, err := records.StateDir(goruntime.GOOS, os.Getenv)
-	if err != nil {
+	dir, err := s.folder()
+	if dir == "" || err != nil {
 		return "", err
 	}
 	return records.In(dir), nil
+}
+
+// batches returns the folder of batches that wait, or "" for none.
+func (s *stateFlag) batches() (batches.Folder, error) {
+	dir, err := s.folder()
+	if dir == "" || err != nil {
+		return "", err
+	}
+	return batches.In(dir), nil
 }
 
 // keptHelp is what the help of a command says that runs calls.
@@ -147,7 +159,7 @@ func (o *options) outputCommand(id, part string, from int64) string {
 
 // quoted returns a word as a shell takes it, where it is one that a shell would take apart.
 func quoted(word string) string {
-	if strings.ContainsFunc(word, func(r rune) bool {
+	if word == "" || strings.ContainsFunc(word, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(`-_./\:`, r)
 	}) {
 		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

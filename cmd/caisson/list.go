@@ -64,7 +64,12 @@ type listed struct {
 	Source      string      `json:"source"`
 	File        string      `json:"file"`
 	Aliases     []string    `json:"aliases"`
+	Type        string      `json:"type"`      // how calls are written: function, custom or local_shell
+	Execution   string      `json:"execution"` // who runs it: sandbox or client
 	ReadOnly    bool        `json:"read_only"`
+	Destructive bool        `json:"destructive"`
+	Asks        string      `json:"asks"`  // why calls wait for approval; empty where they do not
+	Final       bool        `json:"final"` // its output may be shown to the user as it is
 	Hidden      bool        `json:"hidden"`
 	Unavailable string      `json:"unavailable"` // why; empty where it is available
 	Deprecated  *deprecated `json:"deprecated"`  // null where it is not
@@ -112,7 +117,8 @@ func catalogueOf(r *registry.Registry, all bool) catalogue {
 		if m := entry.Manifest; all || !m.Behavior.Hidden {
 			c.Tools = append(c.Tools, listed{
 				Name: entry.Name, Label: m.Label, Description: m.Description, Version: m.Version, Category: m.Category,
-				Source: entry.Source, File: m.File, Aliases: list(entry.Aliases), ReadOnly: m.Behavior.ReadOnly,
+				Source: entry.Source, File: m.File, Aliases: list(entry.Aliases), Type: string(m.Type), Execution: string(m.Execution),
+				ReadOnly: m.Behavior.ReadOnly, Destructive: m.Behavior.Destructive, Asks: entry.Asks(), Final: m.Behavior.Final,
 				Hidden: m.Behavior.Hidden, Unavailable: entry.Unavailable, Deprecated: deprecatedOf(m),
 			})
 		}
@@ -180,11 +186,16 @@ func (t listed) notes() string {
 	if t.Deprecated != nil {
 		notes = append(notes, deprecation(&manifests.Deprecated{Since: t.Deprecated.Since, Use: t.Deprecated.Use}))
 	}
-	if t.ReadOnly {
-		notes = append(notes, "read-only")
-	}
-	if t.Hidden {
-		notes = append(notes, "hidden")
+	for _, note := range []struct {
+		is   bool
+		note string
+	}{
+		{t.ReadOnly, "read-only"}, {t.Execution == string(manifests.Client), "run by the client"}, {t.Asks != "", "waits for approval"},
+		{t.Type != string(manifests.FunctionTool), t.Type}, {t.Final, "final"}, {t.Hidden, "hidden"},
+	} {
+		if note.is {
+			notes = append(notes, note.note)
+		}
 	}
 	if len(t.Aliases) > 0 {
 		notes = append(notes, "also "+strings.Join(t.Aliases, ", "))

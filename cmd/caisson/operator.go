@@ -25,6 +25,10 @@ func (o *options) policyFlags(command *cobra.Command) {
 		"grant requests to a host to the tools that ask for it: `[SCHEME://]HOST[:PORT]`, by https and http unless a scheme is named; repeatable")
 	flags.Var(&o.calls, "allow-call",
 		"let the tools that ask for it call the tool with this `NAME`, whose own permissions hold for what it then does; repeatable")
+	flags.Var(&o.asks, "ask",
+		"have calls of the tools that a `GLOB` such as file_* names wait for approval, whatever approves of them otherwise; repeatable")
+	flags.Var(&o.approved, "approve-tool",
+		"run calls of the tool with this `NAME` without approval, although it is destructive; repeatable")
 	flags.Var(&o.secrets, "secret",
 		"bind a secret to the one host that gets it, for the tools that ask for it: `NAME=env:VAR@HOST`, or NAME=file:PATH@HOST; repeatable")
 }
@@ -76,6 +80,9 @@ func (op *operator) grants(m *manifests.Manifest) manifests.Grants {
 	grants.Secrets = append(grants.Secrets, flags.Secrets...)
 	grants.Context = append(grants.Context, flags.Context...)
 	grants.Calls = append(grants.Calls, flags.Calls...)
+	approvals := op.options.approvals().For(m.Name, m.File)
+	grants.Ask = append(grants.Ask, approvals.Ask...)
+	grants.Approved = append(grants.Approved, approvals.Approved...)
 	return grants
 }
 

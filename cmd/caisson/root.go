@@ -16,10 +16,12 @@ type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	compiler       runtime.Compiler
+	args           []string // the command line, without the program
 }
 
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, env environment) int {
+	env.args = args
 	root := newRoot(env)
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
@@ -39,6 +41,7 @@ Exit codes:
   2    usage, configuration or manifest error; also an unknown tool or wrong arguments
   3    denied by permissions
   4    a limit or the deadline was hit
+  5    a batch waits for outputs or approvals ("caisson batch --resume" goes on with it)
   130  interrupted`
 
 // newRoot returns the command line. It is built anew for each run, since the values of

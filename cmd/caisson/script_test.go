@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/caisson-run/caisson/executor"
 )
 
 // exits runs the command and checks its exit code: exits 3 call file_read ….
@@ -21,7 +23,11 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: exits CODE [ARGUMENT…]")
 	}
-	err := ts.Exec("caisson", args[1:]...)
+	checkExit(ts, args[0], ts.Exec("caisson", args[1:]...))
+}
+
+// checkExit checks the exit code of a command that has ended with an error, or without one.
+func checkExit(ts *testscript.TestScript, want string, err error) {
 	code := 0
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -29,8 +35,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	} else {
 		ts.Check(err)
 	}
-	if args[0] != strconv.Itoa(code) {
-		ts.Fatalf("the exit code is %d, want %s", code, args[0])
+	if want != strconv.Itoa(code) {
+		ts.Fatalf("the exit code is %d, want %s", code, want)
 	}
 }
 
@@ -65,6 +71,66 @@ func callID(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &record))
 	ts.Setenv(args[0], record.CallID)
+}
+
+// waits sets variables to the id of a batch that waits, and to the fingerprint of the first call that
+// needs approval, if one does: waits BATCH FINGERPRINT FILE. The file may hold events before that.
+func waits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: waits BATCH FINGERPRINT FILE")
+	}
+	lines := strings.Split(strings.TrimSpace(ts.ReadFile(args[2])), "\n")
+	told := outcome{waiting: &waiting{}}
+	ts.Check(json.Unmarshal([]byte(lines[len(lines)-1]), &told))
+	if told.Status != executor.RequiresAction {
+		ts.Fatalf("the batch does not wait")
+	}
+	ts.Setenv(args[0], told.Batch)
+	if len(told.Approvals) > 0 {
+		ts.Setenv(args[1], told.Approvals[0].Fingerprint)
+	}
+}
+
+// goOn runs the command that a hint says goes on with a batch, with a file in the place of OUTPUTS,
+// and checks its exit code: goon 0 stderr outputs.json.
+func goOn(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: goon CODE stdout|stderr FILE")
+	}
+	found := regexp.MustCompile(`(?m)go on with: (caisson .+)$`).FindStringSubmatch(ts.ReadFile(args[1]))
+	if found == nil {
+		ts.Fatalf("%s has no hint at how to go on", args[1])
+	}
+	checkExit(ts, args[0], ts.Exec("sh", "-c", strings.Replace(found[1], "OUTPUTS", args[2], 1)))
+}
+
+// changing is what differs between two runs: ids, digests, times, and what calls took.
+var changing = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}(_[0-9]{13})?|[0-9a-f]{64}|` +
+	`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z|"(created_at|completed_at|execution_time|fuel|memory_bytes|wall_ns)":[0-9.e-]+`)
+
+// settle replaces in files what differs between two runs, by the same wherever it is the same:
+// settle FILE….
+func settle(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: settle FILE…")
+	}
+	for _, file := range args {
+		seen := map[string]string{}
+		text := changing.ReplaceAllStringFunc(ts.ReadFile(file), func(found string) string {
+			key, _, isMember := strings.Cut(found, ":")
+			switch {
+			case isMember && key[0] == '"':
+				return key + ":0"
+			case strings.HasSuffix(found, "Z"):
+				return "TIME"
+			case seen[found] == "":
+				seen[found] = fmt.Sprintf("ID%d", len(seen)+1)
+			}
+			return seen[found]
+		})
+		text = strings.ReplaceAll(text, ts.Getenv("WORK"), "WORK")
+		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(text), 0o600))
+	}
 }
 
 // madeID sets a variable to the id of the first call that an explained one made: made NAME FILE.

@@ -8,13 +8,10 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"time"
 
-	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
-	"github.com/caisson-run/caisson/tool"
 )
 
 // defaultTools is the source where no --tools flag names one.
@@ -125,46 +122,4 @@ func isMissing(source string) bool {
 func (h *host) close(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	return errors.Join(h.registry.Close(ctx), h.runtime.Close(ctx))
-}
-
-// done is what became of calls.
-type done struct {
-	executor.Report
-	ledger *ledger
-	// causes of the host's own failures, which the records leave out, come by call id.
-	causes map[string]error
-}
-
-// execute runs calls as one batch of one session, which both end with this process.
-func (h *host) execute(ctx context.Context, env environment, calls []tool.Call) (done, error) {
-	ledger := h.openLedger()
-	report, causes, err := h.run(ctx, env, calls, ledger)
-	ledger.close(env)
-	if err != nil {
-		var known *failure
-		if !errors.As(err, &known) {
-			err = failed(exitUsage, err.Error())
-		}
-		return done{}, err
-	}
-	return done{report, ledger, causes}, nil
-}
-
-func (h *host) run(ctx context.Context, env environment, calls []tool.Call, ledger *ledger) (executor.Report, map[string]error, error) {
-	options, err := h.options.executorOptions(ledger.readOn)
-	if err != nil {
-		return executor.Report{}, nil, err
-	}
-	options.Logger, options.Recorder = h.logger, ledger
-	witness := &witness{Registry: h.registry, causes: map[string]error{}, progress: newProgress(env, h.options)}
-	e, err := executor.New(witness, options)
-	if err != nil {
-		return executor.Report{}, nil, err
-	}
-	session, err := e.NewSession(executor.SessionOptions{Context: h.operator.context})
-	if err != nil {
-		return executor.Report{}, nil, err
-	}
-	report, err := e.Execute(ctx, executor.Batch{Session: session, Calls: calls, Timeout: time.Duration(h.options.batchTimeout)})
-	return report, witness.causes, err
 }

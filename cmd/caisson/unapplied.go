@@ -27,16 +27,23 @@ func (u unapplied) line() string { return fmt.Sprintf("%s: %s; %s", u.origin, u.
 type applied struct {
 	tools []*manifests.Manifest
 	near  func(name string) []string // names that are like this one
+	asked map[string]bool            // tools whose calls wait for approval in any case
 	found []unapplied
 }
 
-// unappliedIn returns what of a policy changes nothing for these tools. Without any there is
-// nothing to compare with.
-func unappliedIn(policy *manifests.Policy, flags manifests.Grants, tools []*manifests.Manifest, near func(string) []string) []unapplied {
+// flagged is what flags say beside a policy.
+type flagged struct {
+	grants    manifests.Grants
+	approvals *manifests.Policy // of which nothing else is set
+}
+
+// unappliedIn returns what of a policy and of flags changes nothing for these tools. Without any
+// there is nothing to compare with.
+func unappliedIn(policy *manifests.Policy, flags flagged, tools []*manifests.Manifest, near func(string) []string) []unapplied {
 	if len(tools) == 0 {
 		return nil
 	}
-	a := &applied{tools: tools, near: near}
+	a := &applied{tools: tools, near: near, asked: map[string]bool{}}
 	for _, source := range policy.Context {
 		if s := contextStatement(source.Name); !slices.ContainsFunc(tools, s.concerns) {
 			a.add("context."+source.Name, source.Origin, "no tool asks for "+s.what, s.fix)
@@ -48,7 +55,11 @@ func unappliedIn(policy *manifests.Policy, flags manifests.Grants, tools []*mani
 	for i, deny := range policy.Deny {
 		a.deny(fmt.Sprintf("deny[%d]", i), deny)
 	}
-	a.elements("", flags, tools)
+	a.noteAsked(policy)
+	a.noteAsked(flags.approvals)
+	a.approvals(policy)
+	a.elements("", flags.grants, tools)
+	a.approvals(flags.approvals)
 	return a.found
 }
 
@@ -103,17 +114,25 @@ func (a *applied) deny(at string, deny manifests.PolicyDeny) {
 func (a *applied) named(at, origin string, patterns []string) []*manifests.Manifest {
 	var all []*manifests.Manifest
 	for i, pattern := range patterns {
-		matches := func(m *manifests.Manifest) bool {
-			ok, err := path.Match(pattern, m.Name)
-			return ok && err == nil
-		}
-		if !slices.ContainsFunc(a.tools, matches) {
+		matching := a.matching(pattern)
+		if len(matching) == 0 {
 			a.add(fmt.Sprintf("%s.tools[%d]", at, i), origin, fmt.Sprintf("there is no tool %q here", pattern), a.fixFor(pattern))
 		}
-		for _, m := range a.tools {
-			if matches(m) && !slices.Contains(all, m) {
+		for _, m := range matching {
+			if !slices.Contains(all, m) {
 				all = append(all, m)
 			}
+		}
+	}
+	return all
+}
+
+// matching returns the tools whose names a pattern matches.
+func (a *applied) matching(pattern string) []*manifests.Manifest {
+	var all []*manifests.Manifest
+	for _, m := range a.tools {
+		if ok, err := path.Match(pattern, m.Name); ok && err == nil {
+			all = append(all, m)
 		}
 	}
 	return all
@@ -173,7 +192,7 @@ func (h *host) unapplied() []unapplied {
 		tools = append(tools, entry.Manifest)
 	}
 	near := func(name string) []string { return h.registry.Nearest(name, 3) }
-	return unappliedIn(h.operator.policy, h.options.grants(), tools, near)
+	return unappliedIn(h.operator.policy, flagged{h.options.grants(), h.options.approvals()}, tools, near)
 }
 
 // unappliedHints returns the first lines of it.

@@ -73,7 +73,7 @@ func (v *validation) policy(ctx context.Context, file string, beside []*manifest
 		_ = names.Register(m.File, described{m}) // one that is there twice is there
 	}
 	near := func(name string) []string { return names.Nearest(name, 3) }
-	for _, u := range unappliedIn(policy, manifests.Grants{}, tools, near) {
+	for _, u := range unappliedIn(policy, flagged{approvals: &manifests.Policy{}}, tools, near) {
 		warnings = append(warnings, manifests.Problem{File: file, Line: lineOf(u.origin), Column: 1, Path: u.path,
 			Kind: notApplied, Message: u.text, Fix: u.fix})
 	}

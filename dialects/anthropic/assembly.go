@@ -53,6 +53,7 @@ func (p *part) end() string {
 
 const (
 	textBlock     = "text"
+	resultBlock   = "tool_result"
 	callBlock     = "tool_use"
 	thinkingBlock = "thinking"
 	redactedBlock = "redacted_thinking"

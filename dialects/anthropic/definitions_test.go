@@ -40,7 +40,7 @@ func offered(t *testing.T, options dialects.DefinitionOptions, definitions ...to
 
 const city = `{"type": "object", "properties": {"city": {"type": "string", "minLength": 1, "format": "city"}, "days": {"type": "integer", "maximum": 9}}, "required": ["city"]}`
 
-func TestRowS22DefinitionsAreOffered(t *testing.T) {
+func TestRowS2_2DefinitionsAreOffered(t *testing.T) {
 	written, found := offered(t, dialects.DefinitionOptions{}, definitionOf("weather", city), tool.Definition{Name: "clock"})
 	assert.Empty(t, found)
 	assert.Equal(t, `[{"name":"weather","description":"does <it>","input_schema":{"type":"object","properties":{"city":{"type":"string","minLength":1,"format":"city"},"days":{"type":"integer","maximum":9}},"required":["city"]}},`+

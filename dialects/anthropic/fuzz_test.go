@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -26,11 +27,11 @@ func sound(t *testing.T, response tool.ChatResponse, err error) {
 		require.NotEmpty(t, call.Function.Name)
 		require.LessOrEqual(t, len(call.Function.Arguments), dialects.MaxArguments)
 	}
-	require.True(t, json.Valid([]byte(calls(t, response.ToolCalls...))))
+	require.True(t, json.Valid([]byte(dialecttest.Calls(t, New(), response.ToolCalls...))))
 }
 
 func FuzzResponse(f *testing.F) {
-	f.Add([]byte(fixture(f, "parallel.json")))
+	f.Add(dialecttest.Fixture(f, "parallel.json"))
 	f.Add([]byte(`{"content":[{"type":"tool_use","name":"f","input":"{"},{"type":"text","text":"\ud83d"}]}`))
 	f.Fuzz(func(t *testing.T, document []byte) {
 		response, err := New().Response(document)
@@ -41,7 +42,7 @@ func FuzzResponse(f *testing.F) {
 // FuzzStream takes one event from each line.
 func FuzzStream(f *testing.F) {
 	seed := strings.Builder{}
-	for line := range strings.Lines(fixture(f, "parallel.sse")) {
+	for line := range strings.Lines(string(dialecttest.Fixture(f, "parallel.sse"))) {
 		if data, ok := strings.CutPrefix(line, "data: "); ok {
 			seed.WriteString(data)
 		}
@@ -50,14 +51,14 @@ func FuzzStream(f *testing.F) {
 	f.Add(addedArguments(0, []uint16{'{', 0xd83d}) + "\n" + startedCall(0, "") + "\n" + reason("max_tokens") + "\n" + messageStop)
 	f.Fuzz(func(t *testing.T, text string) {
 		stream := New().Stream()
-		pieces, err := feed(stream, "data: "+strings.ReplaceAll(text, "\n", "\ndata: ")+"\n")
+		pieces, err := dialecttest.Feed(stream, dialecttest.Data(strings.Split(text, "\n")...))
 		sound(t, stream.Response(), err)
 		for _, piece := range pieces {
 			require.NotNil(t, piece.ToolCalls)
 			require.True(t, piece.Data == nil || json.Valid(piece.Data))
 		}
 		if err == nil {
-			require.ElementsMatch(t, stream.Response().ToolCalls, called(pieces))
+			require.ElementsMatch(t, stream.Response().ToolCalls, dialecttest.Called(pieces))
 			require.True(t, pieces[len(pieces)-1].Done)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -16,13 +17,13 @@ import (
 func whole(arguments string) tool.ChatResponse {
 	return tool.ChatResponse{
 		ID: "msg_011", Model: "claude-example", Content: "I look both up: café & <b>.",
-		ToolCalls:    []tool.Call{call("toolu_01", "weather", arguments), call("toolu_02", "clock", "{}")},
+		ToolCalls:    []tool.Call{dialecttest.Call("toolu_01", "weather", arguments), dialecttest.Call("toolu_02", "clock", "{}")},
 		FinishReason: tool.FinishToolCalls, Usage: tool.ChatUsage{PromptTokens: 4320, CompletionTokens: 55, TotalTokens: 4375},
 	}
 }
 
-func TestRowS22AWholeMessageIsRead(t *testing.T) {
-	response, err := New().Response([]byte(fixture(t, "parallel.json")))
+func TestRowS2_2AWholeMessageIsRead(t *testing.T) {
+	response, err := New().Response(dialecttest.Fixture(t, "parallel.json"))
 	require.NoError(t, err)
 	assert.Equal(t, whole(`{"city": "Zürich", "days": 12345678901234567890}`), response)
 }
@@ -62,10 +63,10 @@ func TestMissingIDsAreMadeFromThePosition(t *testing.T) {
 	anonymous := `{"type":"tool_use","name":"f","input":{}}`
 	response, err := New().Response([]byte(answer(`{"type":"text","text":""},`+anonymous+`,{"type":"tool_use","id":"call_3","name":"f"},`+anonymous, "tool_use")))
 	require.NoError(t, err)
-	assert.Equal(t, []tool.Call{call("call_1", "f", "{}"), call("call_3", "f", "{}"), call("call_3_", "f", "{}")}, response.ToolCalls)
+	assert.Equal(t, []tool.Call{dialecttest.Call("call_1", "f", "{}"), dialecttest.Call("call_3", "f", "{}"), dialecttest.Call("call_3_", "f", "{}")}, response.ToolCalls)
 }
 
-func TestRowS26WhatIsNoMessageIsRefused(t *testing.T) {
+func TestRowS2_6WhatIsNoMessageIsRefused(t *testing.T) {
 	for document, want := range map[string]string{
 		``:                      "anthropic response: is not JSON: unexpected end of JSON input",
 		`{`:                     "is not JSON",

@@ -3,6 +3,7 @@ package anthropic
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects/internal/wire"
@@ -18,14 +19,15 @@ type toolUse struct {
 }
 
 // Calls writes tool_use blocks, as an assistant's message has them, one for each call. The
-// arguments of a call that are not a JSON object are wrapped: {"INVALID_JSON": "…"}.
+// arguments of a call that are not a JSON object are wrapped: {"INVALID_JSON": "…"}, and the text of a
+// custom one is {"input": "…"}.
 func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
 	blocks := make([]toolUse, len(calls))
 	for i, call := range calls {
 		if err := named("calls", i, call); err != nil {
 			return nil, err
 		}
-		input, err := wire.Object(call.Function.Arguments)
+		input, err := wire.Input(&call)
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +75,7 @@ func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 		if err := named("results", i, record.Call); err != nil {
 			return nil, err
 		}
-		results[i] = toolResult{"tool_result", record.ID, contents(&record.Result), !record.Result.Success}
+		results[i] = toolResult{resultBlock, record.ID, contents(&record.Result), !record.Result.Success}
 	}
 	return wire.Encode(results)
 }
@@ -106,10 +108,11 @@ func contents(result *tool.Result) []content {
 // medium returns the block for an image or a document that the provider can look at.
 func medium(part *tool.Content) (content, bool) {
 	block := content{Title: part.Name}
-	switch part.MIMEType {
-	case "image/jpeg", "image/png", "image/gif", "image/webp":
+	switch {
+	case slices.Contains([]string{"image/jpeg", "image/png", "image/gif", "image/webp"}, part.MIMEType),
+		part.MIMEType == "" && part.Type == "image" && len(part.Data) == 0: // the provider finds out what a link leads to
 		block = content{Type: "image"} // images have no title
-	case "application/pdf":
+	case part.MIMEType == "application/pdf":
 		block.Type = "document"
 	default:
 		return content{}, false

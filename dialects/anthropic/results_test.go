@@ -9,14 +9,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
 
 func record(id string, result tool.Result) tool.Record {
-	return tool.Record{Call: call(id, "f", "{}"), Result: result}
+	return tool.Record{Call: dialecttest.Call(id, "f", "{}"), Result: result}
 }
 
-func TestRowS22ResultsAreBlocks(t *testing.T) {
+func TestRowS2_2ResultsAreBlocks(t *testing.T) {
 	png := tool.Content{Type: "image", Data: []byte("png"), MIMEType: "image/png", Name: "chart"}
 	records := []tool.Record{
 		record("a", tool.Result{Success: true, Output: "<4> & more"}),
@@ -52,23 +53,23 @@ func TestRowS22ResultsAreBlocks(t *testing.T) {
 	}, ","), string(written))
 }
 
-func TestRowS25EmptyListsAreWrittenAsSuch(t *testing.T) {
+func TestRowS2_5EmptyListsAreWrittenAsSuch(t *testing.T) {
 	results, err := New().Results(nil)
 	require.NoError(t, err)
 	assert.Equal(t, "[]", string(results))
-	assert.Equal(t, "[]", calls(t))
+	assert.Equal(t, "[]", dialecttest.Calls(t, New()))
 }
 
 func TestResultsWithoutAnIDAreRefused(t *testing.T) {
 	_, err := New().Results([]tool.Record{record("a", tool.Result{}), record("", tool.Result{})})
 	require.ErrorContains(t, err, "anthropic results: [1].id: is empty")
-	_, err = dialect{}.Calls([]tool.Call{call("", "f", "")})
+	_, err = dialect{}.Calls([]tool.Call{dialecttest.Call("", "f", "")})
 	require.ErrorContains(t, err, "anthropic calls: [0].id: is empty")
 }
 
-// TestRowS24ResultsMatchTheirCalls: as many results as calls, whatever came of them, by id.
-func TestRowS24ResultsMatchTheirCalls(t *testing.T) {
-	response, err := New().Response([]byte(fixture(t, "parallel.json")))
+// TestRowS2_4ResultsMatchTheirCalls: as many results as calls, whatever came of them, by id.
+func TestRowS2_4ResultsMatchTheirCalls(t *testing.T) {
+	response, err := New().Response(dialecttest.Fixture(t, "parallel.json"))
 	require.NoError(t, err)
 	records := make([]tool.Record, len(response.ToolCalls))
 	for i, call := range response.ToolCalls {
@@ -80,18 +81,18 @@ func TestRowS24ResultsMatchTheirCalls(t *testing.T) {
 		`{"type":"tool_result","tool_use_id":"toolu_01","content":[{"type":"text","text":"weather"}]}]`, string(written))
 }
 
-func TestRowS26InvalidArgumentsMakeAValidDocument(t *testing.T) {
+func TestRowS2_6InvalidArgumentsMakeAValidDocument(t *testing.T) {
 	for arguments, want := range map[string]string{
 		``: `{}`, " \n": `{}`, `{"a": 1.0}`: `{"a":1.0}`, `{"a":`: `{"INVALID_JSON":"{\"a\":"}`,
 		`[1]`: `{"INVALID_JSON":"[1]"}`, `null`: `{"INVALID_JSON":"null"}`, "\xff": `{"INVALID_JSON":"\ufffd"}`, `{}x`: `{"INVALID_JSON":"{}x"}`,
 	} {
-		assert.Equal(t, `[{"type":"tool_use","id":"a","name":"f","input":`+want+`}]`, calls(t, call("a", "f", arguments)))
+		assert.Equal(t, `[{"type":"tool_use","id":"a","name":"f","input":`+want+`}]`, dialecttest.Calls(t, New(), dialecttest.Call("a", "f", arguments)))
 	}
 }
 
-// TestRowS22CallsSurviveTheWayBack: what is written for the provider reads as it was, but for
+// TestRowS2_2CallsSurviveTheWayBack: what is written for the provider reads as it was, but for
 // space around the parts.
-func TestRowS22CallsSurviveTheWayBack(t *testing.T) {
+func TestRowS2_2CallsSurviveTheWayBack(t *testing.T) {
 	values := []string{`"é😀\u00e9<&>\u2028"`, `1e400`, `12345678901234567890.10`, `[]`, `{"b":{},"a":null}`, `""`, `true`}
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 2))
@@ -101,9 +102,9 @@ func TestRowS22CallsSurviveTheWayBack(t *testing.T) {
 			for n := range random.IntN(4) {
 				members = append(members, `"k`+string(rune('a'+n))+`":`+values[random.IntN(len(values))])
 			}
-			all = append(all, call("id_"+string(rune('a'+len(all))), "f", "{"+strings.Join(members, ",")+"}"))
+			all = append(all, dialecttest.Call("id_"+string(rune('a'+len(all))), "f", "{"+strings.Join(members, ",")+"}"))
 		}
-		response, err := New().Response([]byte(`{"type":"message","content":` + calls(t, all...) + `}`))
+		response, err := New().Response([]byte(`{"type":"message","content":` + dialecttest.Calls(t, New(), all...) + `}`))
 		require.NoError(t, err)
 		require.Equal(t, append([]tool.Call{}, all...), response.ToolCalls)
 	}

@@ -12,14 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
 
-func TestRowS22AStreamIsPutTogether(t *testing.T) {
+func TestRowS2_2AStreamIsPutTogether(t *testing.T) {
 	stream := New().Stream()
-	pieces, err := feed(stream, fixture(t, "parallel.sse"))
+	pieces, err := dialecttest.Feed(stream, string(dialecttest.Fixture(t, "parallel.sse")))
 	require.NoError(t, err)
-	assert.Equal(t, fixture(t, "parallel.pieces"), lines(pieces))
+	assert.Equal(t, string(dialecttest.Fixture(t, "parallel.pieces")), dialecttest.Lines(pieces))
 	assert.Equal(t, whole(`{"city": "Z\u00fcrich", "days": 12345678901234567890}`), stream.Response())
 	for _, piece := range pieces {
 		assert.NotNil(t, piece.ToolCalls)
@@ -30,7 +31,7 @@ func TestRowS22AStreamIsPutTogether(t *testing.T) {
 // events feeds data without names: the type says what an event is.
 func events(data ...string) (dialects.Stream, []tool.StreamResponse, error) {
 	stream := New().Stream()
-	pieces, err := feed(stream, "data: "+strings.Join(data, "\ndata: ")+"\n")
+	pieces, err := dialecttest.Feed(stream, dialecttest.Data(data...))
 	return stream, pieces, err
 }
 
@@ -68,10 +69,10 @@ func reason(stop string) string {
 
 const messageStop = `{"type":"message_stop"}`
 
-// TestRowS22PiecesInAnyOrder cuts calls at random places, between the halves of characters and
+// TestRowS2_2PiecesInAnyOrder cuts calls at random places, between the halves of characters and
 // within escapes too, and mixes the blocks. The order within a block is all that is kept, and of
 // some blocks the beginning comes late.
-func TestRowS22PiecesInAnyOrder(t *testing.T) {
+func TestRowS2_2PiecesInAnyOrder(t *testing.T) {
 	texts := []string{`{"a":"😀 \u00e9 \"q\" \\"}`, `{}`, `{"n":0.10000000000000000000001,"deep":[[["é"]]]}`, `{"broken":`, "{\"s\":\"\u2028</script>\"}"}
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -95,7 +96,7 @@ func TestRowS22PiecesInAnyOrder(t *testing.T) {
 			if random.IntN(4) > 0 {
 				queue = append(queue, stopped(index))
 			}
-			queues, want = append(queues, queue), append(want, call(id, "f", text))
+			queues, want = append(queues, queue), append(want, dialecttest.Call(id, "f", text))
 		}
 		var mixed []string
 		for len(queues) > 0 {
@@ -108,8 +109,8 @@ func TestRowS22PiecesInAnyOrder(t *testing.T) {
 		stream, pieces, err := events(append(mixed, reason("tool_use"), messageStop)...)
 		require.NoError(t, err, seed)
 		require.Equal(t, want, stream.Response().ToolCalls, seed)
-		require.ElementsMatch(t, want, called(pieces), seed)
-		require.Equal(t, joined(pieces), joinedCalls(called(pieces)), "the deltas come to what the calls are")
+		require.ElementsMatch(t, want, dialecttest.Called(pieces), seed)
+		require.Equal(t, joined(pieces), joinedCalls(dialecttest.Called(pieces)), "the deltas come to what the calls are")
 	}
 }
 
@@ -149,7 +150,7 @@ func TestACallIsPassedOnOnceItIsCertain(t *testing.T) {
 	count := func(data string) int {
 		pieces, err := stream.Event("", []byte(data))
 		require.NoError(t, err)
-		return len(called(pieces))
+		return len(dialecttest.Called(pieces))
 	}
 	assert.Zero(t, count(startedCall(0, "a"))+count(addedArguments(0, utf16.Encode([]rune(`{"x":1}`)))))
 	assert.Equal(t, 1, count(stopped(0)))
@@ -167,8 +168,8 @@ func TestACutStreamLeavesTheLastCallOut(t *testing.T) {
 		stream, pieces, err := events(startedCall(0, "a"), stopped(0), startedCall(1, "b"), addedArguments(1, utf16.Encode([]rune(arguments))),
 			stopped(1), reason("max_tokens"), messageStop)
 		require.NoError(t, err)
-		assert.Equal(t, []tool.Call{call("a", "f", "{}")}, called(pieces))
-		assert.Equal(t, called(pieces), stream.Response().ToolCalls)
+		assert.Equal(t, []tool.Call{dialecttest.Call("a", "f", "{}")}, dialecttest.Called(pieces))
+		assert.Equal(t, dialecttest.Called(pieces), stream.Response().ToolCalls)
 		assert.Equal(t, tool.FinishLength, stream.Response().FinishReason)
 	}
 }
@@ -176,24 +177,24 @@ func TestACutStreamLeavesTheLastCallOut(t *testing.T) {
 func TestArgumentsThatComeAtOnce(t *testing.T) {
 	_, pieces, err := events(started(0, `{"type":"tool_use","id":"a","name":"f","input":{"x":1.0}}`), stopped(0), reason("tool_use"), messageStop)
 	require.NoError(t, err)
-	assert.Equal(t, []tool.Call{call("a", "f", `{"x":1.0}`)}, called(pieces))
+	assert.Equal(t, []tool.Call{dialecttest.Call("a", "f", `{"x":1.0}`)}, dialecttest.Called(pieces))
 }
 
 func TestTextThatIsCutWithinACharacter(t *testing.T) {
 	stream, pieces, err := events(started(0, `{"type":"text","text":"a\ud83d"}`), added(0, `{"type":"text_delta","text":"\ude00b\ud83d"}`), stopped(0), messageStop)
 	require.NoError(t, err)
 	assert.Equal(t, "a😀b\uFFFD", stream.Response().Content)
-	assert.Equal(t, "answer  \"a\"\nanswer  \"😀b\"\nanswer  \"\uFFFD\"\n", lines(pieces[:3]))
+	assert.Equal(t, "answer  \"a\"\nanswer  \"😀b\"\nanswer  \"\uFFFD\"\n", dialecttest.Lines(pieces[:3]))
 }
 
 func TestHiddenThinkingIsPassedOnForTheProvider(t *testing.T) {
 	stream, pieces, err := events(started(0, `{"type":"redacted_thinking","data":"ZW5j"}`), stopped(0), messageStop)
 	require.NoError(t, err)
-	assert.Equal(t, "thinking  \"\" {\"redacted_thinking\":\"ZW5j\"}\n", lines(pieces[:1]))
+	assert.Equal(t, "thinking  \"\" {\"redacted_thinking\":\"ZW5j\"}\n", dialecttest.Lines(pieces[:1]))
 	assert.Empty(t, stream.Response().Content)
 }
 
-func TestRowS26BrokenStreamsAreRefused(t *testing.T) {
+func TestRowS2_6BrokenStreamsAreRefused(t *testing.T) {
 	text, tool := started(0, `{"type":"text","text":""}`), startedCall(0, "a")
 	piece := added(0, `{"type":"input_json_delta","partial_json":"{"}`)
 	for want, data := range map[string][]string{

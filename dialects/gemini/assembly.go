@@ -17,6 +17,7 @@ type assembly struct {
 	model   string
 	text    strings.Builder
 	parts   int
+	values  int // in arguments that come in pieces
 	calls   []*call
 	open    []*call // those that go on, and maybe some that do not any more
 	byID    map[string]*call
@@ -79,7 +80,7 @@ func (a *assembly) candidate(path string, element json.RawMessage) ([]tool.Strea
 			return err
 		}
 		piece, err := a.part(path, p)
-		if err == nil && piece != nil && p.ThoughtSignature != "" {
+		if err == nil && piece != nil && p.FunctionCall == nil && p.ThoughtSignature != "" {
 			*piece, err = wire.WithData(*piece, false, map[string]string{"thought_signature": p.ThoughtSignature})
 		}
 		if piece != nil {
@@ -95,9 +96,9 @@ func (a *assembly) part(path string, p part) (*tool.StreamResponse, error) {
 	var piece tool.StreamResponse
 	switch {
 	case p.FunctionCall != nil:
-		whole, err := a.call(path+".functionCall", *p.FunctionCall)
+		whole, err := a.call(path+".functionCall", *p.FunctionCall, p.ThoughtSignature)
 		if err != nil || whole == nil {
-			return a.signature(p), err
+			return nil, err
 		}
 		piece = wire.Called(a.id, whole.call)
 	case p.Text == "":

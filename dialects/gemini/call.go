@@ -29,8 +29,8 @@ func position(id string) (int, bool) {
 	return n, made && err == nil && n >= 0
 }
 
-// call takes a functionCall, and returns the call if it is whole now.
-func (a *assembly) call(path string, f functionCall) (*call, error) {
+// call takes a functionCall and the signature beside it, and returns the call if it is whole now.
+func (a *assembly) call(path string, f functionCall, signature string) (*call, error) {
 	c := a.continued(f)
 	if c == nil && f.Name == "" {
 		if wire.Absent(f.Args) && wire.Absent(f.PartialArgs) {
@@ -44,9 +44,12 @@ func (a *assembly) call(path string, f functionCall) (*call, error) {
 			return nil, err
 		}
 		if !f.WillContinue && wire.Absent(f.PartialArgs) {
-			c.open = false
+			c.open, c.call.Signature = false, signature
 			return c, a.whole(path+".args", c, f.Args)
 		}
+	}
+	if signature != "" {
+		c.call.Signature = signature
 	}
 	if args := string(f.Args); !wire.Absent(f.Args) && args != "{}" {
 		return nil, a.reader.Fail(path+".args", "comes together with pieces of the arguments; want one or the other")
@@ -131,7 +134,7 @@ func (a *assembly) piece(path string, c *call, element json.RawMessage) error {
 	if err != nil {
 		return a.reader.Fail(path+".jsonPath", "%s", err)
 	}
-	if err := c.tree.put(steps, p); err != nil {
+	if err := c.tree.put(steps, p, &a.values); err != nil {
 		return a.reader.Fail(path, "%s", err)
 	}
 	return nil

@@ -40,7 +40,7 @@ func offered(t *testing.T, options dialects.DefinitionOptions, definitions ...to
 
 const city = `{"type": "object", "properties": {"city": {"type": "string", "format": "city"}}, "required": ["city"]}`
 
-func TestRowS22DefinitionsAreOffered(t *testing.T) {
+func TestRowS2_2DefinitionsAreOffered(t *testing.T) {
 	for _, options := range []dialects.DefinitionOptions{{}, {Strict: true}, {Adapt: true}} {
 		written, found := offered(t, options, definition("weather", city), tool.Definition{Name: "clock"})
 		assert.Empty(t, found)

@@ -16,9 +16,11 @@
 // them in order.
 //
 // Models of Gemini 3 refuse a request in which their own call comes back without the
-// thoughtSignature that stood beside it: send the response's content back as it came. Where it is
-// lost, or where the calls are another provider's, Calls writes functionCall parts without one. A
-// stream passes signatures on as Data {"thought_signature"} of the pieces that they stood beside.
+// thoughtSignature that stood beside it: of calls in parallel the first has one. It is the call's
+// Signature, which Calls writes back. Where it is lost, or where the calls are another provider's,
+// there is none. Signatures beside text are wanted back too, though nothing is refused without:
+// send the response's content as it came. A stream passes them on as Data {"thought_signature"} of
+// the pieces that they stood beside.
 //
 // Vertex AI streams arguments in pieces of its own (partialArgs), which are no JSON text. Such a
 // call is passed on when it is whole, without tool_delta pieces before. One in which a response

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -26,11 +27,11 @@ func sound(t *testing.T, response tool.ChatResponse, err error) {
 		require.NotEmpty(t, call.Function.Name)
 		require.LessOrEqual(t, len(call.Function.Arguments), dialects.MaxArguments)
 	}
-	require.True(t, json.Valid([]byte(calls(t, response.ToolCalls...))))
+	require.True(t, json.Valid([]byte(dialecttest.Calls(t, New(), response.ToolCalls...))))
 }
 
 func FuzzResponse(f *testing.F) {
-	f.Add([]byte(fixture(f, "parallel.json")))
+	f.Add(dialecttest.Fixture(f, "parallel.json"))
 	f.Add([]byte(`[{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","willContinue":true}},{"functionCall":{"partialArgs":[{"jsonPath":"$.a[0]","stringValue":"\u2028"}]}}]},"finishReason":"STOP"}]}]`))
 	f.Fuzz(func(t *testing.T, document []byte) {
 		response, err := New().Response(document)
@@ -41,18 +42,18 @@ func FuzzResponse(f *testing.F) {
 // FuzzStream takes one event from each line.
 func FuzzStream(f *testing.F) {
 	for _, name := range []string{"parallel.sse", "partial.sse"} {
-		f.Add(strings.ReplaceAll(strings.ReplaceAll(fixture(f, name), "\n\n", "\n"), "data: ", ""))
+		f.Add(strings.ReplaceAll(strings.ReplaceAll(string(dialecttest.Fixture(f, name)), "\n\n", "\n"), "data: ", ""))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		stream := New().Stream()
-		pieces, err := feed(stream, "data: "+strings.ReplaceAll(text, "\n", "\ndata: ")+"\n")
+		pieces, err := dialecttest.Feed(stream, dialecttest.Data(strings.Split(text, "\n")...))
 		sound(t, stream.Response(), err)
 		for _, piece := range pieces {
 			require.NotNil(t, piece.ToolCalls)
 			require.True(t, piece.Data == nil || json.Valid(piece.Data))
 		}
 		if err == nil {
-			require.ElementsMatch(t, stream.Response().ToolCalls, called(pieces))
+			require.ElementsMatch(t, stream.Response().ToolCalls, dialecttest.Called(pieces))
 			require.True(t, pieces[len(pieces)-1].Done)
 		}
 	})

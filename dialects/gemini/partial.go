@@ -127,13 +127,18 @@ type member struct {
 var (
 	errKind = errors.New("the value is of another kind than what came for the place before")
 	errHole = errors.New("the element is not the next of its array")
+	errMany = fmt.Errorf("the arguments of the response have more than %d values", maxValues)
 )
 
-// put puts a value where the steps lead.
-func (n *node) put(steps []step, p partialArg) error {
+// maxValues bounds the values of all arguments of a response that come in pieces. A path makes one
+// for every two bytes, of which each takes a few hundred.
+const maxValues = 65_536
+
+// put puts a value where the steps lead. It adds the values that there were not to the count.
+func (n *node) put(steps []step, p partialArg, count *int) error {
 	for _, s := range steps {
 		var err error
-		if n, err = n.step(s); err != nil {
+		if n, err = n.step(s, count); err != nil {
 			return err
 		}
 	}
@@ -166,7 +171,7 @@ func (n *node) empty() bool {
 	return n.literal == "" && !n.isText && len(n.members) == 0 && len(n.elements) == 0
 }
 
-func (n *node) step(s step) (*node, error) {
+func (n *node) step(s step, count *int) (*node, error) {
 	if n.literal != "" || n.isText || s.element && len(n.members) > 0 || !s.element && len(n.elements) > 0 {
 		return nil, errKind
 	}
@@ -174,19 +179,26 @@ func (n *node) step(s step) (*node, error) {
 		if s.index > len(n.elements) {
 			return nil, errHole
 		}
-		if s.index == len(n.elements) {
-			n.elements = append(n.elements, &node{})
+		if s.index < len(n.elements) {
+			return n.elements[s.index], nil
 		}
-		return n.elements[s.index], nil
+	} else if known := n.at[s.name]; known != nil {
+		return known, nil
+	}
+	if *count++; *count > maxValues {
+		return nil, errMany
+	}
+	made := &node{}
+	if s.element {
+		n.elements = append(n.elements, made)
+		return made, nil
 	}
 	if n.at == nil {
 		n.at = map[string]*node{}
 	}
-	if n.at[s.name] == nil {
-		n.at[s.name] = &node{}
-		n.members = append(n.members, member{s.name, n.at[s.name]})
-	}
-	return n.at[s.name], nil
+	n.at[s.name] = made
+	n.members = append(n.members, member{s.name, made})
+	return made, nil
 }
 
 // append appends the value as JSON, members in the order in which they began. A value of which

@@ -1,10 +1,8 @@
 package gemini
 
 import (
-	"bytes"
 	"encoding/json"
 
-	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -86,26 +84,13 @@ func finishReason(reason string, calls bool) tool.FinishReason {
 	return tool.FinishReason(reason) // MALFORMED_FUNCTION_CALL, LANGUAGE, OTHER, and what is to come
 }
 
-// Response reads a whole response.
+// Response reads a whole response, or the list of those that a stream is of.
 func (dialect) Response(text []byte) (tool.ChatResponse, error) {
-	reader := reader("response")
-	if len(text) > dialects.MaxDocument {
-		return tool.ChatResponse{}, reader.Fail("", "has %d bytes, more than %d", len(text), dialects.MaxDocument)
-	}
-	read := assembly{reader: reader}
-	one := func(path string, _ int, element json.RawMessage) error {
+	read := assembly{reader: reader("response")}
+	err := read.reader.Elements(text, func(path string, _ int, element json.RawMessage) error {
 		_, err := read.add(path, element)
 		return err
-	}
-	var err error
-	if trimmed := bytes.TrimLeft(text, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
-		if !json.Valid(text) {
-			return tool.ChatResponse{}, reader.Fail("", "is not JSON")
-		}
-		err = reader.Each("", text, one)
-	} else {
-		err = one("", 0, text)
-	}
+	})
 	if err == nil {
 		err = read.check()
 	}

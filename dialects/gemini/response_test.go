@@ -9,28 +9,31 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // whole is what both transcripts come to.
 func whole(arguments string) tool.ChatResponse {
+	signed := dialecttest.Call("gemini-call-0", "weather", arguments)
+	signed.Signature = "c2lnbmVk"
 	return tool.ChatResponse{
 		ID: "r-1", Model: "gemini-example", Content: "I look both up: café & <b>.",
-		ToolCalls:    []tool.Call{toolCall("gemini-call-0", "weather", arguments), toolCall("fc_2", "clock", "{}")},
+		ToolCalls:    []tool.Call{signed, dialecttest.Call("fc_2", "clock", "{}")},
 		FinishReason: tool.FinishToolCalls, Usage: tool.ChatUsage{PromptTokens: 42, CompletionTokens: 35, TotalTokens: 77},
 	}
 }
 
-func TestRowS22AWholeResponseIsRead(t *testing.T) {
-	response, err := New().Response([]byte(fixture(t, "parallel.json")))
+func TestRowS2_2AWholeResponseIsRead(t *testing.T) {
+	response, err := New().Response(dialecttest.Fixture(t, "parallel.json"))
 	require.NoError(t, err)
 	assert.Equal(t, whole(`{"city": "Zürich", "days": 12345678901234567890}`), response)
 }
 
-// TestRowS22AnArrayOfResponsesIsRead: so streamGenerateContent answers without alt=sse.
-func TestRowS22AnArrayOfResponsesIsRead(t *testing.T) {
+// TestRowS2_2AnArrayOfResponsesIsRead: so streamGenerateContent answers without alt=sse.
+func TestRowS2_2AnArrayOfResponsesIsRead(t *testing.T) {
 	var documents []string
-	for line := range strings.Lines(fixture(t, "parallel.sse")) {
+	for line := range strings.Lines(string(dialecttest.Fixture(t, "parallel.sse"))) {
 		if data, ok := strings.CutPrefix(line, "data: "); ok {
 			documents = append(documents, data)
 		}
@@ -60,7 +63,7 @@ func TestReasonsToStop(t *testing.T) {
 	assert.Equal(t, tool.FinishContentFilter, blocked.FinishReason)
 }
 
-func TestRowS26WhatIsNoResponseIsRefused(t *testing.T) {
+func TestRowS2_6WhatIsNoResponseIsRefused(t *testing.T) {
 	for document, want := range map[string]string{
 		``:                  "gemini response: is not JSON: unexpected end of JSON input",
 		`{`:                 "is not JSON",
@@ -87,7 +90,7 @@ func TestACallThatWasCutIsLeftOut(t *testing.T) {
 	response, err := New().Response([]byte(reply("MAX_TOKENS", `{"functionCall":{"name":"f","args":{}}}`,
 		`{"functionCall":{"name":"g","partialArgs":[{"jsonPath":"$.a","numberValue":1}],"willContinue":true}}`)))
 	require.NoError(t, err)
-	assert.Equal(t, []tool.Call{toolCall("gemini-call-0", "f", "{}")}, response.ToolCalls)
+	assert.Equal(t, []tool.Call{dialecttest.Call("gemini-call-0", "f", "{}")}, response.ToolCalls)
 	assert.Equal(t, tool.FinishLength, response.FinishReason)
 }
 

@@ -4,13 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
 
 type callPart struct {
-	FunctionCall calledFunction `json:"functionCall"`
+	FunctionCall     calledFunction `json:"functionCall"`
+	ThoughtSignature string         `json:"thoughtSignature,omitempty"`
 }
 
 type calledFunction struct {
@@ -19,19 +21,20 @@ type calledFunction struct {
 	Args json.RawMessage `json:"args"`
 }
 
-// Calls writes parts with a functionCall each, as a model's content has them. The arguments of a
-// call that are not a JSON object are wrapped: {"INVALID_JSON": "…"}.
+// Calls writes parts with a functionCall each, as a model's content has them, and the signatures
+// that stood beside them. The arguments of a call that are not a JSON object are wrapped:
+// {"INVALID_JSON": "…"}, and the text of a custom one is {"input": "…"}.
 func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
 	parts := make([]callPart, len(calls))
 	for i, call := range calls {
 		if err := named("calls", i, call); err != nil {
 			return nil, err
 		}
-		args, err := wire.Object(call.Function.Arguments)
+		args, err := wire.Input(&call)
 		if err != nil {
 			return nil, err
 		}
-		parts[i].FunctionCall = calledFunction{sent(call.ID), call.Function.Name, args}
+		parts[i] = callPart{calledFunction{sent(call.ID), call.Function.Name, args}, call.Signature}
 	}
 	return wire.Encode(parts)
 }
@@ -168,4 +171,12 @@ func (o output) simplest() any {
 // looked returns whether the provider looks at media of a type within a result.
 func looked(mimeType string) bool {
 	return slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"}, mimeType)
+}
+
+// kind returns what a medium of a type is in a result.
+func kind(mimeType string) string {
+	if strings.HasPrefix(mimeType, "image/") {
+		return "image"
+	}
+	return "file"
 }

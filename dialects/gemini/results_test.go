@@ -9,14 +9,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
 
 func record(id string, result tool.Result) tool.Record {
-	return tool.Record{Call: toolCall(id, "f", "{}"), Result: result}
+	return tool.Record{Call: dialecttest.Call(id, "f", "{}"), Result: result}
 }
 
-func TestRowS22ResultsAreParts(t *testing.T) {
+func TestRowS2_2ResultsAreParts(t *testing.T) {
 	records := []tool.Record{
 		record("a", tool.Result{Success: true, Output: "<4> & more"}),
 		record("b", tool.Result{Error: "no such file", Kind: tool.Denied, Output: "partly"}),
@@ -46,22 +47,22 @@ func TestRowS22ResultsAreParts(t *testing.T) {
 	}, ","), string(written))
 }
 
-func TestRowS25EmptyListsAreWrittenAsSuch(t *testing.T) {
+func TestRowS2_5EmptyListsAreWrittenAsSuch(t *testing.T) {
 	results, err := New().Results(nil)
 	require.NoError(t, err)
 	assert.Equal(t, "[]", string(results))
-	assert.Equal(t, "[]", calls(t))
+	assert.Equal(t, "[]", dialecttest.Calls(t, New()))
 }
 
 func TestResultsWithoutANameAreRefused(t *testing.T) {
 	_, err := New().Results([]tool.Record{record("a", tool.Result{}), {}})
 	require.ErrorContains(t, err, "gemini results: [1].function.name: is empty")
-	_, err = dialect{}.Calls([]tool.Call{toolCall("a", "", "")})
+	_, err = dialect{}.Calls([]tool.Call{dialecttest.Call("a", "", "")})
 	require.ErrorContains(t, err, "gemini calls: [0].function.name: is empty")
 }
 
-// TestRowS24ResultsMatchTheirCalls: by id, or by name and order where there were none.
-func TestRowS24ResultsMatchTheirCalls(t *testing.T) {
+// TestRowS2_4ResultsMatchTheirCalls: by id, or by name and order where there were none.
+func TestRowS2_4ResultsMatchTheirCalls(t *testing.T) {
 	one := `{"functionCall":{"name":"f","args":{}}}`
 	response, err := New().Response([]byte(reply("STOP", one, one, `{"functionCall":{"id":"x","name":"g"}}`, one)))
 	require.NoError(t, err)
@@ -76,20 +77,20 @@ func TestRowS24ResultsMatchTheirCalls(t *testing.T) {
 		`{"functionResponse":{"name":"f","response":{"output":"gemini-call-1"}}},`+
 		`{"functionResponse":{"name":"f","response":{"output":"gemini-call-3"}}}]`, string(written))
 	assert.Equal(t, `[{"functionCall":{"name":"f","args":{}}},{"functionCall":{"id":"x","name":"g","args":{}}}]`,
-		calls(t, response.ToolCalls[0], response.ToolCalls[2]))
+		dialecttest.Calls(t, New(), response.ToolCalls[0], response.ToolCalls[2]))
 }
 
-func TestRowS26InvalidArgumentsMakeAValidDocument(t *testing.T) {
+func TestRowS2_6InvalidArgumentsMakeAValidDocument(t *testing.T) {
 	for arguments, want := range map[string]string{
 		``: `{}`, `{"a": 1.0}`: `{"a":1.0}`, `{"a":`: `{"INVALID_JSON":"{\"a\":"}`, `[1]`: `{"INVALID_JSON":"[1]"}`, "\xff": `{"INVALID_JSON":"\ufffd"}`,
 	} {
-		assert.Equal(t, `[{"functionCall":{"id":"a","name":"f","args":`+want+`}}]`, calls(t, toolCall("a", "f", arguments)))
+		assert.Equal(t, `[{"functionCall":{"id":"a","name":"f","args":`+want+`}}]`, dialecttest.Calls(t, New(), dialecttest.Call("a", "f", arguments)))
 	}
 }
 
-// TestRowS22CallsSurviveTheWayBack: what is written for the provider reads as it was, but for
+// TestRowS2_2CallsSurviveTheWayBack: what is written for the provider reads as it was, but for
 // space around the parts.
-func TestRowS22CallsSurviveTheWayBack(t *testing.T) {
+func TestRowS2_2CallsSurviveTheWayBack(t *testing.T) {
 	values := []string{`"é😀\u00e9<&>\u2028"`, `1e400`, `12345678901234567890.10`, `[]`, `{"b":{},"a":null}`, `""`, `true`}
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 2))
@@ -103,9 +104,9 @@ func TestRowS22CallsSurviveTheWayBack(t *testing.T) {
 			if random.IntN(2) == 0 {
 				id = "gemini-call-" + string(rune('0'+n))
 			}
-			all = append(all, toolCall(id, "f", "{"+strings.Join(members, ",")+"}"))
+			all = append(all, dialecttest.Call(id, "f", "{"+strings.Join(members, ",")+"}"))
 		}
-		response, err := New().Response([]byte(`{"candidates":[{"content":{"parts":` + calls(t, all...) + `}}]}`))
+		response, err := New().Response([]byte(`{"candidates":[{"content":{"parts":` + dialecttest.Calls(t, New(), all...) + `}}]}`))
 		require.NoError(t, err)
 		require.Equal(t, all, response.ToolCalls)
 	}

@@ -11,14 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
 
-func TestRowS22AStreamIsPutTogether(t *testing.T) {
+func TestRowS2_2AStreamIsPutTogether(t *testing.T) {
 	stream := New().Stream()
-	pieces, err := feed(stream, fixture(t, "parallel.sse"))
+	pieces, err := dialecttest.Feed(stream, string(dialecttest.Fixture(t, "parallel.sse")))
 	require.NoError(t, err)
-	assert.Equal(t, fixture(t, "parallel.pieces"), lines(pieces))
+	assert.Equal(t, string(dialecttest.Fixture(t, "parallel.pieces")), dialecttest.Lines(pieces))
 	assert.Equal(t, whole(`{"city":"Zürich","days":12345678901234567890}`), stream.Response())
 	for _, piece := range pieces {
 		assert.NotNil(t, piece.ToolCalls)
@@ -26,17 +27,47 @@ func TestRowS22AStreamIsPutTogether(t *testing.T) {
 	}
 }
 
-func TestRowS22ArgumentsInPiecesArePutTogether(t *testing.T) {
+func TestRowS2_2ArgumentsInPiecesArePutTogether(t *testing.T) {
 	stream := New().Stream()
-	pieces, err := feed(stream, fixture(t, "partial.sse"))
+	pieces, err := dialecttest.Feed(stream, string(dialecttest.Fixture(t, "partial.sse")))
 	require.NoError(t, err)
-	assert.Equal(t, fixture(t, "partial.pieces"), lines(pieces))
-	assert.Equal(t, called(pieces), stream.Response().ToolCalls)
+	assert.Equal(t, string(dialecttest.Fixture(t, "partial.pieces")), dialecttest.Lines(pieces))
+	assert.Equal(t, dialecttest.Called(pieces), stream.Response().ToolCalls)
+}
+
+// TestSignaturesGoBackWithTheirCalls: beside the first piece of a call, any later one, or its end.
+func TestSignaturesGoBackWithTheirCalls(t *testing.T) {
+	signed := dialecttest.Call("gemini-call-0", "f", `{"a":1}`)
+	signed.Signature = "c2ln/w=="
+	other := dialecttest.Call("b", "g", "{}")
+	const sign = `,"thoughtSignature":"c2ln/w=="`
+	for name, parts := range map[string][]string{
+		"whole":         {`{"functionCall":{"name":"f","args":{"a":1}}` + sign + `}`, `{"functionCall":{"id":"b","name":"g"}}`},
+		"at the first":  {`{"functionCall":{"name":"f","willContinue":true}` + sign + `}`, `{"functionCall":{"partialArgs":[{"jsonPath":"$.a","numberValue":1}]}}`, `{"functionCall":{"id":"b","name":"g"}}`},
+		"in the middle": {`{"functionCall":{"name":"f","willContinue":true}}`, `{"functionCall":{"partialArgs":[{"jsonPath":"$.a","numberValue":1}],"willContinue":true}` + sign + `}`, `{"functionCall":{}}`, `{"functionCall":{"id":"b","name":"g"}}`},
+		"with the end":  {`{"functionCall":{"name":"f","partialArgs":[{"jsonPath":"$.a","numberValue":1}],"willContinue":true}}`, `{"functionCall":{}` + sign + `}`, `{"functionCall":{"id":"b","name":"g"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			documents := make([]string, len(parts))
+			for i, part := range parts {
+				documents[i] = reply("", part)
+			}
+			stream, pieces, err := events(append(documents, reply("STOP"))...)
+			require.NoError(t, err)
+			assert.Equal(t, []tool.Call{signed, other}, stream.Response().ToolCalls)
+			assert.Equal(t, []tool.Call{signed, other}, dialecttest.Called(pieces))
+			response, err := New().Response([]byte(reply("STOP", parts...)))
+			require.NoError(t, err)
+			assert.Equal(t, []tool.Call{signed, other}, response.ToolCalls)
+		})
+	}
+	assert.Equal(t, `[{"functionCall":{"name":"f","args":{"a":1}},"thoughtSignature":"c2ln/w=="},{"functionCall":{"id":"b","name":"g","args":{}}}]`,
+		dialecttest.Calls(t, New(), signed, other))
 }
 
 func events(documents ...string) (dialects.Stream, []tool.StreamResponse, error) {
 	stream := New().Stream()
-	pieces, err := feed(stream, "data: "+strings.Join(documents, "\ndata: ")+"\n")
+	pieces, err := dialecttest.Feed(stream, dialecttest.Data(documents...))
 	return stream, pieces, err
 }
 
@@ -49,8 +80,8 @@ func partial(id, path, value string) string {
 	return goesOn(fmt.Sprintf(`"id":%q,"partialArgs":[{"jsonPath":%s,%s}]`, id, quoted, value))
 }
 
-// TestRowS22InterleavedPiecesByID cuts texts at random places and mixes the calls.
-func TestRowS22InterleavedPiecesByID(t *testing.T) {
+// TestRowS2_2InterleavedPiecesByID cuts texts at random places and mixes the calls.
+func TestRowS2_2InterleavedPiecesByID(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		var queues [][]string
@@ -67,7 +98,7 @@ func TestRowS22InterleavedPiecesByID(t *testing.T) {
 			}
 			queue = append(queue, reply("", fmt.Sprintf(`{"functionCall":{"id":%q}}`, id)))
 			queues = append(queues, queue)
-			want = append(want, toolCall(id, "f", fmt.Sprintf(`{"n":1.50,"list":[{"s":"a \"é\" \\ 😀 %d"}]}`, seed)))
+			want = append(want, dialecttest.Call(id, "f", fmt.Sprintf(`{"n":1.50,"list":[{"s":"a \"é\" \\ 😀 %d"}]}`, seed)))
 		}
 		// The calls begin in order, so that their order is known.
 		var mixed []string
@@ -84,7 +115,7 @@ func TestRowS22InterleavedPiecesByID(t *testing.T) {
 		stream, pieces, err := events(append(mixed, reply("STOP"))...)
 		require.NoError(t, err, seed)
 		require.Equal(t, want, stream.Response().ToolCalls, seed)
-		require.ElementsMatch(t, want, called(pieces), seed)
+		require.ElementsMatch(t, want, dialecttest.Called(pieces), seed)
 	}
 }
 
@@ -95,7 +126,7 @@ func TestPathsToArguments(t *testing.T) {
 	} {
 		_, pieces, err := events(goesOn(`"id":"a","name":"f"`), partial("a", path, `"numberValue":1`), reply("STOP", `{"functionCall":{"id":"a"}}`))
 		require.NoError(t, err, path)
-		assert.Equal(t, want, called(pieces)[0].Function.Arguments, path)
+		assert.Equal(t, want, dialecttest.Called(pieces)[0].Function.Arguments, path)
 	}
 	for _, path := range []string{``, `$`, `a`, `$a`, `$.`, `$..a`, `$.a.`, `$[`, `$[]`, `$[-1]`, `$[*]`, `$['a'`, `$['a`, `$['\x']`, `$[0`, `$.a[99999999999999999999]`, `$` + strings.Repeat(".a", 65)} {
 		_, _, err := events(goesOn(`"id":"a","name":"f"`), partial("a", path, `"numberValue":1`))
@@ -103,7 +134,7 @@ func TestPathsToArguments(t *testing.T) {
 	}
 }
 
-func TestRowS26BrokenStreamsAreRefused(t *testing.T) {
+func TestRowS2_6BrokenStreamsAreRefused(t *testing.T) {
 	begun := goesOn(`"id":"a","name":"f"`)
 	one := partial("a", "$.a", `"numberValue":1`)
 	for want, documents := range map[string][]string{
@@ -167,4 +198,18 @@ func TestWrittenArgumentsAreBounded(t *testing.T) {
 	}
 	_, _, err := events(goesOn(`"id":"a","name":"f","partialArgs":[`+many.String()[1:]+`]`), reply("STOP", `{"functionCall":{"id":"a"}}`))
 	require.ErrorContains(t, err, "more than 1048576")
+}
+
+// TestPathsAreBounded: two bytes of a path make a value, which takes a few hundred.
+func TestPathsAreBounded(t *testing.T) {
+	deep := strings.Repeat(".a", 63)
+	stream, sent := New().Stream(), 0
+	var err error
+	for n := 0; err == nil; n++ {
+		document := goesOn(fmt.Sprintf(`"id":"c%d","name":"f","partialArgs":[{"jsonPath":"$.k%d%s","boolValue":true}]`, n%8, n, deep))
+		_, err = stream.Event("", []byte(document))
+		sent += len(document)
+	}
+	require.ErrorContains(t, err, "more than 65536 values")
+	require.Less(t, sent, dialects.MaxDocument/4)
 }

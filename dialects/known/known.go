@@ -30,9 +30,14 @@ func ByName(name string) (dialects.Dialect, error) {
 	return nil, &dialects.Error{Op: "choice", Message: fmt.Sprintf("there is no dialect %q; want one of %s", tool.Shown(name, 64), strings.Join(dialects.Names(), ", "))}
 }
 
-// Read reads a whole response in whichever dialect it is written; see [dialects.Detect].
+// Read reads a response in whichever dialect it is written, whole or as the transcript of a stream;
+// see [dialects.Detect] and [dialects.DetectStream]. The dialect is returned with an error too,
+// where it is known.
 func Read(document []byte) (tool.ChatResponse, dialects.Dialect, error) {
 	name, ok := dialects.Detect(document)
+	if !ok {
+		name, ok = dialects.DetectStream(document)
+	}
 	if !ok {
 		return tool.ChatResponse{}, nil, &dialects.Error{Op: "response", Message: "the document is in none of the dialects " + strings.Join(dialects.Names(), ", ")}
 	}
@@ -40,6 +45,27 @@ func Read(document []byte) (tool.ChatResponse, dialects.Dialect, error) {
 	if err != nil {
 		return tool.ChatResponse{}, nil, err
 	}
-	response, err := dialect.Response(document)
+	response, err := ReadIn(dialect, document)
 	return response, dialect, err
+}
+
+// ReadIn reads a response of a dialect, whole or as the transcript of a stream. A document that
+// begins as JSON does is whole. A stream that broke off is an error.
+func ReadIn(dialect dialects.Dialect, document []byte) (tool.ChatResponse, error) {
+	if dialects.IsWhole(document) {
+		return dialect.Response(document)
+	}
+	stream := dialect.Stream()
+	for event, err := range dialects.Transcript(document) {
+		if err != nil {
+			return tool.ChatResponse{}, err
+		}
+		if _, err := stream.Event(event.Name, event.Data); err != nil {
+			return tool.ChatResponse{}, err
+		}
+	}
+	if _, err := stream.End(); err != nil {
+		return tool.ChatResponse{}, err
+	}
+	return stream.Response(), nil
 }

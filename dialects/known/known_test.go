@@ -2,12 +2,16 @@ package known_test
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -25,8 +29,8 @@ func TestDialectsAreNamed(t *testing.T) {
 	assert.EqualError(t, err, `choice: there is no dialect "OpenAI�"; want one of openai, responses, anthropic, gemini, mcp`)
 }
 
-// TestRowS22OneCallInEveryDialect: the same two calls, as each provider writes them.
-func TestRowS22OneCallInEveryDialect(t *testing.T) {
+// TestRowS2_2OneCallInEveryDialect: the same two calls, as each provider writes them.
+func TestRowS2_2OneCallInEveryDialect(t *testing.T) {
 	const arguments = `{"a":1.50,"b":"x\ny"}`
 	for name, document := range map[string]string{
 		dialects.OpenAI: `{"id":"r","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[` +
@@ -53,8 +57,86 @@ func TestRowS22OneCallInEveryDialect(t *testing.T) {
 	assert.EqualError(t, err, "response: the document is in none of the dialects openai, responses, anthropic, gemini, mcp")
 }
 
-// TestRowS25EmptyInEveryDialect: nothing in is an empty list out, never null.
-func TestRowS25EmptyInEveryDialect(t *testing.T) {
+// TestRowS2_2Transcripts: what each provider sends, whole and streamed, is recognised, and comes to the
+// same.
+func TestRowS2_2Transcripts(t *testing.T) {
+	for name, document := range map[string]string{
+		dialects.OpenAI: "openai/testdata/weather", dialects.Responses: "responses/testdata/weather",
+		dialects.Anthropic: "anthropic/testdata/parallel", dialects.Gemini: "gemini/testdata/parallel",
+	} {
+		t.Run(name, func(t *testing.T) {
+			read := func(kind string) tool.ChatResponse {
+				text, err := os.ReadFile(filepath.Join("..", document+kind))
+				require.NoError(t, err)
+				for _, variant := range []string{string(text), "\uFEFF" + string(text), strings.TrimSpace(string(text)), strings.ReplaceAll(string(text), "\n", "\r\n")} {
+					response, dialect, err := known.Read([]byte(variant))
+					require.NoError(t, err)
+					assert.Equal(t, name, dialect.Name())
+					again, err := known.ReadIn(dialect, []byte(variant))
+					require.NoError(t, err)
+					assert.Equal(t, response, again)
+				}
+				response, _, err := known.Read(text)
+				require.NoError(t, err)
+				return response
+			}
+			whole, streamed := read(".json"), read(".sse")
+			require.NotEmpty(t, whole.ToolCalls)
+			require.Len(t, streamed.ToolCalls, len(whole.ToolCalls))
+			for i, call := range whole.ToolCalls {
+				if call.Type == tool.CustomCall {
+					continue
+				}
+				assert.JSONEq(t, call.Function.Arguments, streamed.ToolCalls[i].Function.Arguments)
+				streamed.ToolCalls[i].Function.Arguments = call.Function.Arguments
+			}
+			assert.Equal(t, whole, streamed)
+		})
+	}
+	response, dialect, err := known.Read([]byte("data: {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"a\"}}"))
+	require.NoError(t, err)
+	assert.Equal(t, dialects.MCP, dialect.Name())
+	assert.Len(t, response.ToolCalls, 1)
+}
+
+// TestAStreamThatBrokeOffIsNoResponse: half of the calls would pass for all of them.
+func TestAStreamThatBrokeOffIsNoResponse(t *testing.T) {
+	for name, transcript := range map[string]string{
+		dialects.OpenAI:    `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}`,
+		dialects.Responses: `{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","id":"i","call_id":"a","name":"f","arguments":"{}","status":"completed"}}`,
+		dialects.Anthropic: `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f","input":{}}}`,
+		dialects.Gemini:    `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f"}}]}}]}`,
+	} {
+		response, dialect, err := known.Read([]byte("data: " + transcript + "\n\n"))
+		require.ErrorContains(t, err, "broke off", name)
+		assert.Equal(t, name, dialect.Name())
+		assert.Empty(t, response)
+	}
+}
+
+// TestNamesAreExact: a member that is called like another in all but case is a stranger, as it is to
+// whoever looked at the document before. One that stands twice is refused.
+func TestNamesAreExact(t *testing.T) {
+	for _, c := range []struct{ name, document string }{
+		{dialects.OpenAI, `{"choices":[{"message":{"tool_calls":[{"id":"c","type":"function","function":{"name":"safe","Name":"rm","arguments":"{}","ARGUMENTS":"[]"}}],"Tool_Calls":[{"function":{"name":"rm"}}]},"Message":{}}],"CHOICES":[]}`},
+		{dialects.Responses, `{"object":"response","status":"completed","output":[{"type":"function_call","call_id":"c","name":"safe","NAME":"rm","arguments":"{}","Arguments":"[]"}],"Output":[{"type":"function_call","name":"rm"}]}`},
+		{dialects.Anthropic, `{"type":"message","role":"assistant","content":[{"type":"tool_use","id":"c","name":"safe","Name":"rm","input":{},"Input":[]}],"Content":[],"Stop_Reason":"refusal"}`},
+		{dialects.Gemini, `{"candidates":[{"content":{"parts":[{"functionCall":{"id":"c","name":"safe","Name":"rm","args":{},"ARGS":[]},"FunctionCall":{"name":"rm"}}]}}],"Candidates":[]}`},
+		{dialects.MCP, `{"jsonrpc":"2.0","id":"c","ID":"d","method":"tools/call","params":{"name":"safe","Name":"rm","arguments":{},"Arguments":[]},"Params":{"name":"rm"}}`},
+	} {
+		response, dialect, err := known.Read([]byte(c.document))
+		require.NoError(t, err, c.name)
+		assert.Equal(t, c.name, dialect.Name())
+		assert.Equal(t, []tool.Call{dialecttest.Call("c", "safe", "{}")}, response.ToolCalls, c.name)
+
+		twice := strings.Replace(c.document, `"name":"safe"`, `"name":"safe","name":"rm"`, 1)
+		_, _, err = known.Read([]byte(twice))
+		require.ErrorContains(t, err, `"name" stands twice`, c.name)
+	}
+}
+
+// TestRowS2_5EmptyInEveryDialect: nothing in is an empty list out, never null.
+func TestRowS2_5EmptyInEveryDialect(t *testing.T) {
 	for _, d := range known.Dialects() {
 		for _, options := range []dialects.DefinitionOptions{{}, {Strict: true, Adapt: true}} {
 			definitions, findings, err := d.Definitions(nil, options)
@@ -69,9 +151,9 @@ func TestRowS25EmptyInEveryDialect(t *testing.T) {
 	}
 }
 
-// TestRowS24EveryResultHasItsRequest: each dialect writes one answer for each record, which
+// TestRowS2_4EveryResultHasItsRequest: each dialect writes one answer for each record, which
 // names the record's id.
-func TestRowS24EveryResultHasItsRequest(t *testing.T) {
+func TestRowS2_4EveryResultHasItsRequest(t *testing.T) {
 	records := []tool.Record{
 		{Call: tool.Call{ID: "first", Type: "function", Function: tool.Function{Name: "add", Arguments: "{}"}}, Result: tool.Result{Error: "no", Kind: tool.Denied}},
 		{Call: tool.Call{ID: "second", Type: "function", Function: tool.Function{Name: "list", Arguments: "{"}}, Result: tool.Result{Success: true, Output: "out"}, Cached: true, Source: "x"},

@@ -1,8 +1,8 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
-	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
@@ -14,10 +14,11 @@ const maxBlocks = 4096
 
 // Answer reads the response to a tools/call request: the id of the call, and what it came to.
 //
-// Text is put together, one block a line, as the output, or as the error where isError is set;
-// structured content is the data, and everything else the content. A server's refusal of the
-// request is a result too: of kind [tool.UnknownTool] where the parameters were refused,
-// and [tool.Internal] otherwise. What the server has written is not to be trusted.
+// The first text is the output, or the error where isError is set, after which the next is the
+// output. Structured content is the data, and everything else the content, but for text that
+// repeats the data. A server's refusal of the request is a result too: of kind [tool.UnknownTool]
+// where the parameters were refused, and [tool.Internal] otherwise. What the server has written
+// is not to be trusted.
 func Answer(document []byte) (id string, result tool.Result, err error) {
 	r := reader("results")
 	if len(document) > dialects.MaxDocument {
@@ -27,78 +28,116 @@ func Answer(document []byte) (id string, result tool.Result, err error) {
 	if err != nil {
 		return "", tool.Result{}, err
 	}
+	return m.answer(r, "", (*wire.Outcome).Said)
+}
+
+// answer returns the id and the result in a response. What was said is made a result by outcome.
+func (m *message) answer(r wire.Reader, path string, outcome func(*wire.Outcome, bool) tool.Result) (string, tool.Result, error) {
 	id, ok := readID(m.ID)
 	if !ok {
-		return "", tool.Result{}, r.Fail("id", "is missing, or neither a string nor a number, so that its call is not known")
+		return "", tool.Result{}, r.Fail(wire.Join(path, "id"), "is missing, or neither a string nor a number, so that its call is not known")
 	}
 	if m.Error != nil {
-		kind := tool.Internal
-		if m.Error.Code == invalidParams {
-			kind = tool.UnknownTool
-		}
-		return id, tool.Result{Error: m.Error.Message, Kind: kind}, nil
+		return id, m.Error.result(), nil
 	}
 	if wire.Absent(m.Result) {
-		return "", tool.Result{}, r.Fail("result", "is missing, and so is error; want one of them")
+		return "", tool.Result{}, r.Fail(wire.Join(path, "result"), "is missing, and so is error; want one of them")
 	}
-	result, err = read(r, m.Result)
+	result, err := read(r, wire.Join(path, "result"), m.Result, outcome)
 	if err != nil {
 		return "", tool.Result{}, err
 	}
 	return id, result, nil
 }
 
-// read reads a CallToolResult.
-func read(r wire.Reader, document json.RawMessage) (tool.Result, error) {
+// result returns what an error of the protocol is for a call.
+func (f *failure) result() tool.Result {
+	kind := tool.Internal
+	if f.Code == invalidParams {
+		kind = tool.UnknownTool
+	}
+	return tool.Result{Error: wire.Reason(kind, f.Message), Kind: kind}
+}
+
+// read reads the CallToolResult that path names.
+func read(r wire.Reader, path string, document json.RawMessage, outcome func(*wire.Outcome, bool) tool.Result) (tool.Result, error) {
 	var wired struct {
 		ResultType string          `json:"resultType"`
 		Content    json.RawMessage `json:"content"`
 		Structured json.RawMessage `json:"structuredContent"`
 		IsError    bool            `json:"isError"`
 	}
-	if err := r.Into("result", document, &wired); err != nil {
+	if err := r.Into(path, document, &wired); err != nil {
 		return tool.Result{}, err
 	}
 	if wired.ResultType != "" && wired.ResultType != "complete" {
-		return tool.Result{}, r.Fail("result.resultType", "is %q; only complete results are read", tool.Shown(wired.ResultType, 64))
+		return tool.Result{}, r.Fail(wire.Join(path, "resultType"), "is %q; only complete results are read", tool.Shown(wired.ResultType, 64))
 	}
-	result := tool.Result{Success: !wired.IsError}
-	if !wire.Absent(wired.Structured) {
-		result.Data = wired.Structured
+	said := contents{reader: r, data: compact(wired.Structured), read: 1}
+	if wired.IsError {
+		said.read = 2
 	}
-	var texts []string
-	err := r.Each("result.content", wired.Content, func(path string, index int, element json.RawMessage) error {
-		if index == maxBlocks {
-			return r.Fail(path, "is one block more than %d", maxBlocks)
-		}
-		var b block
-		if err := r.Into(path, element, &b); err != nil {
-			return err
-		}
-		if b.Type == "text" {
-			if b.Text == nil {
-				return r.Fail(wire.Join(path, "text"), "is missing")
-			}
-			texts = append(texts, *b.Text)
-			return nil
-		}
-		part, ok := b.part()
-		if !ok {
-			return r.Fail(path, "is no block of content: the type is %q", tool.Shown(b.Type, 64))
-		}
-		result.Content = append(result.Content, part)
-		return nil
-	})
-	if err != nil {
+	if err := r.Each(wire.Join(path, "content"), wired.Content, said.add); err != nil {
 		return tool.Result{}, err
 	}
-	text := strings.Join(texts, "\n")
-	if wired.IsError {
-		result.Error, result.Kind = text, tool.ToolFailed
-	} else {
-		result.Output = text
+	result := outcome(&said.Outcome, wired.IsError)
+	if said.data != nil {
+		result.Data = wired.Structured
+		if said.texts <= said.read && result.Output == string(said.data) {
+			result.Output = "" // it is for clients that do not read structured content
+		}
 	}
 	return result, nil
+}
+
+// contents are the blocks of a result.
+type contents struct {
+	wire.Outcome
+	reader wire.Reader
+	data   []byte // the structured content without white space; nil where there is none
+	read   int    // how many texts have a meaning of their own
+	texts  int
+}
+
+func (c *contents) add(path string, index int, element json.RawMessage) error {
+	if index == maxBlocks {
+		return c.reader.Fail(path, "is one block more than %d", maxBlocks)
+	}
+	var b block
+	if err := c.reader.Into(path, element, &b); err != nil {
+		return err
+	}
+	if b.Type == "text" {
+		if b.Text == nil {
+			return c.reader.Fail(wire.Join(path, "text"), "is missing")
+		}
+		c.text(*b.Text)
+		return nil
+	}
+	part, ok := b.part()
+	if !ok {
+		return c.reader.Fail(path, "is no block of content: the type is %q", tool.Shown(b.Type, 64))
+	}
+	c.Part(part)
+	return nil
+}
+
+// text adds a text, unless it says no more than the structured content: servers repeat that for
+// clients that do not read it.
+func (c *contents) text(text string) {
+	if c.texts++; c.texts > c.read && c.data != nil && bytes.Equal(compact([]byte(text)), c.data) {
+		return
+	}
+	c.Text(text)
+}
+
+// compact returns JSON without white space, and nil for what is absent or none.
+func compact(value []byte) []byte {
+	var text bytes.Buffer
+	if wire.Absent(value) || json.Compact(&text, value) != nil {
+		return nil
+	}
+	return text.Bytes()
 }
 
 // part returns what a block that is no text is in a result.
@@ -109,7 +148,7 @@ func (b *block) part() (tool.Content, bool) {
 	case "audio":
 		return tool.Content{Type: "file", Data: b.Data, MIMEType: b.MIMEType}, true
 	case "resource_link":
-		return tool.Content{Type: "link", URL: b.URI, Name: b.Name, MIMEType: b.MIMEType}, true
+		return tool.Content{Type: "link", URL: b.URI, Name: b.Name, Text: b.About, MIMEType: b.MIMEType}, true
 	case "resource":
 		if b.Resource == nil {
 			return tool.Content{}, false

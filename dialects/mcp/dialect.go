@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -19,28 +20,6 @@ func (dialect) Name() string { return dialects.MCP }
 
 func reader(op string) wire.Reader { return wire.Reader{Op: op, Dialect: dialects.MCP} }
 
-// Tool is a tool as a server offers it.
-type Tool struct {
-	tool.Definition
-	// Title is for people; empty where there is none.
-	Title string
-	// Output is the JSON Schema of structured results; empty where there is none.
-	Output json.RawMessage
-	// Annotations are hints about what the tool does; nil where there are none. Those of a
-	// server that is not trusted must not decide anything.
-	Annotations *Annotations
-}
-
-// Annotations are hints. The fields that are nil say nothing, and then the worst is assumed:
-// a tool that changes things, destroys some, does so again each time, and reaches the world.
-type Annotations struct {
-	Title       string `json:"title,omitempty"`
-	ReadOnly    *bool  `json:"readOnlyHint,omitempty"`
-	Destructive *bool  `json:"destructiveHint,omitempty"`
-	Idempotent  *bool  `json:"idempotentHint,omitempty"`
-	OpenWorld   *bool  `json:"openWorldHint,omitempty"`
-}
-
 // wireTool fixes the names and the order of a tool's JSON.
 type wireTool struct {
 	Name         string          `json:"name"`
@@ -48,7 +27,7 @@ type wireTool struct {
 	Description  string          `json:"description,omitempty"`
 	InputSchema  json.RawMessage `json:"inputSchema"`
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-	Annotations  *Annotations    `json:"annotations,omitempty"`
+	Annotations  *annotations    `json:"annotations,omitempty"`
 }
 
 // rules are what the specification asks of tools. All of JSON Schema 2020-12 is taken.
@@ -65,35 +44,28 @@ func rules() lint.Rules {
 	}
 }
 
-// Definitions writes the elements of "tools" in the result of tools/list. Strict changes
-// nothing: no client of MCP holds a model to the schema, and the server checks arguments itself.
+// Definitions writes the elements of "tools" in the result of tools/list: labels as titles, results
+// as outputSchema and hints as annotations. Tools of all types are alike. Strict changes nothing: no
+// client of MCP holds a model to the schema, and the server checks arguments itself.
 func (dialect) Definitions(definitions []tool.Definition, options dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
-	tools := make([]Tool, len(definitions))
+	offered, findings, names := make([]wireTool, len(definitions)), []dialects.Finding{}, map[string]bool{}
 	for i, d := range definitions {
-		tools[i].Definition = d
-	}
-	return Offer(tools, options)
-}
-
-// Offer is Definitions for tools of which more is known.
-func Offer(tools []Tool, options dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
-	offered, findings, names := make([]wireTool, len(tools)), []dialects.Finding{}, map[string]bool{}
-	for i, t := range tools {
-		found := lint.Name(t.Name, rules())
-		if names[t.Name] {
+		found := lint.Name(d.Name, rules())
+		if names[d.Name] {
 			found = append(found, wire.Repeated())
 		}
-		names[t.Name] = true
-		schema, about, err := lint.Check(t.Parameters, rules(), options.Adapt)
+		names[d.Name] = true
+		schema, about, err := lint.Check(d.Parameters, rules(), options.Adapt)
 		if err != nil {
 			return nil, nil, reader("definitions").Within(fmt.Sprintf("[%d].parameters", i), err)
 		}
-		if len(t.Output) > 0 && !json.Valid(t.Output) {
-			return nil, nil, reader("definitions").Fail(fmt.Sprintf("[%d].output", i), "is not JSON")
+		output, more, err := structured(d.Result)
+		if err != nil {
+			return nil, nil, reader("definitions").Within(fmt.Sprintf("[%d].result", i), err)
 		}
-		offered[i] = wireTool{t.Name, t.Title, t.Description, schema, t.Output, t.Annotations}
-		for _, finding := range append(found, about...) {
-			finding.Tool = t.Name
+		offered[i] = wireTool{d.Name, d.Label, d.Description, schema, output, annotated(d.Hints)}
+		for _, finding := range append(append(found, about...), more...) {
+			finding.Tool = d.Name
 			findings = append(findings, finding)
 		}
 	}
@@ -101,10 +73,33 @@ func Offer(tools []Tool, options dialects.DefinitionOptions) (json.RawMessage, [
 	return encoded, findings, err
 }
 
+// structured returns the schema of results as it is offered. One of anything but objects is left
+// out: Results sends objects alone as structured content, and clients refuse what is missing.
+func structured(schema json.RawMessage) (json.RawMessage, []dialects.Finding, error) {
+	if wire.Absent(bytes.TrimSpace(schema)) {
+		return nil, nil, nil
+	}
+	if !json.Valid(schema) {
+		return nil, nil, (wire.Reader{}).Fail("", "is not JSON")
+	}
+	var says struct {
+		Type json.RawMessage `json:"type"`
+	}
+	if json.Unmarshal(schema, &says) == nil && string(says.Type) == `"object"` {
+		return schema, nil, nil
+	}
+	return nil, []dialects.Finding{{
+		Path: "result", Keyword: "type", Severity: dialects.Weakened, Adapted: true,
+		Message: "clients take no schema of results that is not of objects",
+		Fix:     "the schema of results is left out; write type: object at its top",
+	}}, nil
+}
+
 // Offered reads the result of tools/list, or the JSON-RPC response that holds it. next is where
 // the list goes on, and empty where this is its end. Tools are not judged: names may be
-// anything but empty, and schemas any JSON object.
-func Offered(document []byte) (tools []Tool, next string, err error) {
+// anything but empty, and schemas any JSON object. Hints of a server that is not trusted must not
+// decide anything.
+func Offered(document []byte) (tools []tool.Definition, next string, err error) {
 	r := reader("definitions")
 	body, path, err := resultIn(r, document)
 	if err != nil {
@@ -120,7 +115,7 @@ func Offered(document []byte) (tools []Tool, next string, err error) {
 	if wire.Absent(list.Tools) {
 		return nil, "", r.Fail(wire.Join(path, "tools"), "is missing; want the array of tools")
 	}
-	tools = []Tool{}
+	tools = []tool.Definition{}
 	err = r.Each(wire.Join(path, "tools"), list.Tools, func(path string, _ int, element json.RawMessage) error {
 		var t wireTool
 		if err := r.Into(path, element, &t); err != nil {
@@ -135,8 +130,7 @@ func Offered(document []byte) (tools []Tool, next string, err error) {
 		if len(tools) == maxTools {
 			return r.Fail(path, "is one tool more than %d", maxTools)
 		}
-		definition := tool.Definition{Name: t.Name, Description: t.Description, Parameters: t.InputSchema}
-		tools = append(tools, Tool{definition, t.Title, t.OutputSchema, t.Annotations})
+		tools = append(tools, t.definition())
 		return nil
 	})
 	if err != nil {

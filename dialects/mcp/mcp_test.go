@@ -2,8 +2,6 @@ package mcp_test
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,47 +9,82 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/mcp"
 	"github.com/caisson-run/caisson/tool"
 )
 
-func fixture(t testing.TB, name string) []byte {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
-	require.NoError(t, err)
-	return text
-}
-
-func called(id, name, arguments string) tool.Call {
-	return tool.Call{ID: id, Type: "function", Function: tool.Function{Name: name, Arguments: arguments}}
-}
-
-// TestRowS22DefinitionsBothWays: what a server offers is what a client reads.
-func TestRowS22DefinitionsBothWays(t *testing.T) {
-	tools, next, err := mcp.Offered(fixture(t, "tools.json"))
+// TestRowS2_2DefinitionsBothWays: what a server offers is what a client reads.
+func TestRowS2_2DefinitionsBothWays(t *testing.T) {
+	tools, next, err := mcp.Offered(dialecttest.Fixture(t, "tools.json"))
 	require.NoError(t, err)
 	assert.Equal(t, "page2", next)
-	yes, no := true, false
-	assert.Equal(t, []mcp.Tool{
+	assert.Equal(t, []tool.Definition{
 		{
-			Definition: tool.Definition{Name: "ledger_total", Description: "Adds up the entries of one account.",
-				Parameters: json.RawMessage(`{"type": "object", "properties": {"account": {"type": "string"}, "since": {"type": "string", "format": "date"}}, "required": ["account"]}`)},
-			Title: "Ledger total", Output: json.RawMessage(`{"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"]}`),
-			Annotations: &mcp.Annotations{ReadOnly: &yes, OpenWorld: &no},
+			Name: "ledger_total", Label: "Ledger total", Description: "Adds up the entries of one account.",
+			Parameters: json.RawMessage(`{"type": "object", "properties": {"account": {"type": "string"}, "since": {"type": "string", "format": "date"}}, "required": ["account"]}`),
+			Result:     json.RawMessage(`{"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"]}`),
+			Hints:      tool.Hints{ReadOnly: true},
 		},
-		{Definition: tool.Definition{Name: "ledger.close", Parameters: json.RawMessage(`{"type": "object", "properties": {}, "additionalProperties": false}`)}},
+		{Name: "ledger.close", Parameters: json.RawMessage(`{"type": "object", "properties": {}, "additionalProperties": false}`)},
 	}, tools)
 
-	offered, findings, err := mcp.Offer(tools, dialects.DefinitionOptions{Strict: true})
+	offered, findings, err := mcp.New().Definitions(tools, dialects.DefinitionOptions{Strict: true})
 	require.NoError(t, err)
 	assert.Empty(t, findings)
 	assert.Equal(t, `[{"name":"ledger_total","title":"Ledger total","description":"Adds up the entries of one account.","inputSchema":{"type":"object","properties":{"account":{"type":"string"},"since":{"type":"string","format":"date"}},"required":["account"]},`+
-		`"outputSchema":{"type":"object","properties":{"total":{"type":"number"}},"required":["total"]},"annotations":{"readOnlyHint":true,"openWorldHint":false}},`+
+		`"outputSchema":{"type":"object","properties":{"total":{"type":"number"}},"required":["total"]},"annotations":{"readOnlyHint":true}},`+
 		`{"name":"ledger.close","inputSchema":{"type":"object","properties":{},"additionalProperties":false}}]`, string(offered))
 	again, next, err := mcp.Offered([]byte(`{"tools":` + string(offered) + `}`))
 	require.NoError(t, err)
 	assert.Empty(t, next)
 	assert.Len(t, again, 2)
+}
+
+// TestHintsAreAnnotations: of what is not annotated the worst is assumed, once anything is.
+func TestHintsAreAnnotations(t *testing.T) {
+	for _, c := range []struct {
+		hints   tool.Hints
+		written string
+	}{
+		{tool.Hints{}, ``},
+		{tool.Hints{ReadOnly: true}, `,"annotations":{"readOnlyHint":true}`},
+		{tool.Hints{Destructive: true}, `,"annotations":{"destructiveHint":true}`},
+		{tool.Hints{Idempotent: true}, `,"annotations":{"destructiveHint":false,"idempotentHint":true}`},
+		{tool.Hints{ReadOnly: true, Idempotent: true}, `,"annotations":{"readOnlyHint":true,"idempotentHint":true}`},
+		{tool.Hints{Idempotent: true, Destructive: true}, `,"annotations":{"destructiveHint":true,"idempotentHint":true}`},
+		{tool.Hints{ReadOnly: true, Destructive: true}, `,"annotations":{"readOnlyHint":true,"destructiveHint":true}`},
+	} {
+		offered, _, err := mcp.New().Definitions([]tool.Definition{{Name: "a", Hints: c.hints}}, dialects.DefinitionOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, `[{"name":"a","inputSchema":{"type":"object","properties":{}}`+c.written+`}]`, string(offered))
+		read, _, err := mcp.Offered([]byte(`{"tools":` + string(offered) + `}`))
+		require.NoError(t, err)
+		assert.Equal(t, c.hints, read[0].Hints)
+	}
+	for annotations, want := range map[string]tool.Definition{
+		`{"openWorldHint":false}`:                         {Hints: tool.Hints{Destructive: true}},
+		`{"title":"T","readOnlyHint":true}`:               {Label: "T", Hints: tool.Hints{ReadOnly: true}},
+		`{"destructiveHint":null,"idempotentHint":false}`: {Hints: tool.Hints{Destructive: true}},
+		`null`: {},
+	} {
+		read, _, err := mcp.Offered([]byte(`{"tools":[{"name":"a","inputSchema":{},"outputSchema":null,"annotations":` + annotations + `}]}`))
+		require.NoError(t, err)
+		want.Name, want.Parameters = "a", json.RawMessage(`{}`)
+		assert.Equal(t, want, read[0], annotations)
+	}
+}
+
+func TestResultsThatAreNoObjectsAreNotOffered(t *testing.T) {
+	for schema, offered := range map[string]bool{
+		`{"type":"object"}`: true, `{"type":"array"}`: false, `{}`: false, `true`: false, `{"type":["object","null"]}`: false,
+	} {
+		written, findings, err := mcp.New().Definitions([]tool.Definition{{Name: "a", Result: json.RawMessage(schema)}}, dialects.DefinitionOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, offered, strings.Contains(string(written), `"outputSchema":`+schema), schema)
+		assert.Equal(t, offered, len(findings) == 0)
+		assert.Equal(t, offered, strings.Contains(string(written), "outputSchema"))
+	}
 }
 
 func TestDefinitionsAreJudged(t *testing.T) {
@@ -82,8 +115,8 @@ func TestDefinitionsAreJudged(t *testing.T) {
 	}
 	_, _, err := mcp.New().Definitions([]tool.Definition{{Name: "a"}, {Name: "b", Parameters: json.RawMessage(`[]`)}}, dialects.DefinitionOptions{})
 	assert.EqualError(t, err, "mcp definitions: [1].parameters: a tool's schema must be a JSON object")
-	_, _, err = mcp.Offer([]mcp.Tool{{Output: json.RawMessage(`{`)}}, dialects.DefinitionOptions{})
-	assert.EqualError(t, err, "mcp definitions: [0].output: is not JSON")
+	_, _, err = mcp.New().Definitions([]tool.Definition{{Name: "a", Result: json.RawMessage(`{`)}}, dialects.DefinitionOptions{})
+	assert.EqualError(t, err, "mcp definitions: [0].result: is not JSON")
 	offered, findings, err := mcp.New().Definitions(nil, dialects.DefinitionOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, "[]", string(offered))
@@ -108,19 +141,19 @@ func TestOfferedRefuses(t *testing.T) {
 	}
 }
 
-// TestRowS22Calls: requests in, one by one, in a batch and streamed.
-func TestRowS22Calls(t *testing.T) {
-	response, err := mcp.New().Response(fixture(t, "batch.json"))
+// TestRowS2_2Calls: requests in, one by one, in a batch and streamed.
+func TestRowS2_2Calls(t *testing.T) {
+	response, err := mcp.New().Response(dialecttest.Fixture(t, "batch.json"))
 	require.NoError(t, err)
 	assert.Equal(t, tool.ChatResponse{FinishReason: tool.FinishToolCalls, ToolCalls: []tool.Call{
-		called("7", "ledger_total", `{"account": "rent & heat", "limit": 12345678901234567890.50}`),
-		called(`"7"`, "ledger.close", ""),
-		called("c-9", "ledger.close", `["not an object"]`),
+		dialecttest.Call("7", "ledger_total", `{"account": "rent & heat", "limit": 12345678901234567890.50}`),
+		dialecttest.Call(`"7"`, "ledger.close", ""),
+		dialecttest.Call("c-9", "ledger.close", `["not an object"]`),
 	}}, response)
 
 	stream := mcp.New().Stream()
 	var pieces []tool.StreamResponse
-	for event, err := range dialects.Events(strings.NewReader(string(fixture(t, "messages.sse")))) {
+	for event, err := range dialects.Events(strings.NewReader(string(dialecttest.Fixture(t, "messages.sse")))) {
 		require.NoError(t, err)
 		more, err := stream.Event(event.Name, event.Data)
 		require.NoError(t, err)
@@ -144,7 +177,7 @@ func TestRowS22Calls(t *testing.T) {
 	assert.EqualError(t, err, "mcp stream: goes on after its end")
 }
 
-func TestRowS25NoCallsAreAList(t *testing.T) {
+func TestRowS2_5NoCallsAreAList(t *testing.T) {
 	response, err := mcp.New().Response([]byte(`[]`))
 	require.NoError(t, err)
 	assert.Equal(t, tool.ChatResponse{ToolCalls: []tool.Call{}, FinishReason: tool.FinishStop}, response)
@@ -164,8 +197,21 @@ func TestRowS25NoCallsAreAList(t *testing.T) {
 	assert.Contains(t, string(pieces[0].Data), `"finish_reason":"stop"`)
 }
 
-// TestRowS26Refusals has documents that cannot be read, and what is said about them.
-func TestRowS26Refusals(t *testing.T) {
+// TestABatchMayBeStreamed: the revision 2025-03-26 lets clients send several messages as one.
+func TestABatchMayBeStreamed(t *testing.T) {
+	stream := mcp.New().Stream()
+	pieces, err := dialecttest.Feed(stream, dialecttest.Data(`{"jsonrpc":"2.0","method":"x"}`, string(dialecttest.Fixture(t, "batch.json")), `[]`))
+	require.NoError(t, err)
+	whole, err := mcp.New().Response(dialecttest.Fixture(t, "batch.json"))
+	require.NoError(t, err)
+	assert.Equal(t, whole, stream.Response())
+	assert.Equal(t, whole.ToolCalls, dialecttest.Called(pieces))
+	_, err = mcp.New().Stream().Event("", []byte(`[{"jsonrpc":"2.0"},{}]`))
+	assert.ErrorContains(t, err, "mcp stream: [1].jsonrpc: is not")
+}
+
+// TestRowS2_6Refusals has documents that cannot be read, and what is said about them.
+func TestRowS2_6Refusals(t *testing.T) {
 	request := func(rest string) string { return `{"jsonrpc":"2.0","id":1,"method":"tools/call"` + rest + `}` }
 	many := `[` + strings.Repeat(request(`,"params":{"name":"a"}`)+",", dialects.MaxCalls) + request(`,"params":{"name":"a"}`) + `]`
 	for _, c := range []struct{ document, fault string }{
@@ -182,7 +228,7 @@ func TestRowS26Refusals(t *testing.T) {
 		{request(`,"params":{"name":1}`), "params.name: is a JSON number; want a string"},
 		{request(`,"params":{"name":"a","arguments":"` + strings.Repeat("x", dialects.MaxArguments) + `"}`), "params.arguments: has more than 1048576 bytes"},
 		{many, "[4096]: is one call more than 4096"},
-		{strings.Repeat(" ", dialects.MaxDocument) + request(``), "has more than 8388608 bytes"},
+		{strings.Repeat(" ", dialects.MaxDocument) + request(``), "bytes, more than 8388608"},
 	} {
 		response, err := mcp.New().Response([]byte(c.document))
 		var refusal *dialects.Error
@@ -213,5 +259,5 @@ func TestRowS26Refusals(t *testing.T) {
 		require.NoError(t, err)
 	}
 	_, err = stream.Event("", []byte(request(`,"params":{"name":"a"}`)))
-	assert.ErrorContains(t, err, "has more than 4096 calls")
+	assert.ErrorContains(t, err, "is one call more than 4096")
 }

@@ -15,12 +15,6 @@ import (
 func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 	r := reader("response")
 	response := tool.ChatResponse{ToolCalls: []tool.Call{}, FinishReason: tool.FinishToolCalls}
-	if len(document) > dialects.MaxDocument {
-		return tool.ChatResponse{}, r.Fail("", "has more than %d bytes", dialects.MaxDocument)
-	}
-	if !json.Valid(document) {
-		return tool.ChatResponse{}, r.Into("", document, &message{})
-	}
 	take := func(path string, _ int, element json.RawMessage) error {
 		m, err := readMessage(r, path, element)
 		if err != nil {
@@ -42,13 +36,7 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 		response.ToolCalls = append(response.ToolCalls, call)
 		return nil
 	}
-	var err error
-	if document = bytes.TrimSpace(document); document[0] == '[' {
-		err = r.Each("", document, take)
-	} else {
-		err = take("", 0, document)
-	}
-	if err != nil {
+	if err := r.Elements(document, take); err != nil {
 		return tool.ChatResponse{}, err
 	}
 	if len(response.ToolCalls) == 0 {
@@ -57,7 +45,7 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 	return response, nil
 }
 
-// Stream reads messages that a client sends one by one. Each event's data is one message.
+// Stream reads messages that a client sends. Each event's data is one message, or a batch of them.
 // Messages that are no tools/call requests are passed over: they are for the rest of the
 // protocol. After an error, every further call returns it again.
 func (dialect) Stream() dialects.Stream {
@@ -92,23 +80,25 @@ func (s *stream) event(data []byte) ([]tool.StreamResponse, error) {
 	if len(bytes.TrimSpace(data)) == 0 { // a server may begin with an event without data
 		return []tool.StreamResponse{}, nil
 	}
-	m, err := readMessage(s.reader, "", data)
-	if err != nil {
-		return nil, err
-	}
-	if m.Method != callMethod {
-		return []tool.StreamResponse{}, nil
-	}
-	call, err := m.call(s.reader, "")
-	if err != nil {
-		return nil, err
-	}
-	if len(s.response.ToolCalls) == dialects.MaxCalls {
-		return nil, s.reader.Fail("", "has more than %d calls", dialects.MaxCalls)
-	}
-	s.response.ToolCalls = append(s.response.ToolCalls, call)
-	s.response.FinishReason = tool.FinishToolCalls
-	return []tool.StreamResponse{wire.Called("", call)}, nil
+	pieces := []tool.StreamResponse{}
+	err := s.reader.Elements(data, func(path string, _ int, element json.RawMessage) error {
+		m, err := readMessage(s.reader, path, element)
+		if err != nil || m.Method != callMethod {
+			return err
+		}
+		call, err := m.call(s.reader, path)
+		if err != nil {
+			return err
+		}
+		if len(s.response.ToolCalls) == dialects.MaxCalls {
+			return s.reader.Fail(path, "is one call more than %d", dialects.MaxCalls)
+		}
+		s.response.ToolCalls = append(s.response.ToolCalls, call)
+		s.response.FinishReason = tool.FinishToolCalls
+		pieces = append(pieces, wire.Called("", call))
+		return nil
+	})
+	return pieces, err
 }
 
 // End returns the last piece. Messages are whole, so that a stream can break off between them only.

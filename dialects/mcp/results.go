@@ -35,6 +35,7 @@ type block struct {
 	MIMEType string    `json:"mimeType,omitempty"`
 	URI      string    `json:"uri,omitempty"`
 	Name     string    `json:"name,omitempty"`
+	About    string    `json:"description,omitempty"` // of a link
 	Resource *resource `json:"resource,omitempty"`
 }
 
@@ -86,11 +87,11 @@ func answer(id json.RawMessage, result *tool.Result) (response, error) {
 		return response{}, reader("results").Fail("data", "is not JSON")
 	}
 	answered.Result = &callResult{ResultType: "complete", Content: []block{}, IsError: !result.Success}
-	if result.Output != "" {
-		answered.Result.text(result.Output)
-	}
 	if !result.Success {
 		answered.Result.text(wire.Failure(result))
+	}
+	if result.Output != "" {
+		answered.Result.text(result.Output)
 	}
 	if data := bytes.TrimSpace(result.Data); len(data) > 0 {
 		if data[0] == '{' {
@@ -131,10 +132,10 @@ func written(part *tool.Content, place int) block {
 		return block{Type: "image", Data: part.Data, MIMEType: mime}
 	case strings.HasPrefix(part.MIMEType, "audio/") && len(part.Data) > 0:
 		return block{Type: "audio", Data: part.Data, MIMEType: mime}
-	case len(part.Data) > 0 || part.URL == "" && part.Text != "":
+	case len(part.Data) > 0 || part.Text != "" && (part.URL == "" || part.Type == "file"):
 		return block{Type: "resource", Resource: embedded(part, place)}
 	case part.URL != "":
-		return block{Type: "resource_link", URI: part.URL, Name: name, MIMEType: part.MIMEType}
+		return block{Type: "resource_link", URI: part.URL, Name: name, About: part.Text, MIMEType: part.MIMEType}
 	}
 	mention := wire.Mention(part)
 	return block{Type: "text", Text: &mention}
@@ -150,24 +151,4 @@ func embedded(part *tool.Content, place int) *resource {
 		r.Text = &part.Text
 	}
 	return r
-}
-
-// Request writes the tools/call request for a call, whose ID becomes the request's id. Arguments
-// that are no JSON object, which the protocol has no place for, are wrapped:
-// {"INVALID_JSON": "…"}.
-func Request(call tool.Call) (json.RawMessage, error) {
-	id, err := writeID(call.ID)
-	if err != nil {
-		return nil, reader("request").Within("id", err)
-	}
-	arguments, err := wire.Object(call.Function.Arguments)
-	if err != nil {
-		return nil, reader("request").Within("params.arguments", err)
-	}
-	return wire.Encode(struct {
-		JSONRPC string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Method  string          `json:"method"`
-		Params  params          `json:"params"`
-	}{version, id, callMethod, params{call.Function.Name, arguments}})
 }

@@ -10,14 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/mcp"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestRowS24ResultsMatchRequestsByID: one failing does not touch the others, and every answer
+// TestRowS2_4ResultsMatchRequestsByID: one failing does not touch the others, and every answer
 // has the id of its request, of the same JSON type.
-func TestRowS24ResultsMatchRequestsByID(t *testing.T) {
-	response, err := mcp.New().Response(fixture(t, "batch.json"))
+func TestRowS2_4ResultsMatchRequestsByID(t *testing.T) {
+	response, err := mcp.New().Response(dialecttest.Fixture(t, "batch.json"))
 	require.NoError(t, err)
 	results := []tool.Result{
 		{Success: true, Output: "12.50 in all", Data: json.RawMessage(`{"total": 12.50}`)},
@@ -43,7 +44,7 @@ func TestResults(t *testing.T) {
 	}{
 		{"no such tool", tool.Result{Error: "there is no x", Kind: tool.UnknownTool}, `"error":{"code":-32602,"message":"unknown_tool: there is no x"}`},
 		{"the host failed", tool.Result{Error: "id 5", Kind: tool.Internal}, `"error":{"code":-32603,"message":"internal: id 5"}`},
-		{"failed with output", tool.Result{Output: "half", Kind: tool.Deadline}, `"result":{"resultType":"complete","content":[{"type":"text","text":"half"},{"type":"text","text":"deadline"}],"isError":true}`},
+		{"failed with output", tool.Result{Output: "half", Kind: tool.Deadline}, `"result":{"resultType":"complete","content":[{"type":"text","text":"deadline"},{"type":"text","text":"half"}],"isError":true}`},
 		{"data that is no object", tool.Result{Success: true, Data: json.RawMessage(` [1.0] `)}, `"result":{"resultType":"complete","content":[{"type":"text","text":"[1.0]"}]}`},
 		{"output that is the data", tool.Result{Success: true, Output: "{\"a\":1}\n", Data: json.RawMessage(`{"a":1}`)},
 			`"result":{"resultType":"complete","content":[{"type":"text","text":"{\"a\":1}\n"}],"structuredContent":{"a":1}}`},
@@ -55,10 +56,10 @@ func TestResults(t *testing.T) {
 		}}, `"result":{"resultType":"complete","content":[{"type":"text","text":""},{"type":"image","data":"AQ==","mimeType":"image/png"},{"type":"image","data":"AQ==","mimeType":"application/octet-stream"},` +
 			`{"type":"resource_link","mimeType":"","uri":"https://example.com/a.png","name":"https://example.com/a.png"},{"type":"resource_link","uri":"https://example.com","name":"n"},` +
 			`{"type":"resource","resource":{"uri":"result:///content/5/a%20b.bin","blob":"AQ=="}},{"type":"audio","data":"AQ==","mimeType":"audio/wav"},` +
-			`{"type":"resource_link","uri":"x:y","name":"x:y"},{"type":"resource","resource":{"uri":"result:///content/8/","mimeType":"text/csv","text":"t"}},{"type":"text","text":"[link: lost]"}]}`},
+			`{"type":"resource","resource":{"uri":"x:y","text":"t"}},{"type":"resource","resource":{"uri":"result:///content/8/","mimeType":"text/csv","text":"t"}},{"type":"text","text":"[link: lost]"}]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			written, err := mcp.New().Results([]tool.Record{{Call: called("1", "x", ""), Result: c.result}})
+			written, err := mcp.New().Results([]tool.Record{{Call: dialecttest.Call("1", "x", ""), Result: c.result}})
 			require.NoError(t, err)
 			want := strings.ReplaceAll(c.want, `"mimeType":"",`, "")
 			assert.Equal(t, `[{"jsonrpc":"2.0","id":1,`+want+`}]`, string(written))
@@ -75,7 +76,15 @@ func TestAnswers(t *testing.T) {
 		want     tool.Result
 	}{
 		{`{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"structuredContent":{"n":1.0}}}`, "7",
-			tool.Result{Success: true, Output: "a\nb", Data: json.RawMessage(`{"n":1.0}`)}},
+			tool.Result{Success: true, Output: "a", Data: json.RawMessage(`{"n":1.0}`), Content: []tool.Content{{Type: "text", Text: "b"}}}},
+		{`{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"a"},{"type":"text","text":"{\"n\": 1.0}"}],"structuredContent":{"n":1.0}}}`, "7",
+			tool.Result{Success: true, Output: "a", Data: json.RawMessage(`{"n":1.0}`)}},
+		{`{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"{\"n\":1.0}"}],"structuredContent":{"n": 1.0}}}`, "7",
+			tool.Result{Success: true, Data: json.RawMessage(`{"n": 1.0}`)}},
+		{`{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"{ \"n\": 1.0 }"}],"structuredContent":{"n":1.0}}}`, "7",
+			tool.Result{Success: true, Output: `{ "n": 1.0 }`, Data: json.RawMessage(`{"n":1.0}`)}},
+		{`{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"{\"success\":false,\"kind\":\"internal\"}"}]}}`, "7",
+			tool.Result{Success: true, Output: `{"success":false,"kind":"internal"}`}},
 		{`{"jsonrpc":"2.0","id":"x","result":{"resultType":"complete","content":[{"type":"text","text":"why"}],"isError":true}}`, "x", tool.Result{Error: "why", Kind: tool.ToolFailed}},
 		{`{"jsonrpc":"2.0","id":"x","result":{}}`, "x", tool.Result{Success: true}},
 		{`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Unknown tool"}}`, "1", tool.Result{Error: "Unknown tool", Kind: tool.UnknownTool}},
@@ -110,13 +119,13 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestRowS22RoundTrips: calls come back from their requests as they were, and results that
+// TestRowS2_2RoundTrips: calls come back from their requests as they were, and results that
 // the protocol has a place for from their answers.
-func TestRowS22RoundTrips(t *testing.T) {
+func TestRowS2_2RoundTrips(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	pick := func(from ...string) string { return from[random.IntN(len(from))] }
 	for range 2000 {
-		call := called(pick("call_1", "7", "-1.5e3", `"7"`, `"\"q\""`, "ü <&>", "007", "1 ", "NaN", `""`),
+		call := dialecttest.Call(pick("call_1", "7", "-1.5e3", `"7"`, `"\"q\""`, "ü <&>", "007", "1 ", "NaN", `""`),
 			pick("a", "b.c"), pick(`{}`, `{"n":1.0,"s":"<\u0041>"}`, `{"a":{"b":[null]},"a":2}`))
 		request, err := mcp.Request(call)
 		require.NoError(t, err)
@@ -136,9 +145,6 @@ func TestRowS22RoundTrips(t *testing.T) {
 		id, back, err := mcp.Answer(answers[1 : len(answers)-1])
 		require.NoError(t, err)
 		require.Equal(t, call.ID, id)
-		if !result.Success {
-			result.Error = "tool_failed: " + result.Error
-		}
 		require.Equal(t, result, back)
 	}
 }
@@ -147,7 +153,7 @@ func TestRequestsAreAlwaysValid(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"": `{}`, " {\"a\": 1.50}\n": `{"a":1.50}`, `{"a":`: `{"INVALID_JSON":"{\"a\":"}`, `[1]`: `{"INVALID_JSON":"[1]"}`,
 	} {
-		request, err := mcp.Request(called("call_1", "a", arguments))
+		request, err := mcp.Request(dialecttest.Call("call_1", "a", arguments))
 		require.NoError(t, err)
 		assert.Equal(t, `{"jsonrpc":"2.0","id":"call_1","method":"tools/call","params":{"name":"a","arguments":`+want+`}}`, string(request))
 	}
@@ -155,7 +161,7 @@ func TestRequestsAreAlwaysValid(t *testing.T) {
 
 // FuzzResponse: what can be read can be asked for again, with the same id and the same arguments.
 func FuzzResponse(f *testing.F) {
-	f.Add(fixture(f, "batch.json"))
+	f.Add(dialecttest.Fixture(f, "batch.json"))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":"\"7","method":"tools/call","params":{"name":"a","arguments":{"b":1e400}}}`))
 	f.Fuzz(func(t *testing.T, document []byte) {
 		response, err := mcp.New().Response(document)
@@ -195,14 +201,14 @@ func FuzzAnswer(f *testing.F) {
 
 // FuzzOffered: what can be read can be offered, and is then read as the same.
 func FuzzOffered(f *testing.F) {
-	f.Add(fixture(f, "tools.json"))
+	f.Add(dialecttest.Fixture(f, "tools.json"))
 	f.Fuzz(func(t *testing.T, document []byte) {
 		tools, _, err := mcp.Offered(document)
 		if err != nil {
 			require.Nil(t, tools)
 			return
 		}
-		offered, _, err := mcp.Offer(tools, dialects.DefinitionOptions{Adapt: true})
+		offered, _, err := mcp.New().Definitions(tools, dialects.DefinitionOptions{Adapt: true})
 		if err != nil {
 			return // a schema over the bounds
 		}

@@ -9,34 +9,35 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestRowS22Transcript: each document of one conversation is read and written as it stands in testdata.
-func TestRowS22Transcript(t *testing.T) {
+// TestRowS2_2Transcript: each document of one conversation is read and written as it stands in testdata.
+func TestRowS2_2Transcript(t *testing.T) {
 	assert.Equal(t, "openai", New().Name())
 	offered, findings, err := New().Definitions(definitions(), dialects.DefinitionOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, compact(t, "definitions.json"), string(offered))
+	assert.Equal(t, dialecttest.Compact(t, "definitions.json"), string(offered))
 	assert.Empty(t, findings)
 
-	response, err := New().Response(fixture(t, "weather.json"))
+	response, err := New().Response(dialecttest.Fixture(t, "weather.json"))
 	require.NoError(t, err)
 	assert.Equal(t, golden(), response)
 
-	shown, err := written(t, response.ToolCalls)
+	shown, err := New().Calls(response.ToolCalls)
 	require.NoError(t, err)
-	assert.Equal(t, compact(t, "calls.json"), string(shown))
+	assert.Equal(t, dialecttest.Compact(t, "calls.json"), string(shown))
 
 	sent, err := New().Results(results())
 	require.NoError(t, err)
-	assert.Equal(t, compact(t, "results.json"), string(sent))
+	assert.Equal(t, dialecttest.Compact(t, "results.json"), string(sent))
 }
 
 func TestStrictDefinitions(t *testing.T) {
 	offered, findings, err := New().Definitions(definitions(), dialects.DefinitionOptions{Strict: true, Adapt: true})
 	require.NoError(t, err)
-	assert.JSONEq(t, string(fixture(t, "strict.json")), string(offered))
+	assert.JSONEq(t, string(dialecttest.Fixture(t, "strict.json")), string(offered))
 	for _, finding := range findings {
 		assert.True(t, finding.Adapted, "%+v", finding)
 	}
@@ -45,7 +46,7 @@ func TestStrictDefinitions(t *testing.T) {
 	assert.Equal(t, string(offered), string(again), "equal byte for byte, or the provider's cache misses")
 }
 
-func TestRowS24ResultsMatchCallsByID(t *testing.T) {
+func TestRowS2_4ResultsMatchCallsByID(t *testing.T) {
 	records := results()
 	records[0], records[2] = records[2], records[0]
 	sent, err := New().Results(records)
@@ -61,11 +62,11 @@ func TestRowS24ResultsMatchCallsByID(t *testing.T) {
 		require.NoError(t, err)
 		var wire struct{ Result string }
 		require.NoError(t, json.Unmarshal(stored, &wire))
-		assert.Equal(t, wire.Result, message.Content, "as in a record")
+		assert.JSONEq(t, wire.Result, message.Content, "as in a record")
 	}
 }
 
-func TestRowS25EmptyListsAreLists(t *testing.T) {
+func TestRowS2_5EmptyListsAreLists(t *testing.T) {
 	offered, findings, err := New().Definitions(nil, dialects.DefinitionOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, "[]", string(offered))
@@ -74,7 +75,7 @@ func TestRowS25EmptyListsAreLists(t *testing.T) {
 	sent, err := New().Results(nil)
 	require.NoError(t, err)
 	assert.Equal(t, "[]", string(sent))
-	shown, err := written(t, nil)
+	shown, err := New().Calls(nil)
 	require.NoError(t, err)
 	assert.Equal(t, "[]", string(shown))
 
@@ -94,8 +95,8 @@ func TestRowS25EmptyListsAreLists(t *testing.T) {
 }
 
 func TestCustomCallsGoBothWays(t *testing.T) {
-	calls := []tool.Call{custom("call_1", "shell", "ls | wc"), asked("call_2", "now", "")}
-	shown, err := written(t, calls)
+	calls := []tool.Call{dialecttest.Custom("call_1", "shell", "ls | wc"), dialecttest.Call("call_2", "now", "")}
+	shown, err := New().Calls(calls)
 	require.NoError(t, err)
 	assert.JSONEq(t, `[{"id":"call_1","type":"custom","custom":{"name":"shell","input":"ls | wc"}},
 		{"id":"call_2","type":"function","function":{"name":"now","arguments":""}}]`, string(shown))
@@ -105,9 +106,9 @@ func TestCustomCallsGoBothWays(t *testing.T) {
 }
 
 func TestWhatHasNoIDCannotBeWritten(t *testing.T) {
-	_, err := New().Results([]tool.Record{{Call: asked("a", "now", "")}, {Call: asked("", "now", "")}})
+	_, err := New().Results([]tool.Record{{Call: dialecttest.Call("a", "now", "")}, {Call: dialecttest.Call("", "now", "")}})
 	require.ErrorContains(t, err, "openai results: [1].id: is empty")
-	_, err = written(t, []tool.Call{asked("", "now", "")})
+	_, err = New().Calls([]tool.Call{dialecttest.Call("", "now", "")})
 	require.ErrorContains(t, err, "openai calls: [0].id: is empty")
 }
 
@@ -124,4 +125,34 @@ func TestDefinitionsSayWhatIsRefused(t *testing.T) {
 	}
 	_, _, err = New().Definitions([]tool.Definition{{Name: "a"}, {Name: "b", Parameters: json.RawMessage(`[]`)}}, dialects.DefinitionOptions{})
 	require.ErrorContains(t, err, "openai definitions: [1].parameters: ")
+}
+
+// TestCustomTools are offered with their format, of which the grammar is one level deeper than in the
+// Responses API. The schema that functions would have is not looked at.
+func TestCustomTools(t *testing.T) {
+	for format, want := range map[string]string{
+		``: ``, `null`: ``, ` {"type": "text"} `: `,"format":{"type":"text"}`,
+		`{"type":"grammar","syntax":"regex","definition":"<a>+"}`: `,"format":{"type":"grammar","grammar":{"syntax":"regex","definition":"<a>+"}}`,
+	} {
+		offered, findings, err := New().Definitions([]tool.Definition{{Name: "f", Type: tool.CustomCall, Parameters: json.RawMessage(`[]`), Format: json.RawMessage(format)}},
+			dialects.DefinitionOptions{Strict: true})
+		require.NoError(t, err)
+		assert.Empty(t, findings)
+		assert.Equal(t, `[{"type":"custom","custom":{"name":"f"`+want+`}}]`, string(offered))
+	}
+	_, findings, err := New().Definitions([]tool.Definition{{Name: "f", Type: tool.CustomCall, Format: json.RawMessage(`{"type":"poem"}`)}}, dialects.DefinitionOptions{})
+	require.NoError(t, err)
+	require.Len(t, findings, 1)
+	assert.Equal(t, dialects.Refused, findings[0].Severity)
+	for _, format := range []string{`{`, `5`, `{"type":7}`} {
+		_, _, err := New().Definitions([]tool.Definition{{Name: "f"}, {Name: "g", Type: tool.CustomCall, Format: json.RawMessage(format)}}, dialects.DefinitionOptions{})
+		require.ErrorContains(t, err, "openai definitions: [1].format", format)
+	}
+}
+
+// TestResultsAreNotLongerThanTheyWere: < > & take six bytes each where they are escaped.
+func TestResultsAreNotLongerThanTheyWere(t *testing.T) {
+	sent, err := New().Results([]tool.Record{{Call: dialecttest.Call("a", "f", ""), Result: tool.Result{Success: true, Output: "<&>"}}})
+	require.NoError(t, err)
+	assert.Equal(t, `[{"role":"tool","tool_call_id":"a","content":"{\"success\":true,\"output\":\"<&>\"}"}]`, string(sent))
 }

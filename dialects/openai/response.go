@@ -36,6 +36,8 @@ type choice struct {
 	Message      *message `json:"message"`
 	Delta        *message `json:"delta"`
 	FinishReason string   `json:"finish_reason"`
+	// Error is what a server that passes requests on says of the one behind it.
+	Error json.RawMessage `json:"error"`
 }
 
 // message is an assistant's message, or what is added to one.
@@ -134,9 +136,13 @@ func first(r wire.Reader, choices json.RawMessage) (string, *choice, error) {
 		if err := r.Into(path, element, &c); err != nil {
 			return err
 		}
-		if c.Index == 0 {
-			at, found = path, &c
+		if c.Index != 0 {
+			return nil
 		}
+		if !wire.Absent(c.Error) {
+			return reported(r, wire.Join(path, "error"), c.Error)
+		}
+		at, found = path, &c
 		return nil
 	})
 	return at, found, err

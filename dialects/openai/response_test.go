@@ -11,10 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
 
-func TestRowS22ResponsesOfOtherServers(t *testing.T) {
+func TestRowS2_2ResponsesOfOtherServers(t *testing.T) {
 	for name, test := range map[string]struct {
 		message, reason string
 		content         string
@@ -23,28 +24,28 @@ func TestRowS22ResponsesOfOtherServers(t *testing.T) {
 	}{
 		"a forced call stops": {
 			message: `{"content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`, reason: "stop",
-			calls: []tool.Call{asked("a", "f", "{}")}, finish: tool.FinishToolCalls,
+			calls: []tool.Call{dialecttest.Call("a", "f", "{}")}, finish: tool.FinishToolCalls,
 		},
 		"arguments as an object, to the digit": {
 			message: `{"tool_calls":[{"id":"a","function":{"name":"f","arguments":{"n": 1.0e+2 }}}]}`, reason: "tool_calls",
-			calls: []tool.Call{asked("a", "f", `{"n": 1.0e+2 }`)}, finish: tool.FinishToolCalls,
+			calls: []tool.Call{dialecttest.Call("a", "f", `{"n": 1.0e+2 }`)}, finish: tool.FinishToolCalls,
 		},
 		"arguments that are no JSON": {
 			message: `{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"city=Bern"}}]}`, reason: "tool_calls",
-			calls: []tool.Call{asked("a", "f", "city=Bern")}, finish: tool.FinishToolCalls,
+			calls: []tool.Call{dialecttest.Call("a", "f", "city=Bern")}, finish: tool.FinishToolCalls,
 		},
 		"null and missing arguments": {
 			message: `{"tool_calls":[{"id":"a","function":{"name":"f","arguments":null}},{"id":"b","function":{"name":"f"}}]}`, reason: "tool_calls",
-			calls: []tool.Call{asked("a", "f", ""), asked("b", "f", "")}, finish: tool.FinishToolCalls,
+			calls: []tool.Call{dialecttest.Call("a", "f", ""), dialecttest.Call("b", "f", "")}, finish: tool.FinishToolCalls,
 		},
 		"ids are made from positions": {
 			message: `{"tool_calls":[{"function":{"name":"f","arguments":"1"}},{"id":"call_2","function":{"name":"f","arguments":"2"}},{"id":"","function":{"name":"f","arguments":"3"}}]}`,
 			reason:  "tool_calls",
-			calls:   []tool.Call{asked("call_0", "f", "1"), asked("call_2", "f", "2"), asked("call_2_", "f", "3")}, finish: tool.FinishToolCalls,
+			calls:   []tool.Call{dialecttest.Call("call_0", "f", "1"), dialecttest.Call("call_2", "f", "2"), dialecttest.Call("call_2_", "f", "3")}, finish: tool.FinishToolCalls,
 		},
 		"ids that repeat stay": {
 			message: `{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"1"}},{"id":"a","function":{"name":"f","arguments":"2"}}]}`, reason: "tool_calls",
-			calls: []tool.Call{asked("a", "f", "1"), asked("a", "f", "2")}, finish: tool.FinishToolCalls,
+			calls: []tool.Call{dialecttest.Call("a", "f", "1"), dialecttest.Call("a", "f", "2")}, finish: tool.FinishToolCalls,
 		},
 		"content in parts": {
 			message: `{"content":[{"type":"thinking","thinking":[]},{"type":"text","text":"a"},{"type":"image_url","text":{}},{"type":"text","text":"b"}]}`, reason: "stop",
@@ -82,7 +83,7 @@ func TestCutCallsAreLeftOut(t *testing.T) {
 	for _, reason := range []string{"length", "content_filter", "aborted"} {
 		response, err := New().Response(answer(message, reason))
 		require.NoError(t, err)
-		assert.Equal(t, []tool.Call{asked("a", "f", "{}"), custom("b", "g", "x")}, response.ToolCalls, reason)
+		assert.Equal(t, []tool.Call{dialecttest.Call("a", "f", "{}"), dialecttest.Custom("b", "g", "x")}, response.ToolCalls, reason)
 		assert.Equal(t, tool.FinishReason(reason), response.FinishReason)
 	}
 	response, err := New().Response(answer(message, "tool_calls"))
@@ -96,17 +97,19 @@ func TestTheChoiceWithIndexZeroIsRead(t *testing.T) {
 	assert.Equal(t, "a", response.Content)
 }
 
-func TestRowS26WhatIsWrongIsSaid(t *testing.T) {
+func TestRowS2_6WhatIsWrongIsSaid(t *testing.T) {
 	many := strings.Repeat(`{"id":"a","function":{"name":"f","arguments":"{}"}},`, dialects.MaxCalls) + `{}`
 	for name, test := range map[string]struct{ document, want string }{
-		"empty":               {``, "openai response: is not JSON"},
-		"not JSON":            {`<html>`, "openai response: is not JSON"},
-		"a list":              {`[]`, "openai response: is a JSON array"},
-		"no choices":          {`{"choices":[]}`, `openai response: choices: has no message; want a chat completion`},
-		"no message":          {`{"choices":[{"index":0}]}`, "has no message"},
-		"choices of one":      {`{"choices":{"index":0}}`, "openai response: choices: is not a JSON array"},
-		"a provider's error":  {`{"error":{"message":"no such model","type":"invalid_request_error","code":null}}`, "openai response: error: the provider answered with an error: no such model"},
-		"an error of a word":  {`{"error":"overloaded"}`, "an error: overloaded"},
+		"empty":              {``, "openai response: is not JSON"},
+		"not JSON":           {`<html>`, "openai response: is not JSON"},
+		"a list":             {`[]`, "openai response: is a JSON array"},
+		"no choices":         {`{"choices":[]}`, `openai response: choices: has no message; want a chat completion`},
+		"no message":         {`{"choices":[{"index":0}]}`, "has no message"},
+		"choices of one":     {`{"choices":{"index":0}}`, "openai response: choices: is not a JSON array"},
+		"a provider's error": {`{"error":{"message":"no such model","type":"invalid_request_error","code":null}}`, "openai response: error: the provider answered with an error: no such model"},
+		"an error of a word": {`{"error":"overloaded"}`, "an error: overloaded"},
+		"an error of a choice": {`{"choices":[{"message":{"content":null},"finish_reason":"error","error":{"code":502,"message":"upstream"}}]}`,
+			"openai response: choices[0].error: the provider answered with an error: upstream"},
 		"an error of its own": {`{"error":{"detail":"x"}}`, `an error: {"detail":"x"}`},
 		"a call without name": {string(answer(`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}},{"id":"b","function":{"arguments":"{}"}}]}`, "stop")),
 			"openai response: choices[0].message.tool_calls[1].function.name: is missing"},
@@ -135,7 +138,7 @@ func TestRowS26WhatIsWrongIsSaid(t *testing.T) {
 }
 
 func FuzzResponse(f *testing.F) {
-	f.Add(fixture(f, "weather.json"))
+	f.Add(dialecttest.Fixture(f, "weather.json"))
 	f.Add(answer(`{"content":[{"text":"a"}],"tool_calls":[{"index":1,"custom":{"input":"\ud83d"}}]}`, "length"))
 	f.Add([]byte(`{"error":{"message":"no"}}`))
 	f.Fuzz(func(t *testing.T, document []byte) {
@@ -146,7 +149,7 @@ func FuzzResponse(f *testing.F) {
 			return
 		}
 		require.NotNil(t, response.ToolCalls)
-		shown, err := written(t, response.ToolCalls)
+		shown, err := New().Calls(response.ToolCalls)
 		require.NoError(t, err, "each call has an id")
 		again, err := New().Response(answer(fmt.Sprintf(`{"tool_calls":%s}`, shown), "tool_calls"))
 		require.NoError(t, err)

@@ -24,7 +24,7 @@ func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 		if records[i].ID == "" {
 			return nil, unnamed("results", i)
 		}
-		content, err := json.Marshal(records[i].Result)
+		content, err := wire.Encode(records[i].Result)
 		if err != nil {
 			return nil, reader("results").Within(fmt.Sprintf("[%d].result", i), err)
 		}

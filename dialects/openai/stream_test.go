@@ -12,90 +12,91 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
 
-func TestRowS22AStreamIsPutTogether(t *testing.T) {
-	stream, pieces, err := feed(string(fixture(t, "weather.sse")))
+func TestRowS2_2AStreamIsPutTogether(t *testing.T) {
+	stream, pieces, err := feed(string(dialecttest.Fixture(t, "weather.sse")))
 	require.NoError(t, err)
-	assert.Equal(t, string(fixture(t, "weather.pieces")), lines(pieces))
+	assert.Equal(t, string(dialecttest.Fixture(t, "weather.pieces")), dialecttest.Lines(pieces))
 	assert.Equal(t, golden(), stream.Response())
 }
 
-func TestRowS22PiecesFindTheirCalls(t *testing.T) {
+func TestRowS2_2PiecesFindTheirCalls(t *testing.T) {
 	for name, test := range map[string]struct {
 		deltas []string // elements of tool_calls, each in a chunk of its own
 		want   []tool.Call
 	}{
 		"out of order": {
 			deltas: []string{`{"index":1,"id":"b","function":{"name":"g","arguments":"2"}}`, `{"index":0,"id":"a","function":{"name":"f","arguments":"1"}}`},
-			want:   []tool.Call{asked("a", "f", "1"), asked("b", "g", "2")},
+			want:   []tool.Call{dialecttest.Call("a", "f", "1"), dialecttest.Call("b", "g", "2")},
 		},
 		"arguments before the name": {
 			deltas: []string{`{"index":0,"function":{"arguments":"{"}}`, `{"index":0,"id":"a","function":{"name":"f","arguments":"}"}}`},
-			want:   []tool.Call{asked("a", "f", "{}")},
+			want:   []tool.Call{dialecttest.Call("a", "f", "{}")},
 		},
 		"one index for all": {
 			deltas: []string{
 				`{"index":0,"id":"a","function":{"name":"f","arguments":"1"}}`, `{"index":0,"function":{"arguments":"2"}}`,
 				`{"index":0,"id":"b","function":{"name":"f","arguments":"3"}}`, `{"index":0,"id":"a","function":{"arguments":"4"}}`, `{"index":0,"function":{"arguments":"5"}}`,
 			},
-			want: []tool.Call{asked("a", "f", "124"), asked("b", "f", "35")},
+			want: []tool.Call{dialecttest.Call("a", "f", "124"), dialecttest.Call("b", "f", "35")},
 		},
 		"an id in every piece": {
 			deltas: []string{`{"index":0,"id":"a","function":{"name":"f","arguments":"1"}}`, `{"index":0,"id":"a","function":{"arguments":"2"}}`},
-			want:   []tool.Call{asked("a", "f", "12")},
+			want:   []tool.Call{dialecttest.Call("a", "f", "12")},
 		},
 		"another id in every piece": {
 			deltas: []string{`{"index":0,"id":"a","function":{"name":"f","arguments":"1"}}`, `{"index":0,"id":"x","function":{"arguments":"2"}}`},
-			want:   []tool.Call{asked("a", "f", "12")},
+			want:   []tool.Call{dialecttest.Call("a", "f", "12")},
 		},
 		"an id that is another's": {
 			deltas: []string{`{"index":0,"id":"a","function":{"name":"f","arguments":"1"}}`, `{"index":1,"id":"b","function":{"name":"f","arguments":"2"}}`, `{"index":1,"id":"a","function":{"arguments":"3"}}`},
-			want:   []tool.Call{asked("a", "f", "1"), asked("b", "f", "23")},
+			want:   []tool.Call{dialecttest.Call("a", "f", "1"), dialecttest.Call("b", "f", "23")},
 		},
 		"an index for some": {
 			deltas: []string{`{"index":5,"id":"a","function":{"name":"f"}}`, `{"id":"b","function":{"name":"f"}}`, `{"index":3,"id":"c","function":{"name":"f"}}`},
-			want:   []tool.Call{asked("c", "f", ""), asked("a", "f", ""), asked("b", "f", "")},
+			want:   []tool.Call{dialecttest.Call("c", "f", ""), dialecttest.Call("a", "f", ""), dialecttest.Call("b", "f", "")},
 		},
 		"one id for two calls": {
 			deltas: []string{`{"index":0,"id":"a","function":{"name":"f","arguments":"1"}}`, `{"index":1,"id":"a","function":{"name":"f","arguments":"2"}}`},
-			want:   []tool.Call{asked("a", "f", "1"), asked("a", "f", "2")},
+			want:   []tool.Call{dialecttest.Call("a", "f", "1"), dialecttest.Call("a", "f", "2")},
 		},
 		"no index": {
 			deltas: []string{
 				`{"id":"a","function":{"name":"f","arguments":"1"}}`, `{"function":{"arguments":"2"}}`,
 				`{"id":"b","function":{"name":"f","arguments":"3"}}`, `{"id":"a","function":{"arguments":"4"}}`,
 			},
-			want: []tool.Call{asked("a", "f", "124"), asked("b", "f", "3")},
+			want: []tool.Call{dialecttest.Call("a", "f", "124"), dialecttest.Call("b", "f", "3")},
 		},
 		"neither index nor id": {
 			deltas: []string{`{"function":{"name":"f","arguments":"1"}}`, `{"function":{"arguments":"2"}}`, `{"function":{"name":"f","arguments":"3"}}`},
-			want:   []tool.Call{asked("call_0", "f", "12"), asked("call_1", "f", "3")},
+			want:   []tool.Call{dialecttest.Call("call_0", "f", "12"), dialecttest.Call("call_1", "f", "3")},
 		},
 		"an index of -1": {
 			deltas: []string{`{"index":-1,"id":"a","function":{"name":"f","arguments":"1"}}`, `{"index":-1,"function":{"arguments":"2"}}`},
-			want:   []tool.Call{asked("a", "f", "12")},
+			want:   []tool.Call{dialecttest.Call("a", "f", "12")},
 		},
 		"the name in every piece": {
 			deltas: []string{`{"index":0,"id":"a","function":{"name":"f","arguments":"1"}}`, `{"index":0,"function":{"name":"f","arguments":"2"}}`},
-			want:   []tool.Call{asked("a", "f", "12")},
+			want:   []tool.Call{dialecttest.Call("a", "f", "12")},
 		},
 		"the name in pieces": {
 			deltas: []string{`{"index":0,"id":"a","function":{"name":"get_"}}`, `{"index":0,"function":{"name":"weather","arguments":"{}"}}`},
-			want:   []tool.Call{asked("a", "get_weather", "{}")},
+			want:   []tool.Call{dialecttest.Call("a", "get_weather", "{}")},
 		},
 		"arguments as an object": {
 			deltas: []string{`{"index":0,"id":"a","function":{"name":"f","arguments":{"n":1.0}}}`},
-			want:   []tool.Call{asked("a", "f", `{"n":1.0}`)},
+			want:   []tool.Call{dialecttest.Call("a", "f", `{"n":1.0}`)},
 		},
 		"ids of null": {
 			deltas: []string{`{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"1"}}`, `{"index":0,"id":null,"type":null,"function":{"name":null,"arguments":"2"}}`},
-			want:   []tool.Call{asked("a", "f", "12")},
+			want:   []tool.Call{dialecttest.Call("a", "f", "12")},
 		},
 		"a custom tool": {
 			deltas: []string{`{"index":0,"id":"a","type":"custom","custom":{"name":"g","input":"l"}}`, `{"index":0,"custom":{"input":"s"}}`},
-			want:   []tool.Call{custom("a", "g", "ls")},
+			want:   []tool.Call{dialecttest.Custom("a", "g", "ls")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +107,7 @@ func TestRowS22PiecesFindTheirCalls(t *testing.T) {
 			stream, pieces, err := chunks("tool_calls", deltas...)
 			require.NoError(t, err)
 			assert.Equal(t, test.want, stream.Response().ToolCalls)
-			calls, _ := together(pieces)
+			calls := dialecttest.Called(pieces)
 			assert.Equal(t, test.want, calls)
 
 			stream, _, err = chunks("tool_calls", `{"tool_calls":[`+strings.Join(test.deltas, ",")+`]}`)
@@ -125,16 +126,16 @@ func units(text []uint16) string {
 	return `"` + escaped.String() + `"`
 }
 
-// TestRowS22WhereverAStreamIsCut: the same comes of pieces of any size, in any order in which
+// TestRowS2_2WhereverAStreamIsCut: the same comes of pieces of any size, in any order in which
 // each call's own stay in theirs.
-func TestRowS22WhereverAStreamIsCut(t *testing.T) {
+func TestRowS2_2WhereverAStreamIsCut(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	texts := []string{`{"a":"\"\\🌦\u00fc\ud83c\udf27"}`, `{"ü🌧":1.0e400,"n":123456789012345678901234567890}`, `not {JSON} 🌦🌦`}
 	for range 300 {
 		var pending [][]string
 		want := []tool.Call{}
 		for i, text := range texts {
-			want = append(want, asked(fmt.Sprint("id", i), "f", text))
+			want = append(want, dialecttest.Call(fmt.Sprint("id", i), "f", text))
 			deltas := []string{fmt.Sprintf(`{"index":%d,"id":"id%d","function":{"name":"f","arguments":""}}`, i, i)}
 			for rest := utf16.Encode([]rune(text)); len(rest) > 0; {
 				cut := 1 + random.IntN(len(rest))
@@ -157,7 +158,7 @@ func TestRowS22WhereverAStreamIsCut(t *testing.T) {
 		stream, pieces, err := chunks("tool_calls", deltas...)
 		require.NoError(t, err)
 		require.Equal(t, want, stream.Response().ToolCalls)
-		calls, _ := together(pieces)
+		calls := dialecttest.Called(pieces)
 		require.Equal(t, want, calls)
 	}
 }
@@ -177,13 +178,13 @@ answer  "?"
 answer  " no "
 answer  "�"
 complete  "" {"finish_reason":"stop","usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}} done
-`, lines(pieces))
+`, dialecttest.Lines(pieces))
 }
 
 func TestAStreamWithoutDoneEndsAllTheSame(t *testing.T) {
 	stream, pieces, err := feed(`data: {"id":"c","choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}]}` + "\n\n")
 	require.NoError(t, err)
-	assert.Equal(t, []tool.Call{asked("a", "f", "{}")}, stream.Response().ToolCalls)
+	assert.Equal(t, []tool.Call{dialecttest.Call("a", "f", "{}")}, stream.Response().ToolCalls)
 	assert.Equal(t, tool.FinishToolCalls, stream.Response().FinishReason)
 	require.Len(t, pieces, 3)
 	assert.Equal(t, tool.ResponseComplete, pieces[2].ResponseType)
@@ -212,8 +213,8 @@ func TestCallsOfACutStreamAreLeftOut(t *testing.T) {
 	stream, pieces, err := chunks("length",
 		`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}},{"index":1,"id":"b","function":{"name":"f","arguments":"{\"a\""}},{"index":2,"id":"c"}]}`)
 	require.NoError(t, err)
-	calls, _ := together(pieces)
-	assert.Equal(t, []tool.Call{asked("a", "f", "{}")}, calls)
+	calls := dialecttest.Called(pieces)
+	assert.Equal(t, []tool.Call{dialecttest.Call("a", "f", "{}")}, calls)
 	assert.Equal(t, calls, stream.Response().ToolCalls)
 	assert.Equal(t, tool.FinishLength, stream.Response().FinishReason)
 }
@@ -221,7 +222,7 @@ func TestCallsOfACutStreamAreLeftOut(t *testing.T) {
 func TestAStreamThatBrokeOff(t *testing.T) {
 	stream, pieces, err := feed(`data: {"choices":[{"delta":{"content":"a","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}` + "\n\n")
 	require.ErrorContains(t, err, "openai stream: broke off")
-	calls, text := together(pieces)
+	calls, text := dialecttest.Called(pieces), dialecttest.Said(pieces)
 	assert.Empty(t, calls, "no call that may not be whole")
 	assert.Equal(t, "a", text)
 	assert.Equal(t, []tool.Call{}, stream.Response().ToolCalls)
@@ -231,7 +232,7 @@ func TestAStreamThatBrokeOff(t *testing.T) {
 	assert.Equal(t, err, again)
 }
 
-func TestRowS26WhatIsWrongWithAStreamIsSaid(t *testing.T) {
+func TestRowS2_6WhatIsWrongWithAStreamIsSaid(t *testing.T) {
 	long := strings.Repeat("x", dialects.MaxArguments/2+1)
 	for name, test := range map[string]struct{ events, want string }{
 		"not JSON":           {"data: oops\n\n", "openai stream: is not JSON"},
@@ -271,12 +272,12 @@ func TestTooManyCallsInAStream(t *testing.T) {
 }
 
 func FuzzStream(f *testing.F) {
-	f.Add(string(fixture(f, "weather.sse")))
+	f.Add(string(dialecttest.Fixture(f, "weather.sse")))
 	f.Add("data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"id\":\"a\",\"custom\":{\"name\":\"\\ud83d\",\"input\":\"\\ud83d\"}}]},\"finish_reason\":\"length\"}]}\n\n")
 	f.Add("event: error\ndata: {}\n\n")
 	f.Fuzz(func(t *testing.T, events string) {
 		stream, pieces, err := feed(events)
-		calls, text := together(pieces)
+		calls, text := dialecttest.Called(pieces), dialecttest.Said(pieces)
 		response := stream.Response()
 		require.Equal(t, response.Content, text)
 		if err != nil {
@@ -294,7 +295,7 @@ func FuzzStream(f *testing.F) {
 func TestAnyOrderOfPiecesIsSafe(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
-	for range 20_000 {
+	for range 3_000 {
 		var deltas []string
 		sent := 0
 		for range random.IntN(8) {
@@ -309,7 +310,7 @@ func TestAnyOrderOfPiecesIsSafe(t *testing.T) {
 			require.Empty(t, stream.Response().ToolCalls)
 			continue
 		}
-		calls, _ := together(pieces)
+		calls := dialecttest.Called(pieces)
 		require.Equal(t, stream.Response().ToolCalls, calls)
 		for _, call := range calls {
 			require.NotEmpty(t, call.ID)

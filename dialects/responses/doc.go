@@ -1,25 +1,59 @@
 // Package responses is the dialect of OpenAI's Responses API.
 //
-//   - Definitions are the elements of a request's "tools".
+//   - Definitions are the elements of a request's "tools": functions, custom tools and local_shell.
 //   - Responses are response objects, and streams of the events response.created to
 //     response.completed, response.incomplete or response.failed.
-//   - Results are items function_call_output and custom_tool_call_output. Their output is the JSON
-//     of the result, as in the "result" of a record. A result with images or files has an array of
-//     parts: that JSON, in which their data is left out, and behind it the images and files.
-//   - Calls are items function_call and custom_tool_call. Arguments are text there, so that they
-//     go back as the model wrote them, JSON or not.
+//   - Results are items function_call_output, custom_tool_call_output and local_shell_call_output.
+//     Their output is the JSON of the result, as in the "result" of a record. A result with images or
+//     files has an array of parts: that JSON, in which their data is left out, and behind it the
+//     images and files. A local shell's has text alone.
+//   - Calls are items function_call, custom_tool_call and local_shell_call. Arguments are text there,
+//     so that they go back as the model wrote them, JSON or not; those of a local shell are its action,
+//     without its type and without what is null. A local shell's calls run the tool local_shell.
+//   - Answers are items with outputs, whoever wrote them, and mcp_approval_response.
 //
 // The id of a call is the item's call_id, by which its output is matched. Where a server leaves
 // it out, it is the item's id, or else made from the position among the calls: "call_0".
 //
 // The finish reason of a completed response is "tool_calls" if it asks for calls, or else "stop".
 // Refusals are read as content. What the provider runs itself (web_search_call, mcp_call, …) is no
-// call; what it would have the client run (computer_call, shell_call, …) Definitions does not offer.
+// call, nor is what it asks approval for (mcp_approval_request); what else it would have the client
+// run (computer_call, shell_call, …) Definitions does not offer.
 //
 // Where a response is incomplete, calls that did not come whole are left out: those that the
-// provider marks so, those with arguments that are not JSON, and a custom tool's if it is the
-// last. Empty arguments would otherwise pass for those of a tool without any.
+// provider marks so, those with arguments that are not JSON, and a custom tool's or a local shell's
+// if it is the last. Empty arguments would otherwise pass for those of a tool without any.
 //
 // A model that reasons wants its reasoning items back with the calls: continue from the response
 // with previous_response_id, or keep the response's items for that.
+//
+// # Events of a batch
+//
+// [Events] write what a batch does as the API streams a response, so that whoever reads the API's
+// streams can follow it. Every event has the next sequence_number, from 0. Each call is an item
+// whose output_index is its place in the order in which items were added, and whose item_id is made
+// from the call's id. Which item it is depends on who runs the call:
+//
+//   - A call that waits for the client is a function_call, custom_tool_call or local_shell_call, by the
+//     call's type. The arguments are those that were checked; a custom tool's input is as the model
+//     wrote it. The call_id is the provider's, or our own where that could mean another call.
+//   - A call that waits for approval is an mcp_approval_request. Its id says the call and the
+//     fingerprint, which Answers reads from the mcp_approval_response.
+//   - A call that is run here is, by its tool's category, a web_search_call, file_search_call or
+//     image_generation_call, and an mcp_call otherwise. The first three go from in_progress to searching
+//     or generating with the first thing that the call says, or with its end if it succeeds, and then
+//     to completed. The API has events for no failure but an mcp_call's: the item's status says it.
+//   - A call whose output is for the user (behavior.final) is a message besides, which begins with the
+//     first text that the call says. The output goes on from there; where it does not, it is another
+//     part of the message.
+//
+// Images that are not done are partial images; one that is done is the result, unless the record
+// has one. Links become sources of a web search. For other things that calls say the API has no form:
+// they are left out, and so are hidden calls, calls that tools made, and the outputs that clients
+// have handed in, which they know.
+//
+// A batch that pauses ends its response with response.completed, as the API ends one that asks for
+// calls. What a resumed batch does is another response, which may name the one before.
+//
+// A response repeats its items at the end. With large images it can be longer than Stream reads.
 package responses

@@ -22,10 +22,7 @@ type open struct {
 
 // head takes what an item says of a call when it begins.
 func (o *open) head(r wire.Reader, path string, i *item) error {
-	o.Type = pieces.Function
-	if i.Type == customCall {
-		o.Type = pieces.Custom
-	}
+	o.Type = i.calls()
 	if id := i.id(); id != "" {
 		o.ID = id
 	}
@@ -78,7 +75,9 @@ func (o *open) whole(cut, last bool) (tool.Call, bool) {
 		return call, true
 	case call.Function.Name == "":
 		return call, false
-	case call.Type == pieces.Custom:
+	case call.Type == tool.LocalShellCall:
+		return call, o.ended && !last // half a command is a command, too
+	case call.Type == tool.CustomCall:
 		return call, !last
 	}
 	return call, json.Valid([]byte(call.Function.Arguments))

@@ -52,9 +52,10 @@ func (f *failure) as(r wire.Reader, path string) error {
 
 // The types of items that are read.
 const (
-	messageItem  = "message"
-	functionCall = "function_call"
-	customCall   = "custom_tool_call"
+	messageItem    = "message"
+	functionCall   = "function_call"
+	customCall     = "custom_tool_call"
+	localShellCall = "local_shell_call"
 )
 
 // item is an element of a response's output. The other types have other forms.
@@ -67,16 +68,38 @@ type item struct {
 	Content   json.RawMessage `json:"content"`
 	Arguments json.RawMessage `json:"arguments"`
 	Input     json.RawMessage `json:"input"`
+	Action    json.RawMessage `json:"action"`
 }
 
-func (i *item) isCall() bool { return i.Type == functionCall || i.Type == customCall }
+func (i *item) isCall() bool {
+	return i.Type == functionCall || i.Type == customCall || i.Type == localShellCall
+}
+
+// calls returns the type of the call that an item is.
+func (i *item) calls() string {
+	switch i.Type {
+	case customCall:
+		return tool.CustomCall
+	case localShellCall:
+		return tool.LocalShellCall
+	}
+	return tool.FunctionCall
+}
 
 // silent returns whether a call's item does not say what its arguments are.
-func (i *item) silent() bool { return wire.Absent(i.Arguments) && wire.Absent(i.Input) }
+func (i *item) silent() bool {
+	return wire.Absent(i.Arguments) && wire.Absent(i.Input) && wire.Absent(i.Action)
+}
 
 // arguments returns those of a call.
 func (i *item) arguments(r wire.Reader, path string) (pieces.Text, error) {
-	if i.Type == customCall {
+	switch i.Type {
+	case localShellCall:
+		if !wire.Absent(i.Action) && i.Action[0] != '{' {
+			return pieces.Text{}, r.Fail(wire.Join(path, "action"), "is no JSON object")
+		}
+		return pieces.NewText(shellArguments(i.Action)), nil
+	case customCall:
 		var input pieces.Text
 		if wire.Absent(i.Input) {
 			return input, nil
@@ -113,6 +136,9 @@ func readItem(r wire.Reader, path string, document json.RawMessage) (item, error
 	}
 	var i item
 	err := r.Into(path, document, &i)
+	if i.Type == localShellCall {
+		i.Name = tool.LocalShellCall
+	}
 	return i, err
 }
 

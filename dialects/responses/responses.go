@@ -18,7 +18,7 @@ func (dialect) Name() string { return dialects.Responses }
 
 func reader(op string) wire.Reader { return wire.Reader{Op: op, Dialect: dialects.Responses} }
 
-type definition struct {
+type functionTool struct {
 	Type        string          `json:"type"`
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
@@ -28,16 +28,35 @@ type definition struct {
 	Strict bool `json:"strict"`
 }
 
+type customTool struct {
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Format      json.RawMessage `json:"format,omitempty"`
+}
+
+type localShellTool struct {
+	Type string `json:"type"`
+}
+
 // Definitions writes the elements of "tools". With Strict and Adapt, a tool whose schema cannot
-// be made strict is offered without.
+// be made strict is offered without. Custom tools and the local shell have no schema that the
+// model could be held to. With Adapt, a local shell of another name is offered as a function.
 func (dialect) Definitions(definitions []tool.Definition, options dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
-	tools, findings, err := structured.Offer(reader("definitions"), definitions, options)
+	tools, findings, err := structured.Offer(reader("definitions"), definitions, options, tool.CustomCall, tool.LocalShellCall)
 	if err != nil {
 		return nil, nil, err
 	}
-	offered := make([]definition, len(tools))
+	offered := make([]any, len(tools))
 	for i, t := range tools {
-		offered[i] = definition{"function", t.Name, t.Description, t.Parameters, t.Strict}
+		switch t.Type {
+		case tool.CustomCall:
+			offered[i] = customTool{t.Type, t.Name, t.Description, t.Format}
+		case tool.LocalShellCall:
+			offered[i] = localShellTool{t.Type}
+		default:
+			offered[i] = functionTool{t.Type, t.Name, t.Description, t.Parameters, t.Strict}
+		}
 	}
 	encoded, err := wire.Encode(offered)
 	return encoded, findings, err

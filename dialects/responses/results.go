@@ -7,17 +7,27 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // output is an item with what a call came to.
 type output struct {
-	Type   string `json:"type"`
+	Type string `json:"type"`
+	// ID is the call's for a local shell: the reference of the API wants it there, and its guide as
+	// call_id.
+	ID     string `json:"id,omitempty"`
 	CallID string `json:"call_id"`
 	Output any    `json:"output"` // a string or []part
+	Status string `json:"status,omitempty"`
 }
+
+// The types of items with what calls came to.
+const (
+	functionOutput   = "function_call_output"
+	customOutput     = "custom_tool_call_output"
+	localShellOutput = "local_shell_call_output"
+)
 
 type part struct {
 	Type     string `json:"type"`
@@ -37,17 +47,27 @@ func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 		if record.ID == "" {
 			return nil, unnamed("results", i)
 		}
-		content, err := outcome(record.Result)
+		written, err := outputOf(record)
 		if err != nil {
 			return nil, reader("results").Within(fmt.Sprintf("[%d].result", i), err)
 		}
-		kind := "function_call_output"
-		if record.Type == pieces.Custom {
-			kind = "custom_tool_call_output"
-		}
-		outputs[i] = output{kind, record.ID, content}
+		outputs[i] = written
 	}
 	return wire.Encode(outputs)
+}
+
+// outputOf returns the item for a record. That of a local shell has text alone.
+func outputOf(record *tool.Record) (output, error) {
+	if record.Type == tool.LocalShellCall {
+		text, err := json.Marshal(record.Result)
+		return output{localShellOutput, record.ID, record.ID, string(text), "completed"}, err
+	}
+	kind := functionOutput
+	if record.Type == tool.CustomCall {
+		kind = customOutput
+	}
+	content, err := outcome(record.Result)
+	return output{Type: kind, CallID: record.ID, Output: content}, err
 }
 
 // unnamed refuses a call that no result can be matched with.
@@ -60,7 +80,7 @@ func outcome(result tool.Result) (any, error) {
 	content := slices.Clone(result.Content)
 	var shown []part
 	for i := range content {
-		if p, ok := show(&content[i]); ok {
+		if p, ok := shownAs(&content[i]); ok {
 			shown = append(shown, p)
 			content[i].Data = nil
 		}
@@ -73,10 +93,9 @@ func outcome(result tool.Result) (any, error) {
 	return append([]part{{Type: "input_text", Text: string(text)}}, shown...), nil
 }
 
-// show returns the part for an image or a file that the model can look at.
-func show(content *tool.Content) (part, bool) {
-	image := slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "image/gif"}, content.MIMEType)
-	if !image && content.MIMEType != "application/pdf" {
+// shownAs returns the part for an image or a file that the model can look at.
+func shownAs(content *tool.Content) (part, bool) {
+	if !isShown(content.MIMEType) {
 		return part{}, false
 	}
 	data, link := "", ""
@@ -88,7 +107,7 @@ func show(content *tool.Content) (part, bool) {
 	default:
 		return part{}, false
 	}
-	if image {
+	if strings.HasPrefix(content.MIMEType, "image/") {
 		return part{Type: "input_image", ImageURL: data + link}, true
 	}
 	file := part{Type: "input_file", FileData: data, FileURL: link}
@@ -100,29 +119,7 @@ func show(content *tool.Content) (part, bool) {
 	return file, true
 }
 
-// sent is an item that shows a call.
-type sent struct {
-	Type      string  `json:"type"`
-	CallID    string  `json:"call_id"`
-	Name      string  `json:"name"`
-	Arguments *string `json:"arguments,omitempty"`
-	Input     *string `json:"input,omitempty"` // of a custom tool
-}
-
-// Calls writes items that show calls, as the next request has them before their results.
-func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
-	items := make([]sent, len(calls))
-	for i := range calls {
-		call := &calls[i]
-		if call.ID == "" {
-			return nil, unnamed("calls", i)
-		}
-		items[i] = sent{Type: functionCall, CallID: call.ID, Name: call.Function.Name}
-		if call.Type == pieces.Custom {
-			items[i].Type, items[i].Input = customCall, &call.Function.Arguments
-		} else {
-			items[i].Arguments = &call.Function.Arguments
-		}
-	}
-	return wire.Encode(items)
+// isShown returns whether the model can look at what has this type.
+func isShown(mimeType string) bool {
+	return slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "image/gif", "application/pdf"}, mimeType)
 }

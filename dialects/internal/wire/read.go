@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"reflect"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 )
 
 // Reader reads one document, and words what is wrong with it.
@@ -23,11 +25,18 @@ func (r Reader) Fail(path, format string, arguments ...any) error {
 	return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: path, Message: fmt.Sprintf(format, arguments...)}
 }
 
-// Into decodes the part of the document that path names.
+// Into decodes the part of the document that path names, as [exact.Unmarshal] does. Before a whole
+// document there may be a byte order mark, which some shells write before what they pass on.
 func (r Reader) Into(path string, data []byte, value any) error {
-	err := json.Unmarshal(data, value)
+	if path == "" {
+		data = unmarked(data)
+	}
+	err := exact.Unmarshal(data, value)
 	if err == nil {
 		return nil
+	}
+	if twice := (*exact.RepeatedError)(nil); errors.As(err, &twice) {
+		return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: path, Message: "has a member twice", Err: err}
 	}
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
 		return &dialects.Error{
@@ -35,7 +44,11 @@ func (r Reader) Into(path string, data []byte, value any) error {
 			Message: fmt.Sprintf("is a JSON %s; want %s", wrong.Value, wanted(wrong.Type.Kind())),
 		}
 	}
-	return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: path, Message: "is not JSON", Err: err}
+	message := "is not JSON"
+	if corrupt := base64.CorruptInputError(0); errors.As(err, &corrupt) {
+		message = "has data that is not base64"
+	}
+	return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: path, Message: message, Err: err}
 }
 
 func wanted(kind reflect.Kind) string {
@@ -79,6 +92,24 @@ func (r Reader) Each(path string, array json.RawMessage, visit func(path string,
 	}
 	return nil
 }
+
+// Elements calls visit with the elements of a document that is an array, and with the whole
+// document, of which the path is empty, where it is none.
+func (r Reader) Elements(document []byte, visit func(path string, index int, element json.RawMessage) error) error {
+	if len(document) > dialects.MaxDocument {
+		return r.Fail("", "has %d bytes, more than %d", len(document), dialects.MaxDocument)
+	}
+	document = bytes.TrimSpace(unmarked(document))
+	if err := json.Unmarshal(document, new(json.RawMessage)); err != nil {
+		return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Message: "is not JSON", Err: err}
+	}
+	if document[0] == '[' {
+		return r.Each("", document, visit)
+	}
+	return visit("", 0, document)
+}
+
+func unmarked(document []byte) []byte { return bytes.TrimPrefix(document, []byte("\uFEFF")) }
 
 // Within returns the error of a part as that of the document that the part is in, at path.
 func (r Reader) Within(path string, err error) error {

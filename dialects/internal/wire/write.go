@@ -15,7 +15,7 @@ import (
 const InvalidArguments = "INVALID_JSON"
 
 // Encode returns the JSON of a value. It leaves <, > and & as they are, so that what a model
-// reads is not longer than it was.
+// reads is not longer than it was. It is UTF-8 whatever the JSON is that the value holds.
 func Encode(value any) (json.RawMessage, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -23,12 +23,16 @@ func Encode(value any) (json.RawMessage, error) {
 	if err := encoder.Encode(value); err != nil {
 		return nil, err
 	}
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
+	return bytes.ToValidUTF8(bytes.TrimSuffix(text.Bytes(), []byte("\n")), []byte("\uFFFD")), nil
 }
 
-// Object returns a call's arguments as a JSON object, for providers that take nothing else.
-// Arguments that are one are returned as they are, and blank ones as {}. Anything else is
-// wrapped, so that the model sees what it wrote: {"INVALID_JSON": "…"}.
+// CustomInput is the one member of the object that stands for the free text of a custom call. The
+// parameter that takes it has a name of its own, which the call does not say.
+const CustomInput = "input"
+
+// Object returns arguments as a JSON object, for providers that take nothing else. Arguments that
+// are one are returned as they are, and blank ones as {}. Anything else is wrapped, so that the
+// model sees what it wrote: {"INVALID_JSON": "…"}.
 func Object(arguments string) (json.RawMessage, error) {
 	trimmed := strings.Trim(arguments, " \t\r\n")
 	switch {
@@ -38,6 +42,15 @@ func Object(arguments string) (json.RawMessage, error) {
 		return json.RawMessage(trimmed), nil
 	}
 	return Encode(map[string]string{InvalidArguments: arguments})
+}
+
+// Input returns the arguments of a call as [Object] does. The free text of a custom call is wrapped
+// too: {"input": "…"}.
+func Input(call *tool.Call) (json.RawMessage, error) {
+	if call.Type == tool.CustomCall {
+		return Encode(map[string]string{CustomInput: call.Function.Arguments})
+	}
+	return Object(call.Function.Arguments)
 }
 
 // Failure says in one text why a call failed. The result must be that of a failure.

@@ -4,14 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/caisson-run/caisson/cmd/caisson/internal/folder"
 )
 
 // Find returns the record of a call. The first [MinPrefix] characters of its id are
@@ -19,7 +19,7 @@ import (
 // [ErrAmbiguous], [ErrID], [ErrExposed], [ErrDamaged] or the operating system's.
 func (f Folder) Find(id string) (Entry, error) {
 	wanted := strings.ToLower(id)
-	if len(wanted) < MinPrefix || !isID(wanted, true) {
+	if len(wanted) < MinPrefix || !folder.IsID(wanted, true) {
 		return Entry{}, &Error{"find", string(f), fmt.Errorf("%q: %w", id, ErrID)}
 	}
 	found, err := f.withPrefix(wanted)
@@ -73,9 +73,9 @@ func (f Folder) withPrefix(prefix string) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, &Error{"list", string(f), reason(err)}
+		return nil, &Error{"list", string(f), folder.Reason(err)}
 	}
-	files, err := list(root)
+	files, err := folder.List(root)
 	if err = errors.Join(err, root.Close()); err != nil {
 		return nil, &Error{"list", string(f), err}
 	}
@@ -91,7 +91,7 @@ func (f Folder) withPrefix(prefix string) ([]string, error) {
 func (f Folder) read(id string) (Entry, error) {
 	entry, err := f.readFile(id)
 	if err != nil {
-		return Entry{}, &Error{"find", filepath.Join(string(f), id+suffix), reason(err)}
+		return Entry{}, &Error{"find", filepath.Join(string(f), id+suffix), folder.Reason(err)}
 	}
 	return entry, nil
 }
@@ -102,17 +102,11 @@ func (f Folder) readFile(id string) (entry Entry, err error) {
 		return Entry{}, err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	if info, err := root.Lstat(id + suffix); err != nil {
-		return Entry{}, err
-	} else if !info.Mode().IsRegular() {
-		return Entry{}, fmt.Errorf("%w: it is not a regular file", ErrDamaged)
-	}
-	file, err := root.Open(id + suffix)
-	if err != nil {
-		return Entry{}, err
-	}
-	content, err := readAll(file)
-	if err != nil {
+	content, err := folder.Read(root, id+suffix, MaxBytes)
+	switch {
+	case errors.Is(err, folder.ErrIrregular), errors.Is(err, folder.ErrTooLarge):
+		return Entry{}, fmt.Errorf("%w: %w", ErrDamaged, err)
+	case err != nil:
 		return Entry{}, err
 	}
 	if err := json.Unmarshal(content, &entry); err != nil {
@@ -122,15 +116,4 @@ func (f Folder) readFile(id string) (entry Entry, err error) {
 		return Entry{}, fmt.Errorf("%w: it holds the call %q", ErrDamaged, entry.Record.CallID)
 	}
 	return entry, nil
-}
-
-func readAll(file *os.File) ([]byte, error) {
-	content, err := io.ReadAll(io.LimitReader(file, MaxBytes+1))
-	if err = errors.Join(err, file.Close()); err != nil {
-		return nil, err
-	}
-	if len(content) > MaxBytes {
-		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrDamaged, MaxBytes)
-	}
-	return content, nil
 }

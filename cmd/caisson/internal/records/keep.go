@@ -4,11 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"strings"
 	"sync"
-	"time"
+
+	"github.com/caisson-run/caisson/cmd/caisson/internal/folder"
 )
 
 // pruned is after how many records room is made. Until then a folder may hold so many more
@@ -27,12 +26,9 @@ type Keeper struct {
 
 // Open returns a keeper for the folder, which is created if need be.
 func (f Folder) Open() (*Keeper, error) {
-	if err := os.MkdirAll(string(f), 0o700); err != nil {
-		return nil, &Error{"keep", string(f), reason(err)}
-	}
-	root, err := f.open()
+	root, err := folder.Make(string(f))
 	if err != nil {
-		return nil, &Error{"keep", string(f), reason(err)}
+		return nil, &Error{"keep", string(f), folder.Reason(err)}
 	}
 	return &Keeper{folder: f, root: root}, nil
 }
@@ -61,9 +57,9 @@ func (k *Keeper) failure(err error) error {
 	return &Error{"keep", string(k.folder), err}
 }
 
-func write(root *os.Root, entry Entry) (err error) {
+func write(root *os.Root, entry Entry) error {
 	id := entry.Record.CallID
-	if !isID(id, false) {
+	if !folder.IsID(id, false) {
 		return fmt.Errorf("%q: %w", id, ErrID)
 	}
 	content, err := json.Marshal(entry)
@@ -73,59 +69,22 @@ func write(root *os.Root, entry Entry) (err error) {
 	if len(content) > MaxBytes {
 		return fmt.Errorf("%s: %w: it has %d bytes", id, ErrTooLarge, len(content))
 	}
-	draft := "." + id + temporary
-	file, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(content)
-	err = errors.Join(err, file.Close())
-	if err == nil {
-		err = root.Rename(draft, id+suffix)
-	}
-	if err != nil {
-		err = errors.Join(err, root.Remove(draft))
-	}
-	return err
+	return folder.Write(root, id+suffix, content)
 }
 
 // prune removes the oldest records until no more than so many of so many bytes are left,
 // and drafts of processes that ended before they were done.
 func prune(root *os.Root, most int, bytes int64) error {
-	files, err := list(root)
+	files, err := folder.List(root)
 	if err != nil {
 		return err
 	}
-	var problems []error
-	sizes := map[string]int64{}
-	for _, file := range files {
-		info, err := file.Info()
-		if err != nil {
-			problems = append(problems, present(err))
-			continue
-		}
-		sizes[file.Name()] = info.Size()
-		if isDraft(file.Name()) && time.Since(info.ModTime()) > abandoned {
-			problems = append(problems, present(root.Remove(file.Name())))
-		}
-	}
+	kept, err := folder.Look(root, files)
+	problems := []error{err}
 	for i, id := range idsOf(files) {
-		if bytes -= sizes[id+suffix]; i >= most || bytes < 0 {
-			problems = append(problems, present(root.Remove(id+suffix)))
+		if bytes -= kept[id+suffix].Bytes; i >= most || bytes < 0 {
+			problems = append(problems, folder.Remove(root, id+suffix))
 		}
 	}
 	return errors.Join(problems...)
-}
-
-func isDraft(name string) bool {
-	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, temporary)
-}
-
-// reason returns an error without the path, which stands beside it.
-func reason(err error) error {
-	var inPath *fs.PathError
-	if errors.As(err, &inPath) {
-		return inPath.Err
-	}
-	return err
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/caisson-run/caisson/cmd/caisson/internal/folder"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -30,7 +31,7 @@ var (
 	ErrAmbiguous = errors.New("several records have such an id")
 	ErrID        = errors.New("not a call's id, nor the beginning of one")
 	ErrTooLarge  = errors.New("the record is too large to keep")
-	ErrExposed   = errors.New("others may reach the folder")
+	ErrExposed   = folder.ErrExposed
 	ErrDamaged   = errors.New("the file is not a record")
 )
 
@@ -102,21 +103,4 @@ func (e Entry) Result() tool.Result {
 		return *e.Whole
 	}
 	return e.Record.Result
-}
-
-// isID reports whether a text is a call's id, or (partly) the beginning of one: a UUID in
-// lower case. Ids become the names of files, so nothing else may pass.
-func isID(text string, partly bool) bool {
-	const form = "00000000-0000-0000-0000-000000000000"
-	if len(text) > len(form) || !partly && len(text) != len(form) {
-		return false
-	}
-	for i := range len(text) {
-		c := text[i]
-		hex := '0' <= c && c <= '9' || 'a' <= c && c <= 'f'
-		if dash := form[i] == '-'; dash != (c == '-') || !dash && !hex {
-			return false
-		}
-	}
-	return true
 }

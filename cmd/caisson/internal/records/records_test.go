@@ -271,7 +271,7 @@ func TestDraftsOfEndedProcessesGo(t *testing.T) {
 	for _, draft := range []string{fresh, old} {
 		require.NoError(t, os.WriteFile(draft, []byte("{"), 0o600))
 	}
-	before := time.Now().Add(-2 * abandoned)
+	before := time.Now().Add(-2 * time.Hour)
 	require.NoError(t, os.Chtimes(old, before, before))
 	require.NoError(t, keep(folder, entry(4)))
 	assert.FileExists(t, fresh)

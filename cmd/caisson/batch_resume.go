@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/caisson-run/caisson/cmd/caisson/internal/batches"
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// resume goes on with a batch that waits.
+func (o *batchOptions) resume(ctx context.Context, env environment, outputs []string) (err error) {
+	place, batch, err := o.waitingBatch()
+	if err != nil {
+		return err
+	}
+	if o.dialect != "" {
+		batch.Dialect = o.dialect
+	}
+	dialect, err := dialectNamed(batch.Dialect)
+	if err != nil {
+		return failed(exitUsage, err.Error())
+	}
+	answers, err := o.answers(ctx, env, outputs, dialect, batch.State.Pending())
+	if err != nil {
+		return err
+	}
+	h, err := o.host(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstOf(err, h.close(ctx)) }()
+	if err := h.hasToolsOf(batch.State.Pending()); err != nil {
+		return err
+	}
+	r, err := h.runner(env, place)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	view := o.view(env, dialect)
+	ended, err := watch(ctx, view, func(stream *executor.Stream) (done, error) {
+		return r.resume(ctx, executor.Resumption{
+			State: batch.State, Outputs: answers.Outputs, Approvals: answers.Approvals,
+			Timeout: time.Duration(o.batchTimeout), Parallel: o.parallel, Stream: stream,
+		})
+	})
+	if err != nil && ctx.Err() == nil {
+		return notResumed(batch.State, err)
+	}
+	if err != nil {
+		return err
+	}
+	if ended.Status != executor.RequiresAction {
+		if err := place.End(ended.ID, time.Now()); err != nil && !o.quiet {
+			printHint(env.stderr, "what is kept of the batch could not be removed: "+err.Error())
+		}
+	}
+	return o.tell(ctx, h, view, ended, func() (*batches.Place, error) { return place, nil })
+}
+
+// hasToolsOf refuses to go on without a tool whose call waits: the call would be refused for good.
+func (h *host) hasToolsOf(pending []tool.Action) error {
+	for _, action := range pending {
+		if _, ok := h.registry.Get(action.Call.Function.Name); !ok {
+			return failed(exitUsage, fmt.Sprintf("a call of %s waits, and no such tool is loaded", action.Call.Function.Name),
+				"give --tools and --config as the batch began", h.whereTools())
+		}
+	}
+	return nil
+}
+
+// waitingBatch returns the batch that --resume names.
+func (o *batchOptions) waitingBatch() (*batches.Place, batches.Batch, error) {
+	place, err := o.kept()
+	if err != nil {
+		return nil, batches.Batch{}, unknownBatch(err)
+	}
+	batch, err := place.Read()
+	if err != nil {
+		return nil, batches.Batch{}, unknownBatch(err)
+	}
+	return place, batch, nil
+}
+
+// unknownBatch says what to do where there is no batch to go on with.
+func unknownBatch(err error) *failure {
+	hint := "name a batch that waits: the command that ran it printed its id, and the file"
+	switch {
+	case errors.Is(err, batches.ErrEnded):
+		hint = `nothing is left to do; "caisson explain" shows what its calls came to`
+	case errors.Is(err, batches.ErrAmbiguous):
+		hint = "write more of the id"
+	}
+	return failed(exitUsage, err.Error(), hint)
+}
+
+// answers returns all that is handed in for what the batch waits for.
+func (o *batchOptions) answers(ctx context.Context, env environment, outputs []string, dialect dialects.Dialect, pending []tool.Action) (dialects.Answers, error) {
+	var answers dialects.Answers
+	if len(outputs) > 0 {
+		document, err := env.readInput(ctx, outputs[0])
+		if err != nil {
+			return answers, err
+		}
+		if answers, err = readAnswers(document, dialect, o.dialect != ""); err != nil {
+			return answers, err
+		}
+	}
+	answers = answers.For(pending)
+	approvals, err := o.decisions(pending)
+	answers.Approvals = append(answers.Approvals, approvals...)
+	return answers, err
+}
+
+// notResumed words why a batch was not gone on with, and says what would do.
+func notResumed(state executor.State, err error) *failure {
+	var known *executor.Error
+	if errors.As(err, &known) {
+		err = known.Err // that it was the executor's resuming goes without saying
+	}
+	all := &failure{exitUsage, messagesOf(err)}
+	return all.causedBy(resumeHints(state, err))
+}
+
+func resumeHints(state executor.State, err error) []string {
+	if errors.Is(err, executor.ErrLate) {
+		return []string{`"caisson explain" shows what its calls came to; what has run is not run again`}
+	}
+	var hints []string
+	if errors.Is(err, executor.ErrWrongSession) {
+		hints = append(hints, "give --context and --config as the batch began: its context values must be the same")
+	}
+	if errors.Is(err, executor.ErrNotApproved) {
+		hints = append(hints, "an approval has the fingerprint of what was looked at; --approve CALL-ID takes that of the batch")
+	}
+	for _, mistake := range []error{executor.ErrMissingAnswer, executor.ErrUnknownCall, executor.ErrDoubledAnswer, executor.ErrWrongAnswer} {
+		if errors.Is(err, mistake) {
+			return append(hints, pendingHints(state.Pending())...)
+		}
+	}
+	return hints
+}
+
+// shownPending is how many calls are named that wait.
+const shownPending = 5
+
+// pendingHints says which calls wait, and how each is answered.
+func pendingHints(pending []tool.Action) []string {
+	var hints []string
+	for _, action := range pending[:min(len(pending), shownPending)] {
+		id := quoted(action.CallID)
+		if action.Type == tool.NeedsApproval {
+			hints = append(hints, fmt.Sprintf("%s (%s) waits for --approve %s or --refuse %s", action.Tool, action.Call.ID, id, id))
+			continue
+		}
+		hints = append(hints, fmt.Sprintf(`%s (%s) waits for {"tool_outputs": [{"tool_call_id": "%s", "output": "TEXT"}]} in OUTPUTS`, action.Tool, action.Call.ID, action.CallID))
+	}
+	if more := len(pending) - len(hints); more > 0 {
+		hints = append(hints, count(more, "more call")+" as well")
+	}
+	return hints
+}

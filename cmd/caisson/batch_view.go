@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/responses"
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// The values of --stream.
+const (
+	streamAuto      = "auto" // it depends on the calls
+	streamEvents    = "events"
+	streamResponses = "responses"
+)
+
+// outcomeEvent is the name and the type of the server-sent event that ends a stream. It is none of
+// the API's; its clients pass over what they do not know.
+const outcomeEvent = "caisson.batch"
+
+// view is how a batch is shown.
+type view struct {
+	env     environment
+	dialect dialects.Dialect  // nil for none
+	records bool              // results are records, whatever the dialect
+	events  bool              // events are shown, too
+	mapper  *responses.Events // as what server-sent events they are; nil: as they are
+	broken  error             // why nothing more can be shown
+}
+
+func (o *batchOptions) view(env environment, dialect dialects.Dialect) *view {
+	v := &view{env: env, dialect: dialect, records: o.json, events: o.stream != ""}
+	form := o.stream
+	if form == streamAuto && nameOf(dialect) == dialects.Responses && !o.json {
+		form = streamResponses
+	}
+	if form == streamResponses {
+		v.mapper = responses.NewEvents(responses.EventsOptions{})
+	}
+	return v
+}
+
+// show shows one event.
+func (v *view) show(event tool.Event) error {
+	if v.mapper == nil {
+		return v.env.printJSON(event)
+	}
+	mapped, err := v.mapper.Map(event)
+	if err != nil {
+		return err
+	}
+	for _, m := range mapped {
+		if err := v.write(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes one server-sent event.
+func (v *view) write(event dialects.Event) error {
+	if err := dialects.WriteEvent(v.env.stdout, event); err != nil {
+		return fmt.Errorf("cannot write the output: %w", err)
+	}
+	return nil
+}
+
+// end shows what became of the batch: the records are those of one that has ended.
+func (v *view) end(ended outcome, records []tool.Record) error {
+	switch {
+	case v.broken != nil:
+		return v.broken
+	case v.mapper != nil:
+		ended.Type = outcomeEvent
+		data, err := encoded(ended)
+		if err != nil {
+			return err
+		}
+		return v.write(dialects.Event{Name: outcomeEvent, Data: data})
+	case v.events || ended.waiting != nil:
+		return v.env.printJSON(ended)
+	case v.dialect != nil && !v.records:
+		return v.env.printJSON(ended.Results)
+	}
+	for _, record := range records {
+		if err := v.env.printJSON(record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watch shows what happens while work is done. Whoever reads slowly, or not at all, holds nothing up.
+func watch(ctx context.Context, v *view, work func(*executor.Stream) (done, error)) (done, error) {
+	if !v.events {
+		return work(nil)
+	}
+	stream, err := executor.NewStream(executor.StreamOptions{})
+	if err != nil {
+		return done{}, err
+	}
+	// An interrupt ends the calls, and what comes of that is shown as well.
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	shown := make(chan error, 1)
+	go func() { shown <- v.follow(watching, stream) }()
+	ended, err := work(stream)
+	if err != nil {
+		stop() // a batch that was refused may have nothing to show
+	}
+	v.broken = <-shown
+	return ended, err
+}
+
+func (v *view) follow(ctx context.Context, stream *executor.Stream) error {
+	for event, err := range stream.Events(ctx) {
+		if err == nil {
+			err = v.show(event)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

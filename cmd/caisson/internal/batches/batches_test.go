@@ -1,0 +1,287 @@
+package batches
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// clientTool is run by the client, so that its calls wait.
+type clientTool struct{ manifest *manifests.Manifest }
+
+func (c clientTool) Manifest() *manifests.Manifest { return c.manifest }
+
+func (clientTool) Invoke(context.Context, tool.Invocation) (tool.Outcome, error) {
+	return tool.Outcome{}, errors.New("the client runs it")
+}
+
+// waiting returns a batch that waits.
+func waiting(t testing.TB) Batch {
+	t.Helper()
+	manifest, err := manifests.Parse("ask_user.tool.yaml", []byte("schema: caisson/v1\nname: ask_user\ndescription: Asks.\nexecution: client\nparameters: {type: object}\n"))
+	require.NoError(t, err)
+	tools := registry.New()
+	require.NoError(t, tools.Register("test", clientTool{manifest}))
+	e, err := executor.New(tools, executor.Options{})
+	require.NoError(t, err)
+	report, err := e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{{ID: "call_1", Function: tool.Function{Name: "ask_user", Arguments: "{}"}}}})
+	require.NoError(t, err)
+	require.NotNil(t, report.State)
+	return Batch{Dialect: "openai", State: *report.State}
+}
+
+func keep(t *testing.T, f Folder, b Batch) *Place {
+	t.Helper()
+	place, err := f.New(b.State.ID())
+	require.NoError(t, err)
+	require.NoError(t, place.Keep(b))
+	return place
+}
+
+func TestABatchIsKeptUntilItHasEnded(t *testing.T) {
+	folder, batch := In(t.TempDir()), waiting(t)
+	_, err := folder.Find(batch.State.ID())
+	require.ErrorIs(t, err, ErrNotFound, "the folder is not there")
+	kept := keep(t, folder, batch)
+	for _, id := range []string{batch.State.ID(), batch.State.ID()[:MinPrefix], strings.ToUpper(batch.State.ID()[:12])} {
+		place, err := folder.Find(id)
+		require.NoError(t, err, id)
+		found, err := place.Read()
+		require.NoError(t, err)
+		assert.Equal(t, "openai", found.Dialect)
+		assert.Equal(t, batch.State.Pending(), found.State.Pending())
+		assert.Equal(t, kept.Path(), place.Path())
+	}
+	for _, id := range []string{"", "0", batch.State.ID()[:MinPrefix-1], "ffffffff", "../../../etc/passwd", batch.State.ID() + "0"} {
+		_, err := folder.Find(id)
+		assert.ErrorIs(t, err, ErrNotFound, id)
+	}
+	_, err = folder.New("../elsewhere")
+	require.Error(t, err)
+
+	place, err := folder.Find(batch.State.ID())
+	require.NoError(t, err)
+	require.NoError(t, place.End(batch.State.ID(), time.Now()))
+	_, err = place.Read()
+	require.ErrorIs(t, err, ErrEnded)
+	var wrong *Error
+	require.ErrorAs(t, err, &wrong)
+	assert.Equal(t, "read", wrong.Op)
+	content, err := os.ReadFile(place.Path())
+	require.NoError(t, err)
+	assert.NotContains(t, string(content), "ask_user", "nothing is left of its calls")
+}
+
+func TestNobodyElseReachesBatches(t *testing.T) {
+	if goruntime.GOOS == "windows" {
+		return // access is the folder's there, which is the user's own
+	}
+	folder, batch := In(filepath.Join(t.TempDir(), "state")), waiting(t)
+	place := keep(t, folder, batch)
+	beside := folder.At(filepath.Join(t.TempDir(), "batch.json"))
+	require.NoError(t, beside.Keep(batch))
+	for path, mode := range map[string]fs.FileMode{string(folder): 0o700, place.Path(): 0o600, beside.Path(): 0o600} {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		assert.Equal(t, mode, info.Mode().Perm(), path)
+	}
+	require.NoError(t, os.Chmod(string(folder), 0o755)) //nolint:gosec // that is the attack
+	_, err := folder.Find(batch.State.ID())
+	require.ErrorContains(t, err, "others may reach the folder")
+	require.ErrorContains(t, folder.Check(), "others may reach the folder")
+}
+
+func TestAFileOfTheUsersIsNotOverwritten(t *testing.T) {
+	batch, dir := waiting(t), t.TempDir()
+	for name, content := range map[string]string{"notes.txt": "mine", "empty": "", "other.json": `{"schema":"caisson-state/v1"}`} {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		require.ErrorIs(t, Folder("").At(path).Check(), ErrOccupied, name)
+	}
+	place := Folder("").At(filepath.Join(dir, "batch.json"))
+	require.NoError(t, place.Check())
+	require.NoError(t, place.Keep(batch))
+	require.ErrorIs(t, place.Check(), ErrOccupied, "one that waits is not lost")
+	require.NoError(t, place.End(batch.State.ID(), time.Now()))
+	require.NoError(t, place.Check())
+	require.Error(t, Folder("").At(filepath.Join(dir, "missing", "batch.json")).Check())
+}
+
+// TestAStateIsClaimedOnce: whoever reads a batch at the same time, from wherever, one goes on with it.
+func TestAStateIsClaimedOnce(t *testing.T) {
+	for _, folder := range []Folder{In(t.TempDir()), ""} {
+		t.Run(fmt.Sprintf("folder %t", folder != ""), func(t *testing.T) {
+			batch, path := waiting(t), filepath.Join(t.TempDir(), "batch.json")
+			require.NoError(t, folder.At(path).Keep(batch))
+			var claimed atomic.Int32
+			var group sync.WaitGroup
+			for range 16 {
+				group.Go(func() {
+					place := folder.At(path)
+					if _, err := place.Read(); err != nil {
+						assert.ErrorIs(t, err, ErrEnded)
+						return
+					}
+					ok, err := place.Claim(t.Context(), "key.1", time.Now().Add(time.Hour))
+					assert.NoError(t, err)
+					if !ok {
+						return
+					}
+					claimed.Add(1)
+					assert.NoError(t, place.End(batch.State.ID(), time.Now()))
+				})
+			}
+			group.Wait()
+			assert.Equal(t, int32(1), claimed.Load())
+		})
+	}
+}
+
+// TestWhatWasReadBeforeIsNotClaimedLater: a process that is slow does not go on with what another
+// has done since, although nothing says any more that it was claimed.
+func TestWhatWasReadBeforeIsNotClaimedLater(t *testing.T) {
+	batch, path := waiting(t), filepath.Join(t.TempDir(), "batch.json")
+	require.NoError(t, Folder("").At(path).Keep(batch))
+	slow, fast := Folder("").At(path), Folder("").At(path)
+	for _, place := range []*Place{slow, fast} {
+		_, err := place.Read()
+		require.NoError(t, err)
+	}
+	ok, err := fast.Claim(t.Context(), "key.1", time.Time{})
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.NoError(t, fast.End(batch.State.ID(), time.Now()))
+	ok, err = slow.Claim(t.Context(), "key.1", time.Time{})
+	require.NoError(t, err)
+	assert.False(t, ok)
+	files, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	assert.Len(t, files, 1, "no trace is left beside the file")
+}
+
+// TestACopyIsClaimedWithItsOriginal: the folder knows the state, whatever its file is called. The
+// control shows that without a folder a copy would be gone on with again.
+func TestACopyIsClaimedWithItsOriginal(t *testing.T) {
+	batch := waiting(t)
+	for folder, again := range map[Folder]bool{In(t.TempDir()): false, "": true} {
+		original, copied := folder.At(filepath.Join(t.TempDir(), "batch.json")), folder.At(filepath.Join(t.TempDir(), "copy.json"))
+		for i, place := range []*Place{original, copied} {
+			require.NoError(t, place.Keep(batch))
+			_, err := place.Read()
+			require.NoError(t, err)
+			ok, err := place.Claim(t.Context(), "key.1", time.Time{})
+			require.NoError(t, err)
+			assert.Equal(t, i == 0 || again, ok)
+		}
+	}
+}
+
+func TestRoomIsBounded(t *testing.T) {
+	folder := In(t.TempDir())
+	var places []*Place
+	for range 4 {
+		places = append(places, keep(t, folder, waiting(t)))
+	}
+	old := filepath.Join(string(folder), strings.Repeat("0", 64)+taken)
+	fresh := filepath.Join(string(folder), strings.Repeat("1", 64)+taken)
+	for _, path := range []string{old, fresh} {
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+	}
+	long := time.Now().Add(-2 * kept)
+	require.NoError(t, os.Chtimes(old, long, long))
+	require.NoError(t, os.Chtimes(places[3].Path(), long, long))
+	root, err := os.OpenRoot(string(folder))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = root.Close() })
+	require.NoError(t, prune(root, 2, MaxBytes))
+	assert.NoFileExists(t, places[0].Path(), "the oldest goes")
+	assert.FileExists(t, places[1].Path())
+	assert.FileExists(t, places[2].Path())
+	assert.NoFileExists(t, places[3].Path(), "its time is long up")
+	assert.NoFileExists(t, old)
+	assert.FileExists(t, fresh)
+	info, err := os.Stat(places[2].Path())
+	require.NoError(t, err)
+	require.NoError(t, prune(root, 2, info.Size()+1))
+	assert.NoFileExists(t, places[1].Path())
+}
+
+func TestDamagedFilesAreRefused(t *testing.T) {
+	batch := waiting(t)
+	whole, err := encode(wireBatch{Batch: batch.State.ID(), State: &batch.State})
+	require.NoError(t, err)
+	other, err := encode(wireBatch{Batch: waiting(t).State.ID(), State: &batch.State})
+	require.NoError(t, err)
+	for name, content := range map[string]string{
+		"empty": "", "text": "hello", "list": "[]", "cut": string(whole[:len(whole)/2]), "two": string(whole) + string(whole),
+		"another's": `{"schema":"caisson-config/v1"}`, "without state": `{"schema":"caisson-batch/v1","batch":"x"}`,
+		"unknown member": strings.Replace(string(whole), `{"schema"`, `{"approved":true,"schema"`, 1), "another id": string(other),
+		"a state of nothing": `{"schema":"caisson-batch/v1","batch":"","state":{}}`,
+	} {
+		_, err := decode([]byte(content))
+		assert.ErrorIs(t, err, ErrDamaged, name)
+	}
+	decoded, err := decode(whole)
+	require.NoError(t, err)
+	assert.Equal(t, batch.State.Pending(), decoded.State.Pending())
+}
+
+// TestWhatIsNoFileIsNotRead: neither a folder nor a link in the place of a batch.
+func TestWhatIsNoFileIsNotRead(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
+	_, err := Folder("").At(filepath.Join(dir, "folder")).Read()
+	require.Error(t, err)
+	require.ErrorIs(t, func() error { _, err := Folder("").At(filepath.Join(dir, "missing")).Read(); return err }(), ErrNotFound)
+	if goruntime.GOOS == "windows" {
+		return // links take a privilege there
+	}
+	require.NoError(t, os.Symlink("/etc/hostname", filepath.Join(dir, "link")))
+	_, err = Folder("").At(filepath.Join(dir, "link")).Read()
+	require.ErrorContains(t, err, "not a regular file")
+}
+
+// FuzzDecode: a file may hold anything; what is read is written the same.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"schema":"caisson-batch/v1","batch":"0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47","ended":"2026-01-02T03:04:05Z"}`))
+	f.Add([]byte(`{"schema":"caisson-batch/v1","batch":"","state":{"schema":"caisson-state/v1"}}`))
+	batch := waiting(f)
+	whole, err := encode(wireBatch{Batch: batch.State.ID(), Dialect: "openai", State: &batch.State})
+	require.NoError(f, err)
+	f.Add(whole)
+	f.Fuzz(func(t *testing.T, content []byte) {
+		batch, err := decode(content)
+		if err != nil {
+			assert.True(t, errors.Is(err, ErrDamaged) || errors.Is(err, ErrEnded), "%v", err)
+			return
+		}
+		assert.NotEmpty(t, batch.State.ID())
+		again, err := encode(wireBatch{Batch: batch.State.ID(), Dialect: batch.Dialect, State: &batch.State})
+		require.NoError(t, err)
+		second, err := decode(again)
+		require.NoError(t, err)
+		one, err := json.Marshal(batch.State)
+		require.NoError(t, err)
+		two, err := json.Marshal(second.State)
+		require.NoError(t, err)
+		assert.JSONEq(t, string(one), string(two))
+	})
+}

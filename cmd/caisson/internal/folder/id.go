@@ -1,0 +1,18 @@
+package folder
+
+// IsID reports whether a text is an id of a call or a batch, or (partly) the beginning of one: a
+// UUID in lower case. Ids become the names of files, so nothing else may pass.
+func IsID(text string, partly bool) bool {
+	const form = "00000000-0000-0000-0000-000000000000"
+	if len(text) > len(form) || !partly && len(text) != len(form) {
+		return false
+	}
+	for i := range len(text) {
+		c := text[i]
+		hex := '0' <= c && c <= '9' || 'a' <= c && c <= 'f'
+		if dash := form[i] == '-'; dash != (c == '-') || !dash && !hex {
+			return false
+		}
+	}
+	return true
+}

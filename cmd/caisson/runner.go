@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/caisson-run/caisson/executor"
+)
+
+// runner runs calls in one session, which ends with this process. Close it.
+type runner struct {
+	executor *executor.Executor
+	session  *executor.Session
+	ledger   *ledger
+	witness  *witness
+	env      environment
+}
+
+// done is what became of calls.
+type done struct {
+	executor.Report
+	ledger *ledger
+	// causes of the host's own failures, which the records leave out, come by call id.
+	causes map[string]error
+}
+
+// runner returns what runs calls. Claims make sure that a batch is resumed once; they may be nil.
+func (h *host) runner(env environment, claims executor.Claimer) (*runner, error) {
+	r := &runner{
+		ledger: h.openLedger(), env: env,
+		witness: &witness{Registry: h.registry, causes: map[string]error{}, progress: newProgress(env, h.options)},
+	}
+	if err := r.start(h, claims); err != nil {
+		r.close()
+		return nil, usual(err)
+	}
+	return r, nil
+}
+
+func (r *runner) start(h *host, claims executor.Claimer) error {
+	options, err := h.options.executorOptions(r.ledger.readOn)
+	if err != nil {
+		return err
+	}
+	options.Logger, options.Recorder, options.Pause.Claim = h.logger, r.ledger, claims
+	if r.executor, err = executor.New(r.witness, options); err != nil {
+		return err
+	}
+	r.session, err = r.executor.NewSession(executor.SessionOptions{Context: h.operator.context})
+	return err
+}
+
+// close ends the runner, once its calls have ended.
+func (r *runner) close() { r.ledger.close(r.env) }
+
+// execute runs calls that nothing was done about yet.
+func (r *runner) execute(ctx context.Context, batch executor.Batch) (done, error) {
+	batch.Session = r.session
+	report, err := r.executor.Execute(ctx, batch)
+	return r.done(report), usual(err)
+}
+
+// resume goes on with a batch that waits.
+func (r *runner) resume(ctx context.Context, resumption executor.Resumption) (done, error) {
+	resumption.Session = r.session
+	report, err := r.executor.Resume(ctx, resumption)
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err() // it was interrupted before anything ran
+	}
+	return r.done(report), err
+}
+
+func (r *runner) done(report executor.Report) done { return done{report, r.ledger, r.witness.causes} }
+
+// usual words an error of the executor's that is not in a record: the command line is to blame.
+func usual(err error) error {
+	var known *failure
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	return failed(exitUsage, err.Error())
+}

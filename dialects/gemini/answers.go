@@ -1,0 +1,201 @@
+package gemini
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// answered is a part, a content or a request, whichever the document is.
+type answered struct {
+	Contents json.RawMessage   `json:"contents"`
+	Parts    json.RawMessage   `json:"parts"`
+	Response *answeredFunction `json:"functionResponse"`
+}
+
+type answeredFunction struct {
+	ID           string          `json:"id"`
+	Name         string          `json:"name"`
+	Response     json.RawMessage `json:"response"`
+	Parts        json.RawMessage `json:"parts"`
+	WillContinue bool            `json:"willContinue"`
+}
+
+// Answers reads parts with a functionResponse: one, an array, or those of contents, of which there
+// may be one, an array, or a request with them. Other parts are passed over. A functionResponse
+// without an id is one of those that are Named.
+//
+// Its response is the JSON of a result, as records have it, or has "output", or "error" where the
+// call failed, or is the output itself.
+func (dialect) Answers(document []byte) (dialects.Answers, error) {
+	read := answers{reader: reader("answers"), all: dialects.Answers{Outputs: []tool.Answer{}, Named: []dialects.NamedOutput{}, Approvals: []tool.Approval{}}}
+	if err := read.reader.Elements(document, read.document); err != nil {
+		return dialects.Answers{}, err
+	}
+	return read.all, nil
+}
+
+type answers struct {
+	reader wire.Reader
+	all    dialects.Answers
+}
+
+// document takes a part, a content, or the one request that there is.
+func (a *answers) document(path string, _ int, document json.RawMessage) error {
+	var d answered
+	if err := a.reader.Into(path, document, &d); err != nil {
+		return err
+	}
+	if path == "" && !wire.Absent(d.Contents) {
+		return a.reader.Each("contents", d.Contents, func(path string, _ int, element json.RawMessage) error {
+			var content answered
+			if err := a.reader.Into(path, element, &content); err != nil {
+				return err
+			}
+			return a.parts(wire.Join(path, "parts"), content.Parts)
+		})
+	}
+	if !wire.Absent(d.Parts) {
+		return a.parts(wire.Join(path, "parts"), d.Parts)
+	}
+	return a.part(path, d.Response)
+}
+
+func (a *answers) parts(path string, list json.RawMessage) error {
+	return a.reader.Each(path, list, func(path string, _ int, element json.RawMessage) error {
+		var p answered
+		if err := a.reader.Into(path, element, &p); err != nil {
+			return err
+		}
+		return a.part(path, p.Response)
+	})
+}
+
+// part takes what a part says of a call, nil where it says nothing.
+func (a *answers) part(path string, f *answeredFunction) error {
+	if f == nil {
+		return nil
+	}
+	path = wire.Join(path, "functionResponse")
+	if f.Name == "" && f.ID == "" {
+		return a.reader.Fail(wire.Join(path, "name"), "is missing; it says which function is answered")
+	}
+	if f.WillContinue {
+		return a.reader.Fail(wire.Join(path, "willContinue"), "says that there is more to come; want the whole result")
+	}
+	if len(a.all.Outputs)+len(a.all.Named) == dialects.MaxCalls {
+		return a.reader.Fail(path, "is one answer too many; there can be %d", dialects.MaxCalls)
+	}
+	result, err := a.result(wire.Join(path, "response"), f.Response)
+	if err != nil {
+		return err
+	}
+	media, err := a.media(wire.Join(path, "parts"), f.Parts)
+	result.Content = append(result.Content, media...)
+	if f.ID != "" {
+		a.all.Outputs = append(a.all.Outputs, tool.Answer{CallID: f.ID, Result: result})
+	} else {
+		a.all.Named = append(a.all.Named, dialects.NamedOutput{Tool: f.Name, Result: result})
+	}
+	return err
+}
+
+// result reads the response of a function, which must be an object.
+func (a *answers) result(path string, response json.RawMessage) (tool.Result, error) {
+	if wire.Absent(response) {
+		return tool.Result{Success: true}, nil
+	}
+	if stored, ok := wire.Stored(response); ok {
+		return stored, nil
+	}
+	var says struct {
+		Output json.RawMessage `json:"output"`
+		Error  json.RawMessage `json:"error"`
+	}
+	if err := a.reader.Into(path, response, &says); err != nil {
+		return tool.Result{}, err
+	}
+	var outcome wire.Outcome
+	failed := !wire.Absent(says.Error)
+	if failed {
+		outcome.Text(text(says.Error))
+	}
+	if len(says.Output) == 0 && !failed {
+		return tool.Result{Success: true, Data: response}, nil
+	}
+	if len(says.Output) > 0 && says.Output[0] == '"' {
+		outcome.Text(text(says.Output))
+		return outcome.Result(failed), nil
+	}
+	result := outcome.Result(failed)
+	if shown, ok := several(says.Output); ok {
+		result.Output, result.Data = shown.Text, shown.Data
+		for _, said := range shown.Content {
+			result.Content = append(result.Content, tool.Content{Type: "text", Text: said})
+		}
+	} else if len(says.Output) > 0 {
+		result.Data = says.Output
+	}
+	return result, nil
+}
+
+// text returns what a value says, which is its JSON unless it is a text.
+func text(value json.RawMessage) string {
+	var said string
+	if json.Unmarshal(value, &said) != nil {
+		return string(value)
+	}
+	return said
+}
+
+// several returns what an output has that Results wrote for a result with more than one of them.
+func several(written json.RawMessage) (output, bool) {
+	var members map[string]json.RawMessage
+	var shown output
+	if json.Unmarshal(written, &members) != nil || json.Unmarshal(written, &shown) != nil {
+		return output{}, false
+	}
+	for name := range members {
+		if !slices.Contains([]string{"text", "data", "content"}, name) {
+			return output{}, false
+		}
+	}
+	return shown, len(shown.Content) > 0 || shown.Text != "" && len(shown.Data) > 0
+}
+
+// media reads the parts of a function's response.
+func (a *answers) media(path string, list json.RawMessage) ([]tool.Content, error) {
+	var media []tool.Content
+	err := a.reader.Each(path, list, func(path string, index int, element json.RawMessage) error {
+		if index == maxMedia {
+			return a.reader.Fail(path, "is one part more than %d", maxMedia)
+		}
+		var p struct {
+			Inline *inlineData `json:"inlineData"`
+			File   *struct {
+				URI      string `json:"fileUri"`
+				MIMEType string `json:"mimeType"`
+				Name     string `json:"displayName"`
+			} `json:"fileData"`
+		}
+		if err := a.reader.Into(path, element, &p); err != nil {
+			return err
+		}
+		switch {
+		case p.Inline != nil && len(p.Inline.Data) > 0:
+			media = append(media, tool.Content{Type: kind(p.Inline.MIMEType), Data: p.Inline.Data, MIMEType: p.Inline.MIMEType, Name: p.Inline.DisplayName})
+		case p.File != nil && p.File.URI != "":
+			media = append(media, tool.Content{Type: kind(p.File.MIMEType), URL: p.File.URI, MIMEType: p.File.MIMEType, Name: p.File.Name})
+		default:
+			return a.reader.Fail(path, "has neither inlineData nor fileData, with what is in it")
+		}
+		return nil
+	})
+	return media, err
+}
+
+// maxMedia bounds the parts of one function's response.
+const maxMedia = 4096

@@ -1,0 +1,124 @@
+// Package dialecttest is what the tests of all dialects need: documents under testdata, and streams
+// that are read whole and shown.
+package dialecttest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// Fixture returns a document under testdata.
+func Fixture(t testing.TB, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// Compact returns a document under testdata as it is written out: without white space.
+func Compact(t testing.TB, name string) string {
+	t.Helper()
+	var text bytes.Buffer
+	if err := json.Compact(&text, Fixture(t, name)); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return text.String()
+}
+
+// Feed gives server-sent events to a stream, and returns all pieces. It stops at the first error.
+func Feed(stream dialects.Stream, events string) ([]tool.StreamResponse, error) {
+	var pieces []tool.StreamResponse
+	for event, err := range dialects.Transcript([]byte(events)) {
+		if err != nil {
+			return pieces, err
+		}
+		more, err := stream.Event(event.Name, event.Data)
+		pieces = append(pieces, more...)
+		if err != nil {
+			return pieces, err
+		}
+	}
+	more, err := stream.End()
+	return append(pieces, more...), err
+}
+
+// Data returns server-sent events without names.
+func Data(data ...string) string {
+	var events strings.Builder
+	for _, d := range data {
+		events.WriteString("data: " + strings.ReplaceAll(d, "\n", "\ndata: ") + "\n\n")
+	}
+	return events.String()
+}
+
+// Lines shows pieces, one on each line.
+func Lines(pieces []tool.StreamResponse) string {
+	var text strings.Builder
+	for _, p := range pieces {
+		fmt.Fprintf(&text, "%s %s %q", p.ResponseType, p.ID, p.Content)
+		for _, call := range p.ToolCalls {
+			fmt.Fprintf(&text, " %s %s %s", call.ID, call.Function.Name, call.Function.Arguments)
+			if call.Signature != "" {
+				fmt.Fprintf(&text, " signed %s", call.Signature)
+			}
+		}
+		if p.Data != nil {
+			fmt.Fprintf(&text, " %s", p.Data)
+		}
+		if p.Done {
+			text.WriteString(" done")
+		}
+		text.WriteString("\n")
+	}
+	return text.String()
+}
+
+// Called returns the calls that pieces have, in order.
+func Called(pieces []tool.StreamResponse) []tool.Call {
+	calls := []tool.Call{}
+	for _, p := range pieces {
+		calls = append(calls, p.ToolCalls...)
+	}
+	return calls
+}
+
+// Said returns the text of the pieces that are for the reader.
+func Said(pieces []tool.StreamResponse) string {
+	var text strings.Builder
+	for _, p := range pieces {
+		if p.ResponseType == tool.ResponseAnswer {
+			text.WriteString(p.Content)
+		}
+	}
+	return text.String()
+}
+
+// Call returns a call of a function.
+func Call(id, name, arguments string) tool.Call {
+	return tool.Call{ID: id, Type: tool.FunctionCall, Function: tool.Function{Name: name, Arguments: arguments}}
+}
+
+// Custom returns a call of a custom tool.
+func Custom(id, name, input string) tool.Call {
+	return tool.Call{ID: id, Type: tool.CustomCall, Function: tool.Function{Name: name, Arguments: input}}
+}
+
+// Calls returns calls as a dialect writes them.
+func Calls(t testing.TB, dialect dialects.Dialect, calls ...tool.Call) string {
+	t.Helper()
+	text, err := dialect.Calls(calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
