@@ -19,7 +19,17 @@ type Result struct {
 	Success bool   `json:"success"`
 	Output  string `json:"output,omitempty"`
 	Data    any    `json:"data,omitempty"`
-	Error   string `json:"error,omitempty"`
+	// Content holds parts that are not plain text.
+	Content []Content `json:"content,omitempty"`
+	Error   string    `json:"error,omitempty"`
+}
+
+// Content is one part of a result, such as an image.
+type Content struct {
+	Type     string `json:"type"` // image or file
+	Data     []byte `json:"data"`
+	Name     string `json:"name,omitempty"`
+	MIMEType string `json:"mime_type,omitempty"`
 }
 
 // Answer reads the arguments, lets run answer them and writes the result. An error of run's

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/runtime"
+	caisson "github.com/caisson-run/caisson/sdk/go"
+	"github.com/caisson-run/caisson/tool"
+)
+
+const tides = `Tides of the estuary
+
+High water is at seven.
+The spring tide comes with the new moon.
+
+Low water is at one. Nobody should be in the channel then.
+`
+
+// handed is a host with files by their path.
+func handed(files map[string]string, order ...string) host {
+	call := &caisson.CallContext{CallID: "1"}
+	for _, path := range order {
+		call.Files = append(call.Files, caisson.File{Name: strings.TrimPrefix(path, "/files/"), Path: path})
+	}
+	return host{
+		func() (*caisson.CallContext, error) { return call, nil },
+		func(path string) (io.ReadCloser, error) {
+			text, ok := files[path]
+			if !ok {
+				return nil, fs.ErrNotExist
+			}
+			return io.NopCloser(strings.NewReader(text)), nil
+		},
+		func(float64, string) error { return caisson.ErrOutside },
+	}
+}
+
+func TestBestPassagesComeFirst(t *testing.T) {
+	h := handed(map[string]string{"/files/a": tides, "/files/b": "Water, water, and water again.\n\nThe moon.\n"}, "/files/a", "/files/b")
+	f, err := h.find(arguments{Query: "When does the SPRING tide come?", Passages: 1})
+	require.NoError(t, err)
+	require.Len(t, f.Passages, 1)
+	assert.Equal(t, "High water is at seven.\nThe spring tide comes with the new moon.", f.Passages[0].Text)
+	assert.Equal(t, 3, f.Passages[0].Line)
+	f, err = h.find(arguments{Query: "water"})
+	require.NoError(t, err)
+	require.Len(t, f.Passages, 3)
+	assert.Equal(t, "b", f.Passages[0].File, "which says it most often")
+	f, err = h.find(arguments{Query: "estuaries"})
+	require.NoError(t, err)
+	assert.Equal(t, "None of the files says anything about it.", f.text())
+}
+
+func TestWhatCannotBeLookedThrough(t *testing.T) {
+	h := handed(map[string]string{"/files/a": tides, "/files/binary": "\xff\xfe", "/files/long": strings.Repeat("water ", maxFile)},
+		"/files/gone", "/files/binary", "/files/long", "/files/a")
+	f, err := h.find(arguments{Query: "channel"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"gone: it cannot be opened", "binary: it is no text in UTF-8", "long: it has more than 1048576 bytes"}, f.Skipped)
+	assert.Len(t, f.Passages, 1)
+	assert.Contains(t, f.text(), "Not looked through: gone: it cannot be opened")
+
+	for query, want := range map[string]string{"?!": "the query has no words", "water": "the user has handed over no files"} {
+		h := handed(nil)
+		if query == "?!" {
+			h = handed(nil, "/files/a")
+		}
+		assert.Contains(t, run(strings.NewReader(`{"query":"`+query+`"}`), h).Error, want)
+	}
+	broken := errors.New("unavailable: the tool has no context")
+	h.context = func() (*caisson.CallContext, error) { return nil, broken }
+	assert.Equal(t, answer{Error: broken.Error()}, run(strings.NewReader(`{"query":"a"}`), h))
+	assert.Contains(t, run(strings.NewReader(`[`), h).Error, "the arguments cannot be read")
+}
+
+// TestRowS4_10FileRetrievalMayBeTheAnswer: what a tool finds in the user's files may be shown as it is, and
+// the batch says so. It looks through those alone that it was granted.
+func TestRowS4_10FileRetrievalMayBeTheAnswer(t *testing.T) {
+	root, err := guests.Compile(t.Context(), "examples/retrieve")
+	require.NoError(t, err)
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	rt, err := runtime.New(t.Context(), runtime.Options{CacheDir: filepath.Join(cache, "caisson", "test")})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, rt.Close(context.Background())) })
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "1.txt"), []byte(tides), 0o600))
+	tools := registry.New()
+	require.NoError(t, tools.Load(t.Context(), registry.Directory(filepath.Join(root, "examples", "retrieve")),
+		func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
+			return rt.Load(ctx, m, manifests.Grants{Files: []manifests.FileGrant{{Path: "/files", Host: folder}}})
+		}))
+	e, err := executor.New(tools, executor.Options{})
+	require.NoError(t, err)
+	report, err := e.Execute(t.Context(), executor.Batch{
+		Files: []tool.File{
+			{Name: "Tides.txt", Path: "/files/1.txt", MIMEType: "text/plain", Bytes: int64(len(tides))},
+			{Name: "Salaries.txt", Path: "/payroll/1.txt", MIMEType: "text/plain", Bytes: 5},
+		},
+		Calls: []tool.Call{
+			{ID: "a", Type: "function", Function: tool.Function{Name: "find_passages", Arguments: `{"query":"spring tide"}`}},
+			{ID: "b", Type: "function", Function: tool.Function{Name: "find_passages", Arguments: `{"query":"?"}`}},
+		},
+	})
+	require.NoError(t, err)
+	record := report.Records[0]
+	require.True(t, record.Result.Success, record.Result.Error)
+	assert.Equal(t, "Tides.txt, line 3:\nHigh water is at seven.\nThe spring tide comes with the new moon.", record.Result.Output)
+	assert.Equal(t, []tool.Content{{Type: "text", Text: "High water is at seven.\nThe spring tide comes with the new moon.", Name: "Tides.txt", MIMEType: "text/plain"}}, record.Result.Content)
+	stored, err := json.Marshal(record)
+	require.NoError(t, err)
+	assert.NotContains(t, string(stored), "Salaries")
+	assert.False(t, report.Records[1].Result.Success)
+	assert.Equal(t, []string{record.CallID}, report.Final, "what failed is no answer")
+}

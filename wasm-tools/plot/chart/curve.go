@@ -1,0 +1,84 @@
+package chart
+
+import (
+	"image"
+	"math"
+)
+
+const (
+	samplesPerPixel = 2
+	lineRadius      = 1.1 // pixels
+)
+
+// point is a place in the picture, in pixels.
+type point struct{ x, y float64 }
+
+// Draw draws the curve of a function in one of the [Colours], by its place there. It has gaps where the function has no finite value, and
+// where it jumps from one side of the chart to the other, as at a pole.
+func (c *Chart) Draw(at func(x float64) float64, colour int) {
+	mask := image.NewAlpha(c.area)
+	samples := c.Samples() - 1
+	high, low := float64(c.area.Min.Y), float64(c.area.Max.Y)
+	var last point
+	drawn := false
+	for i := range samples + 1 {
+		part := float64(i) / float64(samples)
+		y := c.row(at(c.options.X.Min + part*(c.options.X.Max-c.options.X.Min)))
+		if math.IsNaN(y) || math.IsInf(y, 0) {
+			drawn = false
+			continue
+		}
+		// Far outside is as good as just outside, and nearer.
+		next := point{float64(c.area.Min.X) + part*float64(c.area.Dx()), min(max(y, high-(low-high)), low+(low-high))}
+		if drawn && !jumps(last.y, next.y, high, low) {
+			stroke(mask, last, next)
+		}
+		last, drawn = next, true
+	}
+	c.lay(mask, curves+uint8(colour*shades))
+}
+
+// lay puts a curve over what is there. Its edges are mixed with white, so that they give way to another
+// curve and to the axis where they are more white than not.
+func (c *Chart) lay(mask *image.Alpha, first uint8) {
+	for y := mask.Rect.Min.Y; y < mask.Rect.Max.Y; y++ {
+		for x := mask.Rect.Min.X; x < mask.Rect.Max.X; x++ {
+			cover := mask.Pix[mask.PixOffset(x, y)]
+			if cover == 0 {
+				continue
+			}
+			at := c.picture.PixOffset(x, y)
+			if shade := uint8(int(cover) * (shades - 1) / 255); shade >= shades/2 || c.picture.Pix[at] <= grid {
+				c.picture.Pix[at] = first + shade
+			}
+		}
+	}
+}
+
+func jumps(a, b, high, low float64) bool { return a < high && b > low || a > low && b < high }
+
+// stroke draws a line with round ends. Where lines meet, the darker counts, so that a curve is as dark at
+// its joints as elsewhere.
+func stroke(mask *image.Alpha, a, b point) {
+	const reach = lineRadius + 1
+	box := image.Rect(int(min(a.x, b.x)-reach), int(min(a.y, b.y)-reach), int(max(a.x, b.x)+reach)+1, int(max(a.y, b.y)+reach)+1).Intersect(mask.Rect)
+	for y := box.Min.Y; y < box.Max.Y; y++ {
+		for x := box.Min.X; x < box.Max.X; x++ {
+			cover := min(max(lineRadius+0.5-distance(point{float64(x), float64(y)}, a, b), 0), 1)
+			if i := mask.PixOffset(x, y); uint8(255*cover) > mask.Pix[i] {
+				mask.Pix[i] = uint8(255 * cover)
+			}
+		}
+	}
+}
+
+// distance is how far p is from the line from a to b.
+func distance(p, a, b point) float64 {
+	dx, dy := b.x-a.x, b.y-a.y
+	along := 0.0
+	if length := dx*dx + dy*dy; length > 0 {
+		along = min(max(((p.x-a.x)*dx+(p.y-a.y)*dy)/length, 0), 1)
+	}
+	dx, dy = p.x-a.x-along*dx, p.y-a.y-along*dy
+	return math.Sqrt(dx*dx + dy*dy)
+}
