@@ -5,6 +5,8 @@ GO ?= go
 PACKAGES = ./...
 # A guest with a dependency that nothing else needs, in a Go module of its own.
 PLUGIN = internal/benchmark/guests/go/plugin
+# Tests against OpenAI's own client, which nothing else depends on.
+OPENAI = examples/agent/openaitest
 
 .DEFAULT_GOAL := help
 
@@ -29,6 +31,7 @@ deps: ## download every module that the other targets need
 	$(GO) mod download
 	cd internal/lint && $(GO) mod download
 	cd $(PLUGIN) && $(GO) mod download
+	cd $(OPENAI) && $(GO) mod download
 
 .PHONY: test
 test: ## run the tests
@@ -37,6 +40,10 @@ test: ## run the tests
 .PHONY: race
 race: ## run the tests under the race detector
 	$(GO) test -race $(PACKAGES)
+
+.PHONY: openai
+openai: ## test what is written for OpenAI's APIs against OpenAI's own client
+	cd $(OPENAI) && $(GO) mod tidy -diff && $(GO) vet . && $(GO) test .
 
 FUZZTIME ?= 10s
 
@@ -69,7 +76,7 @@ check-format:
 .PHONY: check-vet
 check-vet:
 	$(GO) vet $(PACKAGES)
-	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/search/... ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./internal/guests/early ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor
+	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/plot/... ./wasm-tools/search/... ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./internal/guests/early ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./internal/guests/streamprobe ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor
 	cd $(PLUGIN) && GOOS=wasip1 GOARCH=wasm $(GO) vet .
 
 .PHONY: check-static

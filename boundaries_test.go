@@ -34,7 +34,7 @@ var layers = map[string][]string{
 	"wasm-tools":         {"sdk"},
 	"internal/guests":    {"sdk"},
 	"internal/benchmark": {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"examples":           {"sdk", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
+	"examples":           {"sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
 	"cmd":                {"dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/benchmark"},
 }
 
@@ -56,6 +56,7 @@ var owners = map[string][]string{
 	"golang.org/x/net":                         {"wasm-tools/web/page"},
 	"code.dny.dev/ssrf":                        {"hostfuncs/network"},
 	"filippo.io/age":                           {"hostfuncs/secrets"},
+	"github.com/openai/openai-go/v3":           {"examples/agent/openaitest"},
 }
 
 // testOnly are the dependencies of tests, which any test may use.

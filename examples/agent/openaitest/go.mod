@@ -1,0 +1,23 @@
+module github.com/caisson-run/caisson/examples/agent/openaitest
+
+go 1.26.0
+
+require (
+	github.com/caisson-run/caisson v0.0.0
+	github.com/openai/openai-go/v3 v3.94.0
+	github.com/stretchr/testify v1.12.1
+)
+
+require (
+	github.com/coder/websocket v1.8.15 // indirect
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1 // indirect
+	github.com/tidwall/gjson v1.20.0 // indirect
+	github.com/tidwall/match v1.1.1 // indirect
+	github.com/tidwall/pretty v1.2.1 // indirect
+	github.com/tidwall/sjson v1.2.5 // indirect
+	go.yaml.in/yaml/v3 v3.0.6 // indirect
+	golang.org/x/time v0.16.0 // indirect
+)
+
+replace github.com/caisson-run/caisson => ../../..
