@@ -48,13 +48,9 @@ func checkScope(a tool.Approval) error {
 
 // keep adds an approval. One of a call alone is kept until that runs.
 func (a *approvals) keep(approval tool.Approval) {
+	approval = fromNow(approval)
 	key := approval.Fingerprint
-	switch approval.Scope {
-	case tool.ApproveFor:
-		if approval.Until.IsZero() {
-			approval.Until, approval.For = time.Now().Add(approval.For), 0
-		}
-	case tool.ApproveOnce:
+	if approval.Scope == tool.ApproveOnce {
 		key = onceKey(approval.CallID, approval.Fingerprint)
 	}
 	if a.held == nil {
@@ -66,6 +62,25 @@ func (a *approvals) keep(approval tool.Approval) {
 	}
 	a.held[key] = approval
 	a.keys = append(a.keys, key)
+}
+
+// fromNow returns an approval that says when it ends, where it holds for a time.
+func fromNow(approval tool.Approval) tool.Approval {
+	if approval.Scope == tool.ApproveFor && approval.Until.IsZero() {
+		approval.Until, approval.For = time.Now().Add(approval.For), 0
+	}
+	return approval
+}
+
+// permit is what was approved for one call alone. The zero value is nothing.
+type permit struct {
+	fingerprint string
+	until       time.Time // the zero value: without end
+}
+
+// holds reports whether it is for this, and has not run out.
+func (p permit) holds(fingerprint string) bool {
+	return p.fingerprint != "" && p.fingerprint == fingerprint && (p.until.IsZero() || time.Now().Before(p.until))
 }
 
 func (a *approvals) drop(key string) {
@@ -97,16 +112,16 @@ func (s *Session) approves(fingerprint string) bool {
 	return s.approved.holds(fingerprint)
 }
 
-// takeApproval hands over an approval of this call alone, as its fingerprint; "" for none.
-func (s *Session) takeApproval(callID, fingerprint string) string {
+// takeApproval hands over an approval of this call alone.
+func (s *Session) takeApproval(callID, fingerprint string) permit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := onceKey(callID, fingerprint)
 	if !s.approved.holds(key) {
-		return ""
+		return permit{}
 	}
 	s.approved.drop(key)
-	return fingerprint
+	return permit{fingerprint: fingerprint}
 }
 
 // keepOnce keeps an approval of one call, which has not run yet.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -161,14 +162,25 @@ func (b *batch) late(requested tool.Call, id string, err error) *call {
 
 // find looks for the call's tool: what is told of a call depends on it.
 func (c *call) find(resolver Resolver) {
-	defer func() {
-		if value := recover(); value != nil {
-			c.cause = &panicError{value: value, stack: debug.Stack()}
-		}
-	}()
-	if entry, ok := resolver.Get(c.record.Function.Name); ok {
+	entry, ok, err := lookUp(resolver, c.record.Function.Name)
+	switch {
+	case err != nil:
+		c.cause = err
+	case ok:
 		c.tool, c.entry = entry.Name, entry
 	}
+}
+
+// lookUp looks for a tool while a batch is under way: a panic must not cost the records of calls that
+// have run.
+func lookUp(resolver Resolver, name string) (entry registry.Entry, ok bool, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			entry, ok, err = registry.Entry{}, false, &panicError{value: value, stack: debug.Stack()}
+		}
+	}()
+	entry, ok = resolver.Get(name)
+	return entry, ok, nil
 }
 
 // allowed returns the registered names of allowed tools, or nil if all are allowed.

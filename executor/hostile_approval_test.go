@@ -224,7 +224,7 @@ func TestAttackForgedAuthority(t *testing.T) {
 		done, err := e.Resume(t.Context(), answered(session, forged(t, report.State, `"name":"shell"`, `"name":"open"`)))
 		require.NoError(t, err)
 		assertCompleted(t, done)
-		assert.Equal(t, tool.Busy, done.Records[0].Result.Kind)
+		assert.Equal(t, tool.Cancelled, done.Records[0].Result.Kind)
 		assert.Empty(t, done.Records[0].Result.Output)
 		assert.Empty(t, ran, "nor is it run")
 	})
@@ -235,7 +235,7 @@ func TestAttackForgedAuthority(t *testing.T) {
 		fingerprint := report.Pending[0].Fingerprint
 		done, err := e.Resume(t.Context(), answered(session, forged(t, report.State, `"type":"approval"`, `"type":"tool_output"`, `,"fingerprint":"`+fingerprint+`"`, "")))
 		require.NoError(t, err)
-		assert.Equal(t, tool.Busy, done.Records[0].Result.Kind)
+		assert.Equal(t, tool.Cancelled, done.Records[0].Result.Kind)
 		assert.Empty(t, ran)
 	})
 }

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/caisson-run/caisson/executor/internal/breaker"
@@ -113,8 +111,7 @@ func (b *batch) callFinished(ctx context.Context, c *call) {
 	})
 }
 
-// keep hands the call to the recorder, on a goroutine of its own: it must not end the worker that
-// other calls wait for.
+// keep hands the call to the recorder, which must not end the worker that other calls wait for.
 func (b *batch) keep(ctx context.Context, c *call) {
 	if b.executor.options.Recorder == nil {
 		return
@@ -122,17 +119,7 @@ func (b *batch) keep(ctx context.Context, c *call) {
 	entry := Entry{
 		Record: c.record, Whole: c.whole, Tool: c.tool, Batch: b.id, Session: b.session.id, Tenant: b.session.tenant, Began: c.began,
 	}
-	failure := errExited
-	var done sync.WaitGroup
-	done.Go(func() {
-		defer func() {
-			if value := recover(); value != nil {
-				failure = &panicError{value: value, stack: debug.Stack()}
-			}
-		}()
-		failure = b.executor.options.Recorder.Record(context.WithoutCancel(ctx), entry)
-	})
-	done.Wait()
+	failure := apart(func() error { return b.executor.options.Recorder.Record(context.WithoutCancel(ctx), entry) })
 	if failure != nil {
 		b.executor.log.ErrorContext(ctx, "record was not kept", append(causeOf(failure), slog.String("call_id", entry.Record.CallID))...)
 	}

@@ -32,7 +32,8 @@ var (
 
 // Pause says how long batches wait. The zero value is the safe default.
 type Pause struct {
-	// Expire is for how long a state can be resumed. Zero means 24 hours.
+	// Expire is for how long a state can be resumed. Zero means 24 hours. All processes that share
+	// states should have the same.
 	Expire time.Duration
 	// Claim makes sure that a state is resumed once, among all processes that share it. Nil: each
 	// executor sees to it for itself.
@@ -42,8 +43,9 @@ type Pause struct {
 // Claimer takes states for being resumed, as a table with a unique key does. It must be safe for
 // concurrent use.
 type Claimer interface {
-	// Claim takes the state with this key until it expires. It returns false where it was taken
-	// before.
+	// Claim takes the state with this key, which is opaque and below 128 bytes, until this time,
+	// after which no copy of it is taken. It returns false where it was taken before. An error, or a
+	// panic, means that it was not taken.
 	Claim(ctx context.Context, key string, expires time.Time) (bool, error)
 }
 

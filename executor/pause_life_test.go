@@ -365,9 +365,9 @@ func TestReplacedMeanwhile(t *testing.T) {
 		with  []*fake
 		kinds []tool.Kind // of both; "wait" where it waits
 	}{
-		"gone":               {nil, []tool.Kind{tool.UnknownTool, tool.UnknownTool}},
-		"run here":           {[]*fake{newFake(t, "shell", nil, echo), newFake(t, "erase", destructive, echo)}, []tool.Kind{tool.Busy, ""}},
-		"other parameters":   {[]*fake{newClient(t, "shell", strict), newFake(t, "erase", strict, echo)}, []tool.Kind{tool.InvalidArguments, tool.InvalidArguments}},
+		"gone":               {nil, []tool.Kind{tool.Cancelled, tool.UnknownTool}},
+		"run here":           {[]*fake{newFake(t, "shell", nil, echo), newFake(t, "erase", destructive, echo)}, []tool.Kind{tool.Cancelled, ""}},
+		"other parameters":   {[]*fake{newClient(t, "shell", strict), newFake(t, "erase", strict, echo)}, []tool.Kind{tool.Cancelled, tool.InvalidArguments}},
 		"asks no more":       {[]*fake{newClient(t, "shell", nil), newFake(t, "erase", nil, echo)}, []tool.Kind{"", ""}},
 		"the client's now":   {[]*fake{newClient(t, "shell", nil), newClient(t, "erase", nil)}, []tool.Kind{"", "wait"}},
 		"another manifest":   {[]*fake{newClient(t, "shell", nil), newFake(t, "erase", fields{"version": "2.0.0", "behavior": fields{"destructive": true}}, echo)}, []tool.Kind{"", "wait"}},

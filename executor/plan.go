@@ -26,12 +26,18 @@ type planner struct {
 	context   map[string]string
 	allowed   map[string]bool // by registered name; nil allows all
 	program   bool            // it is a tool that makes the call, and not a model
+	answered  bool            // the client has run the call
+}
+
+func (b *batch) planner() planner {
+	e := b.executor
+	return planner{batch: b, resolver: e.resolver, log: e.log, repairers: e.repairers, context: b.session.context, allowed: b.allowed}
 }
 
 // plan makes a call ready to run, or completes its record with why it is not run.
 func (b *batch) plan(ctx context.Context, requested tool.Call, id string, program bool) *call {
-	e := b.executor
-	p := planner{batch: b, resolver: e.resolver, log: e.log, repairers: e.repairers, context: b.session.context, allowed: b.allowed, program: program}
+	p := b.planner()
+	p.program = program
 	return p.call(ctx, requested, id)
 }
 

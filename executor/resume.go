@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -52,7 +53,7 @@ func (e *Executor) resume(ctx context.Context, r Resumption) (Report, error) {
 	if err := ctx.Err(); err != nil {
 		return Report{}, err
 	}
-	if err := e.claim(ctx, stored); err != nil {
+	if err := e.claim(ctx, b.session, stored); err != nil {
 		return Report{}, err
 	}
 	calls := b.replan(ctx, stored, given)
@@ -80,31 +81,43 @@ func (e *Executor) admit(b *batch, stored *storedBatch, r Resumption) (map[strin
 // clocksDiffer is how much later the clock of another process may be.
 const clocksDiffer = 5 * time.Minute
 
-// claim takes the state, so that nobody else can resume it.
-func (e *Executor) claim(ctx context.Context, stored *storedBatch) error {
-	key := stored.id + "." + strconv.Itoa(stored.revision)
-	taken := fmt.Errorf("%w: it was resumed", ErrLate)
-	if !e.claims.Take(key, stored.expires) {
-		return taken
+// claim takes the state, so that nobody else can resume it. What a state says of itself decides
+// neither whose it is, so that nobody takes another tenant's, nor for how long it is taken.
+func (e *Executor) claim(ctx context.Context, session *Session, stored *storedBatch) error {
+	key := stored.id + "." + strconv.Itoa(stored.revision) + "." + stored.session[:16] // the session's digest was checked
+	until := time.Now().Add(e.options.Pause.Expire + clocksDiffer)
+	if !e.claims.Take(key, until) {
+		return fmt.Errorf("%w: it was resumed, or is being resumed", ErrLate)
 	}
-	if e.options.Pause.Claim == nil {
-		return nil
-	}
-	kept := false
-	defer func() {
-		if !kept {
-			e.claims.Release(key)
-		}
-	}()
-	ok, err := e.options.Pause.Claim.Claim(ctx, key, stored.expires)
-	if err != nil {
-		return fmt.Errorf("claim: %w", err)
-	}
-	kept = true
-	if !ok {
-		return taken
+	ours, err := e.claimElsewhere(ctx, session, stored, key, until)
+	switch {
+	case err != nil: // it can be tried again
+		e.claims.Release(key)
+		return err
+	case !ours:
+		return fmt.Errorf("%w: it was resumed", ErrLate)
 	}
 	return nil
+}
+
+// claimElsewhere checks what can be known of a state once nobody else resumes it here, and takes it
+// from other processes.
+func (e *Executor) claimElsewhere(ctx context.Context, session *Session, stored *storedBatch, key string, until time.Time) (ours bool, err error) {
+	if session.underWay(stored.calls) {
+		return false, fmt.Errorf("%w: one of its calls has the call_id of one that is under way", ErrInvalidState)
+	}
+	claimer := e.options.Pause.Claim
+	if claimer == nil {
+		return true, nil
+	}
+	err = apart(func() (err error) {
+		ours, err = claimer.Claim(ctx, key, until)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("claim: %w", err)
+	}
+	return ours, nil
 }
 
 // replan returns a state's calls: those that have ended as they are, and the others checked as if
@@ -114,13 +127,15 @@ func (b *batch) replan(ctx context.Context, stored *storedBatch, given map[strin
 	for i := range stored.calls {
 		s := &stored.calls[i]
 		if s.record != nil {
-			calls[i] = &call{batch: b, record: *s.record, ended: true, final: s.final}
+			calls[i] = &call{batch: b, record: ownRecord(s.record), ended: true, final: s.final}
 			continue
 		}
 		answer, answered := given[s.callID]
 		switch err := ctx.Err(); {
 		case answered && answer.output != nil: // the client has run it, so that there is no hurry
-			calls[i] = b.plan(context.WithoutCancel(ctx), s.call, s.callID, false)
+			p := b.planner()
+			p.answered = true
+			calls[i] = p.call(context.WithoutCancel(ctx), s.call, s.callID)
 		case err != nil:
 			calls[i] = b.late(s.call, s.callID, err)
 		default:
@@ -143,34 +158,72 @@ func (b *batch) forgetPast(calls []*call) {
 		}
 		c.find(b.executor.resolver)
 		m := c.entry.Manifest
-		tenant = tenant || m == nil || !m.Behavior.ReadOnly
-		files = files || m == nil || !m.Behavior.ReadOnly && writesFiles(m)
+		if m == nil || slices.Contains(untaken(), c.record.Result.Kind) { // the tool that ran may be another than has the name
+			b.forgetAll()
+			return
+		}
+		tenant = tenant || !m.Behavior.ReadOnly
+		files = files || !m.Behavior.ReadOnly && writesFiles(m)
 	}
-	if !tenant {
-		return
+	switch {
+	case files:
+		b.forgetAll()
+	case tenant:
+		b.executor.answers.Barrier(tenantDomain(b.session.tenant))()
 	}
-	domains := []string{tenantDomain(b.session.tenant)}
-	if files {
-		domains = append(domains, writableFiles)
-	}
-	b.executor.answers.Barrier(domains...)()
+}
+
+// forgetAll forgets what any call may have made untrue.
+func (b *batch) forgetAll() {
+	b.executor.answers.Barrier(tenantDomain(b.session.tenant), writableFiles)()
 }
 
 // submit gives a call that was planned anew what was submitted for it.
 func (c *call) submit(s *storedCall, answer submitted) {
 	switch {
-	case c.refused:
-	case answer.output != nil && !c.isClient():
-		// To run it would be to run it twice.
-		c.refuse(tool.Busy, "the tool was replaced after the call was announced; call it again")
 	case answer.output != nil:
-		c.wait.open, c.wait.announced, c.wait.answer = false, true, answer.output
+		c.submitOutput(s, answer.output)
+	case c.refused:
 	case !answer.approval.Approve:
 		c.rejected(answer.approval.Reason)
 	case c.wait != nil && !c.isClient() && c.wait.action.Fingerprint == answer.approval.Fingerprint && c.wasShown(s):
-		c.wait.open, c.wait.approved = false, answer.approval.Fingerprint
-		c.batch.session.keepApproval(*answer.approval)
+		approval := fromNow(*answer.approval)
+		c.wait.open, c.wait.approved = false, permit{approval.Fingerprint, approval.Until}
+		c.batch.session.keepApproval(approval)
 	}
+}
+
+// submitOutput gives a call what came of it where the client has run it. It stands for what the tool
+// of this name does, and for no other's.
+func (c *call) submitOutput(s *storedCall, output *tool.Result) {
+	switch {
+	case c.refused:
+		c.untaken(c.record.Result.Error)
+	case !c.isClient() || s.action.Tool != c.tool:
+		c.untaken("the tool was replaced meanwhile")
+	default:
+		c.wait.open, c.wait.announced, c.wait.answer = false, true, output
+		if !s.action.Hints.ReadOnly { // when it was run
+			c.readOnly = false
+		}
+	}
+}
+
+// untaken are the kinds of calls that the client has run and the output of which is not taken: the
+// host has given them up, or has failed. Busy would ask for the call to be made again, and denied say
+// that it was not run.
+func untaken() []tool.Kind { return []tool.Kind{tool.Cancelled, tool.Internal} }
+
+// untaken completes the record of such a call. To run it, or to have it called again, would be to do
+// twice what the client has done.
+func (c *call) untaken(why string) {
+	c.batch.forgetAll()
+	kind := tool.Cancelled
+	if c.record.Result.Kind == tool.Internal {
+		kind = tool.Internal
+	}
+	c.refuse(kind, "the client has run the call, but what came of it was not taken: "+why, c.record.Denials...)
+	c.record.Skipped = false
 }
 
 // wasShown reports whether the state's action, which is what was looked at, is the call's own.

@@ -89,6 +89,9 @@ func TestResumeMistakes(t *testing.T) {
 			for _, sentinel := range all {
 				assert.Equal(t, slices.Contains(test.want, sentinel), errors.Is(err, sentinel), "%v: %v", sentinel, err)
 			}
+			if name == "an ambiguous id" {
+				assert.ErrorContains(t, err, `"same" is the id of 2 calls that wait; use their call ids`)
+			}
 			assert.Zero(t, report)
 			assert.Empty(t, ran)
 			done, err := e.Resume(t.Context(), right)

@@ -75,6 +75,11 @@ func (b *batch) attempt(ctx context.Context, c *call) {
 
 // perform runs a call that was let in, and completes its record.
 func (b *batch) perform(ctx context.Context, c *call, in admitted) {
+	if c.wait != nil && !c.isApproved() { // it has started, so that it cannot wait for another
+		in.abandon()
+		c.refuse(tool.Busy, "the call waited for a place until its approval had run out; call it again")
+		return
+	}
 	if !c.readOnly {
 		defer b.barrier(c)()
 	}

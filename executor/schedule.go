@@ -11,7 +11,9 @@ import (
 // schedule runs calls as far as they go: read-only neighbours together, any other alone. A call that
 // was refused runs nothing, so it separates nothing. It returns what the batch then is.
 func (b *batch) schedule(ctx context.Context, calls []*call) Status {
+	all := calls
 	b.settleAnswers(ctx, calls)
+	b.refuseLong(ctx, calls)
 	b.requestApprovals(ctx, calls)
 	for {
 		calls = b.runReady(ctx, calls)
@@ -22,7 +24,9 @@ func (b *batch) schedule(ctx context.Context, calls []*call) Status {
 			b.runAll(ctx, calls) // which refuses them
 			return Completed
 		}
-		b.runIdle(ctx, calls)
+		if b.runIdle(ctx, calls) || b.refuseUnstorable(ctx, all) {
+			continue // which may have let others go on
+		}
 		if b.session.park(calls) {
 			b.keepApprovals(calls)
 			return RequiresAction
@@ -66,13 +70,13 @@ func (b *batch) ready(ctx context.Context, calls, ready []*call) []*call {
 			b.announce(ctx, c)
 			client, held = true, held || !c.readOnly
 		case !c.readOnly:
-			if !here && !client && len(ready) == 0 && b.cleared(ctx, c) {
+			if !here && !client && len(ready) == 0 && !c.waits() {
 				ready = append(ready, c)
 			}
 			return ready
 		default:
 			here = true
-			if !held && b.cleared(ctx, c) {
+			if !held && !c.waits() {
 				ready = append(ready, c)
 			}
 		}
@@ -80,13 +84,16 @@ func (b *batch) ready(ctx context.Context, calls, ready []*call) []*call {
 	return ready
 }
 
-// runIdle ends the calls that run nothing, wherever they stand: nobody need wait to learn of them.
-func (b *batch) runIdle(ctx context.Context, calls []*call) {
+// runIdle ends the calls that run nothing, wherever they stand: nobody need wait to learn of them. It
+// reports whether there were any.
+func (b *batch) runIdle(ctx context.Context, calls []*call) (some bool) {
 	for _, c := range calls {
 		if !c.ended && (c.refused || c.isCancelled()) {
 			b.runAll(ctx, []*call{c})
+			some = true
 		}
 	}
+	return some
 }
 
 // runAll runs calls one after the other that have not ended.
@@ -100,11 +107,10 @@ func (b *batch) runAll(ctx context.Context, calls []*call) {
 }
 
 // together runs calls at the same time, as many as may, started in their order, and
-// returns when all have ended.
+// returns when all have ended, but for those that have to wait again.
 func (b *batch) together(ctx context.Context, calls []*call) {
 	if len(calls) == 1 {
-		b.run(ctx, calls[0])
-		calls[0].whole = tool.Result{}
+		b.runSame(ctx, calls)
 		return
 	}
 	questions := group(calls)
@@ -146,6 +152,9 @@ func group(calls []*call) [][]*call {
 func (b *batch) runSame(ctx context.Context, calls []*call) {
 	var source *call
 	for _, c := range calls {
+		if !b.clear(ctx, c) {
+			continue
+		}
 		c.source = source
 		b.run(ctx, c)
 		if source == nil && c.tells() {

@@ -30,7 +30,8 @@ type SessionOptions struct {
 	// all; an empty list allows none. They are looked up for each batch; a name that no tool has
 	// then allows nothing.
 	Allowed []string
-	// User is who the agent works for, for tools that ask; it decides nothing.
+	// User is who the agent works for, for tools that ask. Approvals are for this user alone; it
+	// decides nothing else.
 	User string
 	// Files are those that the host has for the session's calls.
 	Files []tool.File
@@ -122,15 +123,23 @@ func (s *Session) Page(reference string, from, most int64) (tool.Page, error) {
 	return s.cut.Page(reference, from, most)
 }
 
-// enter notes calls that may be cancelled from now on.
+// enter notes calls that may be cancelled from now on. None takes the place of another: a state may
+// say any id.
 func (s *Session) enter(calls ...*call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range calls {
-		if !c.ended {
+		if _, taken := s.calls[c.record.CallID]; !taken && !c.ended {
 			s.calls[c.record.CallID] = c
 		}
 	}
+}
+
+// underWay reports whether a call of a state has the id of one that has not ended.
+func (s *Session) underWay(calls []storedCall) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(calls, func(c storedCall) bool { return c.record == nil && s.calls[c.callID] != nil })
 }
 
 // leave forgets a call that has ended.

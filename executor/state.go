@@ -12,7 +12,9 @@ import (
 
 // State is a batch that waits: what [Executor.Resume] needs to go on with it, in this process or
 // another. It is a value that can be stored, as JSON or in a column. It holds the calls with their
-// arguments and the results so far, so keep it as safe as these; it holds no permission of any kind.
+// arguments and the results so far, so keep it as safe as these, where only the host reads it; it
+// holds no permission of any kind. It tells nobody the session's tenant and context values, but whoever
+// reads it can find out whether a guess at all of these is right.
 // The zero value is no batch's. It is safe for concurrent use.
 type State struct{ batch *storedBatch }
 
@@ -48,7 +50,7 @@ func (b *batch) state(calls []*call) State {
 		s := storedCall{callID: c.record.CallID, call: c.record.Call}
 		switch {
 		case c.ended:
-			record := c.record
+			record := ownRecord(&c.record)
 			s.record, s.final = &record, c.final
 		case c.isPending():
 			action := c.wait.action
@@ -57,6 +59,16 @@ func (b *batch) state(calls []*call) State {
 		stored.calls[i] = s
 	}
 	return State{stored}
+}
+
+// ownRecord returns a record that can be changed without changing the other: reports and states are
+// both their readers'.
+func ownRecord(r *tool.Record) tool.Record {
+	own := *r
+	own.Result = cloned(r.Result)
+	own.Repairs, own.Cuts = slices.Clone(r.Repairs), slices.Clone(r.Cuts)
+	own.Denials, own.HostCalls = slices.Clone(r.Denials), slices.Clone(r.HostCalls)
+	return own
 }
 
 // shown is what a call waits for, with the call that would run.

@@ -92,11 +92,16 @@ func (t *jsonText) UnmarshalJSON(text []byte) error {
 // list is a JSON array that takes memory in proportion to its text.
 type list[E any] []E
 
-// leastElement is how many bytes each element has at least that is written here.
-const leastElement = len(`{"type":""}`)
+// leastElement returns how many bytes each element has at least that is written here.
+func leastElement[E any]() (int, error) {
+	var empty E
+	text, err := json.Marshal(empty)
+	return len(text), err
+}
 
-// UnmarshalJSON reads the array. It fails for elements that are shorter than any, which cost much
-// more in memory than as text.
+// UnmarshalJSON reads the array. It fails for elements that are shorter than any, white space aside:
+// those cost much more in memory than as text. Elements that can be checked are, each before the
+// next is read.
 func (l *list[E]) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
 		*l = nil
@@ -107,22 +112,44 @@ func (l *list[E]) UnmarshalJSON(text []byte) error {
 		return errors.Join(errors.New("want a list"), err)
 	}
 	var read []E
+	least := 0
 	for decoder.More() {
 		var raw json.RawMessage
 		if err := decoder.Decode(&raw); err != nil {
 			return err
 		}
-		if len(raw) < leastElement {
-			return errors.New("an element of a list is empty")
+		if least == 0 {
+			var err error
+			if least, err = leastElement[E](); err != nil {
+				return err
+			}
 		}
-		var element E
-		if err := strict(raw, &element); err != nil {
-			return err
+		element, err := element[E](raw, least)
+		if err != nil {
+			return fmt.Errorf("element %d: %w", len(read), err)
 		}
 		read = append(read, element)
 	}
 	*l = read
 	return nil
+}
+
+// element reads one element of a list, which has at least so many bytes.
+func element[E any](raw []byte, least int) (read E, err error) {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, raw); err != nil {
+		return read, err
+	}
+	if compact.Len() < least {
+		return read, errors.New("it is shorter than any")
+	}
+	if err := strict(compact.Bytes(), &read); err != nil {
+		return read, err
+	}
+	if checked, ok := any(&read).(interface{ check() error }); ok {
+		err = checked.check()
+	}
+	return read, err
 }
 
 // strict reads one JSON value without members that are not known.

@@ -66,11 +66,15 @@ func (e *submissionError) Unwrap() []error { return e.kinds }
 // match finds for which action each answer is, by call id. Each action has one in the end, where no
 // mistake was made.
 func (m *mistakes) match(pending []tool.Action, outputs []tool.Answer, approvals []tool.Approval) map[string]submitted {
-	waiting := index(pending)
+	waiting, times := index(pending)
 	given := make(map[string]submitted, len(pending))
 	touched := make(map[string]bool, len(pending))
 	take := func(id string, wanted tool.ActionType) *tool.Action {
 		action := waiting[id]
+		if action == nil && times[id] > 1 {
+			m.add(ErrUnknownCall, "%q is the id of %d calls that wait; use their call ids", tool.Shown(id, maxShownID), times[id])
+			return nil
+		}
 		if action == nil {
 			m.add(ErrUnknownCall, "%q", tool.Shown(id, maxShownID))
 			return nil
@@ -116,15 +120,15 @@ func (m *mistakes) checkApproval(action *tool.Action, a tool.Approval) {
 		m.add(ErrWrongAnswer, "%s: %v", name(action), err)
 	}
 	if a.Approve && a.Fingerprint != action.Fingerprint {
-		m.add(ErrNotApproved, "%s has the fingerprint %s", name(action), action.Fingerprint)
+		m.add(ErrNotApproved, "%s: the fingerprint is missing, or not that of what waits", name(action)) // the right one would prove nothing any more
 	}
 }
 
 // index finds actions by call id, and by the provider's id where one action alone has it and it is
-// no other's call id.
-func index(pending []tool.Action) map[string]*tool.Action {
-	byID := make(map[string]*tool.Action, 2*len(pending))
-	times := make(map[string]int, len(pending))
+// no other's call id; and how many have each provider's id.
+func index(pending []tool.Action) (byID map[string]*tool.Action, times map[string]int) {
+	byID = make(map[string]*tool.Action, 2*len(pending))
+	times = make(map[string]int, len(pending))
 	for i := range pending {
 		byID[pending[i].CallID] = &pending[i]
 		times[pending[i].Call.ID]++
@@ -135,7 +139,7 @@ func index(pending []tool.Action) map[string]*tool.Action {
 			byID[id] = &pending[i]
 		}
 	}
-	return byID
+	return byID, times
 }
 
 func name(action *tool.Action) string {

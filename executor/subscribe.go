@@ -22,8 +22,10 @@ type SubscribeOptions struct {
 }
 
 // Subscription is one subscriber's queue of events. It is safe for concurrent use. Close it: it
-// holds as many events as its queue has room for, each with a record of up to [Output]'s PerCall.
-// An event's record of a call that a tool made is cut to that as well; a [Recorder] has it whole.
+// holds as many events as its queue has room for, each with a record of up to [Output]'s PerCall, or
+// with the arguments of calls as a model wrote them: of all calls of a batch where that starts or is
+// resumed, and twice those of a call that waits. An event's record of a call that a tool made is cut
+// to PerCall as well; a [Recorder] has it whole.
 type Subscription struct {
 	queue *feed.Subscription[sent]
 }

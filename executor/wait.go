@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -18,7 +20,7 @@ type wait struct {
 	open      bool // it is still needed
 	announced bool
 	answer    *tool.Result // of the client; nil for none
-	approved  string       // the fingerprint of what was approved for this call alone
+	approved  permit
 }
 
 // isClient reports whether the client runs the call.
@@ -37,6 +39,9 @@ func (p planner) waits(ctx context.Context, c *call, own tool.Arguments) {
 	client := m.Execution == manifests.Client
 	reason := ""
 	if !client {
+		if p.answered {
+			return // it was replaced, and is not run
+		}
 		if reason = c.entry.Asks(); reason == "" {
 			return
 		}
@@ -54,7 +59,7 @@ func (p planner) waits(ctx context.Context, c *call, own tool.Arguments) {
 		c.wait = &wait{action: action, open: true}
 		return
 	}
-	action.Type, action.Reason, action.Decisions = tool.NeedsApproval, reason, c.entry.Decisions()
+	action.Type, action.Reason, action.Decisions = tool.NeedsApproval, storable(reason), decisionsOf(c.entry)
 	w := &wait{action: action}
 	if w.action.Fingerprint, err = p.batch.fingerprint(ctx, c, c.entry); err != nil {
 		c.refuseUnknown(ctx, err)
@@ -62,9 +67,31 @@ func (p planner) waits(ctx context.Context, c *call, own tool.Arguments) {
 	}
 	session := p.batch.session
 	w.approved = session.takeApproval(c.record.CallID, w.action.Fingerprint)
-	w.open = w.approved == "" && !session.approves(w.action.Fingerprint)
 	c.wait = w
+	w.open = !c.isApproved()
 }
+
+// isApproved reports whether what a call is to do has been approved, and that has not run out.
+func (c *call) isApproved() bool {
+	fingerprint := c.wait.action.Fingerprint
+	return c.wait.approved.holds(fingerprint) || c.batch.session.approves(fingerprint)
+}
+
+// decisionsOf returns what a tool may do as a state can hold it.
+func decisionsOf(entry registry.Entry) []tool.Decision {
+	decisions := slices.Clone(entry.Decisions())
+	for i := range decisions {
+		d := &decisions[i]
+		for _, text := range []*string{&d.Permission, &d.Requested, &d.Granted, &d.Effective, &d.Reason, &d.Allow.Manifest, &d.Allow.Grant, &d.Allow.Config} {
+			*text = storable(*text)
+		}
+	}
+	return decisions
+}
+
+// storable returns a text that is the same after it was stored as JSON: what was looked at is
+// compared with what would run.
+func storable(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
 // refuseUnknown refuses a call of which nobody can say what it would do.
 func (c *call) refuseUnknown(ctx context.Context, err error) {
@@ -110,30 +137,46 @@ func (b *batch) requestApprovals(ctx context.Context, calls []*call) {
 	}
 }
 
-// cleared reports whether a call may run as far as approvals go. What was approved is compared with
-// what would run: where that is something else, the call waits again.
-func (b *batch) cleared(ctx context.Context, c *call) bool {
-	w := c.wait
-	switch {
-	case w == nil:
+// clear decides whether a call that is next may go on as far as approvals go, at the moment it does:
+// those before it may have taken long, and may have changed what it would do. What was approved is
+// compared with what would run; where that is something else, or the approval has run out, the call
+// waits again, and clear returns false. A call that is refused goes on to its end.
+func (b *batch) clear(ctx context.Context, c *call) bool {
+	if c.refused || c.isCancelled() || ctx.Err() != nil {
 		return true
-	case w.open:
-		return false
 	}
-	entry, ok := b.executor.resolver.Get(c.invocation.Tool)
+	entry, ok, err := lookUp(b.executor.resolver, c.invocation.Tool)
+	if err != nil {
+		c.refuse(tool.Internal, "")
+		c.fail(err)
+		return true
+	}
 	if !ok {
 		entry = c.entry // it is not found when it is run
 	}
+	if c.wait == nil {
+		if reason := entry.Asks(); reason != "" {
+			c.refuse(tool.Busy, fmt.Sprintf("calls of %s must be approved since after this one was checked (%s); call it again", c.tool, storable(reason)))
+		}
+		return true
+	}
+	return b.clearApproved(ctx, c, entry)
+}
+
+// clearApproved is clear for a call that must be approved.
+func (b *batch) clearApproved(ctx context.Context, c *call, entry registry.Entry) bool {
 	fingerprint, err := b.fingerprint(ctx, c, entry)
 	if err != nil {
 		c.refuseUnknown(ctx, err)
 		return true
 	}
-	if w.approved == fingerprint || b.session.approves(fingerprint) {
+	w := c.wait
+	w.action.Fingerprint = fingerprint
+	if c.isApproved() {
 		return true
 	}
-	w.action.Fingerprint, w.action.Decisions = fingerprint, entry.Decisions()
-	w.open, w.approved = true, ""
+	w.action.Decisions = decisionsOf(entry)
+	w.open, w.approved = true, permit{}
 	b.announce(ctx, c)
 	return false
 }
@@ -179,8 +222,9 @@ func (b *batch) abandonWait(c *call) {
 // first come last, since a session that has too many forgets the oldest.
 func (b *batch) keepApprovals(calls []*call) {
 	for _, c := range slices.Backward(calls) {
-		if !c.ended && c.wait != nil && c.wait.approved != "" {
-			b.session.keepOnce(c.record.CallID, c.wait.approved)
+		if c.ended || c.wait == nil || c.wait.approved == (permit{}) || !c.wait.approved.until.IsZero() {
+			continue // the session has those for a time, and when they end
 		}
+		b.session.keepOnce(c.record.CallID, c.wait.approved.fingerprint)
 	}
 }

@@ -22,12 +22,24 @@ func (e Entry) Asks() (reason string) {
 		}
 		return ""
 	}
-	defer func() {
-		if recover() != nil {
-			reason = "the tool failed when it was asked whether its calls must be approved"
-		}
+	if !apart(func() { reason = g.Asks() }) {
+		return "the tool failed when it was asked whether its calls must be approved"
+	}
+	return reason
+}
+
+// apart runs a tool's code on a goroutine of its own, so that neither a panic nor a runtime.Goexit in
+// it ends its caller. It reports whether the code returned.
+func apart(do func()) (returned bool) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { _ = recover() }() // that it did not return says enough
+		do()
+		returned = true
 	}()
-	return g.Asks()
+	<-done
+	return returned
 }
 
 // errNoIdentity means that nothing tells what a call of a tool would do.
@@ -63,6 +75,7 @@ func (e Entry) described() (string, error) {
 	content := struct {
 		Name, Description, Version string
 		Module                     manifests.Module
+		Arguments                  []string // the argv template, which is no JSON
 		Parameters, Result         json.RawMessage
 		Permissions                manifests.Permissions
 		Limits                     manifests.Limits
@@ -74,6 +87,9 @@ func (e Entry) described() (string, error) {
 	}{
 		Name: m.Name, Description: m.Description, Version: m.Version, Module: m.Module, Permissions: m.Permissions, Limits: m.Limits,
 		Context: m.Context, Behavior: m.Behavior, Execution: m.Execution, Type: m.Type, Requires: m.Requires,
+	}
+	for _, template := range m.Module.Args {
+		content.Arguments = append(content.Arguments, template.String())
 	}
 	if m.Parameters != nil {
 		content.Parameters = m.Parameters.JSON()
@@ -104,10 +120,8 @@ func (e Entry) Decisions() (decisions []tool.Decision) {
 	if !ok {
 		return nil
 	}
-	defer func() {
-		if recover() != nil {
-			decisions = []tool.Decision{{Reason: "the tool failed when it was asked what it may do"}}
-		}
-	}()
-	return x.Decisions()
+	if !apart(func() { decisions = x.Decisions() }) {
+		return []tool.Decision{{Reason: "the tool failed when it was asked what it may do"}}
+	}
+	return decisions
 }

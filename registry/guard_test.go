@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -50,6 +51,8 @@ func TestAsks(t *testing.T) {
 	broken := asks("")
 	broken.asks = func() string { panic("no") }
 	assert.NotEmpty(t, entryOf(t, broken).Asks())
+	broken.asks = func() string { runtime.Goexit(); return "" }
+	assert.NotEmpty(t, entryOf(t, broken).Asks())
 	assert.Empty(t, registry.Entry{}.Asks())
 	assert.NotEmpty(t, registry.Entry{Manifest: newManifest(t, "a", destructive)}.Asks(), "a resolver need not know the tool")
 }
@@ -66,6 +69,8 @@ func TestIdentity(t *testing.T) {
 		"version":     {"version": "1.0.1"},
 		"description": {"description": "Does more."},
 		"module":      {"module": fields{"path": "other.wasm"}},
+		"argv":        {"module": fields{"path": "tool.wasm", "args": []string{"--keep"}}},
+		"other argv":  {"module": fields{"path": "tool.wasm", "args": []string{"--delete"}}},
 		"parameters":  {"parameters": fields{"type": "object", "properties": fields{"n": fields{"type": "number"}}}},
 		"permissions": {"permissions": fields{"files": []fields{{"path": "/data", "access": "read"}}}},
 		"access":      {"permissions": fields{"files": []fields{{"path": "/data", "access": "read-write"}}}},

@@ -20,7 +20,8 @@ type Action struct {
 	// Reason says why the batch waits, in one sentence for whoever approves or answers.
 	Reason string `json:"reason"`
 	// Fingerprint is a digest of what an approval is for: the tool's module, its manifest and what
-	// it is permitted, the complete arguments and the context values. It is empty for an output.
+	// it is permitted, the complete arguments, on whose behalf the call is made (tenant and user), the
+	// context values and the files that the host has for it. It is empty for an output.
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Decisions are what the tool may do, for whoever approves; empty for an output.
 	Decisions []Decision `json:"permissions,omitempty"`
@@ -55,7 +56,8 @@ type Approval struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Scope is for what else the approval holds. Empty: for this call alone.
 	Scope ApprovalScope `json:"scope,omitempty"`
-	// For is for how long it holds, with [ApproveFor], from when it is given.
+	// For is for how long it holds, with [ApproveFor], from when it is given. A call that has not
+	// begun by then waits for another approval.
 	For time.Duration `json:"for_ns,omitempty"`
 	// Until is when it ends, with [ApproveFor], in place of For: for approvals that are kept.
 	Until time.Time `json:"until,omitzero"`
