@@ -62,7 +62,7 @@ nightly: fuzz ## what takes hours: long fuzzing, repeated races and attacks, ses
 	$(GO) test -race -count=3 -timeout 2h ./runtime/...
 	$(GO) test -run '^TestAttack' -count=5 -timeout 2h ./runtime/...
 	$(GO) test -race -run '^TestLoad$$' -timeout 1h ./executor -soak 10m
-	$(GO) test -race -run '^TestModel$$' -count=50 -timeout 2h ./executor
+	$(GO) test -race -run '^Test(|Stream|Pause)Model$$' -count=50 -timeout 2h ./executor
 	$(GO) test -run '^$$' -bench '^BenchmarkMetering$$' -benchtime 20x -timeout 1h ./runtime/internal/engine
 	$(GO) test -run '^$$' -bench '^BenchmarkThousandTools$$' -benchtime 120s -timeout 1h ./internal/benchmark
 

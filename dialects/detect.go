@@ -17,8 +17,8 @@ func Detect(document []byte) (name string, ok bool) {
 	if len(document) > MaxDocument {
 		return "", false
 	}
-	document = text(document)
-	isList := opened(document) == '['
+	document = exact.Trimmed(document)
+	isList := exact.First(document) == '['
 	if isList {
 		if !json.Valid(document) {
 			return "", false
@@ -31,7 +31,7 @@ func Detect(document []byte) (name string, ok bool) {
 		document = first
 	}
 	var shape outermost
-	if opened(document) != '{' || exact.Unmarshal(document, &shape) != nil {
+	if exact.First(document) != '{' || exact.Unmarshal(document, &shape) != nil {
 		return "", false
 	}
 	for _, candidate := range shape.candidates() {
@@ -47,30 +47,6 @@ func Detect(document []byte) (name string, ok bool) {
 		return "", false
 	}
 	return name, ok
-}
-
-// IsWhole returns whether a document is a whole response, in any dialect, and no transcript of a
-// stream: it begins as JSON does.
-func IsWhole(document []byte) bool {
-	switch opened(document) {
-	case '{', '[', 0:
-		return true
-	}
-	return false
-}
-
-// opened returns the first character of a document, 0 where it is empty.
-func opened(document []byte) byte {
-	if document = text(document); len(document) > 0 {
-		return document[0]
-	}
-	return 0
-}
-
-// text returns a document without what stands around it: white space, and the byte order mark that
-// some shells write before what they pass on.
-func text(document []byte) []byte {
-	return bytes.TrimSpace(bytes.TrimPrefix(document, []byte("\uFEFF")))
 }
 
 // outermost is the union of what tells responses apart.

@@ -25,10 +25,10 @@ func DetectStream(document []byte) (name string, ok bool) {
 	if len(document) > MaxDocument {
 		return "", false
 	}
-	if IsWhole(document) {
+	if !exact.IsTranscript(document) {
 		// Of the lists that there are, Gemini's alone is a stream.
 		name, ok = Detect(document)
-		ok = ok && name == Gemini && opened(document) == '['
+		ok = ok && name == Gemini && exact.First(document) == '['
 		if !ok {
 			name = ""
 		}

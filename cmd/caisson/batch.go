@@ -62,7 +62,7 @@ func newBatch(env environment) *cobra.Command {
 	flags.Var(&o.batchTimeout, "batch-timeout",
 		"most time that all calls together may take, as a `DURATION` such as 2m: those that still run are stopped then, and the rest is not started (default: none)")
 	flags.StringVar(&o.dialect, "dialect", "",
-		"read calls and write results as a `DIALECT` has them: "+strings.Join(dialects.Names(), ", ")+", or "+noDialect+" (default: the one that is recognised)")
+		"read calls and write results, or with --resume read OUTPUTS, as a `DIALECT` has them: "+strings.Join(dialects.Names(), ", ")+", or "+noDialect+" (default: the one that is recognised)")
 	flags.StringVar(&o.stream, "stream", "",
 		"show what happens as it does, as `FORM`: events, one a line, or responses, the server-sent events of OpenAI's Responses API (default: that of the input)")
 	flags.Lookup("stream").NoOptDefVal = streamAuto

@@ -34,7 +34,8 @@ asked on the terminal: programs drive this command. It prints one line of JSON i
 
 "tool_calls" are the calls that the client runs, as the provider has them, and "call_ids"
 our own ids of these. "approvals" say what is asked for: tool, arguments, permissions,
-reason and fingerprint. --resume goes on, once for each wait, within 24 hours. Tools,
+reason and fingerprint. --resume goes on, once for each wait, within 24 hours. One that is
+killed cannot be gone on with: its calls may have run, which "caisson explain" shows. Tools,
 policy, context values and other flags are given again; the hint has the whole command. All
 that waits is answered together: by OUTPUTS, which are results as the provider takes them
 (or approvals, where it has such), or

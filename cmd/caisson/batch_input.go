@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"strings"
 
@@ -24,7 +23,7 @@ func (o *batchOptions) readCalls(document []byte) (asked, error) {
 		}
 		return asked{calls: calls}, nil
 	}
-	response, err := readResponse(dialect, document)
+	response, err := known.ReadIn(dialect, document)
 	if err == nil && len(response.ToolCalls) == 0 {
 		err = tool.ErrNoCalls
 	}
@@ -45,38 +44,8 @@ func (o *batchOptions) dialectOf(document []byte) (dialects.Dialect, error) {
 	if o.dialect != "" {
 		return dialectNamed(o.dialect)
 	}
-	name, ok := dialects.Detect(document)
-	// Lists of other dialects' responses are several answers, which none of them takes together.
-	if isList := bytes.HasPrefix(bytes.TrimSpace(document), []byte("[")); ok && isList && name != dialects.Gemini && name != dialects.MCP {
-		return nil, nil
-	}
-	if !ok {
-		name, ok = dialects.DetectStream(document)
-	}
-	if !ok {
-		return nil, nil
-	}
-	return known.ByName(name)
-}
-
-// readResponse reads a whole response, or a transcript of a streamed one.
-func readResponse(dialect dialects.Dialect, document []byte) (tool.ChatResponse, error) {
-	if text := bytes.TrimSpace(document); len(text) == 0 || text[0] == '{' || text[0] == '[' {
-		return dialect.Response(document)
-	}
-	stream := dialect.Stream()
-	for event, err := range dialects.Events(bytes.NewReader(document)) {
-		if err == nil {
-			_, err = stream.Event(event.Name, event.Data)
-		}
-		if err != nil {
-			return tool.ChatResponse{}, err
-		}
-	}
-	if _, err := stream.End(); err != nil {
-		return tool.ChatResponse{}, err
-	}
-	return stream.Response(), nil
+	dialect, _ := known.Detect(document)
+	return dialect, nil
 }
 
 // answerable reports why results of these calls could not be written.

@@ -18,14 +18,12 @@ func (o *batchOptions) resume(ctx context.Context, env environment, outputs []st
 	if err != nil {
 		return err
 	}
-	if o.dialect != "" {
-		batch.Dialect = o.dialect
-	}
 	dialect, err := dialectNamed(batch.Dialect)
 	if err != nil {
 		return failed(exitUsage, err.Error())
 	}
-	answers, err := o.answers(ctx, env, outputs, dialect, batch.State.Pending())
+	pending := batch.State.Pending()
+	answers, err := o.answers(ctx, env, outputs, dialect, pending)
 	if err != nil {
 		return err
 	}
@@ -34,7 +32,7 @@ func (o *batchOptions) resume(ctx context.Context, env environment, outputs []st
 		return err
 	}
 	defer func() { err = firstOf(err, h.close(ctx)) }()
-	if err := h.hasToolsOf(batch.State.Pending()); err != nil {
+	if err := h.hasToolsOf(pending); err != nil {
 		return err
 	}
 	r, err := h.runner(env, place)
@@ -55,12 +53,25 @@ func (o *batchOptions) resume(ctx context.Context, env environment, outputs []st
 	if err != nil {
 		return err
 	}
+	o.settle(env, place, pending, ended)
+	return o.tell(ctx, h, view, ended, func() (*batches.Place, error) { return place, nil })
+}
+
+// settle keeps no more of a batch that has ended than that it has, and says of what waits again why
+// it does.
+func (o *batchOptions) settle(env environment, place *batches.Place, pending []tool.Action, ended done) {
+	hints := changedHints(pending, ended.Pending)
 	if ended.Status != executor.RequiresAction {
-		if err := place.End(ended.ID, time.Now()); err != nil && !o.quiet {
-			printHint(env.stderr, "what is kept of the batch could not be removed: "+err.Error())
+		if err := place.End(ended.ID, time.Now()); err != nil {
+			hints = append(hints, "what is kept of the batch could not be removed: "+err.Error())
 		}
 	}
-	return o.tell(ctx, h, view, ended, func() (*batches.Place, error) { return place, nil })
+	if o.quiet {
+		return
+	}
+	for _, hint := range hints {
+		printHint(env.stderr, hint)
+	}
 }
 
 // hasToolsOf refuses to go on without a tool whose call waits: the call would be refused for good.
@@ -72,6 +83,24 @@ func (h *host) hasToolsOf(pending []tool.Action) error {
 		}
 	}
 	return nil
+}
+
+// changedHints names the calls that wait again although they were approved: what they would do was
+// looked at before, and is something else.
+func changedHints(before, after []tool.Action) []string {
+	looked := make(map[string]string, len(before))
+	for _, action := range before {
+		if action.Type == tool.NeedsApproval {
+			looked[action.CallID] = action.Fingerprint
+		}
+	}
+	var hints []string
+	for _, action := range after {
+		if fingerprint, ok := looked[action.CallID]; ok && fingerprint != action.Fingerprint {
+			hints = append(hints, fmt.Sprintf("%s (%s) waits again: its tool, arguments or permissions are not those that were looked at", action.Tool, action.Call.ID))
+		}
+	}
+	return hints[:min(len(hints), shownPending)]
 }
 
 // waitingBatch returns the batch that --resume names.
@@ -89,7 +118,7 @@ func (o *batchOptions) waitingBatch() (*batches.Place, batches.Batch, error) {
 
 // unknownBatch says what to do where there is no batch to go on with.
 func unknownBatch(err error) *failure {
-	hint := "name a batch that waits: the command that ran it printed its id, and the file"
+	hint := fmt.Sprintf("name a batch that waits by its id, of which %d characters are enough, or by its file: the command that ran it printed both", batches.MinPrefix)
 	switch {
 	case errors.Is(err, batches.ErrEnded):
 		hint = `nothing is left to do; "caisson explain" shows what its calls came to`
@@ -99,13 +128,19 @@ func unknownBatch(err error) *failure {
 	return failed(exitUsage, err.Error(), hint)
 }
 
-// answers returns all that is handed in for what the batch waits for.
+// answers returns all that is handed in for what the batch waits for. Outputs may be in any dialect,
+// unless the flag names one.
 func (o *batchOptions) answers(ctx context.Context, env environment, outputs []string, dialect dialects.Dialect, pending []tool.Action) (dialects.Answers, error) {
 	var answers dialects.Answers
 	if len(outputs) > 0 {
 		document, err := env.readInput(ctx, outputs[0])
 		if err != nil {
 			return answers, err
+		}
+		if o.dialect != "" {
+			if dialect, err = dialectNamed(o.dialect); err != nil {
+				return answers, err
+			}
 		}
 		if answers, err = readAnswers(document, dialect, o.dialect != ""); err != nil {
 			return answers, err
@@ -129,7 +164,7 @@ func notResumed(state executor.State, err error) *failure {
 
 func resumeHints(state executor.State, err error) []string {
 	if errors.Is(err, executor.ErrLate) {
-		return []string{`"caisson explain" shows what its calls came to; what has run is not run again`}
+		return lateHints(state.Pending())
 	}
 	var hints []string
 	if errors.Is(err, executor.ErrWrongSession) {
@@ -142,6 +177,15 @@ func resumeHints(state executor.State, err error) []string {
 		if errors.Is(err, mistake) {
 			return append(hints, pendingHints(state.Pending())...)
 		}
+	}
+	return hints
+}
+
+// lateHints says how to find out what became of calls that waited, of which some may have run.
+func lateHints(pending []tool.Action) []string {
+	hints := []string{"what has run is not run again"}
+	for _, action := range pending[:min(len(pending), shownPending)] {
+		hints = append(hints, fmt.Sprintf(`"caisson explain %s" shows what %s (%s) came to, if it has run`, action.CallID, action.Tool, action.Call.ID))
 	}
 	return hints
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -76,6 +77,8 @@ func (o *batchOptions) kept() (*batches.Place, error) {
 func (o *batchOptions) resumeCommand(waiting done) string {
 	words := []string{"caisson", "batch", "--resume", waiting.ID}
 	switch {
+	case batches.IsID(o.keep):
+		words[3] = quoted("." + string(filepath.Separator) + o.keep)
 	case o.keep != "":
 		words[3] = quoted(o.keep)
 	case o.resumed != "" && !batches.IsID(o.resumed):

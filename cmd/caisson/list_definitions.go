@@ -72,7 +72,7 @@ func describeFinding(f dialects.Finding) string {
 	text := fmt.Sprintf("%s: %s (%s)", where, f.Message, f.Severity)
 	switch {
 	case f.Adapted:
-		text += "; adapted: " + f.Fix
+		text += "; adapted: " + strings.ReplaceAll(f.Fix, ", as Adapt does", "")
 	case f.Fix != "":
 		text += "; " + strings.ReplaceAll(f.Fix, "Adapt", "--adapt")
 	}

@@ -24,85 +24,80 @@ type answered struct {
 // Text that is the JSON of a result, as records have it, is that result. Otherwise is_error says
 // whether a call failed.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
-	read := answers{reader: reader("answers"), all: dialects.Answers{Outputs: []tool.Answer{}, Named: []dialects.NamedOutput{}, Approvals: []tool.Approval{}}}
-	if err := read.reader.Elements(document, read.document); err != nil {
-		return dialects.Answers{}, err
-	}
-	return read.all, nil
+	return wire.ReadAnswers(reader("answers"), document, func(found *wire.Answers, path string, element json.RawMessage) error {
+		return answers{found}.document(path, element)
+	})
 }
 
-type answers struct {
-	reader wire.Reader
-	all    dialects.Answers
-}
+// answers adds what a document has to those that were found.
+type answers struct{ *wire.Answers }
 
 // document takes a block, a message, or the one request that there is.
-func (a *answers) document(path string, _ int, document json.RawMessage) error {
+func (a answers) document(path string, document json.RawMessage) error {
 	var d answered
-	if err := a.reader.Into(path, document, &d); err != nil {
+	if err := a.Into(path, document, &d); err != nil {
 		return err
 	}
 	switch {
 	case path == "" && !wire.Absent(d.Messages):
-		return a.reader.Each("messages", d.Messages, a.message)
+		return a.Each("messages", d.Messages, a.message)
 	case d.Role != "":
 		return a.spoken(path, &d)
 	case d.Type != "":
 		return a.block(path, &d)
 	}
-	return a.reader.Fail(path, `is neither a block nor a message; want {"type":"tool_result","tool_use_id":…,"content":…}`)
+	return a.Fail(path, `is neither a block nor a message; want {"type":"tool_result","tool_use_id":…,"content":…}`)
 }
 
-func (a *answers) message(path string, _ int, element json.RawMessage) error {
+func (a answers) message(path string, _ int, element json.RawMessage) error {
 	var m answered
-	if err := a.reader.Into(path, element, &m); err != nil {
+	if err := a.Into(path, element, &m); err != nil {
 		return err
 	}
 	return a.spoken(path, &m)
 }
 
 // spoken takes a message, which may hold a text alone.
-func (a *answers) spoken(path string, m *answered) error {
+func (a answers) spoken(path string, m *answered) error {
 	switch m.Role {
 	case "user":
 	case "assistant", "system":
 		return nil
 	default:
-		return a.reader.Fail(wire.Join(path, "role"), `is %q; want "user"`, tool.Shown(m.Role, 64))
+		return a.Fail(wire.Join(path, "role"), `is %q; want "user"`, tool.Shown(m.Role, 64))
 	}
 	if !wire.Absent(m.Content) && m.Content[0] == '"' {
 		return nil
 	}
-	return a.reader.Each(wire.Join(path, "content"), m.Content, func(path string, _ int, element json.RawMessage) error {
+	return a.Each(wire.Join(path, "content"), m.Content, func(path string, _ int, element json.RawMessage) error {
 		var b answered
-		if err := a.reader.Into(path, element, &b); err != nil {
+		if err := a.Into(path, element, &b); err != nil {
 			return err
 		}
 		return a.block(path, &b)
 	})
 }
 
-func (a *answers) block(path string, b *answered) error {
+func (a answers) block(path string, b *answered) error {
 	if b.Type != resultBlock {
 		return nil
 	}
 	if b.ToolUseID == "" {
-		return a.reader.Fail(wire.Join(path, "tool_use_id"), "is missing; it says which call is answered")
-	}
-	if len(a.all.Outputs) == dialects.MaxCalls {
-		return a.reader.Fail(path, "is one answer too many; there can be %d", dialects.MaxCalls)
+		return a.Fail(wire.Join(path, "tool_use_id"), "is missing; it says which call is answered")
 	}
 	result, err := a.result(wire.Join(path, "content"), b)
-	a.all.Outputs = append(a.all.Outputs, tool.Answer{CallID: b.ToolUseID, Result: result})
-	return err
+	if err != nil {
+		return err
+	}
+	return a.Add(path, tool.Answer{CallID: b.ToolUseID, Result: result})
 }
 
 // result reads the content of a tool_result: none, a text, or blocks.
-func (a *answers) result(path string, b *answered) (tool.Result, error) {
+func (a answers) result(path string, b *answered) (tool.Result, error) {
 	var outcome wire.Outcome
 	if !wire.Absent(b.Content) && b.Content[0] == '"' {
 		var text string
-		err := a.reader.Into(path, b.Content, &text)
+		err := a.Into(path, b.Content, &text)
 		outcome.Text(text)
 		return outcome.Result(b.IsError), err
 	}
@@ -110,18 +105,12 @@ func (a *answers) result(path string, b *answered) (tool.Result, error) {
 	return outcome.Result(b.IsError), err
 }
 
-// maxContents bounds the blocks of one result.
-const maxContents = 4096
-
-func (a *answers) contents(path string, list json.RawMessage, outcome *wire.Outcome) error {
-	return a.reader.Each(path, list, func(path string, index int, element json.RawMessage) error {
-		if index == maxContents {
-			return a.reader.Fail(path, "is one block more than %d", maxContents)
-		}
+func (a answers) contents(path string, list json.RawMessage, outcome *wire.Outcome) error {
+	return a.Parts(path, list, func(path string, _ int, element json.RawMessage) error {
 		var part answeredPart
-		if err := a.reader.Into(path, element, &part); err != nil {
+		if err := a.Into(path, element, &part); err != nil {
 			return err
 		}
-		return part.add(a.reader, path, outcome)
+		return part.add(a.Reader, path, outcome)
 	})
 }

@@ -75,27 +75,12 @@ func offer(schema json.RawMessage, options dialects.DefinitionOptions, room bool
 		return adapted, findings, true, nil
 	}
 	if room {
-		findings = unheld(findings)
+		findings = lint.Unheld(findings, ", since with strict ")
 	} else {
 		findings = findings[len(findings)-1:]
 	}
 	adapted, loose, err := lint.Check(schema, looseRules(), true)
 	return adapted, append(findings, loose...), false, err
-}
-
-// unheld says what keeps a schema from being strict, now that it is offered without.
-func unheld(findings []dialects.Finding) []dialects.Finding {
-	var reasons []dialects.Finding
-	for _, f := range findings {
-		if f.Severity != dialects.Refused || f.Adapted {
-			continue
-		}
-		f.Severity, f.Adapted = dialects.Weakened, true
-		f.Message = "the model is not held to this tool's schema, since with strict " + f.Message
-		f.Fix = "the tool is offered without strict; to have it strict, " + f.Fix
-		reasons = append(reasons, f)
-	}
-	return reasons
 }
 
 func crowded(adapt bool) dialects.Finding {

@@ -31,28 +31,24 @@ type answeredFunction struct {
 // Its response is the JSON of a result, as records have it, or has "output", or "error" where the
 // call failed, or is the output itself.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
-	read := answers{reader: reader("answers"), all: dialects.Answers{Outputs: []tool.Answer{}, Named: []dialects.NamedOutput{}, Approvals: []tool.Approval{}}}
-	if err := read.reader.Elements(document, read.document); err != nil {
-		return dialects.Answers{}, err
-	}
-	return read.all, nil
+	return wire.ReadAnswers(reader("answers"), document, func(found *wire.Answers, path string, element json.RawMessage) error {
+		return answers{found}.document(path, element)
+	})
 }
 
-type answers struct {
-	reader wire.Reader
-	all    dialects.Answers
-}
+// answers adds what a document has to those that were found.
+type answers struct{ *wire.Answers }
 
 // document takes a part, a content, or the one request that there is.
-func (a *answers) document(path string, _ int, document json.RawMessage) error {
+func (a answers) document(path string, document json.RawMessage) error {
 	var d answered
-	if err := a.reader.Into(path, document, &d); err != nil {
+	if err := a.Into(path, document, &d); err != nil {
 		return err
 	}
 	if path == "" && !wire.Absent(d.Contents) {
-		return a.reader.Each("contents", d.Contents, func(path string, _ int, element json.RawMessage) error {
+		return a.Each("contents", d.Contents, func(path string, _ int, element json.RawMessage) error {
 			var content answered
-			if err := a.reader.Into(path, element, &content); err != nil {
+			if err := a.Into(path, element, &content); err != nil {
 				return err
 			}
 			return a.parts(wire.Join(path, "parts"), content.Parts)
@@ -64,10 +60,10 @@ func (a *answers) document(path string, _ int, document json.RawMessage) error {
 	return a.part(path, d.Response)
 }
 
-func (a *answers) parts(path string, list json.RawMessage) error {
-	return a.reader.Each(path, list, func(path string, _ int, element json.RawMessage) error {
+func (a answers) parts(path string, list json.RawMessage) error {
+	return a.Each(path, list, func(path string, _ int, element json.RawMessage) error {
 		var p answered
-		if err := a.reader.Into(path, element, &p); err != nil {
+		if err := a.Into(path, element, &p); err != nil {
 			return err
 		}
 		return a.part(path, p.Response)
@@ -75,36 +71,34 @@ func (a *answers) parts(path string, list json.RawMessage) error {
 }
 
 // part takes what a part says of a call, nil where it says nothing.
-func (a *answers) part(path string, f *answeredFunction) error {
+func (a answers) part(path string, f *answeredFunction) error {
 	if f == nil {
 		return nil
 	}
 	path = wire.Join(path, "functionResponse")
 	if f.Name == "" && f.ID == "" {
-		return a.reader.Fail(wire.Join(path, "name"), "is missing; it says which function is answered")
+		return a.Fail(wire.Join(path, "name"), "is missing; it says which function is answered")
 	}
 	if f.WillContinue {
-		return a.reader.Fail(wire.Join(path, "willContinue"), "says that there is more to come; want the whole result")
-	}
-	if len(a.all.Outputs)+len(a.all.Named) == dialects.MaxCalls {
-		return a.reader.Fail(path, "is one answer too many; there can be %d", dialects.MaxCalls)
+		return a.Fail(wire.Join(path, "willContinue"), "says that there is more to come; want the whole result")
 	}
 	result, err := a.result(wire.Join(path, "response"), f.Response)
 	if err != nil {
 		return err
 	}
 	media, err := a.media(wire.Join(path, "parts"), f.Parts)
-	result.Content = append(result.Content, media...)
-	if f.ID != "" {
-		a.all.Outputs = append(a.all.Outputs, tool.Answer{CallID: f.ID, Result: result})
-	} else {
-		a.all.Named = append(a.all.Named, dialects.NamedOutput{Tool: f.Name, Result: result})
+	if err != nil {
+		return err
 	}
-	return err
+	result.Content = append(result.Content, media...)
+	if f.ID == "" {
+		return a.AddNamed(path, dialects.NamedOutput{Tool: f.Name, Result: result})
+	}
+	return a.Add(path, tool.Answer{CallID: f.ID, Result: result})
 }
 
 // result reads the response of a function, which must be an object.
-func (a *answers) result(path string, response json.RawMessage) (tool.Result, error) {
+func (a answers) result(path string, response json.RawMessage) (tool.Result, error) {
 	if wire.Absent(response) {
 		return tool.Result{Success: true}, nil
 	}
@@ -115,7 +109,7 @@ func (a *answers) result(path string, response json.RawMessage) (tool.Result, er
 		Output json.RawMessage `json:"output"`
 		Error  json.RawMessage `json:"error"`
 	}
-	if err := a.reader.Into(path, response, &says); err != nil {
+	if err := a.Into(path, response, &says); err != nil {
 		return tool.Result{}, err
 	}
 	var outcome wire.Outcome
@@ -167,12 +161,9 @@ func several(written json.RawMessage) (output, bool) {
 }
 
 // media reads the parts of a function's response.
-func (a *answers) media(path string, list json.RawMessage) ([]tool.Content, error) {
+func (a answers) media(path string, list json.RawMessage) ([]tool.Content, error) {
 	var media []tool.Content
-	err := a.reader.Each(path, list, func(path string, index int, element json.RawMessage) error {
-		if index == maxMedia {
-			return a.reader.Fail(path, "is one part more than %d", maxMedia)
-		}
+	err := a.Parts(path, list, func(path string, _ int, element json.RawMessage) error {
 		var p struct {
 			Inline *inlineData `json:"inlineData"`
 			File   *struct {
@@ -181,7 +172,7 @@ func (a *answers) media(path string, list json.RawMessage) ([]tool.Content, erro
 				Name     string `json:"displayName"`
 			} `json:"fileData"`
 		}
-		if err := a.reader.Into(path, element, &p); err != nil {
+		if err := a.Into(path, element, &p); err != nil {
 			return err
 		}
 		switch {
@@ -190,12 +181,9 @@ func (a *answers) media(path string, list json.RawMessage) ([]tool.Content, erro
 		case p.File != nil && p.File.URI != "":
 			media = append(media, tool.Content{Type: kind(p.File.MIMEType), URL: p.File.URI, MIMEType: p.File.MIMEType, Name: p.File.Name})
 		default:
-			return a.reader.Fail(path, "has neither inlineData nor fileData, with what is in it")
+			return a.Fail(path, "has neither inlineData nor fileData, with what is in it")
 		}
 		return nil
 	})
 	return media, err
 }
-
-// maxMedia bounds the parts of one function's response.
-const maxMedia = 4096

@@ -9,6 +9,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/anthropic"
 	"github.com/caisson-run/caisson/dialects/gemini"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/mcp"
 	"github.com/caisson-run/caisson/dialects/openai"
 	"github.com/caisson-run/caisson/dialects/responses"
@@ -30,20 +31,27 @@ func ByName(name string) (dialects.Dialect, error) {
 	return nil, &dialects.Error{Op: "choice", Message: fmt.Sprintf("there is no dialect %q; want one of %s", tool.Shown(name, 64), strings.Join(dialects.Names(), ", "))}
 }
 
-// Read reads a response in whichever dialect it is written, whole or as the transcript of a stream;
-// see [dialects.Detect] and [dialects.DetectStream]. The dialect is returned with an error too,
-// where it is known.
-func Read(document []byte) (tool.ChatResponse, dialects.Dialect, error) {
+// Detect returns the dialect that a response is written in, whole or as the transcript of a stream;
+// see [dialects.Detect] and [dialects.DetectStream]. It returns nil and false for what is none or
+// could be of several.
+func Detect(document []byte) (dialects.Dialect, bool) {
 	name, ok := dialects.Detect(document)
 	if !ok {
 		name, ok = dialects.DetectStream(document)
 	}
 	if !ok {
-		return tool.ChatResponse{}, nil, &dialects.Error{Op: "response", Message: "the document is in none of the dialects " + strings.Join(dialects.Names(), ", ")}
+		return nil, false
 	}
 	dialect, err := ByName(name)
-	if err != nil {
-		return tool.ChatResponse{}, nil, err
+	return dialect, err == nil
+}
+
+// Read reads a response in the dialect that [Detect] finds. The dialect is returned with an error
+// too, where it is known.
+func Read(document []byte) (tool.ChatResponse, dialects.Dialect, error) {
+	dialect, ok := Detect(document)
+	if !ok {
+		return tool.ChatResponse{}, nil, &dialects.Error{Op: "response", Message: "the document is in none of the dialects " + strings.Join(dialects.Names(), ", ")}
 	}
 	response, err := ReadIn(dialect, document)
 	return response, dialect, err
@@ -52,7 +60,7 @@ func Read(document []byte) (tool.ChatResponse, dialects.Dialect, error) {
 // ReadIn reads a response of a dialect, whole or as the transcript of a stream. A document that
 // begins as JSON does is whole. A stream that broke off is an error.
 func ReadIn(dialect dialects.Dialect, document []byte) (tool.ChatResponse, error) {
-	if dialects.IsWhole(document) {
+	if !exact.IsTranscript(document) {
 		return dialect.Response(document)
 	}
 	stream := dialect.Stream()

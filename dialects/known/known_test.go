@@ -53,6 +53,8 @@ func TestRowS2_2OneCallInEveryDialect(t *testing.T) {
 			}, response.ToolCalls)
 		})
 	}
+	_, ok := known.Detect([]byte(`{"hello":1}`))
+	assert.False(t, ok)
 	_, _, err := known.Read([]byte(`{"hello":1}`))
 	assert.EqualError(t, err, "response: the document is in none of the dialects openai, responses, anthropic, gemini, mcp")
 }
@@ -170,6 +172,23 @@ func TestRowS2_4EveryResultHasItsRequest(t *testing.T) {
 				assert.Contains(t, string(answers[i]), `"`+record.ID+`"`)
 			}
 		})
+	}
+}
+
+// TestResultsAreNotLongerInJSON: a model pays for each character that it reads, and JSON needs no
+// escapes for these.
+func TestResultsAreNotLongerInJSON(t *testing.T) {
+	result := tool.Result{Success: true, Output: "<b> & </b>", Data: json.RawMessage(`{"<":"&"}`), Content: []tool.Content{{Type: "link", Name: "<l>", URL: "https://example.com/?a&b"}}}
+	failed := tool.Result{Error: "a < b && c > d", Kind: tool.ToolFailed, Output: "<>"}
+	for _, d := range known.Dialects() {
+		for _, kind := range []string{tool.FunctionCall, tool.CustomCall, tool.LocalShellCall} {
+			call := tool.Call{ID: "c", Type: kind, Function: tool.Function{Name: "f"}}
+			written, err := d.Results([]tool.Record{{Call: call, Result: result}, {Call: call, Result: failed}})
+			require.NoError(t, err)
+			assert.Contains(t, string(written), "<b> & </b>", d.Name())
+			assert.Contains(t, string(written), "a < b && c > d", d.Name())
+			assert.NotContains(t, string(written), `u00`, d.Name())
+		}
 	}
 }
 

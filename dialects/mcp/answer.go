@@ -9,9 +9,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// maxBlocks is how many blocks of content one result may have.
-const maxBlocks = 4096
-
 // Answer reads the response to a tools/call request: the id of the call, and what it came to.
 //
 // The first text is the output, or the error where isError is set, after which the next is the
@@ -77,7 +74,7 @@ func read(r wire.Reader, path string, document json.RawMessage, outcome func(*wi
 	if wired.IsError {
 		said.read = 2
 	}
-	if err := r.Each(wire.Join(path, "content"), wired.Content, said.add); err != nil {
+	if err := r.Parts(wire.Join(path, "content"), wired.Content, said.add); err != nil {
 		return tool.Result{}, err
 	}
 	result := outcome(&said.Outcome, wired.IsError)
@@ -99,10 +96,7 @@ type contents struct {
 	texts  int
 }
 
-func (c *contents) add(path string, index int, element json.RawMessage) error {
-	if index == maxBlocks {
-		return c.reader.Fail(path, "is one block more than %d", maxBlocks)
-	}
+func (c *contents) add(path string, _ int, element json.RawMessage) error {
 	var b block
 	if err := c.reader.Into(path, element, &b); err != nil {
 		return err

@@ -1,9 +1,11 @@
 // Package mcp is how the Model Context Protocol writes tools, calls and results, for both sides.
 //
 // A server offers tools with [New]'s Definitions; it reads tools/call requests with Response or
-// Stream, and answers them with Results. A client reads what is offered with [Offered], writes
-// requests with [Request] or Calls, and reads the answers with [Answer]. Answers is for a server
-// whose own client answers calls: it takes that client's word for what came of them.
+// Stream, and answers them with Results. A client, such as a host that takes in the tools of servers,
+// reads what is offered with [Offered], writes requests with Calls, or one by one with [Request] for
+// the revisions without batches, and reads each answer with [Answer], which does not take a server at
+// its word. Answers is for a server whose own client answers calls: it takes that client's word for
+// what came of them.
 //
 // The messages are those of the revisions 2024-11-05 to 2026-07-28, which differ little here:
 // answers say resultType, which only the last asks for and the others pass over, and

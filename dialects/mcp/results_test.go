@@ -103,14 +103,14 @@ func TestAnswers(t *testing.T) {
 	for document, fault := range map[string]string{
 		``: "is not JSON", `{}`: "jsonrpc: is not", `{"jsonrpc":"2.0","result":{}}`: "id: is missing", `{"jsonrpc":"2.0","id":1}`: "result: is missing, and so is error",
 		answered(`[]`): "result: is a JSON array",
-		answered(`{"resultType":"input_required"}`):                                                 `result.resultType: is "input_required"`,
-		answered(`{"content":{}}`):                                                                  "result.content: is not a JSON array",
-		answered(`{"content":[{"type":"text"}]}`):                                                   "result.content[0].text: is missing",
-		answered(`{"content":[{"type":"hologram"}]}`):                                               `the type is "hologram"`,
-		answered(`{"content":[{"type":"resource"}]}`):                                               `the type is "resource"`,
-		answered(`{"content":[{"type":"image","data":"*"}]}`):                                       "result.content[0]: ",
-		answered(`{"content":[` + strings.Repeat(`{"type":"audio"},`, 4096) + `{"type":"audio"}]}`): "is one block more than 4096",
-		strings.Repeat(" ", 8<<20) + "{}":                                                           "has more than 8388608 bytes",
+		answered(`{"resultType":"input_required"}`):           `result.resultType: is "input_required"`,
+		answered(`{"content":{}}`):                            "result.content: is not a JSON array",
+		answered(`{"content":[{"type":"text"}]}`):             "result.content[0].text: is missing",
+		answered(`{"content":[{"type":"hologram"}]}`):         `the type is "hologram"`,
+		answered(`{"content":[{"type":"resource"}]}`):         `the type is "resource"`,
+		answered(`{"content":[{"type":"image","data":"*"}]}`): "result.content[0]: ",
+		answered(`{"content":[` + strings.Repeat(`{"type":"audio"},`, dialects.MaxParts) + `{"type":"audio"}]}`): "is one part more than 4096",
+		strings.Repeat(" ", 8<<20) + "{}": "has more than 8388608 bytes",
 	} {
 		id, result, err := mcp.Answer([]byte(document))
 		require.ErrorContains(t, err, fault)

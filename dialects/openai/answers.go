@@ -21,76 +21,71 @@ type answered struct {
 // others in a conversation say is passed over. Content that is the JSON of a result, as Results
 // writes it, is that result; any other is what a call that succeeded has to say.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
-	read := answers{reader: reader("answers"), all: dialects.Answers{Outputs: []tool.Answer{}, Named: []dialects.NamedOutput{}, Approvals: []tool.Approval{}}}
-	if err := read.reader.Elements(document, read.document); err != nil {
-		return dialects.Answers{}, err
-	}
-	return read.all, nil
+	return wire.ReadAnswers(reader("answers"), document, func(found *wire.Answers, path string, element json.RawMessage) error {
+		return answers{found}.document(path, element)
+	})
 }
 
-type answers struct {
-	reader wire.Reader
-	all    dialects.Answers
-}
+// answers adds what a document has to those that were found.
+type answers struct{ *wire.Answers }
 
 // document takes a message, or the one request that there is.
-func (a *answers) document(path string, _ int, document json.RawMessage) error {
+func (a answers) document(path string, document json.RawMessage) error {
 	var m answered
-	if err := a.reader.Into(path, document, &m); err != nil {
+	if err := a.Into(path, document, &m); err != nil {
 		return err
 	}
 	if path != "" || wire.Absent(m.Messages) {
 		return a.message(path, &m)
 	}
-	return pieces.Each(a.reader, "messages", m.Messages, func(path string, _ int, element json.RawMessage) error {
+	return pieces.Each(a.Reader, "messages", m.Messages, func(path string, _ int, element json.RawMessage) error {
 		var m answered
-		if err := a.reader.Into(path, element, &m); err != nil {
+		if err := a.Into(path, element, &m); err != nil {
 			return err
 		}
 		return a.message(path, &m)
 	})
 }
 
-func (a *answers) message(path string, m *answered) error {
+func (a answers) message(path string, m *answered) error {
 	switch m.Role {
 	case "tool":
 	case "assistant", "user", "system", "developer":
 		return nil
 	case "":
-		return a.reader.Fail(wire.Join(path, "role"), `is missing; want messages: {"role":"tool","tool_call_id":…,"content":…}`)
+		return a.Fail(wire.Join(path, "role"), `is missing; want messages: {"role":"tool","tool_call_id":…,"content":…}`)
 	default:
-		return a.reader.Fail(wire.Join(path, "role"), `is %q; want "tool"`, tool.Shown(m.Role, 64))
+		return a.Fail(wire.Join(path, "role"), `is %q; want "tool"`, tool.Shown(m.Role, 64))
 	}
 	if m.ToolCallID == "" {
-		return a.reader.Fail(wire.Join(path, "tool_call_id"), "is missing; it says which call is answered")
-	}
-	if len(a.all.Outputs) == dialects.MaxCalls {
-		return a.reader.Fail(path, "is one answer too many; there can be %d", dialects.MaxCalls)
+		return a.Fail(wire.Join(path, "tool_call_id"), "is missing; it says which call is answered")
 	}
 	result, err := a.content(wire.Join(path, "content"), m.Content)
-	a.all.Outputs = append(a.all.Outputs, tool.Answer{CallID: m.ToolCallID, Result: result})
-	return err
+	if err != nil {
+		return err
+	}
+	return a.Add(path, tool.Answer{CallID: m.ToolCallID, Result: result})
 }
 
 // content reads a text, or an array of parts. By the documentation these are texts; servers that
 // show models more take the parts of a user's message.
-func (a *answers) content(path string, content json.RawMessage) (tool.Result, error) {
+func (a answers) content(path string, content json.RawMessage) (tool.Result, error) {
 	var outcome wire.Outcome
 	if wire.Absent(content) {
-		return tool.Result{}, a.reader.Fail(path, "is missing; want a text")
+		return tool.Result{}, a.Fail(path, "is missing; want a text")
 	}
 	if content[0] != '[' {
 		var text pieces.Text
-		err := a.reader.Into(path, content, &text)
+		err := a.Into(path, content, &text)
 		outcome.Text(text.String())
 		return outcome.Result(false), err
 	}
-	err := pieces.Each(a.reader, path, content, func(path string, _ int, element json.RawMessage) error {
+	err := a.Parts(path, content, func(path string, _ int, element json.RawMessage) error {
 		var p answeredPart
-		if err := a.reader.Into(path, element, &p); err != nil {
+		if err := a.Into(path, element, &p); err != nil {
 			return err
 		}
-		return p.add(a.reader, path, &outcome)
+		return p.add(a.Reader, path, &outcome)
 	})
 	return outcome.Result(false), err
 }

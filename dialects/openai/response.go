@@ -70,9 +70,9 @@ type called struct {
 func (c *call) kind() (string, called) {
 	switch {
 	case c.Custom != nil:
-		return pieces.Custom, called{Name: c.Custom.Name, Arguments: pieces.Arguments{Text: c.Custom.Input}}
+		return tool.CustomCall, called{Name: c.Custom.Name, Arguments: pieces.Arguments{Text: c.Custom.Input}}
 	case c.Function != nil:
-		return pieces.Function, *c.Function
+		return tool.FunctionCall, *c.Function
 	}
 	return "", called{}
 }
@@ -183,7 +183,7 @@ func (w *whole) call(path string, c *call) (tool.Call, error) {
 
 // known refuses calls of types that are not known.
 func known(r wire.Reader, path string, c *call) error {
-	if c.Type == "" || c.Type == pieces.Function || c.Type == pieces.Custom {
+	if c.Type == "" || c.Type == tool.FunctionCall || c.Type == tool.CustomCall {
 		return nil
 	}
 	return r.Fail(wire.Join(path, "type"), "is %q; want \"function\" or \"custom\"", tool.Shown(c.Type, 64))

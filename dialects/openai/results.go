@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -57,11 +56,11 @@ func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
 		if call.ID == "" {
 			return nil, unnamed("calls", i)
 		}
-		if call.Type == pieces.Custom {
-			sent[i] = sentCall{ID: call.ID, Type: pieces.Custom, Custom: &sentCustom{call.Function.Name, call.Function.Arguments}}
+		if call.Type == tool.CustomCall {
+			sent[i] = sentCall{ID: call.ID, Type: tool.CustomCall, Custom: &sentCustom{call.Function.Name, call.Function.Arguments}}
 			continue
 		}
-		sent[i] = sentCall{ID: call.ID, Type: pieces.Function, Function: &call.Function}
+		sent[i] = sentCall{ID: call.ID, Type: tool.FunctionCall, Function: &call.Function}
 	}
 	return wire.Encode(sent)
 }

@@ -4,21 +4,20 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // parts reads an output that is an array. The JSON of a result may stand first, behind which the
 // images and files are that its content leaves out.
-func (a *answers) parts(path string, list json.RawMessage, failed bool) (tool.Result, error) {
+func (a answers) parts(path string, list json.RawMessage, failed bool) (tool.Result, error) {
 	var all []tool.Content
-	err := pieces.Each(a.reader, path, list, func(path string, _ int, element json.RawMessage) error {
+	err := a.Parts(path, list, func(path string, _ int, element json.RawMessage) error {
 		var p answeredPart
-		if err := a.reader.Into(path, element, &p); err != nil {
+		if err := a.Reader.Into(path, element, &p); err != nil {
 			return err
 		}
-		read, err := p.read(a.reader, path)
+		read, err := p.read(a.Reader, path)
 		all = append(all, read)
 		return err
 	})

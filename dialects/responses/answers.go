@@ -34,20 +34,16 @@ type answered struct {
 // call. It has the call's id and the fingerprint from the id of the request, if that is one that
 // [Events] made; otherwise that id is the call's.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
-	read := answers{reader: reader("answers"), all: dialects.Answers{Outputs: []tool.Answer{}, Named: []dialects.NamedOutput{}, Approvals: []tool.Approval{}}}
-	if err := read.reader.Elements(document, read.document); err != nil {
-		return dialects.Answers{}, err
-	}
-	return read.all, nil
+	return wire.ReadAnswers(reader("answers"), document, func(found *wire.Answers, path string, element json.RawMessage) error {
+		return answers{found}.document(path, element)
+	})
 }
 
-type answers struct {
-	reader wire.Reader
-	all    dialects.Answers
-}
+// answers adds what a document has to those that were found.
+type answers struct{ *wire.Answers }
 
 // document takes an item, or the one request that there is.
-func (a *answers) document(path string, _ int, document json.RawMessage) error {
+func (a answers) document(path string, document json.RawMessage) error {
 	if path != "" {
 		return a.element(path, 0, document)
 	}
@@ -55,21 +51,21 @@ func (a *answers) document(path string, _ int, document json.RawMessage) error {
 		Type  json.RawMessage `json:"type"`
 		Input json.RawMessage `json:"input"`
 	}
-	if err := a.reader.Into("", document, &d); err != nil {
+	if err := a.Into("", document, &d); err != nil {
 		return err
 	}
 	if !wire.Absent(d.Type) || wire.Absent(d.Input) {
 		return a.element("", 0, document)
 	}
-	return pieces.Each(a.reader, "input", d.Input, a.element)
+	return pieces.Each(a.Reader, "input", d.Input, a.element)
 }
 
-func (a *answers) element(path string, _ int, element json.RawMessage) error {
+func (a answers) element(path string, _ int, element json.RawMessage) error {
 	var kind struct {
 		Type string          `json:"type"`
 		Role json.RawMessage `json:"role"`
 	}
-	if err := a.reader.Into(path, element, &kind); err != nil {
+	if err := a.Into(path, element, &kind); err != nil {
 		return err
 	}
 	switch kind.Type {
@@ -78,16 +74,13 @@ func (a *answers) element(path string, _ int, element json.RawMessage) error {
 		if !wire.Absent(kind.Role) {
 			return nil // a message
 		}
-		return a.reader.Fail(wire.Join(path, "type"), `is missing; want items: {"type":"function_call_output","call_id":…,"output":…}`)
+		return a.Fail(wire.Join(path, "type"), `is missing; want items: {"type":"function_call_output","call_id":…,"output":…}`)
 	default:
 		return nil // items of other types have other forms
 	}
 	var i answered
-	if err := a.reader.Into(path, element, &i); err != nil {
+	if err := a.Into(path, element, &i); err != nil {
 		return err
-	}
-	if len(a.all.Outputs)+len(a.all.Approvals) == dialects.MaxCalls {
-		return a.reader.Fail(path, "is one answer too many; there can be %d", dialects.MaxCalls)
 	}
 	if i.Type == approvalResponse {
 		return a.approval(path, &i)
@@ -95,48 +88,49 @@ func (a *answers) element(path string, _ int, element json.RawMessage) error {
 	return a.output(path, &i)
 }
 
-func (a *answers) approval(path string, i *answered) error {
+func (a answers) approval(path string, i *answered) error {
 	switch {
 	case i.RequestID == "":
-		return a.reader.Fail(wire.Join(path, "approval_request_id"), "is missing; it says which request is answered")
+		return a.Fail(wire.Join(path, "approval_request_id"), "is missing; it says which request is answered")
 	case i.Approve == nil:
-		return a.reader.Fail(wire.Join(path, "approve"), "is missing; want true or false")
+		return a.Fail(wire.Join(path, "approve"), "is missing; want true or false")
 	}
 	call, fingerprint := requested(i.RequestID)
-	a.all.Approvals = append(a.all.Approvals, tool.Approval{CallID: call, Approve: *i.Approve, Reason: i.Reason, Fingerprint: fingerprint})
-	return nil
+	return a.AddApproval(path, tool.Approval{CallID: call, Approve: *i.Approve, Reason: i.Reason, Fingerprint: fingerprint})
 }
 
-func (a *answers) output(path string, i *answered) error {
+func (a answers) output(path string, i *answered) error {
 	id := i.CallID
 	if id == "" && i.Type == localShellOutput {
 		id = i.ID
 	}
 	switch {
 	case id == "":
-		return a.reader.Fail(wire.Join(path, "call_id"), "is missing; it says which call is answered")
+		return a.Fail(wire.Join(path, "call_id"), "is missing; it says which call is answered")
 	case wire.Absent(i.Output):
-		return a.reader.Fail(wire.Join(path, "output"), "is missing; want a text")
+		return a.Fail(wire.Join(path, "output"), "is missing; want a text")
 	case i.Status == "in_progress":
-		return a.reader.Fail(wire.Join(path, "status"), "is %q; answer when the output is complete", i.Status)
+		return a.Fail(wire.Join(path, "status"), "is %q; answer when the output is complete", i.Status)
 	}
 	failed := i.Status == "incomplete"
 	result, err := a.result(wire.Join(path, "output"), i.Output, failed)
+	if err != nil {
+		return err
+	}
 	if failed && result.Error == "" {
 		result.Error = "the output is incomplete"
 	}
-	a.all.Outputs = append(a.all.Outputs, tool.Answer{CallID: id, Result: result})
-	return err
+	return a.Add(path, tool.Answer{CallID: id, Result: result})
 }
 
 // result reads an output: a text, or an array of parts.
-func (a *answers) result(path string, output json.RawMessage, failed bool) (tool.Result, error) {
+func (a answers) result(path string, output json.RawMessage, failed bool) (tool.Result, error) {
 	if output[0] == '[' {
 		return a.parts(path, output, failed)
 	}
 	var outcome wire.Outcome
 	var text string
-	err := a.reader.Into(path, output, &text)
+	err := a.Into(path, output, &text)
 	outcome.Text(text)
 	return outcome.Result(failed), err
 }

@@ -12,11 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
 
 func TestRowS4_8AnswersOfAClient(t *testing.T) {
-	read, err := New().Answers(fixture(t, "client_request.json"))
+	read, err := New().Answers(dialecttest.Fixture(t, "client_request.json"))
 	require.NoError(t, err)
 	assert.Equal(t, dialects.Answers{
 		Outputs: []tool.Answer{
@@ -130,7 +131,7 @@ func TestRowS4_8WhatIsWrongWithAnswersIsSaid(t *testing.T) {
 		"no request":        {`[{"type":"mcp_approval_response","approve":true}]`, "[0].approval_request_id: is missing"},
 		"no decision":       {`[{"type":"mcp_approval_response","approval_request_id":"mcpr_1"}]`, "[0].approve: is missing; want true or false"},
 		"too many":          {"[" + strings.Repeat(output+",", dialects.MaxCalls) + output + "]", "[4096]: is one answer too many"},
-		"too many parts":    {`[{"type":"function_call_output","call_id":"a","output":[` + strings.Repeat(`{"type":"input_text"},`, 2*dialects.MaxCalls) + `{"type":"input_text"}]}]`, "[0].output: has more than 8192 elements"},
+		"too many parts":    {`[{"type":"function_call_output","call_id":"a","output":[` + strings.Repeat(`{"type":"input_text"},`, dialects.MaxParts) + `{"type":"input_text"}]}]`, "[0].output[4096]: is one part more than 4096"},
 		"too long":          {strings.Repeat(" ", dialects.MaxDocument+1), "responses answers: has 8388609 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +145,7 @@ func TestRowS4_8WhatIsWrongWithAnswersIsSaid(t *testing.T) {
 	}
 }
 
-func TestRowS25NoAnswersAreLists(t *testing.T) {
+func TestRowS2_5NoAnswersAreLists(t *testing.T) {
 	for _, document := range []string{`[]`, `{"input":[]}`, `[{"type":"reasoning"}]`, `{"type":"message","role":"user","content":[]}`} {
 		read, err := New().Answers([]byte(document))
 		require.NoError(t, err)
@@ -170,9 +171,9 @@ func TestAnApprovalIsForWhatWasShown(t *testing.T) {
 }
 
 func FuzzAnswers(f *testing.F) {
-	f.Add(fixture(f, "client_request.json"))
-	f.Add(fixture(f, "results.json"))
-	f.Add(fixture(f, "client_results.json"))
+	f.Add(dialecttest.Fixture(f, "client_request.json"))
+	f.Add(dialecttest.Fixture(f, "results.json"))
+	f.Add(dialecttest.Fixture(f, "client_results.json"))
 	f.Add([]byte(`[{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":"{\"success\":true,\"content\":[{\"type\":\"image\",\"mime_type\":\"image/png\"}]}"},{"type":"input_image","image_url":"data:image/png;base64,AA=="},{"type":"input_image","image_url":"data:image/png;base64,AA=="}]}]`))
 	f.Fuzz(func(t *testing.T, document []byte) {
 		read, err := New().Answers(document)

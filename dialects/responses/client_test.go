@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -21,7 +22,7 @@ func shell(id, arguments string) tool.Call {
 func clientCalls() []tool.Call {
 	return []tool.Call{
 		shell("call_shell", `{"command":["bash","-lc","ls | wc -l"],"env":{"LANG":"C"},"timeout_ms":120000,"working_directory":"/tmp"}`),
-		custom("call_patch", "apply_patch", "--- a\n+++ b\n"),
+		dialecttest.Custom("call_patch", "apply_patch", "--- a\n+++ b\n"),
 	}
 }
 
@@ -39,22 +40,22 @@ func clientDefinitions() []tool.Definition {
 func TestRowS2_2ClientTranscript(t *testing.T) {
 	offered, findings, err := New().Definitions(clientDefinitions(), dialects.DefinitionOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, compact(t, "client_definitions.json"), string(offered))
+	assert.Equal(t, dialecttest.Compact(t, "client_definitions.json"), string(offered))
 	assert.Empty(t, findings)
 
-	response, err := New().Response(fixture(t, "client.json"))
+	response, err := New().Response(dialecttest.Fixture(t, "client.json"))
 	require.NoError(t, err)
 	assert.Equal(t, tool.ChatResponse{
 		ID: "resp_client1", Model: "codex-golden", ToolCalls: clientCalls(), FinishReason: tool.FinishToolCalls,
 		Usage: tool.ChatUsage{PromptTokens: 7, CompletionTokens: 5, TotalTokens: 12},
 	}, response)
-	stream, _, err := feed(string(fixture(t, "client.sse")))
+	stream, _, err := feed(string(dialecttest.Fixture(t, "client.sse")))
 	require.NoError(t, err)
 	assert.Equal(t, response, stream.Response())
 
-	shown, err := written(t, response.ToolCalls)
+	shown, err := New().Calls(response.ToolCalls)
 	require.NoError(t, err)
-	assert.Equal(t, compact(t, "client_calls.json"), string(shown))
+	assert.Equal(t, dialecttest.Compact(t, "client_calls.json"), string(shown))
 	again, err := New().Response([]byte(`{"output":` + string(shown) + `}`))
 	require.NoError(t, err)
 	assert.Equal(t, response.ToolCalls, again.ToolCalls)
@@ -64,7 +65,7 @@ func TestRowS2_2ClientTranscript(t *testing.T) {
 		{Call: response.ToolCalls[1], Result: tool.Result{Error: "the patch does not apply", Kind: tool.ToolFailed}},
 	})
 	require.NoError(t, err)
-	assert.Equal(t, compact(t, "client_results.json"), string(sent))
+	assert.Equal(t, dialecttest.Compact(t, "client_results.json"), string(sent))
 }
 
 func TestRowS4_8DefinitionsOfTheClientsTools(t *testing.T) {
@@ -113,14 +114,14 @@ func TestRowS2_1ActionsAreArguments(t *testing.T) {
 			response, err := New().Response(answer("completed", `{"type":"local_shell_call","call_id":"a","status":"completed","name":"rm","action":`+test.action+`}`))
 			require.NoError(t, err)
 			assert.Equal(t, []tool.Call{shell("a", test.want)}, response.ToolCalls)
-			shown, err := written(t, response.ToolCalls)
+			shown, err := New().Calls(response.ToolCalls)
 			require.NoError(t, err)
 			assert.Contains(t, string(shown), `"action":`+test.back)
 		})
 	}
 	_, err := New().Response(answer("completed", `{"type":"local_shell_call","call_id":"a","action":"ls"}`))
 	require.ErrorContains(t, err, "responses response: output[0].action: is no JSON object")
-	shown, err := written(t, []tool.Call{shell("a", "rm -r /")})
+	shown, err := New().Calls([]tool.Call{shell("a", "rm -r /")})
 	require.NoError(t, err)
 	assert.Contains(t, string(shown), `"action":{"INVALID_JSON":"rm -r /"}`)
 }
@@ -169,7 +170,7 @@ func FuzzLocalShell(f *testing.F) {
 		stream, _, err := events(`{"type":"response.completed","response":` + string(document) + `}`)
 		require.NoError(t, err)
 		require.Equal(t, response, stream.Response())
-		shown, err := written(t, response.ToolCalls)
+		shown, err := New().Calls(response.ToolCalls)
 		require.NoError(t, err)
 		again, err := New().Response([]byte(`{"output":` + string(shown) + `}`))
 		require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -251,7 +252,7 @@ func TestRowS4_7EveryStreamIsWellFormed(t *testing.T) {
 		require.NoError(t, err)
 		want := append([]tool.Call{}, b.calls...)
 		require.Equal(t, want, stream.Response().ToolCalls)
-		passed, said := together(pieces)
+		passed, said := dialecttest.Called(pieces), dialecttest.Said(pieces)
 		require.ElementsMatch(t, want, passed)
 		require.Equal(t, b.text, said)
 

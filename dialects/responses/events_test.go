@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -124,7 +125,7 @@ func clientScene() scene {
 			waits(destroys, tool.Action{Type: tool.NeedsApproval, Arguments: json.RawMessage(`{"path":"/a","recursive":false}`), Fingerprint: "9f2c"}),
 		),
 		calls: []tool.Call{
-			asked("call_1", "ask", `{"question":"Which one?"}`), custom("call_2", "apply_patch", "--- a\n+++ b\n"),
+			dialecttest.Call("call_1", "ask", `{"question":"Which one?"}`), dialecttest.Custom("call_2", "apply_patch", "--- a\n+++ b\n"),
 			{ID: "call_3", Type: "local_shell", Function: tool.Function{Name: "local_shell", Arguments: `{"command":["ls"],"env":{}}`}},
 		},
 	}
@@ -180,7 +181,7 @@ func TestRowS4_7Transcripts(t *testing.T) {
 			if *update {
 				require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 			}
-			assert.Equal(t, string(fixture(t, "events_"+name+".sse")), text)
+			assert.Equal(t, string(dialecttest.Fixture(t, "events_"+name+".sse")), text)
 			require.NoError(t, checked(written, true))
 
 			spoken, ok := dialects.DetectStream([]byte(text))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -153,7 +154,7 @@ func TestAToolCannotWriteEvents(t *testing.T) {
 
 	stream, _, err = feed("data: " + hostile + "data: " + completed + "\n\n")
 	require.NoError(t, err)
-	assert.Equal(t, []tool.Call{asked("x", "evil", "{}")}, stream.Response().ToolCalls)
+	assert.Equal(t, []tool.Call{dialecttest.Call("x", "evil", "{}")}, stream.Response().ToolCalls)
 }
 
 // TestAnyEventsAreSafe: whatever the events, what is written is well-formed as far as it goes.

@@ -9,25 +9,26 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
 
-func TestRowS22ResponsesOfOtherServers(t *testing.T) {
+func TestRowS2_2ResponsesOfOtherServers(t *testing.T) {
 	for name, test := range map[string]struct {
 		document []byte
 		want     tool.ChatResponse
 	}{
 		"no call_id": {
 			document: answer("completed", `{"type":"function_call","id":"fc_1","name":"f","arguments":"{}"}`, `{"type":"function_call","name":"f","arguments":"{}"}`),
-			want:     tool.ChatResponse{ToolCalls: []tool.Call{asked("fc_1", "f", "{}"), asked("call_1", "f", "{}")}, FinishReason: tool.FinishToolCalls},
+			want:     tool.ChatResponse{ToolCalls: []tool.Call{dialecttest.Call("fc_1", "f", "{}"), dialecttest.Call("call_1", "f", "{}")}, FinishReason: tool.FinishToolCalls},
 		},
 		"no status": {
 			document: []byte(`{"id":"r","output":[{"type":"function_call","call_id":"a","name":"f","arguments":"{"}]}`),
-			want:     tool.ChatResponse{ToolCalls: []tool.Call{asked("a", "f", "{")}, FinishReason: tool.FinishToolCalls},
+			want:     tool.ChatResponse{ToolCalls: []tool.Call{dialecttest.Call("a", "f", "{")}, FinishReason: tool.FinishToolCalls},
 		},
 		"arguments as an object": {
 			document: answer("completed", `{"type":"function_call","call_id":"a","name":"f","arguments":{"n": 1.0}}`),
-			want:     tool.ChatResponse{ToolCalls: []tool.Call{asked("a", "f", `{"n": 1.0}`)}, FinishReason: tool.FinishToolCalls},
+			want:     tool.ChatResponse{ToolCalls: []tool.Call{dialecttest.Call("a", "f", `{"n": 1.0}`)}, FinishReason: tool.FinishToolCalls},
 		},
 		"a refusal": {
 			document: answer("completed", `{"type":"message","content":[{"type":"refusal","refusal":"I will not."}]}`),
@@ -69,19 +70,19 @@ func TestCutCallsAreLeftOut(t *testing.T) {
 		document := `{"status":"incomplete","incomplete_details":` + reason + `,"output":[` + strings.Join(cut, ",") + `]}`
 		response, err := New().Response([]byte(document))
 		require.NoError(t, err)
-		calls := []tool.Call{asked("a", "f", "{}"), custom("b", "g", "x"), asked("e", "f", "oops")}
+		calls := []tool.Call{dialecttest.Call("a", "f", "{}"), dialecttest.Custom("b", "g", "x"), dialecttest.Call("e", "f", "oops")}
 		assert.Equal(t, calls, response.ToolCalls)
 		assert.Equal(t, want, response.FinishReason)
 
 		stream, pieces, err := events(`{"type":"response.incomplete","response":` + document + `}`)
 		require.NoError(t, err)
 		assert.Equal(t, response, stream.Response())
-		passed, _ := together(pieces)
+		passed := dialecttest.Called(pieces)
 		assert.ElementsMatch(t, calls, passed)
 	}
 }
 
-func TestRowS26WhatIsWrongIsSaid(t *testing.T) {
+func TestRowS2_6WhatIsWrongIsSaid(t *testing.T) {
 	one := `{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}`
 	for name, test := range map[string]struct{ document, want string }{
 		"empty":              {``, "responses response: is not JSON"},
@@ -113,7 +114,7 @@ func TestRowS26WhatIsWrongIsSaid(t *testing.T) {
 }
 
 func FuzzResponse(f *testing.F) {
-	f.Add(fixture(f, "weather.json"))
+	f.Add(dialecttest.Fixture(f, "weather.json"))
 	f.Add([]byte(`{"status":"incomplete","output":[` + strings.Join(cut, ",") + `]}`))
 	f.Add([]byte(`{"error":{"code":7}}`))
 	f.Fuzz(func(t *testing.T, document []byte) {
@@ -124,7 +125,7 @@ func FuzzResponse(f *testing.F) {
 			return
 		}
 		require.NotNil(t, response.ToolCalls)
-		shown, err := written(t, response.ToolCalls)
+		shown, err := New().Calls(response.ToolCalls)
 		require.NoError(t, err, "each call has an id")
 		again, err := New().Response([]byte(`{"output":` + string(shown) + `}`))
 		require.NoError(t, err)

@@ -8,36 +8,37 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestRowS22Transcript: each document of one conversation is read and written as it stands in testdata.
-func TestRowS22Transcript(t *testing.T) {
+// TestRowS2_2Transcript: each document of one conversation is read and written as it stands in testdata.
+func TestRowS2_2Transcript(t *testing.T) {
 	assert.Equal(t, "responses", New().Name())
 	offered, findings, err := New().Definitions(definitions(), dialects.DefinitionOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, compact(t, "definitions.json"), string(offered))
+	assert.Equal(t, dialecttest.Compact(t, "definitions.json"), string(offered))
 	assert.Empty(t, findings)
 
-	response, err := New().Response(fixture(t, "weather.json"))
+	response, err := New().Response(dialecttest.Fixture(t, "weather.json"))
 	require.NoError(t, err)
 	assert.Equal(t, golden(), response)
 
-	shown, err := written(t, response.ToolCalls)
+	shown, err := New().Calls(response.ToolCalls)
 	require.NoError(t, err)
-	assert.Equal(t, compact(t, "calls.json"), string(shown))
+	assert.Equal(t, dialecttest.Compact(t, "calls.json"), string(shown))
 
 	records := results()
 	sent, err := New().Results(records)
 	require.NoError(t, err)
-	assert.Equal(t, compact(t, "results.json"), string(sent))
+	assert.Equal(t, dialecttest.Compact(t, "results.json"), string(sent))
 	assert.Equal(t, results(), records, "the records are as they were")
 }
 
 func TestStrictDefinitions(t *testing.T) {
 	offered, findings, err := New().Definitions(definitions(), dialects.DefinitionOptions{Strict: true, Adapt: true})
 	require.NoError(t, err)
-	assert.JSONEq(t, string(fixture(t, "strict.json")), string(offered))
+	assert.JSONEq(t, string(dialecttest.Fixture(t, "strict.json")), string(offered))
 	for _, finding := range findings {
 		assert.True(t, finding.Adapted, "%+v", finding)
 	}
@@ -45,7 +46,7 @@ func TestStrictDefinitions(t *testing.T) {
 	require.ErrorContains(t, err, "responses definitions: [0].parameters: ")
 }
 
-func TestRowS24ResultsMatchCallsByID(t *testing.T) {
+func TestRowS2_4ResultsMatchCallsByID(t *testing.T) {
 	records := results()
 	records[0], records[2] = records[2], records[0]
 	sent, err := New().Results(records)
@@ -59,11 +60,11 @@ func TestRowS24ResultsMatchCallsByID(t *testing.T) {
 	}
 	_, err = New().Results([]tool.Record{{}})
 	require.ErrorContains(t, err, "responses results: [0].id: is empty")
-	_, err = written(t, []tool.Call{asked("a", "f", ""), {}})
+	_, err = New().Calls([]tool.Call{dialecttest.Call("a", "f", ""), {}})
 	require.ErrorContains(t, err, "responses calls: [1].id: is empty")
 }
 
-func TestRowS25EmptyListsAreLists(t *testing.T) {
+func TestRowS2_5EmptyListsAreLists(t *testing.T) {
 	offered, findings, err := New().Definitions(nil, dialects.DefinitionOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, "[]", string(offered))
@@ -71,7 +72,7 @@ func TestRowS25EmptyListsAreLists(t *testing.T) {
 	sent, err := New().Results(nil)
 	require.NoError(t, err)
 	assert.Equal(t, "[]", string(sent))
-	shown, err := written(t, nil)
+	shown, err := New().Calls(nil)
 	require.NoError(t, err)
 	assert.Equal(t, "[]", string(shown))
 
@@ -89,14 +90,14 @@ func TestRowS25EmptyListsAreLists(t *testing.T) {
 }
 
 func TestEmptyArgumentsAreWritten(t *testing.T) {
-	shown, err := written(t, []tool.Call{asked("a", "f", ""), custom("b", "g", "")})
+	shown, err := New().Calls([]tool.Call{dialecttest.Call("a", "f", ""), dialecttest.Custom("b", "g", "")})
 	require.NoError(t, err)
 	assert.Equal(t, `[{"type":"function_call","call_id":"a","name":"f","arguments":""},{"type":"custom_tool_call","call_id":"b","name":"g","input":""}]`, string(shown))
 }
 
 func TestFilesHaveNames(t *testing.T) {
 	pdf := func(name string) tool.Record {
-		return tool.Record{Call: asked("a", "f", ""), Result: tool.Result{Success: true, Content: []tool.Content{{Type: "file", Name: name, MIMEType: "application/pdf", Data: []byte("%PDF")}}}}
+		return tool.Record{Call: dialecttest.Call("a", "f", ""), Result: tool.Result{Success: true, Content: []tool.Content{{Type: "file", Name: name, MIMEType: "application/pdf", Data: []byte("%PDF")}}}}
 	}
 	sent, err := New().Results([]tool.Record{pdf(""), pdf("plan.pdf")})
 	require.NoError(t, err)
@@ -105,7 +106,7 @@ func TestFilesHaveNames(t *testing.T) {
 }
 
 func TestOnlyLinksThatTheProviderCanFollowAreParts(t *testing.T) {
-	record := tool.Record{Call: asked("a", "f", ""), Result: tool.Result{Success: true, Content: []tool.Content{{Type: "image", MIMEType: "image/png", URL: "file:///etc/passwd"}}}}
+	record := tool.Record{Call: dialecttest.Call("a", "f", ""), Result: tool.Result{Success: true, Content: []tool.Content{{Type: "image", MIMEType: "image/png", URL: "file:///etc/passwd"}}}}
 	sent, err := New().Results([]tool.Record{record})
 	require.NoError(t, err)
 	assert.NotContains(t, string(sent), "input_image")

@@ -59,7 +59,7 @@ func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 // outputOf returns the item for a record. That of a local shell has text alone.
 func outputOf(record *tool.Record) (output, error) {
 	if record.Type == tool.LocalShellCall {
-		text, err := json.Marshal(record.Result)
+		text, err := wire.Encode(record.Result)
 		return output{localShellOutput, record.ID, record.ID, string(text), "completed"}, err
 	}
 	kind := functionOutput
@@ -86,7 +86,7 @@ func outcome(result tool.Result) (any, error) {
 		}
 	}
 	result.Content = content
-	text, err := json.Marshal(result)
+	text, err := wire.Encode(result)
 	if err != nil || len(shown) == 0 {
 		return string(text), err
 	}

@@ -1,108 +1,38 @@
 package responses
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
-	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
-
-func fixture(t testing.TB, name string) []byte {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
-	require.NoError(t, err)
-	return text
-}
-
-// compact returns a fixture as it is written out: without white space.
-func compact(t testing.TB, name string) string {
-	t.Helper()
-	var text bytes.Buffer
-	require.NoError(t, json.Compact(&text, fixture(t, name)))
-	return text.String()
-}
 
 // feed gives server-sent events to a new stream.
 func feed(events string) (dialects.Stream, []tool.StreamResponse, error) {
 	stream := New().Stream()
-	var out []tool.StreamResponse
-	for event, err := range dialects.Events(strings.NewReader(events)) {
-		if err != nil {
-			return stream, out, err
-		}
-		more, err := stream.Event(event.Name, event.Data)
-		out = append(out, more...)
-		if err != nil {
-			return stream, out, err
-		}
-	}
-	more, err := stream.End()
-	return stream, append(out, more...), err
+	pieces, err := dialecttest.Feed(stream, events)
+	return stream, pieces, err
 }
 
 // events gives the data of events to a new stream.
 func events(data ...string) (dialects.Stream, []tool.StreamResponse, error) {
-	return feed("data: " + strings.Join(data, "\n\ndata: ") + "\n\n")
+	return feed(dialecttest.Data(data...))
 }
 
 // completed is the last event of a stream that does not repeat its items.
 const completed = `{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`
-
-// lines shows pieces, one on each line.
-func lines(pieces []tool.StreamResponse) string {
-	var text strings.Builder
-	for _, p := range pieces {
-		fmt.Fprintf(&text, "%s %s %q", p.ResponseType, p.ID, p.Content)
-		for _, call := range p.ToolCalls {
-			fmt.Fprintf(&text, " %s %s %s", call.ID, call.Function.Name, call.Function.Arguments)
-		}
-		if p.Data != nil {
-			fmt.Fprintf(&text, " %s", p.Data)
-		}
-		if p.Done {
-			text.WriteString(" done")
-		}
-		text.WriteString("\n")
-	}
-	return text.String()
-}
-
-// together returns the calls and the text that pieces have.
-func together(pieces []tool.StreamResponse) ([]tool.Call, string) {
-	calls, text := []tool.Call{}, ""
-	for _, p := range pieces {
-		calls = append(calls, p.ToolCalls...)
-		if p.ResponseType == tool.ResponseAnswer {
-			text += p.Content
-		}
-	}
-	return calls, text
-}
-
-func asked(id, name, arguments string) tool.Call {
-	return tool.Call{ID: id, Type: "function", Function: tool.Function{Name: name, Arguments: arguments}}
-}
-
-func custom(id, name, input string) tool.Call {
-	return tool.Call{ID: id, Type: "custom", Function: tool.Function{Name: name, Arguments: input}}
-}
 
 // golden is what testdata/weather.* says.
 func golden() tool.ChatResponse {
 	return tool.ChatResponse{
 		ID: "resp_golden1", Model: "gpt-golden-2026-10-01", Content: "I look at both cities. 🌦",
 		ToolCalls: []tool.Call{
-			asked("call_zurich", "weather", `{"city": "Z\u00fcrich \ud83c\udf27", "days": 12345678901234567890}`),
-			asked("call_bern", "weather", `{"city": "Bern", "days": 1.50}`),
-			custom("call_shell", "shell", "date | wc -c"),
+			dialecttest.Call("call_zurich", "weather", `{"city": "Z\u00fcrich \ud83c\udf27", "days": 12345678901234567890}`),
+			dialecttest.Call("call_bern", "weather", `{"city": "Bern", "days": 1.50}`),
+			dialecttest.Custom("call_shell", "shell", "date | wc -c"),
 		},
 		FinishReason: tool.FinishToolCalls,
 		Usage:        tool.ChatUsage{PromptTokens: 210, CompletionTokens: 61, TotalTokens: 271},
@@ -131,16 +61,6 @@ func definitions() []tool.Definition {
 		},
 		{Name: "now"},
 	}
-}
-
-// written returns calls as they are shown to the provider.
-func written(t testing.TB, calls []tool.Call) (json.RawMessage, error) {
-	t.Helper()
-	writer, ok := New().(interface {
-		Calls([]tool.Call) (json.RawMessage, error)
-	})
-	require.True(t, ok)
-	return writer.Calls(calls)
 }
 
 // answer returns a response with items.

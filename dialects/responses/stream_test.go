@@ -12,13 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
 
-func TestRowS22AStreamIsPutTogether(t *testing.T) {
-	stream, pieces, err := feed(string(fixture(t, "weather.sse")))
+func TestRowS2_2AStreamIsPutTogether(t *testing.T) {
+	stream, pieces, err := feed(string(dialecttest.Fixture(t, "weather.sse")))
 	require.NoError(t, err)
-	assert.Equal(t, string(fixture(t, "weather.pieces")), lines(pieces))
+	assert.Equal(t, string(dialecttest.Fixture(t, "weather.pieces")), dialecttest.Lines(pieces))
 	assert.Equal(t, golden(), stream.Response())
 }
 
@@ -38,7 +39,7 @@ func ended(items ...string) string {
 	return `{"type":"response.completed","response":{"id":"r","status":"completed","output":[` + strings.Join(items, ",") + `]}}`
 }
 
-func TestRowS22PiecesFindTheirCalls(t *testing.T) {
+func TestRowS2_2PiecesFindTheirCalls(t *testing.T) {
 	item := func(callID, arguments string) string {
 		return fmt.Sprintf(`{"type":"function_call","id":"i%s","call_id":%q,"name":"f","arguments":%q,"status":"completed"}`, callID, callID, arguments)
 	}
@@ -48,39 +49,39 @@ func TestRowS22PiecesFindTheirCalls(t *testing.T) {
 	}{
 		"out of order": {
 			[]string{added(1, "ib", "b"), delta(1, "ib", "2"), added(0, "ia", "a"), delta(0, "ia", "1"), done(1, "ib", "b", "2"), done(0, "ia", "a", "1"), completed},
-			[]tool.Call{asked("a", "f", "1"), asked("b", "f", "2")},
+			[]tool.Call{dialecttest.Call("a", "f", "1"), dialecttest.Call("b", "f", "2")},
 		},
 		"pieces before the beginning": {
 			[]string{delta(0, "ia", "1"), added(0, "ia", "a"), delta(0, "ia", "2"), completed},
-			[]tool.Call{asked("a", "f", "12")},
+			[]tool.Call{dialecttest.Call("a", "f", "12")},
 		},
 		"no item.done": {
 			[]string{added(0, "ia", "a"), delta(0, "ia", "1"), `{"type":"response.function_call_arguments.done","output_index":0,"item_id":"ia","arguments":"12"}`, completed},
-			[]tool.Call{asked("a", "f", "12")},
+			[]tool.Call{dialecttest.Call("a", "f", "12")},
 		},
 		"item.done without arguments": {
 			[]string{added(0, "ia", "a"), delta(0, "ia", "1"), `{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","id":"ia","call_id":"a","name":"f","status":"completed"}}`, completed},
-			[]tool.Call{asked("a", "f", "1")},
+			[]tool.Call{dialecttest.Call("a", "f", "1")},
 		},
 		"the end alone": {
 			[]string{ended(item("a", "1"), `{"type":"message","content":[]}`, item("b", "2"))},
-			[]tool.Call{asked("a", "f", "1"), asked("b", "f", "2")},
+			[]tool.Call{dialecttest.Call("a", "f", "1"), dialecttest.Call("b", "f", "2")},
 		},
 		"the end repeats": {
 			[]string{added(0, "ia", "a"), done(0, "ia", "a", "1"), ended(item("a", "1"), item("b", "2"))},
-			[]tool.Call{asked("a", "f", "1"), asked("b", "f", "2")},
+			[]tool.Call{dialecttest.Call("a", "f", "1"), dialecttest.Call("b", "f", "2")},
 		},
 		"one index for all": {
 			[]string{added(0, "ia", "a"), delta(0, "ia", "1"), done(0, "ia", "a", "1"), added(0, "ib", "b"), delta(0, "ib", "2"), done(0, "ib", "b", "2"), ended(item("a", "1"), item("b", "2"))},
-			[]tool.Call{asked("a", "f", "1"), asked("b", "f", "2")},
+			[]tool.Call{dialecttest.Call("a", "f", "1"), dialecttest.Call("b", "f", "2")},
 		},
 		"one index for a message and a call": {
 			[]string{`{"type":"response.output_text.delta","output_index":0,"item_id":"m","delta":"a"}`, added(0, "ia", "a"), delta(0, "ia", "1"), completed},
-			[]tool.Call{asked("a", "f", "1")},
+			[]tool.Call{dialecttest.Call("a", "f", "1")},
 		},
 		"one item id for two": {
 			[]string{added(0, "x", "a"), added(1, "x", "b"), delta(1, "x", "2"), delta(0, "x", "1"), completed},
-			[]tool.Call{asked("a", "f", "1"), asked("b", "f", "2")},
+			[]tool.Call{dialecttest.Call("a", "f", "1"), dialecttest.Call("b", "f", "2")},
 		},
 		"neither an index nor a lasting id": {
 			[]string{
@@ -88,18 +89,18 @@ func TestRowS22PiecesFindTheirCalls(t *testing.T) {
 				`{"type":"response.output_item.done","item":{"type":"function_call","id":"x2","call_id":"a","name":"f","arguments":"1","status":"completed"}}`,
 				completed,
 			},
-			[]tool.Call{asked("a", "f", "1")},
+			[]tool.Call{dialecttest.Call("a", "f", "1")},
 		},
 		"an index for some": {
 			[]string{
 				added(5, "ia", "a"), `{"type":"response.output_item.added","item":{"type":"function_call","id":"ib","call_id":"b","name":"f"}}`,
 				added(3, "ic", "c"), completed,
 			},
-			[]tool.Call{asked("c", "f", ""), asked("a", "f", ""), asked("b", "f", "")},
+			[]tool.Call{dialecttest.Call("c", "f", ""), dialecttest.Call("a", "f", ""), dialecttest.Call("b", "f", "")},
 		},
 		"an id for every event": {
 			[]string{added(0, "x1", "a"), delta(0, "x2", "1"), delta(0, "x3", "2"), done(0, "x4", "a", "12"), ended(item("a", "12"))},
-			[]tool.Call{asked("a", "f", "12")},
+			[]tool.Call{dialecttest.Call("a", "f", "12")},
 		},
 		"no index": {
 			[]string{
@@ -109,7 +110,7 @@ func TestRowS22PiecesFindTheirCalls(t *testing.T) {
 				`{"type":"response.function_call_arguments.delta","item_id":"ib","delta":"2"}`,
 				completed,
 			},
-			[]tool.Call{asked("a", "f", "1"), asked("b", "f", "2")},
+			[]tool.Call{dialecttest.Call("a", "f", "1"), dialecttest.Call("b", "f", "2")},
 		},
 		"neither index nor id": {
 			[]string{
@@ -117,31 +118,31 @@ func TestRowS22PiecesFindTheirCalls(t *testing.T) {
 				`{"type":"response.function_call_arguments.delta","delta":"1"}`,
 				completed,
 			},
-			[]tool.Call{asked("a", "f", "1")},
+			[]tool.Call{dialecttest.Call("a", "f", "1")},
 		},
 		"no call_id": {
 			[]string{`{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","name":"f","arguments":"1","status":"completed"}}`, completed},
-			[]tool.Call{asked("call_0", "f", "1")},
+			[]tool.Call{dialecttest.Call("call_0", "f", "1")},
 		},
 		"arguments with the beginning": {
 			[]string{`{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}}`, completed},
-			[]tool.Call{asked("a", "f", "{}")},
+			[]tool.Call{dialecttest.Call("a", "f", "{}")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stream, pieces, err := events(test.events...)
 			require.NoError(t, err)
 			assert.Equal(t, test.want, stream.Response().ToolCalls)
-			calls, _ := together(pieces)
+			calls := dialecttest.Called(pieces)
 			assert.ElementsMatch(t, test.want, calls, "each comes once")
 			assert.Equal(t, tool.FinishToolCalls, stream.Response().FinishReason)
 		})
 	}
 }
 
-// TestRowS22WhereverAStreamIsCut: the same comes of pieces of any size, in any order in which
+// TestRowS2_2WhereverAStreamIsCut: the same comes of pieces of any size, in any order in which
 // each call's own stay in theirs.
-func TestRowS22WhereverAStreamIsCut(t *testing.T) {
+func TestRowS2_2WhereverAStreamIsCut(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	texts := []string{`{"a":"\"\\🌦\u00fc\ud83c\udf27"}`, `{"ü🌧":1.0e400,"n":123456789012345678901234567890}`, `not {JSON} 🌦🌦`}
 	for range 300 {
@@ -149,7 +150,7 @@ func TestRowS22WhereverAStreamIsCut(t *testing.T) {
 		want := []tool.Call{}
 		for i, text := range texts {
 			id, callID := fmt.Sprint("i", i), fmt.Sprint("c", i)
-			want = append(want, asked(callID, "f", text))
+			want = append(want, dialecttest.Call(callID, "f", text))
 			own := []string{added(i, id, callID)}
 			for rest := utf16.Encode([]rune(text)); len(rest) > 0; {
 				cut := 1 + random.IntN(min(len(rest), 1+random.IntN(len(rest))))
@@ -169,7 +170,7 @@ func TestRowS22WhereverAStreamIsCut(t *testing.T) {
 		stream, pieces, err := events(append(all, completed)...)
 		require.NoError(t, err)
 		require.Equal(t, want, stream.Response().ToolCalls)
-		calls, _ := together(pieces)
+		calls := dialecttest.Called(pieces)
 		require.Equal(t, want, calls)
 	}
 }
@@ -204,7 +205,7 @@ answer r " whole "
 answer r "no "
 answer r "�"
 complete r "" {"finish_reason":"stop","usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}} done
-`, lines(pieces))
+`, dialecttest.Lines(pieces))
 }
 
 func TestTheEndDoesNotRepeatAMessage(t *testing.T) {
@@ -223,8 +224,8 @@ func TestTheNameOfTheEventStandsForItsType(t *testing.T) {
 func TestAStreamThatBrokeOff(t *testing.T) {
 	stream, pieces, err := events(added(0, "ia", "a"), done(0, "ia", "a", "{}"), added(1, "ib", "b"), delta(1, "ib", "{}"))
 	require.ErrorContains(t, err, "responses stream: broke off")
-	calls, _ := together(pieces)
-	assert.Equal(t, []tool.Call{asked("a", "f", "{}")}, calls, "no call that may not be whole")
+	calls := dialecttest.Called(pieces)
+	assert.Equal(t, []tool.Call{dialecttest.Call("a", "f", "{}")}, calls, "no call that may not be whole")
 	assert.Equal(t, calls, stream.Response().ToolCalls)
 	_, again := stream.Event("", []byte(completed))
 	assert.Equal(t, err, again)
@@ -234,13 +235,13 @@ func TestCallsThatBeganInACutStreamAreLeftOut(t *testing.T) {
 	stream, pieces, err := events(done(0, "ia", "a", "oops"), added(1, "ib", "b"), delta(2, "ic", "{}"), delta(3, "id", "{"), added(3, "id", "d"),
 		`{"type":"response.incomplete","response":{"output":[],"incomplete_details":{"reason":"max_output_tokens"}}}`)
 	require.NoError(t, err)
-	calls, _ := together(pieces)
-	assert.Equal(t, []tool.Call{asked("a", "f", "oops")}, calls)
+	calls := dialecttest.Called(pieces)
+	assert.Equal(t, []tool.Call{dialecttest.Call("a", "f", "oops")}, calls)
 	assert.Equal(t, calls, stream.Response().ToolCalls)
 	assert.Equal(t, tool.FinishLength, stream.Response().FinishReason)
 }
 
-func TestRowS26WhatIsWrongWithAStreamIsSaid(t *testing.T) {
+func TestRowS2_6WhatIsWrongWithAStreamIsSaid(t *testing.T) {
 	long := strings.Repeat("x", dialects.MaxArguments/2+1)
 	for name, test := range map[string]struct {
 		events []string
@@ -291,12 +292,12 @@ func TestTooManyCallsInAStream(t *testing.T) {
 }
 
 func FuzzStream(f *testing.F) {
-	f.Add(string(fixture(f, "weather.sse")))
+	f.Add(string(dialecttest.Fixture(f, "weather.sse")))
 	f.Add("data: " + strings.Join([]string{added(1, "", ""), delta(0, "", `\ud83d`), delta(1, "x", ""), done(0, "x", "a", "{}"), completed}, "\n\ndata: ") + "\n\n")
 	f.Add("event: response.incomplete\ndata: {\"response\":{\"output\":[" + strings.Join(cut, ",") + "]}}\n\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		stream, pieces, err := feed(text)
-		calls, said := together(pieces)
+		calls, said := dialecttest.Called(pieces), dialecttest.Said(pieces)
 		response := stream.Response()
 		require.Equal(t, response.Content, said)
 		if err != nil {
@@ -310,28 +311,15 @@ func FuzzStream(f *testing.F) {
 }
 
 // TestAnyOrderOfEventsIsSafe: whatever the order of well-formed events, no call comes twice, and
-// the response is what the pieces say.
+// the response is what the pieces say. Each run tries other events.
 func TestAnyOrderOfEventsIsSafe(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	pick := func(of ...string) string { return of[random.IntN(len(of))] }
-	for range 20_000 {
-		var all []string
-		for range random.IntN(8) {
-			where := pick(``, `,"output_index":0`, `,"output_index":1`) + pick(``, `,"item_id":"ia"`, `,"item_id":"ib"`)
-			item := pick(`{"type":"message","content":[{"text":"t"}]`, `{"type":"function_call","arguments":"{}"`, `{"type":"custom_tool_call","input":"x"`) +
-				pick(``, `,"name":"f"`) + pick(``, `,"id":"ia"`, `,"id":"ib"`) + pick(``, `,"call_id":"a"`, `,"call_id":"b"`) + pick(``, `,"status":"completed"`, `,"status":"incomplete"`) + `}`
-			all = append(all, pick(
-				`{"type":"response.output_item.added"`+where+`,"item":`+item+`}`,
-				`{"type":"response.output_item.done"`+where+`,"item":`+item+`}`,
-				`{"type":"response.output_text.delta"`+where+`,"delta":"x"}`,
-				`{"type":"response.function_call_arguments.delta"`+where+`,"delta":"{"}`,
-				`{"type":"response.custom_tool_call_input.done"`+where+`,"input":"{}"}`,
-				`{"type":"response.incomplete","response":{"output":[`+item+`]}}`,
-				ended(item),
-			))
-		}
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	random := rand.New(rand.NewPCG(seed, 2))
+	for range 3000 {
+		all := anyEvents(random)
 		stream, pieces, err := events(append(all, completed)...)
-		calls, text := together(pieces)
+		calls, text := dialecttest.Called(pieces), dialecttest.Said(pieces)
 		require.Equal(t, stream.Response().Content, text, all)
 		if err != nil {
 			var typed *dialects.Error
@@ -345,4 +333,25 @@ func TestAnyOrderOfEventsIsSafe(t *testing.T) {
 			require.NotEmpty(t, call.Function.Name)
 		}
 	}
+}
+
+// anyEvents returns up to seven well-formed events that need not fit together.
+func anyEvents(random *rand.Rand) []string {
+	pick := func(of ...string) string { return of[random.IntN(len(of))] }
+	var all []string
+	for range random.IntN(8) {
+		where := pick(``, `,"output_index":0`, `,"output_index":1`) + pick(``, `,"item_id":"ia"`, `,"item_id":"ib"`)
+		item := pick(`{"type":"message","content":[{"text":"t"}]`, `{"type":"function_call","arguments":"{}"`, `{"type":"custom_tool_call","input":"x"`) +
+			pick(``, `,"name":"f"`) + pick(``, `,"id":"ia"`, `,"id":"ib"`) + pick(``, `,"call_id":"a"`, `,"call_id":"b"`) + pick(``, `,"status":"completed"`, `,"status":"incomplete"`) + `}`
+		all = append(all, pick(
+			`{"type":"response.output_item.added"`+where+`,"item":`+item+`}`,
+			`{"type":"response.output_item.done"`+where+`,"item":`+item+`}`,
+			`{"type":"response.output_text.delta"`+where+`,"delta":"x"}`,
+			`{"type":"response.function_call_arguments.delta"`+where+`,"delta":"{"}`,
+			`{"type":"response.custom_tool_call_input.done"`+where+`,"input":"{}"}`,
+			`{"type":"response.incomplete","response":{"output":[`+item+`]}}`,
+			ended(item),
+		))
+	}
+	return all
 }

@@ -47,6 +47,22 @@ func Refuses(findings []dialects.Finding) bool {
 	return slices.ContainsFunc(findings, func(f dialects.Finding) bool { return f.Severity == dialects.Refused && !f.Adapted })
 }
 
+// Unheld returns what keeps a tool's schema from being strict, for a tool that is offered without:
+// the findings that are Refused and were not adapted. because leads over to what each of them says.
+func Unheld(findings []dialects.Finding, because string) []dialects.Finding {
+	var reasons []dialects.Finding
+	for _, f := range findings {
+		if f.Severity != dialects.Refused || f.Adapted {
+			continue
+		}
+		f.Severity, f.Adapted = dialects.Weakened, true
+		f.Message = "the model is not held to this tool's schema" + because + f.Message
+		f.Fix = "the tool is offered without strict; to have it strict, " + f.Fix
+		reasons = append(reasons, f)
+	}
+	return reasons
+}
+
 // checker goes through one schema.
 type checker struct {
 	rules      *Rules

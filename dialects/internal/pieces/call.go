@@ -10,12 +10,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// The types of calls. The input of a custom one is free text, which stands for the arguments.
-const (
-	Function = "function"
-	Custom   = "custom"
-)
-
 // Call is a call of which the pieces are put together. The zero value is ready.
 type Call struct {
 	ID, Type, Name string
@@ -47,7 +41,7 @@ func (c *Call) Whole() tool.Call {
 	c.arguments.WriteString(c.halves.End())
 	kind := c.Type
 	if kind == "" {
-		kind = Function
+		kind = tool.FunctionCall
 	}
 	return tool.Call{ID: c.ID, Type: kind, Function: tool.Function{Name: c.Name, Arguments: c.arguments.String()}}
 }
@@ -60,7 +54,7 @@ func Uncut(calls []tool.Call) []tool.Call {
 	whole := []tool.Call{}
 	for i, call := range calls {
 		cut := !json.Valid([]byte(call.Function.Arguments))
-		if call.Type == Custom {
+		if call.Type == tool.CustomCall {
 			cut = i == last
 		}
 		if !cut {

@@ -85,19 +85,5 @@ func parameters(schema json.RawMessage, options dialects.DefinitionOptions) (jso
 		return adapted, findings, true, err
 	}
 	adapted, loose, err := lint.Check(schema, looseRules(), true)
-	return adapted, append(unheld(findings), loose...), false, err
-}
-
-// unheld says what keeps a schema from being strict, now that it is offered without.
-func unheld(findings []dialects.Finding) []dialects.Finding {
-	var reasons []dialects.Finding
-	for _, f := range findings {
-		if f.Severity == dialects.Refused && !f.Adapted {
-			f.Severity, f.Adapted = dialects.Weakened, true
-			f.Message = "the model is not held to this tool's schema: " + f.Message
-			f.Fix = "the tool is offered without strict; to have it strict, " + f.Fix
-			reasons = append(reasons, f)
-		}
-	}
-	return reasons
+	return adapted, append(lint.Unheld(findings, ": "), loose...), false, err
 }

@@ -63,7 +63,7 @@ func localShell(d *tool.Definition) []dialects.Finding {
 func renamed(adapted bool) dialects.Finding {
 	return dialects.Finding{
 		Keyword: "name", Severity: dialects.Weakened, Adapted: adapted,
-		Message: "the name is left out: calls of the local shell come back under the name local_shell",
-		Fix:     "the tool is offered as a function; to have it as the local shell, name it local_shell",
+		Message: "the name is left out: calls come back under the name local_shell, which is not this tool's",
+		Fix:     "name the tool local_shell; Adapt offers it as a function instead",
 	}
 }

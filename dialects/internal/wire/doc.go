@@ -1,3 +1,3 @@
-// Package wire holds what the dialects of providers that send arguments as JSON objects share:
-// reading and writing such documents, and the pieces of a stream.
+// Package wire holds what the dialects share: reading and writing documents, what these answer, and
+// the pieces of a stream.
 package wire

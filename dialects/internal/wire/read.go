@@ -93,6 +93,16 @@ func (r Reader) Each(path string, array json.RawMessage, visit func(path string,
 	return nil
 }
 
+// Parts is [Reader.Each] for the parts of one result, of which there can be [dialects.MaxParts].
+func (r Reader) Parts(path string, array json.RawMessage, visit func(path string, index int, element json.RawMessage) error) error {
+	return r.Each(path, array, func(path string, index int, element json.RawMessage) error {
+		if index == dialects.MaxParts {
+			return r.Fail(path, "is one part more than %d", dialects.MaxParts)
+		}
+		return visit(path, index, element)
+	})
+}
+
 // Elements calls visit with the elements of a document that is an array, and with the whole
 // document, of which the path is empty, where it is none.
 func (r Reader) Elements(document []byte, visit func(path string, index int, element json.RawMessage) error) error {

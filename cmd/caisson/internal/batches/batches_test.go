@@ -224,6 +224,26 @@ func TestRoomIsBounded(t *testing.T) {
 	assert.NoFileExists(t, places[1].Path())
 }
 
+// TestWhatWaitsIsKeptLongest: however many batches come and go, one that waits is still there.
+func TestWhatWaitsIsKeptLongest(t *testing.T) {
+	folder := In(t.TempDir())
+	waits := keep(t, folder, waiting(t))
+	var ended []*Place
+	for range 3 {
+		batch := waiting(t)
+		ended = append(ended, keep(t, folder, batch))
+		require.NoError(t, ended[len(ended)-1].End(batch.State.ID(), time.Now()))
+	}
+	root, err := os.OpenRoot(string(folder))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = root.Close() })
+	require.NoError(t, prune(root, 2, MaxBytes))
+	assert.FileExists(t, waits.Path())
+	assert.NoFileExists(t, ended[0].Path())
+	assert.NoFileExists(t, ended[1].Path())
+	assert.FileExists(t, ended[2].Path(), "of those that have ended, the newest stays")
+}
+
 func TestDamagedFilesAreRefused(t *testing.T) {
 	batch := waiting(t)
 	whole, err := encode(wireBatch{Batch: batch.State.ID(), State: &batch.State})

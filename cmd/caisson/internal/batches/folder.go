@@ -1,6 +1,7 @@
 package batches
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +14,8 @@ import (
 	"github.com/caisson-run/caisson/cmd/caisson/internal/folder"
 )
 
-// What a folder holds at most. When more is added, what is oldest goes.
+// What a folder holds at most. When more is added, what is oldest goes, and batches that have ended
+// before those that wait.
 const (
 	MaxBatches = 200
 	MaxBytes   = 256 << 20 // of all files together
@@ -104,6 +106,20 @@ func (f Folder) At(file string) *Place {
 	return &Place{folder: f, dir: filepath.Dir(file), name: filepath.Base(file)}
 }
 
+// hasEnded reports whether a file is what is left of a batch that has ended, which is little.
+func hasEnded(root *os.Root, name string, size int64) bool {
+	const most = 1 << 10
+	if size > most {
+		return false
+	}
+	content, err := folder.Read(root, name, most)
+	if err != nil {
+		return false
+	}
+	_, err = decode(content)
+	return errors.Is(err, ErrEnded)
+}
+
 // prune removes the oldest batches until no more are left than there is room for, and what is of
 // no use any more.
 func prune(root *os.Root, most int, bytes int64) error {
@@ -114,6 +130,7 @@ func prune(root *os.Root, most int, bytes int64) error {
 	known, err := folder.Look(root, files)
 	problems := []error{err}
 	var batches []string
+	ended := map[string]int{} // 1 for those
 	for name, file := range known {
 		id, isBatch := strings.CutSuffix(name, suffix)
 		isBatch = isBatch && folder.IsID(id, false)
@@ -122,9 +139,14 @@ func prune(root *os.Root, most int, bytes int64) error {
 			problems = append(problems, folder.Remove(root, name))
 		case isBatch:
 			batches = append(batches, name)
+			if hasEnded(root, name, file.Bytes) {
+				ended[name] = 1
+			}
 		}
 	}
-	slices.SortFunc(batches, func(a, b string) int { return strings.Compare(b, a) }) // ids grow with time
+	slices.SortFunc(batches, func(a, b string) int {
+		return cmp.Or(cmp.Compare(ended[a], ended[b]), strings.Compare(b, a)) // ids grow with time
+	})
 	for i, name := range batches {
 		if bytes -= known[name].Bytes; i >= most || bytes < 0 {
 			problems = append(problems, folder.Remove(root, name))
