@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 )
 
 // refusal says why arguments that an [argumentReader] does not take are not taken. It
@@ -71,7 +70,7 @@ func checkJSON(text string) error {
 }
 
 // unseen reports whether a character makes two keys look the same that are not.
-func unseen(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
+func unseen(r rune) bool { return Deceives(r) }
 
 // describe names the kind of a JSON value by how its text starts.
 func describe(text string) string {

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/tool"
 )
 
 // sanitise returns text that a terminal shows as what it is. Characters that move the
-// cursor, change the terminal or reorder the text stand as escapes: \x1b, \u202e. Lines
-// and tabs stay.
+// cursor, change the terminal, reorder the text or cannot be seen stand as escapes: \x1b,
+// \u202e, \U000e0041. Lines and tabs stay, and what emoji and scripts are written with.
 func sanitise(text string) string {
 	return escape(text, func(r rune) bool { return r == '\n' || r == '\t' })
 }
@@ -27,7 +28,7 @@ func escape(text string, keep func(rune) bool) string {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, text[i])
-		case !deceives(r) || keep(r):
+		case !tool.Deceives(r) || tool.Shapes(r) || keep(r):
 			b.WriteString(text[i : i+size])
 		case r == '\n':
 			b.WriteString(`\n`)
@@ -35,19 +36,14 @@ func escape(text string, keep func(rune) bool) string {
 			b.WriteString(`\t`)
 		case r < utf8.RuneSelf:
 			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
+		case r <= 0xffff:
 			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
 		}
 		i += size
 	}
 	return b.String()
-}
-
-// deceives reports whether a terminal obeys a character instead of showing it: control
-// characters (C0, DEL and C1), line separators, and the controls of the bidirectional
-// algorithm (Unicode Standard Annex #9, 2) with which text can pass for other text.
-func deceives(r rune) bool {
-	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }
 
 // print writes text to stdout in the form in which terminals show it.

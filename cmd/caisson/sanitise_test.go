@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/caisson-run/caisson/tool"
 )
 
 func TestSanitise(t *testing.T) {
@@ -23,6 +25,9 @@ func TestSanitise(t *testing.T) {
 		{"a\u2028b\u2029", `a\u2028b\u2029`, `a\u2028b\u2029`},
 		{"raw \x9b and \xff", `raw \x9b and \xff`, `raw \x9b and \xff`},
 		{"\x00", `\x00`, `\x00`},
+		{"soft\u00adhyphen\u200b\u2060\ufeff\u3164\u034f", `soft\u00adhyphen\u200b\u2060\ufeff\u3164\u034f`, `soft\u00adhyphen\u200b\u2060\ufeff\u3164\u034f`},
+		{"tags\U000e0064\U000e007f and \U000e0101", `tags\U000e0064\U000e007f and \U000e0101`, `tags\U000e0064\U000e007f and \U000e0101`},
+		{"❤\ufe0f, 1\ufe0f\u20e3, می\u200cخواهم", "❤\ufe0f, 1\ufe0f\u20e3, می\u200cخواهم", "❤\ufe0f, 1\ufe0f\u20e3, می\u200cخواهم"},
 		{"a real \ufffd", "a real \ufffd", "a real \ufffd"},
 	} {
 		assert.Equal(t, test.lines, sanitise(test.text), "%q", test.text)
@@ -31,7 +36,7 @@ func TestSanitise(t *testing.T) {
 }
 
 func FuzzSanitise(f *testing.F) {
-	for _, seed := range []string{"", "text", "\x1b]0;title\x07", "\u202e\u2066", "\x9b\xc2", "a\nb\tc\r"} {
+	for _, seed := range []string{"", "text", "\x1b]0;title\x07", "\u202e\u2066", "\x9b\xc2", "a\nb\tc\r", "\U000e0041\u200b\u200d"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -40,8 +45,10 @@ func FuzzSanitise(f *testing.F) {
 			if !utf8.ValidString(clean) {
 				t.Fatalf("%q is not UTF-8", clean)
 			}
-			if strings.ContainsFunc(clean, func(r rune) bool { return unicode.In(r, unicode.Bidi_Control) }) {
-				t.Fatalf("%q can be reordered", clean)
+			if strings.ContainsFunc(clean, func(r rune) bool {
+				return r != '\n' && r != '\t' && tool.Deceives(r) && !tool.Shapes(r)
+			}) {
+				t.Fatalf("%q holds what cannot be seen", clean)
 			}
 			if sanitise(clean) != clean {
 				t.Fatalf("%q changes when it is cleaned again", clean)

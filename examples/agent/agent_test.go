@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -125,6 +126,26 @@ func TestTokensAreCountedWhereTheServerDoesNot(t *testing.T) {
 	var c conversation
 	c.count(make([]byte, 4000), tool.ChatResponse{Content: "1234", ToolCalls: []tool.Call{{Function: tool.Function{Arguments: "1234"}}}})
 	assert.Equal(t, conversation{Rounds: 1, Tokens: 1002}, c)
+}
+
+// TestTokensOnlyGrow: no count of a server lowers what the question has taken.
+func TestTokensOnlyGrow(t *testing.T) {
+	for name, counts := range map[string][]int64{
+		"overflow":  {100, math.MaxInt64},
+		"the most":  {math.MaxInt64, math.MaxInt64, 1, 0},
+		"negative":  {200_000, -200_000, math.MinInt64},
+		"as it was": {100_000, 100_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c conversation
+			for _, count := range counts {
+				before := c.Tokens
+				c.count(nil, tool.ChatResponse{Usage: tool.ChatUsage{TotalTokens: count}})
+				assert.GreaterOrEqual(t, c.Tokens, before)
+			}
+			assert.Error(t, c.within(bounds{rounds: 16, tokens: 200_000}))
+		})
+	}
 }
 
 func TestUsage(t *testing.T) {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/openai"
@@ -97,13 +98,18 @@ func (c *conversation) within(b bounds) error {
 // count adds what a round took: as the server counts, or else a token for four bytes.
 func (c *conversation) count(request []byte, response tool.ChatResponse) {
 	c.Rounds++
-	if response.Usage.TotalTokens > 0 {
-		c.Tokens += response.Usage.TotalTokens
-		return
+	taken := response.Usage.TotalTokens
+	if taken <= 0 {
+		taken = estimate(request, response)
 	}
+	c.Tokens += min(taken, math.MaxInt64-c.Tokens)
+}
+
+// estimate counts a token for four bytes.
+func estimate(request []byte, response tool.ChatResponse) int64 {
 	size := len(request) + len(response.Content)
 	for _, call := range response.ToolCalls {
 		size += len(call.Function.Arguments)
 	}
-	c.Tokens += int64(size+3) / 4
+	return int64(size+3) / 4
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -31,6 +32,19 @@ func (f *failure) Unwrap() error { return f.err }
 
 func failed(code int, text string, hints ...string) *failure {
 	return &failure{code: code, text: text, hints: hints}
+}
+
+// hinted adds what can be done to an error.
+func hinted(err error, hint string) error {
+	var known *failure
+	if errors.As(err, &known) {
+		return &failure{known.code, known.text, append(slices.Clone(known.hints), hint), err}
+	}
+	code := exitFailed
+	if errors.Is(err, context.Canceled) {
+		code = exitInterrupted
+	}
+	return &failure{code, err.Error(), []string{hint}, err}
 }
 
 // joined adds what went wrong afterwards to what went wrong first, which alone says how the

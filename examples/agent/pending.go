@@ -91,6 +91,7 @@ func askUser(ctx context.Context, p *person, action tool.Action) (tool.Result, e
 	for i, option := range asked.Options {
 		p.print("  %d  %s\n", i+1, option)
 	}
+	p.forget(ctx)
 	prompt := "your answer: "
 	if p.later {
 		prompt = "your answer, or /later: "

@@ -222,9 +222,11 @@ func TestInterruptedWhileItWaits(t *testing.T) {
 	w := newWorld(t, script(t, "later")...)
 	ctx, cancel := context.WithCancel(t.Context())
 	typing, typed := io.Pipe() // which stays open: the person is there and types nothing more
-	go func() { _, _ = io.WriteString(typed, "Basel\n") }()
 	w.noticed = func(noted string) {
-		if strings.Contains(noted, "[y]es") {
+		switch {
+		case strings.Contains(noted, "your answer"):
+			go func() { _, _ = io.WriteString(typed, "Basel\n") }()
+		case strings.Contains(noted, "[y]es"):
 			cancel()
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/caisson-run/caisson/tool"
 )
@@ -20,7 +21,17 @@ var (
 	errLater  = errors.New("put off")
 )
 
-const maxLine = 1 << 20 // bytes that a person types at a time
+const (
+	maxLine  = 1 << 20               // bytes that a person types at a time
+	maxAhead = 1024                  // lines that are taken from a terminal before anybody asks for them
+	settled  = 50 * time.Millisecond // without a line: all that was typed or pasted has come
+)
+
+// What a person is shown to decide by fits on few screens, or else they are told how much it is.
+const (
+	maxShownBytes = 4 << 10
+	maxShownLines = 40
+)
 
 // person is who the agent works for, at the terminal. It is for one goroutine.
 type person struct {
@@ -32,7 +43,11 @@ type person struct {
 
 // newPerson begins to read what is typed, until ctx ends.
 func newPerson(ctx context.Context, env environment, later bool) *person {
-	lines := make(chan string)
+	ahead := 0
+	if env.interactive {
+		ahead = maxAhead
+	}
+	lines := make(chan string, ahead)
 	go func() {
 		defer close(lines)
 		scanner := bufio.NewScanner(env.stdin)
@@ -74,6 +89,25 @@ func (p *person) line(ctx context.Context, prompt string) (string, error) {
 	return "", err
 }
 
+// forget drops what was typed or pasted ahead. It answers nothing, since nobody had seen yet what
+// would be asked.
+func (p *person) forget(ctx context.Context) {
+	for dropped := 0; p.present; dropped++ {
+		select {
+		case _, ok := <-p.lines:
+			if ok {
+				continue
+			}
+		case <-time.After(settled):
+		case <-ctx.Done():
+		}
+		if dropped > 0 {
+			p.print("lines left out, since they were typed before you were asked: %d\n", dropped)
+		}
+		return
+	}
+}
+
 // choices are the answers that can be chosen, and the words that stand for them.
 var choices = map[string]string{"y": "yes", "yes": "yes", "s": "session", "session": "session", "n": "no", "no": "no", "l": "later", "later": "later"}
 
@@ -87,6 +121,7 @@ func (p *person) choose(ctx context.Context, prompt string, allowed ...string) (
 		prompt, allowed = prompt+" · [l]ater", append(allowed, "later")
 	}
 	for {
+		p.forget(ctx)
 		answer, err := p.line(ctx, prompt+": ")
 		if err != nil {
 			return "", "", err
@@ -103,17 +138,22 @@ func (p *person) choose(ctx context.Context, prompt string, allowed ...string) (
 	}
 }
 
-// approve asks whether a call may be made.
+// approve asks whether a call may be made. The arguments are the model's, and can fill any screen,
+// so what stands last is ours: how long they are where they are long, and what is to be called.
 func (p *person) approve(ctx context.Context, action tool.Action) (tool.Approval, error) {
 	approval := tool.Approval{CallID: action.CallID, Fingerprint: action.Fingerprint}
-	p.print("\n%s waits for your approval: %s\n", action.Tool, action.Reason)
-	p.print("  %s\n", indented(action.Arguments))
+	arguments := exact(indented(action.Arguments))
+	p.print("\n%s waits for your approval: %s\n", exact(action.Tool), exact(action.Reason))
+	p.print("  %s\n", arguments)
 	for _, decision := range action.Decisions {
 		if decision.Effective != "" {
-			p.print("  it may use %s: %s\n", decision.Permission, decision.Effective)
+			p.print("  it may use %s: %s\n", exact(decision.Permission), exact(decision.Effective))
 		}
 	}
-	choice, rest, err := p.choose(ctx, "[y]es · for this [s]ession · [n]o, and why", "yes", "session", "no")
+	if lines := strings.Count(arguments, "\n") + 1; len(arguments) > maxShownBytes || lines > maxShownLines {
+		p.print("above are %d bytes in %d lines that %s is called with: look where they begin\n", len(arguments), lines, exact(action.Tool))
+	}
+	choice, rest, err := p.choose(ctx, exact(action.Tool)+": [y]es · for this [s]ession · [n]o, and why", "yes", "session", "no")
 	switch {
 	case errors.Is(err, errAbsent):
 		approval.Reason = "nobody is there who could approve of it"
@@ -127,13 +167,23 @@ func (p *person) approve(ctx context.Context, action tool.Action) (tool.Approval
 	return approval, err
 }
 
-// indented returns JSON in the form in which all of it can be read.
+// indented returns JSON in the form in which all of it can be read: what was written as an escape
+// stands as itself, so that no path or URL is hidden in escapes.
 func indented(document json.RawMessage) string {
-	var b bytes.Buffer
-	if json.Indent(&b, document, "  ", "  ") != nil {
+	decoder := json.NewDecoder(bytes.NewReader(document))
+	decoder.UseNumber() // which are shown digit for digit
+	var value any
+	if decoder.Decode(&value) != nil {
 		return string(document)
 	}
-	return b.String()
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("  ", "  ")
+	if encoder.Encode(value) != nil {
+		return string(document)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // print shows what may come from a model or a tool. Nothing can be done about a terminal that fails.

@@ -96,7 +96,7 @@ func (s *screen) finished(name string, result tool.Result) {
 	}
 	s.note("%s: %s", name, oneLine(result.Output, maxShown))
 	for _, part := range result.Content {
-		s.note("%s: with %s %s (%s, %d bytes)", name, part.Type, part.Name, part.MIMEType, len(part.Data)+len(part.Text))
+		s.note("%s: with %s %s (%s, %d bytes)", name, part.Type, oneLine(part.Name, maxShown), oneLine(part.MIMEType, maxShown), len(part.Data)+len(part.Text))
 	}
 }
 

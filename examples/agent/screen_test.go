@@ -24,6 +24,7 @@ func TestEventsAreShown(t *testing.T) {
 		{Type: tool.CallOutput, Tool: "draw", Emission: &tool.Emission{Type: tool.EmitLink, Text: "a page", Data: json.RawMessage(`"https://example.com/"`)}},
 		{Type: tool.CallOutput, Tool: "draw", Emission: &tool.Emission{Type: tool.EmitText, Text: strings.Repeat("a", 500)}},
 		{Type: tool.CallFinished, Tool: "draw", Record: &tool.Record{Result: tool.Result{Success: true, Output: "a house", Content: []tool.Content{{Type: "image", MIMEType: "image/png", Data: []byte("abc")}}}}},
+		{Type: tool.CallFinished, Tool: "draw", Record: &tool.Record{Result: tool.Result{Success: true, Output: "a file", Content: []tool.Content{{Type: "file", Name: strings.Repeat("n", 500), MIMEType: strings.Repeat("m", 500), Text: "abc"}}}}},
 		{Type: tool.CallFinished, Tool: "\x1b[2Jnone", Record: &tool.Record{Result: tool.Result{Error: "no\nsuch tool", Kind: tool.UnknownTool}}},
 		{Type: tool.BatchFinished},
 	} {
@@ -37,6 +38,8 @@ func TestEventsAreShown(t *testing.T) {
 · draw: `+strings.Repeat("a", maxShown)+`…
 · draw: a house
 · draw: with image (image/png, 3 bytes)
+· draw: a file
+· draw: with file `+strings.Repeat("n", maxShown)+"… ("+strings.Repeat("m", maxShown)+`…, 3 bytes)
 · \u001b[2Jnone failed (unknown_tool): no · such tool
 `, notes.String())
 	assert.Empty(t, out.String(), "what tools say is no answer")

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +48,7 @@ type world struct {
 	root      string // the repository's
 	project   string // what tools see as /project
 	policy    string // more of it
-	typed     string // what the person types; each agent reads it from the beginning
+	typed     string // what the person types, a line whenever they are asked; each agent reads it from the beginning
 	absent    bool   // there is no person
 	pauses    []time.Duration
 	environ   map[string]string
@@ -66,6 +67,39 @@ func (n noticing) Write(p []byte) (int, error) {
 		n.notice(string(p))
 	}
 	return n.Writer.Write(p)
+}
+
+// typist is a person who types a line whenever something is asked, and is gone after the last.
+type typist struct {
+	lines []string
+	asked chan struct{}
+	done  <-chan struct{}
+}
+
+func (y *typist) Read(p []byte) (int, error) {
+	select {
+	case <-y.asked:
+	case <-y.done:
+		return 0, io.EOF
+	}
+	if len(y.lines) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, y.lines[0])
+	y.lines = y.lines[1:]
+	return n, nil
+}
+
+// notice is for what is written to the terminal.
+func (y *typist) notice(noted string) {
+	if strings.HasSuffix(noted, ": ") || strings.HasSuffix(noted, "> ") {
+		y.asked <- struct{}{}
+	}
+}
+
+// newTypist returns a person who types so many lines. They are short: each is read at once.
+func newTypist(ctx context.Context, typed string) *typist {
+	return &typist{slices.Collect(strings.Lines(typed)), make(chan struct{}, 1000), ctx.Done()}
 }
 
 func newWorld(t *testing.T, answers ...scripted.Answer) *world {
@@ -106,7 +140,20 @@ type ran struct {
 // run runs the program.
 func (w *world) run(t *testing.T, arguments ...string) ran {
 	t.Helper()
-	return w.runWith(t.Context(), t, strings.NewReader(w.typed), arguments...)
+	if w.absent {
+		return w.runWith(t.Context(), t, strings.NewReader(w.typed), arguments...)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	person, noticed := newTypist(ctx, w.typed), w.noticed
+	w.noticed = func(noted string) {
+		if noticed != nil {
+			noticed(noted)
+		}
+		person.notice(noted)
+	}
+	defer func() { w.noticed = noticed }()
+	return w.runWith(t.Context(), t, person, arguments...)
 }
 
 func (w *world) runWith(ctx context.Context, t *testing.T, stdin io.Reader, arguments ...string) ran {

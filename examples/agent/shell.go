@@ -55,7 +55,11 @@ func newShell(o options, env environment) handler {
 		if len(c.Command) == 0 || c.User != "" {
 			return tool.Result{Error: "want a command, which runs as the user of the agent"}, nil
 		}
-		p.print("\nthe model wants to run a command on this machine, outside of any sandbox:\n%s", c.lines())
+		shown := c.lines()
+		if len(shown) > maxShownBytes {
+			return tool.Result{Error: fmt.Sprintf("not run: shown to a person the command has %d bytes, and they look through %d at most; write a long script to a file first", len(shown), maxShownBytes)}, nil
+		}
+		p.print("\nthe model wants to run a command on this machine, outside of any sandbox:\n%s", shown)
 		choice, rest, err := p.choose(ctx, "[y]es · [n]o, and why", "yes", "no")
 		switch {
 		case errors.Is(err, errAbsent):
@@ -69,22 +73,29 @@ func newShell(o options, env environment) handler {
 	}
 }
 
-// lines shows all of what would run.
+// lines shows all of what would run. No part of it has a line for each of its members: many short
+// ones would push off the screen what stands above them.
 func (c *command) lines() string {
 	var b strings.Builder
 	b.WriteString(" ")
 	for _, argument := range c.Command {
-		fmt.Fprintf(&b, " %s", strconv.Quote(argument))
+		b.WriteString(" " + quoted(argument))
 	}
 	fmt.Fprintf(&b, "\n  for at most %s", c.time())
 	if c.WorkingDirectory != "" {
-		fmt.Fprintf(&b, "\n  in %s", strconv.Quote(c.WorkingDirectory))
+		b.WriteString("\n  in " + quoted(c.WorkingDirectory))
+	}
+	if len(c.Env) > 0 {
+		b.WriteString("\n  with")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
-		fmt.Fprintf(&b, "\n  with %s=%s", strconv.Quote(name), strconv.Quote(c.Env[name]))
+		b.WriteString(" " + quoted(name) + "=" + quoted(c.Env[name]))
 	}
 	return b.String() + "\n"
 }
+
+// quoted returns a text in quotes in which each of its characters can be seen.
+func quoted(text string) string { return exact(strconv.Quote(text)) }
 
 func (c *command) time() time.Duration {
 	if c.TimeoutMilliseconds <= 0 {

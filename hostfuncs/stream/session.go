@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/caisson-run/caisson/tool"
 )
@@ -61,13 +62,13 @@ func (s *Session) Emit(ctx context.Context, emission tool.Emission) error {
 	if s.options.Emit == nil {
 		return nil
 	}
-	shown, err := s.mask(ctx, emission)
+	shown, masked, err := s.mask(ctx, emission)
 	if err != nil {
 		return err
 	}
 	// What cannot be shown without a secret is not shown. The guest is not told: it would learn
 	// that what it said holds one.
-	if shown.Check() != nil {
+	if masked && shown.Check() != nil {
 		s.withheld++
 		return nil
 	}
@@ -81,23 +82,36 @@ func (s *Session) Emit(ctx context.Context, emission tool.Emission) error {
 // nothing could stand for it, such as within an image.
 func (s *Session) Withheld() int { return s.withheld }
 
-// mask returns the emission without secrets. Data is a copy: what it was read from may be far
-// longer.
-func (s *Session) mask(ctx context.Context, e tool.Emission) (tool.Emission, error) {
+// mask returns the emission without secrets, and whether it had any. Data is a copy: what it was
+// read from may be far longer.
+func (s *Session) mask(ctx context.Context, e tool.Emission) (_ tool.Emission, found bool, err error) {
 	if s.options.Mask == nil {
 		e.Data = bytes.Clone(e.Data)
-		return e, nil
+		return e, false, nil
 	}
-	var masked [3][]byte
-	for i, part := range [][]byte{[]byte(e.Text), e.Data, []byte(e.MIMEType)} {
+	var masked [4][]byte
+	var had [4]bool
+	for i, part := range [][]byte{[]byte(e.Text), e.Data, []byte(e.MIMEType), digits(e.Fraction)} {
 		if len(part) == 0 {
 			continue
 		}
-		var err error
 		if masked[i], err = s.options.Mask(ctx, part); err != nil {
-			return tool.Emission{}, err
+			return tool.Emission{}, false, err
 		}
+		had[i] = !bytes.Equal(masked[i], part)
+		found = found || had[i]
 	}
 	e.Text, e.Data, e.MIMEType = string(masked[0]), json.RawMessage(bytes.Clone(masked[1])), string(masked[2])
-	return e, nil
+	if had[3] {
+		e.Fraction = nil // nothing can stand for a secret in a number
+	}
+	return e, found, nil
+}
+
+// digits returns all digits of a fraction, without an exponent, which would set them apart.
+func digits(fraction *float64) []byte {
+	if fraction == nil {
+		return nil
+	}
+	return strconv.AppendFloat(nil, *fraction, 'f', -1, 64)
 }

@@ -144,6 +144,33 @@ func TestSecretsAreTakenOut(t *testing.T) {
 	assert.Equal(t, secret, seen[0].Text)
 }
 
+// TestFractionsTellNoSecret: a secret of digits does not go out as how much is done, however small
+// that is. The control is a fraction with other digits, and one that nobody looks at.
+func TestFractionsTellNoSecret(t *testing.T) {
+	const card = "4929123456781234"
+	hide := func(_ context.Context, text []byte) ([]byte, error) {
+		return bytes.ReplaceAll(text, []byte(card), []byte("[secret CARD]")), nil
+	}
+	for _, told := range []float64{0.4929123456781234, 0.0000000004929123456781234} {
+		var seen shown
+		s := stream.Open(stream.Options{Emit: seen.emit, Mask: hide})
+		require.NoError(t, s.Emit(t.Context(), tool.Emission{Type: tool.EmitProgress, Text: "paying", Fraction: &told}))
+		assert.Equal(t, shown{{Type: tool.EmitProgress, Text: "paying"}}, seen)
+		require.NoError(t, s.Emit(t.Context(), tool.Emission{Type: tool.EmitProgress, Fraction: &told}))
+		assert.Len(t, seen, 1, "there was nothing else in it")
+		assert.Equal(t, 1, s.Withheld())
+		assert.NotZero(t, told, "what the guest said is not changed")
+
+		var plain shown
+		require.NoError(t, stream.Open(stream.Options{Emit: plain.emit}).Emit(t.Context(), tool.Emission{Type: tool.EmitProgress, Fraction: &told}))
+		assert.Equal(t, told, *plain[0].Fraction)
+	}
+	var seen shown
+	half := 0.5
+	require.NoError(t, stream.Open(stream.Options{Emit: seen.emit, Mask: hide}).Emit(t.Context(), tool.Emission{Type: tool.EmitProgress, Fraction: &half}))
+	assert.Equal(t, shown{{Type: tool.EmitProgress, Fraction: &half}}, seen)
+}
+
 // TestEndWhileSecretsAreSought: nothing is shown that was not looked through.
 func TestEndWhileSecretsAreSought(t *testing.T) {
 	var seen shown
