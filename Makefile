@@ -37,9 +37,13 @@ deps: ## download every module that the other targets need
 test: ## run the tests
 	$(GO) test $(PACKAGES)
 
+# Where goroutines meet. Nightly runs have the race detector look at everything, the command line's
+# scripts too, whose processes it slows down most.
+CONCURRENT = ./cmd/... ./examples/agent ./executor/... ./hostfuncs/... ./registry/... ./runtime/... ./sdk/... ./tool/...
+
 .PHONY: race
-race: ## run the tests under the race detector
-	$(GO) test -race $(PACKAGES)
+race: ## run the tests of what is concurrent under the race detector
+	$(GO) test -race -skip '^TestScripts$$' $(CONCURRENT)
 
 .PHONY: openai
 openai: ## test what is written for OpenAI's APIs against OpenAI's own client
@@ -59,6 +63,7 @@ fuzz: ## fuzz every target for FUZZTIME each
 .PHONY: nightly
 nightly: FUZZTIME = 10m
 nightly: fuzz ## what takes hours: long fuzzing, repeated races and attacks, sessions under load, the cost of metering and of many tools
+	$(GO) test -race -timeout 2h $(PACKAGES)
 	$(GO) test -race -count=3 -timeout 2h ./runtime/...
 	$(GO) test -run '^TestAttack' -count=5 -timeout 2h ./runtime/...
 	$(GO) test -race -run '^TestLoad$$' -timeout 1h ./executor -soak 10m
