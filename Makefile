@@ -39,7 +39,8 @@ test: ## run the tests
 
 # Where goroutines meet. Nightly runs have the race detector look at everything, the command line's
 # scripts too, whose processes it slows down most.
-CONCURRENT = ./cmd/... ./examples/agent ./executor/... ./hostfuncs/... ./registry/... ./runtime/... ./sdk/... ./tool/...
+CONCURRENT = ./cmd/caisson ./executor ./hostfuncs/... ./registry/... ./runtime/... ./sdk/... \
+	$$($(GO) list ./executor/internal/... | grep -v /repair)
 
 .PHONY: race
 race: ## run the tests of what is concurrent under the race detector
