@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
+	"github.com/caisson-run/caisson/runtime/internal/wasm/metered"
 )
 
 // maxTableElements is how many elements the tables of an instance may hold together, at
@@ -74,13 +75,15 @@ func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds) 
 	if r.source, err = wasm.ExportStart(r.source, description); err != nil {
 		return rewritten{}, err
 	}
-	if len(description.Tables) == 0 {
-		return r, nil
+	if len(description.Tables) > 0 {
+		if description, err = inspectOwn(r.source); err != nil {
+			return rewritten{}, err
+		}
+		r.source = wasm.BoundTables(r.source, description, maxTableElements/uint32(len(description.Tables)))
 	}
-	if description, err = inspectOwn(r.source); err != nil {
-		return rewritten{}, err
+	if err := metered.Verify(r.source); err != nil {
+		return rewritten{}, fmt.Errorf("it cannot be shown that every loop of the module can be stopped, so it is not run: %w; this is a bug in Caisson, please report it", err)
 	}
-	r.source = wasm.BoundTables(r.source, description, maxTableElements/uint32(len(description.Tables)))
 	return r, nil
 }
 

@@ -23,7 +23,8 @@ type bulkPass struct {
 func (r *rewriting) addBulk() {
 	p := &bulkPass{}
 	charge, call := &encoder{}, &encoder{}
-	r.meter.charge(charge, growUnits, true)
+	r.meter.charge(charge, growUnits)
+	r.meter.test(charge)
 	p.grow = call.at(opCall, r.addFunction(FuncType{}, charge.do(opEnd).bytes)).bytes
 	add := func(code opcode, t FuncType, function func() []byte) []byte {
 		if r.analysis.bulk&(1<<code.number()) == 0 {
@@ -134,7 +135,8 @@ func (r *rewriting) rest(e *encoder, code opcode) {
 
 // chunkCharge comes before each chunk.
 func (r *rewriting) chunkCharge(e *encoder) {
-	r.meter.charge(e, chunkBytes>>bytesPerUnit, true)
+	r.meter.charge(e, chunkBytes>>bytesPerUnit)
+	r.meter.test(e)
 }
 
 // whole is the instruction with the parameters as they are. Out of bounds it traps before

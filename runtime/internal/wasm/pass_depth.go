@@ -15,9 +15,7 @@ const (
 // returns. The others are bounded together by the longest chain of calls, which the
 // budget leaves room for.
 //
-// The body becomes the inside of a block with the results of the function, so that
-// branches to the body's label and returns lead to the end of that block, where the frame
-// is taken off; labels keep their numbers.
+// The frame is taken off behind the block that exitPass makes of the body.
 //
 // The frame is estimated from the parameters, the locals, the operand stack and the
 // values that a compiler may have to keep in memory. Measured with wazero v1.12.0, a small
@@ -30,9 +28,7 @@ type depthPass struct {
 	frames    []int64
 	budget    int64
 	global    uint32
-	blocks    map[int][]byte // block types of functions with several results
-	active    bool
-	leave     []byte
+	leave     []byte // takes the frame off
 }
 
 // frame estimates the stack that a function takes, in bytes.
@@ -54,7 +50,7 @@ func (r *rewriting) addDepth() error {
 	if failure != nil {
 		return failure
 	}
-	p := &depthPass{frames: make([]int64, len(r.module.Functions)), blocks: map[int][]byte{}}
+	p := &depthPass{frames: make([]int64, len(r.module.Functions))}
 	for index := range p.frames {
 		p.frames[index] = r.frame(index)
 	}
@@ -78,10 +74,10 @@ func (r *rewriting) addDepth() error {
 			return r.tooDeep(f.Offset, "a function takes some %d bytes of stack, chains of calls leave %d", p.frames[index], p.budget)
 		}
 		r.done.Recursive++
-		p.blocks[index] = r.blockType(r.module.Types[f.Type].Results)
 	}
 	p.global = r.addGlobal(I32, depthName)
 	r.done.DepthGlobal = depthName
+	r.depth = p
 	r.pipeline = append(r.pipeline, p)
 	return nil
 }
@@ -90,22 +86,9 @@ func (r *rewriting) tooDeep(offset int, format string, arguments ...any) error {
 	return &Error{Kind: ErrLimit, Section: SectionCode.String(), Offset: offset, Message: fmt.Sprintf(format, arguments...)}
 }
 
-// blockType writes the type of a block without parameters (§5.4.1).
-func (r *rewriting) blockType(results []ValueType) []byte {
-	switch len(results) {
-	case 0:
-		return []byte{emptyBlock}
-	case 1:
-		return []byte{byte(results[0])}
-	}
-	var e encoder
-	e.signed(int64(r.typeIndex(FuncType{Results: results})))
-	return e.bytes
-}
-
 func (p *depthPass) enter(b *bodyRewriting) {
-	p.active = p.recursive.has(uint32(b.index))
-	if !p.active {
+	p.leave = nil
+	if !p.recursive.has(uint32(b.index)) {
 		return
 	}
 	frame := p.frames[b.index]
@@ -113,26 +96,15 @@ func (p *depthPass) enter(b *bodyRewriting) {
 	enter.at(opGlobalGet, p.global).i32(int32(p.budget - frame)).do(opI32GtU).block(opIf)
 	enter.i32(-1).at(opGlobalSet, p.global).do(opUnreachable, opEnd) // -1 is DepthExceeded
 	enter.at(opGlobalGet, p.global).i32(int32(frame)).do(opI32Add).at(opGlobalSet, p.global)
-	enter.do(opBlock)
-	b.insert(b.entry, append(enter.bytes, p.blocks[b.index]...))
+	b.insert(b.entry, enter.bytes)
 
 	leave := &encoder{}
 	p.leave = leave.at(opGlobalGet, p.global).i32(int32(frame)).do(opI32Sub).at(opGlobalSet, p.global).bytes
+	b.leave = append(b.leave, p.leave...)
 }
 
 func (p *depthPass) visit(b *bodyRewriting, in *instruction) {
-	if !p.active {
-		return
-	}
-	switch in.opcode {
-	case opReturn:
-		var branch encoder
-		b.replace(in, branch.at(opBr, b.label(uint32(len(b.blocks)))).bytes)
-	case opReturnCall, opReturnCallIndirect:
+	if p.leave != nil && (in.opcode == opReturnCall || in.opcode == opReturnCallIndirect) {
 		b.insert(in.at, p.leave)
-	case opEnd:
-		if len(b.blocks) == 0 {
-			b.insert(in.end, append(p.leave, opEnd))
-		}
 	}
 }

@@ -26,8 +26,9 @@ import (
 //
 // A branch to a place ahead leads there at once: it is no way round the loop, so that it
 // needs no test of the counter, and no jump through a table. What it passes over is charged
-// as if it was executed. Place 0, where functions are entered, may be tested for in front of
-// the table: jumps whose target the processor must guess are dear in code that runs seldom.
+// as if it was executed; so many nops stand in its place. Place 0, where functions are
+// entered, is tested for in front of the table: jumps whose target the processor must guess
+// are dear in code that runs seldom.
 type dispatches struct {
 	open   []dispatch
 	labels []uint32 // of all of them

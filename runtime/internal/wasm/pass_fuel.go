@@ -1,233 +1,227 @@
 package wasm
 
+import "slices"
+
 // fuelPass charges for instructions. It cuts a body into runs, which are executed as a
-// whole or not at all unless they trap: from the entry, the start of an arm of an if, a
-// place behind a conditional branch, or the end of a block that is branched to, up to where
-// the next begins or nothing follows. Each run starts with the charge for all of it, one
-// unit for each instruction; block, loop, else, end and nop are free. The entry also tests
-// what is left.
+// whole or not at all unless they trap: from the entry, the header of a loop, the start of
+// an arm of an if, a place behind a conditional branch, or the end of a block that is
+// branched to, up to where the next begins or nothing follows. Each run starts with the
+// charge for all of it, one unit for each instruction; block, loop, else, end and nop are
+// free. So whichever way control takes through a body, it is charged what it executes.
 //
-// A run goes on into a loop. What of it stands behind the header is charged again on each
-// way back to the header, with the run that ends there where that is possible: one charge
-// less on each round. Before a br_table, or a br_if with values, that may lead back it is
-// charged whichever way they take.
+// In a function with a counter of its own, runs charge that; those that call something hand
+// it over to the meter and test what is left, so that it is complete whenever anything else
+// runs. What a function has not handed over when it traps is lost.
 //
-// In a function with a counter of its own, runs charge that. Those that call something or
-// leave the function hand it over to the meter, so that it is complete whenever anything
-// else runs, and test what is left unless what they call does. What a function has not
-// handed over when it traps is lost.
+// A loop's header is often charged with what leads there: one charge less on each round.
 type fuelPass struct {
 	meter     *meter
 	functions []FunctionAnalysis
-	imported  uint32 // how many functions are imported
-	run       fuelRun
+	runs      []fuelRun
+	loops     []fuelLoop
 	frames    []fuelFrame
+	run       int // that is being read; noRun where no execution comes by
 }
 
-// fuelCharge is a charge for a run, or for the end of one.
-type fuelCharge struct {
-	cost   int64
-	leaves bool // calls a function, or may leave this one at its end
-	tested bool // calls a function that may not test what is left
-}
-
-// fuelRun is the run that is being read.
+// fuelRun is a run. One without instructions is a place where a header can be charged.
 type fuelRun struct {
-	fuelCharge
-	edit    int // with the charge; noRun where no execution comes by
-	entry   bool
-	headers []fuelHeader // of the loops that it goes on into and that are open
-	back    fuelCharge   // for what follows behind the header that it leads back to
+	edit  int // with the charge
+	cost  int64
+	calls bool
 }
 
-// fuelHeader is where a run goes on into a loop.
-type fuelHeader struct {
-	frame int
-	cost  int64 // of the run in front of it
-}
+// The run at the entry is the first, and noRun none.
+const (
+	entryRun = 0
+	noRun    = -1
+)
 
-const noRun = -1
+// fuelLoop is a loop that is reached.
+type fuelLoop struct {
+	before int   // the run in front of the header
+	header int   // the run that begins there
+	back   []int // the runs of the ways back
+	jumps  bool  // one of those ends in br, so that a charge is saved
+	fixed  bool  // a way back has no place for a charge of its own
+}
 
 // fuelFrame is an open block.
 type fuelFrame struct {
 	opcode   opcode
-	branched bool       // a branch leads to its end
-	header   fuelCharge // of a loop: for the run at its header, once known
-	known    bool
-	waiting  []int // edits on ways back that header is not known for
+	branched bool // a branch leads to its end
+	loop     int  // of a loop that is reached: its place among the loops
 }
 
 func (p *fuelPass) enter(b *bodyRewriting) {
-	p.frames = p.frames[:0]
+	p.runs, p.loops, p.frames = p.runs[:0], p.loops[:0], p.frames[:0]
 	p.begin(b, b.entry)
-	p.run.entry = true
 }
 
 // begin begins a run at an offset.
 func (p *fuelPass) begin(b *bodyRewriting, at int) {
-	p.run = fuelRun{edit: len(b.edits), headers: p.run.headers[:0]}
+	p.run = p.add(len(b.edits))
 	b.insert(at, nil)
 }
 
-// finish ends the run, now that its cost is known.
-func (p *fuelPass) finish(b *bodyRewriting) {
-	if p.run.edit == noRun {
-		return
-	}
-	run := &p.run
-	for _, header := range run.headers {
-		frame := &p.frames[header.frame]
-		frame.header, frame.known = run.fuelCharge, true
-		frame.header.cost -= header.cost
-		for _, edit := range frame.waiting {
-			b.edits[edit].with = p.charge(b, frame.header)
-		}
-	}
-	all := fuelCharge{run.cost + run.back.cost, run.leaves || run.back.leaves, run.tested || run.back.tested}
-	if run.entry {
-		b.edits[run.edit].with = p.entryCharge(b, all.cost)
-	} else {
-		b.edits[run.edit].with = p.charge(b, all)
-	}
-	run.edit = noRun
+func (p *fuelPass) add(edit int) int {
+	p.runs = append(p.runs, fuelRun{edit: edit})
+	return len(p.runs) - 1
 }
 
-// entryCharge writes the charge for the run at the entry, where the counter is 0.
-func (p *fuelPass) entryCharge(b *bodyRewriting, cost int64) []byte {
-	e := &encoder{}
-	if tested := !p.functions[b.index].isLeaf(); tested || cost > 0 {
-		p.meter.charge(e, max(cost, 1), tested)
+// split ends the run, if there is one, and begins another behind the instruction.
+func (p *fuelPass) split(b *bodyRewriting, in *instruction) {
+	if p.run != noRun {
+		p.begin(b, in.end)
 	}
-	return e.bytes
-}
-
-// charge writes a charge.
-func (p *fuelPass) charge(b *bodyRewriting, c fuelCharge) []byte {
-	e := &encoder{}
-	switch {
-	case b.counted && c.leaves:
-		e.at(opGlobalGet, p.meter.global).at(opLocalGet, b.counter).i32(int32(c.cost)).do(opI32Add, opI64ExtendU, opI64Sub)
-		e.at(opGlobalSet, p.meter.global).i32(0).at(opLocalSet, b.counter)
-		if c.tested { // else a loop whose counter never gets far would not be
-			p.meter.test(e)
-		}
-	case c.cost == 0:
-	case b.counted:
-		e.at(opLocalGet, b.counter).i32(int32(c.cost)).do(opI32Add).at(opLocalSet, b.counter)
-	default:
-		p.meter.charge(e, c.cost, false)
-	}
-	return e.bytes
 }
 
 func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 	switch in.opcode {
 	case opNop, opMemoryGrow, opTableGrow: // the bulk pass charges for growth
-	case opBlock, opLoop, opIf, opElse, opEnd:
-		p.block(b, in)
-	case opBr, opBrTable, opReturn, opUnreachable, opReturnCall, opReturnCallIndirect:
-		p.run.cost += 1 + b.passed
-		p.targets(b, in)
-		p.finish(b)
-	case opBrIf:
-		p.run.cost++
-		p.targets(b, in)
-		p.split(b, in)
-	case opCall:
-		p.run.cost++
-		p.run.leaves = true
-		p.run.tested = p.run.tested || in.index < p.imported || p.functions[in.index-p.imported].isLeaf()
-	case opCallIndirect:
-		p.run.cost++
-		p.run.leaves, p.run.tested = true, true
-	default:
-		p.run.cost++
-	}
-}
-
-// split ends the run, if there is one, and begins another behind the instruction.
-func (p *fuelPass) split(b *bodyRewriting, in *instruction) {
-	if p.run.edit != noRun {
-		p.finish(b)
-		p.begin(b, in.end)
-	}
-}
-
-// block follows the structure of blocks.
-func (p *fuelPass) block(b *bodyRewriting, in *instruction) {
-	switch in.opcode {
 	case opBlock:
 		p.frames = append(p.frames, fuelFrame{opcode: opBlock})
 	case opLoop:
-		if p.run.edit != noRun {
-			p.run.headers = append(p.run.headers, fuelHeader{frame: len(p.frames), cost: p.run.cost})
-		}
-		p.frames = append(p.frames, fuelFrame{opcode: opLoop})
+		p.loop(b, in)
 	case opIf:
-		p.run.cost++
-		p.frames = append(p.frames, fuelFrame{opcode: opIf})
+		p.cost(1)
 		p.split(b, in)
+		p.frames = append(p.frames, fuelFrame{opcode: opIf})
 	case opElse:
-		p.finish(b)
 		p.begin(b, in.end)
 	case opEnd:
 		p.close(b, in)
+	case opBr, opBrIf, opBrTable:
+		p.branch(b, in)
+	case opReturn, opUnreachable:
+		p.cost(1)
+		p.run = noRun
+	case opCall, opCallIndirect:
+		p.call()
+	case opReturnCall, opReturnCallIndirect:
+		p.call()
+		p.run = noRun
+	default:
+		p.cost(1)
+	}
+}
+
+func (p *fuelPass) cost(units int64) {
+	if p.run != noRun {
+		p.runs[p.run].cost += units
+	}
+}
+
+func (p *fuelPass) call() {
+	p.cost(1)
+	if p.run != noRun {
+		p.runs[p.run].calls = true
+	}
+}
+
+func (p *fuelPass) loop(b *bodyRewriting, in *instruction) {
+	p.frames = append(p.frames, fuelFrame{opcode: opLoop, loop: len(p.loops)})
+	if p.run != noRun {
+		before := p.run
+		p.begin(b, in.end)
+		p.loops = append(p.loops, fuelLoop{before: before, header: p.run})
 	}
 }
 
 // close ends a block. Where two ways meet, a run begins.
 func (p *fuelPass) close(b *bodyRewriting, in *instruction) {
 	if len(p.frames) == 0 { // the end of the body
-		p.run.leaves = true
 		p.finish(b)
 		return
 	}
 	top := p.frames[len(p.frames)-1]
-	if n := len(p.run.headers); p.run.edit != noRun && n > 0 && p.run.headers[n-1].frame == len(p.frames)-1 {
-		p.run.headers = p.run.headers[:n-1]
-	}
 	p.frames = p.frames[:len(p.frames)-1]
 	if top.opcode == opIf || top.opcode == opBlock && top.branched {
-		p.finish(b)
 		p.begin(b, in.end)
 	}
 }
 
-// targets notes where a branch leads to.
-func (p *fuelPass) targets(b *bodyRewriting, in *instruction) {
+// branch charges for a branch, and notes where it leads to.
+func (p *fuelPass) branch(b *bodyRewriting, in *instruction) {
+	p.cost(1 + b.passed)
 	switch in.opcode {
-	case opBr, opBrIf:
-		p.target(in.index)
+	case opBr:
+		p.target(in.index, p.run, true)
+		p.run = noRun
+	case opBrIf:
+		place := noRun
+		if b.inside != 0 {
+			place = p.add(b.inside)
+		}
+		p.target(in.index, place, false)
+		p.split(b, in)
 	case opBrTable:
 		labels := b.again(in)
 		for range in.index + 1 {
-			p.target(labels.u32("a label"))
+			p.target(labels.u32("a label"), noRun, false)
 		}
-	default:
-		p.run.leaves = true
-	}
-	if p.run.edit == noRun {
-		return
-	}
-	for _, back := range b.back {
-		frame := &p.frames[back.loop]
-		switch {
-		case !frame.known:
-			frame.waiting = append(frame.waiting, back.edit)
-		case in.opcode == opBr:
-			p.run.back = frame.header
-		default:
-			b.edits[back.edit].with = p.charge(b, frame.header)
-		}
+		p.run = noRun
 	}
 }
 
-// target notes a branch to a label; that of the body has no frame.
-func (p *fuelPass) target(label uint32) {
+// target notes a branch to a label, and the run that may be charged for what it leads to. The
+// label of the body has no frame.
+func (p *fuelPass) target(label uint32, run int, jumps bool) {
 	n := len(p.frames)
 	if uint64(label) >= uint64(n) {
-		p.run.leaves = true
 		return
 	}
-	p.frames[n-1-int(label)].branched = true
+	top := &p.frames[n-1-int(label)]
+	top.branched = true
+	if top.opcode != opLoop || p.run == noRun {
+		return
+	}
+	loop := &p.loops[top.loop]
+	loop.back = append(loop.back, run)
+	loop.jumps = loop.jumps || jumps
+	loop.fixed = loop.fixed || run == noRun || run == loop.header
+}
+
+// finish writes the charges, now that all costs are known.
+func (p *fuelPass) finish(b *bodyRewriting) {
+	if b.counted {
+		for _, loop := range slices.Backward(p.loops) {
+			p.fold(loop)
+		}
+	}
+	for n, run := range p.runs {
+		b.edits[run.edit].with = p.charge(b, n, run)
+	}
+}
+
+// fold charges for a loop's header where control comes from, if that saves anything. A header
+// that calls something is charged right there.
+func (p *fuelPass) fold(loop fuelLoop) {
+	header := &p.runs[loop.header]
+	if loop.fixed || !loop.jumps || header.calls {
+		return
+	}
+	for _, run := range append(loop.back, loop.before) {
+		p.runs[run].cost += header.cost
+	}
+	header.cost = 0
+}
+
+// charge writes the charge for a run.
+func (p *fuelPass) charge(b *bodyRewriting, n int, run fuelRun) []byte {
+	e := &encoder{}
+	switch {
+	case n == entryRun: // where a counter of its own is 0
+		p.meter.charge(e, run.cost)
+		if !p.functions[b.index].isLeaf() {
+			p.meter.test(e)
+		}
+	case !b.counted:
+		p.meter.charge(e, run.cost)
+	case run.calls:
+		p.meter.handOver(e, b.counter, run.cost)
+		p.meter.test(e)
+	case run.cost > 0:
+		e.at(opLocalGet, b.counter).i32(int32(run.cost)).do(opI32Add).at(opLocalSet, b.counter)
+	}
+	return e.bytes
 }

@@ -45,8 +45,7 @@ func (p *loopPass) visit(b *bodyRewriting, in *instruction) {
 	if !b.counted {
 		return
 	}
-	b.back = b.back[:0]
-	b.passed = p.tables.visit(b, in)
+	b.inside, b.passed = 0, p.tables.visit(b, in)
 	switch in.opcode {
 	case opLoop:
 		p.split(b, in)
@@ -54,8 +53,10 @@ func (p *loopPass) visit(b *bodyRewriting, in *instruction) {
 		if top := len(b.blocks) - 1; top >= 0 && b.blocks[top].opcode == opLoop {
 			b.insert(in.end, []byte{opEnd})
 		}
-	case opBr, opBrIf:
+	case opBr:
 		p.branch(b, in)
+	case opBrIf:
+		p.branchIf(b, in)
 	case opBrTable:
 		p.branchTable(b, in)
 	}
@@ -67,42 +68,49 @@ func (p *loopPass) split(b *bodyRewriting, in *instruction) {
 	e := &encoder{}
 	e.bytes = append(e.bytes, header...)
 	e.below(b.counter, p.bound).block(opIf).do(opElse)
-	e.at(opLocalGet, b.counter).at(opCall, p.meter.handOver).i32(0).at(opLocalSet, b.counter).do(opEnd)
+	e.at(opLocalGet, b.counter).at(opCall, p.meter.take).i32(0).at(opLocalSet, b.counter).do(opEnd)
 	e.bytes = append(e.bytes, header...)
 	b.replace(in, e.bytes)
 }
 
-// branch writes br and br_if. An if costs less than br_if, since wazero v1.12.0 compares and
-// branches at once only there, but it cannot take values along: with values, br_if leads to
-// the outer loop at once.
+// branch writes br, behind what it passes over.
 func (p *loopPass) branch(b *bodyRewriting, in *instruction) {
 	e := &encoder{}
 	label, target := b.label(in.index), b.target(in.index)
-	back := target.opcode == opLoop
-	if in.opcode == opBrIf && !target.takes {
-		b.replace(in, e.block(opIf).bytes)
-		inside := &encoder{}
-		if back {
-			b.goesBack(in.index, in.end)
-			inside.again(b.counter, p.bound, label+1)
-		} else {
-			inside.at(opBr, label+1)
-		}
-		b.insert(in.end, inside.do(opEnd).bytes)
-		return
-	}
-	if back {
-		b.goesBack(in.index, in.at)
+	for range b.passed {
+		e.do(opNop)
 	}
 	switch {
-	case in.opcode == opBrIf, !back:
-		e.at(in.opcode, label)
+	case target.opcode != opLoop:
+		e.at(opBr, label)
 	case target.takes:
 		e.below(b.counter, p.bound).at(opBrIf, label-1).at(opBr, label)
 	default:
 		e.again(b.counter, p.bound, label)
 	}
 	b.replace(in, e.bytes)
+}
+
+// branchIf writes br_if. An if costs less than br_if, since wazero v1.12.0 compares and
+// branches at once only there, but it cannot take values along: with values, br_if leads to
+// the outer loop at once.
+func (p *loopPass) branchIf(b *bodyRewriting, in *instruction) {
+	e := &encoder{}
+	label, target := b.label(in.index), b.target(in.index)
+	if target.takes {
+		b.replace(in, e.at(opBrIf, label).bytes)
+		return
+	}
+	b.replace(in, e.block(opIf).bytes)
+	b.inside = len(b.edits)
+	b.insert(in.end, nil)
+	inside := &encoder{}
+	if target.opcode == opLoop {
+		inside.again(b.counter, p.bound, label+1)
+	} else {
+		inside.at(opBr, label+1)
+	}
+	b.insert(in.end, inside.do(opEnd).bytes)
 }
 
 // branchTable writes br_table, which leads to outer loops. Where functions are entered through
@@ -120,11 +128,7 @@ func (p *loopPass) branchTable(b *bodyRewriting, in *instruction) {
 	e.at(opBrTable, in.index)
 	labels := b.again(in)
 	for range in.index + 1 {
-		label := labels.u32("a label")
-		if b.target(label).opcode == opLoop && !b.isBack(label) {
-			b.goesBack(label, in.at)
-		}
-		e.u32(b.label(label) + inside)
+		e.u32(b.label(labels.u32("a label")) + inside)
 	}
 	if enters {
 		e.do(opEnd).at(opBr, b.label(first))

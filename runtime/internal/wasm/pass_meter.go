@@ -10,9 +10,9 @@ package wasm
 // Functions with loops have a counter of their own beside it, a local that charges are added
 // to. It can live in a register, where the meter is written to memory with each charge.
 type meter struct {
-	global   uint32
-	more     uint32 // index of a function that asks for more
-	handOver uint32 // index of a function that takes its parameter off, and tests the rest
+	global uint32
+	more   uint32 // index of a function that asks for more
+	take   uint32 // index of a function that takes its parameter off, and tests the rest
 }
 
 // addMeter adds the meter.
@@ -21,23 +21,32 @@ func (r *rewriting) addMeter() {
 	refill := r.addImport(MeterModule, MeterRefill, FuncType{Params: []ValueType{I64}, Results: []ValueType{I64}})
 	r.done.MeterGlobal = meterName
 	r.meter.global = r.addGlobal(I64, meterName)
-	more, handOver := &encoder{}, &encoder{}
+	more, take := &encoder{}, &encoder{}
 	more.at(opGlobalGet, r.meter.global).at(opCall, refill).at(opGlobalSet, r.meter.global).do(opEnd)
 	r.meter.more = r.addFunction(FuncType{}, more.bytes)
-	handOver.at(opGlobalGet, r.meter.global).at(opLocalGet, 0).do(opI64ExtendU, opI64Sub).at(opGlobalSet, r.meter.global)
-	r.meter.test(handOver)
-	r.meter.handOver = r.addFunction(FuncType{Params: []ValueType{I32}}, handOver.do(opEnd).bytes)
+	r.meter.chargeLength(take, 0, 0)
+	r.meter.take = r.addFunction(FuncType{Params: []ValueType{I32}}, take.do(opEnd).bytes)
 	r.pipeline = append(r.pipeline,
 		&loopPass{meter: r.meter, functions: r.analysis.Functions},
-		&fuelPass{meter: r.meter, functions: r.analysis.Functions, imported: r.importedFunctions})
+		&fuelPass{meter: r.meter, functions: r.analysis.Functions})
 }
 
-// charge takes units off the counter, and may test what is left.
-func (m *meter) charge(e *encoder, units int64, tested bool) {
-	e.at(opGlobalGet, m.global).i64(units).do(opI64Sub).at(opGlobalSet, m.global)
-	if tested {
-		m.test(e)
+// charge takes units off the counter.
+func (m *meter) charge(e *encoder, units int64) {
+	if units > 0 {
+		e.at(opGlobalGet, m.global).i64(units).do(opI64Sub).at(opGlobalSet, m.global)
 	}
+}
+
+// handOver takes a function's own counter off, and units, and sets the former to 0.
+func (m *meter) handOver(e *encoder, counter uint32, units int64) {
+	e.at(opGlobalGet, m.global).at(opLocalGet, counter).i32(int32(units)).do(opI32Add, opI64ExtendU, opI64Sub)
+	e.at(opGlobalSet, m.global).i32(0).at(opLocalSet, counter)
+}
+
+// settle takes a function's own counter off where the function ends.
+func (m *meter) settle(e *encoder, counter uint32) {
+	e.at(opGlobalGet, m.global).at(opLocalGet, counter).do(opI64ExtendU, opI64Sub).at(opGlobalSet, m.global)
 }
 
 // chargeLength takes a local, divided by a power of 2, off the counter and tests it.

@@ -163,6 +163,7 @@ func Rewrite(source []byte, a *Analysis, passes Passes) (*Rewritten, error) {
 			return nil, err
 		}
 	}
+	r.addExits()
 	if r.shift > 0 {
 		r.pipeline = append(r.pipeline, &renumberPass{r: r})
 	}
@@ -204,8 +205,9 @@ type rewriting struct {
 	added    [SectionDataCount + 1]items // what is added, by section
 	pipeline []pass
 	meter    *meter
-	fork     *fork // nil where Passes.Fork does not apply
-	lifted   bool  // the data segments are left out
+	depth    *depthPass // nil without Passes.Depth
+	fork     *fork      // nil where Passes.Fork does not apply
+	lifted   bool       // the data segments are left out
 }
 
 // items are elements that are added to a section's vector.

@@ -1,7 +1,5 @@
 package wasm
 
-import "slices"
-
 // pass adds code to function bodies. Passes see the instructions of a body in order and
 // note edits; positions never decrease.
 type pass interface {
@@ -27,10 +25,13 @@ type bodyRewriting struct {
 	blocks []openBlock // around the instruction, from the outermost; the body not counted
 	edits  []edit
 
-	counted bool       // has a counter of its own, a local of type i32, and its loops are split
-	counter uint32     // the index of that local
-	back    []backEdge // the ways back to headers of loops that the instruction has
-	passed  int64      // what a branch that is led past instructions would have been charged for them
+	counted bool   // has a counter of its own, a local of type i32, and its loops are split
+	counter uint32 // the index of that local
+	inside  int    // the edit within the if that a br_if has become, or 0
+	passed  int64  // what a branch that is led past instructions would have been charged for them
+
+	wrapped bool   // is the inside of a block, whose end all ways out lead to
+	leave   []byte // what is done there
 }
 
 // openBlock is a block around an instruction.
@@ -38,24 +39,6 @@ type openBlock struct {
 	opcode opcode
 	takes  bool   // a branch to it takes values along
 	loops  uint32 // how many loops are around it
-}
-
-// backEdge is a branch to the header of a loop.
-type backEdge struct {
-	loop int // its place among the open blocks
-	edit int // without code at first, on the way back or, if there is no such place, before it
-}
-
-// goesBack notes a branch to a loop's header.
-func (b *bodyRewriting) goesBack(label uint32, at int) {
-	b.back = append(b.back, backEdge{loop: len(b.blocks) - 1 - int(label), edit: len(b.edits)})
-	b.insert(at, nil)
-}
-
-// isBack reports whether a branch to a loop's header was noted.
-func (b *bodyRewriting) isBack(label uint32) bool {
-	loop := len(b.blocks) - 1 - int(label)
-	return slices.ContainsFunc(b.back, func(e backEdge) bool { return e.loop == loop })
 }
 
 // insert adds code at a position. It keeps the slice.
@@ -136,8 +119,8 @@ func (b *bodyRewriting) begin(r *rewriting, index int) {
 	b.at = f.Offset
 	b.locals(f.Locals)
 	b.index, b.entry = index, b.at
-	b.blocks, b.edits, b.back = b.blocks[:0], b.edits[:0], b.back[:0]
-	b.counted, b.passed = r.counted(index), 0
+	b.blocks, b.edits, b.leave = b.blocks[:0], b.edits[:0], nil
+	b.counted, b.wrapped, b.inside, b.passed = r.counted(index), r.wrapped(index), 0, 0
 	if !b.counted {
 		return
 	}

@@ -1,0 +1,428 @@
+package metered
+
+import "math"
+
+// body is a function whose metering is being shown. It is used for one after the other.
+type body struct {
+	module  *module
+	reader  reader
+	tokens  []token
+	next    int // of the tokens
+	frames  []frame
+	counter int64 // the function's own, or none
+	tests   bool  // the function begins with a test
+	settled bool  // its own counter was handed over at its end
+
+	live    bool  // control comes by
+	balance int64 // what was charged on the way here, less what was executed
+	empty   bool  // the function's own counter is known to be 0
+	arm     bool  // nothing but charges and marks stand between here and the if before
+
+	cost, calls int64 // of the whole function
+	err         *Error
+}
+
+// frame is an open block. Outer is a loop that begins with a test, and the loop right within
+// it is the inner one.
+type frame struct {
+	op      int
+	inner   bool
+	known   bool  // a way leads to its label
+	balance int64 // at its label, once known; of a loop, at its header
+	empty   bool  // at its label
+	unless  int64 // the balance at the beginning of an if, which is that of the arm of else
+	spared  bool  // the same for empty
+}
+
+// verify shows the metering of one function.
+func (b *body) verify(m *module, f *function) {
+	b.module, b.err = m, nil
+	b.reader = reader{source: m.source[:f.end], at: f.start, labels: b.reader.labels[:0]}
+	b.read(f)
+	b.frames = append(b.frames[:0], frame{op: opBlock})
+	b.next, b.settled, b.live, b.balance, b.empty, b.arm, b.cost, b.calls = 0, false, true, 0, true, false, 0, 0
+	b.entry()
+	for b.err == nil && len(b.frames) > 0 {
+		if b.next >= len(b.tokens) {
+			b.fail("the code ends too early")
+			return
+		}
+		b.step()
+	}
+	if b.err != nil {
+		return
+	}
+	if !b.tests && (b.counter != none || b.calls > 0 || b.cost > maxLeaf) {
+		b.fail("a function that is not a short leaf begins without a test")
+	}
+	if 2*b.cost+maxBound+maxLeaf*b.calls > maxWork {
+		b.fail("a function has too much between two tests")
+	}
+}
+
+// read reads the code, and finds the function's own counter: a function with loops has one.
+func (b *body) read(f *function) {
+	locals, group, kind := 0, 0, byte(0)
+	for range b.reader.u32() {
+		group, kind = b.reader.u32(), b.reader.byte()
+		locals += group
+	}
+	b.tokens, b.counter = b.tokens[:0], none
+	for b.reader.err == nil && b.reader.at < len(b.reader.source) {
+		t := b.reader.token()
+		b.tokens = append(b.tokens, t)
+		if t.op == opLoop {
+			b.counter = int64(f.params + locals - 1)
+		}
+	}
+	if b.err = b.reader.err; b.err == nil && b.counter != none && (group != 1 || kind != 0x7f) {
+		b.fail("a function with loops has no counter of its own")
+	}
+}
+
+func (b *body) fail(reason string) {
+	if b.err == nil {
+		b.err = &Error{Offset: b.tokens[min(b.next, len(b.tokens)-1)].at, Reason: reason}
+	}
+}
+
+// take moves over a sequence, if it stands here.
+func (b *body) take(p pattern) ([3]int64, bool) {
+	found, ok := b.module.match(b.tokens[b.next:], p, b.counter)
+	if ok {
+		b.next += len(p)
+	}
+	return found, ok
+}
+
+// entry moves over what a function begins with.
+func (b *body) entry() {
+	_, deep := b.take(descend)
+	if (deep || b.counter != none) && b.next < len(b.tokens) && b.tokens[b.next].op == opBlock {
+		b.next++
+		b.frames = append(b.frames, frame{op: opBlock})
+	}
+	if found, ok := b.take(charge); ok {
+		b.charge(found[0])
+	}
+	_, b.tests = b.take(tested)
+}
+
+// step moves over one instruction, or a sequence that was added.
+func (b *body) step() {
+	t := b.tokens[b.next]
+	if !b.live {
+		b.next++
+		b.dead(t)
+		return
+	}
+	if b.snippet() {
+		return
+	}
+	arm := b.arm
+	b.arm = t.op == opIf || arm && t.op == opNop
+	b.next++
+	switch t.op {
+	case opBlock, opElse, opEnd, opLoop:
+		b.structure(t)
+	case opIf:
+		b.spend(1)
+		if !b.entrance() {
+			b.frames = append(b.frames, frame{op: opIf, unless: b.balance, spared: b.empty})
+		}
+	case opBr:
+		b.jump(arm)
+		b.branch(t.a)
+		b.live = false
+	case opBrIf:
+		b.spend(1)
+		b.branch(t.a)
+	case opBrTable:
+		b.spend(1)
+		b.table(t, 0)
+	case opReturn, opUnreachable:
+		b.spend(1)
+		if b.balance != 0 || t.op == opReturn && b.counter != none {
+			b.fail("what was charged is not what was executed where the function ends")
+		}
+		b.live = false
+	case opCall, opCallIndirect:
+		b.call(t)
+	default:
+		b.plain(t)
+	}
+}
+
+// spend takes a cost off the balance. All that is not added costs 1, but block, loop, else and
+// end. What is added stands for what the original has there: nop costs 1, for an instruction
+// that a branch was led past or, in an arm of an if, for the branch behind it. A branch in such an
+// arm costs nothing, because it may be all that br_if has become.
+func (b *body) spend(cost int64) {
+	b.cost += cost
+	if b.balance -= cost; b.balance < 0 {
+		b.fail("more is executed than was charged")
+	}
+}
+
+func (b *body) charge(units int64) {
+	if units <= 0 || units > math.MaxInt32 {
+		b.fail("a charge is out of range")
+	}
+	b.balance += units
+}
+
+// snippet moves over a sequence that touches a counter, if one stands here.
+func (b *body) snippet() bool {
+	t := b.tokens[b.next]
+	switch {
+	case t.op == opGlobalGet && (t.a == int64(b.module.meter) || t.a == int64(b.module.depth)):
+		return b.meters()
+	case b.counter == none || t.op != opLocalGet || t.a != b.counter:
+		return false
+	}
+	arm := b.arm
+	found, ok := b.take(count)
+	if ok {
+		b.charge(found[0])
+		b.empty = false
+		return true
+	}
+	if found, ok = b.take(back); !ok {
+		if found, ok = b.take(backTaken); ok {
+			found[1]++ // as it would be within the if
+		}
+	}
+	if !ok {
+		return false
+	}
+	b.arm = false
+	b.bound(found[0])
+	b.jump(arm)
+	b.back(found[1]-1, found[2])
+	b.live = false
+	return true
+}
+
+// meters moves over a sequence that begins with a global.
+func (b *body) meters() bool {
+	if found, ok := b.take(handOver); ok && b.counter != none {
+		b.charge(found[0])
+		b.empty = true
+		return true
+	}
+	if _, ok := b.take(settle); ok && b.counter != none {
+		b.settled = true
+		b.leaves()
+		return true
+	}
+	if _, ok := b.take(ascend); ok {
+		b.leaves()
+		return true
+	}
+	found, ok := b.take(charge)
+	if !ok || b.counter != none {
+		return false
+	}
+	b.charge(found[0])
+	return true
+}
+
+// leaves sees that nothing follows but what else is added where a function ends.
+func (b *body) leaves() {
+	_, added := b.take(ascend)
+	if !added {
+		_, added = b.take(settle)
+		b.settled = b.settled || added
+	}
+	if b.next != len(b.tokens)-1 || len(b.frames) != 1 {
+		b.fail("what ends a function stands before its end")
+	}
+}
+
+// bound sees that the counter is tested against a bound.
+func (b *body) bound(n int64) {
+	if n <= 0 || n > maxBound {
+		b.fail("a counter is tested against what is no bound")
+	}
+}
+
+// jump spends what br costs, given whether it stands in an arm of an if with nothing before it.
+func (b *body) jump(arm bool) {
+	if !arm {
+		b.spend(1)
+	}
+}
+
+// structure follows blocks.
+func (b *body) structure(t token) {
+	switch t.op {
+	case opBlock:
+		b.frames = append(b.frames, frame{op: opBlock})
+	case opLoop:
+		b.loop(t)
+	default:
+		b.end(t)
+	}
+}
+
+// loop moves over the two headers of a loop.
+func (b *body) loop(t token) {
+	found, ok := b.take(head)
+	if !ok || b.next >= len(b.tokens) || b.tokens[b.next].op != opLoop || b.tokens[b.next].a != t.a {
+		b.fail("a loop does not begin with a test")
+		return
+	}
+	b.bound(found[0])
+	b.next++
+	b.empty = false
+	header := frame{op: opLoop, known: true, balance: b.balance}
+	b.frames = append(b.frames, header)
+	header.inner = true
+	b.frames = append(b.frames, header)
+}
+
+// end closes a block, or the arm of an if in front of else.
+func (b *body) end(t token) {
+	top := &b.frames[len(b.frames)-1]
+	if b.live && top.op != opLoop {
+		b.reach(top)
+	}
+	if t.op == opElse {
+		top.op, b.live, b.balance, b.empty = opElse, true, top.unless, top.spared
+		return
+	}
+	if top.op == opIf { // without else
+		b.balance, b.empty = top.unless, top.spared
+		b.reach(top)
+	}
+	if top.op != opLoop {
+		b.live, b.balance, b.empty = top.known, top.balance, top.empty
+	}
+	b.frames = b.frames[:len(b.frames)-1]
+	if len(b.frames) == 0 && b.live && (b.balance != 0 || b.counter != none && !b.settled) {
+		b.fail("what was charged is not what was executed where the function ends")
+	}
+}
+
+// reach joins this way with others that lead to a label.
+func (b *body) reach(f *frame) {
+	if !f.known {
+		f.known, f.balance, f.empty = true, b.balance, b.empty
+		return
+	}
+	if f.balance != b.balance {
+		b.fail("what was charged differs between two ways to a place")
+	}
+	f.empty = f.empty && b.empty
+}
+
+// branch follows a branch to a label, other than back to a loop where the counter was looked at.
+func (b *body) branch(label int64) {
+	n := int64(len(b.frames)) - 1 - label
+	switch {
+	case n < 0 || n >= int64(len(b.frames)) || n == 0 && b.counter != none:
+		b.fail("a branch leaves a function that is to be settled")
+	case b.frames[n].inner:
+		b.fail("a branch back to a loop passes by its test")
+	default:
+		b.reach(&b.frames[n])
+	}
+}
+
+// back follows a branch to a loop: to the inner one where the counter is below its bound.
+func (b *body) back(inner, outer int64) {
+	n := int64(len(b.frames)) - 1 - outer
+	if inner != outer-1 || n < 0 || n+1 >= int64(len(b.frames)) || b.frames[n].op != opLoop || b.frames[n].inner || !b.frames[n+1].inner {
+		b.fail("a counter is looked at before what is no branch back to its loop")
+		return
+	}
+	b.reach(&b.frames[n])
+}
+
+// table follows the branches of br_table, from within so many blocks that are no frames.
+func (b *body) table(t token, within int64) {
+	for _, label := range b.reader.labels[t.a:t.b] {
+		if b.branch(int64(label) - within); b.err != nil {
+			return
+		}
+	}
+	b.live = false
+}
+
+// entrance moves over the inside of an if that stands around the table of a dispatch, whose
+// first place is branched to where the if is not entered. It costs nothing more: the table was
+// all there was.
+func (b *body) entrance() bool {
+	rest := b.tokens[b.next:]
+	if len(rest) < 4 || b.tokens[b.next-1].a != noType || rest[0].op != opLocalGet || rest[1].op != opBrTable || rest[2].op != opEnd || rest[3].op != opBr {
+		return false
+	}
+	b.arm = false
+	b.next += 4
+	b.branch(rest[3].a)
+	b.table(rest[1], 1)
+	return true
+}
+
+// call follows a call.
+func (b *body) call(t token) {
+	name := ""
+	if t.op == opCall {
+		name = b.module.added[int(t.a)]
+	}
+	follows := b.tokens[min(b.next, len(b.tokens)-1)].op
+	switch {
+	case name == "fill" || name == "copy": // in place of the instruction
+		b.spend(1)
+	case name == "grow" && (follows == opMemoryGrow || follows == opTableGrow): // which the function charges for
+		b.next++
+	case name == "bytes" && follows == opMemoryInit,
+		name == "items" && (follows == opTableInit || follows == opTableCopy || follows == opTableFill):
+		b.next++
+		b.spend(1)
+	case name != "" && name != "read" || t.op == opCall && (t.a == int64(b.module.refill) || b.module.isFork(int(t.a))):
+		b.fail("a function that was added is called out of place")
+	default:
+		b.spend(1)
+		b.calls++
+		if b.counter != none && !b.empty {
+			b.fail("a function is called before the counter is handed over")
+		}
+	}
+}
+
+// plain moves over any other instruction.
+func (b *body) plain(t token) {
+	m := b.module
+	switch t.op {
+	case opLocalGet, opLocalSet, opLocalTee:
+		if t.a == b.counter {
+			b.fail("a counter is touched")
+		}
+	case opGlobalGet, opGlobalSet:
+		if t.a == int64(m.meter) || t.a == int64(m.depth) {
+			b.fail("a counter is touched")
+		}
+	case opRefFunc:
+		if name := m.added[int(t.a)]; t.a == int64(m.refill) || m.isFork(int(t.a)) || name != "" && name != "read" {
+			b.fail("a reference leads to a function that was added")
+		}
+	case opMemoryGrow, opTableGrow, opMemoryInit, opMemoryCopy, opMemoryFill, opTableInit, opTableCopy, opTableFill:
+		b.fail("an operation that takes time by its length is not charged for")
+	}
+	b.spend(1)
+}
+
+// dead follows blocks where control does not come by.
+func (b *body) dead(t token) {
+	switch t.op {
+	case opBlock, opIf, opLoop:
+		b.frames = append(b.frames, frame{op: none})
+	case opElse, opEnd:
+		if b.frames[len(b.frames)-1].op != none {
+			b.end(t)
+		} else if t.op == opEnd {
+			b.frames = b.frames[:len(b.frames)-1]
+		}
+	}
+}

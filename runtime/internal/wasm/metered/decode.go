@@ -1,0 +1,198 @@
+package metered
+
+import "math"
+
+// reader reads the binary format. After a failure it reads zeros.
+type reader struct {
+	source []byte
+	at     int
+	labels []int // of every br_table that was read
+	err    *Error
+}
+
+func (r *reader) fail(reason string) {
+	if r.err == nil {
+		r.err = &Error{Function: none, Offset: r.at, Reason: reason}
+		r.at = len(r.source)
+	}
+}
+
+func (r *reader) skip(n int) {
+	if n < 0 || n > len(r.source)-r.at {
+		r.fail("the module ends too early")
+		return
+	}
+	r.at += n
+}
+
+func (r *reader) byte() byte {
+	if r.skip(1); r.err != nil {
+		return 0
+	}
+	return r.source[r.at-1]
+}
+
+func (r *reader) name() string {
+	n := r.u32()
+	if r.skip(n); r.err != nil {
+		return ""
+	}
+	return string(r.source[r.at-n : r.at])
+}
+
+func (r *reader) limits() {
+	if flags := r.byte(); flags&1 != 0 {
+		r.u32()
+	}
+	r.u32()
+}
+
+// leb reads an integer in LEB128 (§5.2.2): its bits, extended by its sign where it has one.
+func (r *reader) leb(signed bool) int64 {
+	var n uint64
+	for shift := 0; ; shift += 7 {
+		b := r.byte()
+		if shift > 63 {
+			r.fail("an integer is too long")
+		}
+		n |= uint64(b&0x7f) << shift
+		if b&0x80 == 0 || r.err != nil {
+			if signed && b&0x40 != 0 && shift < 57 {
+				n |= math.MaxUint64 << (shift + 7)
+			}
+			return int64(n)
+		}
+	}
+}
+
+func (r *reader) u32() int {
+	n := r.leb(false)
+	if n < 0 || n > math.MaxUint32 {
+		r.fail("a number is too large")
+		return 0
+	}
+	return int(n)
+}
+
+// token is an instruction: its opcode, with the prefix in the high byte, and up to two of its
+// immediates. The labels of br_table are reader.labels[a:b].
+type token struct {
+	op   int
+	a, b int64
+	at   int
+}
+
+// The opcodes that the proof is about (§5.4).
+const (
+	opUnreachable  = 0x00
+	opNop          = 0x01
+	opBlock        = 0x02
+	opLoop         = 0x03
+	opIf           = 0x04
+	opElse         = 0x05
+	opEnd          = 0x0b
+	opBr           = 0x0c
+	opBrIf         = 0x0d
+	opBrTable      = 0x0e
+	opReturn       = 0x0f
+	opCall         = 0x10
+	opCallIndirect = 0x11
+	opLocalGet     = 0x20
+	opLocalSet     = 0x21
+	opLocalTee     = 0x22
+	opGlobalGet    = 0x23
+	opGlobalSet    = 0x24
+	opMemorySize   = 0x3f
+	opMemoryGrow   = 0x40
+	opI32Const     = 0x41
+	opI64Const     = 0x42
+	opI32LtS       = 0x48
+	opI32GtU       = 0x4b
+	opI32LeU       = 0x4d
+	opI64GtU       = 0x56
+	opI64GeS       = 0x59
+	opI32Add       = 0x6a
+	opI32Sub       = 0x6b
+	opI64Add       = 0x7c
+	opI64Sub       = 0x7d
+	opI64Shl       = 0x86
+	opI64ShrU      = 0x88
+	opI64ExtendU   = 0xad
+	opRefFunc      = 0xd2
+	opMemoryInit   = 0xfc08
+	opMemoryCopy   = 0xfc0a
+	opMemoryFill   = 0xfc0b
+	opTableInit    = 0xfc0c
+	opTableCopy    = 0xfc0e
+	opTableGrow    = 0xfc0f
+	opTableFill    = 0xfc11
+)
+
+// noType is the immediate of a block without parameters and results.
+const noType = -0x40
+
+// token reads an instruction. Those that it does not know are no part of what is accepted.
+func (r *reader) token() token {
+	t := token{at: r.at, op: int(r.byte())}
+	switch op := t.op; {
+	case op <= opNop, op == opElse, op == opEnd, op == opReturn, op == 0x1a, op == 0x1b, op == 0xd1, op >= 0x45 && op <= 0xc4:
+	case op >= opBlock && op <= opIf, op == opI32Const, op == opI64Const:
+		t.a = r.leb(true)
+	case op == opBr, op == opBrIf, op == opCall, op >= opLocalGet && op <= 0x26, op == opRefFunc:
+		t.a = int64(r.u32())
+	case op == opBrTable:
+		t.a = int64(len(r.labels))
+		for n := r.u32(); n >= 0 && r.err == nil; n-- {
+			r.labels = append(r.labels, r.u32())
+		}
+		t.b = int64(len(r.labels))
+	case op == opCallIndirect, op >= 0x28 && op <= 0x3e:
+		t.a, t.b = int64(r.u32()), int64(r.u32())
+	case op == 0x1c:
+		r.skip(r.u32())
+	case op == opMemorySize, op == opMemoryGrow, op == 0xd0:
+		r.skip(1)
+	case op == 0x43:
+		r.skip(4)
+	case op == 0x44:
+		r.skip(8)
+	case op == 0xfc, op == 0xfd:
+		r.prefixed(&t)
+	default:
+		r.fail("an instruction that is not known here")
+	}
+	return t
+}
+
+// prefixed reads what stands behind a prefix. The number of a vector instruction has to be as
+// short as it can be: wazero v1.12.0 takes its first byte for all of it.
+func (r *reader) prefixed(t *token) {
+	at := r.at
+	number := r.u32()
+	vector, length := t.op == 0xfd, r.at-at
+	if vector && (length > 2 || length == 2 && number < 1<<7) || number > 0xff {
+		r.fail("an instruction that is not known here")
+		return
+	}
+	t.op = t.op<<8 | number
+	switch {
+	case vector && (number <= 11 || number == 92 || number == 93): // memory
+		r.u32()
+		r.u32()
+	case vector && (number == 12 || number == 13): // a constant, a shuffle
+		r.skip(16)
+	case vector && number >= 21 && number <= 34: // a lane
+		r.skip(1)
+	case vector && number >= 84 && number <= 91: // memory and a lane
+		r.u32()
+		r.u32()
+		r.skip(1)
+	case vector, number <= 7: // none
+	case number == 10, number == 12, number == 14, number == 8:
+		t.a, t.b = int64(r.u32()), int64(r.u32())
+	case number <= 17:
+		t.a = int64(r.u32())
+	default:
+		r.fail("an instruction that is not known here")
+	}
+}

@@ -1,0 +1,207 @@
+package metered
+
+import (
+	"strconv"
+	"strings"
+)
+
+// pattern is a sequence of instructions, in words. An operand is a number, or the name of one
+// that the place determines or, where nothing does, that is found there.
+type pattern []token
+
+// What instructions are called in patterns: as in the text format, shortened.
+var mnemonics = map[string]int{
+	"unreachable": opUnreachable, "block": opBlock, "loop": opLoop, "if": opIf, "else": opElse, "end": opEnd,
+	"br": opBr, "br_if": opBrIf, "return": opReturn, "call": opCall,
+	"get": opLocalGet, "set": opLocalSet, "tee": opLocalTee, "gget": opGlobalGet, "gset": opGlobalSet,
+	"i32": opI32Const, "i64": opI64Const, "size": opMemorySize, "copy": opMemoryCopy, "fill": opMemoryFill,
+	"lt_s": opI32LtS, "gt_u": opI32GtU, "le_u": opI32LeU, "add": opI32Add, "sub": opI32Sub,
+	"add64": opI64Add, "sub64": opI64Sub, "shl64": opI64Shl, "shr64": opI64ShrU, "gt64": opI64GtU, "ge64": opI64GeS, "wide": opI64ExtendU,
+}
+
+// Operands that patterns name. They stand for themselves in tokens, far from real ones.
+const (
+	isNumber   = iota - 1<<40 // a constant, which is returned
+	isLabel                   // a label, which is returned
+	isRefill                  // the import
+	isMeter                   // the globals
+	isDepth                   //
+	isCounter                 // the function's own counter
+	isMore                    // the functions that were added
+	isTake                    //
+	isFork                    // imports of the fork
+	isFunction                // any function
+)
+
+var operands = map[string]int64{"N": isNumber, "L": isLabel, "REFILL": isRefill, "METER": isMeter, "DEPTH": isDepth, "C": isCounter,
+	"MORE": isMore, "TAKE": isTake, "FORK": isFork, "F": isFunction}
+
+// parse makes a pattern of words.
+func parse(text string) pattern {
+	var p pattern
+	for _, word := range strings.Fields(text) {
+		if op, known := mnemonics[word]; known {
+			t := token{op: op}
+			if op >= opBlock && op <= opIf {
+				t.a = noType
+			}
+			p = append(p, t)
+		} else if operand, known := operands[word]; known {
+			p[len(p)-1].a = operand
+		} else {
+			p[len(p)-1].a, _ = strconv.ParseInt(word, 10, 64)
+		}
+	}
+	return p
+}
+
+// The sequences that touch the counters.
+var (
+	// A test calls more where the counter is negative.
+	test = "gget METER i64 0 ge64 if else call MORE end "
+
+	charge    = parse("gget METER i64 N sub64 gset METER")
+	tested    = parse(test)
+	count     = parse("get C i32 N add set C")
+	handOver  = parse("gget METER get C i32 N add wide sub64 gset METER i32 0 set C " + test)
+	settle    = parse("gget METER get C wide sub64 gset METER")
+	head      = parse("get C i32 N lt_s if else get C call TAKE i32 0 set C end") // of a loop
+	back      = parse("get C i32 N lt_s if br L end br L")                        // to a loop
+	backTaken = parse("get C i32 N lt_s br_if L br L")                            // the same with values
+	descend   = parse("gget DEPTH i32 N gt_u if i32 -1 gset DEPTH unreachable end gget DEPTH i32 N add gset DEPTH")
+	ascend    = parse("gget DEPTH i32 N sub gset DEPTH")
+)
+
+// The functions that are added. Those for memory do in pieces of 256 KiB, each with a charge of
+// a unit for 16 bytes and a test, what the instruction does at once: from the back where the
+// source is in front of the destination. What is out of bounds traps before anything is written
+// (§4.4.7), and so is left whole.
+var templates = map[string]pattern{
+	"more":  parse("gget METER call REFILL gset METER end"),
+	"take":  parse("gget METER get 0 wide sub64 gset METER " + test + "end"),
+	"grow":  parse("gget METER i64 4096 sub64 gset METER " + test + "end"),
+	"bytes": parse("gget METER get 0 wide i64 4 shr64 sub64 gset METER " + test + "get 0 end"),
+	"items": parse("gget METER get 0 wide sub64 gset METER " + test + "get 0 end"),
+	"fill": parse(small("fill") + whole("fill", 0) +
+		"loop " + piece + "get 0 get 1 i32 262144 fill " + onward(0) + repeat + "end " + rest("fill") + "end"),
+	"copy": parse(small("copy") + whole("copy", 0) + whole("copy", 1) +
+		"get 0 get 1 le_u if " +
+		"loop " + piece + "get 0 get 1 i32 262144 copy " + onward(0) + onward(1) + repeat + "end else " +
+		"loop " + piece + last(0) + last(1) + "i32 262144 copy " + repeat + "end end " + rest("copy") + "end"),
+	// These let a host save and put back the stack: they go round only through the host.
+	"read":  parse("loop get 0 call FORK br_if 0 end get 0 get 1 get 2 get 3 call F end"),
+	"enter": parse("call FORK if else call F end end"),
+}
+
+const (
+	piece  = "gget METER i64 16384 sub64 gset METER " + "gget METER i64 0 ge64 if else call MORE end "
+	repeat = "get 2 i32 262144 sub tee 2 i32 262144 gt_u br_if 0 "
+)
+
+func small(op string) string { return "get 2 i32 262144 le_u if " + rest(op) + "return end " }
+
+func rest(op string) string {
+	return "gget METER get 2 wide i64 4 shr64 sub64 gset METER " + test + "get 0 get 1 get 2 " + op + " "
+}
+
+func whole(op string, address int) string {
+	return "get " + strconv.Itoa(address) + " wide get 2 wide add64 size wide i64 16 shl64 gt64 if get 0 get 1 get 2 " + op + " return end "
+}
+
+func onward(address int) string {
+	n := strconv.Itoa(address)
+	return "get " + n + " i32 262144 add set " + n + " "
+}
+
+func last(address int) string { return "get " + strconv.Itoa(address) + " get 2 add i32 262144 sub " }
+
+// match compares tokens with the beginning of a pattern's instance, and returns the operands
+// that it leaves open.
+func (m *module) match(tokens []token, p pattern, counter int64) (found [3]int64, ok bool) {
+	if len(tokens) < len(p) {
+		return found, false
+	}
+	open := 0
+	for n, want := range p {
+		got := tokens[n]
+		if got.op != want.op {
+			return found, false
+		}
+		switch want.a {
+		case isNumber, isLabel:
+			found[open], ok = got.a, true
+			open++
+		case isRefill:
+			ok = got.a == int64(m.refill)
+		case isMeter:
+			ok = got.a == int64(m.meter)
+		case isDepth:
+			ok = m.depth != none && got.a == int64(m.depth)
+		case isCounter:
+			ok = got.a == counter
+		case isMore:
+			ok = m.added[int(got.a)] == "more"
+		case isTake:
+			ok = m.added[int(got.a)] == "take"
+		case isFork:
+			ok = m.isFork(int(got.a))
+		case isFunction:
+			ok = got.a != int64(m.refill) && m.added[int(got.a)] == ""
+		default:
+			ok = got.a == want.a
+		}
+		if !ok {
+			return found, false
+		}
+	}
+	return found, true
+}
+
+func (m *module) isFork(index int) bool {
+	for _, imported := range m.fork {
+		if imported == index {
+			return true
+		}
+	}
+	return false
+}
+
+// identify finds the functions that were added, by what they are, and sees that nothing leads
+// to them but calls.
+func (m *module) identify() {
+	m.added = map[int]string{}
+	const longest = 200 // tokens of the longest template and more
+	var tokens []token
+	// A test is a call of more, which is to be known before the others.
+	for _, names := range [][]string{{"more"}, {"take", "grow", "bytes", "items", "fill", "copy", "read", "enter"}} {
+		for _, f := range m.functions {
+			if f.end-f.start > 4*longest {
+				continue
+			}
+			tokens = m.tokens(&f, tokens[:0])
+			for _, name := range names {
+				if _, ok := m.match(tokens, templates[name], none); ok && len(tokens) == len(templates[name]) {
+					m.added[f.index] = name
+				}
+			}
+		}
+	}
+	for _, index := range m.taken {
+		if name := m.added[index]; index == m.refill || m.isFork(index) || name != "" && name != "enter" && name != "read" {
+			m.fail("a reference leads to a function that was added")
+		}
+	}
+}
+
+// tokens reads a function's code.
+func (m *module) tokens(f *function, tokens []token) []token {
+	r := reader{source: m.source[:f.end], at: f.start}
+	for range r.u32() {
+		r.u32()
+		r.skip(1)
+	}
+	for r.err == nil && r.at < f.end {
+		tokens = append(tokens, r.token())
+	}
+	return tokens
+}
