@@ -46,6 +46,10 @@ CONCURRENT = ./cmd/caisson ./executor ./hostfuncs/... ./registry/... ./runtime/.
 race: ## run the tests of what is concurrent under the race detector
 	$(GO) test -race -skip '^TestScripts$$' $(CONCURRENT)
 
+.PHONY: faults
+faults: ## make mistakes in the passes that meter guests, and see that the verifier notices each
+	$(GO) test -count=1 -tags faults -run '^TestFaults' -v ./runtime/internal/wasm/metered
+
 .PHONY: openai
 openai: ## test what is written for OpenAI's APIs against OpenAI's own client
 	cd $(OPENAI) && $(GO) mod tidy -diff && $(GO) vet . && $(GO) test .
@@ -82,6 +86,7 @@ check-format:
 .PHONY: check-vet
 check-vet:
 	$(GO) vet $(PACKAGES)
+	$(GO) vet -tags faults ./runtime/...
 	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/plot/... ./wasm-tools/search/... ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./internal/guests/early ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./internal/guests/streamprobe ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor
 	cd $(PLUGIN) && GOOS=wasip1 GOARCH=wasm $(GO) vet .
 

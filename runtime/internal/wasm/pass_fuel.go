@@ -30,10 +30,11 @@ type fuelRun struct {
 	calls bool
 }
 
-// The run at the entry is the first, and noRun none.
+// The run at the entry is the first.
 const (
 	entryRun = 0
 	noRun    = -1
+	noLoop   = -1
 )
 
 // fuelLoop is a loop that is reached.
@@ -49,7 +50,7 @@ type fuelLoop struct {
 type fuelFrame struct {
 	opcode   opcode
 	branched bool // a branch leads to its end
-	loop     int  // of a loop that is reached: its place among the loops
+	loop     int  // of a loop that is reached: its place among the loops; else noLoop
 }
 
 func (p *fuelPass) enter(b *bodyRewriting) {
@@ -119,12 +120,14 @@ func (p *fuelPass) call() {
 }
 
 func (p *fuelPass) loop(b *bodyRewriting, in *instruction) {
-	p.frames = append(p.frames, fuelFrame{opcode: opLoop, loop: len(p.loops)})
+	frame := fuelFrame{opcode: opLoop, loop: noLoop}
 	if p.run != noRun {
+		frame.loop = len(p.loops)
 		before := p.run
 		p.begin(b, in.end)
 		p.loops = append(p.loops, fuelLoop{before: before, header: p.run})
 	}
+	p.frames = append(p.frames, frame)
 }
 
 // close ends a block. Where two ways meet, a run begins.
@@ -172,7 +175,7 @@ func (p *fuelPass) target(label uint32, run int, jumps bool) {
 	}
 	top := &p.frames[n-1-int(label)]
 	top.branched = true
-	if top.opcode != opLoop || p.run == noRun {
+	if top.opcode != opLoop || top.loop == noLoop || p.run == noRun {
 		return
 	}
 	loop := &p.loops[top.loop]

@@ -27,11 +27,10 @@ type body struct {
 type frame struct {
 	op      int
 	inner   bool
-	known   bool  // a way leads to its label
-	balance int64 // at its label, once known; of a loop, at its header
-	empty   bool  // at its label
-	unless  int64 // the balance at the beginning of an if, which is that of the arm of else
-	spared  bool  // the same for empty
+	balance int64 // of a loop: at its header
+	reached bool  // a way leads to its end
+	empty   bool  // the function's own counter is 0 on all of them
+	before  bool  // the same at the beginning of an if, which is that of the arm of else
 }
 
 // verify shows the metering of one function.
@@ -127,8 +126,9 @@ func (b *body) step() {
 		b.structure(t)
 	case opIf:
 		b.spend(1)
+		b.even()
 		if !b.entrance() {
-			b.frames = append(b.frames, frame{op: opIf, unless: b.balance, spared: b.empty})
+			b.frames = append(b.frames, frame{op: opIf, before: b.empty})
 		}
 	case opBr:
 		b.jump(arm)
@@ -136,14 +136,17 @@ func (b *body) step() {
 		b.live = false
 	case opBrIf:
 		b.spend(1)
+		b.even()
 		b.branch(t.a)
 	case opBrTable:
 		b.spend(1)
+		b.even()
 		b.table(t, 0)
 	case opReturn, opUnreachable:
 		b.spend(1)
-		if b.balance != 0 || t.op == opReturn && b.counter != none {
-			b.fail("what was charged is not what was executed where the function ends")
+		b.even()
+		if t.op == opReturn && b.counter != none {
+			b.fail("a return leaves a function that is to be settled")
 		}
 		b.live = false
 	case opCall, opCallIndirect:
@@ -164,11 +167,20 @@ func (b *body) spend(cost int64) {
 	}
 }
 
+// charge adds to the balance what is executed next.
 func (b *body) charge(units int64) {
+	b.even()
 	if units <= 0 || units > math.MaxInt32 {
 		b.fail("a charge is out of range")
 	}
 	b.balance += units
+}
+
+// even sees that all that was charged was executed.
+func (b *body) even() {
+	if b.balance != 0 {
+		b.fail("more was charged than is executed")
+	}
 }
 
 // snippet moves over a sequence that touches a counter, if one stands here.
@@ -275,7 +287,7 @@ func (b *body) loop(t token) {
 	b.bound(found[0])
 	b.next++
 	b.empty = false
-	header := frame{op: opLoop, known: true, balance: b.balance}
+	header := frame{op: opLoop, balance: b.balance}
 	b.frames = append(b.frames, header)
 	header.inner = true
 	b.frames = append(b.frames, header)
@@ -284,36 +296,38 @@ func (b *body) loop(t token) {
 // end closes a block, or the arm of an if in front of else.
 func (b *body) end(t token) {
 	top := &b.frames[len(b.frames)-1]
-	if b.live && top.op != opLoop {
+	if top.op == opLoop {
+		b.frames = b.frames[:len(b.frames)-1]
+		return
+	}
+	if b.live {
+		if top.reached || top.op != opBlock || len(b.frames) == 1 {
+			b.even()
+		}
 		b.reach(top)
 	}
 	if t.op == opElse {
-		top.op, b.live, b.balance, b.empty = opElse, true, top.unless, top.spared
+		top.op, b.live, b.balance, b.empty = opElse, true, 0, top.before
 		return
 	}
 	if top.op == opIf { // without else
-		b.balance, b.empty = top.unless, top.spared
+		b.balance, b.empty = 0, top.before
 		b.reach(top)
 	}
-	if top.op != opLoop {
-		b.live, b.balance, b.empty = top.known, top.balance, top.empty
+	if !b.live {
+		b.balance = 0
 	}
+	b.live, b.empty = top.reached, top.empty
 	b.frames = b.frames[:len(b.frames)-1]
-	if len(b.frames) == 0 && b.live && (b.balance != 0 || b.counter != none && !b.settled) {
-		b.fail("what was charged is not what was executed where the function ends")
+	if len(b.frames) == 0 && b.live && b.counter != none && !b.settled {
+		b.fail("a function ends without being settled")
 	}
 }
 
-// reach joins this way with others that lead to a label.
+// reach joins this way with others that lead to the end of a block.
 func (b *body) reach(f *frame) {
-	if !f.known {
-		f.known, f.balance, f.empty = true, b.balance, b.empty
-		return
-	}
-	if f.balance != b.balance {
-		b.fail("what was charged differs between two ways to a place")
-	}
-	f.empty = f.empty && b.empty
+	f.empty = b.empty && (f.empty || !f.reached)
+	f.reached = true
 }
 
 // branch follows a branch to a label, other than back to a loop where the counter was looked at.
@@ -324,8 +338,18 @@ func (b *body) branch(label int64) {
 		b.fail("a branch leaves a function that is to be settled")
 	case b.frames[n].inner:
 		b.fail("a branch back to a loop passes by its test")
+	case b.frames[n].op == opLoop:
+		b.again(b.frames[n])
 	default:
+		b.even()
 		b.reach(&b.frames[n])
+	}
+}
+
+// again sees that a loop is paid for on the way back as it was when it was entered.
+func (b *body) again(loop frame) {
+	if loop.balance != b.balance {
+		b.fail("what is charged for a loop differs between two ways to its header")
 	}
 }
 
@@ -336,7 +360,7 @@ func (b *body) back(inner, outer int64) {
 		b.fail("a counter is looked at before what is no branch back to its loop")
 		return
 	}
-	b.reach(&b.frames[n])
+	b.again(b.frames[n])
 }
 
 // table follows the branches of br_table, from within so many blocks that are no frames.

@@ -1,0 +1,125 @@
+package metered_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+	"github.com/caisson-run/caisson/runtime/internal/wasm/metered"
+)
+
+var allPasses = wasm.Passes{Meter: true, Depth: true, Globals: true, Data: true, Fork: true}
+
+// rewritten is what the passes make of a module; false where they refuse it.
+func rewritten(source []byte) ([]byte, bool) {
+	m, err := wasm.Inspect(source)
+	if err != nil {
+		return nil, false
+	}
+	analysis, err := wasm.Validate(source, m)
+	if err != nil {
+		return nil, false
+	}
+	done, err := wasm.Rewrite(source, analysis, allPasses)
+	if err != nil {
+		return nil, false
+	}
+	return done.Source, true
+}
+
+// corpus is modules as users have them, and as the specification tests them: those of
+// compilers to C, Rust and others that are at hand without one.
+func corpus(t *testing.T) map[string][]byte {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero").Output()
+	require.NoError(t, err)
+	dir, found := strings.TrimSpace(string(out)), map[string][]byte{}
+	require.NoError(t, fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && path.Ext(name) == ".wasm" {
+			found[name], err = os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		}
+		return err
+	}))
+	for _, language := range []guests.Language{guests.C, guests.Rust} {
+		for form, read := range map[string]func() ([]byte, error){
+			"kernels": func() ([]byte, error) { return guests.Kernels(t.Context(), language, "") },
+			"command": func() ([]byte, error) { return guests.Command(t.Context(), language, "") },
+			"plugin":  func() ([]byte, error) { return guests.Plugin(t.Context(), language, "") },
+		} {
+			found[string(language)+" "+form], err = read()
+			require.NoError(t, err)
+		}
+	}
+	for name, source := range known {
+		found[name] = source
+	}
+	return found
+}
+
+// known are shapes of control flow that came by when passes were wrong, and one of each
+// operation that takes time by its length.
+var known = map[string][]byte{
+	// A call, or a read, in front of a loop that does nothing.
+	"endless behind a call":           program(call(1), loop(br(0))),
+	"endless behind a read":           program(store(0, 16), store(4, 99), read(), []byte{0x03, 0x40, 0x20, 0, 0x41, 1, 0x6a, 0x21, 0}, br(0), []byte{0x0b}),
+	"do while behind a read":          program(store(0, 16), store(4, 99), read(), loop([]byte{0x20, 0, 0x41, 1, 0x6a, 0x22, 0, 0x41, 1, 0x72}, brIf(0))),
+	"endless as a start function":     starting(program(call(1), loop(br(0)))),
+	"endless with a way out":          program(loop([]byte{0x20, 0}, brIf(1), br(0))),
+	"endless through a table":         program(loop([]byte{0x20, 0, 0x0e, 1, 0, 0})),
+	"endless around a call":           program(loop(call(1), br(0))),
+	"endless around a call in tables": program(loop([]byte{0x41, 0, 0x11, 0, 0}, br(0))),
+	"a branch alone in an arm":        program(block([]byte{0x20, 0, 0x04, 0x40}, br(1), []byte{0x0b}), block([]byte{0x20, 0, 0x04, 0x40, 0x01}, br(1), []byte{0x0b})),
+	"a return alone in an arm":        program([]byte{0x20, 0, 0x04, 0x40, 0x0f, 0x0b}, loop([]byte{0x20, 0, 0x04, 0x40, 0x0f, 0x0b})),
+	"nops":                            program(loop([]byte{0x01, 0x20, 0, 0x01}, brIf(0))),
+	"a table that leads ahead": program([]byte{0x03, 0x40, 0x02, 0x40, 0x02, 0x40, 0x20, 0, 0x0e, 1, 0, 1, 0x0b, 0x41, 1, 0x21, 0}, br(1), []byte{0x0b},
+		[]byte{0x41, 0, 0x21, 0}, br(0), []byte{0x0b}),
+	"a table that leads ahead, and a call": program(call(1), []byte{0x03, 0x40, 0x02, 0x40, 0x02, 0x40, 0x20, 0, 0x0e, 1, 0, 1, 0x0b, 0x41, 1, 0x21, 0}, br(1), []byte{0x0b},
+		[]byte{0x41, 0, 0x21, 0}, br(0), []byte{0x0b}),
+	"a loop of two rounds in a loop":  program(loop([]byte{0x41, 0, 0x21, 0}, loop(block([]byte{0x20, 0}, brIf(0), []byte{0x20, 0, 0x41, 1, 0x6a, 0x22, 0, 0x41, 2, 0x48}, brIf(1))), br(0))),
+	"memory.fill and memory.copy":     program([]byte{0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 11, 0, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 10, 0, 0}),
+	"memory.grow":                     program([]byte{0x41, 0, 0x40, 0, 0x1a}),
+	"table.grow, fill and copy":       program([]byte{0xd0, 0x70, 0x41, 0, 0xfc, 15, 0, 0x1a, 0x41, 0, 0xd0, 0x70, 0x41, 0, 0xfc, 17, 0, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 14, 0, 0}),
+	unreached:                         program(br(0), loop([]byte{0x41, 0, 0x04, 0x40, 0x0b, 0x41, 0}, brIf(0), []byte{0x41, 0, 0x04, 0x40, 0x0b}, br(0))),
+	"recursion":                       program(call(2)),
+	"recursion in a loop":             program(loop(call(2), br(0))),
+	"a long body without loops":       program(slices.Repeat([]byte{0x20, 0, 0x21, 0}, 40)),
+	"a long function that calls none": module(nil, slices.Repeat([]byte{0x20, 0, 0x21, 0}, 40)),
+	"a short function that does not test, and one that calls it": module([]byte{0x03, 0x40, 0x10, 3, 0x0c, 0, 0x0b}, []byte{0x20, 0, 0x1a}),
+}
+
+const unreached = "a loop that is never reached"
+
+// TestPassesAreProved: what the passes make of modules is proved, of each of them.
+func TestPassesAreProved(t *testing.T) {
+	proved := 0
+	for name, source := range corpus(t) {
+		done, ok := rewritten(source)
+		if !ok {
+			assert.NotContains(t, known, name, "the passes refuse it")
+			continue
+		}
+		proved++
+		assert.NoError(t, metered.Verify(done), name)
+	}
+	t.Logf("%d modules", proved)
+	assert.Greater(t, proved, 2500)
+}
+
+// TestWhatIsNotMeteredIsRefused: the same modules without the passes.
+func TestWhatIsNotMeteredIsRefused(t *testing.T) {
+	for name, source := range known {
+		err := metered.Verify(source)
+		require.ErrorIs(t, err, metered.ErrUnproved, name)
+		assert.ErrorContains(t, err, "there is no meter")
+	}
+}

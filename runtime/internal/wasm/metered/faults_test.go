@@ -1,0 +1,141 @@
+//go:build faults
+
+package metered_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// fault is a mistake that is made in the passes by hand, in files that take the place of the
+// real ones while a test is built.
+type fault struct {
+	name  string
+	edits []edit
+}
+
+// edit replaces a text that stands in a file once.
+type edit struct{ file, old, new string }
+
+// hole is how loops once got away: what stands in front of a loop was charged again on each
+// way back, the handing over for a call among it, and nothing was tested there.
+var hole = []edit{
+	{"pass_fuel.go", "header.cost = 0\n", "header.cost = 0\n\tfor _, run := range loop.back {\n\t\tp.runs[run].calls = p.runs[run].calls || p.runs[loop.before].calls\n\t}\n"},
+	{"pass_fuel.go", "		p.meter.handOver(e, b.counter, run.cost)\n		p.meter.test(e)\n", "		p.meter.handOver(e, b.counter, run.cost)\n"},
+	{"pass_fuel.go", " || !loop.jumps || header.calls {", " || header.calls {"},
+	{"pass_fuel.go", " || run == noRun || run == loop.header\n", " || run == noRun\n"},
+}
+
+var faults = []fault{
+	{"the hole: a way back hands over without a test", hole},
+	{"handing over is not tested", []edit{{"pass_fuel.go", "		p.meter.handOver(e, b.counter, run.cost)\n		p.meter.test(e)\n", "		p.meter.handOver(e, b.counter, run.cost)\n"}}},
+	{"charges of a function's own counter are dropped", []edit{{"pass_fuel.go", "case run.cost > 0:", "case run.cost > 1<<20:"}}},
+	{"charges in functions without loops are dropped", []edit{{"pass_fuel.go", "	case !b.counted:\n		p.meter.charge(e, run.cost)", "	case !b.counted:"}}},
+	{"a charge is doubled", []edit{{"pass_fuel.go", "i32(int32(run.cost)).do(opI32Add)", "i32(2 * int32(run.cost)).do(opI32Add)"}}},
+	{"a charge at the entry is one too many", []edit{{"pass_fuel.go", "		p.meter.charge(e, run.cost)\n		if !p.functions", "		p.meter.charge(e, run.cost+1)\n		if !p.functions"}}},
+	{"a charge is counted before a branch", []edit{{"pass_fuel.go", "		p.target(in.index, place, false)\n		p.split(b, in)", "		p.target(in.index, place, false)"}}},
+	{"the first arm of an if is charged before it", []edit{{"pass_fuel.go", "		p.cost(1)\n		p.split(b, in)\n		p.frames", "		p.cost(1)\n		p.frames"}}},
+	{"the arm of else is charged in the other", []edit{{"pass_fuel.go", "	case opElse:\n		p.begin(b, in.end)\n", "	case opElse:\n"}}},
+	{"where a block is branched to, no run begins", []edit{{"pass_fuel.go", " || top.opcode == opBlock && top.branched {", " {"}}},
+	{"br_table is no branch", []edit{{"pass_fuel.go", "			p.target(labels.u32(\"a label\"), noRun, false)\n", "			labels.u32(\"a label\")\n"}}},
+	{"a loop's header is charged there, too", []edit{{"pass_fuel.go", "	header.cost = 0\n", ""}}},
+	{"the way into a loop is not charged for its header", []edit{{"pass_fuel.go", "append(loop.back, loop.before)", "loop.back"}}},
+	{"a way back is not charged for the header", []edit{{"pass_fuel.go", "append(loop.back, loop.before)", "append(loop.back[1:], loop.before)"}}},
+	{"calls through tables are no calls", []edit{{"pass_fuel.go", "case opCall, opCallIndirect:", "case opCall:"}}},
+	{"functions do not test at their beginning", []edit{{"pass_fuel.go", "if !p.functions[b.index].isLeaf() {", "if false {"}}},
+	{"long functions do not test", []edit{{"pass_meter.go", "const leafInstructions = 64", "const leafInstructions = 6400"}}},
+	{"functions that call others do not test", []edit{{"pass_meter.go", "!f.Loops && !f.Calls &&", "!f.Loops &&"}}},
+	{"a test is the wrong way round", []edit{{"pass_meter.go", "do(opI64GeS)", "do(opI64LtS)"}}},
+	{"the host's answer is lost", []edit{{"pass_meter.go", "at(opCall, refill).at(opGlobalSet, r.meter.global).do(opEnd)", "at(opCall, refill).do(opDrop, opEnd)"}}},
+	{"br goes back without looking at the counter", []edit{{"pass_loop.go", "	default:\n		e.again(b.counter, p.bound, label)\n	}\n	b.replace(in, e.bytes)\n}\n\n// branchIf", "	default:\n		e.at(opBr, label-1)\n	}\n	b.replace(in, e.bytes)\n}\n\n// branchIf"}}},
+	{"br_if goes back without looking at the counter", []edit{{"pass_loop.go", "inside.again(b.counter, p.bound, label+1)", "inside.at(opBr, label)"}}},
+	{"a branch with values goes back without looking", []edit{{"pass_loop.go", "	case target.takes:\n		e.below(b.counter, p.bound).at(opBrIf, label-1).at(opBr, label)", "	case target.takes:\n		e.at(opBr, label-1)"}}},
+	{"br_table leads to inner loops", []edit{{"pass_loop.go", "e.u32(b.label(labels.u32(\"a label\")) + inside)", "l := labels.u32(\"a label\")\n		if b.target(l).opcode == opLoop {\n			inside--\n		}\n		e.u32(b.label(l) + inside)"}}},
+	{"a loop does not hand over", []edit{{"pass_loop.go", "	e.at(opLocalGet, b.counter).at(opCall, p.meter.take).i32(0)", "	e.i32(0)"}}},
+	{"a loop does not set its counter back", []edit{{"pass_loop.go", "at(opCall, p.meter.take).i32(0).at(opLocalSet, b.counter)", "at(opCall, p.meter.take)"}}},
+	{"the counter is compared the wrong way round", []edit{{"pass_loop.go", "do(opI32LtS)", "do(opI32GtU)"}}},
+	{"the bound is out of reach", []edit{{"pass_loop.go", "	minCounterBound = 1 << 12\n	maxCounterBound = 1 << 16", "	minCounterBound = 1 << 30\n	maxCounterBound = 1 << 30"}}},
+	{"the counter is a local of the guest's", []edit{{"rewrite_body.go", "b.counter = uint32(len(r.module.Types[f.Type].Params) + f.Locals)", "b.counter = uint32(len(r.module.Types[f.Type].Params) + f.Locals - 1)"}}},
+	{"the counter is lost where a function ends", []edit{{"pass_exit.go", "	if b.counted {", "	if false {"}}},
+	{"return does not lead to the end", []edit{{"pass_exit.go", "	case opReturn:\n", "	case opGarbageCollected:\n"}}},
+	{"a branch is led ahead, and nothing tells", []edit{{"pass_loop.go", "	for range b.passed {\n		e.do(opNop)\n	}\n", ""}}},
+	{"what a branch is led past is free", []edit{{"pass_fuel.go", "p.cost(1 + b.passed)", "p.cost(1)"}}},
+	{"the guest's nops stay", []edit{{"pass_exit.go", "			b.replace(in, nil)\n", ""}}},
+	{"a branch alone in an arm is not told from br_if", []edit{{"pass_exit.go", "			b.insert(in.at, []byte{byte(opNop)})\n", ""}}},
+	{"memory.fill is done at once", []edit{{"pass_bulk.go", "	p.instead[opMemoryFill.number()] = add(", "	add("}}},
+	{"memory.copy goes in the wrong direction", []edit{{"pass_bulk.go", "at(opLocalGet, bulkFrom).do(opI32LeU)", "at(opLocalGet, bulkFrom).do(opI32GtU)"}}},
+	{"pieces of memory.fill are not tested", []edit{{"pass_bulk.go", "	r.meter.charge(e, chunkBytes>>bytesPerUnit)\n	r.meter.test(e)\n", "	r.meter.charge(e, chunkBytes>>bytesPerUnit)\n"}}},
+	{"memory.grow is free", []edit{{"pass_bulk.go", "		b.insert(in.at, p.grow)\n		return", "		return"}}},
+	{"table.fill is charged by 16", []edit{{"pass_bulk.go", "return r.lengthFunction(0)", "return r.lengthFunction(bytesPerUnit)"}}},
+	{"references are not led to where functions have moved", []edit{{"rewrite_sections.go", "index := d.r.moved(before)", "index := before"}}},
+}
+
+// TestFaultsAreProved: the verifier alone notices each mistake, in modules as they come.
+func TestFaultsAreProved(t *testing.T) {
+	require.GreaterOrEqual(t, len(faults), 20)
+	require.NoError(t, testWith(t.Context(), t, nil), "the control: without a mistake all is proved")
+	for _, f := range faults {
+		t.Run(f.name, func(t *testing.T) {
+			err := testWith(t.Context(), t, f.edits)
+			require.Error(t, err)
+			assert.ErrorContains(t, err, "metering not proved")
+			assert.NotContains(t, err.Error(), "panic", "it is Verify that has to notice")
+			t.Log(firstLine(err.Error(), "metering not proved"))
+		})
+	}
+}
+
+// testWith runs TestPassesAreProved with edits of package wasm. Its error is what the test printed.
+func testWith(ctx context.Context, t *testing.T, edits []edit) error {
+	overlay := overlayOf(t, "..", edits)
+	out, err := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-count=1", "-run", "^TestPassesAreProved$", ".").CombinedOutput()
+	if err != nil {
+		return &testFailure{string(out)}
+	}
+	return nil
+}
+
+type testFailure struct{ output string }
+
+func (f *testFailure) Error() string { return f.output }
+
+// overlayOf writes an overlay for the go command, in which files of a folder are edited.
+func overlayOf(t *testing.T, folder string, edits []edit) string {
+	t.Helper()
+	dir, replaced := t.TempDir(), map[string]string{}
+	for _, e := range edits {
+		path, err := filepath.Abs(filepath.Join(folder, e.file))
+		require.NoError(t, err)
+		from := path
+		if replaced[path] != "" {
+			from = replaced[path]
+		}
+		text, err := os.ReadFile(from)
+		require.NoError(t, err)
+		require.Equal(t, 1, strings.Count(string(text), e.old), "%s: %q", e.file, e.old)
+		replaced[path] = filepath.Join(dir, filepath.Base(path))
+		require.NoError(t, os.WriteFile(replaced[path], []byte(strings.Replace(string(text), e.old, e.new, 1)), 0o600))
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replaced})
+	require.NoError(t, err)
+	file := filepath.Join(dir, "overlay.json")
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	return file
+}
+
+func firstLine(text, with string) string {
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, with) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return text
+}
