@@ -1,0 +1,72 @@
+//go:build !race
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/caisson-run/caisson/internal/programs"
+)
+
+// TestBoundedPrograms: many random programs that end take exactly the fuel that a plain
+// interpreter counts, which knows nothing of the passes, and do what it does.
+func TestBoundedPrograms(t *testing.T) {
+	var e *Engine
+	var once sync.Once
+	runPrograms(t, func(t *testing.T, seed uint64, report func(string)) {
+		once.Do(func() { e = newEngine(t, Options{Functions: programFunctions()}, nil) })
+		p, want := programs.Bounded(seed)
+		err := asInterpreted(t.Context(), e, p, want)
+		if err == nil {
+			return
+		}
+		programs.Shrink(p, func() bool { return differs(t.Context(), e, p) }, time.Now().Add(programPatience/2))
+		report(fmt.Sprintf("%v\nand made smaller:\n%s", err, p))
+	})
+}
+
+// asInterpreted reports in what a program differs from the interpreter's word.
+func asInterpreted(ctx context.Context, e *Engine, p *programs.Program, want programs.Outcome) error {
+	g, err := prepare(ctx, e, p)
+	if err != nil {
+		return err
+	}
+	same := func(fuel int64) error {
+		usage, seen, err := g.run(ctx, fuel)
+		switch {
+		case err != nil:
+			return fmt.Errorf("with fuel %d of %d: %w", fuel, want.Fuel, err)
+		case usage.Fuel != want.Fuel:
+			return fmt.Errorf("it took %d units of fuel; want %d", usage.Fuel, want.Fuel)
+		case *seen != want.Observed:
+			return fmt.Errorf("it did something else: %+v; want %+v", *seen, want.Observed)
+		}
+		return nil
+	}
+	failures := []error{same(0), same(0), same(want.Fuel)}
+	if want.Fuel > 2 { // no limit is written as 0
+		failures = append(failures, g.forWantOfFuel(ctx, want.Fuel-1), g.forWantOfFuel(ctx, want.Fuel/2), same(0))
+	}
+	return errors.Join(append(failures, g.drop())...)
+}
+
+// differs reports whether a program that may be none any more runs, and not as interpreted.
+func differs(ctx context.Context, e *Engine, p *programs.Program) bool {
+	want, err := p.Run(1 << 20)
+	if err != nil {
+		return false
+	}
+	g, err := prepare(ctx, e, p)
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	usage, seen, err := g.run(ctx, 0)
+	return errors.Join(g.drop(), err) != nil || usage.Fuel != want.Fuel || *seen != want.Observed
+}
