@@ -25,8 +25,8 @@ func TestBoundedPrograms(t *testing.T) {
 		if err == nil {
 			return
 		}
-		programs.Shrink(p, func() bool { return differs(t.Context(), e, p) }, time.Now().Add(programPatience/2))
-		report(fmt.Sprintf("%v\nand made smaller:\n%s", err, p))
+		programs.Shrink(p, func() bool { return unlike(t.Context(), e, p) != nil }, time.Now().Add(programPatience/2))
+		report(fmt.Sprintf("%v\nmade smaller: %v\n%s", err, unlike(t.Context(), e, p), p))
 	})
 }
 
@@ -36,18 +36,7 @@ func asInterpreted(ctx context.Context, e *Engine, p *programs.Program, want pro
 	if err != nil {
 		return err
 	}
-	same := func(fuel int64) error {
-		usage, seen, err := g.run(ctx, fuel)
-		switch {
-		case err != nil:
-			return fmt.Errorf("with fuel %d of %d: %w", fuel, want.Fuel, err)
-		case usage.Fuel != want.Fuel:
-			return fmt.Errorf("it took %d units of fuel; want %d", usage.Fuel, want.Fuel)
-		case *seen != want.Observed:
-			return fmt.Errorf("it did something else: %+v; want %+v", *seen, want.Observed)
-		}
-		return nil
-	}
+	same := func(fuel int64) error { return g.as(ctx, want, fuel) }
 	failures := []error{same(0), same(0), same(want.Fuel)}
 	if want.Fuel > 2 { // no limit is written as 0
 		failures = append(failures, g.forWantOfFuel(ctx, want.Fuel-1), g.forWantOfFuel(ctx, want.Fuel/2), same(0))
@@ -55,18 +44,32 @@ func asInterpreted(ctx context.Context, e *Engine, p *programs.Program, want pro
 	return errors.Join(append(failures, g.drop())...)
 }
 
-// differs reports whether a program that may be none any more runs, and not as interpreted.
-func differs(ctx context.Context, e *Engine, p *programs.Program) bool {
+// as reports in what a run differs from the interpreter's.
+func (g generated) as(ctx context.Context, want programs.Outcome, fuel int64) error {
+	usage, seen, err := g.run(ctx, fuel)
+	switch {
+	case err != nil:
+		return fmt.Errorf("with fuel %d of %d: %w", fuel, want.Fuel, err)
+	case usage.Fuel != want.Fuel:
+		return fmt.Errorf("it took %d units of fuel; want %d", usage.Fuel, want.Fuel)
+	case *seen != want.Observed:
+		return fmt.Errorf("it did something else: %+v; want %+v", *seen, want.Observed)
+	}
+	return nil
+}
+
+// unlike does the same for a program that may be none any more. It reports nothing where there
+// is nothing to compare.
+func unlike(ctx context.Context, e *Engine, p *programs.Program) error {
 	want, err := p.Run(1 << 20)
 	if err != nil {
-		return false
+		return nil
 	}
 	g, err := prepare(ctx, e, p)
 	if err != nil {
-		return false
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	usage, seen, err := g.run(ctx, 0)
-	return errors.Join(g.drop(), err) != nil || usage.Fuel != want.Fuel || *seen != want.Observed
+	return errors.Join(g.as(ctx, want, 0), g.drop())
 }

@@ -50,22 +50,15 @@ type news struct {
 // runPrograms runs random programs in other processes, each with the function. In such a process, it
 // runs those that the process is there for.
 func runPrograms(t *testing.T, run func(t *testing.T, seed uint64, report func(problem string))) {
-	var next, end uint64
 	if seeds, running := os.LookupEnv(programsRange); running {
-		_, err := fmt.Sscanf(seeds, "%d-%d", &next, &end)
-		require.NoError(t, err)
-		encoder := json.NewEncoder(os.Stdout)
-		for seed := next; seed < end; seed++ {
-			assert.NoError(t, encoder.Encode(news{Seed: seed}))
-			run(t, seed, func(problem string) { assert.NoError(t, encoder.Encode(news{seed, problem})) })
-		}
+		tellOfPrograms(t, seeds, run)
 		return
 	}
-	next = *firstProgram
-	end = next + uint64(*programsToRun)
+	next := *firstProgram
+	end := next + uint64(*programsToRun)
 	failures, escapes := 0, 0
 	for next < end {
-		last, finished, output := listen(t, next, end, func(w news) {
+		last, finished, output := listen(t, next, end, programPatience, func(w news) {
 			if failures++; failures <= mostEscapes {
 				t.Errorf("program %d (go test -run '^%s$' -programs 1 -first-program %d): %s", w.Seed, t.Name(), w.Seed, w.Problem)
 			}
@@ -82,9 +75,22 @@ func runPrograms(t *testing.T, run func(t *testing.T, seed uint64, report func(p
 	require.Zero(t, failures, "programs that failed")
 }
 
+// tellOfPrograms runs programs, and says so.
+func tellOfPrograms(t *testing.T, seeds string, run func(t *testing.T, seed uint64, report func(problem string))) {
+	var next, end uint64
+	_, err := fmt.Sscanf(seeds, "%d-%d", &next, &end)
+	require.NoError(t, err)
+	encoder := json.NewEncoder(os.Stdout)
+	for seed := next; seed < end; seed++ {
+		assert.NoError(t, encoder.Encode(news{Seed: seed}))
+		run(t, seed, func(problem string) { assert.NoError(t, encoder.Encode(news{seed, problem})) })
+	}
+}
+
 // listen runs programs in one process, and passes on the problems that it tells. It returns the
-// last program that began, and whether the process came to its end.
-func listen(t *testing.T, next, end uint64, problem func(news)) (last uint64, finished bool, output string) {
+// last program that began, and whether the process came to its end. It ends a process that says
+// nothing for as long as its patience lasts.
+func listen(t *testing.T, next, end uint64, patience time.Duration, problem func(news)) (last uint64, finished bool, output string) {
 	executable, err := os.Executable()
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -103,7 +109,7 @@ func listen(t *testing.T, next, end uint64, problem func(news)) (last uint64, fi
 	lines.Buffer(nil, 16<<20)
 	last = next
 	for lines.Scan() {
-		timer.Reset(programPatience)
+		timer.Reset(patience)
 		var w news
 		if json.Unmarshal(lines.Bytes(), &w) != nil {
 			wrong.Write(append(lines.Bytes(), '\n'))
@@ -123,4 +129,37 @@ func listen(t *testing.T, next, end uint64, problem func(news)) (last uint64, fi
 		return last, false, fmt.Sprintf("%v\n%s", failed, wrong.String())
 	}
 	return last, true, ""
+}
+
+// TestSilenceIsNoticed is the control of the tests of programs: a process that hangs is ended,
+// and what it was at is known.
+func TestSilenceIsNoticed(t *testing.T) {
+	if seeds, running := os.LookupEnv(programsRange); running {
+		tellOfPrograms(t, seeds, func(t *testing.T, seed uint64, report func(string)) {
+			switch seed {
+			case 3:
+				report("a problem")
+			case 5:
+				select {}
+			case 7:
+				os.Exit(1)
+			}
+		})
+		return
+	}
+	for _, c := range []struct {
+		next, end, last uint64
+		finished        bool
+		problems        []news
+	}{
+		{0, 5, 4, true, []news{{3, "a problem"}}},
+		{4, 9, 5, false, nil},
+		{6, 9, 7, false, nil},
+	} {
+		var problems []news
+		last, finished, _ := listen(t, c.next, c.end, time.Second, func(w news) { problems = append(problems, w) })
+		assert.Equal(t, c.last, last)
+		assert.Equal(t, c.finished, finished)
+		assert.Equal(t, c.problems, problems)
+	}
 }
