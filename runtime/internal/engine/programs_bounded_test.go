@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,10 +15,9 @@ import (
 // TestBoundedPrograms: many random programs that end take exactly the fuel that a plain
 // interpreter counts, which knows nothing of the passes, and do what it does.
 func TestBoundedPrograms(t *testing.T) {
-	var e *Engine
-	var once sync.Once
+	var engines programEngines
 	runPrograms(t, func(t *testing.T, seed uint64, report func(string)) {
-		once.Do(func() { e = newEngine(t, Options{Functions: programFunctions()}, nil) })
+		e := engines.next(t)
 		p, want := programs.Bounded(seed)
 		err := asInterpreted(t.Context(), e, p, want)
 		if err == nil {

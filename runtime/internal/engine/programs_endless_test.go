@@ -26,15 +26,12 @@ const (
 // TestEndlessPrograms: each of many random programs that never end is stopped at its deadline,
 // called by one and by many, and for want of fuel, while the garbage collector is never done.
 func TestEndlessPrograms(t *testing.T) {
-	var e *Engine
+	var engines programEngines
 	var once sync.Once
 	runPrograms(t, func(t *testing.T, seed uint64, report func(string)) {
-		once.Do(func() {
-			e = newEngine(t, Options{Functions: programFunctions()}, nil)
-			collectAllTheTime(t)
-		})
+		once.Do(func() { collectAllTheTime(t) })
 		p := programs.Endless(seed)
-		if err := stopped(t.Context(), e, p, seed); err != nil {
+		if err := stopped(t.Context(), engines.next(t), p, seed); err != nil {
 			report(fmt.Sprintf("%v\n%s", err, p))
 		}
 	})

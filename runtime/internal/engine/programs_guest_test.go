@@ -5,7 +5,11 @@ package engine
 import (
 	"context"
 	"fmt"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/programs"
@@ -53,6 +57,37 @@ func programFunctions() []hostfuncs.Function {
 			observed(ctx).Finish(whole)
 			return nil
 		}},
+	}
+}
+
+// programEngines are engines for many programs, one after the other: an engine keeps the modules
+// that it has compiled.
+type programEngines struct {
+	engine *Engine
+	used   int
+}
+
+// programsPerEngine bounds what one process takes, however many programs it runs.
+const programsPerEngine = 200
+
+// next returns the engine for one more program. Nothing runs in it.
+func (p *programEngines) next(t *testing.T) *Engine {
+	if p.used%programsPerEngine == 0 {
+		p.close(t)
+		e, err := New(t.Context(), Options{Functions: programFunctions()})
+		require.NoError(t, err)
+		if p.engine == nil {
+			t.Cleanup(func() { p.close(t) })
+		}
+		p.engine = e
+	}
+	p.used++
+	return p.engine
+}
+
+func (p *programEngines) close(t *testing.T) {
+	if p.engine != nil {
+		assert.NoError(t, p.engine.Close(context.Background()))
 	}
 }
 
