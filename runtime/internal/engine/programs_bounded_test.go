@@ -16,7 +16,11 @@ import (
 // interpreter counts, which knows nothing of the passes, and do what it does.
 func TestBoundedPrograms(t *testing.T) {
 	var engines programEngines
-	runPrograms(t, func(t *testing.T, seed uint64, report func(string)) {
+	bounded := func(seed uint64) *programs.Program {
+		p, _ := programs.Bounded(seed)
+		return p
+	}
+	runPrograms(t, bounded, func(t *testing.T, seed uint64, report func(string)) {
 		e := engines.next(t)
 		p, want := programs.Bounded(seed)
 		err := asInterpreted(t.Context(), e, p, want)

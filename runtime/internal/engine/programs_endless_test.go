@@ -28,7 +28,7 @@ const (
 func TestEndlessPrograms(t *testing.T) {
 	var engines programEngines
 	var once sync.Once
-	runPrograms(t, func(t *testing.T, seed uint64, report func(string)) {
+	runPrograms(t, programs.Endless, func(t *testing.T, seed uint64, report func(string)) {
 		once.Do(func() { collectAllTheTime(t) })
 		p := programs.Endless(seed)
 		if err := stopped(t.Context(), engines.next(t), p, seed); err != nil {

@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/programs"
 )
 
 // Random programs run in a process of their own, this test binary once more, which says what it
@@ -28,6 +30,7 @@ import (
 
 var (
 	programsToRun = flag.Int("programs", 500, "how many random programs the tests of programs run")
+	shrinkFor     = flag.Duration("shrink", 0, "for how long each program that does not come back is made smaller")
 	firstProgram  = flag.Uint64("first-program", 0, "the seed of the first of them; the others follow")
 )
 
@@ -47,18 +50,22 @@ type news struct {
 	Problem string // empty: the program begins
 }
 
-// runPrograms runs random programs in other processes, each with the function. In such a process, it
-// runs those that the process is there for.
-func runPrograms(t *testing.T, run func(t *testing.T, seed uint64, report func(problem string))) {
+// runPrograms runs random programs in other processes, each with the function, and shows those
+// that do not come back. In such a process, it runs those that the process is there for.
+func runPrograms(t *testing.T, show func(seed uint64) *programs.Program, run func(t *testing.T, seed uint64, report func(problem string))) {
 	if seeds, running := os.LookupEnv(programsRange); running {
 		tellOfPrograms(t, seeds, run)
+		return
+	}
+	if file, running := os.LookupEnv(programModule); running {
+		runModule(t, file)
 		return
 	}
 	next := *firstProgram
 	end := next + uint64(*programsToRun)
 	failures, escapes := 0, 0
 	for next < end {
-		last, finished, output := listen(t, next, end, programPatience, func(w news) {
+		last, finished, output := listen(t, rangeOf(next, end), programPatience, func(w news) {
 			if failures++; failures <= mostEscapes {
 				t.Errorf("program %d (go test -run '^%s$' -programs 1 -first-program %d): %s", w.Seed, t.Name(), w.Seed, w.Problem)
 			}
@@ -66,7 +73,8 @@ func runPrograms(t *testing.T, run func(t *testing.T, seed uint64, report func(p
 		if finished {
 			break
 		}
-		t.Errorf("program %d did not come back (go test -run '^%s$' -programs 1 -first-program %d)\n%s", last, t.Name(), last, output)
+		t.Errorf("program %d did not come back (go test -run '^%s$' -programs 1 -first-program %d)\n%s%s", last, t.Name(), last, output, show(last))
+		shrinkEscape(t, show(last))
 		if escapes++; escapes == mostEscapes {
 			t.Fatalf("%d programs did not come back; the others were not tried", escapes)
 		}
@@ -87,16 +95,18 @@ func tellOfPrograms(t *testing.T, seeds string, run func(t *testing.T, seed uint
 	}
 }
 
-// listen runs programs in one process, and passes on the problems that it tells. It returns the
+func rangeOf(next, end uint64) string { return fmt.Sprintf("%s=%d-%d", programsRange, next, end) }
+
+// listen runs programs in one process, as the variable says, and passes on the problems that it tells. It returns the
 // last program that began, and whether the process came to its end. It ends a process that says
 // nothing for as long as its patience lasts.
-func listen(t *testing.T, next, end uint64, patience time.Duration, problem func(news)) (last uint64, finished bool, output string) {
+func listen(t *testing.T, variable string, patience time.Duration, problem func(news)) (last uint64, finished bool, output string) {
 	executable, err := os.Executable()
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	child := exec.CommandContext(ctx, executable, "-test.run=^"+t.Name()+"$", "-test.timeout=24h")
-	child.Env = append(os.Environ(), fmt.Sprintf("%s=%d-%d", programsRange, next, end))
+	child.Env = append(os.Environ(), variable)
 	child.WaitDelay = time.Second
 	var wrong bytes.Buffer
 	child.Stderr = &wrong
@@ -107,7 +117,6 @@ func listen(t *testing.T, next, end uint64, patience time.Duration, problem func
 	timer := time.AfterFunc(time.Minute, func() { silent.Store(true); cancel() }) // to begin
 	lines := bufio.NewScanner(said)
 	lines.Buffer(nil, 16<<20)
-	last = next
 	for lines.Scan() {
 		timer.Reset(patience)
 		var w news
@@ -157,7 +166,7 @@ func TestSilenceIsNoticed(t *testing.T) {
 		{6, 9, 7, false, nil},
 	} {
 		var problems []news
-		last, finished, _ := listen(t, c.next, c.end, time.Second, func(w news) { problems = append(problems, w) })
+		last, finished, _ := listen(t, rangeOf(c.next, c.end), time.Second, func(w news) { problems = append(problems, w) })
 		assert.Equal(t, c.last, last)
 		assert.Equal(t, c.finished, finished)
 		assert.Equal(t, c.problems, problems)
