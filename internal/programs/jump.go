@@ -30,7 +30,11 @@ func (w *writer) jumpTo(to scope, others []scope) []*Node {
 		return []*Node{node(returnOp, args...)}
 	case w.chance(30):
 		n := &Node{Op: brTableOp, Args: append(args, w.expression(I32))}
-		for range w.few(5) {
+		most := 5
+		if w.chance(5) {
+			most = 300
+		}
+		for range w.few(most) {
 			if other := oneOf(w.generator, others...); slices.Equal(other.takes, to.takes) {
 				n.Targets = append(n.Targets, other.node)
 			}

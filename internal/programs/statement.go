@@ -90,6 +90,10 @@ func (w *writer) statement() []*Node {
 		if w.barrier > 0 {
 			return w.untaken()
 		}
+	case 21:
+		if w.chance(20) {
+			return w.extreme()
+		}
 	}
 	return []*Node{node(dropOp, w.expression(w.anyType()))}
 }
@@ -201,4 +205,27 @@ func (w *writer) changeTable() []*Node {
 		}
 	}
 	return []*Node{with(tableSet, 0, number(slot), with(refFunc, oneOf(w.generator, fitting...)))}
+}
+
+// extreme makes more of something than programs usually have: code without branches, or blocks
+// around a branch.
+func (w *writer) extreme() (nodes []*Node) {
+	if w.chance(40) {
+		for range 50 + w.r.IntN(500) {
+			nodes = append(nodes, node(dropOp, number(1)))
+		}
+		return nodes
+	}
+	depth := len(w.scopes)
+	for range 10 + w.r.IntN(60) {
+		w.scopes = append(w.scopes, scope{w.block(blockOp, Signature{}, nil), nil, -1})
+	}
+	nodes = w.exit()
+	for len(w.scopes) > depth {
+		n := w.scopes[len(w.scopes)-1].node
+		n.Body = nodes
+		nodes = []*Node{n}
+		w.scopes = w.scopes[:len(w.scopes)-1]
+	}
+	return nodes
 }
