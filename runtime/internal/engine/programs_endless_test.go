@@ -86,6 +86,7 @@ func (g generated) atDeadline(ctx context.Context, callers int) error {
 		if err != nil || latest <= programSlack {
 			return err
 		}
+		time.Sleep(programSlack) // what kept it may pass
 		var again time.Duration
 		again, err = g.race(ctx, callers)
 		latest = min(latest, again)

@@ -166,7 +166,7 @@ func TestSilenceIsNoticed(t *testing.T) {
 		{6, 9, 7, false, nil},
 	} {
 		var problems []news
-		last, finished, _ := listen(t, rangeOf(c.next, c.end), time.Second, func(w news) { problems = append(problems, w) })
+		last, finished, _ := listen(t, rangeOf(c.next, c.end), 2*time.Second, func(w news) { problems = append(problems, w) })
 		assert.Equal(t, c.last, last)
 		assert.Equal(t, c.finished, finished)
 		assert.Equal(t, c.problems, problems)
