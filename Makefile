@@ -73,6 +73,9 @@ nightly: fuzz ## what takes hours: long fuzzing, repeated races and attacks, ses
 	$(GO) test -run '^TestAttack' -count=5 -timeout 2h ./runtime/...
 	$(GO) test -race -run '^TestLoad$$' -timeout 1h ./executor -soak 10m
 	$(GO) test -race -run '^Test(|Stream|Pause)Model$$' -count=50 -timeout 2h ./executor
+	$(GO) test -run '^TestEndlessPrograms$$' -timeout 1h ./runtime/internal/engine -programs 2000
+	$(GO) test -run '^TestBoundedPrograms$$' -timeout 2h ./runtime/internal/engine -programs 100000
+	$(GO) test -run '^TestEndlessProgramsEnd$$' -timeout 1h ./cmd/caisson -programs 100
 	$(GO) test -run '^$$' -bench '^BenchmarkMetering$$' -benchtime 20x -timeout 1h ./runtime/internal/engine
 	$(GO) test -run '^$$' -bench '^BenchmarkThousandTools$$' -benchtime 120s -timeout 1h ./internal/benchmark
 

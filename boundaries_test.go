@@ -33,6 +33,7 @@ var layers = map[string][]string{
 	"sdk":                {},
 	"wasm-tools":         {"sdk"},
 	"internal/guests":    {"sdk"},
+	"internal/programs":  {},
 	"internal/benchmark": {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
 	"examples":           {"sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
 	"cmd":                {"dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/benchmark"},

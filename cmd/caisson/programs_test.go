@@ -1,0 +1,88 @@
+//go:build !race
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/programs"
+)
+
+var programsToRun = flag.Int("programs", 10, "how many random programs TestEndlessProgramsEnd runs")
+
+const (
+	programTimeout = 200 * time.Millisecond
+	// programSlack is for all else that a process does: it starts, and compiles the program.
+	programSlack = time.Second
+	// programPatience is how long a process may take that nothing ends.
+	programPatience = 10 * time.Second
+)
+
+// TestEndlessProgramsEnd: random programs that never end, called as people call tools, end at
+// the deadline. Each call is a process of its own, because one that could not be stopped would
+// hang. The race detector slows down the times that are measured.
+func TestEndlessProgramsEnd(t *testing.T) {
+	cache := filepath.Join(t.TempDir(), "cache") // which the command creates for this user alone
+	for seed := range uint64(*programsToRun) {
+		p := programs.EndlessCommand(seed)
+		tools := programAsTool(t, p)
+		took := callProgram(t, tools, cache)
+		for range 3 { // the machine may have been busy
+			if t.Failed() || took <= programTimeout+programSlack {
+				break
+			}
+			took = callProgram(t, tools, cache)
+		}
+		assert.LessOrEqual(t, took, programTimeout+programSlack, "it ends late")
+		if t.Failed() {
+			t.Fatalf("it is programs.EndlessCommand(%d):\n%s", seed, p)
+		}
+	}
+}
+
+// programAsTool writes a program and its manifest into a folder.
+func programAsTool(t *testing.T, p *programs.Program) string {
+	t.Helper()
+	source, err := p.Module()
+	require.NoError(t, err)
+	tools := t.TempDir()
+	for name, content := range map[string][]byte{
+		"endless.wasm": source,
+		"tool.yaml": []byte("schema: caisson/v1\nname: endless\ndescription: Never ends.\n" +
+			"module: {path: endless.wasm, abi: wasi, stdin: none, stdout: text}\nparameters: {type: object}\n"),
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(tools, name), content, 0o600))
+	}
+	return tools
+}
+
+// callProgram calls the tool in a process of its own, and returns what that took.
+func callProgram(t *testing.T, tools, cache string) time.Duration {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), programPatience)
+	defer cancel()
+	command := exec.CommandContext(ctx, "caisson", "call", "endless", "--tools", tools, "--timeout", programTimeout.String(),
+		"--cache-dir", cache, "--state-dir", "")
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	began := time.Now()
+	err := command.Run()
+	took := time.Since(began)
+	var exit *exec.ExitError
+	if !assert.ErrorAs(t, err, &exit) || !assert.Equal(t, exitLimit, exit.ExitCode(), stderr.String()) {
+		return took
+	}
+	assert.Contains(t, stderr.String(), fmt.Sprintf("the tool did not finish before its deadline of %s", programTimeout))
+	return took
+}

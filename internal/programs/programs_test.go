@@ -1,0 +1,140 @@
+package programs
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// seeds are how many programs of each kind the tests look at.
+const seeds = 300
+
+// TestEndlessProgramsGoOn: they come to where they do not come out of, and stay there for a
+// long time. The generator has looked no further than mostFuel.
+func TestEndlessProgramsGoOn(t *testing.T) {
+	for _, generate := range []func(uint64) *Program{Endless, EndlessCommand} {
+		for seed := range uint64(seeds / 5) {
+			p := generate(seed)
+			outcome, err := p.Run(4 * mostFuel)
+			require.ErrorIs(t, err, errLong, "program %d\n%s", seed, p)
+			require.True(t, outcome.Endless)
+		}
+	}
+}
+
+func TestBoundedProgramsEnd(t *testing.T) {
+	var fuel, long, observed int
+	for seed := range uint64(seeds) {
+		p, want := Bounded(seed)
+		again, err := p.Run(mostFuel)
+		require.NoError(t, err)
+		require.Equal(t, want, again)
+		fuel += int(want.Fuel)
+		observed += want.Observed.Seen
+		if want.Fuel > 1<<15 {
+			long++
+		}
+	}
+	assert.Greater(t, fuel/seeds, 500, "they do something")
+	assert.Greater(t, observed/seeds, 4, "which can be seen")
+	assert.Positive(t, long, "some of them a lot")
+}
+
+// TestEqualSeedsMakeEqualPrograms, so that a seed says which program failed.
+func TestEqualSeedsMakeEqualPrograms(t *testing.T) {
+	different := map[string]bool{}
+	for seed := range uint64(seeds) {
+		var modules [][]byte
+		for range 2 {
+			module, err := Endless(seed).Module()
+			require.NoError(t, err)
+			modules = append(modules, module)
+		}
+		require.True(t, bytes.Equal(modules[0], modules[1]), seed)
+		different[string(modules[0])] = true
+	}
+	assert.Len(t, different, seeds)
+}
+
+// TestProgramsAreOfAllKinds: each construct that metering may get wrong is in some program, and
+// in none of a command that imports WASI alone is anything else imported.
+func TestProgramsAreOfAllKinds(t *testing.T) {
+	var bounded, endless strings.Builder
+	for seed := range uint64(seeds) {
+		p, _ := Bounded(seed)
+		bounded.WriteString(p.String())
+		endless.WriteString(Endless(seed).String())
+		for _, i := range EndlessCommand(seed).Imports {
+			assert.Equal(t, WASIModule, i.Module)
+		}
+	}
+	for name, text := range map[string]string{"bounded": bounded.String(), "endless": endless.String()} {
+		for _, construct := range []string{
+			"(br ", "(br_if ", "(br_table ", "(return", "(call ", "(call_indirect", "(unreachable)", "(nop)", "(select ", "(drop",
+			"block ", "loop ", "if ", "else", "(memory.fill", "(memory.copy", "(memory.init", "(memory.grow",
+			"(table.get", "(table.set", "(table.grow", "(table.fill", "(table.copy", "(table.init", "(start ",
+			`"_initialize"`, `"plugin"`, `"_start"`, "(param i32 i64)", "(result i64 i32)", "$function",
+		} {
+			assert.Contains(t, text, construct, name)
+		}
+	}
+}
+
+// TestInterpreterCounts pins the cost model.
+func TestInterpreterCounts(t *testing.T) {
+	back := &Node{Op: loopOp}
+	back.Body = []*Node{jumpTo(brIfOp, back, node(i32GtS, with(localTee, 0, node(i32Sub, with(localGet, 0), number(1))), number(0)))}
+	for _, c := range []struct {
+		name string
+		body []*Node
+		want int64
+	}{
+		{"nothing", nil, 0},
+		{"an instruction", []*Node{node(dropOp, number(1))}, 2},
+		{"what is free", []*Node{node(nopOp), {Op: blockOp, Body: []*Node{{Op: loopOp}}}}, 0},
+		{"an if counts, and its else does not", []*Node{{Op: ifOp, Args: []*Node{number(0)}, Body: []*Node{node(unreachableOp)}, Else: []*Node{node(nopOp)}, HasElse: true}}, 2},
+		{"rounds", []*Node{with(localSet, 0, number(3)), back}, 2 + 3*7},
+		{"code that is not reached", []*Node{node(returnOp), node(unreachableOp)}, 1},
+		{"growth", []*Node{node(dropOp, node(memoryGrow, number(1)))}, 2 + 4096},
+		{"growth of a table", []*Node{node(dropOp, with(tableGrow, 1, with(refNull, int(funcref)), number(1)))}, 3 + 4096},
+		{"bytes", []*Node{node(memoryFill, number(0), number(1), number(33))}, 4 + 2},
+		{"elements", []*Node{with(tableFill, 1, number(0), with(refNull, int(funcref)), number(3))}, 4 + 3},
+		{"a call", []*Node{call(0)}, 1},
+	} {
+		p := &Program{Start: -1, Entry: "run", Pages: 1, Exports: []Export{{"run", 0}}}
+		body := c.body
+		if c.name == "a call" {
+			p.Functions = append(p.Functions, &Function{Body: []*Node{call(1)}})
+			body = nil
+		}
+		p.Functions = append(p.Functions, &Function{Locals: []Type{I32}, Body: body})
+		outcome, err := p.Run(mostFuel)
+		require.NoError(t, err, c.name)
+		assert.Equal(t, c.want, outcome.Fuel, c.name)
+	}
+}
+
+// TestInterpreterStops: at traps, and where no end is in sight.
+func TestInterpreterStops(t *testing.T) {
+	forever := &Node{Op: loopOp}
+	forever.Body = []*Node{jumpTo(brOp, forever)}
+	for _, c := range []struct {
+		name string
+		node *Node
+		want error
+	}{
+		{"endless loop", forever, errLong},
+		{"endless recursion", call(0), errDeep},
+		{"unreachable", node(unreachableOp), nil},
+		{"out of bounds", node(memoryFill, number(-1), number(0), number(9)), nil},
+	} {
+		p := &Program{Start: -1, Entry: "run", Pages: 1, Exports: []Export{{"run", 0}}, Functions: []*Function{{Body: []*Node{c.node}}}}
+		_, err := p.Run(1000)
+		require.Error(t, err, c.name)
+		assert.True(t, c.want == nil || errors.Is(err, c.want), "%s: %v", c.name, err)
+	}
+}
