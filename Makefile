@@ -76,6 +76,7 @@ nightly: fuzz ## what takes hours: long fuzzing, repeated races and attacks, ses
 	$(GO) test -run '^TestEndlessPrograms$$' -timeout 1h ./runtime/internal/engine -programs 2000
 	$(GO) test -run '^TestBoundedPrograms$$' -timeout 2h ./runtime/internal/engine -programs 100000
 	$(GO) test -run '^TestEndlessProgramsEnd$$' -timeout 1h ./cmd/caisson -programs 100
+	$(GO) test -run '^TestMutantsThatAreProvedEnd$$' -timeout 2h ./runtime/internal/engine -mutants 500000
 	$(GO) test -run '^$$' -bench '^BenchmarkMetering$$' -benchtime 20x -timeout 1h ./runtime/internal/engine
 	$(GO) test -run '^$$' -bench '^BenchmarkThousandTools$$' -benchtime 120s -timeout 1h ./internal/benchmark
 
