@@ -82,7 +82,7 @@ check-format:
 .PHONY: check-vet
 check-vet:
 	$(GO) vet $(PACKAGES)
-	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/plot/... ./wasm-tools/search/... ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./internal/guests/early ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./internal/guests/streamprobe ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor
+	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/plot/... ./wasm-tools/search/... ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./internal/guests/early ./internal/guests/endless ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./internal/guests/streamprobe ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor
 	cd $(PLUGIN) && GOOS=wasip1 GOARCH=wasm $(GO) vet .
 
 .PHONY: check-static
@@ -119,4 +119,4 @@ clean: ## remove what the targets made
 	find . -name '*.wasm' -not -path './.git/*' -not -path '*/testdata/*' \
 		-not -path './internal/benchmark/guests/c/*' -not -path './internal/benchmark/guests/rust/*' \
 		-not -path './internal/guests/early/c/*' -not -path './internal/guests/early/rust/*' \
-		-not -path './internal/guests/seeded/c/*' -delete
+		-not -path './internal/guests/endless/*/*' -not -path './internal/guests/seeded/c/*' -delete
