@@ -222,6 +222,7 @@ func (c compiled) performPlainly(t *testing.T, source []byte) report {
 	// A loop keeps its processor, and a collection would wait for it.
 	goruntime.GOMAXPROCS(len(all) + 2)
 	debug.SetGCPercent(-1)
+	time.AfterFunc(time.Minute, func() { os.Exit(1) }) // also if nobody waits for this process
 	begin()
 	var mu sync.Mutex
 	ended := map[endlessCase]error{}
