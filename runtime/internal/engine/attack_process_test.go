@@ -70,7 +70,8 @@ type ending struct {
 }
 
 // perform runs the named test in a process of its own, which is killed when so much time
-// has passed since the attack began. It may be called from any goroutine.
+// has passed since the attack began, or since the process last said something. It may be
+// called from any goroutine.
 func perform(ctx context.Context, directory, name string, patience time.Duration) ending {
 	executable, err := os.Executable()
 	if err != nil {
@@ -83,7 +84,13 @@ func perform(ctx context.Context, directory, name string, patience time.Duration
 	child.Env = append(os.Environ(), reportFile+"="+file)
 	child.WaitDelay = time.Second
 	var late atomic.Bool
-	said := &listener{heard: func() { time.AfterFunc(patience, func() { late.Store(true); cancel() }) }}
+	var watchdog *time.Timer
+	said := &listener{heard: func() {
+		if watchdog == nil {
+			watchdog = time.AfterFunc(patience, func() { late.Store(true); cancel() })
+		}
+		watchdog.Reset(patience)
+	}}
 	child.Stdout, child.Stderr = said, said
 	failed := child.Run()
 	e := ending{killed: late.Load() && failed != nil, output: said.String()}
@@ -108,13 +115,19 @@ type trial struct {
 // holds in the order of the trials. In a process that performs, it does nothing.
 func together(t *testing.T, trials []trial) []ending {
 	t.Helper()
+	return atOnce(t, 4, trials)
+}
+
+// atOnce is like together, and says how many trials are performed at a time.
+func atOnce(t *testing.T, most int, trials []trial) []ending {
+	t.Helper()
 	endings := make([]ending, len(trials))
 	if performing() {
 		return endings
 	}
 	var group sync.WaitGroup
 	var large sync.Mutex
-	turns := make(chan struct{}, 4)
+	turns := make(chan struct{}, most)
 	for i, one := range trials {
 		directory := t.TempDir()
 		group.Go(func() {
@@ -141,7 +154,8 @@ func exactly(name string) string {
 }
 
 // listener keeps the first kilobytes of what a process says, and calls heard when the
-// attack begins. It serves one goroutine at a time.
+// attack begins, and then whenever the process says something. It serves one goroutine at a
+// time.
 type listener struct {
 	said  bytes.Buffer
 	heard func()
@@ -154,8 +168,7 @@ func (l *listener) Write(p []byte) (int, error) {
 	if room := 8<<10 - l.said.Len(); room > 0 {
 		l.said.Write(p[:min(len(p), room)])
 	}
-	if !l.done && bytes.Contains(l.said.Bytes(), []byte(beginning)) {
-		l.done = true
+	if l.done = l.done || bytes.Contains(l.said.Bytes(), []byte(beginning)); l.done {
 		l.heard()
 	}
 	return len(p), nil
