@@ -113,7 +113,7 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 		},
 		Watch: func() (ended func()) {
 			now := time.Now()
-			g := &guest{tool: t, digest: module.Digest(), lost: lose, began: now, deadline: now.Add(t.limits.Timeout)}
+			g := &guest{tool: t, module: module, lost: lose, began: now, deadline: now.Add(t.limits.Timeout)}
 			t.runtime.watchdog.enter(g)
 			return func() { t.runtime.watchdog.leave(g) }
 		},

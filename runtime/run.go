@@ -152,7 +152,7 @@ func (r *run) runOnce(ctx context.Context, module *engine.Module) (used engine.U
 	r.system.Started = t.runtime.now()
 	r.deadline = newDeadline(ctx, r.system.Started.Add(t.limits.Timeout))
 	defer r.deadline.release()
-	g.run, g.tool, g.digest, g.ctx, g.began, g.deadline = r, t, module.Digest(), ctx, r.system.Started, r.deadline.at
+	g.run, g.tool, g.module, g.ctx, g.began, g.deadline = r, t, module, ctx, r.system.Started, r.deadline.at
 	t.runtime.watchdog.enter(g)
 	defer func() {
 		if t.runtime.watchdog.leave(g) {

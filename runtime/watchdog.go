@@ -47,7 +47,7 @@ type watchdog struct {
 type guest struct {
 	engine.Watched
 	tool     *Tool
-	digest   engine.Digest
+	module   *engine.Module
 	run      *run            // nil for a program that is started without a call
 	lost     func()          // of such a program: called when it is abandoned
 	ctx      context.Context // the caller's; nil for a start
@@ -154,7 +154,7 @@ func (w *watchdog) condemn(g *guest) {
 	w.running--
 	w.stuck++
 	w.total++
-	all := map[engine.Digest]bool{g.digest: true}
+	all := map[engine.Digest]bool{g.module.Digest(): true}
 	if before := w.condemned.Load(); before != nil {
 		maps.Copy(all, *before)
 	}
@@ -180,7 +180,7 @@ func (w *watchdog) tell(g *guest) {
 }
 
 func (g *guest) runaway() Runaway {
-	r := Runaway{Tool: g.tool.manifest.Name, SHA256: g.digest.String(), Began: g.began, Deadline: g.deadline, HostFunction: g.Function()}
+	r := Runaway{Tool: g.tool.manifest.Name, SHA256: g.module.Digest().String(), Began: g.began, Deadline: g.deadline, HostFunction: g.Function()}
 	if g.run != nil {
 		r.CallID = g.run.invocation.CallID
 	}

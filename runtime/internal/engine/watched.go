@@ -34,8 +34,11 @@ func (w *Watched) enter(f *hostfuncs.Function) bool {
 	if w == nil {
 		return true
 	}
+	if w.abandoned.Load() {
+		return false
+	}
 	w.function.Store(f)
-	return !w.abandoned.Load()
+	return true
 }
 
 func (w *Watched) leave() {
