@@ -1,0 +1,5 @@
+package lastresort
+
+const saRestorer = 0
+
+var immediately timespec // for ppoll
