@@ -16,7 +16,8 @@ type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	compiler       runtime.Compiler
-	args           []string // the command line, without the program
+	args           []string       // the command line, without the program
+	exit           func(code int) // ends the process; nil where the command is not all of it
 }
 
 // run executes one command line and returns the exit code.
