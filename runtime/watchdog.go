@@ -58,6 +58,8 @@ type guest struct {
 	previous, next *guest // the watchdog's, as is what follows
 	looks          int    // at which it was overdue
 	abandoned      bool
+	until          time.Time   // once it is abandoned: when everybody must have been told
+	told           atomic.Bool // the program was
 }
 
 func newWatchdog(g *gate, logger *slog.Logger, onRunaway func(Runaway), lastResort LastResort) *watchdog {
@@ -115,7 +117,7 @@ func (w *watchdog) look() {
 	w.mu.Lock()
 	for g := w.first; g != nil; g = g.next {
 		if w.check(g, now) {
-			w.condemn(g)
+			w.condemn(g, now)
 			found = append(found, g)
 		}
 	}
@@ -148,8 +150,8 @@ func (w *watchdog) check(g *guest, now time.Time) bool {
 
 // condemn abandons a guest: nobody waits for it any more, nothing else runs on its place, and its
 // module is not run again. The caller holds the lock.
-func (w *watchdog) condemn(g *guest) {
-	g.abandoned = true
+func (w *watchdog) condemn(g *guest, now time.Time) {
+	g.abandoned, g.until = true, now.Add(2*lookEvery)
 	g.Abandon()
 	w.running--
 	w.stuck++
@@ -172,6 +174,7 @@ func (w *watchdog) tell(g *guest) {
 	if w.onRunaway != nil {
 		w.onRunaway(r)
 	}
+	g.told.Store(true)
 	if g.run != nil {
 		g.run.abandon()
 	} else {
@@ -215,6 +218,9 @@ func (w *watchdog) rearm(now time.Time) {
 }
 
 func (w *watchdog) arm(at time.Time, next *guest) {
+	if at.Equal(w.armed) {
+		return
+	}
 	w.armed = at
 	w.lastResort.Arm(at, next.runaway())
 }
@@ -224,6 +230,8 @@ func (w *watchdog) arm(at time.Time, next *guest) {
 func (g *guest) lastTime(now time.Time) time.Time {
 	at, soonest := g.deadline.Add(overdue), now.Add(2*lookEvery)
 	switch {
+	case g.abandoned && !g.told.Load(): // the collector may wait for the guest, and who tells for the collector
+		return g.until
 	case g.abandoned:
 		return now.Add(overdue)
 	case at.Before(soonest):

@@ -78,7 +78,7 @@ func (h *host) newRuntime(ctx context.Context, env environment, cacheDir string)
 	rt, err := runtime.New(ctx, runtime.Options{
 		CacheDir: cacheDir, Compiler: env.compiler, TrustedModules: op.options.trusted,
 		Profile: op.profile, Limits: op.options.limits(), LookupEnv: os.LookupEnv, Logger: h.logger,
-		OnRunaway: h.runaways.add, LastResort: h.runaways.timer,
+		OnRunaway: h.runaways.add, LastResort: h.runaways.lastResort(),
 	})
 	if err != nil && cacheDir != "" {
 		return nil, failed(exitUsage, err.Error(), `name another folder with --cache-dir DIR, or compile anew each time with --cache-dir ""`)
