@@ -41,7 +41,8 @@ Exit codes:
   1    the tool, or the host itself, failed
   2    usage, configuration or manifest error; also an unknown tool or wrong arguments
   3    denied by permissions
-  4    a limit or the deadline was hit
+  4    a limit or the deadline was hit; also, a tool could not be stopped at its deadline,
+       which is a bug in Caisson
   5    a batch waits for outputs or approvals ("caisson batch --resume" goes on with it)
   130  interrupted`
 
