@@ -22,7 +22,7 @@ var (
 	timerID int32          // the kernel's
 	text    unsafe.Pointer // to one of texts
 	grace   itimerspec     // from the first expiration to the second
-	stderr  = pollfd{fd: 2, events: pollOut}
+	stderr  pollfd
 	texts   [2]message
 	made    int32 // timers
 )
@@ -73,6 +73,7 @@ func New() (*Timer, error) {
 		return nil, fmt.Errorf("%w: there is one", ErrUnavailable)
 	}
 	grace.value.nanoseconds = int64(Grace)
+	stderr = pollfd{fd: 2, events: pollOut}
 	action := sigaction{handler: handlerAddress(), flags: saSigInfo | saOnStack | saRestart, restorer: restorerAddress(), mask: ^uint64(0)}
 	if action.restorer != 0 {
 		action.flags |= saRestorer

@@ -62,10 +62,12 @@ var processes = map[string]func(*Timer){
 	},
 }
 
+var released bool // never
+
 // stop never returns, and neither does anything else in the process.
 func stop() {
 	go func() {
-		for {
+		for !released {
 		}
 	}()
 	time.Sleep(100 * time.Millisecond)
