@@ -22,7 +22,6 @@ var (
 	timerID int32          // the kernel's
 	text    unsafe.Pointer // to one of texts
 	grace   itimerspec     // from the first expiration to the second
-	stderr  pollfd
 	texts   [2]message
 	made    int32 // timers
 )
@@ -37,11 +36,7 @@ type message struct {
 type (
 	timespec   struct{ seconds, nanoseconds int64 }
 	itimerspec struct{ interval, value timespec }
-	pollfd     struct {
-		fd              int32
-		events, revents int16
-	}
-	sigaction struct {
+	sigaction  struct {
 		handler, flags, restorer uintptr
 		mask                     uint64
 	}
@@ -60,7 +55,6 @@ const (
 	saRestart      = 0x10000000
 	sigevSignal    = 0
 	clockMonotonic = 1
-	pollOut        = 0x4
 )
 
 // Implemented in assembly.
@@ -73,7 +67,6 @@ func New() (*Timer, error) {
 		return nil, fmt.Errorf("%w: there is one", ErrUnavailable)
 	}
 	grace.value.nanoseconds = int64(Grace)
-	stderr = pollfd{fd: 2, events: pollOut}
 	action := sigaction{handler: handlerAddress(), flags: saSigInfo | saOnStack | saRestart, restorer: restorerAddress(), mask: ^uint64(0)}
 	if action.restorer != 0 {
 		action.flags |= saRestorer

@@ -8,6 +8,12 @@
 #define SYS_exit_group 231
 #define SI_TIMER -2
 
+// A struct pollfd that asks whether stderr takes anything at once (POLLOUT).
+DATA stderr<>+0(SB)/4, $2
+DATA stderr<>+4(SB)/2, $4
+DATA stderr<>+6(SB)/2, $0
+GLOBL stderr<>(SB), NOPTR, $8
+
 // func handlerAddress() uintptr
 TEXT ·handlerAddress(SB), NOSPLIT, $0-8
 	LEAQ handler<>(SB), AX
@@ -44,14 +50,14 @@ back:
 	RET
 
 end:
-	LEAQ ·stderr(SB), DI
+	LEAQ stderr<>(SB), DI
 	MOVL $1, SI
 	XORL DX, DX
 	MOVL $SYS_poll, AX
 	SYSCALL
 	CMPQ AX, $1
 	JNE  exit
-	TESTW $4, ·stderr+6(SB)
+	TESTW $4, stderr<>+6(SB)
 	JEQ  exit
 	MOVQ ·text(SB), SI
 	MOVQ 0(SI), DX

@@ -1,5 +1,3 @@
 package lastresort
 
 const saRestorer = 0
-
-var immediately timespec // for ppoll

@@ -7,6 +7,15 @@
 #define SYS_timer_settime 110
 #define SI_TIMER -2
 
+// A struct pollfd that asks whether stderr takes anything at once (POLLOUT).
+DATA stderr<>+0(SB)/4, $2
+DATA stderr<>+4(SB)/2, $4
+DATA stderr<>+6(SB)/2, $0
+GLOBL stderr<>(SB), NOPTR, $8
+
+// A struct timespec of no time.
+GLOBL immediately<>(SB), NOPTR, $16
+
 // func handlerAddress() uintptr
 TEXT ·handlerAddress(SB), NOSPLIT, $0-8
 	MOVD $handler<>(SB), R0
@@ -46,16 +55,16 @@ back:
 	RET
 
 end:
-	MOVD $·stderr(SB), R0
+	MOVD $stderr<>(SB), R0
 	MOVD $1, R1
-	MOVD $·immediately(SB), R2
+	MOVD $immediately<>(SB), R2
 	MOVD ZR, R3
 	MOVD $8, R4
 	MOVD $SYS_ppoll, R8
 	SVC
 	CMP  $1, R0
 	BNE  exit
-	MOVD $·stderr(SB), R3
+	MOVD $stderr<>(SB), R3
 	MOVHU 6(R3), R2
 	TBZ  $2, R2, exit
 	MOVD ·text(SB), R1

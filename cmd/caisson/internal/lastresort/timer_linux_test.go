@@ -62,12 +62,11 @@ var processes = map[string]func(*Timer){
 	},
 }
 
-var released bool // never
-
 // stop never returns, and neither does anything else in the process.
 func stop() {
 	go func() {
-		for !released {
+		for n := uint64(1); n != 0; n = n*6364136223846793005 + 1442695040888963407 {
+			continue // centuries
 		}
 	}()
 	time.Sleep(100 * time.Millisecond)
