@@ -166,7 +166,7 @@ func TestRunaway(t *testing.T) {
 		}
 	}
 	t.Run("ends the command where no goroutine runs", func(t *testing.T) {
-		code, stdout, stderr, took := f.run(t, []string{"FAULT=stop"}, 20*time.Second, "call", "spin")
+		code, stdout, stderr, took := f.run(t, []string{"GOGC=off", "FAULT=stop"}, 20*time.Second, "call", "spin")
 		assert.Equal(t, exitLimit, code)
 		assert.Less(t, took, within)
 		assert.Empty(t, stdout)
@@ -174,7 +174,7 @@ func TestRunaway(t *testing.T) {
 			"caisson: hint: report it with the module, whose SHA-256 is "+f.spin+"; where several calls ran, another may be to blame\n", stderr)
 	})
 	t.Run("control: without the timer it hangs", func(t *testing.T) {
-		code, stdout, stderr, _ := f.run(t, []string{"FAULT=stop", "FAULT_NO_TIMER=1"}, 8*time.Second, "call", "spin")
+		code, stdout, stderr, _ := f.run(t, []string{"GOGC=off", "FAULT=stop", "FAULT_NO_TIMER=1"}, 8*time.Second, "call", "spin")
 		assert.Equal(t, -1, code, "it had to be killed")
 		assert.Empty(t, stdout+stderr)
 	})
