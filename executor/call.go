@@ -42,7 +42,8 @@ type call struct {
 	cancelled bool
 	stop      context.CancelFunc // nil until the call is taken up
 
-	nest nest
+	nest    nest
+	answers chan answer // of the tool, or why nobody waits for it any more; nil until it is invoked
 	// whole is the record's result before parts of it were cut. It goes as soon as no duplicate needs it.
 	whole  tool.Result
 	shared bool // result, cuts and whole are the source's

@@ -36,33 +36,49 @@ type answer struct {
 // invoke runs the tool and completes the record.
 func (e *Executor) invoke(ctx context.Context, c *call) {
 	start := time.Now()
-	a := e.isolated(ctx, &c.invocation)
+	a := e.isolated(ctx, c)
 	c.record.ExecutionTime = time.Since(start)
 	c.settle(a)
 }
 
 // isolated runs the tool on a goroutine of its own, so that neither a panic nor a
 // runtime.Goexit in it can end anything else. It waits for the tool in any case: a tool
-// that went on after its record would break the order of the calls.
-func (e *Executor) isolated(ctx context.Context, invocation *tool.Invocation) answer {
-	answers := make(chan answer, 1)
+// that went on after its record would break the order of the calls. The exception is one that
+// says of itself that it cannot be ended; see Abandon.
+func (e *Executor) isolated(ctx context.Context, c *call) answer {
+	c.answers = make(chan answer, 1)
 	go func() {
 		a := answer{err: errExited, kind: tool.Internal}
-		defer func() { answers <- a }()
+		defer func() { c.answers <- a }()
 		defer func() {
 			if value := recover(); value != nil {
 				a = answer{err: &panicError{value: value, stack: debug.Stack()}, kind: tool.Internal}
 			}
 		}()
-		outcome, err := e.resolver.Invoke(ctx, *invocation)
-		a = answer{outcome: outcome, err: err}
-		if err != nil { // here, for methods of the error are the tool's code as well
-			a.kind, a.message = classify(err)
-		} else if data := outcome.Result.Data; len(data) > 0 && !json.Valid(data) {
-			a.err, a.kind = errNoJSON, tool.Internal
-		}
+		a = answerOf(e.resolver.Invoke(ctx, c.invocation))
 	}()
-	return <-answers
+	return <-c.answers
+}
+
+// answerOf reads what a tool returned, where methods of the error are the tool's code as well.
+func answerOf(outcome tool.Outcome, err error) answer {
+	a := answer{outcome: outcome, err: err}
+	if err != nil {
+		a.kind, a.message = classify(err)
+	} else if data := outcome.Result.Data; len(data) > 0 && !json.Valid(data) {
+		a.err, a.kind = errNoJSON, tool.Internal
+	}
+	return a
+}
+
+// Abandon ends the call, while its tool still runs, with what is known of it: the tool has come to
+// nothing in time, and cannot be ended. What it returns later is dropped, and what it asks of its
+// host is refused. It does nothing where the tool has returned.
+func (c *call) Abandon(outcome tool.Outcome, err error) {
+	select {
+	case c.answers <- answerOf(outcome, err):
+	default:
+	}
 }
 
 // settle completes the record with what the tool returned.

@@ -56,6 +56,8 @@ func (r *run) newHost() *host {
 // it is given. The guest cannot have read a secret, but a server may have told it one in a form
 // of its own: it is not passed on.
 func (r *run) call(ctx context.Context, call tool.Call) (tool.Record, error) {
+	r.guest.calls.Add(1)
+	defer r.guest.calls.Add(-1)
 	s := r.newSeat(ctx)
 	defer s.close()
 	call.Function.Arguments = r.tool.permit.secrets.MaskText(call.Function.Arguments)

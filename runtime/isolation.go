@@ -2,9 +2,11 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
 )
 
 // Isolation says how a tool's calls are kept apart. Each call begins with an instance in which
@@ -39,12 +41,15 @@ func (t *Tool) Isolation(ctx context.Context) (Isolation, error) {
 		return Isolation{}, err
 	}
 	i := Isolation{NewInstances: module.NewInstances()}
-	l, reason := t.launch()
+	l, reason := t.launch(module)
 	if l == nil {
 		i.Reason = reason
 		return i, nil
 	}
-	started, err := module.Start(ctx, l.start)
+	started, err := l.run(ctx, module)
+	if errors.Is(err, ErrRunaway) {
+		return Isolation{}, err
+	}
 	if err != nil {
 		i.Reason = l.reason(err)
 		return i, ctx.Err()
@@ -57,4 +62,23 @@ func (t *Tool) Isolation(ctx context.Context) (Isolation, error) {
 	i.Resumed = i.Reason == ""
 	i.Gain = !i.Resumed // nothing but the manifest is in the way
 	return i, started.Drop()
+}
+
+// run starts the program, or fails with ErrRunaway where it can be neither started nor stopped.
+func (l *launch) run(ctx context.Context, module *engine.Module) (*engine.Program, error) {
+	type start struct {
+		program *engine.Program
+		err     error
+	}
+	done := make(chan start, 1)
+	go func() {
+		program, err := module.Start(ctx, l.start)
+		done <- start{program, err}
+	}()
+	select {
+	case s := <-done:
+		return s.program, s.err
+	case <-l.lost:
+		return nil, ErrRunaway
+	}
 }

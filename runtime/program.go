@@ -35,8 +35,8 @@ const startFuel = 10_000_000_000
 
 // runIn runs the tool's program: from where it first reads its input, if it could be started
 // once for all calls, else from the beginning.
-func (t *Tool) runIn(ctx context.Context, system *wasi.System, module *engine.Module, fuel int64) (engine.Usage, error) {
-	run := engine.Run{Function: startFunction, MemoryLimit: int64(t.limits.Memory), Fuel: fuel}
+func (t *Tool) runIn(ctx context.Context, system *wasi.System, module *engine.Module, run engine.Run) (engine.Usage, error) {
+	run.Function, run.MemoryLimit = startFunction, int64(t.limits.Memory)
 	if started, flags := t.program.get(ctx, t, module); started != nil {
 		resumed := wasi.With(ctx, system)
 		system.SetFlags(flags)
@@ -83,12 +83,13 @@ type launch struct {
 	asked asked
 	last  atomic.Pointer[wasi.System] // that a start had: later ones run beside others
 	start engine.Start
+	lost  chan struct{} // closed where the guest could not be stopped
 }
 
 const saysOff = "the manifest says snapshot: off"
 
-// launch prepares a start, or says why calls could not resume it.
-func (t *Tool) launch() (*launch, string) {
+// launch prepares a start of the module, or says why calls could not resume it.
+func (t *Tool) launch(module *engine.Module) (*launch, string) {
 	if reason := t.dependsOnCall(); reason != "" {
 		return nil, reason
 	}
@@ -101,13 +102,20 @@ func (t *Tool) launch() (*launch, string) {
 		return nil, "there are no random bytes for it"
 	}
 	began := t.runtime.now()
-	l := &launch{tool: t}
+	l := &launch{tool: t, lost: make(chan struct{})}
+	lose := sync.OnceFunc(func() { close(l.lost) })
 	l.start = engine.Start{
 		MemoryLimit: int64(t.limits.Memory), Timeout: t.limits.Timeout, Fuel: startFuel,
 		Context: func(ctx context.Context) context.Context {
 			system := t.starting(arguments, began, rand.NewChaCha8(seed), &l.asked)
 			l.last.Store(system)
 			return wasi.With(ctx, system)
+		},
+		Watch: func() (ended func()) {
+			now := time.Now()
+			g := &guest{tool: t, module: module, lost: lose, began: now, deadline: now.Add(t.limits.Timeout)}
+			t.runtime.watchdog.enter(g)
+			return func() { t.runtime.watchdog.leave(g) }
 		},
 	}
 	return l, ""
@@ -121,7 +129,7 @@ func (t *Tool) startInBackground(ctx context.Context, module *engine.Module) {
 		p.starting, p.reason = false, saysOff
 		return
 	}
-	l, reason := t.launch()
+	l, reason := t.launch(module)
 	if l == nil {
 		p.starting, p.reason = false, reason
 		return

@@ -36,6 +36,7 @@ type run struct {
 	host     *host     // of the guest
 	deadline *deadline // of the guest, once it has begun
 	seat     *seat     // in which it runs; nil for a call that no tool made
+	guest    guest
 }
 
 func (r *run) do(ctx context.Context) (tool.Outcome, error) {
@@ -49,6 +50,9 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	module, err := t.prepared(ctx)
 	if err != nil {
 		return r.failed(ctx, err)
+	}
+	if t.runtime.watchdog.hasCondemned(module.Digest()) { // which was not known before
+		return r.fail(tool.Denied, "the tool is unavailable: "+condemned, nil)
 	}
 	for _, name := range t.manifest.Context {
 		if !t.permit.context[name] {
@@ -130,6 +134,9 @@ func (r *run) execute(ctx context.Context, module *engine.Module, view *files.Vi
 		}
 		used, err = r.runOnce(ctx, module)
 	}
+	if errors.Is(err, ErrRunaway) {
+		return r.late()
+	}
 	r.seat.charge(used)
 	fuel := used.Fuel // alone, since the record keeps it
 	r.usage = tool.Usage{Fuel: &fuel, MemoryBytes: used.MemoryBytes, Wall: t.runtime.now().Sub(r.system.Started)}
@@ -138,12 +145,21 @@ func (r *run) execute(ctx context.Context, module *engine.Module, view *files.Vi
 	return r.finish(ctx, used, err)
 }
 
-// runOnce runs the guest, whose time begins now.
-func (r *run) runOnce(ctx context.Context, module *engine.Module) (engine.Usage, error) {
-	r.system.Started = r.tool.runtime.now()
-	r.deadline = newDeadline(ctx, r.system.Started.Add(r.tool.limits.Timeout))
+// runOnce runs the guest, whose time begins now. It fails with ErrRunaway where the guest was
+// abandoned meanwhile.
+func (r *run) runOnce(ctx context.Context, module *engine.Module) (used engine.Usage, err error) {
+	t, g := r.tool, &r.guest
+	r.system.Started = t.runtime.now()
+	r.deadline = newDeadline(ctx, r.system.Started.Add(t.limits.Timeout))
 	defer r.deadline.release()
-	return r.tool.runIn(abi.With(r.deadline, &r.host.session), &r.system, module, r.fuel)
+	g.run, g.tool, g.module, g.ctx, g.began, g.deadline = r, t, module, ctx, r.system.Started, r.deadline.at
+	t.runtime.watchdog.enter(g)
+	defer func() {
+		if t.runtime.watchdog.leave(g) {
+			err = ErrRunaway
+		}
+	}()
+	return t.runIn(abi.With(r.deadline, &r.host.session), &r.system, module, engine.Run{Fuel: r.fuel, Watched: &g.Watched})
 }
 
 // prepare builds what the guest sees.

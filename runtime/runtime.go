@@ -53,6 +53,20 @@ type Options struct {
 	Resolver *net.Resolver
 	// Logger receives the runtime's own failures, with the call's id. Nil: none.
 	Logger *slog.Logger
+	// OnRunaway is called once for each guest that is not back a second after its deadline. That is
+	// a bug of this package's. The runtime gives the guest up: it logs the fact, refuses further
+	// calls of the module, whose tools become unavailable, and ends the call with the kind
+	// [tool.Deadline], if the call's host has a method Abandon(tool.Outcome, error), as the
+	// executor's has; else Invoke does not return. The guest keeps its place in
+	// [Options.Concurrency], a processor and its memory, until it comes back, and what it returns
+	// then is dropped. A program should end soon, once its other calls have.
+	//
+	// It is not called where a garbage collection has begun to wait for the guest, or where such
+	// guests have all the processors that Go uses: no goroutine runs then. [LastResort] is for that.
+	// It must return soon, as the call waits for it. Nil: nobody is called.
+	OnRunaway func(Runaway)
+	// LastResort ends the process where nothing in it can. Nil: nothing does.
+	LastResort LastResort
 }
 
 // Memory bounds what a [Runtime] keeps in memory for later calls. What was used longest ago
@@ -71,6 +85,7 @@ type Runtime struct {
 	profile   manifests.Profile
 	ceiling   Limits
 	gate      *gate
+	watchdog  *watchdog
 	settings  []string
 	lookupEnv func(string) (string, bool)
 	resolver  *net.Resolver
@@ -116,9 +131,10 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	if err != nil {
 		return nil, fmt.Errorf("runtime: %w", err)
 	}
+	gate := newGate(concurrency)
 	return &Runtime{
 		engine: e, files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile, ceiling: ceiling,
-		gate: newGate(concurrency), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
+		gate: gate, watchdog: newWatchdog(gate, logger, options.OnRunaway, options.LastResort), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
 		logger: logger, random: rand.Reader, now: time.Now,
 		permits: map[*permit]struct{}{},
 	}, nil
@@ -151,10 +167,27 @@ func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants manife
 	return t, nil
 }
 
+// Runaways returns how many guests could not be stopped so far; see [Options.OnRunaway].
+func (r *Runtime) Runaways() int64 { return r.watchdog.runaways() }
+
 // Close waits for the calls under way and frees the compiled code and the connections. Tools
 // fail after it.
+//
+// It does not wait for guests that cannot be stopped. Where none but such are left, it fails with
+// [ErrRunaway]: what they might use stays as it is, and the compiled code is freed if they come
+// back.
 func (r *Runtime) Close(ctx context.Context) error {
-	failures := []error{r.engine.Close(ctx)}
+	closed := make(chan error, 1)
+	go func() { closed <- r.engine.Close(ctx) }()
+	var failures []error
+	select {
+	case err := <-closed:
+		failures = append(failures, err)
+	case <-r.watchdog.onlyStuck():
+	}
+	if !r.watchdog.stop() {
+		return fmt.Errorf("runtime: %w", ErrRunaway)
+	}
 	r.mu.Lock()
 	permits := r.permits
 	r.permits = nil

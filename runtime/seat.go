@@ -21,6 +21,7 @@ type seat struct {
 	cancel  context.CancelFunc
 	turn    chan struct{} // holds an element while nobody runs
 	budget  engine.Budget // of the guest; whoever has the turn uses it
+	lost    chan struct{} // closed when whoever has the turn never gives it back
 }
 
 // maxDepth is how deep calls of tools by tools nest, whatever the host allows. Each of them may
@@ -41,7 +42,7 @@ func seatOf(ctx context.Context) *seat {
 // newSeat makes the seat of a run that is blocked in a host function, whose context it is
 // given. Close it before the host function returns.
 func (r *run) newSeat(ctx context.Context) *seat {
-	s := &seat{runtime: r.tool.runtime, outer: r.seat, depth: 1, turn: make(chan struct{}, 1), budget: engine.BudgetOf(ctx)}
+	s := &seat{runtime: r.tool.runtime, outer: r.seat, depth: 1, turn: make(chan struct{}, 1), lost: make(chan struct{}), budget: engine.BudgetOf(ctx)}
 	if s.outer != nil {
 		s.depth += s.outer.depth
 	}
@@ -54,8 +55,14 @@ func (r *run) newSeat(ctx context.Context) *seat {
 // close ends whoever runs in the seat, and lets nobody else.
 func (s *seat) close() {
 	s.cancel()
-	<-s.turn
+	select {
+	case <-s.turn:
+	case <-s.lost:
+	}
 }
+
+// lose has close not wait for who runs in the seat, since that cannot be ended. Nobody gets its turn.
+func (s *seat) lose() { close(s.lost) }
 
 // take waits for the turn. The context that it returns ends with the seat, also where ctx
 // does not. Give the turn back.

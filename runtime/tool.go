@@ -42,6 +42,9 @@ func (t *Tool) Decisions() []tool.Decision { return slices.Clone(t.permit.decisi
 
 // Unavailable says why the tool can't be called, or is empty.
 func (t *Tool) Unavailable() string {
+	if t.isCondemned() {
+		return condemned
+	}
 	var missing []string
 	for _, required := range t.manifest.Requires {
 		alternatives := strings.Split(required, "|")
@@ -53,6 +56,18 @@ func (t *Tool) Unavailable() string {
 		return ""
 	}
 	return "needs the setting " + strings.Join(missing, ", ")
+}
+
+const condemned = "an earlier call of it could not be stopped, which is a bug in Caisson; it is not called again"
+
+// isCondemned reports whether the tool's module had a runaway, as far as its module is known.
+func (t *Tool) isCondemned() bool {
+	if t.runtime.watchdog.condemned.Load() == nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.runtime.watchdog.hasCondemned(t.digest)
 }
 
 // hasSetting reports whether the operator has made a setting: by name, as a variable or as a

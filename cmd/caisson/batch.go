@@ -183,6 +183,9 @@ func (h *host) hostFailures(done done) *failure {
 			}
 		}
 	}
+	if stuck := h.runaways.failure(); stuck != nil {
+		all.code, all.messages = stuck.code, append(all.messages, stuck.messages...)
+	}
 	if len(all.messages) == 0 {
 		return nil
 	}

@@ -89,6 +89,9 @@ func (o *callOptions) call(ctx context.Context, env environment, args []string) 
 		return failure.causedBy(orderHints(record)).causedBy(h.nestedHints(done)).explainedBy(record, done.ledger.kept())
 	}
 	h.noteDeprecated(env, record.Function.Name)
+	if failure := h.runaways.failure(); failure != nil { // of a call that it made
+		return failure
+	}
 	return nil
 }
 

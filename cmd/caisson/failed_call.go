@@ -19,6 +19,9 @@ func (h *host) failureOf(record tool.Record, cause error) *failure {
 	code, _ := exitCode(kind)
 	name := record.Function.Name
 	text := name + ": " + record.Result.Error
+	if found, ok := h.runaways.of(record.CallID); ok {
+		return failed(code, text, reportHint(found))
+	}
 	switch kind {
 	case tool.Internal:
 		return h.internalFailure(record, cause)

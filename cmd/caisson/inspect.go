@@ -177,6 +177,8 @@ func (h *host) find(ctx context.Context, name string, p *progress) (inspected, e
 	switch {
 	case errors.Is(err, runtime.ErrModule), errors.Is(err, runtime.ErrDigest):
 		found.Module.Problem = err.Error() // it is found out only where code is made of it
+	case errors.Is(err, runtime.ErrRunaway):
+		return inspected{}, h.runaways.failure()
 	case err != nil:
 		return inspected{}, err
 	default:

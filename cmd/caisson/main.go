@@ -15,5 +15,5 @@ func main() {
 	// The first signal ends the work in good order; a second one ends the process.
 	context.AfterFunc(ctx, stop)
 	compiler := runtime.ChildCompiler(ctx)
-	os.Exit(run(ctx, os.Args[1:], environment{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, compiler: compiler}))
+	os.Exit(run(ctx, os.Args[1:], environment{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, compiler: compiler, exit: os.Exit}))
 }

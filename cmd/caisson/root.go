@@ -16,7 +16,8 @@ type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	compiler       runtime.Compiler
-	args           []string // the command line, without the program
+	args           []string       // the command line, without the program
+	exit           func(code int) // ends the process; nil where the command is not all of it
 }
 
 // run executes one command line and returns the exit code.
@@ -40,7 +41,8 @@ Exit codes:
   1    the tool, or the host itself, failed
   2    usage, configuration or manifest error; also an unknown tool or wrong arguments
   3    denied by permissions
-  4    a limit or the deadline was hit
+  4    a limit or the deadline was hit; also, a tool could not be stopped at its deadline,
+       which is a bug in Caisson
   5    a batch waits for outputs or approvals ("caisson batch --resume" goes on with it)
   130  interrupted`
 

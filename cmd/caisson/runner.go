@@ -14,6 +14,7 @@ type runner struct {
 	ledger   *ledger
 	witness  *witness
 	env      environment
+	runaways *runaways
 }
 
 // done is what became of calls.
@@ -27,7 +28,7 @@ type done struct {
 // runner returns what runs calls. Claims make sure that a batch is resumed once; they may be nil.
 func (h *host) runner(env environment, claims executor.Claimer) (*runner, error) {
 	r := &runner{
-		ledger: h.openLedger(), env: env,
+		ledger: h.openLedger(), env: env, runaways: h.runaways,
 		witness: &witness{Registry: h.registry, causes: map[string]error{}, progress: newProgress(env, h.options)},
 	}
 	if err := r.start(h, claims); err != nil {
@@ -55,6 +56,8 @@ func (r *runner) close() { r.ledger.close(r.env) }
 
 // execute runs calls that nothing was done about yet.
 func (r *runner) execute(ctx context.Context, batch executor.Batch) (done, error) {
+	ctx, cancel := r.runaways.within(ctx)
+	defer cancel()
 	batch.Session = r.session
 	report, err := r.executor.Execute(ctx, batch)
 	return r.done(report), usual(err)
@@ -63,7 +66,9 @@ func (r *runner) execute(ctx context.Context, batch executor.Batch) (done, error
 // resume goes on with a batch that waits.
 func (r *runner) resume(ctx context.Context, resumption executor.Resumption) (done, error) {
 	resumption.Session = r.session
-	report, err := r.executor.Resume(ctx, resumption)
+	running, cancel := r.runaways.within(ctx)
+	defer cancel()
+	report, err := r.executor.Resume(running, resumption)
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err() // it was interrupted before anything ran
 	}

@@ -25,6 +25,7 @@ type host struct {
 	runtime  *runtime.Runtime
 	registry *registry.Registry
 	logger   *slog.Logger // nil without --verbose
+	runaways *runaways
 }
 
 // open loads the tools that the flags and the policy name, as these grant. Where the tools are
@@ -41,11 +42,11 @@ func (o *options) open(ctx context.Context, env environment, cacheDir string) (_
 	if err != nil {
 		return nil, err
 	}
-	h := &host{options: o, operator: operator, sources: sources, registry: registry.New()}
+	h := &host{options: o, operator: operator, sources: sources, registry: registry.New(), runaways: newRunaways(env, o.quiet)}
 	if o.verbose {
 		h.logger = slog.New(slog.NewTextHandler(env.stderr, nil))
 	}
-	if h.runtime, err = newRuntime(ctx, env, operator, cacheDir, h.logger); err != nil {
+	if h.runtime, err = h.newRuntime(ctx, env, cacheDir); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -72,10 +73,12 @@ func (o *options) open(ctx context.Context, env environment, cacheDir string) (_
 	return h, nil
 }
 
-func newRuntime(ctx context.Context, env environment, op *operator, cacheDir string, logger *slog.Logger) (*runtime.Runtime, error) {
+func (h *host) newRuntime(ctx context.Context, env environment, cacheDir string) (*runtime.Runtime, error) {
+	op := h.operator
 	rt, err := runtime.New(ctx, runtime.Options{
 		CacheDir: cacheDir, Compiler: env.compiler, TrustedModules: op.options.trusted,
-		Profile: op.profile, Limits: op.options.limits(), LookupEnv: os.LookupEnv, Logger: logger,
+		Profile: op.profile, Limits: op.options.limits(), LookupEnv: os.LookupEnv, Logger: h.logger,
+		OnRunaway: h.runaways.add, LastResort: h.runaways.lastResort(),
 	})
 	if err != nil && cacheDir != "" {
 		return nil, failed(exitUsage, err.Error(), `name another folder with --cache-dir DIR, or compile anew each time with --cache-dir ""`)
@@ -118,8 +121,12 @@ func isMissing(source string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// close ends the host. It waits for calls, also when ctx has ended.
+// close ends the host. It waits for calls, also when ctx has ended. With a call that cannot be
+// stopped, all stays as it is: the process is about to end.
 func (h *host) close(ctx context.Context) error {
+	if h.runaways.any() {
+		return nil
+	}
 	ctx = context.WithoutCancel(ctx)
 	return errors.Join(h.registry.Close(ctx), h.runtime.Close(ctx))
 }

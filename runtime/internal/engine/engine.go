@@ -182,7 +182,12 @@ func adapt(f hostfuncs.Function) api.GoModuleFunc {
 		if run.calls++; run.calls%callsUnseen == 0 && ctx.Err() != nil {
 			run.end(context.Cause(ctx))
 		}
-		if err := guarded(ctx, run.memory, f, stack); err != nil {
+		if !run.watched.enter(&f) {
+			run.end(errAbandoned)
+		}
+		err := guarded(ctx, run.memory, f, stack)
+		run.watched.leave()
+		if err != nil {
 			run.end(err)
 		}
 	}

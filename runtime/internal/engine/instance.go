@@ -22,6 +22,7 @@ type instance struct {
 	globals []api.MutableGlobal // what reset sets back
 	meter   api.MutableGlobal
 	fuel    meter             // of the run
+	watched *Watched          // the run; nil where nobody looks
 	place   place             // in the pool, while it is idle
 	depth   api.MutableGlobal // nil for a module without recursion
 
@@ -133,7 +134,7 @@ func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, er
 		i.memory.written.faults.stop()
 		i.close(context.WithoutCancel(ctx))
 	}()
-	i.fuel = meter{limit: r.Fuel}
+	i.fuel, i.watched = meter{limit: r.Fuel}, r.Watched
 	i.meter.Set(uint64(i.fuel.first()))
 	i.memory.watch(i.module.engine.pages)
 	if i.stack != nil {
@@ -152,7 +153,8 @@ func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, er
 		}
 	}
 	// After a failure of the host's or the engine's own anything may be wrong.
-	reuse = !errors.Is(err, ErrHost) && !errors.Is(err, ErrModule)
+	reuse = !errors.Is(err, ErrHost) && !errors.Is(err, ErrModule) && !i.watched.isAbandoned()
+	i.watched = nil
 	return usage, err
 }
 

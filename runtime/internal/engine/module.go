@@ -46,6 +46,8 @@ type Run struct {
 	// Fuel is the most work that the run may do, in units of one executed instruction. It
 	// must not be negative; 0 means that there is no limit.
 	Fuel int64
+	// Watched shows the run to others; nil: nobody looks.
+	Watched *Watched
 }
 
 // Usage is what a run took.

@@ -55,6 +55,9 @@ type Start struct {
 	Timeout time.Duration
 	// Fuel is the most work that starting may take. It must be positive.
 	Fuel int64
+	// Watch is called before each start that no run waits for, and what it returns after it; nil:
+	// nobody looks.
+	Watch func() (ended func())
 }
 
 // ErrNotStarted means that a module cannot be resumed: the reason is the error's.
@@ -89,7 +92,7 @@ func (m *Module) begin(base context.Context, start Start) (*Program, error) {
 	m.engine.keep(p)
 	// Two, to see that they come to the same.
 	for range 2 {
-		i, err := p.begin()
+		i, err := p.watched()
 		if err != nil {
 			return nil, errors.Join(err, p.Drop())
 		}
@@ -110,6 +113,14 @@ func (p *Program) Drop() error {
 }
 
 func (p *Program) key() poolKey { return poolKey{p, uint64(p.start.MemoryLimit)} }
+
+// watched does what begin does, where no run waits for it.
+func (p *Program) watched() (*instance, error) {
+	if p.start.Watch != nil {
+		defer p.start.Watch()()
+	}
+	return p.begin()
+}
 
 // begin makes an instance and starts the program in it.
 func (p *Program) begin() (_ *instance, err error) {
@@ -207,7 +218,7 @@ func (p *Program) fill() {
 	}
 	err := p.module.engine.background(p.module, func() {
 		defer p.filling.Store(false)
-		if i, err := p.begin(); err == nil { // else the run that needs one says so
+		if i, err := p.watched(); err == nil { // else the run that needs one says so
 			p.module.engine.idle.put(p.key(), i)
 		}
 	}, func(error) { p.filling.Store(false) })

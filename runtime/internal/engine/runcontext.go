@@ -19,6 +19,7 @@ type runContext struct {
 	forked  *instance // of a program that starts or is resumed; nil otherwise
 	ended   error     // what a host function ended a resumed program with
 	calls   uint      // of host functions
+	watched *Watched  // nil: nobody looks
 }
 
 // runKey is where a runContext stands in itself.
@@ -40,7 +41,7 @@ func runOf(ctx context.Context) *runContext {
 
 // context returns what a run of the instance is given, metered by i.fuel.
 func (i *instance) context(ctx context.Context) *runContext {
-	return &runContext{Context: ctx, meter: &i.fuel, counter: i.meter, memory: i.memory}
+	return &runContext{Context: ctx, meter: &i.fuel, counter: i.meter, memory: i.memory, watched: i.watched}
 }
 
 // fork calls the program's beginning, in a context in which the fork imports act on the

@@ -1,0 +1,3 @@
+package lastresort
+
+const saRestorer = 0

@@ -1,0 +1,180 @@
+//go:build linux && (amd64 || arm64)
+
+package lastresort
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	goruntime "runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What the processes do that the tests start.
+var processes = map[string]func(*Timer){
+	// stuck waits for a collection that waits for a loop: with Go's preemption switched off, nothing
+	// runs any more.
+	"stuck": func(t *Timer) {
+		t.Arm(time.Now().Add(500*time.Millisecond), "said\n")
+		stop()
+	},
+	"stuck without a timer": func(*Timer) { stop() },
+	"stuck and disarmed": func(t *Timer) {
+		t.Arm(time.Now().Add(500*time.Millisecond), "said\n")
+		t.Disarm()
+		stop()
+	},
+	"armed anew": func(t *Timer) {
+		for range 100 {
+			t.Arm(time.Now().Add(100*time.Millisecond), "said\n")
+			time.Sleep(20 * time.Millisecond)
+		}
+		t.Disarm()
+	},
+	"disarmed at the time": func(t *Timer) {
+		for range 200 {
+			t.Arm(time.Now().Add(time.Millisecond), "said\n")
+			time.Sleep(time.Millisecond)
+			t.Disarm()
+		}
+		time.Sleep(2 * Grace)
+	},
+	"signalled": func(t *Timer) {
+		t.Arm(time.Now().Add(time.Minute), "said\n")
+		for range 10 {
+			_ = syscall.Kill(os.Getpid(), signal)
+		}
+		time.Sleep(time.Second)
+	},
+	"suspended": func(t *Timer) {
+		for range 20 {
+			t.Arm(time.Now().Add(200*time.Millisecond), "said\n")
+			fmt.Println("armed")
+			time.Sleep(100 * time.Millisecond)
+		}
+	},
+}
+
+// stop never returns, and neither does anything else in the process.
+func stop() {
+	go func() {
+		for n := uint64(1); n != 0; n = n*6364136223846793005 + 1442695040888963407 {
+			continue // centuries
+		}
+	}()
+	time.Sleep(100 * time.Millisecond)
+	goruntime.GC()
+	os.Exit(9) // there was a way out
+}
+
+const processName = "LASTRESORT_TEST"
+
+func TestMain(m *testing.M) {
+	if process := processes[os.Getenv(processName)]; process != nil {
+		timer, err := New()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(8)
+		}
+		process(timer)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func command(t *testing.T, process string) *exec.Cmd {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), os.Args[0])
+	c.Env = append(os.Environ(), processName+"="+process, "GODEBUG=asyncpreemptoff=1", "GOMAXPROCS=2")
+	return c
+}
+
+// end waits until the process has ended, or kills it after the time: then its code is -1.
+func end(t *testing.T, c *exec.Cmd, after time.Duration) (code int, took time.Duration) {
+	t.Helper()
+	start := time.Now()
+	killer := time.AfterFunc(after, func() { _ = c.Process.Kill() })
+	defer killer.Stop()
+	err := c.Wait()
+	var exit *exec.ExitError
+	require.True(t, err == nil || errors.As(err, &exit), err)
+	return c.ProcessState.ExitCode(), time.Since(start)
+}
+
+func TestTimerEndsWhatStandsStill(t *testing.T) {
+	for _, process := range []string{"stuck without a timer", "stuck and disarmed"} {
+		t.Run("control: "+process, func(t *testing.T) {
+			c := command(t, process)
+			require.NoError(t, c.Start())
+			code, _ := end(t, c, 3*time.Second)
+			assert.Equal(t, -1, code, "it had to be killed")
+		})
+	}
+	c := command(t, "stuck")
+	var out bytes.Buffer
+	c.Stderr = &out
+	require.NoError(t, c.Start())
+	code, took := end(t, c, 10*time.Second)
+	assert.Equal(t, ExitCode, code)
+	assert.Equal(t, "said\n", out.String())
+	assert.Less(t, took, 2*time.Second)
+	assert.Greater(t, took, 500*time.Millisecond)
+}
+
+// TestTimerWaitsForNobody: a pipe that is full must not keep the process.
+func TestTimerWaitsForNobody(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	require.NoError(t, err)
+	defer reader.Close()
+	require.NoError(t, writer.SetWriteDeadline(time.Now().Add(200*time.Millisecond)))
+	for err == nil {
+		_, err = writer.Write(make([]byte, 1<<10))
+	}
+	c := command(t, "stuck")
+	c.Stderr = writer
+	require.NoError(t, c.Start())
+	require.NoError(t, writer.Close())
+	code, took := end(t, c, 10*time.Second)
+	assert.Equal(t, ExitCode, code)
+	assert.Less(t, took, 2*time.Second)
+}
+
+func TestTimerLetsTheLivingLive(t *testing.T) {
+	for _, process := range []string{"armed anew", "disarmed at the time", "signalled"} {
+		t.Run(process, func(t *testing.T) {
+			c := command(t, process)
+			out, err := c.CombinedOutput()
+			require.NoError(t, err, string(out))
+			assert.Empty(t, string(out))
+		})
+	}
+}
+
+// TestTimerKnowsSuspension: a process that was stopped for long goes on.
+func TestTimerKnowsSuspension(t *testing.T) {
+	c := command(t, "suspended")
+	stdout, err := c.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
+	_, err = stdout.Read(make([]byte, 6))
+	require.NoError(t, err)
+	require.NoError(t, c.Process.Signal(syscall.SIGSTOP))
+	time.Sleep(2 * time.Second)
+	require.NoError(t, c.Process.Signal(syscall.SIGCONT))
+	code, _ := end(t, c, 10*time.Second)
+	assert.Zero(t, code)
+}
+
+func TestOneTimer(t *testing.T) {
+	_, err := New()
+	require.NoError(t, err)
+	_, err = New()
+	require.ErrorIs(t, err, ErrUnavailable)
+}

@@ -1,0 +1,241 @@
+//go:build linux && (amd64 || arm64)
+
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// These tests need guests that cannot be stopped, which nothing in the product makes: they build the
+// command with faults, each of which replaces one line of one file. With the first, the meter's first
+// slice never ends, so that a loop never comes back to Go. The others are there if the environment
+// asks for them: a collector that always runs, something that stops all goroutines again
+// and again, as the collector does for parts of its work, and no kernel timer.
+var faults = []struct{ file, line, by string }{
+	{"runtime/internal/engine/meter.go",
+		"\tm.slice = firstSlice\n\tleft, _ := m.refill(0)\n", "\tm.slice = 1 << 62\n\tleft, _ := m.refill(0)\n"},
+	{"cmd/caisson/main.go",
+		"\tcompiler := runtime.ChildCompiler(ctx)\n",
+		"\tcompiler := runtime.ChildCompiler(ctx)\n" +
+			"\tswitch os.Getenv(\"FAULT\") {\n" +
+			"\tcase \"collect\":\n\t\tgo func() {\n\t\t\tfor {\n\t\t\t\tgoruntime.GC()\n\t\t\t}\n\t\t}()\n" +
+			"\tcase \"stop\":\n\t\tgo func() {\n\t\t\tfor {\n\t\t\t\tgoruntime.ReadMemStats(new(goruntime.MemStats))\n\t\t\t}\n\t\t}()\n\t}\n"},
+	{"cmd/caisson/main.go", "\t\"os/signal\"\n", "\t\"os/signal\"\n\tgoruntime \"runtime\"\n"},
+	{"cmd/caisson/runaway.go",
+		"\tif timer, err := lastresort.New(); err == nil {\n",
+		"\tif timer, err := lastresort.New(); err == nil && os.Getenv(\"FAULT_NO_TIMER\") == \"\" {\n"},
+	{"cmd/caisson/runaway.go", "\t\"fmt\"\n", "\t\"fmt\"\n\t\"os\"\n"},
+}
+
+// faulty is the command with the faults, and tools for it.
+type faulty struct {
+	binary, tools, cache string
+	spin                 string // the digest of its module
+}
+
+func section(id byte, content string) string { return string(id) + vector(content) }
+
+func vector(content string) string {
+	return string(binary.AppendUvarint(nil, uint64(len(content)))) + content
+}
+
+// looping is a program that loops for ever, and would read its input after that.
+var looping = "\x00asm\x01\x00\x00\x00" + section(1, "\x02\x60\x00\x00\x60\x04\x7f\x7f\x7f\x7f\x01\x7f") +
+	section(2, "\x01"+vector("wasi_snapshot_preview1")+vector("fd_read")+"\x00\x01") + section(3, "\x01\x00") + section(5, "\x01\x00\x01") +
+	section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01") +
+	section(10, "\x01"+vector("\x00\x03\x40\x0c\x00\x0b\x0b"))
+
+func newFaulty(t *testing.T) *faulty {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	f := &faulty{binary: filepath.Join(dir, "caisson"), tools: filepath.Join(dir, "tools"), cache: filepath.Join(dir, "cache")}
+	changed := map[string]string{}
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	for i, fault := range faults {
+		file := filepath.Join(root, filepath.FromSlash(fault.file))
+		if changed[file] == "" {
+			content, err := os.ReadFile(file)
+			require.NoError(t, err)
+			changed[file] = string(content)
+			overlay.Replace[file] = filepath.Join(dir, fmt.Sprintf("fault%d.go", i))
+		}
+		require.Equal(t, 1, strings.Count(changed[file], fault.line), "%s has no place for the fault", fault.file)
+		changed[file] = strings.Replace(changed[file], fault.line, fault.by, 1)
+		require.NoError(t, os.WriteFile(overlay.Replace[file], []byte(changed[file]), 0o600))
+	}
+	text, err := json.Marshal(overlay)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), text, 0o600))
+	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", f.binary, "./cmd/caisson")
+	build.Dir = root
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+
+	compiled, err := guests.Compile(t.Context(), "internal/guests/probe")
+	require.NoError(t, err)
+	probe, err := os.ReadFile(filepath.Join(compiled, "internal", "guests", "probe", "probe.wasm"))
+	require.NoError(t, err)
+	f.tool(t, "spin", looping, "limits: {timeout: 1s}")
+	f.tool(t, "probe", string(probe), "limits: {timeout: 1s}")
+	f.spin = fmt.Sprintf("%x", sha256.Sum256([]byte(looping)))
+	code, _, stderr, _ := f.run(t, nil, 20*time.Second, "call", "probe", `{"do":"print","text":"fine"}`) // and compiles it
+	require.Zero(t, code, stderr)
+	return f
+}
+
+func (f *faulty) tool(t *testing.T, name, module, more string) {
+	t.Helper()
+	dir := filepath.Join(f.tools, name)
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tool.wasm"), []byte(module), 0o600))
+	manifest := "schema: caisson/v1\nname: " + name + "\ndescription: A test's.\nmodule: {path: tool.wasm, stdout: text}\nparameters: {type: object}\n" + more + "\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tool.yaml"), []byte(manifest), 0o600))
+}
+
+func (f *faulty) command(t *testing.T, environment []string, args ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), f.binary, append(args, "--tools", f.tools, "--cache-dir", f.cache, "--state-dir", "")...)
+	c.Env = append(append(os.Environ(), "GOMAXPROCS=4", "GORACE=atexit_sleep_ms=0"), environment...)
+	return c
+}
+
+// run runs the command, and kills it after the time: its code is -1 then.
+func (f *faulty) run(t *testing.T, environment []string, most time.Duration, args ...string) (code int, stdout, stderr string, took time.Duration) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	c := f.command(t, environment, args...)
+	c.Stdout, c.Stderr = &out, &errs
+	start := time.Now()
+	require.NoError(t, c.Start())
+	code = wait(t, c, most)
+	return code, out.String(), errs.String(), time.Since(start)
+}
+
+func wait(t *testing.T, c *exec.Cmd, most time.Duration) int {
+	t.Helper()
+	killer := time.AfterFunc(most, func() { _ = c.Process.Kill() })
+	defer killer.Stop()
+	err := c.Wait()
+	var exit *exec.ExitError
+	require.True(t, err == nil || errors.As(err, &exit), "%v", err)
+	return c.ProcessState.ExitCode()
+}
+
+var (
+	quiescent = []string{"GOGC=off"}
+	timerless = []string{"GOGC=off", "FAULT_NO_TIMER=1"} // as on systems without the timer
+)
+
+func TestRunaway(t *testing.T) {
+	f := newFaulty(t)
+	// What the process takes beside the call.
+	_, _, _, startup := f.run(t, nil, 20*time.Second, "call", "probe", `{}`)
+	within := time.Second + 2*time.Second + startup // the timeout, and what is allowed
+
+	// What a collection that waits for a guest keeps from running depends on how far it has got.
+	for range 2 {
+		for _, arguments := range [][]string{{"call", "spin"}, {"batch", f.batch(t, "spin", "probe", "probe")}, {"inspect", "spin"}} {
+			t.Run("ends the command with the collector running: "+arguments[0], func(t *testing.T) {
+				code, _, stderr, took := f.run(t, []string{"FAULT=collect"}, 20*time.Second, arguments...)
+				assert.Equal(t, exitLimit, code)
+				assert.Less(t, took, within)
+				assert.Contains(t, stderr, "caisson: error: spin: the tool ")
+				assert.Contains(t, stderr, ": this is a bug in Caisson\n")
+				assert.Contains(t, stderr, "caisson: hint: report it with the module, whose SHA-256 is "+f.spin)
+			})
+		}
+	}
+	t.Run("ends the command where no goroutine runs", func(t *testing.T) {
+		code, stdout, stderr, took := f.run(t, []string{"GOGC=off", "FAULT=stop"}, 20*time.Second, "call", "spin")
+		assert.Equal(t, exitLimit, code)
+		assert.Less(t, took, within)
+		assert.Empty(t, stdout)
+		assert.Equal(t, "caisson: error: spin: the tool did not finish before its deadline, and nothing else runs in this process: this is a bug in Caisson\n"+
+			"caisson: hint: report it with the module, whose SHA-256 is "+f.spin+"; where several calls ran, another may be to blame\n", stderr)
+	})
+	t.Run("control: without the timer it hangs", func(t *testing.T) {
+		code, stdout, stderr, _ := f.run(t, []string{"GOGC=off", "FAULT=stop", "FAULT_NO_TIMER=1"}, 8*time.Second, "call", "spin")
+		assert.Equal(t, -1, code, "it had to be killed")
+		assert.Empty(t, stdout+stderr)
+	})
+	t.Run("leaves a record where no collection waits", func(t *testing.T) {
+		code, stdout, stderr, took := f.run(t, quiescent, 20*time.Second, "call", "spin", "--json")
+		assert.Equal(t, exitLimit, code)
+		assert.Less(t, took, within)
+		assert.Equal(t, []tool.Kind{tool.Deadline}, kinds(t, stdout))
+		assert.Equal(t, "caisson: error: spin: the tool did not finish before its deadline of 1s and could not be stopped: this is a bug in Caisson\n"+
+			"caisson: hint: report it with the module, whose SHA-256 is "+f.spin+"; the tool was in code of its own\n", stderr)
+	})
+	t.Run("ends a batch in good order where no collection waits", func(t *testing.T) {
+		code, stdout, stderr, took := f.run(t, quiescent, 20*time.Second, "batch", "--json", f.batch(t, "probe", "spin", "probe"))
+		assert.Equal(t, exitLimit, code)
+		assert.Less(t, took, within)
+		assert.Equal(t, []tool.Kind{"", tool.Deadline, tool.Cancelled}, kinds(t, stdout))
+		assert.Contains(t, stderr, "caisson: error: spin: the tool could not be stopped at its deadline: this is a bug in Caisson")
+	})
+	t.Run("ends the command on other systems while it can", func(t *testing.T) {
+		for _, arguments := range [][]string{{"call", "spin"}, {"batch", f.batch(t, "spin")}, {"inspect", "spin"}} {
+			code, _, stderr, took := f.run(t, timerless, 20*time.Second, arguments...)
+			assert.Equal(t, exitLimit, code)
+			assert.Less(t, took, within)
+			assert.Contains(t, stderr, "this is a bug in Caisson")
+		}
+	})
+	t.Run("is not what was only suspended", func(t *testing.T) {
+		var errs bytes.Buffer
+		c := f.command(t, nil, "call", "probe", `{"do":"sleep","millis":600000}`)
+		c.Stderr = &errs
+		require.NoError(t, c.Start())
+		time.Sleep(startup + 300*time.Millisecond)
+		require.NoError(t, c.Process.Signal(syscall.SIGSTOP))
+		time.Sleep(4 * time.Second)
+		require.NoError(t, c.Process.Signal(syscall.SIGCONT))
+		assert.Equal(t, exitLimit, wait(t, c, 20*time.Second))
+		assert.Contains(t, errs.String(), "caisson: error: probe: the tool did not finish before its deadline of 1s\n")
+	})
+}
+
+// kinds returns how calls ended, by their records.
+func kinds(t *testing.T, lines string) (all []tool.Kind) {
+	t.Helper()
+	for _, line := range strings.Split(strings.TrimSpace(lines), "\n") {
+		var record tool.Record
+		require.NoError(t, json.Unmarshal([]byte(line), &record), lines)
+		all = append(all, record.Result.Kind)
+	}
+	return all
+}
+
+// batch writes a file with a call of each tool.
+func (f *faulty) batch(t *testing.T, names ...string) string {
+	t.Helper()
+	var calls []tool.Call
+	for i, name := range names {
+		calls = append(calls, tool.Call{ID: fmt.Sprint("call_", i), Type: tool.FunctionCall, Function: tool.Function{Name: name, Arguments: fmt.Sprintf(`{"do":"print","text":"%d"}`, i)}})
+	}
+	text, err := json.Marshal(calls)
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "calls.json")
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	return file
+}
