@@ -25,7 +25,7 @@ var passesOutput = []string{
 	2: "93079ce393ba74f565e020066a1a7b24d13103bcdeede9ed64fe5bef40b868ed",
 	3: "6c71231a06b010308a68c08ba93a36cc6945844615e90fdca9209aa2e78c4266",
 	4: "fd617f6246daaa10bda926b7d5b8b439977d8ff312359762a24dab2a0194d8dc",
-	5: "9dc3aea7da483b141a91f27d7407f9ccf5fac9b7e5d44cb75682f04d57aac3d3",
+	5: "f2f3016fd4a4a00d72bef48c751327196da9120db9a45581671d7928a21238d0",
 }
 
 // TestPassesVersion: what a version of the passes rewrote is not used by another.

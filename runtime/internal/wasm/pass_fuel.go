@@ -34,7 +34,6 @@ type fuelRun struct {
 const (
 	entryRun = 0
 	noRun    = -1
-	noLoop   = -1
 )
 
 // fuelLoop is a loop that is reached.
@@ -49,8 +48,9 @@ type fuelLoop struct {
 // fuelFrame is an open block.
 type fuelFrame struct {
 	opcode   opcode
-	branched bool // a branch leads to its end
-	loop     int  // of a loop that is reached: its place among the loops; else noLoop
+	branched bool // a way leads to its end, other than from what stands before that
+	entered  bool // of an if: control comes by
+	loop     int  // of a loop that is reached: its place among the loops
 }
 
 func (p *fuelPass) enter(b *bodyRewriting) {
@@ -85,10 +85,10 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 		p.loop(b, in)
 	case opIf:
 		p.cost(1)
+		p.frames = append(p.frames, fuelFrame{opcode: opIf, entered: p.run != noRun})
 		p.split(b, in)
-		p.frames = append(p.frames, fuelFrame{opcode: opIf})
 	case opElse:
-		p.begin(b, in.end)
+		p.otherwise(b, in)
 	case opEnd:
 		p.close(b, in)
 	case opBr, opBrIf, opBrTable:
@@ -120,14 +120,22 @@ func (p *fuelPass) call() {
 }
 
 func (p *fuelPass) loop(b *bodyRewriting, in *instruction) {
-	frame := fuelFrame{opcode: opLoop, loop: noLoop}
+	p.frames = append(p.frames, fuelFrame{opcode: opLoop, loop: len(p.loops)})
 	if p.run != noRun {
-		frame.loop = len(p.loops)
 		before := p.run
 		p.begin(b, in.end)
 		p.loops = append(p.loops, fuelLoop{before: before, header: p.run})
 	}
-	p.frames = append(p.frames, frame)
+}
+
+// otherwise begins the arm of else.
+func (p *fuelPass) otherwise(b *bodyRewriting, in *instruction) {
+	top := &p.frames[len(p.frames)-1]
+	top.opcode = opElse
+	top.branched = top.branched || p.run != noRun
+	if top.entered {
+		p.begin(b, in.end)
+	}
 }
 
 // close ends a block. Where two ways meet, a run begins.
@@ -138,7 +146,9 @@ func (p *fuelPass) close(b *bodyRewriting, in *instruction) {
 	}
 	top := p.frames[len(p.frames)-1]
 	p.frames = p.frames[:len(p.frames)-1]
-	if top.opcode == opIf || top.opcode == opBlock && top.branched {
+	switch {
+	case top.opcode == opLoop:
+	case top.branched, top.opcode == opIf && top.entered, top.opcode == opElse && p.run != noRun:
 		p.begin(b, in.end)
 	}
 }
@@ -170,12 +180,12 @@ func (p *fuelPass) branch(b *bodyRewriting, in *instruction) {
 // label of the body has no frame.
 func (p *fuelPass) target(label uint32, run int, jumps bool) {
 	n := len(p.frames)
-	if uint64(label) >= uint64(n) {
+	if uint64(label) >= uint64(n) || p.run == noRun {
 		return
 	}
 	top := &p.frames[n-1-int(label)]
 	top.branched = true
-	if top.opcode != opLoop || top.loop == noLoop || p.run == noRun {
+	if top.opcode != opLoop {
 		return
 	}
 	loop := &p.loops[top.loop]

@@ -89,6 +89,7 @@ var known = map[string][]byte{
 	"memory.fill and memory.copy":     program([]byte{0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 11, 0, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 10, 0, 0}),
 	"memory.grow":                     program([]byte{0x41, 0, 0x40, 0, 0x1a}),
 	"table.grow, fill and copy":       program([]byte{0xd0, 0x70, 0x41, 0, 0xfc, 15, 0, 0x1a, 0x41, 0, 0xd0, 0x70, 0x41, 0, 0xfc, 17, 0, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 14, 0, 0}),
+	"a way back that is never taken":  program(loop([]byte{0x20, 0, 0x1a}, loop([]byte{0x20, 0, 0x1a}, br(1), block(br(0)), br(0)))),
 	unreached:                         program(br(0), loop([]byte{0x41, 0, 0x04, 0x40, 0x0b, 0x41, 0}, brIf(0), []byte{0x41, 0, 0x04, 0x40, 0x0b}, br(0))),
 	"recursion":                       program(call(2)),
 	"recursion in a loop":             program(loop(call(2), br(0))),
