@@ -50,8 +50,9 @@ race: ## run the tests of what is concurrent under the race detector
 	$(GO) test -race -skip '^TestScripts$$' $(CONCURRENT)
 
 .PHONY: faults
-faults: ## make mistakes in the passes that meter guests, and see that the verifier notices each
+faults: ## make mistakes in what meters guests, and see that each is noticed, and that no guest that gets away outlives the command
 	$(GO) test -count=1 -tags faults -run '^TestFaults' -v ./runtime/internal/wasm/metered
+	$(GO) test -count=1 -tags faults -run '^TestRunaway$$' -v ./cmd/caisson
 
 .PHONY: openai
 openai: ## test what is written for OpenAI's APIs against OpenAI's own client
@@ -115,7 +116,7 @@ check-format:
 .PHONY: check-vet
 check-vet:
 	$(GO) vet $(PACKAGES)
-	$(GO) vet -tags faults,smith ./runtime/...
+	$(GO) vet -tags faults,smith ./runtime/... ./cmd/caisson
 	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/plot/... ./wasm-tools/search/... ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./internal/guests/early ./internal/guests/endless ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./internal/guests/streamprobe ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor
 	cd $(PLUGIN) && GOOS=wasip1 GOARCH=wasm $(GO) vet .
 

@@ -1,4 +1,4 @@
-//go:build linux && (amd64 || arm64)
+//go:build faults && linux && (amd64 || arm64)
 
 package main
 
@@ -25,13 +25,13 @@ import (
 )
 
 // These tests need guests that cannot be stopped, which nothing in the product makes: they build the
-// command with faults, each of which replaces one line of one file. With the first, the meter's first
-// slice never ends, so that a loop never comes back to Go. The others are there if the environment
-// asks for them: a collector that always runs, something that stops all goroutines again
-// and again, as the collector does for parts of its work, and no kernel timer.
-var faults = []struct{ file, line, by string }{
-	{"runtime/internal/engine/meter.go",
-		"\tm.slice = firstSlice\n\tleft, _ := m.refill(0)\n", "\tm.slice = 1 << 62\n\tleft, _ := m.refill(0)\n"},
+// command with faults, each of which replaces a text that stands in a file once. The first are those of
+// package metered: loops behind a call are not tested, and nothing notices. The others are
+// there if the environment asks for them: a collector that always runs, something that stops all
+// goroutines again and again, as the collector does for parts of its work, and no kernel timer.
+type edit struct{ File, Old, New string }
+
+var faults = []edit{
 	{"cmd/caisson/main.go",
 		"\tcompiler := runtime.ChildCompiler(ctx)\n",
 		"\tcompiler := runtime.ChildCompiler(ctx)\n" +
@@ -43,6 +43,17 @@ var faults = []struct{ file, line, by string }{
 		"\tif timer, err := lastresort.New(); err == nil {\n",
 		"\tif timer, err := lastresort.New(); err == nil && os.Getenv(\"FAULT_NO_TIMER\") == \"\" {\n"},
 	{"cmd/caisson/runaway.go", "\t\"fmt\"\n", "\t\"fmt\"\n\t\"os\"\n"},
+}
+
+// hole reads the faults of package metered.
+func hole(t *testing.T, root string) []edit {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "runtime", "internal", "wasm", "metered", "testdata", "faults.json"))
+	require.NoError(t, err)
+	var all struct{ Hole, Unverified []edit }
+	require.NoError(t, json.Unmarshal(text, &all))
+	require.NotEmpty(t, all.Hole)
+	return append(all.Hole, all.Unverified...)
 }
 
 // faulty is the command with the faults, and tools for it.
@@ -57,11 +68,11 @@ func vector(content string) string {
 	return string(binary.AppendUvarint(nil, uint64(len(content)))) + content
 }
 
-// looping is a program that loops for ever, and would read its input after that.
+// looping is a program that loops for ever behind a call, and would read its input after that.
 var looping = "\x00asm\x01\x00\x00\x00" + section(1, "\x02\x60\x00\x00\x60\x04\x7f\x7f\x7f\x7f\x01\x7f") +
-	section(2, "\x01"+vector("wasi_snapshot_preview1")+vector("fd_read")+"\x00\x01") + section(3, "\x01\x00") + section(5, "\x01\x00\x01") +
+	section(2, "\x01"+vector("wasi_snapshot_preview1")+vector("fd_read")+"\x00\x01") + section(3, "\x02\x00\x00") + section(5, "\x01\x00\x01") +
 	section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01") +
-	section(10, "\x01"+vector("\x00\x03\x40\x0c\x00\x0b\x0b"))
+	section(10, "\x02"+vector("\x00\x10\x02\x03\x40\x0c\x00\x0b\x0b")+vector("\x00\x0b"))
 
 func newFaulty(t *testing.T) *faulty {
 	t.Helper()
@@ -71,16 +82,16 @@ func newFaulty(t *testing.T) *faulty {
 	f := &faulty{binary: filepath.Join(dir, "caisson"), tools: filepath.Join(dir, "tools"), cache: filepath.Join(dir, "cache")}
 	changed := map[string]string{}
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
-	for i, fault := range faults {
-		file := filepath.Join(root, filepath.FromSlash(fault.file))
+	for i, fault := range append(hole(t, root), faults...) {
+		file := filepath.Join(root, filepath.FromSlash(fault.File))
 		if changed[file] == "" {
 			content, err := os.ReadFile(file)
 			require.NoError(t, err)
 			changed[file] = string(content)
 			overlay.Replace[file] = filepath.Join(dir, fmt.Sprintf("fault%d.go", i))
 		}
-		require.Equal(t, 1, strings.Count(changed[file], fault.line), "%s has no place for the fault", fault.file)
-		changed[file] = strings.Replace(changed[file], fault.line, fault.by, 1)
+		require.Equal(t, 1, strings.Count(changed[file], fault.Old), "%s has no place for the fault", fault.File)
+		changed[file] = strings.Replace(changed[file], fault.Old, fault.New, 1)
 		require.NoError(t, os.WriteFile(overlay.Replace[file], []byte(changed[file]), 0o600))
 	}
 	text, err := json.Marshal(overlay)
