@@ -25,7 +25,7 @@ type body struct {
 // frame is an open block. Outer is a loop that begins with a test, and the loop right within
 // it is the inner one.
 type frame struct {
-	op      int
+	op      int32
 	inner   bool
 	balance int64 // of a loop: at its header
 	reached bool  // a way leads to its end
@@ -80,8 +80,12 @@ func (b *body) read(f *function) {
 }
 
 func (b *body) fail(reason string) {
-	if b.err == nil {
-		b.err = &Error{Offset: b.tokens[min(b.next, len(b.tokens)-1)].at, Reason: reason}
+	if b.err != nil {
+		return
+	}
+	b.err = &Error{Offset: len(b.reader.source), Reason: reason}
+	if b.next < len(b.tokens) {
+		b.err.Offset = int(b.tokens[b.next].at)
 	}
 }
 
@@ -365,7 +369,7 @@ func (b *body) back(inner, outer int64) {
 
 // table follows the branches of br_table, from within so many blocks that are no frames.
 func (b *body) table(t token, within int64) {
-	for _, label := range b.reader.labels[t.a:t.b] {
+	for _, label := range b.reader.labels[t.a:int64(t.b)] {
 		if b.branch(int64(label) - within); b.err != nil {
 			return
 		}

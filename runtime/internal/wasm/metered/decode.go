@@ -74,12 +74,13 @@ func (r *reader) u32() int {
 	return int(n)
 }
 
-// token is an instruction: its opcode, with the prefix in the high byte, and up to two of its
-// immediates. The labels of br_table are reader.labels[a:b].
+// token is an instruction at an offset: its opcode, with the prefix in the high byte, and what of
+// its immediates matters. The labels of br_table are reader.labels[a:b].
 type token struct {
-	op   int
-	a, b int64
-	at   int
+	a  int64
+	b  int32
+	op int32
+	at int32
 }
 
 // The opcodes that the proof is about (§5.4).
@@ -133,7 +134,7 @@ const noType = -0x40
 
 // token reads an instruction. Those that it does not know are no part of what is accepted.
 func (r *reader) token() token {
-	t := token{at: r.at, op: int(r.byte())}
+	t := token{at: int32(r.at), op: int32(r.byte())}
 	switch op := t.op; {
 	case op <= opNop, op == opElse, op == opEnd, op == opReturn, op == 0x1a, op == 0x1b, op == 0xd1, op >= 0x45 && op <= 0xc4:
 	case op >= opBlock && op <= opIf, op == opI32Const, op == opI64Const:
@@ -145,9 +146,10 @@ func (r *reader) token() token {
 		for n := r.u32(); n >= 0 && r.err == nil; n-- {
 			r.labels = append(r.labels, r.u32())
 		}
-		t.b = int64(len(r.labels))
+		t.b = int32(len(r.labels))
 	case op == opCallIndirect, op >= 0x28 && op <= 0x3e:
-		t.a, t.b = int64(r.u32()), int64(r.u32())
+		r.u32()
+		r.u32()
 	case op == 0x1c:
 		r.skip(r.u32())
 	case op == opMemorySize, op == opMemoryGrow, op == 0xd0:
@@ -174,7 +176,7 @@ func (r *reader) prefixed(t *token) {
 		r.fail("an instruction that is not known here")
 		return
 	}
-	t.op = t.op<<8 | number
+	t.op = t.op<<8 | int32(number)
 	switch {
 	case vector && (number <= 11 || number == 92 || number == 93): // memory
 		r.u32()
@@ -188,10 +190,11 @@ func (r *reader) prefixed(t *token) {
 		r.u32()
 		r.skip(1)
 	case vector, number <= 7: // none
-	case number == 10, number == 12, number == 14, number == 8:
-		t.a, t.b = int64(r.u32()), int64(r.u32())
+	case number == 8, number == 10, number == 12, number == 14:
+		r.u32()
+		r.u32()
 	case number <= 17:
-		t.a = int64(r.u32())
+		r.u32()
 	default:
 		r.fail("an instruction that is not known here")
 	}

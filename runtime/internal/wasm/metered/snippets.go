@@ -10,7 +10,7 @@ import (
 type pattern []token
 
 // What instructions are called in patterns: as in the text format, shortened.
-var mnemonics = map[string]int{
+var mnemonics = map[string]int32{
 	"unreachable": opUnreachable, "block": opBlock, "loop": opLoop, "if": opIf, "else": opElse, "end": opEnd,
 	"br": opBr, "br_if": opBrIf, "return": opReturn, "call": opCall,
 	"get": opLocalGet, "set": opLocalSet, "tee": opLocalTee, "gget": opGlobalGet, "gset": opGlobalSet,
