@@ -74,7 +74,8 @@ func newBench(options Options, dir string) *bench {
 	}
 	b.report = &Report{
 		Machine: Machine{goruntime.GOOS, goruntime.GOARCH, goruntime.GOMAXPROCS(0), goruntime.Version()},
-		Rows:    []Row{}, Metering: []Metering{}, Memory: []Memory{}, Startup: []Startup{}, Executor: []Executor{}, LeftOut: []LeftOut{},
+		Rows:    []Row{}, Metering: []Metering{}, MeteringUntuned: []Metering{}, Memory: []Memory{},
+		Startup: []Startup{}, Executor: []Executor{}, LeftOut: []LeftOut{},
 	}
 	return b
 }
@@ -211,27 +212,32 @@ func (b *bench) executors(ctx context.Context) error {
 }
 
 func (b *bench) meterings(ctx context.Context) error {
-	for _, language := range []guests.Language{guests.C, guests.Rust, guests.Go} {
-		module, err := guests.KernelCommand(ctx, language, b.dir)
-		if err != nil {
-			b.leaveOut("metering of "+string(language), err)
-			continue
-		}
-		err = b.step("metering of "+string(language), func() error { return b.metering(ctx, language, module) })
-		if err != nil {
-			return err
+	for _, group := range []kernelGroup{
+		{"kernels", guests.AllKernels(), guests.KernelCommand, &b.report.Metering},
+		{"untuned", guests.UntunedKernels(), guests.UntunedCommand, &b.report.MeteringUntuned},
+	} {
+		for _, language := range []guests.Language{guests.C, guests.Rust, guests.Go} {
+			what := fmt.Sprintf("metering of %s in %s", group.name, language)
+			module, err := group.command(ctx, language, b.dir)
+			if err != nil {
+				b.leaveOut(what, err)
+				continue
+			}
+			if err := b.step(what, func() error { return b.metering(ctx, group, language, module) }); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func (b *bench) metering(ctx context.Context, language guests.Language, module []byte) (err error) {
-	runners, err := openKernels(ctx, language, module, b.dir, b.Compiler)
+func (b *bench) metering(ctx context.Context, group kernelGroup, language guests.Language, module []byte) (err error) {
+	runners, err := openKernels(ctx, group.name+"-"+string(language), module, b.dir, b.Compiler)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, runners.close(ctx)) }()
-	for _, kernel := range guests.AllKernels() {
+	for _, kernel := range group.kernels {
 		if b.Short {
 			kernel = smaller(kernel)
 		}
@@ -239,7 +245,7 @@ func (b *bench) metering(ctx context.Context, language guests.Language, module [
 		if err != nil {
 			return err
 		}
-		b.report.Metering = append(b.report.Metering, measured)
+		*group.into = append(*group.into, measured)
 	}
 	return nil
 }

@@ -14,6 +14,15 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
+// kernelGroup is kernels that are shown together.
+type kernelGroup struct {
+	name    string // of its folder, in which nothing else is
+	kernels []guests.Kernel
+	// command returns the WASI command that runs the kernels.
+	command func(ctx context.Context, language guests.Language, dir string) ([]byte, error)
+	into    *[]Metering
+}
+
 // kernelRunners are one language's kernels in three forms, nil where one did not compile.
 // Close them.
 type kernelRunners struct {
@@ -22,8 +31,8 @@ type kernelRunners struct {
 }
 
 // openKernels compiles all forms at the same time, which is not measured.
-func openKernels(ctx context.Context, language guests.Language, module []byte, dir string, compiler runtime.Compiler) (*kernelRunners, error) {
-	command, err := newCaissonTool(filepath.Join(dir, "kernels-"+string(language)), kernelManifest, module, compiler)
+func openKernels(ctx context.Context, name string, module []byte, dir string, compiler runtime.Compiler) (*kernelRunners, error) {
+	command, err := newCaissonTool(filepath.Join(dir, name), kernelManifest, module, compiler)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,8 @@ func (r *Report) Text() string {
 	fmt.Fprintf(&b, "%s/%s, %d processors, %s. Only ratios carry over to another machine.\n",
 		r.Machine.OS, r.Machine.Arch, r.Machine.Processors, r.Machine.Go)
 	r.rowTables(&b)
-	r.meteringTable(&b)
+	meteringTable(&b, "Metering, × plain wazero (WithCloseOnContextDone is wazero's own way to stop a guest)", r.Metering, tunedBar)
+	meteringTable(&b, "Metering of kernels that it was not tuned on, × plain wazero", r.MeteringUntuned, untunedBar)
 	r.startupTable(&b)
 	r.memoryTable(&b)
 	r.executorTable(&b)
@@ -81,20 +82,24 @@ func rowTable(b *strings.Builder, rows []Row) {
 	t.write(b)
 }
 
-func (r *Report) meteringTable(b *strings.Builder) {
-	if len(r.Metering) == 0 {
+// meteringTable prints what is measured beside what it is measured by.
+func meteringTable(b *strings.Builder, title string, rows []Metering, most bar) {
+	if len(rows) == 0 {
 		return
 	}
-	b.WriteString("\nMetering, × plain wazero (WithCloseOnContextDone is wazero's own way to stop a guest)\n")
+	fmt.Fprintf(b, "\n%s\n", title)
 	t := table{text: 2}
-	t.line("kernel", "guest", "metered", "WithCloseOnContextDone")
+	t.line("kernel", "guest", "metered", "bar", "WithCloseOnContextDone")
 	var metered, closing []float64
-	for _, m := range r.Metering {
-		t.line(m.Kernel, string(m.Guest), fmt.Sprintf("%.2f", m.Fuel), fmt.Sprintf("%.1f", m.CloseOnContextDone))
+	for _, m := range rows {
+		t.line(m.Kernel, string(m.Guest), fmt.Sprintf("%.2f", m.Fuel), "", fmt.Sprintf("%.1f", m.CloseOnContextDone))
 		metered, closing = append(metered, m.Fuel), append(closing, m.CloseOnContextDone)
 	}
-	t.line("geometric mean", "", fmt.Sprintf("%.2f", geometricMean(metered)), fmt.Sprintf("%.1f", geometricMean(closing)))
-	t.line("worst", "", fmt.Sprintf("%.2f", slices.Max(metered)), fmt.Sprintf("%.1f", slices.Max(closing)))
+	summary := func(what string, most float64, of func([]float64) float64) {
+		t.line(what, "", fmt.Sprintf("%.2f", of(metered)), fmt.Sprintf("%.2f", most), fmt.Sprintf("%.1f", of(closing)))
+	}
+	summary("geometric mean", most.mean, geometricMean)
+	summary("worst", most.worst, slices.Max[[]float64])
 	t.write(b)
 }
 

@@ -19,13 +19,14 @@ func TestText(t *testing.T) {
 		Row{Guest: guests.C, Payload: 100, Scheme: ExtismFresh, Callers: 64, CallsPerSecond: 3000, P99: 9999},
 	)
 	report := Report{
-		Machine:  Machine{"plan9", "amd64", 2, "go1.26"},
-		Rows:     rows,
-		Metering: []Metering{{"spin", guests.C, 1, 1, 9}, {"json", guests.Go, 1.21, 1.21, 4}},
-		Startup:  []Startup{{guests.C, Caisson, 20000, 1500}},
-		Memory:   []Memory{{guests.C, Caisson, 29 << 10, 60 << 10}},
-		Executor: []Executor{{ExecutorRun, 100, 8.5}},
-		LeftOut:  []LeftOut{{"guest go", "no toolchain"}},
+		Machine:         Machine{"plan9", "amd64", 2, "go1.26"},
+		Rows:            rows,
+		Metering:        []Metering{{"spin", guests.C, 1, 1, 9}, {"json", guests.Go, 1.21, 1.21, 4}},
+		MeteringUntuned: []Metering{{"regex", guests.Rust, 1.3, 1.3, 5}},
+		Startup:         []Startup{{guests.C, Caisson, 20000, 1500}},
+		Memory:          []Memory{{guests.C, Caisson, 29 << 10, 60 << 10}},
+		Executor:        []Executor{{ExecutorRun, 100, 8.5}},
+		LeftOut:         []LeftOut{{"guest go", "no toolchain"}},
 	}
 	require.Equal(t, `plan9/amd64, 2 processors, go1.26. Only ratios carry over to another machine.
 
@@ -35,11 +36,17 @@ Guest c, 100 bytes of JSON
   extism-fresh     412    1000            1.00         -          -          2000           3000          9999
 
 Metering, × plain wazero (WithCloseOnContextDone is wazero's own way to stop a guest)
-  kernel          guest  metered  WithCloseOnContextDone
-  spin            c         1.00                     9.0
-  json            go        1.21                     4.0
-  geometric mean            1.10                     6.0
-  worst                     1.21                     9.0
+  kernel          guest  metered   bar  WithCloseOnContextDone
+  spin            c         1.00                           9.0
+  json            go        1.21                           4.0
+  geometric mean            1.10  1.10                     6.0
+  worst                     1.21  1.35                     9.0
+
+Metering of kernels that it was not tuned on, × plain wazero
+  kernel          guest  metered   bar  WithCloseOnContextDone
+  regex           rust      1.30                           5.0
+  geometric mean            1.30  1.15                     5.0
+  worst                     1.30  1.50                     5.0
 
 Start-up, ms from nothing to the first answer
   guest  scheme   cold  compiled code on disk

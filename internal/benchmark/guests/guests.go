@@ -25,15 +25,15 @@ const (
 // ErrNoGuest means that the language has no guest of the wanted form.
 var ErrNoGuest = errors.New("guests: no such guest")
 
-//go:embed c/kernels.wasm c/kernelcommand.wasm c/tool.wasm c/plugin.wasm
-//go:embed rust/kernels.wasm rust/kernelcommand.wasm rust/tool.wasm rust/plugin.wasm
+//go:embed c/kernels.wasm c/kernelcommand.wasm c/untuned.wasm c/untunedcommand.wasm c/tool.wasm c/plugin.wasm
+//go:embed rust/kernels.wasm rust/kernelcommand.wasm rust/untuned.wasm rust/untunedcommand.wasm rust/tool.wasm rust/plugin.wasm
 var committed embed.FS
 
 // Kernels returns the language's module of compute kernels (C, Rust, Go), which exports
 // each of [AllKernels] as a function NAME(size i32) -> i64. A module that exports
 // _initialize wants it called first; Go's imports WASI, the others import nothing.
 //
-// Kernels, KernelCommand, Command and Plugin write a Go module below dir and read it from
+// Kernels, KernelCommand, Untuned, UntunedCommand, Command and Plugin write a Go module below dir and read it from
 // there; what other languages give is the same bytes each time and needs no dir. Calls at
 // the same time need different folders.
 func Kernels(ctx context.Context, language Language, dir string) ([]byte, error) {
@@ -51,6 +51,23 @@ func KernelCommand(ctx context.Context, language Language, dir string) ([]byte, 
 		return buildCommand(ctx, "kernelcommand", dir)
 	}
 	return embedded(language, "kernelcommand")
+}
+
+// Untuned is [Kernels] of [UntunedKernels]. They are in a module of their own, so that those
+// that metering was tuned on stay byte for byte what they were.
+func Untuned(ctx context.Context, language Language, dir string) ([]byte, error) {
+	if language == Go {
+		return buildReactor(ctx, "untunedreactor", dir)
+	}
+	return embedded(language, "untuned")
+}
+
+// UntunedCommand is [KernelCommand] of [UntunedKernels].
+func UntunedCommand(ctx context.Context, language Language, dir string) ([]byte, error) {
+	if language == Go {
+		return buildCommand(ctx, "untunedcommand", dir)
+	}
+	return embedded(language, "untunedcommand")
 }
 
 // Command returns the JSON tool as a WASI command (any language): it reads arguments from

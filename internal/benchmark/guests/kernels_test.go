@@ -1,6 +1,7 @@
 package guests_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,42 +12,62 @@ import (
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
 )
 
+// group is kernels and the modules that have them.
+type group struct {
+	name            string
+	kernels         []guests.Kernel
+	module, command func(ctx context.Context, language guests.Language, dir string) ([]byte, error)
+}
+
+func groups() []group {
+	return []group{
+		{"tuned", guests.AllKernels(), guests.Kernels, guests.KernelCommand},
+		{"untuned", guests.UntunedKernels(), guests.Untuned, guests.UntunedCommand},
+	}
+}
+
 func TestKernelsAgree(t *testing.T) {
-	for _, language := range []guests.Language{guests.C, guests.Rust, guests.Go} {
-		t.Run(string(language), func(t *testing.T) {
-			module := startKernels(t, language)
-			for _, kernel := range guests.AllKernels() {
-				run := module.ExportedFunction(kernel.Name)
-				require.NotNil(t, run, kernel.Name)
-				for _, size := range []int32{-1, 0, 1, 2, 3, 7} {
-					answer, err := run.Call(t.Context(), api.EncodeI32(size))
-					require.NoError(t, err, "%s(%d)", kernel.Name, size)
-					require.Equal(t, kernel.Native(size), answer[0], "%s(%d)", kernel.Name, size)
+	for _, group := range groups() {
+		for _, language := range []guests.Language{guests.C, guests.Rust, guests.Go} {
+			t.Run(group.name+"/"+string(language), func(t *testing.T) {
+				module := group.start(t, language)
+				for _, kernel := range group.kernels {
+					run := module.ExportedFunction(kernel.Name)
+					require.NotNil(t, run, kernel.Name)
+					for _, size := range []int32{-1, 0, 1, 2, 3, 7} {
+						answer, err := run.Call(t.Context(), api.EncodeI32(size))
+						require.NoError(t, err, "%s(%d)", kernel.Name, size)
+						require.Equal(t, kernel.Native(size), answer[0], "%s(%d)", kernel.Name, size)
+					}
+					for range 2 { // a kernel keeps nothing from its first run
+						answer, err := run.Call(t.Context(), api.EncodeI32(kernel.Size))
+						require.NoError(t, err, kernel.Name)
+						require.Equal(t, kernel.Checksum, answer[0], kernel.Name)
+					}
 				}
-				for range 2 { // a kernel keeps nothing from its first run
-					answer, err := run.Call(t.Context(), api.EncodeI32(kernel.Size))
-					require.NoError(t, err, kernel.Name)
-					require.Equal(t, kernel.Checksum, answer[0], kernel.Name)
-				}
-			}
-		})
+			})
+		}
 	}
 }
 
 func TestKernelsNatively(t *testing.T) {
-	for _, kernel := range guests.AllKernels() {
-		require.Equal(t, kernel.Checksum, kernel.Native(kernel.Size), kernel.Name)
+	for _, group := range groups() {
+		for _, kernel := range group.kernels {
+			require.Equal(t, kernel.Checksum, kernel.Native(kernel.Size), kernel.Name)
+		}
 	}
 }
 
 func TestCommittedKernelsImportNothing(t *testing.T) {
 	runtime := newRuntime(t, interpreter())
-	for _, language := range []guests.Language{guests.C, guests.Rust} {
-		module, err := guests.Kernels(t.Context(), language, "")
-		require.NoError(t, err)
-		compiled, err := runtime.CompileModule(t.Context(), module)
-		require.NoError(t, err)
-		require.Empty(t, compiled.ImportedFunctions(), language)
+	for _, group := range groups() {
+		for _, language := range []guests.Language{guests.C, guests.Rust} {
+			module, err := group.module(t.Context(), language, "")
+			require.NoError(t, err)
+			compiled, err := runtime.CompileModule(t.Context(), module)
+			require.NoError(t, err)
+			require.Empty(t, compiled.ImportedFunctions(), "%s %s", group.name, language)
+		}
 	}
 }
 
@@ -62,9 +83,9 @@ func newRuntime(t *testing.T, config wazero.RuntimeConfig) wazero.Runtime {
 	return runtime
 }
 
-func startKernels(t *testing.T, language guests.Language) api.Module {
+func (g group) start(t *testing.T, language guests.Language) api.Module {
 	t.Helper()
-	source, err := guests.Kernels(t.Context(), language, t.TempDir())
+	source, err := g.module(t.Context(), language, t.TempDir())
 	require.NoError(t, err)
 	config := wazero.NewModuleConfig().WithStartFunctions("_initialize")
 	module, err := newRuntime(t, wazero.NewRuntimeConfig()).InstantiateWithConfig(t.Context(), source, config)
@@ -73,14 +94,20 @@ func startKernels(t *testing.T, language guests.Language) api.Module {
 }
 
 func BenchmarkKernels(b *testing.B) {
+	for _, group := range groups() {
+		group.benchmark(b)
+	}
+}
+
+func (g group) benchmark(b *testing.B) {
 	for _, language := range []guests.Language{guests.C, guests.Rust, guests.Go} {
 		runtime := wazero.NewRuntime(b.Context())
 		wasi_snapshot_preview1.MustInstantiate(b.Context(), runtime)
-		source, err := guests.Kernels(b.Context(), language, b.TempDir())
+		source, err := g.module(b.Context(), language, b.TempDir())
 		require.NoError(b, err)
 		module, err := runtime.InstantiateWithConfig(b.Context(), source, wazero.NewModuleConfig().WithStartFunctions("_initialize"))
 		require.NoError(b, err)
-		for _, kernel := range guests.AllKernels() {
+		for _, kernel := range g.kernels {
 			run := module.ExportedFunction(kernel.Name)
 			b.Run(kernel.Name+"/"+string(language), func(b *testing.B) {
 				for b.Loop() {
@@ -91,7 +118,7 @@ func BenchmarkKernels(b *testing.B) {
 		}
 		require.NoError(b, runtime.Close(b.Context()))
 	}
-	for _, kernel := range guests.AllKernels() {
+	for _, kernel := range g.kernels {
 		b.Run(kernel.Name+"/native", func(b *testing.B) {
 			for b.Loop() {
 				kernel.Native(kernel.Size)

@@ -12,7 +12,9 @@ compile() {
     -Wall -Wextra -Werror -fno-math-errno -ffp-contract=off -Wl,--strip-all "$@"
 }
 compile -mexec-model=reactor kernels/*.c -o kernels.wasm
-compile kernels/*.c kernelcommand/command.c -o kernelcommand.wasm
+compile -Ikernels kernels/*.c kernelcommand/command.c -o kernelcommand.wasm
+compile -mexec-model=reactor untuned/*.c -o untuned.wasm
+compile -Iuntuned untuned/*.c kernelcommand/command.c -o untunedcommand.wasm
 compile tool/command.c tool/handle.c tool/reader.c tool/buffer.c -o tool.wasm
 compile -mexec-model=reactor tool/plugin.c tool/handle.c tool/reader.c tool/buffer.c -o plugin.wasm
 chmod 644 ./*.wasm

@@ -11,19 +11,18 @@
 #include <string.h>
 #include <time.h>
 
+#include "list.h" // of the folder that is linked
+
 typedef uint64_t kernel(int32_t size);
 
-kernel spin, sha256, crc32, matrix, nbody, sieve, fannkuch, quicksort, json, hash_map, mandelbrot, levenshtein;
+#define DECLARE(name) kernel name;
+KERNELS(DECLARE)
 
+#define ROW(name) {#name, name},
 static const struct {
     const char *name;
     kernel *run;
-} kernels[] = {
-    {"spin", spin},           {"sha256", sha256},       {"crc32", crc32},
-    {"matrix", matrix},       {"nbody", nbody},         {"sieve", sieve},
-    {"fannkuch", fannkuch},   {"quicksort", quicksort}, {"json", json},
-    {"hash_map", hash_map},   {"mandelbrot", mandelbrot}, {"levenshtein", levenshtein},
-};
+} kernels[] = {KERNELS(ROW)};
 
 static kernel *find(const char *name) {
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {

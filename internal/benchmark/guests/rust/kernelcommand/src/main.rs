@@ -2,18 +2,10 @@
 //! hexadecimal digits and the nanoseconds that the kernel took by the guest's own clock,
 //! so that what starts and ends a program is not in the measure.
 
-use std::time::Instant;
+mod run;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let name = arguments.next().ok_or("usage: kernelcommand NAME SIZE")?;
-    let size = arguments.next().ok_or("usage: kernelcommand NAME SIZE")?.parse()?;
-    let kernel = find(&name).ok_or_else(|| format!("there is no kernel {name:?}"))?;
-    let start = Instant::now();
-    let checksum = kernel(size);
-    let took = start.elapsed();
-    println!("{checksum:016x} {}", took.as_nanos());
-    Ok(())
+    run::run(find)
 }
 
 fn find(name: &str) -> Option<extern "C" fn(i32) -> u64> {
