@@ -10,13 +10,15 @@ import "slices"
 // free. So whichever way control takes through a body, it is charged what it executes.
 //
 // In a function with a counter of its own, runs charge that; those that call something hand
-// it over to the meter and test what is left, so that it is complete whenever anything else
-// runs. What a function has not handed over when it traps is lost.
+// it over to the meter, so that it is complete whenever anything else runs, and test what is
+// left unless what they call first begins with a test. What a function has not handed over
+// when it traps is lost.
 //
 // A loop's header is often charged with what leads there: one charge less on each round.
 type fuelPass struct {
 	meter     *meter
 	functions []FunctionAnalysis
+	imported  uint32 // how many functions are imported
 	runs      []fuelRun
 	loops     []fuelLoop
 	frames    []fuelFrame
@@ -28,6 +30,7 @@ type fuelRun struct {
 	edit  int // with the charge
 	cost  int64
 	calls bool
+	tests bool // what it calls first begins with a test
 }
 
 // The run at the entry is the first.
@@ -97,9 +100,9 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 		p.cost(1)
 		p.run = noRun
 	case opCall, opCallIndirect:
-		p.call()
+		p.call(in)
 	case opReturnCall, opReturnCallIndirect:
-		p.call()
+		p.call(in)
 		p.run = noRun
 	default:
 		p.cost(1)
@@ -112,11 +115,14 @@ func (p *fuelPass) cost(units int64) {
 	}
 }
 
-func (p *fuelPass) call() {
+func (p *fuelPass) call(in *instruction) {
 	p.cost(1)
-	if p.run != noRun {
-		p.runs[p.run].calls = true
+	if p.run == noRun || p.runs[p.run].calls {
+		return
 	}
+	run := &p.runs[p.run]
+	run.calls = true
+	run.tests = in.opcode == opCall && in.index >= p.imported && !p.functions[in.index-p.imported].isLeaf()
 }
 
 func (p *fuelPass) loop(b *bodyRewriting, in *instruction) {
@@ -232,7 +238,9 @@ func (p *fuelPass) charge(b *bodyRewriting, n int, run fuelRun) []byte {
 		p.meter.charge(e, run.cost)
 	case run.calls:
 		p.meter.handOver(e, b.counter, run.cost)
-		p.meter.test(e)
+		if !run.tests {
+			p.meter.test(e)
+		}
 	case run.cost > 0:
 		e.at(opLocalGet, b.counter).i32(int32(run.cost)).do(opI32Add).at(opLocalSet, b.counter)
 	}

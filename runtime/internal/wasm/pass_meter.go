@@ -28,7 +28,7 @@ func (r *rewriting) addMeter() {
 	r.meter.take = r.addFunction(FuncType{Params: []ValueType{I32}}, take.do(opEnd).bytes)
 	r.pipeline = append(r.pipeline,
 		&loopPass{meter: r.meter, functions: r.analysis.Functions},
-		&fuelPass{meter: r.meter, functions: r.analysis.Functions})
+		&fuelPass{meter: r.meter, functions: r.analysis.Functions, imported: r.importedFunctions})
 }
 
 // charge takes units off the counter.

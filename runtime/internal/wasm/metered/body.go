@@ -17,6 +17,7 @@ type body struct {
 	balance int64 // what was charged on the way here, less what was executed
 	empty   bool  // the function's own counter is known to be 0
 	arm     bool  // nothing but charges and marks stand between here and the if before
+	untried bool  // what was handed over was not tested yet
 
 	cost, calls int64 // of the whole function
 	err         *Error
@@ -39,7 +40,7 @@ func (b *body) verify(m *module, f *function) {
 	b.reader = reader{source: m.source[:f.end], at: f.start, labels: b.reader.labels[:0]}
 	b.read(f)
 	b.frames = append(b.frames[:0], frame{op: opBlock})
-	b.next, b.settled, b.live, b.balance, b.empty, b.arm, b.cost, b.calls = 0, false, true, 0, true, false, 0, 0
+	b.next, b.settled, b.live, b.balance, b.empty, b.arm, b.untried, b.cost, b.calls = 0, false, true, 0, true, false, false, 0, 0
 	b.entry()
 	for b.err == nil && len(b.frames) > 0 {
 		if b.next >= len(b.tokens) {
@@ -180,10 +181,18 @@ func (b *body) charge(units int64) {
 	b.balance += units
 }
 
-// even sees that all that was charged was executed.
+// even sees that all that was charged was executed, and what was handed over tested.
 func (b *body) even() {
 	if b.balance != 0 {
 		b.fail("more was charged than is executed")
+	}
+	b.tried()
+}
+
+// tried sees that what was handed over was tested.
+func (b *body) tried() {
+	if b.untried {
+		b.fail("what was handed over is not tested")
 	}
 }
 
@@ -224,6 +233,8 @@ func (b *body) meters() bool {
 	if found, ok := b.take(handOver); ok && b.counter != none {
 		b.charge(found[0])
 		b.empty = true
+		_, ok = b.take(tested)
+		b.untried = !ok
 		return true
 	}
 	if _, ok := b.take(settle); ok && b.counter != none {
@@ -289,6 +300,7 @@ func (b *body) loop(t token) {
 		return
 	}
 	b.bound(found[0])
+	b.tried()
 	b.next++
 	b.empty = false
 	header := frame{op: opLoop, balance: b.balance}
@@ -352,6 +364,7 @@ func (b *body) branch(label int64) {
 
 // again sees that a loop is paid for on the way back as it was when it was entered.
 func (b *body) again(loop frame) {
+	b.tried()
 	if loop.balance != b.balance {
 		b.fail("what is charged for a loop differs between two ways to its header")
 	}
@@ -416,7 +429,19 @@ func (b *body) call(t token) {
 		if b.counter != none && !b.empty {
 			b.fail("a function is called before the counter is handed over")
 		}
+		if b.untried {
+			b.rely(t)
+		}
 	}
+}
+
+// rely has the function that is called begin with a test.
+func (b *body) rely(t token) {
+	if t.op != opCall || t.a < int64(b.module.imports) {
+		b.tried()
+	}
+	b.module.relied[int(t.a)] = true
+	b.untried = false
 }
 
 // plain moves over any other instruction.

@@ -63,7 +63,7 @@ var (
 	charge    = parse("gget METER i64 N sub64 gset METER")
 	tested    = parse(test)
 	count     = parse("get C i32 N add set C")
-	handOver  = parse("gget METER get C i32 N add wide sub64 gset METER i32 0 set C " + test)
+	handOver  = parse("gget METER get C i32 N add wide sub64 gset METER i32 0 set C")
 	settle    = parse("gget METER get C wide sub64 gset METER")
 	head      = parse("get C i32 N lt_s if else get C call TAKE i32 0 set C end") // of a loop
 	back      = parse("get C i32 N lt_s if br L end br L")                        // to a loop

@@ -19,8 +19,9 @@
 //     each time. So every way round a loop is charged exactly what is executed on it. That is 1
 //     at least: there is no way round without a branch, and a branch costs 1.
 //  2. in a function with loops, charges go to its own counter or, with a test, to the meter;
-//     its own counter is reset where it is handed over with a test, and nowhere else; and
-//     each branch back to a loop either finds it below a bound, or leads to the test at the
+//     its own counter is reset where it is handed over, and nowhere else, and that is tested
+//     before control parts or meets, there or by the function that is called next; and each
+//     branch back to a loop either finds it below a bound, or leads to the test at the
 //     loop's head, which hands it over unless it finds the same.
 //  3. every function begins with a test, but for those that call nothing, have no loops, and
 //     cost no more than maxLeaf in all.
@@ -86,7 +87,7 @@ const (
 // Verify shows that a metered module, which must be valid, comes back to its host. The error
 // is an [*Error].
 func Verify(source []byte) error {
-	m := &module{reader: reader{source: source}, meter: none, depth: none, refill: none}
+	m := &module{reader: reader{source: source}, meter: none, depth: none, refill: none, relied: map[int]bool{}}
 	if m.sections(); m.err != nil {
 		return m.err
 	}
@@ -99,6 +100,12 @@ func Verify(source []byte) error {
 		if b.err != nil {
 			b.err.Function = f.index
 			return b.err
+		}
+		m.functions[n].tests = b.tests
+	}
+	for _, f := range m.functions {
+		if m.relied[f.index] && !f.tests {
+			return &Error{Function: f.index, Offset: f.start, Reason: "a function that is relied on to begin with a test does not"}
 		}
 	}
 	return nil
@@ -120,6 +127,7 @@ type module struct {
 	depth     int            // the global, or none
 	added     map[int]string // what is added to a module, by the name of its template
 	taken     []int          // functions that are exported, or that a reference leads to
+	relied    map[int]bool   // functions that are to begin with a test
 }
 
 // function is one that the module defines.
@@ -127,6 +135,7 @@ type function struct {
 	index      int
 	params     int
 	start, end int // of its locals and code
+	tests      bool
 }
 
 // sections reads the sections that matter, in their order.
