@@ -23,7 +23,7 @@ var ErrFuel = errors.New("fuel limit")
 const (
 	firstSlice = 1 << 15
 	leastSlice = 1 << 12
-	mostSlice  = 1 << 18
+	mostSlice  = 1 << 16
 
 	shortTime = 200 * time.Microsecond
 	longTime  = time.Millisecond

@@ -53,6 +53,7 @@ func (p *exitPass) enter(b *bodyRewriting) {
 	if b.counted {
 		var settle encoder
 		p.r.meter.settle(&settle, b.counter)
+		p.r.meter.test(&settle)
 		b.leave = append(b.leave, settle.bytes...)
 	}
 }

@@ -12,7 +12,11 @@ import "slices"
 // In a function with a counter of its own, runs charge that; those that call something hand
 // it over to the meter, so that it is complete whenever anything else runs, and test what is
 // left unless what they call first begins with a test. What a function has not handed over
-// when it traps is lost.
+// when it traps is lost. Other functions charge the meter, with a test each time, but for
+// short leaves.
+//
+// A run ends early where too much would be done since the last test, and where a function
+// without loops was called: a deep recursion that returns is tested on the way.
 //
 // A loop's header is often charged with what leads there: one charge less on each round.
 type fuelPass struct {
@@ -22,15 +26,27 @@ type fuelPass struct {
 	runs      []fuelRun
 	loops     []fuelLoop
 	frames    []fuelFrame
-	run       int // that is being read; noRun where no execution comes by
+	run       int   // that is being read; noRun where no execution comes by
+	work      int64 // at the end of the last run: what may have been done since a test
 }
+
+// What may be done between two tests on one way through a body, and between the return of a
+// function and that of its caller.
+const (
+	maxWork = 1 << 13
+	maxRest = 16
+)
 
 // fuelRun is a run. One without instructions is a place where a header can be charged.
 type fuelRun struct {
-	edit  int // with the charge
-	cost  int64
-	calls bool
-	tests bool // what it calls first begins with a test
+	edit   int // with the charge
+	cost   int64
+	work   int64 // what it does, with the leaves that it calls
+	before int64 // what may have been done in front of it since a test
+	calls  bool
+	relies bool // what it calls first begins with a test
+	tested bool
+	after  int // the run in front of the call that it stands behind, or noRun
 }
 
 // The run at the entry is the first.
@@ -51,30 +67,47 @@ type fuelLoop struct {
 // fuelFrame is an open block.
 type fuelFrame struct {
 	opcode   opcode
-	branched bool // a way leads to its end, other than from what stands before that
-	entered  bool // of an if: control comes by
-	loop     int  // of a loop that is reached: its place among the loops
+	branched bool  // a way leads to its end, other than from what stands before that
+	entered  bool  // of an if: control comes by
+	loop     int   // of a loop that is reached: its place among the loops
+	work     int64 // what may have been done since a test where it ends
+	unless   int64 // the same where an if begins
 }
 
 func (p *fuelPass) enter(b *bodyRewriting) {
-	p.runs, p.loops, p.frames = p.runs[:0], p.loops[:0], p.frames[:0]
+	p.runs, p.loops, p.frames, p.work = p.runs[:0], p.loops[:0], p.frames[:0], 0
 	p.begin(b, b.entry)
 }
 
 // begin begins a run at an offset.
 func (p *fuelPass) begin(b *bodyRewriting, at int) {
 	p.run = p.add(len(b.edits))
+	p.runs[p.run].before = p.work
 	b.insert(at, nil)
 }
 
 func (p *fuelPass) add(edit int) int {
-	p.runs = append(p.runs, fuelRun{edit: edit})
+	p.runs = append(p.runs, fuelRun{edit: edit, after: noRun})
 	return len(p.runs) - 1
+}
+
+// end ends the run, if there is one: it is known now whether it is to test.
+func (p *fuelPass) end(b *bodyRewriting) {
+	if p.run == noRun {
+		return
+	}
+	run := &p.runs[p.run]
+	run.tested = !run.calls && run.before+run.work > maxWork
+	p.work = run.work
+	if b.counted && !run.calls && !run.tested {
+		p.work += run.before
+	}
 }
 
 // split ends the run, if there is one, and begins another behind the instruction.
 func (p *fuelPass) split(b *bodyRewriting, in *instruction) {
 	if p.run != noRun {
+		p.end(b)
 		p.begin(b, in.end)
 	}
 }
@@ -88,7 +121,8 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 		p.loop(b, in)
 	case opIf:
 		p.cost(1)
-		p.frames = append(p.frames, fuelFrame{opcode: opIf, entered: p.run != noRun})
+		p.end(b)
+		p.frames = append(p.frames, fuelFrame{opcode: opIf, entered: p.run != noRun, unless: p.work})
 		p.split(b, in)
 	case opElse:
 		p.otherwise(b, in)
@@ -98,38 +132,54 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 		p.branch(b, in)
 	case opReturn, opUnreachable:
 		p.cost(1)
-		p.run = noRun
+		p.leave(b)
 	case opCall, opCallIndirect:
-		p.call(in)
+		p.call(b, in)
 	case opReturnCall, opReturnCallIndirect:
-		p.call(in)
-		p.run = noRun
+		p.call(b, in)
+		p.leave(b)
 	default:
 		p.cost(1)
+		if p.run != noRun && p.runs[p.run].work >= maxWork {
+			p.split(b, in)
+		}
 	}
 }
 
 func (p *fuelPass) cost(units int64) {
 	if p.run != noRun {
 		p.runs[p.run].cost += units
+		p.runs[p.run].work += units
 	}
 }
 
-func (p *fuelPass) call(in *instruction) {
+// leave ends the run where nothing follows.
+func (p *fuelPass) leave(b *bodyRewriting) {
+	p.end(b)
+	p.run = noRun
+}
+
+func (p *fuelPass) call(b *bodyRewriting, in *instruction) {
 	p.cost(1)
-	if p.run == noRun || p.runs[p.run].calls {
+	if p.run == noRun {
 		return
 	}
 	run := &p.runs[p.run]
+	if !run.calls {
+		run.relies = in.opcode == opCall && in.index >= p.imported && !p.functions[in.index-p.imported].isLeaf()
+	}
 	run.calls = true
-	run.tests = in.opcode == opCall && in.index >= p.imported && !p.functions[in.index-p.imported].isLeaf()
+	run.work += leafInstructions
+	if before := p.run; !b.counted || run.work >= maxWork {
+		p.split(b, in)
+		p.runs[p.run].after = before
+	}
 }
 
 func (p *fuelPass) loop(b *bodyRewriting, in *instruction) {
 	p.frames = append(p.frames, fuelFrame{opcode: opLoop, loop: len(p.loops)})
-	if p.run != noRun {
-		before := p.run
-		p.begin(b, in.end)
+	if before := p.run; before != noRun {
+		p.split(b, in)
 		p.loops = append(p.loops, fuelLoop{before: before, header: p.run})
 	}
 }
@@ -138,23 +188,40 @@ func (p *fuelPass) loop(b *bodyRewriting, in *instruction) {
 func (p *fuelPass) otherwise(b *bodyRewriting, in *instruction) {
 	top := &p.frames[len(p.frames)-1]
 	top.opcode = opElse
-	top.branched = top.branched || p.run != noRun
-	if top.entered {
+	p.reach(b, top)
+	if p.run = noRun; top.entered {
+		p.work = top.unless
 		p.begin(b, in.end)
+	}
+}
+
+// reach has the run end where a block does.
+func (p *fuelPass) reach(b *bodyRewriting, frame *fuelFrame) {
+	if p.run != noRun {
+		p.end(b)
+		frame.branched = true
+		frame.work = max(frame.work, p.work)
 	}
 }
 
 // close ends a block. Where two ways meet, a run begins.
 func (p *fuelPass) close(b *bodyRewriting, in *instruction) {
 	if len(p.frames) == 0 { // the end of the body
+		p.end(b)
 		p.finish(b)
 		return
 	}
 	top := p.frames[len(p.frames)-1]
 	p.frames = p.frames[:len(p.frames)-1]
-	switch {
-	case top.opcode == opLoop:
-	case top.branched, top.opcode == opIf && top.entered, top.opcode == opElse && p.run != noRun:
+	if top.opcode == opLoop || top.opcode == opBlock && !top.branched {
+		return
+	}
+	p.reach(b, &top)
+	if top.opcode == opIf && top.entered {
+		top.branched, top.work = true, max(top.work, top.unless)
+	}
+	if top.branched {
+		p.work = top.work
 		p.begin(b, in.end)
 	}
 }
@@ -162,6 +229,7 @@ func (p *fuelPass) close(b *bodyRewriting, in *instruction) {
 // branch charges for a branch, and notes where it leads to.
 func (p *fuelPass) branch(b *bodyRewriting, in *instruction) {
 	p.cost(1 + b.passed)
+	p.end(b)
 	switch in.opcode {
 	case opBr:
 		p.target(in.index, p.run, true)
@@ -190,7 +258,7 @@ func (p *fuelPass) target(label uint32, run int, jumps bool) {
 		return
 	}
 	top := &p.frames[n-1-int(label)]
-	top.branched = true
+	top.branched, top.work = true, max(top.work, p.work)
 	if top.opcode != opLoop {
 		return
 	}
@@ -206,6 +274,8 @@ func (p *fuelPass) finish(b *bodyRewriting) {
 		for _, loop := range slices.Backward(p.loops) {
 			p.fold(loop)
 		}
+	} else {
+		p.join()
 	}
 	for n, run := range p.runs {
 		b.edits[run.edit].with = p.charge(b, n, run)
@@ -213,10 +283,10 @@ func (p *fuelPass) finish(b *bodyRewriting) {
 }
 
 // fold charges for a loop's header where control comes from, if that saves anything. A header
-// that calls something is charged right there.
+// that hands over is charged right there.
 func (p *fuelPass) fold(loop fuelLoop) {
 	header := &p.runs[loop.header]
-	if loop.fixed || !loop.jumps || header.calls {
+	if loop.fixed || !loop.jumps || header.calls || header.tested {
 		return
 	}
 	for _, run := range append(loop.back, loop.before) {
@@ -225,23 +295,38 @@ func (p *fuelPass) fold(loop fuelLoop) {
 	header.cost = 0
 }
 
+// join charges for what little follows a call in front of it.
+func (p *fuelPass) join() {
+	for n := len(p.runs) - 1; n > 0; n-- {
+		if run := &p.runs[n]; run.after != noRun && run.cost <= maxRest {
+			p.runs[run.after].cost += run.cost
+			p.runs[run.after].work += run.work
+			run.cost = 0
+		}
+	}
+}
+
 // charge writes the charge for a run.
 func (p *fuelPass) charge(b *bodyRewriting, n int, run fuelRun) []byte {
-	e := &encoder{}
+	e, leaf := &encoder{}, p.functions[b.index].isLeaf()
 	switch {
 	case n == entryRun: // where a counter of its own is 0
 		p.meter.charge(e, run.cost)
-		if !p.functions[b.index].isLeaf() {
+		if !leaf {
 			p.meter.test(e)
 		}
+	case run.cost == 0:
 	case !b.counted:
 		p.meter.charge(e, run.cost)
-	case run.calls:
-		p.meter.handOver(e, b.counter, run.cost)
-		if !run.tests {
+		if !leaf {
 			p.meter.test(e)
 		}
-	case run.cost > 0:
+	case run.calls || run.tested:
+		p.meter.handOver(e, b.counter, run.cost)
+		if !run.relies {
+			p.meter.test(e)
+		}
+	default:
 		e.at(opLocalGet, b.counter).i32(int32(run.cost)).do(opI32Add).at(opLocalSet, b.counter)
 	}
 	return e.bytes

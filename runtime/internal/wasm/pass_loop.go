@@ -27,7 +27,7 @@ type loopPass struct {
 // against a slice.
 const (
 	minCounterBound = 1 << 12
-	maxCounterBound = 1 << 16
+	maxCounterBound = 1 << 14
 )
 
 // counterBound returns the bound of a function's counter. It has room for dozens of rounds

@@ -67,8 +67,7 @@ func (m *meter) test(e *encoder) {
 }
 
 // leafInstructions is the most instructions of a function that ends by itself, without
-// calls and loops, that does not test the counter on entry. A body of the largest size has
-// room for some 700,000 calls of such a function, 45 million instructions.
+// calls and loops, that does not test the counter. Whoever calls it sees to that.
 const leafInstructions = 64
 
 // growUnits is what memory.grow and table.grow count for: they leave the guest's code, and

@@ -49,7 +49,7 @@ type Passes struct {
 	// collector, which stops the whole process to wait for it.
 	//
 	// A function with loops counts in a local, which it adds to the counter before it calls
-	// another function and before it returns. So a guest may use up to 65,536 units and those
+	// another function and before it returns. So a guest may use up to 16,384 units and those
 	// of one body more than it was given, and as much is missing from the counter after a
 	// trap.
 	Meter bool

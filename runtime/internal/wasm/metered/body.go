@@ -15,12 +15,13 @@ type body struct {
 
 	live    bool  // control comes by
 	balance int64 // what was charged on the way here, less what was executed
-	empty   bool  // the function's own counter is known to be 0
+	state         // here
 	arm     bool  // nothing but charges and marks stand between here and the if before
 	untried bool  // what was handed over was not tested yet
 
-	cost, calls int64 // of the whole function
-	err         *Error
+	cost  int64 // of the whole function
+	calls bool  // others
+	err   *Error
 }
 
 // frame is an open block. Outer is a loop that begins with a test, and the loop right within
@@ -30,8 +31,15 @@ type frame struct {
 	inner   bool
 	balance int64 // of a loop: at its header
 	reached bool  // a way leads to its end
-	empty   bool  // the function's own counter is 0 on all of them
-	before  bool  // the same at the beginning of an if, which is that of the arm of else
+	there   state // at its end, on whichever of the ways is worst
+	before  state // at the beginning of an if, which is that of the arm of else
+}
+
+// state is what is known of a place.
+type state struct {
+	empty bool  // the function's own counter is known to be 0
+	work  int64 // at most, since the last test: what was executed, and the leaves that were called
+	rest  int64 // at most, since a function returned without a test: what was executed; none if none did
 }
 
 // verify shows the metering of one function.
@@ -40,7 +48,8 @@ func (b *body) verify(m *module, f *function) {
 	b.reader = reader{source: m.source[:f.end], at: f.start, labels: b.reader.labels[:0]}
 	b.read(f)
 	b.frames = append(b.frames[:0], frame{op: opBlock})
-	b.next, b.settled, b.live, b.balance, b.empty, b.arm, b.untried, b.cost, b.calls = 0, false, true, 0, true, false, false, 0, 0
+	b.next, b.settled, b.live, b.balance, b.empty, b.arm, b.untried, b.cost, b.calls = 0, false, true, 0, true, false, false, 0, false
+	b.work, b.rest = 0, none
 	b.entry()
 	for b.err == nil && len(b.frames) > 0 {
 		if b.next >= len(b.tokens) {
@@ -52,11 +61,8 @@ func (b *body) verify(m *module, f *function) {
 	if b.err != nil {
 		return
 	}
-	if !b.tests && (b.counter != none || b.calls > 0 || b.cost > maxLeaf) {
+	if !b.tests && (b.counter != none || b.calls || b.cost > maxLeaf) {
 		b.fail("a function that is not a short leaf begins without a test")
-	}
-	if 2*b.cost+maxBound+maxLeaf*b.calls > maxWork {
-		b.fail("a function has too much between two tests")
 	}
 }
 
@@ -109,7 +115,16 @@ func (b *body) entry() {
 	if found, ok := b.take(charge); ok {
 		b.charge(found[0])
 	}
-	_, b.tests = b.take(tested)
+	b.tests = b.test()
+}
+
+// test moves over a test, if one stands here.
+func (b *body) test() bool {
+	_, ok := b.take(tested)
+	if ok {
+		b.untried, b.work, b.rest = false, 0, none
+	}
+	return ok
 }
 
 // step moves over one instruction, or a sequence that was added.
@@ -133,7 +148,7 @@ func (b *body) step() {
 		b.spend(1)
 		b.even()
 		if !b.entrance() {
-			b.frames = append(b.frames, frame{op: opIf, before: b.empty})
+			b.frames = append(b.frames, frame{op: opIf, before: b.state})
 		}
 	case opBr:
 		b.jump(arm)
@@ -150,8 +165,8 @@ func (b *body) step() {
 	case opReturn, opUnreachable:
 		b.spend(1)
 		b.even()
-		if t.op == opReturn && b.counter != none {
-			b.fail("a return leaves a function that is to be settled")
+		if t.op == opReturn {
+			b.returns()
 		}
 		b.live = false
 	case opCall, opCallIndirect:
@@ -169,6 +184,23 @@ func (b *body) spend(cost int64) {
 	b.cost += cost
 	if b.balance -= cost; b.balance < 0 {
 		b.fail("more is executed than was charged")
+	}
+	if b.work += cost; b.work > maxWork {
+		b.fail("too much is executed without a test")
+	}
+	if b.rest != none {
+		b.rest += cost
+	}
+}
+
+// returns sees that a function returns soon after another, or tests in between: there may be many
+// that do so one after the other.
+func (b *body) returns() {
+	if b.counter != none && !b.settled {
+		b.fail("a function ends without being settled")
+	}
+	if b.rest > maxRest {
+		b.fail("too much is executed between two returns without a test")
 	}
 }
 
@@ -233,12 +265,11 @@ func (b *body) meters() bool {
 	if found, ok := b.take(handOver); ok && b.counter != none {
 		b.charge(found[0])
 		b.empty = true
-		_, ok = b.take(tested)
-		b.untried = !ok
+		b.untried = true
+		b.test()
 		return true
 	}
-	if _, ok := b.take(settle); ok && b.counter != none {
-		b.settled = true
+	if b.settle() {
 		b.leaves()
 		return true
 	}
@@ -251,15 +282,24 @@ func (b *body) meters() bool {
 		return false
 	}
 	b.charge(found[0])
+	b.untried = b.tests // a leaf need not test
+	b.test()
 	return true
+}
+
+// settle moves over what hands a function's own counter over where it ends.
+func (b *body) settle() bool {
+	_, ok := b.take(settle)
+	if ok = ok && b.counter != none; ok {
+		b.settled = b.test()
+	}
+	return ok
 }
 
 // leaves sees that nothing follows but what else is added where a function ends.
 func (b *body) leaves() {
-	_, added := b.take(ascend)
-	if !added {
-		_, added = b.take(settle)
-		b.settled = b.settled || added
+	if _, added := b.take(ascend); !added {
+		b.settle()
 	}
 	if b.next != len(b.tokens)-1 || len(b.frames) != 1 {
 		b.fail("what ends a function stands before its end")
@@ -323,26 +363,30 @@ func (b *body) end(t token) {
 		b.reach(top)
 	}
 	if t.op == opElse {
-		top.op, b.live, b.balance, b.empty = opElse, true, 0, top.before
+		top.op, b.live, b.balance, b.state = opElse, true, 0, top.before
 		return
 	}
 	if top.op == opIf { // without else
-		b.balance, b.empty = 0, top.before
+		b.balance, b.state = 0, top.before
 		b.reach(top)
 	}
 	if !b.live {
 		b.balance = 0
 	}
-	b.live, b.empty = top.reached, top.empty
+	b.live, b.state = top.reached, top.there
 	b.frames = b.frames[:len(b.frames)-1]
-	if len(b.frames) == 0 && b.live && b.counter != none && !b.settled {
-		b.fail("a function ends without being settled")
+	if len(b.frames) == 0 && b.live {
+		b.returns()
 	}
 }
 
 // reach joins this way with others that lead to the end of a block.
 func (b *body) reach(f *frame) {
-	f.empty = b.empty && (f.empty || !f.reached)
+	if f.reached {
+		f.there = state{f.there.empty && b.empty, max(f.there.work, b.work), max(f.there.rest, b.rest)}
+	} else {
+		f.there = b.state
+	}
 	f.reached = true
 }
 
@@ -425,13 +469,15 @@ func (b *body) call(t token) {
 		b.fail("a function that was added is called out of place")
 	default:
 		b.spend(1)
-		b.calls++
+		b.calls = true
 		if b.counter != none && !b.empty {
 			b.fail("a function is called before the counter is handed over")
 		}
 		if b.untried {
 			b.rely(t)
 		}
+		b.work += maxLeaf
+		b.rest = 0
 	}
 }
 
@@ -441,7 +487,7 @@ func (b *body) rely(t token) {
 		b.tried()
 	}
 	b.module.relied[int(t.a)] = true
-	b.untried = false
+	b.untried, b.work = false, 0
 }
 
 // plain moves over any other instruction.

@@ -180,10 +180,19 @@ func (m *module) identify() {
 			}
 			tokens = m.tokens(&f, tokens[:0])
 			for _, name := range names {
-				if _, ok := m.match(tokens, templates[name], none); ok && len(tokens) == len(templates[name]) {
-					m.added[f.index] = name
+				if m.added[f.index] != "" {
+					break
+				}
+				m.added[f.index] = name // already, since it must not call itself
+				if _, ok := m.match(tokens, templates[name], none); !ok || len(tokens) != len(templates[name]) {
+					delete(m.added, f.index)
 				}
 			}
+		}
+	}
+	for _, global := range m.shown {
+		if global == m.meter || global == m.depth {
+			m.fail("a counter is exported by another name")
 		}
 	}
 	for _, index := range m.taken {

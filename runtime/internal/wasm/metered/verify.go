@@ -24,8 +24,12 @@
 //     branch back to a loop either finds it below a bound, or leads to the test at the
 //     loop's head, which hands it over unless it finds the same.
 //  3. every function begins with a test, but for those that call nothing, have no loops, and
-//     cost no more than maxLeaf in all.
+//     cost no more than maxLeaf in all. Those with a test and without loops test wherever
+//     they charge.
 //  4. where a function is called, all that was charged is in the meter.
+//  5. on no way through a body, loops left out, is more than maxWork executed without a test,
+//     each call of a leaf taken for maxLeaf; and no more than maxRest between the return of a
+//     function that was called and the function's own.
 //
 // Hence no cycle goes on for long without a test that takes effect. Take any cycle of a
 // function's control flow. By 1, something is charged on it. If that reaches the meter, it
@@ -35,10 +39,11 @@
 // then is handed over. Take any cycle of calls. It passes a call, for which the meter was
 // charged (1, 4), and the start of a function that calls something, which tests (3).
 //
-// The work between two tests has a bound, too: by 2, what was charged to a function's own
-// counter is at most maxBound and what one way through the body costs; the functions that do
-// not test cost maxLeaf for each call; and of the operations that take time by their length,
-// the unbounded are in functions that Verify knows word for word, in pieces with a test each.
+// The work between two tests has a bound, too: by 2 and 5, maxBound and two times maxWork within
+// a function, leaves included; by 5, maxRest for each function that returns without a test,
+// of which there are as many as a stack holds; and of the operations that take time by their
+// length, the unbounded are in functions that Verify knows word for word, in pieces with a
+// test each.
 //
 // The costs themselves are those of the original: each instruction 1, but block, loop, else,
 // end and what was added 0. The passes leave marks where the original executes something else
@@ -80,8 +85,9 @@ const (
 // The bounds that the proof is about.
 const (
 	maxLeaf  = 64      // the cost of a function that does not test
-	maxBound = 1 << 16 // what a function's own counter is tested against
-	maxWork  = 1 << 27 // between two tests: a tenth of a second or less
+	maxBound = 1 << 14 // what a function's own counter is tested against
+	maxWork  = 1 << 14 // what is executed on one way through a body, between two tests
+	maxRest  = 16      // what is executed between two returns, without a test
 )
 
 // Verify shows that a metered module, which must be valid, comes back to its host. The error
@@ -127,6 +133,7 @@ type module struct {
 	depth     int            // the global, or none
 	added     map[int]string // what is added to a module, by the name of its template
 	taken     []int          // functions that are exported, or that a reference leads to
+	shown     []int          // globals that are exported by other names
 	relied    map[int]bool   // functions that are to begin with a test
 }
 
@@ -172,7 +179,7 @@ func (m *module) sections() {
 		}
 		m.at = end
 	}
-	if m.err == nil && (m.meter == none || m.refill == none) {
+	if m.err == nil && (m.meter < m.globals || m.refill == none || m.depth != none && m.depth < m.globals) {
 		m.fail("there is no meter")
 	}
 	if m.err == nil {
@@ -240,14 +247,12 @@ func (m *module) export() {
 	switch {
 	case kind == 0:
 		m.taken = append(m.taken, index)
-	case kind != 3:
-	case name == meterName:
+	case kind == 3 && name == meterName:
 		m.meter = index
-	case name == depthName:
+	case kind == 3 && name == depthName:
 		m.depth = index
-	}
-	if kind == 3 && (index == m.meter && name != meterName || index == m.depth && name != depthName) {
-		m.fail("a counter is exported by another name")
+	case kind == 3:
+		m.shown = append(m.shown, index)
 	}
 }
 
