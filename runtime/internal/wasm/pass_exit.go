@@ -1,6 +1,7 @@
 package wasm
 
-// exitPass gives bodies one way out. Where something is to be done when a function ends, the
+// exitPass gives bodies one way out. Where something is to be done when a function ends, as to
+// test the meter where it has called others, since many may return one after the other, the
 // body becomes the inside of a block with the results of the function, so that branches to
 // the body's label and returns lead to the end of that block, and the code stands behind it;
 // labels keep their numbers.
@@ -17,7 +18,7 @@ type exitPass struct {
 
 // wrapped reports whether something is to be done when a function ends.
 func (r *rewriting) wrapped(index int) bool {
-	return r.counted(index) || r.depth != nil && r.depth.recursive.has(uint32(index))
+	return r.counted(index) || r.passes.Meter && r.analysis.Functions[index].Calls || r.depth != nil && r.depth.recursive.has(uint32(index))
 }
 
 // addExits adds the exit pass, and the types of the blocks that it needs.
@@ -50,9 +51,11 @@ func (p *exitPass) enter(b *bodyRewriting) {
 	}
 	f := p.r.module.Functions[b.index]
 	b.insert(b.entry, append([]byte{byte(opBlock)}, p.r.blockType(p.r.module.Types[f.Type].Results)...))
-	if b.counted {
+	if p.r.passes.Meter && (b.counted || p.r.analysis.Functions[b.index].Calls) {
 		var settle encoder
-		p.r.meter.settle(&settle, b.counter)
+		if b.counted {
+			p.r.meter.settle(&settle, b.counter)
+		}
 		p.r.meter.test(&settle)
 		b.leave = append(b.leave, settle.bytes...)
 	}

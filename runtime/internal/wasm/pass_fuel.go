@@ -12,11 +12,9 @@ import "slices"
 // In a function with a counter of its own, runs charge that; those that call something hand
 // it over to the meter, so that it is complete whenever anything else runs, and test what is
 // left unless what they call first begins with a test. What a function has not handed over
-// when it traps is lost. Other functions charge the meter, with a test each time, but for
-// short leaves.
+// when it traps is lost. Other functions charge the meter.
 //
-// A run ends early where too much would be done since the last test, and where a function
-// without loops was called: a deep recursion that returns is tested on the way.
+// Where too much may have been done since the last test, a run tests, and a long one ends early.
 //
 // A loop's header is often charged with what leads there: one charge less on each round.
 type fuelPass struct {
@@ -30,12 +28,8 @@ type fuelPass struct {
 	work      int64 // at the end of the last run: what may have been done since a test
 }
 
-// What may be done between two tests on one way through a body, and between the return of a
-// function and that of its caller.
-const (
-	maxWork = 1 << 13
-	maxRest = 16
-)
+// maxWork is about what may be done between two tests on one way through a body.
+const maxWork = 1 << 13
 
 // fuelRun is a run. One without instructions is a place where a header can be charged.
 type fuelRun struct {
@@ -46,7 +40,6 @@ type fuelRun struct {
 	calls  bool
 	relies bool // what it calls first begins with a test
 	tested bool
-	after  int // the run in front of the call that it stands behind, or noRun
 }
 
 // The run at the entry is the first.
@@ -87,7 +80,7 @@ func (p *fuelPass) begin(b *bodyRewriting, at int) {
 }
 
 func (p *fuelPass) add(edit int) int {
-	p.runs = append(p.runs, fuelRun{edit: edit, after: noRun})
+	p.runs = append(p.runs, fuelRun{edit: edit})
 	return len(p.runs) - 1
 }
 
@@ -97,9 +90,8 @@ func (p *fuelPass) end(b *bodyRewriting) {
 		return
 	}
 	run := &p.runs[p.run]
-	run.tested = !run.calls && run.before+run.work > maxWork
-	p.work = run.work
-	if b.counted && !run.calls && !run.tested {
+	run.tested = run.before+run.work > maxWork
+	if p.work = run.work; !run.tested && !(run.calls && b.counted) {
 		p.work += run.before
 	}
 }
@@ -170,9 +162,8 @@ func (p *fuelPass) call(b *bodyRewriting, in *instruction) {
 	}
 	run.calls = true
 	run.work += leafInstructions
-	if before := p.run; !b.counted || run.work >= maxWork {
+	if run.work >= maxWork {
 		p.split(b, in)
-		p.runs[p.run].after = before
 	}
 }
 
@@ -274,8 +265,6 @@ func (p *fuelPass) finish(b *bodyRewriting) {
 		for _, loop := range slices.Backward(p.loops) {
 			p.fold(loop)
 		}
-	} else {
-		p.join()
 	}
 	for n, run := range p.runs {
 		b.edits[run.edit].with = p.charge(b, n, run)
@@ -295,35 +284,24 @@ func (p *fuelPass) fold(loop fuelLoop) {
 	header.cost = 0
 }
 
-// join charges for what little follows a call in front of it.
-func (p *fuelPass) join() {
-	for n := len(p.runs) - 1; n > 0; n-- {
-		if run := &p.runs[n]; run.after != noRun && run.cost <= maxRest {
-			p.runs[run.after].cost += run.cost
-			p.runs[run.after].work += run.work
-			run.cost = 0
-		}
-	}
-}
-
 // charge writes the charge for a run.
 func (p *fuelPass) charge(b *bodyRewriting, n int, run fuelRun) []byte {
-	e, leaf := &encoder{}, p.functions[b.index].isLeaf()
+	e := &encoder{}
 	switch {
 	case n == entryRun: // where a counter of its own is 0
 		p.meter.charge(e, run.cost)
-		if !leaf {
+		if !p.functions[b.index].isLeaf() {
 			p.meter.test(e)
 		}
 	case run.cost == 0:
 	case !b.counted:
 		p.meter.charge(e, run.cost)
-		if !leaf {
+		if run.tested {
 			p.meter.test(e)
 		}
 	case run.calls || run.tested:
 		p.meter.handOver(e, b.counter, run.cost)
-		if !run.relies {
+		if !run.calls || !run.relies {
 			p.meter.test(e)
 		}
 	default:

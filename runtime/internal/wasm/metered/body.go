@@ -108,14 +108,21 @@ func (b *body) take(p pattern) ([3]int64, bool) {
 // entry moves over what a function begins with.
 func (b *body) entry() {
 	_, deep := b.take(descend)
-	if (deep || b.counter != none) && b.next < len(b.tokens) && b.tokens[b.next].op == opBlock {
+	wrapped := b.next < len(b.tokens) && b.tokens[b.next].op == opBlock
+	if wrapped {
 		b.next++
-		b.frames = append(b.frames, frame{op: opBlock})
 	}
-	if found, ok := b.take(charge); ok {
+	found, ok := b.take(charge)
+	if ok {
 		b.charge(found[0])
 	}
-	b.tests = b.test()
+	if b.tests = b.test(); !b.tests && !ok && !deep && wrapped {
+		b.next-- // it is the function's own
+		return
+	}
+	if wrapped {
+		b.frames = append(b.frames, frame{op: opBlock})
+	}
 }
 
 // test moves over a test, if one stands here.
@@ -282,15 +289,18 @@ func (b *body) meters() bool {
 		return false
 	}
 	b.charge(found[0])
-	b.untried = b.tests // a leaf need not test
 	b.test()
 	return true
 }
 
-// settle moves over what hands a function's own counter over where it ends.
+// settle moves over what hands a function's own counter over where it ends, with a test, or over
+// a test alone where it has none.
 func (b *body) settle() bool {
+	if b.counter == none {
+		return b.test()
+	}
 	_, ok := b.take(settle)
-	if ok = ok && b.counter != none; ok {
+	if ok {
 		b.settled = b.test()
 	}
 	return ok

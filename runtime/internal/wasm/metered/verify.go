@@ -24,8 +24,7 @@
 //     branch back to a loop either finds it below a bound, or leads to the test at the
 //     loop's head, which hands it over unless it finds the same.
 //  3. every function begins with a test, but for those that call nothing, have no loops, and
-//     cost no more than maxLeaf in all. Those with a test and without loops test wherever
-//     they charge.
+//     cost no more than maxLeaf in all.
 //  4. where a function is called, all that was charged is in the meter.
 //  5. on no way through a body, loops left out, is more than maxWork executed without a test,
 //     each call of a leaf taken for maxLeaf; and no more than maxRest between the return of a
