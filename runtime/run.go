@@ -36,6 +36,7 @@ type run struct {
 	host     *host     // of the guest
 	deadline *deadline // of the guest, once it has begun
 	seat     *seat     // in which it runs; nil for a call that no tool made
+	turn     *turn     // in the seat
 	guest    guest
 }
 
@@ -77,9 +78,11 @@ func (r *run) enter(ctx context.Context) (inside context.Context, leave func(), 
 	if r.seat = seatOf(ctx); r.seat == nil {
 		return ctx, gate.leave, gate.enter(ctx)
 	}
-	inside, give, err := r.seat.take(ctx)
-	if err != nil || r.seat.holds(r.tool.runtime) {
-		return inside, give, err
+	if inside, r.turn, err = r.seat.take(ctx); err != nil {
+		return nil, nil, err
+	}
+	if r.seat.holds(r.tool.runtime) {
+		return inside, r.turn.give, nil
 	}
 	// Who stands on a place of another runtime must not wait for one of this: callers of two, who
 	// hold all places of theirs, would wait for each other. They are bounded all the same, by the
@@ -87,7 +90,7 @@ func (r *run) enter(ctx context.Context) (inside context.Context, leave func(), 
 	gate.enterNow()
 	return inside, func() {
 		gate.leave()
-		give()
+		r.turn.give()
 	}, nil
 }
 

@@ -67,8 +67,8 @@ func (g *guest) verdict() (tool.Kind, string) {
 
 // abandon ends the call for all who wait for it, though the guest goes on.
 func (r *run) abandon() {
-	if r.seat != nil {
-		r.seat.lose()
+	if r.turn != nil {
+		r.turn.lose()
 	}
 	host, ok := r.invocation.Host.(abandoner)
 	if !ok {

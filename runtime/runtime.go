@@ -93,6 +93,10 @@ type Runtime struct {
 	random    io.Reader
 	now       func() time.Time
 
+	closing  sync.Once
+	closed   chan struct{} // closed when all is freed
+	closeErr error         // what came of that
+
 	mu      sync.Mutex
 	permits map[*permit]struct{} // of the tools that are not closed
 }
@@ -136,7 +140,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 		engine: e, files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile, ceiling: ceiling,
 		gate: gate, watchdog: newWatchdog(gate, logger, options.OnRunaway, options.LastResort), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
 		logger: logger, random: rand.Reader, now: time.Now,
-		permits: map[*permit]struct{}{},
+		closed: make(chan struct{}), permits: map[*permit]struct{}{},
 	}, nil
 }
 
@@ -162,8 +166,11 @@ func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants manife
 		return nil, errors.Join(err, p.close())
 	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.permits == nil {
+		return nil, errors.Join(fmt.Errorf("runtime: %w", engine.ErrClosed), p.close())
+	}
 	r.permits[p] = struct{}{}
-	r.mu.Unlock()
 	return t, nil
 }
 
@@ -171,23 +178,30 @@ func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants manife
 func (r *Runtime) Runaways() int64 { return r.watchdog.runaways() }
 
 // Close waits for the calls under way and frees the compiled code and the connections. Tools
-// fail after it.
+// fail after it. It can be called again, also meanwhile: whoever calls it waits as the first does,
+// and is told the same.
 //
 // It does not wait for guests that cannot be stopped. Where none but such are left, it fails with
-// [ErrRunaway]: what they might use stays as it is, and the compiled code is freed if they come
-// back.
+// [ErrRunaway]: what they might use stays as it is, and is freed if they come back.
 func (r *Runtime) Close(ctx context.Context) error {
-	closed := make(chan error, 1)
-	go func() { closed <- r.engine.Close(ctx) }()
-	var failures []error
+	r.closing.Do(func() {
+		go func() {
+			defer close(r.closed)
+			r.closeErr = r.free(ctx)
+		}()
+	})
 	select {
-	case err := <-closed:
-		failures = append(failures, err)
+	case <-r.closed:
+		return r.closeErr
 	case <-r.watchdog.onlyStuck():
-	}
-	if !r.watchdog.stop() {
 		return fmt.Errorf("runtime: %w", ErrRunaway)
 	}
+}
+
+// free waits for all guests, whether they can be stopped or not, and frees what they use.
+func (r *Runtime) free(ctx context.Context) error {
+	failures := []error{r.engine.Close(ctx)}
+	r.watchdog.stop()
 	r.mu.Lock()
 	permits := r.permits
 	r.permits = nil

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 )
@@ -19,9 +20,9 @@ type seat struct {
 	depth   int   // of calls that run in it; 1 for a call that a model's call makes
 	ctx     context.Context
 	cancel  context.CancelFunc
-	turn    chan struct{} // holds an element while nobody runs
+	free    chan struct{} // holds an element while nobody has the turn
 	budget  engine.Budget // of the guest; whoever has the turn uses it
-	lost    chan struct{} // closed when whoever has the turn never gives it back
+	lost    chan struct{} // closed when nobody gets the turn any more, since who has it cannot be ended
 }
 
 // maxDepth is how deep calls of tools by tools nest, whatever the host allows. Each of them may
@@ -30,6 +31,9 @@ type seat struct {
 const maxDepth = 16
 
 var errTooDeep = fmt.Errorf("%w: calls are nested deeper than %d levels", errBusy, maxDepth)
+
+// errLost refuses a call in a seat whose turn is lost.
+var errLost = fmt.Errorf("%w: another call that was made for the same tool could not be stopped", errBusy)
 
 // seatKey is where a seat stands in a context.
 type seatKey struct{}
@@ -42,13 +46,13 @@ func seatOf(ctx context.Context) *seat {
 // newSeat makes the seat of a run that is blocked in a host function, whose context it is
 // given. Close it before the host function returns.
 func (r *run) newSeat(ctx context.Context) *seat {
-	s := &seat{runtime: r.tool.runtime, outer: r.seat, depth: 1, turn: make(chan struct{}, 1), lost: make(chan struct{}), budget: engine.BudgetOf(ctx)}
+	s := &seat{runtime: r.tool.runtime, outer: r.seat, depth: 1, free: make(chan struct{}, 1), lost: make(chan struct{}), budget: engine.BudgetOf(ctx)}
 	if s.outer != nil {
 		s.depth += s.outer.depth
 	}
 	// Not the context of the host function: what is in it belongs to the caller's instance.
 	s.ctx, s.cancel = context.WithCancel(context.WithValue(r.deadline, seatKey{}, s))
-	s.turn <- struct{}{}
+	s.free <- struct{}{}
 	return s
 }
 
@@ -56,17 +60,32 @@ func (r *run) newSeat(ctx context.Context) *seat {
 func (s *seat) close() {
 	s.cancel()
 	select {
-	case <-s.turn:
+	case <-s.free:
 	case <-s.lost:
 	}
 }
 
-// lose has close not wait for who runs in the seat, since that cannot be ended. Nobody gets its turn.
-func (s *seat) lose() { close(s.lost) }
+// turn is that of a call in a seat. The call gives it back, or it is lost with the seat, whichever
+// comes first; so a seat is lost once at most, and nobody has its turn after that.
+type turn struct {
+	seat  *seat
+	end   func() // of the context of the call
+	ended sync.Once
+}
+
+// give lets another call have the turn, unless it is lost.
+func (t *turn) give() {
+	t.end()
+	t.ended.Do(func() { t.seat.free <- struct{}{} })
+}
+
+// lose has nobody wait for the call, since it cannot be ended: who closes the seat goes on, and
+// who wants the turn is refused. Where the call has given its turn back, it does nothing.
+func (t *turn) lose() { t.ended.Do(func() { close(t.seat.lost) }) }
 
 // take waits for the turn. The context that it returns ends with the seat, also where ctx
 // does not. Give the turn back.
-func (s *seat) take(ctx context.Context) (_ context.Context, give func(), err error) {
+func (s *seat) take(ctx context.Context) (context.Context, *turn, error) {
 	if s.depth > maxDepth {
 		return nil, nil, errTooDeep
 	}
@@ -77,15 +96,15 @@ func (s *seat) take(ctx context.Context) (_ context.Context, give func(), err er
 		cancel(nil)
 	}
 	select {
-	case <-s.turn:
+	case <-s.free:
+		return ctx, &turn{seat: s, end: end}, nil
+	case <-s.lost:
+		end()
+		return nil, nil, errLost
 	case <-ctx.Done():
 		end()
 		return nil, nil, fmt.Errorf("%w: %w", ctx.Err(), context.Cause(ctx))
 	}
-	return ctx, func() {
-		end()
-		s.turn <- struct{}{}
-	}, nil
 }
 
 // holds reports whether a call in the seat stands on a place of the runtime.

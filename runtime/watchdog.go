@@ -40,7 +40,8 @@ type watchdog struct {
 	looking bool   // the timer is set
 	timer   *time.Timer
 	armed   time.Time     // the last resort's time; zero where it is disarmed
-	idle    chan struct{} // closed when none but stuck guests run, for Close; nil where nobody waits for that
+	idle    chan struct{} // closed when none but stuck guests run, for all who wait for that; nil where nobody does
+	none    *sync.Cond    // signalled when no guest runs
 }
 
 // guest is one that runs.
@@ -64,6 +65,7 @@ type guest struct {
 
 func newWatchdog(g *gate, logger *slog.Logger, onRunaway func(Runaway), lastResort LastResort) *watchdog {
 	w := &watchdog{gate: g, logger: logger, onRunaway: onRunaway, lastResort: lastResort}
+	w.none = sync.NewCond(&w.mu)
 	w.timer = time.AfterFunc(time.Hour, w.look)
 	w.timer.Stop()
 	return w
@@ -106,6 +108,9 @@ func (w *watchdog) leave(g *guest) (abandoned bool) {
 		w.stuck--
 	} else {
 		w.running--
+	}
+	if w.first == nil {
+		w.none.Broadcast()
 	}
 	return g.abandoned
 }
@@ -240,7 +245,7 @@ func (g *guest) lastTime(now time.Time) time.Time {
 	return at
 }
 
-// settle tells Close that none but stuck guests run. The caller holds the lock.
+// settle tells those who wait that none but stuck guests run. The caller holds the lock.
 func (w *watchdog) settle() {
 	if w.idle != nil && w.running == 0 && w.stuck > 0 {
 		close(w.idle)
@@ -253,23 +258,24 @@ func (w *watchdog) settle() {
 func (w *watchdog) onlyStuck() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	idle := make(chan struct{})
-	w.idle = idle
+	if w.idle == nil {
+		w.idle = make(chan struct{})
+	}
+	idle := w.idle
 	w.settle()
 	return idle
 }
 
-// stop ends the watch, when no guest is going to run. It reports whether none does.
-func (w *watchdog) stop() bool {
+// stop ends the watch once no guest runs.
+func (w *watchdog) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.first != nil {
-		return false
+	for w.first != nil {
+		w.none.Wait()
 	}
 	w.timer.Stop()
 	w.looking = false
 	w.rearm(time.Now())
-	return true
 }
 
 func (w *watchdog) runaways() int64 {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -23,11 +25,13 @@ var yielding = "\x00asm\x01\x00\x00\x00" + section(1, "\x02\x60\x00\x00\x60\x00\
 	section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01") + section(10, "\x01"+vector("\x00\x10\x00\x1a\x0b"))
 
 // stuck is a runtime in which sched_yield returns when the test says so, and whoever waits for calls
-// in it. All guests but the first return at once.
+// in it. All guests but the first ones return at once.
 type stuck struct {
 	*Runtime
-	release func()
-	log     *safeBuffer
+	release  func()       // of the first
+	releases []func()     // of all that do not return at once
+	came     atomic.Int32 // guests that called it
+	log      *safeBuffer
 
 	mu       sync.Mutex
 	runaways []Runaway
@@ -53,15 +57,26 @@ func (b *safeBuffer) String() string {
 
 func newStuck(t *testing.T, options Options) *stuck {
 	t.Helper()
+	return newStuckFirst(t, options, 1)
+}
+
+// newStuckFirst makes one in which so many guests do not return at once.
+func newStuckFirst(t *testing.T, options Options, count int) *stuck {
+	t.Helper()
 	s := &stuck{log: &safeBuffer{}}
-	released := make(chan struct{})
-	s.release = sync.OnceFunc(func() { close(released) })
-	var first sync.Once
+	released := make([]chan struct{}, count)
+	for i := range released {
+		released[i] = make(chan struct{})
+		s.releases = append(s.releases, sync.OnceFunc(func() { close(released[i]) }))
+	}
+	s.release = s.releases[0]
 	functions := offered()
 	for i, f := range functions {
 		if f.Name == "sched_yield" {
 			functions[i].Call = func(context.Context, hostfuncs.Memory, []uint64) error {
-				first.Do(func() { <-released })
+				if i := int(s.came.Add(1)) - 1; i < count {
+					<-released[i]
+				}
 				return nil
 			}
 		}
@@ -76,7 +91,9 @@ func newStuck(t *testing.T, options Options) *stuck {
 	s.Runtime, err = newWith(t.Context(), options, functions)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		s.release()
+		for _, release := range s.releases {
+			release()
+		}
 		require.Eventually(t, func() bool { return s.watchdog.isIdle() }, 5*time.Second, time.Millisecond)
 		_ = s.Close(context.Background())
 	})
@@ -252,6 +269,162 @@ func TestCallerOfARunawayGoesOn(t *testing.T) {
 	assert.Equal(t, 1, inside(s.gate), "the runaway has taken over its caller's place")
 	s.release()
 	require.Eventually(t, func() bool { return inside(s.gate) == 0 }, 5*time.Second, time.Millisecond)
+}
+
+// callsBy is a host that makes calls as a test says.
+type callsBy struct {
+	tool.Host
+	call func(ctx context.Context, call tool.Call) (tool.Record, error)
+}
+
+func (c callsBy) Call(ctx context.Context, call tool.Call) (tool.Record, error) {
+	return c.call(ctx, call)
+}
+
+// TestSeatOfARunawayIsNobodyElses: a tool of the host's makes several calls for a guest, of which
+// the first cannot be stopped. None of the others runs, not after the first has come back either.
+func TestSeatOfARunawayIsNobodyElses(t *testing.T) {
+	s := newStuckFirst(t, Options{}, 2)
+	callee := load(t, s.Runtime, named(t, "callee", yielding, "limits: {timeout: 300ms}"), manifests.Grants{})
+	second := load(t, s.Runtime, named(t, "second", yielding+section(0, vector("another")), "limits: {timeout: 300ms}"), manifests.Grants{})
+	caller := load(t, s.Runtime, named(t, "caller", requesting(`{"name":"callee","arguments":{}}`, 1, 1), "limits: {timeout: 20s}\npermissions: {tools: [callee]}"), calling("callee"))
+	for _, guest := range []*Tool{callee, second, caller} {
+		require.NoError(t, guest.Prepare(t.Context()))
+	}
+	var waiting, after tool.Outcome
+	asked := invocation(t, `{}`, nil)
+	asked.Host = callsBy{call: func(ctx context.Context, call tool.Call) (tool.Record, error) {
+		var group sync.WaitGroup
+		group.Go(func() {
+			assert.Eventually(t, func() bool { return s.watchdog.guests() == 2 }, 5*time.Second, time.Millisecond)
+			waiting, _ = s.call(t, ctx, second)
+		})
+		outcome, late := s.call(t, ctx, callee)
+		s.release()
+		<-late
+		after, _ = s.call(t, ctx, second)
+		group.Wait()
+		return tool.Record{Call: call, Result: outcome.Result}, nil
+	}}
+	outcome, err := caller.Invoke(t.Context(), asked)
+	require.NoError(t, err, outcome.Result.Error)
+	for _, refused := range []tool.Outcome{waiting, after} {
+		assert.Equal(t, tool.Busy, refused.Result.Kind)
+		assert.Contains(t, refused.Result.Error, "could not be stopped")
+	}
+	assert.EqualValues(t, 1, s.Runaways())
+	assert.Empty(t, second.Unavailable())
+	assert.Zero(t, inside(s.gate), "every place was given back")
+}
+
+// TestTurnEndsOnce: a call that has given its turn back loses nothing, and one that has lost it has
+// nothing to give.
+func TestTurnEndsOnce(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &seat{ctx: ctx, cancel: cancel, free: make(chan struct{}, 1), lost: make(chan struct{})}
+	s.free <- struct{}{}
+	_, first, err := s.take(t.Context())
+	require.NoError(t, err)
+	first.give()
+	first.lose()
+	_, second, err := s.take(t.Context())
+	require.NoError(t, err, "a turn that was given back is not lost")
+	second.lose()
+	second.lose()
+	second.give()
+	_, _, err = s.take(t.Context())
+	require.ErrorIs(t, err, errLost)
+	s.close()
+}
+
+// TestWatchdogStopsAfterTheLastGuest: a guest that is about to leave is waited for.
+func TestWatchdogStopsAfterTheLastGuest(t *testing.T) {
+	w := newWatchdog(nil, nil, nil, nil)
+	g := &guest{ctx: t.Context(), began: time.Now(), deadline: time.Now().Add(time.Hour)}
+	w.enter(g)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		w.stop()
+	}()
+	select {
+	case <-stopped:
+		t.Error("a guest runs")
+	case <-time.After(50 * time.Millisecond):
+	}
+	w.leave(g)
+	<-stopped
+}
+
+// guests returns how many run.
+func (w *watchdog) guests() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.running + w.stuck
+}
+
+// closeTwice has two goroutines close the runtime, and returns what they get.
+func (s *stuck) closeTwice(t *testing.T) <-chan error {
+	t.Helper()
+	closed := make(chan error, 2)
+	for range 2 {
+		go func() { closed <- s.Close(context.WithoutCancel(t.Context())) }()
+	}
+	return closed
+}
+
+// TestCloseTwiceWaitsForACall: whoever closes a runtime, a guest that runs is no runaway for that.
+func TestCloseTwiceWaitsForACall(t *testing.T) {
+	s := newStuck(t, Options{})
+	guest := load(t, s.Runtime, named(t, "guest", yielding, "limits: {timeout: 10s}"), manifests.Grants{})
+	require.NoError(t, guest.Prepare(t.Context()))
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		_, _ = invoke(t, guest, `{}`)
+	}()
+	require.Eventually(t, func() bool { return s.came.Load() == 1 }, 5*time.Second, time.Millisecond)
+	closed := s.closeTwice(t)
+	select {
+	case err := <-closed:
+		t.Errorf("a call is under way, and Close returned %v", err)
+	case <-time.After(2 * lookEvery):
+	}
+	s.release()
+	<-returned
+	for range 2 {
+		select {
+		case err := <-closed:
+			require.NoError(t, err)
+		case <-time.After(5 * time.Second):
+			t.Fatal("Close does not return")
+		}
+	}
+	require.NoError(t, s.Close(t.Context()), "once more")
+	_, err := s.Load(t.Context(), guest.manifest, manifests.Grants{})
+	require.ErrorIs(t, err, engine.ErrClosed)
+	assert.Zero(t, s.Runaways())
+}
+
+// TestCloseTwiceWithARunaway: all who wait are told that a guest cannot be stopped, once it is known.
+func TestCloseTwiceWithARunaway(t *testing.T) {
+	s := newStuck(t, Options{})
+	guest := load(t, s.Runtime, named(t, "guest", yielding, "limits: {timeout: 300ms}"), manifests.Grants{})
+	require.NoError(t, guest.Prepare(t.Context()))
+	go func() { _, _ = invoke(t, guest, `{}`) }()
+	require.Eventually(t, func() bool { return s.came.Load() == 1 }, 5*time.Second, time.Millisecond)
+	closed := s.closeTwice(t)
+	for range 2 {
+		select {
+		case err := <-closed:
+			require.ErrorIs(t, err, ErrRunaway)
+			assert.EqualValues(t, 1, s.Runaways(), "not before it is one")
+		case <-time.After(5 * time.Second):
+			t.Fatal("Close waits for a guest that cannot be stopped")
+		}
+	}
+	s.release()
+	require.Eventually(t, func() bool { return s.Close(t.Context()) == nil }, 5*time.Second, 10*time.Millisecond)
 }
 
 // events notes what a last resort is told.
