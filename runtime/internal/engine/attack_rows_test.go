@@ -24,21 +24,31 @@ func attacks() []attack {
 
 func loopAttacks() []attack {
 	spin := endless()
+	sqrt := slices.Concat([]byte{0x44, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f}, slices.Repeat([]byte{0x9f}, 60), []byte{0x1a}) // of 1, sixty times
 	return []attack{
 		{name: "infinite loop without calls", guest: guest{body: spin}, end: tool.Deadline, control: control{neverEnds: true}},
 		{name: "infinite loop metered by fuel", guest: guest{body: spin}, limits: ", fuel: 1000000000000", end: tool.Deadline,
 			control: control{neverEnds: true}},
 		{name: "infinite loop in 4 calls at once", guest: guest{body: spin}, callers: 4, end: tool.Deadline, control: control{neverEnds: true}},
 		{name: "looping start function", guest: guest{others: [][]byte{spin}, start: true}, end: tool.Deadline, control: control{neverEnds: true}},
+		{name: "300,000 calls of leaves in one body", guest: guest{body: endless(slices.Repeat(call(1), 300_000)), others: [][]byte{sqrt}}, end: tool.Deadline,
+			control: control{neverEnds: true}},
 		{name: "looping _initialize", guest: guest{others: [][]byte{spin}, initialize: true},
 			control: control{neverEnds: true, start: "_initialize"}},
 	}
 }
 
+// recursionAttacks go deep, or return from there.
 func recursionAttacks() []attack {
 	wide := slices.Concat([]byte{1}, unsigned(1000), []byte{0x7e})                  // a thousand locals of type i64
 	keep := slices.Concat([]byte{0x42, 1, 0x21, 0}, call(0), []byte{0x20, 0, 0x1a}) // local 0 outlives the call
+	load := slices.Concat(number(0), []byte{0x28, 2, 0})
+	count := slices.Concat(number(0), load, number(1), []byte{0x6a, 0x36, 2, 0})
+	again := slices.Concat(load, number(50_000), []byte{0x49, 0x04, 0x40}, call(1), []byte{0x0b})
+	long := slices.Repeat([]byte{0x20, 0, 0x21, 0}, 4000) // what each does that returns
 	return []attack{
+		{name: "deep recursion that returns through long functions", guest: guest{memory: pages(1), locals: oneLocal, body: endless(store(0, 0), call(1)),
+			others: [][]byte{slices.Concat(count, again, long)}}, end: tool.Deadline, control: control{neverEnds: true}},
 		{name: "deep recursion", guest: guest{body: call(0)}, timeout: 5 * time.Second, end: tool.Trap, control: control{least: 64 * mebibyte}},
 		{name: "deep recursion in 8 calls at once", guest: guest{body: call(0)}, callers: 8, timeout: 5 * time.Second, end: tool.Trap, control: control{least: promisedMemory}},
 		{name: "deep recursion with a thousand locals", guest: guest{body: keep, locals: wide}, callers: 8, timeout: 5 * time.Second, end: tool.Trap,

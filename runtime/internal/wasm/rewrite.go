@@ -48,10 +48,14 @@ type Passes struct {
 	// be small, because a guest cannot be preempted within one, not even by Go's garbage
 	// collector, which stops the whole process to wait for it.
 	//
+	// Wherever some 8,000 units may have been used since the counter was looked at, it is looked
+	// at again, and where a function ends that has called others.
+	//
 	// A function with loops counts in a local, which it adds to the counter before it calls
-	// another function and before it returns. So a guest may use up to 16,384 units and those
-	// of one body more than it was given, and as much is missing from the counter after a
-	// trap.
+	// another function and where it ends. So a guest may use some 16,384 units more than it was
+	// given, or with loops twice that, and as much is missing from the counter after a trap. What stands behind
+	// a call is counted before it, up to the next branch, also where the call never returns,
+	// as one of proc_exit.
 	Meter bool
 	// Depth adds a global of type i32, at first 0, with the estimated bytes of stack that
 	// recursive functions use. Before it exceeds StackBytes, the guest sets it to
