@@ -53,9 +53,9 @@ type Passes struct {
 	//
 	// A function with loops counts in a local, which it adds to the counter before it calls
 	// another function and where it ends. So a guest may use some 16,384 units more than it was
-	// given, or with loops twice that, and as much is missing from the counter after a trap. What stands behind
-	// a call is counted before it, up to the next branch, also where the call never returns,
-	// as one of proc_exit.
+	// given, or with loops twice that, and as much is missing from the counter after a trap.
+	// What stands behind a call is counted before it, up to the next branch, even where the
+	// call never returns, as one of proc_exit.
 	Meter bool
 	// Depth adds a global of type i32, at first 0, with the estimated bytes of stack that
 	// recursive functions use. Before it exceeds StackBytes, the guest sets it to

@@ -107,22 +107,15 @@ func (b *body) take(p pattern) ([3]int64, bool) {
 
 // entry moves over what a function begins with.
 func (b *body) entry() {
-	_, deep := b.take(descend)
-	wrapped := b.next < len(b.tokens) && b.tokens[b.next].op == opBlock
-	if wrapped {
+	b.take(descend)
+	if b.next < len(b.tokens) && b.tokens[b.next].op == opBlock {
 		b.next++
-	}
-	found, ok := b.take(charge)
-	if ok {
-		b.charge(found[0])
-	}
-	if b.tests = b.test(); !b.tests && !ok && !deep && wrapped {
-		b.next-- // it is the function's own
-		return
-	}
-	if wrapped {
 		b.frames = append(b.frames, frame{op: opBlock})
 	}
+	if found, ok := b.take(charge); ok {
+		b.charge(found[0])
+	}
+	b.tests = b.test()
 }
 
 // test moves over a test, if one stands here.
