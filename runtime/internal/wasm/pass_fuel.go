@@ -16,13 +16,16 @@ import "slices"
 //
 // Where too much may have been done since the last test, a run tests, and a long one ends early.
 //
-// A loop's header is often charged with what leads there: one charge less on each round.
+// A loop's header is often charged with what leads there: one charge less on each round. And
+// what one arm of an if costs is often charged before it and given back in the other, so that
+// a way that keeps to such arms, as past one check of an index after the other, is charged once.
 type fuelPass struct {
 	meter     *meter
 	functions []FunctionAnalysis
 	imported  uint32 // how many functions are imported
 	runs      []fuelRun
 	loops     []fuelLoop
+	forks     []fuelFork
 	frames    []fuelFrame
 	run       int   // that is being read; noRun where no execution comes by
 	work      int64 // at the end of the last run: what may have been done since a test
@@ -57,18 +60,27 @@ type fuelLoop struct {
 	fixed  bool  // a way back has no place for a charge of its own
 }
 
+// fuelFork is where a run ends in an if, or in br_if where that is written as one.
+type fuelFork struct {
+	before int  // the run that ends there
+	then   int  // the run that begins where it is entered
+	other  int  // the run that begins where it is not, and nowhere else; or noRun
+	leaves bool // then leaves the innermost loop, at once
+}
+
 // fuelFrame is an open block.
 type fuelFrame struct {
 	opcode   opcode
 	branched bool  // a way leads to its end, other than from what stands before that
 	entered  bool  // of an if: control comes by
 	loop     int   // of a loop that is reached: its place among the loops
+	fork     int   // of an if that control comes by: its place among the forks
 	work     int64 // what may have been done since a test where it ends
 	unless   int64 // the same where an if begins
 }
 
 func (p *fuelPass) enter(b *bodyRewriting) {
-	p.runs, p.loops, p.frames, p.work = p.runs[:0], p.loops[:0], p.frames[:0], 0
+	p.runs, p.loops, p.forks, p.frames, p.work = p.runs[:0], p.loops[:0], p.forks[:0], p.frames[:0], 0
 	p.begin(b, b.entry)
 }
 
@@ -114,8 +126,11 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 	case opIf:
 		p.cost(1)
 		p.end(b)
-		p.frames = append(p.frames, fuelFrame{opcode: opIf, entered: p.run != noRun, unless: p.work})
-		p.split(b, in)
+		p.frames = append(p.frames, fuelFrame{opcode: opIf, entered: p.run != noRun, unless: p.work, fork: len(p.forks)})
+		if before := p.run; before != noRun {
+			p.split(b, in)
+			p.forks = append(p.forks, fuelFork{before: before, then: p.run, other: noRun})
+		}
 	case opElse:
 		p.otherwise(b, in)
 	case opEnd:
@@ -184,6 +199,7 @@ func (p *fuelPass) otherwise(b *bodyRewriting, in *instruction) {
 	if p.run = noRun; top.entered {
 		p.work = top.unless
 		p.begin(b, in.end)
+		p.forks[top.fork].other = p.run
 	}
 }
 
@@ -209,12 +225,15 @@ func (p *fuelPass) close(b *bodyRewriting, in *instruction) {
 		return
 	}
 	p.reach(b, &top)
-	if top.opcode == opIf && top.entered {
-		top.branched, top.work = true, max(top.work, top.unless)
-	}
-	if top.branched {
-		p.work = top.work
+	past := top.opcode == opIf && top.entered
+	if past || top.branched {
+		if p.work = top.work; past {
+			p.work = max(p.work, top.unless)
+		}
 		p.begin(b, in.end)
+	}
+	if past && !top.branched {
+		p.forks[top.fork].other = p.run
 	}
 }
 
@@ -227,12 +246,15 @@ func (p *fuelPass) branch(b *bodyRewriting, in *instruction) {
 		p.target(in.index, p.run, true)
 		p.run = noRun
 	case opBrIf:
-		place := noRun
+		before, place := p.run, noRun
 		if b.inside != 0 {
 			place = p.add(b.inside)
 		}
 		p.target(in.index, place, false)
 		p.split(b, in)
+		if before != noRun && place != noRun {
+			p.forks = append(p.forks, fuelFork{before: before, then: place, other: p.run, leaves: p.leavesLoop(in.index)})
+		}
 	case opBrTable:
 		labels := b.again(in)
 		for range in.index + 1 {
@@ -260,12 +282,26 @@ func (p *fuelPass) target(label uint32, run int, jumps bool) {
 	loop.fixed = loop.fixed || run == noRun || run == loop.header
 }
 
+// leavesLoop reports whether a branch leads out of the innermost loop.
+func (p *fuelPass) leavesLoop(label uint32) bool {
+	n := len(p.frames)
+	for _, frame := range p.frames[n-min(n, int(label)):] {
+		if frame.opcode == opLoop {
+			return true
+		}
+	}
+	return false
+}
+
 // finish writes the charges, now that all costs are known.
 func (p *fuelPass) finish(b *bodyRewriting) {
 	if b.counted {
 		for _, loop := range slices.Backward(p.loops) {
 			p.fold(loop)
 		}
+	}
+	for _, fork := range slices.Backward(p.forks) {
+		p.join(b, fork)
 	}
 	for n, run := range p.runs {
 		b.edits[run.edit].with = p.charge(b, n, run)
@@ -285,6 +321,24 @@ func (p *fuelPass) fold(loop fuelLoop) {
 	header.cost = 0
 }
 
+// join charges for one arm before the if, if that saves anything.
+func (p *fuelPass) join(b *bodyRewriting, fork fuelFork) {
+	if fork.other == noRun {
+		return
+	}
+	before, then, other := &p.runs[fork.before], &p.runs[fork.then], &p.runs[fork.other]
+	if before.cost == 0 || before.calls || before.tested || b.counted && fork.before == entryRun {
+		return // nothing is charged there, or what is given back may be missing
+	}
+	switch {
+	case then.cost == 0 && !fork.leaves:
+	case other.cost != 0 && !other.calls && !other.tested:
+		before.cost, then.cost, other.cost = before.cost+other.cost, then.cost-other.cost, 0
+	case then.cost != 0 && other.cost != 0 && !then.calls && !then.tested:
+		before.cost, other.cost, then.cost = before.cost+then.cost, other.cost-then.cost, 0
+	}
+}
+
 // charge writes the charge for a run.
 func (p *fuelPass) charge(b *bodyRewriting, n int, run fuelRun) []byte {
 	e := &encoder{}
@@ -294,7 +348,6 @@ func (p *fuelPass) charge(b *bodyRewriting, n int, run fuelRun) []byte {
 		if !p.functions[b.index].isLeaf() {
 			p.meter.test(e)
 		}
-	case run.cost == 0:
 	case !b.counted:
 		p.meter.charge(e, run.cost)
 		if run.tested {
@@ -305,7 +358,7 @@ func (p *fuelPass) charge(b *bodyRewriting, n int, run fuelRun) []byte {
 		if !run.calls || !run.relies {
 			p.meter.test(e)
 		}
-	default:
+	case run.cost != 0:
 		e.at(opLocalGet, b.counter).i32(int32(run.cost)).do(opI32Add).at(opLocalSet, b.counter)
 	}
 	return e.bytes

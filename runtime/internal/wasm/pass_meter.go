@@ -31,9 +31,9 @@ func (r *rewriting) addMeter() {
 		&fuelPass{meter: r.meter, functions: r.analysis.Functions, imported: r.importedFunctions})
 }
 
-// charge takes units off the counter.
+// charge takes units off the counter, or puts them back.
 func (m *meter) charge(e *encoder, units int64) {
-	if units > 0 {
+	if units != 0 {
 		e.at(opGlobalGet, m.global).i64(units).do(opI64Sub).at(opGlobalSet, m.global)
 	}
 }

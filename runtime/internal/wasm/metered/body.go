@@ -17,6 +17,7 @@ type body struct {
 	balance int64 // what was charged on the way here, less what was executed
 	state         // here
 	arm     bool  // nothing but charges and marks stand between here and the if before
+	parted  bool  // an arm of an if begins here, where what was charged for the other is given back
 	untried bool  // what was handed over was not tested yet
 
 	cost  int64 // of the whole function
@@ -29,7 +30,7 @@ type body struct {
 type frame struct {
 	op      int32
 	inner   bool
-	balance int64 // of a loop: at its header
+	balance int64 // of a loop: at its header; of an if: at its beginning
 	reached bool  // a way leads to its end
 	there   state // at its end, on whichever of the ways is worst
 	before  state // at the beginning of an if, which is that of the arm of else
@@ -38,6 +39,7 @@ type frame struct {
 // state is what is known of a place.
 type state struct {
 	empty bool  // the function's own counter is known to be 0
+	own   int64 // at least, what is in the function's own counter
 	work  int64 // at most, since the last test: what was executed, and the leaves that were called
 	rest  int64 // at most, since a function returned without a test: what was executed; none if none did
 }
@@ -48,8 +50,8 @@ func (b *body) verify(m *module, f *function) {
 	b.reader = reader{source: m.source[:f.end], at: f.start, labels: b.reader.labels[:0]}
 	b.read(f)
 	b.frames = append(b.frames[:0], frame{op: opBlock})
-	b.next, b.settled, b.live, b.balance, b.empty, b.arm, b.untried, b.cost, b.calls = 0, false, true, 0, true, false, false, 0, false
-	b.work, b.rest = 0, none
+	b.next, b.settled, b.live, b.balance, b.empty, b.arm, b.parted, b.untried, b.cost, b.calls = 0, false, true, 0, true, false, false, false, 0, false
+	b.own, b.work, b.rest = 0, 0, none
 	b.entry()
 	for b.err == nil && len(b.frames) > 0 {
 		if b.next >= len(b.tokens) {
@@ -140,15 +142,16 @@ func (b *body) step() {
 	}
 	arm := b.arm
 	b.arm = t.op == opIf || arm && t.op == opNop
+	b.parted = t.op == opIf
 	b.next++
 	switch t.op {
 	case opBlock, opElse, opEnd, opLoop:
 		b.structure(t)
 	case opIf:
 		b.spend(1)
-		b.even()
+		b.tried()
 		if !b.entrance() {
-			b.frames = append(b.frames, frame{op: opIf, before: b.state})
+			b.frames = append(b.frames, frame{op: opIf, balance: b.balance, before: b.state})
 		}
 	case opBr:
 		b.jump(arm)
@@ -204,13 +207,24 @@ func (b *body) returns() {
 	}
 }
 
-// charge adds to the balance what is executed next.
+// charge adds to the balance what is executed next, or takes off it what is not.
 func (b *body) charge(units int64) {
-	b.even()
-	if units <= 0 || units > math.MaxInt32 {
+	if b.tried(); !b.parted {
+		b.even()
+	}
+	b.parted = false
+	if units > math.MaxInt32 || units < -b.balance {
 		b.fail("a charge is out of range")
 	}
 	b.balance += units
+}
+
+// count does so with the function's own counter, which is never negative.
+func (b *body) count(units int64) {
+	b.charge(units)
+	if b.own += units; b.own < 0 {
+		b.fail("more is given back than a counter has")
+	}
 }
 
 // even sees that all that was charged was executed, and what was handed over tested.
@@ -240,7 +254,7 @@ func (b *body) snippet() bool {
 	arm := b.arm
 	found, ok := b.take(count)
 	if ok {
-		b.charge(found[0])
+		b.count(found[0])
 		b.empty = false
 		return true
 	}
@@ -263,9 +277,8 @@ func (b *body) snippet() bool {
 // meters moves over a sequence that begins with a global.
 func (b *body) meters() bool {
 	if found, ok := b.take(handOver); ok && b.counter != none {
-		b.charge(found[0])
-		b.empty = true
-		b.untried = true
+		b.count(found[0])
+		b.empty, b.own, b.untried = true, 0, true
 		b.test()
 		return true
 	}
@@ -345,7 +358,7 @@ func (b *body) loop(t token) {
 	b.bound(found[0])
 	b.tried()
 	b.next++
-	b.empty = false
+	b.empty, b.own = false, 0
 	header := frame{op: opLoop, balance: b.balance}
 	b.frames = append(b.frames, header)
 	header.inner = true
@@ -366,11 +379,14 @@ func (b *body) end(t token) {
 		b.reach(top)
 	}
 	if t.op == opElse {
-		top.op, b.live, b.balance, b.state = opElse, true, 0, top.before
+		top.op, b.live, b.parted, b.balance, b.state = opElse, true, true, top.balance, top.before
 		return
 	}
 	if top.op == opIf { // without else
-		b.balance, b.state = 0, top.before
+		b.live, b.parted, b.balance, b.state = true, !top.reached, top.balance, top.before
+		if top.reached {
+			b.even()
+		}
 		b.reach(top)
 	}
 	if !b.live {
@@ -386,7 +402,7 @@ func (b *body) end(t token) {
 // reach joins this way with others that lead to the end of a block.
 func (b *body) reach(f *frame) {
 	if f.reached {
-		f.there = state{f.there.empty && b.empty, max(f.there.work, b.work), max(f.there.rest, b.rest)}
+		f.there = state{f.there.empty && b.empty, min(f.there.own, b.own), max(f.there.work, b.work), max(f.there.rest, b.rest)}
 	} else {
 		f.there = b.state
 	}

@@ -14,12 +14,14 @@
 // Let the balance of a place in a function be what was charged on the way there, less the cost
 // of what was executed. Verify computes it in one pass, and shows that
 //
-//  1. it is never negative; it is 0 where something is charged, where ways part or meet, and
-//     where the function ends; but at the header of a loop it may be more, if it is the same
-//     each time. So every way round a loop is charged exactly what is executed on it. That is 1
-//     at least: there is no way round without a branch, and a branch costs 1.
+//  1. it is never negative, and it is 0 where ways meet and where the function ends; but at the
+//     header of a loop it may be more, if it is the same each time. So every way round a loop
+//     is charged exactly what is executed on it. That is 1 at least: there is no way round
+//     without a branch, and a branch costs 1. What was charged before an if for one of its
+//     arms is given back in the other.
 //  2. in a function with loops, charges go to its own counter or, with a test, to the meter;
-//     its own counter is reset where it is handed over, and nowhere else, and that is tested
+//     no more is given back than was added since; its own counter is reset where it is handed
+//     over, and nowhere else, and that is tested
 //     before control parts or meets, there or by the function that is called next; and each
 //     branch back to a loop either finds it below a bound, or leads to the test at the
 //     loop's head, which hands it over unless it finds the same.
