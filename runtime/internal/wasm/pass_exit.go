@@ -51,12 +51,9 @@ func (p *exitPass) enter(b *bodyRewriting) {
 	}
 	f := p.r.module.Functions[b.index]
 	b.insert(b.entry, append([]byte{byte(opBlock)}, p.r.blockType(p.r.module.Types[f.Type].Results)...))
-	if p.r.passes.Meter && (b.counted || p.r.analysis.Functions[b.index].Calls) {
+	if b.counted {
 		var settle encoder
-		if b.counted {
-			p.r.meter.settle(&settle, b.counter)
-		}
-		p.r.meter.test(&settle)
+		p.r.meter.settle(&settle, b.counter)
 		b.leave = append(b.leave, settle.bytes...)
 	}
 }
@@ -77,7 +74,10 @@ func (p *exitPass) visit(b *bodyRewriting, in *instruction) {
 		p.leave(b, in, meters && alone)
 	case opEnd:
 		if b.wrapped && len(b.blocks) == 0 {
-			b.insert(in.end, append(b.leave, opEnd))
+			b.insert(in.end, b.leave)
+			b.leaving = len(b.edits)
+			b.insert(in.end, nil)
+			b.insert(in.end, []byte{byte(opEnd)})
 		}
 	}
 }

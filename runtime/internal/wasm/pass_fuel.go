@@ -16,7 +16,8 @@ import "slices"
 //
 // Where too much may have been done since the last test, a run tests, and a long one ends early.
 //
-// A loop's header is often charged with what leads there: one charge less on each round. And
+// A loop's header is often charged with what leads there: one charge less on each round, or
+// where the loop is entered. And
 // what one arm of an if costs is often charged before it and given back in the other, so that
 // a way that keeps to such arms, as past one check of an index after the other, is charged once.
 type fuelPass struct {
@@ -29,10 +30,20 @@ type fuelPass struct {
 	frames    []fuelFrame
 	run       int   // that is being read; noRun where no execution comes by
 	work      int64 // at the end of the last run: what may have been done since a test
+	rest      int64 // here: what may have been done since a call, or noCall
+	last      int64 // the same where the function ends, on whichever way it is the most
 }
 
 // maxWork is about what may be done between two tests on one way through a body.
 const maxWork = 1 << 13
+
+// maxRest is what may be done between the return of a function that was called and the
+// function's own without a test: as many functions as a stack holds may do so one after the
+// other.
+const maxRest = 64
+
+// noCall is less than what is done after any call.
+const noCall = -1
 
 // fuelRun is a run. One without instructions is a place where a header can be charged.
 type fuelRun struct {
@@ -62,25 +73,30 @@ type fuelLoop struct {
 
 // fuelFork is where a run ends in an if, or in br_if where that is written as one.
 type fuelFork struct {
-	before int  // the run that ends there
-	then   int  // the run that begins where it is entered
-	other  int  // the run that begins where it is not, and nowhere else; or noRun
-	leaves bool // then leaves the innermost loop, at once
+	before int // the run that ends there
+	then   int // the run that begins where it is entered
+	other  int // the run that begins where it is not, and nowhere else; or noRun
 }
+
+// fuelWay is what may have been done on the way to a place: since a test, and since a call.
+type fuelWay struct{ work, rest int64 }
+
+func (w fuelWay) join(o fuelWay) fuelWay { return fuelWay{max(w.work, o.work), max(w.rest, o.rest)} }
 
 // fuelFrame is an open block.
 type fuelFrame struct {
 	opcode   opcode
-	branched bool  // a way leads to its end, other than from what stands before that
-	entered  bool  // of an if: control comes by
-	loop     int   // of a loop that is reached: its place among the loops
-	fork     int   // of an if that control comes by: its place among the forks
-	work     int64 // what may have been done since a test where it ends
-	unless   int64 // the same where an if begins
+	branched bool    // a way leads to its end, other than from what stands before that
+	entered  bool    // of an if: control comes by
+	loop     int     // of a loop that is reached: its place among the loops
+	fork     int     // of an if that control comes by: its place among the forks
+	there    fuelWay // at its end
+	unless   fuelWay // where an if begins
 }
 
 func (p *fuelPass) enter(b *bodyRewriting) {
-	p.runs, p.loops, p.forks, p.frames, p.work = p.runs[:0], p.loops[:0], p.forks[:0], p.frames[:0], 0
+	p.runs, p.loops, p.forks, p.frames = p.runs[:0], p.loops[:0], p.forks[:0], p.frames[:0]
+	p.work, p.rest, p.last = 0, noCall, noCall
 	p.begin(b, b.entry)
 }
 
@@ -120,13 +136,13 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 	switch in.opcode {
 	case opNop, opMemoryGrow, opTableGrow: // the bulk pass charges for growth
 	case opBlock:
-		p.frames = append(p.frames, fuelFrame{opcode: opBlock})
+		p.frames = append(p.frames, fuelFrame{opcode: opBlock, there: fuelWay{rest: noCall}})
 	case opLoop:
 		p.loop(b, in)
 	case opIf:
 		p.cost(1)
 		p.end(b)
-		p.frames = append(p.frames, fuelFrame{opcode: opIf, entered: p.run != noRun, unless: p.work, fork: len(p.forks)})
+		p.frames = append(p.frames, fuelFrame{opcode: opIf, entered: p.run != noRun, there: fuelWay{rest: noCall}, unless: p.way(), fork: len(p.forks)})
 		if before := p.run; before != noRun {
 			p.split(b, in)
 			p.forks = append(p.forks, fuelFork{before: before, then: p.run, other: noRun})
@@ -137,7 +153,11 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 		p.close(b, in)
 	case opBr, opBrIf, opBrTable:
 		p.branch(b, in)
-	case opReturn, opUnreachable:
+	case opReturn:
+		p.cost(1)
+		p.returns()
+		p.leave(b)
+	case opUnreachable:
 		p.cost(1)
 		p.leave(b)
 	case opCall, opCallIndirect:
@@ -155,9 +175,22 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 }
 
 func (p *fuelPass) cost(units int64) {
+	if p.run == noRun {
+		return
+	}
+	p.runs[p.run].cost += units
+	p.runs[p.run].work += units
+	if p.rest != noCall {
+		p.rest += units
+	}
+}
+
+func (p *fuelPass) way() fuelWay { return fuelWay{p.work, p.rest} }
+
+// returns notes that the function may end here.
+func (p *fuelPass) returns() {
 	if p.run != noRun {
-		p.runs[p.run].cost += units
-		p.runs[p.run].work += units
+		p.last = max(p.last, p.rest)
 	}
 }
 
@@ -178,6 +211,7 @@ func (p *fuelPass) call(b *bodyRewriting, in *instruction) {
 	}
 	run.calls = true
 	run.work += leafInstructions
+	p.rest = 0
 	if run.work >= maxWork {
 		p.split(b, in)
 	}
@@ -197,7 +231,7 @@ func (p *fuelPass) otherwise(b *bodyRewriting, in *instruction) {
 	top.opcode = opElse
 	p.reach(b, top)
 	if p.run = noRun; top.entered {
-		p.work = top.unless
+		p.work, p.rest = top.unless.work, top.unless.rest
 		p.begin(b, in.end)
 		p.forks[top.fork].other = p.run
 	}
@@ -208,13 +242,14 @@ func (p *fuelPass) reach(b *bodyRewriting, frame *fuelFrame) {
 	if p.run != noRun {
 		p.end(b)
 		frame.branched = true
-		frame.work = max(frame.work, p.work)
+		frame.there = frame.there.join(p.way())
 	}
 }
 
 // close ends a block. Where two ways meet, a run begins.
 func (p *fuelPass) close(b *bodyRewriting, in *instruction) {
 	if len(p.frames) == 0 { // the end of the body
+		p.returns()
 		p.end(b)
 		p.finish(b)
 		return
@@ -227,9 +262,11 @@ func (p *fuelPass) close(b *bodyRewriting, in *instruction) {
 	p.reach(b, &top)
 	past := top.opcode == opIf && top.entered
 	if past || top.branched {
-		if p.work = top.work; past {
-			p.work = max(p.work, top.unless)
+		way := top.there
+		if past {
+			way = way.join(top.unless)
 		}
+		p.work, p.rest = way.work, way.rest
 		p.begin(b, in.end)
 	}
 	if past && !top.branched {
@@ -253,7 +290,7 @@ func (p *fuelPass) branch(b *bodyRewriting, in *instruction) {
 		p.target(in.index, place, false)
 		p.split(b, in)
 		if before != noRun && place != noRun {
-			p.forks = append(p.forks, fuelFork{before: before, then: place, other: p.run, leaves: p.leavesLoop(in.index)})
+			p.forks = append(p.forks, fuelFork{before: before, then: place, other: p.run})
 		}
 	case opBrTable:
 		labels := b.again(in)
@@ -268,11 +305,15 @@ func (p *fuelPass) branch(b *bodyRewriting, in *instruction) {
 // label of the body has no frame.
 func (p *fuelPass) target(label uint32, run int, jumps bool) {
 	n := len(p.frames)
-	if uint64(label) >= uint64(n) || p.run == noRun {
+	switch {
+	case p.run == noRun:
+		return
+	case uint64(label) >= uint64(n):
+		p.returns()
 		return
 	}
 	top := &p.frames[n-1-int(label)]
-	top.branched, top.work = true, max(top.work, p.work)
+	top.branched, top.there = true, top.there.join(p.way())
 	if top.opcode != opLoop {
 		return
 	}
@@ -280,17 +321,6 @@ func (p *fuelPass) target(label uint32, run int, jumps bool) {
 	loop.back = append(loop.back, run)
 	loop.jumps = loop.jumps || jumps
 	loop.fixed = loop.fixed || run == noRun || run == loop.header
-}
-
-// leavesLoop reports whether a branch leads out of the innermost loop.
-func (p *fuelPass) leavesLoop(label uint32) bool {
-	n := len(p.frames)
-	for _, frame := range p.frames[n-min(n, int(label)):] {
-		if frame.opcode == opLoop {
-			return true
-		}
-	}
-	return false
 }
 
 // finish writes the charges, now that all costs are known.
@@ -306,13 +336,19 @@ func (p *fuelPass) finish(b *bodyRewriting) {
 	for n, run := range p.runs {
 		b.edits[run.edit].with = p.charge(b, n, run)
 	}
+	if b.counted && p.functions[b.index].Calls || !b.counted && p.last > maxRest {
+		var test encoder
+		p.meter.test(&test)
+		b.edits[b.leaving].with = test.bytes
+	}
 }
 
 // fold charges for a loop's header where control comes from, if that saves anything. A header
 // that hands over is charged right there.
 func (p *fuelPass) fold(loop fuelLoop) {
 	header := &p.runs[loop.header]
-	if loop.fixed || !loop.jumps || header.calls || header.tested {
+	saves := loop.jumps || len(loop.back) > 0 && p.runs[loop.before].cost > 0
+	if loop.fixed || !saves || header.calls || header.tested {
 		return
 	}
 	for _, run := range append(loop.back, loop.before) {
@@ -331,10 +367,10 @@ func (p *fuelPass) join(b *bodyRewriting, fork fuelFork) {
 		return // nothing is charged there, or what is given back may be missing
 	}
 	switch {
-	case then.cost == 0 && !fork.leaves:
-	case other.cost != 0 && !other.calls && !other.tested:
+	case then.cost == 0 || other.cost == 0:
+	case !other.calls && !other.tested:
 		before.cost, then.cost, other.cost = before.cost+other.cost, then.cost-other.cost, 0
-	case then.cost != 0 && other.cost != 0 && !then.calls && !then.tested:
+	case !then.calls && !then.tested:
 		before.cost, other.cost, then.cost = before.cost+then.cost, other.cost-then.cost, 0
 	}
 }

@@ -32,6 +32,7 @@ type bodyRewriting struct {
 
 	wrapped bool   // is the inside of a block, whose end all ways out lead to
 	leave   []byte // what is done there
+	leaving int    // the edit behind that, once the body has ended
 }
 
 // openBlock is a block around an instruction.

@@ -12,6 +12,7 @@ type body struct {
 	counter int64 // the function's own, or none
 	tests   bool  // the function begins with a test
 	settled bool  // its own counter was handed over at its end
+	ends    bool  // with a test
 
 	live    bool  // control comes by
 	balance int64 // what was charged on the way here, less what was executed
@@ -50,7 +51,7 @@ func (b *body) verify(m *module, f *function) {
 	b.reader = reader{source: m.source[:f.end], at: f.start, labels: b.reader.labels[:0]}
 	b.read(f)
 	b.frames = append(b.frames[:0], frame{op: opBlock})
-	b.next, b.settled, b.live, b.balance, b.empty, b.arm, b.parted, b.untried, b.cost, b.calls = 0, false, true, 0, true, false, false, false, 0, false
+	b.next, b.settled, b.ends, b.live, b.balance, b.empty, b.arm, b.parted, b.untried, b.cost, b.calls = 0, false, false, true, 0, true, false, false, false, 0, false
 	b.own, b.work, b.rest = 0, 0, none
 	b.entry()
 	for b.err == nil && len(b.frames) > 0 {
@@ -202,7 +203,7 @@ func (b *body) returns() {
 	if b.counter != none && !b.settled {
 		b.fail("a function ends without being settled")
 	}
-	if b.rest > maxRest {
+	if b.rest > maxRest || b.counter != none && b.calls && !b.ends {
 		b.fail("too much is executed between two returns without a test")
 	}
 }
@@ -299,17 +300,17 @@ func (b *body) meters() bool {
 	return true
 }
 
-// settle moves over what hands a function's own counter over where it ends, with a test, or over
-// a test alone where it has none.
+// settle moves over what hands a function's own counter over where it ends, and a test.
 func (b *body) settle() bool {
-	if b.counter == none {
-		return b.test()
+	from := b.next
+	if b.counter != none {
+		if _, ok := b.take(settle); !ok {
+			return false
+		}
+		b.settled = true
 	}
-	_, ok := b.take(settle)
-	if ok {
-		b.settled = b.test()
-	}
-	return ok
+	b.ends = b.test()
+	return b.next > from
 }
 
 // leaves sees that nothing follows but what else is added where a function ends.

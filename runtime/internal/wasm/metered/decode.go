@@ -66,6 +66,10 @@ func (r *reader) leb(signed bool) int64 {
 }
 
 func (r *reader) u32() int {
+	if r.at < len(r.source) && r.source[r.at] < 0x80 { // as nearly all
+		r.at++
+		return int(r.source[r.at-1])
+	}
 	n := r.leb(false)
 	if n < 0 || n > math.MaxUint32 {
 		r.fail("a number is too large")

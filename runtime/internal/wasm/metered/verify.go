@@ -30,7 +30,8 @@
 //  4. where a function is called, all that was charged is in the meter.
 //  5. on no way through a body, loops left out, is more than maxWork executed without a test,
 //     each call of a leaf taken for maxLeaf; and no more than maxRest between the return of a
-//     function that was called and the function's own.
+//     function that was called and the function's own, unless that ends with a test, as one
+//     with loops that calls others does.
 //
 // Hence no cycle goes on for long without a test that takes effect. Take any cycle of a
 // function's control flow. By 1, something is charged on it. If that reaches the meter, it
@@ -88,7 +89,7 @@ const (
 	maxLeaf  = 64      // the cost of a function that does not test
 	maxBound = 1 << 14 // what a function's own counter is tested against
 	maxWork  = 1 << 14 // what is executed on one way through a body, between two tests
-	maxRest  = 16      // what is executed between two returns, without a test
+	maxRest  = 64      // what is executed between two returns, without a test
 )
 
 // Verify shows that a metered module, which must be valid, comes back to its host. The error
