@@ -35,7 +35,7 @@ type permitted struct {
 func (r *run) newHost() *host {
 	t := r.tool
 	h := &host{stream: stream.Open(r.speech())}
-	h.session = abi.Session{Stream: h.stream, About: r.about, MaxBody: t.limits.HTTPBytes}
+	h.session = abi.Session{Stream: h.stream, About: r.about, MaxBody: t.limits.HTTPBytes, Work: t.runtime.work}
 	if !asksHost(&t.manifest.Permissions) {
 		return h
 	}

@@ -8,12 +8,14 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	goruntime "runtime"
 	"sync"
 	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 )
 
@@ -86,6 +88,7 @@ type Runtime struct {
 	ceiling   Limits
 	gate      *gate
 	watchdog  *watchdog
+	work      *abi.Work
 	settings  []string
 	lookupEnv func(string) (string, bool)
 	resolver  *net.Resolver
@@ -138,7 +141,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	gate := newGate(concurrency)
 	return &Runtime{
 		engine: e, files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile, ceiling: ceiling,
-		gate: gate, watchdog: newWatchdog(gate, logger, options.OnRunaway, options.LastResort), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
+		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(gate, logger, options.OnRunaway, options.LastResort), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
 		logger: logger, random: rand.Reader, now: time.Now,
 		closed: make(chan struct{}), permits: map[*permit]struct{}{},
 	}, nil

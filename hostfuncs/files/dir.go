@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// maxEntries is how many names one directory may hold to be listed. A listing cannot be
-// interrupted and each name is looked up, which for this many takes less than a tenth of
-// a second.
+// maxEntries is how many names one directory may hold to be listed: a listing is kept in
+// the host's memory.
 const maxEntries = 10_000
 
 // Dir is an open directory: one above the mounts, a mount, or a directory below one.
@@ -162,7 +161,7 @@ func (d *Dir) ReadDir() (entries []Entry, err error) {
 	if p.virtual() {
 		return p.view.readVirtual(d)
 	}
-	names, err := readNames(p.root, maxEntries)
+	names, err := readNames(p.view.ctx, p.root, maxEntries)
 	if errors.Is(err, ErrTooLarge) {
 		return nil, p.err(ErrTooLarge)
 	}
@@ -172,6 +171,9 @@ func (d *Dir) ReadDir() (entries []Entry, err error) {
 	slices.Sort(names)
 	entries = make([]Entry, 0, len(names))
 	for _, name := range names {
+		if err := p.view.ctx.Err(); err != nil {
+			return nil, p.fail(err)
+		}
 		info, err := p.root.Lstat(name)
 		if errors.Is(err, os.ErrNotExist) {
 			continue // removed meanwhile
@@ -212,9 +214,11 @@ func (d *Dir) Sync() (err error) {
 	if err != nil || p.virtual() {
 		return err
 	}
-	f, err := p.root.Open(".")
-	if err != nil {
-		return p.fail(err)
-	}
-	return p.fail(errors.Join(syncDirectory(f), f.Close()))
+	return p.fail(p.view.sync(func() error {
+		f, err := p.root.Open(".")
+		if err != nil {
+			return err
+		}
+		return errors.Join(syncDirectory(f), f.Close())
+	}))
 }

@@ -25,3 +25,13 @@ func Filled(t Template, values map[string]string) []string {
 	elements, _, _ := t.fill(values)
 	return elements
 }
+
+// TakeTurn has a directory's other operations wait until give is called.
+func TakeTurn(v *View, guest string) (give func()) {
+	t := v.mountAt(guest).tracker
+	t.turn <- struct{}{}
+	return t.give
+}
+
+// Sync does what may take long as a view's syncs do.
+func Sync(v *View, do func() error) error { return v.sync(do) }

@@ -101,6 +101,9 @@ func (f *File) write(p []byte, offset int64, atEnd bool, moved func(int64)) (wri
 		return 0, f.place.err(ErrInvalid)
 	}
 	for written < len(p) {
+		if err := f.place.view.ctx.Err(); err != nil {
+			return written, f.place.fail(err)
+		}
 		part := p[written:min(len(p), written+maxWrite)]
 		n, end, err := f.writePart(part, offset, atEnd)
 		written += n
@@ -246,7 +249,7 @@ func (f *File) resize(op string, size int64, needed func(present int64) bool) er
 	})
 }
 
-// cutTo makes a file smaller. The tracker is locked.
+// cutTo makes a file smaller. It has the tracker's turn.
 func (p place) cutTo(f *os.File, present, size int64) error {
 	if err := f.Truncate(size); err != nil {
 		return err
@@ -273,7 +276,7 @@ func (f *File) Sync() error {
 	if err := f.usable("sync"); err != nil {
 		return err
 	}
-	return f.place.fail(f.host.Sync())
+	return f.place.fail(f.place.view.sync(f.host.Sync))
 }
 
 // SetAppend sets whether Write writes at the end of the file. It gives no right to
@@ -287,11 +290,8 @@ func (f *File) Close() error {
 	}
 	f.closed = true
 	delete(f.place.view.handles, f)
-	t := f.place.mount.tracker
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	info, err := f.host.Stat()
-	if freed := t.closed(f.identity); freed && err == nil {
+	if freed := f.place.mount.tracker.closed(f.identity); freed && err == nil {
 		f.place.shrank(manifests.Bytes(info.Size()))
 		f.place.view.inodes.remove(f.identity)
 	}

@@ -2,6 +2,7 @@ package files
 
 import (
 	"log/slog"
+	"math"
 
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -34,10 +35,15 @@ type Mount struct {
 // is the default: [DefaultQuotaBytes], [DefaultQuotaFiles].
 //
 // To hold it, the directory is walked before a call's first change, unless other calls
-// hold it too: 10,000 files take some 20 milliseconds.
+// hold it too: 10,000 files take some 20 milliseconds. One that is beyond its quota is
+// walked up to twice that.
 type Quota struct {
 	Bytes manifests.Bytes // logical sizes of files, so that holes count, and of links
 	Files int             // entries of any kind
+}
+
+func (q Quota) doubled() Quota {
+	return Quota{Bytes: q.Bytes + min(q.Bytes, math.MaxInt64-q.Bytes), Files: q.Files + min(q.Files, math.MaxInt-1-q.Files)}
 }
 
 // Limits bounds one call. A zero number is the default: [DefaultOpenFiles],

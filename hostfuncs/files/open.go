@@ -43,8 +43,10 @@ func (d *Dir) Open(name string, o OpenOptions) (file *File, opened *Dir, err err
 		return nil, dir, nil
 	}
 	t := p.mount.tracker
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	if err := t.take(p.view.ctx); err != nil {
+		return nil, nil, p.fail(err)
+	}
+	defer t.give()
 	for range maxTries {
 		f, dir, err := p.openOnce(o)
 		if !errors.Is(err, errChanged) {
@@ -54,7 +56,7 @@ func (d *Dir) Open(name string, o OpenOptions) (file *File, opened *Dir, err err
 	return nil, nil, p.err(ErrBusy)
 }
 
-// openOnce looks at what is there and opens that. The tracker is locked.
+// openOnce looks at what is there and opens that. It has the tracker's turn.
 func (p place) openOnce(o OpenOptions) (*File, *Dir, error) {
 	found, err := p.root.Lstat(p.path)
 	if errors.Is(err, fs.ErrNotExist) && o.Create {

@@ -207,20 +207,22 @@ func (p place) deny(rule string) error {
 // changes it or opens anything in it.
 func (p place) change(operation func() error) error {
 	t := p.mount.tracker
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := t.measure(p.mount.root, p.mount.quota); err != nil {
+	if err := t.take(p.view.ctx); err != nil {
+		return p.fail(err)
+	}
+	defer t.give()
+	if err := t.measure(p.view.ctx, p.mount.root, p.mount.quota); err != nil {
 		return p.fail(err)
 	}
 	return p.fail(operation())
 }
 
-// room checks that the directory may grow, and by this call. The tracker is locked.
+// room checks that the directory may grow, and by this call. It has the tracker's turn.
 func (p place) room(bytes manifests.Bytes, files int) error {
 	if bytes > p.view.limits.AddedBytes-p.view.added {
 		return p.err(ErrNoSpace)
 	}
-	if err := p.mount.tracker.room(p.mount.root, p.mount.quota, bytes, files); err != nil {
+	if err := p.mount.tracker.room(p.view.ctx, p.mount.root, p.mount.quota, bytes, files); err != nil {
 		if err == ErrNoSpace {
 			return p.err(ErrNoSpace)
 		}
@@ -229,19 +231,19 @@ func (p place) room(bytes manifests.Bytes, files int) error {
 	return nil
 }
 
-// grew accounts for what was added. The tracker is locked.
+// grew accounts for what was added.
 func (p place) grew(bytes manifests.Bytes, files int) {
 	p.mount.tracker.add(bytes, files)
 	p.view.added += bytes
 }
 
-// shrank accounts for bytes that were freed. The tracker is locked.
+// shrank accounts for bytes that were freed.
 func (p place) shrank(bytes manifests.Bytes) {
 	p.mount.tracker.subtract(bytes, 0)
 	p.view.added = max(0, p.view.added-bytes)
 }
 
-// removed accounts for a name that was taken away. The tracker is locked.
+// removed accounts for a name that was taken away.
 func (p place) removed(info os.FileInfo) {
 	freed, gone := p.mount.tracker.removed(info)
 	p.view.added = max(0, p.view.added-freed)

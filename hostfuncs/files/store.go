@@ -19,6 +19,7 @@ import (
 // safe for concurrent use.
 type Store struct {
 	logger *slog.Logger
+	syncs  chan struct{} // one for each under way
 
 	mu       sync.Mutex
 	trackers fileMap[*tracker]
@@ -29,7 +30,7 @@ func NewStore(o Options) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Store{logger: o.Logger}
+	return &Store{logger: o.Logger, syncs: make(chan struct{}, maxSyncs)}
 }
 
 // Open gives one call its view of the mounts, whose placeholders the values fill. A
@@ -40,7 +41,8 @@ func NewStore(o Options) *Store {
 // other absent directory is [ErrNotExist], which names the guest path.
 //
 // A missing or unfit value is a denial: [ErrDenied], with its receipt in [Error].
-// The context is checked between directories. The caller must close the view.
+// The context is that of the view's operations, too, until [View.SetContext] gives them
+// another. The caller must close the view.
 //
 // Where the host's file system ignores case, values that differ only by case name one
 // directory.
@@ -59,7 +61,7 @@ func (s *Store) Open(ctx context.Context, mounts []Mount, values map[string]stri
 	if err := overlap(mounts); err != nil {
 		return nil, err
 	}
-	v := &View{store: s, limits: limits}
+	v := &View{ctx: ctx, store: s, limits: limits}
 	for _, m := range mounts {
 		if err := ctx.Err(); err != nil {
 			return nil, errors.Join(fmt.Errorf("open mount %s: %w", shown(m.Guest), err), v.Close())
@@ -229,7 +231,7 @@ func (s *Store) acquire(directory os.FileInfo) *tracker {
 	defer s.mu.Unlock()
 	t, found := s.trackers.get(directory)
 	if !found {
-		t = &tracker{directory: directory}
+		t = newTracker(directory)
 		s.trackers.put(directory, t)
 	}
 	t.holders++

@@ -1,8 +1,10 @@
 package files
 
 import (
+	"context"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"sync"
 
@@ -21,58 +23,106 @@ type tracker struct {
 	directory os.FileInfo // identity; immutable
 	holders   int         // guarded by Store.mu
 
-	// mu is held through every change and every open, so that what is checked is
-	// still true when it is done.
-	mu    sync.Mutex
+	// turn is held through every change and every open, so that what is checked is
+	// still true when it is done. It is a channel with room for one, since waiting for it
+	// ends with a context.
+	turn chan struct{}
+
+	mu    sync.Mutex // guards what follows
 	bytes manifests.Bytes
 	files int
-	// measured is set once the numbers mean something. They are exact unless over
-	// is set: then the walk stopped at bound, and the directory was beyond it.
-	measured, over, shrunk bool
-	bound                  Quota
+	// measured is set once the numbers mean something. They are exact unless partial is
+	// set: then the directory holds at least that much. One that is too deep is full, and
+	// shrunk says that something was taken away since that was found.
+	measured, partial, deep, shrunk bool
 	// open counts the files that calls have open; orphans are those of them whose
 	// last name was removed: their bytes count until they are closed.
 	open    fileMap[int]
 	orphans fileMap[struct{}]
 }
 
-// measure makes the numbers mean something. A directory that was beyond its quota is
-// measured again only after something was taken away, or under a larger quota.
-func (t *tracker) measure(root *os.Root, quota Quota) error {
-	if t.measured && !t.over {
-		return nil
-	}
-	if t.measured && !t.shrunk && quota.Bytes <= t.bound.Bytes && quota.Files <= t.bound.Files {
-		return nil
-	}
-	w := walk{bound: quota}
-	err := w.directory(root, 0)
-	if err != nil && !errors.Is(err, errBeyond) {
+func newTracker(directory os.FileInfo) *tracker {
+	return &tracker{directory: directory, turn: make(chan struct{}, 1)}
+}
+
+// take waits for the turn.
+func (t *tracker) take(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
-	t.bytes, t.files, t.bound = w.bytes, w.files, quota
-	t.measured, t.over, t.shrunk = true, err != nil, false
+	select {
+	case t.turn <- struct{}{}:
+		return nil
+	default: // mostly nobody has it, and then Done need not make a timer
+	}
+	select {
+	case t.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// give lets the next one have the turn.
+func (t *tracker) give() { <-t.turn }
+
+// measure makes the numbers mean something. Whoever calls it has the turn.
+//
+// A directory that is beyond its quota is walked up to twice that. So there is no need to
+// walk it again before about as much was taken away as was counted in vain.
+func (t *tracker) measure(ctx context.Context, root *os.Root, quota Quota) error {
+	if t.known(quota) {
+		return nil
+	}
+	w := walk{ctx: ctx, bound: quota.doubled()}
+	err := w.directory(root, 0)
+	if err != nil && !errors.Is(err, errBeyond) && !errors.Is(err, errDeep) {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.bytes, t.files = w.bytes, w.files
+	t.measured, t.partial, t.deep, t.shrunk = true, err != nil, errors.Is(err, errDeep), false
 	t.orphans = fileMap[struct{}]{}
 	return nil
 }
 
-// room reports whether the directory may grow.
-func (t *tracker) room(root *os.Root, quota Quota, bytes manifests.Bytes, files int) error {
-	if err := t.measure(root, quota); err != nil {
+// known reports whether the numbers say if a directory is within a quota.
+func (t *tracker) known(quota Quota) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case !t.measured:
+		return false
+	case t.deep:
+		return !t.shrunk
+	}
+	return !t.partial || t.bytes > quota.Bytes || t.files > quota.Files
+}
+
+// room reports whether the directory may grow. Whoever calls it has the turn.
+func (t *tracker) room(ctx context.Context, root *os.Root, quota Quota, bytes manifests.Bytes, files int) error {
+	if err := t.measure(ctx, root, quota); err != nil {
 		return err
 	}
-	if t.over || bytes > quota.Bytes-t.bytes || files > quota.Files-t.files {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.deep || bytes > quota.Bytes-t.bytes || files > quota.Files-t.files {
 		return ErrNoSpace
 	}
 	return nil
 }
 
 func (t *tracker) add(bytes manifests.Bytes, files int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.bytes += bytes
 	t.files += files
 }
 
 func (t *tracker) subtract(bytes manifests.Bytes, files int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.bytes = max(0, t.bytes-bytes)
 	t.files = max(0, t.files-files)
 	t.shrunk = true
@@ -80,12 +130,16 @@ func (t *tracker) subtract(bytes manifests.Bytes, files int) {
 
 // opened counts one more handle of a file.
 func (t *tracker) opened(info os.FileInfo) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	n, _ := t.open.get(info)
 	t.open.put(info, n+1)
 }
 
 // closed counts one handle less. It reports whether that freed the file's bytes.
 func (t *tracker) closed(info os.FileInfo) (freed bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	n, _ := t.open.get(info)
 	if n > 1 {
 		t.open.put(info, n-1)
@@ -105,8 +159,7 @@ func (t *tracker) closed(info os.FileInfo) (freed bool) {
 func (t *tracker) removed(info os.FileInfo) (freed manifests.Bytes, gone bool) {
 	gone = info.IsDir() || detailsOf(info).links == 1
 	if gone && hasBytes(info) {
-		if n, _ := t.open.get(info); n > 0 {
-			t.orphans.put(info, struct{}{})
+		if t.orphaned(info) {
 			gone = false
 		} else {
 			freed = manifests.Bytes(info.Size())
@@ -116,6 +169,17 @@ func (t *tracker) removed(info os.FileInfo) (freed manifests.Bytes, gone bool) {
 	return freed, gone
 }
 
+// orphaned notes that the last name of a file was removed, if the file is open.
+func (t *tracker) orphaned(info os.FileInfo) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n, _ := t.open.get(info)
+	if n > 0 {
+		t.orphans.put(info, struct{}{})
+	}
+	return n > 0
+}
+
 // hasBytes reports whether a file's size counts: of regular files, and of symbolic
 // links, whose targets guests choose.
 func hasBytes(info os.FileInfo) bool {
@@ -123,11 +187,15 @@ func hasBytes(info os.FileInfo) bool {
 	return kind == Regular || kind == Symlink
 }
 
-// errBeyond ends a walk whose directory is beyond the bound.
-var errBeyond = errors.New("beyond the bound")
+// What ends a walk: the directory is beyond the bound, or deeper than maxDepth.
+var (
+	errBeyond = errors.New("beyond the bound")
+	errDeep   = errors.New("too deep")
+)
 
-// walk adds up a directory tree, up to a bound.
+// walk adds up a directory tree, up to a bound and until the context ends.
 type walk struct {
+	ctx   context.Context
 	bound Quota
 	bytes manifests.Bytes
 	files int
@@ -137,13 +205,16 @@ type walk struct {
 
 func (w *walk) directory(root *os.Root, depth int) error {
 	if depth > maxDepth {
-		return errBeyond
+		return errDeep
 	}
 	names, err := w.names(root)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
+		if err := w.ctx.Err(); err != nil {
+			return err
+		}
 		info, err := root.Lstat(name)
 		if errors.Is(err, os.ErrNotExist) {
 			continue // removed meanwhile by another program
@@ -180,10 +251,9 @@ func (w *walk) entry(root *os.Root, name string, info os.FileInfo, depth int) er
 			}
 			w.linked.put(info, struct{}{})
 		}
-		if manifests.Bytes(info.Size()) > w.bound.Bytes-w.bytes {
+		if w.bytes += min(manifests.Bytes(info.Size()), math.MaxInt64-w.bytes); w.bytes > w.bound.Bytes {
 			return errBeyond
 		}
-		w.bytes += manifests.Bytes(info.Size())
 	}
 	return nil
 }
@@ -191,11 +261,12 @@ func (w *walk) entry(root *os.Root, name string, info os.FileInfo, depth int) er
 // names lists a directory, or fails once there are more names than the bound leaves
 // room for.
 func (w *walk) names(root *os.Root) ([]string, error) {
-	names, err := readNames(root, w.bound.Files-w.files)
+	names, err := readNames(w.ctx, root, w.bound.Files-w.files)
 	switch {
 	case errors.Is(err, os.ErrPermission):
 		return nil, nil // as closed to guests as it is to the walk
 	case errors.Is(err, ErrTooLarge):
+		w.files = w.bound.Files + 1 // at least
 		return nil, errBeyond
 	default:
 		return names, err
@@ -204,13 +275,16 @@ func (w *walk) names(root *os.Root) ([]string, error) {
 
 // readNames lists a directory in the system's order. It fails with [ErrTooLarge] where
 // there are more than most names.
-func readNames(root *os.Root, most int) (names []string, err error) {
+func readNames(ctx context.Context, root *os.Root, most int) (names []string, err error) {
 	dir, err := root.Open(".")
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
 	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		batch, err := dir.Readdirnames(1024)
 		names = append(names, batch...)
 		switch {

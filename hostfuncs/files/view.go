@@ -1,6 +1,7 @@
 package files
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -22,6 +23,7 @@ const maxLogged = 16
 // WebAssembly instance is. Its paths are written with "/" on every system and are
 // relative to a [Dir].
 type View struct {
+	ctx        context.Context // of the operation under way
 	store      *Store
 	mounts     []*mount // sorted by guest path
 	limits     Limits
@@ -84,6 +86,11 @@ func (v *View) preopen() {
 // must not change it.
 func (v *View) Preopens() []Preopen { return v.preopens }
 
+// SetContext has the operations from now on end with a context: where they would wait for
+// another call or for the disk, or look at many names, they fail with its error. Files are
+// read and written through interfaces that take no context, so it is not a parameter.
+func (v *View) SetContext(ctx context.Context) { v.ctx = ctx }
+
 // Denials returns the receipts of what was refused, each once, in order: at most 32.
 func (v *View) Denials() []tool.Denial {
 	denials := make([]tool.Denial, len(v.denials))
@@ -128,6 +135,9 @@ func (v *View) fail(op, guest string, err error) error {
 	if errors.As(err, &own) {
 		return own // without what was joined to it, which may name host paths
 	}
+	if over := v.ctx.Err(); over != nil && errors.Is(err, over) {
+		return &Error{Op: op, Path: shown(guest), Err: over}
+	}
 	if v.escape != nil && errors.Is(err, v.escape) {
 		return v.deny(ErrDenied, op, guest, ruleLeaves, wanted{})
 	}
@@ -142,6 +152,31 @@ func (v *View) fail(op, guest string, err error) error {
 		return &Error{Op: op, Path: shown(guest), Err: ErrIO, cause: err}
 	}
 	return &Error{Op: op, Path: shown(guest), Err: sentinel}
+}
+
+// maxSyncs bounds how many of a store's syncs are under way at once, those included that
+// nobody waits for any more.
+const maxSyncs = 16
+
+// sync waits until the system has done something for which it may need long, and cannot be
+// interrupted: once the context has ended, nobody waits for it any more.
+func (v *View) sync(do func() error) error {
+	select {
+	case v.store.syncs <- struct{}{}:
+	case <-v.ctx.Done():
+		return v.ctx.Err()
+	}
+	done := make(chan error, 1)
+	go func() {
+		defer func() { <-v.store.syncs }()
+		done <- do()
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-v.ctx.Done():
+		return v.ctx.Err()
+	}
 }
 
 // keep registers a handle, which must have been found to fit the limit.

@@ -24,6 +24,7 @@ type Session struct {
 	// MaxBody is the most bytes that the body of a request may have. If it is not positive,
 	// it is [network.DefaultBytes].
 	MaxBody manifests.Bytes
+	Work    *Work
 
 	held  response
 	about []byte // once the guest has asked; JSON

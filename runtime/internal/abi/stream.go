@@ -26,7 +26,10 @@ func streamEmit(c *call) (answer, error) {
 	if err := c.session.Stream.Admit(len(request)); err != nil {
 		return answer{}, emitFailure(err)
 	}
-	emission, err := decodeEmission(string(request))
+	var emission tool.Emission
+	if late := c.session.Work.do(c.ctx, func() { emission, err = decodeEmission(string(request)) }); late != nil {
+		return answer{}, late
+	}
 	if err != nil {
 		return answer{}, err
 	}

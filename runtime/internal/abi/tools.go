@@ -9,7 +9,7 @@ import (
 
 // maxResult is how many bytes of text and data a result may have that a guest gets: twice the
 // most that a guest can write. A tool that is written in Go has no limit of its own, and writing
-// a result down is work of the host's that no deadline stops.
+// a result down is work of the host's that no deadline stops; see [Work].
 const maxResult = 8 << 20
 
 // toolsCall calls another tool. That the tool failed is an answer like any.
@@ -31,11 +31,11 @@ func toolsCall(c *call) (answer, error) {
 	if record.Result.Size() > maxResult {
 		return answer{}, limited("response_bytes", maxResult)
 	}
-	written, err := encodeRecord(record)
-	switch {
-	case c.ctx.Err() != nil: // a long one takes a while
-		return answer{}, context.Cause(c.ctx)
-	case err != nil:
+	var written []byte
+	if late := c.session.Work.do(c.ctx, func() { written, err = encodeRecord(record) }); late != nil {
+		return answer{}, late
+	}
+	if err != nil {
 		return answer{}, said(statusIO, "the tool's result cannot be written down")
 	}
 	return answer{status: statusOK, head: written}, nil

@@ -63,10 +63,17 @@ func (f function) hostFunction() hostfuncs.Function {
 			if system.Starting != nil && !atStart[f.name] {
 				return &StartError{Function: f.name}
 			}
+			// A slice of fuel pays for thousands of calls, each of which may take long.
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 			system.call = call{ctx, system, memory, stack}
 			errno, err := f.run(&system.call)
 			if err != nil {
 				return err
+			}
+			if errno != Success && ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
 			if result != nil {
 				stack[0] = uint64(errno)

@@ -49,6 +49,7 @@ func With(ctx context.Context, s *System) context.Context {
 	s.standard = [3]descriptor{{stdin: true}, {output: s.Stdout}, {output: s.Stderr}}
 	s.descriptors = append(s.numbers[:0], &s.standard[0], &s.standard[1], &s.standard[2])
 	if s.Files != nil {
+		s.Files.SetContext(ctx)
 		for _, preopen := range s.Files.Preopens() {
 			s.descriptors = append(s.descriptors, &descriptor{dir: preopen.Dir, preopen: preopen.Path})
 		}

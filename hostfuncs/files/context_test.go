@@ -1,0 +1,194 @@
+package files_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/manifests"
+)
+
+// crowd fills a directory with names.
+func crowd(t *testing.T, dir string, names int) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	for i := range names {
+		require.NoError(t, os.WriteFile(fmt.Sprintf("%s/f%05d", dir, i), nil, 0o600))
+	}
+}
+
+// TestOperationsEndWithTheirContext: whatever would wait for others, look at many names or move
+// much fails once the context has ended, and goes on with the next one.
+func TestOperationsEndWithTheirContext(t *testing.T) {
+	w := newWorld(t, "a.txt = hello", "many/")
+	crowd(t, w.path("many"), 3000)
+	for name, operation := range map[string]func(d *files.Dir, many *files.Dir, f *files.File) error{
+		"a walk before a change": func(d, _ *files.Dir, _ *files.File) error {
+			defer func() { _ = d.RemoveDir("made") }()
+			return d.Mkdir("made")
+		},
+		"a listing": func(_, many *files.Dir, _ *files.File) error {
+			_, err := many.ReadDir()
+			return err
+		},
+		"an open": func(d, _ *files.Dir, _ *files.File) error {
+			f, _, err := d.Open("a.txt", files.OpenOptions{Read: true})
+			if err == nil {
+				err = f.Close()
+			}
+			return err
+		},
+		"a write": func(_, _ *files.Dir, f *files.File) error {
+			_, err := f.WriteAt(make([]byte, 4<<20), 0)
+			return err
+		},
+		"a change of size":  func(_, _ *files.Dir, f *files.File) error { return f.SetSize(10) },
+		"a file's sync":     func(_, _ *files.Dir, f *files.File) error { return f.Sync() },
+		"a directory's":     func(d, _ *files.Dir, _ *files.File) error { return d.Sync() },
+		"a removal":         func(d, _ *files.Dir, _ *files.File) error { return errors.Join(d.Mkdir("x"), d.RemoveDir("x")) },
+		"a change of times": func(d, _ *files.Dir, _ *files.File) error { return d.SetTimes("a.txt", true, nil, &time.Time{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			view := w.open(manifests.ReadWrite)
+			d := preopen(t, view, "/project")
+			_, many, err := d.Open("many", files.OpenOptions{Read: true, Directory: true})
+			require.NoError(t, err)
+			f, _, err := d.Open("a.txt", files.OpenOptions{Read: true, Write: true})
+			require.NoError(t, err)
+
+			ended, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+			defer cancel()
+			view.SetContext(ended)
+			err = operation(d, many, f)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			var own *files.Error
+			require.ErrorAs(t, err, &own)
+
+			view.SetContext(t.Context())
+			assert.NoError(t, operation(d, many, f), "the control")
+		})
+	}
+}
+
+// TestWaitingForOthersEnds: a call that waits for another's change leaves at its deadline.
+func TestWaitingForOthersEnds(t *testing.T) {
+	w := newWorld(t, "a.txt = hello")
+	view := w.open(manifests.ReadWrite)
+	d := preopen(t, view, "/project")
+	give := files.TakeTurn(view, "/project")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	view.SetContext(ctx)
+	require.ErrorIs(t, d.Mkdir("made"), context.DeadlineExceeded)
+
+	view.SetContext(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- d.Mkdir("made") }()
+	select {
+	case <-done:
+		assert.Fail(t, "the change did not wait")
+	case <-time.After(20 * time.Millisecond):
+	}
+	give()
+	require.NoError(t, <-done)
+}
+
+// TestSyncsThatNobodyWaitsFor end a call in time, and are bounded.
+func TestSyncsThatNobodyWaitsFor(t *testing.T) {
+	view := newWorld(t).open(manifests.ReadWrite)
+	disk := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	view.SetContext(ctx)
+	time.AfterFunc(20*time.Millisecond, cancel)
+	require.ErrorIs(t, files.Sync(view, func() error { <-disk; return nil }), context.Canceled)
+
+	begun := make(chan struct{}, 100)
+	for range 15 { // with the first, as many as there may be
+		ctx, cancel := context.WithCancel(t.Context())
+		view.SetContext(ctx)
+		require.ErrorIs(t, files.Sync(view, func() error {
+			begun <- struct{}{}
+			cancel()
+			<-disk
+			return nil
+		}), context.Canceled)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	view.SetContext(ctx)
+	require.ErrorIs(t, files.Sync(view, func() error { begun <- struct{}{}; return nil }), context.DeadlineExceeded)
+	assert.Len(t, begun, 15, "one more did not begin")
+	close(disk)
+	view.SetContext(t.Context())
+	require.NoError(t, files.Sync(view, func() error { return nil }))
+}
+
+// TestQuotaIsHeldWhileNamesGo: a directory that holds more than it may takes nothing in, until so
+// much was taken away that it may.
+func TestQuotaIsHeldWhileNamesGo(t *testing.T) {
+	for _, names := range []int{10, 11, 19, 20, 21, 35, 45} {
+		t.Run(fmt.Sprint(names), func(t *testing.T) {
+			w := newWorld(t)
+			crowd(t, w.project, names)
+			mount := w.mount(manifests.ReadWrite)
+			mount.Quota.Files = 10
+			d := preopen(t, openView(t, files.NewStore(files.Options{}), files.Limits{}, mount), "/project")
+			for left := names; left >= 10; left-- {
+				require.ErrorIs(t, d.Mkdir("made"), files.ErrNoSpace, "%d left", left)
+				require.NoError(t, d.Unlink(fmt.Sprintf("f%05d", left-1)))
+			}
+			require.NoError(t, d.Mkdir("made"))
+			require.ErrorIs(t, d.Mkdir("another"), files.ErrNoSpace)
+		})
+	}
+}
+
+// TestBytesAreHeldWhileFilesGo: the same for bytes, with files that alone are more than all may be.
+func TestBytesAreHeldWhileFilesGo(t *testing.T) {
+	w := newWorld(t)
+	for i, size := range []int{5000, 10, 800, 300, 150, 40} {
+		require.NoError(t, os.WriteFile(w.path(fmt.Sprint(i)), make([]byte, size), 0o600))
+	}
+	mount := w.mount(manifests.ReadWrite)
+	mount.Quota.Bytes = 1000
+	d := preopen(t, openView(t, files.NewStore(files.Options{}), files.Limits{}, mount), "/project")
+	writes := func() error {
+		f, _, err := d.Open("1", files.OpenOptions{Write: true})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, f.Close()) }()
+		_, err = f.WriteAt(make([]byte, 20), 0)
+		return err
+	}
+	require.ErrorIs(t, writes(), files.ErrNoSpace)
+	for _, name := range []string{"5", "4", "0"} { // 1,110 are left
+		require.NoError(t, d.Unlink(name))
+		require.ErrorIs(t, writes(), files.ErrNoSpace)
+	}
+	require.NoError(t, d.Unlink("3"))
+	require.NoError(t, writes())
+}
+
+// TestRemovalsDoNotWalkAgain: in a directory of far more names than it may hold, a change after
+// each removal costs nothing like another look at all of them.
+func TestRemovalsDoNotWalkAgain(t *testing.T) {
+	const names, removed = 25_000, 300
+	w := newWorld(t)
+	crowd(t, w.project, names)
+	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	began := time.Now()
+	require.ErrorIs(t, d.Mkdir("made"), files.ErrNoSpace)
+	once := time.Since(began)
+	began = time.Now()
+	for i := range removed {
+		require.NoError(t, d.Unlink(fmt.Sprintf("f%05d", i)))
+		require.ErrorIs(t, d.Mkdir("made"), files.ErrNoSpace)
+	}
+	assert.Less(t, time.Since(began), removed/4*once, "a walk takes %s", once)
+}
