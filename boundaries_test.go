@@ -35,6 +35,7 @@ var layers = map[string][]string{
 	"internal/guests":       {"sdk"},
 	"internal/interpreters": {"runtime", "manifests", "tool"},
 	"internal/programs":     {},
+	"internal/overlay":      {},
 	"internal/benchmark":    {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
 	"examples":              {"sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
 	"cmd":                   {"dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/benchmark"},

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/overlay"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -29,28 +30,26 @@ import (
 // package metered: loops behind a call are not tested, and nothing notices. The others are
 // there if the environment asks for them: a collector that always runs, something that stops all
 // goroutines again and again, as the collector does for parts of its work, and no kernel timer.
-type edit struct{ File, Old, New string }
-
-var faults = []edit{
-	{"cmd/caisson/main.go",
-		"\tcompiler := runtime.ChildCompiler(ctx)\n",
-		"\tcompiler := runtime.ChildCompiler(ctx)\n" +
+var faults = []overlay.Edit{
+	{File: "cmd/caisson/main.go",
+		Old: "\tcompiler := runtime.ChildCompiler(ctx)\n",
+		New: "\tcompiler := runtime.ChildCompiler(ctx)\n" +
 			"\tswitch os.Getenv(\"FAULT\") {\n" +
 			"\tcase \"collect\":\n\t\tgo func() {\n\t\t\tfor {\n\t\t\t\tgoruntime.GC()\n\t\t\t}\n\t\t}()\n" +
 			"\tcase \"stop\":\n\t\tgo func() {\n\t\t\tfor {\n\t\t\t\tgoruntime.ReadMemStats(new(goruntime.MemStats))\n\t\t\t}\n\t\t}()\n\t}\n"},
-	{"cmd/caisson/main.go", "\t\"os/signal\"\n", "\t\"os/signal\"\n\tgoruntime \"runtime\"\n"},
-	{"cmd/caisson/runaway.go",
-		"\tif timer, err := lastresort.New(); err == nil {\n",
-		"\tif timer, err := lastresort.New(); err == nil && os.Getenv(\"FAULT_NO_TIMER\") == \"\" {\n"},
-	{"cmd/caisson/runaway.go", "\t\"fmt\"\n", "\t\"fmt\"\n\t\"os\"\n"},
+	{File: "cmd/caisson/main.go", Old: "\t\"os/signal\"\n", New: "\t\"os/signal\"\n\tgoruntime \"runtime\"\n"},
+	{File: "cmd/caisson/runaway.go",
+		Old: "\tif timer, err := lastresort.New(); err == nil {\n",
+		New: "\tif timer, err := lastresort.New(); err == nil && os.Getenv(\"FAULT_NO_TIMER\") == \"\" {\n"},
+	{File: "cmd/caisson/runaway.go", Old: "\t\"fmt\"\n", New: "\t\"fmt\"\n\t\"os\"\n"},
 }
 
 // hole reads the faults of package metered.
-func hole(t *testing.T, root string) []edit {
+func hole(t *testing.T, root string) []overlay.Edit {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "runtime", "internal", "wasm", "metered", "testdata", "faults.json"))
 	require.NoError(t, err)
-	var all struct{ Hole, Unverified []edit }
+	var all struct{ Hole, Unverified []overlay.Edit }
 	require.NoError(t, json.Unmarshal(text, &all))
 	require.NotEmpty(t, all.Hole)
 	return append(all.Hole, all.Unverified...)
@@ -80,24 +79,9 @@ func newFaulty(t *testing.T) *faulty {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	f := &faulty{binary: filepath.Join(dir, "caisson"), tools: filepath.Join(dir, "tools"), cache: filepath.Join(dir, "cache")}
-	changed := map[string]string{}
-	overlay := struct{ Replace map[string]string }{map[string]string{}}
-	for i, fault := range append(hole(t, root), faults...) {
-		file := filepath.Join(root, filepath.FromSlash(fault.File))
-		if changed[file] == "" {
-			content, err := os.ReadFile(file)
-			require.NoError(t, err)
-			changed[file] = string(content)
-			overlay.Replace[file] = filepath.Join(dir, fmt.Sprintf("fault%d.go", i))
-		}
-		require.Equal(t, 1, strings.Count(changed[file], fault.Old), "%s has no place for the fault", fault.File)
-		changed[file] = strings.Replace(changed[file], fault.Old, fault.New, 1)
-		require.NoError(t, os.WriteFile(overlay.Replace[file], []byte(changed[file]), 0o600))
-	}
-	text, err := json.Marshal(overlay)
+	path, err := overlay.Write(dir, root, append(hole(t, root), faults...))
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), text, 0o600))
-	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", f.binary, "./cmd/caisson")
+	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", path, "-o", f.binary, "./cmd/caisson")
 	build.Dir = root
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/overlay"
 )
 
 // fault is a mistake that is made in the passes by hand, in files that take the place of the
@@ -21,7 +23,7 @@ type fault struct {
 	edits []edit
 }
 
-// edit replaces a text that stands in a file once.
+// edit is an [overlay.Edit], without names, as there are many.
 type edit struct{ File, Old, New string }
 
 // together are mistakes that other tests make as well. Hole is how loops once got away: what
@@ -135,8 +137,13 @@ var proofs = []string{"-run", "^TestPassesAreProved$", "."}
 
 // testWith runs tests with edits of the product. Its error is what they printed.
 func testWith(t *testing.T, edits []edit, arguments ...string) error {
-	overlay := overlayOf(t, filepath.Join("..", "..", "..", ".."), edits)
-	out, err := exec.CommandContext(t.Context(), "go", append([]string{"test", "-overlay", overlay, "-count=1"}, arguments...)...).CombinedOutput()
+	var all []overlay.Edit
+	for _, e := range edits {
+		all = append(all, overlay.Edit(e))
+	}
+	path, err := overlay.Write(t.TempDir(), filepath.Join("..", "..", "..", ".."), all)
+	require.NoError(t, err)
+	out, err := exec.CommandContext(t.Context(), "go", append([]string{"test", "-overlay", path, "-count=1"}, arguments...)...).CombinedOutput()
 	if err != nil {
 		return &testFailure{string(out)}
 	}
@@ -146,30 +153,6 @@ func testWith(t *testing.T, edits []edit, arguments ...string) error {
 type testFailure struct{ output string }
 
 func (f *testFailure) Error() string { return f.output }
-
-// overlayOf writes an overlay for the go command, in which files below a folder are edited.
-func overlayOf(t *testing.T, folder string, edits []edit) string {
-	t.Helper()
-	dir, replaced := t.TempDir(), map[string]string{}
-	for _, e := range edits {
-		path, err := filepath.Abs(filepath.Join(folder, e.File))
-		require.NoError(t, err)
-		from := path
-		if replaced[path] != "" {
-			from = replaced[path]
-		}
-		text, err := os.ReadFile(from)
-		require.NoError(t, err)
-		require.Equal(t, 1, strings.Count(string(text), e.Old), "%s: %q", e.File, e.Old)
-		replaced[path] = filepath.Join(dir, filepath.Base(path))
-		require.NoError(t, os.WriteFile(replaced[path], []byte(strings.Replace(string(text), e.Old, e.New, 1)), 0o600))
-	}
-	text, err := json.Marshal(map[string]any{"Replace": replaced})
-	require.NoError(t, err)
-	file := filepath.Join(dir, "overlay.json")
-	require.NoError(t, os.WriteFile(file, text, 0o600))
-	return file
-}
 
 func firstLine(text, with string) string {
 	for line := range strings.Lines(text) {
