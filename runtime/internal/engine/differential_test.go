@@ -268,7 +268,11 @@ func compareScript(t *testing.T, script string, spectest []byte) (modules, actio
 			require.NoError(t, err)
 			as := registeredAs(parsed.Commands[i:])
 			want, got := original.instantiate(source, c.Name, as), rewritten.instantiate(source, c.Name, as)
-			assert.Equal(t, want, got, where)
+			if c.Type == "module" || want != "ok" { // else wazero lets pass what does not fit a table
+				assert.Equal(t, want, got, where)
+			} else if got != "ok" {
+				assert.Contains(t, got, "so instantiating the module traps", where)
+			}
 			modules++
 		case "action", "assert_return", "assert_trap", "assert_exhaustion":
 			want, err := original.do(c.Action)

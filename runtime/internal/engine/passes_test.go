@@ -26,7 +26,8 @@ var passesOutput = []string{
 	2: "93079ce393ba74f565e020066a1a7b24d13103bcdeede9ed64fe5bef40b868ed",
 	3: "6c71231a06b010308a68c08ba93a36cc6945844615e90fdca9209aa2e78c4266",
 	4: "fd617f6246daaa10bda926b7d5b8b439977d8ff312359762a24dab2a0194d8dc",
-	5: "c7a730decf4f99962a0b00d84776f0a1e8a029139165964dad23f4b6a0fec906",
+	5: "749266dbf343b0460b552adb65bc2d0bd18dae475902334edb6b09b0c18c5d3f",
+	6: "28a6ba3a3bc8a905cb1810fabe516f16391fb29fab3c70b12eb0baaa3d55c015",
 }
 
 // TestPassesVersion: what a version of the passes rewrote is not used by another.

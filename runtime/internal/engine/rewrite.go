@@ -59,6 +59,9 @@ func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds) 
 	if err != nil {
 		return rewritten{}, err
 	}
+	if analysis.Overrun != nil { // which wazero v1.12.0 lets pass
+		return rewritten{}, analysis.Overrun
+	}
 	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Depth: true, Globals: true, Data: true, Fork: true})
 	if err != nil {
 		return rewritten{}, err

@@ -14,7 +14,7 @@ import (
 // PassesVersion stands for what [rewrite] makes of modules and which of them it refuses:
 // modules that another version rewrote are not used. A test holds it to the passes'
 // output, and fails where that changes and the number does not.
-const PassesVersion = 5
+const PassesVersion = 6
 
 // entry returns the folder of a module's entry. What it holds depends on the original
 // module, on how it is bounded, on this program and on the processor.

@@ -14,6 +14,10 @@ type Analysis struct {
 	// UsesSegments: an instruction depends on, or drops, a data or element segment
 	// (memory.init, data.drop, table.init, elem.drop).
 	UsesSegments bool
+	// Overrun is the first active element segment that does not fit its table, so that
+	// instantiating the module traps (§4.5.4), or nil. It is known of tables that the module
+	// defines, where the offset is a constant.
+	Overrun *Error
 
 	taken    bitSet // functions that a reference can lead to: of segments, globals, ref.func
 	bulk     uint32 // which instructions behind the prefix 0xfc there are, by number

@@ -15,6 +15,8 @@ var (
 	ErrUnsupported = errors.New("unsupported module")
 	// ErrLimit: the module is over one of the [Bounds].
 	ErrLimit = errors.New("module over a limit")
+	// ErrUninstantiable: the module is valid, and traps whenever it is instantiated.
+	ErrUninstantiable = errors.New("module that cannot be instantiated")
 )
 
 // ErrBounds means that [Bounds] hold a negative value: a mistake of the caller, not of
@@ -23,7 +25,7 @@ var ErrBounds = errors.New("invalid bounds")
 
 // Error is why a module was refused.
 type Error struct {
-	// Kind is ErrMalformed, ErrInvalid, ErrUnsupported or ErrLimit.
+	// Kind is ErrMalformed, ErrInvalid, ErrUnsupported, ErrLimit or ErrUninstantiable.
 	Kind error
 	// Section names the section, such as "code". It is empty for what belongs to no
 	// section, such as the header.

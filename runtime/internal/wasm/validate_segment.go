@@ -1,5 +1,7 @@
 package wasm
 
+import "fmt"
+
 // constant validates a constant expression (§3.3.10) and its end: it leaves one value of
 // the type want.
 func (v *validation) constant(d *decoder, want ValueType) {
@@ -75,11 +77,12 @@ func (v *validation) elementSegment(d *decoder) {
 	at := d.at
 	flags := d.u32("the flags of an element segment")
 	active, expressions := flags&elementNotActive == 0, flags&elementExpressions != 0
-	table := uint32(0)
+	table, offset := uint32(0), -1
 	if active {
 		if flags&elementIndex != 0 {
 			table = d.u32("the table of an element segment")
 		}
+		offset = d.at
 		v.constant(d, I32)
 	}
 	kind := FuncRef
@@ -94,7 +97,11 @@ func (v *validation) elementSegment(d *decoder) {
 		v.elementTable(d, at, table, kind)
 	}
 	v.elements = append(v.elements, kind)
-	for range d.count("elements", 1, d.left()) {
+	count := d.count("elements", 1, d.left())
+	if active && d.err == nil {
+		v.elementsFit(d, at, table, offset, count)
+	}
+	for range count {
 		if d.err != nil {
 			return
 		}
@@ -105,6 +112,21 @@ func (v *validation) elementSegment(d *decoder) {
 		in := instruction{at: d.at}
 		in.index = d.u32("the index of a function")
 		v.functionReference(d, &in)
+	}
+}
+
+// elementsFit notes an active segment that does not fit its table, given where the expression of
+// its offset begins.
+func (v *validation) elementsFit(d *decoder, at int, table uint32, offset, count int) {
+	own := int(table) - (len(v.tables) - len(v.module.Tables))
+	if v.analysis.Overrun != nil || own < 0 || opcode(d.source[offset]) != opI32Const {
+		return
+	}
+	constant := reader{source: d.source, at: offset + 1}
+	first := uint32(constant.leb(32, true, "an offset"))
+	if end, size := uint64(first)+uint64(count), uint64(v.tables[table].Limits.Min); end > size {
+		v.analysis.Overrun = &Error{Kind: ErrUninstantiable, Section: SectionElement.String(), Offset: at,
+			Message: fmt.Sprintf("an active element segment ends at %d and table %d at %d, so instantiating the module traps", end, table, size)}
 	}
 }
 
