@@ -105,11 +105,11 @@ func (a *approvals) holds(key string) bool {
 // onceKey is for an approval of one call alone.
 func onceKey(callID, fingerprint string) string { return callID + " " + fingerprint }
 
-// approves reports whether all calls are approved that do what this fingerprint stands for.
-func (s *Session) approves(fingerprint string) bool {
+// approves reports whether all calls are approved that have this effect.
+func (s *Session) approves(effect string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.approved.holds(fingerprint)
+	return s.approved.holds(effect)
 }
 
 // takeApproval hands over an approval of this call alone.
@@ -131,11 +131,12 @@ func (s *Session) keepOnce(callID, fingerprint string) {
 	s.approved.keep(tool.Approval{CallID: callID, Approve: true, Fingerprint: fingerprint, Scope: tool.ApproveOnce})
 }
 
-// keepApproval keeps an approval that holds for more than its call.
-func (s *Session) keepApproval(approval tool.Approval) {
+// keepApproval keeps an approval that holds for more than its call: for all that do what it does.
+func (s *Session) keepApproval(approval tool.Approval, effect string) {
 	if approval.Scope != tool.ApproveSession && approval.Scope != tool.ApproveFor {
 		return
 	}
+	approval.Fingerprint = effect
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.approved.keep(approval)
@@ -143,8 +144,9 @@ func (s *Session) keepApproval(approval tool.Approval) {
 
 // Approvals returns the approvals that hold in the session, those that were given first before the
 // others, for [SessionOptions] of a later one: of all calls that do the same, and of single calls of
-// batches that have paused before these could run. They are authority: keep them where nobody can
-// write who may not approve.
+// batches that have paused before these could run. Those of all calls that do the same name what these
+// do in place of the fingerprint of one call. They are authority: keep them where nobody can write who
+// may not approve.
 func (s *Session) Approvals() []tool.Approval {
 	s.mu.Lock()
 	defer s.mu.Unlock()

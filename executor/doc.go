@@ -54,8 +54,10 @@
 // A state is no authority. What a batch may do comes from the session that resumes it, of the same
 // tenant and with the same context values, and calls that have not run are checked anew. An approval
 // is bound to a fingerprint of what it is for: what the tool can do, the complete arguments, the
-// context values, the tenant. It is computed again before the call is run, and what was shown is
-// compared with what would run; where anything differs, the call waits anew. Approvals hold for
+// context values, the tenant, the call's id, and the tools that this one may call. It is computed again
+// before the call is run, and what was shown is compared with what would run; where anything differs,
+// the call waits anew. An approval names the fingerprint that stood beside what was shown: take it from
+// there, and not from a state that was stored since, which somebody may have changed. Approvals hold for
 // a call, for the session or for a time ([Session.Approvals]). One that was given for a call which
 // cannot run yet is kept with the session and not in the state: whoever goes on in another session
 // hands it over with [SessionOptions], or is asked again. Calls that tools make cannot wait: they

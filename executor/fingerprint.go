@@ -4,26 +4,106 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"runtime/debug"
 
 	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
 )
 
-// fingerprint is a digest of what an approval of a call is for: what the tool can do, on whose
-// behalf, with which context values, files and complete arguments. It is 64 hex digits.
-func (b *batch) fingerprint(ctx context.Context, c *call, entry registry.Entry) (string, error) {
+// effect is what a call would do, for approvals to be bound to.
+type effect struct {
+	// digest covers what the tool and those that it may call can do, on whose behalf, with which
+	// context values, files and complete arguments. It is 64 hex digits, and equal for calls that do
+	// the same.
+	digest string
+	// callees are the identities of the tools that the tool may call, and of those that these may, by
+	// registered name.
+	callees map[string]string
+}
+
+// fingerprint is what an approval of one call names. The call's id is in it, so that what was shown
+// of one call approves of no other, not even of one that does the same. It is 64 hex digits.
+func (e effect) fingerprint(callID string) string {
+	return digestOf(appendText(appendText(appendText(nil, "caisson-approval/v2"), callID), e.digest))
+}
+
+// effect returns what a call of the tool would do.
+func (b *batch) effect(ctx context.Context, c *call, entry registry.Entry) (effect, error) {
 	identity, err := identityOf(ctx, entry)
 	if err != nil {
-		return "", err
+		return effect{}, err
 	}
-	text := appendText(nil, "caisson-approval/v1")
+	text := appendText(nil, "caisson-effect/v1")
 	text = appendText(appendText(text, identity), entry.Name)
+	callees := callees{resolver: b.executor.resolver, named: map[string]bool{}, identities: map[string]string{}}
+	if err := callees.add(ctx, entry); err != nil {
+		return effect{}, err
+	}
+	text = appendText(text, string(callees.text))
 	text = appendText(appendText(text, b.session.tenant), b.session.user)
 	text = appendValues(text, b.session.context)
 	text = appendFiles(text, b.files)
 	text = c.invocation.Arguments.AppendCanonical(text)
-	digest := sha256.Sum256(text)
-	return hex.EncodeToString(digest[:]), nil
+	return effect{digestOf(text), callees.identities}, nil
+}
+
+// callees collects what identifies the tools that a tool may call, and those that these may.
+type callees struct {
+	resolver   Resolver
+	named      map[string]bool
+	identities map[string]string // by registered name; "" for a tool that cannot say what it is
+	text       []byte
+}
+
+func (c *callees) add(ctx context.Context, entry registry.Entry) error {
+	if entry.Manifest == nil {
+		return nil
+	}
+	for _, name := range entry.Manifest.Permissions.Tools {
+		if c.named[name] {
+			continue
+		}
+		c.named[name] = true
+		called, ok, err := lookUp(c.resolver, name)
+		if err != nil {
+			return err
+		}
+		c.text = appendText(appendText(c.text, name), called.Name)
+		if !ok {
+			continue
+		}
+		// A tool that cannot say what it is keeps nobody from calling the others, and is not called itself.
+		identity, err := identityOf(ctx, called)
+		switch {
+		case err != nil && isOver(ctx):
+			return err
+		case err != nil:
+			identity = ""
+		}
+		c.text = appendText(c.text, identity)
+		c.identities[called.Name] = identity
+		if err := c.add(ctx, called); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkApprovedCallees refuses a tool's call where a call above it was approved while the called tool
+// was another. Between the check of an approval and the calls that its tool makes, tools can be replaced.
+func (c *call) checkApprovedCallees(ctx context.Context) {
+	for caller := c.parent; caller != nil; caller = caller.parent {
+		if caller.wait == nil || caller.wait.effect.callees == nil {
+			continue
+		}
+		approved := caller.wait.effect.callees[c.tool]
+		if identity, err := identityOf(ctx, c.entry); err == nil && identity == approved {
+			continue
+		}
+		c.deny("approval", fmt.Sprintf("%s was replaced after the call of %s that leads to it was approved", c.tool, caller.tool), tool.Allow{})
+		return
+	}
 }
 
 // identityOf asks a tool on a goroutine of its own, as it is when it is run: it is the tool's code.
@@ -56,7 +136,10 @@ func identityOf(ctx context.Context, entry registry.Entry) (string, error) {
 // that digests of two batches tell nothing about each other.
 func (s *Session) digest(batch string) string {
 	text := appendText(appendText(nil, "caisson-session/v1"), batch)
-	text = appendValues(appendText(text, s.tenant), s.context)
+	return digestOf(appendValues(appendText(text, s.tenant), s.context))
+}
+
+func digestOf(text []byte) string {
 	digest := sha256.Sum256(text)
 	return hex.EncodeToString(digest[:])
 }

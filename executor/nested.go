@@ -181,6 +181,8 @@ func (c *call) make(ctx context.Context, requested tool.Call, id string) *call {
 		made.deny("read_only", fmt.Sprintf("%s is read_only, so it may not call %s, which is not", c.tool, made.tool), tool.Allow{})
 	case made.waits():
 		made.denyWaiting()
+	default:
+		made.checkApprovedCallees(ctx)
 	}
 	return made
 }

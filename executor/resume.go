@@ -189,7 +189,7 @@ func (c *call) submit(s *storedCall, answer submitted) {
 	case c.wait != nil && !c.isClient() && c.wait.action.Fingerprint == answer.approval.Fingerprint && c.wasShown(s):
 		approval := fromNow(*answer.approval)
 		c.wait.open, c.wait.approved = false, permit{approval.Fingerprint, approval.Until}
-		c.batch.session.keepApproval(approval)
+		c.batch.session.keepApproval(approval, c.wait.effect.digest)
 	}
 }
 

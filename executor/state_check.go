@@ -18,7 +18,7 @@ const maxRevision = 1 << 30
 func (w *wireState) check() error {
 	switch {
 	case w.Version != stateVersion:
-		return fmt.Errorf("version %q; want %q", tool.Shown(w.Version, 64), stateVersion)
+		return fmt.Errorf("it is of the version %q, and %q is what can be resumed here; run the batch again", tool.Shown(w.Version, 64), stateVersion)
 	case !isID(w.ID):
 		return errors.New("the batch's id is none")
 	case w.Revision < 1 || w.Revision > maxRevision:

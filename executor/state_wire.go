@@ -12,7 +12,7 @@ import (
 )
 
 // stateVersion is the form of states that is written and read here.
-const stateVersion = "caisson-state/v1"
+const stateVersion = "caisson-state/v2"
 
 // wireState is a state's JSON. A call's record and its action do not repeat the call, so that they
 // cannot contradict it.

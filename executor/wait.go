@@ -21,6 +21,7 @@ type wait struct {
 	announced bool
 	answer    *tool.Result // of the client; nil for none
 	approved  permit
+	effect    effect // what was approved, or is to be; the zero value for an output
 }
 
 // isClient reports whether the client runs the call.
@@ -61,10 +62,11 @@ func (p planner) waits(ctx context.Context, c *call, own tool.Arguments) {
 	}
 	action.Type, action.Reason, action.Decisions = tool.NeedsApproval, storable(reason), decisionsOf(c.entry)
 	w := &wait{action: action}
-	if w.action.Fingerprint, err = p.batch.fingerprint(ctx, c, c.entry); err != nil {
+	if w.effect, err = p.batch.effect(ctx, c, c.entry); err != nil {
 		c.refuseUnknown(ctx, err)
 		return
 	}
+	w.action.Fingerprint = w.effect.fingerprint(c.record.CallID)
 	session := p.batch.session
 	w.approved = session.takeApproval(c.record.CallID, w.action.Fingerprint)
 	c.wait = w
@@ -73,8 +75,7 @@ func (p planner) waits(ctx context.Context, c *call, own tool.Arguments) {
 
 // isApproved reports whether what a call is to do has been approved, and that has not run out.
 func (c *call) isApproved() bool {
-	fingerprint := c.wait.action.Fingerprint
-	return c.wait.approved.holds(fingerprint) || c.batch.session.approves(fingerprint)
+	return c.wait.approved.holds(c.wait.action.Fingerprint) || c.batch.session.approves(c.wait.effect.digest)
 }
 
 // decisionsOf returns what a tool may do as a state can hold it.
@@ -165,13 +166,13 @@ func (b *batch) clear(ctx context.Context, c *call) bool {
 
 // clearApproved is clear for a call that must be approved.
 func (b *batch) clearApproved(ctx context.Context, c *call, entry registry.Entry) bool {
-	fingerprint, err := b.fingerprint(ctx, c, entry)
+	effect, err := b.effect(ctx, c, entry)
 	if err != nil {
 		c.refuseUnknown(ctx, err)
 		return true
 	}
 	w := c.wait
-	w.action.Fingerprint = fingerprint
+	w.effect, w.action.Fingerprint = effect, effect.fingerprint(c.record.CallID)
 	if c.isApproved() {
 		return true
 	}

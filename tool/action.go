@@ -19,9 +19,10 @@ type Action struct {
 	Hints     Hints           `json:"hints,omitzero"`
 	// Reason says why the batch waits, in one sentence for whoever approves or answers.
 	Reason string `json:"reason"`
-	// Fingerprint is a digest of what an approval is for: the tool's module, its manifest and what
-	// it is permitted, the complete arguments, on whose behalf the call is made (tenant and user), the
-	// context values and the files that the host has for it. It is empty for an output.
+	// Fingerprint is a digest of what an approval is for: this call, by CallID; the tool's module, its
+	// manifest and what it is permitted, and the same of the tools that it may call; the complete
+	// arguments, on whose behalf the call is made (tenant and user), the context values and the files
+	// that the host has for it. It is empty for an output.
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Decisions are what the tool may do, for whoever approves; empty for an output.
 	Decisions []Decision `json:"permissions,omitempty"`
@@ -52,7 +53,9 @@ type Approval struct {
 	Approve bool   `json:"approve"`
 	// Reason is what the model is told of a refusal. Empty: that it was refused.
 	Reason string `json:"reason,omitempty"`
-	// Fingerprint is that of the action, which proves what was looked at. It is needed to approve.
+	// Fingerprint is that of the action, which proves what was looked at. It is needed to approve. Keep
+	// it with what was shown: one that is read from where the batch is kept proves nothing, since
+	// whoever can write there can exchange it together with the arguments.
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Scope is for what else the approval holds. Empty: for this call alone.
 	Scope ApprovalScope `json:"scope,omitempty"`
@@ -63,8 +66,8 @@ type Approval struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
-// ApprovalScope says for what else than the call an approval holds: always for calls of the same
-// fingerprint alone.
+// ApprovalScope says for what else than the call an approval holds: always for calls alone that do the
+// same, whose fingerprints differ by the call's id and nothing else.
 type ApprovalScope string
 
 // The scopes of an approval.

@@ -22,7 +22,7 @@ func FuzzState(f *testing.F) {
 	require.NoError(f, err)
 	require.Len(f, s.Outputs, 1)
 	f.Add(kept)
-	f.Add([]byte(`{"schema":"caisson-agent/v1","conversation":{"messages":[null]},"batch":{"version":"caisson-state/v1"}}`))
+	f.Add([]byte(`{"schema":"caisson-agent/v1","conversation":{"messages":[null]},"batch":{"version":"caisson-state/v2"}}`))
 	f.Add([]byte(`{"schema":"caisson-agent/v1"} {}`))
 	f.Add(bytes.Replace(kept, []byte(`"tokens":`), []byte(`"tokens":-`), 1))
 	f.Fuzz(func(t *testing.T, document []byte) {

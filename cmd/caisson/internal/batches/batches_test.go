@@ -111,7 +111,7 @@ func TestNobodyElseReachesBatches(t *testing.T) {
 
 func TestAFileOfTheUsersIsNotOverwritten(t *testing.T) {
 	batch, dir := waiting(t), t.TempDir()
-	for name, content := range map[string]string{"notes.txt": "mine", "empty": "", "other.json": `{"schema":"caisson-state/v1"}`} {
+	for name, content := range map[string]string{"notes.txt": "mine", "empty": "", "other.json": `{"schema":"caisson-state/v2"}`} {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		require.ErrorIs(t, Folder("").At(path).Check(), ErrOccupied, name)
@@ -282,7 +282,7 @@ func TestWhatIsNoFileIsNotRead(t *testing.T) {
 // FuzzDecode: a file may hold anything; what is read is written the same.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"schema":"caisson-batch/v1","batch":"0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47","ended":"2026-01-02T03:04:05Z"}`))
-	f.Add([]byte(`{"schema":"caisson-batch/v1","batch":"","state":{"schema":"caisson-state/v1"}}`))
+	f.Add([]byte(`{"schema":"caisson-batch/v1","batch":"","state":{"schema":"caisson-state/v2"}}`))
 	batch := waiting(f)
 	whole, err := encode(wireBatch{Batch: batch.State.ID(), Dialect: "openai", State: &batch.State})
 	require.NoError(f, err)

@@ -1,0 +1,210 @@
+package executor_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// exchanged returns two states in which two calls that wait, one of each, have exchanged all but
+// their ids: what is called, and what is said to wait. The states may be the same.
+func exchanged(t *testing.T, a, b *executor.State, at, with int) (executor.State, executor.State) {
+	t.Helper()
+	read := func(state *executor.State) (document map[string]any, calls []any) {
+		text, err := json.Marshal(state)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(text, &document))
+		return document, document["calls"].([]any)
+	}
+	write := func(document map[string]any) (state executor.State) {
+		text, err := json.Marshal(document)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(text, &state))
+		return state
+	}
+	one, inOne := read(a)
+	two, inTwo := one, inOne
+	if a != b {
+		two, inTwo = read(b)
+	}
+	x, y := inOne[at].(map[string]any), inTwo[with].(map[string]any)
+	for _, member := range []string{"call", "waits"} {
+		x[member], y[member] = y[member], x[member]
+	}
+	return write(one), write(two)
+}
+
+// TestAttackExchangedCalls: whoever can write states exchanges two calls that wait, with their
+// fingerprints. What was shown of the first approves of neither; whoever takes the fingerprint from the
+// changed state, as the careless do, is asked again, and nothing has run. Control: for a session in which what the
+// second does is approved whatever call does it, the changed state runs it in the place of the first.
+func TestAttackExchangedCalls(t *testing.T) {
+	var ran []string
+	identity := "digest"
+	e := newExecutor(t, executor.Options{}, asksFor(t, &identity, &ran)...)
+	project := executor.SessionOptions{Context: map[string]string{"project": "p1"}}
+	f1, f2 := newCall("1", "erase", `{"path":"f1"}`), newCall("2", "erase", `{"path":"f2"}`)
+	for name, together := range map[string]bool{"in one batch": true, "in two batches": false} {
+		t.Run(name, func(t *testing.T) {
+			attacked := func(session *executor.Session) (shown tool.Action, state executor.State) {
+				ran = nil
+				if together {
+					report := paused(t, e, session, f1, f2)
+					state, _ = exchanged(t, report.State, report.State, 0, 1)
+					return report.Pending[0], state
+				}
+				first, second := paused(t, e, session, f1), paused(t, e, session, f2)
+				state, _ = exchanged(t, first.State, second.State, 0, 0)
+				return first.Pending[0], state
+			}
+			session := newSession(t, e, project)
+			shown, state := attacked(session)
+			r := answered(session, state)
+			require.Equal(t, shown.CallID, r.Approvals[0].CallID)
+			require.JSONEq(t, `{"path":"f2"}`, string(state.Pending()[0].Arguments), "the attack is none otherwise")
+			r.Approvals[0].Fingerprint = shown.Fingerprint
+			_, err := e.Resume(t.Context(), r)
+			require.ErrorIs(t, err, executor.ErrNotApproved)
+
+			report, err := e.Resume(t.Context(), answered(session, state))
+			require.NoError(t, err)
+			assertPaused(t, report)
+			assert.Empty(t, ran)
+
+			options := project
+			given := paused(t, e, session, f2)
+			approval := approve(given.Pending[0])
+			approval.Scope = tool.ApproveSession
+			_, err = e.Resume(t.Context(), executor.Resumption{State: *given.State, Session: session, Approvals: []tool.Approval{approval}})
+			require.NoError(t, err)
+			options.Approvals = session.Approvals()
+			_, state = attacked(newSession(t, e, project))
+			_, err = e.Resume(t.Context(), answered(newSession(t, e, options), state))
+			require.NoError(t, err)
+			require.NotEmpty(t, ran)
+			assert.Equal(t, `erase {"path":"f2","project":"p1"}`, ran[0])
+		})
+	}
+}
+
+// TestFingerprintsAreOfOneCall: calls that do the same have fingerprints of their own, and an approval
+// of one of them for the session is for all.
+func TestFingerprintsAreOfOneCall(t *testing.T) {
+	var ran []string
+	identity := "digest"
+	e := newExecutor(t, executor.Options{}, asksFor(t, &identity, &ran)...)
+	session := withContext(t, e, map[string]string{"project": "p1"})
+	first := paused(t, e, session, newCall("1", "erase", `{"path":"a"}`))
+	second := paused(t, e, session, newCall("1", "erase", `{"path":"a"}`))
+	assert.NotEqual(t, first.Pending[0].Fingerprint, second.Pending[0].Fingerprint)
+	approval := approve(first.Pending[0])
+	approval.Scope = tool.ApproveSession
+	_, err := e.Resume(t.Context(), executor.Resumption{State: *first.State, Session: session, Approvals: []tool.Approval{approval}})
+	require.NoError(t, err)
+	require.Len(t, session.Approvals(), 1)
+	assert.NotEqual(t, approval.Fingerprint, session.Approvals()[0].Fingerprint, "what is kept names no call")
+	report, err := e.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{newCall("9", "erase", `{"path":"a"}`)}})
+	require.NoError(t, err)
+	assertCompleted(t, report)
+	kept := session.Approvals()[0]
+	kept.Fingerprint = approval.Fingerprint
+	other := newSession(t, e, executor.SessionOptions{Context: map[string]string{"project": "p1"}, Approvals: []tool.Approval{kept}})
+	assertPaused(t, paused(t, e, other, newCall("1", "erase", `{"path":"a"}`)))
+}
+
+// calleeWorld is a tool "clean" that must be approved and may call "step", which may call the callee:
+// "other", or "helper" by its alias.
+type calleeWorld struct {
+	executor *executor.Executor
+	helper   string   // its identity
+	ran      []string // what helper was called by
+}
+
+func newCalleeWorld(t *testing.T, asks, callee string) *calleeWorld {
+	w := &calleeWorld{helper: "helper v1"}
+	helper := newGuarded(t, "helper", "", fields{"aliases": []string{"help"}}, func(_ context.Context, i tool.Invocation) (tool.Outcome, error) {
+		w.ran = append(w.ran, w.helper)
+		if argument(i, "replaced") != "" { // while the call that leads here runs
+			w.helper = "helper v2"
+		}
+		return succeed(""), nil
+	})
+	helper.identity = func(context.Context) (string, error) { return w.helper, nil }
+	w.executor = newExecutor(t, executor.Options{}, helper, newFake(t, "other", nil, echo),
+		newGuarded(t, "clean", asks, may(false, "step"), relay), newFake(t, "step", may(false, callee), relay))
+	return w
+}
+
+// through calls helper, so often, by way of the tools that may.
+func through(arguments ...string) tool.Call {
+	var calls []tool.Function
+	for _, each := range arguments {
+		calls = append(calls, function("step", calling(function("help", each))))
+	}
+	return newCall("1", "clean", calling(calls...))
+}
+
+// TestAttackReplacedCallee: an approval of a tool is none for it with another tool behind it, also where
+// that is replaced while the approved call runs. Controls: without a replacement the call runs; where a
+// tool was replaced that it may not call, too; and a call that needs no approval calls whatever is there.
+func TestAttackReplacedCallee(t *testing.T) {
+	t.Run("before it runs", func(t *testing.T) {
+		for name, attacked := range map[string]bool{"attack": true, "control": false} {
+			w := newCalleeWorld(t, "asks", "help")
+			report := paused(t, w.executor, nil, through("{}"))
+			if attacked {
+				w.helper = "helper v2"
+			}
+			report, err := w.executor.Resume(t.Context(), answered(report.Session, stored(t, report.State)))
+			require.NoError(t, err)
+			if !attacked {
+				assertCompleted(t, report)
+				assert.Equal(t, []string{"helper v1"}, w.ran, name)
+				continue
+			}
+			assertPaused(t, report)
+			assert.Empty(t, w.ran)
+			report, err = w.executor.Resume(t.Context(), answered(report.Session, *report.State))
+			require.NoError(t, err)
+			assertCompleted(t, report)
+			assert.Equal(t, []string{"helper v2"}, w.ran, "once that was approved")
+		}
+	})
+	t.Run("while it runs", func(t *testing.T) {
+		attack := through(`{"replaced":"yes"}`, `{"n":2}`)
+		w := newCalleeWorld(t, "asks", "help")
+		watcher := watch(t, w.executor, nil)
+		report := paused(t, w.executor, nil, attack)
+		report, err := w.executor.Resume(t.Context(), answered(report.Session, *report.State))
+		require.NoError(t, err)
+		assertCompleted(t, report)
+		assert.Equal(t, []string{"helper v1"}, w.ran)
+		var denied []string
+		for _, event := range watcher.rest(t) {
+			if event.Type == tool.CallFinished && event.Record.Result.Kind == tool.Denied {
+				denied = append(denied, event.Record.Result.Error)
+			}
+		}
+		assert.Equal(t, []string{"helper was replaced after the call of clean that leads to it was approved"}, denied)
+
+		control := newCalleeWorld(t, "", "help")
+		report, err = control.executor.Execute(t.Context(), executor.Batch{Calls: []tool.Call{attack}})
+		require.NoError(t, err)
+		assertCompleted(t, report)
+		assert.Equal(t, []string{"helper v1", "helper v2"}, control.ran)
+	})
+	t.Run("one that it may not call", func(t *testing.T) {
+		w := newCalleeWorld(t, "asks", "other")
+		report := paused(t, w.executor, nil, newCall("1", "clean", calling(function("step", calling(function("other", "{}"))))))
+		w.helper = "helper v2"
+		report, err := w.executor.Resume(t.Context(), answered(report.Session, *report.State))
+		require.NoError(t, err)
+		assertCompleted(t, report)
+	})
+}
