@@ -69,7 +69,7 @@ func newBatch(env environment) *cobra.Command {
 	flags.StringVar(&o.keep, "state", "", "keep a batch that waits in a `FILE` (default: in the state folder, under the batch's id)")
 	flags.StringVar(&o.resumed, "resume", "", "go on with the batch `ID|FILE` that waits")
 	flags.StringArrayVar(&o.approve, "approve", nil,
-		"with --resume: let a call run, as `CALL-ID[=once|session|DURATION]`: it alone, or in this command also others that do the same in all, to its end or for so long; repeatable")
+		"with --resume: let a call run, as `CALL-ID@FINGERPRINT[=once|session|DURATION]`, with the fingerprint that was printed with it or its first 20 digits: it alone, or in this command also others that do the same in all, to its end or for so long; repeatable")
 	flags.StringArrayVar(&o.refuse, "refuse", nil, "with --resume: do not let a call run, as `CALL-ID[=REASON]`; the model reads the reason; repeatable")
 	o.executorFlags(command, "64KiB, and 256KiB for all together in equal shares")
 	o.runFlags(command)

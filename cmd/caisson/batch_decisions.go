@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -9,8 +11,15 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// decisions returns what --approve and --refuse say about the calls that wait. What an approval is
-// bound to is in the batch, as it was shown.
+// leastFingerprint is how many hex digits of a fingerprint --approve takes at least, and the hint
+// prints. Fingerprints can be computed by whoever knows what they are of, and arguments have room for
+// anything, so a few digits could be had by trying. The call's id is drawn when the call is planned,
+// and a state lives for a day: within it, 2^80 attempts would be needed.
+const leastFingerprint = 20
+
+// decisions returns what --approve and --refuse say about the calls that wait. Who approves names
+// what was shown by its fingerprint. The batch, which is read from a file, cannot say that: who could
+// have written it since is not known here, wherever it is.
 func (o *batchOptions) decisions(pending []tool.Action) ([]tool.Approval, error) {
 	var approvals []tool.Approval
 	var wrong []message
@@ -23,7 +32,7 @@ func (o *batchOptions) decisions(pending []tool.Action) ([]tool.Approval, error)
 		approvals = append(approvals, approval)
 	}
 	for _, text := range o.refuse {
-		action, reason, err := actionOf(text, pending)
+		action, reason, err := refusalOf(text, pending)
 		if err != nil {
 			wrong = append(wrong, message{fmt.Sprintf("--refuse %s: %v", text, err), pendingHints(pending)})
 			continue
@@ -36,30 +45,51 @@ func (o *batchOptions) decisions(pending []tool.Action) ([]tool.Approval, error)
 	return approvals, nil
 }
 
-// approvalOf reads what follows --approve: CALL-ID[=once|session|DURATION].
+// approvalOf reads what follows --approve: CALL-ID@FINGERPRINT[=once|session|DURATION]. Providers' ids
+// may hold an at sign and an equals sign themselves.
 func approvalOf(text string, pending []tool.Action) (tool.Approval, error) {
-	action, scope, err := actionOf(text, pending)
-	if err != nil {
-		return tool.Approval{}, err
+	parts := regexp.MustCompile(`^(.+)@([0-9a-f]+)(?:=(.*))?$`).FindStringSubmatch(text)
+	if parts == nil || len(parts[2]) < leastFingerprint {
+		return tool.Approval{}, fmt.Errorf("want CALL-ID@FINGERPRINT, with at least %d digits of the fingerprint that was printed with the call: it proves what was looked at", leastFingerprint)
 	}
-	approval := tool.Approval{CallID: action.CallID, Approve: true, Fingerprint: action.Fingerprint}
+	id, fingerprint, scope := parts[1], parts[2], parts[3]
+	found := slices.DeleteFunc(slices.Clone(pending), func(a tool.Action) bool { return a.CallID != id && a.Call.ID != id })
+	shown := slices.IndexFunc(found, func(a tool.Action) bool {
+		return a.Type == tool.NeedsApproval && strings.HasPrefix(a.Fingerprint, fingerprint)
+	})
+	switch {
+	case len(found) == 0:
+		return tool.Approval{}, errNoCall
+	case shown < 0 && found[0].Type != tool.NeedsApproval:
+		return tool.Approval{}, needsOutput(found[0])
+	case shown < 0:
+		return tool.Approval{}, errors.New("the call that waits under this id has another fingerprint: it is not what was looked at")
+	}
+	approval := tool.Approval{CallID: found[shown].CallID, Approve: true, Fingerprint: found[shown].Fingerprint}
 	switch scope {
 	case "", string(tool.ApproveOnce):
 		approval.Scope = tool.ApproveOnce
 	case string(tool.ApproveSession):
 		approval.Scope = tool.ApproveSession
 	default:
-		if approval.For, err = manifests.ParseDuration(scope); err != nil {
+		duration, err := manifests.ParseDuration(scope)
+		if err != nil {
 			return tool.Approval{}, fmt.Errorf("%q: want once, session, or a time such as 10m", scope)
 		}
-		approval.Scope = tool.ApproveFor
+		approval.Scope, approval.For = tool.ApproveFor, duration
 	}
 	return approval, nil
 }
 
-// actionOf finds the call that waits for approval and is named in CALL-ID[=REST]. Providers' ids
-// may hold an equals sign themselves.
-func actionOf(text string, pending []tool.Action) (tool.Action, string, error) {
+var errNoCall = errors.New("no call waits under this id")
+
+func needsOutput(action tool.Action) error {
+	return fmt.Errorf("the call of %s waits for an output, which goes into OUTPUTS", action.Tool)
+}
+
+// refusalOf reads what follows --refuse, CALL-ID[=REASON], and finds the call. Whatever waits under
+// the id is not run, so that no fingerprint is needed.
+func refusalOf(text string, pending []tool.Action) (tool.Action, string, error) {
 	var found []tool.Action
 	rest := ""
 	for _, action := range pending {
@@ -74,7 +104,7 @@ func actionOf(text string, pending []tool.Action) (tool.Action, string, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return tool.Action{}, "", fmt.Errorf("no call waits under this id")
+		return tool.Action{}, "", errNoCall
 	case len(found) > 1:
 		ids := make([]string, len(found))
 		for i, action := range found {
@@ -83,7 +113,7 @@ func actionOf(text string, pending []tool.Action) (tool.Action, string, error) {
 		slices.Sort(ids)
 		return tool.Action{}, "", fmt.Errorf("several calls wait under this id: %s", strings.Join(ids, ", "))
 	case found[0].Type != tool.NeedsApproval:
-		return tool.Action{}, "", fmt.Errorf("the call of %s waits for an output, which goes into OUTPUTS", found[0].Tool)
+		return tool.Action{}, "", needsOutput(found[0])
 	}
 	return found[0], rest, nil
 }

@@ -43,9 +43,12 @@ that waits is answered together: by OUTPUTS, which are results as the provider t
   {"tool_outputs": [{"tool_call_id": ID, "output": "TEXT"}], "approvals":
    [{"call_id": ID, "approve": true, "fingerprint": FINGERPRINT}]}
 
-and by --approve and --refuse. Instead of "output", "result" holds a whole result, such as
-{"success": false, "error": "..."}. A submission with a mistake in it changes nothing. A
-call that was approved and has not run when the batch waits again is asked for again.
+and by --approve ID@FINGERPRINT and --refuse ID. The fingerprint is that of what was looked
+at, or its first 20 digits: a call that has another one by now is not run. Take it from
+what was printed, not from the file in which the batch is kept. Instead of "output",
+"result" holds a whole result, such as {"success": false, "error": "..."}. A submission
+with a mistake in it changes nothing. A call that was approved and has not run when the
+batch waits again is asked for again.
 
 Results that are long are cut, since a model pays for each byte. The mark in a cut result
 names the command that prints the rest. It is meant for whoever runs caisson: a model has
@@ -58,4 +61,4 @@ const batchExample = `  caisson batch response.json --tools ./wasm-tools
   caisson batch response.json --config caisson.yaml --profile strict --json
   caisson batch response.json --batch-timeout 1m --max-output 16KiB --stream
   curl … | caisson batch --mount /project=./workspaces/{project_id}:rw --context project_id=demo
-  caisson batch --resume 019c1a2b-3c4d-7e5f-8a9b-0c1d2e3f4a5b outputs.json --approve call_2 --refuse 'call_3=not this file'`
+  caisson batch --resume 019c1a2b-3c4d-7e5f-8a9b-0c1d2e3f4a5b outputs.json --approve call_2@5f0c8a91d3e27b640fce --refuse 'call_3=not this file'`

@@ -118,33 +118,48 @@ func FuzzReadAnswers(f *testing.F) {
 }
 
 func TestDecisionsNameOneCall(t *testing.T) {
+	whole := func(digit string) string { return strings.Repeat(digit, 64) }
 	approval := func(id, provider string) tool.Action {
-		return tool.Action{Type: tool.NeedsApproval, CallID: id, Tool: "remove", Call: tool.Call{ID: provider}, Fingerprint: "f-" + id}
+		return tool.Action{Type: tool.NeedsApproval, CallID: id, Tool: "remove", Call: tool.Call{ID: provider}, Fingerprint: whole(id[3:])}
 	}
 	pending := []tool.Action{
-		approval("0001", "call=1"), approval("0002", "twin"), approval("0003", "twin"),
+		approval("0001", "call=1@a"), approval("0002", "twin"), approval("0003", "twin"),
 		{Type: tool.NeedsOutput, CallID: "0004", Tool: "ask_user", Call: tool.Call{ID: "call_4"}},
 	}
+	least := func(digit string) string { return strings.Repeat(digit, leastFingerprint) }
 	for text, want := range map[string]tool.Approval{
-		"0001":           {CallID: "0001", Approve: true, Fingerprint: "f-0001", Scope: tool.ApproveOnce},
-		"call=1":         {CallID: "0001", Approve: true, Fingerprint: "f-0001", Scope: tool.ApproveOnce},
-		"call=1=session": {CallID: "0001", Approve: true, Fingerprint: "f-0001", Scope: tool.ApproveSession},
-		"0003=10m":       {CallID: "0003", Approve: true, Fingerprint: "f-0003", Scope: tool.ApproveFor, For: 10 * time.Minute},
-		"0002=once":      {CallID: "0002", Approve: true, Fingerprint: "f-0002", Scope: tool.ApproveOnce},
-		"0002=":          {CallID: "0002", Approve: true, Fingerprint: "f-0002", Scope: tool.ApproveOnce},
+		"0001@" + whole("1"):                  {CallID: "0001", Approve: true, Fingerprint: whole("1"), Scope: tool.ApproveOnce},
+		"0001@" + least("1"):                  {CallID: "0001", Approve: true, Fingerprint: whole("1"), Scope: tool.ApproveOnce},
+		"call=1@a@" + least("1"):              {CallID: "0001", Approve: true, Fingerprint: whole("1"), Scope: tool.ApproveOnce},
+		"call=1@a@" + least("1") + "=session": {CallID: "0001", Approve: true, Fingerprint: whole("1"), Scope: tool.ApproveSession},
+		"0003@" + least("3") + "=10m":         {CallID: "0003", Approve: true, Fingerprint: whole("3"), Scope: tool.ApproveFor, For: 10 * time.Minute},
+		"0002@" + least("2") + "=once":        {CallID: "0002", Approve: true, Fingerprint: whole("2"), Scope: tool.ApproveOnce},
+		"0002@" + least("2") + "=":            {CallID: "0002", Approve: true, Fingerprint: whole("2"), Scope: tool.ApproveOnce},
+		"twin@" + least("3"):                  {CallID: "0003", Approve: true, Fingerprint: whole("3"), Scope: tool.ApproveOnce},
 	} {
 		o := batchOptions{approve: []string{text}}
 		approvals, err := o.decisions(pending)
 		require.NoError(t, err, text)
 		assert.Equal(t, []tool.Approval{want}, approvals, text)
 	}
+	const bare, other = "want CALL-ID@FINGERPRINT, with at least 20 digits", "has another fingerprint: it is not what was looked at"
 	for text, wrong := range map[string]string{
-		"twin": "several calls wait under this id: 0002, 0003", "call_4": "waits for an output", "call": "no call waits", "": "no call waits",
-		"0001=forever": `"forever": want once, session, or a time such as 10m`, "0001=-1m": "want once, session, or a time",
+		"": bare, "0001": bare, "0001=session": bare, "twin": bare, "@" + least("1"): bare, "0001@": bare,
+		"0001@" + least("1")[1:]: bare, "0001@" + strings.Repeat("A", leastFingerprint): bare, "0001@" + least("x"): bare,
+		"0001@" + least("2"): other, "0001@" + whole("1") + "1": other, "0001@" + least("1")[1:] + "2": other, "twin@" + least("1"): other,
+		"call_4@" + least("1"): "waits for an output", "call@" + least("1"): "no call waits", "call=1@" + least("1"): "no call waits",
+		"0001@" + least("1") + "=forever": `"forever": want once, session, or a time such as 10m`, "0001@" + least("1") + "=-1m": "want once, session, or a time",
 	} {
 		o := batchOptions{approve: []string{text}}
 		_, err := o.decisions(pending)
 		require.ErrorContains(t, err, wrong, text)
+		var told *failure
+		require.ErrorAs(t, err, &told)
+		for _, m := range told.messages {
+			for _, hint := range m.hints {
+				assert.NotRegexp(t, "[0-9a-f]{20}", hint, "what waits is not copied from here")
+			}
+		}
 	}
 	o := batchOptions{refuse: []string{"0001=a=b", "call_4", "x"}}
 	_, err := o.decisions(pending)
@@ -153,6 +168,9 @@ func TestDecisionsNameOneCall(t *testing.T) {
 	approvals, err := o.decisions(pending)
 	require.NoError(t, err)
 	assert.Equal(t, []tool.Approval{{CallID: "0001", Reason: "a=b"}, {CallID: "0002"}}, approvals)
+	o = batchOptions{refuse: []string{"twin"}}
+	_, err = o.decisions(pending)
+	require.ErrorContains(t, err, "several calls wait under this id: 0002, 0003")
 }
 
 // TestNothingRunsWhoseResultCannotBeWritten: a provider that matches results by id takes none

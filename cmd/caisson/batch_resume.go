@@ -97,7 +97,7 @@ func changedHints(before, after []tool.Action) []string {
 	var hints []string
 	for _, action := range after {
 		if fingerprint, ok := looked[action.CallID]; ok && fingerprint != action.Fingerprint {
-			hints = append(hints, fmt.Sprintf("%s (%s) waits again: its tool, arguments or permissions are not those that were looked at", action.Tool, action.Call.ID))
+			hints = append(hints, fmt.Sprintf("%s (%s) waits again: its tool, a tool that it may call, its arguments or its permissions are not those that were looked at", action.Tool, action.Call.ID))
 		}
 	}
 	return hints[:min(len(hints), shownPending)]
@@ -171,7 +171,7 @@ func resumeHints(state executor.State, err error) []string {
 		hints = append(hints, "give --context and --config as the batch began: its context values must be the same")
 	}
 	if errors.Is(err, executor.ErrNotApproved) {
-		hints = append(hints, "an approval has the fingerprint of what was looked at; --approve CALL-ID takes that of the batch")
+		hints = append(hints, "an approval has the fingerprint of what was looked at, as it was printed with the call")
 	}
 	for _, mistake := range []error{executor.ErrMissingAnswer, executor.ErrUnknownCall, executor.ErrDoubledAnswer, executor.ErrWrongAnswer} {
 		if errors.Is(err, mistake) {
@@ -193,13 +193,14 @@ func lateHints(pending []tool.Action) []string {
 // shownPending is how many calls are named that wait.
 const shownPending = 5
 
-// pendingHints says which calls wait, and how each is answered.
+// pendingHints says which calls wait, and how each is answered. It has no fingerprints: whoever took
+// one from here would approve of what they have not looked at.
 func pendingHints(pending []tool.Action) []string {
 	var hints []string
 	for _, action := range pending[:min(len(pending), shownPending)] {
 		id := quoted(action.CallID)
 		if action.Type == tool.NeedsApproval {
-			hints = append(hints, fmt.Sprintf("%s (%s) waits for --approve %s or --refuse %s", action.Tool, action.Call.ID, id, id))
+			hints = append(hints, fmt.Sprintf("%s (%s) waits for --approve %s@FINGERPRINT or --refuse %s, with the fingerprint that was printed with the call", action.Tool, action.Call.ID, id, id))
 			continue
 		}
 		hints = append(hints, fmt.Sprintf(`%s (%s) waits for {"tool_outputs": [{"tool_call_id": "%s", "output": "TEXT"}]} in OUTPUTS`, action.Tool, action.Call.ID, action.CallID))

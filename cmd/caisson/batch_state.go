@@ -87,7 +87,7 @@ func (o *batchOptions) resumeCommand(waiting done) string {
 	outputs := false
 	for _, action := range waiting.Pending {
 		if action.Type == tool.NeedsApproval {
-			words = append(words, "--approve", action.CallID)
+			words = append(words, "--approve", action.CallID+"@"+action.Fingerprint[:leastFingerprint])
 		} else {
 			outputs = true
 		}
