@@ -35,6 +35,9 @@ func (o *batchOptions) resume(ctx context.Context, env environment, outputs []st
 	if err := h.hasToolsOf(pending); err != nil {
 		return err
 	}
+	if err := h.keepsFromTools(place.Dirs()); err != nil {
+		return err
+	}
 	r, err := h.runner(env, place)
 	if err != nil {
 		return err

@@ -26,6 +26,13 @@ func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) 
 		return nil
 	}
 	folder, err := o.state.batches()
+	dirs := folder.Dirs()
+	if o.keep != "" {
+		dirs = folder.At(o.keep).Dirs()
+	}
+	if err := h.keepsFromTools(dirs); err != nil {
+		return err
+	}
 	switch {
 	case o.keep != "":
 		err = folder.At(o.keep).Check()

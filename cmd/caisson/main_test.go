@@ -50,7 +50,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "lines": lines, "holds": holds, "callid": callID, "waits": waits, "settle": settle, "goon": goOn, "made": madeID, "paste": paste, "serve": serve, "fill": fill,
+			"exits": exits, "lines": lines, "holds": holds, "callid": callID, "waits": waits, "settle": settle, "goon": goOn, "exchange": exchange, "made": madeID, "paste": paste, "serve": serve, "fill": fill,
 		},
 	})
 }

@@ -91,6 +91,25 @@ func waits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// exchange has two kept batches exchange their calls: exchange FILE FILE.
+func exchange(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: exchange FILE FILE")
+	}
+	var calls [2]any
+	var documents [2]map[string]any
+	for i, file := range args {
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(file)), &documents[i]))
+		calls[i] = documents[i]["state"].(map[string]any)["calls"]
+	}
+	for i, file := range args {
+		documents[i]["state"].(map[string]any)["calls"] = calls[1-i]
+		content, err := json.Marshal(documents[i])
+		ts.Check(err)
+		ts.Check(os.WriteFile(ts.MkAbs(file), content, 0o600))
+	}
+}
+
 // goOn runs the command that a hint says goes on with a batch, with a file in the place of OUTPUTS,
 // and checks its exit code: goon 0 stderr outputs.json.
 func goOn(ts *testscript.TestScript, neg bool, args []string) {

@@ -93,6 +93,14 @@ func (t Template) In(dir string) Template {
 	return t
 }
 
+// Fill returns the directory that the template names with these context values. It reports false
+// where one is missing or is no path element: no call gets a directory then. It is for the operator:
+// it is a host path.
+func (t Template) Fill(values map[string]string) (dir string, ok bool) {
+	elements, _, problem := t.fill(values)
+	return filepath.Join(append([]string{t.base}, elements...)...), problem == ""
+}
+
 // fill returns the elements below the base, with the placeholders' values. The
 // problem is empty when all is well; it is a sentence about the key otherwise.
 func (t Template) fill(values map[string]string) (elements []string, key, problem string) {

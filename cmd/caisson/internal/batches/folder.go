@@ -56,6 +56,14 @@ func (f Folder) Check() error {
 	return nil
 }
 
+// Dirs returns the folder, or nothing for none.
+func (f Folder) Dirs() []string {
+	if f == "" {
+		return nil
+	}
+	return []string{string(f)}
+}
+
 // New returns the place for a batch of that id.
 func (f Folder) New(id string) (*Place, error) {
 	if !folder.IsID(id, false) {

@@ -26,6 +26,15 @@ type Place struct {
 // Path returns the file.
 func (p *Place) Path() string { return filepath.Join(p.dir, p.name) }
 
+// Dirs returns the folders that hold the file and what was claimed of it. Whoever can write there can
+// change the batch, or have it resumed again.
+func (p *Place) Dirs() []string {
+	if p.private {
+		return p.folder.Dirs()
+	}
+	return append([]string{p.dir}, p.folder.Dirs()...)
+}
+
 func (p *Place) open() (*os.Root, error) {
 	if p.private {
 		return folder.Make(p.dir)

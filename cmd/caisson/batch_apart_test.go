@@ -1,0 +1,68 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestHolding: a folder is held by one that is above it, by whatever path, and by one through which
+// the path to it leads. The control is what a comparison of paths alone finds.
+func TestHolding(t *testing.T) {
+	root := t.TempDir()
+	t.Chdir(root)
+	for _, dir := range []string{"granted/deep/state", "outside/state", "granted2"} {
+		require.NoError(t, os.MkdirAll(filepath.FromSlash(dir), 0o700))
+	}
+	for dir, held := range map[string]bool{
+		"granted": true, "granted/deep": true, "granted/deep/state": true, "outside/../granted/deep": true, filepath.Join(root, "granted", "deep"): true,
+		"outside": false, "outside/state": false, "granted2": false, ".": false, filepath.Dir(root): false,
+	} {
+		for _, granted := range []string{"granted", "./granted/", filepath.Join(root, "granted")} {
+			at, err := holding([]string{"nowhere", granted}, filepath.FromSlash(dir))
+			require.NoError(t, err)
+			assert.Equal(t, held, at == granted, "%s in %s", dir, granted)
+		}
+	}
+	at, err := holding(nil, "nowhere")
+	require.NoError(t, err)
+	assert.Empty(t, at)
+	for dir, held := range map[string]string{"nowhere": "", "nowhere/state": "", "granted/new/state": "granted"} {
+		at, err := holding([]string{"granted"}, filepath.FromSlash(dir))
+		require.NoError(t, err)
+		assert.Equal(t, held, at, "%s, which is not there yet", dir)
+	}
+
+	if goruntime.GOOS == "windows" {
+		return // links take a privilege there
+	}
+	link := func(target, name string) {
+		require.NoError(t, os.Symlink(filepath.FromSlash(target), filepath.FromSlash(name)))
+	}
+	link("granted/deep", "inside")            // leads into what is granted
+	link("../outside", "granted/out")         // leads out of it, from where a tool can replace it
+	link(filepath.Join(root, "granted"), "g") // is what is granted
+	link("g/out", "through")                  // has its way through it
+	link("outside", "beside")
+	link("granted/later", "dangling")
+	link("loop", "loop")
+	for dir, held := range map[string]bool{
+		"inside": true, "inside/state": true, "dangling": true, "dangling/state": true, "granted/out/state": true, "g/deep": true, "through/state": true,
+		"beside": false, "beside/state": false,
+	} {
+		for _, granted := range []string{"granted", "g"} {
+			at, err := holding([]string{granted}, filepath.FromSlash(dir))
+			require.NoError(t, err)
+			assert.Equal(t, held, at == granted, "%s in %s", dir, granted)
+		}
+	}
+	relative, err := filepath.Rel("granted", "through/state")
+	require.NoError(t, err)
+	assert.False(t, filepath.IsLocal(relative), "control: by its name it is elsewhere")
+	_, err = holding([]string{"granted"}, "loop")
+	require.Error(t, err)
+}
