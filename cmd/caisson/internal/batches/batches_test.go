@@ -177,6 +177,85 @@ func TestWhatWasReadBeforeIsNotClaimedLater(t *testing.T) {
 	assert.Len(t, files, 1, "no trace is left beside the file")
 }
 
+// TestAFileIsClaimedOnceWhateverRemembersIt: whoever goes on with one file at the same time, with
+// folders for state of their own and by whatever path, one does. Control: claims in these folders alone,
+// which know nothing of each other, are all taken.
+func TestAFileIsClaimedOnceWhateverRemembersIt(t *testing.T) {
+	batch, dir := waiting(t), t.TempDir()
+	require.NoError(t, Folder("").At(filepath.Join(dir, "batch.json")).Keep(batch))
+	content, err := os.ReadFile(filepath.Join(dir, "batch.json"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "copy.json"), content, 0o600))
+	paths := []string{filepath.Join(dir, "batch.json"), filepath.Join(dir, "copy.json"), filepath.Join(dir, "..", filepath.Base(dir), "batch.json")}
+	if goruntime.GOOS != "windows" { // links take a privilege there
+		link := filepath.Join(t.TempDir(), "link")
+		require.NoError(t, os.Symlink(dir, link))
+		require.NoError(t, os.Link(paths[0], filepath.Join(dir, "hard.json")))
+		paths = append(paths, filepath.Join(link, "batch.json"), filepath.Join(dir, "hard.json"))
+	}
+	var claimed, alone atomic.Int32
+	var group sync.WaitGroup
+	for _, path := range append(paths, paths...) {
+		state, none := In(t.TempDir()), In(t.TempDir())
+		group.Go(func() {
+			place := state.At(path)
+			_, err := place.Read()
+			assert.NoError(t, err)
+			ok, err := place.Claim(t.Context(), "key.1", time.Now().Add(time.Hour))
+			assert.NoError(t, err)
+			if ok {
+				claimed.Add(1)
+			}
+			root, err := os.OpenRoot(filepath.Dir(string(none)))
+			if !assert.NoError(t, err) {
+				return
+			}
+			defer root.Close()
+			if ok, err := take(root, "key"); ok && err == nil {
+				alone.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	assert.Equal(t, int32(1), claimed.Load())
+	assert.Equal(t, int32(2*len(paths)), alone.Load(), "control")
+}
+
+// TestAKeptBatchIsClaimedByItsFile: a batch in the state folder is claimed once, whether it is named by
+// its id or by its file, and whatever folder remembers it; and what is gone on with is not claimed later.
+func TestAKeptBatchIsClaimedByItsFile(t *testing.T) {
+	folder, batch := In(t.TempDir()), waiting(t)
+	path := keep(t, folder, batch).Path()
+	named, err := folder.Find(batch.State.ID())
+	require.NoError(t, err)
+	first := true
+	for name, place := range map[string]*Place{"id": named, "file": folder.At(path), "elsewhere": In(t.TempDir()).At(path), "nowhere": Folder("").At(path)} {
+		_, err := place.Read()
+		require.NoError(t, err)
+		ok, err := place.Claim(t.Context(), "key.1", time.Time{})
+		require.NoError(t, err, name)
+		assert.Equal(t, first, ok, name)
+		first = false
+	}
+}
+
+// TestAFailedClaimCanBeTriedAgain: where the folder for state cannot be used, nothing says that the
+// file was claimed.
+func TestAFailedClaimCanBeTriedAgain(t *testing.T) {
+	batch, dir := waiting(t), t.TempDir()
+	broken := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(broken, nil, 0o600))
+	require.NoError(t, Folder("").At(filepath.Join(dir, "batch.json")).Keep(batch))
+	for _, folder := range []Folder{Folder(filepath.Join(broken, "batches")), In(t.TempDir())} {
+		place := folder.At(filepath.Join(dir, "batch.json"))
+		_, err := place.Read()
+		require.NoError(t, err)
+		ok, err := place.Claim(t.Context(), "key.1", time.Time{})
+		assert.Equal(t, err == nil, ok)
+		assert.Equal(t, !strings.HasPrefix(string(folder), broken), ok)
+	}
+}
+
 // TestACopyIsClaimedWithItsOriginal: the folder knows the state, whatever its file is called. The
 // control shows that without a folder a copy would be gone on with again.
 func TestACopyIsClaimedWithItsOriginal(t *testing.T) {

@@ -14,13 +14,13 @@ import (
 	"github.com/caisson-run/caisson/cmd/caisson/internal/folder"
 )
 
-// Place is the file of one batch. It is for one goroutine, but for Claim.
+// Place is the file of one batch. It is for one goroutine at a time.
 type Place struct {
 	folder    Folder
 	dir, name string
 	private   bool   // the file is in the folder
 	content   []byte // as it was last read
-	marker    string // the file that says that it was claimed; empty where it was not
+	beside    string // the file beside it that says that it was claimed, where that goes once it was rewritten
 }
 
 // Path returns the file.
@@ -99,13 +99,15 @@ func (p *Place) write(wire wireBatch) (err error) {
 	return p.release(root)
 }
 
-// release removes what says that the file was claimed, where that is beside it: its content is
-// another one now, which whoever claims it compares.
+// release removes what says beside the file that it was claimed: its content is another one now, which
+// whoever claims it compares.
 func (p *Place) release(root *os.Root) error {
-	if p.marker == "" || p.folder != "" {
+	if p.beside == "" {
 		return nil
 	}
-	return folder.Remove(root, p.marker)
+	err := folder.Remove(root, p.beside)
+	p.beside = ""
+	return err
 }
 
 // Read returns the batch. The error wraps [ErrNotFound], [ErrEnded], [ErrDamaged] or the
@@ -132,37 +134,71 @@ func (p *Place) read() (_ []byte, err error) {
 	return folder.Read(root, p.name, MaxBytes)
 }
 
-// Claim implements [executor.Claimer] for the batch that was last read. A state is claimed once
-// for the folder, whichever file it is in; without a folder, once for the file.
+// Claim implements [executor.Claimer] for the batch that was last read. A state is claimed once in the
+// folder where its file lies, by whatever path that is reached and whatever the file is called, and
+// once in the folder for state. Copies and hard links of the file that lie elsewhere are known to the
+// folder for state alone.
 func (p *Place) Claim(_ context.Context, key string, _ time.Time) (_ bool, err error) {
 	defer func() { err = p.failure("claim", err) }()
 	digest := sha256.Sum256([]byte(key))
-	p.marker = hex.EncodeToString(digest[:]) + taken
-	var root *os.Root
-	if p.folder != "" {
-		root, err = folder.Make(string(p.folder))
-	} else {
-		root, err = p.open()
-		p.marker = "." + p.name + "." + p.marker
-	}
+	marker := "." + hex.EncodeToString(digest[:]) + taken // it may lie among the files of the user's
+	here, err := p.open()
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	file, err := root.OpenFile(p.marker, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	defer func() { err = errors.Join(err, here.Close()) }()
+	if ours, err := take(here, marker); !ours || err != nil {
+		return false, err
+	}
+	ours, kept, err := p.claimOnce(here, marker)
+	if !kept {
+		p.beside = marker
+	}
+	if !ours || err != nil {
+		err = errors.Join(err, p.release(here))
+	}
+	return ours && err == nil, err
+}
+
+// claimOnce claims the state in the folder for state, once it was claimed beside its file. It reports
+// whether that is the same folder, where the marker is kept.
+func (p *Place) claimOnce(here *os.Root, marker string) (ours, kept bool, err error) {
+	// Another process may have gone on with the batch since it was read here.
+	if content, err := p.read(); err != nil || !bytes.Equal(content, p.content) {
+		return false, false, err
+	}
+	if p.private || p.folder == "" {
+		return true, p.private, nil
+	}
+	state, err := folder.Make(string(p.folder))
+	if err != nil {
+		return false, false, err
+	}
+	defer func() { err = errors.Join(err, state.Close()) }()
+	if same, err := isSame(here, state); same || err != nil {
+		return same, same, err
+	}
+	ours, err = take(state, marker)
+	return ours, false, err
+}
+
+// take creates a file, and reports whether it was not there.
+func take(root *os.Root, name string) (bool, error) {
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	// Another process may have gone on with the batch since it was read here.
-	content, err := p.read()
-	if err = errors.Join(err, file.Close()); err != nil {
-		return false, errors.Join(err, folder.Remove(root, p.marker)) // it can be tried again
+	return true, file.Close()
+}
+
+func isSame(one, other *os.Root) (bool, error) {
+	a, err := one.Stat(".")
+	if err != nil {
+		return false, err
 	}
-	if bytes.Equal(content, p.content) {
-		return true, nil
-	}
-	return false, p.release(root)
+	b, err := other.Stat(".")
+	return err == nil && os.SameFile(a, b), err
 }
