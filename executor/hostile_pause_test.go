@@ -243,7 +243,7 @@ func TestNotUTF8(t *testing.T) {
 // TestAttackTooLongToWait: a batch that cannot be stored does not wait: its calls are refused, before
 // they are announced where that can be known. Control: a shorter one waits, and is stored.
 func TestAttackTooLongToWait(t *testing.T) {
-	for many, waits := range map[int]bool{12: false, 2: true} {
+	for many, waits := range map[int]bool{2: false, 1: true} {
 		e := newExecutor(t, executor.Options{}, newFake(t, "note", readOnly, func(context.Context, tool.Invocation) (tool.Outcome, error) { return succeed(""), nil }), newClient(t, "c", nil))
 		var calls []tool.Call
 		for i := range many {
@@ -265,7 +265,7 @@ func TestAttackTooLongToWait(t *testing.T) {
 	}
 	// What comes of calls may be too long as well.
 	e := newExecutor(t, executor.Options{Output: executor.Output{Unlimited: true}}, newFake(t, "long", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
-		return succeed(strings.Repeat("<", 12<<20)), nil
+		return succeed(strings.Repeat("<", executor.MaxStateBytes/6+1)), nil
 	}), newClient(t, "c", nil))
 	report, err := e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{newCall("1", "long", "{}"), newCall("2", "c", "{}")}})
 	require.NoError(t, err)

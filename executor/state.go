@@ -18,8 +18,10 @@ import (
 // The zero value is no batch's. It is safe for concurrent use.
 type State struct{ batch *storedBatch }
 
-// MaxStateBytes is how long a state's JSON may be.
-const MaxStateBytes = 64 << 20
+// MaxStateBytes is how long a state's JSON may be. Reading one costs up to some thirty times that in
+// memory that is allocated on the way, which is why longer ones are refused before anything of them is
+// read. A batch that would become longer is not let wait.
+const MaxStateBytes = 16 << 20
 
 // storedBatch is a batch that waits. Nobody changes it.
 type storedBatch struct {
@@ -129,8 +131,12 @@ func (s State) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads a state; null is that of no batch. It fails with [ErrInvalidState], and leaves
-// the state as it was; the document may be anything.
+// the state as it was; the document may be anything. One that is longer than [MaxStateBytes] is not
+// looked at; inside of another document, whoever reads that bounds it.
 func (s *State) UnmarshalJSON(document []byte) error {
+	if err := checkSize(len(document)); err != nil {
+		return err
+	}
 	if string(bytes.TrimSpace(document)) == "null" {
 		*s = State{}
 		return nil
@@ -140,6 +146,13 @@ func (s *State) UnmarshalJSON(document []byte) error {
 		return &Error{Op: "state", Err: fmt.Errorf("%w: %w", ErrInvalidState, err)}
 	}
 	*s = State{stored}
+	return nil
+}
+
+func checkSize(bytes int) error {
+	if bytes > MaxStateBytes {
+		return &Error{Op: "state", Err: fmt.Errorf("%w: it has %d bytes; at most %d are read", ErrInvalidState, bytes, MaxStateBytes)}
+	}
 	return nil
 }
 
@@ -162,6 +175,9 @@ func (s *State) Scan(column any) error {
 		*s = State{}
 		return nil
 	case string:
+		if err := checkSize(len(column)); err != nil { // before it is copied
+			return err
+		}
 		return s.UnmarshalJSON([]byte(column))
 	case []byte:
 		return s.UnmarshalJSON(column)

@@ -245,7 +245,45 @@ func TestAttackStateMemory(t *testing.T) {
 	})
 	assert.Less(t, careful, uint64(16*len(large)))
 	assert.Greater(t, careless, uint64(40*len(large)))
-	assert.Error(t, new(executor.State).UnmarshalJSON(make([]byte, executor.MaxStateBytes+1)))
+}
+
+// TestAttackLargeState: a state that is too long costs nothing, since its length is looked at before
+// anything of it. Control: one that is read costs a multiple of its text.
+func TestAttackLargeState(t *testing.T) {
+	text, err := json.Marshal(fullState(t))
+	require.NoError(t, err)
+	of := func(bytes int) []byte {
+		long := strings.Repeat("x", bytes-len(text)-1)
+		return []byte(strings.Replace(string(text), `"log":"`, `"log":"`+long, 1))
+	}
+	for name, test := range map[string]struct {
+		document []byte
+		reads    bool
+	}{"attack": {of(executor.MaxStateBytes + 1<<20), false}, "control": {of(executor.MaxStateBytes), true}} {
+		for way, read := range map[string]func() error{
+			"json":   func() error { return new(executor.State).UnmarshalJSON(test.document) },
+			"column": func() error { return new(executor.State).Scan(test.document) },
+		} {
+			var before, after goruntime.MemStats
+			goruntime.ReadMemStats(&before)
+			err := read()
+			goruntime.ReadMemStats(&after)
+			cost := after.TotalAlloc - before.TotalAlloc
+			if test.reads {
+				require.NoError(t, err, way)
+				assert.Greater(t, cost, uint64(2*len(test.document)), name)
+				continue
+			}
+			require.ErrorIs(t, err, executor.ErrInvalidState)
+			assert.Less(t, cost, uint64(1<<20), way)
+		}
+	}
+	column := string(of(executor.MaxStateBytes + 1<<20))
+	var before, after goruntime.MemStats
+	goruntime.ReadMemStats(&before)
+	require.ErrorIs(t, new(executor.State).Scan(column), executor.ErrInvalidState)
+	goruntime.ReadMemStats(&after)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20), "a text is not copied either")
 }
 
 // TestLargeState: a batch of 10,000 calls that all wait is stored, and all its calls end.

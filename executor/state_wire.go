@@ -195,11 +195,8 @@ func (s *storedCall) encode() wireCall {
 	return w
 }
 
-// decodeState reads a state of which nothing is known.
+// decodeState reads a state of which nothing is known but that it is not too long.
 func decodeState(document []byte) (*storedBatch, error) {
-	if len(document) > MaxStateBytes {
-		return nil, fmt.Errorf("%d bytes are over the limit of %d", len(document), MaxStateBytes)
-	}
 	var wire wireState
 	if err := strict(document, &wire); err != nil {
 		return nil, err

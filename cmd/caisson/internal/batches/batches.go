@@ -39,6 +39,10 @@ func (e *Error) Unwrap() error { return e.Err }
 // schema is the version of what a file holds.
 const schema = "caisson-batch/v1"
 
+// MaxFileBytes is how large the file of one batch may be: as a state may, and what stands around it.
+// The size of a file is looked at before it is read.
+const MaxFileBytes = executor.MaxStateBytes + 4<<10
+
 // Batch is a batch that waits, as it is kept.
 type Batch struct {
 	// Dialect is the one in which the calls came; empty for none.
@@ -58,7 +62,7 @@ type wireBatch struct {
 func encode(wire wireBatch) ([]byte, error) {
 	wire.Schema = schema
 	content, err := json.Marshal(wire)
-	if err == nil && len(content) > MaxBytes {
+	if err == nil && len(content) > MaxFileBytes {
 		return nil, fmt.Errorf("%w: it has %d bytes", ErrTooLarge, len(content))
 	}
 	return content, err

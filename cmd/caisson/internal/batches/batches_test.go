@@ -358,6 +358,27 @@ func TestWhatIsNoFileIsNotRead(t *testing.T) {
 	require.ErrorContains(t, err, "not a regular file")
 }
 
+// TestAttackLargeFile: a file that is too large costs nothing. Control: to read it would.
+func TestAttackLargeFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "batch.json")
+	require.NoError(t, os.WriteFile(path, []byte(`{"schema":"`), 0o600))
+	require.NoError(t, os.Truncate(path, 60<<20))
+	cost := func(read func() error) (uint64, error) {
+		var before, after goruntime.MemStats
+		goruntime.ReadMemStats(&before)
+		err := read()
+		goruntime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc, err
+	}
+	careful, err := cost(func() error { _, err := Folder("").At(path).Read(); return err })
+	require.ErrorContains(t, err, fmt.Sprintf("the file is too large: it has more than %d bytes", MaxFileBytes))
+	assert.Less(t, careful, uint64(1<<20))
+	require.Error(t, Folder("").At(path).Check(), "nor is it overwritten")
+	careless, err := cost(func() error { _, err := os.ReadFile(path); return err })
+	require.NoError(t, err)
+	assert.Greater(t, careless, uint64(60<<20))
+}
+
 // FuzzDecode: a file may hold anything; what is read is written the same.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"schema":"caisson-batch/v1","batch":"0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47","ended":"2026-01-02T03:04:05Z"}`))

@@ -58,7 +58,7 @@ func (p *Place) Check() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	content, err := folder.Read(root, p.name, MaxBytes)
+	content, err := folder.Read(root, p.name, MaxFileBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (p *Place) read() (_ []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	return folder.Read(root, p.name, MaxBytes)
+	return folder.Read(root, p.name, MaxFileBytes)
 }
 
 // Claim implements [executor.Claimer] for the batch that was last read. A state is claimed once in the

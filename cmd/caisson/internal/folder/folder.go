@@ -60,12 +60,14 @@ func List(root *os.Root) (_ []fs.DirEntry, err error) {
 	return dir.ReadDir(-1)
 }
 
-// Read returns the content of a regular file of at most so many bytes.
+// Read returns the content of a regular file of at most so many bytes. Nothing of a larger one is read.
 func Read(root *os.Root, name string, most int64) ([]byte, error) {
 	if info, err := root.Lstat(name); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
 		return nil, ErrIrregular
+	} else if info.Size() > most {
+		return nil, tooLarge(most)
 	}
 	file, err := root.Open(name)
 	if err != nil {
@@ -75,10 +77,14 @@ func Read(root *os.Root, name string, most int64) ([]byte, error) {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}
-	if int64(len(content)) > most {
-		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, most)
+	if int64(len(content)) > most { // it has grown
+		return nil, tooLarge(most)
 	}
 	return content, nil
+}
+
+func tooLarge(most int64) error {
+	return fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, most)
 }
 
 // Write writes a file that the user alone may read, in the place of one of that name.
