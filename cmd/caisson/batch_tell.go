@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/caisson-run/caisson/cmd/caisson/internal/batches"
@@ -122,17 +120,6 @@ func (v *view) waiting(pending []tool.Action) (*waiting, error) {
 		w.Required.Outputs.Calls, err = v.dialect.Calls(calls)
 	}
 	return w, err
-}
-
-// encoded returns a value's JSON, exactly as it is.
-func encoded(value any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return nil, fmt.Errorf("cannot write the output: %w", err)
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
 // name returns the name of the calls' dialect, "" for none.

@@ -62,6 +62,7 @@ func (v *view) show(event tool.Event) error {
 
 // write writes one server-sent event.
 func (v *view) write(event dialects.Event) error {
+	event.Data = visible(event.Data)
 	if err := dialects.WriteEvent(v.env.stdout, event); err != nil {
 		return fmt.Errorf("cannot write the output: %w", err)
 	}
