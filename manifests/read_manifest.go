@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/caisson-run/caisson/tool"
 )
 
 // Bounds on the texts of a manifest.
@@ -152,22 +154,22 @@ func (r *reader) checkBehavior(root *node, m *Manifest) {
 
 // checkNames keeps a tool's names apart from each other.
 func (r *reader) checkNames(root *node, m *Manifest) {
-	seen := map[string]string{lookalike(m.Name): m.Name}
-	if m.Name == "" {
-		clear(seen)
+	var seen []string
+	if m.Name != "" {
+		seen = append(seen, m.Name)
 	}
 	if aliases := root.get("aliases"); aliases != nil {
 		for i, n := range aliases.elements {
 			if n.kind != textNode || !toolName.MatchString(n.text) {
 				continue
 			}
-			key := lookalike(n.text)
-			if first, taken := seen[key]; taken && !(first == n.text && first != m.Name) {
+			at := slices.IndexFunc(seen, func(name string) bool { return tool.LookAlike(name, n.text) })
+			if at >= 0 && !(seen[at] == n.text && seen[at] != m.Name) {
 				path := "aliases[" + strconv.Itoa(i) + "]"
-				r.add(n.at, path, Conflict, strconv.Quote(n.text)+" looks like the name "+strconv.Quote(first), "remove the alias")
+				r.add(n.at, path, Conflict, strconv.Quote(n.text)+" looks like the name "+strconv.Quote(seen[at]), "remove the alias")
 				continue
 			}
-			seen[key] = n.text
+			seen = append(seen, n.text)
 		}
 	}
 	if m.Deprecated != nil && m.Deprecated.Use != "" && m.Deprecated.Use == m.Name {

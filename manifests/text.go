@@ -181,11 +181,3 @@ func distance(a, b string) int {
 	}
 	return rows[len(a)][len(b)]
 }
-
-// lookalike returns what is left of a name without the differences that readers
-// overlook: case, - and _, and l or 1, o or 0 at the end.
-func lookalike(name string) string {
-	name = strings.ReplaceAll(strings.ToLower(name), "-", "_")
-	stem := strings.TrimRight(name, "l1o0")
-	return stem + strings.NewReplacer("1", "l", "0", "o").Replace(name[len(stem):])
-}

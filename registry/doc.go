@@ -10,12 +10,12 @@
 //
 // Names and aliases share one space. A name is held by the first tool that registers
 // it. A real name beats an alias: an alias that was there first yields to it. Names
-// that a reader would confuse with one that is held are kept out as well: those that
-// differ only in case, in "-" and "_", or in the look-alikes l and 1, o and 0 at
-// their end. A tool that is unavailable still holds its names.
+// that a reader would confuse with one that is held ([tool.LookAlike]) are kept out as
+// well. A tool that is unavailable still holds its names.
 //
 // Nothing is dropped in silence: [Registry.Duplicates] reports all that was kept out,
-// and a name that was kept out is never promoted later.
+// and a name that was kept out is never promoted later. A source with a tool whose name
+// only looks like another tool's is not loaded at all.
 //
 // # Ownership
 //

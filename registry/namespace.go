@@ -27,19 +27,23 @@ type claim struct {
 
 // namespace decides who holds a name. It is not safe for concurrent use.
 type namespace struct {
-	// claims is keyed by the skeleton of a name: look-alikes meet in one key.
-	claims map[string]claim
+	// claims is keyed by the outline of a name: look-alikes meet in one key. No two names of one key
+	// look alike.
+	claims map[string][]claim
 	// reports holds what was kept out, by the tool that kept it out. Equal reports
 	// are one, so that loading a source again does not add to them.
 	reports map[string]map[DuplicateError]bool
 }
 
 func newNamespace() namespace {
-	return namespace{claims: map[string]claim{}, reports: map[string]map[DuplicateError]bool{}}
+	return namespace{claims: map[string][]claim{}, reports: map[string]map[DuplicateError]bool{}}
 }
 
 func (n namespace) clone() namespace {
-	c := namespace{claims: maps.Clone(n.claims), reports: make(map[string]map[DuplicateError]bool, len(n.reports))}
+	c := namespace{claims: make(map[string][]claim, len(n.claims)), reports: make(map[string]map[DuplicateError]bool, len(n.reports))}
+	for outline, held := range n.claims {
+		c.claims[outline] = slices.Clone(held)
+	}
 	for keeper, reports := range n.reports {
 		c.reports[keeper] = maps.Clone(reports)
 	}
@@ -51,31 +55,53 @@ func (n namespace) find(name string) (claim, bool) {
 	if len(name) > maxName {
 		return claim{}, false
 	}
-	held, ok := n.claims[skeleton(name)]
-	return held, ok && held.origin.Name == name
+	held := n.claims[tool.Outline(name)]
+	at := slices.IndexFunc(held, func(c claim) bool { return c.origin.Name == name })
+	if at < 0 {
+		return claim{}, false
+	}
+	return held[at], true
+}
+
+// alike returns who holds names that look like this one.
+func (n namespace) alike(name string) []claim {
+	held := slices.Clone(n.claims[tool.Outline(name)])
+	return slices.DeleteFunc(held, func(c claim) bool { return !tool.LookAlike(c.origin.Name, name) })
+}
+
+func (n namespace) claim(c claim) {
+	outline := tool.Outline(c.origin.Name)
+	n.claims[outline] = append(n.claims[outline], c)
+}
+
+// drop gives up a name.
+func (n namespace) drop(c claim) {
+	outline := tool.Outline(c.origin.Name)
+	n.claims[outline] = slices.DeleteFunc(n.claims[outline], func(held claim) bool { return held == c })
 }
 
 // add gives an entry its name and the aliases that are free. It returns nil if the
 // entry has its name; aliases that it did not get are only reported.
 func (n namespace) add(e *entry) *DuplicateError {
-	key := skeleton(e.origin.Name)
-	if held, taken := n.claims[key]; taken {
-		if !held.origin.Alias {
-			return n.report(held.entry, held.origin, e.origin)
-		}
-		n.report(e, e.origin, held.origin)
+	held := n.alike(e.origin.Name)
+	if at := slices.IndexFunc(held, func(c claim) bool { return !c.origin.Alias }); at >= 0 {
+		return n.report(held[at].entry, held[at].origin, e.origin)
 	}
-	n.claims[key] = claim{e.origin, e}
+	for _, alias := range held {
+		n.report(e, e.origin, alias.origin)
+		n.drop(alias)
+	}
+	n.claim(claim{e.origin, e})
 	for _, alias := range e.manifest.Aliases {
 		origin := e.origin
 		origin.Name, origin.Alias = alias, true
-		if held, taken := n.claims[skeleton(alias)]; taken {
-			if held.origin != origin {
-				n.report(held.entry, held.origin, origin)
+		if held := n.alike(alias); len(held) > 0 {
+			if held[0].origin != origin {
+				n.report(held[0].entry, held[0].origin, origin)
 			}
 			continue
 		}
-		n.claims[skeleton(alias)] = claim{origin, e}
+		n.claim(claim{origin, e})
 	}
 	return nil
 }
@@ -103,10 +129,12 @@ func (n namespace) remove(name string) {
 		return
 	}
 	if held.origin.Alias {
-		delete(n.claims, skeleton(name))
+		n.drop(held)
 		return
 	}
-	maps.DeleteFunc(n.claims, func(_ string, c claim) bool { return c.entry == held.entry })
+	for outline, claims := range n.claims {
+		n.claims[outline] = slices.DeleteFunc(claims, func(c claim) bool { return c.entry == held.entry })
+	}
 	delete(n.reports, name)
 }
 
@@ -125,9 +153,11 @@ func (n namespace) aliases(e *entry) []string {
 // entries returns the tools, sorted by name.
 func (n namespace) entries() []*entry {
 	var entries []*entry
-	for _, c := range n.claims {
-		if !c.origin.Alias {
-			entries = append(entries, c.entry)
+	for _, held := range n.claims {
+		for _, c := range held {
+			if !c.origin.Alias {
+				entries = append(entries, c.entry)
+			}
 		}
 	}
 	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.origin.Name, b.origin.Name) })

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/caisson-run/caisson/tool"
 )
 
 // Nearest returns the names of at most n tools that name may have been meant for,
@@ -18,7 +20,7 @@ func (r *Registry) Nearest(name string, n int) []string {
 		name     string
 		distance int
 	}
-	wanted := skeleton(name)
+	wanted := tool.Outline(name)
 	limit := max(2, len(name)/3)
 	var near []candidate
 	for _, e := range r.offered() {
@@ -27,7 +29,7 @@ func (r *Registry) Nearest(name string, n int) []string {
 		r.mu.RUnlock()
 		distance := limit + 1
 		for _, known := range names {
-			distance = min(distance, editDistance(wanted, skeleton(known)))
+			distance = min(distance, editDistance(wanted, tool.Outline(known)))
 		}
 		// A distance of all letters is no likeness, however short the names are.
 		if distance <= limit && distance < len(name) {

@@ -87,6 +87,8 @@ func TestLookAlikes(t *testing.T) {
 		{"web_fetch", "web_fetch2", false},
 		{"llama", "11ama", true},
 		{"file_read", "fi1e_read", true},
+		{"file_read", "fiIe_read", true},
+		{"web_form", "web_forrn", true},
 		{"file_read", "file__read", true},
 		{"file_read", "file_read_", true},
 		{"file_read", "-file-read", true},
@@ -112,6 +114,28 @@ func TestLookAlikes(t *testing.T) {
 			_, ok := r.Get(test.second)
 			assert.Equal(t, test.first == test.second, ok, "a look-alike does not resolve")
 		})
+	}
+}
+
+// TestLookAlikesOfTwo: a name that looks like two which do not look alike has neither's place.
+func TestLookAlikesOfTwo(t *testing.T) {
+	r := registry.New()
+	require.NoError(t, r.Register("a", newFake(t, "mail", nil)))
+	require.NoError(t, r.Register("a", newFake(t, "mall", nil)))
+	require.ErrorIs(t, r.Register("b", newFake(t, "maIl", nil)), registry.ErrDuplicate)
+	assert.Equal(t, "mail", call(t, r, "mail"))
+	assert.Equal(t, "mall", call(t, r, "mall"))
+	without := r.Without("mail")
+	require.ErrorIs(t, without.Register("b", newFake(t, "maIl", nil)), registry.ErrDuplicate, "it still looks like the other")
+	require.NoError(t, without.Without("mall").Register("b", newFake(t, "maIl", nil)))
+
+	yielding := registry.New()
+	require.NoError(t, yielding.Register("a", newFake(t, "a", aliases("mail", "mall"))))
+	require.NoError(t, yielding.Register("b", newFake(t, "maIl", nil)))
+	assert.Len(t, yielding.Duplicates(), 2, "both aliases yield to a name")
+	for name, held := range map[string]bool{"mail": false, "mall": false, "maIl": true} {
+		_, ok := yielding.Get(name)
+		assert.Equal(t, held, ok, name)
 	}
 }
 

@@ -28,7 +28,10 @@ type Open func(ctx context.Context, manifest *manifests.Manifest) (Tool, error)
 // would hand its name to the next source that asks for it.
 //
 // A tool whose name is taken is no failure. It is not opened, and
-// [Registry.Duplicates] reports it.
+// [Registry.Duplicates] reports it. One whose name only looks like that of another tool
+// is a failure, with a [*DuplicateError] that names both: which of the two people mean
+// who read the name, in a policy or where they approve of a call, the order in which they
+// were loaded cannot say.
 func (r *Registry) Load(ctx context.Context, source Source, open Open) error {
 	if source == nil || open == nil {
 		return &Error{Op: "load", Err: fmt.Errorf("%w: the source or the function that opens tools is nil", ErrSource)}
@@ -70,8 +73,11 @@ func (r *Registry) plan(source string, found []*manifests.Manifest) ([]*manifest
 			problems = append(problems, err)
 			continue
 		}
-		if names.add(&entry{manifest: m, origin: originOf(source, m)}) == nil {
+		switch duplicate := names.add(&entry{manifest: m, origin: originOf(source, m)}); {
+		case duplicate == nil:
 			wanted = append(wanted, m)
+		case duplicate.Reason == LookAlike:
+			problems = append(problems, duplicate)
 		}
 	}
 	return wanted, errors.Join(problems...)

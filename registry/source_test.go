@@ -152,14 +152,14 @@ func source(t *testing.T, name string, tools ...string) static {
 func TestLoad(t *testing.T) {
 	r := registry.New()
 	var o opener
-	require.NoError(t, r.Load(t.Context(), source(t, "one", "a", "b", "B"), o.open))
-	require.NoError(t, r.Load(t.Context(), source(t, "two", "A", "c", "b"), o.open))
+	require.NoError(t, r.Load(t.Context(), source(t, "one", "a", "b", "b"), o.open))
+	require.NoError(t, r.Load(t.Context(), source(t, "two", "a", "c", "b"), o.open))
 	assert.Equal(t, []string{"a", "b", "c"}, o.names(), "a tool that cannot have its name is not opened")
 	var dropped []string
 	for _, d := range r.Duplicates() {
 		dropped = append(dropped, d.Dropped.Source+"/"+d.Name)
 	}
-	assert.Equal(t, []string{"two/A", "one/B", "two/b"}, dropped)
+	assert.Equal(t, []string{"two/a", "one/b", "two/b"}, dropped)
 	entry, ok := r.Get("b")
 	require.True(t, ok)
 	assert.Equal(t, "one", entry.Source)
@@ -169,6 +169,49 @@ func TestLoad(t *testing.T) {
 	}
 	require.ErrorIs(t, r.Load(t.Context(), source(t, "three", "d"), o.open), registry.ErrClosed)
 	assert.Len(t, o.opened, 3)
+}
+
+// TestAttackLookAlikeIsLoaded: a tool whose name reads like another's is refused with its source,
+// whichever of the two comes first, in one source or in two; the error names both. Controls: names that
+// are compared without regard to case and digits alone are told apart, and what does not look alike is loaded.
+func TestAttackLookAlikeIsLoaded(t *testing.T) {
+	for _, names := range [][2]string{{"file_read", "fiIe_read"}, {"fiIe_read", "file_read"}, {"web_form", "web_forrn"}, {"run_0", "run_O"}, {"greet", "GREET"}} {
+		for _, together := range []bool{true, false} {
+			r := registry.New()
+			var o opener
+			sources, loaded := []static{source(t, "one", names[0]), source(t, "two", "other", names[1])}, 1
+			if together {
+				sources, loaded = []static{source(t, "one", names[0], "other", names[1])}, 0
+			}
+			var err error
+			for _, s := range sources {
+				err = errors.Join(err, r.Load(t.Context(), s, o.open))
+			}
+			var duplicate *registry.DuplicateError
+			require.ErrorAs(t, err, &duplicate, "%v", names)
+			assert.Equal(t, registry.LookAlike, duplicate.Reason)
+			assert.Equal(t, names, [2]string{duplicate.Kept.Name, duplicate.Dropped.Name})
+			assert.Len(t, r.List(), loaded, "what comes from elsewhere stays")
+			assert.Len(t, o.opened, loaded)
+		}
+	}
+	caseless := func(name string) string {
+		return strings.NewReplacer("1", "l", "0", "o").Replace(strings.ToLower(name))
+	}
+	for _, second := range []string{"fiIe_read", "file_rnode"} {
+		first := strings.NewReplacer("I", "l", "rn", "m").Replace(second)
+		assert.NotEqual(t, caseless(first), caseless(second), "control: compared without case, these are two names")
+	}
+	r := registry.New()
+	var o opener
+	require.NoError(t, r.Load(t.Context(), source(t, "one", "mail", "mall"), o.open), "control: what does not look alike")
+	require.Len(t, r.List(), 2)
+	s := source(t, "one", "file_read")
+	s.found = append(s.found, newManifest(t, "other", aliases("fiIe_read")))
+	require.NoError(t, r.Load(t.Context(), s, o.open))
+	require.Len(t, r.Duplicates(), 1, "an alias that looks like a name is left out, and its tool stays")
+	_, ok := r.Get("fiIe_read")
+	assert.False(t, ok)
 }
 
 func TestLoadFailsAsAWhole(t *testing.T) {

@@ -81,7 +81,11 @@ func messagesOf(err error) []message {
 	for _, leaf := range leavesOf(err) {
 		var invalid *manifests.Error
 		if !errors.As(leaf, &invalid) {
-			messages = append(messages, message{text: leaf.Error()})
+			m := message{text: leaf.Error()}
+			if errors.Is(leaf, registry.ErrDuplicate) {
+				m.hints = append(m.hints, "rename one of the two, or load only one: whoever reads such a name cannot tell which tool it is")
+			}
+			messages = append(messages, m)
 			continue
 		}
 		for _, p := range invalid.Problems {
