@@ -44,15 +44,15 @@ func testCache(t *testing.T) string {
 const destructiveProbe = "schema: caisson/v1\nname: remove\ndescription: Does what its arguments say.\nmodule: {path: probe.wasm, stdout: text}\nparameters: {type: object}\nbehavior: {destructive: true}\n"
 
 // TestABatchIsResumedOnce: of many who go on with a batch at the same time, from its file, from a copy
-// and by its id, one does.
+// and by its id, and from its file with a state folder of their own, one does.
 func TestABatchIsResumedOnce(t *testing.T) {
 	state := t.TempDir()
 	tools := probeTools(t, map[string]string{
 		"tool.yaml":  destructiveProbe,
 		"calls.json": `{"id":"call_1","function":{"name":"remove","arguments":"{\"do\":\"print\",\"text\":\"removed\"}"}}`,
 	})
-	flags := []string{"--cache-dir", testCache(t), "--state-dir", state, "--tools", tools}
-	code, stdout, stderr := start(t.Context(), nil, append([]string{"batch", filepath.Join(tools, "calls.json")}, flags...)...)
+	flags := []string{"--cache-dir", testCache(t), "--tools", tools, "--state-dir"}
+	code, stdout, stderr := start(t.Context(), nil, append(append([]string{"batch", filepath.Join(tools, "calls.json")}, flags...), state)...)
 	require.Equal(t, exitWaits, code, stderr)
 	told := outcome{waiting: &waiting{}}
 	require.NoError(t, json.Unmarshal([]byte(stdout), &told))
@@ -64,10 +64,14 @@ func TestABatchIsResumedOnce(t *testing.T) {
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	ended := map[int]int{}
-	for i := range 6 {
+	for i := range 8 {
+		name, folder := []string{told.Batch, told.State, copied, told.State}[i%4], state
+		if i%4 == 3 {
+			folder = t.TempDir()
+		}
 		group.Go(func() {
-			name := []string{told.Batch, told.State, copied}[i%3]
-			code, stdout, stderr := start(t.Context(), nil, append([]string{"batch", "--resume", name, "--approve", "call_1"}, flags...)...)
+			command := append([]string{"batch", "--resume", name, "--approve", "call_1@" + told.Approvals[0].Fingerprint}, flags...)
+			code, stdout, stderr := start(t.Context(), nil, append(command, folder)...)
 			mu.Lock()
 			defer mu.Unlock()
 			ended[code]++
@@ -80,7 +84,7 @@ func TestABatchIsResumedOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	assert.Equal(t, map[int]int{exitSuccess: 1, exitUsage: 5}, ended)
+	assert.Equal(t, map[int]int{exitSuccess: 1, exitUsage: 7}, ended)
 }
 
 // TestAnInterruptIsShownToTheEnd: the stream of a batch that is interrupted says what became of its
