@@ -55,7 +55,8 @@ names the command that prints the rest. It is meant for whoever runs caisson: a 
 no shell, so hand on to it what "caisson explain --output" prints.
 
 ` + keptHelp + `
-Batches that wait are kept there, too, with their calls and the results so far.`
+Batches that wait are kept there, too, with their calls and the results so far. No tool may
+be able to write to where they are kept: it could change what is approved.`
 
 const batchExample = `  caisson batch response.json --tools ./wasm-tools
   caisson batch response.json --config caisson.yaml --profile strict --json
