@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
@@ -26,6 +28,15 @@ type effect struct {
 // of one call approves of no other, not even of one that does the same. It is 64 hex digits.
 func (e effect) fingerprint(callID string) string {
 	return digestOf(appendText(appendText(appendText(nil, "caisson-approval/v2"), callID), e.digest))
+}
+
+// shown returns the tools that the tool may call, by name.
+func (e effect) shown() []tool.Callee {
+	var callees []tool.Callee
+	for _, name := range slices.Sorted(maps.Keys(e.callees)) {
+		callees = append(callees, tool.Callee{Tool: name, Digest: digestOf([]byte(e.callees[name]))})
+	}
+	return callees
 }
 
 // effect returns what a call of the tool would do.

@@ -161,6 +161,9 @@ func TestAttackReplacedCallee(t *testing.T) {
 			if attacked {
 				w.helper = "helper v2"
 			}
+			asked := report.Pending[0].Callees
+			require.Len(t, asked, 2)
+			assert.Equal(t, []string{"helper", "step"}, []string{asked[0].Tool, asked[1].Tool})
 			report, err := w.executor.Resume(t.Context(), answered(report.Session, stored(t, report.State)))
 			require.NoError(t, err)
 			if !attacked {
@@ -170,6 +173,8 @@ func TestAttackReplacedCallee(t *testing.T) {
 			}
 			assertPaused(t, report)
 			assert.Empty(t, w.ran)
+			assert.NotEqual(t, asked[0], report.Pending[0].Callees[0], "it says which tool is another")
+			assert.Equal(t, asked[1], report.Pending[0].Callees[1])
 			report, err = w.executor.Resume(t.Context(), answered(report.Session, *report.State))
 			require.NoError(t, err)
 			assertCompleted(t, report)

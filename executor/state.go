@@ -79,7 +79,7 @@ func (s *storedCall) shown() tool.Action {
 	action.CallID, action.Call = s.callID, s.call
 	action.Call.ID = or(action.Call.ID, s.callID)
 	action.Arguments = bytes.Clone(action.Arguments)
-	action.Decisions = slices.Clone(action.Decisions)
+	action.Decisions, action.Callees = slices.Clone(action.Decisions), slices.Clone(action.Callees)
 	return action
 }
 

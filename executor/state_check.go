@@ -103,8 +103,8 @@ func (a *wireAction) check() error {
 		return errors.New("it waits without a tool")
 	case len(a.Arguments) == 0 || a.Arguments[0] != '{':
 		return errors.New("it waits without arguments")
-	case a.Type == tool.NeedsOutput && (a.Fingerprint != "" || len(a.Decisions) > 0):
-		return errors.New("it waits for an output, which has no fingerprint and no permissions")
+	case a.Type == tool.NeedsOutput && (a.Fingerprint != "" || len(a.Decisions)+len(a.Callees) > 0):
+		return errors.New("it waits for an output, which has no fingerprint, no permissions and no callees")
 	case a.Type == tool.NeedsApproval && !isDigest(a.Fingerprint):
 		return errors.New("its fingerprint is none")
 	case a.Type != tool.NeedsOutput && a.Type != tool.NeedsApproval:

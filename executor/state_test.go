@@ -185,6 +185,8 @@ func TestHostileStates(t *testing.T) {
 		"arguments that are none":   in(1, "waits", "arguments", "{"),
 		"an output's fingerprint":   in(1, "waits", "fingerprint", strings.Repeat("0", 64)),
 		"an output's permissions":   in(1, "waits", "permissions", []any{map[string]any{"permission": "x"}}),
+		"an output's callees":       in(1, "waits", "callees", []any{map[string]any{"tool": "x", "digest": "y"}}),
+		"an empty callee":           in(2, "waits", "callees", []any{map[string]any{}}),
 		"no fingerprint":            in(2, "waits", "fingerprint", ""),
 		"a fingerprint in capitals": in(2, "waits", "fingerprint", strings.Repeat("A", 64)),
 		"an empty permission":       in(2, "waits", "permissions", []any{map[string]any{}}),

@@ -68,6 +68,7 @@ type wireAction struct {
 	Reason      string              `json:"reason"`
 	Fingerprint string              `json:"fingerprint,omitempty"`
 	Decisions   list[tool.Decision] `json:"permissions,omitempty"`
+	Callees     list[tool.Callee]   `json:"callees,omitempty"`
 }
 
 // jsonText is JSON that stands in a string, so that it stays as it was: databases write JSON anew.
@@ -190,7 +191,7 @@ func (s *storedCall) encode() wireCall {
 		}
 	}
 	if a := s.action; a != nil {
-		w.Waits = &wireAction{a.Type, a.Tool, jsonText(a.Arguments), a.Hints, a.Reason, a.Fingerprint, a.Decisions}
+		w.Waits = &wireAction{a.Type, a.Tool, jsonText(a.Arguments), a.Hints, a.Reason, a.Fingerprint, a.Decisions, a.Callees}
 	}
 	return w
 }
@@ -225,7 +226,7 @@ func (w *wireCall) decode() storedCall {
 	}
 	if a := w.Waits; a != nil {
 		s.action = &tool.Action{
-			Type: a.Type, CallID: w.CallID, Call: w.Call, Tool: a.Tool, Arguments: json.RawMessage(a.Arguments), Hints: a.Hints, Reason: a.Reason, Fingerprint: a.Fingerprint, Decisions: a.Decisions,
+			Type: a.Type, CallID: w.CallID, Call: w.Call, Tool: a.Tool, Arguments: json.RawMessage(a.Arguments), Hints: a.Hints, Reason: a.Reason, Fingerprint: a.Fingerprint, Decisions: a.Decisions, Callees: a.Callees,
 		}
 		s.action.Call.ID = or(s.action.Call.ID, w.CallID)
 	}

@@ -24,6 +24,11 @@ type wait struct {
 	effect    effect // what was approved, or is to be; the zero value for an output
 }
 
+// show has the action say what an approval of it is for.
+func (w *wait) show(callID string) {
+	w.action.Fingerprint, w.action.Callees = w.effect.fingerprint(callID), w.effect.shown()
+}
+
 // isClient reports whether the client runs the call.
 func (c *call) isClient() bool { return c.wait != nil && c.wait.action.Type == tool.NeedsOutput }
 
@@ -66,7 +71,7 @@ func (p planner) waits(ctx context.Context, c *call, own tool.Arguments) {
 		c.refuseUnknown(ctx, err)
 		return
 	}
-	w.action.Fingerprint = w.effect.fingerprint(c.record.CallID)
+	w.show(c.record.CallID)
 	session := p.batch.session
 	w.approved = session.takeApproval(c.record.CallID, w.action.Fingerprint)
 	c.wait = w
@@ -172,7 +177,8 @@ func (b *batch) clearApproved(ctx context.Context, c *call, entry registry.Entry
 		return true
 	}
 	w := c.wait
-	w.effect, w.action.Fingerprint = effect, effect.fingerprint(c.record.CallID)
+	w.effect = effect
+	w.show(c.record.CallID)
 	if c.isApproved() {
 		return true
 	}

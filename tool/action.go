@@ -26,6 +26,17 @@ type Action struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Decisions are what the tool may do, for whoever approves; empty for an output.
 	Decisions []Decision `json:"permissions,omitempty"`
+	// Callees are the tools that the tool may call, and those that these may, by name; empty for an
+	// output.
+	Callees []Callee `json:"callees,omitempty"`
+}
+
+// Callee is a tool that another one may call.
+type Callee struct {
+	Tool string `json:"tool"` // the registered name
+	// Digest is one of all that decides what the tool's calls can do, so that it tells the tool from
+	// what replaces it.
+	Digest string `json:"digest"`
 }
 
 // ActionType says what is waited for.

@@ -16,21 +16,27 @@ import (
 // what waits before somebody approves of it, or have it run twice. All tools count, and not only those
 // that the batch calls: these may call others, and while it waits other batches run.
 func (h *host) keepsFromTools(dirs []string) error {
+	writers := map[string]string{} // the first tool that may write to a directory
+	var writable []string
 	for _, entry := range h.registry.List() {
 		loaded, ok := entry.Tool.(*runtime.Tool)
 		if !ok {
 			continue
 		}
-		writable := loaded.Writable(h.operator.context)
-		for _, dir := range dirs {
-			at, err := holding(writable, dir)
-			if err != nil {
-				return failed(exitUsage, fmt.Sprintf("a batch that waits is kept in %s, and it cannot be told whether %s may write there: %v", dir, entry.Name, folder.Reason(err)))
+		for _, dir := range loaded.Writable(h.operator.context) {
+			if writers[dir] == "" {
+				writers[dir], writable = entry.Name, append(writable, dir)
 			}
-			if at != "" {
-				return failed(exitUsage, fmt.Sprintf("a batch that waits is kept in %s, and %s may write there (to %s): it could change what somebody approves of", dir, entry.Name, at),
-					"choose folders that no tool may write to: with --state-dir DIR, and with --state FILE where that was given")
-			}
+		}
+	}
+	for _, dir := range dirs {
+		at, err := holding(writable, dir)
+		if err != nil {
+			return failed(exitUsage, fmt.Sprintf("a batch that waits is kept in %s, and it cannot be told whether a tool may write there: %v", dir, folder.Reason(err)))
+		}
+		if at != "" {
+			return failed(exitUsage, fmt.Sprintf("a batch that waits is kept in %s, and %s may write there (to %s): it could change what somebody approves of", dir, writers[at], at),
+				"choose folders that no tool may write to: with --state-dir DIR, and with --state FILE where that was given")
 		}
 	}
 	return nil

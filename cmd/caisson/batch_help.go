@@ -33,8 +33,8 @@ asked on the terminal: programs drive this command. It prints one line of JSON i
    "approvals": [...], "state": PATH, "expires": TIME}
 
 "tool_calls" are the calls that the client runs, as the provider has them, and "call_ids"
-our own ids of these. "approvals" say what is asked for: tool, arguments, permissions,
-reason and fingerprint. --resume goes on, once for each wait, within 24 hours. One that is
+our own ids of these. "approvals" say what is asked for: tool, arguments, permissions, what
+it may call ("callees"), reason and fingerprint. --resume goes on, once for each wait, within 24 hours. One that is
 killed cannot be gone on with: its calls may have run, which "caisson explain" shows. Tools,
 policy, context values and other flags are given again; the hint has the whole command. All
 that waits is answered together: by OUTPUTS, which are results as the provider takes them

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/caisson-run/caisson/cmd/caisson/internal/batches"
@@ -91,17 +92,27 @@ func (h *host) hasToolsOf(pending []tool.Action) error {
 // changedHints names the calls that wait again although they were approved: what they would do was
 // looked at before, and is something else.
 func changedHints(before, after []tool.Action) []string {
-	looked := make(map[string]string, len(before))
+	looked := make(map[string]tool.Action, len(before))
 	for _, action := range before {
 		if action.Type == tool.NeedsApproval {
-			looked[action.CallID] = action.Fingerprint
+			looked[action.CallID] = action
 		}
 	}
 	var hints []string
 	for _, action := range after {
-		if fingerprint, ok := looked[action.CallID]; ok && fingerprint != action.Fingerprint {
-			hints = append(hints, fmt.Sprintf("%s (%s) waits again: its tool, a tool that it may call, its arguments or its permissions are not those that were looked at", action.Tool, action.Call.ID))
+		was, ok := looked[action.CallID]
+		if !ok || was.Fingerprint == action.Fingerprint {
+			continue
 		}
+		changed := "its tool, arguments or permissions are not those that were looked at"
+		at := slices.IndexFunc(action.Callees, func(c tool.Callee) bool { return !slices.Contains(was.Callees, c) })
+		switch {
+		case at >= 0:
+			changed = fmt.Sprintf("%s, which it may call, is not the tool that it was when the call was looked at", action.Callees[at].Tool)
+		case len(was.Callees) != len(action.Callees):
+			changed = "the tools that it may call are not those that were looked at"
+		}
+		hints = append(hints, fmt.Sprintf("%s (%s) waits again: %s", action.Tool, action.Call.ID, changed))
 	}
 	return hints[:min(len(hints), shownPending)]
 }
