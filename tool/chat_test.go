@@ -85,7 +85,7 @@ func TestRowS2_5EmptyListsAreLists(t *testing.T) {
 // then is a value or a number that is not known; no list is among it.
 func TestRowS2_5NoListIsNull(t *testing.T) {
 	values := []any{
-		Action{}, Allow{}, Answer{}, Approval{}, Call{}, ChatResponse{}, ChatUsage{}, Content{}, Cut{}, Decision{}, Definition{}, Denial{}, Emission{},
+		Action{}, Allow{}, Answer{}, Approval{}, Call{}, Callee{}, ChatResponse{}, ChatUsage{}, Content{}, Cut{}, Decision{}, Definition{}, Denial{}, Emission{},
 		Event{}, File{}, Function{}, Hints{}, HostCall{}, Page{}, Planned{}, Record{}, Reference{}, Repair{}, Result{}, StreamResponse{}, Totals{}, Usage{},
 		Calls{}, References{}, Arguments{},
 	}
