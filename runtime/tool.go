@@ -40,6 +40,19 @@ func (t *Tool) Limits() Limits { return t.limits }
 // Decisions returns what became of each permission that the manifest asks for.
 func (t *Tool) Decisions() []tool.Decision { return slices.Clone(t.permit.decisions) }
 
+// Writable returns the host directories that calls of the tool with these context values may write
+// to. Those of which a value is missing are left out: such calls get none of them. It is for the
+// operator, and safe for concurrent use.
+func (t *Tool) Writable(values map[string]string) []string {
+	var dirs []string
+	for _, mount := range t.permit.mounts {
+		if dir, ok := mount.Host.Path(values); ok && mount.Access == manifests.ReadWrite {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
 // Unavailable says why the tool can't be called, or is empty.
 func (t *Tool) Unavailable() string {
 	if t.isCondemned() {

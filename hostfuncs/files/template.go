@@ -93,10 +93,10 @@ func (t Template) In(dir string) Template {
 	return t
 }
 
-// Fill returns the directory that the template names with these context values. It reports false
+// Path returns the directory that the template names with these context values. It reports false
 // where one is missing or is no path element: no call gets a directory then. It is for the operator:
 // it is a host path.
-func (t Template) Fill(values map[string]string) (dir string, ok bool) {
+func (t Template) Path(values map[string]string) (dir string, ok bool) {
 	elements, _, problem := t.fill(values)
 	return filepath.Join(append([]string{t.base}, elements...)...), problem == ""
 }

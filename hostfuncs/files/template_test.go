@@ -75,3 +75,20 @@ func FuzzTemplate(f *testing.F) {
 		}
 	})
 }
+
+func TestTemplatePath(t *testing.T) {
+	values := map[string]string{"id": "p1", "bad": "..", "empty": ""}
+	for text, want := range map[string]string{
+		"ws/{id}/data": "ws/p1/data", "./ws/{id}": "ws/p1", "/srv/ws": "/srv/ws", "{id}": "p1", ".": ".",
+		"ws/{none}": "", "ws/{bad}": "", "ws/{empty}": "",
+	} {
+		path, ok := template(t, text).Path(values)
+		assert.Equal(t, want != "", ok, text)
+		if ok {
+			assert.Equal(t, filepath.FromSlash(want), path, text)
+		}
+	}
+	path, ok := template(t, "ws/{id}").In("/base").Path(values)
+	assert.True(t, ok)
+	assert.Equal(t, filepath.FromSlash("/base/ws/p1"), path)
+}
