@@ -62,7 +62,7 @@ func TestAttackRebinding(t *testing.T) {
 		s := open(t, Options{Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grant}, Resolver: server.resolver()})
 		_, err := get(t, s, inside.at("rebind.example.com", "/"))
 		require.NoError(t, err)
-		closeIdle(s)
+		s.closeIdle()
 		server.set("rebind.example.com", "127.0.0.2")
 		_, err = get(t, s, inside.at("rebind.example.com", "/"))
 		denied(t, err)
@@ -95,20 +95,11 @@ func TestAttackRebinding(t *testing.T) {
 				assert.Contains(t, denied(t, err), "a private address")
 				refused++
 			}
-			closeIdle(s)
+			s.closeIdle()
 		}
 		assert.NotZero(t, reached)
 		assert.NotZero(t, refused)
 	})
-}
-
-// closeIdle has the next request of a session dial.
-func closeIdle(s *Session) {
-	s.client.mu.Lock()
-	defer s.client.mu.Unlock()
-	for _, r := range s.client.routes {
-		r.transport.CloseIdleConnections()
-	}
 }
 
 // TestAttackMixedAnswer: of several addresses, those that are denied are never tried.
@@ -143,7 +134,7 @@ func TestMixedAnswerThatFails(t *testing.T) {
 // TestAttackSharedConnection: private addresses that are granted for one host are none for
 // another, however connections are kept.
 func TestAttackSharedConnection(t *testing.T) {
-	for _, kind := range []protocol{plain, http2} {
+	for _, kind := range []protocol{plain, secure} {
 		t.Run(string(kind), func(t *testing.T) {
 			inside := serve(t, kind, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "page") })
 			server := newNames(t, map[string][]string{"a.example.com": {"127.0.0.1"}, "b.example.com": {"127.0.0.1"}, "example.com": {"127.0.0.1"}})

@@ -23,13 +23,13 @@ func grantAt(t testing.TB, s *server, host string, methods ...string) manifests.
 }
 
 func TestAttackRedirect(t *testing.T) {
-	for _, kind := range []protocol{plain, http2} {
+	for _, kind := range []protocol{plain, secure} {
 		t.Run(string(kind), func(t *testing.T) {
 			var location string
 			resolver := newNames(t, map[string][]string{"example.com": {"127.0.0.1"}, "evil.example.com": {"127.0.0.1"}}).resolver()
 			inside := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "the secret page") })
 			allowed := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
-				require.Equal(t, string(kind), r.Proto)
+				assert.Equal(t, kind == secure, r.TLS != nil)
 				http.Redirect(w, r, location, http.StatusFound)
 			})
 			cases := map[string]struct {
@@ -89,7 +89,7 @@ func TestAttackRedirectGranted(t *testing.T) {
 // TestAttackHeaderCrossHost: net/http drops Authorization when the host changes, and sends
 // everything else.
 func TestAttackHeaderCrossHost(t *testing.T) {
-	for _, kind := range []protocol{plain, http2} {
+	for _, kind := range []protocol{plain, secure} {
 		t.Run(string(kind), func(t *testing.T) {
 			var got http.Header
 			resolver := newNames(t, map[string][]string{"example.com": {"127.0.0.1"}, "other.example.com": {"127.0.0.1"}}).resolver()
@@ -195,7 +195,7 @@ func TestAttackRedirectDowngrade(t *testing.T) {
 		"not granted":   {[]string{"https", "http"}, []string{"https"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			first := serve(t, http2, func(w http.ResponseWriter, r *http.Request) {
+			first := serve(t, secure, func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, open80.at("example.com", "/"), http.StatusFound)
 			})
 			requested := manifests.NetworkPermission{Host: "example.com", Schemes: schemes.request, Ports: []int{first.port, open80.port}}

@@ -42,7 +42,7 @@ func endless(w io.Writer, bytes int64) (written int64) {
 }
 
 func TestAttackLargeBody(t *testing.T) {
-	for _, kind := range []protocol{plain, http2} {
+	for _, kind := range []protocol{plain, secure} {
 		for _, encoding := range []string{"identity", "gzip"} {
 			t.Run(string(kind)+" "+encoding, func(t *testing.T) {
 				written := make(chan int64, 2)
@@ -127,7 +127,7 @@ func TestBodyOfExactlyTheLimit(t *testing.T) {
 }
 
 func TestAttackLargeHeader(t *testing.T) {
-	for _, kind := range []protocol{plain, http2} {
+	for _, kind := range []protocol{plain, secure} {
 		t.Run(string(kind), func(t *testing.T) {
 			s := serve(t, kind, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("X-Large", strings.Repeat("x", 5<<20))
@@ -158,7 +158,7 @@ func TestAttackSlowServer(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
-	for _, kind := range []protocol{plain, http2} {
+	for _, kind := range []protocol{plain, secure} {
 		for name, handler := range map[string]http.HandlerFunc{"drip": drip, "silent": silent, "hints": hints} {
 			t.Run(string(kind)+" "+name, func(t *testing.T) {
 				s := serve(t, kind, handler)

@@ -77,3 +77,28 @@ func BenchmarkDo(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkConnections is a request on a connection that a session has kept, and one on a new
+// connection, to a server in this process; over a network, a new one takes two round trips
+// more with TLS, and one without.
+func BenchmarkConnections(b *testing.B) {
+	for _, kind := range []protocol{plain, secure} {
+		s := serve(b, kind, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "page") })
+		target := s.at("127.0.0.1", "/page")
+		first := granted(b, s, Limits{Calls: 1 << 30, Bytes: 1 << 50})
+		b.Run(string(kind)+"/kept", func(b *testing.B) {
+			for b.Loop() {
+				_, err := first.Do(b.Context(), Request{URL: target})
+				require.NoError(b, err)
+			}
+		})
+		b.Run(string(kind)+"/new", func(b *testing.B) {
+			for b.Loop() {
+				session := first.client.Open(Limits{})
+				_, err := session.Do(b.Context(), Request{URL: target})
+				require.NoError(b, err)
+				session.Close()
+			}
+		})
+	}
+}

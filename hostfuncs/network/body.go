@@ -2,6 +2,7 @@ package network
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"io"
 	"net/http"
@@ -11,8 +12,7 @@ import (
 
 const chunk = 32 << 10 // bytes read at once
 
-// setBody gives a request its body, which can be read again if a connection turns out to
-// have been closed before anything was sent.
+// setBody gives a request its body, which can be read again if the request is sent again.
 func setBody(request *http.Request, body []byte) {
 	request.ContentLength = int64(len(body))
 	if len(body) == 0 {
@@ -21,6 +21,49 @@ func setBody(request *http.Request, body []byte) {
 	}
 	request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	request.Body, _ = request.GetBody()
+}
+
+// rewind makes a request ready to be sent again.
+func rewind(request *http.Request) (err error) {
+	if request.GetBody != nil {
+		request.Body, err = request.GetBody()
+	}
+	return err
+}
+
+// acceptGzip asks for a compressed answer where one can be decoded: it must be whole.
+func acceptGzip(request *http.Request) {
+	if request.Method != http.MethodHead && request.Header.Get("Range") == "" {
+		request.Header.Set("Accept-Encoding", "gzip")
+	}
+}
+
+// decoded returns the body of an answer without the gzip that was asked for. The answer's
+// header is then that of what it returns.
+func decoded(request *http.Request, answer *http.Response) io.Reader {
+	asked := request.Header.Get("Accept-Encoding") == "gzip"
+	if !asked || !strings.EqualFold(answer.Header.Get("Content-Encoding"), "gzip") {
+		return answer.Body
+	}
+	answer.Header.Del("Content-Encoding")
+	answer.Header.Del("Content-Length")
+	answer.ContentLength = -1
+	return &gunzip{compressed: answer.Body}
+}
+
+// gunzip begins to decompress when it is read.
+type gunzip struct {
+	compressed io.Reader
+	reader     *gzip.Reader
+}
+
+func (g *gunzip) Read(p []byte) (n int, err error) {
+	if g.reader == nil {
+		if g.reader, err = gzip.NewReader(g.compressed); err != nil {
+			return 0, err
+		}
+	}
+	return g.reader.Read(p)
 }
 
 // receive reads the answer that the guest gets.
@@ -44,7 +87,7 @@ func (e *exchange) receive(answer *http.Response) *Error {
 }
 
 // hidesSecrets reports whether an answer is still encoded, so that a secret in it could not be
-// found. The transport decodes no more than the gzip that it asked for.
+// found. No more is decoded than the gzip that was asked for.
 func (c *Client) hidesSecrets(answer *http.Response) bool {
 	if c.secrets == nil || c.secrets.Longest() == 0 || answer.Body == http.NoBody {
 		return false

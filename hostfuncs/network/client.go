@@ -11,17 +11,12 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-const (
-	// maxClientInFlight is how many requests all sessions of a client may have in flight.
-	// Each of 64 calls may have as many as a session may, so that a few cannot keep the others out.
-	maxClientInFlight = 64 * MaxInFlight
-	// maxRoutes bounds the connections that are kept. A policy that has more kinds of reach
-	// than this works, with a new connection for each request.
-	maxRoutes = 64
-)
+// maxClientInFlight is how many requests all sessions of a client may have in flight.
+// Each of 64 calls may have as many as a session may, so that a few cannot keep the others out.
+const maxClientInFlight = 64 * MaxInFlight
 
-// Client is what one tool has of the network: its effective permissions and its
-// connections, which its calls share. It is safe for concurrent use.
+// Client is what one tool has of the network: its effective permissions. It is safe for
+// concurrent use.
 type Client struct {
 	permission *permission
 	decisions  []tool.Decision
@@ -32,7 +27,6 @@ type Client struct {
 
 	mu      sync.Mutex
 	closed  bool
-	routes  map[string]*route
 	running map[*exchange]struct{}
 	wait    sync.WaitGroup // for the running
 }
@@ -51,7 +45,6 @@ func New(options Options) (*Client, error) {
 		resolver:   options.Resolver,
 		logger:     options.Logger,
 		now:        options.Now,
-		routes:     map[string]*route{},
 		running:    map[*exchange]struct{}{},
 	}
 	if c.logger == nil {
@@ -66,8 +59,9 @@ func New(options Options) (*Client, error) {
 // Decisions says what became of each request of the manifest, in its order.
 func (c *Client) Decisions() []tool.Decision { return c.decisions }
 
-// Close cancels the requests of all sessions, waits for them and closes the connections.
-// What comes later fails with [ErrUnavailable]. It can be called again.
+// Close cancels the requests of all sessions and waits for them. What comes later fails with
+// [ErrUnavailable]. It can be called again. Sessions that are open keep idle connections,
+// until they are closed, for some seconds.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -76,18 +70,7 @@ func (c *Client) Close() error {
 	}
 	c.mu.Unlock()
 	c.wait.Wait()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, r := range c.routes {
-		r.transport.CloseIdleConnections()
-	}
 	return nil
-}
-
-func (c *Client) isClosed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed
 }
 
 // enter counts an exchange among those that run.
@@ -110,26 +93,6 @@ func (c *Client) leave(e *exchange) {
 	delete(c.running, e)
 	c.mu.Unlock()
 	c.wait.Done()
-}
-
-// route returns the connections for a request that is allowed.
-func (c *Client) route(l *location, method string) (*route, error) {
-	to, key := c.permission.reach(l, method)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if r, known := c.routes[key]; known {
-		return r, nil
-	}
-	r, err := newRoute(c, to)
-	if err != nil {
-		return nil, err
-	}
-	if len(c.routes) >= maxRoutes {
-		r.transport.DisableKeepAlives = true
-		return r, nil
-	}
-	c.routes[key] = r
-	return r, nil
 }
 
 func (c *Client) maskText(text string) string {

@@ -18,34 +18,6 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// TestManyRoutes: a policy of more kinds of reach than are kept works, and keeps no more.
-func TestManyRoutes(t *testing.T) {
-	for _, kind := range []protocol{plain, http2} {
-		t.Run(string(kind), func(t *testing.T) {
-			s := serve(t, kind, func(http.ResponseWriter, *http.Request) {})
-			options := Options{Requests: everything(s.port)}
-			for i := range maxRoutes + 5 {
-				granted := s.permission("127.0.0.1")
-				granted.Paths = []string{fmt.Sprintf("/%d", i)}
-				grant := grantOf(granted)
-				if s.TLS != nil {
-					grant.Authorities = s.authorities(t)
-				}
-				options.Grants = append(options.Grants, grant)
-			}
-			session := open(t, options)
-			for range 2 {
-				for i := range maxRoutes + 5 {
-					_, err := get(t, session, s.at("127.0.0.1", fmt.Sprintf("/%d", i)))
-					require.NoError(t, err)
-				}
-			}
-			assert.Len(t, session.client.routes, maxRoutes)
-			assert.EqualValues(t, maxRoutes+2*5, s.connections.Load())
-		})
-	}
-}
-
 // TestDeadlineOfTheContext: without a timeout of its own, a request has the context's time.
 func TestDeadlineOfTheContext(t *testing.T) {
 	s := serve(t, plain, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
@@ -64,11 +36,11 @@ func TestDeadlineOfTheContext(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	for message, cause := range map[string]error{
-		"the server did not answer in time":                       &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded},
-		"the server cannot be reached":                            &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH},
-		"the server refuses connections":                          &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
-		"the connection failed, or the answer is not one of HTTP": net.UnknownNetworkError("10.0.0.1"),
-		"the host's name cannot be resolved":                      &net.DNSError{Err: "server misbehaving", Server: "10.0.0.1:53"},
+		"the server did not answer in time":                           &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded},
+		"the server cannot be reached":                                &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH},
+		"the server refuses connections":                              &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
+		"the connection failed, or the answer is not one of HTTP/1.1": net.UnknownNetworkError("10.0.0.1"),
+		"the host's name cannot be resolved":                          &net.DNSError{Err: "server misbehaving", Server: "10.0.0.1:53"},
 	} {
 		failed := failure(t.Context(), cause)
 		assert.Equal(t, message, failed.Message)
@@ -88,7 +60,7 @@ func TestShown(t *testing.T) {
 // the server there, and what its certificate has to say, is the host's name.
 func TestConnectKeepsTheName(t *testing.T) {
 	var host, name string
-	s := serve(t, http2, func(_ http.ResponseWriter, r *http.Request) { host, name = r.Host, r.TLS.ServerName })
+	s := serve(t, secure, func(_ http.ResponseWriter, r *http.Request) { host, name = r.Host, r.TLS.ServerName })
 	permission := manifests.NetworkPermission{Host: "example.com"}
 	grant := grantOf(permission)
 	grant.Connect, grant.Authorities = s.Listener.Addr().String(), s.authorities(t)
@@ -106,7 +78,7 @@ func TestConnectKeepsTheName(t *testing.T) {
 
 // TestAuthoritiesAreForTheirHost: who is trusted for one host is not for another.
 func TestAuthoritiesAreForTheirHost(t *testing.T) {
-	s := serve(t, http2, func(http.ResponseWriter, *http.Request) {})
+	s := serve(t, secure, func(http.ResponseWriter, *http.Request) {})
 	trusted, plainly := grantOf(s.permission("example.com"), "127.0.0.0/8"), grantOf(s.permission("127.0.0.1"))
 	trusted.Authorities = s.authorities(t)
 	session := open(t, Options{

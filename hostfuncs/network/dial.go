@@ -5,23 +5,17 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"net/http"
 	"net/netip"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
 )
 
-// Bounds of connections. A request's own deadline is mostly earlier.
+// Bounds of making a connection. A request's own deadline is mostly earlier.
 const (
-	dialTimeout         = 10 * time.Second // of all addresses of a name together
-	handshakeTimeout    = 10 * time.Second
-	headerTimeout       = 60 * time.Second // from the request to the header of the answer
-	idleTimeout         = 30 * time.Second
-	maxHostConnections  = 32
-	maxIdleConnections  = 16
-	maxIdleOfHost       = 4
-	maxAnswerHeaderSize = 64 << 10 // bytes
+	dialTimeout      = 10 * time.Second // of all addresses of a name together
+	handshakeTimeout = 10 * time.Second
 )
 
 var (
@@ -43,60 +37,55 @@ func refusedBy(err error) *refusal {
 	return refused.first
 }
 
-// route is the connections of requests with one reach. Requests with another one never
-// use them: an idle connection goes where a grant for another request let it go.
-type route struct {
-	reach     *reach
-	known     *ranges
-	resolver  *net.Resolver
-	transport *http.Transport
-	closed    func() bool
-}
-
-func newRoute(c *Client, to *reach) (*route, error) {
-	roots, err := to.roots()
+// dial connects to the host of a location, whose scheme decides about TLS.
+func (c *Client) dial(ctx context.Context, l *location, to *reach) (*connection, error) {
+	raw, err := c.connect(ctx, l, to)
 	if err != nil {
 		return nil, err
 	}
-	r := &route{reach: to, known: c.permission.known, resolver: c.resolver, closed: c.isClosed}
-	r.transport = &http.Transport{
-		Proxy:                  nil, // a proxy would connect where nobody checks
-		DialContext:            r.dial,
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
-		ForceAttemptHTTP2:      true,
-		TLSHandshakeTimeout:    handshakeTimeout,
-		ResponseHeaderTimeout:  headerTimeout,
-		IdleConnTimeout:        idleTimeout,
-		MaxConnsPerHost:        maxHostConnections,
-		MaxIdleConns:           maxIdleConnections,
-		MaxIdleConnsPerHost:    maxIdleOfHost,
-		MaxResponseHeaderBytes: maxAnswerHeaderSize,
+	if l.scheme == "http" {
+		return newConnection(raw, raw), nil
 	}
-	return r, nil
+	secure, err := handshake(ctx, raw, l.host, to)
+	if err != nil {
+		return nil, errors.Join(err, raw.Close())
+	}
+	return newConnection(raw, secure), nil
 }
 
-// dial connects to a host. Each address is checked when the connection to it is about to be
-// made, whoever resolved it and when.
-func (r *route) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	if r.reach.connect.IsValid() {
-		address = r.reach.connect.String()
+// connect checks each address when the connection to it is about to be made, whoever resolved
+// it and when.
+func (c *Client) connect(ctx context.Context, l *location, to *reach) (net.Conn, error) {
+	address := net.JoinHostPort(l.host, strconv.Itoa(l.port))
+	if to.connect.IsValid() {
+		address = to.connect.String()
 	}
 	tried := &attempts{}
 	dialer := net.Dialer{
 		Timeout:  dialTimeout,
-		Resolver: r.resolver,
+		Resolver: c.resolver,
 		ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
-			return tried.check(r, address)
+			return tried.check(c.permission.known, to, address)
 		},
 	}
-	conn, err := dialer.DialContext(ctx, network, address)
+	raw, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, tried.failure(err)
 	}
-	if r.closed() {
-		return nil, errors.Join(errClosed, conn.Close())
+	return raw, nil
+}
+
+func handshake(ctx context.Context, raw net.Conn, host string, to *reach) (*tls.Conn, error) {
+	roots, err := to.roots()
+	if err != nil {
+		return nil, err
 	}
-	return conn, nil
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	secure := tls.Client(raw, &tls.Config{
+		MinVersion: tls.VersionTLS12, RootCAs: roots, ServerName: host, NextProtos: []string{"http/1.1"},
+	})
+	return secure, secure.HandshakeContext(ctx)
 }
 
 // attempts are the addresses that one dial tried, some of them at the same time.
@@ -106,12 +95,12 @@ type attempts struct {
 	refused *refusal // the first
 }
 
-func (a *attempts) check(r *route, address string) error {
+func (a *attempts) check(known *ranges, to *reach, address string) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err
 	}
-	why := r.reach.check(r.known, target.Addr())
+	why := to.check(known, target.Addr())
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if why == nil {

@@ -31,7 +31,10 @@
 //     it and when. Without a grant that says so, only the public internet is reached:
 //     [manifests.NetworkGrant.Addresses] add to it, for the requests of that very grant,
 //     as does a grant whose host is an address or is localhost.
-//   - Requests that may go to different addresses share no connections.
+//   - Requests of two sessions share no connections, nor do those that may go to different
+//     addresses. When a session is closed, so are its connections.
+//   - What a server sends is read while a request waits for it, and within bounds. A connection
+//     on which it sends anything else is closed. No library writes to the process's log.
 //   - Each hop of a redirect is a request like the first: read as strictly, decided anew,
 //     with the secrets of its own origin. Another origin gets none of the guest's headers but
 //     Accept, Accept-Language, Range, User-Agent and, with the body, Content-Type.
@@ -42,12 +45,11 @@
 //
 // # What it does not hold
 //
+//   - HTTP/1.1 is spoken, and HTTP/2 is not: a server that speaks that alone is not reached.
 //   - The host's own public addresses are a part of the public internet. Deny them where
 //     services of the host listen on them without authentication.
 //   - A server decides what a path means. One that ignores case, or rewrites paths, may serve
 //     under an allowed prefix what the operator keeps under another.
 //   - A server that means to tell a guest a secret that it was sent can. A guest that asks
 //     for ranges of bytes can have a server cut a secret before it is masked.
-//   - Calls of one tool share connections. A server that takes a connection for a user, as
-//     NTLM does, takes those calls for one.
 package network

@@ -179,11 +179,7 @@ func (e *exchange) send() (*http.Response, *Error) {
 	if failed != nil {
 		return nil, failed
 	}
-	route, err := e.client.route(e.hop.location, e.hop.method)
-	if err != nil {
-		return nil, e.ioError(err)
-	}
-	answer, err := route.transport.RoundTrip(request)
+	answer, err := e.session.roundTrip(e.ctx, e.hop.location, request)
 	if err != nil {
 		return nil, e.ioError(err)
 	}
@@ -210,6 +206,7 @@ func (e *exchange) request() (*http.Request, *Error) {
 			return nil, invalid(e.client.maskText(err.Error()))
 		}
 	}
+	acceptGzip(request)
 	setBody(request, body)
 	return request, nil
 }

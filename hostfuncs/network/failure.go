@@ -48,10 +48,14 @@ func ioMessage(err error) string {
 		return "the server's certificate is not valid for the host"
 	case errors.As(err, &record), errors.As(err, &alert):
 		return "the server does not speak TLS as it should"
+	case errors.Is(err, errHeaderSize):
+		return errHeaderSize.Error()
+	case errors.Is(err, errOverhead):
+		return errOverhead.Error()
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the server refuses connections"
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
 		return "the server cannot be reached"
 	}
-	return "the connection failed, or the answer is not one of HTTP"
+	return "the connection failed, or the answer is not one of HTTP/1.1"
 }

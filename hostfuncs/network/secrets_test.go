@@ -42,7 +42,7 @@ func secretFor(t testing.TB, s *server, host string, place manifests.SecretPlace
 // TestSecretsStayWithTheirOrigin: a redirect does not carry a secret away, and a redirect
 // back brings it anew.
 func TestSecretsStayWithTheirOrigin(t *testing.T) {
-	for _, kind := range []protocol{plain, http2} {
+	for _, kind := range []protocol{plain, secure} {
 		t.Run(string(kind), func(t *testing.T) {
 			var home *server
 			var atHome, away []string

@@ -40,6 +40,7 @@ type Session struct {
 	calls     int64
 	bytesLeft int64
 	running   map[*exchange]struct{}
+	idle      []*connection     // the latest last
 	sent      map[int]*exchange // by id; nil while it is being prepared
 	nextID    int
 	denials   []tool.Denial
@@ -151,8 +152,8 @@ func (s *Session) Calls() int64 {
 	return s.calls
 }
 
-// Close cancels what is in flight and waits for it. Requests that come later fail with
-// [ErrUnavailable]. It can be called again.
+// Close cancels what is in flight, waits for it and closes the connections. Requests that come
+// later fail with [ErrUnavailable]. It can be called again.
 func (s *Session) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -161,4 +162,5 @@ func (s *Session) Close() {
 	}
 	s.mu.Unlock()
 	s.wait.Wait()
+	s.closeIdle()
 }

@@ -20,7 +20,7 @@ import (
 )
 
 func TestSendAndReceive(t *testing.T) {
-	for _, kind := range []protocol{plain, http2} {
+	for _, kind := range []protocol{plain, secure} {
 		t.Run(string(kind), func(t *testing.T) {
 			release := make(chan struct{})
 			s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
@@ -128,7 +128,7 @@ func TestClose(t *testing.T) {
 // TestClientBusy: the calls of one tool together have a bound as well.
 func TestClientBusy(t *testing.T) {
 	release := make(chan struct{})
-	s := serve(t, http2, func(_ http.ResponseWriter, r *http.Request) { <-release })
+	s := serve(t, plain, func(_ http.ResponseWriter, r *http.Request) { <-release })
 	first := granted(t, s, Limits{})
 	sessions := []*Session{first}
 	var busy error

@@ -142,9 +142,8 @@ type server struct {
 type protocol string
 
 const (
-	plain  protocol = "HTTP/1.1"
-	http2  protocol = "HTTP/2.0"
-	secure protocol = "HTTP/1.1 over TLS"
+	plain  protocol = "HTTP"
+	secure protocol = "TLS" // it prefers HTTP/2
 )
 
 func serve(t testing.TB, kind protocol, handler http.HandlerFunc) *server {
@@ -175,10 +174,8 @@ func serveAt(t testing.TB, kind protocol, address string, handler http.HandlerFu
 	switch kind {
 	case plain:
 		s.Start()
-	case http2:
-		s.EnableHTTP2 = true
-		s.StartTLS()
 	case secure:
+		s.EnableHTTP2 = true
 		s.StartTLS()
 	}
 	t.Cleanup(s.Close)
