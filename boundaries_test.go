@@ -25,20 +25,21 @@ const modulePath = "github.com/caisson-run/caisson"
 var layers = map[string][]string{
 	"tool":                  {},
 	"dialects":              {"tool"},
-	"manifests":             {"tool"},
-	"hostfuncs":             {"manifests", "tool"},
+	"manifests":             {"tool", "internal/hostfile"},
+	"hostfuncs":             {"manifests", "tool", "internal/hostfile"},
 	"registry":              {"manifests", "tool"},
 	"executor":              {"registry", "manifests", "tool"},
-	"runtime":               {"hostfuncs", "manifests", "tool"},
+	"runtime":               {"hostfuncs", "manifests", "tool", "internal/hostfile"},
 	"sdk":                   {},
 	"wasm-tools":            {"sdk"},
 	"internal/guests":       {"sdk"},
+	"internal/hostfile":     {},
 	"internal/interpreters": {"runtime", "manifests", "tool"},
 	"internal/programs":     {},
 	"internal/overlay":      {},
 	"internal/benchmark":    {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
 	"examples":              {"sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"cmd":                   {"dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/benchmark"},
+	"cmd":                   {"dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/benchmark", "internal/hostfile"},
 }
 
 // owners says which folder alone may import a dependency outside tests. A dependency

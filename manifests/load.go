@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/internal/hostfile"
 )
 
 // MaxBytes is how large a manifest or a policy may be.
@@ -40,24 +41,15 @@ func Load(path string) (*Manifest, error) {
 	return Parse(path, source)
 }
 
-// readFile reads a regular file. It looks before it opens, since opening a pipe would
-// wait for its writer, and again afterwards, since files change.
 func readFile(path string) (source []byte, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFile, err)
-	}
-	if !info.Mode().IsRegular() {
+	file, _, err := hostfile.Open(path, hostfile.Follow)
+	if errors.Is(err, hostfile.ErrIrregular) {
 		return nil, fmt.Errorf("%w: %s is not a regular file", ErrFile, path)
 	}
-	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFile, err)
 	}
 	defer func() { _ = file.Close() }()
-	if opened, err := file.Stat(); err != nil || !os.SameFile(info, opened) {
-		return nil, fmt.Errorf("%w: %s changed while it was opened", ErrFile, path)
-	}
 	source, err = io.ReadAll(io.LimitReader(file, MaxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFile, err)

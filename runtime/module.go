@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/caisson-run/caisson/internal/hostfile"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
@@ -38,22 +39,19 @@ func readModule(m *manifests.Manifest) ([]byte, error) {
 	}
 	defer root.Close()
 	name := filepath.FromSlash(m.Module.Path)
-	info, err := root.Stat(name)
+	file, info, err := hostfile.OpenIn(root, name, hostfile.Follow)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, fmt.Errorf("%w: %s does not exist; compile the tool first", ErrModule, filepath.Join(filepath.Dir(m.File), name))
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrModule, err)
-	case !info.Mode().IsRegular():
+	case errors.Is(err, hostfile.ErrIrregular):
 		return nil, fmt.Errorf("%w: %s is not a regular file", ErrModule, m.Module.Path)
-	case info.Size() > MaxModuleBytes:
-		return nil, fmt.Errorf("%w: %s has %d bytes, the limit is %d", ErrModule, m.Module.Path, info.Size(), MaxModuleBytes)
-	}
-	file, err := root.Open(name)
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrModule, err)
 	}
 	defer file.Close()
+	if info.Size() > MaxModuleBytes {
+		return nil, fmt.Errorf("%w: %s has %d bytes, the limit is %d", ErrModule, m.Module.Path, info.Size(), MaxModuleBytes)
+	}
 	buffer := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // it may have grown since
 	_, err = buffer.ReadFrom(io.LimitReader(file, MaxModuleBytes+1))
 	source := buffer.Bytes()

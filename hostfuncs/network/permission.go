@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"os"
 	"slices"
 
+	"github.com/caisson-run/caisson/internal/hostfile"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -125,17 +125,13 @@ func loopback() []prefix {
 }
 
 func readAuthorities(name string) ([]byte, error) {
-	file, err := os.Open(name)
+	file, info, err := hostfile.Open(name, hostfile.Follow)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxAuthorities {
-		return nil, fmt.Errorf("%s is not a regular file of at most %d bytes", name, maxAuthorities)
+	if info.Size() > maxAuthorities {
+		return nil, fmt.Errorf("%s has more than %d bytes", name, maxAuthorities)
 	}
 	pem, err := io.ReadAll(io.LimitReader(file, maxAuthorities))
 	if err != nil {

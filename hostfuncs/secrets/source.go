@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	goruntime "runtime"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/hostfile"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -78,22 +78,14 @@ func readFile(name string) (reading, error) {
 // change. The note says that others can read it. Its errors say what failed in words that
 // hold nothing of the content.
 func readPrivate(name string, limit int64) (data []byte, note string, err error) {
-	// A pipe would block in open, so the kind is looked at before it and again after it.
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, "", unreadable(name, err)
-	}
-	if !info.Mode().IsRegular() {
+	file, info, err := hostfile.Open(name, hostfile.Follow)
+	if errors.Is(err, hostfile.ErrIrregular) {
 		return nil, "", fmt.Errorf("%s is not a regular file", name)
 	}
-	file, err := os.Open(name)
 	if err != nil {
 		return nil, "", unreadable(name, err)
 	}
 	defer file.Close()
-	if info, err = file.Stat(); err != nil {
-		return nil, "", unreadable(name, err)
-	}
 	if note, err = checkMode(name, info.Mode()); err != nil {
 		return nil, "", err
 	}
@@ -109,8 +101,6 @@ func readPrivate(name string, limit int64) (data []byte, note string, err error)
 
 func checkMode(name string, mode fs.FileMode) (note string, err error) {
 	switch permissions := mode.Perm(); {
-	case !mode.IsRegular():
-		return "", fmt.Errorf("%s is not a regular file", name)
 	case goruntime.GOOS == "windows": // which has access lists instead of these bits
 		return "", nil
 	case permissions&0o022 != 0:
