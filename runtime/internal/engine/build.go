@@ -127,21 +127,12 @@ func (e *Engine) load(ctx context.Context, entry string) (made, error) {
 	if err != nil {
 		return made{}, err
 	}
-	loaded := made{rewritten: r, bytes: int64(len(r.source)+len(r.data)) + fileSize(filepath.Join(entry, codeFile))}
+	loaded := made{rewritten: r, bytes: int64(len(r.source)+len(r.data)) + i.Code.Bytes}
 	err = e.view.show(entry, i, func() (err error) {
 		loaded.code, err = e.runtime.CompileModule(ctx, r.source)
 		return err
 	})
 	return loaded, err
-}
-
-// fileSize returns the size of a file, or 0 where it is not known.
-func fileSize(path string) int64 {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
 }
 
 // compileError says whose fault a failed compilation is.

@@ -2,12 +2,9 @@ package engine
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -29,9 +26,9 @@ var errNoEntry = errors.New("no intact entry")
 type index struct {
 	Folder string `json:"folder"` // how wazero names the code's folder in a cache
 	Name   string `json:"name"`   // and the code
-	Code   string `json:"code"`   // the code's SHA-256
-	Module string `json:"module"` // the rewritten module's SHA-256
-	Data   string `json:"data"`   // that of its data segments, packed
+	Code   blob   `json:"code"`
+	Module blob   `json:"module"` // the rewritten module
+	Data   blob   `json:"data"`   // its data segments, packed
 
 	Meter string `json:"meter"` // the rest is what [rewritten] says of it
 	Depth string `json:"depth"`
@@ -63,12 +60,12 @@ func writeEntry(entry string, r rewritten, compiled string) error {
 	if err := os.WriteFile(filepath.Join(entry, dataFile), r.data, 0o600); err != nil {
 		return err
 	}
-	sum, err := fileDigest(filepath.Join(entry, codeFile))
+	native, err := measureBlob(filepath.Join(entry, codeFile))
 	if err != nil {
 		return err
 	}
 	text, err := json.Marshal(index{
-		Folder: filepath.Dir(code), Name: filepath.Base(code), Code: sum, Module: DigestOf(r.source).String(), Data: DigestOf(r.data).String(),
+		Folder: filepath.Dir(code), Name: filepath.Base(code), Code: native, Module: blobOf(r.source), Data: blobOf(r.data),
 		Meter: r.meter, Depth: r.depth, Shift: r.shift, Start: r.start, Globals: r.globals, Unrestorable: r.unrestorable, Forks: r.forks, DataKept: r.dataKept,
 	})
 	if err != nil {
@@ -81,7 +78,7 @@ func writeEntry(entry string, r rewritten, compiled string) error {
 // readEntry returns the index and the rewritten module of an entry, with its data. The code is checked
 // where it is read, which is not here.
 func readEntry(entry string) (index, rewritten, error) {
-	text, err := readFile(entry, indexFile)
+	text, err := readIndex(filepath.Join(entry, indexFile))
 	if err != nil {
 		return index{}, rewritten{}, err
 	}
@@ -90,14 +87,14 @@ func readEntry(entry string) (index, rewritten, error) {
 		return index{}, rewritten{}, fmt.Errorf("%w: the index has changed", errNoEntry)
 	}
 	var i index
-	if err := json.Unmarshal(text, &i); err != nil {
-		return index{}, rewritten{}, err
+	if err := json.Unmarshal(text, &i); err != nil { // another version's
+		return index{}, rewritten{}, fmt.Errorf("%w: %w", errNoEntry, err)
 	}
-	source, err := readChecked(entry, moduleFile, i.Module)
+	source, err := i.Module.read(filepath.Join(entry, moduleFile))
 	if err != nil {
 		return index{}, rewritten{}, err
 	}
-	data, err := readChecked(entry, dataFile, i.Data)
+	data, err := i.Data.read(filepath.Join(entry, dataFile))
 	if err != nil {
 		return index{}, rewritten{}, err
 	}
@@ -115,54 +112,7 @@ func checkEntry(entry string) error {
 	if err != nil {
 		return err
 	}
-	return i.checkCode(filepath.Join(entry, codeFile))
-}
-
-// checkCode checks the checksum of a file that holds the code.
-func (i index) checkCode(file string) error {
-	sum, err := fileDigest(file)
-	if err != nil {
-		return absent(err)
-	}
-	if sum != i.Code {
-		return fmt.Errorf("%w: the code has changed", errNoEntry)
-	}
-	return nil
-}
-
-// readChecked reads a file of an entry that has this SHA-256.
-func readChecked(entry, name, sum string) ([]byte, error) {
-	content, err := readFile(entry, name)
-	if err == nil && DigestOf(content).String() != sum {
-		err = fmt.Errorf("%w: %s has changed", errNoEntry, name)
-	}
-	return content, err
-}
-
-func readFile(entry, name string) ([]byte, error) {
-	content, err := os.ReadFile(filepath.Join(entry, name))
-	return content, absent(err)
-}
-
-// absent makes of the absence of a file that of its entry.
-func absent(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %w", errNoEntry, err)
-	}
-	return err
-}
-
-func fileDigest(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
+	return i.Code.check(filepath.Join(entry, codeFile))
 }
 
 // onlyFile returns the path of the one regular file below a directory, relative to it.

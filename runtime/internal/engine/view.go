@@ -54,11 +54,11 @@ func (v *view) show(entry string, i index, read func() error) (err error) {
 		return err
 	}
 	file := filepath.Join(v.directory, v.folder, i.Name)
-	if err := share(filepath.Join(entry, codeFile), file); err != nil {
+	if err := share(filepath.Join(entry, codeFile), file, i.Code); err != nil {
 		return absent(err)
 	}
 	defer func() { err = errors.Join(err, os.Remove(file)) }()
-	if err := i.checkCode(file); err != nil {
+	if err := i.Code.check(file); err != nil {
 		return err
 	}
 	before, err := os.Lstat(file)
@@ -111,12 +111,12 @@ func (v *view) prepare() error {
 }
 
 // share gives a file a second name, or where the file system has no such thing, copies it.
-func share(from, to string) error {
+func share(from, to string, what blob) error {
 	err := os.Link(from, to)
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	source, err := os.Open(from)
+	source, err := what.open(from)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func share(from, to string) error {
 	if err != nil {
 		return err
 	}
-	if _, err = io.Copy(target, source); err != nil {
+	if _, err = io.Copy(target, io.LimitReader(source, what.Bytes)); err != nil {
 		return errors.Join(err, target.Close(), os.Remove(to))
 	}
 	return target.Close()

@@ -1,5 +1,3 @@
-//go:build unix
-
 package engine
 
 import (
@@ -7,7 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"syscall"
+
+	"github.com/caisson-run/caisson/internal/hostfile"
 )
 
 // privateDirectory creates a directory for this user alone, or checks that an existing
@@ -31,11 +30,5 @@ func ownPrivate(info fs.FileInfo) error {
 	if !info.IsDir() {
 		return errors.New("is not a directory")
 	}
-	if status, ok := info.Sys().(*syscall.Stat_t); ok && int(status.Uid) != os.Geteuid() {
-		return fmt.Errorf("belongs to user %d, not to this one", status.Uid)
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("has mode %v; others must not reach it (chmod 700)", info.Mode().Perm()&fs.ModePerm)
-	}
-	return nil
+	return hostfile.Private(info)
 }
