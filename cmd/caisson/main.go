@@ -3,6 +3,8 @@ package main
 
 import (
 	"context"
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -11,6 +13,7 @@ import (
 )
 
 func main() {
+	log.SetOutput(io.Discard) // what a library logs is for nobody who runs this command
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal ends the work in good order; a second one ends the process.
 	context.AfterFunc(ctx, stop)

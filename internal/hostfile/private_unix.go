@@ -16,7 +16,7 @@ func Private(info fs.FileInfo) error {
 		return fmt.Errorf("belongs to user %d, not to this one", status.Uid)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return fmt.Errorf("has mode %v; others must not reach it (chmod 700)", mode)
+		return fmt.Errorf("has mode %v (chmod 700)", mode)
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func TestPrivate(t *testing.T) {
 	require.NoError(t, os.Chmod(folder, 0o700))
 	require.NoError(t, private())
 	require.NoError(t, os.Chmod(folder, 0o710))
-	require.ErrorContains(t, private(), "has mode -rwx--x---; others must not reach it (chmod 700)")
+	require.ErrorContains(t, private(), "has mode -rwx--x--- (chmod 700)")
 	info, err := os.Stat("/")
 	require.NoError(t, err)
 	owner := int(info.Sys().(*syscall.Stat_t).Uid)

@@ -25,7 +25,8 @@ func privateDirectory(path string) error {
 	return nil
 }
 
-// ownPrivate checks that something is a directory of this user and nobody else's.
+// ownPrivate checks that something is a directory of this user and nobody else's. The error goes
+// on a sentence about it.
 func ownPrivate(info fs.FileInfo) error {
 	if !info.IsDir() {
 		return errors.New("is not a directory")

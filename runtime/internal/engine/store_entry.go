@@ -87,7 +87,7 @@ func readEntry(entry string) (index, rewritten, error) {
 		return index{}, rewritten{}, fmt.Errorf("%w: the index has changed", errNoEntry)
 	}
 	var i index
-	if err := json.Unmarshal(text, &i); err != nil { // another version's
+	if err := json.Unmarshal(text, &i); err != nil {
 		return index{}, rewritten{}, fmt.Errorf("%w: %w", errNoEntry, err)
 	}
 	source, err := i.Module.read(filepath.Join(entry, moduleFile))

@@ -16,12 +16,15 @@ import (
 // output, and fails where that changes and the number does not.
 const PassesVersion = 6
 
+// entryVersion stands for what an entry's files hold, apart from that.
+const entryVersion = 2
+
 // entry returns the folder of a module's entry. What it holds depends on the original
 // module, on how it is bounded, on this program and on the processor.
 func (s store) entry(wanted Digest, trusted bool) string {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s %t ", wanted, trusted)
-	fmt.Fprintf(hash, "%d %s ", PassesVersion, programVersion())
+	fmt.Fprintf(hash, "%d %d %s ", entryVersion, PassesVersion, programVersion())
 	fmt.Fprintf(hash, "%s/%s %+v %+v", goruntime.GOOS, goruntime.GOARCH, cpu.X86, cpu.ARM64)
 	return filepath.Join(s.directory, hex.EncodeToString(hash.Sum(nil)))
 }

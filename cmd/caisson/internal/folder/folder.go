@@ -9,14 +9,15 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	goruntime "runtime"
 	"strings"
 	"time"
+
+	"github.com/caisson-run/caisson/internal/hostfile"
 )
 
 // What can go wrong, for errors.Is.
 var (
-	ErrExposed   = errors.New("others may reach the folder")
+	ErrExposed   = errors.New("the folder must be this user's alone")
 	ErrIrregular = errors.New("it is not a regular file")
 	ErrTooLarge  = errors.New("the file is too large")
 )
@@ -34,18 +35,21 @@ func Make(path string) (*os.Root, error) {
 	return Open(path)
 }
 
-// Open opens a folder. It refuses one that others may reach: what is kept is nobody else's
-// business, and what others can write proves nothing.
+// Open opens a folder. It refuses one that is another user's, or that others may reach: what is
+// kept is nobody else's business, and what others can write proves nothing.
 func Open(path string) (*os.Root, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := root.Stat("."); err != nil {
+	info, err := root.Stat(".")
+	if err == nil {
+		if exposed := hostfile.Private(info); exposed != nil {
+			err = fmt.Errorf("%w: it %w", ErrExposed, exposed)
+		}
+	}
+	if err != nil {
 		return nil, errors.Join(err, root.Close())
-	} else if mode := info.Mode().Perm(); goruntime.GOOS != "windows" && mode&0o077 != 0 {
-		_ = root.Close() // it was only read
-		return nil, fmt.Errorf("%w: its mode is %v (chmod 700)", ErrExposed, mode)
 	}
 	return root, nil
 }
@@ -62,16 +66,15 @@ func List(root *os.Root) (_ []fs.DirEntry, err error) {
 
 // Read returns the content of a regular file of at most so many bytes. Nothing of a larger one is read.
 func Read(root *os.Root, name string, most int64) ([]byte, error) {
-	if info, err := root.Lstat(name); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
+	file, info, err := hostfile.OpenIn(root, name, hostfile.NoFollow)
+	if errors.Is(err, hostfile.ErrIrregular) {
 		return nil, ErrIrregular
-	} else if info.Size() > most {
-		return nil, tooLarge(most)
 	}
-	file, err := root.Open(name)
 	if err != nil {
 		return nil, err
+	}
+	if info.Size() > most {
+		return nil, errors.Join(tooLarge(most), file.Close())
 	}
 	content, err := io.ReadAll(io.LimitReader(file, most+1))
 	if err = errors.Join(err, file.Close()); err != nil {
