@@ -21,7 +21,10 @@ where the host itself failed, 2 where the input cannot be read, and 5 where the 
 events. One call speaks at a time; hidden tools are silent. The last line (with server-sent
 events the last event, caisson.batch) is an object with "status" and all that a program
 needs to go on: "completed" with the "results" that are printed without --stream, or
-"requires_action".
+"requires_action". Where the batch then cannot be kept or written, on a full disk for
+instance, the exit code is 1, "status" is "failed", and "results" are the records of the
+calls that have ended. Without --stream these are printed one a line, and on standard error
+where nothing else can be written.
 
 A batch waits (exit code 5) where the client runs a tool itself (execution: client), and
 where a call needs approval: of a tool that is destructive, unless the policy's "approve"

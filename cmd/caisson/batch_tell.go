@@ -49,10 +49,10 @@ func (o *batchOptions) tell(ctx context.Context, h *host, view *view, ended done
 	}
 	results, err := view.results(ended.Records)
 	if err != nil {
-		return failed(exitFailed, err.Error(), `"caisson explain" shows what the calls came to`)
+		return view.salvage(ended, failures, failed(exitFailed, err.Error()))
 	}
 	if err := view.end(outcome{Status: ended.Status, Batch: ended.ID, Results: results, Final: ended.Final}, ended.Records); err != nil {
-		return err
+		return view.salvage(ended, failures, err)
 	}
 	if ctx.Err() != nil {
 		return failed(exitInterrupted, "interrupted")
@@ -66,19 +66,20 @@ func (o *batchOptions) tell(ctx context.Context, h *host, view *view, ended done
 func (o *batchOptions) tellWaiting(view *view, ended done, placeOf func() (*batches.Place, error), failures *failure) error {
 	waits, err := view.waiting(ended.Pending)
 	if err != nil {
-		return err
+		return view.salvage(ended, failures, err)
 	}
 	place, err := placeOf()
 	if err == nil {
 		err = place.Keep(batches.Batch{Dialect: view.name(), State: *ended.State})
 	}
 	if err != nil {
-		return failed(exitFailed, "the batch waits, and cannot be gone on with, since it was not kept: "+err.Error(),
-			"the calls that have ended are not run again by themselves; choose another place with --state FILE")
+		return view.salvage(ended, failures, failed(exitFailed, "the batch waits, and cannot be gone on with, since it was not kept: "+err.Error(),
+			"the records of the calls that have ended are printed: do not have these made again",
+			"choose another place with --state FILE"))
 	}
 	waits.State, waits.Expires = absolute(place.Path()), ended.State.Expires()
 	if err := view.end(outcome{Status: ended.Status, Batch: ended.ID, waiting: waits}, nil); err != nil {
-		return err
+		return view.salvage(ended, failures, failed(exitFailed, err.Error(), "the batch waits and is kept; go on with: "+o.resumeCommand(ended)))
 	}
 	if !o.quiet {
 		printHint(view.env.stderr, "go on with: "+o.resumeCommand(ended))

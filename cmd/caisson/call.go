@@ -82,6 +82,7 @@ func (o *callOptions) call(ctx context.Context, env environment, args []string) 
 	}
 	record := done.Records[0]
 	if err := o.printRecord(env, record); err != nil {
+		env.printLost(done.Records)
 		return err
 	}
 	if record.Result.Kind != "" {
