@@ -123,7 +123,8 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestAStreamThatCannotBeWrittenIsAFailure: the calls run all the same, and the command says so.
+// TestAStreamThatCannotBeWrittenIsAFailure: the calls run all the same, and the command says so, and
+// what they came to.
 func TestAStreamThatCannotBeWrittenIsAFailure(t *testing.T) {
 	tools := probeTools(t, map[string]string{
 		"tool.yaml":  destructiveProbe,
@@ -134,7 +135,13 @@ func TestAStreamThatCannotBeWrittenIsAFailure(t *testing.T) {
 		args := []string{"batch", filepath.Join(tools, "calls.json"), form, "--approve-tool", "remove", "--cache-dir", testCache(t), "--state-dir", "", "--tools", tools}
 		code := run(t.Context(), args, environment{stdin: strings.NewReader(""), stdout: full{}, stderr: &stderr})
 		assert.Equal(t, exitFailed, code, form)
-		assert.Equal(t, "caisson: error: cannot write the output: no room\n", stderr.String(), form)
+		lines := strings.Split(stderr.String(), "\n")
+		require.Len(t, lines, 3, form)
+		var record tool.Record
+		require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(lines[0], "caisson: record: ")), &record), form)
+		assert.Equal(t, "call_1", record.Call.ID)
+		assert.True(t, record.Result.Success)
+		assert.Equal(t, "caisson: error: cannot write the output: no room", lines[1], form)
 	}
 }
 
