@@ -62,7 +62,7 @@ func open(name string, look func(string) (fs.FileInfo, error), openFile func(str
 			return nil, nil, err
 		}
 		opened, err := file.Stat()
-		if err == nil && opened.Mode().IsRegular() && os.SameFile(seen, opened) { // a number may be given again
+		if err == nil && opened.Mode().IsRegular() && os.SameFile(seen, opened) { // an inode's number may be used again
 			return file, opened, nil
 		}
 		if err := errors.Join(err, file.Close()); err != nil {
