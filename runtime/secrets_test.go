@@ -24,7 +24,7 @@ import (
 )
 
 // secretValue has bytes that each encoding writes differently.
-const secretValue = "s3cr3t/+value=of 24 bytes"
+const secretValue = "s3cr3t/+value=of_24_bytes"
 
 // formsOf returns a secret as it may stand in memory, in a record or in a log.
 func formsOf(value string) map[string]string {
@@ -32,6 +32,8 @@ func formsOf(value string) map[string]string {
 		"raw": value, "hex": hex.EncodeToString([]byte(value)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(value))),
 		"query": url.QueryEscape(value), "path": url.PathEscape(value),
 		"every byte": strings.ToUpper("%" + strings.Join(split(hex.EncodeToString([]byte(value))), "%")),
+		"separated":  strings.Join(split(hex.EncodeToString([]byte(value))), ":"),
+		"JSON":       `\u00` + strings.Join(split(hex.EncodeToString([]byte(value))), `\u00`),
 	}
 	// Base64 of a longer text holds the value in one of three forms, by where it begins. Of
 	// each form, what does not depend on what is around it:
@@ -119,7 +121,8 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	key := r.Header.Get("X-Api-Key") + r.URL.Query().Get("key")
 	w.Header().Set("X-Echo", key)
 	_, _ = io.WriteString(w, "key "+key+"; ")
-	_, _ = io.WriteString(w, hex.EncodeToString([]byte(key))+" "+url.QueryEscape(key)+" "+url.PathEscape(key)+" "+formsOf(key)["every byte"])
+	_, _ = io.WriteString(w, hex.EncodeToString([]byte(key))+" "+url.QueryEscape(key)+" "+url.PathEscape(key))
+	_, _ = io.WriteString(w, " "+formsOf(key)["every byte"]+" "+formsOf(key)["separated"]+" "+formsOf(key)["JSON"])
 	for _, user := range []string{"", "u:", "user:"} {
 		_, _ = io.WriteString(w, " "+base64.StdEncoding.EncodeToString([]byte(user+key+"!"))+" "+base64.URLEncoding.EncodeToString([]byte(user+key)))
 	}

@@ -41,7 +41,7 @@ type Secrets interface {
 	// body, and returns the body. It is called once for each hop, after the policy has
 	// allowed that hop. The text of its error is shown to the guest.
 	Inject(request *http.Request, body []byte) ([]byte, error)
-	// Mask returns text without the secrets' values, in whatever form.
+	// Mask returns text without the secrets' values. It is for short texts.
 	Mask(text []byte) []byte
 	// MaskFirst masks text and returns what became of its first n bytes. If ctx ends before
 	// that, it returns the context's error soon.

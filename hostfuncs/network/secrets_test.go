@@ -74,7 +74,6 @@ func TestSecretsStayWithTheirOrigin(t *testing.T) {
 func TestSecretsAreMasked(t *testing.T) {
 	echo := serve(t, plain, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Echo", r.Header.Get("Authorization"))
-		w.Header().Set("X-"+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), "name")
 		out := io.Writer(w)
 		if r.Header.Get("Accept-Encoding") != "" {
 			w.Header().Set("Content-Encoding", "gzip")

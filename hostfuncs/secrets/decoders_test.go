@@ -1,30 +1,33 @@
 package secrets_test
 
 import (
-	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"html"
 	"net/url"
 	"regexp"
 	"strings"
 )
 
+// The forms, as the standard library's decoders read them. They know nothing of the package.
 var (
-	percentForm   = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
-	backslashForm = regexp.MustCompile(`\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|["\\/nrt'])`)
-	base64Run     = regexp.MustCompile(`[A-Za-z0-9+/_-]{20,}`)
-	base32Run     = regexp.MustCompile(`[A-Za-z2-7]{24,}`)
-	hexRun        = regexp.MustCompile(`[0-9A-Fa-f]{32,}`)
-	lineBreaks    = strings.NewReplacer("\r", "", "\n", "")
-	standard      = strings.NewReplacer("-", "+", "_", "/")
+	percentForm = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+	jsonForm    = regexp.MustCompile(`\\u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\["\\/bfnrt]`)
+	base64Run   = regexp.MustCompile(`[A-Za-z0-9+/_-](?:[ \t\r\n]{0,32}[A-Za-z0-9+/_-]){19,}`)
+	hexRun      = regexp.MustCompile(`[0-9A-Fa-f](?:[ \t\r\n:-]{0,32}[0-9A-Fa-f]){31,}`)
+	standard    = strings.NewReplacer("-", "+", "_", "/", " ", "", "\t", "", "\r", "", "\n", "")
+	unseparated = strings.NewReplacer("-", "", ":", "", " ", "", "\t", "", "\r", "", "\n", "")
 )
 
-// unescapers undo escapes, wherever they stand. They are written with the standard library
-// and know nothing of the package.
-func unescapers() []func(string) string {
-	return []func(string) string{unescapePercent, func(s string) string { return unescapePercent(strings.ReplaceAll(s, "+", " ")) }, unescapeBackslash, html.UnescapeString}
+// decodesTo reports whether someone who knows the forms finds a value in a text that is written
+// in one of them.
+func decodesTo(text, value string) bool {
+	for _, decoded := range []string{text, unescapePercent(text), unescapeJSON(text)} {
+		if strings.Contains(decoded, value) {
+			return true
+		}
+	}
+	return inBase64(text, value) || inHexadecimal(text, value)
 }
 
 func unescapePercent(s string) string {
@@ -37,18 +40,8 @@ func unescapePercent(s string) string {
 	})
 }
 
-func unescapeBackslash(s string) string {
-	return backslashForm.ReplaceAllStringFunc(s, func(form string) string {
-		switch {
-		case form == `\'`:
-			return "'"
-		case form[1] == 'x':
-			raw, err := hex.DecodeString(form[2:])
-			if err != nil {
-				panic(err)
-			}
-			return string(raw)
-		}
+func unescapeJSON(s string) string {
+	return jsonForm.ReplaceAllStringFunc(s, func(form string) string {
 		var text string
 		if err := json.Unmarshal([]byte(`"`+form+`"`), &text); err != nil {
 			panic(err)
@@ -57,43 +50,25 @@ func unescapeBackslash(s string) string {
 	})
 }
 
-// decodesTo reports whether someone who knows the encodings finds a value in a text: as it
-// is, under one escape or two of one kind, or in an encoding in any of these.
-func decodesTo(text, value string) bool {
-	texts := []string{text}
-	for _, unescape := range unescapers() {
-		once := unescape(text)
-		texts = append(texts, once, unescape(once))
-	}
-	for _, text := range texts {
-		if strings.Contains(text, value) || encodedIn(text, value) || encodedIn(lineBreaks.Replace(text), value) {
-			return true
+func inBase64(text, value string) bool {
+	for _, run := range base64Run.FindAllString(text, -1) {
+		run = standard.Replace(run)
+		for skip := range 4 {
+			whole := run[skip:]
+			for len(whole)%4 == 1 { // what no encoder writes is part of the next text
+				whole = whole[:len(whole)-1]
+			}
+			if decoded, err := base64.RawStdEncoding.DecodeString(whole); err == nil && strings.Contains(string(decoded), value) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-func encodedIn(text, value string) bool {
-	for _, run := range base64Run.FindAllString(text, -1) {
-		for skip := range 4 {
-			whole := standard.Replace(run[skip:])
-			if decoded, err := base64.RawStdEncoding.DecodeString(whole[:len(whole)-len(whole)%4]); err == nil && strings.Contains(string(decoded), value) {
-				return true
-			}
-			if decoded, _ := base64.RawStdEncoding.DecodeString(whole); strings.Contains(string(decoded), value) {
-				return true
-			}
-		}
-	}
-	for _, run := range base32Run.FindAllString(text, -1) {
-		for skip := range 8 {
-			whole := strings.ToUpper(run[skip:])
-			if decoded, _ := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(whole); strings.Contains(string(decoded), value) {
-				return true
-			}
-		}
-	}
+func inHexadecimal(text, value string) bool {
 	for _, run := range hexRun.FindAllString(text, -1) {
+		run = unseparated.Replace(run)
 		for skip := range 2 {
 			if decoded, _ := hex.DecodeString(run[skip:]); strings.Contains(string(decoded), value) {
 				return true

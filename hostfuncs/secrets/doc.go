@@ -14,17 +14,25 @@
 //   - A secret goes to its own origin alone. Whoever sends a request asks anew for each hop.
 //   - What a guest wrote into a secret's place is replaced, never sent beside the secret.
 //   - No error, receipt, decision or printed form of a [Set] shows a value.
-//   - [Set.Mask] finds a value of at least [MinValue] bytes as it is; in hexadecimal, Base32
-//     and Base64, also inside a larger encoded text, whatever came before it, and across
-//     line breaks; in letters of either case; in UTF-16 and UTF-32; and where any of its bytes
-//     are escaped as in URLs, JSON strings or HTML, also one of these inside another, up to
-//     three deep.
+//   - [Set.Mask] finds a value of at least [MinValue] bytes in these forms, one at a time: as it
+//     is; percent-encoded (RFC 3986), whichever of its bytes are escaped; with the escapes of
+//     JSON's strings (RFC 8259), whichever of its characters are escaped; in Base64 of either
+//     alphabet, padded or not, also inside a larger encoded text, whatever comes before it; and in
+//     hexadecimal of either case. Between two characters of Base64 there may be spaces, tabs and
+//     line breaks, of hexadecimal also ":" and "-", up to [MaxBetween] of them in a row.
 //
 // # What it does not hold
 //
 //   - A server that means to tell a guest the secret can: in reverse, in two halves, or in a
 //     code of its own. Masking is for servers that echo what they got. Bind secrets to
 //     origins that you trust with them.
+//   - A form inside another is not looked for, such as Base64 whose slashes are escaped in JSON,
+//     or a value that is percent-encoded twice. Nor is any other code: Base32, the character
+//     references of HTML, UTF-16, "+" for a space, or letters in another case, as in the name of a
+//     header.
+//   - What is escaped is found where it decodes to the value. A "%" of the value's own that stands
+//     unescaped before two hexadecimal digits, while other bytes are percent-encoded, decodes to
+//     something else; so does a backslash of its own in JSON.
 //   - Values of less than [MinValue] bytes are refused, since masking would tell a guest
 //     whether it guessed one. With [manifests.SecretGrant.Force] they are injected, and
 //     responses that repeat them are not masked.

@@ -1,14 +1,15 @@
 package secrets_test
 
 import (
-	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"html"
 	"net/url"
 	"strings"
+	"unicode/utf16"
+
+	"github.com/caisson-run/caisson/hostfuncs/secrets"
 )
 
 // encoder writes a text in another form. Some encode other text around it along with it.
@@ -17,85 +18,84 @@ type encoder struct {
 	encode func(text string) string
 }
 
+// encoders are all forms that are promised to be found, in their variants.
 func encoders() []encoder {
-	list := []encoder{
-		{"plain", func(s string) string { return s }},
-		{"query", url.QueryEscape},
-		{"path", url.PathEscape},
-		{"percent, every byte", func(s string) string { return everyByte(s, "%%%02X") }},
-		{"percent, lower case", func(s string) string { return everyByte(s, "%%%02x") }},
-		{"percent, every other byte", func(s string) string { return everyOther(s, "%%%02x") }},
+	list := []encoder{{"plain", func(s string) string { return s }}}
+	list = append(list, percentEncoders()...)
+	list = append(list, jsonEncoders()...)
+	list = append(list, hexEncoders()...)
+	return append(list, base64Encoders()...)
+}
+
+func percentEncoders() []encoder {
+	return []encoder{
+		{"percent, path", url.PathEscape},
+		{"percent, query", func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }},
+		{"percent, every byte", func(s string) string { return percentOf(s, 1, "%%%02X") }},
+		{"percent, lower case", func(s string) string { return percentOf(s, 1, "%%%02x") }},
+		{"percent, every other byte", func(s string) string { return percentOf(s, 2, "%%%02x") }},
+		{"percent, every fifth byte", func(s string) string { return percentOf(s, 5, "%%%02X") }},
+	}
+}
+
+func jsonEncoders() []encoder {
+	return []encoder{
 		{"JSON", jsonText},
 		{"JSON without HTML", func(s string) string {
-			return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(jsonText(s))
+			var b strings.Builder
+			encoder := json.NewEncoder(&b)
+			encoder.SetEscapeHTML(false)
+			if err := encoder.Encode(s); err != nil {
+				panic(err)
+			}
+			return strings.Trim(b.String(), "\"\n")
 		}},
 		{"JSON with escaped slashes", func(s string) string { return strings.ReplaceAll(jsonText(s), "/", `\/`) }},
-		{"JSON, every byte", func(s string) string { return everyByte(s, `\u%04x`) }},
-		{"JSON, upper case", func(s string) string { return everyOther(s, `\u%04X`) }},
-		{"script", func(s string) string { return everyByte(s, `\x%02x`) }},
-		{"HTML", html.EscapeString},
-		{"HTML, decimal", func(s string) string { return everyByte(s, "&#%d;") }},
-		{"HTML, hexadecimal", func(s string) string { return everyOther(s, "&#x%X;") }},
-		{"HTML, padded", func(s string) string { return everyByte(s, "&#x%06x;") }},
-		{"HTML, by name", func(s string) string {
-			return strings.NewReplacer("/", "&sol;", "+", "&plus;", "%", "&percnt;", `\`, "&bsol;").Replace(html.EscapeString(s))
-		}},
-		{"hexadecimal", func(s string) string { return hex.EncodeToString([]byte(s)) }},
-		{"hexadecimal, upper case", func(s string) string { return strings.ToUpper(hex.EncodeToString([]byte(s))) }},
-		{"hexadecimal, mixed case", func(s string) string { return mixedCase(hex.EncodeToString([]byte(s))) }},
+		{"JSON, every character", func(s string) string { return unicodeOf(s, 1, `\u%04x`) }},
+		{"JSON, upper case", func(s string) string { return unicodeOf(s, 1, `\u%04X`) }},
+		{"JSON, every other character", func(s string) string { return unicodeOf(s, 2, `\u%04x`) }},
+		{"JSON, every fifth character", func(s string) string { return unicodeOf(s, 5, `\u%04X`) }},
 	}
-	list = append(list,
-		encoder{"lower case", strings.ToLower}, encoder{"upper case", strings.ToUpper},
-		encoder{"UTF-16, the low byte first", func(s string) string { return everyByte(s, "%c\x00") }},
-		encoder{"UTF-16, the high byte first", func(s string) string { return everyByte(s, "\x00%c") }},
-		encoder{"UTF-32", func(s string) string { return everyByte(s, "%c\x00\x00\x00") }},
-		encoder{"JSON in UTF-16", func(s string) string { return everyByte(jsonText(s), "%c\x00") }},
-		encoder{"hexadecimal in UTF-16", func(s string) string { return everyByte(hex.EncodeToString([]byte(s)), "%c\x00") }},
-	)
-	for behind := range 6 {
-		before := "ABCDEFG"[:behind]
+}
+
+func hexEncoders() []encoder {
+	of := func(s string) string { return hex.EncodeToString([]byte(s)) }
+	list := []encoder{
+		{"hexadecimal", of},
+		{"hexadecimal, upper case", func(s string) string { return strings.ToUpper(of(s)) }},
+		{"hexadecimal, mixed case", func(s string) string { return mixedCase(of(s)) }},
+		{"hexadecimal in a longer one", func(s string) string { return of("\x00\xffabc" + s + "xyz") }},
+		{"hexadecimal, after openssl", func(s string) string { return inLines(inLines(of(s), 2, ":"), 45, "\n"+strings.Repeat(" ", 20)) }},
+		{"hexadecimal, each digit as far away as can be", func(s string) string {
+			return inLines(of(s), 1, strings.Repeat(" ", secrets.MaxBetween))
+		}},
+	}
+	for _, between := range []string{":", "-", " ", "\t", "\n", "\r\n", " - "} {
+		list = append(list, encoder{fmt.Sprintf("hexadecimal with %q", between), func(s string) string { return inLines(strings.ToUpper(of(s)), 2, between) }})
+	}
+	return list
+}
+
+func base64Encoders() []encoder {
+	var list []encoder
+	for before := range 6 {
+		around := "ABCDEFG"[:before]
 		add := func(name string, encode func([]byte) string) {
-			list = append(list, encoder{fmt.Sprintf("%s behind %d bytes", name, behind), func(s string) string {
-				return encode([]byte(before + s + "tail"))
-			}}, encoder{fmt.Sprintf("%s behind %d bytes, at the end", name, behind), func(s string) string {
-				return encode([]byte(before + s))
+			list = append(list, encoder{fmt.Sprintf("%s behind %d bytes", name, before), func(s string) string {
+				return encode([]byte(around + s + "tail"))
+			}}, encoder{fmt.Sprintf("%s behind %d bytes, at the end", name, before), func(s string) string {
+				return encode([]byte(around + s))
 			}})
 		}
 		add("Base64", base64.StdEncoding.EncodeToString)
 		add("Base64 without padding", base64.RawStdEncoding.EncodeToString)
 		add("Base64 for URLs", base64.URLEncoding.EncodeToString)
 		add("Base64 for URLs without padding", base64.RawURLEncoding.EncodeToString)
-		add("Base64 in lines", func(b []byte) string { return inLines(base64.StdEncoding.EncodeToString(b), "\r\n") })
-		add("Base64 in lines in JSON", func(b []byte) string { return inLines(base64.StdEncoding.EncodeToString(b), `\n`) })
-		add("Base64 in JSON", func(b []byte) string {
-			return strings.ReplaceAll(base64.StdEncoding.EncodeToString(b), "/", `\/`)
-		})
-		add("Base64 in a query", func(b []byte) string { return url.QueryEscape(base64.StdEncoding.EncodeToString(b)) })
-		add("Base32", base32.StdEncoding.EncodeToString)
-		add("Base32 in lower case", func(b []byte) string { return strings.ToLower(base32.StdEncoding.EncodeToString(b)) })
-	}
-	for _, nested := range [][]string{
-		{"query", "query"}, {"query", "JSON"}, {"JSON", "query"}, {"JSON", "JSON"}, {"JSON with escaped slashes", "JSON"},
-		{"HTML", "JSON"}, {"JSON", "HTML"}, {"HTML", "query"}, {"path", "JSON with escaped slashes"}, {"HTML", "HTML"},
-		{"JSON", "JSON", "JSON"}, {"query", "JSON", "HTML"}, {"JSON", "query", "query"}, {"HTML, decimal", "JSON", "query"},
-	} {
-		list = append(list, encoder{strings.Join(nested, " in "), func(s string) string {
-			for _, name := range nested {
-				s = encoderNamed(list, name).encode(s)
-			}
-			return s
-		}})
-	}
-	return list
-}
-
-func encoderNamed(list []encoder, name string) encoder {
-	for _, e := range list {
-		if e.name == name {
-			return e
+		for _, lineBreak := range []string{"\n", "\r\n", "\n    ", "\r\n\t\t", "\n" + strings.Repeat(" ", secrets.MaxBetween-1)} {
+			add(fmt.Sprintf("Base64 in lines that end with %q", lineBreak), func(b []byte) string { return inLines(base64.StdEncoding.EncodeToString(b), 7, lineBreak) })
 		}
 	}
-	panic("no encoder is named " + name)
+	return list
 }
 
 func jsonText(s string) string {
@@ -106,25 +106,37 @@ func jsonText(s string) string {
 	return string(encoded[1 : len(encoded)-1])
 }
 
-func everyByte(s, format string) string {
+// percentOf escapes every so manieth byte, and what must be escaped: what is no letter and no
+// digit.
+func percentOf(s string, every int, format string) string {
 	var b strings.Builder
 	for i := range len(s) {
-		fmt.Fprintf(&b, format, s[i])
-	}
-	return b.String()
-}
-
-// everyOther writes every other byte as it is where that is a letter or a digit.
-func everyOther(s, format string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		if i%2 == 0 && (s[i] >= '0' && s[i] <= '9' || s[i] >= 'a' && s[i] <= 'z') {
+		if i%every != 0 && isPlain(rune(s[i])) {
 			b.WriteByte(s[i])
 		} else {
 			fmt.Fprintf(&b, format, s[i])
 		}
 	}
 	return b.String()
+}
+
+// unicodeOf escapes every so manieth character, and what is no letter and no digit.
+func unicodeOf(s string, every int, format string) string {
+	var b strings.Builder
+	for i, r := range []rune(s) {
+		if i%every != 0 && isPlain(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, format, unit)
+		}
+	}
+	return b.String()
+}
+
+func isPlain(r rune) bool {
+	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
 func mixedCase(s string) string {
@@ -135,11 +147,11 @@ func mixedCase(s string) string {
 	return string(b)
 }
 
-func inLines(s, lineBreak string) string {
+func inLines(s string, length int, lineBreak string) string {
 	var b strings.Builder
-	for len(s) > 7 {
-		b.WriteString(s[:7] + lineBreak)
-		s = s[7:]
+	for len(s) > length {
+		b.WriteString(s[:length] + lineBreak)
+		s = s[length:]
 	}
 	return b.String() + s
 }

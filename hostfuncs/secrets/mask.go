@@ -2,187 +2,211 @@ package secrets
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
-	"strings"
+)
+
+const (
+	// maxRounds bounds how often a text is masked again because what stands in for one secret
+	// completed another.
+	maxRounds = 4
+	// stretch is how much of a text is read at once, in bytes. The time is looked at after each.
+	stretch = 32 << 10
 )
 
 // masker finds values in texts. It does not change.
 type masker struct {
-	raw       []needle // in lower case
-	encodings []encoding
-	escapes   escapes // the kinds that are decoded
-	longest   int
+	forms   []form
+	longest int
 }
-
-// needle is a text to look for, and the secret whose value it gives away.
-type needle struct {
-	name string
-	text []byte
-}
-
-// search is one masking. Once its time is over it finds nothing more, soon.
-type search struct {
-	*masker
-	over func() bool
-}
-
-func never() bool { return false }
-
-// span is a part of a text that gives a secret away.
-type span struct {
-	from, to int
-	name     string
-}
-
-// maxRounds bounds how often a text is masked again because what stands in for one secret
-// completed another.
-const maxRounds = 4
 
 // newMasker returns nil where there is nothing to mask.
 func newMasker(secrets []*binding) (*masker, error) {
 	if len(secrets) == 0 {
 		return nil, nil
 	}
-	m := &masker{encodings: []encoding{{alphabet: base64}, {alphabet: base32}, {alphabet: hexDigits}}}
-	m.escapes = every
-	for _, b := range secrets {
-		if strings.Contains(b.value, " ") {
-			m.escapes |= plus // which is a space only where a value has one
-		}
-	}
+	m := &masker{forms: newForms()}
 	seen := map[string]bool{}
 	for _, b := range secrets {
-		if !seen[b.value] {
-			seen[b.value] = true
-			m.add(b.name, b.value)
+		if seen[b.value] {
+			continue
 		}
+		seen[b.value] = true
+		for i := range m.forms {
+			m.forms[i].add(placeholder(b.name), b.value)
+		}
+		m.longest = max(m.longest, longestForm(len(b.value)))
 	}
 	for _, b := range secrets {
-		if len(search{m, never}.find([]byte(placeholder(b.name)))) > 0 {
+		if s := newSearch(m, never); len(s.find([]byte(placeholder(b.name)))) > 0 {
 			return nil, &Error{Op: "read", Name: b.name, Kind: ErrValue, Message: "a value is part of what is shown in its place"}
 		}
 	}
 	return m, nil
 }
 
-func (m *masker) add(name, value string) {
-	for _, variant := range variants(value, m.escapes) {
-		m.raw = append(m.raw, needle{name, lower(variant)})
-	}
-	for i := range m.encodings {
-		m.encodings[i].add(name, value)
-	}
-	m.longest = max(m.longest, maxUnit*len(value))
-}
-
 // placeholder is what stands for a value.
 func placeholder(name string) string { return "[secret " + name + "]" }
 
-// lower returns a copy of text in which ASCII letters are in lower case. Servers change the
-// case of header names, hosts and words that were searched for.
-func lower(text []byte) []byte {
-	out := make([]byte, len(text))
-	for i, c := range text {
-		if c-'A' < 26 {
-			c |= 0x20
-		}
-		out[i] = c
+// span is a part of a text that gives a secret away, and what stands there instead.
+type span struct {
+	from, to int
+	shown    string
+}
+
+// search is one masking. Once its time is over it finds nothing more, soon.
+type search struct {
+	*masker
+	window  window
+	expired func() bool
+	work    int // in bytes, since the time was looked at
+	ended   bool
+}
+
+func newSearch(m *masker, expired func() bool) *search { return &search{masker: m, expired: expired} }
+
+func never() bool { return false }
+
+// over reports whether the time is over. It looks at it now and then, by how much has been done
+// since.
+func (s *search) over(work int) bool {
+	if s.work += work; s.work >= stretch && !s.ended {
+		s.work, s.ended = 0, s.expired()
 	}
-	return out
+	return s.ended
 }
 
 // mask returns what becomes of the first n bytes of text: nothing of use once the time was
 // over.
-func (s search) mask(text []byte, n int) []byte {
-	found := s.find(text)
-	masked := replace(text, n, found)
-	for round := 1; len(found) > 0; round++ {
-		if round == maxRounds {
-			return []byte(placeholder(found[0].name))
+func (s *search) mask(text []byte, n int) []byte {
+	shown := ""
+	for range maxRounds {
+		found := s.find(text)
+		if len(found) == 0 || s.ended {
+			return text[:n:n]
 		}
-		found = s.find(masked)
-		masked = replace(masked, len(masked), found)
+		shown = found[0].shown
+		text = s.replace(text, n, found)
+		n = len(text)
 	}
-	return masked
+	return []byte(shown)
 }
 
-// replace puts placeholders for the spans into the first n bytes of text. It returns a part
-// of text itself where there are none.
-func replace(text []byte, n int, found []span) []byte {
-	var out []byte
-	done := 0
-	for _, s := range found {
-		if s.from >= n {
-			break
-		}
-		out = append(out, text[done:s.from]...)
-		out = append(out, placeholder(s.name)...)
-		done = s.to
-	}
-	if done == 0 {
+// replace puts what is shown for the spans into the first n bytes of text. It returns a part of
+// text itself where there are none.
+func (s *search) replace(text []byte, n int, found []span) []byte {
+	if found[0].from >= n {
 		return text[:n:n]
 	}
-	return append(out, text[done:max(done, n)]...)
+	out := make([]byte, 0, n)
+	done := 0
+	for _, f := range found {
+		if f.from >= n {
+			break
+		}
+		out = append(s.copied(out, text[done:f.from]), f.shown...)
+		done = f.to
+	}
+	return s.copied(out, text[done:max(done, n)])
+}
+
+// copied appends text to out, as far as there is time.
+func (s *search) copied(out, text []byte) []byte {
+	for len(text) > stretch && !s.over(stretch) {
+		out, text = append(out, text[:stretch]...), text[stretch:]
+	}
+	if s.over(len(text)) {
+		return out
+	}
+	return append(out, text...)
 }
 
 // find returns the spans of text that give a secret away, in order, none of which overlap.
-func (s search) find(text []byte) []span {
-	found := s.findPlain(text)
-	present := s.escapes & occurring(text)
-	if present != 0 {
-		present |= s.escapes & plus // which other escapes may hide
+func (s *search) find(text []byte) []span {
+	var found []span
+	for i := range s.forms {
+		found = s.merge(found, s.findForm(&s.forms[i], text))
 	}
-	for _, chain := range newChains(present) {
-		found = append(found, chain.find(text, s)...)
-	}
-	return merge(found)
+	return found
 }
 
-// findPlain finds what is not escaped.
-func (s search) findPlain(text []byte) []span {
+// findForm finds what is written in one form.
+func (s *search) findForm(f *form, text []byte) []span {
+	if !f.occursIn(text) {
+		return nil
+	}
+	w := &s.window
+	w.reset(min(len(text), stretch) + f.longest)
 	var found []span
-	folded := lower(text)
-	for _, n := range s.raw {
-		for from := 0; !s.over(); {
-			i := bytes.Index(folded[from:], n.text)
+	for at := 0; at < len(text) && !s.over(stretch); {
+		at = f.read(w, text, at, min(len(text), at+stretch))
+		fresh := s.findRead(f, text)
+		slices.SortFunc(fresh, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to)) })
+		for _, one := range fresh {
+			found = join(found, one)
+		}
+		w.keep(f.longest + 1) // what the next stretch may complete, and the character before it
+	}
+	return found
+}
+
+// findRead finds what ends in the stretch that was read last.
+func (s *search) findRead(f *form, text []byte) []span {
+	w := &s.window
+	var found []span
+	for _, n := range f.needles {
+		from := max(0, w.kept-len(n.text))
+		if s.over(len(w.bytes)) {
+			break
+		}
+		for {
+			i := bytes.Index(w.bytes[from:], n.text)
 			if i < 0 {
 				break
 			}
-			found = append(found, span{from + i, from + i + len(n.text), n.name})
-			from += i + len(n.text)
-		}
-	}
-	// Every character of the other alphabets is one of the first.
-	least := s.encodings[0].least
-	for _, e := range s.encodings {
-		least = min(least, e.least)
-	}
-	s.encodings[0].runs(text, least, func(from, to int) {
-		for i := range s.encodings {
-			if s.over() {
-				return
+			first, last := from+i, from+i+len(n.text)-1
+			from = last + 1
+			if n.sharesFirst && first > 0 && w.bytes[first-1] != gap {
+				first--
 			}
-			found = append(found, s.encodings[i].find(text[from:to], from)...)
+			if n.sharesLast && last+1 < len(w.bytes) && w.bytes[last+1] != gap {
+				last++
+			}
+			if last >= w.kept {
+				end := w.starts[last]
+				found = append(found, span{w.starts[first], end + f.width(text[end:]), n.shown})
+			}
 		}
-	})
-	return merge(found)
+	}
+	return found
 }
 
-// merge sorts spans and joins those that overlap, under the name of the one that begins first.
-func merge(spans []span) []span {
-	slices.SortFunc(spans, func(a, b span) int {
-		if a.from != b.from {
-			return a.from - b.from
-		}
-		return b.to - a.to
-	})
-	joined := spans[:0]
-	for _, s := range spans {
-		if last := len(joined) - 1; last >= 0 && s.from < joined[last].to {
-			joined[last].to = max(joined[last].to, s.to)
+// merge returns all spans of two lists, each in order, as one such list.
+func (s *search) merge(a, b []span) []span {
+	if len(a) == 0 || len(b) == 0 {
+		return append(a, b...)
+	}
+	merged := make([]span, 0, len(a)+len(b))
+	for len(a)+len(b) > 0 && !s.over(64) {
+		if len(b) == 0 || len(a) > 0 && a[0].from <= b[0].from {
+			merged, a = join(merged, a[0]), a[1:]
 		} else {
-			joined = append(joined, s)
+			merged, b = join(merged, b[0]), b[1:]
 		}
 	}
-	return joined
+	return merged
+}
+
+// join appends a span that ends behind all others, or begins behind them, and makes one of it and
+// those that it overlaps, under the name of the one that begins first.
+func join(spans []span, s span) []span {
+	for n := len(spans); n > 0 && spans[n-1].to > s.from; n-- {
+		last := spans[n-1]
+		if last.from <= s.from {
+			s.from, s.shown = last.from, last.shown
+		}
+		s.to = max(s.to, last.to)
+		spans = spans[:n-1]
+	}
+	return append(spans, s)
 }

@@ -2,7 +2,10 @@ package secrets_test
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -13,29 +16,36 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
+// values are secrets that forms treat in their own ways.
+var values = map[string]string{
+	"a hostile value":         value,
+	"letters and digits":      "k0123456789abcdef",
+	"the shortest":            "AbCdEf0123456789",
+	"escapes of its own":      `postgres://u:p%40ss%2F@db/x?a=1&amp;b=%5C`,
+	"backslashes of its own":  `C:\new\temp\u0041\\share\key`,
+	"spaces":                  "correct horse + battery staple",
+	"beyond ASCII":            "pässwörter ☃ \U0001f511\U0001d6fc\ufffd",
+	"one character":           strings.Repeat("a", 40),
+	"one that looks like hex": "deadbeefdeadbeefdeadbeefdeadbeef",
+	"Base64 itself":           base64.StdEncoding.EncodeToString([]byte("Basic credentials?>")),
+	"a long one":              strings.Repeat("Long-Key/7+", 300),
+}
+
 func TestMaskFindsEveryForm(t *testing.T) {
-	for name, value := range map[string]string{
-		"a hostile value":         value,
-		"letters and digits":      "k0123456789abcdef",
-		"the shortest":            "AbCdEf0123456789",
-		"escapes of its own":      `postgres://u:p%40ss%2F@db/x?a=1&amp;b=%5C`,
-		"backslashes of its own":  `C:\new\temp\u0041\\share\key`,
-		"spaces":                  "correct horse + battery staple",
-		"one character":           strings.Repeat("a", 40),
-		"one that looks like hex": "deadbeefdeadbeefdeadbeefdeadbeef",
-		"a long one":              strings.Repeat("Long-Key/7+", 300),
-	} {
-		set := one(t, inHeader("X-Api-Key"), value)
+	for name, value := range values {
+		set := one(t, inQuery("key"), value)
 		for _, e := range encoders() {
 			t.Run(name+"/"+e.name, func(t *testing.T) {
 				form := e.encode(value)
+				require.True(t, decodesTo(form, value), "the form must be one")
 				require.LessOrEqual(t, len(form), set.Longest()+64, "a reader must see a form whole")
-				text := "<p>before " + form + " after</p>"
+				text := "<p>before <" + form + "> after</p>"
 				masked := set.MaskText(text)
 				assert.Contains(t, masked, "[secret SEARCH_KEY]")
-				assert.True(t, strings.HasPrefix(masked, "<p>before "), masked)
-				assert.True(t, strings.HasSuffix(masked, " after</p>"), masked)
-				assert.Less(t, len(masked), len("<p>before [secret SEARCH_KEY] after</p>")+24, "what is left of the form: %s", masked)
+				assert.True(t, strings.HasPrefix(masked, "<p>before <"), masked)
+				assert.True(t, strings.HasSuffix(masked, "> after</p>"), masked)
+				assert.LessOrEqual(t, len(strings.Join(strings.Fields(masked), "")), len("<p>before<[secretSEARCH_KEY]>after</p>")+16, "what is left of the form: %s", masked)
+				assert.False(t, decodesTo(masked, value), masked)
 				assert.Equal(t, masked, set.MaskText(masked), "masking twice is masking once")
 			})
 		}
@@ -46,17 +56,54 @@ func TestMaskFindsEveryForm(t *testing.T) {
 // anyone can decode.
 func TestNaiveMaskIsNotEnough(t *testing.T) {
 	naive := func(text string) string {
-		for _, form := range []string{value, base64.StdEncoding.EncodeToString([]byte(value))} {
+		for _, form := range []string{value, base64.StdEncoding.EncodeToString([]byte(value)), hex.EncodeToString([]byte(value)), url.QueryEscape(value)} {
 			text = strings.ReplaceAll(text, form, "[secret]")
 		}
 		return text
 	}
-	echoed := base64.StdEncoding.EncodeToString([]byte("user:" + value))
-	require.Equal(t, echoed, naive(echoed))
-	decoded, err := base64.StdEncoding.DecodeString(naive(echoed))
-	require.NoError(t, err)
-	assert.Contains(t, string(decoded), value, "the naive mask gives the value away")
-	assert.NotEqual(t, echoed, one(t, inHeader("Authorization"), value).MaskText(echoed))
+	through := map[string]int{}
+	for _, e := range encoders() {
+		if decodesTo(naive(e.encode(value)), value) {
+			kind, _, _ := strings.Cut(strings.ReplaceAll(e.name, ",", " "), " ")
+			through[kind]++
+		}
+	}
+	for _, kind := range []string{"percent", "JSON", "hexadecimal", "Base64"} {
+		assert.Greater(t, through[kind], 1, kind)
+	}
+	assert.Zero(t, through["plain"])
+}
+
+// TestSeparatorsAreBounded: a form ends where more than MaxBetween separators stand in it.
+func TestSeparatorsAreBounded(t *testing.T) {
+	set := one(t, inHeader("X"), value)
+	for _, encoded := range []string{hex.EncodeToString([]byte(value)), base64.StdEncoding.EncodeToString([]byte(value))} {
+		within := encoded[:11] + strings.Repeat(" ", secrets.MaxBetween) + encoded[11:]
+		assert.Contains(t, set.MaskText(within), "[secret SEARCH_KEY]")
+		beyond := encoded[:11] + strings.Repeat(" ", secrets.MaxBetween+1) + encoded[11:]
+		assert.Equal(t, beyond, set.MaskText(beyond))
+	}
+	comma := inLines(hex.EncodeToString([]byte(value)), 2, ",")
+	assert.Equal(t, comma, set.MaskText(comma), "a comma is no separator")
+}
+
+// TestMaskAnywhereInALongText: where a form begins makes no difference, nor does what it follows.
+func TestMaskAnywhereInALongText(t *testing.T) {
+	const stretch = 32 << 10 // what is read at once
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, value := range []string{value, strings.Repeat("Long-Key/7+", 50)} {
+		set := one(t, inHeader("X"), value)
+		for _, e := range encoders() {
+			form := "." + e.encode(value) + "."
+			want := set.MaskText(form)
+			for _, filler := range []string{".", `\n`, "%41"} {
+				at := stretch*(1+random.IntN(2)) - random.IntN(len(form)+8)
+				before, after := strings.Repeat(filler, at/len(filler)), strings.Repeat(filler, 10)
+				masked := set.MaskText(before + form + after)
+				require.True(t, masked == before+want+after, "%s at %d, behind %q", e.name, len(before), filler)
+			}
+		}
+	}
 }
 
 func TestMaskLeavesTheRestAlone(t *testing.T) {
@@ -112,19 +159,21 @@ func TestMaskOfWhatMaskingCompletes(t *testing.T) {
 	require.ErrorIs(t, err, secrets.ErrValue, "what stands for a value must not hold it")
 }
 
+// TestMaskFirstLeavesNoPartAtTheCut: a reader that sees Longest more than it shows.
 func TestMaskFirstLeavesNoPartAtTheCut(t *testing.T) {
+	const value = "k0123456789/+cdef"
 	set := one(t, inHeader("X-Api-Key"), value)
 	for _, e := range encoders() {
 		form := e.encode(value)
-		text := strings.Repeat("0.", 20) + form + " and so on"
-		for n := 0; n <= len(text); n += 3 {
-			masked := maskFirst(t, set, text, n)
+		text := strings.Repeat("0.", 20) + form + strings.Repeat(" and so on", 1000)
+		for n := 0; n <= 50+len(form); n += 3 {
+			masked := maskFirst(t, set, text[:n+set.Longest()], n)
 			switch {
 			case n <= 40:
 				require.Equal(t, text[:n], masked, "%s, cut at %d", e.name, n)
 			case n < 40+len(form):
 				// Encoded text around the value may be left, such as what stands before it.
-				require.Less(t, len(masked), 40+len("[secret SEARCH_KEY]")+24, "%s, cut at %d: %s", e.name, n, masked)
+				require.Less(t, len(strings.Join(strings.Fields(masked), "")), 40+len("[secretSEARCH_KEY]")+24, "%s, cut at %d: %s", e.name, n, masked)
 			default:
 				require.Contains(t, masked, "[secret SEARCH_KEY]", "%s, cut at %d", e.name, n)
 			}

@@ -1,8 +1,10 @@
 package secrets
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -146,13 +148,14 @@ func (s *Set) Places(scheme, host string, port int) []manifests.SecretPlace {
 // the forms that the package's documentation lists. It returns text itself where it finds
 // none, and never changes it. Masking twice is masking once.
 //
-// The time grows linearly with the text, whatever is in it.
+// The time grows linearly with the text, whatever is in it. For texts that may be long, there is
+// [Set.MaskFirst].
 func (s *Set) Mask(text []byte) []byte {
 	masker := s.held().masker
 	if masker == nil {
 		return text
 	}
-	return search{masker, never}.mask(text, len(text))
+	return newSearch(masker, never).mask(text, len(text))
 }
 
 // MaskFirst masks all of text and returns what became of its first n bytes; a form that
@@ -165,9 +168,12 @@ func (s *Set) MaskFirst(ctx context.Context, text []byte, n int) ([]byte, error)
 	if masker == nil {
 		return text[:n:n], nil
 	}
-	masked := search{masker, func() bool { return ctx.Err() != nil }}.mask(text, n)
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	// A context that is late itself, as timers are on a busy machine, ends all the same.
+	deadline, bounded := ctx.Deadline()
+	search := newSearch(masker, func() bool { return ctx.Err() != nil || bounded && !time.Now().Before(deadline) })
+	masked := search.mask(text, n)
+	if search.expired() {
+		return nil, cmp.Or(ctx.Err(), context.DeadlineExceeded)
 	}
 	return masked, nil
 }
@@ -178,11 +184,11 @@ func (s *Set) MaskText(text string) string {
 	if masker == nil || text == "" {
 		return text
 	}
-	return string(search{masker, never}.mask([]byte(text), len(text)))
+	return string(newSearch(masker, never).mask([]byte(text), len(text)))
 }
 
-// Longest is the length in bytes of the longest form of a value that Mask is meant to see
-// whole. It is 0 where there is nothing to mask.
+// Longest is the length in bytes of the longest form of a value that Mask finds: hexadecimal with
+// [MaxBetween] separators between any two digits. It is 0 where there is nothing to mask.
 func (s *Set) Longest() int {
 	if masker := s.held().masker; masker != nil {
 		return masker.longest

@@ -28,22 +28,8 @@ func checkValue(grant manifests.SecretGrant, place manifests.SecretPlace, value 
 		problem = "the value goes into a header and is not ASCII"
 	case len(value) < MinValue && !grant.Force:
 		problem = fmt.Sprintf("the value is shorter than %d bytes, so responses cannot be masked for it; use a longer one, or say force: true in the grant", MinValue)
-	case shortest(value) < MinValue && !grant.Force:
-		problem = fmt.Sprintf("the value holds escapes, such as %%2F, and what they stand for is shorter than %d bytes, so responses cannot be masked for it; use a longer one, or say force: true in the grant", MinValue)
 	default:
 		return nil
 	}
 	return &Error{Op: "read", Name: grant.Name, Origin: grant.Origin, Kind: ErrValue, Message: problem}
-}
-
-// shortest returns the length of the shortest text that a value can be decoded to, in bytes.
-// A response in which it is escaped once more may be decoded that far.
-func shortest(value string) int {
-	least := len(value)
-	for _, chain := range newChains(occurring([]byte(value))) {
-		for _, decoded := range chain.decode([]byte(value), never) {
-			least = min(least, len(decoded))
-		}
-	}
-	return least
 }

@@ -1,0 +1,286 @@
+package secrets
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// MaxBetween is how many separators may stand between two characters of a value that is in Base64
+// or hexadecimal: a line break and an indentation, for instance. Behind more than that, what
+// follows is another text.
+const MaxBetween = 32
+
+// form is one way to write a value. Texts are read into what stands in the place of each of its
+// characters, in the one spelling in which the needles are written.
+type form struct {
+	reader
+	needles []needle
+	longest int // needle, in bytes
+}
+
+type reader interface {
+	// occursIn reports whether a text may hold the form at all.
+	occursIn(text []byte) bool
+	// read reads what begins in text[from:to], and returns where that ends.
+	read(w *window, text []byte, from, to int) int
+	// width is the length of the character at the beginning of text.
+	width(text []byte) int
+	// write returns what stands for a value.
+	write(value string) []needle
+}
+
+// needle is what stands for a value in a text that was read.
+type needle struct {
+	text []byte
+	// The characters before and behind hold bits of the value, too. What other bytes they hold is
+	// not known.
+	sharesFirst, sharesLast bool
+	shown                   string // in the value's place
+}
+
+func newForms() []form {
+	return []form{{reader: plain{}}, {reader: escapes{'%', percent}}, {reader: escapes{'\\', jsonEscape}}, {reader: newBase64()}, {reader: newHexadecimal()}}
+}
+
+// add looks for a value from now on.
+func (f *form) add(shown, value string) {
+	for _, n := range f.write(value) {
+		n.shown = shown
+		f.needles = append(f.needles, n)
+		f.longest = max(f.longest, len(n.text))
+	}
+}
+
+// longestForm is the length of the longest form of a value of so many bytes, which is
+// hexadecimal: two characters for each byte, and what may stand between them.
+func longestForm(length int) int { return 2 * length * (1 + MaxBetween) }
+
+// gap stands in a window for what cannot be part of a value. No value holds it.
+const gap = 0
+
+// window is the part of a text that has been read and is still looked at.
+type window struct {
+	bytes  []byte
+	starts []int // where each of the bytes begins in the text
+	kept   int   // so many of them are of stretches before
+	// Of alphabets:
+	run     int // where the characters begin that no gap divides
+	between int // separators since the last one
+}
+
+func (w *window) reset(size int) {
+	w.bytes, w.starts = slices.Grow(w.bytes[:0], size), slices.Grow(w.starts[:0], size)
+	w.kept, w.run, w.between = 0, 0, 0
+}
+
+func (w *window) add(c byte, start int) {
+	w.bytes, w.starts = append(w.bytes, c), append(w.starts, start)
+}
+
+// keep forgets all but the last bytes.
+func (w *window) keep(count int) {
+	first := max(0, len(w.bytes)-count)
+	w.bytes, w.starts = w.bytes[:copy(w.bytes, w.bytes[first:])], w.starts[:copy(w.starts, w.starts[first:])]
+	w.kept, w.run = len(w.bytes), max(0, w.run-first)
+}
+
+// plain reads a value as it is.
+type plain struct{}
+
+func (plain) occursIn([]byte) bool        { return true }
+func (plain) width([]byte) int            { return 1 }
+func (plain) write(value string) []needle { return []needle{{text: []byte(value)}} }
+
+func (plain) read(w *window, text []byte, from, to int) int {
+	w.bytes = append(w.bytes, text[from:to]...)
+	for at := from; at < to; at++ {
+		w.starts = append(w.starts, at)
+	}
+	return to
+}
+
+// escapes reads a value of which any characters may be escaped.
+type escapes struct {
+	mark byte // begins every escape
+	// decode appends what the escape at the beginning of text stands for to out, and returns the
+	// length of the escape; 0 where there is none.
+	decode func(out, text []byte) ([]byte, int)
+}
+
+func (e escapes) occursIn(text []byte) bool   { return bytes.IndexByte(text, e.mark) >= 0 }
+func (e escapes) write(value string) []needle { return plain{}.write(value) }
+
+func (e escapes) width(text []byte) int {
+	if text[0] == e.mark {
+		if _, width := e.decode(nil, text); width > 0 {
+			return width
+		}
+	}
+	return 1
+}
+
+func (e escapes) read(w *window, text []byte, from, to int) int {
+	var scratch [utf8.UTFMax]byte
+	for from < to {
+		escape := bytes.IndexByte(text[from:to], e.mark)
+		if escape < 0 {
+			return plain{}.read(w, text, from, to)
+		}
+		from = plain{}.read(w, text, from, from+escape)
+		decoded, width := e.decode(scratch[:0], text[from:])
+		if width == 0 {
+			decoded, width = append(decoded, e.mark), 1
+		}
+		for _, c := range decoded {
+			w.add(c, from)
+		}
+		from += width
+	}
+	return from
+}
+
+// percent decodes the escapes of URLs (RFC 3986, section 2.1).
+func percent(out, text []byte) ([]byte, int) {
+	if len(text) < 3 {
+		return out, 0
+	}
+	if value, ok := number(text[1:3]); ok {
+		return append(out, byte(value)), 3
+	}
+	return out, 0
+}
+
+// jsonEscape decodes the escapes of JSON's strings (RFC 8259, section 7).
+func jsonEscape(out, text []byte) ([]byte, int) {
+	if len(text) < 2 {
+		return out, 0
+	}
+	if text[1] == 'u' {
+		return unicodeEscape(out, text)
+	}
+	if i := strings.IndexByte(`"\/bfnrt`, text[1]); i >= 0 {
+		return append(out, "\"\\/\b\f\n\r\t"[i]), 2
+	}
+	return out, 0
+}
+
+// unicodeEscape decodes \uXXXX, or two of them that are a surrogate pair.
+func unicodeEscape(out, text []byte) ([]byte, int) {
+	if len(text) < 6 {
+		return out, 0
+	}
+	first, ok := number(text[2:6])
+	if !ok {
+		return out, 0
+	}
+	if len(text) >= 12 && text[6] == '\\' && text[7] == 'u' {
+		if second, ok := number(text[8:12]); ok {
+			if pair := utf16.DecodeRune(first, second); pair != utf8.RuneError {
+				return utf8.AppendRune(out, pair), 12
+			}
+		}
+	}
+	return utf8.AppendRune(out, first), 6
+}
+
+// number reads digits of base 16.
+func number(digits []byte) (value rune, ok bool) {
+	for _, c := range digits {
+		switch {
+		case '0' <= c && c <= '9':
+			value = value<<4 | rune(c-'0')
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			value = value<<4 | rune(c|0x20-'a'+10)
+		default:
+			return 0, false
+		}
+	}
+	return value, true
+}
+
+// alphabet reads a value that is encoded as characters of a few bits each.
+type alphabet struct {
+	characters [256]byte // in their one spelling, or gap or separator
+	bits       int
+	least      int // characters of the shortest needle
+	encode     func(value []byte) string
+}
+
+// separator means nothing between characters.
+const separator = 1
+
+func newAlphabet(bits int, characters, separators string, encode func(value []byte) string) *alphabet {
+	a := &alphabet{bits: bits, encode: encode}
+	for _, c := range []byte(characters) {
+		a.characters[c] = c
+	}
+	for _, c := range []byte(separators) {
+		a.characters[c] = separator
+	}
+	return a
+}
+
+const whiteSpace = " \t\r\n"
+
+func newBase64() *alphabet {
+	a := newAlphabet(6, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", whiteSpace, base64.RawStdEncoding.EncodeToString)
+	a.characters['-'], a.characters['_'] = '+', '/'
+	return a
+}
+
+func newHexadecimal() *alphabet {
+	a := newAlphabet(4, "0123456789abcdef", whiteSpace+":-", hex.EncodeToString)
+	for c := byte('A'); c <= 'F'; c++ {
+		a.characters[c] = c | 0x20
+	}
+	return a
+}
+
+func (a *alphabet) occursIn([]byte) bool { return true }
+func (a *alphabet) width([]byte) int     { return 1 }
+
+// write returns the characters that the value alone determines, for each number of bytes that may
+// stand before it: after as many as fill whole characters, they are the same again.
+func (a *alphabet) write(value string) []needle {
+	var needles []needle
+	for before := 0; before == 0 || 8*before%a.bits != 0; before++ {
+		encoded := a.encode(append(make([]byte, before), value...))
+		first, last := 8*before, 8*(before+len(value)) // bits
+		text := []byte(encoded[(first+a.bits-1)/a.bits : last/a.bits])
+		needles = append(needles, needle{text: text, sharesFirst: first%a.bits != 0, sharesLast: last%a.bits != 0})
+		if a.least == 0 || len(text) < a.least {
+			a.least = len(text)
+		}
+	}
+	return needles
+}
+
+func (a *alphabet) read(w *window, text []byte, from, to int) int {
+	for at, c := range text[from:to] {
+		switch c = a.characters[c]; {
+		case c > separator:
+			w.add(c, from+at)
+			w.between = 0
+		case c == separator && w.between < MaxBetween:
+			w.between++
+		default:
+			a.divide(w, from+at)
+		}
+	}
+	return to
+}
+
+// divide ends a run. Nothing is kept of one that is too short to hold a value, as most are.
+func (a *alphabet) divide(w *window, at int) {
+	if len(w.bytes)-w.run < a.least {
+		w.bytes, w.starts, w.kept = w.bytes[:w.run], w.starts[:w.run], min(w.kept, w.run)
+	} else {
+		w.add(gap, at)
+	}
+	w.run = len(w.bytes)
+}
