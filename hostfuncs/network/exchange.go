@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -109,16 +110,19 @@ func (e *exchange) read(request Request) *Error {
 	return nil
 }
 
-// checkPlaces refuses headers of the guest's in the places of secrets.
+// checkPlaces refuses headers of the guest's in the places of secrets, and those that a server may
+// take for them.
 func (e *exchange) checkPlaces() *Error {
 	if e.client.secrets == nil {
 		return nil
 	}
 	to := e.hop.location
 	for _, place := range e.client.secrets.Places(to.scheme, to.host, to.port) {
-		if place.Header != "" && len(e.hop.header.Values(place.Header)) > 0 {
-			rule := fmt.Sprintf("the host fills in the header %s for %s; the tool may not", http.CanonicalHeaderKey(place.Header), hostText(to))
-			return e.deny(tool.Denial{Permission: "network", Rule: rule})
+		for name := range e.hop.header {
+			if place.Header != "" && manifests.FoldName(name) == manifests.FoldName(place.Header) {
+				rule := fmt.Sprintf("the host fills in the header %s for %s; the tool may not", http.CanonicalHeaderKey(place.Header), hostText(to))
+				return e.deny(tool.Denial{Permission: "network", Rule: rule})
+			}
 		}
 	}
 	return nil

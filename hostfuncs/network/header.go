@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/manifests"
 )
 
 const (
@@ -75,20 +77,22 @@ func isTransport(name string) bool {
 }
 
 // isOverride reports whether some servers take a header for the request's method, path or host,
-// which the permission has checked. Gateways read _ in names as -.
+// which the permission has checked.
 func isOverride(name string) bool {
 	return slices.Contains([]string{
 		"x-http-method-override", "x-http-method", "x-method-override",
 		"x-original-url", "x-rewrite-url", "x-forwarded-uri", "x-forwarded-prefix",
 		"x-forwarded-host", "x-original-host", "x-host", "forwarded",
-	}, strings.ReplaceAll(strings.ToLower(name), "_", "-"))
+	}, manifests.FoldName(name))
 }
 
 // wholeAnswer removes what asks for a part of an answer, which a server may ignore at any time:
 // of a secret that comes back in parts, none is found. Some servers read the old name as well.
 func wholeAnswer(header http.Header) {
-	for _, name := range []string{"Range", "Request-Range", "If-Range"} {
-		header.Del(name)
+	for name := range header {
+		if slices.Contains([]string{"range", "request-range", "if-range"}, manifests.FoldName(name)) {
+			delete(header, name)
+		}
 	}
 }
 

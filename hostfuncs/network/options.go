@@ -35,7 +35,7 @@ type Denied struct {
 // called by several goroutines at once.
 type Secrets interface {
 	// Places are where secrets go in requests to an origin. A guest may not set these
-	// headers itself.
+	// headers itself, nor any that [manifests.FoldName] makes the same.
 	Places(scheme, host string, port int) []manifests.SecretPlace
 	// Inject puts the secrets of the request's origin into its header, its query or its
 	// body, and returns the body. It is called once for each hop, after the policy has

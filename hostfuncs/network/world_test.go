@@ -29,7 +29,15 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if isCGI() {
+		if err := answerCGI(); err != nil {
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // names is a DNS server of the tests' own, on loopback.
 type names struct {

@@ -237,6 +237,29 @@ func TestAlternativesForOnePlace(t *testing.T) {
 	}
 }
 
+// TestPlacesThatServersTakeForOne do not hold two secrets, of which chance would pick one.
+func TestPlacesThatServersTakeForOne(t *testing.T) {
+	for _, c := range []struct {
+		first, second manifests.SecretPlace
+		want          []string
+	}{
+		{inHeader("X-Key"), inHeader("x_key"), []string{"FIRST"}},
+		{inQuery("api.key"), inQuery("API_KEY"), []string{"FIRST"}},
+		{inBody("api-key"), inBody("api_key"), []string{"FIRST"}},
+		{inHeader("X-Key"), inQuery("X-Key"), []string{"FIRST", "SECOND"}},
+		{inQuery("key"), inBody("key"), []string{"FIRST", "SECOND"}},
+		{inQuery("key"), inQuery("key2"), []string{"FIRST", "SECOND"}},
+	} {
+		set, err := secrets.New(secrets.Options{
+			Requests:  []manifests.SecretPermission{request("FIRST", c.first, host), request("SECOND", c.second, host)},
+			Grants:    []manifests.SecretGrant{in(c.first, granted("FIRST", host)), in(c.second, granted("SECOND", host))},
+			LookupEnv: environment{"FIRST": "0123456789abcdef", "SECOND": "fedcba9876543210"}.lookup,
+		})
+		require.NoError(t, err)
+		assert.Equal(t, c.want, set.Names(), "%v and %v", c.first, c.second)
+	}
+}
+
 func TestPartOfAGrantMayHaveNoValue(t *testing.T) {
 	second := granted(key, host)
 	second.Ports, second.From.Env, second.Origin = []int{8443}, "UNSET", "caisson.yaml:20"

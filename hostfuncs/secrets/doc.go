@@ -12,7 +12,9 @@
 // # What it holds
 //
 //   - A secret goes to its own origin alone. Whoever sends a request asks anew for each hop.
-//   - What a guest wrote into a secret's place is replaced, never sent beside the secret.
+//   - What a guest wrote into a secret's place is replaced, never sent beside the secret; so are
+//     headers, and parameters of queries and forms, whose names differ in case and in characters
+//     other than letters and digits alone, since many servers take them for one.
 //   - No error, receipt, decision or printed form of a [Set] shows a value.
 //   - [Set.Mask] finds a value of at least [MinValue] bytes in these forms, one at a time: as it
 //     is; percent-encoded (RFC 3986), whichever of its bytes are escaped; with the escapes of
@@ -33,6 +35,9 @@
 //   - What is escaped is found where it decodes to the value. A "%" of the value's own that stands
 //     unescaped before two hexadecimal digits, while other bytes are percent-encoded, decodes to
 //     something else; so does a backslash of its own in JSON.
+//   - In a JSON body, names are compared as they are, and the secret comes last: readers that
+//     ignore case take the last member. A server that parts parameters at ";" as well as at "&"
+//     may find another one with the secret's name inside a value.
 //   - Values of less than [MinValue] bytes are refused, since masking would tell a guest
 //     whether it guessed one. With [manifests.SecretGrant.Force] they are injected, and
 //     responses that repeat them are not masked.

@@ -61,11 +61,12 @@ func canonical(place manifests.SecretPlace) manifests.SecretPlace {
 	return place
 }
 
-// collide reports whether two places are the same one, so that one request cannot hold both.
+// collide reports whether two places are the same one, or a server may take them for one, so that
+// one request cannot hold both.
 func collide(a, b manifests.SecretPlace) bool {
-	a, b = canonical(a), canonical(b)
-	a.Prefix, b.Prefix = "", ""
-	return a == b
+	return a.Header != "" && manifests.FoldName(a.Header) == manifests.FoldName(b.Header) ||
+		a.Query != "" && manifests.FoldName(a.Query) == manifests.FoldName(b.Query) ||
+		a.Body != "" && manifests.FoldName(a.Body) == manifests.FoldName(b.Body)
 }
 
 // describePlace says where in a request a place is.

@@ -5,12 +5,15 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+
+	"github.com/caisson-run/caisson/manifests"
 )
 
 // Inject puts the secrets that are bound to the request's origin into it, and returns the
-// body: a new one where a secret went into it. What stands in a secret's place, in whatever
-// spelling, is replaced. It changes the request's Header and URL; Body and ContentLength
-// are the caller's to set from what it returns.
+// body: a new one where a secret went into it. What stands in a secret's place is replaced, also
+// headers and parameters whose names servers may take for it ([manifests.FoldName]). It changes
+// the request's Header and URL; Body and ContentLength are the caller's to set from what it
+// returns.
 //
 // The caller has decided that this very request may be sent, and calls Inject for each hop.
 //
@@ -47,13 +50,14 @@ func (b *binding) inject(request *http.Request, body []byte) ([]byte, error) {
 	}
 }
 
-// intoHeader also removes the keys that are the same header in another spelling.
+// intoHeader also removes the headers that a server may take for this one: CGI makes one variable
+// of X-Key and X_Key.
 func (b *binding) intoHeader(request *http.Request) {
 	if request.Header == nil {
 		request.Header = http.Header{}
 	}
 	for key := range request.Header {
-		if strings.EqualFold(key, b.place.Header) {
+		if manifests.FoldName(key) == manifests.FoldName(b.place.Header) {
 			delete(request.Header, key)
 		}
 	}

@@ -23,11 +23,11 @@ func TestInjectIntoHeader(t *testing.T) {
 	place := manifests.SecretPlace{Header: "authorization", Prefix: "Bearer "}
 	set := one(t, place, "0123456789abcdef")
 	r := newRequest(t, "POST", "https://api.search.example/v1")
-	r.Header = http.Header{"Authorization": {"guest", "two"}, "AUTHORIZATION": {"three"}, "authorization": {"four"}, "Accept": {"*/*"}}
+	r.Header = http.Header{"Authorization": {"guest", "two"}, "AUTHORIZATION": {"three"}, "authorization": {"four"}, "Accept-Authorization": {"no"}, "Accept": {"*/*"}}
 	body, err := set.Inject(r, []byte("body"))
 	require.NoError(t, err)
 	assert.Equal(t, "body", string(body))
-	assert.Equal(t, http.Header{"Authorization": {"Bearer 0123456789abcdef"}, "Accept": {"*/*"}}, r.Header)
+	assert.Equal(t, http.Header{"Authorization": {"Bearer 0123456789abcdef"}, "Accept-Authorization": {"no"}, "Accept": {"*/*"}}, r.Header)
 	r = newRequest(t, "GET", "https://api.search.example/v1")
 	r.Header = nil
 	_, err = set.Inject(r, nil)
@@ -45,7 +45,9 @@ func TestInjectIntoQuery(t *testing.T) {
 		"api_key=guest":                     added,
 		"a=1&api_key=x&b=2&api_key&c=3":     "a=1&b=2&c=3&" + added,
 		"api%5Fkey=x&%61pi_key=y&api_key%=": "api_key%=&" + added,
-		"API_KEY=x&api_key[]=y&xapi_key=z":  "API_KEY=x&api_key[]=y&xapi_key=z&" + added,
+		"API_KEY=x&api_key[]=y&xapi_key=z":  "xapi_key=z&" + added,
+		"api.key=x&api%5B_key=y&api%20key":  "api%5B_key=y&" + added,
+		"api_key%5Ba%5D=x&Api-Key=y&apikey": "apikey&" + added,
 		"a=api_key=x":                       "a=api_key=x&" + added,
 	} {
 		r := newRequest(t, "GET", "https://api.search.example/v1")

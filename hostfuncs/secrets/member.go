@@ -6,8 +6,9 @@ import (
 )
 
 // setMember removes every top-level member of a name from a JSON object, however the name
-// is escaped, and adds it with a text as its value. All others stay as they are, byte for
-// byte. It reports false for what is not one JSON object.
+// is escaped, and adds it with a text as its value, behind all others: those who ignore the case
+// of names take the last one. All others stay as they are, byte for byte. It reports false for
+// what is not one JSON object.
 func setMember(object []byte, name, value string) ([]byte, bool) {
 	trimmed := bytes.TrimLeft(object, " \t\r\n")
 	if len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(object) {

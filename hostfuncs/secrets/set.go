@@ -135,7 +135,8 @@ func (s *Set) Exists(name string) bool {
 func (s *Set) Requested(name string) bool { return s != nil && s.requests[name] != nil }
 
 // Places returns where secrets go in requests to an origin: what a guest may not write
-// there itself. A port of 0 is the scheme's own.
+// there itself, nor under a name that [manifests.FoldName] makes the same. A port of 0 is the
+// scheme's own.
 func (s *Set) Places(scheme, host string, port int) []manifests.SecretPlace {
 	var places []manifests.SecretPlace
 	for _, b := range s.held().bindings[newOrigin(scheme, host, port)] {
