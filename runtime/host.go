@@ -56,11 +56,16 @@ func (r *run) newHost() *host {
 // it is given. The guest cannot have read a secret, but a server may have told it one in a form
 // of its own: it is not passed on.
 func (r *run) call(ctx context.Context, call tool.Call) (tool.Record, error) {
+	arguments := []byte(call.Function.Arguments)
+	masked, err := r.tool.permit.secrets.MaskFirst(ctx, arguments, len(arguments))
+	if err != nil {
+		return tool.Record{}, err
+	}
+	call.Function.Arguments = string(masked)
 	r.guest.calls.Add(1)
 	defer r.guest.calls.Add(-1)
 	s := r.newSeat(ctx)
 	defer s.close()
-	call.Function.Arguments = r.tool.permit.secrets.MaskText(call.Function.Arguments)
 	return r.invocation.Host.Call(s.ctx, call)
 }
 
@@ -71,8 +76,7 @@ func (h *host) close() {
 	}
 }
 
-// collect gathers what the host saw of the call, and takes secrets out of what the guest
-// wrote: it cannot have read one, but a server may have told it in a form of its own.
+// collect gathers what the host saw of the call.
 func (r *run) collect(view *files.View) {
 	t, h := r.tool, r.host
 	h.close()
@@ -96,22 +100,6 @@ func (r *run) collect(view *files.View) {
 	r.hostCalls = slices.Concat(r.hostCalls, h.secrets.calls, requests, called)
 	slices.SortStableFunc(r.hostCalls, func(a, b tool.HostCall) int { return a.Began.Compare(b.Began) })
 	r.hostCalls = r.hostCalls[:min(len(r.hostCalls), tool.MaxHostCalls)]
-	r.mask()
-}
-
-// mask takes secrets out of all that the guest had a say in.
-func (r *run) mask() {
-	mask := r.tool.permit.secrets.Mask
-	r.stdout.Bytes, r.stderr.Bytes = mask(r.stdout.Bytes), mask(r.stderr.Bytes)
-	text := r.tool.permit.secrets.MaskText
-	for i := range r.denials {
-		d := &r.denials[i]
-		d.Value, d.Rule = text(d.Value), text(d.Rule)
-		d.Allow = tool.Allow{Manifest: text(d.Allow.Manifest), Grant: text(d.Allow.Grant), Config: text(d.Allow.Config)}
-	}
-	for i := range r.hostCalls {
-		r.hostCalls[i].Target = text(r.hostCalls[i].Target)
-	}
 }
 
 // asking is the tool's secrets as one call asks for them. It serves one guest, which is

@@ -2,19 +2,46 @@ package runtime
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/tool"
 )
 
+// longOutput is from how many bytes on a call's output is read in turn.
+const longOutput = 64 << 10
+
+// takeReader waits until the call's output may be read, if it is long. No more are read at once
+// than there are processors: of what many calls have written just before their deadlines, all
+// would be read slowly, and all too late. It is given how the guest ended, and returns how the call
+// does: one whose turn does not come before its deadline is late.
+func (r *run) takeReader(ended error) (give func(), err error) {
+	var exit *wasi.ExitError
+	if ended != nil && !errors.As(ended, &exit) || len(r.stdout.Bytes) < longOutput {
+		return func() {}, ended
+	}
+	readers := r.tool.runtime.readers
+	select {
+	case readers <- struct{}{}:
+		return func() { <-readers }, ended
+	case <-r.deadline.Done():
+		return func() {}, r.deadline.Err()
+	}
+}
+
 // read makes a result of what the program printed and its exit code. A program that
-// exits with anything but 0 has failed, whatever it printed.
-func (r *run) read(code uint32) tool.Result {
+// exits with anything but 0 has failed, whatever it printed. The error is that of the deadline.
+func (r *run) read(code uint32) (tool.Result, error) {
 	m := r.tool.manifest
-	result := readOutput(m.Module.Stdout, r.stdout.Bytes)
+	result := readOutput(r.deadline, m.Module.Stdout, r.stdout.Bytes)
+	if err := r.deadline.Err(); err != nil {
+		return tool.Result{}, err
+	}
 	if result.Success && code != 0 {
 		result.Success = false
 		result.Error = fmt.Sprintf("the tool exited with code %d", code)
@@ -31,12 +58,12 @@ func (r *run) read(code uint32) tool.Result {
 	if !result.Success {
 		result.Kind = tool.ToolFailed
 	}
-	return result
+	return result, nil
 }
 
 // readOutput reads a program's output as its manifest says. Output that does not fit
-// makes a failed result.
-func readOutput(mode manifests.Stdout, output []byte) tool.Result {
+// makes a failed result. Once ctx has ended, what it returns is of no use.
+func readOutput(ctx context.Context, mode manifests.Stdout, output []byte) tool.Result {
 	switch mode {
 	case manifests.StdoutText:
 		return text(output)
@@ -44,9 +71,9 @@ func readOutput(mode manifests.Stdout, output []byte) tool.Result {
 		if !json.Valid(output) {
 			return tool.Result{Error: "the tool's output is not JSON"}
 		}
-		return data(output)
+		return data(ctx, output)
 	case manifests.StdoutResult:
-		result, err := readResult(output)
+		result, err := readResult(ctx, output)
 		if err != nil {
 			return tool.Result{Error: "the tool's output is not a result object: " + err.Error()}
 		}
@@ -56,11 +83,11 @@ func readOutput(mode manifests.Stdout, output []byte) tool.Result {
 		return text(output)
 	}
 	if mayHaveSuccess(output) {
-		if result, err := readResult(output); err == nil {
+		if result, err := readResult(ctx, output); err == nil {
 			return result
 		}
 	}
-	return data(output)
+	return data(ctx, output)
 }
 
 // mayHaveSuccess reports whether JSON may have a member "success", without reading it: most
@@ -73,50 +100,13 @@ func text(output []byte) tool.Result {
 	return tool.Result{Success: true, Output: strings.ToValidUTF8(string(output), "\uFFFD")}
 }
 
-func data(output []byte) tool.Result {
+func data(ctx context.Context, output []byte) tool.Result {
+	if ctx.Err() != nil {
+		return tool.Result{}
+	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, output); err != nil {
 		return tool.Result{Error: "the tool's output is not JSON"}
 	}
 	return tool.Result{Success: true, Output: strings.TrimSpace(string(output)), Data: compact.Bytes()}
-}
-
-// readResult reads a result object: {"success": bool, "output", "data", "error",
-// "content"}. Keys are told apart by case, unknown ones are left alone, and what only
-// the host may say, such as the kind of a failure, is not among them.
-func readResult(output []byte) (tool.Result, error) {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(output, &members); err != nil {
-		return tool.Result{}, fmt.Errorf("want a JSON object: %w", err)
-	}
-	if _, ok := members["success"]; !ok {
-		return tool.Result{}, fmt.Errorf("it has no member \"success\"")
-	}
-	var result tool.Result
-	for _, member := range []struct {
-		name string
-		into any
-	}{
-		{"success", &result.Success}, {"output", &result.Output}, {"error", &result.Error}, {"content", &result.Content},
-	} {
-		if raw, ok := members[member.name]; ok {
-			if err := json.Unmarshal(raw, member.into); err != nil {
-				return tool.Result{}, fmt.Errorf("member %q: %w", member.name, err)
-			}
-		}
-	}
-	if raw, ok := members["data"]; ok && !bytes.Equal(raw, []byte("null")) {
-		var compact bytes.Buffer
-		if err := json.Compact(&compact, raw); err != nil {
-			return tool.Result{}, fmt.Errorf("member \"data\": %w", err)
-		}
-		result.Data = compact.Bytes()
-	}
-	if !result.Success && result.Error == "" {
-		result.Error = "the tool reported failure and did not say why"
-	}
-	if result.Success {
-		result.Error = ""
-	}
-	return result, nil
 }

@@ -130,8 +130,10 @@ func (r *run) execute(ctx context.Context, module *engine.Module, view *files.Vi
 		return r.fail(tool.Fuel, "the tool that made the call has no fuel left", nil)
 	}
 	r.began = true
+	defer func() { r.deadline.release() }()
 	used, err := r.runOnce(ctx, module)
 	for errors.Is(err, engine.ErrEvicted) { // since it was prepared
+		r.deadline.release()
 		if module, err = t.prepared(ctx); err != nil {
 			return r.failed(ctx, err)
 		}
@@ -145,7 +147,9 @@ func (r *run) execute(ctx context.Context, module *engine.Module, view *files.Vi
 	r.usage = tool.Usage{Fuel: &fuel, MemoryBytes: used.MemoryBytes, Wall: t.runtime.now().Sub(r.system.Started)}
 	r.collect(view)
 	r.tellWithheld(ctx)
-	return r.finish(ctx, used, err)
+	give, err := r.takeReader(err)
+	defer give()
+	return r.finish(ctx, used, r.mask(err))
 }
 
 // runOnce runs the guest, whose time begins now. It fails with ErrRunaway where the guest was
@@ -154,7 +158,6 @@ func (r *run) runOnce(ctx context.Context, module *engine.Module) (used engine.U
 	t, g := r.tool, &r.guest
 	r.system.Started = t.runtime.now()
 	r.deadline = newDeadline(ctx, r.system.Started.Add(t.limits.Timeout))
-	defer r.deadline.release()
 	g.run, g.tool, g.module, g.ctx, g.began, g.deadline = r, t, module, ctx, r.system.Started, r.deadline.at
 	t.runtime.watchdog.enter(g)
 	defer func() {
@@ -209,7 +212,7 @@ func (r *run) stdin() ([]byte, error) {
 // finish turns the end of the guest into an outcome.
 func (r *run) finish(ctx context.Context, used engine.Usage, err error) (tool.Outcome, error) {
 	if err == nil {
-		return r.report(r.read(0))
+		return r.report(ctx, 0)
 	}
 	var exit *wasi.ExitError
 	var overflow *wasi.OutputError
@@ -223,7 +226,7 @@ func (r *run) finish(ctx context.Context, used engine.Usage, err error) (tool.Ou
 		if exit.Code != 0 && used.MemoryRefused > 0 && !r.refused() && !r.reported() {
 			return r.outOfMemory(used)
 		}
-		return r.report(r.read(exit.Code))
+		return r.report(ctx, exit.Code)
 	case errors.As(err, &overflow):
 		return r.fail(tool.Output, fmt.Sprintf("the tool wrote more than %s of output", limits.Output), nil)
 	case errors.Is(err, engine.ErrFuel):
@@ -246,7 +249,7 @@ func (r *run) finish(ctx context.Context, used engine.Usage, err error) (tool.Ou
 // reported tells whether the program got as far as saying what came of the call. Where it
 // did not, and had been refused memory, it failed for want of it.
 func (r *run) reported() bool {
-	_, err := readResult(r.stdout.Bytes)
+	_, err := readResult(r.deadline, r.stdout.Bytes)
 	return err == nil
 }
 
@@ -258,7 +261,11 @@ func (r *run) outOfMemory(used engine.Usage) (tool.Outcome, error) {
 // report passes on what the tool said of itself. Where it failed and the host had
 // refused it something, the refusal is the news: the tool's own words about it may be
 // anything, and the operator can act on a receipt.
-func (r *run) report(result tool.Result) (tool.Outcome, error) {
+func (r *run) report(ctx context.Context, code uint32) (tool.Outcome, error) {
+	result, err := r.read(code)
+	if err != nil {
+		return r.failed(ctx, err)
+	}
 	if !result.Success && r.refused() {
 		return r.deniedBy(result)
 	}

@@ -95,6 +95,7 @@ type Runtime struct {
 	logger    *slog.Logger
 	random    io.Reader
 	now       func() time.Time
+	readers   chan struct{} // holds an element for each call whose long output is read; see takeReader
 
 	closing  sync.Once
 	closed   chan struct{} // closed when all is freed
@@ -143,7 +144,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 		engine: e, files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile, ceiling: ceiling,
 		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(gate, logger, options.OnRunaway, options.LastResort), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
 		logger: logger, random: rand.Reader, now: time.Now,
-		closed: make(chan struct{}), permits: map[*permit]struct{}{},
+		readers: make(chan struct{}, goruntime.GOMAXPROCS(0)), closed: make(chan struct{}), permits: map[*permit]struct{}{},
 	}, nil
 }
 

@@ -100,7 +100,7 @@ func TestWhatDecidesTheKind(t *testing.T) {
 		{"deadline after a denial", refused, context.DeadlineExceeded, denial, "", tool.Deadline},
 		{"overflow after a denial", refused, &wasi.OutputError{}, denial, "", tool.Output},
 	} {
-		r := &run{tool: guest, denials: c.denials, began: true, stdout: wasi.Output{Bytes: []byte(c.stdout)}}
+		r := &run{tool: guest, denials: c.denials, began: true, stdout: wasi.Output{Bytes: []byte(c.stdout)}, deadline: newDeadline(t.Context(), time.Now().Add(time.Hour))}
 		outcome, _ := r.finish(t.Context(), c.used, c.err)
 		assert.Equal(t, c.want, outcome.Result.Kind, c.name)
 		assert.Equal(t, c.denials, outcome.Denials, c.name)
@@ -210,7 +210,7 @@ func TestStandardOutput(t *testing.T) {
 		{manifests.StdoutResult, `{"output":"x"}`, failed(`"success"`)},
 		{manifests.StdoutResult, `hello`, failed("JSON object")},
 	} {
-		got := readOutput(c.mode, []byte(c.output))
+		got := readOutput(t.Context(), c.mode, []byte(c.output))
 		if c.want.Error != "" {
 			assert.False(t, got.Success, c.output)
 			assert.Contains(t, got.Error, c.want.Error, c.output)

@@ -136,7 +136,7 @@ func (s *search) findForm(f *form, text []byte) []span {
 		return nil
 	}
 	w := &s.window
-	w.reset(min(len(text), stretch) + f.longest)
+	w.reset(min(len(text), stretch+f.longest+1))
 	var found []span
 	for at := 0; at < len(text) && !s.over(stretch); {
 		at = f.read(w, text, at, min(len(text), at+stretch))

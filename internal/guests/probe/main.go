@@ -16,6 +16,7 @@ import (
 // request is one thing to do.
 type request struct {
 	Do     string `json:"do"`
+	Before string `json:"before"`
 	Text   string `json:"text"`
 	Times  int    `json:"times"`
 	Code   int    `json:"code"`
@@ -31,6 +32,7 @@ var counter int
 var kept [][]byte
 
 func main() {
+	began := time.Now()
 	input, err := io.ReadAll(os.Stdin)
 	if err != nil {
 		fail(err)
@@ -45,12 +47,15 @@ func main() {
 	case "", "echo":
 		print(map[string]any{"args": os.Args[1:], "environment": os.Environ(), "stdin": string(input)})
 	case "print":
+		fmt.Print(r.Before)
 		for range max(r.Times, 1) {
 			fmt.Print(r.Text)
 		}
+		time.Sleep(time.Until(began.Add(time.Duration(r.Millis) * time.Millisecond)))
 	case "log":
 		text := strings.Repeat(r.Text, max(r.Times, 1))
 		fmt.Fprint(os.Stderr, text)
+		time.Sleep(time.Until(began.Add(time.Duration(r.Millis) * time.Millisecond)))
 	case "exit":
 		fmt.Print(r.Text)
 		os.Exit(r.Code)

@@ -1,0 +1,167 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+const lateCalls = 16
+
+// lateGuest is a guest that may write 4 MiB in a second, with a secret to be masked.
+func lateGuest(t *testing.T, stdout string) *Tool {
+	t.Helper()
+	r := newRuntime(t, Options{LookupEnv: func(string) (string, bool) { return secretValue, true }})
+	m := manifest(t, probe, "module: {path: guest.wasm, stdout: "+stdout+"}\nlimits: {timeout: 1s, output: 4MiB, stderr: 1MiB}\n"+
+		"permissions: {secrets: [{name: API_KEY, header: X-Api-Key, host: api.example.com}]}")
+	guest := load(t, r, m, manifests.Grants{
+		Secrets: []manifests.SecretGrant{{Name: "API_KEY", From: manifests.SecretSource{Env: "HOST_KEY"}, Host: "api.example.com"}},
+	})
+	_, err := invoke(t, guest, `{"do":"print","text":"{\"success\":true}"}`)
+	require.NoError(t, err)
+	return guest
+}
+
+// TestAttackLongOutputBeforeTheDeadline: many calls that end just before their deadlines, each with
+// as much output as it may have, of the kind that takes longest to mask and to read, are not late for it.
+func TestAttackLongOutputBeforeTheDeadline(t *testing.T) {
+	for name, c := range map[string]struct{ stdout, before, text string }{
+		"to be masked": {"text", secretValue, strings.Repeat("%25", 10<<10)},
+		"to be read":   {"result", `{"success":true`, strings.Repeat(`,"a":1`, 5<<10)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			guest := lateGuest(t, c.stdout)
+			arguments, err := json.Marshal(map[string]any{"do": "print", "before": c.before, "text": c.text, "times": 4<<20/len(c.text) - 1, "millis": 970})
+			require.NoError(t, err)
+			for attempt := 0; ; attempt++ {
+				outcomes, late := together(t, guest, string(arguments))
+				ended := 0
+				for _, outcome := range outcomes {
+					if outcome.Result.Kind == tool.Deadline {
+						assert.Empty(t, outcome.Result.Output)
+						assert.Nil(t, outcome.Result.Data)
+					}
+					assertHolds(t, false, secretValue, asJSON(t, outcome), "record")
+					if outcome.Usage.Wall < time.Second {
+						ended++
+					}
+				}
+				if late < 100*time.Millisecond && ended > 0 { // a busy machine may keep guests from ending in time
+					return
+				}
+				require.Less(t, attempt, 3, "%s late, %d of the guests had ended in time", late, ended)
+			}
+		})
+	}
+}
+
+// TestLongOutputControl: that takes far longer than a call may be late if nobody looks at the
+// time.
+func TestLongOutputControl(t *testing.T) {
+	guest := lateGuest(t, "text")
+	for name, work := range map[string]func(){
+		"masked": func() { guest.permit.secrets.Mask([]byte(strings.Repeat("%25", 4<<20/3))) },
+		"read": func() {
+			var members map[string]json.RawMessage
+			_ = json.Unmarshal([]byte(`{"success":true`+strings.Repeat(`,"a":1`, 4<<20/6)+"}"), &members)
+		},
+	} {
+		began := time.Now()
+		var group sync.WaitGroup
+		for range lateCalls {
+			group.Go(work)
+		}
+		group.Wait()
+		assert.Greater(t, time.Since(began), 130*time.Millisecond, name)
+	}
+}
+
+// together makes calls at once, and returns how late the last one was.
+func together(t *testing.T, guest *Tool, arguments string) (outcomes []tool.Outcome, late time.Duration) {
+	t.Helper()
+	outcomes = make([]tool.Outcome, lateCalls)
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for i := range outcomes {
+		made := invocation(t, arguments, nil)
+		group.Go(func() {
+			began := time.Now()
+			outcome, _ := guest.Invoke(t.Context(), made)
+			took := time.Since(began)
+			mu.Lock()
+			defer mu.Unlock()
+			outcomes[i], late = outcome, max(late, took-time.Second)
+		})
+	}
+	group.Wait()
+	return outcomes, late
+}
+
+// TestLogOfALateCallIsMasked: it is short, and worth reading.
+func TestLogOfALateCallIsMasked(t *testing.T) {
+	guest := lateGuest(t, "text")
+	outcome, err := invoke(t, guest, `{"do":"log","text":"the key is `+secretValue+`","millis":60000}`)
+	require.ErrorIs(t, err, tool.Deadline)
+	assert.Equal(t, "the key is [secret API_KEY]", outcome.Log)
+}
+
+// TestLogThatCannotBeMaskedIsNotShown: one that is so long that the time is over first.
+func TestLogThatCannotBeMaskedIsNotShown(t *testing.T) {
+	guest := lateGuest(t, "text")
+	r := &run{tool: guest, deadline: newDeadline(t.Context(), time.Now())}
+	defer r.deadline.release()
+	r.stderr.Bytes = []byte(secretValue + strings.Repeat("%25", 64<<20/3))
+	assert.Equal(t, unmaskedLog, string(r.maskedLog()))
+	r.stderr.Bytes = []byte(secretValue)
+	assert.Equal(t, "[secret API_KEY]", string(r.maskedLog()))
+}
+
+// TestCancelledCallIsNotMaskedForLong: who cancels a call does not wait for its output, nor for
+// its arguments to another tool.
+func TestCancelledCallIsNotMaskedForLong(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &run{tool: lateGuest(t, "text"), host: &host{permitted: &permitted{}}, deadline: newDeadline(ctx, time.Now().Add(time.Hour))}
+	defer r.deadline.release()
+	r.stdout.Bytes = []byte(secretValue)
+	cancel()
+	require.ErrorIs(t, r.mask(nil), context.Canceled)
+	assert.Empty(t, r.stdout.Bytes)
+	_, err := r.call(ctx, tool.Call{Function: tool.Function{Arguments: secretValue}})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// TestAttackLongAnswersBeforeTheDeadline: many requests at once whose answers take long to mask do
+// not make a call late.
+func TestAttackLongAnswersBeforeTheDeadline(t *testing.T) {
+	body := []byte(strings.Repeat("%25", 5<<20/3))
+	grant := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) })
+	r := newRuntime(t, Options{LookupEnv: func(string) (string, bool) { return secretValue, true }})
+	m := manifest(t, netprobe, "permissions: {network: [{host: api.example.com}], secrets: [{name: API_KEY, header: X-Api-Key, host: api.example.com}]}\n"+
+		"limits: {timeout: 1s, http_bytes: 100MiB}")
+	guest := load(t, r, m, manifests.Grants{
+		Network: []manifests.NetworkGrant{grant},
+		Secrets: []manifests.SecretGrant{{Name: "API_KEY", From: manifests.SecretSource{Env: "HOST_KEY"}, Host: "api.example.com"}},
+	})
+	requests := strings.TrimSuffix(strings.Repeat(get("https://api.example.com/")+",", 10), ",")
+	arguments := `{"steps":[{"do":"netall","requests":[` + requests + `]},{"do":"netall","requests":[` + requests + `]}]}`
+	for attempt := 0; ; attempt++ {
+		began := time.Now()
+		_, err := invoke(t, guest, arguments)
+		late := time.Since(began) - time.Second
+		require.ErrorIs(t, err, tool.Deadline)
+		if late < 100*time.Millisecond {
+			return
+		}
+		require.Less(t, attempt, 3, "%s late", late)
+	}
+}
