@@ -136,7 +136,7 @@ func (s *search) findForm(f *form, text []byte) []span {
 		return nil
 	}
 	w := &s.window
-	w.reset(min(len(text), stretch+f.longest+1))
+	w.reset(min(len(text), stretch+f.longest))
 	var found []span
 	for at := 0; at < len(text) && !s.over(stretch); {
 		at = f.read(w, text, at, min(len(text), at+stretch))
@@ -145,12 +145,13 @@ func (s *search) findForm(f *form, text []byte) []span {
 		for _, one := range fresh {
 			found = join(found, one)
 		}
-		w.keep(f.longest + 1) // what the next stretch may complete, and the character before it
+		w.keep(f.longest) // which the next stretch may complete
 	}
 	return found
 }
 
-// findRead finds what ends in the stretch that was read last.
+// findRead finds what ends in the stretch that was read last, or right before it: the character
+// behind may be of it.
 func (s *search) findRead(f *form, text []byte) []span {
 	w := &s.window
 	var found []span
@@ -172,10 +173,8 @@ func (s *search) findRead(f *form, text []byte) []span {
 			if n.sharesLast && last+1 < len(w.bytes) && w.bytes[last+1] != gap {
 				last++
 			}
-			if last >= w.kept {
-				end := w.starts[last]
-				found = append(found, span{w.starts[first], end + f.width(text[end:]), n.shown})
-			}
+			end := w.starts[last]
+			found = append(found, span{w.starts[first], end + f.width(text[end:]), n.shown})
 		}
 	}
 	return found

@@ -24,7 +24,7 @@ var values = map[string]string{
 	"escapes of its own":      `postgres://u:p%40ss%2F@db/x?a=1&amp;b=%5C`,
 	"backslashes of its own":  `C:\new\temp\u0041\\share\key`,
 	"spaces":                  "correct horse + battery staple",
-	"beyond ASCII":            "pässwörter ☃ \U0001f511\U0001d6fc\ufffd",
+	"beyond ASCII":            "pässwörter \ufffd ☃ \U0001f511\U0001d6fc",
 	"one character":           strings.Repeat("a", 40),
 	"one that looks like hex": "deadbeefdeadbeefdeadbeefdeadbeef",
 	"Base64 itself":           base64.StdEncoding.EncodeToString([]byte("Basic credentials?>")),
@@ -47,6 +47,7 @@ func TestMaskFindsEveryForm(t *testing.T) {
 				assert.LessOrEqual(t, len(strings.Join(strings.Fields(masked), "")), len("<p>before<[secretSEARCH_KEY]>after</p>")+16, "what is left of the form: %s", masked)
 				assert.False(t, decodesTo(masked, value), masked)
 				assert.Equal(t, masked, set.MaskText(masked), "masking twice is masking once")
+				assert.False(t, decodesTo(set.MaskText(form), value), "with nothing around it")
 			})
 		}
 	}
@@ -102,6 +103,26 @@ func TestMaskAnywhereInALongText(t *testing.T) {
 				masked := set.MaskText(before + form + after)
 				require.True(t, masked == before+want+after, "%s at %d, behind %q", e.name, len(before), filler)
 			}
+		}
+	}
+}
+
+// TestMaskAcrossTheEndOfAStretch: at each place where a form can be cut in two.
+func TestMaskAcrossTheEndOfAStretch(t *testing.T) {
+	const stretch, value = 32 << 10, "k0123456789abcdef"
+	set := one(t, inHeader("X"), value)
+	for _, e := range encoders() {
+		switch e.name {
+		case "plain", "percent, every byte", "JSON, every character", "hexadecimal",
+			"Base64 behind 0 bytes", "Base64 behind 1 bytes", "Base64 behind 2 bytes", "Base64 behind 2 bytes, at the end":
+		default:
+			continue
+		}
+		form := "." + e.encode(value) + "."
+		want := set.MaskText(form)
+		for at := stretch - len(form); at <= stretch; at++ {
+			before := strings.Repeat(".", at)
+			require.True(t, set.MaskText(before+form+"..") == before+want+"..", "%s at %d", e.name, at)
 		}
 	}
 }
