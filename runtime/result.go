@@ -64,9 +64,17 @@ func into(variable any) func(raw json.RawMessage) error {
 	return func(raw json.RawMessage) error { return json.Unmarshal(raw, variable) }
 }
 
-// readMembers returns the members of an object that a result has, the last of each name. It reads
-// one after the other, as readContent does, since there may be so many that they outlast ctx.
-func readMembers(ctx context.Context, object []byte) (map[string]json.RawMessage, error) {
+// readMembers returns the members of an object that a result has, the last of each name.
+func readMembers(ctx context.Context, object []byte) (members map[string]json.RawMessage, err error) {
+	if len(object) < longOutput { // and read faster at once
+		err = json.Unmarshal(object, &members)
+		return members, err
+	}
+	return walkMembers(ctx, object)
+}
+
+// walkMembers reads one member after the other, since there may be so many that they outlast ctx.
+func walkMembers(ctx context.Context, object []byte) (map[string]json.RawMessage, error) {
 	decoder := newDecoder(ctx, object)
 	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
 		return nil, cmp.Or(err, errNoObject)
@@ -99,7 +107,16 @@ func readMembers(ctx context.Context, object []byte) (map[string]json.RawMessage
 var errNoObject = errors.New("it is something else, or more than one value")
 
 // readContent reads the parts of a result.
-func readContent(ctx context.Context, list []byte) ([]tool.Content, error) {
+func readContent(ctx context.Context, list []byte) (content []tool.Content, err error) {
+	if len(list) < longOutput {
+		err = json.Unmarshal(list, &content)
+		return content, err
+	}
+	return walkContent(ctx, list)
+}
+
+// walkContent reads one part after the other, as walkMembers does.
+func walkContent(ctx context.Context, list []byte) ([]tool.Content, error) {
 	decoder := newDecoder(ctx, list)
 	start, err := decoder.Token()
 	if err != nil {

@@ -12,38 +12,36 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// FuzzReadResult: what is read member by member is what the standard library reads at once.
+// FuzzReadResult: what is read piece by piece is what the standard library reads at once.
 func FuzzReadResult(f *testing.F) {
 	for _, text := range []string{
 		`{"success":true,"output":"a","content":[{"type":"text","text":"b"}],"data":{"a":[1, 2]}}`, `{"success":true,"success":false}`,
 		`{"\u0073uccess":true,"content":null}`, `{"success":true}{}`, `{"success":true,}`, `{"success":true]`, `[1]`, `null`, ``, `{"success":true,"content":[1]}`,
-		`{"success":true,"content":{}}`, `{"success":true,"output":1}`, "{\"success\":true,\"\xff\":1}\n", `{"success":true,"content":[]}`,
+		`{"success":true,"content":{}}`, "{\"success\":true,\"\xff\":1}\n", `{"success":true,"content":[]}`, `{"content":[{"type":"image","data":"AQI="},{}]}`,
 	} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		result, err := readResult(t.Context(), text)
-		var whole map[string]json.RawMessage
-		if json.Unmarshal(text, &whole) != nil || whole["success"] == nil {
+		var want map[string]json.RawMessage
+		wrong := json.Unmarshal(text, &want)
+		members, err := walkMembers(t.Context(), text)
+		if wrong != nil || want == nil {
 			require.Error(t, err)
 			return
 		}
-		var want struct {
-			Success bool
-			Output  string
-			Error   string
-			Content []tool.Content
+		require.NoError(t, err)
+		for _, name := range []string{"success", "output", "error", "content", "data"} {
+			assert.Equal(t, want[name], members[name], name)
 		}
-		for name, into := range map[string]any{"success": &want.Success, "output": &want.Output, "error": &want.Error, "content": &want.Content} {
-			if raw, ok := whole[name]; ok && json.Unmarshal(raw, into) != nil {
-				require.Error(t, err)
-				return
+		if raw, ok := want["content"]; ok {
+			var parts []tool.Content
+			wrong := json.Unmarshal(raw, &parts)
+			content, err := walkContent(t.Context(), raw)
+			require.Equal(t, wrong == nil, err == nil)
+			if err == nil {
+				assert.Equal(t, parts, content)
 			}
 		}
-		require.NoError(t, err)
-		assert.Equal(t, want.Success, result.Success)
-		assert.Equal(t, want.Output, result.Output)
-		assert.Equal(t, want.Content, result.Content)
 	})
 }
 
