@@ -50,7 +50,7 @@ race: ## run the tests of what is concurrent under the race detector
 	$(GO) test -race -skip '^TestScripts$$' $(CONCURRENT)
 
 .PHONY: faults
-faults: ## make mistakes in what meters guests, and see that each is noticed, and that no guest that gets away outlives the command
+faults: ## make mistakes in what meters and rewrites guests, and see that each is noticed, and that no guest that gets away outlives the command
 	$(GO) test -count=1 -tags faults -run '^TestFaults' -v ./runtime/internal/wasm/metered
 	$(GO) test -count=1 -tags faults -run '^TestRunaway$$' -v ./cmd/caisson
 	$(GO) test -count=1 -tags faults -run '^TestFaultsOfPasses$$' ./runtime/internal/engine

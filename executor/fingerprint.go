@@ -25,9 +25,19 @@ type effect struct {
 }
 
 // fingerprint is what an approval of one call names. The call's id is in it, so that what was shown
-// of one call approves of no other, not even of one that does the same. It is 64 hex digits.
-func (e effect) fingerprint(callID string) string {
-	return digestOf(appendText(appendText(appendText(nil, "caisson-approval/v2"), callID), e.digest))
+// of one call approves of no other, not even of one that does the same; so are the ids of the calls
+// before it, since what it does may depend on what they did. It is 64 hex digits.
+func (e effect) fingerprint(callID string, before []string) string {
+	text := appendText(appendText(appendText(nil, "caisson-approval/v2"), callID), e.digest)
+	for _, id := range before {
+		text = appendText(text, id)
+	}
+	return digestOf(text)
+}
+
+// before returns the ids of the calls before one that a model made.
+func (b *batch) before(callID string) []string {
+	return b.order[:max(0, slices.Index(b.order, callID))]
 }
 
 // shown returns the tools that the tool may call, by name.

@@ -3,6 +3,7 @@ package executor_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -91,6 +92,52 @@ func TestAttackExchangedCalls(t *testing.T) {
 			assert.Equal(t, `erase {"path":"f2","project":"p1"}`, ran[0])
 		})
 	}
+}
+
+// TestAttackReorderedCalls: whoever can write states reverses the calls of a batch. What was approved
+// does not run in another order than was shown. Control: where the same is approved for the session,
+// whatever stands before it, it does.
+func TestAttackReorderedCalls(t *testing.T) {
+	var ran []string
+	identity := "digest"
+	e := newExecutor(t, executor.Options{}, asksFor(t, &identity, &ran)...)
+	project := executor.SessionOptions{Context: map[string]string{"project": "p1"}}
+	attacked := func(session *executor.Session) (shown []tool.Action, state executor.State) {
+		ran = nil
+		report := paused(t, e, session, newCall("1", "erase", `{"path":"f1"}`), newCall("2", "erase", `{"path":"f2"}`))
+		text, err := json.Marshal(report.State)
+		require.NoError(t, err)
+		var document map[string]any
+		require.NoError(t, json.Unmarshal(text, &document))
+		slices.Reverse(document["calls"].([]any))
+		text, err = json.Marshal(document)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(text, &state))
+		return report.Pending, state
+	}
+	session := newSession(t, e, project)
+	shown, state := attacked(session)
+	approvals := []tool.Approval{approve(shown[0]), approve(shown[1])}
+	report, err := e.Resume(t.Context(), executor.Resumption{State: state, Session: session, Approvals: approvals})
+	require.NoError(t, err)
+	assertPaused(t, report)
+	assert.Empty(t, ran)
+	require.Len(t, report.Pending, 2)
+	assert.NotEqual(t, shown[0].Fingerprint, report.Pending[1].Fingerprint)
+
+	given := paused(t, e, session, newCall("1", "erase", `{"path":"f1"}`), newCall("2", "erase", `{"path":"f2"}`))
+	approvals = []tool.Approval{approve(given.Pending[0]), approve(given.Pending[1])}
+	for i := range approvals {
+		approvals[i].Scope = tool.ApproveSession
+	}
+	_, err = e.Resume(t.Context(), executor.Resumption{State: *given.State, Session: session, Approvals: approvals})
+	require.NoError(t, err)
+	options := project
+	options.Approvals = session.Approvals()
+	_, state = attacked(newSession(t, e, project))
+	_, err = e.Resume(t.Context(), answered(newSession(t, e, options), state))
+	require.NoError(t, err)
+	assert.Equal(t, []string{`erase {"path":"f2","project":"p1"}`, `erase {"path":"f1","project":"p1"}`}, ran)
 }
 
 // TestFingerprintsAreOfOneCall: calls that do the same have fingerprints of their own, and an approval

@@ -24,9 +24,10 @@ type wait struct {
 	effect    effect // what was approved, or is to be; the zero value for an output
 }
 
-// show has the action say what an approval of it is for.
-func (w *wait) show(callID string) {
-	w.action.Fingerprint, w.action.Callees = w.effect.fingerprint(callID), w.effect.shown()
+// show has the action of a call say what an approval of it is for.
+func (w *wait) show(c *call) {
+	id := c.record.CallID
+	w.action.Fingerprint, w.action.Callees = w.effect.fingerprint(id, c.batch.before(id)), w.effect.shown()
 }
 
 // isClient reports whether the client runs the call.
@@ -71,7 +72,7 @@ func (p planner) waits(ctx context.Context, c *call, own tool.Arguments) {
 		c.refuseUnknown(ctx, err)
 		return
 	}
-	w.show(c.record.CallID)
+	w.show(c)
 	session := p.batch.session
 	w.approved = session.takeApproval(c.record.CallID, w.action.Fingerprint)
 	c.wait = w
@@ -178,7 +179,7 @@ func (b *batch) clearApproved(ctx context.Context, c *call, entry registry.Entry
 	}
 	w := c.wait
 	w.effect = effect
-	w.show(c.record.CallID)
+	w.show(c)
 	if c.isApproved() {
 		return true
 	}

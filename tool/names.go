@@ -7,7 +7,7 @@ import "strings"
 // the same in many typefaces: l, 1 and a capital I; o and 0; rn and m; vv and w. It is no equivalence:
 // "I" looks like both "i" and "l", which do not look alike.
 func LookAlike(a, b string) bool {
-	one, other := merged(a), merged(b)
+	one, other := spelled(a), spelled(b)
 	if len(one) != len(other) {
 		return false
 	}
@@ -22,7 +22,7 @@ func LookAlike(a, b string) bool {
 // Outline returns what is left of a name without all that [LookAlike] passes over, so that names which
 // look alike have the same outline. Some others do, too.
 func Outline(name string) string {
-	outline := merged(name)
+	outline := spelled(name)
 	for i, c := range outline {
 		if outline[i] = folded(c); outline[i] == 'i' {
 			outline[i] = 'l'
@@ -31,18 +31,16 @@ func Outline(name string) string {
 	return string(outline)
 }
 
-// merged returns a name without the differences that concern more than one character.
-func merged(name string) []byte {
-	s := make([]byte, 0, len(name))
+// spelled returns a name without the differences that concern more than one character: of those that
+// look like a pair, the pair.
+func spelled(name string) []byte {
+	s := make([]byte, 0, 2*len(name))
 	for i := 0; i < len(name); i++ {
-		pair := strings.ToLower(name[i:min(i+2, len(name))])
 		switch {
-		case pair == "rn":
-			s = append(s, 'm')
-			i++
-		case pair == "vv":
-			s = append(s, 'w')
-			i++
+		case name[i] == 'm' || name[i] == 'M':
+			s = append(s, 'r', 'n')
+		case name[i] == 'w' || name[i] == 'W':
+			s = append(s, 'v', 'v')
 		case name[i] != '-' && name[i] != '_':
 			s = append(s, name[i])
 		case len(s) > 0 && s[len(s)-1] != '_':

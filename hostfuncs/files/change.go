@@ -207,6 +207,7 @@ func (d *Dir) Rename(oldName string, target *Dir, newName string) (err error) {
 		return err
 	}
 	return to.change(func() error {
+		defer to.mount.tracker.renamed()
 		info, err := from.stat(false)
 		if err != nil {
 			return err

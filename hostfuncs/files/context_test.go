@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -191,4 +192,59 @@ func TestRemovalsDoNotWalkAgain(t *testing.T) {
 		require.ErrorIs(t, d.Mkdir("made"), files.ErrNoSpace)
 	}
 	assert.Less(t, time.Since(began), removed/4*once, "a walk takes %s", once)
+}
+
+// deepen makes directories, one in the other, and returns the deepest.
+func deepen(t *testing.T, dir string, levels int) string {
+	t.Helper()
+	for range levels {
+		dir += "/d"
+	}
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	return dir
+}
+
+// TestTreesThatAreTooDeep take nothing in; once they are less deep, whether names were taken away or
+// moved, they do again, in the same call.
+func TestTreesThatAreTooDeep(t *testing.T) {
+	for name, mend := range map[string]func(t *testing.T, d *files.Dir){
+		"a name is moved":      func(t *testing.T, d *files.Dir) { require.NoError(t, d.Rename("d/d/d", d, "top")) },
+		"a name is taken away": func(t *testing.T, d *files.Dir) { require.NoError(t, d.RemoveDir(strings.Repeat("d/", 128)+"d")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			deepen(t, w.project, 129)
+			d := preopen(t, w.open(manifests.ReadWrite), "/project")
+			require.ErrorIs(t, d.Mkdir("made"), files.ErrNoSpace)
+			mend(t, d)
+			require.NoError(t, d.Mkdir("made"))
+		})
+	}
+}
+
+// TestOrphansCountInFullTrees: what is open and has no name any more counts, also after the names were
+// counted anew.
+func TestOrphansCountInFullTrees(t *testing.T) {
+	w := newWorld(t)
+	deepen(t, w.project, 129)
+	require.NoError(t, os.WriteFile(w.path("held"), make([]byte, 900), 0o600))
+	mount := w.mount(manifests.ReadWrite)
+	mount.Quota.Bytes = 1000
+	d := preopen(t, openView(t, files.NewStore(files.Options{}), files.Limits{}, mount), "/project")
+	held, _, err := d.Open("held", files.OpenOptions{Read: true, Write: true})
+	require.NoError(t, err)
+	require.NoError(t, d.Unlink("held"))
+	require.NoError(t, d.RemoveDir(strings.Repeat("d/", 128)+"d"))
+	write := func() error {
+		f, _, err := d.Open("new", files.OpenOptions{Create: true, Write: true})
+		if err != nil {
+			return err
+		}
+		defer func() { require.NoError(t, f.Close()) }()
+		_, err = f.Write(make([]byte, 500))
+		return err
+	}
+	require.ErrorIs(t, write(), files.ErrNoSpace)
+	require.NoError(t, held.Close())
+	require.NoError(t, write())
 }

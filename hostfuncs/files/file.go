@@ -290,10 +290,17 @@ func (f *File) Close() error {
 	}
 	f.closed = true
 	delete(f.place.view.handles, f)
-	info, err := f.host.Stat()
-	if freed := f.place.mount.tracker.closed(f.identity); freed && err == nil {
+	if f.place.mount.tracker.closed(f.identity) {
+		f.free()
+	}
+	return f.place.fail(f.host.Close())
+}
+
+// free accounts for the bytes of a file that has no name any more, and that nobody else has open:
+// until now, others may have changed its size.
+func (f *File) free() {
+	if info, err := f.host.Stat(); err == nil {
 		f.place.shrank(manifests.Bytes(info.Size()))
 		f.place.view.inodes.remove(f.identity)
 	}
-	return f.place.fail(errors.Join(err, f.host.Close()))
 }

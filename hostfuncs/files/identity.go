@@ -45,6 +45,8 @@ func (m *fileMap[V]) get(info os.FileInfo) (value V, found bool) {
 	return value, false
 }
 
+func (m *fileMap[V]) empty() bool { return len(m.exact)+len(m.inexact) == 0 }
+
 func (m *fileMap[V]) put(info os.FileInfo, value V) {
 	key := detailsOf(info).key
 	if key.exact {

@@ -32,8 +32,8 @@ type tracker struct {
 	bytes manifests.Bytes
 	files int
 	// measured is set once the numbers mean something. They are exact unless partial is
-	// set: then the directory holds at least that much. One that is too deep is full, and
-	// shrunk says that something was taken away since that was found.
+	// set: then the directory holds at least that much, and is full. So is one that is too
+	// deep; shrunk says that something was taken away or moved since that was found.
 	measured, partial, deep, shrunk bool
 	// open counts the files that calls have open; orphans are those of them whose
 	// last name was removed: their bytes count until they are closed.
@@ -83,7 +83,6 @@ func (t *tracker) measure(ctx context.Context, root *os.Root, quota Quota) error
 	defer t.mu.Unlock()
 	t.bytes, t.files = w.bytes, w.files
 	t.measured, t.partial, t.deep, t.shrunk = true, err != nil, errors.Is(err, errDeep), false
-	t.orphans = fileMap[struct{}]{}
 	return nil
 }
 
@@ -94,10 +93,14 @@ func (t *tracker) known(quota Quota) bool {
 	switch {
 	case !t.measured:
 		return false
+	case !t.partial:
+		return true
+	case !t.orphans.empty(): // which a walk does not find
+		return true
 	case t.deep:
 		return !t.shrunk
 	}
-	return !t.partial || t.bytes > quota.Bytes || t.files > quota.Files
+	return t.bytes > quota.Bytes || t.files > quota.Files
 }
 
 // room reports whether the directory may grow. Whoever calls it has the turn.
@@ -107,7 +110,7 @@ func (t *tracker) room(ctx context.Context, root *os.Root, quota Quota, bytes ma
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.deep || bytes > quota.Bytes-t.bytes || files > quota.Files-t.files {
+	if t.partial || bytes > quota.Bytes-t.bytes || files > quota.Files-t.files {
 		return ErrNoSpace
 	}
 	return nil
@@ -125,6 +128,13 @@ func (t *tracker) subtract(bytes manifests.Bytes, files int) {
 	defer t.mu.Unlock()
 	t.bytes = max(0, t.bytes-bytes)
 	t.files = max(0, t.files-files)
+	t.shrunk = true
+}
+
+// renamed notes that a name was moved: the directory may be less deep now.
+func (t *tracker) renamed() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.shrunk = true
 }
 
