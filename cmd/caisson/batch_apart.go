@@ -12,10 +12,18 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 )
 
-// keepsFromTools refuses folders for a batch where a tool that is loaded may write: it could change
-// what waits before somebody approves of it, or have it run twice. All tools count, and not only those
-// that the batch calls: these may call others, and while it waits other batches run.
-func (h *host) keepsFromTools(dirs []string) error {
+// kept is what a command keeps, and what a tool could do to it that can write there.
+type kept struct{ what, harm string }
+
+var (
+	keptBatch   = kept{"a batch that waits is", "it could change what somebody approves of"}
+	keptRecords = kept{"the records of calls are", `it could change what "caisson explain" shows`}
+)
+
+// keepsFromTools refuses folders where a tool that is loaded may write: it could change a batch
+// before somebody approves of it, have it run twice, or forge records. All tools count, and not only
+// those that are called: these may call others, and while a batch waits other batches run.
+func (h *host) keepsFromTools(k kept, dirs []string) error {
 	writers := map[string]string{} // the first tool that may write to a directory
 	var writable []string
 	for _, entry := range h.registry.List() {
@@ -32,10 +40,10 @@ func (h *host) keepsFromTools(dirs []string) error {
 	for _, dir := range dirs {
 		at, err := holding(writable, dir)
 		if err != nil {
-			return failed(exitUsage, fmt.Sprintf("a batch that waits is kept in %s, and it cannot be told whether a tool may write there: %v", dir, folder.Reason(err)))
+			return failed(exitUsage, fmt.Sprintf("%s kept in %s, and it cannot be told whether a tool may write there: %v", k.what, dir, folder.Reason(err)))
 		}
 		if at != "" {
-			return failed(exitUsage, fmt.Sprintf("a batch that waits is kept in %s, and %s may write there (to %s): it could change what somebody approves of", dir, writers[at], at),
+			return failed(exitUsage, fmt.Sprintf("%s kept in %s, and %s may write there (to %s): %s", k.what, dir, writers[at], at, k.harm),
 				"choose folders that no tool may write to: with --state-dir DIR, and with --state FILE where that was given")
 		}
 	}

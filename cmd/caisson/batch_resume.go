@@ -36,7 +36,7 @@ func (o *batchOptions) resume(ctx context.Context, env environment, outputs []st
 	if err := h.hasToolsOf(pending); err != nil {
 		return err
 	}
-	if err := h.keepsFromTools(place.Dirs()); err != nil {
+	if err := h.keepsFromTools(keptBatch, place.Dirs()); err != nil {
 		return err
 	}
 	r, err := h.runner(env, place)
@@ -207,6 +207,8 @@ func lateHints(pending []tool.Action) []string {
 // shownPending is how many calls are named that wait.
 const shownPending = 5
 
+const maxShownID = 64 // bytes of an id that a provider has chosen
+
 // pendingHints says which calls wait, and how each is answered. It has no fingerprints: whoever took
 // one from here would approve of what they have not looked at.
 func pendingHints(pending []tool.Action) []string {
@@ -214,10 +216,10 @@ func pendingHints(pending []tool.Action) []string {
 	for _, action := range pending[:min(len(pending), shownPending)] {
 		id := quoted(action.CallID)
 		if action.Type == tool.NeedsApproval {
-			hints = append(hints, fmt.Sprintf("%s (%s) waits for --approve %s@FINGERPRINT or --refuse %s, with the fingerprint that was printed with the call", action.Tool, action.Call.ID, id, id))
+			hints = append(hints, fmt.Sprintf("%s (%s) waits for --approve %s@FINGERPRINT or --refuse %s, with the fingerprint that was printed with the call", action.Tool, tool.Shown(action.Call.ID, maxShownID), id, id))
 			continue
 		}
-		hints = append(hints, fmt.Sprintf(`%s (%s) waits for {"tool_outputs": [{"tool_call_id": "%s", "output": "TEXT"}]} in OUTPUTS`, action.Tool, action.Call.ID, action.CallID))
+		hints = append(hints, fmt.Sprintf(`%s (%s) waits for {"tool_outputs": [{"tool_call_id": "%s", "output": "TEXT"}]} in OUTPUTS`, action.Tool, tool.Shown(action.Call.ID, maxShownID), action.CallID))
 	}
 	if more := len(pending) - len(hints); more > 0 {
 		hints = append(hints, count(more, "more call")+" as well")

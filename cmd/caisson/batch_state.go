@@ -30,7 +30,7 @@ func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) 
 	if o.keep != "" {
 		dirs = folder.At(o.keep).Dirs()
 	}
-	if err := h.keepsFromTools(dirs); err != nil {
+	if err := h.keepsFromTools(keptBatch, dirs); err != nil {
 		return err
 	}
 	switch {

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/manifests"
 )
 
 // runner runs calls in one session, which ends with this process. Close it.
@@ -27,6 +29,9 @@ type done struct {
 
 // runner returns what runs calls. Claims make sure that a batch is resumed once; they may be nil.
 func (h *host) runner(env environment, claims executor.Claimer) (*runner, error) {
+	if err := errors.Join(h.asksOfTools(), h.recordsApart()); err != nil {
+		return nil, err
+	}
 	r := &runner{
 		ledger: h.openLedger(), env: env, runaways: h.runaways,
 		witness: &witness{Registry: h.registry, causes: map[string]error{}, progress: newProgress(env, h.options)},
@@ -84,4 +89,30 @@ func usual(err error) error {
 		return err
 	}
 	return failed(exitUsage, err.Error())
+}
+
+// recordsApart refuses a folder for records where a tool may write.
+func (h *host) recordsApart() error {
+	folder, err := h.options.state.records()
+	if err != nil || folder == "" {
+		return nil // the ledger says that nothing is kept
+	}
+	return h.keepsFromTools(keptRecords, []string{string(folder)})
+}
+
+// asksOfTools refuses an --ask that no tool has: somebody relies on it.
+func (h *host) asksOfTools() error {
+	var tools []*manifests.Manifest
+	for _, entry := range h.registry.List() {
+		if entry.Manifest != nil {
+			tools = append(tools, entry.Manifest)
+		}
+	}
+	a := &applied{tools: tools, near: func(name string) []string { return h.registry.Nearest(name, 1) }}
+	for _, ask := range h.options.asks {
+		if len(a.matching(ask.Tool)) == 0 {
+			return failed(exitUsage, fmt.Sprintf("%s: there is no tool %q here", ask.Origin, ask.Tool), a.fixFor(ask.Tool))
+		}
+	}
+	return nil
 }
