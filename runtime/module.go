@@ -103,9 +103,9 @@ type ModuleInfo struct {
 	Unused []string `json:"unused"`
 }
 
-// InspectModule reads a manifest's module, checks its pin and that it is a WASI command
-// that imports nothing which the manifest can't ask for, and describes it. Nothing is
-// compiled or run. A tool that the client runs has no module, of which the zero ModuleInfo, with
+// InspectModule reads a manifest's module, checks its pin, that it is a WASI command
+// that imports nothing which the manifest can't ask for, and that it is valid, and describes it.
+// Nothing is compiled or run. A tool that the client runs has no module, of which the zero ModuleInfo, with
 // empty lists, is all that can be said.
 func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	if m.Execution == manifests.Client {
@@ -133,7 +133,26 @@ func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	slices.Sort(info.Imports)
 	slices.Sort(info.Exports)
 	info.Unused = append([]string{}, unused(m, description)...)
-	return info, checkCommand(m, description)
+	if err := checkCommand(m, description); err != nil {
+		return info, err
+	}
+	return info, checkValid(m, source, description)
+}
+
+// checkValid refuses what could not be instantiated. That it takes a compiler too long is for
+// whoever trusts it to decide.
+func checkValid(m *manifests.Manifest, source []byte, description *wasm.Module) error {
+	analysis, err := wasm.Validate(source, description)
+	switch {
+	case errors.Is(err, wasm.ErrLimit):
+		return nil
+	case err == nil && analysis.Overrun != nil:
+		err = analysis.Overrun
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrModule, m.Module.Path, err)
+	}
+	return nil
 }
 
 // checkCommand refuses what is not a WASI command.

@@ -47,7 +47,7 @@ that waits is answered together: by OUTPUTS, which are results as the provider t
    [{"call_id": ID, "approve": true, "fingerprint": FINGERPRINT}]}
 
 and by --approve ID@FINGERPRINT and --refuse ID. The fingerprint is that of what was looked
-at, or its first 20 digits: a call that has another one by now is not run. Take it from
+at, for --approve its first 20 digits will do: a call that has another one by now is not run. Take it from
 what was printed, not from the file in which the batch is kept. Instead of "output",
 "result" holds a whole result, such as {"success": false, "error": "..."}. A submission
 with a mistake in it changes nothing. A call that was approved and has not run when the

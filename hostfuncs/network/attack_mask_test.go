@@ -36,6 +36,13 @@ func echoes(t *testing.T) (*server, *Session) {
 			outer := gzip.NewWriter(w)
 			encoded(w, "gzip, gzip", gzip.NewWriter(outer), value)
 			_ = outer.Close()
+		case "/lines":
+			w.Header().Add("Content-Encoding", "gzip")
+			w.Header().Add("Content-Encoding", "gzip")
+			outer := gzip.NewWriter(w)
+			inner := gzip.NewWriter(outer)
+			_, _ = io.WriteString(inner, value)
+			_, _ = inner.Close(), outer.Close()
 		case "/identity":
 			w.Header().Set("Content-Encoding", "identity")
 			_, _ = io.WriteString(w, value)
@@ -59,7 +66,7 @@ func TestEncodedAnswersDoNotHideSecrets(t *testing.T) {
 			require.NoError(t, err, path)
 			assert.Equal(t, "[secret API_KEY]", string(answer.Body), path)
 		}
-		for _, path := range []string{"/deflate", "/twice"} {
+		for _, path := range []string{"/deflate", "/twice", "/lines"} {
 			_, err := session.Do(t.Context(), Request{URL: s.at("127.0.0.1", path), Headers: headers})
 			require.ErrorIs(t, err, ErrIO, path)
 		}

@@ -51,6 +51,7 @@ func TestHeadersThatOverrideTheRequest(t *testing.T) {
 	session := open(t, Options{Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grantOf(permission)}})
 	for _, name := range []string{
 		"X-HTTP-Method-Override", "x-http-method", "X_Method_Override", "X-Original-URL", "X-Rewrite-URL", "X-Forwarded-Host", "Forwarded", "X-Host",
+		"X-Original-URI", "X-Forwarded-Path", "X_Forwarded_Server", "X-HTTP-Host-Override", "Destination", "Proxy", "Content_Length", "Transfer_Encoding",
 	} {
 		_, err := session.Do(t.Context(), Request{Method: http.MethodPost, URL: s.at("127.0.0.1", "/"), Headers: [][2]string{{name, "DELETE"}}})
 		require.ErrorIs(t, err, ErrInvalid, name)

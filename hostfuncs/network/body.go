@@ -38,11 +38,12 @@ func acceptGzip(request *http.Request) {
 	}
 }
 
-// decoded returns the body of an answer without the gzip that was asked for. The answer's
-// header is then that of what it returns.
+// decoded returns the body of an answer without the gzip that was asked for, where that is all
+// its encoding. The answer's header is then that of what it returns.
 func decoded(request *http.Request, answer *http.Response) io.Reader {
 	asked := request.Header.Get("Accept-Encoding") == "gzip"
-	if !asked || !strings.EqualFold(answer.Header.Get("Content-Encoding"), "gzip") {
+	codings := answer.Header.Values("Content-Encoding")
+	if !asked || len(codings) != 1 || !strings.EqualFold(codings[0], "gzip") {
 		return answer.Body
 	}
 	answer.Header.Del("Content-Encoding")

@@ -69,9 +69,10 @@ func isFieldValue(text string) bool {
 
 // isTransport reports whether a header says how a message travels, not what it says.
 func isTransport(name string) bool {
-	name = strings.ToLower(name)
+	name = manifests.FoldName(name)
 	hop := []string{
 		"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "keep-alive", "expect", "http2-settings",
+		"proxy", // of which CGI makes HTTP_PROXY (CVE-2016-5385)
 	}
 	return slices.Contains(hop, name) || strings.HasPrefix(name, "proxy-")
 }
@@ -81,8 +82,8 @@ func isTransport(name string) bool {
 func isOverride(name string) bool {
 	return slices.Contains([]string{
 		"x-http-method-override", "x-http-method", "x-method-override",
-		"x-original-url", "x-rewrite-url", "x-forwarded-uri", "x-forwarded-prefix",
-		"x-forwarded-host", "x-original-host", "x-host", "forwarded",
+		"x-original-url", "x-original-uri", "x-rewrite-url", "x-forwarded-uri", "x-forwarded-path", "x-forwarded-prefix", "destination",
+		"x-forwarded-host", "x-forwarded-server", "x-original-host", "x-http-host-override", "x-host", "forwarded",
 	}, manifests.FoldName(name))
 }
 

@@ -34,7 +34,8 @@
 //     header.
 //   - What is escaped is found where it decodes to the value. A "%" of the value's own that stands
 //     unescaped before two hexadecimal digits, while other bytes are percent-encoded, decodes to
-//     something else; so does a backslash of its own in JSON.
+//     something else; so does a backslash of its own in JSON, and a "%" or backslash right in front
+//     of a value that makes an escape of its first characters.
 //   - In a JSON body, names are compared as they are, and the secret comes last: readers that
 //     ignore case take the last member. A server that parts parameters at ";" as well as at "&"
 //     may find another one with the secret's name inside a value.

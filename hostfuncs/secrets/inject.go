@@ -69,10 +69,13 @@ func (b *binding) intoBody(header http.Header, body []byte) ([]byte, error) {
 	if len(types) != 1 || len(header.Values("Content-Encoding")) > 0 {
 		return nil, b.refuse("the body takes a secret, so it needs one Content-Type and no Content-Encoding")
 	}
-	media, _, err := mime.ParseMediaType(types[0])
+	media, parameters, err := mime.ParseMediaType(types[0])
+	charset, named := parameters["charset"]
 	switch {
 	case err != nil:
 		return nil, b.refuse("the Content-Type is not valid")
+	case named && !strings.EqualFold(charset, "utf-8"): // in another one, other bytes are the name
+		return nil, b.refuse("the body takes a secret, so its charset must be UTF-8")
 	case media == "application/x-www-form-urlencoded":
 		return []byte(setParameter(string(body), b.place.Body, b.value)), nil
 	case media == "application/json" || strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json"):

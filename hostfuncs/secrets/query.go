@@ -9,8 +9,9 @@ import (
 
 // setParameter removes every parameter of a name from a query or a form, however the name
 // is escaped, and adds it with a value. So it does with names that a server may take for it: some
-// ignore case, PHP reads a dot as _, and with name[] begins a list. All others stay as they are,
-// byte for byte.
+// ignore case, PHP reads a dot as _, skips spaces in front and ends at a NUL, with name[] begins a
+// list, and others read [name] as the name; and with names whose escapes are broken, which
+// servers mend in their own ways. All others stay as they are, byte for byte.
 func setParameter(query, name, value string) string {
 	var kept []string
 	if query != "" {
@@ -25,11 +26,16 @@ func setParameter(query, name, value string) string {
 
 func isParameter(part, name string) bool {
 	key, _, _ := strings.Cut(part, "=")
-	if decoded, err := url.QueryUnescape(key); err == nil {
-		key = decoded
-	}
-	key, _, _ = strings.Cut(key, "[")
-	return manifests.FoldName(key) == manifests.FoldName(name)
+	key, err := url.QueryUnescape(key)
+	return err != nil || bare(key) == bare(name)
+}
+
+// bare returns a name folded, without what stands around it that some servers skip.
+func bare(name string) string {
+	name, _, _ = strings.Cut(name, "\x00")
+	name = strings.TrimFunc(name, func(r rune) bool { return manifests.FoldName(string(r)) == "-" })
+	name, _, _ = strings.Cut(name, "[")
+	return strings.Trim(manifests.FoldName(name), "-")
 }
 
 // escapeParameter writes a space as %20, which queries and forms both read as one.

@@ -3,6 +3,8 @@ package wasi
 import (
 	"context"
 	"encoding/binary"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/hostfuncs"
@@ -49,6 +51,7 @@ func (f function) hostFunction() hostfuncs.Function {
 			params[i] = hostfuncs.I64
 		}
 	}
+	long := takesLong(f.name)
 	result := []hostfuncs.ValueType{hostfuncs.I32}
 	if f.name == "proc_exit" {
 		result = nil
@@ -63,8 +66,7 @@ func (f function) hostFunction() hostfuncs.Function {
 			if system.Starting != nil && !atStart[f.name] {
 				return &StartError{Function: f.name}
 			}
-			// A slice of fuel pays for thousands of calls, each of which may take long.
-			if ctx.Err() != nil {
+			if long && ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
 			system.call = call{ctx, system, memory, stack}
@@ -81,6 +83,15 @@ func (f function) hostFunction() hostfuncs.Function {
 			return nil
 		},
 	}
+}
+
+// takesLong reports whether a function does work on the host's files that is long against what
+// looking at the time takes: a slice of fuel pays for thousands of calls. Those that move bytes look
+// at it themselves.
+func takesLong(name string) bool {
+	return strings.HasPrefix(name, "path_") || slices.Contains([]string{
+		"fd_allocate", "fd_close", "fd_datasync", "fd_filestat_get", "fd_filestat_set_size", "fd_filestat_set_times", "fd_readdir", "fd_sync",
+	}, name)
 }
 
 func (c *call) u32(i int) uint32 { return uint32(c.stack[i]) }
