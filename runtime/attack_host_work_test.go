@@ -8,8 +8,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,6 +35,7 @@ const promisedOver = 100 * time.Millisecond
 type lateRow struct {
 	before []hostCall // once
 	calls  []hostCall // until the guest is ended
+	limits string     // more of them, where sixteen call
 }
 
 // hostCall is a call of a function with constant arguments.
@@ -108,9 +109,9 @@ func (w *lateWorld) rows() map[string]lateRow {
 	large, largeLength := w.text("large")
 	other, otherLength := w.text("other")
 	link, linkLength := w.text("link")
-	request, requestLength := w.text(`{"method":"GET","url":"https://api.example.com/","headers":[]}`)
+	request, requestLength := w.text(`{"method":"GET","url":"http://api.example.com/","headers":[]}`)
 	received, receivedLength := w.text(`{"id":1}`)
-	name, nameLength := w.text(`KEY`)
+	name, nameLength := w.text(`{"name":"KEY"}`)
 	call, callLength := w.text(`{"name":"guest","arguments":{}}`)
 	emission, emissionLength := w.text(`{"type":"text","text":"` + strings.Repeat("a", 8<<10) + `"}`)
 	about, aboutLength := w.text(`{}`)
@@ -158,9 +159,10 @@ func (w *lateWorld) rows() map[string]lateRow {
 		"path_symlink":     loops(does("path_symlink", large, largeLength, lateData, link, linkLength), w.on("path_unlink_file", lateData, "link")),
 		"path_unlink_file": lateRow{before: w.removals(), calls: []hostCall{w.on("path_create_directory", lateFull, "made")}},
 
-		"caisson:io@1.read":        loops(does("caisson:context@1.get", about, aboutLength), does("caisson:io@1.read", lateBuffer, lateBufferSize)),
-		"caisson:net@1.request":    loops(does("caisson:net@1.request", request, requestLength, 0, 0)),
-		"caisson:net@1.send":       loops(does("caisson:net@1.send", request, requestLength, 0, 0)),
+		"caisson:io@1.read":     loops(does("caisson:context@1.get", about, aboutLength), does("caisson:io@1.read", lateBuffer, lateBufferSize)),
+		"caisson:net@1.request": loops(does("caisson:net@1.request", request, requestLength, 0, 0)),
+		// Ten answers of 5 MB for one caller. Of 160 that arrive at once, SECURITY.md speaks.
+		"caisson:net@1.send":       {calls: []hostCall{does("caisson:net@1.send", request, requestLength, 0, 0)}, limits: ", http_calls: 1"},
 		"caisson:net@1.receive":    loops(does("caisson:net@1.send", request, requestLength, 0, 0), does("caisson:net@1.receive", received, receivedLength)),
 		"caisson:secrets@1.exists": loops(does("caisson:secrets@1.exists", name, nameLength)),
 		"caisson:tools@1.call":     loops(does("caisson:tools@1.call", call, callLength)),
@@ -197,17 +199,19 @@ func newLateWorld(t *testing.T) *lateWorld {
 	require.NoError(t, os.WriteFile(filepath.Join(data, "other"), nil, 0o600))
 	require.NoError(t, os.Symlink("large", filepath.Join(data, "symlink")))
 	body := []byte(strings.Repeat(`%25\\u0026%2541AAAA`, 5<<20/19))
-	network := serve(t, func(rw http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		_, _ = rw.Write(body)
-	})
+	// Without TLS: what its server does to begin a connection would keep this process busy.
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write(body) }))
+	t.Cleanup(server.Close)
 	w.grants = manifests.Grants{
-		Network: []manifests.NetworkGrant{network},
+		Network: []manifests.NetworkGrant{{
+			NetworkPermission: manifests.NetworkPermission{Host: "api.example.com", Methods: []string{"GET"}, Schemes: []string{"http"}, Paths: []string{"/"}},
+			Connect:           server.Listener.Addr().String(),
+		}},
 		Files: []manifests.FileGrant{
 			{Path: "/data", Host: data, Access: manifests.ReadWrite, Quota: manifests.Quota{Bytes: 1 << 30, Files: 20_000}},
 			{Path: "/full", Host: full, Access: manifests.ReadWrite},
 		},
-		Secrets: []manifests.SecretGrant{{Binding: manifests.Binding{Origin: "caisson.yaml:9"}, Name: "KEY", From: manifests.SecretSource{Env: "KEY"}, Host: "api.example.com"}},
+		Secrets: []manifests.SecretGrant{{Binding: manifests.Binding{Origin: "caisson.yaml:9"}, Name: "KEY", From: manifests.SecretSource{Env: "KEY"}, Host: "api.example.com", Schemes: []string{"http"}}},
 		Calls:   calling("guest").Calls,
 	}
 	return w
@@ -215,7 +219,7 @@ func newLateWorld(t *testing.T) *lateWorld {
 
 const latePermissions = `
 permissions:
-  network: [{host: api.example.com, methods: [GET]}]
+  network: [{host: api.example.com, methods: [GET], schemes: [http]}]
   secrets: [{name: KEY, header: X-Key, host: api.example.com}]
   files: [{path: /data, access: read-write}, {path: /full, access: read-write}]
   tools: [guest]
@@ -343,16 +347,16 @@ func TestHostWorkEndsInTime(t *testing.T) {
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
 			module := string(w.module(row))
-			w.check(t, r, module, 1, 80*time.Millisecond)
-			w.check(t, r, module, 16, 160*time.Millisecond)
+			w.check(t, r, module, "", 1, 80*time.Millisecond)
+			w.check(t, r, module, row.limits, 16, 160*time.Millisecond)
 		})
 	}
 }
 
 // check sees that calls end in time. One that was late on a busy machine is repeated.
-func (w *lateWorld) check(t *testing.T, r *Runtime, module string, callers int, timeout time.Duration) {
+func (w *lateWorld) check(t *testing.T, r *Runtime, module, limits string, callers int, timeout time.Duration) {
 	t.Helper()
-	loaded := load(t, r, named(t, "guest", module, fmt.Sprintf("limits: {timeout: %s, fuel: 1000000000000000, memory: 16MiB, output: 16MiB}\n%s", timeout, latePermissions)), w.grants)
+	loaded := load(t, r, named(t, "guest", module, fmt.Sprintf("limits: {timeout: %s, fuel: 1000000000000000, memory: 16MiB, output: 16MiB%s}\n%s", timeout, limits, latePermissions)), w.grants)
 	_, _ = loaded.Invoke(t.Context(), tool.Invocation{CallID: "warm", Tool: "guest", Host: &lateHost{}})
 	over := time.Hour
 	for attempt := 0; attempt < 6 && over > promisedOver; attempt++ {

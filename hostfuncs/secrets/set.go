@@ -169,6 +169,11 @@ func (s *Set) MaskFirst(ctx context.Context, text []byte, n int) ([]byte, error)
 	if masker == nil {
 		return text[:n:n], nil
 	}
+	leave, err := masker.enter(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	// A context that is late itself, as timers are on a busy machine, ends all the same.
 	deadline, bounded := ctx.Deadline()
 	search := newSearch(masker, func() bool { return ctx.Err() != nil || bounded && !time.Now().Before(deadline) })
@@ -182,7 +187,7 @@ func (s *Set) MaskFirst(ctx context.Context, text []byte, n int) ([]byte, error)
 // MaskText is [Set.Mask] for a string.
 func (s *Set) MaskText(text string) string {
 	masker := s.held().masker
-	if masker == nil || text == "" {
+	if masker == nil || len(text) < MinValue { // no form is shorter than its value
 		return text
 	}
 	return string(newSearch(masker, never).mask([]byte(text), len(text)))
