@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"syscall"
 )
 
 // What can be wrong with what is found, for errors.Is.
@@ -57,7 +56,7 @@ func open(name string, look func(string) (fs.FileInfo, error), openFile func(str
 		if !seen.Mode().IsRegular() {
 			return nil, nil, irregular(name)
 		}
-		file, err := openFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		file, err := openFile(name, os.O_RDONLY|nonBlocking, 0)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -152,7 +152,7 @@ func (j *judge) module(ctx context.Context, s seed, mutation string, mutant []by
 func (j *judge) rewritten(ctx context.Context, s seed, mutation string, mutant []byte, description *wasm.Module) {
 	r, err := rewrite(mutant, description)
 	switch {
-	case errors.Is(err, wasm.ErrLimit):
+	case errors.Is(err, wasm.ErrLimit), errors.Is(err, wasm.ErrUninstantiable):
 		j.stricter[reasonOfRefusal(err)]++
 	case err != nil:
 		j.violate("%s, %s: valid, and not rewritten: %v: %x", s.name, mutation, err, mutant)
@@ -168,7 +168,7 @@ var variable = regexp.MustCompile(`\b\d+\b|\b[if](32|64)\b|\bv128\b|\b(func|exte
 
 // reasonOfRefusal is the sentinel of a limit or a proposal, and otherwise what is said.
 func reasonOfRefusal(err error) string {
-	for _, kind := range []error{wasm.ErrLimit, wasm.ErrUnsupported} {
+	for _, kind := range []error{wasm.ErrLimit, wasm.ErrUnsupported, wasm.ErrUninstantiable} {
 		if errors.Is(err, kind) {
 			return kind.Error()
 		}
@@ -180,11 +180,11 @@ func reasonOfRefusal(err error) string {
 	return variable.ReplaceAllString(failure.Message, "_")
 }
 
-// stricterReasons are why we alone refuse modules. But for the first two, the specification
+// stricterReasons are why we alone refuse modules. But for the first three, the specification
 // does as well.
 func stricterReasons() []string {
 	return []string{
-		wasm.ErrLimit.Error(), wasm.ErrUnsupported.Error(),
+		wasm.ErrLimit.Error(), wasm.ErrUnsupported.Error(), wasm.ErrUninstantiable.Error(),
 		"there is no instruction 0xfd _",                                      // wazero looks at the first byte of the number alone
 		"not a LEB128 integer of _ bits in an instruction",                    // or at those bits of the last that it needs
 		"a constant expression refers to global _, which can change",          // it does not look
