@@ -46,12 +46,12 @@ that waits is answered together: by OUTPUTS, which are results as the provider t
   {"tool_outputs": [{"tool_call_id": ID, "output": "TEXT"}], "approvals":
    [{"call_id": ID, "approve": true, "fingerprint": FINGERPRINT}]}
 
-and by --approve ID@FINGERPRINT and --refuse ID. The fingerprint is that of what was looked
-at, for --approve its first 20 digits will do: a call that has another one by now is not run. Take it from
-what was printed, not from the file in which the batch is kept. Instead of "output",
-"result" holds a whole result, such as {"success": false, "error": "..."}. A submission
-with a mistake in it changes nothing. A call that was approved and has not run when the
-batch waits again is asked for again.
+and by --approve ID@FINGERPRINT and --refuse ID. The fingerprint is that of the call that was
+looked at; --approve takes its first 20 digits as well. A call that has another fingerprint
+by now is not run. Take it from what was printed, not from the file in which the batch is
+kept. Instead of "output", "result" holds a whole result, such as {"success": false,
+"error": "..."}. A submission with a mistake in it changes nothing. A call that was approved
+and has not run when the batch waits again is asked for again.
 
 Results that are long are cut, since a model pays for each byte. The mark in a cut result
 names the command that prints the rest. It is meant for whoever runs caisson: a model has

@@ -29,7 +29,10 @@ type done struct {
 
 // runner returns what runs calls. Claims make sure that a batch is resumed once; they may be nil.
 func (h *host) runner(env environment, claims executor.Claimer) (*runner, error) {
-	if err := errors.Join(h.asksOfTools(), h.recordsApart()); err != nil {
+	if err := h.asksOfTools(); err != nil {
+		return nil, err
+	}
+	if err := h.recordsApart(); err != nil {
 		return nil, err
 	}
 	r := &runner{

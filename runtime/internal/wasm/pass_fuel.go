@@ -17,9 +17,8 @@ import "slices"
 // Where too much may have been done since the last test, a run tests, and a long one ends early.
 //
 // A loop's header is often charged with what leads there: one charge less on each round, or
-// where the loop is entered. And
-// what one arm of an if costs is often charged before it and given back in the other, so that
-// a way that keeps to such arms, as past one check of an index after the other, is charged once.
+// where the loop is entered. And what one arm of an if costs is often charged before the if and
+// given back in the other arm. So a way past many checks, as of indices, is charged once.
 type fuelPass struct {
 	meter     *meter
 	functions []FunctionAnalysis

@@ -20,11 +20,10 @@
 //     without a branch, and a branch costs 1. What was charged before an if for one of its
 //     arms is given back in the other.
 //  2. in a function with loops, charges go to its own counter or, with a test, to the meter;
-//     no more is given back than was added since; its own counter is reset where it is handed
-//     over, and nowhere else, and that is tested
-//     before control parts or meets, there or by the function that is called next; and each
-//     branch back to a loop either finds it below a bound, or leads to the test at the
-//     loop's head, which hands it over unless it finds the same.
+//     that counter never falls below 0; it is reset where it is handed over, and nowhere else,
+//     and that is tested before control parts or meets, there or by the function that is
+//     called next; and each branch back to a loop either finds it below a bound, or leads to
+//     the test at the loop's head, which hands it over unless it finds the same.
 //  3. every function begins with a test, but for those that call nothing, have no loops, and
 //     cost no more than maxLeaf in all.
 //  4. where a function is called, all that was charged is in the meter.

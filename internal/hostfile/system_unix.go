@@ -9,6 +9,9 @@ import (
 	"syscall"
 )
 
+// nonBlocking has an open return at once, also that of a pipe.
+const nonBlocking = syscall.O_NONBLOCK
+
 // Private returns nil for a file or folder that belongs to this user and that nobody else may
 // reach, and otherwise why it is none: words that go on a sentence about it.
 func Private(info fs.FileInfo) error {
