@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
@@ -97,7 +98,11 @@ func mayHaveSuccess(output []byte) bool {
 }
 
 func text(output []byte) tool.Result {
-	return tool.Result{Success: true, Output: strings.ToValidUTF8(string(output), "\uFFFD")}
+	result := tool.Result{Success: true, Output: string(output)}
+	if !utf8.ValidString(result.Output) { // which costs a fraction of what ToValidUTF8 does
+		result.Output = strings.ToValidUTF8(result.Output, "\uFFFD")
+	}
+	return result
 }
 
 func data(ctx context.Context, output []byte) tool.Result {

@@ -28,6 +28,10 @@ const (
 	shortTime = 200 * time.Microsecond
 	longTime  = time.Millisecond
 
+	// mostUnasked is how long a guest may work before its context is asked again whether it has
+	// ended: asking costs as much as all else that is done between two short slices.
+	mostUnasked = 200 * time.Microsecond
+
 	// mostAlone is how long a guest may keep a processor from all others.
 	mostAlone = 500 * time.Microsecond
 )
@@ -39,6 +43,7 @@ type meter struct {
 	charged int64 // for what others did
 	slice   int64
 	since   time.Time // when the guest got its slice
+	asked   time.Time // when its context was last asked; zero before
 	yielded time.Time // when it last left its processor to others; zero until it first came back
 }
 
@@ -54,17 +59,21 @@ func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 		if m.keptLong(now) {
 			run.memory.leaveThread()
 			goruntime.Gosched()
-			m.yielded = time.Now()
+			now = time.Now()
+			m.yielded = now
 		}
-		if ctx.Err() != nil {
-			run.end(context.Cause(ctx))
+		if now.Sub(m.asked) > mostUnasked {
+			if ctx.Err() != nil {
+				run.end(context.Cause(ctx))
+			}
+			m.asked = now
 		}
 		left, ok := m.refill(int64(stack[0]))
 		if !ok {
 			run.end(&Error{Op: "run", Kind: ErrFuel})
 		}
 		stack[0] = uint64(left)
-		m.since = time.Now()
+		m.since = now
 	}
 	_, err := runtime.NewHostModuleBuilder(wasm.MeterModule).NewFunctionBuilder().
 		WithGoModuleFunction(api.GoModuleFunc(refill), []api.ValueType{api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64}).

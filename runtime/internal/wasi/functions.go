@@ -130,16 +130,34 @@ func (c *call) putU64(pointer uint32, value uint64) Errno {
 	return Success
 }
 
-// maxPiece is how many bytes move between two looks at the clock.
-const maxPiece = 1 << 20
+// maxPiece is how many bytes move between two looks at the clock; a buffer counts as bufferCost
+// besides its bytes, and each access to a file as maxPiece.
+const (
+	maxPiece   = 1 << 20
+	bufferCost = 1 << 10
+)
+
+// ended looks at the clock, if enough has been done since it last did, and fails once the guest's
+// time is over. Most guests read and write a few lines: looking costs more than those do.
+func (c *call) ended(work int) error {
+	c.system.done += work
+	if c.system.done < maxPiece {
+		return nil
+	}
+	c.system.done = 0
+	if c.ctx.Err() != nil {
+		return context.Cause(c.ctx)
+	}
+	return nil
+}
 
 // vectors calls do for each piece of the buffers in the iovec array whose pointer and
 // length are parameters 1 and 2, until do moves less than the piece. It adds up what was
 // moved.
 //
-// It looks at the context between pieces: a few buffers may name the same memory many
-// times over, and an array of a million empty ones is short.
-func (c *call) vectors(do func(piece []byte) (n int, errno Errno, err error)) (total uint32, errno Errno, err error) {
+// It ends with the guest's time: a few buffers may name the same memory many times over, and an
+// array of a million empty ones is short.
+func (c *call) vectors(isFile bool, do func(piece []byte) (n int, errno Errno, err error)) (total uint32, errno Errno, err error) {
 	pointer, count := c.u32(1), c.u32(2)
 	if uint64(count)*8 > 1<<32 {
 		return 0, EFAULT, nil
@@ -149,8 +167,8 @@ func (c *call) vectors(do func(piece []byte) (n int, errno Errno, err error)) (t
 		return 0, EFAULT, nil
 	}
 	for i := range int(count) {
-		if i%1024 == 1023 && c.ctx.Err() != nil {
-			return total, Success, context.Cause(c.ctx)
+		if err := c.ended(bufferCost); err != nil {
+			return total, Success, err
 		}
 		offset := binary.LittleEndian.Uint32(array[i*8:])
 		length := binary.LittleEndian.Uint32(array[i*8+4:])
@@ -162,10 +180,14 @@ func (c *call) vectors(do func(piece []byte) (n int, errno Errno, err error)) (t
 			return total, EINVAL, nil
 		}
 		for len(buffer) > 0 {
-			if c.ctx.Err() != nil {
-				return total, Success, context.Cause(c.ctx)
-			}
 			piece := buffer[:min(len(buffer), maxPiece)]
+			work := len(piece)
+			if isFile {
+				work = maxPiece
+			}
+			if err := c.ended(work); err != nil {
+				return total, Success, err
+			}
 			n, errno, err := do(piece)
 			total += uint32(n)
 			if errno != Success || err != nil || n < len(piece) {

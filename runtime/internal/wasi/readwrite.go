@@ -37,7 +37,7 @@ func read(c *call) (Errno, error) {
 	case !d.stdin && d.file == nil:
 		return EBADF, nil
 	}
-	total, errno, err := c.vectors(func(piece []byte) (int, Errno, error) {
+	total, errno, err := c.vectors(d.file != nil, func(piece []byte) (int, Errno, error) {
 		if d.stdin {
 			n := copy(piece, c.system.Stdin)
 			c.system.Stdin = c.system.Stdin[n:]
@@ -61,7 +61,7 @@ func pread(c *call) (Errno, error) {
 	if errno != Success {
 		return errno, nil
 	}
-	total, errno, err := c.vectors(func(piece []byte) (int, Errno, error) {
+	total, errno, err := c.vectors(true, func(piece []byte) (int, Errno, error) {
 		n, errno, err := fill(file.ReadAt(piece, offset))
 		offset += int64(n)
 		return n, errno, err
@@ -92,7 +92,7 @@ func write(c *call) (Errno, error) {
 	case d.output == nil && d.file == nil:
 		return EBADF, nil
 	}
-	total, errno, err := c.vectors(func(piece []byte) (int, Errno, error) {
+	total, errno, err := c.vectors(d.file != nil, func(piece []byte) (int, Errno, error) {
 		if d.output != nil {
 			return len(piece), Success, d.output.write(piece)
 		}
@@ -113,7 +113,7 @@ func pwrite(c *call) (Errno, error) {
 	if errno != Success {
 		return errno, nil
 	}
-	total, errno, err := c.vectors(func(piece []byte) (int, Errno, error) {
+	total, errno, err := c.vectors(true, func(piece []byte) (int, Errno, error) {
 		n, err := file.WriteAt(piece, offset)
 		offset += int64(n)
 		return n, errnoOf(err), nil

@@ -36,6 +36,7 @@ type System struct {
 	standard    [3]descriptor // the first of them
 	numbers     [8]*descriptor
 	call        call        // the one under way
+	done        int         // what reads and writes did since the clock was last looked at; see maxPiece
 	listed      *descriptor // whose listing is kept; nil for none
 	listing     []files.Entry
 }
