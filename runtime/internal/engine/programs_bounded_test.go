@@ -73,5 +73,5 @@ func unlike(ctx context.Context, e *Engine, p *programs.Program) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	return errors.Join(g.as(ctx, want, 0), g.drop())
+	return errors.Join(g.as(ctx, want, 0), g.as(ctx, want, want.Fuel), g.drop())
 }

@@ -52,7 +52,7 @@ func (p *bulkPass) visit(b *bodyRewriting, in *instruction) {
 		b.insert(in.at, p.grow)
 		return
 	}
-	if in.opcode < opMemoryInit || in.opcode > opTableFill {
+	if !takesLength(in.opcode) {
 		return
 	}
 	if call := p.instead[in.opcode.number()]; call != nil {
@@ -62,6 +62,9 @@ func (p *bulkPass) visit(b *bodyRewriting, in *instruction) {
 		b.insert(in.at, call)
 	}
 }
+
+// takesLength reports whether an instruction is among those of which most cost by their length.
+func takesLength(code opcode) bool { return opMemoryInit <= code && code <= opTableFill }
 
 // lengthFunction charges for its parameter, a length, and returns it.
 func (r *rewriting) lengthFunction(perUnit int64) []byte {

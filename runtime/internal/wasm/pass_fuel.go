@@ -52,7 +52,9 @@ type fuelRun struct {
 	before int64 // what may have been done in front of it since a test
 	calls  bool
 	relies bool // what it calls first begins with a test
+	bulk   bool // a charge for a length, which is tested, stands in it
 	tested bool
+	ahead  bool // something of its charge is given back on some way
 }
 
 // The run at the entry is the first.
@@ -133,7 +135,9 @@ func (p *fuelPass) split(b *bodyRewriting, in *instruction) {
 
 func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 	switch in.opcode {
-	case opNop, opMemoryGrow, opTableGrow: // the bulk pass charges for growth
+	case opNop:
+	case opMemoryGrow, opTableGrow: // the bulk pass charges for growth
+		p.bulk()
 	case opBlock:
 		p.frames = append(p.frames, fuelFrame{opcode: opBlock, there: fuelWay{rest: noCall}})
 	case opLoop:
@@ -167,6 +171,9 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 	default:
 		p.cost(1)
 		bulk := in.opcode>>8 == opNumbered // the bulk pass is still to write in front of it
+		if takesLength(in.opcode) {
+			p.bulk()
+		}
 		if p.run != noRun && p.runs[p.run].work >= maxWork && !bulk {
 			p.split(b, in)
 		}
@@ -181,6 +188,13 @@ func (p *fuelPass) cost(units int64) {
 	p.runs[p.run].work += units
 	if p.rest != noCall {
 		p.rest += units
+	}
+}
+
+// bulk notes that the bulk pass charges and tests within the run.
+func (p *fuelPass) bulk() {
+	if p.run != noRun {
+		p.runs[p.run].bulk = true
 	}
 }
 
@@ -365,12 +379,19 @@ func (p *fuelPass) join(b *bodyRewriting, fork fuelFork) {
 	if before.cost == 0 || before.calls || before.tested || b.counted && fork.before == entryRun {
 		return // nothing is charged there, or what is given back may be missing
 	}
-	switch {
-	case then.cost == 0 || other.cost == 0:
-	case !other.calls && !other.tested:
-		before.cost, then.cost, other.cost = before.cost+other.cost, then.cost-other.cost, 0
-	case !then.calls && !then.tested:
-		before.cost, other.cost, then.cost = before.cost+then.cost, other.cost-then.cost, 0
+	// Where a test follows before anything is given back, a guest would be refused what it has.
+	exact := !b.counted && (before.bulk || fork.before == entryRun && !p.functions[b.index].isLeaf())
+	move := func(from, back *fuelRun) bool {
+		ahead := from.cost > back.cost || from.ahead || back.ahead
+		if from.calls || from.tested || exact && ahead {
+			return false
+		}
+		before.cost, back.cost, from.cost = before.cost+from.cost, back.cost-from.cost, 0
+		before.ahead = ahead
+		return true
+	}
+	if then.cost != 0 && other.cost != 0 && !move(other, then) {
+		move(then, other)
 	}
 }
 

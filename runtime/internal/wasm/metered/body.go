@@ -40,7 +40,7 @@ type frame struct {
 // state is what is known of a place.
 type state struct {
 	empty bool  // the function's own counter is known to be 0
-	own   int64 // at least, what is in the function's own counter
+	own   int64 // at least, what is in the function's own counter; without one, what was charged since a test
 	work  int64 // at most, since the last test: what was executed, and the leaves that were called
 	rest  int64 // at most, since a function returned without a test: what was executed; none if none did
 }
@@ -117,6 +117,9 @@ func (b *body) entry() {
 	}
 	if found, ok := b.take(charge); ok {
 		b.charge(found[0])
+		if b.counter != none { // where this charge does not go
+			b.own = 0
+		}
 	}
 	b.tests = b.test()
 }
@@ -126,8 +129,17 @@ func (b *body) test() bool {
 	_, ok := b.take(tested)
 	if ok {
 		b.untried, b.work, b.rest = false, 0, none
+		b.keep()
 	}
 	return ok
+}
+
+// keep sees that nothing of what the meter was charged until here is given back: it was tested, or
+// somebody else reads it.
+func (b *body) keep() {
+	if b.counter == none {
+		b.own = 0
+	}
 }
 
 // step moves over one instruction, or a sequence that was added.
@@ -218,13 +230,8 @@ func (b *body) charge(units int64) {
 		b.fail("a charge is out of range")
 	}
 	b.balance += units
-}
-
-// count does so with the function's own counter, which is never negative.
-func (b *body) count(units int64) {
-	b.charge(units)
 	if b.own += units; b.own < 0 {
-		b.fail("more is given back than a counter has")
+		b.fail("more is given back than was charged since a test")
 	}
 }
 
@@ -255,7 +262,7 @@ func (b *body) snippet() bool {
 	arm := b.arm
 	found, ok := b.take(count)
 	if ok {
-		b.count(found[0])
+		b.charge(found[0])
 		b.empty = false
 		return true
 	}
@@ -278,7 +285,7 @@ func (b *body) snippet() bool {
 // meters moves over a sequence that begins with a global.
 func (b *body) meters() bool {
 	if found, ok := b.take(handOver); ok && b.counter != none {
-		b.count(found[0])
+		b.charge(found[0])
 		b.empty, b.own, b.untried = true, 0, true
 		b.test()
 		return true
@@ -476,6 +483,7 @@ func (b *body) call(t token) {
 		name = b.module.added[int(t.a)]
 	}
 	follows := b.tokens[min(b.next, len(b.tokens)-1)].op
+	b.keep()
 	switch {
 	case name == "fill" || name == "copy": // in place of the instruction
 		b.spend(1)

@@ -66,6 +66,11 @@ func corpus(t *testing.T) map[string][]byte {
 	return found
 }
 
+// either is an if with two arms.
+func either(then, other []byte) []byte {
+	return slices.Concat([]byte{0x20, 0, 0x04, 0x40}, then, []byte{0x05}, other, []byte{0x0b})
+}
+
 // known are shapes of control flow that came by when passes were wrong, and one of each
 // operation that takes time by its length.
 var known = map[string][]byte{
@@ -85,10 +90,14 @@ var known = map[string][]byte{
 		[]byte{0x41, 0, 0x21, 0}, br(0), []byte{0x0b}),
 	"a table that leads ahead, and a call": program(call(1), []byte{0x03, 0x40, 0x02, 0x40, 0x02, 0x40, 0x20, 0, 0x0e, 1, 0, 1, 0x0b, 0x41, 1, 0x21, 0}, br(1), []byte{0x0b},
 		[]byte{0x41, 0, 0x21, 0}, br(0), []byte{0x0b}),
-	"a loop of two rounds in a loop": program(loop([]byte{0x41, 0, 0x21, 0}, loop(block([]byte{0x20, 0}, brIf(0), []byte{0x20, 0, 0x41, 1, 0x6a, 0x22, 0, 0x41, 2, 0x48}, brIf(1))), br(0))),
-	"memory.fill and memory.copy":    program([]byte{0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 11, 0, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 10, 0, 0}),
-	"memory.grow":                    program([]byte{0x41, 0, 0x40, 0, 0x1a}),
-	"table.grow, fill and copy":      program([]byte{0xd0, 0x70, 0x41, 0, 0xfc, 15, 0, 0x1a, 0x41, 0, 0xd0, 0x70, 0x41, 0, 0xfc, 17, 0, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 14, 0, 0}),
+	"a loop of two rounds in a loop":                  program(loop([]byte{0x41, 0, 0x21, 0}, loop(block([]byte{0x20, 0}, brIf(0), []byte{0x20, 0, 0x41, 1, 0x6a, 0x22, 0, 0x41, 2, 0x48}, brIf(1))), br(0))),
+	"memory.fill and memory.copy":                     program([]byte{0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 11, 0, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 10, 0, 0}),
+	"an arm that costs more, behind the entry's test": program(either([]byte{0x20, 0, 0x1a}, slices.Repeat([]byte{0x20, 0, 0x1a}, 2)), call(1)),
+	"an arm that costs more, behind an operation's":   program([]byte{0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 11, 0}, either([]byte{0x20, 0, 0x1a}, slices.Repeat([]byte{0x20, 0, 0x1a}, 2))),
+	"an arm of an arm that costs more": program(either(slices.Repeat([]byte{0x20, 0, 0x1a}, 5),
+		either([]byte{0x20, 0, 0x1a}, slices.Repeat([]byte{0x20, 0, 0x1a}, 3))), call(1)),
+	"memory.grow":               program([]byte{0x41, 0, 0x40, 0, 0x1a}),
+	"table.grow, fill and copy": program([]byte{0xd0, 0x70, 0x41, 0, 0xfc, 15, 0, 0x1a, 0x41, 0, 0xd0, 0x70, 0x41, 0, 0xfc, 17, 0, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 14, 0, 0}),
 	"a long body of bulk operations": program(slices.Repeat([]byte{0x41, 0, 0xd0, 0x70, 0x41, 0, 0xfc, 17, 0, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 10, 0, 0,
 		0x41, 0, 0x40, 0, 0x1a, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 11, 0, 0xd2, 2, 0x1a, 0x10, 1, 0x1a}, 5000)),
 	"a long loop of bulk operations": program(loop(slices.Repeat([]byte{0x41, 0, 0xd0, 0x70, 0x41, 0, 0xfc, 17, 0, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 10, 0, 0,

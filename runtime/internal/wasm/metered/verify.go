@@ -18,7 +18,8 @@
 //     header of a loop it may be more, if it is the same each time. So every way round a loop
 //     is charged exactly what is executed on it. That is 1 at least: there is no way round
 //     without a branch, and a branch costs 1. What was charged before an if for one of its
-//     arms is given back in the other.
+//     arms is given back in the other, unless it was tested in between or something was called:
+//     no guest is stopped for what it does not do.
 //  2. in a function with loops, charges go to its own counter or, with a test, to the meter;
 //     that counter never falls below 0; it is reset where it is handed over, and nowhere else,
 //     and that is tested before control parts or meets, there or by the function that is
