@@ -36,6 +36,8 @@ var guardFaults = []guardFault{
 
 	{name: "answers are masked when their call has ended", pkg: "hostfuncs/network", attack: "TestAttackAnswersThatTakeLongToMask",
 		edits: in("hostfuncs/network/body.go", "body, err = e.client.secrets.MaskFirst(e.ctx, text, kept)", "body = e.client.secrets.Mask(text[:kept])")},
+	{name: "however many long texts there are, all are masked at once", pkg: "hostfuncs/secrets", attack: "TestAttackManyLongTexts",
+		edits: in("hostfuncs/secrets/mask.go", "if len(text) <= stretch {", "if len(text) >= 0 {")},
 
 	{name: "whatever lies in an entry's place is read", pkg: "runtime/internal/engine", attack: "TestAttackIrregularEntries/endless_device", hangs: true,
 		edits: unchecked},
