@@ -35,11 +35,14 @@ var layers = map[string][]string{
 	"internal/guests":       {"sdk"},
 	"internal/hostfile":     {},
 	"internal/interpreters": {"runtime", "manifests", "tool"},
+	"internal/folder":       {"internal/hostfile"},
+	"internal/records":      {"tool", "internal/folder"},
+	"internal/batches":      {"executor", "internal/folder"},
 	"internal/programs":     {},
 	"internal/overlay":      {},
 	"internal/benchmark":    {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
 	"examples":              {"sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"cmd":                   {"dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/benchmark", "internal/hostfile"},
+	"cmd":                   {"dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/folder", "internal/hostfile", "internal/records"},
 }
 
 // owners says which folder alone may import a dependency outside tests. A dependency

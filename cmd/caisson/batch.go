@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/caisson-run/caisson/cmd/caisson/internal/batches"
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/batches"
 	"github.com/caisson-run/caisson/tool"
 )
 

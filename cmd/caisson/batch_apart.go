@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/caisson-run/caisson/cmd/caisson/internal/folder"
+	"github.com/caisson-run/caisson/internal/folder"
 	"github.com/caisson-run/caisson/runtime"
 )
 

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/caisson-run/caisson/cmd/caisson/internal/batches"
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/batches"
 	"github.com/caisson-run/caisson/tool"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/cmd/caisson/internal/records"
+	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/tool"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/caisson-run/caisson/cmd/caisson/internal/records"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )

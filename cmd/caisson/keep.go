@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/caisson-run/caisson/cmd/caisson/internal/batches"
-	"github.com/caisson-run/caisson/cmd/caisson/internal/records"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/batches"
+	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/tool"
 )
 
