@@ -38,11 +38,13 @@ var layers = map[string][]string{
 	"internal/folder":       {"internal/hostfile"},
 	"internal/records":      {"tool", "internal/folder"},
 	"internal/batches":      {"executor", "internal/folder"},
+	"internal/names":        {"registry", "manifests", "tool"},
+	"internal/unapplied":    {"runtime", "manifests"},
 	"internal/programs":     {},
 	"internal/overlay":      {},
 	"internal/benchmark":    {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
 	"examples":              {"sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"cmd":                   {"dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/folder", "internal/hostfile", "internal/records"},
+	"cmd":                   {"dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/folder", "internal/hostfile", "internal/names", "internal/records", "internal/unapplied"},
 }
 
 // owners says which folder alone may import a dependency outside tests. A dependency

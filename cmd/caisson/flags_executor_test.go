@@ -32,7 +32,7 @@ func TestCallFlag(t *testing.T) {
 	require.Error(t, flag.Set("fetch_*"))
 	assert.Equal(t, callFlag{{Binding: manifests.Binding{Origin: "--allow-call fetch_page"}, Tool: "fetch_page"}}, flag)
 	o := options{calls: flag}
-	assert.Equal(t, []manifests.CallGrant(flag), o.grants().Calls)
+	assert.Equal(t, []manifests.CallGrant(flag), o.policy().For("any", "").Calls)
 }
 
 // TestExecutorOptions: whatever the flags say makes an executor.

@@ -74,15 +74,14 @@ func configFailure(file string, err error) *failure {
 // and what flags give to all.
 func (op *operator) grants(m *manifests.Manifest) manifests.Grants {
 	grants := op.policy.For(m.Name, m.File)
-	flags := op.options.grants()
+	flags := op.options.policy().For(m.Name, m.File)
 	grants.Files = append(grants.Files, flags.Files...)
 	grants.Network = append(grants.Network, flags.Network...)
 	grants.Secrets = append(grants.Secrets, flags.Secrets...)
 	grants.Context = append(grants.Context, flags.Context...)
 	grants.Calls = append(grants.Calls, flags.Calls...)
-	approvals := op.options.approvals().For(m.Name, m.File)
-	grants.Ask = append(grants.Ask, approvals.Ask...)
-	grants.Approved = append(grants.Approved, approvals.Approved...)
+	grants.Ask = append(grants.Ask, flags.Ask...)
+	grants.Approved = append(grants.Approved, flags.Approved...)
 	return grants
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/unapplied"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -111,11 +112,9 @@ func (h *host) asksOfTools() error {
 			tools = append(tools, entry.Manifest)
 		}
 	}
-	a := &applied{tools: tools, near: func(name string) []string { return h.registry.Nearest(name, 1) }}
-	for _, ask := range h.options.asks {
-		if len(a.matching(ask.Tool)) == 0 {
-			return failed(exitUsage, fmt.Sprintf("%s: there is no tool %q here", ask.Origin, ask.Tool), a.fixFor(ask.Tool))
-		}
+	near := func(name string) []string { return h.registry.Nearest(name, 1) }
+	if u, found := unapplied.Unnamed(h.options.asks, tools, near); found {
+		return failed(exitUsage, fmt.Sprintf("%s: %s", u.Origin, u.Text), u.Fix)
 	}
 	return nil
 }
