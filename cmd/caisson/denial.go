@@ -82,7 +82,7 @@ func (h *host) denialHints(name string, denials []tool.Denial) []string {
 // approvalHints says what would let calls of a tool run that were not approved.
 func (h *host) approvalHints(name string) []string {
 	entry, ok := h.registry.Get(name)
-	if !ok || len(h.operator.grants(entry.Manifest).Ask) > 0 {
+	if !ok || h.operator.asks(entry.Manifest) {
 		return nil
 	}
 	return []string{

@@ -37,13 +37,14 @@ func (o *options) policyFlags(command *cobra.Command) {
 type operator struct {
 	options *options
 	policy  *manifests.Policy // the zero value without --config
+	flags   *manifests.Policy // what flags grant to all tools, and say of approvals
 	profile manifests.Profile
 	context map[string]string // the values that the host fills in
 }
 
 // operator reads the policy and settles what the flags leave to it.
 func (o *options) operator() (*operator, error) {
-	op := &operator{options: o, policy: &manifests.Policy{}}
+	op := &operator{options: o, policy: &manifests.Policy{}, flags: o.policy()}
 	if err := o.secrets.check(); err != nil {
 		return nil, err
 	}
@@ -70,19 +71,9 @@ func configFailure(file string, err error) *failure {
 	return &failure{exitUsage, messages}
 }
 
-// grants returns what a tool gets if it asks for it: what the policy gives to this one,
-// and what flags give to all.
-func (op *operator) grants(m *manifests.Manifest) manifests.Grants {
-	grants := op.policy.For(m.Name, m.File)
-	flags := op.options.policy().For(m.Name, m.File)
-	grants.Files = append(grants.Files, flags.Files...)
-	grants.Network = append(grants.Network, flags.Network...)
-	grants.Secrets = append(grants.Secrets, flags.Secrets...)
-	grants.Context = append(grants.Context, flags.Context...)
-	grants.Calls = append(grants.Calls, flags.Calls...)
-	grants.Ask = append(grants.Ask, flags.Ask...)
-	grants.Approved = append(grants.Approved, flags.Approved...)
-	return grants
+// asks reports whether the policy or a flag has calls of a tool wait for approval.
+func (op *operator) asks(m *manifests.Manifest) bool {
+	return len(op.policy.For(m.Name, m.File).Ask)+len(op.flags.For(m.Name, m.File).Ask) > 0
 }
 
 // contextValues returns the values of context parameters. A flag sets only what the policy

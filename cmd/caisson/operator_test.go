@@ -54,22 +54,15 @@ context:
 	assert.Equal(t, tool.Allow{Config: ungranted.Config}, allow, "a grant is another element of its list")
 }
 
-// TestFlagsComeAfterThePolicy: a tool gets what the policy gives to it and what flags give
-// to all, with where each stands.
-func TestFlagsComeAfterThePolicy(t *testing.T) {
+// TestFlagsAreAPolicy: flags give to all tools, with where each stands.
+func TestFlagsAreAPolicy(t *testing.T) {
 	dir := t.TempDir()
-	file := filepath.Join(dir, "ops.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(`schema: caisson-config/v1
-grants:
-  - {tools: [fetch], network: [{host: a.test}], context: [a]}
-`), 0o600))
-	o := options{config: file}
+	var o options
+	assert.Empty(t, o.policy().Grants, "nothing is given where nothing is said")
 	require.NoError(t, o.networks.Set("b.test"))
 	require.NoError(t, o.secrets.Set("KEY=env:VAR@b.test"))
 	require.NoError(t, o.mounts.Set("/project="+dir))
 	require.NoError(t, o.context.Set("b=value"))
-	op, err := o.operator()
-	require.NoError(t, err)
 	origins := func(g manifests.Grants) (all []string) {
 		for _, grant := range g.Files {
 			all = append(all, grant.Origin)
@@ -86,9 +79,7 @@ grants:
 		return all
 	}
 	flags := []string{"--mount /project", "--allow-net b.test", "--secret KEY=…@b.test", "--context b"}
-	assert.Equal(t, flags, origins(op.grants(&manifests.Manifest{Name: "other"})))
-	assert.Equal(t, []string{flags[0], "ops.yaml:3", flags[1], flags[2], "ops.yaml:3", flags[3]},
-		origins(op.grants(&manifests.Manifest{Name: "fetch"})))
+	assert.Equal(t, flags, origins(o.policy().For("any", "")))
 }
 
 // TestSecretsStandInNoMessage: what is wrong with a --secret flag is told without the flag.

@@ -4,8 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/caisson-run/caisson/internal/unapplied"
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson"
 )
 
 // shownUnapplied is how many lines a denied call has about what does not apply.
@@ -13,20 +12,15 @@ const shownUnapplied = 3
 
 // unapplied returns what the operator says that changes nothing for the loaded tools. Where
 // one manifest alone is looked at, nothing can be said about the others.
-func (h *host) unapplied() []unapplied.Finding {
+func (h *host) unapplied() []caisson.Unapplied {
 	if h.options.only != "" {
 		return nil
 	}
-	var tools []*manifests.Manifest
-	for _, entry := range h.registry.List() {
-		tools = append(tools, entry.Manifest)
-	}
-	near := func(name string) []string { return h.registry.Nearest(name, 3) }
-	return unapplied.In([]*manifests.Policy{h.operator.policy, h.options.policy()}, tools, near)
+	return h.Unapplied()
 }
 
 // unappliedLine returns one of it for people.
-func unappliedLine(u unapplied.Finding) string {
+func unappliedLine(u caisson.Unapplied) string {
 	return fmt.Sprintf("%s: %s; %s", u.Origin, u.Text, u.Fix)
 }
 
