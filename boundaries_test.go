@@ -166,6 +166,24 @@ func TestExecutorDoesNotKnowTheRuntime(t *testing.T) {
 	}
 }
 
+// TestProgramsWireNothing: what a policy and tools are opened with is the root package's alone, so that
+// no program forgets a part of it.
+func TestProgramsWireNothing(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test || !within(s.folder(), "cmd") && !within(s.folder(), "examples") {
+			continue
+		}
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			if selector, ok := n.(*ast.SelectorExpr); ok && selector.Sel.Name == "New" {
+				if x, ok := selector.X.(*ast.Ident); ok {
+					assert.NotContains(t, []string{"runtime", "registry", "executor"}, x.Name, "%s wires what caisson.Open does", s.file)
+				}
+			}
+			return true
+		})
+	}
+}
+
 func TestDependenciesHaveOneOwner(t *testing.T) {
 	for _, s := range sources(t) {
 		for _, imported := range imports(s) {

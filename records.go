@@ -97,7 +97,7 @@ type ledger struct {
 func (l *ledger) open() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.folder == "" || l.opened {
+	if l.folder == "" || l.opened || l.closed {
 		return
 	}
 	l.opened = true
