@@ -44,6 +44,26 @@ func TestComplexityIsBounded(t *testing.T) {
 	}
 }
 
+// TestThisProcessCompilesWhatItsSizeBounds: what a child may take its time for is refused where nothing
+// could interrupt it. The controls are the child, and as much of the same in a module of more bytes.
+func TestThisProcessCompilesWhatItsSizeBounds(t *testing.T) {
+	e, parent := newEngine(t, Options{}, nil), newEngine(t, Options{Compiler: child(t)}, nil)
+	for name, test := range map[string]struct{ small, large program }{
+		"conditions": {small: ifs(2_300, 1), large: ifs(23, 100)},
+		"locals":     {small: program{memory: -1, locals: 120, copies: 1_099}, large: program{memory: -1, locals: 1, copies: 1_099}},
+		"labels":     {small: labels(4_001), large: labels(4_000)},
+	} {
+		_, err := e.Compile(t.Context(), test.small.bytes())
+		require.ErrorIs(t, err, ErrModule, name)
+		require.ErrorIs(t, err, wasm.ErrLimit, name)
+		require.ErrorContains(t, err, "where a child process compiles it", name)
+		_, err = parent.Compile(t.Context(), test.small.bytes())
+		require.NoError(t, err, name)
+		_, err = e.Compile(t.Context(), test.large.bytes())
+		require.NoError(t, err, name)
+	}
+}
+
 func TestChildCompiles(t *testing.T) {
 	for name, dir := range map[string]string{"kept": filepath.Join(t.TempDir(), "cache"), "not kept": ""} {
 		t.Run(name, func(t *testing.T) {
