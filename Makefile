@@ -42,7 +42,7 @@ test: ## run the tests
 
 # Where goroutines meet. Nightly runs have the race detector look at everything, the command line's
 # scripts too, whose processes it slows down most.
-CONCURRENT = ./cmd/caisson ./executor ./hostfuncs/... ./registry/... ./runtime/... ./sdk/... \
+CONCURRENT = . ./cmd/caisson ./executor ./hostfuncs/... ./registry/... ./runtime/... ./sdk/... \
 	$$($(GO) list ./executor/internal/... | grep -v /repair)
 
 .PHONY: race

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
@@ -21,6 +22,8 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // native is a tool of the program's own, which says what it was asked.
 type native struct{ manifest *manifests.Manifest }
