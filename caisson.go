@@ -28,8 +28,8 @@ type Options struct {
 	// PolicyFile is the policy to read, such as caisson.yaml: which tools there are, and what each of
 	// them gets. Empty: none is read, whatever lies in the working directory.
 	PolicyFile string
-	// Policies are more of them, behind that of PolicyFile, which the program has read or made. What
-	// any of them denies is denied. Of profiles with one name, of choices of a profile and of origins
+	// Policies are more of them, behind that of PolicyFile, which the program has read or made, and no
+	// longer changes. What any of them denies is denied. Of profiles with one name, of choices of a profile and of origins
 	// of one context value, the first counts.
 	Policies []*manifests.Policy
 	// Tools are folders and manifests to load, before those that the policies name. The first tool of
@@ -82,10 +82,11 @@ type Host struct {
 // and runs nothing. The error is an [*Error]; what is wrong with manifests is reported together, and
 // holds a [*manifests.Error] for each.
 //
-// Modules of somebody else's are compiled where [Options.Runtime] says. Its zero Compiler is this
+// Modules are compiled at their first call, where [Options.Runtime] says. Its zero Compiler is this
 // process, and then modules are refused for which the compiler's time would grow faster than their
 // size. With [runtime.ChildCompiler], the first call of main, a child process compiles them within
-// bounds on time and memory, and may take a minute for one.
+// bounds on time and memory, and may take a minute for one. Whoever wants no bounds for a module names
+// its digest in TrustedModules.
 func Open(ctx context.Context, options Options) (_ *Host, err error) {
 	if err := options.check(); err != nil {
 		return nil, &Error{"open", ErrInvalidOptions, err}

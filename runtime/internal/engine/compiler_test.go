@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/benchmark/guests"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
@@ -61,6 +62,18 @@ func TestThisProcessCompilesWhatItsSizeBounds(t *testing.T) {
 		require.NoError(t, err, name)
 		_, err = e.Compile(t.Context(), test.large.bytes())
 		require.NoError(t, err, name)
+	}
+}
+
+// TestOrdinaryModulesAreWithinTheirSize: what compilers write is compiled in this process as well.
+func TestOrdinaryModulesAreWithinTheirSize(t *testing.T) {
+	for _, language := range []guests.Language{guests.C, guests.Rust, guests.Go} {
+		source, err := guests.KernelCommand(t.Context(), language, t.TempDir())
+		require.NoError(t, err)
+		description, err := wasm.Inspect(source)
+		require.NoError(t, err)
+		_, err = wasm.ValidateWithin(source, description, wasm.ForSize(len(source)), wasm.Features{})
+		require.NoError(t, err, string(language))
 	}
 }
 
