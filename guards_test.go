@@ -43,7 +43,7 @@ var guardFaults = []guardFault{
 		edits: unchecked},
 	{name: "files of any size are read", pkg: "runtime/internal/engine", attack: "TestAttackIrregularEntries/a_terabyte", hangs: true,
 		edits: unchecked},
-	{name: "the state folder may be anybody's", pkg: "cmd/caisson/internal/folder", attack: "TestAttackFolderOfOthers",
+	{name: "the state folder may be anybody's", pkg: "internal/folder", attack: "TestAttackFolderOfOthers",
 		edits: in("internal/hostfile/system_unix.go", "int(status.Uid) != os.Geteuid()", "int(status.Uid) != os.Geteuid() && false")},
 
 	{name: "names of headers are compared without regard to case alone", pkg: "hostfuncs/network", attack: "TestAttackHeaderInAnotherSpelling",
@@ -81,8 +81,8 @@ var guardFaults = []guardFault{
 		edits: in("executor/fingerprint.go", "range before {", "range before[:0] {")},
 	{name: "an approval names a call, and no fingerprint", pkg: "cmd/caisson", attack: "TestDecisionsNameOneCall",
 		edits: in("cmd/caisson/batch_decisions.go", "strings.HasPrefix(a.Fingerprint, fingerprint)", "strings.HasPrefix(fingerprint, \"\")")},
-	{name: "a batch is claimed in the state folder alone", pkg: "cmd/caisson/internal/batches", attack: "TestAFileIsClaimedOnceWhateverRemembersIt",
-		edits: in("cmd/caisson/internal/batches/place.go", "take(here, marker); !ours || err != nil {", "true, error(nil); !ours || err != nil {")},
+	{name: "a batch is claimed in the state folder alone", pkg: "internal/batches", attack: "TestAFileIsClaimedOnceWhateverRemembersIt",
+		edits: in("internal/batches/place.go", "take(here, marker); !ours || err != nil {", "true, error(nil); !ours || err != nil {")},
 
 	{name: "JSON is printed as it is", pkg: "cmd/caisson", attack: "TestAttackInvisibleJSON",
 		edits: in("cmd/caisson/json.go", "return visible(bytes.TrimRight(b.Bytes(), \"\\n\")), nil", "return bytes.TrimRight(b.Bytes(), \"\\n\"), nil")},
@@ -102,8 +102,8 @@ var guardFaults = []guardFault{
 	{name: "a tool may be replaced while what calls it runs", pkg: "executor", attack: "TestAttackReplacedCallee/while_it_runs",
 		edits: in("executor/fingerprint.go", "&& identity == approved {", "&& identity != \"\" || approved == \"\" {")},
 
-	{name: "files are read whatever their size", pkg: "cmd/caisson/internal/batches", attack: "TestAttackLargeFile",
-		edits: in("cmd/caisson/internal/folder/folder.go", "if info.Size() > most {", "if info.Size() > most && false {")},
+	{name: "files are read whatever their size", pkg: "internal/batches", attack: "TestAttackLargeFile",
+		edits: in("internal/folder/folder.go", "if info.Size() > most {", "if info.Size() > most && false {")},
 	{name: "states are read whatever their length", pkg: "executor", attack: "TestAttackLargeState",
 		edits: in("executor/state.go", "if bytes > MaxStateBytes {", "if bytes < 0 {")},
 }
