@@ -1,7 +1,6 @@
 package network
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -106,7 +105,7 @@ func (e *exchange) read(request Request) *Error {
 	if err != nil {
 		return invalid(err.Error())
 	}
-	e.hop = hop{method, to, header, bytes.Clone(request.Body)}
+	e.hop = hop{method, to, header, request.Body}
 	return nil
 }
 
@@ -207,6 +206,9 @@ func (e *exchange) request() (*http.Request, *Error) {
 		}
 		var err error
 		if body, err = e.client.secrets.Inject(request, body); err != nil {
+			if e.ctx.Err() != nil {
+				return nil, e.ioError(e.ctx.Err())
+			}
 			return nil, invalid(e.client.maskText(err.Error()))
 		}
 	}

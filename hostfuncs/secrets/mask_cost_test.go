@@ -124,17 +124,8 @@ func (e *ending) Err() error {
 // once there is a place.
 func TestAttackManyLongTexts(t *testing.T) {
 	set, long := one(t, inHeader("X"), value), filled("%25", 1<<20)
+	leave := occupied(t, set)
 	release := make(chan struct{})
-	masked := make(chan error)
-	places := runtime.GOMAXPROCS(0)
-	for range places {
-		ctx := held{t.Context(), make(chan struct{}, 1), release}
-		go func() {
-			_, err := set.MaskFirst(ctx, long, len(long))
-			masked <- err
-		}()
-		<-ctx.begun
-	}
 	ended, cancel := context.WithCancel(t.Context())
 	waits := held{ended, make(chan struct{}, 1), release}
 	left := make(chan error, 1)
@@ -152,11 +143,30 @@ func TestAttackManyLongTexts(t *testing.T) {
 	cancel()
 	close(release)
 	require.ErrorIs(t, <-left, context.Canceled)
-	for range places {
-		require.NoError(t, <-masked)
-	}
+	leave()
 	_, err = set.MaskFirst(t.Context(), long, len(long))
 	require.NoError(t, err, "control")
+}
+
+// occupied has as many long texts masked as there are processors, until leave is called.
+func occupied(t *testing.T, set *secrets.Set) (leave func()) {
+	t.Helper()
+	long, release, masked := filled("%25", 1<<20), make(chan struct{}), make(chan error)
+	places := runtime.GOMAXPROCS(0)
+	for range places {
+		ctx := held{t.Context(), make(chan struct{}, 1), release}
+		go func() {
+			_, err := set.MaskFirst(ctx, long, len(long))
+			masked <- err
+		}()
+		<-ctx.begun
+	}
+	return func() {
+		close(release)
+		for range places {
+			require.NoError(t, <-masked)
+		}
+	}
 }
 
 // held is a context that says when it is first asked whether it has ended, and answers once it may.
