@@ -133,7 +133,7 @@ func TestParseCallFlag(t *testing.T) {
 		require.NoError(t, err, name)
 		assert.Equal(t, manifests.CallGrant{Binding: manifests.Binding{Origin: "--allow-call " + name}, Tool: name}, got)
 		// A flag grants nothing that a policy could not.
-		assert.Equal(t, name, pasteGrant(t, manifests.SuggestCallGrant("research", name), "research").Calls[0].Tool)
+		assert.Equal(t, name, pasteGrant(t, callGrant("research", name), "research").Calls[0].Tool)
 	}
 	for _, text := range []string{"", "*", "file_*", "a b", "a,b", "a\n", "é", "[a]", strings.Repeat("a", 65)} {
 		got, err := manifests.ParseCallFlag(text)

@@ -177,7 +177,7 @@ func FuzzNetworkFlag(f *testing.F) {
 		again.Origin = got.Origin
 		assert.Equal(t, got, again)
 		// A flag grants nothing that a policy could not.
-		pasted := parsePolicy(t, "grants:\n  "+manifests.SuggestGrant("a", got.NetworkPermission)+"\n").For("a", "").Network
+		pasted := parsePolicy(t, "grants:\n  "+manifests.PolicyLine(requestGrant("a", got.NetworkPermission))+"\n").For("a", "").Network
 		require.Len(t, pasted, 1)
 		assert.Equal(t, got.NetworkPermission, pasted[0].NetworkPermission)
 	})

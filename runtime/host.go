@@ -121,7 +121,8 @@ func (a *asking) Check(name string) (bool, *tool.Denial) {
 	switch {
 	case denial != nil:
 		call.Allowed, call.Status = false, "denied"
-		if len(a.denials) < maxDenials && !slices.Contains(a.denials, *denial) {
+		twice := slices.ContainsFunc(a.denials, func(d tool.Denial) bool { return d.Value == denial.Value && d.Rule == denial.Rule })
+		if len(a.denials) < maxDenials && !twice {
 			a.denials = append(a.denials, *denial)
 		}
 	case !exists:

@@ -132,7 +132,7 @@ func (p *permit) decideContext(m *manifests.Manifest, grants manifests.Grants) {
 }
 
 func contextAllow(toolName, name string) tool.Allow {
-	return tool.Allow{Grant: fmt.Sprintf("--context %s=VALUE", name), Config: manifests.SuggestContextGrant(toolName, name)}
+	return tool.Allow{Grant: manifests.Grant{Tools: []string{toolName}, Context: manifests.GrantContext(name)}.Rule()}
 }
 
 func (p *permit) decideEnv(m *manifests.Manifest, grants manifests.Grants) {
@@ -142,7 +142,7 @@ func (p *permit) decideEnv(m *manifests.Manifest, grants manifests.Grants) {
 		denied := slices.IndexFunc(grants.Deny, func(deny manifests.Deny) bool { return deny.Env == name })
 		if at < 0 {
 			d.Reason = "no grant names it"
-			d.Allow.Config = manifests.SuggestEnvGrant(m.Name, name)
+			d.Allow.Grant = manifests.Grant{Tools: []string{m.Name}, Env: []manifests.EnvGrant{{Name: name}}}.Rule()
 		} else {
 			d.Granted = from(name, grants.Env[at].Origin)
 		}

@@ -168,7 +168,7 @@ func mountOf(request manifests.FilePermission, grant manifests.FileGrant, access
 }
 
 func fileAllow(toolName, guest string, access manifests.Access) tool.Allow {
-	return tool.Allow{Grant: files.MountFlag(guest, access), Config: manifests.SuggestFileGrant(toolName, guest, access)}
+	return tool.Allow{Grant: manifests.Grant{Tools: []string{toolName}, Files: []manifests.FileGrant{{Path: guest, Access: access}}}.Rule()}
 }
 
 // explain completes the receipts that package files wrote, which does not know what the

@@ -118,24 +118,24 @@ func (op *operator) contextSource(name string) (manifests.ContextSource, bool) {
 // contextNote returns what would allow a denied request, without a flag for a context value
 // that the policy does not let flags set, nor a key that the policy has already, and a note
 // on where the value comes from.
-func (op *operator) contextNote(denial tool.Denial) (tool.Allow, []string) {
-	allow := denial.Allow
+func (op *operator) contextNote(denial tool.Denial) (remedy, []string) {
+	r := remedyOf(denial.Allow)
 	source, named := op.contextSource(denial.Value)
 	if denial.Permission != "context" || !named {
-		return allow, nil
+		return r, nil
 	}
-	if !strings.HasPrefix(allow.Config, "- ") {
-		allow.Config = "" // the value, which stands or is missing at the policy's own key
+	if !r.isGrant() {
+		r.policy = "" // the value, which stands or is missing at the policy's own key
 	}
 	switch source.From {
 	case manifests.FromFlag:
-		return allow, []string{fmt.Sprintf("or write {from: fixed, value: VALUE} for it at %s", source.Origin)}
+		return r, []string{fmt.Sprintf("or write {from: fixed, value: VALUE} for it at %s", source.Origin)}
 	case manifests.Fixed:
-		allow.Grant = ""
-		return allow, nil
+		r.flags = ""
+		return r, nil
 	}
-	allow.Grant = ""
-	return allow, []string{fmt.Sprintf("%s says that %s comes from the %s, and the command line has none; say \"from: flag\" there to set it with --context",
+	r.flags = ""
+	return r, []string{fmt.Sprintf("%s says that %s comes from the %s, and the command line has none; say \"from: flag\" there to set it with --context",
 		source.Origin, source.Name, source.From)}
 }
 

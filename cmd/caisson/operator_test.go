@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -26,12 +27,13 @@ context:
 	op, err := o.operator()
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"by_policy": "demo"}, op.context)
-	full := tool.Allow{Manifest: "M", Grant: "--g", Config: "C"}
-	flagAlone := tool.Allow{Manifest: "M", Grant: "--g"}
-	neither := tool.Allow{Manifest: "M"}
+	missing := tool.Allow{Manifest: manifests.ContextRule("a"), Grant: manifests.ContextSource{Name: "a", From: manifests.Fixed}.Rule()}
+	full := remedy{"context: [a]", "--context a=VALUE", "context: {a: {from: fixed, value: VALUE}}"}
+	flagAlone := remedy{manifest: full.manifest, flags: full.flags}
+	neither := remedy{manifest: full.manifest}
 	for _, test := range []struct {
 		permission, name string
-		allow            tool.Allow
+		want             remedy
 		note             string
 	}{
 		{"context", "by_token", neither, `ops.yaml:3 says that by_token comes from the token, and the command line has none; say "from: flag" there to set it with --context`},
@@ -41,17 +43,17 @@ context:
 		{"context", "unnamed", full, ""},
 		{"files", "by_token", full, ""},
 	} {
-		allow, note := op.contextNote(tool.Denial{Permission: test.permission, Value: test.name, Allow: full})
-		assert.Equal(t, test.allow, allow, test.name)
+		got, note := op.contextNote(tool.Denial{Permission: test.permission, Value: test.name, Allow: missing})
+		assert.Equal(t, test.want, got, test.name)
 		if test.note == "" {
 			assert.Empty(t, note, test.name)
 			continue
 		}
 		assert.Equal(t, []string{test.note}, note)
 	}
-	ungranted := tool.Allow{Grant: "--g", Config: "- {tools: [a], context: [by_token]}"}
-	allow, _ := op.contextNote(tool.Denial{Permission: "context", Value: "by_token", Allow: ungranted})
-	assert.Equal(t, tool.Allow{Config: ungranted.Config}, allow, "a grant is another element of its list")
+	ungranted := tool.Allow{Grant: json.RawMessage(`{"tools":["a"],"context":["by_token"]}`)}
+	got, _ := op.contextNote(tool.Denial{Permission: "context", Value: "by_token", Allow: ungranted})
+	assert.Equal(t, remedy{policy: "- {tools: [a], context: [by_token]}"}, got, "a grant is another element of its list")
 }
 
 // TestFlagsAreAPolicy: flags give to all tools, with where each stands.

@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -35,7 +36,7 @@ type Permission struct {
 func New(options Options) (*Permission, error) {
 	p := &Permission{tool: options.Tool, requests: options.Requests, granted: map[string]string{}, denied: map[string]string{}}
 	for _, grant := range options.Grants {
-		if !isName(grant.Tool) {
+		if request(grant.Tool) == nil {
 			return nil, &Error{Op: "new", Kind: ErrInvalid, Message: fmt.Sprintf("%s: %q is not the name of a tool", writer(grant.Origin), grant.Tool)}
 		}
 		if _, twice := p.granted[grant.Tool]; !twice {
@@ -50,10 +51,10 @@ func New(options Options) (*Permission, error) {
 	return p, nil
 }
 
-// isName reports whether a tool can have this name.
-func isName(text string) bool {
-	_, err := manifests.ParseCallFlag(text)
-	return err == nil
+// request returns the rule by which a manifest asks to call a tool, which is nil where no tool can
+// have the name.
+func request(name string) json.RawMessage {
+	return manifests.Permissions{Tools: []string{name}}.Rule()
 }
 
 // Check returns nil if the tool of that name, which may be any text, may be called, else the
@@ -67,7 +68,7 @@ func (p *Permission) Check(name string) *tool.Denial {
 	}
 	receipt := &tool.Denial{Permission: "tools", Value: tool.Shown(name, maxShown)}
 	switch {
-	case !isName(name):
+	case request(name) == nil:
 		receipt.Rule = "no tool can have this name"
 		return receipt
 	case denied:
@@ -81,17 +82,15 @@ func (p *Permission) Check(name string) *tool.Denial {
 		receipt.Rule = "no grant lets it be called"
 	}
 	if !asked {
-		receipt.Allow.Manifest = manifests.SuggestCallManifest(name)
+		receipt.Allow.Manifest = request(name)
 	}
 	if !given {
-		receipt.Allow.Grant, receipt.Allow.Config = flag(name), manifests.SuggestCallGrant(p.tool, name)
+		receipt.Allow.Grant = manifests.Grant{Tools: []string{p.tool}, Calls: []manifests.CallGrant{{Tool: name}}}.Rule()
 	}
 	return receipt
 }
 
 const maxShown = 128 // bytes of a name that receipts and records show
-
-func flag(name string) string { return "--allow-call " + name }
 
 // Decisions says what became of each request, in their order.
 func (p *Permission) Decisions() []tool.Decision {

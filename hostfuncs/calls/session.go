@@ -81,7 +81,7 @@ const maxDenials = 32 // receipts kept of one session
 // guest does next. When there are too many, the last gives way and the first stay, so that a
 // flood of refusals cannot hide how it began.
 func (s *Session) deny(denial tool.Denial) {
-	s.denials = slices.DeleteFunc(s.denials, func(d tool.Denial) bool { return d == denial })
+	s.denials = slices.DeleteFunc(s.denials, func(d tool.Denial) bool { return d.Value == denial.Value && d.Rule == denial.Rule })
 	if len(s.denials) == maxDenials {
 		s.denials = s.denials[:maxDenials-1]
 	}

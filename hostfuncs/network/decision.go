@@ -58,8 +58,7 @@ func (p *permission) decision(index int, requested manifests.NetworkPermission) 
 		decision.Reason += "; " + less
 	}
 	if !complete && len(asked.methods) > 0 {
-		decision.Allow.Grant = suggestFlags(requested)
-		decision.Allow.Config = manifests.SuggestGrant(p.tool, requested)
+		decision.Allow.Grant = p.grantFor(manifests.NetworkGrant{NetworkPermission: requested})
 	}
 	return decision
 }

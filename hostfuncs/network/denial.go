@@ -1,7 +1,9 @@
 package network
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -25,13 +27,12 @@ func (p *permission) receipt(l *location, method string) tool.Denial {
 	refused.Rule = p.ruleText(asked, given, l, method)
 	if asked.gap != 0 {
 		if wanted, ok := p.need(asked, l, method); ok {
-			refused.Allow.Manifest = manifests.SuggestManifest(wanted)
+			refused.Allow.Manifest = manifests.Permissions{Network: []manifests.NetworkPermission{wanted}}.Rule()
 		}
 	}
 	if given.gap != 0 {
 		if wanted, ok := p.need(given, l, method); ok {
-			refused.Allow.Grant = suggestFlags(wanted)
-			refused.Allow.Config = manifests.SuggestGrant(p.tool, wanted)
+			refused.Allow.Grant = p.grantFor(manifests.NetworkGrant{NetworkPermission: wanted})
 		}
 	}
 	return refused
@@ -172,11 +173,15 @@ func (p *permission) addressReceipt(l *location, method string, why *refusal) to
 	if !ok {
 		return refused
 	}
-	if l.address.IsValid() || l.host == "localhost" {
-		refused.Allow.Grant = suggestFlags(wanted)
-		refused.Allow.Config = manifests.SuggestGrant(p.tool, wanted)
-		return refused
+	grant := manifests.NetworkGrant{NetworkPermission: wanted}
+	if !l.address.IsValid() && l.host != "localhost" {
+		grant.Addresses = []netip.Prefix{why.special.Prefix}
 	}
-	refused.Allow.Config = suggestAddresses(p.tool, wanted, why.special.prefix)
+	refused.Allow.Grant = p.grantFor(grant)
 	return refused
+}
+
+// grantFor returns the rule that gives a grant to the permission's tool.
+func (p *permission) grantFor(grant manifests.NetworkGrant) json.RawMessage {
+	return manifests.Grant{Tools: []string{p.tool}, Network: []manifests.NetworkGrant{grant}}.Rule()
 }

@@ -245,7 +245,7 @@ func (e *exchange) deny(denial tool.Denial) *Error {
 	if e.from != nil {
 		denial.Rule += fmt.Sprintf(" (%s redirected there)", originText(e.from.host, e.from.endpoint()))
 	}
-	if allow := strings.Join([]string{denial.Allow.Manifest, denial.Allow.Grant, denial.Allow.Config}, "\n"); e.client.maskText(allow) != allow {
+	if allow := string(denial.Allow.Manifest) + "\n" + string(denial.Allow.Grant); e.client.maskText(allow) != allow {
 		denial.Allow = tool.Allow{} // a server redirected to a path that holds a secret
 	}
 	e.session.addDenial(denial)

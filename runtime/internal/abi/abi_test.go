@@ -3,6 +3,7 @@ package abi
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -364,12 +365,12 @@ func TestSeveralRequestsAreUnderWay(t *testing.T) {
 
 func TestReceiptIsWhole(t *testing.T) {
 	denial := tool.Denial{Permission: "secrets", Value: "A<&>B", Rule: "no grant", Allow: tool.Allow{
-		Manifest: "m", Grant: "--secret A=env:A@api.example.com", Config: "c",
+		Grant: json.RawMessage(`{"tools":["a"],"env":{"<&>":null}}`),
 	}}
 	g := newGuest(t, &Session{Secrets: known{"A<&>B": denial}})
 	status, response := g.call(exists, `{"name":"A<&>B"}`, nil)
 	assert.Equal(t, statusDenied, status)
-	assert.Equal(t, `{"permission":"secrets","value":"A<&>B","rule":"no grant","allow":{"manifest":"m","grant":"--secret A=env:A@api.example.com","config":"c"}}`, response)
+	assert.Equal(t, `{"permission":"secrets","value":"A<&>B","rule":"no grant","allow":{"manifest":null,"grant":{"tools":["a"],"env":{"<&>":null}}}}`, response)
 }
 
 func TestReadLetsGoOfWhatWasRead(t *testing.T) {
