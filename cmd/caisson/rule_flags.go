@@ -166,7 +166,7 @@ func (r ruleRequests) flags() string {
 			continue
 		}
 		value := e.flagValue(r.Host)
-		granted, err := manifests.ParseNetworkFlag(value)
+		granted, err := parseNetwork(value)
 		if err != nil || slices.ContainsFunc(r.Methods, func(method string) bool { return !slices.Contains(granted.Methods, method) }) {
 			return ""
 		}
