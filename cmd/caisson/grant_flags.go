@@ -63,7 +63,7 @@ func parseNetwork(text string) (manifests.NetworkGrant, error) {
 		"methods": []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"},
 	})
 	if problem != nil {
-		return manifests.NetworkGrant{}, fmt.Errorf("%w: %s; want %s", errGrant, originMessage(problem), want)
+		return manifests.NetworkGrant{}, fmt.Errorf("%w: %s; want %s", errGrant, hostMessage(problem), want)
 	}
 	network := grant.Network[0]
 	network.Origin = "--allow-net " + text
@@ -161,16 +161,12 @@ func secretMessage(problem *manifests.Problem, kind string) string {
 	case strings.Contains(problem.Path, ".from"):
 		return "what follows " + kind + ": is not a path"
 	}
-	return originMessage(problem)
+	return hostMessage(problem)
 }
 
-// originMessage says what is wrong with where requests go.
-func originMessage(problem *manifests.Problem) string {
-	if strings.HasSuffix(problem.Path, ".host") {
-		return "the host " + problem.Message
-	}
-	return problem.Message
-}
+// hostMessage says what is wrong with a host, which is all that is left for the policy's reader to
+// find in where requests go.
+func hostMessage(problem *manifests.Problem) string { return "the host " + problem.Message }
 
 // flagOrigin is the part of a flag that says where requests go.
 type flagOrigin struct {
