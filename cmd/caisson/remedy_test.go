@@ -43,6 +43,7 @@ func TestFlagsForRules(t *testing.T) {
 		`"files":[{"path":"/a=/etc:rw","host":null}]`:                     "", // which could be read as flags are
 		`"files":[{"path":"/a*","host":null}]`:                            "",
 		`"files":[{"path":"/a","host":null,"quota":"1MiB"}]`:              "",
+		`"files":[{"path":"/a","host":"/etc"}]`:                           "",
 
 		`"network":[{"host":"api.example.com"}]`:                                                     "--allow-net api.example.com",
 		`"network":[{"host":"api.example.com","methods":["POST"],"paths":["/v1"]}]`:                  "--allow-net api.example.com",
@@ -72,6 +73,9 @@ func TestFlagsForRules(t *testing.T) {
 		assert.Equal(t, want, flagsFor(json.RawMessage(`{"tools":["a"],`+rule+`}`)), rule)
 	}
 	assert.Equal(t, "--context p=VALUE", flagsFor(json.RawMessage(`{"context":{"p":{"from":"fixed","value":null}}}`)))
+	assert.Equal(t, "--context a=VALUE --context b=VALUE", flagsFor(json.RawMessage(`{"context":{"b":{"from":"fixed","value":null},"a":{"from":"fixed","value":null}}}`)))
+	assert.Empty(t, flagsFor(json.RawMessage(`{"context":{"p":{"from":"token"}}}`)))
+	assert.Empty(t, flagsFor(json.RawMessage(`{"context":{"p":{"from":"fixed","value":"x"}}}`)))
 	for _, rule := range []string{``, `null`, `[]`, `{}`, `"--mount /=/"`, `{"tools":["a"]}`, `{"tools":["*"],"calls":["b"]}`, `{"context":{"a b":{"from":"fixed","value":null}}}`} {
 		assert.Empty(t, flagsFor(json.RawMessage(rule)), rule)
 	}

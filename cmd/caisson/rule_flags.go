@@ -58,9 +58,13 @@ func flagsFor(rule json.RawMessage) string {
 	var source ruleSource
 	if exactly(rule, &source) {
 		var flags []string
-		for name := range source.Context { // there is one
+		for name, from := range source.Context {
+			if from.From != manifests.Fixed || from.Value != nil {
+				return ""
+			}
 			flags = append(flags, contextFlagFor(name))
 		}
+		slices.Sort(flags)
 		return strings.Join(flags, " ")
 	}
 	var grant ruleGrant
@@ -80,6 +84,9 @@ func exactly(rule json.RawMessage, into any) bool {
 func (g ruleGrant) flags() string {
 	var flags []string
 	for _, f := range g.Files {
+		if f.Host != nil {
+			return "" // somebody else's rule: ours leave it to the operator
+		}
 		flags = append(flags, mountFlagFor(f.Path, f.Access))
 	}
 	for _, requests := range g.Network {
