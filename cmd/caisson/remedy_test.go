@@ -103,14 +103,13 @@ func TestFlagsAreRead(t *testing.T) {
 		require.NoError(t, set(strings.Trim(value, "'")), flag)
 	}
 	require.NoError(t, o.secrets.check())
-	grants := o.grants()
-	assert.Equal(t, "/a b", grants.Files[0].Path)
-	assert.Equal(t, manifests.ReadWrite, grants.Files[0].Access)
-	assert.Equal(t, "b", grants.Calls[0].Tool)
-	assert.Equal(t, "::1", grants.Secrets[0].Host)
-	assert.Equal(t, "p", grants.Context[0].Name)
+	assert.Equal(t, "/a b", o.mounts[0].Path)
+	assert.Equal(t, manifests.ReadWrite, o.mounts[0].Access)
+	assert.Equal(t, "b", o.calls[0].Tool)
+	assert.Equal(t, "::1", o.secrets.grants[0].Host)
+	assert.Equal(t, "p", o.context[0].key)
 	given := map[endpoint]bool{}
-	for _, g := range grants.Network {
+	for _, g := range o.networks {
 		assert.Equal(t, network.Host, g.Host)
 		for _, e := range endpointsOf(g.Schemes, g.Ports) {
 			given[e] = true
