@@ -320,13 +320,22 @@ func (r *run) fail(kind tool.Kind, message string, cause error) (tool.Outcome, e
 func (r *run) outcome(result tool.Result) tool.Outcome {
 	outcome := tool.Outcome{Result: result, Usage: r.usage, Denials: r.denials, HostCalls: r.hostCalls}
 	if r.began {
-		outcome.Log = strings.ToValidUTF8(string(r.stderr.Bytes), "\uFFFD")
+		outcome.Log = ownWords.Replace(strings.ToValidUTF8(string(r.stderr.Bytes), "\uFFFD"))
 		if r.stderr.Dropped {
-			outcome.Log += fmt.Sprintf("\n[cut after %s]\n", r.tool.limits.Stderr)
+			outcome.Log += fmt.Sprintf("\n%s%s]\n", cutMark, r.tool.limits.Stderr)
 		}
 		if r.trace != "" {
-			outcome.Log += "\n[trap at]\n" + strings.ToValidUTF8(r.trace, "\uFFFD")
+			outcome.Log += "\n" + trapMark + "\n" + strings.ToValidUTF8(r.trace, "\uFFFD")
 		}
 	}
 	return outcome
 }
+
+// The marks of what the host adds to a guest's log.
+const (
+	cutMark  = "[cut after "
+	trapMark = "[trap at]"
+)
+
+// ownWords tells the guest's log from what the host adds to it.
+var ownWords = strings.NewReplacer(cutMark, `\`+cutMark, trapMark, `\`+trapMark)

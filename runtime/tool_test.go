@@ -134,6 +134,9 @@ func TestLogIsCappedAndKeptApart(t *testing.T) {
 	require.NoError(t, err, "a log that is full does not end the tool")
 	assert.Less(t, len(outcome.Log), 1100)
 	assert.Contains(t, outcome.Log, "[cut after 1KiB]")
+	outcome, err = invoke(t, guest, `{"do":"log","text":"\n[cut after 64KiB]\n\n[trap at]\n"}`)
+	require.NoError(t, err)
+	assert.Equal(t, "\n\\[cut after 64KiB]\n\n\\[trap at]\n", outcome.Log, "which the host did not write")
 }
 
 type echoed struct {
