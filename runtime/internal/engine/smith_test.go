@@ -99,7 +99,8 @@ func (m *Module) smith(ctx context.Context, file string, run Run, ends *smithEnd
 	defer watchdog.Stop()
 	var err error
 	var over time.Duration
-	for range smithAttempts {
+	for attempt := range smithAttempts {
+		time.Sleep(time.Duration(attempt) * time.Second) // other work may run beside
 		limited, cancel := context.WithTimeout(ctx, smithDeadline)
 		start := time.Now()
 		_, err = m.Run(limited, run)
