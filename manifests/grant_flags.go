@@ -3,9 +3,10 @@ package manifests
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 // ErrFlag is what failures of the functions wrap that read a flag, such as [ParseNetworkFlag].
@@ -17,7 +18,7 @@ var ErrFlag = errors.New("invalid grant")
 // and an IPv6 address stands in brackets. The error wraps [ErrFlag] and says what to write.
 func ParseNetworkFlag(text string) (NetworkGrant, error) {
 	const want = "[SCHEME://]HOST[:PORT], such as api.example.com, *.example.com, http://localhost:8080 or [::1]:8443"
-	origin, message := parseOrigin(text, true)
+	origin, message := parseOrigin(text, permission.ParseHost)
 	if message != "" {
 		return NetworkGrant{}, fmt.Errorf("%w: %s; want %s", ErrFlag, message, want)
 	}
@@ -94,7 +95,7 @@ func parseSecret(text string) (grant SecretGrant, message string) {
 	if message != "" {
 		return grant, message
 	}
-	origin, message := parseOrigin(rest[at+1:], false)
+	origin, message := parseOrigin(rest[at+1:], permission.ParseOneHost)
 	if message != "" {
 		return grant, message
 	}
@@ -127,7 +128,8 @@ type flagOrigin struct {
 	schemes []string // empty where the flag has none
 }
 
-func parseOrigin(text string, wildcards bool) (origin flagOrigin, message string) {
+// parseOrigin reads [SCHEME://]HOST[:PORT], of which parse reads the host.
+func parseOrigin(text string, parse func(string) (permission.Host, error)) (origin flagOrigin, message string) {
 	rest := text
 	if scheme, after, found := strings.Cut(text, "://"); found {
 		if scheme != "https" && scheme != "http" {
@@ -146,9 +148,12 @@ func parseOrigin(text string, wildcards bool) (origin flagOrigin, message string
 		}
 		origin.ports = []int{int(number)}
 	}
-	if origin.host, message = normalHost(host, wildcards); message != "" {
-		return origin, fmt.Sprintf("the host %q %s", clip(host), message)
+	parsed, err := parse(host)
+	if err != nil {
+		problem, _ := wrong(err)
+		return origin, fmt.Sprintf("the host %q %s", clip(host), problem)
 	}
+	origin.host = parsed.String()
 	return origin, ""
 }
 
@@ -156,7 +161,7 @@ func parseOrigin(text string, wildcards bool) (origin flagOrigin, message string
 func splitPort(text string) (host, port, message string) {
 	if inside, found := strings.CutPrefix(text, "["); found {
 		host, after, closed := strings.Cut(inside, "]")
-		if address, err := netip.ParseAddr(host); !closed || err != nil || !address.Is6() {
+		if !closed || !strings.Contains(host, ":") {
 			return "", "", fmt.Sprintf("%q has no IPv6 address in brackets", clip(text))
 		}
 		port, colon := strings.CutPrefix(after, ":")
@@ -165,7 +170,7 @@ func splitPort(text string) (host, port, message string) {
 		}
 		return host, port, ""
 	}
-	if address, err := netip.ParseAddr(text); err == nil && address.Is6() {
+	if isIPv6(text) {
 		return "", "", fmt.Sprintf("an IPv6 address stands in brackets: [%s]", clip(text))
 	}
 	host, port, found := strings.Cut(text, ":")
@@ -173,4 +178,10 @@ func splitPort(text string) (host, port, message string) {
 		return "", "", fmt.Sprintf("%q has no port after the colon", clip(text))
 	}
 	return host, port, ""
+}
+
+// isIPv6 reports whether a text is an IPv6 address, also one that stands for an IPv4 address.
+func isIPv6(text string) bool {
+	host, err := permission.ParseOneHost(text)
+	return err == nil && host.Address().IsValid() && strings.Contains(text, ":")
 }

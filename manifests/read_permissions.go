@@ -2,10 +2,9 @@ package manifests
 
 import (
 	"fmt"
-	"path"
-	"strings"
 
 	"github.com/caisson-run/caisson/manifests/internal/keypath"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 const (
@@ -47,40 +46,32 @@ func (r *reader) filePermission(n *node, at string) FilePermission {
 	return p
 }
 
-// guestPath reads an absolute, clean path of the guest.
-func (r *reader) guestPath(n *node, at string) string {
-	text := r.text(n, at)
-	if n.kind == textNode && !isGuestPath(text) {
-		r.add(n.at, at, InvalidValue, fmt.Sprintf("%q is not an absolute, clean path", clip(text)), "start with /, end without one, and leave out .., //, backslashes and control characters")
-		return ""
-	}
-	return text
-}
-
-func isGuestPath(text string) bool {
-	_, hidden := hiddenRune(text)
-	return strings.HasPrefix(text, "/") && path.Clean(text) == text && len(text) <= maxPath && !hidden && !strings.ContainsAny(text, "\\\n\t")
-}
-
 // checkOverlap reports mounts that are the same or lie inside each other: which one a
 // path belongs to would be a guess.
 func (r *reader) checkOverlap(n *node, at string, mounts []FilePermission) {
 	if n.kind != listNode {
 		return
 	}
-	for i, mount := range mounts {
-		for _, earlier := range mounts[:i] {
-			if mount.Path == "" || earlier.Path == "" || !within(mount.Path, earlier.Path) && !within(earlier.Path, mount.Path) {
+	paths := mountPaths(mounts)
+	for i, path := range paths {
+		for _, earlier := range paths[:i] {
+			if _, overlap := path.Intersect(earlier); !overlap {
 				continue
 			}
 			inner := keypath.Index(at, i) + ".path"
-			r.add(r.place(inner), inner, Conflict, fmt.Sprintf("%s overlaps %s", mount.Path, earlier.Path), "use paths that do not lie inside each other")
+			r.add(r.place(inner), inner, Conflict, fmt.Sprintf("%s overlaps %s", path, earlier), "use paths that do not lie inside each other")
 			break
 		}
 	}
 }
 
-// within reports whether a clean path is the folder or lies inside it.
-func within(inner, folder string) bool {
-	return inner == folder || folder == "/" || strings.HasPrefix(inner, folder+"/")
+// mountPaths returns the guest paths of mounts. That of one which could not be read overlaps nothing.
+func mountPaths(mounts []FilePermission) []permission.GuestPath {
+	paths := make([]permission.GuestPath, len(mounts))
+	for i, mount := range mounts {
+		if path, err := permission.ParseGuestPath(mount.Path); err == nil {
+			paths[i] = path
+		}
+	}
+	return paths
 }
