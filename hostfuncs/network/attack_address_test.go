@@ -291,7 +291,7 @@ func TestUnreachable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, err := parseURL(c.target)
 			require.NoError(t, err)
-			permission := manifests.NetworkPermission{Host: l.host, Schemes: []string{l.scheme}, Ports: []int{l.port}}
+			permission := manifests.NetworkPermission{Host: l.host.String(), Schemes: []string{l.scheme}, Ports: []int{l.port}}
 			s := open(t, Options{Requests: everything(l.port), Grants: []manifests.NetworkGrant{grantOf(permission, "127.0.0.0/8")}, Resolver: c.resolver})
 			_, err = get(t, s, c.target)
 			require.ErrorIs(t, err, ErrIO)

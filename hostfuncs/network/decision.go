@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // decisions says what became of each request of the manifest.
-func (p *permission) decisions(requests []manifests.NetworkPermission) []tool.Decision {
+func (p *effective) decisions(requests []manifests.NetworkPermission) []tool.Decision {
 	var all []tool.Decision
 	for i := range p.requests {
 		all = append(all, p.decision(i, requests[i]))
@@ -18,7 +19,7 @@ func (p *permission) decisions(requests []manifests.NetworkPermission) []tool.De
 	return all
 }
 
-func (p *permission) decision(index int, requested manifests.NetworkPermission) tool.Decision {
+func (p *effective) decision(index int, requested manifests.NetworkPermission) tool.Decision {
 	asked := &p.requests[index]
 	decision := tool.Decision{Permission: "network", Requested: asked.String()}
 	var granted, effective []string
@@ -89,7 +90,7 @@ func reasonText(asked *rule, given []*grant, complete bool) string {
 // cutBy names in what another rule, which overlaps, is narrower.
 func (r *rule) cutBy(other *rule) string {
 	var parts []string
-	if !other.host.covers(r.host) {
+	if !other.host.Covers(r.host) {
 		parts = append(parts, "hosts")
 	}
 	if !isSubset(r.endpoints, other.endpoints) {
@@ -108,8 +109,8 @@ func (r *rule) cutBy(other *rule) string {
 func (r *rule) covers(other *rule) bool { return other.cutBy(r) == "" }
 
 func (r *rule) coversPaths(other *rule) bool {
-	return !slices.ContainsFunc(other.paths, func(wanted string) bool {
-		return !slices.ContainsFunc(r.paths, func(prefix string) bool { return hasPrefix(wanted, prefix) })
+	return !slices.ContainsFunc(other.paths, func(wanted permission.URLPath) bool {
+		return !slices.ContainsFunc(r.paths, func(prefix permission.URLPath) bool { return prefix.Covers(wanted) })
 	})
 }
 
@@ -118,11 +119,11 @@ func isSubset[T comparable](part, whole []T) bool {
 }
 
 // deniedText names the lines that may take something away from what was asked.
-func (p *permission) deniedText(asked *rule) string {
+func (p *effective) deniedText(asked *rule) string {
 	var lines []string
 	for i := range p.denials {
 		d := &p.denials[i]
-		if _, overlap := asked.host.intersect(d.host); !overlap || !d.overlaps(asked) {
+		if _, overlap := asked.host.Intersect(d.host); !overlap || !d.overlaps(asked) {
 			continue
 		}
 		lines = append(lines, writer(d.origin))
@@ -134,7 +135,7 @@ func (p *permission) deniedText(asked *rule) string {
 }
 
 // takes returns a denial that leaves nothing of a rule, or nil.
-func (p *permission) takes(r *rule) *denial {
+func (p *effective) takes(r *rule) *denial {
 	for i := range p.denials {
 		if d := &p.denials[i]; len(d.reach) == 0 && d.covers(r) {
 			return d
@@ -148,7 +149,7 @@ func (d *denial) covers(r *rule) bool {
 	all := rule{host: d.host, paths: d.paths}
 	endpoints := !slices.ContainsFunc(r.endpoints, func(e endpoint) bool { return !anyOr(d.ports, e.port) || !anyOr(d.schemes, e.scheme) })
 	methods := !slices.ContainsFunc(r.methods, func(method string) bool { return !anyOr(d.methods, method) })
-	return d.host.covers(r.host) && endpoints && methods && (len(d.paths) == 0 || all.coversPaths(r))
+	return d.host.Covers(r.host) && endpoints && methods && (len(d.paths) == 0 || all.coversPaths(r))
 }
 
 // deniedBy says who denies something.
@@ -173,20 +174,21 @@ func (d *denial) overlaps(r *rule) bool {
 func (r *rule) String() string {
 	var origins []string
 	for _, e := range r.endpoints {
-		origins = append(origins, originText(string(r.host), e))
+		origins = append(origins, originText(r.host, e))
 	}
 	text := strings.Join(r.methods, ", ") + " " + strings.Join(origins, " or ")
-	if !slices.Contains(r.paths, "/") {
-		text += " below " + strings.Join(r.paths, " or ")
+	var below []string
+	for _, path := range r.paths {
+		if path.IsEvery() {
+			return text
+		}
+		below = append(below, path.String())
 	}
-	return text
+	return text + " below " + strings.Join(below, " or ")
 }
 
-func originText(host string, e endpoint) string {
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	text := e.scheme + "://" + host
+func originText(host permission.Host, e endpoint) string {
+	text := e.scheme + "://" + host.Bracketed()
 	if e.port != defaultPort(e.scheme) {
 		text += fmt.Sprintf(":%d", e.port)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // receipt says why a request was refused, and what would allow it. It has no value yet.
-func (p *permission) receipt(l *location, method string) tool.Denial {
+func (p *effective) receipt(l *location, method string) tool.Denial {
 	refused := tool.Denial{Permission: "network"}
 	if p.noNetwork != "" {
 		refused.Rule = fmt.Sprintf("the profile %s takes the network away", p.noNetwork)
@@ -49,7 +49,7 @@ const (
 
 func (r *rule) gap(l *location, method string) gap {
 	var differs gap
-	if !r.host.matches(l.host) {
+	if !r.host.Matches(l.host) {
 		differs |= gapHost
 	}
 	if !slices.Contains(r.endpoints, l.endpoint()) {
@@ -82,7 +82,7 @@ func closest[T any](all []T, ruleOf func(*T) *rule, l *location, method string) 
 	return best
 }
 
-func (p *permission) ruleText(asked, given candidate, l *location, method string) string {
+func (p *effective) ruleText(asked, given candidate, l *location, method string) string {
 	what := hostText(l)
 	switch {
 	case asked.rule == nil && given.rule == nil:
@@ -99,10 +99,10 @@ func (p *permission) ruleText(asked, given candidate, l *location, method string
 
 // hostText names the host, if it is short enough to stand in a sentence.
 func hostText(l *location) string {
-	if len(l.host) > 100 {
-		return "this host"
+	if host := l.host.String(); len(host) <= 100 {
+		return host
 	}
-	return l.host
+	return "this host"
 }
 
 func (g gap) text(l *location, method string) string {
@@ -113,7 +113,7 @@ func (g gap) text(l *location, method string) string {
 	if g&gapMethod != 0 {
 		parts = append(parts, method)
 	}
-	if g&gapPath != 0 && l.ambiguous {
+	if g&gapPath != 0 && l.path.IsAmbiguous() {
 		parts = append(parts, "a path that can be read in two ways")
 	} else if g&gapPath != 0 {
 		parts = append(parts, "this path")
@@ -123,13 +123,13 @@ func (g gap) text(l *location, method string) string {
 
 // need returns the least permission that closes the gap, or false if it cannot be written
 // down, or should not.
-func (p *permission) need(c candidate, l *location, method string) (manifests.NetworkPermission, bool) {
-	wanted := manifests.NetworkPermission{Host: l.host, Methods: []string{method}, Schemes: []string{l.scheme}}
+func (p *effective) need(c candidate, l *location, method string) (manifests.NetworkPermission, bool) {
+	wanted := manifests.NetworkPermission{Host: l.host.String(), Methods: []string{method}, Schemes: []string{l.scheme}}
 	if l.port != defaultPort(l.scheme) {
 		wanted.Ports = []int{l.port}
 	}
-	if l.address.IsValid() {
-		if s, is := p.known.special(l.address); is && !s.own {
+	if address := l.host.Address(); address.IsValid() {
+		if s, is := p.known.special(address); is && !s.own {
 			return wanted, false
 		}
 	}
@@ -137,10 +137,10 @@ func (p *permission) need(c candidate, l *location, method string) (manifests.Ne
 	case c.rule == nil:
 	case c.rule.allowsPath(l):
 		wanted.Paths = []string{c.rule.prefixOf(l)}
-	case l.ambiguous || len(l.path) > maxShown:
+	case l.path.IsAmbiguous() || len(l.path.String()) > maxShown:
 		return wanted, false
 	default:
-		wanted.Paths = []string{l.path}
+		wanted.Paths = []string{l.path.String()}
 	}
 	return wanted, true
 }
@@ -148,8 +148,8 @@ func (p *permission) need(c candidate, l *location, method string) (manifests.Ne
 // prefixOf returns the prefix that allows a path.
 func (r *rule) prefixOf(l *location) string {
 	for _, prefix := range r.paths {
-		if prefix != "/" && !l.ambiguous && hasPrefix(l.path, prefix) {
-			return prefix
+		if !prefix.IsEvery() && prefix.Matches(l.path) {
+			return prefix.String()
 		}
 	}
 	return "/"
@@ -157,7 +157,7 @@ func (r *rule) prefixOf(l *location) string {
 
 // addressReceipt is for a request that a permission allows, and whose host leads nowhere
 // that it may connect to. It names the range, never the address.
-func (p *permission) addressReceipt(l *location, method string, why *refusal) tool.Denial {
+func (p *effective) addressReceipt(l *location, method string, why *refusal) tool.Denial {
 	refused := tool.Denial{Permission: "network"}
 	if why.denied {
 		refused.Rule = fmt.Sprintf("%s leads to an address that the operator denies%s", hostText(l), at(why.origin))
@@ -172,7 +172,7 @@ func (p *permission) addressReceipt(l *location, method string, why *refusal) to
 	if !ok {
 		return refused
 	}
-	if l.address.IsValid() || l.host == "localhost" {
+	if l.host.Address().IsValid() || l.host.String() == "localhost" {
 		refused.Allow.Grant = suggestFlags(wanted)
 		refused.Allow.Config = manifests.SuggestGrant(p.tool, wanted)
 		return refused

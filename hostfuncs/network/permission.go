@@ -27,9 +27,9 @@ type permit struct {
 	request, grant int // which
 }
 
-// permission is what a tool may do: the requests of its manifest, as far as grants cover them,
+// effective is what a tool may do: the requests of its manifest, as far as grants cover them,
 // less what is denied. It does not change once it was read.
-type permission struct {
+type effective struct {
 	tool      string
 	noNetwork string
 	requests  []rule
@@ -42,8 +42,8 @@ type permission struct {
 	isSpecial bool
 }
 
-func readPermission(options Options) (*permission, error) {
-	p := &permission{tool: options.Tool, noNetwork: options.NoNetwork, known: newRanges()}
+func readPermission(options Options) (*effective, error) {
+	p := &effective{tool: options.Tool, noNetwork: options.NoNetwork, known: newRanges()}
 	for _, requested := range options.Requests {
 		r, err := readRule(requested)
 		if err != nil {
@@ -96,10 +96,10 @@ func readGrant(granted manifests.NetworkGrant) (grant, error) {
 	if g.reach.granted, err = readPrefixes(granted.Addresses); err != nil {
 		return grant{}, err
 	}
-	if address, err := netip.ParseAddr(string(r.host)); err == nil {
+	if address := r.host.Address(); address.IsValid() {
 		g.reach.exact = append(g.reach.exact, address)
 	}
-	if r.host == "localhost" {
+	if r.host.String() == "localhost" {
 		g.reach.granted = append(g.reach.granted, loopback()...)
 	}
 	if granted.Connect != "" {

@@ -1,31 +1,35 @@
 package network
 
 import (
+	"cmp"
 	"fmt"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 // rule is which requests a permission is about.
 type rule struct {
-	host      pattern
+	host      permission.Host
 	endpoints []endpoint
 	methods   []string
-	paths     []string // prefixes of decoded paths
+	paths     []permission.URLPath
 }
 
 // readRule checks a permission and fills in the defaults: GET, https and every path.
 func readRule(p manifests.NetworkPermission) (rule, error) {
-	host, message := readPattern(p.Host)
-	if message != "" {
-		return rule{}, fmt.Errorf("host %q: %s", p.Host, message)
+	host, err := permission.ParseHost(p.Host)
+	if err != nil {
+		return rule{}, err
 	}
-	r := rule{host: host, methods: orDefault(p.Methods, "GET"), paths: orDefault(p.Paths, "/")}
+	paths, err := readPaths(orDefault(p.Paths, "/"))
+	if err != nil {
+		return rule{}, fmt.Errorf("host %q: %w", p.Host, err)
+	}
+	r := rule{host: host, methods: orDefault(p.Methods, "GET"), paths: paths}
 	schemes := orDefault(p.Schemes, "https")
-	if err := checkParts(schemes, p.Ports, r.paths); err != nil {
+	if err := checkEndpoints(schemes, p.Ports); err != nil {
 		return rule{}, fmt.Errorf("host %q: %w", p.Host, err)
 	}
 	for _, scheme := range schemes {
@@ -47,9 +51,21 @@ func orDefault(list []string, value string) []string {
 	return slices.Clone(list)
 }
 
-// checkParts refuses what would never match: in a grant it would be a riddle, in a denial a
+func readPaths(texts []string) ([]permission.URLPath, error) {
+	var paths []permission.URLPath
+	for _, text := range texts {
+		path, err := permission.ParseURLPath(text)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// checkEndpoints refuses what would never match: in a grant it would be a riddle, in a denial a
 // hole.
-func checkParts(schemes []string, ports []int, paths []string) error {
+func checkEndpoints(schemes []string, ports []int) error {
 	for _, scheme := range schemes {
 		if scheme != "http" && scheme != "https" {
 			return fmt.Errorf("scheme %q is neither https nor http", scheme)
@@ -60,39 +76,23 @@ func checkParts(schemes []string, ports []int, paths []string) error {
 			return fmt.Errorf("port %d is not one of 1 to 65535", port)
 		}
 	}
-	for _, prefix := range paths {
-		if !strings.HasPrefix(prefix, "/") || path.Clean(prefix) != "/"+strings.Trim(prefix, "/") || isAmbiguous(prefix, prefix) {
-			return fmt.Errorf("path %q is not a clean one that begins with /", prefix)
-		}
-	}
 	return nil
 }
 
 // allows reports whether a request is one of the rule's.
 func (r *rule) allows(l *location, method string) bool {
-	return r.host.matches(l.host) && slices.Contains(r.endpoints, l.endpoint()) &&
+	return r.host.Matches(l.host) && slices.Contains(r.endpoints, l.endpoint()) &&
 		slices.Contains(r.methods, method) && r.allowsPath(l)
 }
 
-// allowsPath: of a path that can be read as another one, nothing is known but that it is a
-// path.
 func (r *rule) allowsPath(l *location) bool {
-	return slices.ContainsFunc(r.paths, func(prefix string) bool {
-		return prefix == "/" || !l.ambiguous && hasPrefix(l.path, prefix)
-	})
-}
-
-// hasPrefix reports whether a path is the prefix or below it. A prefix with a slash at its
-// end is not among the paths below it.
-func hasPrefix(path, prefix string) bool {
-	rest, found := strings.CutPrefix(path, prefix)
-	return found && (rest == "" || rest[0] == '/' || strings.HasSuffix(prefix, "/"))
+	return slices.ContainsFunc(r.paths, func(prefix permission.URLPath) bool { return prefix.Matches(l.path) })
 }
 
 // intersect returns the rule for the requests that both rules are about, or false if there
 // are none.
 func (r *rule) intersect(other *rule) (rule, bool) {
-	host, overlap := r.host.intersect(other.host)
+	host, overlap := r.host.Intersect(other.host)
 	both := rule{
 		host:      host,
 		endpoints: common(r.endpoints, other.endpoints),
@@ -112,79 +112,53 @@ func common[T comparable](a, b []T) []T {
 	return both
 }
 
-// commonPaths intersects prefixes. Two of them are nested or have nothing in common.
-func commonPaths(a, b []string) []string {
-	var both []string
-	add := func(prefix string) {
-		if !slices.Contains(both, prefix) {
-			both = append(both, prefix)
-		}
-	}
+func commonPaths(a, b []permission.URLPath) []permission.URLPath {
+	var all []permission.URLPath
 	for _, one := range a {
 		for _, other := range b {
-			switch {
-			case hasPrefix(other, one):
-				add(other)
-			case hasPrefix(one, other):
-				add(one)
+			if both, overlap := one.Intersect(other); overlap && !slices.Contains(all, both) {
+				all = append(all, both)
 			}
 		}
 	}
-	return both
+	return all
 }
 
 // denial is which requests a line of the operator's takes away. An empty field matches
 // everything.
 type denial struct {
 	origin  string
-	host    pattern
+	host    permission.Host
 	ports   []int
 	methods []string
 	schemes []string
-	paths   []string
+	paths   []permission.URLPath
 	reach   []prefix // of the connection; empty: the request is denied as such
 }
 
 func readDenial(d Denied) (denial, error) {
-	read := denial{
-		origin: d.Origin, host: "*", ports: slices.Clone(d.Ports), methods: slices.Clone(d.Methods),
-		schemes: slices.Clone(d.Schemes), paths: slices.Clone(d.Paths),
+	host, err := permission.ParseHost(cmp.Or(d.Host, "*"))
+	if err != nil {
+		return denial{}, err
 	}
-	if d.Host != "" {
-		host, message := readPattern(d.Host)
-		if message != "" {
-			return denial{}, fmt.Errorf("host %q: %s", d.Host, message)
-		}
-		read.host = host
+	paths, err := readPaths(d.Paths)
+	if err != nil {
+		return denial{}, err
 	}
-	if err := checkParts(d.Schemes, d.Ports, d.Paths); err != nil {
+	if err := checkEndpoints(d.Schemes, d.Ports); err != nil {
 		return denial{}, err
 	}
 	reach, err := readPrefixes(d.Addresses)
-	read.reach = reach
-	return read, err
+	return denial{
+		origin: d.Origin, host: host, ports: slices.Clone(d.Ports), methods: slices.Clone(d.Methods),
+		schemes: slices.Clone(d.Schemes), paths: paths, reach: reach,
+	}, err
 }
 
-// matches reports whether a request is denied, whatever address it leads to. A path that can
-// be read as another one matches all.
+// matches reports whether a request is denied, whatever address it leads to.
 func (d *denial) matches(l *location, method string) bool {
-	return d.host.matches(l.host) && anyOr(d.ports, l.port) && anyOr(d.methods, method) && anyOr(d.schemes, l.scheme) &&
-		(len(d.paths) == 0 || l.ambiguous || slices.ContainsFunc(d.paths, func(prefix string) bool { return hasPrefix(loosely(l.path), loosely(prefix)) }))
-}
-
-// loosely returns a path as the laxest of servers reads it: without parameters, an escaped
-// query, and dots and spaces at the end of segments, and in lower case. What is denied under
-// one of its names is denied under all.
-func loosely(path string) string {
-	if end := strings.IndexAny(path, "?#"); end >= 0 {
-		path = path[:end]
-	}
-	segments := strings.Split(path, "/")
-	for i, segment := range segments {
-		name, _, _ := strings.Cut(segment, ";")
-		segments[i] = strings.ToLower(strings.TrimRight(name, ". "))
-	}
-	return strings.Join(segments, "/")
+	return d.host.Matches(l.host) && anyOr(d.ports, l.port) && anyOr(d.methods, method) && anyOr(d.schemes, l.scheme) &&
+		(len(d.paths) == 0 || slices.ContainsFunc(d.paths, func(prefix permission.URLPath) bool { return prefix.MatchesLoosely(l.path) }))
 }
 
 func anyOr[T comparable](list []T, value T) bool {

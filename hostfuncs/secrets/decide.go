@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // decider computes request ∩ grant − deny, one request after another.
 type decider struct {
 	options   Options
+	grants    []grant
 	sources   *sources
 	bindings  map[origin][]*binding
 	masked    []*binding // those whose values are masked
@@ -19,9 +19,10 @@ type decider struct {
 	decisions []tool.Decision
 }
 
-func newDecider(options Options) *decider {
+func newDecider(options Options, grants []grant) *decider {
 	return &decider{
 		options:  options,
+		grants:   grants,
 		sources:  &sources{lookup: options.LookupEnv, ages: map[ageFile]map[string]string{}},
 		bindings: map[origin][]*binding{},
 		requests: map[string]*outcome{},
@@ -35,7 +36,7 @@ type verdict struct {
 	rule string
 }
 
-func (d *decider) decide(request manifests.SecretPermission) error {
+func (d *decider) decide(request request) error {
 	v := verdict{decision: tool.Decision{
 		Permission: "secrets",
 		Requested:  fmt.Sprintf("%s in %s for %s", request.Name, describePlace(request.Place), request.Host),
@@ -61,11 +62,11 @@ func (d *decider) decide(request manifests.SecretPermission) error {
 }
 
 // matching returns the grants for a request. No two of them are for one origin.
-func (d *decider) matching(request manifests.SecretPermission) ([]manifests.SecretGrant, error) {
-	var grants []manifests.SecretGrant
-	owners := map[origin]manifests.SecretGrant{}
-	for _, grant := range d.options.Grants {
-		if grant.Name != request.Name || normalHost(grant.Host) != normalHost(request.Host) || !samePlace(grant.Place, request.Place) {
+func (d *decider) matching(request request) ([]grant, error) {
+	var grants []grant
+	owners := map[origin]grant{}
+	for _, grant := range d.grants {
+		if grant.Name != request.Name || grant.host != request.host || !samePlace(grant.Place, request.Place) {
 			continue
 		}
 		for _, o := range originsOf(grant) {
@@ -81,15 +82,15 @@ func (d *decider) matching(request manifests.SecretPermission) ([]manifests.Secr
 }
 
 // explainAbsence says why no grant is for a request: the nearest one, if any, is named.
-func (d *decider) explainAbsence(request manifests.SecretPermission, v *verdict) {
+func (d *decider) explainAbsence(request request, v *verdict) {
 	v.refuse("no grant gives it", "no grant gives the secret")
 	v.decision.Allow = d.allowGrant(request)
-	for _, grant := range d.options.Grants {
+	for _, grant := range d.grants {
 		if grant.Name != request.Name {
 			continue
 		}
-		if normalHost(grant.Host) != normalHost(request.Host) {
-			v.refuse(fmt.Sprintf("%s gives it for %s alone", writer(grant.Origin), grant.Host), "no grant gives the secret for "+request.Host)
+		if grant.host != request.host {
+			v.refuse(fmt.Sprintf("%s gives it for %s alone", writer(grant.Origin), grant.host), "no grant gives the secret for "+request.Host)
 			continue
 		}
 		v.refuse(fmt.Sprintf("%s gives it in %s alone", writer(grant.Origin), describeGranted(grant.Place)), "no grant gives the secret in "+describePlace(request.Place))
@@ -98,12 +99,12 @@ func (d *decider) explainAbsence(request manifests.SecretPermission, v *verdict)
 }
 
 // bind reads the values and puts those that are set into effect.
-func (d *decider) bind(request manifests.SecretPermission, grants []manifests.SecretGrant, v *verdict) error {
+func (d *decider) bind(request request, grants []grant, v *verdict) error {
 	var effective, notes []string
 	for _, grant := range grants {
-		read, err := d.sources.read(grant)
+		read, err := d.sources.read(grant.SecretGrant)
 		if err == nil && read.missing == "" {
-			err = checkValue(grant, request.Place, read.value)
+			err = checkValue(grant.SecretGrant, request.Place, read.value)
 		}
 		if err != nil {
 			return err
@@ -131,7 +132,7 @@ func (d *decider) bind(request manifests.SecretPermission, grants []manifests.Se
 
 // occupied says which secret has the place of another one already, or "". The manifest's
 // order decides, so that a tool can ask for alternatives.
-func (d *decider) occupied(request manifests.SecretPermission, grant manifests.SecretGrant) string {
+func (d *decider) occupied(request request, grant grant) string {
 	for _, o := range originsOf(grant) {
 		for _, b := range d.bindings[o] {
 			if collide(b.place, request.Place) {
@@ -143,7 +144,7 @@ func (d *decider) occupied(request manifests.SecretPermission, grant manifests.S
 }
 
 // add puts a secret into effect and returns its origins.
-func (d *decider) add(request manifests.SecretPermission, grant manifests.SecretGrant, value string) []string {
+func (d *decider) add(request request, grant grant, value string) []string {
 	b := &binding{name: request.Name, place: request.Place, value: value}
 	var origins []string
 	for _, o := range originsOf(grant) {
@@ -158,7 +159,7 @@ func (d *decider) add(request manifests.SecretPermission, grant manifests.Secret
 
 // record keeps a verdict. A name that is in effect for one host exists, whatever became of
 // the others.
-func (d *decider) record(request manifests.SecretPermission, v verdict) {
+func (d *decider) record(request request, v verdict) {
 	d.decisions = append(d.decisions, v.decision)
 	o := d.requests[request.Name]
 	if o == nil {
@@ -170,7 +171,7 @@ func (d *decider) record(request manifests.SecretPermission, v verdict) {
 
 func (v *verdict) refuse(reason, rule string) { v.decision.Reason, v.rule = reason, rule }
 
-func describeGrants(grants []manifests.SecretGrant) string {
+func describeGrants(grants []grant) string {
 	var texts []string
 	for _, grant := range grants {
 		var origins []string

@@ -7,15 +7,13 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
 const maxShown = 128 // bytes of a name that a receipt shows
 
-var (
-	namePattern = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,127}$`)
-	hostPattern = regexp.MustCompile(`^[a-z0-9._:-]{1,253}$`)
-)
+var namePattern = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,127}$`)
 
 // Check reports whether a secret is in effect and, where it is not, why: denial is nil for
 // one that exists. Whether the manifest asks for it at all is [Set.Requested]. The receipt
@@ -51,13 +49,13 @@ func allowRequest(name string) tool.Allow {
 // allowGrant says what would grant a request, to the origin to which the manifest asks to
 // send requests. It is for people to paste, into a shell or a file: what either could take
 // for syntax gets no suggestion, nor does a place that no flag can name.
-func (d *decider) allowGrant(request manifests.SecretPermission) tool.Allow {
-	grant := manifests.SecretGrant{Name: request.Name, From: manifests.SecretSource{Env: request.Name}, Host: normalHost(request.Host)}
-	if !namePattern.MatchString(grant.Name) || !hostPattern.MatchString(grant.Host) {
+func (d *decider) allowGrant(request request) tool.Allow {
+	grant := manifests.SecretGrant{Name: request.Name, From: manifests.SecretSource{Env: request.Name}, Host: request.host.String()}
+	if !namePattern.MatchString(grant.Name) || !request.host.IsOne() {
 		return tool.Allow{}
 	}
 	for _, asked := range d.options.Network {
-		if normalHost(asked.Host) == grant.Host {
+		if host, err := permission.ParseOneHost(asked.Host); err == nil && host == request.host {
 			grant.Schemes, grant.Ports = asked.Schemes, asked.Ports
 			break
 		}
@@ -68,15 +66,15 @@ func (d *decider) allowGrant(request manifests.SecretPermission) tool.Allow {
 	if request.Place.Header == "" {
 		grant.Place = request.Place
 	}
-	return tool.Allow{Grant: secretFlag(grant), Config: manifests.SuggestSecretGrant(d.options.Tool, grant)}
+	return tool.Allow{Grant: secretFlag(request.host, grant), Config: manifests.SuggestSecretGrant(d.options.Tool, grant)}
 }
 
 // secretFlag writes a grant as a flag, or nothing if no flag can say it.
-func secretFlag(grant manifests.SecretGrant) string {
+func secretFlag(to permission.Host, grant manifests.SecretGrant) string {
 	if grant.Place != (manifests.SecretPlace{}) || len(grant.Schemes) > 1 || len(grant.Ports) > 1 {
 		return ""
 	}
-	host := bracketed(grant.Host)
+	host := to.Bracketed()
 	quote := ""
 	if host != grant.Host {
 		quote = "'" // brackets are globs to a shell

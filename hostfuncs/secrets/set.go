@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -76,14 +77,17 @@ type outcome struct {
 // used are errors, as is a grant that contradicts another one. They match [ErrSource],
 // [ErrValue] and [ErrGrant].
 func New(options Options) (*Set, error) {
-	for _, grant := range options.Grants {
-		if err := checkGrant(grant); err != nil {
+	var grants []grant
+	for _, granted := range options.Grants {
+		g, err := readGrant(granted)
+		if err != nil {
 			return nil, err
 		}
+		grants = append(grants, g)
 	}
-	d := newDecider(options)
-	for _, request := range options.Requests {
-		if err := d.decide(request); err != nil {
+	d := newDecider(options, grants)
+	for _, requested := range options.Requests {
+		if err := d.decide(readRequest(requested)); err != nil {
 			return nil, err
 		}
 	}
@@ -137,7 +141,7 @@ func (s *Set) Requested(name string) bool { return s != nil && s.requests[name] 
 // Places returns where secrets go in requests to an origin: what a guest may not write
 // there itself, nor under a name that [manifests.FoldName] makes the same. A port of 0 is the
 // scheme's own.
-func (s *Set) Places(scheme, host string, port int) []manifests.SecretPlace {
+func (s *Set) Places(scheme string, host permission.Host, port int) []manifests.SecretPlace {
 	var places []manifests.SecretPlace
 	for _, b := range s.held().bindings[newOrigin(scheme, host, port)] {
 		places = append(places, b.place)
