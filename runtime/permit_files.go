@@ -3,12 +3,11 @@ package runtime
 import (
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
-	"strings"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -19,8 +18,12 @@ func (p *permit) decideFiles(m *manifests.Manifest, grants manifests.Grants) err
 		return err
 	}
 	for i, request := range m.Permissions.Files {
+		guest, err := permission.ParseGuestPath(request.Path)
+		if err != nil {
+			return fmt.Errorf("runtime: permission of the manifest: %w", err)
+		}
 		d := tool.Decision{Permission: "files", Requested: fmt.Sprintf("%s (%s)", request.Path, request.Access)}
-		grant, ok := granted[request.Path]
+		grant, ok := granted[guest]
 		if !ok {
 			line := m.Line(fmt.Sprintf("permissions.files[%d]", i))
 			d.Reason = fmt.Sprintf("asked for on line %d of the manifest, but no grant has the guest path %s", line, request.Path)
@@ -29,66 +32,70 @@ func (p *permit) decideFiles(m *manifests.Manifest, grants manifests.Grants) err
 			continue
 		}
 		d.Granted = from(fmt.Sprintf("%s (%s)", grant.Path, grant.Access), grant.Origin)
-		access, err := fileAccess(m.Name, request, grant, grants, &d)
+		access, err := fileAccess(m.Name, guest, request, grant, grants, &d)
 		if err != nil {
 			return err
 		}
 		if access != "" {
-			mount, err := mountOf(request, grant, access, d.Reason)
-			if err != nil {
-				return err
-			}
 			d.Effective = fmt.Sprintf("%s (%s)", request.Path, access)
-			p.mounts = append(p.mounts, mount)
+			p.mounts = append(p.mounts, mountOf(guest, request, grant, access, d.Reason))
 		}
 		p.decisions = append(p.decisions, d)
 	}
 	return nil
 }
 
+// fileGrant is a grant with the directory that it names.
+type fileGrant struct {
+	manifests.FileGrant
+	host permission.HostTemplate
+}
+
 // fileGrants checks the operator's grants, also those that this tool does not ask for: a
 // directory that is not there is a slip. It returns them by guest path, with their access.
-func fileGrants(grants []manifests.FileGrant) (map[string]manifests.FileGrant, error) {
-	granted := map[string]manifests.FileGrant{}
-	for _, grant := range grants {
+func fileGrants(grants []manifests.FileGrant) (map[permission.GuestPath]fileGrant, error) {
+	granted := map[permission.GuestPath]fileGrant{}
+	for _, given := range grants {
+		grant := fileGrant{FileGrant: given}
 		where := fmt.Sprintf("grant for %q", grant.Path)
 		if grant.Origin != "" {
 			where = fmt.Sprintf("%s: %s", grant.Origin, where)
 		}
-		if !path.IsAbs(grant.Path) || path.Clean(grant.Path) != grant.Path {
-			return nil, fmt.Errorf("runtime: %s: the guest path must be absolute and clean, such as /project", where)
+		guest, err := permission.ParseGuestPath(grant.Path)
+		if err != nil {
+			return nil, fmt.Errorf("runtime: %s: %w", where, err)
 		}
 		grant.Access = or(grant.Access, manifests.Read)
 		if grant.Access != manifests.Read && grant.Access != manifests.ReadWrite {
 			return nil, fmt.Errorf("runtime: %s: access %q; want %q or %q", where, grant.Access, manifests.Read, manifests.ReadWrite)
 		}
-		if err := checkHost(grant); err != nil {
+		if grant.host, err = readHost(grant.Host); err != nil {
 			return nil, fmt.Errorf("runtime: %s: %w", where, err)
 		}
-		if first, twice := granted[grant.Path]; twice {
-			if !sameHost(first.Host, grant.Host) {
+		if first, twice := granted[guest]; twice {
+			if !sameHost(first.host, grant.host) {
 				return nil, fmt.Errorf("runtime: %s gives %s, and %s gives %s; keep one of the two", where, grant.Host, or(first.Origin, "another grant for it"), first.Host)
 			}
 			grant = wider(first, grant)
 		}
-		granted[grant.Path] = grant
+		granted[guest] = grant
 	}
 	return granted, nil
 }
 
 // sameHost reports whether two grants name one directory.
-func sameHost(a, b string) bool {
-	first, err := filepath.Abs(a)
+func sameHost(a, b permission.HostTemplate) bool {
+	first, err := filepath.Abs(a.String())
 	if err != nil {
-		return a == b
+		return a.Covers(b) && b.Covers(a)
 	}
-	second, err := filepath.Abs(b)
+	second, err := filepath.Abs(b.String())
 	return err == nil && first == second
 }
 
 // wider returns that of two grants for one directory which gives more: whoever was told what
 // to add may add it beside what is there. The narrower quota holds.
-func wider(a, b manifests.FileGrant) manifests.FileGrant {
+func wider(a, b fileGrant) fileGrant {
 	given := a
 	if b.Access == manifests.ReadWrite && a.Access != manifests.ReadWrite {
 		given = b
@@ -103,23 +110,23 @@ func narrower[N int | manifests.Bytes](a, b N) N {
 	return min(or(a, b), or(b, a))
 }
 
-func checkHost(grant manifests.FileGrant) error {
-	template, err := files.ParseTemplate(grant.Host)
+func readHost(text string) (permission.HostTemplate, error) {
+	template, err := permission.ParseHostTemplate(text)
 	if err != nil {
-		return err
+		return template, err
 	}
 	info, err := os.Stat(template.Base())
 	if err != nil {
-		return err
+		return template, err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s is not a directory", template.Base())
+		return template, fmt.Errorf("%s is not a directory", template.Base())
 	}
-	return nil
+	return template, nil
 }
 
 // fileAccess returns the effective access, or none, and completes the decision.
-func fileAccess(toolName string, request manifests.FilePermission, grant manifests.FileGrant, grants manifests.Grants, d *tool.Decision) (manifests.Access, error) {
+func fileAccess(toolName string, guest permission.GuestPath, request manifests.FilePermission, grant fileGrant, grants manifests.Grants, d *tool.Decision) (manifests.Access, error) {
 	access := request.Access
 	switch {
 	case access == manifests.Read && grant.Access == manifests.ReadWrite:
@@ -135,16 +142,21 @@ func fileAccess(toolName string, request manifests.FilePermission, grant manifes
 	}
 	for _, deny := range grants.Deny {
 		f := deny.Files
+		if f == nil {
+			continue
+		}
+		denied, err := permission.ParseGuestPath(f.Path)
 		switch {
-		case f == nil:
-		case isBelow(request.Path, f.Path) && f.Access == manifests.ReadWrite:
+		case err != nil:
+			return "", fmt.Errorf("runtime: %s: %w", or(deny.Origin, "a deny rule"), err)
+		case denied.Covers(guest) && f.Access == manifests.ReadWrite:
 			if access == manifests.ReadWrite {
 				access, d.Reason = manifests.Read, denies(deny)+" for writing"
 			}
-		case isBelow(request.Path, f.Path):
+		case denied.Covers(guest):
 			d.Reason, d.Allow = denies(deny), tool.Allow{}
 			return "", nil
-		case isBelow(f.Path, request.Path):
+		case guest.Covers(denied):
 			return "", fmt.Errorf("runtime: %s: %s is a part of the directory %s, which %s gets; a part cannot be denied: grant narrower directories",
 				or(deny.Origin, "a deny rule"), f.Path, request.Path, toolName)
 		}
@@ -152,19 +164,15 @@ func fileAccess(toolName string, request manifests.FilePermission, grant manifes
 	return access, nil
 }
 
-func mountOf(request manifests.FilePermission, grant manifests.FileGrant, access manifests.Access, reason string) (files.Mount, error) {
-	host, err := files.ParseTemplate(grant.Host)
-	if err != nil {
-		return files.Mount{}, fmt.Errorf("runtime: grant for %q: %w", grant.Path, err)
-	}
+func mountOf(guest permission.GuestPath, request manifests.FilePermission, grant fileGrant, access manifests.Access, reason string) files.Mount {
 	m := files.Mount{
-		Guest: request.Path, Host: host, Access: access, Quota: files.Quota(grant.Quota),
+		Guest: guest, Host: grant.host, Access: access, Quota: files.Quota(grant.Quota),
 		Requested: request.Access, Granted: grant.Access,
 	}
 	if access == manifests.Read && request.Access == manifests.ReadWrite && grant.Access == manifests.ReadWrite {
 		m.Cut = reason
 	}
-	return m, nil
+	return m
 }
 
 func fileAllow(toolName, guest string, access manifests.Access) tool.Allow {
@@ -178,15 +186,11 @@ func (p *permit) explain(m *manifests.Manifest, denials []tool.Denial) []tool.De
 	for i, denial := range denials {
 		for j, request := range m.Permissions.Files {
 			d := p.decisions[j] // those for files come first
-			if d.Effective == "" && isBelow(denial.Value, request.Path) {
+			asked, err := permission.ParseGuestPath(request.Path)
+			if err == nil && d.Effective == "" && asked.Matches(denial.Value) {
 				denials[i].Rule, denials[i].Allow = d.Reason, d.Allow
 			}
 		}
 	}
 	return denials
-}
-
-// isBelow reports whether a guest path is a directory's or lies in it.
-func isBelow(guest, directory string) bool {
-	return guest == directory || strings.HasPrefix(guest, strings.TrimSuffix(directory, "/")+"/")
 }

@@ -83,7 +83,7 @@ func (t *terms) permitted(p *permit, m *manifests.Manifest, grants manifests.Gra
 		if err := absolute(&host); err != nil {
 			return err
 		}
-		t.Mounts = append(t.Mounts, effectiveMount{mount.Guest, host, mount.Access, manifests.Quota(mount.Quota)})
+		t.Mounts = append(t.Mounts, effectiveMount{mount.Guest.String(), host, mount.Access, manifests.Quota(mount.Quota)})
 	}
 	var err error
 	if len(m.Permissions.Network) > 0 {

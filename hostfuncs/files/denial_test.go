@@ -47,7 +47,7 @@ func TestEscapeErrorOfTheStandardLibrary(t *testing.T) {
 func TestReceiptsSayWhatWouldAllowIt(t *testing.T) {
 	w := newWorld(t)
 	m := w.mount(manifests.ReadWrite)
-	m.Guest = "/home/project"
+	m.Guest = guestPath("/home/project")
 	reading := func(name string) func(d *files.Dir) error {
 		return func(d *files.Dir) error { _, err := read(d, name); return err }
 	}

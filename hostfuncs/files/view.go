@@ -280,3 +280,8 @@ func (v *View) children(guest string) []string {
 	slices.Sort(names)
 	return names
 }
+
+// below reports whether a clean absolute guest path lies under another one.
+func below(guest, dir string) bool {
+	return dir == "/" && guest != "/" || strings.HasPrefix(guest, dir+"/")
+}

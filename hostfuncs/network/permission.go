@@ -10,6 +10,7 @@ import (
 
 	"github.com/caisson-run/caisson/internal/hostfile"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 const maxAuthorities = 1 << 20 // bytes of one file
@@ -103,11 +104,9 @@ func readGrant(granted manifests.NetworkGrant) (grant, error) {
 		g.reach.granted = append(g.reach.granted, loopback()...)
 	}
 	if granted.Connect != "" {
-		connect, err := netip.ParseAddrPort(granted.Connect)
-		if err != nil || connect.Port() == 0 || connect.Addr().Zone() != "" {
-			return grant{}, fmt.Errorf("connect %q is not an address with a port, such as 127.0.0.1:8443", granted.Connect)
+		if g.reach.connect, err = permission.ParseEndpoint(granted.Connect); err != nil {
+			return grant{}, err
 		}
-		g.reach.connect = netip.AddrPortFrom(connect.Addr().Unmap(), connect.Port())
 		g.reach.exact = append(g.reach.exact, g.reach.connect.Addr())
 	}
 	if granted.Authorities != "" {
