@@ -3,7 +3,6 @@ package runtime
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/hostfuncs/calls"
@@ -111,24 +110,19 @@ func (p *permit) decideNetwork(r *Runtime, m *manifests.Manifest, grants manifes
 func (p *permit) close() error { return p.network.Close() }
 
 func (p *permit) decideContext(m *manifests.Manifest, grants manifests.Grants) {
+	names := nameRules{kind: "context"}
 	for _, name := range m.Context {
-		d := tool.Decision{Permission: "context", Requested: name}
-		at := slices.IndexFunc(grants.Context, func(g manifests.ContextGrant) bool { return g.Name == name })
-		denied := slices.IndexFunc(grants.Deny, func(deny manifests.Deny) bool { return deny.Context == name })
-		if at < 0 {
-			d.Reason, d.Allow = "no grant names it", contextAllow(m.Name, name)
-		} else {
-			d.Granted = from(name, grants.Context[at].Origin)
-		}
-		switch {
-		case denied >= 0:
-			d.Reason, d.Allow = denies(grants.Deny[denied]), tool.Allow{}
-		case at >= 0:
-			p.context[name] = true
-			d.Effective, d.Reason = name, "granted"
-		}
-		p.decisions = append(p.decisions, d)
+		names.request(name)
 	}
+	for _, grant := range grants.Context {
+		names.grant(grant.Name, grant.Binding)
+	}
+	for _, deny := range grants.Deny {
+		names.deny(deny.Context, deny.Origin)
+	}
+	p.decisions = append(p.decisions, names.decide(
+		func(name string, _ int) { p.context[name] = true },
+		func(name string) tool.Allow { return contextAllow(m.Name, name) })...)
 }
 
 func contextAllow(toolName, name string) tool.Allow {
@@ -136,26 +130,22 @@ func contextAllow(toolName, name string) tool.Allow {
 }
 
 func (p *permit) decideEnv(m *manifests.Manifest, grants manifests.Grants) {
+	names := nameRules{kind: "env"}
 	for _, name := range m.Permissions.Env {
-		d := tool.Decision{Permission: "env", Requested: name}
-		at := slices.IndexFunc(grants.Env, func(g manifests.EnvGrant) bool { return g.Name == name })
-		denied := slices.IndexFunc(grants.Deny, func(deny manifests.Deny) bool { return deny.Env == name })
-		if at < 0 {
-			d.Reason = "no grant names it"
-			d.Allow.Config = manifests.SuggestEnvGrant(m.Name, name)
-		} else {
-			d.Granted = from(name, grants.Env[at].Origin)
-		}
-		switch {
-		case denied >= 0:
-			d.Reason, d.Allow = denies(grants.Deny[denied]), tool.Allow{}
-		case at >= 0:
-			p.environment = append(p.environment, name+"="+grants.Env[at].Value)
-			p.settings = append(p.settings, name)
-			d.Effective, d.Reason = name, "granted"
-		}
-		p.decisions = append(p.decisions, d)
+		names.request(name)
 	}
+	for _, grant := range grants.Env {
+		names.grant(grant.Name, grant.Binding)
+	}
+	for _, deny := range grants.Deny {
+		names.deny(deny.Env, deny.Origin)
+	}
+	p.decisions = append(p.decisions, names.decide(
+		func(name string, grant int) {
+			p.environment = append(p.environment, name+"="+grants.Env[grant].Value)
+			p.settings = append(p.settings, name)
+		},
+		func(name string) tool.Allow { return tool.Allow{Config: manifests.SuggestEnvGrant(m.Name, name)} })...)
 }
 
 // from says what is granted, and where that is written.
@@ -167,9 +157,4 @@ func from(what, origin string) string {
 }
 
 // denies says which rule took something away.
-func denies(deny manifests.Deny) string {
-	if deny.Origin == "" {
-		return "denied by the operator"
-	}
-	return "denied by " + deny.Origin
-}
+func denies(origin string) string { return "denied by " + or(origin, "the operator") }

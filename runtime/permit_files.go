@@ -151,10 +151,10 @@ func fileAccess(toolName string, guest permission.GuestPath, request manifests.F
 			return "", fmt.Errorf("runtime: %s: %w", or(deny.Origin, "a deny rule"), err)
 		case denied.Covers(guest) && f.Access == manifests.ReadWrite:
 			if access == manifests.ReadWrite {
-				access, d.Reason = manifests.Read, denies(deny)+" for writing"
+				access, d.Reason = manifests.Read, denies(deny.Origin)+" for writing"
 			}
 		case denied.Covers(guest):
-			d.Reason, d.Allow = denies(deny), tool.Allow{}
+			d.Reason, d.Allow = denies(deny.Origin), tool.Allow{}
 			return "", nil
 		case guest.Covers(denied):
 			return "", fmt.Errorf("runtime: %s: %s is a part of the directory %s, which %s gets; a part cannot be denied: grant narrower directories",
