@@ -2,7 +2,6 @@ package network
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/manifests"
@@ -52,10 +51,10 @@ func (r *rule) gap(l *location, method string) gap {
 	if !r.host.Matches(l.host) {
 		differs |= gapHost
 	}
-	if !slices.Contains(r.endpoints, l.endpoint()) {
+	if !r.allowsEndpoint(l) {
 		differs |= gapEndpoint
 	}
-	if !slices.Contains(r.methods, method) {
+	if !r.allowsMethod(method) {
 		differs |= gapMethod
 	}
 	if !r.allowsPath(l) {

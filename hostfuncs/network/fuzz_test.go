@@ -174,7 +174,7 @@ func requireReceipt(t *testing.T, p *effective, l *location, method string) {
 			wider.grants = append(append([]grant{}, p.grants...), g)
 		}
 	}
-	wider.permits = permits(wider.requests, wider.grants)
+	wider.decide()
 	require.True(t, wider.allows(l, method), "%+v", receipt)
 }
 

@@ -24,7 +24,7 @@ type grant struct {
 
 // permit is what one request of the manifest and one grant have in common.
 type permit struct {
-	rule
+	*rule
 	request, grant int // which
 }
 
@@ -36,7 +36,8 @@ type effective struct {
 	requests  []rule
 	grants    []grant
 	denials   []denial
-	permits   []permit
+	outcomes  []permission.Outcome // of the requests
+	permits   []permit             // of all of them
 	known     *ranges
 	// isSpecial says that connections of one request may go elsewhere than those of
 	// another.
@@ -69,7 +70,7 @@ func readPermission(options Options) (*effective, error) {
 		p.denials = append(p.denials, d)
 		p.isSpecial = p.isSpecial || len(d.reach) > 0
 	}
-	p.permits = permits(p.requests, p.grants)
+	p.decide()
 	return p, nil
 }
 
@@ -142,15 +143,22 @@ func readAuthorities(name string) ([]byte, error) {
 	return pem, nil
 }
 
-// permits returns what the requests and the grants have in common.
-func permits(requests []rule, grants []grant) []permit {
-	var all []permit
-	for i := range requests {
-		for j := range grants {
-			if both, overlap := requests[i].intersect(&grants[j].rule); overlap {
-				all = append(all, permit{both, i, j})
-			}
+// decide computes what is effective.
+func (p *effective) decide() {
+	var requests, grants, denials []permission.Statement
+	for i := range p.requests {
+		requests = append(requests, permission.Statement{Rule: &p.requests[i]})
+	}
+	for i := range p.grants {
+		grants = append(grants, permission.Statement{Rule: &p.grants[i].rule})
+	}
+	for i := range p.denials {
+		denials = append(denials, permission.Statement{Rule: &p.denials[i]})
+	}
+	p.outcomes, p.permits = permission.Decide(requests, grants, denials, ""), nil
+	for i, outcome := range p.outcomes {
+		for _, both := range outcome.Effective {
+			p.permits = append(p.permits, permit{both.Rule.(*rule), i, both.Grant})
 		}
 	}
-	return all
 }

@@ -9,12 +9,17 @@ import (
 	"github.com/caisson-run/caisson/manifests/permission"
 )
 
-// rule is which requests a permission is about.
+const kind permission.Kind = "network"
+
+// rule is which requests a permission is about: those that fit one of each list. An empty list fits
+// nothing.
 type rule struct {
 	host      permission.Host
 	endpoints []endpoint
 	methods   []string
-	paths     []permission.URLPath
+	// everyMethod stands for a list of all methods, which denials may have.
+	everyMethod bool
+	paths       []permission.URLPath
 }
 
 // readRule checks a permission and fills in the defaults: GET, https and every path.
@@ -23,13 +28,12 @@ func readRule(p manifests.NetworkPermission) (rule, error) {
 	if err != nil {
 		return rule{}, err
 	}
-	paths, err := readPaths(orDefault(p.Paths, "/"))
-	if err != nil {
-		return rule{}, fmt.Errorf("host %q: %w", p.Host, err)
-	}
-	r := rule{host: host, methods: orDefault(p.Methods, "GET"), paths: paths}
+	r := rule{host: host, methods: orDefault(p.Methods, "GET")}
 	schemes := orDefault(p.Schemes, "https")
-	if err := checkEndpoints(schemes, p.Ports); err != nil {
+	if r.paths, err = readPaths(p.Paths); err == nil {
+		err = checkEndpoints(schemes, p.Ports)
+	}
+	if err != nil {
 		return rule{}, fmt.Errorf("host %q: %w", p.Host, err)
 	}
 	for _, scheme := range schemes {
@@ -53,7 +57,7 @@ func orDefault(list []string, value string) []string {
 
 func readPaths(texts []string) ([]permission.URLPath, error) {
 	var paths []permission.URLPath
-	for _, text := range texts {
+	for _, text := range orDefault(texts, "/") {
 		path, err := permission.ParseURLPath(text)
 		if err != nil {
 			return nil, err
@@ -79,44 +83,72 @@ func checkEndpoints(schemes []string, ports []int) error {
 	return nil
 }
 
+// Kind returns the network's.
+func (r *rule) Kind() permission.Kind { return kind }
+
 // allows reports whether a request is one of the rule's.
 func (r *rule) allows(l *location, method string) bool {
-	return r.host.Matches(l.host) && slices.Contains(r.endpoints, l.endpoint()) &&
-		slices.Contains(r.methods, method) && r.allowsPath(l)
+	return r.host.Matches(l.host) && r.allowsEndpoint(l) && r.allowsMethod(method) && r.allowsPath(l)
+}
+
+func (r *rule) allowsEndpoint(l *location) bool {
+	return slices.ContainsFunc(r.endpoints, func(e endpoint) bool { return e.covers(l.endpoint()) })
+}
+
+func (r *rule) allowsMethod(method string) bool {
+	return r.everyMethod || slices.Contains(r.methods, method)
 }
 
 func (r *rule) allowsPath(l *location) bool {
 	return slices.ContainsFunc(r.paths, func(prefix permission.URLPath) bool { return prefix.Matches(l.path) })
 }
 
-// intersect returns the rule for the requests that both rules are about, or false if there
-// are none.
-func (r *rule) intersect(other *rule) (rule, bool) {
+// Intersect returns the rule for the requests that both rules are about, or false if there are none.
+// Of a denial it is for its requests, whatever they lead to.
+func (r *rule) Intersect(with permission.Rule) (permission.Rule, bool) {
+	other, ok := ruleOf(with)
+	if !ok {
+		return nil, false
+	}
 	host, overlap := r.host.Intersect(other.host)
-	both := rule{
-		host:      host,
-		endpoints: common(r.endpoints, other.endpoints),
-		methods:   common(r.methods, other.methods),
-		paths:     commonPaths(r.paths, other.paths),
+	both := &rule{
+		host:        host,
+		endpoints:   common(r.endpoints, other.endpoints, endpoint.intersect),
+		everyMethod: r.everyMethod && other.everyMethod,
+		paths:       common(r.paths, other.paths, permission.URLPath.Intersect),
 	}
-	return both, overlap && len(both.endpoints) > 0 && len(both.methods) > 0 && len(both.paths) > 0
+	switch {
+	case r.everyMethod:
+		both.methods = other.methods
+	case other.everyMethod:
+		both.methods = r.methods
+	default:
+		both.methods = common(r.methods, other.methods, func(a, b string) (string, bool) { return a, a == b })
+	}
+	if !overlap || len(both.endpoints) == 0 || len(both.methods) == 0 && !both.everyMethod || len(both.paths) == 0 {
+		return nil, false
+	}
+	return both, true
 }
 
-func common[T comparable](a, b []T) []T {
-	var both []T
-	for _, value := range a {
-		if slices.Contains(b, value) && !slices.Contains(both, value) {
-			both = append(both, value)
-		}
+// ruleOf returns which requests a rule of the network is about.
+func ruleOf(of permission.Rule) (*rule, bool) {
+	switch r := of.(type) {
+	case *rule:
+		return r, true
+	case *denial:
+		return &r.rule, true
 	}
-	return both
+	return nil, false
 }
 
-func commonPaths(a, b []permission.URLPath) []permission.URLPath {
-	var all []permission.URLPath
+// common returns what the elements of two lists have in common, each once. Any two elements are nested,
+// or have nothing in common.
+func common[T comparable](a, b []T, intersect func(T, T) (T, bool)) []T {
+	var all []T
 	for _, one := range a {
 		for _, other := range b {
-			if both, overlap := one.Intersect(other); overlap && !slices.Contains(all, both) {
+			if both, overlap := intersect(one, other); overlap && !slices.Contains(all, both) {
 				all = append(all, both)
 			}
 		}
@@ -124,18 +156,20 @@ func commonPaths(a, b []permission.URLPath) []permission.URLPath {
 	return all
 }
 
-// denial is which requests a line of the operator's takes away. An empty field matches
-// everything.
-type denial struct {
-	origin  string
-	host    permission.Host
-	ports   []int
-	methods []string
-	schemes []string
-	paths   []permission.URLPath
-	reach   []prefix // of the connection; empty: the request is denied as such
+// Covers reports whether this rule allows all that the other does.
+func (r *rule) Covers(with permission.Rule) bool {
+	other, ok := ruleOf(with)
+	return ok && other.cutBy(r) == ""
 }
 
+// denial is which requests a line of the operator's takes away.
+type denial struct {
+	rule
+	origin string
+	reach  []prefix // of the connection; empty: the request is denied as such
+}
+
+// readDenial reads a denial, of which an empty field matches everything.
 func readDenial(d Denied) (denial, error) {
 	host, err := permission.ParseHost(cmp.Or(d.Host, "*"))
 	if err != nil {
@@ -148,19 +182,33 @@ func readDenial(d Denied) (denial, error) {
 	if err := checkEndpoints(d.Schemes, d.Ports); err != nil {
 		return denial{}, err
 	}
-	reach, err := readPrefixes(d.Addresses)
-	return denial{
-		origin: d.Origin, host: host, ports: slices.Clone(d.Ports), methods: slices.Clone(d.Methods),
-		schemes: slices.Clone(d.Schemes), paths: paths, reach: reach,
-	}, err
+	schemes, ports := d.Schemes, d.Ports
+	if len(schemes) == 0 {
+		schemes = []string{"https", "http"}
+	}
+	if len(ports) == 0 {
+		ports = []int{everyPort}
+	}
+	read := denial{
+		rule:   rule{host: host, methods: slices.Clone(d.Methods), everyMethod: len(d.Methods) == 0, paths: paths},
+		origin: d.Origin,
+	}
+	for _, scheme := range schemes {
+		for _, port := range ports {
+			read.endpoints = append(read.endpoints, endpoint{scheme, port})
+		}
+	}
+	read.reach, err = readPrefixes(d.Addresses)
+	return read, err
 }
 
-// matches reports whether a request is denied, whatever address it leads to.
+// matches reports whether a request is denied, whatever address it leads to. What a lax server takes
+// for a denied path is one.
 func (d *denial) matches(l *location, method string) bool {
-	return d.host.Matches(l.host) && anyOr(d.ports, l.port) && anyOr(d.methods, method) && anyOr(d.schemes, l.scheme) &&
-		(len(d.paths) == 0 || slices.ContainsFunc(d.paths, func(prefix permission.URLPath) bool { return prefix.MatchesLoosely(l.path) }))
+	return d.host.Matches(l.host) && d.allowsEndpoint(l) && d.allowsMethod(method) &&
+		slices.ContainsFunc(d.paths, func(prefix permission.URLPath) bool { return prefix.MatchesLoosely(l.path) })
 }
 
-func anyOr[T comparable](list []T, value T) bool {
-	return len(list) == 0 || slices.Contains(list, value)
-}
+// Covers reports whether a denial is about all requests of a rule. One that depends on where they lead
+// is about none as a whole.
+func (d *denial) Covers(with permission.Rule) bool { return len(d.reach) == 0 && d.rule.Covers(with) }

@@ -27,8 +27,8 @@ func suggestFlags(wanted manifests.NetworkPermission) string {
 			return ""
 		}
 		given, err := readRule(granted.NetworkPermission)
-		part := rule{asked.host, []endpoint{e}, asked.methods, asked.paths}
-		if err != nil || !given.covers(&part) {
+		part := rule{host: asked.host, endpoints: []endpoint{e}, methods: asked.methods, paths: asked.paths}
+		if err != nil || !given.Covers(&part) {
 			return ""
 		}
 		if strings.ContainsAny(value, "*[") {

@@ -29,6 +29,20 @@ type endpoint struct {
 	port   int
 }
 
+// everyPort stands for all ports of a scheme in a denial.
+const everyPort = 0
+
+func (e endpoint) covers(other endpoint) bool {
+	return e == other || e.port == everyPort && e.scheme == other.scheme
+}
+
+func (e endpoint) intersect(other endpoint) (endpoint, bool) {
+	if e.covers(other) {
+		return other, true
+	}
+	return e, other.covers(e)
+}
+
 func (l *location) endpoint() endpoint { return endpoint{l.scheme, l.port} }
 
 func (l *location) sameOrigin(other *location) bool {

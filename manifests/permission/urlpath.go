@@ -44,7 +44,7 @@ func (p URLPath) Matches(requested RequestPath) bool {
 // MatchesLoosely reports whether some server could take a request's path for one below the prefix.
 // What is denied under one of its names is denied under all.
 func (p URLPath) MatchesLoosely(requested RequestPath) bool {
-	return p.prefix != "" && (requested.ambiguous || hasPrefix(loosely(requested.text), loosely(p.prefix)))
+	return p.IsEvery() || p.prefix != "" && (requested.ambiguous || hasPrefix(loosely(requested.text), loosely(p.prefix)))
 }
 
 // Covers reports whether every path below the other prefix is below this one.
