@@ -17,30 +17,84 @@ func (p *permit) decideFiles(m *manifests.Manifest, grants manifests.Grants) err
 	if err != nil {
 		return err
 	}
+	denied, err := fileDenials(grants)
+	if err != nil {
+		return err
+	}
 	for i, request := range m.Permissions.Files {
 		guest, err := permission.ParseGuestPath(request.Path)
 		if err != nil {
 			return fmt.Errorf("runtime: permission of the manifest: %w", err)
 		}
-		d := tool.Decision{Permission: "files", Requested: fmt.Sprintf("%s (%s)", request.Path, request.Access)}
-		grant, ok := granted[guest]
-		if !ok {
+		d := tool.Decision{Permission: string(filesKind), Requested: fmt.Sprintf("%s (%s)", request.Path, request.Access)}
+		outcomes := permission.Decide(accesses(fileRule{path: guest}, request.Access, ""), granted.statements, denied, "")
+		if len(outcomes[0].Granted) == 0 {
 			line := m.Line(fmt.Sprintf("permissions.files[%d]", i))
 			d.Reason = fmt.Sprintf("asked for on line %d of the manifest, but no grant has the guest path %s", line, request.Path)
 			d.Allow = fileAllow(m.Name, request.Path, request.Access)
 			p.decisions = append(p.decisions, d)
 			continue
 		}
+		grant := granted.grants[guest]
 		d.Granted = from(fmt.Sprintf("%s (%s)", grant.Path, grant.Access), grant.Origin)
-		access, err := fileAccess(m.Name, guest, request, grant, grants, &d)
-		if err != nil {
-			return err
-		}
+		access := fileAccess(m.Name, request, grant, outcomes, denied, grants.NoWrites, &d)
 		if access != "" {
+			if err := checkPart(m.Name, guest, denied); err != nil {
+				return err
+			}
 			d.Effective = fmt.Sprintf("%s (%s)", request.Path, access)
 			p.mounts = append(p.mounts, mountOf(guest, request, grant, access, d.Reason))
 		}
 		p.decisions = append(p.decisions, d)
+	}
+	return nil
+}
+
+// accesses returns a rule for each access, that for reading first.
+func accesses(r fileRule, access manifests.Access, origin string) []permission.Statement {
+	statements := []permission.Statement{{Rule: r, Origin: origin}}
+	if access == manifests.ReadWrite {
+		r.write = true
+		statements = append(statements, permission.Statement{Rule: r, Origin: origin})
+	}
+	return statements
+}
+
+// fileDenials returns what is denied of files: first what the profile denies.
+func fileDenials(grants manifests.Grants) ([]permission.Statement, error) {
+	var denied []permission.Statement
+	if grants.NoWrites != "" {
+		everything, err := permission.ParseGuestPath("/")
+		if err != nil {
+			return nil, fmt.Errorf("runtime: %w", err)
+		}
+		denied = append(denied, permission.Statement{Rule: fileRule{path: everything, write: true, below: true}})
+	}
+	for _, deny := range grants.Deny {
+		if deny.Files == nil {
+			continue
+		}
+		path, err := permission.ParseGuestPath(deny.Files.Path)
+		if err != nil {
+			return nil, fmt.Errorf("runtime: %s: %w", or(deny.Origin, "a deny rule"), err)
+		}
+		rules := accesses(fileRule{path: path, below: true}, manifests.ReadWrite, deny.Origin)
+		if deny.Files.Access == manifests.ReadWrite {
+			rules = rules[1:] // writing alone
+		}
+		denied = append(denied, rules...)
+	}
+	return denied, nil
+}
+
+// checkPart refuses a denial of what lies in a directory that the tool gets.
+func checkPart(toolName string, guest permission.GuestPath, denied []permission.Statement) error {
+	for _, deny := range denied {
+		part := deny.Rule.(fileRule).path
+		if guest.Covers(part) && !part.Covers(guest) {
+			return fmt.Errorf("runtime: %s: %s is a part of the directory %s, which %s gets; a part cannot be denied: grant narrower directories",
+				or(deny.Origin, "a deny rule"), part, guest, toolName)
+		}
 	}
 	return nil
 }
@@ -51,10 +105,16 @@ type fileGrant struct {
 	host permission.HostTemplate
 }
 
+// grantedFiles are the operator's grants, by guest path, with their rules.
+type grantedFiles struct {
+	grants     map[permission.GuestPath]fileGrant
+	statements []permission.Statement
+}
+
 // fileGrants checks the operator's grants, also those that this tool does not ask for: a
-// directory that is not there is a slip. It returns them by guest path, with their access.
-func fileGrants(grants []manifests.FileGrant) (map[permission.GuestPath]fileGrant, error) {
-	granted := map[permission.GuestPath]fileGrant{}
+// directory that is not there is a slip. Two grants of one directory are one, with their access.
+func fileGrants(grants []manifests.FileGrant) (grantedFiles, error) {
+	granted := grantedFiles{grants: map[permission.GuestPath]fileGrant{}}
 	for _, given := range grants {
 		grant := fileGrant{FileGrant: given}
 		where := fmt.Sprintf("grant for %q", grant.Path)
@@ -63,22 +123,23 @@ func fileGrants(grants []manifests.FileGrant) (map[permission.GuestPath]fileGran
 		}
 		guest, err := permission.ParseGuestPath(grant.Path)
 		if err != nil {
-			return nil, fmt.Errorf("runtime: %s: %w", where, err)
+			return granted, fmt.Errorf("runtime: %s: %w", where, err)
 		}
 		grant.Access = or(grant.Access, manifests.Read)
 		if grant.Access != manifests.Read && grant.Access != manifests.ReadWrite {
-			return nil, fmt.Errorf("runtime: %s: access %q; want %q or %q", where, grant.Access, manifests.Read, manifests.ReadWrite)
+			return granted, fmt.Errorf("runtime: %s: access %q; want %q or %q", where, grant.Access, manifests.Read, manifests.ReadWrite)
 		}
 		if grant.host, err = readHost(grant.Host); err != nil {
-			return nil, fmt.Errorf("runtime: %s: %w", where, err)
+			return granted, fmt.Errorf("runtime: %s: %w", where, err)
 		}
-		if first, twice := granted[guest]; twice {
+		granted.statements = append(granted.statements, accesses(fileRule{path: guest}, grant.Access, grant.Origin)...)
+		if first, twice := granted.grants[guest]; twice {
 			if !sameHost(first.host, grant.host) {
-				return nil, fmt.Errorf("runtime: %s gives %s, and %s gives %s; keep one of the two", where, grant.Host, or(first.Origin, "another grant for it"), first.Host)
+				return granted, fmt.Errorf("runtime: %s gives %s, and %s gives %s; keep one of the two", where, grant.Host, or(first.Origin, "another grant for it"), first.Host)
 			}
 			grant = wider(first, grant)
 		}
-		granted[guest] = grant
+		granted.grants[guest] = grant
 	}
 	return granted, nil
 }
@@ -125,43 +186,34 @@ func readHost(text string) (permission.HostTemplate, error) {
 	return template, nil
 }
 
-// fileAccess returns the effective access, or none, and completes the decision.
-func fileAccess(toolName string, guest permission.GuestPath, request manifests.FilePermission, grant fileGrant, grants manifests.Grants, d *tool.Decision) (manifests.Access, error) {
-	access := request.Access
-	switch {
-	case access == manifests.Read && grant.Access == manifests.ReadWrite:
-		d.Reason = "granted; the manifest asks for no more than read"
-	case access == manifests.ReadWrite && grant.Access == manifests.Read:
-		access, d.Reason = manifests.Read, or(grant.Origin, "the grant")+" allows only to read it"
-		d.Allow = fileAllow(toolName, request.Path, manifests.ReadWrite)
-	default:
+// fileAccess returns the effective access, or none, and completes the decision. The outcomes are that
+// of reading and, where the manifest asks for it, that of writing.
+func fileAccess(toolName string, request manifests.FilePermission, grant fileGrant, outcomes []permission.Outcome, denied []permission.Statement, noWrites string, d *tool.Decision) manifests.Access {
+	read := outcomes[0]
+	if len(read.Effective) == 0 {
+		d.Reason = denies(denied[read.Taken[0]].Origin)
+		return ""
+	}
+	if len(outcomes) == 1 {
 		d.Reason = "granted"
-	}
-	if access == manifests.ReadWrite && grants.NoWrites != "" {
-		access, d.Reason = manifests.Read, "the profile "+grants.NoWrites+" allows no writing"
-	}
-	for _, deny := range grants.Deny {
-		f := deny.Files
-		if f == nil {
-			continue
+		if grant.Access == manifests.ReadWrite {
+			d.Reason = "granted; the manifest asks for no more than read"
 		}
-		denied, err := permission.ParseGuestPath(f.Path)
-		switch {
-		case err != nil:
-			return "", fmt.Errorf("runtime: %s: %w", or(deny.Origin, "a deny rule"), err)
-		case denied.Covers(guest) && f.Access == manifests.ReadWrite:
-			if access == manifests.ReadWrite {
-				access, d.Reason = manifests.Read, denies(deny.Origin)+" for writing"
-			}
-		case denied.Covers(guest):
-			d.Reason, d.Allow = denies(deny.Origin), tool.Allow{}
-			return "", nil
-		case guest.Covers(denied):
-			return "", fmt.Errorf("runtime: %s: %s is a part of the directory %s, which %s gets; a part cannot be denied: grant narrower directories",
-				or(deny.Origin, "a deny rule"), f.Path, request.Path, toolName)
-		}
+		return manifests.Read
 	}
-	return access, nil
+	switch write := outcomes[1]; {
+	case len(write.Effective) > 0:
+		d.Reason = "granted"
+		return manifests.ReadWrite
+	case len(write.Granted) == 0:
+		d.Reason = or(grant.Origin, "the grant") + " allows only to read it"
+		d.Allow = fileAllow(toolName, request.Path, manifests.ReadWrite)
+	case noWrites != "" && write.Taken[0] == 0:
+		d.Reason = "the profile " + noWrites + " allows no writing"
+	default:
+		d.Reason = denies(denied[write.Taken[0]].Origin) + " for writing"
+	}
+	return manifests.Read
 }
 
 func mountOf(guest permission.GuestPath, request manifests.FilePermission, grant fileGrant, access manifests.Access, reason string) files.Mount {
