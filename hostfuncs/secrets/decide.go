@@ -2,13 +2,13 @@ package secrets
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// decider computes request ∩ grant − deny, one request after another.
+// decider puts into effect what package permission decides, one request after another.
 type decider struct {
 	options   Options
 	grants    []grant
@@ -36,21 +36,41 @@ type verdict struct {
 	rule string
 }
 
-func (d *decider) decide(request request) error {
+// decide puts into effect what is effective of the requests.
+func (d *decider) decide(requests []request) error {
+	var asked, given, taken []permission.Statement
+	for _, r := range requests {
+		asked = append(asked, r.statement())
+	}
+	for _, g := range d.grants {
+		given = append(given, g.statement())
+	}
+	for _, deny := range d.options.Deny {
+		taken = append(taken, permission.Statement{Rule: &rule{name: deny.Name, everywhere: true}, Origin: deny.Origin})
+	}
+	for i, outcome := range permission.Decide(asked, given, taken, "") {
+		if err := d.decideOne(requests[i], outcome); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *decider) decideOne(request request, outcome permission.Outcome) error {
 	v := verdict{decision: tool.Decision{
-		Permission: "secrets",
+		Permission: string(kind),
 		Requested:  fmt.Sprintf("%s in %s for %s", request.Name, describePlace(request.Place), request.Host),
 	}}
-	grants, err := d.matching(request)
+	grants, err := d.granted(outcome)
 	if err != nil {
 		return err
 	}
-	denied := slices.IndexFunc(d.options.Deny, func(deny Denied) bool { return deny.Name == request.Name })
 	v.decision.Granted = describeGrants(grants)
 	switch {
-	case denied >= 0:
-		v.refuse("denied by "+writer(d.options.Deny[denied].Origin), "denied by "+writer(shownOrigin(d.options.Deny[denied].Origin)))
-	case len(grants) == 0:
+	case len(outcome.Taken) > 0:
+		by := d.options.Deny[outcome.Taken[0]].Origin
+		v.refuse("denied by "+writer(by), "denied by "+writer(shownOrigin(by)))
+	case len(outcome.Effective) == 0:
 		d.explainAbsence(request, &v)
 	default:
 		if err := d.bind(request, grants, &v); err != nil {
@@ -61,15 +81,13 @@ func (d *decider) decide(request request) error {
 	return nil
 }
 
-// matching returns the grants for a request. No two of them are for one origin.
-func (d *decider) matching(request request) ([]grant, error) {
+// granted returns the grants for a request. No two of them are for one origin.
+func (d *decider) granted(outcome permission.Outcome) ([]grant, error) {
 	var grants []grant
 	owners := map[origin]grant{}
-	for _, grant := range d.grants {
-		if grant.Name != request.Name || grant.host != request.host || !samePlace(grant.Place, request.Place) {
-			continue
-		}
-		for _, o := range originsOf(grant) {
+	for _, permit := range outcome.Granted {
+		grant := d.grants[permit.Grant]
+		for _, o := range permit.Rule.(*rule).origins {
 			if owner, twice := owners[o]; twice {
 				return nil, &Error{Op: "grant", Name: grant.Name, Origin: grant.Origin, Kind: ErrGrant,
 					Message: fmt.Sprintf("granted for %s already, by %s; keep one of the two", o, writer(owner.Origin))}

@@ -8,8 +8,8 @@ import (
 	"github.com/caisson-run/caisson/manifests/permission"
 )
 
-// request is what a manifest asks for. Its host is the zero value where it names none, or many:
-// no grant is for that.
+// request is what a manifest asks for. Its host is the zero value where it names none, or many, or
+// where no place is named: no grant is for that.
 type request struct {
 	manifests.SecretPermission
 	host permission.Host
@@ -17,16 +17,30 @@ type request struct {
 
 func readRequest(requested manifests.SecretPermission) request {
 	host, err := permission.ParseOneHost(requested.Host)
-	if err != nil {
+	if err != nil || requested.Place == (manifests.SecretPlace{}) {
 		return request{SecretPermission: requested}
 	}
 	return request{requested, host}
+}
+
+func (r request) statement() permission.Statement {
+	return permission.Statement{Rule: &rule{name: r.Name, host: r.host, place: canonical(r.Place)}}
 }
 
 // grant is what the operator gives, for one host.
 type grant struct {
 	manifests.SecretGrant
 	host permission.Host
+}
+
+// statement says where the grant lets a secret go. One that names no place allows any header. What
+// stands in a query or a body may be what the API keeps and shows, such as a title, so that there the
+// operator has to name it, too.
+func (g grant) statement() permission.Statement {
+	return permission.Statement{
+		Rule:   &rule{name: g.Name, host: g.host, origins: originsOf(g), place: canonical(g.Place)},
+		Origin: g.Origin,
+	}
 }
 
 // readGrant refuses a grant that says nothing definite, whether or not a tool asks for it:
@@ -67,16 +81,6 @@ func readGrant(granted manifests.SecretGrant) (grant, error) {
 		}
 	}
 	return grant{granted, host}, nil
-}
-
-// samePlace reports whether a grant allows the place that a manifest asks for. A grant that
-// names none allows any header. What stands in a query or a body may be what the API keeps
-// and shows, such as a title, so that there the operator has to name it, too.
-func samePlace(granted, requested manifests.SecretPlace) bool {
-	if granted == (manifests.SecretPlace{}) {
-		return requested.Header != ""
-	}
-	return canonical(granted) == canonical(requested)
 }
 
 // canonical returns a place in the form that is compared: the names of headers have no case.

@@ -86,10 +86,12 @@ func New(options Options) (*Set, error) {
 		grants = append(grants, g)
 	}
 	d := newDecider(options, grants)
+	var requests []request
 	for _, requested := range options.Requests {
-		if err := d.decide(readRequest(requested)); err != nil {
-			return nil, err
-		}
+		requests = append(requests, readRequest(requested))
+	}
+	if err := d.decide(requests); err != nil {
+		return nil, err
 	}
 	masker, err := newMasker(d.masked)
 	if err != nil {
