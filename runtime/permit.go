@@ -10,12 +10,13 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // permit is request ∩ grant, computed once for a tool. The same values enforce.
 type permit struct {
+	// module is the digest of the tool's, where a grant is bound to one and it could be read.
+	module      string
 	mounts      []files.Mount
 	environment []string
 	context     map[string]bool
@@ -28,29 +29,16 @@ type permit struct {
 	decisions []tool.Decision
 }
 
-// newPermit fails on a grant that cannot be read, which is the operator's mistake. The grants that
-// it returns are those that hold for the tool's module.
-func (r *Runtime) newPermit(m *manifests.Manifest, given manifests.Grants) (*permit, bound, error) {
-	b, err := bindTo(given, func() (engine.Digest, error) { return moduleDigest(m) })
-	if err != nil {
-		return nil, bound{}, err
-	}
-	p, err := r.decide(m, b.grants)
-	if err != nil {
-		return nil, bound{}, err
-	}
-	b.explain(p.decisions)
-	return p, b, nil
-}
-
-func (r *Runtime) decide(m *manifests.Manifest, grants manifests.Grants) (*permit, error) {
+// newPermit fails on a grant that cannot be read, which is the operator's mistake. The module is the
+// digest of the tool's; empty where it is not known.
+func (r *Runtime) newPermit(m *manifests.Manifest, grants manifests.Grants, module string) (*permit, error) {
 	if grants.NoNetwork == "" && r.profile.NoNetwork {
 		grants.NoNetwork = r.profile.Name
 	}
 	if grants.NoWrites == "" && r.profile.NoWrites {
 		grants.NoWrites = r.profile.Name
 	}
-	p := &permit{context: map[string]bool{}}
+	p := &permit{context: map[string]bool{}, module: module}
 	if err := p.decideFiles(m, grants); err != nil {
 		return nil, err
 	}
@@ -71,7 +59,7 @@ func (r *Runtime) decide(m *manifests.Manifest, grants manifests.Grants) (*permi
 }
 
 func (p *permit) decideSecrets(r *Runtime, m *manifests.Manifest, grants manifests.Grants) (err error) {
-	options := secrets.Options{Tool: m.Name, Requests: m.Permissions.Secrets, Grants: grants.Secrets, Network: m.Permissions.Network, LookupEnv: r.lookupEnv}
+	options := secrets.Options{Tool: m.Name, Module: p.module, Requests: m.Permissions.Secrets, Grants: grants.Secrets, Network: m.Permissions.Network, LookupEnv: r.lookupEnv}
 	for _, deny := range grants.Deny {
 		if deny.Secret != "" {
 			options.Deny = append(options.Deny, secrets.Denied{Origin: deny.Origin, Name: deny.Secret})
@@ -87,7 +75,7 @@ func (p *permit) decideSecrets(r *Runtime, m *manifests.Manifest, grants manifes
 
 func (p *permit) decideNetwork(r *Runtime, m *manifests.Manifest, grants manifests.Grants) (err error) {
 	options := network.Options{
-		Tool: m.Name, Requests: m.Permissions.Network, Grants: grants.Network, NoNetwork: grants.NoNetwork,
+		Tool: m.Name, Module: p.module, Requests: m.Permissions.Network, Grants: grants.Network, NoNetwork: grants.NoNetwork,
 		Secrets: p.secrets, Resolver: r.resolver, Logger: r.logger,
 	}
 	for _, deny := range grants.Deny {
@@ -110,7 +98,7 @@ func (p *permit) decideNetwork(r *Runtime, m *manifests.Manifest, grants manifes
 func (p *permit) close() error { return p.network.Close() }
 
 func (p *permit) decideContext(m *manifests.Manifest, grants manifests.Grants) {
-	names := nameRules{kind: "context"}
+	names := nameRules{kind: "context", module: p.module}
 	for _, name := range m.Context {
 		names.request(name)
 	}
@@ -130,7 +118,7 @@ func contextAllow(toolName, name string) tool.Allow {
 }
 
 func (p *permit) decideEnv(m *manifests.Manifest, grants manifests.Grants) {
-	names := nameRules{kind: "env"}
+	names := nameRules{kind: "env", module: p.module}
 	for _, name := range m.Permissions.Env {
 		names.request(name)
 	}

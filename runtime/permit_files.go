@@ -13,7 +13,7 @@ import (
 
 // decideFiles makes the mounts. Its decisions come first.
 func (p *permit) decideFiles(m *manifests.Manifest, grants manifests.Grants) error {
-	granted, err := fileGrants(grants.Files)
+	granted, err := fileGrants(grants.Files, p.module)
 	if err != nil {
 		return err
 	}
@@ -27,10 +27,11 @@ func (p *permit) decideFiles(m *manifests.Manifest, grants manifests.Grants) err
 			return fmt.Errorf("runtime: permission of the manifest: %w", err)
 		}
 		d := tool.Decision{Permission: string(filesKind), Requested: fmt.Sprintf("%s (%s)", request.Path, request.Access)}
-		outcomes := permission.Decide(accesses(fileRule{path: guest}, request.Access, ""), granted.statements, denied, "")
+		outcomes := permission.Decide(accesses(fileRule{path: guest}, request.Access, manifests.Binding{}), granted.statements, denied, p.module)
 		if len(outcomes[0].Granted) == 0 {
 			line := m.Line(fmt.Sprintf("permissions.files[%d]", i))
 			d.Reason = fmt.Sprintf("asked for on line %d of the manifest, but no grant has the guest path %s", line, request.Path)
+			d.Reason += elsewhere(outcomes[0], granted.statements, p.module)
 			d.Allow = fileAllow(m.Name, request.Path, request.Access)
 			p.decisions = append(p.decisions, d)
 			continue
@@ -51,11 +52,11 @@ func (p *permit) decideFiles(m *manifests.Manifest, grants manifests.Grants) err
 }
 
 // accesses returns a rule for each access, that for reading first.
-func accesses(r fileRule, access manifests.Access, origin string) []permission.Statement {
-	statements := []permission.Statement{{Rule: r, Origin: origin}}
+func accesses(r fileRule, access manifests.Access, from manifests.Binding) []permission.Statement {
+	statements := []permission.Statement{{Rule: r, Origin: from.Origin, SHA256: from.SHA256}}
 	if access == manifests.ReadWrite {
 		r.write = true
-		statements = append(statements, permission.Statement{Rule: r, Origin: origin})
+		statements = append(statements, permission.Statement{Rule: r, Origin: from.Origin, SHA256: from.SHA256})
 	}
 	return statements
 }
@@ -78,7 +79,7 @@ func fileDenials(grants manifests.Grants) ([]permission.Statement, error) {
 		if err != nil {
 			return nil, fmt.Errorf("runtime: %s: %w", or(deny.Origin, "a deny rule"), err)
 		}
-		rules := accesses(fileRule{path: path, below: true}, manifests.ReadWrite, deny.Origin)
+		rules := accesses(fileRule{path: path, below: true}, manifests.ReadWrite, manifests.Binding{Origin: deny.Origin})
 		if deny.Files.Access == manifests.ReadWrite {
 			rules = rules[1:] // writing alone
 		}
@@ -112,8 +113,9 @@ type grantedFiles struct {
 }
 
 // fileGrants checks the operator's grants, also those that this tool does not ask for: a
-// directory that is not there is a slip. Two grants of one directory are one, with their access.
-func fileGrants(grants []manifests.FileGrant) (grantedFiles, error) {
+// directory that is not there is a slip. Those for another module are not looked at further. Two
+// grants of one directory are one, with their access.
+func fileGrants(grants []manifests.FileGrant, module string) (grantedFiles, error) {
 	granted := grantedFiles{grants: map[permission.GuestPath]fileGrant{}}
 	for _, given := range grants {
 		grant := fileGrant{FileGrant: given}
@@ -129,10 +131,14 @@ func fileGrants(grants []manifests.FileGrant) (grantedFiles, error) {
 		if grant.Access != manifests.Read && grant.Access != manifests.ReadWrite {
 			return granted, fmt.Errorf("runtime: %s: access %q; want %q or %q", where, grant.Access, manifests.Read, manifests.ReadWrite)
 		}
+		rules := accesses(fileRule{path: guest}, grant.Access, grant.Binding)
+		granted.statements = append(granted.statements, rules...)
+		if !rules[0].Holds(module) {
+			continue
+		}
 		if grant.host, err = readHost(grant.Host); err != nil {
 			return granted, fmt.Errorf("runtime: %s: %w", where, err)
 		}
-		granted.statements = append(granted.statements, accesses(fileRule{path: guest}, grant.Access, grant.Origin)...)
 		if first, twice := granted.grants[guest]; twice {
 			if !sameHost(first.host, grant.host) {
 				return granted, fmt.Errorf("runtime: %s gives %s, and %s gives %s; keep one of the two", where, grant.Host, or(first.Origin, "another grant for it"), first.Host)

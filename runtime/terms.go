@@ -45,7 +45,7 @@ type effectiveMount struct {
 	Quota       manifests.Quota
 }
 
-// termsDigest returns the digest of a tool's terms. Grants are those that hold for its module.
+// termsDigest returns the digest of a tool's terms. Of the grants, those count that hold for its module.
 func (p *permit) termsDigest(m *manifests.Manifest, limits Limits, grants manifests.Grants) ([sha256.Size]byte, error) {
 	t := terms{
 		Name: m.Name, Execution: m.Execution, Type: m.Type, ABI: m.Module.ABI, Entry: m.Module.Entry,
@@ -87,12 +87,12 @@ func (t *terms) permitted(p *permit, m *manifests.Manifest, grants manifests.Gra
 	}
 	var err error
 	if len(m.Permissions.Network) > 0 {
-		if t.Network, err = sorted(grants.Network, anonymousNetwork); err != nil {
+		if t.Network, err = sorted(held(p, grants.Network, func(g manifests.NetworkGrant) manifests.Binding { return g.Binding }), anonymousNetwork); err != nil {
 			return err
 		}
 	}
 	if len(m.Permissions.Secrets) > 0 {
-		if t.Secrets, err = sorted(grants.Secrets, anonymousSecret); err != nil {
+		if t.Secrets, err = sorted(held(p, grants.Secrets, func(g manifests.SecretGrant) manifests.Binding { return g.Binding }), anonymousSecret); err != nil {
 			return err
 		}
 	}
@@ -104,6 +104,11 @@ func (t *terms) permitted(p *permit, m *manifests.Manifest, grants manifests.Gra
 		return d, nil
 	})
 	return err
+}
+
+// held returns the grants that hold for the permit's module.
+func held[G any](p *permit, grants []G, binding func(G) manifests.Binding) []G {
+	return slices.DeleteFunc(slices.Clone(grants), func(g G) bool { return !p.holds(binding(g)) })
 }
 
 // anonymousNetwork returns a grant without where it is written.

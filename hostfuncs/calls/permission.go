@@ -12,6 +12,7 @@ import (
 // Options are what a [Permission] is made of.
 type Options struct {
 	Tool     string   // whose it is, for suggestions
+	Module   string   // its module's SHA-256, in lower-case hex digits; empty: no grant that is bound to one holds
 	Requests []string // what its manifest asks for, each name once
 	Grants   []manifests.CallGrant
 	Deny     []Denied
@@ -26,6 +27,7 @@ type Denied struct {
 // Permission is request ∩ grant − deny: the tools that one tool may call. It is immutable.
 type Permission struct {
 	tool     string
+	module   string
 	requests []permission.Statement
 	grants   []permission.Statement
 	denials  []permission.Statement
@@ -37,7 +39,7 @@ const kind permission.Kind = "tools"
 // New returns the permission. The error, an [*Error], is for a grant of what no tool can be
 // called.
 func New(options Options) (*Permission, error) {
-	p := &Permission{tool: options.Tool, allowed: map[string]bool{}}
+	p := &Permission{tool: options.Tool, module: options.Module, allowed: map[string]bool{}}
 	for _, name := range options.Requests {
 		p.requests = append(p.requests, permission.Statement{Rule: permission.NewName(kind, name)})
 	}
@@ -45,12 +47,12 @@ func New(options Options) (*Permission, error) {
 		if !isName(grant.Tool) {
 			return nil, &Error{Op: "new", Kind: ErrInvalid, Message: fmt.Sprintf("%s: %q is not the name of a tool", writer(grant.Origin), grant.Tool)}
 		}
-		p.grants = append(p.grants, permission.Statement{Rule: permission.NewName(kind, grant.Tool), Origin: grant.Origin})
+		p.grants = append(p.grants, permission.Statement{Rule: permission.NewName(kind, grant.Tool), Origin: grant.Origin, SHA256: grant.SHA256})
 	}
 	for _, deny := range options.Deny {
 		p.denials = append(p.denials, permission.Statement{Rule: permission.NewName(kind, deny.Tool), Origin: deny.Origin})
 	}
-	for i, outcome := range permission.Decide(p.requests, p.grants, p.denials, "") {
+	for i, outcome := range permission.Decide(p.requests, p.grants, p.denials, p.module) {
 		if len(outcome.Effective) > 0 {
 			p.allowed[options.Requests[i]] = true
 		}
@@ -71,7 +73,7 @@ func (p *Permission) Check(name string) *tool.Denial {
 		return nil
 	}
 	wanted := permission.Statement{Rule: permission.NewName(kind, name)}
-	outcome := permission.Decide([]permission.Statement{wanted}, p.grants, p.denials, "")[0]
+	outcome := permission.Decide([]permission.Statement{wanted}, p.grants, p.denials, p.module)[0]
 	asked, given := slices.Contains(p.requests, wanted), len(outcome.Granted) > 0
 	receipt := &tool.Denial{Permission: string(kind), Value: tool.Shown(name, maxShown)}
 	switch {
@@ -104,7 +106,7 @@ func flag(name string) string { return "--allow-call " + name }
 // Decisions says what became of each request, in their order.
 func (p *Permission) Decisions() []tool.Decision {
 	var decisions []tool.Decision
-	for i, outcome := range permission.Decide(p.requests, p.grants, p.denials, "") {
+	for i, outcome := range permission.Decide(p.requests, p.grants, p.denials, p.module) {
 		name := p.requests[i].Rule.(permission.Name).String()
 		d := tool.Decision{Permission: string(kind), Requested: name, Reason: "granted"}
 		if len(outcome.Granted) > 0 {
@@ -115,6 +117,9 @@ func (p *Permission) Decisions() []tool.Decision {
 		}
 		if receipt := p.Check(name); receipt != nil {
 			d.Effective, d.Reason, d.Allow = "", receipt.Rule, receipt.Allow
+			for _, i := range outcome.Elsewhere {
+				d.Reason += "; " + p.grants[i].OtherModule("the grant", p.module)
+			}
 		}
 		decisions = append(decisions, d)
 	}

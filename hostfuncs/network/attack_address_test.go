@@ -261,7 +261,7 @@ func TestReach(t *testing.T) {
 	mapped := reach{granted: prefixes("::ffff:10.0.0.0/104")}
 	assert.True(t, check(mapped, "10.9.8.7"))
 	assert.False(t, check(mapped, "192.168.0.1"))
-	literal, err := readGrant(grantOf(manifests.NetworkPermission{Host: "10.0.0.7"}))
+	literal, err := readGrant(grantOf(manifests.NetworkPermission{Host: "10.0.0.7"}), "")
 	require.NoError(t, err)
 	assert.True(t, check(literal.reach, "10.0.0.7"))
 	assert.False(t, check(literal.reach, "10.0.0.8"))

@@ -14,7 +14,13 @@ import (
 func (p *effective) decisions(requests []manifests.NetworkPermission) []tool.Decision {
 	var all []tool.Decision
 	for i := range p.requests {
-		all = append(all, p.decision(i, requests[i]))
+		d := p.decision(i, requests[i])
+		if d.Effective == "" {
+			for _, grant := range p.outcomes[i].Elsewhere {
+				d.Reason += "; " + p.grants[grant].statement().OtherModule("the grant", p.module)
+			}
+		}
+		all = append(all, d)
 	}
 	return all
 }

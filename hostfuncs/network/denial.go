@@ -20,7 +20,7 @@ func (p *effective) receipt(l *location, method string) tool.Denial {
 		return refused
 	}
 	asked := closest(p.requests, func(r *rule) *rule { return r }, l, method)
-	given := closest(p.grants, func(g *grant) *rule { return &g.rule }, l, method)
+	given := closest(p.grants, (*grant).here, l, method)
 	refused.Rule = p.ruleText(asked, given, l, method)
 	if asked.gap != 0 {
 		if wanted, ok := p.need(asked, l, method); ok {
@@ -74,6 +74,9 @@ func closest[T any](all []T, ruleOf func(*T) *rule, l *location, method string) 
 	best := candidate{gap: gapHost}
 	for i := range all {
 		r := ruleOf(&all[i])
+		if r == nil {
+			continue
+		}
 		if differs := r.gap(l, method); differs < best.gap {
 			best = candidate{i, r, differs}
 		}
@@ -166,7 +169,7 @@ func (p *effective) addressReceipt(l *location, method string, why *refusal) too
 	if !why.special.own {
 		return refused
 	}
-	given := closest(p.grants, func(g *grant) *rule { return &g.rule }, l, method)
+	given := closest(p.grants, (*grant).here, l, method)
 	wanted, ok := p.need(given, l, method)
 	if !ok {
 		return refused

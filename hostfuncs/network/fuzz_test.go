@@ -169,7 +169,7 @@ func requireReceipt(t *testing.T, p *effective, l *location, method string) {
 	}
 	if receipt.Allow.Config != "" {
 		for _, given := range pastedGrants(t, receipt.Allow.Config, "fetch") {
-			g, err := readGrant(given)
+			g, err := readGrant(given, "")
 			require.NoError(t, err)
 			wider.grants = append(append([]grant{}, p.grants...), g)
 		}

@@ -14,10 +14,10 @@ import (
 // Options say what one tool may reach, and by which means.
 type Options struct {
 	Tool     string // the tool's name, for what receipts suggest
+	Module   string // its module's SHA-256, in lower-case hex digits; empty: no grant that is bound to one holds
 	Requests []manifests.NetworkPermission
-	// Grants are those that hold for the tool's module.
-	Grants []manifests.NetworkGrant
-	Deny   []Denied
+	Grants   []manifests.NetworkGrant
+	Deny     []Denied
 	// NoNetwork names the profile that takes all of the network away; empty for none.
 	NoNetwork string
 	Secrets   Secrets          // nil: none

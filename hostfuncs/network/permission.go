@@ -19,7 +19,22 @@ const maxAuthorities = 1 << 20 // bytes of one file
 type grant struct {
 	rule
 	origin string
+	sha256 string // of the module that it is bound to, if it is
 	reach  reach
+	// elsewhere says that it is for another module: it explains a decision, and gives nothing.
+	elsewhere bool
+}
+
+func (g *grant) statement() permission.Statement {
+	return permission.Statement{Rule: &g.rule, Origin: g.origin, SHA256: g.sha256}
+}
+
+// here returns the rule of a grant that holds for the tool's module, or nil.
+func (g *grant) here() *rule {
+	if g.elsewhere {
+		return nil
+	}
+	return &g.rule
 }
 
 // permit is what one request of the manifest and one grant have in common.
@@ -32,6 +47,7 @@ type permit struct {
 // less what is denied. It does not change once it was read.
 type effective struct {
 	tool      string
+	module    string // its digest, if it is known
 	noNetwork string
 	requests  []rule
 	grants    []grant
@@ -45,7 +61,7 @@ type effective struct {
 }
 
 func readPermission(options Options) (*effective, error) {
-	p := &effective{tool: options.Tool, noNetwork: options.NoNetwork, known: newRanges()}
+	p := &effective{tool: options.Tool, module: options.Module, noNetwork: options.NoNetwork, known: newRanges()}
 	for _, requested := range options.Requests {
 		r, err := readRule(requested)
 		if err != nil {
@@ -55,7 +71,7 @@ func readPermission(options Options) (*effective, error) {
 		p.requests = append(p.requests, r)
 	}
 	for _, granted := range options.Grants {
-		g, err := readGrant(granted)
+		g, err := readGrant(granted, options.Module)
 		if err != nil {
 			return nil, fmt.Errorf("the grant%s: %w", at(granted.Origin), err)
 		}
@@ -89,12 +105,15 @@ func at(origin string) string {
 	return " at " + origin
 }
 
-func readGrant(granted manifests.NetworkGrant) (grant, error) {
+func readGrant(granted manifests.NetworkGrant, module string) (grant, error) {
 	r, err := readRule(granted.NetworkPermission)
 	if err != nil {
 		return grant{}, err
 	}
-	g := grant{rule: r, origin: granted.Origin}
+	g := grant{rule: r, origin: granted.Origin, sha256: granted.SHA256}
+	if g.elsewhere = !g.statement().Holds(module); g.elsewhere {
+		return g, nil // its files are not this module's to read
+	}
 	if g.reach.granted, err = readPrefixes(granted.Addresses); err != nil {
 		return grant{}, err
 	}
@@ -150,12 +169,12 @@ func (p *effective) decide() {
 		requests = append(requests, permission.Statement{Rule: &p.requests[i]})
 	}
 	for i := range p.grants {
-		grants = append(grants, permission.Statement{Rule: &p.grants[i].rule})
+		grants = append(grants, p.grants[i].statement())
 	}
 	for i := range p.denials {
 		denials = append(denials, permission.Statement{Rule: &p.denials[i]})
 	}
-	p.outcomes, p.permits = permission.Decide(requests, grants, denials, ""), nil
+	p.outcomes, p.permits = permission.Decide(requests, grants, denials, p.module), nil
 	for i, outcome := range p.outcomes {
 		for _, both := range outcome.Effective {
 			p.permits = append(p.permits, permit{both.Rule.(*rule), i, both.Grant})

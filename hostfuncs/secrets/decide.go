@@ -48,7 +48,7 @@ func (d *decider) decide(requests []request) error {
 	for _, deny := range d.options.Deny {
 		taken = append(taken, permission.Statement{Rule: &rule{name: deny.Name, everywhere: true}, Origin: deny.Origin})
 	}
-	for i, outcome := range permission.Decide(asked, given, taken, "") {
+	for i, outcome := range permission.Decide(asked, given, taken, d.options.Module) {
 		if err := d.decideOne(requests[i], outcome); err != nil {
 			return err
 		}
@@ -75,6 +75,11 @@ func (d *decider) decideOne(request request, outcome permission.Outcome) error {
 	default:
 		if err := d.bind(request, grants, &v); err != nil {
 			return err
+		}
+	}
+	if v.decision.Effective == "" {
+		for _, i := range outcome.Elsewhere {
+			v.decision.Reason += "; " + d.grants[i].statement().OtherModule("the grant", d.options.Module)
 		}
 	}
 	d.record(request, v)
@@ -104,7 +109,7 @@ func (d *decider) explainAbsence(request request, v *verdict) {
 	v.refuse("no grant gives it", "no grant gives the secret")
 	v.decision.Allow = d.allowGrant(request)
 	for _, grant := range d.grants {
-		if grant.Name != request.Name {
+		if grant.Name != request.Name || !grant.statement().Holds(d.options.Module) {
 			continue
 		}
 		if grant.host != request.host {

@@ -40,6 +40,7 @@ func (g grant) statement() permission.Statement {
 	return permission.Statement{
 		Rule:   &rule{name: g.Name, host: g.host, origins: originsOf(g), place: canonical(g.Place)},
 		Origin: g.Origin,
+		SHA256: g.SHA256,
 	}
 }
 

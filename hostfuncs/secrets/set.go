@@ -22,6 +22,7 @@ const (
 // Options say which secrets a tool gets. Only Requests and Grants together give any.
 type Options struct {
 	Tool     string // for what receipts suggest
+	Module   string // its module's SHA-256, in lower-case hex digits; empty: no grant that is bound to one holds
 	Requests []manifests.SecretPermission
 	Grants   []manifests.SecretGrant
 	Deny     []Denied

@@ -42,7 +42,7 @@ func decide(request Rule, grants, denials []Statement, module string) Outcome {
 		both, overlap := request.Intersect(grant.Rule)
 		switch {
 		case !overlap:
-		case !grant.holds(module):
+		case !grant.Holds(module):
 			o.Elsewhere = append(o.Elsewhere, i)
 		default:
 			o.Granted = append(o.Granted, Permit{both, i})

@@ -1,5 +1,7 @@
 package permission
 
+import "fmt"
+
 // Kind is which sort of permission a rule is of, as decisions and receipts name it: "files",
 // "network".
 type Kind string
@@ -26,9 +28,23 @@ type Statement struct {
 	SHA256 string
 }
 
-// holds reports whether a grant is for a module. One whose digest is not known has no bound grants.
-func (s Statement) holds(module string) bool {
+// Holds reports whether a grant is for the module with a digest, in lower-case hex digits. No bound
+// grant is for one whose digest is not known, which is empty.
+func (s Statement) Holds(module string) bool {
 	return s.SHA256 == "" || module != "" && s.SHA256 == module
+}
+
+// OtherModule says to people that a grant, or whatever it is called, is for another module than the
+// one with a digest, which is empty where the module cannot be read.
+func (s Statement) OtherModule(what, module string) string {
+	if s.Origin != "" {
+		what += " of " + s.Origin
+	}
+	this := "which cannot be read"
+	if module != "" {
+		this = "which has " + module
+	}
+	return fmt.Sprintf("%s is for the module with sha256 %s and not for this one, %s", what, s.SHA256, this)
 }
 
 // Name is the rule of permissions that name one thing, letter by letter: a tool, a variable. The zero
