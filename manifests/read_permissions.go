@@ -13,28 +13,19 @@ const (
 )
 
 func (r *reader) permissions(n *node, at string, p *Permissions) {
-	r.object(n, at,
-		field{"files", "", func(n *node, at string) {
-			r.list(n, at, maxList, func(n *node, at string) { p.Files = append(p.Files, r.filePermission(n, at)) })
-			r.checkOverlap(n, at, p.Files)
-		}},
-		field{"network", "", func(n *node, at string) {
-			r.list(n, at, maxList, func(n *node, at string) { p.Network = append(p.Network, r.networkPermission(n, at)) })
-		}},
-		field{"secrets", "", func(n *node, at string) {
-			r.list(n, at, maxList, func(n *node, at string) { p.Secrets = append(p.Secrets, r.secretPermission(n, at)) })
-		}},
-		field{"env", "", func(n *node, at string) { p.Env = r.uniqueTexts(n, at, maxList, r.setting) }},
-		field{"kv", "", func(n *node, at string) {
-			p.KV = &KVPermission{}
-			r.object(n, at, field{"bytes", "bytes: and how much the tool stores, such as 1MiB", func(n *node, at string) { p.KV.Bytes = r.bytes(n, at, 1, maxKV) }})
-		}},
-		field{"tools", "", func(n *node, at string) { p.Tools = r.uniqueTexts(n, at, maxList, r.name) }},
-		field{"llm", "", func(n *node, at string) {
-			p.LLM = &LLMPermission{}
-			r.object(n, at, field{"tokens", "tokens: and how many a call may use, such as 4000", func(n *node, at string) { p.LLM.Tokens = r.integer(n, at, 1, maxTokens) }})
-		}},
-	)
+	r.object(n, at, r.requestFields(p)...)
+}
+
+func (r *reader) kvPermission(n *node, at string) *KVPermission {
+	p := &KVPermission{}
+	r.object(n, at, field{"bytes", "bytes: and how much the tool stores, such as 1MiB", func(n *node, at string) { p.Bytes = r.bytes(n, at, 1, maxKV) }})
+	return p
+}
+
+func (r *reader) llmPermission(n *node, at string) *LLMPermission {
+	p := &LLMPermission{}
+	r.object(n, at, field{"tokens", "tokens: and how many a call may use, such as 4000", func(n *node, at string) { p.Tokens = r.integer(n, at, 1, maxTokens) }})
+	return p
 }
 
 func (r *reader) filePermission(n *node, at string) FilePermission {
