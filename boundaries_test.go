@@ -31,16 +31,23 @@ var layers = map[string][]string{
 	"registry":              {"manifests", "tool"},
 	"executor":              {"registry", "manifests", "tool"},
 	"runtime":               {"hostfuncs", "manifests", "tool", "internal/hostfile"},
+	".":                     {"executor", "registry", "runtime", "manifests", "tool", "internal/folder", "internal/holding", "internal/records", "internal/unapplied"},
 	"sdk":                   {},
 	"wasm-tools":            {"sdk"},
 	"internal/guests":       {"sdk"},
 	"internal/hostfile":     {},
 	"internal/interpreters": {"runtime", "manifests", "tool"},
+	"internal/folder":       {"internal/hostfile"},
+	"internal/holding":      {},
+	"internal/records":      {"tool", "internal/folder"},
+	"internal/batches":      {"executor", "internal/folder"},
+	"internal/names":        {"registry", "manifests", "tool"},
+	"internal/unapplied":    {"runtime", "manifests"},
 	"internal/programs":     {},
 	"internal/overlay":      {},
 	"internal/benchmark":    {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"examples":              {"sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"cmd":                   {"dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/benchmark", "internal/hostfile"},
+	"examples":              {".", "sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
+	"cmd":                   {".", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/folder", "internal/hostfile", "internal/names", "internal/records", "internal/unapplied"},
 }
 
 // owners says which folder alone may import a dependency outside tests. A dependency
@@ -145,7 +152,7 @@ func TestImportsPointDownwards(t *testing.T) {
 			if !within(imported, modulePath) {
 				continue
 			}
-			target := strings.TrimPrefix(imported, modulePath+"/")
+			target := path.Clean("." + strings.TrimPrefix(imported, modulePath))
 			allowed := within(target, layer) || slices.ContainsFunc(layers[layer], func(below string) bool { return within(target, below) })
 			assert.True(t, allowed, "%s imports %s, which its layer may not", s.file, target)
 		}
@@ -159,6 +166,24 @@ func TestExecutorDoesNotKnowTheRuntime(t *testing.T) {
 		if within(s.folder(), "executor") {
 			assert.NotContains(t, imports(s), modulePath+"/runtime", s.file)
 		}
+	}
+}
+
+// TestProgramsWireNothing: what a policy and tools are opened with is the root package's alone, so that
+// no program forgets a part of it.
+func TestProgramsWireNothing(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test || !within(s.folder(), "cmd") && !within(s.folder(), "examples") {
+			continue
+		}
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			if selector, ok := n.(*ast.SelectorExpr); ok && selector.Sel.Name == "New" {
+				if x, ok := selector.X.(*ast.Ident); ok {
+					assert.NotContains(t, []string{"runtime", "registry", "executor"}, x.Name, "%s wires what caisson.Open does", s.file)
+				}
+			}
+			return true
+		})
 	}
 }
 

@@ -90,6 +90,19 @@ func TestPolicyOfTheREADME(t *testing.T) {
 	assert.Len(t, policy.For("calculator", "wasm-tools/calculator").Deny, 1)
 }
 
+// TestEmbeddingOfTheREADME: the program that the README shows is the one that is tested.
+func TestEmbeddingOfTheREADME(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	program, err := os.ReadFile(filepath.Join("examples", "embed", "main.go"))
+	require.NoError(t, err)
+	shown := blocks(t, string(readme), "## From Go", "## The command line")
+	for _, line := range strings.Split(strings.TrimSpace(shown[0].text), "\n") {
+		code, _, _ := strings.Cut(line, " // ")
+		assert.Contains(t, string(program), "\t"+code+"\n")
+	}
+}
+
 // anyCall returns what was printed with one id for all calls.
 func anyCall(printed string) string {
 	return regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`).ReplaceAllString(printed, "ID")

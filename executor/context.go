@@ -145,9 +145,6 @@ func misfits(m *manifests.Manifest, err error) []tool.Denial {
 func contextDenial(name, rule string) tool.Denial {
 	return tool.Denial{
 		Permission: "context", Value: name, Rule: rule,
-		Allow: tool.Allow{
-			Grant:  fmt.Sprintf("--context %s=VALUE", name),
-			Config: fmt.Sprintf("context: {%s: {from: fixed, value: VALUE}}", name),
-		},
+		Allow: tool.Allow{Grant: manifests.ContextSource{Name: name, From: manifests.Fixed}.Rule()},
 	}
 }

@@ -115,8 +115,8 @@ func TestRowS33FilledIn(t *testing.T) {
 		assert.Equal(t, `leave out the argument "USER": the host fills in user; the host has no value for project_id; the host has no value for user`, record.Result.Error)
 		assert.Equal(t, []tool.Denial{
 			{Permission: "context", Value: "USER", Rule: "the host fills in user; a model cannot set it"},
-			{Permission: "context", Value: "project_id", Rule: "the host has no value for project_id", Allow: tool.Allow{Grant: "--context project_id=VALUE", Config: "context: {project_id: {from: fixed, value: VALUE}}"}},
-			{Permission: "context", Value: "user", Rule: "the host has no value for user", Allow: tool.Allow{Grant: "--context user=VALUE", Config: "context: {user: {from: fixed, value: VALUE}}"}},
+			{Permission: "context", Value: "project_id", Rule: "the host has no value for project_id", Allow: tool.Allow{Grant: json.RawMessage(`{"context":{"project_id":{"from":"fixed","value":null}}}`)}},
+			{Permission: "context", Value: "user", Rule: "the host has no value for user", Allow: tool.Allow{Grant: json.RawMessage(`{"context":{"user":{"from":"fixed","value":null}}}`)}},
 		}, record.Denials)
 	})
 	t.Run("an empty value is a value", func(t *testing.T) {

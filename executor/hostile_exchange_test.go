@@ -228,6 +228,30 @@ func TestAttackReplacedCallee(t *testing.T) {
 			assert.Equal(t, []string{"helper v2"}, w.ran, "once that was approved")
 		}
 	})
+	t.Run("after it was approved for the session", func(t *testing.T) {
+		for name, attacked := range map[string]bool{"attack": true, "control": false} {
+			w := newCalleeWorld(t, "asks", "help")
+			report := paused(t, w.executor, nil, through("{}"))
+			approval := approve(report.Pending[0])
+			approval.Scope = tool.ApproveSession
+			session := report.Session
+			_, err := w.executor.Resume(t.Context(), executor.Resumption{State: *report.State, Session: session, Approvals: []tool.Approval{approval}})
+			require.NoError(t, err)
+			require.Equal(t, []string{"helper v1"}, w.ran)
+			if attacked {
+				w.helper = "helper v2"
+			}
+			report, err = w.executor.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{through("{}")}})
+			require.NoError(t, err)
+			if attacked {
+				assertPaused(t, report)
+				assert.Equal(t, []string{"helper v1"}, w.ran, name)
+				continue
+			}
+			assertCompleted(t, report)
+			assert.Equal(t, []string{"helper v1", "helper v1"}, w.ran, name)
+		}
+	})
 	t.Run("while it runs", func(t *testing.T) {
 		attack := through(`{"replaced":"yes"}`, `{"n":2}`)
 		w := newCalleeWorld(t, "asks", "help")

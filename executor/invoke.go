@@ -62,6 +62,10 @@ func (e *Executor) isolated(ctx context.Context, c *call) answer {
 
 // answerOf reads what a tool returned, where methods of the error are the tool's code as well.
 func answerOf(outcome tool.Outcome, err error) answer {
+	outcome.Denials = each(outcome.Denials, func(d tool.Denial) tool.Denial {
+		d.Allow = storableAllow(d.Allow)
+		return d
+	})
 	a := answer{outcome: outcome, err: err}
 	if err != nil {
 		a.kind, a.message = classify(err)

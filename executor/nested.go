@@ -176,7 +176,7 @@ func (c *call) make(ctx context.Context, requested tool.Call, id string) *call {
 	switch manifest := c.entry.Manifest; {
 	case !slices.Contains(manifest.Permissions.Tools, made.tool) && !slices.Contains(manifest.Permissions.Tools, requested.Function.Name):
 		made.deny("tools", fmt.Sprintf("%s may not call %s: its manifest does not ask for it", c.tool, made.tool),
-			tool.Allow{Manifest: manifests.SuggestCallManifest(requested.Function.Name)})
+			tool.Allow{Manifest: manifests.Permissions{Tools: []string{requested.Function.Name}}.Rule()})
 	case c.readOnly && !made.readOnly:
 		made.deny("read_only", fmt.Sprintf("%s is read_only, so it may not call %s, which is not", c.tool, made.tool), tool.Allow{})
 	case made.waits():

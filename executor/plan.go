@@ -149,7 +149,6 @@ func (p planner) permitted(c *call, entry registry.Entry) bool {
 	case p.allowed != nil && !p.allowed[entry.Name]:
 		denial.Permission = "allowed_tools"
 		denial.Rule = fmt.Sprintf("%s is not among the tools that this agent may call", entry.Name)
-		denial.Allow.Grant = fmt.Sprintf("add %s to the agent's allowed tools", entry.Name)
 	case entry.Unavailable != "":
 		denial.Permission = "availability"
 		denial.Rule = "the tool is unavailable: " + entry.Unavailable

@@ -35,14 +35,14 @@ func fullState(t testing.TB) *executor.State {
 				Content: []tool.Content{{Type: "image", Data: []byte{0, 255}, MIMEType: "image/png"}, {Type: "link", URL: "https://example.com/?a&b", Name: "a"}},
 			},
 			Usage: tool.Usage{Fuel: &fuel, MemoryBytes: 1, Wall: time.Second, HostCalls: 2}, Log: "log",
-			Denials:   []tool.Denial{{Permission: "files", Value: "/x", Rule: "no", Allow: tool.Allow{Grant: "--grant"}}},
+			Denials:   []tool.Denial{{Permission: "files", Value: "/x", Rule: "no", Allow: tool.Allow{Grant: json.RawMessage(`{"b": "<é>", "aa": null}`)}}},
 			HostCalls: []tool.HostCall{{Kind: "files.open", Target: "/x", Bytes: 1, Duration: 2, Allowed: true, Status: "ok"}},
 		}, nil
 	}
 	e := newExecutor(t, executor.Options{Output: executor.Output{PerCall: 600}},
 		newFake(t, "rich", fields{"behavior": fields{"read_only": true, "final": true}, "parameters": fields{"type": "object", "properties": fields{"n": fields{"type": "integer"}}}}, rich),
 		newClient(t, "shell", readOnly), explained{newFake(t, "erase", destructive, echo), func() []tool.Decision {
-			return []tool.Decision{{Permission: "files", Requested: "/", Reason: "because"}}
+			return []tool.Decision{{Permission: "files", Requested: "/", Reason: "because", Allow: tool.Allow{Manifest: json.RawMessage(`{"b": "<\xff>", "aa": null}`), Grant: json.RawMessage("{")}}}
 		}})
 	signed := newCall("call_2", "shell", `{"command":"<ls>"}`)
 	signed.Signature = "c2lnbmF0dXJl"

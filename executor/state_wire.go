@@ -43,7 +43,7 @@ type wireEnded struct {
 	Source        string              `json:"source,omitempty"`
 	Repairs       list[tool.Repair]   `json:"repairs,omitempty"`
 	Cuts          list[tool.Cut]      `json:"cuts,omitempty"`
-	Denials       list[tool.Denial]   `json:"denials,omitempty"`
+	Denials       list[wireDenial]    `json:"denials,omitempty"`
 	HostCalls     list[tool.HostCall] `json:"host_calls,omitempty"`
 	Log           string              `json:"log,omitempty"`
 	Usage         tool.Usage          `json:"usage"`
@@ -61,14 +61,14 @@ type wireResult struct {
 
 // wireAction is an action without its call.
 type wireAction struct {
-	Type        tool.ActionType     `json:"type"`
-	Tool        string              `json:"tool"`
-	Arguments   jsonText            `json:"arguments"`
-	Hints       tool.Hints          `json:"hints,omitzero"`
-	Reason      string              `json:"reason"`
-	Fingerprint string              `json:"fingerprint,omitempty"`
-	Decisions   list[tool.Decision] `json:"permissions,omitempty"`
-	Callees     list[tool.Callee]   `json:"callees,omitempty"`
+	Type        tool.ActionType    `json:"type"`
+	Tool        string             `json:"tool"`
+	Arguments   jsonText           `json:"arguments"`
+	Hints       tool.Hints         `json:"hints,omitzero"`
+	Reason      string             `json:"reason"`
+	Fingerprint string             `json:"fingerprint,omitempty"`
+	Decisions   list[wireDecision] `json:"permissions,omitempty"`
+	Callees     list[tool.Callee]  `json:"callees,omitempty"`
 }
 
 // jsonText is JSON that stands in a string, so that it stays as it was: databases write JSON anew.
@@ -187,11 +187,11 @@ func (s *storedCall) encode() wireCall {
 		w.Ended = &wireEnded{
 			Final: s.final, Result: wireResult{r.Result.Success, r.Result.Output, jsonText(r.Result.Data), r.Result.Content, r.Result.Error, r.Result.Kind},
 			Skipped: r.Skipped, ExecutionTime: r.ExecutionTime, Cached: r.Cached, Source: r.Source, Repairs: r.Repairs, Cuts: r.Cuts,
-			Denials: r.Denials, HostCalls: r.HostCalls, Log: r.Log, Usage: r.Usage,
+			Denials: each(r.Denials, encodeDenial), HostCalls: r.HostCalls, Log: r.Log, Usage: r.Usage,
 		}
 	}
 	if a := s.action; a != nil {
-		w.Waits = &wireAction{a.Type, a.Tool, jsonText(a.Arguments), a.Hints, a.Reason, a.Fingerprint, a.Decisions, a.Callees}
+		w.Waits = &wireAction{a.Type, a.Tool, jsonText(a.Arguments), a.Hints, a.Reason, a.Fingerprint, each(a.Decisions, encodeDecision), a.Callees}
 	}
 	return w
 }
@@ -221,12 +221,12 @@ func (w *wireCall) decode() storedCall {
 		s.record = &tool.Record{
 			Call: w.Call, CallID: w.CallID, Result: tool.Result{Success: e.Result.Success, Output: e.Result.Output, Data: json.RawMessage(e.Result.Data), Content: e.Result.Content, Error: e.Result.Error, Kind: e.Result.Kind},
 			Skipped: e.Skipped, ExecutionTime: e.ExecutionTime, Cached: e.Cached, Source: e.Source, Repairs: e.Repairs, Cuts: e.Cuts,
-			Denials: e.Denials, HostCalls: e.HostCalls, Log: e.Log, Usage: e.Usage,
+			Denials: each(e.Denials, wireDenial.decode), HostCalls: e.HostCalls, Log: e.Log, Usage: e.Usage,
 		}
 	}
 	if a := w.Waits; a != nil {
 		s.action = &tool.Action{
-			Type: a.Type, CallID: w.CallID, Call: w.Call, Tool: a.Tool, Arguments: json.RawMessage(a.Arguments), Hints: a.Hints, Reason: a.Reason, Fingerprint: a.Fingerprint, Decisions: a.Decisions, Callees: a.Callees,
+			Type: a.Type, CallID: w.CallID, Call: w.Call, Tool: a.Tool, Arguments: json.RawMessage(a.Arguments), Hints: a.Hints, Reason: a.Reason, Fingerprint: a.Fingerprint, Decisions: each(a.Decisions, wireDecision.decode), Callees: a.Callees,
 		}
 		s.action.Call.ID = or(s.action.Call.ID, w.CallID)
 	}

@@ -89,9 +89,10 @@ func decisionsOf(entry registry.Entry) []tool.Decision {
 	decisions := slices.Clone(entry.Decisions())
 	for i := range decisions {
 		d := &decisions[i]
-		for _, text := range []*string{&d.Permission, &d.Requested, &d.Granted, &d.Effective, &d.Reason, &d.Allow.Manifest, &d.Allow.Grant, &d.Allow.Config} {
+		for _, text := range []*string{&d.Permission, &d.Requested, &d.Granted, &d.Effective, &d.Reason} {
 			*text = storable(*text)
 		}
+		d.Allow = storableAllow(d.Allow)
 	}
 	return decisions
 }
@@ -99,6 +100,21 @@ func decisionsOf(entry registry.Entry) []tool.Decision {
 // storable returns a text that is the same after it was stored as JSON: what was looked at is
 // compared with what would run.
 func storable(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
+
+// storableAllow is storable for rules, which tools that are written in Go may make as they like: one
+// that is no JSON is left out.
+func storableAllow(allow tool.Allow) tool.Allow {
+	for _, rule := range []*json.RawMessage{&allow.Manifest, &allow.Grant} {
+		if *rule == nil {
+			continue
+		}
+		stored, err := json.Marshal(json.RawMessage(storable(string(*rule))))
+		if *rule = stored; err != nil || string(stored) == "null" {
+			*rule = nil
+		}
+	}
+	return allow
+}
 
 // refuseUnknown refuses a call of which nobody can say what it would do.
 func (c *call) refuseUnknown(ctx context.Context, err error) {

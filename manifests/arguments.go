@@ -31,7 +31,7 @@ const (
 //
 // The error wraps [ErrArgs] and is worded for a model.
 func ExpandArgs(templates []ArgTemplate, arguments tool.Arguments) ([]string, error) {
-	e := expansion{arguments: arguments}
+	e := expansion{arguments: arguments, lists: map[string][]json.RawMessage{}}
 	for _, template := range templates {
 		if err := e.add(template); err != nil {
 			return nil, err
@@ -48,6 +48,7 @@ func ExpandArgs(templates []ArgTemplate, arguments tool.Arguments) ([]string, er
 
 type expansion struct {
 	arguments tool.Arguments
+	lists     map[string][]json.RawMessage // by parameter, once they are read: many templates may name one
 	args      []string
 	bytes     int
 	// afterDashes: programs take nothing after "--" for an option.
@@ -103,9 +104,13 @@ func (e *expansion) addAlone(part templatePart) error {
 	if !given || isNull(raw) {
 		return nil
 	}
-	values, err := elements(part.param, raw)
-	if err != nil {
-		return err
+	values, read := e.lists[part.param]
+	if !read {
+		var err error
+		if values, err = elements(part.param, raw); err != nil {
+			return err
+		}
+		e.lists[part.param] = values
 	}
 	for _, value := range values {
 		text, err := scalar(part.param, value)

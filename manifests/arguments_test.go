@@ -1,8 +1,10 @@
 package manifests_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -23,6 +25,25 @@ func expand(t testing.TB, arguments string, templates ...string) ([]string, erro
 	values, err := tool.ParseArguments(arguments)
 	require.NoError(t, err)
 	return manifests.ExpandArgs(parsed, values)
+}
+
+// TestAttackArrayInManyTemplates: an array that many templates name is read once.
+func TestAttackArrayInManyTemplates(t *testing.T) {
+	arguments, err := tool.ParseArguments(`{"a":[` + strings.Repeat(" ", 256<<10) + `]}`)
+	require.NoError(t, err)
+	template, err := manifests.ParseArgTemplate("{a}")
+	require.NoError(t, err)
+	cost := func(templates int) time.Duration {
+		least := time.Hour
+		for range 5 {
+			began := time.Now()
+			_, err := manifests.ExpandArgs(slices.Repeat([]manifests.ArgTemplate{template}, templates), arguments)
+			least = min(least, time.Since(began))
+			require.NoError(t, err)
+		}
+		return least
+	}
+	assert.Less(t, cost(256), 10*cost(1))
 }
 
 func TestExpandArgs(t *testing.T) {

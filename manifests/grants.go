@@ -28,8 +28,8 @@ type ApprovalGrant struct{ Binding }
 
 // Binding says where a grant stands, and for which module it holds.
 type Binding struct {
-	// Origin is where the operator wrote the grant, for people: "caisson.yaml:14" or
-	// "--allow-net api.example.com". It may be empty. Receipts name it, which guests and models
+	// Origin is where the operator wrote the grant, for people: "caisson.yaml:14" or a
+	// flag of the program's. It may be empty. Receipts name it, which guests and models
 	// read: it should hold no path of the host.
 	Origin string
 	// SHA256 binds the grant to the module with this digest, in 64 lower-case hex digits.

@@ -40,7 +40,7 @@ type ContextOrigin string
 // The origins of context values.
 const (
 	FromToken   ContextOrigin = "token"   // a claim of the caller's token
-	FromFlag    ContextOrigin = "flag"    // --context
+	FromFlag    ContextOrigin = "flag"    // the command line that starts the host
 	FromSession ContextOrigin = "session" // the session's own
 	Fixed       ContextOrigin = "fixed"   // the policy itself
 )

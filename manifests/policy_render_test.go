@@ -2,7 +2,6 @@ package manifests_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -133,17 +132,6 @@ func noneIf(taken bool) string {
 		return "none"
 	}
 	return "granted"
-}
-
-// flagHost writes a host and its ports as flags have them.
-func flagHost(host string, ports []int) string {
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	for _, port := range ports {
-		host += fmt.Sprintf(":%d", port)
-	}
-	return host
 }
 
 // normalise takes from a policy where it stands, and the order in which the keys of its

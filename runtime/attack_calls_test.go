@@ -98,7 +98,7 @@ func TestAttackOtherSpellings(t *testing.T) {
 		denial := decode[came](t, results(t, outcome)[0]).Failure.Denial
 		require.NotNil(t, denial, "%q", name)
 		assert.LessOrEqual(t, len(denial.Value), 200)
-		for _, shown := range []string{denial.Value, outcome.HostCalls[0].Target, denial.Rule, denial.Allow.Config + denial.Allow.Grant + denial.Allow.Manifest} {
+		for _, shown := range []string{denial.Value, outcome.HostCalls[0].Target, denial.Rule, string(denial.Allow.Grant) + string(denial.Allow.Manifest)} {
 			assert.NotContains(t, shown, "\x1b")
 			assert.NotContains(t, shown, "\n")
 			assert.NotContains(t, shown, "\u200b")

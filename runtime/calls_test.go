@@ -90,7 +90,8 @@ func TestCallsNeedBoth(t *testing.T) {
 		g.Deny = []manifests.Deny{{Origin: origin, Call: "search"}}
 		return g
 	}
-	config := "- {tools: [research], calls: [search]}"
+	asked := json.RawMessage(`{"tools":["search"]}`)
+	given := json.RawMessage(`{"tools":["research"],"calls":["search"]}`)
 	for _, test := range []struct {
 		name, asks string
 		grants     manifests.Grants
@@ -98,10 +99,10 @@ func TestCallsNeedBoth(t *testing.T) {
 		allow      tool.Allow
 	}{
 		{"asked for and granted", "search", calling("search"), "", tool.Allow{}},
-		{"granted to whoever asks", "other", calling("search"), "the manifest does not ask to call it", tool.Allow{Manifest: "permissions: {tools: [search]}"}},
-		{"not granted", "search", manifests.Grants{}, "no grant lets it be called", tool.Allow{Grant: "--allow-call search", Config: config}},
+		{"granted to whoever asks", "other", calling("search"), "the manifest does not ask to call it", tool.Allow{Manifest: asked}},
+		{"not granted", "search", manifests.Grants{}, "no grant lets it be called", tool.Allow{Grant: given}},
 		{"neither", "other", calling("other"), "the manifest does not ask to call it, and no grant lets it be called",
-			tool.Allow{Manifest: "permissions: {tools: [search]}", Grant: "--allow-call search", Config: config}},
+			tool.Allow{Manifest: asked, Grant: given}},
 		{"denied", "search", deny(calling("search"), "caisson.yaml:9"), "denied by caisson.yaml:9", tool.Allow{}},
 		{"denied by nobody in particular", "search", deny(calling("search"), ""), "denied by the operator", tool.Allow{}},
 	} {
@@ -130,39 +131,30 @@ func TestCallsNeedBoth(t *testing.T) {
 				assert.Equal(t, test.rule, decision.Reason)
 				assert.Equal(t, test.allow, decision.Allow)
 			}
-			if test.allow == (tool.Allow{}) {
+			if test.allow.Manifest == nil && test.allow.Grant == nil {
 				return
 			}
-			for _, flag := range []bool{false, true} {
-				h.load(t, pastedManifest(t, test.allow, test.asks), pastedGrants(t, test.grants, test.allow, flag))
-				outcome, err = h.call(t, "research", steps(asks("search", echoes("found"))))
-				require.NoError(t, err)
-				assert.True(t, decode[came](t, results(t, outcome)[0]).Success)
-			}
+			h.load(t, pastedManifest(t, test.allow, test.asks), pastedGrants(t, test.grants, test.allow))
+			outcome, err = h.call(t, "research", steps(asks("search", echoes("found"))))
+			require.NoError(t, err)
+			assert.True(t, decode[came](t, results(t, outcome)[0]).Success)
 		})
 	}
 }
 
 func pastedManifest(t *testing.T, allow tool.Allow, asked string) *manifests.Manifest {
 	t.Helper()
-	if allow.Manifest != "" {
-		return named(t, "research", callprobe, allow.Manifest)
+	if allow.Manifest != nil {
+		return named(t, "research", callprobe, manifests.ManifestLine(allow.Manifest))
 	}
 	return named(t, "research", callprobe, "permissions: {tools: ["+asked+"]}")
 }
 
-// pastedGrants adds to grants what a receipt suggests, as a flag or in the operator's file.
-func pastedGrants(t *testing.T, grants manifests.Grants, allow tool.Allow, flag bool) manifests.Grants {
+// pastedGrants adds to grants what a receipt says is missing in the operator's file.
+func pastedGrants(t *testing.T, grants manifests.Grants, allow tool.Allow) manifests.Grants {
 	t.Helper()
-	switch {
-	case flag && allow.Grant != "":
-		name, found := strings.CutPrefix(allow.Grant, "--allow-call ")
-		require.True(t, found)
-		grant, err := manifests.ParseCallFlag(name)
-		require.NoError(t, err)
-		grants.Calls = append(grants.Calls, grant)
-	case allow.Config != "":
-		policy, err := manifests.ParsePolicy("caisson.yaml", []byte("schema: caisson-config/v1\ngrants:\n  "+allow.Config+"\n"))
+	if allow.Grant != nil {
+		policy, err := manifests.ParsePolicy("caisson.json", []byte(`{"schema":"caisson-config/v1","grants":[`+string(allow.Grant)+`]}`))
 		require.NoError(t, err)
 		grants.Calls = append(grants.Calls, policy.For("research", "").Calls...)
 	}

@@ -10,8 +10,9 @@ import (
 )
 
 // Compiler says where a [Runtime] compiles modules. The zero value compiles in this
-// process, which is for modules that the operator trusts: what a compilation takes is
-// not bounded by the module's size, and nothing can interrupt it.
+// process, where nothing can interrupt a compilation: modules are refused for which its
+// time would grow faster than their size. It takes some 0.6 µs for a byte of what
+// compilers write, and 7 µs for the worst that is known, beside a second.
 type Compiler struct {
 	child engine.Compiler
 	err   error

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -63,6 +64,7 @@ func TestChangedModuleIsNotRunAfterEviction(t *testing.T) {
 	assert.False(t, first.module.Evicted(), "it is compiled again, before the time of a call begins")
 	require.NoError(t, answered(t.Context(), first, call))
 	require.NoError(t, answered(t.Context(), second, call))
+	require.Eventually(t, first.module.Evicted, 5*time.Second, time.Millisecond, "once its instance is back in its pool")
 	file := filepath.Join(filepath.Dir(first.Manifest().File), "tool.wasm")
 	source, err := os.ReadFile(file)
 	require.NoError(t, err)

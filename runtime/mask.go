@@ -2,11 +2,11 @@ package runtime
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
-	"github.com/caisson-run/caisson/tool"
 )
 
 // maskGrace is how long the log of a call whose time is over may be masked, which is most worth
@@ -37,7 +37,11 @@ func (r *run) mask(ended error) error {
 	for i := range r.denials {
 		d := &r.denials[i]
 		d.Value, d.Rule = text(d.Value), text(d.Rule)
-		d.Allow = tool.Allow{Manifest: text(d.Allow.Manifest), Grant: text(d.Allow.Grant), Config: text(d.Allow.Config)}
+		for _, rule := range []*json.RawMessage{&d.Allow.Manifest, &d.Allow.Grant} {
+			if text(string(*rule)) != string(*rule) {
+				*rule = nil // with a mask in it, it would be a rule for something else
+			}
+		}
 	}
 	for i := range r.hostCalls {
 		r.hostCalls[i].Target = text(r.hostCalls[i].Target)

@@ -114,7 +114,7 @@ func (p *permit) decideContext(m *manifests.Manifest, grants manifests.Grants) {
 }
 
 func contextAllow(toolName, name string) tool.Allow {
-	return tool.Allow{Grant: fmt.Sprintf("--context %s=VALUE", name), Config: manifests.SuggestContextGrant(toolName, name)}
+	return tool.Allow{Grant: manifests.Grant{Tools: []string{toolName}, Context: manifests.GrantContext(name)}.Rule()}
 }
 
 func (p *permit) decideEnv(m *manifests.Manifest, grants manifests.Grants) {
@@ -133,7 +133,9 @@ func (p *permit) decideEnv(m *manifests.Manifest, grants manifests.Grants) {
 			p.environment = append(p.environment, name+"="+grants.Env[grant].Value)
 			p.settings = append(p.settings, name)
 		},
-		func(name string) tool.Allow { return tool.Allow{Config: manifests.SuggestEnvGrant(m.Name, name)} })...)
+		func(name string) tool.Allow {
+			return tool.Allow{Grant: manifests.Grant{Tools: []string{m.Name}, Env: []manifests.EnvGrant{{Name: name}}}.Rule()}
+		})...)
 }
 
 // from says what is granted, and where that is written.

@@ -234,7 +234,7 @@ func mountOf(guest permission.GuestPath, request manifests.FilePermission, grant
 }
 
 func fileAllow(toolName, guest string, access manifests.Access) tool.Allow {
-	return tool.Allow{Grant: files.MountFlag(guest, access), Config: manifests.SuggestFileGrant(toolName, guest, access)}
+	return tool.Allow{Grant: manifests.Grant{Tools: []string{toolName}, Files: []manifests.FileGrant{{Path: guest, Access: access}}}.Rule()}
 }
 
 // explain completes the receipts that package files wrote, which does not know what the

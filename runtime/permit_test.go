@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"encoding/json"
 	"errors"
 	"path/filepath"
 	"testing"
@@ -12,20 +13,25 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
+// projectRule is the rule that gives the directory /project to the tool that is called guest.
+func projectRule(access string) json.RawMessage {
+	return json.RawMessage(`{"tools":["guest"],"files":[{"path":"/project","host":null,"access":"` + access + `"}]}`)
+}
+
 func TestRequestMeetsGrant(t *testing.T) {
 	dir := t.TempDir()
 	cases := []struct {
 		name, asks string
 		grant      []manifests.FileGrant
 		effective  string
-		flag       string
+		gives      string // by the rule that is missing
 	}{
-		{name: "nothing granted", asks: "read", flag: "--mount /project=HOSTDIR:ro"},
-		{name: "nothing granted to a writer", asks: "read-write", flag: "--mount /project=HOSTDIR:rw"},
-		{name: "another path granted", asks: "read", grant: []manifests.FileGrant{{Path: "/other", Host: dir}}, flag: "--mount /project=HOSTDIR:ro"},
+		{name: "nothing granted", asks: "read", gives: "read"},
+		{name: "nothing granted to a writer", asks: "read-write", gives: "read-write"},
+		{name: "another path granted", asks: "read", grant: []manifests.FileGrant{{Path: "/other", Host: dir}}, gives: "read"},
 		{name: "read for read", asks: "read", grant: []manifests.FileGrant{{Path: "/project", Host: dir}}, effective: "/project (read)"},
 		{name: "more than was asked for", asks: "read", grant: []manifests.FileGrant{{Path: "/project", Host: dir, Access: manifests.ReadWrite}}, effective: "/project (read)"},
-		{name: "less than was asked for", asks: "read-write", grant: []manifests.FileGrant{{Path: "/project", Host: dir}}, effective: "/project (read)", flag: "--mount /project=HOSTDIR:rw"},
+		{name: "less than was asked for", asks: "read-write", grant: []manifests.FileGrant{{Path: "/project", Host: dir}}, effective: "/project (read)", gives: "read-write"},
 		{name: "two grants for one directory", asks: "read-write", grant: []manifests.FileGrant{{Path: "/project", Host: dir}, {Path: "/project", Host: dir + "/.", Access: manifests.ReadWrite}}, effective: "/project (read-write)"},
 		{name: "write for write", asks: "read-write", grant: []manifests.FileGrant{{Path: "/project", Host: dir, Access: manifests.ReadWrite}}, effective: "/project (read-write)"},
 	}
@@ -36,7 +42,12 @@ func TestRequestMeetsGrant(t *testing.T) {
 			decisions := load(t, r, m, manifests.Grants{Files: c.grant}).Decisions()
 			require.Len(t, decisions, 1)
 			assert.Equal(t, c.effective, decisions[0].Effective)
-			assert.Equal(t, c.flag, decisions[0].Allow.Grant)
+			assert.Nil(t, decisions[0].Allow.Manifest)
+			if c.gives == "" {
+				assert.Nil(t, decisions[0].Allow.Grant)
+			} else {
+				assert.Equal(t, projectRule(c.gives), decisions[0].Allow.Grant)
+			}
 			assert.NotEmpty(t, decisions[0].Reason)
 		})
 	}
@@ -102,7 +113,7 @@ func TestContextNeedsAGrant(t *testing.T) {
 	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{})
 	outcome, err := guest.Invoke(t.Context(), invocation(t, `{"project_id":"x"}`, map[string]string{"project_id": "x"}))
 	require.ErrorIs(t, err, tool.Denied)
-	assert.Equal(t, tool.Denial{Permission: "context", Value: "project_id", Rule: "no grant lets this tool have it", Allow: tool.Allow{Grant: "--context project_id=VALUE", Config: "- {tools: [guest], context: [project_id]}"}}, outcome.Denials[0])
+	assert.Equal(t, tool.Denial{Permission: "context", Value: "project_id", Rule: "no grant lets this tool have it", Allow: tool.Allow{Grant: json.RawMessage(`{"tools":["guest"],"context":["project_id"]}`)}}, outcome.Denials[0])
 }
 
 // TestReceiptsNameWhatIsMissing: a receipt for a path that the manifest asks for names the
@@ -115,16 +126,14 @@ permissions: {files: [{path: /project, access: read}]}`)
 	outcome, err := invoke(t, guest, `{"path":"notes.txt"}`)
 	require.ErrorIs(t, err, tool.Denied)
 	assert.Equal(t, "/project/notes.txt", outcome.Denials[0].Value)
-	assert.Equal(t, tool.Allow{
-		Grant: "--mount /project=HOSTDIR:ro", Config: "- {tools: [guest], files: [{path: /project, host: HOSTDIR, access: read}]}",
-	}, outcome.Denials[0].Allow)
+	assert.Equal(t, tool.Allow{Grant: projectRule("read")}, outcome.Denials[0].Allow)
 	assert.Contains(t, outcome.Denials[0].Rule, "line 6")
 	assert.Contains(t, outcome.Result.Error, "denied")
 
 	outcome, err = invoke(t, guest, `{"path":"/etc/passwd"}`)
 	require.ErrorIs(t, err, tool.Denied)
-	assert.Contains(t, outcome.Denials[0].Allow.Manifest, "/etc")
-	assert.Contains(t, outcome.Denials[0].Allow.Grant, "--mount /etc")
+	assert.Contains(t, string(outcome.Denials[0].Allow.Manifest), `"path":"/etc"`)
+	assert.Contains(t, string(outcome.Denials[0].Allow.Grant), `"path":"/etc"`)
 }
 
 // TestReceiptOfAnEscapeGrantsNothing: whoever tries to get out is not told that write
@@ -138,7 +147,7 @@ func TestReceiptOfAnEscapeGrantsNothing(t *testing.T) {
 	assert.Contains(t, outcome.Denials[0].Rule, "leaves")
 	assert.Zero(t, outcome.Denials[0].Allow)
 	assert.Contains(t, outcome.Denials[1].Rule, "read-only")
-	assert.Equal(t, "--mount /project=HOSTDIR:rw", outcome.Denials[1].Allow.Grant)
+	assert.Equal(t, projectRule("read-write"), outcome.Denials[1].Allow.Grant)
 }
 
 // TestWhatIsNotEnforcedIsRefused walks every key that this version can't keep.

@@ -106,13 +106,21 @@ func walkMembers(ctx context.Context, object []byte) (map[string]json.RawMessage
 // errNoObject refuses an output.
 var errNoObject = errors.New("it is something else, or more than one value")
 
+// maxParts is how many parts a result may have: each takes some ten times as much of the host's memory,
+// and of a record, as a guest writes for it.
+const maxParts = 1000
+
+var errParts = fmt.Errorf("there are more than %d parts", maxParts)
+
 // readContent reads the parts of a result.
 func readContent(ctx context.Context, list []byte) (content []tool.Content, err error) {
-	if len(list) < longOutput {
-		err = json.Unmarshal(list, &content)
-		return content, err
+	if len(list) >= longOutput {
+		return walkContent(ctx, list)
 	}
-	return walkContent(ctx, list)
+	if err = json.Unmarshal(list, &content); err == nil && len(content) > maxParts {
+		return nil, errParts
+	}
+	return content, err
 }
 
 // walkContent reads one part after the other, as walkMembers does.
@@ -128,6 +136,9 @@ func walkContent(ctx context.Context, list []byte) ([]tool.Content, error) {
 		return content, err
 	}
 	for decoder.More() {
+		if len(content) == maxParts {
+			return nil, errParts
+		}
 		var part tool.Content
 		if err := decoder.Decode(&part); err != nil {
 			return nil, err

@@ -49,7 +49,7 @@ func FuzzReadResult(f *testing.F) {
 func TestReadResultStopsWithItsContext(t *testing.T) {
 	for name, text := range map[string]string{
 		"many members": `{"success":true` + strings.Repeat(`,"a":1`, 1<<20) + "}",
-		"many parts":   `{"success":true,"content":[` + strings.Repeat(`{"type":"text"},`, 1<<18) + `{"type":"text"}]}`,
+		"long parts":   `{"success":true,"content":[` + strings.Repeat(`{"type":"`+strings.Repeat("a", 5<<10)+`"},`, maxParts-1) + `{}]}`,
 		"long data":    `{"success":true,"data":[` + strings.Repeat(`[1],`, 1<<20) + `1]}`,
 	} {
 		looks := &looked{Context: t.Context(), last: 1 << 30}
@@ -58,6 +58,21 @@ func TestReadResultStopsWithItsContext(t *testing.T) {
 		assert.GreaterOrEqual(t, looks.count, len(text)/longOutput, name)
 		_, err = readResult(&looked{Context: t.Context(), last: looks.count / 2}, []byte(text))
 		require.ErrorIs(t, err, context.Canceled, name)
+	}
+}
+
+// TestAttackManyParts: a result has at most so many parts, however short they are.
+func TestAttackManyParts(t *testing.T) {
+	for name, part := range map[string]string{"short": "{}", "long": `{"text":"` + strings.Repeat("a", longOutput/100) + `"}`} {
+		with := func(parts int) ([]tool.Content, error) {
+			result, err := readResult(t.Context(), []byte(`{"success":true,"content":[`+strings.Repeat(part+",", parts-1)+part+`]}`))
+			return result.Content, err
+		}
+		content, err := with(maxParts)
+		require.NoError(t, err, name)
+		assert.Len(t, content, maxParts, name)
+		_, err = with(maxParts + 1)
+		require.ErrorIs(t, err, errParts, name)
 	}
 }
 

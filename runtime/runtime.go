@@ -30,8 +30,8 @@ type Options struct {
 	CacheBytes int64
 	// Memory bounds what is kept for later calls.
 	Memory Memory
-	// Compiler says where modules are compiled. For modules that are not trusted it
-	// should be [ChildCompiler]'s.
+	// Compiler says where modules are compiled. [ChildCompiler]'s takes more complex ones of
+	// strangers than the zero value, since it can be stopped.
 	Compiler Compiler
 	// TrustedModules are modules, by their SHA-256 in hex, whose compilation may take any
 	// time and memory: they are compiled in this process, and not refused for their

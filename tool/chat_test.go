@@ -102,7 +102,8 @@ func TestRowS2_5NoListIsNull(t *testing.T) {
 	}
 	sort.Strings(nulls)
 	assert.Equal(t, []string{
-		"Action.arguments", "Definition.parameters", "Record.usage.fuel", "Repair.from", "Repair.to", "Usage.fuel",
+		"Action.arguments", "Allow.grant", "Allow.manifest", "Decision.allow.grant", "Decision.allow.manifest", "Definition.parameters",
+		"Denial.allow.grant", "Denial.allow.manifest", "Record.usage.fuel", "Repair.from", "Repair.to", "Usage.fuel",
 	}, nulls)
 	for _, name := range exportedTypes(t) {
 		assert.True(t, known[name], "%s is not looked at", name)

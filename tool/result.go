@@ -50,12 +50,36 @@ type Denial struct {
 	Allow      Allow  `json:"allow"`
 }
 
-// Allow holds what would allow a refused request. A part that needs no change, or
-// that cannot be changed, is empty.
+// Allow holds the rules that are missing for a refused request, each a JSON object. A rule that
+// is there already, that nobody should add, or that cannot be written down is nil, and null in
+// JSON. The zero value says that nothing would help. The bytes must not be changed: receipts
+// share them.
+//
+// In a rule, null stands for what only people can say, such as the host directory of a mount.
 type Allow struct {
-	Manifest string `json:"manifest"` // a line for the tool's manifest
-	Grant    string `json:"grant"`    // a flag for the operator
-	Config   string `json:"config"`   // for the operator's caisson.yaml: an element of "grants:" if it begins with "- ", else a key
+	// Manifest is missing in the tool's manifest, below "permissions":
+	// {"network":[{"host":"api.example.com"}]}; or beside that: {"context":["project_id"]}.
+	Manifest json.RawMessage `json:"manifest"`
+	// Grant is missing in the operator's policy, as an element of "grants":
+	// {"tools":["fetch_page"],"network":[{"host":"api.example.com"}]}. One without tools is a key of
+	// the policy: {"context":{"project_id":{"from":"fixed","value":null}}}.
+	Grant json.RawMessage `json:"grant"`
+}
+
+// UnmarshalJSON reads the two rules, of which null is nil again.
+func (a *Allow) UnmarshalJSON(data []byte) error {
+	var wire struct{ Manifest, Grant *json.RawMessage }
+	if err := json.Unmarshal(data, &wire); err != nil {
+		return err
+	}
+	*a = Allow{}
+	if wire.Manifest != nil {
+		a.Manifest = *wire.Manifest
+	}
+	if wire.Grant != nil {
+		a.Grant = *wire.Grant
+	}
+	return nil
 }
 
 // Decision is what became of one permission that a manifest asks for.

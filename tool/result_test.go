@@ -36,11 +36,15 @@ func TestRecordOnTheWire(t *testing.T) {
 func TestFailedRecordCarriesErrorAndKind(t *testing.T) {
 	wire, err := json.Marshal(Record{
 		Result:  Result{Error: "no", Kind: Denied},
-		Denials: []Denial{{Permission: "files", Value: "/etc/passwd", Rule: "no grant", Allow: Allow{Grant: "--mount /etc=HOSTDIR:ro"}}},
+		Denials: []Denial{{Permission: "files", Value: "/etc/passwd", Rule: "no grant", Allow: Allow{Grant: json.RawMessage(`{"tools":["a"],"env":{"LANG":null}}`)}}},
 	})
 	require.NoError(t, err)
 	assert.Contains(t, string(wire), `"result":"{\"success\":false,\"error\":\"no\",\"kind\":\"denied\"}","success":false`)
-	assert.Contains(t, string(wire), `"denials":[{"permission":"files","value":"/etc/passwd","rule":"no grant","allow":{"manifest":"","grant":"--mount /etc=HOSTDIR:ro","config":""}}]`)
+	assert.Contains(t, string(wire), `"denials":[{"permission":"files","value":"/etc/passwd","rule":"no grant","allow":{"manifest":null,"grant":{"tools":["a"],"env":{"LANG":null}}}}]`)
+	var back Record
+	require.NoError(t, json.Unmarshal(wire, &back))
+	assert.Equal(t, Allow{Grant: json.RawMessage(`{"tools":["a"],"env":{"LANG":null}}`)}, back.Denials[0].Allow)
+	assert.Error(t, json.Unmarshal([]byte(`"no"`), &back.Denials[0].Allow))
 }
 
 func TestErrorsAreTheirKind(t *testing.T) {

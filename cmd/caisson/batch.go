@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/caisson-run/caisson/cmd/caisson/internal/batches"
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/batches"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -119,7 +119,7 @@ func (o *batchOptions) batch(ctx context.Context, env environment, file string) 
 	if err != nil {
 		return err
 	}
-	h, err := o.host(ctx, env)
+	h, err := o.host(ctx, env, nil)
 	if err != nil {
 		return err
 	}
@@ -127,27 +127,26 @@ func (o *batchOptions) batch(ctx context.Context, env environment, file string) 
 	if err := o.canWait(ctx, h, asked.calls); err != nil {
 		return err
 	}
-	r, err := h.runner(env, nil)
+	r, err := h.runner(env)
 	if err != nil {
 		return err
 	}
 	defer r.close()
 	view := o.view(env, asked.dialect)
-	ended, err := watch(ctx, view, func(stream *executor.Stream) (done, error) {
-		return r.execute(ctx, executor.Batch{Calls: asked.calls, Timeout: time.Duration(o.batchTimeout), Stream: stream})
-	})
+	ended, err := r.execute(ctx, executor.Batch{Calls: asked.calls, Timeout: time.Duration(o.batchTimeout)}, view)
 	if err != nil {
 		return err
 	}
 	return o.tell(ctx, h, view, ended, func() (*batches.Place, error) { return o.place(ended.ID) })
 }
 
-func (o *batchOptions) host(ctx context.Context, env environment) (*host, error) {
+// host opens the tools. Claims make sure that a batch is resumed once; they may be nil.
+func (o *batchOptions) host(ctx context.Context, env environment, claims executor.Claimer) (*host, error) {
 	cacheDir, err := o.cacheDir.path()
 	if err != nil {
 		return nil, err
 	}
-	return o.open(ctx, env, cacheDir)
+	return o.open(ctx, env, opening{cacheDir, true, claims})
 }
 
 // asked is calls as they were handed in.

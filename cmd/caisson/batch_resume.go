@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/caisson-run/caisson/cmd/caisson/internal/batches"
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/batches"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -28,7 +28,7 @@ func (o *batchOptions) resume(ctx context.Context, env environment, outputs []st
 	if err != nil {
 		return err
 	}
-	h, err := o.host(ctx, env)
+	h, err := o.host(ctx, env, place)
 	if err != nil {
 		return err
 	}
@@ -39,18 +39,16 @@ func (o *batchOptions) resume(ctx context.Context, env environment, outputs []st
 	if err := h.keepsFromTools(keptBatch, place.Dirs()); err != nil {
 		return err
 	}
-	r, err := h.runner(env, place)
+	r, err := h.runner(env)
 	if err != nil {
 		return err
 	}
 	defer r.close()
 	view := o.view(env, dialect)
-	ended, err := watch(ctx, view, func(stream *executor.Stream) (done, error) {
-		return r.resume(ctx, executor.Resumption{
-			State: batch.State, Outputs: answers.Outputs, Approvals: answers.Approvals,
-			Timeout: time.Duration(o.batchTimeout), Parallel: o.parallel, Stream: stream,
-		})
-	})
+	ended, err := r.resume(ctx, executor.Resumption{
+		State: batch.State, Outputs: answers.Outputs, Approvals: answers.Approvals,
+		Timeout: time.Duration(o.batchTimeout), Parallel: o.parallel,
+	}, view)
 	if err != nil && ctx.Err() == nil {
 		return notResumed(batch.State, err)
 	}

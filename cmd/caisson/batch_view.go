@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/responses"
-	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -94,36 +92,11 @@ func (v *view) end(ended outcome, records []tool.Record) error {
 	return nil
 }
 
-// watch shows what happens while work is done. Whoever reads slowly, or not at all, holds nothing up.
-func watch(ctx context.Context, v *view, work func(*executor.Stream) (done, error)) (done, error) {
-	if !v.events {
-		return work(nil)
-	}
-	stream, err := executor.NewStream(executor.StreamOptions{})
-	if err != nil {
-		return done{}, err
-	}
-	// An interrupt ends the calls, and what comes of that is shown as well.
-	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	shown := make(chan error, 1)
-	go func() { shown <- v.follow(watching, stream) }()
-	ended, err := work(stream)
-	if err != nil {
-		stop() // a batch that was refused may have nothing to show
-	}
-	v.broken = <-shown
-	return ended, err
-}
+// follows reports whether what happens is shown as it does. A nil view shows nothing.
+func (v *view) follows() bool { return v != nil && v.events }
 
-func (v *view) follow(ctx context.Context, stream *executor.Stream) error {
-	for event, err := range stream.Events(ctx) {
-		if err == nil {
-			err = v.show(event)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// follow shows one event, and reports whether another one can be shown.
+func (v *view) follow(event tool.Event) bool {
+	v.broken = v.show(event)
+	return v.broken == nil
 }

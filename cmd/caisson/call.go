@@ -71,7 +71,7 @@ func (o *callOptions) call(ctx context.Context, env environment, args []string) 
 	if err != nil {
 		return err
 	}
-	h, err := o.open(ctx, env, cacheDir)
+	h, err := o.open(ctx, env, opening{cacheDir: cacheDir, runs: true})
 	if err != nil {
 		return err
 	}

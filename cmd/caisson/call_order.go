@@ -17,15 +17,15 @@ func (h *host) order(ctx context.Context, env environment, approved bool, call t
 		return done{}, failed(exitUsage, fmt.Sprintf("%s is run by the client, and caisson call has none", entry.Name),
 			`"caisson batch" announces the call, and takes what came of it with --resume`)
 	}
-	r, err := h.runner(env, nil)
+	r, err := h.runner(env)
 	if err != nil {
 		return done{}, err
 	}
 	defer r.close()
-	ended, err := r.execute(ctx, executor.Batch{Calls: []tool.Call{call}})
+	ended, err := r.execute(ctx, executor.Batch{Calls: []tool.Call{call}}, nil)
 	// What the call is made of may change while it waits; that ends at some point.
 	for tries := 0; err == nil && ended.Status == executor.RequiresAction && tries < 3; tries++ {
-		ended, err = h.decide(ctx, r, ended, approved || len(h.operator.grants(entry.Manifest).Ask) == 0)
+		ended, err = h.decide(ctx, r, ended, approved || !h.operator.asks(entry.Manifest))
 	}
 	if err == nil && ended.Status == executor.RequiresAction {
 		return done{}, failed(exitFailed, entry.Name+": what it may do changes all the time, so that the call cannot be approved")
@@ -46,7 +46,7 @@ func (h *host) decide(ctx context.Context, r *runner, waiting done, approve bool
 		}
 		resumption.Approvals = append(resumption.Approvals, approval)
 	}
-	return r.resume(ctx, resumption)
+	return r.resume(ctx, resumption, nil)
 }
 
 // orderHints says what lets a call run that waits for more than having been asked for.

@@ -2,32 +2,10 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
 )
-
-// remedy says what would allow a refused request. The manifest is named as a sentence
-// begins; the policy is the operator's file.
-func remedy(allow tool.Allow, manifest, policy string) []string {
-	var hints []string
-	if allow.Manifest != "" {
-		hints = append(hints, manifest+" must ask for it: "+allow.Manifest)
-	}
-	start := "allow it in "
-	if allow.Grant != "" {
-		hints = append(hints, "allow it with "+allow.Grant)
-		start = "or in "
-	}
-	switch {
-	case strings.HasPrefix(allow.Config, "- "):
-		hints = append(hints, start+policy+", under grants: "+allow.Config)
-	case allow.Config != "":
-		hints = append(hints, start+policy+": "+allow.Config)
-	}
-	return hints
-}
 
 // availability is the permission in the receipt of a tool that lacks what it requires.
 const availability = "availability"
@@ -68,8 +46,8 @@ func (h *host) denialHints(name string, denials []tool.Denial) []string {
 	case approvalPermission:
 		return h.approvalHints(name)
 	}
-	allow, note := h.operator.contextNote(last)
-	hints := append(remedy(allow, "the manifest of "+name, h.operator.file()), note...)
+	remedy, note := h.operator.contextNote(last)
+	hints := append(remedy.hints("the manifest of "+name, h.operator.file()), note...)
 	if others := len(denials) - 1; others > 0 {
 		hints = append(hints, count(others, "more request")+" of the tool's were refused; --json shows all")
 	}
@@ -82,7 +60,7 @@ func (h *host) denialHints(name string, denials []tool.Denial) []string {
 // approvalHints says what would let calls of a tool run that were not approved.
 func (h *host) approvalHints(name string) []string {
 	entry, ok := h.registry.Get(name)
-	if !ok || len(h.operator.grants(entry.Manifest).Ask) > 0 {
+	if !ok || h.operator.asks(entry.Manifest) {
 		return nil
 	}
 	return []string{

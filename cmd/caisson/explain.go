@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/caisson-run/caisson/cmd/caisson/internal/records"
+	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -212,7 +212,7 @@ func explain(entry records.Entry) explanation {
 		Hints: list(kindHints(record.Result.Kind, entry.Manifest)), Denials: []denied{},
 	}
 	for _, d := range record.Denials {
-		hints := remedy(d.Allow, "the manifest "+shortPath(entry.Manifest), policyName)
+		hints := remedyOf(d.Allow).hints("the manifest "+shortPath(entry.Manifest), policyName)
 		if d.Permission == approvalPermission {
 			hints = append(hints, "approve of it with --approve where it waits, or of all calls of a destructive tool with --approve-tool")
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -8,24 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/cmd/caisson/internal/records"
+	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/tool"
 )
-
-func TestRemedy(t *testing.T) {
-	for _, test := range []struct {
-		allow tool.Allow
-		want  []string
-	}{
-		{tool.Allow{}, nil},
-		{tool.Allow{Manifest: "M"}, []string{"the manifest must ask for it: M"}},
-		{tool.Allow{Grant: "--g"}, []string{"allow it with --g"}},
-		{tool.Allow{Config: "- {}"}, []string{"allow it in ops.yaml, under grants: - {}"}},
-		{tool.Allow{Manifest: "M", Grant: "--g", Config: "- {}"}, []string{"the manifest must ask for it: M", "allow it with --g", "or in ops.yaml, under grants: - {}"}},
-	} {
-		assert.Equal(t, test.want, remedy(test.allow, "the manifest", "ops.yaml"))
-	}
-}
 
 // TestExplanationForPeople pins the layout, with a record in which all that a guest chooses
 // tries to look like a line of ours.
@@ -39,7 +25,9 @@ func TestExplanationForPeople(t *testing.T) {
 			Result: tool.Result{Error: "no\ndenied", Kind: tool.Denied}, ExecutionTime: 2 * time.Second,
 			Repairs: []tool.Repair{{Path: "n", Rule: "cast", From: []byte(`"5"`), To: []byte(`5`)}},
 			Denials: []tool.Denial{
-				{Permission: "network", Value: "https://a.test/\n", Rule: "no grant", Allow: tool.Allow{Manifest: "permissions: {}", Grant: "--allow-net a.test", Config: "- {}"}},
+				{Permission: "network", Value: "https://a.test/\n", Rule: "no grant", Allow: tool.Allow{
+					Manifest: json.RawMessage(`{"network":[{"host":"a.test"}]}`), Grant: json.RawMessage(`{"tools":["fetch"],"network":[{"host":"a.test"}]}`),
+				}},
 				{Permission: "files", Value: "/x", Rule: "denied"},
 			},
 			HostCalls: []tool.HostCall{
@@ -81,9 +69,9 @@ host calls
 
 denied
   network https://a.test/\n: no grant
-    the manifest /tools/fetch.tool.yaml must ask for it: permissions: {}
+    the manifest /tools/fetch.tool.yaml must ask for it: permissions: {network: [{host: a.test}]}
     allow it with --allow-net a.test
-    or in caisson.yaml, under grants: - {}
+    or in caisson.yaml, under grants: - {tools: [fetch], network: [{host: a.test}]}
   files /x: denied
 
 log

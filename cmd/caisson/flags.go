@@ -81,20 +81,20 @@ func (o *options) limits() runtime.Limits {
 	return runtime.Limits{Timeout: time.Duration(o.timeout), Memory: manifests.Bytes(o.memory), Fuel: int64(o.fuel)}
 }
 
-// grants returns what every tool gets that asks for it.
-func (o *options) grants() manifests.Grants {
-	grants := manifests.Grants{Files: o.mounts, Network: o.networks, Secrets: o.secrets.grants, Calls: o.calls}
+// policy returns what the flags say as a policy does: what every tool gets that asks for it, and which
+// calls wait for approval.
+func (o *options) policy() *manifests.Policy {
+	given := manifests.Grant{Tools: []string{"*"}, Files: o.mounts, Network: o.networks, Secrets: o.secrets.grants, Calls: o.calls}
 	for _, value := range o.context {
 		// Origins reach guests, in receipts: they name no value and no host path.
 		origin := manifests.Binding{Origin: "--context " + value.key}
-		grants.Context = append(grants.Context, manifests.ContextGrant{Binding: origin, Name: value.key})
+		given.Context = append(given.Context, manifests.ContextGrant{Binding: origin, Name: value.key})
 	}
-	return grants
-}
-
-// approvals returns what the flags say of approving calls, as a policy says it.
-func (o *options) approvals() *manifests.Policy {
-	return &manifests.Policy{Ask: o.asks, Approve: o.approved}
+	said := &manifests.Policy{Ask: o.asks, Approve: o.approved}
+	if len(given.Files)+len(given.Network)+len(given.Secrets)+len(given.Context)+len(given.Calls) > 0 {
+		said.Grants = []manifests.Grant{given}
+	}
+	return said
 }
 
 // mountFlag collects --mount flags.

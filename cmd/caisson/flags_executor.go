@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/caisson-run/caisson/cmd/caisson/internal/records"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -70,7 +70,7 @@ func (f *callFlag) Type() string   { return "name" }
 
 // Set adds one grant: NAME.
 func (f *callFlag) Set(text string) error {
-	grant, err := manifests.ParseCallFlag(text)
+	grant, err := parseCall(text)
 	if err == nil && !slices.Contains(*f, grant) {
 		*f = append(*f, grant)
 	}
@@ -85,7 +85,7 @@ func (f *askFlag) Type() string   { return "glob" }
 
 // Set adds one: GLOB.
 func (f *askFlag) Set(text string) error {
-	ask, err := manifests.ParseAskFlag(text)
+	ask, err := parseAsk(text)
 	if err == nil {
 		*f = append(*f, ask)
 	}
@@ -100,7 +100,7 @@ func (f *approveFlag) Type() string   { return "name" }
 
 // Set adds one: NAME.
 func (f *approveFlag) Set(text string) error {
-	approval, err := manifests.ParseApproveFlag(text)
+	approval, err := parseApproval(text)
 	if err == nil {
 		*f = append(*f, approval)
 	}

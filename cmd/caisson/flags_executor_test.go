@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -32,7 +32,7 @@ func TestCallFlag(t *testing.T) {
 	require.Error(t, flag.Set("fetch_*"))
 	assert.Equal(t, callFlag{{Binding: manifests.Binding{Origin: "--allow-call fetch_page"}, Tool: "fetch_page"}}, flag)
 	o := options{calls: flag}
-	assert.Equal(t, []manifests.CallGrant(flag), o.grants().Calls)
+	assert.Equal(t, []manifests.CallGrant(flag), o.policy().For("any", "").Calls)
 }
 
 // TestExecutorOptions: whatever the flags say makes an executor.
@@ -46,8 +46,9 @@ func TestExecutorOptions(t *testing.T) {
 	} {
 		made, err := o.executorOptions(hint)
 		require.NoError(t, err, name)
-		_, err = executor.New(registry.New(), made)
+		opened, err := caisson.Open(t.Context(), caisson.Options{NoCache: true, Executor: made})
 		require.NoError(t, err, name)
+		require.NoError(t, opened.Close(t.Context()), name)
 		assert.Equal(t, o.noReuse, made.Reuse.Scope == executor.ReuseNone, name)
 		assert.Equal(t, o.parallel, made.Limits.PerTool, "%s: as many at a time as the flag says, also of one tool", name)
 	}

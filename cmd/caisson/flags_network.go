@@ -15,7 +15,7 @@ func (f *networkFlag) Type() string   { return "host" }
 
 // Set adds one grant: [SCHEME://]HOST[:PORT].
 func (f *networkFlag) Set(text string) error {
-	grant, err := manifests.ParseNetworkFlag(text)
+	grant, err := parseNetwork(text)
 	*f = append(*f, grant)
 	return err
 }
@@ -33,7 +33,7 @@ func (f *secretFlag) Type() string   { return "secret" }
 
 // Set adds one grant: NAME=env:VAR@[SCHEME://]HOST[:PORT].
 func (f *secretFlag) Set(text string) error {
-	grant, err := manifests.ParseSecretFlag(text)
+	grant, err := parseSecret(text)
 	if err == nil && slices.ContainsFunc(f.grants, func(other manifests.SecretGrant) bool {
 		return other.Name == grant.Name && other.Host == grant.Host && slices.Equal(other.Ports, grant.Ports) && slices.Equal(other.Schemes, grant.Schemes)
 	}) {

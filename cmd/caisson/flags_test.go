@@ -72,7 +72,7 @@ func TestContextFlag(t *testing.T) {
 	assert.Equal(t, map[string]string{"project_id": "a=b", "empty": ""}, op.context)
 	want := manifests.GrantContext("project_id", "empty")
 	want[0].Origin, want[1].Origin = "--context project_id", "--context empty"
-	assert.Equal(t, want, o.grants().Context)
+	assert.Equal(t, want, o.policy().For("any", "").Context)
 }
 
 func TestLimitFlags(t *testing.T) {

@@ -117,7 +117,7 @@ func (o *options) inspect(ctx context.Context, env environment, name string) (er
 	if err != nil {
 		return err
 	}
-	h, err := o.open(ctx, env, cacheDir)
+	h, err := o.open(ctx, env, opening{cacheDir: cacheDir})
 	if err != nil {
 		return err
 	}

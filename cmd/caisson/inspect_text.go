@@ -168,7 +168,7 @@ func decisionLines(decisions []tool.Decision, policy string) []string {
 		if !strings.HasPrefix(d.Reason, "granted") {
 			lines = append(lines, "  because: "+d.Reason)
 		}
-		for _, hint := range remedy(d.Allow, "the manifest", policy) {
+		for _, hint := range remedyOf(d.Allow).hints("the manifest", policy) {
 			lines = append(lines, "  "+hint)
 		}
 	}

@@ -8,14 +8,13 @@ import (
 	goruntime "runtime"
 	"strings"
 	"sync"
-	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
 
-	"github.com/caisson-run/caisson/cmd/caisson/internal/batches"
-	"github.com/caisson-run/caisson/cmd/caisson/internal/records"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/batches"
+	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -70,40 +69,21 @@ func (o *options) stateFlags(command *cobra.Command) {
 		"keep the records of calls, for \"caisson explain\", below `DIR`; \"\" keeps none (default: in the user's folder for the state of programs)")
 }
 
-// ledger keeps what calls came to, each as it ends, for those who ask later. That it cannot
-// changes nothing about the calls.
+// ledger knows what the operator is told of calls once they have ended. Their records are the host's
+// to keep. It is safe for concurrent use.
 type ledger struct {
-	host   *host
-	keeper *records.Keeper // nil: nothing is kept
+	host    *host
+	problem error // why nothing is kept from the beginning; nil where that is wanted, or it is kept
 
 	mu      sync.Mutex
-	problem error             // the first; nil where all was kept
 	parents map[string]string // of calls that tools made
 	failed  []tool.Record     // such calls, where the operator can do something about it
 }
 
-// openLedger returns a ledger in the folder that the flags name.
-func (h *host) openLedger() *ledger {
-	l := &ledger{host: h, parents: map[string]string{}}
-	folder, err := h.options.state.records()
-	if err == nil && folder != "" {
-		l.keeper, err = folder.Open()
-	}
-	l.problem = err
-	return l
-}
-
 // Record implements [executor.Recorder].
 func (l *ledger) Record(_ context.Context, entry executor.Entry) error {
-	var err error
-	if l.keeper != nil {
-		err = l.keeper.Keep(l.entry(entry))
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.problem == nil {
-		l.problem = err
-	}
 	if record := entry.Record; record.Parent != "" {
 		l.parents[record.CallID] = record.Parent
 		switch record.Result.Kind {
@@ -111,26 +91,11 @@ func (l *ledger) Record(_ context.Context, entry executor.Entry) error {
 			l.failed = append(l.failed, record)
 		}
 	}
-	return err
-}
-
-func (l *ledger) entry(ended executor.Entry) records.Entry {
-	kept := records.Entry{Time: time.Now(), Record: ended.Record}
-	if len(ended.Record.Cuts) > 0 {
-		kept.Whole = &ended.Whole
-	}
-	if entry, ok := l.host.registry.Get(ended.Tool); ok {
-		kept.Source, kept.Manifest = absolute(entry.Source), absolute(entry.Manifest.File)
-	}
-	return kept
+	return nil
 }
 
 // kept reports whether there is something to explain.
-func (l *ledger) kept() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.keeper != nil && l.problem == nil
-}
+func (l *ledger) kept() bool { return l.host.Keeps() }
 
 // readOn says where the rest of a result is that was cut. A reference is a call's id, and
 // the part's name where that is not its output.
@@ -167,15 +132,11 @@ func quoted(word string) string {
 	return word
 }
 
-// close ends the ledger, and tells the person at the terminal if something was not kept.
+// close tells the person at the terminal if something was not kept.
 func (l *ledger) close(env environment) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.keeper != nil {
-		l.problem = firstOf(l.problem, l.keeper.Close())
-	}
-	if l.problem != nil && !l.host.options.quiet {
-		printHint(env.stderr, "a call was not kept for \"caisson explain\": "+l.problem.Error()+`; choose another folder with --state-dir DIR, or none with --state-dir ""`)
+	problem := firstOf(l.problem, l.host.CloseRecords())
+	if problem != nil && !l.host.options.quiet {
+		printHint(env.stderr, "a call was not kept for \"caisson explain\": "+problem.Error()+`; choose another folder with --state-dir DIR, or none with --state-dir ""`)
 	}
 }
 

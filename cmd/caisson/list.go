@@ -96,7 +96,7 @@ type origin struct {
 }
 
 func (o *options) list(ctx context.Context, env environment, all bool) (err error) {
-	h, err := o.open(ctx, env, "")
+	h, err := o.open(ctx, env, opening{})
 	if err != nil {
 		return err
 	}

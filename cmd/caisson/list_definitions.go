@@ -42,12 +42,12 @@ func (o *options) definitions(command *cobra.Command, env environment, f definit
 	if err != nil {
 		return failed(exitUsage, fmt.Sprintf("--definitions %q: there is no such dialect", f.dialect), "want one of "+strings.Join(dialects.Names(), ", "))
 	}
-	h, err := o.open(ctx, env, "")
+	h, err := o.open(ctx, env, opening{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = firstOf(err, h.close(ctx)) }()
-	document, findings, err := dialect.Definitions(h.registry.Definitions(), dialects.DefinitionOptions{Strict: f.strict, Adapt: f.adapt})
+	document, findings, err := dialect.Definitions(h.Definitions(), dialects.DefinitionOptions{Strict: f.strict, Adapt: f.adapt})
 	var wrong *dialects.Error
 	if errors.As(err, &wrong) {
 		return failed(exitUsage, wrong.Error())

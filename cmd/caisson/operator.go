@@ -37,13 +37,14 @@ func (o *options) policyFlags(command *cobra.Command) {
 type operator struct {
 	options *options
 	policy  *manifests.Policy // the zero value without --config
+	flags   *manifests.Policy // what flags grant to all tools, and say of approvals
 	profile manifests.Profile
 	context map[string]string // the values that the host fills in
 }
 
 // operator reads the policy and settles what the flags leave to it.
 func (o *options) operator() (*operator, error) {
-	op := &operator{options: o, policy: &manifests.Policy{}}
+	op := &operator{options: o, policy: &manifests.Policy{}, flags: o.policy()}
 	if err := o.secrets.check(); err != nil {
 		return nil, err
 	}
@@ -70,20 +71,9 @@ func configFailure(file string, err error) *failure {
 	return &failure{exitUsage, messages}
 }
 
-// grants returns what a tool gets if it asks for it: what the policy gives to this one,
-// and what flags give to all.
-func (op *operator) grants(m *manifests.Manifest) manifests.Grants {
-	grants := op.policy.For(m.Name, m.File)
-	flags := op.options.grants()
-	grants.Files = append(grants.Files, flags.Files...)
-	grants.Network = append(grants.Network, flags.Network...)
-	grants.Secrets = append(grants.Secrets, flags.Secrets...)
-	grants.Context = append(grants.Context, flags.Context...)
-	grants.Calls = append(grants.Calls, flags.Calls...)
-	approvals := op.options.approvals().For(m.Name, m.File)
-	grants.Ask = append(grants.Ask, approvals.Ask...)
-	grants.Approved = append(grants.Approved, approvals.Approved...)
-	return grants
+// asks reports whether the policy or a flag has calls of a tool wait for approval.
+func (op *operator) asks(m *manifests.Manifest) bool {
+	return len(op.policy.For(m.Name, m.File).Ask)+len(op.flags.For(m.Name, m.File).Ask) > 0
 }
 
 // contextValues returns the values of context parameters. A flag sets only what the policy
@@ -128,24 +118,24 @@ func (op *operator) contextSource(name string) (manifests.ContextSource, bool) {
 // contextNote returns what would allow a denied request, without a flag for a context value
 // that the policy does not let flags set, nor a key that the policy has already, and a note
 // on where the value comes from.
-func (op *operator) contextNote(denial tool.Denial) (tool.Allow, []string) {
-	allow := denial.Allow
+func (op *operator) contextNote(denial tool.Denial) (remedy, []string) {
+	r := remedyOf(denial.Allow)
 	source, named := op.contextSource(denial.Value)
 	if denial.Permission != "context" || !named {
-		return allow, nil
+		return r, nil
 	}
-	if !strings.HasPrefix(allow.Config, "- ") {
-		allow.Config = "" // the value, which stands or is missing at the policy's own key
+	if !r.isGrant() {
+		r.policy = "" // the value, which stands or is missing at the policy's own key
 	}
 	switch source.From {
 	case manifests.FromFlag:
-		return allow, []string{fmt.Sprintf("or write {from: fixed, value: VALUE} for it at %s", source.Origin)}
+		return r, []string{fmt.Sprintf("or write {from: fixed, value: VALUE} for it at %s", source.Origin)}
 	case manifests.Fixed:
-		allow.Grant = ""
-		return allow, nil
+		r.flags = ""
+		return r, nil
 	}
-	allow.Grant = ""
-	return allow, []string{fmt.Sprintf("%s says that %s comes from the %s, and the command line has none; say \"from: flag\" there to set it with --context",
+	r.flags = ""
+	return r, []string{fmt.Sprintf("%s says that %s comes from the %s, and the command line has none; say \"from: flag\" there to set it with --context",
 		source.Origin, source.Name, source.From)}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -26,12 +27,13 @@ context:
 	op, err := o.operator()
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"by_policy": "demo"}, op.context)
-	full := tool.Allow{Manifest: "M", Grant: "--g", Config: "C"}
-	flagAlone := tool.Allow{Manifest: "M", Grant: "--g"}
-	neither := tool.Allow{Manifest: "M"}
+	missing := tool.Allow{Manifest: manifests.ContextRule("a"), Grant: manifests.ContextSource{Name: "a", From: manifests.Fixed}.Rule()}
+	full := remedy{"context: [a]", "--context a=VALUE", "context: {a: {from: fixed, value: VALUE}}"}
+	flagAlone := remedy{manifest: full.manifest, flags: full.flags}
+	neither := remedy{manifest: full.manifest}
 	for _, test := range []struct {
 		permission, name string
-		allow            tool.Allow
+		want             remedy
 		note             string
 	}{
 		{"context", "by_token", neither, `ops.yaml:3 says that by_token comes from the token, and the command line has none; say "from: flag" there to set it with --context`},
@@ -41,35 +43,28 @@ context:
 		{"context", "unnamed", full, ""},
 		{"files", "by_token", full, ""},
 	} {
-		allow, note := op.contextNote(tool.Denial{Permission: test.permission, Value: test.name, Allow: full})
-		assert.Equal(t, test.allow, allow, test.name)
+		got, note := op.contextNote(tool.Denial{Permission: test.permission, Value: test.name, Allow: missing})
+		assert.Equal(t, test.want, got, test.name)
 		if test.note == "" {
 			assert.Empty(t, note, test.name)
 			continue
 		}
 		assert.Equal(t, []string{test.note}, note)
 	}
-	ungranted := tool.Allow{Grant: "--g", Config: "- {tools: [a], context: [by_token]}"}
-	allow, _ := op.contextNote(tool.Denial{Permission: "context", Value: "by_token", Allow: ungranted})
-	assert.Equal(t, tool.Allow{Config: ungranted.Config}, allow, "a grant is another element of its list")
+	ungranted := tool.Allow{Grant: json.RawMessage(`{"tools":["a"],"context":["by_token"]}`)}
+	got, _ := op.contextNote(tool.Denial{Permission: "context", Value: "by_token", Allow: ungranted})
+	assert.Equal(t, remedy{policy: "- {tools: [a], context: [by_token]}"}, got, "a grant is another element of its list")
 }
 
-// TestFlagsComeAfterThePolicy: a tool gets what the policy gives to it and what flags give
-// to all, with where each stands.
-func TestFlagsComeAfterThePolicy(t *testing.T) {
+// TestFlagsAreAPolicy: flags give to all tools, with where each stands.
+func TestFlagsAreAPolicy(t *testing.T) {
 	dir := t.TempDir()
-	file := filepath.Join(dir, "ops.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(`schema: caisson-config/v1
-grants:
-  - {tools: [fetch], network: [{host: a.test}], context: [a]}
-`), 0o600))
-	o := options{config: file}
+	var o options
+	assert.Empty(t, o.policy().Grants, "nothing is given where nothing is said")
 	require.NoError(t, o.networks.Set("b.test"))
 	require.NoError(t, o.secrets.Set("KEY=env:VAR@b.test"))
 	require.NoError(t, o.mounts.Set("/project="+dir))
 	require.NoError(t, o.context.Set("b=value"))
-	op, err := o.operator()
-	require.NoError(t, err)
 	origins := func(g manifests.Grants) (all []string) {
 		for _, grant := range g.Files {
 			all = append(all, grant.Origin)
@@ -86,9 +81,7 @@ grants:
 		return all
 	}
 	flags := []string{"--mount /project", "--allow-net b.test", "--secret KEY=…@b.test", "--context b"}
-	assert.Equal(t, flags, origins(op.grants(&manifests.Manifest{Name: "other"})))
-	assert.Equal(t, []string{flags[0], "ops.yaml:3", flags[1], flags[2], "ops.yaml:3", flags[3]},
-		origins(op.grants(&manifests.Manifest{Name: "fetch"})))
+	assert.Equal(t, flags, origins(o.policy().For("any", "")))
 }
 
 // TestSecretsStandInNoMessage: what is wrong with a --secret flag is told without the flag.

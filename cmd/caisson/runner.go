@@ -6,17 +6,15 @@ import (
 	"fmt"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/unapplied"
 	"github.com/caisson-run/caisson/manifests"
 )
 
 // runner runs calls in one session, which ends with this process. Close it.
 type runner struct {
-	executor *executor.Executor
-	session  *executor.Session
-	ledger   *ledger
-	witness  *witness
-	env      environment
-	runaways *runaways
+	host    *host
+	session *executor.Session
+	env     environment
 }
 
 // done is what became of calls.
@@ -27,63 +25,62 @@ type done struct {
 	causes map[string]error
 }
 
-// runner returns what runs calls. Claims make sure that a batch is resumed once; they may be nil.
-func (h *host) runner(env environment, claims executor.Claimer) (*runner, error) {
+// runner returns what runs calls.
+func (h *host) runner(env environment) (*runner, error) {
 	if err := h.asksOfTools(); err != nil {
 		return nil, err
 	}
 	if err := h.recordsApart(); err != nil {
 		return nil, err
 	}
-	r := &runner{
-		ledger: h.openLedger(), env: env, runaways: h.runaways,
-		witness: &witness{Registry: h.registry, causes: map[string]error{}, progress: newProgress(env, h.options)},
-	}
-	if err := r.start(h, claims); err != nil {
+	r := &runner{host: h, env: env}
+	var err error
+	if r.session, err = h.NewSession(executor.SessionOptions{Context: h.operator.context}); err != nil {
 		r.close()
 		return nil, usual(err)
 	}
 	return r, nil
 }
 
-func (r *runner) start(h *host, claims executor.Claimer) error {
-	options, err := h.options.executorOptions(r.ledger.readOn)
-	if err != nil {
-		return err
-	}
-	options.Logger, options.Recorder, options.Pause.Claim = h.logger, r.ledger, claims
-	if r.executor, err = executor.New(r.witness, options); err != nil {
-		return err
-	}
-	r.session, err = r.executor.NewSession(executor.SessionOptions{Context: h.operator.context})
-	return err
-}
-
 // close ends the runner, once its calls have ended.
-func (r *runner) close() { r.ledger.close(r.env) }
+func (r *runner) close() { r.host.ledger.close(r.env) }
 
-// execute runs calls that nothing was done about yet.
-func (r *runner) execute(ctx context.Context, batch executor.Batch) (done, error) {
-	ctx, cancel := r.runaways.within(ctx)
+// execute runs calls that nothing was done about yet, and shows what happens where there is a view.
+func (r *runner) execute(ctx context.Context, batch executor.Batch, v *view) (done, error) {
+	ctx, cancel := r.host.runaways.within(ctx)
 	defer cancel()
 	batch.Session = r.session
-	report, err := r.executor.Execute(ctx, batch)
+	var report executor.Report
+	var err error
+	if v.follows() {
+		report, err = r.host.Stream(ctx, batch, v.follow)
+	} else {
+		report, err = r.host.Execute(ctx, batch)
+	}
 	return r.done(report), usual(err)
 }
 
-// resume goes on with a batch that waits.
-func (r *runner) resume(ctx context.Context, resumption executor.Resumption) (done, error) {
+// resume goes on with a batch that waits, as execute does.
+func (r *runner) resume(ctx context.Context, resumption executor.Resumption, v *view) (done, error) {
 	resumption.Session = r.session
-	running, cancel := r.runaways.within(ctx)
+	running, cancel := r.host.runaways.within(ctx)
 	defer cancel()
-	report, err := r.executor.Resume(running, resumption)
+	var report executor.Report
+	var err error
+	if v.follows() {
+		report, err = r.host.ResumeStream(running, resumption, v.follow)
+	} else {
+		report, err = r.host.Resume(running, resumption)
+	}
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err() // it was interrupted before anything ran
 	}
 	return r.done(report), err
 }
 
-func (r *runner) done(report executor.Report) done { return done{report, r.ledger, r.witness.causes} }
+func (r *runner) done(report executor.Report) done {
+	return done{report, r.host.ledger, r.host.witness.causes}
+}
 
 // usual words an error of the executor's that is not in a record: the command line is to blame.
 func usual(err error) error {
@@ -111,11 +108,9 @@ func (h *host) asksOfTools() error {
 			tools = append(tools, entry.Manifest)
 		}
 	}
-	a := &applied{tools: tools, near: func(name string) []string { return h.registry.Nearest(name, 1) }}
-	for _, ask := range h.options.asks {
-		if len(a.matching(ask.Tool)) == 0 {
-			return failed(exitUsage, fmt.Sprintf("%s: there is no tool %q here", ask.Origin, ask.Tool), a.fixFor(ask.Tool))
-		}
+	near := func(name string) []string { return h.registry.Nearest(name, 1) }
+	if u, found := unapplied.Unnamed(h.options.asks, tools, near); found {
+		return failed(exitUsage, fmt.Sprintf("%s: %s", u.Origin, u.Text), u.Fix)
 	}
 	return nil
 }

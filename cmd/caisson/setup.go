@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 
+	"github.com/caisson-run/caisson"
+	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
@@ -19,18 +21,26 @@ const defaultTools = "wasm-tools"
 
 // host is the loaded tools and what runs them. Close it.
 type host struct {
+	*caisson.Host
 	options  *options
 	operator *operator
 	sources  []string
-	runtime  *runtime.Runtime
 	registry *registry.Registry
 	logger   *slog.Logger // nil without --verbose
 	runaways *runaways
+	ledger   *ledger  // nil where tools are only looked at
+	witness  *witness // likewise
 }
 
-// open loads the tools that the flags and the policy name, as these grant. Where the tools are
-// only looked at, cacheDir is empty.
-func (o *options) open(ctx context.Context, env environment, cacheDir string) (_ *host, err error) {
+// opening says what tools are opened for.
+type opening struct {
+	cacheDir string // for compiled code; empty for none, as where tools are only looked at
+	runs     bool   // calls are run
+	claims   executor.Claimer
+}
+
+// open loads the tools that the flags and the policy name, as these grant.
+func (o *options) open(ctx context.Context, env environment, opening opening) (_ *host, err error) {
 	if o.quiet && o.verbose {
 		return nil, failed(exitUsage, "--quiet and --verbose exclude each other")
 	}
@@ -42,48 +52,68 @@ func (o *options) open(ctx context.Context, env environment, cacheDir string) (_
 	if err != nil {
 		return nil, err
 	}
-	h := &host{options: o, operator: operator, sources: sources, registry: registry.New(), runaways: newRunaways(env, o.quiet)}
+	h := &host{options: o, operator: operator, sources: sources, runaways: newRunaways(env, o.quiet)}
 	if o.verbose {
 		h.logger = slog.New(slog.NewTextHandler(env.stderr, nil))
 	}
-	if h.runtime, err = h.newRuntime(ctx, env, cacheDir); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			_ = h.close(ctx) // what made the loading fail matters more
-		}
-	}()
-	var problems []message
-	for _, source := range sources {
-		err := h.registry.Load(ctx, registry.Directory(source), func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
-			return h.runtime.Load(ctx, m, operator.grants(m))
-		})
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err != nil {
-			problems = append(problems, messagesOf(err)...)
+	options := h.openOptions(env, opening.cacheDir)
+	if opening.runs {
+		if err := h.runOptions(env, opening.claims, &options); err != nil {
+			return nil, err
 		}
 	}
-	if len(problems) > 0 {
-		return nil, &failure{exitUsage, problems}
+	if h.Host, err = caisson.Open(ctx, options); err != nil {
+		return nil, notOpened(ctx, err, opening.cacheDir)
 	}
+	h.registry = h.Registry()
 	h.logUnapplied(ctx)
 	return h, nil
 }
 
-func (h *host) newRuntime(ctx context.Context, env environment, cacheDir string) (*runtime.Runtime, error) {
-	op := h.operator
-	rt, err := runtime.New(ctx, runtime.Options{
-		CacheDir: cacheDir, Compiler: env.compiler, TrustedModules: op.options.trusted,
-		Profile: op.profile, Limits: op.options.limits(), LookupEnv: os.LookupEnv, Logger: h.logger,
-		OnRunaway: h.runaways.add, LastResort: h.runaways.lastResort(),
-	})
-	if err != nil && cacheDir != "" {
-		return nil, failed(exitUsage, err.Error(), `name another folder with --cache-dir DIR, or compile anew each time with --cache-dir ""`)
+// openOptions says what is opened, and with what.
+func (h *host) openOptions(env environment, cacheDir string) caisson.Options {
+	o, policy := h.options, *h.operator.policy
+	policy.Tools = nil // they are among the sources, unless one alone is looked at
+	return caisson.Options{
+		Policies: []*manifests.Policy{&policy, h.operator.flags}, Tools: h.sources, Profile: o.profile,
+		NoCache: cacheDir == "", Logger: h.logger,
+		Runtime: runtime.Options{
+			CacheDir: cacheDir, Compiler: env.compiler, TrustedModules: o.trusted, Limits: o.limits(), LookupEnv: os.LookupEnv,
+			OnRunaway: h.runaways.add, LastResort: h.runaways.lastResort(),
+		},
 	}
-	return rt, err
+}
+
+// runOptions adds how calls are run, and who is told of them.
+func (h *host) runOptions(env environment, claims executor.Claimer, options *caisson.Options) (err error) {
+	h.ledger = &ledger{host: h, parents: map[string]string{}}
+	h.witness = &witness{causes: map[string]error{}, progress: newProgress(env, h.options)}
+	if options.Executor, err = h.options.executorOptions(h.ledger.readOn); err != nil {
+		return err
+	}
+	options.Executor.Recorder, options.Executor.Pause.Claim = h.ledger, claims
+	options.StateDir, h.ledger.problem = h.options.state.folder()
+	options.Resolver = h.witness.over
+	return nil
+}
+
+// notOpened words why the tools could not be opened.
+func notOpened(ctx context.Context, err error, cacheDir string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var known *caisson.Error
+	if !errors.As(err, &known) {
+		return err
+	}
+	switch err := known.Err; {
+	case known.Kind != caisson.ErrRuntime:
+		return &failure{exitUsage, messagesOf(err)}
+	case cacheDir != "":
+		return failed(exitUsage, err.Error(), `name another folder with --cache-dir DIR, or compile anew each time with --cache-dir ""`)
+	default:
+		return err
+	}
 }
 
 // sources returns the folders and manifests to load, which all exist: those of the flags,
@@ -128,5 +158,5 @@ func (h *host) close(ctx context.Context) error {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	return errors.Join(h.registry.Close(ctx), h.runtime.Close(ctx))
+	return h.Close(ctx)
 }

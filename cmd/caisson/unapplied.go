@@ -3,196 +3,25 @@ package main
 import (
 	"context"
 	"fmt"
-	"path"
-	"slices"
-	"strings"
 
-	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson"
 )
-
-// unapplied is something that the operator says and that changes nothing for the tools at
-// hand, such as a grant for a tool that is not loaded. It may well be meant.
-type unapplied struct {
-	path   string // the key in the policy; without meaning for flags
-	origin string // where it stands: "caisson.yaml:14" or "--mount /project"
-	text   string
-	fix    string
-}
-
-// line returns it for people.
-func (u unapplied) line() string { return fmt.Sprintf("%s: %s; %s", u.origin, u.text, u.fix) }
-
-// applied compares what the operator says with the tools that there are.
-type applied struct {
-	tools []*manifests.Manifest
-	near  func(name string) []string // names that are like this one
-	asked map[string]bool            // tools whose calls wait for approval in any case
-	found []unapplied
-}
-
-// flagged is what flags say beside a policy.
-type flagged struct {
-	grants    manifests.Grants
-	approvals *manifests.Policy // of which nothing else is set
-}
-
-// unappliedIn returns what of a policy and of flags changes nothing for these tools. Without any
-// there is nothing to compare with.
-func unappliedIn(policy *manifests.Policy, flags flagged, tools []*manifests.Manifest, near func(string) []string) []unapplied {
-	if len(tools) == 0 {
-		return nil
-	}
-	a := &applied{tools: tools, near: near, asked: map[string]bool{}}
-	for _, source := range policy.Context {
-		if s := contextStatement(source.Name); !slices.ContainsFunc(tools, s.concerns) {
-			a.add("context."+source.Name, source.Origin, "no tool asks for "+s.what, s.fix)
-		}
-	}
-	for i, grant := range policy.Grants {
-		a.grant(fmt.Sprintf("grants[%d]", i), grant)
-	}
-	for i, deny := range policy.Deny {
-		a.deny(fmt.Sprintf("deny[%d]", i), deny)
-	}
-	a.noteAsked(policy)
-	a.noteAsked(flags.approvals)
-	a.approvals(policy)
-	a.elements("", flags.grants, tools)
-	a.approvals(flags.approvals)
-	return a.found
-}
-
-func (a *applied) add(path, origin, text, fix string) {
-	a.found = append(a.found, unapplied{path, origin, text, fix})
-}
-
-// grant looks at one element of a policy's grants.
-func (a *applied) grant(at string, grant manifests.Grant) {
-	named := a.named(at, grant.Origin, grant.Tools)
-	if len(named) == 0 {
-		return
-	}
-	alone := manifests.Policy{Grants: []manifests.Grant{grant}}
-	var given manifests.Grants
-	var receivers []*manifests.Manifest
-	for _, m := range named {
-		if grants := alone.For(m.Name, m.File); !isEmpty(grants) {
-			given, receivers = grants, append(receivers, m)
-		}
-	}
-	if len(receivers) == 0 {
-		a.add(at+".source", grant.Origin, fmt.Sprintf("none of its tools was loaded from the source %s", grant.Source),
-			"correct source, which starts at the policy's folder, or remove it")
-		return
-	}
-	a.elements(at+".", given, receivers)
-}
-
-// deny looks at one element of a policy's denials: one that takes nothing away gives a
-// false comfort.
-func (a *applied) deny(at string, deny manifests.PolicyDeny) {
-	concerned := a.tools
-	switch {
-	case len(deny.Tools) > 0:
-		concerned = a.named(at, deny.Origin, deny.Tools)
-	case deny.Network != nil:
-		return // one for all tools guards against what may be granted one day
-	}
-	s := denyStatement(deny.Deny)
-	if len(concerned) == 0 || slices.ContainsFunc(concerned, s.concerns) {
-		return
-	}
-	text, fix := "none of its tools asks for "+s.what, s.fix
-	if s.called != "" {
-		text, fix = a.uncalled("none of its tools", s.called, concerned)
-	}
-	a.add(at, deny.Origin, "it takes nothing away, since "+text, fix)
-}
-
-// named returns the tools that a list of names and globs has, and notes what has none.
-func (a *applied) named(at, origin string, patterns []string) []*manifests.Manifest {
-	var all []*manifests.Manifest
-	for i, pattern := range patterns {
-		matching := a.matching(pattern)
-		if len(matching) == 0 {
-			a.add(fmt.Sprintf("%s.tools[%d]", at, i), origin, fmt.Sprintf("there is no tool %q here", pattern), a.fixFor(pattern))
-		}
-		for _, m := range matching {
-			if !slices.Contains(all, m) {
-				all = append(all, m)
-			}
-		}
-	}
-	return all
-}
-
-// matching returns the tools whose names a pattern matches.
-func (a *applied) matching(pattern string) []*manifests.Manifest {
-	var all []*manifests.Manifest
-	for _, m := range a.tools {
-		if ok, err := path.Match(pattern, m.Name); ok && err == nil {
-			all = append(all, m)
-		}
-	}
-	return all
-}
-
-// fixFor says what to do about a name or a glob that no tool has.
-func (a *applied) fixFor(pattern string) string {
-	if near := a.near(pattern); len(near) > 0 && !strings.ContainsAny(pattern, `*?[\`) {
-		return "did you mean " + strings.Join(near, ", ") + "?"
-	}
-	return "load the tool, or correct the name"
-}
-
-// elements looks at what is given to tools, element by element.
-func (a *applied) elements(at string, given manifests.Grants, receivers []*manifests.Manifest) {
-	for _, s := range statementsIn(given) {
-		var asking []*manifests.Manifest
-		for _, m := range receivers {
-			if s.concerns(m) {
-				asking = append(asking, m)
-			}
-		}
-		switch {
-		case s.called != "" && (len(asking) == 0 || a.tool(s.called) == nil):
-			text, fix := a.uncalled("no tool that gets it", s.called, receivers)
-			a.add(at+s.path, s.Origin, text, fix)
-		case len(asking) == 0:
-			a.add(at+s.path, s.Origin, "no tool that gets it asks for "+s.what, s.fix)
-		case s.SHA256 != "" && !slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return isModule(m, s.SHA256) }):
-			a.add(at+s.path, s.Origin, fmt.Sprintf("no tool that asks for %s has the module with sha256 %s", s.what, s.SHA256),
-				"find out who changed the module; if the change is wanted, write the digest that caisson inspect shows")
-		}
-	}
-}
-
-// isModule reports whether a tool's module has a digest.
-func isModule(m *manifests.Manifest, digest string) bool {
-	info, _ := runtime.InspectModule(m) // the digest is there, too, where the module has a flaw
-	return info.SHA256 == digest
-}
-
-func isEmpty(g manifests.Grants) bool {
-	return len(g.Files)+len(g.Network)+len(g.Secrets)+len(g.Context)+len(g.Env)+len(g.Calls) == 0
-}
 
 // shownUnapplied is how many lines a denied call has about what does not apply.
 const shownUnapplied = 3
 
 // unapplied returns what the operator says that changes nothing for the loaded tools. Where
 // one manifest alone is looked at, nothing can be said about the others.
-func (h *host) unapplied() []unapplied {
+func (h *host) unapplied() []caisson.Unapplied {
 	if h.options.only != "" {
 		return nil
 	}
-	var tools []*manifests.Manifest
-	for _, entry := range h.registry.List() {
-		tools = append(tools, entry.Manifest)
-	}
-	near := func(name string) []string { return h.registry.Nearest(name, 3) }
-	return unappliedIn(h.operator.policy, flagged{h.options.grants(), h.options.approvals()}, tools, near)
+	return h.Unapplied()
+}
+
+// unappliedLine returns one of it for people.
+func unappliedLine(u caisson.Unapplied) string {
+	return fmt.Sprintf("%s: %s; %s", u.Origin, u.Text, u.Fix)
 }
 
 // unappliedHints returns the first lines of it.
@@ -200,7 +29,7 @@ func (h *host) unappliedHints() []string {
 	found := h.unapplied()
 	var hints []string
 	for _, u := range found[:min(len(found), shownUnapplied)] {
-		hints = append(hints, u.line())
+		hints = append(hints, unappliedLine(u))
 	}
 	if more := len(found) - len(hints); more > 0 {
 		hints = append(hints, fmt.Sprintf("%d more like these; --verbose shows all", more))
@@ -214,7 +43,7 @@ func (h *host) noteUnapplied(env environment) {
 		return
 	}
 	for _, u := range h.unapplied() {
-		printHint(env.stderr, u.line())
+		printHint(env.stderr, unappliedLine(u))
 	}
 }
 
@@ -224,6 +53,6 @@ func (h *host) logUnapplied(ctx context.Context) {
 		return
 	}
 	for _, u := range h.unapplied() {
-		h.logger.WarnContext(ctx, "not applied", "at", u.origin, "reason", u.text, "fix", u.fix)
+		h.logger.WarnContext(ctx, "not applied", "at", u.Origin, "reason", u.Text, "fix", u.Fix)
 	}
 }

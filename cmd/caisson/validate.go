@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caisson-run/caisson/internal/names"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
-	"github.com/caisson-run/caisson/tool"
 )
 
 const validateHelp = `Check manifests, their modules and policies, and report all that is wrong with them.
@@ -108,7 +108,7 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 		return verdict{}, err
 	}
 	var warnings []manifests.Problem
-	names, loaded := registry.New(), map[string]*manifests.Manifest{}
+	known, loaded := names.New(), map[string]*manifests.Manifest{}
 	for _, file := range files {
 		if err := ctx.Err(); err != nil {
 			return verdict{}, err
@@ -120,7 +120,7 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 		}
 		wrong, doubtful := v.manifest(m)
 		problems, warnings = append(problems, wrong...), append(warnings, doubtful...)
-		if err := names.Register(file, described{m}); err != nil && !errors.Is(err, registry.ErrDuplicate) {
+		if err := known.Add(m); err != nil {
 			return verdict{}, err
 		}
 		loaded[m.File] = m
@@ -129,7 +129,7 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 		wrong, doubtful := v.policy(ctx, file, slices.Collect(maps.Values(loaded)))
 		problems, warnings = append(problems, wrong...), append(warnings, doubtful...)
 	}
-	for _, d := range names.Duplicates() {
+	for _, d := range known.Duplicates() {
 		problems = append(problems, duplicateProblem(loaded[d.Dropped.File], d))
 	}
 	return verdict{len(problems) == 0, len(files), len(policies), list(sorted(problems)), list(sorted(warnings))}, nil
@@ -182,18 +182,6 @@ func duplicateProblem(m *manifests.Manifest, d *registry.DuplicateError) manifes
 		key, fix = "aliases", "remove the alias"
 	}
 	return manifests.Problem{File: m.File, Line: max(m.Line(key), 1), Column: 1, Path: key, Kind: duplicateName, Message: d.Error(), Fix: fix}
-}
-
-// described is a manifest in a registry, which decides who has a name. It is never run.
-type described struct{ manifest *manifests.Manifest }
-
-// Manifest implements registry.Tool.
-func (d described) Manifest() *manifests.Manifest { return d.manifest }
-
-// Invoke implements registry.Tool.
-func (d described) Invoke(context.Context, tool.Invocation) (tool.Outcome, error) {
-	err := &tool.Error{Op: "invoke", Tool: d.manifest.Name, Kind: tool.Internal, Message: "the tool is only described"}
-	return tool.Outcome{Result: tool.Result{Kind: err.Kind, Error: err.Message}}, err
 }
 
 // distinct returns the files without those that were named twice.

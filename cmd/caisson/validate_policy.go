@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/names"
+	"github.com/caisson-run/caisson/internal/unapplied"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 )
@@ -68,14 +70,14 @@ func (v *validation) policy(ctx context.Context, file string, beside []*manifest
 		}
 		tools = append(tools, loadable(ctx, source)...)
 	}
-	names := registry.New()
+	known := names.New()
 	for _, m := range tools {
-		_ = names.Register(m.File, described{m}) // one that is there twice is there
+		_ = known.Add(m) // what is wrong with it is reported where it is validated itself
 	}
-	near := func(name string) []string { return names.Nearest(name, 3) }
-	for _, u := range unappliedIn(policy, flagged{approvals: &manifests.Policy{}}, tools, near) {
-		warnings = append(warnings, manifests.Problem{File: file, Line: lineOf(u.origin), Column: 1, Path: u.path,
-			Kind: notApplied, Message: u.text, Fix: u.fix})
+	near := func(name string) []string { return known.Nearest(name, 3) }
+	for _, u := range unapplied.In([]*manifests.Policy{policy}, tools, near) {
+		warnings = append(warnings, manifests.Problem{File: file, Line: lineOf(u.Origin), Column: 1, Path: u.Key,
+			Kind: notApplied, Message: u.Text, Fix: u.Fix})
 	}
 	return problems, warnings
 }

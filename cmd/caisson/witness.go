@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
@@ -15,10 +16,16 @@ import (
 // the operator and may know the cause.
 type witness struct {
 	*registry.Registry
-	progress *progress
+	progress *progress // nil where nobody watches
 
 	mu     sync.Mutex
 	causes map[string]error // by call id; for reading once the batch has ended
+}
+
+// over has the witness see the calls of a registry's tools.
+func (w *witness) over(tools *registry.Registry) executor.Resolver {
+	w.Registry = tools
+	return w
 }
 
 // Invoke runs one call.

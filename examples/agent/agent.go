@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"sync"
 
+	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -15,7 +15,7 @@ import (
 type agent struct {
 	options  options
 	model    *endpoint
-	executor *executor.Executor
+	host     *caisson.Host
 	session  *executor.Session
 	offered  json.RawMessage // the tools
 	handlers map[string]handler
@@ -26,11 +26,11 @@ type agent struct {
 }
 
 func newAgent(o options, env environment, model *endpoint, person *person, box *toolbox, from *suspended) (*agent, error) {
-	session := executor.SessionOptions{Context: box.context}
+	var session executor.SessionOptions
 	if from != nil {
 		session.Approvals = from.Approvals
 	}
-	opened, err := box.executor.NewSession(session)
+	opened, err := box.host.NewSession(session)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func newAgent(o options, env environment, model *endpoint, person *person, box *
 		return nil, err
 	}
 	a := &agent{
-		options: o, model: model, executor: box.executor, session: opened, offered: offered, handlers: box.handlers,
+		options: o, model: model, host: box.host, session: opened, offered: offered, handlers: box.handlers,
 		person: person, screen: &screen{out: env.stdout, notes: env.stderr}, from: from,
 	}
 	if from != nil {
@@ -110,9 +110,7 @@ func (a *agent) answer(ctx context.Context) error {
 		if len(response.ToolCalls) == 0 {
 			return nil
 		}
-		report, err := a.watched(ctx, func(stream *executor.Stream) (executor.Report, error) {
-			return a.executor.Execute(ctx, executor.Batch{Session: a.session, Calls: response.ToolCalls, Stream: stream})
-		})
+		report, err := a.host.Stream(ctx, executor.Batch{Session: a.session, Calls: response.ToolCalls}, a.show)
 		if err != nil {
 			return err
 		}
@@ -152,20 +150,8 @@ func (a *agent) settle(ctx context.Context, report executor.Report, outputs []to
 	return len(report.Final) > 0, a.talk.ran(a.model.dialect, report.Records)
 }
 
-// watched runs a batch and shows it meanwhile, to its end, also where ctx has ended.
-func (a *agent) watched(ctx context.Context, execute func(*executor.Stream) (executor.Report, error)) (executor.Report, error) {
-	stream, err := executor.NewStream(executor.StreamOptions{})
-	if err != nil {
-		return executor.Report{}, err
-	}
-	var showing sync.WaitGroup
-	defer showing.Wait()
-	showing.Go(func() {
-		for event, err := range stream.Events(context.WithoutCancel(ctx)) {
-			if err == nil {
-				a.screen.event(event)
-			}
-		}
-	})
-	return execute(stream)
+// show shows an event, and wants to see the next one.
+func (a *agent) show(event tool.Event) bool {
+	a.screen.event(event)
+	return true
 }

@@ -35,9 +35,7 @@ func (a *agent) resume(ctx context.Context, state executor.State, pending []tool
 	if err != nil {
 		return executor.Report{}, a.suspend(state, outputs, err)
 	}
-	report, err := a.watched(ctx, func(stream *executor.Stream) (executor.Report, error) {
-		return a.executor.Resume(ctx, executor.Resumption{State: state, Session: a.session, Outputs: outputs, Approvals: approvals, Stream: stream})
-	})
+	report, err := a.host.ResumeStream(ctx, executor.Resumption{State: state, Session: a.session, Outputs: outputs, Approvals: approvals}, a.show)
 	if err != nil {
 		return executor.Report{}, a.suspend(state, outputs, err)
 	}

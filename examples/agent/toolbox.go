@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 
+	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/manifests"
@@ -15,72 +17,50 @@ import (
 
 // toolbox is the tools, and what runs them. Close it.
 type toolbox struct {
-	runtime  *runtime.Runtime
-	loaded   *registry.Registry // which owns the tools
+	host     *caisson.Host
 	offered  *registry.Registry // without those that nothing here can run
-	executor *executor.Executor
 	handlers map[string]handler // of the tools that the client runs, by name
-	context  map[string]string  // what the policy fixes
 }
 
 // openToolbox loads the tools that the command line and the policy name, with what the policy
 // grants to them.
-func openToolbox(ctx context.Context, o options, env environment) (_ *toolbox, err error) {
-	policy := &manifests.Policy{}
-	if o.config != "" {
-		if policy, err = manifests.LoadPolicy(o.config); err != nil {
-			return nil, &failure{exitUsage, err.Error(), nil, err}
-		}
-	}
-	profile, err := policy.ProfileNamed("")
-	if err != nil {
-		return nil, err
-	}
-	sources := append(o.tools, policy.Tools...)
-	if len(sources) == 0 {
-		return nil, failed(exitUsage, "there are no tools", "name a folder with --tools DIR, or under tools: in the policy")
-	}
-	cache, err := runtime.DefaultCacheDir()
-	if err != nil {
-		return nil, err
-	}
-	rt, err := runtime.New(ctx, runtime.Options{
-		CacheDir: cache, Compiler: env.compiler, Profile: profile, LookupEnv: env.lookupEnv,
-		Logger: slog.New(slog.NewTextHandler(env.stderr, &slog.HandlerOptions{Level: slog.LevelError})),
+func openToolbox(ctx context.Context, o options, env environment) (*toolbox, error) {
+	box := &toolbox{handlers: map[string]handler{}}
+	shell := newShell(o, env)
+	var err error
+	box.host, err = caisson.Open(ctx, caisson.Options{
+		PolicyFile: o.config, Tools: o.tools,
+		Runtime: runtime.Options{Compiler: env.compiler, LookupEnv: env.lookupEnv,
+			Logger: slog.New(slog.NewTextHandler(env.stderr, &slog.HandlerOptions{Level: slog.LevelError}))},
+		Resolver: func(tools *registry.Registry) executor.Resolver { return box.offer(tools, shell) },
 	})
 	if err != nil {
-		return nil, err
+		return nil, notOpened(ctx, err)
 	}
-	box := &toolbox{runtime: rt, loaded: registry.New(), handlers: map[string]handler{}, context: fixed(policy)}
-	err = box.load(ctx, sources, policy)
-	if err == nil {
-		err = box.offer(newShell(o, env))
-	}
-	if err != nil {
-		return nil, joined(err, box.close(ctx))
+	if len(box.host.Registry().List()) == 0 {
+		return nil, joined(failed(exitUsage, "there are no tools", "name a folder with --tools DIR, or under tools: in the policy"), box.close(ctx))
 	}
 	return box, nil
 }
 
-func (b *toolbox) load(ctx context.Context, sources []string, policy *manifests.Policy) error {
-	for _, source := range sources {
-		err := b.loaded.Load(ctx, registry.Directory(source), func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
-			return b.runtime.Load(ctx, m, policy.For(m.Name, m.File))
-		})
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			return &failure{exitUsage, err.Error(), nil, err}
-		}
+// notOpened says that the policy or the tools are to blame, where they are.
+func notOpened(ctx context.Context, err error) error {
+	var known *caisson.Error
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case !errors.As(err, &known):
+		return err
+	case known.Kind == caisson.ErrPolicy || known.Kind == caisson.ErrTools:
+		return &failure{exitUsage, known.Err.Error(), nil, known.Err}
 	}
-	return nil
+	return known.Err
 }
 
 // offer leaves out the tools that would have to be run by this program and that it cannot run.
-func (b *toolbox) offer(shell handler) (err error) {
+func (b *toolbox) offer(tools *registry.Registry, shell handler) *registry.Registry {
 	var unserved []string
-	for _, entry := range b.loaded.List() {
+	for _, entry := range tools.List() {
 		if entry.Manifest.Execution != manifests.Client {
 			continue
 		}
@@ -90,27 +70,12 @@ func (b *toolbox) offer(shell handler) (err error) {
 			unserved = append(unserved, entry.Name)
 		}
 	}
-	b.offered = b.loaded.Without(unserved...)
-	b.executor, err = executor.New(b.offered, executor.Options{})
-	return err
+	b.offered = tools.Without(unserved...)
+	return b.offered
 }
 
 // close waits for calls, also when ctx has ended.
-func (b *toolbox) close(ctx context.Context) error {
-	ctx = context.WithoutCancel(ctx)
-	return joined(b.loaded.Close(ctx), b.runtime.Close(ctx))
-}
-
-// fixed returns the context values that a policy fixes. There is nobody else here to set others.
-func fixed(policy *manifests.Policy) map[string]string {
-	values := map[string]string{}
-	for _, source := range policy.Context {
-		if source.From == manifests.Fixed {
-			values[source.Name] = source.Value
-		}
-	}
-	return values
-}
+func (b *toolbox) close(ctx context.Context) error { return b.host.Close(context.WithoutCancel(ctx)) }
 
 // definitions writes the tools as the model's API takes them. What it would refuse is an error,
 // since one such tool makes it refuse all.

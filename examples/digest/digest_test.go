@@ -114,7 +114,7 @@ func TestBothMustBeGranted(t *testing.T) {
 	record, made := digestOf(t, map[string]manifests.Grants{"fetch_page": {Network: []manifests.NetworkGrant{grant}}})
 	assert.Equal(t, tool.Denied, record.Result.Kind)
 	require.Len(t, record.Denials, 1)
-	assert.Equal(t, "--allow-call fetch_page", record.Denials[0].Allow.Grant)
+	assert.JSONEq(t, `{"tools":["site_digest"],"calls":["fetch_page"]}`, string(record.Denials[0].Allow.Grant))
 	assert.Empty(t, made)
 
 	own := mayCall("fetch_page")
@@ -124,5 +124,5 @@ func TestBothMustBeGranted(t *testing.T) {
 	assert.Contains(t, record.Result.Error, "denied: network http://www.example.com/")
 	require.Len(t, made, 1)
 	assert.Equal(t, tool.Denied, made[0].Result.Kind)
-	assert.Equal(t, "--allow-net http://www.example.com", made[0].Denials[0].Allow.Grant)
+	assert.JSONEq(t, `{"tools":["fetch_page"],"network":[{"host":"www.example.com","schemes":["http"]}]}`, string(made[0].Denials[0].Allow.Grant))
 }

@@ -2,35 +2,108 @@ package main
 
 import (
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/tool"
 )
 
+// TestEmbed builds the program as it is in a module of somebody else's, and runs a model's calls there
+// with the policy as it is.
 func TestEmbed(t *testing.T) {
+	root, err := guests.Compile(t.Context())
+	require.NoError(t, err)
+	outside := t.TempDir()
+	for _, folder := range []string{"wasm-tools", "examples/turn/hostile"} {
+		copyTools(t, filepath.Join(root, filepath.FromSlash(folder)), filepath.Join(outside, filepath.FromSlash(folder)))
+	}
+	dir := filepath.Join(outside, "examples", "embed")
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "workspaces"), 0o700))
+	for _, name := range []string{"main.go", "caisson.yaml"} {
+		copyFile(t, name, filepath.Join(dir, name))
+	}
+	newModule(t, root, dir)
+	build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-o", filepath.Join(dir, "embed.exe"), ".")
+	build.Dir = dir
+	build.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GOPROXY=off")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+
+	response, err := os.Open(filepath.Join("..", "turn", "response.json"))
+	require.NoError(t, err)
+	defer response.Close()
 	var stderr strings.Builder
-	command := exec.CommandContext(t.Context(), "go", "run", ".")
-	command.Stderr = &stderr
-	out, err := command.Output()
+	command := exec.CommandContext(t.Context(), filepath.Join(dir, "embed.exe"))
+	command.Dir, command.Stdin, command.Stderr = dir, response, &stderr
+	printed, err := command.Output()
 	require.NoError(t, err, stderr.String())
 	var records []tool.Record
-	require.NoError(t, json.Unmarshal(out, &records))
+	require.NoError(t, json.Unmarshal(printed, &records))
 	var kinds []tool.Kind
 	for _, record := range records {
 		kinds = append(kinds, record.Result.Kind)
 	}
 	assert.Equal(t, []tool.Kind{"", "", "", "", "", tool.Denied, tool.Deadline, tool.Memory}, kinds)
+	assert.FileExists(t, filepath.Join(dir, "workspaces", "household", "notes", "budget.md"))
 }
 
-// TestEmbedIsShort keeps the promise of the README.
-func TestEmbedIsShort(t *testing.T) {
-	source, err := os.ReadFile("main.go")
+// newModule makes a module that has this one in the place of a released one, with the dependencies
+// that this one has: nothing is downloaded.
+func newModule(t *testing.T, root, dir string) {
+	t.Helper()
+	ours, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	require.NoError(t, err)
-	assert.Less(t, strings.Count(string(source), "\n"), 40)
+	_, required, found := strings.Cut(string(ours), "\nrequire ")
+	require.True(t, found)
+	text := "module example.com/embed\n\ngo 1.26\n\nreplace github.com/caisson-run/caisson => " + filepath.ToSlash(root) +
+		"\n\nrequire github.com/caisson-run/caisson v0.0.0\n\nrequire " + required
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o600))
+	copyFile(t, filepath.Join(root, "go.sum"), filepath.Join(dir, "go.sum"))
+}
+
+// copyTools copies manifests and modules.
+func copyTools(t *testing.T, from, to string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".yaml") && !strings.HasSuffix(path, ".wasm") {
+			return err
+		}
+		name, err := filepath.Rel(from, path)
+		if err == nil {
+			copyFile(t, path, filepath.Join(to, name))
+		}
+		return err
+	}))
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o700))
+	require.NoError(t, os.WriteFile(to, content, 0o600))
+}
+
+// TestEmbedIsShort keeps the promise of the README: ten lines, and nothing that others cannot import.
+func TestEmbedIsShort(t *testing.T) {
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, "main.go", nil, 0)
+	require.NoError(t, err)
+	for _, spec := range file.Imports {
+		assert.NotContains(t, spec.Path.Value, "internal")
+	}
+	function, ok := file.Scope.Lookup("main").Decl.(*ast.FuncDecl)
+	require.True(t, ok)
+	assert.LessOrEqual(t, set.Position(function.End()).Line-set.Position(function.Pos()).Line+1, 10)
 }

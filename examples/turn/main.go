@@ -18,10 +18,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -55,69 +55,46 @@ func play(ctx context.Context, compiler runtime.Compiler, out io.Writer) (err er
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(workspaces)) }()
 
-	cache, err := runtime.DefaultCacheDir()
-	if err != nil {
-		return err
-	}
-	rt, err := runtime.New(ctx, runtime.Options{CacheDir: cache, Compiler: compiler})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rt.Close(ctx)) }()
-	var preparing sync.WaitGroup
-	defer preparing.Wait()
-	tools, err := load(ctx, rt, root, workspaces, func(t *runtime.Tool) {
-		// While the first calls run. What is wrong with a module, its calls say.
-		preparing.Go(func() { _ = t.Prepare(ctx) })
-	})
-	if err != nil {
-		return err
-	}
 	calls, err := tool.ParseCalls(response)
 	if err != nil {
 		return err
 	}
-	exec, err := executor.New(tools, executor.Options{})
+	host, err := caisson.Open(ctx, caisson.Options{
+		Tools:    []string{filepath.Join(root, "wasm-tools"), filepath.Join(root, "examples", "turn", "hostile")},
+		Policies: []*manifests.Policy{policy(workspaces)}, Runtime: runtime.Options{Compiler: compiler},
+	})
 	if err != nil {
 		return err
 	}
-	session, err := exec.NewSession(executor.SessionOptions{Context: map[string]string{"project_id": "household"}})
-	if err != nil {
-		return err
+	defer func() { err = errors.Join(err, host.Close(ctx)) }()
+	var preparing sync.WaitGroup
+	defer preparing.Wait()
+	for _, entry := range host.Registry().List() {
+		if t, ok := entry.Tool.(*runtime.Tool); ok {
+			// While the first calls run. What is wrong with a module, its calls say.
+			preparing.Go(func() { _ = t.Prepare(ctx) })
+		}
 	}
-	ran, err := exec.Execute(ctx, executor.Batch{Session: session, Calls: calls})
+	ran, err := host.Execute(ctx, executor.Batch{Calls: calls})
 	if err != nil {
 		return err
 	}
 	return report(out, ran.Records)
 }
 
-// load registers the first-party tools and, behind them, the hostile ones. Every file
-// tool may use the directory of the call's project, and nothing else.
-func load(ctx context.Context, rt *runtime.Runtime, root, workspaces string, loaded func(*runtime.Tool)) (*registry.Registry, error) {
-	grants := manifests.Grants{
-		Context: manifests.GrantContext("project_id"),
-		Files: []manifests.FileGrant{{
-			Path: "/project", Host: filepath.Join(workspaces, "{project_id}"), Access: manifests.ReadWrite,
-			Quota: manifests.Quota{Bytes: 16 << 20},
+// policy is what a caisson.yaml could say as well: every file tool may use the directory of the project,
+// and nothing else.
+func policy(workspaces string) *manifests.Policy {
+	return &manifests.Policy{
+		Context: []manifests.ContextSource{{Name: "project_id", From: manifests.Fixed, Value: "household"}},
+		Grants: []manifests.Grant{{
+			Tools: []string{"*"}, Context: manifests.GrantContext("project_id"),
+			Files: []manifests.FileGrant{{
+				Path: "/project", Host: filepath.Join(workspaces, "{project_id}"), Access: manifests.ReadWrite,
+				Quota: manifests.Quota{Bytes: 16 << 20},
+			}},
 		}},
 	}
-	tools := registry.New()
-	for _, folder := range []string{"wasm-tools", "examples/turn/hostile"} {
-		source := registry.Directory(filepath.Join(root, filepath.FromSlash(folder)))
-		err := tools.Load(ctx, source, func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
-			t, err := rt.Load(ctx, m, grants)
-			if err != nil {
-				return nil, err
-			}
-			loaded(t)
-			return t, nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return tools, nil
 }
 
 func report(out io.Writer, records []tool.Record) error {

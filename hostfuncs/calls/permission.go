@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -44,7 +45,7 @@ func New(options Options) (*Permission, error) {
 		p.requests = append(p.requests, permission.Statement{Rule: permission.NewName(kind, name)})
 	}
 	for _, grant := range options.Grants {
-		if !isName(grant.Tool) {
+		if request(grant.Tool) == nil {
 			return nil, &Error{Op: "new", Kind: ErrInvalid, Message: fmt.Sprintf("%s: %q is not the name of a tool", writer(grant.Origin), grant.Tool)}
 		}
 		p.grants = append(p.grants, permission.Statement{Rule: permission.NewName(kind, grant.Tool), Origin: grant.Origin, SHA256: grant.SHA256})
@@ -60,10 +61,10 @@ func New(options Options) (*Permission, error) {
 	return p, nil
 }
 
-// isName reports whether a tool can have this name.
-func isName(text string) bool {
-	_, err := manifests.ParseCallFlag(text)
-	return err == nil
+// request returns the rule by which a manifest asks to call a tool, which is nil where no tool can
+// have the name.
+func request(name string) json.RawMessage {
+	return manifests.Permissions{Tools: []string{name}}.Rule()
 }
 
 // Check returns nil if the tool of that name, which may be any text, may be called, else the
@@ -77,7 +78,7 @@ func (p *Permission) Check(name string) *tool.Denial {
 	asked, given := slices.Contains(p.requests, wanted), len(outcome.Granted) > 0
 	receipt := &tool.Denial{Permission: string(kind), Value: tool.Shown(name, maxShown)}
 	switch {
-	case !isName(name):
+	case request(name) == nil:
 		receipt.Rule = "no tool can have this name"
 		return receipt
 	case len(outcome.Taken) > 0:
@@ -91,17 +92,15 @@ func (p *Permission) Check(name string) *tool.Denial {
 		receipt.Rule = "no grant lets it be called"
 	}
 	if !asked {
-		receipt.Allow.Manifest = manifests.SuggestCallManifest(name)
+		receipt.Allow.Manifest = request(name)
 	}
 	if !given {
-		receipt.Allow.Grant, receipt.Allow.Config = flag(name), manifests.SuggestCallGrant(p.tool, name)
+		receipt.Allow.Grant = manifests.Grant{Tools: []string{p.tool}, Calls: []manifests.CallGrant{{Tool: name}}}.Rule()
 	}
 	return receipt
 }
 
 const maxShown = 128 // bytes of a name that receipts and records show
-
-func flag(name string) string { return "--allow-call " + name }
 
 // Decisions says what became of each request, in their order.
 func (p *Permission) Decisions() []tool.Decision {

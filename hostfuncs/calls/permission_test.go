@@ -1,6 +1,7 @@
 package calls_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -40,7 +41,7 @@ func TestDecisions(t *testing.T) {
 	assert.Equal(t, []tool.Decision{
 		{Permission: "tools", Requested: "search", Granted: "search (caisson.yaml:3)", Effective: "search", Reason: "granted"},
 		{Permission: "tools", Requested: "read", Reason: "no grant lets it be called",
-			Allow: tool.Allow{Grant: "--allow-call read", Config: "- {tools: [research], calls: [read]}"}},
+			Allow: tool.Allow{Grant: json.RawMessage(`{"tools":["research"],"calls":["read"]}`)}},
 		{Permission: "tools", Requested: "write", Granted: "write (caisson.yaml:3)", Reason: "denied by caisson.yaml:9"},
 		{Permission: "tools", Requested: "clock", Reason: "denied by the operator"},
 		{Permission: "tools", Requested: "research", Granted: "research", Effective: "research", Reason: "granted"},
@@ -71,7 +72,7 @@ func FuzzCheck(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name string, asked bool) {
 		options := calls.Options{Requests: []string{"search", "denied"}, Grants: grants("search", "write", "denied"), Deny: []calls.Denied{{"", "denied"}}}
-		if _, err := manifests.ParseCallFlag(name); err == nil && asked && !slices.Contains(options.Requests, name) {
+		if (manifests.Permissions{Tools: []string{name}}).Rule() != nil && asked && !slices.Contains(options.Requests, name) {
 			options.Requests = append(options.Requests, name)
 		}
 		receipt := permission(t, options).Check(name)
@@ -83,38 +84,29 @@ func FuzzCheck(f *testing.F) {
 		require.True(t, utf8.ValidString(receipt.Value))
 		require.False(t, strings.ContainsFunc(receipt.Value, func(r rune) bool { return !unicode.IsPrint(r) && r != utf8.RuneError }))
 		require.LessOrEqual(t, len(receipt.Value), 3*128+3)
-		if receipt.Allow == (tool.Allow{}) {
+		if receipt.Allow.Manifest == nil && receipt.Allow.Grant == nil {
 			return
 		}
-		for _, config := range []bool{true, false} {
-			pasted := permission(t, paste(t, options, receipt.Allow, config))
-			require.Nil(t, pasted.Check(name))
-			for _, other := range []string{"other", name + "x", strings.ToUpper(name) + "_"} {
-				require.NotNil(t, pasted.Check(other))
-			}
+		pasted := permission(t, paste(t, options, receipt.Allow))
+		require.Nil(t, pasted.Check(name))
+		for _, other := range []string{"other", name + "x", strings.ToUpper(name) + "_"} {
+			require.NotNil(t, pasted.Check(other))
 		}
 	})
 }
 
-// paste returns the options with what a receipt suggests.
-func paste(t *testing.T, options calls.Options, allow tool.Allow, config bool) calls.Options {
+// paste returns the options with what a receipt says is missing.
+func paste(t *testing.T, options calls.Options, allow tool.Allow) calls.Options {
 	t.Helper()
-	if allow.Manifest != "" {
-		m, err := manifests.Parse("tool.yaml", []byte("schema: caisson/v1\nname: research\ndescription: a\nmodule: {path: a.wasm}\n"+allow.Manifest+"\n"))
+	if allow.Manifest != nil {
+		m, err := manifests.Parse("tool.json", []byte(`{"schema":"caisson/v1","name":"research","description":"a","module":{"path":"a.wasm"},"permissions":`+string(allow.Manifest)+`}`))
 		require.NoError(t, err)
 		options.Requests = append(slices.Clone(options.Requests), m.Permissions.Tools...)
 	}
-	switch {
-	case allow.Config != "" && config:
-		p, err := manifests.ParsePolicy("caisson.yaml", []byte("schema: caisson-config/v1\ngrants:\n  "+allow.Config+"\n"))
+	if allow.Grant != nil {
+		p, err := manifests.ParsePolicy("caisson.json", []byte(`{"schema":"caisson-config/v1","grants":[`+string(allow.Grant)+`]}`))
 		require.NoError(t, err)
 		options.Grants = append(slices.Clone(options.Grants), p.For("research", "").Calls...)
-	case allow.Grant != "":
-		name, found := strings.CutPrefix(allow.Grant, "--allow-call ")
-		require.True(t, found)
-		grant, err := manifests.ParseCallFlag(name)
-		require.NoError(t, err)
-		options.Grants = append(slices.Clone(options.Grants), grant)
 	}
 	return options
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -74,6 +75,63 @@ func TestOperationsEndWithTheirContext(t *testing.T) {
 
 			view.SetContext(t.Context())
 			assert.NoError(t, operation(d, many, f), "the control")
+		})
+	}
+}
+
+// ending is a context that ends once it was asked so many times whether it has.
+type ending struct {
+	context.Context
+	after, looks int
+}
+
+func (e *ending) Err() error {
+	if e.looks++; e.looks <= e.after {
+		return nil
+	}
+	return context.DeadlineExceeded
+}
+
+// TestAttackLongLooks: a context that ends while nearly as many names are looked at as there may be
+// ends that, wherever it has got to. The control: with a context that does not end, all are looked at,
+// and the context before each.
+func TestAttackLongLooks(t *testing.T) {
+	const names = 9990
+	w := newWorld(t, "many/")
+	crowd(t, w.path("many"), names)
+	for name, look := range map[string]func(d, many *files.Dir) error{
+		"a listing": func(_, many *files.Dir) error {
+			entries, err := many.ReadDir()
+			if err == nil {
+				assert.Len(t, entries, names)
+			}
+			return err
+		},
+		"a walk before a change": func(d, _ *files.Dir) error {
+			if err := d.Mkdir("made"); err != nil {
+				return err
+			}
+			return d.RemoveDir("made")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			begin := func(after int) (*ending, error) {
+				view := w.open(manifests.ReadWrite) // which has walked nothing yet
+				d := preopen(t, view, "/project")
+				_, many, err := d.Open("many", files.OpenOptions{Read: true, Directory: true})
+				require.NoError(t, err)
+				ctx := &ending{Context: t.Context(), after: after}
+				view.SetContext(ctx)
+				return ctx, look(d, many)
+			}
+			whole, err := begin(math.MaxInt)
+			require.NoError(t, err, "the control")
+			require.Greater(t, whole.looks, names)
+			for _, part := range []int{1, 2, 3} { // of four
+				ended, err := begin(whole.looks * part / 4)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				assert.Less(t, ended.looks-ended.after, 5, "it looked at more names")
+			}
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -44,6 +45,16 @@ func TestEscapeErrorOfTheStandardLibrary(t *testing.T) {
 	assert.False(t, errors.Is(err, escape))
 }
 
+// asks is the rule by which a manifest asks for a directory.
+func asks(path, access string) json.RawMessage {
+	return json.RawMessage(`{"files":[{"path":"` + path + `","access":"` + access + `"}]}`)
+}
+
+// grants is the rule by which a policy gives it to the tool that is called guest.
+func grants(path, access string) json.RawMessage {
+	return json.RawMessage(`{"tools":["guest"],"files":[{"path":"` + path + `","host":null,"access":"` + access + `"}]}`)
+}
+
 func TestReceiptsSayWhatWouldAllowIt(t *testing.T) {
 	w := newWorld(t)
 	m := w.mount(manifests.ReadWrite)
@@ -56,31 +67,26 @@ func TestReceiptsSayWhatWouldAllowIt(t *testing.T) {
 		want tool.Denial
 	}{
 		"read": {reading("etc/ssl/cert.pem"), tool.Denial{Value: "/etc/ssl/cert.pem", Allow: tool.Allow{
-			Manifest: "permissions: {files: [{path: /etc/ssl, access: read}]}", Grant: "--mount /etc/ssl=HOSTDIR:ro",
-			Config: "- {tools: [guest], files: [{path: /etc/ssl, host: HOSTDIR, access: read}]}"}}},
+			Manifest: asks("/etc/ssl", "read"), Grant: grants("/etc/ssl", "read")}}},
 		"write": {func(d *files.Dir) error { return write(d, "tmp/x", "") }, tool.Denial{Value: "/tmp/x", Allow: tool.Allow{
-			Manifest: "permissions: {files: [{path: /tmp, access: read-write}]}", Grant: "--mount /tmp=HOSTDIR:rw",
-			Config: "- {tools: [guest], files: [{path: /tmp, host: HOSTDIR, access: read-write}]}"}}},
+			Manifest: asks("/tmp", "read-write"), Grant: grants("/tmp", "read-write")}}},
 		"top level": {func(d *files.Dir) error { return d.Mkdir("out") }, tool.Denial{Value: "/out", Allow: tool.Allow{
-			Manifest: "permissions: {files: [{path: /out, access: read-write}]}", Grant: "--mount /out=HOSTDIR:rw",
-			Config: "- {tools: [guest], files: [{path: /out, host: HOSTDIR, access: read-write}]}"}}},
+			Manifest: asks("/out", "read-write"), Grant: grants("/out", "read-write")}}},
 		"beside a mount": {reading("home/notes.txt"), tool.Denial{Value: "/home/notes.txt", Allow: tool.Allow{
-			Manifest: "permissions: {files: [{path: /home/notes.txt, access: read}]}", Grant: "--mount /home/notes.txt=HOSTDIR:ro",
-			Config: "- {tools: [guest], files: [{path: /home/notes.txt, host: HOSTDIR, access: read}]}"}}},
+			Manifest: asks("/home/notes.txt", "read"), Grant: grants("/home/notes.txt", "read")}}},
 		"write beside a mount":  {func(d *files.Dir) error { return write(d, "home/notes.txt", "") }, tool.Denial{Value: "/home/notes.txt"}},
 		"remove beside a mount": {func(d *files.Dir) error { return d.Unlink("notes.txt") }, tool.Denial{Value: "/notes.txt"}},
 		"with a space": {reading("my dir/x"), tool.Denial{Value: "/my dir/x", Allow: tool.Allow{
-			Manifest: `permissions: {files: [{path: "/my dir", access: read}]}`, Grant: "--mount '/my dir=HOSTDIR:ro'",
-			Config: `- {tools: [guest], files: [{path: "/my dir", host: HOSTDIR, access: read}]}`}}},
-		"shell syntax":      {reading("$(touch pwned)/x"), tool.Denial{Value: "/$(touch pwned)/x"}},
-		"a quote":           {reading("a';reboot;'/x"), tool.Denial{Value: "/a';reboot;'/x"}},
-		"flag grammar":      {reading("a=/etc:rw/x"), tool.Denial{Value: "/a=/etc:rw/x"}},
+			Manifest: asks("/my dir", "read"), Grant: grants("/my dir", "read")}}},
+		"shell syntax": {reading("$(touch pwned)/x"), tool.Denial{Value: "/$(touch pwned)/x"}},
+		"a quote":      {reading("a';reboot;'/x"), tool.Denial{Value: "/a';reboot;'/x"}},
+		"a flag's syntax": {reading("a=/etc:rw/x"), tool.Denial{Value: "/a=/etc:rw/x", Allow: tool.Allow{
+			Manifest: asks("/a=/etc:rw", "read"), Grant: grants("/a=/etc:rw", "read")}}},
 		"escape sequences":  {reading("\x1b]0;x\a/x"), tool.Denial{Value: "/\uFFFD]0;x\uFFFD/x"}},
 		"right-to-left":     {reading("a\u202eb/x"), tool.Denial{Value: "/a\uFFFDb/x"}},
 		"absolute":          {reading("/etc/passwd"), tool.Denial{Value: "/etc/passwd"}},
 		"absolute, mounted": {reading("/home/project/x"), tool.Denial{Value: "/home/project/x"}},
-		"leaves": {reading("home/project/../../../x"), tool.Denial{Value: "/x", Allow: tool.Allow{Manifest: "permissions: {files: [{path: /x, access: read}]}", Grant: "--mount /x=HOSTDIR:ro",
-			Config: "- {tools: [guest], files: [{path: /x, host: HOSTDIR, access: read}]}"}}},
+		"leaves":            {reading("home/project/../../../x"), tool.Denial{Value: "/x", Allow: tool.Allow{Manifest: asks("/x", "read"), Grant: grants("/x", "read")}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			view := openView(t, files.NewStore(files.Options{}), files.Limits{Tool: "guest"}, m)

@@ -98,7 +98,7 @@ func FuzzPath(f *testing.F) {
 				}
 			}
 			for _, denial := range view.Denials() {
-				assert.NotContains(t, denial.Value+denial.Rule+denial.Allow.Manifest+denial.Allow.Grant, w.base)
+				assert.NotContains(t, denial.Value+denial.Rule+string(denial.Allow.Manifest)+string(denial.Allow.Grant), w.base)
 			}
 			require.False(t, w.outsideChanged())
 			if access == manifests.Read {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // readOnlyAttack tries to change a directory. The control makes the same change with
@@ -163,12 +164,12 @@ func TestReadOnlyDirectoryCanBeRead(t *testing.T) {
 func TestReadOnlyReceiptSaysWhoDecided(t *testing.T) {
 	for name, c := range map[string]struct {
 		requested, granted manifests.Access
-		rule, manifest     string
-		grant, config      string
+		rule               string
+		allow              tool.Allow
 	}{
-		"the grant":    {manifests.ReadWrite, manifests.Read, "the directory /project is read-only: the grant allows only to read it", "", "--mount /project=HOSTDIR:rw", "- {tools: [guest], files: [{path: /project, host: HOSTDIR, access: read-write}]}"},
-		"the manifest": {manifests.Read, manifests.ReadWrite, "the directory /project is read-only: the manifest asks only to read it", "permissions: {files: [{path: /project, access: read-write}]}", "", ""},
-		"not known":    {"", "", "the directory /project is read-only", "permissions: {files: [{path: /project, access: read-write}]}", "--mount /project=HOSTDIR:rw", "- {tools: [guest], files: [{path: /project, host: HOSTDIR, access: read-write}]}"},
+		"the grant":    {manifests.ReadWrite, manifests.Read, "the directory /project is read-only: the grant allows only to read it", tool.Allow{Grant: grants("/project", "read-write")}},
+		"the manifest": {manifests.Read, manifests.ReadWrite, "the directory /project is read-only: the manifest asks only to read it", tool.Allow{Manifest: asks("/project", "read-write")}},
+		"not known":    {"", "", "the directory /project is read-only", tool.Allow{Manifest: asks("/project", "read-write"), Grant: grants("/project", "read-write")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -179,9 +180,7 @@ func TestReadOnlyReceiptSaysWhoDecided(t *testing.T) {
 			require.Len(t, view.Denials(), 1)
 			denial := view.Denials()[0]
 			assert.Equal(t, c.rule, denial.Rule)
-			assert.Equal(t, c.manifest, denial.Allow.Manifest)
-			assert.Equal(t, c.grant, denial.Allow.Grant)
-			assert.Equal(t, c.config, denial.Allow.Config)
+			assert.Equal(t, c.allow, denial.Allow)
 			assert.Equal(t, "/project/made", denial.Value)
 			var typed *files.Error
 			require.ErrorAs(t, err, &typed)

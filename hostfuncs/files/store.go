@@ -210,12 +210,11 @@ func contextDenial(m Mount, values map[string]string, wrong *permission.ValueErr
 		Permission: "context", Value: key,
 		Rule: wrong.Problem + ", which the directory " + shown(m.Guest.String()) + " needs",
 	}
-	// The value stays out: receipts may reach the model, and it is not the model's. An
-	// element of a policy's grants cannot help: the value is what is missing.
+	// The value stays out: receipts may reach the model, and it is not the model's.
 	if _, given := values[key]; !given {
 		denial.Allow = tool.Allow{
-			Manifest: "context: [" + key + "]",
-			Grant:    "--context " + key + "=VALUE",
+			Manifest: manifests.ContextRule(key),
+			Grant:    manifests.ContextSource{Name: key, From: manifests.Fixed}.Rule(),
 		}
 	}
 	return &Error{Op: "open mount", Path: shown(m.Guest.String()), Err: ErrDenied, Denial: &denial}

@@ -1,10 +1,7 @@
 package files
 
 import (
-	"fmt"
 	"path"
-	"strings"
-	"unicode"
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -19,16 +16,15 @@ type wanted struct {
 
 // allow says how the view's tool gets it.
 func (w wanted) allow(name string) tool.Allow {
-	if w.guest == "" || !suggestible(w.guest) {
+	if w.guest == "" || len(w.guest) > maxShown {
 		return tool.Allow{}
 	}
 	var allow tool.Allow
 	if !w.asked {
-		allow.Manifest = manifests.SuggestFileManifest(w.guest, w.access)
+		allow.Manifest = manifests.Permissions{Files: []manifests.FilePermission{{Path: w.guest, Access: w.access}}}.Rule()
 	}
 	if !w.granted {
-		allow.Grant = MountFlag(w.guest, w.access)
-		allow.Config = manifests.SuggestFileGrant(name, w.guest, w.access)
+		allow.Grant = manifests.Grant{Tools: []string{name}, Files: []manifests.FileGrant{{Path: w.guest, Access: w.access}}}.Rule()
 	}
 	return allow
 }
@@ -65,37 +61,4 @@ func onDirectory(op string, changes bool) bool {
 	default:
 		return false
 	}
-}
-
-// MountFlag is the flag of the command line that grants a guest path, to be pasted into a shell.
-// HOSTDIR in it is for the operator to replace. It is empty for what could be taken for syntax.
-func MountFlag(guest string, access manifests.Access) string {
-	if !suggestible(guest) {
-		return ""
-	}
-	flag, quote := "ro", ""
-	if access == manifests.ReadWrite {
-		flag = "rw"
-	}
-	if !plain(guest) {
-		quote = "'"
-	}
-	return fmt.Sprintf("--mount %s%s=HOSTDIR:%s%s", quote, guest, flag, quote)
-}
-
-// suggestible reports whether a path can stand in a manifest and in a flag, whose
-// grammar is GUEST=HOSTDIR:ACCESS. The guest chose the path, and what is suggested is
-// pasted into some shell: anything that one could take for syntax gets no suggestion.
-func suggestible(guest string) bool {
-	return len(guest) <= maxShown && onlyNames(guest, "/._-+@, ")
-}
-
-// plain reports whether a suggestible path needs no quotes in shells.
-func plain(guest string) bool { return onlyNames(guest, "/._-") }
-
-// onlyNames reports whether a text holds nothing but letters, digits and some others.
-func onlyNames(text, others string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(others, r)
-	})
 }

@@ -15,18 +15,17 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// pasted reads what a receipt suggests back, as a manifest, as a policy and as a flag, and
-// returns the mounts that a tool has with it beside those it had.
+// pasted reads the rules of a receipt, as a manifest and as a policy with a host directory, and
+// returns the mounts that a tool has with them beside those it had.
 func pasted(t *testing.T, allow tool.Allow, host string, mounts ...files.Mount) []files.Mount {
 	t.Helper()
-	manifest, err := manifests.Parse("tool.yaml", []byte("schema: caisson/v1\nname: guest\ndescription: A test's guest.\nmodule: {path: guest.wasm}\n"+allow.Manifest+"\n"))
+	manifest, err := manifests.Parse("tool.json", []byte(`{"schema":"caisson/v1","name":"guest","description":"A test's guest.","module":{"path":"guest.wasm"},"permissions":`+string(allow.Manifest)+`}`))
 	require.NoError(t, err)
 	require.Len(t, manifest.Permissions.Files, 1)
 	asked := manifest.Permissions.Files[0]
-	flag := strings.ReplaceAll(strings.TrimPrefix(allow.Grant, "--mount "), "'", "")
-	access := map[manifests.Access]string{manifests.Read: "ro", manifests.ReadWrite: "rw"}[asked.Access]
-	assert.Equal(t, asked.Path+"=HOSTDIR:"+access, flag, "both say the same")
-	policy, err := manifests.ParsePolicy("caisson.yaml", []byte("schema: caisson-config/v1\ngrants:\n  "+strings.ReplaceAll(allow.Config, "HOSTDIR", host)+"\n"))
+	require.Contains(t, string(allow.Grant), `"host":null`, "the operator says which directory")
+	grant := strings.Replace(string(allow.Grant), `"host":null`, `"host":"`+filepath.ToSlash(host)+`"`, 1)
+	policy, err := manifests.ParsePolicy("caisson.json", []byte(`{"schema":"caisson-config/v1","grants":[`+grant+`]}`))
 	require.NoError(t, err)
 	granted := policy.For("guest", "").Files
 	require.Len(t, granted, 1)
@@ -84,18 +83,23 @@ func TestWhatIsSuggestedWorks(t *testing.T) {
 	})
 }
 
-func TestConfigNamesTheTool(t *testing.T) {
-	for name, want := range map[string]string{
-		"file_read": "[file_read]", "a-b": "[a-b]", "no": `["no"]`, "Null": `["Null"]`, "7zip": `["7zip"]`, "-": `["-"]`, "_x": `["_x"]`,
-		"": "", "a]": "",
-	} {
+func TestGrantNamesTheTool(t *testing.T) {
+	for _, name := range []string{"file_read", "a-b", "no", "Null", "7zip", "-", "_x", "", "a]", "*"} {
 		view := openView(t, files.NewStore(files.Options{}), files.Limits{Tool: name})
 		_, err := read(preopen(t, view, "/"), "etc/passwd")
 		require.ErrorIs(t, err, files.ErrDenied)
-		config := view.Denials()[0].Allow.Config
-		if want != "" {
-			want = "- {tools: " + want + ", files: [{path: /etc, host: HOSTDIR, access: read}]}"
+		grant := view.Denials()[0].Allow.Grant
+		if strings.ContainsAny(name, "]*") || name == "" {
+			assert.Nil(t, grant)
+			continue
 		}
-		assert.Equal(t, want, config)
+		assert.Equal(t, `{"tools":["`+name+`"],"files":[{"path":"/etc","host":null,"access":"read"}]}`, string(grant))
 	}
+}
+
+func TestNoRuleForMoreThanIsShown(t *testing.T) {
+	view := openView(t, files.NewStore(files.Options{}), files.Limits{Tool: "guest"})
+	_, err := read(preopen(t, view, "/"), strings.Repeat("long/", 150)+"x")
+	require.ErrorIs(t, err, files.ErrDenied)
+	assert.Zero(t, view.Denials()[0].Allow)
 }

@@ -24,18 +24,18 @@ const maxLogged = 16
 // WebAssembly instance is. Its paths are written with "/" on every system and are
 // relative to a [Dir].
 type View struct {
-	ctx        context.Context // of the operation under way
-	store      *Store
-	mounts     []*mount // sorted by guest path
-	limits     Limits
-	preopens   []Preopen
-	top        Dir        // the virtual "/"
-	first      [2]Preopen // of most calls
-	escape     error      // what os.Root answers to a path that leaves it
-	journal    journal.Journal
-	current    journal.Entry // of the operation that is under way
-	logged    int
-	closed    bool
+	ctx      context.Context // of the operation under way
+	store    *Store
+	mounts   []*mount // sorted by guest path
+	limits   Limits
+	preopens []Preopen
+	top      Dir        // the virtual "/"
+	first    [2]Preopen // of most calls
+	escape   error      // what os.Root answers to a path that leaves it
+	journal  journal.Journal
+	current  journal.Entry // of the operation that is under way
+	logged   int
+	closed   bool
 
 	added   manifests.Bytes // by how much the call grew its directories
 	handles map[handle]struct{}

@@ -81,8 +81,8 @@ func TestMissingContextValueIsADenial(t *testing.T) {
 	assert.Equal(t, "context", typed.Denial.Permission)
 	assert.Equal(t, "project_id", typed.Denial.Value)
 	assert.Equal(t, "the call has no value for project_id, which the directory /project needs", typed.Denial.Rule)
-	assert.Equal(t, "context: [project_id]", typed.Denial.Allow.Manifest)
-	assert.Equal(t, "--context project_id=VALUE", typed.Denial.Allow.Grant)
+	assert.Equal(t, `{"context":["project_id"]}`, string(typed.Denial.Allow.Manifest))
+	assert.Equal(t, `{"context":{"project_id":{"from":"fixed","value":null}}}`, string(typed.Denial.Allow.Grant))
 }
 
 func TestPlaceholderDirectoriesAreMade(t *testing.T) {

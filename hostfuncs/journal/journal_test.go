@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"sync"
 	"testing"
@@ -35,15 +36,15 @@ func TestDenials(t *testing.T) {
 	var j journal.Journal
 	assert.Empty(t, j.Denials())
 	worded := 0
-	word := func() tool.Allow { worded++; return tool.Allow{Manifest: "line"} }
+	word := func() tool.Allow { worded++; return tool.Allow{Manifest: json.RawMessage(`{}`)} }
 	for range 3 {
 		j.Deny(tool.Denial{Value: "/a", Rule: "r"}, word)
 	}
-	j.Deny(tool.Denial{Value: "/b", Rule: "r", Allow: tool.Allow{Grant: "g"}}, nil)
+	j.Deny(tool.Denial{Value: "/b", Rule: "r", Allow: tool.Allow{Grant: json.RawMessage(`null`)}}, nil)
 	j.Deny(tool.Denial{Value: "/a", Rule: "r"}, word)
 	assert.Zero(t, worded, "words are for those who read")
 	assert.Equal(t, []tool.Denial{
-		{Value: "/b", Rule: "r", Allow: tool.Allow{Grant: "g"}}, {Value: "/a", Rule: "r", Allow: tool.Allow{Manifest: "line"}},
+		{Value: "/b", Rule: "r", Allow: tool.Allow{Grant: json.RawMessage(`null`)}}, {Value: "/a", Rule: "r", Allow: tool.Allow{Manifest: json.RawMessage(`{}`)}},
 	}, j.Denials(), "each once, the most recent last")
 	assert.Equal(t, 1, worded)
 

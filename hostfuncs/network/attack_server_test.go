@@ -3,6 +3,7 @@ package network
 import (
 	"compress/gzip"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"runtime"
@@ -241,6 +242,26 @@ func TestAttackSwitchingProtocols(t *testing.T) {
 }
 
 // TestAnswerHeaders: what a guest reads is text, in a fixed order, and about the answer.
+// TestAttackNamedHeaders: an answer that names tens of thousands of headers which it could do without
+// costs little more than the same answer with one long value.
+func TestAttackNamedHeaders(t *testing.T) {
+	client := &Client{}
+	cost := func(connection string) time.Duration {
+		header := http.Header{"Connection": {connection}}
+		for i := range 5_500 {
+			header[fmt.Sprintf("X%d", i)] = []string{""}
+		}
+		least := time.Hour
+		for range 5 {
+			began := time.Now()
+			require.Len(t, client.answered(header), 5_500)
+			least = min(least, time.Since(began))
+		}
+		return least
+	}
+	assert.Less(t, cost(strings.Repeat(",", 32_000)), 5*cost(strings.Repeat(".", 32_000)))
+}
+
 func TestAnswerHeaders(t *testing.T) {
 	s := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()

@@ -55,8 +55,7 @@ func (p *effective) decision(index int, requested manifests.NetworkPermission) t
 		decision.Reason += "; " + less
 	}
 	if !complete && len(asked.methods) > 0 {
-		decision.Allow.Grant = suggestFlags(requested)
-		decision.Allow.Config = manifests.SuggestGrant(p.tool, requested)
+		decision.Allow.Grant = p.grantFor(manifests.NetworkGrant{NetworkPermission: requested})
 	}
 	return decision
 }

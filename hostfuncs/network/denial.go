@@ -1,7 +1,9 @@
 package network
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/caisson-run/caisson/manifests"
@@ -24,13 +26,12 @@ func (p *effective) receipt(l *location, method string) tool.Denial {
 	refused.Rule = p.ruleText(asked, given, l, method)
 	if asked.gap != 0 {
 		if wanted, ok := p.need(asked, l, method); ok {
-			refused.Allow.Manifest = manifests.SuggestManifest(wanted)
+			refused.Allow.Manifest = manifests.Permissions{Network: []manifests.NetworkPermission{wanted}}.Rule()
 		}
 	}
 	if given.gap != 0 {
 		if wanted, ok := p.need(given, l, method); ok {
-			refused.Allow.Grant = suggestFlags(wanted)
-			refused.Allow.Config = manifests.SuggestGrant(p.tool, wanted)
+			refused.Allow.Grant = p.grantFor(manifests.NetworkGrant{NetworkPermission: wanted})
 		}
 	}
 	return refused
@@ -174,11 +175,15 @@ func (p *effective) addressReceipt(l *location, method string, why *refusal) too
 	if !ok {
 		return refused
 	}
-	if l.host.Address().IsValid() || l.host.String() == "localhost" {
-		refused.Allow.Grant = suggestFlags(wanted)
-		refused.Allow.Config = manifests.SuggestGrant(p.tool, wanted)
-		return refused
+	grant := manifests.NetworkGrant{NetworkPermission: wanted}
+	if !l.host.Address().IsValid() && l.host.String() != "localhost" {
+		grant.Addresses = []netip.Prefix{why.special.Prefix}
 	}
-	refused.Allow.Config = suggestAddresses(p.tool, wanted, why.special.prefix)
+	refused.Allow.Grant = p.grantFor(grant)
 	return refused
+}
+
+// grantFor returns the rule that gives a grant to the permission's tool.
+func (p *effective) grantFor(grant manifests.NetworkGrant) json.RawMessage {
+	return manifests.Grant{Tools: []string{p.tool}, Network: []manifests.NetworkGrant{grant}}.Rule()
 }

@@ -1,7 +1,7 @@
 package network
 
 import (
-	"strings"
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,61 +26,51 @@ func TestReceipts(t *testing.T) {
 	}{
 		"nothing": {
 			nil, nil, "GET", "https://api.example.com/a?q=1", "the manifest does not ask for api.example.com, and no grant covers it",
-			tool.Allow{
-				Manifest: "permissions: {network: [{host: api.example.com}]}",
-				Grant:    "--allow-net api.example.com",
-				Config:   "- {tools: [fetch], network: [{host: api.example.com}]}",
-			},
+			tool.Allow{Manifest: json.RawMessage(`{"network":[{"host":"api.example.com"}]}`), Grant: json.RawMessage(`{"tools":["fetch"],"network":[{"host":"api.example.com"}]}`)},
 		},
 		"no grant": {
 			[]manifests.NetworkPermission{get}, nil, "GET", "https://api.example.com/", "no grant covers api.example.com",
-			tool.Allow{Grant: "--allow-net api.example.com", Config: "- {tools: [fetch], network: [{host: api.example.com}]}"},
+			tool.Allow{Grant: json.RawMessage(`{"tools":["fetch"],"network":[{"host":"api.example.com"}]}`)},
 		},
 		"not in the manifest": {
 			nil, []manifests.NetworkGrant{grantOf(get)}, "GET", "https://api.example.com/", "the manifest does not ask for api.example.com",
-			tool.Allow{Manifest: "permissions: {network: [{host: api.example.com}]}"},
+			tool.Allow{Manifest: json.RawMessage(`{"network":[{"host":"api.example.com"}]}`)},
 		},
 		"method": {
 			all, []manifests.NetworkGrant{grantOf(get)}, "POST", "https://api.example.com/v1", "the grant at policy.yaml:7 covers api.example.com, but not POST",
-			tool.Allow{Grant: "--allow-net api.example.com", Config: "- {tools: [fetch], network: [{host: api.example.com, methods: [POST]}]}"},
+			tool.Allow{Grant: json.RawMessage(`{"tools":["fetch"],"network":[{"host":"api.example.com","methods":["POST"]}]}`)},
 		},
 		"method of the manifest": {
 			[]manifests.NetworkPermission{get}, []manifests.NetworkGrant{grantOf(all[0])}, "POST", "https://api.example.com/v1",
 			"the manifest asks for api.example.com, but not POST",
-			tool.Allow{Manifest: "permissions: {network: [{host: api.example.com, methods: [POST]}]}"},
+			tool.Allow{Manifest: json.RawMessage(`{"network":[{"host":"api.example.com","methods":["POST"]}]}`)},
 		},
 		"path": {
 			all, []manifests.NetworkGrant{grantOf(narrow)}, "GET", "https://api.example.com/v3/x", "the grant at policy.yaml:7 covers api.example.com, but not this path",
-			tool.Allow{Grant: "--allow-net api.example.com", Config: "- {tools: [fetch], network: [{host: api.example.com, paths: [/v3/x]}]}"},
+			tool.Allow{Grant: json.RawMessage(`{"tools":["fetch"],"network":[{"host":"api.example.com","paths":["/v3/x"]}]}`)},
 		},
 		"method below a path": {
 			all, []manifests.NetworkGrant{grantOf(narrow)}, "PUT", "https://api.example.com/v1/x", "the grant at policy.yaml:7 covers api.example.com, but not PUT",
-			tool.Allow{Grant: "--allow-net api.example.com", Config: "- {tools: [fetch], network: [{host: api.example.com, methods: [PUT], paths: [/v1]}]}"},
+			tool.Allow{Grant: json.RawMessage(`{"tools":["fetch"],"network":[{"host":"api.example.com","methods":["PUT"],"paths":["/v1"]}]}`)},
 		},
 		"port and scheme": {
 			all, []manifests.NetworkGrant{grantOf(get)}, "GET", "http://api.example.com:8080/", "the grant at policy.yaml:7 covers api.example.com, but not http on port 8080",
-			tool.Allow{
-				Grant:  "--allow-net http://api.example.com:8080",
-				Config: "- {tools: [fetch], network: [{host: api.example.com, ports: [8080], schemes: [http]}]}",
-			},
+			tool.Allow{Grant: json.RawMessage(`{"tools":["fetch"],"network":[{"host":"api.example.com","ports":[8080],"schemes":["http"]}]}`)},
 		},
 		"address": {
 			all, nil, "GET", "https://[2606:4700::1111]:8443/", "no grant covers 2606:4700::1111",
-			tool.Allow{Grant: "--allow-net '[2606:4700::1111]:8443'", Config: `- {tools: [fetch], network: [{host: "2606:4700::1111", ports: [8443]}]}`},
+			tool.Allow{Grant: json.RawMessage(`{"tools":["fetch"],"network":[{"host":"2606:4700::1111","ports":[8443]}]}`)},
 		},
 		"unusual method": {
 			nil, []manifests.NetworkGrant{}, "PROPFIND", "https://api.example.com/", "the manifest does not ask for api.example.com, and no grant covers it",
-			tool.Allow{
-				Manifest: "permissions: {network: [{host: api.example.com, methods: [PROPFIND]}]}",
-				Config:   "- {tools: [fetch], network: [{host: api.example.com, methods: [PROPFIND]}]}",
-			},
+			tool.Allow{Manifest: json.RawMessage(`{"network":[{"host":"api.example.com","methods":["PROPFIND"]}]}`), Grant: json.RawMessage(`{"tools":["fetch"],"network":[{"host":"api.example.com","methods":["PROPFIND"]}]}`)},
 		},
 		"metadata": {
 			nil, nil, "GET", "http://169.254.169.254/latest", "the manifest does not ask for 169.254.169.254, and no grant covers it", tool.Allow{},
 		},
 		"a path with syntax": {
 			all, []manifests.NetworkGrant{grantOf(narrow)}, "GET", "https://api.example.com/v3/%22%27$(id)]}", "the grant at policy.yaml:7 covers api.example.com, but not this path",
-			tool.Allow{Grant: "--allow-net api.example.com"},
+			tool.Allow{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,57 +87,39 @@ func TestReceipts(t *testing.T) {
 	}
 }
 
-// requirePasted follows each of an operator's two ways.
+// requirePasted adds what a receipt says is missing.
 func requirePasted(t *testing.T, options Options, allow tool.Allow, method, target string) {
 	t.Helper()
+	if allow.Manifest == nil && allow.Grant == nil {
+		return
+	}
 	l, err := parseURL(target)
 	require.NoError(t, err)
-	if allow.Manifest != "" {
-		options.Requests = append(options.Requests, pastedManifest(t, allow.Manifest)...)
-	}
-	var ways [][]manifests.NetworkGrant
-	if allow.Grant != "" {
-		ways = append(ways, pastedFlags(t, allow.Grant))
-	}
-	if allow.Config != "" {
-		ways = append(ways, pastedGrants(t, allow.Config, options.Tool))
-	}
-	if len(ways) == 0 && allow.Manifest != "" {
-		ways = append(ways, nil)
-	}
-	for _, way := range ways {
-		pasted := options
-		pasted.Grants = append(append([]manifests.NetworkGrant{}, options.Grants...), way...)
-		p, err := readPermission(pasted)
-		require.NoError(t, err)
-		require.True(t, p.allows(l, method), "%+v", way)
-	}
+	options.Requests = append(options.Requests, pastedManifest(t, allow.Manifest)...)
+	options.Grants = append(append([]manifests.NetworkGrant{}, options.Grants...), pastedGrants(t, allow.Grant)...)
+	p, err := readPermission(options)
+	require.NoError(t, err)
+	require.True(t, p.allows(l, method), "%s", allow.Grant)
 }
 
-func pastedManifest(t *testing.T, text string) []manifests.NetworkPermission {
+func pastedManifest(t *testing.T, rule json.RawMessage) []manifests.NetworkPermission {
 	t.Helper()
-	m, err := manifests.Parse("tool.yaml", []byte(
-		"schema: caisson/v1\nname: fetch\ndescription: Fetch a page.\nversion: 1.0.0\nmodule: {path: a.wasm}\nparameters: {type: object}\n"+text+"\n"))
+	if rule == nil {
+		return nil
+	}
+	m, err := manifests.Parse("tool.json", []byte(`{"schema":"caisson/v1","name":"fetch","description":"Fetch a page.","module":{"path":"a.wasm"},"permissions":`+string(rule)+`}`))
 	require.NoError(t, err)
 	return m.Permissions.Network
 }
 
-func pastedGrants(t *testing.T, text, name string) []manifests.NetworkGrant {
+func pastedGrants(t *testing.T, rule json.RawMessage) []manifests.NetworkGrant {
 	t.Helper()
-	policy, err := manifests.ParsePolicy("policy.yaml", []byte("schema: caisson-config/v1\ngrants:\n  "+text+"\n"))
-	require.NoError(t, err)
-	return policy.For(name, "").Network
-}
-
-func pastedFlags(t *testing.T, text string) []manifests.NetworkGrant {
-	t.Helper()
-	var grants []manifests.NetworkGrant
-	for _, flag := range strings.Split(text, "--allow-net ")[1:] {
-		grant, err := manifests.ParseNetworkFlag(strings.Trim(strings.TrimSpace(flag), "'"))
-		require.NoError(t, err)
-		grants = append(grants, grant)
+	if rule == nil {
+		return nil
 	}
-	return grants
+	policy, err := manifests.ParsePolicy("policy.json", []byte(`{"schema":"caisson-config/v1","grants":[`+string(rule)+`]}`))
+	require.NoError(t, err)
+	return policy.For("fetch", "").Network
 }
 
 // TestAddressReceipts: the same for what a host leads to.
@@ -157,20 +129,10 @@ func TestAddressReceipts(t *testing.T) {
 		rule    string
 		allow   tool.Allow
 	}{
-		"http://127.0.0.1:8080/": {"", "127.0.0.1 leads to a loopback address, and no grant says that it may", tool.Allow{
-			Grant:  "--allow-net http://127.0.0.1:8080",
-			Config: "- {tools: [fetch], network: [{host: \"127.0.0.1\", ports: [8080], schemes: [http]}]}",
-		}},
-		"https://localhost/": {"", "localhost leads to a loopback address, and no grant says that it may", tool.Allow{
-			Grant:  "--allow-net localhost",
-			Config: "- {tools: [fetch], network: [{host: localhost}]}",
-		}},
-		"https://db.example.com/": {"10.1.2.3", "db.example.com leads to a private address, and no grant says that it may", tool.Allow{
-			Config: `- {tools: [fetch], network: [{host: db.example.com, addresses: ["10.0.0.0/8"]}]}`,
-		}},
-		"https://six.example.com/": {"fd12::1", "six.example.com leads to a private address, and no grant says that it may", tool.Allow{
-			Config: `- {tools: [fetch], network: [{host: six.example.com, addresses: ["fc00::/7"]}]}`,
-		}},
+		"http://127.0.0.1:8080/":    {"", "127.0.0.1 leads to a loopback address, and no grant says that it may", tool.Allow{Grant: json.RawMessage(`{"tools":["fetch"],"network":[{"host":"127.0.0.1","ports":[8080],"schemes":["http"]}]}`)}},
+		"https://localhost/":        {"", "localhost leads to a loopback address, and no grant says that it may", tool.Allow{Grant: json.RawMessage(`{"tools":["fetch"],"network":[{"host":"localhost"}]}`)}},
+		"https://db.example.com/":   {"10.1.2.3", "db.example.com leads to a private address, and no grant says that it may", tool.Allow{Grant: json.RawMessage(`{"tools":["fetch"],"network":[{"host":"db.example.com","addresses":["10.0.0.0/8"]}]}`)}},
+		"https://six.example.com/":  {"fd12::1", "six.example.com leads to a private address, and no grant says that it may", tool.Allow{Grant: json.RawMessage(`{"tools":["fetch"],"network":[{"host":"six.example.com","addresses":["fc00::/7"]}]}`)}},
 		"https://meta.example.com/": {"169.254.169.254", "meta.example.com leads to a link-local address, and no grant says that it may", tool.Allow{}},
 	} {
 		l, err := parseURL(target)
@@ -185,10 +147,7 @@ func TestAddressReceipts(t *testing.T) {
 		assert.Equal(t, c.rule, denied(t, err))
 		receipt := s.Denials()[0]
 		assert.Equal(t, c.allow, receipt.Allow, target)
-		for _, way := range [][]manifests.NetworkGrant{pastedFlags(t, receipt.Allow.Grant), configured(t, receipt.Allow.Config)} {
-			if len(way) == 0 {
-				continue
-			}
+		if way := pastedGrants(t, receipt.Allow.Grant); len(way) > 0 {
 			pasted := options
 			pasted.Grants = append(append([]manifests.NetworkGrant{}, options.Grants...), way...)
 			p, err := readPermission(pasted)
@@ -203,13 +162,6 @@ func TestAddressReceipts(t *testing.T) {
 			assert.Nil(t, to.check(p.known, address), target)
 		}
 	}
-}
-
-func configured(t *testing.T, text string) []manifests.NetworkGrant {
-	if text == "" {
-		return nil
-	}
-	return pastedGrants(t, text, "fetch")
 }
 
 func TestReceiptsOfWhatIsTakenAway(t *testing.T) {
@@ -239,10 +191,7 @@ func TestDecisions(t *testing.T) {
 			Options{},
 			tool.Decision{
 				Requested: "GET, POST https://*.example.com or http://*.example.com below /v1", Reason: "no grant covers it",
-				Allow: tool.Allow{
-					Grant:  "--allow-net '*.example.com'",
-					Config: `- {tools: [fetch], network: [{host: "*.example.com", methods: [GET, POST], schemes: [https, http], paths: [/v1]}]}`,
-				},
+				Allow: tool.Allow{Grant: json.RawMessage(`{"tools":["fetch"],"network":[{"host":"*.example.com","methods":["GET","POST"],"schemes":["https","http"],"paths":["/v1"]}]}`)},
 			},
 		},
 		"all": {
@@ -263,10 +212,7 @@ func TestDecisions(t *testing.T) {
 				Granted:   "GET https://a.example.com or https://a.example.com:8443 below /v1/read (policy.yaml:7)",
 				Effective: "GET https://a.example.com below /v1/read",
 				Reason:    "the grant at policy.yaml:7 covers fewer hosts, schemes or ports, methods, paths; less what policy.yaml:9 denies",
-				Allow: tool.Allow{
-					Grant:  "--allow-net '*.example.com'",
-					Config: `- {tools: [fetch], network: [{host: "*.example.com", methods: [GET, POST], schemes: [https, http], paths: [/v1]}]}`,
-				},
+				Allow:     tool.Allow{Grant: json.RawMessage(`{"tools":["fetch"],"network":[{"host":"*.example.com","methods":["GET","POST"],"schemes":["https","http"],"paths":["/v1"]}]}`)},
 			},
 		},
 		"denied": {

@@ -1,7 +1,6 @@
 package network
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -107,7 +106,7 @@ func (e *exchange) read(request Request) *Error {
 	if err != nil {
 		return invalid(err.Error())
 	}
-	e.hop = hop{method, to, header, bytes.Clone(request.Body)}
+	e.hop = hop{method, to, header, request.Body}
 	return nil
 }
 
@@ -208,6 +207,9 @@ func (e *exchange) request() (*http.Request, *Error) {
 		}
 		var err error
 		if body, err = e.client.secrets.Inject(request, body); err != nil {
+			if e.ctx.Err() != nil {
+				return nil, e.ioError(e.ctx.Err())
+			}
 			return nil, invalid(e.client.maskText(err.Error()))
 		}
 	}
@@ -244,7 +246,7 @@ func (e *exchange) deny(denial tool.Denial) *Error {
 	if e.from != nil {
 		denial.Rule += fmt.Sprintf(" (%s redirected there)", originText(e.from.host, e.from.endpoint()))
 	}
-	if allow := strings.Join([]string{denial.Allow.Manifest, denial.Allow.Grant, denial.Allow.Config}, "\n"); e.client.maskText(allow) != allow {
+	if allow := string(denial.Allow.Manifest) + "\n" + string(denial.Allow.Grant); e.client.maskText(allow) != allow {
 		denial.Allow = tool.Allow{} // a server redirected to a path that holds a secret
 	}
 	e.session.journal.Deny(denial, nil)

@@ -160,19 +160,15 @@ func requireReceipt(t *testing.T, p *effective, l *location, method string) {
 	}
 	require.NotEmpty(t, receipt.Allow)
 	wider := *p
-	if receipt.Allow.Manifest != "" {
-		for _, asked := range pastedManifest(t, receipt.Allow.Manifest) {
-			r, err := readRule(asked)
-			require.NoError(t, err)
-			wider.requests = append(append([]rule{}, p.requests...), r)
-		}
+	for _, asked := range pastedManifest(t, receipt.Allow.Manifest) {
+		r, err := readRule(asked)
+		require.NoError(t, err)
+		wider.requests = append(append([]rule{}, p.requests...), r)
 	}
-	if receipt.Allow.Config != "" {
-		for _, given := range pastedGrants(t, receipt.Allow.Config, "fetch") {
-			g, err := readGrant(given, "")
-			require.NoError(t, err)
-			wider.grants = append(append([]grant{}, p.grants...), g)
-		}
+	for _, given := range pastedGrants(t, receipt.Allow.Grant) {
+		g, err := readGrant(given, "")
+		require.NoError(t, err)
+		wider.grants = append(append([]grant{}, p.grants...), g)
 	}
 	wider.decide()
 	require.True(t, wider.allows(l, method), "%+v", receipt)

@@ -124,14 +124,14 @@ func withoutBody(header http.Header) http.Header {
 
 // answered returns the headers of an answer as the guest sees them.
 func (c *Client) answered(header http.Header) [][2]string {
-	hop := strings.Split(strings.ToLower(strings.Join(header.Values("Connection"), ",")), ",")
-	for i := range hop {
-		hop[i] = strings.TrimSpace(hop[i])
+	hop := map[string]bool{}
+	for name := range strings.SplitSeq(strings.ToLower(strings.Join(header.Values("Connection"), ",")), ",") {
+		hop[strings.TrimSpace(name)] = true
 	}
 	var fields [][2]string
 	for name, values := range header {
 		lower := strings.ToLower(name)
-		if lower != "content-length" && isTransport(name) || slices.Contains(hop, lower) {
+		if lower != "content-length" && isTransport(name) || hop[lower] {
 			continue
 		}
 		for _, value := range values {

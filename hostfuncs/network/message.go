@@ -9,7 +9,7 @@ type Request struct {
 	// Headers go along, but for those that say how a message travels, which are refused,
 	// and Accept-Encoding, which is the host's.
 	Headers [][2]string
-	Body    []byte // copied
+	Body    []byte // not to be changed before the answer is there
 	// Timeout ends the request before its context does. Zero leaves it to the context; if
 	// that has no deadline either, it is [DefaultTimeout].
 	Timeout time.Duration

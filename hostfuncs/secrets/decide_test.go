@@ -1,6 +1,7 @@
 package secrets_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,8 +19,7 @@ const (
 )
 
 var suggestion = tool.Allow{
-	Grant:  "--secret SEARCH_KEY=env:SEARCH_KEY@api.search.example",
-	Config: "- {tools: [web_search], secrets: [{name: SEARCH_KEY, from: {env: SEARCH_KEY}, host: api.search.example}]}",
+	Grant: json.RawMessage(`{"tools":["web_search"],"secrets":[{"name":"SEARCH_KEY","from":{"env":"SEARCH_KEY"},"host":"api.search.example"}]}`),
 }
 
 func TestDecisions(t *testing.T) {
@@ -106,8 +106,8 @@ func TestCheckOfWhatTheManifestDoesNotAskFor(t *testing.T) {
 	set := one(t, inHeader("X"), "0123456789abcdef")
 	for name, want := range map[string]tool.Denial{
 		"OTHER_KEY": {Value: "OTHER_KEY", Allow: tool.Allow{
-			Manifest: "permissions: {secrets: [{name: OTHER_KEY, header: HEADER, host: HOST}]}", Grant: "--secret OTHER_KEY=env:OTHER_KEY@HOST"}},
-		"ON":                      {Value: "ON", Allow: tool.Allow{Manifest: `permissions: {secrets: [{name: "ON", header: HEADER, host: HOST}]}`, Grant: "--secret ON=env:ON@HOST"}},
+			Manifest: json.RawMessage(`{"secrets":[{"name":"OTHER_KEY","header":null,"host":null}]}`),
+			Grant:    json.RawMessage(`{"tools":["web_search"],"secrets":[{"name":"OTHER_KEY","from":{"env":"OTHER_KEY"},"host":null}]}`)}},
 		"search_key":              {Value: "search_key"},
 		"K; rm -rf /":             {Value: "K; rm -rf /"},
 		"K\x1b[2J\u202eK":         {Value: "K\ufffd[2J\ufffdK"},
@@ -137,16 +137,15 @@ func TestSuggestionsAreSafeToPaste(t *testing.T) {
 		want               tool.Allow
 	}{
 		"an IPv6 address": {"web", "K", "2001:DB8::1", tool.Allow{
-			Grant:  "--secret 'K=env:K@[2001:db8::1]'",
-			Config: `- {tools: [web], secrets: [{name: K, from: {env: K}, host: "2001:db8::1"}]}`}},
+			Grant: json.RawMessage(`{"tools":["web"],"secrets":[{"name":"K","from":{"env":"K"},"host":"2001:db8::1"}]}`)}},
 		"words of YAML": {"null", "NO", "127.0.0.1", tool.Allow{
-			Grant:  "--secret NO=env:NO@127.0.0.1",
-			Config: `- {tools: ["null"], secrets: [{name: "NO", from: {env: "NO"}, host: "127.0.0.1"}]}`}},
-		"no tool":             {"", "K", host, tool.Allow{Grant: "--secret K=env:K@api.search.example"}},
-		"a tool with syntax":  {"a]", "K", host, tool.Allow{Grant: "--secret K=env:K@api.search.example"}},
+			Grant: json.RawMessage(`{"tools":["null"],"secrets":[{"name":"NO","from":{"env":"NO"},"host":"127.0.0.1"}]}`)}},
+		"no tool":             {"", "K", host, tool.Allow{}},
+		"a tool with syntax":  {"a]", "K", host, tool.Allow{}},
 		"a name with syntax":  {"web", "K;x", host, tool.Allow{}},
 		"a host with syntax":  {"web", "K", "$(x)", tool.Allow{}},
 		"a host with a space": {"web", "K", "a b", tool.Allow{}},
+		"no host":             {"web", "K", "", tool.Allow{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, err := secrets.New(secrets.Options{Tool: c.tool, Requests: []manifests.SecretPermission{request(c.secret, inHeader("X"), c.host)}})

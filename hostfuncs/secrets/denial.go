@@ -1,8 +1,7 @@
 package secrets
 
 import (
-	"fmt"
-	"regexp"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -12,8 +11,6 @@ import (
 )
 
 const maxShown = 128 // bytes of a name that a receipt shows
-
-var namePattern = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,127}$`)
 
 // Check reports whether a secret is in effect and, where it is not, why: denial is nil for
 // one that exists. Whether the manifest asks for it at all is [Set.Requested]. The receipt
@@ -26,7 +23,7 @@ func (s *Set) Check(name string) (exists bool, denial *tool.Denial) {
 		receipt := s.requests[name].denial
 		return false, &receipt
 	}
-	receipt := denialOf(name, "the manifest does not ask for the secret", allowRequest(name))
+	receipt := denialOf(name, "the manifest does not ask for the secret", s.allowRequest(name))
 	return false, &receipt
 }
 
@@ -35,23 +32,20 @@ func denialOf(name, rule string, allow tool.Allow) tool.Denial {
 }
 
 // allowRequest says what would make a secret exist for which the manifest does not ask.
-// Where it goes is for the tool's author to fill in: HEADER and HOST.
-func allowRequest(name string) tool.Allow {
-	if !namePattern.MatchString(name) {
-		return tool.Allow{}
+// Where it goes is for the tool's author to say.
+func (s *Set) allowRequest(name string) tool.Allow {
+	allow := tool.Allow{Manifest: manifests.Permissions{Secrets: []manifests.SecretPermission{{Name: name}}}.Rule()}
+	if s != nil {
+		allow.Grant = ruleFor(s.tool, manifests.SecretGrant{Name: name, From: manifests.SecretSource{Env: name}})
 	}
-	return tool.Allow{
-		Manifest: manifests.SuggestSecretManifest(manifests.SecretPermission{Name: name, Place: manifests.SecretPlace{Header: "HEADER"}, Host: "HOST"}),
-		Grant:    fmt.Sprintf("--secret %s=env:%s@HOST", name, name),
-	}
+	return allow
 }
 
 // allowGrant says what would grant a request, to the origin to which the manifest asks to
-// send requests. It is for people to paste, into a shell or a file: what either could take
-// for syntax gets no suggestion, nor does a place that no flag can name.
+// send requests.
 func (d *decider) allowGrant(request request) tool.Allow {
 	grant := manifests.SecretGrant{Name: request.Name, From: manifests.SecretSource{Env: request.Name}, Host: request.host.String()}
-	if !namePattern.MatchString(grant.Name) || !request.host.IsOne() {
+	if grant.Host == "" {
 		return tool.Allow{}
 	}
 	for _, asked := range d.options.Network {
@@ -66,35 +60,16 @@ func (d *decider) allowGrant(request request) tool.Allow {
 	if request.Place.Header == "" {
 		grant.Place = request.Place
 	}
-	return tool.Allow{Grant: secretFlag(request.host, grant), Config: manifests.SuggestSecretGrant(d.options.Tool, grant)}
+	return tool.Allow{Grant: ruleFor(d.options.Tool, grant)}
 }
 
-// secretFlag writes a grant as a flag, or nothing if no flag can say it.
-func secretFlag(to permission.Host, grant manifests.SecretGrant) string {
-	if grant.Place != (manifests.SecretPlace{}) || len(grant.Schemes) > 1 || len(grant.Ports) > 1 {
-		return ""
-	}
-	host := to.Bracketed()
-	quote := ""
-	if host != grant.Host {
-		quote = "'" // brackets are globs to a shell
-	}
-	for _, scheme := range grant.Schemes {
-		host = scheme + "://" + host
-	}
-	for _, port := range grant.Ports {
-		host += fmt.Sprintf(":%d", port)
-	}
-	return fmt.Sprintf("--secret %s%s=env:%s@%s%s", quote, grant.Name, grant.Name, host, quote)
+// ruleFor returns the rule that gives a grant to a tool.
+func ruleFor(name string, grant manifests.SecretGrant) json.RawMessage {
+	return manifests.Grant{Tools: []string{name}, Secrets: []manifests.SecretGrant{grant}}.Rule()
 }
 
 // shownOrigin returns an origin without the folder of the operator's file.
-func shownOrigin(origin string) string {
-	if strings.HasPrefix(origin, "--") {
-		return origin
-	}
-	return origin[strings.LastIndexAny(origin, `/\`)+1:]
-}
+func shownOrigin(origin string) string { return origin[strings.LastIndexAny(origin, `/\`)+1:] }
 
 // shown returns a name that a guest chose in a form that is safe to show.
 func shown(name string) string { return tool.Shown(name, maxShown) }

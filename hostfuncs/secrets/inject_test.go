@@ -1,6 +1,7 @@
 package secrets_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -53,6 +54,8 @@ func TestInjectIntoQuery(t *testing.T) {
 		"api.key=x&api%5B_key=y&api%20key":  "api%5B_key=y&" + added,
 		"api_key%5Ba%5D=x&Api-Key=y&apikey": "apikey&" + added,
 		"a=api_key=x":                       "a=api_key=x&" + added,
+		"api[key=x&api%5bkey&api[[key=z":    "api[[key=z&" + added,
+		"a=1;b=2&a;api_key=x&;api_key":      "a=1;b=2&" + added,
 	} {
 		r := newRequest(t, "GET", "https://api.search.example/v1")
 		r.URL.RawQuery = query
@@ -98,6 +101,34 @@ func TestInjectIntoForm(t *testing.T) {
 	got, err := set.Inject(r, []byte("a=1+2&api%5fkey=x&b=%41"))
 	require.NoError(t, err)
 	assert.Equal(t, "a=1+2&b=%41&api_key=0123456789%2Babcdef", string(got))
+}
+
+// TestAttackLongBodies: what looks for the place of a secret in a body is bounded, and allocates for the
+// whole, not for each parameter. As long as may be, it ends with the request's context while others do
+// the same.
+func TestAttackLongBodies(t *testing.T) {
+	set := one(t, inBody("api_key"), "0123456789abcdef")
+	for media, part := range map[string]string{"application/x-www-form-urlencoded": "a&", "application/json": " "} {
+		inject := func(ctx context.Context, length int) error {
+			r := newRequest(t, "POST", "https://api.search.example/v1").WithContext(ctx)
+			r.Header.Set("Content-Type", media)
+			_, err := set.Inject(r, []byte("{}" + strings.Repeat(part, length))[:length])
+			return err
+		}
+		require.NoError(t, inject(t.Context(), secrets.MaxFilled))
+		assert.Less(t, testing.AllocsPerRun(1, func() { _ = inject(t.Context(), secrets.MaxFilled) }), 100.0)
+		err := inject(t.Context(), secrets.MaxFilled+1)
+		require.ErrorIs(t, err, secrets.ErrInvalid)
+		assert.ErrorContains(t, err, "at most 1048576 bytes")
+
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		others := make(chan error)
+		leave := occupied(t, set)
+		go func() { others <- inject(ctx, secrets.MaxFilled) }()
+		require.ErrorIs(t, <-others, context.Canceled)
+		leave()
+	}
 }
 
 func TestInjectRefusesBodiesWithoutRoom(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -116,6 +117,71 @@ func (e *ending) Err() error {
 		e.ended = time.Now()
 	}
 	return context.Canceled
+}
+
+// TestAttackManyLongTexts: while as many long texts are masked as there are processors, another one waits,
+// and leaves as soon as its context has ended. The controls: a short one does not wait, nor does a long one
+// once there is a place.
+func TestAttackManyLongTexts(t *testing.T) {
+	set, long := one(t, inHeader("X"), value), filled("%25", 1<<20)
+	leave := occupied(t, set)
+	release := make(chan struct{})
+	ended, cancel := context.WithCancel(t.Context())
+	waits := held{ended, make(chan struct{}, 1), release}
+	left := make(chan error, 1)
+	go func() {
+		_, err := set.MaskFirst(waits, long, len(long))
+		left <- err
+	}()
+	_, err := set.MaskFirst(t.Context(), []byte(value), len(value))
+	require.NoError(t, err, "control")
+	select {
+	case <-waits.begun:
+		assert.Fail(t, "it did not wait")
+	case <-time.After(20 * time.Millisecond):
+	}
+	cancel()
+	close(release)
+	require.ErrorIs(t, <-left, context.Canceled)
+	leave()
+	_, err = set.MaskFirst(t.Context(), long, len(long))
+	require.NoError(t, err, "control")
+}
+
+// occupied has as many long texts masked as there are processors, until leave is called.
+func occupied(t *testing.T, set *secrets.Set) (leave func()) {
+	t.Helper()
+	long, release, masked := filled("%25", 1<<20), make(chan struct{}), make(chan error)
+	places := runtime.GOMAXPROCS(0)
+	for range places {
+		ctx := held{t.Context(), make(chan struct{}, 1), release}
+		go func() {
+			_, err := set.MaskFirst(ctx, long, len(long))
+			masked <- err
+		}()
+		<-ctx.begun
+	}
+	return func() {
+		close(release)
+		for range places {
+			require.NoError(t, <-masked)
+		}
+	}
+}
+
+// held is a context that says when it is first asked whether it has ended, and answers once it may.
+type held struct {
+	context.Context
+	begun, release chan struct{}
+}
+
+func (h held) Err() error {
+	select {
+	case h.begun <- struct{}{}:
+	default:
+	}
+	<-h.release
+	return h.Context.Err()
 }
 
 func filled(pattern string, size int) []byte {

@@ -43,6 +43,7 @@ type Denied struct {
 // for concurrent use. A nil Set holds nothing. However it is printed, it shows the names of
 // its secrets alone.
 type Set struct {
+	tool      string // for what receipts suggest
 	requests  map[string]*outcome
 	decisions []tool.Decision
 	// open returns what holds values. It is a function since fmt looks into everything
@@ -99,7 +100,7 @@ func New(options Options) (*Set, error) {
 		return nil, err
 	}
 	held := contents{d.bindings, masker}
-	return &Set{requests: d.requests, decisions: d.decisions, open: func() contents { return held }}, nil
+	return &Set{tool: options.Tool, requests: d.requests, decisions: d.decisions, open: func() contents { return held }}, nil
 }
 
 // held returns what holds values; nothing for a set that does not come from New.

@@ -1,7 +1,6 @@
 package secrets_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,8 +10,8 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// TestWhatIsSuggestedGrants: the flag and the element of a policy, each pasted as it
-// stands, put the secret into effect.
+// TestWhatIsSuggestedGrants: the rule, as an element of a policy's grants, puts the secret into
+// effect.
 func TestWhatIsSuggestedGrants(t *testing.T) {
 	for _, asked := range []manifests.SecretPermission{
 		request(key, inHeader("X-Api-Key"), host), request("NO", inQuery("q"), "127.0.0.1"), request("K", inHeader("X"), "2001:db8::1"),
@@ -26,29 +25,13 @@ func TestWhatIsSuggestedGrants(t *testing.T) {
 		_, denial := refused.Check(asked.Name)
 		require.NotNil(t, denial)
 
-		if asked.Place.Header == "" {
-			assert.Empty(t, denial.Allow.Grant, "a flag cannot name the place")
-		} else {
-			pasteFlag(t, options, asked.Name, denial.Allow.Grant)
-		}
-
-		policy, err := manifests.ParsePolicy("caisson.yaml", []byte("schema: caisson-config/v1\ngrants:\n  "+denial.Allow.Config+"\n"))
+		policy, err := manifests.ParsePolicy("caisson.json", []byte(`{"schema":"caisson-config/v1","grants":[`+string(denial.Allow.Grant)+`]}`))
 		require.NoError(t, err)
 		options.Grants = policy.For("web_search", "").Secrets
 		set, err := secrets.New(options)
 		require.NoError(t, err)
-		assert.True(t, set.Exists(asked.Name), denial.Allow.Config)
+		assert.True(t, set.Exists(asked.Name), "%s", denial.Allow.Grant)
 	}
-}
-
-func pasteFlag(t *testing.T, options secrets.Options, name, suggested string) {
-	flag := strings.ReplaceAll(strings.TrimPrefix(suggested, "--secret "), "'", "")
-	grant, err := manifests.ParseSecretFlag(flag)
-	require.NoError(t, err)
-	options.Grants = []manifests.SecretGrant{grant}
-	set, err := secrets.New(options)
-	require.NoError(t, err)
-	assert.True(t, set.Exists(name), flag)
 }
 
 // TestSuggestionNamesTheOrigin: where the manifest asks for requests to another port than
@@ -63,8 +46,7 @@ func TestSuggestionNamesTheOrigin(t *testing.T) {
 	require.NoError(t, err)
 	_, denial := refused.Check(key)
 	require.NotNil(t, denial)
-	assert.Equal(t, "--secret SEARCH_KEY=env:SEARCH_KEY@http://localhost:8080", denial.Allow.Grant)
-	assert.Equal(t, "- {tools: [web_search], secrets: [{name: SEARCH_KEY, from: {env: SEARCH_KEY}, host: localhost, ports: [8080], schemes: [http]}]}", denial.Allow.Config)
+	assert.Equal(t, `{"tools":["web_search"],"secrets":[{"name":"SEARCH_KEY","from":{"env":"SEARCH_KEY"},"host":"localhost","ports":[8080],"schemes":["http"]}]}`, string(denial.Allow.Grant))
 }
 
 // TestGrantWithoutAPlaceIsForHeaders: a manifest cannot choose that a secret goes where an

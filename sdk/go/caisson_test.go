@@ -204,6 +204,30 @@ func TestDoAll(t *testing.T) {
 	}
 }
 
+// TestAllowOfADenial: a rule that is not missing is nil, however often it is written and read.
+func TestAllowOfADenial(t *testing.T) {
+	h := host{status: Denied, response: []byte(`{"permission":"network","value":"v","rule":"r","allow":{"manifest":null,"grant":{"tools":["a"],"network":[{"host":"b.example"}]}}}`)}
+	_, err := do(h.function("f"), Request{})
+	var failure *Error
+	require.ErrorAs(t, err, &failure)
+	allow := failure.Denial.Allow
+	assert.Nil(t, allow.Manifest)
+	assert.JSONEq(t, `{"tools":["a"],"network":[{"host":"b.example"}]}`, string(allow.Grant))
+	again := parsed[Denial](t, string(asJSON(t, failure.Denial)))
+	assert.Equal(t, failure.Denial, &again)
+	assert.Zero(t, parsed[Denial](t, `{"allow":{"manifest":null,"grant":null}}`))
+	h.response = []byte(`{"permission":"network","allow":"none"}`)
+	_, err = do(h.function("f"), Request{})
+	assert.ErrorIs(t, err, IO)
+}
+
+func asJSON(t *testing.T, value any) []byte {
+	t.Helper()
+	text, err := json.Marshal(value)
+	require.NoError(t, err)
+	return text
+}
+
 // FuzzResponse: whatever the host answers, the SDK returns a response or an error.
 func FuzzResponse(f *testing.F) {
 	f.Add(uint32(0), []byte("\x02\x00\x00\x00{}body"))

@@ -1,6 +1,7 @@
 package caisson
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -55,12 +56,33 @@ type Denial struct {
 	Allow      Allow  `json:"allow"`
 }
 
-// Allow holds what would allow a refused request, for the tool's author and its operator. A
-// part that needs no change is empty.
+// Allow holds the rules that are missing for a refused request, each a JSON object. A rule that
+// is there already, or that nobody should add, is nil. In a rule, null stands for what only
+// people can say, such as the host directory of a mount.
 type Allow struct {
-	Manifest string `json:"manifest"` // a line for the tool's manifest
-	Grant    string `json:"grant"`    // a flag for the operator
-	Config   string `json:"config"`   // an element for "grants:" in the operator's caisson.yaml
+	// Manifest is missing in the tool's manifest, below "permissions":
+	// {"network":[{"host":"api.example.com"}]}; or beside that: {"context":["project_id"]}.
+	Manifest json.RawMessage `json:"manifest"`
+	// Grant is missing in the operator's policy, as an element of "grants":
+	// {"tools":["fetch_page"],"network":[{"host":"api.example.com"}]}. One without tools is a key of
+	// the policy: {"context":{"project_id":{"from":"fixed","value":null}}}.
+	Grant json.RawMessage `json:"grant"`
+}
+
+// UnmarshalJSON reads the two rules, of which null is nil.
+func (a *Allow) UnmarshalJSON(data []byte) error {
+	var wire struct{ Manifest, Grant *json.RawMessage }
+	if err := json.Unmarshal(data, &wire); err != nil {
+		return err
+	}
+	*a = Allow{}
+	if wire.Manifest != nil {
+		a.Manifest = *wire.Manifest
+	}
+	if wire.Grant != nil {
+		a.Grant = *wire.Grant
+	}
+	return nil
 }
 
 // Error says what happened in one sentence, which a tool may pass on as it is.

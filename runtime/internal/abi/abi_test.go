@@ -3,6 +3,7 @@ package abi
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -275,6 +276,34 @@ func TestNothingBeginsAfterTheEndOfTheCall(t *testing.T) {
 	}
 }
 
+// TestBodiesAreCopiedWhileThereIsTime, a mebibyte after the other.
+func TestBodiesAreCopiedWhileThereIsTime(t *testing.T) {
+	const size = copied + 1
+	for looks, want := range []error{errOver, errOver, nil} { // before the call, and before the second piece
+		wire := &answering{}
+		g := newGuest(t, &Session{Network: wire})
+		ctx, cancel := context.WithCancelCause(g.ctx)
+		cancel(errOver)
+		g.ctx = &lasting{ctx, looks}
+		_, _, err := g.try(send, valid[send], bytes.Repeat([]byte{'x'}, size))
+		assert.Equal(t, want, err)
+		assert.Equal(t, want == nil, len(wire.requests) == 1 && len(wire.requests[0].Body) == size)
+	}
+}
+
+// lasting is a context that says so many times that it has not ended.
+type lasting struct {
+	context.Context
+	looks int
+}
+
+func (l *lasting) Err() error {
+	if l.looks--; l.looks >= 0 {
+		return nil
+	}
+	return l.Context.Err()
+}
+
 var errOver = errors.New("the call is over")
 
 // ending is a network during whose work the call ends.
@@ -336,12 +365,12 @@ func TestSeveralRequestsAreUnderWay(t *testing.T) {
 
 func TestReceiptIsWhole(t *testing.T) {
 	denial := tool.Denial{Permission: "secrets", Value: "A<&>B", Rule: "no grant", Allow: tool.Allow{
-		Manifest: "m", Grant: "--secret A=env:A@api.example.com", Config: "c",
+		Grant: json.RawMessage(`{"tools":["a"],"env":{"<&>":null}}`),
 	}}
 	g := newGuest(t, &Session{Secrets: known{"A<&>B": denial}})
 	status, response := g.call(exists, `{"name":"A<&>B"}`, nil)
 	assert.Equal(t, statusDenied, status)
-	assert.Equal(t, `{"permission":"secrets","value":"A<&>B","rule":"no grant","allow":{"manifest":"m","grant":"--secret A=env:A@api.example.com","config":"c"}}`, response)
+	assert.Equal(t, `{"permission":"secrets","value":"A<&>B","rule":"no grant","allow":{"manifest":null,"grant":{"tools":["a"],"env":{"<&>":null}}}}`, response)
 }
 
 func TestReadLetsGoOfWhatWasRead(t *testing.T) {

@@ -122,8 +122,21 @@ func (c *call) request(fields ...field) error {
 // body copies the body, whose pointer and length are parameters 2 and 3.
 func (c *call) body() ([]byte, error) {
 	bytes, err := c.view(2, "body", "http_bytes", c.session.maxBody())
-	return append([]byte(nil), bytes...), err
+	if err != nil || len(bytes) == 0 {
+		return nil, err
+	}
+	body := make([]byte, len(bytes))
+	for at := 0; at < len(bytes); at += copied {
+		if at > 0 && c.ctx.Err() != nil {
+			return nil, context.Cause(c.ctx)
+		}
+		copy(body[at:], bytes[at:min(at+copied, len(bytes))])
+	}
+	return body, nil
 }
+
+// copied is how many bytes are copied between two looks at the clock.
+const copied = 1 << 20
 
 // view returns the bytes whose pointer and length are parameters i and i+1, as a window on
 // the guest's memory.

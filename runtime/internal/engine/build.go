@@ -68,19 +68,31 @@ func (e *Engine) obtain(ctx context.Context, wanted Digest, source []byte, descr
 	return e.compileToStore(ctx, wanted, source, description, trusted)
 }
 
-// boundsFor returns the bounds on what makes compiling a module slow.
-func boundsFor(trusted bool) wasm.Bounds {
-	if trusted {
-		return unbounded()
+// validated rewrites a module, if it is within the bounds on what makes compiling slow. A child can be
+// killed; what this process compiles must be done in a time that its size bounds, unless it is trusted.
+func (e *Engine) validated(source []byte, description *wasm.Module, trusted bool) (rewritten, error) {
+	bounds, here := wasm.Bounds{}, e.compiler.Executable == ""
+	switch {
+	case trusted:
+		bounds = unbounded()
+	case here:
+		bounds = wasm.ForSize(len(source))
 	}
-	return wasm.Bounds{}
+	r, err := rewriteWithin(source, description, bounds)
+	if here && errors.Is(err, wasm.ErrLimit) {
+		return r, fmt.Errorf("%w: %w; it may be more complex where a child process compiles it", ErrModule, err)
+	}
+	if err != nil {
+		return r, fmt.Errorf("%w: %w", ErrModule, err)
+	}
+	return r, nil
 }
 
 // compileHere compiles a module in this process, into memory.
 func (e *Engine) compileHere(ctx context.Context, wanted Digest, source []byte, description *wasm.Module, trusted bool) (made, error) {
-	r, err := rewriteWithin(source, description, boundsFor(trusted))
+	r, err := e.validated(source, description, trusted)
 	if err != nil {
-		return made{}, fmt.Errorf("%w: %w", ErrModule, err)
+		return made{}, err
 	}
 	code, err := e.runtime.CompileModule(ctx, r.source)
 	if err != nil {
@@ -91,9 +103,9 @@ func (e *Engine) compileHere(ctx context.Context, wanted Digest, source []byte, 
 
 // compileToStore compiles a module, in a child unless it is trusted, and publishes it.
 func (e *Engine) compileToStore(ctx context.Context, wanted Digest, source []byte, description *wasm.Module, trusted bool) (_ made, err error) {
-	r, err := rewriteWithin(source, description, boundsFor(trusted))
+	r, err := e.validated(source, description, trusted)
 	if err != nil {
-		return made{}, fmt.Errorf("%w: %w", ErrModule, err)
+		return made{}, err
 	}
 	staging, remove, err := e.store.stage()
 	if err != nil {

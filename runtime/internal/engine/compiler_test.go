@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/benchmark/guests"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
@@ -41,6 +42,38 @@ func TestComplexityIsBounded(t *testing.T) {
 		_, err := e.Compile(t.Context(), p.bytes())
 		require.ErrorIs(t, err, wasm.ErrLimit, name)
 		assert.Less(t, time.Since(start), 10*time.Second, name)
+	}
+}
+
+// TestThisProcessCompilesWhatItsSizeBounds: what a child may take its time for is refused where nothing
+// could interrupt it. The controls are the child, and as much of the same in a module of more bytes.
+func TestThisProcessCompilesWhatItsSizeBounds(t *testing.T) {
+	e, parent := newEngine(t, Options{}, nil), newEngine(t, Options{Compiler: child(t)}, nil)
+	for name, test := range map[string]struct{ small, large program }{
+		"conditions": {small: ifs(2_300, 1), large: ifs(23, 100)},
+		"locals":     {small: program{memory: -1, locals: 120, copies: 1_099}, large: program{memory: -1, locals: 1, copies: 1_099}},
+		"labels":     {small: labels(4_001), large: labels(4_000)},
+	} {
+		_, err := e.Compile(t.Context(), test.small.bytes())
+		require.ErrorIs(t, err, ErrModule, name)
+		require.ErrorIs(t, err, wasm.ErrLimit, name)
+		require.ErrorContains(t, err, "where a child process compiles it", name)
+		_, err = parent.Compile(t.Context(), test.small.bytes())
+		require.NoError(t, err, name)
+		_, err = e.Compile(t.Context(), test.large.bytes())
+		require.NoError(t, err, name)
+	}
+}
+
+// TestOrdinaryModulesAreWithinTheirSize: what compilers write is compiled in this process as well.
+func TestOrdinaryModulesAreWithinTheirSize(t *testing.T) {
+	for _, language := range []guests.Language{guests.C, guests.Rust, guests.Go} {
+		source, err := guests.KernelCommand(t.Context(), language, t.TempDir())
+		require.NoError(t, err)
+		description, err := wasm.Inspect(source)
+		require.NoError(t, err)
+		_, err = wasm.ValidateWithin(source, description, wasm.ForSize(len(source)), wasm.Features{})
+		require.NoError(t, err, string(language))
 	}
 }
 

@@ -42,7 +42,7 @@ type meter struct {
 	granted int64
 	charged int64 // for what others did
 	slice   int64
-	since   time.Time // when the guest got its slice
+	since   time.Time // when the guest got its slice, later by the time that others have had since
 	asked   time.Time // when its context was last asked; zero before
 	yielded time.Time // when it last left its processor to others; zero until it first came back
 }
@@ -54,20 +54,8 @@ func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 	refill := func(ctx context.Context, _ api.Module, stack []uint64) {
 		run := runOf(ctx)
 		m := run.meter
-		now := time.Now()
+		now := run.look(ctx)
 		m.pace(now)
-		if m.keptLong(now) {
-			run.memory.leaveThread()
-			goruntime.Gosched()
-			now = time.Now()
-			m.yielded = now
-		}
-		if now.Sub(m.asked) > mostUnasked {
-			if ctx.Err() != nil {
-				run.end(context.Cause(ctx))
-			}
-			m.asked = now
-		}
 		left, ok := m.refill(int64(stack[0]))
 		if !ok {
 			run.end(&Error{Op: "run", Kind: ErrFuel})
@@ -79,6 +67,28 @@ func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 		WithGoModuleFunction(api.GoModuleFunc(refill), []api.ValueType{api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64}).
 		Export(wasm.MeterRefill).Instantiate(ctx)
 	return err
+}
+
+// look ends the run if its context has ended, and gives the processor to others if the run has had
+// it for long. It returns the time.
+func (run *runContext) look(ctx context.Context) time.Time {
+	m, now := run.meter, time.Now()
+	if m.keptLong(now) {
+		run.memory.leaveThread()
+		goruntime.Gosched()
+		m.yielded = time.Now()
+		if !m.since.IsZero() {
+			m.since = m.since.Add(m.yielded.Sub(now))
+		}
+		now = m.yielded
+	}
+	if now.Sub(m.asked) > mostUnasked {
+		if ctx.Err() != nil {
+			run.end(context.Cause(ctx))
+		}
+		m.asked = now
+	}
+	return now
 }
 
 // first grants the first slice, which begins with the run.

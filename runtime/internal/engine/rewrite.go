@@ -42,7 +42,7 @@ func rewrite(source []byte, description *wasm.Module) (rewritten, error) {
 // unbounded admits modules of any complexity. What an instance would pay for stays bounded.
 func unbounded() wasm.Bounds {
 	const any = math.MaxInt
-	return wasm.Bounds{BlockDepth: any, Blocks: any, Branches: any, ControlSquares: any, BlockLocals: any,
+	return wasm.Bounds{BlockDepth: any, Blocks: any, Branches: any, ControlSquares: any, BlockLocals: any, AllBlockLocals: any,
 		BranchTargets: any, AllBranchTargets: any, StackMoves: any}
 }
 

@@ -63,10 +63,14 @@ func (e *Engine) smith(ctx context.Context, file string, source []byte, ends *sm
 	if err != nil {
 		return err
 	}
-	if _, err = rewriteWithin(source, description, wasm.Bounds{}); errors.Is(err, wasm.ErrLimit) {
+	switch _, err = rewriteWithin(source, description, wasm.Bounds{}); {
+	case errors.Is(err, wasm.ErrLimit):
 		ends.refused++
 		return nil
-	} else if err != nil {
+	case errors.Is(err, wasm.ErrUninstantiable):
+		ends.unmade++
+		return nil
+	case err != nil:
 		return err
 	}
 	module, err := e.Compile(ctx, source)

@@ -57,6 +57,7 @@ type validation struct {
 	stackMoves     int
 	branchTargets  int
 	controlSquares int64
+	blockLocals    int64
 
 	analysis *Analysis
 }

@@ -73,6 +73,10 @@ func (b *bodyValidation) complexity(locals int) {
 	if product := int64(b.found.Blocks) * int64(locals); product > int64(b.v.bounds.BlockLocals) {
 		b.fail(ErrLimit, b.at, "a function has %d blocks × %d locals, the limit is %d", b.found.Blocks, locals, b.v.bounds.BlockLocals)
 	}
+	b.v.blockLocals += (int64(b.found.Blocks) + 1) * int64(locals)
+	if b.v.blockLocals > int64(b.v.bounds.AllBlockLocals) {
+		b.fail(ErrLimit, b.at, "the functions have more than %d pairs of a block and a local together", b.v.bounds.AllBlockLocals)
+	}
 	size := int64(b.found.Blocks) + int64(b.found.Branches)
 	b.v.controlSquares += size * size
 	if b.v.controlSquares > int64(b.v.bounds.ControlSquares) {

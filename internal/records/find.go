@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caisson-run/caisson/cmd/caisson/internal/folder"
+	"github.com/caisson-run/caisson/internal/folder"
 )
 
 // Find returns the record of a call. The first [MinPrefix] characters of its id are

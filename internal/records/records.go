@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/caisson-run/caisson/cmd/caisson/internal/folder"
+	"github.com/caisson-run/caisson/internal/folder"
 	"github.com/caisson-run/caisson/tool"
 )
 

@@ -1,4 +1,4 @@
-package main
+package holding
 
 import (
 	"os"
@@ -23,16 +23,16 @@ func TestHolding(t *testing.T) {
 		"outside": false, "outside/state": false, "granted2": false, ".": false, filepath.Dir(root): false,
 	} {
 		for _, granted := range []string{"granted", "./granted/", filepath.Join(root, "granted")} {
-			at, err := holding([]string{"nowhere", granted}, filepath.FromSlash(dir))
+			at, err := Of([]string{"nowhere", granted}, filepath.FromSlash(dir))
 			require.NoError(t, err)
 			assert.Equal(t, held, at == granted, "%s in %s", dir, granted)
 		}
 	}
-	at, err := holding(nil, "nowhere")
+	at, err := Of(nil, "nowhere")
 	require.NoError(t, err)
 	assert.Empty(t, at)
 	for dir, held := range map[string]string{"nowhere": "", "nowhere/state": "", "granted/new/state": "granted"} {
-		at, err := holding([]string{"granted"}, filepath.FromSlash(dir))
+		at, err := Of([]string{"granted"}, filepath.FromSlash(dir))
 		require.NoError(t, err)
 		assert.Equal(t, held, at, "%s, which is not there yet", dir)
 	}
@@ -55,7 +55,7 @@ func TestHolding(t *testing.T) {
 		"beside": false, "beside/state": false,
 	} {
 		for _, granted := range []string{"granted", "g"} {
-			at, err := holding([]string{granted}, filepath.FromSlash(dir))
+			at, err := Of([]string{granted}, filepath.FromSlash(dir))
 			require.NoError(t, err)
 			assert.Equal(t, held, at == granted, "%s in %s", dir, granted)
 		}
@@ -63,6 +63,6 @@ func TestHolding(t *testing.T) {
 	relative, err := filepath.Rel("granted", "through/state")
 	require.NoError(t, err)
 	assert.False(t, filepath.IsLocal(relative), "control: by its name it is elsewhere")
-	_, err = holding([]string{"granted"}, "loop")
+	_, err = Of([]string{"granted"}, "loop")
 	require.Error(t, err)
 }

@@ -1,4 +1,4 @@
-package main
+package unapplied
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ func (a *applied) ask(at string, ask manifests.PolicyAsk) {
 	named := a.matching(ask.Tool)
 	switch {
 	case len(named) == 0:
-		a.add(at, ask.Origin, fmt.Sprintf("there is no tool %q here", ask.Tool), a.fixFor(ask.Tool))
+		a.unnamed(at, ask.Origin, ask.Tool)
 	case !slices.ContainsFunc(named, runsHere):
 		a.add(at, ask.Origin, "it changes nothing, since the client runs these tools and is told of each call", "remove it")
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caisson-run/caisson/cmd/caisson/internal/folder"
+	"github.com/caisson-run/caisson/internal/folder"
 )
 
 // What a folder holds at most. When more is added, what is oldest goes, and batches that have ended

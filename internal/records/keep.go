@@ -7,7 +7,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/caisson-run/caisson/cmd/caisson/internal/folder"
+	"github.com/caisson-run/caisson/internal/folder"
 )
 
 // pruned is after how many records room is made. Until then a folder may hold so many more

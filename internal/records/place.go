@@ -8,7 +8,7 @@ import (
 // ErrNoPlace means that the environment does not say where a program keeps its state.
 var ErrNoPlace = errors.New("the environment names no folder for the state of programs")
 
-// StateDir returns the folder in which the command keeps its state on an operating system,
+// StateDir returns the folder in which Caisson keeps its state on an operating system,
 // named as in runtime.GOOS. It is not created.
 func StateDir(system string, getenv func(string) string) (string, error) {
 	var base string

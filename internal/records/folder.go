@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/cmd/caisson/internal/folder"
+	"github.com/caisson-run/caisson/internal/folder"
 )
 
 const suffix = ".json"

@@ -1,0 +1,314 @@
+package caisson_test
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/caisson-run/caisson"
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/records"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/tool"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// native is a tool of the program's own, which says what it was asked.
+type native struct{ manifest *manifests.Manifest }
+
+func (n native) Manifest() *manifests.Manifest { return n.manifest }
+
+func (n native) Invoke(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+	text, err := json.Marshal(invocation.Arguments)
+	return tool.Outcome{Result: tool.Result{Success: true, Output: string(text)}}, err
+}
+
+const header = "schema: caisson/v1\ndescription: Greets.\nmodule: {path: greet.wasm}\n"
+
+func described(t *testing.T, text string) *manifests.Manifest {
+	t.Helper()
+	m, err := manifests.Parse("greet.tool.yaml", []byte(header+text))
+	require.NoError(t, err)
+	return m
+}
+
+// files writes files into a new folder, by name.
+func files(t *testing.T, content map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range content {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	return dir
+}
+
+func open(t *testing.T, options caisson.Options) *caisson.Host {
+	t.Helper()
+	options.NoCache = true
+	host, err := caisson.Open(t.Context(), options)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, host.Close(context.Background())) })
+	return host
+}
+
+// greeting returns a host with one tool, which runs in this process.
+func greeting(t *testing.T, options caisson.Options, more string) *caisson.Host {
+	t.Helper()
+	host := open(t, options)
+	require.NoError(t, host.Registry().Register("main.go", native{described(t, "name: greet\n"+more)}))
+	return host
+}
+
+var greet = executor.Batch{Calls: []tool.Call{{ID: "1", Function: tool.Function{Name: "greet", Arguments: "{}"}}}}
+
+func TestTheZeroOptionsOpenNothing(t *testing.T) {
+	t.Chdir(files(t, map[string]string{"caisson.yaml": "not: a policy\n", "wasm-tools/tool.yaml": "not: a manifest\n"}))
+	host := open(t, caisson.Options{})
+	assert.Empty(t, host.Definitions())
+	report, err := host.Execute(t.Context(), greet)
+	require.NoError(t, err)
+	assert.Equal(t, tool.UnknownTool, report.Records[0].Result.Kind)
+	assert.False(t, host.Keeps())
+	require.NoError(t, host.CloseRecords())
+}
+
+// TestOpenFails: each mistake has its kind, and the cause is found below it.
+func TestOpenFails(t *testing.T) {
+	dir := files(t, map[string]string{
+		"policy.yaml": "schema: caisson-config/v1\nprofile: none\n", "broken.yaml": "schema: nothing\n",
+		"one/tool.yaml": header + "name: one\nnonsense: 1\n", "two/tool.yaml": header + "name: two\nnonsense: 2\n",
+	})
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for name, test := range map[string]struct {
+		options     caisson.Options
+		kind, cause error
+	}{
+		"no policy":         {caisson.Options{PolicyFile: in("missing.yaml")}, caisson.ErrPolicy, fs.ErrNotExist},
+		"no good policy":    {caisson.Options{PolicyFile: in("broken.yaml")}, caisson.ErrPolicy, manifests.ErrInvalid},
+		"policy's profile":  {caisson.Options{PolicyFile: in("policy.yaml")}, caisson.ErrPolicy, manifests.ErrInvalid},
+		"profile":           {caisson.Options{Profile: "none"}, caisson.ErrPolicy, manifests.ErrProfile},
+		"no tools":          {caisson.Options{Tools: []string{in("missing")}}, caisson.ErrTools, fs.ErrNotExist},
+		"broken tools":      {caisson.Options{Tools: []string{in("one"), in("two")}}, caisson.ErrTools, manifests.ErrInvalid},
+		"negative limit":    {caisson.Options{Runtime: runtime.Options{Limits: runtime.Limits{Fuel: -1}}}, caisson.ErrRuntime, nil},
+		"negative number":   {caisson.Options{Executor: executor.Options{Parallel: -1}}, caisson.ErrInvalidOptions, executor.ErrInvalidOptions},
+		"two profiles":      {caisson.Options{Runtime: runtime.Options{Profile: manifests.Profile{Name: "mine"}}}, caisson.ErrInvalidOptions, nil},
+		"no cache, a cache": {caisson.Options{Runtime: runtime.Options{CacheDir: in("cache")}}, caisson.ErrInvalidOptions, nil},
+	} {
+		test.options.NoCache = true
+		_, err := caisson.Open(t.Context(), test.options)
+		var known *caisson.Error
+		require.ErrorAs(t, err, &known, name)
+		assert.Equal(t, "open", known.Op, name)
+		assert.Equal(t, test.kind, known.Kind, name)
+		require.ErrorIs(t, err, test.kind, name)
+		if test.cause != nil {
+			require.ErrorIs(t, err, test.cause, name)
+		}
+	}
+	_, err := caisson.Open(t.Context(), caisson.Options{NoCache: true, Tools: []string{in("one"), in("two")}})
+	require.ErrorContains(t, err, filepath.Join("one", "tool.yaml"))
+	require.ErrorContains(t, err, filepath.Join("two", "tool.yaml"), "what is wrong is reported together")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = caisson.Open(ended, caisson.Options{NoCache: true, Tools: []string{in("one")}})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// TestPoliciesTogether: what policies give adds up in their order; of what one alone can decide, the
+// first decides.
+func TestPoliciesTogether(t *testing.T) {
+	dir := files(t, map[string]string{
+		"caisson.yaml": `schema: caisson-config/v1
+profile: strict
+tools: [{path: tools}]
+context: {region: {from: fixed, value: north}}
+grants: [{tools: [greet], context: [region], env: {LANG: en}}]
+deny: [{env: HOME}]
+`,
+		"tools/tool.yaml": header + "name: greet\ncontext: [region]\nparameters: {type: object, properties: {region: {type: string}}}\npermissions: {env: [HOME, LANG]}\n",
+		"mine/tool.yaml":  header + "name: mine\npermissions: {env: [HOME, LANG]}\n",
+	})
+	ours := &manifests.Policy{
+		Profile: "lenient", Context: []manifests.ContextSource{{Origin: "main.go", Name: "region", From: manifests.Fixed, Value: "south"}},
+		Grants: []manifests.Grant{{Tools: []string{"*"}, Env: []manifests.EnvGrant{{Name: "HOME", Value: "/"}, {Name: "LANG", Value: "de"}}}},
+	}
+	host := open(t, caisson.Options{PolicyFile: filepath.Join(dir, "caisson.yaml"), Policies: []*manifests.Policy{nil, ours}, Tools: []string{filepath.Join(dir, "mine")}})
+	effective := map[string][]string{}
+	for _, entry := range host.Registry().List() {
+		loaded, ok := entry.Tool.(*runtime.Tool)
+		require.True(t, ok)
+		assert.Equal(t, 5*time.Second, loaded.Limits().Timeout, "the first choice of a profile counts")
+		for _, d := range loaded.Decisions() {
+			if d.Permission == "env" && d.Effective != "" {
+				effective[entry.Name] = append(effective[entry.Name], d.Requested)
+			}
+		}
+	}
+	assert.Equal(t, map[string][]string{"greet": {"LANG"}, "mine": {"LANG"}}, effective, "a policy takes away what another one gives")
+	_, err := host.NewSession(executor.SessionOptions{Context: map[string]string{"region": "south"}})
+	require.ErrorIs(t, err, caisson.ErrContext)
+}
+
+// TestFixedContext: what the policy fixes is filled in, and nobody sets it otherwise.
+func TestFixedContext(t *testing.T) {
+	policy := &manifests.Policy{Context: []manifests.ContextSource{
+		{Origin: "caisson.yaml:3", Name: "project_id", From: manifests.Fixed, Value: "household"}, {Name: "user", From: manifests.FromToken},
+	}}
+	host := greeting(t, caisson.Options{Policies: []*manifests.Policy{policy}}, "context: [project_id]\nparameters: {type: object, properties: {project_id: {type: string}}}\n")
+	report, err := host.Execute(t.Context(), greet)
+	require.NoError(t, err)
+	assert.Equal(t, `{"project_id":"household"}`, report.Records[0].Result.Output, "without a session, too")
+	for _, values := range []map[string]string{nil, {"project_id": "household"}, {"user": "ada"}} {
+		_, err := host.NewSession(executor.SessionOptions{Context: values})
+		require.NoError(t, err)
+	}
+	for _, values := range []map[string]string{{"project_id": "other"}, {"Project_ID": "household"}} {
+		_, err := host.NewSession(executor.SessionOptions{Context: values})
+		require.ErrorIs(t, err, caisson.ErrContext)
+		require.ErrorContains(t, err, "caisson.yaml:3 fixes project_id")
+	}
+}
+
+// heard is a recorder of the program's.
+type heard struct{ ids []string }
+
+func (h *heard) Record(_ context.Context, entry executor.Entry) error {
+	h.ids = append(h.ids, entry.Record.CallID)
+	return nil
+}
+
+func TestRecordsAreKept(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	var told heard
+	host := greeting(t, caisson.Options{StateDir: state, Executor: executor.Options{Recorder: &told}}, "")
+	assert.False(t, host.Keeps())
+	assert.NoDirExists(t, state, "nothing is made before there is a session")
+	report, err := host.Execute(t.Context(), greet)
+	require.NoError(t, err)
+	assert.True(t, host.Keeps())
+	id := report.Records[0].CallID
+	assert.Equal(t, []string{id}, told.ids)
+	entry, err := records.In(state).Find(id)
+	require.NoError(t, err)
+	assert.Equal(t, id, entry.Record.CallID)
+	assert.Equal(t, "greet.tool.yaml", filepath.Base(entry.Manifest))
+	assert.True(t, filepath.IsAbs(entry.Manifest))
+	require.NoError(t, host.CloseRecords())
+	require.NoError(t, host.CloseRecords())
+	_, err = host.Execute(t.Context(), greet)
+	require.NoError(t, err, "that nothing is kept changes nothing about calls")
+	assert.Len(t, told.ids, 2)
+}
+
+// TestRecordsThatCannotBeKept: calls go on, and whoever asks is told once.
+func TestRecordsThatCannotBeKept(t *testing.T) {
+	state := filepath.Join(files(t, map[string]string{"file": ""}), "file")
+	host := greeting(t, caisson.Options{StateDir: state}, "")
+	report, err := host.Execute(t.Context(), greet)
+	require.NoError(t, err)
+	assert.True(t, report.Records[0].Result.Success)
+	assert.False(t, host.Keeps())
+	require.ErrorContains(t, host.CloseRecords(), "records")
+	require.NoError(t, host.CloseRecords())
+}
+
+// TestAttackForgedRecords: a tool that may write to where records are kept could forge them. The
+// control is a session whose calls may not.
+func TestAttackForgedRecords(t *testing.T) {
+	dir := files(t, map[string]string{
+		"tool.yaml": header + "name: greet\ncontext: [project_id]\nparameters: {type: object, properties: {project_id: {type: string}}}\npermissions: {files: [{path: /project, access: read-write}]}\n",
+		"p/.keep":   "", "state/.keep": "",
+	})
+	policy := &manifests.Policy{Grants: []manifests.Grant{{
+		Tools: []string{"greet"}, Context: manifests.GrantContext("project_id"),
+		Files: []manifests.FileGrant{{Path: "/project", Host: filepath.Join(dir, "{project_id}"), Access: manifests.ReadWrite}},
+	}}}
+	host := open(t, caisson.Options{Policies: []*manifests.Policy{policy}, Tools: []string{dir}, StateDir: filepath.Join(dir, "state")})
+	_, err := host.NewSession(executor.SessionOptions{Context: map[string]string{"project_id": "state"}})
+	require.ErrorIs(t, err, caisson.ErrExposed)
+	require.ErrorContains(t, err, "greet may write")
+	assert.NoDirExists(t, filepath.Join(dir, "state", "records"))
+	_, err = host.NewSession(executor.SessionOptions{Context: map[string]string{"project_id": "p"}})
+	require.NoError(t, err)
+	writer, found, err := host.WriterTo(filepath.Join(dir, "p", "deeper"), map[string]string{"project_id": "p"})
+	require.NoError(t, err)
+	assert.True(t, found)
+	assert.Equal(t, caisson.Writer{Tool: "greet", Dir: filepath.Join(dir, "p")}, writer)
+}
+
+func TestUnapplied(t *testing.T) {
+	policy := &manifests.Policy{Ask: []manifests.PolicyAsk{{Origin: "caisson.yaml:9", Tool: "geret"}}}
+	host := open(t, caisson.Options{Policies: []*manifests.Policy{nil, policy}})
+	assert.Empty(t, host.Unapplied(), "without a tool there is nothing to compare with")
+	require.NoError(t, host.Registry().Register("main.go", native{described(t, "name: greet\n")}))
+	assert.Equal(t, []caisson.Unapplied{{"ask[0]", "caisson.yaml:9", `there is no tool "geret" here`, "did you mean greet?"}}, host.Unapplied())
+}
+
+// TestResolver: calls reach no tool that the program leaves out.
+func TestResolver(t *testing.T) {
+	dir := files(t, map[string]string{"tool.yaml": header + "name: greet\n"})
+	host := open(t, caisson.Options{Tools: []string{dir}, Resolver: func(tools *registry.Registry) executor.Resolver { return tools.Without("greet") }})
+	assert.Len(t, host.Definitions(), 1, "control")
+	report, err := host.Execute(t.Context(), greet)
+	require.NoError(t, err)
+	assert.Equal(t, tool.UnknownTool, report.Records[0].Result.Kind)
+}
+
+// TestStream: a batch is shown as it happens, up to its first wait, and from there on.
+func TestStream(t *testing.T) {
+	host := greeting(t, caisson.Options{}, "behavior: {destructive: true}\n")
+	var kinds []tool.EventType
+	show := func(event tool.Event) bool {
+		kinds = append(kinds, event.Type)
+		return true
+	}
+	session, err := host.NewSession(executor.SessionOptions{})
+	require.NoError(t, err)
+	batch := greet
+	batch.Session = session
+	report, err := host.Stream(t.Context(), batch, show)
+	require.NoError(t, err)
+	require.Equal(t, executor.RequiresAction, report.Status)
+	assert.Equal(t, tool.BatchStarted, kinds[0])
+	kinds = nil
+	asked := report.Pending[0]
+	report, err = host.ResumeStream(t.Context(), executor.Resumption{
+		State: *report.State, Session: session, Approvals: []tool.Approval{{CallID: asked.CallID, Approve: true, Fingerprint: asked.Fingerprint}},
+	}, show)
+	require.NoError(t, err)
+	assert.Equal(t, executor.Completed, report.Status)
+	assert.True(t, slices.Contains(kinds, tool.CallFinished), kinds)
+}
+
+// TestStreamEnds: whoever has seen enough, and a batch that is refused, hold nothing up.
+func TestStreamEnds(t *testing.T) {
+	host := greeting(t, caisson.Options{}, "")
+	shown := 0
+	report, err := host.Stream(t.Context(), greet, func(tool.Event) bool { shown++; return false })
+	require.NoError(t, err)
+	assert.Len(t, report.Records, 1)
+	assert.Equal(t, 1, shown)
+	refused := greet
+	refused.Parallel = -1
+	_, err = host.Stream(t.Context(), refused, func(tool.Event) bool { return true })
+	require.ErrorIs(t, err, executor.ErrInvalidBatch)
+	refused = greet
+	refused.Stream, err = executor.NewStream(executor.StreamOptions{})
+	require.NoError(t, err)
+	_, err = host.Stream(t.Context(), refused, func(tool.Event) bool { return true })
+	require.ErrorIs(t, err, caisson.ErrInvalidOptions)
+}

@@ -1,0 +1,30 @@
+package caisson
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What can go wrong, for errors.Is.
+var (
+	ErrInvalidOptions = errors.New("invalid options")
+	ErrPolicy         = errors.New("the policy cannot be used")
+	ErrRuntime        = errors.New("the runtime cannot be started") // its options, the cache folder or the compiler are to blame
+	ErrTools          = errors.New("the tools cannot be loaded")
+	ErrContext        = errors.New("the context value is fixed by the policy")
+	ErrExposed        = errors.New("a tool may write where records are kept")
+)
+
+// Error is a failure of a [Host] itself. Failures of calls are in their records, and what the executor
+// refuses is an [*executor.Error].
+type Error struct {
+	Op   string // "open", "session" or "stream"
+	Kind error  // one of the package's errors
+	Err  error  // the cause
+}
+
+// Error returns the operation, the kind and the cause.
+func (e *Error) Error() string { return fmt.Sprintf("caisson: %s: %v: %v", e.Op, e.Kind, e.Err) }
+
+// Unwrap returns the kind and the cause.
+func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }

@@ -1,0 +1,193 @@
+// Package unapplied finds what policies say that changes nothing for the tools at hand, such as a grant
+// for a tool that is not loaded: whoever wrote it relies on something that is not so.
+package unapplied
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime"
+)
+
+// Finding is something that a policy says and that changes nothing. It may well be meant.
+type Finding struct {
+	Key    string // in its policy: "grants[0].files[1]"
+	Origin string // where it stands, as the policy says: "caisson.yaml:14"
+	Text   string // what changes nothing, and why
+	Fix    string // what to do about it
+}
+
+// In returns what of policies changes nothing for these tools, policy by policy. Without any tools
+// there is nothing to compare with. Near returns names of tools that are like one. It reads modules
+// where grants are for certain ones.
+func In(policies []*manifests.Policy, tools []*manifests.Manifest, near func(name string) []string) []Finding {
+	if len(tools) == 0 {
+		return nil
+	}
+	a := &applied{tools: tools, near: near, asked: map[string]bool{}}
+	for _, policy := range policies {
+		a.noteAsked(policy)
+	}
+	for _, policy := range policies {
+		a.policy(policy)
+	}
+	return a.found
+}
+
+// Unnamed returns the first of asks that names none of these tools, and what to do about it.
+func Unnamed(asks []manifests.PolicyAsk, tools []*manifests.Manifest, near func(name string) []string) (Finding, bool) {
+	a := &applied{tools: tools, near: near}
+	for i, ask := range asks {
+		if len(a.matching(ask.Tool)) == 0 {
+			a.unnamed(fmt.Sprintf("ask[%d]", i), ask.Origin, ask.Tool)
+			return a.found[0], true
+		}
+	}
+	return Finding{}, false
+}
+
+// applied compares what policies say with the tools that there are.
+type applied struct {
+	tools []*manifests.Manifest
+	near  func(name string) []string
+	asked map[string]bool // tools whose calls wait for approval in any case
+	found []Finding
+}
+
+func (a *applied) policy(policy *manifests.Policy) {
+	for _, source := range policy.Context {
+		if s := contextStatement(source.Name); !slices.ContainsFunc(a.tools, s.concerns) {
+			a.add("context."+source.Name, source.Origin, "no tool asks for "+s.what, s.fix)
+		}
+	}
+	for i, grant := range policy.Grants {
+		a.grant(fmt.Sprintf("grants[%d]", i), grant)
+	}
+	for i, deny := range policy.Deny {
+		a.deny(fmt.Sprintf("deny[%d]", i), deny)
+	}
+	a.approvals(policy)
+}
+
+func (a *applied) add(path, origin, text, fix string) {
+	a.found = append(a.found, Finding{path, origin, text, fix})
+}
+
+// unnamed notes a name or a glob that no tool has.
+func (a *applied) unnamed(path, origin, pattern string) {
+	a.add(path, origin, fmt.Sprintf("there is no tool %q here", pattern), a.fixFor(pattern))
+}
+
+// grant looks at one element of a policy's grants.
+func (a *applied) grant(at string, grant manifests.Grant) {
+	named := a.named(at, grant.Origin, grant.Tools)
+	if len(named) == 0 {
+		return
+	}
+	alone := manifests.Policy{Grants: []manifests.Grant{grant}}
+	var given manifests.Grants
+	var receivers []*manifests.Manifest
+	for _, m := range named {
+		if grants := alone.For(m.Name, m.File); !isEmpty(grants) {
+			given, receivers = grants, append(receivers, m)
+		}
+	}
+	if len(receivers) == 0 {
+		a.add(at+".source", grant.Origin, fmt.Sprintf("none of its tools was loaded from the source %s", grant.Source),
+			"correct source, which starts at the policy's folder, or remove it")
+		return
+	}
+	a.elements(at+".", given, receivers)
+}
+
+// deny looks at one element of a policy's denials: one that takes nothing away gives a
+// false comfort.
+func (a *applied) deny(at string, deny manifests.PolicyDeny) {
+	concerned := a.tools
+	switch {
+	case len(deny.Tools) > 0:
+		concerned = a.named(at, deny.Origin, deny.Tools)
+	case deny.Network != nil:
+		return // one for all tools guards against what may be granted one day
+	}
+	s := denyStatement(deny.Deny)
+	if len(concerned) == 0 || slices.ContainsFunc(concerned, s.concerns) {
+		return
+	}
+	text, fix := "none of its tools asks for "+s.what, s.fix
+	if s.called != "" {
+		text, fix = a.uncalled("none of its tools", s.called, concerned)
+	}
+	a.add(at, deny.Origin, "it takes nothing away, since "+text, fix)
+}
+
+// named returns the tools that a list of names and globs has, and notes what has none.
+func (a *applied) named(at, origin string, patterns []string) []*manifests.Manifest {
+	var all []*manifests.Manifest
+	for i, pattern := range patterns {
+		matching := a.matching(pattern)
+		if len(matching) == 0 {
+			a.unnamed(fmt.Sprintf("%s.tools[%d]", at, i), origin, pattern)
+		}
+		for _, m := range matching {
+			if !slices.Contains(all, m) {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+// matching returns the tools whose names a pattern matches.
+func (a *applied) matching(pattern string) []*manifests.Manifest {
+	var all []*manifests.Manifest
+	for _, m := range a.tools {
+		if ok, err := path.Match(pattern, m.Name); ok && err == nil {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// fixFor says what to do about a name or a glob that no tool has.
+func (a *applied) fixFor(pattern string) string {
+	if near := a.near(pattern); len(near) > 0 && !strings.ContainsAny(pattern, `*?[\`) {
+		return "did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return "load the tool, or correct the name"
+}
+
+// elements looks at what is given to tools, element by element.
+func (a *applied) elements(at string, given manifests.Grants, receivers []*manifests.Manifest) {
+	for _, s := range statementsIn(given) {
+		var asking []*manifests.Manifest
+		for _, m := range receivers {
+			if s.concerns(m) {
+				asking = append(asking, m)
+			}
+		}
+		switch {
+		case s.called != "" && (len(asking) == 0 || a.tool(s.called) == nil):
+			text, fix := a.uncalled("no tool that gets it", s.called, receivers)
+			a.add(at+s.path, s.Origin, text, fix)
+		case len(asking) == 0:
+			a.add(at+s.path, s.Origin, "no tool that gets it asks for "+s.what, s.fix)
+		case s.SHA256 != "" && !slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return isModule(m, s.SHA256) }):
+			a.add(at+s.path, s.Origin, fmt.Sprintf("no tool that asks for %s has the module with sha256 %s", s.what, s.SHA256),
+				"find out who changed the module; if the change is wanted, write the digest that caisson inspect shows")
+		}
+	}
+}
+
+// isModule reports whether a tool's module has a digest.
+func isModule(m *manifests.Manifest, digest string) bool {
+	info, _ := runtime.InspectModule(m) // the digest is there, too, where the module has a flaw
+	return info.SHA256 == digest
+}
+
+func isEmpty(g manifests.Grants) bool {
+	return len(g.Files)+len(g.Network)+len(g.Secrets)+len(g.Context)+len(g.Env)+len(g.Calls) == 0
+}
