@@ -21,6 +21,7 @@ func TestKindsAreWhole(t *testing.T) {
 		assert.Equal(t, k.manifest != "", k.request != nil, k.name)
 		assert.Equal(t, k.grant != "", k.give != nil, k.name)
 		assert.Equal(t, k.grant != "", k.hand != nil, k.name)
+		assert.Equal(t, k.grant != "", k.given != nil, "%s: what can be granted can be suggested", k.name)
 		assert.Equal(t, k.deny != "", k.take != nil, k.name)
 		assert.Equal(t, k.grant != "", k.deny != "", "%s: what can be granted can be denied", k.name)
 	}

@@ -16,8 +16,11 @@ type Line[U any] struct {
 	Text    string // for failures
 }
 
-// Sample is how a kind is checked. Each field is required.
+// Sample is how a kind is checked. Each field but Partial is required.
 type Sample[U any] struct {
+	// Partial says that denials can take a part of a rule, so that the kind asks them at each use. Of
+	// others, what is effective is all that is allowed.
+	Partial bool
 	// Request, Grant and Denial draw lines. They should overlap often.
 	Request, Grant, Denial func(random *rand.Rand) Line[U]
 	// Uses are what is tried, and Matches is whether the enforcing code takes one for a use of a
@@ -101,8 +104,8 @@ func wrong[U any](sample Sample[U], o permission.Outcome, asked Line[U], given [
 	switch {
 	case among(o.Granted) != granted:
 		return fmt.Sprintf("granted is %t", !granted)
-	case (among(o.Effective) && !denied) != (granted && !denied):
-		return fmt.Sprintf("allowed is %t", !granted)
+	case (among(o.Effective) && !(sample.Partial && denied)) != (granted && !denied):
+		return fmt.Sprintf("allowed is %t", !(granted && !denied))
 	case among(o.Effective) && !granted:
 		return "effective, and not granted"
 	}
