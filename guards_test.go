@@ -57,6 +57,15 @@ var guardFaults = []guardFault{
 	{name: "the state folder may be anybody's", pkg: "internal/folder", attack: "TestAttackFolderOfOthers",
 		edits: in("internal/hostfile/system_unix.go", "int(status.Uid) != os.Geteuid()", "int(status.Uid) != os.Geteuid() && false")},
 
+	{name: "grants for other modules hold", pkg: "runtime", attack: "TestEveryKindOfGrantIsBoundToAModule",
+		edits: in("manifests/permission/rule.go", "return s.SHA256 == \"\" || module != \"\" && s.SHA256 == module", "return true")},
+	{name: "denials take nothing away", pkg: "runtime", attack: "TestDecideFiles",
+		edits: in("manifests/permission/decide.go", "o.Effective = slices.DeleteFunc(o.Effective, covered)", "")},
+	{name: "what is granted was not asked for", pkg: "hostfuncs/secrets", attack: "TestDecideSecrets",
+		edits: in("manifests/permission/decide.go", "both, overlap := request.Intersect(grant.Rule)", "both, overlap := grant.Rule, true")},
+	{name: "letters that are not ASCII have a case", pkg: "manifests/permission", attack: "TestParseHost",
+		edits: in("manifests/permission/host.go", "strings.Map(lowerASCII, text)", "strings.ToLower(text)")},
+
 	{name: "names of headers are compared without regard to case alone", pkg: "hostfuncs/network", attack: "TestAttackHeaderInAnotherSpelling",
 		edits: in("manifests/fold.go", "return '-'", "return r")},
 

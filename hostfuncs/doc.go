@@ -4,4 +4,6 @@
 //
 // The contract is Caisson's own, so that no capability depends on the WebAssembly
 // engine. The engine adapts it.
+//
+// The packages below this one are for the runtime: their APIs promise no compatibility.
 package hostfuncs

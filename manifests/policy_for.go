@@ -22,13 +22,7 @@ func (p *Policy) For(tool, source string) Grants {
 		if !concerns(grant.Tools, grant.Source, tool, source) {
 			continue
 		}
-		elements := grant.elements()
-		given.Files = append(given.Files, elements.Files...)
-		given.Network = append(given.Network, elements.Network...)
-		given.Secrets = append(given.Secrets, elements.Secrets...)
-		given.Context = append(given.Context, elements.Context...)
-		given.Env = append(given.Env, elements.Env...)
-		given.Calls = append(given.Calls, elements.Calls...)
+		grant.addTo(&given)
 	}
 	for _, deny := range p.Deny {
 		if len(deny.Tools) == 0 || names(deny.Tools, tool) {
@@ -42,13 +36,16 @@ func (p *Policy) For(tool, source string) Grants {
 // elements returns copies of what a grant gives. What an element does not say about where
 // it stands and for which module it holds, its grant says.
 func (g Grant) elements() Grants {
-	return Grants{
-		Files:   inherit(g.Files, g.Binding),
-		Network: inherit(g.Network, g.Binding),
-		Secrets: inherit(g.Secrets, g.Binding),
-		Context: inherit(g.Context, g.Binding),
-		Env:     inherit(g.Env, g.Binding),
-		Calls:   inherit(g.Calls, g.Binding),
+	var all Grants
+	g.addTo(&all)
+	return all
+}
+
+func (g Grant) addTo(all *Grants) {
+	for _, k := range kinds() {
+		if k.hand != nil {
+			k.hand(g, all)
+		}
 	}
 }
 

@@ -2,10 +2,8 @@ package manifests
 
 import (
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
-	"strings"
 )
 
 var methodText = regexp.MustCompile(`^[A-Z][A-Z-]{0,31}$`)
@@ -23,7 +21,7 @@ const hostExample = "host: and a name, such as api.example.com or *.example.com"
 // empty, makes the host required.
 func (r *reader) networkFields(p *NetworkPermission, example string) []field {
 	return []field{
-		{"host", example, func(n *node, at string) { p.Host = r.host(n, at, true) }},
+		{"host", example, func(n *node, at string) { p.Host = r.host(n, at) }},
 		{"ports", "", func(n *node, at string) { p.Ports = r.ports(n, at) }},
 		{"methods", "", func(n *node, at string) { p.Methods = r.uniqueTexts(n, at, maxList, r.method) }},
 		{"schemes", "", func(n *node, at string) { p.Schemes = r.schemes(n, at) }},
@@ -64,23 +62,4 @@ func (r *reader) schemes(n *node, at string) []string {
 
 func (r *reader) method(n *node, at string) string {
 	return r.word(n, at, methodText, "write a method in upper case, such as GET")
-}
-
-// urlPath reads a path prefix. It is compared with decoded, clean paths, so what
-// decodes or cleans to something else is refused.
-func (r *reader) urlPath(n *node, at string) string {
-	text := r.text(n, at)
-	if n.kind != textNode {
-		return ""
-	}
-	_, hidden := hiddenRune(text)
-	clean := path.Clean(text)
-	if clean != "/" && strings.HasSuffix(text, "/") {
-		clean += "/"
-	}
-	if !strings.HasPrefix(text, "/") || clean != text || hidden || len(text) > maxPath || strings.ContainsAny(text, "%?#\\*\n\t ") {
-		r.add(n.at, at, InvalidValue, fmt.Sprintf("%q is not a clean path", clip(text)), "start with / and leave out .., //, %, ?, #, * and spaces")
-		return ""
-	}
-	return text
 }

@@ -2,10 +2,9 @@ package manifests
 
 import (
 	"fmt"
-	"path"
-	"strings"
 
 	"github.com/caisson-run/caisson/manifests/internal/keypath"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 const (
@@ -14,28 +13,19 @@ const (
 )
 
 func (r *reader) permissions(n *node, at string, p *Permissions) {
-	r.object(n, at,
-		field{"files", "", func(n *node, at string) {
-			r.list(n, at, maxList, func(n *node, at string) { p.Files = append(p.Files, r.filePermission(n, at)) })
-			r.checkOverlap(n, at, p.Files)
-		}},
-		field{"network", "", func(n *node, at string) {
-			r.list(n, at, maxList, func(n *node, at string) { p.Network = append(p.Network, r.networkPermission(n, at)) })
-		}},
-		field{"secrets", "", func(n *node, at string) {
-			r.list(n, at, maxList, func(n *node, at string) { p.Secrets = append(p.Secrets, r.secretPermission(n, at)) })
-		}},
-		field{"env", "", func(n *node, at string) { p.Env = r.uniqueTexts(n, at, maxList, r.setting) }},
-		field{"kv", "", func(n *node, at string) {
-			p.KV = &KVPermission{}
-			r.object(n, at, field{"bytes", "bytes: and how much the tool stores, such as 1MiB", func(n *node, at string) { p.KV.Bytes = r.bytes(n, at, 1, maxKV) }})
-		}},
-		field{"tools", "", func(n *node, at string) { p.Tools = r.uniqueTexts(n, at, maxList, r.name) }},
-		field{"llm", "", func(n *node, at string) {
-			p.LLM = &LLMPermission{}
-			r.object(n, at, field{"tokens", "tokens: and how many a call may use, such as 4000", func(n *node, at string) { p.LLM.Tokens = r.integer(n, at, 1, maxTokens) }})
-		}},
-	)
+	r.object(n, at, r.requestFields(p)...)
+}
+
+func (r *reader) kvPermission(n *node, at string) *KVPermission {
+	p := &KVPermission{}
+	r.object(n, at, field{"bytes", "bytes: and how much the tool stores, such as 1MiB", func(n *node, at string) { p.Bytes = r.bytes(n, at, 1, maxKV) }})
+	return p
+}
+
+func (r *reader) llmPermission(n *node, at string) *LLMPermission {
+	p := &LLMPermission{}
+	r.object(n, at, field{"tokens", "tokens: and how many a call may use, such as 4000", func(n *node, at string) { p.Tokens = r.integer(n, at, 1, maxTokens) }})
+	return p
 }
 
 func (r *reader) filePermission(n *node, at string) FilePermission {
@@ -47,40 +37,32 @@ func (r *reader) filePermission(n *node, at string) FilePermission {
 	return p
 }
 
-// guestPath reads an absolute, clean path of the guest.
-func (r *reader) guestPath(n *node, at string) string {
-	text := r.text(n, at)
-	if n.kind == textNode && !isGuestPath(text) {
-		r.add(n.at, at, InvalidValue, fmt.Sprintf("%q is not an absolute, clean path", clip(text)), "start with /, end without one, and leave out .., //, backslashes and control characters")
-		return ""
-	}
-	return text
-}
-
-func isGuestPath(text string) bool {
-	_, hidden := hiddenRune(text)
-	return strings.HasPrefix(text, "/") && path.Clean(text) == text && len(text) <= maxPath && !hidden && !strings.ContainsAny(text, "\\\n\t")
-}
-
 // checkOverlap reports mounts that are the same or lie inside each other: which one a
 // path belongs to would be a guess.
 func (r *reader) checkOverlap(n *node, at string, mounts []FilePermission) {
 	if n.kind != listNode {
 		return
 	}
-	for i, mount := range mounts {
-		for _, earlier := range mounts[:i] {
-			if mount.Path == "" || earlier.Path == "" || !within(mount.Path, earlier.Path) && !within(earlier.Path, mount.Path) {
+	paths := mountPaths(mounts)
+	for i, path := range paths {
+		for _, earlier := range paths[:i] {
+			if _, overlap := path.Intersect(earlier); !overlap {
 				continue
 			}
 			inner := keypath.Index(at, i) + ".path"
-			r.add(r.place(inner), inner, Conflict, fmt.Sprintf("%s overlaps %s", mount.Path, earlier.Path), "use paths that do not lie inside each other")
+			r.add(r.place(inner), inner, Conflict, fmt.Sprintf("%s overlaps %s", path, earlier), "use paths that do not lie inside each other")
 			break
 		}
 	}
 }
 
-// within reports whether a clean path is the folder or lies inside it.
-func within(inner, folder string) bool {
-	return inner == folder || folder == "/" || strings.HasPrefix(inner, folder+"/")
+// mountPaths returns the guest paths of mounts. That of one which could not be read overlaps nothing.
+func mountPaths(mounts []FilePermission) []permission.GuestPath {
+	paths := make([]permission.GuestPath, len(mounts))
+	for i, mount := range mounts {
+		if path, err := permission.ParseGuestPath(mount.Path); err == nil {
+			paths[i] = path
+		}
+	}
+	return paths
 }

@@ -1,28 +1,26 @@
 package manifests
 
+import "strings"
+
 // deny reads one element of a policy's deny list.
 func (r *reader) deny(n *node, path string) PolicyDeny {
 	d := PolicyDeny{Deny: Deny{Origin: r.origin(n.at)}}
-	read := r.object(n, path,
-		field{"tools", "", func(n *node, path string) { d.Tools = r.patterns(n, path) }},
-		field{"files", "", func(n *node, path string) { d.Files = r.fileDeny(n, path) }},
-		field{"network", "", func(n *node, path string) { d.Network = r.networkDeny(n, path) }},
-		field{"secret", "", func(n *node, path string) { d.Secret = r.secret(n, path) }},
-		field{"context", "", func(n *node, path string) { d.Context = r.parameter(n, path) }},
-		field{"env", "", func(n *node, path string) { d.Env = r.setting(n, path) }},
-		field{"call", "", func(n *node, path string) { d.Call = r.name(n, path) }},
-	)
+	takes := r.denyFields(&d.Deny)
+	read := r.object(n, path, append([]field{
+		{"tools", "", func(n *node, path string) { d.Tools = r.patterns(n, path) }},
+	}, takes...)...)
 	if !read {
 		return d
 	}
-	given := 0
-	for _, key := range [...]string{"files", "network", "secret", "context", "env", "call"} {
+	given, keys := 0, keysOf(takes)
+	for _, key := range keys {
 		if n.get(key) != nil {
 			given++
 		}
 	}
 	if given != 1 {
-		r.add(n.at, path, Conflict, "each element takes one thing away", "give exactly one of files, network, secret, context, env and call")
+		last := len(keys) - 1
+		r.add(n.at, path, Conflict, "each element takes one thing away", "give exactly one of "+strings.Join(keys[:last], ", ")+" and "+keys[last])
 	}
 	return d
 }

@@ -15,23 +15,14 @@ const (
 // grant reads one element of a policy's grants.
 func (r *reader) grant(n *node, path string) Grant {
 	g := Grant{Binding: Binding{Origin: r.origin(n.at)}}
-	read := r.object(n, path,
-		field{"tools", `tools: and a list of names, or globs such as "file_*"`, func(n *node, path string) { g.Tools = r.patterns(n, path) }},
-		field{"source", "", func(n *node, path string) { g.Source = r.hostPath(n, path) }},
-		field{"sha256", "", func(n *node, path string) { g.SHA256 = r.digest(n, path) }},
-		field{"calls", "", func(n *node, path string) { g.Calls = r.callGrants(n, path) }},
-		field{"context", "", func(n *node, path string) { g.Context = r.contextGrants(n, path) }},
-		field{"env", "", func(n *node, path string) { g.Env = r.envGrants(n, path) }},
-		field{"files", "", func(n *node, path string) { g.Files = r.fileGrants(n, path) }},
-		field{"network", "", func(n *node, path string) {
-			r.list(n, path, maxList, func(n *node, path string) { g.Network = append(g.Network, r.networkGrant(n, path)) })
-		}},
-		field{"secrets", "", func(n *node, path string) {
-			r.list(n, path, maxList, func(n *node, path string) { g.Secrets = append(g.Secrets, r.secretGrant(n, path)) })
-		}},
-	)
+	gives := r.grantFields(&g)
+	read := r.object(n, path, append([]field{
+		{"tools", `tools: and a list of names, or globs such as "file_*"`, func(n *node, path string) { g.Tools = r.patterns(n, path) }},
+		{"source", "", func(n *node, path string) { g.Source = r.hostPath(n, path) }},
+		{"sha256", "", func(n *node, path string) { g.SHA256 = r.digest(n, path) }},
+	}, gives...)...)
 	if read {
-		r.checkGives(n, path)
+		r.checkGives(n, path, keysOf(gives))
 	}
 	all := g.elements()
 	g.Files, g.Network, g.Secrets, g.Context, g.Env, g.Calls = all.Files, all.Network, all.Secrets, all.Context, all.Env, all.Calls
@@ -40,8 +31,7 @@ func (r *reader) grant(n *node, path string) Grant {
 
 // checkGives reports a grant that gives nothing: it is a slip, such as a list that was
 // left out.
-func (r *reader) checkGives(n *node, path string) {
-	permissions := []string{"calls", "context", "env", "files", "network", "secrets"}
+func (r *reader) checkGives(n *node, path string, permissions []string) {
 	gives := slices.ContainsFunc(permissions, func(key string) bool {
 		value := n.get(key)
 		return value != nil && (value.kind != listNode && value.kind != objectNode || len(value.elements)+len(value.members) > 0)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 func (r *reader) networkGrant(n *node, at string) NetworkGrant {
@@ -69,14 +71,5 @@ func (r *reader) prefix(n *node, at string) (netip.Prefix, bool) {
 
 // connect reads an IP address with a port.
 func (r *reader) connect(n *node, at string) string {
-	text := r.text(n, at)
-	if n.kind != textNode {
-		return ""
-	}
-	address, err := netip.ParseAddrPort(text)
-	if err != nil || address.Port() == 0 || address.Addr().Zone() != "" {
-		r.add(n.at, at, InvalidValue, fmt.Sprintf("%q is not an address with a port", clip(text)), "write an IP address and a port, such as 127.0.0.1:8443 or [::1]:8443")
-		return ""
-	}
-	return netip.AddrPortFrom(address.Addr().Unmap(), address.Port()).String()
+	return canonical(r, n, at, permission.ParseEndpoint)
 }

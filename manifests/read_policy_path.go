@@ -4,18 +4,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 const (
 	maxHostPath = 4096 // bytes
 	hostPathFix = "write a path such as ./workspaces, which starts at this file's folder, or an absolute one"
 )
-
-// placeholder is a path element that a call's context value takes the place of.
-var placeholder = regexp.MustCompile(`^\{[A-Za-z_][A-Za-z0-9_]{0,63}\}$`)
 
 // hostPath reads a path of the host. A relative one is joined to the folder of the file.
 func (r *reader) hostPath(n *node, at string) string {
@@ -57,19 +54,8 @@ func (r *reader) hostTemplate(n *node, at string) string {
 	if path == "" {
 		return ""
 	}
-	filled := false
-	for _, name := range strings.FieldsFunc(n.text, isSeparator) {
-		message := ""
-		switch braces := strings.ContainsAny(name, "{}"); {
-		case braces && !placeholder.MatchString(name):
-			message = fmt.Sprintf("%q is neither the name of a folder nor a context value", clip(name))
-		case filled && name == "..":
-			message = "no .. may follow a context value"
-		default:
-			filled = filled || braces
-			continue
-		}
-		r.add(n.at, at, InvalidValue, message, "write a path such as ./workspaces/{project_id}, in which an element may be a context value as a whole")
+	if _, err := permission.ParseHostTemplate(n.text); err != nil {
+		r.unreadable(n.at, at, n.text, err)
 		return ""
 	}
 	if path != filepath.Clean(n.text) && strings.ContainsAny(filepath.Dir(r.file), "{}") {
@@ -78,5 +64,3 @@ func (r *reader) hostTemplate(n *node, at string) string {
 	}
 	return path
 }
-
-func isSeparator(c rune) bool { return c < utf8.RuneSelf && os.IsPathSeparator(uint8(c)) }

@@ -7,7 +7,7 @@ func (r *reader) secretGrant(n *node, at string) SecretGrant {
 	fields := append([]field{
 		{"name", secretExample, func(n *node, at string) { g.Name = r.secret(n, at) }},
 		{"from", "from: and where the value is, such as {env: API_KEY}", func(n *node, at string) { g.From = r.secretSource(n, at) }},
-		{"host", secretHostExample, func(n *node, at string) { g.Host = r.host(n, at, false) }},
+		{"host", secretHostExample, func(n *node, at string) { g.Host = r.oneHost(n, at) }},
 		{"ports", "", func(n *node, at string) { g.Ports = r.ports(n, at) }},
 		{"schemes", "", func(n *node, at string) { g.Schemes = r.schemes(n, at) }},
 	}, r.placeFields(&g.Place)...)

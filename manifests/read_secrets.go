@@ -26,7 +26,7 @@ func (r *reader) secretPermission(n *node, at string) SecretPermission {
 	p := SecretPermission{}
 	read := r.object(n, at, append([]field{
 		{"name", secretExample, func(n *node, at string) { p.Name = r.secret(n, at) }},
-		{"host", secretHostExample, func(n *node, at string) { p.Host = r.host(n, at, false) }},
+		{"host", secretHostExample, func(n *node, at string) { p.Host = r.oneHost(n, at) }},
 	}, r.placeFields(&p.Place)...)...)
 	if read {
 		r.checkPlace(n, at, true)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/caisson-run/caisson/manifests/internal/keypath"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -92,7 +93,7 @@ func (r *reader) texts(n *node, path string) map[string]string {
 func (r *reader) files(n *node, path string) map[string]string {
 	files := r.texts(n, path)
 	for _, m := range n.members {
-		if n.kind == objectNode && (!isGuestPath(m.key) || m.key == "/") {
+		if _, err := permission.ParseGuestPath(m.key); n.kind == objectNode && (err != nil || m.key == "/") {
 			r.add(m.at, keypath.Key(path, m.key), InvalidValue, fmt.Sprintf("%q is not an absolute, clean path of a file", clip(m.key)), "write the path as the tool sees it, such as /project/notes.txt")
 		}
 	}
@@ -123,11 +124,11 @@ func (r *reader) checkTestFiles(files *node, path string, mounts []FilePermissio
 	if files == nil {
 		return
 	}
+	paths := mountPaths(mounts)
 	for _, file := range files.members {
-		covered := slices.ContainsFunc(mounts, func(mount FilePermission) bool {
-			return mount.Path != "" && within(file.key, mount.Path)
-		})
-		if isGuestPath(file.key) && !covered {
+		guest, err := permission.ParseGuestPath(file.key)
+		covered := slices.ContainsFunc(paths, func(mount permission.GuestPath) bool { return mount.Covers(guest) })
+		if err == nil && !covered {
 			r.add(file.at, keypath.Key(path, file.key), Conflict, fmt.Sprintf("%s lies outside of permissions.files", clip(file.key)), "use a path below one of them, or ask for that folder")
 		}
 	}

@@ -16,15 +16,7 @@ import (
 // defaults: {"network":[{"host":"api.example.com"}]}. It is null where a secret goes, if
 // that is empty. There is no rule for permissions that are empty, nor for KV and LLM.
 func (p Permissions) Rule() json.RawMessage {
-	return manifestRule(objectOf(
-		keyed("files", listed(p.Files, func(f FilePermission) *node {
-			return objectOf(keyed("path", textOf(f.Path)), keyed("access", accessNode(f.Access)))
-		})),
-		keyed("network", listed(p.Network, requestNode)),
-		keyed("secrets", listed(p.Secrets, secretNode)),
-		keyed("env", listed(p.Env, textOf)),
-		keyed("tools", listed(p.Tools, textOf)),
-	))
+	return manifestRule(objectOf(requestMembers(p)...))
 }
 
 // ContextRule returns what stands in a manifest, beside "permissions", that asks for context
@@ -38,22 +30,7 @@ func ContextRule(names ...string) json.RawMessage {
 // names alone. What is the operator's alone it leaves out, or has null in its place: host
 // directories, values of variables, files, and hosts of secrets that are empty.
 func (g Grant) Rule() json.RawMessage {
-	return policyRule(objectOf(
-		keyed("tools", listed(g.Tools, textOf)),
-		keyed("calls", listed(g.Calls, func(c CallGrant) *node { return textOf(c.Tool) })),
-		keyed("context", listed(g.Context, func(c ContextGrant) *node { return textOf(c.Name) })),
-		keyed("env", variablesNode(g.Env)),
-		keyed("files", listed(g.Files, func(f FileGrant) *node {
-			return objectOf(keyed("path", textOf(f.Path)), keyed("host", &node{}), keyed("access", accessNode(f.Access)))
-		})),
-		keyed("network", listed(g.Network, func(n NetworkGrant) *node {
-			granted := requestNode(n.NetworkPermission)
-			addresses := listed(n.Addresses, func(p netip.Prefix) *node { return textOf(p.String()) })
-			granted.members = append(granted.members, objectOf(keyed("addresses", addresses)).members...)
-			return granted
-		})),
-		keyed("secrets", listed(g.Secrets, secretGrantNode)),
-	))
+	return policyRule(objectOf(append([]member{keyed("tools", listed(g.Tools, textOf))}, grantMembers(g)...)...))
 }
 
 // Rule returns the source as the key of a policy that it is, with null for its value:
@@ -91,6 +68,21 @@ func requestNode(p NetworkPermission) *node {
 		keyed("schemes", listedUnless(p.Schemes, standard.Schemes)),
 		keyed("paths", listedUnless(p.Paths, standard.Paths)),
 	)
+}
+
+func networkGrantNode(g NetworkGrant) *node {
+	granted := requestNode(g.NetworkPermission)
+	addresses := listed(g.Addresses, func(p netip.Prefix) *node { return textOf(p.String()) })
+	granted.members = append(granted.members, objectOf(keyed("addresses", addresses)).members...)
+	return granted
+}
+
+func fileNode(f FilePermission) *node {
+	return objectOf(keyed("path", textOf(f.Path)), keyed("access", accessNode(f.Access)))
+}
+
+func fileGrantNode(f FileGrant) *node {
+	return objectOf(keyed("path", textOf(f.Path)), keyed("host", &node{}), keyed("access", accessNode(f.Access)))
 }
 
 func secretNode(p SecretPermission) *node {

@@ -38,7 +38,7 @@ func (p *permit) reaches(guest string) bool {
 		return false
 	}
 	for _, mount := range p.mounts {
-		if guest != mount.Guest && isBelow(guest, mount.Guest) {
+		if guest != mount.Guest.String() && mount.Guest.Matches(guest) {
 			return true
 		}
 	}

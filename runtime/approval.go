@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 )
 
@@ -17,18 +18,27 @@ import (
 func (t *Tool) Asks() string { return t.asks }
 
 // asks decides it, once for a tool.
-func (b *bound) asks(m *manifests.Manifest) string {
+func (p *permit) asks(m *manifests.Manifest, grants manifests.Grants) string {
 	switch {
 	case m.Execution == manifests.Client:
 		return ""
-	case len(b.grants.Ask) > 0:
-		return or(b.grants.Ask[0], "the operator") + " asks for approval of each call"
-	case !m.Behavior.Destructive || len(b.grants.Approved) > 0:
+	case len(grants.Ask) > 0:
+		return or(grants.Ask[0], "the operator") + " asks for approval of each call"
+	case !m.Behavior.Destructive:
 		return ""
 	}
-	const reason = "the tool says that it is destructive"
-	if other, dropped := b.dropped[approvalDropped]; dropped {
-		return reason + "; " + b.otherModule("the approval", other)
+	call := permission.NewName("approval", "each call")
+	var approved []permission.Statement
+	for _, approval := range grants.Approved {
+		approved = append(approved, permission.Statement{Rule: call, Origin: approval.Origin, SHA256: approval.SHA256})
+	}
+	outcome := permission.Decide([]permission.Statement{{Rule: call}}, approved, nil, p.module)[0]
+	if len(outcome.Effective) > 0 {
+		return ""
+	}
+	reason := "the tool says that it is destructive"
+	for _, i := range outcome.Elsewhere {
+		reason += "; " + approved[i].OtherModule("the approval", p.module)
 	}
 	return reason
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/calls"
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/hostfuncs/journal"
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
 	"github.com/caisson-run/caisson/hostfuncs/stream"
@@ -85,19 +86,19 @@ func (r *run) collect(view *files.View) {
 	if h.permitted == nil {
 		return
 	}
-	requests, called := h.network.HostCalls(), h.calls.HostCalls()
+	requests, called, refused := h.network.HostCalls(), h.calls.HostCalls(), h.secrets.journal.Denials()
 	reached := slices.ContainsFunc(slices.Concat(requests, called), func(c tool.HostCall) bool { return c.Allowed })
 	// The call is named after its last receipt, and what a guest asks of the network is more
 	// likely the cause of its failure than the files that its runtime looks for. A question
 	// about a secret is so too, unless the guest then did without.
 	if h.secrets.without && !reached {
-		r.denials = slices.Concat(r.denials, h.secrets.denials, h.network.Denials(), h.calls.Denials())
+		r.denials = slices.Concat(r.denials, refused, h.network.Denials(), h.calls.Denials())
 	} else {
-		r.denials = slices.Concat(h.secrets.denials, r.denials, h.network.Denials(), h.calls.Denials())
-		r.harmless = len(h.secrets.denials)
+		r.denials = slices.Concat(refused, r.denials, h.network.Denials(), h.calls.Denials())
+		r.harmless = len(refused)
 	}
-	r.usage.HostCalls += h.secrets.count + h.network.Calls() + h.calls.Count()
-	r.hostCalls = slices.Concat(r.hostCalls, h.secrets.calls, requests, called)
+	r.usage.HostCalls += h.secrets.journal.Count() + h.network.Calls() + h.calls.Count()
+	r.hostCalls = slices.Concat(r.hostCalls, h.secrets.journal.HostCalls(), requests, called)
 	slices.SortStableFunc(r.hostCalls, func(a, b tool.HostCall) int { return a.Began.Compare(b.Began) })
 	r.hostCalls = r.hostCalls[:min(len(r.hostCalls), tool.MaxHostCalls)]
 }
@@ -107,9 +108,7 @@ func (r *run) collect(view *files.View) {
 type asking struct {
 	set     *secrets.Set
 	now     func() time.Time
-	count   int64
-	calls   []tool.HostCall
-	denials []tool.Denial
+	journal journal.Journal
 	without bool // the last answer was no
 }
 
@@ -117,29 +116,22 @@ type asking struct {
 // an answer to the guest, and a receipt for the operator.
 func (a *asking) Check(name string) (bool, *tool.Denial) {
 	call := tool.HostCall{Kind: "secrets.exists", Target: tool.Shown(name, maxShown), Began: a.now(), Allowed: true, Status: "ok"}
+	entry, _ := a.journal.Begin(call)
 	exists, denial := a.set.Check(name)
 	switch {
 	case denial != nil:
 		call.Allowed, call.Status = false, "denied"
-		twice := slices.ContainsFunc(a.denials, func(d tool.Denial) bool { return d.Value == denial.Value && d.Rule == denial.Rule })
-		if len(a.denials) < maxDenials && !twice {
-			a.denials = append(a.denials, *denial)
-		}
+		a.journal.Deny(*denial, nil)
 	case !exists:
 		call.Status = "not there"
 	}
 	a.without = !exists
 	call.Duration = a.now().Sub(call.Began)
-	if a.count++; len(a.calls) < tool.MaxHostCalls {
-		a.calls = append(a.calls, call)
-	}
+	a.journal.Change(entry, func(listed *tool.HostCall) { *listed = call })
 	if a.set.Requested(name) {
 		return exists, nil
 	}
 	return exists, denial
 }
 
-const (
-	maxDenials = 32  // receipts about secrets that a call keeps
-	maxShown   = 128 // bytes of a name that a record shows
-)
+const maxShown = 128 // bytes of a name that a record shows

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs/journal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -55,5 +56,5 @@ func TestManyHostCallsAreCountedAndNotListed(t *testing.T) {
 	require.NoError(t, err, outcome.Result.Error)
 	assert.Len(t, outcome.HostCalls, tool.MaxHostCalls)
 	assert.EqualValues(t, 3*tool.MaxHostCalls+1, outcome.Usage.HostCalls)
-	assert.Len(t, outcome.Denials, maxDenials)
+	assert.Len(t, outcome.Denials, journal.MaxDenials)
 }

@@ -1,8 +1,10 @@
 package runtime
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -136,6 +138,29 @@ func TestIdentityIsTheSameForTheSame(t *testing.T) {
 	} {
 		assert.Equal(t, want, identityOf(t, r, m, granted(dir, change)), name)
 	}
+	wide := func(change func(*manifests.Grants)) string {
+		return identityOf(t, r, m, granted(dir, func(g *manifests.Grants) {
+			n, s := &g.Network[0], &g.Secrets[0]
+			n.Methods, n.Schemes, n.Ports, n.Paths, n.Connect = []string{"GET", "POST"}, []string{"http", "https"}, []int{80, 443}, []string{"/a", "/b"}, "127.0.0.1:8443"
+			n.Addresses = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
+			s.Schemes, s.Ports = []string{"http", "https"}, []int{80, 443}
+			g.Deny = []manifests.Deny{{Network: &manifests.NetworkDeny{Host: "a.example.com", Methods: []string{"GET", "POST"}}}}
+			change(g)
+		}))
+	}
+	assert.Equal(t, wide(func(*manifests.Grants) {}), wide(func(g *manifests.Grants) {
+		n, s, d := &g.Network[0], &g.Secrets[0], g.Deny[0].Network
+		for _, list := range [][]string{n.Methods, n.Schemes, n.Paths, s.Schemes, d.Methods} {
+			slices.Reverse(list)
+		}
+		for _, list := range [][]int{n.Ports, s.Ports} {
+			slices.Reverse(list)
+		}
+		slices.Reverse(n.Addresses)
+		n.Methods = append(n.Methods, "GET")
+		n.Host, s.Host, d.Host, n.Connect = "*.EXAMPLE.com", "API.example.com", "A.example.com", "[::ffff:127.0.0.1]:8443"
+	}), "the same rules in another spelling and order")
+
 	described := manifest(t, netprobe, everything+"label: Probe\nversion: 2.0.0\ncategory: tests\naliases: [probe]\ntests: [{name: a, expect: {success: true}}]\n")
 	assert.Equal(t, want, identityOf(t, r, described, granted(dir, nil)), "texts for people and models")
 

@@ -3,7 +3,6 @@ package runtime
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/hostfuncs/calls"
@@ -11,12 +10,13 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // permit is request ∩ grant, computed once for a tool. The same values enforce.
 type permit struct {
+	// module is the digest of the tool's, where a grant is bound to one and it could be read.
+	module      string
 	mounts      []files.Mount
 	environment []string
 	context     map[string]bool
@@ -29,29 +29,16 @@ type permit struct {
 	decisions []tool.Decision
 }
 
-// newPermit fails on a grant that cannot be read, which is the operator's mistake. The grants that
-// it returns are those that hold for the tool's module.
-func (r *Runtime) newPermit(m *manifests.Manifest, given manifests.Grants) (*permit, bound, error) {
-	b, err := bindTo(given, func() (engine.Digest, error) { return moduleDigest(m) })
-	if err != nil {
-		return nil, bound{}, err
-	}
-	p, err := r.decide(m, b.grants)
-	if err != nil {
-		return nil, bound{}, err
-	}
-	b.explain(p.decisions)
-	return p, b, nil
-}
-
-func (r *Runtime) decide(m *manifests.Manifest, grants manifests.Grants) (*permit, error) {
+// newPermit fails on a grant that cannot be read, which is the operator's mistake. The module is the
+// digest of the tool's; empty where it is not known.
+func (r *Runtime) newPermit(m *manifests.Manifest, grants manifests.Grants, module string) (*permit, error) {
 	if grants.NoNetwork == "" && r.profile.NoNetwork {
 		grants.NoNetwork = r.profile.Name
 	}
 	if grants.NoWrites == "" && r.profile.NoWrites {
 		grants.NoWrites = r.profile.Name
 	}
-	p := &permit{context: map[string]bool{}}
+	p := &permit{context: map[string]bool{}, module: module}
 	if err := p.decideFiles(m, grants); err != nil {
 		return nil, err
 	}
@@ -72,7 +59,7 @@ func (r *Runtime) decide(m *manifests.Manifest, grants manifests.Grants) (*permi
 }
 
 func (p *permit) decideSecrets(r *Runtime, m *manifests.Manifest, grants manifests.Grants) (err error) {
-	options := secrets.Options{Tool: m.Name, Requests: m.Permissions.Secrets, Grants: grants.Secrets, Network: m.Permissions.Network, LookupEnv: r.lookupEnv}
+	options := secrets.Options{Tool: m.Name, Module: p.module, Requests: m.Permissions.Secrets, Grants: grants.Secrets, Network: m.Permissions.Network, LookupEnv: r.lookupEnv}
 	for _, deny := range grants.Deny {
 		if deny.Secret != "" {
 			options.Deny = append(options.Deny, secrets.Denied{Origin: deny.Origin, Name: deny.Secret})
@@ -88,7 +75,7 @@ func (p *permit) decideSecrets(r *Runtime, m *manifests.Manifest, grants manifes
 
 func (p *permit) decideNetwork(r *Runtime, m *manifests.Manifest, grants manifests.Grants) (err error) {
 	options := network.Options{
-		Tool: m.Name, Requests: m.Permissions.Network, Grants: grants.Network, NoNetwork: grants.NoNetwork,
+		Tool: m.Name, Module: p.module, Requests: m.Permissions.Network, Grants: grants.Network, NoNetwork: grants.NoNetwork,
 		Secrets: p.secrets, Resolver: r.resolver, Logger: r.logger,
 	}
 	for _, deny := range grants.Deny {
@@ -111,24 +98,19 @@ func (p *permit) decideNetwork(r *Runtime, m *manifests.Manifest, grants manifes
 func (p *permit) close() error { return p.network.Close() }
 
 func (p *permit) decideContext(m *manifests.Manifest, grants manifests.Grants) {
+	names := nameRules{kind: "context", module: p.module}
 	for _, name := range m.Context {
-		d := tool.Decision{Permission: "context", Requested: name}
-		at := slices.IndexFunc(grants.Context, func(g manifests.ContextGrant) bool { return g.Name == name })
-		denied := slices.IndexFunc(grants.Deny, func(deny manifests.Deny) bool { return deny.Context == name })
-		if at < 0 {
-			d.Reason, d.Allow = "no grant names it", contextAllow(m.Name, name)
-		} else {
-			d.Granted = from(name, grants.Context[at].Origin)
-		}
-		switch {
-		case denied >= 0:
-			d.Reason, d.Allow = denies(grants.Deny[denied]), tool.Allow{}
-		case at >= 0:
-			p.context[name] = true
-			d.Effective, d.Reason = name, "granted"
-		}
-		p.decisions = append(p.decisions, d)
+		names.request(name)
 	}
+	for _, grant := range grants.Context {
+		names.grant(grant.Name, grant.Binding)
+	}
+	for _, deny := range grants.Deny {
+		names.deny(deny.Context, deny.Origin)
+	}
+	p.decisions = append(p.decisions, names.decide(
+		func(name string, _ int) { p.context[name] = true },
+		func(name string) tool.Allow { return contextAllow(m.Name, name) })...)
 }
 
 func contextAllow(toolName, name string) tool.Allow {
@@ -136,26 +118,24 @@ func contextAllow(toolName, name string) tool.Allow {
 }
 
 func (p *permit) decideEnv(m *manifests.Manifest, grants manifests.Grants) {
+	names := nameRules{kind: "env", module: p.module}
 	for _, name := range m.Permissions.Env {
-		d := tool.Decision{Permission: "env", Requested: name}
-		at := slices.IndexFunc(grants.Env, func(g manifests.EnvGrant) bool { return g.Name == name })
-		denied := slices.IndexFunc(grants.Deny, func(deny manifests.Deny) bool { return deny.Env == name })
-		if at < 0 {
-			d.Reason = "no grant names it"
-			d.Allow.Grant = manifests.Grant{Tools: []string{m.Name}, Env: []manifests.EnvGrant{{Name: name}}}.Rule()
-		} else {
-			d.Granted = from(name, grants.Env[at].Origin)
-		}
-		switch {
-		case denied >= 0:
-			d.Reason, d.Allow = denies(grants.Deny[denied]), tool.Allow{}
-		case at >= 0:
-			p.environment = append(p.environment, name+"="+grants.Env[at].Value)
-			p.settings = append(p.settings, name)
-			d.Effective, d.Reason = name, "granted"
-		}
-		p.decisions = append(p.decisions, d)
+		names.request(name)
 	}
+	for _, grant := range grants.Env {
+		names.grant(grant.Name, grant.Binding)
+	}
+	for _, deny := range grants.Deny {
+		names.deny(deny.Env, deny.Origin)
+	}
+	p.decisions = append(p.decisions, names.decide(
+		func(name string, grant int) {
+			p.environment = append(p.environment, name+"="+grants.Env[grant].Value)
+			p.settings = append(p.settings, name)
+		},
+		func(name string) tool.Allow {
+			return tool.Allow{Grant: manifests.Grant{Tools: []string{m.Name}, Env: []manifests.EnvGrant{{Name: name}}}.Rule()}
+		})...)
 }
 
 // from says what is granted, and where that is written.
@@ -167,9 +147,4 @@ func from(what, origin string) string {
 }
 
 // denies says which rule took something away.
-func denies(deny manifests.Deny) string {
-	if deny.Origin == "" {
-		return "denied by the operator"
-	}
-	return "denied by " + deny.Origin
-}
+func denies(origin string) string { return "denied by " + or(origin, "the operator") }

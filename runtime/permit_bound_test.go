@@ -60,3 +60,34 @@ context: [project_id]`)
 		})
 	}
 }
+
+// TestGrantsOfOtherModulesAreNotLookedAt: one policy has a directory for each of two modules, of which
+// one is elsewhere.
+func TestGrantsOfOtherModulesAreNotLookedAt(t *testing.T) {
+	r := newRuntime(t, Options{})
+	m := manifest(t, netprobe, "permissions: {files: [{path: /project, access: read}], network: [{host: api.example.com}], secrets: [{name: KEY, header: X-Key, host: api.example.com}]}")
+	digest, err := moduleDigest(m)
+	require.NoError(t, err)
+	own, other := manifests.Binding{SHA256: digest.String()}, manifests.Binding{SHA256: strings.Repeat("ab", 32)}
+	dir, absent := t.TempDir(), t.TempDir()+"/absent"
+	requests := manifests.NetworkPermission{Host: "api.example.com"}
+	grants := manifests.Grants{
+		Files: []manifests.FileGrant{{Binding: other, Path: "/project", Host: absent}, {Binding: own, Path: "/project", Host: dir}},
+		Network: []manifests.NetworkGrant{
+			{Binding: other, NetworkPermission: requests, Authorities: absent}, {Binding: own, NetworkPermission: requests},
+		},
+		Secrets: []manifests.SecretGrant{{Binding: other, Name: "KEY", Host: "api.example.com", From: manifests.SecretSource{File: absent}}},
+	}
+	loaded := load(t, r, m, grants)
+	require.Len(t, loaded.permit.mounts, 1)
+	assert.Equal(t, dir, loaded.permit.mounts[0].Host.String())
+	effective := map[string]bool{}
+	for _, d := range loaded.Decisions() {
+		effective[d.Permission] = d.Effective != ""
+	}
+	assert.Equal(t, map[string]bool{"files": true, "network": true, "secrets": false}, effective)
+
+	grants.Files[0].SHA256 = ""
+	_, err = r.Load(t.Context(), m, grants)
+	assert.Error(t, err, "control: a directory that is not there is a slip")
+}

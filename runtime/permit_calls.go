@@ -9,7 +9,7 @@ import (
 )
 
 func (p *permit) decideCalls(m *manifests.Manifest, grants manifests.Grants) (err error) {
-	options := calls.Options{Tool: m.Name, Requests: m.Permissions.Tools, Grants: grants.Calls}
+	options := calls.Options{Tool: m.Name, Module: p.module, Requests: m.Permissions.Tools, Grants: grants.Calls}
 	for _, deny := range grants.Deny {
 		if deny.Call != "" {
 			options.Deny = append(options.Deny, calls.Denied{Origin: deny.Origin, Tool: deny.Call})

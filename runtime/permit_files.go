@@ -3,92 +3,166 @@ package runtime
 import (
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
-	"strings"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // decideFiles makes the mounts. Its decisions come first.
 func (p *permit) decideFiles(m *manifests.Manifest, grants manifests.Grants) error {
-	granted, err := fileGrants(grants.Files)
+	granted, err := fileGrants(grants.Files, p.module)
+	if err != nil {
+		return err
+	}
+	denied, err := fileDenials(grants)
 	if err != nil {
 		return err
 	}
 	for i, request := range m.Permissions.Files {
-		d := tool.Decision{Permission: "files", Requested: fmt.Sprintf("%s (%s)", request.Path, request.Access)}
-		grant, ok := granted[request.Path]
-		if !ok {
+		guest, err := permission.ParseGuestPath(request.Path)
+		if err != nil {
+			return fmt.Errorf("runtime: permission of the manifest: %w", err)
+		}
+		d := tool.Decision{Permission: string(filesKind), Requested: fmt.Sprintf("%s (%s)", request.Path, request.Access)}
+		outcomes := permission.Decide(accesses(fileRule{path: guest}, request.Access, manifests.Binding{}), granted.statements, denied, p.module)
+		if len(outcomes[0].Granted) == 0 {
 			line := m.Line(fmt.Sprintf("permissions.files[%d]", i))
 			d.Reason = fmt.Sprintf("asked for on line %d of the manifest, but no grant has the guest path %s", line, request.Path)
+			d.Reason += elsewhere(outcomes[0], granted.statements, p.module)
 			d.Allow = fileAllow(m.Name, request.Path, request.Access)
 			p.decisions = append(p.decisions, d)
 			continue
 		}
+		grant := granted.grants[guest]
 		d.Granted = from(fmt.Sprintf("%s (%s)", grant.Path, grant.Access), grant.Origin)
-		access, err := fileAccess(m.Name, request, grant, grants, &d)
-		if err != nil {
-			return err
-		}
+		access := fileAccess(m.Name, request, grant, outcomes, denied, grants.NoWrites, &d)
 		if access != "" {
-			mount, err := mountOf(request, grant, access, d.Reason)
-			if err != nil {
+			if err := checkPart(m.Name, guest, denied); err != nil {
 				return err
 			}
 			d.Effective = fmt.Sprintf("%s (%s)", request.Path, access)
-			p.mounts = append(p.mounts, mount)
+			p.mounts = append(p.mounts, mountOf(guest, request, grant, access, d.Reason))
 		}
 		p.decisions = append(p.decisions, d)
 	}
 	return nil
 }
 
+// accesses returns a rule for each access, that for reading first.
+func accesses(r fileRule, access manifests.Access, from manifests.Binding) []permission.Statement {
+	statements := []permission.Statement{{Rule: r, Origin: from.Origin, SHA256: from.SHA256}}
+	if access == manifests.ReadWrite {
+		r.write = true
+		statements = append(statements, permission.Statement{Rule: r, Origin: from.Origin, SHA256: from.SHA256})
+	}
+	return statements
+}
+
+// fileDenials returns what is denied of files: first what the profile denies.
+func fileDenials(grants manifests.Grants) ([]permission.Statement, error) {
+	var denied []permission.Statement
+	if grants.NoWrites != "" {
+		everything, err := permission.ParseGuestPath("/")
+		if err != nil {
+			return nil, fmt.Errorf("runtime: %w", err)
+		}
+		denied = append(denied, permission.Statement{Rule: fileRule{path: everything, write: true, below: true}})
+	}
+	for _, deny := range grants.Deny {
+		if deny.Files == nil {
+			continue
+		}
+		path, err := permission.ParseGuestPath(deny.Files.Path)
+		if err != nil {
+			return nil, fmt.Errorf("runtime: %s: %w", or(deny.Origin, "a deny rule"), err)
+		}
+		rules := accesses(fileRule{path: path, below: true}, manifests.ReadWrite, manifests.Binding{Origin: deny.Origin})
+		if deny.Files.Access == manifests.ReadWrite {
+			rules = rules[1:] // writing alone
+		}
+		denied = append(denied, rules...)
+	}
+	return denied, nil
+}
+
+// checkPart refuses a denial of what lies in a directory that the tool gets.
+func checkPart(toolName string, guest permission.GuestPath, denied []permission.Statement) error {
+	for _, deny := range denied {
+		part := deny.Rule.(fileRule).path
+		if guest.Covers(part) && !part.Covers(guest) {
+			return fmt.Errorf("runtime: %s: %s is a part of the directory %s, which %s gets; a part cannot be denied: grant narrower directories",
+				or(deny.Origin, "a deny rule"), part, guest, toolName)
+		}
+	}
+	return nil
+}
+
+// fileGrant is a grant with the directory that it names.
+type fileGrant struct {
+	manifests.FileGrant
+	host permission.HostTemplate
+}
+
+// grantedFiles are the operator's grants, by guest path, with their rules.
+type grantedFiles struct {
+	grants     map[permission.GuestPath]fileGrant
+	statements []permission.Statement
+}
+
 // fileGrants checks the operator's grants, also those that this tool does not ask for: a
-// directory that is not there is a slip. It returns them by guest path, with their access.
-func fileGrants(grants []manifests.FileGrant) (map[string]manifests.FileGrant, error) {
-	granted := map[string]manifests.FileGrant{}
-	for _, grant := range grants {
+// directory that is not there is a slip. Those for another module are not looked at further. Two
+// grants of one directory are one, with their access.
+func fileGrants(grants []manifests.FileGrant, module string) (grantedFiles, error) {
+	granted := grantedFiles{grants: map[permission.GuestPath]fileGrant{}}
+	for _, given := range grants {
+		grant := fileGrant{FileGrant: given}
 		where := fmt.Sprintf("grant for %q", grant.Path)
 		if grant.Origin != "" {
 			where = fmt.Sprintf("%s: %s", grant.Origin, where)
 		}
-		if !path.IsAbs(grant.Path) || path.Clean(grant.Path) != grant.Path {
-			return nil, fmt.Errorf("runtime: %s: the guest path must be absolute and clean, such as /project", where)
+		guest, err := permission.ParseGuestPath(grant.Path)
+		if err != nil {
+			return granted, fmt.Errorf("runtime: %s: %w", where, err)
 		}
 		grant.Access = or(grant.Access, manifests.Read)
 		if grant.Access != manifests.Read && grant.Access != manifests.ReadWrite {
-			return nil, fmt.Errorf("runtime: %s: access %q; want %q or %q", where, grant.Access, manifests.Read, manifests.ReadWrite)
+			return granted, fmt.Errorf("runtime: %s: access %q; want %q or %q", where, grant.Access, manifests.Read, manifests.ReadWrite)
 		}
-		if err := checkHost(grant); err != nil {
-			return nil, fmt.Errorf("runtime: %s: %w", where, err)
+		rules := accesses(fileRule{path: guest}, grant.Access, grant.Binding)
+		granted.statements = append(granted.statements, rules...)
+		if !rules[0].Holds(module) {
+			continue
 		}
-		if first, twice := granted[grant.Path]; twice {
-			if !sameHost(first.Host, grant.Host) {
-				return nil, fmt.Errorf("runtime: %s gives %s, and %s gives %s; keep one of the two", where, grant.Host, or(first.Origin, "another grant for it"), first.Host)
+		if grant.host, err = readHost(grant.Host); err != nil {
+			return granted, fmt.Errorf("runtime: %s: %w", where, err)
+		}
+		if first, twice := granted.grants[guest]; twice {
+			if !sameHost(first.host, grant.host) {
+				return granted, fmt.Errorf("runtime: %s gives %s, and %s gives %s; keep one of the two", where, grant.Host, or(first.Origin, "another grant for it"), first.Host)
 			}
 			grant = wider(first, grant)
 		}
-		granted[grant.Path] = grant
+		granted.grants[guest] = grant
 	}
 	return granted, nil
 }
 
 // sameHost reports whether two grants name one directory.
-func sameHost(a, b string) bool {
-	first, err := filepath.Abs(a)
+func sameHost(a, b permission.HostTemplate) bool {
+	first, err := filepath.Abs(a.String())
 	if err != nil {
-		return a == b
+		return a.Covers(b) && b.Covers(a)
 	}
-	second, err := filepath.Abs(b)
+	second, err := filepath.Abs(b.String())
 	return err == nil && first == second
 }
 
 // wider returns that of two grants for one directory which gives more: whoever was told what
 // to add may add it beside what is there. The narrower quota holds.
-func wider(a, b manifests.FileGrant) manifests.FileGrant {
+func wider(a, b fileGrant) fileGrant {
 	given := a
 	if b.Access == manifests.ReadWrite && a.Access != manifests.ReadWrite {
 		given = b
@@ -103,68 +177,60 @@ func narrower[N int | manifests.Bytes](a, b N) N {
 	return min(or(a, b), or(b, a))
 }
 
-func checkHost(grant manifests.FileGrant) error {
-	template, err := files.ParseTemplate(grant.Host)
+func readHost(text string) (permission.HostTemplate, error) {
+	template, err := permission.ParseHostTemplate(text)
 	if err != nil {
-		return err
+		return template, err
 	}
 	info, err := os.Stat(template.Base())
 	if err != nil {
-		return err
+		return template, err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s is not a directory", template.Base())
+		return template, fmt.Errorf("%s is not a directory", template.Base())
 	}
-	return nil
+	return template, nil
 }
 
-// fileAccess returns the effective access, or none, and completes the decision.
-func fileAccess(toolName string, request manifests.FilePermission, grant manifests.FileGrant, grants manifests.Grants, d *tool.Decision) (manifests.Access, error) {
-	access := request.Access
-	switch {
-	case access == manifests.Read && grant.Access == manifests.ReadWrite:
-		d.Reason = "granted; the manifest asks for no more than read"
-	case access == manifests.ReadWrite && grant.Access == manifests.Read:
-		access, d.Reason = manifests.Read, or(grant.Origin, "the grant")+" allows only to read it"
-		d.Allow = fileAllow(toolName, request.Path, manifests.ReadWrite)
-	default:
+// fileAccess returns the effective access, or none, and completes the decision. The outcomes are that
+// of reading and, where the manifest asks for it, that of writing.
+func fileAccess(toolName string, request manifests.FilePermission, grant fileGrant, outcomes []permission.Outcome, denied []permission.Statement, noWrites string, d *tool.Decision) manifests.Access {
+	read := outcomes[0]
+	if len(read.Effective) == 0 {
+		d.Reason = denies(denied[read.Taken[0]].Origin)
+		return ""
+	}
+	if len(outcomes) == 1 {
 		d.Reason = "granted"
-	}
-	if access == manifests.ReadWrite && grants.NoWrites != "" {
-		access, d.Reason = manifests.Read, "the profile "+grants.NoWrites+" allows no writing"
-	}
-	for _, deny := range grants.Deny {
-		f := deny.Files
-		switch {
-		case f == nil:
-		case isBelow(request.Path, f.Path) && f.Access == manifests.ReadWrite:
-			if access == manifests.ReadWrite {
-				access, d.Reason = manifests.Read, denies(deny)+" for writing"
-			}
-		case isBelow(request.Path, f.Path):
-			d.Reason, d.Allow = denies(deny), tool.Allow{}
-			return "", nil
-		case isBelow(f.Path, request.Path):
-			return "", fmt.Errorf("runtime: %s: %s is a part of the directory %s, which %s gets; a part cannot be denied: grant narrower directories",
-				or(deny.Origin, "a deny rule"), f.Path, request.Path, toolName)
+		if grant.Access == manifests.ReadWrite {
+			d.Reason = "granted; the manifest asks for no more than read"
 		}
+		return manifests.Read
 	}
-	return access, nil
+	switch write := outcomes[1]; {
+	case len(write.Effective) > 0:
+		d.Reason = "granted"
+		return manifests.ReadWrite
+	case len(write.Granted) == 0:
+		d.Reason = or(grant.Origin, "the grant") + " allows only to read it"
+		d.Allow = fileAllow(toolName, request.Path, manifests.ReadWrite)
+	case noWrites != "" && write.Taken[0] == 0:
+		d.Reason = "the profile " + noWrites + " allows no writing"
+	default:
+		d.Reason = denies(denied[write.Taken[0]].Origin) + " for writing"
+	}
+	return manifests.Read
 }
 
-func mountOf(request manifests.FilePermission, grant manifests.FileGrant, access manifests.Access, reason string) (files.Mount, error) {
-	host, err := files.ParseTemplate(grant.Host)
-	if err != nil {
-		return files.Mount{}, fmt.Errorf("runtime: grant for %q: %w", grant.Path, err)
-	}
+func mountOf(guest permission.GuestPath, request manifests.FilePermission, grant fileGrant, access manifests.Access, reason string) files.Mount {
 	m := files.Mount{
-		Guest: request.Path, Host: host, Access: access, Quota: files.Quota(grant.Quota),
+		Guest: guest, Host: grant.host, Access: access, Quota: files.Quota(grant.Quota),
 		Requested: request.Access, Granted: grant.Access,
 	}
 	if access == manifests.Read && request.Access == manifests.ReadWrite && grant.Access == manifests.ReadWrite {
 		m.Cut = reason
 	}
-	return m, nil
+	return m
 }
 
 func fileAllow(toolName, guest string, access manifests.Access) tool.Allow {
@@ -178,15 +244,11 @@ func (p *permit) explain(m *manifests.Manifest, denials []tool.Denial) []tool.De
 	for i, denial := range denials {
 		for j, request := range m.Permissions.Files {
 			d := p.decisions[j] // those for files come first
-			if d.Effective == "" && isBelow(denial.Value, request.Path) {
+			asked, err := permission.ParseGuestPath(request.Path)
+			if err == nil && d.Effective == "" && asked.Matches(denial.Value) {
 				denials[i].Rule, denials[i].Allow = d.Reason, d.Allow
 			}
 		}
 	}
 	return denials
-}
-
-// isBelow reports whether a guest path is a directory's or lies in it.
-func isBelow(guest, directory string) bool {
-	return guest == directory || strings.HasPrefix(guest, strings.TrimSuffix(directory, "/")+"/")
 }

@@ -193,7 +193,7 @@ func (t *Tool) dependsOnCall() string {
 func (t *Tool) starting(arguments []string, began time.Time, random io.Reader, asked *asked) *wasi.System {
 	paths := []string{"/"}
 	for _, mount := range t.permit.mounts {
-		paths = append(paths, mount.Guest)
+		paths = append(paths, mount.Guest.String())
 	}
 	slices.Sort(paths)
 	reads := 0

@@ -157,16 +157,20 @@ func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants manife
 	if err := errors.Join(ctx.Err(), checked(m)); err != nil {
 		return nil, err
 	}
-	p, b, err := r.newPermit(m, grants)
+	digest, err := digestOfBound(m, grants)
+	if err != nil {
+		return nil, err
+	}
+	p, err := r.newPermit(m, grants, moduleText(digest))
 	if err != nil {
 		return nil, err
 	}
 	// What is granted to a module, by its digest, must not pass to the one that is there later.
-	t := &Tool{runtime: r, manifest: m, permit: p, asks: b.asks(m), digest: b.digest}
+	t := &Tool{runtime: r, manifest: m, permit: p, asks: p.asks(m, grants), digest: digest}
 	if !t.isClients() {
 		t.limits = effective(r.ceiling, m.Limits)
 	}
-	if t.terms, err = p.termsDigest(m, t.limits, b.grants); err != nil {
+	if t.terms, err = p.termsDigest(m, t.limits, grants); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
 	r.mu.Lock()

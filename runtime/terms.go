@@ -1,14 +1,17 @@
 package runtime
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strconv"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 // terms are what decides, besides the module, what calls of a tool can do. Their JSON is equal where
@@ -45,7 +48,7 @@ type effectiveMount struct {
 	Quota       manifests.Quota
 }
 
-// termsDigest returns the digest of a tool's terms. Grants are those that hold for its module.
+// termsDigest returns the digest of a tool's terms. Of the grants, those count that hold for its module.
 func (p *permit) termsDigest(m *manifests.Manifest, limits Limits, grants manifests.Grants) ([sha256.Size]byte, error) {
 	t := terms{
 		Name: m.Name, Execution: m.Execution, Type: m.Type, ABI: m.Module.ABI, Entry: m.Module.Entry,
@@ -83,16 +86,16 @@ func (t *terms) permitted(p *permit, m *manifests.Manifest, grants manifests.Gra
 		if err := absolute(&host); err != nil {
 			return err
 		}
-		t.Mounts = append(t.Mounts, effectiveMount{mount.Guest, host, mount.Access, manifests.Quota(mount.Quota)})
+		t.Mounts = append(t.Mounts, effectiveMount{mount.Guest.String(), host, mount.Access, manifests.Quota(mount.Quota)})
 	}
 	var err error
 	if len(m.Permissions.Network) > 0 {
-		if t.Network, err = sorted(grants.Network, anonymousNetwork); err != nil {
+		if t.Network, err = sorted(held(p, grants.Network, func(g manifests.NetworkGrant) manifests.Binding { return g.Binding }), anonymousNetwork); err != nil {
 			return err
 		}
 	}
 	if len(m.Permissions.Secrets) > 0 {
-		if t.Secrets, err = sorted(grants.Secrets, anonymousSecret); err != nil {
+		if t.Secrets, err = sorted(held(p, grants.Secrets, func(g manifests.SecretGrant) manifests.Binding { return g.Binding }), anonymousSecret); err != nil {
 			return err
 		}
 	}
@@ -101,26 +104,68 @@ func (t *terms) permitted(p *permit, m *manifests.Manifest, grants manifests.Gra
 	})
 	t.Denied, err = sorted(denials, func(d manifests.Deny) (manifests.Deny, error) {
 		d.Origin = ""
+		if d.Network != nil {
+			n := *d.Network
+			n.Host = canonicalHost(n.Host)
+			n.Ports, n.Methods, n.Schemes, n.Paths = inOrder(n.Ports), inOrder(n.Methods), inOrder(n.Schemes), inOrder(n.Paths)
+			n.Addresses = networksInOrder(n.Addresses)
+			d.Network = &n
+		}
 		return d, nil
 	})
 	return err
 }
 
-// anonymousNetwork returns a grant without where it is written.
+// held returns the grants that hold for the permit's module.
+func held[G any](p *permit, grants []G, binding func(G) manifests.Binding) []G {
+	return slices.DeleteFunc(slices.Clone(grants), func(g G) bool { return !p.holds(binding(g)) })
+}
+
+// anonymousNetwork returns a grant without where it is written, in the one form that all have which
+// give the same hosts, ports, methods, schemes, paths and addresses as lists.
 func anonymousNetwork(g manifests.NetworkGrant) (manifests.NetworkGrant, error) {
 	g.Binding = manifests.Binding{}
+	g.Host = canonicalHost(g.Host)
+	g.Ports, g.Methods, g.Schemes, g.Paths = inOrder(g.Ports), inOrder(g.Methods), inOrder(g.Schemes), inOrder(g.Paths)
+	g.Addresses = networksInOrder(g.Addresses)
+	if endpoint, err := permission.ParseEndpoint(g.Connect); err == nil {
+		g.Connect = endpoint.String()
+	}
 	return g, absolute(&g.Authorities)
 }
 
 // anonymousSecret does the same.
 func anonymousSecret(g manifests.SecretGrant) (manifests.SecretGrant, error) {
 	g.Binding = manifests.Binding{}
+	g.Host = canonicalHost(g.Host)
+	g.Ports, g.Schemes = inOrder(g.Ports), inOrder(g.Schemes)
 	for _, path := range []*string{&g.From.File, &g.From.Age, &g.From.Identity} {
 		if err := absolute(path); err != nil {
 			return g, err
 		}
 	}
 	return g, nil
+}
+
+// canonicalHost returns a host's one spelling. What is none stays as it is.
+func canonicalHost(text string) string {
+	if host, err := permission.ParseHost(text); err == nil {
+		return host.String()
+	}
+	return text
+}
+
+// inOrder returns a list whose order does not matter, sorted and each element once.
+func inOrder[E cmp.Ordered](list []E) []E {
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func networksInOrder(list []netip.Prefix) []netip.Prefix {
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b netip.Prefix) int { return cmp.Compare(a.String(), b.String()) })
+	return slices.Compact(list)
 }
 
 // absolute makes a path mean the same in another working directory. Like a variable it is quoted,

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/runtime"
 )
 
@@ -136,7 +136,7 @@ func parseMount(text string) (manifests.FileGrant, error) {
 		// Where the name of a directory has a colon, the access must stand behind it.
 		return manifests.FileGrant{}, fmt.Errorf("the access %q is neither ro nor rw", host[i+1:])
 	}
-	template, err := files.ParseTemplate(host)
+	template, err := permission.ParseHostTemplate(host)
 	if err != nil {
 		return manifests.FileGrant{}, err
 	}

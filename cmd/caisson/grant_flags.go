@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
 	"strconv"
 	"strings"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 // errGrant is what failures to read a grant from a flag wrap. They say what to write.
@@ -203,7 +203,7 @@ func parseOrigin(text string) (origin flagOrigin, message string) {
 func splitPort(text string) (host, port, message string) {
 	if inside, found := strings.CutPrefix(text, "["); found {
 		host, after, closed := strings.Cut(inside, "]")
-		if address, err := netip.ParseAddr(host); !closed || err != nil || !address.Is6() {
+		if !closed || !strings.Contains(host, ":") {
 			return "", "", fmt.Sprintf("%q has no IPv6 address in brackets", clip(text, 80))
 		}
 		port, colon := strings.CutPrefix(after, ":")
@@ -212,7 +212,7 @@ func splitPort(text string) (host, port, message string) {
 		}
 		return host, port, ""
 	}
-	if address, err := netip.ParseAddr(text); err == nil && address.Is6() {
+	if host, err := permission.ParseOneHost(text); err == nil && host.Address().IsValid() && strings.Contains(text, ":") {
 		return "", "", fmt.Sprintf("an IPv6 address stands in brackets: [%s]", clip(text, 80))
 	}
 	host, port, found := strings.Cut(text, ":")

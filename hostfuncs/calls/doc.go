@@ -15,4 +15,6 @@
 // gets what a model would, and its receipts: neither the log and the host calls of the other
 // tool, nor what it took and how long, nor the repairs of its arguments, since those may tell context
 // values that the guest does not have.
+//
+// It is for the runtime: its API promises no compatibility.
 package calls

@@ -6,12 +6,14 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // Options are what a [Permission] is made of.
 type Options struct {
 	Tool     string   // whose it is, for suggestions
+	Module   string   // its module's SHA-256, in lower-case hex digits; empty: no grant that is bound to one holds
 	Requests []string // what its manifest asks for, each name once
 	Grants   []manifests.CallGrant
 	Deny     []Denied
@@ -26,26 +28,34 @@ type Denied struct {
 // Permission is request ∩ grant − deny: the tools that one tool may call. It is immutable.
 type Permission struct {
 	tool     string
-	requests []string
-	granted  map[string]string // the origin by name
-	denied   map[string]string // the same
+	module   string
+	requests []permission.Statement
+	grants   []permission.Statement
+	denials  []permission.Statement
+	allowed  map[string]bool
 }
+
+const kind permission.Kind = "tools"
 
 // New returns the permission. The error, an [*Error], is for a grant of what no tool can be
 // called.
 func New(options Options) (*Permission, error) {
-	p := &Permission{tool: options.Tool, requests: options.Requests, granted: map[string]string{}, denied: map[string]string{}}
+	p := &Permission{tool: options.Tool, module: options.Module, allowed: map[string]bool{}}
+	for _, name := range options.Requests {
+		p.requests = append(p.requests, permission.Statement{Rule: permission.NewName(kind, name)})
+	}
 	for _, grant := range options.Grants {
 		if request(grant.Tool) == nil {
 			return nil, &Error{Op: "new", Kind: ErrInvalid, Message: fmt.Sprintf("%s: %q is not the name of a tool", writer(grant.Origin), grant.Tool)}
 		}
-		if _, twice := p.granted[grant.Tool]; !twice {
-			p.granted[grant.Tool] = grant.Origin
-		}
+		p.grants = append(p.grants, permission.Statement{Rule: permission.NewName(kind, grant.Tool), Origin: grant.Origin, SHA256: grant.SHA256})
 	}
 	for _, deny := range options.Deny {
-		if _, twice := p.denied[deny.Tool]; !twice {
-			p.denied[deny.Tool] = deny.Origin
+		p.denials = append(p.denials, permission.Statement{Rule: permission.NewName(kind, deny.Tool), Origin: deny.Origin})
+	}
+	for i, outcome := range permission.Decide(p.requests, p.grants, p.denials, p.module) {
+		if len(outcome.Effective) > 0 {
+			p.allowed[options.Requests[i]] = true
 		}
 	}
 	return p, nil
@@ -60,19 +70,19 @@ func request(name string) json.RawMessage {
 // Check returns nil if the tool of that name, which may be any text, may be called, else the
 // receipt. That is the caller's to keep.
 func (p *Permission) Check(name string) *tool.Denial {
-	asked := slices.Contains(p.requests, name)
-	_, given := p.granted[name]
-	by, denied := p.denied[name]
-	if asked && given && !denied {
+	if p.allowed[name] {
 		return nil
 	}
-	receipt := &tool.Denial{Permission: "tools", Value: tool.Shown(name, maxShown)}
+	wanted := permission.Statement{Rule: permission.NewName(kind, name)}
+	outcome := permission.Decide([]permission.Statement{wanted}, p.grants, p.denials, p.module)[0]
+	asked, given := slices.Contains(p.requests, wanted), len(outcome.Granted) > 0
+	receipt := &tool.Denial{Permission: string(kind), Value: tool.Shown(name, maxShown)}
 	switch {
 	case request(name) == nil:
 		receipt.Rule = "no tool can have this name"
 		return receipt
-	case denied:
-		receipt.Rule = "denied by " + writer(by)
+	case len(outcome.Taken) > 0:
+		receipt.Rule = "denied by " + writer(p.denials[outcome.Taken[0]].Origin)
 		return receipt
 	case !asked && !given:
 		receipt.Rule = "the manifest does not ask to call it, and no grant lets it be called"
@@ -95,17 +105,20 @@ const maxShown = 128 // bytes of a name that receipts and records show
 // Decisions says what became of each request, in their order.
 func (p *Permission) Decisions() []tool.Decision {
 	var decisions []tool.Decision
-	for _, name := range p.requests {
-		d := tool.Decision{Permission: "tools", Requested: name, Reason: "granted"}
-		origin, given := p.granted[name]
-		if given {
+	for i, outcome := range permission.Decide(p.requests, p.grants, p.denials, p.module) {
+		name := p.requests[i].Rule.(permission.Name).String()
+		d := tool.Decision{Permission: string(kind), Requested: name, Reason: "granted"}
+		if len(outcome.Granted) > 0 {
 			d.Granted, d.Effective = name, name
-			if origin != "" {
+			if origin := p.grants[outcome.Granted[0].Grant].Origin; origin != "" {
 				d.Granted += " (" + origin + ")"
 			}
 		}
 		if receipt := p.Check(name); receipt != nil {
 			d.Effective, d.Reason, d.Allow = "", receipt.Rule, receipt.Allow
+			for _, i := range outcome.Elsewhere {
+				d.Reason += "; " + p.grants[i].OtherModule("the grant", p.module)
+			}
 		}
 		decisions = append(decisions, d)
 	}

@@ -3,9 +3,9 @@ package calls
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
 
+	"github.com/caisson-run/caisson/hostfuncs/journal"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -18,9 +18,7 @@ type Session struct {
 	permission *Permission
 	maker      Maker
 	now        func() time.Time
-	calls      []tool.HostCall
-	count      int64
-	denials    []tool.Denial
+	journal    journal.Journal
 }
 
 // Open returns the calls of one guest. A nil maker makes none: what is allowed is unavailable.
@@ -33,17 +31,14 @@ func (p *Permission) Open(maker Maker, now func() time.Time) *Session {
 // that was not made.
 func (s *Session) Call(ctx context.Context, name, arguments string) (tool.Record, error) {
 	noted := tool.HostCall{Kind: "tools.call", Target: tool.Shown(name, maxShown), Bytes: int64(len(arguments)), Began: s.now(), Status: string(tool.Internal)}
-	before := s.count
-	s.count++
+	entry, count := s.journal.Begin(noted)
 	defer func() { // also after a panic
 		noted.Duration = s.now().Sub(noted.Began)
-		if len(s.calls) < tool.MaxHostCalls {
-			s.calls = append(s.calls, noted)
-		}
+		s.journal.Change(entry, func(call *tool.HostCall) { *call = noted })
 	}()
 	if denial := s.permission.Check(name); denial != nil {
 		noted.Status = string(tool.Denied)
-		s.deny(*denial)
+		s.journal.Deny(*denial, nil)
 		return tool.Record{}, &Error{Op: "call", Kind: ErrDenied, Message: denial.Rule, Denial: denial}
 	}
 	noted.Allowed = true
@@ -54,7 +49,7 @@ func (s *Session) Call(ctx context.Context, name, arguments string) (tool.Record
 	call := tool.Call{Type: "function", Function: tool.Function{Name: name, Arguments: arguments}}
 	record, err := s.maker(ctx, call)
 	if err != nil {
-		failure, status := notMade(err, before)
+		failure, status := notMade(err, count-1)
 		noted.Status = status
 		return tool.Record{}, failure
 	}
@@ -75,24 +70,11 @@ func shown(record tool.Record, call tool.Call) tool.Record {
 	}
 }
 
-const maxDenials = 32 // receipts kept of one session
-
-// deny keeps each receipt once, the most recent last: it is the likeliest cause of what the
-// guest does next. When there are too many, the last gives way and the first stay, so that a
-// flood of refusals cannot hide how it began.
-func (s *Session) deny(denial tool.Denial) {
-	s.denials = slices.DeleteFunc(s.denials, func(d tool.Denial) bool { return d.Value == denial.Value && d.Rule == denial.Rule })
-	if len(s.denials) == maxDenials {
-		s.denials = s.denials[:maxDenials-1]
-	}
-	s.denials = append(s.denials, denial)
-}
-
 // Denials returns the receipts.
-func (s *Session) Denials() []tool.Denial { return slices.Clone(s.denials) }
+func (s *Session) Denials() []tool.Denial { return s.journal.Denials() }
 
 // HostCalls returns the first [tool.MaxHostCalls] calls, in order.
-func (s *Session) HostCalls() []tool.HostCall { return slices.Clone(s.calls) }
+func (s *Session) HostCalls() []tool.HostCall { return s.journal.HostCalls() }
 
 // Count returns how many calls there were, allowed or not.
-func (s *Session) Count() int64 { return s.count }
+func (s *Session) Count() int64 { return s.journal.Count() }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 // benchDir is a directory of n files, in subdirectories of 100.
@@ -23,9 +24,9 @@ func benchDir(b *testing.B, n int) files.Mount {
 		}
 		require.NoError(b, os.WriteFile(fmt.Sprintf("%s/f%d", sub, i), nil, 0o600))
 	}
-	host, err := files.ParseTemplate(dir)
+	host, err := permission.ParseHostTemplate(dir)
 	require.NoError(b, err)
-	return files.Mount{Guest: "/project", Host: host, Access: manifests.ReadWrite}
+	return files.Mount{Guest: guestPath("/project"), Host: host, Access: manifests.ReadWrite}
 }
 
 // BenchmarkOpenView is what a call with one mount costs before it does anything.

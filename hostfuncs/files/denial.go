@@ -1,16 +1,11 @@
 package files
 
 import (
-	"slices"
-
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
-const (
-	maxDenials = 32  // receipts kept of one call
-	maxShown   = 512 // bytes of a path that a receipt or an error shows
-)
+const maxShown = 512 // bytes of a path that a receipt or an error shows
 
 // The rules that refuse a path, as receipts name them.
 const (
@@ -25,31 +20,11 @@ const (
 	ruleLinkKind = "only regular files and symbolic links can be linked"
 )
 
-// receipt is one refusal, with the mount that would allow it. What to write for that is
-// put into words once it is asked for: guests can be refused many times a millisecond.
-type receipt struct {
-	denial tool.Denial
-	wanted wanted
-}
-
 // deny records a receipt and returns the error that carries it.
 func (v *View) deny(sentinel error, op, guest, rule string, w wanted) error {
 	denial := tool.Denial{Permission: "files", Value: shown(guest), Rule: rule}
-	v.record(receipt{denial, w})
+	v.journal.Deny(denial, func() tool.Allow { return w.allow(v.limits.Tool) })
 	return &Error{Op: op, Path: denial.Value, Err: sentinel, Denial: &denial}
-}
-
-// record keeps each receipt once, the most recent last: it is the likeliest cause of
-// what the guest does next. When there are too many, the last gives way and the first
-// stay, so that a flood of refusals cannot hide how it began.
-func (v *View) record(r receipt) {
-	v.denials = slices.DeleteFunc(v.denials, func(other receipt) bool {
-		return other.denial.Value == r.denial.Value && other.denial.Rule == r.denial.Rule
-	})
-	if len(v.denials) == maxDenials {
-		v.denials = v.denials[:maxDenials-1]
-	}
-	v.denials = append(v.denials, r)
 }
 
 // readOnly refuses a change below a read-only mount, and says who made it so.

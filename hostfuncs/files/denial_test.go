@@ -58,7 +58,7 @@ func grants(path, access string) json.RawMessage {
 func TestReceiptsSayWhatWouldAllowIt(t *testing.T) {
 	w := newWorld(t)
 	m := w.mount(manifests.ReadWrite)
-	m.Guest = "/home/project"
+	m.Guest = guestPath("/home/project")
 	reading := func(name string) func(d *files.Dir) error {
 		return func(d *files.Dir) error { _, err := read(d, name); return err }
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 // maxEntries is how many names one directory may hold to be listed: a listing is kept in
@@ -142,7 +144,7 @@ func descends(target string) bool {
 		return false
 	}
 	for element := range strings.SplitSeq(target, "/") {
-		if element == ".." || !validElement(element) {
+		if element == ".." || !permission.IsElement(element) {
 			return false
 		}
 	}

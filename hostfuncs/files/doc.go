@@ -41,4 +41,6 @@
 //
 // The package builds for Linux, macOS and Windows, where os.Root refers to handles
 // and not to names.
+//
+// It is for the runtime: its API promises no compatibility.
 package files

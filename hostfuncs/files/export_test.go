@@ -19,13 +19,6 @@ func Trackers(s *Store) int {
 	return n
 }
 
-// Filled returns the path elements below a template's literal part, or none where a
-// value does not fit.
-func Filled(t Template, values map[string]string) []string {
-	elements, _, _ := t.fill(values)
-	return elements
-}
-
 // TakeTurn has a directory's other operations wait until give is called.
 func TakeTurn(v *View, guest string) (give func()) {
 	t := v.mountAt(guest).tracker

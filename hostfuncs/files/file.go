@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/caisson-run/caisson/hostfuncs/journal"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -21,8 +22,8 @@ type File struct {
 	offset   int64
 
 	readable, writable, append, closed bool
-	// listed is the index of the operation that opened it.
-	listed int
+	// listed is the operation that opened it.
+	listed journal.Entry
 }
 
 // usable fails on a closed file, and sets the operation that errors name.

@@ -180,8 +180,8 @@ func TestMountsAreDevices(t *testing.T) {
 	w := newWorld(t, "a/f = text", "b/")
 	store := files.NewStore(files.Options{})
 	view := openView(t, store, files.Limits{},
-		files.Mount{Guest: "/a", Host: template(t, w.path("a")), Access: manifests.ReadWrite},
-		files.Mount{Guest: "/b", Host: template(t, w.path("b")), Access: manifests.ReadWrite})
+		files.Mount{Guest: guestPath("/a"), Host: template(t, w.path("a")), Access: manifests.ReadWrite},
+		files.Mount{Guest: guestPath("/b"), Host: template(t, w.path("b")), Access: manifests.ReadWrite})
 	a, b, root := preopen(t, view, "/a"), preopen(t, view, "/b"), preopen(t, view, "/")
 	assert.ErrorIs(t, a.Rename("f", b, "f"), files.ErrCrossDevice)
 	assert.ErrorIs(t, root.Rename("a/f", root, "b/f"), files.ErrCrossDevice)

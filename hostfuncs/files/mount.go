@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 // The defaults that zero values stand for.
@@ -17,9 +18,9 @@ const (
 
 // Mount is one effective file permission: a guest path that shows a host directory.
 type Mount struct {
-	Guest  string           // absolute and clean, such as "/project"; "/" is allowed
-	Host   Template         // which host directory
-	Access manifests.Access // effective: what was requested and granted
+	Guest  permission.GuestPath    // where the guest sees it, such as /project; "/" is allowed
+	Host   permission.HostTemplate // which host directory
+	Access manifests.Access        // effective: what was requested and granted
 	Quota  Quota
 
 	// Requested and Granted say what the manifest asks for and what the operator

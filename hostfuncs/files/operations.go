@@ -2,9 +2,9 @@ package files
 
 import (
 	"errors"
-	"slices"
 	"time"
 
+	"github.com/caisson-run/caisson/hostfuncs/journal"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -26,61 +26,43 @@ const (
 	opWrite    = "files.write" // likewise
 )
 
-// fewOperations is for how many operations a call's list has room at first.
-const fewOperations = 8
-
-// unlisted stands for the index of an operation beyond what a record lists.
-const unlisted = -1
-
 // HostCalls returns the first [tool.MaxHostCalls] operations that [View.Operations]
 // counts, in order, as they are now. What is read and written through a file belongs to
 // the operation that opened it, in bytes and in time, also after the file was closed; so
 // does the failure of the last read or write that failed. Operations with two paths show
 // both, as "/project/from -> /project/to".
-func (v *View) HostCalls() []tool.HostCall { return slices.Clone(v.hostCalls) }
+func (v *View) HostCalls() []tool.HostCall { return v.journal.HostCalls() }
 
 // operation is one of them under way.
 type operation struct {
 	view  *View
-	index int // in the list
+	entry journal.Entry
 }
 
 // begin counts and lists an operation. Its target is named by the first path that is
 // looked for.
 func (v *View) begin(kind string) operation {
-	v.operations++
-	v.current = unlisted
-	if len(v.hostCalls) < tool.MaxHostCalls {
-		if v.hostCalls == nil {
-			v.hostCalls = make([]tool.HostCall, 0, fewOperations)
-		}
-		v.current = len(v.hostCalls)
-		v.hostCalls = append(v.hostCalls, tool.HostCall{Kind: kind, Began: time.Now()})
-	}
+	v.current, _ = v.journal.Begin(tool.HostCall{Kind: kind, Began: time.Now()})
 	return operation{v, v.current}
 }
 
 // end says how the operation ended.
 func (o operation) end(err error) {
-	if o.index == unlisted {
-		return
-	}
-	call := &o.view.hostCalls[o.index]
-	call.Duration = time.Since(call.Began)
-	call.Allowed = denialOf(err) == nil
-	call.Status = statusOf(err)
+	o.view.journal.Change(o.entry, func(call *tool.HostCall) {
+		call.Duration = time.Since(call.Began)
+		call.Allowed = denialOf(err) == nil
+		call.Status = statusOf(err)
+	})
 }
 
 // name adds a path to the target of the operation that is under way.
 func (v *View) name(guest string) {
-	if v.current == unlisted {
-		return
-	}
-	call := &v.hostCalls[v.current]
-	if call.Target != "" {
-		call.Target += " -> "
-	}
-	call.Target += shown(guest)
+	v.journal.Change(v.current, func(call *tool.HostCall) {
+		if call.Target != "" {
+			call.Target += " -> "
+		}
+		call.Target += shown(guest)
+	})
 }
 
 // used adds a read or write to the operation that opened the file. One that a permission
@@ -93,15 +75,13 @@ func (f *File) used(kind string, began time.Time, n int, err error) {
 		o.end(err)
 		return
 	}
-	if f.listed == unlisted {
-		return
-	}
-	call := &v.hostCalls[f.listed]
-	call.Bytes += int64(n)
-	call.Duration += time.Since(began)
-	if status := statusOf(err); status != statusOK {
-		call.Status = status
-	}
+	v.journal.Change(f.listed, func(call *tool.HostCall) {
+		call.Bytes += int64(n)
+		call.Duration += time.Since(began)
+		if status := statusOf(err); status != statusOK {
+			call.Status = status
+		}
+	})
 }
 
 // change lists an operation on the open file itself.

@@ -9,7 +9,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
+
+// maxElement is the longest path element in bytes, as on common file systems.
+const maxElement = 255
 
 // maxPath is the longest path of one operation in bytes, as PATH_MAX on Linux.
 const maxPath = 4096
@@ -109,7 +113,7 @@ func checkPath(name string) error {
 		if len(element) > maxElement {
 			return ErrNameTooLong
 		}
-		if !validElement(element) {
+		if !permission.IsElement(element) {
 			return ErrInvalid
 		}
 	}

@@ -215,7 +215,7 @@ func sizes(t *testing.T, dir string) (bytes int64, entries int) {
 func TestViewsComeAndGoAtOnce(t *testing.T) {
 	w := newWorld(t)
 	store := files.NewStore(files.Options{})
-	m := files.Mount{Guest: "/project", Host: template(t, w.project+"/{id}/data"), Access: manifests.ReadWrite, Quota: files.Quota{Bytes: 1000}}
+	m := files.Mount{Guest: guestPath("/project"), Host: template(t, w.project+"/{id}/data"), Access: manifests.ReadWrite, Quota: files.Quota{Bytes: 1000}}
 	var group sync.WaitGroup
 	for worker := range 8 {
 		group.Go(func() {

@@ -117,7 +117,7 @@ func TestDeviceIsNotOpened(t *testing.T) {
 	}
 	// Without the right to make devices, one that exists has to do.
 	dev := openView(t, files.NewStore(files.Options{}), files.Limits{},
-		files.Mount{Guest: "/dev", Host: template(t, "/dev"), Access: manifests.Read})
+		files.Mount{Guest: guestPath("/dev"), Host: template(t, "/dev"), Access: manifests.Read})
 	for _, name := range []string{"null", "zero", "tty"} {
 		_, _, err := preopen(t, dev, "/dev").Open(name, files.OpenOptions{Read: true})
 		assert.ErrorIs(t, err, files.ErrDenied, name)

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -57,14 +57,14 @@ func (s *Store) Open(ctx context.Context, mounts []Mount, values map[string]stri
 			return nil, err
 		}
 	}
-	slices.SortFunc(mounts, func(a, b Mount) int { return strings.Compare(a.Guest, b.Guest) })
+	slices.SortFunc(mounts, func(a, b Mount) int { return strings.Compare(a.Guest.String(), b.Guest.String()) })
 	if err := overlap(mounts); err != nil {
 		return nil, err
 	}
 	v := &View{ctx: ctx, store: s, limits: limits}
 	for _, m := range mounts {
 		if err := ctx.Err(); err != nil {
-			return nil, errors.Join(fmt.Errorf("open mount %s: %w", shown(m.Guest), err), v.Close())
+			return nil, errors.Join(fmt.Errorf("open mount %s: %w", shown(m.Guest.String()), err), v.Close())
 		}
 		if err := v.mount(m, values); err != nil {
 			// The mounts that are already open were not used: closing them can
@@ -92,18 +92,16 @@ func (l Limits) resolve() (Limits, error) {
 
 func (m *Mount) resolve() error {
 	invalid := func(problem string) error {
-		return &Error{Op: "open mount", Path: shown(m.Guest), Err: fmt.Errorf("%w: %s", ErrInvalid, problem)}
+		return &Error{Op: "open mount", Path: shown(m.Guest.String()), Err: fmt.Errorf("%w: %s", ErrInvalid, problem)}
 	}
 	switch {
-	case !path.IsAbs(m.Guest) || path.Clean(m.Guest) != m.Guest:
-		return invalid("the guest path must be absolute and clean")
-	case tool.Shown(m.Guest, len(m.Guest)) != m.Guest:
-		return invalid("the guest path holds characters that cannot be shown")
+	case m.Guest == permission.GuestPath{}:
+		return invalid("it has no guest path")
 	case m.Access != manifests.Read && m.Access != manifests.ReadWrite:
 		return invalid("the access must be read or read-write")
 	case m.Quota.Bytes < 0 || m.Quota.Files < 0:
 		return invalid("the quota must not be negative")
-	case m.Host.base == "":
+	case m.Host.Base() == "":
 		return invalid("it has no host directory")
 	}
 	if m.Quota.Bytes == 0 {
@@ -120,35 +118,33 @@ func (m *Mount) resolve() error {
 func overlap(mounts []Mount) error {
 	for i, a := range mounts {
 		for _, b := range mounts[i+1:] {
-			if a.Guest == b.Guest || below(b.Guest, a.Guest) {
-				return &Error{Op: "open mount", Path: shown(b.Guest),
-					Err: fmt.Errorf("%w: it overlaps the mount at %s", ErrInvalid, shown(a.Guest))}
+			if _, both := a.Guest.Intersect(b.Guest); both {
+				return &Error{Op: "open mount", Path: shown(b.Guest.String()),
+					Err: fmt.Errorf("%w: it overlaps the mount at %s", ErrInvalid, shown(a.Guest.String()))}
 			}
 		}
 	}
 	return nil
 }
 
-// below reports whether a clean absolute guest path lies under another one.
-func below(guest, dir string) bool {
-	return dir == "/" && guest != "/" || strings.HasPrefix(guest, dir+"/")
-}
-
 // mount opens one mount and adds it to the view.
 func (v *View) mount(m Mount, values map[string]string) error {
-	elements, key, problem := m.Host.fill(values)
-	if problem != "" {
-		return contextDenial(m, key, values, problem)
+	elements, err := m.Host.Elements(values)
+	if wrong, ok := errors.AsType[*permission.ValueError](err); ok {
+		return contextDenial(m, values, wrong)
 	}
-	base, err := os.OpenRoot(m.Host.base + string(os.PathSeparator) + ".")
 	if err != nil {
-		return v.fail("open mount", m.Guest, err)
+		return v.fail("open mount", m.Guest.String(), err)
+	}
+	base, err := os.OpenRoot(m.Host.Base() + string(os.PathSeparator) + ".")
+	if err != nil {
+		return v.fail("open mount", m.Guest.String(), err)
 	}
 	if v.escape == nil {
 		v.escape = escapeOf(base)
 		if errors.Is(v.escape, ErrNotSupported) {
 			_ = base.Close()
-			return &Error{Op: "open mount", Path: shown(m.Guest), Err: ErrNotSupported}
+			return &Error{Op: "open mount", Path: shown(m.Guest.String()), Err: ErrNotSupported}
 		}
 	}
 	root := base
@@ -163,10 +159,10 @@ func (v *View) mount(m Mount, values map[string]string) error {
 	info, err := root.Stat(".")
 	if err != nil {
 		_ = root.Close()
-		return v.fail("open mount", m.Guest, err)
+		return v.fail("open mount", m.Guest.String(), err)
 	}
 	v.mounts = append(v.mounts, &mount{
-		guest: m.Guest, root: root, writable: m.Access == manifests.ReadWrite, quota: m.Quota,
+		guest: m.Guest.String(), root: root, writable: m.Access == manifests.ReadWrite, quota: m.Quota,
 		requested: m.Requested, granted: m.Granted, cut: m.Cut, tracker: v.store.acquire(info),
 	})
 	return nil
@@ -178,26 +174,26 @@ func (v *View) descendTo(root *os.Root, name string, m Mount) (*os.Root, error) 
 	info, err := root.Lstat(name)
 	if errors.Is(err, os.ErrNotExist) && (m.Access == manifests.ReadWrite || m.Granted == manifests.ReadWrite) {
 		if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-			return nil, v.fail("open mount", m.Guest, err)
+			return nil, v.fail("open mount", m.Guest.String(), err)
 		}
 		info, err = root.Lstat(name)
 	}
 	if err != nil {
-		return nil, v.fail("open mount", m.Guest, err)
+		return nil, v.fail("open mount", m.Guest.String(), err)
 	}
 	if info.Mode()&os.ModeSymlink != 0 {
-		return nil, v.deny(ErrDenied, "open mount", m.Guest, "the directory that a context value names is a symbolic link", wanted{})
+		return nil, v.deny(ErrDenied, "open mount", m.Guest.String(), "the directory that a context value names is a symbolic link", wanted{})
 	}
 	if !info.IsDir() {
-		return nil, &Error{Op: "open mount", Path: shown(m.Guest), Err: ErrNotDir}
+		return nil, &Error{Op: "open mount", Path: shown(m.Guest.String()), Err: ErrNotDir}
 	}
 	next, err := openDirectory(root, name)
 	if err != nil {
-		return nil, v.fail("open mount", m.Guest, err)
+		return nil, v.fail("open mount", m.Guest.String(), err)
 	}
 	if now, err := next.Stat("."); err != nil || !os.SameFile(now, info) {
 		_ = next.Close()
-		return nil, &Error{Op: "open mount", Path: shown(m.Guest), Err: ErrBusy}
+		return nil, &Error{Op: "open mount", Path: shown(m.Guest.String()), Err: ErrBusy}
 	}
 	return next, nil
 }
@@ -208,10 +204,11 @@ func openDirectory(root *os.Root, name string) (*os.Root, error) {
 	return root.OpenRoot(name + "/.")
 }
 
-func contextDenial(m Mount, key string, values map[string]string, problem string) error {
+func contextDenial(m Mount, values map[string]string, wrong *permission.ValueError) error {
+	key := wrong.Key
 	denial := tool.Denial{
 		Permission: "context", Value: key,
-		Rule: problem + ", which the directory " + shown(m.Guest) + " needs",
+		Rule: wrong.Problem + ", which the directory " + shown(m.Guest.String()) + " needs",
 	}
 	// The value stays out: receipts may reach the model, and it is not the model's.
 	if _, given := values[key]; !given {
@@ -220,7 +217,7 @@ func contextDenial(m Mount, key string, values map[string]string, problem string
 			Grant:    manifests.ContextSource{Name: key, From: manifests.Fixed}.Rule(),
 		}
 	}
-	return &Error{Op: "open mount", Path: shown(m.Guest), Err: ErrDenied, Denial: &denial}
+	return &Error{Op: "open mount", Path: shown(m.Guest.String()), Err: ErrDenied, Denial: &denial}
 }
 
 // acquire returns the tracker of a directory, which all calls that hold the directory

@@ -30,7 +30,7 @@ func pasted(t *testing.T, allow tool.Allow, host string, mounts ...files.Mount) 
 	granted := policy.For("guest", "").Files
 	require.Len(t, granted, 1)
 	assert.Equal(t, asked, manifests.FilePermission{Path: granted[0].Path, Access: granted[0].Access})
-	return append(mounts, files.Mount{Guest: asked.Path, Host: template(t, granted[0].Host), Access: granted[0].Access})
+	return append(mounts, files.Mount{Guest: guestPath(asked.Path), Host: template(t, granted[0].Host), Access: granted[0].Access})
 }
 
 // TestWhatIsSuggestedWorks repeats what was refused with what the receipt suggests.
@@ -48,7 +48,7 @@ func TestWhatIsSuggestedWorks(t *testing.T) {
 	}
 	w := newWorld(t)
 	beside := w.mount(manifests.Read)
-	beside.Guest = "/home/project"
+	beside.Guest = guestPath("/home/project")
 	for name, do := range map[string]func(d *files.Dir) error{
 		"read":                        func(d *files.Dir) error { _, err := read(d, "data/f"); return err },
 		"stat":                        func(d *files.Dir) error { _, err := d.Stat("data/f", true); return err },

@@ -12,10 +12,6 @@ import (
 // process's controlling terminal.
 const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// validElement reports whether the system takes a path element for what it says.
-// Unix does, whatever it holds.
-func validElement(string) bool { return true }
-
 // errnos maps the system's errors to those of this package. The first match wins.
 func errnos() []errno {
 	return []errno{

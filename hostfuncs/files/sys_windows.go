@@ -3,23 +3,12 @@ package files
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 )
 
 // openFlags go with every open. Windows needs none: os.Root refuses its devices by
 // name.
 const openFlags = 0
-
-// validElement reports whether the system takes a path element for what it says.
-// Windows reads "name:stream" as a second file inside a file, which no quota would
-// see, and opens "name." and "name " as "name".
-func validElement(name string) bool {
-	if name == "." || name == ".." {
-		return true
-	}
-	return !strings.ContainsAny(name, `\:*?"<>|`) && !strings.HasSuffix(name, ".") && !strings.HasSuffix(name, " ")
-}
 
 // Windows error codes that package syscall does not name (winerror.h).
 const (

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caisson-run/caisson/hostfuncs/journal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -23,22 +24,18 @@ const maxLogged = 16
 // WebAssembly instance is. Its paths are written with "/" on every system and are
 // relative to a [Dir].
 type View struct {
-	ctx        context.Context // of the operation under way
-	store      *Store
-	mounts     []*mount // sorted by guest path
-	limits     Limits
-	preopens   []Preopen
-	top        Dir        // the virtual "/"
-	first      [2]Preopen // of most calls
-	escape     error      // what os.Root answers to a path that leaves it
-	denials    []receipt
-	operations int64
-	// hostCalls lists the first of the operations, and current is the index of the one
-	// that is under way.
-	hostCalls []tool.HostCall
-	current   int
-	logged    int
-	closed    bool
+	ctx      context.Context // of the operation under way
+	store    *Store
+	mounts   []*mount // sorted by guest path
+	limits   Limits
+	preopens []Preopen
+	top      Dir        // the virtual "/"
+	first    [2]Preopen // of most calls
+	escape   error      // what os.Root answers to a path that leaves it
+	journal  journal.Journal
+	current  journal.Entry // of the operation that is under way
+	logged   int
+	closed   bool
 
 	added   manifests.Bytes // by how much the call grew its directories
 	handles map[handle]struct{}
@@ -92,18 +89,11 @@ func (v *View) Preopens() []Preopen { return v.preopens }
 func (v *View) SetContext(ctx context.Context) { v.ctx = ctx }
 
 // Denials returns the receipts of what was refused, each once, in order: at most 32.
-func (v *View) Denials() []tool.Denial {
-	denials := make([]tool.Denial, len(v.denials))
-	for i, r := range v.denials {
-		denials[i] = r.denial
-		denials[i].Allow = r.wanted.allow(v.limits.Tool)
-	}
-	return denials
-}
+func (v *View) Denials() []tool.Denial { return v.journal.Denials() }
 
 // Operations returns how many operations the call has made that a permission decides: on
 // paths, and changes of an open file's size and times.
-func (v *View) Operations() int64 { return v.operations }
+func (v *View) Operations() int64 { return v.journal.Count() }
 
 // Close closes the view with everything that is open in it. Closing it again does
 // nothing.
@@ -279,4 +269,9 @@ func (v *View) children(guest string) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// below reports whether a clean absolute guest path lies under another one.
+func below(guest, dir string) bool {
+	return dir == "/" && guest != "/" || strings.HasPrefix(guest, dir+"/")
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 const secret = "the secret"
@@ -66,7 +67,7 @@ func (w *world) outsideChanged() bool {
 
 // mount is the granted directory at /project.
 func (w *world) mount(access manifests.Access) files.Mount {
-	return files.Mount{Guest: "/project", Host: template(w.t, w.project), Access: access}
+	return files.Mount{Guest: guestPath("/project"), Host: template(w.t, w.project), Access: access}
 }
 
 // open returns a view of the granted directory at /project.
@@ -75,9 +76,9 @@ func (w *world) open(access manifests.Access) *files.View {
 	return openView(w.t, files.NewStore(files.Options{}), files.Limits{}, w.mount(access))
 }
 
-func template(t *testing.T, text string) files.Template {
+func template(t *testing.T, text string) permission.HostTemplate {
 	t.Helper()
-	host, err := files.ParseTemplate(text)
+	host, err := permission.ParseHostTemplate(text)
 	require.NoError(t, err)
 	return host
 }
@@ -181,4 +182,13 @@ func openDir(t *testing.T, d *files.Dir, name string) *files.Dir {
 	require.Nil(t, f)
 	require.NotNil(t, dir)
 	return dir
+}
+
+// guestPath is for paths that the tests know to be valid.
+func guestPath(text string) permission.GuestPath {
+	path, err := permission.ParseGuestPath(text)
+	if err != nil {
+		panic(err)
+	}
+	return path
 }

@@ -2,40 +2,25 @@ package network
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
+	"github.com/caisson-run/caisson/hostfuncs/journal"
 	"github.com/caisson-run/caisson/tool"
 )
 
-const maxDenials = 32 // receipts kept of one session
-
-// admit counts a request that begins now and gives it its place in the record, or -1 where
-// that is full.
-func (s *Session) admit(now time.Time) (slot int, failed *Error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls++
-	slot = -1
-	if len(s.hostCalls) < tool.MaxHostCalls {
-		slot = len(s.hostCalls)
-		s.hostCalls = append(s.hostCalls, tool.HostCall{Kind: "network.request", Began: now, Status: "unfinished"})
+// admit counts a request that begins now and gives it its place in the record.
+func (s *Session) admit(now time.Time) (journal.Entry, *Error) {
+	entry, count := s.journal.Begin(tool.HostCall{Kind: "network.request", Began: now, Status: "unfinished"})
+	if count > int64(s.limits.Calls) {
+		return entry, limit("http_calls", int64(s.limits.Calls), fmt.Sprintf("the call may make %d requests", s.limits.Calls))
 	}
-	if s.calls > int64(s.limits.Calls) {
-		return slot, limit("http_calls", int64(s.limits.Calls), fmt.Sprintf("the call may make %d requests", s.limits.Calls))
-	}
-	return slot, nil
+	return entry, nil
 }
 
 // record writes how a request ended.
-func (s *Session) record(slot int, call tool.HostCall) {
-	if slot < 0 {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *Session) record(entry journal.Entry, call tool.HostCall) {
 	call.Kind = "network.request"
-	s.hostCalls[slot] = call
+	s.journal.Change(entry, func(listed *tool.HostCall) { *listed = call })
 }
 
 // enter counts an exchange among those that Close cancels and waits for.
@@ -86,17 +71,4 @@ func (s *Session) giveBack(bytes int) {
 
 func (s *Session) tooManyBytes() *Error {
 	return limit("http_bytes", int64(s.limits.Bytes), fmt.Sprintf("the call may send and receive %s", s.limits.Bytes))
-}
-
-// addDenial keeps each receipt once, the most recent last: it is the likeliest cause of what
-// the guest does next. When there are too many, the last gives way and the first stay, so
-// that a flood of refusals cannot hide how it began.
-func (s *Session) addDenial(denial tool.Denial) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.denials = slices.DeleteFunc(s.denials, func(d tool.Denial) bool { return d.Value == denial.Value && d.Rule == denial.Rule })
-	if len(s.denials) == maxDenials {
-		s.denials = s.denials[:maxDenials-1]
-	}
-	s.denials = append(s.denials, denial)
 }

@@ -261,7 +261,7 @@ func TestReach(t *testing.T) {
 	mapped := reach{granted: prefixes("::ffff:10.0.0.0/104")}
 	assert.True(t, check(mapped, "10.9.8.7"))
 	assert.False(t, check(mapped, "192.168.0.1"))
-	literal, err := readGrant(grantOf(manifests.NetworkPermission{Host: "10.0.0.7"}))
+	literal, err := readGrant(grantOf(manifests.NetworkPermission{Host: "10.0.0.7"}), "")
 	require.NoError(t, err)
 	assert.True(t, check(literal.reach, "10.0.0.7"))
 	assert.False(t, check(literal.reach, "10.0.0.8"))
@@ -291,7 +291,7 @@ func TestUnreachable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, err := parseURL(c.target)
 			require.NoError(t, err)
-			permission := manifests.NetworkPermission{Host: l.host, Schemes: []string{l.scheme}, Ports: []int{l.port}}
+			permission := manifests.NetworkPermission{Host: l.host.String(), Schemes: []string{l.scheme}, Ports: []int{l.port}}
 			s := open(t, Options{Requests: everything(l.port), Grants: []manifests.NetworkGrant{grantOf(permission, "127.0.0.0/8")}, Resolver: c.resolver})
 			_, err = get(t, s, c.target)
 			require.ErrorIs(t, err, ErrIO)

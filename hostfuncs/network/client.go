@@ -18,7 +18,7 @@ const maxClientInFlight = 64 * MaxInFlight
 // Client is what one tool has of the network: its effective permissions. It is safe for
 // concurrent use.
 type Client struct {
-	permission *permission
+	permission *effective
 	decisions  []tool.Decision
 	secrets    Secrets // nil for none
 	resolver   *net.Resolver

@@ -6,7 +6,7 @@ import (
 )
 
 // allows reports whether a request may be sent. To which addresses, its reach says.
-func (p *permission) allows(l *location, method string) bool {
+func (p *effective) allows(l *location, method string) bool {
 	if p.noNetwork != "" || p.denied(l, method) != nil {
 		return false
 	}
@@ -19,7 +19,7 @@ func (p *permission) allows(l *location, method string) bool {
 }
 
 // denied returns the line that takes the request away, whatever address it leads to.
-func (p *permission) denied(l *location, method string) *denial {
+func (p *effective) denied(l *location, method string) *denial {
 	for i := range p.denials {
 		if d := &p.denials[i]; len(d.reach) == 0 && d.matches(l, method) {
 			return d
@@ -30,7 +30,7 @@ func (p *permission) denied(l *location, method string) *denial {
 
 // reach returns to which addresses an allowed request may go, and a key that is equal for
 // equal ones.
-func (p *permission) reach(l *location, method string) (*reach, string) {
+func (p *effective) reach(l *location, method string) (*reach, string) {
 	if !p.isSpecial {
 		return &reach{}, ""
 	}

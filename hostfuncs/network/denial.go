@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/manifests"
@@ -12,7 +11,7 @@ import (
 )
 
 // receipt says why a request was refused, and what would allow it. It has no value yet.
-func (p *permission) receipt(l *location, method string) tool.Denial {
+func (p *effective) receipt(l *location, method string) tool.Denial {
 	refused := tool.Denial{Permission: "network"}
 	if p.noNetwork != "" {
 		refused.Rule = fmt.Sprintf("the profile %s takes the network away", p.noNetwork)
@@ -23,7 +22,7 @@ func (p *permission) receipt(l *location, method string) tool.Denial {
 		return refused
 	}
 	asked := closest(p.requests, func(r *rule) *rule { return r }, l, method)
-	given := closest(p.grants, func(g *grant) *rule { return &g.rule }, l, method)
+	given := closest(p.grants, (*grant).here, l, method)
 	refused.Rule = p.ruleText(asked, given, l, method)
 	if asked.gap != 0 {
 		if wanted, ok := p.need(asked, l, method); ok {
@@ -50,13 +49,13 @@ const (
 
 func (r *rule) gap(l *location, method string) gap {
 	var differs gap
-	if !r.host.matches(l.host) {
+	if !r.host.Matches(l.host) {
 		differs |= gapHost
 	}
-	if !slices.Contains(r.endpoints, l.endpoint()) {
+	if !r.allowsEndpoint(l) {
 		differs |= gapEndpoint
 	}
-	if !slices.Contains(r.methods, method) {
+	if !r.allowsMethod(method) {
 		differs |= gapMethod
 	}
 	if !r.allowsPath(l) {
@@ -76,6 +75,9 @@ func closest[T any](all []T, ruleOf func(*T) *rule, l *location, method string) 
 	best := candidate{gap: gapHost}
 	for i := range all {
 		r := ruleOf(&all[i])
+		if r == nil {
+			continue
+		}
 		if differs := r.gap(l, method); differs < best.gap {
 			best = candidate{i, r, differs}
 		}
@@ -83,7 +85,7 @@ func closest[T any](all []T, ruleOf func(*T) *rule, l *location, method string) 
 	return best
 }
 
-func (p *permission) ruleText(asked, given candidate, l *location, method string) string {
+func (p *effective) ruleText(asked, given candidate, l *location, method string) string {
 	what := hostText(l)
 	switch {
 	case asked.rule == nil && given.rule == nil:
@@ -100,10 +102,10 @@ func (p *permission) ruleText(asked, given candidate, l *location, method string
 
 // hostText names the host, if it is short enough to stand in a sentence.
 func hostText(l *location) string {
-	if len(l.host) > 100 {
-		return "this host"
+	if host := l.host.String(); len(host) <= 100 {
+		return host
 	}
-	return l.host
+	return "this host"
 }
 
 func (g gap) text(l *location, method string) string {
@@ -114,7 +116,7 @@ func (g gap) text(l *location, method string) string {
 	if g&gapMethod != 0 {
 		parts = append(parts, method)
 	}
-	if g&gapPath != 0 && l.ambiguous {
+	if g&gapPath != 0 && l.path.IsAmbiguous() {
 		parts = append(parts, "a path that can be read in two ways")
 	} else if g&gapPath != 0 {
 		parts = append(parts, "this path")
@@ -124,13 +126,13 @@ func (g gap) text(l *location, method string) string {
 
 // need returns the least permission that closes the gap, or false if it cannot be written
 // down, or should not.
-func (p *permission) need(c candidate, l *location, method string) (manifests.NetworkPermission, bool) {
-	wanted := manifests.NetworkPermission{Host: l.host, Methods: []string{method}, Schemes: []string{l.scheme}}
+func (p *effective) need(c candidate, l *location, method string) (manifests.NetworkPermission, bool) {
+	wanted := manifests.NetworkPermission{Host: l.host.String(), Methods: []string{method}, Schemes: []string{l.scheme}}
 	if l.port != defaultPort(l.scheme) {
 		wanted.Ports = []int{l.port}
 	}
-	if l.address.IsValid() {
-		if s, is := p.known.special(l.address); is && !s.own {
+	if address := l.host.Address(); address.IsValid() {
+		if s, is := p.known.special(address); is && !s.own {
 			return wanted, false
 		}
 	}
@@ -138,10 +140,10 @@ func (p *permission) need(c candidate, l *location, method string) (manifests.Ne
 	case c.rule == nil:
 	case c.rule.allowsPath(l):
 		wanted.Paths = []string{c.rule.prefixOf(l)}
-	case l.ambiguous || len(l.path) > maxShown:
+	case l.path.IsAmbiguous() || len(l.path.String()) > maxShown:
 		return wanted, false
 	default:
-		wanted.Paths = []string{l.path}
+		wanted.Paths = []string{l.path.String()}
 	}
 	return wanted, true
 }
@@ -149,8 +151,8 @@ func (p *permission) need(c candidate, l *location, method string) (manifests.Ne
 // prefixOf returns the prefix that allows a path.
 func (r *rule) prefixOf(l *location) string {
 	for _, prefix := range r.paths {
-		if prefix != "/" && !l.ambiguous && hasPrefix(l.path, prefix) {
-			return prefix
+		if !prefix.IsEvery() && prefix.Matches(l.path) {
+			return prefix.String()
 		}
 	}
 	return "/"
@@ -158,7 +160,7 @@ func (r *rule) prefixOf(l *location) string {
 
 // addressReceipt is for a request that a permission allows, and whose host leads nowhere
 // that it may connect to. It names the range, never the address.
-func (p *permission) addressReceipt(l *location, method string, why *refusal) tool.Denial {
+func (p *effective) addressReceipt(l *location, method string, why *refusal) tool.Denial {
 	refused := tool.Denial{Permission: "network"}
 	if why.denied {
 		refused.Rule = fmt.Sprintf("%s leads to an address that the operator denies%s", hostText(l), at(why.origin))
@@ -168,13 +170,13 @@ func (p *permission) addressReceipt(l *location, method string, why *refusal) to
 	if !why.special.own {
 		return refused
 	}
-	given := closest(p.grants, func(g *grant) *rule { return &g.rule }, l, method)
+	given := closest(p.grants, (*grant).here, l, method)
 	wanted, ok := p.need(given, l, method)
 	if !ok {
 		return refused
 	}
 	grant := manifests.NetworkGrant{NetworkPermission: wanted}
-	if !l.address.IsValid() && l.host != "localhost" {
+	if !l.host.Address().IsValid() && l.host.String() != "localhost" {
 		grant.Addresses = []netip.Prefix{why.special.Prefix}
 	}
 	refused.Allow.Grant = p.grantFor(grant)
@@ -182,6 +184,6 @@ func (p *permission) addressReceipt(l *location, method string, why *refusal) to
 }
 
 // grantFor returns the rule that gives a grant to the permission's tool.
-func (p *permission) grantFor(grant manifests.NetworkGrant) json.RawMessage {
+func (p *effective) grantFor(grant manifests.NetworkGrant) json.RawMessage {
 	return manifests.Grant{Tools: []string{p.tool}, Network: []manifests.NetworkGrant{grant}}.Rule()
 }

@@ -137,7 +137,7 @@ func TestAddressReceipts(t *testing.T) {
 	} {
 		l, err := parseURL(target)
 		require.NoError(t, err)
-		names := newNames(t, map[string][]string{l.host: {c.address}})
+		names := newNames(t, map[string][]string{l.host.String(): {c.address}})
 		options := Options{Tool: "fetch", Requests: everything(80, 443, 8080), Grants: []manifests.NetworkGrant{grantOf(everything(80, 443, 8080)[0])}}
 		if c.address != "" {
 			options.Resolver = names.resolver()
@@ -153,10 +153,10 @@ func TestAddressReceipts(t *testing.T) {
 			p, err := readPermission(pasted)
 			require.NoError(t, err)
 			to, _ := p.reach(l, "GET")
-			address := l.address
+			address := l.host.Address()
 			if c.address != "" {
 				address = addressOf(c.address)
-			} else if l.host == "localhost" {
+			} else if l.host.String() == "localhost" {
 				address = addressOf("127.0.0.1")
 			}
 			assert.Nil(t, to.check(p.known, address), target)

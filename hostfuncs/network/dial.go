@@ -46,7 +46,7 @@ func (c *Client) dial(ctx context.Context, l *location, to *reach) (*connection,
 	if l.scheme == "http" {
 		return newConnection(raw, raw), nil
 	}
-	secure, err := handshake(ctx, raw, l.host, to)
+	secure, err := handshake(ctx, raw, l.host.String(), to)
 	if err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
@@ -56,7 +56,7 @@ func (c *Client) dial(ctx context.Context, l *location, to *reach) (*connection,
 // connect checks each address when the connection to it is about to be made, whoever resolved
 // it and when.
 func (c *Client) connect(ctx context.Context, l *location, to *reach) (net.Conn, error) {
-	address := net.JoinHostPort(l.host, strconv.Itoa(l.port))
+	address := net.JoinHostPort(l.host.String(), strconv.Itoa(l.port))
 	if to.connect.IsValid() {
 		address = to.connect.String()
 	}

@@ -17,8 +17,9 @@
 //   - A host is a name, an address, "*" for every host, or "*." and a name for the names
 //     below that one, at any depth: *.example.com is a.example.com and a.b.example.com, but
 //     neither example.com nor evilexample.com.
-//   - Names are compared in lower case without the dot of the root, addresses by value. Names
-//     that are not ASCII, and addresses in the forms of inet_aton, are refused.
+//   - Names are compared in lower case, addresses by value. Names that are not ASCII, and
+//     addresses in the forms of inet_aton, are refused. The dot of the root may end the name in
+//     a URL, and none in a permission.
 //   - A path prefix is of whole segments: /v1 is /v1 and what is below it, /v1/ only what is
 //     below. Paths are compared decoded. One that a server could clean, decode again or cut
 //     into another path fits no prefix but /, and every denied one.
@@ -52,4 +53,6 @@
 //     under an allowed prefix what the operator keeps under another.
 //   - A server that means to tell a guest a secret that it was sent can. A guest that asks
 //     for ranges of bytes can have a server cut a secret before it is masked.
+//
+// It is for the runtime: its API promises no compatibility.
 package network

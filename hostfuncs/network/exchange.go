@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caisson-run/caisson/hostfuncs/journal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -31,7 +32,7 @@ type exchange struct {
 	from    *location // what redirected to the hop; nil for the first
 
 	// What the record says.
-	slot     int
+	entry    journal.Entry
 	target   string
 	started  time.Time
 	bytes    int64
@@ -48,7 +49,7 @@ type exchange struct {
 func (s *Session) begin(ctx context.Context, request Request) (*exchange, error) {
 	e := &exchange{session: s, client: s.client, target: "an invalid request", started: s.client.now(), done: make(chan struct{})}
 	var failed *Error
-	e.slot, failed = s.admit(e.started)
+	e.entry, failed = s.admit(e.started)
 	if failed == nil {
 		failed = e.prepare(ctx, request)
 	}
@@ -228,7 +229,7 @@ func (e *exchange) finish(failed *Error) {
 		call.Status = failed.status()
 		call.Allowed = e.allowed && failed.Kind != ErrDenied
 	}
-	e.session.record(e.slot, call)
+	e.session.record(e.entry, call)
 }
 
 // result returns what came of it, once it is done.
@@ -248,7 +249,7 @@ func (e *exchange) deny(denial tool.Denial) *Error {
 	if allow := string(denial.Allow.Manifest) + "\n" + string(denial.Allow.Grant); e.client.maskText(allow) != allow {
 		denial.Allow = tool.Allow{} // a server redirected to a path that holds a secret
 	}
-	e.session.addDenial(denial)
+	e.session.journal.Deny(denial, nil)
 	return &Error{Op: "request", Kind: ErrDenied, Message: denial.Rule, Denial: &denial}
 }
 

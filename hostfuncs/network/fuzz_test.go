@@ -36,10 +36,10 @@ func requireLocation(t *testing.T, l *location) {
 	require.NoError(t, err)
 	require.Nil(t, again.User)
 	require.Empty(t, again.Fragment)
-	require.Equal(t, l.host, again.Hostname())
+	require.Equal(t, l.host.String(), again.Hostname())
 	scheme, host, port := simpleHost(text)
 	require.Equal(t, l.scheme, scheme)
-	require.Equal(t, l.host, host)
+	require.Equal(t, l.host.String(), host)
 	if port == "" {
 		port = fmt.Sprint(defaultPort(scheme))
 	}
@@ -52,21 +52,21 @@ func requireLocation(t *testing.T, l *location) {
 	authority = authority[:strings.IndexByte(authority, '/')]
 	require.NotContains(t, authority, "@")
 	require.NotContains(t, authority, "%")
-	if strings.ContainsAny(l.host, ":") || strings.Trim(l.host, "0123456789.") == "" {
-		address, err := netip.ParseAddr(l.host)
+	if strings.ContainsAny(l.host.String(), ":") || strings.Trim(l.host.String(), "0123456789.") == "" {
+		address, err := netip.ParseAddr(l.host.String())
 		require.NoError(t, err)
-		require.Equal(t, address, l.address)
+		require.Equal(t, address, l.host.Address())
 	}
 	// What is sent is read as it was.
 	same, err := parseURL(text)
 	require.NoError(t, err)
 	require.Equal(t, l.path, same.path)
-	require.Equal(t, l.host, same.host)
+	require.Equal(t, l.host.String(), same.host.String())
 	require.Equal(t, l.port, same.port)
-	require.True(t, strings.HasPrefix(l.path, "/"))
-	if !l.ambiguous {
-		require.NotContains(t, l.path, "//")
-		require.NotContains(t, l.path+"/", "/../")
+	require.True(t, strings.HasPrefix(l.path.String(), "/"))
+	if !l.path.IsAmbiguous() {
+		require.NotContains(t, l.path.String(), "//")
+		require.NotContains(t, l.path.String()+"/", "/../")
 	}
 }
 
@@ -151,11 +151,11 @@ func FuzzRules(f *testing.F) {
 }
 
 // requireReceipt: a refusal has a reason, and what it suggests closes the gap.
-func requireReceipt(t *testing.T, p *permission, l *location, method string) {
+func requireReceipt(t *testing.T, p *effective, l *location, method string) {
 	t.Helper()
 	receipt := p.receipt(l, method)
 	require.NotEmpty(t, receipt.Rule)
-	if p.denied(l, method) != nil || l.ambiguous {
+	if p.denied(l, method) != nil || l.path.IsAmbiguous() {
 		return
 	}
 	require.NotEmpty(t, receipt.Allow)
@@ -166,11 +166,11 @@ func requireReceipt(t *testing.T, p *permission, l *location, method string) {
 		wider.requests = append(append([]rule{}, p.requests...), r)
 	}
 	for _, given := range pastedGrants(t, receipt.Allow.Grant) {
-		g, err := readGrant(given)
+		g, err := readGrant(given, "")
 		require.NoError(t, err)
 		wider.grants = append(append([]grant{}, p.grants...), g)
 	}
-	wider.permits = permits(wider.requests, wider.grants)
+	wider.decide()
 	require.True(t, wider.allows(l, method), "%+v", receipt)
 }
 

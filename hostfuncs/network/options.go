@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 // Options say what one tool may reach, and by which means.
 type Options struct {
 	Tool     string // the tool's name, for what receipts suggest
+	Module   string // its module's SHA-256, in lower-case hex digits; empty: no grant that is bound to one holds
 	Requests []manifests.NetworkPermission
-	// Grants are those that hold for the tool's module.
-	Grants []manifests.NetworkGrant
-	Deny   []Denied
+	Grants   []manifests.NetworkGrant
+	Deny     []Denied
 	// NoNetwork names the profile that takes all of the network away; empty for none.
 	NoNetwork string
 	Secrets   Secrets          // nil: none
@@ -36,7 +37,7 @@ type Denied struct {
 type Secrets interface {
 	// Places are where secrets go in requests to an origin. A guest may not set these
 	// headers itself, nor any that [manifests.FoldName] makes the same.
-	Places(scheme, host string, port int) []manifests.SecretPlace
+	Places(scheme string, host permission.Host, port int) []manifests.SecretPlace
 	// Inject puts the secrets of the request's origin into its header, its query or its
 	// body, and returns the body. It is called once for each hop, after the policy has
 	// allowed that hop. The text of its error is shown to the guest.

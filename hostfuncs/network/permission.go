@@ -10,6 +10,7 @@ import (
 
 	"github.com/caisson-run/caisson/internal/hostfile"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 const maxAuthorities = 1 << 20 // bytes of one file
@@ -18,32 +19,49 @@ const maxAuthorities = 1 << 20 // bytes of one file
 type grant struct {
 	rule
 	origin string
+	sha256 string // of the module that it is bound to, if it is
 	reach  reach
+	// elsewhere says that it is for another module: it explains a decision, and gives nothing.
+	elsewhere bool
+}
+
+func (g *grant) statement() permission.Statement {
+	return permission.Statement{Rule: &g.rule, Origin: g.origin, SHA256: g.sha256}
+}
+
+// here returns the rule of a grant that holds for the tool's module, or nil.
+func (g *grant) here() *rule {
+	if g.elsewhere {
+		return nil
+	}
+	return &g.rule
 }
 
 // permit is what one request of the manifest and one grant have in common.
 type permit struct {
-	rule
+	*rule
 	request, grant int // which
 }
 
-// permission is what a tool may do: the requests of its manifest, as far as grants cover them,
+// effective is what a tool may do: the requests of its manifest, as far as grants cover them,
 // less what is denied. It does not change once it was read.
-type permission struct {
+type effective struct {
 	tool      string
+	module    string // its digest, if it is known
 	noNetwork string
 	requests  []rule
 	grants    []grant
 	denials   []denial
-	permits   []permit
+	outcomes  []permission.Outcome // of the requests
+	permits   []permit             // of all of them
 	known     *ranges
 	// isSpecial says that connections of one request may go elsewhere than those of
 	// another.
 	isSpecial bool
 }
 
-func readPermission(options Options) (*permission, error) {
-	p := &permission{tool: options.Tool, noNetwork: options.NoNetwork, known: newRanges()}
+func readPermission(options Options) (*effective, error) {
+	p := &effective{tool: options.Tool, module: options.Module, noNetwork: options.NoNetwork, known: newRanges()}
 	for _, requested := range options.Requests {
 		r, err := readRule(requested)
 		if err != nil {
@@ -53,7 +71,7 @@ func readPermission(options Options) (*permission, error) {
 		p.requests = append(p.requests, r)
 	}
 	for _, granted := range options.Grants {
-		g, err := readGrant(granted)
+		g, err := readGrant(granted, options.Module)
 		if err != nil {
 			return nil, fmt.Errorf("the grant%s: %w", at(granted.Origin), err)
 		}
@@ -68,7 +86,7 @@ func readPermission(options Options) (*permission, error) {
 		p.denials = append(p.denials, d)
 		p.isSpecial = p.isSpecial || len(d.reach) > 0
 	}
-	p.permits = permits(p.requests, p.grants)
+	p.decide()
 	return p, nil
 }
 
@@ -87,27 +105,28 @@ func at(origin string) string {
 	return " at " + origin
 }
 
-func readGrant(granted manifests.NetworkGrant) (grant, error) {
+func readGrant(granted manifests.NetworkGrant, module string) (grant, error) {
 	r, err := readRule(granted.NetworkPermission)
 	if err != nil {
 		return grant{}, err
 	}
-	g := grant{rule: r, origin: granted.Origin}
+	g := grant{rule: r, origin: granted.Origin, sha256: granted.SHA256}
+	if g.elsewhere = !g.statement().Holds(module); g.elsewhere {
+		return g, nil // its files are not this module's to read
+	}
 	if g.reach.granted, err = readPrefixes(granted.Addresses); err != nil {
 		return grant{}, err
 	}
-	if address, err := netip.ParseAddr(string(r.host)); err == nil {
+	if address := r.host.Address(); address.IsValid() {
 		g.reach.exact = append(g.reach.exact, address)
 	}
-	if r.host == "localhost" {
+	if r.host.String() == "localhost" {
 		g.reach.granted = append(g.reach.granted, loopback()...)
 	}
 	if granted.Connect != "" {
-		connect, err := netip.ParseAddrPort(granted.Connect)
-		if err != nil || connect.Port() == 0 || connect.Addr().Zone() != "" {
-			return grant{}, fmt.Errorf("connect %q is not an address with a port, such as 127.0.0.1:8443", granted.Connect)
+		if g.reach.connect, err = permission.ParseEndpoint(granted.Connect); err != nil {
+			return grant{}, err
 		}
-		g.reach.connect = netip.AddrPortFrom(connect.Addr().Unmap(), connect.Port())
 		g.reach.exact = append(g.reach.exact, g.reach.connect.Addr())
 	}
 	if granted.Authorities != "" {
@@ -143,15 +162,22 @@ func readAuthorities(name string) ([]byte, error) {
 	return pem, nil
 }
 
-// permits returns what the requests and the grants have in common.
-func permits(requests []rule, grants []grant) []permit {
-	var all []permit
-	for i := range requests {
-		for j := range grants {
-			if both, overlap := requests[i].intersect(&grants[j].rule); overlap {
-				all = append(all, permit{both, i, j})
-			}
+// decide computes what is effective.
+func (p *effective) decide() {
+	var requests, grants, denials []permission.Statement
+	for i := range p.requests {
+		requests = append(requests, permission.Statement{Rule: &p.requests[i]})
+	}
+	for i := range p.grants {
+		grants = append(grants, p.grants[i].statement())
+	}
+	for i := range p.denials {
+		denials = append(denials, permission.Statement{Rule: &p.denials[i]})
+	}
+	p.outcomes, p.permits = permission.Decide(requests, grants, denials, p.module), nil
+	for i, outcome := range p.outcomes {
+		for _, both := range outcome.Effective {
+			p.permits = append(p.permits, permit{both.Rule.(*rule), i, both.Grant})
 		}
 	}
-	return all
 }

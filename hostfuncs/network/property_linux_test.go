@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 // The property test needs a network in which to look on: on Linux, all of 127.0.0.0/8 is
@@ -131,7 +132,7 @@ func (c *cosmos) options() Options {
 // originSecrets gives each origin a secret that says which it is for.
 type originSecrets struct{}
 
-func (originSecrets) Places(string, string, int) []manifests.SecretPlace {
+func (originSecrets) Places(string, permission.Host, int) []manifests.SecretPlace {
 	return []manifests.SecretPlace{{Header: "X-Secret"}}
 }
 

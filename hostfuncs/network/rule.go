@@ -1,31 +1,39 @@
 package network
 
 import (
+	"cmp"
 	"fmt"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
-// rule is which requests a permission is about.
+const kind permission.Kind = "network"
+
+// rule is which requests a permission is about: those that fit one of each list. An empty list fits
+// nothing.
 type rule struct {
-	host      pattern
+	host      permission.Host
 	endpoints []endpoint
 	methods   []string
-	paths     []string // prefixes of decoded paths
+	// everyMethod stands for a list of all methods, which denials may have.
+	everyMethod bool
+	paths       []permission.URLPath
 }
 
 // readRule checks a permission and fills in the defaults: GET, https and every path.
 func readRule(p manifests.NetworkPermission) (rule, error) {
-	host, message := readPattern(p.Host)
-	if message != "" {
-		return rule{}, fmt.Errorf("host %q: %s", p.Host, message)
+	host, err := permission.ParseHost(p.Host)
+	if err != nil {
+		return rule{}, err
 	}
-	r := rule{host: host, methods: orDefault(p.Methods, "GET"), paths: orDefault(p.Paths, "/")}
+	r := rule{host: host, methods: orDefault(p.Methods, "GET")}
 	schemes := orDefault(p.Schemes, "https")
-	if err := checkParts(schemes, p.Ports, r.paths); err != nil {
+	if r.paths, err = readPaths(p.Paths); err == nil {
+		err = checkEndpoints(schemes, p.Ports)
+	}
+	if err != nil {
 		return rule{}, fmt.Errorf("host %q: %w", p.Host, err)
 	}
 	for _, scheme := range schemes {
@@ -47,9 +55,21 @@ func orDefault(list []string, value string) []string {
 	return slices.Clone(list)
 }
 
-// checkParts refuses what would never match: in a grant it would be a riddle, in a denial a
+func readPaths(texts []string) ([]permission.URLPath, error) {
+	var paths []permission.URLPath
+	for _, text := range orDefault(texts, "/") {
+		path, err := permission.ParseURLPath(text)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// checkEndpoints refuses what would never match: in a grant it would be a riddle, in a denial a
 // hole.
-func checkParts(schemes []string, ports []int, paths []string) error {
+func checkEndpoints(schemes []string, ports []int) error {
 	for _, scheme := range schemes {
 		if scheme != "http" && scheme != "https" {
 			return fmt.Errorf("scheme %q is neither https nor http", scheme)
@@ -60,133 +80,135 @@ func checkParts(schemes []string, ports []int, paths []string) error {
 			return fmt.Errorf("port %d is not one of 1 to 65535", port)
 		}
 	}
-	for _, prefix := range paths {
-		if !strings.HasPrefix(prefix, "/") || path.Clean(prefix) != "/"+strings.Trim(prefix, "/") || isAmbiguous(prefix, prefix) {
-			return fmt.Errorf("path %q is not a clean one that begins with /", prefix)
-		}
-	}
 	return nil
 }
 
+// Kind returns the network's.
+func (r *rule) Kind() permission.Kind { return kind }
+
 // allows reports whether a request is one of the rule's.
 func (r *rule) allows(l *location, method string) bool {
-	return r.host.matches(l.host) && slices.Contains(r.endpoints, l.endpoint()) &&
-		slices.Contains(r.methods, method) && r.allowsPath(l)
+	return r.host.Matches(l.host) && r.allowsEndpoint(l) && r.allowsMethod(method) && r.allowsPath(l)
 }
 
-// allowsPath: of a path that can be read as another one, nothing is known but that it is a
-// path.
+func (r *rule) allowsEndpoint(l *location) bool {
+	return slices.ContainsFunc(r.endpoints, func(e endpoint) bool { return e.covers(l.endpoint()) })
+}
+
+func (r *rule) allowsMethod(method string) bool {
+	return r.everyMethod || slices.Contains(r.methods, method)
+}
+
 func (r *rule) allowsPath(l *location) bool {
-	return slices.ContainsFunc(r.paths, func(prefix string) bool {
-		return prefix == "/" || !l.ambiguous && hasPrefix(l.path, prefix)
-	})
+	return slices.ContainsFunc(r.paths, func(prefix permission.URLPath) bool { return prefix.Matches(l.path) })
 }
 
-// hasPrefix reports whether a path is the prefix or below it. A prefix with a slash at its
-// end is not among the paths below it.
-func hasPrefix(path, prefix string) bool {
-	rest, found := strings.CutPrefix(path, prefix)
-	return found && (rest == "" || rest[0] == '/' || strings.HasSuffix(prefix, "/"))
-}
-
-// intersect returns the rule for the requests that both rules are about, or false if there
-// are none.
-func (r *rule) intersect(other *rule) (rule, bool) {
-	host, overlap := r.host.intersect(other.host)
-	both := rule{
-		host:      host,
-		endpoints: common(r.endpoints, other.endpoints),
-		methods:   common(r.methods, other.methods),
-		paths:     commonPaths(r.paths, other.paths),
+// Intersect returns the rule for the requests that both rules are about, or false if there are none.
+// Of a denial it is for its requests, whatever they lead to.
+func (r *rule) Intersect(with permission.Rule) (permission.Rule, bool) {
+	other, ok := ruleOf(with)
+	if !ok {
+		return nil, false
 	}
-	return both, overlap && len(both.endpoints) > 0 && len(both.methods) > 0 && len(both.paths) > 0
+	host, overlap := r.host.Intersect(other.host)
+	both := &rule{
+		host:        host,
+		endpoints:   common(r.endpoints, other.endpoints, endpoint.intersect),
+		everyMethod: r.everyMethod && other.everyMethod,
+		paths:       common(r.paths, other.paths, permission.URLPath.Intersect),
+	}
+	switch {
+	case r.everyMethod:
+		both.methods = other.methods
+	case other.everyMethod:
+		both.methods = r.methods
+	default:
+		both.methods = common(r.methods, other.methods, func(a, b string) (string, bool) { return a, a == b })
+	}
+	if !overlap || len(both.endpoints) == 0 || len(both.methods) == 0 && !both.everyMethod || len(both.paths) == 0 {
+		return nil, false
+	}
+	return both, true
 }
 
-func common[T comparable](a, b []T) []T {
-	var both []T
-	for _, value := range a {
-		if slices.Contains(b, value) && !slices.Contains(both, value) {
-			both = append(both, value)
-		}
+// ruleOf returns which requests a rule of the network is about.
+func ruleOf(of permission.Rule) (*rule, bool) {
+	switch r := of.(type) {
+	case *rule:
+		return r, true
+	case *denial:
+		return &r.rule, true
 	}
-	return both
+	return nil, false
 }
 
-// commonPaths intersects prefixes. Two of them are nested or have nothing in common.
-func commonPaths(a, b []string) []string {
-	var both []string
-	add := func(prefix string) {
-		if !slices.Contains(both, prefix) {
-			both = append(both, prefix)
-		}
-	}
+// common returns what the elements of two lists have in common, each once. Any two elements are nested,
+// or have nothing in common.
+func common[T comparable](a, b []T, intersect func(T, T) (T, bool)) []T {
+	var all []T
 	for _, one := range a {
 		for _, other := range b {
-			switch {
-			case hasPrefix(other, one):
-				add(other)
-			case hasPrefix(one, other):
-				add(one)
+			if both, overlap := intersect(one, other); overlap && !slices.Contains(all, both) {
+				all = append(all, both)
 			}
 		}
 	}
-	return both
+	return all
 }
 
-// denial is which requests a line of the operator's takes away. An empty field matches
-// everything.
+// Covers reports whether this rule allows all that the other does.
+func (r *rule) Covers(with permission.Rule) bool {
+	other, ok := ruleOf(with)
+	return ok && other.cutBy(r) == ""
+}
+
+// denial is which requests a line of the operator's takes away.
 type denial struct {
-	origin  string
-	host    pattern
-	ports   []int
-	methods []string
-	schemes []string
-	paths   []string
-	reach   []prefix // of the connection; empty: the request is denied as such
+	rule
+	origin string
+	reach  []prefix // of the connection; empty: the request is denied as such
 }
 
+// readDenial reads a denial, of which an empty field matches everything.
 func readDenial(d Denied) (denial, error) {
-	read := denial{
-		origin: d.Origin, host: "*", ports: slices.Clone(d.Ports), methods: slices.Clone(d.Methods),
-		schemes: slices.Clone(d.Schemes), paths: slices.Clone(d.Paths),
-	}
-	if d.Host != "" {
-		host, message := readPattern(d.Host)
-		if message != "" {
-			return denial{}, fmt.Errorf("host %q: %s", d.Host, message)
-		}
-		read.host = host
-	}
-	if err := checkParts(d.Schemes, d.Ports, d.Paths); err != nil {
+	host, err := permission.ParseHost(cmp.Or(d.Host, "*"))
+	if err != nil {
 		return denial{}, err
 	}
-	reach, err := readPrefixes(d.Addresses)
-	read.reach = reach
+	paths, err := readPaths(d.Paths)
+	if err != nil {
+		return denial{}, err
+	}
+	if err := checkEndpoints(d.Schemes, d.Ports); err != nil {
+		return denial{}, err
+	}
+	schemes, ports := d.Schemes, d.Ports
+	if len(schemes) == 0 {
+		schemes = []string{"https", "http"}
+	}
+	if len(ports) == 0 {
+		ports = []int{everyPort}
+	}
+	read := denial{
+		rule:   rule{host: host, methods: slices.Clone(d.Methods), everyMethod: len(d.Methods) == 0, paths: paths},
+		origin: d.Origin,
+	}
+	for _, scheme := range schemes {
+		for _, port := range ports {
+			read.endpoints = append(read.endpoints, endpoint{scheme, port})
+		}
+	}
+	read.reach, err = readPrefixes(d.Addresses)
 	return read, err
 }
 
-// matches reports whether a request is denied, whatever address it leads to. A path that can
-// be read as another one matches all.
+// matches reports whether a request is denied, whatever address it leads to. What a lax server takes
+// for a denied path is one.
 func (d *denial) matches(l *location, method string) bool {
-	return d.host.matches(l.host) && anyOr(d.ports, l.port) && anyOr(d.methods, method) && anyOr(d.schemes, l.scheme) &&
-		(len(d.paths) == 0 || l.ambiguous || slices.ContainsFunc(d.paths, func(prefix string) bool { return hasPrefix(loosely(l.path), loosely(prefix)) }))
+	return d.host.Matches(l.host) && d.allowsEndpoint(l) && d.allowsMethod(method) &&
+		slices.ContainsFunc(d.paths, func(prefix permission.URLPath) bool { return prefix.MatchesLoosely(l.path) })
 }
 
-// loosely returns a path as the laxest of servers reads it: without parameters, an escaped
-// query, and dots and spaces at the end of segments, and in lower case. What is denied under
-// one of its names is denied under all.
-func loosely(path string) string {
-	if end := strings.IndexAny(path, "?#"); end >= 0 {
-		path = path[:end]
-	}
-	segments := strings.Split(path, "/")
-	for i, segment := range segments {
-		name, _, _ := strings.Cut(segment, ";")
-		segments[i] = strings.ToLower(strings.TrimRight(name, ". "))
-	}
-	return strings.Join(segments, "/")
-}
-
-func anyOr[T comparable](list []T, value T) bool {
-	return len(list) == 0 || slices.Contains(list, value)
-}
+// Covers reports whether a denial is about all requests of a rule. One that depends on where they lead
+// is about none as a whole.
+func (d *denial) Covers(with permission.Rule) bool { return len(d.reach) == 0 && d.rule.Covers(with) }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
+	"github.com/caisson-run/caisson/hostfuncs/journal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -37,14 +37,12 @@ type Session struct {
 
 	mu        sync.Mutex
 	closed    bool
-	calls     int64
 	bytesLeft int64
 	running   map[*exchange]struct{}
 	idle      []*connection     // the latest last
 	sent      map[int]*exchange // by id; nil while it is being prepared
 	nextID    int
-	denials   []tool.Denial
-	hostCalls []tool.HostCall
+	journal   journal.Journal
 }
 
 // Open returns the network of one call.
@@ -132,25 +130,13 @@ func (s *Session) Receive(ctx context.Context, id int) (Response, error) {
 
 // Denials returns the receipts of what was refused, each once. Of more than 32, it is the
 // first ones and the last.
-func (s *Session) Denials() []tool.Denial {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.denials)
-}
+func (s *Session) Denials() []tool.Denial { return s.journal.Denials() }
 
 // HostCalls lists the first [tool.MaxHostCalls] requests, in the order in which they began.
-func (s *Session) HostCalls() []tool.HostCall {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.hostCalls)
-}
+func (s *Session) HostCalls() []tool.HostCall { return s.journal.HostCalls() }
 
 // Calls counts all requests, whether or not they were allowed.
-func (s *Session) Calls() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.calls
-}
+func (s *Session) Calls() int64 { return s.journal.Count() }
 
 // Close cancels what is in flight, waits for it and closes the connections. Requests that come
 // later fail with [ErrUnavailable]. It can be called again.

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs/journal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -179,9 +180,9 @@ func TestHostCallsAreCapped(t *testing.T) {
 	assert.Len(t, session.HostCalls(), tool.MaxHostCalls)
 	assert.EqualValues(t, tool.MaxHostCalls+10, session.Calls())
 	denials := session.Denials()
-	require.Len(t, denials, maxDenials)
+	require.Len(t, denials, journal.MaxDenials)
 	assert.Equal(t, "https://host0.example.com/", denials[0].Value)
-	assert.Equal(t, fmt.Sprintf("https://host%d.example.com/", tool.MaxHostCalls+9), denials[maxDenials-1].Value)
+	assert.Equal(t, fmt.Sprintf("https://host%d.example.com/", tool.MaxHostCalls+9), denials[journal.MaxDenials-1].Value)
 }
 
 func TestHostCallTargetsAreSafe(t *testing.T) {

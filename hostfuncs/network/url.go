@@ -1,26 +1,24 @@
 package network
 
 import (
+	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 const maxURL = 8 << 10 // bytes
 
 // location is a URL that everybody reads alike.
 type location struct {
-	scheme  string // http or https
-	host    string // as readHost returns it
-	address netip.Addr
-	port    int
-	// path is decoded. If ambiguous, servers may take it for another one.
-	path      string
-	ambiguous bool
+	scheme string          // http or https
+	host   permission.Host // one
+	port   int
+	path   permission.RequestPath
 	// url is what is sent. It has no user info and no fragment.
 	url url.URL
 }
@@ -29,6 +27,20 @@ type location struct {
 type endpoint struct {
 	scheme string
 	port   int
+}
+
+// everyPort stands for all ports of a scheme in a denial.
+const everyPort = 0
+
+func (e endpoint) covers(other endpoint) bool {
+	return e == other || e.port == everyPort && e.scheme == other.scheme
+}
+
+func (e endpoint) intersect(other endpoint) (endpoint, bool) {
+	if e.covers(other) {
+		return other, true
+	}
+	return e, other.covers(e)
 }
 
 func (l *location) endpoint() endpoint { return endpoint{l.scheme, l.port} }
@@ -53,6 +65,14 @@ func (l *location) resolve(text string) (*location, error) {
 		return nil, err
 	}
 	return locate(l.url.ResolveReference(reference))
+}
+
+// whyNot returns what package permission says is wrong with a text, to stand behind its name.
+func whyNot(err error) string {
+	if invalid, ok := errors.AsType[*permission.Error](err); ok {
+		return invalid.Problem
+	}
+	return err.Error()
 }
 
 func urlError(format string, arguments ...any) error {
@@ -101,21 +121,17 @@ func locate(u *url.URL) (*location, error) {
 	case u.User != nil:
 		return nil, urlError("it holds user info")
 	}
-	host, address, message := readHost(u.Hostname())
-	if message != "" {
-		return nil, urlError("%s", message)
+	host, err := permission.ParseURLHost(u.Hostname())
+	if err != nil {
+		return nil, urlError("its host %s", whyNot(err))
 	}
 	port, err := readPort(u)
 	if err != nil {
 		return nil, err
 	}
-	l := &location{scheme: u.Scheme, host: host, address: address, port: port, path: u.Path}
-	if l.path == "" {
-		l.path = "/"
-	}
-	l.ambiguous = isAmbiguous(l.path, u.EscapedPath())
+	l := &location{scheme: u.Scheme, host: host, port: port, path: permission.ReadRequestPath(u.Path, u.EscapedPath())}
 	l.url = url.URL{
-		Scheme: l.scheme, Host: l.authority(), Path: l.path, RawPath: u.RawPath, RawQuery: u.RawQuery, ForceQuery: u.ForceQuery,
+		Scheme: l.scheme, Host: l.authority(), Path: l.path.String(), RawPath: u.RawPath, RawQuery: u.RawQuery, ForceQuery: u.ForceQuery,
 	}
 	return l, nil
 }
@@ -144,45 +160,8 @@ func defaultPort(scheme string) int {
 
 // authority returns the host and, unless it is the scheme's own, the port.
 func (l *location) authority() string {
-	host := l.host
-	if l.address.Is6() {
-		host = "[" + host + "]"
-	}
 	if l.port == defaultPort(l.scheme) {
-		return host
+		return l.host.Bracketed()
 	}
-	return net.JoinHostPort(l.host, strconv.Itoa(l.port))
-}
-
-// isAmbiguous reports whether a server, or a proxy before it, could take a path for another
-// one: because it cleans the path, decodes it once more, or cuts parameters off its segments.
-func isAmbiguous(decoded, escaped string) bool {
-	escaped = strings.ToLower(escaped)
-	if strings.Contains(decoded, "//") || strings.Contains(decoded, `\`) || strings.Contains(escaped, "%2f") || holdsEscape(decoded) {
-		return true
-	}
-	for segment := range strings.SplitSeq(decoded, "/") {
-		name, _, _ := strings.Cut(segment, ";")
-		if name != "" && strings.Trim(name, ". ") == "" { // Windows drops dots and spaces at the end
-			return true
-		}
-	}
-	if !utf8.ValidString(decoded) { // %c0%ae is a dot to a lax reader
-		return true
-	}
-	return strings.ContainsFunc(decoded, func(r rune) bool { return r < ' ' || r == 0x7f })
-}
-
-// holdsEscape reports whether a text that was decoded could be decoded again.
-func holdsEscape(text string) bool {
-	for i := 0; i+2 < len(text); i++ {
-		if text[i] == '%' && isHex(text[i+1]) && isHex(text[i+2]) {
-			return true
-		}
-	}
-	return false
-}
-
-func isHex(b byte) bool {
-	return b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'f'
+	return l.host.Bracketed() + ":" + strconv.Itoa(l.port)
 }

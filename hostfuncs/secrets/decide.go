@@ -2,16 +2,16 @@ package secrets
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// decider computes request ∩ grant − deny, one request after another.
+// decider puts into effect what package permission decides, one request after another.
 type decider struct {
 	options   Options
+	grants    []grant
 	sources   *sources
 	bindings  map[origin][]*binding
 	masked    []*binding // those whose values are masked
@@ -19,9 +19,10 @@ type decider struct {
 	decisions []tool.Decision
 }
 
-func newDecider(options Options) *decider {
+func newDecider(options Options, grants []grant) *decider {
 	return &decider{
 		options:  options,
+		grants:   grants,
 		sources:  &sources{lookup: options.LookupEnv, ages: map[ageFile]map[string]string{}},
 		bindings: map[origin][]*binding{},
 		requests: map[string]*outcome{},
@@ -35,40 +36,63 @@ type verdict struct {
 	rule string
 }
 
-func (d *decider) decide(request manifests.SecretPermission) error {
+// decide puts into effect what is effective of the requests.
+func (d *decider) decide(requests []request) error {
+	var asked, given, taken []permission.Statement
+	for _, r := range requests {
+		asked = append(asked, r.statement())
+	}
+	for _, g := range d.grants {
+		given = append(given, g.statement())
+	}
+	for _, deny := range d.options.Deny {
+		taken = append(taken, permission.Statement{Rule: &rule{name: deny.Name, everywhere: true}, Origin: deny.Origin})
+	}
+	for i, outcome := range permission.Decide(asked, given, taken, d.options.Module) {
+		if err := d.decideOne(requests[i], outcome); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *decider) decideOne(request request, outcome permission.Outcome) error {
 	v := verdict{decision: tool.Decision{
-		Permission: "secrets",
+		Permission: string(kind),
 		Requested:  fmt.Sprintf("%s in %s for %s", request.Name, describePlace(request.Place), request.Host),
 	}}
-	grants, err := d.matching(request)
+	grants, err := d.granted(outcome)
 	if err != nil {
 		return err
 	}
-	denied := slices.IndexFunc(d.options.Deny, func(deny Denied) bool { return deny.Name == request.Name })
 	v.decision.Granted = describeGrants(grants)
 	switch {
-	case denied >= 0:
-		v.refuse("denied by "+writer(d.options.Deny[denied].Origin), "denied by "+writer(shownOrigin(d.options.Deny[denied].Origin)))
-	case len(grants) == 0:
+	case len(outcome.Taken) > 0:
+		by := d.options.Deny[outcome.Taken[0]].Origin
+		v.refuse("denied by "+writer(by), "denied by "+writer(shownOrigin(by)))
+	case len(outcome.Effective) == 0:
 		d.explainAbsence(request, &v)
 	default:
 		if err := d.bind(request, grants, &v); err != nil {
 			return err
 		}
 	}
+	if v.decision.Effective == "" {
+		for _, i := range outcome.Elsewhere {
+			v.decision.Reason += "; " + d.grants[i].statement().OtherModule("the grant", d.options.Module)
+		}
+	}
 	d.record(request, v)
 	return nil
 }
 
-// matching returns the grants for a request. No two of them are for one origin.
-func (d *decider) matching(request manifests.SecretPermission) ([]manifests.SecretGrant, error) {
-	var grants []manifests.SecretGrant
-	owners := map[origin]manifests.SecretGrant{}
-	for _, grant := range d.options.Grants {
-		if grant.Name != request.Name || normalHost(grant.Host) != normalHost(request.Host) || !samePlace(grant.Place, request.Place) {
-			continue
-		}
-		for _, o := range originsOf(grant) {
+// granted returns the grants for a request. No two of them are for one origin.
+func (d *decider) granted(outcome permission.Outcome) ([]grant, error) {
+	var grants []grant
+	owners := map[origin]grant{}
+	for _, permit := range outcome.Granted {
+		grant := d.grants[permit.Grant]
+		for _, o := range permit.Rule.(*rule).origins {
 			if owner, twice := owners[o]; twice {
 				return nil, &Error{Op: "grant", Name: grant.Name, Origin: grant.Origin, Kind: ErrGrant,
 					Message: fmt.Sprintf("granted for %s already, by %s; keep one of the two", o, writer(owner.Origin))}
@@ -81,15 +105,15 @@ func (d *decider) matching(request manifests.SecretPermission) ([]manifests.Secr
 }
 
 // explainAbsence says why no grant is for a request: the nearest one, if any, is named.
-func (d *decider) explainAbsence(request manifests.SecretPermission, v *verdict) {
+func (d *decider) explainAbsence(request request, v *verdict) {
 	v.refuse("no grant gives it", "no grant gives the secret")
 	v.decision.Allow = d.allowGrant(request)
-	for _, grant := range d.options.Grants {
-		if grant.Name != request.Name {
+	for _, grant := range d.grants {
+		if grant.Name != request.Name || !grant.statement().Holds(d.options.Module) {
 			continue
 		}
-		if normalHost(grant.Host) != normalHost(request.Host) {
-			v.refuse(fmt.Sprintf("%s gives it for %s alone", writer(grant.Origin), grant.Host), "no grant gives the secret for "+request.Host)
+		if grant.host != request.host {
+			v.refuse(fmt.Sprintf("%s gives it for %s alone", writer(grant.Origin), grant.host), "no grant gives the secret for "+request.Host)
 			continue
 		}
 		v.refuse(fmt.Sprintf("%s gives it in %s alone", writer(grant.Origin), describeGranted(grant.Place)), "no grant gives the secret in "+describePlace(request.Place))
@@ -98,12 +122,12 @@ func (d *decider) explainAbsence(request manifests.SecretPermission, v *verdict)
 }
 
 // bind reads the values and puts those that are set into effect.
-func (d *decider) bind(request manifests.SecretPermission, grants []manifests.SecretGrant, v *verdict) error {
+func (d *decider) bind(request request, grants []grant, v *verdict) error {
 	var effective, notes []string
 	for _, grant := range grants {
-		read, err := d.sources.read(grant)
+		read, err := d.sources.read(grant.SecretGrant)
 		if err == nil && read.missing == "" {
-			err = checkValue(grant, request.Place, read.value)
+			err = checkValue(grant.SecretGrant, request.Place, read.value)
 		}
 		if err != nil {
 			return err
@@ -131,7 +155,7 @@ func (d *decider) bind(request manifests.SecretPermission, grants []manifests.Se
 
 // occupied says which secret has the place of another one already, or "". The manifest's
 // order decides, so that a tool can ask for alternatives.
-func (d *decider) occupied(request manifests.SecretPermission, grant manifests.SecretGrant) string {
+func (d *decider) occupied(request request, grant grant) string {
 	for _, o := range originsOf(grant) {
 		for _, b := range d.bindings[o] {
 			if collide(b.place, request.Place) {
@@ -143,7 +167,7 @@ func (d *decider) occupied(request manifests.SecretPermission, grant manifests.S
 }
 
 // add puts a secret into effect and returns its origins.
-func (d *decider) add(request manifests.SecretPermission, grant manifests.SecretGrant, value string) []string {
+func (d *decider) add(request request, grant grant, value string) []string {
 	b := &binding{name: request.Name, place: request.Place, value: value}
 	var origins []string
 	for _, o := range originsOf(grant) {
@@ -158,7 +182,7 @@ func (d *decider) add(request manifests.SecretPermission, grant manifests.Secret
 
 // record keeps a verdict. A name that is in effect for one host exists, whatever became of
 // the others.
-func (d *decider) record(request manifests.SecretPermission, v verdict) {
+func (d *decider) record(request request, v verdict) {
 	d.decisions = append(d.decisions, v.decision)
 	o := d.requests[request.Name]
 	if o == nil {
@@ -170,7 +194,7 @@ func (d *decider) record(request manifests.SecretPermission, v verdict) {
 
 func (v *verdict) refuse(reason, rule string) { v.decision.Reason, v.rule = reason, rule }
 
-func describeGrants(grants []manifests.SecretGrant) string {
+func describeGrants(grants []grant) string {
 	var texts []string
 	for _, grant := range grants {
 		var origins []string

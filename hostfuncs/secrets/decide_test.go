@@ -40,7 +40,7 @@ func TestDecisions(t *testing.T) {
 			want: tool.Decision{Granted: given, Effective: effect, Reason: "granted"}},
 		"granted with the same place": {grants: changed(func(g *manifests.SecretGrant) { g.Place = inHeader("x-api-key") }),
 			want: tool.Decision{Granted: given, Effective: effect, Reason: "granted"}},
-		"granted with the host in another spelling": {grants: changed(func(g *manifests.SecretGrant) { g.Host = "API.search.example." }),
+		"granted with the host in another spelling": {grants: changed(func(g *manifests.SecretGrant) { g.Host = "API.search.example" }),
 			want: tool.Decision{Granted: given, Effective: effect, Reason: "granted"}},
 		"no grant": {
 			want: tool.Decision{Reason: "no grant gives it", Allow: suggestion}, rule: "no grant gives the secret"},
@@ -167,7 +167,11 @@ func TestGrantsThatSayNothingDefinite(t *testing.T) {
 		"a lonely identity": {func(g *manifests.SecretGrant) { g.From.Identity = "x" }, "belong to an age file"},
 		"a lonely key":      {func(g *manifests.SecretGrant) { g.From.Key = "x" }, "belong to an age file"},
 		"no host":           {func(g *manifests.SecretGrant) { g.Host = "" }, "bound to one host"},
-		"a wildcard":        {func(g *manifests.SecretGrant) { g.Host = "*.example" }, `bound to one host, not to "*.example"`},
+		"a wildcard":        {func(g *manifests.SecretGrant) { g.Host = "*.example" }, `bound to one host; host "*.example" stands for many hosts`},
+		"a URL":             {func(g *manifests.SecretGrant) { g.Host = "https://a.example" }, "is not a host alone"},
+		"brackets":          {func(g *manifests.SecretGrant) { g.Host = "[::1]" }, "has a port or brackets"},
+		"the root's dot":    {func(g *manifests.SecretGrant) { g.Host = "a.example." }, "is not a host name"},
+		"a letter like k":   {func(g *manifests.SecretGrant) { g.Host = "\u212a.example" }, "is not a host name"},
 		"a scheme":          {func(g *manifests.SecretGrant) { g.Schemes = []string{"ftp"} }, `the scheme "ftp"`},
 		"a port":            {func(g *manifests.SecretGrant) { g.Ports = []int{65536} }, "the port 65536"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -42,13 +43,13 @@ func (s *Set) allowRequest(name string) tool.Allow {
 
 // allowGrant says what would grant a request, to the origin to which the manifest asks to
 // send requests.
-func (d *decider) allowGrant(request manifests.SecretPermission) tool.Allow {
-	grant := manifests.SecretGrant{Name: request.Name, From: manifests.SecretSource{Env: request.Name}, Host: normalHost(request.Host)}
+func (d *decider) allowGrant(request request) tool.Allow {
+	grant := manifests.SecretGrant{Name: request.Name, From: manifests.SecretSource{Env: request.Name}, Host: request.host.String()}
 	if grant.Host == "" {
 		return tool.Allow{}
 	}
 	for _, asked := range d.options.Network {
-		if normalHost(asked.Host) == grant.Host {
+		if host, err := permission.ParseOneHost(asked.Host); err == nil && host == request.host {
 			grant.Schemes, grant.Ports = asked.Schemes, asked.Ports
 			break
 		}

@@ -44,4 +44,6 @@
 //     responses that repeat them are not masked.
 //   - Values stay in the host's memory until nothing refers to the set. Go cannot erase them:
 //     the environment and the HTTP client keep copies of their own.
+//
+// It is for the runtime: its API promises no compatibility.
 package secrets

@@ -223,9 +223,9 @@ func TestGrantWidensToPortsAndSchemes(t *testing.T) {
 		assert.Equal(t, want, r.Header.Get("X-Api-Key") != "", url)
 	}
 	assert.Equal(t, "SEARCH_KEY in the header X-Api-Key for http://[::1], http://[::1]:8443, https://[::1]:80, https://[::1]:8443", set.Decisions()[0].Effective)
-	assert.Equal(t, []manifests.SecretPlace{inHeader("X-Api-Key")}, set.Places("http", "[::1]", 0))
-	assert.Equal(t, []manifests.SecretPlace{inHeader("X-Api-Key")}, set.Places("HTTPS", "0::1", 8443))
-	assert.Empty(t, set.Places("https", "::1", 443))
+	assert.Equal(t, []manifests.SecretPlace{inHeader("X-Api-Key")}, set.Places("http", oneHost(t, "::1"), 0))
+	assert.Equal(t, []manifests.SecretPlace{inHeader("X-Api-Key")}, set.Places("https", oneHost(t, "0::1"), 8443))
+	assert.Empty(t, set.Places("https", oneHost(t, "::1"), 443))
 
 	set, err = secrets.New(secrets.Options{
 		Requests:  []manifests.SecretPermission{request(key, inHeader("X-Api-Key"), "::ffff:192.0.2.1")},
@@ -233,8 +233,8 @@ func TestGrantWidensToPortsAndSchemes(t *testing.T) {
 		LookupEnv: environment{key: "0123456789abcdef"}.lookup,
 	})
 	require.NoError(t, err)
-	assert.NotEmpty(t, set.Places("https", "192.0.2.1", 443), "one address in two spellings")
-	assert.NotEmpty(t, set.Places("https", "[::ffff:c000:201]", 443))
+	assert.NotEmpty(t, set.Places("https", oneHost(t, "192.0.2.1"), 443), "one address in two spellings")
+	assert.NotEmpty(t, set.Places("https", oneHost(t, "::ffff:c000:201"), 443))
 }
 
 // TestSecretsOfOneOriginGoTogether, each to its own place; and one name goes to two hosts

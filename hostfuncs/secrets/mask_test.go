@@ -225,7 +225,7 @@ func TestNilSetHoldsNothing(t *testing.T) {
 	assert.Zero(t, set.Longest())
 	assert.Empty(t, set.Names())
 	assert.Empty(t, set.Decisions())
-	assert.Empty(t, set.Places("https", host, 443))
+	assert.Empty(t, set.Places("https", oneHost(t, host), 443))
 	exists, denial := set.Check(key)
 	assert.False(t, exists)
 	assert.NotNil(t, denial)

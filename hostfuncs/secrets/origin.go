@@ -1,31 +1,28 @@
 package secrets
 
 import (
-	"net"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
-// origin is what a secret is bound to, normalised so that equal origins are equal values.
+// origin is what a secret is bound to. Equal origins are equal values.
 type origin struct {
-	scheme, host string
-	port         int
+	scheme string
+	host   permission.Host // one
+	port   int
 }
 
-func newOrigin(scheme, host string, port int) origin {
-	scheme = strings.ToLower(scheme)
+func newOrigin(scheme string, host permission.Host, port int) origin {
 	if port == 0 {
 		port = defaultPort(scheme)
 	}
-	return origin{scheme, normalHost(host), port}
+	return origin{scheme, host, port}
 }
 
-// originOf returns where a request goes; false where its port is none.
+// originOf returns where a request goes; false where its host or its port is none.
 func originOf(target *url.URL) (origin, bool) {
 	port := 0
 	if text := target.Port(); text != "" {
@@ -35,11 +32,15 @@ func originOf(target *url.URL) (origin, bool) {
 		}
 		port = int(number)
 	}
-	return newOrigin(target.Scheme, target.Hostname(), port), true
+	host, err := permission.ParseURLHost(target.Hostname())
+	if err != nil {
+		return origin{}, false
+	}
+	return newOrigin(target.Scheme, host, port), true
 }
 
-// originsOf returns the origins that a valid grant names.
-func originsOf(grant manifests.SecretGrant) []origin {
+// originsOf returns the origins that a grant names.
+func originsOf(grant grant) []origin {
 	schemes, ports := grant.Schemes, grant.Ports
 	if len(schemes) == 0 {
 		schemes = []string{"https"}
@@ -50,7 +51,7 @@ func originsOf(grant manifests.SecretGrant) []origin {
 	var origins []origin
 	for _, scheme := range schemes {
 		for _, port := range ports {
-			if o := newOrigin(scheme, grant.Host, port); !slices.Contains(origins, o) {
+			if o := newOrigin(scheme, grant.host, port); !slices.Contains(origins, o) {
 				origins = append(origins, o)
 			}
 		}
@@ -69,28 +70,10 @@ func defaultPort(scheme string) int {
 	}
 }
 
-// normalHost returns the one spelling of a host that is compared: lower-case, without a
-// trailing dot, and addresses as netip writes them, IPv4 never as IPv6.
-func normalHost(host string) string {
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if address, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")); err == nil {
-		return address.Unmap().String()
-	}
-	return host
-}
-
 // String returns the origin as in a URL, without the scheme's own port.
 func (o origin) String() string {
 	if o.port == defaultPort(o.scheme) {
-		return o.scheme + "://" + bracketed(o.host)
+		return o.scheme + "://" + o.host.Bracketed()
 	}
-	return o.scheme + "://" + net.JoinHostPort(o.host, strconv.Itoa(o.port))
-}
-
-// bracketed returns a host as it stands in a URL.
-func bracketed(host string) string {
-	if strings.Contains(host, ":") {
-		return "[" + host + "]"
-	}
-	return host
+	return o.scheme + "://" + o.host.Bracketed() + ":" + strconv.Itoa(o.port)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -21,6 +22,7 @@ const (
 // Options say which secrets a tool gets. Only Requests and Grants together give any.
 type Options struct {
 	Tool     string // for what receipts suggest
+	Module   string // its module's SHA-256, in lower-case hex digits; empty: no grant that is bound to one holds
 	Requests []manifests.SecretPermission
 	Grants   []manifests.SecretGrant
 	Deny     []Denied
@@ -77,16 +79,21 @@ type outcome struct {
 // used are errors, as is a grant that contradicts another one. They match [ErrSource],
 // [ErrValue] and [ErrGrant].
 func New(options Options) (*Set, error) {
-	for _, grant := range options.Grants {
-		if err := checkGrant(grant); err != nil {
+	var grants []grant
+	for _, granted := range options.Grants {
+		g, err := readGrant(granted)
+		if err != nil {
 			return nil, err
 		}
+		grants = append(grants, g)
 	}
-	d := newDecider(options)
-	for _, request := range options.Requests {
-		if err := d.decide(request); err != nil {
-			return nil, err
-		}
+	d := newDecider(options, grants)
+	var requests []request
+	for _, requested := range options.Requests {
+		requests = append(requests, readRequest(requested))
+	}
+	if err := d.decide(requests); err != nil {
+		return nil, err
 	}
 	masker, err := newMasker(d.masked)
 	if err != nil {
@@ -138,7 +145,7 @@ func (s *Set) Requested(name string) bool { return s != nil && s.requests[name] 
 // Places returns where secrets go in requests to an origin: what a guest may not write
 // there itself, nor under a name that [manifests.FoldName] makes the same. A port of 0 is the
 // scheme's own.
-func (s *Set) Places(scheme, host string, port int) []manifests.SecretPlace {
+func (s *Set) Places(scheme string, host permission.Host, port int) []manifests.SecretPlace {
 	var places []manifests.SecretPlace
 	for _, b := range s.held().bindings[newOrigin(scheme, host, port)] {
 		places = append(places, b.place)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 const (
@@ -77,4 +78,11 @@ func several(t testing.TB, values map[string]string) *secrets.Set {
 	require.NoError(t, err)
 	require.Len(t, set.Names(), len(values))
 	return set
+}
+
+func oneHost(t *testing.T, text string) permission.Host {
+	t.Helper()
+	host, err := permission.ParseOneHost(text)
+	require.NoError(t, err)
+	return host
 }

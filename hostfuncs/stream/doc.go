@@ -11,4 +11,6 @@
 // in two halves is not recognized.
 //
 // What a tool is told does not depend on whether anybody watches: equal calls go on equally.
+//
+// It is for the runtime: its API promises no compatibility.
 package stream

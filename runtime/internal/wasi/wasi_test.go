@@ -18,6 +18,7 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 // flat is a guest's memory for tests that need no guest.
@@ -93,10 +94,12 @@ func (g *guest) open(path string, oflags, rights uint64) (uint64, Errno) {
 func withProject(t testing.TB, s *System, access manifests.Access) string {
 	t.Helper()
 	dir := t.TempDir()
-	host, err := files.ParseTemplate(dir)
+	host, err := permission.ParseHostTemplate(dir)
+	require.NoError(t, err)
+	guest, err := permission.ParseGuestPath("/project")
 	require.NoError(t, err)
 	view, err := files.NewStore(files.Options{}).Open(t.Context(),
-		[]files.Mount{{Guest: "/project", Host: host, Access: access}}, nil, files.Limits{})
+		[]files.Mount{{Guest: guest, Host: host, Access: access}}, nil, files.Limits{})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, view.Close()) })
 	s.Files = view
