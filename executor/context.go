@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,7 +91,7 @@ func passesFor(written, name string) bool {
 
 // refuseMisfit says why the complete arguments, the model's and the host's, do not fit the
 // schema. own is the model's part, repaired, and err what the complete ones lack.
-func refuseMisfit(c *call, m *manifests.Manifest, own tool.Arguments, err error) {
+func refuseMisfit(ctx context.Context, c *call, m *manifests.Manifest, own tool.Arguments, err error) {
 	if len(m.Context) == 0 {
 		c.refuse(tool.InvalidArguments, err.Error())
 		return
@@ -103,7 +104,11 @@ func refuseMisfit(c *call, m *manifests.Manifest, own tool.Arguments, err error)
 		c.fail(compileErr)
 		return
 	}
-	if ownErr := validate(shown, own); ownErr != nil {
+	ownErr := validate(ctx, shown, own)
+	if isTooLate(ctx, c) {
+		return
+	}
+	if ownErr != nil {
 		c.refuse(tool.InvalidArguments, ownErr.Error())
 		return
 	}
@@ -111,12 +116,12 @@ func refuseMisfit(c *call, m *manifests.Manifest, own tool.Arguments, err error)
 	c.refuse(tool.Denied, denials[0].Rule, denials...)
 }
 
-func validate(s *schema.Schema, arguments tool.Arguments) error {
+func validate(ctx context.Context, s *schema.Schema, arguments tool.Arguments) error {
 	text, err := arguments.MarshalJSON()
 	if err != nil {
 		return err
 	}
-	return s.Validate(text)
+	return s.Validate(ctx, text)
 }
 
 // misfits returns a receipt for each of the host's values that the schema refuses, or for

@@ -82,7 +82,7 @@ func (p planner) call(ctx context.Context, requested tool.Call, id string) (c *c
 		return c
 	}
 	if repaired.Misfit != nil {
-		refuseMisfit(c, entry.Manifest, repaired.Arguments, repaired.Misfit)
+		refuseMisfit(ctx, c, entry.Manifest, repaired.Arguments, repaired.Misfit)
 		return c
 	}
 	c.readOnly = entry.Manifest.Behavior.ReadOnly

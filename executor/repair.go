@@ -19,40 +19,62 @@ type repairers struct {
 	tolerant bool
 
 	mu     sync.RWMutex
-	byTool map[string]toolRepairer
+	byTool map[string]*toolRepairer
 }
 
 // toolRepairer goes with one schema: a tool that is loaded again has another one.
 type toolRepairer struct {
 	schema   *schema.Schema
+	made     chan struct{} // closed when the others are known
 	repairer *repair.Repairer
+	err      error
 }
 
 func newRepairers(options Options) *repairers {
 	if options.NoRepair {
 		return nil
 	}
-	return &repairers{tolerant: options.TolerantJSON, byTool: map[string]toolRepairer{}}
+	return &repairers{tolerant: options.TolerantJSON, byTool: map[string]*toolRepairer{}}
 }
 
-// of returns the repairer of a tool, which it makes when the tool is first called.
-func (r *repairers) of(m *manifests.Manifest) (*repair.Repairer, error) {
+// of returns the repairer of a tool, which it makes when the tool is first called. That takes longer
+// than a call may be late where the schema is large: it is made once, apart from the calls, which
+// leave when their time is over.
+func (r *repairers) of(ctx context.Context, m *manifests.Manifest) (*repair.Repairer, error) {
+	known := r.begin(m)
+	select {
+	case <-known.made:
+		return known.repairer, known.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// begin returns a tool's entry, and begins to fill it in if it is new.
+func (r *repairers) begin(m *manifests.Manifest) *toolRepairer {
 	r.mu.RLock()
 	known := r.byTool[m.Name]
 	r.mu.RUnlock()
-	if known.schema == m.Parameters {
-		return known.repairer, nil
-	}
-	made, err := repair.New(m.Parameters, func(name string) bool {
-		return slices.ContainsFunc(m.Context, func(owned string) bool { return passesFor(name, owned) })
-	})
-	if err != nil {
-		return nil, err
+	if known != nil && known.schema == m.Parameters {
+		return known
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.byTool[m.Name] = toolRepairer{m.Parameters, made}
-	return made, nil
+	if known = r.byTool[m.Name]; known != nil && known.schema == m.Parameters {
+		return known
+	}
+	known = &toolRepairer{schema: m.Parameters, made: make(chan struct{})}
+	r.byTool[m.Name] = known
+	go func() {
+		defer close(known.made)
+		known.err = apart(func() (err error) {
+			known.repairer, err = repair.New(m.Parameters, func(name string) bool {
+				return slices.ContainsFunc(m.Context, func(owned string) bool { return passesFor(name, owned) })
+			})
+			return err
+		})
+	}()
+	return known
 }
 
 // parse reads the text of a call's arguments, which a model or a program wrote.
@@ -72,21 +94,25 @@ func (r *repairers) parse(text string, program bool) (tool.Arguments, []tool.Rep
 // not; ok is false where the call's record is complete.
 func (p planner) repair(ctx context.Context, c *call, entry registry.Entry, own tool.Arguments, values []contextValue) (result repair.Result, ok bool) {
 	m := entry.Manifest
-	check := func(arguments tool.Arguments) error { return validate(m.Parameters, complete(arguments, values)) }
+	check := func(arguments tool.Arguments) error {
+		return validate(ctx, m.Parameters, complete(arguments, values))
+	}
 	if p.repairers == nil {
 		return repair.Result{Arguments: own, Misfit: check(own)}, true
 	}
-	repairer, err := p.repairers.of(m)
+	repairer, err := p.repairers.of(ctx, m)
 	switch {
 	case err != nil:
 	case p.program:
-		result, err = repairer.Fill(own, check)
+		result, err = repairer.Fill(ctx, own, check)
 	default:
-		result, err = repairer.Repair(own, []string{entry.Name, c.record.Function.Name}, check)
+		result, err = repairer.Repair(ctx, own, []string{entry.Name, c.record.Function.Name}, check)
 	}
 	if err != nil {
-		c.refuse(tool.Internal, "")
-		c.fail(err)
+		if !isTooLate(ctx, c) {
+			c.refuse(tool.Internal, "")
+			c.fail(err)
+		}
 		return repair.Result{}, false
 	}
 	c.record.Repairs = append(c.record.Repairs, result.Repairs...)

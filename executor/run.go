@@ -35,7 +35,7 @@ func (b *batch) run(ctx context.Context, c *call) {
 	switch {
 	case c.refused:
 	case c.wait != nil && c.wait.answer != nil: // the client ran it, whatever has ended since
-		b.settleAnswer(c)
+		b.settleAnswer(ctx, c)
 	default:
 		b.take(ctx, c)
 	}

@@ -216,8 +216,8 @@ func (b *batch) settleAnswers(ctx context.Context, calls []*call) {
 }
 
 // settleAnswer completes the record of a call that the client has run. A failure is the tool's: what
-// a client says is no proof of any other kind.
-func (b *batch) settleAnswer(c *call) {
+// a client says is no proof of any other kind. There is no hurry: the client has run it.
+func (b *batch) settleAnswer(ctx context.Context, c *call) {
 	if !c.readOnly {
 		defer b.barrier(c)()
 	}
@@ -227,7 +227,7 @@ func (b *batch) settleAnswer(c *call) {
 		if data == nil {
 			data = json.RawMessage("null")
 		}
-		if err := schema.Validate(data); err != nil {
+		if err := schema.Validate(context.WithoutCancel(ctx), data); err != nil {
 			result = tool.Result{Error: "the data does not fit the tool's result schema: " + err.Error()}
 		}
 	}

@@ -74,7 +74,7 @@ func checkType(t *testing.T, m *manifests.Manifest) {
 	}
 	if m.Type == manifests.LocalShellTool {
 		assert.Equal(t, manifests.Client, m.Execution)
-		assert.NoError(t, m.Parameters.Validate([]byte(`{"command":["true"],"env":{}}`)))
+		assert.NoError(t, m.Parameters.Validate(t.Context(), []byte(`{"command":["true"],"env":{}}`)))
 	}
 }
 

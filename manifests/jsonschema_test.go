@@ -83,7 +83,7 @@ func TestJSONSchemaAcceptsValidDocuments(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEmpty(t, inputs)
 		for _, input := range inputs {
-			assert.NoError(t, published.Validate(document(t, input)), input)
+			assert.NoError(t, published.Validate(t.Context(), document(t, input)), input)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestJSONSchemaRefuses(t *testing.T) {
 		`"type":"custom","format":{"type":"text","grammar":"a"}`,
 	} {
 		source := `{"schema":"caisson/v1","name":"a","description":"b","module":{"path":"a.wasm"},` + members + `}`
-		require.Error(t, manifest.Validate([]byte(source)), source)
+		require.Error(t, manifest.Validate(t.Context(), []byte(source)), source)
 		_, err := Parse("tool.json", []byte(source))
 		require.ErrorIs(t, err, ErrInvalid, source)
 	}
@@ -136,11 +136,11 @@ func TestJSONSchemaRefuses(t *testing.T) {
 		source := `{"schema":"caisson/v1","name":"a","description":"b",` + members + `"execution":"client"}`
 		_, err := Parse("tool.json", []byte(source))
 		if members == "" {
-			require.NoError(t, manifest.Validate([]byte(source)))
+			require.NoError(t, manifest.Validate(t.Context(), []byte(source)))
 			require.NoError(t, err)
 			continue
 		}
-		require.Error(t, manifest.Validate([]byte(source)), source)
+		require.Error(t, manifest.Validate(t.Context(), []byte(source)), source)
 		require.ErrorIs(t, err, ErrInvalid, source)
 	}
 	policy, err := schema.Compile(PolicyJSONSchema())
@@ -178,7 +178,7 @@ func TestJSONSchemaRefuses(t *testing.T) {
 		`"approve":[{"tools":["a"],"arguments":{}}]`,
 	} {
 		source := `{"schema":"caisson-config/v1",` + members + `}`
-		require.Error(t, policy.Validate([]byte(source)), source)
+		require.Error(t, policy.Validate(t.Context(), []byte(source)), source)
 		_, err := ParsePolicy("caisson.json", []byte(source))
 		require.ErrorIs(t, err, ErrInvalid, source)
 	}

@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func (r *reader) checkShell(parameters *node, m *Manifest) {
 		return // that has been reported
 	}
 	for _, action := range shellActions {
-		if err := m.Parameters.Validate(json.RawMessage(action)); err != nil {
+		if err := m.Parameters.Validate(context.Background(), json.RawMessage(action)); err != nil {
 			r.add(r.place(path), path, Conflict, fmt.Sprintf("the call %s, which a model may make, would be refused: %s", action, firstViolation(err)), shellFix)
 			return
 		}

@@ -38,7 +38,7 @@ func TestCustomTool(t *testing.T) {
 	assert.Equal(t, manifests.CustomTool, m.Type)
 	assert.Equal(t, "query", m.TextParameter(), "what the host fills in is not for the model's text")
 	assert.Equal(t, `{"type":"grammar","syntax":"lark","definition":"start: \"select\" WORD\nWORD: /[a-z]+/\n"}`, string(m.Format))
-	require.NoError(t, m.Parameters.Validate([]byte(`{"query":"select a","project_id":"demo"}`)))
+	require.NoError(t, m.Parameters.Validate(t.Context(), []byte(`{"query":"select a","project_id":"demo"}`)))
 	assert.Empty(t, load(t, "minimal.tool.json").TextParameter())
 	assert.Empty(t, new(manifests.Manifest).TextParameter())
 	assert.Empty(t, (&manifests.Manifest{Type: manifests.CustomTool, ModelParameters: json.RawMessage(`{"properties":{"a":{},"b":{}}}`)}).TextParameter())

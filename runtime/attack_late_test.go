@@ -92,7 +92,13 @@ func TestLongOutputControl(t *testing.T) {
 // together makes calls at once, and returns how late the last one was.
 func together(t *testing.T, guest *Tool, arguments string) (outcomes []tool.Outcome, late time.Duration) {
 	t.Helper()
-	outcomes = make([]tool.Outcome, lateCalls)
+	return togetherBy(t, guest, arguments, lateCalls)
+}
+
+// togetherBy is together for so many callers.
+func togetherBy(t *testing.T, guest *Tool, arguments string, callers int) (outcomes []tool.Outcome, late time.Duration) {
+	t.Helper()
+	outcomes = make([]tool.Outcome, callers)
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	for i := range outcomes {

@@ -52,7 +52,11 @@ func (r *run) read(code uint32) (tool.Result, error) {
 		if data == nil {
 			data = json.RawMessage("null")
 		}
-		if err := m.Result.Validate(data); err != nil {
+		err := m.Result.Validate(r.deadline, data)
+		if late := r.deadline.Err(); late != nil {
+			return tool.Result{}, late
+		}
+		if err != nil {
 			result = tool.Result{Error: "the tool's data does not fit its result schema: " + err.Error()}
 		}
 	}

@@ -128,7 +128,7 @@ func TestLocalShellTakesWhatItsAPIGives(t *testing.T) {
 		`{"command":["ls"],"shell":"/bin/sh"}`: false,
 		`{}`:                                   false,
 	} {
-		err := entry.Manifest.Parameters.Validate([]byte(arguments))
+		err := entry.Manifest.Parameters.Validate(t.Context(), []byte(arguments))
 		assert.Equal(t, fits, err == nil, "%s: %v", arguments, err)
 	}
 }

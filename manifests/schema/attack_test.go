@@ -67,8 +67,8 @@ func TestAttackPanicByNumber(t *testing.T) {
 			require.ErrorIs(t, err, schema.ErrSchema, keyword)
 		}
 		for _, source := range []string{`{"type":"integer"}`, `{"minimum":1}`, `{"multipleOf":2}`, `{"const":1}`, `{"enum":[1]}`, `{"uniqueItems":true}`} {
-			require.ErrorIs(t, compile(t, source).Validate(fmt.Appendf(nil, `[%s,%s]`, number, number)), schema.ErrValue)
-			require.ErrorIs(t, compile(t, source).Validate([]byte(number)), schema.ErrValue)
+			require.ErrorIs(t, compile(t, source).Validate(t.Context(), fmt.Appendf(nil, `[%s,%s]`, number, number)), schema.ErrValue)
+			require.ErrorIs(t, compile(t, source).Validate(t.Context(), []byte(number)), schema.ErrValue)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func TestAttackDuplicateKeys(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(`{"a":"evil","a":"checked"}`), &value))
 		assert.NoError(t, compiled.Validate(value), "only the last of two is looked at")
 	})
-	err := compile(t, `{"properties":{"a":{"const":"checked"}}}`).Validate([]byte(`{"a":"evil","a":"checked"}`))
+	err := compile(t, `{"properties":{"a":{"const":"checked"}}}`).Validate(t.Context(), []byte(`{"a":"evil","a":"checked"}`))
 	require.ErrorIs(t, err, schema.ErrValue)
 }
 
@@ -119,23 +119,23 @@ func TestAttackDoubling(t *testing.T) {
 		assert.Greater(t, large, 16*small, "seven more levels are 128 times the work")
 	})
 	start := time.Now()
-	err := compile(t, doubling(40)).Validate([]byte("1"))
+	err := compile(t, doubling(40)).Validate(t.Context(), []byte("1"))
 	require.ErrorIs(t, err, schema.ErrValue)
 	assert.ErrorContains(t, err, "too much work")
 	assert.Less(t, time.Since(start), 20*time.Second)
-	require.NoError(t, compile(t, doubling(8)).Validate([]byte("1")))
+	require.NoError(t, compile(t, doubling(8)).Validate(t.Context(), []byte("1")))
 }
 
 func TestAttackCostlyPattern(t *testing.T) {
 	hostile := `(.{0,900}x){0,1}$`
 	text := strings.Repeat("y", 1<<20)
 	start := time.Now()
-	err := compile(t, `{"pattern":"`+hostile+`"}`).Validate([]byte(`"` + text + `"`))
+	err := compile(t, `{"pattern":"`+hostile+`"}`).Validate(t.Context(), []byte(`"`+text+`"`))
 	require.ErrorIs(t, err, schema.ErrValue)
 	assert.ErrorContains(t, err, "too much work")
 	assert.Less(t, time.Since(start), 10*time.Second)
 
-	err = compile(t, `{"patternProperties":{"`+hostile+`":true}}`).Validate(manyNames(1000, 1000))
+	err = compile(t, `{"patternProperties":{"`+hostile+`":true}}`).Validate(t.Context(), manyNames(1000, 1000))
 	require.ErrorIs(t, err, schema.ErrValue)
 	assert.ErrorContains(t, err, "too much work")
 }
@@ -151,9 +151,9 @@ func manyNames(count, length int) []byte {
 func TestAttackDeepNesting(t *testing.T) {
 	deep := func(n int) []byte { return []byte(strings.Repeat("[", n) + strings.Repeat("]", n)) }
 	tree := compile(t, `{"items":{"$ref":"#"}}`)
-	require.NoError(t, tree.Validate(deep(schema.MaxDepth)))
+	require.NoError(t, tree.Validate(t.Context(), deep(schema.MaxDepth)))
 	for _, depth := range []int{schema.MaxDepth + 1, 9_000, 1_000_000} {
-		require.ErrorIs(t, tree.Validate(deep(depth)), schema.ErrValue)
+		require.ErrorIs(t, tree.Validate(t.Context(), deep(depth)), schema.ErrValue)
 	}
 }
 
@@ -196,22 +196,22 @@ func TestAttackStack(t *testing.T) {
 	defer debug.SetMaxStack(debug.SetMaxStack(smallStack))
 	for name, head := range map[string]string{"2020-12": `{`, "draft 7": draft7Head} {
 		t.Run(name, func(t *testing.T) {
-			err := compile(t, chain(head)).Validate([]byte(value))
+			err := compile(t, chain(head)).Validate(t.Context(), []byte(value))
 			require.ErrorIs(t, err, schema.ErrValue)
 		})
 	}
 }
 
 func TestAttackSize(t *testing.T) {
-	err := compile(t, `{}`).Validate([]byte(`"` + strings.Repeat("x", schema.MaxValueBytes) + `"`))
+	err := compile(t, `{}`).Validate(t.Context(), []byte(`"`+strings.Repeat("x", schema.MaxValueBytes)+`"`))
 	require.ErrorIs(t, err, schema.ErrValue)
 	assert.ErrorContains(t, err, "over the limit")
-	require.NoError(t, compile(t, `{}`).Validate([]byte(`"`+strings.Repeat("x", schema.MaxValueBytes-2)+`"`)))
+	require.NoError(t, compile(t, `{}`).Validate(t.Context(), []byte(`"`+strings.Repeat("x", schema.MaxValueBytes-2)+`"`)))
 
 	long := strings.Repeat("n", 1000)
 	nested := strings.Repeat(`{"`+long+`":`, 60) + "[" + strings.Repeat("1,", 20_000) + "1]" + strings.Repeat("}", 60)
 	start := time.Now()
-	err = compile(t, `{"additionalProperties":{"$ref":"#"},"items":{"type":"string"}}`).Validate([]byte(nested))
+	err = compile(t, `{"additionalProperties":{"$ref":"#"},"items":{"type":"string"}}`).Validate(t.Context(), []byte(nested))
 	require.ErrorIs(t, err, schema.ErrValue)
 	assert.Less(t, time.Since(start), 10*time.Second)
 }
@@ -249,7 +249,7 @@ func TestAttackLargeConstants(t *testing.T) {
 				assert.Greater(t, allocated(func() { _ = control.Validate(decoded) }), uint64(elements*length))
 			}
 			small, large := compile(t, fmt.Sprintf(form, "x")), compile(t, fmt.Sprintf(form, constant))
-			used := func(s *schema.Schema) uint64 { return allocated(func() { _ = s.Validate(value) }) }
+			used := func(s *schema.Schema) uint64 { return allocated(func() { _ = s.Validate(t.Context(), value) }) }
 			used(small)
 			assert.Less(t, used(large), used(small)+elements*length/4)
 		})
@@ -282,7 +282,7 @@ func TestAttackLargeEnumeration(t *testing.T) {
 		assert.Greater(t, allocated(func() { _ = control.Validate(decoded) }), uint64(100<<20))
 	})
 	compiled := compile(t, source)
-	assert.Less(t, allocated(func() { _ = compiled.Validate(value) }), uint64(8<<20))
+	assert.Less(t, allocated(func() { _ = compiled.Validate(t.Context(), value) }), uint64(8<<20))
 }
 
 // TestAttackShownValue lets each of many alternatives show the whole value.
@@ -291,7 +291,7 @@ func TestAttackShownValue(t *testing.T) {
 	once := allocated(func() { var decoded any; _ = json.Unmarshal(value, &decoded); _, _ = json.Marshal(decoded) })
 	compiled := compile(t, `{"anyOf":[`+strings.Repeat(`{"const":1},`, 49)+`{"const":2}]}`)
 	var err error
-	used := allocated(func() { err = compiled.Validate(value) })
+	used := allocated(func() { err = compiled.Validate(t.Context(), value) })
 	require.ErrorIs(t, err, schema.ErrValue)
 	assert.Less(t, len(err.Error()), 1000)
 	assert.Less(t, used, 50*once/2)
@@ -306,7 +306,7 @@ func TestAttackSmallObjects(t *testing.T) {
 	})
 	compiled := compile(t, `{}`)
 	var err error
-	used := allocated(func() { err = compiled.Validate(value) })
+	used := allocated(func() { err = compiled.Validate(t.Context(), value) })
 	require.ErrorIs(t, err, schema.ErrValue)
 	assert.ErrorContains(t, err, "too many values")
 	assert.Less(t, used, uint64(120<<20))

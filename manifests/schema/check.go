@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/big"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -114,21 +113,12 @@ func amongCheck(keyword string, values []any) check {
 }
 
 func patternCheck(source string) (check, error) {
-	size, err := programSize(source)
-	if err != nil {
-		return nil, err
-	}
-	pattern, err := regexp.Compile(source)
+	compiled, err := compilePattern(source)
 	if err != nil {
 		return nil, err
 	}
 	return func(m *meter, value any, report reporter) {
-		text, isString := value.(string)
-		if !isString {
-			return
-		}
-		m.match(len(text), size)
-		if !pattern.MatchString(text) {
+		if text, isString := value.(string); isString && !m.matches(compiled, text) {
 			report("pattern", patternMessage)
 		}
 	}, nil

@@ -38,7 +38,7 @@ func FuzzDecimal(f *testing.F) {
 
 func TestCanonical(t *testing.T) {
 	text := func(source string) string {
-		doc, err := decode([]byte(source), bounds{MaxValueBytes, maxValueNameBytes, maxMemory})
+		doc, err := decode(t.Context(), []byte(source), bounds{MaxValueBytes, maxValueNameBytes, maxMemory})
 		require.NoError(t, err)
 		written, complete := canonical(nil, doc.root, maxConstantBytes)
 		require.True(t, complete)

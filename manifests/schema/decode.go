@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,7 +39,12 @@ type document struct {
 	// pathBytes is about the length of the longest path in it, and nameBytes that of
 	// the longest name.
 	pathBytes, nameBytes int
+	// members and elements are how many the largest object and the largest list have.
+	members, elements int
 }
+
+// isCrowded reports whether an object or a list has too many members for the validator.
+func (d document) isCrowded() bool { return d.members > maxMembers || d.elements > maxElements }
 
 // textError is a defect of JSON text at a path inside it.
 type textError struct {
@@ -53,14 +59,17 @@ func below(segment string, err error) error {
 	if defect, ok := err.(*textError); ok {
 		return &textError{keypath.Join(segment, defect.path), defect.message}
 	}
-	return &textError{segment, err.Error()}
+	return err
 }
 
 // decode reads one JSON value. It refuses what is over the bounds, not UTF-8, or has a
-// key twice in one object. The error is a *textError.
-func decode(text []byte, limit bounds) (document, error) {
+// key twice in one object. The error is a *textError, or that of a context that has ended.
+func decode(ctx context.Context, text []byte, limit bounds) (document, error) {
 	if len(text) > limit.bytes {
 		return document{}, &textError{"", fmt.Sprintf("%d bytes are over the limit of %d", len(text), limit.bytes)}
+	}
+	if err := ended(ctx); err != nil {
+		return document{}, err
 	}
 	if !utf8.Valid(text) {
 		return document{}, &textError{"", "the text is not valid UTF-8"}
@@ -68,13 +77,13 @@ func decode(text []byte, limit bounds) (document, error) {
 	if !json.Valid(text) {
 		return document{}, &textError{"", syntaxMessage(text)}
 	}
-	d := decoder{text: string(text), limit: limit}
+	d := decoder{ctx: ctx, text: string(text), limit: limit}
 	d.space()
 	root, err := d.value(position{})
 	if err != nil {
 		return document{}, err
 	}
-	return document{root, d.longestPath, d.longestName}, nil
+	return document{root, d.longestPath, d.longestName, d.mostMembers, d.mostElements}, nil
 }
 
 func syntaxMessage(text []byte) string {
@@ -87,13 +96,20 @@ func syntaxMessage(text []byte) string {
 }
 
 type decoder struct {
+	ctx         context.Context
 	text        string // valid JSON
 	offset      int    // of the next byte that is looked at
 	limit       bounds
 	longestPath int
 	longestName int
 	memory      int
+	values      int
+
+	mostMembers, mostElements int
 }
+
+// valuesPerLook is how many values are read between two looks at the context.
+const valuesPerLook = 1 << 10
 
 // position says how deep a value is and how long the path to it.
 type position struct {
@@ -107,6 +123,11 @@ func (p position) inside(nameBytes int) position {
 // value reads the value that starts at the offset. The grammar was checked already, so
 // that the first byte says what follows.
 func (d *decoder) value(at position) (any, error) {
+	if d.values++; d.values%valuesPerLook == 1 {
+		if err := ended(d.ctx); err != nil {
+			return nil, err
+		}
+	}
 	d.longestPath = max(d.longestPath, at.pathBytes)
 	switch d.text[d.offset] {
 	case '{', '[':
@@ -182,6 +203,7 @@ func (d *decoder) object(at position) (any, error) {
 		}
 		members[key] = value
 	}
+	d.mostMembers = max(d.mostMembers, len(members))
 	return members, nil
 }
 
@@ -197,6 +219,7 @@ func (d *decoder) array(at position) (any, error) {
 		}
 		elements = append(elements, element)
 	}
+	d.mostElements = max(d.mostElements, len(elements))
 	return elements, nil
 }
 

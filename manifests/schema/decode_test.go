@@ -27,7 +27,7 @@ func decodeTokens(text []byte, limit bounds) (document, error) {
 	if err != nil {
 		return document{}, err
 	}
-	return document{root, d.longestPath, d.longestName}, nil
+	return document{root, d.longestPath, d.longestName, d.mostMembers, d.mostElements}, nil
 }
 
 func (d *tokenDecoder) value(at position) (any, error) {
@@ -80,6 +80,7 @@ func (d *tokenDecoder) object(at position) (any, error) {
 			return nil, below(keypath.Key("", key), err)
 		}
 	}
+	d.mostMembers = max(d.mostMembers, len(members))
 	_, err := d.tokens.Token()
 	return members, err
 }
@@ -96,6 +97,7 @@ func (d *tokenDecoder) array(at position) (any, error) {
 		}
 		elements = append(elements, element)
 	}
+	d.mostElements = max(d.mostElements, len(elements))
 	_, err := d.tokens.Token()
 	return elements, err
 }
@@ -129,12 +131,12 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if !utf8.Valid(text) || !json.Valid(text) {
-			_, err := decode(text, bounds{1 << 20, 32, 8 << 10})
+			_, err := decode(t.Context(), text, bounds{1 << 20, 32, 8 << 10})
 			require.Error(t, err)
 			return
 		}
 		for _, limit := range []bounds{{1 << 20, 32, 8 << 10}, {1 << 20, 1 << 10, 48 << 20}} {
-			got, err := decode(text, limit)
+			got, err := decode(t.Context(), text, limit)
 			want, wantErr := decodeTokens(text, limit)
 			require.Equal(t, wantErr, err)
 			require.Equal(t, want, got)

@@ -59,19 +59,19 @@ func FuzzDirect(f *testing.F) {
 		if err != nil || compiled.plan.direct == nil {
 			return
 		}
-		doc, err := decode(value, bounds{MaxValueBytes, maxValueNameBytes, maxMemory})
+		doc, err := decode(t.Context(), value, bounds{MaxValueBytes, maxValueNameBytes, maxMemory})
 		if err != nil {
 			return
 		}
 		v := <-compiled.idle
-		got := v.validate(doc)
+		got := v.validate(t.Context(), doc)
 		charged := v.meter.work
 		v.direct = nil
-		want := v.validate(doc)
+		want := v.validate(t.Context(), doc)
 		require.Equal(t, want, got)
 		if want == nil {
 			require.Equal(t, v.meter.work, charged)
-			v.meter.reset(doc.pathBytes)
+			v.meter.reset(t.Context(), doc.pathBytes, 0)
 			require.True(t, compiled.plan.direct.accepts(v.meter, doc.root), "nothing that fits is left to the validator")
 		}
 	})
@@ -82,13 +82,13 @@ func TestDirectIsMetered(t *testing.T) {
 	for _, count := range []int{250_000, 500_000} {
 		compiled, err := Compile([]byte(`{"items":{"type":"integer"}}`))
 		require.NoError(t, err)
-		doc, err := decode([]byte(list("1", count)), bounds{MaxValueBytes, maxValueNameBytes, maxMemory})
+		doc, err := decode(t.Context(), []byte(list("1", count)), bounds{MaxValueBytes, maxValueNameBytes, maxMemory})
 		require.NoError(t, err)
 		v := <-compiled.idle
-		got := v.validate(doc)
+		got := v.validate(t.Context(), doc)
 		require.NotNil(t, v.direct)
 		v.direct = nil
-		require.Equal(t, v.validate(doc), got)
+		require.Equal(t, v.validate(t.Context(), doc), got)
 		require.Equal(t, count < 300_000, got == nil)
 	}
 }

@@ -1,7 +1,7 @@
 package schema
 
 import (
-	"regexp"
+	"context"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -22,8 +22,9 @@ const maxReasonRunes = 300
 type explainer struct {
 	schema   any
 	value    any
+	meter    *meter // looks at the context; its budget is another
 	work     int
-	patterns map[string]namePattern
+	patterns map[string]pattern
 }
 
 // What explaining costs, in the meter's units.
@@ -32,14 +33,18 @@ const (
 	findingCost   = 64
 )
 
-func newExplainer(schema, value any) *explainer {
-	return &explainer{schema: schema, value: value, patterns: map[string]namePattern{}}
+func newExplainer(ctx context.Context, schema, value any) *explainer {
+	return &explainer{schema: schema, value: value, meter: &meter{ctx: ctx}, patterns: map[string]pattern{}}
 }
 
 // spend pays for work, or reports that the budget is spent.
 func (e *explainer) spend(work int) bool {
 	e.work += work
-	return e.work <= maxExplaining
+	if e.work > maxExplaining {
+		return false
+	}
+	e.meter.charge(work)
+	return true
 }
 
 // finding is a violation with what lets several of them be told as one.
@@ -250,36 +255,29 @@ func (e *explainer) unknownNames(path string, value, schema any) []finding {
 	return all
 }
 
-// namePattern is a pattern of names with the size of its program.
-type namePattern struct {
-	*regexp.Regexp
-	size int
-}
-
 // matchesAny reports whether a name matches one of the patterns.
 func (e *explainer) matchesAny(patterns any, name string) bool {
 	sources, _ := patterns.(map[string]any)
 	for source := range sources {
 		pattern := e.namePattern(source)
-		if !e.spend(1 + len(name)*pattern.size/matchesPerUnit) {
+		if !e.spend(matchCost(len(name), pattern.steps)) {
 			return false
 		}
-		if pattern.Regexp != nil && pattern.MatchString(name) {
+		if pattern.Regexp != nil && e.meter.matches(pattern, name) {
 			return true
 		}
 	}
 	return false
 }
 
-func (e *explainer) namePattern(source string) namePattern {
-	pattern, compiled := e.patterns[source]
+func (e *explainer) namePattern(source string) pattern {
+	known, compiled := e.patterns[source]
 	if !compiled {
-		pattern.size, _ = programSize(source)
-		pattern.Regexp, _ = regexp.Compile(source)
-		e.patterns[source] = pattern
-		e.spend(8 * pattern.size)
+		known, _ = compilePattern(source)
+		e.patterns[source] = known
+		e.spend(8 * known.steps)
 	}
-	return pattern
+	return known
 }
 
 // nameKind is what a model calls a name: a parameter at the top, a key below.

@@ -60,8 +60,8 @@ func FuzzValidate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		first := compiled.Validate(value)
-		second := compiled.Validate(value)
+		first := compiled.Validate(t.Context(), value)
+		second := compiled.Validate(t.Context(), value)
 		require.Equal(t, first == nil, second == nil, "a validation leaves nothing behind")
 		if first == nil {
 			assert.True(t, json.Valid(value))

@@ -114,9 +114,10 @@ func (s *step) weigh(keyword string, value any, anchors int) {
 	case "properties", "dependentSchemas", "dependencies", "prefixItems":
 		s.lookups += members(value)
 	case "patternProperties":
-		for _, pattern := range keys(value) {
-			size, _ := programSize(pattern)
-			s.nameProgram += size
+		for _, source := range keys(value) {
+			if program, err := programOf(source); err == nil {
+				s.nameSteps += stepsOf(program)
+			}
 		}
 	case "allOf":
 		s.lookups += members(value)

@@ -1,5 +1,10 @@
 package schema
 
+import (
+	"context"
+	"time"
+)
+
 // A schema of a few hundred bytes can ask for more work than there is time: thirty
 // definitions that each refer to the next one twice are a billion evaluations. So a
 // validation pays for each evaluation, before it is made, and ends when its budget is
@@ -8,8 +13,22 @@ package schema
 // A unit stands for about 60 nanoseconds, and for at most 16 bytes of what a validation
 // holds until it ends. The budget is therefore about a third of a second and 80 MB. It
 // lets lists of a quarter of a million elements pass.
+//
+// That is longer than a call may outlive its deadline. So a validation also looks at its
+// context as it pays; what it cannot look from, the matching of names, has a bound of its own.
 const (
 	maxWork = 5 << 20
+	// lookEvery is how much work is done between two looks at the context.
+	lookEvery = 1 << 12
+	// maxNameWork bounds the matching of the names of one object with patterns, which the
+	// validator does by itself. It is about eight milliseconds: sixteen of them on two
+	// processors keep a call waiting for less than it may be late.
+	maxNameWork = 1 << 17
+	// maxMembers and maxElements are how many members an object and elements a list may have
+	// that the validator goes through: it makes a set of them before anything is paid for, in
+	// some twenty milliseconds.
+	maxMembers  = 1 << 16
+	maxElements = 1 << 18
 	// maxNesting bounds evaluations inside evaluations, which take stack.
 	maxNesting = 512
 
@@ -27,17 +46,33 @@ const (
 	// bytesPerUnit is how much text is compared or copied for a unit.
 	bytesPerUnit = 64
 	// matchesPerUnit is how many steps of a pattern are made for a unit: one step is
-	// one instruction at one byte.
+	// one simple instruction at one byte; see stepsOf.
 	matchesPerUnit = 8
 )
 
 const (
-	tooMuchWork = "the value takes too much work to check against this schema; make it smaller or simpler"
-	tooDeep     = "the value is too deeply nested to be checked against this schema"
+	tooMuchWork  = "the value takes too much work to check against this schema; make it smaller or simpler"
+	tooDeep      = "the value is too deeply nested to be checked against this schema"
+	tooManyNames = "the names of an object take too much work to check against the patterns of this schema; make them fewer or shorter, or the patterns simpler"
 )
 
 // overBudget is the panic by which a meter ends a validation; validate recovers it.
 type overBudget struct{ message string }
+
+// over is the panic by which a meter ends a validation whose context has ended.
+type over struct{ err error }
+
+// ended returns the error of a context, also where its time has come and its timer is late: a
+// validation may keep all processors from looking at timers.
+func ended(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if at, has := ctx.Deadline(); has && !time.Now().Before(at) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
 
 // lengths are what the validator copies from schema and value, in bytes.
 type lengths struct {
@@ -51,7 +86,9 @@ const escapedBytes = 3
 
 // meter counts the work of one validation at a time.
 type meter struct {
+	ctx  context.Context
 	work int
+	next int // the work at which to look at the context
 	// open has an entry for each evaluation that has not ended: how many errors there
 	// were before it.
 	open   []int
@@ -61,21 +98,39 @@ type meter struct {
 	lengths
 }
 
-// reset prepares for a value with paths of at most valuePath bytes.
-func (m *meter) reset(valuePath int) {
-	m.work, m.errors, m.open, m.valuePath = 0, 0, m.open[:0], valuePath
+// reset prepares for a value with paths of at most valuePath bytes, with so much of the budget
+// spent.
+func (m *meter) reset(ctx context.Context, valuePath, spent int) {
+	m.ctx, m.work, m.next = ctx, spent, spent
+	m.errors, m.open, m.valuePath = 0, m.open[:0], valuePath
 }
 
 func (m *meter) charge(work int) {
 	if m.work += work; m.work > maxWork {
 		panic(overBudget{tooMuchWork})
 	}
+	if m.work >= m.next {
+		m.next = m.work + lookEvery
+		m.look()
+	}
 }
 
-// match pays for matching a text with a pattern of the given size.
-func (m *meter) match(textBytes, program int) {
-	m.charge(1 + (textBytes+1)*program/matchesPerUnit)
+// look ends the validation if its context has ended.
+func (m *meter) look() {
+	if err := ended(m.ctx); err != nil {
+		panic(over{err})
+	}
 }
+
+// lookAt looks at some of the rounds of a loop.
+func (m *meter) lookAt(round int) {
+	if round%lookEvery == 0 {
+		m.look()
+	}
+}
+
+// matchCost is what it costs to match a text with a pattern.
+func matchCost(textBytes, pattern int) int { return 1 + (textBytes+1)*pattern/matchesPerUnit }
 
 // enter pays for one evaluation of a schema, but for the errors that it may have.
 func (m *meter) enter(s *step, value any) {
@@ -92,12 +147,16 @@ func (m *meter) enter(s *step, value any) {
 	cost += escapedBytes * (m.valuePath + m.name) / bytesPerUnit
 	cost += nesting * s.anchors / 8
 	m.charge(cost * m.factor)
-	if isObject && s.nameProgram > 0 {
+	if isObject && s.nameSteps > 0 {
 		names := len(object)
 		for name := range object {
 			names += len(name)
 		}
-		m.match(names*m.factor, s.nameProgram)
+		cost := matchCost(names*m.factor, s.nameSteps)
+		if cost > maxNameWork {
+			panic(overBudget{tooManyNames})
+		}
+		m.charge(cost)
 	}
 }
 
@@ -127,4 +186,7 @@ func (m *meter) leave(s *step, value any) {
 		m.fail(s.wrappers)
 	}
 	m.open = m.open[:last]
+	if members(value) >= lookEvery {
+		m.look() // the validator compares sets of them behind this
+	}
 }

@@ -90,7 +90,7 @@ func TestProbe(t *testing.T) {
 		{root.Unions[0].Branches[0], `{"a":1}`, true}, {root.Unions[0].Branches[1], `{"a":1}`, false},
 		{root, `{"a":1,"a":2}`, false}, {root, `{`, false},
 	} {
-		assert.Equal(t, c.fits, probe.Fits(c.node, []byte(c.value)), c.value)
+		assert.Equal(t, c.fits, probe.Fits(t.Context(), c.node, []byte(c.value)), c.value)
 	}
 }
 
@@ -98,14 +98,14 @@ func TestProbe(t *testing.T) {
 func TestProbeHasOneBudget(t *testing.T) {
 	root, probe := structure(t, `{"items":{"allOf":[{},{},{},{},{},{},{},{},{},{}]}}`)
 	value := []byte("[1" + strings.Repeat(",1", 10_000) + "]")
-	require.True(t, probe.Fits(root, value))
+	require.True(t, probe.Fits(t.Context(), root, value))
 	for range 100 {
-		probe.Fits(root, value)
+		probe.Fits(t.Context(), root, value)
 	}
-	assert.False(t, probe.Fits(root, value))
-	assert.False(t, probe.Fits(root, []byte("1")), "the budget is spent")
+	assert.False(t, probe.Fits(t.Context(), root, value))
+	assert.False(t, probe.Fits(t.Context(), root, []byte("1")), "the budget is spent")
 	probe.Restart()
-	assert.True(t, probe.Fits(root, value))
+	assert.True(t, probe.Fits(t.Context(), root, value))
 }
 
 // FuzzStructure: a value that fits a schema has one of the types and the members that its
@@ -124,8 +124,8 @@ func FuzzStructure(f *testing.F) {
 		probe, err := compiled.Probe()
 		require.NoError(t, err)
 		root := compiled.Structure()
-		fits := compiled.Validate(value) == nil
-		require.Equal(t, fits, probe.Fits(root, value))
+		fits := compiled.Validate(t.Context(), value) == nil
+		require.Equal(t, fits, probe.Fits(t.Context(), root, value))
 		if !fits {
 			return
 		}
@@ -133,12 +133,12 @@ func FuzzStructure(f *testing.F) {
 		require.NoError(t, json.Unmarshal(value, &text))
 		require.True(t, root.Types.Has(schema.TypeOf(text)), "%s has no type of %b", text, root.Types)
 		for _, also := range root.Also {
-			require.True(t, probe.Fits(also, value))
+			require.True(t, probe.Fits(t.Context(), also, value))
 		}
 		for _, u := range root.Unions {
 			count := 0
 			for _, branch := range u.Branches {
-				if probe.Fits(branch, value) {
+				if probe.Fits(t.Context(), branch, value) {
 					count++
 				}
 			}
@@ -148,7 +148,7 @@ func FuzzStructure(f *testing.F) {
 		if json.Unmarshal(value, &object) == nil {
 			for name, inner := range object {
 				if property := root.Properties[name]; property != nil {
-					require.True(t, probe.Fits(property, inner), name)
+					require.True(t, probe.Fits(t.Context(), property, inner), name)
 				}
 			}
 		}

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -47,10 +48,11 @@ func (s *Schema) Probe() (*Probe, error) {
 func (p *Probe) Restart() { p.work = 0 }
 
 // Fits reports whether a value, given as JSON text, certainly fits the schema of a node of
-// the schema that the probe is of. It is false, too, once the budget is spent.
-func (p *Probe) Fits(n *Node, value []byte) (fits bool) {
-	doc, err := decode(value, bounds{MaxValueBytes, maxValueNameBytes, maxMemory})
-	if err != nil {
+// the schema that the probe is of. It is false, too, once the budget is spent or ctx has
+// ended.
+func (p *Probe) Fits(ctx context.Context, n *Node, value []byte) (fits bool) {
+	doc, err := decode(ctx, value, bounds{MaxValueBytes, maxValueNameBytes, maxMemory})
+	if err != nil || doc.isCrowded() {
 		return false
 	}
 	defer func() {
@@ -60,8 +62,7 @@ func (p *Probe) Fits(n *Node, value []byte) (fits bool) {
 			p.work, fits = maxWork, false
 		}
 	}()
-	p.meter.reset(doc.pathBytes)
-	p.meter.work = p.work
+	p.meter.reset(ctx, doc.pathBytes, p.work)
 	part, err := p.part(n.pointer)
 	return err == nil && part.Validate(doc.root) == nil
 }

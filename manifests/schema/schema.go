@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 )
 
@@ -38,7 +39,7 @@ type Schema struct {
 // refuses. The error is an [*Error] that holds the problems, or the first one where the
 // text is not JSON.
 func Compile(source []byte) (*Schema, error) {
-	doc, err := decode(source, bounds{MaxSchemaBytes, maxSchemaNameBytes, maxMemory})
+	doc, err := decode(context.Background(), source, bounds{MaxSchemaBytes, maxSchemaNameBytes, maxMemory})
 	if err != nil {
 		defect := err.(*textError)
 		return nil, schemaError(Problem{defect.path, defect.message})
@@ -66,30 +67,57 @@ func (s *Schema) JSON() json.RawMessage { return s.source }
 
 // Validate checks a value, given as JSON text of at most [MaxValueBytes]. Numbers are
 // compared exactly as they are written. The error is a [*ViolationError]. It also
-// reports values that are not JSON, over a bound, or too costly to check.
-func (s *Schema) Validate(value []byte) error {
-	doc, err := decode(value, bounds{MaxValueBytes, maxValueNameBytes, maxMemory})
+// reports values that are not JSON, over a bound, or too costly to check. Once ctx has
+// ended, or its deadline has come, Validate soon returns an error that says so.
+func (s *Schema) Validate(ctx context.Context, value []byte) error {
+	doc, err := decode(ctx, value, bounds{MaxValueBytes, maxValueNameBytes, maxMemory})
 	if err != nil {
-		defect := err.(*textError)
-		return violationError(Violation{defect.path, defect.message})
+		return notDecoded(err)
 	}
-	v, err := s.take()
+	v, err := s.take(ctx)
 	if err != nil {
-		return violationError(Violation{"", "the schema cannot be used"})
+		return err
 	}
-	err = v.validate(doc)
+	err = v.validate(ctx, doc)
 	s.put(v)
 	return err
 }
 
-func (s *Schema) take() (*validator, error) {
+// notDecoded is the error for a value that decode refuses.
+func notDecoded(err error) error {
+	if defect, ok := err.(*textError); ok {
+		return violationError(Violation{defect.path, defect.message})
+	}
+	return err
+}
+
+// take returns a validator. To make one of a large schema takes longer than a call may be late: it
+// has only the one that Compile made, for which calls wait.
+func (s *Schema) take(ctx context.Context) (*validator, error) {
+	if s.isLarge() {
+		select {
+		case v := <-s.idle:
+			return v, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	select {
 	case v := <-s.idle:
 		return v, nil
 	default:
-		return newValidator(s.plan)
 	}
+	v, err := newValidator(s.plan)
+	if err != nil {
+		return nil, violationError(Violation{"", "the schema cannot be used"})
+	}
+	return v, nil
 }
+
+// largeSchema is of how many schemas, in each other, one is large.
+const largeSchema = 128
+
+func (s *Schema) isLarge() bool { return len(s.plan.steps) > largeSchema }
 
 func (s *Schema) put(v *validator) {
 	select {

@@ -28,8 +28,8 @@ type step struct {
 	// silent says that a keyword can fail although no schema inside does, and
 	// silentItems that one can for an array.
 	silent, silentItems bool
-	// nameProgram is the size of the patterns that names are matched with.
-	nameProgram int
+	// nameSteps are those of the patterns that names are matched with.
+	nameSteps int
 	// closed says that names other than the known ones and those that a pattern
 	// matches are errors.
 	closed bool
@@ -46,8 +46,10 @@ func (s *step) unknownNames(m *meter, value any) int {
 		return 0
 	}
 	m.charge(len(object))
-	sum := 0
+	sum, round := 0, 0
 	for name := range object {
+		round++
+		m.lookAt(round)
 		if _, isKnown := s.known[name]; !isKnown {
 			sum += len(name) + 4
 		}

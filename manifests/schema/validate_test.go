@@ -68,7 +68,7 @@ func TestValidateTellsAModelWhatToDo(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := compile(t, c.schema).Validate([]byte(c.value))
+			err := compile(t, c.schema).Validate(t.Context(), []byte(c.value))
 			var violation *schema.ViolationError
 			require.ErrorAs(t, err, &violation)
 			assert.ErrorIs(t, err, schema.ErrValue)
@@ -79,15 +79,15 @@ func TestValidateTellsAModelWhatToDo(t *testing.T) {
 
 func TestValidateComparesDigits(t *testing.T) {
 	big := compile(t, `{"const":9007199254740993}`)
-	require.NoError(t, big.Validate([]byte(`9007199254740993`)))
-	require.Error(t, big.Validate([]byte(`9007199254740992`)))
+	require.NoError(t, big.Validate(t.Context(), []byte(`9007199254740993`)))
+	require.Error(t, big.Validate(t.Context(), []byte(`9007199254740992`)))
 	bounded := compile(t, `{"type":"integer","maximum":9007199254740992}`)
-	require.Error(t, bounded.Validate([]byte(`9007199254740993`)))
-	require.NoError(t, bounded.Validate([]byte(`1.0`)))
+	require.Error(t, bounded.Validate(t.Context(), []byte(`9007199254740993`)))
+	require.NoError(t, bounded.Validate(t.Context(), []byte(`1.0`)))
 }
 
 func TestValidateReportsAtMost32(t *testing.T) {
-	err := compile(t, `{"items":{"type":"string"}}`).Validate([]byte(`[1` + strings.Repeat(",1", 99) + `]`))
+	err := compile(t, `{"items":{"type":"string"}}`).Validate(t.Context(), []byte(`[1`+strings.Repeat(",1", 99)+`]`))
 	var violation *schema.ViolationError
 	require.ErrorAs(t, err, &violation)
 	assert.Len(t, violation.Violations, 32)
@@ -97,7 +97,7 @@ func TestValidateReportsAtMost32(t *testing.T) {
 
 func TestValidateShowsNoAddress(t *testing.T) {
 	compiled := compile(t, `{"$id":"https://secret.example/x","$ref":"#/$defs/a","$defs":{"a":{"allOf":[{"$ref":"#/$defs/b"}]},"b":{"anyOf":[{"type":"string"},{"required":["x"]}]}}}`)
-	err := compiled.Validate([]byte(`{}`))
+	err := compiled.Validate(t.Context(), []byte(`{}`))
 	require.Error(t, err)
 	assert.NotContains(t, err.Error(), "://")
 	assert.NotContains(t, err.Error(), "$defs")
@@ -109,8 +109,8 @@ func TestValidateConcurrently(t *testing.T) {
 	for worker := range 32 {
 		group.Go(func() {
 			for i := range 50 {
-				good := compiled.Validate(fmt.Appendf(nil, `{"n":%d,"s":"aaa"}`, worker*i))
-				bad := compiled.Validate(fmt.Appendf(nil, `{"n":%d,"s":"b"}`, -1-i))
+				good := compiled.Validate(t.Context(), fmt.Appendf(nil, `{"n":%d,"s":"aaa"}`, worker*i))
+				bad := compiled.Validate(t.Context(), fmt.Appendf(nil, `{"n":%d,"s":"b"}`, -1-i))
 				assert.NoError(t, good)
 				assert.EqualError(t, bad, fmt.Sprintf(`n: must be at least 0, got %d; s: must match the pattern "^a+$"`, -1-i))
 			}
@@ -128,5 +128,5 @@ func TestValidateALargeValue(t *testing.T) {
 	for i := range 20_000 {
 		fmt.Fprintf(&b, `,{"id":%d,"name":"row %d","tags":["a","b"]}`, i, i)
 	}
-	require.NoError(t, rows.Validate([]byte(`{"rows":[`+b.String()[1:]+`]}`)))
+	require.NoError(t, rows.Validate(t.Context(), []byte(`{"rows":[`+b.String()[1:]+`]}`)))
 }

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,28 +56,33 @@ func newValidator(p plan) (v *validator, err error) {
 	return &validator{compiled, m, p.original, p.direct}, nil
 }
 
-// validate checks one value. The error is a [*ViolationError].
-func (v *validator) validate(value document) (err error) {
+// validate checks one value. The error is a [*ViolationError], or that of a context that has ended.
+func (v *validator) validate(ctx context.Context, value document) (err error) {
 	defer func() {
 		switch cause := recover().(type) {
 		case nil:
+		case over:
+			err = cause.err
 		case overBudget:
 			err = violationError(Violation{"", cause.message})
 		default:
 			err = violationError(Violation{"", "the value cannot be checked against this schema"})
 		}
 	}()
-	if v.meter.reset(value.pathBytes); v.direct.accepts(v.meter, value.root) {
+	if v.meter.reset(ctx, value.pathBytes, 0); v.direct.accepts(v.meter, value.root) {
 		return nil
 	}
-	v.meter.reset(value.pathBytes)
+	if value.isCrowded() {
+		return violationError(Violation{"", tooMuchWork})
+	}
+	v.meter.reset(ctx, value.pathBytes, v.meter.work)
 	var invalid *jsonschema.ValidationError
 	err = v.compiled.Validate(value.root)
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &invalid):
-		return newExplainer(v.document, value.root).explain(invalid)
+		return newExplainer(ctx, v.document, value.root).explain(invalid)
 	default:
 		return violationError(Violation{"", "the schema refers to itself without end"})
 	}

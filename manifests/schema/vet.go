@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -233,28 +232,15 @@ func (v *vetter) named(named map[string]any, keyword, path, pointer string) any 
 
 // pattern checks a regular expression.
 func (v *vetter) pattern(source, path string) {
-	size, err := programSize(source)
+	program, err := programOf(source)
 	if err != nil {
 		v.problem(path, "the pattern is not supported: %s; use Go's syntax (RE2), which has no lookahead and no backreferences", err)
 		return
 	}
-	v.programs += size
-	if size > maxProgram || v.programs > maxPrograms {
+	v.programs += len(program.Inst)
+	if len(program.Inst) > maxProgram || v.programs > maxPrograms {
 		v.problem(path, "the pattern is too large; bound the length with maxLength instead of large repetitions")
 	}
-}
-
-// programSize returns how many instructions a regular expression compiles to.
-func programSize(source string) (int, error) {
-	parsed, err := syntax.Parse(source, syntax.Perl)
-	if err != nil {
-		return 0, err
-	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return 0, err
-	}
-	return len(program.Inst), nil
 }
 
 // checkCount refuses sizes that an int cannot hold.

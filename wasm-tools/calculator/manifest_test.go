@@ -53,7 +53,7 @@ func TestManifestTests(t *testing.T) {
 	require.GreaterOrEqual(t, len(m.Tests), 10)
 	for _, test := range m.Tests {
 		t.Run(test.Name, func(t *testing.T) {
-			require.NoError(t, m.Parameters.Validate(test.Arguments))
+			require.NoError(t, m.Parameters.Validate(t.Context(), test.Arguments))
 			got := ask(t, test.Arguments)
 			require.NotNil(t, test.Expect.Success)
 			assert.Equal(t, *test.Expect.Success, got.Success)
@@ -65,7 +65,7 @@ func TestManifestTests(t *testing.T) {
 				assert.Equal(t, decode(t, test.Expect.Data), decode(t, got.Data))
 			}
 			if got.Success {
-				assert.NoError(t, m.Result.Validate(got.Data))
+				assert.NoError(t, m.Result.Validate(t.Context(), got.Data))
 			}
 		})
 	}
@@ -78,7 +78,7 @@ func TestDataFitsTheResultSchema(t *testing.T) {
 		require.NoError(t, err)
 		got := ask(t, arguments)
 		require.True(t, got.Success, expression)
-		assert.NoError(t, m.Result.Validate(got.Data), expression)
+		assert.NoError(t, m.Result.Validate(t.Context(), got.Data), expression)
 	}
 }
 

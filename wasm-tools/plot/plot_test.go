@@ -136,9 +136,9 @@ func TestManifestFits(t *testing.T) {
 	for _, arguments := range []string{
 		`{"formulas":["1e308*x","1e-300*x","0"],"x_min":-1,"x_max":1}`, `{"formulas":["x"],"x_min":-1e300,"x_max":1e300}`, `{"formulas":["exp(x)"],"x_max":800}`,
 	} {
-		require.NoError(t, m.Parameters.Validate(json.RawMessage(arguments)))
+		require.NoError(t, m.Parameters.Validate(t.Context(), json.RawMessage(arguments)))
 		a := ask(t, arguments, nil)
 		require.True(t, a.Success, a.Error)
-		assert.NoError(t, m.Result.Validate(a.Data))
+		assert.NoError(t, m.Result.Validate(t.Context(), a.Data))
 	}
 }

@@ -38,7 +38,7 @@ func TestRun(t *testing.T) {
 		{"no service", search{settings: provider.Settings{HasSecret: func(string) (bool, error) { return false, nil }}}, `{"query":"x"}`, "", "no search service is set up"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			require.NoError(t, m.Parameters.Validate([]byte(test.arguments)))
+			require.NoError(t, m.Parameters.Validate(t.Context(), []byte(test.arguments)))
 			var out bytes.Buffer
 			require.NoError(t, test.tool.run(strings.NewReader(test.arguments), &out))
 			var result struct {
@@ -51,7 +51,7 @@ func TestRun(t *testing.T) {
 			assert.Equal(t, test.output, result.Output)
 			assert.Contains(t, result.Error, test.err)
 			if result.Success {
-				assert.NoError(t, m.Result.Validate(result.Data))
+				assert.NoError(t, m.Result.Validate(t.Context(), result.Data))
 			}
 		})
 	}

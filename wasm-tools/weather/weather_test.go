@@ -37,7 +37,7 @@ func TestRun(t *testing.T) {
 		{`{"place":"Bergen, Sweden"}`, "", `there is no "Bergen" in Sweden; write one of: Oslo, Norway`},
 	} {
 		t.Run(test.arguments, func(t *testing.T) {
-			require.NoError(t, m.Parameters.Validate([]byte(test.arguments)))
+			require.NoError(t, m.Parameters.Validate(t.Context(), []byte(test.arguments)))
 			var out bytes.Buffer
 			require.NoError(t, run(strings.NewReader(test.arguments), &out, do))
 			var result struct {
@@ -50,7 +50,7 @@ func TestRun(t *testing.T) {
 			assert.True(t, strings.HasPrefix(result.Output, test.output), result.Output)
 			assert.Contains(t, result.Error, test.err)
 			if result.Success {
-				assert.NoError(t, m.Result.Validate(result.Data))
+				assert.NoError(t, m.Result.Validate(t.Context(), result.Data))
 			}
 		})
 	}

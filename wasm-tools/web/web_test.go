@@ -57,14 +57,14 @@ func ask(t *testing.T, s *site, tool, arguments string) answer {
 	t.Helper()
 	m, err := manifests.Load(tool + ".tool.yaml")
 	require.NoError(t, err)
-	require.NoError(t, m.Parameters.Validate([]byte(arguments)))
+	require.NoError(t, m.Parameters.Validate(t.Context(), []byte(arguments)))
 	var out bytes.Buffer
 	require.NoError(t, run([]string{tool}, strings.NewReader(arguments), &out, network{s.do, s.doAll}))
 	require.Less(t, int64(out.Len()), int64(m.Limits.Output))
 	var a answer
 	require.NoError(t, json.Unmarshal(out.Bytes(), &a))
 	if a.Success {
-		require.NoError(t, m.Result.Validate(a.Data), string(a.Data))
+		require.NoError(t, m.Result.Validate(t.Context(), a.Data), string(a.Data))
 	}
 	return a
 }

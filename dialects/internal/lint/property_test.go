@@ -91,11 +91,11 @@ func TestAdaptedSchemasMeanTheSame(t *testing.T) {
 		before, after := compiled(t, []byte(source)), compiled(t, adapted)
 		for range 20 {
 			value := []byte(g.value(4))
-			want := before.Validate(value) == nil
+			want := before.Validate(t.Context(), value) == nil
 			if want {
 				fits++
 			}
-			require.Equal(t, want, after.Validate(value) == nil, "%s\n%s\n%s", value, source, adapted)
+			require.Equal(t, want, after.Validate(t.Context(), value) == nil, "%s\n%s\n%s", value, source, adapted)
 		}
 	}
 	require.Greater(t, fits, 300, "enough of the values must fit")
@@ -117,7 +117,7 @@ func TestStrictSchemasAskForNothingElse(t *testing.T) {
 		own, strict := compiled(t, source), compiled(t, adapted)
 		for range 30 {
 			value := fmt.Sprintf(`{"p":%s,"q":%s}`, g.value(2), g.value(2))
-			if strict.Validate([]byte(value)) != nil {
+			if strict.Validate(t.Context(), []byte(value)) != nil {
 				continue
 			}
 			var arguments any
@@ -125,7 +125,7 @@ func TestStrictSchemasAskForNothingElse(t *testing.T) {
 			fits++
 			left, err := json.Marshal(withoutOptionalNulls(arguments, source))
 			require.NoError(t, err)
-			require.NoError(t, own.Validate(left), "%s\n%s\n%s", value, source, adapted)
+			require.NoError(t, own.Validate(t.Context(), left), "%s\n%s\n%s", value, source, adapted)
 		}
 	}
 	require.Greater(t, fits, 300, "enough of the values must fit")

@@ -11,7 +11,11 @@ import (
 
 // fillIn adds the members that are absent and have a default, sorted by name.
 func (w *walk) fillIn(at *spot, kept []member, present map[string]bool, p place) []member {
-	for _, name := range w.defaultNames(p) {
+	names := w.defaultNames(p)
+	if !w.spend(len(names) * nameWork) {
+		return kept
+	}
+	for _, name := range names {
 		if present[name] || at.parent == nil && w.reserved(name) || w.over {
 			continue
 		}

@@ -44,7 +44,7 @@ func TestHostile(t *testing.T) {
 			own := parse(t, c.arguments)
 			r := newRepairer(t, s)
 			start := time.Now()
-			result, err := r.Repair(own, nil, check(s))
+			result, err := r.Repair(t.Context(), own, nil, check(s))
 			took := time.Since(start)
 			t.Log(took, len(result.Repairs))
 			assert.NoError(t, err)

@@ -30,7 +30,7 @@ func holdsProperties(t testing.TB, s *schema.Schema, arguments string) repair.Re
 			require.Equal(t, string(repair.Default), r.Rule, "%s\nof %s\nwhat fits is not changed: %s", s.JSON(), arguments, changes(result.Repairs))
 		}
 	}
-	require.Equal(t, result.Misfit == nil, s.Validate([]byte(repaired)) == nil, "%s", repaired)
+	require.Equal(t, result.Misfit == nil, s.Validate(t.Context(), []byte(repaired)) == nil, "%s", repaired)
 	namesSomethingElse(t, check(s)(original), result)
 	if len(result.Repairs) == 0 {
 		require.Equal(t, text(t, original), repaired)

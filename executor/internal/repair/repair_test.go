@@ -1,6 +1,7 @@
 package repair_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,13 +58,13 @@ func check(s *schema.Schema) func(tool.Arguments) error {
 		if err != nil {
 			return err
 		}
-		return s.Validate(written)
+		return s.Validate(context.Background(), written)
 	}
 }
 
 func run(t testing.TB, s *schema.Schema, arguments string) repair.Result {
 	t.Helper()
-	result, err := newRepairer(t, s, "owned").Repair(parse(t, arguments), []string{"my_tool", "alias"}, check(s))
+	result, err := newRepairer(t, s, "owned").Repair(t.Context(), parse(t, arguments), []string{"my_tool", "alias"}, check(s))
 	require.NoError(t, err)
 	return result
 }
@@ -314,7 +315,7 @@ func mustQuote(t testing.TB, said string) []byte {
 func TestCheckIsAsked(t *testing.T) {
 	s := compile(t, `{"type":"object","properties":{"n":{"type":"integer"}}}`)
 	refusal := errors.New("the host's value does not fit")
-	result, err := newRepairer(t, s).Repair(parse(t, `{"n":"1"}`), nil, func(tool.Arguments) error { return refusal })
+	result, err := newRepairer(t, s).Repair(t.Context(), parse(t, `{"n":"1"}`), nil, func(tool.Arguments) error { return refusal })
 	require.NoError(t, err)
 	assert.Equal(t, `{"n":1}`, text(t, result.Arguments))
 	require.ErrorIs(t, result.Misfit, refusal)

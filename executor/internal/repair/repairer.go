@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -36,7 +37,7 @@ type Result struct {
 // does not set: they are neither changed nor filled in.
 func New(s *schema.Schema, reserved func(name string) bool) (*Repairer, error) {
 	r := &Repairer{schema: s, root: s.Structure(), reserved: reserved, idle: make(chan *schema.Probe, idleProbes)}
-	session := r.session()
+	session := r.session(context.Background())
 	defer session.end()
 	r.filler = newFiller(r.root, session)
 	r.shallow = newShallow(r.root, r.filler, reserved)
@@ -46,21 +47,22 @@ func New(s *schema.Schema, reserved func(name string) bool) (*Repairer, error) {
 // Repair checks arguments and repairs them where they do not fit. check says whether they
 // do; it is called at most four times. names are the names of the tool.
 //
-// The error is for a schema that cannot be used to the end, which is not the model's fault.
-func (r *Repairer) Repair(own tool.Arguments, names []string, check func(tool.Arguments) error) (Result, error) {
-	filled, err := r.Fill(own, check)
+// The error is for a schema that cannot be used to the end, which is not the model's fault. Once ctx
+// has ended, nothing more is repaired; check should say so.
+func (r *Repairer) Repair(ctx context.Context, own tool.Arguments, names []string, check func(tool.Arguments) error) (Result, error) {
+	filled, err := r.Fill(ctx, own, check)
 	if err != nil || filled.Misfit == nil {
 		return filled, err
 	}
 	defaults, misfit := r.filler[r.root], filled.Misfit
-	repaired, err := r.pass(own, names, true, defaults)
+	repaired, err := r.pass(ctx, own, names, true, defaults)
 	if err != nil || repaired.Repairs == nil {
 		return Result{Arguments: own, Misfit: misfit}, err
 	}
 	if repaired.Misfit = check(repaired.Arguments); repaired.Misfit == nil || !defaults {
 		return repaired, nil
 	}
-	bare, err := r.pass(own, names, true, false)
+	bare, err := r.pass(ctx, own, names, true, false)
 	if err != nil || check(bare.Arguments) != nil {
 		return repaired, err
 	}
@@ -69,9 +71,9 @@ func (r *Repairer) Repair(own tool.Arguments, names []string, check func(tool.Ar
 
 // Fill fills in defaults, if the arguments fit with them, and does nothing else. It is for
 // arguments that a program wrote, which means what it says.
-func (r *Repairer) Fill(own tool.Arguments, check func(tool.Arguments) error) (Result, error) {
+func (r *Repairer) Fill(ctx context.Context, own tool.Arguments, check func(tool.Arguments) error) (Result, error) {
 	if r.filler[r.root] {
-		filled, err := r.fill(own)
+		filled, err := r.fill(ctx, own)
 		if err != nil {
 			return Result{}, err
 		}
@@ -83,22 +85,22 @@ func (r *Repairer) Fill(own tool.Arguments, check func(tool.Arguments) error) (R
 }
 
 // fill fills in defaults and does nothing else.
-func (r *Repairer) fill(own tool.Arguments) (Result, error) {
+func (r *Repairer) fill(ctx context.Context, own tool.Arguments) (Result, error) {
 	if filled, done := r.shallow.fill(own); done {
 		return filled, nil
 	}
-	return r.pass(own, nil, false, true)
+	return r.pass(ctx, own, nil, false, true)
 }
 
 // pass goes through the arguments once, and returns them unchanged where that takes too
 // much.
-func (r *Repairer) pass(own tool.Arguments, names []string, rules, defaults bool) (Result, error) {
+func (r *Repairer) pass(ctx context.Context, own tool.Arguments, names []string, rules, defaults bool) (Result, error) {
 	unchanged := Result{Arguments: own}
 	text, err := own.MarshalJSON()
 	if err != nil {
 		return unchanged, wrapped(err)
 	}
-	session := r.session()
+	session := r.session(ctx)
 	defer session.end()
 	w := &walk{places: newPlaces(), session: session, filler: r.filler, reserved: r.reserved, rules: rules, defaults: defaults}
 	root := w.of(r.root)
@@ -117,7 +119,9 @@ func (r *Repairer) pass(own tool.Arguments, names []string, rules, defaults bool
 	return Result{Arguments: arguments, Repairs: w.repairs}, nil
 }
 
-func (r *Repairer) session() *session { return &session{schema: r.schema, idle: r.idle} }
+func (r *Repairer) session(ctx context.Context) *session {
+	return &session{ctx: ctx, schema: r.schema, idle: r.idle}
+}
 
 func wrapped(err error) error {
 	if err == nil {

@@ -1,13 +1,16 @@
 package repair
 
 import (
+	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/caisson-run/caisson/manifests/schema"
 )
 
 // session is the use of a probe by one repair. It takes one when it first needs it.
 type session struct {
+	ctx    context.Context
 	schema *schema.Schema
 	idle   chan *schema.Probe
 	probe  *schema.Probe
@@ -19,7 +22,7 @@ func (s *session) fits(n *schema.Node, value json.RawMessage) bool {
 	if s.probe == nil && s.err == nil {
 		s.probe, s.err = s.take()
 	}
-	return s.err == nil && s.probe.Fits(n, value)
+	return s.err == nil && s.probe.Fits(s.ctx, n, value)
 }
 
 func (s *session) take() (*schema.Probe, error) {
@@ -30,6 +33,14 @@ func (s *session) take() (*schema.Probe, error) {
 	default:
 		return s.schema.Probe()
 	}
+}
+
+// ended returns the error of a context that has ended, or whose deadline has come.
+func (s *session) ended() error {
+	if at, has := s.ctx.Deadline(); has && !time.Now().Before(at) {
+		return context.DeadlineExceeded
+	}
+	return s.ctx.Err()
 }
 
 // end gives the probe back.

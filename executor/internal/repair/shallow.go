@@ -19,8 +19,12 @@ type shallow struct {
 	all  bool
 }
 
-// maxCompared is how many names are compared before a walk is quicker.
-const maxCompared = 1 << 12
+// maxCompared is how many names are compared before a walk is quicker, and maxShallow how many
+// defaults filled in, each of which copies the arguments.
+const (
+	maxCompared = 1 << 12
+	maxShallow  = 128
+)
 
 // newShallow finds the defaults of the parameters at the root.
 func newShallow(root *schema.Node, f filler, reserved func(string) bool) shallow {
@@ -51,7 +55,7 @@ func newShallow(root *schema.Node, f filler, reserved func(string) bool) shallow
 // walk can tell.
 func (s shallow) fill(own tool.Arguments) (result Result, done bool) {
 	result.Arguments = own
-	if s.all || own.Len()*(len(s.defaults)+1) > maxCompared || slices.ContainsFunc(own.Names(), func(name string) bool { return s.deep[name] }) {
+	if s.all || len(s.defaults) > maxShallow || own.Len()*(len(s.defaults)+1) > maxCompared || slices.ContainsFunc(own.Names(), func(name string) bool { return s.deep[name] }) {
 		return result, false
 	}
 	for _, m := range s.defaults {

@@ -39,7 +39,7 @@ func TestShallowFillsAsAWalkDoes(t *testing.T) {
 				continue
 			}
 			answered++
-			walked, err := r.pass(own, nil, false, true)
+			walked, err := r.pass(t.Context(), own, nil, false, true)
 			require.NoError(t, err)
 			assert.Equal(t, walked.Repairs, quick.Repairs)
 			assert.Equal(t, written(t, walked.Arguments), written(t, quick.Arguments))

@@ -17,6 +17,10 @@ const (
 	// costs beside.
 	maxWork   = 16 << 20
 	visitWork = 64
+	// nameWork is what it costs to sort the name of a member that may be filled in.
+	nameWork = 16
+	// lookEvery is how much of it is done between two looks at the context.
+	lookEvery = 64 << 10
 )
 
 // walk goes once through arguments and their schema, and repairs.
@@ -31,6 +35,7 @@ type walk struct {
 	repairs []tool.Repair
 	record  int // bytes of repairs
 	work    int
+	next    int  // the work at which to look at the context
 	over    bool // a bound is exceeded: nothing is repaired
 	again   bool // a string inside a string would have to be opened
 }
@@ -38,6 +43,10 @@ type walk struct {
 // spend pays for looking at a value, or reports that a bound is exceeded.
 func (w *walk) spend(bytes int) bool {
 	w.work += bytes + visitWork
+	if w.work >= w.next {
+		w.next = w.work + lookEvery
+		w.over = w.over || w.session.ended() != nil
+	}
 	w.over = w.over || w.work > maxWork
 	return !w.over
 }

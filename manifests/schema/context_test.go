@@ -1,0 +1,166 @@
+package schema
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// ending is a context that ends once it was asked so many times whether it has.
+type ending struct {
+	context.Context
+	after, looks int
+	last         time.Time
+	longest      time.Duration // between two looks
+}
+
+func newEnding(t *testing.T, after int) *ending {
+	return &ending{Context: t.Context(), after: after, last: time.Now()}
+}
+
+func (e *ending) Err() error {
+	now := time.Now()
+	e.longest, e.last = max(e.longest, now.Sub(e.last)), now
+	if e.looks++; e.looks <= e.after {
+		return nil
+	}
+	return context.DeadlineExceeded
+}
+
+// longValidations take long, each for another reason.
+var longValidations = map[string]struct{ schema, value string }{
+	"a match":               {`{"pattern":"^(.*a){60}b$"}`, quoted("a", 120<<10)},
+	"a match that fits":     {`{"pattern":"^(.*a){60}$"}`, quoted("a", 120<<10)},
+	"a match of scripts":    {`{"pattern":"^(?:\\P{Han}*\\PN){29}b$"}`, quoted("a", 130<<10)},
+	"a match of classes":    {`{"pattern":"` + strings.Repeat(`\\PN`, 16) + `"}`, quoted("1", 450<<10)},
+	"a match of one pass":   {`{"pattern":"^[a-z]*$"}`, quoted("a", 4<<20)},
+	"a match of a misfit":   {`{"anyOf":[{"pattern":"^(.*a){30}b$"},{"type":"null"}]}`, quoted("a", 120<<10)},
+	"a numbers' list":       {`{"items":{"type":"integer"}}`, list("12345", 250_000)},
+	"a list with a misfit":  {`{"items":{"type":"integer"}}`, list("12345", 100_000)[1:]},
+	"rows":                  {`{"items":{"anyOf":[{"required":["x"]},{"type":"object"}]}}`, list(`{"id":1}`, 20_000)},
+	"misfits":               {`{"items":{"type":"string"}}`, list("1", 20_000)},
+	"members":               {`{"not":{"required":["x"]}}`, "{" + numbered(`"n%d":true`, maxMembers) + "}"},
+	"too many members":      {`{"type":"object"}`, "{" + numbered(`"n%d":true`, 250_000) + "}"},
+	"members to be sorted":  {`{"uniqueItems":true}`, "[{" + numbered(`"n%d":true`, 150_000) + "}]"},
+	"names without schemas": {`{"additionalProperties":false}`, "{" + numbered(`"n%d":true`, 30_000) + "}"},
+	"names with patterns":   {`{"patternProperties":{"^[a-z0-9]*$":true},"additionalProperties":false}`, "{" + numbered(`"n%d":true`, 20_000) + "}"},
+	"escapes":               {`{"type":"string"}`, quoted(`\u0061`, 500<<10)},
+	"definitions":           {doublingOf(40), "1"},
+}
+
+func init() {
+	c := longValidations["a list with a misfit"]
+	c.value = `["x",` + c.value
+	longValidations["a list with a misfit"] = c
+}
+
+func quoted(text string, times int) string { return `"` + strings.Repeat(text, times) + `"` }
+
+// doublingOf is a schema in which each definition refers to the next one twice.
+func doublingOf(levels int) string {
+	definitions := numbered(`"d%d":{"allOf":[{"$ref":"#/$defs/e%[1]d"},{"$ref":"#/$defs/e%[1]d"}]}`, levels)
+	for i := range levels {
+		definitions += fmt.Sprintf(`,"e%d":{"$ref":"#/$defs/d%d"}`, i, i+1)
+	}
+	return fmt.Sprintf(`{"$ref":"#/$defs/d0","$defs":{%s,"d%d":{}}}`, definitions, levels)
+}
+
+// TestValidationsEndWithTheirContext: wherever a validation has got to when its context ends, it soon
+// does too. The control: with one that does not end, it goes on, and looks at the context all the time.
+func TestValidationsEndWithTheirContext(t *testing.T) {
+	for name, c := range longValidations {
+		t.Run(name, func(t *testing.T) {
+			compiled, err := Compile([]byte(c.schema))
+			require.NoError(t, err)
+			whole := newEnding(t, math.MaxInt)
+			err = compiled.Validate(whole, []byte(c.value))
+			require.NotErrorIs(t, err, context.DeadlineExceeded, "the control")
+			for part := range 8 {
+				ctx := newEnding(t, whole.looks*part/8)
+				require.ErrorIs(t, compiled.Validate(ctx, []byte(c.value)), context.DeadlineExceeded)
+				assert.Equal(t, ctx.after+1, ctx.looks, "it went on")
+			}
+			assert.Equal(t, err == nil, compiled.Validate(t.Context(), []byte(c.value)) == nil, "what ended leaves nothing behind")
+		})
+	}
+}
+
+// TestValidationsLookAtTheirContextOften: none goes on for long without a look.
+func TestValidationsLookAtTheirContextOften(t *testing.T) {
+	for name, c := range longValidations {
+		t.Run(name, func(t *testing.T) {
+			compiled, err := Compile([]byte(c.schema))
+			require.NoError(t, err)
+			for attempt := 0; ; attempt++ { // the machine may be busy
+				ctx := newEnding(t, math.MaxInt)
+				_ = compiled.Validate(ctx, []byte(c.value))
+				longest := max(ctx.longest, time.Since(ctx.last))
+				t.Log(longest, ctx.looks)
+				if longest < 40*time.Millisecond {
+					return
+				}
+				require.Less(t, attempt, 5, "it went on for %s", longest)
+			}
+		})
+	}
+}
+
+// TestContextsWithLateTimers: a deadline that has come counts, also where no timer has said so yet.
+func TestContextsWithLateTimers(t *testing.T) {
+	compiled, err := Compile([]byte(`{}`))
+	require.NoError(t, err)
+	require.ErrorIs(t, compiled.Validate(untimed{t.Context()}, []byte(`1`)), context.DeadlineExceeded)
+}
+
+// untimed is a context whose deadline was long ago, and who nobody has told.
+type untimed struct{ context.Context }
+
+func (untimed) Deadline() (time.Time, bool) { return time.Unix(0, 0), true }
+
+// TestLargeSchemasWait: a schema that takes long to compile has one validator, and who waits for it
+// leaves with its context.
+func TestLargeSchemasWait(t *testing.T) {
+	compiled, err := Compile([]byte(`{"properties":{` + numbered(`"p%d":{"type":"string"}`, largeSchema) + `}}`))
+	require.NoError(t, err)
+	held := <-compiled.idle
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, compiled.Validate(ctx, []byte(`{}`)), context.DeadlineExceeded)
+	compiled.put(held)
+	require.NoError(t, compiled.Validate(t.Context(), []byte(`{}`)))
+}
+
+// TestMatchesReadAsTheyMatch: a long text that is read has the same matches as one that is not.
+func TestMatchesReadAsTheyMatch(t *testing.T) {
+	m := &meter{ctx: t.Context()}
+	for _, source := range []string{`a`, `b$`, `^a*b$`, `\bé\b`, `(?i)É+$`, `^(a|é)*$`, `a{5}b`, `\z`, `^\x00`, `(?s).\z`, `x`, `(?m)^b$`} {
+		p, err := compilePattern(source)
+		require.NoError(t, err)
+		for _, end := range []string{"", "b", "é", " é ", "\nb", "\nb\n", "x\U0001F600", "\x00"} {
+			text := strings.Repeat("aaaaa", 100) + end
+			read := p.MatchReader(&watchedText{meter: m, every: 7, text: text})
+			assert.Equal(t, p.MatchString(text), read, "%s %q", source, end)
+		}
+	}
+}
+
+// TestLongEscapedStrings: pieces of a string say together what the whole does.
+func TestLongEscapedStrings(t *testing.T) {
+	for _, text := range []string{`\ud83d\ude00`, `\ude00`, `\ud83d`, `\ud83d\ud83d\ude00`, `a\n`, `é\u00e9`, `\\\"`, `\ud83dx`, `\u0061\ude00`} {
+		for shift := range 13 {
+			literal := `"` + strings.Repeat("x", shift) + `\t` + strings.Repeat(text, 3*maxPiece/len(text)) + `"`
+			var want string
+			require.NoError(t, json.Unmarshal([]byte(literal), &want))
+			doc, err := decode(t.Context(), []byte(literal), bounds{MaxValueBytes, maxValueNameBytes, maxMemory})
+			require.NoError(t, err)
+			require.True(t, want == doc.root, text)
+		}
+	}
+}
