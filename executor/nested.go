@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caisson-run/caisson/executor/internal/output"
+	"github.com/caisson-run/caisson/internal/planning"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -153,6 +154,7 @@ const longArguments = 16 << 10
 // deadline of a guest cannot stop: no more than there are processors do it at a time, so that it
 // takes no longer for each.
 func (b *batch) planNested(ctx context.Context, requested tool.Call, id string) *call {
+	defer planning.Begin(ctx)()
 	if len(requested.Function.Arguments) > longArguments {
 		select {
 		case b.executor.planning <- struct{}{}:

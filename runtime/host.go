@@ -11,6 +11,7 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
 	"github.com/caisson-run/caisson/hostfuncs/stream"
+	"github.com/caisson-run/caisson/internal/planning"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -67,7 +68,7 @@ func (r *run) call(ctx context.Context, call tool.Call) (tool.Record, error) {
 	defer r.guest.calls.Add(-1)
 	s := r.newSeat(ctx)
 	defer s.close()
-	return r.invocation.Host.Call(s.ctx, call)
+	return r.invocation.Host.Call(planning.With(s.ctx, r.guest.planned), call)
 }
 
 // close ends the requests that the guest has left under way. It can be called again.

@@ -54,7 +54,7 @@ type guest struct {
 	ctx      context.Context // the caller's; nil for a start
 	began    time.Time
 	deadline time.Time
-	calls    atomic.Int32 // of other tools that it waits for
+	calls    atomic.Int32 // of other tools that it waits for, but for those that the host still plans
 
 	previous, next *guest // the watchdog's, as is what follows
 	looks          int    // at which it was overdue
@@ -185,6 +185,13 @@ func (w *watchdog) tell(g *guest) {
 	} else {
 		g.lost()
 	}
+}
+
+// planned says that the host plans a call for the guest, until it calls end: the guest waits for the
+// host then, and for no other tool.
+func (g *guest) planned() (end func()) {
+	g.calls.Add(-1)
+	return func() { g.calls.Add(1) }
 }
 
 func (g *guest) runaway() Runaway {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/internal/planning"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/tool"
@@ -508,4 +509,55 @@ func TestLastResortIsForTheFirstDeadline(t *testing.T) {
 	assert.Equal(t, "slow", e.next[0].Tool)
 	assert.Equal(t, "quick", e.next[1].Tool)
 	assert.Less(t, e.armed[1].Sub(e.armed[0]), -5*time.Second)
+}
+
+// planningHost is a host that is told when nobody need wait for a call, and makes calls as a test says.
+type planningHost struct {
+	*waiting
+	call func(ctx context.Context, call tool.Call) (tool.Record, error)
+}
+
+func (h planningHost) Call(ctx context.Context, call tool.Call) (tool.Record, error) {
+	return h.call(ctx, call)
+}
+
+// TestGuestsAreWatchedWhileTheHostPlans: a guest that waits for another tool is not looked at, since that
+// is; but while the host plans the call, nobody else would be.
+func TestGuestsAreWatchedWhileTheHostPlans(t *testing.T) {
+	for name, plans := range map[string]bool{"the host plans": true, "a tool of the host's runs": false} {
+		t.Run(name, func(t *testing.T) {
+			s := newStuck(t, Options{})
+			caller := load(t, s.Runtime, named(t, "caller", requesting(`{"name":"callee","arguments":{}}`, 1, 1), "limits: {timeout: 300ms}\npermissions: {tools: [callee]}"), calling("callee"))
+			require.NoError(t, caller.Prepare(t.Context()))
+			planned := make(chan struct{})
+			host := planningHost{newWaiting(), func(ctx context.Context, call tool.Call) (tool.Record, error) {
+				end := planning.Begin(ctx)
+				if !plans {
+					end()
+				}
+				<-planned
+				if plans {
+					end()
+				}
+				return tool.Record{Call: call}, nil
+			}}
+			asked := invocation(t, `{}`, nil)
+			asked.Host = host
+			returned := make(chan struct{})
+			go func() {
+				defer close(returned)
+				_, _ = caller.Invoke(t.Context(), asked)
+			}()
+			select {
+			case outcome := <-host.given:
+				assert.True(t, plans)
+				assert.Equal(t, tool.Deadline, outcome.Result.Kind)
+			case <-time.After(2500 * time.Millisecond):
+				assert.False(t, plans, "nobody gave the call up")
+			}
+			close(planned)
+			<-returned
+			assert.Equal(t, plans, len(s.found()) == 1)
+		})
+	}
 }
