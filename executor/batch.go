@@ -142,7 +142,7 @@ func (b *batch) accept(ctx context.Context, requested []tool.Call) ([]*call, err
 		if err != nil {
 			return nil, fmt.Errorf("call id: %w", err)
 		}
-		b.order = append(b.order, id.String())
+		b.order.add(id.String())
 		if err := ctx.Err(); err != nil { // a batch may be long, and planning is work
 			calls[i] = b.late(r, id.String(), err)
 			continue

@@ -25,19 +25,27 @@ type effect struct {
 }
 
 // fingerprint is what an approval of one call names. The call's id is in it, so that what was shown
-// of one call approves of no other, not even of one that does the same; so are the ids of the calls
+// of one call approves of no other, not even of one that does the same; so is the digest of the calls
 // before it, since what it does may depend on what they did. It is 64 hex digits.
-func (e effect) fingerprint(callID string, before []string) string {
-	text := appendText(appendText(appendText(nil, "caisson-approval/v2"), callID), e.digest)
-	for _, id := range before {
-		text = appendText(text, id)
-	}
-	return digestOf(text)
+func (e effect) fingerprint(callID, before string) string {
+	text := appendText(appendText(nil, "caisson-approval/v3"), callID)
+	return digestOf(appendText(appendText(text, e.digest), before))
 }
 
-// before returns the ids of the calls before one that a model made.
-func (b *batch) before(callID string) []string {
-	return b.order[:max(0, slices.Index(b.order, callID))]
+// order is that of the calls that a model made, as a chain of digests: each call's is of its id and
+// the one before, so that it says which calls there are before the next one, and in which order. The
+// zero value is of no calls. A batch may be long, and each of its calls may wait.
+type order struct {
+	last   string
+	before map[string]string // by call id: of the calls before it; "" for the first and for others' calls
+}
+
+func (o *order) add(callID string) {
+	if o.before == nil {
+		o.before = map[string]string{}
+	}
+	o.before[callID] = o.last
+	o.last = digestOf(appendText(appendText(appendText(nil, "caisson-order/v1"), o.last), callID))
 }
 
 // shown returns the tools that the tool may call, by name.

@@ -126,7 +126,7 @@ func (b *batch) replan(ctx context.Context, stored *storedBatch, given map[strin
 	calls := make([]*call, len(stored.calls))
 	for i := range stored.calls {
 		s := &stored.calls[i]
-		b.order = append(b.order, s.callID)
+		b.order.add(s.callID)
 		if s.record != nil {
 			calls[i] = &call{batch: b, record: ownRecord(s.record), ended: true, final: s.final}
 			continue

@@ -20,9 +20,9 @@ type batch struct {
 	share    int // bytes of each result that go to the model
 	files    []tool.File
 	trace    string
-	stream   *Stream  // nil: nobody watches
-	revision int      // how often the batch has paused before
-	order    []string // the ids of the calls that a model made
+	stream   *Stream // nil: nobody watches
+	revision int     // how often the batch has paused before
+	order    order   // of the calls that a model made
 
 	mu     sync.Mutex
 	totals tool.Totals

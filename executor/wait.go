@@ -27,7 +27,7 @@ type wait struct {
 // show has the action of a call say what an approval of it is for.
 func (w *wait) show(c *call) {
 	id := c.record.CallID
-	w.action.Fingerprint, w.action.Callees = w.effect.fingerprint(id, c.batch.before(id)), w.effect.shown()
+	w.action.Fingerprint, w.action.Callees = w.effect.fingerprint(id, c.batch.order.before[id]), w.effect.shown()
 }
 
 // isClient reports whether the client runs the call.
