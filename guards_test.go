@@ -34,6 +34,19 @@ var guardFaults = []guardFault{
 	{name: "a listing goes on when its call has ended", pkg: "hostfuncs/files", attack: "TestAttackLongLooks/a_listing",
 		edits: in("hostfuncs/files/dir.go", "if err := p.view.ctx.Err(); err != nil {", "if err := p.view.ctx.Err(); err != nil && false {")},
 
+	{name: "a validation goes on when its context has ended", pkg: "manifests/schema", attack: "TestValidationsEndWithTheirContext",
+		edits: unlooked},
+	{name: "a result is checked when its call has ended", pkg: "runtime", attack: "TestAttackResultsThatTakeLongToCheck/a_match_of_a_misfit/16",
+		edits: unlooked},
+	{name: "a long match is made in one go", pkg: "runtime", attack: "TestAttackResultsThatTakeLongToCheck/one_match_of_classes/16",
+		edits: in("manifests/schema/pattern.go", "if cost <= shortMatch {", "if cost >= 0 {")},
+	{name: "a tool's arguments are checked when its caller has ended", pkg: "executor", attack: "TestAttackArgumentsThatTakeLongToCheck/that_are_short/16",
+		edits: unlooked},
+	{name: "nobody watches a guest while the host plans its call", pkg: "runtime", attack: "TestGuestsAreWatchedWhileTheHostPlans/the_host_plans",
+		edits: in("runtime/watchdog.go", "g.calls.Add(-1)", "g.calls.Add(0)")},
+	{name: "nobody says that the host plans a call", pkg: "executor", attack: "TestPlanningIsSaid",
+		edits: in("executor/nested.go", "	defer planning.Begin(ctx)()\n", "	_ = planning.Begin\n")},
+
 	{name: "answers are masked when their call has ended", pkg: "hostfuncs/network", attack: "TestAttackAnswersThatTakeLongToMask",
 		edits: in("hostfuncs/network/body.go", "body, err = e.client.secrets.MaskFirst(e.ctx, text, kept)", "body = e.client.secrets.Mask(text[:kept])")},
 	{name: "however many long texts there are, all are masked at once", pkg: "hostfuncs/secrets", attack: "TestAttackManyLongTexts",
@@ -134,6 +147,9 @@ var guardFaults = []guardFault{
 func in(file, old, without string) []overlay.Edit {
 	return []overlay.Edit{{File: file, Old: old, New: without}}
 }
+
+// unlooked has a validation not look at its context, once the value is decoded.
+var unlooked = in("manifests/schema/meter.go", "if err := ended(m.ctx); err != nil {", "if err := ended(m.ctx); err != nil && false {")
 
 // unchecked opens whatever is in the place of a file of an entry, and reads it to its end.
 var unchecked = []overlay.Edit{

@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"context"
 	"fmt"
 	goruntime "runtime"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/planning"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -88,4 +90,24 @@ func TestLongNestedChecksTakeTurns(t *testing.T) {
 			assert.Equal(t, want, tools.most)
 		})
 	}
+}
+
+// TestPlanningIsSaid: the runtime of a caller is told for how long the host plans its call. Nothing is
+// planned any more when the called tool runs.
+func TestPlanningIsSaid(t *testing.T) {
+	var said []string
+	leaf := newFake(t, "leaf", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
+		said = append(said, "runs")
+		return succeed(""), nil
+	})
+	caller := newFake(t, "caller", may(false, "leaf"), func(ctx context.Context, i tool.Invocation) (tool.Outcome, error) {
+		ctx = planning.With(ctx, func() func() {
+			said = append(said, "begins")
+			return func() { said = append(said, "ends") }
+		})
+		_, err := i.Host.Call(ctx, newCall("1", "leaf", `{}`))
+		return succeed(""), err
+	})
+	executeAll(t, newExecutor(t, executor.Options{}, caller, leaf), executor.Batch{Calls: []tool.Call{newCall("1", "caller", `{}`)}})
+	assert.Equal(t, []string{"begins", "ends", "runs"}, said)
 }

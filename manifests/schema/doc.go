@@ -10,6 +10,12 @@
 //   - Schemas, values, names, numbers, patterns, the values of const and enum, and the
 //     work of one validation have upper bounds, given by the constants below. The most
 //     costly validation takes about half a second and a hundred megabytes.
+//   - A validation ends with its context: it looks at that as it goes, also within the match
+//     of one pattern, and is back in some tens of milliseconds on a machine of its own. What
+//     it cannot look from has bounds: values with objects of more than 65,536 members or lists
+//     of more than 262,144 elements pass by the direct way alone, see the next point, and
+//     patterns of names are matched with about a million steps for each object. Large schemas
+//     have one validator, for which validations wait.
 //   - The validator applies schemas and resolves references. The keywords that look at
 //     a value only are checked here, where they are paid for. A value that fits a
 //     schema without references and alternatives is accepted without the validator, by
