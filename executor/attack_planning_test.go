@@ -33,6 +33,8 @@ func TestAttackArgumentsThatTakeLongToCheck(t *testing.T) {
 		parameters fields
 		length     int
 	}{
+		"of a large schema that the host completes": {fields{"context": []string{"project_id"}, "parameters": fields{"type": "object", "properties": fields{
+			"project_id": fields{"type": "string"}, "unit": fields{"type": "string"}, "many": fields{"properties": manyProperties(1900)}}, "required": []string{"project_id", "unit"}}}, 0},
 		"that fit":          {parameters(`^(.*a){60}$`, nil), 110 << 10},
 		"that do not":       {parameters(`^(.*a){60}b$`, nil), 110 << 10},
 		"with a default":    {parameters(`^(.*a){60}b$`, withDefault), 110 << 10},
@@ -56,7 +58,7 @@ func TestAttackArgumentsThatTakeLongToCheck(t *testing.T) {
 							calls[i] = newCall(fmt.Sprint(i), "relay", calling(made...))
 						}
 						began := time.Now()
-						executeAll(t, e, executor.Batch{Calls: calls, Timeout: timeout})
+						executeAll(t, e, executor.Batch{Calls: calls, Timeout: timeout, Session: newSession(t, e, executor.SessionOptions{Context: map[string]string{"project_id": "p"}})})
 						late := time.Since(began) - timeout
 						if late < promisedOver {
 							return

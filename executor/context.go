@@ -98,7 +98,10 @@ func refuseMisfit(ctx context.Context, c *call, m *manifests.Manifest, own tool.
 	}
 	// The model knows nothing of the host's parameters and must not learn of them from
 	// a message, so it is told what is wrong in the terms of the schema that it was shown.
-	shown, compileErr := schema.Compile(m.ModelParameters)
+	shown, compileErr := c.batch.executor.shown.of(ctx, m, func() (*schema.Schema, error) { return schema.Compile(m.ModelParameters) })
+	if isTooLate(ctx, c) {
+		return
+	}
 	if compileErr != nil {
 		c.refuse(tool.Internal, "")
 		c.fail(compileErr)

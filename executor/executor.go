@@ -9,6 +9,7 @@ import (
 	"github.com/caisson-run/caisson/executor/internal/answers"
 	"github.com/caisson-run/caisson/executor/internal/claims"
 	"github.com/caisson-run/caisson/executor/internal/feed"
+	"github.com/caisson-run/caisson/manifests/schema"
 )
 
 // Executor runs batches of calls. Get one from [New]; it needs no closing and is safe for
@@ -18,6 +19,7 @@ type Executor struct {
 	options   Options // complete
 	log       *slog.Logger
 	repairers *repairers
+	shown     made[*schema.Schema] // of the parameters that models are shown, where the host fills in others
 	answers   *answers.Cache[key, answered]
 	admission *admission
 	feed      feed.Feed[sent]

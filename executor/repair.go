@@ -4,77 +4,34 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync"
 
 	"github.com/caisson-run/caisson/executor/internal/repair"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/schema"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// repairers holds what is known for the repair of each tool's arguments, by registered
-// name. It is safe for concurrent use. A nil one repairs nothing.
+// repairers holds what is known for the repair of each tool's arguments. It is safe for concurrent
+// use. A nil one repairs nothing.
 type repairers struct {
 	tolerant bool
-
-	mu     sync.RWMutex
-	byTool map[string]*toolRepairer
-}
-
-// toolRepairer goes with one schema: a tool that is loaded again has another one.
-type toolRepairer struct {
-	schema   *schema.Schema
-	made     chan struct{} // closed when the others are known
-	repairer *repair.Repairer
-	err      error
+	made     made[*repair.Repairer]
 }
 
 func newRepairers(options Options) *repairers {
 	if options.NoRepair {
 		return nil
 	}
-	return &repairers{tolerant: options.TolerantJSON, byTool: map[string]*toolRepairer{}}
+	return &repairers{tolerant: options.TolerantJSON}
 }
 
-// of returns the repairer of a tool, which it makes when the tool is first called. That takes longer
-// than a call may be late where the schema is large: it is made once, apart from the calls, which
-// leave when their time is over.
+// of returns the repairer of a tool, which is made when the tool is first called.
 func (r *repairers) of(ctx context.Context, m *manifests.Manifest) (*repair.Repairer, error) {
-	known := r.begin(m)
-	select {
-	case <-known.made:
-		return known.repairer, known.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// begin returns a tool's entry, and begins to fill it in if it is new.
-func (r *repairers) begin(m *manifests.Manifest) *toolRepairer {
-	r.mu.RLock()
-	known := r.byTool[m.Name]
-	r.mu.RUnlock()
-	if known != nil && known.schema == m.Parameters {
-		return known
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if known = r.byTool[m.Name]; known != nil && known.schema == m.Parameters {
-		return known
-	}
-	known = &toolRepairer{schema: m.Parameters, made: make(chan struct{})}
-	r.byTool[m.Name] = known
-	go func() {
-		defer close(known.made)
-		known.err = apart(func() (err error) {
-			known.repairer, err = repair.New(m.Parameters, func(name string) bool {
-				return slices.ContainsFunc(m.Context, func(owned string) bool { return passesFor(name, owned) })
-			})
-			return err
+	return r.made.of(ctx, m, func() (*repair.Repairer, error) {
+		return repair.New(m.Parameters, func(name string) bool {
+			return slices.ContainsFunc(m.Context, func(owned string) bool { return passesFor(name, owned) })
 		})
-	}()
-	return known
+	})
 }
 
 // parse reads the text of a call's arguments, which a model or a program wrote.
