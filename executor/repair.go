@@ -28,7 +28,7 @@ func newRepairers(options Options) *repairers {
 // of returns the repairer of a tool, which is made when the tool is first called.
 func (r *repairers) of(ctx context.Context, m *manifests.Manifest) (*repair.Repairer, error) {
 	return r.made.of(ctx, m, func() (*repair.Repairer, error) {
-		return repair.New(m.Parameters, func(name string) bool {
+		return repair.New(context.WithoutCancel(ctx), m.Parameters, func(name string) bool {
 			return slices.ContainsFunc(m.Context, func(owned string) bool { return passesFor(name, owned) })
 		})
 	})

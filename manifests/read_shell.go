@@ -49,8 +49,9 @@ func (r *reader) checkShell(parameters *node, m *Manifest) {
 	if m.Parameters == nil {
 		return // that has been reported
 	}
+	var unending context.Context // nobody waits for the loading of a manifest with a deadline
 	for _, action := range shellActions {
-		if err := m.Parameters.Validate(context.Background(), json.RawMessage(action)); err != nil {
+		if err := m.Parameters.Validate(unending, json.RawMessage(action)); err != nil {
 			r.add(r.place(path), path, Conflict, fmt.Sprintf("the call %s, which a model may make, would be refused: %s", action, firstViolation(err)), shellFix)
 			return
 		}

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -80,7 +79,7 @@ func (v *vetter) checkForm(meta *jsonschema.Schema, p placed, already []Problem)
 		v.problem(p.path, "the schema cannot be checked")
 		return
 	}
-	for _, violation := range newExplainer(context.Background(), nil, p.original).explain(invalid).Violations {
+	for _, violation := range newExplainer(unending, nil, p.original).explain(invalid).Violations {
 		path := keypath.Join(p.path, violation.Path)
 		covered := slices.ContainsFunc(already, func(known Problem) bool {
 			return strings.HasPrefix(path, known.Path) || strings.HasPrefix(known.Path, path)

@@ -63,8 +63,11 @@ type overBudget struct{ message string }
 type over struct{ err error }
 
 // ended returns the error of a context, also where its time has come and its timer is late: a
-// validation may keep all processors from looking at timers.
+// validation may keep all processors from looking at timers. A nil one does not end.
 func ended(ctx context.Context) error {
+	if ctx == nil {
+		return nil
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}

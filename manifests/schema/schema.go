@@ -25,6 +25,9 @@ const (
 // idleValidators is how many compiled copies of a schema are kept for reuse.
 const idleValidators = 8
 
+// unending is the context of what nobody waits for with a deadline.
+var unending context.Context
+
 // Schema is a compiled JSON Schema. Get one from [Compile]. It is immutable and safe
 // for concurrent use.
 type Schema struct {
@@ -39,7 +42,7 @@ type Schema struct {
 // refuses. The error is an [*Error] that holds the problems, or the first one where the
 // text is not JSON.
 func Compile(source []byte) (*Schema, error) {
-	doc, err := decode(context.Background(), source, bounds{MaxSchemaBytes, maxSchemaNameBytes, maxMemory})
+	doc, err := decode(unending, source, bounds{MaxSchemaBytes, maxSchemaNameBytes, maxMemory})
 	if err != nil {
 		defect := err.(*textError)
 		return nil, schemaError(Problem{defect.path, defect.message})
@@ -68,7 +71,8 @@ func (s *Schema) JSON() json.RawMessage { return s.source }
 // Validate checks a value, given as JSON text of at most [MaxValueBytes]. Numbers are
 // compared exactly as they are written. The error is a [*ViolationError]. It also
 // reports values that are not JSON, over a bound, or too costly to check. Once ctx has
-// ended, or its deadline has come, Validate soon returns an error that says so.
+// ended, or its deadline has come, Validate soon returns an error that says so. A nil ctx
+// does not end.
 func (s *Schema) Validate(ctx context.Context, value []byte) error {
 	doc, err := decode(ctx, value, bounds{MaxValueBytes, maxValueNameBytes, maxMemory})
 	if err != nil {
@@ -95,10 +99,14 @@ func notDecoded(err error) error {
 // has only the one that Compile made, for which calls wait.
 func (s *Schema) take(ctx context.Context) (*validator, error) {
 	if s.isLarge() {
+		var done <-chan struct{}
+		if ctx != nil {
+			done = ctx.Done()
+		}
 		select {
 		case v := <-s.idle:
 			return v, nil
-		case <-ctx.Done():
+		case <-done:
 			return nil, ctx.Err()
 		}
 	}

@@ -25,7 +25,7 @@ func compile(t testing.TB, source string) *schema.Schema {
 
 func newRepairer(t testing.TB, s *schema.Schema, reserved ...string) *repair.Repairer {
 	t.Helper()
-	r, err := repair.New(s, func(name string) bool {
+	r, err := repair.New(t.Context(), s, func(name string) bool {
 		for _, other := range reserved {
 			if strings.EqualFold(other, name) {
 				return true

@@ -34,10 +34,10 @@ type Result struct {
 }
 
 // New returns a repairer for a tool's schema. reserved names the parameters that a model
-// does not set: they are neither changed nor filled in.
-func New(s *schema.Schema, reserved func(name string) bool) (*Repairer, error) {
+// does not set: they are neither changed nor filled in. ctx must not end.
+func New(ctx context.Context, s *schema.Schema, reserved func(name string) bool) (*Repairer, error) {
 	r := &Repairer{schema: s, root: s.Structure(), reserved: reserved, idle: make(chan *schema.Probe, idleProbes)}
-	session := r.session(context.Background())
+	session := r.session(ctx)
 	defer session.end()
 	r.filler = newFiller(r.root, session)
 	r.shallow = newShallow(r.root, r.filler, reserved)

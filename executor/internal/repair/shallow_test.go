@@ -28,7 +28,7 @@ func TestShallowFillsAsAWalkDoes(t *testing.T) {
 	for source, want := range sources {
 		s, err := schema.Compile([]byte(source))
 		require.NoError(t, err)
-		r, err := New(s, func(name string) bool { return name == "owned" })
+		r, err := New(t.Context(), s, func(name string) bool { return name == "owned" })
 		require.NoError(t, err)
 		answered := 0
 		for _, text := range arguments {
