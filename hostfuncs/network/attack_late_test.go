@@ -16,7 +16,7 @@ import (
 // TestAttackAnswersThatTakeLongToMask: as many requests as there may be at once, whose answers are
 // of the kind that takes longest to mask, end soon after their context.
 func TestAttackAnswersThatTakeLongToMask(t *testing.T) {
-	body := []byte(strings.Repeat("%25", 5<<20/3))
+	body := []byte(strings.Repeat("%25", 15<<20/3))
 	var written sync.WaitGroup
 	s := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) {
 		defer written.Done()
