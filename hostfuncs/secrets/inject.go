@@ -53,7 +53,7 @@ func (s *Set) inject(b *binding, request *http.Request, body []byte) ([]byte, er
 	case len(body) > MaxFilled:
 		return nil, b.refuse(fmt.Sprintf("the body takes a secret, so it may be at most %d bytes long", MaxFilled))
 	}
-	leave, err := s.held().masker.enter(request.Context(), body)
+	leave, err := s.held().places.enter(request.Context(), body)
 	if err != nil {
 		return nil, err
 	}

@@ -131,6 +131,24 @@ func TestAttackLongBodies(t *testing.T) {
 	}
 }
 
+// TestInjectWithoutMasking: a value that is too short to be masked is put into long bodies all the same.
+func TestInjectWithoutMasking(t *testing.T) {
+	grant := in(inBody("api_key"), granted(key, host))
+	grant.Force = true
+	set, err := secrets.New(secrets.Options{
+		Requests:  []manifests.SecretPermission{request(key, inBody("api_key"), host)},
+		Grants:    []manifests.SecretGrant{grant},
+		LookupEnv: environment{key: "hunter2"}.lookup,
+	})
+	require.NoError(t, err)
+	r := newRequest(t, "POST", "https://"+host+"/v1")
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	long := strings.Repeat("a", 100<<10)
+	body, err := set.Inject(r, []byte(long))
+	require.NoError(t, err)
+	assert.Equal(t, long+"&api_key=hunter2", string(body))
+}
+
 func TestInjectRefusesBodiesWithoutRoom(t *testing.T) {
 	const value = "0123456789abcdef"
 	set := one(t, inBody("api_key"), value)

@@ -3,8 +3,6 @@ package secrets
 import (
 	"bytes"
 	"cmp"
-	"context"
-	"runtime"
 	"slices"
 )
 
@@ -20,21 +18,6 @@ const (
 type masker struct {
 	forms   []form
 	longest int
-	places  chan struct{} // for long texts: as many are masked at a time as there are processors
-}
-
-// enter waits until a text may be masked. Of many that are long, those that wait can leave at once
-// when their time is over, and those under way need not wait for processors to see that it is.
-func (m *masker) enter(ctx context.Context, text []byte) (leave func(), err error) {
-	if len(text) <= stretch {
-		return func() {}, nil
-	}
-	select {
-	case m.places <- struct{}{}:
-		return func() { <-m.places }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }
 
 // newMasker returns nil where there is nothing to mask.
@@ -42,7 +25,7 @@ func newMasker(secrets []*binding) (*masker, error) {
 	if len(secrets) == 0 {
 		return nil, nil
 	}
-	m := &masker{forms: newForms(), places: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	m := &masker{forms: newForms()}
 	seen := map[string]bool{}
 	for _, b := range secrets {
 		if seen[b.value] {

@@ -3,6 +3,7 @@ package secrets
 import (
 	"cmp"
 	"context"
+	"runtime"
 	"slices"
 	"time"
 
@@ -55,7 +56,28 @@ type Set struct {
 // contents is the part of a set that is never shown.
 type contents struct {
 	bindings map[origin][]*binding
-	masker   *masker
+	masker   *masker // nil where no value is to be masked
+	places   places
+}
+
+// places bound how many long texts are masked or filled in at a time: as many as there are processors.
+// Of more, those that wait can leave as soon as their time is over, and those under way need not wait
+// for a processor to see that theirs is.
+type places chan struct{}
+
+func newPlaces() places { return make(places, runtime.GOMAXPROCS(0)) }
+
+// enter waits for a place, if a text is long. The error is that of a context that has ended meanwhile.
+func (p places) enter(ctx context.Context, text []byte) (leave func(), err error) {
+	if len(text) <= stretch {
+		return func() {}, nil
+	}
+	select {
+	case p <- struct{}{}:
+		return func() { <-p }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // binding is one secret in effect.
@@ -99,7 +121,7 @@ func New(options Options) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	held := contents{d.bindings, masker}
+	held := contents{d.bindings, masker, newPlaces()}
 	return &Set{tool: options.Tool, requests: d.requests, decisions: d.decisions, open: func() contents { return held }}, nil
 }
 
@@ -173,18 +195,18 @@ func (s *Set) Mask(text []byte) []byte {
 // soon after ctx has ended, and returns its error and no text.
 func (s *Set) MaskFirst(ctx context.Context, text []byte, n int) ([]byte, error) {
 	n = max(0, min(n, len(text)))
-	masker := s.held().masker
-	if masker == nil {
+	held := s.held()
+	if held.masker == nil {
 		return text[:n:n], nil
 	}
-	leave, err := masker.enter(ctx, text)
+	leave, err := held.places.enter(ctx, text)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	// A context that is late itself, as timers are on a busy machine, ends all the same.
 	deadline, bounded := ctx.Deadline()
-	search := newSearch(masker, func() bool { return ctx.Err() != nil || bounded && !time.Now().Before(deadline) })
+	search := newSearch(held.masker, func() bool { return ctx.Err() != nil || bounded && !time.Now().Before(deadline) })
 	masked := search.mask(text, n)
 	if search.expired() {
 		return nil, cmp.Or(ctx.Err(), context.DeadlineExceeded)
