@@ -34,12 +34,4 @@ func (p GuestPath) Covers(other GuestPath) bool { return p.Matches(other.text) }
 
 // Intersect returns the directory that lies in both, or false where there is none. Two directories
 // are nested, or have nothing in common.
-func (p GuestPath) Intersect(other GuestPath) (GuestPath, bool) {
-	switch {
-	case p.Covers(other):
-		return other, true
-	case other.Covers(p):
-		return p, true
-	}
-	return GuestPath{}, false
-}
+func (p GuestPath) Intersect(other GuestPath) (GuestPath, bool) { return nested(p, other) }

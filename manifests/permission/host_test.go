@@ -117,3 +117,15 @@ func TestHostLattice(t *testing.T) {
 		assert.False(t, none.Covers(host(t, outer)) || host(t, outer).Covers(none) || none.Covers(none))
 	}
 }
+
+func TestParseEndpoint(t *testing.T) {
+	for text, want := range map[string]string{"127.0.0.1:8443": "127.0.0.1:8443", "[::1]:80": "[::1]:80", "[::ffff:127.0.0.1]:80": "127.0.0.1:80"} {
+		endpoint, err := permission.ParseEndpoint(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, want, endpoint.String())
+	}
+	for _, text := range []string{"", "127.0.0.1", "127.0.0.1:0", "localhost:80", "[fe80::1%eth0]:80", "::1:80", "127.1:80", "127.0.0.1:65536"} {
+		_, err := permission.ParseEndpoint(text)
+		require.ErrorIs(t, err, permission.ErrInvalid, text)
+	}
+}

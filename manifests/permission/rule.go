@@ -47,6 +47,19 @@ func (s Statement) OtherModule(what, module string) string {
 	return fmt.Sprintf("%s is for the module with sha256 %s and not for this one, %s", what, s.SHA256, this)
 }
 
+// nested returns what two values have in common of which one covers the other, or false: there is no
+// third case for hosts and paths.
+func nested[T interface{ Covers(other T) bool }](a, b T) (T, bool) {
+	switch {
+	case a.Covers(b):
+		return b, true
+	case b.Covers(a):
+		return a, true
+	}
+	var none T
+	return none, false
+}
+
 // Name is the rule of permissions that name one thing, letter by letter: a tool, a variable. The zero
 // value is about nothing.
 type Name struct {

@@ -52,15 +52,7 @@ func (p URLPath) Covers(other URLPath) bool { return hasPrefix(other.prefix, p.p
 
 // Intersect returns the paths that are below both, or false where there are none. Two prefixes are
 // nested, or have nothing in common.
-func (p URLPath) Intersect(other URLPath) (URLPath, bool) {
-	switch {
-	case p.Covers(other):
-		return other, true
-	case other.Covers(p):
-		return p, true
-	}
-	return URLPath{}, false
-}
+func (p URLPath) Intersect(other URLPath) (URLPath, bool) { return nested(p, other) }
 
 // hasPrefix reports whether a path is the prefix or below it. A prefix with a slash at its end is
 // not among the paths below it.
