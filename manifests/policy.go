@@ -53,22 +53,6 @@ type ContextSource struct {
 	Value  string // for Fixed
 }
 
-// Grant gives something to the tools that it names.
-type Grant struct {
-	// Binding holds for every element below that says nothing else.
-	Binding
-	// Tools are names, or globs as in path.Match. There is at least one.
-	Tools []string
-	// Source, if not empty, is the folder or manifest from which tools must have been loaded.
-	Source  string
-	Files   []FileGrant
-	Network []NetworkGrant
-	Secrets []SecretGrant
-	Context []ContextGrant
-	Env     []EnvGrant
-	Calls   []CallGrant
-}
-
 // PolicyDeny takes something away from the tools that it names; from all, if it names none.
 type PolicyDeny struct {
 	Tools []string

@@ -35,20 +35,6 @@ func wrong(err error) (problem, fix string) {
 	return err.Error(), ""
 }
 
-// host reads a host that a permission is about: one, those below a name, or all.
-func (r *reader) host(n *node, at string) string {
-	return canonical(r, n, at, permission.ParseHost)
-}
-
-// oneHost reads a name or an address.
-func (r *reader) oneHost(n *node, at string) string {
-	return canonical(r, n, at, permission.ParseOneHost)
-}
-
-func (r *reader) urlPath(n *node, at string) string {
-	return canonical(r, n, at, permission.ParseURLPath)
-}
-
 func (r *reader) guestPath(n *node, at string) string {
 	return canonical(r, n, at, permission.ParseGuestPath)
 }

@@ -1,11 +1,6 @@
 package manifests
 
-import (
-	"encoding/json"
-	"net/netip"
-	"slices"
-	"strconv"
-)
+import "encoding/json"
 
 // A rule is what a receipt says is missing: a part of a manifest or of a policy, in JSON, as
 // their readers take it. Null in one stands for what only people can say. What rules are
@@ -57,74 +52,6 @@ func policyRule(rule *node) json.RawMessage {
 	return rule.json()
 }
 
-// requestNode writes a network permission without its defaults.
-func requestNode(p NetworkPermission) *node {
-	standard := NetworkPermission{}.complete()
-	p = p.complete()
-	return objectOf(
-		keyed("host", textOf(p.Host)),
-		keyed("ports", listed(p.Ports, portNode)),
-		keyed("methods", listedUnless(p.Methods, standard.Methods)),
-		keyed("schemes", listedUnless(p.Schemes, standard.Schemes)),
-		keyed("paths", listedUnless(p.Paths, standard.Paths)),
-	)
-}
-
-func networkGrantNode(g NetworkGrant) *node {
-	granted := requestNode(g.NetworkPermission)
-	addresses := listed(g.Addresses, func(p netip.Prefix) *node { return textOf(p.String()) })
-	granted.members = append(granted.members, objectOf(keyed("addresses", addresses)).members...)
-	return granted
-}
-
-func fileNode(f FilePermission) *node {
-	return objectOf(keyed("path", textOf(f.Path)), keyed("access", accessNode(f.Access)))
-}
-
-func fileGrantNode(f FileGrant) *node {
-	return objectOf(keyed("path", textOf(f.Path)), keyed("host", &node{}), keyed("access", accessNode(f.Access)))
-}
-
-func secretNode(p SecretPermission) *node {
-	header := optional(p.Place.Header)
-	if p.Place == (SecretPlace{}) {
-		header = &node{}
-	}
-	return objectOf(
-		keyed("name", textOf(p.Name)),
-		keyed("header", header),
-		keyed("prefix", optional(p.Place.Prefix)),
-		keyed("query", optional(p.Place.Query)),
-		keyed("body", optional(p.Place.Body)),
-		keyed("host", orNull(p.Host)),
-	)
-}
-
-func secretGrantNode(g SecretGrant) *node {
-	return objectOf(
-		keyed("name", textOf(g.Name)),
-		keyed("from", objectOf(keyed("env", optional(g.From.Env)))),
-		keyed("host", orNull(g.Host)),
-		keyed("ports", listed(g.Ports, portNode)),
-		keyed("schemes", listed(g.Schemes, textOf)),
-		keyed("header", optional(g.Place.Header)),
-		keyed("prefix", optional(g.Place.Prefix)),
-		keyed("query", optional(g.Place.Query)),
-		keyed("body", optional(g.Place.Body)),
-	)
-}
-
-func variablesNode(variables []EnvGrant) *node {
-	if len(variables) == 0 {
-		return nil
-	}
-	n := objectOf()
-	for _, variable := range variables {
-		n.members = append(n.members, keyed(variable.Name, &node{}))
-	}
-	return n
-}
-
 // listed returns nil, which stands for no member, for no elements.
 func listed[T any](elements []T, write func(T) *node) *node {
 	if len(elements) == 0 {
@@ -137,34 +64,7 @@ func listed[T any](elements []T, write func(T) *node) *node {
 	return n
 }
 
-// listedUnless returns nil, which stands for no member, for what is standard.
-func listedUnless(texts, standard []string) *node {
-	if slices.Equal(texts, standard) {
-		return nil
-	}
-	return listed(texts, textOf)
-}
-
-func portNode(port int) *node { return &node{kind: numberNode, text: strconv.Itoa(port)} }
-
-func accessNode(access Access) *node {
-	if access == "" {
-		access = Read
-	}
-	return textOf(string(access))
-}
-
-// optional returns nil, which stands for no member, for the empty text.
-func optional(text string) *node {
-	if text == "" {
-		return nil
-	}
-	return textOf(text)
-}
-
-func orNull(text string) *node {
-	if text == "" {
-		return &node{}
-	}
-	return textOf(text)
+// listing returns a writer of lists.
+func listing[T any](write func(T) *node) func([]T) *node {
+	return func(elements []T) *node { return listed(elements, write) }
 }

@@ -22,6 +22,7 @@ import (
 type host struct {
 	session abi.Session
 	stream  *stream.Session
+	more    []*journal.Journal // of the kinds that have an [enforcer]
 	*permitted
 }
 
@@ -38,7 +39,7 @@ func (r *run) newHost() *host {
 	t := r.tool
 	h := &host{stream: stream.Open(r.speech())}
 	h.session = abi.Session{Stream: h.stream, About: r.about, MaxBody: t.limits.HTTPBytes, Work: t.runtime.work}
-	if !asksHost(&t.manifest.Permissions) {
+	if !asksHost(t.manifest) {
 		return h
 	}
 	h.permitted = &permitted{
@@ -52,6 +53,17 @@ func (r *run) newHost() *host {
 	}
 	h.session.Network, h.session.Secrets, h.session.Tools = h.network, &h.secrets, h.calls
 	return h
+}
+
+// open begins what the guest may ask for of the kinds that have an [enforcer].
+func (h *host) open(ctx context.Context, t *Tool) context.Context {
+	h.more = nil
+	for _, e := range t.permit.enforcers {
+		var asked *journal.Journal
+		ctx, asked = e.Open(ctx, t.runtime.now)
+		h.more = append(h.more, asked)
+	}
+	return ctx
 }
 
 // call makes a call on behalf of the guest, which waits for it in a host function, whose context
@@ -84,6 +96,10 @@ func (r *run) collect(view *files.View) {
 	h.close()
 	r.denials = t.permit.explain(t.manifest, view.Denials())
 	r.hostCalls, r.usage.HostCalls = view.HostCalls(), view.Operations()
+	for _, more := range h.more {
+		r.denials = append(r.denials, more.Denials()...)
+		r.hostCalls, r.usage.HostCalls = append(r.hostCalls, more.HostCalls()...), r.usage.HostCalls+more.Count()
+	}
 	if h.permitted == nil {
 		return
 	}

@@ -23,6 +23,7 @@ type permit struct {
 	network     *network.Client
 	secrets     *secrets.Set
 	calls       *calls.Permission
+	enforcers   []enforcer // of the other kinds
 
 	// settings are the names of variables and secrets that the tool has.
 	settings  []string
@@ -39,26 +40,20 @@ func (r *Runtime) newPermit(m *manifests.Manifest, grants manifests.Grants, modu
 		grants.NoWrites = r.profile.Name
 	}
 	p := &permit{context: map[string]bool{}, module: module}
-	if err := p.decideFiles(m, grants); err != nil {
-		return nil, err
-	}
-	for _, grant := range grants.Env {
-		if strings.ContainsRune(grant.Name+grant.Value, 0) {
-			return nil, fmt.Errorf("runtime: grant for the variable %q: NUL cannot stand in an environment", grant.Name)
+	for _, k := range kinds() {
+		e, err := k.decide(p, r, m, grants)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("runtime: %w", err), p.close())
+		}
+		if e != nil {
+			p.decisions = append(p.decisions, e.Decisions()...)
+			p.enforcers = append(p.enforcers, e)
 		}
 	}
-	p.decideContext(m, grants)
-	p.decideEnv(m, grants)
-	if err := p.decideSecrets(r, m, grants); err != nil {
-		return nil, err
-	}
-	if err := p.decideNetwork(r, m, grants); err != nil {
-		return nil, err
-	}
-	return p, p.decideCalls(m, grants)
+	return p, nil
 }
 
-func (p *permit) decideSecrets(r *Runtime, m *manifests.Manifest, grants manifests.Grants) (err error) {
+func (p *permit) decideSecrets(r *Runtime, m *manifests.Manifest, grants manifests.Grants) (_ enforcer, err error) {
 	options := secrets.Options{Tool: m.Name, Module: p.module, Requests: m.Permissions.Secrets, Grants: grants.Secrets, Network: m.Permissions.Network, LookupEnv: r.lookupEnv}
 	for _, deny := range grants.Deny {
 		if deny.Secret != "" {
@@ -66,14 +61,15 @@ func (p *permit) decideSecrets(r *Runtime, m *manifests.Manifest, grants manifes
 		}
 	}
 	if p.secrets, err = secrets.New(options); err != nil {
-		return fmt.Errorf("runtime: %w", err)
+		return nil, err
 	}
 	p.decisions = append(p.decisions, p.secrets.Decisions()...)
 	p.settings = append(p.settings, p.secrets.Names()...)
-	return nil
+	return nil, nil
 }
 
-func (p *permit) decideNetwork(r *Runtime, m *manifests.Manifest, grants manifests.Grants) (err error) {
+// decideNetwork needs the secrets, which requests carry.
+func (p *permit) decideNetwork(r *Runtime, m *manifests.Manifest, grants manifests.Grants) (_ enforcer, err error) {
 	options := network.Options{
 		Tool: m.Name, Module: p.module, Requests: m.Permissions.Network, Grants: grants.Network, NoNetwork: grants.NoNetwork,
 		Secrets: p.secrets, Resolver: r.resolver, Logger: r.logger,
@@ -84,17 +80,16 @@ func (p *permit) decideNetwork(r *Runtime, m *manifests.Manifest, grants manifes
 		}
 	}
 	if p.network, err = network.New(options); err != nil {
-		var wrong *network.Error
-		if errors.As(err, &wrong) {
-			return fmt.Errorf("runtime: %s", wrong.Message)
+		if wrong, ok := errors.AsType[*network.Error](err); ok {
+			return nil, errors.New(wrong.Message)
 		}
-		return fmt.Errorf("runtime: %w", err)
+		return nil, err
 	}
 	p.decisions = append(p.decisions, p.network.Decisions()...)
-	return nil
+	return nil, nil
 }
 
-func (p *permit) decideCalls(m *manifests.Manifest, grants manifests.Grants) (err error) {
+func (p *permit) decideCalls(_ *Runtime, m *manifests.Manifest, grants manifests.Grants) (_ enforcer, err error) {
 	options := calls.Options{Tool: m.Name, Module: p.module, Requests: m.Permissions.Tools, Grants: grants.Calls}
 	for _, deny := range grants.Deny {
 		if deny.Call != "" {
@@ -102,20 +97,24 @@ func (p *permit) decideCalls(m *manifests.Manifest, grants manifests.Grants) (er
 		}
 	}
 	if p.calls, err = calls.New(options); err != nil {
-		var wrong *calls.Error
-		if errors.As(err, &wrong) {
-			return fmt.Errorf("runtime: %s", wrong.Message)
+		if wrong, ok := errors.AsType[*calls.Error](err); ok {
+			return nil, errors.New(wrong.Message)
 		}
-		return fmt.Errorf("runtime: %w", err)
+		return nil, err
 	}
 	p.decisions = append(p.decisions, p.calls.Decisions()...)
-	return nil
+	return nil, nil
 }
 
 // close frees what the permit holds open.
-func (p *permit) close() error { return p.network.Close() }
+func (p *permit) close() error {
+	if p.network == nil {
+		return nil
+	}
+	return p.network.Close()
+}
 
-func (p *permit) decideContext(m *manifests.Manifest, grants manifests.Grants) {
+func (p *permit) decideContext(_ *Runtime, m *manifests.Manifest, grants manifests.Grants) (enforcer, error) {
 	names := nameRules{kind: "context", module: p.module}
 	for _, name := range m.Context {
 		names.request(name)
@@ -129,13 +128,19 @@ func (p *permit) decideContext(m *manifests.Manifest, grants manifests.Grants) {
 	p.decisions = append(p.decisions, names.decide(
 		func(name string, _ int) { p.context[name] = true },
 		func(name string) tool.Allow { return contextAllow(m.Name, name) })...)
+	return nil, nil
 }
 
 func contextAllow(toolName, name string) tool.Allow {
 	return tool.Allow{Grant: manifests.Grant{Tools: []string{toolName}, Context: manifests.GrantContext(name)}.Rule()}
 }
 
-func (p *permit) decideEnv(m *manifests.Manifest, grants manifests.Grants) {
+func (p *permit) decideEnv(_ *Runtime, m *manifests.Manifest, grants manifests.Grants) (enforcer, error) {
+	for _, grant := range grants.Env {
+		if strings.ContainsRune(grant.Name+grant.Value, 0) {
+			return nil, fmt.Errorf("grant for the variable %q: NUL cannot stand in an environment", grant.Name)
+		}
+	}
 	names := nameRules{kind: "env", module: p.module}
 	for _, name := range m.Permissions.Env {
 		names.request(name)
@@ -154,6 +159,7 @@ func (p *permit) decideEnv(m *manifests.Manifest, grants manifests.Grants) {
 		func(name string) tool.Allow {
 			return tool.Allow{Grant: manifests.Grant{Tools: []string{m.Name}, Env: []manifests.EnvGrant{{Name: name}}}.Rule()}
 		})...)
+	return nil, nil
 }
 
 // from says what is granted, and where that is written.

@@ -32,14 +32,8 @@ func moduleText(digest engine.Digest) string {
 
 // isBound reports whether any grant is bound to a digest.
 func isBound(g manifests.Grants) bool {
-	is := func(binding manifests.Binding) bool { return binding.SHA256 != "" }
-	return slices.ContainsFunc(g.Files, func(g manifests.FileGrant) bool { return is(g.Binding) }) ||
-		slices.ContainsFunc(g.Network, func(g manifests.NetworkGrant) bool { return is(g.Binding) }) ||
-		slices.ContainsFunc(g.Secrets, func(g manifests.SecretGrant) bool { return is(g.Binding) }) ||
-		slices.ContainsFunc(g.Context, func(g manifests.ContextGrant) bool { return is(g.Binding) }) ||
-		slices.ContainsFunc(g.Env, func(g manifests.EnvGrant) bool { return is(g.Binding) }) ||
-		slices.ContainsFunc(g.Calls, func(g manifests.CallGrant) bool { return is(g.Binding) }) ||
-		slices.ContainsFunc(g.Approved, func(g manifests.ApprovalGrant) bool { return is(g.Binding) })
+	return slices.ContainsFunc(g.Statements(), func(s manifests.Statement) bool { return s.SHA256 != "" }) ||
+		slices.ContainsFunc(g.Approved, func(a manifests.ApprovalGrant) bool { return a.SHA256 != "" })
 }
 
 // holds reports whether something is granted to the permit's module.

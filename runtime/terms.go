@@ -1,17 +1,14 @@
 package runtime
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"net/netip"
 	"path/filepath"
 	"slices"
 	"strconv"
 
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 // terms are what decides, besides the module, what calls of a tool can do. Their JSON is equal where
@@ -35,9 +32,8 @@ type terms struct {
 	Effective   []effectiveDecision
 	Mounts      []effectiveMount
 	Environment []string
-	Network     []string // the grants, each as JSON, in their order as texts; so below
-	Secrets     []string
-	Denied      []string // of the network and of secrets: decisions leave out what is denied in part
+	// Given and Denied are what is said of what the tool asks for, each in its canonical form, sorted.
+	Given, Denied []string
 }
 
 type effectiveDecision struct{ Permission, Requested, Effective string }
@@ -82,116 +78,38 @@ func (t *terms) permitted(p *permit, m *manifests.Manifest, grants manifests.Gra
 	}
 	slices.Sort(t.Environment)
 	for _, mount := range p.mounts {
-		host := mount.Host.String()
-		if err := absolute(&host); err != nil {
+		host, err := filepath.Abs(mount.Host.String())
+		if err != nil {
 			return err
 		}
-		t.Mounts = append(t.Mounts, effectiveMount{mount.Guest.String(), host, mount.Access, manifests.Quota(mount.Quota)})
+		// Quoted, since JSON has no bytes that are not UTF-8: two paths would become one.
+		t.Mounts = append(t.Mounts, effectiveMount{mount.Guest.String(), strconv.Quote(host), mount.Access, manifests.Quota(mount.Quota)})
+	}
+	given := slices.DeleteFunc(grants.Statements(), func(s manifests.Statement) bool { return !p.holds(s.Binding) })
+	var denied []manifests.Statement
+	for _, deny := range grants.Deny {
+		denied = append(denied, deny.Statement())
 	}
 	var err error
-	if len(m.Permissions.Network) > 0 {
-		if t.Network, err = sorted(held(p, grants.Network, func(g manifests.NetworkGrant) manifests.Binding { return g.Binding }), anonymousNetwork); err != nil {
-			return err
-		}
+	if t.Given, err = canonical(m, given); err != nil {
+		return err
 	}
-	if len(m.Permissions.Secrets) > 0 {
-		if t.Secrets, err = sorted(held(p, grants.Secrets, func(g manifests.SecretGrant) manifests.Binding { return g.Binding }), anonymousSecret); err != nil {
-			return err
-		}
-	}
-	denials := slices.DeleteFunc(slices.Clone(grants.Deny), func(d manifests.Deny) bool {
-		return (d.Network == nil || len(m.Permissions.Network) == 0) && (d.Secret == "" || len(m.Permissions.Secrets) == 0)
-	})
-	t.Denied, err = sorted(denials, func(d manifests.Deny) (manifests.Deny, error) {
-		d.Origin = ""
-		if d.Network != nil {
-			n := *d.Network
-			n.Host = canonicalHost(n.Host)
-			n.Ports, n.Methods, n.Schemes, n.Paths = inOrder(n.Ports), inOrder(n.Methods), inOrder(n.Schemes), inOrder(n.Paths)
-			n.Addresses = networksInOrder(n.Addresses)
-			d.Network = &n
-		}
-		return d, nil
-	})
+	t.Denied, err = canonical(m, denied)
 	return err
 }
 
-// held returns the grants that hold for the permit's module.
-func held[G any](p *permit, grants []G, binding func(G) manifests.Binding) []G {
-	return slices.DeleteFunc(slices.Clone(grants), func(g G) bool { return !p.holds(binding(g)) })
-}
-
-// anonymousNetwork returns a grant without where it is written, in the one form that all have which
-// give the same hosts, ports, methods, schemes, paths and addresses as lists.
-func anonymousNetwork(g manifests.NetworkGrant) (manifests.NetworkGrant, error) {
-	g.Binding = manifests.Binding{}
-	g.Host = canonicalHost(g.Host)
-	g.Ports, g.Methods, g.Schemes, g.Paths = inOrder(g.Ports), inOrder(g.Methods), inOrder(g.Schemes), inOrder(g.Paths)
-	g.Addresses = networksInOrder(g.Addresses)
-	if endpoint, err := permission.ParseEndpoint(g.Connect); err == nil {
-		g.Connect = endpoint.String()
-	}
-	return g, absolute(&g.Authorities)
-}
-
-// anonymousSecret does the same.
-func anonymousSecret(g manifests.SecretGrant) (manifests.SecretGrant, error) {
-	g.Binding = manifests.Binding{}
-	g.Host = canonicalHost(g.Host)
-	g.Ports, g.Schemes = inOrder(g.Ports), inOrder(g.Schemes)
-	for _, path := range []*string{&g.From.File, &g.From.Age, &g.From.Identity} {
-		if err := absolute(path); err != nil {
-			return g, err
-		}
-	}
-	return g, nil
-}
-
-// canonicalHost returns a host's one spelling. What is none stays as it is.
-func canonicalHost(text string) string {
-	if host, err := permission.ParseHost(text); err == nil {
-		return host.String()
-	}
-	return text
-}
-
-// inOrder returns a list whose order does not matter, sorted and each element once.
-func inOrder[E cmp.Ordered](list []E) []E {
-	list = slices.Clone(list)
-	slices.Sort(list)
-	return slices.Compact(list)
-}
-
-func networksInOrder(list []netip.Prefix) []netip.Prefix {
-	list = slices.Clone(list)
-	slices.SortFunc(list, func(a, b netip.Prefix) int { return cmp.Compare(a.String(), b.String()) })
-	return slices.Compact(list)
-}
-
-// absolute makes a path mean the same in another working directory. Like a variable it is quoted,
-// since JSON has no bytes that are not UTF-8: two paths would become one.
-func absolute(path *string) error {
-	if *path == "" {
-		return nil
-	}
-	whole, err := filepath.Abs(*path)
-	*path = strconv.Quote(whole)
-	return err
-}
-
-// sorted returns elements as JSON, in the order of these texts, each once.
-func sorted[E any](elements []E, anonymous func(E) (E, error)) ([]string, error) {
+// canonical returns the statements that concern a tool, sorted and each once.
+func canonical(m *manifests.Manifest, statements []manifests.Statement) ([]string, error) {
 	var texts []string
-	for _, element := range elements {
-		bare, err := anonymous(element)
+	for _, s := range statements {
+		if !s.Concerns(m) {
+			continue
+		}
+		text, err := s.Canonical()
 		if err != nil {
 			return nil, err
 		}
-		text, err := json.Marshal(bare)
-		if err != nil {
-			return nil, err
-		}
-		texts = append(texts, string(text))
+		texts = append(texts, text)
 	}
 	slices.Sort(texts)
 	return slices.Compact(texts), nil

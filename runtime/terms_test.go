@@ -37,6 +37,7 @@ func full(t *testing.T, dir string) *fullTerms {
 	require.NoError(t, err)
 	b := manifests.Binding{Origin: "caisson.yaml:3", SHA256: testModule}
 	requests := manifests.NetworkPermission{Host: "api.example.com", Ports: []int{443}, Methods: []string{"GET"}, Schemes: []string{"https"}, Paths: []string{"/v1"}}
+	inHeader, inQuery := manifests.SecretPlace{Header: "X-Key"}, manifests.SecretPlace{Query: "q"}
 	return &fullTerms{
 		Manifest: manifests.Manifest{
 			File: "tool.yaml", Name: "guest", Label: "a", Description: "b", Version: "1.0.0", Category: "c",
@@ -48,7 +49,7 @@ func full(t *testing.T, dir string) *fullTerms {
 			Permissions: manifests.Permissions{
 				Files:   []manifests.FilePermission{{Path: "/project", Access: manifests.ReadWrite}, {Path: "/data", Access: manifests.Read}},
 				Network: []manifests.NetworkPermission{requests},
-				Secrets: []manifests.SecretPermission{{Name: "KEY", Place: manifests.SecretPlace{Header: "X-Key", Prefix: "Bearer ", Query: "q", Body: "b"}, Host: "api.example.com"}},
+				Secrets: []manifests.SecretPermission{{Name: "KEY", Place: manifests.SecretPlace{Header: "X-Key", Prefix: "Bearer ", Query: "q", Body: "b"}, Host: "api.example.com"}, {Name: "KEY", Place: inHeader, Host: "file.example.com"}, {Name: "KEY", Place: inHeader, Host: "age.example.com"}},
 				Env:     []string{"LANG"}, KV: &manifests.KVPermission{Bytes: 1}, Tools: []string{"other"}, LLM: &manifests.LLMPermission{Tokens: 1},
 			},
 			Context: []string{"project_id"}, Requires: []string{"KEY"}, Aliases: []string{"g"}, Execution: manifests.Sandbox, Type: manifests.FunctionTool,
@@ -66,9 +67,9 @@ func full(t *testing.T, dir string) *fullTerms {
 					Binding: b, Name: "KEY", Host: "api.example.com", Ports: []int{443}, Schemes: []string{"https"}, From: manifests.SecretSource{Env: "KEY"}, Force: true,
 					Place: manifests.SecretPlace{Header: "X-Key", Prefix: "Bearer ", Query: "q", Body: "b"},
 				},
-				// Sources that are not read, since the manifest does not ask for the host.
-				{Binding: b, Name: "KEY", Host: "file.example.com", From: manifests.SecretSource{File: "f"}},
-				{Binding: b, Name: "KEY", Host: "age.example.com", From: manifests.SecretSource{Age: "a", Identity: "i", Key: "K"}},
+				// Sources that are not read, since the manifest asks for another place.
+				{Binding: b, Name: "KEY", Host: "file.example.com", Place: inQuery, From: manifests.SecretSource{File: "f"}},
+				{Binding: b, Name: "KEY", Host: "age.example.com", Place: inQuery, From: manifests.SecretSource{Age: "a", Identity: "i", Key: "K"}},
 			},
 			Context: []manifests.ContextGrant{{Binding: b, Name: "project_id"}}, Env: []manifests.EnvGrant{{Binding: b, Name: "LANG", Value: "C"}},
 			Calls: []manifests.CallGrant{{Binding: b, Tool: "other"}}, Approved: []manifests.ApprovalGrant{{Binding: b}}, Ask: []string{"caisson.yaml:9"},

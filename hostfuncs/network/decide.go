@@ -7,7 +7,7 @@ import (
 
 // allows reports whether a request may be sent. To which addresses, its reach says.
 func (p *effective) allows(l *location, method string) bool {
-	if p.noNetwork != "" || p.denied(l, method) != nil {
+	if p.denied(l, method) != nil {
 		return false
 	}
 	for i := range p.permits {

@@ -41,12 +41,8 @@ func (p *effective) decision(index int, requested manifests.NetworkPermission) t
 		complete = complete || permit.Rule.Covers(asked)
 	}
 	decision.Granted = strings.Join(granted, "; ")
-	if p.noNetwork != "" {
-		decision.Reason = fmt.Sprintf("the profile %s takes the network away", p.noNetwork)
-		return decision
-	}
 	if len(effective) == 0 && len(outcome.Taken) > 0 {
-		decision.Reason = deniedBy(p.denials[outcome.Taken[0]].origin)
+		decision.Reason = p.denials[outcome.Taken[0]].reason()
 		return decision
 	}
 	decision.Effective = strings.Join(effective, "; ")
@@ -124,8 +120,13 @@ func (p *effective) deniedText(cut []int) string {
 	return "less what " + strings.Join(lines, " and ") + " denies"
 }
 
-// deniedBy says who denies something.
-func deniedBy(origin string) string { return "denied by " + writer(origin) }
+// reason says who denies something.
+func (d *denial) reason() string {
+	if d.profile != "" {
+		return fmt.Sprintf("the profile %s takes the network away", d.profile)
+	}
+	return "denied by " + writer(d.origin)
+}
 
 // writer names who wrote something, by where it is written.
 func writer(origin string) string {

@@ -13,12 +13,8 @@ import (
 // receipt says why a request was refused, and what would allow it. It has no value yet.
 func (p *effective) receipt(l *location, method string) tool.Denial {
 	refused := tool.Denial{Permission: "network"}
-	if p.noNetwork != "" {
-		refused.Rule = fmt.Sprintf("the profile %s takes the network away", p.noNetwork)
-		return refused
-	}
 	if d := p.denied(l, method); d != nil {
-		refused.Rule = deniedBy(d.origin)
+		refused.Rule = d.reason()
 		return refused
 	}
 	asked := closest(p.requests, func(r *rule) *rule { return r }, l, method)

@@ -46,22 +46,21 @@ type permit struct {
 // effective is what a tool may do: the requests of its manifest, as far as grants cover them,
 // less what is denied. It does not change once it was read.
 type effective struct {
-	tool      string
-	module    string // its digest, if it is known
-	noNetwork string
-	requests  []rule
-	grants    []grant
-	denials   []denial
-	outcomes  []permission.Outcome // of the requests
-	permits   []permit             // of all of them
-	known     *ranges
+	tool     string
+	module   string // its digest, if it is known
+	requests []rule
+	grants   []grant
+	denials  []denial
+	outcomes []permission.Outcome // of the requests
+	permits  []permit             // of all of them
+	known    *ranges
 	// isSpecial says that connections of one request may go elsewhere than those of
 	// another.
 	isSpecial bool
 }
 
 func readPermission(options Options) (*effective, error) {
-	p := &effective{tool: options.Tool, module: options.Module, noNetwork: options.NoNetwork, known: newRanges()}
+	p := &effective{tool: options.Tool, module: options.Module, known: newRanges()}
 	for _, requested := range options.Requests {
 		r, err := readRule(requested)
 		if err != nil {
@@ -77,6 +76,14 @@ func readPermission(options Options) (*effective, error) {
 		}
 		p.grants = append(p.grants, g)
 		p.isSpecial = p.isSpecial || !g.reach.isPublic()
+	}
+	if options.NoNetwork != "" {
+		everything, err := readDenial(Denied{})
+		if err != nil {
+			return nil, err
+		}
+		everything.profile = options.NoNetwork
+		p.denials = append(p.denials, everything)
 	}
 	for _, denied := range options.Deny {
 		d, err := readDenial(denied)

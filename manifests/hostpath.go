@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/caisson-run/caisson/manifests/permission"
@@ -63,4 +64,15 @@ func (r *reader) hostTemplate(n *node, at string) string {
 		return ""
 	}
 	return path
+}
+
+// absolute makes a path mean the same in another working directory. It is quoted, since JSON has no
+// bytes that are not UTF-8: two paths would become one.
+func absolute(path *string) error {
+	if *path == "" {
+		return nil
+	}
+	whole, err := filepath.Abs(*path)
+	*path = strconv.Quote(whole)
+	return err
 }

@@ -1,10 +1,10 @@
 package manifests
 
 import (
-	"cmp"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // For returns what the policy says of a tool: what it gives to it, takes away from it, asks
@@ -33,36 +33,23 @@ func (p *Policy) For(tool, source string) Grants {
 	return given
 }
 
-// elements returns copies of what a grant gives. What an element does not say about where
-// it stands and for which module it holds, its grant says.
-func (g Grant) elements() Grants {
-	var all Grants
-	g.addTo(&all)
-	return all
-}
-
 func (g Grant) addTo(all *Grants) {
+	g.bind()
 	for _, k := range kinds() {
-		if k.hand != nil {
-			k.hand(g, all)
+		if k.gives != nil {
+			k.gives.hand(g, all)
 		}
 	}
 }
 
-func inherit[T any, P interface {
-	*T
-	binding() *Binding
-}](elements []T, from Binding) []T {
-	elements = slices.Clone(elements)
-	for i := range elements {
-		own := P(&elements[i]).binding()
-		own.Origin = cmp.Or(own.Origin, from.Origin)
-		own.SHA256 = cmp.Or(own.SHA256, from.SHA256)
+// bind gives the grant's binding to each of its elements that has none.
+func (g *Grant) bind() {
+	for _, k := range kinds() {
+		if k.gives != nil {
+			k.gives.bind(g)
+		}
 	}
-	return elements
 }
-
-func (b *Binding) binding() *Binding { return b }
 
 // concerns reports whether something that is for the tools of a list, and for those alone that were
 // loaded from a folder if one is given, is for a tool.
@@ -97,4 +84,55 @@ func isFrom(source, folder string) bool {
 	}
 	inner, err := filepath.Rel(folder, source)
 	return err == nil && filepath.IsLocal(inner)
+}
+
+// grant reads one element of a policy's grants.
+func (r *reader) grant(n *node, path string) Grant {
+	g := Grant{Binding: Binding{Origin: r.origin(n.at)}}
+	gives := r.grantFields(&g)
+	read := r.object(n, path, append([]field{
+		{"tools", `tools: and a list of names, or globs such as "file_*"`, func(n *node, path string) { g.Tools = r.patterns(n, path) }},
+		{"source", "", func(n *node, path string) { g.Source = r.hostPath(n, path) }},
+		{"sha256", "", func(n *node, path string) { g.SHA256 = r.digest(n, path) }},
+	}, gives...)...)
+	if read {
+		r.checkGives(n, path, keysOf(gives))
+	}
+	g.bind()
+	return g
+}
+
+// checkGives reports a grant that gives nothing: it is a slip, such as a list that was
+// left out.
+func (r *reader) checkGives(n *node, path string, permissions []string) {
+	gives := slices.ContainsFunc(permissions, func(key string) bool {
+		value := n.get(key)
+		return value != nil && (value.kind != listNode && value.kind != objectNode || len(value.elements)+len(value.members) > 0)
+	})
+	if !gives {
+		r.add(n.at, path, Missing, "the grant gives nothing", "add one of "+strings.Join(permissions, ", ")+", or remove the grant")
+	}
+}
+
+// deny reads one element of a policy's deny list.
+func (r *reader) deny(n *node, path string) PolicyDeny {
+	d := PolicyDeny{Deny: Deny{Origin: r.origin(n.at)}}
+	takes := r.denyFields(&d.Deny)
+	read := r.object(n, path, append([]field{
+		{"tools", "", func(n *node, path string) { d.Tools = r.patterns(n, path) }},
+	}, takes...)...)
+	if !read {
+		return d
+	}
+	given, keys := 0, keysOf(takes)
+	for _, key := range keys {
+		if n.get(key) != nil {
+			given++
+		}
+	}
+	if given != 1 {
+		last := len(keys) - 1
+		r.add(n.at, path, Conflict, "each element takes one thing away", "give exactly one of "+strings.Join(keys[:last], ", ")+" and "+keys[last])
+	}
+	return d
 }
