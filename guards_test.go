@@ -53,7 +53,7 @@ var guardFaults = []guardFault{
 		edits: in("hostfuncs/secrets/set.go", "if len(text) <= stretch {", "if len(text) >= 0 {")},
 
 	{name: "secrets are put into bodies of any length", pkg: "hostfuncs/secrets", attack: "TestAttackLongBodies",
-		edits: in("hostfuncs/secrets/inject.go", "case len(body) > MaxFilled:", "case false:")},
+		edits: in("hostfuncs/secrets/inject.go", "case len(body) > maxFilled:", "case false:")},
 	{name: "secrets are put into as many bodies at a time as there are", pkg: "hostfuncs/secrets", attack: "TestAttackLongBodies",
 		edits: in("hostfuncs/secrets/inject.go", "enter(request.Context(), body)", "enter(request.Context(), nil)")},
 	{name: "bodies are copied at once", pkg: "runtime/internal/abi", attack: "TestBodiesAreCopiedWhileThereIsTime",

@@ -17,7 +17,7 @@ import (
 //
 // The caller has decided that this very request may be sent, and calls Inject for each hop.
 //
-// A secret that goes into the body goes into a JSON object or a form of at most [MaxFilled] bytes, as
+// A secret that goes into the body goes into a JSON object or a form of at most 1 MiB, as
 // the request's Content-Type says. Any other body is an [*Error] of kind [ErrInvalid], and nothing must
 // be sent then. GET and HEAD requests without a body are left without. Once the request's context has
 // ended, Inject may fail with its error.
@@ -36,9 +36,9 @@ func (s *Set) Inject(request *http.Request, body []byte) ([]byte, error) {
 	return body, nil
 }
 
-// MaxFilled is the longest body in bytes that a secret is put into. Reading one takes some 20
+// maxFilled is the longest body in bytes that a secret is put into. Reading one takes some 20
 // milliseconds at worst, and nothing interrupts that.
-const MaxFilled = 1 << 20
+const maxFilled = 1 << 20
 
 func (s *Set) inject(b *binding, request *http.Request, body []byte) ([]byte, error) {
 	switch {
@@ -50,8 +50,8 @@ func (s *Set) inject(b *binding, request *http.Request, body []byte) ([]byte, er
 		return body, nil
 	case len(body) == 0 && (request.Method == http.MethodGet || request.Method == http.MethodHead || request.Method == ""):
 		return body, nil
-	case len(body) > MaxFilled:
-		return nil, b.refuse(fmt.Sprintf("the body takes a secret, so it may be at most %d bytes long", MaxFilled))
+	case len(body) > maxFilled:
+		return nil, b.refuse(fmt.Sprintf("the body takes a secret, so it may be at most %d bytes long", maxFilled))
 	}
 	leave, err := s.held().places.enter(request.Context(), body)
 	if err != nil {
