@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/batches"
+	"github.com/caisson-run/caisson/internal/folder"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -189,4 +191,166 @@ func (h *host) hostFailures(done done) *failure {
 		return nil
 	}
 	return all
+}
+
+const batchHelp = `Run tool calls as a language model returned them. The input is a file or standard input:
+a provider's whole response or streamed transcript, or JSON with one call, an array of
+calls, a message with "tool_calls", or several of these one after the other.
+
+What is printed is for the next request. A response of OpenAI (chat completions or the
+Responses API), Anthropic, Gemini or MCP is recognised and answered as that provider takes
+results: one JSON array on a line. --dialect says which it is. Calls with nothing around
+them, and --json, give one record a line, in the order of the calls.
+
+Calls of read-only tools that stand next to each other run at the same time, and one that
+asks what another has asked gets its answer; every other call runs by itself, in its
+turn. Arguments that do not fit are repaired where there is no doubt about what was meant:
+the record lists each change.
+
+That a call fails is a normal result: its record says so, and the exit code is 0. It is 1
+where the host itself failed, 2 where the input cannot be read, and 5 where the batch waits.
+
+--stream shows events as they happen: one JSON object with "type" a line, or server-sent
+events. One call speaks at a time; hidden tools are silent. The last line (with server-sent
+events the last event, caisson.batch) is an object with "status" and all that a program
+needs to go on: "completed" with the "results" that are printed without --stream, or
+"requires_action". Where the batch then cannot be kept or written, on a full disk for
+instance, the exit code is 1, "status" is "failed", and "results" are the records of the
+calls that have ended. Without --stream these are printed one a line, and on standard error
+where nothing else can be written.
+
+A batch waits (exit code 5) where the client runs a tool itself (execution: client), and
+where a call needs approval: of a tool that is destructive, unless the policy's "approve"
+or --approve-tool has it, and of one that the policy's "ask" or --ask names. Nobody is
+asked on the terminal: programs drive this command. It prints one line of JSON instead:
+
+  {"status": "requires_action", "batch": ID, "required_action": {"type":
+   "submit_tool_outputs", "submit_tool_outputs": {"tool_calls": [...], "call_ids": [...]}},
+   "approvals": [...], "state": PATH, "expires": TIME}
+
+"tool_calls" are the calls that the client runs, as the provider has them, and "call_ids"
+our own ids of these. "approvals" say what is asked for: tool, arguments, permissions, what
+it may call ("callees"), reason and fingerprint. --resume goes on, once for each wait, within 24 hours. One that is
+killed cannot be gone on with: its calls may have run, which "caisson explain" shows. Tools,
+policy, context values and other flags are given again; the hint has the whole command. All
+that waits is answered together: by OUTPUTS, which are results as the provider takes them
+(or approvals, where it has such), or
+
+  {"tool_outputs": [{"tool_call_id": ID, "output": "TEXT"}], "approvals":
+   [{"call_id": ID, "approve": true, "fingerprint": FINGERPRINT}]}
+
+and by --approve ID@FINGERPRINT and --refuse ID. The fingerprint is that of the call that was
+looked at; --approve takes its first 20 digits as well. A call that has another fingerprint
+by now is not run. Take it from what was printed, not from the file in which the batch is
+kept. Instead of "output", "result" holds a whole result, such as {"success": false,
+"error": "..."}. A submission with a mistake in it changes nothing. A call that was approved
+and has not run when the batch waits again is asked for again.
+
+Results that are long are cut, since a model pays for each byte. The mark in a cut result
+names the command that prints the rest. It is meant for whoever runs caisson: a model has
+no shell, so hand on to it what "caisson explain --output" prints.
+
+` + keptHelp + `
+Batches that wait are kept there, too, with their calls and the results so far. No tool may
+be able to write to where they are kept: it could change what is approved.`
+
+const batchExample = `  caisson batch response.json --tools ./wasm-tools
+  caisson batch response.json --config caisson.yaml --profile strict --json
+  caisson batch response.json --batch-timeout 1m --max-output 16KiB --stream
+  curl … | caisson batch --mount /project=./workspaces/{project_id}:rw --context project_id=demo
+  caisson batch --resume 019c1a2b-3c4d-7e5f-8a9b-0c1d2e3f4a5b outputs.json --approve call_2@5f0c8a91d3e27b640fce --refuse 'call_3=not this file'`
+
+// kept is what a command keeps, and what a tool could do to it that can write there.
+type kept struct{ what, harm string }
+
+var (
+	keptBatch   = kept{"a batch that waits is", "it could change what somebody approves of"}
+	keptRecords = kept{"the records of calls are", `it could change what "caisson explain" shows`}
+)
+
+// keepsFromTools refuses folders where a tool that is loaded may write: it could change a batch
+// before somebody approves of it, have it run twice, or forge records. All tools count, and not only
+// those that are called: these may call others, and while a batch waits other batches run.
+func (h *host) keepsFromTools(k kept, dirs []string) error {
+	for _, dir := range dirs {
+		writer, found, err := h.WriterTo(dir, h.operator.context)
+		if err != nil {
+			return failed(exitUsage, fmt.Sprintf("%s kept in %s, and it cannot be told whether a tool may write there: %v", k.what, dir, folder.Reason(err)))
+		}
+		if found {
+			return failed(exitUsage, fmt.Sprintf("%s kept in %s, and %s may write there (to %s): %s", k.what, dir, writer.Tool, writer.Dir, k.harm),
+				"choose folders that no tool may write to: with --state-dir DIR, and with --state FILE where that was given")
+		}
+	}
+	return nil
+}
+
+// readCalls reads the calls of a document, and finds out whose it is. Nothing runs whose result
+// could not be handed back.
+func (o *batchOptions) readCalls(document []byte) (asked, error) {
+	dialect, err := o.dialectOf(document)
+	if err != nil {
+		return asked{}, err
+	}
+	if dialect == nil {
+		calls, err := tool.ParseCalls(document)
+		if err != nil {
+			return asked{}, notCalls(err)
+		}
+		return asked{calls: calls}, nil
+	}
+	response, err := known.ReadIn(dialect, document)
+	if err == nil && len(response.ToolCalls) == 0 {
+		err = tool.ErrNoCalls
+	}
+	if err != nil {
+		return asked{}, notCallsIn(dialect, err)
+	}
+	if o.json {
+		return asked{response.ToolCalls, dialect}, nil
+	}
+	if err := answerable(dialect, response.ToolCalls); err != nil {
+		return asked{}, failed(exitUsage, err.Error(), "--json prints records instead, for which that is no matter")
+	}
+	return asked{response.ToolCalls, dialect}, nil
+}
+
+// dialectOf returns the dialect that the flag names, or else that of the document; nil for none.
+func (o *batchOptions) dialectOf(document []byte) (dialects.Dialect, error) {
+	if o.dialect != "" {
+		return dialectNamed(o.dialect)
+	}
+	dialect, _ := known.Detect(document)
+	return dialect, nil
+}
+
+// answerable reports why results of these calls could not be written.
+func answerable(dialect dialects.Dialect, calls []tool.Call) error {
+	records := make([]tool.Record, len(calls))
+	for i, call := range calls {
+		records[i] = tool.Record{Call: call, Result: tool.Result{Success: true}}
+	}
+	if _, err := dialect.Results(records); err != nil {
+		return err
+	}
+	_, err := dialect.Calls(calls)
+	return err
+}
+
+// notCalls says what is wanted instead of a document that holds no calls.
+func notCalls(err error) *failure {
+	if errors.Is(err, tool.ErrNoCalls) {
+		return failed(exitUsage, err.Error(), "a message without tool_calls has nothing to run")
+	}
+	return failed(exitUsage, err.Error(),
+		`want a call such as {"id": "call_1", "type": "function", "function": {"name": "calculator", "arguments": "{}"}}`,
+		"or a response of one of these, whole or streamed: "+strings.Join(dialects.Names(), ", ")+"; --dialect says which")
+}
+
+// notCallsIn is the same where it is known what the document should be.
+func notCallsIn(dialect dialects.Dialect, err error) *failure {
+	if errors.Is(err, tool.ErrNoCalls) {
+		return failed(exitUsage, "tool calls: "+err.Error(), "a message without tool_calls has nothing to run")
+	}
+	return failed(exitUsage, err.Error(), "it was read as a response of "+dialect.Name()+"; --dialect names another, or "+noDialect+" for calls with nothing around them")
 }

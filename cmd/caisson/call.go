@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/unapplied"
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -167,4 +171,157 @@ func (h *host) noteDeprecated(env environment, name string) {
 		return
 	}
 	printHint(env.stderr, entry.Name+" is "+deprecation(entry.Manifest.Deprecated))
+}
+
+// runner runs calls in one session, which ends with this process. Close it.
+type runner struct {
+	host    *host
+	session *executor.Session
+	env     environment
+}
+
+// done is what became of calls.
+type done struct {
+	executor.Report
+	ledger *ledger
+	// causes of the host's own failures, which the records leave out, come by call id.
+	causes map[string]error
+}
+
+// runner returns what runs calls.
+func (h *host) runner(env environment) (*runner, error) {
+	if err := h.asksOfTools(); err != nil {
+		return nil, err
+	}
+	if err := h.recordsApart(); err != nil {
+		return nil, err
+	}
+	r := &runner{host: h, env: env}
+	var err error
+	if r.session, err = h.NewSession(executor.SessionOptions{Context: h.operator.context}); err != nil {
+		r.close()
+		return nil, usual(err)
+	}
+	return r, nil
+}
+
+// close ends the runner, once its calls have ended.
+func (r *runner) close() { r.host.ledger.close(r.env) }
+
+// execute runs calls that nothing was done about yet, and shows what happens where there is a view.
+func (r *runner) execute(ctx context.Context, batch executor.Batch, v *view) (done, error) {
+	ctx, cancel := r.host.runaways.within(ctx)
+	defer cancel()
+	batch.Session = r.session
+	var report executor.Report
+	var err error
+	if v.follows() {
+		report, err = r.host.Stream(ctx, batch, v.follow)
+	} else {
+		report, err = r.host.Execute(ctx, batch)
+	}
+	return r.done(report), usual(err)
+}
+
+// resume goes on with a batch that waits, as execute does.
+func (r *runner) resume(ctx context.Context, resumption executor.Resumption, v *view) (done, error) {
+	resumption.Session = r.session
+	running, cancel := r.host.runaways.within(ctx)
+	defer cancel()
+	var report executor.Report
+	var err error
+	if v.follows() {
+		report, err = r.host.ResumeStream(running, resumption, v.follow)
+	} else {
+		report, err = r.host.Resume(running, resumption)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err() // it was interrupted before anything ran
+	}
+	return r.done(report), err
+}
+
+func (r *runner) done(report executor.Report) done {
+	return done{report, r.host.ledger, r.host.witness.causes}
+}
+
+// usual words an error of the executor's that is not in a record: the command line is to blame.
+func usual(err error) error {
+	var known *failure
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	return failed(exitUsage, err.Error())
+}
+
+// recordsApart refuses a folder for records where a tool may write.
+func (h *host) recordsApart() error {
+	folder, err := h.options.state.records()
+	if err != nil || folder == "" {
+		return nil // the ledger says that nothing is kept
+	}
+	return h.keepsFromTools(keptRecords, []string{string(folder)})
+}
+
+// asksOfTools refuses an --ask that no tool has: somebody relies on it.
+func (h *host) asksOfTools() error {
+	var tools []*manifests.Manifest
+	for _, entry := range h.registry.List() {
+		if entry.Manifest != nil {
+			tools = append(tools, entry.Manifest)
+		}
+	}
+	near := func(name string) []string { return h.registry.Nearest(name, 1) }
+	if u, found := unapplied.Unnamed(h.options.asks, tools, near); found {
+		return failed(exitUsage, fmt.Sprintf("%s: %s", u.Origin, u.Text), u.Fix)
+	}
+	return nil
+}
+
+// order runs one call that a person has asked for, by which it is approved, unless somebody has
+// said that calls of its tool wait for more than that.
+func (h *host) order(ctx context.Context, env environment, approved bool, call tool.Call) (_ done, err error) {
+	entry, known := h.registry.Get(call.Function.Name)
+	if known && entry.Manifest.Execution == manifests.Client {
+		return done{}, failed(exitUsage, fmt.Sprintf("%s is run by the client, and caisson call has none", entry.Name),
+			`"caisson batch" announces the call, and takes what came of it with --resume`)
+	}
+	r, err := h.runner(env)
+	if err != nil {
+		return done{}, err
+	}
+	defer r.close()
+	ended, err := r.execute(ctx, executor.Batch{Calls: []tool.Call{call}}, nil)
+	// What the call is made of may change while it waits; that ends at some point.
+	for tries := 0; err == nil && ended.Status == executor.RequiresAction && tries < 3; tries++ {
+		ended, err = h.decide(ctx, r, ended, approved || !h.operator.asks(entry.Manifest))
+	}
+	if err == nil && ended.Status == executor.RequiresAction {
+		return done{}, failed(exitFailed, entry.Name+": what it may do changes all the time, so that the call cannot be approved")
+	}
+	if ctx.Err() != nil {
+		return ended, err
+	}
+	return ended, usual(err)
+}
+
+// decide goes on with a call that waits for approval.
+func (h *host) decide(ctx context.Context, r *runner, waiting done, approve bool) (done, error) {
+	resumption := executor.Resumption{State: *waiting.State}
+	for _, action := range waiting.Pending {
+		approval := tool.Approval{CallID: action.CallID, Approve: approve, Fingerprint: action.Fingerprint}
+		if !approve {
+			approval.Reason = action.Reason
+		}
+		resumption.Approvals = append(resumption.Approvals, approval)
+	}
+	return r.resume(ctx, resumption, nil)
+}
+
+// orderHints says what lets a call run that waits for more than having been asked for.
+func orderHints(record tool.Record) []string {
+	if len(record.Denials) == 0 || record.Denials[0].Permission != approvalPermission {
+		return nil
+	}
+	return []string{"approve of it with --approve"}
 }

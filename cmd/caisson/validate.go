@@ -208,3 +208,81 @@ func sorted(problems []manifests.Problem) []manifests.Problem {
 	})
 	return problems
 }
+
+// seedWarnings points out a manifest that has its program resumed from a snapshot, although
+// the program links what would then give each call the same random numbers.
+func seedWarnings(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Problem {
+	if m.Behavior.Snapshot != manifests.SnapshotStart || len(info.SeededGenerators) == 0 {
+		return nil
+	}
+	const key = "behavior.snapshot"
+	return []manifests.Problem{{
+		File: m.File, Line: max(m.Line(key), 1), Column: 1, Path: key, Kind: repeatedSeed,
+		Message: "the module links " + strings.Join(info.SeededGenerators, ", ") +
+			"; what that gives repeats in calls that are resumed, if it is seeded before the program reads its input",
+		Fix: "draw from a generator that is seeded after the input was read, as SNAPSHOTS.md shows for each language; or say snapshot: off",
+	}}
+}
+
+// unusedWarnings points out permissions that the module has no import to use, whatever it
+// does: to ask for less is to be trusted sooner.
+func unusedWarnings(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Problem {
+	var warnings []manifests.Problem
+	for _, key := range info.Unused {
+		warnings = append(warnings, manifests.Problem{
+			File: m.File, Line: max(m.Line(key), 1), Column: 1, Path: key, Kind: unusedPermission,
+			Message: "the manifest asks for it, and the module imports nothing to use it with",
+			Fix:     "remove the permission, or build the module with what uses it",
+		})
+	}
+	return warnings
+}
+
+// text returns the verdict for people.
+func (v verdict) text(quiet bool) string {
+	var b strings.Builder
+	broken := map[string]bool{}
+	for _, p := range v.Problems {
+		broken[p.File] = true
+		b.WriteString(problemLines(p, ""))
+	}
+	for _, p := range v.Warnings {
+		b.WriteString(problemLines(p, "warning: "))
+	}
+	if quiet {
+		return b.String()
+	}
+	switch {
+	case !v.Valid:
+		b.WriteString(count(len(v.Problems), "problem") + " in " + count(len(broken), "file"))
+	case v.Policies == 0:
+		b.WriteString(valid(v.Files, "manifest", "manifests"))
+	case v.Files == 0:
+		b.WriteString(valid(v.Policies, "policy", "policies"))
+	default:
+		b.WriteString(valid(v.Files, "manifest", "manifests") + ", " + valid(v.Policies, "policy", "policies"))
+	}
+	if n := len(v.Warnings); n > 0 {
+		b.WriteString(", " + count(n, "warning"))
+	}
+	return b.String() + "\n"
+}
+
+func valid(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one + " is valid"
+	}
+	return fmt.Sprintf("%d %s are valid", n, many)
+}
+
+// problemLines returns a problem, its message behind a prefix, and its fix.
+func problemLines(p manifests.Problem, prefix string) string {
+	return sanitiseLine(placeOf(p)+prefix+p.Message) + "\n  fix: " + sanitiseLine(p.Fix) + "\n"
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,9 +1,12 @@
 package secrets
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/caisson-run/caisson/manifests"
@@ -102,4 +105,159 @@ func (b *binding) intoBody(header http.Header, body []byte) ([]byte, error) {
 
 func (b *binding) refuse(message string) error {
 	return &Error{Op: "inject", Name: b.name, Kind: ErrInvalid, Message: fmt.Sprintf("%s (in %q)", message, b.place.Body)}
+}
+
+// setMember removes every top-level member of a name from a JSON object, however the name
+// is escaped, and adds it with a text as its value, behind all others: those who ignore the case
+// of names take the last one. All others stay as they are, byte for byte. It reports false for
+// what is not one JSON object.
+func setMember(object []byte, name, value string) ([]byte, bool) {
+	trimmed := bytes.TrimLeft(object, " \t\r\n")
+	if len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(object) {
+		return nil, false
+	}
+	start := len(object) - len(trimmed) + 1
+	out := make([]byte, start, len(object)+len(name)+len(value)+8)
+	copy(out, object)
+	at, kept := start, 0
+	for {
+		end := start + memberLength(object[start:])
+		at = skipSpace(object, start)
+		if object[at] == '"' && memberName(object[at:end]) != name {
+			if kept++; kept > 1 {
+				out = append(out, ',')
+			}
+			out = append(out, object[start:end]...)
+		}
+		if object[end] == '}' {
+			at = end
+			break
+		}
+		start = end + 1
+	}
+	if kept > 0 {
+		out = append(out, ',')
+	}
+	out = appendText(out, name)
+	out = append(out, ':')
+	out = appendText(out, value)
+	return append(out, object[at:]...), true
+}
+
+// memberLength returns how far it is to the comma or brace behind the next member of an
+// object in valid JSON.
+func memberLength(text []byte) int {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			i += textLength(text[i:]) - 1
+		case '{', '[':
+			depth++
+		case ']':
+			depth--
+		case '}':
+			if depth == 0 {
+				return i
+			}
+			depth--
+		case ',':
+			if depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(text)
+}
+
+// textLength returns the length of the JSON string at the beginning of valid JSON, with
+// its quotes.
+func textLength(text []byte) int {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+func memberName(member []byte) string {
+	var name string
+	// Valid JSON text decodes into a string.
+	_ = json.Unmarshal(member[:textLength(member)], &name)
+	return name
+}
+
+func skipSpace(text []byte, at int) int {
+	return len(text) - len(bytes.TrimLeft(text[at:], " \t\r\n"))
+}
+
+func appendText(out []byte, text string) []byte {
+	// A string always has a JSON form.
+	encoded, _ := json.Marshal(text)
+	return append(out, encoded...)
+}
+
+// setParameter removes every parameter of a name from a query or a form, however the name
+// is escaped, and adds it with a value. So it does with names that a server may take for it: some
+// ignore case, PHP reads a dot as _, skips spaces in front, ends at a NUL, takes name[] for a list and
+// a bracket that is never closed for _, and others read [name] as the name, or begin a parameter at a
+// semicolon; and with names whose escapes are broken, which servers mend in their own ways. All others
+// stay as they are, byte for byte.
+func setParameter(query, name, value string) string {
+	var out strings.Builder
+	out.Grow(len(query) + len(name) + len(value) + len("&="))
+	name, wanted := escapeParameter(name), bare(name)
+	if query != "" {
+		for part := range strings.SplitSeq(query, "&") {
+			if !holdsParameter(part, wanted) {
+				out.WriteString(part)
+				out.WriteByte('&')
+			}
+		}
+	}
+	out.WriteString(name)
+	out.WriteByte('=')
+	out.WriteString(escapeParameter(value))
+	return out.String()
+}
+
+// holdsParameter reports whether what stands between two ampersands is a parameter of a name, which is
+// bare, or has one behind a semicolon.
+func holdsParameter(part, wanted string) bool {
+	for part != "" {
+		one, rest, _ := strings.Cut(part, ";")
+		if isParameter(one, wanted) {
+			return true
+		}
+		part = rest
+	}
+	return false
+}
+
+func isParameter(part, wanted string) bool {
+	key, _, _ := strings.Cut(part, "=")
+	key, err := url.QueryUnescape(key)
+	if err != nil {
+		return true
+	}
+	key, _, _ = strings.Cut(key, "\x00")
+	return bare(key) == wanted || strings.Contains(key, "[") && strings.Trim(manifests.FoldName(key), "-") == wanted
+}
+
+// bare returns a name folded, without what stands around it that some servers skip.
+func bare(name string) string {
+	name = strings.TrimFunc(name, func(r rune) bool {
+		return (r < 'a' || 'z' < r) && (r < 'A' || 'Z' < r) && (r < '0' || '9' < r)
+	})
+	name, _, _ = strings.Cut(name, "[")
+	return strings.Trim(manifests.FoldName(name), "-")
+}
+
+// escapeParameter writes a space as %20, which queries and forms both read as one.
+func escapeParameter(text string) string {
+	return strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
 }
