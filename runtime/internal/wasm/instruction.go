@@ -326,9 +326,6 @@ func (o opcode) find() *operator {
 	case 0:
 		row = &plainOperators[number]
 	case opNumbered:
-		if int(number) >= len(numberedOperators) {
-			return nil
-		}
 		row = &numberedOperators[number]
 	case opVector:
 		row = &vectorOperators[number]
