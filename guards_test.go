@@ -178,7 +178,7 @@ func TestFaultsOfGuards(t *testing.T) {
 			}
 			levels = append(levels, level)
 		}
-		arguments := append([]string{"test", "-vet=off", "-timeout=30s", "-run", strings.Join(levels, "/")}, overlaid...)
+		arguments := append([]string{"test", "-tags=slow", "-vet=off", "-timeout=30s", "-run", strings.Join(levels, "/")}, overlaid...)
 		out, err := exec.CommandContext(t.Context(), "go", append(arguments, "./"+f.pkg)...).CombinedOutput()
 		return string(out), err
 	}

@@ -210,7 +210,7 @@ func (e *encoder) functionType(t FuncType) {
 	}
 }
 
-// Opcodes that injected code needs beside those of operator.go.
+// Opcodes that injected code needs beside those of instruction.go.
 const (
 	opMemorySize opcode = 0x3f
 	opMemoryGrow opcode = 0x40
