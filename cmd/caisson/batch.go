@@ -36,7 +36,7 @@ func newBatch(env environment) *cobra.Command {
 	var o batchOptions
 	command := &cobra.Command{
 		Use:     "batch [FILE | -]",
-		Short:   "run tool calls as a language model returned them",
+		Short:   "run the tool calls of a language model's response",
 		Long:    batchHelp,
 		Example: batchExample,
 		Args: func(command *cobra.Command, args []string) error {
@@ -60,22 +60,22 @@ func newBatch(env environment) *cobra.Command {
 	o.policyFlags(command)
 	o.grantFlags(command)
 	flags := command.Flags()
-	flags.IntVar(&o.parallel, "parallel", 0, "most read-only calls that run at the same time, `N` (default 8)")
+	flags.IntVar(&o.parallel, "parallel", 0, "run at most `N` read-only calls in parallel (default 8)")
 	flags.Var(&o.batchTimeout, "batch-timeout",
-		"most time that all calls together may take, as a `DURATION` such as 2m: those that still run are stopped then, and the rest is not started (default: none)")
+		"time limit for the whole batch, a `DURATION` such as 2m: running calls are stopped and the rest are not started (default: none)")
 	flags.StringVar(&o.dialect, "dialect", "",
-		"read calls and write results, or with --resume read OUTPUTS, as a `DIALECT` has them: "+strings.Join(dialects.Names(), ", ")+", or "+noDialect+" (default: the one that is recognised)")
+		"read calls (with --resume, OUTPUTS) and write results in the format of `DIALECT`: "+strings.Join(dialects.Names(), ", ")+", or "+noDialect+" (default: detected)")
 	flags.StringVar(&o.stream, "stream", "",
-		"show what happens as it does, as `FORM`: events, one a line, or responses, the server-sent events of OpenAI's Responses API (default: that of the input)")
+		"print events as they happen, as `FORM`: events (one per line) or responses (the server-sent events of OpenAI's Responses API) (default: the input's)")
 	flags.Lookup("stream").NoOptDefVal = streamAuto
-	flags.StringVar(&o.keep, "state", "", "keep a batch that waits in a `FILE` (default: in the state folder, under the batch's id)")
-	flags.StringVar(&o.resumed, "resume", "", "go on with the batch `ID|FILE` that waits")
+	flags.StringVar(&o.keep, "state", "", "store a paused batch in `FILE` (default: in the state folder, under the batch's id)")
+	flags.StringVar(&o.resumed, "resume", "", "resume the paused batch `ID|FILE`")
 	flags.StringArrayVar(&o.approve, "approve", nil,
-		"with --resume: let a call run, as `CALL-ID@FINGERPRINT[=once|session|DURATION]`, with the fingerprint that was printed with it or its first 20 digits: it alone, or in this command also others that do the same in all, to its end or for so long; repeatable")
-	flags.StringArrayVar(&o.refuse, "refuse", nil, "with --resume: do not let a call run, as `CALL-ID[=REASON]`; the model reads the reason; repeatable")
-	o.executorFlags(command, "64KiB, and 256KiB for all together in equal shares")
+		"with --resume: approve the call `CALL-ID@FINGERPRINT[=once|session|DURATION]`; session and DURATION also approve identical calls later in this command; repeatable")
+	flags.StringArrayVar(&o.refuse, "refuse", nil, "with --resume: refuse the call `CALL-ID[=REASON]`; the model sees the reason; repeatable")
+	o.executorFlags(command, "64KiB, and 256KiB for the whole batch, in equal shares")
 	o.runFlags(command)
-	o.outputFlags(command, "print one record a line, whatever the dialect of the calls")
+	o.outputFlags(command, "print one record per line, whatever the dialect")
 	return command
 }
 
@@ -193,66 +193,70 @@ func (h *host) hostFailures(done done) *failure {
 	return all
 }
 
-const batchHelp = `Run tool calls as a language model returned them. The input is a file or standard input:
-a provider's whole response or streamed transcript, or JSON with one call, an array of
-calls, a message with "tool_calls", or several of these one after the other.
+const batchHelp = `Run the tool calls of a language model's response. The input is a file or standard input:
+a provider's response or streamed transcript, or JSON with one call, an array of calls, or
+a message with "tool_calls". Several of these may follow one another.
 
-What is printed is for the next request. A response of OpenAI (chat completions or the
-Responses API), Anthropic, Gemini or MCP is recognised and answered as that provider takes
-results: one JSON array on a line. --dialect says which it is. Calls with nothing around
-them, and --json, give one record a line, in the order of the calls.
+Responses from OpenAI (chat completions and the Responses API), Anthropic, Gemini and MCP
+are detected, and the results are printed as one JSON array in that provider's format,
+ready for the next request. --dialect overrides the detection. For plain calls, and with
+--json, the output is one record per line, in the order of the calls.
 
-Calls of read-only tools that stand next to each other run at the same time, and one that
-asks what another has asked gets its answer; every other call runs by itself, in its
-turn. Arguments that do not fit are repaired where there is no doubt about what was meant:
-the record lists each change.
+Adjacent calls of read-only tools run in parallel, and identical ones run once. All other
+calls run one at a time, in order. Arguments that do not match the schema are repaired
+where the intent is clear; the record lists every change.
 
-That a call fails is a normal result: its record says so, and the exit code is 0. It is 1
-where the host itself failed, 2 where the input cannot be read, and 5 where the batch waits.
+A failed call is a normal result: its record says so, and the exit code is 0. The exit
+code is 1 if Caisson itself failed, 2 if the input cannot be read, and 5 if the batch is
+paused.
 
---stream shows events as they happen: one JSON object with "type" a line, or server-sent
-events. One call speaks at a time; hidden tools are silent. The last line (with server-sent
-events the last event, caisson.batch) is an object with "status" and all that a program
-needs to go on: "completed" with the "results" that are printed without --stream, or
-"requires_action". Where the batch then cannot be kept or written, on a full disk for
-instance, the exit code is 1, "status" is "failed", and "results" are the records of the
-calls that have ended. Without --stream these are printed one a line, and on standard error
-where nothing else can be written.
+--stream prints events as they happen: one JSON object with a "type" per line, or
+server-sent events. Events of different calls are not interleaved, and hidden tools emit
+none. The last line (for server-sent events, the last event, caisson.batch) has a "status"
+and everything that a program needs to continue: "completed" with the "results" that would
+be printed without --stream, or "requires_action". If a paused batch cannot be stored, for
+example because the disk is full, the exit code is 1, the "status" is "failed", and
+"results" holds the records of the calls that ended. Without --stream these are printed one
+per line, on standard error if nothing else can be written.
 
-A batch waits (exit code 5) where the client runs a tool itself (execution: client), and
-where a call needs approval: of a tool that is destructive, unless the policy's "approve"
-or --approve-tool has it, and of one that the policy's "ask" or --ask names. Nobody is
-asked on the terminal: programs drive this command. It prints one line of JSON instead:
+Paused batches
+
+A batch pauses (exit code 5) when a call belongs to a tool that the client runs (execution:
+client) or needs approval. Calls of destructive tools need approval unless the policy's
+"approve" or --approve-tool covers them; so do calls of tools named by the policy's "ask"
+or by --ask. There is no prompt, since this command is meant for programs. Instead it prints
+one line of JSON:
 
   {"status": "requires_action", "batch": ID, "required_action": {"type":
    "submit_tool_outputs", "submit_tool_outputs": {"tool_calls": [...], "call_ids": [...]}},
    "approvals": [...], "state": PATH, "expires": TIME}
 
-"tool_calls" are the calls that the client runs, as the provider has them, and "call_ids"
-our own ids of these. "approvals" say what is asked for: tool, arguments, permissions, what
-it may call ("callees"), reason and fingerprint. --resume goes on, once for each wait, within 24 hours. One that is
-killed cannot be gone on with: its calls may have run, which "caisson explain" shows. Tools,
-policy, context values and other flags are given again; the hint has the whole command. All
-that waits is answered together: by OUTPUTS, which are results as the provider takes them
-(or approvals, where it has such), or
+"tool_calls" are the calls for the client to run, in the provider's format; "call_ids" are
+their Caisson ids. "approvals" lists what needs approval: tool, arguments, permissions, the
+tools it may call ("callees"), the reason, and a fingerprint.
+
+Resume the batch with --resume within 24 hours. Each pause can be resumed once. Pass the
+same flags again; the printed hint has the full command. A resumed batch that is killed
+cannot be resumed again, since its calls may have run: see "caisson explain".
+
+Answer everything at once. OUTPUTS are results in the provider's format (or approvals, if
+the provider has them), or
 
   {"tool_outputs": [{"tool_call_id": ID, "output": "TEXT"}], "approvals":
    [{"call_id": ID, "approve": true, "fingerprint": FINGERPRINT}]}
 
-and by --approve ID@FINGERPRINT and --refuse ID. The fingerprint is that of the call that was
-looked at; --approve takes its first 20 digits as well. A call that has another fingerprint
-by now is not run. Take it from what was printed, not from the file in which the batch is
-kept. Instead of "output", "result" holds a whole result, such as {"success": false,
-"error": "..."}. A submission with a mistake in it changes nothing. A call that was approved
-and has not run when the batch waits again is asked for again.
+"result" can replace "output" to give a full result, such as {"success": false, "error":
+"..."}. --approve ID@FINGERPRINT and --refuse ID answer approvals on the command line.
+--approve also accepts the first 20 digits of the fingerprint. Take the fingerprint from
+what was printed, not from the state file. If a call's fingerprint has changed since, the
+call does not run. A submission with an error in it changes nothing. An approved call that
+has not run when the batch pauses again needs approval again.
 
-Results that are long are cut, since a model pays for each byte. The mark in a cut result
-names the command that prints the rest. It is meant for whoever runs caisson: a model has
-no shell, so hand on to it what "caisson explain --output" prints.
-
-` + keptHelp + `
-Batches that wait are kept there, too, with their calls and the results so far. No tool may
-be able to write to where they are kept: it could change what is approved.`
+Long results are truncated, because models pay for every byte. The truncated result names
+the "caisson explain --output" command that prints the rest. That command is for you: a
+model has no shell, so pass on what it needs.` + keptHelp + `
+Paused batches are kept there as well, with their calls and results so far. No tool may be
+able to write to that folder, or it could change what is approved.`
 
 const batchExample = `  caisson batch response.json --tools ./wasm-tools
   caisson batch response.json --config caisson.yaml --profile strict --json

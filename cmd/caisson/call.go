@@ -14,21 +14,19 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-const callHelp = `Run one tool and print its output. The arguments are a JSON object: on the command
-line, in a file (@FILE), or on standard input (-). Without any they are {}.
+const callHelp = `Run one tool and print its output. Arguments are a JSON object, given on the command
+line, in a file (@FILE), or on standard input (-). The default is {}.
 
-What the tool logs goes to standard error, each line behind the tool's name. Characters
-that would change the terminal are printed as escapes such as \x1b. --json prints the
-record of the call on one line instead, exactly as it is, whether or not it failed.
+The tool's log goes to standard error, with the tool's name before each line. Characters
+that could change the terminal are escaped, such as \x1b. With --json the whole record of
+the call is printed on one line instead, unchanged, whether or not the call failed.
 
-A tool may call others, if its manifest asks for it and --allow-call or the policy
-allows it. What those were asked and answered, "caisson explain" shows.
+A tool can call other tools if its manifest asks for that and the operator allows it, with
+--allow-call or in the policy. "caisson explain" shows those calls and their results.
 
-A destructive tool runs: that it was named here is all the approval that it needs. Where
-the policy, or --ask, has calls of a tool wait for approval, --approve gives it. A tool
-that the client runs itself cannot be called: caisson has no client.
-
-` + keptHelp
+Naming a destructive tool here is enough approval to run it. If --ask or the policy
+requires approval for a tool's calls, add --approve. Tools that the client runs
+(execution: client) cannot be called here.` + keptHelp
 
 const callExample = `  caisson call calculator '{"expression": "2*(3+4.5)"}'
   caisson call file_read '{"path": "notes.txt"}' --mount /project=./workspace --context project_id=demo
@@ -56,7 +54,7 @@ func newCall(env environment) *cobra.Command {
 	o.executorFlags(command, "unlimited")
 	o.runFlags(command)
 	o.outputFlags(command, "print the record of the call as one line of JSON")
-	command.Flags().BoolVar(&o.approve, "approve", false, "approve of the call, where --ask or the policy has calls of the tool wait for that")
+	command.Flags().BoolVar(&o.approve, "approve", false, "approve this call, if --ask or the policy requires approval")
 	return command
 }
 

@@ -207,10 +207,10 @@ type pageOptions struct {
 
 func (p *pageOptions) flags(command *cobra.Command) {
 	flags := command.Flags()
-	flags.BoolVar(&p.output, "output", false, "print what the call returned, and nothing about the call")
-	flags.StringVar(&p.part, "part", "", "with --output: print this `PART`: output, error, data, or a part of the content such as 'content[0]'")
-	flags.Int64Var(&p.from, "from", 0, "with --output: print from byte `N` on")
-	flags.Var(&p.bytes, "bytes", "with --output: print a `SIZE` such as 32KiB at most (default: all)")
+	flags.BoolVar(&p.output, "output", false, "print only the call's full result")
+	flags.StringVar(&p.part, "part", "", "with --output: print only `PART`: output, error, data, or a content part such as 'content[0]'")
+	flags.Int64Var(&p.from, "from", 0, "with --output: start at byte `N`")
+	flags.Var(&p.bytes, "bytes", "with --output: print at most `SIZE`, such as 32KiB (default: all)")
 }
 
 // check refuses flags that say nothing without --output.

@@ -16,20 +16,21 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-const inspectHelp = `Show what a tool is and may do: its manifest and module, the limits of each call, and
-for each permission what it asks for, what it gets under the flags given here, and what
-would allow the rest. No call is made: the program is started once as far as to its first
-look at its input, in the sandbox and without a call's arguments, files and network, to see
-how calls are kept apart and what it costs them.
+const inspectHelp = `Show a tool's manifest, module, limits and permissions: for each permission, what the tool
+asks for, what it gets with the given flags and policy, and what would allow the rest.
 
-NAME is the name or alias of a loaded tool, FILE a manifest. What has a dot or a path
-separator in it is a file.`
+No call is made. The program is started in the sandbox, without arguments, files or
+network, and stopped when it first reads its input. This shows how calls are isolated from
+each other and what that costs.
+
+NAME is the name or alias of a loaded tool; FILE is a manifest. An argument that contains a
+dot or a path separator is a file.`
 
 func newInspect(env environment) *cobra.Command {
 	var o options
 	command := &cobra.Command{
 		Use:     "inspect NAME|FILE",
-		Short:   "show what a tool is and may do",
+		Short:   "show what a tool is and what it may do",
 		Long:    inspectHelp,
 		Example: "  caisson inspect file_read --mount /project=./workspace --context project_id=demo\n  caisson inspect wasm-tools/calculator/tool.yaml --json",
 		Args:    positional(1, 1, "a tool's NAME or a manifest's FILE"),

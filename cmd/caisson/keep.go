@@ -62,12 +62,13 @@ func (s *stateFlag) batches() (batches.Folder, error) {
 }
 
 // keptHelp is what the help of a command says that runs calls.
-const keptHelp = `Arguments and whole results of calls are kept for "caisson explain" in the state folder,
-for this user alone. --state-dir names another folder, and --state-dir "" keeps none.`
+const keptHelp = `Caisson keeps the arguments and full results of calls for "caisson explain", in a state
+folder that only the current user can read. --state-dir chooses another folder;
+--state-dir "" keeps nothing.`
 
 func (o *options) stateFlags(command *cobra.Command) {
 	command.Flags().Var(&o.state, "state-dir",
-		"keep the records of calls, for \"caisson explain\", below `DIR`; \"\" keeps none (default: in the user's folder for the state of programs)")
+		"store records for \"caisson explain\" in `DIR`; \"\" stores none (default: in the user's state folder)")
 }
 
 // ledger knows what the operator is told of calls once they have ended. Their records are the host's

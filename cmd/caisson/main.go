@@ -48,18 +48,18 @@ func run(ctx context.Context, args []string, env environment) int {
 }
 
 const rootHelp = `Caisson runs untrusted tools for AI agents. A tool is a WebAssembly module with a
-manifest. Each call runs in a fresh sandbox, bounded in time, memory and output, and
-reaches only what the manifest asks for and the operator grants, by flags or by a policy
-file (--config).
+manifest. Every call runs in a fresh sandbox with limits on time, memory and output. A
+tool reaches only what its manifest asks for and the operator grants, with flags or in a
+policy file (--config).
 
 Exit codes:
   0    success
-  1    the tool, or the host itself, failed
-  2    usage, configuration or manifest error; also an unknown tool or wrong arguments
-  3    denied by permissions
-  4    a limit or the deadline was hit; also, a tool could not be stopped at its deadline,
-       which is a bug in Caisson
-  5    a batch waits for outputs or approvals ("caisson batch --resume" goes on with it)
+  1    the tool failed, or Caisson itself did
+  2    usage, configuration or manifest error, unknown tool, or invalid arguments
+  3    permission denied
+  4    a limit or the deadline was exceeded, or a tool could not be stopped at its
+       deadline, which is a bug in Caisson
+  5    the batch is paused: it needs tool outputs or approvals (see "caisson batch --help")
   130  interrupted`
 
 // newRoot returns the command line. It is built anew for each run, since the values of
@@ -186,7 +186,7 @@ func newVersion(env environment) *cobra.Command {
 	var o options
 	command := &cobra.Command{
 		Use:   "version",
-		Short: "print the versions of caisson and what it is built with",
+		Short: "print the version of caisson and of its main dependencies",
 		Args:  positional(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
 			v := readVersion()

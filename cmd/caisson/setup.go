@@ -171,19 +171,19 @@ const policyName = "caisson.yaml"
 func (o *options) policyFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&o.config, "config", "",
-		"read tools, grants and profiles from a policy `FILE` such as "+policyName+"; none is read unless it is named here")
+		"load tools, grants and profiles from the policy `FILE`, such as "+policyName+"; no policy is loaded by default")
 	flags.StringVar(&o.profile, "profile", "",
-		"bound all tools by a `PROFILE`: strict, standard, lenient, or one that --config defines (default: the policy's, or standard)")
+		"limit all tools to a `PROFILE`: strict, standard, lenient, or one defined in the policy (default: the policy's, or standard)")
 	flags.Var(&o.networks, "allow-net",
-		"grant requests to a host to the tools that ask for it: `[SCHEME://]HOST[:PORT]`, by https and http unless a scheme is named; repeatable")
+		"grant network access to `[SCHEME://]HOST[:PORT]` to tools that ask for it; https and http unless a scheme is given; repeatable")
 	flags.Var(&o.calls, "allow-call",
-		"let the tools that ask for it call the tool with this `NAME`, whose own permissions hold for what it then does; repeatable")
+		"let tools that ask for it call the tool `NAME`, which runs with its own permissions; repeatable")
 	flags.Var(&o.asks, "ask",
-		"have calls of the tools that a `GLOB` such as file_* names wait for approval, whatever approves of them otherwise; repeatable")
+		"require approval for every call of the tools that match `GLOB`, such as file_*; overrides other approvals; repeatable")
 	flags.Var(&o.approved, "approve-tool",
-		"run calls of the tool with this `NAME` without approval, although it is destructive; repeatable")
+		"run the destructive tool `NAME` without asking for approval; repeatable")
 	flags.Var(&o.secrets, "secret",
-		"bind a secret to the one host that gets it, for the tools that ask for it: `NAME=env:VAR@HOST`, or NAME=file:PATH@HOST; repeatable")
+		"bind a secret to one host for tools that ask for it: `NAME=env:VAR@HOST` or NAME=file:PATH@HOST; repeatable")
 }
 
 // operator is what whoever runs the command has decided about tools.

@@ -19,14 +19,14 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 )
 
-const validateHelp = `Check manifests, their modules and policies, and report all that is wrong with them.
-PATH is a manifest, a policy such as caisson.yaml, or a folder, which is searched for
-manifests with the folders below it, and for a caisson.yaml. Modules are read and never
-run. A policy is compared with the tools that it names and those that are checked with it:
-what it says that applies to none of them is warned of.
+const validateHelp = `Check manifests, their modules, and policies, and report every problem. PATH is a manifest,
+a policy such as caisson.yaml, or a folder. Folders are searched recursively for manifests,
+and for a caisson.yaml at the top. Modules are read but never run. A policy is compared
+with the tools it loads and the manifests that are checked with it; statements that apply
+to none of them cause warnings.
 
-The exit code is 2 when there is any problem, 0 when there is none. A warning is no
-problem: it points out what may be meant as it stands.`
+The exit code is 2 if there are problems and 0 if there are none. Warnings do not count:
+they point out what may be intended.`
 
 // The kinds of problems that only this command finds.
 const (
@@ -45,7 +45,7 @@ func newValidate(env environment) *cobra.Command {
 	v := validation{env: env, options: &o}
 	command := &cobra.Command{
 		Use:     "validate PATH…",
-		Short:   "check manifests, their modules and policies",
+		Short:   "check manifests, modules and policies",
 		Long:    validateHelp,
 		Example: "  caisson validate wasm-tools caisson.yaml\n  caisson validate tool.yaml --format json",
 		Args:    positional(1, -1, "the PATH of a manifest, a policy or a folder"),
@@ -53,8 +53,8 @@ func newValidate(env environment) *cobra.Command {
 			return v.run(command.Context(), args)
 		},
 	}
-	command.Flags().StringVar(&v.format, "format", "", "print the problems as `FORMAT`: text or json (default text)")
-	command.Flags().BoolVar(&v.noModule, "no-module", false, "leave the modules unread")
+	command.Flags().StringVar(&v.format, "format", "", "output `FORMAT`: text or json (default text)")
+	command.Flags().BoolVar(&v.noModule, "no-module", false, "do not read the modules")
 	o.outputFlags(command, "the same as --format json")
 	return command
 }
