@@ -254,7 +254,9 @@ has not run when the batch pauses again needs approval again.
 
 Long results are truncated, because models pay for every byte. The truncated result names
 the "caisson explain --output" command that prints the rest. That command is for you: a
-model has no shell, so pass on what it needs.` + keptHelp + `
+model has no shell, so pass on what it needs.
+
+` + keptHelp + `
 Paused batches are kept there as well, with their calls and results so far. No tool may be
 able to write to that folder, or it could change what is approved.`
 

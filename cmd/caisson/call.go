@@ -26,7 +26,9 @@ A tool can call other tools if its manifest asks for that and the operator allow
 
 Naming a destructive tool here is enough approval to run it. If --ask or the policy
 requires approval for a tool's calls, add --approve. Tools that the client runs
-(execution: client) cannot be called here.` + keptHelp
+(execution: client) cannot be called here.
+
+` + keptHelp
 
 const callExample = `  caisson call calculator '{"expression": "2*(3+4.5)"}'
   caisson call file_read '{"path": "notes.txt"}' --mount /project=./workspace --context project_id=demo
