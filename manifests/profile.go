@@ -176,7 +176,7 @@ func (d profileDraft) extend(base Profile) Profile {
 }
 
 // unknownParent reports a draft that extends what there is not. A draft that extends such
-// a draft, or one in a circle, has nothing wrong with it.
+// a draft, or a cycle, has nothing wrong with it.
 func (r *reader) unknownParent(d profileDraft, byName map[string]profileDraft) {
 	if _, own := byName[d.extends]; own || d.extends == "" {
 		return

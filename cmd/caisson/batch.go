@@ -23,10 +23,10 @@ type batchOptions struct {
 	options
 	dialect         string // as the flag has it; empty: recognised
 	stream          string // [streamAuto], [streamEvents] or [streamResponses]; empty: none
-	keep            string // the file for a batch that waits; empty: in the state folder
-	resumed         string // the id or the file of the batch to go on with
+	keep            string // the file for a paused batch; empty: in the state folder
+	resumed         string // the id or the file of the batch to resume
 	approve, refuse []string
-	again           []string // the flags with which a batch that waits is gone on with
+	again           []string // the flags to resume a paused batch with
 }
 
 // noDialect is the value of --dialect for calls without anything around them that tells whose.
@@ -104,7 +104,7 @@ func (o *batchOptions) check(command *cobra.Command) error {
 	case o.resumed == "" && len(o.approve)+len(o.refuse) > 0:
 		wrong = "--approve and --refuse go with --resume: what is approved must have been looked at"
 	case o.resumed != "" && o.keep != "":
-		wrong = "--state goes without --resume: a batch that waits again stays where it was"
+		wrong = "--state does not go with --resume: a batch that pauses again stays in its file"
 	default:
 		return nil
 	}
@@ -270,7 +270,7 @@ const batchExample = `  caisson batch response.json --tools ./wasm-tools
 type kept struct{ what, harm string }
 
 var (
-	keptBatch   = kept{"a batch that waits is", "it could change what somebody approves of"}
+	keptBatch   = kept{"a paused batch is", "it could change what somebody approves"}
 	keptRecords = kept{"the records of calls are", `it could change what "caisson explain" shows`}
 )
 

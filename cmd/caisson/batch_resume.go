@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// resume goes on with a batch that waits.
+// resume resumes a paused batch.
 func (o *batchOptions) resume(ctx context.Context, env environment, outputs []string) (err error) {
 	place, batch, err := o.waitingBatch()
 	if err != nil {
@@ -79,7 +79,7 @@ func (o *batchOptions) settle(env environment, place *batches.Place, pending []t
 	}
 }
 
-// hasToolsOf refuses to go on without a tool whose call waits: the call would be refused for good.
+// hasToolsOf refuses to resume without a tool whose call is waiting: the call would be refused for good.
 func (h *host) hasToolsOf(pending []tool.Action) error {
 	for _, action := range pending {
 		if _, ok := h.registry.Get(action.Call.Function.Name); !ok {
@@ -131,9 +131,9 @@ func (o *batchOptions) waitingBatch() (*batches.Place, batches.Batch, error) {
 	return place, batch, nil
 }
 
-// unknownBatch says what to do where there is no batch to go on with.
+// unknownBatch says what to do where there is no batch to resume.
 func unknownBatch(err error) *failure {
-	hint := fmt.Sprintf("name a batch that waits by its id, of which %d characters are enough, or by its file: the command that ran it printed both", batches.MinPrefix)
+	hint := fmt.Sprintf("name a paused batch by its id (the first %d characters are enough) or its file; the command that ran it printed both", batches.MinPrefix)
 	switch {
 	case errors.Is(err, batches.ErrEnded):
 		hint = `nothing is left to do; "caisson explain" shows what its calls came to`
@@ -280,7 +280,7 @@ func approvalOf(text string, pending []tool.Action) (tool.Approval, error) {
 	case shown < 0 && found[0].Type != tool.NeedsApproval:
 		return tool.Approval{}, needsOutput(found[0])
 	case shown < 0:
-		return tool.Approval{}, errors.New("the call that waits under this id has another fingerprint: it is not what was looked at")
+		return tool.Approval{}, errors.New("the waiting call with this id has a different fingerprint: it is not the call that was reviewed")
 	}
 	approval := tool.Approval{CallID: found[shown].CallID, Approve: true, Fingerprint: found[shown].Fingerprint}
 	switch scope {

@@ -48,7 +48,7 @@ func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) 
 		err = folder.Check()
 	}
 	if err != nil {
-		return failed(exitUsage, err.Error(), "name another file for a batch that waits with --state FILE")
+		return failed(exitUsage, err.Error(), "store the paused batch in another file with --state FILE")
 	}
 	return ctx.Err()
 }
@@ -85,7 +85,7 @@ func (o *batchOptions) kept() (*batches.Place, error) {
 	return folder.Find(o.resumed)
 }
 
-// resumeCommand returns the command that goes on with a batch.
+// resumeCommand returns the command that resumes a batch.
 func (o *batchOptions) resumeCommand(waiting done) string {
 	words := []string{"caisson", "batch", "--resume", waiting.ID}
 	switch {

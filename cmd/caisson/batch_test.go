@@ -48,7 +48,7 @@ func testCache(t *testing.T) string {
 
 const destructiveProbe = "schema: caisson/v1\nname: remove\ndescription: Does what its arguments say.\nmodule: {path: probe.wasm, stdout: text}\nparameters: {type: object}\nbehavior: {destructive: true}\n"
 
-// TestABatchIsResumedOnce: of many who go on with a batch at the same time, from its file, from a copy
+// TestABatchIsResumedOnce: of many who resume a batch at the same time, from its file, from a copy
 // and by its id, and from its file with a state folder of their own, one does.
 func TestABatchIsResumedOnce(t *testing.T) {
 	state := t.TempDir()
@@ -313,7 +313,7 @@ func TestDecisionsNameOneCall(t *testing.T) {
 		require.NoError(t, err, text)
 		assert.Equal(t, []tool.Approval{want}, approvals, text)
 	}
-	const bare, other = "want CALL-ID@FINGERPRINT, with at least 20 digits", "has another fingerprint: it is not what was looked at"
+	const bare, other = "want CALL-ID@FINGERPRINT, with at least 20 digits", "has a different fingerprint: it is not the call that was reviewed"
 	for text, wrong := range map[string]string{
 		"": bare, "0001": bare, "0001=session": bare, "twin": bare, "@" + least("1"): bare, "0001@": bare,
 		"0001@" + least("1")[1:]: bare, "0001@" + strings.Repeat("A", leastFingerprint): bare, "0001@" + least("x"): bare,

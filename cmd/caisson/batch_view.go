@@ -106,7 +106,7 @@ func (v *view) follow(event tool.Event) bool {
 	return v.broken == nil
 }
 
-// outcome is what a program reads that goes on with a batch.
+// outcome is what a program reads to continue a batch.
 type outcome struct {
 	Type   string          `json:"type,omitempty"` // among server-sent events alone
 	Status executor.Status `json:"status"`
@@ -136,7 +136,7 @@ type submitted struct {
 	CallIDs []string        `json:"call_ids"`   // our own, in the same order
 }
 
-// tell prints what became of a batch, and keeps one that waits. It returns how the command ends.
+// tell prints the outcome of a batch, and stores a paused one. It returns how the command ends.
 func (o *batchOptions) tell(ctx context.Context, h *host, view *view, ended done, place func() (*batches.Place, error)) error {
 	failures := h.hostFailures(ended)
 	if ended.Status == executor.RequiresAction {
@@ -174,10 +174,10 @@ func (o *batchOptions) tellWaiting(view *view, ended done, placeOf func() (*batc
 	}
 	waits.State, waits.Expires = absolute(place.Path()), ended.State.Expires()
 	if err := view.end(outcome{Status: ended.Status, Batch: ended.ID, waiting: waits}, nil); err != nil {
-		return view.salvage(ended, failures, failed(exitFailed, err.Error(), "the batch waits and is kept; go on with: "+o.resumeCommand(ended)))
+		return view.salvage(ended, failures, failed(exitFailed, err.Error(), "the batch is paused and stored; resume it with: "+o.resumeCommand(ended)))
 	}
 	if !o.quiet {
-		printHint(view.env.stderr, "go on with: "+o.resumeCommand(ended))
+		printHint(view.env.stderr, "resume it with: "+o.resumeCommand(ended))
 		if len(waits.Approvals) > 0 {
 			printHint(view.env.stderr, "what is not to run is named by --refuse CALL-ID=REASON instead of --approve")
 		}

@@ -223,7 +223,7 @@ func (r *runner) execute(ctx context.Context, batch executor.Batch, v *view) (do
 	return r.done(report), usual(err)
 }
 
-// resume goes on with a batch that waits, as execute does.
+// resume resumes a paused batch, as execute does.
 func (r *runner) resume(ctx context.Context, resumption executor.Resumption, v *view) (done, error) {
 	resumption.Session = r.session
 	running, cancel := r.host.runaways.within(ctx)
@@ -305,7 +305,7 @@ func (h *host) order(ctx context.Context, env environment, approved bool, call t
 	return ended, usual(err)
 }
 
-// decide goes on with a call that waits for approval.
+// decide resumes a call that waits for approval.
 func (h *host) decide(ctx context.Context, r *runner, waiting done, approve bool) (done, error) {
 	resumption := executor.Resumption{State: *waiting.State}
 	for _, action := range waiting.Pending {

@@ -52,7 +52,7 @@ func (s *stateFlag) records() (records.Folder, error) {
 	return records.In(dir), nil
 }
 
-// batches returns the folder of batches that wait, or "" for none.
+// batches returns the folder of paused batches, or "" for none.
 func (s *stateFlag) batches() (batches.Folder, error) {
 	dir, err := s.folder()
 	if dir == "" || err != nil {

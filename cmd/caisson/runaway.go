@@ -48,7 +48,7 @@ func (r *runaways) lastResort() runtime.LastResort {
 }
 
 // toEnd is how long a command has to end in good order that has a runaway: the next garbage
-// collection will keep it from that for ever.
+// collection will keep it from that forever.
 const toEnd = 400 * time.Millisecond
 
 // add notes a runaway, and ends the command.

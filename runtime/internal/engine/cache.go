@@ -10,7 +10,7 @@ import (
 	"github.com/caisson-run/caisson/internal/hostfile"
 )
 
-// privateDirectory creates a directory for this user alone, or checks that an existing
+// privateDirectory creates a directory that only this user can use, or checks that an existing
 // one is: whoever can write to it can run native code as this user.
 func privateDirectory(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
