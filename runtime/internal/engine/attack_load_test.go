@@ -152,7 +152,7 @@ func (m module) perform(t *testing.T) report {
 
 // TestAttackLoadControl: wazero alone compiles the same modules at great cost.
 func TestAttackLoadControl(t *testing.T) {
-	all := testsize.Sample(modules(), 6)
+	all := testsize.Sample(modules(), 3)
 	trials := make([]trial, len(all))
 	for i, m := range all {
 		trials[i] = trial{m.name, time.Minute, m.costs > 0}
