@@ -21,8 +21,8 @@ const listHelp = `List the tools, and the names that were kept out because anoth
 
 --definitions prints the tools as a language model is offered them, without hidden and
 unavailable ones: sorted by name and the same byte for byte each time, so that prompt
-caches stay warm. What the provider would refuse or ignore in them is said on standard
-error; --adapt changes it, as far as that can be done.`
+caches stay warm. What the provider would refuse or ignore in them, and what --strict
+changed, is said on standard error.`
 
 func newList(env environment) *cobra.Command {
 	var o options
@@ -32,7 +32,7 @@ func newList(env environment) *cobra.Command {
 		Use:     "list",
 		Short:   "list the tools",
 		Long:    listHelp,
-		Example: "  caisson list --tools ./first --tools ./second\n  caisson list --config caisson.yaml --definitions openai\n  caisson list --definitions responses --strict --adapt",
+		Example: "  caisson list --tools ./first --tools ./second\n  caisson list --config caisson.yaml --definitions openai\n  caisson list --definitions responses --strict",
 		Args:    positional(0, 0, ""),
 		RunE: func(command *cobra.Command, _ []string) error {
 			switch given, err := definitions.given(command); {
@@ -228,15 +228,14 @@ func clip(text string, most int) string {
 
 // definitionsFlags say in which form tools are printed as a model is offered them.
 type definitionsFlags struct {
-	dialect       string
-	strict, adapt bool
+	dialect string
+	strict  bool
 }
 
 func (f *definitionsFlags) add(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&f.dialect, "definitions", "", "print the tools as a model is offered them, in the form of a `DIALECT`: "+strings.Join(dialects.Names(), ", "))
-	flags.BoolVar(&f.strict, "strict", false, "with --definitions: ask the provider to hold the model to the schemas, where it can")
-	flags.BoolVar(&f.adapt, "adapt", false, "with --definitions: change schemas to what the provider takes")
+	flags.BoolVar(&f.strict, "strict", false, "with --definitions: make schemas strict where that is possible, and ask the provider to hold the model to them")
 }
 
 // given reports whether definitions are asked for. It fails on flags that go with them alone.
@@ -244,8 +243,8 @@ func (f *definitionsFlags) given(command *cobra.Command) (bool, error) {
 	if command.Flags().Changed("definitions") {
 		return true, nil
 	}
-	if f.strict || f.adapt {
-		return false, usageError(command, "--strict and --adapt go with --definitions DIALECT")
+	if f.strict {
+		return false, usageError(command, "--strict goes with --definitions DIALECT")
 	}
 	return false, nil
 }
@@ -262,7 +261,7 @@ func (o *options) definitions(command *cobra.Command, env environment, f definit
 		return err
 	}
 	defer func() { err = firstOf(err, h.close(ctx)) }()
-	document, findings, err := dialect.Definitions(h.Definitions(), dialects.DefinitionOptions{Strict: f.strict, Adapt: f.adapt})
+	document, findings, err := dialect.Definitions(h.Definitions(), dialects.DefinitionOptions{Strict: f.strict})
 	var wrong *dialects.Error
 	if errors.As(err, &wrong) {
 		return failed(exitUsage, wrong.Error())
@@ -287,9 +286,9 @@ func describeFinding(f dialects.Finding) string {
 	text := fmt.Sprintf("%s: %s (%s)", where, f.Message, f.Severity)
 	switch {
 	case f.Adapted:
-		text += "; adapted: " + strings.ReplaceAll(f.Fix, ", as Adapt does", "")
+		text += "; adapted: " + f.Fix
 	case f.Fix != "":
-		text += "; " + strings.ReplaceAll(f.Fix, "Adapt", "--adapt")
+		text += "; " + f.Fix
 	}
 	return text
 }

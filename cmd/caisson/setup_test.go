@@ -121,9 +121,9 @@ func TestDiscoveryReportsWhatItCannotRead(t *testing.T) {
 func TestFindingsSayWhatToDo(t *testing.T) {
 	finding := dialects.Finding{
 		Tool: "probe", Path: "properties.a.minLength", Severity: dialects.Weakened,
-		Message: "the keyword is ignored", Fix: "say it in the description, as Adapt does",
+		Message: "the keyword is ignored", Fix: "say it in the description",
 	}
-	assert.Equal(t, "probe: properties.a.minLength: the keyword is ignored (weakened); say it in the description, as --adapt does", describeFinding(finding))
+	assert.Equal(t, "probe: properties.a.minLength: the keyword is ignored (weakened); say it in the description", describeFinding(finding))
 	finding.Adapted = true
 	assert.Equal(t, "probe: properties.a.minLength: the keyword is ignored (weakened); adapted: say it in the description", describeFinding(finding))
 	finding.Path, finding.Adapted, finding.Fix = "", false, ""

@@ -3,7 +3,6 @@ package gemini
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/lint"
@@ -33,27 +32,17 @@ type declaration struct {
 }
 
 // Definitions writes "tools": one element with all functions, or none.
-func (dialect) Definitions(definitions []tool.Definition, options dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
-	offered, findings := make([]declaration, len(definitions)), []dialects.Finding{}
-	names, rules := map[string]bool{}, rules()
-	for i, d := range definitions {
-		found := lint.Name(d.Name, rules)
-		if names[d.Name] {
-			found = append(found, wire.Repeated())
-		}
-		names[d.Name] = true
+func (dialect) Definitions(definitions []tool.Definition, _ dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
+	offered, rules := make([]declaration, len(definitions)), rules()
+	findings, err := lint.Tools(reader("definitions"), definitions, names(), func(i int, d *tool.Definition) (found []dialects.Finding, err error) {
 		offered[i] = declaration{Name: d.Name, Description: d.Description}
 		if !wire.Absent(bytes.TrimSpace(d.Parameters)) {
-			schema, about, err := lint.Check(d.Parameters, rules, options.Adapt)
-			if err != nil {
-				return nil, nil, reader("definitions").Within(fmt.Sprintf("[%d].parameters", i), err)
-			}
-			offered[i].ParametersJSONSchema, found = schema, append(found, about...)
+			offered[i].ParametersJSONSchema, found, _, err = lint.Parameters(d.Parameters, false, rules, rules)
 		}
-		for _, finding := range found {
-			finding.Tool = d.Name
-			findings = append(findings, finding)
-		}
+		return found, err
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	all := []tools{}
 	if len(offered) > 0 {

@@ -140,7 +140,7 @@ func TestNamesAreExact(t *testing.T) {
 // TestRowS2_5EmptyInEveryDialect: nothing in is an empty list out, never null.
 func TestRowS2_5EmptyInEveryDialect(t *testing.T) {
 	for _, d := range known.Dialects() {
-		for _, options := range []dialects.DefinitionOptions{{}, {Strict: true, Adapt: true}} {
+		for _, options := range []dialects.DefinitionOptions{{}, {Strict: true}} {
 			definitions, findings, err := d.Definitions(nil, options)
 			require.NoError(t, err)
 			assert.Equal(t, "[]", string(definitions), d.Name())

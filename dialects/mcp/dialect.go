@@ -3,7 +3,6 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/lint"
@@ -30,44 +29,38 @@ type wireTool struct {
 	Annotations  *annotations    `json:"annotations,omitempty"`
 }
 
-// rules are what the specification asks of tools. All of JSON Schema 2020-12 is taken.
-func rules() lint.Rules {
-	return lint.Rules{
-		Name: lint.NameRule{
-			Most: 128, Extra: "_-.", Severity: dialects.Weakened,
-			Message: "the specification advises against the name, and some clients leave such tools out",
-		},
-		ObjectRoot: lint.Keyword{
-			Severity: dialects.Refused, Message: "clients refuse a tool whose schema is not that of an object",
-			Fix: "write type: object and properties at the top; Adapt adds them",
-		},
+// names is what the names of tools should look like.
+func names() lint.NameRule {
+	return lint.NameRule{
+		Most: 128, Extra: "_-.", Severity: dialects.Weakened,
+		Message: "the specification advises against the name, and some clients leave such tools out",
 	}
+}
+
+// rules are what the specification asks of schemas. All of JSON Schema 2020-12 is taken.
+func rules() lint.Rules {
+	return lint.Rules{ObjectRoot: lint.Keyword{
+		Severity: dialects.Refused, Message: "clients refuse a tool whose schema is not that of an object",
+		Fix: "write type: object and properties at the top",
+	}}
 }
 
 // Definitions writes the elements of "tools" in the result of tools/list: labels as titles, results
 // as outputSchema and hints as annotations. Tools of all types are alike. Strict changes nothing: no
 // client of MCP holds a model to the schema, and the server checks arguments itself.
-func (dialect) Definitions(definitions []tool.Definition, options dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
-	offered, findings, names := make([]wireTool, len(definitions)), []dialects.Finding{}, map[string]bool{}
-	for i, d := range definitions {
-		found := lint.Name(d.Name, rules())
-		if names[d.Name] {
-			found = append(found, wire.Repeated())
-		}
-		names[d.Name] = true
-		schema, about, err := lint.Check(d.Parameters, rules(), options.Adapt)
+func (dialect) Definitions(definitions []tool.Definition, _ dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
+	offered := make([]wireTool, len(definitions))
+	findings, err := lint.Tools(reader("definitions"), definitions, names(), func(i int, d *tool.Definition) ([]dialects.Finding, error) {
+		schema, found, _, err := lint.Parameters(d.Parameters, false, rules(), rules())
 		if err != nil {
-			return nil, nil, reader("definitions").Within(fmt.Sprintf("[%d].parameters", i), err)
+			return nil, err
 		}
 		output, more, err := structured(d.Result)
-		if err != nil {
-			return nil, nil, reader("definitions").Within(fmt.Sprintf("[%d].result", i), err)
-		}
 		offered[i] = wireTool{d.Name, d.Label, d.Description, schema, output, annotated(d.Hints)}
-		for _, finding := range append(append(found, about...), more...) {
-			finding.Tool = d.Name
-			findings = append(findings, finding)
-		}
+		return append(found, more...), err
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	encoded, err := wire.Encode(offered)
 	return encoded, findings, err
@@ -80,7 +73,7 @@ func structured(schema json.RawMessage) (json.RawMessage, []dialects.Finding, er
 		return nil, nil, nil
 	}
 	if !json.Valid(schema) {
-		return nil, nil, (wire.Reader{}).Fail("", "is not JSON")
+		return nil, nil, (wire.Reader{}).Fail("result", "is not JSON")
 	}
 	var says struct {
 		Type json.RawMessage `json:"type"`

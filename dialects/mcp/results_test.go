@@ -208,7 +208,7 @@ func FuzzOffered(f *testing.F) {
 			require.Nil(t, tools)
 			return
 		}
-		offered, _, err := mcp.New().Definitions(tools, dialects.DefinitionOptions{Adapt: true})
+		offered, _, err := mcp.New().Definitions(tools, dialects.DefinitionOptions{})
 		if err != nil {
 			return // a schema over the bounds
 		}

@@ -35,13 +35,13 @@ func TestRowS2_2Transcript(t *testing.T) {
 }
 
 func TestStrictDefinitions(t *testing.T) {
-	offered, findings, err := New().Definitions(definitions(), dialects.DefinitionOptions{Strict: true, Adapt: true})
+	offered, findings, err := New().Definitions(definitions(), dialects.DefinitionOptions{Strict: true})
 	require.NoError(t, err)
 	assert.JSONEq(t, string(dialecttest.Fixture(t, "strict.json")), string(offered))
 	for _, finding := range findings {
 		assert.True(t, finding.Adapted, "%+v", finding)
 	}
-	again, _, err := New().Definitions(definitions(), dialects.DefinitionOptions{Strict: true, Adapt: true})
+	again, _, err := New().Definitions(definitions(), dialects.DefinitionOptions{Strict: true})
 	require.NoError(t, err)
 	assert.Equal(t, string(offered), string(again), "equal byte for byte, or the provider's cache misses")
 }

@@ -39,11 +39,11 @@ type localShellTool struct {
 	Type string `json:"type"`
 }
 
-// Definitions writes the elements of "tools". With Strict and Adapt, a tool whose schema cannot
-// be made strict is offered without. Custom tools and the local shell have no schema that the
-// model could be held to. With Adapt, a local shell of another name is offered as a function.
+// Definitions writes the elements of "tools". Custom tools and the local shell have no schema that the
+// model could be held to. A local shell of another name is offered as a function, since its calls
+// would come back under the name local_shell.
 func (dialect) Definitions(definitions []tool.Definition, options dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
-	tools, findings, err := structured.Offer(reader("definitions"), definitions, options, tool.CustomCall, tool.LocalShellCall)
+	tools, findings, err := structured.Offer(reader("definitions"), definitions, options.Strict, tool.CustomCall, tool.LocalShellCall)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -51,7 +51,7 @@ func (dialect) Definitions(definitions []tool.Definition, options dialects.Defin
 	for i, t := range tools {
 		switch t.Type {
 		case tool.CustomCall:
-			offered[i] = customTool{t.Type, t.Name, t.Description, t.Format}
+			offered[i] = customTool{t.Type, t.Name, t.Description, t.Format.Written}
 		case tool.LocalShellCall:
 			offered[i] = localShellTool{t.Type}
 		default:

@@ -36,7 +36,7 @@ func TestRowS2_2Transcript(t *testing.T) {
 }
 
 func TestStrictDefinitions(t *testing.T) {
-	offered, findings, err := New().Definitions(definitions(), dialects.DefinitionOptions{Strict: true, Adapt: true})
+	offered, findings, err := New().Definitions(definitions(), dialects.DefinitionOptions{Strict: true})
 	require.NoError(t, err)
 	assert.JSONEq(t, string(dialecttest.Fixture(t, "strict.json")), string(offered))
 	for _, finding := range findings {

@@ -122,3 +122,40 @@ func Calls(t testing.TB, dialect dialects.Dialect, calls ...tool.Call) string {
 	}
 	return string(text)
 }
+
+// Offered returns what a dialect writes for tools, and its findings, one on each line: the tool, the
+// severity, the keyword and the path, and whether the tool was adapted.
+func Offered(t testing.TB, dialect dialects.Dialect, strict bool, definitions ...tool.Definition) (written, found string) {
+	t.Helper()
+	options := dialects.DefinitionOptions{Strict: strict}
+	text, findings, err := dialect.Definitions(definitions, options)
+	again, _, errAgain := dialect.Definitions(definitions, options)
+	if err != nil || errAgain != nil || findings == nil {
+		t.Fatalf("%v, %v, %v", err, errAgain, findings)
+	}
+	if !bytes.Equal(text, again) {
+		t.Errorf("%s\n%s\nprompt caches need the same bytes each time", text, again)
+	}
+	var lines []string
+	for _, f := range findings {
+		if f.Message == "" || f.Fix == "" {
+			t.Errorf("%+v does not say what to do", f)
+		}
+		line := strings.TrimSpace(fmt.Sprintf("%s %s %s %s", f.Tool, f.Severity, f.Keyword, f.Path))
+		if f.Adapted {
+			line += " adapted"
+		}
+		lines = append(lines, line)
+	}
+	return string(text), strings.Join(lines, "\n")
+}
+
+// Definition returns a tool with a schema.
+func Definition(name, schema string) tool.Definition {
+	return tool.Definition{Name: name, Description: "does <it>", Parameters: json.RawMessage(schema)}
+}
+
+// With returns the schema of a closed object with one property, p.
+func With(property string) string {
+	return `{"type":"object","properties":{"p":` + property + `},"required":["p"],"additionalProperties":false}`
+}

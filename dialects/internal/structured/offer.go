@@ -2,7 +2,6 @@ package structured
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/caisson-run/caisson/dialects"
@@ -18,72 +17,74 @@ type Tool struct {
 	Description string
 	Parameters  json.RawMessage // of a function
 	Strict      bool            // the model is held to Parameters
-	Format      json.RawMessage // of a custom tool
+	Format      Format          // of a custom tool
 }
 
-// Offer returns how tools are offered, and what is to be said of them. With Strict and Adapt, a
-// tool whose schema cannot be made strict is offered without. Tools of the types that are named
-// are offered as such, all others as functions.
-func Offer(reader wire.Reader, definitions []tool.Definition, options dialects.DefinitionOptions, types ...string) ([]Tool, []dialects.Finding, error) {
-	tools, findings := make([]Tool, len(definitions)), []dialects.Finding{}
-	names := make(map[string]bool, len(definitions))
-	for i, d := range definitions {
-		found := lint.Name(d.Name, looseRules())
-		if names[d.Name] {
-			found = append(found, wire.Repeated())
-		}
-		names[d.Name] = true
-		offered, more, err := offerOne(&d, options, types)
-		if err != nil {
-			return nil, nil, reader.Within(fmt.Sprintf("[%d]", i), err)
-		}
-		tools[i] = offered
-		for _, finding := range append(found, more...) {
-			finding.Tool = d.Name
-			findings = append(findings, finding)
-		}
-	}
-	return tools, findings, nil
+// Format bounds the text of a custom tool. Written is the whole of it; nil for any text.
+type Format struct {
+	Written    json.RawMessage `json:"-"`
+	Type       string          `json:"type"`
+	Syntax     string          `json:"syntax"`
+	Definition string          `json:"definition"`
 }
 
-// offerOne returns how one tool is offered.
-func offerOne(d *tool.Definition, options dialects.DefinitionOptions, types []string) (Tool, []dialects.Finding, error) {
-	offered := Tool{Type: d.Type, Name: d.Name, Description: d.Description}
-	if slices.Contains(types, d.Type) {
-		switch d.Type {
-		case tool.CustomCall:
-			return custom(offered, d.Format)
-		case tool.LocalShellCall:
-			if d.Name == tool.LocalShellCall || !options.Adapt {
-				return offered, localShell(d), nil
-			}
-			offered, found, err := function(offered, d.Parameters, options)
-			return offered, append([]dialects.Finding{renamed(true)}, found...), err
+// Offer returns how tools are offered, and what is to be said of them. Tools of the types that are
+// named are offered as such, all others as functions.
+func Offer(reader wire.Reader, definitions []tool.Definition, strict bool, types ...string) ([]Tool, []dialects.Finding, error) {
+	tools := make([]Tool, len(definitions))
+	findings, err := lint.Tools(reader, definitions, names(), func(i int, d *tool.Definition) (found []dialects.Finding, err error) {
+		offered := &tools[i]
+		*offered = Tool{Type: tool.FunctionCall, Name: d.Name, Description: d.Description}
+		switch isKnown := slices.Contains(types, d.Type); {
+		case isKnown && d.Type == tool.CustomCall:
+			offered.Type = d.Type
+			return offered.custom(d.Format)
+		case isKnown && d.Name == tool.LocalShellCall:
+			offered.Type = d.Type
+			return localShell(d), nil
+		case isKnown:
+			found = append(found, dialects.Finding{
+				Keyword: "name", Severity: dialects.Weakened, Adapted: true,
+				Message: "the tool is not offered as the local shell, whose calls come back under the name local_shell",
+				Fix:     "it is offered as a function; name it local_shell",
+			})
 		}
-	}
-	return function(offered, d.Parameters, options)
+		var more []dialects.Finding
+		offered.Parameters, more, offered.Strict, err = lint.Parameters(d.Parameters, strict, strictRules(), looseRules())
+		return append(found, more...), err
+	})
+	return tools, findings, err
 }
 
-// function offers a tool as a function.
-func function(offered Tool, schema json.RawMessage, options dialects.DefinitionOptions) (Tool, []dialects.Finding, error) {
-	parameters, found, strict, err := parameters(schema, options)
-	if err != nil {
-		return Tool{}, nil, (wire.Reader{}).Within("parameters", err)
+// custom takes the format of a custom tool, and says what is wrong with it.
+func (t *Tool) custom(written json.RawMessage) ([]dialects.Finding, error) {
+	f := &t.Format
+	if wire.Absent(written) {
+		return nil, nil
 	}
-	offered.Type, offered.Parameters, offered.Strict = tool.FunctionCall, parameters, strict
-	return offered, found, nil
+	if err := (wire.Reader{}).Into("format", written, f); err != nil {
+		return nil, err
+	}
+	f.Written = written
+	if f.Type == "text" || f.Type == "grammar" && f.Definition != "" && slices.Contains([]string{"lark", "regex"}, f.Syntax) {
+		return nil, nil
+	}
+	return []dialects.Finding{{
+		Keyword: "format", Severity: dialects.Refused,
+		Message: "the request is refused: a custom tool takes text, or text by a grammar",
+		Fix:     `write {"type":"text"}, or {"type":"grammar","syntax":"lark","definition":"…"} with the syntax lark or regex`,
+	}}, nil
 }
 
-// parameters returns a schema as it is offered, and whether the model is held to it.
-func parameters(schema json.RawMessage, options dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, bool, error) {
-	if !options.Strict {
-		adapted, findings, err := lint.Check(schema, looseRules(), options.Adapt)
-		return adapted, findings, false, err
+// localShell says what is lost of a tool that is offered as the shell, of which the API is told
+// nothing but that it is there.
+func localShell(d *tool.Definition) []dialects.Finding {
+	if d.Description == "" {
+		return nil
 	}
-	adapted, findings, err := lint.Check(schema, strictRules(), options.Adapt)
-	if err != nil || !options.Adapt || !lint.Refuses(findings) {
-		return adapted, findings, true, err
-	}
-	adapted, loose, err := lint.Check(schema, looseRules(), true)
-	return adapted, append(lint.Unheld(findings, ": "), loose...), false, err
+	return []dialects.Finding{{
+		Keyword: "description", Severity: dialects.Weakened,
+		Message: "the description is left out: models know the local shell without",
+		Fix:     "say in the instructions what the model must know of this shell",
+	}}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/exact"
+	"github.com/caisson-run/caisson/dialects/internal/jsontext"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -21,7 +21,7 @@ func Stored(text []byte) (tool.Result, bool) {
 		Says *bool `json:"success"`
 		tool.Result
 	}
-	plain, err := exact.Plain(text, &stored)
+	plain, err := jsontext.Plain(text, &stored)
 	if err != nil {
 		return tool.Result{}, false
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -71,15 +70,6 @@ func Repeats(result *tool.Result) bool {
 	var output, data bytes.Buffer
 	return json.Compact(&output, []byte(result.Output)) == nil && json.Compact(&data, result.Data) == nil &&
 		bytes.Equal(output.Bytes(), data.Bytes())
-}
-
-// Repeated returns the finding for a tool whose name another tool of the request has.
-func Repeated() dialects.Finding {
-	return dialects.Finding{
-		Keyword: "name", Severity: dialects.Refused,
-		Message: "the request is refused: two tools have this name",
-		Fix:     "offer one of them under another name",
-	}
 }
 
 // Mention says in words what a part of a result is, for models that cannot look at it.

@@ -1,4 +1,4 @@
-package exact
+package jsontext
 
 import (
 	"encoding/json"

@@ -1,24 +1,11 @@
-// Package exact reads JSON into values as the clients of providers in other languages do: the name
-// of a member must be that of a field to the letter. The standard library takes "Tool_Calls" for
-// tool_calls too, of two it takes the later one, and it puts both of two objects into one. Whoever
-// looks at a document before it comes here, a filter say, would have seen another one.
-package exact
+package jsontext
 
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"strings"
 )
-
-// RepeatedError is returned for an object in which the member of a field stands twice.
-type RepeatedError struct{ Name string }
-
-// Error says which member stands twice.
-func (e *RepeatedError) Error() string {
-	return fmt.Sprintf("%q stands twice in one object, of which parsers take one or the other; give it once", e.Name)
-}
 
 // Unmarshal is [json.Unmarshal], but that members with names that differ from those of fields in
 // case alone are passed over as strangers, and that it fails with a [*RepeatedError] where a field's
@@ -37,24 +24,23 @@ func Plain(data []byte, value any) ([]byte, error) {
 	if !json.Valid(data) {
 		return data, nil
 	}
-	r := reader{text: data, plain: data}
+	r := namer{reader{text: data}, data}
 	if err := r.value(reflect.TypeOf(value)); err != nil {
 		return nil, err
 	}
 	return r.plain, nil
 }
 
-// reader goes once through JSON that is valid, and looks into objects that structs stand for.
-type reader struct {
-	text  []byte
-	plain []byte // text, or a copy with some names made unreadable
-	at    int    // of the next byte that is looked at
+// namer looks into the objects that structs stand for.
+type namer struct {
+	reader
+	plain []byte // the text, or a copy with some names made unreadable
 }
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
 // value goes over a value of a type.
-func (r *reader) value(t reflect.Type) error {
+func (r *namer) value(t reflect.Type) error {
 	for t.Kind() == reflect.Pointer && !t.Implements(unmarshaler) {
 		t = t.Elem()
 	}
@@ -72,7 +58,7 @@ func (r *reader) value(t reflect.Type) error {
 	return nil
 }
 
-func (r *reader) array(element reflect.Type) error {
+func (r *namer) array(element reflect.Type) error {
 	for r.next(']') {
 		if err := r.value(element); err != nil {
 			return err
@@ -81,7 +67,7 @@ func (r *reader) array(element reflect.Type) error {
 	return nil
 }
 
-func (r *reader) members(value reflect.Type) error {
+func (r *namer) members(value reflect.Type) error {
 	for r.next('}') {
 		r.name()
 		if err := r.value(value); err != nil {
@@ -91,7 +77,7 @@ func (r *reader) members(value reflect.Type) error {
 	return nil
 }
 
-func (r *reader) object(t reflect.Type) error {
+func (r *namer) object(t reflect.Type) error {
 	known := fields(t, map[string]reflect.Type{})
 	seen := make(map[string]bool, len(known))
 	for r.next('}') {
@@ -154,95 +140,11 @@ func similar(known map[string]reflect.Type, name string) bool {
 }
 
 // hide makes the name at a place one that no field has.
-func (r *reader) hide(start, end int) {
+func (r *namer) hide(start, end int) {
 	if &r.plain[0] == &r.text[0] {
 		r.plain = bytes.Clone(r.text)
 	}
 	for i := start + 1; i < end-1; i++ {
 		r.plain[i] = '-'
-	}
-}
-
-// unquoted returns what a string says.
-func unquoted(literal []byte) string {
-	if bytes.IndexByte(literal, '\\') < 0 {
-		return string(literal[1 : len(literal)-1])
-	}
-	var text string
-	if json.Unmarshal(literal, &text) != nil {
-		return ""
-	}
-	return text
-}
-
-// next goes to the next element of a container, from what opens the container or from the
-// element before. It returns false, behind the container, if there is none.
-func (r *reader) next(closing byte) bool {
-	r.space()
-	if r.text[r.at] != closing {
-		r.at++ // what opens the container, or a comma
-		r.space()
-		if r.text[r.at] != closing {
-			return true
-		}
-	}
-	r.at++
-	return false
-}
-
-// name goes over the name of a member and the colon, and returns where the name is.
-func (r *reader) name() (start, end int) {
-	start = r.at
-	r.string()
-	end = r.at
-	r.space()
-	r.at++ // the colon
-	return start, end
-}
-
-// skip goes over a value, whatever is in it.
-func (r *reader) skip() {
-	for depth := 0; r.at < len(r.text); {
-		switch r.text[r.at] {
-		case '"':
-			r.string()
-		case '{', '[':
-			depth++
-			r.at++
-		case '}', ']':
-			if depth--; depth < 0 {
-				return // of the container that the value is in
-			}
-			r.at++
-		case ',':
-			if depth == 0 {
-				return
-			}
-			r.at++
-		default:
-			r.at++
-			continue
-		}
-		if depth == 0 {
-			return
-		}
-	}
-}
-
-// string goes over a string.
-func (r *reader) string() {
-	for r.at++; ; r.at++ {
-		r.at += bytes.IndexAny(r.text[r.at:], `"\`)
-		if r.text[r.at] == '"' {
-			r.at++
-			return
-		}
-		r.at++ // what is escaped
-	}
-}
-
-func (r *reader) space() {
-	for r.at < len(r.text) && bytes.IndexByte([]byte(" \t\r\n"), r.text[r.at]) >= 0 {
-		r.at++
 	}
 }
