@@ -8,16 +8,15 @@ import (
 )
 
 // Stream reads the events of a streamed message. Blocks may be interleaved, and what a delta
-// adds to may begin later. After an error, every further call returns it again.
+// adds to may begin later.
 func (dialect) Stream() dialects.Stream {
-	return &stream{assembly: assembly{reader: reader("stream")}}
+	r := reader("stream")
+	return wire.NewStream(r, &stream{assembly: assembly{reader: r}})
 }
 
 type stream struct {
 	assembly
-	began  bool
-	bytes  int
-	failed error
+	began bool
 }
 
 // event is the union of all events.
@@ -40,23 +39,8 @@ type delta struct {
 	StopReason string      `json:"stop_reason"` // of message_delta
 }
 
-// Event takes one event. Unknown ones are passed over, as the provider asks.
-func (s *stream) Event(name string, data []byte) ([]tool.StreamResponse, error) {
-	if s.failed != nil {
-		return nil, s.failed
-	}
-	passed, err := s.event(name, data)
-	s.failed = err
-	return passed, err
-}
-
-func (s *stream) event(name string, data []byte) ([]tool.StreamResponse, error) {
-	if s.bytes += len(name) + len(data); s.bytes > dialects.MaxDocument {
-		return nil, s.reader.Fail("", "has more than %d bytes", dialects.MaxDocument)
-	}
-	if len(data) == 0 { // a server may send a ping so
-		return nil, nil
-	}
+// Take takes one event. Unknown ones are passed over, as the provider asks.
+func (s *stream) Take(name string, data []byte) ([]tool.StreamResponse, error) {
 	e := event{Type: name}
 	if err := s.reader.Into("", data, &e); err != nil {
 		return nil, err
@@ -236,17 +220,8 @@ func (s *stream) delta(d wire.Delta) ([]tool.StreamResponse, error) {
 	return []tool.StreamResponse{piece}, err
 }
 
-// End returns what was still open. A stream that ends before message_stop broke off.
-func (s *stream) End() ([]tool.StreamResponse, error) {
-	if s.failed != nil {
-		return nil, s.failed
-	}
-	passed, err := s.end()
-	s.failed = err
-	return passed, err
-}
-
-func (s *stream) end() ([]tool.StreamResponse, error) {
+// Finish returns what was still open. A stream that ends before message_stop broke off.
+func (s *stream) Finish() ([]tool.StreamResponse, error) {
 	if !s.done {
 		return nil, s.reader.Fail("", "broke off: message_stop did not come")
 	}
@@ -256,10 +231,5 @@ func (s *stream) end() ([]tool.StreamResponse, error) {
 		}
 		p.end()
 	}
-	passed := s.messageStop() // those of blocks that did not end by themselves
-	last, err := wire.Complete(s.response())
-	return append(passed, last), err
+	return s.messageStop(), nil // the calls of blocks that did not end by themselves
 }
-
-// Response returns the texts and whole calls so far.
-func (s *stream) Response() tool.ChatResponse { return s.response() }

@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
@@ -49,8 +48,8 @@ func (a *assembly) add(path string, text []byte) ([]tool.StreamResponse, error) 
 		a.blocked, a.known = a.blocked || d.PromptFeedback.BlockReason != "", true
 	}
 	var pieces []tool.StreamResponse
-	err := a.reader.Each(wire.Join(path, "candidates"), d.Candidates, func(path string, _ int, element json.RawMessage) error {
-		more, err := a.candidate(path, element)
+	err := wire.Each(a.reader, wire.Join(path, "candidates"), d.Candidates, maxParts, func(path string, _ int, c *candidate) error {
+		more, err := a.candidate(path, c)
 		pieces = append(pieces, more...)
 		return err
 	})
@@ -61,25 +60,20 @@ func (a *assembly) add(path string, text []byte) ([]tool.StreamResponse, error) 
 const maxParts = 65_536
 
 // candidate reads the first of the candidates, and passes over the others.
-func (a *assembly) candidate(path string, element json.RawMessage) ([]tool.StreamResponse, error) {
-	var c candidate
-	if err := a.reader.Into(path, element, &c); err != nil || c.Index != 0 {
-		return nil, err
+func (a *assembly) candidate(path string, c *candidate) ([]tool.StreamResponse, error) {
+	if c.Index != 0 {
+		return nil, nil
 	}
 	a.known = true
 	if c.FinishReason != "" {
 		a.finish = c.FinishReason
 	}
 	var pieces []tool.StreamResponse
-	err := a.reader.Each(path+".content.parts", c.Content.Parts, func(path string, _ int, element json.RawMessage) error {
+	err := wire.Each(a.reader, path+".content.parts", c.Content.Parts, maxParts, func(path string, _ int, p *part) error {
 		if a.parts++; a.parts > maxParts {
 			return a.reader.Fail(path, "the response has more than %d parts", maxParts)
 		}
-		var p part
-		if err := a.reader.Into(path, element, &p); err != nil {
-			return err
-		}
-		piece, err := a.part(path, p)
+		piece, err := a.part(path, *p)
 		if err == nil && piece != nil && p.FunctionCall == nil && p.ThoughtSignature != "" {
 			*piece, err = wire.WithData(*piece, false, map[string]string{"thought_signature": p.ThoughtSignature})
 		}
@@ -101,24 +95,15 @@ func (a *assembly) part(path string, p part) (*tool.StreamResponse, error) {
 			return nil, err
 		}
 		piece = wire.Called(a.id, whole.call)
-	case p.Text == "":
-		return a.signature(p), nil
-	case p.Thought:
+	case p.Text == "" && p.ThoughtSignature == "":
+		return nil, nil
+	case p.Text == "" || p.Thought: // a signature may have nothing else to stand beside
 		piece = wire.Piece(a.id, tool.ResponseThinking, p.Text)
 	default:
 		a.text.WriteString(p.Text)
 		piece = wire.Piece(a.id, tool.ResponseAnswer, p.Text)
 	}
 	return &piece, nil
-}
-
-// signature returns a piece for a signature that has nothing else to stand beside.
-func (a *assembly) signature(p part) *tool.StreamResponse {
-	if p.ThoughtSignature == "" {
-		return nil
-	}
-	piece := wire.Piece(a.id, tool.ResponseThinking, "")
-	return &piece
 }
 
 // check says what is wrong with what is said to be a whole response.
@@ -133,8 +118,8 @@ func (a *assembly) check() error {
 	return nil
 }
 
-// response returns the text and the calls that are whole.
-func (a *assembly) response() tool.ChatResponse {
+// Response returns the text and the calls that are whole.
+func (a *assembly) Response() tool.ChatResponse {
 	response := tool.ChatResponse{
 		ID: a.id, Model: a.model, Content: a.text.String(), ToolCalls: []tool.Call{},
 		FinishReason: finishReason(a.finish, len(a.calls) > 0), Usage: a.usage.total(),
@@ -151,47 +136,21 @@ func (a *assembly) response() tool.ChatResponse {
 }
 
 // Stream reads the events of streamGenerateContent?alt=sse, each of which is a response in
-// itself. After an error, every further call returns it again.
+// itself.
 func (dialect) Stream() dialects.Stream {
-	return &stream{assembly: assembly{reader: reader("stream")}}
+	r := reader("stream")
+	return wire.NewStream(r, &stream{assembly{reader: r}})
 }
 
-type stream struct {
-	assembly
-	bytes  int
-	failed error
-}
+type stream struct{ assembly }
 
-// Event takes one event. Its name says nothing.
-func (s *stream) Event(name string, data []byte) ([]tool.StreamResponse, error) {
-	if s.failed != nil {
-		return nil, s.failed
-	}
-	var pieces []tool.StreamResponse
-	if s.bytes += len(name) + len(data); s.bytes > dialects.MaxDocument {
-		s.failed = s.reader.Fail("", "has more than %d bytes", dialects.MaxDocument)
-	} else {
-		pieces, s.failed = s.add("", data)
-	}
-	return pieces, s.failed
-}
+// Take takes one event. Its name says nothing.
+func (s *stream) Take(_ string, data []byte) ([]tool.StreamResponse, error) { return s.add("", data) }
 
-// End returns the last piece. A stream without a finish reason broke off.
-func (s *stream) End() ([]tool.StreamResponse, error) {
-	if s.failed != nil {
-		return nil, s.failed
-	}
+// Finish checks that the response has ended. A stream without a finish reason broke off.
+func (s *stream) Finish() ([]tool.StreamResponse, error) {
 	if s.finish == "" && !s.blocked {
-		s.failed = s.reader.Fail("", "broke off: no finishReason came")
-	} else {
-		s.failed = s.check()
+		return nil, s.reader.Fail("", "broke off: no finishReason came")
 	}
-	if s.failed != nil {
-		return nil, s.failed
-	}
-	last, err := wire.Complete(s.response())
-	return []tool.StreamResponse{last}, err
+	return nil, s.check()
 }
-
-// Response returns the text and whole calls so far.
-func (s *stream) Response() tool.ChatResponse { return s.response() }

@@ -54,8 +54,8 @@ func (a *assembly) call(path string, f functionCall, signature string) (*call, e
 	if args := string(f.Args); !wire.Absent(f.Args) && args != "{}" {
 		return nil, a.reader.Fail(path+".args", "comes together with pieces of the arguments; want one or the other")
 	}
-	if err := a.reader.Each(path+".partialArgs", f.PartialArgs, func(path string, _ int, element json.RawMessage) error {
-		return a.piece(path, c, element)
+	if err := wire.Each(a.reader, path+".partialArgs", f.PartialArgs, maxValues, func(path string, _ int, element *json.RawMessage) error {
+		return a.piece(path, c, *element)
 	}); err != nil || f.WillContinue {
 		return nil, err
 	}

@@ -116,7 +116,7 @@ func TestOfferedRefuses(t *testing.T) {
 		`{"jsonrpc":"2.0","result":{"tools":[{}]}}`:               "result.tools[0].name: is missing",
 		`{"tools":[{"name":"a"}]}`:                                "tools[0].inputSchema: is not a JSON object",
 		`{"tools":[{"name":"a","inputSchema":true}]}`:             "tools[0].inputSchema: is not a JSON object",
-		many: "tools[4096]: is one tool more than 4096",
+		many: "tools: has more than 4096 elements",
 	} {
 		tools, _, err := mcp.Offered([]byte(document))
 		assert.ErrorContains(t, err, fault)

@@ -35,16 +35,12 @@ type params struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-// readMessage reads the message that path names.
-func readMessage(r wire.Reader, path string, document []byte) (message, error) {
-	var m message
-	if err := r.Into(path, document, &m); err != nil {
-		return m, err
-	}
+// check refuses what is no message of JSON-RPC. path says which it is.
+func (m *message) check(r wire.Reader, path string) error {
 	if m.JSONRPC != version {
-		return m, r.Fail(wire.Join(path, "jsonrpc"), "is not %q, as every message of JSON-RPC says", version)
+		return r.Fail(wire.Join(path, "jsonrpc"), "is not %q, as every message of JSON-RPC says", version)
 	}
-	return m, nil
+	return nil
 }
 
 // call returns the call that a tools/call request asks for.
@@ -54,8 +50,10 @@ func (m *message) call(r wire.Reader, path string) (tool.Call, error) {
 		return tool.Call{}, r.Fail(wire.Join(path, "id"), "is missing, or neither a string nor a number, so that nothing could be answered")
 	}
 	var p params
-	if err := r.Into(wire.Join(path, "params"), orEmpty(m.Params), &p); err != nil {
-		return tool.Call{}, err
+	if !wire.Absent(m.Params) {
+		if err := r.Into(wire.Join(path, "params"), m.Params, &p); err != nil {
+			return tool.Call{}, err
+		}
 	}
 	if p.Name == "" {
 		return tool.Call{}, r.Fail(wire.Join(path, "params.name"), "is missing; it names the tool")
@@ -67,13 +65,6 @@ func (m *message) call(r wire.Reader, path string) (tool.Call, error) {
 		return tool.Call{}, r.Fail(wire.Join(path, "params.arguments"), "has more than %d bytes", dialects.MaxArguments)
 	}
 	return tool.Call{ID: id, Type: "function", Function: tool.Function{Name: p.Name, Arguments: string(p.Arguments)}}, nil
-}
-
-func orEmpty(object json.RawMessage) json.RawMessage {
-	if wire.Absent(object) {
-		return json.RawMessage("{}")
-	}
-	return object
 }
 
 // readID returns a message's id as a call has it, or false if there is none.
@@ -115,18 +106,16 @@ func isNumber(text []byte) bool {
 // resultIn returns the result in a response, or the document itself where it is no JSON-RPC,
 // and the result's path.
 func resultIn(r wire.Reader, document []byte) (json.RawMessage, string, error) {
-	if len(document) > dialects.MaxDocument {
-		return nil, "", r.Fail("", "has more than %d bytes", dialects.MaxDocument)
-	}
 	var m message
-	if err := r.Into("", document, &m); err != nil {
+	if err := r.Document(document, &m); err != nil {
 		return nil, "", err
 	}
-	switch {
-	case m.JSONRPC == "":
+	if m.JSONRPC == "" {
 		return document, "", nil
-	case m.JSONRPC != version:
-		return nil, "", r.Fail("jsonrpc", "is not %q, as every message of JSON-RPC says", version)
+	}
+	switch err := m.check(r, ""); {
+	case err != nil:
+		return nil, "", err
 	case m.Error != nil:
 		return nil, "", r.Fail("error", "the server refused the request (%d): %s", m.Error.Code, tool.Shown(m.Error.Message, 512))
 	case wire.Absent(m.Result):

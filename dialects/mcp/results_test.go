@@ -109,8 +109,8 @@ func TestAnswers(t *testing.T) {
 		answered(`{"content":[{"type":"hologram"}]}`):         `the type is "hologram"`,
 		answered(`{"content":[{"type":"resource"}]}`):         `the type is "resource"`,
 		answered(`{"content":[{"type":"image","data":"*"}]}`): "result.content[0]: ",
-		answered(`{"content":[` + strings.Repeat(`{"type":"audio"},`, dialects.MaxParts) + `{"type":"audio"}]}`): "is one part more than 4096",
-		strings.Repeat(" ", 8<<20) + "{}": "has more than 8388608 bytes",
+		answered(`{"content":[` + strings.Repeat(`{"type":"audio"},`, dialects.MaxParts) + `{"type":"audio"}]}`): "has more than 4096 elements",
+		strings.Repeat(" ", 8<<20) + "{}": "bytes, more than 8388608",
 	} {
 		id, result, err := mcp.Answer([]byte(document))
 		require.ErrorContains(t, err, fault)

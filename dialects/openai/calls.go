@@ -26,9 +26,6 @@ type open struct {
 
 // add adds a piece and returns what it brought.
 func (c *calls) add(r wire.Reader, path string, piece *call) (wire.Delta, error) {
-	if err := known(r, path, piece); err != nil {
-		return wire.Delta{}, err
-	}
 	kind, what := piece.kind()
 	o, err := c.find(r, path, piece, what.Name)
 	if err != nil {

@@ -117,7 +117,7 @@ func TestRowS2_6WhatIsWrongIsSaid(t *testing.T) {
 		"a name of a number":       {string(answer(`{"tool_calls":[{"function":{"name":7}}]}`, "stop")), "choices[0].message.tool_calls[0].function.name: is a JSON number"},
 		"a content of a number":    {string(answer(`{"content":7}`, "stop")), "choices[0].message.content: is a JSON number"},
 		"a function call":          {string(answer(`{"function_call":{"name":"f","arguments":"{}"}}`, "function_call")), "function_call: is deprecated"},
-		"too many calls":           {string(answer(`{"tool_calls":[`+many+`]}`, "stop")), "tool_calls[4096]: is one call too many"},
+		"too many calls":           {string(answer(`{"tool_calls":[`+many+`]}`, "stop")), "tool_calls: has more than 4096 elements"},
 		"arguments too long": {string(answer(`{"tool_calls":[{"function":{"name":"f","arguments":"`+strings.Repeat("x", dialects.MaxArguments+1)+`"}}]}`, "stop")),
 			"choices[0].message.tool_calls[0]: has arguments of more than 1048576 bytes"},
 		"too many choices": {`{"choices":[` + strings.Repeat("{\"index\":1},", 2*dialects.MaxCalls) + `{}]}`, "choices: has more than 8192 elements"},

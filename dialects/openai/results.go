@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -18,23 +17,13 @@ type toolMessage struct {
 // assistant's message with the calls. What a result has beside text goes as text too: messages
 // of tools can carry nothing else.
 func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
-	messages := make([]toolMessage, len(records))
-	for i := range records {
-		if records[i].ID == "" {
-			return nil, unnamed("results", i)
+	return wire.List(reader("results"), records, func(record *tool.Record) (toolMessage, error) {
+		if err := wire.Matched("id", record.ID); err != nil {
+			return toolMessage{}, err
 		}
-		content, err := wire.Encode(records[i].Result)
-		if err != nil {
-			return nil, reader("results").Within(fmt.Sprintf("[%d].result", i), err)
-		}
-		messages[i] = toolMessage{"tool", records[i].ID, string(content)}
-	}
-	return wire.Encode(messages)
-}
-
-// unnamed refuses a call that no result can be matched with.
-func unnamed(op string, i int) error {
-	return reader(op).Fail(fmt.Sprintf("[%d].id", i), "is empty; the provider matches results with calls by it")
+		content, err := wire.Encode(record.Result)
+		return toolMessage{"tool", record.ID, string(content)}, err
+	})
 }
 
 type sentCall struct {
@@ -51,16 +40,11 @@ type sentCustom struct {
 
 // Calls writes the elements of "tool_calls", as an assistant's message has them.
 func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
-	sent := make([]sentCall, len(calls))
-	for i, call := range calls {
-		if call.ID == "" {
-			return nil, unnamed("calls", i)
-		}
+	return wire.List(reader("calls"), calls, func(call *tool.Call) (sentCall, error) {
+		sent := sentCall{ID: call.ID, Type: tool.FunctionCall, Function: &call.Function}
 		if call.Type == tool.CustomCall {
-			sent[i] = sentCall{ID: call.ID, Type: tool.CustomCall, Custom: &sentCustom{call.Function.Name, call.Function.Arguments}}
-			continue
+			sent = sentCall{ID: call.ID, Type: tool.CustomCall, Custom: &sentCustom{call.Function.Name, call.Function.Arguments}}
 		}
-		sent[i] = sentCall{ID: call.ID, Type: tool.FunctionCall, Function: &call.Function}
-	}
-	return wire.Encode(sent)
+		return sent, wire.Matched("id", call.ID)
+	})
 }

@@ -3,13 +3,49 @@ package responses
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
+
+// sent is an item that shows a call of a function or of a custom tool.
+type sent struct {
+	Type      string  `json:"type"`
+	CallID    string  `json:"call_id"`
+	Name      string  `json:"name"`
+	Arguments *string `json:"arguments,omitempty"`
+	Input     *string `json:"input,omitempty"` // of a custom tool
+}
+
+// sentShell is an item that shows a call of the local shell.
+type sentShell struct {
+	Type   string          `json:"type"`
+	ID     string          `json:"id"`
+	CallID string          `json:"call_id"`
+	Action json.RawMessage `json:"action"`
+	Status string          `json:"status"`
+}
+
+// Calls writes items that show calls, as the next request has them before their results.
+func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
+	return wire.List(reader("calls"), calls, show)
+}
+
+func show(call *tool.Call) (any, error) {
+	if err := wire.Matched("id", call.ID); err != nil {
+		return nil, err
+	}
+	switch call.Type {
+	case tool.CustomCall:
+		return sent{Type: customCall, CallID: call.ID, Name: call.Function.Name, Input: &call.Function.Arguments}, nil
+	case tool.LocalShellCall:
+		action, err := shellAction(call.Function.Arguments)
+		return sentShell{localShellCall, prefixShell + call.ID, call.ID, action, "completed"}, err
+	}
+	return sent{Type: functionCall, CallID: call.ID, Name: call.Function.Name, Arguments: &call.Function.Arguments}, nil
+}
 
 // output is an item with what a call came to.
 type output struct {
@@ -41,38 +77,21 @@ type part struct {
 // Results writes one item for each record. They belong behind the items of the calls, unless the
 // next request has a previous_response_id.
 func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
-	outputs := make([]output, len(records))
-	for i := range records {
-		record := &records[i]
-		if record.ID == "" {
-			return nil, unnamed("results", i)
+	return wire.List(reader("results"), records, func(record *tool.Record) (output, error) {
+		if err := wire.Matched("id", record.ID); err != nil {
+			return output{}, err
 		}
-		written, err := outputOf(record)
-		if err != nil {
-			return nil, reader("results").Within(fmt.Sprintf("[%d].result", i), err)
+		if record.Type == tool.LocalShellCall { // which has text alone
+			text, err := wire.Encode(record.Result)
+			return output{localShellOutput, record.ID, record.ID, string(text), "completed"}, err
 		}
-		outputs[i] = written
-	}
-	return wire.Encode(outputs)
-}
-
-// outputOf returns the item for a record. That of a local shell has text alone.
-func outputOf(record *tool.Record) (output, error) {
-	if record.Type == tool.LocalShellCall {
-		text, err := wire.Encode(record.Result)
-		return output{localShellOutput, record.ID, record.ID, string(text), "completed"}, err
-	}
-	kind := functionOutput
-	if record.Type == tool.CustomCall {
-		kind = customOutput
-	}
-	content, err := outcome(record.Result)
-	return output{Type: kind, CallID: record.ID, Output: content}, err
-}
-
-// unnamed refuses a call that no result can be matched with.
-func unnamed(op string, i int) error {
-	return reader(op).Fail(fmt.Sprintf("[%d].id", i), "is empty; the provider matches results with calls by it")
+		kind := functionOutput
+		if record.Type == tool.CustomCall {
+			kind = customOutput
+		}
+		content, err := outcome(record.Result)
+		return output{Type: kind, CallID: record.ID, Output: content}, err
+	})
 }
 
 // outcome returns a result as text, or as parts if the model can look at some of it.

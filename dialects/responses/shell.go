@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/jsontext"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -19,34 +21,21 @@ func shellArguments(action json.RawMessage) string {
 		return "{}"
 	}
 	action = bytes.ToValidUTF8(action, []byte("\uFFFD")) // as texts are decoded
-	var compact bytes.Buffer
-	if json.Compact(&compact, action) != nil {
-		return string(action)
-	}
-	given, err := tool.ParseArguments(compact.String())
+	given, err := jsontext.Parse(action, tool.MaxArgumentsDepth, dialects.MaxArguments)
 	if err != nil {
+		var compact bytes.Buffer
+		if json.Compact(&compact, action) != nil {
+			return string(action)
+		}
 		return compact.String()
 	}
-	var members map[string]json.RawMessage // which [tool.Arguments.Get] would go through for each
-	if json.Unmarshal(compact.Bytes(), &members) != nil {
-		return compact.String()
+	var asked []jsontext.Member
+	for _, m := range given.Members() {
+		if m.Value.Literal() != "null" && (m.Name != "type" || m.Value.Literal() != execute) {
+			asked = append(asked, m)
+		}
 	}
-	asked := []byte{'{'}
-	for _, name := range given.Names() {
-		value := members[name]
-		if wire.Absent(value) || name == "type" && string(value) == execute {
-			continue
-		}
-		key, err := wire.Encode(name)
-		if err != nil {
-			return compact.String()
-		}
-		if len(asked) > 1 {
-			asked = append(asked, ',')
-		}
-		asked = append(append(append(asked, key...), ':'), value...)
-	}
-	return string(append(asked, '}'))
+	return string(jsontext.Object(asked...).Append(nil))
 }
 
 // shellAction is the reverse of shellArguments.

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -12,15 +11,14 @@ import (
 )
 
 // Stream reads the events of a streamed response. Calls come with response.output_item.done, or
-// else with the end of the response. What follows the end is not part of the stream. What was read
-// of an event before an error comes with it; every further call returns the error again.
+// else with the end of the response. What follows the end is not part of the stream.
 func (dialect) Stream() dialects.Stream {
-	return &stream{reader: reader("stream"), response: tool.ChatResponse{ToolCalls: []tool.Call{}}}
+	r := reader("stream")
+	return wire.NewStream(r, &stream{reader: r, response: tool.ChatResponse{ToolCalls: []tool.Call{}}})
 }
 
 type stream struct {
 	reader   wire.Reader
-	bytes    int
 	slots    slots
 	text     strings.Builder
 	answer   pieces.Halves
@@ -28,31 +26,22 @@ type stream struct {
 	response tool.ChatResponse
 	out      []tool.StreamResponse // of the event that is being read
 	done     bool
-	failed   error
 }
 
-// Event takes one event. Those that are not read are passed over.
-func (s *stream) Event(name string, data []byte) ([]tool.StreamResponse, error) {
-	if s.failed != nil {
-		return nil, s.failed
-	}
-	if s.bytes += len(name) + len(data); s.bytes > dialects.MaxDocument {
-		s.failed = s.reader.Fail("", "has more than %d bytes", dialects.MaxDocument)
-		return nil, s.failed
-	}
-	data = bytes.TrimSpace(data)
-	if s.done || len(data) == 0 || string(data) == "[DONE]" { // some servers end as Chat Completions do
+// Take takes one event. Those that are not read are passed over.
+func (s *stream) Take(name string, data []byte) ([]tool.StreamResponse, error) {
+	if s.done || string(data) == "[DONE]" { // some servers end as Chat Completions do
 		return nil, nil
 	}
 	s.out = nil
-	s.failed = s.event(name, data)
-	return s.out, s.failed
+	err := s.event(name, data)
+	return s.out, err
 }
 
 func (s *stream) event(name string, data []byte) error {
-	kind := struct {
+	var kind struct {
 		Type string `json:"type"`
-	}{}
+	}
 	if err := s.reader.Into("", data, &kind); err != nil {
 		return err
 	}
@@ -143,11 +132,8 @@ func (s *stream) argumentsDelta(data []byte) error {
 
 // piece passes a piece of a call, if there is anything in it.
 func (s *stream) piece(delta wire.Delta) error {
-	if delta == (wire.Delta{Index: delta.Index}) {
-		return nil
-	}
-	piece, err := wire.WithData(wire.Piece(s.response.ID, tool.ResponseToolDelta, ""), false, delta)
-	s.out = append(s.out, piece)
+	changed, err := wire.Changed(s.response.ID, delta)
+	s.out = append(s.out, changed...)
 	return err
 }
 
@@ -328,17 +314,12 @@ func (s *stream) reported(data []byte) error {
 	return e.failure.as(s.reader, "")
 }
 
-// End returns what was still open. A stream that ends before its response does broke off.
-func (s *stream) End() ([]tool.StreamResponse, error) {
-	if s.failed != nil {
-		return nil, s.failed
-	}
+// Finish checks that the response has ended: until it does, a stream has broken off.
+func (s *stream) Finish() ([]tool.StreamResponse, error) {
 	if !s.done {
-		s.failed = s.reader.Fail("", "broke off: the response neither completed nor failed")
-		return nil, s.failed
+		return nil, s.reader.Fail("", "broke off: the response neither completed nor failed")
 	}
-	last, err := wire.Complete(s.response)
-	return []tool.StreamResponse{last}, err
+	return nil, nil
 }
 
 // Response returns the text so far, and the calls that are whole.

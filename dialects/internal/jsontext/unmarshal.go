@@ -9,7 +9,7 @@ import (
 
 // Unmarshal is [json.Unmarshal], but that members with names that differ from those of fields in
 // case alone are passed over as strangers, and that it fails with a [*RepeatedError] where a field's
-// member stands twice. What a value reads by itself, such as a [json.RawMessage], is left to it.
+// member stands twice, or any in a map. What a value reads by itself, such as a [json.RawMessage], is left to it.
 func Unmarshal(data []byte, value any) error {
 	plain, err := Plain(data, value)
 	if err != nil {
@@ -68,8 +68,14 @@ func (r *namer) array(element reflect.Type) error {
 }
 
 func (r *namer) members(value reflect.Type) error {
+	seen := map[string]bool{}
 	for r.next('}') {
-		r.name()
+		start, end := r.name()
+		name := unquoted(r.text[start:end])
+		if seen[name] {
+			return &RepeatedError{name}
+		}
+		seen[name] = true
 		if err := r.value(value); err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -72,22 +71,22 @@ func TestOutcomes(t *testing.T) {
 }
 
 func TestLinks(t *testing.T) {
-	r := Reader{Op: "answers", Dialect: "x"}
 	for link, want := range map[string]tool.Content{
 		"https://example.com/a.png":                        {Type: "image", URL: "https://example.com/a.png"},
 		"data:image/png;base64,AQ==":                       {Type: "image", Data: []byte{1}, MIMEType: "image/png"},
 		"data:IMAGE/PNG;name=\"a\";base64,AQ==":            {Type: "image", Data: []byte{1}, MIMEType: "image/png"},
 		"data:image/svg+xml;charset=utf-8;base64,PHN2Zz4=": {Type: "image", Data: []byte("<svg>"), MIMEType: "image/svg+xml"},
 	} {
-		var outcome Outcome
-		require.NoError(t, outcome.Linked(r, "at", link, tool.Content{Type: "image"}), link)
-		assert.Equal(t, []tool.Content{want}, outcome.Result(false).Content, link)
+		part, err := Linked(reader, "at", link, tool.Content{Type: "image"})
+		require.NoError(t, err, link)
+		assert.Equal(t, want, part)
 	}
 	for link, want := range map[string]string{
-		"": "x answers: at: is missing", "data:image/png,abc": "is not a data URL with base64", "data:image/png;base64": "is not a data URL with base64",
+		"": "openai response: at: is missing", "data:image/png,abc": "is not a data URL with base64", "data:image/png;base64": "is not a data URL with base64",
 		"data:image/png;base64,*": "is not a data URL with base64", "data:;base64,AQ==": "without a MIME type",
 	} {
-		assert.ErrorContains(t, new(Outcome).Linked(r, "at", link, tool.Content{}), want, link)
+		_, err := Linked(reader, "at", link, tool.Content{})
+		assert.ErrorContains(t, err, want, link)
 	}
 }
 
@@ -110,28 +109,6 @@ func TestInputsOfCalls(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, c.want, string(written))
 	}
-}
-
-func TestDocuments(t *testing.T) {
-	r := Reader{Op: "response", Dialect: "x"}
-	var visited []string
-	visit := func(path string, _ int, element json.RawMessage) error {
-		visited = append(visited, path+string(element))
-		return nil
-	}
-	for _, document := range []string{"[1, {}]", "\uFEFF \n{\"a\": 1}\n", "5", " [] "} {
-		require.NoError(t, r.Elements([]byte(document), visit), document)
-	}
-	assert.Equal(t, []string{"[0]1", "[1]{}", `{"a": 1}`, "5"}, visited)
-	for document, want := range map[string]string{
-		"": "x response: is not JSON", "[1": "is not JSON", "{} {}": "is not JSON", "\uFEFF\uFEFF{}": "is not JSON",
-		strings.Repeat(" ", 8<<20) + "1": "has 8388609 bytes, more than 8388608",
-	} {
-		assert.ErrorContains(t, r.Elements([]byte(document), visit), want)
-	}
-	assert.ErrorContains(t, r.Into("a.b", []byte(`{"id":1,"id":2}`), &struct {
-		ID int `json:"id"`
-	}{}), `x response: a.b: has a member twice: "id" stands twice in one object`)
 }
 
 func FuzzStored(f *testing.F) {

@@ -25,6 +25,27 @@ func Encode(value any) (json.RawMessage, error) {
 	return bytes.ToValidUTF8(bytes.TrimSuffix(text.Bytes(), []byte("\n")), []byte("\uFFFD")), nil
 }
 
+// List writes a list, of which each element is written by itself. An error is about the element,
+// without saying which.
+func List[T, E any](r Reader, list []T, write func(element *T) (E, error)) (json.RawMessage, error) {
+	written := make([]E, len(list))
+	for i := range list {
+		var err error
+		if written[i], err = write(&list[i]); err != nil {
+			return nil, r.Within(fmt.Sprintf("[%d]", i), err)
+		}
+	}
+	return Encode(written)
+}
+
+// Matched refuses a call of which the member that the provider matches results by is empty.
+func Matched(member, value string) error {
+	if value == "" {
+		return Reader{}.Fail(member, "is empty; the provider matches results with calls by it")
+	}
+	return nil
+}
+
 // CustomInput is the one member of the object that stands for the free text of a custom call. The
 // parameter that takes it has a name of its own, which the call does not say.
 const CustomInput = "input"

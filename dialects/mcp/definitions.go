@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 
 	"github.com/caisson-run/caisson/dialects"
@@ -109,19 +110,12 @@ func Offered(document []byte) (tools []tool.Definition, next string, err error) 
 		return nil, "", r.Fail(wire.Join(path, "tools"), "is missing; want the array of tools")
 	}
 	tools = []tool.Definition{}
-	err = r.Each(wire.Join(path, "tools"), list.Tools, func(path string, _ int, element json.RawMessage) error {
-		var t wireTool
-		if err := r.Into(path, element, &t); err != nil {
-			return err
-		}
+	err = wire.Each(r, wire.Join(path, "tools"), list.Tools, maxTools, func(path string, _ int, t *wireTool) error {
 		if t.Name == "" {
 			return r.Fail(wire.Join(path, "name"), "is missing; a tool is called by it")
 		}
 		if len(t.InputSchema) == 0 || t.InputSchema[0] != '{' {
 			return r.Fail(wire.Join(path, "inputSchema"), "is not a JSON object, as it must be")
-		}
-		if len(tools) == maxTools {
-			return r.Fail(path, "is one tool more than %d", maxTools)
 		}
 		tools = append(tools, t.definition())
 		return nil
@@ -134,3 +128,51 @@ func Offered(document []byte) (tools []tool.Definition, next string, err error) 
 
 // maxTools is how many tools are read from one page of a list.
 const maxTools = 4096
+
+// annotations are what a server says of a tool. Of what it does not say the worst is assumed: that
+// the tool changes things, destroys some, and does so again each time.
+type annotations struct {
+	Title       string `json:"title,omitempty"`
+	ReadOnly    bool   `json:"readOnlyHint,omitempty"`
+	Destructive *bool  `json:"destructiveHint,omitempty"`
+	Idempotent  bool   `json:"idempotentHint,omitempty"`
+}
+
+// annotated returns the annotations for hints, nil where these say nothing. Of a tool that only
+// reads it goes without saying that it destroys nothing.
+func annotated(hints tool.Hints) *annotations {
+	if hints == (tool.Hints{}) {
+		return nil
+	}
+	written := &annotations{ReadOnly: hints.ReadOnly, Idempotent: hints.Idempotent}
+	if !hints.ReadOnly || hints.Destructive {
+		written.Destructive = &hints.Destructive
+	}
+	return written
+}
+
+// hints is the reverse of annotated.
+func (a *annotations) hints() tool.Hints {
+	if a == nil {
+		return tool.Hints{}
+	}
+	hints := tool.Hints{ReadOnly: a.ReadOnly, Idempotent: a.Idempotent, Destructive: !a.ReadOnly}
+	if a.Destructive != nil {
+		hints.Destructive = *a.Destructive
+	}
+	return hints
+}
+
+// definition returns what a server says of a tool.
+func (t *wireTool) definition() tool.Definition {
+	read := tool.Definition{
+		Name: t.Name, Description: t.Description, Parameters: t.InputSchema, Label: t.Title, Hints: t.Annotations.hints(),
+	}
+	if t.Annotations != nil {
+		read.Label = cmp.Or(read.Label, t.Annotations.Title)
+	}
+	if !wire.Absent(t.OutputSchema) {
+		read.Result = t.OutputSchema
+	}
+	return read
+}
