@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/jsontext"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 )
 
 // Detect returns the name of the dialect that a whole response is written in. It goes by what
@@ -20,11 +20,11 @@ func Detect(document []byte) (name string, ok bool) {
 	if len(document) > MaxDocument {
 		return "", false
 	}
-	document = jsontext.Trimmed(document)
-	isList := jsontext.First(document) == '['
+	document = exact.Trimmed(document)
+	isList := exact.First(document) == '['
 	if isList {
 		errFirst := errors.New("one is enough")
-		if _, err := jsontext.Elements(document, func(_ int, element json.RawMessage) error {
+		if _, err := exact.Elements(document, func(_ int, element json.RawMessage) error {
 			document = element
 			return errFirst
 		}); err != errFirst {
@@ -47,9 +47,9 @@ func DetectStream(document []byte) (name string, ok bool) {
 	if len(document) > MaxDocument {
 		return "", false
 	}
-	if !jsontext.IsTranscript(document) {
+	if !exact.IsTranscript(document) {
 		// Of the lists that there are, Gemini's alone is a stream.
-		if name, _ = Detect(document); name == Gemini && jsontext.First(document) == '[' {
+		if name, _ = Detect(document); name == Gemini && exact.First(document) == '[' {
 			return Gemini, true
 		}
 		return "", false
@@ -89,7 +89,7 @@ type shape struct {
 
 // shapeOf returns what stands outermost in a document, or false where it is no object.
 func shapeOf(document []byte) (read shape, ok bool) {
-	ok = jsontext.First(document) == '{' && jsontext.Unmarshal(document, &read) == nil
+	ok = exact.First(document) == '{' && exact.Unmarshal(document, &read) == nil
 	return read, ok
 }
 

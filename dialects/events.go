@@ -7,27 +7,19 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 )
 
-// Event is one server-sent event.
+// Event is one server-sent event, without the fields by which a stream is resumed (id and retry): no
+// provider resumes one.
 type Event struct {
 	// Name is the event's type; empty where the event does not say it.
 	Name string
 	// Data holds the data lines, with line feeds between them. It is valid UTF-8, and belongs
 	// to whoever receives the event.
 	Data []byte
-	// ID is the last id that the stream gave, with this event or before.
-	ID string
-	// Retry is the last time that the stream asked to wait before connecting anew; zero for none.
-	Retry time.Duration
 }
-
-// maxRetry is above what anybody waits; what is longer is not a time that somebody meant.
-const maxRetry = 24 * time.Hour
 
 // Events reads a stream of server-sent events, as the HTML standard has it, and yields each as
 // soon as the blank line behind it is read, even where that is a carriage return that a line
@@ -115,19 +107,17 @@ func (s *lineSplitter) split(data []byte, atEnd bool) (advance int, line []byte,
 
 // eventParser puts lines together. The zero value is at the beginning of a stream.
 type eventParser struct {
-	name  string
-	data  []byte
-	some  bool // there was a data line
-	size  int  // of the event so far
-	id    string
-	retry time.Duration
+	name string
+	data []byte
+	some bool // there was a data line
+	size int  // of the event so far
 }
 
 // line takes a line without its end. It returns an event if the line ends one.
 func (p *eventParser) line(line []byte) (event Event, whole bool, err error) {
 	if len(line) == 0 {
-		event, whole = Event{Name: p.name, Data: p.data, ID: p.id, Retry: p.retry}, p.some
-		p.name, p.data, p.some, p.size = "", nil, false, 0
+		event, whole = Event{Name: p.name, Data: p.data}, p.some
+		*p = eventParser{}
 		return event, whole, nil
 	}
 	if line[0] == ':' {
@@ -146,70 +136,38 @@ func (p *eventParser) line(line []byte) (event Event, whole bool, err error) {
 			p.data = append(p.data, '\n')
 		}
 		p.data, p.some = append(p.data, value...), true
-	case "id":
-		if bytes.IndexByte(value, 0) < 0 {
-			p.id = string(value)
-		}
-	case "retry":
-		// ParseUint takes digits alone, as the standard asks.
-		if milliseconds, err := strconv.ParseUint(string(value), 10, 32); err == nil && milliseconds <= uint64(maxRetry/time.Millisecond) {
-			p.retry = time.Duration(milliseconds) * time.Millisecond
-		}
 	}
 	return Event{}, false, nil
 }
 
 // WriteEvent writes one server-sent event, as the HTML standard has it, with one call of Write. A
-// line feed in the data begins another data line. Without an ID or a Retry those that the stream
-// gave before stay. What [Events] would read as something else is refused with an [*Error], and
-// nothing is written: text that is not UTF-8, a name or an id with an end of line, data with a
-// carriage return, and a Retry that is not a number of milliseconds up to 24 hours. An error of the
-// writer comes as it is.
+// line feed in the data begins another data line. What [Events] would read as something else is refused
+// with an [*Error], and nothing is written: text that is not UTF-8, a name with an end of line, and data
+// with a carriage return. An error of the writer comes as it is.
 func WriteEvent(w io.Writer, event Event) error {
-	if fault := event.fault(); fault != "" {
+	fault := ""
+	switch {
+	case !utf8.Valid(event.Data) || !utf8.ValidString(event.Name):
+		fault = "an event is not valid UTF-8"
+	case strings.ContainsAny(event.Name, "\r\n"):
+		fault = "an event's name has an end of line in it"
+	case bytes.IndexByte(event.Data, '\r') >= 0:
+		fault = "an event's data has a carriage return in it, which would end a line"
+	}
+	if fault != "" {
 		return &Error{Op: "events", Message: fault}
 	}
-	_, err := w.Write(event.text())
-	return err
-}
-
-// fault says why an event cannot be written, or nothing.
-func (e *Event) fault() string {
-	switch {
-	case !utf8.Valid(e.Data) || !utf8.ValidString(e.Name) || !utf8.ValidString(e.ID):
-		return "an event is not valid UTF-8"
-	case strings.ContainsAny(e.Name, "\r\n"):
-		return "an event's name has an end of line in it"
-	case strings.ContainsAny(e.ID, "\r\n\x00"):
-		return "an event's id has an end of line or a zero byte in it"
-	case bytes.IndexByte(e.Data, '\r') >= 0:
-		return "an event's data has a carriage return in it, which would end a line"
-	case e.Retry < 0 || e.Retry > maxRetry || e.Retry%time.Millisecond != 0:
-		return "an event's retry is not a number of milliseconds up to 24 hours"
-	}
-	return ""
-}
-
-func (e *Event) text() []byte {
 	var text bytes.Buffer
-	text.Grow(len(e.Data) + len(e.Name) + len(e.ID) + len("event: \nid: \ndata: \n\n"))
-	field := func(name, value string) {
-		text.WriteString(name + ": " + value + "\n")
+	text.Grow(len(event.Data) + len(event.Name) + len("event: \ndata: \n\n"))
+	if event.Name != "" {
+		text.WriteString("event: " + event.Name + "\n")
 	}
-	if e.Name != "" {
-		field("event", e.Name)
-	}
-	if e.ID != "" {
-		field("id", e.ID)
-	}
-	if e.Retry != 0 {
-		field("retry", strconv.FormatInt(e.Retry.Milliseconds(), 10))
-	}
-	for line := range bytes.SplitSeq(e.Data, []byte("\n")) {
+	for line := range bytes.SplitSeq(event.Data, []byte("\n")) {
 		text.WriteString("data: ")
 		text.Write(line)
 		text.WriteByte('\n')
 	}
 	text.WriteByte('\n')
-	return text.Bytes()
+	_, err := w.Write(text.Bytes())
+	return err
 }

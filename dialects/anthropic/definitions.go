@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/jsontext"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/lint"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -110,13 +110,13 @@ func refused(message, fix string) lint.Keyword {
 }
 
 // few: the only bounds of arrays that there are.
-func few(schema *jsontext.Value, keyword string) bool {
+func few(schema *exact.Value, keyword string) bool {
 	return slices.Contains([]string{"0", "1"}, schema.Get(keyword).Literal())
 }
 
 // plainPattern: a pattern without what the provider has not: looking around, references to
 // groups, and the boundaries of words. Go has the first two neither.
-func plainPattern(schema *jsontext.Value, keyword string) bool {
+func plainPattern(schema *exact.Value, keyword string) bool {
 	pattern, ok := schema.Get(keyword).Text()
 	if !ok {
 		return false
@@ -129,6 +129,6 @@ func boundary(pattern *syntax.Regexp) bool {
 	return pattern.Op == syntax.OpWordBoundary || pattern.Op == syntax.OpNoWordBoundary || slices.ContainsFunc(pattern.Sub, boundary)
 }
 
-func isScalar(value *jsontext.Value) bool { return value.Literal() != "" }
+func isScalar(value *exact.Value) bool { return value.Literal() != "" }
 
-func noReference(schema *jsontext.Value) bool { return schema.Get("$ref") == nil }
+func noReference(schema *exact.Value) bool { return schema.Get("$ref") == nil }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/jsontext"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/lint"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -96,12 +96,12 @@ func refused(message, fix string) lint.Keyword {
 	return lint.Keyword{Severity: dialects.Refused, Message: "the request is refused: " + message, Fix: fix}
 }
 
-func isTextOrNumber(value *jsontext.Value) bool {
+func isTextOrNumber(value *exact.Value) bool {
 	literal := value.Literal()
 	return literal != "" && (literal[0] == '"' || literal[0] == '-' || literal[0] >= '0' && literal[0] <= '9')
 }
 
 // alone returns whether a $ref leads into its own document and has nothing beside it that counts.
-func alone(schema *jsontext.Value, keyword string) bool {
-	return lint.Internal(schema, keyword) && !slices.ContainsFunc(schema.Members(), func(m jsontext.Member) bool { return !strings.HasPrefix(m.Name, "$") })
+func alone(schema *exact.Value, keyword string) bool {
+	return lint.Internal(schema, keyword) && !slices.ContainsFunc(schema.Members(), func(m exact.Member) bool { return !strings.HasPrefix(m.Name, "$") })
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/jsontext"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -206,7 +206,7 @@ func (n *node) step(s step, count *int) (*node, error) {
 func (n *node) append(out []byte) []byte {
 	switch {
 	case n.isText:
-		return append(out, jsontext.Quote(n.text.String())...)
+		return append(out, exact.Quote(n.text.String())...)
 	case n.literal != "":
 		return append(out, n.literal...)
 	case len(n.members) > 0:
@@ -215,7 +215,7 @@ func (n *node) append(out []byte) []byte {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = append(append(out, jsontext.Quote(m.name)...), ':')
+			out = append(append(out, exact.Quote(m.name)...), ':')
 			out = m.value.append(out)
 		}
 		return append(out, '}')

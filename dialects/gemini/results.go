@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/jsontext"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -106,7 +106,7 @@ type output struct {
 func answer(result *tool.Result) (json.RawMessage, []mediumPart, error) {
 	shown := output{Text: result.Output, Data: result.Data}
 	if len(shown.Data) > 0 && !json.Valid(shown.Data) {
-		shown.Data = jsontext.Quote(string(shown.Data))
+		shown.Data = exact.Quote(string(shown.Data))
 	}
 	if wire.Repeats(result) {
 		shown.Text = ""

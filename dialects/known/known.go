@@ -9,7 +9,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/anthropic"
 	"github.com/caisson-run/caisson/dialects/gemini"
-	"github.com/caisson-run/caisson/dialects/internal/jsontext"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/mcp"
 	"github.com/caisson-run/caisson/dialects/openai"
 	"github.com/caisson-run/caisson/dialects/responses"
@@ -60,7 +60,7 @@ func Read(document []byte) (tool.ChatResponse, dialects.Dialect, error) {
 // ReadIn reads a response of a dialect, whole or as the transcript of a stream. A document that
 // begins as JSON does is whole. A stream that broke off is an error.
 func ReadIn(dialect dialects.Dialect, document []byte) (tool.ChatResponse, error) {
-	if !jsontext.IsTranscript(document) {
+	if !exact.IsTranscript(document) {
 		return dialect.Response(document)
 	}
 	stream := dialect.Stream()

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/jsontext"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -21,7 +21,7 @@ func shellArguments(action json.RawMessage) string {
 		return "{}"
 	}
 	action = bytes.ToValidUTF8(action, []byte("\uFFFD")) // as texts are decoded
-	given, err := jsontext.Parse(action, tool.MaxArgumentsDepth, dialects.MaxArguments)
+	given, err := exact.Parse(action, tool.MaxArgumentsDepth, dialects.MaxArguments)
 	if err != nil {
 		var compact bytes.Buffer
 		if json.Compact(&compact, action) != nil {
@@ -29,13 +29,13 @@ func shellArguments(action json.RawMessage) string {
 		}
 		return compact.String()
 	}
-	var asked []jsontext.Member
+	var asked []exact.Member
 	for _, m := range given.Members() {
 		if m.Value.Literal() != "null" && (m.Name != "type" || m.Value.Literal() != execute) {
 			asked = append(asked, m)
 		}
 	}
-	return string(jsontext.Object(asked...).Append(nil))
+	return string(exact.Object(asked...).Append(nil))
 }
 
 // shellAction is the reverse of shellArguments.

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/jsontext"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 )
 
@@ -30,7 +30,7 @@ func Check(schema json.RawMessage, rules Rules) (json.RawMessage, []dialects.Fin
 	if wire.Absent(schema) {
 		schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	root, err := jsontext.Parse(schema, MaxDepth, MaxValues)
+	root, err := exact.Parse(schema, MaxDepth, MaxValues)
 	if err != nil {
 		return nil, nil, &dialects.Error{Op: "definitions", Message: "the schema cannot be read", Err: err}
 	}
@@ -73,7 +73,7 @@ func (c *checker) report(at *place, keyword string, rule Keyword, adapted bool) 
 func (c *checker) full() bool { return len(c.findings) > MaxFindings }
 
 // against returns how a schema's keyword is judged; the zero value if there is nothing against it.
-func (c *checker) against(schema *jsontext.Value, keyword string, root bool) Keyword {
+func (c *checker) against(schema *exact.Value, keyword string, root bool) Keyword {
 	rule, known := c.rules.Root[keyword]
 	if !known || !root {
 		if rule, known = c.rules.Keywords[keyword]; !known {
@@ -87,7 +87,7 @@ func (c *checker) against(schema *jsontext.Value, keyword string, root bool) Key
 }
 
 // schema looks at one schema and at those within it. objects is how many objects are around it.
-func (c *checker) schema(schema *jsontext.Value, at *place, objects int) {
+func (c *checker) schema(schema *exact.Value, at *place, objects int) {
 	if !schema.IsObject() || c.full() {
 		return // true, false, or what is no schema, which whoever wrote it has had checked
 	}
@@ -95,7 +95,7 @@ func (c *checker) schema(schema *jsontext.Value, at *place, objects int) {
 		objects++
 		c.counted.Depth = max(c.counted.Depth, objects)
 	}
-	var inside []jsontext.Member
+	var inside []exact.Member
 	for _, m := range slices.Clone(schema.Members()) {
 		c.count(m)
 		rule := c.against(schema, m.Name, at == nil)
@@ -116,7 +116,7 @@ func (c *checker) schema(schema *jsontext.Value, at *place, objects int) {
 		if m.Name == "properties" {
 			c.propertyNames(at.member(m.Name), m.Value)
 		}
-		each(m, at, func(child *jsontext.Value, at *place) { c.schema(child, at, objects) })
+		each(m, at, func(child *exact.Value, at *place) { c.schema(child, at, objects) })
 	}
 	properties := schema.Get("properties").Members()
 	for _, i := range optional {
@@ -124,7 +124,7 @@ func (c *checker) schema(schema *jsontext.Value, at *place, objects int) {
 	}
 }
 
-func (c *checker) propertyNames(at *place, properties *jsontext.Value) {
+func (c *checker) propertyNames(at *place, properties *exact.Value) {
 	for _, p := range properties.Members() {
 		if fault := c.rules.Property.fault(p.Name); fault != "" {
 			c.report(at.member(p.Name), "properties", c.rules.Property.verdict("the property's name "+fault), false)
@@ -133,7 +133,7 @@ func (c *checker) propertyNames(at *place, properties *jsontext.Value) {
 }
 
 // objectRoot asks that the outermost schema is that of an object.
-func (c *checker) objectRoot(root *jsontext.Value) {
+func (c *checker) objectRoot(root *exact.Value) {
 	rule := c.rules.ObjectRoot
 	if rule.Severity == "" {
 		return
@@ -147,18 +147,18 @@ func (c *checker) objectRoot(root *jsontext.Value) {
 }
 
 // recursion reports a schema that refers to itself.
-func (c *checker) recursion(root *jsontext.Value) {
+func (c *checker) recursion(root *exact.Value) {
 	if c.rules.NotRecursive.Severity == "" {
 		return
 	}
-	r := references{root: root, found: map[string]*jsontext.Value{}, open: map[*jsontext.Value]bool{}}
+	r := references{root: root, found: map[string]*exact.Value{}, open: map[*exact.Value]bool{}}
 	if r.visit(root); r.cycle != "" {
 		c.report(&place{step: pathOf(r.cycle)}, "$ref", c.rules.NotRecursive, false)
 	}
 }
 
 // count adds what a keyword brings to the size of the schema.
-func (c *checker) count(keyword jsontext.Member) {
+func (c *checker) count(keyword exact.Member) {
 	switch keyword.Name {
 	case "properties", "$defs", "definitions":
 		for _, m := range keyword.Value.Members() {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/jsontext"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -31,7 +31,7 @@ func strict() Rules {
 			"oneOf":  {Severity: dialects.Refused, Message: "no oneOf", Inside: true},
 			"not":    refused("no not"),
 			"$ref":   refused("no $ref").Only(Internal),
-			"enum":   refused("no enum").Only(Each(func(v *jsontext.Value) bool { return v.Literal() != "" })),
+			"enum":   refused("no enum").Only(Each(func(v *exact.Value) bool { return v.Literal() != "" })),
 		},
 	}
 }
@@ -110,7 +110,7 @@ func TestOrNull(t *testing.T) {
 		`{"anyOf":[{"type":"string"}],"description":"D"}`:  `{"anyOf":[{"type":"string"},{"type":"null"}],"description":"D"}`,
 		`{"type":"object","anyOf":[{}],"description":"D"}`: `{"anyOf":[{"type":"object","anyOf":[{}],"description":"D"},{"type":"null"}]}`,
 	} {
-		value, err := jsontext.Parse([]byte(schema), 9, 99)
+		value, err := exact.Parse([]byte(schema), 9, 99)
 		require.NoError(t, err)
 		if want == "" {
 			want = schema

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/dialects/internal/jsontext"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/manifests/schema"
 )
 
@@ -52,7 +52,7 @@ func TestStrictSchemasAskForNothingElse(t *testing.T) {
 		changed, findings, err := Check(source, rules)
 		require.NoError(t, err)
 		require.Empty(t, unheld(findings), lines(findings))
-		read, err := jsontext.Parse(source, MaxDepth, MaxValues)
+		read, err := exact.Parse(source, MaxDepth, MaxValues)
 		require.NoError(t, err)
 		own, strict := compiled(source), compiled(changed)
 		for range 30 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/jsontext"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 )
 
 // Rules is what one dialect takes of a JSON Schema and of a tool's name. The zero value takes
@@ -45,7 +45,7 @@ type Keyword struct {
 	// Fix says what to write instead, or what is done.
 	Fix string
 	// Taken says which schemas may have the keyword nevertheless; nil means none.
-	Taken func(schema *jsontext.Value, keyword string) bool
+	Taken func(schema *exact.Value, keyword string) bool
 	// Inside says that the schemas in the keyword's value are looked at nevertheless.
 	Inside bool
 	// Dropped says that the keyword is left out. It is for strict schemas and for keywords that only
@@ -62,7 +62,7 @@ type Limits struct {
 }
 
 // Only makes a rule take what taken returns true for.
-func (k Keyword) Only(taken func(schema *jsontext.Value, keyword string) bool) Keyword {
+func (k Keyword) Only(taken func(schema *exact.Value, keyword string) bool) Keyword {
 	k.Taken = taken
 	return k
 }
@@ -83,23 +83,23 @@ func Shaping() []string {
 }
 
 // OneOf is for [Keyword.Taken]: the keyword's value is one of these texts.
-func OneOf(texts ...string) func(*jsontext.Value, string) bool {
-	return func(schema *jsontext.Value, keyword string) bool {
+func OneOf(texts ...string) func(*exact.Value, string) bool {
+	return func(schema *exact.Value, keyword string) bool {
 		text, ok := schema.Get(keyword).Text()
 		return ok && slices.Contains(texts, text)
 	}
 }
 
 // Each is for [Keyword.Taken]: the keyword's value is an array of which each element is fine.
-func Each(fine func(*jsontext.Value) bool) func(*jsontext.Value, string) bool {
-	return func(schema *jsontext.Value, keyword string) bool {
+func Each(fine func(*exact.Value) bool) func(*exact.Value, string) bool {
+	return func(schema *exact.Value, keyword string) bool {
 		list := schema.Get(keyword)
-		return list.IsList() && !slices.ContainsFunc(list.Elements(), func(e *jsontext.Value) bool { return !fine(e) })
+		return list.IsList() && !slices.ContainsFunc(list.Elements(), func(e *exact.Value) bool { return !fine(e) })
 	}
 }
 
 // Internal is for [Keyword.Taken] of $ref: it leads into its own document.
-func Internal(schema *jsontext.Value, keyword string) bool {
+func Internal(schema *exact.Value, keyword string) bool {
 	target, _ := schema.Get(keyword).Text()
 	return strings.HasPrefix(target, "#")
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/jsontext"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -74,12 +74,12 @@ func unheld(findings []dialects.Finding) []dialects.Finding {
 }
 
 // describesObject returns whether a schema is that of objects.
-func describesObject(schema *jsontext.Value) bool {
+func describesObject(schema *exact.Value) bool {
 	return schema.Get("type").HasText("object") || schema.Get("properties").IsObject()
 }
 
 // closed sees to it that an object says additionalProperties: false.
-func (c *checker) closed(schema *jsontext.Value, at *place) {
+func (c *checker) closed(schema *exact.Value, at *place) {
 	additional, rule := schema.Get("additionalProperties"), c.rules.Closed
 	if rule.Severity == "" || !describesObject(schema) || additional.Literal() == "false" {
 		return
@@ -87,14 +87,14 @@ func (c *checker) closed(schema *jsontext.Value, at *place) {
 	free := additional != nil && additional.Literal() != "true" || schema.Get("patternProperties") != nil ||
 		len(schema.Get("properties").Members()) == 0 && (additional != nil || at != nil)
 	if !free {
-		schema.Set("additionalProperties", jsontext.Literal("false"))
+		schema.Set("additionalProperties", exact.Literal("false"))
 	}
 	c.report(at.member("additionalProperties"), "additionalProperties", rule, !free)
 }
 
 // allRequired sees to it that every property is required. It returns the indexes of those that were
 // not, which must be made to take null.
-func (c *checker) allRequired(schema *jsontext.Value, at *place) []int {
+func (c *checker) allRequired(schema *exact.Value, at *place) []int {
 	rule := c.rules.AllRequired
 	if rule.Severity == "" {
 		return nil
@@ -105,9 +105,9 @@ func (c *checker) allRequired(schema *jsontext.Value, at *place) []int {
 			required[text] = true
 		}
 	}
-	properties, all, optional := schema.Get("properties").Members(), []*jsontext.Value{}, []int{}
+	properties, all, optional := schema.Get("properties").Members(), []*exact.Value{}, []int{}
 	for i, p := range properties {
-		all = append(all, jsontext.String(p.Name))
+		all = append(all, exact.String(p.Name))
 		if !required[p.Name] {
 			optional = append(optional, i)
 		}
@@ -115,7 +115,7 @@ func (c *checker) allRequired(schema *jsontext.Value, at *place) []int {
 	if len(optional) == 0 {
 		return nil
 	}
-	rule.Message += fmt.Sprintf(" (not required: %s", jsontext.Quote(properties[optional[0]].Name))
+	rule.Message += fmt.Sprintf(" (not required: %s", exact.Quote(properties[optional[0]].Name))
 	if more := len(optional) - 1; more > 0 {
 		rule.Message += fmt.Sprintf(" and %d more", more)
 	}
@@ -124,44 +124,44 @@ func (c *checker) allRequired(schema *jsontext.Value, at *place) []int {
 		c.report(at.member("required"), "required", rule, false)
 		return nil
 	}
-	schema.Set("required", jsontext.List(all...))
+	schema.Set("required", exact.List(all...))
 	c.report(at.member("required"), "required", rule, true)
 	return optional
 }
 
 // orNull returns a schema that takes null beside what the given one takes. It may change the
 // given one.
-func orNull(schema *jsontext.Value) *jsontext.Value {
-	null, isNull := jsontext.Literal("null"), jsontext.Object(jsontext.Member{Name: "type", Value: jsontext.String("null")})
+func orNull(schema *exact.Value) *exact.Value {
+	null, isNull := exact.Literal("null"), exact.Object(exact.Member{Name: "type", Value: exact.String("null")})
 	hasAny := func(names ...string) bool {
-		return slices.ContainsFunc(schema.Members(), func(m jsontext.Member) bool { return slices.Contains(names, m.Name) })
+		return slices.ContainsFunc(schema.Members(), func(m exact.Member) bool { return slices.Contains(names, m.Name) })
 	}
 	switch branches := schema.Get("anyOf"); {
 	case branches.IsList() && !hasAny("type", "enum", "const", "properties", "items", "$ref", "$dynamicRef", "allOf", "oneOf", "if"):
-		if !slices.ContainsFunc(branches.Elements(), func(b *jsontext.Value) bool { return b.Get("type").HasText("null") }) {
+		if !slices.ContainsFunc(branches.Elements(), func(b *exact.Value) bool { return b.Get("type").HasText("null") }) {
 			schema.Set("anyOf", with(branches, isNull))
 		}
 		return schema
 	case !schema.IsObject() || hasAny("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "not"):
-		return jsontext.Object(jsontext.Member{Name: "anyOf", Value: jsontext.List(schema, isNull)})
+		return exact.Object(exact.Member{Name: "anyOf", Value: exact.List(schema, isNull)})
 	}
 	if kind := schema.Get("type"); kind != nil && !kind.HasText("null") {
-		schema.Set("type", with(kind, jsontext.String("null")))
+		schema.Set("type", with(kind, exact.String("null")))
 	}
 	if value := schema.Get("const"); value != nil && schema.Get("enum") == nil {
 		schema.Delete("const")
-		schema.Set("enum", jsontext.List(value))
+		schema.Set("enum", exact.List(value))
 	}
-	if enum := schema.Get("enum"); enum.IsList() && !slices.ContainsFunc(enum.Elements(), func(e *jsontext.Value) bool { return e.Literal() == "null" }) {
+	if enum := schema.Get("enum"); enum.IsList() && !slices.ContainsFunc(enum.Elements(), func(e *exact.Value) bool { return e.Literal() == "null" }) {
 		schema.Set("enum", with(enum, null))
 	}
 	return schema
 }
 
 // with returns a list with one element more. What is no list is its first element.
-func with(list, element *jsontext.Value) *jsontext.Value {
+func with(list, element *exact.Value) *exact.Value {
 	if !list.IsList() {
-		return jsontext.List(list, element)
+		return exact.List(list, element)
 	}
-	return jsontext.List(append(slices.Clone(list.Elements()), element)...)
+	return exact.List(append(slices.Clone(list.Elements()), element)...)
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/jsontext"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -49,7 +49,7 @@ func holds(keyword string) (one, list, named bool) {
 }
 
 // each visits the schemas that a keyword's value holds, in order.
-func each(keyword jsontext.Member, at *place, visit func(schema *jsontext.Value, at *place)) {
+func each(keyword exact.Member, at *place, visit func(schema *exact.Value, at *place)) {
 	value, here := keyword.Value, at.member(keyword.Name)
 	one, list, named := holds(keyword.Name)
 	switch {
@@ -68,14 +68,14 @@ func each(keyword jsontext.Member, at *place, visit func(schema *jsontext.Value,
 
 // references looks for a reference by which a schema comes back to itself.
 type references struct {
-	root  *jsontext.Value
-	found map[string]*jsontext.Value // by the text of the reference; nil for what there is not
-	open  map[*jsontext.Value]bool   // schemas that are being looked at (true) and those that are done (false)
-	cycle string                     // the reference; empty if there is none
+	root  *exact.Value
+	found map[string]*exact.Value // by the text of the reference; nil for what there is not
+	open  map[*exact.Value]bool   // schemas that are being looked at (true) and those that are done (false)
+	cycle string                  // the reference; empty if there is none
 }
 
 // visit looks at what a schema and those within it refer to.
-func (r *references) visit(schema *jsontext.Value) {
+func (r *references) visit(schema *exact.Value) {
 	r.open[schema] = true
 	for _, reference := range referencesIn(schema, nil) {
 		target := r.resolve(reference)
@@ -92,18 +92,18 @@ func (r *references) visit(schema *jsontext.Value) {
 }
 
 // referencesIn adds the references of a schema and of those within it.
-func referencesIn(schema *jsontext.Value, list []string) []string {
+func referencesIn(schema *exact.Value, list []string) []string {
 	for _, m := range schema.Members() {
 		if text, ok := m.Value.Text(); ok && m.Name == "$ref" {
 			list = append(list, text)
 		}
-		each(m, nil, func(child *jsontext.Value, _ *place) { list = referencesIn(child, list) })
+		each(m, nil, func(child *exact.Value, _ *place) { list = referencesIn(child, list) })
 	}
 	return list
 }
 
 // resolve returns what a reference within the schema refers to, or nil.
-func (r *references) resolve(reference string) *jsontext.Value {
+func (r *references) resolve(reference string) *exact.Value {
 	target, known := r.found[reference]
 	if known {
 		return target
@@ -116,7 +116,7 @@ func (r *references) resolve(reference string) *jsontext.Value {
 }
 
 // pointed returns what a JSON pointer points to, or nil.
-func pointed(value *jsontext.Value, pointer string) *jsontext.Value {
+func pointed(value *exact.Value, pointer string) *exact.Value {
 	if pointer == "" {
 		return value
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/jsontext"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/lint"
 )
 
@@ -107,12 +107,12 @@ func strictKeywords(kind lint.Keyword) map[string]lint.Keyword {
 }
 
 // itemised returns whether a schema that allows arrays says what is in them.
-func itemised(schema *jsontext.Value, keyword string) bool {
+func itemised(schema *exact.Value, keyword string) bool {
 	return !schema.Get(keyword).HasText("array") || schema.Get("items") != nil || schema.Get("prefixItems") != nil
 }
 
 // typed returns whether each schema that a keyword holds says what it is the schema of.
-func typed(schema *jsontext.Value, keyword string) bool {
+func typed(schema *exact.Value, keyword string) bool {
 	held := schema.Get(keyword)
 	switch {
 	case held.IsList():
@@ -120,16 +120,16 @@ func typed(schema *jsontext.Value, keyword string) bool {
 	case keyword == "items":
 		return hasType(held)
 	}
-	return !slices.ContainsFunc(held.Members(), func(m jsontext.Member) bool { return !hasType(m.Value) })
+	return !slices.ContainsFunc(held.Members(), func(m exact.Member) bool { return !hasType(m.Value) })
 }
 
-func hasType(schema *jsontext.Value) bool {
-	return slices.ContainsFunc(schema.Members(), func(m jsontext.Member) bool {
+func hasType(schema *exact.Value) bool {
+	return slices.ContainsFunc(schema.Members(), func(m exact.Member) bool {
 		return slices.Contains([]string{"type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf"}, m.Name)
 	})
 }
 
 // alone returns whether a $ref leads into its own document and has nothing beside it.
-func alone(schema *jsontext.Value, keyword string) bool {
+func alone(schema *exact.Value, keyword string) bool {
 	return lint.Internal(schema, keyword) && len(schema.Members()) == 1
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/jsontext"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -95,7 +95,7 @@ func Stored(text []byte) (tool.Result, bool) {
 		Says *bool `json:"success"`
 		tool.Result
 	}
-	plain, err := jsontext.Plain(text, &stored)
+	plain, err := exact.Plain(text, &stored)
 	if err != nil {
 		return tool.Result{}, false
 	}

@@ -12,7 +12,7 @@ import (
 	"reflect"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/jsontext"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 )
 
 // Reader reads one document, and words what is wrong with it.
@@ -26,17 +26,17 @@ func (r Reader) Fail(path, format string, arguments ...any) error {
 	return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: path, Message: fmt.Sprintf(format, arguments...)}
 }
 
-// Into decodes the part of the document that path names, as [jsontext.Unmarshal] does. Before a whole
+// Into decodes the part of the document that path names, as [exact.Unmarshal] does. Before a whole
 // document there may be a byte order mark, which some shells write before what they pass on.
 func (r Reader) Into(path string, data []byte, value any) error {
 	if path == "" {
-		data = jsontext.Trimmed(data)
+		data = exact.Trimmed(data)
 	}
-	err := jsontext.Unmarshal(data, value)
+	err := exact.Unmarshal(data, value)
 	if err == nil {
 		return nil
 	}
-	if twice := (*jsontext.RepeatedError)(nil); errors.As(err, &twice) {
+	if twice := (*exact.RepeatedError)(nil); errors.As(err, &twice) {
 		return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: path, Message: "has a member twice", Err: err}
 	}
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
@@ -84,7 +84,7 @@ func Each[T any](r Reader, path string, array json.RawMessage, most int, visit f
 		return nil
 	}
 	var failed error
-	isArray, err := jsontext.Elements(array, func(index int, element json.RawMessage) error {
+	isArray, err := exact.Elements(array, func(index int, element json.RawMessage) error {
 		at := fmt.Sprintf("%s[%d]", path, index)
 		var value T
 		if index == most {

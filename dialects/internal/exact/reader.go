@@ -1,8 +1,8 @@
-// Package jsontext reads JSON that somebody else wrote: the names of members to the letter, names
+// Package exact reads JSON that somebody else wrote: the names of members to the letter, names
 // that stand twice, members in their order and numbers by their digits, none of which the standard
 // library tells. It leaves the grammar to the standard library, so that there are no two opinions on
 // what is JSON.
-package jsontext
+package exact
 
 import (
 	"bytes"
