@@ -6,9 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -92,14 +90,4 @@ func TestRootAndNames(t *testing.T) {
 		"a.b refused name", "a.b refused type type", "a.b refused properties properties", "a.b refused anyOf anyOf",
 		"f refused name", "f refused properties properties.a b",
 	}, "\n"), found)
-}
-
-func TestASchemaThatIsNoneIsRefused(t *testing.T) {
-	for _, strict := range []bool{false, true} {
-		_, _, err := New().Definitions([]tool.Definition{{Name: "a"}, dialecttest.Definition("b", `[1]`)}, dialects.DefinitionOptions{Strict: strict})
-		var typed *dialects.Error
-		require.ErrorAs(t, err, &typed)
-		assert.Equal(t, "[1].parameters", typed.Path)
-		assert.Equal(t, dialects.Anthropic, typed.Dialect)
-	}
 }

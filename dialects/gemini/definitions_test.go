@@ -5,9 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -62,12 +60,4 @@ func TestNamesAndRoot(t *testing.T) {
 	assert.Equal(t, strings.Join([]string{
 		"9a refused name", "a b refused name", "a b refused type type", "a b refused properties properties", "9a refused name", "9a refused name", long + " refused name",
 	}, "\n"), found)
-}
-
-func TestASchemaThatIsNoneIsRefused(t *testing.T) {
-	_, _, err := New().Definitions([]tool.Definition{{Name: "a"}, dialecttest.Definition("b", `[1]`)}, dialects.DefinitionOptions{})
-	var typed *dialects.Error
-	require.ErrorAs(t, err, &typed)
-	assert.Equal(t, "[1].parameters", typed.Path)
-	assert.Equal(t, dialects.Gemini, typed.Dialect)
 }

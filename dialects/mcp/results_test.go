@@ -220,24 +220,3 @@ func FuzzOffered(f *testing.F) {
 		}
 	})
 }
-
-// FuzzStream: the calls of a stream are those that its pieces hold, and its last piece is complete.
-func FuzzStream(f *testing.F) {
-	f.Add("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"a\"}}\n\n{\"jsonrpc\":\"2.0\",\"method\":\"x\"}")
-	f.Fuzz(func(t *testing.T, messages string) {
-		stream, calls := mcp.New().Stream(), []tool.Call{}
-		for message := range strings.SplitSeq(messages, "\n") {
-			pieces, err := stream.Event("message", []byte(message))
-			if err != nil {
-				return
-			}
-			for _, piece := range pieces {
-				calls = append(calls, piece.ToolCalls...)
-			}
-		}
-		last, err := stream.End()
-		require.NoError(t, err)
-		require.True(t, last[len(last)-1].Done)
-		require.Equal(t, calls, stream.Response().ToolCalls)
-	})
-}

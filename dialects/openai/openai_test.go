@@ -66,34 +66,6 @@ func TestRowS2_4ResultsMatchCallsByID(t *testing.T) {
 	}
 }
 
-func TestRowS2_5EmptyListsAreLists(t *testing.T) {
-	offered, findings, err := New().Definitions(nil, dialects.DefinitionOptions{})
-	require.NoError(t, err)
-	assert.Equal(t, "[]", string(offered))
-	assert.NotNil(t, findings)
-
-	sent, err := New().Results(nil)
-	require.NoError(t, err)
-	assert.Equal(t, "[]", string(sent))
-	shown, err := New().Calls(nil)
-	require.NoError(t, err)
-	assert.Equal(t, "[]", string(shown))
-
-	response, err := New().Response(answer(`{"role":"assistant","content":"hello"}`, "stop"))
-	require.NoError(t, err)
-	assert.NotNil(t, response.ToolCalls)
-	assert.Equal(t, tool.FinishStop, response.FinishReason)
-
-	stream, pieces, err := chunks("stop", `{"content":"hello"}`)
-	require.NoError(t, err)
-	assert.Equal(t, []tool.Call{}, stream.Response().ToolCalls)
-	assert.Equal(t, []tool.Call{}, New().Stream().Response().ToolCalls)
-	for _, piece := range pieces {
-		assert.NotNil(t, piece.ToolCalls)
-		assert.NotNil(t, piece.KnowledgeReferences)
-	}
-}
-
 func TestCustomCallsGoBothWays(t *testing.T) {
 	calls := []tool.Call{dialecttest.Custom("call_1", "shell", "ls | wc"), dialecttest.Call("call_2", "now", "")}
 	shown, err := New().Calls(calls)
@@ -103,13 +75,6 @@ func TestCustomCallsGoBothWays(t *testing.T) {
 	response, err := New().Response(answer(`{"content":null,"tool_calls":`+string(shown)+`}`, "tool_calls"))
 	require.NoError(t, err)
 	assert.Equal(t, calls, response.ToolCalls)
-}
-
-func TestWhatHasNoIDCannotBeWritten(t *testing.T) {
-	_, err := New().Results([]tool.Record{{Call: dialecttest.Call("a", "now", "")}, {Call: dialecttest.Call("", "now", "")}})
-	require.ErrorContains(t, err, "openai results: [1].id: is empty")
-	_, err = New().Calls([]tool.Call{dialecttest.Call("", "now", "")})
-	require.ErrorContains(t, err, "openai calls: [0].id: is empty")
 }
 
 func TestDefinitionsSayWhatIsRefused(t *testing.T) {
@@ -148,11 +113,4 @@ func TestCustomTools(t *testing.T) {
 		_, _, err := New().Definitions([]tool.Definition{{Name: "f"}, {Name: "g", Type: tool.CustomCall, Format: json.RawMessage(format)}}, dialects.DefinitionOptions{})
 		require.ErrorContains(t, err, "openai definitions: [1].format", format)
 	}
-}
-
-// TestResultsAreNotLongerThanTheyWere: < > & take six bytes each where they are escaped.
-func TestResultsAreNotLongerThanTheyWere(t *testing.T) {
-	sent, err := New().Results([]tool.Record{{Call: dialecttest.Call("a", "f", ""), Result: tool.Result{Success: true, Output: "<&>"}}})
-	require.NoError(t, err)
-	assert.Equal(t, `[{"role":"tool","tool_call_id":"a","content":"{\"success\":true,\"output\":\"<&>\"}"}]`, string(sent))
 }

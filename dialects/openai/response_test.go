@@ -1,9 +1,7 @@
 package openai
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -135,27 +133,4 @@ func TestRowS2_6WhatIsWrongIsSaid(t *testing.T) {
 			assert.Less(t, len(err.Error()), 2000)
 		})
 	}
-}
-
-func FuzzResponse(f *testing.F) {
-	f.Add(dialecttest.Fixture(f, "weather.json"))
-	f.Add(answer(`{"content":[{"text":"a"}],"tool_calls":[{"index":1,"custom":{"input":"\ud83d"}}]}`, "length"))
-	f.Add([]byte(`{"error":{"message":"no"}}`))
-	f.Fuzz(func(t *testing.T, document []byte) {
-		response, err := New().Response(document)
-		if err != nil {
-			var typed *dialects.Error
-			require.True(t, errors.As(err, &typed), "%T", err)
-			return
-		}
-		require.NotNil(t, response.ToolCalls)
-		shown, err := New().Calls(response.ToolCalls)
-		require.NoError(t, err, "each call has an id")
-		again, err := New().Response(answer(fmt.Sprintf(`{"tool_calls":%s}`, shown), "tool_calls"))
-		require.NoError(t, err)
-		if !json.Valid(document) || strings.Contains(string(shown), "\ufffd") {
-			return
-		}
-		require.Equal(t, response.ToolCalls, again.ToolCalls)
-	})
 }

@@ -46,49 +46,6 @@ func TestStrictDefinitions(t *testing.T) {
 	require.ErrorContains(t, err, "responses definitions: [0].parameters: ")
 }
 
-func TestRowS2_4ResultsMatchCallsByID(t *testing.T) {
-	records := results()
-	records[0], records[2] = records[2], records[0]
-	sent, err := New().Results(records)
-	require.NoError(t, err)
-	var items []struct {
-		ID string `json:"call_id"`
-	}
-	require.NoError(t, json.Unmarshal(sent, &items))
-	for i, item := range items {
-		assert.Equal(t, records[i].ID, item.ID)
-	}
-	_, err = New().Results([]tool.Record{{}})
-	require.ErrorContains(t, err, "responses results: [0].id: is empty")
-	_, err = New().Calls([]tool.Call{dialecttest.Call("a", "f", ""), {}})
-	require.ErrorContains(t, err, "responses calls: [1].id: is empty")
-}
-
-func TestRowS2_5EmptyListsAreLists(t *testing.T) {
-	offered, findings, err := New().Definitions(nil, dialects.DefinitionOptions{})
-	require.NoError(t, err)
-	assert.Equal(t, "[]", string(offered))
-	assert.NotNil(t, findings)
-	sent, err := New().Results(nil)
-	require.NoError(t, err)
-	assert.Equal(t, "[]", string(sent))
-	shown, err := New().Calls(nil)
-	require.NoError(t, err)
-	assert.Equal(t, "[]", string(shown))
-
-	response, err := New().Response(answer("completed"))
-	require.NoError(t, err)
-	assert.Equal(t, tool.ChatResponse{ID: "r", ToolCalls: []tool.Call{}, FinishReason: tool.FinishStop}, response)
-	stream, pieces, err := events(completed)
-	require.NoError(t, err)
-	assert.Equal(t, response, stream.Response())
-	assert.NotNil(t, New().Stream().Response().ToolCalls)
-	for _, piece := range pieces {
-		assert.NotNil(t, piece.ToolCalls)
-		assert.NotNil(t, piece.KnowledgeReferences)
-	}
-}
-
 func TestEmptyArgumentsAreWritten(t *testing.T) {
 	shown, err := New().Calls([]tool.Call{dialecttest.Call("a", "f", ""), dialecttest.Custom("b", "g", "")})
 	require.NoError(t, err)

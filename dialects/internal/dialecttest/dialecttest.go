@@ -6,10 +6,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/tool"
@@ -158,4 +160,40 @@ func Definition(name, schema string) tool.Definition {
 // With returns the schema of a closed object with one property, p.
 func With(property string) string {
 	return `{"type":"object","properties":{"p":` + property + `},"required":["p"],"additionalProperties":false}`
+}
+
+// Cut returns what write makes of the pieces of a text, which is cut at random places, also between
+// the halves of characters. The pieces are JSON strings of escapes alone, as a server may write them.
+func Cut(random *rand.Rand, text string, write func(piece string) string) []string {
+	var pieces []string
+	for units := utf16.Encode([]rune(text)); len(units) > 0; {
+		n := 1 + random.IntN(len(units))
+		if random.IntN(2) == 0 {
+			n = min(n, 1+random.IntN(3))
+		}
+		pieces, units = append(pieces, write(Units(units[:n]))), units[n:]
+	}
+	return pieces
+}
+
+// Units returns UTF-16 units as a JSON string of escapes.
+func Units(units []uint16) string {
+	var escaped strings.Builder
+	for _, unit := range units {
+		fmt.Fprintf(&escaped, `\u%04x`, unit)
+	}
+	return `"` + escaped.String() + `"`
+}
+
+// Mix returns the elements of queues in a random order in which each queue keeps its own.
+func Mix(random *rand.Rand, queues [][]string) []string {
+	var mixed []string
+	for len(queues) > 0 {
+		i := random.IntN(len(queues))
+		mixed = append(mixed, queues[i][0])
+		if queues[i] = queues[i][1:]; len(queues[i]) == 0 {
+			queues = append(queues[:i], queues[i+1:]...)
+		}
+	}
+	return mixed
 }
