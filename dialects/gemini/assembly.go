@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
@@ -35,12 +36,7 @@ func (a *assembly) add(path string, text []byte) ([]tool.StreamResponse, error) 
 	if d.Error != nil {
 		return nil, d.Error.as(a.reader, path)
 	}
-	if d.ResponseID != "" {
-		a.id = d.ResponseID
-	}
-	if d.ModelVersion != "" {
-		a.model = d.ModelVersion
-	}
+	a.id, a.model = cmp.Or(d.ResponseID, a.id), cmp.Or(d.ModelVersion, a.model)
 	if d.UsageMetadata != nil {
 		a.usage, a.known = *d.UsageMetadata, true
 	}

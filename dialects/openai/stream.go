@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -68,12 +69,7 @@ func (s *stream) take(name string, data []byte) error {
 
 // head keeps what stands around the choices.
 func (s *stream) head(c *completion) {
-	if c.ID != "" {
-		s.response.ID = c.ID
-	}
-	if c.Model != "" {
-		s.response.Model = c.Model
-	}
+	s.response.ID, s.response.Model = cmp.Or(c.ID, s.response.ID), cmp.Or(c.Model, s.response.Model)
 	if c.Usage != nil {
 		s.response.Usage = c.Usage.counts()
 	}

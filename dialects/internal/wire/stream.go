@@ -53,13 +53,13 @@ func (s *stream) Event(name string, data []byte) ([]tool.StreamResponse, error) 
 }
 
 func (s *stream) End() ([]tool.StreamResponse, error) {
-	pieces := []tool.StreamResponse{}
 	if s.failed != nil || s.ended {
-		return pieces, s.failed
+		return []tool.StreamResponse{}, s.failed
 	}
 	s.ended = true
-	if pieces, s.failed = s.Finish(); s.failed != nil {
-		return nil, s.failed
+	pieces, err := s.Finish()
+	if s.failed = err; err != nil {
+		return nil, err
 	}
 	response := s.Response()
 	last, err := WithData(Piece(response.ID, tool.ResponseComplete, ""), true, struct {
