@@ -1,7 +1,7 @@
-// Package exact reads JSON that somebody else wrote: the names of members to the letter, names
-// that stand twice, members in their order and numbers by their digits, none of which the standard
-// library tells. It leaves the grammar to the standard library, so that there are no two opinions on
-// what is JSON.
+// Package exact reads JSON without losing what the standard library loses: it matches member names to
+// the letter, refuses duplicates, and keeps the order of members and the digits of numbers. Clients of
+// providers in other languages read documents so, and so does whatever filtered a document before it
+// comes here. The grammar is left to the standard library, so that there is one opinion on what is JSON.
 package exact
 
 import (
@@ -10,21 +10,21 @@ import (
 	"fmt"
 )
 
-// RepeatedError is returned for an object in which a member stands twice.
+// RepeatedError is returned for an object with a duplicate member.
 type RepeatedError struct{ Name string }
 
-// Error says which member stands twice.
+// Error names the member.
 func (e *RepeatedError) Error() string {
 	return fmt.Sprintf("%q stands twice in one object, of which parsers take one or the other; give it once", e.Name)
 }
 
-// Trimmed returns a document without what stands around it: white space, and the byte order mark
-// that some shells write before what they pass on.
+// Trimmed returns a document without white space around it, and without the byte order mark that some
+// shells prepend to what they pipe.
 func Trimmed(document []byte) []byte {
 	return bytes.TrimSpace(bytes.TrimPrefix(document, []byte("\uFEFF")))
 }
 
-// First returns the first character of a document, 0 where there is none.
+// First returns the first byte of a trimmed document, or 0 if it is empty.
 func First(document []byte) byte {
 	if document = Trimmed(document); len(document) > 0 {
 		return document[0]
@@ -32,8 +32,8 @@ func First(document []byte) byte {
 	return 0
 }
 
-// Elements calls visit with the elements of an array, in order, until one fails. It fails with what
-// the standard library says of text that is not JSON, and returns false where it is no array.
+// Elements calls visit with each element of an array until a call fails. It returns false for JSON
+// that is not an array, and the standard library's error for text that is not JSON.
 func Elements(array []byte, visit func(index int, element json.RawMessage) error) (isArray bool, err error) {
 	if err := json.Unmarshal(array, new(json.RawMessage)); err != nil {
 		return true, err
@@ -52,13 +52,13 @@ func Elements(array []byte, visit func(index int, element json.RawMessage) error
 	return true, nil
 }
 
-// reader goes once through JSON that is valid.
+// reader is a cursor over JSON that is known to be valid.
 type reader struct {
 	text []byte
 	at   int // of the next byte that is looked at
 }
 
-// unquoted returns what a string says.
+// unquoted returns the text of a JSON string.
 func unquoted(literal []byte) string {
 	if bytes.IndexByte(literal, '\\') < 0 {
 		return string(literal[1 : len(literal)-1])
@@ -70,8 +70,8 @@ func unquoted(literal []byte) string {
 	return text
 }
 
-// next goes to the next element of a container, from what opens the container or from the
-// element before. It returns false, behind the container, if there is none.
+// next moves to the next element of a container, from its opening bracket or from the element
+// before. If there is none, it moves past the container and returns false.
 func (r *reader) next(closing byte) bool {
 	r.space()
 	if r.text[r.at] != closing {
@@ -85,7 +85,7 @@ func (r *reader) next(closing byte) bool {
 	return false
 }
 
-// name goes over the name of a member and the colon, and returns where the name is.
+// name moves past the name of a member and the colon, and returns the position of the name.
 func (r *reader) name() (start, end int) {
 	start = r.at
 	r.string()
@@ -95,7 +95,7 @@ func (r *reader) name() (start, end int) {
 	return start, end
 }
 
-// skip goes over a value, whatever is in it.
+// skip moves past a value.
 func (r *reader) skip() {
 	for depth := 0; r.at < len(r.text); {
 		switch r.text[r.at] {
@@ -106,7 +106,7 @@ func (r *reader) skip() {
 			r.at++
 		case '}', ']':
 			if depth--; depth < 0 {
-				return // of the container that the value is in
+				return // the end of the container around the value
 			}
 			r.at++
 		case ',':
@@ -124,7 +124,7 @@ func (r *reader) skip() {
 	}
 }
 
-// string goes over a string.
+// string moves past a string.
 func (r *reader) string() {
 	for r.at++; ; r.at++ {
 		r.at += bytes.IndexAny(r.text[r.at:], `"\`)
@@ -142,8 +142,8 @@ func (r *reader) space() {
 	}
 }
 
-// IsTranscript returns whether a document is to be read as the events of a stream, which do not
-// begin as JSON does. An empty one is read as JSON, which it is not.
+// IsTranscript returns whether a document is a stream of events rather than JSON, judging by its first
+// byte. An empty document counts as JSON, whose reader then refuses it.
 func IsTranscript(document []byte) bool {
 	first := First(document)
 	return first != '{' && first != '[' && first != 0

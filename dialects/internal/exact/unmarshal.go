@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// Unmarshal is [json.Unmarshal], but that members with names that differ from those of fields in
-// case alone are passed over as strangers, and that it fails with a [*RepeatedError] where a field's
-// member stands twice, or any in a map. What a value reads by itself, such as a [json.RawMessage], is left to it.
+// Unmarshal is [json.Unmarshal], except that a member belongs to a field only if the names are equal
+// to the letter, where the standard library takes "Tool_Calls" for tool_calls too, and that a duplicate
+// of a field's member, or of any member of a map, is a [*RepeatedError]. Values with an UnmarshalJSON of
+// their own, such as [json.RawMessage], are left to it.
 func Unmarshal(data []byte, value any) error {
 	plain, err := Plain(data, value)
 	if err != nil {
@@ -18,8 +19,8 @@ func Unmarshal(data []byte, value any) error {
 	return json.Unmarshal(plain, value)
 }
 
-// Plain returns JSON with the names of such members made unreadable, for decoders with settings of
-// their own. What is no JSON is returned as it is.
+// Plain returns the JSON with similar names made unrecognizable, for decoders with settings of their
+// own. Text that is not JSON is returned as it is.
 func Plain(data []byte, value any) ([]byte, error) {
 	if !json.Valid(data) {
 		return data, nil
@@ -31,15 +32,15 @@ func Plain(data []byte, value any) ([]byte, error) {
 	return r.plain, nil
 }
 
-// namer looks into the objects that structs stand for.
+// namer looks for names in objects that are decoded into structs.
 type namer struct {
 	reader
-	plain []byte // the text, or a copy with some names made unreadable
+	plain []byte // the text, or a copy with some names made unrecognizable
 }
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// value goes over a value of a type.
+// value moves past a value that is decoded into a type.
 func (r *namer) value(t reflect.Type) error {
 	for t.Kind() == reflect.Pointer && !t.Implements(unmarshaler) {
 		t = t.Elem()
@@ -109,8 +110,8 @@ func (r *namer) object(t reflect.Type) error {
 	return nil
 }
 
-// fields adds the names of a struct's members and their types to all. Those of what is embedded
-// are its own, unless it has them itself.
+// fields adds the JSON names of a struct's fields, with their types, to all. A field hides one of the
+// same name in an embedded struct.
 func fields(t reflect.Type, all map[string]reflect.Type) map[string]reflect.Type {
 	var embedded []reflect.Type
 	for i := range t.NumField() {
@@ -145,7 +146,7 @@ func similar(known map[string]reflect.Type, name string) bool {
 	return false
 }
 
-// hide makes the name at a place one that no field has.
+// hide overwrites a name with one that no field has.
 func (r *namer) hide(start, end int) {
 	if &r.plain[0] == &r.text[0] {
 		r.plain = bytes.Clone(r.text)

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Value is a JSON value whose members keep their order, and whose strings and numbers are as they
-// were written. A nil Value is one that there is not.
+// Value is a JSON value that keeps the order of members, and strings and numbers as they were written.
+// A nil Value stands for a missing one.
 type Value struct {
 	literal  string // a string, number, true, false or null, as JSON; empty for containers
 	object   bool   // else an array, where literal is empty
@@ -22,8 +22,8 @@ type Member struct {
 	Value *Value
 }
 
-// Parse reads one JSON value. It refuses what is nested deeper or has more values than that, and
-// names that stand twice in one object.
+// Parse reads one JSON value of at most that depth and number of values. Duplicate members are a
+// [*RepeatedError].
 func Parse(text []byte, depth, values int) (*Value, error) {
 	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (v *Value) Set(name string, value *Value) {
 	v.members = append(v.members, Member{name, value})
 }
 
-// Delete takes a member away, if it is there.
+// Delete removes a member, if it is there.
 func (v *Value) Delete(name string) {
 	if i := v.index(name); i >= 0 {
 		v.members = slices.Delete(v.members, i, i+1)
@@ -159,7 +159,7 @@ func (v *Value) index(name string) int {
 	return slices.IndexFunc(v.Members(), func(m Member) bool { return m.Name == name })
 }
 
-// HasText returns whether an array holds a string, or the value is that string.
+// HasText returns whether the value is that string, or an array that holds it.
 func (v *Value) HasText(text string) bool {
 	if itself, ok := v.Text(); ok {
 		return itself == text

@@ -18,9 +18,8 @@ const (
 	MaxFindings = 4096
 )
 
-// Check looks at a schema once and says what the rules refuse or weaken, in the order in which
-// it is found. It returns the schema with what the rules add to it or leave out, or else as it is.
-// The findings have no Tool.
+// Check reports what the rules refuse or weaken in a schema, in one pass. It returns the schema with the
+// changes that the rules ask for, or unchanged. The findings have no Tool.
 //
 // An absent schema (empty, null) is that of a tool without arguments: {"type":"object",
 // "properties":{}}. It fails with a [*dialects.Error], without a Dialect, where the schema is
@@ -59,7 +58,7 @@ type checker struct {
 	counted  Limits // what the schema has so far
 }
 
-// report adds a finding. adapted says that the schema was changed by it.
+// report adds a finding. adapted says that the schema was changed.
 func (c *checker) report(at *place, keyword string, rule Keyword, adapted bool) {
 	c.changed = c.changed || adapted
 	if c.full() {
@@ -89,7 +88,7 @@ func (c *checker) against(schema *exact.Value, keyword string, root bool) Keywor
 // schema looks at one schema and at those within it. objects is how many objects are around it.
 func (c *checker) schema(schema *exact.Value, at *place, objects int) {
 	if !schema.IsObject() || c.full() {
-		return // true, false, or what is no schema, which whoever wrote it has had checked
+		return // true and false say nothing; whether anything else is a schema was checked by its author
 	}
 	if describesObject(schema) {
 		objects++

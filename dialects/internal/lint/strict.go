@@ -11,8 +11,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Tools judges the names of tools and calls offer for each. It returns the findings about them all,
-// each with the name of its tool. An error of offer is about the tool, without saying which.
+// Tools checks the names of tools, calls offer for each tool, and returns all findings with the tools'
+// names. An error from offer need not say which tool it is about.
 func Tools(reader wire.Reader, definitions []tool.Definition, names NameRule, offer func(i int, d *tool.Definition) ([]dialects.Finding, error)) ([]dialects.Finding, error) {
 	findings, taken := []dialects.Finding{}, make(map[string]bool, len(definitions))
 	for i := range definitions {
@@ -37,9 +37,9 @@ func Tools(reader wire.Reader, definitions []tool.Definition, names NameRule, of
 	return findings, nil
 }
 
-// Parameters returns a tool's schema as it is offered, what is to be said of it, and whether the
-// model is held to it. With strict it is made what the strict rules ask for; one of which they
-// refuse something else is offered as it is, without.
+// Parameters returns a tool's schema as it is offered, the findings, and whether the model is held to
+// the schema. If strict is set, the schema is changed to what the strict rules require; if they still
+// refuse something, it is offered unchanged and not strict.
 func Parameters(schema json.RawMessage, strict bool, strictRules, looseRules Rules) (json.RawMessage, []dialects.Finding, bool, error) {
 	var reasons []dialects.Finding
 	if strict {
@@ -58,7 +58,7 @@ func Parameters(schema json.RawMessage, strict bool, strictRules, looseRules Rul
 	return offered, append(reasons, findings...), false, nil
 }
 
-// unheld returns what keeps a tool's schema from being strict.
+// unheld returns the findings that keep a schema from being strict.
 func unheld(findings []dialects.Finding) []dialects.Finding {
 	var reasons []dialects.Finding
 	for _, f := range findings {
@@ -78,7 +78,7 @@ func describesObject(schema *exact.Value) bool {
 	return schema.Get("type").HasText("object") || schema.Get("properties").IsObject()
 }
 
-// closed sees to it that an object says additionalProperties: false.
+// closed makes an object say additionalProperties: false.
 func (c *checker) closed(schema *exact.Value, at *place) {
 	additional, rule := schema.Get("additionalProperties"), c.rules.Closed
 	if rule.Severity == "" || !describesObject(schema) || additional.Literal() == "false" {
@@ -92,8 +92,8 @@ func (c *checker) closed(schema *exact.Value, at *place) {
 	c.report(at.member("additionalProperties"), "additionalProperties", rule, !free)
 }
 
-// allRequired sees to it that every property is required. It returns the indexes of those that were
-// not, which must be made to take null.
+// allRequired makes every property required. It returns the indexes of those that were optional, which
+// the caller makes nullable.
 func (c *checker) allRequired(schema *exact.Value, at *place) []int {
 	rule := c.rules.AllRequired
 	if rule.Severity == "" {
@@ -129,8 +129,7 @@ func (c *checker) allRequired(schema *exact.Value, at *place) []int {
 	return optional
 }
 
-// orNull returns a schema that takes null beside what the given one takes. It may change the
-// given one.
+// orNull returns a schema that also takes null. It may change the given one.
 func orNull(schema *exact.Value) *exact.Value {
 	null, isNull := exact.Literal("null"), exact.Object(exact.Member{Name: "type", Value: exact.String("null")})
 	hasAny := func(names ...string) bool {
@@ -158,7 +157,7 @@ func orNull(schema *exact.Value) *exact.Value {
 	return schema
 }
 
-// with returns a list with one element more. What is no list is its first element.
+// with returns a list with one more element. A value that is not a list becomes the first element.
 func with(list, element *exact.Value) *exact.Value {
 	if !list.IsList() {
 		return exact.List(list, element)

@@ -28,8 +28,8 @@ type Format struct {
 	Definition string          `json:"definition"`
 }
 
-// Offer returns how tools are offered, and what is to be said of them. Tools of the types that are
-// named are offered as such, all others as functions.
+// Offer returns how tools are offered, and the findings. Tools of the given types are offered as such,
+// all others as functions.
 func Offer(reader wire.Reader, definitions []tool.Definition, strict bool, types ...string) ([]Tool, []dialects.Finding, error) {
 	tools := make([]Tool, len(definitions))
 	findings, err := lint.Tools(reader, definitions, names(), func(i int, d *tool.Definition) (found []dialects.Finding, err error) {
@@ -56,7 +56,7 @@ func Offer(reader wire.Reader, definitions []tool.Definition, strict bool, types
 	return tools, findings, err
 }
 
-// custom takes the format of a custom tool, and says what is wrong with it.
+// custom takes the format of a custom tool, and reports what is wrong with it.
 func (t *Tool) custom(written json.RawMessage) ([]dialects.Finding, error) {
 	f := &t.Format
 	if wire.Absent(written) {
@@ -76,8 +76,7 @@ func (t *Tool) custom(written json.RawMessage) ([]dialects.Finding, error) {
 	}}, nil
 }
 
-// localShell says what is lost of a tool that is offered as the shell, of which the API is told
-// nothing but that it is there.
+// localShell reports what is lost of a tool that is offered as the local shell, which has no members.
 func localShell(d *tool.Definition) []dialects.Finding {
 	if d.Description == "" {
 		return nil

@@ -22,8 +22,8 @@ type Answers struct {
 	found dialects.Answers
 }
 
-// ReadAnswers calls visit with the elements of a document, which may be one or an array of them, or a
-// request that has them under a name, and returns what it has added to answers. No list is nil.
+// ReadAnswers calls visit with each element of a document, which is one element, an array of them, or a
+// request that holds the array in the member under, and returns what visit added. No list is nil.
 func ReadAnswers[T any](r Reader, document []byte, under string, visit func(answers *Answers, path string, element *T) error) (dialects.Answers, error) {
 	answers := &Answers{Reader: r, found: dialects.Answers{
 		Outputs: []tool.Answer{}, Named: []dialects.NamedOutput{}, Approvals: []tool.Approval{},
@@ -39,7 +39,7 @@ func ReadAnswers[T any](r Reader, document []byte, under string, visit func(answ
 		if err := r.Into("", whole, &members); err != nil {
 			return dialects.Answers{}, err
 		}
-		if list, path = members[under], under; under == "" || Absent(list) || !Absent(members["type"]) { // what has a type is an element
+		if list, path = members[under], under; under == "" || Absent(list) || !Absent(members["type"]) { // an element, not a request
 			list = nil
 		}
 	} else if whole[0] != '[' {

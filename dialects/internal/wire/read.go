@@ -15,7 +15,7 @@ import (
 	"github.com/caisson-run/caisson/dialects/internal/exact"
 )
 
-// Reader reads one document, and words what is wrong with it.
+// Reader reads one document, and reports what is wrong with it and where.
 type Reader struct {
 	Op      string // as in [dialects.Error]
 	Dialect string
@@ -26,8 +26,8 @@ func (r Reader) Fail(path, format string, arguments ...any) error {
 	return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: path, Message: fmt.Sprintf(format, arguments...)}
 }
 
-// Into decodes the part of the document that path names, as [exact.Unmarshal] does. Before a whole
-// document there may be a byte order mark, which some shells write before what they pass on.
+// Into decodes the part of the document that path names, as [exact.Unmarshal] does. A whole document,
+// of which the path is empty, is trimmed first.
 func (r Reader) Into(path string, data []byte, value any) error {
 	if path == "" {
 		data = exact.Trimmed(data)
@@ -77,8 +77,8 @@ func (r Reader) Document(document []byte, value any) error {
 	return r.Into("", document, value)
 }
 
-// Each decodes the elements of an array one after the other and calls visit with each. An absent array
-// and null have none. It fails for more elements than most.
+// Each decodes the elements of an array one by one and calls visit with each. An absent array and null
+// have none. More than most elements are an error.
 func Each[T any](r Reader, path string, array json.RawMessage, most int, visit func(path string, index int, element *T) error) error {
 	if Absent(array) {
 		return nil
@@ -105,8 +105,8 @@ func Each[T any](r Reader, path string, array json.RawMessage, most int, visit f
 	return nil
 }
 
-// Elements calls visit with the elements of a document that is an array, and with the whole
-// document, of which the path is empty, where it is none.
+// Elements calls visit with each element of a document that is an array, and with the whole of any
+// other document, of which the path is empty.
 func (r Reader) Elements(document []byte, visit func(path string, element json.RawMessage) error) error {
 	var whole json.RawMessage
 	if err := r.Document(document, &whole); err != nil {
@@ -118,7 +118,7 @@ func (r Reader) Elements(document []byte, visit func(path string, element json.R
 	return Each(r, "", whole, len(whole), func(path string, _ int, element *json.RawMessage) error { return visit(path, *element) })
 }
 
-// Within returns the error of a part as that of the document that the part is in, at path.
+// Within returns the error of a part, found at path, as one of the whole document.
 func (r Reader) Within(path string, err error) error {
 	inner := (*dialects.Error)(nil)
 	if !errors.As(err, &inner) {
@@ -129,7 +129,7 @@ func (r Reader) Within(path string, err error) error {
 	return &outer
 }
 
-// Join puts the path of a part behind the path of what it is a part of. Either may be empty.
+// Join appends the path of a part to the path of the whole. Either may be empty.
 func Join(whole, part string) string {
 	if whole == "" || part == "" {
 		return whole + part

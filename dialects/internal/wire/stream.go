@@ -7,11 +7,9 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Assembly is how a dialect puts one streamed response together. After an error nothing more is
-// asked of it but what it has so far.
+// Assembly assembles one streamed response of a dialect. After an error only Response is called.
 type Assembly interface {
-	// Take takes an event with data. It returns the pieces that the event completes, those before an
-	// error too.
+	// Take takes an event with data and returns the pieces that it completes, also together with an error.
 	Take(name string, data []byte) ([]tool.StreamResponse, error)
 	// Finish returns the pieces that were still open. It fails where the stream broke off.
 	Finish() ([]tool.StreamResponse, error)
@@ -19,9 +17,8 @@ type Assembly interface {
 	Response() tool.ChatResponse
 }
 
-// NewStream returns the stream that an assembly puts together, which is at most
-// [dialects.MaxDocument] bytes long. Events without data are passed over: some servers send pings so.
-// After an error, every further call returns it again.
+// NewStream returns the stream of an assembly. It bounds the stream to [dialects.MaxDocument] bytes, skips
+// events without data, which some servers send as pings, and returns an error again on every later call.
 func NewStream(r Reader, a Assembly) dialects.Stream { return &stream{Assembly: a, reader: r} }
 
 type stream struct {
@@ -92,7 +89,7 @@ type Delta struct {
 	Arguments string `json:"arguments"`
 }
 
-// Changed returns the piece for what was added to a call, or none where that is nothing.
+// Changed returns the piece for what was added to a call, or none if nothing was.
 func Changed(id string, delta Delta) ([]tool.StreamResponse, error) {
 	if delta == (Delta{Index: delta.Index}) {
 		return nil, nil

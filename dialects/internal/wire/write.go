@@ -25,8 +25,8 @@ func Encode(value any) (json.RawMessage, error) {
 	return bytes.ToValidUTF8(bytes.TrimSuffix(text.Bytes(), []byte("\n")), []byte("\uFFFD")), nil
 }
 
-// List writes a list, of which each element is written by itself. An error is about the element,
-// without saying which.
+// List writes a JSON array with what write returns for each element. An error from write need not say
+// which element it is about.
 func List[T, E any](r Reader, list []T, write func(element *T) (E, error)) (json.RawMessage, error) {
 	written := make([]E, len(list))
 	for i := range list {
@@ -38,7 +38,7 @@ func List[T, E any](r Reader, list []T, write func(element *T) (E, error)) (json
 	return Encode(written)
 }
 
-// Matched refuses a call of which the member that the provider matches results by is empty.
+// Matched refuses an empty value of the member by which the provider matches results with calls.
 func Matched(member, value string) error {
 	if value == "" {
 		return Reader{}.Fail(member, "is empty; the provider matches results with calls by it")
