@@ -10,22 +10,22 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// hosted is what the items of searches and images have in common: they are in progress, then
-// searching or generating, then completed, or failed before that.
+// hosted is the common part of searches and images, which are in progress, then searching or generating,
+// then completed; or failed at any point.
 type hosted struct {
 	kind, doing string // such as web_search_call, searching
 	at          place
 	begun       bool
 }
 
-// hosted adds an item of that kind.
+// hosted adds an item of a kind.
 func (e *Events) hosted(kind, doing, id string, item any) hosted {
 	h := hosted{kind: kind, doing: doing, at: e.add(id, item)}
 	e.step(kind+".in_progress", h.at)
 	return h
 }
 
-// begin says once that the call is at work.
+// begin reports once that the call is working.
 func (h *hosted) begin(e *Events) {
 	if !h.begun {
 		h.begun = true
@@ -33,7 +33,7 @@ func (h *hosted) begin(e *Events) {
 	}
 }
 
-// end returns the status of the item.
+// end reports completion, and returns the status of the item.
 func (h *hosted) end(e *Events, result *tool.Result) string {
 	if !result.Success {
 		return "failed"
@@ -108,7 +108,7 @@ func (f *fileSearch) end(e *Events, result *tool.Result) {
 	e.done(f.at, f.item)
 }
 
-// queries returns what a call searches for, by the usual names of that argument. It is not nil.
+// queries returns what a call searches for, by the usual names of the argument. It is never nil.
 func queries(p *tool.Planned) []string {
 	if p.Type == tool.CustomCall {
 		return []string{p.Arguments}
@@ -130,8 +130,8 @@ func queries(p *tool.Planned) []string {
 	return []string{}
 }
 
-// found returns the files that data lists in the form of the API, by themselves or as "results",
-// or nil where it has another form.
+// found returns the files that data lists in the API's form, as an array or under "results", or nil if it
+// has another form.
 func found(data json.RawMessage) []foundFile {
 	var list []listedFile
 	if json.Unmarshal(data, &list) != nil {
@@ -156,7 +156,7 @@ func found(data json.RawMessage) []foundFile {
 	return files
 }
 
-// listedFile is a file as data may list it.
+// listedFile is a file as a result may list it.
 type listedFile struct {
 	FileID     string                     `json:"file_id"`
 	FileName   string                     `json:"filename"`
@@ -165,7 +165,7 @@ type listedFile struct {
 	Attributes map[string]json.RawMessage `json:"attributes"`
 }
 
-// attributes returns those that the API has a form for: texts, numbers and truth values.
+// attributes returns the attributes that the API allows: strings, numbers and booleans.
 func (l *listedFile) attributes() map[string]json.RawMessage {
 	scalars := map[string]json.RawMessage{}
 	for name, value := range l.Attributes {
@@ -176,12 +176,12 @@ func (l *listedFile) attributes() map[string]json.RawMessage {
 	return scalars
 }
 
-// image is the item of a call that makes an image, with images that are not done yet.
+// image is the item of a call that generates an image, with partial images on the way.
 type image struct {
 	hosted
 	item    imageItem
-	partial int            // how many images came that were not done
-	latest  *tool.Emission // the latest image that was
+	partial int            // how many partial images were sent
+	latest  *tool.Emission // the latest image that was complete
 }
 
 func (e *Events) image(p *tool.Planned) running {
@@ -211,7 +211,7 @@ func (i *image) end(e *Events, result *tool.Result) {
 	e.done(i.at, i.item)
 }
 
-// finish takes the image that the call came to: that of its result, or the last that it showed.
+// finish takes the final image: that of the result, or else the last complete one that was emitted.
 func (i *image) finish(result *tool.Result) {
 	for n := range result.Content {
 		if part := &result.Content[n]; len(part.Data) > 0 && strings.HasPrefix(part.MIMEType, "image/") {
@@ -228,14 +228,14 @@ func (i *image) finish(result *tool.Result) {
 	}
 }
 
-// base64Of returns the image that an emission holds, in base64 as it is.
+// base64Of returns the image of an emission, which is base64 already.
 func base64Of(emission *tool.Emission) (string, bool) {
 	var encoded string
 	err := json.Unmarshal(emission.Data, &encoded)
 	return encoded, err == nil && encoded != ""
 }
 
-// imageFormat returns the API's word for a MIME type, or nothing where it has none.
+// imageFormat returns the API's word for a MIME type, or "".
 func imageFormat(mimeType string) string {
 	switch mimeType {
 	case "image/png", "image/jpeg", "image/webp":
@@ -244,7 +244,7 @@ func imageFormat(mimeType string) string {
 	return ""
 }
 
-// server is the item of a call of any other tool: the API has it for tools that a server runs.
+// server is the item of a call of any other tool, as the API has for tools that an MCP server runs.
 type server struct {
 	at   place
 	item serverItem
@@ -265,7 +265,7 @@ func (e *Events) server(p *tool.Planned) (running, error) {
 	return s, nil
 }
 
-// say does nothing: the API has no form for what such a call says before it has ended.
+// say does nothing: the API has no form for what such a call emits.
 func (s *server) say(*Events, *tool.Emission) {}
 
 func (s *server) end(e *Events, result *tool.Result) {
@@ -278,7 +278,7 @@ func (s *server) end(e *Events, result *tool.Result) {
 	e.done(s.at, s.item)
 }
 
-// text returns what a result says as one text.
+// text returns a result as one text.
 func text(result *tool.Result) string {
 	var said []string
 	if result.Output != "" {
@@ -293,7 +293,7 @@ func text(result *tool.Result) string {
 	return strings.Join(said, "\n")
 }
 
-// executionError says that the tool failed.
+// executionError is the failure of a tool that ran.
 type executionError struct {
 	Type    string      `json:"type"`
 	Content []errorText `json:"content"`
@@ -304,21 +304,21 @@ type errorText struct {
 	Text string `json:"text"`
 }
 
-// protocolError says that the tool did not get to run.
+// protocolError is the failure of a call whose tool did not run.
 type protocolError struct {
 	Type    string `json:"type"`
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 }
 
-// The codes of JSON-RPC that protocol errors have.
+// The JSON-RPC codes of protocol errors.
 const (
 	invalidParams = -32602
 	internalError = -32603
 )
 
-// failed returns the error of a call. The protocol has errors of its own for a tool that there is
-// not, and for one that the host failed; every other failure is the tool's, also for models.
+// failed returns the error of a call. Unknown tools and failures of the host are protocol errors; every
+// other failure is the tool's, which models read.
 func failed(result *tool.Result) any {
 	message := wire.Failure(result)
 	switch result.Kind {
@@ -334,7 +334,7 @@ func failed(result *tool.Result) any {
 	return executionError{"mcp_tool_execution_error", content}
 }
 
-// message is the item with the text of a call whose output is for the user.
+// message is the item with the text of a call whose output is shown to the user.
 type message struct {
 	at   place
 	item spokenItem
@@ -342,7 +342,7 @@ type message struct {
 	part int             // its index
 }
 
-// speak adds a piece of text to a call's message, which begins with it.
+// speak appends text to a call's message, which the first text starts.
 func (e *Events) speak(c *call, text string) {
 	if text == "" {
 		return
@@ -359,7 +359,7 @@ func (e *Events) speak(c *call, text string) {
 	e.send(itemStep{head: e.head("output_text.delta"), place: m.at, ContentIndex: &m.part, Delta: &text, Logprobs: []any{}})
 }
 
-// conclude says what the output has beyond what the call has said, and ends the message.
+// conclude writes the part of the output that was not emitted, and ends the message.
 func (e *Events) conclude(c *call, record *tool.Record) {
 	if record.Result.Success {
 		e.remaining(c, record)
@@ -376,8 +376,8 @@ func (e *Events) conclude(c *call, record *tool.Record) {
 	e.done(m.at, m.item)
 }
 
-// remaining says the rest of an output. An output that does not go on from what was said, such as
-// one whose pieces were lost, is a part of its own.
+// remaining writes the rest of an output. If the output does not continue the emitted text, because
+// emissions were lost, say, it becomes a part of its own.
 func (e *Events) remaining(c *call, record *tool.Record) {
 	output := record.Result.Output
 	if c.message == nil {
@@ -398,20 +398,20 @@ func (e *Events) remaining(c *call, record *tool.Record) {
 	e.speak(c, output)
 }
 
-// wasSaid returns whether what was said has all of an output: it may have more space at the end, or
+// wasSaid returns whether the emitted text contains the whole output: it may have more trailing space, or
 // what was cut from the output.
 func wasSaid(record *tool.Record, said string) bool {
 	isAll := func(cut tool.Cut) bool { return cut.Part == "output" && cut.Bytes <= int64(len(said)) }
 	return strings.HasPrefix(said, strings.TrimRight(record.Result.Output, " \t\r\n")) || slices.ContainsFunc(record.Cuts, isAll)
 }
 
-// open begins a part.
+// open starts a part.
 func (m *message) open(e *Events) {
 	m.text.Reset()
 	e.send(itemStep{head: e.head("content_part.added"), place: m.at, ContentIndex: &m.part, Part: new(outputText(""))})
 }
 
-// close ends the part that is open.
+// close ends the open part.
 func (m *message) close(e *Events) {
 	text := m.text.String()
 	e.send(itemStep{head: e.head("output_text.done"), place: m.at, ContentIndex: &m.part, Text: &text, Logprobs: []any{}})

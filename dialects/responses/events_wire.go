@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// The structures of the events that are written. Their members are those that the API documents
-// as required, in its names.
+// The structures of the events that are written, with the members that the API documents as required.
 
-// head is what every event begins with.
+// head starts every event.
 type head struct {
 	Type     string `json:"type"`
 	Sequence int    `json:"sequence_number"`
@@ -16,7 +15,7 @@ type head struct {
 
 func (h head) name() string { return h.Type }
 
-// place is which item an event is about.
+// place says which item an event is about.
 type place struct {
 	ItemID      string `json:"item_id"`
 	OutputIndex int    `json:"output_index"`
