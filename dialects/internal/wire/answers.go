@@ -28,30 +28,31 @@ func ReadAnswers[T any](r Reader, document []byte, under string, visit func(answ
 	answers := &Answers{Reader: r, found: dialects.Answers{
 		Outputs: []tool.Answer{}, Named: []dialects.NamedOutput{}, Approvals: []tool.Approval{},
 	}}
-	each := func(path string, _ int, element *T) error { return visit(answers, path, element) }
 	var whole json.RawMessage
 	if err := r.Document(document, &whole); err != nil {
 		return dialects.Answers{}, err
 	}
-	list, path := whole, ""
-	if whole[0] == '{' {
+	var list json.RawMessage // nil where the document is one element
+	path := ""
+	switch whole[0] {
+	case '[':
+		list = whole
+	case '{':
 		var members map[string]json.RawMessage
 		if err := r.Into("", whole, &members); err != nil {
 			return dialects.Answers{}, err
 		}
-		if list, path = members[under], under; under == "" || Absent(list) || !Absent(members["type"]) { // an element, not a request
-			list = nil
+		if request := members[under]; under != "" && !Absent(request) && Absent(members["type"]) {
+			list, path = request, under
 		}
-	} else if whole[0] != '[' {
-		list = nil
 	}
 	var err error
 	if list != nil {
-		err = Each(r, path, list, maxElements, each)
+		err = Each(r, path, list, maxElements, func(path string, _ int, element *T) error { return visit(answers, path, element) })
 	} else {
 		var element T
 		if err = r.Into("", whole, &element); err == nil {
-			err = each("", 0, &element)
+			err = visit(answers, "", &element)
 		}
 	}
 	if err != nil {
