@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
@@ -150,4 +151,122 @@ func (s *stream) Response() tool.ChatResponse {
 	response.Content = s.text.String()
 	response.ToolCalls = append([]tool.Call{}, response.ToolCalls...)
 	return response
+}
+
+// calls are those of a stream, in the order in which they began.
+type calls struct {
+	all     []*open
+	byIndex map[int64]*open // the latest with each index
+	byID    map[string]*open
+}
+
+// open is a call to which pieces may be added.
+type open struct {
+	pieces.Call
+	number int   // in the order in which calls began
+	index  int64 // the order that the model gave
+}
+
+// add adds a piece and returns what it brought.
+func (c *calls) add(r wire.Reader, path string, piece *call) (wire.Delta, error) {
+	kind, what := piece.kind()
+	o, err := c.find(r, path, piece, what.Name)
+	if err != nil {
+		return wire.Delta{}, err
+	}
+	delta := wire.Delta{Index: o.number}
+	if o.Type == "" {
+		o.Type = kind
+	}
+	if o.ID == "" && piece.ID != "" {
+		o.ID, delta.ID = piece.ID, piece.ID
+		c.byID[piece.ID] = o
+	}
+	// Servers either cut the name into pieces too, or repeat it whole.
+	if what.Name != o.Name {
+		o.Name, delta.Name = o.Name+what.Name, what.Name
+	}
+	if len(o.Name) > maxName {
+		return wire.Delta{}, r.Fail(path, "has a name of more than %d bytes", maxName)
+	}
+	text, ok := o.Add(what.Arguments.Text)
+	if !ok {
+		return wire.Delta{}, tooLong(r, path)
+	}
+	delta.Arguments = text
+	return delta, nil
+}
+
+// maxName bounds what is put together of a name, which costs a copy for each piece.
+const maxName = 4096
+
+// find returns the call that a piece is of. The index says which, unless the piece plainly
+// begins another call: some servers give each the index 0, or none.
+func (c *calls) find(r wire.Reader, path string, piece *call, name string) (*open, error) {
+	var o *open
+	switch {
+	case piece.Index != nil:
+		o = c.at(*piece.Index, piece.ID, name)
+	case piece.ID != "":
+		o = c.byID[piece.ID]
+	case name == "" && len(c.all) > 0:
+		o = c.all[len(c.all)-1]
+	case name == "":
+		return nil, r.Fail(path, "has neither an index nor an id nor a name, so that its call is not known")
+	}
+	if o != nil {
+		return o, nil
+	}
+	return c.begin(r, path, piece.Index)
+}
+
+// at returns the call with an index that a piece is of, or nil if the piece begins one.
+func (c *calls) at(index int64, id, name string) *open {
+	latest := c.byIndex[index]
+	if latest == nil || id == "" || latest.ID == "" || latest.ID == id {
+		return latest
+	}
+	if other := c.byID[id]; other != nil && other.index == index {
+		return other
+	}
+	if name != "" {
+		return nil
+	}
+	return latest // there are servers that make up an id for each piece
+}
+
+func (c *calls) begin(r wire.Reader, path string, index *int64) (*open, error) {
+	if len(c.all) >= dialects.MaxCalls {
+		return nil, r.Fail(path, "begins one call too many; a response may have %d", dialects.MaxCalls)
+	}
+	if c.byIndex == nil {
+		c.byIndex, c.byID = map[int64]*open{}, map[string]*open{}
+	}
+	o := &open{number: len(c.all)}
+	if index == nil && o.number > 0 {
+		o.index = c.all[o.number-1].index // it follows the call before it
+	}
+	if index != nil {
+		o.index = *index
+		c.byIndex[o.index] = o
+	}
+	c.all = append(c.all, o)
+	return o, nil
+}
+
+// whole returns the calls, in the model's order. Nothing can be added to them any more. Where the
+// stream was cut, so may a call be before it got a name.
+func (c *calls) whole(r wire.Reader, cut bool) ([]tool.Call, error) {
+	ordered := slices.Clone(c.all)
+	slices.SortStableFunc(ordered, func(a, b *open) int { return cmp.Compare(a.index, b.index) })
+	calls := make([]tool.Call, 0, len(ordered))
+	for _, o := range ordered {
+		if o.Name == "" && !cut {
+			return nil, r.Fail("", "has a call with index %d that never got a name, so that its tool is not known", o.index)
+		}
+		if o.Name != "" {
+			calls = append(calls, o.Whole())
+		}
+	}
+	return calls, nil
 }

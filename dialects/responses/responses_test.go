@@ -2,6 +2,8 @@ package responses
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -67,4 +69,62 @@ func TestOnlyLinksThatTheProviderCanFollowAreParts(t *testing.T) {
 	sent, err := New().Results([]tool.Record{record})
 	require.NoError(t, err)
 	assert.NotContains(t, string(sent), "input_image")
+}
+
+// feed gives server-sent events to a new stream.
+func feed(events string) (dialects.Stream, []tool.StreamResponse, error) {
+	stream := New().Stream()
+	pieces, err := dialecttest.Feed(stream, events)
+	return stream, pieces, err
+}
+
+// events gives the data of events to a new stream.
+func events(data ...string) (dialects.Stream, []tool.StreamResponse, error) {
+	return feed(dialecttest.Data(data...))
+}
+
+// completed is the last event of a stream that does not repeat its items.
+const completed = `{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`
+
+// golden is what testdata/weather.* says.
+func golden() tool.ChatResponse {
+	return tool.ChatResponse{
+		ID: "resp_golden1", Model: "gpt-golden-2026-10-01", Content: "I look at both cities. 🌦",
+		ToolCalls: []tool.Call{
+			dialecttest.Call("call_zurich", "weather", `{"city": "Z\u00fcrich \ud83c\udf27", "days": 12345678901234567890}`),
+			dialecttest.Call("call_bern", "weather", `{"city": "Bern", "days": 1.50}`),
+			dialecttest.Custom("call_shell", "shell", "date | wc -c"),
+		},
+		FinishReason: tool.FinishToolCalls,
+		Usage:        tool.ChatUsage{PromptTokens: 210, CompletionTokens: 61, TotalTokens: 271},
+	}
+}
+
+// results are those of the golden calls.
+func results() []tool.Record {
+	calls := golden().ToolCalls
+	return []tool.Record{
+		{Call: calls[0], Result: tool.Result{Success: true, Output: "rain", Data: json.RawMessage(`{"mm":3.50}`), Content: []tool.Content{
+			{Type: "image", MIMEType: "image/png", Name: "map.png", Data: []byte("\x89PNG")},
+			{Type: "file", MIMEType: "application/pdf", URL: "https://weather.example/zurich.pdf"},
+			{Type: "file", MIMEType: "text/csv", Data: []byte("a,b")},
+		}}},
+		{Call: calls[1], Skipped: true, Result: tool.Result{Error: "no weather is known for 1.5 days", Kind: tool.InvalidArguments}},
+		{Call: calls[2], Cached: true, Source: "earlier", Result: tool.Result{Success: true, Output: "29"}},
+	}
+}
+
+func definitions() []tool.Definition {
+	return []tool.Definition{
+		{
+			Name: "weather", Description: "The weather of the next days.",
+			Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":1}},"required":["city"]}`),
+		},
+		{Name: "now"},
+	}
+}
+
+// answer returns a response with items.
+func answer(status string, items ...string) []byte {
+	return fmt.Appendf(nil, `{"id":"r","status":%q,"output":[%s]}`, status, strings.Join(items, ","))
 }
