@@ -201,33 +201,25 @@ func (n *node) step(s step, count *int) (*node, error) {
 	return made, nil
 }
 
-// append appends the value as JSON, members in the order in which they began. A value of which
-// nothing is known is null.
-func (n *node) append(out []byte) []byte {
+// value returns the value, members in the order in which they began. One of which nothing is known is null.
+func (n *node) value() *exact.Value {
 	switch {
 	case n.isText:
-		return append(out, exact.Quote(n.text.String())...)
+		return exact.String(n.text.String())
 	case n.literal != "":
-		return append(out, n.literal...)
+		return exact.Literal(n.literal)
 	case len(n.members) > 0:
-		out = append(out, '{')
+		members := make([]exact.Member, len(n.members))
 		for i, m := range n.members {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = append(append(out, exact.Quote(m.name)...), ':')
-			out = m.value.append(out)
+			members[i] = exact.Member{Name: m.name, Value: m.value.value()}
 		}
-		return append(out, '}')
+		return exact.Object(members...)
 	case len(n.elements) > 0:
-		out = append(out, '[')
+		elements := make([]*exact.Value, len(n.elements))
 		for i, e := range n.elements {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = e.append(out)
+			elements[i] = e.value()
 		}
-		return append(out, ']')
+		return exact.List(elements...)
 	}
-	return append(out, "null"...)
+	return exact.Literal("null")
 }

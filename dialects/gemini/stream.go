@@ -285,9 +285,8 @@ func (a *assembly) piece(path string, c *call, element json.RawMessage) error {
 
 func (a *assembly) close(path string, c *call) error {
 	c.open = false
-	arguments := c.tree.append(nil)
 	if len(c.tree.members) == 0 {
-		arguments = []byte("{}")
+		return a.whole(path, c, nil)
 	}
-	return a.whole(path, c, arguments)
+	return a.whole(path, c, c.tree.value().Append(nil))
 }
