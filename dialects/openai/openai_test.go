@@ -17,34 +17,9 @@ import (
 // TestRowS2_2Transcript: each document of one conversation is read and written as it stands in testdata.
 func TestRowS2_2Transcript(t *testing.T) {
 	assert.Equal(t, "openai", New().Name())
-	offered, findings, err := New().Definitions(definitions(), dialects.DefinitionOptions{})
-	require.NoError(t, err)
-	assert.Equal(t, dialecttest.Compact(t, "definitions.json"), string(offered))
-	assert.Empty(t, findings)
-
-	response, err := New().Response(dialecttest.Fixture(t, "weather.json"))
-	require.NoError(t, err)
-	assert.Equal(t, golden(), response)
-
-	shown, err := New().Calls(response.ToolCalls)
-	require.NoError(t, err)
-	assert.Equal(t, dialecttest.Compact(t, "calls.json"), string(shown))
-
-	sent, err := New().Results(results())
-	require.NoError(t, err)
-	assert.Equal(t, dialecttest.Compact(t, "results.json"), string(sent))
-}
-
-func TestStrictDefinitions(t *testing.T) {
-	offered, findings, err := New().Definitions(definitions(), dialects.DefinitionOptions{Strict: true})
-	require.NoError(t, err)
-	assert.JSONEq(t, string(dialecttest.Fixture(t, "strict.json")), string(offered))
-	for _, finding := range findings {
-		assert.True(t, finding.Adapted, "%+v", finding)
-	}
-	again, _, err := New().Definitions(definitions(), dialects.DefinitionOptions{Strict: true})
-	require.NoError(t, err)
-	assert.Equal(t, string(offered), string(again), "equal byte for byte, or the provider's cache misses")
+	records := results()
+	dialecttest.Transcript(t, New(), golden(), records)
+	assert.Equal(t, results(), records, "the records are as they were")
 }
 
 func TestRowS2_4ResultsMatchCallsByID(t *testing.T) {
@@ -157,16 +132,6 @@ func results() []tool.Record {
 			Success: true, Output: "noon",
 			Content: []tool.Content{{Type: "image", MIMEType: "image/png", Data: []byte("\x89PNG")}},
 		}},
-	}
-}
-
-func definitions() []tool.Definition {
-	return []tool.Definition{
-		{
-			Name: "weather", Description: "The weather of the next days.",
-			Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":1}},"required":["city"]}`),
-		},
-		{Name: "now"},
 	}
 }
 

@@ -15,13 +15,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-func TestRowS2_2AStreamIsPutTogether(t *testing.T) {
-	stream, pieces, err := feed(string(dialecttest.Fixture(t, "weather.sse")))
-	require.NoError(t, err)
-	assert.Equal(t, string(dialecttest.Fixture(t, "weather.pieces")), dialecttest.Lines(pieces))
-	assert.Equal(t, golden(), stream.Response())
-}
-
 func TestRowS2_2PiecesFindTheirCalls(t *testing.T) {
 	for name, test := range map[string]struct {
 		deltas []string // elements of tool_calls, each in a chunk of its own

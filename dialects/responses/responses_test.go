@@ -17,35 +17,9 @@ import (
 // TestRowS2_2Transcript: each document of one conversation is read and written as it stands in testdata.
 func TestRowS2_2Transcript(t *testing.T) {
 	assert.Equal(t, "responses", New().Name())
-	offered, findings, err := New().Definitions(definitions(), dialects.DefinitionOptions{})
-	require.NoError(t, err)
-	assert.Equal(t, dialecttest.Compact(t, "definitions.json"), string(offered))
-	assert.Empty(t, findings)
-
-	response, err := New().Response(dialecttest.Fixture(t, "weather.json"))
-	require.NoError(t, err)
-	assert.Equal(t, golden(), response)
-
-	shown, err := New().Calls(response.ToolCalls)
-	require.NoError(t, err)
-	assert.Equal(t, dialecttest.Compact(t, "calls.json"), string(shown))
-
 	records := results()
-	sent, err := New().Results(records)
-	require.NoError(t, err)
-	assert.Equal(t, dialecttest.Compact(t, "results.json"), string(sent))
+	dialecttest.Transcript(t, New(), golden(), records)
 	assert.Equal(t, results(), records, "the records are as they were")
-}
-
-func TestStrictDefinitions(t *testing.T) {
-	offered, findings, err := New().Definitions(definitions(), dialects.DefinitionOptions{Strict: true})
-	require.NoError(t, err)
-	assert.JSONEq(t, string(dialecttest.Fixture(t, "strict.json")), string(offered))
-	for _, finding := range findings {
-		assert.True(t, finding.Adapted, "%+v", finding)
-	}
-	_, _, err = New().Definitions([]tool.Definition{{Name: "a", Parameters: json.RawMessage(`{`)}}, dialects.DefinitionOptions{Strict: true})
-	require.ErrorContains(t, err, "responses definitions: [0].parameters: ")
 }
 
 func TestEmptyArgumentsAreWritten(t *testing.T) {
@@ -111,16 +85,6 @@ func results() []tool.Record {
 		}}},
 		{Call: calls[1], Skipped: true, Result: tool.Result{Error: "no weather is known for 1.5 days", Kind: tool.InvalidArguments}},
 		{Call: calls[2], Cached: true, Source: "earlier", Result: tool.Result{Success: true, Output: "29"}},
-	}
-}
-
-func definitions() []tool.Definition {
-	return []tool.Definition{
-		{
-			Name: "weather", Description: "The weather of the next days.",
-			Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":1}},"required":["city"]}`),
-		},
-		{Name: "now"},
 	}
 }
 

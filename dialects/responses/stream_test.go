@@ -15,13 +15,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-func TestRowS2_2AStreamIsPutTogether(t *testing.T) {
-	stream, pieces, err := feed(string(dialecttest.Fixture(t, "weather.sse")))
-	require.NoError(t, err)
-	assert.Equal(t, string(dialecttest.Fixture(t, "weather.pieces")), dialecttest.Lines(pieces))
-	assert.Equal(t, golden(), stream.Response())
-}
-
 func added(index int, id, callID string) string {
 	return fmt.Sprintf(`{"type":"response.output_item.added","output_index":%d,"item":{"type":"function_call","id":%q,"call_id":%q,"name":"f","arguments":"","status":"in_progress"}}`, index, id, callID)
 }

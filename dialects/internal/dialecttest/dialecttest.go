@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -196,4 +197,44 @@ func Mix(random *rand.Rand, queues [][]string) []string {
 		}
 	}
 	return mixed
+}
+
+// Transcript checks that a dialect reads and writes one conversation as it stands in testdata: weather.json
+// and weather.sse are the response; definitions.json, strict.json, calls.json and results.json are what is
+// written.
+func Transcript(t *testing.T, d dialects.Dialect, response tool.ChatResponse, records []tool.Record) {
+	t.Helper()
+	same := func(name string, written []byte, err error) {
+		if want := Compact(t, name); err != nil || string(written) != want {
+			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, written, want)
+		}
+	}
+	offered := []tool.Definition{
+		{Name: "weather", Description: "The weather of the next days.", Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":1}},"required":["city"]}`)},
+		{Name: "now"},
+	}
+	for name, strict := range map[string]bool{"definitions.json": false, "strict.json": true} {
+		written, found := Offered(t, d, strict, offered...)
+		same(name, []byte(written), nil)
+		for line := range strings.Lines(found) {
+			if !strings.HasSuffix(strings.TrimSpace(line), " adapted") {
+				t.Errorf("%s: %s", name, line)
+			}
+		}
+	}
+	stream := d.Stream()
+	pieces, err := Feed(stream, string(Fixture(t, "weather.sse")))
+	if shown := Lines(pieces); err != nil || shown != string(Fixture(t, "weather.pieces")) {
+		t.Errorf("%v\n%s", err, shown)
+	}
+	whole, err := d.Response(Fixture(t, "weather.json"))
+	for _, read := range []tool.ChatResponse{stream.Response(), whole} {
+		if err != nil || !reflect.DeepEqual(read, response) {
+			t.Errorf("%v\n%+v\nwant\n%+v", err, read, response)
+		}
+	}
+	written, err := d.Calls(whole.ToolCalls)
+	same("calls.json", written, err)
+	written, err = d.Results(records)
+	same("results.json", written, err)
 }
