@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/caisson-run/caisson/wasm-tools/internal/expr"
 	"github.com/caisson-run/caisson/wasm-tools/plot/chart"
-	"github.com/caisson-run/caisson/wasm-tools/plot/formula"
 )
 
 // arguments are what the tool takes. What is nil or zero was not given.
@@ -26,14 +26,14 @@ const (
 )
 
 // parse returns the formulas.
-func (a arguments) parse() ([]formula.Formula, error) {
+func (a arguments) parse() ([]*expr.Expression, error) {
 	if len(a.Formulas) == 0 || len(a.Formulas) > len(chart.Colours) {
 		return nil, fmt.Errorf("give 1 to %d formulas", len(chart.Colours))
 	}
-	parsed := make([]formula.Formula, len(a.Formulas))
+	parsed := make([]*expr.Expression, len(a.Formulas))
 	for i, text := range a.Formulas {
 		var err error
-		if parsed[i], err = formula.Parse(text); err != nil {
+		if parsed[i], err = expr.Parse(text, "x"); err != nil {
 			return nil, fmt.Errorf("formula %d: %w", i+1, err)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
+	"github.com/caisson-run/caisson/wasm-tools/internal/expr"
 	"github.com/caisson-run/caisson/wasm-tools/plot/chart"
-	"github.com/caisson-run/caisson/wasm-tools/plot/formula"
 )
 
 // drawing is the data of a result.
@@ -74,7 +74,7 @@ func plot(a arguments, shown screen) (call.Result, error) {
 }
 
 // measure finds the least and the greatest value of each formula, and the range that shows them.
-func measure(formulas []formula.Formula, x chart.Range, samples int) ([]curve, chart.Range) {
+func measure(formulas []*expr.Expression, x chart.Range, samples int) ([]curve, chart.Range) {
 	curves := make([]curve, len(formulas))
 	var all []float64
 	for i, f := range formulas {

@@ -6,11 +6,9 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"strconv"
-	"strings"
 	"testing"
 
-	"github.com/caisson-run/caisson/wasm-tools/calculator/expr"
-	"github.com/stretchr/testify/assert"
+	"github.com/caisson-run/caisson/wasm-tools/internal/expr"
 	"github.com/stretchr/testify/require"
 )
 
@@ -53,7 +51,7 @@ func TestArithmeticIsExact(t *testing.T) {
 		text, want := g.exact(4)
 		// A difference of zero proves the value itself, whatever its decimals are.
 		difference := fmt.Sprintf("%s - %s/(%s)", text, want.Num(), want.Denom())
-		got, err := expr.Evaluate(difference, expr.Options{})
+		got, err := evaluate(difference, 0)
 		require.NoError(t, err, difference)
 		require.Equal(t, expr.Result{Text: "0", Exact: true}, got, difference)
 	}
@@ -64,7 +62,7 @@ func TestRoundingIsCorrect(t *testing.T) {
 	for range 2000 {
 		text, want := g.exact(3)
 		digits := 1 + g.IntN(30)
-		got, err := expr.Evaluate(text, expr.Options{Precision: digits})
+		got, err := evaluate(text, digits)
 		require.NoError(t, err, text)
 		printed, ok := new(big.Rat).SetString(got.Text)
 		require.True(t, ok, got.Text)
@@ -92,7 +90,7 @@ func TestFunctionsAgreeWithMath(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	check := func(name string, f func(float64) float64, x float64) {
 		text := fmt.Sprintf("%s(%s)", name, strconv.FormatFloat(x, 'e', -1, 64))
-		got, err := expr.Evaluate(text, expr.Options{})
+		got, err := evaluate(text, 0)
 		require.NoError(t, err, text)
 		value, err := strconv.ParseFloat(got.Text, 64)
 		require.NoError(t, err, text)
@@ -110,59 +108,5 @@ func TestFunctionsAgreeWithMath(t *testing.T) {
 		for name, f := range unit {
 			check(name, f, math.Mod(x, 0.99))
 		}
-	}
-}
-
-func TestMorePrecisionOnlyAddsDigits(t *testing.T) {
-	for _, text := range []string{"pi", "sin(2)", "exp(3.7)", "ln(5)", "atan(0.2)", "sqrt(3)", "2^0.123", "cosh(4)", "gcd(8,12)/7"} {
-		full, err := expr.Evaluate(text, expr.Options{Precision: 300})
-		require.NoError(t, err)
-		value, ok := new(big.Rat).SetString(full.Text)
-		require.True(t, ok)
-		for digits := 1; digits < 290; digits += 13 {
-			got, err := expr.Evaluate(text, expr.Options{Precision: digits})
-			require.NoError(t, err)
-			// Rounding the long value must give the short one.
-			again, err := expr.Evaluate(value.FloatString(310), expr.Options{Precision: digits})
-			require.NoError(t, err)
-			assert.Equal(t, again.Text, got.Text, "%s to %d digits", text, digits)
-		}
-	}
-}
-
-// any returns the text of a random expression of every form.
-func (g generator) any(depth int) string {
-	if depth == 0 {
-		return []string{"1", "2.5", "1e3", "0xff", "pi", "E", ".5", "7_0"}[g.IntN(8)]
-	}
-	switch g.IntN(7) {
-	case 0:
-		return []string{"-", "+"}[g.IntN(2)] + g.any(depth-1)
-	case 1:
-		return "(" + g.any(depth-1) + ")!"
-	case 2:
-		return "max(" + g.any(depth-1) + "," + g.any(depth-1) + ")"
-	case 3:
-		return "(" + g.any(depth-1) + ")"
-	default:
-		operator := []string{"+", "-", "*", "/", "//", "%", "^", "**"}[g.IntN(8)]
-		return g.any(depth-1) + operator + g.any(depth-1)
-	}
-}
-
-func TestPrintedExpressionsParseToTheSame(t *testing.T) {
-	g := generator{rand.New(rand.NewPCG(7, 8))}
-	for range 5000 {
-		text := g.any(5)
-		parsed, err := expr.Parse(text)
-		if err != nil {
-			// Two factorials in a row are refused.
-			require.True(t, strings.Contains(err.Error(), `unexpected "!"`), "%s: %v", text, err)
-			continue
-		}
-		again, err := expr.Parse(parsed.String())
-		require.NoError(t, err, "%s printed as %s", text, parsed)
-		require.Equal(t, parsed.String(), again.String(), text)
-		require.Equal(t, parsed.Shape(), again.Shape(), text)
 	}
 }
