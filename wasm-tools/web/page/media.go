@@ -19,25 +19,22 @@ const (
 	asHTML
 )
 
-// mediaOf says what a body is, by its header, and where there is none by its beginning. Label
-// is the header's charset.
-func mediaOf(source Source) (k kind, media, label string, err error) {
-	media, parameters, err := mime.ParseMediaType(source.ContentType)
+// mediaOf says what a body is, by its header, and where there is none by its beginning.
+func mediaOf(source Source) (k kind, media string, err error) {
+	media, _, err = mime.ParseMediaType(source.ContentType)
 	if err != nil && media == "" {
 		media, _, _ = strings.Cut(source.ContentType, ";")
 		media = plain.Line(strings.ToLower(media), maxMedia)
 	}
-	label = parameters["charset"]
 	switch {
 	case media == "" || media == "application/octet-stream":
-		k, media, err = sniff(source.Body)
-		return k, media, label, err
+		return sniff(source.Body)
 	case media == "text/html" || media == "application/xhtml+xml":
-		return asHTML, media, label, nil
+		return asHTML, media, nil
 	case isText(media):
-		return asText, media, label, nil
+		return asText, media, nil
 	}
-	return 0, "", "", fmt.Errorf("it is %s, which has no text that this tool can read", plain.Line(media, maxMedia))
+	return 0, "", fmt.Errorf("it is %s, which has no text that this tool can read", plain.Line(media, maxMedia))
 }
 
 // maxMedia bounds the name of a type, in characters.

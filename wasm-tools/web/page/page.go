@@ -2,7 +2,6 @@ package page
 
 import (
 	"encoding/json"
-	"strings"
 )
 
 // Source is what a server sent.
@@ -91,19 +90,18 @@ func Read(source Source, options Options) (*Page, error) {
 	if options.Links <= 0 {
 		options.Links = defaultLinks
 	}
-	kind, media, label, err := mediaOf(source)
+	kind, media, err := mediaOf(source)
 	if err != nil {
 		return nil, err
 	}
 	p := &Page{URL: source.URL, Type: media}
-	if kind == asHTML && label == "" {
-		label = declaredCharset(source.Body)
-	}
 	body, cut := bounded(source)
-	text, note := decode(body, label)
-	p.Note = note
+	text, err := decode(body, source.ContentType, kind)
+	if err != nil {
+		return nil, err
+	}
 	if cut {
-		p.Note = strings.TrimPrefix(note+"; the page is larger than this tool reads: its end is missing", "; ")
+		p.Note = "the page is larger than this tool reads: its end is missing"
 	}
 	if kind == asHTML {
 		p.scan(text, options)
