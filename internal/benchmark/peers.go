@@ -3,13 +3,113 @@ package benchmark
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
+	"os/exec"
 	goruntime "runtime"
 
 	extism "github.com/extism/go-sdk"
 	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/caisson-run/caisson/internal/benchmark/guests/go/handler"
 )
+
+// native calls the tool's Go code in this process. It is its own session and caller.
+type native struct{ stateless }
+
+func (n native) open(context.Context, string) (session, error) { return n, nil }
+func (n native) caller(context.Context) (caller, error)        { return n, nil }
+
+func (native) call(_ context.Context, in input) ([]byte, error) {
+	var tool handler.Handler
+	return tool.Handle(in.expected.Input)
+}
+
+// process starts a native program for each call. It is its own session and caller.
+type process struct {
+	stateless
+	program string
+}
+
+func (p process) open(context.Context, string) (session, error) { return p, nil }
+func (p process) caller(context.Context) (caller, error)        { return p, nil }
+
+func (p process) call(ctx context.Context, in input) ([]byte, error) {
+	command := exec.CommandContext(ctx, p.program)
+	command.Stdin = bytes.NewReader(in.expected.Input)
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("benchmark: native process: %w", err)
+	}
+	return output, nil
+}
+
+// plainWazero runs a WASI command as a Go program would that uses wazero and nothing else.
+type plainWazero struct {
+	module []byte
+	// closeOnContextDone has wazero stop guests whose context ends.
+	closeOnContextDone bool
+}
+
+func (p plainWazero) open(ctx context.Context, dir string) (session, error) { return p.start(ctx, dir) }
+
+func (p plainWazero) start(ctx context.Context, dir string) (*wazeroSession, error) {
+	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("benchmark: wazero: %w", err)
+	}
+	config := wazero.NewRuntimeConfig().WithCompilationCache(cache).WithCloseOnContextDone(p.closeOnContextDone)
+	s := &wazeroSession{cache: cache, runtime: wazero.NewRuntimeWithConfig(ctx, config)}
+	if _, err = wasi_snapshot_preview1.Instantiate(ctx, s.runtime); err == nil {
+		s.compiled, err = s.runtime.CompileModule(ctx, p.module)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("benchmark: wazero: %w", errors.Join(err, s.close(ctx)))
+	}
+	return s, nil
+}
+
+// wazeroSession is its own caller's session: each call has its own instance.
+type wazeroSession struct {
+	cache    wazero.CompilationCache
+	runtime  wazero.Runtime
+	compiled wazero.CompiledModule
+}
+
+func (s *wazeroSession) caller(context.Context) (caller, error) { return wazeroCaller{session: s}, nil }
+
+func (s *wazeroSession) close(ctx context.Context) error {
+	return errors.Join(s.runtime.Close(ctx), s.cache.Close(ctx))
+}
+
+// run runs the command once, in a new instance, and returns what it printed.
+func (s *wazeroSession) run(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
+	var output bytes.Buffer
+	config := wazero.NewModuleConfig().WithName("").WithArgs(append([]string{"tool"}, args...)...).
+		WithStdin(stdin).WithStdout(&output).WithSysNanotime().WithSysWalltime().WithRandSource(rand.Reader)
+	instance, err := s.runtime.InstantiateModule(ctx, s.compiled, config)
+	var exit *sys.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 0 {
+		return output.Bytes(), nil // Go's programs end with an exit, which closes the instance
+	}
+	if err != nil {
+		return nil, fmt.Errorf("benchmark: wazero: %w", err)
+	}
+	return output.Bytes(), instance.Close(ctx)
+}
+
+type wazeroCaller struct {
+	stateless
+	session *wazeroSession
+}
+
+func (c wazeroCaller) call(ctx context.Context, in input) ([]byte, error) {
+	return c.session.run(ctx, bytes.NewReader(in.expected.Input))
+}
 
 // extismPlugin runs a plug-in on Extism's Go SDK, with its defaults: calls are not bounded
 // in time or memory.
