@@ -57,8 +57,10 @@ func (v value) negative() value {
 // evaluator evaluates one expression once. After a failure its results mean nothing.
 type evaluator struct {
 	functions map[string]function
-	work      int64  // what is left of the budget
-	err       *Error // the first failure
+	work      int64 // what is left of the budget
+	// doubt is set where a float was taken for a whole number, or for zero, that it may not be.
+	doubt bool
+	err   *Error // the first failure
 }
 
 func (e *evaluator) fail(format string, values ...any) value {
@@ -223,6 +225,7 @@ func floor(e *evaluator, a value) value {
 	case a.err >= 0.5:
 		return e.imprecise()
 	}
+	e.doubt = true
 	return value{float: high}
 }
 
@@ -234,11 +237,10 @@ func remainder(e *evaluator, a, b value) value {
 	return e.call("-", a, e.call("*", floorQuotient(e, a, b), b))
 }
 
-func signOf(_ *evaluator, a value) value {
-	if s := a.sign(); s != 0 || a.exact != nil {
-		return whole(int64(s))
-	}
-	return value{}
+func signOf(e *evaluator, a value) value {
+	s := a.sign()
+	e.doubt = e.doubt || s == 0 && a.exact == nil
+	return whole(int64(s))
 }
 
 // round rounds halves away from zero, to a number of decimals that may be negative.

@@ -17,12 +17,12 @@ func (e *evaluator) format(v value, precision int) Result {
 	case v.exact == nil:
 		return Result{Text: e.certain(v, digits)}
 	case v.exact.IsInt():
-		return Result{Text: v.exact.Num().String(), Exact: true}
+		return Result{Text: v.exact.Num().String(), Exact: !e.doubt}
 	}
 	if decimals, finite := v.exact.FloatPrec(); finite {
 		text := strings.TrimLeft(strings.NewReplacer("-", "", ".", "").Replace(v.exact.FloatString(decimals)), "0")
 		if len(text) <= plain {
-			return Result{Text: rounded(v.exact, len(text)), Exact: true}
+			return Result{Text: rounded(v.exact, len(text)), Exact: !e.doubt}
 		}
 	}
 	return Result{Text: rounded(v.exact, digits)}
