@@ -20,6 +20,8 @@ const (
 	scope
 	// breakout elements cannot stand in a drawing: they end it.
 	breakout
+	// apart elements stand an empty line from the text around them.
+	apart
 )
 
 var classes = map[atom.Atom]class{
@@ -28,16 +30,16 @@ var classes = map[atom.Atom]class{
 	atom.Br: void | breakout, atom.Embed: void | breakout, atom.Hr: void | block | breakout, atom.Img: void | breakout,
 	atom.Meta: void | breakout,
 
-	atom.Address: block, atom.Article: block, atom.Aside: block, atom.Blockquote: block | breakout, atom.Center: block | breakout,
+	atom.Address: block, atom.Article: block | apart, atom.Aside: block | apart, atom.Blockquote: block | breakout, atom.Center: block | breakout,
 	atom.Dd: block | breakout, atom.Details: block, atom.Dialog: block, atom.Dir: block, atom.Div: block | breakout,
-	atom.Dl: block | breakout, atom.Dt: block | breakout, atom.Fieldset: block, atom.Figcaption: block, atom.Figure: block,
-	atom.Footer: block, atom.Form: block, atom.H1: block | breakout, atom.H2: block | breakout, atom.H3: block | breakout,
-	atom.H4: block | breakout, atom.H5: block | breakout, atom.H6: block | breakout, atom.Header: block, atom.Hgroup: block,
-	atom.Legend: block, atom.Li: block | breakout, atom.Main: block, atom.Menu: block | breakout, atom.Nav: block,
-	atom.Ol: block | breakout, atom.P: block | breakout, atom.Pre: block | breakout, atom.Listing: block | breakout,
-	atom.Section: block, atom.Summary: block, atom.Ul: block | breakout, atom.Optgroup: block, atom.Search: block,
+	atom.Dl: block | breakout | apart, atom.Dt: block | breakout, atom.Fieldset: block, atom.Figcaption: block, atom.Figure: block | apart,
+	atom.Footer: block | apart, atom.Form: block, atom.H1: block | breakout, atom.H2: block | breakout, atom.H3: block | breakout,
+	atom.H4: block | breakout, atom.H5: block | breakout, atom.H6: block | breakout, atom.Header: block | apart, atom.Hgroup: block,
+	atom.Legend: block, atom.Li: block | breakout, atom.Main: block | apart, atom.Menu: block | breakout, atom.Nav: block | apart,
+	atom.Ol: block | breakout, atom.P: block | breakout | apart, atom.Pre: block | breakout, atom.Listing: block | breakout,
+	atom.Section: block | apart, atom.Summary: block, atom.Ul: block | breakout, atom.Optgroup: block, atom.Search: block,
 
-	atom.Table: block | scope | breakout, atom.Td: block | scope, atom.Th: block | scope, atom.Caption: block | scope,
+	atom.Table: block | scope | breakout | apart, atom.Td: block | scope, atom.Th: block | scope, atom.Caption: block | scope,
 	atom.Tr: block, atom.Tbody: block, atom.Thead: block, atom.Tfoot: block,
 	atom.Marquee: block | scope,
 

@@ -61,23 +61,10 @@ func sniff(body []byte) (kind, string, error) {
 	switch {
 	case bytes.HasPrefix(start, []byte("<")) && !bytes.HasPrefix(start, []byte("<?xml")):
 		return asHTML, "text/html", nil
-	case bytes.IndexByte(start, 0) < 0 && utf8.Valid(wholeRunes(start)):
+	case bytes.IndexByte(start, 0) < 0 && utf8.Valid(plain.WholeRunes(start)):
 		return asText, "text/plain", nil
 	}
 	return 0, "", errors.New("it is binary data of a type that the server does not name")
-}
-
-// wholeRunes drops a character that the end of the bytes cuts in two.
-func wholeRunes(text []byte) []byte {
-	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
-		if start := len(text) - back; utf8.RuneStart(text[start]) {
-			if !utf8.FullRune(text[start:]) {
-				return text[:start]
-			}
-			break
-		}
-	}
-	return text
 }
 
 // plain reads a text that is no HTML.
@@ -113,7 +100,7 @@ func decode(body []byte, contentType string, k kind) ([]byte, error) {
 	}
 	const longest = maxBody + maxBody/2 // some texts are longer in UTF-8
 	text, err := io.ReadAll(io.LimitReader(encoding.NewDecoder().Reader(bytes.NewReader(body)), longest))
-	return bytes.TrimPrefix(wholeRunes(text), []byte("\ufeff")), err
+	return bytes.TrimPrefix(plain.WholeRunes(text), []byte("\ufeff")), err
 }
 
 // isDamaged tells UTF-8 with a few wrong bytes from another charset.

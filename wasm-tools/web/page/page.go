@@ -13,6 +13,8 @@ package page
 
 import (
 	"encoding/json"
+
+	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 )
 
 // Source is what a server sent.
@@ -88,7 +90,7 @@ func bounded(source Source) (body []byte, more bool) {
 	more = len(source.Body) > maxBody
 	body = source.Body[:min(len(source.Body), maxBody)]
 	if more || source.Cut {
-		body = wholeRunes(body)
+		body = plain.WholeRunes(body)
 	}
 	return body, more
 }
