@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -40,7 +41,6 @@ func TestNothingTypedAheadApproves(t *testing.T) {
 	}{
 		"a yes":                 {"y\n", "n\n", false},
 		"several":               {"y\nyes\ns\n", "n\n", false},
-		"a long paste":          {strings.Repeat("y\n", 50_000), "n\n", false},
 		"nothing after it":      {"y\n", "", false},
 		"behind a wrong answer": {"", "what?\ny\n", true},
 		"control":               {"", "y\n", true},
@@ -57,19 +57,29 @@ func TestNothingTypedAheadApproves(t *testing.T) {
 	}
 }
 
-// TestPastesBehindAnAnswer: what is pasted together with a line that is no answer was not asked for
-// either. The control has a line for each question.
-func TestPastesBehindAnAnswer(t *testing.T) {
-	for typed, approved := range map[string]bool{"what?\ny\n|n\n": false, "what?\n|y\n": true} {
-		c := newTerminal("")
-		c.lines = strings.Split(typed, "|")
-		p := newPerson(&typing{c, ""}, c, true)
-		approval, err := p.approve(t.Context(), tool.Action{Tool: "file_delete"})
-		require.NoError(t, err)
-		assert.Equal(t, approved, approval.Approve, typed)
-		close(c.asked)
-		for range p.lines { // until it is at its end
-		}
+// TestPastesOfAnyLength: however much is pasted before the question or together with a line that is no
+// answer, it was not asked for. The controls have a line for each question.
+func TestPastesOfAnyLength(t *testing.T) {
+	for _, test := range []struct {
+		ahead, typed string // what is typed at each question stands between bars
+		approved     bool
+	}{
+		{strings.Repeat("y\n", 50_000), "n\n", false},
+		{"", "what?\ny\n|n\n", false},
+		{"", "what?\n|y\n", true},
+		{"", "y\n", true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newTerminal("")
+			c.lines = strings.Split(test.typed, "|")
+			p := newPerson(&typing{c, test.ahead}, c, true)
+			approval, err := p.approve(t.Context(), tool.Action{Tool: "file_delete"})
+			require.NoError(t, err)
+			assert.Equal(t, test.approved, approval.Approve, test.typed)
+			close(c.asked)
+			for range p.lines { // until it is at its end
+			}
+		})
 	}
 }
 
