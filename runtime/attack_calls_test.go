@@ -267,7 +267,7 @@ func TestAttackFuelLaundering(t *testing.T) {
 		assert.Less(t, *outcome.Usage.Fuel, total, name)
 		require.NotEmpty(t, h.records, name)
 		if name == "one call" {
-			assert.Contains(t, h.records[0].Result.Error, "instructions of fuel that the tool which made the call had left")
+			assert.Contains(t, h.records[0].Result.Error, "instructions of fuel that its caller had left")
 		}
 	}
 	outcome, err := invoke(t, worker, steps(much))
