@@ -201,7 +201,6 @@ func (r *run) speech() stream.Options {
 	return options
 }
 
-// tellWithheld logs how many emissions were withheld.
 func (r *run) tellWithheld(ctx context.Context) {
 	if n := r.host.stream.Withheld(); n > 0 {
 		r.tool.runtime.logger.WarnContext(ctx, "emissions withheld, since they hold a secret", "call_id", r.invocation.CallID,

@@ -102,7 +102,7 @@ func (t *Tool) settle(digest engine.Digest, compiled *engine.Module) error {
 	return nil
 }
 
-// isClients reports whether the client runs the tool, instead of this runtime.
+// isClients reports whether the client runs the tool.
 func (t *Tool) isClients() bool { return t.manifest.Execution == manifests.Client }
 
 // terms are what decides, together with the module, what calls of a tool can do. If their JSON is
@@ -178,8 +178,7 @@ func (t *terms) permitted(p *permit, m *manifests.Manifest, grants manifests.Gra
 		if err != nil {
 			return err
 		}
-		// JSON replaces bytes that are not UTF-8, so two different paths would look equal if they
-		// were not quoted.
+		// Quoted, since JSON replaces bytes that are not UTF-8: two paths would look equal.
 		t.Mounts = append(t.Mounts, effectiveMount{mount.Guest.String(), strconv.Quote(host), mount.Access, manifests.Quota(mount.Quota)})
 	}
 	given := slices.DeleteFunc(grants.Statements(), func(s manifests.Statement) bool { return !p.holds(s.Binding) })

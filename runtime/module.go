@@ -28,8 +28,8 @@ var (
 	ErrDigest = errors.New("module is not the pinned one")
 )
 
-// readModule reads a manifest's module, which must be a regular file below the manifest's
-// directory. It reads the file once and checks the pin before anything else uses the bytes.
+// readModule reads a manifest's module once, as a regular file below the manifest's directory.
+// It checks the pin before anything else uses the bytes.
 func readModule(m *manifests.Manifest) ([]byte, error) {
 	if m.Execution == manifests.Client {
 		return nil, fmt.Errorf("%w: %s has none, since the client runs it", ErrModule, m.Name)
@@ -168,7 +168,7 @@ func checkCommand(m *manifests.Manifest, description *wasm.Module) error {
 	return nil
 }
 
-// startFunction is the name of the function that a WASI command exports as its entry point.
+// startFunction is the export that is the entry point of a WASI command.
 const startFunction = "_start"
 
 // compile reads, checks and compiles a tool's module.

@@ -210,8 +210,7 @@ func (p *permit) holds(binding manifests.Binding) bool {
 	return permission.Statement{SHA256: binding.SHA256}.Holds(p.module)
 }
 
-// nameRules holds the requests, grants and denials of a kind of permission that is a plain name,
-// such as env or context.
+// nameRules holds the rules of a kind of permission that is a plain name, such as env or context.
 type nameRules struct {
 	kind                      permission.Kind
 	module                    string // its digest, or empty if unknown
@@ -233,9 +232,9 @@ func (n *nameRules) deny(name, origin string) {
 	n.denials = append(n.denials, permission.Statement{Rule: n.rule(name), Origin: origin})
 }
 
-// decide returns the decisions, in the order of the requests. It calls give for each name that is
-// effective, with the first grant that covers it. It calls allow for each name that no grant
-// covers, to get the rule that would grant it.
+// decide returns the decisions in the order of the requests. It calls give for each effective name,
+// with the first grant that covers it. For each name without a grant, allow returns the rule that
+// would grant it.
 func (n *nameRules) decide(give func(name string, grant int), allow func(name string) tool.Allow) []tool.Decision {
 	var decisions []tool.Decision
 	for i, outcome := range permission.Decide(n.requests, n.grants, n.denials, n.module) {

@@ -64,7 +64,6 @@ func readResult(ctx context.Context, output []byte) (tool.Result, error) {
 	return result, nil
 }
 
-// into returns a function that decodes JSON into variable.
 func into(variable any) func(raw json.RawMessage) error {
 	return func(raw json.RawMessage) error { return json.Unmarshal(raw, variable) }
 }
@@ -178,15 +177,13 @@ func (r *boundReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// longOutput is the number of bytes from which on an output is long. Long outputs are read in
-// pieces, and only so many of them at a time.
+// longOutput is the size in bytes from which outputs are read in pieces, a few at a time.
 const longOutput = 64 << 10
 
-// takeReader waits until the call's output may be read, if it is long. At most GOMAXPROCS outputs
-// are read at a time: if many calls write their output just before their deadlines, reading all
-// of them at once would make all of them late. takeReader is given how the guest ended and returns
-// how the call ends: a call whose turn does not come before its deadline is late. The caller must
-// call give.
+// takeReader waits until the call's output may be read, if it is long. At most GOMAXPROCS long
+// outputs are read at a time: if many calls end just before their deadlines, reading all outputs at
+// once would make all of them late. takeReader is given how the guest ended and returns how the
+// call ends: a call whose turn does not come before its deadline is late.
 func (r *run) takeReader(ended error) (give func(), err error) {
 	var exit *wasi.ExitError
 	if ended != nil && !errors.As(ended, &exit) || len(r.stdout.Bytes) < longOutput {

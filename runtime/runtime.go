@@ -107,12 +107,12 @@ type Runtime struct {
 	permits map[*permit]struct{} // of the open tools; nil once the runtime is closed
 }
 
-// New returns a runtime with these options.
+// New starts a runtime.
 func New(ctx context.Context, options Options) (*Runtime, error) {
 	return newWith(ctx, options, offered())
 }
 
-// newWith returns a runtime that offers the given functions to guests.
+// newWith is like New, but offers these functions to guests.
 func newWith(ctx context.Context, options Options, functions []hostfuncs.Function) (*Runtime, error) {
 	if options.Compiler.err != nil {
 		return nil, options.Compiler.err

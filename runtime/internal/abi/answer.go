@@ -123,8 +123,8 @@ func (a About) wire() wireAbout {
 // be copied behind the head.
 type response struct{ head, body []byte }
 
-// hold keeps the answer's response for the guest to read. It returns the function's result: the
-// status in the upper half and the length of the response in the lower half.
+// hold keeps the answer's response for the guest to read. It returns the function's result: status
+// in the upper half, response length in the lower half.
 func (s *Session) hold(a answer) uint64 {
 	s.held = response{a.head, a.body}
 	return uint64(a.status)<<32 | uint64(len(a.head)+len(a.body))

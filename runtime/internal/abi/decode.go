@@ -89,7 +89,6 @@ func checkMember(name string, fields []field) error {
 	return invalid(fmt.Sprintf("unknown member %.64q; the members are %s", name, names(fields)))
 }
 
-// readFields reads the fields from the members of the request.
 func readFields(request tool.Arguments, fields []field) error {
 	for _, f := range fields {
 		value, there := request.Get(f.name)

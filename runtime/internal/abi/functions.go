@@ -20,7 +20,7 @@ const (
 	Context = "caisson:context@1"
 )
 
-// function describes one function: its name, how many i32 parameters it has, and its handler.
+// function describes one function. All parameters are i32.
 type function struct {
 	name   string
 	params int

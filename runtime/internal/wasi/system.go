@@ -146,8 +146,7 @@ func (s *System) directory(number uint32) (*files.Dir, Errno) {
 	return d.dir, Success
 }
 
-// add stores a descriptor under the lowest free number above the standard streams and returns the
-// number.
+// add gives a descriptor the lowest free number above the standard streams.
 func (s *System) add(d *descriptor) uint32 {
 	for number := 3; number < len(s.descriptors); number++ {
 		if s.descriptors[number] == nil {
