@@ -51,7 +51,7 @@ func (t *tracker) take(ctx context.Context) error {
 	select {
 	case t.turn <- struct{}{}:
 		return nil
-	default: // fast path failed; it avoids calling Done, which may allocate
+	default: // call Done only if the turn is taken, since Done may make a timer
 	}
 	select {
 	case t.turn <- struct{}{}:

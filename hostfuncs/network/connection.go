@@ -28,7 +28,7 @@ const (
 
 var (
 	errHeaderSize = errors.New("the header of the answer is too large")
-	errOverhead   = errors.New("the server sends too much that yields no body")
+	errOverhead   = errors.New("the server sends too many bytes that yield no body")
 )
 
 // connection carries requests to one server over HTTP/1.1, one at a time. It belongs to one

@@ -88,7 +88,7 @@ func failure(ctx context.Context, err error) *Error {
 	if ended := context.Cause(ctx); ended != nil {
 		failed.cause = errors.Join(ended, err)
 		if errors.Is(ended, context.DeadlineExceeded) {
-			failed.Kind, failed.Message = ErrDeadline, "the time for the request is over"
+			failed.Kind, failed.Message = ErrDeadline, "the request timed out"
 		} else {
 			failed.Kind, failed.Message = ErrUnavailable, "the request was cancelled"
 		}
@@ -130,5 +130,5 @@ func ioMessage(err error) string {
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
 		return "the server cannot be reached"
 	}
-	return "the connection failed, or the answer is not one of HTTP/1.1"
+	return "the connection failed, or the answer is not valid HTTP/1.1"
 }

@@ -189,7 +189,7 @@ func (e *exchange) send() (*http.Response, *Error) {
 	}
 	if answer.StatusCode < 200 {
 		answer.Body.Close()
-		return nil, e.ioError(fmt.Errorf("the server answers with status %d, which was not asked for", answer.StatusCode))
+		return nil, e.ioError(fmt.Errorf("the server answered with the unexpected status %d", answer.StatusCode))
 	}
 	return answer, nil
 }

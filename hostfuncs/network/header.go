@@ -52,7 +52,7 @@ func readHeaders(list [][2]string) (http.Header, error) {
 		case isTransport(name):
 			return nil, fmt.Errorf("the header %s is set by the host", shown(name))
 		case isOverride(name):
-			return nil, fmt.Errorf("the header %s would make another request of it", shown(name))
+			return nil, fmt.Errorf("the header %s may override the request's method, path or host", shown(name))
 		case strings.EqualFold(name, "Accept-Encoding"):
 			// Ignored: the guest gets decompressed bodies, since compressed ones cannot be masked.
 		default:

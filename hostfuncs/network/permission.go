@@ -165,7 +165,7 @@ func readAuthorities(name string) ([]byte, error) {
 		return nil, err
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM(bytes.Clone(pem)) {
-		return nil, fmt.Errorf("%s holds no certificate in PEM", name)
+		return nil, fmt.Errorf("%s contains no PEM certificate", name)
 	}
 	return pem, nil
 }

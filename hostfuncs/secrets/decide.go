@@ -117,10 +117,10 @@ func (d *decider) explainAbsence(request request, v *verdict) {
 			continue
 		}
 		if grant.host != request.host {
-			v.refuse(fmt.Sprintf("%s gives it for %s alone", writer(grant.Origin), grant.host), "no grant gives the secret for "+request.Host)
+			v.refuse(fmt.Sprintf("%s grants it only for %s", writer(grant.Origin), grant.host), "no grant gives the secret for "+request.Host)
 			continue
 		}
-		v.refuse(fmt.Sprintf("%s gives it in %s alone", writer(grant.Origin), describeGranted(grant.Place)), "no grant gives the secret in "+describePlace(request.Place))
+		v.refuse(fmt.Sprintf("%s grants it only in %s", writer(grant.Origin), describeGranted(grant.Place)), "no grant gives the secret in "+describePlace(request.Place))
 		return
 	}
 }
