@@ -17,7 +17,7 @@
 //     device.
 //   - A directory stays within its quota and a call within its limits, whatever other calls of the
 //     same [Store] do concurrently. Sizes are logical, so holes count.
-//   - Every denial leaves a receipt ([tool.Denial]), and every operation is listed
+//   - Every denial leaves a receipt ([tool.Denial]), and operations are listed
 //     ([tool.HostCall]). No error, description, receipt or list contains a host path, inode or
 //     device number.
 //

@@ -34,7 +34,7 @@ func rewind(request *http.Request) (err error) {
 	return err
 }
 
-// acceptGzip asks for a compressed answer. It does not if the request asks for a range, since a
+// acceptGzip asks for a compressed response. It does not if the request asks for a range, since a
 // part of a gzip stream cannot be decoded.
 func acceptGzip(request *http.Request) {
 	if request.Method != http.MethodHead && request.Header.Get("Range") == "" {
@@ -42,8 +42,8 @@ func acceptGzip(request *http.Request) {
 	}
 }
 
-// decoded returns the body of an answer, decompressed if gzip was asked for and is its only
-// encoding. In that case it changes the answer's header to describe the decompressed body.
+// decoded returns the body of a response, decompressed if gzip was asked for and is its only
+// encoding. In that case it changes the response's header to describe the decompressed body.
 func decoded(request *http.Request, answer *http.Response) io.Reader {
 	asked := request.Header.Get("Accept-Encoding") == "gzip"
 	codings := answer.Header.Values("Content-Encoding")
@@ -71,11 +71,11 @@ func (g *gunzip) Read(p []byte) (n int, err error) {
 	return g.reader.Read(p)
 }
 
-// receive reads the answer for the guest.
+// receive reads the response for the guest.
 func (e *exchange) receive(answer *http.Response) *Error {
 	defer answer.Body.Close()
 	if e.client.hidesSecrets(answer) {
-		return &Error{Op: "request", Kind: ErrIO, Message: "the server encodes its answer in a way that the host cannot read"}
+		return &Error{Op: "request", Kind: ErrIO, Message: "the server encodes its response in a way that the host cannot decode"}
 	}
 	body, truncated, err := e.readBody(answer.Body)
 	if err != nil {
@@ -91,7 +91,7 @@ func (e *exchange) receive(answer *http.Response) *Error {
 	return nil
 }
 
-// hidesSecrets reports whether an answer is still encoded, so that a secret in it would not be
+// hidesSecrets reports whether a response is still encoded, so that a secret in it would not be
 // found. Only gzip that was asked for is decoded.
 func (c *Client) hidesSecrets(answer *http.Response) bool {
 	if c.secrets == nil || c.secrets.Longest() == 0 || answer.Body == http.NoBody {
@@ -147,7 +147,7 @@ type Request struct {
 	Timeout time.Duration
 }
 
-// Response is the answer to the last hop, with the values of secrets masked.
+// Response is the response to the last hop, with the values of secrets masked.
 type Response struct {
 	Status int
 	URL    string // of the last hop, without user info and fragment

@@ -140,8 +140,8 @@ type Denied struct {
 	manifests.NetworkDeny
 }
 
-// Secrets injects secrets into requests and masks them in answers. Implementations must be safe for
-// concurrent use.
+// Secrets injects secrets into requests and masks them in responses. Implementations must be safe
+// for concurrent use.
 type Secrets interface {
 	// Places returns where secrets go in requests to an origin. A guest may not set these
 	// headers itself, nor any header for which [manifests.FoldName] returns the same name.

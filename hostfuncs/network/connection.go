@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	maxAnswerHeaderSize = 64 << 10 // bytes, including informational answers
+	maxAnswerHeaderSize = 64 << 10 // bytes, including informational responses
 	// A server may send maxOverhead bytes, plus maxBytesOfByte for each byte of decoded body.
 	// Chunked and compressed bodies can consist almost entirely of overhead.
 	maxOverhead    = 1 << 20
 	maxBytesOfByte = 16
-	// lastWords is how long to wait for an answer after writing the request has failed.
+	// lastWords is how long to wait for a response after writing the request has failed.
 	lastWords = time.Second
-	// writeWait is how long to wait for the request to be written once its answer is complete.
+	// writeWait is how long to wait for the request to be written once its response is complete.
 	writeWait = 50 * time.Millisecond
 	// idleTimeout is shorter than the usual timeout of servers, so that a request seldom
 	// arrives on a connection that is being closed.
@@ -27,12 +27,12 @@ const (
 )
 
 var (
-	errHeaderSize = errors.New("the header of the answer is too large")
+	errHeaderSize = errors.New("the header of the response is too large")
 	errOverhead   = errors.New("the server sends too many bytes that yield no body")
 )
 
 // connection carries requests to one server over HTTP/1.1, one at a time. It belongs to one
-// session. It is read only by a request that waits for an answer and, while it is idle, by one
+// session. It is read only by a request that waits for a response and, while it is idle, by one
 // goroutine that closes it on the first byte. The connections of net/http are not used because they
 // read all the time, and write unsolicited data to the process's log.
 type connection struct {
@@ -68,9 +68,9 @@ func (b boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// roundTrip sends a request and returns the answer, whose body must be closed. It closes the
+// roundTrip sends a request and returns the response, whose body must be closed. It closes the
 // connection when the request's context is done, and when the connection cannot be reused.
-// Otherwise it passes the connection to keep once the answer has been read.
+// Otherwise it passes the connection to keep once the response has been read.
 func (c *connection) roundTrip(request *http.Request, keep func(*connection)) (*http.Response, error) {
 	c.received, c.readable, c.tooMany = 0, maxAnswerHeaderSize, errHeaderSize
 	x := &transfer{connection: c, keep: keep, written: make(chan error, 1)}
@@ -91,7 +91,7 @@ func (c *connection) roundTrip(request *http.Request, keep func(*connection)) (*
 	return answer, nil
 }
 
-// readHeader reads the header of the answer and skips informational answers. It does not skip
+// readHeader reads the header of the response and skips informational responses. It does not skip
 // 101 Switching Protocols, which no request asks for.
 func (c *connection) readHeader(request *http.Request) (*http.Response, error) {
 	for {
@@ -102,13 +102,13 @@ func (c *connection) readHeader(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// transfer is a request in flight, and then the body of its answer.
+// transfer is a request in flight, and then the body of its response.
 type transfer struct {
 	*connection
 	keep    func(*connection)
 	stop    func() bool // false if the context is done and the connection closed
 	written chan error  // receives the error of writing the request
-	closing bool        // the connection cannot be used after this answer
+	closing bool        // the connection cannot be used after this response
 
 	body  io.Reader
 	ended bool // the connection was kept or closed
@@ -140,7 +140,7 @@ func (x *transfer) Close() error {
 	if x.ended {
 		return nil
 	}
-	_ = x.abort() // an error in writing the request does not invalidate the answer
+	_ = x.abort() // an error in writing the request does not invalidate the response
 	return nil
 }
 
@@ -152,7 +152,7 @@ func (x *transfer) abort() error {
 	return <-x.written
 }
 
-// finish keeps the connection, if it can be reused, after the answer was read to its end.
+// finish keeps the connection, if it can be reused, after the response was read to its end.
 func (x *transfer) finish() {
 	if x.closing || x.reader.Buffered() > 0 {
 		_ = x.abort()

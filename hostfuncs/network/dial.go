@@ -130,9 +130,9 @@ func (a *attempts) failure(err error) error {
 // maxIdleConnections is the number of idle connections that a session keeps for later requests.
 const maxIdleConnections = MaxInFlight
 
-// roundTrip sends a request on an idle or a new connection. The body of the answer must be closed.
-// Requests with different reaches do not share connections, since an idle connection may go to an
-// address that only another request's grant allows.
+// roundTrip sends a request on an idle or a new connection. The body of the response must be
+// closed. Requests with different reaches do not share connections, since an idle connection may go
+// to an address that only another request's grant allows.
 func (s *Session) roundTrip(ctx context.Context, l *location, request *http.Request) (*http.Response, error) {
 	to, reached := s.client.permission.reach(l, request.Method)
 	key := fmt.Sprintf("%s %s %d %s", l.scheme, l.host, l.port, reached)

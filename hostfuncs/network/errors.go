@@ -130,5 +130,5 @@ func ioMessage(err error) string {
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
 		return "the server cannot be reached"
 	}
-	return "the connection failed, or the answer is not valid HTTP/1.1"
+	return "the connection failed, or the response is not valid HTTP/1.1"
 }

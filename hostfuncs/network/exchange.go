@@ -148,7 +148,7 @@ func (e *exchange) run() {
 	defer e.cancel()
 	defer close(e.done)
 	e.finish(e.exchange())
-	e.hop.body = nil // free it: the answer may be received much later
+	e.hop.body = nil // free it: the response may be received much later
 }
 
 func (e *exchange) exchange() *Error {
@@ -189,7 +189,7 @@ func (e *exchange) send() (*http.Response, *Error) {
 	}
 	if answer.StatusCode < 200 {
 		answer.Body.Close()
-		return nil, e.ioError(fmt.Errorf("the server answered with the unexpected status %d", answer.StatusCode))
+		return nil, e.ioError(fmt.Errorf("the server sent the unexpected status %d", answer.StatusCode))
 	}
 	return answer, nil
 }

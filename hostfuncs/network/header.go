@@ -88,7 +88,7 @@ func isOverride(name string) bool {
 	}, manifests.FoldName(name))
 }
 
-// wholeAnswer removes the headers that request a part of an answer, since a secret that is split
+// wholeAnswer removes the headers that request a part of a response, since a secret that is split
 // between parts is not found. A server may ignore these headers anyway. Some servers still accept
 // the old name, Request-Range.
 func wholeAnswer(header http.Header) {
@@ -124,7 +124,7 @@ func withoutBody(header http.Header) http.Header {
 	return kept
 }
 
-// answered returns the headers of an answer as the guest sees them.
+// answered returns the headers of a response as the guest sees them.
 func (c *Client) answered(header http.Header) [][2]string {
 	hop := map[string]bool{}
 	for name := range strings.SplitSeq(strings.ToLower(strings.Join(header.Values("Connection"), ",")), ",") {

@@ -6,7 +6,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// isRedirect reports whether an answer is a redirect to follow.
+// isRedirect reports whether a response is a redirect to follow.
 func isRedirect(answer *http.Response) bool {
 	switch answer.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:

@@ -59,7 +59,7 @@ func (c *Client) Open(limits Limits) *Session {
 	}
 }
 
-// Do sends a request, follows redirects as far as the permission allows, and returns the answer.
+// Do sends a request, follows redirects as far as the permission allows, and returns the response.
 // Errors are of type *[Error].
 func (s *Session) Do(ctx context.Context, request Request) (Response, error) {
 	e, err := s.begin(ctx, request)
@@ -70,7 +70,7 @@ func (s *Session) Do(ctx context.Context, request Request) (Response, error) {
 	return e.result()
 }
 
-// Send starts a request and returns its id. [Session.Receive] returns the answer. An invalid or
+// Send starts a request and returns its id. [Session.Receive] returns the response. An invalid or
 // denied request fails at once. The request is cancelled when ctx is done.
 func (s *Session) Send(ctx context.Context, request Request) (id int, err error) {
 	id, err = s.reserve()
@@ -101,8 +101,8 @@ func (s *Session) reserve() (int, error) {
 	return s.nextID, nil
 }
 
-// Receive waits for an answer. Each answer can be received once. If ctx is done first, the answer
-// can still be received later.
+// Receive waits for a response. Each response can be received once. If ctx is done first, the
+// response can still be received later.
 func (s *Session) Receive(ctx context.Context, id int) (Response, error) {
 	s.mu.Lock()
 	e := s.sent[id]
@@ -122,7 +122,7 @@ func (s *Session) Receive(ctx context.Context, id int) (Response, error) {
 	delete(s.sent, id)
 	s.mu.Unlock()
 	if taken {
-		return Response{}, &Error{Op: "receive", Kind: ErrInvalid, Message: "the answer was received already"}
+		return Response{}, &Error{Op: "receive", Kind: ErrInvalid, Message: "the response was already received"}
 	}
 	return e.result()
 }
