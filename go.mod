@@ -7,6 +7,7 @@ require (
 	filippo.io/age v1.3.2
 	github.com/extism/go-sdk v1.7.1
 	github.com/google/uuid v1.6.0
+	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1
 	github.com/spf13/cobra v1.10.2

@@ -5,15 +5,18 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	goruntime "runtime"
 	"slices"
 	"time"
 )
 
-// What zero stands for in the options. The limits' own are in their package.
+// What zero stands for in the options.
 const (
 	defaultTTL      = 5 * time.Minute
+	defaultBytes    = 64 << 20
 	defaultFailures = 5
 	defaultOpen     = 30 * time.Second
+	defaultWaiting  = 1024
 	defaultWait     = 30 * time.Second
 	defaultCalls    = 64
 	defaultDepth    = 4
@@ -21,6 +24,9 @@ const (
 	defaultPerBatch = 256 << 10
 	defaultExpire   = 24 * time.Hour
 )
+
+// maxPer keeps the arithmetic of durations from overflowing.
+const maxPer = 100 * 365 * 24 * time.Hour
 
 var errNoResolver = errors.New("the resolver is nil")
 
@@ -55,7 +61,7 @@ func (r *Reuse) complete() error {
 	if err := notNegative("TTL", int64(r.TTL), "Bytes", r.Bytes); err != nil {
 		return err
 	}
-	r.Scope, r.TTL = or(r.Scope, ReuseTenant), or(r.TTL, defaultTTL)
+	r.Scope, r.TTL, r.Bytes = or(r.Scope, ReuseTenant), or(r.TTL, defaultTTL), or(r.Bytes, defaultBytes)
 	if scopes := []Scope{ReuseTenant, ReuseSession, ReuseBatch, ReuseNone}; !slices.Contains(scopes, r.Scope) {
 		return fmt.Errorf("there is no scope %q; want one of %q", r.Scope, scopes)
 	}
@@ -68,7 +74,10 @@ func (l *Limits) complete() error {
 	if err != nil {
 		return err
 	}
-	l.Wait = or(l.Wait, defaultWait)
+	l.Running = or(l.Running, max(16, 4*goruntime.GOMAXPROCS(0)))
+	l.PerTenant = or(l.PerTenant, max(1, l.Running/4*3+l.Running%4*3/4)) // no product that could overflow
+	l.PerTool = or(l.PerTool, max(1, l.Running/2))
+	l.Waiting, l.Wait = or(l.Waiting, defaultWaiting), or(l.Wait, defaultWait)
 	return nil
 }
 
@@ -82,8 +91,8 @@ func (r *Rates) complete() error {
 			*rate.of = Rate{Calls: rate.calls, Per: time.Second}
 		case given.Unlimited && given != Rate{Unlimited: true}:
 			return errors.New("a rate that is unlimited has no Calls and no Per")
-		case !given.Unlimited && (given.Calls <= 0 || given.Per <= 0):
-			return fmt.Errorf("a rate of %d calls in %s; want both above 0, or Unlimited", given.Calls, given.Per)
+		case !given.Unlimited && (given.Calls <= 0 || given.Per <= 0 || given.Per > maxPer):
+			return fmt.Errorf("a rate of %d calls in %s; want both above 0 and no more than a century, or Unlimited", given.Calls, given.Per)
 		}
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
-	"github.com/caisson-run/caisson/executor/internal/claims"
 	"github.com/caisson-run/caisson/executor/internal/feed"
 	"github.com/caisson-run/caisson/manifests/schema"
 )
@@ -24,7 +23,7 @@ type Executor struct {
 	admission *admission
 	feed      feed.Feed[sent]
 	sessions  atomic.Uint64 // so far
-	claims    claims.Claims // of states that were resumed
+	claims    claims        // of states that were resumed
 	planning  chan struct{} // holds an element for each long plan of a tool's call
 }
 
@@ -45,11 +44,8 @@ func newExecutor(resolver Resolver, options Options) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Executor{resolver: resolver, options: options, log: options.Logger, repairers: newRepairers(options), planning: make(chan struct{}, goruntime.GOMAXPROCS(0))}
-	if e.answers, err = answers.New[key](answers.Options[answered]{Bytes: options.Reuse.Bytes, Size: answered.size}); err != nil {
-		return nil, err
-	}
-	if e.admission, err = newAdmission(options); err != nil {
+	e := &Executor{resolver: resolver, options: options, log: options.Logger, admission: newAdmission(options), repairers: newRepairers(options), planning: make(chan struct{}, goruntime.GOMAXPROCS(0))}
+	if e.answers, err = answers.New[key](options.Reuse.Bytes, answered.size); err != nil {
 		return nil, err
 	}
 	return e, nil

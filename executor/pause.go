@@ -27,7 +27,9 @@ var (
 	ErrDoubledAnswer = errors.New("a call has more than one answer")
 	ErrWrongAnswer   = errors.New("the answer does not fit what is waited for") // as an output where an approval is needed
 	ErrNotApproved   = errors.New("the approval is for something else")         // its fingerprint is missing or another
-	ErrLate          = errors.New("the batch no longer waits")                  // it was resumed, or its time is up
+	ErrExpired       = errors.New("the batch no longer waits: its time was up")
+	// ErrAlreadyResumed may also mean that the batch is being resumed. Some of what waited may have run.
+	ErrAlreadyResumed = errors.New("the batch no longer waits: it was resumed")
 )
 
 // Pause says how long batches wait. The zero value is the safe default.

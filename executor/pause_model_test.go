@@ -234,7 +234,7 @@ func (p *pausePlay) resume(t *testing.T) error {
 	all.Wait()
 	close(failures)
 	for err := range failures {
-		if !errors.Is(err, executor.ErrLate) {
+		if !errors.Is(err, executor.ErrAlreadyResumed) {
 			return err
 		}
 	}

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
+	"github.com/caisson-run/caisson/executor/internal/swept"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -16,7 +18,7 @@ import (
 // the records of all calls that have ended. It may require action again, also for an approval: where
 // a call has come to do something else than was approved, it waits anew.
 //
-// The error wraps [ErrInvalidBatch] or one or more of those that are listed with [ErrLate], or is
+// The error wraps [ErrInvalidBatch] or one or more of those that are listed with [ErrExpired], or is
 // what ended ctx or failed in [Pause.Claim]. Nothing has happened then, and the state can be tried
 // again; a Stream cannot.
 func (e *Executor) Resume(ctx context.Context, r Resumption) (Report, error) {
@@ -67,7 +69,7 @@ func (e *Executor) admit(b *batch, stored *storedBatch, r Resumption) (map[strin
 	now := time.Now()
 	switch {
 	case !now.Before(stored.expires):
-		m.add(ErrLate, "its time was up at %s", stored.expires.Format(time.RFC3339))
+		m.add(ErrExpired, "%s", stored.expires.Format(time.RFC3339))
 	case stored.expires.After(now.Add(e.options.Pause.Expire + clocksDiffer)):
 		m.add(ErrInvalidState, "it says that it waits until %s, which is longer than batches wait here", stored.expires.Format(time.RFC3339))
 	}
@@ -86,18 +88,43 @@ const clocksDiffer = 5 * time.Minute
 func (e *Executor) claim(ctx context.Context, session *Session, stored *storedBatch) error {
 	key := stored.id + "." + strconv.Itoa(stored.revision) + "." + stored.session[:16] // the session's digest was checked
 	until := time.Now().Add(e.options.Pause.Expire + clocksDiffer)
-	if !e.claims.Take(key, until) {
-		return fmt.Errorf("%w: it was resumed, or is being resumed", ErrLate)
+	if !e.claims.take(key, until) {
+		return ErrAlreadyResumed
 	}
 	ours, err := e.claimElsewhere(ctx, session, stored, key, until)
 	switch {
 	case err != nil: // it can be tried again
-		e.claims.Release(key)
+		e.claims.release(key)
 		return err
 	case !ours:
-		return fmt.Errorf("%w: it was resumed", ErrLate)
+		return ErrAlreadyResumed
 	}
 	return nil
+}
+
+// claims are the states that were resumed, each remembered until nobody takes a copy of it any more. The
+// zero value is none. It is safe for concurrent use.
+type claims struct {
+	mu    sync.Mutex
+	taken swept.Map[string, time.Time] // until when each is remembered
+}
+
+// take reports whether a state was not taken before, and takes it.
+func (c *claims) take(key string, until time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	if ends, ok := c.taken.Get(key); ok && now.Before(ends) {
+		return false
+	}
+	c.taken.Put(key, until, func(ends time.Time) bool { return !now.Before(ends) })
+	return true
+}
+
+func (c *claims) release(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.taken.Delete(key)
 }
 
 // claimElsewhere checks what can be known of a state once nobody else resumes it here, and takes it

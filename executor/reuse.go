@@ -160,14 +160,14 @@ func (b *batch) answer(ctx context.Context, c *call) {
 // call that waits for a place itself: it may be one of many of another session.
 func (b *batch) answerOnce(ctx context.Context, c *call) {
 	var in admitted
-	place := answers.Ready{
+	ready := answers.Ready{
 		Get: func(ctx context.Context) (err error) {
 			in, err = b.executor.admission.enter(ctx, c)
 			return err
 		},
 		Drop: func() { in.abandon() },
 	}
-	known, from, err := b.executor.answers.DoWhenReady(ctx, *c.question, place, func(ctx context.Context) (answered, bool) {
+	known, from, err := b.executor.answers.Do(ctx, *c.question, ready, func(ctx context.Context) (answered, bool) {
 		b.perform(ctx, c, in)
 		if !c.lasts() {
 			return answered{}, false
@@ -190,10 +190,10 @@ func (b *batch) answerNested(ctx context.Context, c *call) {
 		c.repeats(known)
 		return
 	}
-	generation := cache.Began(c.question.Domains)
+	asked := cache.Now()
 	b.attempt(ctx, c)
 	if c.lasts() {
-		cache.Put(*c.question, generation, c.answered())
+		cache.Put(*c.question, asked, c.answered())
 	}
 }
 

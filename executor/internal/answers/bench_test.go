@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"testing"
 	"time"
 
@@ -29,7 +28,7 @@ type wideAnswer struct {
 type wideQuestion = answers.Question[wideKey]
 
 func newWide(b *testing.B, bytes int64) *answers.Cache[wideKey, wideAnswer] {
-	c, err := answers.New[wideKey](answers.Options[wideAnswer]{Bytes: bytes, Size: func(wideAnswer) int64 { return 600 }})
+	c, err := answers.New[wideKey](bytes, func(wideAnswer) int64 { return 600 })
 	require.NoError(b, err)
 	return c
 }
@@ -49,30 +48,30 @@ func find(keep bool) func(context.Context) (wideAnswer, bool) {
 var benchDomains = map[string][]string{"domains=1": {"tenant t"}, "domains=2": {"tenant t", "files"}}
 
 func BenchmarkHit(b *testing.B) {
-	c := newWide(b, 0)
+	c := newWide(b, 64<<20)
 	var questions [1000]wideQuestion
 	for i := range questions {
 		questions[i] = wide(i, "tenant t", "files")
-		c.Put(questions[i], c.Began(questions[i].Domains), wideAnswer{})
+		c.Put(questions[i], c.Now(), wideAnswer{})
 	}
 	ask := find(true)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		if _, from, _ := c.Do(b.Context(), questions[i%len(questions)], ask); from != answers.Kept {
+		if _, from, _ := c.Do(b.Context(), questions[i%len(questions)], answers.Ready{}, ask); from != answers.Kept {
 			b.Fatal(from)
 		}
 	}
 }
 
 func BenchmarkHitParallel(b *testing.B) {
-	c := newWide(b, 0)
+	c := newWide(b, 64<<20)
 	q := wide(0, "tenant t")
-	c.Put(q, c.Began(q.Domains), wideAnswer{})
+	c.Put(q, c.Now(), wideAnswer{})
 	ask := find(true)
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			_, _, _ = c.Do(b.Context(), q, ask)
+			_, _, _ = c.Do(b.Context(), q, answers.Ready{}, ask)
 		}
 	})
 }
@@ -85,7 +84,7 @@ func BenchmarkMiss(b *testing.B) {
 			ask := find(true)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				_, _, _ = c.Do(b.Context(), wide(i, domains...), ask)
+				_, _, _ = c.Do(b.Context(), wide(i, domains...), answers.Ready{}, ask)
 			}
 		})
 	}
@@ -93,11 +92,11 @@ func BenchmarkMiss(b *testing.B) {
 
 // BenchmarkFailure asks, and keeps nothing.
 func BenchmarkFailure(b *testing.B) {
-	c := newWide(b, 0)
+	c := newWide(b, 64<<20)
 	q, ask := wide(0, "tenant t"), find(false)
 	b.ReportAllocs()
 	for b.Loop() {
-		_, _, _ = c.Do(b.Context(), q, ask)
+		_, _, _ = c.Do(b.Context(), q, answers.Ready{}, ask)
 	}
 }
 
@@ -108,49 +107,16 @@ func BenchmarkNested(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		q := wide(i, "tenant t")
 		if _, ok := c.Get(q.Key); !ok {
-			c.Put(q, c.Began(q.Domains), wideAnswer{})
+			c.Put(q, c.Now(), wideAnswer{})
 		}
 	}
 }
 
 // BenchmarkEmptyBarrier begins and ends a barrier that forgets nothing.
 func BenchmarkEmptyBarrier(b *testing.B) {
-	c := newWide(b, 0)
+	c := newWide(b, 64<<20)
 	b.ReportAllocs()
 	for b.Loop() {
 		c.Barrier("tenant")()
-	}
-}
-
-// BenchmarkBarrier begins and ends a barrier, beside 50,000 answers of other domains. What
-// it forgets was found between these.
-func BenchmarkBarrier(b *testing.B) {
-	for _, count := range []int{1000, 50_000} {
-		b.Run(fmt.Sprintf("forgets=%d", count), func(b *testing.B) {
-			for range b.N {
-				b.StopTimer()
-				c := newWide(b, 0)
-				for i := range 50_000 {
-					for _, domain := range []string{"others", "tenant"} {
-						if q := wide(i, domain); domain == "others" || i < count {
-							q.Key.tenant = domain
-							c.Put(q, c.Began(q.Domains), wideAnswer{})
-						}
-					}
-				}
-				b.StartTimer()
-				c.Barrier("tenant")()
-			}
-		})
-	}
-}
-
-// BenchmarkNewDomain is the first question of a tenant.
-func BenchmarkNewDomain(b *testing.B) {
-	c := newWide(b, 1000*600)
-	ask := find(true)
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		_, _, _ = c.Do(b.Context(), wide(i, fmt.Sprint("tenant ", i)), ask)
 	}
 }

@@ -1,4 +1,4 @@
-package turns_test
+package queue_test
 
 import (
 	"context"
@@ -9,29 +9,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caisson-run/caisson/executor/internal/turns"
+	"github.com/caisson-run/caisson/executor/internal/queue"
 )
 
-func newQueue(tb testing.TB, limits turns.Limits) *turns.Queue {
-	tb.Helper()
-	q, err := turns.New(limits)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return q
+func newQueue(limits queue.Limits) *queue.Queue {
+	limits.PerTenant, limits.PerTool, limits.Wait = limits.Running, limits.Running, time.Hour
+	return queue.New(limits)
 }
 
 // BenchmarkEnter measures a call that needs not wait, from its coming to its end.
 func BenchmarkEnter(b *testing.B) {
 	for _, beside := range []int{0, 1, 8} {
 		b.Run(fmt.Sprintf("running=%d", beside), func(b *testing.B) {
-			q := newQueue(b, turns.Limits{Running: 64})
+			q := newQueue(queue.Limits{Running: 64})
 			for i := range beside {
-				if _, err := q.Enter(b.Context(), turns.Call{Tenant: "tenant-" + strconv.Itoa(i), Session: "session", Tool: "tool"}); err != nil {
+				if _, err := q.Enter(b.Context(), queue.Call{Tenant: "tenant-" + strconv.Itoa(i), Session: "session", Tool: "tool"}); err != nil {
 					b.Fatal(err)
 				}
 			}
-			call := turns.Call{Tenant: "tenant-0", Session: "0199a3c4-session", Tool: "calculator"}
+			call := queue.Call{Tenant: "tenant-0", Session: "0199a3c4-session", Tool: "calculator"}
 			ctx, cancel := context.WithCancel(b.Context())
 			defer cancel()
 			b.ReportAllocs()
@@ -48,8 +44,8 @@ func BenchmarkEnter(b *testing.B) {
 
 // BenchmarkEnterParallel is the same where as many calls come at a time as processors allow.
 func BenchmarkEnterParallel(b *testing.B) {
-	q := newQueue(b, turns.Limits{Running: 1 << 10})
-	call := turns.Call{Tenant: "tenant", Session: "0199a3c4-session", Tool: "calculator"}
+	q := newQueue(queue.Limits{Running: 1 << 10})
+	call := queue.Call{Tenant: "tenant", Session: "0199a3c4-session", Tool: "calculator"}
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
@@ -69,13 +65,13 @@ func BenchmarkEnterParallel(b *testing.B) {
 func BenchmarkHandOver(b *testing.B) {
 	for _, c := range []struct{ tenants, sessions, tools int }{{1, 1, 1}, {10, 10, 1}, {10, 10, 10}, {1000, 1, 1}, {1, 1000, 1}, {1, 1, 1000}} {
 		b.Run(fmt.Sprintf("tenants=%d/sessions=%d/tools=%d", c.tenants, c.sessions, c.tools), func(b *testing.B) {
-			q := newQueue(b, turns.Limits{Running: 4, Waiting: 10_000, Wait: time.Hour})
+			q := newQueue(queue.Limits{Running: 4, Waiting: 10_000})
 			var calls atomic.Int64
 			b.SetParallelism(1000 / runtime.GOMAXPROCS(0))
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				i := int(calls.Add(1))
-				call := turns.Call{
+				call := queue.Call{
 					Tenant:  strconv.Itoa(i % c.tenants),
 					Session: strconv.Itoa(i / c.tenants % c.sessions),
 					Tool:    strconv.Itoa(i / c.tenants / c.sessions % c.tools),

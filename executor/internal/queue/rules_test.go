@@ -1,8 +1,8 @@
-package turns
+package queue
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -20,14 +20,15 @@ type stage struct {
 	queue *Queue
 	mu    sync.Mutex // of what follows, which the test itself reads when nobody else is awake
 	began []string   // in this order
-	turns map[string]*Turn
+	turns map[string]*Place
 	errs  map[string]error
 }
 
 func newStage(t *testing.T, limits Limits) *stage {
-	q, err := New(limits)
-	require.NoError(t, err)
-	return &stage{t: t, queue: q, turns: map[string]*Turn{}, errs: map[string]error{}}
+	// What the tests leave out is far away.
+	limits.PerTenant, limits.PerTool = cmp.Or(limits.PerTenant, 100), cmp.Or(limits.PerTool, 100)
+	limits.Waiting, limits.Wait = cmp.Or(limits.Waiting, 1024), cmp.Or(limits.Wait, 30*time.Second)
+	return &stage{t: t, queue: New(limits), turns: map[string]*Place{}, errs: map[string]error{}}
 }
 
 func callOf(name string) Call {
@@ -78,7 +79,7 @@ func (s *stage) leave(name string, want ...string) {
 func (s *stage) end() {
 	for len(s.turns) > 0 {
 		running := s.turns
-		s.turns = map[string]*Turn{}
+		s.turns = map[string]*Place{}
 		for _, turn := range running {
 			turn.Leave()
 		}
@@ -184,12 +185,12 @@ func TestRefusals(t *testing.T) {
 		limit  Limit
 		text   string
 	}{
-		{"full: all", Limits{Running: 1, Waiting: 1}, []string{"b/s/x#1", "a/s/x#2"}, "a/s/x", 0, ErrFull, All, "turns: enter: too many calls wait (limit: all)"},
-		{"full: tenant", Limits{Running: 3, PerTenant: 1, PerTool: 3, Waiting: 1}, []string{"a/s/x#1", "a/s/x#2"}, "a/r/x", 0, ErrFull, Tenant, "turns: enter: too many calls wait (limit: tenant)"},
-		{"full: tool", Limits{Running: 3, PerTenant: 3, PerTool: 1, Waiting: 1}, []string{"a/s/x#1", "a/s/x#2"}, "a/s/x", 0, ErrFull, Tool, "turns: enter: too many calls wait (limit: tool)"},
-		{"waited: all", Limits{Running: 1, Wait: time.Minute}, []string{"b/s/x#1"}, "a/s/x", time.Minute, ErrWaited, All, "turns: enter: waited too long (limit: all)"},
-		{"waited: tenant", Limits{Running: 3, PerTenant: 1}, []string{"a/s/x#1"}, "a/s/y", 30 * time.Second, ErrWaited, Tenant, "turns: enter: waited too long (limit: tenant)"},
-		{"waited: tool", Limits{Running: 3, PerTenant: 3, PerTool: 1, Wait: 1}, []string{"a/s/x#1"}, "a/r/x", 1, ErrWaited, Tool, "turns: enter: waited too long (limit: tool)"},
+		{"full: all", Limits{Running: 1, Waiting: 1}, []string{"b/s/x#1", "a/s/x#2"}, "a/s/x", 0, ErrFull, All, "queue: too many calls wait (limit: all)"},
+		{"full: tenant", Limits{Running: 3, PerTenant: 1, PerTool: 3, Waiting: 1}, []string{"a/s/x#1", "a/s/x#2"}, "a/r/x", 0, ErrFull, Tenant, "queue: too many calls wait (limit: tenant)"},
+		{"full: tool", Limits{Running: 3, PerTenant: 3, PerTool: 1, Waiting: 1}, []string{"a/s/x#1", "a/s/x#2"}, "a/s/x", 0, ErrFull, Tool, "queue: too many calls wait (limit: tool)"},
+		{"waited: all", Limits{Running: 1, Wait: time.Minute}, []string{"b/s/x#1"}, "a/s/x", time.Minute, ErrWaited, All, "queue: waited too long (limit: all)"},
+		{"waited: tenant", Limits{Running: 3, PerTenant: 1}, []string{"a/s/x#1"}, "a/s/y", 30 * time.Second, ErrWaited, Tenant, "queue: waited too long (limit: tenant)"},
+		{"waited: tool", Limits{Running: 3, PerTenant: 3, PerTool: 1, Wait: 1}, []string{"a/s/x#1"}, "a/r/x", 1, ErrWaited, Tool, "queue: waited too long (limit: tool)"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -204,7 +205,7 @@ func TestRefusals(t *testing.T) {
 				require.ErrorIs(t, err, test.kind)
 				var failure *Error
 				require.ErrorAs(t, err, &failure)
-				assert.Equal(t, Error{Op: "enter", Kind: test.kind, Limit: test.limit}, *failure)
+				assert.Equal(t, Error{Kind: test.kind, Limit: test.limit}, *failure)
 				s.end()
 			})
 		})
@@ -227,54 +228,34 @@ func TestWaitingIsATenantsOwn(t *testing.T) {
 }
 
 func TestContextsThatEnd(t *testing.T) {
-	reason := errors.New("the user left")
-	tests := []struct {
-		name    string
-		context func(context.Context) (context.Context, context.CancelFunc)
-		is      []error
-		text    string
-	}{
-		{"a deadline", func(ctx context.Context) (context.Context, context.CancelFunc) {
+	for want, end := range map[error]func(context.Context) (context.Context, context.CancelFunc){
+		context.DeadlineExceeded: func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return context.WithTimeout(ctx, time.Second)
-		}, []error{context.DeadlineExceeded}, "context deadline exceeded"},
-		{"a deadline with a cause", func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeoutCause(ctx, time.Second, reason)
-		}, []error{context.DeadlineExceeded, reason}, "context deadline exceeded: the user left"},
-		{"a cancellation", func(ctx context.Context) (context.Context, context.CancelFunc) {
+		},
+		context.Canceled: func(ctx context.Context) (context.Context, context.CancelFunc) {
 			ctx, cancel := context.WithCancel(ctx)
 			time.AfterFunc(time.Second, cancel)
 			return ctx, cancel
-		}, []error{context.Canceled}, "context canceled"},
-		{"a cancellation with a cause", func(ctx context.Context) (context.Context, context.CancelFunc) {
-			ctx, cancel := context.WithCancelCause(ctx)
-			time.AfterFunc(time.Second, func() { cancel(reason) })
-			return ctx, func() { cancel(nil) }
-		}, []error{context.Canceled, reason}, "context canceled: the user left"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStage(t, Limits{Running: 1})
-				s.enter("a/s/x#1", "a/s/x#2")
-				ctx, cancel := test.context(t.Context())
-				defer cancel()
-				start := time.Now()
-				for range 2 { // the second time, it has already ended
-					turn, err := s.queue.Enter(ctx, callOf("a/s/x"))
-					require.Nil(t, turn)
-					require.EqualError(t, err, test.text)
-					for _, is := range test.is {
-						require.ErrorIs(t, err, is)
-					}
-					assert.Equal(t, time.Second, time.Since(start))
-					s.check()
-				}
-				s.leave("a/s/x#1", "a/s/x#2")
-				turn, err := s.queue.Enter(ctx, callOf("b/s/x"))
-				require.Nil(t, turn)
-				require.Error(t, err)
-				s.end()
-			})
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, Limits{Running: 1})
+			s.enter("a/s/x#1", "a/s/x#2")
+			ctx, cancel := end(t.Context())
+			defer cancel()
+			start := time.Now()
+			for range 2 { // the second time, it has already ended
+				place, err := s.queue.Enter(ctx, callOf("a/s/x"))
+				require.Nil(t, place)
+				require.ErrorIs(t, err, want)
+				assert.Equal(t, time.Second, time.Since(start))
+				s.check()
+			}
+			s.leave("a/s/x#1", "a/s/x#2")
+			place, err := s.queue.Enter(ctx, callOf("b/s/x"))
+			require.Nil(t, place, "nor where there is one")
+			require.Error(t, err)
+			s.end()
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package turns
+package queue
 
 import (
 	"cmp"
@@ -141,10 +141,9 @@ func compare(t *testing.T, random *rand.Rand, steps int) {
 		Waiting: 1 + random.IntN(30), Wait: time.Duration(1+random.IntN(300)) * time.Second,
 	}
 	tenants, sessions, tools := 1+random.IntN(6), 1+random.IntN(5), 1+random.IntN(5)
-	q, err := New(limits)
-	require.NoError(t, err)
+	q := New(limits)
 	model := &reference{limits: limits, failed: map[int]error{}, served: map[[2]string]int{}}
-	turns, failed := map[int]*Turn{}, map[int]error{}
+	turns, failed := map[int]*Place{}, map[int]error{}
 	enter := func(id int) {
 		c := &modelled{id: id, timeout: ErrWaited, deadline: time.Now().Add(limits.Wait), Call: Call{
 			Tenant: fmt.Sprint(random.IntN(tenants)), Session: fmt.Sprint(random.IntN(sessions)), Tool: fmt.Sprint(random.IntN(tools)),
@@ -213,7 +212,7 @@ func compare(t *testing.T, random *rand.Rand, steps int) {
 	empty(t, q)
 }
 
-func same(t *testing.T, model *reference, turns map[int]*Turn, failed map[int]error, step int) {
+func same(t *testing.T, model *reference, turns map[int]*Place, failed map[int]error, step int) {
 	t.Helper()
 	var want, got []int
 	for _, c := range model.running {
@@ -237,40 +236,31 @@ func same(t *testing.T, model *reference, turns map[int]*Turn, failed map[int]er
 // all counts are right. The queue must be locked.
 func consistent(t *testing.T, q *Queue) {
 	t.Helper()
-	running, ready := 0, 0
+	running, waiting := 0, 0
 	for name, tenant := range q.tenants {
-		waiting, ofSessions, ofTools, may := 0, 0, 0, false
-		for _, session := range tenant.sessions {
-			ofSessions += session.running
-			assert.True(t, session.running > 0 || len(session.lanes) > 0, "a session that has no call")
-			for _, l := range session.lanes {
-				if l.first == nil || l.tool.lanes[l.slotOf-1] != l {
-					t.Fatal("a lane that is empty or in the wrong place")
-				}
-				for turn := l.first; turn != nil; turn = turn.behind {
-					waiting++
-					if turn.lane != l || turn.behind == nil && turn != l.last {
-						t.Fatal("a call that is in the wrong lane or place")
-					}
-				}
-				may = may || tenant.running < q.limits.PerTenant && l.tool.running < q.limits.PerTool
+		assert.Positive(t, tenant.calls, "a tenant that has no call")
+		assert.LessOrEqual(t, tenant.running, q.limits.PerTenant)
+		assert.LessOrEqual(t, len(tenant.waiting), q.limits.Waiting)
+		assert.Equal(t, tenant.calls, tenant.running+len(tenant.waiting))
+		for _, of := range []map[string]*share{tenant.sessions, tenant.tools} {
+			sum := share{}
+			for _, s := range of {
+				assert.Positive(t, s.calls, "a session or a tool that has no call")
+				sum.calls, sum.running = sum.calls+s.calls, sum.running+s.running
 			}
+			assert.Equal(t, share{calls: tenant.calls, running: tenant.running}, sum)
 		}
 		for _, tool := range tenant.tools {
-			ofTools += tool.running
-			assert.True(t, tool.running > 0 || len(tool.lanes) > 0, "a tool that has no call")
 			assert.LessOrEqual(t, tool.running, q.limits.PerTool)
 		}
-		assert.True(t, tenant.running > 0 || waiting > 0, "a tenant that has no call")
-		assert.LessOrEqual(t, tenant.running, q.limits.PerTenant)
-		assert.LessOrEqual(t, waiting, q.limits.Waiting)
-		assert.Equal(t, [4]any{name, waiting, tenant.running, tenant.running}, [4]any{tenant.name, tenant.waiting, ofSessions, ofTools})
-		assert.Equal(t, may, tenant.slotOf > 0)
-		assert.False(t, may && q.running < q.limits.Running, "a call waits that may run")
-		running += tenant.running
-		ready += min(1, tenant.slotOf)
+		for _, p := range tenant.waiting {
+			if p.call.Tenant != name || q.reached(p) == "" {
+				t.Fatal("a call waits that may run, or in the wrong place")
+			}
+		}
+		running, waiting = running+tenant.running, waiting+len(tenant.waiting)
 	}
-	assert.Equal(t, [2]int{running, ready}, [2]int{q.running, len(q.ready)})
+	assert.Equal(t, [2]int{running, waiting}, [2]int{q.running, q.waiting})
 	assert.LessOrEqual(t, running, q.limits.Running)
 }
 
@@ -279,19 +269,11 @@ func empty(t *testing.T, q *Queue) {
 	t.Helper()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	assert.Zero(t, q.running)
+	assert.Zero(t, q.running+q.waiting)
 	assert.Empty(t, q.tenants)
-	assert.Empty(t, q.ready)
-	assert.LessOrEqual(t, max(len(q.spareTenants), len(q.spareSessions), len(q.spareTools)), maxSpares)
-	for _, spare := range q.spareTenants {
-		assert.Empty(t, spare.sessions)
-		assert.Empty(t, spare.tools)
-		assert.Equal(t, &tenant{sessions: spare.sessions, tools: spare.tools}, spare)
-	}
-	for _, spare := range q.spareSessions {
-		assert.Equal(t, &session{}, spare)
-	}
-	for _, spare := range q.spareTools {
-		assert.Equal(t, &tool{}, spare)
-	}
+	spare, _ := q.spare.Get().(*tenant)
+	assert.Empty(t, spare.sessions)
+	assert.Empty(t, spare.tools)
+	assert.Empty(t, spare.waiting)
+	assert.Zero(t, spare.calls+spare.running)
 }
