@@ -7,24 +7,23 @@ import (
 	"sync/atomic"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
-	"github.com/caisson-run/caisson/executor/internal/feed"
 	"github.com/caisson-run/caisson/manifests/schema"
 )
 
 // Executor runs batches of calls. Get one from [New]; it needs no closing and is safe for
 // concurrent use.
 type Executor struct {
-	resolver  Resolver
-	options   Options // complete
-	log       *slog.Logger
-	repairers *repairers
-	shown     made[*schema.Schema] // of the parameters that models are shown, where the host fills in others
-	answers   *answers.Cache[key, answered]
-	admission *admission
-	feed      feed.Feed[sent]
-	sessions  atomic.Uint64 // so far
-	claims    claims        // of states that were resumed
-	planning  chan struct{} // holds an element for each long plan of a tool's call
+	resolver    Resolver
+	options     Options // complete
+	log         *slog.Logger
+	repairers   *repairers
+	shown       made[*schema.Schema] // of the parameters that models are shown, where the host fills in others
+	answers     *answers.Cache[key, answered]
+	admission   *admission
+	subscribers subscribers
+	sessions    atomic.Uint64 // so far
+	claims      claims        // of states that were resumed
+	planning    chan struct{} // holds an element for each long plan of a tool's call
 }
 
 // New returns an executor of the resolver's tools. It fails with [ErrInvalidOptions].

@@ -16,15 +16,15 @@ import (
 
 // send makes an event of a kind, if anybody wants one.
 func (b *batch) send(kind tool.EventType, fill func(*tool.Event)) {
-	feed := &b.executor.feed
-	idle := feed.Idle()
+	subscribers := &b.executor.subscribers
+	idle := subscribers.idle()
 	if idle && b.stream == nil {
 		return
 	}
 	event := b.event(kind)
 	fill(&event)
 	if !idle {
-		feed.Send(sent{event, b.session})
+		subscribers.send(event, b.session)
 	}
 	b.stream.offer(event)
 }
