@@ -22,6 +22,7 @@ const (
 	defaultDepth    = 4
 	defaultPerCall  = 64 << 10
 	defaultPerBatch = 256 << 10
+	defaultKept     = 16 << 20
 	defaultExpire   = 24 * time.Hour
 )
 
@@ -128,7 +129,7 @@ func (o *Output) complete() error {
 	case o.Unlimited && (o.PerCall > 0 || o.PerBatch > 0 || o.Kept > 0 || o.Hint != nil):
 		return errors.New("an output that is unlimited has no PerCall, PerBatch, Kept or Hint")
 	}
-	o.PerCall, o.PerBatch = or(o.PerCall, defaultPerCall), or(o.PerBatch, defaultPerBatch)
+	o.PerCall, o.PerBatch, o.Kept = or(o.PerCall, defaultPerCall), or(o.PerBatch, defaultPerBatch), or(o.Kept, defaultKept)
 	return nil
 }
 

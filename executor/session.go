@@ -85,7 +85,7 @@ func (e *Executor) NewSession(options SessionOptions) (*Session, error) {
 	if err != nil {
 		return nil, invalid("%v", err)
 	}
-	store, err := output.NewStore(output.Options{Bytes: e.options.Output.Kept})
+	store, err := output.NewStore(e.options.Output.Kept)
 	if err != nil {
 		return nil, invalid("%v", err)
 	}

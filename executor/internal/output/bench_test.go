@@ -20,9 +20,9 @@ func BenchmarkCut(b *testing.B) {
 		{"cut/1MiB", tool.Result{Success: true, Output: long}},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			keep := newStore(b, 0).Keeper(func(part string) string { return part })
+			keep := newStore(b, 16<<20).Keeper(func(part string) string { return part })
 			if strings.HasPrefix(bench.name, "cut") {
-				store := newStore(b, 0)
+				store := newStore(b, 16<<20)
 				keep = func(part, text string) string {
 					return store.Keeper(func(part string) string { return part })(part, text)
 				}
@@ -36,7 +36,7 @@ func BenchmarkCut(b *testing.B) {
 }
 
 func BenchmarkPage(b *testing.B) {
-	store := newStore(b, 0)
+	store := newStore(b, 16<<20)
 	store.Keep("r", strings.Repeat("a line of output\n", 1<<20/17))
 	b.ReportAllocs()
 	for b.Loop() {
