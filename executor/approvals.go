@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -14,18 +16,21 @@ const maxApprovals = 1000
 
 // approvals are those that hold in a session, by what they are for. The session's lock guards them.
 type approvals struct {
-	held map[string]tool.Approval // of those for a time, Until says when they end
-	keys []string                 // in the order in which they were given
+	// held is never asked with Get, so that the least recent is the oldest. Of those for a time, Until says
+	// when they end.
+	held *simplelru.LRU[string, tool.Approval]
 }
 
-func newApprovals(given []tool.Approval) (approvals, error) {
-	a := approvals{}
+func newApprovals(given []tool.Approval) (a approvals, err error) {
+	if a.held, err = simplelru.NewLRU[string, tool.Approval](maxApprovals, nil); err != nil {
+		return a, err
+	}
 	for i, approval := range given {
 		if approval.Scope == "" || !approval.Approve || approval.Fingerprint == "" || approval.Scope == tool.ApproveOnce && approval.CallID == "" {
-			return approvals{}, fmt.Errorf("approval %d is not one that Session.Approvals returned", i)
+			return a, fmt.Errorf("approval %d is not one that Session.Approvals returned", i)
 		}
 		if err := checkScope(approval); err != nil {
-			return approvals{}, fmt.Errorf("approval %d: %w", i, err)
+			return a, fmt.Errorf("approval %d: %w", i, err)
 		}
 		a.keep(approval)
 	}
@@ -53,15 +58,8 @@ func (a *approvals) keep(approval tool.Approval) {
 	if approval.Scope == tool.ApproveOnce {
 		key = onceKey(approval.CallID, approval.Fingerprint)
 	}
-	if a.held == nil {
-		a.held = map[string]tool.Approval{}
-	}
-	a.drop(key)
-	if len(a.keys) == maxApprovals {
-		a.drop(a.keys[0])
-	}
-	a.held[key] = approval
-	a.keys = append(a.keys, key)
+	a.held.Remove(key)
+	a.held.Add(key, approval)
 }
 
 // fromNow returns an approval that says when it ends, where it holds for a time.
@@ -83,20 +81,11 @@ func (p permit) holds(fingerprint string) bool {
 	return p.fingerprint != "" && p.fingerprint == fingerprint && (p.until.IsZero() || time.Now().Before(p.until))
 }
 
-func (a *approvals) drop(key string) {
-	if _, ok := a.held[key]; !ok {
-		return
-	}
-	delete(a.held, key)
-	at := slices.Index(a.keys, key)
-	a.keys = slices.Delete(a.keys, at, at+1)
-}
-
 // holds reports whether there is an approval that has not run out.
 func (a *approvals) holds(key string) bool {
-	held, ok := a.held[key]
+	held, ok := a.held.Peek(key)
 	if ok && held.Scope == tool.ApproveFor && !time.Now().Before(held.Until) {
-		a.drop(key)
+		a.held.Remove(key)
 		return false
 	}
 	return ok
@@ -120,7 +109,7 @@ func (s *Session) takeApproval(callID, fingerprint string) permit {
 	if !s.approved.holds(key) {
 		return permit{}
 	}
-	s.approved.drop(key)
+	s.approved.held.Remove(key)
 	return permit{fingerprint: fingerprint}
 }
 
@@ -151,11 +140,11 @@ func (s *Session) Approvals() []tool.Approval {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := []tool.Approval{}
-	for _, key := range slices.Clone(s.approved.keys) {
+	for _, key := range s.approved.held.Keys() {
 		if !s.approved.holds(key) {
 			continue
 		}
-		held := s.approved.held[key]
+		held, _ := s.approved.held.Peek(key)
 		held.Until = held.Until.UTC().Round(0) // without the reading of this process's clock
 		list = append(list, held)
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 
 	"github.com/caisson-run/caisson/registry"
@@ -65,58 +64,34 @@ func (b *batch) effect(ctx context.Context, c *call, entry registry.Entry) (effe
 	}
 	text := appendText(nil, "caisson-effect/v1")
 	text = appendText(appendText(text, identity), entry.Name)
-	callees := callees{resolver: b.executor.resolver, named: map[string]bool{}, identities: map[string]string{}}
-	if err := callees.add(ctx, entry); err != nil {
+	var reached []byte
+	callees := map[string]string{}
+	err = eachCallee(b.executor.resolver, entry, func(name string, called registry.Entry, ok bool) error {
+		reached = appendText(appendText(reached, name), called.Name)
+		if !ok {
+			return nil
+		}
+		// A tool that cannot say what it is keeps nobody from calling the others, and is not called itself.
+		identity, err := identityOf(ctx, called)
+		if err != nil && isOver(ctx) {
+			return err
+		}
+		if err != nil {
+			identity = ""
+		}
+		reached = appendText(reached, identity)
+		callees[called.Name] = identity
+		return nil
+	})
+	if err != nil {
 		return effect{}, err
 	}
-	text = appendText(text, string(callees.text))
+	text = appendText(text, string(reached))
 	text = appendText(appendText(text, b.session.tenant), b.session.user)
 	text = appendValues(text, b.session.context)
 	text = appendFiles(text, b.files)
 	text = c.invocation.Arguments.AppendCanonical(text)
-	return effect{digestOf(text), callees.identities}, nil
-}
-
-// callees collects what identifies the tools that a tool may call, and those that these may.
-type callees struct {
-	resolver   Resolver
-	named      map[string]bool
-	identities map[string]string // by registered name; "" for a tool that cannot say what it is
-	text       []byte
-}
-
-func (c *callees) add(ctx context.Context, entry registry.Entry) error {
-	if entry.Manifest == nil {
-		return nil
-	}
-	for _, name := range entry.Manifest.Permissions.Tools {
-		if c.named[name] {
-			continue
-		}
-		c.named[name] = true
-		called, ok, err := lookUp(c.resolver, name)
-		if err != nil {
-			return err
-		}
-		c.text = appendText(appendText(c.text, name), called.Name)
-		if !ok {
-			continue
-		}
-		// A tool that cannot say what it is keeps nobody from calling the others, and is not called itself.
-		identity, err := identityOf(ctx, called)
-		switch {
-		case err != nil && isOver(ctx):
-			return err
-		case err != nil:
-			identity = ""
-		}
-		c.text = appendText(c.text, identity)
-		c.identities[called.Name] = identity
-		if err := c.add(ctx, called); err != nil {
-			return err
-		}
-	}
-	return nil
+	return effect{digestOf(text), callees}, nil
 }
 
 // checkApprovedCallees refuses a tool's call where a call above it was approved while the called tool
@@ -132,32 +107,6 @@ func (c *call) checkApprovedCallees(ctx context.Context) {
 		}
 		c.deny("approval", fmt.Sprintf("%s was replaced after the call of %s that leads to it was approved", c.tool, caller.tool), tool.Allow{})
 		return
-	}
-}
-
-// identityOf asks a tool on a goroutine of its own, as it is when it is run: it is the tool's code.
-// It has no effects, so that nobody waits for a tool that goes on when ctx has ended.
-func identityOf(ctx context.Context, entry registry.Entry) (string, error) {
-	type answer struct {
-		identity string
-		err      error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		a := answer{err: errExited}
-		defer func() { answers <- a }()
-		defer func() {
-			if value := recover(); value != nil {
-				a = answer{err: &panicError{value: value, stack: debug.Stack()}}
-			}
-		}()
-		a.identity, a.err = entry.Identity(ctx)
-	}()
-	select {
-	case a := <-answers:
-		return a.identity, a.err
-	case <-ctx.Done():
-		return "", ctx.Err()
 	}
 }
 

@@ -171,7 +171,7 @@ func (c *call) make(ctx context.Context, requested tool.Call, id string) *call {
 	made := c.batch.planNested(ctx, requested, id)
 	made.parent, made.depth, made.made = c, c.depth+1, c.made
 	made.record.Parent = c.record.CallID
-	if made.refused {
+	if made.phase == phaseRefused {
 		return made
 	}
 	// A runtime has checked the permission; a tool that is written in Go has none but this.

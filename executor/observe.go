@@ -46,7 +46,7 @@ func (b *batch) begun(kind tool.EventType, calls []*call) {
 	b.send(kind, func(event *tool.Event) {
 		event.Calls = make([]tool.Planned, 0, len(calls))
 		for _, c := range calls {
-			if !c.ended {
+			if c.phase != phaseEnded {
 				event.Calls = append(event.Calls, c.planned())
 			}
 		}
@@ -90,10 +90,10 @@ func (b *batch) callStarted(ctx context.Context, c *call) {
 // callFinished cuts the result to what goes to the model, and tells everybody what the call
 // came to.
 func (b *batch) callFinished(ctx context.Context, c *call) {
-	if !c.shared {
+	if c.source == nil || c.phase == phaseRefused { // else it has what its source has
 		b.cut(c)
 	}
-	c.ended = true
+	c.phase = phaseEnded
 	c.final = c.record.Result.Success && c.entry.Manifest != nil && c.entry.Manifest.Behavior.Final
 	b.session.leave(c)
 	b.mu.Lock()

@@ -46,8 +46,7 @@ func (p planner) call(ctx context.Context, requested tool.Call, id string) (c *c
 	c = &call{batch: p.batch, tool: clip(requested.Function.Name), record: tool.Record{Call: requested, CallID: id}}
 	defer func() {
 		if value := recover(); value != nil {
-			c.refuse(tool.Internal, "")
-			c.fail(&panicError{value: value, stack: debug.Stack()})
+			c.refuseFailed(&panicError{value: value, stack: debug.Stack()})
 		}
 	}()
 	entry, ok := p.resolver.Get(requested.Function.Name)
@@ -65,8 +64,7 @@ func (p planner) call(ctx context.Context, requested tool.Call, id string) (c *c
 		return c
 	}
 	if entry.Manifest == nil || entry.Manifest.Parameters == nil {
-		c.refuse(tool.Internal, "")
-		c.fail(fmt.Errorf("tool %s has no manifest or no schema that checks its arguments", entry.Name))
+		c.refuseFailed(fmt.Errorf("tool %s has no manifest or no schema that checks its arguments", entry.Name))
 		return c
 	}
 	p.warnDeprecated(ctx, c, entry)
@@ -97,10 +95,12 @@ func (p planner) call(ctx context.Context, requested tool.Call, id string) (c *c
 		Trace:   p.batch.trace,
 		Host:    c,
 	}
-	if p.waits(ctx, c, repaired.Arguments); c.refused || c.isClient() {
+	if p.waits(ctx, c, repaired.Arguments); c.phase == phaseRefused || c.isClient() {
 		return c
 	}
-	p.batch.ask(c)
+	if err := p.batch.ask(c); err != nil {
+		c.refuseFailed(err)
+	}
 	return c
 }
 

@@ -155,7 +155,7 @@ func (b *batch) replan(ctx context.Context, stored *storedBatch, given map[strin
 		s := &stored.calls[i]
 		b.order.add(s.callID)
 		if s.record != nil {
-			calls[i] = &call{batch: b, record: ownRecord(s.record), ended: true, final: s.final}
+			calls[i] = &call{batch: b, record: ownRecord(s.record), phase: phaseEnded, final: s.final}
 			continue
 		}
 		answer, answered := given[s.callID]
@@ -181,7 +181,7 @@ func (b *batch) replan(ctx context.Context, stored *storedBatch, given map[strin
 func (b *batch) forgetPast(calls []*call) {
 	tenant, files := false, false
 	for _, c := range calls {
-		if !c.ended || c.record.Skipped || c.record.Cached {
+		if c.phase != phaseEnded || c.record.Skipped || c.record.Cached {
 			continue
 		}
 		c.find(b.executor.resolver)
@@ -211,12 +211,12 @@ func (c *call) submit(s *storedCall, answer submitted) {
 	switch {
 	case answer.output != nil:
 		c.submitOutput(s, answer.output)
-	case c.refused:
+	case c.phase == phaseRefused:
 	case !answer.approval.Approve:
 		c.rejected(answer.approval.Reason)
 	case c.wait != nil && !c.isClient() && c.wait.action.Fingerprint == answer.approval.Fingerprint && c.wasShown(s):
 		approval := fromNow(*answer.approval)
-		c.wait.open, c.wait.approved = false, permit{approval.Fingerprint, approval.Until}
+		c.phase, c.wait.approved = phasePlanned, permit{approval.Fingerprint, approval.Until}
 		c.batch.session.keepApproval(approval, c.wait.effect.digest)
 	}
 }
@@ -225,12 +225,12 @@ func (c *call) submit(s *storedCall, answer submitted) {
 // of this name does, and for no other's.
 func (c *call) submitOutput(s *storedCall, output *tool.Result) {
 	switch {
-	case c.refused:
+	case c.phase == phaseRefused:
 		c.untaken(c.record.Result.Error)
 	case !c.isClient() || s.action.Tool != c.tool:
 		c.untaken("the tool was replaced meanwhile")
 	default:
-		c.wait.open, c.wait.announced, c.wait.answer = false, true, output
+		c.phase, c.wait.answer = phaseAnswered, output
 		if !s.action.Hints.ReadOnly { // when it was run
 			c.readOnly = false
 		}

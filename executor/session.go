@@ -129,7 +129,7 @@ func (s *Session) enter(calls ...*call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range calls {
-		if _, taken := s.calls[c.record.CallID]; !taken && !c.ended {
+		if _, taken := s.calls[c.record.CallID]; !taken && c.phase != phaseEnded {
 			s.calls[c.record.CallID] = c
 		}
 	}
@@ -154,12 +154,12 @@ func (s *Session) park(calls []*call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range calls {
-		if !c.ended && c.isCancelled() {
+		if c.phase != phaseEnded && c.isCancelled() {
 			return false
 		}
 	}
 	for _, c := range calls {
-		if !c.ended {
+		if c.phase != phaseEnded {
 			s.remove(c)
 		}
 	}

@@ -51,10 +51,10 @@ func (b *batch) state(calls []*call) State {
 	for i, c := range calls {
 		s := storedCall{callID: c.record.CallID, call: c.record.Call}
 		switch {
-		case c.ended:
+		case c.phase == phaseEnded:
 			record := ownRecord(&c.record)
 			s.record, s.final = &record, c.final
-		case c.isPending():
+		case c.phase == phaseAnnounced:
 			action := c.wait.action
 			s.action = &action
 		}

@@ -22,9 +22,9 @@ const tooLong = "the batch is too long to wait for an answer or an approval; mak
 func (b *batch) refuseLong(ctx context.Context, calls []*call) {
 	waiting := false
 	for _, c := range calls {
-		waiting = waiting || !c.ended && !c.refused && c.waits()
+		waiting = waiting || c.waits()
 	}
-	if waiting && sizeInState(calls, maxWaitingBytes, func(c *call) bool { return !c.ended }) > maxWaitingBytes {
+	if waiting && sizeInState(calls, maxWaitingBytes, func(c *call) bool { return c.phase != phaseEnded }) > maxWaitingBytes {
 		b.refuseWaiting(ctx, calls)
 	}
 }
@@ -42,12 +42,12 @@ func (b *batch) refuseUnstorable(ctx context.Context, calls []*call) bool {
 // refuseWaiting refuses all calls that wait, and reports whether there were any.
 func (b *batch) refuseWaiting(ctx context.Context, calls []*call) (some bool) {
 	for _, c := range calls {
-		if c.ended || c.refused || !c.waits() {
+		if !c.waits() {
 			continue
 		}
 		some = true
-		c.refuse(tool.Busy, tooLong)
 		b.abandonWait(c)
+		c.refuse(tool.Busy, tooLong)
 	}
 	if some {
 		b.executor.log.WarnContext(ctx, "batch is too long to wait", "batch", b.id, "session", b.session.id)
@@ -64,7 +64,7 @@ func sizeInState(calls []*call, most int, counts func(*call) bool) (size int) {
 		}
 		s := storedCall{callID: c.record.CallID, call: c.record.Call}
 		switch {
-		case c.ended:
+		case c.phase == phaseEnded:
 			s.record = &c.record
 		case c.waits():
 			s.action = &c.wait.action
