@@ -1,7 +1,9 @@
 package executor
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -9,7 +11,11 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
+	"unicode/utf8"
 
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/schema"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -162,3 +168,99 @@ func (p planner) permitted(c *call, entry registry.Entry) bool {
 // clip returns a name that a model wrote in a form that is safe to show. Registered names are as
 // they are.
 func clip(name string) string { return tool.Shown(name, 64) }
+
+// parse reads what a call was written with: a JSON object, or the free text of a custom call. The
+// entry is the zero value where there is no such tool. The error is worded for a model.
+func (p planner) parse(requested tool.Call, entry registry.Entry) (tool.Arguments, []tool.Repair, error) {
+	text := requested.Function.Arguments
+	if requested.Type != tool.CustomCall {
+		return p.repairers.parse(text, p.program)
+	}
+	if entry.Manifest == nil { // so that it is refused for that
+		return tool.Arguments{}, nil, nil
+	}
+	if entry.Manifest.Type != manifests.CustomTool {
+		return tool.Arguments{}, nil, fmt.Errorf("%w: %s takes a JSON object, and no free text", tool.ErrArguments, entry.Name)
+	}
+	arguments, err := freeText(entry.Manifest, text)
+	return arguments, nil, err
+}
+
+// freeText makes arguments of a custom call's text: the tool's only parameter has it.
+func freeText(m *manifests.Manifest, text string) (tool.Arguments, error) {
+	if len(text) > tool.MaxArgumentsBytes {
+		return tool.Arguments{}, fmt.Errorf("%w: %d bytes are over the limit of %d", tool.ErrArguments, len(text), tool.MaxArgumentsBytes)
+	}
+	if !utf8.ValidString(text) {
+		return tool.Arguments{}, fmt.Errorf("%w: the text is not valid UTF-8", tool.ErrArguments)
+	}
+	var shown struct {
+		Required []string `json:"required"`
+	}
+	if err := json.Unmarshal(m.ModelParameters, &shown); err != nil || len(shown.Required) != 1 {
+		return tool.Arguments{}, fmt.Errorf("%w: %s has no parameter for free text", tool.ErrArguments, m.Name)
+	}
+	var value bytes.Buffer
+	encoder := json.NewEncoder(&value)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(text); err != nil {
+		return tool.Arguments{}, fmt.Errorf("%w: %w", tool.ErrArguments, err)
+	}
+	return tool.Arguments{}.With(shown.Required[0], bytes.TrimRight(value.Bytes(), "\n")), nil
+}
+
+// made holds what is made of each tool's parameters, by registered name, when it is first needed. That
+// takes longer than a call may be late where the schema is large: it is made once, apart from the calls,
+// which leave when their time is over. The zero value is empty. It is safe for concurrent use.
+type made[T any] struct {
+	mu     sync.RWMutex
+	byTool map[string]*madeOf[T]
+}
+
+// madeOf goes with one schema: a tool that is loaded again has another one.
+type madeOf[T any] struct {
+	schema *schema.Schema
+	done   chan struct{} // closed when the others are known
+	value  T
+	err    error
+}
+
+// of returns what was made for a tool, which begins if it is the first time. The error may be that of
+// a ctx that has ended.
+func (a *made[T]) of(ctx context.Context, m *manifests.Manifest, do func() (T, error)) (T, error) {
+	known := a.begin(m, do)
+	select {
+	case <-known.done:
+		return known.value, known.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+func (a *made[T]) begin(m *manifests.Manifest, do func() (T, error)) *madeOf[T] {
+	a.mu.RLock()
+	known := a.byTool[m.Name]
+	a.mu.RUnlock()
+	if known != nil && known.schema == m.Parameters {
+		return known
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if known = a.byTool[m.Name]; known != nil && known.schema == m.Parameters {
+		return known
+	}
+	known = &madeOf[T]{schema: m.Parameters, done: make(chan struct{})}
+	if a.byTool == nil {
+		a.byTool = map[string]*madeOf[T]{}
+	}
+	a.byTool[m.Name] = known
+	go func() {
+		defer close(known.done)
+		known.err = apart(func() (err error) {
+			known.value, err = do()
+			return err
+		})
+	}()
+	return known
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,6 +14,66 @@ import (
 	"github.com/caisson-run/caisson/executor/internal/swept"
 	"github.com/caisson-run/caisson/tool"
 )
+
+// Status says how far a batch has come.
+type Status string
+
+// The statuses.
+const (
+	Completed      Status = "completed"       // all of its calls have ended
+	RequiresAction Status = "requires_action" // it waits for answers or approvals: see [Executor.Resume]
+)
+
+// Why a batch cannot be resumed, for errors.Is. The error says which call it is about; one error
+// has all mistakes of a submission. Nothing has been run then, and the state can be tried again.
+var (
+	ErrInvalidState  = errors.New("invalid state")                   // it is damaged, or another version's
+	ErrWrongSession  = errors.New("another session's")               // tenant or context values differ
+	ErrUnknownCall   = errors.New("no call waits under this id")     // or more than one has it
+	ErrMissingAnswer = errors.New("a call that waits has no answer") // each needs one
+	ErrDoubledAnswer = errors.New("a call has more than one answer")
+	ErrWrongAnswer   = errors.New("the answer does not fit what is waited for") // as an output where an approval is needed
+	ErrNotApproved   = errors.New("the approval is for something else")         // its fingerprint is missing or another
+	ErrExpired       = errors.New("the batch no longer waits: its time was up")
+	// ErrAlreadyResumed may also mean that the batch is being resumed. Some of what waited may have run.
+	ErrAlreadyResumed = errors.New("the batch no longer waits: it was resumed")
+)
+
+// Pause says how long batches wait. The zero value is the safe default.
+type Pause struct {
+	// Expire is for how long a state can be resumed. Zero means 24 hours. All processes that share
+	// states should have the same.
+	Expire time.Duration
+	// Claim makes sure that a state is resumed once, among all processes that share it. Nil: each
+	// executor sees to it for itself.
+	Claim Claimer
+}
+
+// Claimer takes states for being resumed, as a table with a unique key does. It must be safe for
+// concurrent use.
+type Claimer interface {
+	// Claim takes the state with this key, which is opaque and below 128 bytes, until this time,
+	// after which no copy of it is taken. It returns false where it was taken before. An error, or a
+	// panic, means that it was not taken.
+	Claim(ctx context.Context, key string, expires time.Time) (bool, error)
+}
+
+// Resumption goes on with a batch that required action.
+type Resumption struct {
+	State State
+	// Session is whose batch it is: of the same tenant and with the same context values as the one
+	// that it began in. Nil stands for one of the batch's own, with neither.
+	Session *Session
+	// Outputs and Approvals answer every action of the state.
+	Outputs   []tool.Answer
+	Approvals []tool.Approval
+	// Timeout, Parallel, Files, Trace and Stream are as in [Batch].
+	Timeout  time.Duration
+	Parallel int
+	Files    []tool.File
+	Trace    string
+	Stream   *Stream
+}
 
 // Resume goes on with a batch that required action. What has ended is not run again; the report has
 // the records of all calls that have ended. It may require action again, also for an approval: where
@@ -38,11 +99,11 @@ func (e *Executor) resume(ctx context.Context, r Resumption) (Report, error) {
 		return Report{}, fmt.Errorf("%w: it is empty", ErrInvalidState)
 	}
 	stored := r.State.batch
-	b, err := e.newBatch(Batch{Session: r.Session, Timeout: r.Timeout, Parallel: r.Parallel, Files: r.Files, Trace: r.Trace, Stream: r.Stream}, len(stored.calls))
+	b, err := e.newBatch(Batch{Session: r.Session, Timeout: r.Timeout, Parallel: r.Parallel, Files: r.Files, Trace: r.Trace, Stream: r.Stream}, len(stored.Calls))
 	if err != nil {
 		return Report{}, err
 	}
-	b.id, b.revision, b.totals = stored.id, stored.revision, stored.totals
+	b.id, b.revision, b.totals = stored.ID, stored.Revision, stored.Totals
 	given, err := e.admit(b, stored, r)
 	if err != nil {
 		return Report{}, err
@@ -68,12 +129,12 @@ func (e *Executor) admit(b *batch, stored *storedBatch, r Resumption) (map[strin
 	var m mistakes
 	now := time.Now()
 	switch {
-	case !now.Before(stored.expires):
-		m.add(ErrExpired, "%s", stored.expires.Format(time.RFC3339))
-	case stored.expires.After(now.Add(e.options.Pause.Expire + clocksDiffer)):
-		m.add(ErrInvalidState, "it says that it waits until %s, which is longer than batches wait here", stored.expires.Format(time.RFC3339))
+	case !now.Before(stored.Expires):
+		m.add(ErrExpired, "%s", stored.Expires.Format(time.RFC3339))
+	case stored.Expires.After(now.Add(e.options.Pause.Expire + clocksDiffer)):
+		m.add(ErrInvalidState, "it says that it waits until %s, which is longer than batches wait here", stored.Expires.Format(time.RFC3339))
 	}
-	if b.session.digest(stored.id) != stored.session {
+	if b.session.digest(stored.ID) != stored.Session {
 		m.add(ErrWrongSession, "the batch began with another tenant or other context values")
 	}
 	given := m.match(stored.pending(), r.Outputs, r.Approvals)
@@ -86,7 +147,7 @@ const clocksDiffer = 5 * time.Minute
 // claim takes the state, so that nobody else can resume it. What a state says of itself decides
 // neither whose it is, so that nobody takes another tenant's, nor for how long it is taken.
 func (e *Executor) claim(ctx context.Context, session *Session, stored *storedBatch) error {
-	key := stored.id + "." + strconv.Itoa(stored.revision) + "." + stored.session[:16] // the session's digest was checked
+	key := stored.ID + "." + strconv.Itoa(stored.Revision) + "." + stored.Session[:16] // the session's digest was checked
 	until := time.Now().Add(e.options.Pause.Expire + clocksDiffer)
 	if !e.claims.take(key, until) {
 		return ErrAlreadyResumed
@@ -130,7 +191,7 @@ func (c *claims) release(key string) {
 // claimElsewhere checks what can be known of a state once nobody else resumes it here, and takes it
 // from other processes.
 func (e *Executor) claimElsewhere(ctx context.Context, session *Session, stored *storedBatch, key string, until time.Time) (ours bool, err error) {
-	if session.underWay(stored.calls) {
+	if session.underWay(stored.Calls) {
 		return false, fmt.Errorf("%w: one of its calls has the call_id of one that is under way", ErrInvalidState)
 	}
 	claimer := e.options.Pause.Claim
@@ -150,24 +211,24 @@ func (e *Executor) claimElsewhere(ctx context.Context, session *Session, stored 
 // replan returns a state's calls: those that have ended as they are, and the others checked as if
 // they were new. For nothing that decides what a call may do is taken from a state.
 func (b *batch) replan(ctx context.Context, stored *storedBatch, given map[string]submitted) []*call {
-	calls := make([]*call, len(stored.calls))
-	for i := range stored.calls {
-		s := &stored.calls[i]
-		b.order.add(s.callID)
-		if s.record != nil {
-			calls[i] = &call{batch: b, record: ownRecord(s.record), phase: phaseEnded, final: s.final}
+	calls := make([]*call, len(stored.Calls))
+	for i := range stored.Calls {
+		s := &stored.Calls[i]
+		b.order.add(s.CallID)
+		if s.Ended != nil {
+			calls[i] = &call{batch: b, record: s.record(), phase: phaseEnded, final: s.Ended.Final}
 			continue
 		}
-		answer, answered := given[s.callID]
+		answer, answered := given[s.CallID]
 		switch err := ctx.Err(); {
 		case answered && answer.output != nil: // the client has run it, so that there is no hurry
 			p := b.planner()
 			p.answered = true
-			calls[i] = p.call(context.WithoutCancel(ctx), s.call, s.callID)
+			calls[i] = p.call(context.WithoutCancel(ctx), s.Call, s.CallID)
 		case err != nil:
-			calls[i] = b.late(s.call, s.callID, err)
+			calls[i] = b.late(s.Call, s.CallID, err)
 		default:
-			calls[i] = b.plan(ctx, s.call, s.callID, false)
+			calls[i] = b.plan(ctx, s.Call, s.CallID, false)
 		}
 		if answered {
 			calls[i].submit(s, answer)
@@ -227,11 +288,11 @@ func (c *call) submitOutput(s *storedCall, output *tool.Result) {
 	switch {
 	case c.phase == phaseRefused:
 		c.untaken(c.record.Result.Error)
-	case !c.isClient() || s.action.Tool != c.tool:
+	case !c.isClient() || s.Waits.Tool != c.tool:
 		c.untaken("the tool was replaced meanwhile")
 	default:
 		c.phase, c.wait.answer = phaseAnswered, output
-		if !s.action.Hints.ReadOnly { // when it was run
+		if !s.Waits.Hints.ReadOnly { // when it was run
 			c.readOnly = false
 		}
 	}
@@ -256,7 +317,7 @@ func (c *call) untaken(why string) {
 
 // wasShown reports whether the state's action, which is what was looked at, is the call's own.
 func (c *call) wasShown(s *storedCall) bool {
-	shown, err := json.Marshal(s.shown())
+	shown, err := json.Marshal(s.action())
 	if err != nil {
 		return false
 	}

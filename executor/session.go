@@ -139,7 +139,7 @@ func (s *Session) enter(calls ...*call) {
 func (s *Session) underWay(calls []storedCall) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(calls, func(c storedCall) bool { return c.record == nil && s.calls[c.callID] != nil })
+	return slices.ContainsFunc(calls, func(c storedCall) bool { return c.Ended == nil && s.calls[c.CallID] != nil })
 }
 
 // leave forgets a call that has ended.
