@@ -142,7 +142,7 @@ func TestAttackAlias(t *testing.T) {
 // TestAttackRecursionBomb: a tool that calls itself, several times on each level, takes no more
 // than one call's place and time.
 func TestAttackRecursionBomb(t *testing.T) {
-	h := newHousehold(t, Options{Concurrency: Concurrency{Running: 2, Wait: time.Minute}})
+	h := newHousehold(t, Options{Running: 2})
 	h.add(t, "bomb", "limits: {timeout: 2s}", "bomb")
 	h.load(t, named(t, "leaf", idle, ""), manifests.Grants{})
 	step := echoes("end")

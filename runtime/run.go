@@ -72,12 +72,12 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	return r.runInside(inside, module, arguments)
 }
 
-// enter waits until the call may run and returns the context to run it in. The caller must call
-// leave.
+// enter admits the call and returns the context to run it in. A call in a seat waits for its turn.
+// The caller must call leave.
 func (r *run) enter(ctx context.Context) (inside context.Context, leave func(), err error) {
 	gate := r.tool.runtime.gate
 	if r.seat = seatOf(ctx); r.seat == nil {
-		return ctx, gate.leave, gate.enter(ctx)
+		return ctx, gate.leave, gate.enter()
 	}
 	if inside, r.turn, err = r.seat.take(ctx); err != nil {
 		return nil, nil, err
@@ -85,9 +85,8 @@ func (r *run) enter(ctx context.Context) (inside context.Context, leave func(), 
 	if r.seat.holds(r.tool.runtime) {
 		return inside, r.turn.give, nil
 	}
-	// A call in a slot of another runtime must not wait for a slot of this one: callers of two
-	// runtimes that each hold all slots would deadlock. The other runtime's slots still bound how
-	// many such calls there are.
+	// A call in a slot of another runtime is not refused here: it would fail after its guest had
+	// begun. The other runtime's slots still bound how many such calls there are.
 	gate.enterNow()
 	return inside, func() {
 		gate.leave()

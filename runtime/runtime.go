@@ -43,8 +43,15 @@ type Options struct {
 	Profile manifests.Profile
 	// Limits bound every call. Nonzero limits override the profile's.
 	Limits Limits
-	// Concurrency bounds all calls together.
-	Concurrency Concurrency
+	// Running is the maximum number of guests that run at a time, over all tools. Zero means 4 for
+	// each processor that Go uses, at least 16; a negative number is an error. A call beyond that
+	// is refused as busy at once: callers that should wait need a queue, as package executor has.
+	//
+	// A tool called by a tool runs in its caller's slot. For each call, as many guests as its calls
+	// nest, at most 17, may hold memory at a time, of which one runs. A tool whose caller belongs to
+	// another Runtime counts here too, but is never refused: Running may be exceeded by the number
+	// of such callers.
+	Running int
 	// Settings names the settings that the operator has made, in addition to the variables and
 	// secrets granted to tools. A tool that requires any other setting is unavailable.
 	Settings []string
@@ -61,7 +68,7 @@ type Options struct {
 	// [tool.Deadline], or [tool.Cancelled] if it was cancelled. It can end the call only if the
 	// call's host has a method Abandon(tool.Outcome, error), as the executor's host does;
 	// otherwise Invoke does not return. Until the guest returns, it occupies its slot in
-	// [Options.Concurrency], a processor and its memory; its result is then discarded. The
+	// [Options.Running], a processor and its memory; its result is then discarded. The
 	// program should exit soon, once its other calls have ended.
 	//
 	// OnRunaway is not called if a garbage collection is already waiting for the guest, or if
@@ -121,9 +128,8 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	if err != nil {
 		return nil, err
 	}
-	concurrency, err := options.Concurrency.complete()
-	if err != nil {
-		return nil, err
+	if options.Running < 0 {
+		return nil, fmt.Errorf("runtime: %w: Running is %d", errNegativeLimit, options.Running)
 	}
 	logger := options.Logger
 	if logger == nil {
@@ -141,7 +147,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	if err != nil {
 		return nil, fmt.Errorf("runtime: %w", err)
 	}
-	gate := newGate(concurrency)
+	gate := &gate{most: int64(or(options.Running, max(16, 4*goruntime.GOMAXPROCS(0))))}
 	return &Runtime{
 		engine: e, files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile, ceiling: ceiling,
 		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(gate, logger, options.OnRunaway, options.LastResort), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
