@@ -22,7 +22,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-var soak = flag.Duration("soak", time.Second, "for how long each variant of TestLoad loads the executor")
+var soak = flag.Duration("soak", time.Second/5, "for how long each variant of TestLoad loads the executor")
 
 const (
 	loadSessions = 64

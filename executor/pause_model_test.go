@@ -31,7 +31,7 @@ func TestPauseModel(t *testing.T) {
 		seed = rand.Uint64()
 	}
 	w := newPauseWorld(t)
-	const each = 120
+	const each = 40
 	var workers sync.WaitGroup
 	for i := range 4 {
 		workers.Go(func() {

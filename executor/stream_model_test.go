@@ -19,7 +19,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestStreamModel runs thousands of random batches of tools that talk, fail, crash, hang, are
+// TestStreamModel runs hundreds of random batches of tools that talk, fail, crash, hang, are
 // hidden, call others, ask, or are the client's, for readers that are quick, slow or late, and
 // checks everything that the streams show.
 func TestStreamModel(t *testing.T) {
@@ -27,7 +27,7 @@ func TestStreamModel(t *testing.T) {
 	if seed == 0 {
 		seed = rand.Uint64()
 	}
-	const sessions, each = 4, 150
+	const sessions, each = 4, 30
 	for name, test := range streamModelOptions() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -94,10 +94,10 @@ func (s *streamSum) add(w watched) {
 // assert checks that the test was of something.
 func (s *streamSum) assert(t *testing.T, lossy bool) {
 	t.Helper()
-	assert.Greater(t, s.events.Load(), int64(3000))
-	assert.Greater(t, s.outputs.Load(), int64(1200))
-	assert.Greater(t, s.failed.Load(), int64(100))
-	assert.Greater(t, s.paused.Load(), int64(20))
+	assert.Greater(t, s.events.Load(), int64(600))
+	assert.Greater(t, s.outputs.Load(), int64(240))
+	assert.Greater(t, s.failed.Load(), int64(20))
+	assert.Greater(t, s.paused.Load(), int64(3))
 	assert.Equal(t, lossy, s.lost.Load() > 0)
 }
 
