@@ -42,23 +42,6 @@ func BenchmarkEnter(b *testing.B) {
 	}
 }
 
-// BenchmarkEnterParallel is the same where as many calls come at a time as processors allow.
-func BenchmarkEnterParallel(b *testing.B) {
-	q := newQueue(queue.Limits{Running: 1 << 10})
-	call := queue.Call{Tenant: "tenant", Session: "0199a3c4-session", Tool: "calculator"}
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			turn, err := q.Enter(b.Context(), call)
-			if err != nil {
-				b.Error(err)
-				return
-			}
-			turn.Leave()
-		}
-	})
-}
-
 // BenchmarkHandOver measures how long a place takes from one call to the next, with the
 // switch between their goroutines, while hundreds wait: calls of so many tenants, of so many
 // sessions and tools in each.

@@ -145,35 +145,6 @@ func TestWhoIsNext(t *testing.T) {
 	}
 }
 
-func TestNewcomers(t *testing.T) {
-	tests := []struct {
-		name     string
-		limits   Limits
-		here     []string
-		newcomer string
-		runs     bool
-	}{
-		{"nobody", Limits{Running: 1}, nil, "a/s/x#new", true},
-		{"all places are taken", Limits{Running: 1}, []string{"a/s/x#1"}, "b/s/x#new", false},
-		{"the tenant has its places", Limits{Running: 2, PerTenant: 1}, []string{"a/s/x#1"}, "a/s/y#new", false},
-		{"another tenant has its places", Limits{Running: 2, PerTenant: 1}, []string{"a/s/x#1", "a/s/x#2"}, "b/s/x#new", true},
-		{"the tool has its places", Limits{Running: 2, PerTenant: 2, PerTool: 1}, []string{"a/s/x#1"}, "a/r/x#new", false},
-		{"another tool has its places", Limits{Running: 2, PerTenant: 2, PerTool: 1}, []string{"a/s/x#1", "a/s/x#2"}, "a/s/y#new", true},
-		{"another tenant's tool has its places", Limits{Running: 2, PerTenant: 2, PerTool: 1}, []string{"a/s/x#1"}, "b/s/x#new", true},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStage(t, test.limits)
-				s.enter(test.here...)
-				s.enter(test.newcomer)
-				assert.Equal(t, test.runs, s.turns[test.newcomer] != nil)
-				s.end()
-			})
-		})
-	}
-}
-
 func TestRefusals(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -210,21 +181,6 @@ func TestRefusals(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestWaitingIsATenantsOwn: whoever fills the queue with calls leaves room to others.
-func TestWaitingIsATenantsOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, Limits{Running: 1, Waiting: 2})
-		s.enter("a/s/x#1", "a/s/x#2", "a/s/x#3", "a/s/x#4", "b/s/x#1", "b/s/x#2", "b/s/x#3")
-		require.ErrorIs(t, s.errs["a/s/x#4"], ErrFull)
-		require.ErrorIs(t, s.errs["b/s/x#3"], ErrFull)
-		s.leave("a/s/x#1", "a/s/x#2")
-		s.enter("a/s/x#5")
-		require.Len(t, s.errs, 2, "a call that began waits no longer")
-		s.end()
-		require.Len(t, s.began, 6)
-	})
 }
 
 func TestContextsThatEnd(t *testing.T) {
