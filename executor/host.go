@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -226,14 +225,9 @@ func (c *call) Emit(emission tool.Emission) error {
 	if c.batch.stream == nil || c.parent != nil || c.hidden() {
 		return nil
 	}
-	emission.Data = bytes.Clone(emission.Data) // the tool may change it
-	if emission.Fraction != nil {
-		fraction := *emission.Fraction
-		emission.Fraction = &fraction
-	}
 	event := c.batch.event(tool.CallOutput)
 	c.describe(&event)
-	event.Emission = &emission
+	event.Emission = &emission // of which the stream makes a copy
 	c.batch.stream.offer(event)
 	return nil
 }

@@ -54,14 +54,11 @@ type storedRecord struct {
 	Usage         tool.Usage          `json:"usage"`
 }
 
-// storedResult is a [tool.Result], the list of which is bounded.
+// storedResult is a [tool.Result], the JSON of which stays as it was, and the list of which is bounded.
 type storedResult struct {
-	Success bool               `json:"success"`
-	Output  string             `json:"output,omitempty"`
+	tool.Result
 	Data    jsonText           `json:"data,omitempty"`
 	Content list[tool.Content] `json:"content,omitempty"`
-	Error   string             `json:"error,omitempty"`
-	Kind    tool.Kind          `json:"kind,omitempty"`
 }
 
 // storedAction is an action without its call.
@@ -178,7 +175,7 @@ func (c *call) stored() storedCall {
 	case c.phase == phaseEnded:
 		r := ownRecord(&c.record)
 		s.Ended = &storedRecord{
-			Final: c.final, Result: storedResult{r.Result.Success, r.Result.Output, jsonText(r.Result.Data), r.Result.Content, r.Result.Error, r.Result.Kind},
+			Final: c.final, Result: storedResult{r.Result, jsonText(r.Result.Data), r.Result.Content},
 			Skipped: r.Skipped, ExecutionTime: r.ExecutionTime, Cached: r.Cached, Source: r.Source, Repairs: r.Repairs, Cuts: r.Cuts,
 			Denials: each(r.Denials, encodeDenial), HostCalls: r.HostCalls, Log: r.Log, Usage: r.Usage,
 		}
@@ -192,8 +189,10 @@ func (c *call) stored() storedCall {
 // record returns the record of a call that has ended. It is the caller's.
 func (s *storedCall) record() tool.Record {
 	e := s.Ended
+	result := e.Result.Result
+	result.Data, result.Content = json.RawMessage(e.Result.Data), e.Result.Content
 	return ownRecord(&tool.Record{
-		Call: s.Call, CallID: s.CallID, Result: tool.Result{Success: e.Result.Success, Output: e.Result.Output, Data: json.RawMessage(e.Result.Data), Content: e.Result.Content, Error: e.Result.Error, Kind: e.Result.Kind},
+		Call: s.Call, CallID: s.CallID, Result: result,
 		Skipped: e.Skipped, ExecutionTime: e.ExecutionTime, Cached: e.Cached, Source: e.Source, Repairs: e.Repairs, Cuts: e.Cuts,
 		Denials: each(e.Denials, storedDenial.decode), HostCalls: e.HostCalls, Log: e.Log, Usage: e.Usage,
 	})
@@ -210,55 +209,43 @@ func (s *storedCall) action() tool.Action {
 	return action
 }
 
-// storedDenial is a [tool.Denial] as a state has it.
+// storedDenial is a [tool.Denial], and storedDecision a [tool.Decision], the rules of which stay as they
+// were: what is stored of a decision is compared with what a tool may do when its call is resumed.
 type storedDenial struct {
-	Permission string      `json:"permission"`
-	Value      string      `json:"value"`
-	Rule       string      `json:"rule"`
-	Allow      storedAllow `json:"allow"`
+	tool.Denial
+	Allow storedAllow `json:"allow"`
 }
 
-// storedDecision is a [tool.Decision] as a state has it. What is stored is compared with what a tool
-// may do when its call is resumed.
 type storedDecision struct {
-	Permission string      `json:"permission"`
-	Requested  string      `json:"requested"`
-	Granted    string      `json:"granted"`
-	Effective  string      `json:"effective"`
-	Reason     string      `json:"reason"`
-	Allow      storedAllow `json:"allow"`
+	tool.Decision
+	Allow storedAllow `json:"allow"`
 }
 
-// storedAllow is a [tool.Allow], the rules of which stay as they were.
 type storedAllow struct {
 	Manifest jsonText `json:"manifest,omitempty"`
 	Grant    jsonText `json:"grant,omitempty"`
 }
 
-func encodeDenial(d tool.Denial) storedDenial {
-	return storedDenial{d.Permission, d.Value, d.Rule, encodeAllow(d.Allow)}
+func encodeDenial(d tool.Denial) storedDenial { return storedDenial{d, encodeAllow(d.Allow)} }
+
+func (s storedDenial) decode() tool.Denial {
+	s.Denial.Allow = s.Allow.decode()
+	return s.Denial
 }
 
-func (w storedDenial) decode() tool.Denial {
-	return tool.Denial{Permission: w.Permission, Value: w.Value, Rule: w.Rule, Allow: w.Allow.decode()}
-}
+func encodeDecision(d tool.Decision) storedDecision { return storedDecision{d, encodeAllow(d.Allow)} }
 
-func encodeDecision(d tool.Decision) storedDecision {
-	return storedDecision{d.Permission, d.Requested, d.Granted, d.Effective, d.Reason, encodeAllow(d.Allow)}
-}
-
-func (w storedDecision) decode() tool.Decision {
-	return tool.Decision{
-		Permission: w.Permission, Requested: w.Requested, Granted: w.Granted, Effective: w.Effective, Reason: w.Reason, Allow: w.Allow.decode(),
-	}
+func (s storedDecision) decode() tool.Decision {
+	s.Decision.Allow = s.Allow.decode()
+	return s.Decision
 }
 
 func encodeAllow(a tool.Allow) storedAllow {
 	return storedAllow{jsonText(a.Manifest), jsonText(a.Grant)}
 }
 
-func (w storedAllow) decode() tool.Allow {
-	return tool.Allow{Manifest: json.RawMessage(w.Manifest), Grant: json.RawMessage(w.Grant)}
+func (s storedAllow) decode() tool.Allow {
+	return tool.Allow{Manifest: json.RawMessage(s.Manifest), Grant: json.RawMessage(s.Grant)}
 }
 
 // each returns nil for nil.

@@ -126,9 +126,6 @@ func (s *Stream) finish() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.finished {
-		return
-	}
 	s.finished = true
 	s.line.Close()
 	s.bell.end()
