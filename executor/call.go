@@ -45,7 +45,7 @@ type call struct {
 	stop      context.CancelFunc // nil until the call is taken up
 
 	nest    nest
-	answers chan returned[answer] // of the tool, or why nobody waits for it any more; nil until it is invoked
+	answers chan returned[*answer] // of the tool, or why nobody waits for it any more; nil until it is invoked
 	// whole is the record's result before parts of it were cut. It goes as soon as no duplicate needs it.
 	whole tool.Result
 }
@@ -131,23 +131,23 @@ type answer struct {
 // says of itself that it cannot be ended; see Abandon.
 func (e *Executor) invoke(ctx context.Context, c *call) {
 	start := time.Now()
-	c.answers = make(chan returned[answer], 1)
-	runApart(c.answers, func() (answer, error) { return answerOf(e.resolver.Invoke(ctx, c.invocation)), nil })
+	c.answers = make(chan returned[*answer], 1)
+	runApart(c.answers, func() (*answer, error) { return answerOf(e.resolver.Invoke(ctx, c.invocation)), nil })
 	r := <-c.answers
 	if r.err != nil {
-		r.value = answer{err: r.err, kind: tool.Internal}
+		r.value = &answer{err: r.err, kind: tool.Internal}
 	}
 	c.record.ExecutionTime = time.Since(start)
 	c.settle(r.value)
 }
 
 // answerOf reads what a tool returned, where methods of the error are the tool's code as well.
-func answerOf(outcome tool.Outcome, err error) answer {
+func answerOf(outcome tool.Outcome, err error) *answer {
 	outcome.Denials = each(outcome.Denials, func(d tool.Denial) tool.Denial {
 		d.Allow = storableAllow(d.Allow)
 		return d
 	})
-	a := answer{outcome: outcome, err: err}
+	a := &answer{outcome: outcome, err: err}
 	if err != nil {
 		a.kind, a.message = classify(err)
 	} else if data := outcome.Result.Data; len(data) > 0 && !json.Valid(data) {
@@ -161,13 +161,13 @@ func answerOf(outcome tool.Outcome, err error) answer {
 // host is refused. It does nothing where the tool has returned.
 func (c *call) Abandon(outcome tool.Outcome, err error) {
 	select {
-	case c.answers <- returned[answer]{value: answerOf(outcome, err)}:
+	case c.answers <- returned[*answer]{value: answerOf(outcome, err)}:
 	default:
 	}
 }
 
 // settle completes the record with what the tool returned.
-func (c *call) settle(a answer) {
+func (c *call) settle(a *answer) {
 	c.record.Usage, c.record.Log, c.record.Denials, c.record.HostCalls = a.outcome.Usage, a.outcome.Log, a.outcome.Denials, a.outcome.HostCalls
 	if a.err != nil {
 		kind, message := a.kind, a.message

@@ -221,7 +221,7 @@ func (b *batch) settleAnswer(ctx context.Context, c *call) {
 			result = tool.Result{Error: "the data does not fit the tool's result schema: " + err.Error()}
 		}
 	}
-	c.settle(answer{outcome: tool.Outcome{Result: result}})
+	c.settle(&answer{outcome: tool.Outcome{Result: result}})
 }
 
 // abandonWait is for a call that is given up. The client may have begun to run it.
