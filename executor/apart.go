@@ -60,8 +60,8 @@ func lookUp(resolver Resolver, name string) (entry registry.Entry, ok bool, err 
 	return entry, ok, nil
 }
 
-// identityOf asks a tool for its identity, which is the tool's code. It has no effects, so that nobody
-// waits for a tool that goes on when ctx has ended.
+// identityOf asks a tool for its identity, which runs the tool's code. It has no effects, so nobody
+// waits for a tool that is still at it when ctx has ended.
 func identityOf(ctx context.Context, entry registry.Entry) (string, error) {
 	done := make(chan returned[string], 1)
 	runApart(done, func() (string, error) { return entry.Identity(ctx) })

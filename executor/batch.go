@@ -33,7 +33,7 @@ type Batch struct {
 	Stream *Stream
 }
 
-// Report is what became of a batch.
+// Report is the outcome of a batch.
 type Report struct {
 	ID string // the batch's
 	// Session is the batch's, also where it had none of its own: it keeps what was cut.

@@ -50,7 +50,7 @@ type call struct {
 	whole tool.Result
 }
 
-// phase is how far a call has come. One goroutine at a time changes it: the one that schedules the batch
+// phase is how far a call has got. One goroutine at a time changes it: the one that schedules the batch
 // or the one that runs the call.
 type phase int
 
@@ -63,7 +63,7 @@ const (
 	phaseEnded                  // its record is complete, and everybody was told
 )
 
-// waits reports whether the call cannot go on without an output or an approval.
+// waits reports whether the call needs an output or an approval before it can run or end.
 func (c *call) waits() bool { return c.phase == phaseWaiting || c.phase == phaseAnnounced }
 
 // refuse completes the record of a call that is not run.

@@ -46,7 +46,7 @@ type Resolver interface {
 	Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error)
 }
 
-// Recorder keeps what became of calls, as a ledger does. It must be safe for concurrent use.
+// Recorder keeps the outcome of calls, as a ledger does. It must be safe for concurrent use.
 type Recorder interface {
 	// Record is told of each call once, when it has ended: of those that a model made and of
 	// those that tools made, also of calls that were refused. The batch does not end before it

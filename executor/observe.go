@@ -186,7 +186,7 @@ func levelOf(kind tool.Kind) slog.Level {
 	}
 }
 
-// breakerChanged says that a tool is left alone from now on, or no longer.
+// breakerChanged logs that a tool's circuit breaker has opened or closed.
 func (b *batch) breakerChanged(ctx context.Context, c *call, state breaker.State) {
 	attributes := []any{"call_id", c.record.CallID, "tool", c.tool, "tenant", b.session.tenant}
 	if state == breaker.Opened {

@@ -49,8 +49,8 @@ type Options struct {
 	Recorder Recorder
 }
 
-// Reuse says when the answer of a read-only call is given to a later one that asks the same,
-// instead of running it. Failures are never used again but within a batch.
+// Reuse is the cache of read-only calls: when the result of one is given to a later one that asks the
+// same, instead of running it. Failures are only shared within a batch.
 type Reuse struct {
 	Scope Scope
 	// TTL is for how long answers are used again of tools whose manifest does not say
@@ -98,12 +98,12 @@ type Rate struct {
 	Unlimited bool // no bound; the others must then be zero
 }
 
-// Breaker says when a tool that keeps crashing or running out of time is left alone for a
-// while, for each tenant by itself. A zero field stands for the number after the colon.
+// Breaker is the circuit breaker of a tool that keeps crashing or running out of time, for each tenant
+// by itself. A zero field stands for the number after the colon.
 type Breaker struct {
-	Failures int           // in a row, until it is: 5
-	Open     time.Duration // for how long, until one call may try again: 30 s
-	Off      bool          // never; the others must then be zero
+	Failures int           // in a row, until it opens: 5
+	Open     time.Duration // until one call may try again: 30 s
+	Off      bool          // no breaker; the others must then be zero
 }
 
 // Nesting bounds the calls that tools make. A zero field stands for the number after the colon.

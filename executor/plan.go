@@ -225,7 +225,7 @@ type madeOf[T any] struct {
 	err    error
 }
 
-// of returns what was made for a tool, which begins if it is the first time. The error may be that of
+// of returns what was made for a tool, and starts making it the first time. The error may be that of
 // a ctx that has ended.
 func (a *made[T]) of(ctx context.Context, m *manifests.Manifest, do func() (T, error)) (T, error) {
 	known := a.begin(m, do)

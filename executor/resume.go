@@ -15,13 +15,13 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Status says how far a batch has come.
+// Status says how far a batch has got.
 type Status string
 
 // The statuses.
 const (
 	Completed      Status = "completed"       // all of its calls have ended
-	RequiresAction Status = "requires_action" // it waits for answers or approvals: see [Executor.Resume]
+	RequiresAction Status = "requires_action" // it is paused until [Executor.Resume] gets outputs or approvals
 )
 
 // Why a batch cannot be resumed, for errors.Is. The error says which call it is about; one error
@@ -39,13 +39,13 @@ var (
 	ErrAlreadyResumed = errors.New("the batch no longer waits: it was resumed")
 )
 
-// Pause says how long batches wait. The zero value is the safe default.
+// Pause says for how long paused batches can be resumed. The zero value is the safe default.
 type Pause struct {
 	// Expire is for how long a state can be resumed. Zero means 24 hours. All processes that share
 	// states should have the same.
 	Expire time.Duration
 	// Claim makes sure that a state is resumed once, among all processes that share it. Nil: each
-	// executor sees to it for itself.
+	// executor makes sure of it for itself.
 	Claim Claimer
 }
 
@@ -58,7 +58,7 @@ type Claimer interface {
 	Claim(ctx context.Context, key string, expires time.Time) (bool, error)
 }
 
-// Resumption goes on with a batch that required action.
+// Resumption resumes a batch that required action.
 type Resumption struct {
 	State State
 	// Session is whose batch it is: of the same tenant and with the same context values as the one
@@ -75,9 +75,9 @@ type Resumption struct {
 	Stream   *Stream
 }
 
-// Resume goes on with a batch that required action. What has ended is not run again; the report has
+// Resume resumes a batch that required action. What has ended is not run again; the report has
 // the records of all calls that have ended. It may require action again, also for an approval: where
-// a call has come to do something else than was approved, it waits anew.
+// a call would now do something else than was approved, it must be approved again.
 //
 // The error wraps [ErrInvalidBatch] or one or more of those that are listed with [ErrExpired], or is
 // what ended ctx or failed in [Pause.Claim]. Nothing has happened then, and the state can be tried
@@ -124,7 +124,7 @@ func (e *Executor) resume(ctx context.Context, r Resumption) (Report, error) {
 	return b.play(ctx, tool.BatchResumed, calls), nil
 }
 
-// admit checks that a batch can go on with what was submitted. All mistakes are in the error.
+// admit checks that a batch can resume with what was submitted. All mistakes are in the error.
 func (e *Executor) admit(b *batch, stored *storedBatch, r Resumption) (map[string]submitted, error) {
 	var m mistakes
 	now := time.Now()
@@ -267,7 +267,7 @@ func (b *batch) forgetAll() {
 	b.executor.answers.Barrier(tenantDomain(b.session.tenant), writableFiles)()
 }
 
-// submit gives a call that was planned anew what was submitted for it.
+// submit gives a call that was planned again what was submitted for it.
 func (c *call) submit(s *storedCall, answer submitted) {
 	switch {
 	case answer.output != nil:
@@ -282,7 +282,7 @@ func (c *call) submit(s *storedCall, answer submitted) {
 	}
 }
 
-// submitOutput gives a call what came of it where the client has run it. It stands for what the tool
+// submitOutput gives a call the result of the client's run. It stands for what the tool
 // of this name does, and for no other's.
 func (c *call) submitOutput(s *storedCall, output *tool.Result) {
 	switch {
@@ -325,7 +325,7 @@ func (c *call) wasShown(s *storedCall) bool {
 	return err == nil && bytes.Equal(shown, own)
 }
 
-// rejected refuses a call that whoever was asked has refused.
+// rejected refuses a call that was not approved.
 func (c *call) rejected(reason string) {
 	rule := "the call was not approved"
 	if reason != "" {

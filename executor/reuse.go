@@ -135,7 +135,7 @@ func (b *batch) answer(ctx context.Context, c *call) {
 	}
 }
 
-// answerOnce has an answer found by one of those who ask the same at a time. Nobody waits for a
+// answerOnce runs calls that ask the same at the same time once. Nobody waits for a
 // call that waits for a place itself: it may be one of many of another session.
 func (b *batch) answerOnce(ctx context.Context, c *call) {
 	var in admitted

@@ -25,7 +25,7 @@ func (b *batch) schedule(ctx context.Context, calls []*call) Status {
 			return Completed
 		}
 		if b.runIdle(ctx, calls) || b.refuseUnstorable(ctx, all) {
-			continue // which may have let others go on
+			continue // which may have made others ready
 		}
 		if b.session.park(calls) {
 			b.keepApprovals(calls)
@@ -53,7 +53,7 @@ func (b *batch) runReady(ctx context.Context, calls []*call) []*call {
 // ready appends the calls that can run beside each other next, and announces those that the client
 // can run meanwhile: calls of its own in any order, since it is handed them together and keeps it
 // itself, and of those that are run here none that must not be passed. Behind a call that changes
-// something and cannot go on yet, nothing goes on.
+// something and cannot run yet, nothing runs.
 func (b *batch) ready(ctx context.Context, calls, ready []*call) []*call {
 	here := false   // a call before is run here, and has not ended
 	client := false // the client runs one before

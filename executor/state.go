@@ -12,11 +12,11 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// State is a batch that waits: what [Executor.Resume] needs to go on with it, in this process or
+// State is a paused batch: what [Executor.Resume] needs to resume it, in this process or
 // another. It is a value that can be stored, as JSON or in a column. It holds the calls with their
 // arguments and the results so far, so keep it as safe as these, where only the host reads it; it
-// holds no permission of any kind. It tells nobody the session's tenant and context values, but whoever
-// reads it can find out whether a guess at all of these is right.
+// grants nothing. It does not reveal the session's tenant and context values, but a reader of the state
+// can find out whether a guess at all of these is right.
 // The zero value is no batch's. It is safe for concurrent use.
 type State struct{ batch *storedBatch }
 
@@ -211,7 +211,7 @@ func (b *batch) refuseWaiting(ctx context.Context, calls []*call) (some bool) {
 }
 
 // sizeInState returns how many bytes those calls that count take in a state's JSON, as encoding/json
-// writes it inside another document. Beyond most it need not go on.
+// writes it inside another document. It may stop beyond most.
 func sizeInState(calls []*call, most int, counts func(*call) bool) (size int) {
 	for _, c := range calls {
 		if !counts(c) {

@@ -73,7 +73,7 @@ type storedAction struct {
 	Callees     list[tool.Callee]    `json:"callees,omitempty"`
 }
 
-// jsonText is JSON that stands in a string, so that it stays as it was: databases write JSON anew.
+// jsonText is JSON inside a string, so that it stays as it was: databases reformat JSON.
 type jsonText json.RawMessage
 
 // MarshalJSON writes the string.

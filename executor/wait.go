@@ -151,10 +151,10 @@ func (b *batch) requestApprovals(ctx context.Context, calls []*call) {
 	}
 }
 
-// clear decides whether a call that is next may go on as far as approvals go, at the moment it does:
+// clear decides whether a call that is next may run as far as approvals go, just before it does:
 // those before it may have taken long, and may have changed what it would do. What was approved is
 // compared with what would run; where that is something else, or the approval has run out, the call
-// waits again, and clear returns false. A call that is refused goes on to its end.
+// waits again, and clear returns false. A call that is refused still has to end.
 func (b *batch) clear(ctx context.Context, c *call) bool {
 	if c.phase == phaseRefused || c.isCancelled() || ctx.Err() != nil {
 		return true
@@ -232,7 +232,7 @@ func (b *batch) abandonWait(c *call) {
 }
 
 // keepApprovals leaves with the session what was approved of calls that have not run. The batch's
-// state must not say it: whoever can write to where states are kept could approve of anything. The
+// state must not say it: anybody who can write where states are kept could approve of anything. The
 // first come last, since a session that has too many forgets the oldest.
 func (b *batch) keepApprovals(calls []*call) {
 	for _, c := range slices.Backward(calls) {

@@ -119,7 +119,7 @@ func (b *Breakers[K]) Allow(key K) (Attempt[K], error) {
 }
 
 // Report says what came of the call. It returns whether that opened or closed the circuit,
-// which only one report is told of.
+// to one report alone.
 func (a Attempt[K]) Report(outcome Outcome) State {
 	b := a.breakers
 	if b == nil || outcome == Unknown && a.probe == 0 {
