@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -27,7 +28,7 @@ func TestModel(t *testing.T) {
 	if seed == 0 {
 		seed = rand.Uint64()
 	}
-	const each = 30 // batches of each session
+	each := testsize.Of(30, 150) // batches of each session
 	for name, options := range modelOptions() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
+	"github.com/caisson-run/caisson/internal/testsize"
 )
 
 // world is what tools read and write: a number for each domain. ended is the number that
@@ -59,7 +60,7 @@ func TestHammer(t *testing.T) {
 	for seed := range uint64(16) {
 		group.Go(func() {
 			random := rand.New(rand.NewPCG(seed, 2))
-			for range 1000 {
+			for range testsize.Of(1000, 3000) {
 				i, key := random.IntN(3), random.IntN(3)
 				q := answers.Question[string]{Key: strconv.Itoa(i*10 + key), TTL: time.Duration(1 + random.IntN(int(time.Millisecond)))}
 				if i == 2 {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
+	"github.com/caisson-run/caisson/internal/testsize"
 )
 
 // reference says what a cache must do, in the plainest way. Moments are counted in steps.
@@ -217,7 +218,7 @@ type run struct {
 var domainsOf = map[string][]string{"none": nil, "a": {"A"}, "b": {"B"}, "ab": {"A", "B"}, "aba": {"A", "B", "A"}, "c": {"C"}, "c2": {"C"}}
 
 func TestCacheIsAsItsReference(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(testsize.Of(20, 60)) {
 		synctest.Test(t, func(t *testing.T) {
 			r := &run{T: t, random: rand.New(rand.NewPCG(seed, 1)), cache: newCache(t, 12), reference: reference{bound: 12}, open: map[*barrier]func(){}}
 			for range 300 {

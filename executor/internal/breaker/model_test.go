@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/testsize"
 )
 
 type options struct {
@@ -92,7 +94,7 @@ func TestModel(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 5))
-				compare(t, random, options{1 + random.IntN(5), time.Duration(1+random.IntN(100)) * time.Second}, 2000)
+				compare(t, random, options{1 + random.IntN(5), time.Duration(1+random.IntN(100)) * time.Second}, testsize.Of(2000, 5000))
 			})
 		})
 	}

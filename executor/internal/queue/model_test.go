@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/testsize"
 )
 
 // modelled is a call in the reference.
@@ -126,7 +128,7 @@ func (r *reference) fail(c *modelled, err error) {
 
 // TestModel drives a queue and the reference with the same random steps.
 func TestModel(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range uint64(testsize.Of(6, 16)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { compare(t, rand.New(rand.NewPCG(seed, 1)), 1000) })
 		})
