@@ -213,7 +213,7 @@ func freeText(m *manifests.Manifest, text string) (tool.Arguments, error) {
 // takes longer than a call may be late where the schema is large: it is made once, apart from the calls,
 // which leave when their time is over. The zero value is empty. It is safe for concurrent use.
 type made[T any] struct {
-	mu     sync.RWMutex
+	mu     sync.Mutex
 	byTool map[string]*madeOf[T]
 }
 
@@ -239,15 +239,10 @@ func (a *made[T]) of(ctx context.Context, m *manifests.Manifest, do func() (T, e
 }
 
 func (a *made[T]) begin(m *manifests.Manifest, do func() (T, error)) *madeOf[T] {
-	a.mu.RLock()
-	known := a.byTool[m.Name]
-	a.mu.RUnlock()
-	if known != nil && known.schema == m.Parameters {
-		return known
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if known = a.byTool[m.Name]; known != nil && known.schema == m.Parameters {
+	known := a.byTool[m.Name]
+	if known != nil && known.schema == m.Parameters {
 		return known
 	}
 	known = &madeOf[T]{schema: m.Parameters, done: make(chan struct{})}
