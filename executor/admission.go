@@ -38,15 +38,17 @@ func newAdmission(o Options) *admission {
 	if !o.Breaker.Off {
 		a.breakers = breaker.New[circuit](o.Breaker.Failures, o.Breaker.Open)
 	}
-	a.perTool, a.perTenant, a.all = limiter[circuit](o.Rates.PerTool), limiter[string](o.Rates.PerTenant), limiter[struct{}](o.Rates.All)
+	a.perTool = limiter[circuit]("calls of this tool", o.Rates.PerTool)
+	a.perTenant = limiter[string]("calls", o.Rates.PerTenant)
+	a.all = limiter[struct{}]("calls of all tenants", o.Rates.All)
 	return a
 }
 
-func limiter[K comparable](rate Rate) *rates.Limiter[K] {
+func limiter[K comparable](of string, rate Rate) *rates.Limiter[K] {
 	if rate.Unlimited {
 		return nil
 	}
-	return rates.New[K](rate.Calls, rate.Per)
+	return rates.New[K](of, rate.Calls, rate.Per)
 }
 
 // admitted is a call that may run. It must leave.
@@ -58,7 +60,7 @@ type admitted struct {
 // enter waits until a call may run. Calls of tools have their caller's turn.
 func (a *admission) enter(ctx context.Context, c *call) (in admitted, err error) {
 	at := circuit{c.batch.session.tenant, c.entry.Registration, c.tool}
-	if in.attempt, err = a.allow(at); err != nil {
+	if in.attempt, err = a.breakers.Allow(at); err != nil {
 		return admitted{}, err
 	}
 	if c.parent == nil {
@@ -70,70 +72,35 @@ func (a *admission) enter(ctx context.Context, c *call) (in admitted, err error)
 	in.attempt.Report(breaker.Unknown)
 	if err == nil {
 		// While the call waited, those before it may have opened the circuit.
-		in.attempt, err = a.allow(at)
+		in.attempt, err = a.breakers.Allow(at)
 	}
 	if err != nil {
-		in.abandon()
+		in.leave(breaker.Unknown)
 		return admitted{}, err
 	}
 	return in, nil
 }
 
-func (a *admission) allow(at circuit) (breaker.Attempt[circuit], error) {
-	if a.breakers == nil {
-		return breaker.Attempt[circuit]{}, nil
-	}
-	return a.breakers.Allow(at)
-}
-
 // take counts the call in all rates, the narrowest first: a call that one of them refuses costs the
 // wider ones nothing.
 func (a *admission) take(ctx context.Context, at circuit) error {
-	if err := take(ctx, a.perTool, at, a.wait, "calls of this tool"); err != nil {
-		return err
+	err := a.perTool.Take(ctx, at, a.wait)
+	if err == nil {
+		err = a.perTenant.Take(ctx, at.tenant, a.wait)
 	}
-	if err := take(ctx, a.perTenant, at.tenant, a.wait, "calls"); err != nil {
-		return err
-	}
-	return take(ctx, a.all, struct{}{}, a.wait, "calls of all tenants")
-}
-
-func take[K comparable](ctx context.Context, limiter *rates.Limiter[K], key K, most time.Duration, of string) error {
-	if limiter == nil {
-		return nil
-	}
-	err := limiter.Take(ctx, key, most)
-	if exceeded, ok := errors.AsType[*rates.Error](err); ok {
-		return &rateError{of, exceeded.After}
+	if err == nil {
+		err = a.all.Take(ctx, struct{}{}, a.wait)
 	}
 	return err
 }
 
-// rateError is a rate that a call is above.
-type rateError struct {
-	of    string
-	after time.Duration
-}
-
-func (e *rateError) Error() string {
-	return fmt.Sprintf("rate of %s: the next is in %s", e.of, e.after)
-}
-
-// leave ends a call, and tells what its end changed. The context is the call's.
-func (in admitted) leave(ctx context.Context, kind tool.Kind) breaker.State {
-	state := in.attempt.Report(judge(ctx, kind)) // first: whoever has the place next must know
+// leave ends a call, and tells what its end changed.
+func (in admitted) leave(outcome breaker.Outcome) breaker.State {
+	state := in.attempt.Report(outcome) // first: the call that has the place next must know
 	if in.place != nil {
 		in.place.Leave()
 	}
 	return state
-}
-
-// abandon ends a call that was let in and does not run.
-func (in admitted) abandon() {
-	in.attempt.Report(breaker.Unknown)
-	if in.place != nil {
-		in.place.Leave()
-	}
 }
 
 // judge tells what the end of a call says of its tool.
@@ -168,8 +135,8 @@ func notAdmitted(name string, err error) (tool.Kind, string) {
 		return tool.Busy, fmt.Sprintf("%s crashed or ran out of time %d times in a row, so it is not called for now; try again in %s, or do without it",
 			name, open.Failures, inWords(time.Until(open.Until)))
 	}
-	if slow, ok := errors.AsType[*rateError](err); ok {
-		return tool.Busy, fmt.Sprintf("too many %s in a short time; try again in %s", slow.of, inWords(slow.after))
+	if slow, ok := errors.AsType[*rates.Error](err); ok {
+		return tool.Busy, fmt.Sprintf("too many %s in a short time; try again in %s", slow.Of, inWords(slow.After))
 	}
 	if full, ok := errors.AsType[*queue.Error](err); ok {
 		if full.Kind == queue.ErrWaited {

@@ -254,7 +254,7 @@ func (b *batch) attempt(ctx context.Context, c *call) {
 // perform runs a call that was let in, and completes its record.
 func (b *batch) perform(ctx context.Context, c *call, in admitted) {
 	if c.wait != nil && !c.isApproved() { // it has started, so that it cannot wait for another
-		in.abandon()
+		in.leave(breaker.Unknown)
 		c.refuse(tool.Busy, "the call waited for a place until its approval had run out; call it again")
 		return
 	}
@@ -264,7 +264,7 @@ func (b *batch) perform(ctx context.Context, c *call, in admitted) {
 	c.nest.open(ctx)
 	b.executor.invoke(ctx, c)
 	c.nest.close()
-	if state := in.leave(ctx, c.record.Result.Kind); state != breaker.Unchanged {
+	if state := in.leave(judge(ctx, c.record.Result.Kind)); state != breaker.Unchanged {
 		b.breakerChanged(ctx, c, state)
 	}
 }

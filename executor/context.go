@@ -40,7 +40,7 @@ func (p planner) contextValues(c *call, m *manifests.Manifest, arguments tool.Ar
 		}
 	}
 	for _, name := range m.Context {
-		value, ok := p.context[name]
+		value, ok := p.batch.session.context[name]
 		if !ok {
 			rule := "the host has no value for " + name
 			reasons = append(reasons, rule)

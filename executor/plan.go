@@ -26,18 +26,14 @@ const suggestions = 3
 // planner checks the calls of one batch and fills them in.
 type planner struct {
 	batch     *batch
-	resolver  Resolver
 	log       *slog.Logger
 	repairers *repairers
-	context   map[string]string
-	allowed   map[string]bool // by registered name; nil allows all
-	program   bool            // it is a tool that makes the call, and not a model
-	answered  bool            // the client has run the call
+	program   bool // it is a tool that makes the call, and not a model
+	answered  bool // the client has run the call
 }
 
 func (b *batch) planner() planner {
-	e := b.executor
-	return planner{batch: b, resolver: e.resolver, log: e.log, repairers: e.repairers, context: b.session.context, allowed: b.allowed}
+	return planner{batch: b, log: b.executor.log, repairers: b.executor.repairers}
 }
 
 // plan makes a call ready to run, or completes its record with why it is not run.
@@ -55,7 +51,7 @@ func (p planner) call(ctx context.Context, requested tool.Call, id string) (c *c
 			c.refuseFailed(&panicError{value: value, stack: debug.Stack()})
 		}
 	}()
-	entry, ok := p.resolver.Get(requested.Function.Name)
+	entry, ok := p.batch.executor.resolver.Get(requested.Function.Name)
 	if ok { // what is told of the call depends on its tool, also where its arguments cannot be read
 		c.tool, c.entry = entry.Name, entry
 	}
@@ -93,7 +89,7 @@ func (p planner) call(ctx context.Context, requested tool.Call, id string) (c *c
 	c.invocation = tool.Invocation{
 		CallID: id, Tool: entry.Name, Registration: entry.Registration, Arguments: complete(repaired.Arguments, values),
 		// Each call has its own copy, so that no tool can change it for another.
-		Context: maps.Clone(p.context),
+		Context: maps.Clone(p.batch.session.context),
 		Tenant:  p.batch.session.tenant,
 		Session: p.batch.session.id,
 		User:    p.batch.session.user,
@@ -126,12 +122,12 @@ func isTooLate(ctx context.Context, c *call) bool {
 // unknown says that there is no such tool, and which of the allowed ones are near.
 func (p planner) unknown(name string) string {
 	n := suggestions
-	if p.allowed != nil {
+	if p.batch.allowed != nil {
 		n = math.MaxInt // only some of those that are near may be allowed
 	}
 	var near []string
-	for _, candidate := range p.resolver.Nearest(name, n) {
-		if len(near) < suggestions && (p.allowed == nil || p.allowed[candidate]) {
+	for _, candidate := range p.batch.executor.resolver.Nearest(name, n) {
+		if len(near) < suggestions && (p.batch.allowed == nil || p.batch.allowed[candidate]) {
 			near = append(near, candidate)
 		}
 	}
@@ -152,7 +148,7 @@ func (p planner) warnDeprecated(ctx context.Context, c *call, entry registry.Ent
 func (p planner) permitted(c *call, entry registry.Entry) bool {
 	denial := tool.Denial{Value: c.record.Function.Name}
 	switch {
-	case p.allowed != nil && !p.allowed[entry.Name]:
+	case p.batch.allowed != nil && !p.batch.allowed[entry.Name]:
 		denial.Permission = "allowed_tools"
 		denial.Rule = fmt.Sprintf("%s is not among the tools that this agent may call", entry.Name)
 	case entry.Unavailable != "":

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
+	"github.com/caisson-run/caisson/executor/internal/breaker"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
@@ -144,7 +145,7 @@ func (b *batch) answerOnce(ctx context.Context, c *call) {
 			in, err = b.executor.admission.enter(ctx, c)
 			return err
 		},
-		Drop: func() { in.abandon() },
+		Drop: func() { in.leave(breaker.Unknown) },
 	}
 	known, from, err := b.executor.answers.Do(ctx, *c.question, ready, func(ctx context.Context) (answered, bool) {
 		b.perform(ctx, c, in)

@@ -23,7 +23,7 @@ const quiet = time.Hour
 
 // Breakers holds a circuit for each key. It is safe for concurrent use and has no goroutines.
 // It keeps nothing of keys without failures, and forgets a circuit of which nothing was heard
-// for an hour longer than circuits stay open.
+// for an hour longer than circuits stay open. Nil breakers let every call through.
 type Breakers[K comparable] struct {
 	failures int
 	open     time.Duration
@@ -97,6 +97,9 @@ func (e *OpenError) Error() string {
 // Allow says whether the key may be called. Whoever is allowed must report what came of it,
 // once. The error is an [*OpenError].
 func (b *Breakers[K]) Allow(key K) (Attempt[K], error) {
+	if b == nil {
+		return Attempt[K]{}, nil
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	attempt := Attempt[K]{breakers: b, key: key, began: b.openings}

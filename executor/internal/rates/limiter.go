@@ -18,17 +18,19 @@ import (
 
 // Error means that a key has no call left, and none soon enough.
 type Error struct {
+	Of    string        // what is limited
 	After time.Duration // how long until there is a call, if those who wait take theirs
 }
 
 // Error returns when the next call is.
 func (e *Error) Error() string {
-	return fmt.Sprintf("rates: rate exceeded: the next is in %v", e.After)
+	return fmt.Sprintf("rates: too many %s: the next is in %v", e.Of, e.After)
 }
 
 // Limiter bounds the calls of each key to a rate. It is safe for concurrent use and has no
-// goroutines. Keys whose bucket is full again are forgotten as others come.
+// goroutines. Keys whose bucket is full again are forgotten as others come. A nil limiter has no bound.
 type Limiter[K comparable] struct {
+	of    string
 	calls int
 	per   time.Duration
 
@@ -37,9 +39,9 @@ type Limiter[K comparable] struct {
 }
 
 // New returns a limiter of which each key has a full bucket of so many calls, which refills in the
-// time. Both must be positive.
-func New[K comparable](calls int, per time.Duration) *Limiter[K] {
-	return &Limiter[K]{calls: calls, per: per}
+// time; both must be positive. of names what is limited.
+func New[K comparable](of string, calls int, per time.Duration) *Limiter[K] {
+	return &Limiter[K]{of: of, calls: calls, per: per}
 }
 
 // Take takes one call of the key. If there is none now, it waits for the next if that comes
@@ -49,6 +51,9 @@ func New[K comparable](calls int, per time.Duration) *Limiter[K] {
 // If ctx ends before there is a call, the error is that of ctx. The call is given back as far as nobody
 // waits behind it, whose times are not changed.
 func (l *Limiter[K]) Take(ctx context.Context, key K, most time.Duration) error {
+	if l == nil {
+		return nil
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -60,7 +65,7 @@ func (l *Limiter[K]) Take(ctx context.Context, key K, most time.Duration) error 
 	if tooLate := after > 0 && (after > most || limited && after >= deadline.Sub(now)); tooLate {
 		reserved.CancelAt(now) // nobody came since, so that all of it is given back
 		l.mu.Unlock()
-		return &Error{after}
+		return &Error{l.of, after}
 	}
 	l.mu.Unlock()
 	if after == 0 {

@@ -20,8 +20,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // exceeded asserts that an error says when the next call is.
 func exceeded(t *testing.T, err error, after time.Duration) {
 	t.Helper()
-	require.Equal(t, &Error{after}, err)
-	assert.EqualError(t, err, fmt.Sprintf("rates: rate exceeded: the next is in %v", after))
+	require.Equal(t, &Error{"calls", after}, err)
+	assert.EqualError(t, err, fmt.Sprintf("rates: too many calls: the next is in %v", after))
 }
 
 func TestTake(t *testing.T) {
@@ -53,7 +53,7 @@ func TestTake(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := New[string](10, time.Second)
+				l := New[string]("calls", 10, time.Second)
 				for range test.before {
 					require.NoError(t, l.Take(t.Context(), "a", 0))
 				}
@@ -84,7 +84,7 @@ func TestTake(t *testing.T) {
 func TestBurstsAreWhole(t *testing.T) {
 	for _, calls := range []int{1, 3, 7, 1000} {
 		synctest.Test(t, func(t *testing.T) {
-			l := New[string](calls, time.Second)
+			l := New[string]("calls", calls, time.Second)
 			for range 3 {
 				for range calls {
 					require.NoError(t, l.Take(t.Context(), "a", 0))
@@ -108,7 +108,7 @@ type queue struct {
 }
 
 func newQueue(t *testing.T, calls int, per time.Duration) *queue {
-	q := &queue{t: t, limiter: New[string](calls, per), start: time.Now(), at: map[int]time.Duration{}, errs: map[int]error{}}
+	q := &queue{t: t, limiter: New[string]("calls", calls, per), start: time.Now(), at: map[int]time.Duration{}, errs: map[int]error{}}
 	for range calls {
 		require.NoError(t, q.limiter.Take(t.Context(), "a", 0))
 	}

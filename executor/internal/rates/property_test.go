@@ -44,7 +44,7 @@ func TestWindows(t *testing.T) {
 // takeAtRandom lets more calls come than the rate allows, of which some give up, and returns
 // when calls began, and in how long.
 func takeAtRandom(t *testing.T, calls int, per time.Duration, random *rand.Rand) (began []time.Duration, span time.Duration) {
-	l := New[int](calls, per)
+	l := New[int]("calls", calls, per)
 	var mu sync.Mutex
 	start := time.Now()
 	every := per / time.Duration(calls)
@@ -78,7 +78,7 @@ func takeAtRandom(t *testing.T, calls int, per time.Duration, random *rand.Rand)
 // TestKeysThatAreNotFullStay: looking for full buckets makes nobody's calls more.
 func TestKeysThatAreNotFullStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := New[int](2, time.Hour)
+		l := New[int]("calls", 2, time.Hour)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for range 2 {
@@ -106,7 +106,7 @@ func TestKeysThatAreNotFullStay(t *testing.T) {
 // TestHammer takes calls from many goroutines, of which some give up.
 func TestHammer(t *testing.T) {
 	const calls, per = 50, 20 * time.Millisecond
-	l := New[int](calls, per)
+	l := New[int]("calls", calls, per)
 	var taken [4]atomic.Int64
 	var group sync.WaitGroup
 	start := time.Now()
