@@ -57,8 +57,8 @@ type Cache[K comparable, V any] struct {
 	known   Moment // domains are known since then
 }
 
-// entry is an answer that is kept. One that is stale or has expired takes room until somebody asks for
-// it or the room is needed.
+// entry is an answer that is kept. One that is stale or has expired goes when it is asked for, or when it
+// is the one that was not used for longest.
 type entry[V any] struct {
 	answer  V
 	size    int64
@@ -103,7 +103,7 @@ func (c *Cache[K, V]) get(key K) (answer V, ok bool) {
 	if !ok {
 		return answer, false
 	}
-	if !time.Now().Before(e.expires) || !c.undisturbed(e.domains, e.asked) {
+	if !c.good(e) {
 		c.kept.Remove(key)
 		return answer, false
 	}
@@ -126,11 +126,22 @@ func (c *Cache[K, V]) put(question Question[K], asked Moment, answer V, size int
 		return
 	}
 	c.kept.Remove(question.Key)
-	for c.bytes > c.most-size {
+	for oldest, ok := c.oldest(); ok && (c.bytes > c.most-size || !c.good(oldest)); oldest, ok = c.oldest() {
 		c.kept.RemoveOldest()
 	}
 	c.bytes += size
 	c.kept.Add(question.Key, entry[V]{answer, size, time.Now().Add(question.TTL), asked, question.Domains})
+}
+
+// oldest returns the answer that was not used for longest, if there is one. The lock is held.
+func (c *Cache[K, V]) oldest() (entry[V], bool) {
+	_, e, ok := c.kept.GetOldest()
+	return e, ok
+}
+
+// good reports whether an answer may be given. The lock is held.
+func (c *Cache[K, V]) good(e entry[V]) bool {
+	return time.Now().Before(e.expires) && c.undisturbed(e.domains, e.asked)
 }
 
 // Now returns the present moment, for a later [Cache.Put].

@@ -98,7 +98,7 @@ func (r *reference) get(key string) (sized, bool) {
 	}
 	k := r.kept[i]
 	r.kept = slices.Delete(r.kept, i, i+1)
-	if !time.Now().Before(k.expires) || r.changed(k.domains, k.asked) {
+	if !r.good(k) {
 		return sized{}, false
 	}
 	r.kept = append(r.kept, k)
@@ -110,10 +110,14 @@ func (r *reference) put(q answers.Question[string], since int, answer sized) {
 		return
 	}
 	r.kept = slices.DeleteFunc(r.kept, func(k keptAnswer) bool { return k.key == q.Key })
-	r.kept = append(r.kept, keptAnswer{q.Key, q.Domains, answer, time.Now().Add(q.TTL), since})
-	for r.bytes() > r.bound {
+	for len(r.kept) > 0 && (r.bytes() > r.bound-answer.size || !r.good(r.kept[0])) {
 		r.kept = r.kept[1:]
 	}
+	r.kept = append(r.kept, keptAnswer{q.Key, q.Domains, answer, time.Now().Add(q.TTL), since})
+}
+
+func (r *reference) good(k keptAnswer) bool {
+	return time.Now().Before(k.expires) && !r.changed(k.domains, k.asked)
 }
 
 func (r *reference) beginBarrier(domains []string) *barrier {
