@@ -24,7 +24,7 @@ func (b *batch) send(kind tool.EventType, fill func(*tool.Event)) {
 	event := b.event(kind)
 	fill(&event)
 	if !idle {
-		subscribers.send(event, b.session)
+		subscribers.send(&event, b.session)
 	}
 	b.stream.offer(event)
 }

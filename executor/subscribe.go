@@ -38,7 +38,7 @@ type Subscription struct {
 	bell    bell
 
 	// What follows is guarded by the lock of the subscribers.
-	queue  []tool.Event
+	queue  []*tool.Event
 	lost   int64 // since the last one was read
 	closed bool
 }
@@ -71,8 +71,9 @@ func (e *Executor) Subscribe(options SubscribeOptions) (*Subscription, error) {
 // idle reports whether nobody subscribes, so that an event need not be made.
 func (s *subscribers) idle() bool { return s.count.Load() == 0 }
 
-// send puts an event of a session into the queues of all that want it. It waits for none of them.
-func (s *subscribers) send(event tool.Event, session *Session) {
+// send puts an event of a session, which nobody changes from then on, into the queues of all that want
+// it. It waits for none of them.
+func (s *subscribers) send(event *tool.Event, session *Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, to := range s.all {
@@ -82,7 +83,7 @@ func (s *subscribers) send(event tool.Event, session *Session) {
 	}
 }
 
-func (s *Subscription) push(event tool.Event) {
+func (s *Subscription) push(event *tool.Event) {
 	if len(s.queue) == s.most {
 		s.drop()
 		s.lost++
@@ -93,7 +94,7 @@ func (s *Subscription) push(event tool.Event) {
 
 // drop removes the oldest event, so that it can be collected.
 func (s *Subscription) drop() {
-	s.queue[0] = tool.Event{}
+	s.queue[0] = nil
 	s.queue = s.queue[1:]
 }
 
@@ -110,7 +111,7 @@ func (s *Subscription) Next(ctx context.Context) (event tool.Event, lost int64, 
 		default:
 			return false, nil
 		}
-		event, lost, s.lost = s.queue[0], s.lost, 0
+		event, lost, s.lost = *s.queue[0], s.lost, 0
 		s.drop()
 		if len(s.queue) > 0 {
 			s.bell.ring() // for another reader

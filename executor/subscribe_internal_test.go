@@ -27,7 +27,7 @@ func subscribe(t *testing.T, queue int) (*subscribers, *Subscription) {
 	return &e.subscribers, s
 }
 
-func numbered(n int) tool.Event { return tool.Event{CallID: strconv.Itoa(n)} }
+func numbered(n int) *tool.Event { return &tool.Event{CallID: strconv.Itoa(n)} }
 
 // numberOf is which event was got, and what was lost before it.
 func numberOf(t *testing.T, event tool.Event) int64 {
@@ -42,7 +42,7 @@ func TestQueueIsLikeItsModel(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 6))
 		most := 1 + random.IntN(40)
 		all, s := subscribe(t, most)
-		var want []tool.Event
+		var want []*tool.Event
 		var lost int64
 		for n := range 500 {
 			if random.IntN(3) > 0 {
@@ -54,7 +54,7 @@ func TestQueueIsLikeItsModel(t *testing.T) {
 			} else if len(want) > 0 {
 				event, gone, err := s.Next(t.Context())
 				require.NoError(t, err)
-				require.Equal(t, want[0], event)
+				require.Equal(t, *want[0], event)
 				require.Equal(t, lost, gone)
 				want, lost = want[1:], 0
 			}
@@ -146,7 +146,7 @@ func TestEventsAreFreed(t *testing.T) {
 	for range 3 {
 		totals := &tool.Totals{Calls: 1}
 		runtime.AddCleanup(totals, func(done chan struct{}) { done <- struct{}{} }, freed)
-		all.send(tool.Event{Totals: totals}, nil)
+		all.send(&tool.Event{Totals: totals}, nil)
 	}
 	_, lost, err := s.Next(t.Context())
 	require.NoError(t, err)

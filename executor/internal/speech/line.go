@@ -29,6 +29,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/caisson-run/caisson/tool"
 )
@@ -47,7 +48,7 @@ type Line struct {
 
 // numbered is an event with its place among those that were offered.
 type numbered struct {
-	event  tool.Event
+	event  *tool.Event
 	number uint64
 }
 
@@ -55,11 +56,20 @@ type numbered struct {
 type caller struct {
 	index int // in the order in which calls came to be known
 	heard bool
-	gone  bool // its end was taken
-	said  []numbered
-	end   *numbered // nil until the call has finished
-	lost  int       // outputs that were lost behind all that wait
-	bytes int64     // of what it has said
+	gone  bool        // its end was taken
+	about *tool.Event // what all of its outputs have in common; nil before the first
+	said  []output
+	end   numbered // without an event until the call has finished
+	lost  int      // outputs that were lost behind all that wait
+	bytes int64    // of what it has said
+}
+
+// output is something that a call has said.
+type output struct {
+	emission *tool.Emission
+	time     time.Time
+	number   uint64
+	lost     int // outputs that were lost just before it
 }
 
 // New returns a line in which outputs of so many bytes may wait, as [Size] counts them.
@@ -77,15 +87,17 @@ func (l *Line) Offer(event tool.Event) {
 	case tool.CallOutput:
 		l.output(event)
 	case tool.CallFinished:
-		if c := l.caller(event.CallID); c.end == nil && !c.gone {
-			c.end = &numbered{event, l.offered}
+		if c := l.caller(event.CallID); c.end.event == nil && !c.gone {
+			end := event
+			c.end = numbered{&end, l.offered}
 			l.hear(c)
 		}
 	default:
+		passing := event
 		if slices.ContainsFunc(event.Calls, isHidden) {
-			event.Calls = slices.DeleteFunc(slices.Clone(event.Calls), isHidden)
+			passing.Calls = slices.DeleteFunc(slices.Clone(event.Calls), isHidden)
 		}
-		l.passing = append(l.passing, numbered{event, l.offered})
+		l.passing = append(l.passing, numbered{&passing, l.offered})
 		l.closed = event.Type == tool.BatchFinished || event.Type == tool.BatchPaused
 	}
 }
@@ -100,18 +112,19 @@ func (l *Line) Close() { l.closed = true }
 func (l *Line) Take() (tool.Event, bool) {
 	number, speaks := l.speaks()
 	if len(l.passing) > 0 && (!speaks || l.passing[0].number < number) {
-		return pop(&l.passing).event, true
+		return *pop(&l.passing).event, true
 	}
 	if !speaks {
 		return tool.Event{}, false
 	}
 	c := l.queue[0]
 	if len(c.said) > 0 {
-		said := pop(&c.said)
-		l.count(c, -Size(said.event.Emission))
-		return said.event, true
+		said, event := pop(&c.said), *c.about
+		l.count(c, -Size(said.emission))
+		event.Time, event.Emission, event.Lost = said.time, said.emission, said.lost
+		return event, true
 	}
-	event := c.end.event
+	event := *c.end.event
 	event.Lost = c.lost
 	pop(&l.queue)
 	*c = caller{index: c.index, heard: true, gone: true}
@@ -135,7 +148,7 @@ func (l *Line) speaks() (number uint64, ok bool) {
 		switch c := l.queue[0]; {
 		case len(c.said) > 0:
 			return c.said[0].number, true
-		case c.end != nil:
+		case c.end.event != nil:
 			return c.end.number, true
 		case !l.closed:
 			return 0, false
@@ -145,12 +158,16 @@ func (l *Line) speaks() (number uint64, ok bool) {
 	return 0, false
 }
 
-// pop removes the first element, so that what it points to can be collected.
+// pop removes the first element, so that what it points to can be collected. A list that is empty then
+// keeps its room.
 func pop[E any](list *[]E) E {
-	var none E
 	first := (*list)[0]
-	(*list)[0] = none
-	*list = (*list)[1:]
+	clear((*list)[:1])
+	if len(*list) == 1 {
+		*list = (*list)[:0]
+	} else {
+		*list = (*list)[1:]
+	}
 	return first
 }
 
@@ -184,7 +201,7 @@ func Size(emission *tool.Emission) int64 {
 // output keeps what a call says until its turn has come, if there is room.
 func (l *Line) output(event tool.Event) {
 	c := l.caller(event.CallID)
-	if c.end != nil || c.gone || event.Emission == nil {
+	if c.end.event != nil || c.gone || event.Emission == nil {
 		return
 	}
 	if next := event.Emission; next.Type == tool.EmitProgress || next.Type == tool.EmitImage && next.Partial {
@@ -194,17 +211,21 @@ func (l *Line) output(event tool.Event) {
 		c.lost++
 		return
 	}
-	event.Emission = clone(event.Emission)
-	event.Lost, c.lost = c.lost, 0
-	c.said = append(c.said, numbered{event, l.offered})
+	c.said = append(c.said, output{clone(event.Emission), event.Time, l.offered, c.lost})
+	c.lost = 0
 	l.count(c, Size(event.Emission))
 	l.hear(c)
+	if c.about == nil {
+		about := event
+		about.Emission = nil
+		c.about = &about
+	}
 }
 
 // replace removes what the call's next progress or partial image takes the place of, which is no loss.
 func (l *Line) replace(c *caller, next *tool.Emission) {
 	for i, said := range slices.Backward(c.said) {
-		if old := said.event.Emission; old.Type == next.Type && (old.Type == tool.EmitProgress || old.Partial) {
+		if old := said.emission; old.Type == next.Type && (old.Type == tool.EmitProgress || old.Partial) {
 			l.remove(c, i)
 			return
 		}
@@ -264,14 +285,14 @@ func (l *Line) largest() (largest *caller, among int64) {
 
 // remove takes out something that a call has said. What was lost before it still is.
 func (l *Line) remove(c *caller, i int) {
-	old := c.said[i].event
+	old := c.said[i]
 	if i+1 < len(c.said) {
-		c.said[i+1].event.Lost += old.Lost
+		c.said[i+1].lost += old.lost
 	} else {
-		c.lost += old.Lost
+		c.lost += old.lost
 	}
 	c.said = slices.Delete(c.said, i, i+1)
-	l.count(c, -Size(old.Emission))
+	l.count(c, -Size(old.emission))
 }
 
 // count notes that a call has more waiting, or less.
