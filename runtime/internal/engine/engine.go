@@ -245,7 +245,7 @@ func (e *Engine) Compile(ctx context.Context, source []byte) (*Module, error) {
 func (e *Engine) compile(ctx context.Context, wanted Digest, source []byte, c *compilation) {
 	defer e.inFlight.Done()
 	defer close(c.done)
-	ctx, cancel := e.untilClosed(ctx) // a closing engine does not wait for its child processes
+	ctx, cancel := e.untilClosed(ctx) // closing the engine cancels a compilation in a child
 	defer cancel()
 	start := time.Now()
 	if c.module, c.err = e.build(ctx, wanted, source); c.err == nil {

@@ -28,7 +28,7 @@ type rewritten struct {
 	forks        bool     // it can be resumed at its first read, see wasm.Passes.Fork
 
 	data     []byte // the data segments that were left out, packed
-	dataKept bool   // no data segments were left out
+	dataKept bool   // the data segments were not left out; source has them
 }
 
 // rewrite transforms a module into the form that is compiled. The result returns to Go at least

@@ -36,7 +36,7 @@ import (
 // them too.
 //
 // Processes may share a store. wazero reads only from a view, a directory that belongs to one
-// engine, so no process can remove an entry while another reads it.
+// engine, so removing an entry does not affect a process that is reading it.
 type store struct {
 	directory string
 	kept      bool  // entries are kept for later processes; otherwise nothing is published

@@ -243,12 +243,12 @@ func (s bitSet) has(n uint32) bool { return s[n/64]&(1<<(n%64)) != 0 }
 // with the square of its blocks and branches: about 30 ns × (blocks + branches)² on the machine of
 // the measurements. 10,000 consecutive empty ifs, 50 KB, take 3 s, and 20,000 take 14 s. 100,000
 // labels of one br_table take 3.5 s, and 300,000 more than 30 s. Blocks and locals multiply, at
-// about 2 µs per pair. Of the programs measured, the Go compiler has the most blocks (9,624, of
-// which 7,740 are nested), branches (6,858) and labels (12,049 in one function, 996,397 in all),
-// and a total of squares of 1.57 × 10⁹; its moves are 588,731. CPython has 1,622 blocks, 283 deep,
-// 1,954 branches and a stack of 51 values. The largest product of blocks and locals, 636,363, is
-// that of an instrumented C program. A module within the bounds can still take a minute to compile,
-// as computed from ControlSquares, so compilation needs a deadline.
+// about 2 µs per pair. Of the programs measured, the Go compiler has the most blocks (9,624, nested
+// up to 7,740 deep), branches (6,858) and labels (12,049 in one function, 996,397 in all), and a
+// total of squares of 1.57 × 10⁹; its moves are 588,731. CPython has 1,622 blocks, 283 deep, 1,954
+// branches and a stack of 51 values. The largest product of blocks and locals, 636,363, is that of
+// an instrumented C program. A module within the bounds can still take a minute to compile, as
+// computed from ControlSquares, so compilation needs a deadline.
 type Bounds struct {
 	Types             int // 100,000
 	Params            int // 1,000 per type
@@ -285,8 +285,8 @@ type Bounds struct {
 // Bounds on superlinear costs consist of a constant for small modules and a part that grows with
 // the size. They are meant for compilations that cannot be interrupted. At these bounds wazero
 // v1.12.0 takes at worst 7 µs per byte plus one second, compared with 0.6 µs per byte for the
-// output of Go, Rust and C compilers. Those modules, 60 of up to 5 MB, have at most squares of 18
-// per byte, 0.9 blocks × locals per byte, and 965 labels in a function. The Go compiler, with
+// output of Go, Rust and C compilers. Those modules, 60 of up to 5 MB, need at most 18
+// ControlSquares and 0.9 AllBlockLocals per byte, and 965 BranchTargets. The Go compiler, with
 // 12,049 labels, is rejected.
 func ForSize(bytes int) Bounds {
 	return Bounds{

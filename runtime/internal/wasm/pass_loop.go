@@ -92,8 +92,8 @@ func (p *loopPass) branch(b *bodyRewriting, in *instruction) {
 }
 
 // branchIf writes br_if. It uses an if where possible, which costs less because wazero v1.12.0
-// fuses comparison and branch only there. An if cannot carry values, so with values it writes a
-// br_if to the outer loop.
+// fuses comparison and branch only there. An if cannot carry values, so a branch with values stays
+// a br_if, directly to the outer loop if the target is a loop.
 func (p *loopPass) branchIf(b *bodyRewriting, in *instruction) {
 	e := &encoder{}
 	label, target := b.label(in.index), b.target(in.index)

@@ -43,9 +43,9 @@ type Passes struct {
 	// element, so equal runs use equal amounts. Block, loop, else, end and nop are free. At the
 	// next function entry, loop iteration or bulk operation at which the counter is negative, the
 	// guest calls the import MeterRefill with the counter and continues with the result as the new
-	// counter. This is the only place where the host runs: it returns the next slice, or fails and
-	// thereby ends the call. Slices must be small, because a guest cannot be preempted within one,
-	// not even by Go's garbage collector, which stops the whole process to wait for it.
+	// counter. Only there does metering return control to the host, which returns the next slice,
+	// or fails and thereby ends the call. Slices must be small, because a guest cannot be preempted
+	// within one, not even by Go's garbage collector, which stops the whole process to wait for it.
 	//
 	// The counter is tested again wherever some 8,000 units may have been used since the last test,
 	// and at the end of functions that call others.

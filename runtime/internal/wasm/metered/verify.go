@@ -133,7 +133,7 @@ type module struct {
 	fork      []int          // the imports from forkModule
 	meter     int            // the global
 	depth     int            // the global, or none
-	added     map[int]string // added functions, by the name of their template
+	added     map[int]string // the template names of the added functions, by index
 	taken     []int          // functions that are exported or referenced
 	shown     []int          // globals exported under other names
 	relied    map[int]bool   // functions that must start with a test
