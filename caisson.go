@@ -1,12 +1,12 @@
-// Package caisson opens a policy and the tools that it names as one value, which runs a model's tool
+// Package caisson opens a policy and the tools it names. The resulting [Host] runs a model's tool
 // calls in sandboxes and returns a record for each:
 //
 //	host, err := caisson.Open(ctx, caisson.Options{PolicyFile: "caisson.yaml"})
 //	report, err := host.Execute(ctx, executor.Batch{Calls: calls})
 //
-// It wires the packages below it and adds no rules of its own: manifests and policies are those of
-// package manifests, what a tool may do is enforced by package runtime, names are package registry's,
-// and what becomes of a batch, package executor says.
+// Package caisson only wires other packages together and adds no rules. Package manifests defines
+// manifests and policies, package runtime enforces permissions, package registry resolves names,
+// and package executor runs batches.
 package caisson
 
 import (
@@ -22,42 +22,45 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 )
 
-// Options say what to open. The zero value opens no tools; those that are loaded without a policy get
-// nothing. Negative numbers are errors.
+// Options configures [Open]. The zero value opens no tools, and tools loaded without a policy are
+// granted nothing. Negative numbers are errors.
 type Options struct {
-	// PolicyFile is the policy to read, such as caisson.yaml: which tools there are, and what each of
-	// them gets. Empty: none is read, whatever lies in the working directory.
+	// PolicyFile is the policy to read, such as caisson.yaml. It names the tools and what each is
+	// granted. If empty, no policy is read, even if the working directory contains one.
 	PolicyFile string
-	// Policies are more of them, behind that of PolicyFile, which the program has read or made, and no
-	// longer changes. What any of them denies is denied. Of profiles with one name, of choices of a profile and of origins
-	// of one context value, the first counts.
+	// Policies are additional policies, applied after PolicyFile. The program must not change them
+	// afterwards. A denial in any policy applies. If several policies define the same profile,
+	// choose a profile or set the origin of the same context value, the first wins.
 	Policies []*manifests.Policy
-	// Tools are folders and manifests to load, before those that the policies name. The first tool of
-	// a name has it.
+	// Tools are folders and manifests to load, before those named by the policies. If several tools
+	// have the same name, the first keeps it.
 	Tools []string
-	// Profile names the profile that bounds all tools. Empty: the policies' choice, or else standard.
+	// Profile names the profile that limits all tools. If empty, the policies choose it; the
+	// default is standard.
 	Profile string
-	// StateDir is the folder below which the record of each call is kept, with its arguments and its
-	// whole result, for "caisson explain": this user's alone, and where no tool may write. Empty: none
-	// is kept.
+	// StateDir is the folder under which the record of each call is kept for "caisson explain",
+	// with its arguments and its full result. It is readable only by this user, and no tool may
+	// write to it. If empty, no records are kept.
 	StateDir string
-	// NoCache keeps no compiled code: each process compiles the modules anew.
+	// NoCache disables the cache of compiled code: each process compiles the modules again.
 	NoCache bool
-	// Runtime says how tools are loaded and bounded, and where modules are compiled. Its Profile must
-	// be zero. An empty CacheDir stands for [runtime.DefaultCacheDir], unless NoCache is set, and a zero
-	// Running for that of the Executor's Limits. Nothing is read from the environment, secrets neither,
-	// without LookupEnv.
+	// Runtime configures how tools are loaded and limited, and where modules are compiled. Its
+	// Profile must be zero. If CacheDir is empty, [runtime.DefaultCacheDir] is used unless NoCache
+	// is set. If Running is zero, the executor's Limits.Running is used. Unless LookupEnv is set,
+	// nothing is read from the environment, including secrets.
 	Runtime runtime.Options
-	// Executor says how batches are run. Its Recorder gets what StateDir has kept.
+	// Executor configures how batches are run. Its Recorder is called after the record is kept in
+	// StateDir.
 	Executor executor.Options
-	// Resolver returns what calls reach the tools through, such as a registry without some of them.
-	// Nil: the registry itself.
+	// Resolver returns the resolver through which calls reach the tools, such as a registry without
+	// some of them. If nil, the registry itself is used.
 	Resolver func(tools *registry.Registry) executor.Resolver
-	// Logger is that of the runtime and of the executor where they have none. Nil: nothing is logged.
+	// Logger is used by the runtime and the executor unless they have their own. If nil, nothing is
+	// logged.
 	Logger *slog.Logger
 }
 
-// check refuses what contradicts itself.
+// check rejects contradictory options.
 func (o Options) check() error {
 	switch {
 	case o.Runtime.Profile != manifests.Profile{}:
@@ -68,26 +71,26 @@ func (o Options) check() error {
 	return nil
 }
 
-// Host is tools with what is granted to them, and what runs their calls. Get one from [Open] and close
-// it. It is safe for concurrent use.
+// Host is a set of tools with their grants, and the executor that runs their calls. Get one from
+// [Open], and close it after use. It is safe for concurrent use.
 type Host struct {
 	policies []*manifests.Policy
-	policy   *manifests.Policy // all of them as one
+	policy   *manifests.Policy // all policies merged
 	runtime  *runtime.Runtime
 	registry *registry.Registry
 	executor *executor.Executor
 	ledger   *ledger
 }
 
-// Open reads the policy and loads the tools. It reads no module, unless a grant is for a certain one,
-// and runs nothing. The error is an [*Error]; what is wrong with manifests is reported together, and
-// holds a [*manifests.Error] for each.
+// Open reads the policy and loads the tools. It runs nothing, and reads a module only if a grant is
+// restricted to a module digest. The error is an [*Error]. Problems in manifests are reported
+// together, as one [*manifests.Error] per manifest.
 //
-// Modules are compiled at their first call, where [Options.Runtime] says. Its zero Compiler is this
-// process, and then modules are refused for which the compiler's time would grow faster than their
-// size. With [runtime.ChildCompiler], the first call of main, a child process compiles them within
-// bounds on time and memory, and may take a minute for one. Whoever wants no bounds for a module names
-// its digest in TrustedModules.
+// Modules are compiled at their first call, as [Options.Runtime] configures. With the zero Compiler
+// they are compiled in this process, and modules are rejected if compiling them would take time
+// that grows faster than their size. With [runtime.ChildCompiler], which must be the first call in
+// main, a child process compiles them within limits on time and memory, which may take a minute for
+// one module. To compile a module without limits, list its digest in TrustedModules.
 func Open(ctx context.Context, options Options) (_ *Host, err error) {
 	if err := options.check(); err != nil {
 		return nil, &Error{"open", ErrInvalidOptions, err}
@@ -102,7 +105,7 @@ func Open(ctx context.Context, options Options) (_ *Host, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = h.Close(context.WithoutCancel(ctx)) // what made the opening fail matters more
+			_ = h.Close(context.WithoutCancel(ctx)) // the first error matters more
 		}
 	}()
 	if err := h.load(ctx, slices.Concat(options.Tools, h.policy.Tools)); err != nil {
@@ -114,7 +117,7 @@ func Open(ctx context.Context, options Options) (_ *Host, err error) {
 	return h, nil
 }
 
-// policies returns that of the file, and those of the program.
+// policies returns the policy from the file, followed by those from the program.
 func (o Options) policies() ([]*manifests.Policy, error) {
 	var all []*manifests.Policy
 	if o.PolicyFile != "" {
@@ -125,14 +128,14 @@ func (o Options) policies() ([]*manifests.Policy, error) {
 		all = append(all, read)
 	}
 	for _, p := range o.Policies {
-		if p != nil { // which says nothing
+		if p != nil {
 			all = append(all, p)
 		}
 	}
 	return all, nil
 }
 
-// newRuntime starts what tools run in.
+// newRuntime starts the runtime.
 func (o Options) newRuntime(ctx context.Context, policy *manifests.Policy) (*runtime.Runtime, error) {
 	profile, err := policy.ProfileNamed(o.Profile)
 	if err != nil {
@@ -158,7 +161,7 @@ func (o Options) newRuntime(ctx context.Context, policy *manifests.Policy) (*run
 	return started, nil
 }
 
-// load loads the tools of all sources, and reports what is wrong with any of them.
+// load loads the tools of all sources and reports the problems of all of them.
 func (h *Host) load(ctx context.Context, sources []string) error {
 	var problems []error
 	for _, source := range sources {
@@ -175,7 +178,7 @@ func (h *Host) load(ctx context.Context, sources []string) error {
 	return errors.Join(problems...)
 }
 
-// start makes what runs batches.
+// start creates the executor.
 func (h *Host) start(options Options) (err error) {
 	h.ledger = &ledger{tools: h.registry, next: options.Executor.Recorder}
 	if options.StateDir != "" {
@@ -196,10 +199,10 @@ func (h *Host) start(options Options) (err error) {
 	return err
 }
 
-// Close waits for the calls under way and ends the host: calls that come later fail. Once ctx has
-// ended, tools are closed without waiting for their calls, and the error says so; the runtime is waited
-// for all the same, unless nothing but guests that cannot be stopped are left ([runtime.ErrRunaway]).
-// It can be called again.
+// Close waits for running calls and closes the host. Later calls fail. When ctx is done, tools are
+// closed without waiting for their calls, and the error says so. Close still waits for the runtime,
+// unless the only guests left are ones that cannot be stopped ([runtime.ErrRunaway]). Close may be
+// called more than once.
 func (h *Host) Close(ctx context.Context) error {
 	return errors.Join(h.registry.Close(ctx), h.runtime.Close(ctx), h.CloseRecords())
 }

@@ -5,18 +5,18 @@ import (
 	"fmt"
 )
 
-// What can go wrong, for errors.Is.
+// Kinds of failures of a [Host], for errors.Is.
 var (
 	ErrInvalidOptions = errors.New("invalid options")
 	ErrPolicy         = errors.New("the policy cannot be used")
-	ErrRuntime        = errors.New("the runtime cannot be started") // its options, the cache folder or the compiler are to blame
+	ErrRuntime        = errors.New("the runtime cannot be started") // because of its options, the cache folder or the compiler
 	ErrTools          = errors.New("the tools cannot be loaded")
 	ErrContext        = errors.New("the context value is fixed by the policy")
 	ErrExposed        = errors.New("a tool may write where records are kept")
 )
 
-// Error is a failure of a [Host] itself. Failures of calls are in their records, and what the executor
-// refuses is an [*executor.Error].
+// Error is a failure of a [Host] itself. Failures of calls are in their records. Errors of the
+// executor are [*executor.Error]s.
 type Error struct {
 	Op   string // "open", "session" or "stream"
 	Kind error  // one of the package's errors

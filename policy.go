@@ -7,7 +7,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// asOne returns a policy that says what all of these say.
+// asOne merges policies into one.
 func asOne(policies []*manifests.Policy) *manifests.Policy {
 	all := &manifests.Policy{}
 	for _, p := range policies {
@@ -24,20 +24,20 @@ func asOne(policies []*manifests.Policy) *manifests.Policy {
 	return all
 }
 
-// Unapplied is something that a policy says and that changes nothing for the tools that are loaded, such
-// as a grant for a tool that is not. It may well be meant.
+// Unapplied is a policy entry that has no effect on the loaded tools, such as a grant for a tool
+// that is not loaded. It may be intended.
 type Unapplied struct {
 	Key    string // in its policy: "grants[0].files[1]"
-	Origin string // where it stands, as the policy says: "caisson.yaml:14"
-	Text   string // what changes nothing, and why
+	Origin string // where the entry is, as the policy gives it: "caisson.yaml:14"
+	Text   string // what has no effect, and why
 	Fix    string // what to do about it
 }
 
-// near is how many names are named that a wrong one may have been meant for.
+// near is the maximum number of names to suggest for a wrong one.
 const near = 3
 
-// Unapplied returns what the policies say that changes nothing, in their order. It reads modules where
-// grants are for certain ones.
+// Unapplied returns the policy entries that have no effect, in their order. It reads modules if
+// grants are restricted to module digests.
 func (h *Host) Unapplied() []Unapplied {
 	var tools []*manifests.Manifest
 	for _, entry := range h.registry.List() {

@@ -19,14 +19,14 @@ import (
 // Writer is a tool that may write to a directory.
 type Writer struct {
 	Tool string // its name
-	Dir  string // the directory that it was granted: that one, or one through which it is reached
+	Dir  string // the granted directory: the directory itself or one on the path to it
 }
 
-// WriterTo returns a tool whose calls, with these context values, may write to a directory of the
-// host's, or change the links that lead to it; false for none. All tools count that are loaded, since
-// those that are called may call others. What a host keeps, no tool should be able to write to.
+// WriterTo returns a tool whose calls, with these context values, may write to a host directory or
+// change the links that lead to it, and false if there is none. It considers all loaded tools,
+// because a called tool may call others. No tool should be able to write to what a host keeps.
 func (h *Host) WriterTo(dir string, values map[string]string) (Writer, bool, error) {
-	writers := map[string]string{} // the first tool that may write to a directory
+	writers := map[string]string{} // directory to the first tool that may write to it
 	var writable []string
 	for _, entry := range h.registry.List() {
 		loaded, ok := entry.Tool.(*runtime.Tool)
@@ -43,7 +43,7 @@ func (h *Host) WriterTo(dir string, values map[string]string) (Writer, bool, err
 	return Writer{writers[at], at}, at != "", err
 }
 
-// keepsApart reports whether a tool may write to where records are kept: it could forge them.
+// keepsApart returns an error if a tool may write to the records folder and so forge records.
 func (h *Host) keepsApart(values map[string]string) error {
 	dir := string(h.ledger.folder)
 	if dir == "" {
@@ -59,19 +59,19 @@ func (h *Host) keepsApart(values map[string]string) error {
 	return nil
 }
 
-// Keeps reports whether all calls that have ended were kept, as [Options.StateDir] asks for. It is false
-// before the first session.
+// Keeps reports whether the records of all ended calls have been kept, as [Options.StateDir]
+// requires. It is false before the first session.
 func (h *Host) Keeps() bool {
 	h.ledger.mu.Lock()
 	defer h.ledger.mu.Unlock()
 	return h.ledger.opened && h.ledger.problem == nil
 }
 
-// CloseRecords ends the keeping of records, and makes room in their folder. It returns the first reason
-// for which a call was not kept, which changed nothing about the call; nil where all were, and when it is
-// called again. [Host.Close] does it, too.
+// CloseRecords stops keeping records and removes old ones from their folder. It returns the first
+// error that prevented a record from being kept, or nil if there was none or it is called again.
+// Such an error does not affect the call. [Host.Close] calls CloseRecords.
 func (h *Host) CloseRecords() error {
-	if h.ledger == nil { // the opening failed
+	if h.ledger == nil { // Open failed
 		return nil
 	}
 	return h.ledger.close()
@@ -80,20 +80,20 @@ func (h *Host) CloseRecords() error {
 // errRecordsClosed means that a call ended after [Host.CloseRecords].
 var errRecordsClosed = errors.New("no records are kept any more")
 
-// ledger keeps what calls came to, each as it ends. That it cannot changes nothing about the calls.
+// ledger keeps the record of each call as it ends. Failing to do so does not affect the call.
 type ledger struct {
-	folder records.Folder // "": nothing is kept
+	folder records.Folder // "" to keep nothing
 	tools  *registry.Registry
-	next   executor.Recorder // nil: none
+	next   executor.Recorder // may be nil
 
 	mu      sync.Mutex
-	keeper  *records.Keeper // nil before it is opened, where that failed, and once it is closed
+	keeper  *records.Keeper // nil before open, if open failed, and after close
 	opened  bool
 	closed  bool
-	problem error // the first
+	problem error // the first error
 }
 
-// open opens the folder, once.
+// open opens the folder once.
 func (l *ledger) open() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,7 +118,7 @@ func (l *ledger) keep(ended executor.Entry) error {
 	keeper, closed := l.keeper, l.closed
 	l.mu.Unlock()
 	if keeper == nil && !closed {
-		return nil // the folder could not be opened, which is said once
+		return nil // the folder could not be opened; that error is reported once
 	}
 	err := errRecordsClosed
 	if keeper != nil {
@@ -159,7 +159,7 @@ func (l *ledger) close() error {
 	return l.problem
 }
 
-// absolute returns a path that means the same from everywhere, if there is one.
+// absolute returns the absolute form of path, or path itself on failure.
 func absolute(path string) string {
 	if complete, err := filepath.Abs(path); err == nil {
 		return complete

@@ -12,17 +12,17 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Registry returns what holds the tools, for looking them up, and for adding tools that the program
-// has itself. The host closes it.
+// Registry returns the registry that holds the tools. Use it to look up tools and to add the
+// program's own. The host closes it.
 func (h *Host) Registry() *registry.Registry { return h.registry }
 
-// Definitions returns the tools as they are offered to a model; see [registry.Registry.Definitions].
+// Definitions returns the tools as offered to a model; see [registry.Registry.Definitions].
 func (h *Host) Definitions() []tool.Definition { return h.registry.Definitions() }
 
-// NewSession returns a session for batches of this host. Context values that a policy fixes are filled
-// in; who may set the others, the program sees to. It fails with [ErrContext] where another value is set
-// for one that is fixed, with [ErrExposed] where calls of the session could write to the records that
-// are kept, and as [executor.Executor.NewSession] does.
+// NewSession returns a session for batches of this host. It fills in context values that a policy
+// fixes. The program must control who may set the others. NewSession fails with [ErrContext] if
+// options.Context sets one of those differently, with [ErrExposed] if calls of the session could
+// write to the folder where records are kept, and as [executor.Executor.NewSession] does.
 func (h *Host) NewSession(options executor.SessionOptions) (*executor.Session, error) {
 	values, err := h.contextOf(options.Context)
 	if err != nil {
@@ -36,8 +36,8 @@ func (h *Host) NewSession(options executor.SessionOptions) (*executor.Session, e
 	return h.executor.NewSession(options)
 }
 
-// contextOf returns context values with those that policies fix. Names that differ by case alone would
-// pass for each other in many JSON decoders.
+// contextOf returns the given context values together with those fixed by policies. It compares
+// names without regard to case, because many JSON decoders do.
 func (h *Host) contextOf(given map[string]string) (map[string]string, error) {
 	values := maps.Clone(given)
 	if values == nil {
@@ -63,8 +63,8 @@ func (h *Host) contextOf(given map[string]string) (map[string]string, error) {
 	return values, nil
 }
 
-// Execute runs a batch; see [executor.Executor.Execute]. Where it has no session, it gets one that
-// [Host.NewSession] makes of the zero options.
+// Execute runs a batch; see [executor.Executor.Execute]. A batch without a session gets one from
+// [Host.NewSession] with zero options.
 func (h *Host) Execute(ctx context.Context, batch executor.Batch) (executor.Report, error) {
 	session, err := h.sessionOf(batch.Session)
 	if err != nil {
@@ -74,8 +74,8 @@ func (h *Host) Execute(ctx context.Context, batch executor.Batch) (executor.Repo
 	return h.executor.Execute(ctx, batch)
 }
 
-// Resume resumes a batch that required action; see [executor.Executor.Resume]. Where it has no
-// session, it gets one as [Host.Execute] makes it.
+// Resume resumes a batch that required action; see [executor.Executor.Resume]. A resumption without
+// a session gets one as in [Host.Execute].
 func (h *Host) Resume(ctx context.Context, resumption executor.Resumption) (executor.Report, error) {
 	session, err := h.sessionOf(resumption.Session)
 	if err != nil {

@@ -8,11 +8,12 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Stream runs a batch as [Host.Execute] does and shows it as it happens: one call speaks at a time (see
-// [executor.Stream]). Show gets the events one after the other, on one goroutine, until it returns
-// false; neither that nor its slowness changes anything about the calls. Stream returns when the batch
-// has ended or paused and all of its events are shown, what came of its end by ctx among them. The
-// batch's own Stream must be nil: [ErrInvalidOptions].
+// Stream runs a batch like [Host.Execute] and passes its events to show as they happen. Output of
+// different calls is not interleaved (see [executor.Stream]). Stream calls show with one event at a
+// time, on one goroutine, until show returns false. A slow show, or one that returns false, does
+// not affect the calls. Stream returns when the batch has ended or paused and all its events have
+// been shown, including those caused by the end of ctx. The batch's own Stream must be nil,
+// otherwise Stream fails with [ErrInvalidOptions].
 func (h *Host) Stream(ctx context.Context, batch executor.Batch, show func(tool.Event) bool) (executor.Report, error) {
 	return watched(ctx, batch.Stream, show, func(stream *executor.Stream) (executor.Report, error) {
 		batch.Stream = stream
@@ -20,7 +21,7 @@ func (h *Host) Stream(ctx context.Context, batch executor.Batch, show func(tool.
 	})
 }
 
-// ResumeStream resumes a batch as [Host.Resume] does and shows it as [Host.Stream] does.
+// ResumeStream resumes a batch like [Host.Resume] and shows its events like [Host.Stream].
 func (h *Host) ResumeStream(ctx context.Context, resumption executor.Resumption, show func(tool.Event) bool) (executor.Report, error) {
 	return watched(ctx, resumption.Stream, show, func(stream *executor.Stream) (executor.Report, error) {
 		resumption.Stream = stream
@@ -28,10 +29,10 @@ func (h *Host) ResumeStream(ctx context.Context, resumption executor.Resumption,
 	})
 }
 
-// errStreamTaken means that a batch came with a stream of its own.
+// errStreamTaken means that the batch already has a stream.
 var errStreamTaken = errors.New("the batch has a stream already")
 
-// watched does work, and shows meanwhile what happens.
+// watched calls work and shows its events meanwhile.
 func watched(ctx context.Context, taken *executor.Stream, show func(tool.Event) bool, work func(*executor.Stream) (executor.Report, error)) (executor.Report, error) {
 	if taken != nil {
 		return executor.Report{}, &Error{"stream", ErrInvalidOptions, errStreamTaken}
@@ -53,7 +54,7 @@ func watched(ctx context.Context, taken *executor.Stream, show func(tool.Event) 
 	}()
 	report, err := work(stream)
 	if err != nil {
-		stop() // a batch that was refused may have nothing to show
+		stop() // a rejected batch may have no events to show
 	}
 	<-shown
 	return report, err

@@ -1,6 +1,6 @@
-// Package registry maps names to tools. The first tool that registers a name keeps
-// it: no later one can take its place, whatever its source. A look-alike tool that
-// replaced another hijacked the other's calls in advisory GHSA-67q9-58vj-32qx.
+// Package registry maps names to tools. The first tool that registers a name keeps it, and no later
+// tool can replace it, whatever its source. In advisory GHSA-67q9-58vj-32qx a look-alike tool
+// replaced another and hijacked its calls.
 //
 //	r := registry.New()
 //	err := r.Load(ctx, registry.Directory("wasm-tools"), open)
@@ -8,19 +8,17 @@
 //
 // # Names
 //
-// Names and aliases share one space. A name is held by the first tool that registers
-// it. A real name beats an alias: an alias that was there first yields to it. Names
-// that a reader would confuse with one that is held ([tool.LookAlike]) are kept out as
-// well. A tool that is unavailable still holds its names.
+// Names and aliases share one namespace. The first tool that registers a name holds it. A real name
+// beats an alias, even one registered earlier. Names that a reader would confuse with a registered
+// one ([tool.LookAlike]) are rejected as well. An unavailable tool still holds its names.
 //
-// Nothing is dropped in silence: [Registry.Duplicates] reports all that was kept out,
-// and a name that was kept out is never promoted later. A source with a tool whose name
-// only looks like another tool's is not loaded at all.
+// Nothing is dropped silently: [Registry.Duplicates] reports every rejected name, and a rejected
+// name is never promoted later. A source is not loaded at all if the name of one of its tools only
+// looks like another tool's.
 //
 // # Ownership
 //
-// A registry is a value; there is no global one. It owns the tools that were
-// registered with it, and its Close closes those. What [Registry.Clone],
-// [Registry.With] and [Registry.Without] return shares the tools of the original but
-// owns only what it registered itself.
+// A registry is a value; there is no global one. It owns the tools registered with it, and its
+// Close closes them. The results of [Registry.Clone], [Registry.With] and [Registry.Without] share
+// the tools of the original but own only the tools registered with them.
 package registry

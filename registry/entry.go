@@ -14,22 +14,22 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Entry is a tool as a registry knows it. It is a copy: changing it changes nothing.
+// Entry describes a registered tool. It is a copy, so changing it does not change the registry.
 type Entry struct {
-	// Tool is the tool itself. Calls that are made through it, and not through
-	// [Registry.Invoke], are not waited for by Close.
+	// Tool is the tool itself. Close does not wait for calls made through it instead of
+	// [Registry.Invoke].
 	Tool     Tool
 	Manifest *manifests.Manifest
 	Name     string // the registered name
-	// Alias is the alias by which the tool was looked up; "" where it was its name.
+	// Alias is the alias by which the tool was looked up, or "" if it was the name.
 	Alias   string
-	Aliases []string // the aliases that it holds, in its manifest's order
-	Source  string   // where it comes from; "" for tools that a program adds
-	// Unavailable is why the tool cannot be used now; "" where it can.
+	Aliases []string // the aliases it holds, in its manifest's order
+	Source  string   // the source; "" for tools that a program adds
+	// Unavailable says why the tool cannot be used now, or is "".
 	Unavailable string
-	// Shadowed holds the names that this tool keeps out, sorted.
+	// Shadowed holds the origins that this tool kept from registering, sorted.
 	Shadowed []Origin
-	// Registration tells this tool from any other that has or had its name.
+	// Registration distinguishes this tool from any other that has or had its name.
 	Registration tool.Registration
 }
 
@@ -38,8 +38,8 @@ func newRegistration() (r tool.Registration) {
 	return r
 }
 
-// describe returns an entry without what the tool itself must be asked for. The caller
-// holds the lock.
+// describe returns an entry without the fields that require calling the tool. The caller must hold
+// r.mu.
 func (r *Registry) describe(e *entry) Entry {
 	return Entry{
 		Tool: e.tool, Manifest: e.manifest, Name: e.origin.Name, Source: e.origin.Source,
@@ -64,7 +64,7 @@ func (r *Registry) Get(name string) (Entry, bool) {
 	return found, true
 }
 
-// List returns all tools sorted by name, with hidden and unavailable ones.
+// List returns all tools sorted by name, including hidden and unavailable ones.
 func (r *Registry) List() []Entry {
 	r.mu.RLock()
 	entries := r.names.entries()
@@ -79,7 +79,7 @@ func (r *Registry) List() []Entry {
 	return list
 }
 
-// offered returns the tools that a model may be told about, sorted by name.
+// offered returns the entries to offer to a model, sorted by name.
 func (r *Registry) offered() []*entry {
 	r.mu.RLock()
 	entries := r.names.entries()
@@ -93,12 +93,12 @@ func (r *Registry) offered() []*entry {
 	return offered
 }
 
-// noParameters is the schema of a tool that shows a model no parameters.
+// noParameters is the schema of a tool that shows no parameters to a model.
 const noParameters = `{"type":"object","properties":{}}`
 
-// Definitions returns the tools as they are offered to a model, without those that are
-// hidden or unavailable. They are sorted by name and equal byte for byte between calls,
-// because prompt caches depend on it. It is never nil.
+// Definitions returns the tools as offered to a model, without hidden and unavailable ones. They
+// are sorted by name and byte-for-byte equal between calls, because prompt caches depend on it. The
+// result is never nil.
 func (r *Registry) Definitions() []tool.Definition {
 	definitions := []tool.Definition{}
 	for _, e := range r.offered() {
@@ -130,16 +130,15 @@ func hintsOf(m *manifests.Manifest) tool.Hints {
 	return tool.Hints{ReadOnly: m.Behavior.ReadOnly, Idempotent: m.Behavior.Idempotent, Destructive: m.Behavior.Destructive}
 }
 
-// Duplicates reports every name and alias that was kept out, sorted by name, source and
-// file.
+// Duplicates returns every rejected name and alias, sorted by name, source and file.
 func (r *Registry) Duplicates() []*DuplicateError {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.names.duplicates()
 }
 
-// Asks returns why calls of the tool must be approved, or "" where they need not be. It asks the tool
-// if that is [Guarded]; one that panics then has all of its calls approved.
+// Asks returns why calls of the tool must be approved, or "" if they need not be. It asks the tool
+// if it is [Guarded]. If that panics, all calls of the tool must be approved.
 func (e Entry) Asks() (reason string) {
 	g, ok := e.Tool.(Guarded)
 	if !ok {
@@ -154,13 +153,13 @@ func (e Entry) Asks() (reason string) {
 	return reason
 }
 
-// apart runs a tool's code on a goroutine of its own, so that neither a panic nor a runtime.Goexit in
-// it ends its caller. It reports whether the code returned.
+// apart runs a tool's code on a separate goroutine, so that neither a panic nor runtime.Goexit in
+// it ends the caller. It reports whether the code returned.
 func apart(do func()) (returned bool) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer func() { _ = recover() }() // that it did not return says enough
+		defer func() { _ = recover() }() // returned stays false
 		do()
 		returned = true
 	}()
@@ -168,13 +167,13 @@ func apart(do func()) (returned bool) {
 	return returned
 }
 
-// errNoIdentity means that nothing tells what a call of a tool would do.
+// errNoIdentity means that nothing determines what a call of the tool would do.
 var errNoIdentity = errors.New("the tool has no identity")
 
-// Identity returns a digest of all that decides what a call of the tool can do, as the tool has it
-// that is [Guarded]. That of any other is of what its manifest says of calls: programs that change
-// what such a tool does under the same manifest make it Guarded. It may read files, and fails as ctx
-// does; a tool that panics makes an error.
+// Identity returns a digest of everything that determines what a call of the tool can do. A
+// [Guarded] tool provides it. For any other tool it is a digest of the parts of the manifest that
+// concern calls. A tool whose behavior can change under the same manifest must therefore be
+// Guarded. Identity may read files. It returns an error if the tool panics.
 func (e Entry) Identity(ctx context.Context) (identity string, err error) {
 	g, ok := e.Tool.(Guarded)
 	if !ok {
@@ -192,7 +191,7 @@ func (e Entry) Identity(ctx context.Context) (identity string, err error) {
 	return identity, err
 }
 
-// described is the identity of a tool that says no more than its manifest does.
+// described returns an identity derived from the manifest alone.
 func (e Entry) described() (string, error) {
 	m := e.Manifest
 	if m == nil {
@@ -201,7 +200,7 @@ func (e Entry) described() (string, error) {
 	content := struct {
 		Name, Description, Version string
 		Module                     manifests.Module
-		Arguments                  []string // the argv template, which is no JSON
+		Arguments                  []string // the argv template, which is not JSON
 		Parameters, Result         json.RawMessage
 		Permissions                manifests.Permissions
 		Limits                     manifests.Limits
@@ -231,7 +230,7 @@ func (e Entry) described() (string, error) {
 	return "manifest:" + hex.EncodeToString(digest[:]), nil
 }
 
-// Hints returns what the tool's author says of it.
+// Hints returns what the tool's author declares about it.
 func (e Entry) Hints() tool.Hints {
 	if e.Manifest == nil {
 		return tool.Hints{}
@@ -239,8 +238,8 @@ func (e Entry) Hints() tool.Hints {
 	return hintsOf(e.Manifest)
 }
 
-// Decisions returns what became of the permissions that the tool asks for, of one that is
-// [Explained]; nil of any other. One that panics is said to have failed.
+// Decisions returns the decisions on the permissions requested by an [Explained] tool, and nil for
+// any other. If the tool panics, the only decision says so.
 func (e Entry) Decisions() (decisions []tool.Decision) {
 	x, ok := e.Tool.(Explained)
 	if !ok {
@@ -252,55 +251,54 @@ func (e Entry) Decisions() (decisions []tool.Decision) {
 	return decisions
 }
 
-// Tool is what a registry holds. Its methods must be safe for concurrent use.
+// Tool is a tool in a registry. Its methods must be safe for concurrent use.
 //
-// A tool may also be a [Closer], be [Guarded] or [Explained], and have an [Availability].
+// A tool may also implement [Closer], [Availability], [Guarded] and [Explained].
 type Tool interface {
-	// Manifest describes the tool. It is asked for once, when the tool is registered,
-	// so a tool cannot change its name afterwards.
+	// Manifest describes the tool. It is called once, when the tool is registered, so a tool cannot
+	// change its name afterwards.
 	Manifest() *manifests.Manifest
-	// Invoke runs one call. The outcome's Result is always filled in. The error is
-	// nil when the tool ran to an end of its own, also when it reported failure. It is
-	// a *tool.Error otherwise, and Result then carries the same kind and message.
+	// Invoke runs one call. The outcome's Result is always filled in. The error is nil if the tool
+	// ran to completion, even if it reported failure. Otherwise it is a *tool.Error, and Result has
+	// the same kind and message.
 	Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error)
 }
 
-// Closer is a [Tool] that holds resources. Close is called once, after the last call
-// has ended. The only exception is a call that outlasts the context of
-// [Registry.Close]: it may then still be running.
+// Closer is a [Tool] that holds resources. Close is called once, after the last call has ended.
+// Only a call that outlasts the context of [Registry.Close] may still be running.
 type Closer interface {
 	Close(ctx context.Context) error
 }
 
-// Availability is a [Tool] that cannot always be used, for example because a setting
-// that it requires is missing.
+// Availability is a [Tool] that cannot always be used, for example because a required setting is
+// missing.
 type Availability interface {
-	// Unavailable returns why the tool cannot be used now, or "" if it can. The reason
-	// is one line that people and models may read: no secret, no path of the host.
-	// It must return at once.
+	// Unavailable returns why the tool cannot be used now, or "" if it can. The reason is one line
+	// that people and models may read, so it must not contain secrets or host paths. Unavailable
+	// must return at once.
 	Unavailable() string
 }
 
-// Guarded is a [Tool] that says whether its calls must be approved, and what an approval is bound
-// to. Of one that is not Guarded, calls must be approved if its manifest says that it is destructive.
+// Guarded is a [Tool] that says whether its calls must be approved and what an approval is bound
+// to. Calls of other tools must be approved if the manifest declares them destructive.
 type Guarded interface {
-	// Asks says why calls must be approved, in one line that people and models may read; "" where
-	// they need not be. It must return at once.
+	// Asks returns why calls must be approved, in one line that people and models may read, or ""
+	// if they need not be. It must return at once.
 	Asks() string
-	// Identity returns a digest of all that decides what a call of the tool can do: its module, its
-	// manifest and its effective permissions. It may have to read the module.
+	// Identity returns a digest of everything that determines what a call of the tool can do: its
+	// module, its manifest and its effective permissions. It may have to read the module.
 	Identity(ctx context.Context) (string, error)
 }
 
-// Explained is a [Tool] that says what became of the permissions that its manifest asks for, for
-// whoever approves of its calls.
+// Explained is a [Tool] that explains the decisions on the permissions its manifest requests, to
+// help people decide whether to approve its calls.
 type Explained interface {
 	// Decisions returns a list that the caller may keep. It must return at once.
 	Decisions() []tool.Decision
 }
 
-// unavailable returns why a tool cannot be used, or "". A tool that panics when it is asked
-// must not take with it whoever lists the tools.
+// unavailable returns why a tool cannot be used, or "". It recovers from panics in the tool, so
+// that one tool cannot break listing the others.
 func unavailable(t Tool) (reason string) {
 	a, ok := t.(Availability)
 	if !ok {
@@ -314,7 +312,7 @@ func unavailable(t Tool) (reason string) {
 	return a.Unavailable()
 }
 
-// closeTool closes a tool that can be closed.
+// closeTool closes a tool if it is a [Closer].
 func closeTool(ctx context.Context, t Tool) error {
 	if c, ok := t.(Closer); ok {
 		return c.Close(ctx)

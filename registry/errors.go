@@ -7,10 +7,10 @@ import (
 )
 
 var (
-	// ErrDuplicate means that a name was kept out because it is taken. The error is
-	// a [*DuplicateError].
+	// ErrDuplicate means that a name was rejected because it is taken. The error is a
+	// [*DuplicateError].
 	ErrDuplicate = errors.New("duplicate name")
-	// ErrInvalidTool means that a tool cannot be registered by any name.
+	// ErrInvalidTool means that a tool cannot be registered under any name.
 	ErrInvalidTool = errors.New("invalid tool")
 	// ErrSource means that a source of manifests cannot be read.
 	ErrSource = errors.New("invalid source")
@@ -21,9 +21,9 @@ var (
 // Error is a failure of the registry itself. Failures of calls are [tool.Error]s.
 type Error struct {
 	Op   string // "register", "load", "scan", "close"
-	Name string // the tool, source or file that it is about; may be empty
-	// Err is the cause: it wraps ErrInvalidTool, ErrSource, ErrClosed, ErrDuplicate,
-	// a context's error, or what a manifest, a source or a tool returned.
+	Name string // the tool, source or file concerned; may be empty
+	// Err is the cause. It wraps ErrInvalidTool, ErrSource, ErrClosed, ErrDuplicate, a context's
+	// error, or the error of a manifest, a source or a tool.
 	Err error
 }
 
@@ -41,12 +41,12 @@ func (e *Error) Unwrap() error { return e.Err }
 // Origin says where a name comes from.
 type Origin struct {
 	Name   string // the name or alias
-	Source string // as the source names itself; "" for tools that a program adds
-	File   string // the manifest
+	Source string // the source's String; "" for tools that a program adds
+	File   string // the manifest's path
 	Alias  bool   // whether Name is an alias of the tool
 }
 
-// String returns the name and where it comes from.
+// String returns the name and its origin.
 func (o Origin) String() string {
 	var b strings.Builder
 	if o.Alias {
@@ -62,26 +62,26 @@ func (o Origin) String() string {
 	return b.String()
 }
 
-// Reason says why a name was kept out.
+// Reason says why a name was rejected.
 type Reason string
 
-// The reasons.
+// Reasons for rejecting a name.
 const (
-	// SameName: the names are equal.
+	// SameName means that the names are equal.
 	SameName Reason = "same_name"
-	// LookAlike: a reader would take one name for the other.
+	// LookAlike means that a reader would mistake one name for the other.
 	LookAlike Reason = "look_alike"
 )
 
-// DuplicateError reports one name that was kept out. It wraps [ErrDuplicate].
+// DuplicateError reports one rejected name. It wraps [ErrDuplicate].
 type DuplicateError struct {
-	Name    string // what was kept out: Dropped.Name
-	Kept    Origin // what holds the name
-	Dropped Origin // what does not
+	Name    string // the rejected name: Dropped.Name
+	Kept    Origin // the holder of the name
+	Dropped Origin // the tool or alias that was rejected
 	Reason  Reason
 }
 
-// Error says what was kept out, what was kept, and why.
+// Error returns what was rejected, what was kept, and why.
 func (e *DuplicateError) Error() string {
 	if e.Reason == LookAlike {
 		return fmt.Sprintf("%s is kept out: it looks like %s", e.Dropped, e.Kept)

@@ -11,7 +11,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// entry is one registered tool. It never changes, and registries share it.
+// entry is one registered tool. It is immutable and may be shared by registries.
 type entry struct {
 	tool     Tool
 	manifest *manifests.Manifest
@@ -29,11 +29,11 @@ type claim struct {
 
 // namespace decides who holds a name. It is not safe for concurrent use.
 type namespace struct {
-	// claims is keyed by the outline of a name: look-alikes meet in one key. No two names of one key
-	// look alike.
+	// claims is keyed by the outline of a name, so look-alikes share a key. No two names under one
+	// key look alike.
 	claims map[string][]claim
-	// reports holds what was kept out, by the tool that kept it out. Equal reports
-	// are one, so that loading a source again does not add to them.
+	// reports holds what was rejected, by the name of the tool that holds the name. Equal reports
+	// are stored once, so loading a source again does not add to them.
 	reports map[string]map[DuplicateError]bool
 }
 
@@ -52,7 +52,7 @@ func (n namespace) clone() namespace {
 	return c
 }
 
-// find returns who holds exactly this name.
+// find returns the claim on exactly this name.
 func (n namespace) find(name string) (claim, bool) {
 	if len(name) > maxName {
 		return claim{}, false
@@ -65,7 +65,7 @@ func (n namespace) find(name string) (claim, bool) {
 	return held[at], true
 }
 
-// alike returns who holds names that look like this one.
+// alike returns the claims on names that look like this one.
 func (n namespace) alike(name string) []claim {
 	held := slices.Clone(n.claims[tool.Outline(name)])
 	return slices.DeleteFunc(held, func(c claim) bool { return !tool.LookAlike(c.origin.Name, name) })
@@ -76,14 +76,14 @@ func (n namespace) claim(c claim) {
 	n.claims[outline] = append(n.claims[outline], c)
 }
 
-// drop gives up a name.
+// drop releases a name.
 func (n namespace) drop(c claim) {
 	outline := tool.Outline(c.origin.Name)
 	n.claims[outline] = slices.DeleteFunc(n.claims[outline], func(held claim) bool { return held == c })
 }
 
-// add gives an entry its name and the aliases that are free. It returns nil if the
-// entry has its name; aliases that it did not get are only reported.
+// add claims an entry's name and those of its aliases that are free. It returns nil if the entry
+// gets its name; rejected aliases are only reported.
 func (n namespace) add(e *entry) *DuplicateError {
 	held := n.alike(e.origin.Name)
 	if at := slices.IndexFunc(held, func(c claim) bool { return !c.origin.Alias }); at >= 0 {
@@ -108,7 +108,7 @@ func (n namespace) add(e *entry) *DuplicateError {
 	return nil
 }
 
-// report notes that keeper's origin kept another out.
+// report records that kept caused dropped to be rejected.
 func (n namespace) report(keeper *entry, kept, dropped Origin) *DuplicateError {
 	d := DuplicateError{Name: dropped.Name, Kept: kept, Dropped: dropped, Reason: LookAlike}
 	if kept.Name == dropped.Name {
@@ -123,8 +123,8 @@ func (n namespace) report(keeper *entry, kept, dropped Origin) *DuplicateError {
 	return &d
 }
 
-// remove takes a name out: a tool with its aliases, or one alias. What the tool kept
-// out stays out and is no longer reported.
+// remove removes a name: a tool with its aliases, or one alias. Names that the tool shadowed stay
+// rejected and are no longer reported.
 func (n namespace) remove(name string) {
 	held, ok := n.find(name)
 	if !ok {
@@ -166,7 +166,7 @@ func (n namespace) entries() []*entry {
 	return entries
 }
 
-// shadowed returns what a tool kept out, sorted.
+// shadowed returns the origins that a tool kept from registering, sorted.
 func (n namespace) shadowed(e *entry) []Origin {
 	var dropped []Origin
 	for d := range n.reports[e.origin.Name] {
@@ -176,7 +176,7 @@ func (n namespace) shadowed(e *entry) []Origin {
 	return slices.Compact(dropped)
 }
 
-// duplicates returns all reports, sorted by what was kept out.
+// duplicates returns all reports, sorted by what was rejected.
 func (n namespace) duplicates() []*DuplicateError {
 	var all []*DuplicateError
 	for _, reports := range n.reports {
@@ -211,7 +211,7 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// maxName is the longest name that every vendor of language models accepts, in bytes.
+// maxName is the longest name, in bytes, that every vendor of language models accepts.
 const maxName = 64
 
 // validName reports whether name matches ^[a-zA-Z0-9_-]{1,64}$.
@@ -230,9 +230,9 @@ func validName(name string) bool {
 	return true
 }
 
-// Nearest returns the names of at most n tools that name may have been meant for,
-// nearest first and then by name. It is empty where nothing is near. Hidden and
-// unavailable tools are never among them; an alias stands for its tool's name.
+// Nearest returns the names of at most n tools that name may have been meant for, nearest first and
+// then by name. It may be empty. It never includes hidden or unavailable tools. An alias stands for
+// its tool's name.
 func (r *Registry) Nearest(name string, n int) []string {
 	if n <= 0 || name == "" || len(name) > maxName {
 		return nil
@@ -252,7 +252,7 @@ func (r *Registry) Nearest(name string, n int) []string {
 		for _, known := range names {
 			distance = min(distance, editDistance(wanted, tool.Outline(known)))
 		}
-		// A distance of all letters is no likeness, however short the names are.
+		// If every letter differs, the names are not alike, however short they are.
 		if distance <= limit && distance < len(name) {
 			near = append(near, candidate{e.origin.Name, distance})
 		}
@@ -267,7 +267,7 @@ func (r *Registry) Nearest(name string, n int) []string {
 	return names
 }
 
-// unknown says that nobody holds a name, and which names are near it.
+// unknown returns the message for an unregistered name, with suggestions.
 func (r *Registry) unknown(name string) string {
 	if len(name) > maxName {
 		return fmt.Sprintf("no tool has this name; names have at most %d characters", maxName)
@@ -279,9 +279,8 @@ func (r *Registry) unknown(name string) string {
 	return message
 }
 
-// editDistance returns how many insertions, deletions, replacements and swaps of
-// neighbours turn a into b (optimal string alignment). It compares bytes, which is
-// exact for tool names.
+// editDistance returns how many insertions, deletions, replacements and swaps of neighbours turn a
+// into b (optimal string alignment). It compares bytes, which is exact for tool names.
 func editDistance(a, b string) int {
 	before := make([]int, len(b)+1)
 	above := make([]int, len(b)+1)

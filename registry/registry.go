@@ -13,7 +13,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Registry holds tools by name. Get one from [New]; it is safe for concurrent use.
+// Registry holds tools by name. Get one from [New]. It is safe for concurrent use.
 type Registry struct {
 	mu    sync.RWMutex
 	names namespace
@@ -21,7 +21,7 @@ type Registry struct {
 
 	closed   bool
 	done     chan struct{} // closed when Close has finished
-	closeErr error         // what Close came to; set before done is closed
+	closeErr error         // the result of Close; set before done is closed
 }
 
 // New returns an empty registry.
@@ -29,14 +29,14 @@ func New() *Registry {
 	return &Registry{names: newNamespace(), owned: map[*entry]bool{}, done: make(chan struct{})}
 }
 
-// Register adds a tool under its manifest's name. The registry owns the tool from then
-// on: see [Registry.Close].
+// Register adds a tool under its manifest's name. The registry then owns the tool; see
+// [Registry.Close].
 //
-// It fails with a [*DuplicateError] if the name is taken or looks like one that is. The
-// caller then still owns the tool. A tool whose alias is taken is registered without
-// that alias, which is no error: [Registry.Duplicates] reports it.
+// It fails with a [*DuplicateError] if the name is taken or looks like one that is. The caller then
+// still owns the tool. If an alias is taken, the tool is registered without that alias. This is not
+// an error; [Registry.Duplicates] reports it.
 //
-// source is where the tool comes from, as it is shown to people.
+// source says where the tool comes from, for display.
 func (r *Registry) Register(source string, t Tool) error {
 	e, err := newEntry(source, t)
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *Registry) Register(source string, t Tool) error {
 	return r.add(e)
 }
 
-// add registers an entry. The caller holds the lock.
+// add registers an entry. The caller must hold r.mu.
 func (r *Registry) add(e *entry) error {
 	if r.closed {
 		return &Error{Op: "register", Name: e.origin.Name, Err: ErrClosed}
@@ -59,7 +59,7 @@ func (r *Registry) add(e *entry) error {
 	return nil
 }
 
-// newEntry checks a tool and describes it.
+// newEntry checks a tool and returns an entry for it.
 func newEntry(source string, t Tool) (*entry, error) {
 	if t == nil {
 		return nil, &Error{Op: "register", Err: fmt.Errorf("%w: it is nil", ErrInvalidTool)}
@@ -75,8 +75,8 @@ func originOf(source string, m *manifests.Manifest) Origin {
 	return Origin{Name: m.Name, Source: source, File: m.File}
 }
 
-// checkManifest refuses what manifests.Parse never returns, so that a manifest that a
-// program wrote by hand cannot leave out what keeps calls safe.
+// checkManifest rejects manifests that manifests.Parse never returns, so that a manifest built by a
+// program cannot omit what makes calls safe.
 func checkManifest(m *manifests.Manifest) error {
 	if m == nil {
 		return &Error{Op: "register", Err: fmt.Errorf("%w: it has no manifest", ErrInvalidTool)}
@@ -95,13 +95,12 @@ func checkManifest(m *manifests.Manifest) error {
 	return nil
 }
 
-// Invoke runs one call of the tool that invocation.Tool names; an alias will do.
+// Invoke runs one call of the tool that invocation.Tool names, by its name or an alias.
 //
-// The outcome's Result is always filled in. The error is nil when the tool ran to an
-// end of its own, and a [*tool.Error] otherwise: [tool.UnknownTool] for a name that
-// nobody holds, [tool.Denied] for a tool that is unavailable, [tool.Busy] for one that is not
-// of the invocation's registration, [tool.Internal] wrapping
-// [ErrClosed] after Close, or what the tool returned.
+// The outcome's Result is always filled in. The error is nil if the tool ran to completion, and a
+// [*tool.Error] otherwise: [tool.UnknownTool] for an unregistered name, [tool.Denied] for an
+// unavailable tool, [tool.Busy] if the tool's registration is not the invocation's, [tool.Internal]
+// wrapping [ErrClosed] after Close, or the error that the tool returned.
 func (r *Registry) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 	r.mu.RLock()
 	held, ok := r.names.find(invocation.Tool)
@@ -128,14 +127,14 @@ func (r *Registry) Invoke(ctx context.Context, invocation tool.Invocation) (tool
 	return e.tool.Invoke(ctx, invocation)
 }
 
-// refuse is the outcome of a call that reaches no tool.
+// refuse returns the outcome of a call that reaches no tool.
 func refuse(name string, kind tool.Kind, message string, cause error) (tool.Outcome, error) {
 	outcome := tool.Outcome{Result: tool.Result{Error: message, Kind: kind}}
 	return outcome, &tool.Error{Op: "invoke", Tool: name, Kind: kind, Message: message, Err: cause}
 }
 
-// gate counts the calls that run in one tool, over all registries that share it, so
-// that the tool is closed after the last of them and gets none afterwards.
+// gate counts the running calls of one tool across all registries that share it, so that the tool
+// is closed after the last of them and gets none afterwards.
 type gate struct {
 	mu      sync.Mutex
 	running int
@@ -145,7 +144,7 @@ type gate struct {
 
 func newGate() *gate { return &gate{idle: make(chan struct{})} }
 
-// enter lets one call in, or returns false if the gate is closed.
+// enter admits one call, or returns false if the gate is closed.
 func (g *gate) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -156,7 +155,7 @@ func (g *gate) enter() bool {
 	return true
 }
 
-// leave ends a call that was let in.
+// leave ends an admitted call.
 func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -166,7 +165,7 @@ func (g *gate) leave() {
 	}
 }
 
-// close lets no more calls in. It must be called once.
+// close stops admitting calls. It must be called only once.
 func (g *gate) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -176,20 +175,19 @@ func (g *gate) close() {
 	}
 }
 
-// Clone returns a registry with the same tools and reports. The two are independent
-// from then on, except that the clone's tools end when the registry that owns them is
-// closed: it waits for the clone's calls too, and later ones fail with [ErrClosed].
-// The clone owns none of them. A clone of a closed registry is open and its tools are
-// closed.
+// Clone returns a registry with the same tools and reports. The two are independent from then on,
+// but the clone owns none of the tools. Closing the registry that owns a tool also closes it for
+// the clone: Close waits for the clone's calls, and later ones fail with [ErrClosed]. A clone of a
+// closed registry is open, but its tools are closed.
 func (r *Registry) Clone() *Registry {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return &Registry{names: r.names.clone(), owned: map[*entry]bool{}, done: make(chan struct{})}
 }
 
-// With returns a clone to which tools were added; the original is untouched. The clone
-// owns the added tools. If any of them cannot be registered it returns all the errors,
-// and the caller still owns every one of the tools.
+// With returns a clone with additional tools, which the clone owns. It does not change the
+// original. If any tool cannot be registered, With returns all the errors and the caller still owns
+// all the tools.
 func (r *Registry) With(tools ...Tool) (*Registry, error) {
 	derived := r.Clone()
 	var problems []error
@@ -204,9 +202,9 @@ func (r *Registry) With(tools ...Tool) (*Registry, error) {
 	return derived, nil
 }
 
-// Without returns a clone without the named tools and their aliases; the original is
-// untouched. An alias removes only itself, and a name that nobody holds nothing. A
-// name that a removed tool kept out is not promoted: add it with [Registry.With].
+// Without returns a clone without the named tools and their aliases. It does not change the
+// original. An alias removes only itself, and an unregistered name has no effect. A name that a
+// removed tool shadowed is not promoted; add it with [Registry.With].
 func (r *Registry) Without(names ...string) *Registry {
 	derived := r.Clone()
 	for _, name := range names {
@@ -215,15 +213,14 @@ func (r *Registry) Without(names ...string) *Registry {
 	return derived
 }
 
-// Close ends the registry: later calls and registrations fail with [ErrClosed]. It
-// waits for the running calls of the tools that the registry owns, also for those that
-// clones made, and then closes each of these tools once, in the order of their names.
-// A tool whose calls still run when ctx is done is closed all the same, and the result
-// says so.
+// Close closes the registry: later calls and registrations fail with [ErrClosed]. It waits for the
+// running calls of the tools that the registry owns, including calls made through clones. Then it
+// closes each of these tools once, in the order of their names. When ctx is done, tools with
+// running calls are closed anyway, and the error says so.
 //
-// It goes on after failures and returns them joined. Closing again waits for the first
-// Close and returns what that returned. A tool must not close its registry during a
-// call, because Close would wait for that call.
+// Close continues after failures and returns them joined. A second Close waits for the first and
+// returns its error. A tool must not close its registry during a call, because Close would wait for
+// that call.
 func (r *Registry) Close(ctx context.Context) error {
 	r.mu.Lock()
 	if r.closed {
@@ -252,7 +249,7 @@ func (r *Registry) Close(ctx context.Context) error {
 	return r.closeErr
 }
 
-// close closes the tool after its last call. The gate is closed already.
+// close closes the tool after its last call. The caller must have closed the gate.
 func (e *entry) close(ctx context.Context) error {
 	var late error
 	if err := wait(ctx, e.gate.idle); err != nil {
@@ -264,14 +261,14 @@ func (e *entry) close(ctx context.Context) error {
 	return late
 }
 
-// wait waits until done is closed. It fails if ctx is done before that.
+// wait waits until done is closed or ctx is done.
 func wait(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case <-done:
 		return nil
 	case <-ctx.Done():
 	}
-	// Both may have come to pass, and then nothing is late.
+	// If both are done, nothing is late.
 	select {
 	case <-done:
 		return nil

@@ -14,28 +14,25 @@ import (
 
 // Source is where manifests come from.
 type Source interface {
-	// Manifests returns all the manifests of the source in a stable order. If any is
-	// broken it returns none of them, and an error that names every broken one.
+	// Manifests returns all manifests of the source in a stable order. If any is broken, it returns
+	// none and an error that names every broken one.
 	Manifests(ctx context.Context) ([]*manifests.Manifest, error)
 	// String names the source as the operator does.
 	String() string
 }
 
-// Open makes a tool of a manifest. [Registry.Load] calls it for one manifest at a time.
+// Open opens the tool of a manifest. [Registry.Load] calls it for one manifest at a time.
 type Open func(ctx context.Context, manifest *manifests.Manifest) (Tool, error)
 
-// Load registers the tools of a source in its order. Load the sources in the order of
-// their precedence.
+// Load registers the tools of a source in its order. Load the sources in order of precedence.
 //
-// All or nothing: if a manifest is broken or a tool fails to open, Load returns all
-// problems and registers nothing of the source. A tool that silently went missing
-// would hand its name to the next source that asks for it.
+// If a manifest is broken or a tool fails to open, Load returns all problems and registers nothing
+// from the source. If it skipped such a tool silently, the next source could take its name.
 //
-// A tool whose name is taken is no failure. It is not opened, and
-// [Registry.Duplicates] reports it. One whose name only looks like that of another tool
-// is a failure, with a [*DuplicateError] that names both: which of the two people mean
-// who read the name, in a policy or where they approve of a call, the order in which they
-// were loaded cannot say.
+// A tool whose name is taken is not an error. It is not opened, and [Registry.Duplicates] reports
+// it. A tool whose name only looks like another tool's is an error, with a [*DuplicateError] that
+// names both. Load order cannot tell which of the two a person means in a policy or when approving
+// a call.
 func (r *Registry) Load(ctx context.Context, source Source, open Open) error {
 	if source == nil || open == nil {
 		return &Error{Op: "load", Err: fmt.Errorf("%w: the source or the function that opens tools is nil", ErrSource)}
@@ -116,8 +113,7 @@ func openAll(ctx context.Context, source string, wanted []*manifests.Manifest, o
 	return nil, errors.Join(problems...)
 }
 
-// openOne opens one tool. It registers under the manifest that was asked for, whatever
-// manifest the tool itself names.
+// openOne opens one tool. The entry has the requested manifest, whatever manifest the tool returns.
 func openOne(ctx context.Context, source string, m *manifests.Manifest, open Open) (*entry, error) {
 	t, err := open(ctx, m)
 	if err != nil {
@@ -129,7 +125,7 @@ func openOne(ctx context.Context, source string, m *manifests.Manifest, open Ope
 	return &entry{tool: t, manifest: m, origin: originOf(source, m), gate: newGate(), registration: newRegistration()}, nil
 }
 
-// addAll registers what was opened, in the order of the source, and reports the rest.
+// addAll registers the opened tools in the order of the source, and reports the rest as duplicates.
 // It returns the entries that it did not register.
 func (r *Registry) addAll(source string, found []*manifests.Manifest, entries map[*manifests.Manifest]*entry) (unused []*entry, err error) {
 	r.mu.Lock()
@@ -137,8 +133,8 @@ func (r *Registry) addAll(source string, found []*manifests.Manifest, entries ma
 	for _, m := range found {
 		e := entries[m]
 		if e == nil {
-			// Its name was taken when the tools were opened. Names are never given
-			// up, so it is taken now.
+			// The name was taken when the tools were opened. Names are never released, so it is
+			// still taken.
 			r.names.add(&entry{manifest: m, origin: originOf(source, m)})
 			continue
 		}
@@ -153,22 +149,22 @@ func (r *Registry) addAll(source string, found []*manifests.Manifest, entries ma
 	return unused, err
 }
 
-// Bounds on a directory of manifests. They keep a wrong path, such as "/", from being
-// read for minutes.
+// Limits on a directory of manifests. They stop the scan of a wrong path, such as "/", from taking
+// minutes.
 const (
 	MaxDirectoryDepth     = 32      // folders below the directory
-	MaxDirectoryEntries   = 200_000 // files and folders looked at
+	MaxDirectoryEntries   = 200_000 // files and folders visited
 	MaxDirectoryManifests = 10_000
 )
 
-// Directory returns the source of all manifests in a directory and the directories
-// below it, in lexical order; see [manifests.IsManifestName]. A path that is a file is
-// one manifest itself, whatever its name.
+// Directory returns a source with all manifests in a directory and its subdirectories, in lexical
+// order; see [manifests.IsManifestName]. If path is a file, that file is the only manifest,
+// whatever its name.
 //
-// Directories whose name starts with a dot, or that are called node_modules, hold no
-// tools. A symbolic link to a directory, and a manifest that is a symbolic link, no
-// regular file or not in lower case, are errors: to pass over one would leave its name
-// to the next source. An empty directory is an empty source.
+// Directories whose names start with a dot and directories named node_modules are skipped. It is an
+// error if a directory is a symbolic link, or if a manifest is a symbolic link, is not a regular
+// file or has a name that is not in lower case: if it were skipped, the next source could take its
+// name. An empty directory is an empty source.
 func Directory(path string) Source { return directory(path) }
 
 type directory string
@@ -190,11 +186,12 @@ func (d directory) Manifests(ctx context.Context) ([]*manifests.Manifest, error)
 	return found, nil
 }
 
-// Files returns the manifest files of a [Directory] without reading them, in its order.
+// Files returns the paths of the manifest files of a [Directory] in its order, without reading
+// them.
 //
-// What is there and cannot be used, such as a manifest that is a symbolic link, is in
-// the error, which joins an [*Error] for each and comes beside the files that can be
-// used. No files come with an error for the path itself, a bound or the context.
+// The error joins an [*Error] for each unusable file, such as a manifest that is a symbolic link.
+// The usable files are returned with it. If path itself cannot be read, a limit is exceeded or ctx
+// is done, no files are returned.
 func Files(ctx context.Context, path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -210,7 +207,7 @@ func Files(ctx context.Context, path string) ([]string, error) {
 	return s.files, errors.Join(s.problems...)
 }
 
-// scan collects the manifest files below a directory and all that is wrong there.
+// scan collects the manifest files below a directory and the problems found there.
 type scan struct {
 	files    []string
 	problems []error
@@ -219,8 +216,8 @@ type scan struct {
 	maxEntries, maxManifests int
 }
 
-// directory scans one directory. It fails where going on makes no sense; all else is
-// noted as a problem.
+// directory scans one directory. It returns errors that end the scan, and records all others as
+// problems.
 func (s *scan) directory(ctx context.Context, path string, depth int) error {
 	if err := ctx.Err(); err != nil {
 		return scanError(path, err)
@@ -259,13 +256,13 @@ func (s *scan) directory(ctx context.Context, path string, depth int) error {
 	return nil
 }
 
-// skipped reports whether a directory of this name holds no tools.
+// skipped reports whether directories with this name are skipped.
 func skipped(name string) bool {
 	return strings.HasPrefix(name, ".") || name == "node_modules"
 }
 
-// file notes a manifest that the scan met. What could pass for one and isn't read would
-// leave its name to the next source, so it is a problem.
+// file records a manifest that the scan found. A file that resembles a manifest but cannot be read
+// as one is a problem, because the next source could otherwise take its name.
 func (s *scan) file(path string, kind fs.FileMode) {
 	switch base := filepath.Base(path); {
 	case kind&fs.ModeSymlink != 0:
@@ -279,7 +276,7 @@ func (s *scan) file(path string, kind fs.FileMode) {
 	}
 }
 
-// link notes a symbolic link to a directory, which the scan does not follow.
+// link reports a symbolic link to a directory. The scan does not follow links.
 func (s *scan) link(path string) {
 	if target, err := os.Stat(path); err == nil && target.IsDir() {
 		s.problem(path, "the directory is a symbolic link; name it as a source of its own")
