@@ -10,25 +10,25 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// ErrArgs is what failures of [ExpandArgs] wrap.
+// ErrArgs is wrapped by the errors of [ExpandArgs].
 var ErrArgs = errors.New("invalid command line")
 
-// Bounds on an expanded argv template.
+// Limits on an expanded argv template.
 const (
 	MaxArgs      = 1024
 	MaxArgsBytes = 128 << 10
 )
 
-// ExpandArgs fills an argv template with the arguments of a call.
+// ExpandArgs expands an argv template with the arguments of a call.
 //
-// Strings stand in it as they are, numbers and booleans as JSON, as they were written.
-// An element that is a parameter and nothing else vanishes where the argument is absent
-// or null, and becomes one argument per element where it is an array. Inside longer
-// text an argument must be a string, a number or a boolean.
+// Strings are inserted unchanged, numbers and booleans as they were written in JSON. An element
+// that is only a parameter is omitted if the argument is absent or null, and becomes one argument
+// per element if it is an array. Within longer text, an argument must be a string, a number or a
+// boolean.
 //
-// What would change the meaning of the command line is refused: a NUL character, and a
-// value that starts with "-" and begins its argument, unless the template says
-// {param|dash} or an element before it is exactly "--".
+// ExpandArgs rejects values that would change the meaning of the command line: those with a NUL
+// character, and those that start with "-" at the beginning of an argument, unless the template has
+// {param|dash} or an earlier element is exactly "--".
 //
 // The error wraps [ErrArgs] and is worded for a model.
 func ExpandArgs(templates []ArgTemplate, arguments tool.Arguments) ([]string, error) {
@@ -49,10 +49,10 @@ func ExpandArgs(templates []ArgTemplate, arguments tool.Arguments) ([]string, er
 
 type expansion struct {
 	arguments tool.Arguments
-	lists     map[string][]json.RawMessage // by parameter, once they are read: many templates may name one
+	lists     map[string][]json.RawMessage // by parameter; many templates may use one
 	args      []string
 	bytes     int
-	// afterDashes: programs take nothing after "--" for an option.
+	// afterDashes is set after "--", where programs accept no options.
 	afterDashes bool
 }
 
@@ -126,7 +126,7 @@ func (e *expansion) addAlone(part templatePart) error {
 	return nil
 }
 
-// elements returns the elements of an array, or a single value as it is.
+// elements returns the elements of an array, or a single value unchanged.
 func elements(param string, raw json.RawMessage) ([]json.RawMessage, error) {
 	if len(raw) == 0 || raw[0] != '[' {
 		return []json.RawMessage{raw}, nil
@@ -170,11 +170,11 @@ func scalar(param string, raw json.RawMessage) (string, error) {
 
 func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
 
-// ErrTemplate is what failures of [ParseArgTemplate] wrap.
+// ErrTemplate is wrapped by the errors of [ParseArgTemplate].
 var ErrTemplate = errors.New("invalid argument template")
 
-// ArgTemplate is one element of an argv template. The zero value is the empty
-// argument. Get one from [ParseArgTemplate].
+// ArgTemplate is one element of an argv template. The zero value is the empty argument. Get one
+// from [ParseArgTemplate].
 type ArgTemplate struct {
 	source string
 	parts  []templatePart
@@ -189,8 +189,8 @@ type templatePart struct {
 
 var templateParam = regexp.MustCompile(`^[^{}|\s]+$`)
 
-// ParseArgTemplate reads one element of an argv template: literal text with {param}
-// or {param|dash} in it. {{ and }} stand for braces. The error wraps [ErrTemplate].
+// ParseArgTemplate parses one element of an argv template: literal text with {param} or
+// {param|dash} in it. {{ and }} are escaped braces. The error wraps [ErrTemplate].
 func ParseArgTemplate(source string) (ArgTemplate, error) {
 	t := ArgTemplate{source: source}
 	if strings.ContainsRune(source, 0) {
@@ -260,7 +260,7 @@ func (t ArgTemplate) Params() []string {
 	return names
 }
 
-// alone returns the parameter if the template is nothing else.
+// alone returns the parameter if the template consists of nothing else.
 func (t ArgTemplate) alone() (templatePart, bool) {
 	if len(t.parts) == 1 && t.parts[0].param != "" {
 		return t.parts[0], true
@@ -268,7 +268,7 @@ func (t ArgTemplate) alone() (templatePart, bool) {
 	return templatePart{}, false
 }
 
-// isLiteral reports whether the template is exactly the text.
+// isLiteral reports whether the template is exactly text.
 func (t ArgTemplate) isLiteral(text string) bool {
 	return len(t.parts) == 1 && t.parts[0].param == "" && t.parts[0].literal == text
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// In the schemas, "$kinds" stands for what belongs to each kind of permission: as a member for the keys
-// with their schemas, as an element for the requirement of each key.
+// In the schemas, "$kinds" is a placeholder for the kinds of permissions. A member is replaced by
+// their keys and schemas, an element by the requirements of their keys.
 
 //go:embed manifest.schema.json
 var manifestSchema string
@@ -15,8 +15,8 @@ var manifestSchema string
 //go:embed policy.schema.json
 var policySchema string
 
-// JSONSchema returns a JSON Schema (draft 2020-12) of manifests, for editors. It knows
-// every key and most rules; [Parse] knows them all. The caller may change the result.
+// JSONSchema returns a JSON Schema (draft 2020-12) of manifests, for editors. It covers every key
+// and most rules; [Parse] checks all of them. The caller may modify the result.
 func JSONSchema() []byte {
 	var asked schemaKeys
 	for _, k := range kinds() {
@@ -27,8 +27,8 @@ func JSONSchema() []byte {
 	return []byte(asked.fill(manifestSchema))
 }
 
-// PolicyJSONSchema returns a JSON Schema (draft 2020-12) of policies, as [JSONSchema] does
-// of manifests.
+// PolicyJSONSchema returns a JSON Schema (draft 2020-12) of policies, as [JSONSchema] does for
+// manifests.
 func PolicyJSONSchema() []byte {
 	var given, taken schemaKeys
 	for _, k := range kinds() {
@@ -52,7 +52,7 @@ func (s *schemaKeys) add(key, schema string) {
 	s.required = append(s.required, fmt.Sprintf(`{"required": [%q]}`, key))
 }
 
-// fill puts the keys into a schema that has a place for them.
+// fill replaces the placeholders in a schema by the keys.
 func (s *schemaKeys) fill(schema string) string {
 	schema = strings.ReplaceAll(schema, `"$kinds": true`, strings.Join(s.members, ",\n"))
 	return strings.ReplaceAll(schema, `"$kinds"`, strings.Join(s.required, ", "))

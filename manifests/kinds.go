@@ -10,27 +10,27 @@ import (
 	"github.com/caisson-run/caisson/manifests/permission"
 )
 
-// kinds is the table of all kinds of permissions, in the order in which people are shown them. What
-// belongs to one kind alone stands in its own file, permission_NAME.go; its fields stand in
-// [Permissions], [Grant], [Grants] and [Deny].
+// kinds returns the table of all kinds of permissions, in display order. The code for one kind is
+// in its own file, permission_NAME.go. Its fields are in [Permissions], [Grant], [Grants] and
+// [Deny].
 func kinds() []kind {
 	return []kind{files(), network(), secrets(), contextValues(), environment(), keyValue(), tools(), languageModel()}
 }
 
-// Permissions is what a tool asks for: a ceiling that grants nothing by itself.
+// Permissions is what a tool requests. It is an upper limit and grants nothing.
 type Permissions struct {
 	Files   []FilePermission
 	Network []NetworkPermission
 	Secrets []SecretPermission
 	Env     []string
-	KV      *KVPermission  // nil where not asked for
-	Tools   []string       // that it calls, by their exact names; its own may be among them
-	LLM     *LLMPermission // nil where not asked for
+	KV      *KVPermission  // nil if not requested
+	Tools   []string       // tools it calls, by exact name; may include the tool's own
+	LLM     *LLMPermission // nil if not requested
 }
 
-// Grant gives something to the tools that it names.
+// Grant grants permissions to the tools that it names.
 type Grant struct {
-	// Binding holds for every element below that says nothing else.
+	// Binding applies to every element below that does not set its own.
 	Binding
 	// Tools are names, or globs as in path.Match. There is at least one.
 	Tools []string
@@ -44,8 +44,8 @@ type Grant struct {
 	Calls   []CallGrant
 }
 
-// Grants are what the operator gives to one tool. A tool gets of it what its manifest asks
-// for, less what Deny takes away. The zero value gives nothing.
+// Grants are what the operator grants to one tool. The tool gets what its manifest requests and
+// Grants contains, minus Deny. The zero value grants nothing.
 type Grants struct {
 	Files   []FileGrant
 	Network []NetworkGrant
@@ -54,67 +54,66 @@ type Grants struct {
 	Env     []EnvGrant
 	Calls   []CallGrant
 	Deny    []Deny
-	// Approved let calls run without being approved one by one, of a tool that is destructive.
+	// Approved lets calls of a destructive tool run without approval of each call.
 	Approved []ApprovalGrant
-	// Ask has every call wait for approval, whatever else is said. Each names where that was
-	// written, for people: "caisson.yaml:14".
+	// Ask makes every call require approval, even if Approved is set. Each element says where this
+	// is written, for display: "caisson.yaml:14".
 	Ask []string
-	// NoNetwork and NoWrites are what a profile takes away from everybody: all of the
-	// network, and all writing to files. Each names the profile, for people; empty takes
-	// nothing away.
+	// NoNetwork and NoWrites are denials of a profile for all tools: the whole network, and all
+	// writing to files. Each names the profile, for display. Empty denies nothing.
 	NoNetwork, NoWrites string
 }
 
-// Deny takes away what any grant gives. Exactly one of its fields besides Origin is set.
+// Deny denies what any grant allows. Exactly one field besides Origin is set.
 type Deny struct {
 	Origin  string
 	Files   *FileDeny
 	Network *NetworkDeny
-	Secret  string // the name
+	Secret  string // the secret's name
 	Context string
 	Env     string
 	Call    string // the name of the tool that must not be called
 }
 
-// kind is one kind of permission: under which keys it stands in manifests and policies, and who reads
-// and writes what is there. Where a part is nil, nobody can write it.
+// kind is one kind of permission: its keys in manifests and policies, and how they are read and
+// written. A nil part means that the document has no such key.
 type kind struct {
-	name  permission.Kind // as decisions and receipts have it
+	name  permission.Kind // the name in decisions and receipts
 	asks  *asking
 	gives *giving
 	takes *taking
 }
 
-// asking is what manifests have under permissions.
+// asking is the part of a kind in a manifest's permissions.
 type asking struct {
 	key    string
-	schema string // a JSON Schema, for editors; it may refer to the definitions of manifest.schema.json
+	schema string // a JSON Schema; it may refer to the definitions of manifest.schema.json
 	read   func(r *reader, n *node, at string, p *Permissions)
-	write  func(p Permissions) *node // for receipts; nil for a kind that none asks for
+	write  func(p Permissions) *node // for receipts; nil if they never write this kind
 }
 
-// giving is what policies have in an element of their grants. Make one with [grants].
+// giving is the part of a kind in an element of a policy's grants. Make one with [grants].
 type giving struct {
 	key    string
-	schema string // likewise, of policy.schema.json
+	schema string // a JSON Schema; it may refer to the definitions of policy.schema.json
 	read   func(r *reader, n *node, at string, g *Grant)
 	write  func(g Grant) *node // for receipts
-	// bind gives a grant's binding to a copy of each element that has none of its own.
+	// bind copies the elements and sets the grant's binding on each that does not have its own.
 	bind func(g *Grant)
 	hand func(from Grant, to *Grants)
 	say  func(g Grants) []Statement
 }
 
-// taking is what policies have in an element of their deny list.
+// taking is the part of a kind in an element of a policy's deny list.
 type taking struct {
 	key    string
 	schema string
 	read   func(r *reader, n *node, at string, d *Deny)
-	// say returns what a denial is about, without where it stands, or false for one of another kind.
+	// say returns what a denial covers, without its origin, or false if it is of another kind.
 	say func(d Deny) (Statement, bool)
 }
 
-// grants returns a giving of which a grant has a list.
+// grants returns a giving for a kind of which a grant has a list.
 func grants[G any, P interface {
 	*G
 	binding() *Binding
@@ -144,40 +143,40 @@ func grants[G any, P interface {
 	}
 }
 
-// Binding says where a grant stands, and for which module it holds.
+// Binding says where a grant is written, and to which module it is restricted.
 type Binding struct {
-	// Origin is where the operator wrote the grant, for people: "caisson.yaml:14" or a
-	// flag of the program's. It may be empty. Receipts name it, which guests and models
-	// read: it should hold no path of the host.
+	// Origin is where the operator wrote the grant, for display: "caisson.yaml:14" or one of the
+	// program's flags. It may be empty. Receipts include it, and guests and models read receipts,
+	// so it should not contain a host path.
 	Origin string
-	// SHA256 binds the grant to the module with this digest, in 64 lower-case hex digits.
-	// Empty: whatever the module is.
+	// SHA256 restricts the grant to the module with this digest, in 64 lower-case hex digits. Empty
+	// means any module.
 	SHA256 string
 }
 
 func (b *Binding) binding() *Binding { return b }
 
-// Statement is one element of what an operator gives or takes away, whatever its kind.
+// Statement is one element of what an operator grants or denies, of any kind.
 type Statement struct {
-	Binding // of a denial, Origin alone
+	Binding // of a denial, Origin only
 	Kind    permission.Kind
-	// Key is where it stands in its grant: "files[0]". Empty: it is a denial.
+	// Key is its place in the grant, such as "files[0]". It is empty for a denial.
 	Key string
-	// About says for people what it is about, such as "the directory /project", and Fix what to write
-	// where no manifest asks for that. Both are empty for calls of a tool, which is Tool.
+	// About describes for people what it covers, such as "the directory /project". Fix says what to
+	// write if no manifest requests that. Both are empty for calls of a tool, which Tool names.
 	About, Fix, Tool string
 
 	asked     func(*Manifest) bool
 	canonical func() (any, error)
 }
 
-// Concerns reports whether a manifest asks for some of what the statement is about, or for what cannot
-// be read.
+// Concerns reports whether a manifest requests any of what the statement covers, or something that
+// cannot be parsed.
 func (s Statement) Concerns(m *Manifest) bool { return s.asked(m) }
 
-// Canonical returns a text that is equal for statements of one meaning, wherever they stand and whatever
-// the order of their lists. Paths of the host are absolute in it, from the working directory. That two
-// texts differ does not tell that two statements do.
+// Canonical returns a text that is equal for statements with the same meaning, whatever their place
+// and the order of their lists. Host paths in it are absolute, resolved against the working
+// directory. Different texts do not prove that two statements differ.
 func (s Statement) Canonical() (string, error) {
 	value, err := s.canonical()
 	if err != nil {
@@ -187,7 +186,7 @@ func (s Statement) Canonical() (string, error) {
 	return fmt.Sprintf("%s %s", s.Kind, text), err
 }
 
-// Statements returns what is given, kind by kind in the table's order.
+// Statements returns what is granted, by kind in the table's order.
 func (g Grants) Statements() []Statement {
 	var all []Statement
 	for _, k := range kinds() {
@@ -201,7 +200,7 @@ func (g Grants) Statements() []Statement {
 	return all
 }
 
-// Statement returns what is denied. It is about nothing for the zero value.
+// Statement returns what is denied. For the zero value, the statement covers nothing.
 func (d Deny) Statement() Statement {
 	for _, k := range kinds() {
 		if k.takes == nil {
@@ -215,7 +214,7 @@ func (d Deny) Statement() Statement {
 	return Statement{asked: func(*Manifest) bool { return false }, canonical: func() (any, error) { return nil, nil }}
 }
 
-// requestMembers write what permissions ask for.
+// requestMembers returns the requested permissions as members of an object.
 func requestMembers(p Permissions) []member {
 	var members []member
 	for _, k := range kinds() {
@@ -226,7 +225,7 @@ func requestMembers(p Permissions) []member {
 	return members
 }
 
-// grantMembers write what a grant gives, sorted.
+// grantMembers returns a grant's permissions as members of an object, sorted by key.
 func grantMembers(g Grant) []member {
 	var members []member
 	for _, k := range kinds() {
@@ -238,7 +237,7 @@ func grantMembers(g Grant) []member {
 	return members
 }
 
-// permissions reads what stands in a manifest under that key.
+// permissions reads the permissions of a manifest.
 func (r *reader) permissions(n *node, at string, p *Permissions) {
 	var fields []field
 	for _, k := range kinds() {
@@ -249,7 +248,7 @@ func (r *reader) permissions(n *node, at string, p *Permissions) {
 	r.object(n, at, fields...)
 }
 
-// grantFields are the keys of an element of a policy's grants that give something, sorted.
+// grantFields returns the keys of a grant that grant something, sorted.
 func (r *reader) grantFields(g *Grant) []field {
 	var fields []field
 	for _, k := range kinds() {
@@ -261,7 +260,7 @@ func (r *reader) grantFields(g *Grant) []field {
 	return fields
 }
 
-// denyFields are the keys of an element of a policy's deny list that take something away.
+// denyFields returns the keys of an element of the deny list that deny something.
 func (r *reader) denyFields(d *Deny) []field {
 	var fields []field
 	for _, k := range kinds() {

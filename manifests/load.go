@@ -12,15 +12,14 @@ import (
 	"github.com/caisson-run/caisson/internal/hostfile"
 )
 
-// MaxBytes is how large a manifest or a policy may be.
+// MaxBytes is the maximum size of a manifest or a policy.
 const MaxBytes = 1 << 20
 
-// ErrFile is what [Load] and [LoadPolicy] wrap if a file cannot be read at all.
+// ErrFile is wrapped by the errors of [Load] and [LoadPolicy] if the file cannot be read.
 var ErrFile = errors.New("cannot read the file")
 
-// IsManifestName reports whether a file's base name is one that manifests have:
-// tool.yaml, tool.yml, tool.json, or one of them with a name before it, as in
-// file_read.tool.yaml. Case counts.
+// IsManifestName reports whether base is the base name of a manifest: tool.yaml, tool.yml,
+// tool.json, or one of these with a prefix, as in file_read.tool.yaml. Case matters.
 func IsManifestName(base string) bool {
 	for _, name := range [...]string{"tool.yaml", "tool.yml", "tool.json"} {
 		if base == name || strings.HasSuffix(base, "."+name) && len(base) > len(name)+1 {
@@ -30,9 +29,8 @@ func IsManifestName(base string) bool {
 	return false
 }
 
-// Load reads and checks the manifest in a file. It fails with an error that wraps
-// [ErrFile] if that is no regular file, is larger than [MaxBytes] or cannot be read,
-// and with an [*Error] if the manifest is wrong.
+// Load reads and checks the manifest in a file. The error wraps [ErrFile] if path is not a regular
+// file, is larger than [MaxBytes] or cannot be read, and is an [*Error] if the manifest is invalid.
 func Load(path string) (*Manifest, error) {
 	source, err := readFile(path)
 	if err != nil {
@@ -60,9 +58,8 @@ func readFile(path string) (source []byte, err error) {
 	return source, nil
 }
 
-// Parse checks a manifest and fills in its defaults. A file name that ends in .json
-// makes the source JSON, any other YAML. The error is an [*Error] with everything that
-// is wrong.
+// Parse checks a manifest and fills in its defaults. The source is read as JSON if the file name
+// ends in .json, and as YAML otherwise. The error is an [*Error] with all problems.
 func Parse(file string, source []byte) (*Manifest, error) {
 	r := &reader{file: file, subject: manifestSubject}
 	root := r.document(source)
@@ -76,8 +73,7 @@ func Parse(file string, source []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// document reads the source into a tree. It returns nil where there is none, with the
-// reason among the problems.
+// document reads the source into a tree. On failure it returns nil and adds a problem.
 func (r *reader) document(source []byte) *node {
 	start := position{1, 1}
 	source = bytes.TrimPrefix(source, []byte("\ufeff"))
@@ -97,13 +93,13 @@ func (r *reader) document(source []byte) *node {
 	}
 }
 
-// empty reports a source that holds nothing.
+// empty reports an empty source.
 func (r *reader) empty() *node {
 	r.add(position{1, 1}, "", Syntax, "the "+r.subject.name+" is empty", "start with schema: "+r.subject.schema)
 	return nil
 }
 
-// validPrefix returns how many bytes of source are valid UTF-8 from its start.
+// validPrefix returns the length of the longest prefix of source that is valid UTF-8.
 func validPrefix(source []byte) int {
 	for i := 0; i < len(source); {
 		c, size := utf8.DecodeRune(source[i:])
@@ -115,7 +111,7 @@ func validPrefix(source []byte) int {
 	return len(source)
 }
 
-// lastPosition returns the place just after the source.
+// lastPosition returns the position just after the source.
 func lastPosition(source []byte) position {
 	line := 1 + bytes.Count(source, []byte("\n"))
 	start := bytes.LastIndexByte(source, '\n') + 1

@@ -8,14 +8,13 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// SchemaV1 is the value of a manifest's schema key.
+// SchemaV1 is the required value of a manifest's schema key.
 const SchemaV1 = "caisson/v1"
 
-// Manifest describes one tool. Get one from [Load] or [Parse]: defaults are filled in
-// and everything in it has been checked.
+// Manifest describes one tool. Get one from [Load] or [Parse], which check all of it and fill in
+// the defaults.
 type Manifest struct {
-	// File is where the manifest was read from, as it was named. Module paths are
-	// relative to its folder.
+	// File is the path that was given for the manifest. Module paths are relative to its directory.
 	File string
 
 	Name        string
@@ -24,13 +23,13 @@ type Manifest struct {
 	Version     string
 	Category    string
 	Module      Module
-	// Parameters checks complete arguments: the model's and the host's together.
-	// Context values that the manifest's schema does not mention are allowed.
+	// Parameters validates complete arguments, with the values of both the model and the host. It
+	// allows context values that the manifest's schema does not declare.
 	Parameters *schema.Schema
-	// ModelParameters is what a model is shown: the schema of the manifest without
-	// the context's properties. It is compact JSON with the manifest's key order.
+	// ModelParameters is the schema shown to a model: the manifest's schema without the properties
+	// of context values. It is compact JSON in the manifest's key order.
 	ModelParameters json.RawMessage
-	// Result checks Result.data; nil where the manifest has no such schema.
+	// Result validates Result.data. It is nil if the manifest has no such schema.
 	Result      *schema.Schema
 	Permissions Permissions
 	Limits      Limits
@@ -38,25 +37,25 @@ type Manifest struct {
 	Context   []string
 	Behavior  Behavior
 	Execution Execution
-	Type      Type // FunctionTool where the manifest does not say
-	// Format bounds the free text of a custom tool; see [tool.Definition]. Nil: any text.
+	Type      Type // FunctionTool by default
+	// Format restricts the text of a custom tool; see [tool.Definition]. Nil allows any text.
 	Format json.RawMessage
-	// Requires are settings without which the tool cannot be called. An entry such as
-	// "A|B" is content with any one of its settings.
+	// Requires lists settings without which the tool cannot be called. An entry such as "A|B"
+	// requires any one of its settings.
 	Requires   []string
 	Aliases    []string
-	Deprecated *Deprecated // nil where the tool is not deprecated
+	Deprecated *Deprecated // nil if the tool is not deprecated
 	Tests      []Test
 
 	// lines maps the path of every key in the source ("limits.memory") to its line.
 	lines map[string]int
 }
 
-// Line returns the line in File on which a key stands, such as "permissions.network",
-// or the line of the nearest enclosing key that the file has, or 0 if there is none.
+// Line returns the line of a key in File, such as "permissions.network". If the file does not have
+// the key, it returns the line of the nearest enclosing key, or 0 if there is none.
 func (m *Manifest) Line(path string) int { return lineOf(m.lines, path) }
 
-// TextParameter returns the name of the parameter that takes the text of a [CustomTool]; "" of
+// TextParameter returns the name of the parameter that takes the text of a [CustomTool], and "" for
 // other tools.
 func (m *Manifest) TextParameter() string {
 	if m.Type != CustomTool {
@@ -74,48 +73,48 @@ func (m *Manifest) TextParameter() string {
 	return ""
 }
 
-// Module says which module runs the tool, and how it takes its input.
+// Module configures the module that runs the tool, and its input and output.
 type Module struct {
 	Path   string // a file, relative to the manifest, or an OCI reference ("oci://…")
-	SHA256 string // 64 lower-case hex digits; empty for no pin
+	SHA256 string // 64 lower-case hex digits; empty if not pinned
 	ABI    ABI
 	Entry  string // extism: the exported function
-	// Args is the argv template; nil for none. The program's name is not in it.
+	// Args is the argv template without the program's name; nil for none.
 	Args   []ArgTemplate
 	Stdin  Stdin
 	Stdout Stdout
 }
 
-// ABI is a guest contract. The zero value leaves it to detection.
+// ABI is a guest contract. The zero value means that it is detected.
 type ABI string
 
-// The guest contracts.
+// Supported guest contracts.
 const (
 	ABIDetect ABI = ""
 	ABIWASI   ABI = "wasi"
 	ABIExtism ABI = "extism"
 )
 
-// Stdin says what a program reads: the arguments object, one argument, or nothing.
+// Stdin configures a program's standard input: the arguments object, one argument or nothing.
 type Stdin struct {
 	Mode  StdinMode
 	Param string // for StdinParam
 }
 
-// StdinMode is what kind of thing stands on a guest's standard input.
+// StdinMode is a kind of standard input.
 type StdinMode string
 
-// The forms of standard input.
+// Kinds of standard input.
 const (
 	StdinArguments StdinMode = "arguments"
 	StdinParam     StdinMode = "param"
 	StdinNone      StdinMode = "none"
 )
 
-// Stdout says how what a program prints becomes a result.
+// Stdout says how a program's standard output is converted to a result.
 type Stdout string
 
-// The ways of reading a program's output.
+// Ways of reading standard output.
 const (
 	StdoutAuto   Stdout = "auto"
 	StdoutResult Stdout = "result"
@@ -123,8 +122,7 @@ const (
 	StdoutText   Stdout = "text"
 )
 
-// Limits are what the tool says it needs. A zero field was not given: the runtime's
-// default applies.
+// Limits are the limits that the tool requests. A zero field means the runtime's default.
 type Limits struct {
 	Memory    Bytes
 	Timeout   time.Duration
@@ -134,33 +132,33 @@ type Limits struct {
 	HTTPCalls int
 	HTTPBytes Bytes
 	OpenFiles int
-	// DiskBytes is how much one call may add to its directories.
+	// DiskBytes is the maximum that one call may add to its directories.
 	DiskBytes Bytes
 }
 
 // Behavior tells the executor how a tool may be scheduled and shown.
 type Behavior struct {
-	// ReadOnly: a call changes nothing that any call could see. Calls of such tools run beside
-	// each other, and where one asks what another has asked its answer may be given again; a
-	// call of any other tool is run alone, and ends that.
+	// ReadOnly means that a call changes nothing that any call can see. Calls of read-only tools
+	// run concurrently, and an answer may be reused for an identical call. A call of any other tool
+	// runs alone and ends that reuse.
 	ReadOnly    bool
 	Idempotent  bool
 	Destructive bool
-	// Cache is how long the answer to a call may be given again, of a tool that is ReadOnly.
-	// Zero leaves it to the executor, which takes 5 minutes; [CacheOff] has each call run.
+	// Cache is how long the answer to a call of a ReadOnly tool may be reused. Zero means the
+	// executor's default, 5 minutes. [CacheOff] disables reuse.
 	Cache    time.Duration
 	Final    bool
 	Hidden   bool
 	Snapshot Snapshot
 }
 
-// CacheOff is the Cache of a tool each call of which is run: "cache: off". It is negative.
+// CacheOff is the Cache of a tool whose answers are never reused: "cache: off". It is negative.
 const CacheOff time.Duration = -1
 
-// Snapshot says whether calls may resume from the started program.
+// Snapshot says whether calls may start from a snapshot of the started program.
 type Snapshot string
 
-// The snapshot modes.
+// Snapshot modes.
 const (
 	SnapshotAuto  Snapshot = "auto"
 	SnapshotOff   Snapshot = "off"
@@ -170,45 +168,45 @@ const (
 // Execution says who runs the tool.
 type Execution string
 
-// The ways of execution.
+// Ways of execution.
 const (
 	Sandbox Execution = "sandbox"
 	Client  Execution = "client"
 )
 
-// Type says how calls of a tool are written. Providers have special forms for some; see
+// Type says how calls of a tool are written. Providers have special forms for some types; see
 // [tool.CustomCall] and [tool.LocalShellCall].
 type Type string
 
-// The types of tools.
+// Types of tools.
 const (
 	FunctionTool   Type = tool.FunctionCall
 	CustomTool     Type = tool.CustomCall
 	LocalShellTool Type = tool.LocalShellCall
 )
 
-// Deprecated marks a tool that has a successor or is going away.
+// Deprecated describes why a tool is deprecated and what replaces it.
 type Deprecated struct {
 	Since   string
 	Use     string
 	Message string
 }
 
-// Test is one example call and what is expected of it.
+// Test is one example call and its expected result.
 type Test struct {
 	Name      string
-	Arguments json.RawMessage   // a JSON object as written; {} where not given
-	Context   map[string]string // values the host sets
+	Arguments json.RawMessage   // a JSON object as written; {} if absent
+	Context   map[string]string // context values that the host sets
 	Files     map[string]string // contents by guest path, written before the call
 	Expect    Expect
 }
 
-// Expect is what a test expects. Absent fields expect nothing.
+// Expect is what a test expects. Absent fields are not checked.
 type Expect struct {
 	Success *bool
 	Kind    string            // the failure's kind
-	Output  *string           // Result.output, to the letter
-	Error   string            // a part of Result.error
+	Output  *string           // Result.output, exactly
+	Error   string            // a substring of Result.error
 	Data    json.RawMessage   // Result.data, as JSON values
 	Files   map[string]string // contents by guest path, after the call
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/caisson-run/caisson/manifests/internal/keypath"
 )
 
-// maxNesting is how deep a manifest may nest. JSON Schemas in it have a bound of their
-// own. maxPathBytes is how long the paths of all its values may be together: deep
-// inside long keys, a few bytes of source have a path of many.
+// maxNesting is the maximum nesting depth of a document. JSON Schemas in it have their own limit.
+// maxPathBytes is the maximum total length of the paths of all its values. Deep inside long keys, a
+// few bytes of source have a long path.
 const (
 	maxNesting   = 80
 	maxPathBytes = 16 << 20
@@ -32,19 +32,19 @@ func (k nodeKind) String() string {
 	return [...]string{"nothing", "a boolean", "a number", "text", "a list", "an object"}[k]
 }
 
-// node is one value of a document, whether it was written in YAML or in JSON.
+// node is one value of a document in YAML or JSON.
 type node struct {
 	kind nodeKind
 	at   position
-	// text is what a text node says, and a number or a boolean as it was written.
+	// text is the text of a text node, and a number or a boolean as it was written.
 	text     string
 	elements []*node
 	members  []member
-	// reported: the value has been reported as a whole and is not looked at again.
+	// reported means that the whole value has been reported and is not examined again.
 	reported bool
 }
 
-// position is a place in a file. Both count from 1.
+// position is a place in a file. Both fields count from 1.
 type position struct{ line, column int }
 
 type member struct {
@@ -66,7 +66,7 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// with returns a copy of an object in which a member has the value.
+// with returns a copy of an object in which a member is set to value.
 func (n *node) with(key string, value *node) *node {
 	changed := *n
 	changed.members = nil
@@ -83,7 +83,7 @@ func (n *node) with(key string, value *node) *node {
 	return &changed
 }
 
-// without returns a copy of an object without the members that drop names.
+// without returns a copy of an object without the members for whose keys drop returns true.
 func (n *node) without(drop func(key string) bool) *node {
 	changed := *n
 	changed.members = nil
@@ -95,7 +95,7 @@ func (n *node) without(drop func(key string) bool) *node {
 	return &changed
 }
 
-// json returns the value as compact JSON, keys in their order, numbers as written.
+// json returns the value as compact JSON, with keys in their order and numbers as written.
 func (n *node) json() json.RawMessage {
 	var b bytes.Buffer
 	n.write(&b)
@@ -141,7 +141,7 @@ func writeString(b *bytes.Buffer, text string) {
 	}
 }
 
-// places maps the path of every value below n to where its key stands.
+// places maps the path of every value below n to the position of its key.
 func (n *node) places() map[string]position {
 	places := map[string]position{"": n.at}
 	n.addPlaces(places, "")
@@ -174,8 +174,8 @@ func lineOf(lines map[string]int, path string) int {
 	return 0
 }
 
-// parentPath returns a path without its last step. Inside a quoted key it may return
-// what is no path; its own parent is then nearer to one.
+// parentPath returns a path without its last step. Within a quoted key the result may not be a
+// valid path, but repeated calls still reach one.
 func parentPath(path string) string {
 	return path[:max(strings.LastIndexAny(path, ".["), 0)]
 }

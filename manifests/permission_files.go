@@ -8,45 +8,44 @@ import (
 	"github.com/caisson-run/caisson/manifests/permission"
 )
 
-// Access is how far a file permission goes.
+// Access is the access of a file permission.
 type Access string
 
-// The two accesses.
+// Kinds of access.
 const (
 	Read      Access = "read"
 	ReadWrite Access = "read-write"
 )
 
-// FilePermission asks for one directory under the guest path Path, which is absolute
-// and clean.
+// FilePermission requests a directory at the guest path Path, which is absolute and clean.
 type FilePermission struct {
 	Path   string
 	Access Access
 }
 
-// FileGrant gives a host directory to the tools that ask for its guest path.
+// FileGrant grants a host directory to the tools that request its guest path.
 type FileGrant struct {
 	Binding
 	Path string // the guest path, absolute and clean: "/project"
-	// Host is the directory. An element of the path may be "{key}", which stands for
-	// the call's context value of that name: "./workspaces/{project_id}".
+	// Host is the directory. An element of the path may be "{key}", which is replaced by the call's
+	// context value with that name: "./workspaces/{project_id}".
 	Host   string
-	Access Access // empty: read
-	// Quota bounds the directory, counted over all calls.
+	Access Access // empty means read
+	// Quota limits the directory over all calls.
 	Quota Quota
 }
 
-// Quota bounds a directory with everything in it. A zero field is the runtime's default.
+// Quota limits a directory with its contents. A zero field means the runtime's default.
 type Quota struct {
 	Bytes Bytes
 	Files int
 }
 
-// FileDeny takes a directory away: all of it, or (Access: read-write) writing to it.
+// FileDeny denies a directory completely or, if Access is ReadWrite, denies writing to it.
 type FileDeny struct {
-	// Path is a guest path. Mounts at it and below it are denied.
+	// Path is a guest path. Mounts at and below it are denied.
 	Path   string
-	Access Access // ReadWrite: deny writing alone. Read or empty: deny all
+	Access Access // ReadWrite denies only writing; Read or empty denies everything
 }
 
 const maxQuotaFiles = 1_000_000_000
@@ -123,8 +122,8 @@ func (r *reader) filePermission(n *node, at string) FilePermission {
 	return p
 }
 
-// checkOverlap reports mounts that are the same or lie inside each other: which one a
-// path belongs to would be a guess.
+// checkOverlap reports mounts that are equal or nested, because the mount of a path would be
+// ambiguous.
 func (r *reader) checkOverlap(n *node, at string, mounts []FilePermission) {
 	if n.kind != listNode {
 		return
@@ -142,7 +141,8 @@ func (r *reader) checkOverlap(n *node, at string, mounts []FilePermission) {
 	}
 }
 
-// mountPaths returns the guest paths of mounts. That of one which could not be read overlaps nothing.
+// mountPaths returns the guest paths of mounts. An invalid path is returned as zero, which overlaps
+// nothing.
 func mountPaths(mounts []FilePermission) []permission.GuestPath {
 	paths := make([]permission.GuestPath, len(mounts))
 	for i, mount := range mounts {
@@ -153,8 +153,8 @@ func mountPaths(mounts []FilePermission) []permission.GuestPath {
 	return paths
 }
 
-// fileGrants reads directories. Those that overlap may be for different tools; the same
-// guest path twice could only be a slip.
+// fileGrants reads grants of directories. Overlapping grants may be for different tools, but a
+// repeated guest path must be a mistake.
 func (r *reader) fileGrants(n *node, path string) []FileGrant {
 	var grants []FileGrant
 	r.list(n, path, maxList, func(n *node, path string) {
@@ -211,7 +211,7 @@ func (f FileGrant) statement() Statement {
 	})
 }
 
-// statement returns what is denied: whole mounts, those at the path and below.
+// statement returns what is denied: mounts at the path and below it.
 func (d FileDeny) statement() Statement {
 	denied, err := permission.ParseGuestPath(d.Path)
 	s := directoryStatement(d.Path, func(asked string) bool { return err != nil || denied.Matches(asked) }, func() (any, error) { return d, nil })

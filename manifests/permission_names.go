@@ -7,9 +7,9 @@ import (
 	"github.com/caisson-run/caisson/manifests/internal/keypath"
 )
 
-// These kinds name one thing each: a context value, an environment variable, a tool.
+// Each of these kinds names one thing: a context value, an environment variable, a tool.
 
-// ContextGrant lets tools be filled in with a context value.
+// ContextGrant lets the host fill in a context value for tools.
 type ContextGrant struct {
 	Binding
 	Name string
@@ -24,17 +24,16 @@ func GrantContext(names ...string) []ContextGrant {
 	return grants
 }
 
-// EnvGrant gives tools an environment variable.
+// EnvGrant sets an environment variable for tools.
 type EnvGrant struct {
 	Binding
 	Name, Value string
 }
 
-// CallGrant lets tools call another tool, whose own permissions hold for what it then does.
+// CallGrant lets tools call another tool. The called tool runs with its own permissions.
 type CallGrant struct {
 	Binding
-	// Tool is the name of the tool that may be called, letter by letter. An alias is a name of
-	// its own.
+	// Tool is the exact name of the tool that may be called. An alias is a different name.
 	Tool string
 }
 
@@ -42,7 +41,7 @@ const maxEnvValue = 32 << 10 // bytes
 
 func contextValues() kind {
 	return kind{
-		name: "context", // a manifest asks for it in a list of its own, beside its permissions
+		name: "context", // a manifest requests it in a separate list, beside its permissions
 		gives: grants("context", `{
             "type": "array",
             "maxItems": 32,
@@ -119,8 +118,8 @@ func envStatement(name string) Statement {
 	return namedStatement("the variable ", name, "write a name that a manifest asks for, or remove it", func(m *Manifest) []string { return m.Permissions.Env })
 }
 
-// tools is the kind for calls of other tools. There are no globs: a tool that comes later should not be
-// one that others may call already.
+// tools is the kind for calls of other tools. It has no globs, so that a tool added later is not
+// callable already.
 func tools() kind {
 	return kind{
 		name: "tools",
@@ -155,7 +154,7 @@ func callStatement(name string) Statement {
 	return s
 }
 
-// namedGrants reads a list of different names.
+// namedGrants reads a list of distinct names.
 func namedGrants[G any](r *reader, n *node, path string, most int, read func(*node, string) string, grant func(Binding, string) G) []G {
 	var grants []G
 	var seen []string

@@ -12,41 +12,39 @@ import (
 	"github.com/caisson-run/caisson/manifests/permission"
 )
 
-// NetworkPermission asks for requests to hosts that match. Empty Methods, Schemes and
-// Paths have been replaced by their defaults (GET; https; /).
+// NetworkPermission requests access to hosts. [Parse] replaces empty Methods, Schemes and Paths by
+// their defaults: GET, https and /.
 type NetworkPermission struct {
-	// Host is a lower-case name, an IP address, "*." and a name for the names below
-	// that one, label by label, or "*" for every host.
+	// Host is a lower-case name, an IP address, "*." followed by a name, which matches the names
+	// below that name, or "*" for every host.
 	Host    string
-	Ports   []int // empty: the scheme's own
+	Ports   []int // empty means the scheme's default port
 	Methods []string
 	Schemes []string
 	Paths   []string
 }
 
-// NetworkGrant lets tools send requests to the hosts that match. Empty Methods, Schemes and
-// Paths mean GET, https and /; they are filled in by [LoadPolicy] and must be by whoever
-// makes grants in Go.
+// NetworkGrant lets tools send requests to matching hosts. The defaults of Methods, Schemes and
+// Paths are GET, https and /. [LoadPolicy] fills them in; Go programs must set them.
 type NetworkGrant struct {
 	Binding
 	NetworkPermission
-	// Addresses are the networks beside the public internet in which the host may be, such
-	// as 10.0.0.0/8. A grant whose Host is an address, or is localhost, has that one anyway.
+	// Addresses are networks in which the host may be, besides the public internet, such as
+	// 10.0.0.0/8. A Host that is an address or localhost needs no entry for itself.
 	Addresses []netip.Prefix
-	// Connect, if not empty, is the address and port to which connections go, whatever the
-	// host's name resolves to: "127.0.0.1:8443". It is for tests and for proxies of one's
-	// own, and is granted as such.
+	// Connect, if not empty, is the address and port to connect to, whatever the host's name
+	// resolves to: "127.0.0.1:8443". It is for tests and for private proxies, and needs no entry in
+	// Addresses.
 	Connect string
-	// Authorities is a file of certificates in PEM that are trusted for this host, beside
-	// the system's. Empty: the system's alone.
+	// Authorities is a PEM file with certificates to trust for this host, in addition to the
+	// system's. If empty, only the system's are trusted.
 	Authorities string
 }
 
-// NetworkDeny takes away requests that match all of its fields; an empty one matches
-// everything.
+// NetworkDeny denies requests that match all of its fields. An empty field matches everything.
 type NetworkDeny struct {
-	// Host is as in [NetworkPermission]. An address here does not cover names that lead to it:
-	// that takes Addresses.
+	// Host is as in [NetworkPermission]. An address here does not cover names that resolve to it;
+	// use Addresses for that.
 	Host      string
 	Ports     []int
 	Methods   []string
@@ -135,11 +133,11 @@ func (r *reader) networkPermission(n *node, at string) NetworkPermission {
 	return p.complete()
 }
 
-// hostExample tells whoever left out a host what to add.
+// hostExample says what to add if the host is missing.
 const hostExample = "host: and a name, such as api.example.com or *.example.com"
 
-// networkFields are the keys that say which requests are meant. The example, if it is not
-// empty, makes the host required.
+// networkFields returns the keys that select requests. The host is required if example is not
+// empty.
 func (r *reader) networkFields(p *NetworkPermission, example string) []field {
 	return []field{
 		{"host", example, func(n *node, at string) { p.Host = canonical(r, n, at, permission.ParseHost) }},
@@ -202,7 +200,7 @@ func (r *reader) networkGrants(n *node, at string) []NetworkGrant {
 	return grants
 }
 
-// networkDeny reads requests that are denied. A key that is left out matches everything.
+// networkDeny reads denied requests. An absent key matches everything.
 func (r *reader) networkDeny(n *node, at string) *NetworkDeny {
 	var p NetworkPermission
 	var addresses []netip.Prefix
@@ -265,7 +263,7 @@ func requestNode(p NetworkPermission) *node {
 	)
 }
 
-// listedUnless returns nil, which stands for no member, for what is standard.
+// listedUnless returns nil, which means no member, if texts are the standard ones.
 func listedUnless(texts, standard []string) *node {
 	if slices.Equal(texts, standard) {
 		return nil
@@ -317,7 +315,7 @@ func hostStatement(text string, canonical func() (any, error)) Statement {
 	}
 }
 
-// mayOverlap reports whether two hosts have one in common, or one of them cannot be read.
+// mayOverlap reports whether two hosts overlap or either of them cannot be parsed.
 func mayOverlap(a, b string) bool {
 	one, err := permission.ParseHost(a)
 	if err != nil {
@@ -331,7 +329,7 @@ func mayOverlap(a, b string) bool {
 	return overlap
 }
 
-// canonicalHost returns a host's one spelling. What is none stays as it is.
+// canonicalHost returns the canonical form of a host, or text itself if it is not a host.
 func canonicalHost(text string) string {
 	if host, err := permission.ParseHost(text); err == nil {
 		return host.String()
@@ -339,7 +337,7 @@ func canonicalHost(text string) string {
 	return text
 }
 
-// inOrder returns a list whose order does not matter, sorted and each element once.
+// inOrder returns a sorted copy without duplicates of a list whose order does not matter.
 func inOrder[E cmp.Ordered](list []E) []E {
 	list = slices.Clone(list)
 	slices.Sort(list)
@@ -352,8 +350,8 @@ func prefixesInOrder(list []netip.Prefix) []netip.Prefix {
 	return slices.Compact(list)
 }
 
-// String returns the permission on one line, for people: "GET https://*.example.com:443/v1".
-// Several values stand side by side with commas; the path / is left out.
+// String returns the permission on one line, for display: "GET https://*.example.com:443/v1".
+// Multiple values are separated by commas. The path / is omitted.
 func (p NetworkPermission) String() string {
 	p = p.complete()
 	var b strings.Builder

@@ -1,9 +1,9 @@
 package manifests
 
-// KVPermission asks for a key-value store.
+// KVPermission requests a key-value store.
 type KVPermission struct{ Bytes Bytes }
 
-// LLMPermission asks for the host's language model.
+// LLMPermission requests the host's language model.
 type LLMPermission struct{ Tokens int64 }
 
 const (
@@ -11,7 +11,7 @@ const (
 	maxTokens = 1_000_000_000
 )
 
-// keyValue and languageModel can be asked for, and not yet be granted.
+// keyValue and languageModel can be requested, but not yet granted.
 func keyValue() kind {
 	return kind{
 		name: "kv",

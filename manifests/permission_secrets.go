@@ -10,61 +10,62 @@ import (
 	"github.com/caisson-run/caisson/manifests/permission"
 )
 
-// SecretPermission asks that the host put a secret into requests to one host.
+// SecretPermission requests that the host put a secret into requests to one host.
 type SecretPermission struct {
 	Name  string
 	Place SecretPlace
 	Host  string
 }
 
-// SecretPlace is where in a request a secret goes. Exactly one of Header, Query and Body is
-// set, but in the zero value, which is no place.
+// SecretPlace is the place of a secret in a request. Exactly one of Header, Query and Body is set,
+// except in the zero value, which is no place.
 type SecretPlace struct {
 	Header string // the name of a header
-	Prefix string // what stands before the secret in the header, such as "Bearer "
+	Prefix string // the text before the secret in the header, such as "Bearer "
 	Query  string // the name of a query parameter
-	Body   string // a member of the JSON object, or a field of the form, that is the body
+	Body   string // a member of a JSON object or a field of a form
 }
 
-// SecretGrant binds a secret to the one host that may receive it.
+// SecretGrant grants a secret to the one host that may receive it.
 type SecretGrant struct {
 	Binding
 	Name string
 	From SecretSource
 	Host string // a lower-case name or an IP address, without wildcard
-	// Ports and Schemes narrow the host down to origins. Empty: the scheme's own port, and
-	// https.
+	// Ports and Schemes restrict the grant to some origins of the host. If empty, they mean the
+	// scheme's default port and https.
 	Ports   []int
 	Schemes []string
-	// Place must be the one that the manifest asks for. The zero value allows any header: what
-	// is put into a query or a body an API may keep and show, so the grant has to name it.
+	// Place must equal the place in the manifest. The zero value allows any header, but no query or
+	// body: an API may keep and show what it receives there, so the grant must name that place.
 	Place SecretPlace
-	// Force allows a value of less than 16 bytes, which responses cannot be masked for.
+	// Force allows a value shorter than 16 bytes, which cannot be masked in responses.
 	Force bool
 }
 
-// SecretSource says where the operator keeps a secret's value. Exactly one of Env, File and
-// Age is set.
+// SecretSource says where the operator keeps a secret's value. Exactly one of Env, File and Age is
+// set.
 type SecretSource struct {
 	Env  string // the name of an environment variable of the host
-	File string // a file that holds the value, without the line break at its end
-	// Age is a file encrypted with age (age-encryption.org/v1) that holds lines of
-	// NAME=value, and Identity a file with the key to it.
+	File string // a file with the value, without the line break at its end
+	// Age is a file encrypted with age (age-encryption.org/v1) that contains lines of NAME=value.
+	// Identity is a file with its key.
 	Age, Identity string
-	// Key is the name in the age file; empty: the secret's own.
+	// Key is the name in the age file. If empty, it is the secret's name.
 	Key string
 }
 
 var (
 	// tokenText is a token of RFC 9110, section 5.6.2.
 	tokenText = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
-	// queryName can name a query parameter, a field of a form and a member of JSON as it is.
+	// queryName matches names of query parameters, form fields and JSON members that need no
+	// escaping.
 	queryName  = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,128}$`)
 	prefixText = regexp.MustCompile(`^[!-~][ -~]{0,63}$`)
 )
 
-// hopHeaders are headers that say how a message travels. A secret there would change
-// what the request is (RFC 9110, sections 7.2 and 7.6.1).
+// hopHeaders are headers that control how a message is transmitted. A secret in one would change
+// the request itself (RFC 9110, sections 7.2 and 7.6.1).
 var hopHeaders = [...]string{
 	"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "keep-alive",
 	"proxy-connection", "proxy-authorization", "expect", "content-type",
@@ -154,7 +155,7 @@ func (r *reader) secretPermission(n *node, at string) SecretPermission {
 	return p
 }
 
-// These tell whoever left out a key of a secret what to add.
+// Texts that say what to add if a key of a secret is missing.
 const (
 	secretExample     = "name: and the secret's name, such as API_KEY"
 	secretHostExample = "host: and the one host that may receive the secret"
@@ -164,7 +165,7 @@ func (r *reader) secret(n *node, at string) string {
 	return r.word(n, at, secretName, "use upper-case letters, digits and _, starting with a letter")
 }
 
-// placeFields are the keys that say where in a request a secret goes.
+// placeFields returns the keys for the place of a secret in a request.
 func (r *reader) placeFields(p *SecretPlace) []field {
 	return []field{
 		{"header", "", func(n *node, at string) { p.Header = r.header(n, at) }},
@@ -180,7 +181,7 @@ func (r *reader) placeFields(p *SecretPlace) []field {
 	}
 }
 
-// checkPlace reports places that are more than one, or none where one is required.
+// checkPlace reports more than one place, and a missing place if one is required.
 func (r *reader) checkPlace(n *node, at string, required bool) {
 	given := 0
 	for _, key := range [...]string{"header", "query", "body"} {
@@ -293,7 +294,7 @@ func secretGrantNode(g SecretGrant) *node {
 	)
 }
 
-// optional returns nil, which stands for no member, for the empty text.
+// optional returns nil, which means no member, for the empty text.
 func optional(text string) *node {
 	if text == "" {
 		return nil
@@ -324,7 +325,8 @@ func (g SecretGrant) statement() Statement {
 	return s
 }
 
-// secretStatement is about a secret for one host; for any where the host is empty.
+// secretStatement returns a statement about a secret for one host, or for any host if host is
+// empty.
 func secretStatement(name, host string) Statement {
 	s := Statement{
 		About: "the secret " + name, Fix: "write a name and a host that a manifest asks for, or remove it",

@@ -9,35 +9,34 @@ import (
 	"strings"
 )
 
-// PolicyV1 is the value of a policy's schema key.
+// PolicyV1 is the required value of a policy's schema key.
 const PolicyV1 = "caisson-config/v1"
 
-// Policy is what an operator says about tools, in a file such as caisson.yaml. Get one from
-// [LoadPolicy]; the zero value says nothing.
+// Policy is what an operator decides about tools, in a file such as caisson.yaml. Get one from
+// [LoadPolicy]. The zero value grants, denies and loads nothing.
 type Policy struct {
-	// File is where the policy was read from, as it was named.
+	// File is the path that was given for the policy.
 	File string
-	// Tools are folders and manifests to load, in order of precedence. Paths, here and
-	// below, are relative to the working directory: those of the file were joined to its
-	// folder.
+	// Tools are folders and manifests to load, in order of precedence. All paths in a Policy are
+	// relative to the working directory: paths in the file have been joined to its directory.
 	Tools []string
-	// Profile is the name of the profile that bounds all tools; empty: standard.
+	// Profile names the profile that limits all tools. Empty means standard.
 	Profile string
-	// Profiles are those that the policy defines, in its order, complete: what they extend
-	// has been filled in.
+	// Profiles are the profiles that the policy defines, in its order, with the fields of the
+	// profiles they extend filled in.
 	Profiles []Profile
 	Context  []ContextSource
 	Grants   []Grant
 	Deny     []PolicyDeny
-	// Ask beats Approve: calls of a tool that both name wait for approval.
+	// Ask overrides Approve: calls of a tool named in both require approval.
 	Ask     []PolicyAsk
 	Approve []PolicyApproval
 }
 
-// Profile is a ceiling over all tools.
+// Profile is an upper limit for all tools.
 type Profile struct {
 	Name string
-	// Limits are the most that a call may have. A zero field is the runtime's own ceiling.
+	// Limits are the maximum limits of a call. A zero field means the runtime's own maximum.
 	Limits    Limits
 	NoNetwork bool
 	NoWrites  bool
@@ -46,30 +45,29 @@ type Profile struct {
 // ContextOrigin says who may set a context value.
 type ContextOrigin string
 
-// The origins of context values.
+// Origins of context values.
 const (
 	FromToken   ContextOrigin = "token"   // a claim of the caller's token
 	FromFlag    ContextOrigin = "flag"    // the command line that starts the host
-	FromSession ContextOrigin = "session" // the session's own
+	FromSession ContextOrigin = "session" // the session
 	Fixed       ContextOrigin = "fixed"   // the policy itself
 )
 
 // ContextSource says where one context value comes from.
 type ContextSource struct {
-	Origin string // where that is written
+	Origin string // where this is written
 	Name   string
 	From   ContextOrigin
 	Value  string // for Fixed
 }
 
-// PolicyDeny takes something away from the tools that it names; from all, if it names none.
+// PolicyDeny denies something to the tools that it names, or to all tools if it names none.
 type PolicyDeny struct {
 	Tools []string
 	Deny
 }
 
-// LoadPolicy reads and checks the policy in a file, such as caisson.yaml. It fails as
-// [Load] does.
+// LoadPolicy reads and checks the policy in a file, such as caisson.yaml. It fails as [Load] does.
 func LoadPolicy(path string) (*Policy, error) {
 	source, err := readFile(path)
 	if err != nil {
@@ -78,9 +76,9 @@ func LoadPolicy(path string) (*Policy, error) {
 	return ParsePolicy(path, source)
 }
 
-// ParsePolicy checks a policy and fills in its defaults. The file's name says how to read
-// it, as for [Parse], what the origins of grants begin with, and to which folder relative
-// paths are joined. The error is an [*Error] with everything that is wrong.
+// ParsePolicy checks a policy and fills in its defaults. The file name selects the format, as for
+// [Parse]. It also begins the origins of grants, and relative paths are joined to its directory.
+// The error is an [*Error] with all problems.
 func ParsePolicy(file string, source []byte) (*Policy, error) {
 	r := &reader{file: file, subject: policySubject}
 	root := r.document(source)
@@ -95,14 +93,14 @@ func ParsePolicy(file string, source []byte) (*Policy, error) {
 }
 
 const (
-	maxGrants       = 4096 // and as many denials and approvals
+	maxGrants       = 4096 // also the maximum number of denials and approvals
 	maxContextValue = 1024 // bytes
 )
 
-// toolPattern is a tool's name, in which path.Match's wildcards may stand.
+// toolPattern matches a tool's name that may contain the wildcards of path.Match.
 var toolPattern = regexp.MustCompile(`^[a-zA-Z0-9_*?^\[\]-]{1,128}$`)
 
-// policy reads a whole document. What it returns is of use only if there are no problems.
+// policy reads a whole document. Its result is valid only if there are no problems.
 func (r *reader) policy(root *node) *Policy {
 	r.places = root.places()
 	p := &Policy{File: r.file}
@@ -127,13 +125,13 @@ func (r *reader) policy(root *node) *Policy {
 	return p
 }
 
-// origin says where something stands, for people. Receipts name it, which guests and models
-// read, so it leaves out the folder.
+// origin returns a place for display. Receipts include it, and guests and models read receipts, so
+// it omits the directory.
 func (r *reader) origin(at position) string {
 	return fmt.Sprintf("%s:%d", filepath.Base(r.file), at.line)
 }
 
-// sources reads the folders and manifests that tools are loaded from.
+// sources reads the folders and manifests from which tools are loaded.
 func (r *reader) sources(n *node, path string) []string {
 	var paths []string
 	r.list(n, path, maxList, func(n *node, path string) {
@@ -151,7 +149,7 @@ func (r *reader) sources(n *node, path string) []string {
 	return paths
 }
 
-// contextSources reads who may set which context value.
+// contextSources reads the sources of context values.
 func (r *reader) contextSources(n *node, path string) []ContextSource {
 	var sources []ContextSource
 	var seen []string
@@ -194,7 +192,7 @@ func (r *reader) contextSource(m member, path string) ContextSource {
 	return source
 }
 
-// patterns reads a list of tool names and globs, which must not be empty.
+// patterns reads a non-empty list of tool names and globs.
 func (r *reader) patterns(n *node, at string) []string {
 	patterns := r.uniqueTexts(n, at, maxList, r.pattern)
 	if n.kind == listNode && len(n.elements) == 0 {
@@ -216,7 +214,7 @@ func (r *reader) pattern(n *node, at string) string {
 	return text
 }
 
-// checkPattern says what keeps a text from being a name or a glob of tools, or returns "".
+// checkPattern returns why a text is not a tool's name or a glob, or "".
 func checkPattern(text string) (message string) {
 	if !toolPattern.MatchString(text) {
 		return fmt.Sprintf("%q is not allowed here", clip(text))

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// For returns what the policy says of a tool: what it gives to it, takes away from it, asks
-// approval for and approves of. That is what all of its elements say which name the tool, and
-// which hold for the source it was loaded from, in the policy's order. The source is the folder or
-// the manifest, as a path; a grant with a source gives nothing to a tool without one. Relative
-// paths start at the working directory, and links are not followed. NoNetwork and NoWrites are
-// left to the profile. A nil policy says nothing.
+// For returns what the policy grants, denies, requires approval for and approves for a tool. It
+// combines all elements that name the tool and apply to its source, in the policy's order. The
+// source is the path of the folder or manifest that the tool was loaded from. A grant with a source
+// grants nothing to a tool without one. Relative paths start at the working directory, and links
+// are not followed. For does not set NoNetwork and NoWrites, which come from the profile. The
+// result for a nil policy is zero.
 func (p *Policy) For(tool, source string) Grants {
 	var given Grants
 	if p == nil {
@@ -42,7 +42,7 @@ func (g Grant) addTo(all *Grants) {
 	}
 }
 
-// bind gives the grant's binding to each of its elements that has none.
+// bind sets the grant's binding on each of its elements that has none.
 func (g *Grant) bind() {
 	for _, k := range kinds() {
 		if k.gives != nil {
@@ -51,14 +51,14 @@ func (g *Grant) bind() {
 	}
 }
 
-// concerns reports whether something that is for the tools of a list, and for those alone that were
-// loaded from a folder if one is given, is for a tool.
+// concerns reports whether a list of names and globs includes the tool and, if a folder is given,
+// the tool was loaded from it.
 func concerns(patterns []string, folder, tool, source string) bool {
 	return names(patterns, tool) && (folder == "" || isFrom(source, folder))
 }
 
-// names reports whether a list of names and globs has the tool. Policies hold valid globs
-// only.
+// names reports whether a list of names and globs includes the tool. Globs in policies are always
+// valid.
 func names(patterns []string, tool string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return isNamed(pattern, tool) })
 }
@@ -68,8 +68,8 @@ func isNamed(pattern, tool string) bool {
 	return err == nil && matches
 }
 
-// isFrom reports whether a tool's source is the given file or folder, or lies below it.
-// Where that cannot be known it does not.
+// isFrom reports whether a tool's source is the given file or folder, or is below it. It returns
+// false if that cannot be determined.
 func isFrom(source, folder string) bool {
 	if source == "" {
 		return false
@@ -102,8 +102,8 @@ func (r *reader) grant(n *node, path string) Grant {
 	return g
 }
 
-// checkGives reports a grant that gives nothing: it is a slip, such as a list that was
-// left out.
+// checkGives reports a grant that grants nothing. Such a grant is a mistake, such as a forgotten
+// list.
 func (r *reader) checkGives(n *node, path string, permissions []string) {
 	gives := slices.ContainsFunc(permissions, func(key string) bool {
 		value := n.get(key)
@@ -137,14 +137,14 @@ func (r *reader) deny(n *node, path string) PolicyDeny {
 	return d
 }
 
-// PolicyAsk has calls of the tools that it names wait for approval, whatever their manifests say
-// and whatever approves of them.
+// PolicyAsk makes calls of the tools that it names require approval, even if their manifests do not
+// and the policy approves them.
 type PolicyAsk struct {
-	Origin string // where it is written
+	Origin string // where this is written
 	Tool   string // a name, or a glob as in path.Match
 }
 
-// PolicyApproval approves of all calls of the tools that it names, although they are destructive.
+// PolicyApproval approves all calls of the tools that it names, even if they are destructive.
 type PolicyApproval struct {
 	Binding
 	// Tools are names, or globs as in path.Match. There is at least one.
@@ -153,10 +153,10 @@ type PolicyApproval struct {
 	Source string
 }
 
-// ApprovalGrant approves of all calls of a tool.
+// ApprovalGrant approves all calls of a tool.
 type ApprovalGrant struct{ Binding }
 
-// addApprovals adds what the policy says of approving a tool's calls.
+// addApprovals adds the policy's asks and approvals for a tool.
 func (p *Policy) addApprovals(given *Grants, tool, source string) {
 	for _, ask := range p.Ask {
 		if isNamed(ask.Tool, tool) {
@@ -170,7 +170,7 @@ func (p *Policy) addApprovals(given *Grants, tool, source string) {
 	}
 }
 
-// asks reads the names and globs of tools whose calls wait for approval.
+// asks reads the names and globs of tools whose calls require approval.
 func (r *reader) asks(n *node, path string) []PolicyAsk {
 	var asks []PolicyAsk
 	r.uniqueTexts(n, path, maxList, func(n *node, path string) string {

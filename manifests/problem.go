@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// ErrInvalid is what [Error] wraps.
+// ErrInvalid is wrapped by every [*Error].
 var ErrInvalid = errors.New("invalid manifest or policy")
 
-// ProblemKind sorts problems by what they have in common.
+// ProblemKind classifies problems.
 type ProblemKind string
 
-// The kinds of problems.
+// Kinds of problems.
 const (
-	Syntax       ProblemKind = "syntax"        // not YAML or JSON, or a form of it that we do without
-	UnknownKey   ProblemKind = "unknown_key"   // there is no such key
-	DuplicateKey ProblemKind = "duplicate_key" // the key stands twice in one object
-	Missing      ProblemKind = "missing"       // a required key is not there
-	WrongType    ProblemKind = "wrong_type"    // text where a number belongs, and the like
-	InvalidValue ProblemKind = "invalid_value" // the right type and still not allowed
+	Syntax       ProblemKind = "syntax"        // not YAML or JSON, or a disallowed feature of them
+	UnknownKey   ProblemKind = "unknown_key"   // the key is not known
+	DuplicateKey ProblemKind = "duplicate_key" // a key or an element of a list is repeated
+	Missing      ProblemKind = "missing"       // a required key is absent
+	WrongType    ProblemKind = "wrong_type"    // for example, text instead of a number
+	InvalidValue ProblemKind = "invalid_value" // the right type, but not allowed
 	OutOfRange   ProblemKind = "out_of_range"  // too small or too large
 	Conflict     ProblemKind = "conflict"      // two parts of the document contradict each other
 	BadSchema    ProblemKind = "schema"        // a JSON Schema inside the manifest is wrong
-	// NotEnforced marks what is well formed and beyond this version of the runtime.
-	// This package never reports it.
+	// NotEnforced marks well-formed requests that this version of the runtime cannot enforce. This
+	// package never reports it.
 	NotEnforced ProblemKind = "not_enforced"
 )
 
@@ -35,8 +35,8 @@ type Problem struct {
 	// Line and Column count from 1, columns in characters.
 	Line   int `json:"line"`
 	Column int `json:"column"`
-	// Path leads to the place in the document: limits.memory, tests[0].name. It is
-	// empty for the document as a whole.
+	// Path is the place in the document, such as limits.memory or tests[0].name. It is empty for
+	// the document as a whole.
 	Path    string      `json:"path"`
 	Kind    ProblemKind `json:"kind"`
 	Message string      `json:"message"` // what is wrong
@@ -52,8 +52,8 @@ func (p Problem) String() string {
 	return where + p.Message + " (" + p.Fix + ")"
 }
 
-// Error holds all problems of a manifest or a policy, at least one and at most 1,000, in the order
-// in which they stand in the file.
+// Error holds the problems of a manifest or a policy in file order. There is at least one and at
+// most 1,000.
 type Error struct {
 	Problems []Problem
 }
@@ -70,7 +70,7 @@ func (e *Error) Error() string {
 // Unwrap returns [ErrInvalid].
 func (e *Error) Unwrap() error { return ErrInvalid }
 
-// newError sorts problems by their place.
+// newError sorts problems by position.
 func newError(problems []Problem) *Error {
 	sort.SliceStable(problems, func(i, j int) bool {
 		a, b := problems[i], problems[j]

@@ -12,14 +12,14 @@ import (
 	"github.com/caisson-run/caisson/manifests/internal/keypath"
 )
 
-// ErrProfile is what failures of [Policy.ProfileNamed] wrap.
+// ErrProfile is wrapped by the errors of [Policy.ProfileNamed].
 var ErrProfile = errors.New("no such profile")
 
-// standardProfile is the name of the profile that holds where none is named.
+// standardProfile is the name of the default profile.
 const standardProfile = "standard"
 
-// BuiltinProfiles returns the profiles that every policy has, the narrowest first. The
-// caller may change the result.
+// BuiltinProfiles returns the profiles available in every policy, strictest first. The caller may
+// modify the result.
 func BuiltinProfiles() []Profile {
 	return []Profile{
 		{Name: "strict", Limits: Limits{Timeout: 5 * time.Second, Memory: 32 << 20}, NoNetwork: true, NoWrites: true},
@@ -28,19 +28,18 @@ func BuiltinProfiles() []Profile {
 	}
 }
 
-// Extend returns a copy of the profile with a name of its own, in which the limits that
-// are not zero take the place of the profile's. A program gives it to [Policy.Profiles],
-// or to a runtime, after changing its other fields as it likes.
+// Extend returns a copy of the profile with a new name, in which non-zero limits replace the
+// profile's. A program can change other fields of the copy and then add it to [Policy.Profiles] or
+// pass it to a runtime.
 func (p Profile) Extend(name string, limits Limits) Profile {
 	p.Name = name
 	p.Limits = limits.or(p.Limits)
 	return p
 }
 
-// ProfileNamed returns a built-in profile, or one that the policy defines. The empty name
-// stands for the policy's own choice, and where it has none, or is nil, for standard. A
-// built-in name always means the built-in profile. The error wraps [ErrProfile] and names
-// the profiles that there are.
+// ProfileNamed returns a built-in profile or one that the policy defines. The empty name means the
+// policy's Profile, and standard if that is empty or p is nil. A built-in name always means the
+// built-in profile. The error wraps [ErrProfile] and lists the known profiles.
 func (p *Policy) ProfileNamed(name string) (Profile, error) {
 	known := BuiltinProfiles()
 	if p != nil {
@@ -63,7 +62,7 @@ func profileNames(profiles []Profile) []string {
 	return names
 }
 
-// or returns the limits with those that are zero taken from others.
+// or returns the limits with zero fields replaced by those of others.
 func (l Limits) or(others Limits) Limits {
 	return Limits{
 		Memory:    cmp.Or(l.Memory, others.Memory),
@@ -78,16 +77,16 @@ func (l Limits) or(others Limits) Limits {
 	}
 }
 
-// profileDraft is a profile as a policy writes it. What it extends may stand after it.
+// profileDraft is a profile as written in a policy. The profile it extends may be defined after it.
 type profileDraft struct {
 	name            string
 	path            string // in the document
 	extends         string
 	limits          Limits
-	network, writes string // none, granted, or empty for what it extends has
+	network, writes string // none, granted, or empty to inherit
 }
 
-// profiles reads the profiles of a policy and fills in what they extend.
+// profiles reads the profiles of a policy and resolves what they extend.
 func (r *reader) profiles(n *node, path string) []Profile {
 	var drafts []profileDraft
 	r.mapping(n, path, maxList, func(m member, path string) {
@@ -115,7 +114,7 @@ func (r *reader) profile(m member, path string) profileDraft {
 	return d
 }
 
-// completeProfiles follows each draft to the built-in profile that it extends in the end.
+// completeProfiles resolves each draft to the built-in profile at the end of its extends chain.
 func (r *reader) completeProfiles(drafts []profileDraft) []Profile {
 	byName := map[string]profileDraft{}
 	for _, d := range drafts {
@@ -145,8 +144,8 @@ func (r *reader) completeProfiles(drafts []profileDraft) []Profile {
 	return profiles
 }
 
-// ancestry returns a draft and those that it extends, one after the other, and whether
-// they come back to it.
+// ancestry returns a draft followed by the drafts it extends, and whether they form a cycle through
+// it.
 func ancestry(d profileDraft, byName map[string]profileDraft) (chain []profileDraft, circle bool) {
 	seen := map[string]bool{}
 	for next, found := d, true; found && !seen[next.name]; next, found = byName[next.extends] {
@@ -175,8 +174,8 @@ func (d profileDraft) extend(base Profile) Profile {
 	return extended
 }
 
-// unknownParent reports a draft that extends what there is not. A draft that extends such
-// a draft, or a cycle, has nothing wrong with it.
+// unknownParent reports a draft that extends an unknown profile. A draft that extends an invalid
+// draft is not reported itself.
 func (r *reader) unknownParent(d profileDraft, byName map[string]profileDraft) {
 	if _, own := byName[d.extends]; own || d.extends == "" {
 		return
@@ -189,7 +188,7 @@ func (r *reader) addExtends(d profileDraft, kind ProblemKind, message, fix strin
 	r.add(r.place(path), path, kind, message, fix)
 }
 
-// checkProfile makes sure that the policy's choice is a profile.
+// checkProfile reports a policy whose profile is unknown.
 func (r *reader) checkProfile(root *node, p *Policy) {
 	var own []string
 	if profiles := root.get("profiles"); profiles != nil {
@@ -203,7 +202,7 @@ func (r *reader) checkProfile(root *node, p *Policy) {
 	r.add(root.get("profile").at, "profile", InvalidValue, fmt.Sprintf("there is no profile %q", clip(p.Profile)), knownProfiles(p.Profile, own))
 }
 
-// knownProfiles says which name a wrong one should have been.
+// knownProfiles returns a fix that suggests a name for a wrong one.
 func knownProfiles(wrong string, own []string) string {
 	known := profileNames(BuiltinProfiles())
 	for _, name := range own {

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// ErrQuantity is what failures of [ParseBytes] and [ParseDuration] wrap.
+// ErrQuantity is wrapped by the errors of [ParseBytes] and [ParseDuration].
 var ErrQuantity = errors.New("invalid quantity")
 
 // Bytes is a number of bytes. It is never negative in a checked manifest.
 type Bytes int64
 
-// byteUnits are the units of a size, largest first among equals in kind, so that
-// String picks the shortest form. The suffix "B" must come last.
+// byteUnits lists the units of a size. Binary units come first, largest first, so that String picks
+// the shortest form. The suffix "B" must come last.
 var byteUnits = [...]struct {
 	suffix string
 	size   int64
@@ -26,10 +26,9 @@ var byteUnits = [...]struct {
 	{"B", 1},
 }
 
-// ParseBytes reads a size: a whole number of bytes, or one with a unit: KiB, MiB, GiB
-// and TiB are powers of 1,024, kB (or KB), MB, GB and TB powers of 1,000. Signs,
-// fractions and what does not fit an int64 are refused. The error wraps
-// [ErrQuantity].
+// ParseBytes parses a size: a whole number of bytes, optionally with a unit. KiB, MiB, GiB and TiB
+// are powers of 1,024. kB (or KB), MB, GB and TB are powers of 1,000. Signs, fractions and values
+// that overflow an int64 are errors. The error wraps [ErrQuantity].
 func ParseBytes(text string) (Bytes, error) {
 	digits, size := text, int64(1)
 	for _, unit := range byteUnits {
@@ -48,8 +47,8 @@ func ParseBytes(text string) (Bytes, error) {
 	return Bytes(count * size), nil
 }
 
-// String returns the size in the largest binary unit that divides it, which
-// [ParseBytes] reads back.
+// String returns the size in the largest binary unit that divides it. [ParseBytes] can parse the
+// result.
 func (b Bytes) String() string {
 	for _, unit := range byteUnits[:4] {
 		if b != 0 && int64(b)%unit.size == 0 {
@@ -68,8 +67,8 @@ func isDigits(text string) bool {
 	return text != ""
 }
 
-// ParseDuration reads a positive length of time in Go's syntax: 10s, 1m30s, 1.5s. The
-// error wraps [ErrQuantity].
+// ParseDuration parses a positive duration in Go's syntax: 10s, 1m30s, 1.5s. The error wraps
+// [ErrQuantity].
 func ParseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Bounds on the texts of a manifest.
+// Limits on the texts and lists of a manifest.
 const (
 	maxLabel       = 80   // characters
 	maxCategory    = 64   // characters
@@ -22,8 +22,7 @@ const (
 	maxList        = 256  // elements
 )
 
-// manifest reads a whole document. What it returns is of use only if there are no
-// problems.
+// manifest reads a whole document. Its result is valid only if there are no problems.
 func (r *reader) manifest(root *node) *Manifest {
 	r.places = root.places()
 	m := &Manifest{
@@ -45,7 +44,7 @@ func (r *reader) manifest(root *node) *Manifest {
 		field{"version", "", func(n *node, path string) { m.Version = r.version(n, path) }},
 		field{"category", "", func(n *node, path string) { m.Category = r.line(n, path, maxCategory) }},
 		field{"module", "", func(n *node, path string) { r.module(n, path, &m.Module) }},
-		field{"parameters", "", func(*node, string) {}}, // read below: they need the context
+		field{"parameters", "", func(*node, string) {}}, // read below, since they need the context
 		field{"result", "", func(n *node, path string) { m.Result = r.schema(n, n, path) }},
 		field{"permissions", "", func(n *node, path string) { r.permissions(n, path, &m.Permissions) }},
 		field{"limits", "", func(n *node, path string) { r.limits(n, path, &m.Limits) }},
@@ -75,7 +74,7 @@ func (r *reader) setting(n *node, path string) string {
 	return r.word(n, path, settingName, settingFix)
 }
 
-// requirement reads a setting, or several with | between them, one of which is enough.
+// requirement reads a setting, or several alternatives separated by |.
 func (r *reader) requirement(n *node, path string) string {
 	text := r.text(n, path)
 	if n.kind != textNode {
@@ -107,7 +106,7 @@ func (r *reader) deprecated(n *node, path string) *Deprecated {
 	return d
 }
 
-// checkTogether checks what no part of a manifest can get wrong alone.
+// checkTogether checks rules that involve several parts of a manifest.
 func (r *reader) checkTogether(root *node, m *Manifest) {
 	r.checkExecution(root, m)
 	r.checkType(root, m)
@@ -116,7 +115,7 @@ func (r *reader) checkTogether(root *node, m *Manifest) {
 	r.checkTests(root, m)
 }
 
-// checkExecution makes sure that a tool is run by somebody, and by one only.
+// checkExecution checks that exactly one party runs the tool: the sandbox or the caller.
 func (r *reader) checkExecution(root *node, m *Manifest) {
 	if m.Execution != Client {
 		if root.get("module") == nil {
@@ -156,7 +155,7 @@ func (r *reader) checkBehavior(root *node, m *Manifest) {
 	}
 }
 
-// checkNames keeps a tool's names apart from each other.
+// checkNames reports names of a tool that look alike.
 func (r *reader) checkNames(root *node, m *Manifest) {
 	var seen []string
 	if m.Name != "" {
@@ -181,8 +180,8 @@ func (r *reader) checkNames(root *node, m *Manifest) {
 	}
 }
 
-// The bounds of limits. Memory is what 32-bit linear memory can hold, less one page,
-// so that its size in bytes fits 32 bits.
+// Bounds of the limits. The maximum memory is 4 GiB less one page, so that its size in bytes fits
+// 32 bits.
 const (
 	leastMemory  = 64 << 10
 	mostMemory   = 4<<30 - 64<<10
@@ -229,7 +228,7 @@ func (r *reader) behavior(n *node, path string, b *Behavior) {
 	)
 }
 
-// cache reads how long answers are kept, or off.
+// cache reads how long answers may be reused, or off.
 func (r *reader) cache(n *node, path string) time.Duration {
 	if n.kind == textNode && n.text == cacheOff {
 		return CacheOff
@@ -243,16 +242,16 @@ func (r *reader) cache(n *node, path string) time.Duration {
 
 const cacheOff = "off"
 
-// maxGrammar is how long a grammar may be, in bytes. It goes along with each request to a model.
+// maxGrammar is the maximum size of a grammar in bytes. It is sent with each request to a model.
 const maxGrammar = 64 << 10
 
-// The words of a custom tool's format, as OpenAI's API has them.
+// Types of a custom tool's format, as in OpenAI's API.
 const (
 	textFormat    = "text"
 	grammarFormat = "grammar"
 )
 
-// format reads what bounds the text of a custom tool. It returns it as [tool.Definition] has it,
+// format reads the format of a custom tool's text. It returns it in the form of [tool.Definition],
 // or nil.
 func (r *reader) format(n *node, path string) json.RawMessage {
 	var kind, syntax, definition string
@@ -280,7 +279,7 @@ func (r *reader) format(n *node, path string) json.RawMessage {
 	return objectOf(keyed("type", textOf(kind)), keyed("syntax", textOf(syntax)), keyed("definition", textOf(definition))).json()
 }
 
-// grammar reads a grammar, whose white space counts.
+// grammar reads a grammar. White space in it is significant.
 func (r *reader) grammar(n *node, path string) string {
 	text := r.value(n, path, maxGrammar)
 	if n.kind == textNode && n.text == "" {
@@ -289,7 +288,7 @@ func (r *reader) grammar(n *node, path string) string {
 	return text
 }
 
-// checkType makes sure that the parameters are what calls of the type can have.
+// checkType checks that the parameters fit the calls of the tool's type.
 func (r *reader) checkType(root *node, m *Manifest) {
 	if format := root.get("format"); format != nil && m.Type != CustomTool && m.Type != "" {
 		r.add(r.place("format"), "format", Conflict, "only the text of a custom tool has a format", "remove format, or write type: custom")
@@ -308,8 +307,7 @@ func (r *reader) checkType(root *node, m *Manifest) {
 
 const textFix = `write parameters: {type: object, properties: {NAME: {type: string}}, required: [NAME], additionalProperties: false}, with your NAME`
 
-// checkText makes sure that there is one text among the parameters, and nothing else, which all of
-// a call can be put into.
+// checkText checks that the only parameter is one text, into which a whole call can be put.
 func (r *reader) checkText(parameters *node, m *Manifest) {
 	const path = "parameters"
 	r.plainObject(parameters, path, textFix)
@@ -339,8 +337,8 @@ func (r *reader) checkText(parameters *node, m *Manifest) {
 	}
 }
 
-// plainObject reports what a schema of parameters says besides which there are: no call of the type
-// may be refused for it.
+// plainObject reports keywords that do more than declare parameters, because they could reject
+// calls that a model is free to make.
 func (r *reader) plainObject(schema *node, path, fix string) {
 	known := []string{"type", "properties", "required", "additionalProperties", "description", "title", "$comment"}
 	for _, m := range schema.members {
@@ -354,7 +352,7 @@ func (r *reader) plainObject(schema *node, path, fix string) {
 	}
 }
 
-// hasText reports whether a list has a text.
+// hasText reports whether a list contains a text.
 func hasText(list *node, text string) bool {
 	return list != nil && slices.ContainsFunc(list.elements, func(n *node) bool { return n.kind == textNode && n.text == text })
 }

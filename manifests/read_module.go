@@ -23,8 +23,8 @@ const (
 var (
 	sha256Text = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
 	entryName  = regexp.MustCompile(`^[A-Za-z0-9_.$-]{1,256}$`)
-	// ociReference is host[:port]/repository[:tag][@digest], as in the OCI
-	// distribution specification 1.1, "Pulling manifests".
+	// ociReference is host[:port]/repository[:tag][@digest], as in the OCI distribution
+	// specification 1.1, "Pulling manifests".
 	ociReference = regexp.MustCompile(`^oci://[a-z0-9][a-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
 )
 
@@ -82,7 +82,7 @@ func (r *reader) digest(n *node, path string) string {
 
 func (r *reader) entry(n *node, path string) string {
 	if n.kind == textNode && n.text == "" {
-		return "" // as good as not given
+		return "" // as if it were absent
 	}
 	return r.word(n, path, entryName, "write the name of an exported function")
 }
@@ -95,7 +95,7 @@ func (r *reader) args(n *node, path string) []ArgTemplate {
 			fix = `put the element into quotes, such as "{url}": without them it is an object`
 		}
 		if !r.kind(n, path, textNode, fix) {
-			templates = append(templates, ArgTemplate{}) // keeps the others' indexes
+			templates = append(templates, ArgTemplate{}) // keep the other indexes
 			return
 		}
 		template, err := ParseArgTemplate(n.text)
@@ -127,8 +127,8 @@ func (r *reader) stdin(n *node, path string) Stdin {
 	return Stdin{Mode: StdinArguments}
 }
 
-// shellActions are examples of what OpenAI's API puts into a local_shell_call as its action. The
-// parameters of a local shell have to take each of them.
+// shellActions are examples of the action in a local_shell_call of OpenAI's API. The parameters of
+// a local shell must accept each of them.
 var shellActions = []string{
 	`{"command":["ls"],"env":{}}`,
 	`{"command":["sh","-c","exit 1",""],"env":{"LANG":"C","A":""}}`,
@@ -144,8 +144,8 @@ var shellParameters = []string{"command", "env", "working_directory", "timeout_m
 const shellFix = "declare command, a required list of strings, env, an object of strings, working_directory and user, both strings, " +
 	"timeout_ms, an integer, and nothing else"
 
-// checkShell makes sure that a local shell is run by the client, with what a model writes as the
-// action of a call.
+// checkShell checks that a local shell is run by the client, with the action that a model writes as
+// its arguments.
 func (r *reader) checkShell(parameters *node, m *Manifest) {
 	const path = "parameters"
 	if m.Execution == Sandbox {
@@ -163,9 +163,9 @@ func (r *reader) checkShell(parameters *node, m *Manifest) {
 		}
 	}
 	if m.Parameters == nil {
-		return // that has been reported
+		return // already reported
 	}
-	var unending context.Context // nobody waits for the loading of a manifest with a deadline
+	var unending context.Context // loading a manifest has no deadline
 	for _, action := range shellActions {
 		if err := m.Parameters.Validate(unending, json.RawMessage(action)); err != nil {
 			r.add(r.place(path), path, Conflict, fmt.Sprintf("the call %s, which a model may make, would be refused: %s", action, firstViolation(err)), shellFix)
@@ -174,7 +174,7 @@ func (r *reader) checkShell(parameters *node, m *Manifest) {
 	}
 }
 
-// firstViolation says where a value does not fit a schema first.
+// firstViolation returns the first reason why a value does not match a schema.
 func firstViolation(err error) string {
 	var violations *schema.ViolationError
 	if !errors.As(err, &violations) || len(violations.Violations) == 0 {

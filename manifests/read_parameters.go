@@ -34,7 +34,7 @@ func (r *reader) parameter(n *node, path string) string {
 	return r.word(n, path, parameterName, settingFix)
 }
 
-// equalFold returns the name that is the same under case folding, or "".
+// equalFold returns the first name that equals name without regard to case, or "".
 func equalFold(names []string, name string) string {
 	for _, other := range names {
 		if strings.EqualFold(other, name) {
@@ -44,8 +44,8 @@ func equalFold(names []string, name string) string {
 	return ""
 }
 
-// schema compiles the schema in n and reports what is wrong with it as standing where
-// written stands, which is the same schema as the author wrote it.
+// schema compiles the schema in n and reports its problems at the positions of written, which is
+// the same schema as the author wrote it.
 func (r *reader) schema(n, written *node, path string) *schema.Schema {
 	if !r.visibleTexts(written, path) {
 		return nil
@@ -62,7 +62,7 @@ func (r *reader) schema(n, written *node, path string) *schema.Schema {
 	return compiled
 }
 
-// visibleTexts checks all texts in a value that models are shown.
+// visibleTexts checks all texts in a value that is shown to models.
 func (r *reader) visibleTexts(n *node, path string) bool {
 	all := n.kind != textNode || r.visible(n.at, path, n.text)
 	for i, element := range n.elements {
@@ -75,8 +75,8 @@ func (r *reader) visibleTexts(n *node, path string) bool {
 	return all
 }
 
-// parameters reads the schema of the arguments, and splits it into what the model sees
-// and what the whole is checked with.
+// parameters reads the schema of the arguments. It sets the schema that the model sees and the one
+// that validates complete arguments.
 func (r *reader) parameters(root *node, m *Manifest) {
 	written := root.get("parameters")
 	if written == nil || written.kind == nullNode {
@@ -110,8 +110,8 @@ func (r *reader) parameters(root *node, m *Manifest) {
 	m.Parameters = r.schema(full.with("properties", properties), written, "parameters")
 }
 
-// parametersObject returns the schema with a type and properties, which vendors of
-// language models insist on.
+// parametersObject returns the schema with type and properties, which vendors of language models
+// require.
 func (r *reader) parametersObject(written *node) (*node, bool) {
 	const path = "parameters"
 	if !r.kind(written, path, objectNode, "write a JSON Schema: {type: object, properties: {…}}") {
@@ -134,8 +134,8 @@ func (r *reader) parametersObject(written *node) (*node, bool) {
 	return &full, true
 }
 
-// checkContextNames keeps a schema from declaring what the host fills in under a name
-// that differs by case alone, or where it would not be hidden from the model.
+// checkContextNames reports where a schema declares a context value under a name that differs only
+// in case, or in a place where it would not be hidden from the model.
 func (r *reader) checkContextNames(n *node, path string, context []string, top bool) {
 	check := func(name string, at position, path string) {
 		same := equalFold(context, name)
@@ -171,7 +171,7 @@ func (r *reader) checkContextNames(n *node, path string, context []string, top b
 	}
 }
 
-// checkTemplates makes sure that what argv and stdin name is declared.
+// checkTemplates checks that the parameters used in argv and stdin are declared.
 func (r *reader) checkTemplates(parameters *node, m *Manifest) {
 	declared := slices.Clone(m.Context)
 	for _, p := range parameters.get("properties").members {

@@ -89,7 +89,7 @@ func (r *reader) texts(n *node, path string) map[string]string {
 	return texts
 }
 
-// files reads an object of file contents by guest path.
+// files reads an object that maps guest paths to file contents.
 func (r *reader) files(n *node, path string) map[string]string {
 	files := r.texts(n, path)
 	for _, m := range n.members {
@@ -100,7 +100,7 @@ func (r *reader) files(n *node, path string) map[string]string {
 	return files
 }
 
-// checkTests makes sure that tests use what the manifest declares.
+// checkTests checks that tests use only what the manifest declares.
 func (r *reader) checkTests(root *node, m *Manifest) {
 	tests := root.get("tests")
 	if tests == nil {

@@ -12,19 +12,19 @@ import (
 	"github.com/caisson-run/caisson/manifests/internal/keypath"
 )
 
-// reader walks a document once, strictly, and collects everything that is wrong.
+// reader walks a document once, strictly, and collects all problems.
 type reader struct {
 	file     string
 	subject  subject
 	problems []Problem
 	places   map[string]position
-	// pathBytes is how long the paths of the values read so far are together.
+	// pathBytes is the total length of the paths of the values read so far.
 	pathBytes int
-	// observe, where set, is told which keys each object may have. Tests use it.
+	// observe, if set, is called with the keys that each object may have. Tests use it.
 	observe func(path string, keys []string)
 }
 
-// subject is what kind of document is read, for messages.
+// subject describes a kind of document, for messages.
 type subject struct {
 	name   string
 	schema string // the value of its schema key
@@ -39,12 +39,12 @@ var (
 // field is one key that an object may have.
 type field struct {
 	key string
-	// example makes a required key: it says what to add.
+	// example, if set, makes the key required. It says what to add.
 	example string
 	read    func(n *node, path string)
 }
 
-// maxProblems is how many problems are reported. Nobody reads more.
+// maxProblems is the maximum number of problems reported. Nobody reads more.
 const maxProblems = 1000
 
 func (r *reader) add(at position, path string, kind ProblemKind, message, fix string) {
@@ -56,7 +56,7 @@ func (r *reader) add(at position, path string, kind ProblemKind, message, fix st
 	})
 }
 
-// errReported ends the reading of a document whose defect is among the problems.
+// errReported stops reading a document whose problem has been added.
 var errReported = errors.New("reported")
 
 // enter begins a value of a document. The error is errReported.
@@ -72,7 +72,7 @@ func (r *reader) enter(at position, path string, depth int) error {
 	return nil
 }
 
-// firstOfItsName reports a key that stands twice in one object.
+// firstOfItsName reports a key that is repeated in one object.
 func (r *reader) firstOfItsName(seen map[string]position, key string, at position, path string) bool {
 	first, twice := seen[key]
 	if twice {
@@ -83,7 +83,7 @@ func (r *reader) firstOfItsName(seen map[string]position, key string, at positio
 	return true
 }
 
-// object reads the members of an object. It reports false if n is something else.
+// object reads the members of an object. It returns false if n is not an object.
 func (r *reader) object(n *node, path string, fields ...field) bool {
 	keys := make([]string, len(fields))
 	for i, f := range fields {
@@ -116,7 +116,7 @@ func (r *reader) object(n *node, path string, fields ...field) bool {
 	return true
 }
 
-// mapping reads the members of an object whose keys are for the author to choose.
+// mapping reads the members of an object whose keys are chosen by the author.
 func (r *reader) mapping(n *node, path string, most int, read func(m member, path string)) {
 	if !r.kind(n, path, objectNode, "write names and values below it") {
 		return
@@ -163,7 +163,7 @@ func (r *reader) kind(n *node, path string, want nodeKind, fix string) bool {
 	return false
 }
 
-// text returns the text of a node, or "" with a problem.
+// text returns the text of a node. If it has none, it adds a problem and returns "".
 func (r *reader) text(n *node, path string) string {
 	fix := "write text"
 	if n.kind == numberNode || n.kind == boolNode {
@@ -195,7 +195,7 @@ func (r *reader) boolean(n *node, path string) bool {
 	return r.kind(n, path, boolNode, "write true or false") && n.text == "true"
 }
 
-// integer reads a whole number within bounds.
+// integer reads a whole number from least to most.
 func (r *reader) integer(n *node, path string, least, most int64) int64 {
 	fix := fmt.Sprintf("write a whole number from %d to %d", least, most)
 	if !r.kind(n, path, numberNode, fix) {
@@ -213,7 +213,7 @@ func (r *reader) integer(n *node, path string, least, most int64) int64 {
 	return value
 }
 
-// bytes reads a size within bounds.
+// bytes reads a size from least to most.
 func (r *reader) bytes(n *node, path string, least, most Bytes) Bytes {
 	fix := fmt.Sprintf("write a size from %s to %s, such as 64MiB, 256KiB or 512", least, most)
 	if n.kind != textNode && n.kind != numberNode {
@@ -232,7 +232,7 @@ func (r *reader) bytes(n *node, path string, least, most Bytes) Bytes {
 	return value
 }
 
-// duration reads a length of time within bounds.
+// duration reads a duration from least to most.
 func (r *reader) duration(n *node, path string, least, most time.Duration) time.Duration {
 	fix := fmt.Sprintf("write a length of time from %s to %s, such as 10s, 1m30s or 1.5s", least, most)
 	if n.kind != textNode {
@@ -267,7 +267,7 @@ func (r *reader) list(n *node, path string, most int, read func(n *node, path st
 	}
 }
 
-// uniqueTexts reads a list of different texts, each of which check accepts.
+// uniqueTexts reads a list of distinct texts, each of which check accepts.
 func (r *reader) uniqueTexts(n *node, path string, most int, check func(n *node, path string) string) []string {
 	var texts []string
 	r.list(n, path, most, func(n *node, path string) {
@@ -283,7 +283,7 @@ func (r *reader) uniqueTexts(n *node, path string, most int, check func(n *node,
 	return texts
 }
 
-// place returns where the value at path stands, or the nearest value around it.
+// place returns the position of the value at path, or of the nearest enclosing value.
 func (r *reader) place(path string) position {
 	for {
 		if at, found := r.places[path]; found {

@@ -16,7 +16,7 @@ const (
 	hostPathFix = "write a path such as ./workspaces, which starts at this file's folder, or an absolute one"
 )
 
-// hostPath reads a path of the host. A relative one is joined to the folder of the file.
+// hostPath reads a host path. A relative path is joined to the directory of the file.
 func (r *reader) hostPath(n *node, at string) string {
 	text := r.text(n, at)
 	if n.kind != textNode {
@@ -40,8 +40,7 @@ func (r *reader) hostPath(n *node, at string) string {
 	return ""
 }
 
-// joinPath returns a path as it is seen from the working directory, where it stands in a
-// file.
+// joinPath returns a path in a file as a path relative to the working directory.
 func joinPath(file, path string) string {
 	if filepath.IsAbs(path) || filepath.VolumeName(path) != "" || os.IsPathSeparator(path[0]) {
 		return filepath.Clean(path)
@@ -49,8 +48,8 @@ func joinPath(file, path string) string {
 	return filepath.Join(filepath.Dir(file), path)
 }
 
-// hostTemplate reads a path of the host in which elements may be context values. It is
-// checked before it is cleaned, which would let a ".." swallow a context value.
+// hostTemplate reads a host path whose elements may be context values. It is checked before it is
+// cleaned, because cleaning would let a ".." remove a context value.
 func (r *reader) hostTemplate(n *node, at string) string {
 	path := r.hostPath(n, at)
 	if path == "" {
@@ -67,8 +66,8 @@ func (r *reader) hostTemplate(n *node, at string) string {
 	return path
 }
 
-// absolute makes a path mean the same in another working directory. It is quoted, since JSON has no
-// bytes that are not UTF-8: two paths would become one.
+// absolute makes a path independent of the working directory. It quotes the result, because JSON
+// cannot hold bytes that are not UTF-8 and two paths would become one.
 func absolute(path *string) error {
 	if *path == "" {
 		return nil
@@ -78,7 +77,7 @@ func absolute(path *string) error {
 	return err
 }
 
-// canonical reads a value of a permission and returns its one spelling.
+// canonical parses a value of a permission and returns its canonical form.
 func canonical[V fmt.Stringer](r *reader, n *node, at string, parse func(string) (V, error)) string {
 	text := r.text(n, at)
 	if n.kind != textNode {
@@ -92,13 +91,13 @@ func canonical[V fmt.Stringer](r *reader, n *node, at string, parse func(string)
 	return value.String()
 }
 
-// unreadable reports a text that package permission refused.
+// unreadable reports a text that package permission rejected.
 func (r *reader) unreadable(at position, path, text string, err error) {
 	problem, fix := wrong(err)
 	r.add(at, path, InvalidValue, fmt.Sprintf("%q %s", clip(text), problem), fix)
 }
 
-// wrong returns what package permission says of a text, to stand behind it, and what to write.
+// wrong returns the problem of an error from package permission, to follow the text, and its fix.
 func wrong(err error) (problem, fix string) {
 	if invalid, ok := errors.AsType[*permission.Error](err); ok {
 		return invalid.Problem, invalid.Fix

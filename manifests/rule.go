@@ -5,33 +5,33 @@ import (
 	"slices"
 )
 
-// A rule is what a receipt says is missing: a part of a manifest or of a policy, in JSON, as
-// their readers take it. Null in one stands for what only people can say. What rules are
-// about was chosen by guests and models: where no reader would accept it, or it is more than
-// plain text, which people see for what it is, there is no rule, which is nil.
+// A rule is the part of a manifest or a policy that a receipt reports as missing. It is JSON that
+// the document's reader accepts, with null for values that only people can supply. Guests and
+// models influence the content of rules. A rule is therefore nil if no reader would accept it or if
+// it holds anything but plain text, which people see as it is.
 
-// Rule returns the permissions as they stand in a manifest under "permissions", without
-// defaults: {"network":[{"host":"api.example.com"}]}. It is null where a secret goes, if
-// that is empty. There is no rule for permissions that are empty, nor for KV and LLM.
+// Rule returns the permissions as written in a manifest under "permissions", without defaults:
+// {"network":[{"host":"api.example.com"}]}. The place of a secret is null if it is empty. The rule
+// is nil if the permissions are empty. KV and LLM have no rule.
 func (p Permissions) Rule() json.RawMessage {
 	return manifestRule(objectOf(requestMembers(p)...))
 }
 
-// ContextRule returns what stands in a manifest, beside "permissions", that asks for context
-// values: {"context":["project_id"]}.
+// ContextRule returns the manifest key beside "permissions" that requests context values:
+// {"context":["project_id"]}.
 func ContextRule(names ...string) json.RawMessage {
 	return manifestRule(objectOf(keyed("context", listed(names, textOf))))
 }
 
 // Rule returns the grant as an element of a policy's grants, without defaults:
-// {"tools":["fetch_page"],"network":[{"host":"api.example.com"}]}. It is for tools by their
-// names alone. What is the operator's alone it leaves out, or has null in its place: host
-// directories, values of variables, files, and hosts of secrets that are empty.
+// {"tools":["fetch_page"],"network":[{"host":"api.example.com"}]}. It names tools but has no source
+// and no digest. Values that only the operator knows are omitted or null: host directories, values
+// of variables, files, and empty hosts of secrets.
 func (g Grant) Rule() json.RawMessage {
 	return policyRule(objectOf(append([]member{keyed("tools", listed(g.Tools, textOf))}, grantMembers(g)...)...))
 }
 
-// Rule returns the source as the key of a policy that it is, with null for its value:
+// Rule returns the source as a key of a policy, with null for a fixed value:
 // {"context":{"project_id":{"from":"fixed","value":null}}}.
 func (s ContextSource) Rule() json.RawMessage {
 	source := objectOf(keyed("from", textOf(string(s.From))))
@@ -55,7 +55,7 @@ func policyRule(rule *node) json.RawMessage {
 	return rule.json()
 }
 
-// listed returns nil, which stands for no member, for no elements.
+// listed returns a list node, or nil for no elements. objectOf drops members whose value is nil.
 func listed[T any](elements []T, write func(T) *node) *node {
 	if len(elements) == 0 {
 		return nil
@@ -72,17 +72,17 @@ func listing[T any](write func(T) *node) func([]T) *node {
 	return func(elements []T) *node { return listed(elements, write) }
 }
 
-// ManifestLine returns a rule as the line of YAML that is missing in a manifest:
-// "permissions: {network: [{host: api.example.com}]}". A word in capitals, such as HOST,
-// stands for each null in the rule. The line is empty for nil, and for what is no such rule,
-// wherever it comes from.
+// ManifestLine returns a rule as the line of YAML that is missing in a manifest: "permissions:
+// {network: [{host: api.example.com}]}". Each null in the rule is replaced by a word in capitals,
+// such as HOST. The line is empty if rule is nil or is not a valid rule for a manifest, wherever it
+// comes from.
 func ManifestLine(rule json.RawMessage) string { return ruleNode(rule).manifestLine() }
 
-// PolicyLine is [ManifestLine] for a policy. What is an element of its grants begins with
-// "- "; the rest is a key of the policy.
+// PolicyLine is like [ManifestLine] for a policy. A line for an element of the grants begins with
+// "- ". Any other line is a key of the policy.
 func PolicyLine(rule json.RawMessage) string { return ruleNode(rule).policyLine() }
 
-// ruleNode reads a rule. For what cannot be read it returns nothing, as for null.
+// ruleNode parses a rule. It returns a null node if the rule is invalid.
 func ruleNode(rule json.RawMessage) *node {
 	if len(rule) > 0 && len(rule) <= MaxBytes {
 		r := &reader{}
@@ -117,7 +117,8 @@ func (n *node) policyLine() string {
 	return r.ruleLine("- ", rule)
 }
 
-// ruleLine returns what was read as a line, if it says something, to readers and to people.
+// ruleLine returns the line for a parsed rule, or "" if it was rejected, is not plain text or is
+// empty.
 func (r *reader) ruleLine(start string, n *node) string {
 	text, plain := n.flow()
 	if len(r.problems) > 0 || !plain || len(n.members)+len(n.elements) == 0 {
@@ -126,8 +127,8 @@ func (r *reader) ruleLine(start string, n *node) string {
 	return start + text
 }
 
-// completed returns a rule with a word for each null in it that only people can replace. The
-// section is the rule's key below which a value stands, and the key the value's own.
+// completed returns a rule in which a placeholder replaces each null that only people can fill in.
+// section is the rule's top-level key above the value, and key is the value's own.
 func (n *node) completed(section, key string) *node {
 	word := placeholderOf(section, key)
 	if n.kind == nullNode && word != "" {

@@ -8,28 +8,28 @@ import (
 	"unicode/utf8"
 )
 
-// toolName is what every vendor of language models accepts as the name of a tool.
+// toolName matches the tool names that every vendor of language models accepts.
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// How names are written, for people.
+// Fixes for invalid names.
 const (
 	nameFix    = "use 1 to 64 letters, digits, _ and - of ASCII"
 	settingFix = "use letters, digits and _, starting with a letter or _"
 )
 
-// parameterName is what can be a context parameter.
+// parameterName matches names of context parameters.
 var parameterName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
-// settingName is what can name an environment variable, a secret or a setting.
+// settingName matches names of environment variables, secrets and settings.
 var settingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// secretName is settingName as secrets are written.
+// secretName is settingName in the form required for secrets.
 var secretName = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,127}$`)
 
-// versionText is a semantic version (semver.org, 2.0.0) without leading v.
+// versionText matches a semantic version (semver.org, 2.0.0) without a leading v.
 var versionText = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})(-[0-9A-Za-z.-]{1,40})?(\+[0-9A-Za-z.-]{1,40})?$`)
 
-// word reads text that matches a pattern.
+// word reads a text that matches a pattern.
 func (r *reader) word(n *node, path string, pattern *regexp.Regexp, fix string) string {
 	text := r.text(n, path)
 	if n.kind == textNode && !pattern.MatchString(text) {
@@ -47,7 +47,7 @@ func (r *reader) version(n *node, path string) string {
 	return r.word(n, path, versionText, "write a semantic version in quotes if need be, such as 1.0.0")
 }
 
-// line reads a non-empty line of visible text of at most the given characters.
+// line reads a non-empty line of visible text of at most most characters.
 func (r *reader) line(n *node, path string, most int) string {
 	text := r.prose(n, path, most*utf8.UTFMax)
 	fix := fmt.Sprintf("write one line of 1 to %d characters", most)
@@ -63,7 +63,7 @@ func (r *reader) line(n *node, path string, most int) string {
 	return ""
 }
 
-// value reads a text whose white space counts, of at most the given bytes.
+// value reads a text of at most most bytes, in which white space is significant.
 func (r *reader) value(n *node, path string, most int) string {
 	text := r.text(n, path)
 	switch {
@@ -78,8 +78,7 @@ func (r *reader) value(n *node, path string, most int) string {
 	return text
 }
 
-// prose reads non-empty visible text of at most the given bytes, without the white
-// space around it.
+// prose reads non-empty visible text of at most most bytes and trims surrounding white space.
 func (r *reader) prose(n *node, path string, most int) string {
 	text := strings.TrimSpace(r.text(n, path))
 	switch {
@@ -98,7 +97,7 @@ func (r *reader) prose(n *node, path string, most int) string {
 	return text
 }
 
-// visible reports text that holds what a reviewer does not see and a model does.
+// visible reports text with characters that a model reads but a reviewer does not see.
 func (r *reader) visible(at position, path, text string) bool {
 	if c, hidden := hiddenRune(text); hidden {
 		r.add(at, path, InvalidValue, fmt.Sprintf("the text holds the invisible or directional character U+%04X", c), "remove it")
@@ -107,10 +106,10 @@ func (r *reader) visible(at position, path, text string) bool {
 	return true
 }
 
-// hiddenRune returns the first character that does not show or reorders what shows:
-// controls other than line break and tab, directional marks, tag characters and the
-// like (Unicode Technical Report 36, section 3). Emoji and Indic or Persian text need
-// single joiners and variation selectors, so these are allowed.
+// hiddenRune returns the first character that is invisible or reorders visible ones: controls other
+// than line break and tab, directional marks, tag characters and similar (Unicode Technical Report
+// 36, section 3). It allows single joiners and variation selectors, which emoji and Indic or
+// Persian text need.
 func hiddenRune(text string) (rune, bool) {
 	var previous rune
 	for _, c := range text {
@@ -152,8 +151,8 @@ func nearest(word string, words []string) string {
 	return best
 }
 
-// distance counts the characters to add, remove, replace or swap with their neighbours
-// to make a of b (optimal string alignment). Long words are far from everything.
+// distance returns how many insertions, deletions, replacements and swaps of neighbours turn a into
+// b (optimal string alignment). Words of more than 64 bytes are far from everything.
 func distance(a, b string) int {
 	const far = 1 << 10
 	if len(a) > 64 || len(b) > 64 {
@@ -182,10 +181,10 @@ func distance(a, b string) int {
 	return rows[len(a)][len(b)]
 }
 
-// FoldName returns what the name of a header or a parameter becomes in servers that make variables
-// of names, as CGI, WSGI and PHP do, or that ignore case: letters in lower case, and "-" for each
-// character that is neither an ASCII letter nor a digit. To one of these servers, names that are
-// equal then are the same.
+// FoldName returns the form that the name of a header or a parameter takes in servers that make
+// variables of names, as CGI, WSGI and PHP do, or that ignore case. ASCII letters become lower case
+// and each character that is not an ASCII letter or a digit becomes "-". Names with equal forms are
+// the same name to one of these servers.
 func FoldName(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -39,7 +39,7 @@ func (r *reader) yaml(source []byte) *node {
 		return r.empty()
 	}
 	if content := document.Content[0]; content.Kind == yaml.ScalarNode && content.Value == "" && content.Style == 0 && content.Anchor == "" {
-		return r.empty() // "---" alone, whose content would stand behind the end of the file
+		return r.empty() // "---" alone, whose content would be after the end of the file
 	}
 	root, err := r.yamlNode(document.Content[0], "", 0)
 	if err != nil {
@@ -48,8 +48,8 @@ func (r *reader) yaml(source []byte) *node {
 	return root
 }
 
-// decodeYAML reads the next document. The parser has panicked on hostile input before,
-// so that a panic is one more reason why a text is not YAML.
+// decodeYAML reads the next document. The parser has panicked on hostile input, so a panic is
+// returned as a syntax error.
 func decodeYAML(decoder *yaml.Decoder) (document *yaml.Node, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -73,9 +73,9 @@ func (r *reader) addYAMLError(err error) {
 	r.add(at, "", Syntax, "not YAML: "+message, "correct the YAML near this line; quote text that holds : # { } [ ] or starts with a special character")
 }
 
-// yamlNode converts a node. What YAML has beyond JSON is reported, and read as the
-// nearest thing that JSON has, so that the rest of the document is checked too. The
-// error is errReported.
+// yamlNode converts a node. It reports features that JSON does not have and converts them to the
+// nearest JSON equivalent, so that the rest of the document is checked as well. The error is
+// errReported.
 func (r *reader) yamlNode(source *yaml.Node, path string, depth int) (*node, error) {
 	at := position{max(source.Line, 1), max(source.Column, 1)}
 	if err := r.enter(at, path, depth); err != nil {
@@ -145,12 +145,12 @@ func (r *reader) checkYAMLKey(key *yaml.Node, at position, path string) {
 // jsonNumber is the grammar of numbers in RFC 8259, section 6.
 var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
-// yamlScalar reads the plain forms that YAML 1.2 and JSON read alike. The other forms
-// of numbers mean different things to different readers, so they are refused.
+// yamlScalar reads the plain forms that YAML 1.2 and JSON read alike. It rejects other forms of
+// numbers, because readers disagree on their meaning.
 func (r *reader) yamlScalar(source *yaml.Node, at position, path string) *node {
 	n := &node{kind: textNode, at: at, text: source.Value}
 	if source.Style&^yaml.TaggedStyle != 0 {
-		return n // quoted, or a block of text
+		return n // quoted or a block
 	}
 	switch source.ShortTag() {
 	case "!!null":
@@ -171,15 +171,15 @@ func textOf(text string) *node { return &node{kind: textNode, text: text} }
 
 func listOf(elements ...*node) *node { return &node{kind: listNode, elements: elements} }
 
-// objectOf returns an object of the members that have a value.
+// objectOf returns an object with the members whose value is not nil.
 func objectOf(members ...member) *node {
 	return &node{kind: objectNode, members: slices.DeleteFunc(members, func(m member) bool { return m.value == nil })}
 }
 
 func keyed(key string, value *node) member { return member{key: key, value: value} }
 
-// flow returns a value as one line of YAML. It reports false if the value holds text that
-// is not plain: people paste the line, and must see what it says.
+// flow returns a value as one line of YAML. It returns false if the value contains text that is not
+// plain, because people paste the line and must see what it says.
 func (n *node) flow() (string, bool) {
 	var b strings.Builder
 	plain := n.writeFlow(&b)
@@ -222,18 +222,18 @@ func (n *node) writeFlow(b *strings.Builder) bool {
 	return plain
 }
 
-// isPlain reports whether a text holds nothing but letters, digits, and the marks of names,
-// paths, hosts and headers, none of which means anything between double quotes.
+// isPlain reports whether a text contains only letters, digits, and the punctuation of names,
+// paths, hosts and headers. None of these is special between double quotes.
 func isPlain(text string) bool {
 	return !strings.ContainsFunc(text, func(c rune) bool {
 		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("/._-+@, *:~=", c)
 	})
 }
 
-// yamlWords are texts that some reader of YAML takes for something else.
+// yamlWords are texts that some YAML readers do not read as text.
 var yamlWords = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
-// needsQuotes reports whether a text might not be read as itself without quotes.
+// needsQuotes reports whether a text may need quotes to be read as text.
 func needsQuotes(text string) bool {
 	if text == "" || slices.Contains(yamlWords, strings.ToLower(text)) {
 		return true

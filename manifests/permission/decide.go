@@ -2,32 +2,31 @@ package permission
 
 import "slices"
 
-// Outcome is what became of one request. Grants and denials are named by their indexes.
+// Outcome is the decision on one request. It refers to grants and denials by their indexes.
 type Outcome struct {
-	// Granted is what the request has in common with each grant, in the grants' order.
+	// Granted is the intersection of the request with each grant, in the order of the grants.
 	Granted []Permit
-	// Effective is Granted without what a denial takes away whole. What one takes away in part is
-	// still among it: a use is allowed where a rule of Effective is about it, and no denial is.
+	// Effective is Granted without permits that a denial covers completely. It still contains
+	// permits that a denial covers in part: a use is allowed if a rule in Effective matches it and
+	// no denial does.
 	Effective []Permit
-	// Taken are the denials that leave nothing of the request, or of something that was granted
-	// of it, and Cut are all that have something in common with the request, these among them.
-	// Both are in order.
+	// Taken are the denials that cover the whole request or a whole permit in Granted. Cut are all
+	// denials that intersect the request, including those in Taken. Both are in order.
 	Taken, Cut []int
-	// Elsewhere are the grants that have something in common with the request, and are bound to
-	// other modules.
+	// Elsewhere are the grants that intersect the request but are restricted to other modules.
 	Elsewhere []int
 }
 
-// Permit is what a request and a grant have in common.
+// Permit is the intersection of a request and a grant.
 type Permit struct {
 	Rule  Rule
 	Grant int
 }
 
-// Decide returns what is effective of each request: what grants give of it that hold for the module,
-// less what is denied. The module is its digest, in lower-case hex digits; empty where that is not
-// known. It is the one place where request ∩ grant − deny is computed, for every kind; the zero
-// values grant nothing. It keeps none of its arguments.
+// Decide returns what is effective of each request: what grants for the module allow, minus what is
+// denied. module is a digest in lower-case hex digits, or empty if it is not known. For every kind
+// of permission, this is the only place where request ∩ grant − deny is computed. Zero values grant
+// nothing. Decide keeps none of its arguments.
 func Decide(requests, grants, denials []Statement, module string) []Outcome {
 	outcomes := make([]Outcome, len(requests))
 	for i, request := range requests {

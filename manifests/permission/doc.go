@@ -1,12 +1,12 @@
-// Package permission has the values that permissions are made of. What a manifest asks for, what a
-// policy or a flag grants, what is denied, and what a guest then uses are read into the same
-// values here, and here alone: two readers of one text are two opinions of what it allows.
+// Package permission implements the values of permissions. What a manifest requests, what a policy
+// or a flag grants, what is denied and what a guest uses are all parsed into these values, only
+// here: two parsers of one text could disagree on what it allows.
 //
-// Each value is read once from text, has one spelling, which String returns and which reads as
-// the same value again, and can be compared: Matches says whether something that a guest names is
-// among what the value is about, Covers whether all that another value is about is, and Intersect
-// returns what two values are both about. The zero value of each is about nothing.
+// Each value is parsed from text and has one canonical form. String returns it, and it parses to
+// the same value. Matches reports whether a value includes something that a guest names, Covers
+// whether it includes all of another value, and Intersect returns what two values have in common.
+// Zero values include nothing.
 //
-// What cannot be read is an [*Error], which matches [ErrInvalid]. Texts may come from anybody:
-// nothing panics. All values are immutable and safe for concurrent use.
+// Parse errors are of type [*Error] and match [ErrInvalid]. Texts may come from untrusted sources,
+// and no function panics. All values are immutable and safe for concurrent use.
 package permission

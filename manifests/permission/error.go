@@ -7,18 +7,18 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// ErrInvalid is what every [*Error] matches.
+// ErrInvalid is matched by every [*Error].
 var ErrInvalid = errors.New("not a permission")
 
-// Error says why a text cannot be read.
+// Error says why a text cannot be parsed.
 type Error struct {
-	What    string // what should have been read, such as "host"
-	Text    string // as it was given; it may be anything
-	Problem string // what is wrong with it, to stand behind the text: "has a zone"
+	What    string // what was parsed, such as "host"
+	Text    string // the text as given, which may be anything
+	Problem string // what is wrong, to follow the text: "has a zone"
 	Fix     string // what to write instead
 }
 
-const maxShown = 128 // bytes of a text that an error's message shows
+const maxShown = 128 // maximum bytes of a text in an error message
 
 // Error returns a line for people: `host "fe80::1%eth0" has a zone`.
 func (e *Error) Error() string {
@@ -28,8 +28,8 @@ func (e *Error) Error() string {
 // Unwrap returns [ErrInvalid].
 func (e *Error) Unwrap() error { return ErrInvalid }
 
-// isVisible reports whether whoever reads a text sees all of it, and in its order. A blank
-// Braille cell (U+2800) is a character to Unicode and a gap to people.
+// isVisible reports whether a reader sees all of a text, in its order. A blank Braille cell
+// (U+2800) is a printable character in Unicode, but people see a gap.
 func isVisible(text string) bool {
 	for _, r := range text {
 		if r == '\u2800' {

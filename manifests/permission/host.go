@@ -10,14 +10,14 @@ const (
 	maxLabel = 63  // bytes of one label of it
 )
 
-// Host is one name, one IP address, all names below one ("*.example.com", at any depth and
-// without example.com itself), or every host ("*"). Hosts that are equal are equal values. The
-// zero value is no host.
+// Host is one name, one IP address, all names below one ("*.example.com", at any depth and without
+// example.com itself), or every host ("*"). Equal hosts are equal values. The zero value is no
+// host.
 type Host struct {
-	// text is the canonical form: a name in lower case, an address as RFC 5952 writes it, and
-	// never an IPv4 address as an IPv6 one.
+	// text is the canonical form: a lower-case name, or an address as in RFC 5952. An IPv4-mapped
+	// IPv6 address is written as IPv4.
 	text    string
-	address netip.Addr // valid for an address alone
+	address netip.Addr // valid only for an address
 }
 
 const everyHost = "*"
@@ -27,9 +27,10 @@ const (
 	hostWildFix = "write a name such as api.example.com, *.example.com for the names below one, * for every host, or an IP address, without scheme, port and path"
 )
 
-// ParseHost reads the host of a permission. Only letters of ASCII have a case: some other
-// characters have an ASCII letter as their lower case. What another reader could take for another
-// host is refused: addresses in the forms of inet_aton, zones, brackets, and the root's dot.
+// ParseHost parses the host of a permission. Only ASCII letters are lowered, because some other
+// characters have an ASCII letter as their lower case. It rejects texts that another parser could
+// read as a different host: addresses in the forms of inet_aton, zones, brackets and the root's
+// dot.
 func ParseHost(text string) (Host, error) {
 	if text == everyHost {
 		return Host{text: everyHost}, nil
@@ -48,7 +49,7 @@ func ParseHost(text string) (Host, error) {
 	return h, nil
 }
 
-// ParseOneHost is [ParseHost] without "*" and "*.NAME".
+// ParseOneHost is like [ParseHost] but rejects "*" and "*.NAME".
 func ParseOneHost(text string) (Host, error) {
 	h, problem := readHost(text)
 	if problem != "" {
@@ -57,9 +58,9 @@ func ParseOneHost(text string) (Host, error) {
 	return h, nil
 }
 
-// ParseURLHost reads the host of a URL (RFC 3986, section 3.2.2) without its brackets, as
-// [net/url.URL.Hostname] returns it. It is [ParseOneHost], but that the name may end in the
-// root's dot (RFC 1034, section 3.1), which makes no other host of it.
+// ParseURLHost parses the host of a URL (RFC 3986, section 3.2.2) without its brackets, as returned
+// by [net/url.URL.Hostname]. It is like [ParseOneHost] but allows the root's dot at the end of a
+// name (RFC 1034, section 3.1), which does not change the host.
 func ParseURLHost(text string) (Host, error) {
 	return ParseOneHost(strings.TrimSuffix(text, "."))
 }
@@ -77,8 +78,8 @@ func readHost(text string) (h Host, problem string) {
 	return Host{text: name}, nameProblem(name)
 }
 
-// lowerASCII leaves alone what is not ASCII: some of it, such as the Kelvin sign, has an ASCII
-// letter as its lower case.
+// lowerASCII lowers ASCII letters only. Some other characters, such as the Kelvin sign, have an
+// ASCII letter as their lower case.
 func lowerASCII(r rune) rune {
 	if 'A' <= r && r <= 'Z' {
 		return r + 'a' - 'A'
@@ -86,7 +87,7 @@ func lowerASCII(r rune) rune {
 	return r
 }
 
-// nameProblem says what is wrong with a lower-case name, or "".
+// nameProblem returns what is wrong with a lower-case name, or "".
 func nameProblem(name string) string {
 	switch {
 	case name == "":
@@ -112,8 +113,8 @@ func nameProblem(name string) string {
 	return ""
 }
 
-// isLabel reports whether a label is one of RFC 1123, section 2.1, or has underscores, as names of
-// services do.
+// isLabel reports whether a label is valid by RFC 1123, section 2.1. It also allows underscores,
+// which names of services have.
 func isLabel(label string) bool {
 	if label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' {
 		return false
@@ -123,8 +124,8 @@ func isLabel(label string) bool {
 	})
 }
 
-// isNumber reports whether inet_aton could read a last label as a part of an address: decimal,
-// octal or hexadecimal (URL Standard, "ends in a number").
+// isNumber reports whether inet_aton could read a last label as part of an address: decimal, octal
+// or hexadecimal (URL Standard, "ends in a number").
 func isNumber(label string) bool {
 	digits, hexadecimal := strings.CutPrefix(label, "0x")
 	if label == "" {
@@ -136,10 +137,10 @@ func isNumber(label string) bool {
 	})
 }
 
-// String returns the host's one spelling, and "" for the zero value.
+// String returns the canonical form of the host, and "" for the zero value.
 func (h Host) String() string { return h.text }
 
-// Bracketed returns the host as it stands in a URL: IPv6 addresses in brackets.
+// Bracketed returns the host as written in a URL, with brackets around an IPv6 address.
 func (h Host) Bracketed() string {
 	if h.address.Is6() {
 		return "[" + h.text + "]"
@@ -147,16 +148,16 @@ func (h Host) Bracketed() string {
 	return h.text
 }
 
-// Address returns the address that the host is; it is not valid for names.
+// Address returns the host's address. It is not valid if the host is a name.
 func (h Host) Address() netip.Addr { return h.address }
 
 // IsOne reports whether the host is a single name or address.
 func (h Host) IsOne() bool { return h.text != "" && h.text[0] != '*' }
 
-// Matches reports whether a single host is among these.
+// Matches reports whether the host includes a single host.
 func (h Host) Matches(one Host) bool { return one.IsOne() && h.Covers(one) }
 
-// Covers reports whether every host of the other's is among these.
+// Covers reports whether the host includes every host of the other.
 func (h Host) Covers(other Host) bool {
 	if h.text == "" || other.text == "" {
 		return false
@@ -164,17 +165,17 @@ func (h Host) Covers(other Host) bool {
 	if h.text == everyHost || h == other {
 		return true
 	}
-	// An address has no names below it, and its text never ends in a label of a name's.
+	// Addresses have no names below them, and their texts never end in a label of a name.
 	suffix, below := strings.CutPrefix(h.text, "*")
 	return below && len(other.text) > len(suffix) && strings.HasSuffix(other.text, suffix)
 }
 
-// Intersect returns the hosts that are among both, or false where there are none. Two values are
-// nested, or have nothing in common.
+// Intersect returns the hosts included in both, or false if there are none. Two values are either
+// nested or disjoint.
 func (h Host) Intersect(other Host) (Host, bool) { return nested(h, other) }
 
-// ParseEndpoint reads the IP address and the port to which connections are to go:
-// "127.0.0.1:8443", "[::1]:8443". An IPv4 address is never returned as an IPv6 one.
+// ParseEndpoint parses the IP address and port to connect to: "127.0.0.1:8443", "[::1]:8443". It
+// returns an IPv4-mapped IPv6 address as IPv4.
 func ParseEndpoint(text string) (netip.AddrPort, error) {
 	endpoint, err := netip.ParseAddrPort(text)
 	if err != nil || endpoint.Port() == 0 || endpoint.Addr().Zone() != "" {

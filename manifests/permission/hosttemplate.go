@@ -17,24 +17,25 @@ const (
 	maxElement  = 255  // bytes of one path element, as on common file systems
 )
 
-// HostTemplate is a directory of the host's, in whose path elements may be context values:
-// "./workspaces/{project_id}". As a set, for Matches, Covers and Intersect, it is the directories
-// that it names with all values, as their paths are written: links and ".." are not followed, and
-// a relative path is not an absolute one. The zero value is none, and cannot be opened.
+// HostTemplate is a host directory whose path may have context values as elements:
+// "./workspaces/{project_id}". For Matches, Covers and Intersect it is the set of directories that
+// it names with all possible values. Paths are compared as written: links and ".." are not
+// followed, and a relative path is never equal to an absolute one. The zero value is no directory
+// and cannot be opened.
 type HostTemplate struct {
-	// base is the literal part before the first placeholder; empty in the zero value alone.
+	// base is the literal part before the first placeholder. It is empty only in the zero value.
 	base string
 	rest []element // from the first placeholder on
 }
 
-// element is one literal path element, or a placeholder when key is set.
+// element is one literal path element, or a placeholder if key is set.
 type element struct{ literal, key string }
 
 const hostTemplateFix = "write a path such as ./workspaces/{project_id}, in which an element may be a context value as a whole"
 
-// ParseHostTemplate reads a template. Each element of the path is literal or exactly "{key}", where
-// the key can name a context value; braces are allowed nowhere else. After the first placeholder,
-// ".." is refused, so that the directory always lies below the literal part.
+// ParseHostTemplate parses a template. Each element of the path is literal or exactly "{key}",
+// where key is a valid name of a context value. Braces are not allowed anywhere else. After the
+// first placeholder ".." is rejected, so that the directory is always below the literal part.
 func ParseHostTemplate(text string) (HostTemplate, error) {
 	t, problem := readHostTemplate(text)
 	if problem != "" {
@@ -83,8 +84,8 @@ func readHostTemplate(text string) (t HostTemplate, problem string) {
 
 func isSeparator(r rune) bool { return r < utf8.RuneSelf && os.IsPathSeparator(uint8(r)) }
 
-// String returns the path with its placeholders, without what says nothing: "." and doubled
-// separators. It is for the operator: it holds a host path.
+// String returns the path with its placeholders, without "." elements and doubled separators. It
+// contains a host path, so it is only for the operator.
 func (t HostTemplate) String() string {
 	names := make([]string, len(t.rest))
 	for i, e := range t.rest {
@@ -114,7 +115,7 @@ func (t HostTemplate) join(below []string) string {
 	return t.base + string(os.PathSeparator) + rest
 }
 
-// Keys returns the context keys that the template needs, in order, each once.
+// Keys returns the context keys that the template needs, in order and without duplicates.
 func (t HostTemplate) Keys() []string {
 	var keys []string
 	for _, e := range t.rest {
@@ -126,11 +127,11 @@ func (t HostTemplate) Keys() []string {
 }
 
 // Base returns the literal directory before the first placeholder, and "" for the zero value. It is
-// for the operator: it is a host path.
+// a host path, so it is only for the operator.
 func (t HostTemplate) Base() string { return t.base }
 
-// Path returns the directory that the template names with these context values. The error is that
-// of Elements. It is for the operator: it is a host path.
+// Path returns the directory that the template names with these context values. It fails like
+// [HostTemplate.Elements]. The result is a host path, so it is only for the operator.
 func (t HostTemplate) Path(values map[string]string) (string, error) {
 	below, err := t.Elements(values)
 	if err != nil {
@@ -139,9 +140,9 @@ func (t HostTemplate) Path(values map[string]string) (string, error) {
 	return filepath.Join(append([]string{t.base}, below...)...), nil
 }
 
-// Elements returns the path elements below the base, with the placeholders' values. No element
-// leads elsewhere than into the directory of that name. Where a value is missing or is no path
-// element the error is a [*ValueError].
+// Elements returns the path elements below the base, with the values of the placeholders. No
+// element can lead anywhere but to the directory entry of that name. If a value is missing or is
+// not a path element, the error is a [*ValueError].
 func (t HostTemplate) Elements(values map[string]string) ([]string, error) {
 	var names []string
 	for _, e := range t.rest {
@@ -161,8 +162,8 @@ func (t HostTemplate) Elements(values map[string]string) ([]string, error) {
 	return names, nil
 }
 
-// ValueError says which context value does not fit into a [HostTemplate]. Its text does not hold the
-// value.
+// ValueError says which context value does not fit into a [HostTemplate]. Its text does not contain
+// the value.
 type ValueError struct {
 	Key     string
 	Problem string // a sentence about the key
@@ -171,8 +172,8 @@ type ValueError struct {
 // Error returns the problem.
 func (e *ValueError) Error() string { return e.Problem }
 
-// elementProblem says why a text cannot be one path element on any system that the runtime
-// supports, or "" if it can.
+// elementProblem returns why a text cannot be one path element on a system that the runtime
+// supports, or "".
 func elementProblem(text string) string {
 	switch {
 	case text == "":
@@ -193,8 +194,8 @@ func elementProblem(text string) string {
 	return ""
 }
 
-// IsElement reports whether this system takes a path element for what it says. Windows reads
-// "name:stream" as a second file inside a file, which no quota would see, and opens "name." and
+// IsElement reports whether this system opens a path element under exactly that name. Windows reads
+// "name:stream" as a second file inside a file, which no quota would count, and opens "name." and
 // "name " as "name".
 func IsElement(name string) bool {
 	if goruntime.GOOS != "windows" || name == "." || name == ".." {
@@ -203,19 +204,19 @@ func IsElement(name string) bool {
 	return !strings.ContainsAny(name, `\:*?"<>|`) && !strings.HasSuffix(name, ".") && !strings.HasSuffix(name, " ")
 }
 
-// Matches reports whether a path is one that the template names with some values.
+// Matches reports whether the template names a path with some values.
 func (t HostTemplate) Matches(dir string) bool {
 	other, problem := readHostTemplate(dir)
 	return problem == "" && len(other.Keys()) == 0 && t.Covers(other)
 }
 
-// Covers reports whether the template names every directory that the other one does.
+// Covers reports whether the template names every directory that the other one names.
 func (t HostTemplate) Covers(other HostTemplate) bool {
 	ours, theirs, same := t.beside(other)
 	if !same {
 		return false
 	}
-	// Their placeholders stand for any names, so that ours must take them as they are.
+	// Their placeholders can have any value, so ours must match them as they are.
 	taken := map[string]element{}
 	for i, e := range ours {
 		if e.key == "" {
@@ -232,15 +233,15 @@ func (t HostTemplate) Covers(other HostTemplate) bool {
 	return true
 }
 
-// Intersect returns the directories that both templates name, or false where there are none. Its
-// placeholders are named as in this one.
+// Intersect returns the directories that both templates name, or false if there are none. The
+// result uses the placeholder names of t.
 func (t HostTemplate) Intersect(other HostTemplate) (HostTemplate, bool) {
 	ours, theirs, same := t.beside(other)
 	if !same {
 		return HostTemplate{}, false
 	}
-	// What stands at one place has one value. The parents lead from a placeholder of either side to
-	// what it is equal to: to a literal, where there is one.
+	// Elements at the same place have the same value. parents leads from a placeholder of either
+	// side to what it equals, and to a literal if there is one.
 	type node struct {
 		element
 		ours bool
@@ -285,8 +286,8 @@ func (t HostTemplate) Intersect(other HostTemplate) (HostTemplate, bool) {
 	return both, true
 }
 
-// anchored returns a literal path. An anchor is what stands before the elements of a path: a
-// volume, and a separator where the path starts at its root.
+// anchored returns a literal path. The anchor is what precedes the elements of a path: the volume,
+// and a separator if the path is rooted.
 func anchored(anchor string, names []string) string {
 	if len(names) == 0 && (anchor == "" || !os.IsPathSeparator(anchor[len(anchor)-1])) {
 		return anchor + "."
@@ -294,7 +295,7 @@ func anchored(anchor string, names []string) string {
 	return anchor + strings.Join(names, string(os.PathSeparator))
 }
 
-// elements returns the whole path: its anchor, and the elements behind it.
+// elements returns the whole path: its anchor and its elements.
 func (t HostTemplate) elements() (anchor string, all []element) {
 	anchor = filepath.VolumeName(t.base)
 	rest := t.base[len(anchor):]
@@ -309,7 +310,7 @@ func (t HostTemplate) elements() (anchor string, all []element) {
 	return anchor, append(all, t.rest...)
 }
 
-// beside returns the elements of two templates, of which each stands at the other's place.
+// beside returns the elements of two templates, and whether they have the same anchor and length.
 func (t HostTemplate) beside(other HostTemplate) (ours, theirs []element, same bool) {
 	anchor, ours := t.elements()
 	otherAnchor, theirs := other.elements()

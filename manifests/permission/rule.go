@@ -2,40 +2,39 @@ package permission
 
 import "fmt"
 
-// Kind is which sort of permission a rule is of, as decisions and receipts name it: "files",
-// "network".
+// Kind is a kind of permission, as named in decisions and receipts: "files", "network".
 type Kind string
 
-// Rule is which uses of one kind of permission a line is about: a set. Each kind has a type of its
-// own, of which manifests, grants and denials are read into the same.
+// Rule is a set of uses of one kind of permission. Each kind has its own type, and manifests,
+// grants and denials are parsed into the same type.
 type Rule interface {
 	Kind() Kind
-	// Covers reports whether all that the other rule is about is among what this one is about.
-	// It may report false where that cannot be told, and true only where it is so. Of rules of
-	// another kind none is covered.
+	// Covers reports whether this rule includes all of the other. It may return false if that
+	// cannot be determined, but returns true only if it is so. It returns false for rules of
+	// another kind.
 	Covers(other Rule) bool
-	// Intersect returns what both rules are about, or false where that is nothing. It is exact.
+	// Intersect returns what both rules include, or false if that is nothing. It is exact.
 	Intersect(other Rule) (Rule, bool)
 }
 
-// Statement is a rule that somebody wrote.
+// Statement is a rule with its origin.
 type Statement struct {
 	Rule Rule
-	// Origin is where it is written, for people; it may be empty.
+	// Origin is where it is written, for display. It may be empty.
 	Origin string
-	// SHA256 binds a grant to the module with this digest, in lower-case hex digits. Empty: it
-	// holds for every module. Requests and denials are not bound.
+	// SHA256 restricts a grant to the module with this digest, in lower-case hex digits. Empty
+	// means every module. It is not used for requests and denials.
 	SHA256 string
 }
 
-// Holds reports whether a grant is for the module with a digest, in lower-case hex digits. No bound
-// grant is for one whose digest is not known, which is empty.
+// Holds reports whether a grant applies to the module with this digest, in lower-case hex digits. A
+// restricted grant does not apply to a module whose digest is unknown, given as "".
 func (s Statement) Holds(module string) bool {
 	return s.SHA256 == "" || module != "" && s.SHA256 == module
 }
 
-// OtherModule says to people that a grant, or whatever it is called, is for another module than the
-// one with a digest, which is empty where the module cannot be read.
+// OtherModule returns a message for people: a grant, called what, is for a module other than the
+// one with this digest. The digest is empty if the module cannot be read.
 func (s Statement) OtherModule(what, module string) string {
 	if s.Origin != "" {
 		what += " of " + s.Origin
@@ -47,8 +46,8 @@ func (s Statement) OtherModule(what, module string) string {
 	return fmt.Sprintf("%s is for the module with sha256 %s and not for this one, %s", what, s.SHA256, this)
 }
 
-// nested returns what two values have in common of which one covers the other, or false: there is no
-// third case for hosts and paths.
+// nested returns the smaller of two values if one covers the other, and false otherwise. Two hosts
+// or paths are never in any other relation.
 func nested[T interface{ Covers(other T) bool }](a, b T) (T, bool) {
 	switch {
 	case a.Covers(b):
@@ -60,26 +59,26 @@ func nested[T interface{ Covers(other T) bool }](a, b T) (T, bool) {
 	return none, false
 }
 
-// Name is the rule of permissions that name one thing, letter by letter: a tool, a variable. The zero
-// value is about nothing.
+// Name is a rule for one exact name, such as that of a tool or a variable. The zero value includes
+// nothing.
 type Name struct {
 	kind Kind
 	name string
 }
 
-// NewName returns the rule for a name; an empty one is about nothing.
+// NewName returns the rule for a name. The rule for an empty name includes nothing.
 func NewName(kind Kind, name string) Name { return Name{kind, name} }
 
-// Kind returns the kind that the rule was made with.
+// Kind returns the kind that was passed to [NewName].
 func (n Name) Kind() Kind { return n.kind }
 
 // String returns the name.
 func (n Name) String() string { return n.name }
 
-// Covers reports whether the other rule is the same.
+// Covers reports whether the other rule is equal.
 func (n Name) Covers(other Rule) bool { return n.name != "" && other == Rule(n) }
 
-// Intersect returns the rule itself if the other one is the same.
+// Intersect returns the rule itself if the other one is equal.
 func (n Name) Intersect(other Rule) (Rule, bool) {
 	if !n.Covers(other) {
 		return nil, false

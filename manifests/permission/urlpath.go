@@ -6,17 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-const maxPath = 1024 // bytes of a URL's or a guest's path in a permission
+const maxPath = 1024 // bytes of the path of a URL or a guest in a permission
 
-// URLPath is the paths of URLs that begin with a prefix, whole segments of it: "/v1" is /v1 and
-// /v1/x, and not /v10; "/v1/" is the same without /v1 itself; "/" is every path. The zero value is
-// none.
+// URLPath is the set of URL paths that begin with a prefix of whole segments. "/v1" includes /v1
+// and /v1/x but not /v10. "/v1/" is the same without /v1. "/" includes every path. The zero value
+// includes none.
 type URLPath struct{ prefix string }
 
 const urlPathFix = "start with / and leave out .., //, %, ?, #, * and spaces"
 
-// ParseURLPath reads a prefix. It is compared with decoded paths, so what could be decoded, cleaned
-// or cut to something else is refused.
+// ParseURLPath parses a prefix. Prefixes are compared with decoded paths, so it rejects texts that
+// could be decoded, cleaned or cut to something else.
 func ParseURLPath(text string) (URLPath, error) {
 	clean := path.Clean(text)
 	if clean != "/" && strings.HasSuffix(text, "/") {
@@ -35,40 +35,39 @@ func (p URLPath) String() string { return p.prefix }
 // IsEvery reports whether the prefix is "/".
 func (p URLPath) IsEvery() bool { return p.prefix == "/" }
 
-// Matches reports whether a request's path is below the prefix. Of a path that can be read as
-// another one nothing is known but that it is a path.
+// Matches reports whether a request's path has the prefix. An ambiguous path matches only "/".
 func (p URLPath) Matches(requested RequestPath) bool {
 	return p.IsEvery() || !requested.ambiguous && hasPrefix(requested.text, p.prefix)
 }
 
-// MatchesLoosely reports whether some server could take a request's path for one below the prefix.
-// What is denied under one of its names is denied under all.
+// MatchesLoosely reports whether some server could interpret a request's path as one with the
+// prefix. It is for denials: what is denied under one spelling is denied under all.
 func (p URLPath) MatchesLoosely(requested RequestPath) bool {
 	return p.IsEvery() || p.prefix != "" && (requested.ambiguous || hasPrefix(loosely(requested.text), loosely(p.prefix)))
 }
 
-// Covers reports whether every path below the other prefix is below this one.
+// Covers reports whether every path with the other prefix has this one.
 func (p URLPath) Covers(other URLPath) bool { return hasPrefix(other.prefix, p.prefix) }
 
-// Intersect returns the paths that are below both, or false where there are none. Two prefixes are
-// nested, or have nothing in common.
+// Intersect returns the paths that have both prefixes, or false if there are none. Two prefixes are
+// either nested or disjoint.
 func (p URLPath) Intersect(other URLPath) (URLPath, bool) { return nested(p, other) }
 
-// hasPrefix reports whether a path is the prefix or below it. A prefix with a slash at its end is
-// not among the paths below it.
+// hasPrefix reports whether a path is the prefix or is below it. If the prefix ends in a slash, the
+// path without that slash does not have it.
 func hasPrefix(path, prefix string) bool {
 	rest, found := strings.CutPrefix(path, prefix)
 	return found && prefix != "" && (rest == "" || rest[0] == '/' || strings.HasSuffix(prefix, "/"))
 }
 
-// RequestPath is the path of a request's URL. The zero value is below no prefix.
+// RequestPath is the path of a request's URL. The zero value has no prefix.
 type RequestPath struct {
 	text      string // decoded
 	ambiguous bool
 }
 
-// ReadRequestPath reads the path of a URL, of which it takes any: decoded, and as it stands in the
-// URL. An empty one is "/" (RFC 9110, section 4.2.3).
+// ReadRequestPath returns the path of a URL, decoded and as escaped in the URL. It accepts any
+// path. An empty one is "/" (RFC 9110, section 4.2.3).
 func ReadRequestPath(decoded, escaped string) RequestPath {
 	if decoded == "" {
 		decoded = "/"
@@ -79,8 +78,8 @@ func ReadRequestPath(decoded, escaped string) RequestPath {
 // String returns the decoded path.
 func (p RequestPath) String() string { return p.text }
 
-// IsAmbiguous reports whether a server, or a proxy before it, could take the path for another one:
-// because it cleans the path, decodes it once more, or cuts parameters off its segments.
+// IsAmbiguous reports whether a server, or a proxy before it, could interpret the path as another
+// one by cleaning it, decoding it again or removing parameters from its segments.
 func (p RequestPath) IsAmbiguous() bool { return p.ambiguous }
 
 func isAmbiguous(decoded, escaped string) bool {
@@ -90,17 +89,17 @@ func isAmbiguous(decoded, escaped string) bool {
 	}
 	for segment := range strings.SplitSeq(decoded, "/") {
 		name, _, _ := strings.Cut(segment, ";")
-		if name != "" && strings.Trim(name, ". ") == "" { // Windows drops dots and spaces at the end
+		if name != "" && strings.Trim(name, ". ") == "" { // Windows drops trailing dots and spaces
 			return true
 		}
 	}
-	if !utf8.ValidString(decoded) { // %c0%ae is a dot to a lax reader
+	if !utf8.ValidString(decoded) { // a lax parser reads %c0%ae as a dot
 		return true
 	}
 	return strings.ContainsFunc(decoded, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// holdsEscape reports whether a text that was decoded could be decoded again.
+// holdsEscape reports whether a decoded text could be decoded again.
 func holdsEscape(text string) bool {
 	for i := 0; i+2 < len(text); i++ {
 		if text[i] == '%' && isHex(text[i+1]) && isHex(text[i+2]) {
@@ -114,8 +113,8 @@ func isHex(b byte) bool {
 	return b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'f'
 }
 
-// loosely returns a path as the laxest of servers reads it: without parameters, an escaped query,
-// and dots and spaces at the end of segments, and in lower case.
+// loosely returns a path as the laxest server interprets it: in lower case, without parameters, an
+// escaped query, and dots and spaces at the end of segments.
 func loosely(path string) string {
 	if end := strings.IndexAny(path, "?#"); end >= 0 {
 		path = path[:end]
