@@ -21,15 +21,15 @@ import (
 // batchOptions are the flags of the command.
 type batchOptions struct {
 	options
-	dialect         string // as the flag has it; empty: recognised
+	dialect         string // as in the flag; empty to detect it
 	stream          string // [streamAuto], [streamEvents] or [streamResponses]; empty: none
-	keep            string // the file for a paused batch; empty: in the state folder
+	keep            string // the file for a paused batch; empty for the state folder
 	resumed         string // the id or the file of the batch to resume
 	approve, refuse []string
-	again           []string // the flags to resume a paused batch with
+	again           []string // the flags with which to resume a paused batch
 }
 
-// noDialect is the value of --dialect for calls without anything around them that tells whose.
+// noDialect is the value of --dialect for plain calls that are not in a provider's format.
 const noDialect = "none"
 
 func newBatch(env environment) *cobra.Command {
@@ -79,7 +79,7 @@ func newBatch(env environment) *cobra.Command {
 	return command
 }
 
-// checkForm refuses the form of a stream where the name of a file is expected.
+// checkForm rejects the form of a stream in the place of a file name.
 func (o *batchOptions) checkForm(command *cobra.Command, args []string) error {
 	for _, form := range []string{streamEvents, streamResponses} {
 		if o.stream == streamAuto && slices.Contains(args, form) && isMissing(form) {
@@ -89,7 +89,7 @@ func (o *batchOptions) checkForm(command *cobra.Command, args []string) error {
 	return nil
 }
 
-// check refuses flags that do not go together.
+// check rejects flags that cannot be combined.
 func (o *batchOptions) check(command *cobra.Command) error {
 	var wrong string
 	switch {
@@ -111,7 +111,7 @@ func (o *batchOptions) check(command *cobra.Command) error {
 	return usageError(command, wrong)
 }
 
-// batch runs calls that nothing was done about yet.
+// batch runs new calls.
 func (o *batchOptions) batch(ctx context.Context, env environment, file string) (err error) {
 	document, err := env.readInput(ctx, file)
 	if err != nil {
@@ -142,7 +142,7 @@ func (o *batchOptions) batch(ctx context.Context, env environment, file string) 
 	return o.tell(ctx, h, view, ended, func() (*batches.Place, error) { return o.place(ended.ID) })
 }
 
-// host opens the tools. Claims make sure that a batch is resumed once; they may be nil.
+// host opens the tools. claims ensures that a batch is resumed only once. It may be nil.
 func (o *batchOptions) host(ctx context.Context, env environment, claims executor.Claimer) (*host, error) {
 	cacheDir, err := o.cacheDir.path()
 	if err != nil {
@@ -151,13 +151,13 @@ func (o *batchOptions) host(ctx context.Context, env environment, claims executo
 	return o.open(ctx, env, opening{cacheDir, true, claims})
 }
 
-// asked is calls as they were handed in.
+// asked holds the calls of the input.
 type asked struct {
 	calls   []tool.Call
 	dialect dialects.Dialect // nil for none
 }
 
-// dialectNamed returns the dialect of that name, nil for none.
+// dialectNamed returns the dialect with that name, or nil for none.
 func dialectNamed(name string) (dialects.Dialect, error) {
 	if name == "" || name == noDialect {
 		return nil, nil
@@ -165,7 +165,7 @@ func dialectNamed(name string) (dialects.Dialect, error) {
 	return known.ByName(name)
 }
 
-// hostFailures returns what the operator must know of the calls, or nil.
+// hostFailures returns the failures that the operator must know about, or nil.
 func (h *host) hostFailures(done done) *failure {
 	all := &failure{code: exitFailed}
 	add := func(call int, record tool.Record) {
@@ -266,7 +266,7 @@ const batchExample = `  caisson batch response.json --tools ./wasm-tools
   curl … | caisson batch --mount /project=./workspaces/{project_id}:rw --context project_id=demo
   caisson batch --resume 019c1a2b-3c4d-7e5f-8a9b-0c1d2e3f4a5b outputs.json --approve call_2@5f0c8a91d3e27b640fce --refuse 'call_3=not this file'`
 
-// kept is what a command keeps, and what a tool could do to it that can write there.
+// kept is something that the command keeps, and the harm from a tool that can write to it.
 type kept struct{ what, harm string }
 
 var (
@@ -274,9 +274,9 @@ var (
 	keptRecords = kept{"the records of calls are", `it could change what "caisson explain" shows`}
 )
 
-// keepsFromTools refuses folders where a tool that is loaded may write: it could change a batch
-// before somebody approves of it, have it run twice, or forge records. All tools count, and not only
-// those that are called: these may call others, and while a batch waits other batches run.
+// keepsFromTools rejects folders to which a loaded tool may write. Such a tool could change a batch
+// before somebody approves it, have it run twice, or forge records. All tools count, not only those
+// that are called: called tools may call others, and while a batch is paused other batches run.
 func (h *host) keepsFromTools(k kept, dirs []string) error {
 	for _, dir := range dirs {
 		writer, found, err := h.WriterTo(dir, h.operator.context)
@@ -291,8 +291,8 @@ func (h *host) keepsFromTools(k kept, dirs []string) error {
 	return nil
 }
 
-// readCalls reads the calls of a document, and finds out whose it is. Nothing runs whose result
-// could not be handed back.
+// readCalls reads the calls of a document and detects its dialect. It fails if their results could
+// not be written, so that nothing runs in vain.
 func (o *batchOptions) readCalls(document []byte) (asked, error) {
 	dialect, err := o.dialectOf(document)
 	if err != nil {
@@ -321,7 +321,7 @@ func (o *batchOptions) readCalls(document []byte) (asked, error) {
 	return asked{response.ToolCalls, dialect}, nil
 }
 
-// dialectOf returns the dialect that the flag names, or else that of the document; nil for none.
+// dialectOf returns the dialect of the flag, or else of the document, or nil for none.
 func (o *batchOptions) dialectOf(document []byte) (dialects.Dialect, error) {
 	if o.dialect != "" {
 		return dialectNamed(o.dialect)
@@ -330,7 +330,7 @@ func (o *batchOptions) dialectOf(document []byte) (dialects.Dialect, error) {
 	return dialect, nil
 }
 
-// answerable reports why results of these calls could not be written.
+// answerable returns an error if results of these calls could not be written.
 func answerable(dialect dialects.Dialect, calls []tool.Call) error {
 	records := make([]tool.Record, len(calls))
 	for i, call := range calls {
@@ -343,7 +343,7 @@ func answerable(dialect dialects.Dialect, calls []tool.Call) error {
 	return err
 }
 
-// notCalls says what is wanted instead of a document that holds no calls.
+// notCalls returns the failure for a document without calls, and says what to pass instead.
 func notCalls(err error) *failure {
 	if errors.Is(err, tool.ErrNoCalls) {
 		return failed(exitUsage, err.Error(), "a message without tool_calls has nothing to run")
@@ -353,7 +353,7 @@ func notCalls(err error) *failure {
 		"or a response of one of these, whole or streamed: "+strings.Join(dialects.Names(), ", ")+"; --dialect says which")
 }
 
-// notCallsIn is the same where it is known what the document should be.
+// notCallsIn is like notCalls for a document in a known dialect.
 func notCallsIn(dialect dialects.Dialect, err error) *failure {
 	if errors.Is(err, tool.ErrNoCalls) {
 		return failed(exitUsage, "tool calls: "+err.Error(), "a message without tool_calls has nothing to run")

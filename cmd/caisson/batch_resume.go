@@ -62,8 +62,7 @@ func (o *batchOptions) resume(ctx context.Context, env environment, outputs []st
 	return o.tell(ctx, h, view, ended, func() (*batches.Place, error) { return place, nil })
 }
 
-// settle keeps no more of a batch that has ended than that it has, and says of what waits again why
-// it does.
+// settle removes the state of a batch that has ended, and prints why calls need approval again.
 func (o *batchOptions) settle(env environment, place *batches.Place, pending []tool.Action, ended done) {
 	hints := changedHints(pending, ended.Pending)
 	if ended.Status != executor.RequiresAction {
@@ -79,7 +78,8 @@ func (o *batchOptions) settle(env environment, place *batches.Place, pending []t
 	}
 }
 
-// hasToolsOf refuses to resume without a tool whose call is waiting: the call would be refused for good.
+// hasToolsOf rejects resuming without the tool of a paused call, because the call would fail for
+// good.
 func (h *host) hasToolsOf(pending []tool.Action) error {
 	for _, action := range pending {
 		if _, ok := h.registry.Get(action.Call.Function.Name); !ok {
@@ -90,8 +90,8 @@ func (h *host) hasToolsOf(pending []tool.Action) error {
 	return nil
 }
 
-// changedHints names the calls that wait again although they were approved: what they would do was
-// looked at before, and is something else.
+// changedHints names the approved calls that need approval again because what they would do has
+// changed since they were reviewed.
 func changedHints(before, after []tool.Action) []string {
 	looked := make(map[string]tool.Action, len(before))
 	for _, action := range before {
@@ -131,7 +131,7 @@ func (o *batchOptions) waitingBatch() (*batches.Place, batches.Batch, error) {
 	return place, batch, nil
 }
 
-// unknownBatch says what to do where there is no batch to resume.
+// unknownBatch returns the failure for a batch that cannot be resumed.
 func unknownBatch(err error) *failure {
 	hint := fmt.Sprintf("name a paused batch by its id (the first %d characters are enough) or its file; the command that ran it printed both", batches.MinPrefix)
 	switch {
@@ -143,8 +143,8 @@ func unknownBatch(err error) *failure {
 	return failed(exitUsage, err.Error(), hint)
 }
 
-// answers returns all that is handed in for what the batch waits for. Outputs may be in any dialect,
-// unless the flag names one.
+// answers returns all answers that were given for the batch's pending actions. OUTPUTS may be in
+// any dialect, unless the flag names one.
 func (o *batchOptions) answers(ctx context.Context, env environment, outputs []string, dialect dialects.Dialect, pending []tool.Action) (dialects.Answers, error) {
 	var answers dialects.Answers
 	if len(outputs) > 0 {
@@ -167,11 +167,11 @@ func (o *batchOptions) answers(ctx context.Context, env environment, outputs []s
 	return answers, err
 }
 
-// notResumed words why a batch was not gone on with, and says what would do.
+// notResumed returns the failure for a batch that could not be resumed, with hints.
 func notResumed(state executor.State, err error) *failure {
 	var known *executor.Error
 	if errors.As(err, &known) {
-		err = known.Err // that it was the executor's resuming goes without saying
+		err = known.Err // the executor's operation adds nothing here
 	}
 	all := &failure{exitUsage, messagesOf(err)}
 	return all.causedBy(resumeHints(state, err))
@@ -196,7 +196,7 @@ func resumeHints(state executor.State, err error) []string {
 	return hints
 }
 
-// lateHints says how to find out what became of calls that waited, of which some may have run.
+// lateHints says how to find the results of paused calls, some of which may have run.
 func lateHints(pending []tool.Action) []string {
 	hints := []string{"what has run is not run again"}
 	for _, action := range pending[:min(len(pending), shownPending)] {
@@ -205,13 +205,13 @@ func lateHints(pending []tool.Action) []string {
 	return hints
 }
 
-// shownPending is how many calls are named that wait.
+// shownPending is the maximum number of paused calls to name.
 const shownPending = 5
 
-const maxShownID = 64 // bytes of an id that a provider has chosen
+const maxShownID = 64 // bytes of an id chosen by a provider
 
-// pendingHints says which calls wait, and how each is answered. It has no fingerprints: whoever took
-// one from here would approve of what they have not looked at.
+// pendingHints names the paused calls and what each needs. It prints no fingerprints: anyone who
+// took one from here would approve a call without reviewing it.
 func pendingHints(pending []tool.Action) []string {
 	var hints []string
 	for _, action := range pending[:min(len(pending), shownPending)] {
@@ -228,15 +228,16 @@ func pendingHints(pending []tool.Action) []string {
 	return hints
 }
 
-// leastFingerprint is how many hex digits of a fingerprint --approve takes at least, and the hint
-// prints. Fingerprints can be computed by whoever knows what they are of, and arguments have room for
-// anything, so a few digits could be had by trying. The call's id is drawn when the call is planned,
-// and a state lives for a day: within it, 2^80 attempts would be needed.
+// leastFingerprint is the minimum number of hex digits of a fingerprint for --approve, and the
+// number that the hint prints. Anyone who knows what a fingerprint covers can compute it, and
+// arguments have room for anything, so a few digits could be found by trying. The call's id is
+// random and created when the call is planned, and a state expires after a day, so an attacker
+// would have to make 2^80 attempts in that time.
 const leastFingerprint = 20
 
-// decisions returns what --approve and --refuse say about the calls that wait. Who approves names
-// what was shown by its fingerprint. The batch, which is read from a file, cannot say that: who could
-// have written it since is not known here, wherever it is.
+// decisions returns what --approve and --refuse say about the pending calls. An approval names what
+// was shown by its fingerprint. The batch file cannot provide that, because anyone could have
+// written to it since, wherever it is.
 func (o *batchOptions) decisions(pending []tool.Action) ([]tool.Approval, error) {
 	var approvals []tool.Approval
 	var wrong []message
@@ -262,8 +263,8 @@ func (o *batchOptions) decisions(pending []tool.Action) ([]tool.Approval, error)
 	return approvals, nil
 }
 
-// approvalOf reads what follows --approve: CALL-ID@FINGERPRINT[=once|session|DURATION]. Providers' ids
-// may hold an at sign and an equals sign themselves.
+// approvalOf parses the value of --approve: CALL-ID@FINGERPRINT[=once|session|DURATION]. Providers'
+// ids may contain @ and = themselves.
 func approvalOf(text string, pending []tool.Action) (tool.Approval, error) {
 	parts := regexp.MustCompile(`^(.+)@([0-9a-f]+)(?:=(.*))?$`).FindStringSubmatch(text)
 	if parts == nil || len(parts[2]) < leastFingerprint {
@@ -304,8 +305,8 @@ func needsOutput(action tool.Action) error {
 	return fmt.Errorf("the call of %s waits for an output, which goes into OUTPUTS", action.Tool)
 }
 
-// refusalOf reads what follows --refuse, CALL-ID[=REASON], and finds the call. Whatever waits under
-// the id is not run, so that no fingerprint is needed.
+// refusalOf parses the value of --refuse, CALL-ID[=REASON], and finds the call. A refused call does
+// not run, so no fingerprint is needed.
 func refusalOf(text string, pending []tool.Action) (tool.Action, string, error) {
 	var found []tool.Action
 	rest := ""

@@ -21,7 +21,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// canWait refuses calls that may have to wait where they could not be kept meanwhile.
+// canWait rejects calls that may have to pause if the batch could not be stored.
 func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) error {
 	at := slices.IndexFunc(calls, func(call tool.Call) bool {
 		entry, ok := h.registry.Get(call.Function.Name)
@@ -53,12 +53,12 @@ func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) 
 	return ctx.Err()
 }
 
-// mayWait reports whether a call of the tool may wait before it ends.
+// mayWait reports whether a call of the tool may pause.
 func mayWait(entry registry.Entry) bool {
 	return entry.Manifest.Execution == manifests.Client || entry.Asks() != ""
 }
 
-// place returns where the batch is kept while it waits.
+// place returns where a paused batch is stored.
 func (o *batchOptions) place(id string) (*batches.Place, error) {
 	folder, err := o.state.batches()
 	if o.keep != "" {
@@ -110,11 +110,11 @@ func (o *batchOptions) resumeCommand(waiting done) string {
 	return strings.Join(append(words, o.again...), " ")
 }
 
-// ofOneRun are the flags that are not given again where a batch goes on.
+// ofOneRun are the flags that are not repeated when a batch is resumed.
 var ofOneRun = []string{"dialect", "state", "resume", "approve", "refuse"}
 
-// flagsOf returns the flags of a command line that hold for its later ones, too, as a shell takes
-// them. The command has parsed the line, so that each flag is known and has its value.
+// flagsOf returns the flags of a command line that also apply when the batch is resumed, quoted for
+// a shell. The command has parsed the line, so each flag is known and has its value.
 func flagsOf(command *cobra.Command, args []string) []string {
 	_, rest, err := command.Root().Find(args)
 	if err != nil {
@@ -146,21 +146,21 @@ func flagsOf(command *cobra.Command, args []string) []string {
 	return words
 }
 
-// submission is what a client hands in, in no provider's form.
+// submission is a client's input that is not in a provider's format.
 type submission struct {
 	Outputs   []submittedOutput `json:"tool_outputs"`
 	Approvals []tool.Approval   `json:"approvals"`
 }
 
-// submittedOutput has either a text or a whole result.
+// submittedOutput has either a text or a full result.
 type submittedOutput struct {
 	CallID string       `json:"tool_call_id"`
 	Output *string      `json:"output"`
 	Result *tool.Result `json:"result"`
 }
 
-// readAnswers reads what is handed in for calls that wait: a submission, or results in the dialect
-// of the calls or in another one. Only says that it must be that dialect.
+// readAnswers reads answers to pending calls: a submission, or results in the dialect of the calls
+// or another one. If only is set, other dialects are rejected.
 func readAnswers(document []byte, dialect dialects.Dialect, only bool) (dialects.Answers, error) {
 	if isSubmission(document) {
 		return readSubmission(document)
@@ -189,7 +189,7 @@ func readAnswers(document []byte, dialect dialects.Dialect, only bool) (dialects
 	return dialects.Answers{}, unreadableAnswers(first)
 }
 
-// unreadableAnswers says what is wanted instead.
+// unreadableAnswers returns a failure that says what to pass instead.
 func unreadableAnswers(err error) error {
 	if err == nil {
 		return nil
@@ -197,8 +197,8 @@ func unreadableAnswers(err error) error {
 	return failed(exitUsage, err.Error(), `want results as the provider takes them, or {"tool_outputs": [{"tool_call_id": "call_1", "output": "TEXT"}]}`)
 }
 
-// answersIn reads a dialect's results. Those of others may look to it like messages about
-// something else.
+// answersIn reads results in a dialect. It rejects documents without results, because results in
+// another dialect may look like unrelated messages.
 func answersIn(dialect dialects.Dialect, document []byte) (dialects.Answers, error) {
 	answers, err := dialect.Answers(document)
 	if err == nil && len(answers.Outputs)+len(answers.Named)+len(answers.Approvals) == 0 {
@@ -207,7 +207,7 @@ func answersIn(dialect dialects.Dialect, document []byte) (dialects.Answers, err
 	return answers, err
 }
 
-// isSubmission reports whether a document has the outermost members of a [submission].
+// isSubmission reports whether a document has the top-level members of a [submission].
 func isSubmission(document []byte) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(document, &members) != nil {
@@ -256,7 +256,7 @@ func (o *submittedOutput) answer() (tool.Answer, error) {
 	return tool.Answer{CallID: o.CallID, Result: tool.Result{Success: true, Output: *o.Output}}, nil
 }
 
-// wording says what is wrong with JSON in the document's own words.
+// wording describes an error in JSON in terms of the document.
 func wording(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) && wrong.Field != "" {

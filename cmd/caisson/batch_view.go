@@ -13,25 +13,25 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// The values of --stream.
+// Values of --stream.
 const (
-	streamAuto      = "auto" // it depends on the calls
+	streamAuto      = "auto" // depends on the dialect of the calls
 	streamEvents    = "events"
 	streamResponses = "responses"
 )
 
-// outcomeEvent is the name and the type of the server-sent event that ends a stream. It is none of
-// the API's; its clients pass over what they do not know.
+// outcomeEvent is the name and the type of the server-sent event that ends a stream. It is not part
+// of the provider's API, whose clients ignore unknown events.
 const outcomeEvent = "caisson.batch"
 
-// view is how a batch is shown.
+// view prints a batch.
 type view struct {
 	env     environment
 	dialect dialects.Dialect  // nil for none
-	records bool              // results are records, whatever the dialect
-	events  bool              // events are shown, too
-	mapper  *responses.Events // as what server-sent events they are; nil: as they are
-	broken  error             // why nothing more can be shown
+	records bool              // print results as records, whatever the dialect
+	events  bool              // also print events
+	mapper  *responses.Events // converts events to server-sent events; nil to print them unchanged
+	broken  error             // why nothing more can be printed
 }
 
 func (o *batchOptions) view(env environment, dialect dialects.Dialect) *view {
@@ -46,7 +46,7 @@ func (o *batchOptions) view(env environment, dialect dialects.Dialect) *view {
 	return v
 }
 
-// show shows one event.
+// show prints one event.
 func (v *view) show(event tool.Event) error {
 	if v.mapper == nil {
 		return v.env.printJSON(event)
@@ -72,7 +72,7 @@ func (v *view) write(event dialects.Event) error {
 	return nil
 }
 
-// end shows what became of the batch: the records are those of one that has ended.
+// end prints the outcome of the batch. The records are those of a batch that has ended.
 func (v *view) end(ended outcome, records []tool.Record) error {
 	switch {
 	case v.broken != nil:
@@ -97,10 +97,10 @@ func (v *view) end(ended outcome, records []tool.Record) error {
 	return nil
 }
 
-// follows reports whether what happens is shown as it does. A nil view shows nothing.
+// follows reports whether events are printed as they happen. A nil view prints nothing.
 func (v *view) follows() bool { return v != nil && v.events }
 
-// follow shows one event, and reports whether another one can be shown.
+// follow prints one event and reports whether another one can be printed.
 func (v *view) follow(event tool.Event) bool {
 	v.broken = v.show(event)
 	return v.broken == nil
@@ -108,17 +108,17 @@ func (v *view) follow(event tool.Event) bool {
 
 // outcome is what a program reads to continue a batch.
 type outcome struct {
-	Type   string          `json:"type,omitempty"` // among server-sent events alone
+	Type   string          `json:"type,omitempty"` // only in server-sent events
 	Status executor.Status `json:"status"`
 	Batch  string          `json:"batch"`
-	// Results are those of all calls, as the dialect has them, or records.
+	// Results are the results of all calls in the dialect, or records.
 	Results json.RawMessage `json:"results,omitempty"`
-	// Final are the call ids of those whose output may be shown to the user as it is.
+	// Final are the ids of calls whose output may be shown to the user unchanged.
 	Final []string `json:"final,omitempty"`
 	*waiting
 }
 
-// waiting is what a batch waits for.
+// waiting is what a paused batch needs.
 type waiting struct {
 	Required  required      `json:"required_action"`
 	Approvals []tool.Action `json:"approvals"`
@@ -132,11 +132,11 @@ type required struct {
 }
 
 type submitted struct {
-	Calls   json.RawMessage `json:"tool_calls"` // as the dialect has them
-	CallIDs []string        `json:"call_ids"`   // our own, in the same order
+	Calls   json.RawMessage `json:"tool_calls"` // in the dialect
+	CallIDs []string        `json:"call_ids"`   // Caisson's, in the same order
 }
 
-// tell prints the outcome of a batch, and stores a paused one. It returns how the command ends.
+// tell prints the outcome of a batch and stores a paused one. It returns the command's error.
 func (o *batchOptions) tell(ctx context.Context, h *host, view *view, ended done, place func() (*batches.Place, error)) error {
 	failures := h.hostFailures(ended)
 	if ended.Status == executor.RequiresAction {
@@ -189,7 +189,7 @@ func (o *batchOptions) tellWaiting(view *view, ended done, placeOf func() (*batc
 	return failures
 }
 
-// results returns what the calls came to, as it is handed back.
+// results returns the results of the calls in the output format.
 func (v *view) results(records []tool.Record) (json.RawMessage, error) {
 	if v.dialect != nil && !v.records {
 		return v.dialect.Results(records)
@@ -197,7 +197,7 @@ func (v *view) results(records []tool.Record) (json.RawMessage, error) {
 	return encoded(list(records))
 }
 
-// waiting returns what is waited for.
+// waiting returns what the pending actions need.
 func (v *view) waiting(pending []tool.Action) (*waiting, error) {
 	w := &waiting{Approvals: []tool.Action{}, Required: required{Type: "submit_tool_outputs", Outputs: submitted{CallIDs: []string{}}}}
 	calls := []tool.Call{}
@@ -218,7 +218,7 @@ func (v *view) waiting(pending []tool.Action) (*waiting, error) {
 	return w, err
 }
 
-// name returns the name of the calls' dialect, "" for none.
+// name returns the name of the calls' dialect, or "" for none.
 func (v *view) name() string { return nameOf(v.dialect) }
 
 func nameOf(dialect dialects.Dialect) string {

@@ -94,13 +94,13 @@ func (o *callOptions) call(ctx context.Context, env environment, args []string) 
 		return failure.causedBy(orderHints(record)).causedBy(h.nestedHints(done)).explainedBy(record, done.ledger.kept())
 	}
 	h.noteDeprecated(env, record.Function.Name)
-	if failure := h.runaways.failure(); failure != nil { // of a call that it made
+	if failure := h.runaways.failure(); failure != nil { // in a call that it made
 		return failure
 	}
 	return nil
 }
 
-// firstOf returns the error that came first.
+// firstOf returns the first error that is not nil.
 func firstOf(err, later error) error {
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func firstOf(err, later error) error {
 	return later
 }
 
-// readArguments returns the arguments that the command line names.
+// readArguments returns the arguments given on the command line.
 func (e environment) readArguments(ctx context.Context, args []string) (string, error) {
 	if len(args) == 0 {
 		return "{}", nil
@@ -124,7 +124,7 @@ func (e environment) readArguments(ctx context.Context, args []string) (string, 
 	return string(content), err
 }
 
-// printRecord prints what a call came to, but for the error.
+// printRecord prints the result of a call except its error.
 func (o *options) printRecord(env environment, record tool.Record) error {
 	if o.json {
 		return env.printJSON(record)
@@ -138,12 +138,11 @@ func (o *options) printRecord(env environment, record tool.Record) error {
 	return nil
 }
 
-// shownLog is how many lines of a tool's log are shown. A program that crashes may leave
-// hundreds.
+// shownLog is how many lines of a tool's log are shown. A program that crashes may write hundreds.
 const shownLog = 20
 
-// printLog passes on what a tool wrote to stderr. Each line has the tool's name in
-// front, so that none can pass for a message of this command.
+// printLog prints what a tool wrote to stderr. Each line is prefixed with the tool's name, so that
+// none looks like a message of this command.
 func (e environment) printLog(name, log string, all bool) {
 	if log = strings.TrimRight(log, "\n"); log == "" {
 		return
@@ -155,7 +154,7 @@ func (e environment) printLog(name, log string, all bool) {
 		lines = lines[:shownLog]
 	}
 	prefix := sanitiseLine(name) + ": log: "
-	// Nothing can be done about a stderr that fails.
+	// Nothing can be done if stderr fails.
 	for _, line := range lines {
 		_, _ = fmt.Fprintln(e.stderr, prefix+sanitise(line))
 	}
@@ -164,7 +163,7 @@ func (e environment) printLog(name, log string, all bool) {
 	}
 }
 
-// noteDeprecated tells whoever called a tool that another one should be.
+// noteDeprecated prints a hint if the called tool is deprecated.
 func (h *host) noteDeprecated(env environment, name string) {
 	entry, ok := h.registry.Get(name)
 	if !ok || h.options.quiet || entry.Manifest.Deprecated == nil {
@@ -180,15 +179,15 @@ type runner struct {
 	env     environment
 }
 
-// done is what became of calls.
+// done is the outcome of a batch.
 type done struct {
 	executor.Report
 	ledger *ledger
-	// causes of the host's own failures, which the records leave out, come by call id.
+	// causes holds the host's own failures by call id. Records leave them out.
 	causes map[string]error
 }
 
-// runner returns what runs calls.
+// runner returns a runner for calls.
 func (h *host) runner(env environment) (*runner, error) {
 	if err := h.asksOfTools(); err != nil {
 		return nil, err
@@ -205,10 +204,10 @@ func (h *host) runner(env environment) (*runner, error) {
 	return r, nil
 }
 
-// close ends the runner, once its calls have ended.
+// close closes the runner after its calls have ended.
 func (r *runner) close() { r.host.ledger.close(r.env) }
 
-// execute runs calls that nothing was done about yet, and shows what happens where there is a view.
+// execute runs new calls, and prints events if v follows them.
 func (r *runner) execute(ctx context.Context, batch executor.Batch, v *view) (done, error) {
 	ctx, cancel := r.host.runaways.within(ctx)
 	defer cancel()
@@ -223,7 +222,7 @@ func (r *runner) execute(ctx context.Context, batch executor.Batch, v *view) (do
 	return r.done(report), usual(err)
 }
 
-// resume resumes a paused batch, as execute does.
+// resume resumes a paused batch like execute.
 func (r *runner) resume(ctx context.Context, resumption executor.Resumption, v *view) (done, error) {
 	resumption.Session = r.session
 	running, cancel := r.host.runaways.within(ctx)
@@ -245,7 +244,7 @@ func (r *runner) done(report executor.Report) done {
 	return done{report, r.host.ledger, r.host.witness.causes}
 }
 
-// usual words an error of the executor's that is not in a record: the command line is to blame.
+// usual converts an error of the executor that is not in a record to a usage error.
 func usual(err error) error {
 	var known *failure
 	if err == nil || errors.As(err, &known) {
@@ -254,16 +253,16 @@ func usual(err error) error {
 	return failed(exitUsage, err.Error())
 }
 
-// recordsApart refuses a folder for records where a tool may write.
+// recordsApart rejects a folder for records that a tool may write to.
 func (h *host) recordsApart() error {
 	folder, err := h.options.state.records()
 	if err != nil || folder == "" {
-		return nil // the ledger says that nothing is kept
+		return nil // the ledger reports that nothing is kept
 	}
 	return h.keepsFromTools(keptRecords, []string{string(folder)})
 }
 
-// asksOfTools refuses an --ask that no tool has: somebody relies on it.
+// asksOfTools rejects an --ask that matches no tool, because somebody relies on it.
 func (h *host) asksOfTools() error {
 	var tools []*manifests.Manifest
 	for _, entry := range h.registry.List() {
@@ -278,8 +277,8 @@ func (h *host) asksOfTools() error {
 	return nil
 }
 
-// order runs one call that a person has asked for, by which it is approved, unless somebody has
-// said that calls of its tool wait for more than that.
+// order runs one call requested by a person. The request approves the call unless a flag or the
+// policy requires approval for calls of its tool.
 func (h *host) order(ctx context.Context, env environment, approved bool, call tool.Call) (_ done, err error) {
 	entry, known := h.registry.Get(call.Function.Name)
 	if known && entry.Manifest.Execution == manifests.Client {
@@ -292,7 +291,7 @@ func (h *host) order(ctx context.Context, env environment, approved bool, call t
 	}
 	defer r.close()
 	ended, err := r.execute(ctx, executor.Batch{Calls: []tool.Call{call}}, nil)
-	// What the call is made of may change while it waits; that ends at some point.
+	// What an approval covers may change while the call is paused, so limit the number of attempts.
 	for tries := 0; err == nil && ended.Status == executor.RequiresAction && tries < 3; tries++ {
 		ended, err = h.decide(ctx, r, ended, approved || !h.operator.asks(entry.Manifest))
 	}
@@ -305,7 +304,7 @@ func (h *host) order(ctx context.Context, env environment, approved bool, call t
 	return ended, usual(err)
 }
 
-// decide resumes a call that waits for approval.
+// decide resumes a call that is paused for approval.
 func (h *host) decide(ctx context.Context, r *runner, waiting done, approve bool) (done, error) {
 	resumption := executor.Resumption{State: *waiting.State}
 	for _, action := range waiting.Pending {
@@ -318,7 +317,7 @@ func (h *host) decide(ctx context.Context, r *runner, waiting done, approve bool
 	return r.resume(ctx, resumption, nil)
 }
 
-// orderHints says what lets a call run that waits for more than having been asked for.
+// orderHints says how to run a call for which the request is not enough approval.
 func orderHints(record tool.Record) []string {
 	if len(record.Denials) == 0 || record.Denials[0].Permission != approvalPermission {
 		return nil

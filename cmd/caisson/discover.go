@@ -10,8 +10,8 @@ import (
 	"github.com/caisson-run/caisson/registry"
 )
 
-// discoverAll returns the manifests and the policies at all paths, each once, and what is
-// there and cannot be used.
+// discoverAll returns the manifests and policies at all paths, without duplicates, and a problem
+// for each unusable one.
 func discoverAll(ctx context.Context, paths []string) (files, policies []string, problems []manifests.Problem, err error) {
 	for _, path := range paths {
 		if isPolicy(path) {
@@ -31,8 +31,8 @@ func discoverAll(ctx context.Context, paths []string) (files, policies []string,
 	return distinct(files), distinct(policies), problems, nil
 }
 
-// discover returns the manifest files at a path, which are those that a registry loads,
-// and what is there and cannot be used.
+// discover returns the manifest files at a path, as a registry would load them, and a problem for
+// each unusable one.
 func discover(ctx context.Context, path string) (files []string, problems []manifests.Problem, err error) {
 	files, err = registry.Files(ctx, path)
 	if ctx.Err() != nil {
@@ -52,7 +52,7 @@ func discover(ctx context.Context, path string) (files []string, problems []mani
 	return files, problems, nil
 }
 
-// each takes a joined error apart.
+// each splits a joined error.
 func each(err error) []error {
 	if err == nil {
 		return nil
@@ -67,7 +67,7 @@ func discoveryProblem(file string, kind manifests.ProblemKind, message, fix stri
 	return manifests.Problem{File: file, Line: 1, Column: 1, Kind: kind, Message: message, Fix: fix}
 }
 
-// reasonOf returns what is wrong without the path, which stands beside it.
+// reasonOf returns an error's text without the path, which is printed separately.
 func reasonOf(err error) string {
 	var inPath *fs.PathError
 	if errors.As(err, &inPath) {

@@ -67,10 +67,10 @@ type explained struct {
 	Manifest    string          `json:"manifest"`
 	Record      json.RawMessage `json:"record"`
 	Explanation explanation     `json:"explanation"`
-	Calls       []made          `json:"calls"` // that this one made itself
+	Calls       []made          `json:"calls"` // calls that this one made
 }
 
-// made is a call that another one made.
+// made is a call made by another one.
 type made struct {
 	CallID        string  `json:"call_id"`
 	Name          string  `json:"name"`
@@ -79,23 +79,23 @@ type made struct {
 	Cached        bool    `json:"cached"`
 }
 
-// explanation says in words what a record holds.
+// explanation explains a record.
 type explanation struct {
 	Outcome string   `json:"outcome"` // "success", or the kind of the failure
 	Message string   `json:"message"` // what the caller was told; empty for a success
-	Ran     bool     `json:"ran"`     // false: the call was refused before the tool began
+	Ran     bool     `json:"ran"`     // false if the call was rejected before the tool started
 	Hints   []string `json:"hints"`   // what to do, for the call as a whole
 	Denials []denied `json:"denials"`
 }
 
-// denied is one refused request.
+// denied is one denied request.
 type denied struct {
 	Request string   `json:"request"` // permission and value
 	Rule    string   `json:"rule"`
-	Hints   []string `json:"hints"` // what would allow it; empty where nothing would
+	Hints   []string `json:"hints"` // what would allow it; empty if nothing would
 }
 
-// explain prints the call with an id; without one the newest.
+// explain prints the call with an id, or the newest call if id is empty.
 func (o *options) explain(env environment, id string, p pageOptions) error {
 	folder, err := o.state.records()
 	if err == nil && folder == "" {
@@ -125,7 +125,7 @@ func (o *options) explain(env environment, id string, p pageOptions) error {
 	return env.printJSON(explained{entry.Time, entry.Source, entry.Manifest, wire, explain(entry), calls})
 }
 
-// madeBy returns the calls that a call has made, as far as they are still kept.
+// madeBy returns the calls made by a call whose records are still kept.
 func madeBy(folder records.Folder, caller records.Entry) ([]made, error) {
 	entries, err := folder.MadeBy(caller)
 	if err != nil {
@@ -139,7 +139,7 @@ func madeBy(folder records.Folder, caller records.Entry) ([]made, error) {
 	return calls, nil
 }
 
-// find returns the call with an id; without one the newest that no tool made.
+// find returns the call with an id, or the newest call not made by a tool if id is empty.
 func find(folder records.Folder, id string) (records.Entry, error) {
 	newest, err := folder.Newest(5)
 	if err != nil {
@@ -166,22 +166,22 @@ func find(folder records.Folder, id string) (records.Entry, error) {
 	return records.Entry{}, failed(exitUsage, err.Error())
 }
 
-// newestOf returns the call by which the newest one came about: itself, or the one that a
-// tool made it for.
+// newestOf returns the call at the top of the newest call's chain of callers. It may be the call
+// itself.
 func newestOf(folder records.Folder, id string) string {
 	for {
 		entry, err := folder.Find(id)
 		if err != nil || entry.Record.Parent == "" {
-			return id // what is wrong with it is found out by whoever shows it
+			return id // errors are reported when it is shown
 		}
 		if _, err := folder.Find(entry.Record.Parent); err != nil {
-			return id // the tool was stopped with its process
+			return id // the calling tool was stopped with its process
 		}
 		id = entry.Record.Parent
 	}
 }
 
-// newestWith returns the newest calls whose ids begin with a text.
+// newestWith returns the newest calls whose ids have a prefix.
 func newestWith(folder records.Folder, prefix string) []string {
 	ids, err := folder.Newest(records.MaxRecords)
 	if err != nil {
@@ -191,7 +191,7 @@ func newestWith(folder records.Folder, prefix string) []string {
 	return ids[:min(len(ids), 5)]
 }
 
-// newestHints lists calls that there are, a line each.
+// newestHints lists calls, one per line.
 func newestHints(folder records.Folder, ids []string) []string {
 	hints := make([]string, len(ids))
 	for i, id := range ids {
@@ -203,7 +203,7 @@ func newestHints(folder records.Folder, ids []string) []string {
 	return hints
 }
 
-// explain puts a record into words.
+// explain explains a record in words.
 func explain(entry records.Entry) explanation {
 	record := entry.Record
 	e := explanation{
@@ -227,7 +227,7 @@ func outcomeOf(record tool.Record) string {
 	return "success"
 }
 
-// kindHints says what can be done about a call of which nothing was denied.
+// kindHints says what can be done about a failure that was not a denial.
 func kindHints(kind tool.Kind, manifest string) []string {
 	raise := func(limit, flag string) []string {
 		return []string{fmt.Sprintf("raise limits.%s in %s or %s, whichever is lower", limit, shortPath(manifest), flag)}
@@ -247,13 +247,13 @@ func kindHints(kind tool.Kind, manifest string) []string {
 	return nil
 }
 
-// isBefore reports whether a request was refused before the tool was started.
+// isBefore reports whether a request was denied before the tool was started.
 func isBefore(denial tool.Denial) bool {
 	return denial.Permission == availability || denial.Permission == approvalPermission
 }
 
-// explainedBy adds to why a call failed where there is more about it, if it was kept. A
-// call that did not get to run, for a reason that the message names, has nothing to show.
+// explainedBy adds a hint to run "caisson explain" if the call's record was kept and shows more. A
+// call that was rejected before it ran, for a reason in the message, has nothing to show.
 func (f *failure) explainedBy(record tool.Record, kept bool) *failure {
 	if kept && (record.Usage.Fuel != nil || len(record.Denials) > 0 && !isBefore(record.Denials[0])) {
 		m := &f.messages[len(f.messages)-1]

@@ -23,7 +23,7 @@ import (
 // shownArguments is how many characters of a call's arguments are shown to people.
 const shownArguments = 500
 
-// entryText returns a kept call for people.
+// entryText returns a record as text for people.
 func (o *options) entryText(entry records.Entry, e explanation, calls []made) string {
 	record := entry.Record
 	var b strings.Builder
@@ -70,7 +70,7 @@ func outcomeLine(record tool.Record, e explanation) string {
 	return line
 }
 
-// cutLines says of which parts the record has the beginning alone, and how to see the whole.
+// cutLines says which parts were truncated in the record, and how to see them in full.
 func (o *options) cutLines(record tool.Record) []string {
 	lines := make([]string, len(record.Cuts))
 	for i, c := range record.Cuts {
@@ -79,7 +79,7 @@ func (o *options) cutLines(record tool.Record) []string {
 	return lines
 }
 
-// writeMade writes the calls that the call made, in the order in which it made them.
+// writeMade writes the calls that the call made, in order.
 func writeMade(b *strings.Builder, calls []made) {
 	if len(calls) == 0 {
 		return
@@ -120,8 +120,7 @@ func repairLines(repairs []tool.Repair) []string {
 	return lines
 }
 
-// writeHostCalls writes what the call asked of the host as a table, in the order in which
-// it asked.
+// writeHostCalls writes the calls to the host as a table, in order.
 func writeHostCalls(b *strings.Builder, record tool.Record) {
 	if len(record.HostCalls) == 0 {
 		return
@@ -155,8 +154,8 @@ func writeDenials(b *strings.Builder, denials []denied) {
 	}
 }
 
-// writeLog writes what the tool logged. Lines are indented, so that none can pass for one
-// of this command.
+// writeLog writes the tool's log. Lines are indented, so that none looks like a line of this
+// command.
 func writeLog(b *strings.Builder, log string) {
 	if log = strings.TrimRight(log, "\n"); log == "" {
 		return
@@ -169,7 +168,7 @@ func writeLog(b *strings.Builder, log string) {
 
 func localTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07:00") }
 
-// roundTime returns a duration with about three digits.
+// roundTime rounds a duration to about three digits.
 func roundTime(d time.Duration) string {
 	unit := time.Duration(1)
 	for d/unit >= 1000 {
@@ -178,7 +177,7 @@ func roundTime(d time.Duration) string {
 	return d.Round(unit).String()
 }
 
-// shortPath returns a path as it is reached from here, if it lies here.
+// shortPath returns a path relative to the working directory if it is below it.
 func shortPath(path string) string {
 	here, err := filepath.Abs(".")
 	if err != nil {
@@ -190,17 +189,17 @@ func shortPath(path string) string {
 	return path
 }
 
-// The parts of a result, beside those of its content.
+// Parts of a result, besides those of its content.
 const (
 	partOutput = "output"
 	partError  = "error"
 	partData   = "data"
 )
 
-// pageOptions says which piece of what a call returned is printed.
+// pageOptions select the range of a result to print.
 type pageOptions struct {
 	output bool
-	part   string // empty: the output, or the data where there is none
+	part   string // empty means the output, or the data if there is no output
 	from   int64  // the first byte
 	bytes  bytesFlag
 }
@@ -213,7 +212,7 @@ func (p *pageOptions) flags(command *cobra.Command) {
 	flags.Var(&p.bytes, "bytes", "with --output: print at most `SIZE`, such as 32KiB (default: all)")
 }
 
-// check refuses flags that say nothing without --output.
+// check rejects flags that need --output.
 func (p *pageOptions) check(command *cobra.Command) error {
 	for _, name := range []string{"part", "from", "bytes"} {
 		if command.Flags().Changed(name) && !p.output {
@@ -226,7 +225,7 @@ func (p *pageOptions) check(command *cobra.Command) error {
 	return nil
 }
 
-// printPage prints a piece of what a call returned, in the form of a [tool.Page] as JSON.
+// printPage prints a range of a call's result. With --json it prints a [tool.Page].
 func (o *options) printPage(env environment, entry records.Entry, p pageOptions) error {
 	result, id := entry.Result(), entry.Record.CallID
 	if p.part == "" {
@@ -260,8 +259,8 @@ func (o *options) printPage(env environment, entry records.Entry, p pageOptions)
 	return nil
 }
 
-// referenceOf names a part of a call's result as [tool.Cut] does: the output by the call's id
-// alone.
+// referenceOf returns the reference of a part of a result, as in [tool.Cut]. The reference of the
+// output is the call's id alone.
 func referenceOf(id, part string) string {
 	if part == partOutput {
 		return id
@@ -286,10 +285,10 @@ func partHint(result tool.Result) string {
 	return "name one that it did with --part: " + strings.Join(parts, ", ")
 }
 
-// contentPart is the name of a part of the content, or with a colon of all from that one on.
+// contentPart matches the name of a content part or, with a colon, of all parts from that one on.
 var contentPart = regexp.MustCompile(`^content\[(\d{1,9})(:?)\]$`)
 
-// partOf returns a part of a result as text, and false for one that it does not have.
+// partOf returns a part of a result as text, or false if it does not have the part.
 func partOf(result tool.Result, part string) (string, bool) {
 	switch part {
 	case partOutput:
@@ -303,7 +302,7 @@ func partOf(result tool.Result, part string) (string, bool) {
 	if match == nil {
 		return "", false
 	}
-	at, _ := strconv.Atoi(match[1]) // it has digits, and not many
+	at, _ := strconv.Atoi(match[1]) // it has only a few digits
 	if at >= len(result.Content) {
 		return "", false
 	}
@@ -316,17 +315,17 @@ func partOf(result tool.Result, part string) (string, bool) {
 	return wireText(result.Content[at]), true
 }
 
-// wireText returns parts of the content as they are written in a result, binary data in base64.
+// wireText returns content parts as written in a result, with binary data in base64.
 func wireText(content any) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(content) // text and bytes all have a form in JSON
+	_ = encoder.Encode(content) // text and bytes can always be encoded
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// pageOf returns so many bytes of a text, all for zero, that begin with the first character
-// from a byte on and end between two. There is one character in any case.
+// pageOf returns at most most bytes of a text, or all if most is 0. The page starts at the first
+// character at or after byte from, ends between two characters, and has at least one character.
 func pageOf(whole string, from, most int64) tool.Page {
 	begin := int(from)
 	for begin < len(whole) && !utf8.RuneStart(whole[begin]) {

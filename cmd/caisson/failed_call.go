@@ -12,8 +12,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// failureOf returns why a call failed, which it did, and what can be done about it. The
-// cause is what the record leaves out; it may be nil.
+// failureOf returns the failure for a failed call, with hints. cause is the error that the record
+// leaves out. It may be nil.
 func (h *host) failureOf(record tool.Record, cause error) *failure {
 	kind := record.Result.Kind
 	code, _ := exitCode(kind)
@@ -37,8 +37,8 @@ func (h *host) failureOf(record tool.Record, cause error) *failure {
 	return failed(code, text)
 }
 
-// nestedHints says what would allow what was refused to the calls that a tool made, which tool
-// was missing, or why the host failed in one: the tool's own failure may well come of it.
+// nestedHints explains failed calls that a tool made: what would allow denied requests, which tool
+// was missing, or why the host failed. They may have caused the tool's own failure.
 func (h *host) nestedHints(done done) []string {
 	var hints []string
 	for _, made := range done.ledger.failed {
@@ -57,15 +57,15 @@ func (h *host) nestedHints(done done) []string {
 	return hints
 }
 
-// causedBy adds hints to why a call failed.
+// causedBy adds hints to a failure.
 func (f *failure) causedBy(hints []string) *failure {
 	m := &f.messages[len(f.messages)-1]
 	m.hints = append(m.hints, hints...)
 	return f
 }
 
-// internalFailure words a failure of the host for the operator. What a module or a
-// directory is to blame for is an error of the configuration.
+// internalFailure explains a failure of the host to the operator. A failure caused by a module or a
+// directory is a configuration error.
 func (h *host) internalFailure(record tool.Record, cause error) *failure {
 	name := record.Function.Name
 	if cause == nil {
@@ -89,7 +89,7 @@ func (h *host) fileOf(name string) string {
 	return ""
 }
 
-// whereTools says what can be done where a tool was not found.
+// whereTools says what to do if a tool was not found.
 func (h *host) whereTools() string {
 	if len(h.registry.List()) == 0 {
 		return "there is no tool in " + strings.Join(h.sources, ", ") + "; name a folder with --tools DIR"
@@ -97,8 +97,8 @@ func (h *host) whereTools() string {
 	return `run "caisson list" to see the tools`
 }
 
-// limitHints names the limit to raise: the manifest's where it has one that is lower
-// than the flag's, the flag's otherwise.
+// limitHints names the limit to raise: the manifest's if it is lower than the flag's, and the
+// flag's otherwise.
 func (h *host) limitHints(name string, kind tool.Kind) []string {
 	entry, ok := h.registry.Get(name)
 	if !ok {
@@ -127,7 +127,7 @@ func raise(entry registry.Entry, limit string, inManifest bool, flag string) []s
 	return []string{"raise limits." + limit + " in " + placeIn(entry.Manifest, "limits."+limit)}
 }
 
-// placeIn returns a manifest's file, with the line of a key if it has one.
+// placeIn returns a manifest's file, with the line of a key if it has the key.
 func placeIn(m *manifests.Manifest, key string) string {
 	if line := m.Line(key); line > 0 {
 		return fmt.Sprintf("%s:%d", m.File, line)

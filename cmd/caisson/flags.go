@@ -21,7 +21,7 @@ import (
 // options are the values of the flags that commands share.
 type options struct {
 	tools    []string
-	only     string // the one source, whatever the flags and the policy name; may be empty
+	only     string // if not empty, the only source, whatever the flags and the policy name
 	config   string
 	profile  string
 	mounts   mountFlag
@@ -76,18 +76,17 @@ func (o *options) runFlags(command *cobra.Command) {
 	flags.BoolVar(&o.verbose, "verbose", false, "log what Caisson does to standard error")
 }
 
-// limits returns the ceilings for every call that the flags name. They take the place of
-// the profile's.
+// limits returns the limits for every call that the flags set. They replace the profile's.
 func (o *options) limits() runtime.Limits {
 	return runtime.Limits{Timeout: time.Duration(o.timeout), Memory: manifests.Bytes(o.memory), Fuel: int64(o.fuel)}
 }
 
-// policy returns what the flags say as a policy does: what every tool gets that asks for it, and which
-// calls wait for approval.
+// policy returns the flags as a policy: grants to every tool that asks for them, and which calls
+// require approval.
 func (o *options) policy() *manifests.Policy {
 	given := manifests.Grant{Tools: []string{"*"}, Files: o.mounts, Network: o.networks, Secrets: o.secrets.grants, Calls: o.calls}
 	for _, value := range o.context {
-		// Origins reach guests, in receipts: they name no value and no host path.
+		// Guests see origins in receipts, so they contain no value and no host path.
 		origin := manifests.Binding{Origin: "--context " + value.key}
 		given.Context = append(given.Context, manifests.ContextGrant{Binding: origin, Name: value.key})
 	}
@@ -134,7 +133,7 @@ func parseMount(text string) (manifests.FileGrant, error) {
 	} else if rest, ok := strings.CutSuffix(host, ":ro"); ok {
 		host = rest
 	} else if i := strings.LastIndexByte(host, ':'); i >= 0 && !isDrive(host[:i]) && !strings.ContainsAny(host[i:], `/\`) {
-		// Where the name of a directory has a colon, the access must stand behind it.
+		// If the name of a directory has a colon, the access must follow it.
 		return manifests.FileGrant{}, fmt.Errorf("the access %q is neither ro nor rw", host[i+1:])
 	}
 	template, err := permission.ParseHostTemplate(host)
@@ -152,12 +151,12 @@ func parseMount(text string) (manifests.FileGrant, error) {
 	return grant, nil
 }
 
-// isDrive reports whether text is what stands before the colon of a Windows drive.
+// isDrive reports whether text is the letter of a Windows drive.
 func isDrive(text string) bool {
 	return len(text) == 1 && ('a' <= text[0]|0x20 && text[0]|0x20 <= 'z')
 }
 
-// contextFlag collects --context flags in their order.
+// contextFlag collects --context flags in order.
 type contextFlag []contextValue
 
 type contextValue struct{ key, value string }
@@ -165,8 +164,7 @@ type contextValue struct{ key, value string }
 func (c *contextFlag) String() string { return "" }
 func (c *contextFlag) Type() string   { return "context" }
 
-// Set adds one value. Keys that differ by case alone would pass for each other in many
-// JSON decoders, so there may be only one of them.
+// Set adds one value. Keys may not differ only in case, because many JSON decoders ignore case.
 func (c *contextFlag) Set(text string) error {
 	key, value, ok := strings.Cut(text, "=")
 	if !ok || key == "" {
@@ -181,26 +179,26 @@ func (c *contextFlag) Set(text string) error {
 	return nil
 }
 
-// durationFlag is a positive duration; zero where the flag is not given.
+// durationFlag is a positive duration, or 0 if not given.
 type durationFlag time.Duration
 
 func (d *durationFlag) String() string { return "" }
 func (d *durationFlag) Type() string   { return "duration" }
 
-// Set reads a duration.
+// Set parses a duration.
 func (d *durationFlag) Set(text string) error {
 	duration, err := manifests.ParseDuration(text)
 	*d = durationFlag(duration)
 	return err
 }
 
-// bytesFlag is a size of at least one byte; zero where the flag is not given.
+// bytesFlag is a size of at least one byte, or 0 if not given.
 type bytesFlag manifests.Bytes
 
 func (b *bytesFlag) String() string { return "" }
 func (b *bytesFlag) Type() string   { return "size" }
 
-// Set reads a size.
+// Set parses a size.
 func (b *bytesFlag) Set(text string) error {
 	size, err := manifests.ParseBytes(text)
 	if err == nil && size == 0 {
@@ -210,13 +208,13 @@ func (b *bytesFlag) Set(text string) error {
 	return err
 }
 
-// fuelFlag is a positive number of instructions, or 0 when it is not given.
+// fuelFlag is a positive number of instructions, or 0 if not given.
 type fuelFlag int64
 
 func (f *fuelFlag) String() string { return "" }
 func (f *fuelFlag) Type() string   { return "n" }
 
-// Set reads a number.
+// Set parses a number.
 func (f *fuelFlag) Set(text string) error {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n <= 0 {
@@ -226,7 +224,7 @@ func (f *fuelFlag) Set(text string) error {
 	return nil
 }
 
-// cacheFlag is a folder, where "" means none and no flag at all the default.
+// cacheFlag is a folder. "" means none, and no flag means the default.
 type cacheFlag struct {
 	dir   string
 	given bool
@@ -235,7 +233,7 @@ type cacheFlag struct {
 func (c *cacheFlag) String() string { return "" }
 func (c *cacheFlag) Type() string   { return "dir" }
 
-// Set notes the folder.
+// Set records the folder.
 func (c *cacheFlag) Set(text string) error {
 	c.dir, c.given = text, true
 	return nil
@@ -281,9 +279,8 @@ func (f *networkFlag) Set(text string) error {
 	return err
 }
 
-// secretFlag collects --secret flags. What is wrong with them is for check to report: the
-// message for what Set refuses repeats the whole flag, in which somebody may have put the
-// secret itself.
+// secretFlag collects --secret flags. Errors are reported by check and not by Set, because the
+// message for an error of Set repeats the whole flag, which may contain the secret itself.
 type secretFlag struct {
 	grants []manifests.SecretGrant
 	wrong  []message
@@ -308,7 +305,7 @@ func (f *secretFlag) Set(text string) error {
 	return nil
 }
 
-// check returns what is wrong with the flags.
+// check returns the errors of the flags.
 func (f *secretFlag) check() error {
 	if len(f.wrong) == 0 {
 		return nil

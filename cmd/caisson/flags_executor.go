@@ -14,12 +14,11 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// reuseFor is for how long the answer of a read-only tool is used again whose manifest does
-// not say.
+// reuseFor is how long an answer of a read-only tool may be reused if its manifest does not say.
 const reuseFor = 5 * time.Minute
 
-// executorFlags are how calls are read, answered and cut. Uncut is what happens to results
-// where the flag for their size is not given.
+// executorFlags adds the flags for reading, running and truncating calls. uncut describes the
+// default size of results.
 func (o *options) executorFlags(command *cobra.Command, uncut string) {
 	flags := command.Flags()
 	flags.BoolVar(&o.noRepair, "no-repair", false,
@@ -32,7 +31,7 @@ func (o *options) executorFlags(command *cobra.Command, uncut string) {
 		"truncate results longer than `SIZE`, such as 64KiB (at least 1KiB, or unlimited); \"caisson explain --output\" prints them in full (default: "+uncut+")")
 }
 
-// leastOutput is the least size to which a result is cut: the mark that says how to read on
+// leastOutput is the minimum size of a truncated result. The notice that says how to read the rest
 // takes a few hundred bytes of it.
 const leastOutput = 1 << 10
 
@@ -45,7 +44,7 @@ type sizeFlag struct {
 func (s *sizeFlag) String() string { return "" }
 func (s *sizeFlag) Type() string   { return "size" }
 
-// Set reads a size.
+// Set parses a size.
 func (s *sizeFlag) Set(text string) error {
 	if *s = (sizeFlag{}); text == "unlimited" {
 		s.unlimited = true
@@ -83,7 +82,7 @@ type askFlag []manifests.PolicyAsk
 func (f *askFlag) String() string { return "" }
 func (f *askFlag) Type() string   { return "glob" }
 
-// Set adds one: GLOB.
+// Set adds one pattern: GLOB.
 func (f *askFlag) Set(text string) error {
 	ask, err := parseAsk(text)
 	if err == nil {
@@ -98,7 +97,7 @@ type approveFlag []manifests.PolicyApproval
 func (f *approveFlag) String() string { return "" }
 func (f *approveFlag) Type() string   { return "name" }
 
-// Set adds one: NAME.
+// Set adds one approval: NAME.
 func (f *approveFlag) Set(text string) error {
 	approval, err := parseApproval(text)
 	if err == nil {
@@ -107,8 +106,8 @@ func (f *approveFlag) Set(text string) error {
 	return err
 }
 
-// executorOptions says how the calls of one command are run. Hint says where the rest of a
-// result is that was cut.
+// executorOptions returns the options for running the calls of one command. hint says where to find
+// the rest of a truncated result.
 func (o *options) executorOptions(hint func(tool.Cut) string) (executor.Options, error) {
 	if o.noRepair && o.tolerantJSON {
 		return executor.Options{}, failed(exitUsage, "--no-repair and --tolerant-json exclude each other")
@@ -117,8 +116,8 @@ func (o *options) executorOptions(hint func(tool.Cut) string) (executor.Options,
 	options := executor.Options{
 		Parallel: o.parallel, NoRepair: o.noRepair, TolerantJSON: o.tolerantJSON,
 		Reuse: executor.Reuse{TTL: reuseFor},
-		// One person's calls are all there are: nobody is to be protected from their number, and
-		// none is to be left out because others before it crashed.
+		// All calls are one person's. Nobody needs protection from their number, and none should be
+		// skipped because earlier ones crashed.
 		Limits:  executor.Limits{Running: o.parallel, PerTenant: o.parallel, PerTool: o.parallel},
 		Rates:   executor.Rates{All: unlimited, PerTenant: unlimited, PerTool: unlimited},
 		Breaker: executor.Breaker{Off: true},
@@ -130,8 +129,8 @@ func (o *options) executorOptions(hint func(tool.Cut) string) (executor.Options,
 	return options, nil
 }
 
-// output returns how results are cut. Where a flag gives the size of one, there is no other
-// bound for all of them.
+// output returns how results are truncated. If a flag sets the size of each result, their total is
+// not limited.
 func (o *options) output(hint func(tool.Cut) string) executor.Output {
 	if o.maxOutput.unlimited {
 		return executor.Output{Unlimited: true}

@@ -11,14 +11,14 @@ import (
 	"github.com/caisson-run/caisson/manifests/permission"
 )
 
-// errGrant is what failures to read a grant from a flag wrap. They say what to write.
+// errGrant is wrapped by errors in grants from flags. They say what to write.
 var errGrant = errors.New("invalid grant")
 
-// object is JSON in the making.
+// object is a JSON object to be encoded.
 type object map[string]any
 
-// asPolicy reads a policy that flags make, so that they grant nothing that a file could not. The
-// problem is the first that it has; nil where there is none.
+// asPolicy parses a policy made from flags, so that flags cannot grant anything that a file could
+// not. It returns the policy's first problem, or nil.
 func asPolicy(policy object) (*manifests.Policy, *manifests.Problem) {
 	policy["schema"] = manifests.PolicyV1
 	source, err := json.Marshal(policy)
@@ -36,7 +36,7 @@ func asPolicy(policy object) (*manifests.Policy, *manifests.Problem) {
 	return read, nil
 }
 
-// asGrant is asPolicy for one grant.
+// asGrant is like asPolicy for one grant.
 func asGrant(key string, element any) (manifests.Grant, *manifests.Problem) {
 	policy, problem := asPolicy(object{"grants": []object{{"tools": []string{"*"}, key: []any{element}}}})
 	if problem != nil {
@@ -45,10 +45,10 @@ func asGrant(key string, element any) (manifests.Grant, *manifests.Problem) {
 	return policy.Grants[0], nil
 }
 
-// parseNetwork reads what follows --allow-net: [SCHEME://]HOST[:PORT]. The grant is for
-// all paths and for the methods of RFC 9110 and RFC 5789 but CONNECT and TRACE; without a
-// scheme for https and http; without a port for the schemes' own. HOST may be *.NAME or *,
-// and an IPv6 address stands in brackets.
+// parseNetwork parses the value of --allow-net: [SCHEME://]HOST[:PORT]. The grant includes all
+// paths and the methods of RFC 9110 and RFC 5789 except CONNECT and TRACE. Without a scheme it
+// includes https and http. Without a port it includes the default ports of the schemes. HOST may be
+// *.NAME or *. An IPv6 address must be in brackets.
 func parseNetwork(text string) (manifests.NetworkGrant, error) {
 	const want = "[SCHEME://]HOST[:PORT], such as api.example.com, *.example.com, http://localhost:8080 or [::1]:8443"
 	origin, message := parseOrigin(text)
@@ -70,8 +70,8 @@ func parseNetwork(text string) (manifests.NetworkGrant, error) {
 	return network, nil
 }
 
-// parseCall reads what follows --allow-call: the name of a tool, which tools that ask for it
-// may then call.
+// parseCall parses the value of --allow-call: the name of a tool that other tools may call if they
+// ask for it.
 func parseCall(text string) (manifests.CallGrant, error) {
 	grant, problem := asGrant("calls", text)
 	if problem != nil {
@@ -82,8 +82,8 @@ func parseCall(text string) (manifests.CallGrant, error) {
 	return call, nil
 }
 
-// parseAsk reads what follows --ask: the name of a tool, or a glob such as file_*, whose calls
-// wait for approval.
+// parseAsk parses the value of --ask: a tool's name, or a glob such as file_*, whose calls require
+// approval.
 func parseAsk(text string) (manifests.PolicyAsk, error) {
 	policy, problem := asPolicy(object{"ask": []string{text}})
 	if problem != nil {
@@ -94,9 +94,9 @@ func parseAsk(text string) (manifests.PolicyAsk, error) {
 	return ask, nil
 }
 
-// parseApproval reads what follows --approve-tool: the name of a tool, whose calls need no
-// approval although it is destructive. There are no globs: a tool that comes later should not be
-// approved of already.
+// parseApproval parses the value of --approve-tool: the name of a tool whose calls need no approval
+// even though it is destructive. Globs are not allowed, so that a tool added later is not approved
+// already.
 func parseApproval(text string) (manifests.PolicyApproval, error) {
 	if _, err := parseCall(text); err != nil {
 		return manifests.PolicyApproval{}, err
@@ -104,10 +104,10 @@ func parseApproval(text string) (manifests.PolicyApproval, error) {
 	return manifests.PolicyApproval{Binding: manifests.Binding{Origin: "--approve-tool " + text}, Tools: []string{text}}, nil
 }
 
-// parseSecret reads what follows --secret: NAME=env:VARIABLE@[SCHEME://]HOST[:PORT] or
-// NAME=file:PATH@[SCHEME://]HOST[:PORT], where HOST is one host. Without a scheme, the
-// secret goes into https alone. The error does not repeat what stands before the @: somebody may
-// have put the secret itself there.
+// parseSecret parses the value of --secret: NAME=env:VARIABLE@[SCHEME://]HOST[:PORT] or
+// NAME=file:PATH@[SCHEME://]HOST[:PORT]. HOST is a single host. Without a scheme, the secret is
+// sent only with https. The error does not repeat the text before the @, which may be the secret
+// itself.
 func parseSecret(text string) (manifests.SecretGrant, error) {
 	grant, message := readSecret(text)
 	if message != "" {
@@ -143,15 +143,15 @@ func readSecret(text string) (secret manifests.SecretGrant, message string) {
 		return secret, secretMessage(problem, kind)
 	}
 	secret = grant.Secrets[0]
-	// What the file is called is nothing that a receipt should show to a guest.
+	// Guests see receipts, so they do not contain the name of the file.
 	secret.Origin = "--secret " + name + "=…@" + rest[at+1:]
 	if kind == "file" {
-		secret.From.File = source // as it was written: there is no file that it could be relative to
+		secret.From.File = source // as written, since there is no file that it could be relative to
 	}
 	return secret, ""
 }
 
-// secretMessage says what is wrong with a secret, without what may be its value.
+// secretMessage says what is wrong with a secret, without repeating what may be its value.
 func secretMessage(problem *manifests.Problem, kind string) string {
 	switch {
 	case strings.HasSuffix(problem.Path, ".name"):
@@ -164,15 +164,15 @@ func secretMessage(problem *manifests.Problem, kind string) string {
 	return hostMessage(problem)
 }
 
-// hostMessage says what is wrong with a host, which is all that is left for the policy's reader to
-// find in where requests go.
+// hostMessage says what is wrong with a host. In the part of a flag that says where requests go,
+// the policy's reader can find no other problem.
 func hostMessage(problem *manifests.Problem) string { return "the host " + problem.Message }
 
 // flagOrigin is the part of a flag that says where requests go.
 type flagOrigin struct {
-	host    string   // not yet read
-	ports   []int    // empty where the flag has none
-	schemes []string // empty where the flag has none
+	host    string   // not yet parsed
+	ports   []int    // empty if the flag has none
+	schemes []string // empty if the flag has none
 }
 
 func parseOrigin(text string) (origin flagOrigin, message string) {
@@ -199,7 +199,7 @@ func parseOrigin(text string) (origin flagOrigin, message string) {
 	return origin, ""
 }
 
-// splitPort cuts HOST, HOST:PORT, [IPV6] or [IPV6]:PORT in two.
+// splitPort splits HOST, HOST:PORT, [IPV6] or [IPV6]:PORT.
 func splitPort(text string) (host, port, message string) {
 	if inside, found := strings.CutPrefix(text, "["); found {
 		host, after, closed := strings.Cut(inside, "]")

@@ -15,10 +15,10 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// maxInput is how many bytes are read from a file or from stdin.
+// maxInput is the maximum number of bytes read from a file or from stdin.
 const maxInput = 64 << 20
 
-// readInput reads a file, or stdin for "-". It ends with ctx, whatever is waited for.
+// readInput reads a file, or stdin for "-". It returns when ctx is done, even if a read blocks.
 func (e environment) readInput(ctx context.Context, name string) ([]byte, error) {
 	if name != "-" {
 		return readAll(ctx, name, func() ([]byte, error) { return readNamed(name) })
@@ -26,7 +26,8 @@ func (e environment) readInput(ctx context.Context, name string) ([]byte, error)
 	return readAll(ctx, "stdin", func() ([]byte, error) { return io.ReadAll(io.LimitReader(e.stdin, maxInput+1)) })
 }
 
-// readNamed also reads a pipe, as shells hand in for <(…). It may wait for that to be opened.
+// readNamed reads a file or a pipe, as passed by shells for <(…). It may block until a pipe is
+// opened.
 func readNamed(name string) ([]byte, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -75,8 +76,8 @@ func (e environment) printJSON(value any) error {
 	return nil
 }
 
-// encoded returns a value's JSON, which programs read as exactly what it is. People read it, too, and
-// approve of what they see in it: characters that deceive them stand as escapes.
+// encoded returns a value as JSON. People also read it and approve what they see in it, so it
+// escapes characters that deceive them. For programs the value is the same.
 func encoded(value any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -87,10 +88,11 @@ func encoded(value any) (json.RawMessage, error) {
 	return visible(bytes.TrimRight(b.Bytes(), "\n")), nil
 }
 
-// visible returns JSON with all characters escaped that [tool.Deceives], those that shape honest text
-// among them: they stand in strings alone, where an escape means the same.
+// visible returns JSON in which all characters for which [tool.Deceives] is true are escaped,
+// including those that shape honest text. They occur only in strings, where an escape means the
+// same.
 func visible(text []byte) []byte {
-	deceives := func(r rune) bool { return r >= 0x7f && tool.Deceives(r) } // what is below can stand between values, and is escaped in them
+	deceives := func(r rune) bool { return r >= 0x7f && tool.Deceives(r) } // JSON escapes lower ones, or they are white space
 	if !bytes.ContainsFunc(text, deceives) {
 		return text
 	}
@@ -111,7 +113,7 @@ func visible(text []byte) []byte {
 	return escaped
 }
 
-// list returns the slice, or an empty one for nil, so that JSON has [] and not null.
+// list returns the slice, or an empty one for nil, so that JSON has [] instead of null.
 func list[T any](elements []T) []T {
 	if elements == nil {
 		return []T{}

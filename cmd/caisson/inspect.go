@@ -49,22 +49,22 @@ func newInspect(env environment) *cobra.Command {
 // inspected is what inspect prints as JSON.
 type inspected struct {
 	listed
-	Format      json.RawMessage `json:"format,omitempty"` // of a custom tool's text, where the manifest has one
+	Format      json.RawMessage `json:"format,omitempty"` // of a custom tool's text, if the manifest has one
 	Idempotent  bool            `json:"idempotent"`
-	Module      module          `json:"module"`  // empty where the client runs the tool
-	Profile     string          `json:"profile"` // what bounds all tools
+	Module      module          `json:"module"`  // empty if the client runs the tool
+	Profile     string          `json:"profile"` // the profile that limits all tools
 	Limits      limits          `json:"limits"`
 	Permissions []tool.Decision `json:"permissions"`
 	Reuse       reuse           `json:"reuse"`
-	Isolation   *isolation      `json:"isolation"`  // null where there is no module, or it cannot be used
+	Isolation   *isolation      `json:"isolation"`  // null if there is no usable module
 	Context     []string        `json:"context"`    // parameters that the host fills in
-	Parameters  json.RawMessage `json:"parameters"` // as a model sees them
+	Parameters  json.RawMessage `json:"parameters"` // as shown to a model
 }
 
-// reuse is whether the answer to a call is given again to one that asks the same.
+// reuse says whether and how long the answer to a call is reused for identical calls.
 type reuse struct {
-	Seconds float64 `json:"seconds"` // for how long; 0: each call is run
-	Reason  string  `json:"reason"`  // what in the manifest, or in the command, says so
+	Seconds float64 `json:"seconds"` // 0 if every call runs
+	Reason  string  `json:"reason"`  // from the manifest or the command
 }
 
 func reuseOf(b manifests.Behavior) reuse {
@@ -86,12 +86,13 @@ type module struct {
 	Bytes       int      `json:"bytes"`
 	Imports     []string `json:"imports"`
 	Exports     []string `json:"exports"`
-	MemoryBytes int64    `json:"memory_bytes"` // what an instance starts with
-	// SeededGenerators may repeat in calls that are resumed from a snapshot.
+	MemoryBytes int64    `json:"memory_bytes"` // initial memory of an instance
+	// SeededGenerators are generators whose numbers may repeat in calls that resume from a
+	// snapshot.
 	SeededGenerators []string `json:"seeded_generators"`
-	// Unused are the permissions that the manifest asks for and the module cannot use.
+	// Unused are the permissions that the manifest requests and the module cannot use.
 	Unused  []string `json:"unused_permissions"`
-	Problem string   `json:"problem"` // why it cannot be used; empty where it can
+	Problem string   `json:"problem"` // why it cannot be used; empty if it can
 }
 
 type limits struct {
@@ -103,7 +104,7 @@ type limits struct {
 	DiskBytes      int64   `json:"disk_bytes"`
 	HTTPCalls      int     `json:"http_calls"`
 	HTTPBytes      int64   `json:"http_bytes"`
-	Fuel           int64   `json:"fuel"` // instructions; 0 without a limit
+	Fuel           int64   `json:"fuel"` // instructions; 0 means no limit
 }
 
 func (o *options) inspect(ctx context.Context, env environment, name string) (err error) {
@@ -140,8 +141,8 @@ func (o *options) inspect(ctx context.Context, env environment, name string) (er
 	return err
 }
 
-// isFile reports whether the argument names a manifest: a tool's name has neither dots
-// nor separators.
+// isFile reports whether the argument is the path of a manifest. Names of tools have no dots and no
+// separators.
 func isFile(name string) bool { return strings.ContainsAny(name, `./\`) }
 
 func (h *host) find(ctx context.Context, name string, p *progress) (inspected, error) {
@@ -178,7 +179,7 @@ func (h *host) find(ctx context.Context, name string, p *progress) (inspected, e
 	p.during("starting "+entry.Name, func() { kept, err = isolationOf(ctx, t) })
 	switch {
 	case errors.Is(err, runtime.ErrModule), errors.Is(err, runtime.ErrDigest):
-		found.Module.Problem = err.Error() // it is found out only where code is made of it
+		found.Module.Problem = err.Error() // found only when the module is compiled
 	case errors.Is(err, runtime.ErrRunaway):
 		return inspected{}, h.runaways.failure()
 	case err != nil:
@@ -189,8 +190,9 @@ func (h *host) find(ctx context.Context, name string, p *progress) (inspected, e
 	return found, nil
 }
 
-// decisionsOn returns what became of each permission of a tool. That it may call another is
-// worth nothing where there is none of that name; of one manifest alone, that is not known.
+// decisionsOn returns the decisions on a tool's permissions. A permission to call another tool has
+// no effect if no tool with that name is loaded. If only one manifest is inspected, that is not
+// known.
 func (h *host) decisionsOn(t *runtime.Tool) []tool.Decision {
 	decisions := t.Decisions()
 	for i := range decisions {
@@ -218,14 +220,14 @@ func moduleOf(m *manifests.Manifest) module {
 	return described
 }
 
-// isolation is how calls are kept apart, as inspect prints it.
+// isolation describes how calls are isolated, as inspect prints it.
 type isolation struct {
-	Resumed           bool    `json:"resumed"`             // calls go on where the started program first reads its input
+	Resumed           bool    `json:"resumed"`             // calls resume where the started program first reads its input
 	Reason            string  `json:"reason"`              // why they do not; empty if they do
-	StartMilliseconds float64 `json:"start_milliseconds"`  // what starting takes; 0 where it is not known
-	StartFuel         int64   `json:"start_fuel"`          // instructions
-	StartWouldGain    bool    `json:"start_would_gain"`    // snapshot: start would save each call that
-	NewInstanceReason string  `json:"new_instance_reason"` // why an instance is not used for a second call; empty if it is
+	StartMilliseconds float64 `json:"start_milliseconds"`  // start-up time; 0 if unknown
+	StartFuel         int64   `json:"start_fuel"`          // start-up instructions
+	StartWouldGain    bool    `json:"start_would_gain"`    // whether "snapshot: start" would save each call the start-up
+	NewInstanceReason string  `json:"new_instance_reason"` // why each call needs a new instance; empty if instances are reset
 }
 
 func isolationOf(ctx context.Context, t *runtime.Tool) (isolation, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// field writes a named line; more lines of it follow indented.
+// field writes a named line and indents the lines that follow it.
 func field(b *strings.Builder, name string, lines ...string) {
 	for i, line := range lines {
 		if i > 0 {
@@ -22,8 +22,8 @@ func field(b *strings.Builder, name string, lines ...string) {
 	}
 }
 
-// text returns the tool for people. The policy is the file in which the operator's grants
-// stand, or may.
+// text returns the tool as text for people. policy is the file name of the operator's policy, or of
+// the one to create.
 func (t inspected) text(policy string) string {
 	var b strings.Builder
 	title := t.Name
@@ -65,7 +65,7 @@ func (t inspected) text(policy string) string {
 	return b.String()
 }
 
-// approval says whether calls wait for approval, and why.
+// approval says whether calls require approval, and why.
 func (t inspected) approval() string {
 	switch {
 	case t.Execution == string(manifests.Client):
@@ -117,7 +117,7 @@ func (m module) lines() []string {
 	return lines
 }
 
-// line says how long the answer to a call may be given again.
+// line says how long the answer to a call may be reused.
 func (r reuse) line() string {
 	if r.Seconds == 0 {
 		return "each call is run: " + r.Reason
@@ -125,7 +125,7 @@ func (r reuse) line() string {
 	return fmt.Sprintf("used again for %s where a call asks the same, until one may have changed something: %s", time.Duration(r.Seconds*float64(time.Second)), r.Reason)
 }
 
-// importLine names the imported modules, each with its functions.
+// importLine lists the imported modules with their functions.
 func importLine(imports []string) string {
 	if len(imports) == 0 {
 		return "imports nothing"
@@ -154,8 +154,7 @@ func (l limits) lines() []string {
 	return lines
 }
 
-// decisionLines returns what became of each permission. The policy is the file in which
-// the operator's grants stand, or may.
+// decisionLines describes the decisions on permissions. policy is as in text.
 func decisionLines(decisions []tool.Decision, policy string) []string {
 	if len(decisions) == 0 {
 		return []string{"none asked for"}

@@ -19,8 +19,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// stateFlag is the folder for what the command remembers, where "" means none and no flag
-// at all the default.
+// stateFlag is the folder for stored state. "" means none, and no flag means the default.
 type stateFlag struct {
 	dir   string
 	given bool
@@ -29,13 +28,13 @@ type stateFlag struct {
 func (s *stateFlag) String() string { return "" }
 func (s *stateFlag) Type() string   { return "dir" }
 
-// Set notes the folder.
+// Set records the folder.
 func (s *stateFlag) Set(text string) error {
 	s.dir, s.given = text, true
 	return nil
 }
 
-// folder returns the folder for all that is remembered, or "" for none.
+// folder returns the folder for all stored state, or "" for none.
 func (s *stateFlag) folder() (string, error) {
 	if s.given {
 		return s.dir, nil
@@ -61,7 +60,7 @@ func (s *stateFlag) batches() (batches.Folder, error) {
 	return batches.In(dir), nil
 }
 
-// keptHelp is what the help of a command says that runs calls.
+// keptHelp is part of the help of commands that run calls.
 const keptHelp = `Caisson keeps the arguments and full results of calls for "caisson explain", in a state
 folder that only the current user can read. --state-dir chooses another folder;
 --state-dir "" keeps nothing.`
@@ -71,15 +70,15 @@ func (o *options) stateFlags(command *cobra.Command) {
 		"store records for \"caisson explain\" in `DIR`; \"\" stores none (default: in the user's state folder)")
 }
 
-// ledger knows what the operator is told of calls once they have ended. Their records are the host's
-// to keep. It is safe for concurrent use.
+// ledger collects what the operator is told about calls that have ended. The host keeps their
+// records. It is safe for concurrent use.
 type ledger struct {
 	host    *host
-	problem error // why nothing is kept from the beginning; nil where that is wanted, or it is kept
+	problem error // why nothing can be kept; nil if there is no such reason
 
 	mu      sync.Mutex
-	parents map[string]string // of calls that tools made
-	failed  []tool.Record     // such calls, where the operator can do something about it
+	parents map[string]string // parents of calls made by tools
+	failed  []tool.Record     // calls made by tools whose failure the operator can fix
 }
 
 // Record implements [executor.Recorder].
@@ -96,11 +95,11 @@ func (l *ledger) Record(_ context.Context, entry executor.Entry) error {
 	return nil
 }
 
-// kept reports whether there is something to explain.
+// kept reports whether all records were kept.
 func (l *ledger) kept() bool { return l.host.Keeps() }
 
-// readOn says where the rest of a result is that was cut. A reference is a call's id, and
-// the part's name where that is not its output.
+// readOn says where to find the rest of a truncated result. A reference is the call's id, followed
+// by the part's name if it is not the output.
 func (l *ledger) readOn(cut tool.Cut) string {
 	if !l.kept() {
 		return "--max-output SIZE leaves more"
@@ -124,7 +123,7 @@ func (o *options) outputCommand(id, part string, from int64) string {
 	return command
 }
 
-// quoted returns a word as a shell takes it, where it is one that a shell would take apart.
+// quoted quotes a word for a shell if that is needed.
 func quoted(word string) string {
 	if word == "" || strings.ContainsFunc(word, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(`-_./\:`, r)
@@ -134,7 +133,7 @@ func quoted(word string) string {
 	return word
 }
 
-// close tells the person at the terminal if something was not kept.
+// close closes the records and prints a hint if one was not kept.
 func (l *ledger) close(env environment) {
 	problem := firstOf(l.problem, l.host.CloseRecords())
 	if problem != nil && !l.host.options.quiet {
@@ -142,7 +141,7 @@ func (l *ledger) close(env environment) {
 	}
 }
 
-// root returns the call of the model's below which a call was made.
+// root returns the model's call from which a call descends.
 func (l *ledger) root(callID string) string {
 	for parent, ok := l.parents[callID]; ok; parent, ok = l.parents[callID] {
 		callID = parent
@@ -150,7 +149,7 @@ func (l *ledger) root(callID string) string {
 	return callID
 }
 
-// absolute returns a path that means the same from everywhere, if there is one.
+// absolute returns the absolute form of path, or path itself on failure.
 func absolute(path string) string {
 	if complete, err := filepath.Abs(path); err == nil {
 		return complete
@@ -158,12 +157,13 @@ func absolute(path string) string {
 	return path
 }
 
-// batchFailed is the status of a batch that could not be kept or answered. Its results are the
+// batchFailed is the status of a batch that could not be stored or printed. Its results are the
 // records of the calls that have ended.
 const batchFailed executor.Status = "failed"
 
-// salvage shows the records of the calls that have ended, whatever it is that failed then: whoever
-// does not know of them would have them made again. It returns the failure, and those of the host.
+// salvage prints the records of the calls that have ended after another failure. A caller that did
+// not see them would have the calls run again. It returns the failure together with the host's
+// failures.
 func (v *view) salvage(ended done, failures *failure, err error) error {
 	if v.showRecords(ended) != nil {
 		v.env.printLost(ended.Records)
@@ -178,22 +178,22 @@ func (v *view) salvage(ended done, failures *failure, err error) error {
 	return known
 }
 
-// showRecords shows records in the place of what a batch came to.
+// showRecords prints records instead of the batch's outcome.
 func (v *view) showRecords(ended done) error {
 	results, err := encoded(list(ended.Records))
 	if err != nil {
 		return err
 	}
 	whole := *v
-	whole.broken, whole.dialect = nil, nil // what could not be shown or said is left out
+	whole.broken, whole.dialect = nil, nil // omit what could not be printed
 	return whole.end(outcome{Status: batchFailed, Batch: ended.ID, Results: results}, ended.Records)
 }
 
-// printLost prints records that cannot be written where they belong. It is not held back by --quiet.
+// printLost prints records that cannot be printed as output. --quiet does not suppress it.
 func (e environment) printLost(records []tool.Record) {
 	for _, record := range records {
 		if text, err := encoded(record); err == nil {
-			// Nothing can be done about a stderr that fails.
+			// Nothing can be done if stderr fails.
 			_, _ = fmt.Fprintf(e.stderr, "caisson: record: %s\n", sanitiseLine(string(text)))
 		}
 	}

@@ -68,14 +68,14 @@ type listed struct {
 	File        string      `json:"file"`
 	Aliases     []string    `json:"aliases"`
 	Type        string      `json:"type"`      // how calls are written: function, custom or local_shell
-	Execution   string      `json:"execution"` // who runs it: sandbox or client
+	Execution   string      `json:"execution"` // who runs the tool: sandbox or client
 	ReadOnly    bool        `json:"read_only"`
 	Destructive bool        `json:"destructive"`
-	Asks        string      `json:"asks"`  // why calls wait for approval; empty where they do not
-	Final       bool        `json:"final"` // its output may be shown to the user as it is
+	Asks        string      `json:"asks"`  // why calls require approval; empty if they do not
+	Final       bool        `json:"final"` // the output may be shown to the user unchanged
 	Hidden      bool        `json:"hidden"`
-	Unavailable string      `json:"unavailable"` // why; empty where it is available
-	Deprecated  *deprecated `json:"deprecated"`  // null where it is not
+	Unavailable string      `json:"unavailable"` // why; empty if available
+	Deprecated  *deprecated `json:"deprecated"`  // null if not deprecated
 }
 
 type deprecated struct {
@@ -139,7 +139,7 @@ func deprecatedOf(m *manifests.Manifest) *deprecated {
 	return &deprecated{m.Deprecated.Since, m.Deprecated.Use, m.Deprecated.Message}
 }
 
-// deprecation says since when a tool is deprecated and what takes its place.
+// deprecation says since when a tool is deprecated and what replaces it.
 func deprecation(d *manifests.Deprecated) string {
 	text := "deprecated"
 	if d.Since != "" {
@@ -154,7 +154,7 @@ func deprecation(d *manifests.Deprecated) string {
 	return text
 }
 
-// table returns the catalogue for people.
+// table returns the catalogue as text for people.
 func (c catalogue) table() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -206,7 +206,7 @@ func (t listed) notes() string {
 	return strings.Join(notes, "; ")
 }
 
-// line says which name was kept out, and why.
+// line says which name was rejected, and why.
 func (d duplicate) line() string {
 	what, why := d.Name, "the name is taken"
 	if d.Dropped.Alias {
@@ -218,7 +218,7 @@ func (d duplicate) line() string {
 	return fmt.Sprintf("kept out: %s from %s (%s); kept: %s", what, d.Dropped.File, why, d.Kept.File)
 }
 
-// clip shortens a text to so many characters.
+// clip shortens a text to at most most characters.
 func clip(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
@@ -226,7 +226,7 @@ func clip(text string, most int) string {
 	return string([]rune(text)[:most-1]) + "…"
 }
 
-// definitionsFlags say in which form tools are printed as a model is offered them.
+// definitionsFlags select the format in which tools are printed as offered to a model.
 type definitionsFlags struct {
 	dialect string
 	strict  bool
@@ -238,7 +238,7 @@ func (f *definitionsFlags) add(command *cobra.Command) {
 	flags.BoolVar(&f.strict, "strict", false, "with --definitions: make schemas strict where that is possible, and ask the provider to hold the model to them")
 }
 
-// given reports whether definitions are asked for. It fails on flags that go with them alone.
+// given reports whether definitions are requested. It rejects flags that need --definitions.
 func (f *definitionsFlags) given(command *cobra.Command) (bool, error) {
 	if command.Flags().Changed("definitions") {
 		return true, nil
@@ -249,7 +249,7 @@ func (f *definitionsFlags) given(command *cobra.Command) (bool, error) {
 	return false, nil
 }
 
-// definitions prints the tools in a dialect, and what the provider makes of them as hints.
+// definitions prints the tools in a dialect, and findings about them as hints.
 func (o *options) definitions(command *cobra.Command, env environment, f definitionsFlags) (err error) {
 	ctx := command.Context()
 	dialect, err := known.ByName(f.dialect)
@@ -277,7 +277,7 @@ func (o *options) definitions(command *cobra.Command, env environment, f definit
 	return env.printJSON(document)
 }
 
-// describeFinding says where something stands, what becomes of it, and what to do.
+// describeFinding describes a finding: its place, its effect and what to do.
 func describeFinding(f dialects.Finding) string {
 	where := f.Tool
 	if f.Path != "" {

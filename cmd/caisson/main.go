@@ -1,4 +1,4 @@
-// Command caisson runs untrusted tools for AI agents, each call in a sandbox of its own.
+// Command caisson runs untrusted tools for AI agents, each call in its own sandbox.
 package main
 
 import (
@@ -19,21 +19,21 @@ import (
 )
 
 func main() {
-	log.SetOutput(io.Discard) // what a library logs is for nobody who runs this command
+	log.SetOutput(io.Discard) // no user of this command reads what libraries log
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal ends the work in good order; a second one ends the process.
+	// The first signal ends the work in an orderly way. A second one kills the process.
 	context.AfterFunc(ctx, stop)
 	compiler := runtime.ChildCompiler(ctx)
 	os.Exit(run(ctx, os.Args[1:], environment{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, compiler: compiler, exit: os.Exit}))
 }
 
-// environment is what the command reads from and writes to.
+// environment is the command's input and output.
 type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	compiler       runtime.Compiler
 	args           []string       // the command line, without the program
-	exit           func(code int) // ends the process; nil where the command is not all of it
+	exit           func(code int) // ends the process; nil if the command does not own the process
 }
 
 // run executes one command line and returns the exit code.
@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string, env environment) int {
 	root := newRoot(env)
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
-	// The flag is missing where the command line never got as far as its parsing.
+	// The flag is unknown if the command line failed before its flags were parsed.
 	quiet, _ := command.Flags().GetBool("quiet")
 	return report(ctx, env, err, quiet)
 }
@@ -62,8 +62,7 @@ Exit codes:
   5    the batch is paused: it needs tool outputs or approvals (see "caisson batch --help")
   130  interrupted`
 
-// newRoot returns the command line. It is built anew for each run, since the values of
-// flags live in it.
+// newRoot returns the root command. Each run needs a new one, because it holds the values of flags.
 func newRoot(env environment) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "caisson",
@@ -125,13 +124,13 @@ func unknownCommand(root *cobra.Command, name string) error {
 	return usageError(root, text)
 }
 
-// usageError is a mistake in the command line itself.
+// usageError returns a failure for a mistake in the command line.
 func usageError(command *cobra.Command, text string) error {
 	return &failure{exitUsage, []message{{text, []string{fmt.Sprintf("run %q", command.CommandPath()+" --help")}}}}
 }
 
-// positional checks the number of arguments. Names says what they are; a negative most
-// is no bound.
+// positional checks the number of arguments. names describes them. A negative most means no
+// maximum.
 func positional(least, most int, names string) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		switch {
@@ -146,10 +145,10 @@ func positional(least, most int, names string) cobra.PositionalArgs {
 	}
 }
 
-// version is what is known of the build.
+// version describes the build.
 type version struct {
 	Version  string `json:"version"`
-	Revision string `json:"revision"` // of the version control system; empty where unknown
+	Revision string `json:"revision"` // in version control; empty if unknown
 	Modified bool   `json:"modified"` // whether the checkout had changes
 	Go       string `json:"go"`
 	Wazero   string `json:"wazero"`
@@ -200,7 +199,7 @@ func newVersion(env environment) *cobra.Command {
 	return command
 }
 
-// String returns the version for people, on lines of its own.
+// String returns the version for people, on several lines.
 func (v version) String() string {
 	text := "caisson " + v.Version + "\n"
 	if v.Revision != "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// message is one line about what went wrong and lines about what to do. They start in
-// lower case and end without a full stop.
+// message is a line about what went wrong and lines about what to do. They start in lower case and
+// end without a period.
 type message struct {
 	text  string
 	hints []string
@@ -23,7 +23,7 @@ type message struct {
 // failure is the error with which a command ends.
 type failure struct {
 	code     int
-	messages []message // none where the output has said it all
+	messages []message // none if the output says everything
 }
 
 // Error returns the messages without their hints.
@@ -40,7 +40,7 @@ func failed(code int, text string, hints ...string) *failure {
 	return &failure{code, []message{{text, hints}}}
 }
 
-// report prints what a command ended with and returns the exit code.
+// report prints the error of a command and returns the exit code.
 func report(ctx context.Context, env environment, err error, quiet bool) int {
 	if err == nil {
 		return exitSuccess
@@ -59,7 +59,7 @@ func report(ctx context.Context, env environment, err error, quiet bool) int {
 	return known.code
 }
 
-// print writes the message. Nothing can be done about a stderr that fails.
+// print writes the message. It ignores errors of stderr, since nothing can be done about them.
 func (m message) print(w io.Writer, quiet bool) {
 	_, _ = fmt.Fprintf(w, "caisson: error: %s\n", sanitiseLine(m.text))
 	if quiet {
@@ -76,7 +76,7 @@ func printHint(w io.Writer, hint string) {
 	_, _ = fmt.Fprintf(w, "caisson: hint: %s\n", sanitiseLine(hint))
 }
 
-// messagesOf takes an error apart: one message for each problem in it.
+// messagesOf returns one message for each problem in an error.
 func messagesOf(err error) []message {
 	var messages []message
 	for _, leaf := range leavesOf(err) {
@@ -96,8 +96,8 @@ func messagesOf(err error) []message {
 	return messages
 }
 
-// leavesOf returns the errors that were joined, however they were wrapped since. What
-// was wrapped around a join is left out: the leaves name their files themselves.
+// leavesOf returns the errors that were joined, even if wrapped since. It omits text that wraps a
+// join, because the leaves name their files.
 func leavesOf(err error) []error {
 	switch e := err.(type) {
 	case *manifests.Error:
@@ -124,7 +124,7 @@ func leavesOf(err error) []error {
 	return []error{err}
 }
 
-// isJoin reports whether the error is the lines of its children and nothing more.
+// isJoin reports whether the error's text is the lines of its children and nothing more.
 func isJoin(err error, children []error) bool {
 	texts := make([]string, len(children))
 	for i, child := range children {
@@ -133,7 +133,7 @@ func isJoin(err error, children []error) bool {
 	return strings.Join(texts, "\n") == err.Error()
 }
 
-// placeOf returns where a problem stands, ready to be followed by its message.
+// placeOf returns the place of a problem as a prefix for its message.
 func placeOf(p manifests.Problem) string {
 	place := fmt.Sprintf("%s:%d:%d: ", p.File, p.Line, p.Column)
 	if p.Path != "" {
@@ -142,7 +142,7 @@ func placeOf(p manifests.Problem) string {
 	return place
 }
 
-// The exit codes, as the help of the root command lists them.
+// Exit codes, as listed in the help of the root command.
 const (
 	exitSuccess     = 0
 	exitFailed      = 1
@@ -153,8 +153,7 @@ const (
 	exitInterrupted = 130 // 128 + SIGINT, as shells report it
 )
 
-// exitCode returns the exit code of a call that ended with the kind, and false for a
-// kind that it does not know.
+// exitCode returns the exit code of a call that ended with the kind, and false for an unknown kind.
 func exitCode(kind tool.Kind) (code int, known bool) {
 	switch kind {
 	case "":

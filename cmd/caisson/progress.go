@@ -12,16 +12,16 @@ import (
 	"golang.org/x/term"
 )
 
-// patience is how long something takes before a person is told about it.
+// patience is how long an operation takes before it is reported.
 const patience = 300 * time.Millisecond
 
-// progress tells a person at a terminal what takes long, one thing at a time.
+// progress reports slow operations to a person at a terminal, one at a time.
 type progress struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
-// newProgress returns nil where nobody watches.
+// newProgress returns nil if stderr is not a terminal or the command is quiet.
 func newProgress(env environment, o *options) *progress {
 	file, ok := env.stderr.(*os.File)
 	if !ok || o.quiet || !term.IsTerminal(int(file.Fd())) {
@@ -30,7 +30,7 @@ func newProgress(env environment, o *options) *progress {
 	return &progress{w: file}
 }
 
-// during runs work, and says what is being done if it takes long. A nil progress says nothing.
+// during calls work and shows what if that takes long. A nil progress shows nothing.
 func (p *progress) during(what string, work func()) {
 	if p == nil || !p.mu.TryLock() {
 		work()

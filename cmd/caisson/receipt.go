@@ -13,9 +13,9 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// ruleGrant is what flags can say of a rule that grants something.
+// ruleGrant is the part of a grant rule that flags can express.
 type ruleGrant struct {
-	Tools   []string // flags grant to all that ask
+	Tools   []string // ignored, since flags grant to all tools that ask
 	Calls   []string
 	Context []string
 	Files   []struct {
@@ -27,7 +27,7 @@ type ruleGrant struct {
 	Secrets []ruleSecret
 }
 
-// ruleSource is what flags can say of a rule that is a key of the policy.
+// ruleSource is the part of a policy key rule that flags can express.
 type ruleSource struct {
 	Context map[string]struct {
 		From  manifests.ContextOrigin
@@ -49,10 +49,10 @@ type ruleSecret struct {
 	Schemes []string
 }
 
-// flagsFor writes a rule that is missing in the operator's policy as flags, to be pasted into a
-// shell, with placeholders for what the operator has to say. It is empty where flags cannot say
-// all of it, or where any of it could be taken for syntax: the rule may be about what a guest
-// chose.
+// flagsFor returns a rule that is missing in the operator's policy as flags for a shell, with
+// placeholders for what the operator must fill in. It returns "" if flags cannot express all of it
+// or if any of it could be read as shell syntax. The content of the rule may have been chosen by a
+// guest.
 func flagsFor(rule json.RawMessage) string {
 	if manifests.PolicyLine(rule) == "" {
 		return ""
@@ -76,7 +76,7 @@ func flagsFor(rule json.RawMessage) string {
 	return grant.flags()
 }
 
-// exactly reads a rule that holds nothing else.
+// exactly decodes a rule and reports whether it has no other fields.
 func exactly(rule json.RawMessage, into any) bool {
 	decoder := json.NewDecoder(bytes.NewReader(rule))
 	decoder.DisallowUnknownFields()
@@ -87,7 +87,7 @@ func (g ruleGrant) flags() string {
 	var flags []string
 	for _, f := range g.Files {
 		if f.Host != nil {
-			return "" // somebody else's rule: ours leave it to the operator
+			return "" // not Caisson's rule, which leaves the host directory to the operator
 		}
 		flags = append(flags, mountFlagFor(f.Path, f.Access))
 	}
@@ -111,7 +111,7 @@ func (g ruleGrant) flags() string {
 
 func contextFlagFor(name string) string { return "--context " + name + "=VALUE" }
 
-// mountFlagFor is empty for a path that could be taken for syntax.
+// mountFlagFor returns "" for a path that could be read as shell syntax.
 func mountFlagFor(guest string, access manifests.Access) string {
 	if !onlyNames(guest, "/._-+@, ") {
 		return ""
@@ -126,20 +126,21 @@ func mountFlagFor(guest string, access manifests.Access) string {
 	return fmt.Sprintf("--mount %s%s=HOSTDIR:%s%s", quote, guest, suffix, quote)
 }
 
-// onlyNames reports whether a text holds nothing but letters, digits and some others.
+// onlyNames reports whether a text has only letters, digits and the given others.
 func onlyNames(text, others string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(others, r)
 	})
 }
 
-// endpoint is where requests to a host go.
+// endpoint is a scheme and a port of a host.
 type endpoint struct {
 	scheme string
 	port   int
 }
 
-// endpointsOf returns an endpoint for each scheme and port; no ports are the scheme's own.
+// endpointsOf returns an endpoint for each scheme and port. Without ports it uses the default
+// ports.
 func endpointsOf(schemes []string, ports []int) []endpoint {
 	var endpoints []endpoint
 	for _, scheme := range schemes {
@@ -161,15 +162,15 @@ func defaultPort(scheme string) int {
 	return 443
 }
 
-// flags returns a flag for each endpoint: a flag knows hosts, ports and schemes, and the usual
-// methods.
+// flags returns a flag for each endpoint. Flags have hosts, ports and schemes, and always allow the
+// usual methods.
 func (r ruleRequests) flags() string {
 	schemes := r.Schemes
 	if len(schemes) == 0 {
 		schemes = []string{"https"}
 	}
 	var flags []string
-	var covered []endpoint // by the flags so far: one without a scheme is for both
+	var covered []endpoint // covered by the flags so far; a flag without a scheme covers both
 	for _, e := range endpointsOf(schemes, r.Ports) {
 		if slices.Contains(covered, e) {
 			continue
@@ -187,7 +188,7 @@ func (r ruleRequests) flags() string {
 	return strings.Join(flags, " ")
 }
 
-// flagValue leaves out what every reader of the flag fills in.
+// flagValue returns the value of --allow-net, without defaults.
 func (e endpoint) flagValue(host string) string {
 	host = bracketed(host)
 	if e.scheme == "http" {
@@ -199,7 +200,7 @@ func (e endpoint) flagValue(host string) string {
 	return host
 }
 
-// bracketed returns a host as it stands before a port.
+// bracketed returns a host as written before a port.
 func bracketed(host string) string {
 	if strings.Contains(host, ":") {
 		return "[" + host + "]"
@@ -207,7 +208,7 @@ func bracketed(host string) string {
 	return host
 }
 
-// flag is empty where there are several origins, which one flag cannot say.
+// flag returns "" if there are several origins, because one flag has only one.
 func (s ruleSecret) flag() string {
 	if len(s.Schemes) > 1 || len(s.Ports) > 1 {
 		return ""
@@ -229,16 +230,15 @@ func (s ruleSecret) flag() string {
 	return fmt.Sprintf("--secret %s%s=env:%s@%s%s", quote, s.Name, s.From.Env, host, quote)
 }
 
-// remedy is what would allow a refused request, as people add it: a line to a manifest, flags,
-// or a line to a policy. What is empty is not missing, or cannot be said so.
+// remedy is what would allow a denied request: a line of a manifest, flags, and a line of a policy.
+// An empty field is not missing or cannot be expressed.
 type remedy struct{ manifest, flags, policy string }
 
 func remedyOf(allow tool.Allow) remedy {
 	return remedy{manifests.ManifestLine(allow.Manifest), flagsFor(allow.Grant), manifests.PolicyLine(allow.Grant)}
 }
 
-// hints says what to add where. The manifest is named as a sentence begins; the policy is the
-// operator's file.
+// hints says what to add where. manifest begins a sentence. policy is the operator's file.
 func (r remedy) hints(manifest, policy string) []string {
 	var hints []string
 	if r.manifest != "" {
@@ -258,10 +258,10 @@ func (r remedy) hints(manifest, policy string) []string {
 	return hints
 }
 
-// isGrant reports whether the policy lacks an element of its grants, and not a key.
+// isGrant reports whether the policy lacks an element of its grants rather than a key.
 func (r remedy) isGrant() bool { return strings.HasPrefix(r.policy, "- ") }
 
-// availability is the permission in the receipt of a tool that lacks what it requires.
+// availability is the permission in the receipt of a tool that lacks a required setting.
 const availability = "availability"
 
 // callPermission is the permission to call another tool.
@@ -270,8 +270,8 @@ const callPermission = "tools"
 // approvalPermission is the permission in the receipt of a call that was not approved.
 const approvalPermission = "approval"
 
-// withheld returns what was granted to a tool that does not get it all the same, such as a
-// secret whose variable is not set, and how to see the rest.
+// withheld returns what was granted to a tool but is not effective, such as a secret whose variable
+// is not set, and how to see the rest.
 func (h *host) withheld(name string) []string {
 	var hints []string
 	if entry, ok := h.registry.Get(name); ok {
@@ -287,8 +287,7 @@ func (h *host) withheld(name string) []string {
 	return append(hints, fmt.Sprintf("run %q to see what it asks for and what would allow it", h.inspectCommand(name)))
 }
 
-// denialHints says what would allow the last of the denials, which is the one that the
-// error names.
+// denialHints says what would allow the last denial, which the error names.
 func (h *host) denialHints(name string, denials []tool.Denial) []string {
 	if len(denials) == 0 {
 		return nil
@@ -311,7 +310,7 @@ func (h *host) denialHints(name string, denials []tool.Denial) []string {
 	return append(hints, h.operator.unusedFile()...)
 }
 
-// approvalHints says what would let calls of a tool run that were not approved.
+// approvalHints says how to let calls of a tool run that were not approved.
 func (h *host) approvalHints(name string) []string {
 	entry, ok := h.registry.Get(name)
 	if !ok || h.operator.asks(entry.Manifest) {
@@ -323,7 +322,7 @@ func (h *host) approvalHints(name string) []string {
 	}
 }
 
-// inspectCommand returns the command that looks at a tool as this one did.
+// inspectCommand returns the command that inspects a tool with the same tools and policy.
 func (h *host) inspectCommand(name string) string {
 	command := "caisson inspect " + name
 	for _, source := range h.options.tools {

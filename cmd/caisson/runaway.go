@@ -19,15 +19,15 @@ import (
 type runaways struct {
 	env   environment
 	quiet bool
-	timer *endsProcess // nil: none
+	timer *endsProcess // may be nil
 
 	mu      sync.Mutex
 	found   []runtime.Runaway
-	cancels []context.CancelFunc // of what runs beside them
+	cancels []context.CancelFunc // cancels what runs beside them
 }
 
-// newRunaways returns what the runtime reports runaways to. A command that is a process of its own
-// has a timer that ends it, where the system has one.
+// newRunaways returns the collector of runaways for the runtime. If the command owns its process,
+// it has a timer that ends the process, on systems that support one.
 func newRunaways(env environment, quiet bool) *runaways {
 	r := &runaways{env: env, quiet: quiet}
 	if env.exit == nil {
@@ -47,11 +47,11 @@ func (r *runaways) lastResort() runtime.LastResort {
 	return r.timer
 }
 
-// toEnd is how long a command has to end in good order that has a runaway: the next garbage
-// collection will keep it from that forever.
+// toEnd is the time for an orderly end of a command that has a runaway. The next garbage collection
+// would block it forever.
 const toEnd = 400 * time.Millisecond
 
-// add notes a runaway, and ends the command.
+// add records a runaway and ends the command.
 func (r *runaways) add(found runtime.Runaway) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,7 +63,7 @@ func (r *runaways) add(found runtime.Runaway) {
 	case r.env.exit == nil || len(r.found) > 1:
 	case r.timer != nil:
 		r.timer.end(messageOf(found))
-	default: // it may work
+	default: // may not fire if the process is blocked
 		time.AfterFunc(toEnd, func() {
 			messageOf(found).print(r.env.stderr, r.quiet)
 			r.env.exit(exitLimit)
@@ -71,7 +71,7 @@ func (r *runaways) add(found runtime.Runaway) {
 	}
 }
 
-// within returns a context that also ends when there is a runaway.
+// within returns a context that is also cancelled when there is a runaway.
 func (r *runaways) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	r.mu.Lock()
@@ -89,7 +89,7 @@ func (r *runaways) any() bool {
 	return len(r.found) > 0
 }
 
-// of returns the runaway of a call, if it is one.
+// of returns the runaway of a call, if any.
 func (r *runaways) of(callID string) (runtime.Runaway, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,7 +101,7 @@ func (r *runaways) of(callID string) (runtime.Runaway, bool) {
 	return runtime.Runaway{}, false
 }
 
-// failure is how a command ends in which something could not be stopped; nil where nothing was.
+// failure returns the failure for guests that could not be stopped, or nil if there are none.
 func (r *runaways) failure() *failure {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,7 +129,7 @@ type endsProcess struct {
 
 	mu     sync.Mutex
 	timer  *lastresort.Timer
-	ending bool // nothing puts the end off any more
+	ending bool // the end can no longer be postponed
 }
 
 // Arm implements [runtime.LastResort].
@@ -138,7 +138,7 @@ func (e *endsProcess) Arm(at time.Time, next runtime.Runaway) {
 		[]string{fmt.Sprintf("report it with the module, whose SHA-256 is %s; where several calls ran, another may be to blame", next.SHA256)}}, false)
 }
 
-// end has the process end soon.
+// end makes the process end soon.
 func (e *endsProcess) end(m message) { e.set(time.Now().Add(toEnd), m, true) }
 
 func (e *endsProcess) set(at time.Time, m message, ending bool) {
@@ -162,18 +162,18 @@ func (e *endsProcess) Disarm() {
 	}
 }
 
-// witness is a registry that remembers why the host failed. A record says no more than
-// "internal error" and an id, since it may go to a model; whoever runs the command is
-// the operator and may know the cause.
+// witness is a registry that remembers why the host failed. A record may be sent to a model, so it
+// says only "internal error" and an id. The user of this command is the operator and may see the
+// cause.
 type witness struct {
 	*registry.Registry
-	progress *progress // nil where nobody watches
+	progress *progress // may be nil
 
 	mu     sync.Mutex
-	causes map[string]error // by call id; for reading once the batch has ended
+	causes map[string]error // by call id; read only after the batch has ended
 }
 
-// over has the witness see the calls of a registry's tools.
+// over makes the witness wrap a registry.
 func (w *witness) over(tools *registry.Registry) executor.Resolver {
 	w.Registry = tools
 	return w
@@ -183,7 +183,7 @@ func (w *witness) over(tools *registry.Registry) executor.Resolver {
 func (w *witness) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 	if entry, ok := w.Get(invocation.Tool); ok {
 		if t, ok := entry.Tool.(*runtime.Tool); ok && w.progress != nil {
-			// An error comes back from the call itself.
+			// The call itself returns the same error.
 			w.progress.during("compiling "+entry.Name, func() { _ = t.Prepare(ctx) })
 		}
 	}

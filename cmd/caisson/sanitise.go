@@ -10,14 +10,14 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// sanitise returns text that a terminal shows as what it is. Characters that move the
-// cursor, change the terminal, reorder the text or cannot be seen stand as escapes: \x1b,
-// \u202e, \U000e0041. Lines and tabs stay, and what emoji and scripts are written with.
+// sanitise returns text that a terminal shows unchanged. It escapes characters that move the
+// cursor, control the terminal, reorder the text or are invisible: \x1b, \u202e, \U000e0041. It
+// keeps line breaks, tabs, and the characters that emoji and scripts need.
 func sanitise(text string) string {
 	return escape(text, func(r rune) bool { return r == '\n' || r == '\t' })
 }
 
-// sanitiseLine is [sanitise] for what must stay on one line.
+// sanitiseLine is like [sanitise] for text that must stay on one line.
 func sanitiseLine(text string) string {
 	return escape(text, func(rune) bool { return false })
 }
@@ -47,7 +47,7 @@ func escape(text string, keep func(rune) bool) string {
 	return b.String()
 }
 
-// print writes text to stdout in the form in which terminals show it.
+// print writes text to stdout, sanitised for terminals.
 func (e environment) print(text string) error {
 	if _, err := io.WriteString(e.stdout, sanitise(text)); err != nil {
 		return fmt.Errorf("cannot write the output: %w", err)
@@ -55,8 +55,8 @@ func (e environment) print(text string) error {
 	return nil
 }
 
-// readable returns a result for people: its output, or its data where it has none, and
-// a line for each part that is not text. It ends with a newline unless it is empty.
+// readable returns a result as text for people: its output, or its data if it has no output, and a
+// line for each part that is not text. Unless empty, it ends with a newline.
 func readable(result tool.Result) string {
 	text := result.Output
 	if text == "" && len(result.Data) > 0 {

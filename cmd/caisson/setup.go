@@ -20,10 +20,10 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// defaultTools is the source where no --tools flag names one.
+// defaultTools is the source if neither a flag nor the policy names one.
 const defaultTools = "wasm-tools"
 
-// host is the loaded tools and what runs them. Close it.
+// host is the loaded tools and the executor of their calls. Close it.
 type host struct {
 	*caisson.Host
 	options  *options
@@ -32,18 +32,18 @@ type host struct {
 	registry *registry.Registry
 	logger   *slog.Logger // nil without --verbose
 	runaways *runaways
-	ledger   *ledger  // nil where tools are only looked at
-	witness  *witness // likewise
+	ledger   *ledger  // nil if no calls are run
+	witness  *witness // nil if no calls are run
 }
 
-// opening says what tools are opened for.
+// opening says why tools are opened.
 type opening struct {
-	cacheDir string // for compiled code; empty for none, as where tools are only looked at
-	runs     bool   // calls are run
+	cacheDir string // for compiled code; empty for none, as when tools are only inspected
+	runs     bool   // whether calls are run
 	claims   executor.Claimer
 }
 
-// open loads the tools that the flags and the policy name, as these grant.
+// open loads the tools that the flags and the policy name, with their grants.
 func (o *options) open(ctx context.Context, env environment, opening opening) (_ *host, err error) {
 	if o.quiet && o.verbose {
 		return nil, failed(exitUsage, "--quiet and --verbose exclude each other")
@@ -74,10 +74,10 @@ func (o *options) open(ctx context.Context, env environment, opening opening) (_
 	return h, nil
 }
 
-// openOptions says what is opened, and with what.
+// openOptions returns the options for opening the tools.
 func (h *host) openOptions(env environment, cacheDir string) caisson.Options {
 	o, policy := h.options, *h.operator.policy
-	policy.Tools = nil // they are among the sources, unless one alone is looked at
+	policy.Tools = nil // they are among the sources, unless only one tool is inspected
 	return caisson.Options{
 		Policies: []*manifests.Policy{&policy, h.operator.flags}, Tools: h.sources, Profile: o.profile,
 		NoCache: cacheDir == "", Logger: h.logger,
@@ -88,7 +88,7 @@ func (h *host) openOptions(env environment, cacheDir string) caisson.Options {
 	}
 }
 
-// runOptions adds how calls are run, and who is told of them.
+// runOptions adds the options for running calls and observing them.
 func (h *host) runOptions(env environment, claims executor.Claimer, options *caisson.Options) (err error) {
 	h.ledger = &ledger{host: h, parents: map[string]string{}}
 	h.witness = &witness{causes: map[string]error{}, progress: newProgress(env, h.options)}
@@ -101,7 +101,7 @@ func (h *host) runOptions(env environment, claims executor.Claimer, options *cai
 	return nil
 }
 
-// notOpened words why the tools could not be opened.
+// notOpened returns the failure for tools that could not be opened.
 func notOpened(ctx context.Context, err error, cacheDir string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -120,8 +120,8 @@ func notOpened(ctx context.Context, err error, cacheDir string) error {
 	}
 }
 
-// sources returns the folders and manifests to load, which all exist: those of the flags,
-// then those of the policy.
+// sources returns the folders and manifests to load: those of the flags, then those of the policy.
+// It fails if one does not exist.
 func (op *operator) sources() ([]string, error) {
 	o := op.options
 	if o.only != "" {
@@ -155,8 +155,8 @@ func isMissing(source string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// close ends the host. It waits for calls, also when ctx has ended. With a call that cannot be
-// stopped, all stays as it is: the process is about to end.
+// close closes the host. It waits for calls even if ctx is done. If a call cannot be stopped, it
+// does nothing, because the process is about to end.
 func (h *host) close(ctx context.Context) error {
 	if h.runaways.any() {
 		return nil
@@ -165,7 +165,7 @@ func (h *host) close(ctx context.Context) error {
 	return h.Close(ctx)
 }
 
-// policyName is what a policy file is called where nobody named another one.
+// policyName is the usual name of a policy file.
 const policyName = "caisson.yaml"
 
 func (o *options) policyFlags(command *cobra.Command) {
@@ -186,16 +186,16 @@ func (o *options) policyFlags(command *cobra.Command) {
 		"bind a secret to one host for tools that ask for it: `NAME=env:VAR@HOST` or NAME=file:PATH@HOST; repeatable")
 }
 
-// operator is what whoever runs the command has decided about tools.
+// operator holds what the user of the command decided about tools.
 type operator struct {
 	options *options
 	policy  *manifests.Policy // the zero value without --config
-	flags   *manifests.Policy // what flags grant to all tools, and say of approvals
+	flags   *manifests.Policy // what flags grant to all tools and say about approvals
 	profile manifests.Profile
-	context map[string]string // the values that the host fills in
+	context map[string]string // context values that the host fills in
 }
 
-// operator reads the policy and settles what the flags leave to it.
+// operator reads the policy and combines it with the flags.
 func (o *options) operator() (*operator, error) {
 	op := &operator{options: o, policy: &manifests.Policy{}, flags: o.policy()}
 	if err := o.secrets.check(); err != nil {
@@ -214,7 +214,7 @@ func (o *options) operator() (*operator, error) {
 	return op, err
 }
 
-// configFailure words why a policy cannot be read.
+// configFailure returns the failure for a policy that cannot be read.
 func configFailure(file string, err error) *failure {
 	messages := messagesOf(err)
 	var invalid *manifests.Error
@@ -224,13 +224,13 @@ func configFailure(file string, err error) *failure {
 	return &failure{exitUsage, messages}
 }
 
-// asks reports whether the policy or a flag has calls of a tool wait for approval.
+// asks reports whether the policy or a flag requires approval for calls of a tool.
 func (op *operator) asks(m *manifests.Manifest) bool {
 	return len(op.policy.For(m.Name, m.File).Ask)+len(op.flags.For(m.Name, m.File).Ask) > 0
 }
 
-// contextValues returns the values of context parameters. A flag sets only what the policy
-// does not leave to somebody else.
+// contextValues returns the values of context parameters. A flag can set a value only if the policy
+// does not assign it another source.
 func (op *operator) contextValues() (map[string]string, error) {
 	values := map[string]string{}
 	for _, source := range op.policy.Context {
@@ -257,8 +257,8 @@ func (op *operator) contextValues() (map[string]string, error) {
 	return values, nil
 }
 
-// contextSource returns what the policy says about a context value. Names that differ by
-// case alone would pass for each other in many JSON decoders.
+// contextSource returns what the policy says about a context value. It compares names without
+// regard to case, because many JSON decoders do.
 func (op *operator) contextSource(name string) (manifests.ContextSource, bool) {
 	for _, source := range op.policy.Context {
 		if strings.EqualFold(source.Name, name) {
@@ -268,9 +268,9 @@ func (op *operator) contextSource(name string) (manifests.ContextSource, bool) {
 	return manifests.ContextSource{}, false
 }
 
-// contextNote returns what would allow a denied request, without a flag for a context value
-// that the policy does not let flags set, nor a key that the policy has already, and a note
-// on where the value comes from.
+// contextNote returns what would allow a denied request, and a note on the source of the context
+// value. The remedy has no flag for a value that the policy does not let flags set, and no policy
+// key that the policy already has.
 func (op *operator) contextNote(denial tool.Denial) (remedy, []string) {
 	r := remedyOf(denial.Allow)
 	source, named := op.contextSource(denial.Value)
@@ -278,7 +278,7 @@ func (op *operator) contextNote(denial tool.Denial) (remedy, []string) {
 		return r, nil
 	}
 	if !r.isGrant() {
-		r.policy = "" // the value, which stands or is missing at the policy's own key
+		r.policy = "" // the policy already has a key for the value
 	}
 	switch source.From {
 	case manifests.FromFlag:
@@ -292,7 +292,7 @@ func (op *operator) contextNote(denial tool.Denial) (remedy, []string) {
 		source.Origin, source.Name, source.From)}
 }
 
-// file returns the name of the file in which the operator's grants stand, or may.
+// file returns the file name of the operator's policy, or of the one to create.
 func (op *operator) file() string {
 	if op.options.config != "" {
 		return op.options.config
@@ -300,8 +300,8 @@ func (op *operator) file() string {
 	return policyName
 }
 
-// unusedFile points out a policy that lies here and that nobody named. It is never used by
-// itself: a folder with somebody's tools could bring a policy of its own.
+// unusedFile returns a hint about a policy here that was not named. It is never used automatically,
+// because a folder with somebody else's tools could contain its own policy.
 func (op *operator) unusedFile() []string {
 	if op.options.config != "" {
 		return nil

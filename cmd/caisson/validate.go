@@ -28,15 +28,15 @@ to none of them cause warnings.
 The exit code is 2 if there are problems and 0 if there are none. Warnings do not count:
 they point out what may be intended.`
 
-// The kinds of problems that only this command finds.
+// Kinds of problems that only this command finds.
 const (
 	unreadable    manifests.ProblemKind = "unreadable"     // a file or folder cannot be read
 	badModule     manifests.ProblemKind = "module"         // the module cannot be used
-	duplicateName manifests.ProblemKind = "duplicate_name" // two tools want one name
-	repeatedSeed  manifests.ProblemKind = "repeated_seed"  // calls may see the same random numbers; only ever a warning
-	// What a policy says changes nothing for the tools at hand; only ever a warning.
+	duplicateName manifests.ProblemKind = "duplicate_name" // two tools have the same name
+	repeatedSeed  manifests.ProblemKind = "repeated_seed"  // calls may see the same random numbers; always a warning
+	// A policy statement has no effect on the checked tools; always a warning.
 	notApplied manifests.ProblemKind = "not_applied"
-	// The manifest asks for what the module has no import to use; only ever a warning.
+	// The module has no import to use a requested permission; always a warning.
 	unusedPermission manifests.ProblemKind = "unused_permission"
 )
 
@@ -67,7 +67,7 @@ type validation struct {
 	noModule bool
 }
 
-// verdict is what validate prints as JSON. Warnings leave manifests valid.
+// verdict is what validate prints as JSON. Manifests with warnings are valid.
 type verdict struct {
 	Valid    bool                `json:"valid"`
 	Files    int                 `json:"files"`    // manifests
@@ -101,7 +101,7 @@ func (v *validation) run(ctx context.Context, paths []string) error {
 	return err
 }
 
-// check looks at all manifests of all paths.
+// check checks all manifests and policies at all paths.
 func (v *validation) check(ctx context.Context, paths []string) (verdict, error) {
 	files, policies, problems, err := discoverAll(ctx, paths)
 	if err != nil {
@@ -135,7 +135,7 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 	return verdict{len(problems) == 0, len(files), len(policies), list(sorted(problems)), list(sorted(warnings))}, nil
 }
 
-// manifest returns what is wrong, and what may be, beyond the manifest's own text.
+// manifest returns problems and warnings beyond the manifest's own text.
 func (v *validation) manifest(m *manifests.Manifest) (problems, warnings []manifests.Problem) {
 	problems = runtime.Check(m)
 	unsupported := slices.ContainsFunc(problems, func(p manifests.Problem) bool {
@@ -167,7 +167,7 @@ func moduleProblem(m *manifests.Manifest, info runtime.ModuleInfo, err error) ma
 	return p
 }
 
-// loadProblems returns what is wrong with a manifest that cannot be loaded.
+// loadProblems returns the problems of a manifest that cannot be loaded.
 func loadProblems(file string, err error) []manifests.Problem {
 	var invalid *manifests.Error
 	if errors.As(err, &invalid) {
@@ -184,7 +184,7 @@ func duplicateProblem(m *manifests.Manifest, d *registry.DuplicateError) manifes
 	return manifests.Problem{File: m.File, Line: max(m.Line(key), 1), Column: 1, Path: key, Kind: duplicateName, Message: d.Error(), Fix: fix}
 }
 
-// distinct returns the files without those that were named twice.
+// distinct removes files that are named more than once.
 func distinct(files []string) []string {
 	seen := map[string]bool{}
 	var kept []string
@@ -201,7 +201,7 @@ func distinct(files []string) []string {
 	return kept
 }
 
-// sorted returns the problems by file and place.
+// sorted sorts the problems by file and position.
 func sorted(problems []manifests.Problem) []manifests.Problem {
 	slices.SortStableFunc(problems, func(a, b manifests.Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -209,8 +209,8 @@ func sorted(problems []manifests.Problem) []manifests.Problem {
 	return problems
 }
 
-// seedWarnings points out a manifest that has its program resumed from a snapshot, although
-// the program links what would then give each call the same random numbers.
+// seedWarnings reports a manifest whose calls resume from a snapshot although the module links
+// generators that would then give each call the same random numbers.
 func seedWarnings(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Problem {
 	if m.Behavior.Snapshot != manifests.SnapshotStart || len(info.SeededGenerators) == 0 {
 		return nil
@@ -224,8 +224,8 @@ func seedWarnings(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Pr
 	}}
 }
 
-// unusedWarnings points out permissions that the module has no import to use, whatever it
-// does: to ask for less is to be trusted sooner.
+// unusedWarnings reports permissions that the module has no import to use. A tool that asks for
+// less is trusted more easily.
 func unusedWarnings(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Problem {
 	var warnings []manifests.Problem
 	for _, key := range info.Unused {
@@ -238,7 +238,7 @@ func unusedWarnings(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.
 	return warnings
 }
 
-// text returns the verdict for people.
+// text returns the verdict as text for people.
 func (v verdict) text(quiet bool) string {
 	var b strings.Builder
 	broken := map[string]bool{}
@@ -275,7 +275,7 @@ func valid(n int, one, many string) string {
 	return fmt.Sprintf("%d %s are valid", n, many)
 }
 
-// problemLines returns a problem, its message behind a prefix, and its fix.
+// problemLines returns a problem, with a prefix before its message, and its fix.
 func problemLines(p manifests.Problem, prefix string) string {
 	return sanitiseLine(placeOf(p)+prefix+p.Message) + "\n  fix: " + sanitiseLine(p.Fix) + "\n"
 }

@@ -17,11 +17,12 @@ import (
 	"github.com/caisson-run/caisson/registry"
 )
 
-// policyNames are what policy files are called, whatever stands in them.
+// policyNames are the names of policy files. Files with these names are policies whatever they
+// contain.
 var policyNames = []string{policyName, "caisson.yml", "caisson.json"}
 
-// isPolicy reports whether a path is a policy file: by its name, or else by its schema key,
-// or else, where that is wrong for both, by what it reads better as.
+// isPolicy reports whether a path is a policy file: by its name, or else by its schema key. If
+// neither reader accepts the schema key, it chooses the one that reports fewer problems.
 func isPolicy(path string) bool {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return false
@@ -37,13 +38,13 @@ func isPolicy(path string) bool {
 	return len(loadProblems(path, asPolicy)) < len(loadProblems(path, asManifest))
 }
 
-// refusesSchema reports whether a document has another schema than its reader wants.
+// refusesSchema reports whether a reader rejected the document's schema key.
 func refusesSchema(err error) bool {
 	var invalid *manifests.Error
 	return errors.As(err, &invalid) && slices.ContainsFunc(invalid.Problems, func(p manifests.Problem) bool { return p.Path == "schema" })
 }
 
-// policiesIn returns the policies that lie in a folder itself.
+// policiesIn returns the policies in a folder itself.
 func policiesIn(folder string) []string {
 	var found []string
 	for _, name := range policyNames {
@@ -55,8 +56,8 @@ func policiesIn(folder string) []string {
 	return found
 }
 
-// policy returns what is wrong with a policy file, and what of it changes nothing for the
-// tools at hand: those that are validated with it, and those that it names.
+// policy returns the problems of a policy file. The warnings are its statements that have no effect
+// on the tools validated with it and those it names.
 func (v *validation) policy(ctx context.Context, file string, beside []*manifests.Manifest) (problems, warnings []manifests.Problem) {
 	policy, err := manifests.LoadPolicy(file)
 	if err != nil {
@@ -73,7 +74,7 @@ func (v *validation) policy(ctx context.Context, file string, beside []*manifest
 	}
 	known := names.New()
 	for _, m := range tools {
-		_ = known.Add(m) // what is wrong with it is reported where it is validated itself
+		_ = known.Add(m) // problems are reported where it is itself validated
 	}
 	near := func(name string) []string { return known.Nearest(name, 3) }
 	for _, u := range unapplied.In([]*manifests.Policy{policy}, tools, near) {
@@ -83,8 +84,8 @@ func (v *validation) policy(ctx context.Context, file string, beside []*manifest
 	return problems, warnings
 }
 
-// loadable returns the manifests of a source without those that are broken, which are
-// reported where the source itself is validated.
+// loadable returns the valid manifests of a source. Invalid ones are reported when the source
+// itself is validated.
 func loadable(ctx context.Context, source string) []*manifests.Manifest {
 	files, _ := registry.Files(ctx, source)
 	var all []*manifests.Manifest
@@ -102,11 +103,11 @@ func lineOf(origin string) int {
 	return max(line, 1)
 }
 
-// shownUnapplied is how many lines a denied call has about what does not apply.
+// shownUnapplied is the maximum number of unapplied statements shown for a denied call.
 const shownUnapplied = 3
 
-// unapplied returns what the operator says that changes nothing for the loaded tools. Where
-// one manifest alone is looked at, nothing can be said about the others.
+// unapplied returns the operator's statements that have no effect on the loaded tools. If only one
+// manifest is inspected, they may apply to others, so it returns none.
 func (h *host) unapplied() []caisson.Unapplied {
 	if h.options.only != "" {
 		return nil
@@ -114,12 +115,12 @@ func (h *host) unapplied() []caisson.Unapplied {
 	return h.Unapplied()
 }
 
-// unappliedLine returns one of it for people.
+// unappliedLine describes an unapplied statement for people.
 func unappliedLine(u caisson.Unapplied) string {
 	return fmt.Sprintf("%s: %s; %s", u.Origin, u.Text, u.Fix)
 }
 
-// unappliedHints returns the first lines of it.
+// unappliedHints describes the first few unapplied statements.
 func (h *host) unappliedHints() []string {
 	found := h.unapplied()
 	var hints []string
@@ -132,7 +133,7 @@ func (h *host) unappliedHints() []string {
 	return hints
 }
 
-// noteUnapplied prints it for somebody who looks at tools.
+// noteUnapplied prints the unapplied statements as hints.
 func (h *host) noteUnapplied(env environment) {
 	if h.options.quiet {
 		return
@@ -142,7 +143,7 @@ func (h *host) noteUnapplied(env environment) {
 	}
 }
 
-// logUnapplied logs it for somebody who wants to know all.
+// logUnapplied logs the unapplied statements with --verbose.
 func (h *host) logUnapplied(ctx context.Context) {
 	if h.logger == nil {
 		return
