@@ -64,7 +64,7 @@ type Options struct {
 func (o Options) check() error {
 	switch {
 	case o.Runtime.Profile != manifests.Profile{}:
-		return errors.New("Runtime.Profile is set; name a profile, and define it in a policy")
+		return errors.New("Runtime.Profile must be zero; set Profile to the name of a profile, and define it in a policy")
 	case o.NoCache && o.Runtime.CacheDir != "":
 		return errors.New("NoCache and Runtime.CacheDir exclude each other")
 	}

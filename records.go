@@ -52,7 +52,7 @@ func (h *Host) keepsApart(values map[string]string) error {
 	writer, found, err := h.WriterTo(dir, values)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: it cannot be told: %w", dir, folder.Reason(err))
+		return fmt.Errorf("%s: cannot determine whether a tool may write there: %w", dir, folder.Reason(err))
 	case found:
 		return fmt.Errorf("%s: %s may write to %s", dir, writer.Tool, writer.Dir)
 	}
@@ -78,7 +78,7 @@ func (h *Host) CloseRecords() error {
 }
 
 // errRecordsClosed means that a call ended after [Host.CloseRecords].
-var errRecordsClosed = errors.New("no records are kept any more")
+var errRecordsClosed = errors.New("records are no longer kept")
 
 // ledger keeps the record of each call as it ends. Failing to do so does not affect the call.
 type ledger struct {

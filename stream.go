@@ -30,7 +30,7 @@ func (h *Host) ResumeStream(ctx context.Context, resumption executor.Resumption,
 }
 
 // errStreamTaken means that the batch already has a stream.
-var errStreamTaken = errors.New("the batch has a stream already")
+var errStreamTaken = errors.New("the batch already has a stream")
 
 // watched calls work and shows its events meanwhile.
 func watched(ctx context.Context, taken *executor.Stream, show func(tool.Event) bool, work func(*executor.Stream) (executor.Report, error)) (executor.Report, error) {

@@ -73,7 +73,7 @@ func (e *expansion) add(template ArgTemplate) error {
 	for i, part := range template.parts {
 		if part.param == "" {
 			if before := template.parts[:i]; i > 0 && b.Len() == 0 && strings.HasPrefix(part.literal, "-") && !before[0].dash && !e.afterDashes {
-				return fmt.Errorf("%w: %s: must not be empty, which would make an option of what follows", ErrArgs, before[0].param)
+				return fmt.Errorf("%w: %s: must not be empty, because what follows would become an option", ErrArgs, before[0].param)
 			}
 			b.WriteString(part.literal)
 			continue
@@ -152,7 +152,7 @@ func (e *expansion) checkDash(part templatePart, text string) error {
 func scalar(param string, raw json.RawMessage) (string, error) {
 	switch {
 	case len(raw) == 0 || isNull(raw):
-		return "", fmt.Errorf("%w: %s: null has no place in a command line; leave it out", ErrArgs, param)
+		return "", fmt.Errorf("%w: %s: null is not allowed in a command line; leave it out", ErrArgs, param)
 	case raw[0] == '{' || raw[0] == '[':
 		return "", fmt.Errorf("%w: %s: want a string, a number or a boolean here", ErrArgs, param)
 	case raw[0] != '"':

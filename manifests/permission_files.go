@@ -161,7 +161,7 @@ func (r *reader) fileGrants(n *node, path string) []FileGrant {
 		grant := r.fileGrant(n, path)
 		if grant.Path != "" && slices.ContainsFunc(grants, func(g FileGrant) bool { return g.Path == grant.Path }) {
 			inner := keypath.Key(path, "path")
-			r.add(r.place(inner), inner, DuplicateKey, clip(grant.Path)+" stands twice in the grant", "keep one of the two")
+			r.add(r.place(inner), inner, DuplicateKey, clip(grant.Path)+" appears twice in the grant", "keep one of the two")
 		}
 		grants = append(grants, grant)
 	})

@@ -169,7 +169,7 @@ func (r *reader) ports(n *node, at string) []int {
 	r.list(n, at, maxList, func(n *node, at string) {
 		port := int(r.integer(n, at, 1, 65535))
 		if slices.Contains(ports, port) {
-			r.add(n.at, at, DuplicateKey, fmt.Sprintf("port %d stands twice in the list", port), "keep one of the two")
+			r.add(n.at, at, DuplicateKey, fmt.Sprintf("port %d appears twice in the list", port), "keep one of the two")
 		} else if port > 0 {
 			ports = append(ports, port)
 		}
@@ -218,7 +218,7 @@ func (r *reader) prefixes(n *node, at string) []netip.Prefix {
 		switch {
 		case !read:
 		case slices.Contains(prefixes, prefix):
-			r.add(n.at, at, DuplicateKey, fmt.Sprintf("%s stands twice in the list", prefix), "keep one of the two")
+			r.add(n.at, at, DuplicateKey, fmt.Sprintf("%s appears twice in the list", prefix), "keep one of the two")
 		default:
 			prefixes = append(prefixes, prefix)
 		}

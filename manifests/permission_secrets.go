@@ -201,7 +201,7 @@ func (r *reader) checkPlace(n *node, at string, required bool) {
 func (r *reader) header(n *node, at string) string {
 	text := r.word(n, at, tokenText, "write the name of a header, such as X-Api-Key")
 	if slices.Contains(hopHeaders[:], strings.ToLower(text)) {
-		r.add(n.at, at, InvalidValue, fmt.Sprintf("%q says how a request travels", text), "use another header, such as Authorization or X-Api-Key")
+		r.add(n.at, at, InvalidValue, fmt.Sprintf("%q controls how a request is sent", text), "use another header, such as Authorization or X-Api-Key")
 		return ""
 	}
 	return text

@@ -140,7 +140,7 @@ func (r *reader) sources(n *node, path string) []string {
 			switch {
 			case source == "":
 			case slices.Contains(paths, source):
-				r.add(n.at, path, DuplicateKey, fmt.Sprintf("%q stands twice in the list", clip(n.text)), "keep one of the two")
+				r.add(n.at, path, DuplicateKey, fmt.Sprintf("%q appears twice in the list", clip(n.text)), "keep one of the two")
 			default:
 				paths = append(paths, source)
 			}

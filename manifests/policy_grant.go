@@ -132,7 +132,7 @@ func (r *reader) deny(n *node, path string) PolicyDeny {
 	}
 	if given != 1 {
 		last := len(keys) - 1
-		r.add(n.at, path, Conflict, "each element takes one thing away", "give exactly one of "+strings.Join(keys[:last], ", ")+" and "+keys[last])
+		r.add(n.at, path, Conflict, "each element denies exactly one thing", "give exactly one of "+strings.Join(keys[:last], ", ")+" and "+keys[last])
 	}
 	return d
 }

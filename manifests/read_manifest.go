@@ -88,7 +88,7 @@ func (r *reader) requirement(n *node, path string) string {
 			r.add(n.at, path, InvalidValue, fmt.Sprintf("%q is not allowed here", clip(text)), settingFix+"; write A|B if one of two settings is enough")
 			return ""
 		case slices.Contains(settings, setting):
-			r.add(n.at, path, DuplicateKey, fmt.Sprintf("%q stands twice among the alternatives", setting), "keep one of the two")
+			r.add(n.at, path, DuplicateKey, fmt.Sprintf("%q appears twice among the alternatives", setting), "keep one of the two")
 			return ""
 		}
 		settings = append(settings, setting)
@@ -125,13 +125,13 @@ func (r *reader) checkExecution(root *node, m *Manifest) {
 	}
 	for _, key := range [...]string{"module", "permissions", "limits"} {
 		if root.get(key) != nil {
-			r.add(r.places[key], key, Conflict, "the caller runs this tool, so that nothing would enforce "+key, "remove "+key+", or execution: client")
+			r.add(r.places[key], key, Conflict, "the caller runs this tool, so nothing would enforce "+key, "remove "+key+", or execution: client")
 		}
 	}
 	for _, unused := range [...]struct{ key, message string }{
-		{"context", "the caller runs this tool, and is not told context values"},
-		{"behavior.snapshot", "the caller runs this tool, so that there is nothing to take a snapshot of"},
-		{"tests", "the caller runs this tool, so that nobody could run its tests"},
+		{"context", "the caller runs this tool and does not receive context values"},
+		{"behavior.snapshot", "the caller runs this tool, so there is nothing to take a snapshot of"},
+		{"tests", "the caller runs this tool, so its tests cannot be run"},
 	} {
 		if at, given := r.places[unused.key]; given {
 			r.add(at, unused.key, Conflict, unused.message, "remove "+unused.key+", or execution: client")
@@ -266,7 +266,7 @@ func (r *reader) format(n *node, path string) json.RawMessage {
 	if kind == textFormat {
 		for _, key := range [...]string{"syntax", "definition"} {
 			if inner := keypath.Key(path, key); n.get(key) != nil {
-				r.add(r.place(inner), inner, Conflict, "any text is allowed, so that there is no "+key, "remove it, or write type: grammar")
+				r.add(r.place(inner), inner, Conflict, "any text is allowed, so there is no "+key, "remove it, or write type: grammar")
 			}
 		}
 		return objectOf(keyed("type", textOf(kind))).json()
@@ -345,7 +345,7 @@ func (r *reader) plainObject(schema *node, path, fix string) {
 		inner := keypath.Key(path, m.key)
 		switch {
 		case !slices.Contains(known, m.key):
-			r.add(m.at, inner, Conflict, m.key+" could refuse what a call of this type always is", fix)
+			r.add(m.at, inner, Conflict, m.key+" could reject valid calls of this type", fix)
 		case m.key == "additionalProperties" && (m.value.kind != boolNode || m.value.text != "false"):
 			r.add(m.at, inner, Conflict, "a call of this type has no other arguments", "write false, or remove it")
 		}

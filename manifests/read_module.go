@@ -69,7 +69,7 @@ func (r *reader) modulePath(n *node, path string) string {
 	case text == "" || text == "." || !fs.ValidPath(text) || len(text) > maxPath:
 		r.add(n.at, path, InvalidValue, fmt.Sprintf("%q is not a plain relative path", clip(text)), fix)
 	case hidden || strings.ContainsAny(text, "\\:\n\t"):
-		r.add(n.at, path, InvalidValue, fmt.Sprintf("%q holds characters that paths do without", clip(text)), fix)
+		r.add(n.at, path, InvalidValue, fmt.Sprintf("%q contains characters that are not allowed in paths", clip(text)), fix)
 	default:
 		return text
 	}
@@ -123,7 +123,7 @@ func (r *reader) stdin(n *node, path string) Stdin {
 	if part, alone := template.alone(); err == nil && alone && !part.dash {
 		return Stdin{Mode: StdinParam, Param: part.param}
 	}
-	r.add(n.at, path, InvalidValue, fmt.Sprintf("%q says nothing about standard input", clip(n.text)), fix)
+	r.add(n.at, path, InvalidValue, fmt.Sprintf("%q is not a form of standard input", clip(n.text)), fix)
 	return Stdin{Mode: StdinArguments}
 }
 
@@ -149,7 +149,7 @@ const shellFix = "declare command, a required list of strings, env, an object of
 func (r *reader) checkShell(parameters *node, m *Manifest) {
 	const path = "parameters"
 	if m.Execution == Sandbox {
-		r.add(r.place("type"), "type", Conflict, "the commands of a local shell run where the caller is, and not in a sandbox", "add execution: client and remove module, or write type: function")
+		r.add(r.place("type"), "type", Conflict, "the commands of a local shell are run by the caller, not in a sandbox", "add execution: client and remove module, or write type: function")
 	}
 	r.plainObject(parameters, path, shellFix)
 	properties := parameters.get("properties")

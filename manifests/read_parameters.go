@@ -144,7 +144,7 @@ func (r *reader) checkContextNames(n *node, path string, context []string, top b
 		case same == name:
 			r.add(at, path, Conflict, fmt.Sprintf("%q is filled in by the host", name), "declare it under parameters.properties and parameters.required only")
 		default:
-			r.add(at, path, Conflict, fmt.Sprintf("%q differs from the context name %q by case alone", name, same), "write "+same+", or choose another name")
+			r.add(at, path, Conflict, fmt.Sprintf("%q differs from the context name %q only in case", name, same), "write "+same+", or choose another name")
 		}
 	}
 	if properties := n.get("properties"); properties != nil {

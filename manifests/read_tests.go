@@ -23,7 +23,7 @@ func (r *reader) tests(n *node, path string) []Test {
 		test := r.test(n, path)
 		if test.Name != "" && names[test.Name] {
 			inner := path + ".name"
-			r.add(r.place(inner), inner, DuplicateKey, fmt.Sprintf("there are two tests with the name %q", test.Name), "give each test a name of its own")
+			r.add(r.place(inner), inner, DuplicateKey, fmt.Sprintf("there are two tests with the name %q", test.Name), "give each test its own name")
 		}
 		names[test.Name] = true
 		tests = append(tests, test)

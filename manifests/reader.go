@@ -32,7 +32,7 @@ type subject struct {
 }
 
 var (
-	manifestSubject = subject{"manifest", SchemaV1, "put each tool into a file of its own"}
+	manifestSubject = subject{"manifest", SchemaV1, "put each tool into its own file"}
 	policySubject   = subject{"policy", PolicyV1, "put everything into one document"}
 )
 
@@ -66,7 +66,7 @@ func (r *reader) enter(at position, path string, depth int) error {
 		return errReported
 	}
 	if r.pathBytes += len(path); r.pathBytes > maxPathBytes {
-		r.add(at, "", Syntax, "the keys are too long for how much stands below them", "make the keys shorter or the document flatter")
+		r.add(at, "", Syntax, "the keys are too long for the number of values below them", "make the keys shorter or the document flatter")
 		return errReported
 	}
 	return nil
@@ -76,7 +76,7 @@ func (r *reader) enter(at position, path string, depth int) error {
 func (r *reader) firstOfItsName(seen map[string]position, key string, at position, path string) bool {
 	first, twice := seen[key]
 	if twice {
-		r.add(at, path, DuplicateKey, fmt.Sprintf("the key stands twice; first in line %d", first.line), "keep one of the two")
+		r.add(at, path, DuplicateKey, fmt.Sprintf("the key appears twice; first on line %d", first.line), "keep one of the two")
 		return false
 	}
 	seen[key] = at
@@ -275,7 +275,7 @@ func (r *reader) uniqueTexts(n *node, path string, most int, check func(n *node,
 		switch {
 		case text == "":
 		case slices.Contains(texts, text):
-			r.add(n.at, path, DuplicateKey, strconv.Quote(text)+" stands twice in the list", "keep one of the two")
+			r.add(n.at, path, DuplicateKey, strconv.Quote(text)+" appears twice in the list", "keep one of the two")
 		default:
 			texts = append(texts, text)
 		}

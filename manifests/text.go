@@ -13,7 +13,7 @@ var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // Fixes for invalid names.
 const (
-	nameFix    = "use 1 to 64 letters, digits, _ and - of ASCII"
+	nameFix    = "use 1 to 64 ASCII letters, digits, _ and -"
 	settingFix = "use letters, digits and _, starting with a letter or _"
 )
 

@@ -83,7 +83,7 @@ func newBatch(env environment) *cobra.Command {
 func (o *batchOptions) checkForm(command *cobra.Command, args []string) error {
 	for _, form := range []string{streamEvents, streamResponses} {
 		if o.stream == streamAuto && slices.Contains(args, form) && isMissing(form) {
-			return usageError(command, fmt.Sprintf("there is no file %q; the form of a stream stands behind an equals sign: --stream=%s", form, form))
+			return usageError(command, fmt.Sprintf("there is no file %q; to choose the form of a stream, write --stream=%s", form, form))
 		}
 	}
 	return nil
@@ -102,9 +102,9 @@ func (o *batchOptions) check(command *cobra.Command) error {
 	case command.Flags().Changed("resume") && o.resumed == "":
 		wrong = "--resume: want a batch's ID, or the FILE in which it is kept"
 	case o.resumed == "" && len(o.approve)+len(o.refuse) > 0:
-		wrong = "--approve and --refuse go with --resume: what is approved must have been looked at"
+		wrong = "--approve and --refuse need --resume: calls must be reviewed before they are approved"
 	case o.resumed != "" && o.keep != "":
-		wrong = "--state does not go with --resume: a batch that pauses again stays in its file"
+		wrong = "--state cannot be used with --resume: a batch that pauses again stays in its file"
 	default:
 		return nil
 	}
@@ -281,11 +281,11 @@ func (h *host) keepsFromTools(k kept, dirs []string) error {
 	for _, dir := range dirs {
 		writer, found, err := h.WriterTo(dir, h.operator.context)
 		if err != nil {
-			return failed(exitUsage, fmt.Sprintf("%s kept in %s, and it cannot be told whether a tool may write there: %v", k.what, dir, folder.Reason(err)))
+			return failed(exitUsage, fmt.Sprintf("%s kept in %s, but it cannot be determined whether a tool may write there: %v", k.what, dir, folder.Reason(err)))
 		}
 		if found {
 			return failed(exitUsage, fmt.Sprintf("%s kept in %s, and %s may write there (to %s): %s", k.what, dir, writer.Tool, writer.Dir, k.harm),
-				"choose folders that no tool may write to: with --state-dir DIR, and with --state FILE where that was given")
+				"choose folders that no tool may write to: with --state-dir DIR, and with --state FILE if it was given")
 		}
 	}
 	return nil
@@ -316,7 +316,7 @@ func (o *batchOptions) readCalls(document []byte) (asked, error) {
 		return asked{response.ToolCalls, dialect}, nil
 	}
 	if err := answerable(dialect, response.ToolCalls); err != nil {
-		return asked{}, failed(exitUsage, err.Error(), "--json prints records instead, for which that is no matter")
+		return asked{}, failed(exitUsage, err.Error(), "use --json to print records instead")
 	}
 	return asked{response.ToolCalls, dialect}, nil
 }
@@ -350,7 +350,7 @@ func notCalls(err error) *failure {
 	}
 	return failed(exitUsage, err.Error(),
 		`want a call such as {"id": "call_1", "type": "function", "function": {"name": "calculator", "arguments": "{}"}}`,
-		"or a response of one of these, whole or streamed: "+strings.Join(dialects.Names(), ", ")+"; --dialect says which")
+		"or a response of one of these, whole or streamed: "+strings.Join(dialects.Names(), ", ")+"; --dialect selects one")
 }
 
 // notCallsIn is like notCalls for a document in a known dialect.
@@ -358,5 +358,5 @@ func notCallsIn(dialect dialects.Dialect, err error) *failure {
 	if errors.Is(err, tool.ErrNoCalls) {
 		return failed(exitUsage, "tool calls: "+err.Error(), "a message without tool_calls has nothing to run")
 	}
-	return failed(exitUsage, err.Error(), "it was read as a response of "+dialect.Name()+"; --dialect names another, or "+noDialect+" for calls with nothing around them")
+	return failed(exitUsage, err.Error(), "it was read as a response in the format of "+dialect.Name()+"; choose another with --dialect, or "+noDialect+" for plain calls")
 }

@@ -67,7 +67,7 @@ func (o *batchOptions) settle(env environment, place *batches.Place, pending []t
 	hints := changedHints(pending, ended.Pending)
 	if ended.Status != executor.RequiresAction {
 		if err := place.End(ended.ID, time.Now()); err != nil {
-			hints = append(hints, "what is kept of the batch could not be removed: "+err.Error())
+			hints = append(hints, "the stored batch could not be removed: "+err.Error())
 		}
 	}
 	if o.quiet {
@@ -83,8 +83,8 @@ func (o *batchOptions) settle(env environment, place *batches.Place, pending []t
 func (h *host) hasToolsOf(pending []tool.Action) error {
 	for _, action := range pending {
 		if _, ok := h.registry.Get(action.Call.Function.Name); !ok {
-			return failed(exitUsage, fmt.Sprintf("a call of %s waits, and no such tool is loaded", action.Call.Function.Name),
-				"give --tools and --config as the batch began", h.whereTools())
+			return failed(exitUsage, fmt.Sprintf("a call of %s is paused, but no tool with that name is loaded", action.Call.Function.Name),
+				"pass the same --tools and --config as when the batch started", h.whereTools())
 		}
 	}
 	return nil
@@ -105,15 +105,15 @@ func changedHints(before, after []tool.Action) []string {
 		if !ok || was.Fingerprint == action.Fingerprint {
 			continue
 		}
-		changed := "its tool, arguments or permissions are not those that were looked at"
+		changed := "its tool, arguments or permissions have changed since it was reviewed"
 		at := slices.IndexFunc(action.Callees, func(c tool.Callee) bool { return !slices.Contains(was.Callees, c) })
 		switch {
 		case at >= 0:
-			changed = fmt.Sprintf("%s, which it may call, is not the tool that it was when the call was looked at", action.Callees[at].Tool)
+			changed = fmt.Sprintf("%s, which it may call, has changed since it was reviewed", action.Callees[at].Tool)
 		case len(was.Callees) != len(action.Callees):
-			changed = "the tools that it may call are not those that were looked at"
+			changed = "the tools that it may call have changed since it was reviewed"
 		}
-		hints = append(hints, fmt.Sprintf("%s (%s) waits again: %s", action.Tool, action.Call.ID, changed))
+		hints = append(hints, fmt.Sprintf("%s (%s) needs approval again: %s", action.Tool, action.Call.ID, changed))
 	}
 	return hints[:min(len(hints), shownPending)]
 }
@@ -136,9 +136,9 @@ func unknownBatch(err error) *failure {
 	hint := fmt.Sprintf("name a paused batch by its id (the first %d characters are enough) or its file; the command that ran it printed both", batches.MinPrefix)
 	switch {
 	case errors.Is(err, batches.ErrEnded):
-		hint = `nothing is left to do; "caisson explain" shows what its calls came to`
+		hint = `the batch has ended; "caisson explain" shows the results of its calls`
 	case errors.Is(err, batches.ErrAmbiguous):
-		hint = "write more of the id"
+		hint = "give more characters of the id"
 	}
 	return failed(exitUsage, err.Error(), hint)
 }
@@ -183,10 +183,10 @@ func resumeHints(state executor.State, err error) []string {
 	}
 	var hints []string
 	if errors.Is(err, executor.ErrWrongSession) {
-		hints = append(hints, "give --context and --config as the batch began: its context values must be the same")
+		hints = append(hints, "pass the same --context and --config as when the batch started: its context values must not change")
 	}
 	if errors.Is(err, executor.ErrNotApproved) {
-		hints = append(hints, "an approval has the fingerprint of what was looked at, as it was printed with the call")
+		hints = append(hints, "an approval needs the fingerprint that was printed with the call")
 	}
 	for _, mistake := range []error{executor.ErrMissingAnswer, executor.ErrUnknownCall, executor.ErrDoubledAnswer, executor.ErrWrongAnswer} {
 		if errors.Is(err, mistake) {
@@ -198,7 +198,7 @@ func resumeHints(state executor.State, err error) []string {
 
 // lateHints says how to find the results of paused calls, some of which may have run.
 func lateHints(pending []tool.Action) []string {
-	hints := []string{"what has run is not run again"}
+	hints := []string{"calls that have run are not run again"}
 	for _, action := range pending[:min(len(pending), shownPending)] {
 		hints = append(hints, fmt.Sprintf(`"caisson explain %s" shows what %s (%s) came to, if it has run`, action.CallID, action.Tool, action.Call.ID))
 	}
@@ -217,10 +217,10 @@ func pendingHints(pending []tool.Action) []string {
 	for _, action := range pending[:min(len(pending), shownPending)] {
 		id := quoted(action.CallID)
 		if action.Type == tool.NeedsApproval {
-			hints = append(hints, fmt.Sprintf("%s (%s) waits for --approve %s@FINGERPRINT or --refuse %s, with the fingerprint that was printed with the call", action.Tool, tool.Shown(action.Call.ID, maxShownID), id, id))
+			hints = append(hints, fmt.Sprintf("%s (%s) needs --approve %s@FINGERPRINT or --refuse %s, with the fingerprint that was printed with the call", action.Tool, tool.Shown(action.Call.ID, maxShownID), id, id))
 			continue
 		}
-		hints = append(hints, fmt.Sprintf(`%s (%s) waits for {"tool_outputs": [{"tool_call_id": "%s", "output": "TEXT"}]} in OUTPUTS`, action.Tool, tool.Shown(action.Call.ID, maxShownID), action.CallID))
+		hints = append(hints, fmt.Sprintf(`%s (%s) needs {"tool_outputs": [{"tool_call_id": "%s", "output": "TEXT"}]} in OUTPUTS`, action.Tool, tool.Shown(action.Call.ID, maxShownID), action.CallID))
 	}
 	if more := len(pending) - len(hints); more > 0 {
 		hints = append(hints, count(more, "more call")+" as well")
@@ -268,7 +268,7 @@ func (o *batchOptions) decisions(pending []tool.Action) ([]tool.Approval, error)
 func approvalOf(text string, pending []tool.Action) (tool.Approval, error) {
 	parts := regexp.MustCompile(`^(.+)@([0-9a-f]+)(?:=(.*))?$`).FindStringSubmatch(text)
 	if parts == nil || len(parts[2]) < leastFingerprint {
-		return tool.Approval{}, fmt.Errorf("want CALL-ID@FINGERPRINT, with at least %d digits of the fingerprint that was printed with the call: it proves what was looked at", leastFingerprint)
+		return tool.Approval{}, fmt.Errorf("want CALL-ID@FINGERPRINT, with at least %d digits of the fingerprint that was printed with the call: it identifies what was reviewed", leastFingerprint)
 	}
 	id, fingerprint, scope := parts[1], parts[2], parts[3]
 	found := slices.DeleteFunc(slices.Clone(pending), func(a tool.Action) bool { return a.CallID != id && a.Call.ID != id })
@@ -281,7 +281,7 @@ func approvalOf(text string, pending []tool.Action) (tool.Approval, error) {
 	case shown < 0 && found[0].Type != tool.NeedsApproval:
 		return tool.Approval{}, needsOutput(found[0])
 	case shown < 0:
-		return tool.Approval{}, errors.New("the waiting call with this id has a different fingerprint: it is not the call that was reviewed")
+		return tool.Approval{}, errors.New("the paused call with this id has a different fingerprint: it is not the call that was reviewed")
 	}
 	approval := tool.Approval{CallID: found[shown].CallID, Approve: true, Fingerprint: found[shown].Fingerprint}
 	switch scope {
@@ -292,17 +292,17 @@ func approvalOf(text string, pending []tool.Action) (tool.Approval, error) {
 	default:
 		duration, err := manifests.ParseDuration(scope)
 		if err != nil {
-			return tool.Approval{}, fmt.Errorf("%q: want once, session, or a time such as 10m", scope)
+			return tool.Approval{}, fmt.Errorf("%q: want once, session, or a duration such as 10m", scope)
 		}
 		approval.Scope, approval.For = tool.ApproveFor, duration
 	}
 	return approval, nil
 }
 
-var errNoCall = errors.New("no call waits under this id")
+var errNoCall = errors.New("no paused call has this id")
 
 func needsOutput(action tool.Action) error {
-	return fmt.Errorf("the call of %s waits for an output, which goes into OUTPUTS", action.Tool)
+	return fmt.Errorf("the call of %s needs an output in OUTPUTS", action.Tool)
 }
 
 // refusalOf parses the value of --refuse, CALL-ID[=REASON], and finds the call. A refused call does
@@ -329,7 +329,7 @@ func refusalOf(text string, pending []tool.Action) (tool.Action, string, error) 
 			ids[i] = action.CallID
 		}
 		slices.Sort(ids)
-		return tool.Action{}, "", fmt.Errorf("several calls wait under this id: %s", strings.Join(ids, ", "))
+		return tool.Action{}, "", fmt.Errorf("several paused calls have this id: %s", strings.Join(ids, ", "))
 	case found[0].Type != tool.NeedsApproval:
 		return tool.Action{}, "", needsOutput(found[0])
 	}

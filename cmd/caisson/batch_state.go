@@ -42,7 +42,7 @@ func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) 
 	case o.keep != "":
 		err = folder.At(o.keep).Check()
 	case err == nil && folder == "":
-		return failed(exitUsage, fmt.Sprintf("calls of %s wait for the client or for approval, and the batch is kept nowhere", calls[at].Function.Name),
+		return failed(exitUsage, fmt.Sprintf("calls of %s pause for the client or for approval, but no folder is set for the paused batch", calls[at].Function.Name),
 			"name a file for it with --state FILE")
 	case err == nil:
 		err = folder.Check()
@@ -184,7 +184,7 @@ func readAnswers(document []byte, dialect dialects.Dialect, only bool) (dialects
 		}
 	}
 	if first == nil {
-		first = errors.New("OUTPUTS: these are no results of tools, in none of the dialects " + strings.Join(dialects.Names(), ", "))
+		first = errors.New("OUTPUTS: these are not tool results in any of the dialects " + strings.Join(dialects.Names(), ", "))
 	}
 	return dialects.Answers{}, unreadableAnswers(first)
 }
@@ -226,7 +226,7 @@ func readSubmission(document []byte) (dialects.Answers, error) {
 		return dialects.Answers{}, unreadableAnswers(fmt.Errorf("OUTPUTS: %s", wording(err)))
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return dialects.Answers{}, unreadableAnswers(errors.New("OUTPUTS: something stands behind the object"))
+		return dialects.Answers{}, unreadableAnswers(errors.New("OUTPUTS: there is more after the object"))
 	}
 	answers := dialects.Answers{Approvals: s.Approvals}
 	for i, output := range s.Outputs {

@@ -228,9 +228,9 @@ func TestSubmissions(t *testing.T) {
 		"object":   {`{"tool_outputs":[{"tool_call_id":"a","output":{}}]}`, dialects.Answers{}, "tool_outputs.output is a JSON object, near byte"},
 		"unknown":  {`{"tool_outputs":[],"tenant":"x"}`, dialects.Answers{}, `unknown field "tenant"`},
 		"null":     {`{"tool_outputs":null,"approvals":null}`, dialects.Answers{}, ""},
-		"behind":   {`{"tool_outputs":[]}{}`, dialects.Answers{}, "in none of the dialects"},
-		"no JSON":  {`The red one`, dialects.Answers{}, "in none of the dialects"},
-		"empty":    {``, dialects.Answers{}, "in none of the dialects"},
+		"behind":   {`{"tool_outputs":[]}{}`, dialects.Answers{}, "in any of the dialects"},
+		"no JSON":  {`The red one`, dialects.Answers{}, "in any of the dialects"},
+		"empty":    {``, dialects.Answers{}, "in any of the dialects"},
 	} {
 		answers, err := readAnswers([]byte(test.document), nil, false)
 		if test.wrong != "" {
@@ -318,8 +318,8 @@ func TestDecisionsNameOneCall(t *testing.T) {
 		"": bare, "0001": bare, "0001=session": bare, "twin": bare, "@" + least("1"): bare, "0001@": bare,
 		"0001@" + least("1")[1:]: bare, "0001@" + strings.Repeat("A", leastFingerprint): bare, "0001@" + least("x"): bare,
 		"0001@" + least("2"): other, "0001@" + whole("1") + "1": other, "0001@" + least("1")[1:] + "2": other, "twin@" + least("1"): other,
-		"call_4@" + least("1"): "waits for an output", "call@" + least("1"): "no call waits", "call=1@" + least("1"): "no call waits",
-		"0001@" + least("1") + "=forever": `"forever": want once, session, or a time such as 10m`, "0001@" + least("1") + "=-1m": "want once, session, or a time",
+		"call_4@" + least("1"): "needs an output", "call@" + least("1"): "no paused call", "call=1@" + least("1"): "no paused call",
+		"0001@" + least("1") + "=forever": `"forever": want once, session, or a duration such as 10m`, "0001@" + least("1") + "=-1m": "want once, session, or a duration",
 	} {
 		o := batchOptions{approve: []string{text}}
 		_, err := o.decisions(pending)
@@ -341,7 +341,7 @@ func TestDecisionsNameOneCall(t *testing.T) {
 	assert.Equal(t, []tool.Approval{{CallID: "0001", Reason: "a=b"}, {CallID: "0002"}}, approvals)
 	o = batchOptions{refuse: []string{"twin"}}
 	_, err = o.decisions(pending)
-	require.ErrorContains(t, err, "several calls wait under this id: 0002, 0003")
+	require.ErrorContains(t, err, "several paused calls have this id: 0002, 0003")
 }
 
 // TestNothingRunsWhoseResultCannotBeWritten: a provider that matches results by id takes none

@@ -168,8 +168,8 @@ func (o *batchOptions) tellWaiting(view *view, ended done, placeOf func() (*batc
 		err = place.Keep(batches.Batch{Dialect: view.name(), State: *ended.State})
 	}
 	if err != nil {
-		return view.salvage(ended, failures, failed(exitFailed, "the batch waits, and cannot be gone on with, since it was not kept: "+err.Error(),
-			"the records of the calls that have ended are printed: do not have these made again",
+		return view.salvage(ended, failures, failed(exitFailed, "the batch is paused but could not be stored, so it cannot be resumed: "+err.Error(),
+			"the records of the calls that ended are printed: do not run these calls again",
 			"choose another place with --state FILE"))
 	}
 	waits.State, waits.Expires = absolute(place.Path()), ended.State.Expires()
@@ -179,7 +179,7 @@ func (o *batchOptions) tellWaiting(view *view, ended done, placeOf func() (*batc
 	if !o.quiet {
 		printHint(view.env.stderr, "resume it with: "+o.resumeCommand(ended))
 		if len(waits.Approvals) > 0 {
-			printHint(view.env.stderr, "what is not to run is named by --refuse CALL-ID=REASON instead of --approve")
+			printHint(view.env.stderr, "to refuse a call, use --refuse CALL-ID=REASON instead of --approve")
 		}
 	}
 	if failures == nil {

@@ -116,7 +116,7 @@ func (e environment) readArguments(ctx context.Context, args []string) (string, 
 	name, isFile := strings.CutPrefix(args[0], "@")
 	switch {
 	case isFile && (name == "" || name == "-"):
-		return "", failed(exitUsage, "@ needs the name of a file", "say - for standard input")
+		return "", failed(exitUsage, "@ needs the name of a file", "use - for standard input")
 	case !isFile && args[0] != "-":
 		return args[0], nil
 	}
@@ -282,8 +282,8 @@ func (h *host) asksOfTools() error {
 func (h *host) order(ctx context.Context, env environment, approved bool, call tool.Call) (_ done, err error) {
 	entry, known := h.registry.Get(call.Function.Name)
 	if known && entry.Manifest.Execution == manifests.Client {
-		return done{}, failed(exitUsage, fmt.Sprintf("%s is run by the client, and caisson call has none", entry.Name),
-			`"caisson batch" announces the call, and takes what came of it with --resume`)
+		return done{}, failed(exitUsage, fmt.Sprintf("%s is run by the client, and caisson call has no client", entry.Name),
+			`"caisson batch" prints the call, and accepts its output with --resume`)
 	}
 	r, err := h.runner(env)
 	if err != nil {
@@ -296,7 +296,7 @@ func (h *host) order(ctx context.Context, env environment, approved bool, call t
 		ended, err = h.decide(ctx, r, ended, approved || !h.operator.asks(entry.Manifest))
 	}
 	if err == nil && ended.Status == executor.RequiresAction {
-		return done{}, failed(exitFailed, entry.Name+": what it may do changes all the time, so that the call cannot be approved")
+		return done{}, failed(exitFailed, entry.Name+": what it may do keeps changing, so the call cannot be approved")
 	}
 	if ctx.Err() != nil {
 		return ended, err
@@ -322,5 +322,5 @@ func orderHints(record tool.Record) []string {
 	if len(record.Denials) == 0 || record.Denials[0].Permission != approvalPermission {
 		return nil
 	}
-	return []string{"approve of it with --approve"}
+	return []string{"approve it with --approve"}
 }

@@ -47,7 +47,7 @@ func discover(ctx context.Context, path string) (files []string, problems []mani
 		problems = append(problems, discoveryProblem(file, unreadable, reasonOf(err), "name a readable manifest, or a folder that holds some"))
 	}
 	if len(files)+len(problems) == 0 {
-		problems = append(problems, discoveryProblem(path, manifests.Missing, "there is no manifest in this folder", "manifests are called tool.yaml, tool.json or NAME.tool.yaml"))
+		problems = append(problems, discoveryProblem(path, manifests.Missing, "there is no manifest in this folder", "manifests are named tool.yaml, tool.json or NAME.tool.yaml"))
 	}
 	return files, problems, nil
 }

@@ -159,7 +159,7 @@ func find(folder records.Folder, id string) (records.Entry, error) {
 	case errors.Is(err, records.ErrNotFound):
 		return records.Entry{}, failed(exitUsage, fmt.Sprintf("there is no record of the call %q", id), newestHints(folder, newest)...)
 	case errors.Is(err, records.ErrAmbiguous):
-		return records.Entry{}, failed(exitUsage, fmt.Sprintf("the ids of several calls begin with %q; write more of one", id), newestHints(folder, newestWith(folder, id))...)
+		return records.Entry{}, failed(exitUsage, fmt.Sprintf("the ids of several calls begin with %q; give more characters", id), newestHints(folder, newestWith(folder, id))...)
 	case errors.Is(err, records.ErrID):
 		return records.Entry{}, failed(exitUsage, fmt.Sprintf("%q is not a call's id, nor the first %d characters or more of one", id, records.MinPrefix), newestHints(folder, newest)...)
 	}
@@ -213,7 +213,7 @@ func explain(entry records.Entry) explanation {
 	for _, d := range record.Denials {
 		hints := remedyOf(d.Allow).hints("the manifest "+shortPath(entry.Manifest), policyName)
 		if d.Permission == approvalPermission {
-			hints = append(hints, "approve of it with --approve where it waits, or of all calls of a destructive tool with --approve-tool")
+			hints = append(hints, "approve the paused call with --approve, or all calls of a destructive tool with --approve-tool")
 		}
 		e.Denials = append(e.Denials, denied{Request: d.Permission + " " + d.Value, Rule: d.Rule, Hints: list(hints)})
 	}

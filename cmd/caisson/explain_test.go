@@ -54,8 +54,8 @@ arguments    {"url":"x"}\ncall forged
 outcome      denied, exit code 3
 took         1.23ms, 1 instruction, 1MiB of memory, 300 host calls; 2s with queueing and compiling
 repairs      n: "5" to 5 (cast)
-cut          output: 1000 of 9000 bytes were given on; caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47 --output
-             content[0]: 0 of 5 bytes were given on; caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47 --output --part 'content[0]'
+cut          output: 1000 of 9000 bytes were returned; caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47 --output
+             content[0]: 0 of 5 bytes were returned; caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47 --output --part 'content[0]'
 
 calls that it made
   CALL                                  TOOL  OUTCOME  TIME
@@ -125,10 +125,10 @@ func TestOnlyWhatHasSomethingToShowIsExplained(t *testing.T) {
 func TestWhereAnAnswerComesFrom(t *testing.T) {
 	for want, record := range map[string]tool.Record{
 		"success": {},
-		"success, the answer of an earlier call that asked the same, 0199":            {Cached: true, Source: "0199"},
-		"success, the answer of a call of its batch that asked the same, 0199":        {Skipped: true, Source: "0199"},
-		"denied, exit code 3; the tool was not started":                               {Skipped: true, Result: tool.Result{Kind: tool.Denied}},
-		"trap, exit code 1, the answer of a call of its batch that asked the same, x": {Skipped: true, Source: "x", Result: tool.Result{Kind: tool.Trap}},
+		"success, reused from an earlier identical call, 0199":             {Cached: true, Source: "0199"},
+		"success, reused from an identical call in its batch, 0199":        {Skipped: true, Source: "0199"},
+		"denied, exit code 3; the tool was not started":                    {Skipped: true, Result: tool.Result{Kind: tool.Denied}},
+		"trap, exit code 1, reused from an identical call in its batch, x": {Skipped: true, Source: "x", Result: tool.Result{Kind: tool.Trap}},
 	} {
 		assert.Equal(t, want, outcomeLine(record, explain(records.Entry{Record: record})))
 	}
@@ -165,7 +165,7 @@ func TestAmbiguousID(t *testing.T) {
 	var ambiguous *failure
 	require.ErrorAs(t, err, &ambiguous)
 	assert.Equal(t, exitUsage, ambiguous.code)
-	assert.Equal(t, `the ids of several calls begin with "0199F3C2"; write more of one`, err.Error())
+	assert.Equal(t, `the ids of several calls begin with "0199F3C2"; give more characters`, err.Error())
 	require.Len(t, ambiguous.messages[0].hints, 2)
 	assert.Contains(t, ambiguous.messages[0].hints[0], ids[1])
 	assert.Contains(t, ambiguous.messages[0].hints[1], ids[0])
@@ -215,8 +215,8 @@ func TestPartOf(t *testing.T) {
 	}
 	_, ok := partOf(tool.Result{}, "output")
 	assert.False(t, ok)
-	assert.Equal(t, "it returned nothing at all", partHint(tool.Result{}))
-	assert.Equal(t, "name one that it did with --part: output, error, data, content[0], content[1]", partHint(result))
+	assert.Equal(t, "the call returned nothing", partHint(tool.Result{}))
+	assert.Equal(t, "choose one of its parts with --part: output, error, data, content[0], content[1]", partHint(result))
 }
 
 // TestReferenceOf: references are those that cuts have.

@@ -61,9 +61,9 @@ func outcomeLine(record tool.Record, e explanation) string {
 	}
 	switch {
 	case record.Cached:
-		line += ", the answer of an earlier call that asked the same, " + record.Source
+		line += ", reused from an earlier identical call, " + record.Source
 	case record.Source != "":
-		line += ", the answer of a call of its batch that asked the same, " + record.Source
+		line += ", reused from an identical call in its batch, " + record.Source
 	case !e.Ran:
 		line += "; the tool was not started"
 	}
@@ -74,7 +74,7 @@ func outcomeLine(record tool.Record, e explanation) string {
 func (o *options) cutLines(record tool.Record) []string {
 	lines := make([]string, len(record.Cuts))
 	for i, c := range record.Cuts {
-		lines[i] = fmt.Sprintf("%s: %d of %d bytes were given on; %s", c.Part, c.Kept, c.Bytes, o.outputCommand(record.CallID, c.Part, 0))
+		lines[i] = fmt.Sprintf("%s: %d of %d bytes were returned; %s", c.Part, c.Kept, c.Bytes, o.outputCommand(record.CallID, c.Part, 0))
 	}
 	return lines
 }
@@ -280,9 +280,9 @@ func partHint(result tool.Result) string {
 		parts = append(parts, fmt.Sprintf("content[%d]", i))
 	}
 	if len(parts) == 0 {
-		return "it returned nothing at all"
+		return "the call returned nothing"
 	}
-	return "name one that it did with --part: " + strings.Join(parts, ", ")
+	return "choose one of its parts with --part: " + strings.Join(parts, ", ")
 }
 
 // contentPart matches the name of a content part or, with a colon, of all parts from that one on.

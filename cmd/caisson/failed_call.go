@@ -77,7 +77,7 @@ func (h *host) internalFailure(record tool.Record, cause error) *failure {
 	case errors.Is(cause, runtime.ErrModule), errors.Is(cause, runtime.ErrDigest):
 		return failed(exitUsage, text, fmt.Sprintf("run %q", "caisson validate "+h.fileOf(name)))
 	case errors.As(cause, &mount):
-		return failed(exitUsage, text, fmt.Sprintf("see that the directory that is granted for %s exists and can be used", mount.Path))
+		return failed(exitUsage, text, fmt.Sprintf("check that the directory granted for %s exists and can be used", mount.Path))
 	}
 	return failed(exitFailed, text)
 }

@@ -246,7 +246,7 @@ func (c *cacheFlag) path() (string, error) {
 	}
 	dir, err := runtime.DefaultCacheDir()
 	if err != nil {
-		return "", failed(exitUsage, err.Error(), `name a folder with --cache-dir DIR, or compile anew each time with --cache-dir ""`)
+		return "", failed(exitUsage, err.Error(), `name a folder with --cache-dir DIR, or disable the cache with --cache-dir ""`)
 	}
 	return dir, nil
 }

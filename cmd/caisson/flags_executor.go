@@ -55,7 +55,7 @@ func (s *sizeFlag) Set(text string) error {
 	case err != nil:
 		return errors.New("want a size such as 64KiB, or unlimited")
 	case size < leastOutput:
-		return errors.New("want 1KiB or more, of which the mark that says how to read on takes its part, or unlimited")
+		return errors.New("want 1KiB or more, or unlimited")
 	}
 	s.bytes = int64(size)
 	return nil

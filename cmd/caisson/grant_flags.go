@@ -75,7 +75,7 @@ func parseNetwork(text string) (manifests.NetworkGrant, error) {
 func parseCall(text string) (manifests.CallGrant, error) {
 	grant, problem := asGrant("calls", text)
 	if problem != nil {
-		return manifests.CallGrant{}, fmt.Errorf("%w: %q is not the name of a tool; want NAME, of 1 to 64 letters, digits, _ and - of ASCII", errGrant, clip(text, 80))
+		return manifests.CallGrant{}, fmt.Errorf("%w: %q is not the name of a tool; want NAME: 1 to 64 ASCII letters, digits, _ and -", errGrant, clip(text, 80))
 	}
 	call := grant.Calls[0]
 	call.Origin = "--allow-call " + text
@@ -155,7 +155,7 @@ func readSecret(text string) (secret manifests.SecretGrant, message string) {
 func secretMessage(problem *manifests.Problem, kind string) string {
 	switch {
 	case strings.HasSuffix(problem.Path, ".name"):
-		return "the name before the = is not of upper-case letters, digits and _, starting with a letter"
+		return "the name before the = must be upper-case letters, digits and _, starting with a letter"
 	case strings.HasSuffix(problem.Path, ".from.env"):
 		return "what follows env: is not the name of a variable"
 	case strings.Contains(problem.Path, ".from"):
@@ -191,7 +191,7 @@ func parseOrigin(text string) (origin flagOrigin, message string) {
 	if port != "" {
 		number, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || number == 0 || strconv.FormatUint(number, 10) != port {
-			return origin, fmt.Sprintf("the port %q is no whole number from 1 to 65535", clip(port, 80))
+			return origin, fmt.Sprintf("the port %q is not a whole number from 1 to 65535", clip(port, 80))
 		}
 		origin.ports = []int{int(number)}
 	}
@@ -213,7 +213,7 @@ func splitPort(text string) (host, port, message string) {
 		return host, port, ""
 	}
 	if host, err := permission.ParseOneHost(text); err == nil && host.Address().IsValid() && strings.Contains(text, ":") {
-		return "", "", fmt.Sprintf("an IPv6 address stands in brackets: [%s]", clip(text, 80))
+		return "", "", fmt.Sprintf("an IPv6 address must be in brackets: [%s]", clip(text, 80))
 	}
 	host, port, found := strings.Cut(text, ":")
 	if found && port == "" {

@@ -76,7 +76,7 @@ func reuseOf(b manifests.Behavior) reuse {
 	case b.Cache > 0:
 		return reuse{b.Cache.Seconds(), "the manifest says so"}
 	}
-	return reuse{reuseFor.Seconds(), "it is read_only, and the manifest says nothing else"}
+	return reuse{reuseFor.Seconds(), "it is read_only, and the manifest does not set cache"}
 }
 
 type module struct {
@@ -244,15 +244,15 @@ func (i *isolation) lines() []string {
 		return []string{"fresh for every call"}
 	}
 	cost := fmt.Sprintf("%s and %d instructions", time.Duration(i.StartMilliseconds*float64(time.Millisecond)).Round(10*time.Microsecond), i.StartFuel)
-	lines := []string{"fresh for every call: each starts the program anew", "reason: " + i.Reason}
+	lines := []string{"fresh for every call: each starts the program again", "reason: " + i.Reason}
 	switch {
 	case i.Resumed:
 		lines = []string{
 			"fresh for every call: each resumes the program where it first reads its input",
-			"that saves it the start, " + cost,
+			"each call saves the start-up, " + cost,
 		}
 	case i.StartWouldGain:
-		lines = append(lines, "snapshot: start in the manifest would save each call the start, "+cost)
+		lines = append(lines, "snapshot: start in the manifest would save each call the start-up, "+cost)
 	}
 	if i.NewInstanceReason != "" {
 		lines = append(lines, "each call has a new instance: "+i.NewInstanceReason)

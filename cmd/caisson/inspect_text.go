@@ -47,7 +47,7 @@ func (t inspected) text(policy string) string {
 	}
 	field(&b, "approval", t.approval())
 	if t.Execution == string(manifests.Client) {
-		field(&b, "run by", "the client: \"caisson batch\" announces calls, and takes what came of them with --resume")
+		field(&b, "run by", "the client: \"caisson batch\" prints the calls, and accepts their outputs with --resume")
 	} else {
 		field(&b, "module", t.Module.lines()...)
 		field(&b, "profile", t.Profile)
@@ -69,13 +69,13 @@ func (t inspected) text(policy string) string {
 func (t inspected) approval() string {
 	switch {
 	case t.Execution == string(manifests.Client):
-		return "none besides: the client sees each call before it runs it"
+		return "not needed: the client sees each call before it runs it"
 	case t.Asks != "":
-		return "calls wait for it: " + t.Asks
+		return "required: " + t.Asks
 	case t.Destructive:
-		return "none needed, although the tool is destructive: the operator has approved of it"
+		return "not needed, although the tool is destructive: the operator has approved it"
 	}
-	return "none needed"
+	return "not needed"
 }
 
 func (t inspected) behaviour() string {
@@ -120,9 +120,9 @@ func (m module) lines() []string {
 // line says how long the answer to a call may be reused.
 func (r reuse) line() string {
 	if r.Seconds == 0 {
-		return "each call is run: " + r.Reason
+		return "every call runs: " + r.Reason
 	}
-	return fmt.Sprintf("used again for %s where a call asks the same, until one may have changed something: %s", time.Duration(r.Seconds*float64(time.Second)), r.Reason)
+	return fmt.Sprintf("reused for %s for identical calls, until a call may have changed something: %s", time.Duration(r.Seconds*float64(time.Second)), r.Reason)
 }
 
 // importLine lists the imported modules with their functions.

@@ -102,7 +102,7 @@ func (l *ledger) kept() bool { return l.host.Keeps() }
 // by the part's name if it is not the output.
 func (l *ledger) readOn(cut tool.Cut) string {
 	if !l.kept() {
-		return "--max-output SIZE leaves more"
+		return "raise the limit with --max-output SIZE"
 	}
 	id, _, _ := strings.Cut(cut.Reference, ".")
 	return "read on with " + l.host.options.outputCommand(id, cut.Part, cut.Kept)

@@ -19,10 +19,10 @@ import (
 
 const listHelp = `List the tools, and the names that were kept out because another tool has them.
 
---definitions prints the tools as a language model is offered them, without hidden and
-unavailable ones: sorted by name and the same byte for byte each time, so that prompt
+--definitions prints the tools as offered to a language model, without hidden and
+unavailable ones: sorted by name and byte-for-byte identical each time, so that prompt
 caches stay warm. What the provider would refuse or ignore in them, and what --strict
-changed, is said on standard error.`
+changed, is reported on standard error.`
 
 func newList(env environment) *cobra.Command {
 	var o options
@@ -46,7 +46,7 @@ func newList(env environment) *cobra.Command {
 	}
 	o.sourceFlags(command)
 	o.policyFlags(command)
-	command.Flags().BoolVar(&all, "all", false, "show hidden tools, too")
+	command.Flags().BoolVar(&all, "all", false, "also show hidden tools")
 	definitions.add(command)
 	o.outputFlags(command, "print one JSON object")
 	return command
@@ -193,7 +193,7 @@ func (t listed) notes() string {
 		is   bool
 		note string
 	}{
-		{t.ReadOnly, "read-only"}, {t.Execution == string(manifests.Client), "run by the client"}, {t.Asks != "", "waits for approval"},
+		{t.ReadOnly, "read-only"}, {t.Execution == string(manifests.Client), "run by the client"}, {t.Asks != "", "needs approval"},
 		{t.Type != string(manifests.FunctionTool), t.Type}, {t.Final, "final"}, {t.Hidden, "hidden"},
 	} {
 		if note.is {
@@ -234,8 +234,8 @@ type definitionsFlags struct {
 
 func (f *definitionsFlags) add(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&f.dialect, "definitions", "", "print the tools as a model is offered them, in the form of a `DIALECT`: "+strings.Join(dialects.Names(), ", "))
-	flags.BoolVar(&f.strict, "strict", false, "with --definitions: make schemas strict where that is possible, and ask the provider to hold the model to them")
+	flags.StringVar(&f.dialect, "definitions", "", "print the tools as offered to a model, in the format of `DIALECT`: "+strings.Join(dialects.Names(), ", "))
+	flags.BoolVar(&f.strict, "strict", false, "with --definitions: make schemas strict where possible, and ask the provider to enforce them")
 }
 
 // given reports whether definitions are requested. It rejects flags that need --definitions.
@@ -244,7 +244,7 @@ func (f *definitionsFlags) given(command *cobra.Command) (bool, error) {
 		return true, nil
 	}
 	if f.strict {
-		return false, usageError(command, "--strict goes with --definitions DIALECT")
+		return false, usageError(command, "--strict needs --definitions DIALECT")
 	}
 	return false, nil
 }

@@ -84,7 +84,7 @@ func messagesOf(err error) []message {
 		if !errors.As(leaf, &invalid) {
 			m := message{text: leaf.Error()}
 			if errors.Is(leaf, registry.ErrDuplicate) {
-				m.hints = append(m.hints, "rename one of the two, or load only one: whoever reads such a name cannot tell which tool it is")
+				m.hints = append(m.hints, "rename one of the two, or load only one: people who read the name cannot tell which tool it is")
 			}
 			messages = append(messages, m)
 			continue

@@ -302,7 +302,7 @@ func (h *host) denialHints(name string, denials []tool.Denial) []string {
 	remedy, note := h.operator.contextNote(last)
 	hints := append(remedy.hints("the manifest of "+name, h.operator.file()), note...)
 	if others := len(denials) - 1; others > 0 {
-		hints = append(hints, count(others, "more request")+" of the tool's were refused; --json shows all")
+		hints = append(hints, count(others, "more request")+" were denied; --json shows all")
 	}
 	if len(hints) > 0 {
 		hints = append(hints, h.unappliedHints()...)

@@ -135,7 +135,7 @@ type endsProcess struct {
 // Arm implements [runtime.LastResort].
 func (e *endsProcess) Arm(at time.Time, next runtime.Runaway) {
 	e.set(at, message{next.Tool + ": the tool did not finish before its deadline, and nothing else runs in this process: this is a bug in Caisson",
-		[]string{fmt.Sprintf("report it with the module, whose SHA-256 is %s; where several calls ran, another may be to blame", next.SHA256)}}, false)
+		[]string{fmt.Sprintf("report it with the module, whose SHA-256 is %s; if several calls ran, another may be the cause", next.SHA256)}}, false)
 }
 
 // end makes the process end soon.

@@ -166,7 +166,7 @@ func TestRunaway(t *testing.T) {
 		assert.Less(t, took, within)
 		assert.Empty(t, stdout)
 		assert.Equal(t, "caisson: error: spin: the tool did not finish before its deadline, and nothing else runs in this process: this is a bug in Caisson\n"+
-			"caisson: hint: report it with the module, whose SHA-256 is "+f.spin+"; where several calls ran, another may be to blame\n", stderr)
+			"caisson: hint: report it with the module, whose SHA-256 is "+f.spin+"; if several calls ran, another may be the cause\n", stderr)
 	})
 	t.Run("control: without the timer it hangs", func(t *testing.T) {
 		code, stdout, stderr, _ := f.run(t, []string{"GOGC=off", "FAULT=stop", "FAULT_NO_TIMER=1"}, 8*time.Second, "call", "spin")

@@ -114,7 +114,7 @@ func notOpened(ctx context.Context, err error, cacheDir string) error {
 	case known.Kind != caisson.ErrRuntime:
 		return &failure{exitUsage, messagesOf(err)}
 	case cacheDir != "":
-		return failed(exitUsage, err.Error(), `name another folder with --cache-dir DIR, or compile anew each time with --cache-dir ""`)
+		return failed(exitUsage, err.Error(), `name another folder with --cache-dir DIR, or disable the cache with --cache-dir ""`)
 	default:
 		return err
 	}
@@ -243,10 +243,10 @@ func (op *operator) contextValues() (map[string]string, error) {
 		source, named := op.contextSource(flag.key)
 		switch {
 		case named && source.From == manifests.Fixed:
-			wrong = append(wrong, message{fmt.Sprintf("--context %s: %s fixes its value", flag.key, source.Origin), []string{"leave the flag out"}})
+			wrong = append(wrong, message{fmt.Sprintf("--context %s: %s fixes its value", flag.key, source.Origin), []string{"remove the flag"}})
 		case named && source.From != manifests.FromFlag:
 			wrong = append(wrong, message{fmt.Sprintf("--context %s: %s says that %s comes from the %s; the command line has none", flag.key, source.Origin, source.Name, source.From),
-				[]string{"say \"from: flag\" there to set it with --context"}})
+				[]string{"write \"from: flag\" there to set it with --context"}})
 		default:
 			values[flag.key] = flag.value
 		}
@@ -288,7 +288,7 @@ func (op *operator) contextNote(denial tool.Denial) (remedy, []string) {
 		return r, nil
 	}
 	r.flags = ""
-	return r, []string{fmt.Sprintf("%s says that %s comes from the %s, and the command line has none; say \"from: flag\" there to set it with --context",
+	return r, []string{fmt.Sprintf("%s says that %s comes from the %s, and the command line has none; write \"from: flag\" there to set it with --context",
 		source.Origin, source.Name, source.From)}
 }
 

@@ -41,8 +41,8 @@ context:
 		want             remedy
 		note             string
 	}{
-		{"context", "by_token", neither, `ops.yaml:3 says that by_token comes from the token, and the command line has none; say "from: flag" there to set it with --context`},
-		{"context", "by_session", neither, `ops.yaml:4 says that by_session comes from the session, and the command line has none; say "from: flag" there to set it with --context`},
+		{"context", "by_token", neither, `ops.yaml:3 says that by_token comes from the token, and the command line has none; write "from: flag" there to set it with --context`},
+		{"context", "by_session", neither, `ops.yaml:4 says that by_session comes from the session, and the command line has none; write "from: flag" there to set it with --context`},
 		{"context", "by_policy", neither, ""},
 		{"context", "by_flag", flagAlone, "or write {from: fixed, value: VALUE} for it at ops.yaml:5"},
 		{"context", "unnamed", full, ""},

@@ -159,9 +159,9 @@ func moduleProblem(m *manifests.Manifest, info runtime.ModuleInfo, err error) ma
 	case errors.Is(err, runtime.ErrDigest):
 		p.Path, p.Fix = "module.sha256", "find out who changed the module; if the change is wanted, pin the new digest"
 	case slices.ContainsFunc(info.Imports, func(name string) bool { return strings.HasPrefix(name, "caisson:") }):
-		p.Fix = "ask for the permission in the manifest, or build the module without what imports it"
+		p.Fix = "ask for the permission in the manifest, or build the module without the import"
 	case errors.Is(statErr, os.ErrNotExist):
-		p.Fix = "compile the tool, or leave modules unread with --no-module"
+		p.Fix = "compile the tool, or skip modules with --no-module"
 	}
 	p.Line = max(m.Line(p.Path), 1)
 	return p
@@ -219,8 +219,8 @@ func seedWarnings(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Pr
 	return []manifests.Problem{{
 		File: m.File, Line: max(m.Line(key), 1), Column: 1, Path: key, Kind: repeatedSeed,
 		Message: "the module links " + strings.Join(info.SeededGenerators, ", ") +
-			"; what that gives repeats in calls that are resumed, if it is seeded before the program reads its input",
-		Fix: "draw from a generator that is seeded after the input was read, as SNAPSHOTS.md shows for each language; or say snapshot: off",
+			"; its numbers repeat in calls that resume from a snapshot, if it is seeded before the program reads its input",
+		Fix: "use a generator that is seeded after the input is read, as SNAPSHOTS.md shows for each language; or write snapshot: off",
 	}}
 }
 
@@ -231,8 +231,8 @@ func unusedWarnings(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.
 	for _, key := range info.Unused {
 		warnings = append(warnings, manifests.Problem{
 			File: m.File, Line: max(m.Line(key), 1), Column: 1, Path: key, Kind: unusedPermission,
-			Message: "the manifest asks for it, and the module imports nothing to use it with",
-			Fix:     "remove the permission, or build the module with what uses it",
+			Message: "the manifest asks for it, but the module has no import to use it",
+			Fix:     "remove the permission, or build the module with code that uses it",
 		})
 	}
 	return warnings
