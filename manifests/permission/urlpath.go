@@ -60,7 +60,7 @@ func hasPrefix(path, prefix string) bool {
 	return found && prefix != "" && (rest == "" || rest[0] == '/' || strings.HasSuffix(prefix, "/"))
 }
 
-// RequestPath is the path of a request's URL. The zero value has no prefix.
+// RequestPath is the path of a request's URL. The zero value matches only the prefix "/".
 type RequestPath struct {
 	text      string // decoded
 	ambiguous bool
