@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// refusal says why arguments that an [argumentReader] does not take are not taken. It
+// refusal says why arguments that [readMembers] does not take are not taken. It
 // reads them token by token, which is slow but knows the place of the first fault.
 func refusal(text string) error {
 	if err := checkJSON(text); err != nil {

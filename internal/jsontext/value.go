@@ -6,7 +6,6 @@ package jsontext
 
 import (
 	"iter"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -188,30 +187,31 @@ func (d *Document) child(parent int, offset int32) (Step, int) {
 // becomes U+FFFD.
 func unescape(inside string) string {
 	out := make([]byte, 0, len(inside))
-	for {
-		plain, rest, escaped := strings.Cut(inside, `\`)
-		out = append(out, plain...)
-		if !escaped {
-			return string(out)
-		}
-		if rest[0] != 'u' {
-			out = append(out, unescaped(rest[0]))
-			inside = rest[1:]
+	for i := 0; i < len(inside); {
+		switch c := inside[i]; {
+		case c != '\\':
+			out = append(out, c)
+			i++
+			continue
+		case inside[i+1] != 'u':
+			out = append(out, unescaped(inside[i+1]))
+			i += 2
 			continue
 		}
-		r, _ := hexadecimal(rest[1:5])
-		inside = rest[5:]
+		r, _ := hexadecimal(inside[i+2 : i+6])
+		i += 6
 		if utf16.IsSurrogate(r) {
 			low := rune(0)
-			if len(inside) >= 6 && inside[:2] == `\u` {
-				low, _ = hexadecimal(inside[2:6])
+			if len(inside) >= i+6 && inside[i:i+2] == `\u` {
+				low, _ = hexadecimal(inside[i+2 : i+6])
 			}
 			if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
-				inside = inside[6:]
+				i += 6
 			}
 		}
 		out = utf8.AppendRune(out, r)
 	}
+	return string(out)
 }
 
 // unescaped returns what a byte stands for behind a backslash.
@@ -238,7 +238,7 @@ func hexadecimal(digits string) (value rune, valid bool) {
 		case isDigit(c):
 			c -= '0'
 		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			c = c|0x20 - 'a' + 10
+			c = c | 0x20 - 'a' + 10
 		default:
 			return 0, false
 		}

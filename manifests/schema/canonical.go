@@ -92,6 +92,9 @@ func (c *canonizer) begin(kind byte, count, more int) bool {
 // string writes a string after its length, so that no text reads as another one.
 func (c *canonizer) string(v jsontext.Value) bool {
 	text := v.String()
+	if c.meter != nil {
+		text = c.meter.text(v)
+	}
 	if !c.begin('s', len(text), len(text)) {
 		return false
 	}

@@ -3,6 +3,7 @@ package schema
 import (
 	"math"
 	"math/big"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
@@ -34,7 +35,11 @@ func patternCheck(want jsontext.Value, p pattern) check {
 
 // text returns what a string says, and pays for it.
 func (m *meter) text(v jsontext.Value) string {
-	m.charge(len(v.Text()) / bytesPerUnit)
+	size := len(v.Text())
+	if strings.IndexByte(v.Text(), '\\') >= 0 {
+		size *= 2 // to resolve escapes takes that much longer
+	}
+	m.charge(size / bytesPerUnit)
 	return v.String()
 }
 
@@ -93,7 +98,7 @@ func sizeCheck(keyword string, want jsontext.Value, bound int) check {
 func (m *meter) duplicates(list jsontext.Value) (first, second int, found bool) {
 	seen := make(map[string]int, min(list.Len(), 1<<10))
 	for i, element := range list.Elements() {
-		m.charge(4) // for its place in the map
+		m.charge(8) // for its place in the map
 		text, _ := canonical(m, element, math.MaxInt)
 		if first, found = seen[string(text)]; found {
 			return first, i, true

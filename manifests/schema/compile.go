@@ -330,7 +330,7 @@ func (c *compiler) constants(n *Node, keyword string, v jsontext.Value, at place
 			c.problem(path, "the value is over the limit of %d bytes; bound it with other keywords, such as maxLength or properties", maxConstantBytes)
 		}
 		among[string(text)] = true
-		types |= typeOf(constant)
+		types |= TypeOf(constant.Text())
 	}
 	if keyword == "const" {
 		add(v, at.path)

@@ -66,7 +66,7 @@ func TestShowCostsNoMoreThanItShows(t *testing.T) {
 
 func value(t *testing.T, source string) jsontext.Value {
 	t.Helper()
-	v, err := read(t.Context(), []byte(source), MaxValueBytes, maxValueNameBytes)
+	v, err := read(t.Context(), source, MaxValueBytes, maxValueNameBytes)
 	require.NoError(t, err)
 	return v
 }

@@ -43,12 +43,12 @@ func agree(t *testing.T, source []byte, values ...string) (fit int) {
 	}
 	library, err := ofLibrary(source)
 	var endless jsonschema.InfiniteLoopError
-	if errors.As(err, &endless) {
-		return 0 // somewhere that no value gets to
+	if errors.As(err, &endless) || err != nil && strings.HasSuffix(err.Error(), "#b not found") {
+		return 0 // where no value gets to, or an anchor in a keyword that the draft does not know
 	}
 	require.NoError(t, err, "%s", source)
 	for _, value := range values {
-		v, err := read(t.Context(), []byte(value), MaxValueBytes, maxValueNameBytes)
+		v, err := read(t.Context(), value, MaxValueBytes, maxValueNameBytes)
 		if err != nil {
 			continue
 		}
@@ -58,6 +58,8 @@ func agree(t *testing.T, source []byte, values ...string) (fit int) {
 			continue
 		}
 		require.Equal(t, library.Validate(decoded(v)) == nil, err == nil, "%s\nof %s\n%v", source, value, err)
+		var e evaluation
+		require.Equal(t, err == nil, e.fits(compiled.root, v, &report{found: new([]finding)}, nil), "what explains decides the same")
 		if err == nil {
 			fit++
 		}
@@ -103,18 +105,18 @@ type generator struct{ *rand.Rand }
 
 func (g generator) pick(of ...string) string { return of[g.IntN(len(of))] }
 
-// templates are keywords: S stands for a schema, N for a small number, and V for a value.
+// templates are keywords: @ stands for a schema, % for a small number, and ! for a value.
 var templates = strings.Fields(`
-	"type":"object" "type":["integer","array"] "type":"number" "type":["string","null","object"] "const":V "enum":[V,V,V]
-	"minimum":N "maximum":N "exclusiveMinimum":N.5 "exclusiveMaximum":Ne0 "multipleOf":0.5 "multipleOf":2
-	"minLength":N "maxLength":N "pattern":"^a*$" "pattern":"b" "minItems":N "maxItems":N "uniqueItems":true
-	"minProperties":N "maxProperties":N "required":["a"] "required":["a","b"] "dependentRequired":{"a":["b"],"c":["a","b"]}
-	"dependencies":{"a":["b"],"b":S} "dependentSchemas":{"b":S} "properties":{"a":S,"b":S} "properties":{"c":S}
-	"patternProperties":{"^a":S,"b$":S} "additionalProperties":S "additionalProperties":false "propertyNames":S
-	"items":S "items":S "items":[S,S] "additionalItems":S "prefixItems":[S] "prefixItems":[S,S] "contains":S
-	"minContains":N "maxContains":N "allOf":[S,S] "anyOf":[S,S] "oneOf":[S,S] "not":S "if":S "then":S "else":S
+	"type":"object" "type":["integer","array"] "type":"number" "type":["string","null","object"] "const":! "enum":[!,!,!]
+	"minimum":% "maximum":% "exclusiveMinimum":%.5 "exclusiveMaximum":%e0 "multipleOf":0.5 "multipleOf":2
+	"minLength":% "maxLength":% "pattern":"^a*$" "pattern":"b" "minItems":% "maxItems":% "uniqueItems":true
+	"minProperties":% "maxProperties":% "required":["a"] "required":["a","b"] "dependentRequired":{"a":["b"],"c":["a","b"]}
+	"dependencies":{"a":["b"],"b":@} "dependentSchemas":{"b":@} "properties":{"a":@,"b":@} "properties":{"c":@}
+	"patternProperties":{"^a":@,"b$":@} "additionalProperties":@ "additionalProperties":false "propertyNames":@
+	"items":@ "items":@ "items":[@,@] "additionalItems":@ "prefixItems":[@] "prefixItems":[@,@] "contains":@
+	"minContains":% "maxContains":% "allOf":[@,@] "anyOf":[@,@] "oneOf":[@,@] "not":@ "if":@ "then":@ "else":@
 	"$ref":"#/$defs/a" "$ref":"#/$defs/b" "$ref":"#" "$ref":"#b" "$dynamicRef":"#b" "$recursiveRef":"#" "$anchor":"b" "$dynamicAnchor":"b"
-	"unevaluatedProperties":false "unevaluatedProperties":S "unevaluatedItems":false "unevaluatedItems":S "format":"date" "contentEncoding":"base64"`)
+	"unevaluatedProperties":false "unevaluatedProperties":@ "unevaluatedItems":false "unevaluatedItems":@ "format":"date" "contentEncoding":"base64"`)
 
 func (g generator) schema(depth int) string {
 	if depth == 0 {
@@ -136,15 +138,15 @@ func (g generator) fill(template string, depth int) string {
 	var b strings.Builder
 	for _, c := range template {
 		switch c {
-		case 'S':
+		case '@':
 			if g.IntN(6) == 0 {
 				b.WriteString(g.pick("true", "false"))
 			} else {
 				b.WriteString(g.schema(depth))
 			}
-		case 'N':
+		case '%':
 			fmt.Fprint(&b, g.IntN(4))
-		case 'V':
+		case '!':
 			b.WriteString(g.value(1))
 		default:
 			b.WriteRune(c)

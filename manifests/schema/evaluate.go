@@ -19,7 +19,7 @@ func (e *evaluation) fits(n *Node, v jsontext.Value, r *report, seen *marks) boo
 }
 
 func (e *evaluation) evaluate(n *Node, v jsontext.Value, r *report, seen *marks) bool {
-	kind := typeOf(v)
+	kind := TypeOf(v.Text())
 	switch {
 	case n.never:
 		e.report(r, finding{keyword: "false", message: "not allowed here; leave it out"})
@@ -78,7 +78,7 @@ func (e *evaluation) object(n *Node, v jsontext.Value, r *report, seen *marks) b
 	}
 	fits, required, i := true, 0, 0
 	for key, value := range v.Members() {
-		e.charge(1)
+		e.charge(memberCost)
 		if n.Required[key.String()] {
 			required++
 		}

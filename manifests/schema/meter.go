@@ -21,6 +21,8 @@ const (
 
 	// evaluationCost is for one schema and one value.
 	evaluationCost = 2
+	// memberCost is for a look at one member of an object.
+	memberCost = 2
 	// bytesPerUnit is how much text is compared, counted or copied for a unit.
 	bytesPerUnit = 64
 	// matchesPerUnit is how many steps of a pattern are made for a unit: one step is

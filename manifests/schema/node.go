@@ -30,7 +30,7 @@ func (t Types) Has(types Types) bool { return t&types == types }
 
 // TypeOf returns the type of a JSON value from its text, which must be valid JSON without
 // space around it. A number that no value may hold, such as 1e999, counts as a Fraction.
-func TypeOf(text json.RawMessage) Types {
+func TypeOf(text string) Types {
 	switch text[0] {
 	case '{':
 		return Object
@@ -43,31 +43,8 @@ func TypeOf(text json.RawMessage) Types {
 	case 'n':
 		return Null
 	}
-	if checkNumber(string(text)) != "" {
-		return Fraction
-	}
-	return numberType(string(text))
-}
-
-func typeOf(v jsontext.Value) Types {
-	switch v.Kind() {
-	case jsontext.Null:
-		return Null
-	case jsontext.Bool:
-		return Boolean
-	case jsontext.Number:
-		return numberType(v.Text())
-	case jsontext.String:
-		return String
-	case jsontext.Array:
-		return Array
-	default:
-		return Object
-	}
-}
-
-func numberType(literal string) Types {
-	if !strings.ContainsAny(literal, ".eE") || parseDecimal(literal).isWhole() {
+	whole := !strings.ContainsAny(text, ".eE")
+	if checkNumber(text) == "" && (whole || parseDecimal(text).isWhole()) {
 		return Integer
 	}
 	return Fraction

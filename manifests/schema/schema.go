@@ -45,7 +45,7 @@ type Schema struct {
 // text is not JSON.
 func Compile(source []byte) (*Schema, error) {
 	var unending context.Context
-	value, err := read(unending, source, MaxSchemaBytes, maxSchemaNameBytes)
+	value, err := read(unending, string(source), MaxSchemaBytes, maxSchemaNameBytes)
 	if err != nil {
 		wrong := err.(*defect)
 		return nil, schemaError(Problem{wrong.path, wrong.message})
@@ -74,7 +74,7 @@ func (s *Schema) Structure() *Node { return s.root }
 // ended, or its deadline has come, Validate soon returns an error that says so. A nil ctx
 // does not end.
 func (s *Schema) Validate(ctx context.Context, value []byte) error {
-	v, err := read(ctx, value, MaxValueBytes, maxValueNameBytes)
+	v, err := read(ctx, string(value), MaxValueBytes, maxValueNameBytes)
 	if wrong, ok := err.(*defect); ok {
 		return violationError(Violation{wrong.path, wrong.message})
 	}
@@ -99,7 +99,7 @@ type Probe struct{ work int }
 
 // Fits reports whether a value, given as JSON text, certainly fits the schema of a node. It
 // is false, too, once the budget is spent or ctx has ended.
-func (p *Probe) Fits(ctx context.Context, n *Node, value []byte) (fits bool) {
+func (p *Probe) Fits(ctx context.Context, n *Node, value string) (fits bool) {
 	v, err := read(ctx, value, MaxValueBytes, maxValueNameBytes)
 	if err != nil {
 		return false
@@ -120,17 +120,17 @@ func (d *defect) Error() string { return at(d.path, d.message) }
 
 // read reads one JSON value. It refuses what is over a bound, not UTF-8, or has a name
 // twice in one object. The error is a *defect, or that of a context that has ended.
-func read(ctx context.Context, text []byte, maxBytes, maxNameBytes int) (jsontext.Value, error) {
+func read(ctx context.Context, text string, maxBytes, maxNameBytes int) (jsontext.Value, error) {
 	if len(text) > maxBytes {
 		return jsontext.Value{}, &defect{"", fmt.Sprintf("%d bytes are over the limit of %d", len(text), maxBytes)}
 	}
 	if err := ended(ctx); err != nil {
 		return jsontext.Value{}, err
 	}
-	if !utf8.Valid(text) {
+	if !utf8.ValidString(text) {
 		return jsontext.Value{}, &defect{"", "the text is not valid UTF-8"}
 	}
-	doc, err := jsontext.Read(ctx, string(text), jsontext.Limits{Depth: MaxDepth, Values: maxValues})
+	doc, err := jsontext.Read(ctx, text, jsontext.Limits{Depth: MaxDepth, Values: maxValues})
 	var unread *jsontext.Error
 	switch {
 	case errors.As(err, &unread):
@@ -146,10 +146,10 @@ func read(ctx context.Context, text []byte, maxBytes, maxNameBytes int) (jsontex
 
 // describe says why a text was not read. That it is not JSON comes before all else, in the
 // words of the standard library.
-func describe(text []byte, doc *jsontext.Document, unread *jsontext.Error) *defect {
+func describe(text string, doc *jsontext.Document, unread *jsontext.Error) *defect {
 	var syntax *json.SyntaxError
 	var ignored json.RawMessage
-	if err := json.Unmarshal(text, &ignored); errors.As(err, &syntax) {
+	if err := json.Unmarshal([]byte(text), &ignored); errors.As(err, &syntax) {
 		return &defect{"", fmt.Sprintf("not JSON, at byte %d: %s", syntax.Offset, syntax)}
 	}
 	path := ""
