@@ -38,7 +38,7 @@ func checkJSON(text string) error {
 		}
 		if name, isName := token.(string); isName && wantKey {
 			keys := open[len(open)-1]
-			if strings.ContainsFunc(name, unseen) {
+			if isUnseen(name) {
 				return fmt.Errorf("the key %+q holds a character that cannot be seen; leave it out", name)
 			}
 			if keys[name] {

@@ -16,7 +16,7 @@ const maxBodyDepth = 10_000
 // of names take the last one. All others stay as they are, byte for byte. It reports false for
 // what is not one JSON object.
 func setMember(object []byte, name, value string) ([]byte, bool) {
-	limits := jsontext.Limits{Depth: maxBodyDepth, Values: len(object) + 1, Repeated: true}
+	limits := jsontext.Limits{Depth: maxBodyDepth, Values: len(object) + 1, Repeated: true, Shallow: true}
 	var unending context.Context
 	doc, err := jsontext.Read(unending, string(object), limits)
 	if err != nil || doc.Root().Kind() != jsontext.Object {

@@ -35,6 +35,9 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		require.Equal(t, strings.Trim(text, " \t\r\n"), doc.Root().Text())
+		shallow, err := jsontext.Read(t.Context(), text, jsontext.Limits{Depth: 10_000, Values: len(text) + 1, Repeated: true, Shallow: true})
+		require.NoError(t, err)
+		require.Equal(t, outermost(doc), outermost(shallow))
 		if !utf8.ValidString(text) {
 			return
 		}
@@ -44,6 +47,17 @@ func FuzzRead(f *testing.F) {
 		_, err = jsontext.Read(t.Context(), text, jsontext.Limits{Depth: 10_000, Values: len(text) + 1})
 		require.Equal(t, repeated, err != nil)
 	})
+}
+
+// outermost returns the texts of the elements, or of the names and members, of a document.
+func outermost(doc *jsontext.Document) (texts []string) {
+	for _, element := range doc.Root().Elements() {
+		texts = append(texts, element.Text(), fmt.Sprint(element.Len()))
+	}
+	for name, member := range doc.Root().Members() {
+		texts = append(texts, name.String(), member.Text(), fmt.Sprint(member.Len()))
+	}
+	return texts
 }
 
 // same compares a value with tokens, and reports whether it has a name twice.
@@ -98,6 +112,7 @@ func TestLimits(t *testing.T) {
 		`{"a":[[],[[]]]}`:          {jsontext.Limits{Depth: 3}, jsontext.ErrDepth, 10, []jsontext.Step{{"a", -1}, {"", 1}, {"", 0}}},
 		`[1,{"a":2}]`:              {jsontext.Limits{Values: 4}, jsontext.ErrValues, 8, []jsontext.Step{{"", 1}, {"a", -1}}},
 		`[1,[2,}]`:                 {jsontext.Limits{}, jsontext.ErrSyntax, 6, []jsontext.Step{{"", 1}}},
+		`{"a":{"b":1}}`:            {jsontext.Limits{Name: func(name string) bool { return name == "b" }}, jsontext.ErrName, 6, []jsontext.Step{{"a", -1}, {"b", -1}}},
 		`[1]`:                      {jsontext.Limits{Depth: -1}, jsontext.ErrLimits, 0, nil},
 	} {
 		doc, err := jsontext.Read(t.Context(), text, want.limits)

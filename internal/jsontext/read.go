@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -21,6 +22,11 @@ type Limits struct {
 	Depth, Values int
 	// Repeated lets a name occur more than once in an object.
 	Repeated bool
+	// Shallow keeps nothing of what is inside the elements and members of the outermost
+	// value. It is read nevertheless, and does not count as values.
+	Shallow bool
+	// Name refuses names of members, wherever they are; nil refuses none.
+	Name func(name string) bool
 }
 
 // What is wrong with a text.
@@ -29,6 +35,7 @@ var (
 	ErrDepth    = errors.New("nested too deeply")
 	ErrValues   = errors.New("too many values")
 	ErrRepeated = errors.New("a name occurs twice in one object")
+	ErrName     = errors.New("a name is refused")
 	ErrLimits   = errors.New("a limit is negative")
 )
 
@@ -61,7 +68,11 @@ func Read(ctx context.Context, text string, limits Limits) (*Document, error) {
 	if len(text) > math.MaxInt32 {
 		return d, &Error{Err: ErrValues}
 	}
-	d.entries = make([]entry, 0, min(limits.Values, 8+len(text)/6))
+	estimate := 8 + strings.Count(text, ",") + strings.Count(text, ":")
+	if limits.Shallow {
+		estimate = 16
+	}
+	d.entries = make([]entry, 0, min(limits.Values, estimate+estimate/4, 8+len(text)/4))
 	r := reader{Document: d, ctx: ctx, limits: limits}
 	r.space()
 	if !r.value(0) {
@@ -134,6 +145,9 @@ func (r *reader) value(depth int) bool {
 	if !ok {
 		return false
 	}
+	if r.limits.Shallow && depth > 0 {
+		r.entries = r.entries[:index+1]
+	}
 	e := &r.entries[index]
 	e.end, e.next, e.count = int32(r.at), int32(len(r.entries)), e.count+count
 	return true
@@ -168,12 +182,21 @@ func (r *reader) array(depth int) (count int32, ok bool) {
 		return 0, r.fail(ErrDepth)
 	}
 	for r.open(']', count) {
+		index := len(r.entries)
 		if !r.value(depth) {
 			return 0, false
 		}
+		r.forget(depth, index)
 		count++
 	}
 	return count, r.err == nil
+}
+
+// forget forgets the entries of an element or a member that is not kept.
+func (r *reader) forget(depth, from int) {
+	if r.limits.Shallow && depth > 1 {
+		r.entries = r.entries[:from]
+	}
 }
 
 func (r *reader) object(depth int) (count int32, ok bool) {
@@ -189,9 +212,9 @@ func (r *reader) object(depth int) (count int32, ok bool) {
 		if !r.add(String) || !r.name(name) {
 			return 0, false
 		}
-		if !r.limits.Repeated && !seen.add(Value{r.Document, int32(name)}.String()) {
+		if err := r.check(Value{r.Document, int32(name)}.String(), &seen); err != nil {
 			r.at = int(r.entries[name].start)
-			return 0, r.fail(ErrRepeated)
+			return 0, r.fail(err)
 		}
 		if r.space(); !r.eat(':') {
 			return 0, r.fail(ErrSyntax)
@@ -199,9 +222,21 @@ func (r *reader) object(depth int) (count int32, ok bool) {
 		if r.space(); !r.value(depth) {
 			return 0, false
 		}
+		r.forget(depth, name)
 		count++
 	}
 	return count, r.err == nil
+}
+
+// check refuses a name, or remembers it.
+func (r *reader) check(name string, seen *nameSet) error {
+	if r.limits.Name != nil && r.limits.Name(name) {
+		return ErrName
+	}
+	if !r.limits.Repeated && !seen.add(name) {
+		return ErrRepeated
+	}
+	return nil
 }
 
 // open goes to the next element of a container of which count were read. It returns false
@@ -239,21 +274,45 @@ func (r *reader) name(index int) bool {
 
 // string reads a string. It sets the entry's count to 1 where there are escapes in it.
 func (r *reader) string(index int) bool {
-	for r.at++; r.at < len(r.text); r.at++ {
-		switch c := r.text[r.at]; {
-		case c == '"':
+	for r.at++; ; r.at++ {
+		r.at += plainLength(r.text[r.at:])
+		switch {
+		case r.at == len(r.text):
+			return r.fail(ErrSyntax)
+		case r.text[r.at] == '"':
 			r.at++
 			return true
-		case c == '\\':
-			r.entries[index].count = 1
-			if r.at++; !r.escape() {
-				return r.fail(ErrSyntax)
-			}
-		case c < ' ':
+		case r.text[r.at] < ' ':
+			return r.fail(ErrSyntax)
+		}
+		r.entries[index].count = 1
+		if r.at++; !r.escape() {
 			return r.fail(ErrSyntax)
 		}
 	}
-	return r.fail(ErrSyntax)
+}
+
+// plainLength returns where the first quote, backslash or control character of a text stands,
+// or its length. It looks at eight bytes at a time.
+func plainLength(text string) int {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	n := 0
+	for ; n+8 <= len(text); n += 8 {
+		t := text[n : n+8]
+		x := uint64(t[0]) | uint64(t[1])<<8 | uint64(t[2])<<16 | uint64(t[3])<<24 |
+			uint64(t[4])<<32 | uint64(t[5])<<40 | uint64(t[6])<<48 | uint64(t[7])<<56
+		quotes, slashes := x^('"'*ones), x^('\\'*ones)
+		// Of a byte that is less than what is subtracted the highest bit is set. It borrows
+		// from the bytes behind it, so the first one counts.
+		found := ((quotes-ones)&^quotes | (slashes-ones)&^slashes | (x-' '*ones)&^x) & high
+		if found != 0 {
+			return n + bits.TrailingZeros64(found)/8
+		}
+	}
+	for n < len(text) && text[n] >= ' ' && text[n] != '"' && text[n] != '\\' {
+		n++
+	}
+	return n
 }
 
 // escape goes to the last byte of an escape, from the byte behind its backslash.
