@@ -2,31 +2,80 @@ package tool
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"unicode"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// readMembers returns the members of the object that the text is, or false if there is
-// anything to refuse; see [refusal]. The text must be UTF-8 and not blank.
-func readMembers(text string) ([]member, bool) {
+// readMembers returns the members of the object that the text is. The text must be UTF-8 and
+// not blank.
+func readMembers(text string) ([]member, error) {
 	// What looks blank behind the object is let pass, though JSON knows four such bytes only.
-	text = strings.TrimRightFunc(text, unicode.IsSpace)
+	source := strings.TrimRightFunc(text, unicode.IsSpace)
 	var unending context.Context
 	limits := jsontext.Limits{Depth: MaxArgumentsDepth, Values: len(text) + 1, Shallow: true, Name: isUnseen}
-	doc, err := jsontext.Read(unending, text, limits)
-	if err != nil || doc.Root().Kind() != jsontext.Object {
-		return nil, false
+	doc, err := jsontext.Read(unending, source, limits)
+	var unread *jsontext.Error
+	switch {
+	case errors.As(err, &unread):
+		return nil, refusal(text, doc, unread)
+	case err != nil:
+		return nil, err
+	case doc.Root().Kind() != jsontext.Object:
+		return nil, fmt.Errorf("want a JSON object such as {\"key\": \"value\"}, not %s", describe(doc.Root()))
 	}
 	var members []member
-	source := []byte(text)
+	whole := []byte(source)
 	for name, value := range doc.Root().Members() {
 		start, end := value.Span()
-		members = append(members, member{name.String(), source[start:end:end]})
+		members = append(members, member{name.String(), whole[start:end:end]})
 	}
-	return members, true
+	return members, nil
 }
 
-// isUnseen reports whether something in a name cannot be seen.
-func isUnseen(name string) bool { return strings.ContainsFunc(name, unseen) }
+// isUnseen reports whether a character makes two names look the same that are not.
+func isUnseen(name string) bool { return strings.ContainsFunc(name, Deceives) }
+
+// refusal says why a text was not read.
+func refusal(text string, doc *jsontext.Document, unread *jsontext.Error) error {
+	name := ""
+	if path := doc.Path(unread.Offset); len(path) > 0 {
+		name = path[len(path)-1].Name
+	}
+	switch {
+	case unread.Err == jsontext.ErrName:
+		return fmt.Errorf("the key %+q holds a character that cannot be seen; leave it out", name)
+	case unread.Err == jsontext.ErrRepeated:
+		return fmt.Errorf("the key %q stands twice in one object; give it once", name)
+	case unread.Err == jsontext.ErrDepth:
+		return fmt.Errorf("nested deeper than %d levels", MaxArgumentsDepth)
+	case unread.Err == jsontext.ErrBehind:
+		return fmt.Errorf("text follows the JSON value, at byte %d", unread.Offset)
+	case unread.Offset >= len(strings.TrimRightFunc(text, unicode.IsSpace)):
+		return fmt.Errorf("the JSON ends too early, at byte %d", len(text))
+	}
+	var syntax *json.SyntaxError
+	var ignored json.RawMessage
+	if err := json.Unmarshal([]byte(text), &ignored); errors.As(err, &syntax) {
+		return fmt.Errorf("not JSON near byte %d: %w", unread.Offset, syntax)
+	}
+	return fmt.Errorf("not JSON near byte %d", unread.Offset)
+}
+
+// describe names a JSON value that is no object.
+func describe(v jsontext.Value) string {
+	switch v.Kind() {
+	case jsontext.Array:
+		return "an array"
+	case jsontext.String:
+		return "a string"
+	case jsontext.Number:
+		return "a number"
+	default:
+		return v.Text()
+	}
+}

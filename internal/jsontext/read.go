@@ -32,6 +32,7 @@ type Limits struct {
 // What is wrong with a text.
 var (
 	ErrSyntax   = errors.New("not JSON")
+	ErrBehind   = errors.New("text follows the value")
 	ErrDepth    = errors.New("nested too deeply")
 	ErrValues   = errors.New("too many values")
 	ErrRepeated = errors.New("a name occurs twice in one object")
@@ -79,7 +80,7 @@ func Read(ctx context.Context, text string, limits Limits) (*Document, error) {
 		return d, r.err
 	}
 	if r.space(); r.at < len(text) {
-		r.fail(ErrSyntax)
+		r.fail(ErrBehind)
 	}
 	return d, r.err
 }

@@ -173,6 +173,9 @@ func (d *Document) child(parent int, offset int32) (Step, int) {
 	for i, at := 0, parent+1; at < end && d.entries[at].start <= offset; i++ {
 		step, value := Step{Index: i}, at
 		if e.kind == Object {
+			if d.entries[at].next == 0 {
+				break // a name that was not read whole
+			}
 			step, value = Step{Value{d, int32(at)}.String(), -1}, at+1
 		}
 		if value >= end || d.entries[value].next == 0 || d.entries[value].end > offset {
