@@ -2,7 +2,6 @@ package manifests
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"unicode/utf8"
@@ -18,8 +17,7 @@ const maxJSONDepth = 10_000
 // json reads a JSON document into a tree, or returns nil.
 func (r *reader) json(source []byte) *node {
 	limits := jsontext.Limits{Depth: maxJSONDepth, Values: len(source) + 1, Repeated: true}
-	var unending context.Context
-	doc, err := jsontext.Read(unending, string(source), limits)
+	doc, err := jsontext.Parse(string(source), limits)
 	if err != nil {
 		var ignored json.RawMessage
 		var syntax *json.SyntaxError

@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,9 +15,8 @@ import (
 func readMembers(text string) ([]member, error) {
 	// What looks blank behind the object is let pass, though JSON knows four such bytes only.
 	source := strings.TrimRightFunc(text, unicode.IsSpace)
-	var unending context.Context
 	limits := jsontext.Limits{Depth: MaxArgumentsDepth, Values: len(text) + 1, Shallow: true, Name: isUnseen}
-	doc, err := jsontext.Read(unending, source, limits)
+	doc, err := jsontext.Parse(source, limits)
 	var unread *jsontext.Error
 	switch {
 	case errors.As(err, &unread):

@@ -2,7 +2,6 @@ package secrets
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
@@ -17,8 +16,7 @@ const maxBodyDepth = 10_000
 // what is not one JSON object.
 func setMember(object []byte, name, value string) ([]byte, bool) {
 	limits := jsontext.Limits{Depth: maxBodyDepth, Values: len(object) + 1, Repeated: true, Shallow: true}
-	var unending context.Context
-	doc, err := jsontext.Read(unending, string(object), limits)
+	doc, err := jsontext.Parse(string(object), limits)
 	if err != nil || doc.Root().Kind() != jsontext.Object {
 		return nil, false
 	}

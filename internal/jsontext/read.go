@@ -85,6 +85,12 @@ func Read(ctx context.Context, text string, limits Limits) (*Document, error) {
 	return d, r.err
 }
 
+// Parse reads one JSON value as [Read] does, whatever time that takes.
+func Parse(text string, limits Limits) (*Document, error) {
+	var unending context.Context
+	return Read(unending, text, limits)
+}
+
 // reader reads a document. Its methods return false once err is set.
 type reader struct {
 	*Document

@@ -11,7 +11,7 @@ import (
 // canonizer writes values so that two of them are equal, as JSON Schema has it, exactly
 // when their texts are. It gives up on texts that are longer than a limit.
 type canonizer struct {
-	meter *meter // pays for the work; nil where nobody has to
+	meter *meter // pays for the work
 	limit int
 	out   []byte
 }
@@ -21,12 +21,6 @@ func canonical(m *meter, v jsontext.Value, limit int) ([]byte, bool) {
 	c := canonizer{meter: m, limit: limit}
 	complete := c.value(v)
 	return c.out, complete
-}
-
-func (c *canonizer) charge(work int) {
-	if c.meter != nil {
-		c.meter.charge(work)
-	}
 }
 
 func (c *canonizer) value(v jsontext.Value) bool {
@@ -68,7 +62,7 @@ func (c *canonizer) object(v jsontext.Value) bool {
 		members = append(members, member{name, value})
 	}
 	slices.SortFunc(members, func(a, b member) int {
-		c.charge(1)
+		c.meter.charge(1)
 		return strings.Compare(a.name.String(), b.name.String())
 	})
 	for _, m := range members {
@@ -84,17 +78,14 @@ func (c *canonizer) begin(kind byte, count, more int) bool {
 	if len(c.out)+more+2 > c.limit {
 		return false
 	}
-	c.charge(1 + more/bytesPerUnit)
+	c.meter.charge(1 + more/bytesPerUnit)
 	c.out = append(strconv.AppendInt(append(c.out, kind), int64(count), 10), ':')
 	return true
 }
 
 // string writes a string after its length, so that no text reads as another one.
 func (c *canonizer) string(v jsontext.Value) bool {
-	text := v.String()
-	if c.meter != nil {
-		text = c.meter.text(v)
-	}
+	text := c.meter.text(v)
 	if !c.begin('s', len(text), len(text)) {
 		return false
 	}

@@ -325,7 +325,7 @@ func (c *compiler) constants(n *Node, keyword string, v jsontext.Value, at place
 	among := map[string]bool{}
 	var types Types
 	add := func(constant jsontext.Value, path string) {
-		text, complete := canonical(nil, constant, maxConstantBytes)
+		text, complete := canonical(new(meter), constant, maxConstantBytes)
 		if !complete {
 			c.problem(path, "the value is over the limit of %d bytes; bound it with other keywords, such as maxLength or properties", maxConstantBytes)
 		}

@@ -40,7 +40,7 @@ func FuzzDecimal(f *testing.F) {
 
 func TestCanonical(t *testing.T) {
 	text := func(source string) string {
-		written, complete := canonical(nil, value(t, source), maxConstantBytes)
+		written, complete := canonical(new(meter), value(t, source), maxConstantBytes)
 		require.True(t, complete)
 		return string(written)
 	}

@@ -1,6 +1,11 @@
 package schema
 
-import "github.com/caisson-run/caisson/internal/jsontext"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/caisson-run/caisson/internal/jsontext"
+)
 
 // evaluation applies schemas to values. With a report it collects all that does not fit,
 // and without one it ends at the first, which is how most values are checked.
@@ -25,7 +30,9 @@ func (e *evaluation) evaluate(n *Node, v jsontext.Value, r *report, seen *marks)
 		e.report(r, finding{keyword: "false", message: "not allowed here; leave it out"})
 		return false
 	case n.allowed&kind == 0: // a value of another type fails in other ways, too
-		e.report(r, wanting("type", typesText(n.typed), typeName(v)))
+		if r != nil {
+			e.report(r, wanting("type", strings.Join(n.typed, " or "), typeName(v)))
+		}
 		return false
 	}
 	if seen == nil && (n.unevaluatedProperties != nil || n.unevaluatedItems != nil) {
@@ -148,7 +155,7 @@ func (e *evaluation) array(n *Node, v jsontext.Value, r *report, seen *marks) bo
 	}
 	if n.unique && (fits || r != nil) {
 		if first, second, found := e.duplicates(v); found {
-			e.report(r, repeated(first, second))
+			e.report(r, finding{keyword: "uniqueItems", message: fmt.Sprintf("items at index %d and %d are equal", first, second)})
 			fits = false
 		}
 	}
@@ -172,7 +179,7 @@ func (e *evaluation) contains(n *Node, v jsontext.Value, r *report, seen *marks)
 		return false
 	}
 	if n.maxContains >= 0 && count > n.maxContains {
-		e.report(r, tooManyContained(n.maxContains))
+		e.report(r, finding{keyword: "maxContains", message: fmt.Sprintf("has too many items of the form that is limited to %d", n.maxContains)})
 		return false
 	}
 	return true

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -146,19 +145,15 @@ func (e *evaluation) alternatives(u Union, v jsontext.Value, r *report) {
 
 // missing reports the names that an object does not have, and whether there are any.
 func (e *evaluation) missing(names []string, v jsontext.Value, r *report, message string) bool {
-	present := make(map[string]bool, v.Len())
-	e.charge(v.Len() + len(names))
-	for key := range v.Members() {
-		present[key.String()] = true
-	}
-	any := false
+	some := false
 	for _, name := range names {
-		if !present[name] {
-			any = true
+		e.charge(1 + v.Len()/8)
+		if v.Get(name).Kind() == 0 {
+			some = true
 			e.report(r.member(name), finding{keyword: "required", message: message})
 		}
 	}
-	return any
+	return some
 }
 
 // name applies propertyNames to a name.
@@ -207,14 +202,6 @@ func unknownName(r *report, keyword, hint string) finding {
 	return finding{path: path, keyword: keyword, message: "unknown " + kind + hint}
 }
 
-func repeated(first, second int) finding {
-	return finding{keyword: "uniqueItems", message: fmt.Sprintf("items at index %d and %d are equal", first, second)}
-}
-
-func tooManyContained(most int) finding {
-	return finding{keyword: "maxContains", message: fmt.Sprintf("has too many items of the form that is limited to %d", most)}
-}
-
 func appendNew(list []string, text string) []string {
 	if text == "" || slices.Contains(list, text) {
 		return list
@@ -229,5 +216,3 @@ func clipList(list []string) []string {
 	}
 	return append(slices.Clone(list[:maxKnown]), moreText(len(list)-maxKnown))
 }
-
-func moreText(more int) string { return fmt.Sprintf("… %d more", more) }

@@ -21,9 +21,6 @@ func (c *check) finding(v jsontext.Value) finding {
 	return finding{keyword: c.keyword, message: sizeMessage(c.keyword, show(c.want), v)}
 }
 
-// typesText lists the types that a schema allows.
-func typesText(names []string) string { return strings.Join(names, " or ") }
-
 // oneOfText lists the values that a schema allows.
 func oneOfText(want jsontext.Value) string {
 	var shown []string
@@ -70,6 +67,8 @@ func sizeMessage(keyword, bound string, v jsontext.Value) string {
 	}
 	return fmt.Sprintf("must have at %s %s %s, has %d", least, bound, noun, size)
 }
+
+func moreText(more int) string { return fmt.Sprintf("… %d more", more) }
 
 // shownRunes is how much of a value a message shows.
 const shownRunes = 60
