@@ -15,7 +15,7 @@ import (
 func readMembers(text string) ([]member, error) {
 	// What looks blank behind the object is let pass, though JSON knows four such bytes only.
 	source := strings.TrimRightFunc(text, unicode.IsSpace)
-	limits := jsontext.Limits{Depth: MaxArgumentsDepth, Values: len(text) + 1, Shallow: true, Name: isUnseen}
+	limits := jsontext.Limits{Depth: MaxArgumentsDepth, Values: len(text) + 1, Shallow: true, Name: checkSeen}
 	doc, err := jsontext.Parse(source, limits)
 	var unread *jsontext.Error
 	switch {
@@ -35,24 +35,26 @@ func readMembers(text string) ([]member, error) {
 	return members, nil
 }
 
-// isUnseen reports whether a character makes two names look the same that are not.
-func isUnseen(name string) bool { return strings.ContainsFunc(name, Deceives) }
+// checkSeen refuses a name of which a character makes it look the same as another one.
+func checkSeen(name string) error {
+	if strings.ContainsFunc(name, Deceives) {
+		return fmt.Errorf("the key %+q holds a character that cannot be seen; leave it out", name)
+	}
+	return nil
+}
 
 // refusal says why a text was not read.
 func refusal(text string, doc *jsontext.Document, unread *jsontext.Error) error {
-	name := ""
-	if path := doc.Path(unread.Offset); len(path) > 0 {
-		name = path[len(path)-1].Name
-	}
 	switch {
-	case unread.Err == jsontext.ErrName:
-		return fmt.Errorf("the key %+q holds a character that cannot be seen; leave it out", name)
 	case unread.Err == jsontext.ErrRepeated:
-		return fmt.Errorf("the key %q stands twice in one object; give it once", name)
+		path := doc.Path(unread.Offset)
+		return fmt.Errorf("the key %q stands twice in one object; give it once", path[len(path)-1].Name)
 	case unread.Err == jsontext.ErrDepth:
 		return fmt.Errorf("nested deeper than %d levels", MaxArgumentsDepth)
 	case unread.Err == jsontext.ErrBehind:
 		return fmt.Errorf("text follows the JSON value, at byte %d", unread.Offset)
+	case unread.Err != jsontext.ErrSyntax:
+		return unread.Err
 	case unread.Offset >= len(strings.TrimRightFunc(text, unicode.IsSpace)):
 		return fmt.Errorf("the JSON ends too early, at byte %d", len(text))
 	}

@@ -103,6 +103,17 @@ func same(t *testing.T, tokens *json.Decoder, doc *jsontext.Document, v jsontext
 	return repeated
 }
 
+var errRefused = errors.New("refused")
+
+func refusing(text string) func(string) error {
+	return func(found string) error {
+		if found == text {
+			return errRefused
+		}
+		return nil
+	}
+}
+
 func TestLimits(t *testing.T) {
 	for text, want := range map[string]struct {
 		limits jsontext.Limits
@@ -114,7 +125,8 @@ func TestLimits(t *testing.T) {
 		`{"a":[[],[[]]]}`:          {jsontext.Limits{Depth: 3}, jsontext.ErrDepth, 10, []jsontext.Step{{"a", -1}, {"", 1}, {"", 0}}},
 		`[1,{"a":2}]`:              {jsontext.Limits{Values: 4}, jsontext.ErrValues, 8, []jsontext.Step{{"", 1}, {"a", -1}}},
 		`[1,[2,}]`:                 {jsontext.Limits{}, jsontext.ErrSyntax, 6, []jsontext.Step{{"", 1}}},
-		`{"a":{"b":1}}`:            {jsontext.Limits{Name: func(name string) bool { return name == "b" }}, jsontext.ErrName, 6, []jsontext.Step{{"a", -1}, {"b", -1}}},
+		`{"a":{"b":1}}`:            {jsontext.Limits{Name: refusing("b")}, errRefused, 6, []jsontext.Step{{"a", -1}, {"b", -1}}},
+		`[1,{"a":23}]`:             {jsontext.Limits{Number: refusing("23")}, errRefused, 8, []jsontext.Step{{"", 1}, {"a", -1}}},
 		`[1]`:                      {jsontext.Limits{Depth: -1}, jsontext.ErrLimits, 0, nil},
 	} {
 		doc, err := jsontext.Read(t.Context(), text, want.limits)

@@ -25,8 +25,9 @@ type Limits struct {
 	// Shallow keeps nothing of what is inside the elements and members of the outermost
 	// value. It is read nevertheless, and does not count as values.
 	Shallow bool
-	// Name refuses names of members, wherever they are; nil refuses none.
-	Name func(name string) bool
+	// Name and Number refuse names of members, and numbers as they are written, wherever they
+	// are; nil refuses none.
+	Name, Number func(text string) error
 }
 
 // What is wrong with a text.
@@ -36,11 +37,11 @@ var (
 	ErrDepth    = errors.New("nested too deeply")
 	ErrValues   = errors.New("too many values")
 	ErrRepeated = errors.New("a name occurs twice in one object")
-	ErrName     = errors.New("a name is refused")
 	ErrLimits   = errors.New("a limit is negative")
 )
 
-// Error is why a text was not read: one of the errors above and the byte where it was found.
+// Error is why a text was not read, one of the errors above or what [Limits] refused it with, and
+// the byte where that was found.
 type Error struct {
 	Err    error
 	Offset int
@@ -237,8 +238,10 @@ func (r *reader) object(depth int) (count int32, ok bool) {
 
 // check refuses a name, or remembers it.
 func (r *reader) check(name string, seen *nameSet) error {
-	if r.limits.Name != nil && r.limits.Name(name) {
-		return ErrName
+	if r.limits.Name != nil {
+		if err := r.limits.Name(name); err != nil {
+			return err
+		}
 	}
 	if !r.limits.Repeated && !seen.add(name) {
 		return ErrRepeated
@@ -338,6 +341,7 @@ func (r *reader) escape() bool {
 }
 
 func (r *reader) number() bool {
+	start := r.at
 	r.eat('-')
 	if !r.eat('0') && !r.digits() {
 		return r.fail(ErrSyntax)
@@ -351,6 +355,12 @@ func (r *reader) number() bool {
 		}
 		if !r.digits() {
 			return r.fail(ErrSyntax)
+		}
+	}
+	if r.limits.Number != nil {
+		if err := r.limits.Number(r.text[start:r.at]); err != nil {
+			r.at = start
+			return r.fail(err)
 		}
 	}
 	return true

@@ -44,7 +44,7 @@ func TypeOf(text string) Types {
 		return Null
 	}
 	whole := !strings.ContainsAny(text, ".eE")
-	if checkNumber(text) == "" && (whole || parseDecimal(text).isWhole()) {
+	if checkNumber(text) == nil && (whole || parseDecimal(text).isWhole()) {
 		return Integer
 	}
 	return Fraction

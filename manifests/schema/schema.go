@@ -130,23 +130,26 @@ func read(ctx context.Context, text string, maxBytes, maxNameBytes int) (jsontex
 	if !utf8.ValidString(text) {
 		return jsontext.Value{}, &defect{"", "the text is not valid UTF-8"}
 	}
-	doc, err := jsontext.Read(ctx, text, jsontext.Limits{Depth: MaxDepth, Values: maxValues})
+	checkName := func(name string) error {
+		if len(name) > maxNameBytes {
+			return fmt.Errorf("a name is %d bytes long, over the limit of %d", len(name), maxNameBytes)
+		}
+		return nil
+	}
+	doc, err := jsontext.Read(ctx, text, jsontext.Limits{Depth: MaxDepth, Values: maxValues, Name: checkName, Number: checkNumber})
 	var unread *jsontext.Error
 	switch {
 	case errors.As(err, &unread):
-		return jsontext.Value{}, describe(text, doc, unread)
+		return jsontext.Value{}, describe(text, doc, unread, maxNameBytes)
 	case err != nil:
 		return jsontext.Value{}, err
-	}
-	if found := checkSizes(doc.Root(), maxNameBytes); found != nil {
-		return jsontext.Value{}, found
 	}
 	return doc.Root(), nil
 }
 
 // describe says why a text was not read. That it is not JSON comes before all else, in the
 // words of the standard library.
-func describe(text string, doc *jsontext.Document, unread *jsontext.Error) *defect {
+func describe(text string, doc *jsontext.Document, unread *jsontext.Error, maxNameBytes int) *defect {
 	var syntax *json.SyntaxError
 	var ignored json.RawMessage
 	if err := json.Unmarshal([]byte(text), &ignored); errors.As(err, &syntax) {
@@ -154,10 +157,11 @@ func describe(text string, doc *jsontext.Document, unread *jsontext.Error) *defe
 	}
 	path := ""
 	for _, step := range doc.Path(unread.Offset) {
-		if step.Index < 0 {
-			path = keypath.Key(path, step.Name)
-		} else {
+		switch {
+		case step.Index >= 0:
 			path = keypath.Index(path, step.Index)
+		case len(step.Name) <= maxNameBytes:
+			path = keypath.Key(path, step.Name)
 		}
 	}
 	switch unread.Err {
@@ -171,49 +175,22 @@ func describe(text string, doc *jsontext.Document, unread *jsontext.Error) *defe
 	return &defect{path, unread.Error()}
 }
 
-// checkSizes finds a name or a number that is too large.
-func checkSizes(v jsontext.Value, maxNameBytes int) *defect {
-	switch v.Kind() {
-	case jsontext.Number:
-		if message := checkNumber(v.Text()); message != "" {
-			return &defect{"", message}
-		}
-	case jsontext.Array:
-		for i, element := range v.Elements() {
-			if found := checkSizes(element, maxNameBytes); found != nil {
-				return &defect{keypath.Join(keypath.Index("", i), found.path), found.message}
-			}
-		}
-	case jsontext.Object:
-		for key, member := range v.Members() {
-			name := key.String()
-			if len(name) > maxNameBytes {
-				return &defect{"", fmt.Sprintf("a name is %d bytes long, over the limit of %d", len(name), maxNameBytes)}
-			}
-			if found := checkSizes(member, maxNameBytes); found != nil {
-				return &defect{keypath.Join(keypath.Key("", name), found.path), found.message}
-			}
-		}
-	}
-	return nil
-}
-
-// checkNumber says what is wrong with the size of a number, or "".
-func checkNumber(literal string) string {
+// checkNumber refuses a number that is too large or too long.
+func checkNumber(literal string) error {
 	if len(literal) > maxNumberBytes {
-		return fmt.Sprintf("a number has %d characters, over the limit of %d", len(literal), maxNumberBytes)
+		return fmt.Errorf("a number has %d characters, over the limit of %d", len(literal), maxNumberBytes)
 	}
 	at := strings.IndexAny(literal, "eE")
 	if at < 0 {
-		return "" // that many digits are less than the largest number
+		return nil // that many digits are less than the largest number
 	}
 	value, err := strconv.ParseFloat(literal, 64)
 	if err != nil || math.IsInf(value, 0) {
-		return fmt.Sprintf("the number %s is too large", literal)
+		return fmt.Errorf("the number %s is too large", literal)
 	}
 	exponent, err := strconv.Atoi(literal[at+1:])
 	if err != nil || exponent > maxExponent || exponent < -maxExponent {
-		return fmt.Sprintf("the number %s has an exponent that is out of range", literal)
+		return fmt.Errorf("the number %s has an exponent that is out of range", literal)
 	}
-	return ""
+	return nil
 }
