@@ -2,7 +2,6 @@ package schema
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/manifests/internal/keypath"
@@ -43,11 +42,20 @@ func TypeOf(text string) Types {
 	case 'n':
 		return Null
 	}
-	whole := !strings.ContainsAny(text, ".eE")
-	if checkNumber(text) == nil && (whole || parseDecimal(text).isWhole()) {
+	if checkNumber(text) == nil && (isInteger(text) || parseDecimal(text).isWhole()) {
 		return Integer
 	}
 	return Fraction
+}
+
+// isInteger reports whether a number has no fraction and no exponent as it is written.
+func isInteger(literal string) bool {
+	for _, c := range []byte(literal) {
+		if c == '.' || c|0x20 == 'e' {
+			return false
+		}
+	}
+	return true
 }
 
 // namedTypes returns the types that a keyword names.
@@ -85,10 +93,10 @@ func typeName(v jsontext.Value) string {
 	case jsontext.Bool:
 		return "boolean"
 	case jsontext.Number:
-		if strings.ContainsAny(v.Text(), ".eE") {
-			return "number"
+		if isInteger(v.Text()) {
+			return "integer"
 		}
-		return "integer"
+		return "number"
 	case jsontext.String:
 		return "string"
 	case jsontext.Array:
