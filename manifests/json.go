@@ -2,8 +2,6 @@ package manifests
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
@@ -19,10 +17,8 @@ func (r *reader) json(source []byte) *node {
 	limits := jsontext.Limits{Depth: maxJSONDepth, Values: len(source) + 1, Repeated: true}
 	doc, err := jsontext.Parse(string(source), limits)
 	if err != nil {
-		var ignored json.RawMessage
-		var syntax *json.SyntaxError
 		at, message := position{1, 1}, "not JSON"
-		if err := json.Unmarshal(source, &ignored); errors.As(err, &syntax) {
+		if syntax := jsontext.Syntax(string(source)); syntax != nil {
 			at, message = lastPosition(source[:max(int(syntax.Offset)-1, 0)]), "not JSON: "+syntax.Error()
 		}
 		r.add(at, "", Syntax, message, "correct the JSON at this place")

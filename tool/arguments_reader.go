@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -58,12 +57,7 @@ func refusal(text string, doc *jsontext.Document, unread *jsontext.Error) error 
 	case unread.Offset >= len(strings.TrimRightFunc(text, unicode.IsSpace)):
 		return fmt.Errorf("the JSON ends too early, at byte %d", len(text))
 	}
-	var syntax *json.SyntaxError
-	var ignored json.RawMessage
-	if err := json.Unmarshal([]byte(text), &ignored); errors.As(err, &syntax) {
-		return fmt.Errorf("not JSON near byte %d: %w", unread.Offset, syntax)
-	}
-	return fmt.Errorf("not JSON near byte %d", unread.Offset)
+	return fmt.Errorf("not JSON near byte %d: %w", unread.Offset, jsontext.Syntax(text))
 }
 
 // describe names a JSON value that is no object.

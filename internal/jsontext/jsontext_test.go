@@ -150,6 +150,16 @@ func TestGet(t *testing.T) {
 	assert.Zero(t, int(none.Kind())+none.Len())
 }
 
+// TestKeep: members that are not kept leave nothing behind, whatever is in them.
+func TestKeep(t *testing.T) {
+	const text = `{"b":{"\u0062":1},"\u0061":[{"a":1}],"\u0062":2,"a":{"b":[3]},"c":4}`
+	limits := jsontext.Limits{Shallow: true, Repeated: true, Values: 7, Keep: func(name string) bool { return name == "a" }}
+	doc, err := jsontext.Read(t.Context(), text, limits)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a", `[{"a":1}]`, "1", "a", `{"b":[3]}`, "1"}, outermost(doc))
+	assert.Equal(t, 2, doc.Root().Len())
+}
+
 // TestReadEndsWithItsContext also while it reads a long list.
 func TestReadEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -2,6 +2,7 @@ package jsontext
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"math/bits"
@@ -25,6 +26,9 @@ type Limits struct {
 	// Shallow keeps nothing of what is inside the elements and members of the outermost
 	// value. It is read nevertheless, and does not count as values.
 	Shallow bool
+	// Keep says by their names which members of the outermost object Shallow keeps; nil
+	// stands for all.
+	Keep func(name string) bool
 	// Name and Number refuse names of members, and numbers as they are written, wherever they
 	// are; nil refuses none.
 	Name, Number func(text string) error
@@ -52,6 +56,14 @@ func (e *Error) Error() string { return e.Err.Error() }
 
 // Unwrap returns what is wrong.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Syntax returns what the standard library says is wrong with a text, or nil if it is JSON.
+func Syntax(text string) *json.SyntaxError {
+	var ignored json.RawMessage
+	var syntax *json.SyntaxError
+	errors.As(json.Unmarshal([]byte(text), &ignored), &syntax)
+	return syntax
+}
 
 // Read reads one JSON value with white space around it. A nil ctx does not end. The error is
 // an [*Error], or that of a context that has ended; the document then holds what stands
@@ -110,15 +122,15 @@ func (r *reader) fail(err error) bool {
 	return false
 }
 
-// add adds an entry for what starts here.
-func (r *reader) add(kind Kind) bool {
+// add adds an entry for what starts here, in so many containers.
+func (r *reader) add(kind Kind, depth int) bool {
 	if r.at >= r.look && r.ctx != nil {
 		r.look = r.at + lookEvery
 		if r.err = r.ctx.Err(); r.err != nil {
 			return false
 		}
 	}
-	if len(r.entries) >= r.limits.Values {
+	if len(r.entries) >= r.limits.Values && (depth <= 1 || !r.limits.Shallow) {
 		return r.fail(ErrValues)
 	}
 	r.entries = append(r.entries, entry{start: int32(r.at), kind: kind})
@@ -132,7 +144,7 @@ func (r *reader) value(depth int) bool {
 	if kind == 0 {
 		return r.fail(ErrSyntax)
 	}
-	if !r.add(kind) {
+	if !r.add(kind, depth) {
 		return false
 	}
 	count, ok := int32(0), false
@@ -189,22 +201,16 @@ func (r *reader) array(depth int) (count int32, ok bool) {
 	if depth > r.limits.Depth {
 		return 0, r.fail(ErrDepth)
 	}
-	for r.open(']', count) {
+	for first := true; r.open(']', first); first = false {
 		index := len(r.entries)
 		if !r.value(depth) {
 			return 0, false
 		}
-		r.forget(depth, index)
-		count++
+		if count++; r.limits.Shallow && depth > 1 {
+			r.entries = r.entries[:index]
+		}
 	}
 	return count, r.err == nil
-}
-
-// forget forgets the entries of an element or a member that is not kept.
-func (r *reader) forget(depth, from int) {
-	if r.limits.Shallow && depth > 1 {
-		r.entries = r.entries[:from]
-	}
 }
 
 func (r *reader) object(depth int) (count int32, ok bool) {
@@ -212,15 +218,16 @@ func (r *reader) object(depth int) (count int32, ok bool) {
 		return 0, r.fail(ErrDepth)
 	}
 	var seen nameSet
-	for r.open('}', count) {
-		name := len(r.entries)
+	for first := true; r.open('}', first); first = false {
+		name, names := len(r.entries), len(r.names)
 		if r.kind() != String {
 			return 0, r.fail(ErrSyntax)
 		}
-		if !r.add(String) || !r.name(name) {
+		if !r.add(String, depth) || !r.name(name) {
 			return 0, false
 		}
-		if err := r.check(Value{r.Document, int32(name)}.String(), &seen); err != nil {
+		said := Value{r.Document, int32(name)}.String()
+		if err := r.check(said, &seen); err != nil {
 			r.at = int(r.entries[name].start)
 			return 0, r.fail(err)
 		}
@@ -230,7 +237,12 @@ func (r *reader) object(depth int) (count int32, ok bool) {
 		if r.space(); !r.value(depth) {
 			return 0, false
 		}
-		r.forget(depth, name)
+		if r.limits.Shallow && (depth > 1 || r.limits.Keep != nil && !r.limits.Keep(said)) {
+			r.entries, r.names = r.entries[:name], r.names[:names]
+			if depth == 1 {
+				continue
+			}
+		}
 		count++
 	}
 	return count, r.err == nil
@@ -249,22 +261,20 @@ func (r *reader) check(name string, seen *nameSet) error {
 	return nil
 }
 
-// open goes to the next element of a container of which count were read. It returns false
-// behind the container, or where none can follow.
-func (r *reader) open(closing byte, count int32) bool {
-	if count == 0 {
+// open goes to the first or the next element of a container. It returns false behind the
+// container, or where none can follow.
+func (r *reader) open(closing byte, first bool) bool {
+	if first {
 		r.at++ // what opens the container
 	}
 	r.space()
 	switch {
 	case r.eat(closing):
 		return false
-	case count > 0 && !r.eat(','):
+	case !first && !r.eat(','):
 		return r.fail(ErrSyntax)
 	}
-	if count > 0 {
-		r.space()
-	}
+	r.space()
 	return true
 }
 

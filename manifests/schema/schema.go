@@ -150,9 +150,7 @@ func read(ctx context.Context, text string, maxBytes, maxNameBytes int) (jsontex
 // describe says why a text was not read. That it is not JSON comes before all else, in the
 // words of the standard library.
 func describe(text string, doc *jsontext.Document, unread *jsontext.Error, maxNameBytes int) *defect {
-	var syntax *json.SyntaxError
-	var ignored json.RawMessage
-	if err := json.Unmarshal([]byte(text), &ignored); errors.As(err, &syntax) {
+	if syntax := jsontext.Syntax(text); syntax != nil {
 		return &defect{"", fmt.Sprintf("not JSON, at byte %d: %s", syntax.Offset, syntax)}
 	}
 	path := ""
