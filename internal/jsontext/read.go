@@ -66,7 +66,7 @@ func Syntax(text string) *json.SyntaxError {
 }
 
 // Read reads one JSON value with white space around it. A nil ctx does not end. The error is
-// an [*Error], or that of a context that has ended; the document then holds what stands
+// an [*Error], or that of a context that has ended; the document then holds what was read
 // before the error, for [Document.Path].
 func Read(ctx context.Context, text string, limits Limits) (*Document, error) {
 	if limits.Depth == 0 {
@@ -122,7 +122,7 @@ func (r *reader) fail(err error) bool {
 	return false
 }
 
-// add adds an entry for what starts here, in so many containers.
+// add adds an entry for what starts here, inside depth containers.
 func (r *reader) add(kind Kind, depth int) bool {
 	if r.at >= r.look && r.ctx != nil {
 		r.look = r.at + lookEvery
@@ -312,7 +312,7 @@ func (r *reader) string(index int) bool {
 	}
 }
 
-// plainLength returns where the first quote, backslash or control character of a text stands,
+// plainLength returns the offset of the first quote, backslash or control character of a text,
 // or its length. It looks at eight bytes at a time.
 func plainLength(text string) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080

@@ -1,5 +1,5 @@
 // Package jsontext reads JSON text into values that keep what was written: the order of
-// members, the digits of numbers, and where each value stands. It reads what
+// members, the digits of numbers, and the place of each value. It reads what
 // [encoding/json.Valid] takes for JSON and nothing else, under bounds, and notices names
 // that occur twice. It leaves invalid UTF-8 as it is.
 package jsontext
@@ -217,7 +217,7 @@ func unescape(inside string) string {
 	return string(out)
 }
 
-// unescaped returns what a byte stands for behind a backslash.
+// unescaped returns what a byte means after a backslash.
 func unescaped(c byte) byte {
 	switch c {
 	case 'b':

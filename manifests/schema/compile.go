@@ -30,7 +30,7 @@ const (
 	maxConstantBytes = 4 << 10
 )
 
-// compiler makes nodes of a schema and collects what is wrong with it. It goes on where
+// compiler makes nodes of a schema and collects what is wrong with it. It continues where
 // something is wrong, so nodes may be incomplete if there are problems.
 type compiler struct {
 	draft      draft
@@ -42,7 +42,7 @@ type compiler struct {
 	programs   int
 }
 
-// place is where something stands in a schema: for people, and as a JSON pointer.
+// place is a place in a schema: a path for people, and as a JSON pointer.
 type place struct{ path, pointer string }
 
 func (p place) key(name string) place {
@@ -89,7 +89,7 @@ func (c *compiler) problem(path, format string, a ...any) {
 	}
 }
 
-// schema compiles what stands where a schema belongs.
+// schema compiles a schema inside the schema, or reports what is there instead.
 func (c *compiler) schema(v jsontext.Value, at place) *Node {
 	n := &Node{Types: AnyType, allowed: AnyType, minContains: 1, maxContains: -1, containsCounts: c.draft >= draft2020}
 	if len(c.nodes) > MaxSubschemas {

@@ -67,7 +67,7 @@ func (d draft) knows(keyword string) bool {
 	return true
 }
 
-// keywordKind says what stands under a keyword.
+// keywordKind is what a keyword holds.
 type keywordKind int
 
 const (

@@ -134,7 +134,7 @@ type Node struct {
 	Unions []Union
 	// The bounds of a number as they are written; empty where there is none.
 	Minimum, Maximum, ExclusiveMinimum, ExclusiveMaximum string
-	// Default is what stands in for a member that is absent; nil where there is none.
+	// Default takes the place of a member that is absent; nil where there is none.
 	// Nothing says that it fits the schema.
 	Default json.RawMessage
 

@@ -85,7 +85,7 @@ func (n *Node) applied() (same, inside []*Node) {
 	return same, inside
 }
 
-// parsePointer splits a JSON pointer as it stands in a URI fragment (RFC 6901,
+// parsePointer splits the JSON pointer of a URI fragment (RFC 6901,
 // section 6).
 func parsePointer(pointer string) (tokens []string, valid bool) {
 	if pointer == "" {

@@ -6,7 +6,7 @@ import (
 	"github.com/caisson-run/caisson/manifests/schema"
 )
 
-// place is where in a schema a value stands: all schemas that apply to it.
+// place is what a schema says of one value: all schemas that apply to it.
 type place struct {
 	nodes  []*schema.Node
 	unions []schema.Union

@@ -26,7 +26,7 @@ const (
 	TolerantJSON Rule = "tolerant_json"
 )
 
-// absent stands in the record for a value that is not there.
+// absent records a value that is not there.
 const absent = "null"
 
 // castString returns what a string is as a number or a boolean, and by which rule, if such a

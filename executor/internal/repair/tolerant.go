@@ -13,7 +13,7 @@ import (
 //   - strings in single quotes, and line breaks and tabs inside strings;
 //   - names without quotes that are identifiers;
 //   - True, False and None;
-//   - an end at which brackets are missing, if all that stands before is complete.
+//   - an end at which brackets are missing, if all before it is complete.
 //
 // It takes nothing that could be read in two ways. A number at the very end may lack
 // digits, and behind a comma there may have been more.
@@ -222,7 +222,7 @@ func (t *tolerant) string() bool {
 	return false
 }
 
-// escape reads what stands behind a backslash. The digits of \u are checked with the whole.
+// escape reads what follows a backslash. The digits of \u are checked with the whole.
 func (t *tolerant) escape() bool {
 	switch {
 	case t.at('\''):

@@ -181,7 +181,7 @@ func quote(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// spot is where in the arguments a value stands. The path is written only for values that
+// spot is a place in the arguments. The path is written only for values that
 // are changed.
 type spot struct {
 	parent *spot // nil for the arguments as a whole
