@@ -40,6 +40,13 @@ deps: ## download every module that the other targets need
 test: ## run the tests
 	$(GO) test $(PACKAGES)
 
+# The packages of which "make test" runs a sample; see internal/testsize.
+SAMPLED = $$(grep -rlE --include='*_test.go' 'internal/testsize"|go:build slow' . | xargs -n1 dirname | sort -u)
+
+.PHONY: slow
+slow: ## run the tests of which "make test" runs a sample, whole
+	$(GO) test -tags slow $(SAMPLED)
+
 # Where goroutines meet. Nightly runs have the race detector look at everything, the command line's
 # scripts too, whose processes it slows down most.
 CONCURRENT = . ./cmd/caisson ./executor ./hostfuncs/... ./registry/... ./runtime/... ./sdk/... \
@@ -51,10 +58,10 @@ race: ## run the tests of what is concurrent under the race detector
 
 .PHONY: faults
 faults: ## make mistakes in what meters and rewrites guests, and take guards out, and see that each is noticed, and that no guest that gets away outlives the command
-	$(GO) test -count=1 -tags faults -run '^TestFaults' -v ./runtime/internal/wasm/metered
-	$(GO) test -count=1 -tags faults -run '^TestRunaway$$' -v ./cmd/caisson
-	$(GO) test -count=1 -tags faults -run '^TestFaultsOfPasses$$' ./runtime/internal/engine
-	$(GO) test -count=1 -tags faults -run '^TestFaultsOfGuards$$' .
+	$(GO) test -count=1 -tags faults,slow -run '^TestFaults' -v ./runtime/internal/wasm/metered
+	$(GO) test -count=1 -tags faults,slow -run '^TestRunaway$$' -v ./cmd/caisson
+	$(GO) test -count=1 -tags faults,slow -run '^TestFaultsOfPasses$$' ./runtime/internal/engine
+	$(GO) test -count=1 -tags faults,slow -run '^TestFaultsOfGuards$$' .
 
 .PHONY: openai
 openai: ## test what is written for OpenAI's APIs against OpenAI's own client
@@ -118,7 +125,7 @@ check-format:
 .PHONY: check-vet
 check-vet:
 	$(GO) vet $(PACKAGES)
-	$(GO) vet -tags faults,smith . ./runtime/... ./cmd/caisson
+	$(GO) vet -tags faults,smith,slow . ./runtime/... ./cmd/caisson
 	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/plot/... ./wasm-tools/search/... ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./internal/guests/early ./internal/guests/endless ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./internal/guests/streamprobe ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor ./internal/benchmark/guests/go/untunedreactor
 	cd $(PLUGIN) && GOOS=wasip1 GOARCH=wasm $(GO) vet .
 

@@ -47,6 +47,7 @@ var layers = map[string][]string{
 	"internal/planning":     {},
 	"internal/programs":     {},
 	"internal/overlay":      {},
+	"internal/testsize":     {},
 	"internal/benchmark":    {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
 	"examples":              {".", "sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
 	"cmd":                   {".", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/folder", "internal/hostfile", "internal/names", "internal/records", "internal/unapplied"},

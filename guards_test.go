@@ -43,7 +43,7 @@ var guardFaults = []guardFault{
 	{name: "a tool's arguments are checked when its caller has ended", pkg: "executor", attack: "TestAttackArgumentsThatTakeLongToCheck/that_are_short/16",
 		edits: unlooked},
 	{name: "nobody watches a guest while the host plans its call", pkg: "runtime", attack: "TestGuestsAreWatchedWhileTheHostPlans/the_host_plans",
-		edits: in("runtime/watchdog.go", "g.calls.Add(-1)", "g.calls.Add(0)")},
+		edits: in("runtime/deadline.go", "g.calls.Add(-1)", "g.calls.Add(0)")},
 	{name: "nobody says that the host plans a call", pkg: "executor", attack: "TestPlanningIsSaid",
 		edits: in("executor/nested.go", "	defer planning.Begin(ctx)()\n", "	_ = planning.Begin\n")},
 
@@ -53,7 +53,7 @@ var guardFaults = []guardFault{
 		edits: in("hostfuncs/secrets/set.go", "if len(text) <= stretch {", "if len(text) >= 0 {")},
 
 	{name: "secrets are put into bodies of any length", pkg: "hostfuncs/secrets", attack: "TestAttackLongBodies",
-		edits: in("hostfuncs/secrets/inject.go", "case len(body) > MaxFilled:", "case false:")},
+		edits: in("hostfuncs/secrets/inject.go", "case len(body) > maxFilled:", "case false:")},
 	{name: "secrets are put into as many bodies at a time as there are", pkg: "hostfuncs/secrets", attack: "TestAttackLongBodies",
 		edits: in("hostfuncs/secrets/inject.go", "enter(request.Context(), body)", "enter(request.Context(), nil)")},
 	{name: "bodies are copied at once", pkg: "runtime/internal/abi", attack: "TestBodiesAreCopiedWhileThereIsTime",
@@ -80,7 +80,7 @@ var guardFaults = []guardFault{
 		edits: in("manifests/permission/host.go", "strings.Map(lowerASCII, text)", "strings.ToLower(text)")},
 
 	{name: "names of headers are compared without regard to case alone", pkg: "hostfuncs/network", attack: "TestAttackHeaderInAnotherSpelling",
-		edits: in("manifests/fold.go", "return '-'", "return r")},
+		edits: in("manifests/text.go", "return '-'", "return r")},
 
 	masking("the value as it is", "{reader: plain{}}, ", "", "/plain"),
 	masking("percent-encoding", "{reader: escapes{'%', percent}}, ", "", "/percent"),
@@ -97,17 +97,17 @@ var guardFaults = []guardFault{
 		edits: in("hostfuncs/secrets/forms.go", "case c == separator && w.between < MaxBetween:", "case c == separator:")},
 
 	{name: "elements need not fit their table", pkg: "runtime/internal/engine", attack: "TestElementsThatDoNotFit",
-		edits: in("runtime/internal/wasm/validate_segment.go", "; end > size {", "; end > size && false {")},
+		edits: in("runtime/internal/wasm/validate_data.go", "; end > size {", "; end > size && false {")},
 
 	{name: "what has ended is not printed when something fails", pkg: "cmd/caisson", attack: "TestScripts/full",
-		edits: in("cmd/caisson/salvage.go", "if v.showRecords(ended) != nil {", "if false {")},
+		edits: in("cmd/caisson/keep.go", "if v.showRecords(ended) != nil {", "if false {")},
 	{name: "records are lost with standard output", pkg: "cmd/caisson", attack: "TestSalvage",
-		edits: in("cmd/caisson/salvage.go", "		v.env.printLost(ended.Records)\n", "")},
+		edits: in("cmd/caisson/keep.go", "		v.env.printLost(ended.Records)\n", "")},
 	{name: "the record of a single call is lost with standard output", pkg: "cmd/caisson", attack: "TestScripts/full",
 		edits: in("cmd/caisson/call.go", "		env.printLost(done.Records)\n", "")},
 
 	{name: "batches are kept where tools may write", pkg: "cmd/caisson", attack: "TestScripts/approvals",
-		edits: in("cmd/caisson/batch_apart.go", "if found {", "if found && false {")},
+		edits: in("cmd/caisson/batch.go", "if found {", "if found && false {")},
 	{name: "fingerprints are of no call", pkg: "executor", attack: "TestAttackExchangedCalls/in_two_batches",
 		edits: in("executor/fingerprint.go", "\"caisson-approval/v3\"), callID)", "\"caisson-approval/v3\"), \"\")")},
 	{name: "fingerprints are of any order", pkg: "executor", attack: "TestAttackReorderedCalls",
@@ -115,12 +115,12 @@ var guardFaults = []guardFault{
 	{name: "a fingerprint is of the ids of all calls before, one by one", pkg: "executor", attack: "TestPlanningIsLinear",
 		edits: in("executor/fingerprint.go", "o.last = digestOf(", "o.last += digestOf(")},
 	{name: "an approval names a call, and no fingerprint", pkg: "cmd/caisson", attack: "TestDecisionsNameOneCall",
-		edits: in("cmd/caisson/batch_decisions.go", "strings.HasPrefix(a.Fingerprint, fingerprint)", "strings.HasPrefix(fingerprint, \"\")")},
+		edits: in("cmd/caisson/batch_resume.go", "strings.HasPrefix(a.Fingerprint, fingerprint)", "strings.HasPrefix(fingerprint, \"\")")},
 	{name: "a batch is claimed in the state folder alone", pkg: "internal/batches", attack: "TestAFileIsClaimedOnceWhateverRemembersIt",
 		edits: in("internal/batches/place.go", "take(here, marker); !ours || err != nil {", "true, error(nil); !ours || err != nil {")},
 
 	{name: "JSON is printed as it is", pkg: "cmd/caisson", attack: "TestAttackInvisibleJSON",
-		edits: in("cmd/caisson/json.go", "return visible(bytes.TrimRight(b.Bytes(), \"\\n\")), nil", "return bytes.TrimRight(b.Bytes(), \"\\n\"), nil")},
+		edits: in("cmd/caisson/input.go", "return visible(bytes.TrimRight(b.Bytes(), \"\\n\")), nil", "return bytes.TrimRight(b.Bytes(), \"\\n\"), nil")},
 	{name: "events are printed as they are", pkg: "cmd/caisson", attack: "TestScripts/approvals",
 		edits: in("cmd/caisson/batch_view.go", "	event.Data = visible(event.Data)\n", "")},
 	{name: "a person is shown arguments as they are", pkg: "examples/agent", attack: "TestApprovalsShowWhatIsApproved",
@@ -153,10 +153,10 @@ var unlooked = in("manifests/schema/meter.go", "if err := ended(m.ctx); err != n
 
 // unchecked opens whatever is in the place of a file of an entry, and reads it to its end.
 var unchecked = []overlay.Edit{
-	{File: "runtime/internal/engine/store_blob.go",
+	{File: "runtime/internal/engine/store_files.go",
 		Old: "(*os.File, error) {\n	f, info, err := hostfile.Open(file, hostfile.NoFollow)\n", New: "(*os.File, error) {\n	f, err := os.Open(file)\n"},
-	{File: "runtime/internal/engine/store_blob.go", Old: "if info.Size() != b.Bytes {", New: "if info, err := f.Stat(); err != nil {"},
-	{File: "runtime/internal/engine/store_blob.go", Old: "digestOf(io.LimitReader(f, b.Bytes))", New: "digestOf(f)"},
+	{File: "runtime/internal/engine/store_files.go", Old: "if info.Size() != b.Bytes {", New: "if info, err := f.Stat(); err != nil {"},
+	{File: "runtime/internal/engine/store_files.go", Old: "digestOf(io.LimitReader(f, b.Bytes))", New: "digestOf(f)"},
 }
 
 // unbound leaves the tools that a tool may call out of what an approval of it is bound to.
@@ -178,7 +178,7 @@ func TestFaultsOfGuards(t *testing.T) {
 			}
 			levels = append(levels, level)
 		}
-		arguments := append([]string{"test", "-vet=off", "-timeout=30s", "-run", strings.Join(levels, "/")}, overlaid...)
+		arguments := append([]string{"test", "-tags=slow", "-vet=off", "-timeout=30s", "-run", strings.Join(levels, "/")}, overlaid...)
 		out, err := exec.CommandContext(t.Context(), "go", append(arguments, "./"+f.pkg)...).CombinedOutput()
 		return string(out), err
 	}

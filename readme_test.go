@@ -18,12 +18,14 @@ import (
 // block is a fenced block of a document: its language and attributes, and its text.
 type block struct{ info, text string }
 
-// blocks returns the fenced blocks between two headings.
-func blocks(t *testing.T, document, from, to string) []block {
+// readme returns the fenced blocks of README.md between two headings.
+func readme(t *testing.T, from, to string) []block {
 	t.Helper()
-	_, rest, found := strings.Cut(document, "\n"+from)
+	document, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(document), "\n## "+from+"\n")
 	require.True(t, found, from)
-	section, _, found := strings.Cut(rest, "\n"+to)
+	section, _, found := strings.Cut(rest, "\n## "+to+"\n")
 	require.True(t, found, to)
 	var all []block
 	for _, match := range regexp.MustCompile("(?ms)^```(.*?)\n(.*?)^```$").FindAllStringSubmatch(section, -1) {
@@ -42,20 +44,11 @@ func (b block) attribute(name string) string {
 	return ""
 }
 
-// TestFirstTool does what the README tells a newcomer to do, in an empty folder, and
-// compares what is printed.
-func TestFirstTool(t *testing.T) {
-	if goruntime.GOOS == "windows" {
-		return // the README speaks to a POSIX shell
-	}
-	bin := t.TempDir()
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "./cmd/caisson").CombinedOutput()
-	require.NoError(t, err, string(out))
-	readme, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-	dir, state := t.TempDir(), t.TempDir()
-	commands := 0
-	for _, b := range blocks(t, string(readme), "## Your first tool", "## What a tool may do") {
+// follow does in a folder what blocks show: it writes their files, runs their commands and compares
+// what these print. It returns how many commands it ran.
+func follow(t *testing.T, dir string, blocks []block, environment ...string) (commands int) {
+	t.Helper()
+	for _, b := range blocks {
 		if file := b.attribute("file"); file != "" {
 			write(t, filepath.Join(dir, filepath.FromSlash(file)), b)
 			continue
@@ -65,21 +58,32 @@ func TestFirstTool(t *testing.T) {
 			line, want, _ := strings.Cut(step, "\n")
 			command := exec.CommandContext(t.Context(), "sh", "-c", line)
 			command.Dir = dir
-			command.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "XDG_STATE_HOME="+state)
+			command.Env = append(os.Environ(), append(environment, "XDG_STATE_HOME="+t.TempDir(), "MAKEFLAGS=")...)
 			got, _ := command.CombinedOutput() // what is printed tells of failures
 			assert.Equal(t, strings.TrimSuffix(anyCall(want), "\n"), strings.TrimSuffix(anyCall(string(got)), "\n"), line)
 			commands++
 		}
 	}
-	assert.Equal(t, 9, commands)
+	return commands
+}
+
+// TestREADME does what the README tells a newcomer to do: first in this checkout, then in an empty
+// folder.
+func TestREADME(t *testing.T) {
+	if goruntime.GOOS == "windows" {
+		return // the README speaks to a POSIX shell
+	}
+	assert.Equal(t, 2, follow(t, ".", readme(t, "Install", "Five words")))
+	bin, err := filepath.Abs("bin")
+	require.NoError(t, err)
+	path := "PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")
+	assert.Equal(t, 9, follow(t, t.TempDir(), readme(t, "Your first tool, in five minutes", "What a tool may do"), path))
 }
 
 // TestPolicyOfTheREADME checks that the policy which the README shows is one, and grants what
 // is said about it.
 func TestPolicyOfTheREADME(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-	shown := blocks(t, string(readme), "## What a tool may do", "## From Go")
+	shown := readme(t, "What a tool may do", "From Go")
 	require.Len(t, shown, 1)
 	policy, err := manifests.ParsePolicy("caisson.yaml", []byte(shown[0].text))
 	require.NoError(t, err)
@@ -92,13 +96,12 @@ func TestPolicyOfTheREADME(t *testing.T) {
 
 // TestEmbeddingOfTheREADME: the program that the README shows is the one that is tested.
 func TestEmbeddingOfTheREADME(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
-	require.NoError(t, err)
 	program, err := os.ReadFile(filepath.Join("examples", "embed", "main.go"))
 	require.NoError(t, err)
-	shown := blocks(t, string(readme), "## From Go", "## The command line")
-	for _, line := range strings.Split(strings.TrimSpace(shown[0].text), "\n") {
-		code, _, _ := strings.Cut(line, " // ")
+	shown := readme(t, "From Go", "Documentation")
+	require.Len(t, shown, 1)
+	for line := range strings.Lines(shown[0].text) {
+		code, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " // ")
 		assert.Contains(t, string(program), "\t"+code+"\n")
 	}
 }
@@ -128,23 +131,41 @@ func write(t *testing.T, file string, b block) {
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
-// TestLinksLead checks that what the documents link to exists.
+// TestLinksLead checks that what the documents link to exists: files, folders and headings.
 func TestLinksLead(t *testing.T) {
-	documents, err := filepath.Glob("*.md")
-	require.NoError(t, err)
-	for _, pattern := range []string{"*/README.md", "*/*/README.md"} {
-		more, err := filepath.Glob(pattern)
+	var documents []string
+	for _, pattern := range []string{"*.md", "*/*.md", "*/*/*.md", "*/*/*/*.md"} {
+		found, err := filepath.Glob(pattern)
 		require.NoError(t, err)
-		documents = append(documents, more...)
+		documents = append(documents, found...)
 	}
-	require.Greater(t, len(documents), 8)
-	links := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	require.Greater(t, len(documents), 20)
+	links := regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`)
 	for _, document := range documents {
 		text, err := os.ReadFile(document)
 		require.NoError(t, err)
 		for _, link := range links.FindAllStringSubmatch(string(text), -1) {
-			_, err := os.Stat(filepath.Join(filepath.Dir(document), filepath.FromSlash(link[1])))
+			target := document
+			if link[1] != "" {
+				target = filepath.Join(filepath.Dir(document), filepath.FromSlash(link[1]))
+			}
+			_, err := os.Stat(target)
 			assert.NoError(t, err, "%s links to %s", document, link[1])
+			if link[2] != "" && err == nil {
+				assert.Contains(t, anchors(t, target), link[2], "%s links to it in %s", document, target)
+			}
 		}
 	}
+}
+
+// anchors returns what leads to the headings of a document.
+func anchors(t *testing.T, document string) (all []string) {
+	t.Helper()
+	text, err := os.ReadFile(document)
+	require.NoError(t, err)
+	dropped := regexp.MustCompile(`[^\w -]`) // of a heading, in the anchor that leads to it
+	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
+		all = append(all, strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(match[1]), ""), " ", "-"))
+	}
+	return all
 }

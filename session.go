@@ -74,7 +74,7 @@ func (h *Host) Execute(ctx context.Context, batch executor.Batch) (executor.Repo
 	return h.executor.Execute(ctx, batch)
 }
 
-// Resume goes on with a batch that required action; see [executor.Executor.Resume]. Where it has no
+// Resume resumes a batch that required action; see [executor.Executor.Resume]. Where it has no
 // session, it gets one as [Host.Execute] makes it.
 func (h *Host) Resume(ctx context.Context, resumption executor.Resumption) (executor.Report, error) {
 	session, err := h.sessionOf(resumption.Session)

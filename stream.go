@@ -20,7 +20,7 @@ func (h *Host) Stream(ctx context.Context, batch executor.Batch, show func(tool.
 	})
 }
 
-// ResumeStream goes on with a batch as [Host.Resume] does and shows it as [Host.Stream] does.
+// ResumeStream resumes a batch as [Host.Resume] does and shows it as [Host.Stream] does.
 func (h *Host) ResumeStream(ctx context.Context, resumption executor.Resumption, show func(tool.Event) bool) (executor.Report, error) {
 	return watched(ctx, resumption.Stream, show, func(stream *executor.Stream) (executor.Report, error) {
 		resumption.Stream = stream

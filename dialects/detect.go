@@ -3,6 +3,9 @@ package dialects
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
 
 	"github.com/caisson-run/caisson/dialects/internal/exact"
 )
@@ -20,37 +23,58 @@ func Detect(document []byte) (name string, ok bool) {
 	document = exact.Trimmed(document)
 	isList := exact.First(document) == '['
 	if isList {
-		if !json.Valid(document) {
-			return "", false
+		errFirst := errors.New("one is enough")
+		if _, err := exact.Elements(document, func(_ int, element json.RawMessage) error {
+			document = element
+			return errFirst
+		}); err != errFirst {
+			return "", false // an empty list, or no JSON
 		}
-		decoder := json.NewDecoder(bytes.NewReader(document[1:]))
-		var first json.RawMessage
-		if decoder.Decode(&first) != nil {
-			return "", false // an empty list
-		}
-		document = first
 	}
-	var shape outermost
-	if exact.First(document) != '{' || exact.Unmarshal(document, &shape) != nil {
+	shape, ok := shapeOf(document)
+	fits := shape.responses()
+	if !ok || len(fits) != 1 || isList && fits[0] != Gemini && fits[0] != MCP {
 		return "", false
 	}
-	for _, candidate := range shape.candidates() {
-		if !candidate.fits {
-			continue
-		}
-		if ok {
-			return "", false
-		}
-		name, ok = candidate.name, true
-	}
-	if isList && name != Gemini && name != MCP {
-		return "", false
-	}
-	return name, ok
+	return fits[0], true
 }
 
-// outermost is the union of what tells responses apart.
-type outermost struct {
+// DetectStream returns the name of the dialect of a transcript: a streamed response as it came, that
+// is its server-sent events, or the list that Gemini sends in their place. It goes by the first event
+// that some dialect has, so that a transcript that it knows may still be refused by the dialect. It
+// returns false for what is none or could be of several, and for what is over [MaxDocument].
+func DetectStream(document []byte) (name string, ok bool) {
+	if len(document) > MaxDocument {
+		return "", false
+	}
+	if !exact.IsTranscript(document) {
+		// Of the lists that there are, Gemini's alone is a stream.
+		if name, _ = Detect(document); name == Gemini && exact.First(document) == '[' {
+			return Gemini, true
+		}
+		return "", false
+	}
+	for event, err := range Transcript(document) {
+		if err != nil {
+			return "", false
+		}
+		shape, ok := shapeOf(event.Data)
+		if !ok {
+			continue
+		}
+		switch fits := shape.events(event.Name); len(fits) {
+		case 0: // pings and the like tell nothing
+		case 1:
+			return fits[0], true
+		default:
+			return "", false
+		}
+	}
+	return "", false
+}
+
+// shape is the union of what tells responses, and the events of streams, apart.
+type shape struct {
 	Object         json.RawMessage `json:"object"`
 	Type           json.RawMessage `json:"type"`
 	Choices        json.RawMessage `json:"choices"`
@@ -59,23 +83,49 @@ type outermost struct {
 	Role           json.RawMessage `json:"role"`
 	Candidates     json.RawMessage `json:"candidates"`
 	PromptFeedback json.RawMessage `json:"promptFeedback"`
+	Usage          json.RawMessage `json:"usageMetadata"`
 	JSONRPC        json.RawMessage `json:"jsonrpc"`
 }
 
-type candidate struct {
-	name string
-	fits bool
+// shapeOf returns what stands outermost in a document, or false where it is no object.
+func shapeOf(document []byte) (read shape, ok bool) {
+	ok = exact.First(document) == '{' && exact.Unmarshal(document, &read) == nil
+	return read, ok
 }
 
-// candidates judges the dialects. Servers that imitate OpenAI's leave out "object".
-func (o *outermost) candidates() []candidate {
-	return []candidate{
-		{OpenAI, isList(o.Choices)},
-		{Responses, is(o.Object, "response") && isList(o.Output)},
-		{Anthropic, is(o.Type, "message") && is(o.Role, "assistant") && isList(o.Content)},
-		{Gemini, isList(o.Candidates) || o.Candidates == nil && isObject(o.PromptFeedback)},
-		{MCP, is(o.JSONRPC, "2.0")},
+// responses returns the dialects whose responses look like this. Servers that imitate OpenAI's leave
+// out "object".
+func (s *shape) responses() []string {
+	return fitting(
+		isList(s.Choices),
+		is(s.Object, "response") && isList(s.Output),
+		is(s.Type, "message") && is(s.Role, "assistant") && isList(s.Content),
+		isList(s.Candidates) || s.Candidates == nil && isObject(s.PromptFeedback),
+		is(s.JSONRPC, "2.0"),
+	)
+}
+
+// events returns the dialects that have an event of this name that looks like this.
+func (s *shape) events(name string) []string {
+	var kind string
+	if s.Type != nil && json.Unmarshal(s.Type, &kind) != nil {
+		return nil
 	}
+	if kind == "" {
+		kind = name
+	}
+	return fitting(
+		isList(s.Choices),
+		strings.HasPrefix(kind, "response."),
+		slices.Contains([]string{"message_start", "message_delta", "message_stop", "content_block_start", "content_block_delta", "content_block_stop"}, kind),
+		isList(s.Candidates) || isObject(s.PromptFeedback) || isObject(s.Usage),
+		is(s.JSONRPC, "2.0"),
+	)
+}
+
+// fitting returns the names of the dialects that fit, which are asked in the order of [Names].
+func fitting(fits ...bool) []string {
+	return slices.DeleteFunc(Names(), func(name string) bool { return !fits[slices.Index(Names(), name)] })
 }
 
 func isList(value json.RawMessage) bool { return bytes.HasPrefix(value, []byte("[")) }

@@ -7,26 +7,19 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"strconv"
 	"strings"
-	"time"
+	"unicode/utf8"
 )
 
-// Event is one server-sent event.
+// Event is one server-sent event, without the fields by which a stream is resumed (id and retry): no
+// provider resumes one.
 type Event struct {
 	// Name is the event's type; empty where the event does not say it.
 	Name string
 	// Data holds the data lines, with line feeds between them. It is valid UTF-8, and belongs
 	// to whoever receives the event.
 	Data []byte
-	// ID is the last id that the stream gave, with this event or before.
-	ID string
-	// Retry is the last time that the stream asked to wait before connecting anew; zero for none.
-	Retry time.Duration
 }
-
-// maxRetry is above what anybody waits; what is longer is not a time that somebody meant.
-const maxRetry = 24 * time.Hour
 
 // Events reads a stream of server-sent events, as the HTML standard has it, and yields each as
 // soon as the blank line behind it is read, even where that is a carriage return that a line
@@ -59,6 +52,12 @@ func Events(r io.Reader) iter.Seq2[Event, error] {
 			yield(Event{}, &Error{Op: "events", Message: "the stream broke off", Err: err})
 		}
 	}
+}
+
+// Transcript reads the events of a stream that was kept whole, as [Events] does, but that the last
+// needs no blank line behind it: who kept the stream may have cut that off.
+func Transcript(document []byte) iter.Seq2[Event, error] {
+	return Events(io.MultiReader(bytes.NewReader(document), strings.NewReader("\n\n")))
 }
 
 func tooLarge() error {
@@ -108,19 +107,17 @@ func (s *lineSplitter) split(data []byte, atEnd bool) (advance int, line []byte,
 
 // eventParser puts lines together. The zero value is at the beginning of a stream.
 type eventParser struct {
-	name  string
-	data  []byte
-	some  bool // there was a data line
-	size  int  // of the event so far
-	id    string
-	retry time.Duration
+	name string
+	data []byte
+	some bool // there was a data line
+	size int  // of the event so far
 }
 
 // line takes a line without its end. It returns an event if the line ends one.
 func (p *eventParser) line(line []byte) (event Event, whole bool, err error) {
 	if len(line) == 0 {
-		event, whole = Event{Name: p.name, Data: p.data, ID: p.id, Retry: p.retry}, p.some
-		p.name, p.data, p.some, p.size = "", nil, false, 0
+		event, whole = Event{Name: p.name, Data: p.data}, p.some
+		*p = eventParser{}
 		return event, whole, nil
 	}
 	if line[0] == ':' {
@@ -139,15 +136,38 @@ func (p *eventParser) line(line []byte) (event Event, whole bool, err error) {
 			p.data = append(p.data, '\n')
 		}
 		p.data, p.some = append(p.data, value...), true
-	case "id":
-		if bytes.IndexByte(value, 0) < 0 {
-			p.id = string(value)
-		}
-	case "retry":
-		// ParseUint takes digits alone, as the standard asks.
-		if milliseconds, err := strconv.ParseUint(string(value), 10, 32); err == nil && milliseconds <= uint64(maxRetry/time.Millisecond) {
-			p.retry = time.Duration(milliseconds) * time.Millisecond
-		}
 	}
 	return Event{}, false, nil
+}
+
+// WriteEvent writes one server-sent event, as the HTML standard has it, with one call of Write. A
+// line feed in the data begins another data line. What [Events] would read as something else is refused
+// with an [*Error], and nothing is written: text that is not UTF-8, a name with an end of line, and data
+// with a carriage return. An error of the writer comes as it is.
+func WriteEvent(w io.Writer, event Event) error {
+	fault := ""
+	switch {
+	case !utf8.Valid(event.Data) || !utf8.ValidString(event.Name):
+		fault = "an event is not valid UTF-8"
+	case strings.ContainsAny(event.Name, "\r\n"):
+		fault = "an event's name has an end of line in it"
+	case bytes.IndexByte(event.Data, '\r') >= 0:
+		fault = "an event's data has a carriage return in it, which would end a line"
+	}
+	if fault != "" {
+		return &Error{Op: "events", Message: fault}
+	}
+	var text bytes.Buffer
+	text.Grow(len(event.Data) + len(event.Name) + len("event: \ndata: \n\n"))
+	if event.Name != "" {
+		text.WriteString("event: " + event.Name + "\n")
+	}
+	for line := range bytes.SplitSeq(event.Data, []byte("\n")) {
+		text.WriteString("data: ")
+		text.Write(line)
+		text.WriteByte('\n')
+	}
+	text.WriteByte('\n')
+	_, err := w.Write(text.Bytes())
+	return err
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -26,15 +25,11 @@ func read(r io.Reader) (events []dialects.Event, err error) {
 	return events, nil
 }
 
-// summary writes events in one line: "name|data|id|retry;…", with what is empty left empty.
+// summary writes events in one line: "name|data;…", with what is empty left empty.
 func summary(events []dialects.Event) string {
 	var b strings.Builder
 	for _, e := range events {
-		retry := ""
-		if e.Retry != 0 {
-			retry = strconv.FormatInt(e.Retry.Milliseconds(), 10)
-		}
-		b.WriteString(e.Name + "|" + string(e.Data) + "|" + e.ID + "|" + retry + ";")
+		b.WriteString(e.Name + "|" + string(e.Data) + ";")
 	}
 	return b.String()
 }
@@ -42,30 +37,27 @@ func summary(events []dialects.Event) string {
 func TestEvents(t *testing.T) {
 	for _, c := range []struct{ name, stream, want string }{
 		{"nothing", "", ""},
-		{"one", "data: x\n\n", "|x||;"},
-		{"no space", "data:x\n\n", "|x||;"},
-		{"only one space goes", "data:  x \n\n", "| x ||;"},
-		{"named", "event: delta\ndata: {\"a\":1}\n\n", "delta|{\"a\":1}||;"},
-		{"the last of several names", "event: a\nevent: b\ndata: x\n\n", "b|x||;"},
-		{"CRLF", "event: a\r\ndata: x\r\n\r\ndata: y\r\n\r\n", "a|x||;|y||;"},
-		{"CR", "event: a\rdata: x\r\rdata: y\r\r", "a|x||;|y||;"},
-		{"mixed", "data: x\r\n\rdata: y\n\r\ndata: z\r\r\n", "|x||;|y||;|z||;"},
-		{"several lines", "data: x\ndata\ndata:y\n\n", "|x\n\ny||;"},
-		{"empty data", "data\n\ndata:\ndata:\n\n", "|||;|\n||;"},
-		{"no data", "event: a\n\ndata: x\n\n", "|x||;"},
-		{"comments", ": hello\n\n:\ndata: x\n:ping\ndata: y\n\n", "|x\ny||;"},
-		{"unknown fields", "dat: x\nDATA: x\n data: x\ndata : x\ndata: y\n\n", "|y||;"},
-		{"id stays", "id: 7\ndata: x\n\ndata: y\n\nid\ndata: z\n\n", "|x|7|;|y|7|;|z||;"},
-		{"id without data", "id: 7\n\ndata: y\n\n", "|y|7|;"},
-		{"id with NUL", "id: 7\nid: 8\x00\ndata: y\n\n", "|y|7|;"},
-		{"retry", "retry: 1500\ndata: x\n\nretry: 1s\nretry: -1\nretry: +5\nretry: 99999999999999999999\nretry: 4000000000\ndata: y\n\n", "|x||1500;|y||1500;"},
-		{"byte order mark", "\uFEFFdata: x\n\n", "|x||;"},
-		{"only the first byte order mark", "\uFEFF\uFEFFdata: x\n\ndata: y\n\n", "|y||;"},
-		{"half a byte order mark", "\xEF\xBBdata: x\n\ndata: y\n\n", "|y||;"},
-		{"no blank line", "data: x\n\ndata: y\n", "|x||;"},
-		{"no line end", "data: x\n\ndata: y", "|x||;"},
-		{"a colon in the data", "data: a: b\n\n", "|a: b||;"},
-		{"not UTF-8", "data: a\xff\xfeb\nevent: \xc3\n\n", "\uFFFD|a\uFFFDb||;"},
+		{"one", "data: x\n\n", "|x;"},
+		{"no space", "data:x\n\n", "|x;"},
+		{"only one space goes", "data:  x \n\n", "| x ;"},
+		{"named", "event: delta\ndata: {\"a\":1}\n\n", "delta|{\"a\":1};"},
+		{"the last of several names", "event: a\nevent: b\ndata: x\n\n", "b|x;"},
+		{"CRLF", "event: a\r\ndata: x\r\n\r\ndata: y\r\n\r\n", "a|x;|y;"},
+		{"CR", "event: a\rdata: x\r\rdata: y\r\r", "a|x;|y;"},
+		{"mixed", "data: x\r\n\rdata: y\n\r\ndata: z\r\r\n", "|x;|y;|z;"},
+		{"several lines", "data: x\ndata\ndata:y\n\n", "|x\n\ny;"},
+		{"empty data", "data\n\ndata:\ndata:\n\n", "|;|\n;"},
+		{"no data", "event: a\n\ndata: x\n\n", "|x;"},
+		{"comments", ": hello\n\n:\ndata: x\n:ping\ndata: y\n\n", "|x\ny;"},
+		{"unknown fields", "dat: x\nDATA: x\n data: x\ndata : x\ndata: y\n\n", "|y;"},
+		{"fields to resume by", "id: 7\nretry: 1500\ndata: x\n\nid: 8\n\n", "|x;"},
+		{"byte order mark", "\uFEFFdata: x\n\n", "|x;"},
+		{"only the first byte order mark", "\uFEFF\uFEFFdata: x\n\ndata: y\n\n", "|y;"},
+		{"half a byte order mark", "\xEF\xBBdata: x\n\ndata: y\n\n", "|y;"},
+		{"no blank line", "data: x\n\ndata: y\n", "|x;"},
+		{"no line end", "data: x\n\ndata: y", "|x;"},
+		{"a colon in the data", "data: a: b\n\n", "|a: b;"},
+		{"not UTF-8", "data: a\xff\xfeb\nevent: \xc3\n\n", "\uFFFD|a\uFFFDb;"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for name, r := range map[string]io.Reader{
@@ -99,7 +91,7 @@ func TestEventsComeAtOnce(t *testing.T) {
 func TestEventsBreakOff(t *testing.T) {
 	cause := errors.New("connection reset")
 	events, err := read(io.MultiReader(strings.NewReader("data: x\n\ndata: y\n"), iotest.ErrReader(cause)))
-	assert.Equal(t, "|x||;", summary(events))
+	assert.Equal(t, "|x;", summary(events))
 	require.ErrorIs(t, err, cause)
 	var refusal *dialects.Error
 	require.ErrorAs(t, err, &refusal)
@@ -166,7 +158,7 @@ func FuzzEvents(f *testing.F) {
 		var again strings.Builder
 		for _, e := range events {
 			require.True(t, utf8.Valid(e.Data))
-			again.WriteString("event: " + e.Name + "\nid: " + e.ID + "\n")
+			again.WriteString("event: " + e.Name + "\n")
 			for line := range strings.SplitSeq(string(e.Data), "\n") {
 				again.WriteString("data: " + line + "\n")
 			}
@@ -177,8 +169,82 @@ func FuzzEvents(f *testing.F) {
 		require.Len(t, back, len(events))
 		for i := range back {
 			require.Equal(t, events[i].Name, back[i].Name)
-			require.Equal(t, events[i].ID, back[i].ID)
 			require.Equal(t, string(events[i].Data), string(back[i].Data))
+		}
+	})
+}
+
+func TestWriteEvent(t *testing.T) {
+	for name, test := range map[string]struct {
+		event dialects.Event
+		want  string
+	}{
+		"nothing":       {dialects.Event{}, "data: \n\n"},
+		"one":           {dialects.Event{Name: "delta", Data: []byte(`{"a":1}`)}, "event: delta\ndata: {\"a\":1}\n\n"},
+		"several lines": {dialects.Event{Data: []byte("a\n\n b\n")}, "data: a\ndata: \ndata:  b\ndata: \n\n"},
+		"space":         {dialects.Event{Name: " n:", Data: []byte("x")}, "event:  n:\ndata: x\n\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var text strings.Builder
+			require.NoError(t, dialects.WriteEvent(&text, test.event))
+			assert.Equal(t, test.want, text.String())
+		})
+	}
+}
+
+func TestWriteEventRefusesWhatWouldBeReadAsSomethingElse(t *testing.T) {
+	for want, event := range map[string]dialects.Event{
+		"not valid UTF-8":            {Data: []byte("\xff")},
+		"name has an end of line":    {Name: "a\ndata: x"},
+		"data has a carriage return": {Data: []byte("a\rretry: 1")},
+	} {
+		var text strings.Builder
+		err := dialects.WriteEvent(&text, event)
+		var typed *dialects.Error
+		require.ErrorAs(t, err, &typed, want)
+		require.ErrorContains(t, err, want)
+		assert.Empty(t, text.String())
+	}
+}
+
+// writes counts calls of Write, and fails all after the first.
+type writes struct{ count int }
+
+func (w *writes) Write(p []byte) (int, error) {
+	if w.count++; w.count > 1 {
+		return 0, io.ErrClosedPipe
+	}
+	return len(p), nil
+}
+
+func TestWriteEventWritesOnce(t *testing.T) {
+	var w writes
+	event := dialects.Event{Name: "a", Data: []byte("x\ny")}
+	require.NoError(t, dialects.WriteEvent(&w, event))
+	assert.Equal(t, 1, w.count)
+	assert.True(t, errors.Is(dialects.WriteEvent(&w, event), io.ErrClosedPipe))
+}
+
+// FuzzWriteEvent: what is written is read back as it was, one event for each.
+func FuzzWriteEvent(f *testing.F) {
+	f.Add("delta", []byte("{\n}"))
+	f.Add("", []byte("\uFEFF: \n\n"))
+	f.Add("a\r", []byte("\x00\xff"))
+	f.Fuzz(func(t *testing.T, name string, data []byte) {
+		event := dialects.Event{Name: name, Data: data}
+		var text bytes.Buffer
+		err := dialects.WriteEvent(&text, event)
+		if err != nil {
+			require.Empty(t, text.Bytes())
+			return
+		}
+		require.NoError(t, dialects.WriteEvent(&text, event))
+		events, err := read(&text)
+		require.NoError(t, err)
+		require.Len(t, events, 2)
+		for _, back := range events {
+			require.Equal(t, event.Name, back.Name)
+			require.Equal(t, string(event.Data), string(back.Data))
 		}
 	})
 }

@@ -2,7 +2,6 @@ package manifests
 
 import (
 	"encoding/json"
-	"maps"
 	"reflect"
 	"slices"
 	"testing"
@@ -11,25 +10,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestKindsAreWhole: each kind has all that belongs to a key, and each field that grants and denials
-// have is some kind's.
+// TestKindsAreWhole: what can be granted can be denied, and each kind has a name of its own.
 func TestKindsAreWhole(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range kinds() {
 		assert.False(t, seen[string(k.name)], k.name)
 		seen[string(k.name)] = true
-		assert.Equal(t, k.manifest != "", k.request != nil, k.name)
-		assert.Equal(t, k.grant != "", k.give != nil, k.name)
-		assert.Equal(t, k.grant != "", k.hand != nil, k.name)
-		assert.Equal(t, k.grant != "", k.given != nil, "%s: what can be granted can be suggested", k.name)
-		assert.Equal(t, k.deny != "", k.take != nil, k.name)
-		assert.Equal(t, k.grant != "", k.deny != "", "%s: what can be granted can be denied", k.name)
+		assert.Equal(t, k.gives != nil, k.takes != nil, k.name)
 	}
 }
 
-// TestKindsHandOverWhatTheyAreGiven: a grant's elements reach the tool with the grant's binding. A list
-// of Grants that no row of the table hands over would be lost.
-func TestKindsHandOverWhatTheyAreGiven(t *testing.T) {
+// TestNoKindIsForgotten: each list of a grant is some kind's, which hands it over with the grant's binding
+// and says it, and so is each field of a denial.
+func TestNoKindIsForgotten(t *testing.T) {
 	grant := Grant{Binding: Binding{Origin: "caisson.yaml:1", SHA256: "ab"}, Tools: []string{"*"}}
 	value := reflect.ValueOf(&grant).Elem()
 	lists := 0
@@ -42,8 +35,8 @@ func TestKindsHandOverWhatTheyAreGiven(t *testing.T) {
 		value.Field(i).Set(reflect.MakeSlice(element, 1, 1))
 	}
 	require.NotZero(t, lists)
-	given := reflect.ValueOf((&Policy{Grants: []Grant{grant}}).For("a", ""))
-	handed := 0
+	grants := (&Policy{Grants: []Grant{grant}}).For("a", "")
+	given, handed := reflect.ValueOf(grants), 0
 	for i := range given.NumField() {
 		if list := given.Field(i); list.Kind() == reflect.Slice && list.Len() == 1 {
 			handed++
@@ -51,19 +44,89 @@ func TestKindsHandOverWhatTheyAreGiven(t *testing.T) {
 		}
 	}
 	assert.Equal(t, lists, handed)
+	said := grants.Statements()
+	require.Len(t, said, lists)
+	for _, s := range said {
+		assert.Equal(t, grant.Binding, s.Binding, s.Key)
+	}
+	denial := reflect.TypeFor[Deny]()
+	for i := range denial.NumField() {
+		var deny Deny
+		switch field := reflect.ValueOf(&deny).Elem().Field(i); {
+		case denial.Field(i).Name == "Origin":
+			continue
+		case field.Kind() == reflect.Pointer:
+			field.Set(reflect.New(field.Type().Elem()))
+		default:
+			field.SetString("A")
+		}
+		assert.NotEmpty(t, deny.Statement().Kind, denial.Field(i).Name)
+	}
+	assert.False(t, Deny{}.Statement().Concerns(&Manifest{}))
+}
+
+// TestStatementsConcernWhoAsks, by what their rules have in common and not by how they are spelt; what
+// cannot be read may be about anything.
+func TestStatementsConcernWhoAsks(t *testing.T) {
+	m := &Manifest{Context: []string{"project_id"}, Permissions: Permissions{
+		Files: []FilePermission{{Path: "/project/a", Access: Read}}, Network: []NetworkPermission{{Host: "*.example.com"}},
+		Secrets: []SecretPermission{{Name: "KEY", Host: "api.example.com"}}, Env: []string{"LANG"}, Tools: []string{"other"},
+	}}
+	concern := func(g Grants) []string {
+		var keys []string
+		for _, s := range g.Statements() {
+			if s.Concerns(m) {
+				keys = append(keys, s.Key)
+			}
+		}
+		return keys
+	}
+	assert.Equal(t, []string{"files[1]", "network[0]", "network[1]", "network[3]", "secrets[0]", "secrets[3]", "context[1]", "env.LANG", "calls[0]"}, concern(Grants{
+		Files: []FileGrant{{Path: "/project"}, {Path: "/project/a"}},
+		Network: []NetworkGrant{
+			{NetworkPermission: NetworkPermission{Host: "API.Example.com"}}, {NetworkPermission: NetworkPermission{Host: "*"}},
+			{NetworkPermission: NetworkPermission{Host: "example.com"}}, {NetworkPermission: NetworkPermission{Host: "a b"}},
+		},
+		Secrets: []SecretGrant{{Name: "KEY", Host: "API.example.com"}, {Name: "KEY", Host: "example.com"}, {Name: "OTHER", Host: "api.example.com"}, {Name: "KEY", Host: "?"}},
+		Context: []ContextGrant{{Name: "user"}, {Name: "project_id"}}, Env: []EnvGrant{{Name: "LANG"}, {Name: "HOME"}}, Calls: []CallGrant{{Tool: "other"}, {Tool: "Other"}},
+	}))
+	for _, c := range []struct {
+		deny  Deny
+		about bool
+	}{
+		{Deny{Files: &FileDeny{Path: "/project"}}, true}, {Deny{Files: &FileDeny{Path: "/project/a/b"}}, false}, {Deny{Files: &FileDeny{Path: "x"}}, true},
+		{Deny{Network: &NetworkDeny{}}, true}, {Deny{Network: &NetworkDeny{Host: "API.example.com"}}, true}, {Deny{Network: &NetworkDeny{Host: "example.org"}}, false},
+		{Deny{Secret: "KEY"}, true}, {Deny{Secret: "OTHER"}, false}, {Deny{Context: "project_id"}, true}, {Deny{Env: "HOME"}, false}, {Deny{Call: "other"}, true},
+	} {
+		assert.Equal(t, c.about, c.deny.Statement().Concerns(m), "%+v", c.deny)
+	}
 }
 
 // TestKindsAreInTheSchemas: editors know the keys that the readers know.
 func TestKindsAreInTheSchemas(t *testing.T) {
-	type properties struct {
-		Properties map[string]json.RawMessage `json:"properties"`
+	for _, schema := range [][]byte{JSONSchema(), PolicyJSONSchema()} {
+		require.True(t, json.Valid(schema))
+		require.NotContains(t, string(schema), "$kinds")
 	}
-	var manifest struct {
+	var policy struct {
 		Properties struct {
-			Permissions properties `json:"permissions"`
-		} `json:"properties"`
+			Grants, Deny struct {
+				Items struct {
+					AnyOf, OneOf []struct{ Required []string }
+				}
+			}
+		}
 	}
-	require.NoError(t, json.Unmarshal(JSONSchema(), &manifest))
+	require.NoError(t, json.Unmarshal(PolicyJSONSchema(), &policy))
+	var given, taken []string
+	for _, one := range policy.Properties.Grants.Items.AnyOf {
+		given = append(given, one.Required...)
+	}
+	for _, one := range policy.Properties.Deny.Items.OneOf {
+		taken = append(taken, one.Required...)
+	}
 	r := &reader{}
-	assert.ElementsMatch(t, keysOf(r.requestFields(&Permissions{})), slices.Collect(maps.Keys(manifest.Properties.Permissions.Properties)))
+	slices.Sort(given)
+	assert.Equal(t, keysOf(r.grantFields(&Grant{})), given)
+	assert.Equal(t, keysOf(r.denyFields(&Deny{})), taken)
 }

@@ -123,67 +123,6 @@ const (
 	StdoutText   Stdout = "text"
 )
 
-// Access is how far a file permission goes.
-type Access string
-
-// The two accesses.
-const (
-	Read      Access = "read"
-	ReadWrite Access = "read-write"
-)
-
-// Permissions is what a tool asks for: a ceiling that grants nothing by itself.
-type Permissions struct {
-	Files   []FilePermission
-	Network []NetworkPermission
-	Secrets []SecretPermission
-	Env     []string
-	KV      *KVPermission  // nil where not asked for
-	Tools   []string       // that it calls, by their exact names; its own may be among them
-	LLM     *LLMPermission // nil where not asked for
-}
-
-// FilePermission asks for one directory under the guest path Path, which is absolute
-// and clean.
-type FilePermission struct {
-	Path   string
-	Access Access
-}
-
-// NetworkPermission asks for requests to hosts that match. Empty Methods, Schemes and
-// Paths have been replaced by their defaults (GET; https; /).
-type NetworkPermission struct {
-	// Host is a lower-case name, an IP address, "*." and a name for the names below
-	// that one, label by label, or "*" for every host.
-	Host    string
-	Ports   []int // empty: the scheme's own
-	Methods []string
-	Schemes []string
-	Paths   []string
-}
-
-// SecretPermission asks that the host put a secret into requests to one host.
-type SecretPermission struct {
-	Name  string
-	Place SecretPlace
-	Host  string
-}
-
-// SecretPlace is where in a request a secret goes. Exactly one of Header, Query and Body is
-// set, but in the zero value, which is no place.
-type SecretPlace struct {
-	Header string // the name of a header
-	Prefix string // what stands before the secret in the header, such as "Bearer "
-	Query  string // the name of a query parameter
-	Body   string // a member of the JSON object, or a field of the form, that is the body
-}
-
-// KVPermission asks for a key-value store.
-type KVPermission struct{ Bytes Bytes }
-
-// LLMPermission asks for the host's language model.
-type LLMPermission struct{ Tokens int64 }
-
 // Limits are what the tool says it needs. A zero field was not given: the runtime's
 // default applies.
 type Limits struct {

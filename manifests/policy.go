@@ -1,5 +1,14 @@
 package manifests
 
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
 // PolicyV1 is the value of a policy's schema key.
 const PolicyV1 = "caisson-config/v1"
 
@@ -53,24 +62,167 @@ type ContextSource struct {
 	Value  string // for Fixed
 }
 
-// Grant gives something to the tools that it names.
-type Grant struct {
-	// Binding holds for every element below that says nothing else.
-	Binding
-	// Tools are names, or globs as in path.Match. There is at least one.
-	Tools []string
-	// Source, if not empty, is the folder or manifest from which tools must have been loaded.
-	Source  string
-	Files   []FileGrant
-	Network []NetworkGrant
-	Secrets []SecretGrant
-	Context []ContextGrant
-	Env     []EnvGrant
-	Calls   []CallGrant
-}
-
 // PolicyDeny takes something away from the tools that it names; from all, if it names none.
 type PolicyDeny struct {
 	Tools []string
 	Deny
+}
+
+// LoadPolicy reads and checks the policy in a file, such as caisson.yaml. It fails as
+// [Load] does.
+func LoadPolicy(path string) (*Policy, error) {
+	source, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePolicy(path, source)
+}
+
+// ParsePolicy checks a policy and fills in its defaults. The file's name says how to read
+// it, as for [Parse], what the origins of grants begin with, and to which folder relative
+// paths are joined. The error is an [*Error] with everything that is wrong.
+func ParsePolicy(file string, source []byte) (*Policy, error) {
+	r := &reader{file: file, subject: policySubject}
+	root := r.document(source)
+	if root == nil {
+		return nil, newError(r.problems)
+	}
+	p := r.policy(root)
+	if len(r.problems) > 0 {
+		return nil, newError(r.problems)
+	}
+	return p, nil
+}
+
+const (
+	maxGrants       = 4096 // and as many denials and approvals
+	maxContextValue = 1024 // bytes
+)
+
+// toolPattern is a tool's name, in which path.Match's wildcards may stand.
+var toolPattern = regexp.MustCompile(`^[a-zA-Z0-9_*?^\[\]-]{1,128}$`)
+
+// policy reads a whole document. What it returns is of use only if there are no problems.
+func (r *reader) policy(root *node) *Policy {
+	r.places = root.places()
+	p := &Policy{File: r.file}
+	r.object(root, "",
+		field{"schema", "schema: " + PolicyV1, func(n *node, path string) { r.choice(n, path, PolicyV1) }},
+		field{"tools", "", func(n *node, path string) { p.Tools = r.sources(n, path) }},
+		field{"profile", "", func(n *node, path string) { p.Profile = r.name(n, path) }},
+		field{"profiles", "", func(n *node, path string) { p.Profiles = r.profiles(n, path) }},
+		field{"context", "", func(n *node, path string) { p.Context = r.contextSources(n, path) }},
+		field{"grants", "", func(n *node, path string) {
+			r.list(n, path, maxGrants, func(n *node, path string) { p.Grants = append(p.Grants, r.grant(n, path)) })
+		}},
+		field{"deny", "", func(n *node, path string) {
+			r.list(n, path, maxGrants, func(n *node, path string) { p.Deny = append(p.Deny, r.deny(n, path)) })
+		}},
+		field{"ask", "", func(n *node, path string) { p.Ask = r.asks(n, path) }},
+		field{"approve", "", func(n *node, path string) {
+			r.list(n, path, maxGrants, func(n *node, path string) { p.Approve = append(p.Approve, r.approval(n, path)) })
+		}},
+	)
+	r.checkProfile(root, p)
+	return p
+}
+
+// origin says where something stands, for people. Receipts name it, which guests and models
+// read, so it leaves out the folder.
+func (r *reader) origin(at position) string {
+	return fmt.Sprintf("%s:%d", filepath.Base(r.file), at.line)
+}
+
+// sources reads the folders and manifests that tools are loaded from.
+func (r *reader) sources(n *node, path string) []string {
+	var paths []string
+	r.list(n, path, maxList, func(n *node, path string) {
+		r.object(n, path, field{"path", "path: and a folder with tools, such as ./wasm-tools", func(n *node, path string) {
+			source := r.hostPath(n, path)
+			switch {
+			case source == "":
+			case slices.Contains(paths, source):
+				r.add(n.at, path, DuplicateKey, fmt.Sprintf("%q stands twice in the list", clip(n.text)), "keep one of the two")
+			default:
+				paths = append(paths, source)
+			}
+		}})
+	})
+	return paths
+}
+
+// contextSources reads who may set which context value.
+func (r *reader) contextSources(n *node, path string) []ContextSource {
+	var sources []ContextSource
+	var seen []string
+	r.mapping(n, path, maxContext, func(m member, path string) {
+		if r.key(m, path, parameterName, settingFix) {
+			if same := equalFold(seen, m.key); same != "" {
+				r.add(m.at, path, Conflict, fmt.Sprintf("%q is the same name as %q", m.key, same), "keep one of the two; case makes no difference")
+			}
+			seen = append(seen, m.key)
+		}
+		sources = append(sources, r.contextSource(m, path))
+	})
+	return sources
+}
+
+func (r *reader) contextSource(m member, path string) ContextSource {
+	source := ContextSource{Origin: r.origin(m.at), Name: m.key}
+	read := r.object(m.value, path,
+		field{"from", "from: and token, flag, session or fixed", func(n *node, path string) {
+			source.From = ContextOrigin(r.choice(n, path, string(FromToken), string(FromFlag), string(FromSession), string(Fixed)))
+		}},
+		field{"value", "", func(n *node, path string) {
+			source.Value = r.value(n, path, maxContextValue)
+			if n.kind == textNode && n.text == "" {
+				r.add(n.at, path, InvalidValue, "the text is empty", "write the value that every call gets")
+			}
+		}},
+	)
+	if !read || source.From == "" {
+		return source
+	}
+	given := m.value.get("value") != nil
+	inner := path + ".value"
+	switch {
+	case source.From == Fixed && !given:
+		r.add(m.value.at, inner, Missing, "the key value is required with from: fixed", "add value: and what every call gets")
+	case source.From != Fixed && given:
+		r.add(r.place(inner), inner, Conflict, fmt.Sprintf("the value comes from the %s", source.From), "remove value, or write from: fixed")
+	}
+	return source
+}
+
+// patterns reads a list of tool names and globs, which must not be empty.
+func (r *reader) patterns(n *node, at string) []string {
+	patterns := r.uniqueTexts(n, at, maxList, r.pattern)
+	if n.kind == listNode && len(n.elements) == 0 {
+		r.add(n.at, at, InvalidValue, "the list names no tool", `write names, or globs such as "file_*"`)
+	}
+	return patterns
+}
+
+func (r *reader) pattern(n *node, at string) string {
+	const fix = `write a tool's name, or a glob such as "file_*": * stands for any text, ? for one character, [ab] for one of several`
+	text := r.text(n, at)
+	if n.kind != textNode {
+		return ""
+	}
+	if message := checkPattern(text); message != "" {
+		r.add(n.at, at, InvalidValue, message, fix)
+		return ""
+	}
+	return text
+}
+
+// checkPattern says what keeps a text from being a name or a glob of tools, or returns "".
+func checkPattern(text string) (message string) {
+	if !toolPattern.MatchString(text) {
+		return fmt.Sprintf("%q is not allowed here", clip(text))
+	}
+	if _, err := path.Match(text, ""); err != nil {
+		return fmt.Sprintf("%q is not a glob: %s", clip(text), strings.TrimSuffix(err.Error(), " in pattern"))
+	}
+	return ""
 }

@@ -1,6 +1,7 @@
 package manifests_test
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -245,5 +246,232 @@ func TestPolicyAddresses(t *testing.T) {
 		found := policyProblems(t, grant("connect", `"`+text+`"`))
 		require.Len(t, found, 1, text)
 		assert.Equal(t, "grants[0].network[0].connect", found[0].Path)
+	}
+}
+
+func contextNames(g manifests.Grants) []string {
+	var names []string
+	for _, grant := range g.Context {
+		names = append(names, grant.Name)
+	}
+	return names
+}
+
+func TestForTakesWhatNamesTheTool(t *testing.T) {
+	p := parsePolicy(t, `
+grants:
+  - {tools: [a, b], context: [first], env: {A: "1"}, calls: [x, y]}
+  - {tools: [b], context: [no], calls: [z]}
+  - {tools: ["*"], context: [second], files: [{path: /x, host: ./x}], network: [{host: a}], secrets: [{name: A, from: {env: A}, host: a}]}
+  - {tools: ["a*"], context: [first]}
+deny:
+  - {tools: [b], env: B}
+  - {secret: A}
+  - {tools: ["?"], context: c}
+  - {tools: ["?"], call: y}
+`)
+	given := p.For("a", "anything")
+	assert.Equal(t, []string{"first", "second", "first"}, contextNames(given), "in the policy's order; what stands twice is for whoever enforces it")
+	assert.Len(t, given.Env, 1)
+	assert.Equal(t, []manifests.CallGrant{{Binding: manifests.Binding{Origin: "caisson.yaml:4"}, Tool: "x"}, {Binding: manifests.Binding{Origin: "caisson.yaml:4"}, Tool: "y"}}, given.Calls)
+	assert.Len(t, given.Files, 1)
+	assert.Len(t, given.Network, 1)
+	assert.Len(t, given.Secrets, 1)
+	assert.Equal(t, []manifests.Deny{{Origin: "caisson.yaml:10", Secret: "A"}, {Origin: "caisson.yaml:11", Context: "c"}, {Origin: "caisson.yaml:12", Call: "y"}}, given.Deny)
+	assert.Empty(t, given.NoNetwork+given.NoWrites)
+	assert.Equal(t, []string{"second"}, contextNames(p.For("c", "")))
+	assert.Empty(t, p.For("c", "").Calls)
+	assert.Len(t, p.For("long", "").Deny, 1)
+	assert.Equal(t, given, p.For("a", "elsewhere"))
+
+	given.Context[0].Name = "changed"
+	assert.Equal(t, []string{"first", "second", "first"}, contextNames(p.For("a", "")), "a caller's change stays with the caller")
+
+	assert.Equal(t, manifests.Grants{}, (*manifests.Policy)(nil).For("a", ""))
+	assert.Equal(t, manifests.Grants{}, new(manifests.Policy).For("a", ""))
+}
+
+func TestForSaysWhatIsAskedAndApproved(t *testing.T) {
+	p := parsePolicy(t, `
+ask: [send_mail,
+  "file_*"]
+approve:
+  - {tools: ["*"], source: ./tools}
+  - {tools: [file_delete], sha256: 9F2C0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7}
+`)
+	bound := manifests.ApprovalGrant{Binding: manifests.Binding{Origin: "caisson.yaml:7", SHA256: "9f2c0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7"}}
+	everywhere := manifests.ApprovalGrant{Binding: manifests.Binding{Origin: "caisson.yaml:6"}}
+	for _, c := range []struct {
+		tool, source string
+		want         manifests.Grants
+	}{
+		{"send_mail", "", manifests.Grants{Ask: []string{"caisson.yaml:3"}}},
+		{"send_mail", "tools/a.tool.yaml", manifests.Grants{Ask: []string{"caisson.yaml:3"}, Approved: []manifests.ApprovalGrant{everywhere}}},
+		{"file_delete", "other", manifests.Grants{Ask: []string{"caisson.yaml:4"}, Approved: []manifests.ApprovalGrant{bound}}},
+		{"file_delete", "tools", manifests.Grants{Ask: []string{"caisson.yaml:4"}, Approved: []manifests.ApprovalGrant{everywhere, bound}}},
+		{"file_", "", manifests.Grants{Ask: []string{"caisson.yaml:4"}}},
+		{"calculator", "tools", manifests.Grants{Approved: []manifests.ApprovalGrant{everywhere}}},
+		{"calculator", "", manifests.Grants{}},
+	} {
+		assert.Equal(t, c.want, p.For(c.tool, c.source), "%s, loaded from %q", c.tool, c.source)
+	}
+}
+
+// TestAttackApprovalIsForTheNameAlone: what is approved of by name, or by glob, is no other tool that
+// is called nearly the same. The control is the name itself.
+func TestAttackApprovalIsForTheNameAlone(t *testing.T) {
+	for pattern, c := range map[string]struct{ is, others []string }{
+		"file_delete": {[]string{"file_delete"}, []string{"File_delete", "FILE_DELETE", "file-delete", "file_delete2", "xfile_delete", "file_delet", "file_delete\n", "file_delete ", "file_d\u200belete", "\uff46ile_delete"}},
+		"file_*":      {[]string{"file_delete", "file_"}, []string{"File_delete", "file-delete", "files_x", "afile_x", "file_a/b"}},
+		"file_[a-c]":  {[]string{"file_b"}, []string{"file_B", "file_d", "file_bb"}},
+		"file_?":      {[]string{"file_b"}, []string{"file_", "file_bb", "FILE_b"}},
+	} {
+		p := parsePolicy(t, `ask: ["`+pattern+`"]`+"\n"+`approve: [{tools: ["`+pattern+`"]}]`)
+		for _, name := range c.is {
+			given := p.For(name, "")
+			assert.Len(t, given.Approved, 1, "%s, %s", pattern, name)
+			assert.Len(t, given.Ask, 1, "%s, %s", pattern, name)
+		}
+		for _, name := range c.others {
+			given := p.For(name, "")
+			assert.Empty(t, given.Approved, "%s, %q", pattern, name)
+			assert.Empty(t, given.Ask, "%s, %q", pattern, name)
+		}
+	}
+}
+
+func TestForComparesSources(t *testing.T) {
+	absolute, err := filepath.Abs("tools")
+	require.NoError(t, err)
+	for _, c := range []struct {
+		source, from string
+		want         bool
+	}{
+		{"./tools", "tools", true},
+		{"./tools", "tools/", true},
+		{"./tools", absolute, true},
+		{"./tools", "tools/a/tool.yaml", true},
+		{"./tools", "x/../tools/a", true},
+		{"./tools/a.tool.yaml", "tools/a.tool.yaml", true},
+		{absolute, "tools/a", true},
+		{".", "tools", true},
+		{"./tools", "", false},
+		{".", "", false},
+		{"./tools", "tools2", false},
+		{"./tools", "tools/../other", false},
+		{"./tools", "..", false},
+		{"./tools", "tools/..", false},
+		{"./tools/a", "tools", false},
+		{"./tools", "./..tools", false},
+		{".", "..tools", true},
+	} {
+		p := &manifests.Policy{Grants: []manifests.Grant{{Tools: []string{"a"}, Source: c.source, Context: manifests.GrantContext("x")}}}
+		assert.Equal(t, c.want, len(p.For("a", c.from).Context) == 1, "%s, loaded from %q", c.source, c.from)
+	}
+}
+
+func TestForPinsEveryElement(t *testing.T) {
+	b := manifests.Binding{Origin: "somewhere", SHA256: "9f"}
+	own := manifests.Binding{Origin: "elsewhere"}
+	p := &manifests.Policy{Grants: []manifests.Grant{{
+		Binding: b, Tools: []string{"a"}, Context: manifests.GrantContext("x"), Files: []manifests.FileGrant{{Binding: own, Path: "/a"}},
+		Network: make([]manifests.NetworkGrant, 1), Secrets: make([]manifests.SecretGrant, 1), Env: make([]manifests.EnvGrant, 1), Calls: make([]manifests.CallGrant, 1),
+	}}}
+	given := p.For("a", "")
+	assert.Equal(t, b, given.Context[0].Binding)
+	assert.Equal(t, b, given.Network[0].Binding)
+	assert.Equal(t, b, given.Secrets[0].Binding)
+	assert.Equal(t, b, given.Env[0].Binding)
+	assert.Equal(t, b, given.Calls[0].Binding)
+	assert.Equal(t, manifests.Binding{Origin: "elsewhere", SHA256: "9f"}, given.Files[0].Binding)
+	assert.Empty(t, p.Grants[0].Context[0].SHA256, "the policy stays as it is")
+}
+
+func TestBuiltinProfiles(t *testing.T) {
+	want := []manifests.Profile{
+		{Name: "strict", Limits: manifests.Limits{Timeout: 5 * time.Second, Memory: 32 << 20}, NoNetwork: true, NoWrites: true},
+		{Name: "standard", Limits: manifests.Limits{Timeout: 10 * time.Second, Memory: 128 << 20}},
+		{Name: "lenient", Limits: manifests.Limits{Timeout: 30 * time.Second, Memory: 512 << 20}},
+	}
+	assert.Equal(t, want, manifests.BuiltinProfiles())
+	manifests.BuiltinProfiles()[0].Limits.Memory = 1
+	for _, p := range []*manifests.Policy{nil, {}, {Profiles: []manifests.Profile{{Name: "strict"}}}} {
+		for _, profile := range want {
+			got, err := p.ProfileNamed(profile.Name)
+			require.NoError(t, err)
+			assert.Equal(t, profile, got, "a built-in name means the built-in profile")
+		}
+		got, err := p.ProfileNamed("")
+		require.NoError(t, err)
+		assert.Equal(t, "standard", got.Name)
+	}
+}
+
+func TestProfileNamed(t *testing.T) {
+	p := parsePolicy(t, "profile: mine\nprofiles: {mine: {extends: strict}}")
+	mine, err := p.ProfileNamed("")
+	require.NoError(t, err)
+	assert.Equal(t, "mine", mine.Name)
+	assert.True(t, mine.NoNetwork)
+	_, err = p.ProfileNamed("Mine")
+	require.ErrorIs(t, err, manifests.ErrProfile)
+	assert.ErrorContains(t, err, `"Mine"; there are strict, standard, lenient, mine`)
+	_, err = (*manifests.Policy)(nil).ProfileNamed("mine")
+	require.ErrorIs(t, err, manifests.ErrProfile)
+	_, err = (&manifests.Policy{Profile: "gone"}).ProfileNamed("")
+	require.ErrorIs(t, err, manifests.ErrProfile)
+}
+
+func TestProgramsExtendProfiles(t *testing.T) {
+	strict := manifests.BuiltinProfiles()[0]
+	mine := strict.Extend("mine", manifests.Limits{Timeout: time.Second, Fuel: 7})
+	mine.NoNetwork = false
+	assert.Equal(t, manifests.Profile{Name: "mine", Limits: manifests.Limits{Timeout: time.Second, Memory: 32 << 20, Fuel: 7}, NoWrites: true}, mine)
+	assert.Equal(t, manifests.BuiltinProfiles()[0], strict)
+	p := &manifests.Policy{Profile: "mine", Profiles: []manifests.Profile{mine}}
+	got, err := p.ProfileNamed("")
+	require.NoError(t, err)
+	assert.Equal(t, mine, got)
+}
+
+func TestProfilesExtendEachOther(t *testing.T) {
+	p := parsePolicy(t, `
+profiles:
+  c: {extends: b, network: granted}
+  a: {limits: {timeout: 3s}}
+  b: {extends: a, limits: {memory: 1MiB}, network: none, writes: none}
+  d: {}
+`)
+	limits := manifests.Limits{Timeout: 3 * time.Second, Memory: 128 << 20}
+	narrow := limits
+	narrow.Memory = 1 << 20
+	assert.Equal(t, []manifests.Profile{
+		{Name: "c", Limits: narrow, NoWrites: true},
+		{Name: "a", Limits: limits},
+		{Name: "b", Limits: narrow, NoNetwork: true, NoWrites: true},
+		{Name: "d", Limits: manifests.Limits{Timeout: 10 * time.Second, Memory: 128 << 20}},
+	}, p.Profiles)
+
+	var chain strings.Builder
+	for i := range 255 {
+		fmt.Fprintf(&chain, "  p%d: {extends: p%d}\n", i, i+1)
+	}
+	p = parsePolicy(t, "profiles:\n"+chain.String()+"  p255: {extends: lenient}\n")
+	assert.Equal(t, manifests.BuiltinProfiles()[2].Limits, p.Profiles[0].Limits)
+}
+
+func TestProfilesInACircle(t *testing.T) {
+	for body, paths := range map[string][]string{
+		"a: {extends: a}":                                                    {"profiles.a.extends"},
+		"a: {extends: b}, b: {extends: a}":                                   {"profiles.a.extends"},
+		"x: {extends: a}, a: {extends: b}, b: {extends: a}":                  {"profiles.a.extends"},
+		"a: {extends: b}, b: {extends: a}, c: {extends: d}, d: {extends: c}": {"profiles.a.extends", "profiles.c.extends"},
+		"a: {extends: none}, b: {extends: a}":                                {"profiles.a.extends"},
+	} {
+		var got []string
+		for _, p := range policyProblems(t, "profiles: {"+body+"}") {
+			got = append(got, p.Path)
+		}
+		assert.Equal(t, paths, got, body)
 	}
 }

@@ -2,9 +2,7 @@ package manifests
 
 import (
 	"encoding/json"
-	"net/netip"
 	"slices"
-	"strconv"
 )
 
 // A rule is what a receipt says is missing: a part of a manifest or of a policy, in JSON, as
@@ -57,74 +55,6 @@ func policyRule(rule *node) json.RawMessage {
 	return rule.json()
 }
 
-// requestNode writes a network permission without its defaults.
-func requestNode(p NetworkPermission) *node {
-	standard := NetworkPermission{}.complete()
-	p = p.complete()
-	return objectOf(
-		keyed("host", textOf(p.Host)),
-		keyed("ports", listed(p.Ports, portNode)),
-		keyed("methods", listedUnless(p.Methods, standard.Methods)),
-		keyed("schemes", listedUnless(p.Schemes, standard.Schemes)),
-		keyed("paths", listedUnless(p.Paths, standard.Paths)),
-	)
-}
-
-func networkGrantNode(g NetworkGrant) *node {
-	granted := requestNode(g.NetworkPermission)
-	addresses := listed(g.Addresses, func(p netip.Prefix) *node { return textOf(p.String()) })
-	granted.members = append(granted.members, objectOf(keyed("addresses", addresses)).members...)
-	return granted
-}
-
-func fileNode(f FilePermission) *node {
-	return objectOf(keyed("path", textOf(f.Path)), keyed("access", accessNode(f.Access)))
-}
-
-func fileGrantNode(f FileGrant) *node {
-	return objectOf(keyed("path", textOf(f.Path)), keyed("host", &node{}), keyed("access", accessNode(f.Access)))
-}
-
-func secretNode(p SecretPermission) *node {
-	header := optional(p.Place.Header)
-	if p.Place == (SecretPlace{}) {
-		header = &node{}
-	}
-	return objectOf(
-		keyed("name", textOf(p.Name)),
-		keyed("header", header),
-		keyed("prefix", optional(p.Place.Prefix)),
-		keyed("query", optional(p.Place.Query)),
-		keyed("body", optional(p.Place.Body)),
-		keyed("host", orNull(p.Host)),
-	)
-}
-
-func secretGrantNode(g SecretGrant) *node {
-	return objectOf(
-		keyed("name", textOf(g.Name)),
-		keyed("from", objectOf(keyed("env", optional(g.From.Env)))),
-		keyed("host", orNull(g.Host)),
-		keyed("ports", listed(g.Ports, portNode)),
-		keyed("schemes", listed(g.Schemes, textOf)),
-		keyed("header", optional(g.Place.Header)),
-		keyed("prefix", optional(g.Place.Prefix)),
-		keyed("query", optional(g.Place.Query)),
-		keyed("body", optional(g.Place.Body)),
-	)
-}
-
-func variablesNode(variables []EnvGrant) *node {
-	if len(variables) == 0 {
-		return nil
-	}
-	n := objectOf()
-	for _, variable := range variables {
-		n.members = append(n.members, keyed(variable.Name, &node{}))
-	}
-	return n
-}
-
 // listed returns nil, which stands for no member, for no elements.
 func listed[T any](elements []T, write func(T) *node) *node {
 	if len(elements) == 0 {
@@ -137,34 +67,98 @@ func listed[T any](elements []T, write func(T) *node) *node {
 	return n
 }
 
-// listedUnless returns nil, which stands for no member, for what is standard.
-func listedUnless(texts, standard []string) *node {
-	if slices.Equal(texts, standard) {
-		return nil
-	}
-	return listed(texts, textOf)
+// listing returns a writer of lists.
+func listing[T any](write func(T) *node) func([]T) *node {
+	return func(elements []T) *node { return listed(elements, write) }
 }
 
-func portNode(port int) *node { return &node{kind: numberNode, text: strconv.Itoa(port)} }
+// ManifestLine returns a rule as the line of YAML that is missing in a manifest:
+// "permissions: {network: [{host: api.example.com}]}". A word in capitals, such as HOST,
+// stands for each null in the rule. The line is empty for nil, and for what is no such rule,
+// wherever it comes from.
+func ManifestLine(rule json.RawMessage) string { return ruleNode(rule).manifestLine() }
 
-func accessNode(access Access) *node {
-	if access == "" {
-		access = Read
+// PolicyLine is [ManifestLine] for a policy. What is an element of its grants begins with
+// "- "; the rest is a key of the policy.
+func PolicyLine(rule json.RawMessage) string { return ruleNode(rule).policyLine() }
+
+// ruleNode reads a rule. For what cannot be read it returns nothing, as for null.
+func ruleNode(rule json.RawMessage) *node {
+	if len(rule) > 0 && len(rule) <= MaxBytes {
+		r := &reader{}
+		if n := r.json(rule); len(r.problems) == 0 {
+			return n
+		}
 	}
-	return textOf(string(access))
+	return &node{}
 }
 
-// optional returns nil, which stands for no member, for the empty text.
-func optional(text string) *node {
-	if text == "" {
-		return nil
+func (n *node) manifestLine() string {
+	rule := n.completed("", "")
+	r := &reader{subject: manifestSubject}
+	if context := rule.get("context"); context != nil && len(rule.members) == 1 {
+		r.context(context, "context")
+		return r.ruleLine("context: ", context)
 	}
-	return textOf(text)
+	r.permissions(rule, "permissions", &Permissions{})
+	return r.ruleLine("permissions: ", rule)
 }
 
-func orNull(text string) *node {
-	if text == "" {
-		return &node{}
+func (n *node) policyLine() string {
+	rule := n.completed("", "")
+	r := &reader{subject: policySubject}
+	if context := rule.get("context"); context != nil && len(rule.members) == 1 {
+		r.contextSources(context, "context")
+		return r.ruleLine("context: ", context)
 	}
-	return textOf(text)
+	if slices.ContainsFunc(r.grant(rule, "grants[0]").Tools, func(name string) bool { return !toolName.MatchString(name) }) {
+		return "" // a glob
+	}
+	return r.ruleLine("- ", rule)
+}
+
+// ruleLine returns what was read as a line, if it says something, to readers and to people.
+func (r *reader) ruleLine(start string, n *node) string {
+	text, plain := n.flow()
+	if len(r.problems) > 0 || !plain || len(n.members)+len(n.elements) == 0 {
+		return ""
+	}
+	return start + text
+}
+
+// completed returns a rule with a word for each null in it that only people can replace. The
+// section is the rule's key below which a value stands, and the key the value's own.
+func (n *node) completed(section, key string) *node {
+	word := placeholderOf(section, key)
+	if n.kind == nullNode && word != "" {
+		return textOf(word)
+	}
+	filled := *n
+	filled.elements, filled.members = nil, nil
+	for _, element := range n.elements {
+		filled.elements = append(filled.elements, element.completed(section, key))
+	}
+	for _, m := range n.members {
+		below := section
+		if below == "" {
+			below = m.key
+		}
+		m.value = m.value.completed(below, m.key)
+		filled.members = append(filled.members, m)
+	}
+	return &filled
+}
+
+func placeholderOf(section, key string) string {
+	switch {
+	case section == "files" && key == "host":
+		return "HOSTDIR"
+	case section == "secrets" && key == "header":
+		return "HEADER"
+	case section == "secrets" && key == "host":
+		return "HOST"
+	case section == "env", section == "context" && key == "value":
+		return "VALUE"
+	}
+	return ""
 }

@@ -1,8 +1,12 @@
 package registry
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/caisson-run/caisson/manifests"
@@ -128,4 +132,150 @@ func (r *Registry) Invoke(ctx context.Context, invocation tool.Invocation) (tool
 func refuse(name string, kind tool.Kind, message string, cause error) (tool.Outcome, error) {
 	outcome := tool.Outcome{Result: tool.Result{Error: message, Kind: kind}}
 	return outcome, &tool.Error{Op: "invoke", Tool: name, Kind: kind, Message: message, Err: cause}
+}
+
+// gate counts the calls that run in one tool, over all registries that share it, so
+// that the tool is closed after the last of them and gets none afterwards.
+type gate struct {
+	mu      sync.Mutex
+	running int
+	closed  bool
+	idle    chan struct{} // closed when the gate is closed and no call runs
+}
+
+func newGate() *gate { return &gate{idle: make(chan struct{})} }
+
+// enter lets one call in, or returns false if the gate is closed.
+func (g *gate) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.running++
+	return true
+}
+
+// leave ends a call that was let in.
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.running--
+	if g.closed && g.running == 0 {
+		close(g.idle)
+	}
+}
+
+// close lets no more calls in. It must be called once.
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	if g.running == 0 {
+		close(g.idle)
+	}
+}
+
+// Clone returns a registry with the same tools and reports. The two are independent
+// from then on, except that the clone's tools end when the registry that owns them is
+// closed: it waits for the clone's calls too, and later ones fail with [ErrClosed].
+// The clone owns none of them. A clone of a closed registry is open and its tools are
+// closed.
+func (r *Registry) Clone() *Registry {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return &Registry{names: r.names.clone(), owned: map[*entry]bool{}, done: make(chan struct{})}
+}
+
+// With returns a clone to which tools were added; the original is untouched. The clone
+// owns the added tools. If any of them cannot be registered it returns all the errors,
+// and the caller still owns every one of the tools.
+func (r *Registry) With(tools ...Tool) (*Registry, error) {
+	derived := r.Clone()
+	var problems []error
+	for _, t := range tools {
+		if err := derived.Register("", t); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	return derived, nil
+}
+
+// Without returns a clone without the named tools and their aliases; the original is
+// untouched. An alias removes only itself, and a name that nobody holds nothing. A
+// name that a removed tool kept out is not promoted: add it with [Registry.With].
+func (r *Registry) Without(names ...string) *Registry {
+	derived := r.Clone()
+	for _, name := range names {
+		derived.names.remove(name)
+	}
+	return derived
+}
+
+// Close ends the registry: later calls and registrations fail with [ErrClosed]. It
+// waits for the running calls of the tools that the registry owns, also for those that
+// clones made, and then closes each of these tools once, in the order of their names.
+// A tool whose calls still run when ctx is done is closed all the same, and the result
+// says so.
+//
+// It goes on after failures and returns them joined. Closing again waits for the first
+// Close and returns what that returned. A tool must not close its registry during a
+// call, because Close would wait for that call.
+func (r *Registry) Close(ctx context.Context) error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		if err := wait(ctx, r.done); err != nil {
+			return &Error{Op: "close", Err: err}
+		}
+		return r.closeErr
+	}
+	r.closed = true
+	owned := slices.SortedFunc(maps.Keys(r.owned), func(a, b *entry) int {
+		return cmp.Compare(a.origin.Name, b.origin.Name)
+	})
+	clear(r.owned)
+	r.mu.Unlock()
+
+	defer close(r.done)
+	for _, e := range owned {
+		e.gate.close()
+	}
+	var problems []error
+	for _, e := range owned {
+		problems = append(problems, e.close(ctx))
+	}
+	r.closeErr = errors.Join(problems...)
+	return r.closeErr
+}
+
+// close closes the tool after its last call. The gate is closed already.
+func (e *entry) close(ctx context.Context) error {
+	var late error
+	if err := wait(ctx, e.gate.idle); err != nil {
+		late = &Error{Op: "close", Name: e.origin.Name, Err: fmt.Errorf("calls are still running: %w", err)}
+	}
+	if err := closeTool(ctx, e.tool); err != nil {
+		return errors.Join(late, &Error{Op: "close", Name: e.origin.Name, Err: err})
+	}
+	return late
+}
+
+// wait waits until done is closed. It fails if ctx is done before that.
+func wait(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	// Both may have come to pass, and then nothing is late.
+	select {
+	case <-done:
+		return nil
+	default:
+		return ctx.Err()
+	}
 }

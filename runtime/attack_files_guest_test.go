@@ -19,7 +19,7 @@ import (
 )
 
 // These are the rows of attacks on files that take a guest and are not in files_test.go.
-// hostfuncs/attack_files_rows_test.go lists all; their controls are in
+// docs/attacks.md lists all; their controls are in
 // internal/engine/attack_files_control_test.go.
 
 // readOnlyAttacks are the escapes, and every combination of flags and rights on what is

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 )
@@ -49,4 +50,14 @@ func digests(texts []string) ([]engine.Digest, error) {
 		read = append(read, engine.Digest(digest))
 	}
 	return read, nil
+}
+
+// DefaultCacheDir returns the folder for compiled code below the user's cache folder.
+// It does not create it.
+func DefaultCacheDir() (string, error) {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("runtime: no folder for compiled code: %w", err)
+	}
+	return filepath.Join(base, "caisson", "compiled"), nil
 }

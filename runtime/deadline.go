@@ -2,8 +2,13 @@ package runtime
 
 import (
 	"context"
+	"log/slog"
+	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/caisson-run/caisson/runtime/internal/engine"
 )
 
 // deadline is a context that ends at a time, as one of [context.WithDeadline] does. Most calls
@@ -81,4 +86,284 @@ func (d *deadline) release() {
 	if d.cancel != nil {
 		d.cancel()
 	}
+}
+
+// The watchdog looks so often while guests run. One that was overdue at so many looks in a row is a
+// runaway: a second passes between the first and the last, in which this process has run, however
+// long it was suspended.
+const (
+	lookEvery = 200 * time.Millisecond
+	mostLooks = 6
+	// overdue is how long after a guest's deadline the last resort ends the process. The watchdog
+	// has found the guest by then, if it runs.
+	overdue = mostLooks * lookEvery
+)
+
+// watchdog knows the guests that run, and gives up those that cannot be stopped. What it costs a
+// call is its place in a list. It is safe for concurrent use.
+type watchdog struct {
+	gate       *gate
+	logger     *slog.Logger
+	onRunaway  func(Runaway)
+	lastResort LastResort // nil: none
+
+	condemned atomic.Pointer[map[engine.Digest]bool] // modules that had a runaway; never changed, but replaced
+
+	mu      sync.Mutex
+	first   *guest // of a list of all
+	running int    // of them, those that were not abandoned
+	stuck   int    // of them, those that were
+	total   int64  // runaways so far
+	looking bool   // the timer is set
+	timer   *time.Timer
+	armed   time.Time     // the last resort's time; zero where it is disarmed
+	idle    chan struct{} // closed when none but stuck guests run, for all who wait for that; nil where nobody does
+	none    *sync.Cond    // signalled when no guest runs
+}
+
+// guest is one that runs.
+type guest struct {
+	engine.Watched
+	tool     *Tool
+	module   *engine.Module
+	run      *run            // nil for a program that is started without a call
+	lost     func()          // of such a program: called when it is abandoned
+	ctx      context.Context // the caller's; nil for a start
+	began    time.Time
+	deadline time.Time
+	calls    atomic.Int32 // of other tools that it waits for, but for those that the host still plans
+
+	previous, next *guest // the watchdog's, as is what follows
+	looks          int    // at which it was overdue
+	abandoned      bool
+	until          time.Time   // once it is abandoned: when everybody must have been told
+	told           atomic.Bool // the program was
+}
+
+func newWatchdog(g *gate, logger *slog.Logger, onRunaway func(Runaway), lastResort LastResort) *watchdog {
+	w := &watchdog{gate: g, logger: logger, onRunaway: onRunaway, lastResort: lastResort}
+	w.none = sync.NewCond(&w.mu)
+	w.timer = time.AfterFunc(time.Hour, w.look)
+	w.timer.Stop()
+	return w
+}
+
+// enter adds a guest that is about to run. It must leave.
+func (w *watchdog) enter(g *guest) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	g.looks = 0
+	g.previous, g.next = nil, w.first
+	if w.first != nil {
+		w.first.previous = g
+	}
+	w.first = g
+	w.running++
+	if !w.looking {
+		w.looking = true
+		w.timer.Reset(lookEvery)
+	}
+	// At once: the guest may keep the watchdog from ever looking.
+	if w.lastResort != nil && (w.armed.IsZero() || w.armed.After(g.deadline.Add(overdue))) {
+		w.arm(g.lastTime(g.began), g)
+	}
+}
+
+// leave removes a guest that has ended. It reports whether the guest was abandoned before that.
+func (w *watchdog) leave(g *guest) (abandoned bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if g.previous != nil {
+		g.previous.next = g.next
+	} else {
+		w.first = g.next
+	}
+	if g.next != nil {
+		g.next.previous = g.previous
+	}
+	if g.abandoned {
+		w.stuck--
+	} else {
+		w.running--
+	}
+	if w.first == nil {
+		w.none.Broadcast()
+	}
+	return g.abandoned
+}
+
+// look finds the guests that are not back in time, and gives them up.
+func (w *watchdog) look() {
+	now := time.Now()
+	var found []*guest
+	w.mu.Lock()
+	for g := w.first; g != nil; g = g.next {
+		if w.check(g, now) {
+			w.condemn(g, now)
+			found = append(found, g)
+		}
+	}
+	w.rearm(now)
+	if w.looking = w.first != nil; w.looking {
+		w.timer.Reset(lookEvery)
+	}
+	w.settle()
+	w.mu.Unlock()
+	for _, g := range found {
+		w.tell(g)
+	}
+}
+
+// check reports whether a guest is a runaway, as far as it can be seen now.
+func (w *watchdog) check(g *guest, now time.Time) bool {
+	switch {
+	case g.abandoned:
+		return false
+	case g.calls.Load() > 0: // whom it waits for is watched as well, or is no guest
+		g.looks = 0
+		return false
+	case now.Before(g.deadline) && (g.ctx == nil || g.ctx.Err() == nil):
+		g.looks = 0
+		return false
+	}
+	g.looks++
+	return g.looks >= mostLooks
+}
+
+// condemn abandons a guest: nobody waits for it any more, nothing else runs on its place, and its
+// module is not run again. The caller holds the lock.
+func (w *watchdog) condemn(g *guest, now time.Time) {
+	g.abandoned, g.until = true, now.Add(2*lookEvery)
+	g.Abandon()
+	w.running--
+	w.stuck++
+	w.total++
+	all := map[engine.Digest]bool{g.module.Digest(): true}
+	if before := w.condemned.Load(); before != nil {
+		maps.Copy(all, *before)
+	}
+	w.condemned.Store(&all)
+	if g.run != nil && g.run.seat.holds(g.tool.runtime) {
+		w.gate.enterNow() // its caller's place is about to be another call's
+	}
+}
+
+// tell tells everybody of a runaway, and lets those go who wait for it.
+func (w *watchdog) tell(g *guest) {
+	r := g.runaway()
+	w.logger.Error("a guest could not be stopped; this is a bug in Caisson, please report it", "call_id", r.CallID, "tool", r.Tool,
+		"sha256", r.SHA256, "place", r.Place(), "began", r.Began, "deadline", r.Deadline)
+	if w.onRunaway != nil {
+		w.onRunaway(r)
+	}
+	g.told.Store(true)
+	if g.run != nil {
+		g.run.abandon()
+	} else {
+		g.lost()
+	}
+}
+
+// planned says that the host plans a call for the guest, until it calls end: the guest waits for the
+// host then, and for no other tool.
+func (g *guest) planned() (end func()) {
+	g.calls.Add(-1)
+	return func() { g.calls.Add(1) }
+}
+
+func (g *guest) runaway() Runaway {
+	r := Runaway{Tool: g.tool.manifest.Name, SHA256: g.module.Digest().String(), Began: g.began, Deadline: g.deadline, HostFunction: g.Function()}
+	if g.run != nil {
+		r.CallID = g.run.invocation.CallID
+	}
+	return r
+}
+
+// hasCondemned reports whether a module had a runaway.
+func (w *watchdog) hasCondemned(digest engine.Digest) bool {
+	all := w.condemned.Load()
+	return all != nil && (*all)[digest]
+}
+
+// rearm puts the last resort off for as long as the guests that run allow. The caller holds the lock.
+func (w *watchdog) rearm(now time.Time) {
+	if w.lastResort == nil {
+		return
+	}
+	var next *guest
+	var at time.Time
+	for g := w.first; g != nil; g = g.next {
+		if last := g.lastTime(now); next == nil || last.Before(at) {
+			next, at = g, last
+		}
+	}
+	switch {
+	case next != nil:
+		w.arm(at, next)
+	case !w.armed.IsZero():
+		w.armed = time.Time{}
+		w.lastResort.Disarm()
+	}
+}
+
+func (w *watchdog) arm(at time.Time, next *guest) {
+	if at.Equal(w.armed) {
+		return
+	}
+	w.armed = at
+	w.lastResort.Arm(at, next.runaway())
+}
+
+// lastTime is when the last resort may end the process for want of another look. Where no guest
+// comes back, all stand still for the sake of one; so the first deadline counts, whosever it is.
+func (g *guest) lastTime(now time.Time) time.Time {
+	at, soonest := g.deadline.Add(overdue), now.Add(2*lookEvery)
+	switch {
+	case g.abandoned && !g.told.Load(): // the collector may wait for the guest, and who tells for the collector
+		return g.until
+	case g.abandoned:
+		return now.Add(overdue)
+	case at.Before(soonest):
+		return soonest
+	}
+	return at
+}
+
+// settle tells those who wait that none but stuck guests run. The caller holds the lock.
+func (w *watchdog) settle() {
+	if w.idle != nil && w.running == 0 && w.stuck > 0 {
+		close(w.idle)
+		w.idle = nil
+	}
+}
+
+// onlyStuck returns a channel that is closed once there are guests that cannot be stopped, and no
+// others run.
+func (w *watchdog) onlyStuck() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.idle == nil {
+		w.idle = make(chan struct{})
+	}
+	idle := w.idle
+	w.settle()
+	return idle
+}
+
+// stop ends the watch once no guest runs.
+func (w *watchdog) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.first != nil {
+		w.none.Wait()
+	}
+	w.timer.Stop()
+	w.looking = false
+	w.rearm(time.Now())
+}
+
+func (w *watchdog) runaways() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.total
 }

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"path"
 	"slices"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 type host struct {
 	session abi.Session
 	stream  *stream.Session
+	more    []*journal.Journal // of the kinds that have an [enforcer]
 	*permitted
 }
 
@@ -38,7 +40,7 @@ func (r *run) newHost() *host {
 	t := r.tool
 	h := &host{stream: stream.Open(r.speech())}
 	h.session = abi.Session{Stream: h.stream, About: r.about, MaxBody: t.limits.HTTPBytes, Work: t.runtime.work}
-	if !asksHost(&t.manifest.Permissions) {
+	if !asksHost(t.manifest) {
 		return h
 	}
 	h.permitted = &permitted{
@@ -52,6 +54,17 @@ func (r *run) newHost() *host {
 	}
 	h.session.Network, h.session.Secrets, h.session.Tools = h.network, &h.secrets, h.calls
 	return h
+}
+
+// open begins what the guest may ask for of the kinds that have an [enforcer].
+func (h *host) open(ctx context.Context, t *Tool) context.Context {
+	h.more = nil
+	for _, e := range t.permit.enforcers {
+		var asked *journal.Journal
+		ctx, asked = e.Open(ctx, t.runtime.now)
+		h.more = append(h.more, asked)
+	}
+	return ctx
 }
 
 // call makes a call on behalf of the guest, which waits for it in a host function, whose context
@@ -84,6 +97,10 @@ func (r *run) collect(view *files.View) {
 	h.close()
 	r.denials = t.permit.explain(t.manifest, view.Denials())
 	r.hostCalls, r.usage.HostCalls = view.HostCalls(), view.Operations()
+	for _, more := range h.more {
+		r.denials = append(r.denials, more.Denials()...)
+		r.hostCalls, r.usage.HostCalls = append(r.hostCalls, more.HostCalls()...), r.usage.HostCalls+more.Count()
+	}
 	if h.permitted == nil {
 		return
 	}
@@ -136,3 +153,61 @@ func (a *asking) Check(name string) (bool, *tool.Denial) {
 }
 
 const maxShown = 128 // bytes of a name that a record shows
+
+// about is what the guest may know of its call: of the host's context the values that the tool was
+// granted, and of its files those that the tool can open. What others are called is not for it to
+// know.
+func (r *run) about() abi.About {
+	made := r.invocation
+	about := abi.About{
+		CallID: made.CallID, Tool: made.Tool, Tenant: made.Tenant, User: made.User, Session: made.Session, Trace: made.Trace,
+		Context: map[string]string{}, Files: []tool.File{},
+	}
+	for name := range r.tool.permit.context {
+		if value, ok := made.Context[name]; ok {
+			about.Context[name] = value
+		}
+	}
+	for _, file := range made.Files {
+		if r.tool.permit.reaches(file.Path) {
+			about.Files = append(about.Files, file)
+		}
+	}
+	return about
+}
+
+// reaches reports whether a guest path leads into a directory that the tool has. One that is not
+// clean, such as /project/../secret, leads nowhere.
+func (p *permit) reaches(guest string) bool {
+	if path.Clean(guest) != guest {
+		return false
+	}
+	for _, mount := range p.mounts {
+		if guest != mount.Guest.String() && mount.Guest.Matches(guest) {
+			return true
+		}
+	}
+	return false
+}
+
+// speech is what the guest can say before its call has ended: as much as its result may have, to
+// whoever watches, and without secrets, as its result.
+func (r *run) speech() stream.Options {
+	secrets := r.tool.permit.secrets
+	options := stream.Options{Bytes: int64(r.tool.limits.Output)}
+	if secrets.Longest() > 0 {
+		options.Mask = func(ctx context.Context, text []byte) ([]byte, error) { return secrets.MaskFirst(ctx, text, len(text)) }
+	}
+	if r.invocation.Host != nil {
+		options.Emit = r.invocation.Host.Emit
+	}
+	return options
+}
+
+// tellWithheld tells the operator of emissions that were not shown.
+func (r *run) tellWithheld(ctx context.Context) {
+	if n := r.host.stream.Withheld(); n > 0 {
+		r.tool.runtime.logger.WarnContext(ctx, "emissions withheld, since they hold a secret", "call_id", r.invocation.CallID,
+			"tool", r.tool.manifest.Name, "emissions", n)
+	}
+}

@@ -1,10 +1,19 @@
 package runtime
 
 import (
+	"crypto/sha256"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -176,4 +185,235 @@ func TestIdentityIsTheSameForTheSame(t *testing.T) {
 	first := identityOf(t, r, m, two)
 	two.Network[0], two.Network[1] = two.Network[1], two.Network[0]
 	assert.Equal(t, first, identityOf(t, r, m, two), "in another order")
+}
+
+// terms in full: each list has an element, and no field is zero.
+type fullTerms struct {
+	Manifest manifests.Manifest
+	Grants   manifests.Grants
+	Limits   Limits
+}
+
+// full returns what a tool could be asked, granted and denied, all of it anew.
+func full(t *testing.T, dir string) *fullTerms {
+	t.Helper()
+	template, err := manifests.ParseArgTemplate("{a}")
+	require.NoError(t, err)
+	b := manifests.Binding{Origin: "caisson.yaml:3", SHA256: testModule}
+	requests := manifests.NetworkPermission{Host: "api.example.com", Ports: []int{443}, Methods: []string{"GET"}, Schemes: []string{"https"}, Paths: []string{"/v1"}}
+	inHeader, inQuery := manifests.SecretPlace{Header: "X-Key"}, manifests.SecretPlace{Query: "q"}
+	return &fullTerms{
+		Manifest: manifests.Manifest{
+			File: "tool.yaml", Name: "guest", Label: "a", Description: "b", Version: "1.0.0", Category: "c",
+			Module: manifests.Module{
+				Path: "guest.wasm", SHA256: testModule, ABI: manifests.ABIWASI, Entry: "call", Args: []manifests.ArgTemplate{template},
+				Stdin: manifests.Stdin{Mode: manifests.StdinParam, Param: "a"}, Stdout: manifests.StdoutText,
+			},
+			ModelParameters: json.RawMessage(`{}`), Format: json.RawMessage(`{}`),
+			Permissions: manifests.Permissions{
+				Files:   []manifests.FilePermission{{Path: "/project", Access: manifests.ReadWrite}, {Path: "/data", Access: manifests.Read}},
+				Network: []manifests.NetworkPermission{requests},
+				Secrets: []manifests.SecretPermission{{Name: "KEY", Place: manifests.SecretPlace{Header: "X-Key", Prefix: "Bearer ", Query: "q", Body: "b"}, Host: "api.example.com"}, {Name: "KEY", Place: inHeader, Host: "file.example.com"}, {Name: "KEY", Place: inHeader, Host: "age.example.com"}},
+				Env:     []string{"LANG"}, KV: &manifests.KVPermission{Bytes: 1}, Tools: []string{"other"}, LLM: &manifests.LLMPermission{Tokens: 1},
+			},
+			Context: []string{"project_id"}, Requires: []string{"KEY"}, Aliases: []string{"g"}, Execution: manifests.Sandbox, Type: manifests.FunctionTool,
+			Behavior: manifests.Behavior{ReadOnly: true, Idempotent: true, Destructive: true, Cache: time.Second, Final: true, Hidden: true, Snapshot: manifests.SnapshotAuto},
+			Limits:   manifests.Limits{Memory: 1, Timeout: 1, Fuel: 1, Output: 1, Stderr: 1, HTTPCalls: 1, HTTPBytes: 1, OpenFiles: 1, DiskBytes: 1},
+		},
+		Grants: manifests.Grants{
+			Files: []manifests.FileGrant{{Binding: b, Path: "/project", Host: dir, Access: manifests.ReadWrite, Quota: manifests.Quota{Bytes: 1 << 20, Files: 10}}, {Binding: b, Path: "/data", Host: dir}},
+			Network: []manifests.NetworkGrant{{
+				Binding: b, NetworkPermission: requests, Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Connect: "127.0.0.1:8443",
+				Authorities: filepath.Join(dir, "authorities"),
+			}},
+			Secrets: []manifests.SecretGrant{
+				{
+					Binding: b, Name: "KEY", Host: "api.example.com", Ports: []int{443}, Schemes: []string{"https"}, From: manifests.SecretSource{Env: "KEY"}, Force: true,
+					Place: manifests.SecretPlace{Header: "X-Key", Prefix: "Bearer ", Query: "q", Body: "b"},
+				},
+				// Sources that are not read, since the manifest asks for another place.
+				{Binding: b, Name: "KEY", Host: "file.example.com", Place: inQuery, From: manifests.SecretSource{File: "f"}},
+				{Binding: b, Name: "KEY", Host: "age.example.com", Place: inQuery, From: manifests.SecretSource{Age: "a", Identity: "i", Key: "K"}},
+			},
+			Context: []manifests.ContextGrant{{Binding: b, Name: "project_id"}}, Env: []manifests.EnvGrant{{Binding: b, Name: "LANG", Value: "C"}},
+			Calls: []manifests.CallGrant{{Binding: b, Tool: "other"}}, Approved: []manifests.ApprovalGrant{{Binding: b}}, Ask: []string{"caisson.yaml:9"},
+			Deny: []manifests.Deny{
+				{Origin: "d", Network: &manifests.NetworkDeny{
+					Host: "api.example.com", Ports: []int{443}, Methods: []string{"GET"}, Schemes: []string{"https"}, Paths: []string{"/v1/admin"},
+					Addresses: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")},
+				}},
+				{Origin: "d", Secret: "KEY2"}, {Origin: "d", Context: "project_id2"}, {Origin: "d", Env: "LANG2"}, {Origin: "d", Call: "other2"},
+				{Origin: "d", Files: &manifests.FileDeny{Path: "/data", Access: manifests.ReadWrite}},
+			},
+		},
+		Limits: Limits{Timeout: 1, Memory: 1, Output: 1, Stderr: 1, OpenFiles: 1, DiskBytes: 1, HTTPCalls: 1, HTTPBytes: 1, Fuel: 1},
+	}
+}
+
+const testModule = "abababababababababababababababababababababababababababababababab"
+
+// noDifference are the fields on which an approval does not depend, with all below them, each with the
+// reason.
+var noDifference = map[string]string{
+	"Manifest.File":          "where it is written",
+	"Manifest.Module.Path":   "the module's digest is part of the identity, beside the terms",
+	"Manifest.Module.SHA256": "the same",
+	"Manifest.Label":         "for people", "Manifest.Description": "for models", "Manifest.Version": "for people", "Manifest.Category": "for people",
+	"Manifest.Aliases":  "names are resolved before",
+	"Manifest.Requires": "without it no call runs",
+	"Manifest.Limits":   "the limits that hold are part of it",
+	"Manifest.Format":   "for models: what they wrote is an argument, and part of what is approved of",
+	"Grants.Approved":   "an approval is not what is approved of",
+	"Grants.Ask":        "a question is not, either",
+}
+
+func isExcused(path string) bool {
+	for field := range noDifference {
+		if path == field || strings.HasPrefix(path, field+".") || strings.HasPrefix(path, field+"[") {
+			return true
+		}
+	}
+	return strings.HasSuffix(path, ".Origin") // where it is written
+}
+
+// TestEachTermMakesAnotherIdentity: whoever adds a field to a manifest, a grant or a denial decides
+// here whether an approval depends on it. Each field is changed by itself, in a tool that has them all.
+func TestEachTermMakesAnotherIdentity(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(dir+"x", 0o700))
+	t.Cleanup(func() { assert.NoError(t, os.Remove(dir+"x")) })
+	server := httptest.NewTLSServer(nil)
+	server.Close()
+	for _, name := range []string{"authorities", "authoritiesx"} {
+		text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	r := newRuntime(t, Options{LookupEnv: withKey})
+	digest := func(f *fullTerms) ([sha256.Size]byte, error) {
+		p, err := r.newPermit(&f.Manifest, f.Grants, testModule)
+		if err != nil {
+			return [sha256.Size]byte{}, err
+		}
+		sum, err := p.termsDigest(&f.Manifest, f.Limits, f.Grants)
+		return sum, errors.Join(err, p.close())
+	}
+	want, err := digest(full(t, dir))
+	require.NoError(t, err)
+	again, err := digest(full(t, dir))
+	require.NoError(t, err)
+	require.Equal(t, want, again)
+	cannotBeLoaded := 0
+	paths := slices.Sorted(maps.Keys(leaves(reflect.ValueOf(full(t, dir)).Elem(), "")))
+	require.Greater(t, len(paths), 100)
+	for _, path := range paths {
+		f := full(t, dir)
+		alter(t, leaves(reflect.ValueOf(f).Elem(), "")[path], path)
+		got, err := digest(f)
+		switch {
+		case err != nil:
+			cannotBeLoaded++
+			t.Logf("%s: %v", path, err)
+		case isExcused(path):
+			assert.Equal(t, want, got, "%s makes a difference, and is said to make none", path)
+		default:
+			assert.NotEqual(t, want, got, "%s was changed, and what was approved of before still is", path)
+		}
+	}
+	assert.Zero(t, cannotBeLoaded, "a field is changed to what nobody can write: teach alter")
+}
+
+// TestFullTermsAreFull: what is never set is never changed.
+func TestFullTermsAreFull(t *testing.T) {
+	set := map[string]bool{}
+	fields(reflect.ValueOf(full(t, t.TempDir())).Elem(), set)
+	for name, is := range set {
+		_, unset := map[string]bool{
+			"Manifest.Parameters": true, "Manifest.Result": true, // are made of what the identity has, or of what is for models
+			"Manifest.Deprecated": true, "Manifest.Tests": true, // say nothing about calls
+			"Grants.NoNetwork": true, "Grants.NoWrites": true, // are changed from nothing
+		}[name]
+		assert.NotEqual(t, is, unset, name)
+	}
+}
+
+// fields notes of each field of a struct, by its type's name and its own, whether it is set anywhere.
+func fields(v reflect.Value, set map[string]bool) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if field := v.Type().Field(i); field.IsExported() {
+				name := v.Type().Name() + "." + field.Name
+				set[name] = set[name] || !v.Field(i).IsZero()
+				fields(v.Field(i), set)
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			fields(v.Index(i), set)
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			fields(v.Elem(), set)
+		}
+	}
+}
+
+// leaves returns the fields that hold no others and are set, by their paths.
+func leaves(v reflect.Value, path string) map[string]reflect.Value {
+	all := map[string]reflect.Value{}
+	switch {
+	case v.Type() == reflect.TypeFor[netip.Prefix](), v.Type() == reflect.TypeFor[json.RawMessage](), v.Type() == reflect.TypeFor[manifests.ArgTemplate]():
+		all[path] = v
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			if field := v.Type().Field(i); field.IsExported() {
+				maps.Copy(all, leaves(v.Field(i), strings.TrimPrefix(path+"."+field.Name, ".")))
+			}
+		}
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			maps.Copy(all, leaves(v.Index(i), fmt.Sprintf("%s[%d]", path, i)))
+		}
+	case v.Kind() == reflect.Pointer && !v.IsNil():
+		maps.Copy(all, leaves(v.Elem(), path))
+	case v.Kind() == reflect.Pointer:
+	case !v.IsZero() || path == "Grants.NoNetwork" || path == "Grants.NoWrites":
+		all[path] = v // others are set in another element of their list
+	}
+	return all
+}
+
+// alter changes a leaf to something that can be written in its place, where that is known.
+func alter(t *testing.T, v reflect.Value, path string) {
+	t.Helper()
+	others := map[string]string{
+		"read-write": "read", "https": "http", "wasi": "extism", "127.0.0.1:8443": "127.0.0.1:8444", "/v1": "/v1/x", "/v1/admin": "/v1/root", "/data": "/project", "read": "read-write",
+		"KEY2": "KEY", "project_id2": "project_id", "LANG2": "LANG", "other2": "other",
+		"sandbox": "client", "function": "custom", "auto": "off", "param": "none", "text": "json",
+	}
+	switch v.Kind() {
+	case reflect.String:
+		if other, known := others[v.String()]; known {
+			v.SetString(other)
+		} else {
+			v.SetString(v.String() + "x")
+		}
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	case reflect.Int, reflect.Int64:
+		v.SetInt(v.Int() + 1)
+	default:
+		switch v.Interface().(type) {
+		case json.RawMessage:
+			v.Set(reflect.ValueOf(json.RawMessage(`{"a":1}`)))
+		case netip.Prefix:
+			v.Set(reflect.ValueOf(netip.MustParsePrefix("172.16.0.0/12")))
+		case manifests.ArgTemplate:
+			other, err := manifests.ParseArgTemplate("{b}")
+			require.NoError(t, err)
+			v.Set(reflect.ValueOf(other))
+		default:
+			t.Fatalf("%s: no other %s is known", path, v.Type())
+		}
+	}
 }

@@ -3,6 +3,7 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/hostfuncs/calls"
@@ -10,6 +11,8 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -23,6 +26,7 @@ type permit struct {
 	network     *network.Client
 	secrets     *secrets.Set
 	calls       *calls.Permission
+	enforcers   []enforcer // of the other kinds
 
 	// settings are the names of variables and secrets that the tool has.
 	settings  []string
@@ -39,26 +43,20 @@ func (r *Runtime) newPermit(m *manifests.Manifest, grants manifests.Grants, modu
 		grants.NoWrites = r.profile.Name
 	}
 	p := &permit{context: map[string]bool{}, module: module}
-	if err := p.decideFiles(m, grants); err != nil {
-		return nil, err
-	}
-	for _, grant := range grants.Env {
-		if strings.ContainsRune(grant.Name+grant.Value, 0) {
-			return nil, fmt.Errorf("runtime: grant for the variable %q: NUL cannot stand in an environment", grant.Name)
+	for _, k := range kinds() {
+		e, err := k.decide(p, r, m, grants)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("runtime: %w", err), p.close())
+		}
+		if e != nil {
+			p.decisions = append(p.decisions, e.Decisions()...)
+			p.enforcers = append(p.enforcers, e)
 		}
 	}
-	p.decideContext(m, grants)
-	p.decideEnv(m, grants)
-	if err := p.decideSecrets(r, m, grants); err != nil {
-		return nil, err
-	}
-	if err := p.decideNetwork(r, m, grants); err != nil {
-		return nil, err
-	}
-	return p, p.decideCalls(m, grants)
+	return p, nil
 }
 
-func (p *permit) decideSecrets(r *Runtime, m *manifests.Manifest, grants manifests.Grants) (err error) {
+func (p *permit) decideSecrets(r *Runtime, m *manifests.Manifest, grants manifests.Grants) (_ enforcer, err error) {
 	options := secrets.Options{Tool: m.Name, Module: p.module, Requests: m.Permissions.Secrets, Grants: grants.Secrets, Network: m.Permissions.Network, LookupEnv: r.lookupEnv}
 	for _, deny := range grants.Deny {
 		if deny.Secret != "" {
@@ -66,14 +64,15 @@ func (p *permit) decideSecrets(r *Runtime, m *manifests.Manifest, grants manifes
 		}
 	}
 	if p.secrets, err = secrets.New(options); err != nil {
-		return fmt.Errorf("runtime: %w", err)
+		return nil, err
 	}
 	p.decisions = append(p.decisions, p.secrets.Decisions()...)
 	p.settings = append(p.settings, p.secrets.Names()...)
-	return nil
+	return nil, nil
 }
 
-func (p *permit) decideNetwork(r *Runtime, m *manifests.Manifest, grants manifests.Grants) (err error) {
+// decideNetwork needs the secrets, which requests carry.
+func (p *permit) decideNetwork(r *Runtime, m *manifests.Manifest, grants manifests.Grants) (_ enforcer, err error) {
 	options := network.Options{
 		Tool: m.Name, Module: p.module, Requests: m.Permissions.Network, Grants: grants.Network, NoNetwork: grants.NoNetwork,
 		Secrets: p.secrets, Resolver: r.resolver, Logger: r.logger,
@@ -84,17 +83,16 @@ func (p *permit) decideNetwork(r *Runtime, m *manifests.Manifest, grants manifes
 		}
 	}
 	if p.network, err = network.New(options); err != nil {
-		var wrong *network.Error
-		if errors.As(err, &wrong) {
-			return fmt.Errorf("runtime: %s", wrong.Message)
+		if wrong, ok := errors.AsType[*network.Error](err); ok {
+			return nil, errors.New(wrong.Message)
 		}
-		return fmt.Errorf("runtime: %w", err)
+		return nil, err
 	}
 	p.decisions = append(p.decisions, p.network.Decisions()...)
-	return nil
+	return nil, nil
 }
 
-func (p *permit) decideCalls(m *manifests.Manifest, grants manifests.Grants) (err error) {
+func (p *permit) decideCalls(_ *Runtime, m *manifests.Manifest, grants manifests.Grants) (_ enforcer, err error) {
 	options := calls.Options{Tool: m.Name, Module: p.module, Requests: m.Permissions.Tools, Grants: grants.Calls}
 	for _, deny := range grants.Deny {
 		if deny.Call != "" {
@@ -102,20 +100,24 @@ func (p *permit) decideCalls(m *manifests.Manifest, grants manifests.Grants) (er
 		}
 	}
 	if p.calls, err = calls.New(options); err != nil {
-		var wrong *calls.Error
-		if errors.As(err, &wrong) {
-			return fmt.Errorf("runtime: %s", wrong.Message)
+		if wrong, ok := errors.AsType[*calls.Error](err); ok {
+			return nil, errors.New(wrong.Message)
 		}
-		return fmt.Errorf("runtime: %w", err)
+		return nil, err
 	}
 	p.decisions = append(p.decisions, p.calls.Decisions()...)
-	return nil
+	return nil, nil
 }
 
 // close frees what the permit holds open.
-func (p *permit) close() error { return p.network.Close() }
+func (p *permit) close() error {
+	if p.network == nil {
+		return nil
+	}
+	return p.network.Close()
+}
 
-func (p *permit) decideContext(m *manifests.Manifest, grants manifests.Grants) {
+func (p *permit) decideContext(_ *Runtime, m *manifests.Manifest, grants manifests.Grants) (enforcer, error) {
 	names := nameRules{kind: "context", module: p.module}
 	for _, name := range m.Context {
 		names.request(name)
@@ -129,13 +131,19 @@ func (p *permit) decideContext(m *manifests.Manifest, grants manifests.Grants) {
 	p.decisions = append(p.decisions, names.decide(
 		func(name string, _ int) { p.context[name] = true },
 		func(name string) tool.Allow { return contextAllow(m.Name, name) })...)
+	return nil, nil
 }
 
 func contextAllow(toolName, name string) tool.Allow {
 	return tool.Allow{Grant: manifests.Grant{Tools: []string{toolName}, Context: manifests.GrantContext(name)}.Rule()}
 }
 
-func (p *permit) decideEnv(m *manifests.Manifest, grants manifests.Grants) {
+func (p *permit) decideEnv(_ *Runtime, m *manifests.Manifest, grants manifests.Grants) (enforcer, error) {
+	for _, grant := range grants.Env {
+		if strings.ContainsRune(grant.Name+grant.Value, 0) {
+			return nil, fmt.Errorf("grant for the variable %q: NUL cannot stand in an environment", grant.Name)
+		}
+	}
 	names := nameRules{kind: "env", module: p.module}
 	for _, name := range m.Permissions.Env {
 		names.request(name)
@@ -154,6 +162,7 @@ func (p *permit) decideEnv(m *manifests.Manifest, grants manifests.Grants) {
 		func(name string) tool.Allow {
 			return tool.Allow{Grant: manifests.Grant{Tools: []string{m.Name}, Env: []manifests.EnvGrant{{Name: name}}}.Rule()}
 		})...)
+	return nil, nil
 }
 
 // from says what is granted, and where that is written.
@@ -166,3 +175,93 @@ func from(what, origin string) string {
 
 // denies says which rule took something away.
 func denies(origin string) string { return "denied by " + or(origin, "the operator") }
+
+// digestOfBound returns the digest of the tool's module if some grant is bound to one. It is zero where
+// none is, and where the module cannot be read: no bound grant holds then.
+func digestOfBound(m *manifests.Manifest, grants manifests.Grants) (engine.Digest, error) {
+	if !isBound(grants) {
+		return engine.Digest{}, nil
+	}
+	digest, err := moduleDigest(m)
+	if err != nil && !errors.Is(err, ErrModule) {
+		return engine.Digest{}, err
+	}
+	return digest, nil
+}
+
+// moduleText returns a digest as grants name it, and nothing for the zero value.
+func moduleText(digest engine.Digest) string {
+	if digest == (engine.Digest{}) {
+		return ""
+	}
+	return digest.String()
+}
+
+// isBound reports whether any grant is bound to a digest.
+func isBound(g manifests.Grants) bool {
+	return slices.ContainsFunc(g.Statements(), func(s manifests.Statement) bool { return s.SHA256 != "" }) ||
+		slices.ContainsFunc(g.Approved, func(a manifests.ApprovalGrant) bool { return a.SHA256 != "" })
+}
+
+// holds reports whether something is granted to the permit's module.
+func (p *permit) holds(binding manifests.Binding) bool {
+	return permission.Statement{SHA256: binding.SHA256}.Holds(p.module)
+}
+
+// nameRules are what is said of a kind of permission that names one thing.
+type nameRules struct {
+	kind                      permission.Kind
+	module                    string // its digest, if it is known
+	requests, grants, denials []permission.Statement
+}
+
+func (n *nameRules) rule(name string) permission.Rule { return permission.NewName(n.kind, name) }
+
+func (n *nameRules) request(name string) {
+	n.requests = append(n.requests, permission.Statement{Rule: n.rule(name)})
+}
+
+func (n *nameRules) grant(name string, binding manifests.Binding) {
+	n.grants = append(n.grants, permission.Statement{Rule: n.rule(name), Origin: binding.Origin, SHA256: binding.SHA256})
+}
+
+// deny is called for denials of all kinds, those without a name of this one among them.
+func (n *nameRules) deny(name, origin string) {
+	n.denials = append(n.denials, permission.Statement{Rule: n.rule(name), Origin: origin})
+}
+
+// decide returns the decisions, in the requests' order. It gives what is effective, of which the first
+// grant counts, and asks what would allow what is not granted.
+func (n *nameRules) decide(give func(name string, grant int), allow func(name string) tool.Allow) []tool.Decision {
+	var decisions []tool.Decision
+	for i, outcome := range permission.Decide(n.requests, n.grants, n.denials, n.module) {
+		name := n.requests[i].Rule.(permission.Name).String()
+		d := tool.Decision{Permission: string(n.kind), Requested: name}
+		if len(outcome.Granted) > 0 {
+			d.Granted = from(name, n.grants[outcome.Granted[0].Grant].Origin)
+		}
+		switch {
+		case len(outcome.Taken) > 0:
+			d.Reason = denies(n.denials[outcome.Taken[0]].Origin)
+		case len(outcome.Effective) > 0:
+			give(name, outcome.Effective[0].Grant)
+			d.Effective, d.Reason = name, "granted"
+		default:
+			d.Reason, d.Allow = "no grant names it", allow(name)
+		}
+		if d.Effective == "" {
+			d.Reason += elsewhere(outcome, n.grants, n.module)
+		}
+		decisions = append(decisions, d)
+	}
+	return decisions
+}
+
+// elsewhere names the grants that would hold for another module, to stand behind a reason.
+func elsewhere(outcome permission.Outcome, grants []permission.Statement, module string) string {
+	text := ""
+	for _, i := range outcome.Elsewhere {
+		text += "; " + grants[i].OtherModule("the grant", module)
+	}
+	return text
+}

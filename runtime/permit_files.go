@@ -12,19 +12,19 @@ import (
 )
 
 // decideFiles makes the mounts. Its decisions come first.
-func (p *permit) decideFiles(m *manifests.Manifest, grants manifests.Grants) error {
+func (p *permit) decideFiles(_ *Runtime, m *manifests.Manifest, grants manifests.Grants) (enforcer, error) {
 	granted, err := fileGrants(grants.Files, p.module)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	denied, err := fileDenials(grants)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i, request := range m.Permissions.Files {
 		guest, err := permission.ParseGuestPath(request.Path)
 		if err != nil {
-			return fmt.Errorf("runtime: permission of the manifest: %w", err)
+			return nil, fmt.Errorf("permission of the manifest: %w", err)
 		}
 		d := tool.Decision{Permission: string(filesKind), Requested: fmt.Sprintf("%s (%s)", request.Path, request.Access)}
 		outcomes := permission.Decide(accesses(fileRule{path: guest}, request.Access, manifests.Binding{}), granted.statements, denied, p.module)
@@ -41,14 +41,14 @@ func (p *permit) decideFiles(m *manifests.Manifest, grants manifests.Grants) err
 		access := fileAccess(m.Name, request, grant, outcomes, denied, grants.NoWrites, &d)
 		if access != "" {
 			if err := checkPart(m.Name, guest, denied); err != nil {
-				return err
+				return nil, err
 			}
 			d.Effective = fmt.Sprintf("%s (%s)", request.Path, access)
 			p.mounts = append(p.mounts, mountOf(guest, request, grant, access, d.Reason))
 		}
 		p.decisions = append(p.decisions, d)
 	}
-	return nil
+	return nil, nil
 }
 
 // accesses returns a rule for each access, that for reading first.
@@ -67,7 +67,7 @@ func fileDenials(grants manifests.Grants) ([]permission.Statement, error) {
 	if grants.NoWrites != "" {
 		everything, err := permission.ParseGuestPath("/")
 		if err != nil {
-			return nil, fmt.Errorf("runtime: %w", err)
+			return nil, err
 		}
 		denied = append(denied, permission.Statement{Rule: fileRule{path: everything, write: true, below: true}})
 	}
@@ -77,7 +77,7 @@ func fileDenials(grants manifests.Grants) ([]permission.Statement, error) {
 		}
 		path, err := permission.ParseGuestPath(deny.Files.Path)
 		if err != nil {
-			return nil, fmt.Errorf("runtime: %s: %w", or(deny.Origin, "a deny rule"), err)
+			return nil, fmt.Errorf("%s: %w", or(deny.Origin, "a deny rule"), err)
 		}
 		rules := accesses(fileRule{path: path, below: true}, manifests.ReadWrite, manifests.Binding{Origin: deny.Origin})
 		if deny.Files.Access == manifests.ReadWrite {
@@ -93,7 +93,7 @@ func checkPart(toolName string, guest permission.GuestPath, denied []permission.
 	for _, deny := range denied {
 		part := deny.Rule.(fileRule).path
 		if guest.Covers(part) && !part.Covers(guest) {
-			return fmt.Errorf("runtime: %s: %s is a part of the directory %s, which %s gets; a part cannot be denied: grant narrower directories",
+			return fmt.Errorf("%s: %s is a part of the directory %s, which %s gets; a part cannot be denied: grant narrower directories",
 				or(deny.Origin, "a deny rule"), part, guest, toolName)
 		}
 	}
@@ -125,11 +125,11 @@ func fileGrants(grants []manifests.FileGrant, module string) (grantedFiles, erro
 		}
 		guest, err := permission.ParseGuestPath(grant.Path)
 		if err != nil {
-			return granted, fmt.Errorf("runtime: %s: %w", where, err)
+			return granted, fmt.Errorf("%s: %w", where, err)
 		}
 		grant.Access = or(grant.Access, manifests.Read)
 		if grant.Access != manifests.Read && grant.Access != manifests.ReadWrite {
-			return granted, fmt.Errorf("runtime: %s: access %q; want %q or %q", where, grant.Access, manifests.Read, manifests.ReadWrite)
+			return granted, fmt.Errorf("%s: access %q; want %q or %q", where, grant.Access, manifests.Read, manifests.ReadWrite)
 		}
 		rules := accesses(fileRule{path: guest}, grant.Access, grant.Binding)
 		granted.statements = append(granted.statements, rules...)
@@ -137,11 +137,11 @@ func fileGrants(grants []manifests.FileGrant, module string) (grantedFiles, erro
 			continue
 		}
 		if grant.host, err = readHost(grant.Host); err != nil {
-			return granted, fmt.Errorf("runtime: %s: %w", where, err)
+			return granted, fmt.Errorf("%s: %w", where, err)
 		}
 		if first, twice := granted.grants[guest]; twice {
 			if !sameHost(first.host, grant.host) {
-				return granted, fmt.Errorf("runtime: %s gives %s, and %s gives %s; keep one of the two", where, grant.Host, or(first.Origin, "another grant for it"), first.Host)
+				return granted, fmt.Errorf("%s gives %s, and %s gives %s; keep one of the two", where, grant.Host, or(first.Origin, "another grant for it"), first.Host)
 			}
 			grant = wider(first, grant)
 		}

@@ -1,12 +1,22 @@
 package runtime
 
 import (
+	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/wasi"
 )
 
 // unguarded says what a call would get that resumed another tenant's start, were it not
@@ -146,4 +156,182 @@ func TestToolsOfOneModuleNeverShareAStart(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestUnguardedStartsOfTenantsMeet is the control of TestStartsOfTenantsNeverMeet: without
+// the guard, one tenant's call resumes what another's has started, with the harm that is
+// foreseen for it.
+func TestUnguardedStartsOfTenantsMeet(t *testing.T) {
+	eachStart(t, func(t *testing.T, s start, guest *Tool) {
+		if s.reason == "" {
+			return // nothing is refused
+		}
+		u := newUnguardedTool(t, guest)
+		other, own := u.fresh(t, "ann"), u.fresh(t, "dieter")
+		started, err := u.start(t, "ann")
+		if s.unguarded == never {
+			require.ErrorIs(t, err, engine.ErrNotStarted)
+			return
+		}
+		require.NoError(t, err)
+		defer func() { require.NoError(t, started.Drop()) }()
+		resumed := u.resume(t, started, "dieter")
+		switch s.unguarded {
+		case leaks:
+			assert.NotEqual(t, other.told(t, "ann"), own.told(t, "dieter"))
+			assert.Equal(t, other.told(t, "ann"), resumed.told(t, "dieter"))
+		case loses:
+			assert.NotEqual(t, own, resumed)
+		case equals:
+			assert.Equal(t, own, resumed)
+		default:
+			require.Fail(t, "it does not say what would come of it")
+		}
+	})
+}
+
+// unguardedTool is a tool whose program one tenant's call starts, as far as its first read,
+// and another's resumes.
+type unguardedTool struct {
+	guest  *Tool
+	module *engine.Module
+}
+
+func newUnguardedTool(t *testing.T, guest *Tool) unguardedTool {
+	t.Helper()
+	module, err := guest.prepared(t.Context())
+	require.NoError(t, err)
+	return unguardedTool{guest, module}
+}
+
+// written is what a call wrote.
+type written struct{ output, log string }
+
+// told is what the output says before the tenant's input.
+func (w written) told(t *testing.T, who string) string {
+	t.Helper()
+	text, ok := strings.CutSuffix(w.output, " "+inputOf(who))
+	require.True(t, ok, w.output)
+	return text
+}
+
+// system is what a tenant's call sees. It is the same each time, with clocks and random
+// bytes that belong to the tenant, so that a program comes to the same in two starts.
+func (u unguardedTool) system(t *testing.T, who string) *wasi.System {
+	t.Helper()
+	r := &run{tool: u.guest, invocation: invocationOf(t, who)}
+	arguments, err := manifests.ExpandArgs(u.guest.manifest.Module.Args, r.invocation.Arguments)
+	require.NoError(t, err)
+	view, err := u.guest.runtime.files.Open(t.Context(), u.guest.permit.mounts, r.invocation.Context, files.Limits{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, view.Close()) })
+	require.NoError(t, r.prepare(arguments, view))
+	now := changed(who)
+	r.system.Started = now
+	r.system.Now = func() time.Time {
+		now = now.Add(time.Millisecond)
+		return now
+	}
+	r.system.Random = rand.NewChaCha8(sha256.Sum256([]byte(who)))
+	return &r.system
+}
+
+// fresh makes a tenant's call from the beginning.
+func (u unguardedTool) fresh(t *testing.T, who string) written {
+	t.Helper()
+	system := u.system(t, who)
+	_, err := u.module.Run(wasi.With(t.Context(), system), engine.Run{Function: startFunction, MemoryLimit: int64(u.guest.limits.Memory)})
+	return wrote(t, system, err)
+}
+
+// start starts the program with all that a tenant's call sees.
+func (u unguardedTool) start(t *testing.T, who string) (*engine.Program, error) {
+	t.Helper()
+	return u.module.Start(t.Context(), engine.Start{
+		MemoryLimit: int64(u.guest.limits.Memory), Timeout: u.guest.limits.Timeout, Fuel: startFuel,
+		Context: func(ctx context.Context) context.Context { return wasi.With(ctx, u.system(t, who)) },
+	})
+}
+
+// resume makes a tenant's call from where the program was started.
+func (u unguardedTool) resume(t *testing.T, started *engine.Program, who string) written {
+	t.Helper()
+	system := u.system(t, who)
+	_, err := started.Run(wasi.With(t.Context(), system), engine.Run{})
+	return wrote(t, system, err)
+}
+
+func wrote(t *testing.T, system *wasi.System, err error) written {
+	t.Helper()
+	var exit *wasi.ExitError
+	if errors.As(err, &exit) && exit.Code == 0 {
+		err = nil
+	}
+	require.NoError(t, err)
+	return written{string(system.Stdout.Bytes), string(system.Stderr.Bytes)}
+}
+
+// memory is a guest's, as its calls of the host see it.
+type memory []byte
+
+func (m memory) View(offset, length uint32) ([]byte, bool) {
+	end := uint64(offset) + uint64(length)
+	if end > uint64(len(m)) {
+		return nil, false
+	}
+	return m[offset:end], true
+}
+
+// TestStartsCallOnlyWhatIsTheSameForAllCalls: a program that is started once for all calls
+// is ended by each function but those whose answers no call takes part in.
+func TestStartsCallOnlyWhatIsTheSameForAllCalls(t *testing.T) {
+	guest := loadEarly(t, newRuntime(t, Options{}), languages["C"], start{does: "constant"})
+	var answered []string
+	for _, function := range wasi.Functions() {
+		system := guest.starting(nil, changed("ann"), nil, &asked{})
+		system.Random = nil // it need not be drawn to see that it could be
+		err := function.Call(wasi.With(t.Context(), system), make(memory, 1024), make([]uint64, max(len(function.Params), 1)))
+		if err == nil {
+			answered = append(answered, function.Name)
+			continue
+		}
+		var refused *wasi.StartError
+		require.ErrorAs(t, err, &refused, function.Name)
+		assert.Equal(t, function.Name, refused.Function)
+	}
+	assert.ElementsMatch(t, []string{
+		"args_get", "args_sizes_get", "environ_get", "environ_sizes_get", // the tool's
+		"clock_res_get", "clock_time_get", "random_get", // counted, and of one seed
+		"fd_fdstat_get", "fd_fdstat_set_flags", "fd_prestat_get", "fd_prestat_dir_name", // of the tool's mounts
+		"sched_yield",
+	}, answered)
+}
+
+// TestInputReadByStartSectionIsReadInEachCall: a program whose start section (§5.5.11) reads
+// the input has read it before the function that is resumed has begun. There is no place to
+// resume, and what it read is one tenant's.
+func TestInputReadByStartSectionIsReadInEachCall(t *testing.T) {
+	const begins = len(`{"who":"a`) // what the start section reads
+	section := func(read, rest string) string { return "section " + read + " " + rest }
+	guest := loadEarly(t, newRuntime(t, Options{}), languages["C"], start{does: "input-section"})
+	for n := range 8 {
+		who := tenants[n%len(tenants)]
+		require.NotPanics(t, func() {
+			outcome, err := guest.Invoke(t.Context(), invocationOf(t, who))
+			require.NoError(t, err, outcome.Log)
+			assert.Equal(t, section(inputOf(who)[:begins], inputOf(who)[begins:]), outcome.Result.Output)
+		})
+		if n == 1 {
+			started, reason := guest.program.settled(t)
+			assert.Nil(t, started)
+			assert.Equal(t, tooEarly("fd_read"), reason)
+		}
+	}
+
+	// The control: without the guard the call has what another tenant's input begins with.
+	u := newUnguardedTool(t, guest)
+	started, err := u.start(t, "ann")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, started.Drop()) }()
+	assert.Equal(t, section(inputOf("ann")[:begins], inputOf("dieter")), u.resume(t, started, "dieter").output)
 }

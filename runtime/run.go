@@ -165,7 +165,7 @@ func (r *run) runOnce(ctx context.Context, module *engine.Module) (used engine.U
 			err = ErrRunaway
 		}
 	}()
-	return t.runIn(abi.With(r.deadline, &r.host.session), &r.system, module, engine.Run{Fuel: r.fuel, Watched: &g.Watched})
+	return t.runIn(r.host.open(abi.With(r.deadline, &r.host.session), t), &r.system, module, engine.Run{Fuel: r.fuel, Watched: &g.Watched})
 }
 
 // prepare builds what the guest sees.

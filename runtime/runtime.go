@@ -22,7 +22,7 @@ import (
 // Options configure a [Runtime]. The zero value is safe.
 type Options struct {
 	// CacheDir keeps compiled code between processes; see [DefaultCacheDir]. It must
-	// be for this user alone, as it holds native code. Empty: each process compiles.
+	// be readable by this user only, as it holds native code. Empty: each process compiles.
 	CacheDir string
 	// CacheBytes is the most that the modules in CacheDir may take together, in bytes. When
 	// one is added, those that were not used for the longest time go. Zero means 2 GiB; a

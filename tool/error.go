@@ -1,6 +1,86 @@
 package tool
 
-import "strings"
+import (
+	"context"
+	"strings"
+)
+
+// Kind says how a call failed. The zero value means that it did not.
+//
+// Kinds come from what the host saw, never from what a guest printed, so a tool
+// cannot claim to have been denied or stopped. Each Kind is an error, so that
+// errors.Is(err, tool.Denied) asks for the kind of an [Error].
+type Kind string
+
+// The kinds, as they appear in a record.
+const (
+	// ToolFailed: the tool ran to its end and reported failure itself.
+	ToolFailed Kind = "tool_failed"
+	// InvalidArguments: the arguments are not a JSON object that fits the schema.
+	InvalidArguments Kind = "invalid_arguments"
+	// UnknownTool: no tool has that name.
+	UnknownTool Kind = "unknown_tool"
+	// Denied: the call needed a permission that was not both requested and granted.
+	Denied Kind = "denied"
+	// Deadline: the call ran longer than its timeout.
+	Deadline Kind = "deadline"
+	// Memory: the tool asked for more linear memory than its limit.
+	Memory Kind = "memory"
+	// Fuel: the tool used up its instruction budget.
+	Fuel Kind = "fuel"
+	// Output: the tool wrote more output than its limit.
+	Output Kind = "output"
+	// Trap: the module stopped at a WebAssembly trap, such as a division by zero.
+	Trap Kind = "trap"
+	// Busy: there was no room to run the call.
+	Busy Kind = "busy"
+	// Cancelled: the caller gave the call up.
+	Cancelled Kind = "cancelled"
+	// Internal: the host failed; the tool and the caller are not at fault.
+	Internal Kind = "internal"
+)
+
+// Kinds returns every kind in the order of their declaration.
+func Kinds() []Kind {
+	return []Kind{ToolFailed, InvalidArguments, UnknownTool, Denied, Deadline, Memory, Fuel, Output, Trap, Busy, Cancelled, Internal}
+}
+
+// Error returns the kind's name, which makes a Kind usable with errors.Is.
+func (k Kind) Error() string { return string(k) }
+
+// Audience is the reader that a failure is meant for.
+type Audience string
+
+// The three audiences.
+const (
+	Model    Audience = "model"    // can act on it: try other arguments or another tool
+	Caller   Audience = "caller"   // whoever sent the call or grants the permissions
+	Operator Audience = "operator" // whoever runs the host
+)
+
+// Audience returns who should read a failure of this kind.
+func (k Kind) Audience() Audience {
+	switch k {
+	case Denied, Busy, Cancelled, UnknownTool, InvalidArguments:
+		return Caller
+	case Internal:
+		return Operator
+	default:
+		return Model
+	}
+}
+
+// Is lets a deadline or a cancellation be recognised by the standard library's
+// errors, whether or not a context caused it.
+func (k Kind) Is(target error) bool {
+	switch target {
+	case context.DeadlineExceeded:
+		return k == Deadline
+	case context.Canceled:
+		return k == Cancelled
+	}
+	return false
+}
 
 // Error is the failure of one call for any reason but the tool's own report
 // ([ToolFailed]), which is a [Result] and not an error.

@@ -41,7 +41,7 @@ func TestClientToolsAreOffered(t *testing.T) {
 		assert.NotEmpty(t, got.Label)
 	}
 	for _, dialect := range known.Dialects() {
-		for _, options := range []dialects.DefinitionOptions{{}, {Adapt: true}, {Strict: true, Adapt: true}} {
+		for _, options := range []dialects.DefinitionOptions{{}, {Strict: true}} {
 			_, findings, err := dialect.Definitions(definitions, options)
 			require.NoError(t, err, dialect.Name())
 			for _, finding := range findings {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/batches"
+	"github.com/caisson-run/caisson/internal/folder"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -21,10 +23,10 @@ type batchOptions struct {
 	options
 	dialect         string // as the flag has it; empty: recognised
 	stream          string // [streamAuto], [streamEvents] or [streamResponses]; empty: none
-	keep            string // the file for a batch that waits; empty: in the state folder
-	resumed         string // the id or the file of the batch to go on with
+	keep            string // the file for a paused batch; empty: in the state folder
+	resumed         string // the id or the file of the batch to resume
 	approve, refuse []string
-	again           []string // the flags with which a batch that waits is gone on with
+	again           []string // the flags to resume a paused batch with
 }
 
 // noDialect is the value of --dialect for calls without anything around them that tells whose.
@@ -34,7 +36,7 @@ func newBatch(env environment) *cobra.Command {
 	var o batchOptions
 	command := &cobra.Command{
 		Use:     "batch [FILE | -]",
-		Short:   "run tool calls as a language model returned them",
+		Short:   "run the tool calls of a language model's response",
 		Long:    batchHelp,
 		Example: batchExample,
 		Args: func(command *cobra.Command, args []string) error {
@@ -58,22 +60,22 @@ func newBatch(env environment) *cobra.Command {
 	o.policyFlags(command)
 	o.grantFlags(command)
 	flags := command.Flags()
-	flags.IntVar(&o.parallel, "parallel", 0, "most read-only calls that run at the same time, `N` (default 8)")
+	flags.IntVar(&o.parallel, "parallel", 0, "run at most `N` read-only calls in parallel (default 8)")
 	flags.Var(&o.batchTimeout, "batch-timeout",
-		"most time that all calls together may take, as a `DURATION` such as 2m: those that still run are stopped then, and the rest is not started (default: none)")
+		"time limit for the whole batch, a `DURATION` such as 2m: running calls are stopped and the rest are not started (default: none)")
 	flags.StringVar(&o.dialect, "dialect", "",
-		"read calls and write results, or with --resume read OUTPUTS, as a `DIALECT` has them: "+strings.Join(dialects.Names(), ", ")+", or "+noDialect+" (default: the one that is recognised)")
+		"read calls (with --resume, OUTPUTS) and write results in the format of `DIALECT`: "+strings.Join(dialects.Names(), ", ")+", or "+noDialect+" (default: detected)")
 	flags.StringVar(&o.stream, "stream", "",
-		"show what happens as it does, as `FORM`: events, one a line, or responses, the server-sent events of OpenAI's Responses API (default: that of the input)")
+		"print events as they happen, as `FORM`: events (one per line) or responses (the server-sent events of OpenAI's Responses API) (default: the input's)")
 	flags.Lookup("stream").NoOptDefVal = streamAuto
-	flags.StringVar(&o.keep, "state", "", "keep a batch that waits in a `FILE` (default: in the state folder, under the batch's id)")
-	flags.StringVar(&o.resumed, "resume", "", "go on with the batch `ID|FILE` that waits")
+	flags.StringVar(&o.keep, "state", "", "store a paused batch in `FILE` (default: in the state folder, under the batch's id)")
+	flags.StringVar(&o.resumed, "resume", "", "resume the paused batch `ID|FILE`")
 	flags.StringArrayVar(&o.approve, "approve", nil,
-		"with --resume: let a call run, as `CALL-ID@FINGERPRINT[=once|session|DURATION]`, with the fingerprint that was printed with it or its first 20 digits: it alone, or in this command also others that do the same in all, to its end or for so long; repeatable")
-	flags.StringArrayVar(&o.refuse, "refuse", nil, "with --resume: do not let a call run, as `CALL-ID[=REASON]`; the model reads the reason; repeatable")
-	o.executorFlags(command, "64KiB, and 256KiB for all together in equal shares")
+		"with --resume: approve the call `CALL-ID@FINGERPRINT[=once|session|DURATION]`; session and DURATION also approve identical calls later in this command; repeatable")
+	flags.StringArrayVar(&o.refuse, "refuse", nil, "with --resume: refuse the call `CALL-ID[=REASON]`; the model sees the reason; repeatable")
+	o.executorFlags(command, "64KiB, and 256KiB for the whole batch, in equal shares")
 	o.runFlags(command)
-	o.outputFlags(command, "print one record a line, whatever the dialect of the calls")
+	o.outputFlags(command, "print one record per line, whatever the dialect")
 	return command
 }
 
@@ -102,7 +104,7 @@ func (o *batchOptions) check(command *cobra.Command) error {
 	case o.resumed == "" && len(o.approve)+len(o.refuse) > 0:
 		wrong = "--approve and --refuse go with --resume: what is approved must have been looked at"
 	case o.resumed != "" && o.keep != "":
-		wrong = "--state goes without --resume: a batch that waits again stays where it was"
+		wrong = "--state does not go with --resume: a batch that pauses again stays in its file"
 	default:
 		return nil
 	}
@@ -189,4 +191,172 @@ func (h *host) hostFailures(done done) *failure {
 		return nil
 	}
 	return all
+}
+
+const batchHelp = `Run the tool calls of a language model's response. The input is a file or standard input:
+a provider's response or streamed transcript, or JSON with one call, an array of calls, or
+a message with "tool_calls". Several of these may follow one another.
+
+Responses from OpenAI (chat completions and the Responses API), Anthropic, Gemini and MCP
+are detected, and the results are printed as one JSON array in that provider's format,
+ready for the next request. --dialect overrides the detection. For plain calls, and with
+--json, the output is one record per line, in the order of the calls.
+
+Adjacent calls of read-only tools run in parallel, and identical ones run once. All other
+calls run one at a time, in order. Arguments that do not match the schema are repaired
+where the intent is clear; the record lists every change.
+
+A failed call is a normal result: its record says so, and the exit code is 0. The exit
+code is 1 if Caisson itself failed, 2 if the input cannot be read, and 5 if the batch is
+paused.
+
+--stream prints events as they happen: one JSON object with a "type" per line, or
+server-sent events. Events of different calls are not interleaved, and hidden tools emit
+none. The last line (for server-sent events, the last event, caisson.batch) has a "status"
+and everything that a program needs to continue: "completed" with the "results" that would
+be printed without --stream, or "requires_action". If a paused batch cannot be stored, for
+example because the disk is full, the exit code is 1, the "status" is "failed", and
+"results" holds the records of the calls that ended. Without --stream these are printed one
+per line, on standard error if nothing else can be written.
+
+Paused batches
+
+A batch pauses (exit code 5) when a call belongs to a tool that the client runs (execution:
+client) or needs approval. Calls of destructive tools need approval unless the policy's
+"approve" or --approve-tool covers them; so do calls of tools named by the policy's "ask"
+or by --ask. There is no prompt, since this command is meant for programs. Instead it prints
+one line of JSON:
+
+  {"status": "requires_action", "batch": ID, "required_action": {"type":
+   "submit_tool_outputs", "submit_tool_outputs": {"tool_calls": [...], "call_ids": [...]}},
+   "approvals": [...], "state": PATH, "expires": TIME}
+
+"tool_calls" are the calls for the client to run, in the provider's format; "call_ids" are
+their Caisson ids. "approvals" lists what needs approval: tool, arguments, permissions, the
+tools it may call ("callees"), the reason, and a fingerprint.
+
+Resume the batch with --resume within 24 hours. Each pause can be resumed once. Pass the
+same flags again; the printed hint has the full command. A resumed batch that is killed
+cannot be resumed again, since its calls may have run: see "caisson explain".
+
+Answer everything at once. OUTPUTS are results in the provider's format (or approvals, if
+the provider has them), or
+
+  {"tool_outputs": [{"tool_call_id": ID, "output": "TEXT"}], "approvals":
+   [{"call_id": ID, "approve": true, "fingerprint": FINGERPRINT}]}
+
+"result" can replace "output" to give a full result, such as {"success": false, "error":
+"..."}. --approve ID@FINGERPRINT and --refuse ID answer approvals on the command line.
+--approve also accepts the first 20 digits of the fingerprint. Take the fingerprint from
+what was printed, not from the state file. If a call's fingerprint has changed since, the
+call does not run. A submission with an error in it changes nothing. An approved call that
+has not run when the batch pauses again needs approval again.
+
+Long results are truncated, because models pay for every byte. The truncated result names
+the "caisson explain --output" command that prints the rest. That command is for you: a
+model has no shell, so pass on what it needs.
+
+` + keptHelp + `
+Paused batches are kept there as well, with their calls and results so far. No tool may be
+able to write to that folder, or it could change what is approved.`
+
+const batchExample = `  caisson batch response.json --tools ./wasm-tools
+  caisson batch response.json --config caisson.yaml --profile strict --json
+  caisson batch response.json --batch-timeout 1m --max-output 16KiB --stream
+  curl … | caisson batch --mount /project=./workspaces/{project_id}:rw --context project_id=demo
+  caisson batch --resume 019c1a2b-3c4d-7e5f-8a9b-0c1d2e3f4a5b outputs.json --approve call_2@5f0c8a91d3e27b640fce --refuse 'call_3=not this file'`
+
+// kept is what a command keeps, and what a tool could do to it that can write there.
+type kept struct{ what, harm string }
+
+var (
+	keptBatch   = kept{"a paused batch is", "it could change what somebody approves"}
+	keptRecords = kept{"the records of calls are", `it could change what "caisson explain" shows`}
+)
+
+// keepsFromTools refuses folders where a tool that is loaded may write: it could change a batch
+// before somebody approves of it, have it run twice, or forge records. All tools count, and not only
+// those that are called: these may call others, and while a batch waits other batches run.
+func (h *host) keepsFromTools(k kept, dirs []string) error {
+	for _, dir := range dirs {
+		writer, found, err := h.WriterTo(dir, h.operator.context)
+		if err != nil {
+			return failed(exitUsage, fmt.Sprintf("%s kept in %s, and it cannot be told whether a tool may write there: %v", k.what, dir, folder.Reason(err)))
+		}
+		if found {
+			return failed(exitUsage, fmt.Sprintf("%s kept in %s, and %s may write there (to %s): %s", k.what, dir, writer.Tool, writer.Dir, k.harm),
+				"choose folders that no tool may write to: with --state-dir DIR, and with --state FILE where that was given")
+		}
+	}
+	return nil
+}
+
+// readCalls reads the calls of a document, and finds out whose it is. Nothing runs whose result
+// could not be handed back.
+func (o *batchOptions) readCalls(document []byte) (asked, error) {
+	dialect, err := o.dialectOf(document)
+	if err != nil {
+		return asked{}, err
+	}
+	if dialect == nil {
+		calls, err := tool.ParseCalls(document)
+		if err != nil {
+			return asked{}, notCalls(err)
+		}
+		return asked{calls: calls}, nil
+	}
+	response, err := known.ReadIn(dialect, document)
+	if err == nil && len(response.ToolCalls) == 0 {
+		err = tool.ErrNoCalls
+	}
+	if err != nil {
+		return asked{}, notCallsIn(dialect, err)
+	}
+	if o.json {
+		return asked{response.ToolCalls, dialect}, nil
+	}
+	if err := answerable(dialect, response.ToolCalls); err != nil {
+		return asked{}, failed(exitUsage, err.Error(), "--json prints records instead, for which that is no matter")
+	}
+	return asked{response.ToolCalls, dialect}, nil
+}
+
+// dialectOf returns the dialect that the flag names, or else that of the document; nil for none.
+func (o *batchOptions) dialectOf(document []byte) (dialects.Dialect, error) {
+	if o.dialect != "" {
+		return dialectNamed(o.dialect)
+	}
+	dialect, _ := known.Detect(document)
+	return dialect, nil
+}
+
+// answerable reports why results of these calls could not be written.
+func answerable(dialect dialects.Dialect, calls []tool.Call) error {
+	records := make([]tool.Record, len(calls))
+	for i, call := range calls {
+		records[i] = tool.Record{Call: call, Result: tool.Result{Success: true}}
+	}
+	if _, err := dialect.Results(records); err != nil {
+		return err
+	}
+	_, err := dialect.Calls(calls)
+	return err
+}
+
+// notCalls says what is wanted instead of a document that holds no calls.
+func notCalls(err error) *failure {
+	if errors.Is(err, tool.ErrNoCalls) {
+		return failed(exitUsage, err.Error(), "a message without tool_calls has nothing to run")
+	}
+	return failed(exitUsage, err.Error(),
+		`want a call such as {"id": "call_1", "type": "function", "function": {"name": "calculator", "arguments": "{}"}}`,
+		"or a response of one of these, whole or streamed: "+strings.Join(dialects.Names(), ", ")+"; --dialect says which")
+}
+
+// notCallsIn is the same where it is known what the document should be.
+func notCallsIn(dialect dialects.Dialect, err error) *failure {
+	if errors.Is(err, tool.ErrNoCalls) {
+		return failed(exitUsage, "tool calls: "+err.Error(), "a message without tool_calls has nothing to run")
+	}
+	return failed(exitUsage, err.Error(), "it was read as a response of "+dialect.Name()+"; --dialect names another, or "+noDialect+" for calls with nothing around them")
 }

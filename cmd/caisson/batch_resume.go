@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/batches"
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// resume goes on with a batch that waits.
+// resume resumes a paused batch.
 func (o *batchOptions) resume(ctx context.Context, env environment, outputs []string) (err error) {
 	place, batch, err := o.waitingBatch()
 	if err != nil {
@@ -76,7 +79,7 @@ func (o *batchOptions) settle(env environment, place *batches.Place, pending []t
 	}
 }
 
-// hasToolsOf refuses to go on without a tool whose call waits: the call would be refused for good.
+// hasToolsOf refuses to resume without a tool whose call is waiting: the call would be refused for good.
 func (h *host) hasToolsOf(pending []tool.Action) error {
 	for _, action := range pending {
 		if _, ok := h.registry.Get(action.Call.Function.Name); !ok {
@@ -128,9 +131,9 @@ func (o *batchOptions) waitingBatch() (*batches.Place, batches.Batch, error) {
 	return place, batch, nil
 }
 
-// unknownBatch says what to do where there is no batch to go on with.
+// unknownBatch says what to do where there is no batch to resume.
 func unknownBatch(err error) *failure {
-	hint := fmt.Sprintf("name a batch that waits by its id, of which %d characters are enough, or by its file: the command that ran it printed both", batches.MinPrefix)
+	hint := fmt.Sprintf("name a paused batch by its id (the first %d characters are enough) or its file; the command that ran it printed both", batches.MinPrefix)
 	switch {
 	case errors.Is(err, batches.ErrEnded):
 		hint = `nothing is left to do; "caisson explain" shows what its calls came to`
@@ -223,4 +226,111 @@ func pendingHints(pending []tool.Action) []string {
 		hints = append(hints, count(more, "more call")+" as well")
 	}
 	return hints
+}
+
+// leastFingerprint is how many hex digits of a fingerprint --approve takes at least, and the hint
+// prints. Fingerprints can be computed by whoever knows what they are of, and arguments have room for
+// anything, so a few digits could be had by trying. The call's id is drawn when the call is planned,
+// and a state lives for a day: within it, 2^80 attempts would be needed.
+const leastFingerprint = 20
+
+// decisions returns what --approve and --refuse say about the calls that wait. Who approves names
+// what was shown by its fingerprint. The batch, which is read from a file, cannot say that: who could
+// have written it since is not known here, wherever it is.
+func (o *batchOptions) decisions(pending []tool.Action) ([]tool.Approval, error) {
+	var approvals []tool.Approval
+	var wrong []message
+	for _, text := range o.approve {
+		approval, err := approvalOf(text, pending)
+		if err != nil {
+			wrong = append(wrong, message{fmt.Sprintf("--approve %s: %v", text, err), pendingHints(pending)})
+			continue
+		}
+		approvals = append(approvals, approval)
+	}
+	for _, text := range o.refuse {
+		action, reason, err := refusalOf(text, pending)
+		if err != nil {
+			wrong = append(wrong, message{fmt.Sprintf("--refuse %s: %v", text, err), pendingHints(pending)})
+			continue
+		}
+		approvals = append(approvals, tool.Approval{CallID: action.CallID, Reason: reason})
+	}
+	if len(wrong) > 0 {
+		return nil, &failure{exitUsage, wrong}
+	}
+	return approvals, nil
+}
+
+// approvalOf reads what follows --approve: CALL-ID@FINGERPRINT[=once|session|DURATION]. Providers' ids
+// may hold an at sign and an equals sign themselves.
+func approvalOf(text string, pending []tool.Action) (tool.Approval, error) {
+	parts := regexp.MustCompile(`^(.+)@([0-9a-f]+)(?:=(.*))?$`).FindStringSubmatch(text)
+	if parts == nil || len(parts[2]) < leastFingerprint {
+		return tool.Approval{}, fmt.Errorf("want CALL-ID@FINGERPRINT, with at least %d digits of the fingerprint that was printed with the call: it proves what was looked at", leastFingerprint)
+	}
+	id, fingerprint, scope := parts[1], parts[2], parts[3]
+	found := slices.DeleteFunc(slices.Clone(pending), func(a tool.Action) bool { return a.CallID != id && a.Call.ID != id })
+	shown := slices.IndexFunc(found, func(a tool.Action) bool {
+		return a.Type == tool.NeedsApproval && strings.HasPrefix(a.Fingerprint, fingerprint)
+	})
+	switch {
+	case len(found) == 0:
+		return tool.Approval{}, errNoCall
+	case shown < 0 && found[0].Type != tool.NeedsApproval:
+		return tool.Approval{}, needsOutput(found[0])
+	case shown < 0:
+		return tool.Approval{}, errors.New("the waiting call with this id has a different fingerprint: it is not the call that was reviewed")
+	}
+	approval := tool.Approval{CallID: found[shown].CallID, Approve: true, Fingerprint: found[shown].Fingerprint}
+	switch scope {
+	case "", string(tool.ApproveOnce):
+		approval.Scope = tool.ApproveOnce
+	case string(tool.ApproveSession):
+		approval.Scope = tool.ApproveSession
+	default:
+		duration, err := manifests.ParseDuration(scope)
+		if err != nil {
+			return tool.Approval{}, fmt.Errorf("%q: want once, session, or a time such as 10m", scope)
+		}
+		approval.Scope, approval.For = tool.ApproveFor, duration
+	}
+	return approval, nil
+}
+
+var errNoCall = errors.New("no call waits under this id")
+
+func needsOutput(action tool.Action) error {
+	return fmt.Errorf("the call of %s waits for an output, which goes into OUTPUTS", action.Tool)
+}
+
+// refusalOf reads what follows --refuse, CALL-ID[=REASON], and finds the call. Whatever waits under
+// the id is not run, so that no fingerprint is needed.
+func refusalOf(text string, pending []tool.Action) (tool.Action, string, error) {
+	var found []tool.Action
+	rest := ""
+	for _, action := range pending {
+		for _, id := range []string{action.CallID, action.Call.ID} {
+			behind, ok := strings.CutPrefix(text, id)
+			if id == "" || !ok || behind != "" && behind[0] != '=' {
+				continue
+			}
+			found, rest = append(found, action), strings.TrimPrefix(behind, "=")
+			break
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return tool.Action{}, "", errNoCall
+	case len(found) > 1:
+		ids := make([]string, len(found))
+		for i, action := range found {
+			ids[i] = action.CallID
+		}
+		slices.Sort(ids)
+		return tool.Action{}, "", fmt.Errorf("several calls wait under this id: %s", strings.Join(ids, ", "))
+	case found[0].Type != tool.NeedsApproval:
+		return tool.Action{}, "", needsOutput(found[0])
+	}
+	return found[0], rest, nil
 }

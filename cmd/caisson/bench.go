@@ -9,15 +9,16 @@ import (
 	"github.com/caisson-run/caisson/internal/benchmark"
 )
 
-const benchHelp = `Measure this machine: one small tool natively, on plain wazero, on Extism's Go SDK and in
-Caisson's sandbox, with guests in C, Rust and Go; what metering costs; and what start-up
-and memory take. Schemes that are compared take turns, and every answer is checked.
+const benchHelp = `Benchmark this machine. One small tool runs natively, in plain wazero, in Extism's Go SDK
+and in Caisson's sandbox, with guests written in C, Rust and Go. The report also covers the
+cost of metering, start-up time and memory. Compared configurations take turns, and every
+result is checked.
 
-The whole takes a few minutes, --short less than half of one on an idle machine. Compare
-ratios rather than times: they carry over to other machines.
+A full run takes a few minutes, --short less than half a minute on an idle machine.
+Compare ratios rather than times: ratios carry over to other machines.
 
-The Go guests are compiled when they are needed, which takes Go and a checkout of
-Caisson as the current folder. Elsewhere they are left out.`
+The Go guests are compiled on demand, which needs Go and a checkout of Caisson as the
+current folder. Without these they are left out.`
 
 func newBench(env environment) *cobra.Command {
 	var o options
@@ -25,7 +26,7 @@ func newBench(env environment) *cobra.Command {
 	var short bool
 	command := &cobra.Command{
 		Use:     "bench",
-		Short:   "measure this machine, beside the alternatives",
+		Short:   "benchmark this machine against the alternatives",
 		Long:    benchHelp,
 		Example: "  caisson bench --short\n  caisson bench --json > numbers.json",
 		Args:    positional(0, 0, ""),
@@ -35,8 +36,8 @@ func newBench(env environment) *cobra.Command {
 			})
 		},
 	}
-	command.Flags().BoolVar(&short, "short", false, "give the kernels less to do, and leave out the memory of the Go guests and 64 callers with 64 KiB each")
-	command.Flags().Var(&each, "time", "measure each row for a `DURATION` such as 5s (default 1s, or 30ms with --short)")
+	command.Flags().BoolVar(&short, "short", false, "run smaller kernels, and skip the memory of the Go guests and the 64 KiB rows with 64 callers")
+	command.Flags().Var(&each, "time", "measure each row for `DURATION`, such as 5s (default 1s, or 30ms with --short)")
 	o.outputFlags(command, "print one JSON object")
 	return command
 }

@@ -2,27 +2,31 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/unapplied"
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
-const callHelp = `Run one tool and print its output. The arguments are a JSON object: on the command
-line, in a file (@FILE), or on standard input (-). Without any they are {}.
+const callHelp = `Run one tool and print its output. Arguments are a JSON object, given on the command
+line, in a file (@FILE), or on standard input (-). The default is {}.
 
-What the tool logs goes to standard error, each line behind the tool's name. Characters
-that would change the terminal are printed as escapes such as \x1b. --json prints the
-record of the call on one line instead, exactly as it is, whether or not it failed.
+The tool's log goes to standard error, with the tool's name before each line. Characters
+that could change the terminal are escaped, such as \x1b. With --json the whole record of
+the call is printed on one line instead, unchanged, whether or not the call failed.
 
-A tool may call others, if its manifest asks for it and --allow-call or the policy
-allows it. What those were asked and answered, "caisson explain" shows.
+A tool can call other tools if its manifest asks for that and the operator allows it, with
+--allow-call or in the policy. "caisson explain" shows those calls and their results.
 
-A destructive tool runs: that it was named here is all the approval that it needs. Where
-the policy, or --ask, has calls of a tool wait for approval, --approve gives it. A tool
-that the client runs itself cannot be called: caisson has no client.
+Naming a destructive tool here is enough approval to run it. If --ask or the policy
+requires approval for a tool's calls, add --approve. Tools that the client runs
+(execution: client) cannot be called here.
 
 ` + keptHelp
 
@@ -52,7 +56,7 @@ func newCall(env environment) *cobra.Command {
 	o.executorFlags(command, "unlimited")
 	o.runFlags(command)
 	o.outputFlags(command, "print the record of the call as one line of JSON")
-	command.Flags().BoolVar(&o.approve, "approve", false, "approve of the call, where --ask or the policy has calls of the tool wait for that")
+	command.Flags().BoolVar(&o.approve, "approve", false, "approve this call, if --ask or the policy requires approval")
 	return command
 }
 
@@ -167,4 +171,157 @@ func (h *host) noteDeprecated(env environment, name string) {
 		return
 	}
 	printHint(env.stderr, entry.Name+" is "+deprecation(entry.Manifest.Deprecated))
+}
+
+// runner runs calls in one session, which ends with this process. Close it.
+type runner struct {
+	host    *host
+	session *executor.Session
+	env     environment
+}
+
+// done is what became of calls.
+type done struct {
+	executor.Report
+	ledger *ledger
+	// causes of the host's own failures, which the records leave out, come by call id.
+	causes map[string]error
+}
+
+// runner returns what runs calls.
+func (h *host) runner(env environment) (*runner, error) {
+	if err := h.asksOfTools(); err != nil {
+		return nil, err
+	}
+	if err := h.recordsApart(); err != nil {
+		return nil, err
+	}
+	r := &runner{host: h, env: env}
+	var err error
+	if r.session, err = h.NewSession(executor.SessionOptions{Context: h.operator.context}); err != nil {
+		r.close()
+		return nil, usual(err)
+	}
+	return r, nil
+}
+
+// close ends the runner, once its calls have ended.
+func (r *runner) close() { r.host.ledger.close(r.env) }
+
+// execute runs calls that nothing was done about yet, and shows what happens where there is a view.
+func (r *runner) execute(ctx context.Context, batch executor.Batch, v *view) (done, error) {
+	ctx, cancel := r.host.runaways.within(ctx)
+	defer cancel()
+	batch.Session = r.session
+	var report executor.Report
+	var err error
+	if v.follows() {
+		report, err = r.host.Stream(ctx, batch, v.follow)
+	} else {
+		report, err = r.host.Execute(ctx, batch)
+	}
+	return r.done(report), usual(err)
+}
+
+// resume resumes a paused batch, as execute does.
+func (r *runner) resume(ctx context.Context, resumption executor.Resumption, v *view) (done, error) {
+	resumption.Session = r.session
+	running, cancel := r.host.runaways.within(ctx)
+	defer cancel()
+	var report executor.Report
+	var err error
+	if v.follows() {
+		report, err = r.host.ResumeStream(running, resumption, v.follow)
+	} else {
+		report, err = r.host.Resume(running, resumption)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err() // it was interrupted before anything ran
+	}
+	return r.done(report), err
+}
+
+func (r *runner) done(report executor.Report) done {
+	return done{report, r.host.ledger, r.host.witness.causes}
+}
+
+// usual words an error of the executor's that is not in a record: the command line is to blame.
+func usual(err error) error {
+	var known *failure
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	return failed(exitUsage, err.Error())
+}
+
+// recordsApart refuses a folder for records where a tool may write.
+func (h *host) recordsApart() error {
+	folder, err := h.options.state.records()
+	if err != nil || folder == "" {
+		return nil // the ledger says that nothing is kept
+	}
+	return h.keepsFromTools(keptRecords, []string{string(folder)})
+}
+
+// asksOfTools refuses an --ask that no tool has: somebody relies on it.
+func (h *host) asksOfTools() error {
+	var tools []*manifests.Manifest
+	for _, entry := range h.registry.List() {
+		if entry.Manifest != nil {
+			tools = append(tools, entry.Manifest)
+		}
+	}
+	near := func(name string) []string { return h.registry.Nearest(name, 1) }
+	if u, found := unapplied.Unnamed(h.options.asks, tools, near); found {
+		return failed(exitUsage, fmt.Sprintf("%s: %s", u.Origin, u.Text), u.Fix)
+	}
+	return nil
+}
+
+// order runs one call that a person has asked for, by which it is approved, unless somebody has
+// said that calls of its tool wait for more than that.
+func (h *host) order(ctx context.Context, env environment, approved bool, call tool.Call) (_ done, err error) {
+	entry, known := h.registry.Get(call.Function.Name)
+	if known && entry.Manifest.Execution == manifests.Client {
+		return done{}, failed(exitUsage, fmt.Sprintf("%s is run by the client, and caisson call has none", entry.Name),
+			`"caisson batch" announces the call, and takes what came of it with --resume`)
+	}
+	r, err := h.runner(env)
+	if err != nil {
+		return done{}, err
+	}
+	defer r.close()
+	ended, err := r.execute(ctx, executor.Batch{Calls: []tool.Call{call}}, nil)
+	// What the call is made of may change while it waits; that ends at some point.
+	for tries := 0; err == nil && ended.Status == executor.RequiresAction && tries < 3; tries++ {
+		ended, err = h.decide(ctx, r, ended, approved || !h.operator.asks(entry.Manifest))
+	}
+	if err == nil && ended.Status == executor.RequiresAction {
+		return done{}, failed(exitFailed, entry.Name+": what it may do changes all the time, so that the call cannot be approved")
+	}
+	if ctx.Err() != nil {
+		return ended, err
+	}
+	return ended, usual(err)
+}
+
+// decide resumes a call that waits for approval.
+func (h *host) decide(ctx context.Context, r *runner, waiting done, approve bool) (done, error) {
+	resumption := executor.Resumption{State: *waiting.State}
+	for _, action := range waiting.Pending {
+		approval := tool.Approval{CallID: action.CallID, Approve: approve, Fingerprint: action.Fingerprint}
+		if !approve {
+			approval.Reason = action.Reason
+		}
+		resumption.Approvals = append(resumption.Approvals, approval)
+	}
+	return r.resume(ctx, resumption, nil)
+}
+
+// orderHints says what lets a call run that waits for more than having been asked for.
+func orderHints(record tool.Record) []string {
+	if len(record.Denials) == 0 || record.Denials[0].Permission != approvalPermission {
+		return nil
+	}
+	return []string{"approve of it with --approve"}
 }

@@ -14,19 +14,18 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-const explainHelp = `Show what an earlier call did: what it was asked, what came of it, what it took, what it
-asked of the host, and for each request that was refused the rule that refused it and
-what would allow it.
+const explainHelp = `Show what an earlier call did: its arguments, result and resource usage, what it asked the
+host for, and for each request that was denied, the rule that denied it and what would
+allow it.
 
-CALL-ID is the call_id of a record, which "caisson call" prints when a call fails, or as
-many of its first characters as tell it from the others, and at least 8: an id begins
-with the time. "call" and "batch" keep the newest 500 records, and at most 64 MiB of
-them, for this user alone. Calls that tools made are among them, each with its own id.
+CALL-ID is the call_id of a record; "caisson call" prints it when a call fails. A unique
+prefix of at least 8 characters is enough. Caisson keeps the newest 500 records, up to 64
+MiB, readable only by the current user. Calls made by tools are kept too, under their own
+ids.
 
---output prints what the call returned instead, in whole, also where the record has only
-the beginning of it: its output, or its data where it has none, or the part that --part
-names. --from and --bytes print a piece of it, which begins and ends between characters;
-with --json, it is there exactly as it is.`
+--output prints the call's full result instead, even if the record was truncated: its
+output, its data if it has no output, or the part named by --part. --from and --bytes
+select a range, which never splits a character; with --json the bytes are exact.`
 
 const explainExample = `  caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47
   caisson explain --last --json
@@ -40,7 +39,7 @@ func newExplain(env environment) *cobra.Command {
 	var p pageOptions
 	command := &cobra.Command{
 		Use:     "explain CALL-ID | --last",
-		Short:   "show what a call did, and what would allow what was denied",
+		Short:   "show what a call did and what would allow what was denied",
 		Long:    explainHelp,
 		Example: explainExample,
 		Args:    positional(0, 1, "a CALL-ID"),
@@ -54,7 +53,7 @@ func newExplain(env environment) *cobra.Command {
 			return o.explain(env, append(args, "")[0], p)
 		},
 	}
-	command.Flags().BoolVar(&last, "last", false, "show the newest call that a tool did not make")
+	command.Flags().BoolVar(&last, "last", false, "show the newest call, ignoring calls made by tools")
 	p.flags(command)
 	o.stateFlags(command)
 	o.outputFlags(command, "print one JSON object: the record as it was, and what explains it")

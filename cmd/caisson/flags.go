@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,32 +48,32 @@ type options struct {
 
 func (o *options) outputFlags(command *cobra.Command, json string) {
 	command.Flags().BoolVar(&o.json, "json", false, json)
-	command.Flags().BoolVar(&o.quiet, "quiet", false, "print errors alone: no hints, no progress, nothing that tools log")
+	command.Flags().BoolVar(&o.quiet, "quiet", false, "print only errors: no hints, no progress, no tool logs")
 }
 
 func (o *options) sourceFlags(command *cobra.Command) {
 	command.Flags().StringArrayVar(&o.tools, "tools", nil,
-		"load the tools of a folder or manifest, `SOURCE`; repeatable, and the first tool of a name wins (default: those of --config, or else ./"+defaultTools+" if it exists)")
+		"load tools from a folder or manifest `SOURCE`; repeatable, the first tool with a name wins (default: the policy's sources, or ./"+defaultTools+" if it exists)")
 }
 
 func (o *options) grantFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.Var(&o.mounts, "mount",
-		"grant a directory to the tools that ask for its guest path: `GUEST=HOSTDIR[:ro|:rw]`, read-only unless :rw; HOSTDIR may hold {project_id} or another context value; repeatable")
+		"grant a directory to tools that ask for its guest path: `GUEST=HOSTDIR[:ro|:rw]`, read-only by default; HOSTDIR may contain context values such as {project_id}; repeatable")
 	flags.Var(&o.context, "context",
-		"set a context value and grant it to the tools that ask for it: `KEY=VALUE`; repeatable")
-	flags.Var(&o.timeout, "timeout", "most time that a call may take, as a `DURATION` such as 30s; a tool may ask for less (default: the profile's, 10s in standard)")
-	flags.Var(&o.memory, "memory", "most memory that a call may use, as a `SIZE` such as 64MiB; a tool may ask for less (default: the profile's, 128MiB in standard)")
-	flags.Var(&o.fuel, "fuel", "end each call after `N` instructions; a tool may ask for less (default: as many as it can in its time)")
+		"set the context value `KEY=VALUE` and grant it to tools that ask for it; repeatable")
+	flags.Var(&o.timeout, "timeout", "time limit per call, a `DURATION` such as 30s; a tool may ask for less (default: the profile's, 10s in standard)")
+	flags.Var(&o.memory, "memory", "memory limit per call, a `SIZE` such as 64MiB; a tool may ask for less (default: the profile's, 128MiB in standard)")
+	flags.Var(&o.fuel, "fuel", "instruction limit per call, `N`; a tool may ask for less (default: no limit but time)")
 }
 
 func (o *options) runFlags(command *cobra.Command) {
 	flags := command.Flags()
-	flags.Var(&o.cacheDir, "cache-dir", "keep compiled code in `DIR`; \"\" keeps none (default: below the user's cache folder)")
+	flags.Var(&o.cacheDir, "cache-dir", "cache compiled code in `DIR`; \"\" disables the cache (default: in the user's cache folder)")
 	flags.Var(&o.trusted, "trust",
-		"compile the module with this `SHA256` in this process, without bounds on the time and memory that takes; its calls are contained as any; repeatable")
+		"compile the module with digest `SHA256` without limits on compile time and memory; its calls are sandboxed as usual; repeatable")
 	o.stateFlags(command)
-	flags.BoolVar(&o.verbose, "verbose", false, "log what the host does to stderr")
+	flags.BoolVar(&o.verbose, "verbose", false, "log what Caisson does to standard error")
 }
 
 // limits returns the ceilings for every call that the flags name. They take the place of
@@ -265,4 +266,52 @@ func (f *trustFlag) Set(text string) error {
 	}
 	*f = append(*f, text)
 	return nil
+}
+
+// networkFlag collects --allow-net flags.
+type networkFlag []manifests.NetworkGrant
+
+func (f *networkFlag) String() string { return "" }
+func (f *networkFlag) Type() string   { return "host" }
+
+// Set adds one grant: [SCHEME://]HOST[:PORT].
+func (f *networkFlag) Set(text string) error {
+	grant, err := parseNetwork(text)
+	*f = append(*f, grant)
+	return err
+}
+
+// secretFlag collects --secret flags. What is wrong with them is for check to report: the
+// message for what Set refuses repeats the whole flag, in which somebody may have put the
+// secret itself.
+type secretFlag struct {
+	grants []manifests.SecretGrant
+	wrong  []message
+}
+
+func (f *secretFlag) String() string { return "" }
+func (f *secretFlag) Type() string   { return "secret" }
+
+// Set adds one grant: NAME=env:VAR@[SCHEME://]HOST[:PORT].
+func (f *secretFlag) Set(text string) error {
+	grant, err := parseSecret(text)
+	if err == nil && slices.ContainsFunc(f.grants, func(other manifests.SecretGrant) bool {
+		return other.Name == grant.Name && other.Host == grant.Host && slices.Equal(other.Ports, grant.Ports) && slices.Equal(other.Schemes, grant.Schemes)
+	}) {
+		err = fmt.Errorf("%s is bound to %s twice", grant.Name, grant.Host)
+	}
+	if err != nil {
+		f.wrong = append(f.wrong, message{"--secret: " + err.Error(), nil})
+		return nil
+	}
+	f.grants = append(f.grants, grant)
+	return nil
+}
+
+// check returns what is wrong with the flags.
+func (f *secretFlag) check() error {
+	if len(f.wrong) == 0 {
+		return nil
+	}
+	return &failure{exitUsage, f.wrong}
 }

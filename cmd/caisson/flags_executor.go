@@ -23,13 +23,13 @@ const reuseFor = 5 * time.Minute
 func (o *options) executorFlags(command *cobra.Command, uncut string) {
 	flags := command.Flags()
 	flags.BoolVar(&o.noRepair, "no-repair", false,
-		"take arguments as they are written: neither repair what does not fit the tool's parameters nor fill in their defaults")
+		"use arguments as written: do not repair what does not match the schema, and do not fill in defaults")
 	flags.BoolVar(&o.tolerantJSON, "tolerant-json", false,
-		"also read arguments that are almost JSON: single quotes, trailing commas, comments, True and None, a code fence, brackets left open")
+		"accept arguments that are almost JSON: single quotes, trailing commas, comments, True and None, code fences, unclosed brackets")
 	flags.BoolVar(&o.noReuse, "no-reuse", false,
-		"run every call, also one of a read-only tool that asks what another has just asked")
+		"run every call, even if a read-only tool was just called with the same arguments")
 	flags.Var(&o.maxOutput, "max-output",
-		"cut each result that is longer than a `SIZE` such as 64KiB, 1KiB or more, or with unlimited none; caisson explain --output prints the whole (default: "+uncut+")")
+		"truncate results longer than `SIZE`, such as 64KiB (at least 1KiB, or unlimited); \"caisson explain --output\" prints them in full (default: "+uncut+")")
 }
 
 // leastOutput is the least size to which a result is cut: the mark that says how to read on

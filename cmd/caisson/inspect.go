@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,20 +16,21 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-const inspectHelp = `Show what a tool is and may do: its manifest and module, the limits of each call, and
-for each permission what it asks for, what it gets under the flags given here, and what
-would allow the rest. No call is made: the program is started once as far as to its first
-look at its input, in the sandbox and without a call's arguments, files and network, to see
-how calls are kept apart and what it costs them.
+const inspectHelp = `Show a tool's manifest, module, limits and permissions: for each permission, what the tool
+asks for, what it gets with the given flags and policy, and what would allow the rest.
 
-NAME is the name or alias of a loaded tool, FILE a manifest. What has a dot or a path
-separator in it is a file.`
+No call is made. The program is started in the sandbox, without arguments, files or
+network, and stopped when it first reads its input. This shows how calls are isolated from
+each other and what that costs.
+
+NAME is the name or alias of a loaded tool; FILE is a manifest. An argument that contains a
+dot or a path separator is a file.`
 
 func newInspect(env environment) *cobra.Command {
 	var o options
 	command := &cobra.Command{
 		Use:     "inspect NAME|FILE",
-		Short:   "show what a tool is and may do",
+		Short:   "show what a tool is and what it may do",
 		Long:    inspectHelp,
 		Example: "  caisson inspect file_read --mount /project=./workspace --context project_id=demo\n  caisson inspect wasm-tools/calculator/tool.yaml --json",
 		Args:    positional(1, 1, "a tool's NAME or a manifest's FILE"),
@@ -214,4 +216,44 @@ func moduleOf(m *manifests.Manifest) module {
 		described.Problem = err.Error()
 	}
 	return described
+}
+
+// isolation is how calls are kept apart, as inspect prints it.
+type isolation struct {
+	Resumed           bool    `json:"resumed"`             // calls go on where the started program first reads its input
+	Reason            string  `json:"reason"`              // why they do not; empty if they do
+	StartMilliseconds float64 `json:"start_milliseconds"`  // what starting takes; 0 where it is not known
+	StartFuel         int64   `json:"start_fuel"`          // instructions
+	StartWouldGain    bool    `json:"start_would_gain"`    // snapshot: start would save each call that
+	NewInstanceReason string  `json:"new_instance_reason"` // why an instance is not used for a second call; empty if it is
+}
+
+func isolationOf(ctx context.Context, t *runtime.Tool) (isolation, error) {
+	found, err := t.Isolation(ctx)
+	return isolation{
+		Resumed: found.Resumed, Reason: found.Reason,
+		StartMilliseconds: float64(found.StartTime.Microseconds()) / 1000, StartFuel: found.StartFuel,
+		StartWouldGain: found.Gain, NewInstanceReason: found.NewInstances,
+	}, err
+}
+
+func (i *isolation) lines() []string {
+	if i == nil {
+		return []string{"fresh for every call"}
+	}
+	cost := fmt.Sprintf("%s and %d instructions", time.Duration(i.StartMilliseconds*float64(time.Millisecond)).Round(10*time.Microsecond), i.StartFuel)
+	lines := []string{"fresh for every call: each starts the program anew", "reason: " + i.Reason}
+	switch {
+	case i.Resumed:
+		lines = []string{
+			"fresh for every call: each resumes the program where it first reads its input",
+			"that saves it the start, " + cost,
+		}
+	case i.StartWouldGain:
+		lines = append(lines, "snapshot: start in the manifest would save each call the start, "+cost)
+	}
+	if i.NewInstanceReason != "" {
+		lines = append(lines, "each call has a new instance: "+i.NewInstanceReason)
+	}
+	return lines
 }

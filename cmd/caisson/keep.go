@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -51,7 +52,7 @@ func (s *stateFlag) records() (records.Folder, error) {
 	return records.In(dir), nil
 }
 
-// batches returns the folder of batches that wait, or "" for none.
+// batches returns the folder of paused batches, or "" for none.
 func (s *stateFlag) batches() (batches.Folder, error) {
 	dir, err := s.folder()
 	if dir == "" || err != nil {
@@ -61,12 +62,13 @@ func (s *stateFlag) batches() (batches.Folder, error) {
 }
 
 // keptHelp is what the help of a command says that runs calls.
-const keptHelp = `Arguments and whole results of calls are kept for "caisson explain" in the state folder,
-for this user alone. --state-dir names another folder, and --state-dir "" keeps none.`
+const keptHelp = `Caisson keeps the arguments and full results of calls for "caisson explain", in a state
+folder that only the current user can read. --state-dir chooses another folder;
+--state-dir "" keeps nothing.`
 
 func (o *options) stateFlags(command *cobra.Command) {
 	command.Flags().Var(&o.state, "state-dir",
-		"keep the records of calls, for \"caisson explain\", below `DIR`; \"\" keeps none (default: in the user's folder for the state of programs)")
+		"store records for \"caisson explain\" in `DIR`; \"\" stores none (default: in the user's state folder)")
 }
 
 // ledger knows what the operator is told of calls once they have ended. Their records are the host's
@@ -154,4 +156,45 @@ func absolute(path string) string {
 		return complete
 	}
 	return path
+}
+
+// batchFailed is the status of a batch that could not be kept or answered. Its results are the
+// records of the calls that have ended.
+const batchFailed executor.Status = "failed"
+
+// salvage shows the records of the calls that have ended, whatever it is that failed then: whoever
+// does not know of them would have them made again. It returns the failure, and those of the host.
+func (v *view) salvage(ended done, failures *failure, err error) error {
+	if v.showRecords(ended) != nil {
+		v.env.printLost(ended.Records)
+	}
+	var known *failure
+	if !errors.As(err, &known) {
+		known = &failure{exitFailed, messagesOf(err)}
+	}
+	if failures != nil {
+		known = &failure{failures.code, append(failures.messages, known.messages...)}
+	}
+	return known
+}
+
+// showRecords shows records in the place of what a batch came to.
+func (v *view) showRecords(ended done) error {
+	results, err := encoded(list(ended.Records))
+	if err != nil {
+		return err
+	}
+	whole := *v
+	whole.broken, whole.dialect = nil, nil // what could not be shown or said is left out
+	return whole.end(outcome{Status: batchFailed, Batch: ended.ID, Results: results}, ended.Records)
+}
+
+// printLost prints records that cannot be written where they belong. It is not held back by --quiet.
+func (e environment) printLost(records []tool.Record) {
+	for _, record := range records {
+		if text, err := encoded(record); err == nil {
+			// Nothing can be done about a stderr that fails.
+			_, _ = fmt.Fprintf(e.stderr, "caisson: record: %s\n", sanitiseLine(string(text)))
+		}
+	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 )
@@ -18,8 +21,8 @@ const listHelp = `List the tools, and the names that were kept out because anoth
 
 --definitions prints the tools as a language model is offered them, without hidden and
 unavailable ones: sorted by name and the same byte for byte each time, so that prompt
-caches stay warm. What the provider would refuse or ignore in them is said on standard
-error; --adapt changes it, as far as that can be done.`
+caches stay warm. What the provider would refuse or ignore in them, and what --strict
+changed, is said on standard error.`
 
 func newList(env environment) *cobra.Command {
 	var o options
@@ -29,7 +32,7 @@ func newList(env environment) *cobra.Command {
 		Use:     "list",
 		Short:   "list the tools",
 		Long:    listHelp,
-		Example: "  caisson list --tools ./first --tools ./second\n  caisson list --config caisson.yaml --definitions openai\n  caisson list --definitions responses --strict --adapt",
+		Example: "  caisson list --tools ./first --tools ./second\n  caisson list --config caisson.yaml --definitions openai\n  caisson list --definitions responses --strict",
 		Args:    positional(0, 0, ""),
 		RunE: func(command *cobra.Command, _ []string) error {
 			switch given, err := definitions.given(command); {
@@ -221,4 +224,71 @@ func clip(text string, most int) string {
 		return text
 	}
 	return string([]rune(text)[:most-1]) + "…"
+}
+
+// definitionsFlags say in which form tools are printed as a model is offered them.
+type definitionsFlags struct {
+	dialect string
+	strict  bool
+}
+
+func (f *definitionsFlags) add(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVar(&f.dialect, "definitions", "", "print the tools as a model is offered them, in the form of a `DIALECT`: "+strings.Join(dialects.Names(), ", "))
+	flags.BoolVar(&f.strict, "strict", false, "with --definitions: make schemas strict where that is possible, and ask the provider to hold the model to them")
+}
+
+// given reports whether definitions are asked for. It fails on flags that go with them alone.
+func (f *definitionsFlags) given(command *cobra.Command) (bool, error) {
+	if command.Flags().Changed("definitions") {
+		return true, nil
+	}
+	if f.strict {
+		return false, usageError(command, "--strict goes with --definitions DIALECT")
+	}
+	return false, nil
+}
+
+// definitions prints the tools in a dialect, and what the provider makes of them as hints.
+func (o *options) definitions(command *cobra.Command, env environment, f definitionsFlags) (err error) {
+	ctx := command.Context()
+	dialect, err := known.ByName(f.dialect)
+	if err != nil {
+		return failed(exitUsage, fmt.Sprintf("--definitions %q: there is no such dialect", f.dialect), "want one of "+strings.Join(dialects.Names(), ", "))
+	}
+	h, err := o.open(ctx, env, opening{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstOf(err, h.close(ctx)) }()
+	document, findings, err := dialect.Definitions(h.Definitions(), dialects.DefinitionOptions{Strict: f.strict})
+	var wrong *dialects.Error
+	if errors.As(err, &wrong) {
+		return failed(exitUsage, wrong.Error())
+	}
+	if err != nil {
+		return err
+	}
+	if !o.quiet {
+		for _, finding := range findings {
+			printHint(env.stderr, describeFinding(finding))
+		}
+	}
+	return env.printJSON(document)
+}
+
+// describeFinding says where something stands, what becomes of it, and what to do.
+func describeFinding(f dialects.Finding) string {
+	where := f.Tool
+	if f.Path != "" {
+		where += ": " + f.Path
+	}
+	text := fmt.Sprintf("%s: %s (%s)", where, f.Message, f.Severity)
+	switch {
+	case f.Adapted:
+		text += "; adapted: " + f.Fix
+	case f.Fix != "":
+		text += "; " + f.Fix
+	}
+	return text
 }

@@ -3,11 +3,17 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log"
 	"os"
 	"os/signal"
+	goruntime "runtime"
+	"runtime/debug"
+	"strings"
 	"syscall"
+
+	"github.com/spf13/cobra"
 
 	"github.com/caisson-run/caisson/runtime"
 )
@@ -19,4 +25,190 @@ func main() {
 	context.AfterFunc(ctx, stop)
 	compiler := runtime.ChildCompiler(ctx)
 	os.Exit(run(ctx, os.Args[1:], environment{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, compiler: compiler, exit: os.Exit}))
+}
+
+// environment is what the command reads from and writes to.
+type environment struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	compiler       runtime.Compiler
+	args           []string       // the command line, without the program
+	exit           func(code int) // ends the process; nil where the command is not all of it
+}
+
+// run executes one command line and returns the exit code.
+func run(ctx context.Context, args []string, env environment) int {
+	env.args = args
+	root := newRoot(env)
+	root.SetArgs(args)
+	command, err := root.ExecuteContextC(ctx)
+	// The flag is missing where the command line never got as far as its parsing.
+	quiet, _ := command.Flags().GetBool("quiet")
+	return report(ctx, env, err, quiet)
+}
+
+const rootHelp = `Caisson runs untrusted tools for AI agents. A tool is a WebAssembly module with a
+manifest. Every call runs in a fresh sandbox with limits on time, memory and output. A
+tool reaches only what its manifest asks for and the operator grants, with flags or in a
+policy file (--config).
+
+Exit codes:
+  0    success
+  1    the tool failed, or Caisson itself did
+  2    usage, configuration or manifest error, unknown tool, or invalid arguments
+  3    permission denied
+  4    a limit or the deadline was exceeded, or a tool could not be stopped at its
+       deadline, which is a bug in Caisson
+  5    the batch is paused: it needs tool outputs or approvals (see "caisson batch --help")
+  130  interrupted`
+
+// newRoot returns the command line. It is built anew for each run, since the values of
+// flags live in it.
+func newRoot(env environment) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "caisson",
+		Short:         "Run untrusted tools for AI agents",
+		Long:          rootHelp,
+		Version:       readVersion().Version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(root *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(root, args[0])
+			}
+			root.SetOut(env.stderr)
+			if err := root.Help(); err != nil {
+				return err
+			}
+			return &failure{code: exitUsage}
+		},
+	}
+	root.SetIn(env.stdin)
+	root.SetOut(env.stdout)
+	root.SetErr(env.stderr)
+	root.SetVersionTemplate("caisson {{.Version}}\n")
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommand(newHelp())
+	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
+		return usageError(command, err.Error())
+	})
+	root.AddCommand(newCall(env), newBatch(env), newList(env), newInspect(env), newExplain(env), newValidate(env), newBench(env), newVersion(env))
+	return root
+}
+
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "describe a command",
+		Args:  positional(0, 1, "COMMAND"),
+		RunE: func(help *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return help.Root().Help()
+			}
+			for _, command := range help.Root().Commands() {
+				if command.Name() == args[0] {
+					command.InitDefaultHelpFlag()
+					return command.Help()
+				}
+			}
+			return unknownCommand(help.Root(), args[0])
+		},
+	}
+}
+
+func unknownCommand(root *cobra.Command, name string) error {
+	text := fmt.Sprintf("there is no command %q", name)
+	if near := root.SuggestionsFor(name); len(near) > 0 {
+		text += "; did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return usageError(root, text)
+}
+
+// usageError is a mistake in the command line itself.
+func usageError(command *cobra.Command, text string) error {
+	return &failure{exitUsage, []message{{text, []string{fmt.Sprintf("run %q", command.CommandPath()+" --help")}}}}
+}
+
+// positional checks the number of arguments. Names says what they are; a negative most
+// is no bound.
+func positional(least, most int, names string) cobra.PositionalArgs {
+	return func(command *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usageError(command, fmt.Sprintf("%s needs %s", command.Name(), names))
+		case most >= 0 && len(args) > most && most == 0:
+			return usageError(command, fmt.Sprintf("%s takes no arguments, not %q", command.Name(), args[0]))
+		case most >= 0 && len(args) > most:
+			return usageError(command, fmt.Sprintf("%s takes %s; %q is too many", command.Name(), names, args[most]))
+		}
+		return nil
+	}
+}
+
+// version is what is known of the build.
+type version struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision"` // of the version control system; empty where unknown
+	Modified bool   `json:"modified"` // whether the checkout had changes
+	Go       string `json:"go"`
+	Wazero   string `json:"wazero"`
+	OS       string `json:"os"`
+	Arch     string `json:"arch"`
+}
+
+func readVersion() version {
+	v := version{Version: "(unknown)", Go: goruntime.Version(), Wazero: "(unknown)", OS: goruntime.GOOS, Arch: goruntime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if info.Main.Version != "" {
+		v.Version = info.Main.Version
+	}
+	for _, setting := range info.Settings {
+		switch setting.Key {
+		case "vcs.revision":
+			v.Revision = setting.Value
+		case "vcs.modified":
+			v.Modified = setting.Value == "true"
+		}
+	}
+	for _, dependency := range info.Deps {
+		if dependency.Path == "github.com/tetratelabs/wazero" {
+			v.Wazero = dependency.Version
+		}
+	}
+	return v
+}
+
+func newVersion(env environment) *cobra.Command {
+	var o options
+	command := &cobra.Command{
+		Use:   "version",
+		Short: "print the version of caisson and of its main dependencies",
+		Args:  positional(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			v := readVersion()
+			if o.json {
+				return env.printJSON(v)
+			}
+			return env.print(v.String())
+		},
+	}
+	o.outputFlags(command, "print one JSON object")
+	return command
+}
+
+// String returns the version for people, on lines of its own.
+func (v version) String() string {
+	text := "caisson " + v.Version + "\n"
+	if v.Revision != "" {
+		changes := ""
+		if v.Modified {
+			changes = " with changes"
+		}
+		text += "revision " + v.Revision + changes + "\n"
+	}
+	return text + fmt.Sprintf("go %s\nwazero %s\nplatform %s/%s\n", v.Go, v.Wazero, v.OS, v.Arch)
 }

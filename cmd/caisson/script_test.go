@@ -73,7 +73,7 @@ func callID(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], record.CallID)
 }
 
-// waits sets variables to the id of a batch that waits, and to the fingerprint of the first call that
+// waits sets variables to the id of a paused batch, and to the fingerprint of the first call that
 // needs approval, if one does: waits BATCH FINGERPRINT FILE. The file may hold events before that.
 func waits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
@@ -110,13 +110,13 @@ func exchange(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// goOn runs the command that a hint says goes on with a batch, with a file in the place of OUTPUTS,
+// goOn runs the command that a hint says resumes a batch, with a file in the place of OUTPUTS,
 // and checks its exit code: goon 0 stderr outputs.json.
 func goOn(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: goon CODE stdout|stderr FILE")
 	}
-	found := regexp.MustCompile(`(?m)go on with: (caisson .+)$`).FindStringSubmatch(ts.ReadFile(args[1]))
+	found := regexp.MustCompile(`(?m)resume it with: (caisson .+)$`).FindStringSubmatch(ts.ReadFile(args[1]))
 	if found == nil {
 		ts.Fatalf("%s has no hint at how to go on", args[1])
 	}

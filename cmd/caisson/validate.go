@@ -19,14 +19,14 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 )
 
-const validateHelp = `Check manifests, their modules and policies, and report all that is wrong with them.
-PATH is a manifest, a policy such as caisson.yaml, or a folder, which is searched for
-manifests with the folders below it, and for a caisson.yaml. Modules are read and never
-run. A policy is compared with the tools that it names and those that are checked with it:
-what it says that applies to none of them is warned of.
+const validateHelp = `Check manifests, their modules, and policies, and report every problem. PATH is a manifest,
+a policy such as caisson.yaml, or a folder. Folders are searched recursively for manifests,
+and for a caisson.yaml at the top. Modules are read but never run. A policy is compared
+with the tools it loads and the manifests that are checked with it; statements that apply
+to none of them cause warnings.
 
-The exit code is 2 when there is any problem, 0 when there is none. A warning is no
-problem: it points out what may be meant as it stands.`
+The exit code is 2 if there are problems and 0 if there are none. Warnings do not count:
+they point out what may be intended.`
 
 // The kinds of problems that only this command finds.
 const (
@@ -45,7 +45,7 @@ func newValidate(env environment) *cobra.Command {
 	v := validation{env: env, options: &o}
 	command := &cobra.Command{
 		Use:     "validate PATH…",
-		Short:   "check manifests, their modules and policies",
+		Short:   "check manifests, modules and policies",
 		Long:    validateHelp,
 		Example: "  caisson validate wasm-tools caisson.yaml\n  caisson validate tool.yaml --format json",
 		Args:    positional(1, -1, "the PATH of a manifest, a policy or a folder"),
@@ -53,8 +53,8 @@ func newValidate(env environment) *cobra.Command {
 			return v.run(command.Context(), args)
 		},
 	}
-	command.Flags().StringVar(&v.format, "format", "", "print the problems as `FORMAT`: text or json (default text)")
-	command.Flags().BoolVar(&v.noModule, "no-module", false, "leave the modules unread")
+	command.Flags().StringVar(&v.format, "format", "", "output `FORMAT`: text or json (default text)")
+	command.Flags().BoolVar(&v.noModule, "no-module", false, "do not read the modules")
 	o.outputFlags(command, "the same as --format json")
 	return command
 }
@@ -207,4 +207,82 @@ func sorted(problems []manifests.Problem) []manifests.Problem {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return problems
+}
+
+// seedWarnings points out a manifest that has its program resumed from a snapshot, although
+// the program links what would then give each call the same random numbers.
+func seedWarnings(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Problem {
+	if m.Behavior.Snapshot != manifests.SnapshotStart || len(info.SeededGenerators) == 0 {
+		return nil
+	}
+	const key = "behavior.snapshot"
+	return []manifests.Problem{{
+		File: m.File, Line: max(m.Line(key), 1), Column: 1, Path: key, Kind: repeatedSeed,
+		Message: "the module links " + strings.Join(info.SeededGenerators, ", ") +
+			"; what that gives repeats in calls that are resumed, if it is seeded before the program reads its input",
+		Fix: "draw from a generator that is seeded after the input was read, as SNAPSHOTS.md shows for each language; or say snapshot: off",
+	}}
+}
+
+// unusedWarnings points out permissions that the module has no import to use, whatever it
+// does: to ask for less is to be trusted sooner.
+func unusedWarnings(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Problem {
+	var warnings []manifests.Problem
+	for _, key := range info.Unused {
+		warnings = append(warnings, manifests.Problem{
+			File: m.File, Line: max(m.Line(key), 1), Column: 1, Path: key, Kind: unusedPermission,
+			Message: "the manifest asks for it, and the module imports nothing to use it with",
+			Fix:     "remove the permission, or build the module with what uses it",
+		})
+	}
+	return warnings
+}
+
+// text returns the verdict for people.
+func (v verdict) text(quiet bool) string {
+	var b strings.Builder
+	broken := map[string]bool{}
+	for _, p := range v.Problems {
+		broken[p.File] = true
+		b.WriteString(problemLines(p, ""))
+	}
+	for _, p := range v.Warnings {
+		b.WriteString(problemLines(p, "warning: "))
+	}
+	if quiet {
+		return b.String()
+	}
+	switch {
+	case !v.Valid:
+		b.WriteString(count(len(v.Problems), "problem") + " in " + count(len(broken), "file"))
+	case v.Policies == 0:
+		b.WriteString(valid(v.Files, "manifest", "manifests"))
+	case v.Files == 0:
+		b.WriteString(valid(v.Policies, "policy", "policies"))
+	default:
+		b.WriteString(valid(v.Files, "manifest", "manifests") + ", " + valid(v.Policies, "policy", "policies"))
+	}
+	if n := len(v.Warnings); n > 0 {
+		b.WriteString(", " + count(n, "warning"))
+	}
+	return b.String() + "\n"
+}
+
+func valid(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one + " is valid"
+	}
+	return fmt.Sprintf("%d %s are valid", n, many)
+}
+
+// problemLines returns a problem, its message behind a prefix, and its fix.
+func problemLines(p manifests.Problem, prefix string) string {
+	return sanitiseLine(placeOf(p)+prefix+p.Message) + "\n  fix: " + sanitiseLine(p.Fix) + "\n"
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -178,8 +178,8 @@ func (a *assembly) cut() *part {
 	return nil
 }
 
-// response returns the texts and the calls that are whole, in the order of the blocks.
-func (a *assembly) response() tool.ChatResponse {
+// Response returns the texts and the calls that are whole, in the order of the blocks.
+func (a *assembly) Response() tool.ChatResponse {
 	response := tool.ChatResponse{
 		ID: a.id, Model: a.model, ToolCalls: []tool.Call{},
 		FinishReason: finishReason(a.stop), Usage: a.usage.total(),

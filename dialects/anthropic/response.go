@@ -3,7 +3,6 @@ package anthropic
 import (
 	"encoding/json"
 
-	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -86,43 +85,31 @@ func finishReason(stop string) tool.FinishReason {
 
 // Response reads a message.
 func (dialect) Response(document []byte) (tool.ChatResponse, error) {
-	reader := reader("response")
-	if len(document) > dialects.MaxDocument {
-		return tool.ChatResponse{}, reader.Fail("", "has %d bytes, more than %d", len(document), dialects.MaxDocument)
-	}
+	r := reader("response")
 	var whole message
-	if err := reader.Into("", document, &whole); err != nil {
+	if err := r.Document(document, &whole); err != nil {
 		return tool.ChatResponse{}, err
 	}
 	if whole.Error != nil {
-		return tool.ChatResponse{}, whole.Error.as(reader)
+		return tool.ChatResponse{}, whole.Error.as(r)
 	}
 	if whole.Type != "message" && whole.Type != "" || wire.Absent(whole.Content) {
-		return tool.ChatResponse{}, reader.Fail("", "is not a message: want {\"type\":\"message\",\"content\":[…]}, not type %q", tool.Shown(whole.Type, 64))
+		return tool.ChatResponse{}, r.Fail("", "is not a message: want {\"type\":\"message\",\"content\":[…]}, not type %q", tool.Shown(whole.Type, 64))
 	}
-	read := assembly{reader: reader, done: true}
+	read := assembly{reader: r, done: true}
 	read.begin(whole)
-	if err := reader.Each("content", whole.Content, read.add); err != nil {
+	err := wire.Each(r, "content", whole.Content, maxBlocks, func(path string, index int, whole *block) error {
+		p, err := read.part(path, index)
+		if err == nil {
+			err = read.start(path, p, *whole)
+			p.end()
+		}
+		return err
+	})
+	if err != nil {
 		return tool.ChatResponse{}, err
 	}
-	return read.response(), nil
-}
-
-// add takes a whole block.
-func (a *assembly) add(path string, index int, element json.RawMessage) error {
-	var whole block
-	if err := a.reader.Into(path, element, &whole); err != nil {
-		return err
-	}
-	p, err := a.part(path, index)
-	if err != nil {
-		return err
-	}
-	if err := a.start(path, p, whole); err != nil {
-		return err
-	}
-	p.end()
-	return nil
+	return read.Response(), nil
 }
 
 // as returns the error that the provider sent instead of a message.

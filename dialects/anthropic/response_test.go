@@ -108,5 +108,5 @@ func TestResponsesAreBounded(t *testing.T) {
 	_, err = New().Response([]byte(answer(strings.Repeat(`{"type":"x"},`, maxBlocks-1)+`{"type":"x"}`, "")))
 	require.NoError(t, err)
 	_, err = New().Response([]byte(answer(strings.Repeat(`{"type":"x"},`, maxBlocks)+`{"type":"x"}`, "")))
-	require.ErrorContains(t, err, "content[16384]: the message has more than 16384 blocks")
+	require.ErrorContains(t, err, "content: has more than 16384 elements")
 }

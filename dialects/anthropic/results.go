@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -22,26 +21,13 @@ type toolUse struct {
 // arguments of a call that are not a JSON object are wrapped: {"INVALID_JSON": "…"}, and the text of a
 // custom one is {"input": "…"}.
 func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
-	blocks := make([]toolUse, len(calls))
-	for i, call := range calls {
-		if err := named("calls", i, call); err != nil {
-			return nil, err
+	return wire.List(reader("calls"), calls, func(call *tool.Call) (toolUse, error) {
+		if err := wire.Matched("id", call.ID); err != nil {
+			return toolUse{}, err
 		}
-		input, err := wire.Input(&call)
-		if err != nil {
-			return nil, err
-		}
-		blocks[i] = toolUse{callBlock, call.ID, call.Function.Name, input}
-	}
-	return wire.Encode(blocks)
-}
-
-// named refuses a call that no result can be matched with.
-func named(op string, i int, call tool.Call) error {
-	if call.ID == "" {
-		return reader(op).Fail(fmt.Sprintf("[%d].id", i), "is empty; the provider matches results with calls by it")
-	}
-	return nil
+		input, err := wire.Input(call)
+		return toolUse{callBlock, call.ID, call.Function.Name, input}, err
+	})
 }
 
 type toolResult struct {
@@ -69,15 +55,9 @@ type source struct {
 // Results writes tool_result blocks, one for each record, for one message of the user. Output,
 // data and content become blocks of text, images and documents; a failure says why.
 func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
-	results := make([]toolResult, len(records))
-	for i := range records {
-		record := &records[i]
-		if err := named("results", i, record.Call); err != nil {
-			return nil, err
-		}
-		results[i] = toolResult{resultBlock, record.ID, contents(&record.Result), !record.Result.Success}
-	}
-	return wire.Encode(results)
+	return wire.List(reader("results"), records, func(record *tool.Record) (toolResult, error) {
+		return toolResult{resultBlock, record.ID, contents(&record.Result), !record.Result.Success}, wire.Matched("id", record.ID)
+	})
 }
 
 func contents(result *tool.Result) []content {

@@ -8,16 +8,16 @@ import (
 )
 
 // Stream reads the events of a streamed message. Blocks may be interleaved, and what a delta
-// adds to may begin later. After an error, every further call returns it again.
+// adds to may begin later.
 func (dialect) Stream() dialects.Stream {
-	return &stream{assembly: assembly{reader: reader("stream")}}
+	r := reader("stream")
+	return wire.NewStream(r, &stream{assembly: assembly{reader: r}})
 }
 
 type stream struct {
 	assembly
-	began  bool
-	bytes  int
-	failed error
+	began bool
+	out   []tool.StreamResponse // of the event that is being read
 }
 
 // event is the union of all events.
@@ -40,49 +40,43 @@ type delta struct {
 	StopReason string      `json:"stop_reason"` // of message_delta
 }
 
-// Event takes one event. Unknown ones are passed over, as the provider asks.
-func (s *stream) Event(name string, data []byte) ([]tool.StreamResponse, error) {
-	if s.failed != nil {
-		return nil, s.failed
-	}
-	passed, err := s.event(name, data)
-	s.failed = err
-	return passed, err
+// Take takes one event. Unknown ones are passed over, as the provider asks.
+func (s *stream) Take(name string, data []byte) ([]tool.StreamResponse, error) {
+	s.out = nil
+	err := s.event(name, data)
+	return s.out, err
 }
 
-func (s *stream) event(name string, data []byte) ([]tool.StreamResponse, error) {
-	if s.bytes += len(name) + len(data); s.bytes > dialects.MaxDocument {
-		return nil, s.reader.Fail("", "has more than %d bytes", dialects.MaxDocument)
-	}
-	if len(data) == 0 { // a server may send a ping so
-		return nil, nil
-	}
+func (s *stream) event(name string, data []byte) error {
 	e := event{Type: name}
 	if err := s.reader.Into("", data, &e); err != nil {
-		return nil, err
+		return err
 	}
 	if s.done && e.Type != "ping" {
-		return nil, s.reader.Fail("type", "%q follows message_stop", tool.Shown(e.Type, 64))
+		return s.reader.Fail("type", "%q follows message_stop", tool.Shown(e.Type, 64))
 	}
 	switch e.Type {
 	case "error":
 		if e.Error == nil {
-			return nil, s.reader.Fail("error", "is missing; an error event says what went wrong")
+			return s.reader.Fail("error", "is missing; an error event says what went wrong")
 		}
-		return nil, e.Error.as(s.reader)
+		return e.Error.as(s.reader)
 	case "message_start":
-		return nil, s.messageStart(e)
+		return s.messageStart(&e)
 	case "message_delta":
-		s.messageDelta(e)
+		if e.Delta != nil && e.Delta.StopReason != "" {
+			s.stop = e.Delta.StopReason
+		}
+		s.usage.update(e.Usage)
 	case "message_stop":
-		return s.messageStop(), nil
+		s.messageStop()
 	case "content_block_start", "content_block_delta", "content_block_stop":
-		return s.block(e)
+		return s.block(&e)
 	}
-	return nil, nil
+	return nil
 }
 
-func (s *stream) messageStart(e event) error {
+func (s *stream) messageStart(e *event) error {
 	if e.Message == nil {
 		return s.reader.Fail("message", "is missing")
 	}
@@ -94,33 +88,24 @@ func (s *stream) messageStart(e event) error {
 	return nil
 }
 
-func (s *stream) messageDelta(e event) {
-	if e.Delta != nil && e.Delta.StopReason != "" {
-		s.stop = e.Delta.StopReason
-	}
-	s.usage.update(e.Usage)
-}
-
 // messageStop passes on the calls of which it was not known whether they are whole.
-func (s *stream) messageStop() []tool.StreamResponse {
+func (s *stream) messageStop() {
 	s.done = true
 	cut := s.cut()
-	var passed []tool.StreamResponse
 	for _, p := range s.sorted() {
 		if p.stopped && p != cut {
-			passed = append(passed, s.pass(p)...)
+			s.pass(p)
 		}
 	}
-	return passed
 }
 
-func (s *stream) block(e event) ([]tool.StreamResponse, error) {
+func (s *stream) block(e *event) error {
 	if e.Index == nil || *e.Index < 0 {
-		return nil, s.reader.Fail("index", "is missing or below zero; the events of a block say which it is")
+		return s.reader.Fail("index", "is missing or below zero; the events of a block say which it is")
 	}
 	p, err := s.part("index", *e.Index)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	switch e.Type {
 	case "content_block_start":
@@ -131,122 +116,105 @@ func (s *stream) block(e event) ([]tool.StreamResponse, error) {
 	return s.blockStop(p)
 }
 
-func (s *stream) blockStop(p *part) ([]tool.StreamResponse, error) {
+func (s *stream) blockStop(p *part) error {
 	if p.stopped {
-		return nil, s.reader.Fail("index", "block %d ends twice", p.index)
+		return s.reader.Fail("index", "block %d ends twice", p.index)
 	}
-	rest := p.end()
-	if p.kind != callBlock {
-		return s.say(tool.ResponseAnswer, rest), nil
+	if rest := p.end(); p.kind != callBlock {
+		s.say(tool.ResponseAnswer, rest)
+	} else if p.certain() {
+		s.pass(p)
 	}
-	if !p.certain() {
-		return nil, nil
-	}
-	return s.pass(p), nil
+	return nil
 }
 
-func (s *stream) blockStart(p *part, first *block) ([]tool.StreamResponse, error) {
+func (s *stream) blockStart(p *part, first *block) error {
 	if first == nil {
-		return nil, s.reader.Fail("content_block", "is missing")
+		return s.reader.Fail("content_block", "is missing")
 	}
 	before := p.text.Len()
 	if err := s.start("content_block", p, *first); err != nil {
-		return nil, err
+		return err
 	}
 	switch p.kind {
 	case textBlock:
-		return s.say(tool.ResponseAnswer, p.text.String()[before:]), nil
+		s.say(tool.ResponseAnswer, p.text.String()[before:])
 	case thinkingBlock:
-		return s.say(tool.ResponseThinking, first.Thinking), nil
+		s.say(tool.ResponseThinking, first.Thinking)
 	case redactedBlock:
-		return s.note("redacted_thinking", first.Data)
+		return s.note(tool.ResponseThinking, map[string]string{"redacted_thinking": first.Data})
 	case callBlock:
-		delta, err := s.delta(wire.Delta{Index: p.number, ID: p.call.ID, Name: p.call.Function.Name, Arguments: p.pieces.String()})
+		err := s.note(tool.ResponseToolDelta, wire.Delta{Index: p.number, ID: p.call.ID, Name: p.call.Function.Name, Arguments: p.pieces.String()})
 		if p.stopped && p.certain() {
-			delta = append(delta, s.pass(p)...)
+			s.pass(p)
 		}
-		return delta, err
+		return err
 	}
-	return nil, nil
+	return nil
 }
 
-func (s *stream) blockDelta(p *part, d *delta) ([]tool.StreamResponse, error) {
+func (s *stream) blockDelta(p *part, d *delta) error {
 	if d == nil {
-		return nil, s.reader.Fail("delta", "is missing")
+		return s.reader.Fail("delta", "is missing")
 	}
 	if p.stopped {
-		return nil, s.reader.Fail("index", "block %d goes on after it ended", p.index)
+		return s.reader.Fail("index", "block %d goes on after it ended", p.index)
 	}
 	switch d.Type {
 	case "text_delta":
 		if p.kind != textBlock && p.kind != "" {
-			return nil, s.reader.Fail("delta.type", "block %d is no text, and text came for it", p.index)
+			return s.reader.Fail("delta.type", "block %d is no text, and text came for it", p.index)
 		}
 		text := p.halves.Add(d.Text)
 		p.text.WriteString(text)
-		return s.say(tool.ResponseAnswer, text), nil
+		s.say(tool.ResponseAnswer, text)
 	case "thinking_delta":
-		return s.say(tool.ResponseThinking, d.Thinking), nil
+		s.say(tool.ResponseThinking, d.Thinking)
 	case "signature_delta":
-		return s.note("signature", d.Signature)
+		return s.note(tool.ResponseThinking, map[string]string{"signature": d.Signature}) // for the provider alone
 	case "input_json_delta":
 		return s.argumentsDelta(p, d.JSON)
 	}
-	return nil, nil
+	return nil
 }
 
-func (s *stream) argumentsDelta(p *part, piece pieces.Text) ([]tool.StreamResponse, error) {
+func (s *stream) argumentsDelta(p *part, piece pieces.Text) error {
 	switch p.kind {
 	case textBlock:
-		return nil, s.reader.Fail("delta.type", "block %d is a text, and arguments came for it", p.index)
+		return s.reader.Fail("delta.type", "block %d is a text, and arguments came for it", p.index)
 	case callBlock, "":
 		text, err := s.more("delta.partial_json", p, piece)
 		if err != nil || p.kind == "" || text == "" {
-			return nil, err
+			return err
 		}
-		return s.delta(wire.Delta{Index: p.number, Arguments: text})
+		return s.note(tool.ResponseToolDelta, wire.Delta{Index: p.number, Arguments: text})
 	}
-	return nil, nil // the arguments of what the provider runs itself
+	return nil // the arguments of what the provider runs itself
 }
 
-// pass returns a call that is whole, once.
-func (s *stream) pass(p *part) []tool.StreamResponse {
-	if p.kind != callBlock || p.passed {
-		return nil
+// pass adds a call that is whole, once.
+func (s *stream) pass(p *part) {
+	if p.kind == callBlock && !p.passed {
+		p.passed = true
+		s.out = append(s.out, wire.Called(s.id, p.whole()))
 	}
-	p.passed = true
-	return []tool.StreamResponse{wire.Called(s.id, p.whole())}
 }
 
-func (s *stream) say(kind tool.ResponseType, text string) []tool.StreamResponse {
-	if text == "" {
-		return nil
+func (s *stream) say(kind tool.ResponseType, text string) {
+	if text != "" {
+		s.out = append(s.out, wire.Piece(s.id, kind, text))
 	}
-	return []tool.StreamResponse{wire.Piece(s.id, kind, text)}
 }
 
-// note returns a piece of thinking that is for the provider alone.
-func (s *stream) note(name, value string) ([]tool.StreamResponse, error) {
-	piece, err := wire.WithData(wire.Piece(s.id, tool.ResponseThinking, ""), false, map[string]string{name: value})
-	return []tool.StreamResponse{piece}, err
+// note adds a piece that has data in place of a text.
+func (s *stream) note(kind tool.ResponseType, data any) error {
+	piece, err := wire.WithData(wire.Piece(s.id, kind, ""), false, data)
+	s.out = append(s.out, piece)
+	return err
 }
 
-func (s *stream) delta(d wire.Delta) ([]tool.StreamResponse, error) {
-	piece, err := wire.WithData(wire.Piece(s.id, tool.ResponseToolDelta, ""), false, d)
-	return []tool.StreamResponse{piece}, err
-}
-
-// End returns what was still open. A stream that ends before message_stop broke off.
-func (s *stream) End() ([]tool.StreamResponse, error) {
-	if s.failed != nil {
-		return nil, s.failed
-	}
-	passed, err := s.end()
-	s.failed = err
-	return passed, err
-}
-
-func (s *stream) end() ([]tool.StreamResponse, error) {
+// Finish returns what was still open. A stream that ends before message_stop broke off.
+func (s *stream) Finish() ([]tool.StreamResponse, error) {
 	if !s.done {
 		return nil, s.reader.Fail("", "broke off: message_stop did not come")
 	}
@@ -256,10 +224,7 @@ func (s *stream) end() ([]tool.StreamResponse, error) {
 		}
 		p.end()
 	}
-	passed := s.messageStop() // those of blocks that did not end by themselves
-	last, err := wire.Complete(s.response())
-	return append(passed, last), err
+	s.out = nil
+	s.messageStop() // the calls of blocks that did not end by themselves
+	return s.out, nil
 }
-
-// Response returns the texts and whole calls so far.
-func (s *stream) Response() tool.ChatResponse { return s.response() }

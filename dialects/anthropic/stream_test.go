@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"unicode/utf16"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -47,18 +46,18 @@ func added(index int, delta string) string {
 	return fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":%s}`, index, delta)
 }
 
-// addedArguments adds a piece, which is written with escapes alone.
-func addedArguments(index int, piece []uint16) string {
-	var text strings.Builder
-	for _, unit := range piece {
-		fmt.Fprintf(&text, `\u%04x`, unit)
-	}
-	return added(index, fmt.Sprintf(`{"type":"input_json_delta","partial_json":"%s"}`, text.String()))
+// addedArguments adds a piece, which is a JSON string.
+func addedArguments(index int, piece string) string {
+	return added(index, fmt.Sprintf(`{"type":"input_json_delta","partial_json":%s}`, piece))
 }
 
 func addedText(index int, text string) string {
-	quoted, _ := json.Marshal(text)
-	return added(index, fmt.Sprintf(`{"type":"text_delta","text":%s}`, quoted))
+	return added(index, fmt.Sprintf(`{"type":"text_delta","text":%s}`, quoted(text)))
+}
+
+func quoted(text string) string {
+	encoded, _ := json.Marshal(text)
+	return string(encoded)
 }
 
 func stopped(index int) string { return fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, index) }
@@ -80,12 +79,7 @@ func TestRowS2_2PiecesInAnyOrder(t *testing.T) {
 		var want []tool.Call
 		for index := range 1 + random.IntN(5) {
 			text := texts[random.IntN(len(texts))]
-			queue := []string{}
-			for units := utf16.Encode([]rune(text)); len(units) > 0; {
-				n := 1 + random.IntN(len(units))
-				queue = append(queue, addedArguments(index, units[:n]))
-				units = units[n:]
-			}
+			queue := dialecttest.Cut(random, text, func(piece string) string { return addedArguments(index, piece) })
 			id := fmt.Sprintf("call_%d", index)
 			start := started(index, `{"type":"tool_use","name":"f","input":{}}`)
 			if random.IntN(2) == 0 {
@@ -98,15 +92,7 @@ func TestRowS2_2PiecesInAnyOrder(t *testing.T) {
 			}
 			queues, want = append(queues, queue), append(want, dialecttest.Call(id, "f", text))
 		}
-		var mixed []string
-		for len(queues) > 0 {
-			i := random.IntN(len(queues))
-			mixed = append(mixed, queues[i][0])
-			if queues[i] = queues[i][1:]; len(queues[i]) == 0 {
-				queues = append(queues[:i], queues[i+1:]...)
-			}
-		}
-		stream, pieces, err := events(append(mixed, reason("tool_use"), messageStop)...)
+		stream, pieces, err := events(append(dialecttest.Mix(random, queues), reason("tool_use"), messageStop)...)
 		require.NoError(t, err, seed)
 		require.Equal(t, want, stream.Response().ToolCalls, seed)
 		require.ElementsMatch(t, want, dialecttest.Called(pieces), seed)
@@ -152,7 +138,7 @@ func TestACallIsPassedOnOnceItIsCertain(t *testing.T) {
 		require.NoError(t, err)
 		return len(dialecttest.Called(pieces))
 	}
-	assert.Zero(t, count(startedCall(0, "a"))+count(addedArguments(0, utf16.Encode([]rune(`{"x":1}`)))))
+	assert.Zero(t, count(startedCall(0, "a"))+count(addedArguments(0, quoted(`{"x":1}`))))
 	assert.Equal(t, 1, count(stopped(0)))
 	assert.Zero(t, count(startedCall(1, "b"))+count(stopped(1)))
 	assert.Len(t, stream.Response().ToolCalls, 1)
@@ -165,7 +151,7 @@ func TestACallIsPassedOnOnceItIsCertain(t *testing.T) {
 
 func TestACutStreamLeavesTheLastCallOut(t *testing.T) {
 	for _, arguments := range []string{"", `{"path":"/`} {
-		stream, pieces, err := events(startedCall(0, "a"), stopped(0), startedCall(1, "b"), addedArguments(1, utf16.Encode([]rune(arguments))),
+		stream, pieces, err := events(startedCall(0, "a"), stopped(0), startedCall(1, "b"), addedArguments(1, quoted(arguments)),
 			stopped(1), reason("max_tokens"), messageStop)
 		require.NoError(t, err)
 		assert.Equal(t, []tool.Call{dialecttest.Call("a", "f", "{}")}, dialecttest.Called(pieces))
@@ -232,7 +218,7 @@ func TestRowS2_6BrokenStreamsAreRefused(t *testing.T) {
 }
 
 func TestStreamsAreBounded(t *testing.T) {
-	piece := addedArguments(0, utf16.Encode([]rune(strings.Repeat("x", 100_000))))
+	piece := addedArguments(0, quoted(strings.Repeat("x", 100_000)))
 	stream := New().Stream()
 	var err error
 	for n := 0; err == nil; n++ {

@@ -9,9 +9,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// answered is a part, a content or a request, whichever the document is.
+// answered is a part or a content.
 type answered struct {
-	Contents json.RawMessage   `json:"contents"`
 	Parts    json.RawMessage   `json:"parts"`
 	Response *answeredFunction `json:"functionResponse"`
 }
@@ -31,44 +30,17 @@ type answeredFunction struct {
 // Its response is the JSON of a result, as records have it, or has "output", or "error" where the
 // call failed, or is the output itself.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
-	return wire.ReadAnswers(reader("answers"), document, func(found *wire.Answers, path string, element json.RawMessage) error {
-		return answers{found}.document(path, element)
+	return wire.ReadAnswers(reader("answers"), document, "contents", func(found *wire.Answers, path string, element *answered) error {
+		a := answers{found}
+		if wire.Absent(element.Parts) {
+			return a.part(path, element.Response)
+		}
+		return wire.Each(a.Reader, wire.Join(path, "parts"), element.Parts, maxParts, func(path string, _ int, p *answered) error { return a.part(path, p.Response) })
 	})
 }
 
 // answers adds what a document has to those that were found.
 type answers struct{ *wire.Answers }
-
-// document takes a part, a content, or the one request that there is.
-func (a answers) document(path string, document json.RawMessage) error {
-	var d answered
-	if err := a.Into(path, document, &d); err != nil {
-		return err
-	}
-	if path == "" && !wire.Absent(d.Contents) {
-		return a.Each("contents", d.Contents, func(path string, _ int, element json.RawMessage) error {
-			var content answered
-			if err := a.Into(path, element, &content); err != nil {
-				return err
-			}
-			return a.parts(wire.Join(path, "parts"), content.Parts)
-		})
-	}
-	if !wire.Absent(d.Parts) {
-		return a.parts(wire.Join(path, "parts"), d.Parts)
-	}
-	return a.part(path, d.Response)
-}
-
-func (a answers) parts(path string, list json.RawMessage) error {
-	return a.Each(path, list, func(path string, _ int, element json.RawMessage) error {
-		var p answered
-		if err := a.Into(path, element, &p); err != nil {
-			return err
-		}
-		return a.part(path, p.Response)
-	})
-}
 
 // part takes what a part says of a call, nil where it says nothing.
 func (a answers) part(path string, f *answeredFunction) error {
@@ -160,21 +132,19 @@ func several(written json.RawMessage) (output, bool) {
 	return shown, len(shown.Content) > 0 || shown.Text != "" && len(shown.Data) > 0
 }
 
+// answeredMedium is a part of a function's response.
+type answeredMedium struct {
+	Inline *inlineData `json:"inlineData"`
+	File   *struct {
+		URI      string `json:"fileUri"`
+		MIMEType string `json:"mimeType"`
+		Name     string `json:"displayName"`
+	} `json:"fileData"`
+}
+
 // media reads the parts of a function's response.
-func (a answers) media(path string, list json.RawMessage) ([]tool.Content, error) {
-	var media []tool.Content
-	err := a.Parts(path, list, func(path string, _ int, element json.RawMessage) error {
-		var p struct {
-			Inline *inlineData `json:"inlineData"`
-			File   *struct {
-				URI      string `json:"fileUri"`
-				MIMEType string `json:"mimeType"`
-				Name     string `json:"displayName"`
-			} `json:"fileData"`
-		}
-		if err := a.Into(path, element, &p); err != nil {
-			return err
-		}
+func (a answers) media(path string, list json.RawMessage) (media []tool.Content, err error) {
+	err = wire.Each(a.Reader, path, list, dialects.MaxParts, func(path string, _ int, p *answeredMedium) error {
 		switch {
 		case p.Inline != nil && len(p.Inline.Data) > 0:
 			media = append(media, tool.Content{Type: kind(p.Inline.MIMEType), Data: p.Inline.Data, MIMEType: p.Inline.MIMEType, Name: p.Inline.DisplayName})

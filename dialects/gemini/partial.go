@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -201,39 +201,25 @@ func (n *node) step(s step, count *int) (*node, error) {
 	return made, nil
 }
 
-// append appends the value as JSON, members in the order in which they began. A value of which
-// nothing is known is null.
-func (n *node) append(out []byte) []byte {
+// value returns the value, members in the order in which they began. One of which nothing is known is null.
+func (n *node) value() *exact.Value {
 	switch {
 	case n.isText:
-		return append(out, quoted(n.text.String())...)
+		return exact.String(n.text.String())
 	case n.literal != "":
-		return append(out, n.literal...)
+		return exact.Literal(n.literal)
 	case len(n.members) > 0:
-		out = append(out, '{')
+		members := make([]exact.Member, len(n.members))
 		for i, m := range n.members {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = append(append(out, quoted(m.name)...), ':')
-			out = m.value.append(out)
+			members[i] = exact.Member{Name: m.name, Value: m.value.value()}
 		}
-		return append(out, '}')
+		return exact.Object(members...)
 	case len(n.elements) > 0:
-		out = append(out, '[')
+		elements := make([]*exact.Value, len(n.elements))
 		for i, e := range n.elements {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = e.append(out)
+			elements[i] = e.value()
 		}
-		return append(out, ']')
+		return exact.List(elements...)
 	}
-	return append(out, "null"...)
-}
-
-func quoted(text string) []byte {
-	// A string can always be encoded.
-	encoded, _ := wire.Encode(text)
-	return encoded
+	return exact.Literal("null")
 }

@@ -87,7 +87,7 @@ func finishReason(reason string, calls bool) tool.FinishReason {
 // Response reads a whole response, or the list of those that a stream is of.
 func (dialect) Response(text []byte) (tool.ChatResponse, error) {
 	read := assembly{reader: reader("response")}
-	err := read.reader.Elements(text, func(path string, _ int, element json.RawMessage) error {
+	err := read.reader.Elements(text, func(path string, element json.RawMessage) error {
 		_, err := read.add(path, element)
 		return err
 	})
@@ -97,7 +97,7 @@ func (dialect) Response(text []byte) (tool.ChatResponse, error) {
 	if err != nil {
 		return tool.ChatResponse{}, err
 	}
-	return read.response(), nil
+	return read.Response(), nil
 }
 
 // as returns the error that the provider sent instead of a response.

@@ -111,7 +111,7 @@ func TestResponsesAreBounded(t *testing.T) {
 	_, err = New().Response([]byte(reply("STOP", strings.Repeat("{},", maxParts-1)+"{}")))
 	require.NoError(t, err)
 	_, err = New().Response([]byte(reply("STOP", strings.Repeat("{},", maxParts)+"{}")))
-	require.ErrorContains(t, err, "parts[65536]: the response has more than 65536 parts")
+	require.ErrorContains(t, err, "parts: has more than 65536 elements")
 	_, err = New().Response(make([]byte, dialects.MaxDocument+1))
 	require.ErrorContains(t, err, "more than 8388608")
 }

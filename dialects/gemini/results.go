@@ -2,10 +2,10 @@ package gemini
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -25,26 +25,13 @@ type calledFunction struct {
 // that stood beside them. The arguments of a call that are not a JSON object are wrapped:
 // {"INVALID_JSON": "…"}, and the text of a custom one is {"input": "…"}.
 func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
-	parts := make([]callPart, len(calls))
-	for i, call := range calls {
-		if err := named("calls", i, call); err != nil {
-			return nil, err
+	return wire.List(reader("calls"), calls, func(call *tool.Call) (callPart, error) {
+		if err := wire.Matched("function.name", call.Function.Name); err != nil {
+			return callPart{}, err
 		}
-		args, err := wire.Input(&call)
-		if err != nil {
-			return nil, err
-		}
-		parts[i] = callPart{calledFunction{sent(call.ID), call.Function.Name, args}, call.Signature}
-	}
-	return wire.Encode(parts)
-}
-
-// named refuses a call that the provider would refuse, and cannot match with a result.
-func named(op string, i int, call tool.Call) error {
-	if call.Function.Name == "" {
-		return reader(op).Fail(fmt.Sprintf("[%d].function.name", i), "is empty; the provider matches results with calls by it")
-	}
-	return nil
+		args, err := wire.Input(call)
+		return callPart{calledFunction{sent(call.ID), call.Function.Name, args}, call.Signature}, err
+	})
 }
 
 // sent returns the id as the provider knows it, which is not one that was made here.
@@ -80,40 +67,32 @@ type inlineData struct {
 // "output", and "error" where the call failed. Output is the text or the data of a result, or
 // {"text","data","content"} where it has several.
 func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
-	parts := make([]resultPart, len(records))
-	for i, at := range order(records) {
-		record := &records[at]
-		if err := named("results", at, record.Call); err != nil {
-			return nil, err
+	return wire.List(reader("results"), ordered(records), func(record *tool.Record) (resultPart, error) {
+		if err := wire.Matched("function.name", record.Function.Name); err != nil {
+			return resultPart{}, err
 		}
 		response, media, err := answer(&record.Result)
-		if err != nil {
-			return nil, err
-		}
-		parts[i].FunctionResponse = functionResponse{sent(record.ID), record.Function.Name, response, media}
-	}
-	return wire.Encode(parts)
+		return resultPart{functionResponse{sent(record.ID), record.Function.Name, response, media}}, err
+	})
 }
 
-// order returns the indexes of records, those with made ids in the order of their calls.
-func order(records []tool.Record) []int {
-	indexes, made := make([]int, len(records)), []int{}
+// ordered returns records, those with made ids in the order of their calls.
+func ordered(records []tool.Record) []tool.Record {
+	ordered, places, made := slices.Clone(records), []int{}, []tool.Record{}
 	for i := range records {
-		indexes[i] = i
 		if _, ok := position(records[i].ID); ok {
-			made = append(made, i)
+			places, made = append(places, i), append(made, records[i])
 		}
 	}
-	sorted := slices.Clone(made)
-	slices.SortStableFunc(sorted, func(a, b int) int {
-		before, _ := position(records[a].ID)
-		after, _ := position(records[b].ID)
+	slices.SortStableFunc(made, func(a, b tool.Record) int {
+		before, _ := position(a.ID)
+		after, _ := position(b.ID)
 		return before - after
 	})
-	for i, place := range made {
-		indexes[place] = sorted[i]
+	for i, place := range places {
+		ordered[place] = made[i]
 	}
-	return indexes
+	return ordered
 }
 
 // output is a result that has more than one of them.
@@ -127,7 +106,7 @@ type output struct {
 func answer(result *tool.Result) (json.RawMessage, []mediumPart, error) {
 	shown := output{Text: result.Output, Data: result.Data}
 	if len(shown.Data) > 0 && !json.Valid(shown.Data) {
-		shown.Data = quoted(string(shown.Data))
+		shown.Data = exact.Quote(string(shown.Data))
 	}
 	if wire.Repeats(result) {
 		shown.Text = ""

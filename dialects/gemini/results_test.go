@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"encoding/json"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -47,20 +46,6 @@ func TestRowS2_2ResultsAreParts(t *testing.T) {
 	}, ","), string(written))
 }
 
-func TestRowS2_5EmptyListsAreWrittenAsSuch(t *testing.T) {
-	results, err := New().Results(nil)
-	require.NoError(t, err)
-	assert.Equal(t, "[]", string(results))
-	assert.Equal(t, "[]", dialecttest.Calls(t, New()))
-}
-
-func TestResultsWithoutANameAreRefused(t *testing.T) {
-	_, err := New().Results([]tool.Record{record("a", tool.Result{}), {}})
-	require.ErrorContains(t, err, "gemini results: [1].function.name: is empty")
-	_, err = dialect{}.Calls([]tool.Call{dialecttest.Call("a", "", "")})
-	require.ErrorContains(t, err, "gemini calls: [0].function.name: is empty")
-}
-
 // TestRowS2_4ResultsMatchTheirCalls: by id, or by name and order where there were none.
 func TestRowS2_4ResultsMatchTheirCalls(t *testing.T) {
 	one := `{"functionCall":{"name":"f","args":{}}}`
@@ -85,29 +70,5 @@ func TestRowS2_6InvalidArgumentsMakeAValidDocument(t *testing.T) {
 		``: `{}`, `{"a": 1.0}`: `{"a":1.0}`, `{"a":`: `{"INVALID_JSON":"{\"a\":"}`, `[1]`: `{"INVALID_JSON":"[1]"}`, "\xff": `{"INVALID_JSON":"\ufffd"}`,
 	} {
 		assert.Equal(t, `[{"functionCall":{"id":"a","name":"f","args":`+want+`}}]`, dialecttest.Calls(t, New(), dialecttest.Call("a", "f", arguments)))
-	}
-}
-
-// TestRowS2_2CallsSurviveTheWayBack: what is written for the provider reads as it was, but for
-// space around the parts.
-func TestRowS2_2CallsSurviveTheWayBack(t *testing.T) {
-	values := []string{`"é😀\u00e9<&>\u2028"`, `1e400`, `12345678901234567890.10`, `[]`, `{"b":{},"a":null}`, `""`, `true`}
-	for seed := range uint64(200) {
-		random := rand.New(rand.NewPCG(seed, 2))
-		all := []tool.Call{}
-		for n := range random.IntN(6) {
-			var members []string
-			for n := range random.IntN(4) {
-				members = append(members, `"k`+string(rune('a'+n))+`":`+values[random.IntN(len(values))])
-			}
-			id := "id_" + string(rune('a'+n))
-			if random.IntN(2) == 0 {
-				id = "gemini-call-" + string(rune('0'+n))
-			}
-			all = append(all, dialecttest.Call(id, "f", "{"+strings.Join(members, ",")+"}"))
-		}
-		response, err := New().Response([]byte(`{"candidates":[{"content":{"parts":` + dialecttest.Calls(t, New(), all...) + `}}]}`))
-		require.NoError(t, err)
-		require.Equal(t, all, response.ToolCalls)
 	}
 }

@@ -2,6 +2,7 @@ package known_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -140,16 +141,39 @@ func TestNamesAreExact(t *testing.T) {
 // TestRowS2_5EmptyInEveryDialect: nothing in is an empty list out, never null.
 func TestRowS2_5EmptyInEveryDialect(t *testing.T) {
 	for _, d := range known.Dialects() {
-		for _, options := range []dialects.DefinitionOptions{{}, {Strict: true, Adapt: true}} {
-			definitions, findings, err := d.Definitions(nil, options)
-			require.NoError(t, err)
-			assert.Equal(t, "[]", string(definitions), d.Name())
-			assert.NotNil(t, findings, d.Name())
+		for _, strict := range []bool{false, true} {
+			definitions, _ := dialecttest.Offered(t, d, strict)
+			assert.Equal(t, "[]", definitions, d.Name())
 		}
 		results, err := d.Results(nil)
 		require.NoError(t, err)
 		assert.Equal(t, "[]", string(results), d.Name())
+		assert.Equal(t, "[]", dialecttest.Calls(t, d), d.Name())
+		response, err := d.Response(fmt.Appendf(nil, responses[d.Name()], "[]"))
+		require.NoError(t, err)
+		assert.Equal(t, []tool.Call{}, response.ToolCalls, d.Name())
 		assert.NotNil(t, d.Stream().Response().ToolCalls, d.Name())
+	}
+}
+
+// TestWhatCannotBeWrittenIsRefused: the element and its member are named.
+func TestWhatCannotBeWrittenIsRefused(t *testing.T) {
+	for name, member := range map[string]string{dialects.OpenAI: "id", dialects.Responses: "id", dialects.Anthropic: "id", dialects.Gemini: "function.name"} {
+		d, err := known.ByName(name)
+		require.NoError(t, err)
+		_, err = d.Results([]tool.Record{{Call: dialecttest.Call("a", "f", "")}, {}})
+		require.ErrorContains(t, err, name+" results: [1]."+member+": is empty")
+		_, err = d.Calls([]tool.Call{dialecttest.Call("a", "f", ""), {}})
+		require.ErrorContains(t, err, name+" calls: [1]."+member+": is empty")
+	}
+	for _, d := range known.Dialects() {
+		for _, schema := range []string{`[1]`, `{`, `5`} {
+			_, _, err := d.Definitions([]tool.Definition{{Name: "a"}, dialecttest.Definition("b", schema)}, dialects.DefinitionOptions{Strict: true})
+			var typed *dialects.Error
+			require.ErrorAs(t, err, &typed)
+			assert.Equal(t, "[1].parameters", typed.Path)
+			assert.Equal(t, d.Name(), typed.Dialect)
+		}
 	}
 }
 
@@ -190,24 +214,4 @@ func TestResultsAreNotLongerInJSON(t *testing.T) {
 			assert.NotContains(t, string(written), `u00`, d.Name())
 		}
 	}
-}
-
-// FuzzRead: no document makes a dialect panic, or return calls without a name or a list.
-func FuzzRead(f *testing.F) {
-	f.Add([]byte(`{"choices":[{"message":{"tool_calls":[{"function":{"name":"a","arguments":"{"}}]}}]}`))
-	f.Add([]byte(`{"object":"response","output":[{"type":"function_call","name":"a"}]}`))
-	f.Add([]byte(`{"type":"message","role":"assistant","content":[{"type":"tool_use","name":"a","input":[1]}]}`))
-	f.Add([]byte(`[{"candidates":[{"content":{"parts":[{"functionCall":{"name":"a"}}]}}]}]`))
-	f.Add([]byte(`[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}]`))
-	f.Fuzz(func(t *testing.T, document []byte) {
-		response, _, err := known.Read(document)
-		if err != nil {
-			require.Empty(t, response.ToolCalls)
-			return
-		}
-		require.NotNil(t, response.ToolCalls)
-		for _, call := range response.ToolCalls {
-			require.NotEmpty(t, call.Function.Name)
-		}
-	})
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/caisson-run/caisson/dialects"
@@ -12,9 +13,8 @@ import (
 // notifications among them are passed over. Each is read as [Answer] does, but that a text that
 // is the JSON of a result, as records have it, is that result: who answers is the client here.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
-	return wire.ReadAnswers(reader("answers"), document, func(found *wire.Answers, path string, element json.RawMessage) error {
-		m, err := readMessage(found.Reader, path, element)
-		if err != nil || m.Method != "" {
+	return wire.ReadAnswers(reader("answers"), document, "", func(found *wire.Answers, path string, m *message) error {
+		if err := m.check(found.Reader, path); err != nil || m.Method != "" {
 			return err
 		}
 		id, result, err := m.answer(found.Reader, path, (*wire.Outcome).Result)
@@ -23,4 +23,147 @@ func (dialect) Answers(document []byte) (dialects.Answers, error) {
 		}
 		return found.Add(path, tool.Answer{CallID: id, Result: result})
 	})
+}
+
+// Answer reads the response to a tools/call request: the id of the call, and what it came to.
+//
+// The first text is the output, or the error where isError is set, after which the next is the
+// output. Structured content is the data, and everything else the content, but for text that
+// repeats the data. A server's refusal of the request is a result too: of kind [tool.UnknownTool]
+// where the parameters were refused, and [tool.Internal] otherwise. What the server has written
+// is not to be trusted.
+func Answer(document []byte) (id string, result tool.Result, err error) {
+	var m message
+	r := reader("results")
+	if err = r.Document(document, &m); err == nil {
+		err = m.check(r, "")
+	}
+	if err != nil {
+		return "", tool.Result{}, err
+	}
+	return m.answer(r, "", (*wire.Outcome).Said)
+}
+
+// answer returns the id and the result in a response. What was said is made a result by outcome.
+func (m *message) answer(r wire.Reader, path string, outcome func(*wire.Outcome, bool) tool.Result) (string, tool.Result, error) {
+	id, ok := readID(m.ID)
+	if !ok {
+		return "", tool.Result{}, r.Fail(wire.Join(path, "id"), "is missing, or neither a string nor a number, so that its call is not known")
+	}
+	if m.Error != nil {
+		return id, m.Error.result(), nil
+	}
+	if wire.Absent(m.Result) {
+		return "", tool.Result{}, r.Fail(wire.Join(path, "result"), "is missing, and so is error; want one of them")
+	}
+	result, err := read(r, wire.Join(path, "result"), m.Result, outcome)
+	if err != nil {
+		return "", tool.Result{}, err
+	}
+	return id, result, nil
+}
+
+// result returns what an error of the protocol is for a call.
+func (f *failure) result() tool.Result {
+	kind := tool.Internal
+	if f.Code == invalidParams {
+		kind = tool.UnknownTool
+	}
+	return tool.Result{Error: wire.Reason(kind, f.Message), Kind: kind}
+}
+
+// read reads the CallToolResult that path names.
+func read(r wire.Reader, path string, document json.RawMessage, outcome func(*wire.Outcome, bool) tool.Result) (tool.Result, error) {
+	var wired struct {
+		ResultType string          `json:"resultType"`
+		Content    json.RawMessage `json:"content"`
+		Structured json.RawMessage `json:"structuredContent"`
+		IsError    bool            `json:"isError"`
+	}
+	if err := r.Into(path, document, &wired); err != nil {
+		return tool.Result{}, err
+	}
+	if wired.ResultType != "" && wired.ResultType != "complete" {
+		return tool.Result{}, r.Fail(wire.Join(path, "resultType"), "is %q; only complete results are read", tool.Shown(wired.ResultType, 64))
+	}
+	said := contents{reader: r, data: compact(wired.Structured), read: 1}
+	if wired.IsError {
+		said.read = 2
+	}
+	if err := wire.Each(r, wire.Join(path, "content"), wired.Content, dialects.MaxParts, said.add); err != nil {
+		return tool.Result{}, err
+	}
+	result := outcome(&said.Outcome, wired.IsError)
+	if said.data != nil {
+		result.Data = wired.Structured
+		if said.texts <= said.read && result.Output == string(said.data) {
+			result.Output = "" // it is for clients that do not read structured content
+		}
+	}
+	return result, nil
+}
+
+// contents are the blocks of a result.
+type contents struct {
+	wire.Outcome
+	reader wire.Reader
+	data   []byte // the structured content without white space; nil where there is none
+	read   int    // how many texts have a meaning of their own
+	texts  int
+}
+
+func (c *contents) add(path string, _ int, b *block) error {
+	if b.Type == "text" {
+		if b.Text == nil {
+			return c.reader.Fail(wire.Join(path, "text"), "is missing")
+		}
+		c.text(*b.Text)
+		return nil
+	}
+	part, ok := b.part()
+	if !ok {
+		return c.reader.Fail(path, "is no block of content: the type is %q", tool.Shown(b.Type, 64))
+	}
+	c.Part(part)
+	return nil
+}
+
+// text adds a text, unless it says no more than the structured content: servers repeat that for
+// clients that do not read it.
+func (c *contents) text(text string) {
+	if c.texts++; c.texts > c.read && c.data != nil && bytes.Equal(compact([]byte(text)), c.data) {
+		return
+	}
+	c.Text(text)
+}
+
+// compact returns JSON without white space, and nil for what is absent or none.
+func compact(value []byte) []byte {
+	var text bytes.Buffer
+	if wire.Absent(value) || json.Compact(&text, value) != nil {
+		return nil
+	}
+	return text.Bytes()
+}
+
+// part returns what a block that is no text is in a result.
+func (b *block) part() (tool.Content, bool) {
+	switch b.Type {
+	case "image":
+		return tool.Content{Type: "image", Data: b.Data, MIMEType: b.MIMEType}, true
+	case "audio":
+		return tool.Content{Type: "file", Data: b.Data, MIMEType: b.MIMEType}, true
+	case "resource_link":
+		return tool.Content{Type: "link", URL: b.URI, Name: b.Name, Text: b.About, MIMEType: b.MIMEType}, true
+	case "resource":
+		if b.Resource == nil {
+			return tool.Content{}, false
+		}
+		part := tool.Content{Type: "file", URL: b.Resource.URI, Data: b.Resource.Blob, MIMEType: b.Resource.MIMEType}
+		if b.Resource.Text != nil {
+			part.Text = *b.Resource.Text
+		}
+		return part, true
+	}
+	return tool.Content{}, false
 }

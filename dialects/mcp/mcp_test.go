@@ -93,26 +93,9 @@ func TestDefinitionsAreJudged(t *testing.T) {
 		{Name: "none", Description: "<d>"},
 		{Name: "none", Parameters: json.RawMessage(`null`)},
 	}
-	for adapt, want := range map[bool]string{
-		false: `[{"name":"a/b","inputSchema":{"anyOf":[{"required":["x"]}],"$ref":"#/$defs/x"}},{"name":"none","description":"<d>","inputSchema":{"type":"object","properties":{}}},{"name":"none","inputSchema":{"type":"object","properties":{}}}]`,
-		true:  `[{"name":"a/b","inputSchema":{"type":"object","anyOf":[{"required":["x"]}],"$ref":"#/$defs/x","properties":{}}},{"name":"none","description":"<d>","inputSchema":{"type":"object","properties":{}}},{"name":"none","inputSchema":{"type":"object","properties":{}}}]`,
-	} {
-		offered, findings, err := mcp.New().Definitions(definitions, dialects.DefinitionOptions{Adapt: adapt})
-		require.NoError(t, err)
-		assert.Equal(t, want, string(offered))
-		require.Len(t, findings, 4)
-		for i, finding := range []dialects.Finding{
-			{Tool: "a/b", Keyword: "name", Severity: dialects.Weakened},
-			{Tool: "a/b", Path: "type", Keyword: "type", Severity: dialects.Refused, Adapted: adapt},
-			{Tool: "a/b", Path: "properties", Keyword: "properties", Severity: dialects.Refused, Adapted: adapt},
-			{Tool: "none", Keyword: "name", Severity: dialects.Refused},
-		} {
-			assert.NotEmpty(t, findings[i].Message)
-			assert.NotEmpty(t, findings[i].Fix)
-			finding.Message, finding.Fix = findings[i].Message, findings[i].Fix
-			assert.Equal(t, finding, findings[i])
-		}
-	}
+	written, found := dialecttest.Offered(t, mcp.New(), true, definitions...)
+	assert.Equal(t, `[{"name":"a/b","inputSchema":{"anyOf":[{"required":["x"]}],"$ref":"#/$defs/x"}},{"name":"none","description":"<d>","inputSchema":{"type":"object","properties":{}}},{"name":"none","inputSchema":{"type":"object","properties":{}}}]`, written)
+	assert.Equal(t, "a/b weakened name\na/b refused type type\na/b refused properties properties\nnone refused name", found)
 	_, _, err := mcp.New().Definitions([]tool.Definition{{Name: "a"}, {Name: "b", Parameters: json.RawMessage(`[]`)}}, dialects.DefinitionOptions{})
 	assert.EqualError(t, err, "mcp definitions: [1].parameters: a tool's schema must be a JSON object")
 	_, _, err = mcp.New().Definitions([]tool.Definition{{Name: "a", Result: json.RawMessage(`{`)}}, dialects.DefinitionOptions{})
@@ -133,7 +116,7 @@ func TestOfferedRefuses(t *testing.T) {
 		`{"jsonrpc":"2.0","result":{"tools":[{}]}}`:               "result.tools[0].name: is missing",
 		`{"tools":[{"name":"a"}]}`:                                "tools[0].inputSchema: is not a JSON object",
 		`{"tools":[{"name":"a","inputSchema":true}]}`:             "tools[0].inputSchema: is not a JSON object",
-		many: "tools[4096]: is one tool more than 4096",
+		many: "tools: has more than 4096 elements",
 	} {
 		tools, _, err := mcp.Offered([]byte(document))
 		assert.ErrorContains(t, err, fault)

@@ -11,6 +11,47 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
+// request is a tools/call request.
+type request struct {
+	JSONRPC string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  string          `json:"method"`
+	Params  params          `json:"params"`
+}
+
+// Calls writes a batch of tools/call requests, one for each call, as [Request] does. Servers of
+// the newer revisions take no batches: send them one by one.
+func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
+	return wire.List(reader("calls"), calls, requested)
+}
+
+// Request writes the tools/call request for a call, whose ID becomes the request's id. Arguments
+// that are no JSON object, which the protocol has no place for, are wrapped:
+// {"INVALID_JSON": "…"}. The text of a custom call is {"input": "…"}.
+func Request(call tool.Call) (json.RawMessage, error) {
+	written, err := requested(&call)
+	if err != nil {
+		return nil, reader("request").Within("", err)
+	}
+	return wire.Encode(written)
+}
+
+// requested returns the request for a call.
+func requested(call *tool.Call) (request, error) {
+	if call.Function.Name == "" {
+		return request{}, wire.Reader{}.Fail("function.name", "is empty; it says which tool is called")
+	}
+	id, err := writeID(call.ID)
+	if err != nil {
+		return request{}, wire.Reader{}.Within("id", err)
+	}
+	arguments, err := wire.Input(call)
+	if err != nil {
+		return request{}, wire.Reader{}.Within("function.arguments", err)
+	}
+	return request{version, id, callMethod, params{call.Function.Name, arguments}}, nil
+}
+
 // response is a JSON-RPC response.
 type response struct {
 	JSONRPC string          `json:"jsonrpc"`
@@ -59,18 +100,13 @@ const (
 // Data that is an object is sent as structuredContent, and all data also as text, as the
 // specification asks, unless the output says it already.
 func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
-	responses := make([]response, len(records))
-	for i := range records {
-		record := &records[i]
+	return wire.List(reader("results"), records, func(record *tool.Record) (response, error) {
 		id, err := writeID(record.ID)
 		if err != nil {
-			return nil, reader("results").Within(fmt.Sprintf("[%d].id", i), err)
+			return response{}, wire.Reader{}.Within("id", err)
 		}
-		if responses[i], err = answer(id, &record.Result); err != nil {
-			return nil, reader("results").Within(fmt.Sprintf("[%d].result", i), err)
-		}
-	}
-	return wire.Encode(responses)
+		return answer(id, &record.Result)
+	})
 }
 
 func answer(id json.RawMessage, result *tool.Result) (response, error) {
@@ -84,7 +120,7 @@ func answer(id json.RawMessage, result *tool.Result) (response, error) {
 		return answered, nil
 	}
 	if len(result.Data) > 0 && !json.Valid(result.Data) {
-		return response{}, reader("results").Fail("data", "is not JSON")
+		return response{}, wire.Reader{}.Fail("result.data", "is not JSON")
 	}
 	answered.Result = &callResult{ResultType: "complete", Content: []block{}, IsError: !result.Success}
 	if !result.Success {

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -16,34 +17,9 @@ import (
 // TestRowS2_2Transcript: each document of one conversation is read and written as it stands in testdata.
 func TestRowS2_2Transcript(t *testing.T) {
 	assert.Equal(t, "openai", New().Name())
-	offered, findings, err := New().Definitions(definitions(), dialects.DefinitionOptions{})
-	require.NoError(t, err)
-	assert.Equal(t, dialecttest.Compact(t, "definitions.json"), string(offered))
-	assert.Empty(t, findings)
-
-	response, err := New().Response(dialecttest.Fixture(t, "weather.json"))
-	require.NoError(t, err)
-	assert.Equal(t, golden(), response)
-
-	shown, err := New().Calls(response.ToolCalls)
-	require.NoError(t, err)
-	assert.Equal(t, dialecttest.Compact(t, "calls.json"), string(shown))
-
-	sent, err := New().Results(results())
-	require.NoError(t, err)
-	assert.Equal(t, dialecttest.Compact(t, "results.json"), string(sent))
-}
-
-func TestStrictDefinitions(t *testing.T) {
-	offered, findings, err := New().Definitions(definitions(), dialects.DefinitionOptions{Strict: true, Adapt: true})
-	require.NoError(t, err)
-	assert.JSONEq(t, string(dialecttest.Fixture(t, "strict.json")), string(offered))
-	for _, finding := range findings {
-		assert.True(t, finding.Adapted, "%+v", finding)
-	}
-	again, _, err := New().Definitions(definitions(), dialects.DefinitionOptions{Strict: true, Adapt: true})
-	require.NoError(t, err)
-	assert.Equal(t, string(offered), string(again), "equal byte for byte, or the provider's cache misses")
+	records := results()
+	dialecttest.Transcript(t, New(), golden(), records)
+	assert.Equal(t, results(), records, "the records are as they were")
 }
 
 func TestRowS2_4ResultsMatchCallsByID(t *testing.T) {
@@ -66,34 +42,6 @@ func TestRowS2_4ResultsMatchCallsByID(t *testing.T) {
 	}
 }
 
-func TestRowS2_5EmptyListsAreLists(t *testing.T) {
-	offered, findings, err := New().Definitions(nil, dialects.DefinitionOptions{})
-	require.NoError(t, err)
-	assert.Equal(t, "[]", string(offered))
-	assert.NotNil(t, findings)
-
-	sent, err := New().Results(nil)
-	require.NoError(t, err)
-	assert.Equal(t, "[]", string(sent))
-	shown, err := New().Calls(nil)
-	require.NoError(t, err)
-	assert.Equal(t, "[]", string(shown))
-
-	response, err := New().Response(answer(`{"role":"assistant","content":"hello"}`, "stop"))
-	require.NoError(t, err)
-	assert.NotNil(t, response.ToolCalls)
-	assert.Equal(t, tool.FinishStop, response.FinishReason)
-
-	stream, pieces, err := chunks("stop", `{"content":"hello"}`)
-	require.NoError(t, err)
-	assert.Equal(t, []tool.Call{}, stream.Response().ToolCalls)
-	assert.Equal(t, []tool.Call{}, New().Stream().Response().ToolCalls)
-	for _, piece := range pieces {
-		assert.NotNil(t, piece.ToolCalls)
-		assert.NotNil(t, piece.KnowledgeReferences)
-	}
-}
-
 func TestCustomCallsGoBothWays(t *testing.T) {
 	calls := []tool.Call{dialecttest.Custom("call_1", "shell", "ls | wc"), dialecttest.Call("call_2", "now", "")}
 	shown, err := New().Calls(calls)
@@ -103,13 +51,6 @@ func TestCustomCallsGoBothWays(t *testing.T) {
 	response, err := New().Response(answer(`{"content":null,"tool_calls":`+string(shown)+`}`, "tool_calls"))
 	require.NoError(t, err)
 	assert.Equal(t, calls, response.ToolCalls)
-}
-
-func TestWhatHasNoIDCannotBeWritten(t *testing.T) {
-	_, err := New().Results([]tool.Record{{Call: dialecttest.Call("a", "now", "")}, {Call: dialecttest.Call("", "now", "")}})
-	require.ErrorContains(t, err, "openai results: [1].id: is empty")
-	_, err = New().Calls([]tool.Call{dialecttest.Call("", "now", "")})
-	require.ErrorContains(t, err, "openai calls: [0].id: is empty")
 }
 
 func TestDefinitionsSayWhatIsRefused(t *testing.T) {
@@ -150,9 +91,51 @@ func TestCustomTools(t *testing.T) {
 	}
 }
 
-// TestResultsAreNotLongerThanTheyWere: < > & take six bytes each where they are escaped.
-func TestResultsAreNotLongerThanTheyWere(t *testing.T) {
-	sent, err := New().Results([]tool.Record{{Call: dialecttest.Call("a", "f", ""), Result: tool.Result{Success: true, Output: "<&>"}}})
-	require.NoError(t, err)
-	assert.Equal(t, `[{"role":"tool","tool_call_id":"a","content":"{\"success\":true,\"output\":\"<&>\"}"}]`, string(sent))
+// feed gives server-sent events to a new stream.
+func feed(events string) (dialects.Stream, []tool.StreamResponse, error) {
+	stream := New().Stream()
+	pieces, err := dialecttest.Feed(stream, events)
+	return stream, pieces, err
+}
+
+// chunks gives deltas of a choice to a new stream, with a reason to stop and [DONE] behind them.
+func chunks(reason string, deltas ...string) (dialects.Stream, []tool.StreamResponse, error) {
+	var events strings.Builder
+	for _, delta := range deltas {
+		fmt.Fprintf(&events, "data: {\"choices\":[{\"index\":0,\"delta\":%s}]}\n\n", delta)
+	}
+	fmt.Fprintf(&events, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\ndata: [DONE]\n\n", reason)
+	return feed(events.String())
+}
+
+// golden is what testdata/weather.* says.
+func golden() tool.ChatResponse {
+	return tool.ChatResponse{
+		ID: "chatcmpl-golden1", Model: "gpt-golden-2026-10-01", Content: "I look at both cities. 🌦",
+		ToolCalls: []tool.Call{
+			dialecttest.Call("call_zurich", "weather", `{"city": "Z\u00fcrich \ud83c\udf27", "days": 12345678901234567890}`),
+			dialecttest.Call("call_bern", "weather", `{"city": "Bern", "days": 1.50}`),
+			dialecttest.Call("call_now", "now", `{}`),
+		},
+		FinishReason: tool.FinishToolCalls,
+		Usage:        tool.ChatUsage{PromptTokens: 210, CompletionTokens: 61, TotalTokens: 271},
+	}
+}
+
+// results are those of the golden calls.
+func results() []tool.Record {
+	calls := golden().ToolCalls
+	return []tool.Record{
+		{Call: calls[0], Result: tool.Result{Success: true, Output: "rain", Data: json.RawMessage(`{"mm":3.50}`)}},
+		{Call: calls[1], Skipped: true, Result: tool.Result{Error: "no weather is known for 1.5 days", Kind: tool.InvalidArguments}},
+		{Call: calls[2], Cached: true, Source: "earlier", Result: tool.Result{
+			Success: true, Output: "noon",
+			Content: []tool.Content{{Type: "image", MIMEType: "image/png", Data: []byte("\x89PNG")}},
+		}},
+	}
+}
+
+// answer returns a chat completion with a message.
+func answer(message, reason string) []byte {
+	return fmt.Appendf(nil, `{"id":"c","choices":[{"index":0,"message":%s,"finish_reason":%q}]}`, message, reason)
 }

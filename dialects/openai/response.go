@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
@@ -77,127 +78,83 @@ func (c *call) kind() (string, called) {
 	return "", called{}
 }
 
+// maxElements bounds the choices of a response, and the parts of a message.
+const maxElements = 2 * dialects.MaxCalls
+
 // Response reads a chat completion.
 func (dialect) Response(document []byte) (tool.ChatResponse, error) {
-	read := whole{reader: reader("response")}
-	if len(document) > dialects.MaxDocument {
-		return tool.ChatResponse{}, read.reader.Fail("", "has %d bytes, more than %d", len(document), dialects.MaxDocument)
-	}
-	response, err := read.completion(document)
-	if err != nil {
-		return tool.ChatResponse{}, err
-	}
-	return response, nil
-}
-
-// whole reads one completion.
-type whole struct {
-	reader wire.Reader
-	calls  []tool.Call
-}
-
-func (w *whole) completion(document []byte) (tool.ChatResponse, error) {
+	r := reader("response")
 	var c completion
-	if err := w.reader.Into("", document, &c); err != nil {
+	if err := r.Document(document, &c); err != nil {
 		return tool.ChatResponse{}, err
 	}
-	if !wire.Absent(c.Error) {
-		return tool.ChatResponse{}, reported(w.reader, "error", c.Error)
-	}
-	path, chosen, err := first(w.reader, c.Choices)
+	path, chosen, err := c.first(r)
 	if err != nil {
 		return tool.ChatResponse{}, err
 	}
 	if chosen == nil || chosen.Message == nil {
-		return tool.ChatResponse{}, w.reader.Fail(wire.Join(path, "choices"), `has no message; want a chat completion: {"choices":[{"message":{…}}]}`)
+		return tool.ChatResponse{}, r.Fail(wire.Join(path, "choices"), `has no message; want a chat completion: {"choices":[{"message":{…}}]}`)
 	}
-	path = wire.Join(path, "message")
-	content, err := text(w.reader, wire.Join(path, "content"), chosen.Message.Content)
+	path, m := wire.Join(path, "message"), chosen.Message
+	content, err := m.content(r, path)
 	if err != nil {
 		return tool.ChatResponse{}, err
 	}
-	if err := w.message(path, chosen.Message); err != nil {
+	var calls []tool.Call
+	err = m.calls(r, path, dialects.MaxCalls, func(path string, c *call) error {
+		kind, what := c.kind()
+		if what.Name == "" {
+			return r.Fail(wire.Join(path, wire.Join(kind, "name")), "is missing; a call names its tool")
+		}
+		read := pieces.Call{ID: c.ID, Type: kind, Name: what.Name}
+		if !read.Replace(what.Arguments.Text) {
+			return tooLong(r, path)
+		}
+		calls = append(calls, read.Whole())
+		return nil
+	})
+	if err != nil {
 		return tool.ChatResponse{}, err
 	}
-	response := tool.ChatResponse{ID: c.ID, Model: c.Model, Content: content.String() + chosen.Message.Refusal.String(), Usage: c.Usage.counts()}
-	response.ToolCalls, response.FinishReason = finish(w.calls, chosen.FinishReason)
+	response := tool.ChatResponse{ID: c.ID, Model: c.Model, Content: content.String() + m.Refusal.String(), Usage: c.Usage.counts()}
+	response.ToolCalls, response.FinishReason = finish(calls, chosen.FinishReason)
 	return response, nil
 }
 
-// first returns the choice with index 0, and where it is; nil where there is none.
-func first(r wire.Reader, choices json.RawMessage) (string, *choice, error) {
-	var at string
-	var found *choice
-	err := pieces.Each(r, "choices", choices, func(path string, _ int, element json.RawMessage) error {
-		if found != nil {
-			return nil
-		}
-		var c choice
-		if err := r.Into(path, element, &c); err != nil {
-			return err
-		}
-		if c.Index != 0 {
+// first returns the choice with index 0, and where it is; nil where there is none. It fails with the
+// error that a server sent instead.
+func (c *completion) first(r wire.Reader) (at string, found *choice, err error) {
+	if !wire.Absent(c.Error) {
+		return "", nil, reported(r, "error", c.Error)
+	}
+	err = wire.Each(r, "choices", c.Choices, maxElements, func(path string, _ int, c *choice) error {
+		if found != nil || c.Index != 0 {
 			return nil
 		}
 		if !wire.Absent(c.Error) {
 			return reported(r, wire.Join(path, "error"), c.Error)
 		}
-		at, found = path, &c
+		at, found = path, c
 		return nil
 	})
 	return at, found, err
 }
 
-func (w *whole) message(path string, m *message) error {
-	if err := noFunctionCall(w.reader, path, m); err != nil {
-		return err
+// calls calls visit with the calls, or pieces of calls, of a message.
+func (m *message) calls(r wire.Reader, path string, most int, visit func(path string, c *call) error) error {
+	if !wire.Absent(m.FunctionCall) {
+		return r.Fail(wire.Join(path, "function_call"), "is deprecated and not read; offer \"tools\" instead of \"functions\"")
 	}
-	return pieces.Each(w.reader, wire.Join(path, "tool_calls"), m.ToolCalls, func(path string, i int, element json.RawMessage) error {
-		if i >= dialects.MaxCalls {
-			return w.reader.Fail(path, "is one call too many; a response may have %d", dialects.MaxCalls)
+	return wire.Each(r, wire.Join(path, "tool_calls"), m.ToolCalls, most, func(path string, _ int, c *call) error {
+		if c.Type != "" && c.Type != tool.FunctionCall && c.Type != tool.CustomCall {
+			return r.Fail(wire.Join(path, "type"), "is %q; want \"function\" or \"custom\"", tool.Shown(c.Type, 64))
 		}
-		var c call
-		if err := w.reader.Into(path, element, &c); err != nil {
-			return err
-		}
-		read, err := w.call(path, &c)
-		w.calls = append(w.calls, read)
-		return err
+		return visit(path, c)
 	})
-}
-
-func (w *whole) call(path string, c *call) (tool.Call, error) {
-	kind, what := c.kind()
-	if err := known(w.reader, path, c); err != nil {
-		return tool.Call{}, err
-	}
-	if what.Name == "" {
-		return tool.Call{}, w.reader.Fail(wire.Join(path, wire.Join(kind, "name")), "is missing; a call names its tool")
-	}
-	read := pieces.Call{ID: c.ID, Type: kind, Name: what.Name}
-	if !read.Replace(what.Arguments.Text) {
-		return tool.Call{}, tooLong(w.reader, path)
-	}
-	return read.Whole(), nil
-}
-
-// known refuses calls of types that are not known.
-func known(r wire.Reader, path string, c *call) error {
-	if c.Type == "" || c.Type == tool.FunctionCall || c.Type == tool.CustomCall {
-		return nil
-	}
-	return r.Fail(wire.Join(path, "type"), "is %q; want \"function\" or \"custom\"", tool.Shown(c.Type, 64))
 }
 
 func tooLong(r wire.Reader, path string) error {
 	return r.Fail(path, "has arguments of more than %d bytes", dialects.MaxArguments)
-}
-
-func noFunctionCall(r wire.Reader, path string, m *message) error {
-	if wire.Absent(m.FunctionCall) {
-		return nil
-	}
-	return r.Fail(wire.Join(path, "function_call"), "is deprecated and not read; offer \"tools\" instead of \"functions\"")
 }
 
 // finish returns the calls that are whole, with ids, and why the model stopped.
@@ -213,34 +170,30 @@ func finish(calls []tool.Call, reason string) ([]tool.Call, tool.FinishReason) {
 	return append([]tool.Call{}, calls...), finished
 }
 
-// text reads content: a text, null, or an array of parts, of which those that are text count.
-func text(r wire.Reader, path string, content json.RawMessage) (pieces.Text, error) {
-	var all pieces.Text
-	if wire.Absent(content) {
+// content reads a text, null, or an array of parts, of which those that are text count.
+func (m *message) content(r wire.Reader, path string) (all pieces.Text, err error) {
+	path = wire.Join(path, "content")
+	if wire.Absent(m.Content) {
 		return all, nil
 	}
-	if content[0] != '[' {
-		return all, r.Into(path, content, &all)
+	if m.Content[0] != '[' {
+		return all, r.Into(path, m.Content, &all)
 	}
-	var joined []byte
-	err := pieces.Each(r, path, content, func(path string, _ int, element json.RawMessage) error {
-		var part struct {
-			Text    json.RawMessage `json:"text"`
-			Refusal string          `json:"refusal"`
-		}
-		if err := r.Into(path, element, &part); err != nil {
-			return err
-		}
+	var joined strings.Builder
+	err = wire.Each(r, path, m.Content, maxElements, func(path string, _ int, part *struct {
+		Text    json.RawMessage `json:"text"`
+		Refusal string          `json:"refusal"`
+	}) error {
 		var said string
 		if len(part.Text) > 0 && part.Text[0] == '"' { // other parts have other forms
 			if err := r.Into(wire.Join(path, "text"), part.Text, &said); err != nil {
 				return err
 			}
 		}
-		joined = append(append(joined, said...), part.Refusal...)
+		joined.WriteString(said + part.Refusal)
 		return nil
 	})
-	return pieces.NewText(string(joined)), err
+	return pieces.NewText(joined.String()), err
 }
 
 // reported returns the error that a server sent instead of a response.

@@ -2,8 +2,9 @@ package openai
 
 import (
 	"encoding/json"
-	"fmt"
 
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -18,23 +19,13 @@ type toolMessage struct {
 // assistant's message with the calls. What a result has beside text goes as text too: messages
 // of tools can carry nothing else.
 func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
-	messages := make([]toolMessage, len(records))
-	for i := range records {
-		if records[i].ID == "" {
-			return nil, unnamed("results", i)
+	return wire.List(reader("results"), records, func(record *tool.Record) (toolMessage, error) {
+		if err := wire.Matched("id", record.ID); err != nil {
+			return toolMessage{}, err
 		}
-		content, err := wire.Encode(records[i].Result)
-		if err != nil {
-			return nil, reader("results").Within(fmt.Sprintf("[%d].result", i), err)
-		}
-		messages[i] = toolMessage{"tool", records[i].ID, string(content)}
-	}
-	return wire.Encode(messages)
-}
-
-// unnamed refuses a call that no result can be matched with.
-func unnamed(op string, i int) error {
-	return reader(op).Fail(fmt.Sprintf("[%d].id", i), "is empty; the provider matches results with calls by it")
+		content, err := wire.Encode(record.Result)
+		return toolMessage{"tool", record.ID, string(content)}, err
+	})
 }
 
 type sentCall struct {
@@ -51,16 +42,89 @@ type sentCustom struct {
 
 // Calls writes the elements of "tool_calls", as an assistant's message has them.
 func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
-	sent := make([]sentCall, len(calls))
-	for i, call := range calls {
-		if call.ID == "" {
-			return nil, unnamed("calls", i)
-		}
+	return wire.List(reader("calls"), calls, func(call *tool.Call) (sentCall, error) {
+		sent := sentCall{ID: call.ID, Type: tool.FunctionCall, Function: &call.Function}
 		if call.Type == tool.CustomCall {
-			sent[i] = sentCall{ID: call.ID, Type: tool.CustomCall, Custom: &sentCustom{call.Function.Name, call.Function.Arguments}}
-			continue
+			sent = sentCall{ID: call.ID, Type: tool.CustomCall, Custom: &sentCustom{call.Function.Name, call.Function.Arguments}}
 		}
-		sent[i] = sentCall{ID: call.ID, Type: tool.FunctionCall, Function: &call.Function}
+		return sent, wire.Matched("id", call.ID)
+	})
+}
+
+// answered is a message of a conversation.
+type answered struct {
+	Role       string          `json:"role"`
+	ToolCallID string          `json:"tool_call_id"`
+	Content    json.RawMessage `json:"content"`
+}
+
+// Answers reads messages with the role "tool": one, an array, or a request with them. What the
+// others in a conversation say is passed over. Content that is the JSON of a result, as Results
+// writes it, is that result; any other is what a call that succeeded has to say.
+func (dialect) Answers(document []byte) (dialects.Answers, error) {
+	return wire.ReadAnswers(reader("answers"), document, "messages", func(a *wire.Answers, path string, m *answered) error {
+		switch m.Role {
+		case "tool":
+		case "assistant", "user", "system", "developer":
+			return nil
+		case "":
+			return a.Fail(wire.Join(path, "role"), `is missing; want messages: {"role":"tool","tool_call_id":…,"content":…}`)
+		default:
+			return a.Fail(wire.Join(path, "role"), `is %q; want "tool"`, tool.Shown(m.Role, 64))
+		}
+		if m.ToolCallID == "" {
+			return a.Fail(wire.Join(path, "tool_call_id"), "is missing; it says which call is answered")
+		}
+		outcome, err := m.outcome(a.Reader, wire.Join(path, "content"))
+		if err != nil {
+			return err
+		}
+		return a.Add(path, tool.Answer{CallID: m.ToolCallID, Result: outcome.Result(false)})
+	})
+}
+
+// outcome reads a text, or an array of parts. By the documentation these are texts; servers that
+// show models more take the parts of a user's message.
+func (m *answered) outcome(r wire.Reader, path string) (outcome wire.Outcome, err error) {
+	switch {
+	case wire.Absent(m.Content):
+		err = r.Fail(path, "is missing; want a text")
+	case m.Content[0] == '[':
+		err = wire.Each(r, path, m.Content, dialects.MaxParts, func(path string, _ int, p *answeredPart) error { return p.add(r, path, &outcome) })
+	default:
+		var text pieces.Text
+		err = r.Into(path, m.Content, &text)
+		outcome.Text(text.String())
 	}
-	return wire.Encode(sent)
+	return outcome, err
+}
+
+// answeredPart is the union of the parts of content.
+type answeredPart struct {
+	Type  string      `json:"type"`
+	Text  pieces.Text `json:"text"`
+	Image *struct {
+		URL string `json:"url"`
+	} `json:"image_url"`
+	File *struct {
+		Data string `json:"file_data"`
+		Name string `json:"filename"`
+	} `json:"file"`
+}
+
+func (p *answeredPart) add(r wire.Reader, path string, outcome *wire.Outcome) (err error) {
+	part := tool.Content{Type: "image"}
+	switch {
+	case p.Type == "text":
+		outcome.Text(p.Text.String())
+		return nil
+	case p.Type == "image_url" && p.Image != nil:
+		part, err = wire.Linked(r, wire.Join(path, "image_url.url"), p.Image.URL, part)
+	case p.Type == "file" && p.File != nil:
+		part, err = wire.Linked(r, wire.Join(path, "file.file_data"), p.File.Data, tool.Content{Type: "file", Name: p.File.Name})
+	default:
+		err = r.Fail(path, `is of type %q; want "text", "image_url" or "file", with what it holds`, tool.Shown(p.Type, 64))
+	}
+	outcome.Part(part)
+	return err
 }

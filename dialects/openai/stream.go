@@ -1,8 +1,9 @@
 package openai
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
@@ -13,106 +14,85 @@ import (
 
 // Stream reads chunks. Nothing in them says that a call is whole, so that calls come when the
 // stream has ended: with [DONE], or else with End. What follows [DONE] is not part of the stream.
-// What was read of a chunk before an error comes with it; every further call returns the error again.
 func (dialect) Stream() dialects.Stream {
-	return &stream{reader: reader("stream"), response: tool.ChatResponse{ToolCalls: []tool.Call{}}}
+	r := reader("stream")
+	return wire.NewStream(r, &stream{reader: r, response: tool.ChatResponse{ToolCalls: []tool.Call{}}})
 }
 
 type stream struct {
 	reader   wire.Reader
-	bytes    int
 	calls    calls
 	text     strings.Builder
 	answer   pieces.Halves
 	thinking pieces.Halves
 	reason   string
 	response tool.ChatResponse
-	done     bool // the calls are whole
-	failed   error
+	out      []tool.StreamResponse // of the event that is being read
+	done     bool                  // the calls are whole
 }
 
-// Event takes one chunk, or [DONE].
-func (s *stream) Event(name string, data []byte) ([]tool.StreamResponse, error) {
-	if s.failed != nil {
-		return nil, s.failed
-	}
-	out, err := s.event(name, data)
-	s.failed = err
-	return out, err
+// Take takes one chunk, or [DONE].
+func (s *stream) Take(name string, data []byte) ([]tool.StreamResponse, error) {
+	s.out = nil
+	err := s.take(name, data)
+	return s.out, err
 }
 
-func (s *stream) event(name string, data []byte) ([]tool.StreamResponse, error) {
-	if s.bytes += len(name) + len(data); s.bytes > dialects.MaxDocument {
-		return nil, s.reader.Fail("", "has more than %d bytes", dialects.MaxDocument)
-	}
-	data = bytes.TrimSpace(data)
+func (s *stream) take(name string, data []byte) error {
 	switch {
-	case s.done || len(data) == 0:
-		return nil, nil
+	case s.done:
+		return nil
 	case string(data) == "[DONE]":
 		return s.whole()
 	case name == "error":
-		return nil, reported(s.reader, "", data)
+		return reported(s.reader, "", data)
 	}
 	var c completion
 	if err := s.reader.Into("", data, &c); err != nil {
-		return nil, err
+		return err
 	}
-	if !wire.Absent(c.Error) {
-		return nil, reported(s.reader, "error", c.Error)
+	path, chosen, err := c.first(s.reader)
+	if err != nil {
+		return err
 	}
 	s.head(&c)
-	path, chosen, err := first(s.reader, c.Choices)
-	if err != nil || chosen == nil {
-		return nil, err // the chunk with the usage has no choice
+	if chosen == nil {
+		return nil // the chunk with the usage has no choice
 	}
 	if chosen.FinishReason != "" {
 		s.reason = chosen.FinishReason
 	}
 	if chosen.Delta == nil {
-		return nil, nil
+		return nil
 	}
 	return s.delta(wire.Join(path, "delta"), chosen.Delta)
 }
 
 // head keeps what stands around the choices.
 func (s *stream) head(c *completion) {
-	if c.ID != "" {
-		s.response.ID = c.ID
-	}
-	if c.Model != "" {
-		s.response.Model = c.Model
-	}
+	s.response.ID, s.response.Model = cmp.Or(c.ID, s.response.ID), cmp.Or(c.Model, s.response.Model)
 	if c.Usage != nil {
 		s.response.Usage = c.Usage.counts()
 	}
 }
 
-func (s *stream) delta(path string, m *message) ([]tool.StreamResponse, error) {
-	if err := noFunctionCall(s.reader, path, m); err != nil {
-		return nil, err
-	}
-	content, err := text(s.reader, wire.Join(path, "content"), m.Content)
+func (s *stream) delta(path string, m *message) error {
+	content, err := m.content(s.reader, path)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out := s.say(nil, tool.ResponseThinking, s.thinking.Add(reasoning(m)))
-	out = s.answers(out, s.answer.Add(content))
-	out = s.answers(out, s.answer.Add(m.Refusal))
-	err = pieces.Each(s.reader, wire.Join(path, "tool_calls"), m.ToolCalls, func(path string, _ int, element json.RawMessage) error {
-		var c call
-		if err := s.reader.Into(path, element, &c); err != nil {
+	s.say(tool.ResponseThinking, s.thinking.Add(reasoning(m)))
+	s.say(tool.ResponseAnswer, s.answer.Add(content))
+	s.say(tool.ResponseAnswer, s.answer.Add(m.Refusal))
+	return m.calls(s.reader, path, maxElements, func(path string, c *call) error {
+		delta, err := s.calls.add(s.reader, path, c)
+		if err != nil {
 			return err
 		}
-		delta, err := s.calls.add(s.reader, path, &c)
-		if err != nil || delta == (wire.Delta{Index: delta.Index}) {
-			return err
-		}
-		piece, err := wire.WithData(wire.Piece(s.response.ID, tool.ResponseToolDelta, ""), false, delta)
-		out = append(out, piece)
+		changed, err := wire.Changed(s.response.ID, delta)
+		s.out = append(s.out, changed...)
 		return err
 	})
-	return out, err
 }
 
 // reasoning returns what the model wrote to itself, where it is text.
@@ -126,58 +106,43 @@ func reasoning(m *message) pieces.Text {
 	return pieces.Text{}
 }
 
-func (s *stream) answers(out []tool.StreamResponse, text string) []tool.StreamResponse {
-	s.text.WriteString(text)
-	return s.say(out, tool.ResponseAnswer, text)
-}
-
-func (s *stream) say(out []tool.StreamResponse, kind tool.ResponseType, text string) []tool.StreamResponse {
-	if text == "" {
-		return out
+func (s *stream) say(kind tool.ResponseType, text string) {
+	if kind == tool.ResponseAnswer {
+		s.text.WriteString(text)
 	}
-	return append(out, wire.Piece(s.response.ID, kind, text))
+	if text != "" {
+		s.out = append(s.out, wire.Piece(s.response.ID, kind, text))
+	}
 }
 
 // whole ends the texts and the calls.
-func (s *stream) whole() ([]tool.StreamResponse, error) {
+func (s *stream) whole() error {
 	calls, err := s.calls.whole(s.reader, pieces.WasCut(tool.FinishReason(s.reason)))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.done = true
-	out := s.say(nil, tool.ResponseThinking, s.thinking.End())
-	out = s.answers(out, s.answer.End())
+	s.say(tool.ResponseThinking, s.thinking.End())
+	s.say(tool.ResponseAnswer, s.answer.End())
 	s.response.ToolCalls, s.response.FinishReason = finish(calls, s.reason)
 	for _, call := range s.response.ToolCalls {
-		out = append(out, wire.Called(s.response.ID, call))
+		s.out = append(s.out, wire.Called(s.response.ID, call))
 	}
-	return out, nil
+	return nil
 }
 
-// End returns what was still open. A stream broke off if it ends with neither a finish_reason
+// Finish returns what was still open. A stream broke off if it ends with neither a finish_reason
 // nor [DONE].
-func (s *stream) End() ([]tool.StreamResponse, error) {
-	if s.failed != nil {
-		return nil, s.failed
+func (s *stream) Finish() ([]tool.StreamResponse, error) {
+	s.out = nil
+	if s.done {
+		return nil, nil
 	}
-	out, err := s.end()
-	s.failed = err
-	return out, err
-}
-
-func (s *stream) end() ([]tool.StreamResponse, error) {
-	var out []tool.StreamResponse
-	if !s.done {
-		if s.reason == "" {
-			return nil, s.reader.Fail("", "broke off: neither a finish_reason nor [DONE] came")
-		}
-		var err error
-		if out, err = s.whole(); err != nil {
-			return nil, err
-		}
+	if s.reason == "" {
+		return nil, s.reader.Fail("", "broke off: neither a finish_reason nor [DONE] came")
 	}
-	last, err := wire.Complete(s.response)
-	return append(out, last), err
+	err := s.whole()
+	return s.out, err
 }
 
 // Response returns the text so far, and the calls once they are whole.
@@ -186,4 +151,122 @@ func (s *stream) Response() tool.ChatResponse {
 	response.Content = s.text.String()
 	response.ToolCalls = append([]tool.Call{}, response.ToolCalls...)
 	return response
+}
+
+// calls are those of a stream, in the order in which they began.
+type calls struct {
+	all     []*open
+	byIndex map[int64]*open // the latest with each index
+	byID    map[string]*open
+}
+
+// open is a call to which pieces may be added.
+type open struct {
+	pieces.Call
+	number int   // in the order in which calls began
+	index  int64 // the order that the model gave
+}
+
+// add adds a piece and returns what it brought.
+func (c *calls) add(r wire.Reader, path string, piece *call) (wire.Delta, error) {
+	kind, what := piece.kind()
+	o, err := c.find(r, path, piece, what.Name)
+	if err != nil {
+		return wire.Delta{}, err
+	}
+	delta := wire.Delta{Index: o.number}
+	if o.Type == "" {
+		o.Type = kind
+	}
+	if o.ID == "" && piece.ID != "" {
+		o.ID, delta.ID = piece.ID, piece.ID
+		c.byID[piece.ID] = o
+	}
+	// Servers either cut the name into pieces too, or repeat it whole.
+	if what.Name != o.Name {
+		o.Name, delta.Name = o.Name+what.Name, what.Name
+	}
+	if len(o.Name) > maxName {
+		return wire.Delta{}, r.Fail(path, "has a name of more than %d bytes", maxName)
+	}
+	text, ok := o.Add(what.Arguments.Text)
+	if !ok {
+		return wire.Delta{}, tooLong(r, path)
+	}
+	delta.Arguments = text
+	return delta, nil
+}
+
+// maxName bounds what is put together of a name, which costs a copy for each piece.
+const maxName = 4096
+
+// find returns the call that a piece is of. The index says which, unless the piece plainly
+// begins another call: some servers give each the index 0, or none.
+func (c *calls) find(r wire.Reader, path string, piece *call, name string) (*open, error) {
+	var o *open
+	switch {
+	case piece.Index != nil:
+		o = c.at(*piece.Index, piece.ID, name)
+	case piece.ID != "":
+		o = c.byID[piece.ID]
+	case name == "" && len(c.all) > 0:
+		o = c.all[len(c.all)-1]
+	case name == "":
+		return nil, r.Fail(path, "has neither an index nor an id nor a name, so that its call is not known")
+	}
+	if o != nil {
+		return o, nil
+	}
+	return c.begin(r, path, piece.Index)
+}
+
+// at returns the call with an index that a piece is of, or nil if the piece begins one.
+func (c *calls) at(index int64, id, name string) *open {
+	latest := c.byIndex[index]
+	if latest == nil || id == "" || latest.ID == "" || latest.ID == id {
+		return latest
+	}
+	if other := c.byID[id]; other != nil && other.index == index {
+		return other
+	}
+	if name != "" {
+		return nil
+	}
+	return latest // there are servers that make up an id for each piece
+}
+
+func (c *calls) begin(r wire.Reader, path string, index *int64) (*open, error) {
+	if len(c.all) >= dialects.MaxCalls {
+		return nil, r.Fail(path, "begins one call too many; a response may have %d", dialects.MaxCalls)
+	}
+	if c.byIndex == nil {
+		c.byIndex, c.byID = map[int64]*open{}, map[string]*open{}
+	}
+	o := &open{number: len(c.all)}
+	if index == nil && o.number > 0 {
+		o.index = c.all[o.number-1].index // it follows the call before it
+	}
+	if index != nil {
+		o.index = *index
+		c.byIndex[o.index] = o
+	}
+	c.all = append(c.all, o)
+	return o, nil
+}
+
+// whole returns the calls, in the model's order. Nothing can be added to them any more. Where the
+// stream was cut, so may a call be before it got a name.
+func (c *calls) whole(r wire.Reader, cut bool) ([]tool.Call, error) {
+	ordered := slices.Clone(c.all)
+	slices.SortStableFunc(ordered, func(a, b *open) int { return cmp.Compare(a.index, b.index) })
+	calls := make([]tool.Call, 0, len(ordered))
+	for _, o := range ordered {
+		if o.Name == "" && !cut {
+			return nil, r.Fail("", "has a call with index %d that never got a name, so that its tool is not known", o.index)
+		}
+		if o.Name != "" {
+			calls = append(calls, o.Whole())
+		}
+	}
+	return calls, nil
 }

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"unicode/utf16"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -15,13 +14,6 @@ import (
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
-
-func TestRowS2_2AStreamIsPutTogether(t *testing.T) {
-	stream, pieces, err := feed(string(dialecttest.Fixture(t, "weather.sse")))
-	require.NoError(t, err)
-	assert.Equal(t, string(dialecttest.Fixture(t, "weather.pieces")), dialecttest.Lines(pieces))
-	assert.Equal(t, golden(), stream.Response())
-}
 
 func TestRowS2_2PiecesFindTheirCalls(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -117,15 +109,6 @@ func TestRowS2_2PiecesFindTheirCalls(t *testing.T) {
 	}
 }
 
-// units returns UTF-16 units as a JSON string of escapes alone, as a server may write them.
-func units(text []uint16) string {
-	var escaped strings.Builder
-	for _, unit := range text {
-		fmt.Fprintf(&escaped, `\u%04x`, unit)
-	}
-	return `"` + escaped.String() + `"`
-}
-
 // TestRowS2_2WhereverAStreamIsCut: the same comes of pieces of any size, in any order in which
 // each call's own stay in theirs.
 func TestRowS2_2WhereverAStreamIsCut(t *testing.T) {
@@ -137,23 +120,14 @@ func TestRowS2_2WhereverAStreamIsCut(t *testing.T) {
 		for i, text := range texts {
 			want = append(want, dialecttest.Call(fmt.Sprint("id", i), "f", text))
 			deltas := []string{fmt.Sprintf(`{"index":%d,"id":"id%d","function":{"name":"f","arguments":""}}`, i, i)}
-			for rest := utf16.Encode([]rune(text)); len(rest) > 0; {
-				cut := 1 + random.IntN(len(rest))
-				if random.IntN(2) == 0 {
-					cut = min(cut, 1+random.IntN(3))
-				}
-				deltas = append(deltas, fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, i, units(rest[:cut])))
-				rest = rest[cut:]
-			}
+			deltas = append(deltas, dialecttest.Cut(random, text, func(piece string) string {
+				return fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, i, piece)
+			})...)
 			pending = append(pending, deltas)
 		}
 		var deltas []string
-		for len(pending) > 0 {
-			i := random.IntN(len(pending))
-			deltas = append(deltas, `{"tool_calls":[`+pending[i][0]+`]}`)
-			if pending[i] = pending[i][1:]; len(pending[i]) == 0 {
-				pending = append(pending[:i], pending[i+1:]...)
-			}
+		for _, delta := range dialecttest.Mix(random, pending) {
+			deltas = append(deltas, `{"tool_calls":[`+delta+`]}`)
 		}
 		stream, pieces, err := chunks("tool_calls", deltas...)
 		require.NoError(t, err)
@@ -269,25 +243,6 @@ func TestTooManyCallsInAStream(t *testing.T) {
 	}
 	_, err := stream.Event("", []byte(`{"choices":[{"delta":{"tool_calls":[{"index":-5,"function":{"name":"f"}}]}}]}`))
 	require.ErrorContains(t, err, "begins one call too many; a response may have 4096")
-}
-
-func FuzzStream(f *testing.F) {
-	f.Add(string(dialecttest.Fixture(f, "weather.sse")))
-	f.Add("data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"id\":\"a\",\"custom\":{\"name\":\"\\ud83d\",\"input\":\"\\ud83d\"}}]},\"finish_reason\":\"length\"}]}\n\n")
-	f.Add("event: error\ndata: {}\n\n")
-	f.Fuzz(func(t *testing.T, events string) {
-		stream, pieces, err := feed(events)
-		calls, text := dialecttest.Called(pieces), dialecttest.Said(pieces)
-		response := stream.Response()
-		require.Equal(t, response.Content, text)
-		if err != nil {
-			var typed *dialects.Error
-			require.True(t, errors.As(err, &typed), "%T", err)
-			return
-		}
-		require.Equal(t, response.ToolCalls, calls)
-		require.True(t, pieces[len(pieces)-1].Done)
-	})
 }
 
 // TestAnyOrderOfPiecesIsSafe: whatever the order of well-formed pieces, none is lost or comes

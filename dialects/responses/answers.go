@@ -2,9 +2,10 @@ package responses
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -12,11 +13,9 @@ import (
 // approvalResponse is the type of items that allow a call, or refuse it.
 const approvalResponse = "mcp_approval_response"
 
-// answered is an item of a conversation, or a request, which holds items as its input.
+// answered is an item of a conversation.
 type answered struct {
-	Input     json.RawMessage `json:"input"`
 	Type      string          `json:"type"`
-	Role      string          `json:"role"`
 	ID        string          `json:"id"`
 	CallID    string          `json:"call_id"`
 	Output    json.RawMessage `json:"output"`
@@ -34,61 +33,36 @@ type answered struct {
 // call. It has the call's id and the fingerprint from the id of the request, if that is one that
 // [Events] made; otherwise that id is the call's.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
-	return wire.ReadAnswers(reader("answers"), document, func(found *wire.Answers, path string, element json.RawMessage) error {
-		return answers{found}.document(path, element)
+	return wire.ReadAnswers(reader("answers"), document, "input", func(a *wire.Answers, path string, element *json.RawMessage) error {
+		var kind struct {
+			Type string          `json:"type"`
+			Role json.RawMessage `json:"role"`
+		}
+		if err := a.Into(path, *element, &kind); err != nil {
+			return err
+		}
+		var i answered
+		switch kind.Type {
+		case functionOutput, customOutput, localShellOutput, approvalResponse:
+			if err := a.Into(path, *element, &i); err != nil {
+				return err
+			}
+		case "":
+			if wire.Absent(kind.Role) {
+				return a.Fail(wire.Join(path, "type"), `is missing; want items: {"type":"function_call_output","call_id":…,"output":…}`)
+			}
+			return nil // a message
+		default:
+			return nil // items of other types have other forms
+		}
+		if i.Type == approvalResponse {
+			return i.approval(a, path)
+		}
+		return i.output(a, path)
 	})
 }
 
-// answers adds what a document has to those that were found.
-type answers struct{ *wire.Answers }
-
-// document takes an item, or the one request that there is.
-func (a answers) document(path string, document json.RawMessage) error {
-	if path != "" {
-		return a.element(path, 0, document)
-	}
-	var d struct {
-		Type  json.RawMessage `json:"type"`
-		Input json.RawMessage `json:"input"`
-	}
-	if err := a.Into("", document, &d); err != nil {
-		return err
-	}
-	if !wire.Absent(d.Type) || wire.Absent(d.Input) {
-		return a.element("", 0, document)
-	}
-	return pieces.Each(a.Reader, "input", d.Input, a.element)
-}
-
-func (a answers) element(path string, _ int, element json.RawMessage) error {
-	var kind struct {
-		Type string          `json:"type"`
-		Role json.RawMessage `json:"role"`
-	}
-	if err := a.Into(path, element, &kind); err != nil {
-		return err
-	}
-	switch kind.Type {
-	case functionOutput, customOutput, localShellOutput, approvalResponse:
-	case "":
-		if !wire.Absent(kind.Role) {
-			return nil // a message
-		}
-		return a.Fail(wire.Join(path, "type"), `is missing; want items: {"type":"function_call_output","call_id":…,"output":…}`)
-	default:
-		return nil // items of other types have other forms
-	}
-	var i answered
-	if err := a.Into(path, element, &i); err != nil {
-		return err
-	}
-	if i.Type == approvalResponse {
-		return a.approval(path, &i)
-	}
-	return a.output(path, &i)
-}
-
-func (a answers) approval(path string, i *answered) error {
+func (i *answered) approval(a *wire.Answers, path string) error {
 	switch {
 	case i.RequestID == "":
 		return a.Fail(wire.Join(path, "approval_request_id"), "is missing; it says which request is answered")
@@ -99,7 +73,7 @@ func (a answers) approval(path string, i *answered) error {
 	return a.AddApproval(path, tool.Approval{CallID: call, Approve: *i.Approve, Reason: i.Reason, Fingerprint: fingerprint})
 }
 
-func (a answers) output(path string, i *answered) error {
+func (i *answered) output(a *wire.Answers, path string) error {
 	id := i.CallID
 	if id == "" && i.Type == localShellOutput {
 		id = i.ID
@@ -113,7 +87,7 @@ func (a answers) output(path string, i *answered) error {
 		return a.Fail(wire.Join(path, "status"), "is %q; answer when the output is complete", i.Status)
 	}
 	failed := i.Status == "incomplete"
-	result, err := a.result(wire.Join(path, "output"), i.Output, failed)
+	result, err := i.result(a.Reader, wire.Join(path, "output"), failed)
 	if err != nil {
 		return err
 	}
@@ -123,14 +97,96 @@ func (a answers) output(path string, i *answered) error {
 	return a.Add(path, tool.Answer{CallID: id, Result: result})
 }
 
-// result reads an output: a text, or an array of parts.
-func (a answers) result(path string, output json.RawMessage, failed bool) (tool.Result, error) {
-	if output[0] == '[' {
-		return a.parts(path, output, failed)
-	}
+// result reads an output: a text, or an array of parts. The JSON of a result may stand first among
+// these, behind which the images and files are that its content leaves out.
+func (i *answered) result(r wire.Reader, path string, failed bool) (tool.Result, error) {
 	var outcome wire.Outcome
-	var text string
-	err := a.Into(path, output, &text)
-	outcome.Text(text)
-	return outcome.Result(failed), err
+	if i.Output[0] != '[' {
+		var text string
+		err := r.Into(path, i.Output, &text)
+		outcome.Text(text)
+		return outcome.Result(failed), err
+	}
+	var all []tool.Content
+	err := wire.Each(r, path, i.Output, dialects.MaxParts, func(path string, _ int, p *answeredPart) error {
+		read, err := p.read(r, path)
+		all = append(all, read)
+		return err
+	})
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if len(all) > 1 && all[0].Type == "text" {
+		if stored, ok := wire.Stored([]byte(all[0].Text)); ok && !(failed && stored.Success) {
+			stored.Content = restored(stored.Content, all[1:])
+			return stored, nil
+		}
+	}
+	for _, part := range all {
+		if part.Type == "text" {
+			outcome.Text(part.Text)
+		} else {
+			outcome.Part(part)
+		}
+	}
+	return outcome.Result(failed), nil
+}
+
+// answeredPart is the union of the parts of an output.
+type answeredPart struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	ImageURL string `json:"image_url"`
+	FileName string `json:"filename"`
+	FileData string `json:"file_data"`
+	FileURL  string `json:"file_url"`
+	FileID   string `json:"file_id"`
+}
+
+// read returns what a part is of what a call came to.
+func (p *answeredPart) read(r wire.Reader, path string) (tool.Content, error) {
+	switch {
+	case p.Type == "input_text" || p.Type == "output_text":
+		return tool.Content{Type: "text", Text: p.Text}, nil
+	case p.Type != "input_image" && p.Type != "input_file":
+		return tool.Content{}, r.Fail(wire.Join(path, "type"), "is %q; want input_text, input_image or input_file", tool.Shown(p.Type, 64))
+	case p.FileID != "":
+		return tool.Content{}, r.Fail(wire.Join(path, "file_id"), "names a file that the provider keeps, which cannot be read here; send the data or a URL")
+	case p.Type == "input_image":
+		return wire.Linked(r, wire.Join(path, "image_url"), p.ImageURL, tool.Content{Type: "image"})
+	}
+	file := tool.Content{Type: "file", Name: p.FileName}
+	if p.FileData == "" {
+		return wire.Linked(r, wire.Join(path, "file_url"), p.FileURL, file)
+	}
+	if !strings.HasPrefix(p.FileData, "data:") {
+		return tool.Content{}, r.Fail(wire.Join(path, "file_data"), "is no data URL; want data:application/pdf;base64,…")
+	}
+	return wire.Linked(r, wire.Join(path, "file_data"), p.FileData, file)
+}
+
+// restored puts what was shown as parts of their own back to where it stands in a result's content,
+// which says all of it but the data. Both are in the same order. What has no place in the content
+// comes behind it.
+func restored(content, shown []tool.Content) []tool.Content {
+	whole := slices.Clone(content)
+	for i := range whole {
+		if len(shown) > 0 && belongs(&whole[i], &shown[0]) {
+			whole[i].Data = shown[0].Data
+			shown = shown[1:]
+		}
+	}
+	return append(whole, shown...)
+}
+
+// belongs returns whether a part shows this of a result's content: the data, or else what stands
+// at the URL.
+func belongs(content, part *tool.Content) bool {
+	if len(content.Data) > 0 || !isShown(content.MIMEType) {
+		return false
+	}
+	if len(part.Data) > 0 {
+		return part.MIMEType == content.MIMEType
+	}
+	return part.URL != "" && part.URL == content.URL && strings.HasPrefix(part.URL, "https://")
 }

@@ -1,54 +1,223 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
+	"slices"
 
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// sent is an item that shows a call of a function or of a custom tool.
-type sent struct {
-	Type      string  `json:"type"`
-	CallID    string  `json:"call_id"`
-	Name      string  `json:"name"`
-	Arguments *string `json:"arguments,omitempty"`
-	Input     *string `json:"input,omitempty"` // of a custom tool
+// open is a call that may not be whole yet.
+type open struct {
+	pieces.Call
+	number  int         // in the order in which calls began
+	first   pieces.Text // arguments that came when it began
+	ended   bool        // its arguments are whole
+	settled bool        // the provider says that it is whole
+	cut     bool        // the provider says that it is not
+	passed  bool
 }
 
-// sentShell is an item that shows a call of the local shell.
-type sentShell struct {
-	Type   string          `json:"type"`
-	ID     string          `json:"id"`
-	CallID string          `json:"call_id"`
-	Action json.RawMessage `json:"action"`
-	Status string          `json:"status"`
-}
-
-// Calls writes items that show calls, as the next request has them before their results.
-func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
-	items := make([]any, len(calls))
-	for i := range calls {
-		if calls[i].ID == "" {
-			return nil, unnamed("calls", i)
-		}
-		shown, err := show(&calls[i])
-		if err != nil {
-			return nil, reader("calls").Within(fmt.Sprintf("[%d]", i), err)
-		}
-		items[i] = shown
+// head takes what an item says of a call when it begins.
+func (o *open) head(r wire.Reader, path string, i *item) error {
+	o.Type = i.calls()
+	if id := i.id(); id != "" {
+		o.ID = id
 	}
-	return wire.Encode(items)
+	if i.Name != "" {
+		o.Name = i.Name
+	}
+	var err error
+	o.first, err = i.arguments(r, path)
+	return err
 }
 
-func show(call *tool.Call) (any, error) {
-	switch call.Type {
-	case tool.CustomCall:
-		return sent{Type: customCall, CallID: call.ID, Name: call.Function.Name, Input: &call.Function.Arguments}, nil
-	case tool.LocalShellCall:
-		action, err := shellAction(call.Function.Arguments)
-		return sentShell{localShellCall, prefixShell + call.ID, call.ID, action, "completed"}, err
+// become makes a call what a whole item says it is.
+func (o *open) become(r wire.Reader, path string, i *item) error {
+	if err := o.head(r, path, i); err != nil {
+		return err
 	}
-	return sent{Type: functionCall, CallID: call.ID, Name: call.Function.Name, Arguments: &call.Function.Arguments}, nil
+	o.settled, o.cut = i.Status == "completed", i.Status == "incomplete"
+	if o.Name == "" && !o.cut {
+		return r.Fail(wire.Join(path, "name"), "is missing; a call names its tool")
+	}
+	if i.silent() && (o.ended || o.Begun()) {
+		o.ended = true
+		return nil // the pieces are all there is
+	}
+	return o.replace(r, path, o.first)
+}
+
+func (o *open) replace(r wire.Reader, path string, arguments pieces.Text) error {
+	o.ended = true
+	if !o.Replace(arguments) {
+		return tooLong(r, path)
+	}
+	return nil
+}
+
+func tooLong(r wire.Reader, path string) error {
+	return r.Fail(path, "has arguments of more than %d bytes", dialects.MaxArguments)
+}
+
+// whole returns the call, and whether there is one: it may have been cut where the response was.
+func (o *open) whole(cut, last bool) (tool.Call, bool) {
+	if !o.ended && !o.Begun() {
+		o.Replace(o.first)
+	}
+	call := o.Whole()
+	switch {
+	case o.cut:
+		return call, false
+	case !cut || o.settled:
+		return call, true
+	case call.Function.Name == "":
+		return call, false
+	case call.Type == tool.LocalShellCall:
+		return call, o.ended && !last // half a command is a command, too
+	case call.Type == tool.CustomCall:
+		return call, !last
+	}
+	return call, json.Valid([]byte(call.Function.Arguments))
+}
+
+// finish returns the calls that are whole, with ids, those that they were put together as, and
+// why the model stopped.
+func finish(r wire.Reader, opened []*open, reason tool.FinishReason) ([]tool.Call, []*open, tool.FinishReason, error) {
+	calls, from := []tool.Call{}, []*open{}
+	for i, o := range opened {
+		call, ok := o.whole(pieces.WasCut(reason), i == len(opened)-1)
+		if !ok {
+			continue
+		}
+		if call.Function.Name == "" {
+			return nil, nil, "", r.Fail("", "has arguments for a call that never began, so that its tool is not known")
+		}
+		calls, from = append(calls, call), append(from, o)
+	}
+	pieces.FillIDs(calls)
+	if reason == tool.FinishStop && len(calls) > 0 {
+		reason = tool.FinishToolCalls
+	}
+	return calls, from, reason, nil
+}
+
+// slot is a place in the output of a streamed response.
+type slot struct {
+	kind  string // as in key
+	id    string // the item's
+	index int64
+	said  bool  // text came for it
+	call  *open // nil where it is none, or where that is not known
+}
+
+// slots are the places of a stream's messages and calls.
+type slots struct {
+	all     []*slot
+	byIndex map[int64]*slot // the latest with each index
+	byID    map[string]*slot
+	byCall  map[string]*slot // by call_id
+	latest  map[string]*slot // by kind
+	calls   int
+}
+
+// key is by what an event says which item it is about.
+type key struct {
+	Index  *int64 `json:"output_index"`
+	ItemID string `json:"item_id"`
+	kind   string // the item's type, where function_call stands for calls of custom tools too
+	callID string
+}
+
+// find returns the place that an event is about, and makes one if it is about a new one.
+//
+// By the documentation the index says which. Some servers give each item the same, others make
+// up an id for every event: where index and id contradict each other, the call_id decides.
+func (s *slots) find(r wire.Reader, k key) (*slot, error) {
+	if known := s.known(k); known != nil {
+		return known, s.learn(r, known, k)
+	}
+	if len(s.all) >= maxElements {
+		return nil, r.Fail("", "has more than %d items", maxElements)
+	}
+	if s.byIndex == nil {
+		s.byIndex, s.byID = map[int64]*slot{}, map[string]*slot{}
+		s.byCall, s.latest = map[string]*slot{}, map[string]*slot{}
+	}
+	made := &slot{kind: k.kind}
+	if k.Index != nil {
+		made.index = *k.Index
+		s.byIndex[made.index] = made
+	} else if len(s.all) > 0 {
+		made.index = s.all[len(s.all)-1].index // it follows the item before it
+	}
+	s.all = append(s.all, made)
+	s.latest[k.kind] = made
+	return made, s.learn(r, made, k)
+}
+
+func (s *slots) known(k key) *slot {
+	fits := func(found *slot) bool {
+		if found == nil || found.kind != k.kind {
+			return false
+		}
+		return k.callID == "" || found.call == nil || found.call.ID == "" || found.call.ID == k.callID
+	}
+	byID := s.byID[k.ItemID]
+	if fits(byID) && (k.Index == nil || byID.index == *k.Index) {
+		return byID
+	}
+	if k.Index != nil {
+		if found := s.byIndex[*k.Index]; fits(found) {
+			return found
+		}
+	}
+	for _, found := range []*slot{byID, s.byCall[k.callID]} {
+		if fits(found) {
+			return found
+		}
+	}
+	if k.Index == nil && k.ItemID == "" && k.callID == "" {
+		return s.latest[k.kind]
+	}
+	return nil
+}
+
+// learn adds to a place what an event says of it.
+func (s *slots) learn(r wire.Reader, known *slot, k key) error {
+	if known.id == "" && k.ItemID != "" {
+		known.id = k.ItemID
+		s.byID[k.ItemID] = known
+	}
+	if known.kind != functionCall {
+		return nil
+	}
+	if known.call == nil {
+		if s.calls >= dialects.MaxCalls {
+			return r.Fail("", "has one call too many; a response may have %d", dialects.MaxCalls)
+		}
+		known.call = &open{number: s.calls}
+		s.calls++
+	}
+	if k.callID != "" {
+		s.byCall[k.callID] = known
+	}
+	return nil
+}
+
+// inOrder returns the calls in the order of the output.
+func (s *slots) inOrder() []*open {
+	ordered := slices.Clone(s.all)
+	slices.SortStableFunc(ordered, func(a, b *slot) int { return cmp.Compare(a.index, b.index) })
+	var calls []*open
+	for _, place := range ordered {
+		if place.call != nil {
+			calls = append(calls, place.call)
+		}
+	}
+	return calls
 }

@@ -74,31 +74,15 @@ func TestRowS4_8DefinitionsOfTheClientsTools(t *testing.T) {
 		{Name: "local_shell", Description: "Runs a command.", Type: tool.LocalShellCall},
 		{Name: "patch", Type: tool.CustomCall, Format: json.RawMessage(`{"type":"grammar","syntax":"ebnf","definition":"x"}`)},
 	}
-	brief := func(findings []dialects.Finding) (all []string) {
-		for _, f := range findings {
-			all = append(all, fmt.Sprint(f.Tool, " ", f.Keyword, " ", f.Severity, " ", f.Adapted))
-			assert.NotEmpty(t, f.Message)
-			assert.NotEmpty(t, f.Fix)
-		}
-		return all
-	}
-	offered, findings, err := New().Definitions(definitions, dialects.DefinitionOptions{Strict: true})
-	require.NoError(t, err)
-	assert.Equal(t, `[{"type":"local_shell"},{"type":"local_shell"},{"type":"custom","name":"patch","format":{"type":"grammar","syntax":"ebnf","definition":"x"}}]`, string(offered))
-	assert.Equal(t, []string{
-		"terminal name weakened false", "terminal description weakened false", "local_shell description weakened false", "patch format refused false",
-	}, brief(findings), "strict is not for them")
+	written, found := dialecttest.Offered(t, New(), false, definitions...)
+	assert.JSONEq(t, `[{"type":"function","name":"terminal","description":"Runs a command.","parameters":{"type":"object","properties":{"command":{"type":"array","items":{"type":"string"}}},"required":["command"]},"strict":false},
+		{"type":"local_shell"},{"type":"custom","name":"patch","format":{"type":"grammar","syntax":"ebnf","definition":"x"}}]`, written)
+	assert.Equal(t, "terminal weakened name adapted\nlocal_shell weakened description\npatch refused format", found)
 
-	offered, findings, err = New().Definitions(definitions[:2], dialects.DefinitionOptions{Adapt: true})
-	require.NoError(t, err)
-	assert.JSONEq(t, `[{"type":"function","name":"terminal","description":"Runs a command.","parameters":{"type":"object","properties":{"command":{"type":"array","items":{"type":"string"}}},"required":["command"]},"strict":false},{"type":"local_shell"}]`, string(offered))
-	assert.Equal(t, []string{"terminal name weakened true", "local_shell description weakened false"}, brief(findings))
-
-	_, _, err = New().Definitions([]tool.Definition{{Name: "a", Type: tool.CustomCall, Format: json.RawMessage(`{`)}}, dialects.DefinitionOptions{})
+	_, _, err := New().Definitions([]tool.Definition{{Name: "a", Type: tool.CustomCall, Format: json.RawMessage(`{`)}}, dialects.DefinitionOptions{})
 	require.ErrorContains(t, err, "responses definitions: [0].format: is not JSON")
-	_, findings, err = New().Definitions([]tool.Definition{{Name: "a", Type: tool.CustomCall}, {Name: "a"}}, dialects.DefinitionOptions{})
-	require.NoError(t, err)
-	assert.Equal(t, []string{"a name refused false"}, brief(findings), "a name stands for one tool of any type")
+	_, found = dialecttest.Offered(t, New(), false, tool.Definition{Name: "a", Type: tool.CustomCall}, tool.Definition{Name: "a"})
+	assert.Equal(t, "a refused name", found, "a name stands for one tool of any type")
 }
 
 func TestRowS2_1ActionsAreArguments(t *testing.T) {

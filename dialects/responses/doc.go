@@ -29,31 +29,30 @@
 //
 // # Events of a batch
 //
-// [Events] write what a batch does as the API streams a response, so that whoever reads the API's
-// streams can follow it. Every event has the next sequence_number, from 0. Each call is an item
-// whose output_index is its place in the order in which items were added, and whose item_id is made
-// from the call's id. Which item it is depends on who runs the call:
+// [Events] stream a batch in the form in which the API streams a response, so that existing clients can
+// follow it. Every event has the next sequence_number, from 0. Each call is an item: its output_index
+// counts items in the order in which they were added, and its item_id is derived from the call's id. The
+// type of the item depends on who runs the call:
 //
-//   - A call that waits for the client is a function_call, custom_tool_call or local_shell_call, by the
-//     call's type. The arguments are those that were checked; a custom tool's input is as the model
-//     wrote it. The call_id is the provider's, or our own where that could mean another call.
-//   - A call that waits for approval is an mcp_approval_request. Its id says the call and the
-//     fingerprint, which Answers reads from the mcp_approval_response.
+//   - A call that the client runs is a function_call, custom_tool_call or local_shell_call, by the call's
+//     type, with the checked arguments; a custom tool's input is as the model wrote it. The call_id is the
+//     provider's, or our own if the provider's is ambiguous.
+//   - A call that needs approval is an mcp_approval_request. Its id encodes the call and the fingerprint,
+//     which Answers reads from the mcp_approval_response.
 //   - A call that is run here is, by its tool's category, a web_search_call, file_search_call or
-//     image_generation_call, and an mcp_call otherwise. The first three go from in_progress to searching
-//     or generating with the first thing that the call says, or with its end if it succeeds, and then
-//     to completed. The API has events for no failure but an mcp_call's: the item's status says it.
-//   - A call whose output is for the user (behavior.final) is a message besides, which begins with the
-//     first text that the call says. The output goes on from there; where it does not, it is another
-//     part of the message.
+//     image_generation_call, and otherwise an mcp_call. The first three go from in_progress to searching
+//     or generating with the call's first emission, or with its end if it succeeds, and then to
+//     completed. Only mcp_call has an event for failure; for the others the item's status says it.
+//   - A call whose output is shown to the user (behavior.final) is also a message, which starts with the
+//     first text that the call emits and continues with the rest of the output. An output that does not
+//     continue the emitted text is another part of the message.
 //
-// Images that are not done are partial images; one that is done is the result, unless the record
-// has one. Links become sources of a web search. For other things that calls say the API has no form:
-// they are left out, and so are hidden calls, calls that tools made, and the outputs that clients
-// have handed in, which they know.
+// Partial images are partial_image events; a complete one is the item's result, unless the record has
+// one. Links become sources of a web search. The API has no form for other emissions: they are left out,
+// and so are hidden calls, calls that tools made, and outputs that clients have submitted.
 //
-// A batch that pauses ends its response with response.completed, as the API ends one that asks for
-// calls. What a resumed batch does is another response, which may name the one before.
+// A batch that pauses ends its response with response.completed, as the API ends one with calls for the
+// client. A resumed batch is another response, which may name the previous one.
 //
 // A response repeats its items at the end. With large images it can be longer than Stream reads.
 package responses

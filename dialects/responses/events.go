@@ -2,6 +2,7 @@ package responses
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/caisson-run/caisson/dialects"
@@ -9,22 +10,22 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// EventsOptions say what the response is called that [Events] write. The zero value will do.
+// EventsOptions identify the response that [Events] write. The zero value will do.
 type EventsOptions struct {
-	// ResponseID is the id of the response. Empty: it is made from that of the batch, and for a
-	// batch that was resumed from the time too, since that is another response.
+	// ResponseID is the id of the response. Empty: it is derived from the id of the batch, and for a
+	// resumed batch also from the time, since that is another response.
 	ResponseID string
-	// PreviousResponseID is the id of the response that this one goes on from; empty for none.
+	// PreviousResponseID is the id of the response that this one continues; empty for none.
 	PreviousResponseID string
 	Model              string // empty where no model is to be named
-	// ServerLabel is what the server is called that runs the tools. Empty: "caisson".
+	// ServerLabel names the server that runs the tools. Empty: "caisson".
 	ServerLabel string
 }
 
-// Events write the events of a batch, as a stream of an executor has them, as the server-sent
-// events with which the API streams a response; package documentation says what becomes of what.
-// One of them writes one response, from batch_started or batch_resumed to batch_paused or
-// batch_finished. It is for one goroutine, and holds what the last event repeats.
+// Events map the events of a batch, as an executor streams them, to the server-sent events with which
+// the API streams a response; see the package documentation. One Events value writes one response, from
+// batch_started or batch_resumed to batch_paused or batch_finished. It is for one goroutine, and holds
+// all items, since the last event repeats them.
 type Events struct {
 	options  EventsOptions
 	phase    phase
@@ -38,7 +39,7 @@ type Events struct {
 	failed   error            // why an event could not be written
 }
 
-// phase says how far a response has come.
+// phase is the progress of a response.
 type phase int
 
 const (
@@ -47,7 +48,7 @@ const (
 	over
 )
 
-// NewEvents returns what writes one response.
+// NewEvents returns Events for one response.
 func NewEvents(options EventsOptions) *Events {
 	if options.ServerLabel == "" {
 		options.ServerLabel = "caisson"
@@ -55,10 +56,9 @@ func NewEvents(options EventsOptions) *Events {
 	return &Events{options: options, calls: map[string]*call{}, idents: map[string]int{}}
 }
 
-// Map returns the events that the API has for an event, which may be none: each is one to be
-// written with [dialects.WriteEvent]. Hidden calls, and calls that tools made, have none. It fails
-// with a [*dialects.Error] where events do not follow each other as package tool says; nothing can
-// be written after that but a failure.
+// Map returns the API's events for an event, ready for [dialects.WriteEvent]. There may be none: hidden
+// calls, and calls that tools made, have none. Events in an order that package tool does not allow are a
+// [*dialects.Error]; after it, only [Events.Fail] can be written.
 func (e *Events) Map(event tool.Event) ([]dialects.Event, error) {
 	e.out = nil
 	if e.failed == nil {
@@ -72,8 +72,8 @@ func (e *Events) Map(event tool.Event) ([]dialects.Event, error) {
 	return e.out, nil
 }
 
-// Fail returns the event with which a response ends that cannot go on, such as one whose batch was
-// refused. The message is for the client. After the end it returns none.
+// Fail returns the event that ends a response early, such as one whose batch was refused. The message is
+// for the client. After the end it returns none.
 func (e *Events) Fail(message string) []dialects.Event {
 	e.out = nil
 	switch e.phase {
@@ -122,7 +122,7 @@ func (e *Events) take(event *tool.Event) error {
 	return e.wrong(event, "is of a type that is not known")
 }
 
-// wrong says what is wrong with an event.
+// wrong returns the error for an event out of order.
 func (e *Events) wrong(event *tool.Event, what string) error {
 	return reader("events").Fail(event.CallID, "the event %q %s", tool.Shown(string(event.Type), 64), what)
 }
@@ -146,7 +146,7 @@ func (e *Events) begin(event *tool.Event) error {
 	return nil
 }
 
-// created returns the response as it is in the beginning.
+// created returns the initial response.
 func (e *Events) created(event *tool.Event) streamed {
 	id := e.options.ResponseID
 	if id == "" {
@@ -177,7 +177,7 @@ func optional(text string) *string {
 	return &text
 }
 
-// end writes the whole response. The API ends it in the same way where calls wait.
+// end writes the whole response. The API ends one with pending calls in the same way.
 func (e *Events) end(event *tool.Event) error {
 	if e.phase != within {
 		return e.wrong(event, "is not within a batch")
@@ -193,7 +193,7 @@ func (e *Events) end(event *tool.Event) error {
 	return nil
 }
 
-// head returns what the next event begins with.
+// head returns the members that start the next event.
 func (e *Events) head(name string) head {
 	h := head{"response." + name, e.sequence}
 	e.sequence++
@@ -210,7 +210,7 @@ func (e *Events) send(payload interface{ name() string }) {
 	e.out = append(e.out, dialects.Event{Name: payload.name(), Data: data})
 }
 
-// add puts an item into the response, and returns where it stands.
+// add appends an item to the response and returns its place.
 func (e *Events) add(id string, item any) place {
 	at := place{id, e.items}
 	e.items++
@@ -219,8 +219,181 @@ func (e *Events) add(id string, item any) place {
 	return at
 }
 
-// done replaces the item by what has become of it.
+// done replaces an item with its final state.
 func (e *Events) done(at place, item any) {
 	e.send(itemEvent{e.head("output_item.done"), at.OutputIndex, item})
 	e.response.Output[at.OutputIndex] = item
+}
+
+// call is a call of the batch with the state of its items.
+type call struct {
+	planned   tool.Planned
+	announced bool    // it waits for the client
+	running   running // its item; nil before it has started
+	message   *message
+	ended     bool
+}
+
+// ident returns the id by which the client answers a call: the provider's, or our own if the provider's
+// is ambiguous.
+func (e *Events) ident(c *call) string {
+	if id := c.planned.ID; id != "" && e.idents[id] == 1 {
+		return id
+	}
+	return c.planned.CallID
+}
+
+// waiting writes the request for an output or an approval.
+func (e *Events) waiting(c *call, event *tool.Event) error {
+	if event.Action == nil {
+		return e.wrong(event, "does not say what the call waits for")
+	}
+	if c.announced || c.running != nil {
+		return e.wrong(event, "is about a call that waits or runs already")
+	}
+	c.announced = true
+	if event.Action.Type == tool.NeedsApproval {
+		return e.asks(c, event)
+	}
+	return e.announce(c, event.Action)
+}
+
+// asks writes a request for approval. The client's answer holds only the request's id, so the id must
+// encode what was asked.
+func (e *Events) asks(c *call, event *tool.Event) error {
+	id := requestID(c.planned.CallID, event.Action.Fingerprint)
+	if call, fingerprint := requested(id); call != c.planned.CallID || fingerprint != event.Action.Fingerprint {
+		return e.wrong(event, "asks for approval of a call that an id cannot say")
+	}
+	item := callItem{ID: id, Type: "mcp_approval_request", Arguments: new(wanted(event.Action)), Name: event.Action.Tool, ServerLabel: e.options.ServerLabel}
+	e.done(e.add(item.ID, item), item)
+	return nil
+}
+
+// wanted returns the arguments that a call is to be run with.
+func wanted(action *tool.Action) string {
+	switch written := action.Call.Function.Arguments; {
+	case len(action.Arguments) > 0:
+		return string(action.Arguments)
+	case strings.TrimSpace(written) != "":
+		return written
+	}
+	return "{}"
+}
+
+// announce writes a call for the client. A custom tool's input is the model's own text, unchanged.
+func (e *Events) announce(c *call, action *tool.Action) error {
+	item := callItem{Status: "in_progress", CallID: e.ident(c), Name: action.Tool}
+	switch action.Call.Type {
+	case tool.CustomCall:
+		item.ID, item.Type, item.Status, item.Input = prefixCustom+c.planned.CallID, customCall, "", new(string)
+		at := e.add(item.ID, item)
+		if item.Input = &action.Call.Function.Arguments; *item.Input != "" {
+			e.send(itemStep{head: e.head("custom_tool_call_input.delta"), place: at, Delta: item.Input})
+		}
+		e.send(itemStep{head: e.head("custom_tool_call_input.done"), place: at, Input: item.Input})
+		e.done(at, item)
+	case tool.LocalShellCall:
+		command, err := fullAction(wanted(action))
+		if err != nil {
+			return reader("events").Within(c.planned.CallID, err)
+		}
+		item.ID, item.Type, item.Name, item.Action = prefixShell+c.planned.CallID, localShellCall, "", command
+		at := e.add(item.ID, item)
+		item.Status = "completed"
+		e.done(at, item)
+	default:
+		item.ID, item.Type, item.Arguments = prefixFunction+c.planned.CallID, functionCall, new(string)
+		at := e.add(item.ID, item)
+		item.Status, item.Arguments = "completed", new(wanted(action))
+		e.arguments("function_call", at, item.Arguments)
+		e.done(at, item)
+	}
+	return nil
+}
+
+// arguments writes the arguments of a call in one delta.
+func (e *Events) arguments(kind string, at place, arguments *string) {
+	e.send(itemStep{head: e.head(kind + "_arguments.delta"), place: at, Delta: arguments})
+	e.send(itemStep{head: e.head(kind + "_arguments.done"), place: at, Arguments: arguments})
+}
+
+// started adds the item of a call that is run here.
+func (e *Events) started(c *call, event *tool.Event) error {
+	if c.running != nil {
+		return e.wrong(event, "is about a call that runs already")
+	}
+	if c.planned.Client {
+		return nil
+	}
+	return e.run(c)
+}
+
+// output writes what a call emits, as far as the API has a form for it.
+func (e *Events) output(c *call, event *tool.Event) error {
+	if event.Emission == nil {
+		return e.wrong(event, "does not hold what the call says")
+	}
+	if c.running == nil {
+		return e.wrong(event, "is about a call that does not run")
+	}
+	c.running.say(e, event.Emission)
+	if c.planned.Final && event.Emission.Type == tool.EmitText {
+		e.speak(c, event.Emission.Text)
+	}
+	return nil
+}
+
+// finished ends the items of a call. A call for the client that was never announced got its result here;
+// one that was announced, in this response or an earlier one, needs nothing more.
+func (e *Events) finished(c *call, event *tool.Event) error {
+	if event.Record == nil {
+		return e.wrong(event, "does not hold what came of the call")
+	}
+	c.ended = true
+	if c.running == nil && c.planned.Client && (c.announced || e.resumed) {
+		return nil
+	}
+	if c.running == nil {
+		if err := e.run(c); err != nil {
+			return err
+		}
+	}
+	c.running.end(e, &event.Record.Result)
+	if c.planned.Final {
+		e.conclude(c, event.Record)
+	}
+	return nil
+}
+
+// running is the item of a call that is run here.
+type running interface {
+	// say takes an emission of the call.
+	say(e *Events, emission *tool.Emission)
+	// end takes the result of the call, and ends the item.
+	end(e *Events, result *tool.Result)
+}
+
+// run adds the item of a call, by the category of its tool.
+func (e *Events) run(c *call) (err error) {
+	category := c.planned.Category
+	if c.planned.Client {
+		category = "" // the result came from elsewhere, so nothing was searched
+	}
+	switch category {
+	case "web_search":
+		c.running = e.webSearch(&c.planned)
+	case "file_search":
+		c.running = e.fileSearch(&c.planned)
+	case "image_generation":
+		c.running = e.image(&c.planned)
+	default:
+		c.running, err = e.server(&c.planned)
+	}
+	return err
+}
+
+// step reports the progress of a call.
+func (e *Events) step(name string, at place) {
+	e.send(itemStep{head: e.head(name), place: at})
 }

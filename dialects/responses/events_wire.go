@@ -1,11 +1,13 @@
 package responses
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
-// The structures of the events that are written. Their members are those that the API documents
-// as required, in its names.
+// The structures of the events that are written, with the members that the API documents as required.
 
-// head is what every event begins with.
+// head starts every event.
 type head struct {
 	Type     string `json:"type"`
 	Sequence int    `json:"sequence_number"`
@@ -13,7 +15,7 @@ type head struct {
 
 func (h head) name() string { return h.Type }
 
-// place is which item an event is about.
+// place says which item an event is about.
 type place struct {
 	ItemID      string `json:"item_id"`
 	OutputIndex int    `json:"output_index"`
@@ -38,61 +40,20 @@ type itemEvent struct {
 	Item        any `json:"item"`
 }
 
-// stepEvent says how far a call has come: in_progress, searching, generating, completed, failed.
-type stepEvent struct {
+// itemStep is any other event about an item: how far it has come, and what is added to it.
+type itemStep struct {
 	head
 	place
-}
-
-// deltaEvent is a piece of a call's arguments or input.
-type deltaEvent struct {
-	head
-	place
-	Delta string `json:"delta"`
-}
-
-type argumentsEvent struct {
-	head
-	place
-	Arguments string `json:"arguments"`
-}
-
-type inputEvent struct {
-	head
-	place
-	Input string `json:"input"`
-}
-
-type partialImageEvent struct {
-	head
-	place
-	Index  int    `json:"partial_image_index"`
-	Image  string `json:"partial_image_b64"`
-	Format string `json:"output_format,omitempty"`
-}
-
-// partEvent is content_part.added or content_part.done.
-type partEvent struct {
-	head
-	place
-	ContentIndex int      `json:"content_index"`
-	Part         textPart `json:"part"`
-}
-
-type textDeltaEvent struct {
-	head
-	place
-	ContentIndex int    `json:"content_index"`
-	Delta        string `json:"delta"`
-	Logprobs     []any  `json:"logprobs"`
-}
-
-type textDoneEvent struct {
-	head
-	place
-	ContentIndex int    `json:"content_index"`
-	Text         string `json:"text"`
-	Logprobs     []any  `json:"logprobs"`
+	ContentIndex *int      `json:"content_index,omitempty"` // of a part of a message
+	Part         *textPart `json:"part,omitempty"`
+	Delta        *string   `json:"delta,omitempty"`
+	Text         *string   `json:"text,omitempty"`
+	Logprobs     []any     `json:"logprobs,omitzero"`
+	Arguments    *string   `json:"arguments,omitempty"`
+	Input        *string   `json:"input,omitempty"`
+	ImageIndex   *int      `json:"partial_image_index,omitempty"`
+	Image        string    `json:"partial_image_b64,omitempty"`
+	Format       string    `json:"output_format,omitempty"`
 }
 
 // streamed is a response as it is written. What a response says of a model's request has the
@@ -128,37 +89,17 @@ type failureObject struct {
 
 // The structures of the items that are written.
 
-type functionItem struct {
-	ID        string `json:"id"`
-	Type      string `json:"type"`
-	Status    string `json:"status"`
-	Arguments string `json:"arguments"`
-	CallID    string `json:"call_id"`
-	Name      string `json:"name"`
-}
-
-type customItem struct {
-	ID     string `json:"id"`
-	Type   string `json:"type"`
-	CallID string `json:"call_id"`
-	Input  string `json:"input"`
-	Name   string `json:"name"`
-}
-
-type shellItem struct {
-	ID     string          `json:"id"`
-	Type   string          `json:"type"`
-	Status string          `json:"status"`
-	CallID string          `json:"call_id"`
-	Action json.RawMessage `json:"action"`
-}
-
-type approvalItem struct {
-	ID          string `json:"id"`
-	Type        string `json:"type"`
-	Arguments   string `json:"arguments"`
-	Name        string `json:"name"`
-	ServerLabel string `json:"server_label"`
+// callItem is a call that the client runs, or is asked to approve.
+type callItem struct {
+	ID          string          `json:"id"`
+	Type        string          `json:"type"`
+	Status      string          `json:"status,omitempty"`
+	Arguments   *string         `json:"arguments,omitempty"`
+	CallID      string          `json:"call_id,omitempty"`
+	Action      json.RawMessage `json:"action,omitempty"` // of a local shell
+	Input       *string         `json:"input,omitempty"`  // of a custom tool
+	Name        string          `json:"name,omitempty"`
+	ServerLabel string          `json:"server_label,omitempty"`
 }
 
 type webSearchItem struct {
@@ -229,4 +170,34 @@ type textPart struct {
 	Text        string `json:"text"`
 	Annotations []any  `json:"annotations"`
 	Logprobs    []any  `json:"logprobs"`
+}
+
+// The API's prefixes of the ids of items.
+const (
+	prefixFunction = "fc_"
+	prefixCustom   = "ctc_"
+	prefixShell    = "lsh_"
+	prefixWeb      = "ws_"
+	prefixFiles    = "fs_"
+	prefixImage    = "ig_"
+	prefixServer   = "mcp_"
+	prefixRequest  = "mcpr_"
+	prefixMessage  = "msg_"
+)
+
+// requestID returns the id of a request for approval. It says what the approval is for, so that
+// the answer, which says no more than this id, does too. Call ids are UUIDs, without underscores.
+func requestID(callID, fingerprint string) string {
+	return prefixRequest + callID + "_" + fingerprint
+}
+
+// requested returns the call and the fingerprint that the id of a request for approval says. Of an
+// id that requestID did not make, all is the call's id.
+func requested(id string) (callID, fingerprint string) {
+	inside, ours := strings.CutPrefix(id, prefixRequest)
+	callID, fingerprint, both := strings.Cut(inside, "_")
+	if !ours || !both || callID == "" || fingerprint == "" {
+		return id, ""
+	}
+	return callID, fingerprint
 }

@@ -145,11 +145,8 @@ func readItem(r wire.Reader, path string, document json.RawMessage) (item, error
 // Response reads a response object.
 func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 	r := reader("response")
-	if len(document) > dialects.MaxDocument {
-		return tool.ChatResponse{}, r.Fail("", "has %d bytes, more than %d", len(document), dialects.MaxDocument)
-	}
 	var whole response
-	if err := r.Into("", document, &whole); err != nil {
+	if err := r.Document(document, &whole); err != nil {
 		return tool.ChatResponse{}, err
 	}
 	if err := whole.failed(r, ""); err != nil {
@@ -181,17 +178,19 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 		return tool.ChatResponse{}, err
 	}
 	read := tool.ChatResponse{ID: whole.ID, Model: whole.Model, Content: text.String(), Usage: whole.Usage.counts()}
-	read.ToolCalls, _, read.FinishReason, err = finish(r, calls, reason)
-	if err != nil {
+	if read.ToolCalls, _, read.FinishReason, err = finish(r, calls, reason); err != nil {
 		return tool.ChatResponse{}, err
 	}
 	return read, nil
 }
 
+// maxElements bounds the items of a response, and the parts of a message.
+const maxElements = 2 * dialects.MaxCalls
+
 // each calls visit with the messages and calls of the output.
 func (w *response) each(r wire.Reader, path string, visit func(path string, index int, i item) error) error {
-	return pieces.Each(r, wire.Join(path, "output"), w.Output, func(path string, index int, element json.RawMessage) error {
-		i, err := readItem(r, path, element)
+	return wire.Each(r, wire.Join(path, "output"), w.Output, maxElements, func(path string, index int, element *json.RawMessage) error {
+		i, err := readItem(r, path, *element)
 		if err != nil || i.Type != messageItem && !i.isCall() {
 			return err
 		}
@@ -233,16 +232,13 @@ func (w *response) reason(r wire.Reader, path string) (tool.FinishReason, error)
 // text returns what a message says.
 func (i *item) text(r wire.Reader, path string) (string, error) {
 	var text strings.Builder
-	err := pieces.Each(r, wire.Join(path, "content"), i.Content, func(path string, _ int, element json.RawMessage) error {
-		var part struct {
-			Type    string `json:"type"`
-			Text    string `json:"text"`
-			Refusal string `json:"refusal"`
-		}
-		err := r.Into(path, element, &part)
-		text.WriteString(part.Text)
-		text.WriteString(part.Refusal)
-		return err
+	err := wire.Each(r, wire.Join(path, "content"), i.Content, maxElements, func(_ string, _ int, part *struct {
+		Type    string `json:"type"`
+		Text    string `json:"text"`
+		Refusal string `json:"refusal"`
+	}) error {
+		text.WriteString(part.Text + part.Refusal)
+		return nil
 	})
 	return text.String(), err
 }

@@ -112,25 +112,3 @@ func TestRowS2_6WhatIsWrongIsSaid(t *testing.T) {
 		})
 	}
 }
-
-func FuzzResponse(f *testing.F) {
-	f.Add(dialecttest.Fixture(f, "weather.json"))
-	f.Add([]byte(`{"status":"incomplete","output":[` + strings.Join(cut, ",") + `]}`))
-	f.Add([]byte(`{"error":{"code":7}}`))
-	f.Fuzz(func(t *testing.T, document []byte) {
-		response, err := New().Response(document)
-		if err != nil {
-			var typed *dialects.Error
-			require.True(t, errors.As(err, &typed), "%T", err)
-			return
-		}
-		require.NotNil(t, response.ToolCalls)
-		shown, err := New().Calls(response.ToolCalls)
-		require.NoError(t, err, "each call has an id")
-		again, err := New().Response([]byte(`{"output":` + string(shown) + `}`))
-		require.NoError(t, err)
-		if !strings.Contains(string(shown), "\ufffd") {
-			require.Equal(t, response.ToolCalls, again.ToolCalls)
-		}
-	})
-}

@@ -2,6 +2,8 @@ package responses
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,78 +17,9 @@ import (
 // TestRowS2_2Transcript: each document of one conversation is read and written as it stands in testdata.
 func TestRowS2_2Transcript(t *testing.T) {
 	assert.Equal(t, "responses", New().Name())
-	offered, findings, err := New().Definitions(definitions(), dialects.DefinitionOptions{})
-	require.NoError(t, err)
-	assert.Equal(t, dialecttest.Compact(t, "definitions.json"), string(offered))
-	assert.Empty(t, findings)
-
-	response, err := New().Response(dialecttest.Fixture(t, "weather.json"))
-	require.NoError(t, err)
-	assert.Equal(t, golden(), response)
-
-	shown, err := New().Calls(response.ToolCalls)
-	require.NoError(t, err)
-	assert.Equal(t, dialecttest.Compact(t, "calls.json"), string(shown))
-
 	records := results()
-	sent, err := New().Results(records)
-	require.NoError(t, err)
-	assert.Equal(t, dialecttest.Compact(t, "results.json"), string(sent))
+	dialecttest.Transcript(t, New(), golden(), records)
 	assert.Equal(t, results(), records, "the records are as they were")
-}
-
-func TestStrictDefinitions(t *testing.T) {
-	offered, findings, err := New().Definitions(definitions(), dialects.DefinitionOptions{Strict: true, Adapt: true})
-	require.NoError(t, err)
-	assert.JSONEq(t, string(dialecttest.Fixture(t, "strict.json")), string(offered))
-	for _, finding := range findings {
-		assert.True(t, finding.Adapted, "%+v", finding)
-	}
-	_, _, err = New().Definitions([]tool.Definition{{Name: "a", Parameters: json.RawMessage(`{`)}}, dialects.DefinitionOptions{Strict: true})
-	require.ErrorContains(t, err, "responses definitions: [0].parameters: ")
-}
-
-func TestRowS2_4ResultsMatchCallsByID(t *testing.T) {
-	records := results()
-	records[0], records[2] = records[2], records[0]
-	sent, err := New().Results(records)
-	require.NoError(t, err)
-	var items []struct {
-		ID string `json:"call_id"`
-	}
-	require.NoError(t, json.Unmarshal(sent, &items))
-	for i, item := range items {
-		assert.Equal(t, records[i].ID, item.ID)
-	}
-	_, err = New().Results([]tool.Record{{}})
-	require.ErrorContains(t, err, "responses results: [0].id: is empty")
-	_, err = New().Calls([]tool.Call{dialecttest.Call("a", "f", ""), {}})
-	require.ErrorContains(t, err, "responses calls: [1].id: is empty")
-}
-
-func TestRowS2_5EmptyListsAreLists(t *testing.T) {
-	offered, findings, err := New().Definitions(nil, dialects.DefinitionOptions{})
-	require.NoError(t, err)
-	assert.Equal(t, "[]", string(offered))
-	assert.NotNil(t, findings)
-	sent, err := New().Results(nil)
-	require.NoError(t, err)
-	assert.Equal(t, "[]", string(sent))
-	shown, err := New().Calls(nil)
-	require.NoError(t, err)
-	assert.Equal(t, "[]", string(shown))
-
-	response, err := New().Response(answer("completed"))
-	require.NoError(t, err)
-	assert.Equal(t, tool.ChatResponse{ID: "r", ToolCalls: []tool.Call{}, FinishReason: tool.FinishStop}, response)
-	stream, pieces, err := events(completed)
-	require.NoError(t, err)
-	assert.Equal(t, response, stream.Response())
-	assert.NotNil(t, New().Stream().Response().ToolCalls)
-	for _, piece := range pieces {
-		assert.NotNil(t, piece.ToolCalls)
-		assert.NotNil(t, piece.KnowledgeReferences)
-	}
 }
 
 func TestEmptyArgumentsAreWritten(t *testing.T) {
@@ -110,4 +43,52 @@ func TestOnlyLinksThatTheProviderCanFollowAreParts(t *testing.T) {
 	sent, err := New().Results([]tool.Record{record})
 	require.NoError(t, err)
 	assert.NotContains(t, string(sent), "input_image")
+}
+
+// feed gives server-sent events to a new stream.
+func feed(events string) (dialects.Stream, []tool.StreamResponse, error) {
+	stream := New().Stream()
+	pieces, err := dialecttest.Feed(stream, events)
+	return stream, pieces, err
+}
+
+// events gives the data of events to a new stream.
+func events(data ...string) (dialects.Stream, []tool.StreamResponse, error) {
+	return feed(dialecttest.Data(data...))
+}
+
+// completed is the last event of a stream that does not repeat its items.
+const completed = `{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`
+
+// golden is what testdata/weather.* says.
+func golden() tool.ChatResponse {
+	return tool.ChatResponse{
+		ID: "resp_golden1", Model: "gpt-golden-2026-10-01", Content: "I look at both cities. 🌦",
+		ToolCalls: []tool.Call{
+			dialecttest.Call("call_zurich", "weather", `{"city": "Z\u00fcrich \ud83c\udf27", "days": 12345678901234567890}`),
+			dialecttest.Call("call_bern", "weather", `{"city": "Bern", "days": 1.50}`),
+			dialecttest.Custom("call_shell", "shell", "date | wc -c"),
+		},
+		FinishReason: tool.FinishToolCalls,
+		Usage:        tool.ChatUsage{PromptTokens: 210, CompletionTokens: 61, TotalTokens: 271},
+	}
+}
+
+// results are those of the golden calls.
+func results() []tool.Record {
+	calls := golden().ToolCalls
+	return []tool.Record{
+		{Call: calls[0], Result: tool.Result{Success: true, Output: "rain", Data: json.RawMessage(`{"mm":3.50}`), Content: []tool.Content{
+			{Type: "image", MIMEType: "image/png", Name: "map.png", Data: []byte("\x89PNG")},
+			{Type: "file", MIMEType: "application/pdf", URL: "https://weather.example/zurich.pdf"},
+			{Type: "file", MIMEType: "text/csv", Data: []byte("a,b")},
+		}}},
+		{Call: calls[1], Skipped: true, Result: tool.Result{Error: "no weather is known for 1.5 days", Kind: tool.InvalidArguments}},
+		{Call: calls[2], Cached: true, Source: "earlier", Result: tool.Result{Success: true, Output: "29"}},
+	}
+}
+
+// answer returns a response with items.
+func answer(status string, items ...string) []byte {
+	return fmt.Appendf(nil, `{"id":"r","status":%q,"output":[%s]}`, status, strings.Join(items, ","))
 }

@@ -1,15 +1,54 @@
 package responses
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
+
+// sent is an item that shows a call of a function or of a custom tool.
+type sent struct {
+	Type      string  `json:"type"`
+	CallID    string  `json:"call_id"`
+	Name      string  `json:"name"`
+	Arguments *string `json:"arguments,omitempty"`
+	Input     *string `json:"input,omitempty"` // of a custom tool
+}
+
+// sentShell is an item that shows a call of the local shell.
+type sentShell struct {
+	Type   string          `json:"type"`
+	ID     string          `json:"id"`
+	CallID string          `json:"call_id"`
+	Action json.RawMessage `json:"action"`
+	Status string          `json:"status"`
+}
+
+// Calls writes items that show calls, as the next request has them before their results.
+func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
+	return wire.List(reader("calls"), calls, show)
+}
+
+func show(call *tool.Call) (any, error) {
+	if err := wire.Matched("id", call.ID); err != nil {
+		return nil, err
+	}
+	switch call.Type {
+	case tool.CustomCall:
+		return sent{Type: customCall, CallID: call.ID, Name: call.Function.Name, Input: &call.Function.Arguments}, nil
+	case tool.LocalShellCall:
+		action, err := shellAction(call.Function.Arguments)
+		return sentShell{localShellCall, prefixShell + call.ID, call.ID, action, "completed"}, err
+	}
+	return sent{Type: functionCall, CallID: call.ID, Name: call.Function.Name, Arguments: &call.Function.Arguments}, nil
+}
 
 // output is an item with what a call came to.
 type output struct {
@@ -41,38 +80,21 @@ type part struct {
 // Results writes one item for each record. They belong behind the items of the calls, unless the
 // next request has a previous_response_id.
 func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
-	outputs := make([]output, len(records))
-	for i := range records {
-		record := &records[i]
-		if record.ID == "" {
-			return nil, unnamed("results", i)
+	return wire.List(reader("results"), records, func(record *tool.Record) (output, error) {
+		if err := wire.Matched("id", record.ID); err != nil {
+			return output{}, err
 		}
-		written, err := outputOf(record)
-		if err != nil {
-			return nil, reader("results").Within(fmt.Sprintf("[%d].result", i), err)
+		if record.Type == tool.LocalShellCall { // which has text alone
+			text, err := wire.Encode(record.Result)
+			return output{localShellOutput, record.ID, record.ID, string(text), "completed"}, err
 		}
-		outputs[i] = written
-	}
-	return wire.Encode(outputs)
-}
-
-// outputOf returns the item for a record. That of a local shell has text alone.
-func outputOf(record *tool.Record) (output, error) {
-	if record.Type == tool.LocalShellCall {
-		text, err := wire.Encode(record.Result)
-		return output{localShellOutput, record.ID, record.ID, string(text), "completed"}, err
-	}
-	kind := functionOutput
-	if record.Type == tool.CustomCall {
-		kind = customOutput
-	}
-	content, err := outcome(record.Result)
-	return output{Type: kind, CallID: record.ID, Output: content}, err
-}
-
-// unnamed refuses a call that no result can be matched with.
-func unnamed(op string, i int) error {
-	return reader(op).Fail(fmt.Sprintf("[%d].id", i), "is empty; the provider matches results with calls by it")
+		kind := functionOutput
+		if record.Type == tool.CustomCall {
+			kind = customOutput
+		}
+		content, err := outcome(record.Result)
+		return output{Type: kind, CallID: record.ID, Output: content}, err
+	})
 }
 
 // outcome returns a result as text, or as parts if the model can look at some of it.
@@ -122,4 +144,58 @@ func shownAs(content *tool.Content) (part, bool) {
 // isShown returns whether the model can look at what has this type.
 func isShown(mimeType string) bool {
 	return slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "image/gif", "application/pdf"}, mimeType)
+}
+
+// execute is the type of the only action of the local shell that there is.
+const execute = `"exec"`
+
+// shellArguments returns what an action, a JSON object, asks of the local shell, as a call has it:
+// without the type that all actions have, and without the members that are null, which stand for
+// being left out. What is no such action stays as it is, for whoever checks arguments to refuse.
+func shellArguments(action json.RawMessage) string {
+	if wire.Absent(action) {
+		return "{}"
+	}
+	action = bytes.ToValidUTF8(action, []byte("\uFFFD")) // as texts are decoded
+	given, err := exact.Parse(action, tool.MaxArgumentsDepth, dialects.MaxArguments)
+	if err != nil {
+		var compact bytes.Buffer
+		if json.Compact(&compact, action) != nil {
+			return string(action)
+		}
+		return compact.String()
+	}
+	var asked []exact.Member
+	for _, m := range given.Members() {
+		if m.Value.Literal() != "null" && (m.Name != "type" || m.Value.Literal() != execute) {
+			asked = append(asked, m)
+		}
+	}
+	return string(exact.Object(asked...).Append(nil))
+}
+
+// shellAction is the reverse of shellArguments.
+func shellAction(arguments string) (json.RawMessage, error) {
+	return action(arguments, "type", execute)
+}
+
+// fullAction returns an action that has an environment, as clients may want it.
+func fullAction(arguments string) (json.RawMessage, error) {
+	typed, err := shellAction(arguments)
+	if err != nil {
+		return nil, err
+	}
+	return action(string(typed), "env", "{}")
+}
+
+// action returns arguments as a JSON object that has the member, which is added where it is missing.
+func action(arguments, name, value string) (json.RawMessage, error) {
+	given, err := tool.ParseArguments(arguments)
+	if err != nil {
+		return wire.Object(arguments)
+	}
+	if _, ok := given.Get(name); !ok {
+		given = given.With(name, json.RawMessage(value))
+	}
+	return given.MarshalJSON()
 }

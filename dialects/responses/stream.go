@@ -1,7 +1,7 @@
 package responses
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -12,15 +12,14 @@ import (
 )
 
 // Stream reads the events of a streamed response. Calls come with response.output_item.done, or
-// else with the end of the response. What follows the end is not part of the stream. What was read
-// of an event before an error comes with it; every further call returns the error again.
+// else with the end of the response. What follows the end is not part of the stream.
 func (dialect) Stream() dialects.Stream {
-	return &stream{reader: reader("stream"), response: tool.ChatResponse{ToolCalls: []tool.Call{}}}
+	r := reader("stream")
+	return wire.NewStream(r, &stream{reader: r, response: tool.ChatResponse{ToolCalls: []tool.Call{}}})
 }
 
 type stream struct {
 	reader   wire.Reader
-	bytes    int
 	slots    slots
 	text     strings.Builder
 	answer   pieces.Halves
@@ -28,66 +27,71 @@ type stream struct {
 	response tool.ChatResponse
 	out      []tool.StreamResponse // of the event that is being read
 	done     bool
-	failed   error
 }
 
-// Event takes one event. Those that are not read are passed over.
-func (s *stream) Event(name string, data []byte) ([]tool.StreamResponse, error) {
-	if s.failed != nil {
-		return nil, s.failed
-	}
-	if s.bytes += len(name) + len(data); s.bytes > dialects.MaxDocument {
-		s.failed = s.reader.Fail("", "has more than %d bytes", dialects.MaxDocument)
-		return nil, s.failed
-	}
-	data = bytes.TrimSpace(data)
-	if s.done || len(data) == 0 || string(data) == "[DONE]" { // some servers end as Chat Completions do
+// Take takes one event. Those that are not read are passed over.
+func (s *stream) Take(name string, data []byte) ([]tool.StreamResponse, error) {
+	if s.done || string(data) == "[DONE]" { // some servers end as Chat Completions do
 		return nil, nil
 	}
 	s.out = nil
-	s.failed = s.event(name, data)
-	return s.out, s.failed
+	err := s.event(name, data)
+	return s.out, err
+}
+
+// event is the union of the events that are read. Others have other forms.
+type event struct {
+	key
+	failure                     // of error
+	Type      string            `json:"type"`
+	Delta     pieces.Text       `json:"delta"`
+	Arguments *pieces.Arguments `json:"arguments"`
+	Input     *pieces.Text      `json:"input"`
+	Item      json.RawMessage   `json:"item"`
+	Response  *response         `json:"response"`
+	Error     *failure          `json:"error"` // some servers put it there
 }
 
 func (s *stream) event(name string, data []byte) error {
-	kind := struct {
+	var kind struct {
 		Type string `json:"type"`
-	}{}
+	}
 	if err := s.reader.Into("", data, &kind); err != nil {
 		return err
 	}
 	if kind.Type == "" {
 		kind.Type = name
 	}
+	var take func(*event) error
 	switch kind.Type {
 	case "response.output_text.delta", "response.refusal.delta":
-		return s.textDelta(data)
+		take = s.textDelta
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		return s.thinkingDelta(data)
+		take = s.thinkingDelta
 	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
-		return s.argumentsDelta(data)
+		take = s.argumentsDelta
 	case "response.function_call_arguments.done", "response.custom_tool_call_input.done":
-		return s.argumentsDone(data)
+		take = s.argumentsDone
 	case "response.output_item.added", "response.output_item.done":
-		return s.item(data, kind.Type == "response.output_item.done")
+		take = s.item
 	case "response.created", "response.queued", "response.in_progress":
-		return s.begin(data)
+		take = s.begin
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
-		return s.finish(strings.TrimPrefix(kind.Type, "response."), data)
+		take = s.finish
 	case "error":
-		return s.reported(data)
+		take = s.reported
+	default:
+		return nil
 	}
-	return nil
-}
-
-func (s *stream) textDelta(data []byte) error {
-	var e struct {
-		key
-		Delta pieces.Text `json:"delta"`
-	}
+	var e event
 	if err := s.reader.Into("", data, &e); err != nil {
 		return err
 	}
+	e.Type = kind.Type
+	return take(&e)
+}
+
+func (s *stream) textDelta(e *event) error {
 	e.kind = messageItem
 	place, err := s.slots.find(s.reader, e.key)
 	if err != nil {
@@ -109,23 +113,12 @@ func (s *stream) pass(kind tool.ResponseType, text string) {
 	}
 }
 
-func (s *stream) thinkingDelta(data []byte) error {
-	var e struct {
-		Delta pieces.Text `json:"delta"`
-	}
-	err := s.reader.Into("", data, &e)
+func (s *stream) thinkingDelta(e *event) error {
 	s.pass(tool.ResponseThinking, s.thinking.Add(e.Delta))
-	return err
+	return nil
 }
 
-func (s *stream) argumentsDelta(data []byte) error {
-	var e struct {
-		key
-		Delta pieces.Text `json:"delta"`
-	}
-	if err := s.reader.Into("", data, &e); err != nil {
-		return err
-	}
+func (s *stream) argumentsDelta(e *event) error {
 	e.kind = functionCall
 	place, err := s.slots.find(s.reader, e.key)
 	if err != nil {
@@ -143,24 +136,13 @@ func (s *stream) argumentsDelta(data []byte) error {
 
 // piece passes a piece of a call, if there is anything in it.
 func (s *stream) piece(delta wire.Delta) error {
-	if delta == (wire.Delta{Index: delta.Index}) {
-		return nil
-	}
-	piece, err := wire.WithData(wire.Piece(s.response.ID, tool.ResponseToolDelta, ""), false, delta)
-	s.out = append(s.out, piece)
+	changed, err := wire.Changed(s.response.ID, delta)
+	s.out = append(s.out, changed...)
 	return err
 }
 
 // argumentsDone takes the whole arguments, which are those that count.
-func (s *stream) argumentsDone(data []byte) error {
-	var e struct {
-		key
-		Arguments *pieces.Arguments `json:"arguments"`
-		Input     *pieces.Text      `json:"input"`
-	}
-	if err := s.reader.Into("", data, &e); err != nil {
-		return err
-	}
+func (s *stream) argumentsDone(e *event) error {
 	e.kind = functionCall
 	place, err := s.slots.find(s.reader, e.key)
 	switch {
@@ -176,14 +158,7 @@ func (s *stream) argumentsDone(data []byte) error {
 	return nil
 }
 
-func (s *stream) item(data []byte, done bool) error {
-	var e struct {
-		Index *int64          `json:"output_index"`
-		Item  json.RawMessage `json:"item"`
-	}
-	if err := s.reader.Into("", data, &e); err != nil {
-		return err
-	}
+func (s *stream) item(e *event) error {
 	if wire.Absent(e.Item) {
 		return s.reader.Fail("item", "is missing")
 	}
@@ -191,7 +166,7 @@ func (s *stream) item(data []byte, done bool) error {
 	if err != nil || i.Type != messageItem && !i.isCall() {
 		return err
 	}
-	return s.take("item", e.Index, &i, done)
+	return s.take("item", e.Index, &i, e.Type == "response.output_item.done")
 }
 
 // take takes an item, which may be known already.
@@ -243,30 +218,19 @@ func (s *stream) message(path string, place *slot, i *item, done bool) error {
 }
 
 // begin takes what is known of a response from the beginning.
-func (s *stream) begin(data []byte) error {
-	var e struct {
-		Response struct {
-			ID    string `json:"id"`
-			Model string `json:"model"`
-		} `json:"response"`
+func (s *stream) begin(e *event) error {
+	if e.Response != nil {
+		s.name(e.Response)
 	}
-	err := s.reader.Into("", data, &e)
-	s.name(e.Response.ID, e.Response.Model)
-	return err
+	return nil
 }
 
 // finish takes the response with which a stream ends.
-func (s *stream) finish(status string, data []byte) error {
-	var e struct {
-		Response *response `json:"response"`
-	}
-	if err := s.reader.Into("", data, &e); err != nil {
-		return err
-	}
+func (s *stream) finish(e *event) error {
 	if e.Response == nil {
 		return s.reader.Fail("response", "is missing")
 	}
-	e.Response.Status = status
+	e.Response.Status = strings.TrimPrefix(e.Type, "response.")
 	if err := e.Response.failed(s.reader, "response"); err != nil {
 		return err
 	}
@@ -281,18 +245,13 @@ func (s *stream) finish(status string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	s.name(e.Response.ID, e.Response.Model)
+	s.name(e.Response)
 	s.response.Usage = e.Response.Usage.counts()
 	return s.close(reason)
 }
 
-func (s *stream) name(id, model string) {
-	if id != "" {
-		s.response.ID = id
-	}
-	if model != "" {
-		s.response.Model = model
-	}
+func (s *stream) name(r *response) {
+	s.response.ID, s.response.Model = cmp.Or(r.ID, s.response.ID), cmp.Or(r.Model, s.response.Model)
 }
 
 // close ends the texts and passes the calls that were not.
@@ -314,31 +273,19 @@ func (s *stream) close(reason tool.FinishReason) error {
 }
 
 // reported returns the error that the provider sent instead of going on.
-func (s *stream) reported(data []byte) error {
-	var e struct {
-		failure
-		Error *failure `json:"error"` // some servers put it there
-	}
-	if err := s.reader.Into("", data, &e); err != nil {
-		return err
-	}
+func (s *stream) reported(e *event) error {
 	if e.Error != nil {
 		return e.Error.as(s.reader, "error")
 	}
 	return e.failure.as(s.reader, "")
 }
 
-// End returns what was still open. A stream that ends before its response does broke off.
-func (s *stream) End() ([]tool.StreamResponse, error) {
-	if s.failed != nil {
-		return nil, s.failed
-	}
+// Finish checks that the response has ended: until it does, a stream has broken off.
+func (s *stream) Finish() ([]tool.StreamResponse, error) {
 	if !s.done {
-		s.failed = s.reader.Fail("", "broke off: the response neither completed nor failed")
-		return nil, s.failed
+		return nil, s.reader.Fail("", "broke off: the response neither completed nor failed")
 	}
-	last, err := wire.Complete(s.response)
-	return []tool.StreamResponse{last}, err
+	return nil, nil
 }
 
 // Response returns the text so far, and the calls that are whole.

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"unicode/utf16"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -15,13 +14,6 @@ import (
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/tool"
 )
-
-func TestRowS2_2AStreamIsPutTogether(t *testing.T) {
-	stream, pieces, err := feed(string(dialecttest.Fixture(t, "weather.sse")))
-	require.NoError(t, err)
-	assert.Equal(t, string(dialecttest.Fixture(t, "weather.pieces")), dialecttest.Lines(pieces))
-	assert.Equal(t, golden(), stream.Response())
-}
 
 func added(index int, id, callID string) string {
 	return fmt.Sprintf(`{"type":"response.output_item.added","output_index":%d,"item":{"type":"function_call","id":%q,"call_id":%q,"name":"f","arguments":"","status":"in_progress"}}`, index, id, callID)
@@ -152,36 +144,17 @@ func TestRowS2_2WhereverAStreamIsCut(t *testing.T) {
 			id, callID := fmt.Sprint("i", i), fmt.Sprint("c", i)
 			want = append(want, dialecttest.Call(callID, "f", text))
 			own := []string{added(i, id, callID)}
-			for rest := utf16.Encode([]rune(text)); len(rest) > 0; {
-				cut := 1 + random.IntN(min(len(rest), 1+random.IntN(len(rest))))
-				own = append(own, fmt.Sprintf(`{"type":"response.function_call_arguments.delta","output_index":%d,"item_id":%q,"delta":%s}`, i, id, units(rest[:cut])))
-				rest = rest[cut:]
-			}
+			own = append(own, dialecttest.Cut(random, text, func(piece string) string {
+				return fmt.Sprintf(`{"type":"response.function_call_arguments.delta","output_index":%d,"item_id":%q,"delta":%s}`, i, id, piece)
+			})...)
 			pending = append(pending, own)
 		}
-		var all []string
-		for len(pending) > 0 {
-			i := random.IntN(len(pending))
-			all = append(all, pending[i][0])
-			if pending[i] = pending[i][1:]; len(pending[i]) == 0 {
-				pending = append(pending[:i], pending[i+1:]...)
-			}
-		}
-		stream, pieces, err := events(append(all, completed)...)
+		stream, pieces, err := events(append(dialecttest.Mix(random, pending), completed)...)
 		require.NoError(t, err)
 		require.Equal(t, want, stream.Response().ToolCalls)
 		calls := dialecttest.Called(pieces)
 		require.Equal(t, want, calls)
 	}
-}
-
-// units returns UTF-16 units as a JSON string of escapes alone, as a server may write them.
-func units(text []uint16) string {
-	var escaped strings.Builder
-	for _, unit := range text {
-		fmt.Fprintf(&escaped, `\u%04x`, unit)
-	}
-	return `"` + escaped.String() + `"`
 }
 
 func TestTextsComeAsTheyAre(t *testing.T) {
@@ -289,25 +262,6 @@ func TestTooManyCallsInAStream(t *testing.T) {
 	}
 	_, err = stream.Event("", []byte(`{"type":"response.output_text.delta","output_index":-1}`))
 	require.ErrorContains(t, err, "has more than 8192 items")
-}
-
-func FuzzStream(f *testing.F) {
-	f.Add(string(dialecttest.Fixture(f, "weather.sse")))
-	f.Add("data: " + strings.Join([]string{added(1, "", ""), delta(0, "", `\ud83d`), delta(1, "x", ""), done(0, "x", "a", "{}"), completed}, "\n\ndata: ") + "\n\n")
-	f.Add("event: response.incomplete\ndata: {\"response\":{\"output\":[" + strings.Join(cut, ",") + "]}}\n\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		stream, pieces, err := feed(text)
-		calls, said := dialecttest.Called(pieces), dialecttest.Said(pieces)
-		response := stream.Response()
-		require.Equal(t, response.Content, said)
-		if err != nil {
-			var typed *dialects.Error
-			require.True(t, errors.As(err, &typed), "%T", err)
-			return
-		}
-		require.ElementsMatch(t, response.ToolCalls, calls)
-		require.True(t, pieces[len(pieces)-1].Done)
-	})
 }
 
 // TestAnyOrderOfEventsIsSafe: whatever the order of well-formed events, no call comes twice, and

@@ -80,7 +80,7 @@ func (b *toolbox) close(ctx context.Context) error { return b.host.Close(context
 // definitions writes the tools as the model's API takes them. What it would refuse is an error,
 // since one such tool makes it refuse all.
 func (b *toolbox) definitions(dialect dialects.Dialect) (json.RawMessage, error) {
-	definitions, findings, err := dialect.Definitions(b.offered.Definitions(), dialects.DefinitionOptions{Adapt: true})
+	definitions, findings, err := dialect.Definitions(b.offered.Definitions(), dialects.DefinitionOptions{})
 	if err != nil {
 		return nil, err
 	}

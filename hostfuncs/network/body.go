@@ -8,6 +8,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/caisson-run/caisson/tool"
 )
 
 const chunk = 32 << 10 // bytes read at once
@@ -128,4 +131,41 @@ func (e *exchange) readBody(from io.Reader) (body []byte, truncated bool, err er
 	}
 	body, err = e.client.secrets.MaskFirst(e.ctx, text, kept)
 	return body, truncated, err
+}
+
+// Request is what a guest asks for. Nothing in it is trusted.
+type Request struct {
+	Method string // in upper case; empty: GET. CONNECT and TRACE are refused
+	URL    string // absolute
+	// Headers go along, but for those that say how a message travels, which are refused,
+	// and Accept-Encoding, which is the host's.
+	Headers [][2]string
+	Body    []byte // not to be changed before the answer is there
+	// Timeout ends the request before its context does. Zero leaves it to the context; if
+	// that has no deadline either, it is [DefaultTimeout].
+	Timeout time.Duration
+}
+
+// Response is what the last of the servers answered, without the secrets' values.
+type Response struct {
+	Status int
+	URL    string // what answered, after redirects; without user info and fragment
+	// Headers are in the order of their names, each in its canonical form. All text is valid
+	// UTF-8 without hidden characters. Headers between two hops are left out.
+	Headers [][2]string
+	Body    []byte // decompressed
+	// Truncated says that the body went on beyond the session's [Limits].
+	Truncated bool
+}
+
+const maxShown = 512 // bytes of a URL that a receipt or a record shows
+
+// shown returns a text of a guest's or a server's in a form that is safe to show.
+func shown(text string) string { return tool.Shown(text, maxShown) }
+
+// onlyNames reports whether a text holds nothing but ASCII letters, digits and some others.
+func onlyNames(text, others string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(others, r)
+	})
 }

@@ -3,6 +3,7 @@ package network
 import (
 	"bytes"
 	"crypto/x509"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net/netip"
@@ -46,22 +47,21 @@ type permit struct {
 // effective is what a tool may do: the requests of its manifest, as far as grants cover them,
 // less what is denied. It does not change once it was read.
 type effective struct {
-	tool      string
-	module    string // its digest, if it is known
-	noNetwork string
-	requests  []rule
-	grants    []grant
-	denials   []denial
-	outcomes  []permission.Outcome // of the requests
-	permits   []permit             // of all of them
-	known     *ranges
+	tool     string
+	module   string // its digest, if it is known
+	requests []rule
+	grants   []grant
+	denials  []denial
+	outcomes []permission.Outcome // of the requests
+	permits  []permit             // of all of them
+	known    *ranges
 	// isSpecial says that connections of one request may go elsewhere than those of
 	// another.
 	isSpecial bool
 }
 
 func readPermission(options Options) (*effective, error) {
-	p := &effective{tool: options.Tool, module: options.Module, noNetwork: options.NoNetwork, known: newRanges()}
+	p := &effective{tool: options.Tool, module: options.Module, known: newRanges()}
 	for _, requested := range options.Requests {
 		r, err := readRule(requested)
 		if err != nil {
@@ -77,6 +77,14 @@ func readPermission(options Options) (*effective, error) {
 		}
 		p.grants = append(p.grants, g)
 		p.isSpecial = p.isSpecial || !g.reach.isPublic()
+	}
+	if options.NoNetwork != "" {
+		everything, err := readDenial(Denied{})
+		if err != nil {
+			return nil, err
+		}
+		everything.profile = options.NoNetwork
+		p.denials = append(p.denials, everything)
 	}
 	for _, denied := range options.Deny {
 		d, err := readDenial(denied)
@@ -180,4 +188,54 @@ func (p *effective) decide() {
 			p.permits = append(p.permits, permit{both.Rule.(*rule), i, both.Grant})
 		}
 	}
+}
+
+// allows reports whether a request may be sent. To which addresses, its reach says.
+func (p *effective) allows(l *location, method string) bool {
+	if p.denied(l, method) != nil {
+		return false
+	}
+	for i := range p.permits {
+		if p.permits[i].allows(l, method) {
+			return true
+		}
+	}
+	return false
+}
+
+// denied returns the line that takes the request away, whatever address it leads to.
+func (p *effective) denied(l *location, method string) *denial {
+	for i := range p.denials {
+		if d := &p.denials[i]; len(d.reach) == 0 && d.matches(l, method) {
+			return d
+		}
+	}
+	return nil
+}
+
+// reach returns to which addresses an allowed request may go, and a key that is equal for
+// equal ones.
+func (p *effective) reach(l *location, method string) (*reach, string) {
+	if !p.isSpecial {
+		return &reach{}, ""
+	}
+	all, key := &reach{}, []byte(nil)
+	var seen []int
+	for i := range p.permits {
+		permit := &p.permits[i]
+		granted := &p.grants[permit.grant].reach
+		if granted.isPublic() || slices.Contains(seen, permit.grant) || !permit.allows(l, method) {
+			continue
+		}
+		seen = append(seen, permit.grant)
+		all.add(granted)
+		key = binary.AppendUvarint(append(key, '+'), uint64(permit.grant))
+	}
+	for i := range p.denials {
+		if d := &p.denials[i]; len(d.reach) > 0 && d.matches(l, method) {
+			all.denied = append(all.denied, deniedReach{d.reach, d.origin})
+			key = binary.AppendUvarint(append(key, '-'), uint64(i))
+		}
+	}
+	return all, string(key)
 }

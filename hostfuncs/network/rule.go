@@ -165,8 +165,9 @@ func (r *rule) Covers(with permission.Rule) bool {
 // denial is which requests a line of the operator's takes away.
 type denial struct {
 	rule
-	origin string
-	reach  []prefix // of the connection; empty: the request is denied as such
+	origin  string
+	profile string   // that denies everything; empty for a line of the operator's
+	reach   []prefix // of the connection; empty: the request is denied as such
 }
 
 // readDenial reads a denial, of which an empty field matches everything.

@@ -1,11 +1,15 @@
 package secrets
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -17,7 +21,7 @@ import (
 //
 // The caller has decided that this very request may be sent, and calls Inject for each hop.
 //
-// A secret that goes into the body goes into a JSON object or a form of at most [MaxFilled] bytes, as
+// A secret that goes into the body goes into a JSON object or a form of at most 1 MiB, as
 // the request's Content-Type says. Any other body is an [*Error] of kind [ErrInvalid], and nothing must
 // be sent then. GET and HEAD requests without a body are left without. Once the request's context has
 // ended, Inject may fail with its error.
@@ -36,9 +40,9 @@ func (s *Set) Inject(request *http.Request, body []byte) ([]byte, error) {
 	return body, nil
 }
 
-// MaxFilled is the longest body in bytes that a secret is put into. Reading one takes some 20
+// maxFilled is the longest body in bytes that a secret is put into. Reading one takes some 20
 // milliseconds at worst, and nothing interrupts that.
-const MaxFilled = 1 << 20
+const maxFilled = 1 << 20
 
 func (s *Set) inject(b *binding, request *http.Request, body []byte) ([]byte, error) {
 	switch {
@@ -50,8 +54,8 @@ func (s *Set) inject(b *binding, request *http.Request, body []byte) ([]byte, er
 		return body, nil
 	case len(body) == 0 && (request.Method == http.MethodGet || request.Method == http.MethodHead || request.Method == ""):
 		return body, nil
-	case len(body) > MaxFilled:
-		return nil, b.refuse(fmt.Sprintf("the body takes a secret, so it may be at most %d bytes long", MaxFilled))
+	case len(body) > maxFilled:
+		return nil, b.refuse(fmt.Sprintf("the body takes a secret, so it may be at most %d bytes long", maxFilled))
 	}
 	leave, err := s.held().places.enter(request.Context(), body)
 	if err != nil {
@@ -102,4 +106,107 @@ func (b *binding) intoBody(header http.Header, body []byte) ([]byte, error) {
 
 func (b *binding) refuse(message string) error {
 	return &Error{Op: "inject", Name: b.name, Kind: ErrInvalid, Message: fmt.Sprintf("%s (in %q)", message, b.place.Body)}
+}
+
+// maxBodyDepth is how deep a body may nest, as for the standard library.
+const maxBodyDepth = 10_000
+
+// setMember removes every top-level member of a name from a JSON object, however the name
+// is escaped, and adds it with a text as its value, behind all others: those who ignore the case
+// of names take the last one. All others stay as they are, byte for byte. It reports false for
+// what is not one JSON object.
+func setMember(object []byte, name, value string) ([]byte, bool) {
+	limits := jsontext.Limits{Depth: maxBodyDepth, Values: len(object) + 1, Repeated: true, Shallow: true}
+	doc, err := jsontext.Parse(string(object), limits)
+	if err != nil || doc.Root().Kind() != jsontext.Object {
+		return nil, false
+	}
+	start, end := doc.Root().Span()
+	from, kept := start+1, 0
+	out := append(make([]byte, 0, len(object)+len(name)+len(value)+8), object[:from]...)
+	for key, member := range doc.Root().Members() {
+		_, to := member.Span()
+		to += bytes.IndexAny(object[to:], ",}")
+		if key.String() != name {
+			if kept++; kept > 1 {
+				out = append(out, ',')
+			}
+			out = append(out, object[from:to]...)
+		}
+		from = to + 1
+	}
+	if kept > 0 {
+		out = append(out, ',')
+	}
+	out = appendText(out, name)
+	out = append(out, ':')
+	out = appendText(out, value)
+	return append(out, object[end-1:]...), true
+}
+
+func appendText(out []byte, text string) []byte {
+	// A string always has a JSON form.
+	encoded, _ := json.Marshal(text)
+	return append(out, encoded...)
+}
+
+// setParameter removes every parameter of a name from a query or a form, however the name
+// is escaped, and adds it with a value. So it does with names that a server may take for it: some
+// ignore case, PHP reads a dot as _, skips spaces in front, ends at a NUL, takes name[] for a list and
+// a bracket that is never closed for _, and others read [name] as the name, or begin a parameter at a
+// semicolon; and with names whose escapes are broken, which servers mend in their own ways. All others
+// stay as they are, byte for byte.
+func setParameter(query, name, value string) string {
+	var out strings.Builder
+	out.Grow(len(query) + len(name) + len(value) + len("&="))
+	name, wanted := escapeParameter(name), bare(name)
+	if query != "" {
+		for part := range strings.SplitSeq(query, "&") {
+			if !holdsParameter(part, wanted) {
+				out.WriteString(part)
+				out.WriteByte('&')
+			}
+		}
+	}
+	out.WriteString(name)
+	out.WriteByte('=')
+	out.WriteString(escapeParameter(value))
+	return out.String()
+}
+
+// holdsParameter reports whether what stands between two ampersands is a parameter of a name, which is
+// bare, or has one behind a semicolon.
+func holdsParameter(part, wanted string) bool {
+	for part != "" {
+		one, rest, _ := strings.Cut(part, ";")
+		if isParameter(one, wanted) {
+			return true
+		}
+		part = rest
+	}
+	return false
+}
+
+func isParameter(part, wanted string) bool {
+	key, _, _ := strings.Cut(part, "=")
+	key, err := url.QueryUnescape(key)
+	if err != nil {
+		return true
+	}
+	key, _, _ = strings.Cut(key, "\x00")
+	return bare(key) == wanted || strings.Contains(key, "[") && strings.Trim(manifests.FoldName(key), "-") == wanted
+}
+
+// bare returns a name folded, without what stands around it that some servers skip.
+func bare(name string) string {
+	name = strings.TrimFunc(name, func(r rune) bool {
+		return (r < 'a' || 'z' < r) && (r < 'A' || 'Z' < r) && (r < '0' || '9' < r)
+	})
+	name, _, _ = strings.Cut(name, "[")
+	return strings.Trim(manifests.FoldName(name), "-")
+}
+
+// escapeParameter writes a space as %20, which queries and forms both read as one.
+func escapeParameter(text string) string {
+	return strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
 }

@@ -1,11 +1,15 @@
 package secrets_test
 
 import (
+	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"filippo.io/age"
+	"filippo.io/age/armor"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -120,4 +124,119 @@ func TestSourcesThatNobodyAsksForAreNotRead(t *testing.T) {
 	options.Deny = []secrets.Denied{{Name: key}}
 	_, err = secrets.New(options)
 	require.NoError(t, err)
+}
+
+const ageContent = "# the team's keys\n\nSEARCH_KEY=0123456789abcdef\r\nother=a=b # c == 16 bytes\n  # indented\nEMPTY=\nlast=fedcba9876543210"
+
+// seal writes a file that the identity opens, and the identity's own.
+func seal(t *testing.T, content string, armored bool) manifests.SecretSource {
+	t.Helper()
+	identity, err := age.GenerateX25519Identity()
+	require.NoError(t, err)
+	return manifests.SecretSource{
+		Age:      writeFile(t, sealed(t, content, armored, identity.Recipient()), 0o600),
+		Identity: writeFile(t, "# created: today\n"+identity.String()+"\n", 0o600),
+	}
+}
+
+func sealed(t *testing.T, content string, armored bool, recipient age.Recipient) string {
+	t.Helper()
+	var file bytes.Buffer
+	var out io.WriteCloser = nopCloser{&file}
+	if armored {
+		out = armor.NewWriter(&file)
+	}
+	in, err := age.Encrypt(out, recipient)
+	require.NoError(t, err)
+	_, err = io.WriteString(in, content)
+	require.NoError(t, err)
+	require.NoError(t, in.Close())
+	require.NoError(t, out.Close())
+	return file.String()
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+func TestValueFromAgeFile(t *testing.T) {
+	for _, armored := range []bool{true, false} {
+		source := seal(t, ageContent, armored)
+		for name, want := range map[string]string{"": "0123456789abcdef", "other": "a=b # c == 16 bytes", "last": "fedcba9876543210"} {
+			source.Key = name
+			set, err := from(source, inHeader("X-Api-Key"), nil)
+			require.NoError(t, err)
+			assert.Equal(t, want, valueOf(t, set))
+		}
+		for name, want := range map[string]string{"absent": "the age file has no absent", "EMPTY": "EMPTY is empty in the age file"} {
+			source.Key = name
+			set, err := from(source, inHeader("X-Api-Key"), nil)
+			require.NoError(t, err)
+			assert.False(t, set.Exists(key))
+			assert.Equal(t, want, set.Decisions()[0].Reason)
+		}
+	}
+}
+
+func TestAgeFileForAHybridKey(t *testing.T) {
+	identity, err := age.GenerateHybridIdentity()
+	require.NoError(t, err)
+	set, err := from(manifests.SecretSource{
+		Age:      writeFile(t, sealed(t, ageContent, false, identity.Recipient()), 0o600),
+		Identity: writeFile(t, identity.String(), 0o600),
+	}, inHeader("X-Api-Key"), nil)
+	require.NoError(t, err)
+	assert.Equal(t, "0123456789abcdef", valueOf(t, set))
+}
+
+// TestAgeFileServesManySecrets by the names in it.
+func TestAgeFileServesManySecrets(t *testing.T) {
+	source := seal(t, ageContent, true)
+	first, second := granted("FIRST", host), granted("SECOND", host)
+	first.From, second.From = source, source
+	first.From.Key, second.From.Key = "SEARCH_KEY", "last"
+	set, err := secrets.New(secrets.Options{
+		Requests: []manifests.SecretPermission{request("FIRST", inHeader("X-First"), host), request("SECOND", inHeader("X-Second"), host)},
+		Grants:   []manifests.SecretGrant{first, second},
+	})
+	require.NoError(t, err)
+	r := newRequest(t, "GET", "https://"+host)
+	_, err = set.Inject(r, nil)
+	require.NoError(t, err)
+	assert.Equal(t, "0123456789abcdef", r.Header.Get("X-First"))
+	assert.Equal(t, "fedcba9876543210", r.Header.Get("X-Second"))
+}
+
+// TestUnreadableAgeFiles: no error holds a part of a key or of the content.
+func TestUnreadableAgeFiles(t *testing.T) {
+	good, other := seal(t, ageContent, true), seal(t, ageContent, false)
+	identity, err := os.ReadFile(good.Identity)
+	require.NoError(t, err)
+	binary, err := os.ReadFile(other.Age)
+	require.NoError(t, err)
+	folder := t.TempDir()
+	for name, c := range map[string]struct {
+		source manifests.SecretSource
+		want   string
+	}{
+		"another key":        {manifests.SecretSource{Age: good.Age, Identity: other.Identity}, "no key in "},
+		"no identity":        {manifests.SecretSource{Age: good.Age, Identity: filepath.Join(folder, "absent")}, "absent cannot be read"},
+		"no file":            {manifests.SecretSource{Age: filepath.Join(folder, "absent"), Identity: good.Identity}, "absent cannot be read"},
+		"a broken identity":  {manifests.SecretSource{Age: good.Age, Identity: writeFile(t, string(identity[:len(identity)-5])+"!\n", 0o600)}, "is not a file of age keys"},
+		"an empty identity":  {manifests.SecretSource{Age: good.Age, Identity: writeFile(t, "\n", 0o600)}, "is not a file of age keys"},
+		"a large identity":   {manifests.SecretSource{Age: good.Age, Identity: writeFile(t, strings.Repeat("#", 65<<10), 0o600)}, "is larger than 64 KiB"},
+		"a file in the open": {manifests.SecretSource{Age: writeFile(t, ageContent, 0o600), Identity: good.Identity}, "is not a valid age file"},
+		"a file cut short":   {manifests.SecretSource{Age: writeFile(t, string(binary[:len(binary)-3]), 0o600), Identity: other.Identity}, "is not a valid age file"},
+		"a large file":       {manifests.SecretSource{Age: writeFile(t, strings.Repeat("x", 1<<20+1), 0o600), Identity: good.Identity}, "is larger than 1024 KiB"},
+		"no lines":           {seal(t, "SEARCH_KEY=0123456789abcdef\n0123456789abcdef\n", true), "line 2 is not NAME=value"},
+		"twice a name":       {seal(t, "A=0123456789abcdef\nA=0123456789abcdef\n", true), "line 2 gives a name a second value"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := from(c.source, inHeader("X"), nil)
+			require.ErrorIs(t, err, secrets.ErrSource)
+			assert.ErrorContains(t, err, c.want)
+			assert.NotContains(t, err.Error(), "0123456789")
+			assert.NotContains(t, strings.ToUpper(err.Error()), "AGE-SECRET-KEY-1")
+		})
+	}
 }

@@ -1,4 +1,4 @@
-// Package batches keeps batches that wait, so that a later command can go on with them: each in a
+// Package batches stores paused batches, so that a later command can resume them: each in a
 // file of its own, in the user's folder for the state of programs or wherever the user says.
 package batches
 
@@ -18,7 +18,7 @@ var (
 	ErrAmbiguous = errors.New("several batches have such an id")
 	ErrEnded     = errors.New("the batch was resumed and has ended")
 	ErrOccupied  = errors.New("the file is there already")
-	ErrDamaged   = errors.New("the file holds no batch that waits")
+	ErrDamaged   = errors.New("the file holds no paused batch")
 	ErrTooLarge  = errors.New("the batch is too large to keep")
 )
 
@@ -43,7 +43,7 @@ const schema = "caisson-batch/v1"
 // The size of a file is looked at before it is read.
 const MaxFileBytes = executor.MaxStateBytes + 4<<10
 
-// Batch is a batch that waits, as it is kept.
+// Batch is a paused batch, as it is stored.
 type Batch struct {
 	// Dialect is the one in which the calls came; empty for none.
 	Dialect string

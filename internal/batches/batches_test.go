@@ -33,7 +33,7 @@ func (clientTool) Invoke(context.Context, tool.Invocation) (tool.Outcome, error)
 	return tool.Outcome{}, errors.New("the client runs it")
 }
 
-// waiting returns a batch that waits.
+// waiting returns a paused batch.
 func waiting(t testing.TB) Batch {
 	t.Helper()
 	manifest, err := manifests.Parse("ask_user.tool.yaml", []byte("schema: caisson/v1\nname: ask_user\ndescription: Asks.\nexecution: client\nparameters: {type: object}\n"))
@@ -125,7 +125,7 @@ func TestAFileOfTheUsersIsNotOverwritten(t *testing.T) {
 	require.Error(t, Folder("").At(filepath.Join(dir, "missing", "batch.json")).Check())
 }
 
-// TestAStateIsClaimedOnce: whoever reads a batch at the same time, from wherever, one goes on with it.
+// TestAStateIsClaimedOnce: whoever reads a batch at the same time, from wherever, one resumes it.
 func TestAStateIsClaimedOnce(t *testing.T) {
 	for _, folder := range []Folder{In(t.TempDir()), ""} {
 		t.Run(fmt.Sprintf("folder %t", folder != ""), func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestAStateIsClaimedOnce(t *testing.T) {
 	}
 }
 
-// TestWhatWasReadBeforeIsNotClaimedLater: a process that is slow does not go on with what another
+// TestWhatWasReadBeforeIsNotClaimedLater: a slow process does not resume what another
 // has done since, although nothing says any more that it was claimed.
 func TestWhatWasReadBeforeIsNotClaimedLater(t *testing.T) {
 	batch, path := waiting(t), filepath.Join(t.TempDir(), "batch.json")
@@ -177,7 +177,7 @@ func TestWhatWasReadBeforeIsNotClaimedLater(t *testing.T) {
 	assert.Len(t, files, 1, "no trace is left beside the file")
 }
 
-// TestAFileIsClaimedOnceWhateverRemembersIt: whoever goes on with one file at the same time, with
+// TestAFileIsClaimedOnceWhateverRemembersIt: whoever resumes one file at the same time, with
 // folders for state of their own and by whatever path, one does. Control: claims in these folders alone,
 // which know nothing of each other, are all taken.
 func TestAFileIsClaimedOnceWhateverRemembersIt(t *testing.T) {

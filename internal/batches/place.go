@@ -71,7 +71,7 @@ func (p *Place) Check() (err error) {
 	return ErrOccupied
 }
 
-// Keep writes a batch that waits, in the place of what is there.
+// Keep writes a paused batch, in the place of what is there.
 func (p *Place) Keep(batch Batch) error {
 	return p.write(wireBatch{Batch: batch.State.ID(), Dialect: batch.Dialect, State: &batch.State})
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Edit replaces a text that stands in a file once.
+// Edit replaces a text that stands in a file once. Without an old text it makes a new file.
 type Edit struct {
 	File     string // below the root, with slashes
 	Old, New string
@@ -25,11 +25,20 @@ func Write(dir, root string, edits []Edit) (path string, err error) {
 		if err != nil {
 			return "", err
 		}
-		from := file
-		if replaced[file] == "" {
+		from, made := file, replaced[file] == ""
+		if made {
 			replaced[file] = filepath.Join(dir, fmt.Sprintf("%d-%s", len(replaced), filepath.Base(file)))
 		} else {
 			from = replaced[file]
+		}
+		if e.Old == "" {
+			if _, err := os.Stat(file); err == nil || !made {
+				return "", fmt.Errorf("%s is not a new file", e.File)
+			}
+			if err := os.WriteFile(replaced[file], []byte(e.New), 0o600); err != nil {
+				return "", err
+			}
+			continue
 		}
 		text, err := os.ReadFile(from)
 		if err != nil {

@@ -59,8 +59,8 @@ type applied struct {
 
 func (a *applied) policy(policy *manifests.Policy) {
 	for _, source := range policy.Context {
-		if s := contextStatement(source.Name); !slices.ContainsFunc(a.tools, s.concerns) {
-			a.add("context."+source.Name, source.Origin, "no tool asks for "+s.what, s.fix)
+		if s := (manifests.Deny{Context: source.Name}).Statement(); !slices.ContainsFunc(a.tools, s.Concerns) {
+			a.add("context."+source.Name, source.Origin, "no tool asks for "+s.About, s.Fix)
 		}
 	}
 	for i, grant := range policy.Grants {
@@ -88,11 +88,11 @@ func (a *applied) grant(at string, grant manifests.Grant) {
 		return
 	}
 	alone := manifests.Policy{Grants: []manifests.Grant{grant}}
-	var given manifests.Grants
+	var given []manifests.Statement
 	var receivers []*manifests.Manifest
 	for _, m := range named {
-		if grants := alone.For(m.Name, m.File); !isEmpty(grants) {
-			given, receivers = grants, append(receivers, m)
+		if statements := alone.For(m.Name, m.File).Statements(); len(statements) > 0 {
+			given, receivers = statements, append(receivers, m)
 		}
 	}
 	if len(receivers) == 0 {
@@ -113,13 +113,13 @@ func (a *applied) deny(at string, deny manifests.PolicyDeny) {
 	case deny.Network != nil:
 		return // one for all tools guards against what may be granted one day
 	}
-	s := denyStatement(deny.Deny)
-	if len(concerned) == 0 || slices.ContainsFunc(concerned, s.concerns) {
+	s := deny.Statement()
+	if len(concerned) == 0 || slices.ContainsFunc(concerned, s.Concerns) {
 		return
 	}
-	text, fix := "none of its tools asks for "+s.what, s.fix
-	if s.called != "" {
-		text, fix = a.uncalled("none of its tools", s.called, concerned)
+	text, fix := "none of its tools asks for "+s.About, s.Fix
+	if s.Tool != "" {
+		text, fix = a.uncalled("none of its tools", s.Tool, concerned)
 	}
 	a.add(at, deny.Origin, "it takes nothing away, since "+text, fix)
 }
@@ -161,22 +161,22 @@ func (a *applied) fixFor(pattern string) string {
 }
 
 // elements looks at what is given to tools, element by element.
-func (a *applied) elements(at string, given manifests.Grants, receivers []*manifests.Manifest) {
-	for _, s := range statementsIn(given) {
+func (a *applied) elements(at string, given []manifests.Statement, receivers []*manifests.Manifest) {
+	for _, s := range given {
 		var asking []*manifests.Manifest
 		for _, m := range receivers {
-			if s.concerns(m) {
+			if s.Concerns(m) {
 				asking = append(asking, m)
 			}
 		}
 		switch {
-		case s.called != "" && (len(asking) == 0 || a.tool(s.called) == nil):
-			text, fix := a.uncalled("no tool that gets it", s.called, receivers)
-			a.add(at+s.path, s.Origin, text, fix)
+		case s.Tool != "" && (len(asking) == 0 || a.tool(s.Tool) == nil):
+			text, fix := a.uncalled("no tool that gets it", s.Tool, receivers)
+			a.add(at+s.Key, s.Origin, text, fix)
 		case len(asking) == 0:
-			a.add(at+s.path, s.Origin, "no tool that gets it asks for "+s.what, s.fix)
+			a.add(at+s.Key, s.Origin, "no tool that gets it asks for "+s.About, s.Fix)
 		case s.SHA256 != "" && !slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return isModule(m, s.SHA256) }):
-			a.add(at+s.path, s.Origin, fmt.Sprintf("no tool that asks for %s has the module with sha256 %s", s.what, s.SHA256),
+			a.add(at+s.Key, s.Origin, fmt.Sprintf("no tool that asks for %s has the module with sha256 %s", s.About, s.SHA256),
 				"find out who changed the module; if the change is wanted, write the digest that caisson inspect shows")
 		}
 	}
@@ -186,8 +186,4 @@ func (a *applied) elements(at string, given manifests.Grants, receivers []*manif
 func isModule(m *manifests.Manifest, digest string) bool {
 	info, _ := runtime.InspectModule(m) // the digest is there, too, where the module has a flaw
 	return info.SHA256 == digest
-}
-
-func isEmpty(g manifests.Grants) bool {
-	return len(g.Files)+len(g.Network)+len(g.Secrets)+len(g.Context)+len(g.Env)+len(g.Calls) == 0
 }

@@ -244,3 +244,84 @@ func FuzzResponse(f *testing.F) {
 		}
 	})
 }
+
+// TestEmissionsThatJSONWouldChange are refused before they are sent, as are those that it cannot write.
+func TestEmissionsThatJSONWouldChange(t *testing.T) {
+	for name, emit := range map[string]func(hostFunction) error{
+		"text":             func(f hostFunction) error { return emitText(f, "a\xff") },
+		"title":            func(f hostFunction) error { return emitLink(f, "https://example.com/", "\xff") },
+		"URL":              func(f hostFunction) error { return emitLink(f, "https://example.com/\xff", "") },
+		"media type":       func(f hostFunction) error { return emitImage(f, "image/\xff", []byte{1}, false) },
+		"value":            func(f hostFunction) error { return emitJSON(f, func() {}) },
+		"number":           func(f hostFunction) error { return emitJSON(f, math.Inf(1)) },
+		"no JSON":          func(f hostFunction) error { return emitJSON(f, json.RawMessage("{")) },
+		"fraction":         func(f hostFunction) error { return emitProgress(f, 1.5, "a") },
+		"no number at all": func(f hostFunction) error { return emitProgress(f, math.NaN(), "a") },
+	} {
+		h := &host{}
+		assert.ErrorIs(t, emit(h.function("f")), Invalid, name)
+		assert.Empty(t, h.requests, name)
+	}
+}
+
+// TestEmissionsAreNoLongerThanTheyMust: what a call may say is counted by its requests.
+func TestEmissionsAreNoLongerThanTheyMust(t *testing.T) {
+	h := &host{}
+	require.NoError(t, emitText(h.function("f"), "<&>"))
+	require.NoError(t, emitJSON(h.function("f"), map[string]string{"a": "<&>"}))
+	require.NoError(t, emitJSON(h.function("f"), nil))
+	assert.Equal(t, []string{`{"type":"text","text":"<&>"}`, `{"type":"json","data":{"a":"<&>"}}`, `{"type":"json","data":null}`}, h.requests)
+}
+
+// TestArgumentsOfCalls: whatever JSON writes as an object goes to the host, numbers as they are
+// written, and nothing else does.
+func TestArgumentsOfCalls(t *testing.T) {
+	const done = `{"call_id":"1","result":"{\"success\":true,\"data\":null}"}`
+	type query struct {
+		Text string `json:"text"`
+	}
+	for _, test := range []struct {
+		arguments any
+		request   string
+	}{
+		{nil, `{"name":"a","arguments":{}}`},
+		{map[string]any{}, `{"name":"a","arguments":{}}`},
+		{map[string]any{"b": 1}, `{"name":"a","arguments":{"b":1}}`},
+		{query{"x"}, `{"name":"a","arguments":{"text":"x"}}`},
+		{&query{"x"}, `{"name":"a","arguments":{"text":"x"}}`},
+		{json.RawMessage(`{"n":1.50e400}`), `{"name":"a","arguments":{"n":1.50e400}}`},
+	} {
+		h := &host{response: []byte(done)}
+		result, err := callTool(h.function("f"), "a", test.arguments)
+		require.NoError(t, err)
+		assert.Equal(t, &ToolResult{Success: true, CallID: "1"}, result)
+		assert.Equal(t, []string{test.request}, h.requests)
+	}
+	for _, arguments := range []any{"text", 1, []int{1}, json.RawMessage(`{`), json.RawMessage(nil), (*query)(nil), func() {}, make(chan int)} {
+		h := &host{response: []byte(done)}
+		_, err := callTool(h.function("f"), "a", arguments)
+		require.ErrorIs(t, err, Invalid)
+		assert.Empty(t, h.requests)
+	}
+	h := &host{response: []byte(done)}
+	_, err := callTool(h.function("f"), "a\xff", nil)
+	require.ErrorIs(t, err, Invalid)
+	assert.Empty(t, h.requests)
+}
+
+// FuzzToolResult: whatever the host answers, the SDK returns a result or an error.
+func FuzzToolResult(f *testing.F) {
+	f.Add(uint32(0), []byte(`{"call_id":"1","result":"{\"success\":false,\"error\":\"no\",\"kind\":\"denied\"}","denials":[{"permission":"files"}]}`))
+	f.Add(uint32(1), []byte(`{"permission":"tools"}`))
+	f.Add(uint32(3), []byte(`{"limit":"tool_calls","value":20,"message":"too many"}`))
+	f.Fuzz(func(t *testing.T, status uint32, answer []byte) {
+		h := host{status: Status(status), response: answer}
+		result, err := callTool(h.function("f"), "a", nil)
+		require.NotEqual(t, result == nil, err == nil)
+		if err != nil {
+			var failure *Error
+			require.ErrorAs(t, err, &failure)
+			require.NotEmpty(t, failure.Error())
+		}
+	})
+}

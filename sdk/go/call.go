@@ -31,7 +31,7 @@ func (f hostFunction) ask(request any, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	response, err := f.response(int(uint32(result)))
+	response, err := f.readAll(int(uint32(result)))
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +39,15 @@ func (f hostFunction) ask(request any, body []byte) ([]byte, error) {
 		return nil, f.failure(status, response)
 	}
 	return response, nil
+}
+
+// answer calls a function of which the response is JSON.
+func answer[T any](f hostFunction, request any, body []byte) (value T, err error) {
+	response, err := f.ask(request, body)
+	if err == nil && json.Unmarshal(response, &value) != nil {
+		err = f.malformed()
+	}
+	return value, err
 }
 
 // encode returns a request's JSON, in which <, > and & stand for themselves: their escapes would take
@@ -53,7 +62,7 @@ func encode(request any) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte{'\n'}), nil
 }
 
-func (f hostFunction) response(length int) ([]byte, error) {
+func (f hostFunction) readAll(length int) ([]byte, error) {
 	response := make([]byte, length)
 	for rest := response; len(rest) > 0; {
 		n := f.read(rest)

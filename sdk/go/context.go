@@ -1,7 +1,5 @@
 package caisson
 
-import "encoding/json"
-
 // CallContext is what the host tells a tool of the call that it runs for.
 type CallContext struct {
 	CallID string `json:"call_id"` // the host's id of the call, which never repeats
@@ -41,13 +39,26 @@ type File struct {
 func Context() (*CallContext, error) { return callContext(contextGet()) }
 
 func callContext(function hostFunction) (*CallContext, error) {
-	response, err := function.ask(struct{}{}, nil)
+	call, err := answer[CallContext](function, struct{}{}, nil)
+	if err == nil && call.CallID == "" {
+		err = function.malformed()
+	}
 	if err != nil {
 		return nil, err
 	}
-	var call CallContext
-	if err := json.Unmarshal(response, &call); err != nil || call.CallID == "" {
-		return nil, function.malformed()
-	}
 	return &call, nil
+}
+
+// SecretExists reports whether the host has the secret of that name for this tool. The
+// value stays with the host, which puts it into the requests that it belongs to. The error is
+// an [*Error] or [ErrOutside]; it is [Denied] where the manifest does not ask for the secret.
+func SecretExists(name string) (bool, error) { return secretExists(secretsExists(), name) }
+
+func secretExists(function hostFunction, name string) (bool, error) {
+	response, err := answer[struct {
+		Exists bool `json:"exists"`
+	}](function, struct {
+		Name string `json:"name"`
+	}{name}, nil)
+	return response.Exists, err
 }

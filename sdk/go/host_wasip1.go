@@ -31,60 +31,30 @@ func importedGet(request unsafe.Pointer, length uint32) uint64
 // Each function of the host is a value of its own: the linker keeps an import only where
 // the program can reach it, and a module may import only what its manifest asks for.
 
-func netRequest() hostFunction {
-	return hostFunction{"caisson:net@1.request", func(request, body []byte) (uint64, error) {
+func netRequest() hostFunction    { return withBody("caisson:net@1.request", importedRequest) }
+func netSend() hostFunction       { return withBody("caisson:net@1.send", importedSend) }
+func netReceive() hostFunction    { return plain("caisson:net@1.receive", importedReceive) }
+func secretsExists() hostFunction { return plain("caisson:secrets@1.exists", importedExists) }
+func toolsCall() hostFunction     { return plain("caisson:tools@1.call", importedCall) }
+func streamEmit() hostFunction    { return plain("caisson:stream@1.emit", importedEmit) }
+func contextGet() hostFunction    { return plain("caisson:context@1.get", importedGet) }
+
+// plain is a function that takes a request alone.
+func plain(name string, imported func(unsafe.Pointer, uint32) uint64) hostFunction {
+	return hostFunction{name, func(request, _ []byte) (uint64, error) { return imported(span(request)), nil }, read}
+}
+
+// withBody is a function that takes a request and a body.
+func withBody(name string, imported func(unsafe.Pointer, uint32, unsafe.Pointer, uint32) uint64) hostFunction {
+	return hostFunction{name, func(request, body []byte) (uint64, error) {
 		p, n := span(request)
 		b, bn := span(body)
-		return importedRequest(p, n, b, bn), nil
-	}, read}
-}
-
-func netSend() hostFunction {
-	return hostFunction{"caisson:net@1.send", func(request, body []byte) (uint64, error) {
-		p, n := span(request)
-		b, bn := span(body)
-		return importedSend(p, n, b, bn), nil
-	}, read}
-}
-
-func netReceive() hostFunction {
-	return hostFunction{"caisson:net@1.receive", func(request, _ []byte) (uint64, error) {
-		p, n := span(request)
-		return importedReceive(p, n), nil
-	}, read}
-}
-
-func secretsExists() hostFunction {
-	return hostFunction{"caisson:secrets@1.exists", func(request, _ []byte) (uint64, error) {
-		p, n := span(request)
-		return importedExists(p, n), nil
-	}, read}
-}
-
-func toolsCall() hostFunction {
-	return hostFunction{"caisson:tools@1.call", func(request, _ []byte) (uint64, error) {
-		p, n := span(request)
-		return importedCall(p, n), nil
-	}, read}
-}
-
-func streamEmit() hostFunction {
-	return hostFunction{"caisson:stream@1.emit", func(request, _ []byte) (uint64, error) {
-		p, n := span(request)
-		return importedEmit(p, n), nil
-	}, read}
-}
-
-func contextGet() hostFunction {
-	return hostFunction{"caisson:context@1.get", func(request, _ []byte) (uint64, error) {
-		p, n := span(request)
-		return importedGet(p, n), nil
+		return imported(p, n, b, bn), nil
 	}, read}
 }
 
 func read(buffer []byte) int {
-	p, n := span(buffer)
-	return int(importedRead(p, n))
+	return int(importedRead(span(buffer)))
 }
 
 // span returns where bytes stand in the module's memory, and how many they are.

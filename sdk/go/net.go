@@ -4,9 +4,49 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
+
+// Request is an HTTP request. The host puts in the secrets that belong to its URL.
+type Request struct {
+	Method string // such as GET; empty: GET
+	URL    string // absolute, http or https
+	// Headers are pairs of name and value, in order.
+	Headers [][2]string
+	Body    []byte
+	// Timeout bounds the whole request, redirects and all. The host counts milliseconds; what
+	// is left of one counts as one. Zero: as long as the call may take.
+	Timeout time.Duration
+}
+
+// Response is what came back. A status such as 404 is a response, not an error.
+type Response struct {
+	Status int
+	URL    string // where the response came from, after redirects
+	// Headers are pairs of name and value, in order.
+	Headers [][2]string
+	Body    []byte
+	// Truncated tells that the body was longer than the call's limit, which cut it.
+	Truncated bool
+}
+
+// Header returns the first value of the header with this name, in whatever case, or "".
+func (r *Response) Header(name string) string {
+	for _, header := range r.Headers {
+		if strings.EqualFold(header[0], name) {
+			return header[1]
+		}
+	}
+	return ""
+}
+
+// Result is what became of one of several requests: either Response or Err is nil.
+type Result struct {
+	Response *Response
+	Err      error
+}
 
 // Do sends a request and waits for the response. The error is an [*Error] or [ErrOutside].
 func Do(request Request) (*Response, error) {
@@ -20,20 +60,11 @@ func DoAll(requests []Request) []Result {
 }
 
 func do(function hostFunction, request Request) (*Response, error) {
-	response, err := exchange(function, request)
+	wire, err := toWire(function, request)
 	if err != nil {
 		return nil, err
 	}
-	return function.readResponse(response)
-}
-
-// exchange hands a request to the host and returns what it answers.
-func exchange(function hostFunction, request Request) ([]byte, error) {
-	wire, ok := toWire(request)
-	if !ok {
-		return nil, &Error{Op: function.name, Status: Invalid, Message: "the method, the URL and the headers must be UTF-8"}
-	}
-	return function.ask(wire, request.Body)
+	return function.response(wire, request.Body)
 }
 
 // maxInFlight is how many requests of a call the host works on at once.
@@ -69,25 +100,16 @@ type flight struct {
 }
 
 func start(send hostFunction, request Request) (wireID, error) {
-	response, err := exchange(send, request)
+	wire, err := toWire(send, request)
 	if err != nil {
 		return wireID{}, err
 	}
-	var id wireID
-	if err := json.Unmarshal(response, &id); err != nil {
-		return wireID{}, send.malformed()
-	}
-	return id, nil
+	return answer[wireID](send, wire, request.Body)
 }
 
 func (f flight) land(receive hostFunction, results []Result) {
 	result := &results[f.index]
-	response, err := receive.ask(f.id, nil)
-	if err != nil {
-		result.Err = err
-		return
-	}
-	result.Response, result.Err = receive.readResponse(response)
+	result.Response, result.Err = receive.response(f.id, nil)
 }
 
 type wireID struct {
@@ -101,8 +123,8 @@ type wireRequest struct {
 	TimeoutMS int64       `json:"timeout_ms,omitempty"`
 }
 
-// toWire returns the request as the host reads it, or false if JSON cannot say it.
-func toWire(request Request) (wireRequest, bool) {
+// toWire returns the request as the host reads it. It fails for what JSON cannot say.
+func toWire(function hostFunction, request Request) (wireRequest, error) {
 	wire := wireRequest{request.Method, request.URL, request.Headers, milliseconds(request.Timeout)}
 	if wire.Method == "" {
 		wire.Method = "GET"
@@ -114,7 +136,10 @@ func toWire(request Request) (wireRequest, bool) {
 	for _, header := range wire.Headers {
 		valid = valid && utf8.ValidString(header[0]) && utf8.ValidString(header[1])
 	}
-	return wire, valid
+	if !valid {
+		return wire, &Error{Op: function.name, Status: Invalid, Message: "the method, the URL and the headers must be UTF-8"}
+	}
+	return wire, nil
 }
 
 // milliseconds rounds up, up to the most that the host reads.
@@ -133,8 +158,12 @@ type wireResponse struct {
 	Truncated bool        `json:"truncated"`
 }
 
-// readResponse reads the length of the header, the header and the body.
-func (f hostFunction) readResponse(frame []byte) (*Response, error) {
+// response calls a function of which the response is the length of a header, the header and a body.
+func (f hostFunction) response(request any, body []byte) (*Response, error) {
+	frame, err := f.ask(request, body)
+	if err != nil {
+		return nil, err
+	}
 	const prefix = 4
 	if len(frame) < prefix {
 		return nil, f.malformed()

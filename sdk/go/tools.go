@@ -79,14 +79,12 @@ func callTool(function hostFunction, name string, arguments any) (*ToolResult, e
 		}
 		object = written
 	}
-	response, err := function.ask(wireCall{name, object}, nil)
+	record, err := answer[wireRecord](function, wireCall{name, object}, nil)
 	if err != nil {
 		return nil, err
 	}
-	var record wireRecord
 	var result wireResult
-	if json.Unmarshal(response, &record) != nil || record.Result == nil ||
-		json.Unmarshal([]byte(*record.Result), &result) != nil || result.Success == nil {
+	if record.Result == nil || json.Unmarshal([]byte(*record.Result), &result) != nil || result.Success == nil {
 		return nil, function.malformed()
 	}
 	if bytes.Equal(result.Data, []byte("null")) {

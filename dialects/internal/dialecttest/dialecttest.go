@@ -6,10 +6,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/tool"
@@ -121,4 +124,117 @@ func Calls(t testing.TB, dialect dialects.Dialect, calls ...tool.Call) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// Offered returns what a dialect writes for tools, and its findings, one on each line: the tool, the
+// severity, the keyword and the path, and whether the tool was adapted.
+func Offered(t testing.TB, dialect dialects.Dialect, strict bool, definitions ...tool.Definition) (written, found string) {
+	t.Helper()
+	options := dialects.DefinitionOptions{Strict: strict}
+	text, findings, err := dialect.Definitions(definitions, options)
+	again, _, errAgain := dialect.Definitions(definitions, options)
+	if err != nil || errAgain != nil || findings == nil {
+		t.Fatalf("%v, %v, %v", err, errAgain, findings)
+	}
+	if !bytes.Equal(text, again) {
+		t.Errorf("%s\n%s\nprompt caches need the same bytes each time", text, again)
+	}
+	var lines []string
+	for _, f := range findings {
+		if f.Message == "" || f.Fix == "" {
+			t.Errorf("%+v does not say what to do", f)
+		}
+		line := strings.TrimSpace(fmt.Sprintf("%s %s %s %s", f.Tool, f.Severity, f.Keyword, f.Path))
+		if f.Adapted {
+			line += " adapted"
+		}
+		lines = append(lines, line)
+	}
+	return string(text), strings.Join(lines, "\n")
+}
+
+// Definition returns a tool with a schema.
+func Definition(name, schema string) tool.Definition {
+	return tool.Definition{Name: name, Description: "does <it>", Parameters: json.RawMessage(schema)}
+}
+
+// With returns the schema of a closed object with one property, p.
+func With(property string) string {
+	return `{"type":"object","properties":{"p":` + property + `},"required":["p"],"additionalProperties":false}`
+}
+
+// Cut returns what write makes of the pieces of a text, which is cut at random places, also between
+// the halves of characters. The pieces are JSON strings of escapes alone, as a server may write them.
+func Cut(random *rand.Rand, text string, write func(piece string) string) []string {
+	var pieces []string
+	for units := utf16.Encode([]rune(text)); len(units) > 0; {
+		n := 1 + random.IntN(len(units))
+		if random.IntN(2) == 0 {
+			n = min(n, 1+random.IntN(3))
+		}
+		pieces, units = append(pieces, write(Units(units[:n]))), units[n:]
+	}
+	return pieces
+}
+
+// Units returns UTF-16 units as a JSON string of escapes.
+func Units(units []uint16) string {
+	var escaped strings.Builder
+	for _, unit := range units {
+		fmt.Fprintf(&escaped, `\u%04x`, unit)
+	}
+	return `"` + escaped.String() + `"`
+}
+
+// Mix returns the elements of queues in a random order in which each queue keeps its own.
+func Mix(random *rand.Rand, queues [][]string) []string {
+	var mixed []string
+	for len(queues) > 0 {
+		i := random.IntN(len(queues))
+		mixed = append(mixed, queues[i][0])
+		if queues[i] = queues[i][1:]; len(queues[i]) == 0 {
+			queues = append(queues[:i], queues[i+1:]...)
+		}
+	}
+	return mixed
+}
+
+// Transcript checks that a dialect reads and writes one conversation as it stands in testdata: weather.json
+// and weather.sse are the response; definitions.json, strict.json, calls.json and results.json are what is
+// written.
+func Transcript(t *testing.T, d dialects.Dialect, response tool.ChatResponse, records []tool.Record) {
+	t.Helper()
+	same := func(name string, written []byte, err error) {
+		if want := Compact(t, name); err != nil || string(written) != want {
+			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, written, want)
+		}
+	}
+	offered := []tool.Definition{
+		{Name: "weather", Description: "The weather of the next days.", Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":1}},"required":["city"]}`)},
+		{Name: "now"},
+	}
+	for name, strict := range map[string]bool{"definitions.json": false, "strict.json": true} {
+		written, found := Offered(t, d, strict, offered...)
+		same(name, []byte(written), nil)
+		for line := range strings.Lines(found) {
+			if !strings.HasSuffix(strings.TrimSpace(line), " adapted") {
+				t.Errorf("%s: %s", name, line)
+			}
+		}
+	}
+	stream := d.Stream()
+	pieces, err := Feed(stream, string(Fixture(t, "weather.sse")))
+	if shown := Lines(pieces); err != nil || shown != string(Fixture(t, "weather.pieces")) {
+		t.Errorf("%v\n%s", err, shown)
+	}
+	whole, err := d.Response(Fixture(t, "weather.json"))
+	for _, read := range []tool.ChatResponse{stream.Response(), whole} {
+		if err != nil || !reflect.DeepEqual(read, response) {
+			t.Errorf("%v\n%+v\nwant\n%+v", err, read, response)
+		}
+	}
+	written, err := d.Calls(whole.ToolCalls)
+	same("calls.json", written, err)
+	written, err = d.Results(records)
+	same("results.json", written, err)
 }

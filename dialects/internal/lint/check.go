@@ -7,248 +7,195 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
 )
 
-// Check looks at a schema once and says what the rules refuse or weaken, in the order in which
-// it is found. Where adapt is set, it returns the schema changed as far as the rules can;
-// otherwise the schema as it is. The findings have no Tool: the caller fills it in.
+// Bounds on a schema.
+const (
+	MaxDepth    = 64 // of containers within containers
+	MaxValues   = 20_000
+	MaxFindings = 4096
+)
+
+// Check reports what the rules refuse or weaken in a schema, in one pass. It returns the schema with the
+// changes that the rules ask for, or unchanged. The findings have no Tool.
 //
 // An absent schema (empty, null) is that of a tool without arguments: {"type":"object",
 // "properties":{}}. It fails with a [*dialects.Error], without a Dialect, where the schema is
 // not a JSON object, or is over the bounds.
-func Check(schema json.RawMessage, rules Rules, adapt bool) (json.RawMessage, []dialects.Finding, error) {
+func Check(schema json.RawMessage, rules Rules) (json.RawMessage, []dialects.Finding, error) {
 	schema = bytes.TrimSpace(schema)
-	if len(schema) == 0 || string(schema) == "null" {
+	if wire.Absent(schema) {
 		schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	root, err := Parse(schema)
+	root, err := exact.Parse(schema, MaxDepth, MaxValues)
 	if err != nil {
 		return nil, nil, &dialects.Error{Op: "definitions", Message: "the schema cannot be read", Err: err}
 	}
 	if !root.IsObject() {
 		return nil, nil, &dialects.Error{Op: "definitions", Message: "a tool's schema must be a JSON object"}
 	}
-	c := checker{rules: &rules, adapt: adapt, left: MaxValues}
-	if c.references, err = newReferences(root, schema, &rules); err != nil {
-		return nil, nil, err
-	}
-	c.root(root)
+	c := checker{rules: &rules}
+	c.objectRoot(root)
+	c.schema(root, nil, 0)
+	c.recursion(root)
+	c.limits()
 	if len(c.findings) > MaxFindings {
 		return nil, nil, &dialects.Error{Op: "definitions", Message: fmt.Sprintf("there is more to say of the schema than %d findings", MaxFindings)}
 	}
-	if adapt {
-		schema = root.JSON()
+	if c.changed {
+		schema = root.Append(nil)
 	}
 	return schema, c.findings, nil
 }
 
-// Refuses returns whether anything that is Refused was not adapted.
-func Refuses(findings []dialects.Finding) bool {
-	return slices.ContainsFunc(findings, func(f dialects.Finding) bool { return f.Severity == dialects.Refused && !f.Adapted })
-}
-
-// Unheld returns what keeps a tool's schema from being strict, for a tool that is offered without:
-// the findings that are Refused and were not adapted. because leads over to what each of them says.
-func Unheld(findings []dialects.Finding, because string) []dialects.Finding {
-	var reasons []dialects.Finding
-	for _, f := range findings {
-		if f.Severity != dialects.Refused || f.Adapted {
-			continue
-		}
-		f.Severity, f.Adapted = dialects.Weakened, true
-		f.Message = "the model is not held to this tool's schema" + because + f.Message
-		f.Fix = "the tool is offered without strict; to have it strict, " + f.Fix
-		reasons = append(reasons, f)
-	}
-	return reasons
-}
-
 // checker goes through one schema.
 type checker struct {
-	rules      *Rules
-	adapt      bool
-	references *references
-	left       int // values that references may still bring
-	findings   []dialects.Finding
-	counted    Limits // what the schema has so far
+	rules    *Rules
+	findings []dialects.Finding
+	changed  bool
+	counted  Limits // what the schema has so far
 }
 
-// spot is a schema, and how it was come by.
-type spot struct {
-	schema  *Value
-	at      *place
-	objects int      // around it
-	from    []*Value // what the references around it refer to
-}
-
-func (s spot) isRoot() bool { return s.at == nil }
-
-// pending is a change that waits until the schemas within the schema were looked at.
-type pending struct {
-	finding int
-	keyword string // without which there is nothing to do; empty for what is always done
-	adapt   Adaptation
-}
-
-func (c *checker) root(root *Value) {
-	c.objectRoot(root)
-	c.schema(spot{schema: root})
-	if c.flattens() {
-		c.definitions(root)
-	}
-	c.limits()
-}
-
-// report adds a finding and returns its place in the list.
-func (c *checker) report(at *place, keyword string, rule Keyword) int {
-	if len(c.findings) > MaxFindings {
-		return MaxFindings // the list is thrown away
+// report adds a finding. adapted says that the schema was changed.
+func (c *checker) report(at *place, keyword string, rule Keyword, adapted bool) {
+	c.changed = c.changed || adapted
+	if c.full() {
+		return // the findings are thrown away
 	}
 	c.findings = append(c.findings, dialects.Finding{
-		Path: at.String(), Keyword: keyword, Severity: rule.Severity, Message: rule.Message, Fix: rule.Fix,
+		Path: at.String(), Keyword: keyword, Severity: rule.Severity, Message: rule.Message, Fix: rule.Fix, Adapted: adapted,
 	})
-	return len(c.findings) - 1
 }
 
 func (c *checker) full() bool { return len(c.findings) > MaxFindings }
 
-// rule returns what holds for a keyword.
-func (c *checker) rule(keyword string, root bool) Keyword {
-	if rule, ok := c.rules.Root[keyword]; ok && root {
-		return rule
-	}
-	if rule, ok := c.rules.Keywords[keyword]; ok {
-		return rule
-	}
-	if c.flattened(keyword) {
-		return Keyword{}
-	}
-	return c.rules.Others
-}
-
-// flattened returns whether a keyword belongs to references, which have rules of their own.
-func (c *checker) flattened(keyword string) bool {
-	return c.rules.Flat.Severity != "" && (keyword == "$ref" || keyword == "$defs" || keyword == "definitions")
-}
-
 // against returns how a schema's keyword is judged; the zero value if there is nothing against it.
-func (c *checker) against(s spot, keyword string) Keyword {
-	rule := c.rule(keyword, s.isRoot())
-	if rule.Severity == "" || rule.Taken != nil && rule.Taken(s.schema, keyword) {
+func (c *checker) against(schema *exact.Value, keyword string, root bool) Keyword {
+	rule, known := c.rules.Root[keyword]
+	if !known || !root {
+		if rule, known = c.rules.Keywords[keyword]; !known {
+			rule = c.rules.Others
+		}
+	}
+	if rule.Severity == "" || rule.Taken != nil && rule.Taken(schema, keyword) {
 		return Keyword{}
 	}
 	return rule
 }
 
-// schema looks at one schema and at those within it.
-func (c *checker) schema(s spot) {
-	if !s.schema.IsObject() {
-		c.boolean(s)
-		return
+// schema looks at one schema and at those within it. objects is how many objects are around it.
+func (c *checker) schema(schema *exact.Value, at *place, objects int) {
+	if !schema.IsObject() || c.full() {
+		return // true and false say nothing; whether anything else is a schema was checked by its author
 	}
-	s.from = c.expand(s, s.from)
-	s.from = c.first(s)
-	waiting := c.keywords(s)
-	waiting = append(waiting, c.closed(s)...)
-	waiting = append(waiting, c.allRequired(s)...)
-	if describesObject(s.schema) {
-		s.objects++
-		c.counted.Depth = max(c.counted.Depth, s.objects)
+	if describesObject(schema) {
+		objects++
+		c.counted.Depth = max(c.counted.Depth, objects)
 	}
-	c.inside(s)
-	if !c.adapt || c.full() {
-		return
-	}
-	for _, p := range waiting {
-		gone := p.keyword != "" && s.schema.Get(p.keyword) == nil // an earlier change took it along
-		c.findings[p.finding].Adapted = gone || p.adapt(s.schema, p.keyword)
-	}
-}
-
-// boolean looks at the schemas true and false. What is no schema at all is not judged: whoever
-// wrote the schema has had it checked.
-func (c *checker) boolean(s spot) {
-	literal := s.schema.Literal()
-	if rule := c.rules.Booleans; rule.Severity != "" && (literal == "true" || literal == "false") {
-		finding := c.report(s.at, literal, rule)
-		if c.adapt && rule.Adapt != nil && !c.full() {
-			c.findings[finding].Adapted = rule.Adapt(s.schema, "")
-		}
-	}
-}
-
-// first does what comes before everything else, and returns what the schema then comes from.
-func (c *checker) first(s spot) []*Value {
-	for again := true; again && !c.full(); {
-		again = false
-		for _, m := range slices.Clone(s.schema.members) {
-			rule := c.against(s, m.Name)
-			if !rule.First || s.schema.Get(m.Name) == nil {
-				continue
-			}
-			finding := c.report(s.at.member(m.Name), m.Name, rule)
-			if !c.adapt || rule.Adapt == nil || c.full() {
-				continue
-			}
-			from := s.from
-			for i, branch := range m.Value.Elements() {
-				if branch.IsObject() {
-					from = c.expand(spot{schema: branch, at: s.at.member(m.Name).element(i)}, from)
-				}
-			}
-			if rule.Adapt(s.schema, m.Name) {
-				c.findings[finding].Adapted = true
-				s.from = c.expand(s, from)
-				again = true
-			}
-		}
-	}
-	return s.from
-}
-
-// keywords judges the keywords of a schema.
-func (c *checker) keywords(s spot) []pending {
-	var waiting []pending
-	for _, m := range s.schema.members {
+	var inside []exact.Member
+	for _, m := range slices.Clone(schema.Members()) {
 		c.count(m)
-		rule := c.against(s, m.Name)
-		if rule.Severity == "" || rule.First || c.full() {
+		rule := c.against(schema, m.Name, at == nil)
+		if rule.Severity == "" || rule.Inside {
+			inside = append(inside, m)
+		}
+		if rule.Severity == "" {
 			continue
 		}
-		finding := c.report(s.at.member(m.Name), m.Name, rule)
-		if rule.Adapt != nil {
-			waiting = append(waiting, pending{finding, m.Name, rule.Adapt})
+		c.report(at.member(m.Name), m.Name, rule, rule.Dropped)
+		if rule.Dropped {
+			schema.Delete(m.Name)
 		}
 	}
-	return waiting
-}
-
-// inside looks at the schemas within a schema, unless they go with a keyword that is not taken.
-func (c *checker) inside(s spot) {
-	for _, m := range s.schema.members {
-		if c.flattens() && c.flattened(m.Name) && s.isRoot() {
-			continue
-		}
-		if rule := c.against(s, m.Name); rule.Severity != "" && !rule.Inside {
-			continue
-		}
+	c.closed(schema, at)
+	optional := c.allRequired(schema, at)
+	for _, m := range inside {
 		if m.Name == "properties" {
-			c.propertyNames(s.at.member(m.Name), m.Value)
+			c.propertyNames(at.member(m.Name), m.Value)
 		}
-		each(m, s.at, func(child *Value, at *place) {
-			if !c.full() {
-				c.schema(spot{schema: child, at: at, objects: s.objects, from: s.from})
-			}
-		})
+		each(m, at, func(child *exact.Value, at *place) { c.schema(child, at, objects) })
+	}
+	properties := schema.Get("properties").Members()
+	for _, i := range optional {
+		properties[i].Value = orNull(properties[i].Value)
 	}
 }
 
-func (c *checker) propertyNames(at *place, properties *Value) {
+func (c *checker) propertyNames(at *place, properties *exact.Value) {
 	for _, p := range properties.Members() {
 		if fault := c.rules.Property.fault(p.Name); fault != "" {
-			verdict := c.rules.Property.verdict("the property's name " + fault)
-			verdict.Fix = "name it with " + c.rules.Property.allowed()
-			c.report(at.member(p.Name), "properties", verdict)
+			c.report(at.member(p.Name), "properties", c.rules.Property.verdict("the property's name "+fault), false)
+		}
+	}
+}
+
+// objectRoot asks that the outermost schema is that of an object.
+func (c *checker) objectRoot(root *exact.Value) {
+	rule := c.rules.ObjectRoot
+	if rule.Severity == "" {
+		return
+	}
+	if kind, _ := root.Get("type").Text(); kind != "object" {
+		c.report((*place)(nil).member("type"), "type", rule, false)
+	}
+	if root.Get("properties") == nil {
+		c.report((*place)(nil).member("properties"), "properties", rule, false)
+	}
+}
+
+// recursion reports a schema that refers to itself.
+func (c *checker) recursion(root *exact.Value) {
+	if c.rules.NotRecursive.Severity == "" {
+		return
+	}
+	r := references{root: root, found: map[string]*exact.Value{}, open: map[*exact.Value]bool{}}
+	if r.visit(root); r.cycle != "" {
+		c.report(&place{step: pathOf(r.cycle)}, "$ref", c.rules.NotRecursive, false)
+	}
+}
+
+// count adds what a keyword brings to the size of the schema.
+func (c *checker) count(keyword exact.Member) {
+	switch keyword.Name {
+	case "properties", "$defs", "definitions":
+		for _, m := range keyword.Value.Members() {
+			c.counted.Text += len(m.Name)
+		}
+		if keyword.Name == "properties" {
+			c.counted.Properties += len(keyword.Value.Members())
+		}
+	case "enum":
+		c.counted.Enum += len(keyword.Value.Elements())
+		for _, e := range keyword.Value.Elements() {
+			text, _ := e.Text()
+			c.counted.Text += len(text)
+		}
+	case "const":
+		text, _ := keyword.Value.Text()
+		c.counted.Text += len(text)
+	}
+}
+
+// limits reports what of the schema is too large.
+func (c *checker) limits() {
+	for _, l := range []struct {
+		keyword   string
+		has, most int
+		what      string
+	}{
+		{"properties", c.counted.Depth, c.rules.Limits.Depth, "objects are nested %d levels deep, where %d are allowed"},
+		{"properties", c.counted.Properties, c.rules.Limits.Properties, "there are %d properties, where %d are allowed"},
+		{"enum", c.counted.Enum, c.rules.Limits.Enum, "there are %d values in enums, where %d are allowed"},
+		{"enum", c.counted.Text, c.rules.Limits.Text, "names and values have %d bytes, where %d are allowed"},
+	} {
+		if l.most > 0 && l.has > l.most {
+			c.report(nil, l.keyword, Keyword{
+				Severity: dialects.Refused,
+				Message:  "the request is refused: " + fmt.Sprintf(l.what, l.has, l.most),
+				Fix:      "make the schema smaller, or the tool into several",
+			}, false)
 		}
 	}
 }

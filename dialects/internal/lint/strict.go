@@ -1,212 +1,166 @@
 package lint
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/tool"
 )
 
-// objectRoot sees to it that the outermost schema is that of an object.
-func (c *checker) objectRoot(root *Value) {
-	rule := c.rules.ObjectRoot
-	if rule.Severity == "" {
-		return
-	}
-	if kind, _ := root.Get("type").String(); kind != "object" {
-		finding := c.report((*place)(nil).member("type"), "type", rule)
-		// Arguments are an object, so the other types of a list cannot be meant.
-		if may := root.Get("type") == nil || root.Get("type").HasText("object"); may && c.adapt {
-			root.Delete("type")
-			root.members = slices.Insert(root.members, 0, Member{"type", Text("object")})
-			c.findings[finding].Adapted = true
+// Tools checks the names of tools, calls offer for each tool, and returns all findings with the tools'
+// names. An error from offer need not say which tool it is about.
+func Tools(reader wire.Reader, definitions []tool.Definition, names NameRule, offer func(i int, d *tool.Definition) ([]dialects.Finding, error)) ([]dialects.Finding, error) {
+	findings, taken := []dialects.Finding{}, make(map[string]bool, len(definitions))
+	for i := range definitions {
+		d := &definitions[i]
+		found := names.name(d.Name)
+		if taken[d.Name] {
+			found = append(found, dialects.Finding{
+				Keyword: "name", Severity: dialects.Refused, Message: "the request is refused: two tools have this name",
+				Fix: "offer one of them under another name",
+			})
+		}
+		taken[d.Name] = true
+		more, err := offer(i, d)
+		if err != nil {
+			return nil, reader.Within(fmt.Sprintf("[%d]", i), err)
+		}
+		for _, finding := range append(found, more...) {
+			finding.Tool = d.Name
+			findings = append(findings, finding)
 		}
 	}
-	if root.Get("properties") == nil {
-		finding := c.report((*place)(nil).member("properties"), "properties", rule)
-		if c.adapt {
-			root.Set("properties", Object())
-			c.findings[finding].Adapted = true
+	return findings, nil
+}
+
+// Parameters returns a tool's schema as it is offered, the findings, and whether the model is held to
+// the schema. If strict is set, the schema is changed to what the strict rules require; if they still
+// refuse something, it is offered unchanged and not strict.
+func Parameters(schema json.RawMessage, strict bool, strictRules, looseRules Rules) (json.RawMessage, []dialects.Finding, bool, error) {
+	var reasons []dialects.Finding
+	if strict {
+		held, findings, err := Check(schema, strictRules)
+		if err != nil {
+			return nil, nil, false, (wire.Reader{}).Within("parameters", err)
+		}
+		if reasons = unheld(findings); len(reasons) == 0 {
+			return held, findings, true, nil
 		}
 	}
+	offered, findings, err := Check(schema, looseRules)
+	if err != nil {
+		return nil, nil, false, (wire.Reader{}).Within("parameters", err)
+	}
+	return offered, append(reasons, findings...), false, nil
+}
+
+// unheld returns the findings that keep a schema from being strict.
+func unheld(findings []dialects.Finding) []dialects.Finding {
+	var reasons []dialects.Finding
+	for _, f := range findings {
+		if f.Severity != dialects.Refused || f.Adapted {
+			continue
+		}
+		f.Severity, f.Adapted = dialects.Weakened, true
+		f.Message = "the model is not held to this tool's schema: " + f.Message
+		f.Fix = "the tool is offered without strict; to have it strict, " + f.Fix
+		reasons = append(reasons, f)
+	}
+	return reasons
 }
 
 // describesObject returns whether a schema is that of objects.
-func describesObject(schema *Value) bool {
+func describesObject(schema *exact.Value) bool {
 	return schema.Get("type").HasText("object") || schema.Get("properties").IsObject()
 }
 
-// closed asks for additionalProperties: false.
-func (c *checker) closed(s spot) []pending {
-	additional := s.schema.Get("additionalProperties")
-	if c.rules.Closed.Severity == "" || !describesObject(s.schema) || additional.Literal() == "false" || c.full() {
+// closed makes an object say additionalProperties: false.
+func (c *checker) closed(schema *exact.Value, at *place) {
+	additional, rule := schema.Get("additionalProperties"), c.rules.Closed
+	if rule.Severity == "" || !describesObject(schema) || additional.Literal() == "false" {
+		return
+	}
+	free := additional != nil && additional.Literal() != "true" || schema.Get("patternProperties") != nil ||
+		len(schema.Get("properties").Members()) == 0 && (additional != nil || at != nil)
+	if !free {
+		schema.Set("additionalProperties", exact.Literal("false"))
+	}
+	c.report(at.member("additionalProperties"), "additionalProperties", rule, !free)
+}
+
+// allRequired makes every property required. It returns the indexes of those that were optional, which
+// the caller makes nullable.
+func (c *checker) allRequired(schema *exact.Value, at *place) []int {
+	rule := c.rules.AllRequired
+	if rule.Severity == "" {
 		return nil
 	}
-	waiting := []pending{{finding: c.report(s.at.member("additionalProperties"), "additionalProperties", c.rules.Closed)}}
-	waiting[0].adapt = func(schema *Value, _ string) bool {
-		free := additional != nil && additional.Literal() != "true" || schema.Get("patternProperties") != nil
-		if free || len(schema.Get("properties").Members()) == 0 && (additional != nil || !s.isRoot()) {
-			return false
+	required := map[string]bool{}
+	for _, e := range schema.Get("required").Elements() {
+		if text, ok := e.Text(); ok {
+			required[text] = true
 		}
-		schema.Set("additionalProperties", False())
-		return true
 	}
-	return waiting
-}
-
-// allRequired asks that every property is required.
-func (c *checker) allRequired(s spot) []pending {
-	rule, required := c.rules.AllRequired, textSet(s.schema.Get("required"))
-	if rule.Severity == "" || c.full() {
+	properties, all, optional := schema.Get("properties").Members(), []*exact.Value{}, []int{}
+	for i, p := range properties {
+		all = append(all, exact.String(p.Name))
+		if !required[p.Name] {
+			optional = append(optional, i)
+		}
+	}
+	if len(optional) == 0 {
 		return nil
 	}
-	optional, first := 0, ""
-	for _, p := range s.schema.Get("properties").Members() {
-		if required[p.Name] {
-			continue
-		}
-		if optional++; optional == 1 {
-			first = p.Name
-		}
+	rule.Message += fmt.Sprintf(" (not required: %s", exact.Quote(properties[optional[0]].Name))
+	if more := len(optional) - 1; more > 0 {
+		rule.Message += fmt.Sprintf(" and %d more", more)
 	}
-	if optional == 0 {
+	rule.Message += ")"
+	if len(required) > len(all)-len(optional) { // it requires what it has no schema for
+		c.report(at.member("required"), "required", rule, false)
 		return nil
 	}
-	rule.Message += fmt.Sprintf(" (not required: %s%s)", quote(first), more(optional-1))
-	return []pending{{finding: c.report(s.at.member("required"), "required", rule), adapt: requireAll}}
+	schema.Set("required", exact.List(all...))
+	c.report(at.member("required"), "required", rule, true)
+	return optional
 }
 
-func more(count int) string {
-	if count == 0 {
-		return ""
+// orNull returns a schema that also takes null. It may change the given one.
+func orNull(schema *exact.Value) *exact.Value {
+	null, isNull := exact.Literal("null"), exact.Object(exact.Member{Name: "type", Value: exact.String("null")})
+	hasAny := func(names ...string) bool {
+		return slices.ContainsFunc(schema.Members(), func(m exact.Member) bool { return slices.Contains(names, m.Name) })
 	}
-	return fmt.Sprintf(" and %d more", count)
-}
-
-// requireAll makes every property required, and lets those be null that were not.
-func requireAll(schema *Value, _ string) bool {
-	required, all, known := textSet(schema.Get("required")), List(), 0
-	for i := range schema.Get("properties").Members() {
-		p := &schema.Get("properties").members[i]
-		if required[p.Name] {
-			known++
-		}
-		all.Append(Text(p.Name))
-	}
-	if known < len(required) {
-		return false // it requires what it has no schema for
-	}
-	for i := range schema.Get("properties").members {
-		if p := &schema.Get("properties").members[i]; !required[p.Name] {
-			p.Value = OrNull(p.Value)
-		}
-	}
-	schema.Set("required", all)
-	return true
-}
-
-// OrNull returns a schema that takes null beside what the given one takes. It may change the
-// given one.
-func OrNull(schema *Value) *Value {
-	if !schema.IsObject() {
-		return schema
-	}
-	kind := schema.Get("type")
-	simple := !slices.ContainsFunc(schema.members, func(m Member) bool {
-		return slices.Contains([]string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if"}, m.Name)
-	})
-	branches := schema.Get("anyOf")
-	switch {
-	case simple && kind != nil:
-		if !kind.HasText("null") {
-			types := List(kind)
-			if kind.IsList() {
-				types = List(slices.Clone(kind.elements)...)
-			}
-			types.Append(Text("null"))
-			schema.Set("type", types)
-		}
-		enumOrNull(schema)
-		return schema
-	case simple && (schema.Get("enum") != nil || schema.Get("const") != nil):
-		enumOrNull(schema)
-		return schema
-	case simple:
-		return schema // it takes every type
-	case branches.IsList() && onlyDescribes(schema, "anyOf"):
-		if !slices.ContainsFunc(branches.elements, takesNull) {
-			schema.Set("anyOf", List(append(slices.Clone(branches.elements), Object(Member{"type", Text("null")}))...))
+	switch branches := schema.Get("anyOf"); {
+	case branches.IsList() && !hasAny("type", "enum", "const", "properties", "items", "$ref", "$dynamicRef", "allOf", "oneOf", "if"):
+		if !slices.ContainsFunc(branches.Elements(), func(b *exact.Value) bool { return b.Get("type").HasText("null") }) {
+			schema.Set("anyOf", with(branches, isNull))
 		}
 		return schema
+	case !schema.IsObject() || hasAny("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "not"):
+		return exact.Object(exact.Member{Name: "anyOf", Value: exact.List(schema, isNull)})
 	}
-	outer := Object()
-	for _, name := range []string{"title", "description"} {
-		if value := schema.Get(name); value != nil && schema.Get("$ref") == nil {
-			outer.Set(name, value)
-			schema.Delete(name)
-		}
+	if kind := schema.Get("type"); kind != nil && !kind.HasText("null") {
+		schema.Set("type", with(kind, exact.String("null")))
 	}
-	outer.Set("anyOf", List(schema, Object(Member{"type", Text("null")})))
-	return outer
+	if value := schema.Get("const"); value != nil && schema.Get("enum") == nil {
+		schema.Delete("const")
+		schema.Set("enum", exact.List(value))
+	}
+	if enum := schema.Get("enum"); enum.IsList() && !slices.ContainsFunc(enum.Elements(), func(e *exact.Value) bool { return e.Literal() == "null" }) {
+		schema.Set("enum", with(enum, null))
+	}
+	return schema
 }
 
-func takesNull(schema *Value) bool {
-	return schema.Get("type").HasText("null") && schema.Get("enum") == nil && schema.Get("const") == nil
-}
-
-// enumOrNull lets null be one of the values that a schema lists.
-func enumOrNull(schema *Value) {
-	null := &Value{literal: "null"}
-	if value := schema.Get("const"); value != nil && schema.Get("enum") == nil && value.literal != "null" {
-		ConstToEnum(schema, "const")
+// with returns a list with one more element. A value that is not a list becomes the first element.
+func with(list, element *exact.Value) *exact.Value {
+	if !list.IsList() {
+		return exact.List(list, element)
 	}
-	enum := schema.Get("enum")
-	if enum.IsList() && !slices.ContainsFunc(enum.elements, null.Equal) {
-		schema.Set("enum", List(append(slices.Clone(enum.elements), null)...))
-	}
-}
-
-// count adds what a keyword brings to the size of the schema.
-func (c *checker) count(keyword Member) {
-	switch keyword.Name {
-	case "properties", "$defs", "definitions":
-		for _, m := range keyword.Value.Members() {
-			c.counted.Text += len(m.Name)
-		}
-		if keyword.Name == "properties" {
-			c.counted.Properties += len(keyword.Value.Members())
-		}
-	case "enum":
-		c.counted.Enum += len(keyword.Value.Elements())
-		for _, e := range keyword.Value.Elements() {
-			text, _ := e.String()
-			c.counted.Text += len(text)
-		}
-	case "const":
-		text, _ := keyword.Value.String()
-		c.counted.Text += len(text)
-	}
-}
-
-// limits reports what of the schema is too large, and a schema that refers to itself.
-func (c *checker) limits() {
-	c.recursion()
-	for _, l := range []struct {
-		keyword   string
-		has, most int
-		what      string
-	}{
-		{"properties", c.counted.Depth, c.rules.Limits.Depth, "objects are nested %d levels deep, where %d are allowed"},
-		{"properties", c.counted.Properties, c.rules.Limits.Properties, "there are %d properties, where %d are allowed"},
-		{"enum", c.counted.Enum, c.rules.Limits.Enum, "there are %d values in enums, where %d are allowed"},
-		{"enum", c.counted.Text, c.rules.Limits.Text, "names and values have %d bytes, where %d are allowed"},
-	} {
-		if l.most > 0 && l.has > l.most {
-			c.report(nil, l.keyword, Keyword{
-				Severity: dialects.Refused,
-				Message:  "the request is refused: " + fmt.Sprintf(l.what, l.has, l.most),
-				Fix:      "make the schema smaller, or the tool into several",
-			})
-		}
-	}
+	return exact.List(append(slices.Clone(list.Elements()), element)...)
 }

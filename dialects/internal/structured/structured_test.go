@@ -10,125 +10,58 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
 
-func offer(t *testing.T, schema string, options dialects.DefinitionOptions) (Tool, []dialects.Finding) {
+// offer returns a tool with a schema as it is offered, and its findings: "properties.p.format
+// refused", with a mark if the schema was adapted.
+func offer(t *testing.T, schema string, strict bool) (Tool, string) {
 	t.Helper()
-	tools, findings, err := Offer(wire.Reader{Op: "definitions", Dialect: "x"}, []tool.Definition{{Name: "f", Parameters: json.RawMessage(schema)}}, options)
+	tools, findings, err := Offer(wire.Reader{}, []tool.Definition{dialecttest.Definition("f", schema)}, strict)
 	require.NoError(t, err)
-	for _, finding := range findings {
-		assert.Equal(t, "f", finding.Tool)
-		assert.NotEmpty(t, finding.Message)
-		assert.NotEmpty(t, finding.Fix)
-	}
-	return tools[0], findings
-}
-
-// brief shows findings: "properties.a.format refused", with a mark if it was adapted.
-func brief(findings []dialects.Finding) []string {
-	shown := []string{}
+	var shown []string
 	for _, f := range findings {
-		mark := ""
+		assert.Equal(t, "f", f.Tool)
+		assert.NotEmpty(t, f.Message)
+		assert.NotEmpty(t, f.Fix)
+		line := fmt.Sprintf("%s %s", f.Path, f.Severity)
 		if f.Adapted {
-			mark = " adapted"
+			line += " adapted"
 		}
-		shown = append(shown, fmt.Sprintf("%s %s%s", f.Path, f.Severity, mark))
+		shown = append(shown, line)
 	}
-	return shown
+	return tools[0], strings.Join(shown, "\n")
 }
 
-func property(schema string) string {
-	return `{"type":"object","properties":{"a":` + schema + `},"required":["a"],"additionalProperties":false}`
-}
-
-func TestStrictSchemasThatAreTaken(t *testing.T) {
-	for _, schema := range []string{
-		`{"type":"string","minLength":1,"maxLength":9,"pattern":"^a"}`, `{"type":"string","format":"date-time"}`,
-		`{"type":["string","null"],"enum":["a",null]}`, `{"type":"integer","minimum":1,"exclusiveMaximum":9,"multipleOf":2}`,
-		`{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":3}`, `{"anyOf":[{"type":"string"},{"type":"null"}]}`,
-		`{"$ref":"#/properties/a/b"}`, `{"title":"A","description":"b","type":"string","const":"x"}`,
-		`{"type":"object","properties":{"b":{"type":"string"}},"required":["b"],"additionalProperties":false}`,
+func TestStrictSchemas(t *testing.T) {
+	for schema, want := range map[string]struct{ offered, found string }{ // of the property p
+		`{"type":"string","minLength":1,"maxLength":9,"pattern":"^a"}`:                                         {},
+		`{"type":"string","format":"date-time"}`:                                                               {},
+		`{"type":["string","null"],"enum":["a",null]}`:                                                         {},
+		`{"type":"integer","minimum":1,"exclusiveMaximum":9,"multipleOf":2}`:                                   {},
+		`{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":3}`:                                 {},
+		`{"anyOf":[{"type":"string"},{"type":"null"}]}`:                                                        {},
+		`{"$ref":"#/properties/a/b"}`:                                                                          {},
+		`{"title":"A","description":"b","type":"string","const":"x"}`:                                          {},
+		`{"type":"object","properties":{"b":{"type":"string"}},"required":["b"],"additionalProperties":false}`: {},
+		`{"type":"string","format":"uri"}`:                                                                     {`{"type":"string"}`, "properties.p.format refused adapted"},
+		`{"type":"integer","description":"How many.","default":10}`:                                            {`{"type":"integer","description":"How many."}`, "properties.p.default weakened adapted"},
+		`{"type":"array","items":{"type":"string"},"uniqueItems":true}`:                                        {`{"type":"array","items":{"type":"string"}}`, "properties.p.uniqueItems refused adapted"},
+		`{"type":"string","x-order":1,"deprecated":true}`:                                                      {`{"type":"string"}`, "properties.p.x-order weakened adapted\nproperties.p.deprecated weakened adapted"},
+		`{"type":"object","properties":{"b":{"type":"string","enum":["x"]}}}`: {
+			`{"type":"object","properties":{"b":{"type":["string","null"],"enum":["x",null]}},"additionalProperties":false,"required":["b"]}`,
+			"properties.p.additionalProperties refused adapted\nproperties.p.required refused adapted"},
 	} {
-		offered, findings := offer(t, property(schema), dialects.DefinitionOptions{Strict: true})
-		assert.Empty(t, findings, schema)
+		if want.offered == "" {
+			want.offered = schema
+		}
+		offered, found := offer(t, dialecttest.With(schema), true)
+		assert.Equal(t, dialecttest.With(want.offered), string(offered.Parameters))
+		assert.Equal(t, want.found, found, schema)
 		assert.True(t, offered.Strict)
-		assert.Equal(t, property(schema), string(offered.Parameters))
 	}
-}
-
-func TestStrictSchemasAreAdapted(t *testing.T) {
-	for name, test := range map[string]struct {
-		given, adapted string // schemas of the property a
-		found          []string
-	}{
-		"a format": {
-			`{"type":"string","format":"uri"}`, `{"type":"string","description":"(format: uri)"}`,
-			[]string{"properties.a.format refused"},
-		},
-		"a default": {
-			`{"type":"integer","description":"How many.","default":10}`, `{"type":"integer","description":"How many. (default: 10)"}`,
-			[]string{"properties.a.default weakened"},
-		},
-		"oneOf": {
-			`{"oneOf":[{"type":"string"},{"type":"object","properties":{"b":{"type":"string"}},"required":["b"]}]}`,
-			`{"anyOf":[{"type":"string"},{"type":"object","properties":{"b":{"type":"string"}},"required":["b"],"additionalProperties":false}]}`,
-			[]string{"properties.a.oneOf refused", "properties.a.oneOf[1].additionalProperties refused"},
-		},
-		"allOf": {
-			`{"allOf":[{"type":"object","properties":{"b":{"type":"string"}},"required":["b"]}]}`,
-			`{"type":"object","properties":{"b":{"type":"string"}},"required":["b"],"additionalProperties":false}`,
-			[]string{"properties.a.allOf refused"},
-		},
-		"a reference with a description": {
-			`{"$ref":"#/properties/a/x","description":"b"}`, `{"description":"b","anyOf":[{"$ref":"#/properties/a/x"}]}`,
-			[]string{"properties.a.$ref refused"},
-		},
-		"what only narrows": {
-			`{"type":"array","items":{"type":"string"},"uniqueItems":true}`, `{"type":"array","items":{"type":"string"},"description":"(uniqueItems: true)"}`,
-			[]string{"properties.a.uniqueItems refused"},
-		},
-		"keywords of others": {
-			`{"type":"string","x-order":1,"deprecated":true}`, `{"type":"string"}`,
-			[]string{"properties.a.x-order weakened", "properties.a.deprecated weakened"},
-		},
-		"unevaluated": {
-			`{"type":"object","properties":{"b":{"type":"string"}},"required":["b"],"unevaluatedProperties":false}`,
-			`{"type":"object","properties":{"b":{"type":"string"}},"required":["b"],"additionalProperties":false}`,
-			[]string{"properties.a.unevaluatedProperties refused", "properties.a.additionalProperties refused"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			offered, findings := offer(t, property(test.given), dialects.DefinitionOptions{Strict: true})
-			assert.Equal(t, property(test.given), string(offered.Parameters), "it is left alone")
-			assert.Subset(t, brief(findings), test.found)
-			assert.True(t, offered.Strict)
-
-			offered, findings = offer(t, property(test.given), dialects.DefinitionOptions{Strict: true, Adapt: true})
-			assert.JSONEq(t, property(test.adapted), string(offered.Parameters))
-			assert.True(t, offered.Strict)
-			for _, found := range brief(findings) {
-				assert.True(t, strings.HasSuffix(found, " adapted"), found)
-			}
-			again, findings := offer(t, string(offered.Parameters), dialects.DefinitionOptions{Strict: true, Adapt: true})
-			assert.Empty(t, findings, "an adapted schema needs no adapting")
-			assert.Equal(t, string(offered.Parameters), string(again.Parameters))
-		})
-	}
-}
-
-func TestAllIsSaidAtOnce(t *testing.T) {
-	_, findings := offer(t, `{"type":"object","properties":{"a":{},"b":{"type":"string","format":"uri"}},"required":["a","b"],"additionalProperties":false}`, dialects.DefinitionOptions{Strict: true})
-	assert.Equal(t, []string{"properties refused", "properties.b.format refused"}, brief(findings))
-}
-
-func TestOptionalPropertiesMayBeNull(t *testing.T) {
-	offered, findings := offer(t, `{"type":"object","properties":{"a":{"type":"string","enum":["x"]},"b":{"type":"string"}},"required":["b"]}`,
-		dialects.DefinitionOptions{Strict: true, Adapt: true})
-	assert.JSONEq(t, `{"type":"object","properties":{"a":{"type":["string","null"],"enum":["x",null]},"b":{"type":"string"}},"required":["a","b"],"additionalProperties":false}`,
-		string(offered.Parameters))
-	assert.Equal(t, []string{"additionalProperties refused adapted", "required refused adapted"}, brief(findings))
 }
 
 // TestWhatCannotBeStrictIsOfferedWithout: the request is taken, and the schema still tells the model.
@@ -137,48 +70,39 @@ func TestWhatCannotBeStrictIsOfferedWithout(t *testing.T) {
 		`{"type":"object","additionalProperties":{"type":"string"}}`, `{"type":"object","patternProperties":{"^x":{"type":"string"}}}`,
 		`{"type":"array","prefixItems":[{"type":"string"}]}`, `{"type":"object","properties":{},"if":{},"then":{}}`, `true`, `{}`,
 		`{"description":"anything"}`, `{"anyOf":[{"type":"string"},{}]}`, `{"type":"array","items":{"minLength":1}}`,
-		`{"$ref":"https://example.com/schema.json"}`, `{"$ref":"#/properties/a","minLength":2}`,
-		`{"allOf":[{"type":"string"},{"type":"integer"}]}`,
+		`{"$ref":"https://example.com/schema.json"}`, `{"$ref":"#/properties/a","minLength":2}`, `{"$ref":"#/properties/p/x","description":"b"}`,
+		`{"allOf":[{"type":"string"}]}`, `{"oneOf":[{"type":"string"}]}`, `{"type":"object","unevaluatedProperties":false,"properties":{}}`,
 	} {
-		strict, findings := offer(t, property(schema), dialects.DefinitionOptions{Strict: true})
-		assert.True(t, strict.Strict, "only Adapt changes what was asked for")
-		assert.NotEmpty(t, findings, schema)
-
-		offered, findings := offer(t, property(schema), dialects.DefinitionOptions{Strict: true, Adapt: true})
+		offered, found := offer(t, dialecttest.With(schema), true)
 		assert.False(t, offered.Strict, schema)
-		assert.JSONEq(t, property(schema), string(offered.Parameters))
-		require.NotEmpty(t, findings)
-		for _, finding := range findings {
-			assert.Equal(t, dialects.Weakened, finding.Severity, schema)
-			assert.True(t, finding.Adapted)
-			assert.Contains(t, finding.Message, "the model is not held to this tool's schema")
+		assert.Equal(t, dialecttest.With(schema), string(offered.Parameters))
+		require.NotEmpty(t, found)
+		for line := range strings.Lines(found) {
+			assert.Contains(t, line, " weakened adapted", schema)
 		}
+	}
+	_, findings, err := Offer(wire.Reader{}, []tool.Definition{dialecttest.Definition("f", dialecttest.With(`{"anyOf":[{"oneOf":[{}]},{}],"format":"uri"}`))}, true)
+	require.NoError(t, err)
+	require.Len(t, findings, 2, "all that is in the way is said at once")
+	for _, f := range findings {
+		assert.Contains(t, f.Message, "the model is not held to this tool's schema: strict mode refuses the request: ")
 	}
 }
 
 func TestWithoutStrictLittleIsRefused(t *testing.T) {
-	free := property(`{"type":"object","patternProperties":{"^x":{"oneOf":[{"format":"uri","default":1}]}}}`)
-	offered, findings := offer(t, free, dialects.DefinitionOptions{Adapt: true})
-	assert.Empty(t, findings)
-	assert.JSONEq(t, free, string(offered.Parameters))
-
-	for name, test := range map[string]struct {
-		given, adapted string
-		found          []string
-	}{
-		"no schema":    {``, `{"type":"object","properties":{}}`, []string{}},
-		"no type":      {`{}`, `{"type":"object","properties":{}}`, []string{"type refused adapted", "properties refused adapted"}},
-		"bare arrays":  {property(`{"type":["array","null"]}`), property(`{"type":["array","null"],"items":{}}`), []string{"properties.a.type refused adapted"}},
-		"anyOf at top": {`{"type":"object","properties":{},"anyOf":[{"required":["a"]}]}`, `{"type":"object","properties":{},"description":"(anyOf: [{\"required\":[\"a\"]}])"}`, []string{"anyOf refused adapted"}},
-		"allOf at top": {`{"type":"object","allOf":[{"properties":{"a":{"type":"string"}}}]}`, `{"type":"object","properties":{"a":{"type":"string"}}}`, []string{"properties refused adapted", "allOf refused adapted"}},
+	for schema, want := range map[string]string{
+		dialecttest.With(`{"type":"object","patternProperties":{"^x":{"oneOf":[{"format":"uri","default":1}]}}}`): "",
+		`{}`: "type refused\nproperties refused", dialecttest.With(`{"type":["array","null"]}`): "properties.p.type refused",
+		`{"type":"object","properties":{},"anyOf":[{"required":["a"]}]}`: "anyOf refused",
+		`{"type":"object","allOf":[{"properties":{}}]}`:                  "properties refused\nallOf refused",
 	} {
-		t.Run(name, func(t *testing.T) {
-			offered, findings := offer(t, test.given, dialects.DefinitionOptions{Adapt: true})
-			assert.JSONEq(t, test.adapted, string(offered.Parameters))
-			assert.ElementsMatch(t, test.found, brief(findings))
-			assert.False(t, offered.Strict)
-		})
+		offered, found := offer(t, schema, false)
+		assert.Equal(t, schema, string(offered.Parameters))
+		assert.Equal(t, want, found)
+		assert.False(t, offered.Strict)
 	}
+	offered, _ := offer(t, "", false)
+	assert.Equal(t, `{"type":"object","properties":{}}`, string(offered.Parameters))
 }
 
 func TestStrictSchemasHaveBounds(t *testing.T) {
@@ -190,15 +114,44 @@ func TestStrictSchemasHaveBounds(t *testing.T) {
 	wide := `{"type":"object","properties":{` + strings.Join(properties, ",") + `},"required":[` + strings.Join(names, ",") + `],"additionalProperties":false}`
 	deep := `{"type":"string"}`
 	for range 11 {
-		deep = property(deep)
+		deep = dialecttest.With(deep)
 	}
 	for name, schema := range map[string]string{
 		"properties": wide, "depth": deep,
-		"enum": property(`{"type":"integer","enum":[` + strings.Repeat("1,", 1000) + `1]}`),
-		"text": property(`{"type":"string","const":"` + strings.Repeat("x", 120_000) + `"}`),
+		"enum": dialecttest.With(`{"type":"integer","enum":[` + strings.Repeat("1,", 1000) + `1]}`),
+		"text": dialecttest.With(`{"type":"string","const":"` + strings.Repeat("x", 120_000) + `"}`),
 	} {
-		_, findings := offer(t, schema, dialects.DefinitionOptions{Strict: true})
-		require.Len(t, findings, 1, name)
-		assert.Equal(t, dialects.Refused, findings[0].Severity)
+		offered, found := offer(t, schema, true)
+		assert.Equal(t, " weakened adapted", found, name)
+		assert.False(t, offered.Strict)
+	}
+}
+
+// TestToolsAreFunctionsUnlessTheirTypeIsKnown: a provider that does not know a type is offered the
+// tool with the same parameters.
+func TestToolsAreFunctionsUnlessTheirTypeIsKnown(t *testing.T) {
+	parameters := json.RawMessage(dialecttest.With(`{"type":"string"}`))
+	definitions := []tool.Definition{
+		{Name: "patch", Type: tool.CustomCall, Format: json.RawMessage(`{"type":"text"}`), Parameters: parameters},
+		{Name: "local_shell", Type: tool.LocalShellCall, Parameters: parameters},
+		{Name: "note", Type: "prose", Parameters: parameters},
+	}
+	for _, test := range []struct{ known, want []string }{
+		{nil, []string{"function", "function", "function"}},
+		{[]string{tool.CustomCall}, []string{"custom", "function", "function"}},
+		{[]string{tool.CustomCall, tool.LocalShellCall}, []string{"custom", "local_shell", "function"}},
+	} {
+		tools, findings, err := Offer(wire.Reader{}, definitions, true, test.known...)
+		require.NoError(t, err)
+		assert.Equal(t, []dialects.Finding{}, findings)
+		var types []string
+		for _, offered := range tools {
+			types = append(types, offered.Type)
+			isFunction := offered.Type == tool.FunctionCall
+			assert.Equal(t, isFunction, offered.Parameters != nil)
+			assert.Equal(t, isFunction, offered.Strict)
+			assert.Equal(t, offered.Type == tool.CustomCall, offered.Format.Written != nil)
+		}
+		assert.Equal(t, test.want, types)
 	}
 }

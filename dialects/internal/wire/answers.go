@@ -1,11 +1,20 @@
 package wire
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"mime"
+	"slices"
+	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/tool"
 )
+
+// maxElements bounds the messages or items of a conversation.
+const maxElements = 65_536
 
 // Answers gathers what one document answers. It is for one goroutine.
 type Answers struct {
@@ -13,15 +22,39 @@ type Answers struct {
 	found dialects.Answers
 }
 
-// ReadAnswers calls visit with the elements of a document, as [Reader.Elements] does, and returns
-// what it has added to answers. No list is nil.
-func ReadAnswers(r Reader, document []byte, visit func(answers *Answers, path string, element json.RawMessage) error) (dialects.Answers, error) {
+// ReadAnswers calls visit with each element of a document, which is one element, an array of them, or a
+// request that holds the array in the member under, and returns what visit added. No list is nil.
+func ReadAnswers[T any](r Reader, document []byte, under string, visit func(answers *Answers, path string, element *T) error) (dialects.Answers, error) {
 	answers := &Answers{Reader: r, found: dialects.Answers{
 		Outputs: []tool.Answer{}, Named: []dialects.NamedOutput{}, Approvals: []tool.Approval{},
 	}}
-	err := r.Elements(document, func(path string, _ int, element json.RawMessage) error {
-		return visit(answers, path, element)
-	})
+	var whole json.RawMessage
+	if err := r.Document(document, &whole); err != nil {
+		return dialects.Answers{}, err
+	}
+	var list json.RawMessage // nil where the document is one element
+	path := ""
+	switch whole[0] {
+	case '[':
+		list = whole
+	case '{':
+		var members map[string]json.RawMessage
+		if err := r.Into("", whole, &members); err != nil {
+			return dialects.Answers{}, err
+		}
+		if request := members[under]; under != "" && !Absent(request) && Absent(members["type"]) {
+			list, path = request, under
+		}
+	}
+	var err error
+	if list != nil {
+		err = Each(r, path, list, maxElements, func(path string, _ int, element *T) error { return visit(answers, path, element) })
+	} else {
+		var element T
+		if err = r.Into("", whole, &element); err == nil {
+			err = visit(answers, "", &element)
+		}
+	}
 	if err != nil {
 		return dialects.Answers{}, err
 	}
@@ -50,4 +83,123 @@ func add[T any](a *Answers, list *[]T, path string, answer T) error {
 	}
 	*list = append(*list, answer)
 	return nil
+}
+
+// Stored returns the result that a text is the JSON of, as records have it, or false where it is
+// anything else. What contradicts itself is none: a success with an error, a kind there is not.
+func Stored(text []byte) (tool.Result, bool) {
+	text = bytes.TrimSpace(text)
+	if len(text) == 0 || text[0] != '{' || !json.Valid(text) {
+		return tool.Result{}, false
+	}
+	var stored struct {
+		Says *bool `json:"success"`
+		tool.Result
+	}
+	plain, err := exact.Plain(text, &stored)
+	if err != nil {
+		return tool.Result{}, false
+	}
+	decoder := json.NewDecoder(bytes.NewReader(plain))
+	decoder.DisallowUnknownFields()
+	if decoder.Decode(&stored) != nil || stored.Says == nil {
+		return tool.Result{}, false
+	}
+	result := stored.Result
+	result.Success = *stored.Says
+	if !result.Success && result.Kind == "" {
+		result.Kind = tool.ToolFailed
+	}
+	if result.Success && (result.Kind != "" || result.Error != "") || !result.Success && !slices.Contains(tool.Kinds(), result.Kind) {
+		return tool.Result{}, false
+	}
+	return result, true
+}
+
+// Outcome puts a result together of the parts in which a client hands it in. The zero value is ready.
+type Outcome struct {
+	parts []tool.Content
+	first int // how many texts come before anything else
+}
+
+// Text adds a text. One with nothing in it says nothing.
+func (o *Outcome) Text(text string) {
+	if text == "" {
+		return
+	}
+	if o.first == len(o.parts) {
+		o.first++
+	}
+	o.parts = append(o.parts, tool.Content{Type: "text", Text: text})
+}
+
+// Part adds what is no text.
+func (o *Outcome) Part(part tool.Content) { o.parts = append(o.parts, part) }
+
+// Result returns what is [Outcome.Said], unless that is one text which is the JSON of a result: then
+// it is that result.
+func (o *Outcome) Result(failed bool) tool.Result {
+	if len(o.parts) == 1 && o.first == 1 {
+		if stored, ok := Stored([]byte(o.parts[0].Text)); ok && !(failed && stored.Success) {
+			return stored
+		}
+	}
+	return o.Said(failed)
+}
+
+// Said returns the result that the parts are of. The text that comes first is the output; where the
+// call failed it is the error, and the text after it the output. Everything else is content.
+//
+// Of which kind a failure is, a text does not say: whatever a tool printed may be in it.
+func (o *Outcome) Said(failed bool) tool.Result {
+	result, rest, texts := tool.Result{Success: !failed}, o.parts, o.first
+	next := func() string {
+		if texts == 0 {
+			return ""
+		}
+		text := rest[0].Text
+		rest, texts = rest[1:], texts-1
+		return text
+	}
+	if failed {
+		result.Kind = tool.ToolFailed
+		result.Error = Reason(result.Kind, next())
+	}
+	result.Output = next()
+	if len(rest) > 0 {
+		result.Content = rest
+	}
+	return result
+}
+
+// Reason is the reverse of [Failure]: the error in a text that says why a call failed.
+func Reason(kind tool.Kind, text string) string {
+	if text == string(kind) {
+		return ""
+	}
+	return strings.TrimPrefix(text, string(kind)+": ")
+}
+
+// Linked returns a part that stands at a URL. What a data URL holds is taken out of it.
+func Linked(r Reader, path, link string, part tool.Content) (tool.Content, error) {
+	if link == "" {
+		return part, r.Fail(path, "is missing; want a URL")
+	}
+	inside, isData := strings.CutPrefix(link, "data:")
+	if !isData {
+		part.URL = link
+		return part, nil
+	}
+	about, encoded, found := strings.Cut(inside, ",")
+	kind, isBase64 := strings.CutSuffix(about, ";base64")
+	data, err := base64.StdEncoding.DecodeString(encoded)
+	if !found || !isBase64 || err != nil {
+		return part, r.Fail(path, "is not a data URL with base64: want data:image/png;base64,…")
+	}
+	part.Data = data
+	// Parameters are of no use to whoever looks at it.
+	if part.MIMEType, _, err = mime.ParseMediaType(kind); err != nil {
+		return part, r.Fail(path, "is a data URL without a MIME type: want data:image/png;base64,…")
+	}
+	return part, nil
 }

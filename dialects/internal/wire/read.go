@@ -1,3 +1,5 @@
+// Package wire holds what the dialects share: reading and writing documents, what these answer, and
+// how streams are put together.
 package wire
 
 import (
@@ -6,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 
@@ -14,7 +15,7 @@ import (
 	"github.com/caisson-run/caisson/dialects/internal/exact"
 )
 
-// Reader reads one document, and words what is wrong with it.
+// Reader reads one document, and reports what is wrong with it and where.
 type Reader struct {
 	Op      string // as in [dialects.Error]
 	Dialect string
@@ -25,11 +26,11 @@ func (r Reader) Fail(path, format string, arguments ...any) error {
 	return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: path, Message: fmt.Sprintf(format, arguments...)}
 }
 
-// Into decodes the part of the document that path names, as [exact.Unmarshal] does. Before a whole
-// document there may be a byte order mark, which some shells write before what they pass on.
+// Into decodes the part of the document that path names, as [exact.Unmarshal] does. A whole document,
+// of which the path is empty, is trimmed first.
 func (r Reader) Into(path string, data []byte, value any) error {
 	if path == "" {
-		data = unmarked(data)
+		data = exact.Trimmed(data)
 	}
 	err := exact.Unmarshal(data, value)
 	if err == nil {
@@ -44,11 +45,14 @@ func (r Reader) Into(path string, data []byte, value any) error {
 			Message: fmt.Sprintf("is a JSON %s; want %s", wrong.Value, wanted(wrong.Type.Kind())),
 		}
 	}
-	message := "is not JSON"
 	if corrupt := base64.CorruptInputError(0); errors.As(err, &corrupt) {
-		message = "has data that is not base64"
+		return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: path, Message: "has data that is not base64", Err: err}
 	}
-	return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: path, Message: message, Err: err}
+	return r.notJSON(path, err)
+}
+
+func (r Reader) notJSON(path string, err error) error {
+	return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: path, Message: "is not JSON", Err: err}
 }
 
 func wanted(kind reflect.Kind) string {
@@ -65,63 +69,56 @@ func wanted(kind reflect.Kind) string {
 	return "an integer"
 }
 
-// Each calls visit with the elements of an array, in order, without holding them all. An
-// absent array and null have none.
-func (r Reader) Each(path string, array json.RawMessage, visit func(path string, index int, element json.RawMessage) error) error {
+// Document decodes a whole document as [Reader.Into] does, unless it is over [dialects.MaxDocument].
+func (r Reader) Document(document []byte, value any) error {
+	if len(document) > dialects.MaxDocument {
+		return r.Fail("", "has %d bytes, more than %d", len(document), dialects.MaxDocument)
+	}
+	return r.Into("", document, value)
+}
+
+// Each decodes the elements of an array one by one and calls visit with each. An absent array and null
+// have none. More than most elements are an error.
+func Each[T any](r Reader, path string, array json.RawMessage, most int, visit func(path string, index int, element *T) error) error {
 	if Absent(array) {
 		return nil
 	}
-	decoder := json.NewDecoder(bytes.NewReader(array))
-	if opening, err := decoder.Token(); err != nil || opening != json.Delim('[') {
+	var failed error
+	isArray, err := exact.Elements(array, func(index int, element json.RawMessage) error {
+		at := fmt.Sprintf("%s[%d]", path, index)
+		var value T
+		if index == most {
+			failed = r.Fail(path, "has more than %d elements", most)
+		} else if failed = r.Into(at, element, &value); failed == nil {
+			failed = visit(at, index, &value)
+		}
+		return failed
+	})
+	switch {
+	case failed != nil:
+		return failed
+	case err != nil:
+		return r.notJSON(path, err)
+	case !isArray:
 		return r.Fail(path, "is not a JSON array, as it must be")
-	}
-	for i := 0; decoder.More(); i++ {
-		element := json.RawMessage{}
-		if err := decoder.Decode(&element); err != nil {
-			return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: path, Message: "is not JSON", Err: err}
-		}
-		if err := visit(fmt.Sprintf("%s[%d]", path, i), i, element); err != nil {
-			return err
-		}
-	}
-	if _, err := decoder.Token(); err != nil {
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: path, Message: "is not JSON", Err: err}
 	}
 	return nil
 }
 
-// Parts is [Reader.Each] for the parts of one result, of which there can be [dialects.MaxParts].
-func (r Reader) Parts(path string, array json.RawMessage, visit func(path string, index int, element json.RawMessage) error) error {
-	return r.Each(path, array, func(path string, index int, element json.RawMessage) error {
-		if index == dialects.MaxParts {
-			return r.Fail(path, "is one part more than %d", dialects.MaxParts)
-		}
-		return visit(path, index, element)
-	})
+// Elements calls visit with each element of a document that is an array, and with the whole of any
+// other document, of which the path is empty.
+func (r Reader) Elements(document []byte, visit func(path string, element json.RawMessage) error) error {
+	var whole json.RawMessage
+	if err := r.Document(document, &whole); err != nil {
+		return err
+	}
+	if whole[0] != '[' {
+		return visit("", whole)
+	}
+	return Each(r, "", whole, len(whole), func(path string, _ int, element *json.RawMessage) error { return visit(path, *element) })
 }
 
-// Elements calls visit with the elements of a document that is an array, and with the whole
-// document, of which the path is empty, where it is none.
-func (r Reader) Elements(document []byte, visit func(path string, index int, element json.RawMessage) error) error {
-	if len(document) > dialects.MaxDocument {
-		return r.Fail("", "has %d bytes, more than %d", len(document), dialects.MaxDocument)
-	}
-	document = bytes.TrimSpace(unmarked(document))
-	if err := json.Unmarshal(document, new(json.RawMessage)); err != nil {
-		return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Message: "is not JSON", Err: err}
-	}
-	if document[0] == '[' {
-		return r.Each("", document, visit)
-	}
-	return visit("", 0, document)
-}
-
-func unmarked(document []byte) []byte { return bytes.TrimPrefix(document, []byte("\uFEFF")) }
-
-// Within returns the error of a part as that of the document that the part is in, at path.
+// Within returns the error of a part, found at path, as one of the whole document.
 func (r Reader) Within(path string, err error) error {
 	inner := (*dialects.Error)(nil)
 	if !errors.As(err, &inner) {
@@ -132,7 +129,7 @@ func (r Reader) Within(path string, err error) error {
 	return &outer
 }
 
-// Join puts the path of a part behind the path of what it is a part of. Either may be empty.
+// Join appends the path of a part to the path of the whole. Either may be empty.
 func Join(whole, part string) string {
 	if whole == "" || part == "" {
 		return whole + part

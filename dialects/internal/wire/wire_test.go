@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -47,22 +48,44 @@ func TestErrorsNameTheirPart(t *testing.T) {
 
 func TestEachElementIsVisited(t *testing.T) {
 	var seen []string
-	visit := func(path string, index int, element json.RawMessage) error {
-		seen = append(seen, path+string(element))
+	visit := func(path string, index int, element *json.RawMessage) error {
+		seen = append(seen, path+string(*element))
 		if index == 2 {
 			return errors.New("enough")
 		}
 		return nil
 	}
-	require.NoError(t, reader.Each("a", nil, visit))
-	require.NoError(t, reader.Each("a", json.RawMessage("null"), visit))
-	require.NoError(t, reader.Each("a", json.RawMessage(` [1.0, {"b": []}]`), visit))
+	require.NoError(t, Each(reader, "a", nil, 3, visit))
+	require.NoError(t, Each(reader, "a", json.RawMessage("null"), 3, visit))
+	require.NoError(t, Each(reader, "a", json.RawMessage(` [1.0, {"b": []}]`), 3, visit))
 	assert.Equal(t, []string{"a[0]1.0", `a[1]{"b": []}`}, seen)
-	assert.EqualError(t, reader.Each("a", json.RawMessage(`[1,2,3,4]`), visit), "enough")
-	assert.EqualError(t, reader.Each("a", json.RawMessage(`{}`), visit), "openai response: a: is not a JSON array, as it must be")
+	assert.EqualError(t, Each(reader, "a", json.RawMessage(`[1,2,3,4]`), 3, visit), "enough")
+	assert.EqualError(t, Each(reader, "a", json.RawMessage(`{}`), 3, visit), "openai response: a: is not a JSON array, as it must be")
+	assert.EqualError(t, Each(reader, "a", json.RawMessage(`[1,2]`), 1, visit), "openai response: a: has more than 1 elements")
 	for _, broken := range []string{`[`, `[1`, `[1,`, `[1 2]`, `[}`} {
-		assert.ErrorContains(t, reader.Each("a", json.RawMessage(broken), visit), "openai response: a: is not JSON", broken)
+		assert.ErrorContains(t, Each(reader, "a", json.RawMessage(broken), 3, visit), "openai response: a: is not JSON", broken)
 	}
+}
+
+func TestDocuments(t *testing.T) {
+	var visited []string
+	visit := func(path string, element json.RawMessage) error {
+		visited = append(visited, path+string(element))
+		return nil
+	}
+	for _, document := range []string{"[1, {}]", "\uFEFF \n{\"a\": 1}\n", "5", " [] "} {
+		require.NoError(t, reader.Elements([]byte(document), visit), document)
+	}
+	assert.Equal(t, []string{"[0]1", "[1]{}", `{"a": 1}`, "5"}, visited)
+	for document, want := range map[string]string{
+		"": "openai response: is not JSON", "[1": "is not JSON", "{} {}": "is not JSON", "\uFEFF\uFEFF{}": "is not JSON",
+		strings.Repeat(" ", 8<<20) + "1": "has 8388609 bytes, more than 8388608",
+	} {
+		assert.ErrorContains(t, reader.Elements([]byte(document), visit), want)
+	}
+	assert.ErrorContains(t, reader.Into("a.b", []byte(`{"id":1,"id":2}`), &struct {
+		ID int `json:"id"`
+	}{}), `openai response: a.b: has a member twice: "id" stands twice in one object`)
 }
 
 func TestSumsStopAtTheLargestNumber(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -24,6 +23,27 @@ func Encode(value any) (json.RawMessage, error) {
 		return nil, err
 	}
 	return bytes.ToValidUTF8(bytes.TrimSuffix(text.Bytes(), []byte("\n")), []byte("\uFFFD")), nil
+}
+
+// List writes a JSON array with what write returns for each element. An error from write need not say
+// which element it is about.
+func List[T, E any](r Reader, list []T, write func(element *T) (E, error)) (json.RawMessage, error) {
+	written := make([]E, len(list))
+	for i := range list {
+		var err error
+		if written[i], err = write(&list[i]); err != nil {
+			return nil, r.Within(fmt.Sprintf("[%d]", i), err)
+		}
+	}
+	return Encode(written)
+}
+
+// Matched refuses an empty value of the member by which the provider matches results with calls.
+func Matched(member, value string) error {
+	if value == "" {
+		return Reader{}.Fail(member, "is empty; the provider matches results with calls by it")
+	}
+	return nil
 }
 
 // CustomInput is the one member of the object that stands for the free text of a custom call. The
@@ -71,15 +91,6 @@ func Repeats(result *tool.Result) bool {
 	var output, data bytes.Buffer
 	return json.Compact(&output, []byte(result.Output)) == nil && json.Compact(&data, result.Data) == nil &&
 		bytes.Equal(output.Bytes(), data.Bytes())
-}
-
-// Repeated returns the finding for a tool whose name another tool of the request has.
-func Repeated() dialects.Finding {
-	return dialects.Finding{
-		Keyword: "name", Severity: dialects.Refused,
-		Message: "the request is refused: two tools have this name",
-		Fix:     "offer one of them under another name",
-	}
 }
 
 // Mention says in words what a part of a result is, for models that cannot look at it.

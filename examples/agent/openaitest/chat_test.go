@@ -130,7 +130,7 @@ func TestRequestsAreTheirs(t *testing.T) {
 }
 
 func TestChatDefinitionsAreTheirs(t *testing.T) {
-	for _, options := range []dialects.DefinitionOptions{{}, {Adapt: true}, {Adapt: true, Strict: true}} {
+	for _, options := range []dialects.DefinitionOptions{{}, {Strict: true}} {
 		definitions, _, err := chat.New().Definitions(definitions(t), options)
 		require.NoError(t, err)
 		for _, offered := range accepted[[]openai.ChatCompletionToolUnionParam](t, definitions) {

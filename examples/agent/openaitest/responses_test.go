@@ -13,7 +13,7 @@ import (
 )
 
 func TestResponsesDefinitionsAreTheirs(t *testing.T) {
-	for _, options := range []dialects.DefinitionOptions{{}, {Adapt: true}, {Adapt: true, Strict: true}} {
+	for _, options := range []dialects.DefinitionOptions{{}, {Strict: true}} {
 		definitions, _, err := api.New().Definitions(definitions(t), options)
 		require.NoError(t, err)
 		var functions, customs, shells int

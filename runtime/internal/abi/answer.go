@@ -1,8 +1,11 @@
 package abi
 
 import (
+	"context"
 	"fmt"
+	"math"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -65,4 +68,106 @@ func encode(value any) []byte {
 		panic(err) // texts, numbers and lists of them always encode
 	}
 	return written
+}
+
+// About is what a guest may know of the call that it runs for. Whoever makes it leaves out what
+// the guest's tool has not been granted.
+type About struct {
+	CallID  string
+	Tool    string // the registered name
+	Tenant  string
+	User    string
+	Session string
+	Context map[string]string // by name
+	Files   []tool.File
+	Trace   string // a W3C traceparent
+}
+
+// wireAbout fixes the names and the order of what a guest reads.
+type wireAbout struct {
+	CallID  string            `json:"call_id"`
+	Tool    string            `json:"tool"`
+	Tenant  string            `json:"tenant,omitempty"`
+	User    string            `json:"user,omitempty"`
+	Session string            `json:"session,omitempty"`
+	Context map[string]string `json:"context"`
+	Files   []tool.File       `json:"files"`
+	Trace   string            `json:"traceparent,omitempty"`
+}
+
+// contextGet tells what the guest may know of its call. It is written down once, however often the
+// guest asks.
+func contextGet(c *call) (answer, error) {
+	if err := c.request(); err != nil {
+		return answer{}, err
+	}
+	if c.session.About == nil {
+		return answer{}, unavailable("the tool has no context")
+	}
+	if c.session.about == nil {
+		c.session.about = encode(c.session.About().wire())
+	}
+	return answer{status: statusOK, head: c.session.about}, nil
+}
+
+func (a About) wire() wireAbout {
+	if a.Context == nil {
+		a.Context = map[string]string{}
+	}
+	return wireAbout{
+		CallID: a.CallID, Tool: a.Tool, Tenant: a.Tenant, User: a.User, Session: a.Session,
+		Context: a.Context, Files: list(a.Files), Trace: a.Trace,
+	}
+}
+
+// response is what is left to read of an answer, in pieces: a response's body is not copied
+// to stand behind its header.
+type response struct{ head, body []byte }
+
+// hold keeps the answer's response for the guest to read, and returns what the function
+// returns: the status, and the response's length in the lower half.
+func (s *Session) hold(a answer) uint64 {
+	s.held = response{a.head, a.body}
+	return uint64(a.status)<<32 | uint64(len(a.head)+len(a.body))
+}
+
+// next copies the next bytes into the buffer and returns how many. It lets go of what has been
+// read whole.
+func (r *response) next(buffer []byte) int {
+	n := copy(buffer, r.head)
+	r.head = r.head[n:]
+	m := copy(buffer[n:], r.body)
+	r.body = r.body[m:]
+	if len(r.head)+len(r.body) == 0 {
+		*r = response{}
+	}
+	return n + m
+}
+
+// maxPiece is the most that one read copies, so that it returns soon.
+const maxPiece = 1 << 20
+
+// outside is what a read returns if its buffer lies outside the memory, -1 to the guest. It
+// reads nothing.
+const outside = math.MaxUint32
+
+func readFunction() hostfuncs.Function {
+	const name = "read"
+	return hostfuncs.Function{
+		Module: IO, Name: name,
+		Params: []hostfuncs.ValueType{hostfuncs.I32, hostfuncs.I32}, Results: []hostfuncs.ValueType{hostfuncs.I32},
+		Call: func(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {
+			session, err := sessionOf(ctx, IO+"."+name)
+			if err != nil {
+				return err
+			}
+			buffer, ok := memory.View(uint32(stack[0]), uint32(stack[1]))
+			if !ok {
+				stack[0] = outside
+				return nil
+			}
+			stack[0] = uint64(session.held.next(buffer[:min(len(buffer), maxPiece)]))
+			return nil
+		},
+	}
 }

@@ -1,10 +1,13 @@
 package abi
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/caisson-run/caisson/hostfuncs/calls"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // maxResult is how many bytes of text and data a result may have that a guest gets: twice the
@@ -68,4 +71,79 @@ func callFailure(err error) error {
 		return unavailable(failure.Message)
 	}
 	return err
+}
+
+// record is a [tool.Record] as the guest reads it: what that writes of itself, but with <, > and
+// & as they are. A result is JSON in JSON, in which their escapes take seven bytes each.
+type record struct {
+	ID            string          `json:"id"`
+	CallID        string          `json:"call_id"`
+	Type          string          `json:"type"`
+	Function      tool.Function   `json:"function"`
+	Signature     string          `json:"signature,omitempty"`
+	Result        string          `json:"result"`
+	Success       bool            `json:"success"`
+	Skipped       bool            `json:"skipped"`
+	ExecutionTime float64         `json:"execution_time"` // seconds
+	Cached        bool            `json:"cached"`
+	Repairs       []tool.Repair   `json:"repairs"`
+	Denials       []tool.Denial   `json:"denials"`
+	Log           string          `json:"log"`
+	Usage         tool.Usage      `json:"usage"`
+	HostCalls     []tool.HostCall `json:"host_calls"`
+	Source        string          `json:"source,omitempty"`
+	Parent        string          `json:"parent,omitempty"`
+	Cuts          []tool.Cut      `json:"cuts,omitempty"`
+}
+
+// encodeRecord fails where a part of the record that is JSON is none.
+func encodeRecord(r tool.Record) ([]byte, error) {
+	result, err := tryEncode(r.Result)
+	if err != nil {
+		return nil, err
+	}
+	return tryEncode(record{
+		ID: r.ID, CallID: r.CallID, Type: r.Type, Function: r.Function, Signature: r.Signature,
+		Result: string(result), Success: r.Result.Success, Skipped: r.Skipped,
+		ExecutionTime: r.ExecutionTime.Seconds(), Cached: r.Cached,
+		Repairs: list(r.Repairs), Denials: list(r.Denials), Log: r.Log, Usage: r.Usage, HostCalls: list(r.HostCalls),
+		Source: r.Source, Parent: r.Parent, Cuts: r.Cuts,
+	})
+}
+
+// list is a list that JSON writes as one, also where there is none.
+func list[E any](elements []E) []E {
+	if elements == nil {
+		return []E{}
+	}
+	return elements
+}
+
+// tryEncode returns a value's JSON, in which <, > and & stand for themselves.
+func tryEncode(value any) ([]byte, error) {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buffer.Bytes(), []byte{'\n'}), nil
+}
+
+// secretsExists tells whether the tool has a secret.
+func secretsExists(c *call) (answer, error) {
+	var name string
+	if err := c.request(field{name: "name", read: text(&name)}); err != nil {
+		return answer{}, err
+	}
+	if c.session.Secrets == nil {
+		return answer{}, unavailable("the tool has no secrets")
+	}
+	exists, denial := c.session.Secrets.Check(name)
+	if denial != nil {
+		return answer{}, denied(*denial)
+	}
+	return answerJSON(statusOK, struct {
+		Exists bool `json:"exists"`
+	}{exists}), nil
 }

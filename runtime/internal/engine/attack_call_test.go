@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
@@ -54,7 +55,7 @@ func (a attack) deadline() time.Duration {
 	return a.timeout
 }
 
-func TestAttack(t *testing.T) { contain(t, attacks()) }
+func TestAttack(t *testing.T) { contain(t, testsize.Sample(attacks(), 8)) }
 
 // contain holds attacks to the promises, each in a subtest.
 func contain(t *testing.T, attacks []attack) {

@@ -18,6 +18,7 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -38,7 +39,7 @@ const outlived = 500 * time.Millisecond
 
 const briefly = 100 * time.Millisecond // a control's deadline
 
-func TestAttackControl(t *testing.T) { succeed(t, attacks()) }
+func TestAttackControl(t *testing.T) { succeed(t, testsize.Sample(attacks(), 8)) }
 
 // succeed shows that attacks work in wazero alone, each in a subtest.
 func succeed(t *testing.T, all []attack) {

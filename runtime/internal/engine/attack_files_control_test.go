@@ -23,7 +23,7 @@ import (
 
 // These tests show that the attacks on files which hostfuncs/files and package runtime
 // withstand work in wazero alone, with its own WASI and its own mounts, through the same
-// guest. hostfuncs/attack_files_rows_test.go lists which belongs to which.
+// guest. docs/attacks.md lists which belongs to which.
 
 // wasiCall is a WASI call of the probe; see internal/guests/probe/raw.go.
 type wasiCall map[string]any

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tetratelabs/wazero"
 
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/runtime"
 )
 
@@ -100,7 +101,7 @@ func lies() []module {
 // TestAttackLoad: what costs too much to compile is refused before the compiler sees it,
 // and what is compiled costs a child.
 func TestAttackLoad(t *testing.T) {
-	all := append(modules(), lies()...)
+	all := testsize.Sample(append(modules(), lies()...), 10)
 	trials := make([]trial, len(all))
 	for i, m := range all {
 		trials[i] = trial{name: m.name, patience: time.Minute}
@@ -151,7 +152,7 @@ func (m module) perform(t *testing.T) report {
 
 // TestAttackLoadControl: wazero alone compiles the same modules at great cost.
 func TestAttackLoadControl(t *testing.T) {
-	all := modules()
+	all := testsize.Sample(modules(), 3)
 	trials := make([]trial, len(all))
 	for i, m := range all {
 		trials[i] = trial{m.name, time.Minute, m.costs > 0}

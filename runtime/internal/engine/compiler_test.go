@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/tetratelabs/wazero"
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
@@ -165,4 +167,136 @@ func TestCloseEndsTheChild(t *testing.T) {
 	assert.Less(t, time.Since(start), 5*time.Second)
 	assert.ErrorIs(t, <-failed, ErrClosed)
 	assert.NoDirExists(t, e.store.directory)
+}
+
+// TestSelfTestNotices: what an engine relies on and wazero does not promise. Each flaw is one
+// that another version of wazero could have.
+func TestSelfTestNotices(t *testing.T) {
+	e, err := open(t.Context(), Options{Functions: nil})
+	require.NoError(t, err)
+	require.NoError(t, e.selfTest(t.Context()))
+	require.NoError(t, e.Close(t.Context()))
+
+	for name, flaw := range map[string]func(i *instance){
+		"memory does not shrink":   func(i *instance) { _, _ = i.wasm.Memory().Grow(1) },
+		"memory is not restored":   func(i *instance) { i.memory.contents()[8] = 1 },
+		"globals are not restored": func(i *instance) { i.globals[len(i.globals)-1].Set(1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, err := open(t.Context(), Options{})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, e.Close(t.Context())) }()
+			err = e.trySelf(t.Context(), flaw)
+			assert.ErrorIs(t, err, ErrTrap)
+		})
+	}
+}
+
+// TestUnreliableEnginesUseInstancesOnce: where the self-test fails, each run has an instance
+// of its own, programs are started anew, and the log says why.
+func TestUnreliableEnginesUseInstancesOnce(t *testing.T) {
+	var log strings.Builder
+	e, err := open(t.Context(), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, e.Close(t.Context())) }()
+	e.distrust(assert.AnError)
+	assert.Contains(t, log.String(), assert.AnError.Error())
+	module := compile(t, e, program{body: nothing, memory: 1})
+	for range 3 {
+		_, err := module.Run(t.Context(), plain)
+		require.NoError(t, err)
+		assert.Zero(t, e.idle.count())
+	}
+	assert.NotEmpty(t, module.NewInstances())
+	_, err = module.Start(t.Context(), Start{Context: func(ctx context.Context) context.Context { return ctx }})
+	assert.ErrorIs(t, err, ErrNotStarted)
+}
+
+// BenchmarkSelfTest is what an engine spends on it when it is made.
+func BenchmarkSelfTest(b *testing.B) {
+	e, err := open(b.Context(), Options{})
+	require.NoError(b, err)
+	defer func() { require.NoError(b, e.Close(b.Context())) }()
+	for b.Loop() {
+		require.NoError(b, e.selfTest(b.Context()))
+	}
+}
+
+// labels is a module with a br_table of so many labels, which take wazero's compiler time
+// that grows with the square of their number.
+func labels(n int) program {
+	body := join([]byte{0x41, 0, 0x0e}, leb(n-1), make([]byte, n)) // i32.const 0, br_table
+	return program{body: body, memory: -1}
+}
+
+// TestOnlyTrustedModulesMayBeComplex: with a child and without, what the bounds on
+// complexity refuse is compiled for whoever trusts it.
+func TestOnlyTrustedModulesMayBeComplex(t *testing.T) {
+	quadratic := labels(50_001).bytes()
+	trusted := []Digest{DigestOf(quadratic)}
+	broken := Compiler{Executable: filepath.Join(t.TempDir(), "absent")}
+	dir := filepath.Join(t.TempDir(), "cache")
+	for _, options := range []Options{{}, {Compiler: child(t)}, {CacheDir: dir}} {
+		_, err := newEngine(t, options, nil).Compile(t.Context(), quadratic)
+		require.ErrorIs(t, err, ErrModule)
+		require.ErrorIs(t, err, wasm.ErrLimit)
+	}
+
+	e := newEngine(t, Options{Compiler: broken, CacheDir: dir, Trusted: trusted}, nil)
+	module, err := e.Compile(t.Context(), quadratic)
+	require.NoError(t, err, "control: it is trusted, and compiled without the child")
+	_, err = module.Run(t.Context(), plain)
+	require.NoError(t, err)
+	_, err = e.Compile(t.Context(), labels(50_002).bytes())
+	require.ErrorIs(t, err, wasm.ErrLimit, "another module")
+
+	require.Len(t, entries(t, dir), 1)
+	_, err = keeping(t, dir, Options{}).Compile(t.Context(), quadratic)
+	require.ErrorIs(t, err, wasm.ErrLimit, "that it was compiled for whom it is trusted changes nothing")
+}
+
+// TestTrustedModulesAreStillContained: trust is about compiling alone.
+func TestTrustedModulesAreStillContained(t *testing.T) {
+	invalid, spinning := program{body: []byte{0x6a}, memory: -1}.bytes(), program{body: forever, memory: -1}.bytes()
+	e := newEngine(t, Options{Trusted: []Digest{DigestOf(invalid), DigestOf(spinning)}}, nil)
+	_, err := e.Compile(t.Context(), invalid)
+	require.ErrorIs(t, err, ErrModule)
+	module, err := e.Compile(t.Context(), spinning)
+	require.NoError(t, err)
+	_, err = module.Run(t.Context(), fuelled(1000))
+	assert.ErrorIs(t, err, ErrFuel)
+}
+
+// TestElementsThatDoNotFit: a module whose active element segment does not fit its table is refused,
+// as the specification has it trap (§4.5.4). The control: wazero alone instantiates it.
+func TestElementsThatDoNotFit(t *testing.T) {
+	const table = 3
+	for name, c := range map[string]struct {
+		offset []byte // an expression, without its end
+		count  int
+		fits   bool
+	}{
+		"that fits":             {[]byte{0x41, 1}, 2, true},
+		"that is empty":         {[]byte{0x41, table}, 0, true},
+		"beyond the end":        {[]byte{0x41, 1}, 3, false},
+		"empty, beyond the end": {[]byte{0x41, table + 1}, 0, false},
+		"at a negative offset":  {[]byte{0x41, 0x7f}, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			source := join([]byte("\x00asm\x01\x00\x00\x00"), section(1, 1, 0x60, 0, 0), section(3, 1, 0), section(4, 1, 0x70, 0, table),
+				section(9, join([]byte{1, 0}, c.offset, []byte{0x0b}, leb(c.count), make([]byte, c.count))...), section(10, 1, 2, 0, 0x0b))
+			runtime := wazero.NewRuntime(t.Context())
+			defer runtime.Close(t.Context())
+			_, err := runtime.Instantiate(t.Context(), source)
+			require.NoError(t, err)
+
+			_, err = rewriteAll(source)
+			if c.fits {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, wasm.ErrUninstantiable)
+			assert.ErrorContains(t, err, "element section at byte")
+		})
+	}
 }

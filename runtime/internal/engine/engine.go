@@ -1,3 +1,9 @@
+// Package engine runs WebAssembly modules: it compiles a module once per digest, gives
+// every call a fresh instance with its own memory, and says how a call ended.
+//
+// It is the only package that imports wazero, and no exported signature here carries a
+// wazero type. It knows nothing of manifests, permissions or WASI: host functions come
+// in as [hostfuncs.Function] values and find their state in the call's context.
 package engine
 
 import (
@@ -31,7 +37,7 @@ func DigestOf(source []byte) Digest { return sha256.Sum256(source) }
 // Options configure an [Engine].
 type Options struct {
 	// CacheDir keeps compiled code between processes. It holds native code that later
-	// processes run, so it is created for this user alone, and refused if anybody else
+	// processes run, so only this user may read it, and it is refused if anybody else
 	// could write to it. Empty: compiled code lives in memory only.
 	CacheDir string
 	// CacheBytes is the most that the modules in CacheDir may take together, in bytes. When

@@ -1,5 +1,8 @@
 //go:build !race
 
+// Nothing in the tests of isolation runs at the same time as anything else, and the race
+// detector would take minutes.
+
 package engine
 
 import (
@@ -297,4 +300,249 @@ func (m maker) stopped() []operation {
 		{{code: opStride, b: 1, c: m.Uint32()}, {code: opStride, b: 3, c: m.Uint32()}, {code: opSpin}},
 	}
 	return ends[m.IntN(len(ends))]
+}
+
+// scripted is a WASI command that does what its standard input says, one operation after the
+// other until it ends. Before it first reads it writes, grows its memory, sets its globals and
+// calls itself a few levels deep, so that a start leaves something behind everywhere.
+type scripted struct {
+	maximum int  // pages that its memory declares; 0: none
+	reactor bool // it is a WASI reactor instead: _initialize does what comes before the first read, and run the rest
+}
+
+// Operations of the guest, as they are numbered in its table. Each takes three i32: a, b, c.
+const (
+	opStore       = iota // b at address a
+	opFill               // c bytes at address a with the value b
+	opCopy               // c bytes from b to a
+	opGrow               // memory by a pages
+	opSetI32             // globals, an exported one and one that is not; so do the next three
+	opSetI64             //
+	opSetF32             //
+	opSetF64             //
+	opStride             // the byte c at address a and each b bytes further
+	opUnreachable        //
+	opDivide             // a by b
+	opLoad               // from address a
+	opDescend            // a calls deep
+	opSpin               // a times
+	opAct                // the host does a with b and c
+	opIndirect           // calls function a of the table with b
+	opChecksum           // of memory, its size and the globals
+	operations           // how many there are
+
+	tableDouble  = operations     // a function that opIndirect may call
+	tableCount   = operations + 1 // another, which keeps count in a global
+	tableMissing = operations + 2 // no function
+	tableSize    = operations + 3
+)
+
+const (
+	firstPages = 3 // of linear memory in the module
+	startPages = 4 // once it has started
+
+	// Where the guest keeps what it needs to read.
+	placesAt, countAt, operationAt = 64, 72, 128
+	operationSize                  = 16
+)
+
+// Function types by index, and functions.
+const (
+	typeNothing = iota
+	typeRead
+	typeAct
+	typeReport
+	typeUnary
+	typeOperation
+	typeSum
+)
+
+const (
+	callRead = iota
+	callAct
+	callReport
+	callStart
+	callInterpret
+	callNest
+	callDescend
+	callSum
+	callBoot
+	callDouble
+	callCount
+	firstOperation
+)
+
+// Instructions.
+
+func getLocal(local byte) []byte        { return []byte{0x20, local} }
+func setLocal(local byte) []byte        { return []byte{0x21, local} }
+func getGlobal(global byte) []byte      { return []byte{0x23, global} }
+func setGlobal(global byte) []byte      { return []byte{0x24, global} }
+func constant(n int) []byte             { return join([]byte{0x41}, signed(n)) }
+func constant64(n int) []byte           { return join([]byte{0x42}, signed(n)) }
+func callFunction(function byte) []byte { return []byte{0x10, function} }
+func storeWord(address, n int) []byte {
+	return join(constant(address), constant(n), []byte{0x36, 2, 0})
+}
+func loadWord(address int) []byte { return join(constant(address), []byte{0x28, 2, 0}) }
+func reportUnsigned() []byte      { return []byte{0xad, 0x10, callReport} }
+func reportSigned() []byte        { return []byte{0xac, 0x10, callReport} }
+func functionBody(locals []byte, code ...[]byte) []byte {
+	if locals == nil {
+		locals = []byte{0}
+	}
+	whole := join(locals, join(code...), []byte{0x0b})
+	return join(leb(len(whole)), whole)
+}
+
+// joined makes an i64 of two i32 locals.
+func joined(high, low byte) []byte {
+	return join(getLocal(high), []byte{0xad}, constant64(32), []byte{0x86}, getLocal(low), []byte{0xad, 0x84})
+}
+
+var (
+	memorySize = []byte{0x3f, 0}
+	memoryEnd  = join(memorySize, constant(16), []byte{0x74}) // memory.size << 16
+)
+
+// operationBodies are those of the table, in order; their parameters are locals 0 to 2.
+func operationBodies() [][]byte {
+	return [][]byte{
+		opStore:       functionBody(nil, getLocal(0), getLocal(1), []byte{0x36, 2, 0}),
+		opFill:        functionBody(nil, getLocal(0), getLocal(1), getLocal(2), []byte{0xfc, 0x0b, 0}),
+		opCopy:        functionBody(nil, getLocal(0), getLocal(1), getLocal(2), []byte{0xfc, 0x0a, 0, 0}),
+		opGrow:        functionBody(nil, getLocal(0), []byte{0x40, 0}, reportSigned()),
+		opSetI32:      functionBody(nil, getLocal(0), setGlobal(0), getLocal(1), setGlobal(1)),
+		opSetI64:      functionBody(nil, joined(0, 1), setGlobal(2), joined(1, 2), setGlobal(3)),
+		opSetF32:      functionBody(nil, getLocal(0), []byte{0xbe}, setGlobal(4), getLocal(1), []byte{0xbe}, setGlobal(5)),
+		opSetF64:      functionBody(nil, joined(0, 1), []byte{0xbf}, setGlobal(6), joined(1, 2), []byte{0xbf}, setGlobal(7)),
+		opStride:      strideBody(),
+		opUnreachable: functionBody(nil, []byte{0}),
+		opDivide:      functionBody(nil, getLocal(0), getLocal(1), []byte{0x6d}, reportSigned()),
+		opLoad:        functionBody(nil, getLocal(0), []byte{0x28, 2, 0}, reportUnsigned()),
+		opDescend:     functionBody(nil, getLocal(0), callFunction(callDescend), reportUnsigned()),
+		opSpin:        functionBody(nil, []byte{0x03, 0x40}, getLocal(0), constant(1), []byte{0x6b, 0x22, 0, 0x0d, 0, 0x0b}),
+		opAct:         functionBody(nil, getLocal(0), getLocal(1), getLocal(2), callFunction(callAct), reportUnsigned()),
+		opIndirect:    functionBody(nil, getLocal(1), getLocal(0), []byte{0x11, typeUnary, 0}, reportUnsigned()),
+		opChecksum:    functionBody(nil, callFunction(callSum), callFunction(callReport)),
+	}
+}
+
+// strideBody stores local 2 at local 0 and adds local 1 to that, as long as it is in memory.
+func strideBody() []byte {
+	return functionBody(nil, []byte{0x03, 0x40}, getLocal(0), getLocal(2), []byte{0x3a, 0, 0},
+		getLocal(0), getLocal(1), []byte{0x6a, 0x22, 0}, memoryEnd, []byte{0x49, 0x0d, 0, 0x0b})
+}
+
+// beforeReading is what happens before the first read.
+func beforeReading() []byte {
+	return join(constant(1), []byte{0x40, 0, 0x1a}, // memory.grow 1, drop
+		storeWord(9*systemPageSize, 0x5eed), storeWord(firstPages<<16+70, 0x5eed),
+		constant(7), setGlobal(1), constant64(7<<40), setGlobal(3))
+}
+
+// reading is what happens from then on, and the answer of what lies above it.
+func reading() []byte { return join(constant(5), callFunction(callNest), reportUnsigned()) }
+
+// nestBody calls itself n levels deep, and the interpreter there: 31 n + what came back.
+func nestBody() []byte {
+	deeper := join(getLocal(0), constant(1), []byte{0x6b}, callFunction(callNest), getLocal(0), constant(31), []byte{0x6c, 0x6a})
+	return functionBody(nil, getLocal(0), []byte{0x04, 0x7f}, deeper, []byte{0x05}, callFunction(callInterpret), getGlobal(1), []byte{0x0b})
+}
+
+// descendBody calls itself n levels deep, and writes on its way: n.
+func descendBody() []byte {
+	return functionBody(nil, getLocal(0), []byte{0x04, 0x7f}, storeWord(5*systemPageSize+12, 1),
+		getLocal(0), constant(1), []byte{0x6b}, callFunction(callDescend), constant(1), []byte{0x6a, 0x05}, constant(0), []byte{0x0b})
+}
+
+// interpretBody reads operations and calls them. What else lies where it reads may be anything.
+func interpretBody() []byte {
+	read := join(storeWord(placesAt, operationAt), storeWord(placesAt+4, operationSize), storeWord(countAt, 0),
+		constant(0), constant(placesAt), constant(1), constant(countAt), callFunction(callRead), []byte{0x1a})
+	perform := join(loadWord(operationAt+4), loadWord(operationAt+8), loadWord(operationAt+12), loadWord(operationAt), []byte{0x11, typeOperation, 0})
+	return functionBody(nil, []byte{0x03, 0x40}, read, loadWord(countAt), constant(operationSize), []byte{0x46, 0x04, 0x40},
+		perform, []byte{0x0c, 1, 0x0b, 0x0b})
+}
+
+// sumBody is a sum of memory, its size and the globals that differs wherever one of them does.
+func sumBody() []byte {
+	mix := func(value ...byte) []byte { // local 1 = (local 1 ^ value) * an odd number
+		return join(getLocal(1), value, []byte{0x85}, constant64(0x100000001b3), []byte{0x7e}, setLocal(1))
+	}
+	code := join(mix(join(memorySize, []byte{0xad})...),
+		[]byte{0x03, 0x40}, mix(join(getLocal(0), []byte{0x29, 3, 0})...),
+		getLocal(0), constant(8), []byte{0x6a, 0x22, 0}, memoryEnd, []byte{0x49, 0x0d, 0, 0x0b})
+	asLong := [][]byte{{0xad}, {}, {0xbc, 0xad}, {0xbd}} // of i32, i64, f32, f64
+	for global := range byte(8) {
+		code = join(code, mix(join(getGlobal(global), asLong[global/2])...))
+	}
+	return functionBody([]byte{2, 1, 0x7f, 1, 0x7e}, code, getLocal(1))
+}
+
+func (s scripted) bytes() []byte {
+	none, i32 := byte(0x60), byte(0x7f)
+	types := join([]byte{7}, []byte{none, 0, 0}, []byte{none, 4, i32, i32, i32, i32, 1, i32}, []byte{none, 3, i32, i32, i32, 1, i32},
+		[]byte{none, 1, 0x7e, 0}, []byte{none, 1, i32, 1, i32}, []byte{none, 3, i32, i32, i32, 0}, []byte{none, 0, 1, 0x7e})
+	imports := join([]byte{3}, name("wasi_snapshot_preview1"), name("fd_read"), []byte{0, typeRead},
+		name("test"), name("act"), []byte{0, typeAct}, name("test"), name("report"), []byte{0, typeReport})
+	start := functionBody(nil, beforeReading(), reading())
+	if s.reactor {
+		start = functionBody(nil, reading())
+	}
+	functions := [][]byte{start, interpretBody(), nestBody(), descendBody(), sumBody(),
+		functionBody(nil, storeWord(2048, 0xb007), getGlobal(0), constant(1), []byte{0x6a}, setGlobal(0)), // the start function
+		functionBody(nil, getLocal(0), constant(1), []byte{0x74}),
+		functionBody(nil, getGlobal(1), getLocal(0), []byte{0x6a}, setGlobal(1), getGlobal(1))}
+	ofType := []byte{typeNothing, typeNothing, typeUnary, typeUnary, typeSum, typeNothing, typeUnary, typeUnary}
+	ofType = append(ofType, slices.Repeat([]byte{typeOperation}, operations)...)
+	functions = append(functions, operationBodies()...)
+	if s.reactor {
+		ofType = append(ofType, typeNothing)
+		functions = append(functions, functionBody(nil, beforeReading()))
+	}
+
+	limits := []byte{0, firstPages}
+	if s.maximum > 0 {
+		limits = join([]byte{1, firstPages}, leb(s.maximum))
+	}
+	return join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, types...), section(2, imports...),
+		section(3, join(leb(len(ofType)), ofType)...), section(4, 1, 0x70, 1, tableSize, tableSize),
+		section(5, join([]byte{1}, limits)...), section(6, globalSection()...), section(7, exportSection(s.reactor)...),
+		section(8, callBoot), section(9, elementSection()...),
+		section(10, join(leb(len(functions)), join(functions...))...), section(11, dataSection()...))
+}
+
+// globalSection has two globals of each type.
+func globalSection() []byte {
+	return join([]byte{8}, []byte{0x7f, 1, 0x41, 5, 0x0b}, []byte{0x7f, 1, 0x41, 0, 0x0b},
+		[]byte{0x7e, 1, 0x42, 5, 0x0b}, []byte{0x7e, 1, 0x42, 0, 0x0b},
+		[]byte{0x7d, 1, 0x43, 0, 0, 0x80, 0x3f, 0x0b}, []byte{0x7d, 1, 0x43, 0, 0, 0, 0, 0x0b},
+		[]byte{0x7c, 1, 0x44, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 0x0b}, []byte{0x7c, 1, 0x44, 0, 0, 0, 0, 0, 0, 0, 0, 0x0b})
+}
+
+// exportSection exports one global of each type.
+func exportSection(reactor bool) []byte {
+	functions := join([]byte{6}, name("_start"), []byte{0, callStart})
+	if reactor {
+		functions = join([]byte{7}, name("run"), []byte{0, callStart}, name("_initialize"), []byte{0, firstOperation + operations})
+	}
+	return join(functions, name("memory"), []byte{2, 0},
+		name("i32"), []byte{3, 0}, name("i64"), []byte{3, 2}, name("f32"), []byte{3, 4}, name("f64"), []byte{3, 6})
+}
+
+func elementSection() []byte {
+	var elements []byte
+	for n := range operations {
+		elements = append(elements, byte(firstOperation+n))
+	}
+	elements = append(elements, callDouble, callCount)
+	return join([]byte{1, 0, 0x41, 0, 0x0b}, leb(len(elements)), elements)
+}
+
+// dataSection has some text, also where two pages meet.
+func dataSection() []byte {
+	text := []byte("what the module brings along")
+	segment := func(at int) []byte { return join([]byte{0}, constant(at), []byte{0x0b}, leb(len(text)), text) }
+	return join([]byte{3}, segment(1024), segment(1<<16-9), segment(firstPages<<16-len(text)))
 }

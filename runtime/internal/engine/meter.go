@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	goruntime "runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
@@ -150,3 +153,92 @@ func (m *meter) charge(counter, fuel int64) int64 {
 // used returns the fuel that was taken, given the counter at the end. It may be more than
 // the limit: a guest is stopped where it asks for more, which is not at every instruction.
 func (m *meter) used(counter int64) int64 { return m.granted - counter }
+
+// runContext is the context of one run: the caller's, and with it what the functions that the
+// engine offers need to find.
+type runContext struct {
+	context.Context
+	meter   *meter
+	counter api.MutableGlobal // of the meter
+	memory  *linearMemory
+	forked  *instance // of a program that starts or is resumed; nil otherwise
+	ended   error     // what a host function ended a resumed program with
+	calls   uint      // of host functions
+	watched *Watched  // nil: nobody looks
+}
+
+// runKey is where a runContext stands in itself.
+type runKey struct{}
+
+// Value implements context.Context.
+func (c *runContext) Value(key any) any {
+	if key == (runKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// runOf returns the run that a function was called in.
+func runOf(ctx context.Context) *runContext {
+	c, _ := ctx.Value(runKey{}).(*runContext)
+	return c
+}
+
+// context returns what a run of the instance is given, metered by i.fuel.
+func (i *instance) context(ctx context.Context) *runContext {
+	return &runContext{Context: ctx, meter: &i.fuel, counter: i.meter, memory: i.memory, watched: i.watched}
+}
+
+// fork calls the program's beginning, in a context in which the fork imports act on the
+// instance: it starts, or is resumed.
+func (i *instance) fork(ctx context.Context) error {
+	run := i.context(ctx)
+	run.forked = i
+	if err := i.call(experimental.WithSnapshotter(run), wasm.ForkName); err != nil || run.ended == nil {
+		return err
+	}
+	return classify(ctx, "run", &hostError{run.ended})
+}
+
+// errAbandoned ends a run that was abandoned, should it call the host once more.
+var errAbandoned = errors.New("nobody waits for this run any more")
+
+// Watched is what others see of a run that is under way, and do about it. The zero value is ready
+// for one run. It is safe for concurrent use.
+type Watched struct {
+	function  atomic.Pointer[hostfuncs.Function] // that the guest is in; nil while it runs its own code
+	abandoned atomic.Bool
+}
+
+// Function returns the host function that the guest is in, such as "wasi_snapshot_preview1.fd_read",
+// or "" while it runs code of its own.
+func (w *Watched) Function() string {
+	if f := w.function.Load(); f != nil {
+		return f.Module + "." + f.Name
+	}
+	return ""
+}
+
+// Abandon has the run end as soon as it calls the host, and its instance thrown away.
+func (w *Watched) Abandon() { w.abandoned.Store(true) }
+
+// enter notes that the guest calls a host function. It returns false where the guest must end.
+func (w *Watched) enter(f *hostfuncs.Function) bool {
+	if w == nil {
+		return true
+	}
+	if w.abandoned.Load() {
+		return false
+	}
+	w.function.Store(f)
+	return true
+}
+
+func (w *Watched) leave() {
+	if w != nil {
+		w.function.Store(nil)
+	}
+}
+
+// isAbandoned reports whether nobody waits for the run any more.
+func (w *Watched) isAbandoned() bool { return w != nil && w.abandoned.Load() }

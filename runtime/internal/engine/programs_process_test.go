@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/programs"
+	"github.com/caisson-run/caisson/internal/testsize"
 )
 
 // Random programs run in a process of their own, this test binary once more, which says what it
@@ -29,7 +30,7 @@ import (
 // The race detector slows down the times that are measured, and sees nothing in here.
 
 var (
-	programsToRun = flag.Int("programs", 500, "how many random programs the tests of programs run")
+	programsToRun = flag.Int("programs", testsize.Of(100, 500), "how many random programs the tests of programs run")
 	shrinkFor     = flag.Duration("shrink", 0, "for how long each program that does not come back is made smaller")
 	firstProgram  = flag.Uint64("first-program", 0, "the seed of the first of them; the others follow")
 )

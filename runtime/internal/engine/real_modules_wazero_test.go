@@ -4,14 +4,18 @@ package engine
 
 import (
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/testsize"
 )
 
 // numbers are what exported functions are called with, one row a call.
@@ -62,7 +66,9 @@ func endless() map[string][]string {
 func TestModulesOfWazeroBehaveTheSame(t *testing.T) {
 	t.Parallel()
 	var total tally
-	for name, source := range modulesBelow(t, moduleFolder(t, "github.com/tetratelabs/wazero"), "spectest") {
+	sources := modulesBelow(t, moduleFolder(t, "github.com/tetratelabs/wazero"), "spectest")
+	for _, name := range testsize.Sample(slices.Sorted(maps.Keys(sources)), 40) {
+		source := sources[name]
 		m := candidate{name: name, source: source, launches: commands(), rows: numbers(), fuel: 30_000_000, endless: endless()[name]}
 		if len(m.endless) == 1 && m.endless[0] == "_start []" {
 			m.launches = m.launches[:1]
@@ -78,8 +84,8 @@ func TestModulesOfWazeroBehaveTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) { total.add(m.compare(t)) })
 	}
 	t.Log(total)
-	assert.Equal(t, 123, total.modules)
-	assert.Equal(t, 16, total.refused)
+	assert.Equal(t, testsize.Of(40, 123+16), total.modules+total.refused)
+	assert.LessOrEqual(t, total.refused, 16)
 }
 
 // modulesBelow reads the modules of a folder, but not those in subfolders of the name that is left out.

@@ -1,5 +1,7 @@
 package wasm
 
+import "fmt"
+
 // custom reads the name of a custom section (§5.5.3), and walks the one kind of custom
 // section whose contents the specification defines.
 func (i *inspection) custom(r *reader, section Section) {
@@ -99,4 +101,173 @@ func StripCustom(source []byte, m *Module, keep func(name string) bool) []byte {
 		copied = custom.Offset + custom.Size
 	}
 	return append(stripped, source[copied:]...)
+}
+
+// maxFunctionName is the most bytes of a function's name that FunctionNames keeps.
+const maxFunctionName = 512
+
+// FunctionNames returns the names of functions by their index in the function index space
+// of the original module, from its "name" section (§7.4.1), for people who read traces.
+// Names are what the module says: any text, cut to 512 bytes or fewer, and equal for
+// different functions if the module likes. Functions that are not there, and sections with
+// a Problem, have no names; neither has a module without that section.
+//
+// The module m must be what [Inspect] returned for source.
+func FunctionNames(source []byte, m *Module) map[uint32]string {
+	functions := uint32(len(m.Functions))
+	for _, imported := range m.Imports {
+		if imported.Kind == ExternFunction {
+			functions++
+		}
+	}
+	names := map[uint32]string{}
+	for _, custom := range m.Custom {
+		if custom.Name != "name" || custom.Problem != nil {
+			continue
+		}
+		r := reader{source: source[:custom.Offset+custom.Size], at: custom.Offset + 1, section: custom.Name}
+		r.size("the section")
+		r.text("the name of a custom section")
+		r.functionNames(functions, names)
+	}
+	return names
+}
+
+// functionNames reads the subsections of a name section, and keeps the names of functions.
+func (r *reader) functionNames(functions uint32, names map[uint32]string) {
+	for r.left() > 0 && r.err == nil {
+		id := r.byte("the id of a subsection")
+		subsection := r.part(r.size("a subsection"), "a subsection")
+		if id != namesFunctions {
+			continue
+		}
+		for range subsection.count("names", 2, subsection.left()) {
+			index, name := subsection.u32("an index"), subsection.text("a name")
+			if subsection.err != nil {
+				return
+			}
+			if index < functions {
+				names[index] = string(shortened(name))
+			}
+		}
+	}
+}
+
+// shortened cuts a name at the end of a character.
+func shortened(name []byte) []byte {
+	if len(name) <= maxFunctionName {
+		return name
+	}
+	end := maxFunctionName
+	for name[end]&0xc0 == 0x80 { // inside a character
+		end--
+	}
+	return name[:end]
+}
+
+// functions reads the function section (§5.5.6): the types of the functions whose
+// bodies the code section holds.
+func (i *inspection) functions(r *reader) {
+	i.module.Functions = make([]Function, r.count("functions", 1, i.bounds.Functions))
+	for n := range i.module.Functions {
+		i.module.Functions[n].Type = r.index("type", len(i.module.Types))
+		if r.err != nil {
+			return
+		}
+	}
+}
+
+// code reads the code section (§5.5.13). Instructions are not looked at.
+func (i *inspection) code(r *reader) {
+	i.hasCode = true
+	at := r.at
+	bodies := r.count("functions", 3, i.bounds.Functions)
+	if r.err == nil && bodies != len(i.module.Functions) {
+		r.fail(ErrMalformed, at, "%s", mismatch(bodies, "bodies", len(i.module.Functions), "functions"))
+	}
+	locals := 0
+	for n := range i.module.Functions {
+		if r.err != nil {
+			return
+		}
+		locals += i.body(r, &i.module.Functions[n])
+		if locals > i.bounds.Locals {
+			r.fail(ErrLimit, i.module.Functions[n].Offset, "the functions have more than %d locals together", i.bounds.Locals)
+		}
+	}
+}
+
+// body reads where a body stands and how many locals it has, which it returns.
+func (i *inspection) body(r *reader, function *Function) int {
+	at := r.at
+	function.Size = r.size("the body of a function")
+	function.Offset = r.at
+	if r.err == nil && function.Size > i.bounds.BodyBytes {
+		r.fail(ErrLimit, at, "the body of a function has %d bytes, the limit is %d", function.Size, i.bounds.BodyBytes)
+	}
+	body := r.part(function.Size, "the body of a function")
+	function.Locals = body.locals(i.bounds.LocalsPerFunction)
+	if body.err == nil && (body.left() == 0 || body.source[len(body.source)-1] != opEnd) {
+		body.fail(ErrMalformed, function.Offset, "the body of a function has no end")
+	}
+	r.err = body.err
+	return function.Locals
+}
+
+// locals moves over the declarations of locals and returns how many they declare.
+// A declaration is a number and a type, so that few bytes declare many locals.
+func (r *reader) locals(limit int) int {
+	total := uint64(0)
+	for range r.count("groups of locals", 2, r.left()) {
+		at := r.at
+		total += uint64(r.u32("the number of locals"))
+		r.valueType("the type of locals")
+		if r.err != nil {
+			return 0
+		}
+		if total > uint64(limit) {
+			r.fail(ErrLimit, at, "a function has %d locals or more, the limit is %d", total, limit)
+			return 0
+		}
+	}
+	return int(total)
+}
+
+func mismatch(n int, of string, want int, wanted string) string {
+	return fmt.Sprintf("there are %d %s for %d %s", n, of, want, wanted)
+}
+
+// constantExpression moves over a constant expression (§5.4.9, §3.3.10) and its end.
+// It holds the instructions to those that are constant, so that it knows the length of
+// all of them; it does not check their types.
+func (r *reader) constantExpression() {
+	const what = "a constant expression"
+	for r.err == nil {
+		at := r.at
+		switch opcode := r.byte(what); opcode {
+		case opEnd:
+			return
+		case opGlobalGet, opRefFunc:
+			r.u32("an index in " + what)
+		case opI32Const:
+			r.leb(32, true, what)
+		case opI64Const:
+			r.leb(64, true, what)
+		case opF32Const:
+			r.skip(4, what)
+		case opF64Const:
+			r.skip(8, what)
+		case opRefNull:
+			r.referenceType("the type of ref.null")
+		case opVector:
+			if vector := r.u32(what); r.err == nil && vector != opV128Const {
+				r.fail(ErrMalformed, at, "%s cannot have the vector instruction %d", what, vector)
+			}
+			r.skip(16, what)
+		case 0x6a, 0x6b, 0x6c, 0x7c, 0x7d, 0x7e: // add, sub and mul of i32 and i64
+			r.unsupported(at, extendedConstants, what+" with arithmetic")
+		default:
+			r.fail(ErrMalformed, at, "%s cannot have the instruction %#02x", what, opcode)
+		}
+	}
 }

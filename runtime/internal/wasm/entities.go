@@ -1,5 +1,10 @@
 package wasm
 
+import (
+	"fmt"
+	"strings"
+)
+
 // types reads the type section (§5.5.4).
 func (i *inspection) types(r *reader) {
 	i.module.Types = make([]FuncType, r.count("types", 3, i.bounds.Types))
@@ -138,4 +143,229 @@ func (i *inspection) exports(r *reader) {
 // start reads the start section (§5.5.11).
 func (i *inspection) start(r *reader) {
 	i.module.Start = Start{Function: r.index("function", i.size(ExternFunction)), Present: true}
+}
+
+// ValueType is the type of a value, encoded as in §5.3.
+type ValueType byte
+
+// The value types (§5.3.1–5.3.4).
+const (
+	I32       ValueType = 0x7f
+	I64       ValueType = 0x7e
+	F32       ValueType = 0x7d
+	F64       ValueType = 0x7c
+	V128      ValueType = 0x7b
+	FuncRef   ValueType = 0x70
+	ExternRef ValueType = 0x6f
+)
+
+// String returns the type as the text format writes it.
+func (t ValueType) String() string {
+	switch t {
+	case I32:
+		return "i32"
+	case I64:
+		return "i64"
+	case F32:
+		return "f32"
+	case F64:
+		return "f64"
+	case V128:
+		return "v128"
+	case FuncRef:
+		return "funcref"
+	case ExternRef:
+		return "externref"
+	}
+	return fmt.Sprintf("type %#02x", byte(t))
+}
+
+// FuncType is the type of a function (§5.3.6).
+type FuncType struct {
+	Params  []ValueType
+	Results []ValueType
+}
+
+// String returns the type in the form "(i32, i32) -> (i64)".
+func (t FuncType) String() string {
+	return tuple(t.Params) + " -> " + tuple(t.Results)
+}
+
+func tuple(types []ValueType) string {
+	names := make([]string, len(types))
+	for i, t := range types {
+		names[i] = t.String()
+	}
+	return "(" + strings.Join(names, ", ") + ")"
+}
+
+// Limits is the size of a memory in pages of 64 KiB, or of a table in elements (§5.3.7).
+type Limits struct {
+	Min    uint32
+	Max    uint32 // meaningful only with HasMax
+	HasMax bool
+}
+
+// Table is the type of a table (§5.3.9).
+type Table struct {
+	Element ValueType // FuncRef or ExternRef
+	Limits  Limits
+}
+
+// Global is the type of a global (§5.3.10).
+type Global struct {
+	Type    ValueType
+	Mutable bool
+}
+
+// Names of the proposals that are refused.
+const (
+	threads            = "threads"
+	memory64           = "memory64"
+	customPageSizes    = "custom page sizes"
+	multipleMemories   = "multiple memories"
+	exceptionHandling  = "exception handling"
+	functionReferences = "typed function references"
+	garbageCollection  = "garbage collection"
+	extendedConstants  = "extended constant expressions"
+)
+
+// unsupported fails because the module needs a proposal that is switched off.
+func (r *reader) unsupported(offset int, proposal, what string) {
+	r.fail(ErrUnsupported, offset, "%s needs %s, which is not supported", what, proposal)
+}
+
+// proposedType returns the proposal that gave a type code its meaning, if there is one.
+func proposedType(code byte) string {
+	switch code {
+	case 0x69, 0x74: // exnref, noexn
+		return exceptionHandling
+	case 0x63, 0x64: // (ref null ht), (ref ht)
+		return functionReferences
+	case 0x6a, 0x6b, 0x6c, 0x6d, 0x6e, 0x71, 0x72, 0x73, // abstract heap types
+		0x77, 0x78, // packed types
+		0x4e, 0x4f, 0x50, 0x5e, 0x5f: // recursive, sub, array and struct types
+		return garbageCollection
+	}
+	return ""
+}
+
+// noType fails because code is not a type in the place of what.
+func (r *reader) noType(offset int, code byte, what string) {
+	if proposal := proposedType(code); proposal != "" {
+		r.unsupported(offset, proposal, what)
+		return
+	}
+	r.fail(ErrMalformed, offset, "%s cannot be %#02x", what, code)
+}
+
+// valueType reads a value type (§5.3.4).
+func (r *reader) valueType(what string) ValueType {
+	at := r.at
+	code := r.byte(what)
+	if r.err != nil {
+		return 0
+	}
+	switch t := ValueType(code); t {
+	case I32, I64, F32, F64, V128, FuncRef, ExternRef:
+		return t
+	}
+	r.noType(at, code, what)
+	return 0
+}
+
+// referenceType reads a reference type (§5.3.3).
+func (r *reader) referenceType(what string) ValueType {
+	at := r.at
+	code := r.byte(what)
+	if r.err != nil {
+		return 0
+	}
+	switch t := ValueType(code); t {
+	case FuncRef, ExternRef:
+		return t
+	}
+	r.noType(at, code, what)
+	return 0
+}
+
+// valueTypes reads a result type (§5.3.5). What names all of it, and each one of it.
+func (r *reader) valueTypes(what, each string, limit int) []ValueType {
+	n := r.count(what, 1, limit)
+	if n == 0 {
+		return nil
+	}
+	types := make([]ValueType, n)
+	for i := range types {
+		types[i] = r.valueType(each)
+	}
+	return types
+}
+
+// functionType reads a function type (§5.3.6).
+func (r *reader) functionType(bounds Bounds) FuncType {
+	at := r.at
+	if code := r.byte("a function type"); r.err == nil && code != 0x60 {
+		r.noType(at, code, "a function type")
+	}
+	params := r.valueTypes("parameters", "the type of a parameter", bounds.Params)
+	return FuncType{Params: params, Results: r.valueTypes("results", "the type of a result", bounds.Results)}
+}
+
+// limits reads limits (§5.3.7). The flags of proposals are told apart by name.
+func (r *reader) limits(what string) Limits {
+	at := r.at
+	flags := r.byte("limits")
+	switch {
+	case flags >= 1<<4, flags >= 1<<3 && what == "table":
+		r.fail(ErrMalformed, at, "the limits of a %s cannot have the flags %#02x", what, flags)
+	case flags&(1<<1) != 0:
+		r.unsupported(at, threads, "a shared "+what)
+	case flags&(1<<2) != 0:
+		r.unsupported(at, memory64, "a "+what+" with 64-bit addresses")
+	case flags&(1<<3) != 0:
+		r.unsupported(at, customPageSizes, "a "+what+" with a page size of its own")
+	}
+	l := Limits{Min: r.u32("a minimum"), HasMax: flags&1 != 0}
+	if l.HasMax {
+		l.Max = r.u32("a maximum")
+		if r.err == nil && l.Min > l.Max {
+			r.fail(ErrMalformed, at, "a %s has the minimum %d, over its maximum of %d", what, l.Min, l.Max)
+		}
+	}
+	return l
+}
+
+// maxPages is the most pages that 32-bit addresses reach (§3.2.4).
+const maxPages = 1 << 16
+
+// memory reads a memory type (§5.3.8).
+func (r *reader) memory() Limits {
+	at := r.at
+	l := r.limits("memory")
+	if pages := max(l.Min, l.Max); r.err == nil && pages > maxPages {
+		r.fail(ErrMalformed, at, "a memory of %d pages, the most is %d", pages, maxPages)
+	}
+	return l
+}
+
+// table reads a table type (§5.3.9).
+func (r *reader) table() Table {
+	if r.left() > 0 && r.source[r.at] == 0x40 {
+		r.unsupported(r.at, functionReferences, "a table with an initializer")
+	}
+	element := r.referenceType("the element type of a table")
+	return Table{Element: element, Limits: r.limits("table")}
+}
+
+// global reads a global type (§5.3.10).
+func (r *reader) global() Global {
+	g := Global{Type: r.valueType("the type of a global")}
+	at := r.at
+	mutable := r.byte("the mutability of a global")
+	if r.err == nil && mutable > 1 {
+		r.fail(ErrMalformed, at, "the mutability of a global cannot be %#02x", mutable)
+	}
+	g.Mutable = mutable == 1
+	return g
 }

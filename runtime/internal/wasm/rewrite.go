@@ -43,7 +43,7 @@ type Passes struct {
 	// each 16 bytes or each table element, so that equal runs take equal amounts. Block,
 	// loop, else, end and nop are free. Where the counter is negative, the guest calls the
 	// import MeterRefill with it at the next function entry, round of a loop or bulk
-	// operation, and goes on with the result as the counter. The host gets to run there,
+	// operation, and continues with the result as the counter. The host gets to run there,
 	// and nowhere else: it returns the next slice, or fails and so ends the call. Slices must
 	// be small, because a guest cannot be preempted within one, not even by Go's garbage
 	// collector, which stops the whole process to wait for it.

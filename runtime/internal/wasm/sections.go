@@ -1,6 +1,9 @@
 package wasm
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // SectionID is the id of a section (§5.5.2).
 type SectionID byte
@@ -127,4 +130,176 @@ func walk(source []byte, bounds Bounds, visit func(Section)) error {
 		}
 	}
 	return r.failure()
+}
+
+// Bits of the first number of an element segment (§5.5.12).
+const (
+	elementNotActive   = 1 << iota // passive or declarative
+	elementIndex                   // active: has a table index; else: declarative
+	elementExpressions             // expressions in place of function indices
+)
+
+// elements reads the element section (§5.5.12).
+func (i *inspection) elements(r *reader) {
+	n := r.count("element segments", 3, i.bounds.ElementSegments)
+	for range n {
+		r.elementSegment()
+		if r.err != nil {
+			return
+		}
+	}
+	i.module.ElementSegments = n
+}
+
+func (r *reader) elementSegment() {
+	at := r.at
+	flags := r.u32("the flags of an element segment")
+	if flags > elementNotActive|elementIndex|elementExpressions {
+		r.fail(ErrMalformed, at, "an element segment cannot have the flags %d", flags)
+		return
+	}
+	active, expressions := flags&elementNotActive == 0, flags&elementExpressions != 0
+	if active {
+		if flags&elementIndex != 0 {
+			r.u32("the table of an element segment")
+		}
+		r.constantExpression()
+	}
+	if flags&(elementNotActive|elementIndex) != 0 {
+		r.elementKind(expressions)
+	}
+	for range r.count("elements", 1, r.left()) {
+		if r.err != nil {
+			return
+		}
+		if expressions {
+			r.constantExpression()
+		} else {
+			r.u32("the index of a function")
+		}
+	}
+}
+
+// elementKind reads what the elements are: a type for expressions, else a kind, of which
+// there is one.
+func (r *reader) elementKind(expressions bool) {
+	if expressions {
+		r.referenceType("the type of an element segment")
+		return
+	}
+	at := r.at
+	if kind := r.byte("the kind of an element segment"); r.err == nil && kind != 0 {
+		r.fail(ErrMalformed, at, "the kind of an element segment cannot be %#02x", kind)
+	}
+}
+
+// dataCount reads the data count section (§5.5.15). The number is compared with the
+// data section, never allocated by.
+func (i *inspection) dataCount(r *reader) {
+	i.dataSegments, i.hasDataCount = int(r.u32("the number of data segments")), true
+}
+
+// data reads the data section (§5.5.14).
+func (i *inspection) data(r *reader) {
+	n := r.count("data segments", 2, i.bounds.DataSegments)
+	for range n {
+		r.dataSegment()
+		if r.err != nil {
+			return
+		}
+	}
+	i.module.DataSegments = n
+}
+
+func (r *reader) dataSegment() {
+	at := r.at
+	switch mode := r.u32("the mode of a data segment"); mode {
+	case 0: // active, in memory 0
+		r.constantExpression()
+	case 1: // passive
+	case 2: // active, in the memory with this index
+		r.u32("the memory of a data segment")
+		r.constantExpression()
+	default:
+		r.fail(ErrMalformed, at, "a data segment cannot have the mode %d", mode)
+	}
+	r.skip(r.size("a data segment"), "a data segment")
+}
+
+// BoundTables returns a copy of a module in which the tables can grow to most elements
+// each, or to their minimums where those are larger: what a table holds lies outside of
+// linear memory and its limit. Growing a table further fails, as it may at any time
+// (§4.4.11, table.grow).
+//
+// The module m must be what [Inspect] returned for source.
+func BoundTables(source []byte, m *Module, most uint32) []byte {
+	at, found := m.section(SectionTable)
+	if !found {
+		return append([]byte(nil), source...)
+	}
+	content := binary.AppendUvarint(nil, uint64(len(m.Tables)))
+	for _, table := range m.Tables {
+		maximum := max(table.Limits.Min, most)
+		if table.Limits.HasMax {
+			maximum = max(table.Limits.Min, min(table.Limits.Max, most))
+		}
+		content = append(content, byte(table.Element), 1) // 1: a minimum and a maximum (§5.3.7)
+		content = binary.AppendUvarint(content, uint64(table.Limits.Min))
+		content = binary.AppendUvarint(content, uint64(maximum))
+	}
+	bounded := append(make([]byte, 0, len(source)+len(content)), source[:at.Offset]...)
+	bounded = append(bounded, byte(SectionTable))
+	bounded = binary.AppendUvarint(bounded, uint64(len(content)))
+	bounded = append(bounded, content...)
+	return append(bounded, source[at.End:]...)
+}
+
+// section returns the module's section of this kind, if it has one.
+func (m *Module) section(id SectionID) (Section, bool) {
+	for _, s := range m.Sections {
+		if s.ID == id {
+			return s, true
+		}
+	}
+	return Section{}, false
+}
+
+// StartName is the export that [ExportStart] adds.
+const StartName = "caisson:start@1"
+
+// ExportStart returns a copy of a module whose start function (§2.5.9), if it has one, is
+// exported as [StartName] instead of running when the module is instantiated, where there
+// is no instance yet to tell what became of it. Whoever instantiates the module has to call
+// it first. A module that exports the name already is refused.
+//
+// The module m must be what [Inspect] returned for source.
+func ExportStart(source []byte, m *Module) ([]byte, error) {
+	at, exports := m.section(SectionExport)
+	for _, export := range m.Exports {
+		if export.Name == StartName {
+			return nil, &Error{Kind: ErrUnsupported, Section: SectionExport.String(), Offset: at.Offset, Message: fmt.Sprintf("exports %q, which is reserved", StartName)}
+		}
+	}
+	start, present := m.section(SectionStart)
+	if !present {
+		return append([]byte(nil), source...), nil
+	}
+	content := binary.AppendUvarint(nil, uint64(len(m.Exports)+1))
+	if exports {
+		_, counted := binary.Uvarint(source[at.Content:at.End])
+		content = append(content, source[at.Content+counted:at.End]...)
+	} else {
+		at = Section{Offset: start.Offset, End: start.Offset} // right before it is its place (§5.5.2)
+	}
+	content = binary.AppendUvarint(content, uint64(len(StartName)))
+	content = append(content, StartName...)
+	content = append(content, byte(ExternFunction))
+	content = binary.AppendUvarint(content, uint64(m.Start.Function))
+
+	out := append(make([]byte, 0, len(source)+len(content)), source[:at.Offset]...)
+	out = append(out, byte(SectionExport))
+	out = binary.AppendUvarint(out, uint64(len(content)))
+	out = append(out, content...)
+	out = append(out, source[at.End:start.Offset]...)
+	return append(out, source[start.End:]...), nil
 }

@@ -79,12 +79,12 @@ var faults = []fault{
 	{"the counter is compared the wrong way round", []edit{{"pass_loop.go", "do(opI32LtS)", "do(opI32GtU)"}}},
 	{"the bound is out of reach", []edit{{"pass_loop.go", "	minCounterBound = 1 << 12\n	maxCounterBound = 1 << 14", "	minCounterBound = 1 << 30\n	maxCounterBound = 1 << 30"}}},
 	{"the counter is a local of the guest's", []edit{{"rewrite_body.go", "b.counter = uint32(len(r.module.Types[f.Type].Params) + f.Locals)", "b.counter = uint32(len(r.module.Types[f.Type].Params) + f.Locals - 1)"}}},
-	{"the counter is lost where a function ends", []edit{{"pass_exit.go", "	if b.counted {", "	if false {"}}},
-	{"return does not lead to the end", []edit{{"pass_exit.go", "	case opReturn:\n", "	case opGarbageCollected:\n"}}},
+	{"the counter is lost where a function ends", []edit{{"pass_loop.go", "	if b.counted {", "	if false {"}}},
+	{"return does not lead to the end", []edit{{"pass_loop.go", "	case opReturn:\n", "	case opGarbageCollected:\n"}}},
 	{"a branch is led ahead, and nothing tells", []edit{{"pass_loop.go", "	for range b.passed {\n		e.do(opNop)\n	}\n", ""}}},
 	{"what a branch is led past is free", []edit{{"pass_fuel.go", "p.cost(1 + b.passed)", "p.cost(1)"}}},
-	{"the guest's nops stay", []edit{{"pass_exit.go", "			b.replace(in, nil)\n", ""}}},
-	{"a branch alone in an arm is not told from br_if", []edit{{"pass_exit.go", "			b.insert(in.at, []byte{byte(opNop)})\n", ""}}},
+	{"the guest's nops stay", []edit{{"pass_loop.go", "			b.replace(in, nil)\n", ""}}},
+	{"a branch alone in an arm is not told from br_if", []edit{{"pass_loop.go", "			b.insert(in.at, []byte{byte(opNop)})\n", ""}}},
 	{"long runs do not end early", []edit{{"pass_fuel.go", "	if run.work >= maxWork {", "	if false {"}, {"pass_fuel.go", "p.runs[p.run].work >= maxWork && !bulk", "false && !bulk"}}},
 	{"no run tests after much work", []edit{{"pass_fuel.go", "run.tested = run.before+run.work > maxWork", "run.tested = false"}}},
 	{"functions that call others do not test where they end", []edit{{"pass_fuel.go", "if b.counted && p.functions[b.index].Calls || !b.counted && p.last > maxRest {", "if false {"}}},
@@ -96,7 +96,7 @@ var faults = []fault{
 	{"pieces of memory.fill are not tested", []edit{{"pass_bulk.go", "	r.meter.charge(e, chunkBytes>>bytesPerUnit)\n	r.meter.test(e)\n", "	r.meter.charge(e, chunkBytes>>bytesPerUnit)\n"}}},
 	{"memory.grow is free", []edit{{"pass_bulk.go", "		b.insert(in.at, p.grow)\n		return", "		return"}}},
 	{"table.fill is charged by 16", []edit{{"pass_bulk.go", "return r.lengthFunction(0)", "return r.lengthFunction(bytesPerUnit)"}}},
-	{"references are not led to where functions have moved", []edit{{"rewrite_sections.go", "index := d.r.moved(before)", "index := before"}}},
+	{"references are not led to where functions have moved", []edit{{"rewrite_body.go", "index := d.r.moved(before)", "index := before"}}},
 }
 
 // TestFaultsAreProved: the verifier alone notices each mistake, in modules as they come.

@@ -1,0 +1,336 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// ruleGrant is what flags can say of a rule that grants something.
+type ruleGrant struct {
+	Tools   []string // flags grant to all that ask
+	Calls   []string
+	Context []string
+	Files   []struct {
+		Path   string
+		Host   *string
+		Access manifests.Access
+	}
+	Network []ruleRequests
+	Secrets []ruleSecret
+}
+
+// ruleSource is what flags can say of a rule that is a key of the policy.
+type ruleSource struct {
+	Context map[string]struct {
+		From  manifests.ContextOrigin
+		Value *string
+	}
+}
+
+type ruleRequests struct {
+	Host                    string
+	Ports                   []int
+	Methods, Schemes, Paths []string
+}
+
+type ruleSecret struct {
+	Name    string
+	From    struct{ Env string }
+	Host    *string
+	Ports   []int
+	Schemes []string
+}
+
+// flagsFor writes a rule that is missing in the operator's policy as flags, to be pasted into a
+// shell, with placeholders for what the operator has to say. It is empty where flags cannot say
+// all of it, or where any of it could be taken for syntax: the rule may be about what a guest
+// chose.
+func flagsFor(rule json.RawMessage) string {
+	if manifests.PolicyLine(rule) == "" {
+		return ""
+	}
+	var source ruleSource
+	if exactly(rule, &source) {
+		var flags []string
+		for name, from := range source.Context {
+			if from.From != manifests.Fixed || from.Value != nil {
+				return ""
+			}
+			flags = append(flags, contextFlagFor(name))
+		}
+		slices.Sort(flags)
+		return strings.Join(flags, " ")
+	}
+	var grant ruleGrant
+	if !exactly(rule, &grant) {
+		return ""
+	}
+	return grant.flags()
+}
+
+// exactly reads a rule that holds nothing else.
+func exactly(rule json.RawMessage, into any) bool {
+	decoder := json.NewDecoder(bytes.NewReader(rule))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(into) == nil
+}
+
+func (g ruleGrant) flags() string {
+	var flags []string
+	for _, f := range g.Files {
+		if f.Host != nil {
+			return "" // somebody else's rule: ours leave it to the operator
+		}
+		flags = append(flags, mountFlagFor(f.Path, f.Access))
+	}
+	for _, requests := range g.Network {
+		flags = append(flags, requests.flags())
+	}
+	for _, secret := range g.Secrets {
+		flags = append(flags, secret.flag())
+	}
+	for _, name := range g.Context {
+		flags = append(flags, contextFlagFor(name))
+	}
+	for _, name := range g.Calls {
+		flags = append(flags, "--allow-call "+name)
+	}
+	if slices.Contains(flags, "") {
+		return ""
+	}
+	return strings.Join(flags, " ")
+}
+
+func contextFlagFor(name string) string { return "--context " + name + "=VALUE" }
+
+// mountFlagFor is empty for a path that could be taken for syntax.
+func mountFlagFor(guest string, access manifests.Access) string {
+	if !onlyNames(guest, "/._-+@, ") {
+		return ""
+	}
+	suffix, quote := "ro", ""
+	if access == manifests.ReadWrite {
+		suffix = "rw"
+	}
+	if !onlyNames(guest, "/._-") {
+		quote = "'"
+	}
+	return fmt.Sprintf("--mount %s%s=HOSTDIR:%s%s", quote, guest, suffix, quote)
+}
+
+// onlyNames reports whether a text holds nothing but letters, digits and some others.
+func onlyNames(text, others string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(others, r)
+	})
+}
+
+// endpoint is where requests to a host go.
+type endpoint struct {
+	scheme string
+	port   int
+}
+
+// endpointsOf returns an endpoint for each scheme and port; no ports are the scheme's own.
+func endpointsOf(schemes []string, ports []int) []endpoint {
+	var endpoints []endpoint
+	for _, scheme := range schemes {
+		own := ports
+		if len(own) == 0 {
+			own = []int{defaultPort(scheme)}
+		}
+		for _, port := range own {
+			endpoints = append(endpoints, endpoint{scheme, port})
+		}
+	}
+	return endpoints
+}
+
+func defaultPort(scheme string) int {
+	if scheme == "http" {
+		return 80
+	}
+	return 443
+}
+
+// flags returns a flag for each endpoint: a flag knows hosts, ports and schemes, and the usual
+// methods.
+func (r ruleRequests) flags() string {
+	schemes := r.Schemes
+	if len(schemes) == 0 {
+		schemes = []string{"https"}
+	}
+	var flags []string
+	var covered []endpoint // by the flags so far: one without a scheme is for both
+	for _, e := range endpointsOf(schemes, r.Ports) {
+		if slices.Contains(covered, e) {
+			continue
+		}
+		value := e.flagValue(r.Host)
+		granted, err := parseNetwork(value)
+		if err != nil || slices.ContainsFunc(r.Methods, func(method string) bool { return !slices.Contains(granted.Methods, method) }) {
+			return ""
+		}
+		if strings.ContainsAny(value, "*[") {
+			value = "'" + value + "'" // shells expand these
+		}
+		flags, covered = append(flags, "--allow-net "+value), append(covered, endpointsOf(granted.Schemes, granted.Ports)...)
+	}
+	return strings.Join(flags, " ")
+}
+
+// flagValue leaves out what every reader of the flag fills in.
+func (e endpoint) flagValue(host string) string {
+	host = bracketed(host)
+	if e.scheme == "http" {
+		host = "http://" + host
+	}
+	if e.port != defaultPort(e.scheme) {
+		host += fmt.Sprintf(":%d", e.port)
+	}
+	return host
+}
+
+// bracketed returns a host as it stands before a port.
+func bracketed(host string) string {
+	if strings.Contains(host, ":") {
+		return "[" + host + "]"
+	}
+	return host
+}
+
+// flag is empty where there are several origins, which one flag cannot say.
+func (s ruleSecret) flag() string {
+	if len(s.Schemes) > 1 || len(s.Ports) > 1 {
+		return ""
+	}
+	host := "HOST"
+	if s.Host != nil {
+		host = bracketed(*s.Host)
+	}
+	quote := ""
+	if strings.HasPrefix(host, "[") {
+		quote = "'" // brackets are globs to a shell
+	}
+	for _, scheme := range s.Schemes {
+		host = scheme + "://" + host
+	}
+	for _, port := range s.Ports {
+		host += fmt.Sprintf(":%d", port)
+	}
+	return fmt.Sprintf("--secret %s%s=env:%s@%s%s", quote, s.Name, s.From.Env, host, quote)
+}
+
+// remedy is what would allow a refused request, as people add it: a line to a manifest, flags,
+// or a line to a policy. What is empty is not missing, or cannot be said so.
+type remedy struct{ manifest, flags, policy string }
+
+func remedyOf(allow tool.Allow) remedy {
+	return remedy{manifests.ManifestLine(allow.Manifest), flagsFor(allow.Grant), manifests.PolicyLine(allow.Grant)}
+}
+
+// hints says what to add where. The manifest is named as a sentence begins; the policy is the
+// operator's file.
+func (r remedy) hints(manifest, policy string) []string {
+	var hints []string
+	if r.manifest != "" {
+		hints = append(hints, manifest+" must ask for it: "+r.manifest)
+	}
+	start := "allow it in "
+	if r.flags != "" {
+		hints = append(hints, "allow it with "+r.flags)
+		start = "or in "
+	}
+	switch {
+	case r.isGrant():
+		hints = append(hints, start+policy+", under grants: "+r.policy)
+	case r.policy != "":
+		hints = append(hints, start+policy+": "+r.policy)
+	}
+	return hints
+}
+
+// isGrant reports whether the policy lacks an element of its grants, and not a key.
+func (r remedy) isGrant() bool { return strings.HasPrefix(r.policy, "- ") }
+
+// availability is the permission in the receipt of a tool that lacks what it requires.
+const availability = "availability"
+
+// callPermission is the permission to call another tool.
+const callPermission = "tools"
+
+// approvalPermission is the permission in the receipt of a call that was not approved.
+const approvalPermission = "approval"
+
+// withheld returns what was granted to a tool that does not get it all the same, such as a
+// secret whose variable is not set, and how to see the rest.
+func (h *host) withheld(name string) []string {
+	var hints []string
+	if entry, ok := h.registry.Get(name); ok {
+		if t, ok := entry.Tool.(*runtime.Tool); ok {
+			for _, d := range t.Decisions() {
+				if d.Granted != "" && d.Effective == "" {
+					hints = append(hints, fmt.Sprintf("%s: %s, but %s", d.Permission, d.Granted, d.Reason))
+				}
+			}
+		}
+	}
+	hints = append(hints, h.unappliedHints()...)
+	return append(hints, fmt.Sprintf("run %q to see what it asks for and what would allow it", h.inspectCommand(name)))
+}
+
+// denialHints says what would allow the last of the denials, which is the one that the
+// error names.
+func (h *host) denialHints(name string, denials []tool.Denial) []string {
+	if len(denials) == 0 {
+		return nil
+	}
+	last := denials[len(denials)-1]
+	switch last.Permission {
+	case availability:
+		return append(h.withheld(name), h.operator.unusedFile()...)
+	case approvalPermission:
+		return h.approvalHints(name)
+	}
+	remedy, note := h.operator.contextNote(last)
+	hints := append(remedy.hints("the manifest of "+name, h.operator.file()), note...)
+	if others := len(denials) - 1; others > 0 {
+		hints = append(hints, count(others, "more request")+" of the tool's were refused; --json shows all")
+	}
+	if len(hints) > 0 {
+		hints = append(hints, h.unappliedHints()...)
+	}
+	return append(hints, h.operator.unusedFile()...)
+}
+
+// approvalHints says what would let calls of a tool run that were not approved.
+func (h *host) approvalHints(name string) []string {
+	entry, ok := h.registry.Get(name)
+	if !ok || h.operator.asks(entry.Manifest) {
+		return nil
+	}
+	return []string{
+		"run all of its calls without approval with --approve-tool " + entry.Name,
+		fmt.Sprintf("or in %s: approve: [{tools: [%s]}]", h.operator.file(), entry.Name),
+	}
+}
+
+// inspectCommand returns the command that looks at a tool as this one did.
+func (h *host) inspectCommand(name string) string {
+	command := "caisson inspect " + name
+	for _, source := range h.options.tools {
+		command += " --tools " + source
+	}
+	if h.options.config != "" {
+		command += " --config " + h.options.config
+	}
+	return command
+}

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// TestContextNote: no flag is suggested that the policy would refuse.
+func TestContextNote(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ops.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`schema: caisson-config/v1
+context:
+  by_token: {from: token}
+  by_session: {from: session}
+  by_flag: {from: flag}
+  by_policy: {from: fixed, value: demo}
+`), 0o600))
+	o := options{config: file}
+	op, err := o.operator()
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"by_policy": "demo"}, op.context)
+	missing := tool.Allow{Manifest: manifests.ContextRule("a"), Grant: manifests.ContextSource{Name: "a", From: manifests.Fixed}.Rule()}
+	full := remedy{"context: [a]", "--context a=VALUE", "context: {a: {from: fixed, value: VALUE}}"}
+	flagAlone := remedy{manifest: full.manifest, flags: full.flags}
+	neither := remedy{manifest: full.manifest}
+	for _, test := range []struct {
+		permission, name string
+		want             remedy
+		note             string
+	}{
+		{"context", "by_token", neither, `ops.yaml:3 says that by_token comes from the token, and the command line has none; say "from: flag" there to set it with --context`},
+		{"context", "by_session", neither, `ops.yaml:4 says that by_session comes from the session, and the command line has none; say "from: flag" there to set it with --context`},
+		{"context", "by_policy", neither, ""},
+		{"context", "by_flag", flagAlone, "or write {from: fixed, value: VALUE} for it at ops.yaml:5"},
+		{"context", "unnamed", full, ""},
+		{"files", "by_token", full, ""},
+	} {
+		got, note := op.contextNote(tool.Denial{Permission: test.permission, Value: test.name, Allow: missing})
+		assert.Equal(t, test.want, got, test.name)
+		if test.note == "" {
+			assert.Empty(t, note, test.name)
+			continue
+		}
+		assert.Equal(t, []string{test.note}, note)
+	}
+	ungranted := tool.Allow{Grant: json.RawMessage(`{"tools":["a"],"context":["by_token"]}`)}
+	got, _ := op.contextNote(tool.Denial{Permission: "context", Value: "by_token", Allow: ungranted})
+	assert.Equal(t, remedy{policy: "- {tools: [a], context: [by_token]}"}, got, "a grant is another element of its list")
+}
+
+// TestFlagsAreAPolicy: flags give to all tools, with where each stands.
+func TestFlagsAreAPolicy(t *testing.T) {
+	dir := t.TempDir()
+	var o options
+	assert.Empty(t, o.policy().Grants, "nothing is given where nothing is said")
+	require.NoError(t, o.networks.Set("b.test"))
+	require.NoError(t, o.secrets.Set("KEY=env:VAR@b.test"))
+	require.NoError(t, o.mounts.Set("/project="+dir))
+	require.NoError(t, o.context.Set("b=value"))
+	origins := func(g manifests.Grants) (all []string) {
+		for _, grant := range g.Files {
+			all = append(all, grant.Origin)
+		}
+		for _, grant := range g.Network {
+			all = append(all, grant.Origin)
+		}
+		for _, grant := range g.Secrets {
+			all = append(all, grant.Origin)
+		}
+		for _, grant := range g.Context {
+			all = append(all, grant.Origin)
+		}
+		return all
+	}
+	flags := []string{"--mount /project", "--allow-net b.test", "--secret KEY=…@b.test", "--context b"}
+	assert.Equal(t, flags, origins(o.policy().For("any", "")))
+}
+
+// TestSecretsStandInNoMessage: what is wrong with a --secret flag is told without the flag.
+func TestSecretsStandInNoMessage(t *testing.T) {
+	for _, flag := range []string{"sk-live-1", "KEY=sk-live-1", "KEY=sk-live-1@a.test", "KEY=env:sk-live-1@a.test"} {
+		code, stdout, stderr := start(t.Context(), nil, "list", "--secret", flag)
+		assert.Equal(t, exitUsage, code, flag)
+		assert.Empty(t, stdout, flag)
+		assert.Contains(t, stderr, "caisson: error: --secret: ", flag)
+		assert.NotContains(t, stderr, "sk-live", flag)
+	}
+}
+
+func TestDiscoveryReportsWhatItCannotRead(t *testing.T) {
+	dir := t.TempDir()
+	target := filepath.Join(dir, "real.yaml")
+	require.NoError(t, os.WriteFile(target, nil, 0o600))
+	require.NoError(t, os.Symlink(target, filepath.Join(dir, "tool.yaml")))
+	for path, file := range map[string]string{dir: filepath.Join(dir, "tool.yaml"), filepath.Join(dir, "missing"): filepath.Join(dir, "missing")} {
+		files, problems, err := discover(t.Context(), path)
+		require.NoError(t, err)
+		assert.Empty(t, files)
+		require.Len(t, problems, 1, path)
+		assert.Equal(t, file, problems[0].File)
+		assert.NotEmpty(t, problems[0].Fix)
+		assert.Equal(t, 1, problems[0].Line)
+		assert.NotContains(t, problems[0].Message, dir, "the file stands beside the message")
+	}
+}
+
+// TestFindingsSayWhatToDo: in the words of the command line, and what was done is not asked for.
+func TestFindingsSayWhatToDo(t *testing.T) {
+	finding := dialects.Finding{
+		Tool: "probe", Path: "properties.a.minLength", Severity: dialects.Weakened,
+		Message: "the keyword is ignored", Fix: "say it in the description",
+	}
+	assert.Equal(t, "probe: properties.a.minLength: the keyword is ignored (weakened); say it in the description", describeFinding(finding))
+	finding.Adapted = true
+	assert.Equal(t, "probe: properties.a.minLength: the keyword is ignored (weakened); adapted: say it in the description", describeFinding(finding))
+	finding.Path, finding.Adapted, finding.Fix = "", false, ""
+	assert.Equal(t, "probe: the keyword is ignored (weakened)", describeFinding(finding))
+}
+
+// TestAttackInvisibleJSON: no character that deceives whoever reads it is in JSON that is printed, and
+// programs read what it was. Control: encoding/json prints nearly all of them as they are.
+func TestAttackInvisibleJSON(t *testing.T) {
+	var all, raw int
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if !tool.Deceives(r) {
+			continue
+		}
+		all++
+		text := "a" + string(r) + "b"
+		whole := text // inside of JSON that is handed on as it is
+		if r < ' ' {
+			whole = "JSON allows none of these in it"
+		}
+		value := map[string]any{text: []any{text, json.RawMessage(`{"nested":"` + whole + `"}`)}}
+		printed, err := encoded(value)
+		require.NoError(t, err)
+		require.True(t, json.Valid(printed))
+		require.False(t, bytes.ContainsFunc(printed, tool.Deceives), "%U in %s", r, printed)
+		var read map[string]any
+		require.NoError(t, json.Unmarshal(printed, &read))
+		require.Equal(t, map[string]any{text: []any{text, map[string]any{"nested": whole}}}, read)
+		careless, err := json.Marshal(text)
+		require.NoError(t, err)
+		if bytes.ContainsRune(careless, r) {
+			raw++
+		}
+	}
+	assert.Greater(t, all, 4000)
+	assert.Greater(t, raw, all-100, "control")
+}
+
+// TestJSONStaysAsItIs: what deceives nobody is printed as it was, white space between values and bytes
+// that are no UTF-8 among it.
+func TestJSONStaysAsItIs(t *testing.T) {
+	for _, text := range []string{"", "{\n\t\"a\": 1}\r\n", `"<&>é漢🙂"`, "\"\xff\"", `"\u202e"`} {
+		assert.Equal(t, text, string(visible([]byte(text))))
+	}
+	assert.Equal(t, "\"\xff\\u202e\xfe\\udb40\\udc41\"", string(visible([]byte("\"\xff\u202e\xfe\U000e0041\""))))
+}
+
+// TestSalvage: in whatever form a batch is shown, and whatever fails, the records of what has ended
+// are printed once, and the failure stays what it is.
+func TestSalvage(t *testing.T) {
+	ended := done{Report: executor.Report{ID: "batch", Records: []tool.Record{
+		{Call: tool.Call{ID: "call_1"}, CallID: "1", Result: tool.Result{Success: true, Output: "done"}},
+		{Call: tool.Call{ID: "call_2"}, CallID: "2", Result: tool.Result{Success: true, Output: "done"}},
+	}}}
+	openai, err := dialectNamed(dialects.OpenAI)
+	require.NoError(t, err)
+	for name, form := range map[string]struct {
+		options batchOptions
+		lines   int
+		holds   string
+	}{
+		"records":            {batchOptions{}, 2, `{"id":"call_1",`},
+		"events":             {batchOptions{stream: streamEvents}, 1, `{"status":"failed","batch":"batch","results":[{"id":"call_1",`},
+		"server-sent events": {batchOptions{stream: streamResponses}, 3, `data: {"type":"caisson.batch","status":"failed","batch":"batch","results":[{"id":"call_1",`},
+	} {
+		for _, isFull := range []bool{false, true} {
+			var stdout, stderr bytes.Buffer
+			env := environment{stdout: &stdout, stderr: &stderr}
+			if isFull {
+				env.stdout = full{}
+			}
+			v := form.options.view(env, openai)
+			v.broken = errors.New("the reader is too slow")
+			host := failed(exitLimit, "the tool could not be stopped")
+			err := v.salvage(ended, host, v.broken)
+			var failure *failure
+			require.ErrorAs(t, err, &failure, name)
+			assert.Equal(t, exitLimit, failure.code, name)
+			assert.Equal(t, "the tool could not be stopped\nthe reader is too slow", failure.Error(), name)
+			if !isFull {
+				assert.Contains(t, stdout.String(), form.holds, name)
+				assert.Equal(t, form.lines, bytes.Count(stdout.Bytes(), []byte("\n")), name)
+				assert.Contains(t, stdout.String(), `"id":"call_2"`, name)
+				assert.Empty(t, stderr.String(), name)
+				continue
+			}
+			assert.Equal(t, 2, bytes.Count(stderr.Bytes(), []byte("caisson: record: ")), name)
+		}
+	}
+	failure := (&view{env: environment{stdout: full{}, stderr: &bytes.Buffer{}}}).salvage(ended, nil, failed(exitUsage, "no"))
+	assert.Equal(t, failed(exitUsage, "no"), failure)
+}
+
+// TestLostRecordsAreOneLine: what a tool has printed cannot pass for a line of the command's.
+func TestLostRecordsAreOneLine(t *testing.T) {
+	var stderr bytes.Buffer
+	record := tool.Record{CallID: "1", Result: tool.Result{Success: true, Output: "a\ncaisson: error: forged\u202e\x1b[2J"}}
+	environment{stderr: &stderr}.printLost([]tool.Record{record})
+	assert.Equal(t, 1, bytes.Count(stderr.Bytes(), []byte("\n")))
+	assert.NotContains(t, stderr.String(), "\u202e")
+	var read tool.Record
+	require.NoError(t, json.Unmarshal(bytes.TrimPrefix(stderr.Bytes(), []byte("caisson: record: ")), &read))
+	assert.Equal(t, record.Result.Output, read.Result.Output)
+}

@@ -1,0 +1,157 @@
+package exact
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+)
+
+// Unmarshal is [json.Unmarshal], except that a member belongs to a field only if the names are equal
+// to the letter, where the standard library takes "Tool_Calls" for tool_calls too, and that a duplicate
+// of a field's member, or of any member of a map, is a [*RepeatedError]. Values with an UnmarshalJSON of
+// their own, such as [json.RawMessage], are left to it.
+func Unmarshal(data []byte, value any) error {
+	plain, err := Plain(data, value)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(plain, value)
+}
+
+// Plain returns the JSON with similar names made unrecognizable, for decoders with settings of their
+// own. Text that is not JSON is returned as it is.
+func Plain(data []byte, value any) ([]byte, error) {
+	if !json.Valid(data) {
+		return data, nil
+	}
+	r := namer{reader{text: data}, data}
+	if err := r.value(reflect.TypeOf(value)); err != nil {
+		return nil, err
+	}
+	return r.plain, nil
+}
+
+// namer looks for names in objects that are decoded into structs.
+type namer struct {
+	reader
+	plain []byte // the text, or a copy with some names made unrecognizable
+}
+
+var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+
+// value moves past a value that is decoded into a type.
+func (r *namer) value(t reflect.Type) error {
+	for t.Kind() == reflect.Pointer && !t.Implements(unmarshaler) {
+		t = t.Elem()
+	}
+	r.space()
+	first, own := r.text[r.at], t.Implements(unmarshaler) || reflect.PointerTo(t).Implements(unmarshaler)
+	switch {
+	case !own && first == '{' && t.Kind() == reflect.Struct:
+		return r.object(t)
+	case !own && first == '{' && t.Kind() == reflect.Map:
+		return r.members(t.Elem())
+	case !own && first == '[' && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array):
+		return r.array(t.Elem())
+	}
+	r.skip()
+	return nil
+}
+
+func (r *namer) array(element reflect.Type) error {
+	for r.next(']') {
+		if err := r.value(element); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *namer) members(value reflect.Type) error {
+	seen := map[string]bool{}
+	for r.next('}') {
+		start, end := r.name()
+		name := unquoted(r.text[start:end])
+		if seen[name] {
+			return &RepeatedError{name}
+		}
+		seen[name] = true
+		if err := r.value(value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *namer) object(t reflect.Type) error {
+	known := fields(t, map[string]reflect.Type{})
+	seen := make(map[string]bool, len(known))
+	for r.next('}') {
+		start, end := r.name()
+		name := unquoted(r.text[start:end])
+		field, isField := known[name]
+		if !isField {
+			if similar(known, name) {
+				r.hide(start, end)
+			}
+			r.space()
+			r.skip()
+			continue
+		}
+		if seen[name] {
+			return &RepeatedError{name}
+		}
+		seen[name] = true
+		if err := r.value(field); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fields adds the JSON names of a struct's fields, with their types, to all. A field hides one of the
+// same name in an embedded struct.
+func fields(t reflect.Type, all map[string]reflect.Type) map[string]reflect.Type {
+	var embedded []reflect.Type
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+			embedded = append(embedded, f.Type)
+		case !f.IsExported() || name == "-":
+		case name == "":
+			name = f.Name
+			fallthrough
+		default:
+			if _, taken := all[name]; !taken {
+				all[name] = f.Type
+			}
+		}
+	}
+	for _, inner := range embedded {
+		fields(inner, all)
+	}
+	return all
+}
+
+// similar returns whether the standard library would take the name for one of those known.
+func similar(known map[string]reflect.Type, name string) bool {
+	for field := range known {
+		if strings.EqualFold(field, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// hide overwrites a name with one that no field has.
+func (r *namer) hide(start, end int) {
+	if &r.plain[0] == &r.text[0] {
+		r.plain = bytes.Clone(r.text)
+	}
+	for i := start + 1; i < end-1; i++ {
+		r.plain[i] = '-'
+	}
+}

@@ -1,0 +1,146 @@
+package lint
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/caisson-run/caisson/dialects/internal/exact"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// place is where in the outermost schema something stands; nil is the outermost itself.
+type place struct {
+	parent *place
+	step   string // ".properties" or "[0]"
+}
+
+func (p *place) member(name string) *place { return &place{p, "." + name} }
+func (p *place) element(i int) *place      { return &place{p, "[" + strconv.Itoa(i) + "]"} }
+
+// maxStep is how many bytes of a name a path shows.
+const maxStep = 64
+
+// String returns the path: "properties.url.anyOf[0].format".
+func (p *place) String() string {
+	var steps []string
+	for ; p != nil; p = p.parent {
+		steps = append(steps, tool.Shown(p.step, maxStep))
+	}
+	slices.Reverse(steps)
+	return strings.TrimPrefix(strings.Join(steps, ""), ".")
+}
+
+// holds says how a keyword holds schemas: it is one, is a list of them, or names them.
+func holds(keyword string) (one, list, named bool) {
+	switch keyword {
+	case "items":
+		return true, true, false
+	case "additionalItems", "unevaluatedItems", "contains", "additionalProperties", "unevaluatedProperties",
+		"propertyNames", "not", "if", "then", "else", "contentSchema":
+		return true, false, false
+	case "allOf", "anyOf", "oneOf", "prefixItems":
+		return false, true, false
+	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies":
+		return false, false, true
+	}
+	return false, false, false
+}
+
+// each visits the schemas that a keyword's value holds, in order.
+func each(keyword exact.Member, at *place, visit func(schema *exact.Value, at *place)) {
+	value, here := keyword.Value, at.member(keyword.Name)
+	one, list, named := holds(keyword.Name)
+	switch {
+	case value.IsList() && list:
+		for i, e := range value.Elements() {
+			visit(e, here.element(i))
+		}
+	case value.IsObject() && named:
+		for _, m := range value.Members() {
+			visit(m.Value, here.member(m.Name))
+		}
+	case !value.IsList() && one:
+		visit(value, here)
+	}
+}
+
+// references looks for a reference by which a schema comes back to itself.
+type references struct {
+	root  *exact.Value
+	found map[string]*exact.Value // by the text of the reference; nil for what there is not
+	open  map[*exact.Value]bool   // schemas that are being looked at (true) and those that are done (false)
+	cycle string                  // the reference; empty if there is none
+}
+
+// visit looks at what a schema and those within it refer to.
+func (r *references) visit(schema *exact.Value) {
+	r.open[schema] = true
+	for _, reference := range referencesIn(schema, nil) {
+		target := r.resolve(reference)
+		if target == nil || r.cycle != "" {
+			continue
+		}
+		if going, seen := r.open[target]; going {
+			r.cycle = reference
+		} else if !seen {
+			r.visit(target)
+		}
+	}
+	r.open[schema] = false
+}
+
+// referencesIn adds the references of a schema and of those within it.
+func referencesIn(schema *exact.Value, list []string) []string {
+	for _, m := range schema.Members() {
+		if text, ok := m.Value.Text(); ok && m.Name == "$ref" {
+			list = append(list, text)
+		}
+		each(m, nil, func(child *exact.Value, _ *place) { list = referencesIn(child, list) })
+	}
+	return list
+}
+
+// resolve returns what a reference within the schema refers to, or nil.
+func (r *references) resolve(reference string) *exact.Value {
+	target, known := r.found[reference]
+	if known {
+		return target
+	}
+	if pointer, err := url.PathUnescape(strings.TrimPrefix(reference, "#")); err == nil && strings.HasPrefix(reference, "#") {
+		target = pointed(r.root, pointer)
+	}
+	r.found[reference] = target
+	return target
+}
+
+// pointed returns what a JSON pointer points to, or nil.
+func pointed(value *exact.Value, pointer string) *exact.Value {
+	if pointer == "" {
+		return value
+	}
+	if pointer[0] != '/' {
+		return nil
+	}
+	for step := range strings.SplitSeq(pointer[1:], "/") {
+		step = strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")
+		if !value.IsList() {
+			if value = value.Get(step); value == nil {
+				return nil
+			}
+			continue
+		}
+		i, err := strconv.Atoi(step)
+		if err != nil || i < 0 || i >= len(value.Elements()) {
+			return nil
+		}
+		value = value.Elements()[i]
+	}
+	return value
+}
+
+// pathOf returns the path of what a reference refers to.
+func pathOf(reference string) string {
+	return strings.ReplaceAll(strings.Trim(strings.TrimPrefix(reference, "#"), "/"), "/", ".")
+}

@@ -1,0 +1,178 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/lint"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// New returns the dialect.
+func New() dialects.Dialect { return dialect{} }
+
+type dialect struct{}
+
+func (dialect) Name() string { return dialects.MCP }
+
+func reader(op string) wire.Reader { return wire.Reader{Op: op, Dialect: dialects.MCP} }
+
+// wireTool fixes the names and the order of a tool's JSON.
+type wireTool struct {
+	Name         string          `json:"name"`
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"inputSchema"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations  *annotations    `json:"annotations,omitempty"`
+}
+
+// names is what the names of tools should look like.
+func names() lint.NameRule {
+	return lint.NameRule{
+		Most: 128, Extra: "_-.", Severity: dialects.Weakened,
+		Message: "the specification advises against the name, and some clients leave such tools out",
+	}
+}
+
+// rules are what the specification asks of schemas. All of JSON Schema 2020-12 is taken.
+func rules() lint.Rules {
+	return lint.Rules{ObjectRoot: lint.Keyword{
+		Severity: dialects.Refused, Message: "clients refuse a tool whose schema is not that of an object",
+		Fix: "write type: object and properties at the top",
+	}}
+}
+
+// Definitions writes the elements of "tools" in the result of tools/list: labels as titles, results
+// as outputSchema and hints as annotations. Tools of all types are alike. Strict changes nothing: no
+// client of MCP holds a model to the schema, and the server checks arguments itself.
+func (dialect) Definitions(definitions []tool.Definition, _ dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
+	offered := make([]wireTool, len(definitions))
+	findings, err := lint.Tools(reader("definitions"), definitions, names(), func(i int, d *tool.Definition) ([]dialects.Finding, error) {
+		schema, found, _, err := lint.Parameters(d.Parameters, false, rules(), rules())
+		if err != nil {
+			return nil, err
+		}
+		output, more, err := structured(d.Result)
+		offered[i] = wireTool{d.Name, d.Label, d.Description, schema, output, annotated(d.Hints)}
+		return append(found, more...), err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	encoded, err := wire.Encode(offered)
+	return encoded, findings, err
+}
+
+// structured returns the schema of results as it is offered. One of anything but objects is left
+// out: Results sends objects alone as structured content, and clients refuse what is missing.
+func structured(schema json.RawMessage) (json.RawMessage, []dialects.Finding, error) {
+	if wire.Absent(bytes.TrimSpace(schema)) {
+		return nil, nil, nil
+	}
+	if !json.Valid(schema) {
+		return nil, nil, (wire.Reader{}).Fail("result", "is not JSON")
+	}
+	var says struct {
+		Type json.RawMessage `json:"type"`
+	}
+	if json.Unmarshal(schema, &says) == nil && string(says.Type) == `"object"` {
+		return schema, nil, nil
+	}
+	return nil, []dialects.Finding{{
+		Path: "result", Keyword: "type", Severity: dialects.Weakened, Adapted: true,
+		Message: "clients take no schema of results that is not of objects",
+		Fix:     "the schema of results is left out; write type: object at its top",
+	}}, nil
+}
+
+// Offered reads the result of tools/list, or the JSON-RPC response that holds it. next is where
+// the list goes on, and empty where this is its end. Tools are not judged: names may be
+// anything but empty, and schemas any JSON object. Hints of a server that is not trusted must not
+// decide anything.
+func Offered(document []byte) (tools []tool.Definition, next string, err error) {
+	r := reader("definitions")
+	body, path, err := resultIn(r, document)
+	if err != nil {
+		return nil, "", err
+	}
+	var list struct {
+		Tools json.RawMessage `json:"tools"`
+		Next  string          `json:"nextCursor"`
+	}
+	if err := r.Into(path, body, &list); err != nil {
+		return nil, "", err
+	}
+	if wire.Absent(list.Tools) {
+		return nil, "", r.Fail(wire.Join(path, "tools"), "is missing; want the array of tools")
+	}
+	tools = []tool.Definition{}
+	err = wire.Each(r, wire.Join(path, "tools"), list.Tools, maxTools, func(path string, _ int, t *wireTool) error {
+		if t.Name == "" {
+			return r.Fail(wire.Join(path, "name"), "is missing; a tool is called by it")
+		}
+		if len(t.InputSchema) == 0 || t.InputSchema[0] != '{' {
+			return r.Fail(wire.Join(path, "inputSchema"), "is not a JSON object, as it must be")
+		}
+		tools = append(tools, t.definition())
+		return nil
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return tools, list.Next, nil
+}
+
+// maxTools is how many tools are read from one page of a list.
+const maxTools = 4096
+
+// annotations are what a server says of a tool. Of what it does not say the worst is assumed: that
+// the tool changes things, destroys some, and does so again each time.
+type annotations struct {
+	Title       string `json:"title,omitempty"`
+	ReadOnly    bool   `json:"readOnlyHint,omitempty"`
+	Destructive *bool  `json:"destructiveHint,omitempty"`
+	Idempotent  bool   `json:"idempotentHint,omitempty"`
+}
+
+// annotated returns the annotations for hints, nil where these say nothing. Of a tool that only
+// reads it goes without saying that it destroys nothing.
+func annotated(hints tool.Hints) *annotations {
+	if hints == (tool.Hints{}) {
+		return nil
+	}
+	written := &annotations{ReadOnly: hints.ReadOnly, Idempotent: hints.Idempotent}
+	if !hints.ReadOnly || hints.Destructive {
+		written.Destructive = &hints.Destructive
+	}
+	return written
+}
+
+// hints is the reverse of annotated.
+func (a *annotations) hints() tool.Hints {
+	if a == nil {
+		return tool.Hints{}
+	}
+	hints := tool.Hints{ReadOnly: a.ReadOnly, Idempotent: a.Idempotent, Destructive: !a.ReadOnly}
+	if a.Destructive != nil {
+		hints.Destructive = *a.Destructive
+	}
+	return hints
+}
+
+// definition returns what a server says of a tool.
+func (t *wireTool) definition() tool.Definition {
+	read := tool.Definition{
+		Name: t.Name, Description: t.Description, Parameters: t.InputSchema, Label: t.Title, Hints: t.Annotations.hints(),
+	}
+	if t.Annotations != nil {
+		read.Label = cmp.Or(read.Label, t.Annotations.Title)
+	}
+	if !wire.Absent(t.OutputSchema) {
+		read.Result = t.OutputSchema
+	}
+	return read
+}

@@ -1,0 +1,81 @@
+package openai
+
+import (
+	"encoding/json"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/structured"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// New returns the dialect.
+func New() dialects.Dialect { return dialect{} }
+
+type dialect struct{}
+
+func (dialect) Name() string { return dialects.OpenAI }
+
+func reader(op string) wire.Reader { return wire.Reader{Op: op, Dialect: dialects.OpenAI} }
+
+// definition is an element of a request's "tools".
+type definition struct {
+	Type     string      `json:"type"`
+	Function *function   `json:"function,omitempty"`
+	Custom   *customTool `json:"custom,omitempty"`
+}
+
+type function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Strict      bool            `json:"strict,omitempty"` // false where it is left out
+}
+
+type customTool struct {
+	Name        string      `json:"name"`
+	Description string      `json:"description,omitempty"`
+	Format      *textFormat `json:"format,omitempty"`
+}
+
+// textFormat bounds the input of a custom tool. The Responses API has the grammar's members at its
+// own level, and so has [tool.Definition].
+type textFormat struct {
+	Type    string   `json:"type"`
+	Grammar *grammar `json:"grammar,omitempty"`
+}
+
+type grammar struct {
+	Syntax     string `json:"syntax"`
+	Definition string `json:"definition"`
+}
+
+// Definitions writes the elements of "tools". Custom tools have no schema that the model could be
+// held to; a local shell is offered as a function.
+func (dialect) Definitions(definitions []tool.Definition, options dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
+	tools, findings, err := structured.Offer(reader("definitions"), definitions, options.Strict, tool.CustomCall)
+	if err != nil {
+		return nil, nil, err
+	}
+	offered := make([]definition, len(tools))
+	for i, t := range tools {
+		if t.Type == tool.CustomCall {
+			offered[i] = definition{Type: t.Type, Custom: &customTool{t.Name, t.Description, formatted(&t.Format)}}
+		} else {
+			offered[i] = definition{Type: t.Type, Function: &function{t.Name, t.Description, t.Parameters, t.Strict}}
+		}
+	}
+	encoded, err := wire.Encode(offered)
+	return encoded, findings, err
+}
+
+// formatted returns a format as this API has it, nil for any text.
+func formatted(format *structured.Format) *textFormat {
+	switch {
+	case format.Written == nil:
+		return nil
+	case format.Type == "grammar":
+		return &textFormat{format.Type, &grammar{format.Syntax, format.Definition}}
+	}
+	return &textFormat{Type: format.Type}
+}

@@ -1,0 +1,425 @@
+package responses
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// hosted is the common part of searches and images, which are in progress, then searching or generating,
+// then completed; or failed at any point.
+type hosted struct {
+	kind, doing string // such as web_search_call, searching
+	at          place
+	begun       bool
+}
+
+// hosted adds an item of a kind.
+func (e *Events) hosted(kind, doing, id string, item any) hosted {
+	h := hosted{kind: kind, doing: doing, at: e.add(id, item)}
+	e.step(kind+".in_progress", h.at)
+	return h
+}
+
+// begin reports once that the call is working.
+func (h *hosted) begin(e *Events) {
+	if !h.begun {
+		h.begun = true
+		e.step(h.kind+"."+h.doing, h.at)
+	}
+}
+
+// end reports completion, and returns the status of the item.
+func (h *hosted) end(e *Events, result *tool.Result) string {
+	if !result.Success {
+		return "failed"
+	}
+	h.begin(e)
+	e.step(h.kind+".completed", h.at)
+	return "completed"
+}
+
+// webSearch is the item of a call that searches the web.
+type webSearch struct {
+	hosted
+	item webSearchItem
+}
+
+// maxSources bounds the sources that one item lists.
+const maxSources = 256
+
+func (e *Events) webSearch(p *tool.Planned) running {
+	w := &webSearch{item: webSearchItem{ID: prefixWeb + p.CallID, Type: "web_search_call", Status: "in_progress", Action: searchAction{Type: "search", Queries: queries(p)}}}
+	if asked := w.item.Action.Queries; len(asked) > 0 {
+		w.item.Action.Query = asked[0]
+	}
+	w.hosted = e.hosted(w.item.Type, "searching", w.item.ID, w.item)
+	return w
+}
+
+func (w *webSearch) say(e *Events, emission *tool.Emission) {
+	w.begin(e)
+	var link string
+	if emission.Type == tool.EmitLink && json.Unmarshal(emission.Data, &link) == nil {
+		w.source(link)
+	}
+}
+
+func (w *webSearch) source(link string) {
+	found := source{"url", link}
+	if all := &w.item.Action.Sources; link != "" && len(*all) < maxSources && !slices.Contains(*all, found) {
+		*all = append(*all, found)
+	}
+}
+
+func (w *webSearch) end(e *Events, result *tool.Result) {
+	for i := range result.Content {
+		if part := &result.Content[i]; part.Type == "link" {
+			w.source(part.URL)
+		}
+	}
+	w.item.Status = w.hosted.end(e, result)
+	e.done(w.at, w.item)
+}
+
+// fileSearch is the item of a call that searches files.
+type fileSearch struct {
+	hosted
+	item fileSearchItem
+}
+
+func (e *Events) fileSearch(p *tool.Planned) running {
+	f := &fileSearch{item: fileSearchItem{ID: prefixFiles + p.CallID, Type: "file_search_call", Status: "in_progress", Queries: queries(p)}}
+	f.hosted = e.hosted(f.item.Type, "searching", f.item.ID, f.item)
+	return f
+}
+
+func (f *fileSearch) say(e *Events, _ *tool.Emission) { f.begin(e) }
+
+func (f *fileSearch) end(e *Events, result *tool.Result) {
+	f.item.Status = f.hosted.end(e, result)
+	if result.Success {
+		f.item.Results = found(result.Data)
+	}
+	e.done(f.at, f.item)
+}
+
+// queries returns what a call searches for, by the usual names of the argument. It is never nil.
+func queries(p *tool.Planned) []string {
+	if p.Type == tool.CustomCall {
+		return []string{p.Arguments}
+	}
+	all := []string{}
+	arguments, err := tool.ParseArguments(p.Arguments)
+	if err != nil {
+		return all
+	}
+	if list, ok := arguments.Get("queries"); ok && json.Unmarshal(list, &all) == nil && len(all) > 0 {
+		return all
+	}
+	for _, name := range []string{"query", "q"} {
+		var query string
+		if value, ok := arguments.Get(name); ok && json.Unmarshal(value, &query) == nil && query != "" {
+			return []string{query}
+		}
+	}
+	return []string{}
+}
+
+// found returns the files that data lists in the API's form, as an array or under "results", or nil if it
+// has another form.
+func found(data json.RawMessage) []foundFile {
+	var list []listedFile
+	if json.Unmarshal(data, &list) != nil {
+		var within struct {
+			Results []listedFile `json:"results"`
+		}
+		if json.Unmarshal(data, &within) != nil {
+			return nil
+		}
+		list = within.Results
+	}
+	if list == nil {
+		return nil
+	}
+	files := make([]foundFile, len(list))
+	for i, l := range list {
+		if l.FileID == "" && l.FileName == "" || l.Score == nil {
+			return nil
+		}
+		files[i] = foundFile{l.FileID, l.FileName, *l.Score, l.Text, l.attributes()}
+	}
+	return files
+}
+
+// listedFile is a file as a result may list it.
+type listedFile struct {
+	FileID     string                     `json:"file_id"`
+	FileName   string                     `json:"filename"`
+	Score      *float64                   `json:"score"`
+	Text       string                     `json:"text"`
+	Attributes map[string]json.RawMessage `json:"attributes"`
+}
+
+// attributes returns the attributes that the API allows: strings, numbers and booleans.
+func (l *listedFile) attributes() map[string]json.RawMessage {
+	scalars := map[string]json.RawMessage{}
+	for name, value := range l.Attributes {
+		if len(value) > 0 && value[0] != '{' && value[0] != '[' && value[0] != 'n' {
+			scalars[name] = value
+		}
+	}
+	return scalars
+}
+
+// image is the item of a call that generates an image, with partial images on the way.
+type image struct {
+	hosted
+	item    imageItem
+	partial int            // how many partial images were sent
+	latest  *tool.Emission // the latest image that was complete
+}
+
+func (e *Events) image(p *tool.Planned) running {
+	i := &image{item: imageItem{ID: prefixImage + p.CallID, Type: "image_generation_call", Status: "in_progress"}}
+	i.hosted = e.hosted(i.item.Type, "generating", i.item.ID, i.item)
+	return i
+}
+
+func (i *image) say(e *Events, emission *tool.Emission) {
+	i.begin(e)
+	if emission.Type != tool.EmitImage {
+		return
+	}
+	if !emission.Partial {
+		i.latest = emission
+	} else if encoded, ok := base64Of(emission); ok {
+		e.send(itemStep{head: e.head("image_generation_call.partial_image"), place: i.at, ImageIndex: new(i.partial), Image: encoded, Format: imageFormat(emission.MIMEType)})
+		i.partial++
+	}
+}
+
+func (i *image) end(e *Events, result *tool.Result) {
+	if result.Success {
+		i.finish(result)
+	}
+	i.item.Status = i.hosted.end(e, result)
+	e.done(i.at, i.item)
+}
+
+// finish takes the final image: that of the result, or else the last complete one that was emitted.
+func (i *image) finish(result *tool.Result) {
+	for n := range result.Content {
+		if part := &result.Content[n]; len(part.Data) > 0 && strings.HasPrefix(part.MIMEType, "image/") {
+			encoded := base64.StdEncoding.EncodeToString(part.Data)
+			i.item.Result, i.item.Format = &encoded, imageFormat(part.MIMEType)
+			return
+		}
+	}
+	if i.latest == nil {
+		return
+	}
+	if encoded, ok := base64Of(i.latest); ok {
+		i.item.Result, i.item.Format = &encoded, imageFormat(i.latest.MIMEType)
+	}
+}
+
+// base64Of returns the image of an emission, which is base64 already.
+func base64Of(emission *tool.Emission) (string, bool) {
+	var encoded string
+	err := json.Unmarshal(emission.Data, &encoded)
+	return encoded, err == nil && encoded != ""
+}
+
+// imageFormat returns the API's word for a MIME type, or "".
+func imageFormat(mimeType string) string {
+	switch mimeType {
+	case "image/png", "image/jpeg", "image/webp":
+		return strings.TrimPrefix(mimeType, "image/")
+	}
+	return ""
+}
+
+// server is the item of a call of any other tool, as the API has for tools that an MCP server runs.
+type server struct {
+	at   place
+	item serverItem
+}
+
+func (e *Events) server(p *tool.Planned) (running, error) {
+	arguments, err := wire.Input(&tool.Call{Type: p.Type, Function: tool.Function{Arguments: p.Arguments}})
+	if err != nil {
+		return nil, reader("events").Within(p.CallID, err)
+	}
+	s := &server{item: serverItem{
+		ID: prefixServer + p.CallID, Type: "mcp_call", Status: "in_progress", Name: p.Tool, ServerLabel: e.options.ServerLabel,
+	}}
+	s.at = e.add(s.item.ID, s.item)
+	s.item.Arguments = string(arguments)
+	e.step("mcp_call.in_progress", s.at)
+	e.arguments("mcp_call", s.at, &s.item.Arguments)
+	return s, nil
+}
+
+// say does nothing: the API has no form for what such a call emits.
+func (s *server) say(*Events, *tool.Emission) {}
+
+func (s *server) end(e *Events, result *tool.Result) {
+	if result.Success {
+		s.item.Status, s.item.Output = "completed", optional(text(result))
+	} else {
+		s.item.Status, s.item.Error = "failed", failed(result)
+	}
+	e.step("mcp_call."+s.item.Status, s.at)
+	e.done(s.at, s.item)
+}
+
+// text returns a result as one text.
+func text(result *tool.Result) string {
+	var said []string
+	if result.Output != "" {
+		said = append(said, result.Output)
+	}
+	if len(result.Data) > 0 && !wire.Repeats(result) {
+		said = append(said, string(result.Data))
+	}
+	for i := range result.Content {
+		said = append(said, wire.Mention(&result.Content[i]))
+	}
+	return strings.Join(said, "\n")
+}
+
+// executionError is the failure of a tool that ran.
+type executionError struct {
+	Type    string      `json:"type"`
+	Content []errorText `json:"content"`
+}
+
+type errorText struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// protocolError is the failure of a call whose tool did not run.
+type protocolError struct {
+	Type    string `json:"type"`
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+// The JSON-RPC codes of protocol errors.
+const (
+	invalidParams = -32602
+	internalError = -32603
+)
+
+// failed returns the error of a call. Unknown tools and failures of the host are protocol errors; every
+// other failure is the tool's, which models read.
+func failed(result *tool.Result) any {
+	message := wire.Failure(result)
+	switch result.Kind {
+	case tool.UnknownTool:
+		return protocolError{"mcp_protocol_error", invalidParams, message}
+	case tool.Internal:
+		return protocolError{"mcp_protocol_error", internalError, message}
+	}
+	content := []errorText{{"text", message}}
+	if said := text(result); said != "" {
+		content = []errorText{{"text", said}, {"text", message}}
+	}
+	return executionError{"mcp_tool_execution_error", content}
+}
+
+// message is the item with the text of a call whose output is shown to the user.
+type message struct {
+	at   place
+	item spokenItem
+	text strings.Builder // of the part that is open
+	part int             // its index
+}
+
+// speak appends text to a call's message, which the first text starts.
+func (e *Events) speak(c *call, text string) {
+	if text == "" {
+		return
+	}
+	if c.message == nil {
+		c.message = &message{item: spokenItem{
+			ID: prefixMessage + c.planned.CallID, Type: messageItem, Status: "in_progress", Role: "assistant", Content: []textPart{},
+		}}
+		c.message.at = e.add(c.message.item.ID, c.message.item)
+		c.message.open(e)
+	}
+	m := c.message
+	m.text.WriteString(text)
+	e.send(itemStep{head: e.head("output_text.delta"), place: m.at, ContentIndex: &m.part, Delta: &text, Logprobs: []any{}})
+}
+
+// conclude writes the part of the output that was not emitted, and ends the message.
+func (e *Events) conclude(c *call, record *tool.Record) {
+	if record.Result.Success {
+		e.remaining(c, record)
+	}
+	m := c.message
+	if m == nil {
+		return
+	}
+	m.close(e)
+	m.item.Status = "completed"
+	if !record.Result.Success {
+		m.item.Status = "incomplete"
+	}
+	e.done(m.at, m.item)
+}
+
+// remaining writes the rest of an output. If the output does not continue the emitted text, because
+// emissions were lost, say, it becomes a part of its own.
+func (e *Events) remaining(c *call, record *tool.Record) {
+	output := record.Result.Output
+	if c.message == nil {
+		e.speak(c, output)
+		return
+	}
+	said := c.message.text.String()
+	if rest, goesOn := strings.CutPrefix(output, said); goesOn {
+		e.speak(c, rest)
+		return
+	}
+	if wasSaid(record, said) {
+		return
+	}
+	c.message.close(e)
+	c.message.part++
+	c.message.open(e)
+	e.speak(c, output)
+}
+
+// wasSaid returns whether the emitted text contains the whole output: it may have more trailing space, or
+// what was cut from the output.
+func wasSaid(record *tool.Record, said string) bool {
+	isAll := func(cut tool.Cut) bool { return cut.Part == "output" && cut.Bytes <= int64(len(said)) }
+	return strings.HasPrefix(said, strings.TrimRight(record.Result.Output, " \t\r\n")) || slices.ContainsFunc(record.Cuts, isAll)
+}
+
+// open starts a part.
+func (m *message) open(e *Events) {
+	m.text.Reset()
+	e.send(itemStep{head: e.head("content_part.added"), place: m.at, ContentIndex: &m.part, Part: new(outputText(""))})
+}
+
+// close ends the open part.
+func (m *message) close(e *Events) {
+	text := m.text.String()
+	e.send(itemStep{head: e.head("output_text.done"), place: m.at, ContentIndex: &m.part, Text: &text, Logprobs: []any{}})
+	part := outputText(text)
+	e.send(itemStep{head: e.head("content_part.done"), place: m.at, ContentIndex: &m.part, Part: &part})
+	m.item.Content = append(m.item.Content, part)
+}
+
+func outputText(text string) textPart {
+	return textPart{Type: "output_text", Text: text, Annotations: []any{}, Logprobs: []any{}}
+}

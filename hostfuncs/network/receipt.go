@@ -1,0 +1,338 @@
+package network
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// receipt says why a request was refused, and what would allow it. It has no value yet.
+func (p *effective) receipt(l *location, method string) tool.Denial {
+	refused := tool.Denial{Permission: "network"}
+	if d := p.denied(l, method); d != nil {
+		refused.Rule = d.reason()
+		return refused
+	}
+	asked := closest(p.requests, func(r *rule) *rule { return r }, l, method)
+	given := closest(p.grants, (*grant).here, l, method)
+	refused.Rule = p.ruleText(asked, given, l, method)
+	if asked.gap != 0 {
+		if wanted, ok := p.need(asked, l, method); ok {
+			refused.Allow.Manifest = manifests.Permissions{Network: []manifests.NetworkPermission{wanted}}.Rule()
+		}
+	}
+	if given.gap != 0 {
+		if wanted, ok := p.need(given, l, method); ok {
+			refused.Allow.Grant = p.grantFor(manifests.NetworkGrant{NetworkPermission: wanted})
+		}
+	}
+	return refused
+}
+
+// gap is in what a request differs from a rule.
+type gap uint8
+
+const (
+	gapPath gap = 1 << iota
+	gapMethod
+	gapEndpoint
+	gapHost
+)
+
+func (r *rule) gap(l *location, method string) gap {
+	var differs gap
+	if !r.host.Matches(l.host) {
+		differs |= gapHost
+	}
+	if !r.allowsEndpoint(l) {
+		differs |= gapEndpoint
+	}
+	if !r.allowsMethod(method) {
+		differs |= gapMethod
+	}
+	if !r.allowsPath(l) {
+		differs |= gapPath
+	}
+	return differs
+}
+
+// candidate is the rule that comes closest to a request.
+type candidate struct {
+	index int
+	rule  *rule // nil where no rule is about the host
+	gap   gap   // zero: the rule allows the request
+}
+
+func closest[T any](all []T, ruleOf func(*T) *rule, l *location, method string) candidate {
+	best := candidate{gap: gapHost}
+	for i := range all {
+		r := ruleOf(&all[i])
+		if r == nil {
+			continue
+		}
+		if differs := r.gap(l, method); differs < best.gap {
+			best = candidate{i, r, differs}
+		}
+	}
+	return best
+}
+
+func (p *effective) ruleText(asked, given candidate, l *location, method string) string {
+	what := hostText(l)
+	switch {
+	case asked.rule == nil && given.rule == nil:
+		return fmt.Sprintf("the manifest does not ask for %s, and no grant covers it", what)
+	case asked.rule == nil:
+		return fmt.Sprintf("the manifest does not ask for %s", what)
+	case asked.gap != 0:
+		return fmt.Sprintf("the manifest asks for %s, but not %s", what, asked.gap.text(l, method))
+	case given.rule == nil:
+		return fmt.Sprintf("no grant covers %s", what)
+	}
+	return fmt.Sprintf("the grant%s covers %s, but not %s", at(p.grants[given.index].origin), what, given.gap.text(l, method))
+}
+
+// hostText names the host, if it is short enough to stand in a sentence.
+func hostText(l *location) string {
+	if host := l.host.String(); len(host) <= 100 {
+		return host
+	}
+	return "this host"
+}
+
+func (g gap) text(l *location, method string) string {
+	var parts []string
+	if g&gapEndpoint != 0 {
+		parts = append(parts, fmt.Sprintf("%s on port %d", l.scheme, l.port))
+	}
+	if g&gapMethod != 0 {
+		parts = append(parts, method)
+	}
+	if g&gapPath != 0 && l.path.IsAmbiguous() {
+		parts = append(parts, "a path that can be read in two ways")
+	} else if g&gapPath != 0 {
+		parts = append(parts, "this path")
+	}
+	return strings.Join(parts, ", and not ")
+}
+
+// need returns the least permission that closes the gap, or false if it cannot be written
+// down, or should not.
+func (p *effective) need(c candidate, l *location, method string) (manifests.NetworkPermission, bool) {
+	wanted := manifests.NetworkPermission{Host: l.host.String(), Methods: []string{method}, Schemes: []string{l.scheme}}
+	if l.port != defaultPort(l.scheme) {
+		wanted.Ports = []int{l.port}
+	}
+	if address := l.host.Address(); address.IsValid() {
+		if s, is := p.known.special(address); is && !s.own {
+			return wanted, false
+		}
+	}
+	switch {
+	case c.rule == nil:
+	case c.rule.allowsPath(l):
+		wanted.Paths = []string{c.rule.prefixOf(l)}
+	case l.path.IsAmbiguous() || len(l.path.String()) > maxShown:
+		return wanted, false
+	default:
+		wanted.Paths = []string{l.path.String()}
+	}
+	return wanted, true
+}
+
+// prefixOf returns the prefix that allows a path.
+func (r *rule) prefixOf(l *location) string {
+	for _, prefix := range r.paths {
+		if !prefix.IsEvery() && prefix.Matches(l.path) {
+			return prefix.String()
+		}
+	}
+	return "/"
+}
+
+// addressReceipt is for a request that a permission allows, and whose host leads nowhere
+// that it may connect to. It names the range, never the address.
+func (p *effective) addressReceipt(l *location, method string, why *refusal) tool.Denial {
+	refused := tool.Denial{Permission: "network"}
+	if why.denied {
+		refused.Rule = fmt.Sprintf("%s leads to an address that the operator denies%s", hostText(l), at(why.origin))
+		return refused
+	}
+	refused.Rule = fmt.Sprintf("%s leads to %s address, and no grant says that it may", hostText(l), why.special.name)
+	if !why.special.own {
+		return refused
+	}
+	given := closest(p.grants, (*grant).here, l, method)
+	wanted, ok := p.need(given, l, method)
+	if !ok {
+		return refused
+	}
+	grant := manifests.NetworkGrant{NetworkPermission: wanted}
+	if !l.host.Address().IsValid() && l.host.String() != "localhost" {
+		grant.Addresses = []netip.Prefix{why.special.Prefix}
+	}
+	refused.Allow.Grant = p.grantFor(grant)
+	return refused
+}
+
+// grantFor returns the rule that gives a grant to the permission's tool.
+func (p *effective) grantFor(grant manifests.NetworkGrant) json.RawMessage {
+	return manifests.Grant{Tools: []string{p.tool}, Network: []manifests.NetworkGrant{grant}}.Rule()
+}
+
+// decisions says what became of each request of the manifest.
+func (p *effective) decisions(requests []manifests.NetworkPermission) []tool.Decision {
+	var all []tool.Decision
+	for i := range p.requests {
+		d := p.decision(i, requests[i])
+		if d.Effective == "" {
+			for _, grant := range p.outcomes[i].Elsewhere {
+				d.Reason += "; " + p.grants[grant].statement().OtherModule("the grant", p.module)
+			}
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+func (p *effective) decision(index int, requested manifests.NetworkPermission) tool.Decision {
+	asked, outcome := &p.requests[index], p.outcomes[index]
+	decision := tool.Decision{Permission: string(kind), Requested: asked.String()}
+	var granted, effective []string
+	for _, permit := range outcome.Granted {
+		g := &p.grants[permit.Grant]
+		granted = append(granted, g.String()+in(g.origin))
+	}
+	var cuts []*grant
+	complete := false
+	for _, permit := range outcome.Effective {
+		effective = append(effective, permit.Rule.(*rule).String())
+		cuts = append(cuts, &p.grants[permit.Grant])
+		complete = complete || permit.Rule.Covers(asked)
+	}
+	decision.Granted = strings.Join(granted, "; ")
+	if len(effective) == 0 && len(outcome.Taken) > 0 {
+		decision.Reason = p.denials[outcome.Taken[0]].reason()
+		return decision
+	}
+	decision.Effective = strings.Join(effective, "; ")
+	decision.Reason = reasonText(asked, cuts, complete)
+	if less := p.deniedText(outcome.Cut); less != "" {
+		decision.Reason += "; " + less
+	}
+	if !complete && len(asked.methods) > 0 {
+		decision.Allow.Grant = p.grantFor(manifests.NetworkGrant{NetworkPermission: requested})
+	}
+	return decision
+}
+
+// in names where something is written, in brackets.
+func in(origin string) string {
+	if origin == "" {
+		return ""
+	}
+	return " (" + origin + ")"
+}
+
+func reasonText(asked *rule, given []*grant, complete bool) string {
+	switch {
+	case len(given) == 0:
+		return "no grant covers it"
+	case complete:
+		return "granted as asked"
+	}
+	var cuts []string
+	for _, g := range given {
+		cuts = append(cuts, fmt.Sprintf("the grant%s covers fewer %s", at(g.origin), asked.cutBy(&g.rule)))
+	}
+	return strings.Join(cuts, "; ")
+}
+
+// cutBy names in what another rule, which overlaps, is narrower.
+func (r *rule) cutBy(other *rule) string {
+	var parts []string
+	if !other.host.Covers(r.host) {
+		parts = append(parts, "hosts")
+	}
+	if slices.ContainsFunc(r.endpoints, func(e endpoint) bool {
+		return !slices.ContainsFunc(other.endpoints, func(wider endpoint) bool { return wider.covers(e) })
+	}) {
+		parts = append(parts, "schemes or ports")
+	}
+	if !other.everyMethod && (r.everyMethod || !isSubset(r.methods, other.methods)) {
+		parts = append(parts, "methods")
+	}
+	if !other.coversPaths(r) {
+		parts = append(parts, "paths")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (r *rule) coversPaths(other *rule) bool {
+	return !slices.ContainsFunc(other.paths, func(wanted permission.URLPath) bool {
+		return !slices.ContainsFunc(r.paths, func(prefix permission.URLPath) bool { return prefix.Covers(wanted) })
+	})
+}
+
+func isSubset[T comparable](part, whole []T) bool {
+	return !slices.ContainsFunc(part, func(value T) bool { return !slices.Contains(whole, value) })
+}
+
+// deniedText names the lines that may take something away from what was asked.
+func (p *effective) deniedText(cut []int) string {
+	var lines []string
+	for _, i := range cut {
+		lines = append(lines, writer(p.denials[i].origin))
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return "less what " + strings.Join(lines, " and ") + " denies"
+}
+
+// reason says who denies something.
+func (d *denial) reason() string {
+	if d.profile != "" {
+		return fmt.Sprintf("the profile %s takes the network away", d.profile)
+	}
+	return "denied by " + writer(d.origin)
+}
+
+// writer names who wrote something, by where it is written.
+func writer(origin string) string {
+	if origin == "" {
+		return "the operator"
+	}
+	return origin
+}
+
+// String describes the rule to people: "GET https://*.example.com below /v1".
+func (r *rule) String() string {
+	var origins []string
+	for _, e := range r.endpoints {
+		origins = append(origins, originText(r.host, e))
+	}
+	text := strings.Join(r.methods, ", ") + " " + strings.Join(origins, " or ")
+	var below []string
+	for _, path := range r.paths {
+		if path.IsEvery() {
+			return text
+		}
+		below = append(below, path.String())
+	}
+	return text + " below " + strings.Join(below, " or ")
+}
+
+func originText(host permission.Host, e endpoint) string {
+	text := e.scheme + "://" + host.Bracketed()
+	if e.port != defaultPort(e.scheme) {
+		text += fmt.Sprintf(":%d", e.port)
+	}
+	return text
+}

@@ -1,0 +1,6 @@
+//go:build !slow
+
+package testsize
+
+// Slow reports whether tests run at their full size.
+const Slow = false

@@ -1,0 +1,51 @@
+//go:build slow
+
+package caisson_test
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/overlay"
+)
+
+// TestOneMoreKindOfPermission builds this repository with a kind of permission that it does not have: to
+// know the time in a zone. It takes two new files and changes to two others: the kind's fields and a row
+// in each of the two tables. The tests that run then are testdata/kind/clock_test.go.
+func TestOneMoreKindOfPermission(t *testing.T) {
+	source := func(name string) string {
+		text, err := os.ReadFile("testdata/kind/" + name)
+		require.NoError(t, err)
+		return string(text)
+	}
+	path, err := overlay.Write(t.TempDir(), ".", []overlay.Edit{
+		{File: "hostfuncs/clock/clock.go", New: source("clock.go")},
+		{File: "manifests/permission_clock.go", New: source("permission_clock.go")},
+
+		{File: "manifests/kinds.go", Old: "languageModel()}", New: "languageModel(), clock()}"},
+		{File: "manifests/kinds.go", Old: "	LLM     *LLMPermission", New: "	Clock []string\n	LLM     *LLMPermission"},
+		{File: "manifests/kinds.go", Old: "	Source  string\n", New: "	Source  string\n	Clock []ClockGrant\n"},
+		{File: "manifests/kinds.go", Old: "type Grants struct {\n", New: "type Grants struct {\n	Clock []ClockGrant\n"},
+		{File: "manifests/kinds.go", Old: "	Call    string", New: "	Clock string\n	Call    string"},
+
+		{File: "runtime/kinds.go", Old: `	"github.com/caisson-run/caisson/hostfuncs"` + "\n", New: `	"github.com/caisson-run/caisson/hostfuncs"` + "\n" + `	"github.com/caisson-run/caisson/hostfuncs/clock"` + "\n"},
+		{File: "runtime/kinds.go", Old: "	return []kind{\n", New: `	return []kind{
+		{
+			name: "clock", asked: func(m *manifests.Manifest) bool { return len(m.Permissions.Clock) > 0 },
+			module: clock.Module, functions: clock.Functions, uses: []string{clock.Module + "."},
+			decide: func(p *permit, _ *Runtime, m *manifests.Manifest, grants manifests.Grants) (enforcer, error) {
+				return clock.New(m, grants, p.module), nil
+			},
+		},
+`},
+
+		{File: "clock_test.go", New: source("clock_test.go")},
+	})
+	require.NoError(t, err)
+	output, err := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-overlay", path, "-run", "^TestClock", "-count=1", ".").CombinedOutput()
+	require.NoError(t, err, string(output))
+	require.Contains(t, string(output), "ok", "the tests ran")
+}

@@ -1,0 +1,229 @@
+package manifests
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/caisson-run/caisson/manifests/internal/keypath"
+	"github.com/caisson-run/caisson/manifests/permission"
+)
+
+// Access is how far a file permission goes.
+type Access string
+
+// The two accesses.
+const (
+	Read      Access = "read"
+	ReadWrite Access = "read-write"
+)
+
+// FilePermission asks for one directory under the guest path Path, which is absolute
+// and clean.
+type FilePermission struct {
+	Path   string
+	Access Access
+}
+
+// FileGrant gives a host directory to the tools that ask for its guest path.
+type FileGrant struct {
+	Binding
+	Path string // the guest path, absolute and clean: "/project"
+	// Host is the directory. An element of the path may be "{key}", which stands for
+	// the call's context value of that name: "./workspaces/{project_id}".
+	Host   string
+	Access Access // empty: read
+	// Quota bounds the directory, counted over all calls.
+	Quota Quota
+}
+
+// Quota bounds a directory with everything in it. A zero field is the runtime's default.
+type Quota struct {
+	Bytes Bytes
+	Files int
+}
+
+// FileDeny takes a directory away: all of it, or (Access: read-write) writing to it.
+type FileDeny struct {
+	// Path is a guest path. Mounts at it and below it are denied.
+	Path   string
+	Access Access // ReadWrite: deny writing alone. Read or empty: deny all
+}
+
+const maxQuotaFiles = 1_000_000_000
+
+func files() kind {
+	return kind{
+		name: "files",
+		asks: &asking{
+			key: "files",
+			schema: `{
+          "type": "array",
+          "items": {
+            "type": "object",
+            "required": ["path"],
+            "additionalProperties": false,
+            "properties": {
+              "path": {"$ref": "#/$defs/guestPath"},
+              "access": {"enum": ["read", "read-write"], "description": "read when absent."}
+            }
+          }
+        }`,
+			read: func(r *reader, n *node, at string, p *Permissions) {
+				r.list(n, at, maxList, func(n *node, at string) { p.Files = append(p.Files, r.filePermission(n, at)) })
+				r.checkOverlap(n, at, p.Files)
+			},
+			write: func(p Permissions) *node { return listed(p.Files, fileNode) },
+		},
+		gives: grants("files", `{
+            "type": "array",
+            "maxItems": 256,
+            "items": {
+              "type": "object",
+              "required": ["path", "host"],
+              "additionalProperties": false,
+              "properties": {
+                "path": {"$ref": "#/$defs/guestPath"},
+                "host": {"$ref": "#/$defs/hostPath", "description": "A folder; {name} as an element stands for a context value."},
+                "access": {"enum": ["read", "read-write"], "description": "read when absent."},
+                "quota": {"$ref": "#/$defs/bytes"},
+                "quota_files": {"type": "integer", "minimum": 1, "maximum": 1000000000}
+              }
+            }
+          }`,
+			func(g *Grant) *[]FileGrant { return &g.Files }, func(g *Grants) *[]FileGrant { return &g.Files },
+			(*reader).fileGrants, listing(fileGrantNode), FileGrant.statement),
+		takes: &taking{
+			key: "files",
+			schema: `{
+            "type": "object",
+            "required": ["path"],
+            "additionalProperties": false,
+            "properties": {
+              "path": {"$ref": "#/$defs/guestPath"},
+              "access": {"enum": ["read", "read-write"], "description": "read-write denies writing alone."}
+            }
+          }`,
+			read: func(r *reader, n *node, at string, d *Deny) { d.Files = r.fileDeny(n, at) },
+			say: func(d Deny) (Statement, bool) {
+				if d.Files == nil {
+					return Statement{}, false
+				}
+				return d.Files.statement(), true
+			},
+		},
+	}
+}
+
+func (r *reader) filePermission(n *node, at string) FilePermission {
+	p := FilePermission{Access: Read}
+	r.object(n, at,
+		field{"path", "path: and the folder's path for the tool, such as /project", func(n *node, at string) { p.Path = r.guestPath(n, at) }},
+		field{"access", "", func(n *node, at string) { p.Access = Access(r.choice(n, at, string(Read), string(ReadWrite))) }},
+	)
+	return p
+}
+
+// checkOverlap reports mounts that are the same or lie inside each other: which one a
+// path belongs to would be a guess.
+func (r *reader) checkOverlap(n *node, at string, mounts []FilePermission) {
+	if n.kind != listNode {
+		return
+	}
+	paths := mountPaths(mounts)
+	for i, path := range paths {
+		for _, earlier := range paths[:i] {
+			if _, overlap := path.Intersect(earlier); !overlap {
+				continue
+			}
+			inner := keypath.Index(at, i) + ".path"
+			r.add(r.place(inner), inner, Conflict, fmt.Sprintf("%s overlaps %s", path, earlier), "use paths that do not lie inside each other")
+			break
+		}
+	}
+}
+
+// mountPaths returns the guest paths of mounts. That of one which could not be read overlaps nothing.
+func mountPaths(mounts []FilePermission) []permission.GuestPath {
+	paths := make([]permission.GuestPath, len(mounts))
+	for i, mount := range mounts {
+		if path, err := permission.ParseGuestPath(mount.Path); err == nil {
+			paths[i] = path
+		}
+	}
+	return paths
+}
+
+// fileGrants reads directories. Those that overlap may be for different tools; the same
+// guest path twice could only be a slip.
+func (r *reader) fileGrants(n *node, path string) []FileGrant {
+	var grants []FileGrant
+	r.list(n, path, maxList, func(n *node, path string) {
+		grant := r.fileGrant(n, path)
+		if grant.Path != "" && slices.ContainsFunc(grants, func(g FileGrant) bool { return g.Path == grant.Path }) {
+			inner := keypath.Key(path, "path")
+			r.add(r.place(inner), inner, DuplicateKey, clip(grant.Path)+" stands twice in the grant", "keep one of the two")
+		}
+		grants = append(grants, grant)
+	})
+	return grants
+}
+
+func (r *reader) fileGrant(n *node, path string) FileGrant {
+	g := FileGrant{Binding: Binding{Origin: r.origin(n.at)}, Access: Read}
+	r.object(n, path,
+		field{"path", "path: and the folder's path for the tool, such as /project", func(n *node, path string) { g.Path = r.guestPath(n, path) }},
+		field{"host", "host: and a folder of this computer, such as ./workspaces/{project_id}", func(n *node, path string) { g.Host = r.hostTemplate(n, path) }},
+		field{"access", "", func(n *node, path string) { g.Access = Access(r.choice(n, path, string(Read), string(ReadWrite))) }},
+		field{"quota", "", func(n *node, path string) { g.Quota.Bytes = r.bytes(n, path, 1, mostDisk) }},
+		field{"quota_files", "", func(n *node, path string) { g.Quota.Files = int(r.integer(n, path, 1, maxQuotaFiles)) }},
+	)
+	return g
+}
+
+func (r *reader) fileDeny(n *node, path string) *FileDeny {
+	d := &FileDeny{Access: Read}
+	r.object(n, path,
+		field{"path", "path: and the folder's path for the tool, such as /project", func(n *node, path string) { d.Path = r.guestPath(n, path) }},
+		field{"access", "", func(n *node, path string) { d.Access = Access(r.choice(n, path, string(Read), string(ReadWrite))) }},
+	)
+	return d
+}
+
+func fileNode(f FilePermission) *node {
+	return objectOf(keyed("path", textOf(f.Path)), keyed("access", accessNode(f.Access)))
+}
+
+func fileGrantNode(f FileGrant) *node {
+	return objectOf(keyed("path", textOf(f.Path)), keyed("host", &node{}), keyed("access", accessNode(f.Access)))
+}
+
+func accessNode(access Access) *node {
+	if access == "" {
+		access = Read
+	}
+	return textOf(string(access))
+}
+
+func (f FileGrant) statement() Statement {
+	return directoryStatement(f.Path, func(asked string) bool { return asked == f.Path }, func() (any, error) {
+		f.Binding = Binding{}
+		return f, absolute(&f.Host)
+	})
+}
+
+// statement returns what is denied: whole mounts, those at the path and below.
+func (d FileDeny) statement() Statement {
+	denied, err := permission.ParseGuestPath(d.Path)
+	s := directoryStatement(d.Path, func(asked string) bool { return err != nil || denied.Matches(asked) }, func() (any, error) { return d, nil })
+	s.About += " or one below it"
+	return s
+}
+
+func directoryStatement(path string, is func(asked string) bool, canonical func() (any, error)) Statement {
+	return Statement{
+		About: "the directory " + path, Fix: "write a guest path that a manifest asks for, or remove it", canonical: canonical,
+		asked: func(m *Manifest) bool {
+			return slices.ContainsFunc(m.Permissions.Files, func(p FilePermission) bool { return is(p.Path) })
+		},
+	}
+}

@@ -1,0 +1,177 @@
+package manifests
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/caisson-run/caisson/manifests/internal/keypath"
+)
+
+// These kinds name one thing each: a context value, an environment variable, a tool.
+
+// ContextGrant lets tools be filled in with a context value.
+type ContextGrant struct {
+	Binding
+	Name string
+}
+
+// GrantContext grants context values by name.
+func GrantContext(names ...string) []ContextGrant {
+	grants := make([]ContextGrant, len(names))
+	for i, name := range names {
+		grants[i].Name = name
+	}
+	return grants
+}
+
+// EnvGrant gives tools an environment variable.
+type EnvGrant struct {
+	Binding
+	Name, Value string
+}
+
+// CallGrant lets tools call another tool, whose own permissions hold for what it then does.
+type CallGrant struct {
+	Binding
+	// Tool is the name of the tool that may be called, letter by letter. An alias is a name of
+	// its own.
+	Tool string
+}
+
+const maxEnvValue = 32 << 10 // bytes
+
+func contextValues() kind {
+	return kind{
+		name: "context", // a manifest asks for it in a list of its own, beside its permissions
+		gives: grants("context", `{
+            "type": "array",
+            "maxItems": 32,
+            "uniqueItems": true,
+            "items": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,63}$"}
+          }`,
+			func(g *Grant) *[]ContextGrant { return &g.Context }, func(g *Grants) *[]ContextGrant { return &g.Context },
+			func(r *reader, n *node, at string) []ContextGrant {
+				return namedGrants(r, n, at, maxContext, r.parameter, func(b Binding, name string) ContextGrant { return ContextGrant{b, name} })
+			},
+			listing(func(c ContextGrant) *node { return textOf(c.Name) }), func(c ContextGrant) Statement { return contextStatement(c.Name) }),
+		takes: &taking{
+			key: "context", schema: `{"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,63}$"}`,
+			read: func(r *reader, n *node, at string, d *Deny) { d.Context = r.parameter(n, at) },
+			say:  func(d Deny) (Statement, bool) { return contextStatement(d.Context), d.Context != "" },
+		},
+	}
+}
+
+func contextStatement(name string) Statement {
+	return namedStatement("the context value ", name, "write a name that a manifest has under context, or remove it", func(m *Manifest) []string { return m.Context })
+}
+
+func environment() kind {
+	return kind{
+		name: "env",
+		asks: &asking{
+			key: "env", schema: `{"$ref": "#/$defs/settings"}`,
+			read:  func(r *reader, n *node, at string, p *Permissions) { p.Env = r.uniqueTexts(n, at, maxList, r.setting) },
+			write: func(p Permissions) *node { return listed(p.Env, textOf) },
+		},
+		gives: grants("env", `{
+            "type": "object",
+            "maxProperties": 256,
+            "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]{0,127}$"},
+            "additionalProperties": {"type": "string", "maxLength": 32768}
+          }`,
+			func(g *Grant) *[]EnvGrant { return &g.Env }, func(g *Grants) *[]EnvGrant { return &g.Env },
+			(*reader).envGrants, variablesNode, func(e EnvGrant) Statement {
+				s := envStatement(e.Name)
+				s.Key = keypath.Key("env", e.Name)
+				s.canonical = func() (any, error) { return []string{e.Name, strconv.Quote(e.Value)}, nil }
+				return s
+			}),
+		takes: &taking{
+			key: "env", schema: `{"$ref": "#/$defs/setting"}`,
+			read: func(r *reader, n *node, at string, d *Deny) { d.Env = r.setting(n, at) },
+			say:  func(d Deny) (Statement, bool) { return envStatement(d.Env), d.Env != "" },
+		},
+	}
+}
+
+func (r *reader) envGrants(n *node, path string) []EnvGrant {
+	var grants []EnvGrant
+	r.mapping(n, path, maxList, func(m member, path string) {
+		r.key(m, path, settingName, settingFix)
+		grants = append(grants, EnvGrant{Binding{Origin: r.origin(m.at)}, m.key, r.value(m.value, path, maxEnvValue)})
+	})
+	return grants
+}
+
+func variablesNode(variables []EnvGrant) *node {
+	if len(variables) == 0 {
+		return nil
+	}
+	n := objectOf()
+	for _, variable := range variables {
+		n.members = append(n.members, keyed(variable.Name, &node{}))
+	}
+	return n
+}
+
+func envStatement(name string) Statement {
+	return namedStatement("the variable ", name, "write a name that a manifest asks for, or remove it", func(m *Manifest) []string { return m.Permissions.Env })
+}
+
+// tools is the kind for calls of other tools. There are no globs: a tool that comes later should not be
+// one that others may call already.
+func tools() kind {
+	return kind{
+		name: "tools",
+		asks: &asking{
+			key: "tools", schema: `{"$ref": "#/$defs/toolNames"}`,
+			read:  func(r *reader, n *node, at string, p *Permissions) { p.Tools = r.uniqueTexts(n, at, maxList, r.name) },
+			write: func(p Permissions) *node { return listed(p.Tools, textOf) },
+		},
+		gives: grants("calls", `{
+            "type": "array",
+            "description": "Names of tools that the tools may call. Each does what its own permissions allow.",
+            "maxItems": 256,
+            "uniqueItems": true,
+            "items": {"$ref": "#/$defs/toolName"}
+          }`,
+			func(g *Grant) *[]CallGrant { return &g.Calls }, func(g *Grants) *[]CallGrant { return &g.Calls },
+			func(r *reader, n *node, at string) []CallGrant {
+				return namedGrants(r, n, at, maxList, r.name, func(b Binding, name string) CallGrant { return CallGrant{b, name} })
+			},
+			listing(func(c CallGrant) *node { return textOf(c.Tool) }), func(c CallGrant) Statement { return callStatement(c.Tool) }),
+		takes: &taking{
+			key: "call", schema: `{"$ref": "#/$defs/toolName", "description": "A tool that must not be called by tools."}`,
+			read: func(r *reader, n *node, at string, d *Deny) { d.Call = r.name(n, at) },
+			say:  func(d Deny) (Statement, bool) { return callStatement(d.Call), d.Call != "" },
+		},
+	}
+}
+
+func callStatement(name string) Statement {
+	s := namedStatement("", name, "", func(m *Manifest) []string { return m.Permissions.Tools })
+	s.About, s.Tool = "", name
+	return s
+}
+
+// namedGrants reads a list of different names.
+func namedGrants[G any](r *reader, n *node, path string, most int, read func(*node, string) string, grant func(Binding, string) G) []G {
+	var grants []G
+	var seen []string
+	r.uniqueTexts(n, path, most, func(n *node, path string) string {
+		name := read(n, path)
+		if name != "" && !slices.Contains(seen, name) {
+			seen, grants = append(seen, name), append(grants, grant(Binding{Origin: r.origin(n.at)}, name))
+		}
+		return name
+	})
+	return grants
+}
+
+func namedStatement(what, name, fix string, asked func(*Manifest) []string) Statement {
+	return Statement{
+		About: what + name, Fix: fix, canonical: func() (any, error) { return name, nil },
+		asked: func(m *Manifest) bool { return slices.Contains(asked(m), name) },
+	}
+}

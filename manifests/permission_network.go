@@ -1,0 +1,377 @@
+package manifests
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/caisson-run/caisson/manifests/permission"
+)
+
+// NetworkPermission asks for requests to hosts that match. Empty Methods, Schemes and
+// Paths have been replaced by their defaults (GET; https; /).
+type NetworkPermission struct {
+	// Host is a lower-case name, an IP address, "*." and a name for the names below
+	// that one, label by label, or "*" for every host.
+	Host    string
+	Ports   []int // empty: the scheme's own
+	Methods []string
+	Schemes []string
+	Paths   []string
+}
+
+// NetworkGrant lets tools send requests to the hosts that match. Empty Methods, Schemes and
+// Paths mean GET, https and /; they are filled in by [LoadPolicy] and must be by whoever
+// makes grants in Go.
+type NetworkGrant struct {
+	Binding
+	NetworkPermission
+	// Addresses are the networks beside the public internet in which the host may be, such
+	// as 10.0.0.0/8. A grant whose Host is an address, or is localhost, has that one anyway.
+	Addresses []netip.Prefix
+	// Connect, if not empty, is the address and port to which connections go, whatever the
+	// host's name resolves to: "127.0.0.1:8443". It is for tests and for proxies of one's
+	// own, and is granted as such.
+	Connect string
+	// Authorities is a file of certificates in PEM that are trusted for this host, beside
+	// the system's. Empty: the system's alone.
+	Authorities string
+}
+
+// NetworkDeny takes away requests that match all of its fields; an empty one matches
+// everything.
+type NetworkDeny struct {
+	// Host is as in [NetworkPermission]. An address here does not cover names that lead to it:
+	// that takes Addresses.
+	Host      string
+	Ports     []int
+	Methods   []string
+	Schemes   []string
+	Paths     []string
+	Addresses []netip.Prefix // of the connection
+}
+
+var methodText = regexp.MustCompile(`^[A-Z][A-Z-]{0,31}$`)
+
+func network() kind {
+	return kind{
+		name: "network",
+		asks: &asking{
+			key: "network",
+			schema: `{
+          "type": "array",
+          "items": {
+            "type": "object",
+            "required": ["host"],
+            "additionalProperties": false,
+            "properties": {
+              "host": {"type": "string", "minLength": 1, "maxLength": 255},
+              "ports": {"type": "array", "uniqueItems": true, "items": {"type": "integer", "minimum": 1, "maximum": 65535}},
+              "methods": {"type": "array", "uniqueItems": true, "items": {"type": "string", "pattern": "^[A-Z][A-Z-]{0,31}$"}},
+              "schemes": {"type": "array", "uniqueItems": true, "items": {"enum": ["https", "http"]}},
+              "paths": {"type": "array", "uniqueItems": true, "items": {"type": "string", "pattern": "^/"}}
+            }
+          }
+        }`,
+			read: func(r *reader, n *node, at string, p *Permissions) {
+				r.list(n, at, maxList, func(n *node, at string) { p.Network = append(p.Network, r.networkPermission(n, at)) })
+			},
+			write: func(p Permissions) *node { return listed(p.Network, requestNode) },
+		},
+		gives: grants("network", `{
+            "type": "array",
+            "maxItems": 256,
+            "items": {
+              "type": "object",
+              "required": ["host"],
+              "additionalProperties": false,
+              "properties": {
+                "host": {"$ref": "#/$defs/hostPattern"},
+                "ports": {"$ref": "#/$defs/ports"},
+                "methods": {"$ref": "#/$defs/methods"},
+                "schemes": {"$ref": "#/$defs/schemes"},
+                "paths": {"$ref": "#/$defs/urlPaths"},
+                "addresses": {"$ref": "#/$defs/addresses", "description": "Networks beside the public internet in which the host may be."},
+                "connect": {"type": "string", "pattern": "^[0-9.]+:[0-9]+$|^\\[[0-9a-fA-F:.]+\\]:[0-9]+$", "description": "Where connections go, whatever the host's name resolves to."},
+                "authorities": {"$ref": "#/$defs/hostPath", "description": "Certificates in PEM that are trusted for this host."}
+              }
+            }
+          }`,
+			func(g *Grant) *[]NetworkGrant { return &g.Network }, func(g *Grants) *[]NetworkGrant { return &g.Network },
+			(*reader).networkGrants, listing(networkGrantNode), NetworkGrant.statement),
+		takes: &taking{
+			key: "network",
+			schema: `{
+            "type": "object",
+            "description": "Requests that match all of the keys.",
+            "additionalProperties": false,
+            "properties": {
+              "host": {"$ref": "#/$defs/hostPattern"},
+              "ports": {"$ref": "#/$defs/ports"},
+              "methods": {"$ref": "#/$defs/methods"},
+              "schemes": {"$ref": "#/$defs/schemes"},
+              "paths": {"$ref": "#/$defs/urlPaths"},
+              "addresses": {"$ref": "#/$defs/addresses"}
+            }
+          }`,
+			read: func(r *reader, n *node, at string, d *Deny) { d.Network = r.networkDeny(n, at) },
+			say: func(d Deny) (Statement, bool) {
+				if d.Network == nil {
+					return Statement{}, false
+				}
+				return d.Network.statement(), true
+			},
+		},
+	}
+}
+
+func (r *reader) networkPermission(n *node, at string) NetworkPermission {
+	p := NetworkPermission{}
+	r.object(n, at, r.networkFields(&p, hostExample)...)
+	return p.complete()
+}
+
+// hostExample tells whoever left out a host what to add.
+const hostExample = "host: and a name, such as api.example.com or *.example.com"
+
+// networkFields are the keys that say which requests are meant. The example, if it is not
+// empty, makes the host required.
+func (r *reader) networkFields(p *NetworkPermission, example string) []field {
+	return []field{
+		{"host", example, func(n *node, at string) { p.Host = canonical(r, n, at, permission.ParseHost) }},
+		{"ports", "", func(n *node, at string) { p.Ports = r.ports(n, at) }},
+		{"methods", "", func(n *node, at string) { p.Methods = r.uniqueTexts(n, at, maxList, r.method) }},
+		{"schemes", "", func(n *node, at string) { p.Schemes = r.schemes(n, at) }},
+		{"paths", "", func(n *node, at string) {
+			p.Paths = r.uniqueTexts(n, at, maxList, func(n *node, at string) string { return canonical(r, n, at, permission.ParseURLPath) })
+		}},
+	}
+}
+
+// complete fills in the defaults.
+func (p NetworkPermission) complete() NetworkPermission {
+	if len(p.Methods) == 0 {
+		p.Methods = []string{"GET"}
+	}
+	if len(p.Schemes) == 0 {
+		p.Schemes = []string{"https"}
+	}
+	if len(p.Paths) == 0 {
+		p.Paths = []string{"/"}
+	}
+	return p
+}
+
+func (r *reader) ports(n *node, at string) []int {
+	var ports []int
+	r.list(n, at, maxList, func(n *node, at string) {
+		port := int(r.integer(n, at, 1, 65535))
+		if slices.Contains(ports, port) {
+			r.add(n.at, at, DuplicateKey, fmt.Sprintf("port %d stands twice in the list", port), "keep one of the two")
+		} else if port > 0 {
+			ports = append(ports, port)
+		}
+	})
+	return ports
+}
+
+func (r *reader) schemes(n *node, at string) []string {
+	return r.uniqueTexts(n, at, maxList, func(n *node, at string) string { return r.choice(n, at, "https", "http") })
+}
+
+func (r *reader) method(n *node, at string) string {
+	return r.word(n, at, methodText, "write a method in upper case, such as GET")
+}
+
+func (r *reader) networkGrants(n *node, at string) []NetworkGrant {
+	var grants []NetworkGrant
+	r.list(n, at, maxList, func(n *node, at string) {
+		g := NetworkGrant{Binding: Binding{Origin: r.origin(n.at)}}
+		r.object(n, at, append(r.networkFields(&g.NetworkPermission, hostExample),
+			field{"addresses", "", func(n *node, at string) { g.Addresses = r.prefixes(n, at) }},
+			field{"connect", "", func(n *node, at string) { g.Connect = canonical(r, n, at, permission.ParseEndpoint) }},
+			field{"authorities", "", func(n *node, at string) { g.Authorities = r.hostPath(n, at) }},
+		)...)
+		g.NetworkPermission = g.complete()
+		grants = append(grants, g)
+	})
+	return grants
+}
+
+// networkDeny reads requests that are denied. A key that is left out matches everything.
+func (r *reader) networkDeny(n *node, at string) *NetworkDeny {
+	var p NetworkPermission
+	var addresses []netip.Prefix
+	r.object(n, at, append(r.networkFields(&p, ""),
+		field{"addresses", "", func(n *node, at string) { addresses = r.prefixes(n, at) }},
+	)...)
+	return &NetworkDeny{Host: p.Host, Ports: p.Ports, Methods: p.Methods, Schemes: p.Schemes, Paths: p.Paths, Addresses: addresses}
+}
+
+// prefixes reads a list of networks and single addresses.
+func (r *reader) prefixes(n *node, at string) []netip.Prefix {
+	var prefixes []netip.Prefix
+	r.list(n, at, maxList, func(n *node, at string) {
+		prefix, read := r.prefix(n, at)
+		switch {
+		case !read:
+		case slices.Contains(prefixes, prefix):
+			r.add(n.at, at, DuplicateKey, fmt.Sprintf("%s stands twice in the list", prefix), "keep one of the two")
+		default:
+			prefixes = append(prefixes, prefix)
+		}
+	})
+	return prefixes
+}
+
+func (r *reader) prefix(n *node, at string) (netip.Prefix, bool) {
+	text := r.text(n, at)
+	if n.kind != textNode {
+		return netip.Prefix{}, false
+	}
+	prefix, err := netip.ParsePrefix(text)
+	if address, single := netip.ParseAddr(text); single == nil && address.Zone() == "" {
+		prefix, err = netip.PrefixFrom(address, address.BitLen()), nil
+	}
+	message, fix := "", "write a network such as 10.0.0.0/8 or fd00::/8, or an address"
+	switch {
+	case err != nil:
+		message = "is neither a network nor an address"
+	case prefix.Addr().Is4In6():
+		message, fix = "is an IPv4 address mapped into IPv6", "write it as IPv4, such as "+prefix.Addr().Unmap().String()
+	case prefix != prefix.Masked():
+		message, fix = "has bits beyond its length", "write "+prefix.Masked().String()
+	default:
+		return prefix, true
+	}
+	r.add(n.at, at, InvalidValue, fmt.Sprintf("%q %s", clip(text), message), fix)
+	return netip.Prefix{}, false
+}
+
+// requestNode writes a network permission without its defaults.
+func requestNode(p NetworkPermission) *node {
+	standard := NetworkPermission{}.complete()
+	p = p.complete()
+	return objectOf(
+		keyed("host", textOf(p.Host)),
+		keyed("ports", listed(p.Ports, portNode)),
+		keyed("methods", listedUnless(p.Methods, standard.Methods)),
+		keyed("schemes", listedUnless(p.Schemes, standard.Schemes)),
+		keyed("paths", listedUnless(p.Paths, standard.Paths)),
+	)
+}
+
+// listedUnless returns nil, which stands for no member, for what is standard.
+func listedUnless(texts, standard []string) *node {
+	if slices.Equal(texts, standard) {
+		return nil
+	}
+	return listed(texts, textOf)
+}
+
+func networkGrantNode(g NetworkGrant) *node {
+	granted := requestNode(g.NetworkPermission)
+	addresses := listed(g.Addresses, func(p netip.Prefix) *node { return textOf(p.String()) })
+	granted.members = append(granted.members, objectOf(keyed("addresses", addresses)).members...)
+	return granted
+}
+
+func portNode(port int) *node { return &node{kind: numberNode, text: strconv.Itoa(port)} }
+
+func (g NetworkGrant) statement() Statement {
+	return hostStatement(g.Host, func() (any, error) {
+		g.Binding = Binding{}
+		g.Host = canonicalHost(g.Host)
+		g.Ports, g.Methods, g.Schemes, g.Paths = inOrder(g.Ports), inOrder(g.Methods), inOrder(g.Schemes), inOrder(g.Paths)
+		g.Addresses = prefixesInOrder(g.Addresses)
+		if endpoint, err := permission.ParseEndpoint(g.Connect); err == nil {
+			g.Connect = endpoint.String()
+		}
+		return g, absolute(&g.Authorities)
+	})
+}
+
+func (d NetworkDeny) statement() Statement {
+	return hostStatement(cmp.Or(d.Host, "*"), func() (any, error) {
+		d.Host = canonicalHost(d.Host)
+		d.Ports, d.Methods, d.Schemes, d.Paths = inOrder(d.Ports), inOrder(d.Methods), inOrder(d.Schemes), inOrder(d.Paths)
+		d.Addresses = prefixesInOrder(d.Addresses)
+		return d, nil
+	})
+}
+
+func hostStatement(text string, canonical func() (any, error)) Statement {
+	about := "requests to " + text
+	if text == "*" {
+		about = "the network"
+	}
+	return Statement{
+		About: about, Fix: "write a host that a manifest asks for, or remove it", canonical: canonical,
+		asked: func(m *Manifest) bool {
+			return slices.ContainsFunc(m.Permissions.Network, func(p NetworkPermission) bool { return mayOverlap(p.Host, text) })
+		},
+	}
+}
+
+// mayOverlap reports whether two hosts have one in common, or one of them cannot be read.
+func mayOverlap(a, b string) bool {
+	one, err := permission.ParseHost(a)
+	if err != nil {
+		return true
+	}
+	other, err := permission.ParseHost(b)
+	if err != nil {
+		return true
+	}
+	_, overlap := one.Intersect(other)
+	return overlap
+}
+
+// canonicalHost returns a host's one spelling. What is none stays as it is.
+func canonicalHost(text string) string {
+	if host, err := permission.ParseHost(text); err == nil {
+		return host.String()
+	}
+	return text
+}
+
+// inOrder returns a list whose order does not matter, sorted and each element once.
+func inOrder[E cmp.Ordered](list []E) []E {
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func prefixesInOrder(list []netip.Prefix) []netip.Prefix {
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b netip.Prefix) int { return cmp.Compare(a.String(), b.String()) })
+	return slices.Compact(list)
+}
+
+// String returns the permission on one line, for people: "GET https://*.example.com:443/v1".
+// Several values stand side by side with commas; the path / is left out.
+func (p NetworkPermission) String() string {
+	p = p.complete()
+	var b strings.Builder
+	b.WriteString(strings.Join(p.Methods, ",") + " " + strings.Join(p.Schemes, ",") + "://")
+	if strings.Contains(p.Host, ":") {
+		b.WriteString("[" + p.Host + "]")
+	} else {
+		b.WriteString(p.Host)
+	}
+	for i, port := range p.Ports {
+		separator := ","
+		if i == 0 {
+			separator = ":"
+		}
+		b.WriteString(separator + strconv.Itoa(port))
+	}
+	if len(p.Paths) != 1 || p.Paths[0] != "/" {
+		b.WriteString(strings.Join(p.Paths, ","))
+	}
+	return b.String()
+}

@@ -1,0 +1,51 @@
+package manifests
+
+// KVPermission asks for a key-value store.
+type KVPermission struct{ Bytes Bytes }
+
+// LLMPermission asks for the host's language model.
+type LLMPermission struct{ Tokens int64 }
+
+const (
+	maxKV     = 1 << 40
+	maxTokens = 1_000_000_000
+)
+
+// keyValue and languageModel can be asked for, and not yet be granted.
+func keyValue() kind {
+	return kind{
+		name: "kv",
+		asks: &asking{
+			key: "kv",
+			schema: `{
+          "type": "object",
+          "required": ["bytes"],
+          "additionalProperties": false,
+          "properties": {"bytes": {"$ref": "#/$defs/bytes"}}
+        }`,
+			read: func(r *reader, n *node, at string, p *Permissions) {
+				p.KV = &KVPermission{}
+				r.object(n, at, field{"bytes", "bytes: and how much the tool stores, such as 1MiB", func(n *node, at string) { p.KV.Bytes = r.bytes(n, at, 1, maxKV) }})
+			},
+		},
+	}
+}
+
+func languageModel() kind {
+	return kind{
+		name: "llm",
+		asks: &asking{
+			key: "llm",
+			schema: `{
+          "type": "object",
+          "required": ["tokens"],
+          "additionalProperties": false,
+          "properties": {"tokens": {"type": "integer", "minimum": 1, "maximum": 1000000000}}
+        }`,
+			read: func(r *reader, n *node, at string, p *Permissions) {
+				p.LLM = &LLMPermission{}
+				r.object(n, at, field{"tokens", "tokens: and how many a call may use, such as 4000", func(n *node, at string) { p.LLM.Tokens = r.integer(n, at, 1, maxTokens) }})
+			},
+		},
+	}
+}

@@ -1,0 +1,111 @@
+package manifests
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/caisson-run/caisson/manifests/permission"
+)
+
+const (
+	maxHostPath = 4096 // bytes
+	hostPathFix = "write a path such as ./workspaces, which starts at this file's folder, or an absolute one"
+)
+
+// hostPath reads a path of the host. A relative one is joined to the folder of the file.
+func (r *reader) hostPath(n *node, at string) string {
+	text := r.text(n, at)
+	if n.kind != textNode {
+		return ""
+	}
+	switch {
+	case text == "":
+		r.add(n.at, at, InvalidValue, "the path is empty", hostPathFix)
+	case len(text) > maxHostPath:
+		r.add(n.at, at, OutOfRange, fmt.Sprintf("%d bytes are over the limit of %d", len(text), maxHostPath), "make the path shorter")
+	case strings.ContainsAny(text, "\n\t"):
+		r.add(n.at, at, InvalidValue, "line breaks and tabs are not allowed here", hostPathFix)
+	case !r.visible(n.at, at, text):
+	case text == "~" || strings.HasPrefix(text, "~/"):
+		r.add(n.at, at, InvalidValue, "~ does not stand for the home folder here", "write the path out; a folder that is called ~ is ./~")
+	case strings.Contains(text, "://"):
+		r.add(n.at, at, InvalidValue, fmt.Sprintf("%q is not a path", clip(text)), hostPathFix)
+	default:
+		return joinPath(r.file, text)
+	}
+	return ""
+}
+
+// joinPath returns a path as it is seen from the working directory, where it stands in a
+// file.
+func joinPath(file, path string) string {
+	if filepath.IsAbs(path) || filepath.VolumeName(path) != "" || os.IsPathSeparator(path[0]) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(filepath.Dir(file), path)
+}
+
+// hostTemplate reads a path of the host in which elements may be context values. It is
+// checked before it is cleaned, which would let a ".." swallow a context value.
+func (r *reader) hostTemplate(n *node, at string) string {
+	path := r.hostPath(n, at)
+	if path == "" {
+		return ""
+	}
+	if _, err := permission.ParseHostTemplate(n.text); err != nil {
+		r.unreadable(n.at, at, n.text, err)
+		return ""
+	}
+	if path != filepath.Clean(n.text) && strings.ContainsAny(filepath.Dir(r.file), "{}") {
+		r.add(n.at, at, InvalidValue, "the folder of this file has braces in its name, which would stand for a context value", "move the file, or write an absolute path")
+		return ""
+	}
+	return path
+}
+
+// absolute makes a path mean the same in another working directory. It is quoted, since JSON has no
+// bytes that are not UTF-8: two paths would become one.
+func absolute(path *string) error {
+	if *path == "" {
+		return nil
+	}
+	whole, err := filepath.Abs(*path)
+	*path = strconv.Quote(whole)
+	return err
+}
+
+// canonical reads a value of a permission and returns its one spelling.
+func canonical[V fmt.Stringer](r *reader, n *node, at string, parse func(string) (V, error)) string {
+	text := r.text(n, at)
+	if n.kind != textNode {
+		return ""
+	}
+	value, err := parse(text)
+	if err != nil {
+		r.unreadable(n.at, at, text, err)
+		return ""
+	}
+	return value.String()
+}
+
+// unreadable reports a text that package permission refused.
+func (r *reader) unreadable(at position, path, text string, err error) {
+	problem, fix := wrong(err)
+	r.add(at, path, InvalidValue, fmt.Sprintf("%q %s", clip(text), problem), fix)
+}
+
+// wrong returns what package permission says of a text, to stand behind it, and what to write.
+func wrong(err error) (problem, fix string) {
+	if invalid, ok := errors.AsType[*permission.Error](err); ok {
+		return invalid.Problem, invalid.Fix
+	}
+	return err.Error(), ""
+}
+
+func (r *reader) guestPath(n *node, at string) string {
+	return canonical(r, n, at, permission.ParseGuestPath)
+}

@@ -1,0 +1,208 @@
+package runtime
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
+)
+
+// Asks says why each call of the tool has to be approved, in one line for people, or is empty. The
+// operator's word comes first: where [manifests.Grants] ask, each call is asked for, and where they
+// approve, none of a tool that is destructive. Calls of a tool that the client runs need no approval
+// besides: it is told of each of them.
+func (t *Tool) Asks() string { return t.asks }
+
+// asks decides it, once for a tool.
+func (p *permit) asks(m *manifests.Manifest, grants manifests.Grants) string {
+	switch {
+	case m.Execution == manifests.Client:
+		return ""
+	case len(grants.Ask) > 0:
+		return or(grants.Ask[0], "the operator") + " asks for approval of each call"
+	case !m.Behavior.Destructive:
+		return ""
+	}
+	call := permission.NewName("approval", "each call")
+	var approved []permission.Statement
+	for _, approval := range grants.Approved {
+		approved = append(approved, permission.Statement{Rule: call, Origin: approval.Origin, SHA256: approval.SHA256})
+	}
+	outcome := permission.Decide([]permission.Statement{{Rule: call}}, approved, nil, p.module)[0]
+	if len(outcome.Effective) > 0 {
+		return ""
+	}
+	reason := "the tool says that it is destructive"
+	for _, i := range outcome.Elsewhere {
+		reason += "; " + approved[i].OtherModule("the approval", p.module)
+	}
+	return reason
+}
+
+// Identity returns a digest, in 64 lower-case hex digits, of what decides what a call of the tool
+// can do: its module, what the manifest says of how it is run, its effective permissions and its
+// limits. Two tools with the same one do the same with the same arguments and context values.
+// Where grants are written, and in which order, makes no difference, nor do texts for people and models.
+//
+// The first time it reads the module, but does not compile it; calls then run that module or none.
+// The error wraps [ErrModule] or [ErrDigest] where the module is at fault. The tool of a client has
+// no module.
+func (t *Tool) Identity(ctx context.Context) (string, error) {
+	digest, err := t.moduleDigest(ctx)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	h.Write([]byte("caisson-identity/v1\n"))
+	h.Write(t.terms[:])
+	h.Write(digest[:])
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// moduleDigest returns the digest of the one module that calls can run; zero for a client's tool.
+func (t *Tool) moduleDigest(ctx context.Context) (engine.Digest, error) {
+	t.mu.Lock()
+	known := t.digest
+	t.mu.Unlock()
+	if known != (engine.Digest{}) || t.isClients() {
+		return known, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return engine.Digest{}, err
+	}
+	digest, err := moduleDigest(t.manifest)
+	if err != nil {
+		return engine.Digest{}, err
+	}
+	return digest, t.settle(digest, nil)
+}
+
+// settle notes which module the tool has. It fails where it has had another: what was granted to
+// that one, or approved of it, must not pass to this one.
+func (t *Tool) settle(digest engine.Digest, compiled *engine.Module) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.digest != (engine.Digest{}) && t.digest != digest {
+		return fmt.Errorf("%w: %s was %s when it was loaded and is %s now; load the tool again", ErrDigest, t.manifest.Module.Path, t.digest, digest)
+	}
+	t.digest = digest
+	if compiled != nil {
+		t.module = compiled
+	}
+	return nil
+}
+
+// isClients reports whether the client runs the tool.
+func (t *Tool) isClients() bool { return t.manifest.Execution == manifests.Client }
+
+// terms are what decides, besides the module, what calls of a tool can do. Their JSON is equal where
+// calls can do the same, as far as that can be told: more that differs than has to means only that
+// somebody is asked once more.
+type terms struct {
+	Name       string
+	Execution  manifests.Execution
+	Type       manifests.Type
+	ABI        manifests.ABI
+	Entry      string
+	Arguments  []string // the argv template
+	Stdin      manifests.Stdin
+	Stdout     manifests.Stdout
+	Parameters json.RawMessage
+	Context    []string
+	Behavior   manifests.Behavior
+	Requests   manifests.Permissions
+	Limits     Limits
+
+	Effective   []effectiveDecision
+	Mounts      []effectiveMount
+	Environment []string
+	// Given and Denied are what is said of what the tool asks for, each in its canonical form, sorted.
+	Given, Denied []string
+}
+
+type effectiveDecision struct{ Permission, Requested, Effective string }
+
+type effectiveMount struct {
+	Guest, Host string // Host is absolute and may be a template
+	Access      manifests.Access
+	Quota       manifests.Quota
+}
+
+// termsDigest returns the digest of a tool's terms. Of the grants, those count that hold for its module.
+func (p *permit) termsDigest(m *manifests.Manifest, limits Limits, grants manifests.Grants) ([sha256.Size]byte, error) {
+	t := terms{
+		Name: m.Name, Execution: m.Execution, Type: m.Type, ABI: m.Module.ABI, Entry: m.Module.Entry,
+		Stdin: m.Module.Stdin, Stdout: m.Module.Stdout, Parameters: m.ModelParameters, Context: m.Context,
+		Behavior: m.Behavior, Requests: m.Permissions, Limits: limits,
+	}
+	for _, template := range m.Module.Args {
+		t.Arguments = append(t.Arguments, template.String())
+	}
+	for _, d := range p.decisions {
+		effective := d.Effective
+		if effective != "" && (d.Permission == "network" || d.Permission == "secrets") {
+			effective = "granted" // the grants say what, whose order a text for people keeps
+		}
+		t.Effective = append(t.Effective, effectiveDecision{d.Permission, d.Requested, effective})
+	}
+	if err := t.permitted(p, m, grants); err != nil {
+		return [sha256.Size]byte{}, fmt.Errorf("runtime: %w", err)
+	}
+	text, err := json.Marshal(t)
+	if err != nil {
+		return [sha256.Size]byte{}, fmt.Errorf("runtime: %w", err)
+	}
+	return sha256.Sum256(text), nil
+}
+
+// permitted adds what decisions, which are for people, do not say in full.
+func (t *terms) permitted(p *permit, m *manifests.Manifest, grants manifests.Grants) error {
+	for _, variable := range p.environment {
+		t.Environment = append(t.Environment, strconv.Quote(variable))
+	}
+	slices.Sort(t.Environment)
+	for _, mount := range p.mounts {
+		host, err := filepath.Abs(mount.Host.String())
+		if err != nil {
+			return err
+		}
+		// Quoted, since JSON has no bytes that are not UTF-8: two paths would become one.
+		t.Mounts = append(t.Mounts, effectiveMount{mount.Guest.String(), strconv.Quote(host), mount.Access, manifests.Quota(mount.Quota)})
+	}
+	given := slices.DeleteFunc(grants.Statements(), func(s manifests.Statement) bool { return !p.holds(s.Binding) })
+	var denied []manifests.Statement
+	for _, deny := range grants.Deny {
+		denied = append(denied, deny.Statement())
+	}
+	var err error
+	if t.Given, err = canonical(m, given); err != nil {
+		return err
+	}
+	t.Denied, err = canonical(m, denied)
+	return err
+}
+
+// canonical returns the statements that concern a tool, sorted and each once.
+func canonical(m *manifests.Manifest, statements []manifests.Statement) ([]string, error) {
+	var texts []string
+	for _, s := range statements {
+		if !s.Concerns(m) {
+			continue
+		}
+		text, err := s.Canonical()
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, text)
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts), nil
+}

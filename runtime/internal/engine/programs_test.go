@@ -1,0 +1,377 @@
+//go:build !race
+
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/internal/programs"
+)
+
+// generated is a random program, ready to run.
+type generated struct {
+	program *programs.Program
+	module  *Module
+	started *Program // a reactor whose _initialize has run; nil for others
+}
+
+// observerKey is where what a run lets the host see is kept.
+type observerKey struct{}
+
+func observed(ctx context.Context) *programs.Observer {
+	o, _ := ctx.Value(observerKey{}).(*programs.Observer)
+	return o
+}
+
+// observing returns a context for one run.
+func observing(ctx context.Context) (context.Context, *programs.Observer) {
+	o := &programs.Observer{}
+	return context.WithValue(ctx, observerKey{}, o), o
+}
+
+// programFunctions are what random programs import.
+func programFunctions() []hostfuncs.Function {
+	i32, i64 := []hostfuncs.ValueType{hostfuncs.I32}, []hostfuncs.ValueType{hostfuncs.I64}
+	return []hostfuncs.Function{
+		{Module: programs.WASIModule, Name: programs.Yield, Results: i32, Call: func(_ context.Context, _ hostfuncs.Memory, stack []uint64) error {
+			stack[0] = 0
+			return nil
+		}},
+		{Module: programs.HostModule, Name: programs.Echo, Params: i32, Results: i32, Call: func(context.Context, hostfuncs.Memory, []uint64) error { return nil }},
+		{Module: programs.HostModule, Name: programs.Observe, Params: i64, Call: func(ctx context.Context, _ hostfuncs.Memory, stack []uint64) error {
+			observed(ctx).Observe(stack[0])
+			return nil
+		}},
+		{Module: programs.HostModule, Name: programs.Finish, Params: i32, Call: func(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {
+			whole, ok := memory.View(0, uint32(stack[0])<<16)
+			if !ok {
+				return fmt.Errorf("the memory is smaller than %d pages", stack[0])
+			}
+			observed(ctx).Finish(whole)
+			return nil
+		}},
+	}
+}
+
+// programEngines are engines for many programs, one after the other: an engine keeps the modules
+// that it has compiled.
+type programEngines struct {
+	engine *Engine
+	used   int
+}
+
+// programsPerEngine bounds what one process takes, however many programs it runs.
+const programsPerEngine = 200
+
+// next returns the engine for one more program. Nothing runs in it.
+func (p *programEngines) next(t *testing.T) *Engine {
+	if p.used%programsPerEngine == 0 {
+		p.close(t)
+		e, err := New(t.Context(), Options{Functions: programFunctions()})
+		require.NoError(t, err)
+		if p.engine == nil {
+			t.Cleanup(func() { p.close(t) })
+		}
+		p.engine = e
+	}
+	p.used++
+	return p.engine
+}
+
+func (p *programEngines) close(t *testing.T) {
+	if p.engine != nil {
+		assert.NoError(t, p.engine.Close(context.Background()))
+	}
+}
+
+// prepare makes a program ready to run, in every way in which the host may have to do it.
+func prepare(ctx context.Context, e *Engine, p *programs.Program) (generated, error) {
+	source, err := p.Module()
+	if err != nil {
+		return generated{}, err
+	}
+	module, err := e.Compile(ctx, source)
+	if err != nil {
+		return generated{}, err
+	}
+	g := generated{program: p, module: module}
+	if p.Before != "" {
+		g.started, err = module.Start(ctx, startFor(time.Minute, 1<<40))
+	}
+	return g, err
+}
+
+func startFor(timeout time.Duration, fuel int64) Start {
+	return Start{
+		Context: func(ctx context.Context) context.Context {
+			ctx, _ = observing(ctx)
+			return ctx
+		},
+		MemoryLimit: plain.MemoryLimit, Timeout: timeout, Fuel: fuel,
+	}
+}
+
+// run runs the program once. Fuel 0 means that there is no limit.
+func (g generated) run(ctx context.Context, fuel int64) (Usage, *programs.Observer, error) {
+	ctx, seen := observing(ctx)
+	run := Run{Function: g.program.Entry, MemoryLimit: plain.MemoryLimit, Fuel: fuel}
+	if g.started != nil {
+		usage, err := g.started.Run(ctx, run)
+		return usage, seen, err
+	}
+	usage, err := g.module.Run(ctx, run)
+	return usage, seen, err
+}
+
+// drop frees what a reactor holds.
+func (g generated) drop() error {
+	if g.started == nil {
+		return nil
+	}
+	return g.started.Drop()
+}
+
+// programModule is the variable that holds an export and a file with a module, which a process
+// is to run until the deadline.
+const programModule = "CAISSON_TEST_PROGRAM"
+
+// shrinkPatience is how long a program may take that is being made smaller.
+const shrinkPatience = 700 * time.Millisecond
+
+// runModule runs a module, and says when it begins. What it comes to does not matter.
+func runModule(t *testing.T, what string) {
+	entry, file, _ := strings.Cut(what, ":")
+	source, err := os.ReadFile(file)
+	require.NoError(t, err)
+	module, err := newEngine(t, Options{Functions: programFunctions()}, nil).Compile(t.Context(), source)
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), programDeadline)
+	defer cancel()
+	ctx, _ = observing(ctx)
+	assert.NoError(t, json.NewEncoder(os.Stdout).Encode(news{}))
+	_, err = module.Run(ctx, Run{Function: entry, MemoryLimit: plain.MemoryLimit})
+	t.Log(err)
+}
+
+// shrinkEscape makes an endless program that is not stopped smaller, as long as -shrink says,
+// and shows it. Each try is a process, because one that succeeds hangs.
+func shrinkEscape(t *testing.T, p *programs.Program) {
+	if *shrinkFor <= 0 {
+		return
+	}
+	p.Before = "" // what is endless is so without
+	file := filepath.Join(t.TempDir(), "module.wasm")
+	escapes := func() bool {
+		if outcome, err := p.Run(1 << 18); err == nil || !outcome.Endless {
+			return false
+		}
+		source, err := p.Module()
+		if err != nil {
+			return false
+		}
+		require.NoError(t, os.WriteFile(file, source, 0o600))
+		_, finished, _ := listen(t, programModule+"="+p.Entry+":"+file, shrinkPatience, func(news) {})
+		return !finished
+	}
+	if !escapes() {
+		t.Log("it comes back when it is run alone")
+		return
+	}
+	programs.Shrink(p, escapes, time.Now().Add(*shrinkFor))
+	t.Logf("made smaller:\n%s", p)
+}
+
+// TestBoundedPrograms: many random programs that end take exactly the fuel that a plain
+// interpreter counts, which knows nothing of the passes, and do what it does.
+func TestBoundedPrograms(t *testing.T) {
+	var engines programEngines
+	bounded := func(seed uint64) *programs.Program {
+		p, _ := programs.Bounded(seed)
+		return p
+	}
+	runPrograms(t, bounded, func(t *testing.T, seed uint64, report func(string)) {
+		e := engines.next(t)
+		p, want := programs.Bounded(seed)
+		err := asInterpreted(t.Context(), e, p, want)
+		if err == nil {
+			return
+		}
+		programs.Shrink(p, func() bool { return unlike(t.Context(), e, p) != nil }, time.Now().Add(programPatience/2))
+		report(fmt.Sprintf("%v\nmade smaller: %v\n%s", err, unlike(t.Context(), e, p), p))
+	})
+}
+
+// asInterpreted reports in what a program differs from the interpreter's word.
+func asInterpreted(ctx context.Context, e *Engine, p *programs.Program, want programs.Outcome) error {
+	g, err := prepare(ctx, e, p)
+	if err != nil {
+		return err
+	}
+	same := func(fuel int64) error { return g.as(ctx, want, fuel) }
+	failures := []error{same(0), same(0), same(want.Fuel)}
+	if want.Fuel > 2 { // no limit is written as 0
+		failures = append(failures, g.forWantOfFuel(ctx, want.Fuel-1), g.forWantOfFuel(ctx, want.Fuel/2), same(0))
+	}
+	return errors.Join(append(failures, g.drop())...)
+}
+
+// as reports in what a run differs from the interpreter's.
+func (g generated) as(ctx context.Context, want programs.Outcome, fuel int64) error {
+	usage, seen, err := g.run(ctx, fuel)
+	switch {
+	case err != nil:
+		return fmt.Errorf("with fuel %d of %d: %w", fuel, want.Fuel, err)
+	case usage.Fuel != want.Fuel:
+		return fmt.Errorf("it took %d units of fuel; want %d", usage.Fuel, want.Fuel)
+	case *seen != want.Observed:
+		return fmt.Errorf("it did something else: %+v; want %+v", *seen, want.Observed)
+	}
+	return nil
+}
+
+// unlike does the same for a program that may be none any more. It reports nothing where there
+// is nothing to compare.
+func unlike(ctx context.Context, e *Engine, p *programs.Program) error {
+	want, err := p.Run(1 << 20)
+	if err != nil {
+		return nil
+	}
+	g, err := prepare(ctx, e, p)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return errors.Join(g.as(ctx, want, 0), g.as(ctx, want, want.Fuel), g.drop())
+}
+
+const (
+	programDeadline = 20 * time.Millisecond
+	// programSlack is how long after its deadline a program may end.
+	programSlack = 100 * time.Millisecond
+	// programCallers are how many call one program at once, where many do.
+	programCallers = 16
+)
+
+// TestEndlessPrograms: each of many random programs that never end is stopped at its deadline,
+// called by one and by many, and for want of fuel, while the garbage collector is never done.
+func TestEndlessPrograms(t *testing.T) {
+	var engines programEngines
+	var once sync.Once
+	runPrograms(t, programs.Endless, func(t *testing.T, seed uint64, report func(string)) {
+		once.Do(func() { collectAllTheTime(t) })
+		p := programs.Endless(seed)
+		if err := stopped(t.Context(), engines.next(t), p, seed); err != nil {
+			report(fmt.Sprintf("%v\n%s", err, p))
+		}
+	})
+}
+
+// collectAllTheTime collects garbage until the test ends.
+func collectAllTheTime(t *testing.T) {
+	var over atomic.Bool
+	var group sync.WaitGroup
+	group.Go(func() {
+		for !over.Load() {
+			goruntime.GC()
+		}
+	})
+	t.Cleanup(func() {
+		over.Store(true)
+		group.Wait()
+	})
+}
+
+// stopped reports what keeps an endless program from being stopped.
+func stopped(ctx context.Context, e *Engine, p *programs.Program, seed uint64) error {
+	g, err := prepare(ctx, e, p)
+	if err != nil {
+		return err
+	}
+	failures := []error{g.atDeadline(ctx, 1), g.forWantOfFuel(ctx, int64(1+seed*7919%100_000))}
+	if seed%4 == 0 {
+		failures = append(failures, g.atDeadline(ctx, programCallers))
+	}
+	if p.Entry == initializeFunction {
+		_, err := g.module.Start(ctx, startFor(programDeadline, 1<<40))
+		failures = append(failures, endedWith(err, context.DeadlineExceeded))
+		_, err = g.module.Start(ctx, startFor(time.Minute, 10_000))
+		failures = append(failures, endedWith(err, ErrFuel))
+	}
+	return errors.Join(append(failures, g.drop())...)
+}
+
+func endedWith(err, want error) error {
+	if !errors.Is(err, want) {
+		return fmt.Errorf("it ended with %v; want %w", err, want)
+	}
+	return nil
+}
+
+// atDeadline has so many callers run the program at once. A program that was late is tried three
+// more times, because the machine may have been busy; it fails if it was late in each.
+func (g generated) atDeadline(ctx context.Context, callers int) error {
+	latest, err := g.race(ctx, callers)
+	for range 3 {
+		if err != nil || latest <= programSlack {
+			return err
+		}
+		time.Sleep(programSlack) // what kept it may pass
+		var again time.Duration
+		again, err = g.race(ctx, callers)
+		latest = min(latest, again)
+	}
+	if latest > programSlack {
+		return fmt.Errorf("%d callers: it ended %s after its deadline", callers, latest)
+	}
+	return err
+}
+
+// race returns how long after its deadline the last of the callers came back.
+func (g generated) race(ctx context.Context, callers int) (time.Duration, error) {
+	over, failures := make([]time.Duration, callers), make([]error, callers)
+	var group sync.WaitGroup
+	for n := range callers {
+		group.Go(func() {
+			deadline := time.Now().Add(programDeadline)
+			ctx, cancel := context.WithDeadline(ctx, deadline)
+			defer cancel()
+			_, _, err := g.run(ctx, 0)
+			over[n], failures[n] = time.Since(deadline), endedWith(err, context.DeadlineExceeded)
+		})
+	}
+	group.Wait()
+	var latest time.Duration
+	for _, o := range over {
+		latest = max(latest, o)
+	}
+	return latest, errors.Join(failures...)
+}
+
+func (g generated) forWantOfFuel(ctx context.Context, fuel int64) error {
+	usage, _, err := g.run(ctx, fuel)
+	if err := endedWith(err, ErrFuel); err != nil {
+		return fmt.Errorf("fuel %d: %w", fuel, err)
+	}
+	if usage.Fuel > fuel {
+		return fmt.Errorf("it used %d of %d units", usage.Fuel, fuel)
+	}
+	return nil
+}

@@ -1,0 +1,262 @@
+package engine
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/caisson-run/caisson/internal/hostfile"
+)
+
+// maxIndexBytes is how large an index may be. It holds names that a module exports.
+const maxIndexBytes = 64 << 20
+
+// blob is a file of an entry as it must be. Where there is anything else, a device without an
+// end for instance, there is no entry.
+type blob struct {
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// readIndex returns the content of an index.
+func readIndex(file string) ([]byte, error) {
+	f, info, err := hostfile.Open(file, hostfile.NoFollow)
+	if err != nil {
+		return nil, absent(err)
+	}
+	defer f.Close()
+	if info.Size() > maxIndexBytes {
+		return nil, fmt.Errorf("%w: the index has %d bytes", errNoEntry, info.Size())
+	}
+	return io.ReadAll(io.LimitReader(f, maxIndexBytes))
+}
+
+// open opens a file that has the blob's size.
+func (b blob) open(file string) (*os.File, error) {
+	f, info, err := hostfile.Open(file, hostfile.NoFollow)
+	if err != nil {
+		return nil, absent(err)
+	}
+	if info.Size() != b.Bytes {
+		return nil, errors.Join(fmt.Errorf("%w: %s has %d bytes", errNoEntry, filepath.Base(file), info.Size()), f.Close())
+	}
+	return f, nil
+}
+
+// read returns the content of a file, which is the blob.
+func (b blob) read(file string) ([]byte, error) {
+	f, err := b.open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content := make([]byte, b.Bytes)
+	n, err := io.ReadFull(f, content)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) { // it may have become shorter
+		return nil, err
+	}
+	return content, b.compare(file, blobOf(content[:n]))
+}
+
+// check returns errNoEntry for a file that is not the blob.
+func (b blob) check(file string) error {
+	f, err := b.open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	found, err := digestOf(io.LimitReader(f, b.Bytes))
+	if err != nil {
+		return err
+	}
+	return b.compare(file, found)
+}
+
+func (b blob) compare(file string, found blob) error {
+	if found != b {
+		return fmt.Errorf("%w: %s has changed", errNoEntry, filepath.Base(file))
+	}
+	return nil
+}
+
+func blobOf(content []byte) blob { return blob{int64(len(content)), DigestOf(content).String()} }
+
+// measureBlob returns what a file is that the compiler has just left.
+func measureBlob(file string) (blob, error) {
+	f, _, err := hostfile.Open(file, hostfile.NoFollow)
+	if err != nil {
+		return blob{}, err
+	}
+	defer f.Close()
+	return digestOf(f)
+}
+
+func digestOf(r io.Reader) (blob, error) {
+	hash := sha256.New()
+	n, err := io.Copy(hash, r)
+	return blob{n, hex.EncodeToString(hash.Sum(nil))}, err
+}
+
+// absent makes of the absence of a file that of its entry, and of anything else in its place
+// as well.
+func absent(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, hostfile.ErrIrregular) || errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("%w: %w", errNoEntry, err)
+	}
+	return err
+}
+
+// abandoned is how old a directory is that no process can be using any more, or that one
+// makes again when it needs it.
+const abandoned = time.Hour
+
+// sweep removes the directories that killed processes left in a store.
+func (s store) sweep(now time.Time) error {
+	listed, err := os.ReadDir(s.directory)
+	if err != nil {
+		return err
+	}
+	for _, item := range listed {
+		if !passing(item.Name()) {
+			continue
+		}
+		if err := removeAbandoned(filepath.Join(s.directory, item.Name()), now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passing reports whether a directory of that name goes with the engine that made it.
+func passing(name string) bool {
+	return slices.ContainsFunc([]string{stagingPattern, viewPattern, removedPattern}, func(pattern string) bool {
+		matched, err := filepath.Match(pattern, name)
+		return err == nil && matched
+	})
+}
+
+// scratchPattern is how the directories of stores that are not kept are named, and
+// scratchName the form that comes of it.
+const scratchPattern = "caisson-compiled-*"
+
+var scratchName = regexp.MustCompile(`^caisson-compiled-[0-9]+$`)
+
+// sweepScratch removes what killed processes of this user left in a folder for temporary
+// files, which is not this user's alone.
+func sweepScratch(folder string, now time.Time) error {
+	listed, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for _, item := range listed {
+		if !scratchName.MatchString(item.Name()) {
+			continue
+		}
+		directory := filepath.Join(folder, item.Name())
+		if info, err := os.Lstat(directory); err == nil && ownPrivate(info) == nil {
+			failures = append(failures, removeAbandoned(directory, now))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// removeAbandoned removes a directory that was not written to for long.
+func removeAbandoned(directory string, now time.Time) error {
+	info, err := os.Lstat(directory)
+	if err == nil && now.Sub(info.ModTime()) > abandoned {
+		err = os.RemoveAll(directory)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// defaultCacheBytes is the limit of a store where the options say none.
+const defaultCacheBytes = 2 << 30
+
+// occupant is an entry as trim sees it.
+type occupant struct {
+	entry string
+	bytes int64
+	used  time.Time // zero for an entry without an index, which nobody can use
+}
+
+// trim removes the entries that were not used for the longest time, until the others fit
+// the limit. Whoever has read an entry does not need it any more, and whoever is reading
+// it has a view.
+func (s store) trim() error {
+	occupants, err := s.occupants()
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(occupants, func(a, b occupant) int {
+		return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.entry, b.entry))
+	})
+	var total int64
+	for _, o := range occupants {
+		total += o.bytes
+	}
+	for _, o := range occupants {
+		if total <= s.limit {
+			return nil
+		}
+		if err := s.discard(o.entry); err != nil {
+			return err
+		}
+		total -= o.bytes
+	}
+	return nil
+}
+
+func (s store) occupants() ([]occupant, error) {
+	listed, err := os.ReadDir(s.directory)
+	if err != nil {
+		return nil, err
+	}
+	var found []occupant
+	for _, item := range listed {
+		if !item.IsDir() || !entryName.MatchString(item.Name()) {
+			continue
+		}
+		o, err := measure(filepath.Join(s.directory, item.Name()))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // another process has just removed it
+		}
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, o)
+	}
+	return found, nil
+}
+
+func measure(entry string) (occupant, error) {
+	files, err := os.ReadDir(entry)
+	if err != nil {
+		return occupant{}, err
+	}
+	o := occupant{entry: entry}
+	for _, file := range files {
+		info, err := file.Info()
+		if err != nil {
+			return occupant{}, err
+		}
+		o.bytes += info.Size()
+		if file.Name() == indexFile {
+			o.used = info.ModTime()
+		}
+	}
+	return o, nil
+}

@@ -1,0 +1,281 @@
+package wasm
+
+import "fmt"
+
+// Segment is a data segment that the host writes in place of instantiation.
+type Segment struct {
+	Offset uint32 // in the memory
+	// Bytes are a part of the module's source, which must not change while they are used.
+	Bytes []byte
+}
+
+// pageBytes is the size of a page of memory (§4.2.8).
+const pageBytes = 1 << 16
+
+// liftData leaves the data segments out, if the host can take them over: if each that is
+// active has its place in the module's own memory whatever the host imports, and if no
+// instruction asks for one later.
+func (r *rewriting) liftData() error {
+	at, present := r.module.section(SectionData)
+	if !present || r.module.DataSegments == 0 {
+		return nil
+	}
+	if r.analysis.bulk&(1<<opMemoryInit.number()|1<<opDataDrop.number()) != 0 {
+		r.done.DataKept = "an instruction uses a data segment"
+		return nil
+	}
+	l := &lifting{decoder: decoder{
+		reader:   reader{source: r.source[:at.End], at: at.Content, section: at.ID.String()},
+		features: r.analysis.features,
+	}}
+	if len(r.module.Memories) == 1 {
+		l.own, l.memory = true, uint64(r.module.Memories[0].Min)*pageBytes
+	}
+	for n := range l.u32("the number of data segments") {
+		reason := l.segment()
+		if l.err != nil {
+			return l.err
+		}
+		if reason != "" {
+			r.done.DataKept = fmt.Sprintf("data segment %d %s", n, reason)
+			return nil
+		}
+	}
+	r.done.Data, r.lifted = l.segments, true
+	return nil
+}
+
+// lifting reads a data section that is valid.
+type lifting struct {
+	decoder
+	own      bool   // the memory is the module's own
+	memory   uint64 // its size at first, in bytes
+	segments []Segment
+}
+
+// segment reads a segment, and returns why it cannot be left out, or "". A passive one, which
+// nothing uses, is as if it were not there.
+func (l *lifting) segment() (reason string) {
+	mode := l.u32("the mode of a data segment")
+	if mode == 2 {
+		l.u32("the memory of a data segment")
+	}
+	var s Segment
+	if mode != 1 {
+		s.Offset, reason = l.offset()
+	}
+	length := l.size("a data segment")
+	begin := l.at
+	l.skip(length, "a data segment")
+	s.Bytes = l.source[begin:l.at:l.at]
+	switch {
+	case mode == 1 || l.err != nil:
+		return ""
+	case !l.own:
+		return "is for a memory that is imported"
+	case reason == "" && uint64(s.Offset)+uint64(len(s.Bytes)) > l.memory:
+		return "reaches over the end of the memory"
+	}
+	l.segments = append(l.segments, s)
+	return reason
+}
+
+// offset reads the constant expression of an offset, which is one instruction and the end.
+func (l *lifting) offset() (offset uint32, reason string) {
+	var in, end instruction
+	l.next(&in)
+	l.next(&end)
+	if l.err != nil {
+		return 0, ""
+	}
+	if in.opcode != opI32Const {
+		return 0, "has its offset from a global that is imported"
+	}
+	return l.constant(&in), ""
+}
+
+// constant returns the number of i32.const, as an address.
+func (l *lifting) constant(in *instruction) uint32 {
+	number := reader{source: l.source[:in.end], at: in.at + 1, section: l.section}
+	value := uint32(number.leb(32, true, "an offset"))
+	// What the bytes have no room for are copies of the sign.
+	if missing := 32 - 7*(in.end-in.at-1); missing > 0 {
+		value = uint32(int32(value<<missing) >> missing)
+	}
+	return value
+}
+
+// What Passes.Fork adds: the imports ForkReached, of type (i32) -> (i32), and ForkResume,
+// of type () -> (i32), from ForkModule, and the export ForkName, a function of type () -> ().
+const (
+	ForkModule  = "caisson:fork@1"
+	ForkReached = "reached"
+	ForkResume  = "resume"
+	ForkName    = "caisson:fork@1"
+)
+
+// forkImports is how many imports Passes.Fork adds.
+const forkImports = 2
+
+// fork is where a command starts and where it reads.
+type fork struct {
+	start uint32 // the function that is exported as _start
+	reads bitSet // the imports of fd_read, which may stand there more than once
+	host  uint32 // one of them; all are the same function of the host
+	read  uint32 // what the module has in their place
+}
+
+// readType is the type of fd_read: a file descriptor, where in memory the places to read
+// to are listed, how many there are, and where the number of bytes goes; an error number.
+func readType() FuncType {
+	return FuncType{Params: []ValueType{I32, I32, I32, I32}, Results: []ValueType{I32}}
+}
+
+// forkOf returns nil for a module that is not a WASI command, or never reads.
+func forkOf(m *Module) *fork {
+	f := &fork{reads: newBitSet(len(m.Imports))}
+	if !f.findStart(m) || !f.findReads(m) {
+		return nil
+	}
+	return f
+}
+
+func (f *fork) findStart(m *Module) bool {
+	for _, export := range m.Exports {
+		if export.Kind == ExternFunction && export.Name == "_start" {
+			f.start = export.Index
+			t, _ := m.functionType(export.Index)
+			return len(t.Params)+len(t.Results) == 0
+		}
+	}
+	return false
+}
+
+func (f *fork) findReads(m *Module) (found bool) {
+	function, want := uint32(0), typeKey(readType())
+	for _, imported := range m.Imports {
+		if imported.Kind != ExternFunction {
+			continue
+		}
+		if imported.Module == "wasi_snapshot_preview1" && imported.Name == "fd_read" && typeKey(imported.Function) == want {
+			f.reads.add(function)
+			f.host, found = function, true
+		}
+		function++
+	}
+	return found
+}
+
+// addFork adds the function that is there in place of fd_read, and the one that is there
+// beside _start. The former asks in a loop, because a stack that was put back is used up:
+// the host can save another one only where it is called again.
+func (r *rewriting) addFork() {
+	reached := r.addImport(ForkModule, ForkReached, FuncType{Params: []ValueType{I32}, Results: []ValueType{I32}})
+	resume := r.addImport(ForkModule, ForkResume, FuncType{Results: []ValueType{I32}})
+
+	read := &encoder{}
+	read.block(opLoop).at(opLocalGet, 0).at(opCall, reached).at(opBrIf, 0).do(opEnd)
+	for parameter := range uint32(4) {
+		read.at(opLocalGet, parameter)
+	}
+	read.at(opCall, r.fork.host).do(opEnd)
+	r.fork.read = r.addFunction(readType(), read.bytes)
+
+	enter := &encoder{}
+	enter.at(opCall, resume).block(opIf).do(opElse).at(opCall, r.moved(r.fork.start)).do(opEnd, opEnd)
+	r.addExport(ForkName, ExternFunction, r.addFunction(FuncType{}, enter.bytes))
+	r.done.Forks = true
+}
+
+// ExportedGlobal is a global that the host can read and write.
+type ExportedGlobal struct {
+	Name string    // of the export
+	Type ValueType // I32, I64, F32 or F64
+}
+
+// maxRestoredGlobals is the most globals that are put back for each call, one by one.
+// Compilers make a few; none of the programs measured has more than a dozen.
+const maxRestoredGlobals = 1000
+
+// exportGlobals exports the module's own mutable globals, unless something else keeps an
+// instance from being restored.
+func (r *rewriting) exportGlobals() {
+	if r.done.Unrestorable = r.unrestorable(); r.done.Unrestorable != "" {
+		return
+	}
+	imported := r.importedGlobals()
+	for n, global := range r.module.Globals {
+		if !global.Mutable {
+			continue
+		}
+		index := imported + uint32(n)
+		name := fmt.Sprint(globalPrefix, index)
+		r.addExport(name, ExternGlobal, index)
+		r.done.Globals = append(r.done.Globals, ExportedGlobal{name, global.Type})
+	}
+}
+
+// importedGlobals returns how many globals are imported.
+func (r *rewriting) importedGlobals() uint32 {
+	n := uint32(0)
+	for _, imported := range r.module.Imports {
+		if imported.Kind == ExternGlobal {
+			n++
+		}
+	}
+	return n
+}
+
+// unrestorable returns what the state of an instance has beside one memory and numeric
+// globals of its own, or "".
+func (r *rewriting) unrestorable() string {
+	if reason := r.importedState(); reason != "" {
+		return reason
+	}
+	switch {
+	case r.analysis.ChangesTables:
+		return "an instruction can change a table"
+	case r.analysis.UsesSegments:
+		return "an instruction uses a data or element segment, which can be dropped"
+	}
+	return r.globalState()
+}
+
+// importedState returns what the module shares with others.
+func (r *rewriting) importedState() string {
+	globals := 0
+	for _, imported := range r.module.Imports {
+		switch imported.Kind {
+		case ExternMemory:
+			return "the memory is imported"
+		case ExternTable:
+			return "a table is imported"
+		case ExternGlobal:
+			if imported.Global.Mutable {
+				return fmt.Sprintf("global %d is mutable and imported", globals)
+			}
+			globals++
+		}
+	}
+	return ""
+}
+
+// globalState returns which of the module's own globals the host cannot set.
+func (r *rewriting) globalState() string {
+	imported, mutable := r.importedGlobals(), 0
+	for n, global := range r.module.Globals {
+		if !global.Mutable {
+			continue
+		}
+		mutable++
+		switch global.Type {
+		case I32, I64, F32, F64:
+		default:
+			return fmt.Sprintf("global %d is mutable and of type %s", imported+uint32(n), global.Type)
+		}
+	}
+	if mutable > maxRestoredGlobals {
+		return fmt.Sprintf("%d globals are mutable, more than %d", mutable, maxRestoredGlobals)
+	}
+	return ""
+}

@@ -1,0 +1,39 @@
+package manifests
+
+import "slices"
+
+// ClockGrant lets tools know the time in a zone.
+type ClockGrant struct {
+	Binding
+	Zone string
+}
+
+func clock() kind {
+	return kind{
+		name: "clock",
+		asks: &asking{
+			key: "clock", schema: `{"type": "array", "items": {"type": "string"}}`,
+			read:  func(r *reader, n *node, at string, p *Permissions) { p.Clock = r.uniqueTexts(n, at, maxList, r.name) },
+			write: func(p Permissions) *node { return listed(p.Clock, textOf) },
+		},
+		gives: grants("clock", `{"type": "array", "items": {"type": "string"}}`,
+			func(g *Grant) *[]ClockGrant { return &g.Clock }, func(g *Grants) *[]ClockGrant { return &g.Clock },
+			func(r *reader, n *node, at string) []ClockGrant {
+				return namedGrants(r, n, at, maxList, r.name, func(b Binding, zone string) ClockGrant { return ClockGrant{b, zone} })
+			},
+			listing(func(c ClockGrant) *node { return textOf(c.Zone) }), func(c ClockGrant) Statement { return zoneStatement(c.Zone) }),
+		takes: &taking{
+			key: "clock", schema: `{"type": "string"}`,
+			read: func(r *reader, n *node, at string, d *Deny) { d.Clock = r.name(n, at) },
+			say:  func(d Deny) (Statement, bool) { return zoneStatement(d.Clock), d.Clock != "" },
+		},
+	}
+}
+
+func zoneStatement(zone string) Statement {
+	return Statement{
+		About: "the time in " + zone, Fix: "write a zone that a manifest asks for, or remove it",
+		canonical: func() (any, error) { return zone, nil },
+		asked:     func(m *Manifest) bool { return slices.Contains(m.Permissions.Clock, zone) },
+	}
+}
