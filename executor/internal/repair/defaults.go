@@ -1,11 +1,14 @@
 package repair
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 
 	"github.com/caisson-run/caisson/manifests/schema"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // defaults are what is filled in for absent members. They do not change.
@@ -91,16 +94,11 @@ func reachable(root *schema.Node) []*schema.Node {
 
 // fillIn adds the members that are absent and have a default, sorted by name.
 func (w *walk) fillIn(at *spot, kept []string, present map[string]bool, p place) []string {
-	names := map[string]bool{}
-	for _, n := range p.nodes {
-		for name := range n.Properties {
-			names[name] = true
-		}
-	}
+	names := p.properties()
 	if !w.spend(len(names) * nameWork) {
 		return kept
 	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range names {
 		if present[name] || at.parent == nil && w.reserved(name) || w.over {
 			continue
 		}
@@ -115,4 +113,64 @@ func (w *walk) fillIn(at *spot, kept []string, present map[string]bool, p place)
 		}
 	}
 	return kept
+}
+
+// shallow fills in the defaults of the parameters themselves, which are all that most tools
+// have, without a walk. Each call goes through it.
+type shallow struct {
+	defaults []tool.Repair // sorted by path
+	names    []string
+	// deep says that there are defaults inside parameters, too, so that a walk is needed.
+	deep bool
+}
+
+// maxCompared is how many names are compared, and maxShallow how many defaults there are, before
+// a walk is quicker: each default that is filled in copies the arguments.
+const (
+	maxCompared = 1 << 12
+	maxShallow  = 128
+)
+
+func newShallow(root *schema.Node, d defaults, reserved func(string) bool) shallow {
+	var s shallow
+	p := newPlaces()
+	at := p.of(root)
+	for _, n := range at.nodes {
+		s.deep = s.deep || d.inside[n.Additional]
+	}
+	for _, name := range at.properties() {
+		inner := p.member(at, name)
+		text := d.at(inner)
+		if reserved(name) {
+			continue
+		}
+		if s.deep = s.deep || d.anyInside(inner.nodes); text != "" {
+			s.names = append(s.names, name)
+			s.defaults = append(s.defaults, tool.Repair{Path: schema.MemberPath("", name), Rule: string(Default), From: json.RawMessage(absent), To: json.RawMessage(text)})
+		}
+	}
+	s.deep = s.deep || len(s.names) > maxShallow
+	return s
+}
+
+// fill returns the arguments with the defaults that are absent; done is false where only a
+// walk can tell.
+func (s shallow) fill(own tool.Arguments) (result Result, done bool) {
+	result.Arguments = own
+	if s.deep || own.Len()*(len(s.names)+1) > maxCompared {
+		return result, false
+	}
+	for i, name := range s.names {
+		if _, present := own.Get(name); !present {
+			result.Arguments = result.Arguments.With(name, bytes.Clone(s.defaults[i].To)) // a tool may change what it is given
+			result.Repairs = append(result.Repairs, s.defaults[i])
+		}
+	}
+	if result.Repairs == nil {
+		return result, true
+	}
+	if text, err := result.Arguments.MarshalJSON(); err != nil || len(text) > tool.MaxArgumentsBytes {
+		return Result{Arguments: own}, true
+	}
+	return result, true
 }

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/caisson-run/caisson/manifests/schema"
@@ -118,6 +119,17 @@ func (p places) branch(at place, branch *schema.Node) place {
 		unions: alternative.unions,
 		types:  at.types & alternative.types,
 	}
+}
+
+// properties returns the names of all properties that schemas at the place name, sorted.
+func (p place) properties() []string {
+	names := map[string]bool{}
+	for _, n := range p.nodes {
+		for name := range n.Properties {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // declares reports whether a schema at the place names a member.

@@ -14,6 +14,7 @@ type Repairer struct {
 	root     *schema.Node
 	reserved func(name string) bool
 	defaults defaults
+	shallow  shallow
 }
 
 // Result is what became of arguments.
@@ -30,7 +31,8 @@ type Result struct {
 // does not set: they are neither changed nor filled in. ctx must not end.
 func New(ctx context.Context, s *schema.Schema, reserved func(name string) bool) *Repairer {
 	root := s.Structure()
-	return &Repairer{root, reserved, newDefaults(ctx, root)}
+	d := newDefaults(ctx, root)
+	return &Repairer{root, reserved, d, newShallow(root, d, reserved)}
 }
 
 // Repair checks arguments and repairs them where they do not fit. check says whether they
@@ -59,7 +61,10 @@ func (r *Repairer) Repair(ctx context.Context, own tool.Arguments, names []strin
 // arguments that a program wrote, which means what it says.
 func (r *Repairer) Fill(ctx context.Context, own tool.Arguments, check func(tool.Arguments) error) Result {
 	if r.defaults.inside[r.root] {
-		filled := r.pass(ctx, own, nil, false, true)
+		filled, done := r.shallow.fill(own)
+		if !done {
+			filled = r.pass(ctx, own, nil, false, true)
+		}
 		if filled.Repairs != nil && check(filled.Arguments) == nil {
 			return filled
 		}
