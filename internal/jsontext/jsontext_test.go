@@ -167,28 +167,3 @@ func TestReadEndsWithItsContext(t *testing.T) {
 	_, err := jsontext.Read(ctx, `1`, jsontext.Limits{})
 	require.ErrorIs(t, err, context.Canceled)
 }
-
-func BenchmarkRead(b *testing.B) {
-	for name, row := range map[string]string{
-		"rows":  `{"id":12345,"name":"a row of a table","tags":["one","two"],"score":0.75,"ok":true},`,
-		"texts": `"` + strings.Repeat("plain words and more of them ", 100) + `",`,
-		"lines": `"` + strings.Repeat(`a line of a program\n`, 100) + `",`,
-	} {
-		text := "[" + strings.TrimSuffix(strings.Repeat(row, 64<<10/len(row)), ",") + "]"
-		b.Run(name+"/valid", func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				json.Valid([]byte(text))
-			}
-		})
-		b.Run(name+"/read", func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := jsontext.Read(b.Context(), text, jsontext.Limits{}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

@@ -86,10 +86,11 @@ func (e *evaluation) object(n *Node, v jsontext.Value, r *report, seen *marks) b
 	fits, required, i := true, 0, 0
 	for key, value := range v.Members() {
 		e.charge(memberCost)
-		if n.Required[key.String()] {
+		name := key.String()
+		if required < len(n.Required) && n.Required[name] {
 			required++
 		}
-		known, fit := e.member(n, key, value, r)
+		known, fit := e.member(n, name, key, value, r)
 		if known {
 			seen.mark(i)
 		}
@@ -108,8 +109,7 @@ func (e *evaluation) object(n *Node, v jsontext.Value, r *report, seen *marks) b
 }
 
 // member checks one member. It is known if a schema other than that of its name applies.
-func (e *evaluation) member(n *Node, key, value jsontext.Value, r *report) (known, fits bool) {
-	name := key.String()
+func (e *evaluation) member(n *Node, name string, key, value jsontext.Value, r *report) (known, fits bool) {
 	inside := r.member(name)
 	fits = n.names == nil || e.name(n.names, key, inside)
 	if p := n.Properties[name]; p != nil {
