@@ -123,7 +123,7 @@ func (r *reader) fail(err error) bool {
 }
 
 // add adds an entry for what starts here, inside depth containers.
-func (r *reader) add(kind Kind, depth int) bool {
+func (r *reader) add(depth int) bool {
 	if r.at >= r.look && r.ctx != nil {
 		r.look = r.at + lookEvery
 		if r.err = r.ctx.Err(); r.err != nil {
@@ -133,7 +133,7 @@ func (r *reader) add(kind Kind, depth int) bool {
 	if len(r.entries) >= r.limits.Values && (depth <= 1 || !r.limits.Shallow) {
 		return r.fail(ErrValues)
 	}
-	r.entries = append(r.entries, entry{start: int32(r.at), kind: kind})
+	r.entries = append(r.entries, entry{start: int32(r.at)})
 	return true
 }
 
@@ -144,7 +144,7 @@ func (r *reader) value(depth int) bool {
 	if kind == 0 {
 		return r.fail(ErrSyntax)
 	}
-	if !r.add(kind, depth) {
+	if !r.add(depth) {
 		return false
 	}
 	count, ok := int32(0), false
@@ -178,23 +178,7 @@ func (r *reader) kind() Kind {
 	if r.at == len(r.text) {
 		return 0
 	}
-	switch c := r.text[r.at]; c {
-	case '{':
-		return Object
-	case '[':
-		return Array
-	case '"':
-		return String
-	case 't', 'f':
-		return Bool
-	case 'n':
-		return Null
-	default:
-		if c == '-' || isDigit(c) {
-			return Number
-		}
-		return 0
-	}
+	return kindOf(r.text[r.at])
 }
 
 func (r *reader) array(depth int) (count int32, ok bool) {
@@ -223,7 +207,7 @@ func (r *reader) object(depth int) (count int32, ok bool) {
 		if r.kind() != String {
 			return 0, r.fail(ErrSyntax)
 		}
-		if !r.add(String, depth) || !r.name(name) {
+		if !r.add(depth) || !r.name(name) {
 			return 0, false
 		}
 		said := Value{r.Document, int32(name)}.String()

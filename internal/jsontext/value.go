@@ -37,7 +37,6 @@ type entry struct {
 	// count is how many elements or members there are. Of a string with escapes it is 1,
 	// and of a name with escapes its number in names plus one.
 	count int32
-	kind  Kind
 }
 
 // Root returns the value that the document is.
@@ -54,7 +53,29 @@ func (v Value) Kind() Kind {
 	if v.doc == nil {
 		return 0
 	}
-	return v.doc.entries[v.at].kind
+	return v.doc.kind(int(v.at))
+}
+
+func (d *Document) kind(at int) Kind { return kindOf(d.text[d.entries[at].start]) }
+
+// kindOf returns the kind of the values that start with a byte, or 0 where none does.
+func kindOf(start byte) Kind {
+	switch start {
+	case '{':
+		return Object
+	case '[':
+		return Array
+	case '"':
+		return String
+	case 't', 'f':
+		return Bool
+	case 'n':
+		return Null
+	}
+	if start == '-' || isDigit(start) {
+		return Number
+	}
+	return 0
 }
 
 // Text returns the value as it is written, and "" for the zero Value.
@@ -167,12 +188,13 @@ func (d *Document) child(parent int, offset int32) (Step, int) {
 	if end == 0 {
 		end = len(d.entries)
 	}
-	if e.kind != Array && e.kind != Object {
+	kind := d.kind(parent)
+	if kind != Array && kind != Object {
 		return Step{}, 0
 	}
 	for i, at := 0, parent+1; at < end && d.entries[at].start <= offset; i++ {
 		step, value := Step{Index: i}, at
-		if e.kind == Object {
+		if kind == Object {
 			if d.entries[at].next == 0 {
 				break // a name that was not read whole
 			}
