@@ -107,7 +107,7 @@ nightly: fuzz smith ## what takes hours: long fuzzing, twenty thousand generated
 	$(GO) test -race -count=3 -timeout 2h ./runtime/...
 	$(GO) test -run '^TestAttack' -count=5 -timeout 2h ./runtime/...
 	$(GO) test -race -run '^TestLoad$$' -timeout 1h ./executor -soak 10m
-	$(GO) test -race -run '^Test(|Stream|Pause)Model$$' -count=50 -timeout 2h ./executor
+	$(GO) test -race -tags slow -run '^Test(|Stream|Pause)Model$$' -count=50 -timeout 2h ./executor
 	$(GO) test -run '^TestEndlessPrograms$$' -timeout 1h ./runtime/internal/engine -programs 2000
 	$(GO) test -run '^TestBoundedPrograms$$' -timeout 2h ./runtime/internal/engine -programs 100000
 	$(GO) test -run '^TestEndlessProgramsEnd$$' -timeout 1h ./cmd/caisson -programs 100

@@ -67,6 +67,7 @@ var owners = map[string][]string{
 	"golang.org/x/sys":                         {"runtime/internal/engine", "hostfuncs/files"},
 	"golang.org/x/sync":                        {"executor", "runtime", "registry"},
 	"golang.org/x/time":                        {"executor/internal/rates"},
+	"github.com/hashicorp/golang-lru/v2":       {"executor"},
 	"golang.org/x/term":                        {"cmd"},
 	"golang.org/x/net":                         {"wasm-tools/web/page"},
 	"code.dny.dev/ssrf":                        {"hostfuncs/network"},

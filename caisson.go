@@ -44,8 +44,9 @@ type Options struct {
 	// NoCache keeps no compiled code: each process compiles the modules anew.
 	NoCache bool
 	// Runtime says how tools are loaded and bounded, and where modules are compiled. Its Profile must
-	// be zero. An empty CacheDir stands for [runtime.DefaultCacheDir], unless NoCache is set. Nothing
-	// is read from the environment, secrets neither, without LookupEnv.
+	// be zero. An empty CacheDir stands for [runtime.DefaultCacheDir], unless NoCache is set, and a zero
+	// Running for that of the Executor's Limits. Nothing is read from the environment, secrets neither,
+	// without LookupEnv.
 	Runtime runtime.Options
 	// Executor says how batches are run. Its Recorder gets what StateDir has kept.
 	Executor executor.Options
@@ -139,6 +140,9 @@ func (o Options) newRuntime(ctx context.Context, policy *manifests.Policy) (*run
 	}
 	r := o.Runtime
 	r.Profile = profile
+	if r.Running == 0 { // whoever the executor's queue lets in is not refused
+		r.Running = max(0, o.Executor.Limits.Running)
+	}
 	if r.Logger == nil {
 		r.Logger = o.Logger
 	}

@@ -1,20 +1,104 @@
 package executor
 
-import "runtime/debug"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
 
-// apart runs a program's code on a goroutine of its own and waits for it, so that neither a panic nor
-// a runtime.Goexit in it can end anything else: both are errors.
-func apart(do func() error) error {
-	done := make(chan error, 1)
+	"github.com/caisson-run/caisson/registry"
+)
+
+// panicError is a panic of a program's code, for the operator.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+
+// errExited means that a program's code ended its goroutine and returned nothing.
+var errExited = errors.New("it called runtime.Goexit")
+
+// returned is what a function returned.
+type returned[T any] struct {
+	value T
+	err   error
+}
+
+// runApart runs a program's code on a goroutine of its own, so that neither a panic nor a
+// runtime.Goexit in it can end anything else: both are errors. done must have room for what it returns.
+func runApart[T any](done chan<- returned[T], do func() (T, error)) {
 	go func() {
-		err := errExited
-		defer func() { done <- err }()
+		r := returned[T]{err: errExited}
+		defer func() { done <- r }()
 		defer func() {
 			if value := recover(); value != nil {
-				err = &panicError{value: value, stack: debug.Stack()}
+				r.err = &panicError{value: value, stack: debug.Stack()}
 			}
 		}()
-		err = do()
+		r.value, r.err = do()
 	}()
-	return <-done
+}
+
+// apart is runApart for those who wait until it has returned.
+func apart(do func() error) error {
+	done := make(chan returned[struct{}], 1)
+	runApart(done, func() (struct{}, error) { return struct{}{}, do() })
+	return (<-done).err
+}
+
+// lookUp looks for a tool while a batch is under way: a panic must not cost the records of calls that
+// have run.
+func lookUp(resolver Resolver, name string) (entry registry.Entry, ok bool, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			entry, ok, err = registry.Entry{}, false, &panicError{value: value, stack: debug.Stack()}
+		}
+	}()
+	entry, ok = resolver.Get(name)
+	return entry, ok, nil
+}
+
+// identityOf asks a tool for its identity, which runs the tool's code. It has no effects, so nobody
+// waits for a tool that is still at it when ctx has ended.
+func identityOf(ctx context.Context, entry registry.Entry) (string, error) {
+	done := make(chan returned[string], 1)
+	runApart(done, func() (string, error) { return entry.Identity(ctx) })
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// eachCallee visits the tools that a tool may call, and those that these may, each name once. ok is
+// false where there is no such tool.
+func eachCallee(resolver Resolver, entry registry.Entry, visit func(name string, called registry.Entry, ok bool) error) error {
+	seen := map[string]bool{}
+	var add func(registry.Entry) error
+	add = func(entry registry.Entry) error {
+		if entry.Manifest == nil {
+			return nil
+		}
+		for _, name := range entry.Manifest.Permissions.Tools {
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			called, ok, err := lookUp(resolver, name)
+			if err == nil {
+				err = visit(name, called, ok)
+			}
+			if err == nil {
+				err = add(called)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return add(entry)
 }

@@ -2,14 +2,15 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/executor/internal/breaker"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -32,7 +33,7 @@ type Batch struct {
 	Stream *Stream
 }
 
-// Report is what became of a batch.
+// Report is the outcome of a batch.
 type Report struct {
 	ID string // the batch's
 	// Session is the batch's, also where it had none of its own: it keeps what was cut.
@@ -96,7 +97,7 @@ func (b *batch) play(ctx context.Context, began tool.EventType, calls []*call) R
 	status := b.schedule(ctx, calls)
 	report := Report{ID: b.id, Session: b.session, Records: make([]tool.Record, 0, len(calls)), Status: status, Pending: []tool.Action{}, Final: []string{}}
 	for _, c := range calls {
-		if !c.ended {
+		if c.phase != phaseEnded {
 			continue
 		}
 		report.Records = append(report.Records, c.record)
@@ -172,18 +173,6 @@ func (c *call) find(resolver Resolver) {
 	}
 }
 
-// lookUp looks for a tool while a batch is under way: a panic must not cost the records of calls that
-// have run.
-func lookUp(resolver Resolver, name string) (entry registry.Entry, ok bool, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			entry, ok, err = registry.Entry{}, false, &panicError{value: value, stack: debug.Stack()}
-		}
-	}()
-	entry, ok = resolver.Get(name)
-	return entry, ok, nil
-}
-
 // allowed returns the registered names of allowed tools, or nil if all are allowed.
 func (e *Executor) allowed(names []string) map[string]bool {
 	if names == nil {
@@ -196,4 +185,94 @@ func (e *Executor) allowed(names []string) map[string]bool {
 		}
 	}
 	return allowed
+}
+
+// batch is one batch under way.
+type batch struct {
+	executor *Executor
+	session  *Session
+	id       string
+	allowed  map[string]bool // by registered name; nil allows all
+	parallel int
+	share    int // bytes of each result that go to the model
+	files    []tool.File
+	trace    string
+	stream   *Stream // nil: nobody watches
+	revision int     // how often the batch has paused before
+	order    order   // of the calls that a model made
+
+	mu     sync.Mutex
+	totals tool.Totals
+}
+
+// run takes one call to its end.
+func (b *batch) run(ctx context.Context, c *call) {
+	c.began = time.Now()
+	b.callStarted(ctx, c)
+	switch c.phase {
+	case phaseRefused:
+	case phaseAnswered: // the client ran it, whatever has ended since
+		b.settleAnswer(ctx, c)
+	default:
+		b.take(ctx, c)
+	}
+	b.callFinished(ctx, c)
+}
+
+var errWaits = errors.New("a call that waits was to be run")
+
+// take runs a call, if there is still time for it.
+func (b *batch) take(ctx context.Context, c *call) {
+	taken, stop := c.take(ctx)
+	defer stop()
+	switch err := taken.Err(); {
+	case err != nil:
+		b.abandonWait(c)
+		c.refuse(notStarted(err))
+	case isLate(taken):
+		b.abandonWait(c)
+		c.refuse(notStarted(context.DeadlineExceeded))
+	case c.waits(): // no schedule comes here; a call that waits is never run, whatever else is wrong
+		c.fail(errWaits)
+	case c.source != nil:
+		c.duplicates(c.source)
+	default:
+		b.answer(taken, c)
+	}
+}
+
+// attempt runs a call if it is let in, and completes its record.
+func (b *batch) attempt(ctx context.Context, c *call) {
+	in, err := b.executor.admission.enter(ctx, c)
+	if err != nil {
+		c.refuse(notAdmitted(c.tool, err))
+		return
+	}
+	b.perform(ctx, c, in)
+}
+
+// perform runs a call that was let in, and completes its record.
+func (b *batch) perform(ctx context.Context, c *call, in admitted) {
+	if c.wait != nil && !c.isApproved() { // it has started, so that it cannot wait for another
+		in.leave(breaker.Unknown)
+		c.refuse(tool.Busy, "the call waited for a place until its approval had run out; call it again")
+		return
+	}
+	if !c.readOnly {
+		defer b.barrier(c)()
+	}
+	c.nest.open(ctx)
+	b.executor.invoke(ctx, c)
+	c.nest.close()
+	if state := in.leave(judge(ctx, c.record.Result.Kind)); state != breaker.Unchanged {
+		b.breakerChanged(ctx, c, state)
+	}
+}
+
+// notStarted explains why a call was not started, given how its context ended.
+func notStarted(err error) (tool.Kind, string) {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return tool.Deadline, "the time was up before the call was started"
+	}
+	return tool.Cancelled, "the call was cancelled before it was started"
 }

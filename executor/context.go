@@ -40,7 +40,7 @@ func (p planner) contextValues(c *call, m *manifests.Manifest, arguments tool.Ar
 		}
 	}
 	for _, name := range m.Context {
-		value, ok := p.context[name]
+		value, ok := p.batch.session.context[name]
 		if !ok {
 			rule := "the host has no value for " + name
 			reasons = append(reasons, rule)
@@ -49,8 +49,7 @@ func (p planner) contextValues(c *call, m *manifests.Manifest, arguments tool.Ar
 		}
 		text, err := json.Marshal(value)
 		if err != nil {
-			c.refuse(tool.Internal, "")
-			c.fail(err)
+			c.refuseFailed(err)
 			return nil, false
 		}
 		values = append(values, contextValue{name, text})
@@ -103,8 +102,7 @@ func refuseMisfit(ctx context.Context, c *call, m *manifests.Manifest, own tool.
 		return
 	}
 	if compileErr != nil {
-		c.refuse(tool.Internal, "")
-		c.fail(compileErr)
+		c.refuseFailed(compileErr)
 		return
 	}
 	ownErr := validate(ctx, shown, own)

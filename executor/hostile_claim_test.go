@@ -57,7 +57,7 @@ func TestAttackEarlyExpiry(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(time.Hour)
 		_, err = e.Resume(t.Context(), answered(session, *report.State))
-		require.ErrorIs(t, err, executor.ErrLate)
+		require.ErrorIs(t, err, executor.ErrAlreadyResumed)
 	})
 }
 

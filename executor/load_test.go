@@ -22,7 +22,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-var soak = flag.Duration("soak", time.Second, "for how long each variant of TestLoad loads the executor")
+var soak = flag.Duration("soak", time.Second/5, "for how long each variant of TestLoad loads the executor")
 
 const (
 	loadSessions = 64
@@ -38,12 +38,13 @@ func TestLoad(t *testing.T) {
 		"few wait":  {Running: 4, PerTenant: 2, PerTool: 1, Waiting: 4, Wait: 10 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &load{ends: time.Now().Add(*soak)}
+			l := &load{}
 			options := executor.Options{
 				Limits: limits, Rates: unlimited, Breaker: executor.Breaker{Open: 10 * time.Millisecond},
 				Reuse: executor.Reuse{TTL: 100 * time.Millisecond, Bytes: 1 << 20}, Output: executor.Output{PerCall: 512, Kept: 100_000}, Recorder: l,
 			}
 			e := newExecutor(t, options, loadedTools(t)...)
+			l.ends = time.Now().Add(*soak)
 			stop := l.guard(t)
 			l.run(t, e)
 			stop()
@@ -136,7 +137,7 @@ func heap() uint64 {
 // converse is one agent after the other, each with a session of some batches.
 func (l *load) converse(t *testing.T, e *executor.Executor, number int) {
 	random := rand.New(rand.NewPCG(uint64(number), 1))
-	for time.Now().Before(l.ends) {
+	for first := true; first || time.Now().Before(l.ends); first = false {
 		session, err := e.NewSession(executor.SessionOptions{Tenant: fmt.Sprint("tenant", number%8)})
 		if !assert.NoError(t, err) {
 			return

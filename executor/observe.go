@@ -16,15 +16,15 @@ import (
 
 // send makes an event of a kind, if anybody wants one.
 func (b *batch) send(kind tool.EventType, fill func(*tool.Event)) {
-	feed := &b.executor.feed
-	idle := feed.Idle()
+	subscribers := &b.executor.subscribers
+	idle := subscribers.idle()
 	if idle && b.stream == nil {
 		return
 	}
 	event := b.event(kind)
 	fill(&event)
 	if !idle {
-		feed.Send(sent{event, b.session})
+		subscribers.send(&event, b.session)
 	}
 	b.stream.offer(event)
 }
@@ -46,7 +46,7 @@ func (b *batch) begun(kind tool.EventType, calls []*call) {
 	b.send(kind, func(event *tool.Event) {
 		event.Calls = make([]tool.Planned, 0, len(calls))
 		for _, c := range calls {
-			if !c.ended {
+			if c.phase != phaseEnded {
 				event.Calls = append(event.Calls, c.planned())
 			}
 		}
@@ -90,10 +90,10 @@ func (b *batch) callStarted(ctx context.Context, c *call) {
 // callFinished cuts the result to what goes to the model, and tells everybody what the call
 // came to.
 func (b *batch) callFinished(ctx context.Context, c *call) {
-	if !c.shared {
+	if c.source == nil || c.phase == phaseRefused { // else it has what its source has
 		b.cut(c)
 	}
-	c.ended = true
+	c.phase = phaseEnded
 	c.final = c.record.Result.Success && c.entry.Manifest != nil && c.entry.Manifest.Behavior.Final
 	b.session.leave(c)
 	b.mu.Lock()
@@ -186,7 +186,7 @@ func levelOf(kind tool.Kind) slog.Level {
 	}
 }
 
-// breakerChanged says that a tool is left alone from now on, or no longer.
+// breakerChanged logs that a tool's circuit breaker has opened or closed.
 func (b *batch) breakerChanged(ctx context.Context, c *call, state breaker.State) {
 	attributes := []any{"call_id", c.record.CallID, "tool", c.tool, "tenant", b.session.tenant}
 	if state == breaker.Opened {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -31,7 +32,7 @@ func TestPauseModel(t *testing.T) {
 		seed = rand.Uint64()
 	}
 	w := newPauseWorld(t)
-	const each = 120
+	each := testsize.Of(40, 120)
 	var workers sync.WaitGroup
 	for i := range 4 {
 		workers.Go(func() {
@@ -234,7 +235,7 @@ func (p *pausePlay) resume(t *testing.T) error {
 	all.Wait()
 	close(failures)
 	for err := range failures {
-		if !errors.Is(err, executor.ErrLate) {
+		if !errors.Is(err, executor.ErrAlreadyResumed) {
 			return err
 		}
 	}

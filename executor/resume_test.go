@@ -73,7 +73,7 @@ func TestResumeMistakes(t *testing.T) {
 	}
 	all := []error{
 		executor.ErrInvalidBatch, executor.ErrInvalidState, executor.ErrWrongSession, executor.ErrUnknownCall, executor.ErrMissingAnswer,
-		executor.ErrDoubledAnswer, executor.ErrWrongAnswer, executor.ErrNotApproved, executor.ErrLate,
+		executor.ErrDoubledAnswer, executor.ErrWrongAnswer, executor.ErrNotApproved, executor.ErrAlreadyResumed,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -114,11 +114,11 @@ func TestResumeLate(t *testing.T) {
 		_, err := e.Resume(t.Context(), answered(session, *report.State))
 		require.NoError(t, err)
 		_, err = e.Resume(t.Context(), answered(session, stored(t, report.State)))
-		require.ErrorIs(t, err, executor.ErrLate)
+		require.ErrorIs(t, err, executor.ErrAlreadyResumed)
 		report = paused(t, e, session, newCall("1", "d", "{}"))
 		time.Sleep(time.Hour)
 		_, err = e.Resume(t.Context(), answered(session, *report.State))
-		require.ErrorIs(t, err, executor.ErrLate)
+		require.ErrorIs(t, err, executor.ErrExpired)
 		assert.Equal(t, []string{"d"}, ran)
 	})
 }
@@ -137,7 +137,7 @@ func TestResumeAtOnce(t *testing.T) {
 			_, err := e.Resume(t.Context(), answered(session, *report.State))
 			mu.Lock()
 			defer mu.Unlock()
-			if errors.Is(err, executor.ErrLate) {
+			if errors.Is(err, executor.ErrAlreadyResumed) {
 				late++
 			} else if assert.NoError(t, err) {
 				done++
@@ -192,9 +192,9 @@ func TestClaim(t *testing.T) {
 				claims.fail = nil
 			}
 			require.NoError(t, resume(first))
-			require.ErrorIs(t, resume(first), executor.ErrLate)
+			require.ErrorIs(t, resume(first), executor.ErrAlreadyResumed)
 			if shared {
-				require.ErrorIs(t, resume(second), executor.ErrLate)
+				require.ErrorIs(t, resume(second), executor.ErrAlreadyResumed)
 				assert.Len(t, ran, 1)
 				return
 			}

@@ -7,9 +7,9 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
+	"github.com/caisson-run/caisson/executor/internal/breaker"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
@@ -43,11 +43,11 @@ const writableFiles = "files"
 func tenantDomain(tenant string) string { return "tenant " + tenant }
 
 // ask sets what a call asks, if its answer may be used again.
-func (b *batch) ask(c *call) {
+func (b *batch) ask(c *call) error {
 	behavior := c.entry.Manifest.Behavior
 	reuse := b.executor.options.Reuse
 	if reuse.Scope == ReuseNone || !behavior.ReadOnly || behavior.Cache == manifests.CacheOff || c.entry.Registration == (tool.Registration{}) {
-		return
+		return nil
 	}
 	q := &answers.Question[key]{
 		Key:     key{tool: c.entry.Registration, tenant: b.session.tenant},
@@ -61,20 +61,31 @@ func (b *batch) ask(c *call) {
 	text = appendText(text, b.session.user)
 	text = appendFiles(text, b.files)
 	text = c.invocation.Arguments.AppendCanonical(text)
-	reached := reached{resolver: b.executor.resolver, seen: map[string]bool{}}
-	reached.add(c.entry)
-	if len(reached.calls) > 0 {
-		text = append(text, reached.calls...)
-		text = b.appendAllowed(text)
+	files, callees := len(c.entry.Manifest.Permissions.Files) > 0, []byte(nil)
+	err := eachCallee(b.executor.resolver, c.entry, func(name string, called registry.Entry, _ bool) error {
+		callees = appendText(callees, name)
+		if called.Manifest == nil {
+			return nil
+		}
+		callees = appendText(append(callees, called.Registration[:]...), called.Unavailable)
+		files = files || len(called.Manifest.Permissions.Files) > 0
+		if own := called.Manifest.Behavior.Cache; own > 0 {
+			q.TTL = min(q.TTL, own)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	if reached.ttl > 0 {
-		q.TTL = min(q.TTL, reached.ttl)
+	if callees != nil {
+		text = b.appendAllowed(append(text, callees...))
 	}
-	if reached.files {
+	if files {
 		q.Domains = append(q.Domains, writableFiles)
 	}
 	q.Key.rest = sha256.Sum256(text)
 	c.question = q
+	return nil
 }
 
 // appendValues appends context values so that no two sets of them look alike.
@@ -111,37 +122,6 @@ func (b *batch) appendAllowed(text []byte) []byte {
 	return text
 }
 
-// reached collects what the tools are that a tool may call, and those that these may.
-type reached struct {
-	resolver Resolver
-	seen     map[string]bool
-	calls    []byte
-	files    bool          // some of them sees files
-	ttl      time.Duration // the shortest of their own; 0 for none
-}
-
-func (r *reached) add(entry registry.Entry) {
-	permissions := &entry.Manifest.Permissions
-	r.files = r.files || len(permissions.Files) > 0
-	for _, name := range permissions.Tools {
-		if r.seen[name] {
-			continue
-		}
-		r.seen[name] = true
-		r.calls = appendText(r.calls, name)
-		called, ok := r.resolver.Get(name)
-		if !ok || called.Manifest == nil {
-			continue
-		}
-		r.calls = append(r.calls, called.Registration[:]...)
-		if own := called.Manifest.Behavior.Cache; own > 0 && (r.ttl == 0 || own < r.ttl) {
-			r.ttl = own
-		}
-		r.calls = appendText(r.calls, called.Unavailable)
-		r.add(called)
-	}
-}
-
 // answer completes a call's record: with what an earlier one came to, if that may be used
 // again, else by running it.
 func (b *batch) answer(ctx context.Context, c *call) {
@@ -156,18 +136,18 @@ func (b *batch) answer(ctx context.Context, c *call) {
 	}
 }
 
-// answerOnce has an answer found by one of those who ask the same at a time. Nobody waits for a
+// answerOnce runs calls that ask the same at the same time once. Nobody waits for a
 // call that waits for a place itself: it may be one of many of another session.
 func (b *batch) answerOnce(ctx context.Context, c *call) {
 	var in admitted
-	place := answers.Ready{
+	ready := answers.Ready{
 		Get: func(ctx context.Context) (err error) {
 			in, err = b.executor.admission.enter(ctx, c)
 			return err
 		},
-		Drop: func() { in.abandon() },
+		Drop: func() { in.leave(breaker.Unknown) },
 	}
-	known, from, err := b.executor.answers.DoWhenReady(ctx, *c.question, place, func(ctx context.Context) (answered, bool) {
+	known, from, err := b.executor.answers.Do(ctx, *c.question, ready, func(ctx context.Context) (answered, bool) {
 		b.perform(ctx, c, in)
 		if !c.lasts() {
 			return answered{}, false
@@ -190,10 +170,10 @@ func (b *batch) answerNested(ctx context.Context, c *call) {
 		c.repeats(known)
 		return
 	}
-	generation := cache.Began(c.question.Domains)
+	asked := cache.Now()
 	b.attempt(ctx, c)
 	if c.lasts() {
-		cache.Put(*c.question, generation, c.answered())
+		cache.Put(*c.question, asked, c.answered())
 	}
 }
 
@@ -252,7 +232,7 @@ func (c *call) repeats(known answered) {
 // duplicates completes the record with the result of a call of the same batch.
 func (c *call) duplicates(source *call) {
 	c.record.Skipped, c.record.Source = true, source.record.CallID
-	c.record.Result, c.record.Cuts, c.whole, c.shared = cloned(source.record.Result), slices.Clone(source.record.Cuts), source.whole, true
+	c.record.Result, c.record.Cuts, c.whole = cloned(source.record.Result), slices.Clone(source.record.Cuts), source.whole
 }
 
 // cloned returns a result that can be changed without changing the other.

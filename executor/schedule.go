@@ -25,7 +25,7 @@ func (b *batch) schedule(ctx context.Context, calls []*call) Status {
 			return Completed
 		}
 		if b.runIdle(ctx, calls) || b.refuseUnstorable(ctx, all) {
-			continue // which may have let others go on
+			continue // which may have made others ready
 		}
 		if b.session.park(calls) {
 			b.keepApprovals(calls)
@@ -39,7 +39,7 @@ func (b *batch) schedule(ctx context.Context, calls []*call) Status {
 func (b *batch) runReady(ctx context.Context, calls []*call) []*call {
 	ready := make([]*call, 0, len(calls))
 	for {
-		for len(calls) > 0 && calls[0].ended {
+		for len(calls) > 0 && calls[0].phase == phaseEnded {
 			calls = calls[1:]
 		}
 		ready = b.ready(ctx, calls, ready[:0])
@@ -53,15 +53,15 @@ func (b *batch) runReady(ctx context.Context, calls []*call) []*call {
 // ready appends the calls that can run beside each other next, and announces those that the client
 // can run meanwhile: calls of its own in any order, since it is handed them together and keeps it
 // itself, and of those that are run here none that must not be passed. Behind a call that changes
-// something and cannot go on yet, nothing goes on.
+// something and cannot run yet, nothing runs.
 func (b *batch) ready(ctx context.Context, calls, ready []*call) []*call {
 	here := false   // a call before is run here, and has not ended
 	client := false // the client runs one before
 	held := false   // and it changes something
 	for _, c := range calls {
 		switch {
-		case c.ended:
-		case c.refused || c.isCancelled():
+		case c.phase == phaseEnded:
+		case c.phase == phaseRefused || c.isCancelled():
 			ready = append(ready, c)
 		case c.isClient():
 			if here && !c.readOnly || isOver(ctx) { // where it is over, nobody waits for an answer
@@ -88,7 +88,7 @@ func (b *batch) ready(ctx context.Context, calls, ready []*call) []*call {
 // reports whether there were any.
 func (b *batch) runIdle(ctx context.Context, calls []*call) (some bool) {
 	for _, c := range calls {
-		if !c.ended && (c.refused || c.isCancelled()) {
+		if c.phase == phaseRefused || c.phase != phaseEnded && c.isCancelled() {
 			b.runAll(ctx, []*call{c})
 			some = true
 		}
@@ -99,7 +99,7 @@ func (b *batch) runIdle(ctx context.Context, calls []*call) (some bool) {
 // runAll runs calls one after the other that have not ended.
 func (b *batch) runAll(ctx context.Context, calls []*call) {
 	for _, c := range calls {
-		if !c.ended {
+		if c.phase != phaseEnded {
 			b.run(ctx, c)
 			c.whole = tool.Result{}
 		}

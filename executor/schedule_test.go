@@ -3,9 +3,7 @@ package executor_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
-	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -83,117 +80,6 @@ func TestRefusedCallsSeparateNothing(t *testing.T) {
 		}})
 		assert.Equal(t, time.Second, time.Since(start))
 	})
-}
-
-// span is when a call ran, on a clock that counts starts and ends.
-type span struct{ start, end int64 }
-
-// world is tools over one state, which does not guard itself: only the order of the
-// calls keeps writers apart. Under -race a broken barrier is a data race as well.
-type world struct {
-	state int
-	clock atomic.Int64
-	mu    sync.Mutex
-	spans map[string]span // by the argument id
-	pause func()
-}
-
-func (w *world) tools(t testing.TB) []registry.Tool {
-	track := func(do func(id string) (tool.Outcome, error)) run {
-		return func(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
-			raw, _ := invocation.Arguments.Get("id")
-			start := w.clock.Add(1)
-			defer func() {
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				w.spans[string(raw)] = span{start, w.clock.Add(1)}
-			}()
-			w.pause()
-			return do(string(raw))
-		}
-	}
-	read := func(id string) (tool.Outcome, error) { return succeed(fmt.Sprint(id, w.state)), nil }
-	return []registry.Tool{
-		newFake(t, "read", readOnly, track(read)),
-		newFake(t, "read_failing", readOnly, track(func(string) (tool.Outcome, error) {
-			return tool.Outcome{Result: tool.Result{Error: fmt.Sprint("at ", w.state)}}, nil
-		})),
-		newFake(t, "read_panicking", readOnly, track(func(string) (tool.Outcome, error) { panic("boom") })),
-		newFake(t, "write", nil, track(func(id string) (tool.Outcome, error) { w.state++; return read(id) })),
-		newFake(t, "write_trapping", nil, track(func(string) (tool.Outcome, error) {
-			w.state += 100
-			return tool.Outcome{}, &tool.Error{Kind: tool.Trap, Message: "unreachable"}
-		})),
-	}
-}
-
-// settled leaves out of a record what differs between runs.
-func settled(record tool.Record) tool.Record {
-	record.Result.Error = strings.ReplaceAll(record.Result.Error, record.CallID, "ID")
-	record.CallID, record.ExecutionTime = "", 0
-	return record
-}
-
-// TestRandomBatches compares batches with running their calls one after the other.
-func TestRandomBatches(t *testing.T) {
-	names := []string{"read", "read", "read", "read", "read_failing", "read_panicking", "write", "write_trapping", "nobody"}
-	for seed := range uint64(60) {
-		random := rand.New(rand.NewPCG(seed, 1))
-		var calls []tool.Call
-		for i := range random.IntN(40) {
-			arguments := fmt.Sprintf(`{"id":"%d"}`, i)
-			if random.IntN(10) == 0 {
-				arguments = "{"
-			}
-			calls = append(calls, newCall("provider", names[random.IntN(len(names))], arguments))
-		}
-
-		reference := world{spans: map[string]span{}, pause: func() {}}
-		sequential := newExecutor(t, executor.Options{Breaker: executor.Breaker{Off: true}}, reference.tools(t)...)
-		var want []tool.Record
-		for _, c := range calls {
-			want = append(want, settled(execute(t, sequential, executor.Batch{Calls: []tool.Call{c}})))
-		}
-
-		w := world{spans: map[string]span{}, pause: func() { time.Sleep(time.Duration(rand.IntN(50)) * time.Microsecond) }}
-		e := newExecutor(t, executor.Options{Parallel: 1 + random.IntN(6), Breaker: executor.Breaker{Off: true}}, w.tools(t)...)
-		watcher := watch(t, e, nil)
-		report, err := e.Execute(t.Context(), executor.Batch{Calls: calls})
-		require.NoError(t, err)
-		records := report.Records
-		require.Len(t, records, len(want))
-		ids := map[string]bool{}
-		for i, record := range records {
-			require.Equal(t, want[i], settled(record), "seed %d, call %d", seed, i)
-			ids[record.CallID] = true
-		}
-		assert.Len(t, ids, len(calls), "call ids never repeat")
-		assert.Equal(t, reference.state, w.state)
-		assertBarriers(t, calls, w.spans)
-		assertEvents(t, report, watcher.rest(t))
-	}
-}
-
-// assertBarriers checks that a writing call overlaps no other.
-func assertBarriers(t *testing.T, calls []tool.Call, spans map[string]span) {
-	t.Helper()
-	at := func(i int) (span, bool) { s, ok := spans[fmt.Sprintf(`"%d"`, i)]; return s, ok }
-	for i, c := range calls {
-		barrier, ran := at(i)
-		if !ran || !strings.HasPrefix(c.Function.Name, "write") {
-			continue
-		}
-		for j := range calls {
-			other, ran := at(j)
-			switch {
-			case !ran || i == j:
-			case j < i:
-				assert.Less(t, other.end, barrier.start)
-			default:
-				assert.Greater(t, other.start, barrier.end)
-			}
-		}
-	}
 }
 
 // TestCancel ends the context during the second call of four.

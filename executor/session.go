@@ -85,7 +85,7 @@ func (e *Executor) NewSession(options SessionOptions) (*Session, error) {
 	if err != nil {
 		return nil, invalid("%v", err)
 	}
-	store, err := output.NewStore(output.Options{Bytes: e.options.Output.Kept})
+	store, err := output.NewStore(e.options.Output.Kept)
 	if err != nil {
 		return nil, invalid("%v", err)
 	}
@@ -129,7 +129,7 @@ func (s *Session) enter(calls ...*call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range calls {
-		if _, taken := s.calls[c.record.CallID]; !taken && !c.ended {
+		if _, taken := s.calls[c.record.CallID]; !taken && c.phase != phaseEnded {
 			s.calls[c.record.CallID] = c
 		}
 	}
@@ -139,7 +139,7 @@ func (s *Session) enter(calls ...*call) {
 func (s *Session) underWay(calls []storedCall) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(calls, func(c storedCall) bool { return c.record == nil && s.calls[c.callID] != nil })
+	return slices.ContainsFunc(calls, func(c storedCall) bool { return c.Ended == nil && s.calls[c.CallID] != nil })
 }
 
 // leave forgets a call that has ended.
@@ -154,12 +154,12 @@ func (s *Session) park(calls []*call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range calls {
-		if !c.ended && c.isCancelled() {
+		if c.phase != phaseEnded && c.isCancelled() {
 			return false
 		}
 	}
 	for _, c := range calls {
-		if !c.ended {
+		if c.phase != phaseEnded {
 			s.remove(c)
 		}
 	}

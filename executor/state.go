@@ -2,7 +2,9 @@ package executor
 
 import (
 	"bytes"
+	"context"
 	"database/sql/driver"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -10,11 +12,11 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// State is a batch that waits: what [Executor.Resume] needs to go on with it, in this process or
+// State is a paused batch: what [Executor.Resume] needs to resume it, in this process or
 // another. It is a value that can be stored, as JSON or in a column. It holds the calls with their
 // arguments and the results so far, so keep it as safe as these, where only the host reads it; it
-// holds no permission of any kind. It tells nobody the session's tenant and context values, but whoever
-// reads it can find out whether a guess at all of these is right.
+// grants nothing. It does not reveal the session's tenant and context values, but a reader of the state
+// can find out whether a guess at all of these is right.
 // The zero value is no batch's. It is safe for concurrent use.
 type State struct{ batch *storedBatch }
 
@@ -23,42 +25,18 @@ type State struct{ batch *storedBatch }
 // read. A batch that would become longer is not let wait.
 const MaxStateBytes = 16 << 20
 
-// storedBatch is a batch that waits. Nobody changes it.
-type storedBatch struct {
-	id       string
-	revision int    // 1 for the first pause of the batch
-	session  string // see [Session.digest]
-	expires  time.Time
-	totals   tool.Totals // of the calls that have ended
-	calls    []storedCall
-}
-
-// storedCall is a call of a batch that waits. It has ended, or waits itself, or neither.
-type storedCall struct {
-	callID string
-	call   tool.Call
-	record *tool.Record // of a call that has ended
-	final  bool         // as in [call]
-	action *tool.Action // what a call waits for
-}
-
 // state returns what a batch that has paused can be resumed with.
 func (b *batch) state(calls []*call) State {
 	stored := &storedBatch{
-		id: b.id, revision: b.revision + 1, session: b.session.digest(b.id), totals: b.totals,
-		expires: time.Now().Add(b.executor.options.Pause.Expire).UTC().Round(0), calls: make([]storedCall, len(calls)),
+		Version: stateVersion, ID: b.id, Revision: b.revision + 1, Session: b.session.digest(b.id), Totals: b.totals,
+		Expires: time.Now().Add(b.executor.options.Pause.Expire).UTC().Round(0), Calls: make([]storedCall, len(calls)),
 	}
 	for i, c := range calls {
-		s := storedCall{callID: c.record.CallID, call: c.record.Call}
-		switch {
-		case c.ended:
-			record := ownRecord(&c.record)
-			s.record, s.final = &record, c.final
-		case c.isPending():
-			action := c.wait.action
-			s.action = &action
+		s := c.stored()
+		if c.phase == phaseWaiting {
+			s.Waits = nil // nobody was told
 		}
-		stored.calls[i] = s
+		stored.Calls[i] = s
 	}
 	return State{stored}
 }
@@ -73,21 +51,11 @@ func ownRecord(r *tool.Record) tool.Record {
 	return own
 }
 
-// shown is what a call waits for, with the call that would run.
-func (s *storedCall) shown() tool.Action {
-	action := *s.action
-	action.CallID, action.Call = s.callID, s.call
-	action.Call.ID = or(action.Call.ID, s.callID)
-	action.Arguments = bytes.Clone(action.Arguments)
-	action.Decisions, action.Callees = slices.Clone(action.Decisions), slices.Clone(action.Callees)
-	return action
-}
-
 func (b *storedBatch) pending() []tool.Action {
 	pending := []tool.Action{}
-	for i := range b.calls {
-		if b.calls[i].action != nil {
-			pending = append(pending, b.calls[i].shown())
+	for i := range b.Calls {
+		if b.Calls[i].Waits != nil {
+			pending = append(pending, b.Calls[i].action())
 		}
 	}
 	return pending
@@ -98,7 +66,7 @@ func (s State) ID() string {
 	if s.batch == nil {
 		return ""
 	}
-	return s.batch.id
+	return s.batch.ID
 }
 
 // Pending returns what the batch waits for, in the order of the calls. It is never nil.
@@ -114,7 +82,7 @@ func (s State) Expires() time.Time {
 	if s.batch == nil {
 		return time.Time{}
 	}
-	return s.batch.expires
+	return s.batch.Expires
 }
 
 // MarshalJSON writes the state. That of no batch is null. It fails for one that is longer than
@@ -123,7 +91,10 @@ func (s State) MarshalJSON() ([]byte, error) {
 	if s.batch == nil {
 		return []byte("null"), nil
 	}
-	text, err := s.batch.encode()
+	text, err := json.Marshal(s.batch)
+	if err == nil && len(text) > MaxStateBytes {
+		err = fmt.Errorf("the state has %d bytes; at most %d can be stored", len(text), MaxStateBytes)
+	}
 	if err != nil {
 		return nil, &Error{Op: "state", Err: err}
 	}
@@ -141,10 +112,15 @@ func (s *State) UnmarshalJSON(document []byte) error {
 		*s = State{}
 		return nil
 	}
-	stored, err := decodeState(document)
+	stored := &storedBatch{}
+	err := strict(document, stored)
+	if err == nil {
+		err = stored.check()
+	}
 	if err != nil {
 		return &Error{Op: "state", Err: fmt.Errorf("%w: %w", ErrInvalidState, err)}
 	}
+	stored.Expires = stored.Expires.UTC()
 	*s = State{stored}
 	return nil
 }
@@ -184,4 +160,70 @@ func (s *State) Scan(column any) error {
 	default:
 		return &Error{Op: "state", Err: fmt.Errorf("%w: the column holds a %T; want text or bytes with JSON", ErrInvalidState, column)}
 	}
+}
+
+const (
+	// maxWaitingBytes is how long the calls of a batch may be in a state. The rest is for what comes
+	// of them.
+	maxWaitingBytes = MaxStateBytes / 2
+	// stateEnvelope is far above what a state takes besides its calls.
+	stateEnvelope = 4 << 10
+)
+
+const tooLong = "the batch is too long to wait for an answer or an approval; make fewer or shorter calls at a time"
+
+// refuseLong refuses what would wait in a batch whose calls are too long to be kept meanwhile, before
+// anybody is told of it: a model must not choose what cannot be stored.
+func (b *batch) refuseLong(ctx context.Context, calls []*call) {
+	waiting := false
+	for _, c := range calls {
+		waiting = waiting || c.waits()
+	}
+	if waiting && sizeInState(calls, maxWaitingBytes, func(c *call) bool { return c.phase != phaseEnded }) > maxWaitingBytes {
+		b.refuseWaiting(ctx, calls)
+	}
+}
+
+// refuseUnstorable refuses what waits where the batch cannot be stored, for the results of calls that
+// have run. It reports whether it did: a state that cannot be stored is nobody's to wait for.
+func (b *batch) refuseUnstorable(ctx context.Context, calls []*call) bool {
+	const most = MaxStateBytes - stateEnvelope
+	if sizeInState(calls, most, func(*call) bool { return true }) <= most {
+		return false
+	}
+	return b.refuseWaiting(ctx, calls)
+}
+
+// refuseWaiting refuses all calls that wait, and reports whether there were any.
+func (b *batch) refuseWaiting(ctx context.Context, calls []*call) (some bool) {
+	for _, c := range calls {
+		if !c.waits() {
+			continue
+		}
+		some = true
+		b.abandonWait(c)
+		c.refuse(tool.Busy, tooLong)
+	}
+	if some {
+		b.executor.log.WarnContext(ctx, "batch is too long to wait", "batch", b.id, "session", b.session.id)
+	}
+	return some
+}
+
+// sizeInState returns how many bytes those calls that count take in a state's JSON, as encoding/json
+// writes it inside another document. It may stop beyond most.
+func sizeInState(calls []*call, most int, counts func(*call) bool) (size int) {
+	for _, c := range calls {
+		if !counts(c) {
+			continue
+		}
+		text, err := json.Marshal(c.stored())
+		if err != nil {
+			return most + 1
+		}
+		if size += len(text) + 1; size > most { // and a comma
+			return size
+		}
+	}
+	return size
 }

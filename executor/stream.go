@@ -40,9 +40,7 @@ type StreamOptions struct {
 // partial images takes the place of the one before it. More than [StreamOptions] has room for is
 // dropped, and counted in Event.Lost. Nothing but emissions is ever dropped.
 type Stream struct {
-	// filled holds a token where there may be something for a reader that waits.
-	filled chan struct{}
-	ended  chan struct{} // closed when the batch has returned
+	bell bell // ends when the batch has returned
 
 	mu       sync.Mutex
 	line     *speech.Line
@@ -55,32 +53,27 @@ func NewStream(options StreamOptions) (*Stream, error) {
 	if options.Bytes < 0 {
 		return nil, &Error{Op: "stream", Err: fmt.Errorf("%w: %w", ErrInvalidOptions, notNegative("Bytes", options.Bytes))}
 	}
-	return &Stream{
-		filled: make(chan struct{}, 1), ended: make(chan struct{}),
-		line: speech.New(or(options.Bytes, defaultStreamBytes)),
-	}, nil
+	return &Stream{bell: newBell(), line: speech.New(or(options.Bytes, defaultStreamBytes))}, nil
 }
 
 // Next waits for the next event. It fails with [io.EOF] once the batch has ended or paused, or was
 // refused, and there is nothing left of it; and as ctx does, by which nothing is lost. Several
 // readers divide the events among them.
-func (s *Stream) Next(ctx context.Context) (tool.Event, error) {
-	if err := ctx.Err(); err != nil {
-		return tool.Event{}, err
-	}
-	for {
-		event, err := s.take()
-		if !errors.Is(err, errSilent) {
-			return event, err
+func (s *Stream) Next(ctx context.Context) (event tool.Event, err error) {
+	err = s.bell.wait(ctx, func() (ok bool, err error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.line == nil { // the zero value, which no batch takes
+			return false, io.EOF
 		}
-		select {
-		case <-s.filled:
-			// From here, only take may come: others wait for the token that was taken.
-		case <-s.ended:
-		case <-ctx.Done():
-			return tool.Event{}, ctx.Err()
+		if event, ok = s.line.Take(); ok {
+			s.wake() // another reader may be waiting
+		} else if s.finished {
+			err = io.EOF
 		}
-	}
+		return ok, err
+	})
+	return event, err
 }
 
 // Events yields the events until there are no more. If ctx ends before, the last is its error. Events
@@ -94,27 +87,6 @@ func (s *Stream) Events(ctx context.Context) iter.Seq2[tool.Event, error] {
 			}
 		}
 	}
-}
-
-// errSilent means that there is nothing to read yet.
-var errSilent = errors.New("nothing is said yet")
-
-// take returns the next event, [errSilent] where there is none, or [io.EOF] where none will be.
-func (s *Stream) take() (tool.Event, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.line == nil { // the zero value, which no batch takes
-		return tool.Event{}, io.EOF
-	}
-	event, ok := s.line.Take()
-	if !ok {
-		if s.finished {
-			return event, io.EOF
-		}
-		return event, errSilent
-	}
-	s.wake() // another reader may be waiting
-	return event, nil
 }
 
 // begin takes the stream for a batch, which must call finish in the end. Where it fails, the stream
@@ -154,21 +126,14 @@ func (s *Stream) finish() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.finished {
-		return
-	}
 	s.finished = true
 	s.line.Close()
-	close(s.ended)
+	s.bell.end()
 }
 
 // wake is called with the lock held.
 func (s *Stream) wake() {
-	if !s.line.Ready() {
-		return
-	}
-	select {
-	case s.filled <- struct{}{}:
-	default:
+	if s.line.Ready() {
+		s.bell.ring()
 	}
 }

@@ -174,3 +174,19 @@ func TestStreamEmitAfterTheEnd(t *testing.T) {
 	assert.Equal(t, tool.Cancelled, failure.Kind)
 	assert.Equal(t, []string{"batch_started", "call_started leaks", "call_finished leaks", "batch_finished"}, lines(drainStream(t, stream)))
 }
+
+// TestEmitUnwatched: a call may speak though nobody watches. What is no emission is refused all the
+// same, and once the call has ended it says nothing.
+func TestEmitUnwatched(t *testing.T) {
+	var host tool.Host
+	e := newExecutor(t, executor.Options{}, newFake(t, "talk", nil, func(_ context.Context, i tool.Invocation) (tool.Outcome, error) {
+		host = i.Host
+		assert.NoError(t, host.Emit(tool.Emission{Type: tool.EmitText, Text: "hello"}))
+		assert.ErrorContains(t, host.Emit(tool.Emission{Type: tool.EmitText}), "needs text")
+		return succeed("done"), nil
+	}))
+	record := ask(t, e, nil, "talk", "")
+	assert.Equal(t, "done", record.Result.Output, "it is no part of the result")
+	err := host.Emit(tool.Emission{Type: tool.EmitText, Text: "late"})
+	require.ErrorIs(t, err, tool.Cancelled)
+}

@@ -69,17 +69,6 @@ func heapInUse() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// TestStreamOfManySmallEmissions: very many small ones are bounded as well.
-func TestStreamOfManySmallEmissions(t *testing.T) {
-	e := newExecutor(t, executor.Options{}, newFake(t, "chatty", readOnly, chatty))
-	stream := newStream(t, executor.StreamOptions{Bytes: 100 << 8})
-	_, err := e.Execute(t.Context(), executor.Batch{Stream: stream, Calls: []tool.Call{newCall("1", "chatty", `{"bytes":1}`)}})
-	require.NoError(t, err)
-	events := drainStream(t, stream)
-	assert.Len(t, events, 4+100)
-	assert.Equal(t, 900, events[len(events)-2].Lost, "the call's end says so")
-}
-
 // TestStreamIsShared: a call that says very much does not take what another needs, whichever of
 // them comes first.
 func TestStreamIsShared(t *testing.T) {

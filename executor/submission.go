@@ -2,7 +2,6 @@ package executor
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -15,53 +14,40 @@ type submitted struct {
 	approval *tool.Approval
 }
 
-// mistakes are all that is wrong with a submission. The zero value is none.
-type mistakes struct {
-	kinds []error // each sentinel once
-	texts []string
-	more  int // that are not in texts
-}
+// mistakes are all that is wrong with a submission, each of which wraps one of the package's errors.
+type mistakes []error
 
 const (
-	mostMistakes = 32 // that an error tells of one by one
+	mostMistakes = 32 // that the text of an error tells of one by one
 	maxShownID   = 64 // bytes
 )
 
 func (m *mistakes) add(kind error, format string, arguments ...any) {
-	known := false
-	for _, k := range m.kinds {
-		known = known || errors.Is(k, kind)
-	}
-	if !known {
-		m.kinds = append(m.kinds, kind)
-	}
-	if len(m.texts) == mostMistakes {
-		m.more++
-		return
-	}
-	m.texts = append(m.texts, fmt.Sprintf("%v: %s", kind, fmt.Sprintf(format, arguments...)))
+	*m = append(*m, fmt.Errorf("%w: %s", kind, fmt.Sprintf(format, arguments...)))
 }
 
 // err returns one error with all mistakes, or nil.
-func (m *mistakes) err() error {
-	if len(m.kinds) == 0 {
+func (m mistakes) err() error {
+	if len(m) == 0 {
 		return nil
 	}
-	text := strings.Join(m.texts, "; ")
-	if m.more > 0 {
-		text += fmt.Sprintf("; and %d more", m.more)
+	return m
+}
+
+// Error lists the first mistakes.
+func (m mistakes) Error() string {
+	var texts []string
+	for _, mistake := range m[:min(len(m), mostMistakes)] {
+		texts = append(texts, mistake.Error())
 	}
-	return &submissionError{text, m.kinds}
+	if more := len(m) - mostMistakes; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "; ")
 }
 
-// submissionError is several mistakes.
-type submissionError struct {
-	text  string
-	kinds []error
-}
-
-func (e *submissionError) Error() string   { return e.text }
-func (e *submissionError) Unwrap() []error { return e.kinds }
+// Unwrap returns all mistakes.
+func (m mistakes) Unwrap() []error { return m }
 
 // match finds for which action each answer is, by call id. Each action has one in the end, where no
 // mistake was made.

@@ -13,15 +13,12 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// wait is what a call needs from outside. One goroutine at a time uses it, the one that schedules
-// the batch or the one that runs the call.
+// wait is what a call needs from outside. One goroutine at a time uses it, as it does the phase.
 type wait struct {
-	action    tool.Action
-	open      bool // it is still needed
-	announced bool
-	answer    *tool.Result // of the client; nil for none
-	approved  permit
-	effect    effect // what was approved, or is to be; the zero value for an output
+	action   tool.Action
+	answer   *tool.Result // of the client, once the call is answered
+	approved permit
+	effect   effect // what was approved, or is to be; the zero value for an output
 }
 
 // show has the action of a call say what an approval of it is for.
@@ -32,12 +29,6 @@ func (w *wait) show(c *call) {
 
 // isClient reports whether the client runs the call.
 func (c *call) isClient() bool { return c.wait != nil && c.wait.action.Type == tool.NeedsOutput }
-
-// waits reports whether the call cannot go on without an answer or an approval.
-func (c *call) waits() bool { return c.wait != nil && c.wait.open }
-
-// isPending reports whether somebody was told that the call waits.
-func (c *call) isPending() bool { return c.waits() && c.wait.announced }
 
 // waits sets what a call needs from outside, if it needs anything. own are the checked arguments
 // without the host's values.
@@ -55,15 +46,14 @@ func (p planner) waits(ctx context.Context, c *call, own tool.Arguments) {
 	}
 	text, err := own.MarshalJSON()
 	if err != nil {
-		c.refuse(tool.Internal, "")
-		c.fail(err)
+		c.refuseFailed(err)
 		return
 	}
 	action := tool.Action{CallID: c.record.CallID, Call: c.record.Call, Tool: c.tool, Arguments: text, Hints: c.entry.Hints()}
 	action.Call.ID = or(action.Call.ID, c.record.CallID)
 	if client {
 		action.Type, action.Reason = tool.NeedsOutput, "the client runs "+c.tool
-		c.wait = &wait{action: action, open: true}
+		c.wait, c.phase = &wait{action: action}, phaseWaiting
 		return
 	}
 	action.Type, action.Reason, action.Decisions = tool.NeedsApproval, storable(reason), decisionsOf(c.entry)
@@ -76,7 +66,9 @@ func (p planner) waits(ctx context.Context, c *call, own tool.Arguments) {
 	session := p.batch.session
 	w.approved = session.takeApproval(c.record.CallID, w.action.Fingerprint)
 	c.wait = w
-	w.open = !c.isApproved()
+	if !c.isApproved() {
+		c.phase = phaseWaiting
+	}
 }
 
 // isApproved reports whether what a call is to do has been approved, and that has not run out.
@@ -122,8 +114,7 @@ func (c *call) refuseUnknown(ctx context.Context, err error) {
 		c.refuse(notStarted(ctx.Err()))
 		return
 	}
-	c.refuse(tool.Internal, "")
-	c.fail(fmt.Errorf("what an approval of the call would be for: %w", err))
+	c.refuseFailed(fmt.Errorf("what an approval of the call would be for: %w", err))
 }
 
 // denyWaiting refuses a tool's call that would have to wait: its caller cannot.
@@ -137,10 +128,10 @@ func (c *call) denyWaiting() {
 
 // announce tells everybody what a call waits for, once.
 func (b *batch) announce(ctx context.Context, c *call) {
-	if c.wait.announced {
+	if c.phase == phaseAnnounced {
 		return
 	}
-	c.wait.announced = true
+	c.phase = phaseAnnounced
 	if log := b.executor.log; log.Enabled(ctx, slog.LevelInfo) {
 		log.InfoContext(ctx, "call waits", "call_id", c.record.CallID, "tool", c.tool, "for", string(c.wait.action.Type))
 	}
@@ -154,24 +145,23 @@ func (b *batch) announce(ctx context.Context, c *call) {
 // requestApprovals asks for all approvals at once, so that whoever gives them is asked once.
 func (b *batch) requestApprovals(ctx context.Context, calls []*call) {
 	for _, c := range calls {
-		if !c.ended && !c.refused && c.waits() && !c.isClient() {
+		if c.waits() && !c.isClient() {
 			b.announce(ctx, c)
 		}
 	}
 }
 
-// clear decides whether a call that is next may go on as far as approvals go, at the moment it does:
+// clear decides whether a call that is next may run as far as approvals go, just before it does:
 // those before it may have taken long, and may have changed what it would do. What was approved is
 // compared with what would run; where that is something else, or the approval has run out, the call
-// waits again, and clear returns false. A call that is refused goes on to its end.
+// waits again, and clear returns false. A call that is refused still has to end.
 func (b *batch) clear(ctx context.Context, c *call) bool {
-	if c.refused || c.isCancelled() || ctx.Err() != nil {
+	if c.phase == phaseRefused || c.isCancelled() || ctx.Err() != nil {
 		return true
 	}
 	entry, ok, err := lookUp(b.executor.resolver, c.invocation.Tool)
 	if err != nil {
-		c.refuse(tool.Internal, "")
-		c.fail(err)
+		c.refuseFailed(err)
 		return true
 	}
 	if !ok {
@@ -200,7 +190,7 @@ func (b *batch) clearApproved(ctx context.Context, c *call, entry registry.Entry
 		return true
 	}
 	w.action.Decisions = decisionsOf(entry)
-	w.open, w.approved = true, permit{}
+	w.approved = permit{}
 	b.announce(ctx, c)
 	return false
 }
@@ -209,7 +199,7 @@ func (b *batch) clearApproved(ctx context.Context, c *call, entry registry.Entry
 // happened before any call that is run from now on.
 func (b *batch) settleAnswers(ctx context.Context, calls []*call) {
 	for _, c := range calls {
-		if c.wait != nil && c.wait.answer != nil && !c.refused {
+		if c.phase == phaseAnswered {
 			b.runAll(ctx, []*call{c})
 		}
 	}
@@ -231,22 +221,22 @@ func (b *batch) settleAnswer(ctx context.Context, c *call) {
 			result = tool.Result{Error: "the data does not fit the tool's result schema: " + err.Error()}
 		}
 	}
-	c.settle(answer{outcome: tool.Outcome{Result: result}})
+	c.settle(&answer{outcome: tool.Outcome{Result: result}})
 }
 
 // abandonWait is for a call that is given up. The client may have begun to run it.
 func (b *batch) abandonWait(c *call) {
-	if c.isClient() && c.wait.announced && !c.readOnly {
+	if c.isClient() && c.phase == phaseAnnounced && !c.readOnly {
 		b.barrier(c)()
 	}
 }
 
 // keepApprovals leaves with the session what was approved of calls that have not run. The batch's
-// state must not say it: whoever can write to where states are kept could approve of anything. The
+// state must not say it: anybody who can write where states are kept could approve of anything. The
 // first come last, since a session that has too many forgets the oldest.
 func (b *batch) keepApprovals(calls []*call) {
 	for _, c := range slices.Backward(calls) {
-		if c.ended || c.wait == nil || c.wait.approved == (permit{}) || !c.wait.approved.until.IsZero() {
+		if c.phase == phaseEnded || c.wait == nil || c.wait.approved == (permit{}) || !c.wait.approved.until.IsZero() {
 			continue // the session has those for a time, and when they end
 		}
 		b.session.keepOnce(c.record.CallID, c.wait.approved.fingerprint)

@@ -1,9 +1,9 @@
-// Package hostfuncs is the contract between a guest and what the host offers it: a
-// [Function] that a module imports, and the [Memory] through which the two exchange
-// bytes. Each capability is a package below this one.
+// Package hostfuncs defines the contract between guests and the host: a [Function] that a
+// module imports, and the [Memory] through which guest and host exchange bytes. Each
+// capability is a subpackage.
 //
-// The contract is Caisson's own, so that no capability depends on the WebAssembly
-// engine. The engine adapts it.
+// The contract does not depend on the WebAssembly engine, and so neither does any capability.
+// The engine adapts it.
 //
-// The packages below this one are for the runtime: their APIs promise no compatibility.
+// The subpackages are for the runtime. Their APIs carry no compatibility promise.
 package hostfuncs

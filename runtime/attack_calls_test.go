@@ -142,7 +142,7 @@ func TestAttackAlias(t *testing.T) {
 // TestAttackRecursionBomb: a tool that calls itself, several times on each level, takes no more
 // than one call's place and time.
 func TestAttackRecursionBomb(t *testing.T) {
-	h := newHousehold(t, Options{Concurrency: Concurrency{Running: 2, Wait: time.Minute}})
+	h := newHousehold(t, Options{Running: 2})
 	h.add(t, "bomb", "limits: {timeout: 2s}", "bomb")
 	h.load(t, named(t, "leaf", idle, ""), manifests.Grants{})
 	step := echoes("end")
@@ -267,7 +267,7 @@ func TestAttackFuelLaundering(t *testing.T) {
 		assert.Less(t, *outcome.Usage.Fuel, total, name)
 		require.NotEmpty(t, h.records, name)
 		if name == "one call" {
-			assert.Contains(t, h.records[0].Result.Error, "instructions of fuel that the tool which made the call had left")
+			assert.Contains(t, h.records[0].Result.Error, "instructions of fuel that its caller had left")
 		}
 	}
 	outcome, err := invoke(t, worker, steps(much))

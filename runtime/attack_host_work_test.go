@@ -352,7 +352,7 @@ func TestHostWorkEndsInTime(t *testing.T) {
 			assert.Contains(t, rows, lateName(f), "a function without a row")
 		}
 	}
-	r := newRuntime(t, Options{Concurrency: Concurrency{Running: 32}, LookupEnv: func(string) (string, bool) { return "0123456789abcdef-key", true }})
+	r := newRuntime(t, Options{Running: 32, LookupEnv: func(string) (string, bool) { return "0123456789abcdef-key", true }})
 	for _, name := range testsize.Sample(slices.Sorted(maps.Keys(rows)), 15) {
 		row := rows[name]
 		t.Run(name, func(t *testing.T) {

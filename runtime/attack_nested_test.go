@@ -20,7 +20,7 @@ import (
 func TestAttackTwoRuntimes(t *testing.T) {
 	households := [2]*household{}
 	for i := range households {
-		households[i] = newHousehold(t, Options{Concurrency: Concurrency{Running: 1, Wait: time.Minute}})
+		households[i] = newHousehold(t, Options{Running: 1})
 	}
 	var both sync.WaitGroup
 	both.Add(len(households))

@@ -242,21 +242,17 @@ func (panicking) Call(context.Context, tool.Call) (tool.Record, error) { panic("
 
 // TestOnePlaceIsEnough: whoever holds the only place waits for nobody's, however deep calls nest.
 func TestOnePlaceIsEnough(t *testing.T) {
-	h := newHousehold(t, Options{Concurrency: Concurrency{Running: 1, Wait: time.Minute}})
+	h := newHousehold(t, Options{Running: 1})
 	h.add(t, "same", "", "same")
 	step := echoes("deepest")
 	for range maxDepth {
 		step = asksOften("same", 1, step)
 	}
-	var group sync.WaitGroup
 	for range 3 {
-		group.Go(func() {
-			outcome, err := h.call(t, "same", steps(step))
-			assert.NoError(t, err, outcome.Result.Error)
-			assert.JSONEq(t, `[{"success":1}]`, string(outcome.Result.Data))
-		})
+		outcome, err := h.call(t, "same", steps(step))
+		assert.NoError(t, err, outcome.Result.Error)
+		assert.JSONEq(t, `[{"success":1}]`, string(outcome.Result.Data))
 	}
-	group.Wait()
 	assert.Len(t, h.records, 3*maxDepth)
 	outcome, err := h.call(t, "same", steps(asksOften("same", 1, step)))
 	require.NoError(t, err, outcome.Result.Error)
@@ -269,10 +265,10 @@ func TestOnePlaceIsEnough(t *testing.T) {
 // TestGoToolMakesCallsAtOnce: they share the place of the guest that waits for the tool, one
 // after another, and each other runtime's place is its own.
 func TestGoToolMakesCallsAtOnce(t *testing.T) {
-	h := newHousehold(t, Options{Concurrency: Concurrency{Running: 1, Wait: time.Minute}})
+	h := newHousehold(t, Options{Running: 1})
 	h.add(t, "outer", "", "fan")
 	h.add(t, "leaf", "", "witness")
-	elsewhere := newHousehold(t, Options{Concurrency: Concurrency{Running: 1, Wait: time.Minute}})
+	elsewhere := newHousehold(t, Options{Running: 1})
 	h.tools["remote"] = elsewhere.add(t, "remote", "", "leaf", "witness")
 	var here, most atomic.Int32
 	h.tools["witness"] = goTool(func(context.Context, tool.Invocation) (tool.Outcome, error) {

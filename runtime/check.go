@@ -10,8 +10,8 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// Check returns what a manifest asks for that this version does not enforce or run yet.
-// Loading such a manifest fails: to ignore the key would be to break its promise.
+// Check returns the manifest's requests that this version does not support. Loading such a
+// manifest fails, because ignoring a key would break the promise that it makes.
 func Check(m *manifests.Manifest) []manifests.Problem {
 	var problems []manifests.Problem
 	for _, rule := range unenforced {
@@ -28,7 +28,7 @@ func Check(m *manifests.Manifest) []manifests.Problem {
 	return problems
 }
 
-// unenforced lists what manifests can say and this version can't do.
+// unenforced lists what a manifest can request but this version does not support.
 var unenforced = []struct {
 	path, what, fix string
 	asked           func(*manifests.Manifest) bool
@@ -50,8 +50,8 @@ func checked(m *manifests.Manifest) error {
 	return nil
 }
 
-// checkImports refuses a module that imports anything which this runtime does not offer in
-// just that form, or which its manifest does not ask for. It runs before anything of the
+// checkImports refuses a module that imports anything that this runtime does not offer with
+// exactly that type, or that its manifest does not request. It runs before any code of the
 // module does.
 func checkImports(m *manifests.Manifest, description *wasm.Module) error {
 	functions := map[string]hostfuncs.Function{}
@@ -67,7 +67,7 @@ func checkImports(m *manifests.Manifest, description *wasm.Module) error {
 			return fmt.Errorf("%w: %s imports the %s %q of %q, which this runtime does not offer; it offers the functions of %s",
 				ErrModule, m.Module.Path, i.Kind, i.Name, i.Module, names(modules))
 		case !sameTypes(i.Function.Params, f.Params) || !sameTypes(i.Function.Results, f.Results):
-			return fmt.Errorf("%w: %s imports %q of %q with another type than it has", ErrModule, m.Module.Path, i.Name, i.Module)
+			return fmt.Errorf("%w: %s imports %q of %q with the wrong type", ErrModule, m.Module.Path, i.Name, i.Module)
 		}
 	}
 	for _, i := range description.Imports {
@@ -94,8 +94,8 @@ func sameTypes(declared []wasm.ValueType, offered []hostfuncs.ValueType) bool {
 	return slices.EqualFunc(declared, offered, func(a wasm.ValueType, b hostfuncs.ValueType) bool { return byte(a) == byte(b) })
 }
 
-// unused returns the permissions that the manifest asks for and that the module could not
-// use, whatever it does.
+// unused returns the permissions that the manifest requests but the module cannot use, because
+// it lacks the imports.
 func unused(m *manifests.Manifest, description *wasm.Module) []string {
 	var imports, found []string
 	for _, i := range description.Imports {

@@ -10,54 +10,54 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 )
 
-// Compiler says where a [Runtime] compiles modules. The zero value compiles in this
-// process, where nothing can interrupt a compilation: modules are refused for which its
-// time would grow faster than their size. It takes some 0.6 µs for a byte of what
-// compilers write, and 7 µs for the worst that is known, beside a second.
+// Compiler says where a [Runtime] compiles modules. The zero value compiles in this process.
+// Nothing can interrupt such a compilation, so modules whose compile time would grow faster
+// than their size are refused. Modules written by compilers take about 0.6 µs per byte; the
+// worst known case takes 7 µs per byte plus a second.
 type Compiler struct {
 	child engine.Compiler
 	err   error
 }
 
-// ChildCompiler returns a compiler that starts this program again for each module, as a
-// child process with bounds on time and memory and an empty environment. It must be the
-// first thing that main does: in the child it compiles, and does not return.
+// ChildCompiler returns a compiler that compiles each module in a child process, with limits
+// on time and memory and an empty environment. The child is this program, started again, so
+// main must call ChildCompiler first: in the child it compiles the module and does not return.
 //
 //	func main() {
 //		compiler := runtime.ChildCompiler(ctx)
 //		rt, err := runtime.New(ctx, runtime.Options{Compiler: compiler})
 //
-// If this program cannot be found, New says so.
+// If the path of this program is unknown, New fails.
 func ChildCompiler(ctx context.Context) Compiler {
 	if code, serving := engine.ServeCompiler(ctx, os.LookupEnv, os.Stdin, os.Stderr); serving {
 		os.Exit(code)
 	}
 	executable, err := os.Executable()
 	if err != nil {
-		err = fmt.Errorf("runtime: no program for the compiler: %w", err)
+		err = fmt.Errorf("runtime: find this program for the compiler: %w", err)
 	}
 	return Compiler{child: engine.Compiler{Executable: executable}, err: err}
 }
 
-// digests reads SHA-256 digests.
+// digests parses SHA-256 digests in hex.
 func digests(texts []string) ([]engine.Digest, error) {
 	var read []engine.Digest
 	for _, text := range texts {
 		digest, err := hex.DecodeString(text)
 		if err != nil || len(digest) != len(engine.Digest{}) {
-			return nil, fmt.Errorf("runtime: the trusted module %q is no SHA-256 of 64 hex digits", text)
+			return nil, fmt.Errorf("runtime: the trusted module %q is not a SHA-256 digest of 64 hex digits", text)
 		}
 		read = append(read, engine.Digest(digest))
 	}
 	return read, nil
 }
 
-// DefaultCacheDir returns the folder for compiled code below the user's cache folder.
-// It does not create it.
+// DefaultCacheDir returns the directory for compiled code below the user's cache directory.
+// It does not create the directory.
 func DefaultCacheDir() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("runtime: no folder for compiled code: %w", err)
+		return "", fmt.Errorf("runtime: no directory for compiled code: %w", err)
 	}
 	return filepath.Join(base, "caisson", "compiled"), nil
 }

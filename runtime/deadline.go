@@ -11,17 +11,17 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 )
 
-// deadline is a context that ends at a time, as one of [context.WithDeadline] does. Most calls
-// end long before, and nobody waits for it but a host function that blocks: the timer, and
-// what the parent must know of, are made when somebody asks for Done. It is safe for
-// concurrent use. Release it.
+// deadline is a context like those of [context.WithDeadline] that creates its timer, and
+// registers with its parent, only when Done is first called. Most calls end long before their
+// deadline, and only blocking host functions wait for it. It is safe for concurrent use. The
+// caller must release it.
 type deadline struct {
 	parent context.Context
 	at     time.Time
 
 	mu      sync.Mutex
-	ended   error           // once somebody has seen it
-	waiting context.Context // nil until somebody waits
+	ended   error           // the first error that Err returned
+	waiting context.Context // nil until Done is called
 	cancel  context.CancelFunc
 }
 
@@ -63,7 +63,7 @@ func (d *deadline) state() error {
 	} else if err := d.parent.Err(); err != nil {
 		return err
 	}
-	// Also where the timer is about to say so: what ran on behalf of the guest has seen the time.
+	// The timer may not have fired yet, but code that ran for the guest has seen the time.
 	if !time.Now().Before(d.at) {
 		return context.DeadlineExceeded
 	}
@@ -73,7 +73,7 @@ func (d *deadline) state() error {
 // Value implements context.Context.
 func (d *deadline) Value(key any) any { return d.parent.Value(key) }
 
-// AfterFunc spares those who derive a context of this one a goroutine; see [context.AfterFunc].
+// AfterFunc saves contexts derived from this one a goroutine; see [context.AfterFunc].
 func (d *deadline) AfterFunc(f func()) (stop func() bool) {
 	d.Done()
 	return context.AfterFunc(d.waiting, f)
@@ -88,56 +88,56 @@ func (d *deadline) release() {
 	}
 }
 
-// The watchdog looks so often while guests run. One that was overdue at so many looks in a row is a
-// runaway: a second passes between the first and the last, in which this process has run, however
-// long it was suspended.
+// The watchdog looks at the running guests every lookEvery. A guest that is overdue at mostLooks
+// looks in a row is a runaway. A second passes between the first and the last of them. Counting
+// looks, not time, ensures that the process ran during that second and was not suspended.
 const (
 	lookEvery = 200 * time.Millisecond
 	mostLooks = 6
-	// overdue is how long after a guest's deadline the last resort ends the process. The watchdog
-	// has found the guest by then, if it runs.
+	// overdue is how long after a guest's deadline the last resort ends the process. If the
+	// watchdog runs, it has found the guest by then.
 	overdue = mostLooks * lookEvery
 )
 
-// watchdog knows the guests that run, and gives up those that cannot be stopped. What it costs a
-// call is its place in a list. It is safe for concurrent use.
+// watchdog tracks the running guests and abandons those that cannot be stopped. It costs each
+// call an entry in a linked list. It is safe for concurrent use.
 type watchdog struct {
 	gate       *gate
 	logger     *slog.Logger
 	onRunaway  func(Runaway)
-	lastResort LastResort // nil: none
+	lastResort LastResort // may be nil
 
-	condemned atomic.Pointer[map[engine.Digest]bool] // modules that had a runaway; never changed, but replaced
+	condemned atomic.Pointer[map[engine.Digest]bool] // modules that had a runaway; copied on write
 
 	mu      sync.Mutex
-	first   *guest // of a list of all
-	running int    // of them, those that were not abandoned
-	stuck   int    // of them, those that were
+	first   *guest // head of the list of all guests
+	running int    // guests that are not abandoned
+	stuck   int    // guests that are abandoned
 	total   int64  // runaways so far
 	looking bool   // the timer is set
 	timer   *time.Timer
-	armed   time.Time     // the last resort's time; zero where it is disarmed
-	idle    chan struct{} // closed when none but stuck guests run, for all who wait for that; nil where nobody does
+	armed   time.Time     // the last resort's time; zero while disarmed
+	idle    chan struct{} // closed when only stuck guests run; nil while nobody waits for that
 	none    *sync.Cond    // signalled when no guest runs
 }
 
-// guest is one that runs.
+// guest is a running guest.
 type guest struct {
 	engine.Watched
 	tool     *Tool
 	module   *engine.Module
 	run      *run            // nil for a program that is started without a call
-	lost     func()          // of such a program: called when it is abandoned
+	lost     func()          // called when such a program is abandoned; nil if run is set
 	ctx      context.Context // the caller's; nil for a start
 	began    time.Time
 	deadline time.Time
-	calls    atomic.Int32 // of other tools that it waits for, but for those that the host still plans
+	calls    atomic.Int32 // calls of other tools that it waits for, except those still being planned
 
-	previous, next *guest // the watchdog's, as is what follows
-	looks          int    // at which it was overdue
+	previous, next *guest // this and the fields below belong to the watchdog
+	looks          int    // consecutive looks at which it was overdue
 	abandoned      bool
-	until          time.Time   // once it is abandoned: when everybody must have been told
-	told           atomic.Bool // the program was
+	until          time.Time   // if abandoned: when everyone must have been notified
+	told           atomic.Bool // the program was notified
 }
 
 func newWatchdog(g *gate, logger *slog.Logger, onRunaway func(Runaway), lastResort LastResort) *watchdog {
@@ -148,7 +148,7 @@ func newWatchdog(g *gate, logger *slog.Logger, onRunaway func(Runaway), lastReso
 	return w
 }
 
-// enter adds a guest that is about to run. It must leave.
+// enter adds a guest that is about to run. Each guest must leave.
 func (w *watchdog) enter(g *guest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,13 +163,13 @@ func (w *watchdog) enter(g *guest) {
 		w.looking = true
 		w.timer.Reset(lookEvery)
 	}
-	// At once: the guest may keep the watchdog from ever looking.
+	// Arm now: the guest may keep the watchdog from ever looking.
 	if w.lastResort != nil && (w.armed.IsZero() || w.armed.After(g.deadline.Add(overdue))) {
 		w.arm(g.lastTime(g.began), g)
 	}
 }
 
-// leave removes a guest that has ended. It reports whether the guest was abandoned before that.
+// leave removes a guest that has ended. It reports whether the guest had been abandoned.
 func (w *watchdog) leave(g *guest) (abandoned bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -192,7 +192,7 @@ func (w *watchdog) leave(g *guest) (abandoned bool) {
 	return g.abandoned
 }
 
-// look finds the guests that are not back in time, and gives them up.
+// look finds the runaways among the guests and abandons them.
 func (w *watchdog) look() {
 	now := time.Now()
 	var found []*guest
@@ -214,12 +214,12 @@ func (w *watchdog) look() {
 	}
 }
 
-// check reports whether a guest is a runaway, as far as it can be seen now.
+// check reports whether a guest is a runaway. The caller holds the lock.
 func (w *watchdog) check(g *guest, now time.Time) bool {
 	switch {
 	case g.abandoned:
 		return false
-	case g.calls.Load() > 0: // whom it waits for is watched as well, or is no guest
+	case g.calls.Load() > 0: // the callee is watched too, or is not a guest
 		g.looks = 0
 		return false
 	case now.Before(g.deadline) && (g.ctx == nil || g.ctx.Err() == nil):
@@ -230,8 +230,8 @@ func (w *watchdog) check(g *guest, now time.Time) bool {
 	return g.looks >= mostLooks
 }
 
-// condemn abandons a guest: nobody waits for it any more, nothing else runs on its place, and its
-// module is not run again. The caller holds the lock.
+// condemn abandons a guest: nobody waits for it any longer, its slot stays occupied, and its module
+// is not run again. The caller holds the lock.
 func (w *watchdog) condemn(g *guest, now time.Time) {
 	g.abandoned, g.until = true, now.Add(2*lookEvery)
 	g.Abandon()
@@ -244,11 +244,11 @@ func (w *watchdog) condemn(g *guest, now time.Time) {
 	}
 	w.condemned.Store(&all)
 	if g.run != nil && g.run.seat.holds(g.tool.runtime) {
-		w.gate.enterNow() // its caller's place is about to be another call's
+		w.gate.enterNow() // the guest runs in its caller's slot, which another call is about to get
 	}
 }
 
-// tell tells everybody of a runaway, and lets those go who wait for it.
+// tell logs a runaway, notifies the program, and releases the callers that wait for the guest.
 func (w *watchdog) tell(g *guest) {
 	r := g.runaway()
 	w.logger.Error("a guest could not be stopped; this is a bug in Caisson, please report it", "call_id", r.CallID, "tool", r.Tool,
@@ -264,8 +264,8 @@ func (w *watchdog) tell(g *guest) {
 	}
 }
 
-// planned says that the host plans a call for the guest, until it calls end: the guest waits for the
-// host then, and for no other tool.
+// planned tells the watchdog that the host is planning a call for the guest, until end is called.
+// During that time the guest waits for the host, not for another tool.
 func (g *guest) planned() (end func()) {
 	g.calls.Add(-1)
 	return func() { g.calls.Add(1) }
@@ -285,7 +285,8 @@ func (w *watchdog) hasCondemned(digest engine.Digest) bool {
 	return all != nil && (*all)[digest]
 }
 
-// rearm puts the last resort off for as long as the guests that run allow. The caller holds the lock.
+// rearm postpones the last resort as long as the running guests allow, or disarms it if none runs.
+// The caller holds the lock.
 func (w *watchdog) rearm(now time.Time) {
 	if w.lastResort == nil {
 		return
@@ -314,12 +315,12 @@ func (w *watchdog) arm(at time.Time, next *guest) {
 	w.lastResort.Arm(at, next.runaway())
 }
 
-// lastTime is when the last resort may end the process for want of another look. Where no guest
-// comes back, all stand still for the sake of one; so the first deadline counts, whosever it is.
+// lastTime returns when the last resort may end the process unless the watchdog looks again. A
+// runaway can keep all other guests from returning, so the earliest deadline of any guest counts.
 func (g *guest) lastTime(now time.Time) time.Time {
 	at, soonest := g.deadline.Add(overdue), now.Add(2*lookEvery)
 	switch {
-	case g.abandoned && !g.told.Load(): // the collector may wait for the guest, and who tells for the collector
+	case g.abandoned && !g.told.Load(): // the collector may wait for the guest, and OnRunaway for the collector
 		return g.until
 	case g.abandoned:
 		return now.Add(overdue)
@@ -329,7 +330,7 @@ func (g *guest) lastTime(now time.Time) time.Time {
 	return at
 }
 
-// settle tells those who wait that none but stuck guests run. The caller holds the lock.
+// settle closes idle if only stuck guests run. The caller holds the lock.
 func (w *watchdog) settle() {
 	if w.idle != nil && w.running == 0 && w.stuck > 0 {
 		close(w.idle)
@@ -337,8 +338,8 @@ func (w *watchdog) settle() {
 	}
 }
 
-// onlyStuck returns a channel that is closed once there are guests that cannot be stopped, and no
-// others run.
+// onlyStuck returns a channel that is closed once guests that cannot be stopped are the only ones
+// running.
 func (w *watchdog) onlyStuck() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -350,7 +351,7 @@ func (w *watchdog) onlyStuck() <-chan struct{} {
 	return idle
 }
 
-// stop ends the watch once no guest runs.
+// stop waits until no guest runs and stops the watchdog.
 func (w *watchdog) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,6 +1,6 @@
 // Package runtime turns a manifest and the operator's grants into a tool that can be
-// invoked: its module runs in a fresh sandbox for each call, bounded in time, memory
-// and output, and reaches only what the manifest asks for and a grant gives.
+// invoked. Each call runs the tool's module in a fresh sandbox with limits on time, memory
+// and output. The module can reach only what the manifest requests and a grant allows.
 //
 //	rt, err := runtime.New(ctx, runtime.Options{})
 //	defer rt.Close(ctx)
@@ -8,9 +8,9 @@
 //	calculator, err := rt.Load(ctx, manifest, manifests.Grants{})
 //	outcome, err := calculator.Invoke(ctx, invocation)
 //
-// Invoke takes arguments that are parsed, checked and filled in. Package executor does
-// that, for whole batches of calls.
+// Invoke expects arguments that have been parsed, checked and filled in. Package executor
+// does that for whole batches of calls.
 //
-// Everything here is safe for concurrent use. Where a file needs the standard library's
-// package of the same name too, it imports it as goruntime.
+// Everything in this package is safe for concurrent use. Files that also need the standard
+// library's package runtime import it as goruntime.
 package runtime

@@ -17,9 +17,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// host is what the guest of one call may ask for beside what WASI has. What it says on its stream
-// and asks about its own call is not among the host calls of its record: no permission decides
-// about that.
+// host holds what the guest of one call can request besides WASI. Emissions and questions about its
+// own call are not listed among the host calls of the record, since they need no permission.
 type host struct {
 	session abi.Session
 	stream  *stream.Session
@@ -27,15 +26,14 @@ type host struct {
 	*permitted
 }
 
-// permitted is the part of it that needs permissions.
+// permitted is the part of host that needs permissions.
 type permitted struct {
 	network *network.Session
 	secrets asking
 	calls   *calls.Session
 }
 
-// newHost returns what the guest may ask for. It has a permitted part if the manifest asks for
-// anything of it.
+// newHost returns the call's host. Its permitted part is nil if the manifest requests none of it.
 func (r *run) newHost() *host {
 	t := r.tool
 	h := &host{stream: stream.Open(r.speech())}
@@ -56,7 +54,7 @@ func (r *run) newHost() *host {
 	return h
 }
 
-// open begins what the guest may ask for of the kinds that have an [enforcer].
+// open opens the call's enforcers and returns the context for the guest's host functions.
 func (h *host) open(ctx context.Context, t *Tool) context.Context {
 	h.more = nil
 	for _, e := range t.permit.enforcers {
@@ -67,9 +65,9 @@ func (h *host) open(ctx context.Context, t *Tool) context.Context {
 	return ctx
 }
 
-// call makes a call on behalf of the guest, which waits for it in a host function, whose context
-// it is given. The guest cannot have read a secret, but a server may have told it one in a form
-// of its own: it is not passed on.
+// call makes a call on behalf of the guest, which waits for it in a host function. The context is
+// the host function's. Secrets in the arguments are masked: the guest cannot read a secret, but a
+// server may have sent it one in a form that response masking missed.
 func (r *run) call(ctx context.Context, call tool.Call) (tool.Record, error) {
 	arguments := []byte(call.Function.Arguments)
 	masked, err := r.tool.permit.secrets.MaskFirst(ctx, arguments, len(arguments))
@@ -84,14 +82,14 @@ func (r *run) call(ctx context.Context, call tool.Call) (tool.Record, error) {
 	return r.invocation.Host.Call(planning.With(s.ctx, r.guest.planned), call)
 }
 
-// close ends the requests that the guest has left under way. It can be called again.
+// close ends the guest's pending requests. It may be called more than once.
 func (h *host) close() {
 	if h.permitted != nil {
 		h.network.Close()
 	}
 }
 
-// collect gathers what the host saw of the call.
+// collect adds the call's denials, host calls and usage to the run, and closes the host.
 func (r *run) collect(view *files.View) {
 	t, h := r.tool, r.host
 	h.close()
@@ -106,9 +104,9 @@ func (r *run) collect(view *files.View) {
 	}
 	requests, called, refused := h.network.HostCalls(), h.calls.HostCalls(), h.secrets.journal.Denials()
 	reached := slices.ContainsFunc(slices.Concat(requests, called), func(c tool.HostCall) bool { return c.Allowed })
-	// The call is named after its last receipt, and what a guest asks of the network is more
-	// likely the cause of its failure than the files that its runtime looks for. A question
-	// about a secret is so too, unless the guest then did without.
+	// The last receipt is reported as the cause of the call's failure. A refused network request is
+	// a likelier cause than the files that a language runtime looks for. So is a missing secret,
+	// unless the guest then did without it.
 	if h.secrets.without && !reached {
 		r.denials = slices.Concat(r.denials, refused, h.network.Denials(), h.calls.Denials())
 	} else {
@@ -121,8 +119,8 @@ func (r *run) collect(view *files.View) {
 	r.hostCalls = r.hostCalls[:min(len(r.hostCalls), tool.MaxHostCalls)]
 }
 
-// asking is the tool's secrets as one call asks for them. It serves one guest, which is
-// single-threaded.
+// asking answers one call's questions about the tool's secrets and records them. It serves one
+// guest, which is single-threaded.
 type asking struct {
 	set     *secrets.Set
 	now     func() time.Time
@@ -130,8 +128,8 @@ type asking struct {
 	without bool // the last answer was no
 }
 
-// Check implements [abi.Checker]. That a secret which the manifest asks for was not granted is
-// an answer to the guest, and a receipt for the operator.
+// Check implements [abi.Checker]. For a secret that the manifest requests but no grant gives, the
+// guest gets the answer that it does not exist, and the operator gets a receipt.
 func (a *asking) Check(name string) (bool, *tool.Denial) {
 	call := tool.HostCall{Kind: "secrets.exists", Target: tool.Shown(name, maxShown), Began: a.now(), Allowed: true, Status: "ok"}
 	entry, _ := a.journal.Begin(call)
@@ -154,9 +152,8 @@ func (a *asking) Check(name string) (bool, *tool.Denial) {
 
 const maxShown = 128 // bytes of a name that a record shows
 
-// about is what the guest may know of its call: of the host's context the values that the tool was
-// granted, and of its files those that the tool can open. What others are called is not for it to
-// know.
+// about returns what the guest may know about its call. It includes only the context values that
+// the tool was granted and the files that the tool can open, and not the names of others.
 func (r *run) about() abi.About {
 	made := r.invocation
 	about := abi.About{
@@ -176,8 +173,8 @@ func (r *run) about() abi.About {
 	return about
 }
 
-// reaches reports whether a guest path leads into a directory that the tool has. One that is not
-// clean, such as /project/../secret, leads nowhere.
+// reaches reports whether a guest path is inside a directory that the tool has. It is false for
+// paths that are not clean, such as /project/../secret.
 func (p *permit) reaches(guest string) bool {
 	if path.Clean(guest) != guest {
 		return false
@@ -190,8 +187,8 @@ func (p *permit) reaches(guest string) bool {
 	return false
 }
 
-// speech is what the guest can say before its call has ended: as much as its result may have, to
-// whoever watches, and without secrets, as its result.
+// speech returns the options of the guest's stream. Like its result, what the guest emits is
+// limited to the tool's output limit and masked.
 func (r *run) speech() stream.Options {
 	secrets := r.tool.permit.secrets
 	options := stream.Options{Bytes: int64(r.tool.limits.Output)}
@@ -204,7 +201,6 @@ func (r *run) speech() stream.Options {
 	return options
 }
 
-// tellWithheld tells the operator of emissions that were not shown.
 func (r *run) tellWithheld(ctx context.Context) {
 	if n := r.host.stream.Withheld(); n > 0 {
 		r.tool.runtime.logger.WarnContext(ctx, "emissions withheld, since they hold a secret", "call_id", r.invocation.CallID,

@@ -15,13 +15,13 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 )
 
-// Asks says why each call of the tool has to be approved, in one line for people, or is empty. The
-// operator's word comes first: where [manifests.Grants] ask, each call is asked for, and where they
-// approve, none of a tool that is destructive. Calls of a tool that the client runs need no approval
-// besides: it is told of each of them.
+// Asks returns why each call of the tool needs approval, in one line for people, or "" if calls
+// need none. The operator's [manifests.Grants] take precedence over the manifest: they can
+// require approval of every call, or approve the calls of a destructive tool in advance. Calls
+// of a client-run tool need no approval here, since the client is notified of each of them.
 func (t *Tool) Asks() string { return t.asks }
 
-// asks decides it, once for a tool.
+// asks returns the result of [Tool.Asks].
 func (p *permit) asks(m *manifests.Manifest, grants manifests.Grants) string {
 	switch {
 	case m.Execution == manifests.Client:
@@ -47,14 +47,15 @@ func (p *permit) asks(m *manifests.Manifest, grants manifests.Grants) string {
 	return reason
 }
 
-// Identity returns a digest, in 64 lower-case hex digits, of what decides what a call of the tool
-// can do: its module, what the manifest says of how it is run, its effective permissions and its
-// limits. Two tools with the same one do the same with the same arguments and context values.
-// Where grants are written, and in which order, makes no difference, nor do texts for people and models.
+// Identity returns a digest, in 64 lower-case hex digits, of everything that decides what a call
+// of the tool can do: its module, how the manifest runs it, its effective permissions and its
+// limits. Tools with the same identity do the same with the same arguments and context values.
+// The digest does not depend on where grants are written, on their order, or on texts for people
+// and models.
 //
-// The first time it reads the module, but does not compile it; calls then run that module or none.
-// The error wraps [ErrModule] or [ErrDigest] where the module is at fault. The tool of a client has
-// no module.
+// The first call of Identity reads the module but does not compile it. From then on, calls run
+// that module or fail. The error wraps [ErrModule] or [ErrDigest] if the module is at fault. The
+// identity of a client-run tool covers no module.
 func (t *Tool) Identity(ctx context.Context) (string, error) {
 	digest, err := t.moduleDigest(ctx)
 	if err != nil {
@@ -67,7 +68,8 @@ func (t *Tool) Identity(ctx context.Context) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// moduleDigest returns the digest of the one module that calls can run; zero for a client's tool.
+// moduleDigest returns the digest of the only module that calls can run. It is zero for a
+// client-run tool.
 func (t *Tool) moduleDigest(ctx context.Context) (engine.Digest, error) {
 	t.mu.Lock()
 	known := t.digest
@@ -85,8 +87,8 @@ func (t *Tool) moduleDigest(ctx context.Context) (engine.Digest, error) {
 	return digest, t.settle(digest, nil)
 }
 
-// settle notes which module the tool has. It fails where it has had another: what was granted to
-// that one, or approved of it, must not pass to this one.
+// settle records which module the tool has. It fails if the tool had a different one: what was
+// granted to that module, or approved for it, must not pass to this one.
 func (t *Tool) settle(digest engine.Digest, compiled *engine.Module) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -103,9 +105,9 @@ func (t *Tool) settle(digest engine.Digest, compiled *engine.Module) error {
 // isClients reports whether the client runs the tool.
 func (t *Tool) isClients() bool { return t.manifest.Execution == manifests.Client }
 
-// terms are what decides, besides the module, what calls of a tool can do. Their JSON is equal where
-// calls can do the same, as far as that can be told: more that differs than has to means only that
-// somebody is asked once more.
+// terms are what decides, together with the module, what calls of a tool can do. If their JSON is
+// equal, calls can do the same. It may differ although calls can do the same; that costs only
+// another request for approval.
 type terms struct {
 	Name       string
 	Execution  manifests.Execution
@@ -124,7 +126,8 @@ type terms struct {
 	Effective   []effectiveDecision
 	Mounts      []effectiveMount
 	Environment []string
-	// Given and Denied are what is said of what the tool asks for, each in its canonical form, sorted.
+	// Given and Denied are the grants and denials that concern the tool's requests, in canonical
+	// form, sorted.
 	Given, Denied []string
 }
 
@@ -136,7 +139,8 @@ type effectiveMount struct {
 	Quota       manifests.Quota
 }
 
-// termsDigest returns the digest of a tool's terms. Of the grants, those count that hold for its module.
+// termsDigest returns the digest of a tool's terms. It ignores grants that do not hold for the
+// tool's module.
 func (p *permit) termsDigest(m *manifests.Manifest, limits Limits, grants manifests.Grants) ([sha256.Size]byte, error) {
 	t := terms{
 		Name: m.Name, Execution: m.Execution, Type: m.Type, ABI: m.Module.ABI, Entry: m.Module.Entry,
@@ -149,7 +153,7 @@ func (p *permit) termsDigest(m *manifests.Manifest, limits Limits, grants manife
 	for _, d := range p.decisions {
 		effective := d.Effective
 		if effective != "" && (d.Permission == "network" || d.Permission == "secrets") {
-			effective = "granted" // the grants say what, whose order a text for people keeps
+			effective = "granted" // the text depends on the grants' order; Given has the details
 		}
 		t.Effective = append(t.Effective, effectiveDecision{d.Permission, d.Requested, effective})
 	}
@@ -163,7 +167,7 @@ func (p *permit) termsDigest(m *manifests.Manifest, limits Limits, grants manife
 	return sha256.Sum256(text), nil
 }
 
-// permitted adds what decisions, which are for people, do not say in full.
+// permitted adds the permissions in full. Decisions are texts for people and leave things out.
 func (t *terms) permitted(p *permit, m *manifests.Manifest, grants manifests.Grants) error {
 	for _, variable := range p.environment {
 		t.Environment = append(t.Environment, strconv.Quote(variable))
@@ -174,7 +178,7 @@ func (t *terms) permitted(p *permit, m *manifests.Manifest, grants manifests.Gra
 		if err != nil {
 			return err
 		}
-		// Quoted, since JSON has no bytes that are not UTF-8: two paths would become one.
+		// Quoted, since JSON replaces bytes that are not UTF-8: two paths would look equal.
 		t.Mounts = append(t.Mounts, effectiveMount{mount.Guest.String(), strconv.Quote(host), mount.Access, manifests.Quota(mount.Quota)})
 	}
 	given := slices.DeleteFunc(grants.Statements(), func(s manifests.Statement) bool { return !p.holds(s.Binding) })
@@ -190,7 +194,8 @@ func (t *terms) permitted(p *permit, m *manifests.Manifest, grants manifests.Gra
 	return err
 }
 
-// canonical returns the statements that concern a tool, sorted and each once.
+// canonical returns the canonical form of the statements that concern a tool, sorted and without
+// duplicates.
 func canonical(m *manifests.Manifest, statements []manifests.Statement) ([]string, error) {
 	var texts []string
 	for _, s := range statements {

@@ -9,29 +9,29 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 )
 
-// Isolation says how a tool's calls are kept apart. Each call begins with an instance in which
-// nothing of another call can be seen, in one of these ways.
+// Isolation describes how a tool's calls are isolated. Each call begins with a pristine
+// instance, in which nothing of another call is visible.
 type Isolation struct {
-	// Resumed: the program was started once, and each call goes on where it first reads its
-	// input. Otherwise each call starts it.
+	// Resumed reports whether the program is started once and each call resumes it where it
+	// first reads its input. Otherwise each call starts it.
 	Resumed bool
-	// Reason is why calls do not resume the program; empty if they do.
+	// Reason is why calls do not resume the program. It is empty if they do.
 	Reason string
-	// StartTime and StartFuel are what starting it takes, in units of one executed
-	// instruction. They are zero where it could not be started without a call.
+	// StartTime and StartFuel are the cost of starting the program; StartFuel counts executed
+	// instructions. They are zero if the program could not be started without a call.
 	StartTime time.Duration
 	StartFuel int64
-	// Gain: with snapshot: start in the manifest, calls would not pay for starting it, and
-	// they do now.
+	// Gain reports whether snapshot: start in the manifest would save calls the cost of
+	// starting the program, which they pay now.
 	Gain bool
-	// NewInstances is why each call has a new instance instead of one that was set back to
-	// what it was before its last call; empty if it was.
+	// NewInstances is why each call gets a new instance instead of one that is reset to its
+	// state before the last call. It is empty if instances are reset.
 	NewInstances string
 }
 
-// Isolation compiles the tool's module and starts its program without a call, to see how
-// calls are kept apart. The program sees what it would see before a call's input is read.
-// Of a tool that the client runs there is nothing to keep apart.
+// Isolation compiles the tool's module and starts its program without a call, to find out how
+// calls are isolated. The program sees what it would see before it reads a call's input. A
+// client-run tool has nothing to isolate.
 func (t *Tool) Isolation(ctx context.Context) (Isolation, error) {
 	if t.isClients() {
 		return Isolation{Reason: "the client runs it"}, nil
@@ -60,11 +60,12 @@ func (t *Tool) Isolation(ctx context.Context) (Isolation, error) {
 		i.Reason = saysOff
 	}
 	i.Resumed = i.Reason == ""
-	i.Gain = !i.Resumed // nothing but the manifest is in the way
+	i.Gain = !i.Resumed // only the manifest prevents it
 	return i, started.Drop()
 }
 
-// run starts the program, or fails with ErrRunaway where it can be neither started nor stopped.
+// run starts the program. It fails with ErrRunaway if the program neither starts nor can be
+// stopped.
 func (l *launch) run(ctx context.Context, module *engine.Module) (*engine.Program, error) {
 	type start struct {
 		program *engine.Program

@@ -18,26 +18,28 @@ import (
 type kind struct {
 	name  permission.Kind
 	asked func(m *manifests.Manifest) bool
-	// module is the host module whose functions need the permission; empty where it is WASI that needs
-	// it, or none. Its functions are package abi's, or those below.
+	// module is the host module whose functions need the permission. It is empty if only WASI
+	// functions need it, or none. Its functions are in package abi or returned by functions.
 	module    string
 	functions func() []hostfuncs.Function
-	// uses are the imports, as prefixes of "module.name", without which a module cannot use the permission.
+	// uses are prefixes of "module.name". A module that imports none of them cannot use the
+	// permission. If uses is empty, every module can.
 	uses []string
-	// decide computes what is effective, and adds the decisions. What it returns, if anything, enforces;
-	// the rest is enforced by fields of the permit.
+	// decide computes the effective permissions and adds the decisions to the permit. If it
+	// returns an enforcer, that enforces them; otherwise fields of the permit do.
 	decide func(p *permit, r *Runtime, m *manifests.Manifest, grants manifests.Grants) (enforcer, error)
 }
 
-// enforcer holds what one tool may do of one kind that its own host functions alone use. It is immutable.
+// enforcer holds one tool's permissions of one kind, for kinds that only their own host functions
+// use. It is immutable.
 type enforcer interface {
 	Decisions() []tool.Decision
-	// Open begins one call: it returns the context of its guest's host functions, and the journal of what
-	// they will have been asked.
+	// Open begins one call. It returns the context for the guest's host functions and the journal
+	// in which they record requests.
 	Open(ctx context.Context, now func() time.Time) (context.Context, *journal.Journal)
 }
 
-// kinds is the table of all kinds of permissions that are enforced, in the order of their decisions.
+// kinds returns all kinds of permissions that are enforced, in the order of their decisions.
 func kinds() []kind {
 	return []kind{
 		{
@@ -72,8 +74,8 @@ func kinds() []kind {
 	}
 }
 
-// asksHost reports whether a tool may ask the host for anything that needs a permission and that
-// WASI does not have.
+// asksHost reports whether the manifest requests any permission that host functions other than
+// WASI's need.
 func asksHost(m *manifests.Manifest) bool {
 	for _, k := range kinds() {
 		if k.module != "" && k.asked(m) {
@@ -83,9 +85,9 @@ func asksHost(m *manifests.Manifest) bool {
 	return false
 }
 
-// offered are the functions that modules may import. Those of abi.IO, abi.Stream and abi.Context need no
-// permission: the first reads the answers of the rest, the second shows a part of the call's output sooner,
-// and the third tells what has been granted already.
+// offered returns the functions that modules may import. Those of abi.IO, abi.Stream and
+// abi.Context need no permission: abi.IO reads the responses of the other modules, abi.Stream
+// shows output of the call early, and abi.Context returns what has been granted already.
 func offered() []hostfuncs.Function {
 	functions := append(wasi.Functions(), abi.Functions()...)
 	for _, k := range kinds() {
@@ -96,7 +98,7 @@ func offered() []hostfuncs.Function {
 	return functions
 }
 
-// isUsed reports whether some import is one that the kind is of use to.
+// isUsed reports whether a module with these imports can use the kind's permissions.
 func (k kind) isUsed(imports []string) bool {
 	if len(k.uses) == 0 {
 		return true

@@ -9,11 +9,11 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// Limits are bounds on every call of every tool of a [Runtime]. A tool gets what its
-// manifest asks for, at most what stands here, and where the manifest asks for nothing,
-// the default named below.
+// Limits bound every call of every tool of a [Runtime]. Each limit is a ceiling on what a
+// manifest may request. A manifest that requests nothing gets the default named below, but
+// never more than the ceiling.
 //
-// Zero means the value named at each field; a negative value is an error. There is no
+// Zero means the ceiling named at each field; a negative value is an error. There is no
 // "unlimited".
 type Limits struct {
 	Timeout   time.Duration   // ceiling and default: 10 s
@@ -21,12 +21,12 @@ type Limits struct {
 	Output    manifests.Bytes // stdout. Ceiling: 4 MiB, default 256 KiB
 	Stderr    manifests.Bytes // ceiling: 1 MiB, default 64 KiB
 	OpenFiles int             // ceiling: 1,024, default 64
-	DiskBytes manifests.Bytes // what a call may add to its directories. Ceiling: 1 GiB, default 64 MiB
+	DiskBytes manifests.Bytes // added by a call to its directories. Ceiling: 1 GiB, default 64 MiB
 	HTTPCalls int             // requests. Ceiling: 1,000, default 20
 	HTTPBytes manifests.Bytes // bodies in both directions, decompressed. Ceiling: 256 MiB, default 8 MiB
-	// Fuel is how many instructions a call may execute. Ceiling and default: as many as it
-	// can in its time. The count is exact, and equal for equal calls. What other tools do for the
-	// call is taken off it too.
+	// Fuel is the number of instructions that a call may execute. By default only the timeout
+	// bounds it. The count is exact and the same for equal calls. Calls that the tool makes to
+	// other tools use the same fuel.
 	Fuel int64
 }
 
@@ -35,7 +35,7 @@ const (
 	mebibyte manifests.Bytes = 1 << 20
 )
 
-// ceilings are the limits that stand for zero.
+// ceilings returns the limits that replace zeros.
 func ceilings() Limits {
 	return Limits{
 		Timeout: 10 * time.Second, Memory: 128 * mebibyte, Output: 4 * mebibyte, Stderr: mebibyte,
@@ -43,8 +43,8 @@ func ceilings() Limits {
 	}
 }
 
-// defaults are what a tool gets that asks for nothing. Time and memory are the
-// ceiling's own.
+// defaults returns the limits of a tool that requests none. Time and memory default to the
+// ceiling.
 func defaults(ceiling Limits) Limits {
 	return Limits{
 		Timeout: ceiling.Timeout, Memory: ceiling.Memory, Output: 256 * kibibyte, Stderr: 64 * kibibyte,
@@ -54,7 +54,7 @@ func defaults(ceiling Limits) Limits {
 
 var errNegativeLimit = errors.New("a limit is negative")
 
-// under returns the limits with a profile's in place of zeros.
+// under returns the limits with zeros replaced by the profile's limits.
 func (l Limits) under(p manifests.Limits) Limits {
 	return Limits{
 		Timeout: or(l.Timeout, p.Timeout), Memory: or(l.Memory, p.Memory), Output: or(l.Output, p.Output), Stderr: or(l.Stderr, p.Stderr),
@@ -63,7 +63,7 @@ func (l Limits) under(p manifests.Limits) Limits {
 	}
 }
 
-// complete replaces zeros by the ceilings.
+// complete returns the limits with zeros replaced by the ceilings.
 func (l Limits) complete() (Limits, error) {
 	if l.Timeout < 0 || l.Memory < 0 || l.Output < 0 || l.Stderr < 0 || l.OpenFiles < 0 || l.DiskBytes < 0 || l.HTTPCalls < 0 || l.HTTPBytes < 0 || l.Fuel < 0 {
 		return Limits{}, fmt.Errorf("runtime: %w: %+v", errNegativeLimit, l)
@@ -98,7 +98,7 @@ func effective(ceiling Limits, asked manifests.Limits) Limits {
 	}
 }
 
-// or returns the value, or the fallback for zero.
+// or returns value, or fallback if value is zero.
 func or[T comparable](value, fallback T) T {
 	var zero T
 	if value == zero {

@@ -20,7 +20,7 @@ import (
 // answers, whatever is evicted beside them.
 func TestManyToolsInLittleMemory(t *testing.T) {
 	const tools = 24
-	r := newRuntime(t, Options{CacheDir: filepath.Join(t.TempDir(), "cache"), Memory: Memory{Instances: 1 << 20, Modules: 1 << 20}})
+	r := newRuntime(t, Options{Running: 64, CacheDir: filepath.Join(t.TempDir(), "cache"), Memory: Memory{Instances: 1 << 20, Modules: 1 << 20}})
 	source, err := guests.Command(t.Context(), guests.C, t.TempDir())
 	require.NoError(t, err)
 	var loaded []*Tool

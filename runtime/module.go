@@ -16,19 +16,20 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// MaxModuleBytes is the largest module that is read.
+// MaxModuleBytes is the maximum size of a module, in bytes.
 const MaxModuleBytes = 128 << 20
 
-// What can be wrong with a tool's module, for errors.Is.
+// Errors for a tool's module, for use with [errors.Is].
 var (
-	// ErrModule: the file can't be read or is not a module that this runtime runs.
+	// ErrModule means that the file cannot be read or is not a module that this runtime can run.
 	ErrModule = errors.New("module cannot be used")
-	// ErrDigest: the module is not the one that the manifest pins.
+	// ErrDigest means that the module is not the one that the manifest pins, or no longer the
+	// one that the tool had.
 	ErrDigest = errors.New("module is not the pinned one")
 )
 
-// readModule reads a manifest's module once, as a regular file below the manifest's
-// folder, and checks the pin before anything else looks at the bytes.
+// readModule reads a manifest's module once, as a regular file below the manifest's directory.
+// It checks the pin before anything else uses the bytes.
 func readModule(m *manifests.Manifest) ([]byte, error) {
 	if m.Execution == manifests.Client {
 		return nil, fmt.Errorf("%w: %s has none, since the client runs it", ErrModule, m.Name)
@@ -52,7 +53,7 @@ func readModule(m *manifests.Manifest) ([]byte, error) {
 	if info.Size() > MaxModuleBytes {
 		return nil, fmt.Errorf("%w: %s has %d bytes, the limit is %d", ErrModule, m.Module.Path, info.Size(), MaxModuleBytes)
 	}
-	buffer := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // it may have grown since
+	buffer := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // the file may have grown since
 	_, err = buffer.ReadFrom(io.LimitReader(file, MaxModuleBytes+1))
 	source := buffer.Bytes()
 	if err != nil {
@@ -64,7 +65,7 @@ func readModule(m *manifests.Manifest) ([]byte, error) {
 	return source, checkPin(m, source)
 }
 
-// checkPin compares a module with what the manifest pins, if it does.
+// checkPin compares a module with the manifest's pin, if there is one.
 func checkPin(m *manifests.Manifest, source []byte) error {
 	pin := m.Module.SHA256
 	if pin == "" {
@@ -92,21 +93,21 @@ type ModuleInfo struct {
 	Bytes   int      `json:"bytes"`
 	Imports []string `json:"imports"` // "module.name", sorted
 	Exports []string `json:"exports"` // sorted
-	// MemoryBytes is what an instance starts with.
+	// MemoryBytes is the initial size of an instance's linear memory.
 	MemoryBytes int64 `json:"memory_bytes"`
-	// SeededGenerators are the generators of random numbers that the module links and that
-	// are seeded once, such as "Go's math/rand": what they give may repeat in calls that
-	// are resumed from a snapshot. It is a guess from the module's bytes, for people.
+	// SeededGenerators lists the random number generators linked into the module that are
+	// seeded only once, such as "Go's math/rand". Their output may repeat across calls that
+	// resume from a snapshot. The list is a guess from the module's bytes, for people.
 	SeededGenerators []string `json:"seeded_generators"`
-	// Unused are the permissions that the manifest asks for and the module has no import to
-	// use, by their path in the manifest: "permissions.network".
+	// Unused lists the permissions that the manifest requests but the module cannot use for
+	// lack of an import, by their path in the manifest, such as "permissions.network".
 	Unused []string `json:"unused"`
 }
 
-// InspectModule reads a manifest's module, checks its pin, that it is a WASI command
-// that imports nothing which the manifest can't ask for, and that it is valid, and describes it.
-// Nothing is compiled or run. A tool that the client runs has no module, of which the zero ModuleInfo, with
-// empty lists, is all that can be said.
+// InspectModule describes a manifest's module without compiling or running it. It checks the
+// pin, that the module is valid, that it is a WASI command, and that it imports only functions
+// that the runtime offers and the manifest requests. A client-run tool has no module; its
+// ModuleInfo is zero with empty lists.
 func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	if m.Execution == manifests.Client {
 		return ModuleInfo{Imports: []string{}, Exports: []string{}, SeededGenerators: []string{}, Unused: []string{}}, nil
@@ -139,8 +140,8 @@ func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	return info, checkValid(m, source, description)
 }
 
-// checkValid refuses what could not be instantiated. That it takes a compiler too long is for
-// whoever trusts it to decide.
+// checkValid refuses a module that cannot be instantiated. It accepts modules that are too
+// complex to compile in this process, since the operator may trust them.
 func checkValid(m *manifests.Manifest, source []byte, description *wasm.Module) error {
 	analysis, err := wasm.Validate(source, description)
 	switch {
@@ -155,7 +156,7 @@ func checkValid(m *manifests.Manifest, source []byte, description *wasm.Module) 
 	return nil
 }
 
-// checkCommand refuses what is not a WASI command.
+// checkCommand refuses a module that is not a WASI command or has a forbidden import.
 func checkCommand(m *manifests.Manifest, description *wasm.Module) error {
 	if err := checkImports(m, description); err != nil {
 		return err
@@ -167,7 +168,7 @@ func checkCommand(m *manifests.Manifest, description *wasm.Module) error {
 	return nil
 }
 
-// startFunction is what a WASI command exports as its main program.
+// startFunction is the export that is the entry point of a WASI command.
 const startFunction = "_start"
 
 // compile reads, checks and compiles a tool's module.

@@ -16,9 +16,11 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// permit is request ∩ grant, computed once for a tool. The same values enforce.
+// permit holds a tool's effective permissions: request ∩ grant, computed once. The same values
+// enforce them.
 type permit struct {
-	// module is the digest of the tool's, where a grant is bound to one and it could be read.
+	// module is the digest of the tool's module. It is set only if some grant is bound to a
+	// digest and the module could be read.
 	module      string
 	mounts      []files.Mount
 	environment []string
@@ -28,13 +30,13 @@ type permit struct {
 	calls       *calls.Permission
 	enforcers   []enforcer // of the other kinds
 
-	// settings are the names of variables and secrets that the tool has.
+	// settings are the names of the variables and secrets granted to the tool.
 	settings  []string
 	decisions []tool.Decision
 }
 
-// newPermit fails on a grant that cannot be read, which is the operator's mistake. The module is the
-// digest of the tool's; empty where it is not known.
+// newPermit returns a tool's permit. It fails on an invalid grant, which is the operator's mistake.
+// The module is the digest of the tool's module, or empty if it is not known.
 func (r *Runtime) newPermit(m *manifests.Manifest, grants manifests.Grants, module string) (*permit, error) {
 	if grants.NoNetwork == "" && r.profile.NoNetwork {
 		grants.NoNetwork = r.profile.Name
@@ -71,7 +73,7 @@ func (p *permit) decideSecrets(r *Runtime, m *manifests.Manifest, grants manifes
 	return nil, nil
 }
 
-// decideNetwork needs the secrets, which requests carry.
+// decideNetwork must run after decideSecrets, since requests carry secrets.
 func (p *permit) decideNetwork(r *Runtime, m *manifests.Manifest, grants manifests.Grants) (_ enforcer, err error) {
 	options := network.Options{
 		Tool: m.Name, Module: p.module, Requests: m.Permissions.Network, Grants: grants.Network, NoNetwork: grants.NoNetwork,
@@ -141,7 +143,7 @@ func contextAllow(toolName, name string) tool.Allow {
 func (p *permit) decideEnv(_ *Runtime, m *manifests.Manifest, grants manifests.Grants) (enforcer, error) {
 	for _, grant := range grants.Env {
 		if strings.ContainsRune(grant.Name+grant.Value, 0) {
-			return nil, fmt.Errorf("grant for the variable %q: NUL cannot stand in an environment", grant.Name)
+			return nil, fmt.Errorf("grant for the variable %q: NUL is not allowed in environment variables", grant.Name)
 		}
 	}
 	names := nameRules{kind: "env", module: p.module}
@@ -165,7 +167,7 @@ func (p *permit) decideEnv(_ *Runtime, m *manifests.Manifest, grants manifests.G
 	return nil, nil
 }
 
-// from says what is granted, and where that is written.
+// from describes what is granted and where the grant is written.
 func from(what, origin string) string {
 	if origin == "" {
 		return what
@@ -173,11 +175,11 @@ func from(what, origin string) string {
 	return what + " (" + origin + ")"
 }
 
-// denies says which rule took something away.
+// denies names the rule that denied something.
 func denies(origin string) string { return "denied by " + or(origin, "the operator") }
 
-// digestOfBound returns the digest of the tool's module if some grant is bound to one. It is zero where
-// none is, and where the module cannot be read: no bound grant holds then.
+// digestOfBound returns the digest of the tool's module if some grant is bound to a digest. It
+// returns zero if none is, or if the module cannot be read. Then no bound grant holds.
 func digestOfBound(m *manifests.Manifest, grants manifests.Grants) (engine.Digest, error) {
 	if !isBound(grants) {
 		return engine.Digest{}, nil
@@ -189,7 +191,7 @@ func digestOfBound(m *manifests.Manifest, grants manifests.Grants) (engine.Diges
 	return digest, nil
 }
 
-// moduleText returns a digest as grants name it, and nothing for the zero value.
+// moduleText returns a digest in the form that grants use, or "" for the zero value.
 func moduleText(digest engine.Digest) string {
 	if digest == (engine.Digest{}) {
 		return ""
@@ -203,15 +205,15 @@ func isBound(g manifests.Grants) bool {
 		slices.ContainsFunc(g.Approved, func(a manifests.ApprovalGrant) bool { return a.SHA256 != "" })
 }
 
-// holds reports whether something is granted to the permit's module.
+// holds reports whether a grant with this binding holds for the permit's module.
 func (p *permit) holds(binding manifests.Binding) bool {
 	return permission.Statement{SHA256: binding.SHA256}.Holds(p.module)
 }
 
-// nameRules are what is said of a kind of permission that names one thing.
+// nameRules holds the rules of a kind of permission that is a plain name, such as env or context.
 type nameRules struct {
 	kind                      permission.Kind
-	module                    string // its digest, if it is known
+	module                    string // its digest, or empty if unknown
 	requests, grants, denials []permission.Statement
 }
 
@@ -225,13 +227,14 @@ func (n *nameRules) grant(name string, binding manifests.Binding) {
 	n.grants = append(n.grants, permission.Statement{Rule: n.rule(name), Origin: binding.Origin, SHA256: binding.SHA256})
 }
 
-// deny is called for denials of all kinds, those without a name of this one among them.
+// deny adds a denial. The name is empty for denials of other kinds, which match no request.
 func (n *nameRules) deny(name, origin string) {
 	n.denials = append(n.denials, permission.Statement{Rule: n.rule(name), Origin: origin})
 }
 
-// decide returns the decisions, in the requests' order. It gives what is effective, of which the first
-// grant counts, and asks what would allow what is not granted.
+// decide returns the decisions in the order of the requests. It calls give for each effective name,
+// with the first grant that covers it. For each name without a grant, allow returns the rule that
+// would grant it.
 func (n *nameRules) decide(give func(name string, grant int), allow func(name string) tool.Allow) []tool.Decision {
 	var decisions []tool.Decision
 	for i, outcome := range permission.Decide(n.requests, n.grants, n.denials, n.module) {
@@ -257,7 +260,7 @@ func (n *nameRules) decide(give func(name string, grant int), allow func(name st
 	return decisions
 }
 
-// elsewhere names the grants that would hold for another module, to stand behind a reason.
+// elsewhere names the grants that are bound to other modules. The text is appended to a reason.
 func elsewhere(outcome permission.Outcome, grants []permission.Statement, module string) string {
 	text := ""
 	for _, i := range outcome.Elsewhere {

@@ -11,7 +11,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// decideFiles makes the mounts. Its decisions come first.
+// decideFiles computes the mounts. It runs first, so its decisions have the indexes of the
+// manifest's requests.
 func (p *permit) decideFiles(_ *Runtime, m *manifests.Manifest, grants manifests.Grants) (enforcer, error) {
 	granted, err := fileGrants(grants.Files, p.module)
 	if err != nil {
@@ -51,7 +52,7 @@ func (p *permit) decideFiles(_ *Runtime, m *manifests.Manifest, grants manifests
 	return nil, nil
 }
 
-// accesses returns a rule for each access, that for reading first.
+// accesses returns a rule for reading and, for read-write access, a second one for writing.
 func accesses(r fileRule, access manifests.Access, from manifests.Binding) []permission.Statement {
 	statements := []permission.Statement{{Rule: r, Origin: from.Origin, SHA256: from.SHA256}}
 	if access == manifests.ReadWrite {
@@ -61,7 +62,7 @@ func accesses(r fileRule, access manifests.Access, from manifests.Binding) []per
 	return statements
 }
 
-// fileDenials returns what is denied of files: first what the profile denies.
+// fileDenials returns the denials of file permissions, the profile's first.
 func fileDenials(grants manifests.Grants) ([]permission.Statement, error) {
 	var denied []permission.Statement
 	if grants.NoWrites != "" {
@@ -81,26 +82,26 @@ func fileDenials(grants manifests.Grants) ([]permission.Statement, error) {
 		}
 		rules := accesses(fileRule{path: path, below: true}, manifests.ReadWrite, manifests.Binding{Origin: deny.Origin})
 		if deny.Files.Access == manifests.ReadWrite {
-			rules = rules[1:] // writing alone
+			rules = rules[1:] // only writing
 		}
 		denied = append(denied, rules...)
 	}
 	return denied, nil
 }
 
-// checkPart refuses a denial of what lies in a directory that the tool gets.
+// checkPart refuses a denial of a path inside a directory that is mounted for the tool.
 func checkPart(toolName string, guest permission.GuestPath, denied []permission.Statement) error {
 	for _, deny := range denied {
 		part := deny.Rule.(fileRule).path
 		if guest.Covers(part) && !part.Covers(guest) {
-			return fmt.Errorf("%s: %s is a part of the directory %s, which %s gets; a part cannot be denied: grant narrower directories",
+			return fmt.Errorf("%s: %s is inside the directory %s, which %s gets; a part cannot be denied: grant narrower directories",
 				or(deny.Origin, "a deny rule"), part, guest, toolName)
 		}
 	}
 	return nil
 }
 
-// fileGrant is a grant with the directory that it names.
+// fileGrant is a grant and the parsed host directory that it names.
 type fileGrant struct {
 	manifests.FileGrant
 	host permission.HostTemplate
@@ -112,9 +113,9 @@ type grantedFiles struct {
 	statements []permission.Statement
 }
 
-// fileGrants checks the operator's grants, also those that this tool does not ask for: a
-// directory that is not there is a slip. Those for another module are not looked at further. Two
-// grants of one directory are one, with their access.
+// fileGrants checks the operator's grants, including those that this tool does not request: a
+// missing directory is probably a mistake. Grants bound to another module are not checked
+// further. Two grants of one directory are merged.
 func fileGrants(grants []manifests.FileGrant, module string) (grantedFiles, error) {
 	granted := grantedFiles{grants: map[permission.GuestPath]fileGrant{}}
 	for _, given := range grants {
@@ -150,7 +151,7 @@ func fileGrants(grants []manifests.FileGrant, module string) (grantedFiles, erro
 	return granted, nil
 }
 
-// sameHost reports whether two grants name one directory.
+// sameHost reports whether two grants name the same directory.
 func sameHost(a, b permission.HostTemplate) bool {
 	first, err := filepath.Abs(a.String())
 	if err != nil {
@@ -160,8 +161,8 @@ func sameHost(a, b permission.HostTemplate) bool {
 	return err == nil && first == second
 }
 
-// wider returns that of two grants for one directory which gives more: whoever was told what
-// to add may add it beside what is there. The narrower quota holds.
+// wider merges two grants of one directory: it keeps the wider access and the narrower quota. An
+// operator who follows a receipt may add the suggested grant next to the old one.
 func wider(a, b fileGrant) fileGrant {
 	given := a
 	if b.Access == manifests.ReadWrite && a.Access != manifests.ReadWrite {
@@ -172,7 +173,7 @@ func wider(a, b fileGrant) fileGrant {
 	return given
 }
 
-// narrower returns the smaller of two bounds, of which zero is none.
+// narrower returns the smaller of two bounds. Zero means no bound.
 func narrower[N int | manifests.Bytes](a, b N) N {
 	return min(or(a, b), or(b, a))
 }
@@ -192,8 +193,8 @@ func readHost(text string) (permission.HostTemplate, error) {
 	return template, nil
 }
 
-// fileAccess returns the effective access, or none, and completes the decision. The outcomes are that
-// of reading and, where the manifest asks for it, that of writing.
+// fileAccess returns the effective access, or "" for none, and completes the decision. The first
+// outcome is for reading. The second, if the manifest requests it, is for writing.
 func fileAccess(toolName string, request manifests.FilePermission, grant fileGrant, outcomes []permission.Outcome, denied []permission.Statement, noWrites string, d *tool.Decision) manifests.Access {
 	read := outcomes[0]
 	if len(read.Effective) == 0 {
@@ -203,7 +204,7 @@ func fileAccess(toolName string, request manifests.FilePermission, grant fileGra
 	if len(outcomes) == 1 {
 		d.Reason = "granted"
 		if grant.Access == manifests.ReadWrite {
-			d.Reason = "granted; the manifest asks for no more than read"
+			d.Reason = "granted; the manifest asks only for read"
 		}
 		return manifests.Read
 	}
@@ -237,13 +238,12 @@ func fileAllow(toolName, guest string, access manifests.Access) tool.Allow {
 	return tool.Allow{Grant: manifests.Grant{Tools: []string{toolName}, Files: []manifests.FileGrant{{Path: guest, Access: access}}}.Rule()}
 }
 
-// explain completes the receipts that package files wrote, which does not know what the
-// manifest asks for: a path under a permission that was asked for and not given needs no
-// change to the manifest.
+// explain completes receipts from package files, which does not know what the manifest requests.
+// A path under a permission that was requested but not granted needs no change to the manifest.
 func (p *permit) explain(m *manifests.Manifest, denials []tool.Denial) []tool.Denial {
 	for i, denial := range denials {
 		for j, request := range m.Permissions.Files {
-			d := p.decisions[j] // those for files come first
+			d := p.decisions[j] // decisions on files come first
 			asked, err := permission.ParseGuestPath(request.Path)
 			if err == nil && d.Effective == "" && asked.Matches(denial.Value) {
 				denials[i].Rule, denials[i].Allow = d.Reason, d.Allow
@@ -255,18 +255,19 @@ func (p *permit) explain(m *manifests.Manifest, denials []tool.Denial) []tool.De
 
 const filesKind permission.Kind = "files"
 
-// fileRule is to read a mount, or to write to it: permissions of files have one rule for each of the
-// two. Requests and grants are about the mount at a guest path, denials about all at it and below.
+// fileRule allows or denies reading a mount, or writing to it. File permissions have a separate
+// rule for each of the two. Requests and grants apply to the mount at a guest path, and denials to
+// all mounts at or below it.
 type fileRule struct {
 	path  permission.GuestPath
 	write bool
 	below bool
 }
 
-// Kind returns that of files.
+// Kind implements permission.Rule.
 func (r fileRule) Kind() permission.Kind { return filesKind }
 
-// Covers reports whether all mounts that the other rule is about are among those of this one.
+// Covers reports whether this rule applies to every mount that the other rule applies to.
 func (r fileRule) Covers(with permission.Rule) bool {
 	other, ok := with.(fileRule)
 	if !ok || r.write != other.write {
@@ -278,8 +279,8 @@ func (r fileRule) Covers(with permission.Rule) bool {
 	return !other.below && r.path == other.path && r.path != permission.GuestPath{}
 }
 
-// Intersect returns the mounts that both rules are about. Two rules are nested or have nothing in
-// common.
+// Intersect returns a rule for the mounts that both rules apply to. One of two rules covers the
+// other, or they have nothing in common.
 func (r fileRule) Intersect(with permission.Rule) (permission.Rule, bool) {
 	switch {
 	case r.Covers(with):

@@ -18,23 +18,23 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// program is a tool's program that was started once for all calls, or the reason why each
-// call starts it anew. It is safe for concurrent use.
+// program is a tool's program that was started once for all calls, or the reason why each call
+// starts it anew. It is safe for concurrent use.
 type program struct {
 	mu       sync.Mutex
-	called   bool           // once or more
-	module   *engine.Module // that the rest is about
+	called   bool           // at least once
+	module   *engine.Module // to which the fields below belong
 	starting bool
 	started  *engine.Program
-	flags    []uint16 // of the descriptors, once it has started
-	reason   string   // why it is not resumed; empty while that is not known
+	flags    []uint16 // of the descriptors, once started
+	reason   string   // why calls do not resume it; empty while unknown
 }
 
-// startFuel is how much work starting a program may take.
+// startFuel is how many instructions starting a program may execute.
 const startFuel = 10_000_000_000
 
-// runIn runs the tool's program: from where it first reads its input, if it could be started
-// once for all calls, else from the beginning.
+// runIn runs the tool's program. If the program was started once for all calls, the run resumes it
+// where it first reads its input. Otherwise the run begins at the start.
 func (t *Tool) runIn(ctx context.Context, system *wasi.System, module *engine.Module, run engine.Run) (engine.Usage, error) {
 	run.Function, run.MemoryLimit = startFunction, int64(t.limits.Memory)
 	if started, flags := t.program.get(ctx, t, module); started != nil {
@@ -49,14 +49,14 @@ func (t *Tool) runIn(ctx context.Context, system *wasi.System, module *engine.Mo
 	return module.Run(wasi.With(ctx, system), run)
 }
 
-// get returns the started program, or nil. The second call has it started, beside it: there
-// may be no other call than the first.
+// get returns the started program, or nil. The second call starts it in the background; the first
+// does not, since it may remain the only one.
 func (p *program) get(ctx context.Context, t *Tool, module *engine.Module) (*engine.Program, []uint16) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.module != module {
 		if module.Evicted() {
-			return nil, nil // the call is about to find out, and comes again with another
+			return nil, nil // the run will fail with ErrEvicted and be repeated with another module
 		}
 		p.module, p.starting, p.started, p.flags, p.reason = module, false, nil, nil, ""
 	}
@@ -68,7 +68,7 @@ func (p *program) get(ctx context.Context, t *Tool, module *engine.Module) (*eng
 	return p.started, p.flags
 }
 
-// decide notes what became of a start of the module.
+// decide records the result of starting the module's program.
 func (p *program) decide(module *engine.Module, started *engine.Program, flags []uint16, reason string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,18 +77,18 @@ func (p *program) decide(module *engine.Module, started *engine.Program, flags [
 	}
 }
 
-// launch is one start of a program, and what is seen of it.
+// launch is one start of a program and what the host observed during it.
 type launch struct {
 	tool  *Tool
 	asked asked
-	last  atomic.Pointer[wasi.System] // that a start had: later ones run beside others
+	last  atomic.Pointer[wasi.System] // of the latest start; starts may run concurrently
 	start engine.Start
-	lost  chan struct{} // closed where the guest could not be stopped
+	lost  chan struct{} // closed if the guest could not be stopped
 }
 
 const saysOff = "the manifest says snapshot: off"
 
-// launch prepares a start of the module, or says why calls could not resume it.
+// launch prepares a start of the module's program, or returns why calls could not resume it.
 func (t *Tool) launch(module *engine.Module) (*launch, string) {
 	if reason := t.dependsOnCall(); reason != "" {
 		return nil, reason
@@ -99,7 +99,7 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 	}
 	var seed [32]byte
 	if _, err := t.runtime.random.Read(seed[:]); err != nil {
-		return nil, "there are no random bytes for it"
+		return nil, "no random bytes are available for it"
 	}
 	began := t.runtime.now()
 	l := &launch{tool: t, lost: make(chan struct{})}
@@ -121,7 +121,7 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 	return l, ""
 }
 
-// startInBackground starts the program beside the calls, or notes why not. The caller holds
+// startInBackground starts the program while calls run, or records why it cannot. The caller holds
 // the program's lock.
 func (t *Tool) startInBackground(ctx context.Context, module *engine.Module) {
 	p := &t.program
@@ -136,7 +136,7 @@ func (t *Tool) startInBackground(ctx context.Context, module *engine.Module) {
 	}
 	err := module.StartInBackground(l.start, func(started *engine.Program, err error) {
 		if errors.Is(err, engine.ErrEvicted) || errors.Is(err, engine.ErrClosed) {
-			p.decide(module, nil, nil, "") // it says nothing of the program
+			p.decide(module, nil, nil, "") // the error says nothing about the program
 			return
 		}
 		if reason := l.reason(err); reason != "" {
@@ -145,12 +145,12 @@ func (t *Tool) startInBackground(ctx context.Context, module *engine.Module) {
 		}
 		p.decide(module, started, l.last.Load().Flags(), "")
 	})
-	if err != nil { // the engine closes, or has evicted the module
+	if err != nil { // the engine is closed or has evicted the module
 		p.starting = false
 	}
 }
 
-// reason is why calls cannot resume the program, given how its start ended; empty if they can.
+// reason returns why calls cannot resume the program, given how its start ended, or "" if they can.
 func (l *launch) reason(err error) string {
 	var early *wasi.StartError
 	var earlyHost *abi.StartError
@@ -167,7 +167,7 @@ func (l *launch) reason(err error) string {
 	return ""
 }
 
-// dropped frees a program that is not going to be resumed. It returns the reason.
+// dropped frees a program that will not be resumed, if it was started, and returns reason.
 func (l *launch) dropped(ctx context.Context, started *engine.Program, reason string) string {
 	if started != nil {
 		if err := started.Drop(); err != nil {
@@ -177,7 +177,8 @@ func (l *launch) dropped(ctx context.Context, started *engine.Program, reason st
 	return reason
 }
 
-// dependsOnCall is why no two calls can begin with the same start, as far as the manifest says.
+// dependsOnCall returns why, by its manifest, the program cannot start before a call is known, or
+// "" if it can.
 func (t *Tool) dependsOnCall() string {
 	switch {
 	case slices.ContainsFunc(t.manifest.Module.Args, func(template manifests.ArgTemplate) bool { return len(template.Params()) > 0 }):
@@ -188,8 +189,8 @@ func (t *Tool) dependsOnCall() string {
 	return ""
 }
 
-// starting is what the program sees while it starts: what is the same in all calls, random
-// bytes from one seed, and a clock that counts how often it is read.
+// starting returns what the program sees while it starts: what is the same in all calls, random
+// bytes from one seed, and a clock that advances by a microsecond at each reading.
 func (t *Tool) starting(arguments []string, began time.Time, random io.Reader, asked *asked) *wasi.System {
 	paths := []string{"/"}
 	for _, mount := range t.permit.mounts {
@@ -209,8 +210,8 @@ func (t *Tool) starting(arguments []string, began time.Time, random io.Reader, a
 	}
 }
 
-// asked is what a program asked for as it started that should not be the same in each call.
-// It is safe for concurrent use.
+// asked records what a program requested while it started that should differ between calls. It is
+// safe for concurrent use.
 type asked struct{ random, time atomic.Bool }
 
 func (a *asked) what() string {
@@ -224,10 +225,10 @@ func (a *asked) what() string {
 }
 
 func (a *asked) reason() string {
-	return "it asks for " + a.what() + " as it starts, which would be the same in each call; with snapshot: start it would be resumed all the same"
+	return "it asks for " + a.what() + " as it starts, which would be the same in each call; write snapshot: start to resume it anyway"
 }
 
-// noted is a stream that notes that it was read.
+// noted is a reader that records that it was read.
 type noted struct {
 	io.Reader
 	read *atomic.Bool

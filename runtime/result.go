@@ -17,9 +17,9 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// readResult reads a result object: {"success": bool, "output", "data", "error",
-// "content"}. Keys are told apart by case, unknown ones are left alone, and what only
-// the host may say, such as the kind of a failure, is not among them.
+// readResult reads a result object: {"success": bool, "output", "data", "error", "content"}. Keys
+// are case-sensitive and unknown keys are ignored. A guest cannot set what only the host decides,
+// such as the kind of a failure.
 func readResult(ctx context.Context, output []byte) (tool.Result, error) {
 	members := []string{"success", "output", "data", "error", "content"}
 	isMember := func(name string) bool { return slices.Contains(members, name) }
@@ -65,7 +65,7 @@ func readResult(ctx context.Context, output []byte) (tool.Result, error) {
 		}
 	}
 	if !result.Success && result.Error == "" {
-		result.Error = "the tool reported failure and did not say why"
+		result.Error = "the tool reported a failure and did not say why"
 	}
 	if result.Success {
 		result.Error = ""
@@ -73,7 +73,6 @@ func readResult(ctx context.Context, output []byte) (tool.Result, error) {
 	return result, nil
 }
 
-// into reads a value into a variable.
 func into(variable any) func(raw json.RawMessage) error {
 	return func(raw json.RawMessage) error { return json.Unmarshal(raw, variable) }
 }
@@ -95,11 +94,11 @@ func readJSON(ctx context.Context, text []byte, limits jsontext.Limits) (*jsonte
 	return doc, err
 }
 
-// errNoObject refuses an output.
-var errNoObject = errors.New("it is something else, or more than one value")
+// errNoObject means that an output is not exactly one JSON object.
+var errNoObject = errors.New("it is not exactly one JSON object")
 
-// maxParts is how many parts a result may have: each takes some ten times as much of the host's memory,
-// and of a record, as a guest writes for it.
+// maxParts is how many parts a result may have. In the host's memory and in a record, each takes
+// some ten times as many bytes as the guest writes for it.
 const maxParts = 1000
 
 var errParts = fmt.Errorf("there are more than %d parts", maxParts)
@@ -132,13 +131,13 @@ func readContent(ctx context.Context, list []byte) ([]tool.Content, error) {
 	return content, nil
 }
 
-// longOutput is from how many bytes on a call's output is read in turn.
+// longOutput is the size in bytes from which outputs are read in pieces, a few at a time.
 const longOutput = 64 << 10
 
-// takeReader waits until the call's output may be read, if it is long. No more are read at once
-// than there are processors: of what many calls have written just before their deadlines, all
-// would be read slowly, and all too late. It is given how the guest ended, and returns how the call
-// does: one whose turn does not come before its deadline is late.
+// takeReader waits until the call's output may be read, if it is long. At most GOMAXPROCS long
+// outputs are read at a time: if many calls end just before their deadlines, reading all outputs at
+// once would make all of them late. takeReader is given how the guest ended and returns how the
+// call ends: a call whose turn does not come before its deadline is late.
 func (r *run) takeReader(ended error) (give func(), err error) {
 	var exit *wasi.ExitError
 	if ended != nil && !errors.As(ended, &exit) || len(r.stdout.Bytes) < longOutput {
@@ -153,8 +152,8 @@ func (r *run) takeReader(ended error) (give func(), err error) {
 	}
 }
 
-// read makes a result of what the program printed and its exit code. A program that
-// exits with anything but 0 has failed, whatever it printed. The error is that of the deadline.
+// read returns the result for the program's output and exit code. A nonzero exit code is a
+// failure, whatever the program printed. The error is the deadline's.
 func (r *run) read(code uint32) (tool.Result, error) {
 	m := r.tool.manifest
 	result := readOutput(r.deadline, m.Module.Stdout, r.stdout.Bytes)
@@ -184,8 +183,8 @@ func (r *run) read(code uint32) (tool.Result, error) {
 	return result, nil
 }
 
-// readOutput reads a program's output as its manifest says. Output that does not fit
-// makes a failed result. Once ctx has ended, what it returns is of no use.
+// readOutput reads a program's output in the manifest's mode. Malformed output gives a failed
+// result. If ctx has ended, the result is meaningless.
 func readOutput(ctx context.Context, mode manifests.Stdout, output []byte) tool.Result {
 	switch mode {
 	case manifests.StdoutText:
@@ -213,15 +212,15 @@ func readOutput(ctx context.Context, mode manifests.Stdout, output []byte) tool.
 	return data(ctx, output)
 }
 
-// mayHaveSuccess reports whether JSON may have a member "success", without reading it: most
-// output has none, and is read faster.
+// mayHaveSuccess reports whether JSON may have a member "success", without decoding it. Most
+// output has none and skips the slower result decoding.
 func mayHaveSuccess(output []byte) bool {
 	return bytes.Contains(output, []byte(`"success"`)) || bytes.Contains(output, []byte(`\u`))
 }
 
 func text(output []byte) tool.Result {
 	result := tool.Result{Success: true, Output: string(output)}
-	if !utf8.ValidString(result.Output) { // which costs a fraction of what ToValidUTF8 does
+	if !utf8.ValidString(result.Output) { // costs a fraction of ToValidUTF8
 		result.Output = strings.ToValidUTF8(result.Output, "\uFFFD")
 	}
 	return result
@@ -238,17 +237,17 @@ func data(ctx context.Context, output []byte) tool.Result {
 	return tool.Result{Success: true, Output: strings.TrimSpace(string(output)), Data: compact.Bytes()}
 }
 
-// maskGrace is how long the log of a call whose time is over may be masked, which is most worth
-// reading then. It is far less than how late a call may be.
+// maskGrace is how long masking the log may take after the call's deadline. The log of a late call
+// is the most useful one. The grace is far shorter than how late a call may be.
 const maskGrace = 20 * time.Millisecond
 
-// unmaskedLog stands for a log that could not be masked in time.
-const unmaskedLog = "[the log is not shown: there was no time to take secrets out of it]\n"
+// unmaskedLog replaces a log that could not be masked in time.
+const unmaskedLog = "[log omitted: there was no time to mask secrets in it]\n"
 
-// mask takes secrets out of all that the guest had a say in: it cannot have read one, but a server
-// may have told it in a form of its own. It is given how the guest ended, and returns how the call
-// does: what cannot be masked before the deadline is not shown, and without its output the call is
-// late.
+// mask masks secrets in everything that the guest can influence. The guest cannot read a secret,
+// but a server may have sent it one in a form that response masking missed. mask is given how the
+// guest ended and returns how the call ends. What cannot be masked before the deadline is not
+// shown; if that is the output, the call is late.
 func (r *run) mask(ended error) error {
 	secrets := r.tool.permit.secrets
 	if r.host.permitted == nil || secrets.Longest() == 0 {
@@ -257,7 +256,7 @@ func (r *run) mask(ended error) error {
 	var exit *wasi.ExitError
 	var err error
 	if ended != nil && !errors.As(ended, &exit) {
-		r.stdout.Bytes = nil // nobody is shown it
+		r.stdout.Bytes = nil // it is not shown to anyone
 	} else if r.stdout.Bytes, err = secrets.MaskFirst(r.deadline, r.stdout.Bytes, len(r.stdout.Bytes)); err != nil {
 		ended = err
 	}
@@ -268,7 +267,7 @@ func (r *run) mask(ended error) error {
 		d.Value, d.Rule = text(d.Value), text(d.Rule)
 		for _, rule := range []*json.RawMessage{&d.Allow.Manifest, &d.Allow.Grant} {
 			if text(string(*rule)) != string(*rule) {
-				*rule = nil // with a mask in it, it would be a rule for something else
+				*rule = nil // a masked rule would allow something else
 			}
 		}
 	}
@@ -278,7 +277,7 @@ func (r *run) mask(ended error) error {
 	return ended
 }
 
-// maskedLog returns what the guest wrote to its log without secrets.
+// maskedLog returns the guest's log with secrets masked.
 func (r *run) maskedLog() []byte {
 	log := r.stderr.Bytes
 	masked, err := r.tool.permit.secrets.MaskFirst(r.deadline, log, len(log))

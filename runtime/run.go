@@ -23,19 +23,19 @@ type run struct {
 	system     wasi.System
 	stdout     wasi.Output
 	stderr     wasi.Output
-	began      bool // the guest
+	began      bool // the guest has begun
 	usage      tool.Usage
 	denials    []tool.Denial
-	harmless   int // so many of the denials, the first, cannot be why the call failed
+	harmless   int // how many denials, from the first, cannot be why the call failed
 	hostCalls  []tool.HostCall
 	trace      string // of a trap
 
-	fuel        int64 // that the guest may use; zero for no limit
-	callersFuel bool  // it is what the caller has left
+	fuel        int64 // the guest's fuel limit; zero for none
+	callersFuel bool  // fuel is what the caller has left
 
-	host     *host     // of the guest
-	deadline *deadline // of the guest, once it has begun
-	seat     *seat     // in which it runs; nil for a call that no tool made
+	host     *host     // the guest's
+	deadline *deadline // the guest's, once it has begun
+	seat     *seat     // in which the call runs; nil if no tool made the call
 	turn     *turn     // in the seat
 	guest    guest
 }
@@ -46,13 +46,13 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 		return r.fail(tool.Denied, "the tool is unavailable: "+reason, nil)
 	}
 	if t.isClients() {
-		return r.deny(tool.Denial{Permission: "execution", Value: t.manifest.Name, Rule: "the client runs this tool; its calls are announced and answered, and not run here"})
+		return r.deny(tool.Denial{Permission: "execution", Value: t.manifest.Name, Rule: "the client runs this tool; the runtime cannot run its calls"})
 	}
 	module, err := t.prepared(ctx)
 	if err != nil {
 		return r.failed(ctx, err)
 	}
-	if t.runtime.watchdog.hasCondemned(module.Digest()) { // which was not known before
+	if t.runtime.watchdog.hasCondemned(module.Digest()) { // the digest may not have been known before
 		return r.fail(tool.Denied, "the tool is unavailable: "+condemned, nil)
 	}
 	for _, name := range t.manifest.Context {
@@ -72,11 +72,12 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	return r.runInside(inside, module, arguments)
 }
 
-// enter waits until the call may run, and returns the context in which it does.
+// enter admits the call and returns the context to run it in. A call in a seat waits for its turn.
+// The caller must call leave.
 func (r *run) enter(ctx context.Context) (inside context.Context, leave func(), err error) {
 	gate := r.tool.runtime.gate
 	if r.seat = seatOf(ctx); r.seat == nil {
-		return ctx, gate.leave, gate.enter(ctx)
+		return ctx, gate.leave, gate.enter()
 	}
 	if inside, r.turn, err = r.seat.take(ctx); err != nil {
 		return nil, nil, err
@@ -84,9 +85,8 @@ func (r *run) enter(ctx context.Context) (inside context.Context, leave func(), 
 	if r.seat.holds(r.tool.runtime) {
 		return inside, r.turn.give, nil
 	}
-	// Who stands on a place of another runtime must not wait for one of this: callers of two, who
-	// hold all places of theirs, would wait for each other. They are bounded all the same, by the
-	// places of the other.
+	// A call in a slot of another runtime is not refused here: it would fail after its guest had
+	// begun. The other runtime's slots still bound how many such calls there are.
 	gate.enterNow()
 	return inside, func() {
 		gate.leave()
@@ -94,7 +94,7 @@ func (r *run) enter(ctx context.Context) (inside context.Context, leave func(), 
 	}, nil
 }
 
-// runInside runs the call, now that it may.
+// runInside runs the call after enter has admitted it.
 func (r *run) runInside(ctx context.Context, module *engine.Module, arguments []string) (tool.Outcome, error) {
 	t := r.tool
 	view, err := t.runtime.files.Open(ctx, t.permit.mounts, r.invocation.Context, files.Limits{Tool: t.manifest.Name, OpenFiles: t.limits.OpenFiles, AddedBytes: t.limits.DiskBytes})
@@ -110,7 +110,7 @@ func (r *run) runInside(ctx context.Context, module *engine.Module, arguments []
 	return r.execute(ctx, module, view)
 }
 
-// notOpened says why the call has no view of its directories.
+// notOpened returns the outcome of a call whose directories could not be opened.
 func (r *run) notOpened(ctx context.Context, err error) (tool.Outcome, error) {
 	var refused *files.Error
 	switch {
@@ -119,7 +119,7 @@ func (r *run) notOpened(ctx context.Context, err error) (tool.Outcome, error) {
 	case refused.Denial != nil:
 		return r.deny(*refused.Denial)
 	case errors.Is(err, files.ErrNotExist):
-		return r.deny(tool.Denial{Permission: "files", Value: refused.Path, Rule: "the directory that is granted for it does not exist"})
+		return r.deny(tool.Denial{Permission: "files", Value: refused.Path, Rule: "the directory granted for it does not exist"})
 	}
 	return r.failed(ctx, err)
 }
@@ -132,7 +132,7 @@ func (r *run) execute(ctx context.Context, module *engine.Module, view *files.Vi
 	r.began = true
 	defer func() { r.deadline.release() }()
 	used, err := r.runOnce(ctx, module)
-	for errors.Is(err, engine.ErrEvicted) { // since it was prepared
+	for errors.Is(err, engine.ErrEvicted) { // evicted since it was prepared
 		r.deadline.release()
 		if module, err = t.prepared(ctx); err != nil {
 			return r.failed(ctx, err)
@@ -143,7 +143,7 @@ func (r *run) execute(ctx context.Context, module *engine.Module, view *files.Vi
 		return r.late()
 	}
 	r.seat.charge(used)
-	fuel := used.Fuel // alone, since the record keeps it
+	fuel := used.Fuel // a copy, so that the record does not keep all of used alive
 	r.usage = tool.Usage{Fuel: &fuel, MemoryBytes: used.MemoryBytes, Wall: t.runtime.now().Sub(r.system.Started)}
 	r.collect(view)
 	r.tellWithheld(ctx)
@@ -152,8 +152,8 @@ func (r *run) execute(ctx context.Context, module *engine.Module, view *files.Vi
 	return r.finish(ctx, used, r.mask(err))
 }
 
-// runOnce runs the guest, whose time begins now. It fails with ErrRunaway where the guest was
-// abandoned meanwhile.
+// runOnce starts the guest's deadline and runs the guest. It fails with ErrRunaway if the guest was
+// abandoned in the meantime.
 func (r *run) runOnce(ctx context.Context, module *engine.Module) (used engine.Usage, err error) {
 	t, g := r.tool, &r.guest
 	r.system.Started = t.runtime.now()
@@ -168,7 +168,7 @@ func (r *run) runOnce(ctx context.Context, module *engine.Module) (used engine.U
 	return t.runIn(r.host.open(abi.With(r.deadline, &r.host.session), t), &r.system, module, engine.Run{Fuel: r.fuel, Watched: &g.Watched})
 }
 
-// prepare builds what the guest sees.
+// prepare sets up the guest's WASI system.
 func (r *run) prepare(arguments []string, view *files.View) error {
 	stdin, err := r.stdin()
 	if err != nil {
@@ -209,7 +209,7 @@ func (r *run) stdin() ([]byte, error) {
 	}
 }
 
-// finish turns the end of the guest into an outcome.
+// finish returns the outcome of the call, given how the guest ended.
 func (r *run) finish(ctx context.Context, used engine.Usage, err error) (tool.Outcome, error) {
 	if err == nil {
 		return r.report(ctx, 0)
@@ -231,7 +231,7 @@ func (r *run) finish(ctx context.Context, used engine.Usage, err error) (tool.Ou
 		return r.fail(tool.Output, fmt.Sprintf("the tool wrote more than %s of output", limits.Output), nil)
 	case errors.Is(err, engine.ErrFuel):
 		if r.callersFuel {
-			return r.fail(tool.Fuel, fmt.Sprintf("the tool used up the %d instructions of fuel that the tool which made the call had left", r.fuel), nil)
+			return r.fail(tool.Fuel, fmt.Sprintf("the tool used up the %d instructions of fuel that its caller had left", r.fuel), nil)
 		}
 		return r.fail(tool.Fuel, fmt.Sprintf("the tool used up its fuel of %d instructions", limits.Fuel), nil)
 	case errors.Is(err, engine.ErrMemory):
@@ -246,8 +246,8 @@ func (r *run) finish(ctx context.Context, used engine.Usage, err error) (tool.Ou
 	return r.failed(ctx, err)
 }
 
-// reported tells whether the program got as far as saying what came of the call. Where it
-// did not, and had been refused memory, it failed for want of it.
+// reported reports whether the program printed a result object. If it did not, and had been
+// refused memory, that is why it failed.
 func (r *run) reported() bool {
 	_, err := readResult(r.deadline, r.stdout.Bytes)
 	return err == nil
@@ -258,9 +258,9 @@ func (r *run) outOfMemory(used engine.Usage) (tool.Outcome, error) {
 		r.tool.limits.Memory, manifests.Bytes(used.MemoryRefused)), nil)
 }
 
-// report passes on what the tool said of itself. Where it failed and the host had
-// refused it something, the refusal is the news: the tool's own words about it may be
-// anything, and the operator can act on a receipt.
+// report returns the tool's own result. If the tool failed and the host had denied it something,
+// the outcome is the denial instead: the tool's error text may say anything, and the operator can
+// act on a receipt.
 func (r *run) report(ctx context.Context, code uint32) (tool.Outcome, error) {
 	result, err := r.read(code)
 	if err != nil {
@@ -272,12 +272,12 @@ func (r *run) report(ctx context.Context, code uint32) (tool.Outcome, error) {
 	return r.outcome(result), nil
 }
 
-// refused reports whether the guest was refused something that may be why it failed.
+// refused reports whether the guest was denied something that may be why it failed.
 func (r *run) refused() bool { return len(r.denials) > r.harmless }
 
 func (r *run) deniedBy(result tool.Result) (tool.Outcome, error) {
-	// Interpreters look for files that they can do without before they run a line of the
-	// tool's, so of several refusals the last is the one that mattered.
+	// Interpreters look for optional files before they run the tool's own code, so the last of
+	// several denials is the most relevant one.
 	last := r.denials[len(r.denials)-1]
 	result.Success, result.Kind = false, tool.Denied
 	result.Error = fmt.Sprintf("denied: %s %s: %s", last.Permission, last.Value, last.Rule)
@@ -289,7 +289,7 @@ func (r *run) deny(denial tool.Denial) (tool.Outcome, error) {
 	return r.deniedBy(tool.Result{})
 }
 
-// failed classifies an error that is not the guest's doing. The context is the caller's.
+// failed classifies an error that the guest did not cause. The context is the caller's.
 func (r *run) failed(ctx context.Context, err error) (tool.Outcome, error) {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && isOver(ctx):
@@ -306,7 +306,7 @@ func (r *run) failed(ctx context.Context, err error) (tool.Outcome, error) {
 	return r.fail(tool.Internal, "internal error (id "+r.invocation.CallID+")", err)
 }
 
-// isOver reports whether the context has ended, or is about to be told that its time is over.
+// isOver reports whether the context has ended or its deadline has passed.
 func isOver(ctx context.Context) bool {
 	at, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && !time.Now().Before(at)
@@ -331,11 +331,11 @@ func (r *run) outcome(result tool.Result) tool.Outcome {
 	return outcome
 }
 
-// The marks of what the host adds to a guest's log.
+// The markers of text that the host adds to a guest's log.
 const (
 	cutMark  = "[cut after "
 	trapMark = "[trap at]"
 )
 
-// ownWords tells the guest's log from what the host adds to it.
+// ownWords escapes the host's markers in a guest's log, so that a guest cannot forge them.
 var ownWords = strings.NewReplacer(cutMark, `\`+cutMark, trapMark, `\`+trapMark)

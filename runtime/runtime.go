@@ -21,66 +21,75 @@ import (
 
 // Options configure a [Runtime]. The zero value is safe.
 type Options struct {
-	// CacheDir keeps compiled code between processes; see [DefaultCacheDir]. It must
-	// be readable by this user only, as it holds native code. Empty: each process compiles.
+	// CacheDir is the directory where compiled code is cached across processes; see
+	// [DefaultCacheDir]. It holds native code, so it must be readable only by this user. If it
+	// is empty, each process compiles modules itself.
 	CacheDir string
-	// CacheBytes is the most that the modules in CacheDir may take together, in bytes. When
-	// one is added, those that were not used for the longest time go. Zero means 2 GiB; a
-	// negative value is an error.
+	// CacheBytes is the maximum total size of the modules in CacheDir, in bytes. When a module
+	// is added, the least recently used ones are evicted. Zero means 2 GiB; a negative value is
+	// an error.
 	CacheBytes int64
-	// Memory bounds what is kept for later calls.
+	// Memory bounds what is kept in memory for later calls.
 	Memory Memory
-	// Compiler says where modules are compiled. [ChildCompiler]'s takes more complex ones of
-	// strangers than the zero value, since it can be stopped.
+	// Compiler says where modules are compiled. [ChildCompiler] accepts more complex untrusted
+	// modules than the zero value, since the child process can be stopped.
 	Compiler Compiler
-	// TrustedModules are modules, by their SHA-256 in hex, whose compilation may take any
-	// time and memory: they are compiled in this process, and not refused for their
-	// complexity. In all else they are treated as any module is: validated, metered, and
-	// contained.
+	// TrustedModules lists modules, by SHA-256 in hex, whose compilation may take any amount of
+	// time and memory. They are compiled in this process and are not refused for their
+	// complexity. Otherwise they are validated, metered and contained like any module.
 	TrustedModules []string
-	// Profile bounds every tool and every call. The zero value is the profile standard, whose
-	// limits are those that [Limits] names.
+	// Profile bounds every tool and every call. The zero value is the standard profile, whose
+	// limits are documented at [Limits].
 	Profile manifests.Profile
-	// Limits bound every call. Those that are not zero take the place of the profile's.
+	// Limits bound every call. Nonzero limits override the profile's.
 	Limits Limits
-	// Concurrency bounds all calls together.
-	Concurrency Concurrency
-	// Settings names the settings that the operator has made, beside the variables and
-	// secrets that tools are granted. A tool that requires others is unavailable.
-	Settings []string
-	// LookupEnv reads the environment variables in which grants say that secrets are kept,
-	// such as os.LookupEnv. Nil: there are none.
-	LookupEnv func(name string) (value string, ok bool)
-	// Resolver finds the addresses of the hosts that tools reach. Nil: the system's.
-	Resolver *net.Resolver
-	// Logger receives the runtime's own failures, with the call's id. Nil: none.
-	Logger *slog.Logger
-	// OnRunaway is called once for each guest that is not back a second after its deadline. That is
-	// a bug of this package's. The runtime gives the guest up: it logs the fact, refuses further
-	// calls of the module, whose tools become unavailable, and ends the call with the kind
-	// [tool.Deadline], if the call's host has a method Abandon(tool.Outcome, error), as the
-	// executor's has; else Invoke does not return. The guest keeps its place in
-	// [Options.Concurrency], a processor and its memory, until it comes back, and what it returns
-	// then is dropped. A program should end soon, once its other calls have.
+	// Running is the maximum number of guests that run at a time, over all tools. Zero means 4 for
+	// each processor that Go uses, at least 16; a negative number is an error. A call beyond that
+	// is refused as busy at once: callers that should wait need a queue, as package executor has.
 	//
-	// It is not called where a garbage collection has begun to wait for the guest, or where such
-	// guests have all the processors that Go uses: no goroutine runs then. [LastResort] is for that.
-	// It must return soon, as the call waits for it. Nil: nobody is called.
+	// A tool called by a tool runs in its caller's slot. For each call, as many guests as its calls
+	// nest, at most 17, may hold memory at a time, of which one runs. A tool whose caller belongs to
+	// another Runtime counts here too, but is never refused: Running may be exceeded by the number
+	// of such callers.
+	Running int
+	// Settings names the settings that the operator has made, in addition to the variables and
+	// secrets granted to tools. A tool that requires any other setting is unavailable.
+	Settings []string
+	// LookupEnv reads the environment variables that grants name as the source of secrets. It
+	// is typically os.LookupEnv. If it is nil, no variable is set.
+	LookupEnv func(name string) (value string, ok bool)
+	// Resolver resolves the hosts that tools connect to. Nil means the system resolver.
+	Resolver *net.Resolver
+	// Logger receives the runtime's own failures, with the call's id. Nil discards them.
+	Logger *slog.Logger
+	// OnRunaway is called once for each guest that has not returned a second after its deadline
+	// or its cancellation. That is a bug in this package. The runtime abandons the guest: it
+	// logs the failure, makes the module's tools unavailable, and ends the call with the kind
+	// [tool.Deadline], or [tool.Cancelled] if it was cancelled. It can end the call only if the
+	// call's host has a method Abandon(tool.Outcome, error), as the executor's host does;
+	// otherwise Invoke does not return. Until the guest returns, it occupies its slot in
+	// [Options.Running], a processor and its memory; its result is then discarded. The
+	// program should exit soon, once its other calls have ended.
+	//
+	// OnRunaway is not called if a garbage collection is already waiting for the guest, or if
+	// runaways occupy all the processors that Go uses: no goroutine runs then. Use [LastResort]
+	// for that case. OnRunaway must return soon, since the call waits for it. It may be nil.
 	OnRunaway func(Runaway)
-	// LastResort ends the process where nothing in it can. Nil: nothing does.
+	// LastResort ends the process when no goroutine can. Nil means that nothing does.
 	LastResort LastResort
 }
 
-// Memory bounds what a [Runtime] keeps in memory for later calls. What was used longest ago
-// goes first; a call that needs it again takes longer, and is the same otherwise. Zero means
+// Memory bounds what a [Runtime] keeps in memory for later calls. The least recently used
+// entries are evicted first, which only makes the next call that needs them slower. Zero means
 // the value named at each field; a negative value is an error.
 type Memory struct {
-	Instances manifests.Bytes // of instances without a call, beside what they share: 256 MiB
-	IdleTime  time.Duration   // after which an instance goes that nobody uses: a minute
-	Modules   manifests.Bytes // of compiled modules, as far as it is known: 1 GiB
+	Instances manifests.Bytes // idle instances, excluding memory that they share: 256 MiB
+	IdleTime  time.Duration   // how long an idle instance is kept: a minute
+	Modules   manifests.Bytes // compiled modules, as far as their size is known: 1 GiB
 }
 
-// Runtime loads tools and runs their calls. Close it; it owns every tool it loaded.
+// Runtime loads tools and runs their calls. It owns every tool that it loads. The caller must
+// close it.
 type Runtime struct {
 	engine    *engine.Engine
 	files     *files.Store
@@ -95,14 +104,14 @@ type Runtime struct {
 	logger    *slog.Logger
 	random    io.Reader
 	now       func() time.Time
-	readers   chan struct{} // holds an element for each call whose long output is read; see takeReader
+	readers   chan struct{} // holds an element per call whose long output is being read; see takeReader
 
 	closing  sync.Once
-	closed   chan struct{} // closed when all is freed
-	closeErr error         // what came of that
+	closed   chan struct{} // closed when everything is freed
+	closeErr error         // set before closed is closed
 
 	mu      sync.Mutex
-	permits map[*permit]struct{} // of the tools that are not closed
+	permits map[*permit]struct{} // of the open tools; nil once the runtime is closed
 }
 
 // New starts a runtime.
@@ -110,7 +119,7 @@ func New(ctx context.Context, options Options) (*Runtime, error) {
 	return newWith(ctx, options, offered())
 }
 
-// newWith starts a runtime that offers these functions to guests.
+// newWith is like New, but offers these functions to guests.
 func newWith(ctx context.Context, options Options, functions []hostfuncs.Function) (*Runtime, error) {
 	if options.Compiler.err != nil {
 		return nil, options.Compiler.err
@@ -119,9 +128,8 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	if err != nil {
 		return nil, err
 	}
-	concurrency, err := options.Concurrency.complete()
-	if err != nil {
-		return nil, err
+	if options.Running < 0 {
+		return nil, fmt.Errorf("runtime: %w: Running is %d", errNegativeLimit, options.Running)
 	}
 	logger := options.Logger
 	if logger == nil {
@@ -139,7 +147,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	if err != nil {
 		return nil, fmt.Errorf("runtime: %w", err)
 	}
-	gate := newGate(concurrency)
+	gate := &gate{most: int64(or(options.Running, max(16, 4*goruntime.GOMAXPROCS(0))))}
 	return &Runtime{
 		engine: e, files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile, ceiling: ceiling,
 		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(gate, logger, options.OnRunaway, options.LastResort), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
@@ -148,11 +156,12 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	}, nil
 }
 
-// Load makes a tool of a manifest. It reads no module, unless a grant is for a certain one:
-// that happens at the first call, or at [Tool.Prepare], once for all tools of one module.
+// Load returns the tool described by a manifest. It does not compile the module, and reads it
+// only if some grant is bound to a module digest. The first call or [Tool.Prepare] compiles it,
+// once for all tools that share the module.
 //
-// It fails on what the manifest asks for and this version does not enforce (the error
-// holds a [*manifests.Error]), and on grants that make no sense.
+// Load fails if the manifest requests something that this version does not enforce (the error
+// wraps a [*manifests.Error]), or if the grants are invalid.
 func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants manifests.Grants) (*Tool, error) {
 	if err := errors.Join(ctx.Err(), checked(m)); err != nil {
 		return nil, err
@@ -165,7 +174,7 @@ func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants manife
 	if err != nil {
 		return nil, err
 	}
-	// What is granted to a module, by its digest, must not pass to the one that is there later.
+	// Keep the digest: what is granted to one module must not pass to a later one at the same path.
 	t := &Tool{runtime: r, manifest: m, permit: p, asks: p.asks(m, grants), digest: digest}
 	if !t.isClients() {
 		t.limits = effective(r.ceiling, m.Limits)
@@ -185,12 +194,12 @@ func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants manife
 // Runaways returns how many guests could not be stopped so far; see [Options.OnRunaway].
 func (r *Runtime) Runaways() int64 { return r.watchdog.runaways() }
 
-// Close waits for the calls under way and frees the compiled code and the connections. Tools
-// fail after it. It can be called again, also meanwhile: whoever calls it waits as the first does,
-// and is told the same.
+// Close waits for running calls and frees compiled code and connections. Calls made after Close
+// fail. Close may be called more than once, also concurrently: every call waits for the same
+// shutdown and returns the same error.
 //
-// It does not wait for guests that cannot be stopped. Where none but such are left, it fails with
-// [ErrRunaway]: what they might use stays as it is, and is freed if they come back.
+// Close does not wait for guests that cannot be stopped. If only those are left, it returns
+// [ErrRunaway]. What they may still use is freed if they return.
 func (r *Runtime) Close(ctx context.Context) error {
 	r.closing.Do(func() {
 		go func() {
@@ -206,7 +215,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 	}
 }
 
-// free waits for all guests, whether they can be stopped or not, and frees what they use.
+// free waits for all guests, including those that cannot be stopped, and frees what they use.
 func (r *Runtime) free(ctx context.Context) error {
 	failures := []error{r.engine.Close(ctx)}
 	r.watchdog.stop()

@@ -8,34 +8,33 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 )
 
-// seat is the place of a call whose guest waits for a call of another tool. What is called runs
-// in it, on the caller's fuel and for no longer than the caller may: it does not wait for a
-// place of its own, so that callers who hold all of them cannot wait for each other. A seat has
-// room for one: of several calls that a Go tool makes at once on behalf of the guest, one runs
-// at a time. The executor's host sees to that itself, and bounds how deep calls nest; the seat's
-// own turn and depth are for hosts that do not.
+// seat is the concurrency slot of a call whose guest waits for a call of another tool. The nested
+// call runs in its caller's seat, on the caller's fuel and within the caller's deadline. It does
+// not wait for its own slot: callers that hold all slots would otherwise deadlock. Only one call
+// runs in a seat at a time, even if a Go tool makes several at once on behalf of the guest. The
+// executor's host enforces that itself and bounds the nesting depth; the seat's turn and depth are
+// for hosts that do not.
 type seat struct {
 	runtime *Runtime
 	outer   *seat // of the call that made this one; nil for a call that no tool made
-	depth   int   // of calls that run in it; 1 for a call that a model's call makes
+	depth   int   // nesting depth of calls that run in it; 1 if a model's call made them
 	ctx     context.Context
 	cancel  context.CancelFunc
-	free    chan struct{} // holds an element while nobody has the turn
-	budget  engine.Budget // of the guest; whoever has the turn uses it
-	lost    chan struct{} // closed when nobody gets the turn any more, since who has it cannot be ended
+	free    chan struct{} // holds an element while no call has the turn
+	budget  engine.Budget // the guest's; used by the call that has the turn
+	lost    chan struct{} // closed when the call that has the turn cannot be stopped
 }
 
-// maxDepth is how deep calls of tools by tools nest, whatever the host allows. Each of them may
-// take as much memory as any, and whoever makes the calls is expected to have a bound below this
-// one, as the executor has.
+// maxDepth is how deep calls between tools can nest, whatever the host allows. Each nested call may
+// use its full memory limit. Hosts are expected to have a lower bound, as the executor does.
 const maxDepth = 16
 
 var errTooDeep = fmt.Errorf("%w: calls are nested deeper than %d levels", errBusy, maxDepth)
 
-// errLost refuses a call in a seat whose turn is lost.
-var errLost = fmt.Errorf("%w: another call that was made for the same tool could not be stopped", errBusy)
+// errLost means that the seat's turn is lost.
+var errLost = fmt.Errorf("%w: another call made by the same tool could not be stopped", errBusy)
 
-// seatKey is where a seat stands in a context.
+// seatKey is the context key of a *seat.
 type seatKey struct{}
 
 func seatOf(ctx context.Context) *seat {
@@ -43,20 +42,20 @@ func seatOf(ctx context.Context) *seat {
 	return s
 }
 
-// newSeat makes the seat of a run that is blocked in a host function, whose context it is
-// given. Close it before the host function returns.
+// newSeat returns the seat of a run that is blocked in a host function. The context is the host
+// function's. The seat must be closed before the host function returns.
 func (r *run) newSeat(ctx context.Context) *seat {
 	s := &seat{runtime: r.tool.runtime, outer: r.seat, depth: 1, free: make(chan struct{}, 1), lost: make(chan struct{}), budget: engine.BudgetOf(ctx)}
 	if s.outer != nil {
 		s.depth += s.outer.depth
 	}
-	// Not the context of the host function: what is in it belongs to the caller's instance.
+	// Do not derive from the host function's context: its values belong to the caller's instance.
 	s.ctx, s.cancel = context.WithCancel(context.WithValue(r.deadline, seatKey{}, s))
 	s.free <- struct{}{}
 	return s
 }
 
-// close ends whoever runs in the seat, and lets nobody else.
+// close ends the call that runs in the seat, waits for it, and admits no other.
 func (s *seat) close() {
 	s.cancel()
 	select {
@@ -65,26 +64,26 @@ func (s *seat) close() {
 	}
 }
 
-// turn is that of a call in a seat. The call gives it back, or it is lost with the seat, whichever
-// comes first; so a seat is lost once at most, and nobody has its turn after that.
+// turn is the right of one call to run in a seat. It ends once: the call gives it back, or it is
+// lost. After it is lost, no call gets a turn in the seat.
 type turn struct {
 	seat  *seat
-	end   func() // of the context of the call
+	end   func() // ends the call's context
 	ended sync.Once
 }
 
-// give lets another call have the turn, unless it is lost.
+// give gives the turn back, unless it is lost.
 func (t *turn) give() {
 	t.end()
 	t.ended.Do(func() { t.seat.free <- struct{}{} })
 }
 
-// lose has nobody wait for the call, since it cannot be ended: who closes the seat goes on, and
-// who wants the turn is refused. Where the call has given its turn back, it does nothing.
+// lose stops others from waiting for the call, which cannot be stopped: the seat can be closed, and
+// calls that want the turn are refused. If the call has given its turn back, lose does nothing.
 func (t *turn) lose() { t.ended.Do(func() { close(t.seat.lost) }) }
 
-// take waits for the turn. The context that it returns ends with the seat, also where ctx
-// does not. Give the turn back.
+// take waits for the turn. The returned context ends when ctx ends or the seat is closed. The
+// caller must give the turn back.
 func (s *seat) take(ctx context.Context) (context.Context, *turn, error) {
 	if s.depth > maxDepth {
 		return nil, nil, errTooDeep
@@ -107,7 +106,7 @@ func (s *seat) take(ctx context.Context) (context.Context, *turn, error) {
 	}
 }
 
-// holds reports whether a call in the seat stands on a place of the runtime.
+// holds reports whether a call in the seat runs in a concurrency slot of the runtime.
 func (s *seat) holds(r *Runtime) bool {
 	for ; s != nil; s = s.outer {
 		if s.runtime == r {
@@ -117,8 +116,9 @@ func (s *seat) holds(r *Runtime) bool {
 	return false
 }
 
-// fuel returns how much a call in the seat may use, given what its tool may, of which zero is
-// no limit; and whether that is all the caller has left, which may be nothing.
+// fuel returns how much fuel a call in the seat may use, given its tool's own limit, where zero
+// means no limit. callers reports whether the result is what the caller has left, which may be
+// zero.
 func (s *seat) fuel(own int64) (limit int64, callers bool) {
 	if s == nil {
 		return own, false
@@ -130,7 +130,8 @@ func (s *seat) fuel(own int64) (limit int64, callers bool) {
 	return max(left, 0), true
 }
 
-// charge takes what the call in the seat used, and what was charged to it, off the caller's.
+// charge subtracts from the caller's fuel what the call in the seat used, including what was
+// charged to it.
 func (s *seat) charge(used engine.Usage) {
 	if s != nil {
 		s.budget.Charge(used.Fuel + used.Charged)

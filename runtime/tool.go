@@ -13,36 +13,36 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Tool is a manifest that can be invoked. It is immutable but for its compiled module,
-// and safe for concurrent use. The runtime that loaded it owns it.
+// Tool is a loaded manifest that can be invoked. It is immutable except for its compiled
+// module, and safe for concurrent use. The runtime that loaded it owns it.
 type Tool struct {
 	runtime  *Runtime
 	manifest *manifests.Manifest
 	permit   *permit
 	limits   Limits
-	asks     string            // why calls must be approved; empty where they need not
-	terms    [sha256.Size]byte // the digest of what decides, besides the module, what calls can do
+	asks     string            // why calls must be approved; empty if they need no approval
+	terms    [sha256.Size]byte // the digest of the terms, which with the module decide what calls can do
 
 	mu     sync.Mutex
-	module *engine.Module // nil until it is needed; it may have been evicted since
-	digest engine.Digest  // of the module, once it was read; it never changes then
+	module *engine.Module // nil until needed; it may have been evicted since
+	digest engine.Digest  // of the module; zero until it is read, then it never changes
 
 	program program
 }
 
-// Manifest returns what the tool was loaded from.
+// Manifest returns the manifest that the tool was loaded from.
 func (t *Tool) Manifest() *manifests.Manifest { return t.manifest }
 
-// Limits returns the limits of each call. They are zero for a tool that the client runs: nothing
-// here bounds its calls.
+// Limits returns the limits of each call. They are zero for a client-run tool, whose calls the
+// runtime does not bound.
 func (t *Tool) Limits() Limits { return t.limits }
 
-// Decisions returns what became of each permission that the manifest asks for.
+// Decisions returns the decision on each permission that the manifest requests.
 func (t *Tool) Decisions() []tool.Decision { return slices.Clone(t.permit.decisions) }
 
-// Writable returns the host directories that calls of the tool with these context values may write
-// to. Those of which a value is missing are left out: such calls get none of them. It is for the
-// operator, and safe for concurrent use.
+// Writable returns the host directories that calls of the tool with these context values may
+// write to. It omits directories whose path needs a value that is missing, since such calls do
+// not get them. The paths are for the operator, not for guests.
 func (t *Tool) Writable(values map[string]string) []string {
 	var dirs []string
 	for _, mount := range t.permit.mounts {
@@ -53,7 +53,7 @@ func (t *Tool) Writable(values map[string]string) []string {
 	return dirs
 }
 
-// Unavailable says why the tool can't be called, or is empty.
+// Unavailable returns why the tool cannot be called, or "" if it can.
 func (t *Tool) Unavailable() string {
 	if t.isCondemned() {
 		return condemned
@@ -71,9 +71,10 @@ func (t *Tool) Unavailable() string {
 	return "needs the setting " + strings.Join(missing, ", ")
 }
 
-const condemned = "an earlier call of it could not be stopped, which is a bug in Caisson; it is not called again"
+const condemned = "an earlier call could not be stopped, which is a bug in Caisson; the tool is disabled"
 
-// isCondemned reports whether the tool's module had a runaway, as far as its module is known.
+// isCondemned reports whether the tool's module had a runaway. It is false while the module is
+// unknown.
 func (t *Tool) isCondemned() bool {
 	if t.runtime.watchdog.condemned.Load() == nil {
 		return false
@@ -83,14 +84,14 @@ func (t *Tool) isCondemned() bool {
 	return t.runtime.watchdog.hasCondemned(t.digest)
 }
 
-// hasSetting reports whether the operator has made a setting: by name, as a variable or as a
-// secret that the tool is granted.
+// hasSetting reports whether the operator has made a setting, either in [Options.Settings] or
+// as a variable or secret granted to the tool.
 func (t *Tool) hasSetting(name string) bool {
 	return slices.Contains(t.runtime.settings, name) || slices.Contains(t.permit.settings, name)
 }
 
-// Close frees what the tool holds for later calls: its connections. It must not be called
-// while calls are under way. The runtime closes the tools that are left.
+// Close closes the tool's connections. It must not be called during a call. Closing the runtime
+// closes the tools that are still open.
 func (t *Tool) Close(context.Context) error {
 	t.runtime.mu.Lock()
 	delete(t.runtime.permits, t.permit)
@@ -98,9 +99,9 @@ func (t *Tool) Close(context.Context) error {
 	return t.permit.close()
 }
 
-// Prepare reads and compiles the module, so that the first call does not have to. The
-// error wraps [ErrModule] or [ErrDigest] where the module is at fault. A tool that the client runs
-// has none, and is always prepared.
+// Prepare reads and compiles the module, so that the first call does not have to. The error
+// wraps [ErrModule] or [ErrDigest] if the module is at fault. A client-run tool has no module;
+// for it, Prepare does nothing.
 func (t *Tool) Prepare(ctx context.Context) error {
 	if t.isClients() {
 		return nil
@@ -116,7 +117,7 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 	if module != nil && !module.Evicted() {
 		return module, nil
 	}
-	// Not under the lock: the engine lets only one of several compile.
+	// Compile without the lock: the engine compiles a module only once for concurrent callers.
 	module, err := t.runtime.compile(ctx, t.manifest)
 	if err != nil {
 		return nil, err
@@ -127,13 +128,13 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 	return module, nil
 }
 
-// Invoke runs one call in a fresh instance. Outcome.Result is always filled in. The
-// error is nil when the tool came to an end of its own, also when it reported failure;
-// otherwise it is a [*tool.Error], and Outcome.Result has the same kind and message.
+// Invoke runs one call in a pristine instance. Outcome.Result is always set. The error is nil
+// if the tool ended normally, even if it reported a failure. Otherwise the error is a
+// [*tool.Error], and Outcome.Result has the same kind and message.
 //
-// The arguments must fit the manifest's schema and hold its context values. The timeout
-// of the tool's limits begins once the module is compiled. A tool that the client runs refuses all
-// calls, with the kind [tool.Denied].
+// The arguments must match the manifest's schema and include its context values. The timeout
+// in the tool's limits begins once the module is compiled and the call has a slot to run in. A
+// client-run tool refuses all calls with the kind [tool.Denied].
 func (t *Tool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 	run := &run{tool: t, invocation: invocation}
 	outcome, err := run.do(ctx)

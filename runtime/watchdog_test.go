@@ -144,7 +144,7 @@ func (s *stuck) call(t *testing.T, ctx context.Context, guest *Tool) (outcome to
 }
 
 func TestRunawayIsGivenUp(t *testing.T) {
-	s := newStuck(t, Options{Concurrency: Concurrency{Running: 2}})
+	s := newStuck(t, Options{Running: 2})
 	guest := load(t, s.Runtime, named(t, "guest", yielding, "limits: {timeout: 300ms}"), manifests.Grants{})
 	twin := load(t, s.Runtime, named(t, "twin", yielding, ""), manifests.Grants{})
 	other := load(t, s.Runtime, named(t, "other", idle, ""), manifests.Grants{})

@@ -178,7 +178,7 @@ func notResumed(state executor.State, err error) *failure {
 }
 
 func resumeHints(state executor.State, err error) []string {
-	if errors.Is(err, executor.ErrLate) {
+	if errors.Is(err, executor.ErrAlreadyResumed) || errors.Is(err, executor.ErrExpired) {
 		return lateHints(state.Pending())
 	}
 	var hints []string

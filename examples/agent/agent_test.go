@@ -1,15 +1,15 @@
 package main
 
 import (
-	"math"
+	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/examples/agent/internal/scripted"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -17,12 +17,17 @@ import (
 func TestConversations(t *testing.T) {
 	for _, name := range []string{"text", "parallel", "failing"} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, script(t, name)...)
-			ran := w.run(t, "What", "is", "a", "caisson?")
-			assert.Zero(t, ran.code, ran.errors)
-			golden(t, name+"/out.txt", ran.out)
-			golden(t, name+"/requests.json", w.requests(t))
-			assert.Len(t, w.endpoint.Requests(), len(w.endpoint.Answers), "the whole script was played")
+			answers := script(t, name)
+			w := newWorld(t, answers...)
+			out, shown, err := w.run(t, "What", "is", "a", "caisson?")
+			require.NoError(t, err)
+			golden(t, name+"/out.txt", out)
+			golden(t, name+"/requests.json", w.asked(t))
+			assert.Len(t, w.requests, len(answers), "the whole script was played")
+			if name == "parallel" {
+				assert.Contains(t, shown, `· calculator {"expression":"2**10"} …`)
+				assert.Contains(t, shown, "· calculator: 323\n")
+			}
 		})
 	}
 }
@@ -31,9 +36,9 @@ func TestConversations(t *testing.T) {
 // other, and the model finds each result by its call's id.
 func TestRowS2_4ResultsMatchCalls(t *testing.T) {
 	w := newWorld(t, script(t, "failing")...)
-	require.Zero(t, w.run(t, "Try it.").code)
+	_, _, err := w.run(t, "Try it.")
+	require.NoError(t, err)
 	results := w.results(t)
-	require.Len(t, results, 5)
 	assert.Equal(t, "42", results["call_good"].Output)
 	kinds := map[string]tool.Kind{}
 	for id, result := range results {
@@ -44,22 +49,13 @@ func TestRowS2_4ResultsMatchCalls(t *testing.T) {
 	}, kinds)
 }
 
-func TestToolsAreShownAsTheyRun(t *testing.T) {
-	w := newWorld(t, script(t, "parallel")...)
-	ran := w.run(t, "Look.")
-	assert.Zero(t, ran.code, ran.errors)
-	assert.Contains(t, ran.errors, `· calculator {"expression":"2**10"} …`)
-	assert.Contains(t, ran.errors, "· calculator: 323\n")
-	assert.NotContains(t, ran.out, "·")
-}
-
 // TestFinalOutputIsTheAnswer: the model is not asked what it thinks of it.
 func TestFinalOutputIsTheAnswer(t *testing.T) {
 	w := newWorld(t, script(t, "final")...)
-	ran := w.run(t, "--tools", w.exact(t), "Tell me exactly.")
-	assert.Zero(t, ran.code, ran.errors)
-	assert.Equal(t, "18446744073709551616\n", ran.out)
-	assert.Len(t, w.endpoint.Requests(), 1)
+	out, _, err := w.run(t, "--tools", w.exact(t), "Tell me exactly.")
+	require.NoError(t, err)
+	assert.Equal(t, "18446744073709551616\n", out)
+	assert.Len(t, w.requests, 1)
 }
 
 // exact returns a folder with a calculator whose output is final.
@@ -79,104 +75,96 @@ behavior: {read_only: true, final: true}
 	return folder
 }
 
-func TestQuestionsOneAfterTheOther(t *testing.T) {
-	w := newWorld(t, append(script(t, "text"), append([]scripted.Answer{{Status: 500}}, script(t, "parallel")...)...)...)
-	w.typed = "What is a caisson?\n\nWhat is wrong?\nAnd 17 times 19?\n"
-	ran := w.run(t)
-	assert.Zero(t, ran.code)
-	assert.Contains(t, ran.errors, "agent: error: the model's server says 500 Internal Server Error")
-	var said []any
-	for _, message := range w.messages(t) {
-		if message["role"] == "user" {
-			said = append(said, message["content"])
-		}
-	}
-	assert.Equal(t, []any{"What is a caisson?", "And 17 times 19?"}, said, "a question that failed leaves no trace")
-}
-
-// TestQuestionsFromAFile: nobody sees that one fails, so the program ends with it.
-func TestQuestionsFromAFile(t *testing.T) {
-	w := newWorld(t, scripted.Answer{Status: 500})
-	w.typed, w.absent = "What is wrong?\nAnd now?\n", true
-	assert.Equal(t, exitFailed, w.run(t).code)
-	assert.Len(t, w.endpoint.Requests(), 1)
-}
-
-func TestBounds(t *testing.T) {
+func TestEnds(t *testing.T) {
 	for name, test := range map[string]struct {
-		flags []string
-		want  string
-	}{
-		"rounds": {[]string{"--rounds", "1"}, "the model has not come to an end in 1 rounds"},
-		"tokens": {[]string{"--tokens", "190"}, "the question has taken 190 tokens"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, script(t, "parallel")...)
-			ran := w.run(t, append(test.flags, "Look.")...)
-			assert.Equal(t, exitLimit, ran.code)
-			assert.Contains(t, ran.errors, test.want)
-			assert.Len(t, w.endpoint.Requests(), 1)
-		})
-	}
-}
-
-// TestTokensAreCountedWhereTheServerDoesNot: a server that says nothing of them does not have the
-// agent go on for ever.
-func TestTokensAreCountedWhereTheServerDoesNot(t *testing.T) {
-	var c conversation
-	c.count(make([]byte, 4000), tool.ChatResponse{Content: "1234", ToolCalls: []tool.Call{{Function: tool.Function{Arguments: "1234"}}}})
-	assert.Equal(t, conversation{Rounds: 1, Tokens: 1002}, c)
-}
-
-// TestTokensOnlyGrow: no count of a server lowers what the question has taken.
-func TestTokensOnlyGrow(t *testing.T) {
-	for name, counts := range map[string][]int64{
-		"overflow":  {100, math.MaxInt64},
-		"the most":  {math.MaxInt64, math.MaxInt64, 1, 0},
-		"negative":  {200_000, -200_000, math.MinInt64},
-		"as it was": {100_000, 100_000},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var c conversation
-			for _, count := range counts {
-				before := c.Tokens
-				c.count(nil, tool.ChatResponse{Usage: tool.ChatUsage{TotalTokens: count}})
-				assert.GreaterOrEqual(t, c.Tokens, before)
-			}
-			assert.Error(t, c.within(bounds{rounds: 16, tokens: 200_000}))
-		})
-	}
-}
-
-func TestUsage(t *testing.T) {
-	for name, test := range map[string]struct {
+		answers   []string
 		arguments []string
 		want      string
 	}{
-		"unknown flag":    {[]string{"--colour"}, "agent: error: flag provided but not defined: -colour\nagent: hint: --help lists the flags\n"},
-		"no rounds":       {[]string{"--rounds", "0", "x"}, "must be more than 0"},
-		"both":            {[]string{"--resume", "x", "question"}, "--resume goes on with a question that was asked"},
-		"no such state":   {[]string{"--resume", "none"}, "there is no such file"},
-		"no such config":  {[]string{"--config", "none", "x"}, "none"},
-		"a state's file":  {[]string{"--state", "main.go", "x"}, "--state main.go: there is such a file"},
-		"unset key":       {[]string{"--api-key-env", "NONE", "x"}, "the variable NONE is not set"},
-		"no URL":          {[]string{"--base-url", "localhost", "x"}, "--base-url is no http or https URL"},
-		"a password":      {[]string{"--base-url", "https://a:secret@localhost", "x"}, "--base-url holds a password"},
-		"a key in clear":  {[]string{"--base-url", "http://example.com/v1", "x"}, "the API key would cross the network"},
-		"no such tools":   {[]string{"--tools", "none", "x"}, "none"},
-		"without a model": {[]string{"--model", "", "x"}, "it is not said which model answers"},
+		"rounds":     {script(t, "parallel"), []string{"--rounds", "1"}, "the model has not come to an end in 1 rounds"},
+		"broken off": {script(t, "broken"), nil, "broke off"},
+		"no JSON":    {[]string{"data: <html>\n\n"}, nil, "the model's answer cannot be read"},
+		"endless":    {[]string{strings.Repeat(": wait\n", 3<<20)}, nil, "the model's answer cannot be read"},
+		"refused":    {nil, nil, "the server says 500 Internal Server Error"},
+		"unset key":  {nil, []string{"--api-key-env", "NONE"}, "the variable NONE is not set"},
+		"no config":  {nil, []string{"--config", "none"}, "none"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			ran := w.run(t, test.arguments...)
-			assert.Equal(t, exitUsage, ran.code)
-			assert.Contains(t, ran.errors, test.want)
-			assert.NotContains(t, ran.errors, "secret")
-			assert.Empty(t, w.endpoint.Requests())
+			w := newWorld(t, test.answers...)
+			_, _, err := w.run(t, append(test.arguments, "Look.")...)
+			assert.ErrorContains(t, err, test.want)
+			assert.LessOrEqual(t, len(w.requests), 1)
 		})
 	}
-	w := newWorld(t)
-	ran := w.run(t, "--help")
-	assert.Zero(t, ran.code)
-	assert.Contains(t, ran.out, "-allow-shell")
+}
+
+func TestApproval(t *testing.T) {
+	for name, test := range map[string]struct {
+		typed  string
+		absent bool
+		policy string
+		gone   bool
+		said   string // to the model
+	}{
+		"yes":           {typed: "y\n", gone: true},
+		"after a while": {typed: "\nperhaps\nYES\n", gone: true},
+		"no":            {typed: "n\n", said: "not approved"},
+		"no, and why":   {typed: "no  use the bin instead\n", said: "use the bin instead"},
+		"nobody":        {typed: "y\n", absent: true, said: "nobody is there who could approve of it"},
+		"an end":        {typed: "", said: "nobody is there who could approve of it"},
+		"yes, but":      {typed: "yes but keep a copy\nn\n", said: "not approved"},
+		"the policy's":  {policy: "approve: [{tools: [file_delete]}]\n", absent: true, gone: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, script(t, "delete")...)
+			w.typed, w.absent, w.policy = test.typed, test.absent, test.policy
+			out, shown, err := w.run(t, "Tidy up.")
+			require.NoError(t, err)
+			assert.Equal(t, "That is settled.\n", out)
+			assert.Equal(t, test.gone, !w.hasFile())
+			result := w.results(t)["call_delete"]
+			assert.Equal(t, test.gone, result.Success)
+			assert.Contains(t, result.Error, test.said)
+			if test.policy == "" {
+				assert.Contains(t, shown, "file_delete waits for your approval: ")
+				assert.Contains(t, shown, "\n  {\n    \"path\": \"notes.txt\"\n  }\n  it may use files: /project (read-write)\n")
+			}
+		})
+	}
+}
+
+// TestApprovalForTheSession: the same call is not asked for again. The control is one that was
+// approved once.
+func TestApprovalForTheSession(t *testing.T) {
+	for answer, times := range map[string]int{"s\n": 1, "y\ny\n": 2} {
+		w := newWorld(t, script(t, "twice")...)
+		w.typed = answer
+		_, shown, err := w.run(t, "Tidy up twice.")
+		require.NoError(t, err)
+		assert.Equal(t, times, strings.Count(shown, "waits for your approval"))
+		results := w.results(t)
+		assert.True(t, results["call_first"].Success)
+		assert.Equal(t, tool.ToolFailed, results["call_second"].Kind, "it was run, and the file is gone")
+	}
+}
+
+// TestWhatTheClientRunsIsRefused, since nothing here can run it.
+func TestWhatTheClientRunsIsRefused(t *testing.T) {
+	w := newWorld(t, script(t, "question")...)
+	_, _, err := w.run(t, "Where?")
+	require.NoError(t, err)
+	assert.Equal(t, "the client does not know how to run ask_user", w.results(t)["call_ask"].Error)
+	assert.Equal(t, "2", w.results(t)["call_sum"].Output)
+}
+
+// TestInterrupted: nothing that is typed counts any more.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	lines := make(chan string, 1)
+	lines <- "y"
+	p := &person{lines: lines, out: &strings.Builder{}}
+	approval, err := p.approve(ctx, tool.Action{Tool: "file_delete"})
+	require.ErrorIs(t, err, context.Canceled)
+	assert.False(t, approval.Approve)
 }

@@ -1,86 +1,92 @@
-// Command agent is an agent on the terminal: a language model behind any API that is compatible
-// with OpenAI's chat completions answers questions, and the tools that it calls run in the sandbox.
+// Command agent answers a question with a language model behind any API that is compatible with
+// OpenAI's chat completions; the tools that the model calls run in the sandbox.
 //
 //	agent --base-url https://api.openai.com/v1 --model MODEL --api-key-env OPENAI_API_KEY \
 //		--config caisson.yaml --tools wasm-tools "What is 17 * 19?"
 //
-// Answers go to standard output, everything else to standard error. It exits with 0 when the model
-// has answered, 1 when something failed, 2 when it was called wrongly, 4 when a bound was reached,
-// 5 when it has kept a conversation that waits, and 130 when it was interrupted.
+// The answer goes to standard output, everything else to standard error.
 package main
 
 import (
 	"context"
+	"errors"
+	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/signal"
-	"syscall"
+	"strings"
+	"time"
 
+	"github.com/caisson-run/caisson"
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/openai"
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal ends the work in good order; a second one ends the process.
-	context.AfterFunc(ctx, stop)
-	compiler := runtime.ChildCompiler(ctx)
-	os.Exit(run(ctx, os.Args[1:], environment{
-		stdin: os.Stdin, interactive: isTerminal(os.Stdin), stdout: os.Stdout, stderr: os.Stderr,
-		lookupEnv: os.LookupEnv, compiler: compiler, transport: newTransport(), wait: wait,
-	}))
-}
-
-// environment is what the program gets from the outside. Tests bring their own.
-type environment struct {
-	stdin          io.Reader
-	interactive    bool // a person is at stdin
-	stdout, stderr io.Writer
-	lookupEnv      func(name string) (value string, ok bool)
-	compiler       runtime.Compiler
-	transport      http.RoundTripper
-	wait           waiter
-}
-
-// run is the program. It returns the exit code.
-func run(ctx context.Context, arguments []string, env environment) int {
-	o, err := parse(arguments, env.stdout)
-	if err == nil && !o.helped {
-		err = serve(ctx, o, env)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	context.AfterFunc(ctx, stop) // a second signal ends the process
+	options := runtime.Options{Compiler: runtime.ChildCompiler(ctx), LookupEnv: os.LookupEnv}
+	info, err := os.Stdin.Stat()
+	person := newPerson(os.Stdin, os.Stderr, err == nil && info.Mode()&os.ModeCharDevice != 0)
+	if err := run(ctx, os.Args[1:], options, os.Stdout, person); err != nil && !errors.Is(err, flag.ErrHelp) {
+		person.print("agent: error: %v\n", err)
+		os.Exit(1)
 	}
-	return report(ctx, env.stderr, err)
 }
 
-// serve makes an agent of the options, and has it work.
-func serve(ctx context.Context, o options, env environment) (err error) {
-	model, err := newEndpoint(o, env)
+func run(ctx context.Context, arguments []string, sandbox runtime.Options, out io.Writer, person *person) (err error) {
+	options := caisson.Options{Runtime: sandbox}
+	flags := flag.NewFlagSet("agent", flag.ContinueOnError)
+	flags.SetOutput(person.out)
+	baseURL := flags.String("base-url", "", "`URL` of the API, up to what stands before /chat/completions")
+	name := flags.String("model", "", "`NAME` of the model")
+	keyEnv := flags.String("api-key-env", "", "`NAME` of the environment variable that holds the API key")
+	rounds := flags.Int("rounds", 16, "most requests to the model, `N`")
+	flags.StringVar(&options.PolicyFile, "config", "", "policy `FILE` with tools and grants; without one tools are granted nothing")
+	flags.Func("tools", "load the tools of a folder or manifest, `SOURCE`; repeatable", func(source string) error {
+		options.Tools = append(options.Tools, source)
+		return nil
+	})
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	key, ok := sandbox.LookupEnv(*keyEnv)
+	if !ok && *keyEnv != "" {
+		return fmt.Errorf("--api-key-env: the variable %s is not set", *keyEnv)
+	}
+	host, err := caisson.Open(ctx, options)
 	if err != nil {
 		return err
 	}
-	var from *suspended
-	if o.resume != "" {
-		if from, err = takeUp(o.resume); err != nil {
-			return err
+	defer func() { err = errors.Join(err, host.Close(context.WithoutCancel(ctx))) }()
+	var unserved []string // the client would have to run them, and this one cannot
+	for _, entry := range host.Registry().List() {
+		if entry.Manifest.Execution == manifests.Client {
+			unserved = append(unserved, entry.Name)
 		}
-		defer func() { err = from.release(err) }()
 	}
-	reading, stop := context.WithCancel(ctx)
-	defer stop()
-	person := newPerson(reading, env, o.state != "")
-	box, err := openToolbox(ctx, o, env)
+	dialect := openai.New()
+	offered, _, err := dialect.Definitions(host.Registry().Without(unserved...).Definitions(), dialects.DefinitionOptions{})
 	if err != nil {
 		return err
 	}
-	defer func() { err = joined(err, box.close(ctx)) }()
-	a, err := newAgent(o, env, model, person, box, from)
+	session, err := host.NewSession(executor.SessionOptions{})
 	if err != nil {
 		return err
 	}
-	switch {
-	case from != nil:
-		return a.goOn(ctx, from)
-	case o.question != "":
-		return a.ask(ctx, o.question)
+	// Nothing goes to where a server points.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	a := &agent{
+		model: model{
+			client: http.Client{Timeout: 10 * time.Minute, CheckRedirect: stay}, dialect: dialect, tools: offered,
+			url: strings.TrimSuffix(*baseURL, "/") + "/chat/completions", name: *name, key: key,
+		},
+		host: host, session: session, person: person, out: out,
 	}
-	return a.converse(ctx)
+	return a.ask(ctx, strings.Join(flags.Args(), " "), *rounds)
 }

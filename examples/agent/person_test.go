@@ -1,33 +1,24 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/examples/agent/internal/scripted"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // calls returns an answer of the model that says something and calls a tool.
-func calls(t *testing.T, content, name string, arguments any) scripted.Answer {
+func calls(t *testing.T, content, name string, arguments map[string]any) string {
 	t.Helper()
-	written, ok := arguments.(string)
-	if !ok {
-		encoded, err := json.Marshal(arguments)
-		require.NoError(t, err)
-		written = string(encoded)
-	}
+	written, err := json.Marshal(arguments)
+	require.NoError(t, err)
 	chunk := func(delta map[string]any, reason any) string {
 		encoded, err := json.Marshal(map[string]any{"id": "c", "object": "chat.completion.chunk", "model": "m", "choices": []any{
 			map[string]any{"index": 0, "delta": delta, "finish_reason": reason},
@@ -35,132 +26,61 @@ func calls(t *testing.T, content, name string, arguments any) scripted.Answer {
 		require.NoError(t, err)
 		return "data: " + string(encoded) + "\n\n"
 	}
-	call := map[string]any{"index": 0, "id": "call_1", "type": "function", "function": map[string]any{"name": name, "arguments": written}}
+	call := map[string]any{"index": 0, "id": "call_1", "type": "function", "function": map[string]any{"name": name, "arguments": string(written)}}
 	said := chunk(map[string]any{"role": "assistant", "content": content, "tool_calls": []any{call}}, nil)
-	return scripted.Answer{Body: []byte(said + chunk(map[string]any{}, "tool_calls") + "data: [DONE]\n\n")}
+	return said + chunk(map[string]any{}, "tool_calls") + "data: [DONE]\n\n"
 }
 
-// pasted is a terminal with something in it from the start. Taken is closed when all of it is read.
-type pasted struct {
-	text  string
-	taken chan struct{}
-	once  sync.Once
-	rest  io.Reader
-}
-
-func (p *pasted) Read(b []byte) (int, error) {
-	if p.text != "" {
-		n := copy(b, p.text)
-		p.text = p.text[n:]
-		return n, nil
-	}
-	p.once.Do(func() { close(p.taken) })
-	return p.rest.Read(b)
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// TestNothingTypedAheadApproves: a line that came before the question decides about nothing, whether
-// a model has asked for it or it was pasted. The control types the same when asked.
+// TestNothingTypedAheadApproves: lines that came before the question decide about nothing, however many
+// they are, whether a model has asked for them or they were pasted. The control types the same when asked.
 func TestNothingTypedAheadApproves(t *testing.T) {
 	remove := calls(t, "Press y and Enter so that I go on. ", "file_delete", map[string]any{"path": "notes.txt"})
-	end := script(t, "text")[0]
 	for name, test := range map[string]struct {
 		ahead, typed string
-		arguments    []string
 		gone         bool
 	}{
-		"a yes":             {"y\n", "n\n", []string{"Tidy up."}, false},
-		"a pasted question": {"Tidy up.\ny\nyes\ns\n", "n\n", nil, false},
-		"nothing after it":  {"y\n", "", []string{"Tidy up."}, false},
-		"control":           {"", "y\n", []string{"Tidy up."}, true},
+		"a yes":                 {"y\n", "n\n", false},
+		"several":               {"y\nyes\ns\n", "n\n", false},
+		"nothing after it":      {"y\n", "", false},
+		"behind a wrong answer": {"", "what?\ny\n", true},
+		"control":               {"", "y\n", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, remove, end)
-			ctx, stop := context.WithCancel(t.Context())
-			defer stop()
-			person := newTypist(ctx, test.typed)
-			asked := false
-			w.noticed = func(noted string) {
-				if asked = asked || strings.Contains(noted, "[y]es"); asked {
-					person.notice(noted)
-				}
-			}
-			terminal := &pasted{text: test.ahead, taken: make(chan struct{}), rest: person}
-			served := w.transport
-			w.transport = roundTripper(func(r *http.Request) (*http.Response, error) {
-				<-terminal.taken // the model speaks when it was typed
-				return served.RoundTrip(r)
-			})
-			ran := w.runWith(ctx, t, terminal, test.arguments...)
-			assert.Contains(t, ran.errors, "file_delete waits for your approval")
-			assert.Equal(t, test.gone, !w.hasFile(t))
-			assert.Equal(t, test.ahead != "", strings.Contains(ran.errors, "typed before you were asked"))
-		})
-	}
-}
-
-// asked returns what a person who is asked has chosen. The terminal holds something already, and
-// they type one text after the other, each whenever they are asked.
-func asked(t *testing.T, already string, typed ...string) (choice string, err error) {
-	t.Helper()
-	reading, typing := io.Pipe()
-	defer func() { _ = typing.Close() }()
-	out := noticing{io.Discard, func(noted string) {
-		if strings.HasSuffix(noted, ": ") && len(typed) > 0 {
-			text := typed[0]
-			typed = typed[1:]
-			go func() { _, _ = io.WriteString(typing, text) }()
-		}
-	}}
-	p := newPerson(t.Context(), environment{stdin: io.MultiReader(strings.NewReader(already), reading), stderr: out, interactive: true}, false)
-	choice, _, err = p.choose(t.Context(), "[y]es · [n]o", "yes", "no")
-	return choice, err
-}
-
-// TestPastesOfAnyLength: also what the reader has no place for is dropped, and what stands behind a
-// line that is no answer.
-func TestPastesOfAnyLength(t *testing.T) {
-	for name, already := range map[string]string{"one": "y\n", "more than is taken ahead": strings.Repeat("y\n", 5*maxAhead)} {
-		synctest.Test(t, func(t *testing.T) {
-			choice, err := asked(t, already, "n\n")
+			w := newWorld(t, remove, script(t, "text")[0])
+			w.ahead, w.typed = test.ahead, test.typed
+			_, shown, err := w.run(t, "Tidy up.")
 			require.NoError(t, err)
-			assert.Equal(t, "no", choice, name)
+			assert.Contains(t, shown, "file_delete waits for your approval")
+			assert.Equal(t, test.gone, !w.hasFile())
+			assert.Equal(t, test.ahead != "", strings.Contains(shown, "typed before you were asked"))
 		})
 	}
-	synctest.Test(t, func(t *testing.T) {
-		choice, err := asked(t, "", "what?\ny\n", "n\n")
-		require.NoError(t, err)
-		assert.Equal(t, "no", choice)
-	})
-	synctest.Test(t, func(t *testing.T) { // the controls
-		choice, err := asked(t, "", "y\n")
-		require.NoError(t, err)
-		assert.Equal(t, "yes", choice)
-		p := newPerson(t.Context(), environment{stdin: strings.NewReader("y\n"), stderr: io.Discard, interactive: true}, false)
-		line, err := p.line(t.Context(), "")
-		require.NoError(t, err)
-		assert.Equal(t, "y", line, "without forgetting, what was typed ahead is the next line")
-	})
 }
 
-// TestAnswersAreNotTypedAhead: a line of a pasted question is no answer to what the model asks.
-func TestAnswersAreNotTypedAhead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		reading, typing := io.Pipe()
-		defer func() { _ = typing.Close() }()
-		out := noticing{io.Discard, func(noted string) {
-			if strings.HasPrefix(noted, "your answer") {
-				go func() { _, _ = io.WriteString(typing, "Basel\n") }()
+// TestPastesOfAnyLength: however much is pasted before the question or together with a line that is no
+// answer, it was not asked for. The controls have a line for each question.
+func TestPastesOfAnyLength(t *testing.T) {
+	for _, test := range []struct {
+		ahead, typed string // what is typed at each question stands between bars
+		approved     bool
+	}{
+		{strings.Repeat("y\n", 50_000), "n\n", false},
+		{"", "what?\ny\n|n\n", false},
+		{"", "what?\n|y\n", true},
+		{"", "y\n", true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newTerminal("")
+			c.lines = strings.Split(test.typed, "|")
+			p := newPerson(&typing{c, test.ahead}, c, true)
+			approval, err := p.approve(t.Context(), tool.Action{Tool: "file_delete"})
+			require.NoError(t, err)
+			assert.Equal(t, test.approved, approval.Approve, test.typed)
+			close(c.asked)
+			for range p.lines { // until it is at its end
 			}
-		}}
-		p := newPerson(t.Context(), environment{stdin: io.MultiReader(strings.NewReader("Bern\n"), reading), stderr: out, interactive: true}, false)
-		result, err := askUser(t.Context(), p, tool.Action{Arguments: json.RawMessage(`{"question":"Where?"}`)})
-		require.NoError(t, err)
-		assert.Equal(t, "Basel", result.Output)
-	})
+		})
+	}
 }
 
 // lastScreen returns the last lines of a terminal of 80 columns and 24 lines before the prompt, and
@@ -198,7 +118,7 @@ func TestALongCallIsNamedWhereItIsApproved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var terminal strings.Builder
-			p := &person{out: &terminal, present: true, lines: closed()}
+			p := &person{out: &terminal, lines: closed()}
 			_, err := p.approve(t.Context(), tool.Action{Tool: "file_write", Reason: "ask", Arguments: json.RawMessage(test.arguments)})
 			require.NoError(t, err)
 			screen := lastScreen(t, terminal.String())
@@ -228,9 +148,9 @@ func TestALongCallIsStillRun(t *testing.T) {
 	content := strings.Repeat("x ", 30_000)
 	w := newWorld(t, calls(t, "", "file_write", map[string]any{"path": "notes.txt", "content": content}), script(t, "text")[0])
 	w.policy, w.typed = "ask: [file_write]\n", "y\n"
-	ran := w.run(t, "Write.")
-	require.Zero(t, ran.code, ran.errors)
-	assert.Contains(t, ran.errors, content, "all of it is shown")
+	_, shown, err := w.run(t, "Write.")
+	require.NoError(t, err)
+	assert.Contains(t, shown, content, "all of it is shown")
 	written, err := os.ReadFile(filepath.Join(w.project, "notes.txt"))
 	require.NoError(t, err)
 	assert.Equal(t, content, string(written))
@@ -252,7 +172,7 @@ func TestApprovalsShowWhatIsApproved(t *testing.T) {
 		`{"path":"ü漢👩"}`:                                       `"path": "ü漢👩"`,
 	} {
 		var terminal strings.Builder
-		p := &person{out: &terminal, present: true, lines: closed()}
+		p := &person{out: &terminal, lines: closed()}
 		_, err := p.approve(t.Context(), tool.Action{Tool: "file_delete", Reason: "ask", Arguments: json.RawMessage(arguments)})
 		require.NoError(t, err)
 		assert.Contains(t, terminal.String(), "\n    "+want+"\n", arguments)

@@ -31,12 +31,3 @@ func escaped(text string, hides func(rune) bool) string {
 	}
 	return b.String()
 }
-
-// oneLine returns visible text on one line, of at most so many characters.
-func oneLine(text string, most int) string {
-	text = visible(strings.ReplaceAll(strings.TrimSpace(text), "\n", " · "))
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
-}

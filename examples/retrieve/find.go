@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,7 @@ type passage struct {
 	Text string `json:"text"`
 
 	words map[string]int
+	score float64
 }
 
 // find returns the passages that are most about the query, the best first.
@@ -118,39 +120,20 @@ func words(text string) []string {
 
 // best returns the passages that hold most of the words, of which the rare ones count most.
 func best(all []passage, wanted []string, most int) []passage {
-	score := make(map[*passage]float64, len(all))
 	for _, word := range wanted {
-		var holders []*passage
+		holders := 0
+		for _, p := range all {
+			holders += min(p.words[word], 1)
+		}
 		for i := range all {
-			if all[i].words[word] > 0 {
-				holders = append(holders, &all[i])
+			if often := float64(all[i].words[word]); often > 0 {
+				all[i].score += float64(len(all)+1) / float64(holders) * often / (often + 1)
 			}
 		}
-		for _, p := range holders {
-			often := float64(p.words[word])
-			score[p] += float64(len(all)+1) / float64(len(holders)) * often / (often + 1)
-		}
 	}
-	var ranked []*passage
-	for i := range all {
-		if score[&all[i]] > 0 {
-			ranked = append(ranked, &all[i])
-		}
-	}
-	slices.SortStableFunc(ranked, func(a, b *passage) int {
-		switch {
-		case score[a] > score[b]:
-			return -1
-		case score[a] < score[b]:
-			return 1
-		}
-		return 0
-	})
-	list := []passage{}
-	for _, p := range ranked[:min(most, len(ranked))] {
-		list = append(list, *p)
-	}
-	return list
+	list := slices.DeleteFunc(all, func(p passage) bool { return p.score == 0 })
+	slices.SortStableFunc(list, func(a, b passage) int { return cmp.Compare(b.score, a.score) })
+	return list[:min(most, len(list))]
 }
 
 // text is the answer for people, who may get it as it is.

@@ -1,20 +1,20 @@
-// Package calls lets a tool call other tools: those that its manifest asks for and the
-// operator grants, by their exact names.
+// Package calls lets a tool call other tools. Its manifest must request each one, and the
+// operator must grant it, by its exact name.
 //
 //	permission, err := calls.New(calls.Options{Tool: "research", Requests: requests, Grants: grants})
 //	session := permission.Open(host.Call, time.Now)
 //	record, err := session.Call(ctx, "web_search", `{"query":"caisson"}`)
 //
-// The other tool does what its own permissions allow, with arguments that this one chose:
-// whoever grants a call grants that. So there are no globs, and case, an alias or another
-// spelling makes another name, that no grant for the first one is for. What an alias that is
-// granted itself leads to, whoever makes the call decides. A denial holds for the name that it
-// has, too: a tool that must not be called is denied by each of its names that is granted.
+// The callee runs with its own permissions and with arguments that the caller chose, and a
+// grant of the call grants that too. For this reason names have no globs and are compared
+// exactly: a name in another case, an alias or another spelling needs its own grant. What a
+// granted alias resolves to is up to the [Maker]. A denial also applies to one name only: to
+// deny a tool, deny each of its granted names.
 //
-// The permission decides before anybody is asked to make the call. Of the record, the guest
-// gets what a model would, and its receipts: neither the log and the host calls of the other
-// tool, nor what it took and how long, nor the repairs of its arguments, since those may tell context
-// values that the guest does not have.
+// The permission is checked before the Maker is called. The guest gets the parts of the record
+// that a model would get, and the receipts. It does not get the callee's log, host calls, usage
+// or duration, nor the repairs of the arguments, since repairs may reveal context values that
+// the guest does not have.
 //
-// It is for the runtime: its API promises no compatibility.
+// The package is for the runtime. Its API carries no compatibility promise.
 package calls

@@ -10,22 +10,22 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Options are what a [Permission] is made of.
+// Options configure a [Permission].
 type Options struct {
-	Tool     string   // whose it is, for suggestions
-	Module   string   // its module's SHA-256, in lower-case hex digits; empty: no grant that is bound to one holds
-	Requests []string // what its manifest asks for, each name once
+	Tool     string   // the calling tool, named in suggested grants
+	Module   string   // its module's SHA-256 in lower-case hex; if empty, no grant bound to a module applies
+	Requests []string // the names its manifest requests, without duplicates
 	Grants   []manifests.CallGrant
 	Deny     []Denied
 }
 
-// Denied takes a name away from every grant. An alias of the tool is another name.
+// Denied excludes a name from every grant. It does not exclude aliases of the tool.
 type Denied struct {
-	Origin string // where that is written; may be empty
+	Origin string // where the denial is written; may be empty
 	Tool   string
 }
 
-// Permission is request ∩ grant − deny: the tools that one tool may call. It is immutable.
+// Permission is the set of tools that one tool may call: request ∩ grant − deny. It is immutable.
 type Permission struct {
 	tool     string
 	module   string
@@ -37,8 +37,8 @@ type Permission struct {
 
 const kind permission.Kind = "tools"
 
-// New returns the permission. The error, an [*Error], is for a grant of what no tool can be
-// called.
+// New returns the permission. It fails with an [*Error] if a grant names what is not a valid tool
+// name.
 func New(options Options) (*Permission, error) {
 	p := &Permission{tool: options.Tool, module: options.Module, allowed: map[string]bool{}}
 	for _, name := range options.Requests {
@@ -61,14 +61,14 @@ func New(options Options) (*Permission, error) {
 	return p, nil
 }
 
-// request returns the rule by which a manifest asks to call a tool, which is nil where no tool can
-// have the name.
+// request returns the rule with which a manifest requests to call a tool, or nil if the name is not
+// a valid tool name.
 func request(name string) json.RawMessage {
 	return manifests.Permissions{Tools: []string{name}}.Rule()
 }
 
-// Check returns nil if the tool of that name, which may be any text, may be called, else the
-// receipt. That is the caller's to keep.
+// Check returns nil if the tool may be called, else a receipt that the caller may keep. The name
+// may be any text.
 func (p *Permission) Check(name string) *tool.Denial {
 	if p.allowed[name] {
 		return nil
@@ -100,9 +100,9 @@ func (p *Permission) Check(name string) *tool.Denial {
 	return receipt
 }
 
-const maxShown = 128 // bytes of a name that receipts and records show
+const maxShown = 128 // bytes of a name in receipts and records
 
-// Decisions says what became of each request, in their order.
+// Decisions returns the decision on each request, in the order of the requests.
 func (p *Permission) Decisions() []tool.Decision {
 	var decisions []tool.Decision
 	for i, outcome := range permission.Decide(p.requests, p.grants, p.denials, p.module) {
@@ -125,7 +125,7 @@ func (p *Permission) Decisions() []tool.Decision {
 	return decisions
 }
 
-// writer names who wrote a grant or a denial.
+// writer returns the origin of a grant or a denial, or "the operator" if it has none.
 func writer(origin string) string {
 	if origin == "" {
 		return "the operator"

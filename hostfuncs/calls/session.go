@@ -9,11 +9,11 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Maker makes a call, as [tool.Host] has it.
+// Maker makes a call. It is the function in [tool.Host].
 type Maker func(ctx context.Context, call tool.Call) (tool.Record, error)
 
-// Session is what one guest calls. It serves that guest, which is single-threaded, and is not
-// safe for concurrent use.
+// Session makes the calls of one guest. Guests are single-threaded, so a Session is not safe for
+// concurrent use.
 type Session struct {
 	permission *Permission
 	maker      Maker
@@ -21,18 +21,19 @@ type Session struct {
 	journal    journal.Journal
 }
 
-// Open returns the calls of one guest. A nil maker makes none: what is allowed is unavailable.
+// Open returns the session of one guest. With a nil maker, an allowed call fails with
+// [ErrUnavailable].
 func (p *Permission) Open(maker Maker, now func() time.Time) *Session {
 	return &Session{permission: p, maker: maker, now: now}
 }
 
-// Call calls a tool, which may have any name, with a JSON object as text. Whatever became of
-// the call is in the record, as the guest may see it. The error, an [*Error], is for a call
-// that was not made.
+// Call calls a tool with arguments, the text of a JSON object. The name may be any text. The
+// record holds the outcome of the call, reduced to what the guest may see. If the call was not
+// made, the error is an [*Error].
 func (s *Session) Call(ctx context.Context, name, arguments string) (tool.Record, error) {
 	noted := tool.HostCall{Kind: "tools.call", Target: tool.Shown(name, maxShown), Bytes: int64(len(arguments)), Began: s.now(), Status: string(tool.Internal)}
 	entry, count := s.journal.Begin(noted)
-	defer func() { // also after a panic
+	defer func() { // runs after a panic too
 		noted.Duration = s.now().Sub(noted.Began)
 		s.journal.Change(entry, func(call *tool.HostCall) { *call = noted })
 	}()
@@ -60,9 +61,9 @@ func (s *Session) Call(ctx context.Context, name, arguments string) (tool.Record
 	return shown(record, call), nil
 }
 
-// shown is a record as the guest may see it. The call is what the guest itself wrote. How long
-// the other tool took is not in it, not even as digits more or less to read: equal calls take
-// equal fuel.
+// shown returns the parts of a record that the guest may see, with the call as the guest wrote it.
+// The record has no duration: even its number of digits would change the fuel that reading it
+// takes, and equal calls must take equal fuel.
 func shown(record tool.Record, call tool.Call) tool.Record {
 	return tool.Record{
 		Call: call, CallID: record.CallID, Parent: record.Parent, Result: record.Result, Skipped: record.Skipped, Cached: record.Cached,
@@ -70,11 +71,11 @@ func shown(record tool.Record, call tool.Call) tool.Record {
 	}
 }
 
-// Denials returns the receipts.
+// Denials returns the receipts of denied calls.
 func (s *Session) Denials() []tool.Denial { return s.journal.Denials() }
 
 // HostCalls returns the first [tool.MaxHostCalls] calls, in order.
 func (s *Session) HostCalls() []tool.HostCall { return s.journal.HostCalls() }
 
-// Count returns how many calls there were, allowed or not.
+// Count returns the number of calls, allowed or not.
 func (s *Session) Count() int64 { return s.journal.Count() }

@@ -10,8 +10,8 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// Mkdir makes a directory. What exists is [ErrExist], even where nothing may change:
-// programs make directories to be sure of them, and that needs no receipt.
+// Mkdir creates a directory. It fails with [ErrExist] if the name exists, even where nothing may
+// change: programs create directories to make sure that they exist, and that needs no receipt.
 func (d *Dir) Mkdir(name string) (err error) {
 	o := d.view.begin(opMkdir)
 	defer func() { o.end(err) }()
@@ -37,7 +37,7 @@ func (d *Dir) Mkdir(name string) (err error) {
 	})
 }
 
-// exists reports whether there is anything at the place.
+// exists reports whether the place exists.
 func (p place) exists() bool {
 	if p.virtual() {
 		return true
@@ -46,7 +46,7 @@ func (p place) exists() bool {
 	return err == nil
 }
 
-// RemoveDir removes an empty directory; anything else is [ErrNotDir].
+// RemoveDir removes an empty directory. It fails with [ErrNotDir] for anything but a directory.
 func (d *Dir) RemoveDir(name string) (err error) {
 	o := d.view.begin(opRemove)
 	defer func() { o.end(err) }()
@@ -67,7 +67,7 @@ func (d *Dir) RemoveDir(name string) (err error) {
 	})
 }
 
-// Unlink removes a name that is not a directory's; a directory is [ErrIsDir].
+// Unlink removes a name. It fails with [ErrIsDir] for a directory.
 func (d *Dir) Unlink(name string) (err error) {
 	o := d.view.begin(opRemove)
 	defer func() { o.end(err) }()
@@ -98,9 +98,9 @@ func (p place) remove(info os.FileInfo) error {
 	return nil
 }
 
-// Symlink makes a symbolic link. The target must be relative and must not hold "..":
-// a link that leads down still does when a directory above it is moved, so it never
-// becomes a way out for programs on the host, which follow links without a root.
+// Symlink creates a symbolic link. The target must be relative and must not contain "..". Such a
+// link still leads down after a directory above it is moved, so it never leads programs on the
+// host, which follow links without a root, out of the directory.
 func (d *Dir) Symlink(target, name string) (err error) {
 	o := d.view.begin(opSymlink)
 	defer func() { o.end(err) }()
@@ -127,8 +127,8 @@ func (d *Dir) Symlink(target, name string) (err error) {
 	})
 }
 
-// Link gives a file, or with follow the file that a symbolic link leads to, one more
-// name in the same mount; another mount is [ErrCrossDevice].
+// Link gives a file another name in the same mount. If follow is set, it follows a symbolic link.
+// It fails with [ErrCrossDevice] for another mount.
 func (d *Dir) Link(oldName string, target *Dir, newName string, follow bool) (err error) {
 	o := d.view.begin(opLink)
 	defer func() { o.end(err) }()
@@ -137,7 +137,7 @@ func (d *Dir) Link(oldName string, target *Dir, newName string, follow bool) (er
 		return err
 	}
 	if to.slashed {
-		return to.err(ErrNotExist) // only a directory could have that name
+		return to.err(ErrNotExist) // only a directory can have a name with trailing slashes
 	}
 	return to.change(func() error {
 		if follow {
@@ -170,8 +170,8 @@ func (d *Dir) Link(oldName string, target *Dir, newName string, follow bool) (er
 	})
 }
 
-// followLink replaces a place that is a symbolic link by the one that it leads to.
-// os.Root resolves every step, so none leads outside.
+// followLink replaces a place that is a symbolic link with the link's target. os.Root resolves
+// every step, so none leads outside.
 func (p *place) followLink() error {
 	for range maxLinks {
 		info, err := p.stat(false)
@@ -197,8 +197,8 @@ func (p *place) followLink() error {
 	return p.err(ErrLoop)
 }
 
-// Rename moves a name to another place in the same mount, over a file or an empty
-// directory that is there; another mount is [ErrCrossDevice].
+// Rename moves a name to another place in the same mount. It replaces a file or an empty directory
+// there. It fails with [ErrCrossDevice] for another mount.
 func (d *Dir) Rename(oldName string, target *Dir, newName string) (err error) {
 	o := d.view.begin(opRename)
 	defer func() { o.end(err) }()
@@ -228,7 +228,7 @@ func (d *Dir) Rename(oldName string, target *Dir, newName string) (err error) {
 		case os.SameFile(info, over) && info.IsDir():
 			return renameSame(root, oldPath, newPath)
 		case os.SameFile(info, over):
-			// Two names of one file: POSIX wants nothing done.
+			// Two names of one file: POSIX requires a rename to do nothing.
 			return root.Rename(oldPath, newPath)
 		case over.IsDir():
 			return to.replaceDirectory(root, oldPath, newPath, info, over)
@@ -243,8 +243,8 @@ func (d *Dir) Rename(oldName string, target *Dir, newName string) (err error) {
 	})
 }
 
-// renameSame handles a directory that is renamed to itself, which os.Root refuses,
-// or to another spelling of its name.
+// renameSame renames a directory to itself, for which os.Root fails, or to another spelling of its
+// name.
 func renameSame(root *os.Root, oldPath, newPath string) error {
 	if path.Base(oldPath) == path.Base(newPath) {
 		return nil
@@ -252,9 +252,9 @@ func renameSame(root *os.Root, oldPath, newPath string) error {
 	return root.Rename(oldPath, newPath)
 }
 
-// replaceDirectory renames a directory over an empty one. os.Root refuses that, as
-// os.Rename does, so the empty one is removed first and put back if the rename fails.
-// No other call sees the state between, since all of them wait for the tracker.
+// replaceDirectory renames a directory over an empty one. os.Root fails for that, like os.Rename,
+// so the empty one is removed first and restored if the rename fails. Other calls wait for the
+// tracker and do not see the intermediate state.
 func (p place) replaceDirectory(root *os.Root, oldPath, newPath string, info, over os.FileInfo) error {
 	if !info.IsDir() {
 		return p.err(ErrIsDir)
@@ -269,7 +269,7 @@ func (p place) replaceDirectory(root *os.Root, oldPath, newPath string, info, ov
 	return nil
 }
 
-// locatePair finds both places of an operation on two paths.
+// locatePair locates both paths of an operation.
 func (d *Dir) locatePair(op, oldName string, target *Dir, newName string) (from, to place, err error) {
 	if target.view != d.view {
 		d.view.name(d.guest)
@@ -296,9 +296,9 @@ func (d *Dir) locatePair(op, oldName string, target *Dir, newName string) (from,
 	return from, to, nil
 }
 
-// common returns a root from which both places can be reached, with their paths in
-// it. For two directory handles that is the mount's root, once each path has been
-// found to lead to the same directory from there as it does from its handle.
+// common returns a root from which both places can be reached, and their paths in it. For two
+// different directory handles it is the mount's root, provided that each path leads to the same
+// directory from there as from its handle.
 func common(from, to place) (root *os.Root, oldPath, newPath string, err error) {
 	if from.root == to.root {
 		return from.root, from.path, to.path, nil
@@ -320,7 +320,8 @@ func common(from, to place) (root *os.Root, oldPath, newPath string, err error) 
 	return from.mount.root, from.rel, to.rel, nil
 }
 
-// parent is the directory part of a path without trailing slashes, unresolved.
+// parent returns the directory part of a path without trailing slashes. It does not resolve the
+// path.
 func parent(name string) string {
 	dir := name[:strings.LastIndexByte(name, '/')+1]
 	if dir == "" {
@@ -334,8 +335,8 @@ func sibling(name, target string) string {
 	return name[:strings.LastIndexByte(name, '/')+1] + target
 }
 
-// trim removes the path's trailing slashes and remembers that there were any. With
-// them, an operation on a name would follow a symbolic link that has the name.
+// trim removes the path's trailing slashes and sets slashed if there were any. With trailing
+// slashes, an operation would follow a symbolic link with that name.
 func (p *place) trim() {
 	trimmed := strings.TrimRight(p.path, "/")
 	p.slashed = trimmed != p.path

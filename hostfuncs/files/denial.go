@@ -7,9 +7,9 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-const maxShown = 512 // bytes of a path that a receipt or an error shows
+const maxShown = 512 // bytes of a path in receipts and errors
 
-// The rules that refuse a path, as receipts name them.
+// The rules in receipts.
 const (
 	ruleNoMount  = "no granted directory holds this path"
 	ruleAbsolute = "a path is relative to a granted directory; this one is absolute"
@@ -22,14 +22,14 @@ const (
 	ruleLinkKind = "only regular files and symbolic links can be linked"
 )
 
-// deny records a receipt and returns the error that carries it.
+// deny keeps a receipt and returns an error with it.
 func (v *View) deny(sentinel error, op, guest, rule string, w wanted) error {
 	denial := tool.Denial{Permission: "files", Value: shown(guest), Rule: rule}
 	v.journal.Deny(denial, func() tool.Allow { return w.allow(v.limits.Tool) })
 	return &Error{Op: op, Path: denial.Value, Err: sentinel, Denial: &denial}
 }
 
-// readOnly refuses a change below a read-only mount, and says who made it so.
+// readOnly denies a change below a read-only mount. The receipt says why the mount is read-only.
 func (v *View) readOnly(m *mount, op, guest string) error {
 	rule := "the directory " + shown(m.guest) + " is read-only"
 	w := wanted{
@@ -47,17 +47,17 @@ func (v *View) readOnly(m *mount, op, guest string) error {
 	return v.deny(ErrReadOnly, op, guest, rule, w)
 }
 
-// shown returns a guest's path in a form that is safe to show.
+// shown returns a guest's path in a form that is safe to display.
 func shown(guest string) string { return tool.Shown(guest, maxShown) }
 
-// wanted is the mount that would allow a refused operation. The zero value is none.
+// wanted is the mount that would allow a denied operation. The zero value means that none would.
 type wanted struct {
 	guest          string
 	access         manifests.Access
-	asked, granted bool // by the manifest, and by the operator, already
+	asked, granted bool // already, by the manifest and by the operator
 }
 
-// allow says how the view's tool gets it.
+// allow returns the rules that would give the mount to the named tool.
 func (w wanted) allow(name string) tool.Allow {
 	if w.guest == "" || len(w.guest) > maxShown {
 		return tool.Allow{}
@@ -72,9 +72,9 @@ func (w wanted) allow(name string) tool.Allow {
 	return allow
 }
 
-// wantedFor returns what would allow an operation at an absolute guest path that no mount
-// holds: a mount at its directory or, where that would overlap another one, at the path
-// itself, if that helps the operation.
+// wantedFor returns what would allow an operation at an absolute guest path outside all mounts: a
+// mount at the path's directory or, if that would overlap another mount, at the path itself,
+// provided that helps the operation.
 func (v *View) wantedFor(op, guest string, changes bool) wanted {
 	guest = path.Clean(guest)
 	if v.covered(guest) {
@@ -93,8 +93,8 @@ func (v *View) wantedFor(op, guest string, changes bool) wanted {
 	return wanted{guest: guest, access: access}
 }
 
-// onDirectory reports whether an operation can be what programs do with a directory, so
-// that it succeeds where its path is a mount. Making one does, in effect: it exists.
+// onDirectory reports whether an operation can succeed on a directory, and so on a mount. It
+// includes mkdir, since programs accept that the directory exists.
 func onDirectory(op string, changes bool) bool {
 	switch op {
 	case "open", "stat":

@@ -11,25 +11,23 @@ import (
 	"github.com/caisson-run/caisson/manifests/permission"
 )
 
-// maxEntries is how many names one directory may hold to be listed: a listing is kept in
-// the host's memory.
+// maxEntries is the maximum number of names in a directory that can be listed, since the host keeps
+// the listing in memory.
 const maxEntries = 10_000
 
-// Dir is an open directory: one above the mounts, a mount, or a directory below one.
-// Paths are relative to it and cannot leave it; above the mounts they lead into the
-// mounts.
+// Dir is an open directory: one above the mounts, a mount, or one below a mount. Paths are relative
+// to it and cannot leave it. From a directory above the mounts, paths lead into the mounts.
 type Dir struct {
 	view      *View
 	mount     *mount   // nil above the mounts
 	root      *os.Root // nil above the mounts
-	guest     string   // where it was opened
-	rel       string   // the same, relative to the mount; empty where that is not known
+	guest     string   // the path where it was opened
+	rel       string   // the same path relative to the mount; empty if not known
 	preopened bool
 	closed    bool
 }
 
-// Close closes the directory; a closed directory, or one of a closed view, is
-// [ErrBadHandle].
+// Close closes the directory. It fails with [ErrBadHandle] if the directory or its view is closed.
 func (d *Dir) Close() error {
 	if d.closed || d.view.closed {
 		return &Error{Op: "close", Path: shown(d.guest), Err: ErrBadHandle}
@@ -42,8 +40,8 @@ func (d *Dir) Close() error {
 	return d.view.fail("close", d.guest, d.root.Close())
 }
 
-// Stat describes a file; "." is the directory itself. With follow it describes what a
-// symbolic link leads to.
+// Stat describes a file. "." is the directory itself. If follow is set, Stat follows a symbolic
+// link.
 func (d *Dir) Stat(name string, follow bool) (info Info, err error) {
 	o := d.view.begin(opStat)
 	defer func() { o.end(err) }()
@@ -60,7 +58,7 @@ func (d *Dir) Stat(name string, follow bool) (info Info, err error) {
 	}
 	info = p.view.describe(found)
 	if info.Kind == Symlink {
-		// The size is the target's length, which is the host's to know like the target.
+		// The size is the target's length. Hide it where Readlink may deny the target.
 		if target, err := p.root.Readlink(p.path); err != nil || !descends(target) {
 			info.Size = 0
 		}
@@ -77,8 +75,8 @@ func (p place) stat(follow bool) (os.FileInfo, error) {
 	return info, p.fail(err)
 }
 
-// SetTimes sets a file's times; nil leaves one as it is. The times of a symbolic link
-// itself cannot be set: without follow, one is [ErrNotSupported].
+// SetTimes sets a file's times. A nil time is not changed. The times of a symbolic link itself
+// cannot be set: without follow, SetTimes fails with [ErrNotSupported] for a link.
 func (d *Dir) SetTimes(name string, follow bool, atime, mtime *time.Time) (err error) {
 	o := d.view.begin(opTimes)
 	defer func() { o.end(err) }()
@@ -101,7 +99,7 @@ func (d *Dir) SetTimes(name string, follow bool, atime, mtime *time.Time) (err e
 	})
 }
 
-// orZero turns "leave it" into what package os takes for that.
+// orZero converts nil to the zero time, which package os leaves unchanged.
 func orZero(t *time.Time) time.Time {
 	if t == nil {
 		return time.Time{}
@@ -109,8 +107,8 @@ func orZero(t *time.Time) time.Time {
 	return *t
 }
 
-// Readlink returns a symbolic link's target. A target that is absolute, or that climbs
-// and leads nowhere inside the directory, is [ErrDenied]: it would tell the guest
+// Readlink returns a symbolic link's target. If the target is absolute, or climbs and does not lead
+// to a file in the directory, it fails with [ErrDenied], since the target would reveal something
 // about the host.
 func (d *Dir) Readlink(name string) (target string, err error) {
 	o := d.view.begin(opReadlink)
@@ -138,7 +136,7 @@ func (d *Dir) Readlink(name string) (target string, err error) {
 	return target, nil
 }
 
-// descends reports whether a link's target can only lead further down.
+// descends reports whether a link's target can only lead down.
 func descends(target string) bool {
 	if target == "" || strings.HasPrefix(target, "/") {
 		return false
@@ -151,8 +149,8 @@ func descends(target string) bool {
 	return true
 }
 
-// ReadDir lists the directory as it is now, sorted by name, without "." and "..". A
-// directory of more than 10,000 names is [ErrTooLarge].
+// ReadDir lists the directory, sorted by name and without "." and "..". It fails with [ErrTooLarge]
+// if there are more than 10,000 names.
 func (d *Dir) ReadDir() (entries []Entry, err error) {
 	o := d.view.begin(opList)
 	defer func() { o.end(err) }()
@@ -178,7 +176,7 @@ func (d *Dir) ReadDir() (entries []Entry, err error) {
 		}
 		info, err := p.root.Lstat(name)
 		if errors.Is(err, os.ErrNotExist) {
-			continue // removed meanwhile
+			continue // removed concurrently
 		}
 		if err != nil {
 			return nil, p.fail(err)
@@ -207,8 +205,7 @@ func (v *View) readVirtual(d *Dir) ([]Entry, error) {
 	return entries, nil
 }
 
-// Sync waits until the directory's names are on the disk, where the system can say
-// so.
+// Sync commits the directory's names to disk, if the system supports it.
 func (d *Dir) Sync() (err error) {
 	o := d.view.begin(opSync)
 	defer func() { o.end(err) }()

@@ -10,8 +10,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// The failures of this package. Every error it returns matches exactly one of them
-// with errors.Is, except io.EOF, which reads return as it is, and a done context.
+// The kinds of failure. Every error from this package matches exactly one of them with errors.Is,
+// except io.EOF, which reads return unwrapped, and the error of a context that is done.
 var (
 	ErrDenied       = errors.New("permission denied")
 	ErrReadOnly     = errors.New("read-only file system")
@@ -33,22 +33,22 @@ var (
 	ErrIO           = errors.New("input/output error")
 )
 
-// Error is the failure of one operation. Its text is safe to show to a guest: it
-// holds guest paths only.
+// Error is the failure of one operation. Its text is safe to show to a guest: it contains only
+// guest paths.
 type Error struct {
-	Op   string // what was being done: "open", "rename", …
-	Path string // the guest's path, absolute; cut and free of control characters
+	Op   string // the operation: "open", "rename", …
+	Path string // the absolute guest path, shortened and without control characters
 	Err  error  // matches one of the sentinels of this package
-	// Denial is the receipt, where a permission decided. It is nil otherwise. What would
-	// allow an operation of a view stands in [View.Denials] alone.
+	// Denial is the receipt if a permission denied the operation, else nil. For an operation of
+	// a view, only [View.Denials] returns what would allow it.
 	Denial *tool.Denial
 
-	// cause is the host's error behind ErrIO. It may hold host paths.
+	// cause is the host's error behind ErrIO. It may contain host paths.
 	cause error
 }
 
-// Error returns the operation, the guest path and the sentinel's text; never the
-// host's error.
+// Error returns the operation, the guest path, the sentinel's text and the rule of the receipt,
+// never the host's error.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Op)
@@ -65,8 +65,8 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the sentinel and, for [ErrIO], the host's error, whose text is for
-// the operator only.
+// Unwrap returns the sentinel and, for [ErrIO], the host's error. The text of the host's error is
+// for the operator only.
 func (e *Error) Unwrap() []error {
 	if e.cause == nil {
 		return []error{e.Err}
@@ -74,11 +74,10 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Err, e.cause}
 }
 
-// errno pairs an error of the system with the sentinel that stands for it.
+// errno pairs a system error with its sentinel.
 type errno struct{ host, sentinel error }
 
-// sentinelOf returns the sentinel for an error of the host. What it does not know is
-// [ErrIO].
+// sentinelOf returns the sentinel for an error of the host. The default is [ErrIO].
 func sentinelOf(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return ErrNotExist
@@ -100,8 +99,8 @@ func sentinelOf(err error) error {
 	}
 }
 
-// escapeOf returns the error with which os.Root refuses a path that leaves it. The
-// standard library does not export it, so the root is asked for a path that does.
+// escapeOf returns the error that os.Root returns for a path that leaves it. The standard library
+// does not export this error, so escapeOf provokes it.
 func escapeOf(root *os.Root) error {
 	_, err := root.Lstat("..")
 	var refused *fs.PathError

@@ -11,7 +11,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// maxWrite is how many bytes are written while other calls on the directory wait.
+// maxWrite is the number of bytes written at a time, while other calls on the directory wait.
 const maxWrite = 1 << 20
 
 // File is an open regular file.
@@ -22,11 +22,11 @@ type File struct {
 	offset   int64
 
 	readable, writable, append, closed bool
-	// listed is the operation that opened it.
+	// listed is the entry of the operation that opened the file.
 	listed journal.Entry
 }
 
-// usable fails on a closed file, and sets the operation that errors name.
+// usable sets the operation for errors, and fails if the file is closed.
 func (f *File) usable(op string) error {
 	f.place.op = op
 	if f.closed || f.place.view.closed {
@@ -35,7 +35,7 @@ func (f *File) usable(op string) error {
 	return nil
 }
 
-// changeable fails on a file that must not be changed.
+// changeable fails if the file must not be changed.
 func (f *File) changeable(op string, needsWrite bool) error {
 	if err := f.usable(op); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (f *File) changeable(op string, needsWrite bool) error {
 	return nil
 }
 
-// Read reads at the file's offset, as io.Reader.
+// Read reads at the file's offset. It implements io.Reader.
 func (f *File) Read(p []byte) (int, error) {
 	n, err := f.ReadAt(p, f.offset)
 	f.offset += int64(n)
@@ -59,7 +59,7 @@ func (f *File) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadAt reads at an offset, as io.ReaderAt.
+// ReadAt reads at an offset. It implements io.ReaderAt.
 func (f *File) ReadAt(p []byte, offset int64) (n int, err error) {
 	began := time.Now()
 	defer func() { f.used(opRead, began, n, err) }()
@@ -79,15 +79,15 @@ func (f *File) ReadAt(p []byte, offset int64) (n int, err error) {
 	return n, f.place.fail(err)
 }
 
-// Write writes at the file's offset, or at its end if it is open for appending, as
-// io.Writer. What a quota or the disk leaves no room for is [ErrNoSpace]; of a write
-// that fails, the first bytes may have been written.
+// Write writes at the file's offset, or at its end if it is open for appending. It implements
+// io.Writer. It fails with [ErrNoSpace] if a quota or the disk has no room. A write that fails may
+// have written its first bytes.
 func (f *File) Write(p []byte) (int, error) {
 	return f.write(p, f.offset, f.append, func(end int64) { f.offset = end })
 }
 
-// WriteAt writes at an offset, as io.WriterAt, whether or not the file is open for
-// appending (POSIX.1-2024, pwrite).
+// WriteAt writes at an offset, even if the file is open for appending (POSIX.1-2024, pwrite). It
+// implements io.WriterAt.
 func (f *File) WriteAt(p []byte, offset int64) (int, error) {
 	return f.write(p, offset, false, func(int64) {})
 }
@@ -119,8 +119,8 @@ func (f *File) write(p []byte, offset int64, atEnd bool, moved func(int64)) (wri
 	return written, nil
 }
 
-// writePart writes one part, and returns where it ended. The size is read and the
-// part written under one lock, so no other call changes the size in between.
+// writePart writes one part, and returns where it ended. It reads the size and writes the part
+// under one lock, so no other call changes the size in between.
 func (f *File) writePart(part []byte, offset int64, atEnd bool) (n int, end int64, err error) {
 	err = f.place.change(func() error {
 		info, err := f.host.Stat()
@@ -148,10 +148,10 @@ func (f *File) writePart(part []byte, offset int64, atEnd bool) (n int, end int6
 	return n, end, err
 }
 
-// growth is by how much a file of some size grows when it is written up to an end.
+// growth returns by how much a file of the given size grows when it is written up to end.
 func growth(size, end int64) manifests.Bytes { return manifests.Bytes(max(0, end-size)) }
 
-// Seek moves the file's offset, as io.Seeker.
+// Seek sets the file's offset. It implements io.Seeker.
 func (f *File) Seek(offset int64, whence int) (int64, error) {
 	if err := f.usable("seek"); err != nil {
 		return 0, err
@@ -192,16 +192,15 @@ func (f *File) Stat() (Info, error) {
 	return f.place.view.describe(info), nil
 }
 
-// SetSize cuts the file, or extends it with zeros, which count as if they were
-// written.
+// SetSize truncates the file, or extends it with zeros. The zeros count as written.
 func (f *File) SetSize(size int64) (err error) {
 	o := f.change(opTruncate)
 	defer func() { o.end(err) }()
 	return f.resize("set size", size, func(int64) bool { return true })
 }
 
-// Allocate makes sure that the file reaches to offset+length, with zeros, which count
-// as if they were written. It reserves no disk space beyond that.
+// Allocate extends the file with zeros to offset+length if it is shorter. The zeros count as
+// written. It reserves no other disk space.
 func (f *File) Allocate(offset, length int64) (err error) {
 	o := f.change(opTruncate)
 	defer func() { o.end(err) }()
@@ -218,7 +217,7 @@ func (f *File) Allocate(offset, length int64) (err error) {
 	return f.resize("allocate", end, func(size int64) bool { return size < end })
 }
 
-// resize sets the file's size where the present size calls for it.
+// resize sets the file's size if needed returns true for the present size.
 func (f *File) resize(op string, size int64, needed func(present int64) bool) error {
 	if err := f.changeable(op, true); err != nil {
 		return err
@@ -250,7 +249,7 @@ func (f *File) resize(op string, size int64, needed func(present int64) bool) er
 	})
 }
 
-// cutTo makes a file smaller. It has the tracker's turn.
+// cutTo truncates a file. The caller must hold the tracker's turn.
 func (p place) cutTo(f *os.File, present, size int64) error {
 	if err := f.Truncate(size); err != nil {
 		return err
@@ -259,7 +258,7 @@ func (p place) cutTo(f *os.File, present, size int64) error {
 	return nil
 }
 
-// SetTimes sets the file's times; nil leaves one as it is.
+// SetTimes sets the file's times. A nil time is not changed.
 func (f *File) SetTimes(atime, mtime *time.Time) (err error) {
 	o := f.change(opTimes)
 	defer func() { o.end(err) }()
@@ -272,7 +271,7 @@ func (f *File) SetTimes(atime, mtime *time.Time) (err error) {
 	return f.place.fail(setTimes(f.host, atime, mtime))
 }
 
-// Sync waits until the file is on the disk.
+// Sync commits the file to disk.
 func (f *File) Sync() error {
 	if err := f.usable("sync"); err != nil {
 		return err
@@ -280,11 +279,10 @@ func (f *File) Sync() error {
 	return f.place.fail(f.place.view.sync(f.host.Sync))
 }
 
-// SetAppend sets whether Write writes at the end of the file. It gives no right to
-// write.
+// SetAppend sets whether Write writes at the end of the file. It does not make the file writable.
 func (f *File) SetAppend(on bool) { f.append = on }
 
-// Close closes the file; a closed file, or one of a closed view, is [ErrBadHandle].
+// Close closes the file. It fails with [ErrBadHandle] if the file or its view is closed.
 func (f *File) Close() error {
 	if err := f.usable("close"); err != nil {
 		return err
@@ -297,8 +295,8 @@ func (f *File) Close() error {
 	return f.place.fail(f.host.Close())
 }
 
-// free accounts for the bytes of a file that has no name any more, and that nobody else has open:
-// until now, others may have changed its size.
+// free accounts for the bytes of a file that no longer has a name and that no other call has open.
+// It reads the size now, since other calls may have changed it.
 func (f *File) free() {
 	if info, err := f.host.Stat(); err == nil {
 		f.place.shrank(manifests.Bytes(info.Size()))

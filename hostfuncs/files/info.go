@@ -8,7 +8,7 @@ import (
 // FileKind is the kind of a directory entry.
 type FileKind uint8
 
-// The kinds that guests can tell apart. Pipes, sockets and devices are Unknown.
+// The kinds of files that guests can distinguish. Pipes, sockets and devices are Unknown.
 const (
 	Unknown FileKind = iota
 	Regular
@@ -34,12 +34,12 @@ func (k FileKind) String() string {
 type Info struct {
 	Kind FileKind
 	Size int64 // bytes
-	// Inode is a number of the view's own, never the host's: two names have equal
-	// numbers when they are one file. The first file that a view sees is 1.
+	// Inode is assigned by the view and is never the host's inode number. Two names have
+	// equal numbers if they are the same file. Numbers start at 1.
 	Inode uint64
 	Links uint64
-	// The times are those of the host's file. Directories above the mounts have
-	// the Unix epoch.
+	// The times of the host's file. For directories above the mounts, they are the Unix
+	// epoch.
 	Accessed, Modified, Changed time.Time
 }
 
@@ -50,40 +50,40 @@ type Entry struct {
 	Inode uint64 // as in [Info]
 }
 
-// OpenOptions says how a file is opened. The zero value opens it without the right
-// to read or write, which is enough to describe it, and for directories.
+// OpenOptions configures [Dir.Open]. With the zero value, the file can be neither read nor written,
+// which is enough for Stat and for directories.
 type OpenOptions struct {
 	Read      bool
 	Write     bool
 	Append    bool // writes go to the end of the file
-	Create    bool // create a regular file where there is none
-	Exclusive bool // with Create: fail where there is anything
-	Truncate  bool // cut the file to zero bytes
+	Create    bool // create a regular file if there is none
+	Exclusive bool // with Create: fail if the name exists
+	Truncate  bool // truncate the file to zero bytes
 	Directory bool // fail unless it is a directory
-	NoFollow  bool // fail where the last element is a symbolic link
+	NoFollow  bool // fail if the last element is a symbolic link
 }
 
-// changes reports whether the options can change a tree.
+// changes reports whether an open with the options can change a tree.
 func (o OpenOptions) changes() bool {
 	return o.Write || o.Append || o.Create || o.Truncate
 }
 
-// details is what a file's description holds besides os.FileInfo, per system.
+// details holds the system-specific part of a file's description, which os.FileInfo does not have.
 type details struct {
 	accessed, changed time.Time
-	links             uint64 // zero where not known
+	links             uint64 // zero if not known
 	key               fileKey
 }
 
-// fileKey narrows down which file a description is of. An exact key is the file's
-// identity; of any other, os.SameFile must be asked.
+// fileKey is a key for a file. An exact key identifies the file. Files with equal inexact keys must
+// be compared with os.SameFile.
 type fileKey struct {
 	a, b  uint64
 	exact bool
 }
 
-// fileMap maps files, by their identity, to values. The zero value is empty. It is
-// not safe for concurrent use.
+// fileMap maps files to values by identity. The zero value is an empty map. It is not safe for
+// concurrent use.
 type fileMap[V any] struct {
 	exact   map[fileKey]V
 	inexact map[fileKey][]fileSlot[V]

@@ -7,20 +7,19 @@ import (
 	"strings"
 )
 
-// errChanged means that a path led elsewhere when it was opened than when it was
-// looked at.
+// errChanged reports that a path changed between the check and the open.
 var errChanged = errors.New("the file changed while it was opened")
 
-// Tries to open a path that other programs keep changing, and the symbolic links that
-// one path may hold, as os.Root has it.
+// maxTries is the number of attempts to open a path that other programs keep changing. maxLinks is
+// the number of symbolic links to follow, as in os.Root.
 const (
 	maxTries = 8
 	maxLinks = 8
 )
 
-// Open opens a file, or a directory, of which exactly one is returned. Regular files
-// and directories can be opened, and nothing else. What was opened is what was
-// checked; a path that keeps changing in between is [ErrBusy].
+// Open opens a regular file or a directory, and returns one of the two. It opens nothing else. The
+// file that was checked is the one that is opened: if the path keeps changing in between, Open
+// fails with [ErrBusy].
 func (d *Dir) Open(name string, o OpenOptions) (file *File, opened *Dir, err error) {
 	listed := d.view.begin(opOpen)
 	defer func() { listed.end(err) }()
@@ -35,7 +34,7 @@ func (d *Dir) Open(name string, o OpenOptions) (file *File, opened *Dir, err err
 	case o.Create && o.Directory:
 		return nil, nil, p.err(ErrInvalid)
 	case o.Create && strings.HasSuffix(p.path, "/"):
-		return nil, nil, p.err(ErrIsDir) // open never makes a directory
+		return nil, nil, p.err(ErrIsDir) // open never creates a directory
 	}
 	if p.virtual() {
 		dir := &Dir{view: p.view, guest: p.guest}
@@ -56,7 +55,7 @@ func (d *Dir) Open(name string, o OpenOptions) (file *File, opened *Dir, err err
 	return nil, nil, p.err(ErrBusy)
 }
 
-// openOnce looks at what is there and opens that. It has the tracker's turn.
+// openOnce checks the path and opens it. The caller must hold the tracker's turn.
 func (p place) openOnce(o OpenOptions) (*File, *Dir, error) {
 	found, err := p.root.Lstat(p.path)
 	if errors.Is(err, fs.ErrNotExist) && o.Create {
@@ -75,7 +74,7 @@ func (p place) openOnce(o OpenOptions) (*File, *Dir, error) {
 		}
 		found, err = p.root.Stat(p.path)
 		if errors.Is(err, fs.ErrNotExist) && o.Create {
-			f, err := p.create(o, 0) // through a link that leads to nothing yet
+			f, err := p.create(o, 0) // through a dangling link
 			return f, nil, err
 		}
 		if err != nil {
@@ -103,8 +102,8 @@ func (p place) openOnce(o OpenOptions) (*File, *Dir, error) {
 	}
 }
 
-// access is how the host opens a file. To be truncated through its handle, it must be
-// open for writing, whether or not the guest may write.
+// access returns the flags with which the host opens a file. To truncate the file through its
+// handle, the host must open it for writing, even if the guest does not.
 func (o OpenOptions) access() int {
 	switch {
 	case !o.Write && !o.Truncate:
@@ -139,8 +138,8 @@ func (p place) create(o OpenOptions, exclusive int) (*File, error) {
 	return p.keepFile(f, info, o), nil
 }
 
-// openFile opens a regular file. It is opened whole, and cut through the handle, so
-// that nothing is cut before it is known what was opened.
+// openFile opens a regular file. It truncates through the handle rather than on open, so that
+// nothing is truncated before the opened file has been checked.
 func (p place) openFile(o OpenOptions, found os.FileInfo) (*File, error) {
 	f, err := p.root.OpenFile(p.path, openFlags|o.access(), 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -8,7 +8,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// The kinds of operations, as records name them.
+// The kinds of operations in records.
 const (
 	opOpen     = "files.open"
 	opStat     = "files.stat"
@@ -22,31 +22,29 @@ const (
 	opTimes    = "files.times"
 	opTruncate = "files.truncate"
 	opSync     = "files.sync"
-	opRead     = "files.read"  // only where it is refused: see [File.used]
+	opRead     = "files.read"  // only if denied: see [File.used]
 	opWrite    = "files.write" // likewise
 )
 
-// HostCalls returns the first [tool.MaxHostCalls] operations that [View.Operations]
-// counts, in order, as they are now. What is read and written through a file belongs to
-// the operation that opened it, in bytes and in time, also after the file was closed; so
-// does the failure of the last read or write that failed. Operations with two paths show
-// both, as "/project/from -> /project/to".
+// HostCalls returns a copy of the first [tool.MaxHostCalls] operations that [View.Operations]
+// counts, in order. Reads and writes of a file are added to the operation that opened it: their
+// bytes, their time and the status of the last failure. Operations with two paths show both, as
+// "/project/from -> /project/to".
 func (v *View) HostCalls() []tool.HostCall { return v.journal.HostCalls() }
 
-// operation is one of them under way.
+// operation is an operation in progress.
 type operation struct {
 	view  *View
 	entry journal.Entry
 }
 
-// begin counts and lists an operation. Its target is named by the first path that is
-// looked for.
+// begin counts and lists an operation. The first path that is located sets its target.
 func (v *View) begin(kind string) operation {
 	v.current, _ = v.journal.Begin(tool.HostCall{Kind: kind, Began: time.Now()})
 	return operation{v, v.current}
 }
 
-// end says how the operation ended.
+// end lists the outcome of the operation.
 func (o operation) end(err error) {
 	o.view.journal.Change(o.entry, func(call *tool.HostCall) {
 		call.Duration = time.Since(call.Began)
@@ -55,7 +53,7 @@ func (o operation) end(err error) {
 	})
 }
 
-// name adds a path to the target of the operation that is under way.
+// name adds a path to the target of the current operation.
 func (v *View) name(guest string) {
 	v.journal.Change(v.current, func(call *tool.HostCall) {
 		if call.Target != "" {
@@ -65,8 +63,8 @@ func (v *View) name(guest string) {
 	})
 }
 
-// used adds a read or write to the operation that opened the file. One that a permission
-// refused is an operation of its own: the open was allowed and stays so.
+// used adds a read or write to the operation that opened the file. A denied read or write is listed
+// as a separate operation, since the open was allowed.
 func (f *File) used(kind string, began time.Time, n int, err error) {
 	v := f.place.view
 	if denialOf(err) != nil {
@@ -84,7 +82,7 @@ func (f *File) used(kind string, began time.Time, n int, err error) {
 	})
 }
 
-// change lists an operation on the open file itself.
+// change begins an operation on the open file.
 func (f *File) change(kind string) operation {
 	o := f.place.view.begin(kind)
 	f.place.view.name(f.place.guest)
@@ -96,11 +94,11 @@ const (
 	statusDenied = "denied"
 )
 
-// statusOf returns in a word or two how an operation ended.
+// statusOf returns the status of an operation for the record.
 func statusOf(err error) string {
 	own, failed := errors.AsType[*Error](err)
 	switch {
-	case !failed: // or the end of a file
+	case !failed: // err is nil or io.EOF
 		return statusOK
 	case own.Denial != nil:
 		return statusDenied

@@ -14,30 +14,28 @@ import (
 	"github.com/caisson-run/caisson/manifests/permission"
 )
 
-// maxElement is the longest path element in bytes, as on common file systems.
+// maxElement is the maximum length of a path element in bytes, as on common file systems.
 const maxElement = 255
 
-// maxPath is the longest path of one operation in bytes, as PATH_MAX on Linux.
+// maxPath is the maximum length of an operation's path in bytes, like PATH_MAX on Linux.
 const maxPath = 4096
 
-// place is where a path leads, found without touching the host: below a mount, or a
-// directory above the mounts. What is below a mount is left to os.Root to resolve, so
-// that nothing is decided twice.
+// place is where a path leads, determined without accessing the host: below a mount, or a directory
+// above the mounts. Below a mount, only os.Root resolves the path.
 type place struct {
 	view  *View
 	op    string
 	guest string   // the absolute guest path, for receipts and errors
 	mount *mount   // nil for a directory above the mounts
 	root  *os.Root // resolves path
-	path  string   // relative to root; as the guest wrote it
-	rel   string   // relative to the mount; empty where that is not known
-	// slashed is set by trim where the path ended in slashes.
+	path  string   // relative to root, as the guest wrote it
+	rel   string   // relative to the mount; empty if not known
+	// slashed is set by trim if the path ended in slashes.
 	slashed bool
 }
 
-// locate finds where a path of the directory leads. It fails
-// when the path is not one, leaves its directory on paper, or fits no mount; where the
-// operation changes the tree, also when nothing may change there.
+// locate finds where a path in the directory leads. It fails if the path is invalid, leaves its
+// directory lexically or is in no mount, and, if changes is set, if the place must not change.
 func (d *Dir) locate(op, name string, changes bool) (place, error) {
 	p, err := d.find(op, name, changes)
 	if err == nil && changes {
@@ -46,7 +44,8 @@ func (d *Dir) locate(op, name string, changes bool) (place, error) {
 	return p, err
 }
 
-// find is locate without the decision. What the operation wants is for the receipt.
+// find is like locate, but does not check whether the place may change. It uses changes only for
+// receipts.
 func (d *Dir) find(op, name string, changes bool) (place, error) {
 	p, err := d.follow(op, name, changes)
 	if own, failed := errors.AsType[*Error](err); failed {
@@ -70,7 +69,7 @@ func (d *Dir) follow(op, name string, changes bool) (place, error) {
 		return place{}, &Error{Op: op, Path: shown(guest), Err: sentinel}
 	}
 	if strings.HasPrefix(name, "/") {
-		return place{}, v.deny(ErrDenied, op, name, ruleAbsolute, wanted{}) // no mount helps
+		return place{}, v.deny(ErrDenied, op, name, ruleAbsolute, wanted{}) // no mount would allow it
 	}
 	if d.mount == nil {
 		return v.descend(d, op, name, changes)
@@ -81,8 +80,8 @@ func (d *Dir) follow(op, name string, changes bool) (place, error) {
 	}, nil
 }
 
-// below is a path of the directory relative to the mount, or empty where it is too
-// long to follow: a guest can open "a/.." in itself without end.
+// below returns a path in the directory relative to the mount, or "" if it is too long: a guest can
+// open "a/.." relative to itself again and again.
 func (d *Dir) below(name string) string {
 	if d.rel == "" || len(d.rel)+len(name) > maxPath {
 		return ""
@@ -90,7 +89,7 @@ func (d *Dir) below(name string) string {
 	return d.rel + "/" + name
 }
 
-// mayChange decides whether the tree may change at the place.
+// mayChange returns an error if the tree must not change at the place.
 func (p place) mayChange() error {
 	switch {
 	case p.virtual():
@@ -101,7 +100,7 @@ func (p place) mayChange() error {
 	return nil
 }
 
-// checkPath returns what is wrong with a path, whatever directory it starts at.
+// checkPath returns the sentinel for an invalid path, or nil.
 func checkPath(name string) error {
 	switch {
 	case name == "":
@@ -122,9 +121,9 @@ func checkPath(name string) error {
 	return nil
 }
 
-// descend follows a path that starts above the mounts. There ".." is resolved on
-// paper, since nothing there can be a symbolic link. From the mount on, the rest of
-// the path is the mount's, unless it climbs out of it again.
+// descend follows a path that starts above the mounts. There, ".." is resolved lexically, since
+// there are no symbolic links. The path from a mount on is left to the mount's root, unless it
+// climbs out of the mount again.
 func (v *View) descend(d *Dir, op, name string, changes bool) (place, error) {
 	at := elements(d.guest)
 	floor := len(at)
@@ -139,7 +138,7 @@ func (v *View) descend(d *Dir, op, name string, changes bool) (place, error) {
 			} else if floor > 0 {
 				return place{}, v.deny(ErrDenied, op, d.guest+"/"+name, ruleLeaves, wanted{})
 			}
-			continue // above "/" is "/"
+			continue // the parent of "/" is "/"
 		}
 		at = append(at, rest[i])
 		m := v.mountAt("/" + strings.Join(at, "/"))
@@ -160,8 +159,8 @@ func (v *View) descend(d *Dir, op, name string, changes bool) (place, error) {
 	return place{view: v, op: op, guest: guest}, nil
 }
 
-// inside is the place that the rest of a path leads to from a mount on. Trailing
-// slashes stay, since they mean something.
+// inside returns the place for the rest of a path in a mount. It keeps trailing slashes, which have
+// a meaning.
 func (v *View) inside(m *mount, op string, rest []string) place {
 	name := strings.TrimLeft(strings.Join(rest, "/"), "/")
 	if name == "" {
@@ -173,8 +172,7 @@ func (v *View) inside(m *mount, op string, rest []string) place {
 	}
 }
 
-// climb returns the index of the first ".." that leaves the directory that the
-// elements start in, or -1.
+// climb returns the index of the first ".." that leaves the starting directory, or -1.
 func climb(elements []string) int {
 	depth := 0
 	return slices.IndexFunc(elements, func(element string) bool {
@@ -196,21 +194,21 @@ func elements(guest string) []string {
 
 func (p place) virtual() bool { return p.mount == nil }
 
-// err returns the place's error with a sentinel of this package.
+// err returns an error with a sentinel of this package.
 func (p place) err(sentinel error) error {
 	return &Error{Op: p.op, Path: shown(p.guest), Err: sentinel}
 }
 
-// fail turns an error of the host into the place's.
+// fail converts an error of the host.
 func (p place) fail(err error) error { return p.view.fail(p.op, p.guest, err) }
 
-// deny refuses the operation, with a receipt that nothing would allow it.
+// deny denies the operation, with a receipt that suggests nothing.
 func (p place) deny(rule string) error {
 	return p.view.deny(ErrDenied, p.op, p.guest, rule, wanted{})
 }
 
-// change runs an operation that changes the mount's tree, while no other call
-// changes it or opens anything in it.
+// change runs an operation that changes the mount's tree. Meanwhile no other call changes the tree
+// or opens anything in it.
 func (p place) change(operation func() error) error {
 	t := p.mount.tracker
 	if err := t.take(p.view.ctx); err != nil {
@@ -223,7 +221,8 @@ func (p place) change(operation func() error) error {
 	return p.fail(operation())
 }
 
-// room checks that the directory may grow, and by this call. It has the tracker's turn.
+// room checks that the quota and the call's limit allow the directory to grow. The caller must hold
+// the tracker's turn.
 func (p place) room(bytes manifests.Bytes, files int) error {
 	if bytes > p.view.limits.AddedBytes-p.view.added {
 		return p.err(ErrNoSpace)
@@ -237,29 +236,29 @@ func (p place) room(bytes manifests.Bytes, files int) error {
 	return nil
 }
 
-// grew accounts for what was added.
+// grew accounts for added bytes and files.
 func (p place) grew(bytes manifests.Bytes, files int) {
 	p.mount.tracker.add(bytes, files)
 	p.view.added += bytes
 }
 
-// shrank accounts for bytes that were freed.
+// shrank accounts for freed bytes.
 func (p place) shrank(bytes manifests.Bytes) {
 	p.mount.tracker.subtract(bytes, 0)
 	p.view.added = max(0, p.view.added-bytes)
 }
 
-// removed accounts for a name that was taken away.
+// removed accounts for a removed name.
 func (p place) removed(info os.FileInfo) {
 	freed, gone := p.mount.tracker.removed(info)
 	p.view.added = max(0, p.view.added-freed)
 	if gone {
-		// The system may give the number to another file.
+		// The system may reuse the inode number.
 		p.view.inodes.remove(info)
 	}
 }
 
-// The defaults that zero values stand for.
+// The defaults for zero values.
 const (
 	DefaultQuotaBytes = 256 << 20
 	DefaultQuotaFiles = 10_000
@@ -267,30 +266,30 @@ const (
 	DefaultOpenFiles  = 64
 )
 
-// Mount is one effective file permission: a guest path that shows a host directory.
+// Mount is one effective file permission: a host directory mounted at a guest path.
 type Mount struct {
 	Guest  permission.GuestPath    // where the guest sees it, such as /project; "/" is allowed
-	Host   permission.HostTemplate // which host directory
-	Access manifests.Access        // effective: what was requested and granted
+	Host   permission.HostTemplate // the host directory
+	Access manifests.Access        // effective: both requested and granted
 	Quota  Quota
 
-	// Requested and Granted say what the manifest asks for and what the operator
-	// grants; empty is "not known". Receipts tell of them, and a directory that a
-	// context value names is made when the grant is for writing.
+	// Requested and Granted are the access that the manifest requests and the operator
+	// grants, or empty if not known. Receipts mention them. A missing directory named by a
+	// context value is created if the grant is for writing.
 	Requested, Granted manifests.Access
-	// Cut says why Access is less than both, such as "the profile strict allows no writing".
-	// It is empty where it is not.
+	// Cut is the reason why Access is less than both, such as "the profile strict allows no
+	// writing", or empty.
 	Cut string
 }
 
-// Quota bounds a host directory with everything in it, whoever wrote it. A zero field
-// is the default: [DefaultQuotaBytes], [DefaultQuotaFiles].
+// Quota limits the whole content of a host directory, no matter who wrote it. A zero field means
+// the default: [DefaultQuotaBytes], [DefaultQuotaFiles].
 //
-// To hold it, the directory is walked before a call's first change, unless other calls
-// hold it too: 10,000 files take some 20 milliseconds. One that is beyond its quota is
-// walked up to twice that.
+// To enforce it, the directory is walked before a call's first change, unless other calls have
+// mounted it too. Walking 10,000 files takes about 20 milliseconds. The walk of a directory over
+// its quota stops at twice the quota.
 type Quota struct {
-	Bytes manifests.Bytes // logical sizes of files, so that holes count, and of links
+	Bytes manifests.Bytes // logical sizes of files, including holes, and of links
 	Files int             // entries of any kind
 }
 
@@ -298,19 +297,19 @@ func (q Quota) doubled() Quota {
 	return Quota{Bytes: q.Bytes + min(q.Bytes, math.MaxInt64-q.Bytes), Files: q.Files + min(q.Files, math.MaxInt-1-q.Files)}
 }
 
-// Limits bounds one call. A zero number is the default: [DefaultOpenFiles],
+// Limits are the limits of one call. A zero number means the default: [DefaultOpenFiles],
 // [DefaultAddedBytes].
 type Limits struct {
-	// Tool is the name of the tool that is called. Receipts say with it which grant would
-	// help, so there is no such suggestion where it is empty. It bounds nothing.
+	// Tool is the name of the called tool, for the grants that receipts suggest. It is not a
+	// limit.
 	Tool       string
-	OpenFiles  int             // open files and directories, besides the preopened ones
-	AddedBytes manifests.Bytes // by how much one call may grow its directories, all together
+	OpenFiles  int             // open files and directories, excluding preopened ones
+	AddedBytes manifests.Bytes // total growth of the call's directories
 }
 
 // Options configures a [Store].
 type Options struct {
-	// Logger receives the host's errors behind [ErrIO]: they may hold host paths,
-	// and never reach a guest. Nil discards them.
+	// Logger receives the host's errors behind [ErrIO]. They may contain host paths and
+	// never reach a guest. If it is nil, they are discarded.
 	Logger *slog.Logger
 }

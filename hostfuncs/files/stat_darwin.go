@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// detailsOf reads what os.FileInfo does not say.
+// detailsOf returns the details that os.FileInfo does not have.
 func detailsOf(info os.FileInfo) details {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// detailsOf reads what os.FileInfo does not say. The creation time never changes
-// while a file lives, so it narrows the search for a file's identity. How many links
-// a file has would need a handle, so that is not known.
+// detailsOf returns the details that os.FileInfo does not have. The creation time of a file never
+// changes, so it serves as an inexact key. The number of links is not known, since it requires a
+// handle.
 func detailsOf(info os.FileInfo) details {
 	d := details{accessed: info.ModTime(), changed: info.ModTime()}
 	if data, ok := info.Sys().(*syscall.Win32FileAttributeData); ok {

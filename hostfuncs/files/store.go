@@ -15,17 +15,16 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Store is what the calls of one runtime share: how full their directories are. It is
-// safe for concurrent use.
+// Store tracks how full directories are, for all calls of a runtime. It is safe for concurrent use.
 type Store struct {
 	logger *slog.Logger
-	syncs  chan struct{} // one for each under way
+	syncs  chan struct{} // one element for each sync in progress
 
 	mu       sync.Mutex
 	trackers fileMap[*tracker]
 }
 
-// NewStore returns a store without directories.
+// NewStore returns an empty store.
 func NewStore(o Options) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -33,19 +32,18 @@ func NewStore(o Options) *Store {
 	return &Store{logger: o.Logger, syncs: make(chan struct{}, maxSyncs)}
 }
 
-// Open gives one call its view of the mounts, whose placeholders the values fill. A
-// directory that a value names is opened inside the one above it, so no value leads
-// elsewhere, and it must be a directory itself, not a symbolic link to one. Where the
-// grant is for writing, the directories from the first placeholder on are made when
-// absent, also for a tool that only reads: a new project is empty, not an error. Any
-// other absent directory is [ErrNotExist], which names the guest path.
+// Open returns a call's view of the mounts. The values replace the placeholders in host
+// directories. A directory named by a value is opened inside its parent, so a value cannot lead
+// elsewhere, and it must be a directory, not a symbolic link to one. If the grant is for writing,
+// missing directories are created from the first placeholder on, even for a tool that only reads: a
+// new project is empty, not an error. For any other missing directory, Open fails with
+// [ErrNotExist] and the guest path.
 //
-// A missing or unfit value is a denial: [ErrDenied], with its receipt in [Error].
-// The context is that of the view's operations, too, until [View.SetContext] gives them
-// another. The caller must close the view.
+// If a value is missing or unsuitable, Open fails with [ErrDenied] and a receipt in [Error]. The
+// context is also used for the view's operations until [View.SetContext] replaces it. The caller
+// must close the view.
 //
-// Where the host's file system ignores case, values that differ only by case name one
-// directory.
+// On a host file system that ignores case, values that differ only in case name the same directory.
 func (s *Store) Open(ctx context.Context, mounts []Mount, values map[string]string, limits Limits) (*View, error) {
 	limits, err := limits.resolve()
 	if err != nil {
@@ -67,8 +65,7 @@ func (s *Store) Open(ctx context.Context, mounts []Mount, values map[string]stri
 			return nil, errors.Join(fmt.Errorf("open mount %s: %w", shown(m.Guest.String()), err), v.Close())
 		}
 		if err := v.mount(m, values); err != nil {
-			// The mounts that are already open were not used: closing them can
-			// report nothing that matters more than this.
+			// The open mounts were not used, so an error in closing them does not matter.
 			_ = v.Close()
 			return nil, err
 		}
@@ -113,8 +110,7 @@ func (m *Mount) resolve() error {
 	return nil
 }
 
-// overlap refuses mounts of which one lies in another: which one a path belongs to
-// would depend on how it is written.
+// overlap rejects nested mounts, since the mount of a path would depend on how the path is written.
 func overlap(mounts []Mount) error {
 	for i, a := range mounts {
 		for _, b := range mounts[i+1:] {
@@ -168,8 +164,8 @@ func (v *View) mount(m Mount, values map[string]string) error {
 	return nil
 }
 
-// descendTo opens a directory inside a root. It must be a directory itself: a link
-// made in one project's place would otherwise show it another's.
+// descendTo opens a directory inside a root. It rejects symbolic links: with a link in the place of
+// one project's directory, the project would see another's files.
 func (v *View) descendTo(root *os.Root, name string, m Mount) (*os.Root, error) {
 	info, err := root.Lstat(name)
 	if errors.Is(err, os.ErrNotExist) && (m.Access == manifests.ReadWrite || m.Granted == manifests.ReadWrite) {
@@ -198,8 +194,8 @@ func (v *View) descendTo(root *os.Root, name string, m Mount) (*os.Root, error) 
 	return next, nil
 }
 
-// openDirectory opens a directory inside a root. The added "/." has the system open
-// the name as a directory or not at all: a pipe in its place would block.
+// openDirectory opens a directory inside a root. The added "/." makes the system fail for anything
+// but a directory. Without it, opening a pipe would block.
 func openDirectory(root *os.Root, name string) (*os.Root, error) {
 	return root.OpenRoot(name + "/.")
 }
@@ -210,7 +206,7 @@ func contextDenial(m Mount, values map[string]string, wrong *permission.ValueErr
 		Permission: "context", Value: key,
 		Rule: wrong.Problem + ", which the directory " + shown(m.Guest.String()) + " needs",
 	}
-	// The value stays out: receipts may reach the model, and it is not the model's.
+	// Omit the value: receipts may reach the model, which must not see it.
 	if _, given := values[key]; !given {
 		denial.Allow = tool.Allow{
 			Manifest: manifests.ContextRule(key),
@@ -220,8 +216,8 @@ func contextDenial(m Mount, values map[string]string, wrong *permission.ValueErr
 	return &Error{Op: "open mount", Path: shown(m.Guest.String()), Err: ErrDenied, Denial: &denial}
 }
 
-// acquire returns the tracker of a directory, which all calls that hold the directory
-// share, and counts one more holder.
+// acquire returns the tracker of a directory and increments its number of holders. Calls that have
+// mounted the same directory share a tracker.
 func (s *Store) acquire(directory os.FileInfo) *tracker {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,7 +230,7 @@ func (s *Store) acquire(directory os.FileInfo) *tracker {
 	return t
 }
 
-// release forgets a tracker with its last holder, so that the next one measures anew.
+// release drops a tracker with its last holder, so that the next holder measures again.
 func (s *Store) release(t *tracker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,12 +7,11 @@ import (
 	"syscall"
 )
 
-// openFlags go with every open. A pipe or a terminal that takes a file's place
-// between the check and the open must neither block the call nor become the
-// process's controlling terminal.
+// openFlags are used for every open. A pipe or a terminal that replaces a file between the check
+// and the open must neither block the call nor become the process's controlling terminal.
 const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// errnos maps the system's errors to those of this package. The first match wins.
+// errnos maps system errors to the sentinels of this package. The first match wins.
 func errnos() []errno {
 	return []errno{
 		{syscall.ENOTEMPTY, ErrNotEmpty},
@@ -41,8 +40,8 @@ func errnos() []errno {
 	}
 }
 
-// syncDirectory waits until a directory's names are on the disk.
+// syncDirectory commits a directory's names to disk.
 func syncDirectory(f *os.File) error { return f.Sync() }
 
-// validTarget reports whether a link's target can be followed: os.Root decides.
+// validTarget reports whether a link's target is relative. os.Root checks whether it escapes.
 func validTarget(target string) bool { return target != "" && target[0] != '/' }

@@ -6,8 +6,7 @@ import (
 	"syscall"
 )
 
-// openFlags go with every open. Windows needs none: os.Root refuses its devices by
-// name.
+// openFlags are used for every open. Windows needs none: os.Root rejects device names.
 const openFlags = 0
 
 // Windows error codes that package syscall does not name (winerror.h).
@@ -23,8 +22,8 @@ const (
 	errorDirectory        = syscall.Errno(267)
 )
 
-// errnos maps the system's errors to those of this package. The first match wins.
-// The E constants are those that Go itself invents on Windows.
+// errnos maps system errors to the sentinels of this package. The first match wins. The E constants
+// are invented by Go on Windows.
 func errnos() []errno {
 	return []errno{
 		{syscall.ENOTEMPTY, ErrNotEmpty},
@@ -56,11 +55,10 @@ func errnos() []errno {
 	}
 }
 
-// syncDirectory does nothing: Windows offers no such promise for directories.
+// syncDirectory does nothing: Windows cannot sync directories.
 func syncDirectory(*os.File) error { return nil }
 
-// validTarget reports whether a link's target can be followed: os.Root decides what
-// leaves it, but only of relative paths.
+// validTarget reports whether a link's target is relative. os.Root checks whether it escapes.
 func validTarget(target string) bool {
 	return target != "" && !os.IsPathSeparator(target[0]) && filepath.VolumeName(target) == ""
 }

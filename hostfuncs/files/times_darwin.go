@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// setTimes sets the times of an open file, to the microsecond; nil leaves one as it
-// is.
+// setTimes sets the times of an open file, with microsecond precision. A nil time is not changed.
 func setTimes(f *os.File, atime, mtime *time.Time) error {
 	info, err := f.Stat()
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"unsafe"
 )
 
-// utimeOmit in the nanoseconds leaves a time as it is (utimensat(2)).
+// utimeOmit in the nanoseconds leaves a time unchanged (utimensat(2)).
 const utimeOmit = 1<<30 - 2
 
-// setTimes sets the times of an open file; nil leaves one as it is. The file is
-// named by its handle alone, as futimens(3) does it: utimensat(2) without a path.
+// setTimes sets the times of an open file. A nil time is not changed. Like futimens(3), it calls
+// utimensat(2) with a handle and no path.
 func setTimes(f *os.File, atime, mtime *time.Time) error {
 	var times [2]syscall.Timespec
 	for i, t := range []*time.Time{atime, mtime} {

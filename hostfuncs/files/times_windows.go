@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// setTimes sets the times of an open file; nil leaves one as it is. Windows allows
-// it only through a handle that may write.
+// setTimes sets the times of an open file. A nil time is not changed. Windows requires a handle
+// with write access.
 func setTimes(f *os.File, atime, mtime *time.Time) error {
 	filetime := func(t *time.Time) *syscall.Filetime {
 		if t == nil {

@@ -11,32 +11,30 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// maxDepth is how deep a directory tree is measured. Each level holds a handle while
-// it is walked.
+// maxDepth is the maximum depth of a directory tree that is measured. The walk holds one handle for
+// each level.
 const maxDepth = 128
 
-// tracker knows how full one host directory is. It is measured before the first
-// change, and then kept up to date by every change that goes through the store; what
-// other programs change shows at the next measurement, which comes when no call held
-// the directory in between.
+// tracker tracks how full one host directory is. It measures the directory before the first change,
+// and every change through the store updates it. Changes by other programs are noticed only by the
+// next measurement, which happens after all calls have released the directory.
 type tracker struct {
 	directory os.FileInfo // identity; immutable
 	holders   int         // guarded by Store.mu
 
-	// turn is held through every change and every open, so that what is checked is
-	// still true when it is done. It is a channel with room for one, since waiting for it
-	// ends with a context.
+	// turn is a lock that is held during every change and every open, so that what was
+	// checked stays true. It is a channel of capacity 1 so that a context can end the wait.
 	turn chan struct{}
 
 	mu    sync.Mutex // guards what follows
 	bytes manifests.Bytes
 	files int
-	// measured is set once the numbers mean something. They are exact unless partial is
-	// set: then the directory holds at least that much, and is full. So is one that is too
-	// deep; shrunk says that something was taken away or moved since that was found.
+	// measured reports whether bytes and files are valid. They are exact unless partial is
+	// set: then they are lower bounds and the directory is full. A directory that is too deep
+	// is partial too. shrunk reports whether something was removed or moved since then.
 	measured, partial, deep, shrunk bool
-	// open counts the files that calls have open; orphans are those of them whose
-	// last name was removed: their bytes count until they are closed.
+	// open counts the handles of each open file. orphans are the open files whose last name
+	// was removed. Their bytes count until they are closed.
 	open    fileMap[int]
 	orphans fileMap[struct{}]
 }
@@ -53,7 +51,7 @@ func (t *tracker) take(ctx context.Context) error {
 	select {
 	case t.turn <- struct{}{}:
 		return nil
-	default: // mostly nobody has it, and then Done need not make a timer
+	default: // call Done only if the turn is taken, since Done may make a timer
 	}
 	select {
 	case t.turn <- struct{}{}:
@@ -63,13 +61,14 @@ func (t *tracker) take(ctx context.Context) error {
 	}
 }
 
-// give lets the next one have the turn.
+// give releases the turn.
 func (t *tracker) give() { <-t.turn }
 
-// measure makes the numbers mean something. Whoever calls it has the turn.
+// measure walks the directory unless the numbers suffice for the quota. The caller must hold the
+// turn.
 //
-// A directory that is beyond its quota is walked up to twice that. So there is no need to
-// walk it again before about as much was taken away as was counted in vain.
+// The walk of a directory over its quota stops at twice the quota. So the directory need not be
+// walked again until removals have brought the count back to the quota.
 func (t *tracker) measure(ctx context.Context, root *os.Root, quota Quota) error {
 	if t.known(quota) {
 		return nil
@@ -86,7 +85,7 @@ func (t *tracker) measure(ctx context.Context, root *os.Root, quota Quota) error
 	return nil
 }
 
-// known reports whether the numbers say if a directory is within a quota.
+// known reports whether the numbers determine if the directory is within a quota.
 func (t *tracker) known(quota Quota) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,7 +94,7 @@ func (t *tracker) known(quota Quota) bool {
 		return false
 	case !t.partial:
 		return true
-	case !t.orphans.empty(): // which a walk does not find
+	case !t.orphans.empty(): // a walk would not find them
 		return true
 	case t.deep:
 		return !t.shrunk
@@ -103,7 +102,8 @@ func (t *tracker) known(quota Quota) bool {
 	return t.bytes > quota.Bytes || t.files > quota.Files
 }
 
-// room reports whether the directory may grow. Whoever calls it has the turn.
+// room returns [ErrNoSpace] if the quota does not allow the directory to grow. The caller must hold
+// the turn.
 func (t *tracker) room(ctx context.Context, root *os.Root, quota Quota, bytes manifests.Bytes, files int) error {
 	if err := t.measure(ctx, root, quota); err != nil {
 		return err
@@ -131,14 +131,14 @@ func (t *tracker) subtract(bytes manifests.Bytes, files int) {
 	t.shrunk = true
 }
 
-// renamed notes that a name was moved: the directory may be less deep now.
+// renamed notes that a name was moved, since the directory may be less deep now.
 func (t *tracker) renamed() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.shrunk = true
 }
 
-// opened counts one more handle of a file.
+// opened increments the number of handles of a file.
 func (t *tracker) opened(info os.FileInfo) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -146,7 +146,8 @@ func (t *tracker) opened(info os.FileInfo) {
 	t.open.put(info, n+1)
 }
 
-// closed counts one handle less. It reports whether that freed the file's bytes.
+// closed decrements the number of handles of a file. It reports whether that freed the file's
+// bytes.
 func (t *tracker) closed(info os.FileInfo) (freed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -163,9 +164,9 @@ func (t *tracker) closed(info os.FileInfo) (freed bool) {
 	return false
 }
 
-// removed accounts for a name that was taken away, given the file's description from
-// before. It returns the bytes that were freed at once, and whether the file is gone.
-// A file with other names, or with names that cannot be counted, frees nothing.
+// removed accounts for a removed name, given the file's description from before. It returns the
+// bytes that were freed at once, and whether the file is gone. Nothing is freed if the file has
+// other names, or if its number of names is not known.
 func (t *tracker) removed(info os.FileInfo) (freed manifests.Bytes, gone bool) {
 	gone = info.IsDir() || detailsOf(info).links == 1
 	if gone && hasBytes(info) {
@@ -179,7 +180,7 @@ func (t *tracker) removed(info os.FileInfo) (freed manifests.Bytes, gone bool) {
 	return freed, gone
 }
 
-// orphaned notes that the last name of a file was removed, if the file is open.
+// orphaned reports whether a file is open. If so, it notes that its last name was removed.
 func (t *tracker) orphaned(info os.FileInfo) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -190,26 +191,26 @@ func (t *tracker) orphaned(info os.FileInfo) bool {
 	return n > 0
 }
 
-// hasBytes reports whether a file's size counts: of regular files, and of symbolic
-// links, whose targets guests choose.
+// hasBytes reports whether a file's size counts. It does for regular files and for symbolic links,
+// whose targets guests choose.
 func hasBytes(info os.FileInfo) bool {
 	kind := kindOf(info.Mode())
 	return kind == Regular || kind == Symlink
 }
 
-// What ends a walk: the directory is beyond the bound, or deeper than maxDepth.
+// The errors that end a walk: the directory exceeds the bound or maxDepth.
 var (
 	errBeyond = errors.New("beyond the bound")
 	errDeep   = errors.New("too deep")
 )
 
-// walk adds up a directory tree, up to a bound and until the context ends.
+// walk measures a directory tree, up to a bound and until the context is done.
 type walk struct {
 	ctx   context.Context
 	bound Quota
 	bytes manifests.Bytes
 	files int
-	// linked holds the files with several names, which count once.
+	// linked holds the files with several names. Each counts once.
 	linked fileMap[struct{}]
 }
 
@@ -227,7 +228,7 @@ func (w *walk) directory(root *os.Root, depth int) error {
 		}
 		info, err := root.Lstat(name)
 		if errors.Is(err, os.ErrNotExist) {
-			continue // removed meanwhile by another program
+			continue // removed concurrently by another program
 		}
 		if err != nil {
 			return err
@@ -247,7 +248,7 @@ func (w *walk) entry(root *os.Root, name string, info os.FileInfo, depth int) er
 	case info.IsDir():
 		child, err := openDirectory(root, name)
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
-			return nil // gone, or as closed to guests as it is to the walk
+			return nil // gone, or inaccessible to guests too
 		}
 		if err != nil {
 			return err
@@ -268,23 +269,22 @@ func (w *walk) entry(root *os.Root, name string, info os.FileInfo, depth int) er
 	return nil
 }
 
-// names lists a directory, or fails once there are more names than the bound leaves
-// room for.
+// names lists a directory. It fails with errBeyond if there are more names than the bound allows.
 func (w *walk) names(root *os.Root) ([]string, error) {
 	names, err := readNames(w.ctx, root, w.bound.Files-w.files)
 	switch {
 	case errors.Is(err, os.ErrPermission):
-		return nil, nil // as closed to guests as it is to the walk
+		return nil, nil // inaccessible to guests too
 	case errors.Is(err, ErrTooLarge):
-		w.files = w.bound.Files + 1 // at least
+		w.files = w.bound.Files + 1 // a lower bound
 		return nil, errBeyond
 	default:
 		return names, err
 	}
 }
 
-// readNames lists a directory in the system's order. It fails with [ErrTooLarge] where
-// there are more than most names.
+// readNames lists a directory in the system's order. It fails with [ErrTooLarge] if there are more
+// than most names.
 func readNames(ctx context.Context, root *os.Root, most int) (names []string, err error) {
 	dir, err := root.Open(".")
 	if err != nil {

@@ -14,34 +14,32 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// maxLogged bounds the host's errors that one call can put into the log.
+// maxLogged is the maximum number of host errors that one call can log.
 const maxLogged = 16
 
-// View is what one call sees of the host's files. Get one from [Store.Open], and
-// close it.
+// View is one call's view of the host's files. Create it with [Store.Open]. It must be closed.
 //
-// A view with its directories and files is for one goroutine at a time, as a
-// WebAssembly instance is. Its paths are written with "/" on every system and are
-// relative to a [Dir].
+// A view, its directories and its files may be used by one goroutine at a time, like a WebAssembly
+// instance. Paths use "/" on every system and are relative to a [Dir].
 type View struct {
-	ctx      context.Context // of the operation under way
+	ctx      context.Context // of the current operation
 	store    *Store
 	mounts   []*mount // sorted by guest path
 	limits   Limits
 	preopens []Preopen
 	top      Dir        // the virtual "/"
-	first    [2]Preopen // of most calls
-	escape   error      // what os.Root answers to a path that leaves it
+	first    [2]Preopen // backing array of preopens, large enough for most calls
+	escape   error      // what os.Root returns for a path that leaves it
 	journal  journal.Journal
-	current  journal.Entry // of the operation that is under way
+	current  journal.Entry // of the current operation
 	logged   int
 	closed   bool
 
-	added   manifests.Bytes // by how much the call grew its directories
+	added   manifests.Bytes // growth of the call's directories
 	handles map[handle]struct{}
 
-	// Inode numbers are the view's own. Directories above the mounts have them by
-	// guest path.
+	// Inode numbers are private to the view. Directories above the mounts have them by guest
+	// path.
 	inodes        fileMap[uint64]
 	virtualInodes map[string]uint64
 	lastInode     uint64
@@ -61,7 +59,7 @@ type mount struct {
 	tracker            *tracker
 }
 
-// Preopen is a directory that a guest finds open when it starts.
+// Preopen is a directory that is open when the guest starts.
 type Preopen struct {
 	Path string
 	Dir  *Dir
@@ -78,25 +76,24 @@ func (v *View) preopen() {
 	}
 }
 
-// Preopens returns the directory "/" and then every mount, sorted by guest path.
-// Unless a mount is at "/", that is a virtual directory, which shows the mounts. The caller
-// must not change it.
+// Preopens returns "/" and then every mount, sorted by guest path. Unless there is a mount at "/",
+// it is a virtual directory that shows the mounts. The caller must not modify the slice.
 func (v *View) Preopens() []Preopen { return v.preopens }
 
-// SetContext has the operations from now on end with a context: where they would wait for
-// another call or for the disk, or look at many names, they fail with its error. Files are
-// read and written through interfaces that take no context, so it is not a parameter.
+// SetContext sets the context of later operations. When it is done, operations that would wait for
+// another call or for the disk, or that process many names, fail with its error. The context is not
+// a parameter because files are read and written through interfaces that take none.
 func (v *View) SetContext(ctx context.Context) { v.ctx = ctx }
 
-// Denials returns the receipts of what was refused, each once, in order: at most 32.
+// Denials returns the receipts of denied operations in order, without duplicates and at most
+// [journal.MaxDenials] of them.
 func (v *View) Denials() []tool.Denial { return v.journal.Denials() }
 
-// Operations returns how many operations the call has made that a permission decides: on
-// paths, and changes of an open file's size and times.
+// Operations returns the number of operations that are subject to permissions: those on paths, and
+// changes of an open file's size and times.
 func (v *View) Operations() int64 { return v.journal.Count() }
 
-// Close closes the view with everything that is open in it. Closing it again does
-// nothing.
+// Close closes the view and everything that is open in it. Closing it again does nothing.
 func (v *View) Close() error {
 	if v.closed {
 		return nil
@@ -115,15 +112,15 @@ func (v *View) Close() error {
 	return failed
 }
 
-// fail turns an error of the host into one of this package's, with a receipt where a
-// permission decided. Errors of this package pass.
+// fail converts an error of the host into one of this package, with a receipt if a permission
+// denied the operation. Errors of this package are returned unchanged.
 func (v *View) fail(op, guest string, err error) error {
 	var own *Error
 	if err == nil {
 		return nil
 	}
 	if errors.As(err, &own) {
-		return own // without what was joined to it, which may name host paths
+		return own // drop joined errors, which may contain host paths
 	}
 	if over := v.ctx.Err(); over != nil && errors.Is(err, over) {
 		return &Error{Op: op, Path: shown(guest), Err: over}
@@ -144,12 +141,11 @@ func (v *View) fail(op, guest string, err error) error {
 	return &Error{Op: op, Path: shown(guest), Err: sentinel}
 }
 
-// maxSyncs bounds how many of a store's syncs are under way at once, those included that
-// nobody waits for any more.
+// maxSyncs is the maximum number of concurrent syncs of a store, including abandoned ones.
 const maxSyncs = 16
 
-// sync waits until the system has done something for which it may need long, and cannot be
-// interrupted: once the context has ended, nobody waits for it any more.
+// sync runs a system operation that may take long and cannot be interrupted. It abandons the
+// operation when the context is done.
 func (v *View) sync(do func() error) error {
 	select {
 	case v.store.syncs <- struct{}{}:
@@ -169,7 +165,7 @@ func (v *View) sync(do func() error) error {
 	}
 }
 
-// keep registers a handle, which must have been found to fit the limit.
+// keep registers a handle. The caller has checked the limit.
 func (v *View) keep(h handle) {
 	if v.handles == nil {
 		v.handles = map[handle]struct{}{}
@@ -180,7 +176,7 @@ func (v *View) keep(h handle) {
 // full reports whether no more files can be opened.
 func (v *View) full() bool { return len(v.handles) >= v.limits.OpenFiles }
 
-// inode returns the view's own number of a file.
+// inode returns the view's inode number of a file.
 func (v *View) inode(info os.FileInfo) uint64 {
 	n, known := v.inodes.get(info)
 	if !known {
@@ -204,7 +200,7 @@ func (v *View) virtualInode(guest string) uint64 {
 	return n
 }
 
-// describe turns the host's description of a file into the guest's.
+// describe converts the host's description of a file to the guest's.
 func (v *View) describe(info os.FileInfo) Info {
 	d := detailsOf(info)
 	return Info{
@@ -253,7 +249,7 @@ func (v *View) covered(guest string) bool {
 	})
 }
 
-// children lists what a directory above the mounts shows.
+// children returns the names in a directory above the mounts, sorted.
 func (v *View) children(guest string) []string {
 	var names []string
 	prefix := strings.TrimSuffix(guest, "/") + "/"
@@ -271,7 +267,7 @@ func (v *View) children(guest string) []string {
 	return names
 }
 
-// below reports whether a clean absolute guest path lies under another one.
+// below reports whether a clean absolute guest path is inside another one.
 func below(guest, dir string) bool {
 	return dir == "/" && guest != "/" || strings.HasPrefix(guest, dir+"/")
 }

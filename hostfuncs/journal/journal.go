@@ -1,10 +1,10 @@
-// Package journal keeps what one guest asked of one kind of host function, and what it was refused:
-// the host calls and the receipts of a record. It is bounded, whatever the guest does.
+// Package journal keeps the host calls of one guest to one kind of host function, and the receipts
+// of those that were denied. A record lists both. A journal is bounded, whatever the guest does.
 //
 //	entry, _ := j.Begin(tool.HostCall{Kind: "tools.call", Target: name, Began: now})
 //	j.Change(entry, func(call *tool.HostCall) { call.Status = "ok" })
 //
-// It is for the runtime: its API promises no compatibility.
+// The package is for the runtime. Its API carries no compatibility promise.
 package journal
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// MaxDenials is how many receipts are kept.
+// MaxDenials is the number of receipts that a [Journal] keeps.
 const MaxDenials = 32
 
-const few = 8 // host calls that a list has room for at first
+const few = 8 // initial capacity of the list of host calls
 
-// Journal is empty as the zero value, and safe for concurrent use. It must not be copied after its
-// first use.
+// Journal keeps host calls and receipts. The zero value is an empty journal. It is safe for
+// concurrent use, and must not be copied after first use.
 type Journal struct {
 	mu       sync.Mutex
 	count    int64
@@ -28,18 +28,18 @@ type Journal struct {
 	receipts []receipt
 }
 
-// receipt is a refusal. What would allow it is put into words once it is asked for: guests can be
-// refused many times a millisecond.
+// receipt is a denial. The suggestion of what would allow it is computed when Denials is called,
+// since a guest can be denied many times a millisecond.
 type receipt struct {
 	denial tool.Denial
-	allow  func() tool.Allow // nil: the denial has it
+	allow  func() tool.Allow // nil: denial.Allow is used
 }
 
-// Entry names a host call of a journal. The zero value is one beyond what a record lists.
-type Entry struct{ place int } // in the list, from 1 on
+// Entry identifies a host call in a journal. The zero value is a call that is not listed.
+type Entry struct{ place int } // in the list, counted from 1
 
-// Begin counts a host call, and lists it if it is among the first [tool.MaxHostCalls]. It returns how
-// many there are with it.
+// Begin counts a host call, and lists it if it is among the first [tool.MaxHostCalls]. It returns
+// the number of host calls including this one.
 func (j *Journal) Begin(call tool.HostCall) (Entry, int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -54,7 +54,8 @@ func (j *Journal) Begin(call tool.HostCall) (Entry, int64) {
 	return Entry{len(j.calls)}, j.count
 }
 
-// Change changes what is listed of a host call. The function must not use the journal.
+// Change calls change with a listed host call, to modify it. It does nothing if the host call is
+// not listed. The function must not use the journal.
 func (j *Journal) Change(entry Entry, change func(call *tool.HostCall)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -63,10 +64,10 @@ func (j *Journal) Change(entry Entry, change func(call *tool.HostCall)) {
 	}
 }
 
-// Deny keeps a receipt. Of those with one value and one rule it keeps the last, and the most recent
-// stands last: it is the likeliest cause of what the guest does next. When there are too many, the
-// last gives way and the first stay, so that a flood of refusals cannot hide how it began. If allow
-// is not nil, it says what would allow the use; it is called by Denials, at any time.
+// Deny keeps a receipt. It replaces a receipt with the same value and rule, and the newest receipt
+// is last, since it is the likeliest cause of what the guest does next. When the journal is full,
+// the new receipt replaces the last one, so that a flood of denials cannot hide the first ones.
+// If allow is not nil, it returns what would allow the use, and Denials calls it at any time.
 func (j *Journal) Deny(denial tool.Denial, allow func() tool.Allow) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -77,7 +78,7 @@ func (j *Journal) Deny(denial tool.Denial, allow func() tool.Allow) {
 	j.receipts = append(j.receipts, receipt{denial, allow})
 }
 
-// Denials returns the receipts, which are the caller's to keep.
+// Denials returns the receipts. The caller may keep them.
 func (j *Journal) Denials() []tool.Denial {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -91,14 +92,14 @@ func (j *Journal) Denials() []tool.Denial {
 	return denials
 }
 
-// HostCalls returns the host calls that are listed, in the order in which they began, as they are now.
+// HostCalls returns a copy of the listed host calls, in the order in which they began.
 func (j *Journal) HostCalls() []tool.HostCall {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.calls)
 }
 
-// Count returns how many host calls there were, listed or not.
+// Count returns the number of host calls, listed or not.
 func (j *Journal) Count() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()

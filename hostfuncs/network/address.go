@@ -9,19 +9,18 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// prefix is a network in the form in which addresses are compared: IPv4 is never written as
-// IPv6.
+// prefix is an address prefix in normal form: IPv4-mapped IPv6 prefixes are unmapped.
 type prefix struct{ netip.Prefix }
 
 func readPrefixes(prefixes []netip.Prefix) ([]prefix, error) {
 	var read []prefix
 	for _, p := range prefixes {
 		if !p.IsValid() {
-			return nil, fmt.Errorf("%v is no network", p)
+			return nil, fmt.Errorf("%v is not a valid address prefix, such as 10.0.0.0/8", p)
 		}
 		if p.Addr().Is4In6() {
 			if p.Bits() < 96 {
-				return nil, fmt.Errorf("%v holds more than the mapped IPv4 addresses", p)
+				return nil, fmt.Errorf("%v holds more than the IPv4-mapped addresses; use a prefix length of at least 96", p)
 			}
 			p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
 		}
@@ -38,8 +37,8 @@ func contains(prefixes []prefix, address netip.Addr) bool {
 type special struct {
 	prefix
 	name string
-	// own says that people run services of their own there, so that a receipt may say how
-	// to grant it. Nobody is talked into granting a cloud's metadata.
+	// own reports whether operators run their own services there. Only then does a receipt
+	// suggest a grant: it must not suggest granting a cloud's metadata service.
 	own bool
 }
 
@@ -52,7 +51,7 @@ func specials() []special {
 		own("fc00::/7", "a private"), own("100.64.0.0/10", "a shared"),
 		other("169.254.0.0/16", "a link-local"), other("fe80::/10", "a link-local"), other("fec0::/10", "a site-local"),
 		other("0.0.0.0/8", "an unspecified"), other("::/128", "an unspecified"),
-		// The virtual address of a cloud's agent, which lies among public ones.
+		// The virtual address of a cloud's agent, in the middle of public address space.
 		other("168.63.129.16/32", "a cloud's"),
 		other("192.0.0.0/24", "a reserved"), other("240.0.0.0/4", "a reserved"),
 		other("224.0.0.0/4", "a multicast"), other("ff00::/8", "a multicast"),
@@ -61,7 +60,7 @@ func specials() []special {
 	}
 }
 
-// ranges knows which addresses are special. It is safe for concurrent use.
+// ranges classifies addresses as public or special. It is safe for concurrent use.
 type ranges struct {
 	named []special
 	guard *ssrf.Guardian
@@ -71,7 +70,7 @@ func newRanges() *ranges {
 	return &ranges{specials(), ssrf.New(ssrf.WithAnyPort(), ssrf.WithAnyNetwork())}
 }
 
-// special returns the range of an address that is not a public one.
+// special returns the special range that an address is in, or false if the address is public.
 func (r *ranges) special(address netip.Addr) (special, bool) {
 	for _, s := range r.named {
 		if s.Contains(address) {
@@ -84,8 +83,8 @@ func (r *ranges) special(address netip.Addr) (special, bool) {
 	return special{}, false
 }
 
-// forms returns an address and the IPv4 address that a translator or a tunnel would make of
-// it, since a packet may end there.
+// forms returns an address and, if a translator or a tunnel would deliver a packet for it to an
+// IPv4 address, that address.
 func forms(address netip.Addr) []netip.Addr {
 	all := []netip.Addr{address}
 	if !address.Is6() {
@@ -106,13 +105,13 @@ func within(network string, address netip.Addr) bool {
 	return netip.MustParsePrefix(network).Contains(address)
 }
 
-// reach is to which addresses the connections of a request may go: the public internet,
-// what its grants add, less what the operator denies.
+// reach is the set of addresses that a request may connect to: the public internet and what its
+// grants add, minus what the operator denies.
 type reach struct {
 	granted []prefix
-	// exact are addresses that were granted as such, whatever they stand for.
+	// exact holds addresses that were granted literally. They may be special.
 	exact []netip.Addr
-	// connect, if valid, is where connections go, whatever the name resolves to.
+	// connect, if valid, is the endpoint to connect to instead of resolving the name.
 	connect     netip.AddrPort
 	authorities [][]byte // in PEM
 	denied      []deniedReach
@@ -123,15 +122,15 @@ type deniedReach struct {
 	origin   string
 }
 
-// refusal says why an address may not be connected to.
+// refusal is the reason why connecting to an address is not allowed.
 type refusal struct {
 	address netip.Addr
-	special special // where no grant covers it
-	origin  string  // where the operator denies it
+	special special // if no grant covers it
+	origin  string  // of the denial, if any
 	denied  bool
 }
 
-// check returns why a connection may not go to an address, or nil.
+// check returns the reason why connecting to an address is not allowed, or nil if it is.
 func (r *reach) check(known *ranges, address netip.Addr) *refusal {
 	address = address.Unmap()
 	all := forms(address.WithZone(""))
@@ -154,7 +153,7 @@ func (r *reach) check(known *ranges, address netip.Addr) *refusal {
 	return nil
 }
 
-// add widens the reach by what another grant gives.
+// add adds the reach of another grant.
 func (r *reach) add(other *reach) {
 	r.granted = append(r.granted, other.granted...)
 	r.exact = append(r.exact, other.exact...)
@@ -164,12 +163,12 @@ func (r *reach) add(other *reach) {
 	}
 }
 
-// isPublic reports whether the reach is what every request has.
+// isPublic reports whether the reach is the default one, the public internet.
 func (r *reach) isPublic() bool {
 	return len(r.granted) == 0 && len(r.exact) == 0 && len(r.authorities) == 0 && !r.connect.IsValid() && len(r.denied) == 0
 }
 
-// roots returns the authorities that are trusted, or nil for the system's alone.
+// roots returns the trusted certificate authorities, or nil for the system's only.
 func (r *reach) roots() (*x509.CertPool, error) {
 	if len(r.authorities) == 0 {
 		return nil, nil

@@ -13,9 +13,9 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-const chunk = 32 << 10 // bytes read at once
+const chunk = 32 << 10 // bytes per read
 
-// setBody gives a request its body, which can be read again if the request is sent again.
+// setBody sets the body of a request. The body can be rewound.
 func setBody(request *http.Request, body []byte) {
 	request.ContentLength = int64(len(body))
 	if len(body) == 0 {
@@ -26,7 +26,7 @@ func setBody(request *http.Request, body []byte) {
 	request.Body, _ = request.GetBody()
 }
 
-// rewind makes a request ready to be sent again.
+// rewind prepares a request to be sent again.
 func rewind(request *http.Request) (err error) {
 	if request.GetBody != nil {
 		request.Body, err = request.GetBody()
@@ -34,15 +34,16 @@ func rewind(request *http.Request) (err error) {
 	return err
 }
 
-// acceptGzip asks for a compressed answer where one can be decoded: it must be whole.
+// acceptGzip asks for a compressed response. It does not if the request asks for a range, since a
+// part of a gzip stream cannot be decoded.
 func acceptGzip(request *http.Request) {
 	if request.Method != http.MethodHead && request.Header.Get("Range") == "" {
 		request.Header.Set("Accept-Encoding", "gzip")
 	}
 }
 
-// decoded returns the body of an answer without the gzip that was asked for, where that is all
-// its encoding. The answer's header is then that of what it returns.
+// decoded returns the body of a response, decompressed if gzip was asked for and is its only
+// encoding. In that case it changes the response's header to describe the decompressed body.
 func decoded(request *http.Request, answer *http.Response) io.Reader {
 	asked := request.Header.Get("Accept-Encoding") == "gzip"
 	codings := answer.Header.Values("Content-Encoding")
@@ -55,7 +56,7 @@ func decoded(request *http.Request, answer *http.Response) io.Reader {
 	return &gunzip{compressed: answer.Body}
 }
 
-// gunzip begins to decompress when it is read.
+// gunzip decompresses a body. It reads the gzip header on the first Read.
 type gunzip struct {
 	compressed io.Reader
 	reader     *gzip.Reader
@@ -70,11 +71,11 @@ func (g *gunzip) Read(p []byte) (n int, err error) {
 	return g.reader.Read(p)
 }
 
-// receive reads the answer that the guest gets.
+// receive reads the response for the guest.
 func (e *exchange) receive(answer *http.Response) *Error {
 	defer answer.Body.Close()
 	if e.client.hidesSecrets(answer) {
-		return &Error{Op: "request", Kind: ErrIO, Message: "the server encodes its answer in a way that the host cannot read"}
+		return &Error{Op: "request", Kind: ErrIO, Message: "the server encodes its response in a way that the host cannot decode"}
 	}
 	body, truncated, err := e.readBody(answer.Body)
 	if err != nil {
@@ -90,8 +91,8 @@ func (e *exchange) receive(answer *http.Response) *Error {
 	return nil
 }
 
-// hidesSecrets reports whether an answer is still encoded, so that a secret in it could not be
-// found. No more is decoded than the gzip that was asked for.
+// hidesSecrets reports whether a response is still encoded, so that a secret in it would not be
+// found. Only gzip that was asked for is decoded.
 func (c *Client) hidesSecrets(answer *http.Response) bool {
 	if c.secrets == nil || c.secrets.Longest() == 0 || answer.Body == http.NoBody {
 		return false
@@ -101,10 +102,10 @@ func (c *Client) hidesSecrets(answer *http.Response) bool {
 	})
 }
 
-// readBody reads as much as the session has left, and masks it. What is masked reaches
-// beyond the end, so that no secret is cut in two there.
+// readBody reads as many bytes as the session has left, and masks them. It reads and masks some
+// bytes beyond that, so that a secret at the cut is found.
 func (e *exchange) readBody(from io.Reader) (body []byte, truncated bool, err error) {
-	var text []byte // the part that the guest gets, and after it what was only looked at
+	var text []byte // the part that the guest gets, followed by bytes read only for masking
 	kept, beyond := 0, 0
 	if e.client.secrets != nil {
 		beyond = e.client.secrets.Longest()
@@ -133,37 +134,37 @@ func (e *exchange) readBody(from io.Reader) (body []byte, truncated bool, err er
 	return body, truncated, err
 }
 
-// Request is what a guest asks for. Nothing in it is trusted.
+// Request is a request of a guest. None of its fields are trusted.
 type Request struct {
-	Method string // in upper case; empty: GET. CONNECT and TRACE are refused
+	Method string // in upper case; default GET; CONNECT and TRACE are rejected
 	URL    string // absolute
-	// Headers go along, but for those that say how a message travels, which are refused,
-	// and Accept-Encoding, which is the host's.
+	// Headers are sent with the request. Headers that control the transport or override the
+	// request's method, path or host are rejected. Accept-Encoding is ignored.
 	Headers [][2]string
-	Body    []byte // not to be changed before the answer is there
-	// Timeout ends the request before its context does. Zero leaves it to the context; if
-	// that has no deadline either, it is [DefaultTimeout].
+	Body    []byte // must not be modified until the request has ended
+	// Timeout limits the request, in addition to its context. If it is zero and the context
+	// has no deadline, the limit is [DefaultTimeout].
 	Timeout time.Duration
 }
 
-// Response is what the last of the servers answered, without the secrets' values.
+// Response is the response to the last hop, with the values of secrets masked.
 type Response struct {
 	Status int
-	URL    string // what answered, after redirects; without user info and fragment
-	// Headers are in the order of their names, each in its canonical form. All text is valid
-	// UTF-8 without hidden characters. Headers between two hops are left out.
+	URL    string // of the last hop, without user info and fragment
+	// Headers are sorted by name, and names are in canonical form. All text is printable, valid
+	// UTF-8. Hop-by-hop headers are omitted.
 	Headers [][2]string
 	Body    []byte // decompressed
-	// Truncated says that the body went on beyond the session's [Limits].
+	// Truncated reports whether the body was cut at the session's [Limits].
 	Truncated bool
 }
 
-const maxShown = 512 // bytes of a URL that a receipt or a record shows
+const maxShown = 512 // bytes of a URL in receipts and records
 
-// shown returns a text of a guest's or a server's in a form that is safe to show.
+// shown returns a guest's or a server's text in a form that is safe to display.
 func shown(text string) string { return tool.Shown(text, maxShown) }
 
-// onlyNames reports whether a text holds nothing but ASCII letters, digits and some others.
+// onlyNames reports whether a text holds only ASCII letters, digits and the characters in others.
 func onlyNames(text, others string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(others, r)

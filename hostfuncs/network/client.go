@@ -14,12 +14,11 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// maxClientInFlight is how many requests all sessions of a client may have in flight.
-// Each of 64 calls may have as many as a session may, so that a few cannot keep the others out.
+// maxClientInFlight is the number of requests that all sessions of a client may have in flight.
+// It leaves room for 64 sessions at their own limit, so that a few cannot block the others.
 const maxClientInFlight = 64 * MaxInFlight
 
-// Client is what one tool has of the network: its effective permissions. It is safe for
-// concurrent use.
+// Client enforces the network permission of one tool. It is safe for concurrent use.
 type Client struct {
 	permission *effective
 	decisions  []tool.Decision
@@ -31,11 +30,11 @@ type Client struct {
 	mu      sync.Mutex
 	closed  bool
 	running map[*exchange]struct{}
-	wait    sync.WaitGroup // for the running
+	wait    sync.WaitGroup // for running
 }
 
-// New returns the client of one tool. It fails, with an error for the operator, where a
-// permission or a grant contradicts itself, and where a file of authorities cannot be read.
+// New returns the client of one tool. It fails, with an error for the operator, if a permission, a
+// grant or a denial is invalid, or if a file of certificate authorities cannot be read.
 func New(options Options) (*Client, error) {
 	permission, err := readPermission(options)
 	if err != nil {
@@ -59,12 +58,12 @@ func New(options Options) (*Client, error) {
 	return c, nil
 }
 
-// Decisions says what became of each request of the manifest, in its order.
+// Decisions returns the decision on each request of the manifest, in the manifest's order.
 func (c *Client) Decisions() []tool.Decision { return c.decisions }
 
-// Close cancels the requests of all sessions and waits for them. What comes later fails with
-// [ErrUnavailable]. It can be called again. Sessions that are open keep idle connections,
-// until they are closed, for some seconds.
+// Close cancels the requests of all sessions and waits for them. Later requests fail with
+// [ErrUnavailable]. Close may be called more than once. Open sessions keep their idle connections
+// until they are closed, but at most for a few seconds.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -76,7 +75,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// enter counts an exchange among those that run.
+// enter registers an exchange, which Close cancels and waits for.
 func (c *Client) enter(e *exchange) *Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,14 +104,14 @@ func (c *Client) maskText(text string) string {
 	return string(c.secrets.Mask([]byte(text)))
 }
 
-// shown returns a URL without its query, to show to people.
+// shown returns a URL without its query and secrets, for display.
 func (c *Client) shown(l *location) string {
 	u := l.url
 	u.RawQuery, u.ForceQuery = "", false
 	return shown(c.maskText(u.String()))
 }
 
-// log tells the operator what a guest may not see. It is masked all the same: logs are kept.
+// log logs a cause that the guest may not see. The text is masked, since logs are kept.
 func (c *Client) log(ctx context.Context, level slog.Level, message, target string, cause error) {
 	if cause == nil || !c.logger.Enabled(ctx, level) {
 		return
@@ -120,42 +119,42 @@ func (c *Client) log(ctx context.Context, level slog.Level, message, target stri
 	c.logger.Log(ctx, level, message, "tool", c.permission.tool, "target", target, "cause", c.maskText(cause.Error()))
 }
 
-// Options say what one tool may reach, and by which means.
+// Options configure a [Client].
 type Options struct {
-	Tool     string // the tool's name, for what receipts suggest
-	Module   string // its module's SHA-256, in lower-case hex digits; empty: no grant that is bound to one holds
+	Tool     string // the tool's name, for the suggestions in receipts
+	Module   string // its module's SHA-256 in lower-case hex; if empty, no grant bound to a module applies
 	Requests []manifests.NetworkPermission
 	Grants   []manifests.NetworkGrant
 	Deny     []Denied
-	// NoNetwork names the profile that takes all of the network away; empty for none.
+	// NoNetwork is the name of the profile that denies all network access, if any.
 	NoNetwork string
 	Secrets   Secrets          // nil: none
-	Resolver  *net.Resolver    // nil: the system's
+	Resolver  *net.Resolver    // nil: the system's resolver
 	Logger    *slog.Logger     // for causes that hold addresses; nil: they are dropped
 	Now       func() time.Time // nil: time.Now
 }
 
-// Denied is what a line of the operator's takes away.
+// Denied is a denial of the operator.
 type Denied struct {
-	Origin string // where it is written; it may be empty
+	Origin string // where it is written; may be empty
 	manifests.NetworkDeny
 }
 
-// Secrets puts secrets into requests and takes them out of what comes back. Its methods are
-// called by several goroutines at once.
+// Secrets injects secrets into requests and masks them in responses. Implementations must be safe
+// for concurrent use.
 type Secrets interface {
-	// Places are where secrets go in requests to an origin. A guest may not set these
-	// headers itself, nor any that [manifests.FoldName] makes the same.
+	// Places returns where secrets go in requests to an origin. A guest may not set these
+	// headers itself, nor any header for which [manifests.FoldName] returns the same name.
 	Places(scheme string, host permission.Host, port int) []manifests.SecretPlace
 	// Inject puts the secrets of the request's origin into its header, its query or its
-	// body, and returns the body. It is called once for each hop, after the policy has
+	// body, and returns the body. It is called once for each hop, after the permission has
 	// allowed that hop. The text of its error is shown to the guest.
 	Inject(request *http.Request, body []byte) ([]byte, error)
-	// Mask returns text without the secrets' values. It is for short texts.
+	// Mask returns text with the secrets' values masked. It is for short texts.
 	Mask(text []byte) []byte
-	// MaskFirst masks text and returns what became of its first n bytes. If ctx ends before
-	// that, it returns the context's error soon.
+	// MaskFirst masks text and returns the masked form of its first n bytes. If ctx is done
+	// earlier, it returns the context's error soon after.
 	MaskFirst(ctx context.Context, text []byte, n int) ([]byte, error)
-	// Longest is the length in bytes of the longest form that Mask finds.
+	// Longest returns the length in bytes of the longest form that Mask finds.
 	Longest() int
 }

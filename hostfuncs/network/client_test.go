@@ -36,11 +36,11 @@ func TestDeadlineOfTheContext(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	for message, cause := range map[string]error{
-		"the server did not answer in time":                           &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded},
-		"the server cannot be reached":                                &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH},
-		"the server refuses connections":                              &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
-		"the connection failed, or the answer is not one of HTTP/1.1": net.UnknownNetworkError("10.0.0.1"),
-		"the host's name cannot be resolved":                          &net.DNSError{Err: "server misbehaving", Server: "10.0.0.1:53"},
+		"the server did not answer in time":                            &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded},
+		"the server cannot be reached":                                 &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH},
+		"the server refuses connections":                               &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
+		"the connection failed, or the response is not valid HTTP/1.1": net.UnknownNetworkError("10.0.0.1"),
+		"the host's name cannot be resolved":                           &net.DNSError{Err: "server misbehaving", Server: "10.0.0.1:53"},
 	} {
 		failed := failure(t.Context(), cause)
 		assert.Equal(t, message, failed.Message)

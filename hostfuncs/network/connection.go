@@ -12,41 +12,41 @@ import (
 )
 
 const (
-	maxAnswerHeaderSize = 64 << 10 // bytes, with the informational answers before it
-	// A server may send so many bytes that yield no body, and so many for each byte that they
-	// do yield: chunked and compressed bodies can be made of almost nothing else.
+	maxAnswerHeaderSize = 64 << 10 // bytes, including informational responses
+	// A server may send maxOverhead bytes, plus maxBytesOfByte for each byte of decoded body.
+	// Chunked and compressed bodies can consist almost entirely of overhead.
 	maxOverhead    = 1 << 20
 	maxBytesOfByte = 16
-	// lastWords is how long an answer is waited for when a server takes no more of the request.
+	// lastWords is how long to wait for a response after writing the request has failed.
 	lastWords = time.Second
-	// writeWait is how long a request may still be on its way when its answer is complete.
+	// writeWait is how long to wait for the request to be written once its response is complete.
 	writeWait = 50 * time.Millisecond
-	// idleTimeout is less than what servers commonly have, so that a request seldom meets a
-	// connection that is being closed.
+	// idleTimeout is shorter than the usual timeout of servers, so that a request seldom
+	// arrives on a connection that is being closed.
 	idleTimeout = 4 * time.Second
 )
 
 var (
-	errHeaderSize = errors.New("the header of the answer is too large")
-	errOverhead   = errors.New("the server sends too much that yields no body")
+	errHeaderSize = errors.New("the header of the response is too large")
+	errOverhead   = errors.New("the server sends too many bytes that yield no body")
 )
 
-// connection carries requests to one server, one at a time, over HTTP/1.1. It belongs to one
-// session. Whatever a server sends, nobody reads it but a request that waits for it, and, for
-// a connection that is idle, one goroutine that closes it on the first byte. net/http's own
-// connections read all the time, and write to the process's log what nobody asked for.
+// connection carries requests to one server over HTTP/1.1, one at a time. It belongs to one
+// session. It is read only by a request that waits for a response and, while it is idle, by one
+// goroutine that closes it on the first byte. The connections of net/http are not used because they
+// read all the time, and write unsolicited data to the process's log.
 type connection struct {
-	raw    net.Conn // what is closed and has deadlines; closing TLS may wait for the server
-	stream net.Conn // what is read and written
+	raw    net.Conn // for closing and deadlines; closing TLS may wait for the server
+	stream net.Conn // for reading and writing
 	reader *bufio.Reader
 	key    string // equal for requests that may share it
 
 	received int64 // bytes since the request
-	readable int64 // how many of them there may be
-	tooMany  error // what it is when there are more
+	readable int64 // limit on received
+	tooMany  error // returned when the limit is exceeded
 
 	expires time.Time // while idle
-	quiet   chan bool // while idle: gets whether it can be used again
+	quiet   chan bool // while idle: receives whether the connection is reusable
 }
 
 func newConnection(raw, stream net.Conn) *connection {
@@ -55,7 +55,7 @@ func newConnection(raw, stream net.Conn) *connection {
 	return c
 }
 
-// boundedReader reads from a connection what it may still receive.
+// boundedReader reads from a connection up to its limit.
 type boundedReader struct{ *connection }
 
 func (b boundedReader) Read(p []byte) (int, error) {
@@ -68,9 +68,9 @@ func (b boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// roundTrip sends a request and returns the answer, whose body must be closed. The connection
-// is closed when the request's context ends, and whenever it cannot carry another request;
-// else keep gets it once the answer has been read.
+// roundTrip sends a request and returns the response, whose body must be closed. It closes the
+// connection when the request's context is done, and when the connection cannot be reused.
+// Otherwise it passes the connection to keep once the response has been read.
 func (c *connection) roundTrip(request *http.Request, keep func(*connection)) (*http.Response, error) {
 	c.received, c.readable, c.tooMany = 0, maxAnswerHeaderSize, errHeaderSize
 	x := &transfer{connection: c, keep: keep, written: make(chan error, 1)}
@@ -91,7 +91,8 @@ func (c *connection) roundTrip(request *http.Request, keep func(*connection)) (*
 	return answer, nil
 }
 
-// readHeader skips informational answers. Switching protocols was not asked for: it is none.
+// readHeader reads the header of the response and skips informational responses. It does not skip
+// 101 Switching Protocols, which no request asks for.
 func (c *connection) readHeader(request *http.Request) (*http.Response, error) {
 	for {
 		answer, err := http.ReadResponse(c.reader, request)
@@ -101,16 +102,16 @@ func (c *connection) readHeader(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// transfer is a request under way, and then the body of its answer.
+// transfer is a request in flight, and then the body of its response.
 type transfer struct {
 	*connection
 	keep    func(*connection)
-	stop    func() bool // false if the context's end has closed the connection
-	written chan error  // gets what came of writing the request
-	closing bool        // the server closes the connection after this answer
+	stop    func() bool // false if the context is done and the connection closed
+	written chan error  // receives the error of writing the request
+	closing bool        // the connection cannot be used after this response
 
 	body  io.Reader
-	ended bool // nothing remains to be done
+	ended bool // the connection was kept or closed
 }
 
 func (x *transfer) write(request *http.Request) {
@@ -121,9 +122,9 @@ func (x *transfer) write(request *http.Request) {
 	x.written <- err
 }
 
-// Read reads the body, decoded.
+// Read reads the decoded body.
 func (x *transfer) Read(p []byte) (int, error) {
-	if x.ended { // the connection may have another request
+	if x.ended { // another request may use the connection
 		return 0, io.EOF
 	}
 	n, err := x.body.Read(p)
@@ -139,11 +140,11 @@ func (x *transfer) Close() error {
 	if x.ended {
 		return nil
 	}
-	_ = x.abort() // that the request could not be written whole says nothing about the answer
+	_ = x.abort() // an error in writing the request does not invalidate the response
 	return nil
 }
 
-// abort closes the connection and returns why the request could not be written, if so.
+// abort closes the connection and returns the error of writing the request, if any.
 func (x *transfer) abort() error {
 	x.ended = true
 	x.stop()
@@ -151,7 +152,7 @@ func (x *transfer) abort() error {
 	return <-x.written
 }
 
-// finish gives the connection back after an answer that was read to its end.
+// finish keeps the connection, if it can be reused, after the response was read to its end.
 func (x *transfer) finish() {
 	if x.closing || x.reader.Buffered() > 0 {
 		_ = x.abort()
@@ -167,7 +168,7 @@ func (x *transfer) finish() {
 	x.keep(x.connection)
 }
 
-// rest begins to watch a connection that is idle.
+// rest starts watching an idle connection.
 func (c *connection) rest() {
 	c.received, c.readable = 0, 1
 	c.expires = time.Now().Add(idleTimeout)
@@ -185,8 +186,8 @@ func (c *connection) rest() {
 	}()
 }
 
-// wake ends that, and reports whether the server has neither closed the connection nor sent
-// anything.
+// wake stops watching, and reports whether the connection is usable: the server has neither closed
+// it nor sent anything.
 func (c *connection) wake() bool {
 	if c.raw.SetReadDeadline(time.Unix(1, 0)) != nil {
 		<-c.quiet
@@ -195,7 +196,7 @@ func (c *connection) wake() bool {
 	return <-c.quiet && c.raw.SetReadDeadline(time.Time{}) == nil
 }
 
-// close closes a connection that is idle, and waits until nobody watches it.
+// close closes an idle connection, and waits for the goroutine that watches it.
 func (c *connection) close() {
 	c.raw.Close()
 	<-c.quiet

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// Bounds of making a connection. A request's own deadline is mostly earlier.
+// Limits on making a connection. The request's own deadline is usually earlier.
 const (
-	dialTimeout      = 10 * time.Second // of all addresses of a name together
+	dialTimeout      = 10 * time.Second // for all addresses of a name together
 	handshakeTimeout = 10 * time.Second
 )
 
@@ -26,7 +26,7 @@ var (
 	errRefused = errors.New("no address of the host may be connected to")
 )
 
-// refusedError says that a name leads only to addresses that may not be connected to.
+// refusedError reports that none of a name's addresses may be connected to.
 type refusedError struct{ first *refusal }
 
 func (e *refusedError) Error() string { return errRefused.Error() + ": " + e.first.address.String() }
@@ -40,7 +40,7 @@ func refusedBy(err error) *refusal {
 	return refused.first
 }
 
-// dial connects to the host of a location, whose scheme decides about TLS.
+// dial connects to the host of a location, with TLS if the scheme is https.
 func (c *Client) dial(ctx context.Context, l *location, to *reach) (*connection, error) {
 	raw, err := c.connect(ctx, l, to)
 	if err != nil {
@@ -56,8 +56,8 @@ func (c *Client) dial(ctx context.Context, l *location, to *reach) (*connection,
 	return newConnection(raw, secure), nil
 }
 
-// connect checks each address when the connection to it is about to be made, whoever resolved
-// it and when.
+// connect connects to one of the host's addresses. It checks each address immediately before
+// connecting to it, no matter how and when the address was resolved.
 func (c *Client) connect(ctx context.Context, l *location, to *reach) (net.Conn, error) {
 	address := net.JoinHostPort(l.host.String(), strconv.Itoa(l.port))
 	if to.connect.IsValid() {
@@ -91,7 +91,7 @@ func handshake(ctx context.Context, raw net.Conn, host string, to *reach) (*tls.
 	return secure, secure.HandshakeContext(ctx)
 }
 
-// attempts are the addresses that one dial tried, some of them at the same time.
+// attempts records the addresses that one dial tries, some of them concurrently.
 type attempts struct {
 	mu      sync.Mutex
 	allowed int
@@ -116,7 +116,8 @@ func (a *attempts) check(known *ranges, to *reach, address string) error {
 	return errRefused
 }
 
-// failure returns why there is no connection: the policy, if it let none be tried.
+// failure returns the reason why there is no connection: a [refusedError] if no address was
+// allowed, else err.
 func (a *attempts) failure(err error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -126,12 +127,12 @@ func (a *attempts) failure(err error) error {
 	return err
 }
 
-// maxIdleConnections is how many connections a session keeps for its later requests.
+// maxIdleConnections is the number of idle connections that a session keeps for later requests.
 const maxIdleConnections = MaxInFlight
 
-// roundTrip sends a request on a connection that is idle or new. The body of the answer must
-// be closed. Requests with another reach share no connections: an idle one goes where a grant
-// for another request let it go.
+// roundTrip sends a request on an idle or a new connection. The body of the response must be
+// closed. Requests with different reaches do not share connections, since an idle connection may go
+// to an address that only another request's grant allows.
 func (s *Session) roundTrip(ctx context.Context, l *location, request *http.Request) (*http.Response, error) {
 	to, reached := s.client.permission.reach(l, request.Method)
 	key := fmt.Sprintf("%s %s %d %s", l.scheme, l.host, l.port, reached)
@@ -141,8 +142,8 @@ func (s *Session) roundTrip(ctx context.Context, l *location, request *http.Requ
 			return s.roundTripNew(ctx, l, to, key, request)
 		}
 		answer, err := c.roundTrip(request, s.keepIdle)
-		// A server may close a connection while a request is on its way. It is sent again only
-		// where it may arrive twice.
+		// A server may close an idle connection just as a request is sent on it. Retry only if the
+		// request may safely arrive twice.
 		if err == nil || c.received > 0 || ctx.Err() != nil || !isSafe(request.Method) {
 			return answer, err
 		}
@@ -161,12 +162,12 @@ func (s *Session) roundTripNew(ctx context.Context, l *location, to *reach, key 
 	return c.roundTrip(request, s.keepIdle)
 }
 
-// isSafe reports whether a method asks for nothing to be changed (RFC 9110, section 9.2.1).
+// isSafe reports whether a method is safe (RFC 9110, section 9.2.1).
 func isSafe(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
-// takeIdle returns a connection on which the server has been silent, or nil.
+// takeIdle returns an idle connection that is still usable, or nil.
 func (s *Session) takeIdle(key string) *connection {
 	for {
 		c := s.removeIdle(key)
@@ -188,7 +189,8 @@ func (s *Session) removeIdle(key string) *connection {
 	return nil
 }
 
-// keepIdle is called during an exchange, so that Close has yet to close what it keeps.
+// keepIdle keeps a connection for later requests. It is called during an exchange, which Close
+// waits for, so Close will close the connection.
 func (s *Session) keepIdle(c *connection) {
 	c.rest()
 	s.mu.Lock()
@@ -204,7 +206,7 @@ func (s *Session) keepIdle(c *connection) {
 	}
 }
 
-// closeIdle closes the connections that are kept.
+// closeIdle closes the idle connections.
 func (s *Session) closeIdle() {
 	s.mu.Lock()
 	idle := s.idle

@@ -13,41 +13,41 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// The kinds of failure. Every error of this package matches exactly one of them with
+// The kinds of failure. Every error from this package matches exactly one of them with
 // errors.Is. [ErrDeadline] also matches [context.DeadlineExceeded].
 var (
-	ErrDenied      = errors.New("permission denied")                         // a permission decided; there is a receipt
-	ErrInvalid     = errors.New("invalid request")                           // the guest's mistake; of New, the operator's
+	ErrDenied      = errors.New("permission denied")                         // by a permission; there is a receipt
+	ErrInvalid     = errors.New("invalid request")                           // the guest's mistake; from New, the operator's
 	ErrLimit       = errors.New("limit reached")                             // Error.Limit says which
-	ErrDeadline    = fmt.Errorf("out of time: %w", context.DeadlineExceeded) // the call's, the request's, or one of our own
-	ErrIO          = errors.New("network error")                             // the server, or the way to it, failed
+	ErrDeadline    = fmt.Errorf("out of time: %w", context.DeadlineExceeded) // of the call, the request or this package
+	ErrIO          = errors.New("network error")                             // the server or the connection failed
 	ErrUnavailable = errors.New("not available")                             // closed, or the call was cancelled
 )
 
 // Error is the failure of one request. Its text is safe to show to a guest: it holds no
-// address that the guest did not name, no path of the host and no secret. (That of [New] is
-// for the operator.)
+// address that the guest did not name, no path of the host and no secret. The text of an error from
+// [New] is for the operator.
 type Error struct {
 	Op      string // "new", "request" or "receive"
 	Kind    error  // one of the sentinels of this package
 	Message string // one sentence
-	// Denial is the receipt, for [ErrDenied]. It is nil otherwise.
+	// Denial is the receipt if Kind is [ErrDenied], else nil.
 	Denial *tool.Denial
-	// Limit names what was reached and Value says how much it is, for [ErrLimit]:
+	// Limit is the name of the limit and Value its value, if Kind is [ErrLimit]. The name is
 	// "http_calls", "http_bytes", "http_redirects" or "http_in_flight".
 	Limit string
 	Value int64
 
-	// cause is what is behind it. Its text may hold addresses: it is for the operator.
+	// cause is the underlying error. Its text may hold addresses and is for the operator.
 	cause error
 }
 
-// Error returns the operation and the message; never the cause's text.
+// Error returns the operation, the kind and the message, never the text of the cause.
 func (e *Error) Error() string {
 	return strings.Join([]string{e.Op, e.Kind.Error(), e.Message}, ": ")
 }
 
-// Unwrap returns the kind and the cause, whose text is for the operator only.
+// Unwrap returns the kind and the cause. The text of the cause is for the operator only.
 func (e *Error) Unwrap() []error {
 	if e.cause == nil {
 		return []error{e.Kind}
@@ -65,7 +65,7 @@ func unavailable(message string, cause error) *Error {
 	return &Error{Op: "request", Kind: ErrUnavailable, Message: message, cause: cause}
 }
 
-// status is the failure in a word, for a record of host calls.
+// status returns the failure's status for the record of host calls.
 func (e *Error) status() string {
 	switch e.Kind {
 	case ErrDenied:
@@ -82,13 +82,13 @@ func (e *Error) status() string {
 	return "io"
 }
 
-// failure makes an error of the network one that a guest may see.
+// failure converts an I/O error into one that a guest may see.
 func failure(ctx context.Context, err error) *Error {
 	failed := &Error{Op: "request", Kind: ErrIO, cause: err}
 	if ended := context.Cause(ctx); ended != nil {
 		failed.cause = errors.Join(ended, err)
 		if errors.Is(ended, context.DeadlineExceeded) {
-			failed.Kind, failed.Message = ErrDeadline, "the time for the request is over"
+			failed.Kind, failed.Message = ErrDeadline, "the request timed out"
 		} else {
 			failed.Kind, failed.Message = ErrUnavailable, "the request was cancelled"
 		}
@@ -103,7 +103,7 @@ func failure(ctx context.Context, err error) *Error {
 	return failed
 }
 
-// ioMessage says what failed, without addresses.
+// ioMessage describes an I/O error without addresses.
 func ioMessage(err error) string {
 	var (
 		lookup      *net.DNSError
@@ -130,5 +130,5 @@ func ioMessage(err error) string {
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
 		return "the server cannot be reached"
 	}
-	return "the connection failed, or the answer is not one of HTTP/1.1"
+	return "the connection failed, or the response is not valid HTTP/1.1"
 }

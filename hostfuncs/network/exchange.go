@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// hop is one request as it would be sent, without secrets.
+// hop is one HTTP request to send, before secrets are injected.
 type hop struct {
 	method   string
 	location *location
@@ -22,7 +22,7 @@ type hop struct {
 	body     []byte      // the guest's
 }
 
-// exchange is one request of a guest, with the redirects that it leads to.
+// exchange is one request of a guest, including its redirects.
 type exchange struct {
 	session *Session
 	client  *Client
@@ -31,7 +31,7 @@ type exchange struct {
 	hop     hop
 	from    *location // what redirected to the hop; nil for the first
 
-	// What the record says.
+	// Fields of the record.
 	entry    journal.Entry
 	target   string
 	started  time.Time
@@ -39,13 +39,13 @@ type exchange struct {
 	allowed  bool
 	statuses []string
 
-	// done is closed when what is below it is set.
+	// done is closed when the fields below are set.
 	done     chan struct{}
 	response Response
 	failed   *Error
 }
 
-// begin counts a request, checks it and makes it ready to run.
+// begin counts and checks a request, and returns an exchange that is ready to run.
 func (s *Session) begin(ctx context.Context, request Request) (*exchange, error) {
 	e := &exchange{session: s, client: s.client, target: "an invalid request", started: s.client.now(), done: make(chan struct{})}
 	var failed *Error
@@ -71,7 +71,7 @@ func (e *exchange) prepare(ctx context.Context, request Request) *Error {
 	if failed := e.checkPlaces(); failed != nil {
 		return failed
 	}
-	// Reserved before it is sent: the host holds the bodies of all that are under way.
+	// The body counts before it is sent, since the host holds the bodies of all requests in flight.
 	if failed := e.session.takeAll(len(e.hop.body)); failed != nil {
 		return failed
 	}
@@ -91,7 +91,7 @@ func (e *exchange) prepare(ctx context.Context, request Request) *Error {
 	return nil
 }
 
-// read makes a hop of what the guest wrote.
+// read parses the guest's request into a hop.
 func (e *exchange) read(request Request) *Error {
 	method, err := readMethod(request.Method)
 	if err != nil {
@@ -110,8 +110,8 @@ func (e *exchange) read(request Request) *Error {
 	return nil
 }
 
-// checkPlaces refuses headers of the guest's in the places of secrets, and those that a server may
-// take for them.
+// checkPlaces denies the guest's headers that are in the place of a secret, and those that a server
+// may mistake for one.
 func (e *exchange) checkPlaces() *Error {
 	if e.client.secrets == nil {
 		return nil
@@ -141,14 +141,14 @@ func (e *exchange) enter() *Error {
 	return nil
 }
 
-// run sends the request and follows its redirects. It is called once.
+// run sends the request and follows its redirects. It must be called once.
 func (e *exchange) run() {
 	defer e.session.leave(e)
 	defer e.client.leave(e)
 	defer e.cancel()
 	defer close(e.done)
 	e.finish(e.exchange())
-	e.hop.body = nil // the answer may wait long to be received
+	e.hop.body = nil // free it: the response may be received much later
 }
 
 func (e *exchange) exchange() *Error {
@@ -171,9 +171,9 @@ func (e *exchange) exchange() *Error {
 	}
 }
 
-// send sends one hop, which is allowed, with the secrets of its origin.
+// send sends one allowed hop, with the secrets of its origin.
 func (e *exchange) send() (*http.Response, *Error) {
-	if e.from != nil { // the first one's body is reserved already
+	if e.from != nil { // the first hop's body is already reserved
 		if failed := e.session.takeAll(len(e.hop.body)); failed != nil {
 			return nil, failed
 		}
@@ -189,7 +189,7 @@ func (e *exchange) send() (*http.Response, *Error) {
 	}
 	if answer.StatusCode < 200 {
 		answer.Body.Close()
-		return nil, e.ioError(fmt.Errorf("the server answers with status %d, which was not asked for", answer.StatusCode))
+		return nil, e.ioError(fmt.Errorf("the server sent the unexpected status %d", answer.StatusCode))
 	}
 	return answer, nil
 }
@@ -232,7 +232,7 @@ func (e *exchange) finish(failed *Error) {
 	e.session.record(e.entry, call)
 }
 
-// result returns what came of it, once it is done.
+// result returns the outcome. The exchange must be done.
 func (e *exchange) result() (Response, error) {
 	if e.failed != nil {
 		return Response{}, e.failed
@@ -240,7 +240,7 @@ func (e *exchange) result() (Response, error) {
 	return e.response, nil
 }
 
-// deny keeps a receipt about the hop and returns the error that carries it.
+// deny keeps a receipt for the hop and returns an error with it.
 func (e *exchange) deny(denial tool.Denial) *Error {
 	denial.Value = e.client.shown(e.hop.location)
 	if e.from != nil {
@@ -253,7 +253,7 @@ func (e *exchange) deny(denial tool.Denial) *Error {
 	return &Error{Op: "request", Kind: ErrDenied, Message: denial.Rule, Denial: &denial}
 }
 
-// authorize asks the permission about the hop.
+// authorize checks the hop against the permission.
 func (e *exchange) authorize() *Error {
 	if p := e.client.permission; !p.allows(e.hop.location, e.hop.method) {
 		return e.deny(p.receipt(e.hop.location, e.hop.method))
@@ -262,7 +262,7 @@ func (e *exchange) authorize() *Error {
 	return nil
 }
 
-// ioError tells the operator the cause and the guest what it may know.
+// ioError logs the cause for the operator and returns the error that the guest may see.
 func (e *exchange) ioError(err error) *Error {
 	if why := refusedBy(err); why != nil && e.ctx.Err() == nil {
 		e.client.log(e.ctx, slog.LevelWarn, "no address may be connected to", e.target, err)

@@ -13,14 +13,14 @@ import (
 
 const (
 	maxHeaders     = 100
-	maxHeaderBytes = 32 << 10 // of a guest's names and values together
+	maxHeaderBytes = 32 << 10 // of a guest's header names and values together
 	maxMethod      = 32
 )
 
-// isToken reports whether a text is a token of RFC 9110, section 5.6.2.
+// isToken reports whether a text is a token (RFC 9110, section 5.6.2).
 func isToken(text string) bool { return text != "" && onlyNames(text, "!#$%&'*+-.^_`|~") }
 
-// readMethod returns the method of a guest's request.
+// readMethod checks the method of a guest's request. The default is GET.
 func readMethod(method string) (string, error) {
 	switch {
 	case method == "":
@@ -33,7 +33,7 @@ func readMethod(method string) (string, error) {
 	return method, nil
 }
 
-// readHeaders returns the headers of a guest's request.
+// readHeaders checks the headers of a guest's request.
 func readHeaders(list [][2]string) (http.Header, error) {
 	if len(list) > maxHeaders {
 		return nil, fmt.Errorf("there are more than %d headers", maxHeaders)
@@ -52,9 +52,9 @@ func readHeaders(list [][2]string) (http.Header, error) {
 		case isTransport(name):
 			return nil, fmt.Errorf("the header %s is set by the host", shown(name))
 		case isOverride(name):
-			return nil, fmt.Errorf("the header %s would make another request of it", shown(name))
+			return nil, fmt.Errorf("the header %s may override the request's method, path or host", shown(name))
 		case strings.EqualFold(name, "Accept-Encoding"):
-			// Bodies arrive decompressed: what is compressed cannot be masked.
+			// Ignored: the guest gets decompressed bodies, since compressed ones cannot be masked.
 		default:
 			header.Add(name, value)
 		}
@@ -62,22 +62,23 @@ func readHeaders(list [][2]string) (http.Header, error) {
 	return header, nil
 }
 
-// isFieldValue reports whether a text can be the value of a header in every version of HTTP.
+// isFieldValue reports whether a text is a valid header value in every version of HTTP.
 func isFieldValue(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// isTransport reports whether a header says how a message travels, not what it says.
+// isTransport reports whether a header controls the transport of a message, which is up to the
+// host.
 func isTransport(name string) bool {
 	name = manifests.FoldName(name)
 	hop := []string{
 		"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "keep-alive", "expect", "http2-settings",
-		"proxy", // of which CGI makes HTTP_PROXY (CVE-2016-5385)
+		"proxy", // CGI turns it into HTTP_PROXY (CVE-2016-5385)
 	}
 	return slices.Contains(hop, name) || strings.HasPrefix(name, "proxy-")
 }
 
-// isOverride reports whether some servers take a header for the request's method, path or host,
+// isOverride reports whether some servers let a header override the request's method, path or host,
 // which the permission has checked.
 func isOverride(name string) bool {
 	return slices.Contains([]string{
@@ -87,8 +88,9 @@ func isOverride(name string) bool {
 	}, manifests.FoldName(name))
 }
 
-// wholeAnswer removes what asks for a part of an answer, which a server may ignore at any time:
-// of a secret that comes back in parts, none is found. Some servers read the old name as well.
+// wholeAnswer removes the headers that request a part of a response, since a secret that is split
+// between parts is not found. A server may ignore these headers anyway. Some servers still accept
+// the old name, Request-Range.
 func wholeAnswer(header http.Header) {
 	for name := range header {
 		if slices.Contains([]string{"range", "request-range", "if-range"}, manifests.FoldName(name)) {
@@ -97,8 +99,8 @@ func wholeAnswer(header http.Header) {
 	}
 }
 
-// crossOrigin returns what is left of a guest's headers when a redirect leads to another
-// origin: what was meant for one may be a secret from the other.
+// crossOrigin returns the guest's headers that may follow a redirect to another origin. The others
+// may hold secrets that are meant for the first origin.
 func crossOrigin(header http.Header, withBody bool) http.Header {
 	kept := http.Header{}
 	names := []string{"Accept", "Accept-Language", "User-Agent", "Range"}
@@ -113,7 +115,7 @@ func crossOrigin(header http.Header, withBody bool) http.Header {
 	return kept
 }
 
-// withoutBody returns the headers of a request whose body was dropped.
+// withoutBody returns the headers without those that describe a body.
 func withoutBody(header http.Header) http.Header {
 	kept := header.Clone()
 	for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Language", "Content-Location"} {
@@ -122,7 +124,7 @@ func withoutBody(header http.Header) http.Header {
 	return kept
 }
 
-// answered returns the headers of an answer as the guest sees them.
+// answered returns the headers of a response as the guest sees them.
 func (c *Client) answered(header http.Header) [][2]string {
 	hop := map[string]bool{}
 	for name := range strings.SplitSeq(strings.ToLower(strings.Join(header.Values("Connection"), ",")), ",") {
@@ -142,7 +144,7 @@ func (c *Client) answered(header http.Header) [][2]string {
 	return fields
 }
 
-// printable replaces what is not valid UTF-8, and hidden characters.
+// printable replaces invalid UTF-8 and unprintable characters other than tabs with U+FFFD.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\t' && !unicode.IsPrint(r) {

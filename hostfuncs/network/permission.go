@@ -14,15 +14,16 @@ import (
 	"github.com/caisson-run/caisson/manifests/permission"
 )
 
-const maxAuthorities = 1 << 20 // bytes of one file
+const maxAuthorities = 1 << 20 // bytes of a PEM file
 
-// grant is what one line of the operator's gives.
+// grant is one grant of the operator.
 type grant struct {
 	rule
 	origin string
-	sha256 string // of the module that it is bound to, if it is
+	sha256 string // of the module that it is bound to, if any
 	reach  reach
-	// elsewhere says that it is for another module: it explains a decision, and gives nothing.
+	// elsewhere reports whether the grant is bound to another module. Such a grant has no
+	// effect; it only explains decisions.
 	elsewhere bool
 }
 
@@ -30,7 +31,7 @@ func (g *grant) statement() permission.Statement {
 	return permission.Statement{Rule: &g.rule, Origin: g.origin, SHA256: g.sha256}
 }
 
-// here returns the rule of a grant that holds for the tool's module, or nil.
+// here returns the rule, or nil if the grant is bound to another module.
 func (g *grant) here() *rule {
 	if g.elsewhere {
 		return nil
@@ -38,25 +39,24 @@ func (g *grant) here() *rule {
 	return &g.rule
 }
 
-// permit is what one request of the manifest and one grant have in common.
+// permit is the intersection of one request of the manifest and one grant.
 type permit struct {
 	*rule
-	request, grant int // which
+	request, grant int // indexes
 }
 
-// effective is what a tool may do: the requests of its manifest, as far as grants cover them,
-// less what is denied. It does not change once it was read.
+// effective is the permission of a tool: the requests of its manifest as far as grants cover them,
+// minus the denials. It is immutable once read.
 type effective struct {
 	tool     string
-	module   string // its digest, if it is known
+	module   string // its digest, if known
 	requests []rule
 	grants   []grant
 	denials  []denial
 	outcomes []permission.Outcome // of the requests
 	permits  []permit             // of all of them
 	known    *ranges
-	// isSpecial says that connections of one request may go elsewhere than those of
-	// another.
+	// isSpecial reports whether requests may differ in the addresses they may connect to.
 	isSpecial bool
 }
 
@@ -98,8 +98,8 @@ func readPermission(options Options) (*effective, error) {
 	return p, nil
 }
 
-// withoutTunnels leaves out the methods that nobody can grant: CONNECT makes a connection
-// that no permission sees into, and TRACE shows what was put into a request.
+// withoutTunnels removes the methods that cannot be granted. CONNECT makes a connection whose
+// content no permission can check, and TRACE reveals the secrets injected into a request.
 func withoutTunnels(methods []string) []string {
 	return slices.DeleteFunc(methods, isTunnel)
 }
@@ -120,7 +120,7 @@ func readGrant(granted manifests.NetworkGrant, module string) (grant, error) {
 	}
 	g := grant{rule: r, origin: granted.Origin, sha256: granted.SHA256}
 	if g.elsewhere = !g.statement().Holds(module); g.elsewhere {
-		return g, nil // its files are not this module's to read
+		return g, nil // do not read files on behalf of this module
 	}
 	if g.reach.granted, err = readPrefixes(granted.Addresses); err != nil {
 		return grant{}, err
@@ -165,12 +165,12 @@ func readAuthorities(name string) ([]byte, error) {
 		return nil, err
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM(bytes.Clone(pem)) {
-		return nil, fmt.Errorf("%s holds no certificate in PEM", name)
+		return nil, fmt.Errorf("%s contains no PEM certificate", name)
 	}
 	return pem, nil
 }
 
-// decide computes what is effective.
+// decide computes the outcomes and permits.
 func (p *effective) decide() {
 	var requests, grants, denials []permission.Statement
 	for i := range p.requests {
@@ -190,7 +190,7 @@ func (p *effective) decide() {
 	}
 }
 
-// allows reports whether a request may be sent. To which addresses, its reach says.
+// allows reports whether a request may be sent. The addresses it may be sent to are its reach.
 func (p *effective) allows(l *location, method string) bool {
 	if p.denied(l, method) != nil {
 		return false
@@ -203,7 +203,7 @@ func (p *effective) allows(l *location, method string) bool {
 	return false
 }
 
-// denied returns the line that takes the request away, whatever address it leads to.
+// denied returns the denial that matches the request at any address, or nil.
 func (p *effective) denied(l *location, method string) *denial {
 	for i := range p.denials {
 		if d := &p.denials[i]; len(d.reach) == 0 && d.matches(l, method) {
@@ -213,8 +213,8 @@ func (p *effective) denied(l *location, method string) *denial {
 	return nil
 }
 
-// reach returns to which addresses an allowed request may go, and a key that is equal for
-// equal ones.
+// reach returns the addresses that an allowed request may connect to, and a key that is equal for
+// equal reaches.
 func (p *effective) reach(l *location, method string) (*reach, string) {
 	if !p.isSpecial {
 		return &reach{}, ""

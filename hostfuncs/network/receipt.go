@@ -12,7 +12,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// receipt says why a request was refused, and what would allow it. It has no value yet.
+// receipt returns a receipt with the reason why a request was denied and what would allow it. Its
+// Value is not set.
 func (p *effective) receipt(l *location, method string) tool.Denial {
 	refused := tool.Denial{Permission: "network"}
 	if d := p.denied(l, method); d != nil {
@@ -35,7 +36,8 @@ func (p *effective) receipt(l *location, method string) tool.Denial {
 	return refused
 }
 
-// gap is in what a request differs from a rule.
+// gap is the set of properties in which a request does not match a rule. A rule with a smaller gap
+// is closer.
 type gap uint8
 
 const (
@@ -62,10 +64,10 @@ func (r *rule) gap(l *location, method string) gap {
 	return differs
 }
 
-// candidate is the rule that comes closest to a request.
+// candidate is the rule closest to a request.
 type candidate struct {
 	index int
-	rule  *rule // nil where no rule is about the host
+	rule  *rule // nil if no rule matches the host
 	gap   gap   // zero: the rule allows the request
 }
 
@@ -98,7 +100,7 @@ func (p *effective) ruleText(asked, given candidate, l *location, method string)
 	return fmt.Sprintf("the grant%s covers %s, but not %s", at(p.grants[given.index].origin), what, given.gap.text(l, method))
 }
 
-// hostText names the host, if it is short enough to stand in a sentence.
+// hostText returns the host, if it is short enough for a sentence.
 func hostText(l *location) string {
 	if host := l.host.String(); len(host) <= 100 {
 		return host
@@ -122,8 +124,8 @@ func (g gap) text(l *location, method string) string {
 	return strings.Join(parts, ", and not ")
 }
 
-// need returns the least permission that closes the gap, or false if it cannot be written
-// down, or should not.
+// need returns the smallest permission that closes the gap, or false if it cannot be written or
+// should not be suggested.
 func (p *effective) need(c candidate, l *location, method string) (manifests.NetworkPermission, bool) {
 	wanted := manifests.NetworkPermission{Host: l.host.String(), Methods: []string{method}, Schemes: []string{l.scheme}}
 	if l.port != defaultPort(l.scheme) {
@@ -146,7 +148,7 @@ func (p *effective) need(c candidate, l *location, method string) (manifests.Net
 	return wanted, true
 }
 
-// prefixOf returns the prefix that allows a path.
+// prefixOf returns the rule's prefix that matches a path, or "/".
 func (r *rule) prefixOf(l *location) string {
 	for _, prefix := range r.paths {
 		if !prefix.IsEvery() && prefix.Matches(l.path) {
@@ -156,8 +158,8 @@ func (r *rule) prefixOf(l *location) string {
 	return "/"
 }
 
-// addressReceipt is for a request that a permission allows, and whose host leads nowhere
-// that it may connect to. It names the range, never the address.
+// addressReceipt returns the receipt for an allowed request to a host none of whose addresses may
+// be connected to. It names the address range, never the address.
 func (p *effective) addressReceipt(l *location, method string, why *refusal) tool.Denial {
 	refused := tool.Denial{Permission: "network"}
 	if why.denied {
@@ -181,12 +183,12 @@ func (p *effective) addressReceipt(l *location, method string, why *refusal) too
 	return refused
 }
 
-// grantFor returns the rule that gives a grant to the permission's tool.
+// grantFor returns the rule that grants something to the tool.
 func (p *effective) grantFor(grant manifests.NetworkGrant) json.RawMessage {
 	return manifests.Grant{Tools: []string{p.tool}, Network: []manifests.NetworkGrant{grant}}.Rule()
 }
 
-// decisions says what became of each request of the manifest.
+// decisions returns the decision on each request of the manifest.
 func (p *effective) decisions(requests []manifests.NetworkPermission) []tool.Decision {
 	var all []tool.Decision
 	for i := range p.requests {
@@ -232,7 +234,7 @@ func (p *effective) decision(index int, requested manifests.NetworkPermission) t
 	return decision
 }
 
-// in names where something is written, in brackets.
+// in returns an origin in parentheses.
 func in(origin string) string {
 	if origin == "" {
 		return ""
@@ -254,7 +256,7 @@ func reasonText(asked *rule, given []*grant, complete bool) string {
 	return strings.Join(cuts, "; ")
 }
 
-// cutBy names in what another rule, which overlaps, is narrower.
+// cutBy lists the properties in which another, overlapping rule is narrower.
 func (r *rule) cutBy(other *rule) string {
 	var parts []string
 	if !other.host.Covers(r.host) {
@@ -284,7 +286,7 @@ func isSubset[T comparable](part, whole []T) bool {
 	return !slices.ContainsFunc(part, func(value T) bool { return !slices.Contains(whole, value) })
 }
 
-// deniedText names the lines that may take something away from what was asked.
+// deniedText names the denials that may cut what was requested.
 func (p *effective) deniedText(cut []int) string {
 	var lines []string
 	for _, i := range cut {
@@ -296,7 +298,7 @@ func (p *effective) deniedText(cut []int) string {
 	return "less what " + strings.Join(lines, " and ") + " denies"
 }
 
-// reason says who denies something.
+// reason returns the reason for a denial, for receipts.
 func (d *denial) reason() string {
 	if d.profile != "" {
 		return fmt.Sprintf("the profile %s takes the network away", d.profile)
@@ -304,7 +306,7 @@ func (d *denial) reason() string {
 	return "denied by " + writer(d.origin)
 }
 
-// writer names who wrote something, by where it is written.
+// writer returns the origin of a grant or a denial, or "the operator" if it has none.
 func writer(origin string) string {
 	if origin == "" {
 		return "the operator"
@@ -312,7 +314,7 @@ func writer(origin string) string {
 	return origin
 }
 
-// String describes the rule to people: "GET https://*.example.com below /v1".
+// String describes the rule: "GET https://*.example.com below /v1".
 func (r *rule) String() string {
 	var origins []string
 	for _, e := range r.endpoints {

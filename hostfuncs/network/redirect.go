@@ -6,7 +6,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// isRedirect reports whether an answer leads elsewhere.
+// isRedirect reports whether a response is a redirect to follow.
 func isRedirect(answer *http.Response) bool {
 	switch answer.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -15,13 +15,12 @@ func isRedirect(answer *http.Response) bool {
 	return false
 }
 
-// follow makes the next hop of a redirect, and asks the permission about it as about the
-// first.
+// follow prepares the next hop of a redirect, and checks it against the permission like the first.
 func (e *exchange) follow(answer *http.Response) *Error {
 	text := answer.Header.Get("Location")
 	to, err := e.hop.location.resolve(text)
 	if err != nil {
-		return &Error{Op: "request", Kind: ErrIO, Message: "the server redirects elsewhere, and " + err.Error(), cause: err}
+		return &Error{Op: "request", Kind: ErrIO, Message: "the server sent an invalid redirect: " + err.Error(), cause: err}
 	}
 	from := e.hop.location
 	e.hop, e.from = e.hop.redirected(answer.StatusCode, to), from
@@ -31,9 +30,9 @@ func (e *exchange) follow(answer *http.Response) *Error {
 	return e.authorize()
 }
 
-// redirected returns the hop after this one (Fetch, section 4.4): what is not GET or HEAD
-// becomes GET where the status says so, and another origin gets none of the headers that
-// may be meant for this one.
+// redirected returns the hop after this one (Fetch, section 4.4). If the status requires it, a
+// method other than GET or HEAD becomes GET. Headers that may be meant for this origin only are not
+// sent to another one.
 func (h hop) redirected(status int, to *location) hop {
 	next := hop{h.method, to, h.header, h.body}
 	becomesGet := status == http.StatusSeeOther && h.method != http.MethodGet && h.method != http.MethodHead ||

@@ -11,18 +11,18 @@ import (
 
 const kind permission.Kind = "network"
 
-// rule is which requests a permission is about: those that fit one of each list. An empty list fits
-// nothing.
+// rule is a set of requests: those that match the host and an element of each list. An empty list
+// matches nothing.
 type rule struct {
 	host      permission.Host
 	endpoints []endpoint
 	methods   []string
-	// everyMethod stands for a list of all methods, which denials may have.
+	// everyMethod stands for a list of all methods. Only denials use it.
 	everyMethod bool
 	paths       []permission.URLPath
 }
 
-// readRule checks a permission and fills in the defaults: GET, https and every path.
+// readRule parses a permission and fills in the defaults: GET, https and every path.
 func readRule(p manifests.NetworkPermission) (rule, error) {
 	host, err := permission.ParseHost(p.Host)
 	if err != nil {
@@ -67,8 +67,8 @@ func readPaths(texts []string) ([]permission.URLPath, error) {
 	return paths, nil
 }
 
-// checkEndpoints refuses what would never match: in a grant it would be a riddle, in a denial a
-// hole.
+// checkEndpoints rejects endpoints that would never match. In a grant they would be puzzling, in a
+// denial they would leave a hole.
 func checkEndpoints(schemes []string, ports []int) error {
 	for _, scheme := range schemes {
 		if scheme != "http" && scheme != "https" {
@@ -83,10 +83,10 @@ func checkEndpoints(schemes []string, ports []int) error {
 	return nil
 }
 
-// Kind returns the network's.
+// Kind implements [permission.Rule].
 func (r *rule) Kind() permission.Kind { return kind }
 
-// allows reports whether a request is one of the rule's.
+// allows reports whether the rule contains a request.
 func (r *rule) allows(l *location, method string) bool {
 	return r.host.Matches(l.host) && r.allowsEndpoint(l) && r.allowsMethod(method) && r.allowsPath(l)
 }
@@ -103,8 +103,8 @@ func (r *rule) allowsPath(l *location) bool {
 	return slices.ContainsFunc(r.paths, func(prefix permission.URLPath) bool { return prefix.Matches(l.path) })
 }
 
-// Intersect returns the rule for the requests that both rules are about, or false if there are none.
-// Of a denial it is for its requests, whatever they lead to.
+// Intersect returns the rule for the requests that both rules contain, or false if there are none.
+// For a denial, the addresses that its requests connect to are ignored.
 func (r *rule) Intersect(with permission.Rule) (permission.Rule, bool) {
 	other, ok := ruleOf(with)
 	if !ok {
@@ -131,7 +131,7 @@ func (r *rule) Intersect(with permission.Rule) (permission.Rule, bool) {
 	return both, true
 }
 
-// ruleOf returns which requests a rule of the network is about.
+// ruleOf returns the requests of a rule or of a denial.
 func ruleOf(of permission.Rule) (*rule, bool) {
 	switch r := of.(type) {
 	case *rule:
@@ -142,8 +142,8 @@ func ruleOf(of permission.Rule) (*rule, bool) {
 	return nil, false
 }
 
-// common returns what the elements of two lists have in common, each once. Any two elements are nested,
-// or have nothing in common.
+// common returns the intersections of the elements of two lists, without duplicates. Any two
+// elements must be nested or disjoint.
 func common[T comparable](a, b []T, intersect func(T, T) (T, bool)) []T {
 	var all []T
 	for _, one := range a {
@@ -156,21 +156,21 @@ func common[T comparable](a, b []T, intersect func(T, T) (T, bool)) []T {
 	return all
 }
 
-// Covers reports whether this rule allows all that the other does.
+// Covers reports whether this rule contains every request of the other.
 func (r *rule) Covers(with permission.Rule) bool {
 	other, ok := ruleOf(with)
 	return ok && other.cutBy(r) == ""
 }
 
-// denial is which requests a line of the operator's takes away.
+// denial is one denial of the operator, or of a profile.
 type denial struct {
 	rule
 	origin  string
-	profile string   // that denies everything; empty for a line of the operator's
-	reach   []prefix // of the connection; empty: the request is denied as such
+	profile string   // that denies everything; empty for a denial of the operator
+	reach   []prefix // addresses to deny; empty: the request is denied whatever its address
 }
 
-// readDenial reads a denial, of which an empty field matches everything.
+// readDenial parses a denial. An empty field matches everything.
 func readDenial(d Denied) (denial, error) {
 	host, err := permission.ParseHost(cmp.Or(d.Host, "*"))
 	if err != nil {
@@ -203,13 +203,13 @@ func readDenial(d Denied) (denial, error) {
 	return read, err
 }
 
-// matches reports whether a request is denied, whatever address it leads to. What a lax server takes
-// for a denied path is one.
+// matches reports whether a request is denied, ignoring addresses. A path that a lax server may
+// treat as a denied one matches.
 func (d *denial) matches(l *location, method string) bool {
 	return d.host.Matches(l.host) && d.allowsEndpoint(l) && d.allowsMethod(method) &&
 		slices.ContainsFunc(d.paths, func(prefix permission.URLPath) bool { return prefix.MatchesLoosely(l.path) })
 }
 
-// Covers reports whether a denial is about all requests of a rule. One that depends on where they lead
-// is about none as a whole.
+// Covers reports whether the denial contains every request of a rule. A denial that is limited to
+// some addresses covers no rule.
 func (d *denial) Covers(with permission.Rule) bool { return len(d.reach) == 0 && d.rule.Covers(with) }

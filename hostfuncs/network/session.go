@@ -12,40 +12,40 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// The limits of requests.
+// The limits on requests.
 const (
 	DefaultCalls   = 20
 	DefaultBytes   = 8 << 20
 	DefaultTimeout = 30 * time.Second
-	MaxInFlight    = 10 // requests of a session that were sent and not received
-	MaxRedirects   = 3  // of one request
+	MaxInFlight    = 10 // requests of a session that were sent and not yet received
+	MaxRedirects   = 3  // followed for one request
 )
 
-// Limits bound one session. A field that is not positive is its default.
+// Limits are the limits of one session. A field that is not positive means its default.
 type Limits struct {
-	Calls int             // requests, allowed or not; redirects are not counted
+	Calls int             // requests, allowed or not, without redirects
 	Bytes manifests.Bytes // of all bodies, in both directions, decompressed
 }
 
 var errSessionClosed = errors.New("the session is closed")
 
-// Session is the network of one call. It is safe for concurrent use. Close it.
+// Session sends the requests of one call. It is safe for concurrent use, and must be closed.
 type Session struct {
 	client *Client
 	limits Limits
-	wait   sync.WaitGroup // for the running
+	wait   sync.WaitGroup // for running
 
 	mu        sync.Mutex
 	closed    bool
 	bytesLeft int64
 	running   map[*exchange]struct{}
-	idle      []*connection     // the latest last
+	idle      []*connection     // most recent last
 	sent      map[int]*exchange // by id; nil while it is being prepared
 	nextID    int
 	journal   journal.Journal
 }
 
-// Open returns the network of one call.
+// Open returns the session of one call.
 func (c *Client) Open(limits Limits) *Session {
 	if limits.Calls <= 0 {
 		limits.Calls = DefaultCalls
@@ -59,8 +59,8 @@ func (c *Client) Open(limits Limits) *Session {
 	}
 }
 
-// Do sends a request and waits for the answer, following redirects as far as the permission
-// allows. Errors are of type *[Error].
+// Do sends a request, follows redirects as far as the permission allows, and returns the response.
+// Errors are of type *[Error].
 func (s *Session) Do(ctx context.Context, request Request) (Response, error) {
 	e, err := s.begin(ctx, request)
 	if err != nil {
@@ -70,9 +70,8 @@ func (s *Session) Do(ctx context.Context, request Request) (Response, error) {
 	return e.result()
 }
 
-// Send starts a request, whose answer [Session.Receive] returns under the id. What is wrong
-// with the request itself, and what the permission refuses, is reported at once. The request
-// ends with ctx.
+// Send starts a request and returns its id. [Session.Receive] returns the response. An invalid or
+// denied request fails at once. The request is cancelled when ctx is done.
 func (s *Session) Send(ctx context.Context, request Request) (id int, err error) {
 	id, err = s.reserve()
 	if err != nil {
@@ -90,7 +89,7 @@ func (s *Session) Send(ctx context.Context, request Request) (id int, err error)
 	return id, nil
 }
 
-// reserve returns the id of a request that will be sent.
+// reserve returns an id for a request.
 func (s *Session) reserve() (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,8 +101,8 @@ func (s *Session) reserve() (int, error) {
 	return s.nextID, nil
 }
 
-// Receive waits for an answer. Each can be received once; if ctx ends first, it can be
-// received later.
+// Receive waits for a response. Each response can be received once. If ctx is done first, the
+// response can still be received later.
 func (s *Session) Receive(ctx context.Context, id int) (Response, error) {
 	s.mu.Lock()
 	e := s.sent[id]
@@ -123,23 +122,23 @@ func (s *Session) Receive(ctx context.Context, id int) (Response, error) {
 	delete(s.sent, id)
 	s.mu.Unlock()
 	if taken {
-		return Response{}, &Error{Op: "receive", Kind: ErrInvalid, Message: "the answer was received already"}
+		return Response{}, &Error{Op: "receive", Kind: ErrInvalid, Message: "the response was already received"}
 	}
 	return e.result()
 }
 
-// Denials returns the receipts of what was refused, each once. Of more than 32, it is the
-// first ones and the last.
+// Denials returns the receipts of denied requests, without duplicates. If there are more than
+// [journal.MaxDenials], it returns the first ones and the last.
 func (s *Session) Denials() []tool.Denial { return s.journal.Denials() }
 
 // HostCalls lists the first [tool.MaxHostCalls] requests, in the order in which they began.
 func (s *Session) HostCalls() []tool.HostCall { return s.journal.HostCalls() }
 
-// Calls counts all requests, whether or not they were allowed.
+// Calls returns the number of requests, allowed or not.
 func (s *Session) Calls() int64 { return s.journal.Count() }
 
-// Close cancels what is in flight, waits for it and closes the connections. Requests that come
-// later fail with [ErrUnavailable]. It can be called again.
+// Close cancels the requests in flight, waits for them and closes the connections. Later requests
+// fail with [ErrUnavailable]. Close may be called more than once.
 func (s *Session) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -151,7 +150,7 @@ func (s *Session) Close() {
 	s.closeIdle()
 }
 
-// admit counts a request that begins now and gives it its place in the record.
+// admit counts a request that begins now and returns its entry in the journal.
 func (s *Session) admit(now time.Time) (journal.Entry, *Error) {
 	entry, count := s.journal.Begin(tool.HostCall{Kind: "network.request", Began: now, Status: "unfinished"})
 	if count > int64(s.limits.Calls) {
@@ -160,13 +159,13 @@ func (s *Session) admit(now time.Time) (journal.Entry, *Error) {
 	return entry, nil
 }
 
-// record writes how a request ended.
+// record sets a request's entry in the journal.
 func (s *Session) record(entry journal.Entry, call tool.HostCall) {
 	call.Kind = "network.request"
 	s.journal.Change(entry, func(listed *tool.HostCall) { *listed = call })
 }
 
-// enter counts an exchange among those that Close cancels and waits for.
+// enter registers an exchange, which Close cancels and waits for.
 func (s *Session) enter(e *exchange) *Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +184,7 @@ func (s *Session) leave(e *exchange) {
 	s.wait.Done()
 }
 
-// take reserves up to so many bytes, and returns how many.
+// take reserves at most wanted bytes, and returns how many it reserved.
 func (s *Session) take(wanted int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +193,7 @@ func (s *Session) take(wanted int) int {
 	return int(granted)
 }
 
-// takeAll reserves so many bytes or none.
+// takeAll reserves wanted bytes, or fails and reserves none.
 func (s *Session) takeAll(wanted int) *Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +204,7 @@ func (s *Session) takeAll(wanted int) *Error {
 	return nil
 }
 
-// giveBack returns what was reserved for a request that is not sent.
+// giveBack releases the bytes reserved for a request that is not sent.
 func (s *Session) giveBack(bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

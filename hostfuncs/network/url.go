@@ -13,10 +13,10 @@ import (
 
 const maxURL = 8 << 10 // bytes
 
-// location is a URL that everybody reads alike.
+// location is a URL that every parser reads the same way.
 type location struct {
 	scheme string          // http or https
-	host   permission.Host // one
+	host   permission.Host // a single host
 	port   int
 	path   permission.RequestPath
 	// url is what is sent. It has no user info and no fragment.
@@ -58,7 +58,7 @@ func parseURL(text string) (*location, error) {
 	return locate(parsed)
 }
 
-// resolve reads where a redirect leads to.
+// resolve parses the target of a redirect.
 func (l *location) resolve(text string) (*location, error) {
 	reference, err := parse(text)
 	if err != nil {
@@ -67,7 +67,8 @@ func (l *location) resolve(text string) (*location, error) {
 	return locate(l.url.ResolveReference(reference))
 }
 
-// whyNot returns what package permission says is wrong with a text, to stand behind its name.
+// whyNot returns the problem that package permission found in a value, as the predicate of a
+// sentence.
 func whyNot(err error) string {
 	if invalid, ok := errors.AsType[*permission.Error](err); ok {
 		return invalid.Problem
@@ -96,7 +97,7 @@ func parse(text string) (*url.URL, error) {
 	return parsed, nil
 }
 
-// escapeNonASCII writes what is not ASCII as URLs have it. In a host it stays refused.
+// escapeNonASCII percent-encodes non-ASCII bytes. They remain invalid in a host.
 func escapeNonASCII(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return text
@@ -158,7 +159,7 @@ func defaultPort(scheme string) int {
 	return 443
 }
 
-// authority returns the host and, unless it is the scheme's own, the port.
+// authority returns the host and, unless it is the scheme's default, the port.
 func (l *location) authority() string {
 	if l.port == defaultPort(l.scheme) {
 		return l.host.Bracketed()

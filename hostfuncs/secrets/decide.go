@@ -11,13 +11,13 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// decider puts into effect what package permission decides, one request after another.
+// decider applies the decisions of package permission to the requests, in order.
 type decider struct {
 	options   Options
 	grants    []grant
 	sources   *sources
 	bindings  map[origin][]*binding
-	masked    []*binding // those whose values are masked
+	masked    []*binding // bindings whose values are masked
 	requests  map[string]*outcome
 	decisions []tool.Decision
 }
@@ -32,14 +32,14 @@ func newDecider(options Options, grants []grant) *decider {
 	}
 }
 
-// verdict is what becomes of one request.
+// verdict is the outcome of one request.
 type verdict struct {
 	decision tool.Decision
-	// rule is the reason in a form that a guest may read.
+	// rule is the reason, worded for the guest.
 	rule string
 }
 
-// decide puts into effect what is effective of the requests.
+// decide decides each request and adds the effective ones.
 func (d *decider) decide(requests []request) error {
 	var asked, given, taken []permission.Statement
 	for _, r := range requests {
@@ -89,7 +89,7 @@ func (d *decider) decideOne(request request, outcome permission.Outcome) error {
 	return nil
 }
 
-// granted returns the grants for a request. No two of them are for one origin.
+// granted returns the grants for a request. It fails if two of them are for the same origin.
 func (d *decider) granted(outcome permission.Outcome) ([]grant, error) {
 	var grants []grant
 	owners := map[origin]grant{}
@@ -107,7 +107,8 @@ func (d *decider) granted(outcome permission.Outcome) ([]grant, error) {
 	return grants, nil
 }
 
-// explainAbsence says why no grant is for a request: the nearest one, if any, is named.
+// explainAbsence sets the reason why no grant matches a request. It names the closest grant, if
+// any.
 func (d *decider) explainAbsence(request request, v *verdict) {
 	v.refuse("no grant gives it", "no grant gives the secret")
 	v.decision.Allow = d.allowGrant(request)
@@ -116,15 +117,15 @@ func (d *decider) explainAbsence(request request, v *verdict) {
 			continue
 		}
 		if grant.host != request.host {
-			v.refuse(fmt.Sprintf("%s gives it for %s alone", writer(grant.Origin), grant.host), "no grant gives the secret for "+request.Host)
+			v.refuse(fmt.Sprintf("%s grants it only for %s", writer(grant.Origin), grant.host), "no grant gives the secret for "+request.Host)
 			continue
 		}
-		v.refuse(fmt.Sprintf("%s gives it in %s alone", writer(grant.Origin), describeGranted(grant.Place)), "no grant gives the secret in "+describePlace(request.Place))
+		v.refuse(fmt.Sprintf("%s grants it only in %s", writer(grant.Origin), describeGranted(grant.Place)), "no grant gives the secret in "+describePlace(request.Place))
 		return
 	}
 }
 
-// bind reads the values and puts those that are set into effect.
+// bind reads the values and adds bindings for those that are set.
 func (d *decider) bind(request request, grants []grant, v *verdict) error {
 	var effective, notes []string
 	for _, grant := range grants {
@@ -156,8 +157,8 @@ func (d *decider) bind(request request, grants []grant, v *verdict) error {
 	return nil
 }
 
-// occupied says which secret has the place of another one already, or "". The manifest's
-// order decides, so that a tool can ask for alternatives.
+// occupied returns a note if another secret already has the place, or "". The first in the
+// manifest's order wins, so that a tool can request alternatives.
 func (d *decider) occupied(request request, grant grant) string {
 	for _, o := range originsOf(grant) {
 		for _, b := range d.bindings[o] {
@@ -169,7 +170,7 @@ func (d *decider) occupied(request request, grant grant) string {
 	return ""
 }
 
-// add puts a secret into effect and returns its origins.
+// add adds a binding and returns its origins.
 func (d *decider) add(request request, grant grant, value string) []string {
 	b := &binding{name: request.Name, place: request.Place, value: value}
 	var origins []string
@@ -183,8 +184,7 @@ func (d *decider) add(request request, grant grant, value string) []string {
 	return origins
 }
 
-// record keeps a verdict. A name that is in effect for one host exists, whatever became of
-// the others.
+// record keeps a verdict. A name exists if at least one request for it is effective.
 func (d *decider) record(request request, v verdict) {
 	d.decisions = append(d.decisions, v.decision)
 	o := d.requests[request.Name]
@@ -213,7 +213,7 @@ func describeGrants(grants []grant) string {
 	return strings.Join(texts, "; ")
 }
 
-// writer names who wrote a grant or a denial.
+// writer returns the origin of a grant or a denial, or "the operator" if it has none.
 func writer(origin string) string {
 	if origin == "" {
 		return "the operator"
@@ -221,11 +221,11 @@ func writer(origin string) string {
 	return origin
 }
 
-const maxShown = 128 // bytes of a name that a receipt shows
+const maxShown = 128 // bytes of a name in receipts
 
-// Check reports whether a secret is in effect and, where it is not, why: denial is nil for
-// one that exists. Whether the manifest asks for it at all is [Set.Requested]. The receipt
-// is the caller's to keep, and safe to show to the guest.
+// Check reports whether a secret is in effect. If it is not, denial is a receipt with the reason,
+// which the caller may keep and show to the guest. [Set.Requested] reports whether the manifest
+// requests the secret at all.
 func (s *Set) Check(name string) (exists bool, denial *tool.Denial) {
 	if s.Exists(name) {
 		return true, nil
@@ -242,8 +242,8 @@ func denialOf(name, rule string, allow tool.Allow) tool.Denial {
 	return tool.Denial{Permission: "secrets", Value: shown(name), Rule: rule, Allow: allow}
 }
 
-// allowRequest says what would make a secret exist for which the manifest does not ask.
-// Where it goes is for the tool's author to say.
+// allowRequest returns what would allow a secret that the manifest does not request. The tool's
+// author still has to fill in where it goes.
 func (s *Set) allowRequest(name string) tool.Allow {
 	allow := tool.Allow{Manifest: manifests.Permissions{Secrets: []manifests.SecretPermission{{Name: name}}}.Rule()}
 	if s != nil {
@@ -252,8 +252,8 @@ func (s *Set) allowRequest(name string) tool.Allow {
 	return allow
 }
 
-// allowGrant says what would grant a request, to the origin to which the manifest asks to
-// send requests.
+// allowGrant returns the grant that would allow a request. Its schemes and ports are those of the
+// manifest's network request for the host.
 func (d *decider) allowGrant(request request) tool.Allow {
 	grant := manifests.SecretGrant{Name: request.Name, From: manifests.SecretSource{Env: request.Name}, Host: request.host.String()}
 	if grant.Host == "" {
@@ -274,13 +274,13 @@ func (d *decider) allowGrant(request request) tool.Allow {
 	return tool.Allow{Grant: ruleFor(d.options.Tool, grant)}
 }
 
-// ruleFor returns the rule that gives a grant to a tool.
+// ruleFor returns the rule that grants a secret to a tool.
 func ruleFor(name string, grant manifests.SecretGrant) json.RawMessage {
 	return manifests.Grant{Tools: []string{name}, Secrets: []manifests.SecretGrant{grant}}.Rule()
 }
 
-// shownOrigin returns an origin without the folder of the operator's file.
+// shownOrigin returns an origin without the directory of the operator's file.
 func shownOrigin(origin string) string { return origin[strings.LastIndexAny(origin, `/\`)+1:] }
 
-// shown returns a name that a guest chose in a form that is safe to show.
+// shown returns a guest's name in a form that is safe to display.
 func shown(name string) string { return tool.Shown(name, maxShown) }

@@ -47,15 +47,15 @@ func TestDecisions(t *testing.T) {
 		"another name": {grants: []manifests.SecretGrant{granted("OTHER_KEY", host)},
 			want: tool.Decision{Reason: "no grant gives it", Allow: suggestion}, rule: "no grant gives the secret"},
 		"another host": {grants: []manifests.SecretGrant{granted(key, "other.example")},
-			want: tool.Decision{Reason: "/etc/caisson/caisson.yaml:14 gives it for other.example alone", Allow: suggestion},
+			want: tool.Decision{Reason: "/etc/caisson/caisson.yaml:14 grants it only for other.example", Allow: suggestion},
 			rule: "no grant gives the secret for api.search.example"},
 		"another place": {grants: changed(func(g *manifests.SecretGrant) { g.Place = inQuery("key") }),
-			want: tool.Decision{Reason: "/etc/caisson/caisson.yaml:14 gives it in the query parameter key alone", Allow: suggestion},
+			want: tool.Decision{Reason: "/etc/caisson/caisson.yaml:14 grants it only in the query parameter key", Allow: suggestion},
 			rule: "no grant gives the secret in the header X-Api-Key"},
 		"another prefix": {grants: changed(func(g *manifests.SecretGrant) {
 			g.Place = manifests.SecretPlace{Header: "X-Api-Key", Prefix: "Bearer "}
 		}),
-			want: tool.Decision{Reason: `/etc/caisson/caisson.yaml:14 gives it in the header X-Api-Key after "Bearer " alone`, Allow: suggestion},
+			want: tool.Decision{Reason: `/etc/caisson/caisson.yaml:14 grants it only in the header X-Api-Key after "Bearer "`, Allow: suggestion},
 			rule: "no grant gives the secret in the header X-Api-Key"},
 		"denied": {grants: []manifests.SecretGrant{grant}, deny: []secrets.Denied{{Origin: "a/b.yaml:3", Name: "OTHER"}, {Origin: "/etc/caisson.yaml:30", Name: key}},
 			want: tool.Decision{Granted: given, Reason: "denied by /etc/caisson.yaml:30"}, rule: "denied by caisson.yaml:30"},

@@ -5,29 +5,28 @@ import (
 	"strings"
 )
 
-// The failures of this package. Every error that it returns matches exactly one of them
-// with errors.Is.
+// The kinds of failure. Every [Error] matches exactly one of them with errors.Is. All but
+// [ErrInvalid] are for the operator.
 var (
-	// ErrGrant: a grant contradicts itself or another one. For the operator.
+	// ErrGrant is an invalid grant, or one that conflicts with another grant.
 	ErrGrant = errors.New("invalid grant")
-	// ErrSource: the file or the key that holds a value cannot be read. For the operator.
+	// ErrSource is a file or a key with a value that cannot be read.
 	ErrSource = errors.New("unreadable source")
-	// ErrValue: a value cannot be used. For the operator.
+	// ErrValue is a value that cannot be used.
 	ErrValue = errors.New("unusable value")
-	// ErrInvalid: a request has no room for its secret. For the guest that made it.
+	// ErrInvalid is a request that its secret cannot be injected into. It is for the guest.
 	ErrInvalid = errors.New("invalid request")
 )
 
-// Error is the failure of one operation on one secret. It never holds a value, nor any
-// part of one.
+// Error is the failure of an operation on a secret. It never holds a value or a part of one.
 type Error struct {
 	Op   string // "grant", "read" or "inject"
 	Name string // of the secret
 	Kind error  // a sentinel of this package
-	// Message is one sentence. With ErrInvalid it is safe to show to a guest. Otherwise it
-	// is for the operator, and may name files of the host.
+	// Message is one sentence. If Kind is ErrInvalid, it is safe to show to a guest. Otherwise
+	// it is for the operator, and may name files of the host.
 	Message string
-	// Origin is where the grant is written; it may be empty.
+	// Origin is where the grant is written. It may be empty.
 	Origin string
 }
 

@@ -10,13 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// MaxBetween is how many separators may stand between two characters of a value that is in Base64
-// or hexadecimal: a line break and an indentation, for instance. Behind more than that, what
-// follows is another text.
+// MaxBetween is the maximum number of separators between two characters of a value in Base64 or
+// hexadecimal, such as a line break and indentation. A value with more separators in a row is not
+// found.
 const MaxBetween = 32
 
-// form is one way to write a value. Texts are read into what stands in the place of each of its
-// characters, in the one spelling in which the needles are written.
+// form is one way to write a value. A text is normalized while it is read, and needles are written
+// in the normalized spelling.
 type form struct {
 	reader
 	needles []needle
@@ -26,28 +26,28 @@ type form struct {
 type reader interface {
 	// occursIn reports whether a text may hold the form at all.
 	occursIn(text []byte) bool
-	// read reads what begins in text[from:to], and returns where that ends.
+	// read reads the characters that begin in text[from:to], and returns where the last one ends.
 	read(w *window, text []byte, from, to int) int
-	// width is the length of the character at the beginning of text.
+	// width returns the length of the character at the beginning of text.
 	width(text []byte) int
-	// write returns what stands for a value.
+	// write returns the needles for a value.
 	write(value string) []needle
 }
 
-// needle is what stands for a value in a text that was read.
+// needle is a value in the normalized spelling of a form.
 type needle struct {
 	text []byte
-	// The characters before and behind hold bits of the value, too. What other bytes they hold is
-	// not known.
+	// sharesFirst and sharesLast report whether the characters before and after text hold bits of
+	// the value too. Their other bits are unknown.
 	sharesFirst, sharesLast bool
-	shown                   string // in the value's place
+	shown                   string // the placeholder
 }
 
 func newForms() []form {
 	return []form{{reader: plain{}}, {reader: escapes{'%', percent}}, {reader: escapes{'\\', jsonEscape}}, {reader: newBase64()}, {reader: newHexadecimal()}}
 }
 
-// add looks for a value from now on.
+// add adds the needles for a value.
 func (f *form) add(shown, value string) {
 	for _, n := range f.write(value) {
 		n.shown = shown
@@ -56,21 +56,21 @@ func (f *form) add(shown, value string) {
 	}
 }
 
-// longestForm is the length of the longest form of a value of so many bytes, which is
-// hexadecimal: two characters for each byte, and what may stand between them.
+// longestForm returns the length of the longest form of a value with length bytes. That is
+// hexadecimal: two characters for each byte, and the separators between them.
 func longestForm(length int) int { return 2 * length * (1 + MaxBetween) }
 
-// gap stands in a window for what cannot be part of a value. No value holds it.
+// gap marks in a window what cannot be part of a value. No value contains it.
 const gap = 0
 
-// window is the part of a text that has been read and is still looked at.
+// window is the part of a text that has been read and is being searched.
 type window struct {
 	bytes  []byte
 	starts []int // where each of the bytes begins in the text
-	kept   int   // so many of them are of stretches before
-	// Of alphabets:
-	run     int // where the characters begin that no gap divides
-	between int // separators since the last one
+	kept   int   // number of bytes from previous stretches
+	// Used only by alphabet:
+	run     int // where the characters after the last gap begin
+	between int // separators since the last character
 }
 
 func (w *window) reset(size int) {
@@ -82,14 +82,14 @@ func (w *window) add(c byte, start int) {
 	w.bytes, w.starts = append(w.bytes, c), append(w.starts, start)
 }
 
-// keep forgets all but the last bytes.
+// keep drops all but the last count bytes.
 func (w *window) keep(count int) {
 	first := max(0, len(w.bytes)-count)
 	w.bytes, w.starts = w.bytes[:copy(w.bytes, w.bytes[first:])], w.starts[:copy(w.starts, w.starts[first:])]
 	w.kept, w.run = len(w.bytes), max(0, w.run-first)
 }
 
-// plain reads a value as it is.
+// plain reads unencoded values.
 type plain struct{}
 
 func (plain) occursIn([]byte) bool        { return true }
@@ -104,11 +104,11 @@ func (plain) read(w *window, text []byte, from, to int) int {
 	return to
 }
 
-// escapes reads a value of which any characters may be escaped.
+// escapes reads values of which any characters may be escaped.
 type escapes struct {
 	mark byte // begins every escape
-	// decode appends what the escape at the beginning of text stands for to out, and returns the
-	// length of the escape; 0 where there is none.
+	// decode decodes the escape at the beginning of text, appends the result to out and returns
+	// the length of the escape, or 0 if there is none.
 	decode func(out, text []byte) ([]byte, int)
 }
 
@@ -144,7 +144,7 @@ func (e escapes) read(w *window, text []byte, from, to int) int {
 	return from
 }
 
-// percent decodes the escapes of URLs (RFC 3986, section 2.1).
+// percent decodes percent-encoding (RFC 3986, section 2.1).
 func percent(out, text []byte) ([]byte, int) {
 	if len(text) < 3 {
 		return out, 0
@@ -155,7 +155,7 @@ func percent(out, text []byte) ([]byte, int) {
 	return out, 0
 }
 
-// jsonEscape decodes the escapes of JSON's strings (RFC 8259, section 7).
+// jsonEscape decodes the escapes in JSON strings (RFC 8259, section 7).
 func jsonEscape(out, text []byte) ([]byte, int) {
 	if len(text) < 2 {
 		return out, 0
@@ -169,7 +169,7 @@ func jsonEscape(out, text []byte) ([]byte, int) {
 	return out, 0
 }
 
-// unicodeEscape decodes \uXXXX, or two of them that are a surrogate pair.
+// unicodeEscape decodes \uXXXX, or a surrogate pair of two of them.
 func unicodeEscape(out, text []byte) ([]byte, int) {
 	if len(text) < 6 {
 		return out, 0
@@ -188,7 +188,7 @@ func unicodeEscape(out, text []byte) ([]byte, int) {
 	return utf8.AppendRune(out, first), 6
 }
 
-// number reads digits of base 16.
+// number parses hexadecimal digits.
 func number(digits []byte) (value rune, ok bool) {
 	for _, c := range digits {
 		switch {
@@ -203,15 +203,15 @@ func number(digits []byte) (value rune, ok bool) {
 	return value, true
 }
 
-// alphabet reads a value that is encoded as characters of a few bits each.
+// alphabet reads values in an encoding whose characters have a few bits each.
 type alphabet struct {
-	characters [256]byte // in their one spelling, or gap or separator
+	characters [256]byte // the normalized character, gap or separator for each byte
 	bits       int
 	least      int // characters of the shortest needle
 	encode     func(value []byte) string
 }
 
-// separator means nothing between characters.
+// separator marks a byte that is ignored between characters.
 const separator = 1
 
 func newAlphabet(bits int, characters, separators string, encode func(value []byte) string) *alphabet {
@@ -245,7 +245,7 @@ func (a *alphabet) occursIn([]byte) bool { return true }
 func (a *alphabet) width([]byte) int     { return 1 }
 
 // write returns the characters that the value alone determines, for each number of bytes that may
-// stand before it: after as many as fill whole characters, they are the same again.
+// precede it. They repeat after a number of bytes that fills whole characters.
 func (a *alphabet) write(value string) []needle {
 	var needles []needle
 	for before := 0; before == 0 || 8*before%a.bits != 0; before++ {
@@ -275,7 +275,7 @@ func (a *alphabet) read(w *window, text []byte, from, to int) int {
 	return to
 }
 
-// divide ends a run. Nothing is kept of one that is too short to hold a value, as most are.
+// divide ends a run. It drops a run that is too short to hold a value, as most are.
 func (a *alphabet) divide(w *window, at int) {
 	if len(w.bytes)-w.run < a.least {
 		w.bytes, w.starts, w.kept = w.bytes[:w.run], w.starts[:w.run], min(w.kept, w.run)

@@ -13,18 +13,18 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// Inject puts the secrets that are bound to the request's origin into it, and returns the
-// body: a new one where a secret went into it. What stands in a secret's place is replaced, also
-// headers and parameters whose names servers may take for it ([manifests.FoldName]). It changes
-// the request's Header and URL; Body and ContentLength are the caller's to set from what it
-// returns.
+// Inject puts the secrets that are bound to the request's origin into the request, and returns the
+// body, which is a new slice if a secret went into it. A secret replaces what is in its place, and
+// headers and parameters whose names servers may treat as the same ([manifests.FoldName]). Inject
+// modifies the request's Header and URL. The caller sets Body and ContentLength from the returned
+// body.
 //
-// The caller has decided that this very request may be sent, and calls Inject for each hop.
+// The caller must have decided that this request may be sent, and calls Inject for each hop.
 //
-// A secret that goes into the body goes into a JSON object or a form of at most 1 MiB, as
-// the request's Content-Type says. Any other body is an [*Error] of kind [ErrInvalid], and nothing must
-// be sent then. GET and HEAD requests without a body are left without. Once the request's context has
-// ended, Inject may fail with its error.
+// A body that takes a secret must be a JSON object or a form of at most 1 MiB, according to the
+// request's Content-Type. For any other body Inject fails with an [*Error] of kind [ErrInvalid],
+// and the request must not be sent. GET and HEAD requests without a body stay without one. Once the
+// request's context is done, Inject may fail with its error.
 func (s *Set) Inject(request *http.Request, body []byte) ([]byte, error) {
 	bindings := s.held().bindings
 	target, ok := originOf(request.URL)
@@ -65,8 +65,8 @@ func (s *Set) inject(b *binding, request *http.Request, body []byte) ([]byte, er
 	return b.intoBody(request.Header, body)
 }
 
-// intoHeader also removes the headers that a server may take for this one: CGI makes one variable
-// of X-Key and X_Key.
+// intoHeader sets the secret's header. It removes headers that a server may treat as the same one:
+// CGI turns X-Key and X_Key into one variable.
 func (b *binding) intoHeader(request *http.Request) {
 	if request.Header == nil {
 		request.Header = http.Header{}
@@ -89,7 +89,7 @@ func (b *binding) intoBody(header http.Header, body []byte) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, b.refuse("the Content-Type is not valid")
-	case named && !strings.EqualFold(charset, "utf-8"): // in another one, other bytes are the name
+	case named && !strings.EqualFold(charset, "utf-8"): // another charset may encode the name as other bytes
 		return nil, b.refuse("the body takes a secret, so its charset must be UTF-8")
 	case media == "application/x-www-form-urlencoded":
 		return []byte(setParameter(string(body), b.place.Body, b.value)), nil
@@ -150,12 +150,12 @@ func appendText(out []byte, text string) []byte {
 	return append(out, encoded...)
 }
 
-// setParameter removes every parameter of a name from a query or a form, however the name
-// is escaped, and adds it with a value. So it does with names that a server may take for it: some
-// ignore case, PHP reads a dot as _, skips spaces in front, ends at a NUL, takes name[] for a list and
-// a bracket that is never closed for _, and others read [name] as the name, or begin a parameter at a
-// semicolon; and with names whose escapes are broken, which servers mend in their own ways. All others
-// stay as they are, byte for byte.
+// setParameter removes every parameter with the name from a query or a form, however the name is
+// escaped, and adds one with the value. It also removes names that a server may treat as the same:
+// some ignore case; PHP reads a dot as _, skips leading spaces, ends the name at a NUL, reads
+// name[] as a list and an unclosed bracket as _; others read [name] as the name, or start a
+// parameter at a semicolon. Finally it removes names with invalid escapes, which servers repair in
+// different ways. All other parameters are kept byte for byte.
 func setParameter(query, name, value string) string {
 	var out strings.Builder
 	out.Grow(len(query) + len(name) + len(value) + len("&="))
@@ -174,8 +174,8 @@ func setParameter(query, name, value string) string {
 	return out.String()
 }
 
-// holdsParameter reports whether what stands between two ampersands is a parameter of a name, which is
-// bare, or has one behind a semicolon.
+// holdsParameter reports whether a text between two ampersands is a parameter with the bare name
+// wanted, or holds one after a semicolon.
 func holdsParameter(part, wanted string) bool {
 	for part != "" {
 		one, rest, _ := strings.Cut(part, ";")
@@ -197,7 +197,7 @@ func isParameter(part, wanted string) bool {
 	return bare(key) == wanted || strings.Contains(key, "[") && strings.Trim(manifests.FoldName(key), "-") == wanted
 }
 
-// bare returns a name folded, without what stands around it that some servers skip.
+// bare returns a name folded, without the surrounding characters that some servers skip.
 func bare(name string) string {
 	name = strings.TrimFunc(name, func(r rune) bool {
 		return (r < 'a' || 'z' < r) && (r < 'A' || 'Z' < r) && (r < '0' || '9' < r)
@@ -206,7 +206,8 @@ func bare(name string) string {
 	return strings.Trim(manifests.FoldName(name), "-")
 }
 
-// escapeParameter writes a space as %20, which queries and forms both read as one.
+// escapeParameter escapes a text for a query or a form. It writes a space as %20, which works in
+// both.
 func escapeParameter(text string) string {
 	return strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
 }

@@ -7,20 +7,21 @@ import (
 )
 
 const (
-	// maxRounds bounds how often a text is masked again because what stands in for one secret
-	// completed another.
+	// maxRounds limits how often a text is masked again because a placeholder for one secret
+	// completed another secret.
 	maxRounds = 4
-	// stretch is how much of a text is read at once, in bytes. The time is looked at after each.
+	// stretch is the number of bytes of a text that are read at once. The time is checked after
+	// each stretch.
 	stretch = 32 << 10
 )
 
-// masker finds values in texts. It does not change.
+// masker finds values in texts. It is immutable.
 type masker struct {
 	forms   []form
 	longest int
 }
 
-// newMasker returns nil where there is nothing to mask.
+// newMasker returns a masker, or nil if there is nothing to mask.
 func newMasker(secrets []*binding) (*masker, error) {
 	if len(secrets) == 0 {
 		return nil, nil
@@ -39,27 +40,27 @@ func newMasker(secrets []*binding) (*masker, error) {
 	}
 	for _, b := range secrets {
 		if s := newSearch(m, never); len(s.find([]byte(placeholder(b.name)))) > 0 {
-			return nil, &Error{Op: "read", Name: b.name, Kind: ErrValue, Message: "a value is part of what is shown in its place"}
+			return nil, &Error{Op: "read", Name: b.name, Kind: ErrValue, Message: "a value is part of the placeholder that replaces it; use another value or name"}
 		}
 	}
 	return m, nil
 }
 
-// placeholder is what stands for a value.
+// placeholder returns the text that replaces a value.
 func placeholder(name string) string { return "[secret " + name + "]" }
 
-// span is a part of a text that gives a secret away, and what stands there instead.
+// span is a part of a text that holds a secret, and its placeholder.
 type span struct {
 	from, to int
 	shown    string
 }
 
-// search is one masking. Once its time is over it finds nothing more, soon.
+// search masks one text. Soon after it has expired, it stops finding anything.
 type search struct {
 	*masker
 	window  window
 	expired func() bool
-	work    int // in bytes, since the time was looked at
+	work    int // in bytes, since the time was checked
 	ended   bool
 }
 
@@ -67,8 +68,8 @@ func newSearch(m *masker, expired func() bool) *search { return &search{masker: 
 
 func never() bool { return false }
 
-// over reports whether the time is over. It looks at it now and then, by how much has been done
-// since.
+// over reports whether the search has expired. It adds to the work done, and checks the time after
+// each stretch of it.
 func (s *search) over(work int) bool {
 	if s.work += work; s.work >= stretch && !s.ended {
 		s.work, s.ended = 0, s.expired()
@@ -76,8 +77,8 @@ func (s *search) over(work int) bool {
 	return s.ended
 }
 
-// mask returns what becomes of the first n bytes of text: nothing of use once the time was
-// over.
+// mask returns the masked form of the first n bytes of text. If the search has expired, the result
+// is unusable.
 func (s *search) mask(text []byte, n int) []byte {
 	shown := ""
 	for range maxRounds {
@@ -92,8 +93,8 @@ func (s *search) mask(text []byte, n int) []byte {
 	return []byte(shown)
 }
 
-// replace puts what is shown for the spans into the first n bytes of text. It returns a part of
-// text itself where there are none.
+// replace replaces the spans in the first n bytes of text with their placeholders. If there are
+// none, it returns a subslice of text.
 func (s *search) replace(text []byte, n int, found []span) []byte {
 	if found[0].from >= n {
 		return text[:n:n]
@@ -110,7 +111,7 @@ func (s *search) replace(text []byte, n int, found []span) []byte {
 	return s.copied(out, text[done:max(done, n)])
 }
 
-// copied appends text to out, as far as there is time.
+// copied appends text to out, until the search expires.
 func (s *search) copied(out, text []byte) []byte {
 	for len(text) > stretch && !s.over(stretch) {
 		out, text = append(out, text[:stretch]...), text[stretch:]
@@ -121,7 +122,7 @@ func (s *search) copied(out, text []byte) []byte {
 	return append(out, text...)
 }
 
-// find returns the spans of text that give a secret away, in order, none of which overlap.
+// find returns the spans of text that hold a secret, in order and without overlaps.
 func (s *search) find(text []byte) []span {
 	var found []span
 	for i := range s.forms {
@@ -130,7 +131,7 @@ func (s *search) find(text []byte) []span {
 	return found
 }
 
-// findForm finds what is written in one form.
+// findForm finds secrets in one form.
 func (s *search) findForm(f *form, text []byte) []span {
 	if !f.occursIn(text) {
 		return nil
@@ -145,13 +146,13 @@ func (s *search) findForm(f *form, text []byte) []span {
 		for _, one := range fresh {
 			found = join(found, one)
 		}
-		w.keep(f.longest) // which the next stretch may complete
+		w.keep(f.longest) // the next stretch may complete a needle
 	}
 	return found
 }
 
-// findRead finds what ends in the stretch that was read last, or right before it: the character
-// behind may be of it.
+// findRead finds needles that end in the last stretch read, or right before it: such a needle may
+// extend to the next character.
 func (s *search) findRead(f *form, text []byte) []span {
 	w := &s.window
 	var found []span
@@ -180,7 +181,7 @@ func (s *search) findRead(f *form, text []byte) []span {
 	return found
 }
 
-// merge returns all spans of two lists, each in order, as one such list.
+// merge merges two ordered lists of spans.
 func (s *search) merge(a, b []span) []span {
 	if len(a) == 0 || len(b) == 0 {
 		return append(a, b...)
@@ -196,8 +197,8 @@ func (s *search) merge(a, b []span) []span {
 	return merged
 }
 
-// join appends a span that ends behind all others, or begins behind them, and makes one of it and
-// those that it overlaps, under the name of the one that begins first.
+// join appends a span that begins or ends after all others. It merges spans that overlap into one,
+// with the placeholder of the one that begins first.
 func join(spans []span, s span) []span {
 	for n := len(spans); n > 0 && spans[n-1].to > s.from; n-- {
 		last := spans[n-1]

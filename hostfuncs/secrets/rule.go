@@ -13,22 +13,22 @@ import (
 
 const kind permission.Kind = "secrets"
 
-// rule is which secret goes where: its name, the origins of its requests, and the place in them.
+// rule says where a secret may go: its name, the origins of requests, and the place in them.
 type rule struct {
 	name string
-	// everywhere is set for denials, which are about a name alone.
+	// everywhere is set for denials, which match by name only.
 	everywhere bool
-	host       permission.Host // one; the zero value is none
-	// origins are of the host. Nil stands for all: a manifest does not name them.
+	host       permission.Host // a single host, or the zero value for none
+	// origins are the origins of the host. Nil means all of them; manifests do not name origins.
 	origins []origin
-	// place is canonical; the zero value, which grants may have, stands for all headers.
+	// place is canonical. The zero value means any header; only grants use it.
 	place manifests.SecretPlace
 }
 
-// Kind returns that of secrets.
+// Kind implements [permission.Rule].
 func (r *rule) Kind() permission.Kind { return kind }
 
-// Covers reports whether the secret goes wherever it goes by the other rule.
+// Covers reports whether the rule allows everything that the other rule allows.
 func (r *rule) Covers(with permission.Rule) bool {
 	other, ok := with.(*rule)
 	switch {
@@ -44,12 +44,12 @@ func (r *rule) Covers(with permission.Rule) bool {
 		(r.origins == nil || other.origins != nil && !slices.ContainsFunc(other.origins, isOutside))
 }
 
-// isHeader reports whether the rule is about all headers, and inHeader whether it is about headers
-// alone.
+// isHeader reports whether the rule is for any header. inHeader reports whether it is for any
+// header or for a single one.
 func (r *rule) isHeader() bool { return r.place == manifests.SecretPlace{} }
 func (r *rule) inHeader() bool { return r.isHeader() || r.place.Header != "" }
 
-// Intersect returns where the secret goes by both rules.
+// Intersect returns the rule for what both rules allow, or false if there is nothing.
 func (r *rule) Intersect(with permission.Rule) (permission.Rule, bool) {
 	other, ok := with.(*rule)
 	if !ok || r.name == "" || r.name != other.name {
@@ -88,8 +88,8 @@ func (r *rule) Intersect(with permission.Rule) (permission.Rule, bool) {
 	return both, true
 }
 
-// request is what a manifest asks for. Its host is the zero value where it names none, or many, or
-// where no place is named: no grant is for that.
+// request is a request of a manifest. Its host is the zero value, which no grant matches, if the
+// manifest names no place or not exactly one host.
 type request struct {
 	manifests.SecretPermission
 	host permission.Host
@@ -107,15 +107,15 @@ func (r request) statement() permission.Statement {
 	return permission.Statement{Rule: &rule{name: r.Name, host: r.host, place: canonical(r.Place)}}
 }
 
-// grant is what the operator gives, for one host.
+// grant is a grant of the operator, for one host.
 type grant struct {
 	manifests.SecretGrant
 	host permission.Host
 }
 
-// statement says where the grant lets a secret go. One that names no place allows any header. What
-// stands in a query or a body may be what the API keeps and shows, such as a title, so that there the
-// operator has to name it, too.
+// statement returns the rule of the grant. A grant that names no place allows any header. It does
+// not allow queries and bodies: an API may store and show a value there, such as a title, so the
+// operator must name those places.
 func (g grant) statement() permission.Statement {
 	return permission.Statement{
 		Rule:   &rule{name: g.Name, host: g.host, origins: originsOf(g), place: canonical(g.Place)},
@@ -124,8 +124,8 @@ func (g grant) statement() permission.Statement {
 	}
 }
 
-// readGrant refuses a grant that says nothing definite, whether or not a tool asks for it:
-// it is a slip of the operator's.
+// readGrant checks a grant. It rejects an invalid grant even if no tool requests it, since it is a
+// mistake of the operator.
 func readGrant(granted manifests.SecretGrant) (grant, error) {
 	refuse := func(format string, values ...any) (grant, error) {
 		return grant{}, &Error{Op: "grant", Name: granted.Name, Origin: granted.Origin, Kind: ErrGrant, Message: fmt.Sprintf(format, values...)}
@@ -164,13 +164,13 @@ func readGrant(granted manifests.SecretGrant) (grant, error) {
 	return grant{granted, host}, nil
 }
 
-// canonical returns a place in the form that is compared: the names of headers have no case.
+// canonical returns a place in the form used for comparison: header names in lower case.
 func canonical(place manifests.SecretPlace) manifests.SecretPlace {
 	place.Header = strings.ToLower(place.Header)
 	return place
 }
 
-// collide reports whether two places are the same one, or a server may take them for one, so that
+// collide reports whether two places are the same, or a server may treat them as the same, so that
 // one request cannot hold both.
 func collide(a, b manifests.SecretPlace) bool {
 	return a.Header != "" && manifests.FoldName(a.Header) == manifests.FoldName(b.Header) ||
@@ -178,7 +178,7 @@ func collide(a, b manifests.SecretPlace) bool {
 		a.Body != "" && manifests.FoldName(a.Body) == manifests.FoldName(b.Body)
 }
 
-// describePlace says where in a request a place is.
+// describePlace describes a place in a request.
 func describePlace(place manifests.SecretPlace) string {
 	switch {
 	case place.Header != "" && place.Prefix != "":
@@ -192,7 +192,7 @@ func describePlace(place manifests.SecretPlace) string {
 	}
 }
 
-// describeGranted says where a grant lets a secret be.
+// describeGranted describes the place of a grant.
 func describeGranted(place manifests.SecretPlace) string {
 	if place == (manifests.SecretPlace{}) {
 		return "a header"
@@ -200,7 +200,7 @@ func describeGranted(place manifests.SecretPlace) string {
 	return describePlace(place)
 }
 
-// describeSource says where a value comes from, without a path of the host.
+// describeSource describes the source of a value, without a path of the host.
 func describeSource(from manifests.SecretSource) string {
 	switch {
 	case from.Env != "":
@@ -212,10 +212,10 @@ func describeSource(from manifests.SecretSource) string {
 	}
 }
 
-// origin is what a secret is bound to. Equal origins are equal values.
+// origin is what a secret is bound to. Origins are comparable with ==.
 type origin struct {
 	scheme string
-	host   permission.Host // one
+	host   permission.Host // a single host
 	port   int
 }
 
@@ -226,7 +226,7 @@ func newOrigin(scheme string, host permission.Host, port int) origin {
 	return origin{scheme, host, port}
 }
 
-// originOf returns where a request goes; false where its host or its port is none.
+// originOf returns the origin of a URL, or false if its host or its port is invalid.
 func originOf(target *url.URL) (origin, bool) {
 	port := 0
 	if text := target.Port(); text != "" {
@@ -243,7 +243,7 @@ func originOf(target *url.URL) (origin, bool) {
 	return newOrigin(target.Scheme, host, port), true
 }
 
-// originsOf returns the origins that a grant names.
+// originsOf returns the origins of a grant, without duplicates.
 func originsOf(grant grant) []origin {
 	schemes, ports := grant.Schemes, grant.Ports
 	if len(schemes) == 0 {
@@ -274,7 +274,7 @@ func defaultPort(scheme string) int {
 	}
 }
 
-// String returns the origin as in a URL, without the scheme's own port.
+// String returns the origin as in a URL, without the scheme's default port.
 func (o origin) String() string {
 	if o.port == defaultPort(o.scheme) {
 		return o.scheme + "://" + o.host.Bracketed()

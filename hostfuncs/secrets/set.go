@@ -19,62 +19,61 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Bounds of a value, in bytes.
+// Limits on the length of a value, in bytes.
 const (
-	// MinValue is the length from which on values are masked. Shorter ones need
+	// MinValue is the minimum length of a value that is masked. Shorter values require
 	// [manifests.SecretGrant.Force].
 	MinValue = 16
 	MaxValue = 8 << 10
 )
 
-// Options say which secrets a tool gets. Only Requests and Grants together give any.
+// Options configure a [Set]. A tool gets the secrets that are both requested and granted.
 type Options struct {
-	Tool     string // for what receipts suggest
-	Module   string // its module's SHA-256, in lower-case hex digits; empty: no grant that is bound to one holds
+	Tool     string // its name, for the suggestions in receipts
+	Module   string // its module's SHA-256 in lower-case hex; if empty, no grant bound to a module applies
 	Requests []manifests.SecretPermission
 	Grants   []manifests.SecretGrant
 	Deny     []Denied
-	// Network is what the manifest asks of the network: what is suggested to the operator
-	// names its scheme and ports.
+	// Network holds the manifest's network requests. Suggested grants use their schemes and
+	// ports.
 	Network []manifests.NetworkPermission
-	// LookupEnv reads the host's environment, as os.LookupEnv does. Nil: it is empty.
+	// LookupEnv reads the host's environment, like os.LookupEnv. If it is nil, the environment
+	// is empty.
 	LookupEnv func(name string) (value string, set bool)
 }
 
-// Denied takes a secret away, whatever grants give.
+// Denied excludes a secret from every grant.
 type Denied struct {
-	Origin string // where that is written; it may be empty
+	Origin string // where the denial is written; may be empty
 	Name   string
 }
 
-// Set holds the secrets of one tool. Get one from [New]. It does not change, and is safe
-// for concurrent use. A nil Set holds nothing. However it is printed, it shows the names of
-// its secrets alone.
+// Set holds the secrets of one tool. Create it with [New]. It is immutable and safe for concurrent
+// use. A nil Set is empty. Every printed form of a Set shows only the names of its secrets.
 type Set struct {
-	tool      string // for what receipts suggest
+	tool      string // for the suggestions in receipts
 	requests  map[string]*outcome
 	decisions []tool.Decision
-	// open returns what holds values. It is a function since fmt looks into everything
-	// else: it calls no methods on unexported fields, and follows pointers where a verb
-	// does not fit.
+	// open returns the values. It is a function because fmt prints anything else: it calls no
+	// methods on unexported fields, and follows pointers for a verb that does not fit.
 	open func() contents
 }
 
-// contents is the part of a set that is never shown.
+// contents is the part of a set that is never printed.
 type contents struct {
 	bindings map[origin][]*binding
-	masker   *masker // nil where no value is to be masked
+	masker   *masker // nil if there is no value to mask
 	places   places
 }
 
-// places bound how many long texts are masked or filled in at a time: as many as there are processors.
-// Of more, those that wait can leave as soon as their time is over, and those under way need not wait
-// for a processor to see that theirs is.
+// places limits how many long texts are masked or injected into concurrently to GOMAXPROCS. A call
+// that waits for a place can give up as soon as its context is done, and a call that has one need
+// not wait for a processor to notice that its context is done.
 type places chan struct{}
 
 func newPlaces() places { return make(places, runtime.GOMAXPROCS(0)) }
 
-// enter waits for a place, if a text is long. The error is that of a context that has ended meanwhile.
+// enter waits for a place if text is long. It fails with the error of ctx if ctx is done first.
 func (p places) enter(ctx context.Context, text []byte) (leave func(), err error) {
 	if len(text) <= stretch {
 		return func() {}, nil
@@ -87,26 +86,26 @@ func (p places) enter(ctx context.Context, text []byte) (leave func(), err error
 	}
 }
 
-// binding is one secret in effect.
+// binding is one effective secret.
 type binding struct {
 	name  string
 	place manifests.SecretPlace
 	value string
 }
 
-// outcome is what became of all requests for one name.
+// outcome is the combined outcome of all requests for one name.
 type outcome struct {
 	effective bool
-	// denial is the receipt for the first request that came to nothing.
+	// denial is the receipt for the first request. It applies if no request is effective.
 	denial tool.Denial
 }
 
-// New decides which of the requested secrets the grants give, and reads their values, once.
+// New returns the requested secrets that are granted and not denied. It reads their values once.
 //
-// A secret whose value is not set, in the environment or in an age file, is not in effect,
-// and its [tool.Decision] says so. A source that cannot be read and a value that cannot be
-// used are errors, as is a grant that contradicts another one. They match [ErrSource],
-// [ErrValue] and [ErrGrant].
+// A secret whose value is not set in the environment or in an age file is not in effect, and its
+// [tool.Decision] says so. New fails with [ErrSource] if a source cannot be read, with [ErrValue]
+// if a value cannot be used, and with [ErrGrant] if a grant is invalid or conflicts with another
+// one.
 func New(options Options) (*Set, error) {
 	var grants []grant
 	for _, granted := range options.Grants {
@@ -132,7 +131,7 @@ func New(options Options) (*Set, error) {
 	return &Set{tool: options.Tool, requests: d.requests, decisions: d.decisions, open: func() contents { return held }}, nil
 }
 
-// held returns what holds values; nothing for a set that does not come from New.
+// held returns the values. It is empty if the set is nil or was not created by New.
 func (s *Set) held() contents {
 	if s == nil || s.open == nil {
 		return contents{}
@@ -163,17 +162,17 @@ func (s *Set) Names() []string {
 	return names
 }
 
-// Exists reports whether a secret is in effect, for any host.
+// Exists reports whether a secret is in effect for at least one host.
 func (s *Set) Exists(name string) bool {
 	return s != nil && s.requests[name] != nil && s.requests[name].effective
 }
 
-// Requested reports whether the manifest asks for a secret.
+// Requested reports whether the manifest requests a secret.
 func (s *Set) Requested(name string) bool { return s != nil && s.requests[name] != nil }
 
-// Places returns where secrets go in requests to an origin: what a guest may not write
-// there itself, nor under a name that [manifests.FoldName] makes the same. A port of 0 is the
-// scheme's own.
+// Places returns where secrets go in requests to an origin. A guest may not set these places
+// itself, nor any for which [manifests.FoldName] returns the same name. A port of 0 means the
+// default port of the scheme.
 func (s *Set) Places(scheme string, host permission.Host, port int) []manifests.SecretPlace {
 	var places []manifests.SecretPlace
 	for _, b := range s.held().bindings[newOrigin(scheme, host, port)] {
@@ -182,12 +181,11 @@ func (s *Set) Places(scheme string, host permission.Host, port int) []manifests.
 	return places
 }
 
-// Mask returns text in which "[secret NAME]" stands for each occurrence of a value, in all
-// the forms that the package's documentation lists. It returns text itself where it finds
-// none, and never changes it. Masking twice is masking once.
+// Mask replaces each occurrence of a value in text, in all forms listed in the package
+// documentation, with "[secret NAME]". If there is none, it returns text itself. It never modifies
+// text. Mask is idempotent.
 //
-// The time grows linearly with the text, whatever is in it. For texts that may be long, there is
-// [Set.MaskFirst].
+// The time is linear in the length of text. For texts that may be long, use [Set.MaskFirst].
 func (s *Set) Mask(text []byte) []byte {
 	masker := s.held().masker
 	if masker == nil {
@@ -196,10 +194,10 @@ func (s *Set) Mask(text []byte) []byte {
 	return newSearch(masker, never).mask(text, len(text))
 }
 
-// MaskFirst masks all of text and returns what became of its first n bytes; a form that
-// begins in them is seen to its end and replaced whole. It is for readers that stop at n
-// bytes: where they read [Set.Longest] more, no part of a form is left at the cut. It stops
-// soon after ctx has ended, and returns its error and no text.
+// MaskFirst masks text and returns the masked form of its first n bytes. A value that begins in
+// them is replaced whole. Callers that cut a text at n bytes should pass [Set.Longest] more, so
+// that no part of a value is left at the cut. MaskFirst returns the error of ctx, and no text, soon
+// after ctx is done.
 func (s *Set) MaskFirst(ctx context.Context, text []byte, n int) ([]byte, error) {
 	n = max(0, min(n, len(text)))
 	held := s.held()
@@ -211,7 +209,7 @@ func (s *Set) MaskFirst(ctx context.Context, text []byte, n int) ([]byte, error)
 		return nil, err
 	}
 	defer leave()
-	// A context that is late itself, as timers are on a busy machine, ends all the same.
+	// Check the deadline too: on a busy machine, the context's timer may be late.
 	deadline, bounded := ctx.Deadline()
 	search := newSearch(held.masker, func() bool { return ctx.Err() != nil || bounded && !time.Now().Before(deadline) })
 	masked := search.mask(text, n)
@@ -221,7 +219,7 @@ func (s *Set) MaskFirst(ctx context.Context, text []byte, n int) ([]byte, error)
 	return masked, nil
 }
 
-// MaskText is [Set.Mask] for a string.
+// MaskText is like [Set.Mask] for a string.
 func (s *Set) MaskText(text string) string {
 	masker := s.held().masker
 	if masker == nil || len(text) < MinValue { // no form is shorter than its value
@@ -230,8 +228,8 @@ func (s *Set) MaskText(text string) string {
 	return string(newSearch(masker, never).mask([]byte(text), len(text)))
 }
 
-// Longest is the length in bytes of the longest form of a value that Mask finds: hexadecimal with
-// [MaxBetween] separators between any two digits. It is 0 where there is nothing to mask.
+// Longest returns the length in bytes of the longest form of a value that Mask finds: hexadecimal
+// with [MaxBetween] separators between any two digits. It returns 0 if there is nothing to mask.
 func (s *Set) Longest() int {
 	if masker := s.held().masker; masker != nil {
 		return masker.longest
@@ -242,20 +240,20 @@ func (s *Set) Longest() int {
 // String returns the names of the secrets in effect.
 func (s Set) String() string { return "secrets.Set(" + strings.Join(s.Names(), ", ") + ")" }
 
-// GoString is String.
+// GoString returns the same text as [Set.String].
 func (s Set) GoString() string { return s.String() }
 
-// Format writes String, whatever the verb.
+// Format writes the text of [Set.String] for every verb.
 func (s Set) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s.String()) }
 
-// MarshalJSON writes the names of the secrets in effect, as a list.
+// MarshalJSON returns the names of the secrets in effect as an array.
 func (s Set) MarshalJSON() ([]byte, error) { return json.Marshal(s.Names()) }
 
-// LogValue is String.
+// LogValue returns the text of [Set.String].
 func (s Set) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// checkValue refuses values that could not stand in a request as they are, since another
-// form on the wire would not be the one that is masked, and those too short to be masked.
+// checkValue rejects values that are too short to be masked, and values that cannot be sent
+// literally: masking might miss another form.
 func checkValue(grant manifests.SecretGrant, place manifests.SecretPlace, value string) error {
 	problem := ""
 	switch {

@@ -17,24 +17,24 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// Bounds of what values are read from, in bytes.
+// Limits on the size of sources, in bytes.
 const (
 	maxFile     = 64 << 10
 	maxAge      = 1 << 20
 	maxIdentity = 64 << 10
 )
 
-// sources reads values. It decrypts each age file once.
+// sources reads values. It decrypts each age file only once.
 type sources struct {
 	lookup func(string) (string, bool)
 	ages   map[ageFile]map[string]string
 }
 
-// reading is what a source holds for a grant: a value, or why there is none.
+// reading is what a source holds for a grant: a value, or the reason why there is none.
 type reading struct {
 	value   string
 	missing string
-	note    string // what the operator should know of the source
+	note    string // what the operator should know about the source
 }
 
 func (s *sources) read(grant manifests.SecretGrant) (reading, error) {
@@ -79,9 +79,8 @@ func readFile(name string) (reading, error) {
 	return reading{value: text, note: note}, nil
 }
 
-// readPrivate reads a regular file of at most limit bytes that nobody but its owner can
-// change. The note says that others can read it. Its errors say what failed in words that
-// hold nothing of the content.
+// readPrivate reads a regular file of at most limit bytes that only its owner can change. The note
+// is set if others can read the file. Errors never contain any of the content.
 func readPrivate(name string, limit int64) (data []byte, note string, err error) {
 	file, info, err := hostfile.Open(name, hostfile.Follow)
 	if errors.Is(err, hostfile.ErrIrregular) {
@@ -106,7 +105,7 @@ func readPrivate(name string, limit int64) (data []byte, note string, err error)
 
 func checkMode(name string, mode fs.FileMode) (note string, err error) {
 	switch permissions := mode.Perm(); {
-	case goruntime.GOOS == "windows": // which has access lists instead of these bits
+	case goruntime.GOOS == "windows": // Windows has access control lists instead
 		return "", nil
 	case permissions&0o022 != 0:
 		return "", fmt.Errorf("%s can be changed by others (mode %04o); take that away: chmod go-w", name, permissions)
@@ -117,7 +116,7 @@ func checkMode(name string, mode fs.FileMode) (note string, err error) {
 	}
 }
 
-// unreadable says that a file cannot be read, and the system's reason.
+// unreadable returns the error for a file that cannot be read, with the system's reason.
 func unreadable(name string, err error) error {
 	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
 		err = failed.Err
@@ -125,10 +124,10 @@ func unreadable(name string, err error) error {
 	return fmt.Errorf("%s cannot be read: %w", name, err)
 }
 
-// ageFile is an encrypted file and the file with the key to it.
+// ageFile is an encrypted file and the file with its key.
 type ageFile struct{ path, identity string }
 
-// keyPattern is a name in an age file.
+// keyPattern matches a name in an age file.
 var keyPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (s *sources) readAge(grant manifests.SecretGrant) (reading, error) {
@@ -155,8 +154,8 @@ func (s *sources) readAge(grant manifests.SecretGrant) (reading, error) {
 	}
 }
 
-// open decrypts the file. What the age package says of a key or a file that it refuses may
-// hold parts of it, and is dropped.
+// open decrypts the file. It drops the errors of package age, which may contain parts of the key or
+// the file.
 func (f ageFile) open() (map[string]string, error) {
 	identities, err := f.identities()
 	if err != nil {
@@ -200,9 +199,9 @@ func (f ageFile) identities() ([]age.Identity, error) {
 	return identities, nil
 }
 
-// parseLines reads lines of NAME=value. Empty lines and lines that begin with # hold none.
-// A value is everything behind the first =, as it stands. Its errors hold the number of a
-// line and nothing that stands in it.
+// parseLines parses lines of NAME=value. It skips empty lines and lines that begin with #. A value
+// is everything after the first =, unmodified. Errors contain the number of a line and none of its
+// content.
 func parseLines(text string) (map[string]string, error) {
 	values := map[string]string{}
 	number := 0

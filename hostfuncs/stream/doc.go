@@ -1,16 +1,16 @@
-// Package stream lets a tool say something before its call has ended: a piece of text, how far it
-// has come, an image that is not done yet.
+// Package stream lets a tool emit output before its call has ended: a piece of text, its progress,
+// an unfinished image.
 //
 //	session := stream.Open(stream.Options{Emit: host.Emit, Bytes: 256 << 10, Mask: mask})
 //	err := session.Admit(len(request))
 //	err = session.Emit(ctx, emission)
 //
-// It needs no permission: what is said goes to whoever watches the call, as its result will, and
-// nowhere else. So it is bounded as the result is, and secrets are taken out of it as of the result.
-// Each emission is masked by itself: a value that a tool has learned in a form of its own and says
-// in two halves is not recognized.
+// Emitting needs no permission: emissions go only to those who watch the call, and they will get
+// its result too. So emissions are bounded and secrets are masked in them, as in the result. Each
+// emission is masked separately: a secret that a tool splits between two emissions is not
+// recognized.
 //
-// What a tool is told does not depend on whether anybody watches: equal calls go on equally.
+// The tool cannot tell whether anyone watches, so equal calls behave equally.
 //
-// It is for the runtime: its API promises no compatibility.
+// The package is for the runtime. Its API carries no compatibility promise.
 package stream

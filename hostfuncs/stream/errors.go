@@ -7,32 +7,32 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// The kinds of failure. Every error of this package matches exactly one of them with errors.Is.
+// The kinds of failure. Every error from this package matches exactly one of them with errors.Is.
 var (
 	ErrInvalid     = errors.New("invalid emission")
-	ErrLimit       = errors.New("limit reached") // the call has said as much as it may
-	ErrUnavailable = errors.New("not available") // the call has ended for whoever watches it
-	ErrHost        = errors.New("host failure")  // whoever shows emissions failed
+	ErrLimit       = errors.New("limit reached") // the call may emit no more
+	ErrUnavailable = errors.New("not available") // the call has ended for its watcher
+	ErrHost        = errors.New("host failure")  // Options.Emit failed
 )
 
-// Error is an emission that is not shown. Its text is safe to show to a guest.
+// Error is the failure of an emission. Its text is safe to show to a guest.
 type Error struct {
 	Op      string // "admit" or "emit"
 	Kind    error  // one of the sentinels of this package
 	Message string // one sentence
-	// Bytes is the limit, for [ErrLimit].
+	// Bytes is the limit, if Kind is [ErrLimit].
 	Bytes int64
 
-	// cause is what is behind it. Its text is for the operator.
+	// cause is the underlying error. Its text is for the operator.
 	cause error
 }
 
-// Error returns the operation and the message; never the cause's text.
+// Error returns the operation, the kind and the message, never the text of the cause.
 func (e *Error) Error() string {
 	return strings.Join([]string{e.Op, e.Kind.Error(), e.Message}, ": ")
 }
 
-// Unwrap returns the kind and the cause, whose text is for the operator only.
+// Unwrap returns the kind and the cause. The text of the cause is for the operator only.
 func (e *Error) Unwrap() []error {
 	if e.cause == nil {
 		return []error{e.Kind}
@@ -40,7 +40,7 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.cause}
 }
 
-// notShown is the error for an emission that whoever shows them did not take.
+// notShown returns the error for an emission that Options.Emit did not accept.
 func notShown(err error) *Error {
 	var known *tool.Error
 	if errors.As(err, &known) && known.Kind == tool.Cancelled {

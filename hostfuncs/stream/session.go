@@ -10,31 +10,32 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// DefaultBytes is how much a call may say where nobody says otherwise.
+// DefaultBytes is the default limit on the bytes that a call may emit.
 const DefaultBytes = 256 << 10
 
-// Options are what a [Session] is made of. The zero value lets a call say [DefaultBytes], which
-// nobody sees.
+// Options configure a [Session]. With the zero value, a call may emit [DefaultBytes], and they are
+// discarded.
 type Options struct {
-	// Emit shows an emission, as [tool.Host] has it: it does not wait for whoever watches. Nil:
-	// nobody does.
+	// Emit delivers an emission. It is the function in [tool.Host], and does not block on the
+	// consumer. If it is nil, emissions are discarded.
 	Emit func(emission tool.Emission) error
-	// Bytes bounds the requests of a call together. If it is not positive, it is [DefaultBytes].
+	// Bytes limits the total size of the requests of a call. If it is not positive, the limit is
+	// [DefaultBytes].
 	Bytes int64
-	// Mask takes secrets out of a text, of which it returns a part or a copy. It stops soon after ctx
-	// has ended, and returns its error. Nil: there are no secrets.
+	// Mask returns text without secrets, as a subslice or a copy. It returns the error of ctx soon
+	// after ctx is done. If it is nil, there are no secrets.
 	Mask func(ctx context.Context, text []byte) ([]byte, error)
 }
 
-// Session is what one guest says. It serves that guest, which is single-threaded, and is not safe
-// for concurrent use.
+// Session checks and delivers the emissions of one guest. Guests are single-threaded, so a Session
+// is not safe for concurrent use.
 type Session struct {
 	options  Options
 	left     int64 // bytes
 	withheld int
 }
 
-// Open returns what one guest can say.
+// Open returns the session of one guest.
 func Open(options Options) *Session {
 	if options.Bytes <= 0 {
 		options.Bytes = DefaultBytes
@@ -42,9 +43,9 @@ func Open(options Options) *Session {
 	return &Session{options: options, left: options.Bytes}
 }
 
-// Admit takes a request of so many bytes off what the call may say, before anybody reads it: a
-// request that is refused then was work, too. The error, an [*Error] of kind [ErrLimit], is for
-// one that is too long for what is left; nothing is taken off for it, and a shorter one may pass.
+// Admit charges the size of a request to the call's limit. Call it before reading the request:
+// a request that is then rejected has cost work too. If less is left, Admit charges nothing and
+// returns an [*Error] of kind [ErrLimit]; a shorter request may still be admitted.
 func (s *Session) Admit(bytes int) error {
 	if int64(bytes) > s.left {
 		return &Error{Op: "admit", Kind: ErrLimit, Message: fmt.Sprintf("a call may say %d bytes before it has ended", s.options.Bytes), Bytes: s.options.Bytes}
@@ -53,8 +54,8 @@ func (s *Session) Admit(bytes int) error {
 	return nil
 }
 
-// Emit shows an emission to whoever watches. It keeps no part of what emission.Data points to. The
-// error is an [*Error], or that of ctx.
+// Emit delivers an emission to [Options.Emit]. It does not retain emission.Data. The error is an
+// [*Error], or the error of ctx.
 func (s *Session) Emit(ctx context.Context, emission tool.Emission) error {
 	if err := emission.Check(); err != nil {
 		return &Error{Op: "emit", Kind: ErrInvalid, Message: err.Error()}
@@ -66,8 +67,8 @@ func (s *Session) Emit(ctx context.Context, emission tool.Emission) error {
 	if err != nil {
 		return err
 	}
-	// What cannot be shown without a secret is not shown. The guest is not told: it would learn
-	// that what it said holds one.
+	// The emission is not valid without the secret, so it is withheld. Do not tell the guest, which
+	// would learn that its emission holds a secret.
 	if masked && shown.Check() != nil {
 		s.withheld++
 		return nil
@@ -78,12 +79,12 @@ func (s *Session) Emit(ctx context.Context, emission tool.Emission) error {
 	return nil
 }
 
-// Withheld returns how many emissions were not shown since they held a secret in a place where
-// nothing could stand for it, such as within an image.
+// Withheld returns the number of emissions that were not delivered because they held a secret where
+// no placeholder can replace it, such as within an image.
 func (s *Session) Withheld() int { return s.withheld }
 
-// mask returns the emission without secrets, and whether it had any. Data is a copy: what it was
-// read from may be far longer.
+// mask returns the emission without secrets, and whether it had any. Data is a copy, since the
+// slice may be part of a far longer array.
 func (s *Session) mask(ctx context.Context, e tool.Emission) (_ tool.Emission, found bool, err error) {
 	if s.options.Mask == nil {
 		e.Data = bytes.Clone(e.Data)
@@ -103,12 +104,12 @@ func (s *Session) mask(ctx context.Context, e tool.Emission) (_ tool.Emission, f
 	}
 	e.Text, e.Data, e.MIMEType = string(masked[0]), json.RawMessage(bytes.Clone(masked[1])), string(masked[2])
 	if had[3] {
-		e.Fraction = nil // nothing can stand for a secret in a number
+		e.Fraction = nil // a number has no room for a placeholder
 	}
 	return e, found, nil
 }
 
-// digits returns all digits of a fraction, without an exponent, which would set them apart.
+// digits returns all digits of a fraction. It uses no exponent, so that the digits stay adjacent.
 func digits(fraction *float64) []byte {
 	if fraction == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package batches stores paused batches, so that a later command can resume them: each in a
-// file of its own, in the user's folder for the state of programs or wherever the user says.
+// Package batches stores paused batches, so that a later command can resume them. Each batch has
+// its own file, in the user's state folder or at a path that the user chooses.
 package batches
 
 import (
@@ -12,18 +12,18 @@ import (
 	"github.com/caisson-run/caisson/executor"
 )
 
-// What can go wrong, for errors.Is.
+// The errors of this package, for errors.Is.
 var (
 	ErrNotFound  = errors.New("there is no such batch")
-	ErrAmbiguous = errors.New("several batches have such an id")
+	ErrAmbiguous = errors.New("several batches match the id")
 	ErrEnded     = errors.New("the batch was resumed and has ended")
-	ErrOccupied  = errors.New("the file is there already")
+	ErrOccupied  = errors.New("the file already exists")
 	ErrDamaged   = errors.New("the file holds no paused batch")
 	ErrTooLarge  = errors.New("the batch is too large to keep")
 )
 
-// Error is a failure of one operation on a kept batch. It wraps one of the errors above or the
-// operating system's.
+// Error is the failure of an operation on a stored batch. It wraps one of the errors above or an
+// error of the operating system.
 type Error struct {
 	Op   string // "keep", "find", "read" or "claim"
 	Path string // the folder, or the file
@@ -36,21 +36,21 @@ func (e *Error) Error() string { return fmt.Sprintf("%s %s: %v", e.Op, e.Path, e
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// schema is the version of what a file holds.
+// schema is the version of the file format.
 const schema = "caisson-batch/v1"
 
-// MaxFileBytes is how large the file of one batch may be: as a state may, and what stands around it.
-// The size of a file is looked at before it is read.
+// MaxFileBytes is the maximum size of a batch's file: that of a state, and 4 KiB for the fields
+// around it. The size of a file is checked before it is read.
 const MaxFileBytes = executor.MaxStateBytes + 4<<10
 
-// Batch is a paused batch, as it is stored.
+// Batch is a paused batch as stored.
 type Batch struct {
-	// Dialect is the one in which the calls came; empty for none.
+	// Dialect is the dialect of the calls, or empty.
 	Dialect string
 	State   executor.State
 }
 
-// wireBatch is what a file holds. Of a batch that has ended, nothing is left but its id.
+// wireBatch is the content of a file. Of a batch that has ended, only the id and the time are kept.
 type wireBatch struct {
 	Schema  string          `json:"schema"`
 	Batch   string          `json:"batch"`
@@ -68,7 +68,7 @@ func encode(wire wireBatch) ([]byte, error) {
 	return content, err
 }
 
-// decode reads what a file holds, which may be anything.
+// decode decodes the untrusted content of a file.
 func decode(content []byte) (Batch, error) {
 	var version struct {
 		Schema string `json:"schema"`
@@ -86,7 +86,7 @@ func decode(content []byte) (Batch, error) {
 	case wire.Ended != nil:
 		return Batch{}, fmt.Errorf("%w, at %s", ErrEnded, wire.Ended.UTC().Format(time.RFC3339))
 	case wire.State == nil || wire.State.ID() != wire.Batch:
-		return Batch{}, fmt.Errorf("%w: its state is missing, or another batch's", ErrDamaged)
+		return Batch{}, fmt.Errorf("%w: its state is missing or belongs to another batch", ErrDamaged)
 	}
 	return Batch{Dialect: wire.Dialect, State: *wire.State}, nil
 }

@@ -105,8 +105,8 @@ func TestNobodyElseReachesBatches(t *testing.T) {
 	}
 	require.NoError(t, os.Chmod(string(folder), 0o755)) //nolint:gosec // that is the attack
 	_, err := folder.Find(batch.State.ID())
-	require.ErrorContains(t, err, "must be this user's alone")
-	require.ErrorContains(t, folder.Check(), "must be this user's alone")
+	require.ErrorContains(t, err, "must be accessible only to this user")
+	require.ErrorContains(t, folder.Check(), "must be accessible only to this user")
 }
 
 func TestAFileOfTheUsersIsNotOverwritten(t *testing.T) {

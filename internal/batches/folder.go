@@ -14,37 +14,37 @@ import (
 	"github.com/caisson-run/caisson/internal/folder"
 )
 
-// What a folder holds at most. When more is added, what is oldest goes, and batches that have ended
-// before those that wait.
+// The limits of a folder. Beyond them, batches are removed: ended ones before paused ones, and the
+// oldest first.
 const (
 	MaxBatches = 200
 	MaxBytes   = 256 << 20 // of all files together
 )
 
-// kept is for how long a file stays: far longer than a batch can be resumed, so that one which
-// was claimed can be told from one that was not.
+// kept is how long a file is kept. It is far longer than a batch can be resumed, so that a claimed
+// batch can be distinguished from an unclaimed one.
 const kept = 7 * 24 * time.Hour
 
 const (
 	suffix = ".json"
-	taken  = ".taken" // of the files that say that a state was claimed
+	taken  = ".taken" // suffix of the markers of claimed states
 )
 
-// MinPrefix is how many characters of a batch's id [Folder.Find] needs at least.
+// MinPrefix is the minimum number of characters of a batch's id that [Folder.Find] accepts.
 const MinPrefix = 8
 
-// Folder is the path of a folder with batches. It need not exist. "" is no folder.
+// Folder is the path of a folder of batches. The folder need not exist. "" means no folder.
 type Folder string
 
-// In returns the folder of batches within the folder for state.
+// In returns the folder of batches in the state folder.
 func In(state string) Folder { return Folder(filepath.Join(state, "batches")) }
 
-// IsID reports whether a text may be a batch's id, or the beginning of one.
+// IsID reports whether a text may be a batch's id or a prefix that [Folder.Find] accepts.
 func IsID(text string) bool {
 	return len(text) >= MinPrefix && strings.Trim(strings.ToLower(text), "0123456789abcdef-") == ""
 }
 
-// Check reports why nothing can be kept in the folder, which is created if need be.
+// Check returns an error if nothing can be kept in the folder. It creates the folder if necessary.
 func (f Folder) Check() error {
 	root, err := folder.Make(string(f))
 	if err == nil {
@@ -56,7 +56,7 @@ func (f Folder) Check() error {
 	return nil
 }
 
-// Dirs returns the folder, or nothing for none.
+// Dirs returns a list of the folder, or nil if there is no folder.
 func (f Folder) Dirs() []string {
 	if f == "" {
 		return nil
@@ -64,7 +64,7 @@ func (f Folder) Dirs() []string {
 	return []string{string(f)}
 }
 
-// New returns the place for a batch of that id.
+// New returns the place for a batch with the id.
 func (f Folder) New(id string) (*Place, error) {
 	if !folder.IsID(id, false) {
 		return nil, &Error{"keep", string(f), fmt.Errorf("%q is not a batch's id", id)}
@@ -72,9 +72,8 @@ func (f Folder) New(id string) (*Place, error) {
 	return &Place{folder: f, dir: string(f), name: id + suffix, private: true}, nil
 }
 
-// Find returns the place of a batch. The first [MinPrefix] characters of its id are enough, or
-// more where several have those. The error wraps [ErrNotFound], [ErrAmbiguous] or the operating
-// system's.
+// Find returns the place of a batch by its id or a unique prefix of at least [MinPrefix]
+// characters. The error wraps [ErrNotFound], [ErrAmbiguous] or an error of the operating system.
 func (f Folder) Find(id string) (*Place, error) {
 	files, err := f.list()
 	if err != nil {
@@ -108,13 +107,13 @@ func (f Folder) list() (_ []fs.DirEntry, err error) {
 	return folder.List(root)
 }
 
-// At returns the place of a batch in a file of the user's choice. The folder, which may be "",
-// remembers what was claimed.
+// At returns the place of a batch in a file that the user chooses. Claims are also kept in the
+// folder, unless it is "".
 func (f Folder) At(file string) *Place {
 	return &Place{folder: f, dir: filepath.Dir(file), name: filepath.Base(file)}
 }
 
-// hasEnded reports whether a file is what is left of a batch that has ended, which is little.
+// hasEnded reports whether a file is the note of an ended batch. Such a file is small.
 func hasEnded(root *os.Root, name string, size int64) bool {
 	const most = 1 << 10
 	if size > most {
@@ -128,8 +127,8 @@ func hasEnded(root *os.Root, name string, size int64) bool {
 	return errors.Is(err, ErrEnded)
 }
 
-// prune removes the oldest batches until no more are left than there is room for, and what is of
-// no use any more.
+// prune removes batches until at most most of them with at most bytes bytes in total are left. It
+// also removes expired files, markers and drafts.
 func prune(root *os.Root, most int, bytes int64) error {
 	files, err := folder.List(root)
 	if err != nil {
@@ -138,7 +137,7 @@ func prune(root *os.Root, most int, bytes int64) error {
 	known, err := folder.Look(root, files)
 	problems := []error{err}
 	var batches []string
-	ended := map[string]int{} // 1 for those
+	ended := map[string]int{} // 1 for ended batches
 	for name, file := range known {
 		id, isBatch := strings.CutSuffix(name, suffix)
 		isBatch = isBatch && folder.IsID(id, false)

@@ -14,20 +14,20 @@ import (
 	"github.com/caisson-run/caisson/internal/folder"
 )
 
-// Place is the file of one batch. It is for one goroutine at a time.
+// Place is the file of one batch. It is not safe for concurrent use.
 type Place struct {
 	folder    Folder
 	dir, name string
 	private   bool   // the file is in the folder
-	content   []byte // as it was last read
-	beside    string // the file beside it that says that it was claimed, where that goes once it was rewritten
+	content   []byte // as last read
+	beside    string // marker next to the file that it was claimed; removed once the file is rewritten
 }
 
-// Path returns the file.
+// Path returns the path of the file.
 func (p *Place) Path() string { return filepath.Join(p.dir, p.name) }
 
-// Dirs returns the folders that hold the file and what was claimed of it. Whoever can write there can
-// change the batch, or have it resumed again.
+// Dirs returns the folders with the file and with the markers of claims. Anyone who can write there
+// can change the batch, or cause it to be resumed again.
 func (p *Place) Dirs() []string {
 	if p.private {
 		return p.folder.Dirs()
@@ -49,8 +49,8 @@ func (p *Place) failure(op string, err error) error {
 	return &Error{op, p.Path(), folder.Reason(err)}
 }
 
-// Check reports why a first batch cannot be kept here: [ErrOccupied] where there is a file of
-// anything else than a batch that has ended, or what the operating system says.
+// Check returns an error if a new batch cannot be kept here: [ErrOccupied] if there is a file that
+// is not an ended batch, or an error of the operating system.
 func (p *Place) Check() (err error) {
 	defer func() { err = p.failure("keep", err) }()
 	root, err := p.open()
@@ -71,12 +71,12 @@ func (p *Place) Check() (err error) {
 	return ErrOccupied
 }
 
-// Keep writes a paused batch, in the place of what is there.
+// Keep writes a paused batch. It replaces an existing file.
 func (p *Place) Keep(batch Batch) error {
 	return p.write(wireBatch{Batch: batch.State.ID(), Dialect: batch.Dialect, State: &batch.State})
 }
 
-// End notes that the batch has ended, and keeps nothing else of it.
+// End replaces the batch with a note that it has ended.
 func (p *Place) End(id string, at time.Time) error { return p.write(wireBatch{Batch: id, Ended: &at}) }
 
 func (p *Place) write(wire wireBatch) (err error) {
@@ -99,8 +99,8 @@ func (p *Place) write(wire wireBatch) (err error) {
 	return p.release(root)
 }
 
-// release removes what says beside the file that it was claimed: its content is another one now, which
-// whoever claims it compares.
+// release removes the marker next to the file. After a rewrite it is not needed, since a claim
+// compares the content of the file.
 func (p *Place) release(root *os.Root) error {
 	if p.beside == "" {
 		return nil
@@ -110,8 +110,8 @@ func (p *Place) release(root *os.Root) error {
 	return err
 }
 
-// Read returns the batch. The error wraps [ErrNotFound], [ErrEnded], [ErrDamaged] or the
-// operating system's.
+// Read returns the batch. The error wraps [ErrNotFound], [ErrEnded], [ErrDamaged] or an error of
+// the operating system.
 func (p *Place) Read() (Batch, error) {
 	content, err := p.read()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -134,14 +134,14 @@ func (p *Place) read() (_ []byte, err error) {
 	return folder.Read(root, p.name, MaxFileBytes)
 }
 
-// Claim implements [executor.Claimer] for the batch that was last read. A state is claimed once in the
-// folder where its file lies, by whatever path that is reached and whatever the file is called, and
-// once in the folder for state. Copies and hard links of the file that lie elsewhere are known to the
-// folder for state alone.
+// Claim implements [executor.Claimer] for the batch that was last read. A state can be claimed once
+// in the folder of its file, whatever the path to the folder and the name of the file, and once in
+// the state folder. Only the state folder prevents a second claim with a copy or a hard link of the
+// file in another folder.
 func (p *Place) Claim(_ context.Context, key string, _ time.Time) (_ bool, err error) {
 	defer func() { err = p.failure("claim", err) }()
 	digest := sha256.Sum256([]byte(key))
-	marker := "." + hex.EncodeToString(digest[:]) + taken // it may lie among the files of the user's
+	marker := "." + hex.EncodeToString(digest[:]) + taken // hidden, since it may be among the user's files
 	here, err := p.open()
 	if err != nil {
 		return false, err
@@ -160,10 +160,10 @@ func (p *Place) Claim(_ context.Context, key string, _ time.Time) (_ bool, err e
 	return ours && err == nil, err
 }
 
-// claimOnce claims the state in the folder for state, once it was claimed beside its file. It reports
-// whether that is the same folder, where the marker is kept.
+// claimOnce claims the state in the state folder, after it was claimed in the folder of its file.
+// kept reports whether the two are the same folder, whose marker must stay.
 func (p *Place) claimOnce(here *os.Root, marker string) (ours, kept bool, err error) {
-	// Another process may have gone on with the batch since it was read here.
+	// Another process may have resumed the batch since it was read.
 	if content, err := p.read(); err != nil || !bytes.Equal(content, p.content) {
 		return false, false, err
 	}
@@ -182,7 +182,7 @@ func (p *Place) claimOnce(here *os.Root, marker string) (ours, kept bool, err er
 	return ours, false, err
 }
 
-// take creates a file, and reports whether it was not there.
+// take creates a file, and reports whether it did not exist before.
 func take(root *os.Root, name string) (bool, error) {
 	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {

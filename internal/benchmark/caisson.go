@@ -72,7 +72,7 @@ func (c caissonTool) open(ctx context.Context, dir string) (session, error) {
 
 // start loads the tool and compiles its module.
 func (c caissonTool) start(ctx context.Context, dir string) (*caissonSession, error) {
-	rt, err := runtime.New(ctx, runtime.Options{CacheDir: dir, Compiler: c.compiler})
+	rt, err := runtime.New(ctx, runtime.Options{CacheDir: dir, Compiler: c.compiler, Running: 1 << 10})
 	if err != nil {
 		return nil, err
 	}

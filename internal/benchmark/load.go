@@ -1,13 +1,17 @@
 package benchmark
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	goruntime "runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
+
+	"github.com/caisson-run/caisson/internal/benchmark/guests"
 )
 
 // scheme is a guest that is ready to be called in one way.
@@ -152,3 +156,88 @@ func percentile(sorted []time.Duration, percent int) time.Duration {
 }
 
 func microseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
+
+// checker checks the answers of one caller. It takes an answer apart once and compares
+// the others with it, since taking apart would take longer than a call.
+type checker struct {
+	expected guests.Call
+	correct  []byte
+}
+
+// check checks the answer to the given call of an instance, which counts it as that.
+func (c *checker) check(output []byte, call int) error {
+	if call > 1 {
+		var err error
+		if output, err = asFirst(output, call); err != nil {
+			return err
+		}
+	}
+	if c.correct != nil && bytes.Equal(output, c.correct) {
+		return nil
+	}
+	if err := c.expected.Check(output); err != nil {
+		return err
+	}
+	c.correct = bytes.Clone(output)
+	return nil
+}
+
+// asFirst returns the answer that the first call of an instance would have got, if this
+// answer is that of the given call.
+func asFirst(output []byte, call int) ([]byte, error) {
+	const key = `"calls":`
+	at := bytes.LastIndex(output, []byte(key))
+	if at < 0 {
+		return nil, fmt.Errorf("%w: it counts no calls", guests.ErrAnswer)
+	}
+	head, count := output[:at+len(key)], bytes.Trim(output[at+len(key):], " \n}")
+	if string(count) != strconv.Itoa(call) {
+		return nil, fmt.Errorf("%w: it counts %q calls instead of %d", guests.ErrAnswer, count, call)
+	}
+	return append(head[:len(head):len(head)], "1}"...), nil
+}
+
+// warmStarts is how often a start with compiled code is repeated; the shortest counts.
+const warmStarts = 3
+
+// measureStartup starts a guest with nothing compiled and then, several times, with
+// what that left in dir. It reports the time to the first answer.
+func measureStartup(ctx context.Context, b backend, dir string, in input) (Startup, error) {
+	var measured Startup
+	for i := range 1 + warmStarts {
+		took, err := firstAnswer(ctx, b, dir, in)
+		if err != nil {
+			return Startup{}, err
+		}
+		switch {
+		case i == 0:
+			measured.Cold = microseconds(took)
+		case i == 1 || microseconds(took) < measured.Warm:
+			measured.Warm = microseconds(took)
+		}
+	}
+	return measured, nil
+}
+
+func firstAnswer(ctx context.Context, b backend, dir string, in input) (took time.Duration, err error) {
+	start := time.Now()
+	s, err := b.open(ctx, dir)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, s.close(ctx)) }()
+	c, err := s.caller(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, c.close(ctx)) }()
+	output, err := c.call(ctx, in)
+	took = time.Since(start)
+	if err != nil {
+		return 0, err
+	}
+	if err := in.expected.Check(output); err != nil {
+		return 0, fmt.Errorf("the first answer: %w", err)
+	}
+	return took, nil
+}

@@ -95,7 +95,7 @@ func loadThousand(b *testing.B, variantOf func([]byte, int) ([]byte, error)) []*
 	require.NoError(b, err)
 	dir := b.TempDir()
 	rt, err := runtime.New(b.Context(), runtime.Options{
-		CacheDir: filepath.Join(dir, "cache"), Memory: runtime.Memory{Instances: thousandInstances, Modules: thousandModules},
+		Running: 1 << 10, CacheDir: filepath.Join(dir, "cache"), Memory: runtime.Memory{Instances: thousandInstances, Modules: thousandModules},
 	})
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, rt.Close(context.WithoutCancel(b.Context()))) })

@@ -1,5 +1,5 @@
-// Package folder keeps files in a folder of the user's own, which any number of processes may use
-// at once. A file is there as a whole or not at all.
+// Package folder keeps files in a private folder of the user. Any number of processes may use a
+// folder concurrently. Files are written atomically.
 package folder
 
 import (
@@ -15,19 +15,19 @@ import (
 	"github.com/caisson-run/caisson/internal/hostfile"
 )
 
-// What can go wrong, for errors.Is.
+// The errors of this package, for errors.Is.
 var (
-	ErrExposed   = errors.New("the folder must be this user's alone")
+	ErrExposed   = errors.New("the folder must be accessible only to this user")
 	ErrIrregular = errors.New("it is not a regular file")
 	ErrTooLarge  = errors.New("the file is too large")
 )
 
 const (
-	temporary = ".tmp" // behind a dot and the name, while a file is being written
+	temporary = ".tmp" // suffix of drafts; their names start with a dot
 	abandoned = time.Hour
 )
 
-// Make opens a folder, which is created if need be.
+// Make opens a folder, and creates it if necessary.
 func Make(path string) (*os.Root, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
@@ -35,8 +35,9 @@ func Make(path string) (*os.Root, error) {
 	return Open(path)
 }
 
-// Open opens a folder. It refuses one that is another user's, or that others may reach: what is
-// kept is nobody else's business, and what others can write proves nothing.
+// Open opens a folder. It fails with [ErrExposed] if the folder belongs to another user or is
+// accessible to others: its content is private, and content that others can write is not
+// trustworthy.
 func Open(path string) (*os.Root, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
@@ -54,7 +55,7 @@ func Open(path string) (*os.Root, error) {
 	return root, nil
 }
 
-// List returns what is in the folder.
+// List returns the entries of the folder.
 func List(root *os.Root) (_ []fs.DirEntry, err error) {
 	dir, err := root.Open(".")
 	if err != nil {
@@ -64,7 +65,8 @@ func List(root *os.Root) (_ []fs.DirEntry, err error) {
 	return dir.ReadDir(-1)
 }
 
-// Read returns the content of a regular file of at most so many bytes. Nothing of a larger one is read.
+// Read returns the content of a regular file. It fails with [ErrTooLarge], without reading, if the
+// file has more than most bytes.
 func Read(root *os.Root, name string, most int64) ([]byte, error) {
 	file, info, err := hostfile.OpenIn(root, name, hostfile.NoFollow)
 	if errors.Is(err, hostfile.ErrIrregular) {
@@ -80,7 +82,7 @@ func Read(root *os.Root, name string, most int64) ([]byte, error) {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}
-	if int64(len(content)) > most { // it has grown
+	if int64(len(content)) > most { // the file has grown
 		return nil, tooLarge(most)
 	}
 	return content, nil
@@ -90,7 +92,7 @@ func tooLarge(most int64) error {
 	return fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, most)
 }
 
-// Write writes a file that the user alone may read, in the place of one of that name.
+// Write writes a file that only the user may read. It replaces an existing file atomically.
 func Write(root *os.Root, name string, content []byte) error {
 	draft := "." + name + "." + rand.Text() + temporary
 	file, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -108,14 +110,14 @@ func Write(root *os.Root, name string, content []byte) error {
 	return err
 }
 
-// Kept is a file of the folder.
+// Kept describes a file in the folder.
 type Kept struct {
 	Bytes   int64
 	Changed time.Time
 }
 
-// Look returns what files are like, by their names. Drafts of processes that ended before they
-// were done are removed.
+// Look returns the descriptions of files, by name. It removes drafts that are older than an hour,
+// which were left behind by processes that ended early.
 func Look(root *os.Root, files []fs.DirEntry) (map[string]Kept, error) {
 	var problems []error
 	kept := map[string]Kept{}
@@ -133,10 +135,10 @@ func Look(root *os.Root, files []fs.DirEntry) (map[string]Kept, error) {
 	return kept, errors.Join(problems...)
 }
 
-// Remove removes a file, unless another process has done so.
+// Remove removes a file. It succeeds if another process has already removed it.
 func Remove(root *os.Root, name string) error { return present(root.Remove(name)) }
 
-// present returns nil for what another process has removed meanwhile.
+// present returns err, or nil if it says that the file does not exist.
 func present(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -148,7 +150,7 @@ func isDraft(name string) bool {
 	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, temporary)
 }
 
-// Reason returns an error without the path, which stands beside it.
+// Reason returns an error without its path, for messages that already contain the path.
 func Reason(err error) error {
 	var inPath *fs.PathError
 	if errors.As(err, &inPath) {

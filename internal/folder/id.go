@@ -1,7 +1,7 @@
 package folder
 
-// IsID reports whether a text is an id of a call or a batch, or (partly) the beginning of one: a
-// UUID in lower case. Ids become the names of files, so nothing else may pass.
+// IsID reports whether a text is an id of a call or a batch, which is a UUID in lower case. If
+// partly is set, prefixes pass too. Ids become file names, so nothing else may pass.
 func IsID(text string, partly bool) bool {
 	const form = "00000000-0000-0000-0000-000000000000"
 	if len(text) > len(form) || !partly && len(text) != len(form) {

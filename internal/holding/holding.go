@@ -1,5 +1,5 @@
-// Package holding finds out whether a directory lies within another one, by whatever links it is
-// reached.
+// Package holding determines whether a directory is inside another one, taking symbolic links into
+// account.
 package holding
 
 import (
@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// maxLinks is how many symbolic links a path may lead through, as systems have it.
+// maxLinks is the maximum number of symbolic links in a path, as on common systems.
 const maxLinks = 40
 
-// Of returns the one of the directories that is another one, is above it, or has one of the symbolic
-// links in it that lead there; "" for none. None of them need exist. Whoever can write to what it
-// returns can change what is in the other.
+// Of returns the first of dirs that is dir, is above it, or holds one of the symbolic links in its
+// path. It returns "" if there is none. The directories need not exist. Anyone who can write to the
+// returned directory can change the content of dir.
 func Of(dirs []string, dir string) (string, error) {
 	if len(dirs) == 0 {
 		return "", nil
@@ -38,8 +38,8 @@ func Of(dirs []string, dir string) (string, error) {
 	return "", errors.New("too many symbolic links")
 }
 
-// above returns the one of the directories that is the one at the path, or above it. What is not
-// there yet is passed over: it will be below what is.
+// above returns the one of dirs that is the directory at the path or above it, or "". It skips
+// elements of the path that do not exist yet, since they will be below the existing ones.
 func above(dirs []string, path string) (string, error) {
 	for {
 		here, err := os.Stat(path)
@@ -63,7 +63,7 @@ func above(dirs []string, path string) (string, error) {
 	}
 }
 
-// followed returns a path with its first symbolic link replaced by where that leads to.
+// followed returns a path with its first symbolic link replaced by the link's target.
 func followed(path string) (string, error) {
 	volume := filepath.VolumeName(path) + string(filepath.Separator)
 	at := volume

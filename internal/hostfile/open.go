@@ -1,6 +1,6 @@
-// Package hostfile opens files of the host's at paths where somebody else may put something:
-// a manifest in a folder of tools, an entry of a cache, a secret's file. What is there may be a
-// pipe that nobody writes to, or a device without an end.
+// Package hostfile opens host files at paths that others may control: a manifest in a folder of
+// tools, a cache entry, a file with a secret. At such a path there may be a pipe that has no
+// writer, or an endless device.
 package hostfile
 
 import (
@@ -9,24 +9,24 @@ import (
 	"os"
 )
 
-// What can be wrong with what is found, for errors.Is.
+// The errors of [Open] and [OpenIn], for errors.Is.
 var (
 	ErrIrregular = errors.New("not a regular file")
-	errChanging  = errors.New("it is replaced all the time")
+	errChanging  = errors.New("the file keeps being replaced")
 )
 
-// Links says what becomes of a link in the last element of a path. Links before that are
-// followed, within the root if there is one.
+// Links says how to treat a symbolic link in the last element of a path. Links in other elements
+// are followed, within the root if there is one.
 type Links int
 
-// NoFollow refuses links as irregular. Follow opens what they lead to, if that is regular.
+// NoFollow rejects links as irregular. Follow opens the target if it is a regular file.
 const (
 	NoFollow Links = iota
 	Follow
 )
 
-// Open opens a regular file for reading, and returns what it is like. It waits for nobody. The
-// error wraps [ErrIrregular] for anything else, and may be an [*fs.PathError].
+// Open opens a regular file for reading and returns its description. It does not block. For
+// anything but a regular file, the error wraps [ErrIrregular]. It may be an [*fs.PathError].
 func Open(path string, links Links) (*os.File, fs.FileInfo, error) {
 	if links == Follow {
 		return open(path, os.Stat, os.OpenFile)
@@ -34,7 +34,7 @@ func Open(path string, links Links) (*os.File, fs.FileInfo, error) {
 	return open(path, os.Lstat, os.OpenFile)
 }
 
-// OpenIn is [Open] for a name below a root.
+// OpenIn is like [Open] for a name in a root.
 func OpenIn(root *os.Root, name string, links Links) (*os.File, fs.FileInfo, error) {
 	if links == Follow {
 		return open(name, root.Stat, root.OpenFile)
@@ -42,11 +42,11 @@ func OpenIn(root *os.Root, name string, links Links) (*os.File, fs.FileInfo, err
 	return open(name, root.Lstat, root.OpenFile)
 }
 
-// attempts bounds how often a file may be replaced while it is opened.
+// attempts is the number of attempts to open a file that is replaced in the meantime.
 const attempts = 100
 
-// open looks first, since opening a device may do something to it, and does not wait, since
-// it may be a pipe by then. What was opened must be what was looked at.
+// open checks the file before opening it, since opening a device may have side effects. It opens
+// without blocking, since the file may have become a pipe. The opened file must be the checked one.
 func open(name string, look func(string) (fs.FileInfo, error), openFile func(string, int, fs.FileMode) (*os.File, error)) (*os.File, fs.FileInfo, error) {
 	for range attempts {
 		seen, err := look(name)
@@ -61,7 +61,7 @@ func open(name string, look func(string) (fs.FileInfo, error), openFile func(str
 			return nil, nil, err
 		}
 		opened, err := file.Stat()
-		if err == nil && opened.Mode().IsRegular() && os.SameFile(seen, opened) { // an inode's number may be used again
+		if err == nil && opened.Mode().IsRegular() && os.SameFile(seen, opened) { // the inode number may have been reused by another kind of file
 			return file, opened, nil
 		}
 		if err := errors.Join(err, file.Close()); err != nil {

@@ -4,8 +4,8 @@ package hostfile
 
 import "io/fs"
 
-// nonBlocking is nothing where opening a file by its path does not wait.
+// nonBlocking is 0, since opening a file by its path does not block here.
 const nonBlocking = 0
 
-// Private returns nil: whose a file is, and who may reach it, follows from where it is.
+// Private returns nil: the owner and the access rights of a file follow from its location.
 func Private(fs.FileInfo) error { return nil }

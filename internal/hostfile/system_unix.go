@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// nonBlocking has an open return at once, also that of a pipe.
+// nonBlocking makes an open return at once, even for a pipe.
 const nonBlocking = syscall.O_NONBLOCK
 
-// Private returns nil for a file or folder that belongs to this user and that nobody else may
-// reach, and otherwise why it is none: words that go on a sentence about it.
+// Private returns nil if a file or folder belongs to this user and is accessible to nobody else.
+// Otherwise it returns the reason, worded as the predicate of a sentence about it.
 func Private(info fs.FileInfo) error {
 	if status, ok := info.Sys().(*syscall.Stat_t); ok && int(status.Uid) != os.Geteuid() {
 		return fmt.Errorf("belongs to user %d, not to this one", status.Uid)

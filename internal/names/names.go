@@ -1,5 +1,5 @@
-// Package names says which of some manifests get their names, as a registry would that loaded them. No
-// tool stands behind any of them.
+// Package names determines which manifests get their names, as in a registry that loads them,
+// without loading any tool.
 package names
 
 import (
@@ -11,14 +11,15 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Names are those of manifests. Get one from [New]; it is safe for concurrent use.
+// Names is a set of manifests with their names. Create it with [New]. It is safe for concurrent
+// use.
 type Names struct{ registry *registry.Registry }
 
-// New returns the names of nothing.
+// New returns an empty set.
 func New() *Names { return &Names{registry.New()} }
 
-// Add adds a manifest, whose file is its source. That its names are taken is no error: see
-// [Names.Duplicates].
+// Add adds a manifest with its file as the source. It does not fail if the manifest's names are
+// taken; see [Names.Duplicates].
 func (n *Names) Add(m *manifests.Manifest) error {
 	if err := n.registry.Register(m.File, described{m}); !errors.Is(err, registry.ErrDuplicate) {
 		return err
@@ -26,13 +27,13 @@ func (n *Names) Add(m *manifests.Manifest) error {
 	return nil
 }
 
-// Duplicates returns the names that were kept out, as the registry does.
+// Duplicates returns the names that were already taken, like [registry.Registry.Duplicates].
 func (n *Names) Duplicates() []*registry.DuplicateError { return n.registry.Duplicates() }
 
-// Nearest returns at most so many names that a name may have been meant for.
+// Nearest returns at most most names that are similar to a name.
 func (n *Names) Nearest(name string, most int) []string { return n.registry.Nearest(name, most) }
 
-// described is a manifest in a registry. It is never run.
+// described is a registry entry with a manifest only. It is never invoked.
 type described struct{ manifest *manifests.Manifest }
 
 // Manifest implements registry.Tool.

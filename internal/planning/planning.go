@@ -1,20 +1,21 @@
-// Package planning lets whoever makes calls for a guest tell its runtime for how long the host works
-// at one, before a tool runs. A runtime does not watch a guest that waits for another tool, since that
-// is watched itself, or is no guest; but it does while nothing runs that is.
+// Package planning lets the maker of a guest's calls tell the guest's runtime while the host plans
+// a call, before a tool runs. The runtime does not watch a guest that waits for another tool, since
+// that tool is watched itself or is not a guest. While the host plans, no such tool runs, so the
+// runtime watches the guest.
 package planning
 
 import "context"
 
 type key struct{}
 
-// With returns a context that has begin called when the planning of a call begins, and what that
-// returns when it ends.
+// With returns a context with a function that is called when the planning of a call begins. The
+// returned function end is called when planning ends.
 func With(ctx context.Context, begin func() (end func())) context.Context {
 	return context.WithValue(ctx, key{}, begin)
 }
 
-// Begin says that the host begins to plan a call, and end that it is done. Of a context that is of no
-// guest's call they do nothing.
+// Begin reports that the host begins to plan a call. The caller calls end when planning is done.
+// Both do nothing if the context is not from [With].
 func Begin(ctx context.Context) (end func()) {
 	if begin, ok := ctx.Value(key{}).(func() func()); ok {
 		return begin()

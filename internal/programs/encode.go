@@ -3,51 +3,37 @@ package programs
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // Module returns the program in the binary format. It fails where a branch has no block to go
 // to, which is so only in what [Shrink] tries.
 func (p *Program) Module() ([]byte, error) {
-	e := &encoder{p: p, known: map[string]int{}}
-	code := unsigned(len(p.Functions))
-	var functions []byte
-	for _, f := range p.Functions {
-		functions = append(functions, unsigned(e.signature(f.Type))...)
-		body, err := e.function(f)
-		if err != nil {
-			return nil, err
-		}
-		code = append(append(code, unsigned(len(body))...), body...)
-	}
-	imports := unsigned(len(p.Imports))
-	for _, i := range p.Imports {
-		imports = append(append(imports, text(i.Module)...), text(i.Name)...)
-		imports = append(append(imports, 0), unsigned(e.signature(i.Type))...)
-	}
-	tables := []byte{2, byte(funcref), 1}
-	tables = append(append(tables, unsigned(len(p.Slots))...), unsigned(len(p.Slots))...)
-	tables = append(tables, byte(funcref), 1, spareElements, mostSpare)
-	globals := unsigned(len(p.Globals))
-	for _, g := range p.Globals {
-		globals = append(globals, byte(g.Type), 1)
-		globals = append(append(globals, valueOf(g.Type, g.Value)...), 0x0b)
-	}
-	exports := unsigned(len(p.Exports) + 1)
-	exports = append(append(exports, text("memory")...), 2, 0)
-	for _, export := range p.Exports {
-		exports = append(append(append(exports, text(export.Name)...), 0), unsigned(export.Function)...)
+	e := &encoder{known: map[string]int{}}
+	imports := vector(p.Imports, func(i Import) []byte {
+		return slices.Concat(text(i.Module), text(i.Name), []byte{0}, unsigned(e.signature(i.Type)))
+	})
+	functions := vector(p.Functions, func(f *Function) []byte { return unsigned(e.signature(f.Type)) })
+	code := vector(p.Functions, e.function)
+	if e.err != nil {
+		return nil, e.err
 	}
 	module := []byte("\x00asm\x01\x00\x00\x00")
-	add := func(id byte, content []byte) {
-		module = append(append(append(module, id), unsigned(len(content))...), content...)
+	add := func(id byte, content ...[]byte) {
+		section := slices.Concat(content...)
+		module = slices.Concat(module, []byte{id}, unsigned(len(section)), section)
 	}
-	add(1, append(unsigned(len(e.types)), joined(e.types)...))
+	add(1, vector(e.types, func(encoded []byte) []byte { return encoded }))
 	add(2, imports)
-	add(3, append(unsigned(len(p.Functions)), functions...))
-	add(4, tables)
-	add(5, append(append([]byte{1, 1}, unsigned(p.Pages)...), mostPages))
-	add(6, globals)
-	add(7, exports)
+	add(3, functions)
+	add(4, []byte{2, byte(funcref), 1}, unsigned(len(p.Slots)), unsigned(len(p.Slots)), []byte{byte(funcref), 1, spareElements, mostSpare})
+	add(5, []byte{1, 1}, unsigned(p.Pages), []byte{mostPages})
+	add(6, vector(p.Globals, func(g Global) []byte {
+		return slices.Concat([]byte{byte(g.Type), 1}, valueOf(g.Type, g.Value), []byte{0x0b})
+	}))
+	add(7, unsigned(len(p.Exports)+1), text("memory"), []byte{2, 0}, joined(p.Exports, func(export Export) []byte {
+		return slices.Concat(text(export.Name), []byte{0}, unsigned(export.Function))
+	}))
 	if p.Start >= 0 {
 		add(8, unsigned(p.Start))
 	}
@@ -57,7 +43,13 @@ func (p *Program) Module() ([]byte, error) {
 	}
 	add(10, code)
 	if len(p.Data) > 0 {
-		add(11, p.data())
+		add(11, vector(p.Data, func(s Segment) []byte {
+			mode := []byte{1}
+			if s.Offset >= 0 {
+				mode = slices.Concat([]byte{0}, valueOf(I32, uint64(s.Offset)), []byte{0x0b})
+			}
+			return slices.Concat(mode, unsigned(len(s.Bytes)), s.Bytes)
+		}))
 	}
 	return module, nil
 }
@@ -65,55 +57,29 @@ func (p *Program) Module() ([]byte, error) {
 // elements is the element section: the first table's functions, those that code refers to, and
 // the passive segments, which so have the indices from 2 on.
 func (p *Program) elements() []byte {
-	content := unsigned(2 + len(p.Elements))
-	list := func(functions []int) []byte {
-		all := unsigned(len(functions))
-		for _, f := range functions {
-			all = append(all, unsigned(f)...)
-		}
-		return all
-	}
-	content = append(append(content, 0, 0x41, 0, 0x0b), list(p.Slots)...)
 	every := make([]int, len(p.Functions))
 	for n := range every {
 		every[n] = len(p.Imports) + n
 	}
-	content = append(append(content, 3, 0), list(every)...)
-	for _, s := range p.Elements {
-		content = append(append(content, 1, 0), list(s.Functions)...)
-	}
-	return content
+	return slices.Concat(unsigned(2+len(p.Elements)),
+		[]byte{0, 0x41, 0, 0x0b}, vector(p.Slots, unsigned),
+		[]byte{3, 0}, vector(every, unsigned),
+		joined(p.Elements, func(s Segment) []byte { return append([]byte{1, 0}, vector(s.Functions, unsigned)...) }))
 }
 
-func (p *Program) data() []byte {
-	content := unsigned(len(p.Data))
-	for _, s := range p.Data {
-		if s.Offset < 0 {
-			content = append(content, 1)
-		} else {
-			content = append(append(append(content, 0, 0x41), signed(int64(s.Offset))...), 0x0b)
-		}
-		content = append(append(content, unsigned(len(s.Bytes))...), s.Bytes...)
-	}
-	return content
-}
-
+// encoder encodes the code of a program, one function after the other.
 type encoder struct {
-	p     *Program
 	types [][]byte
 	known map[string]int
+	out   []byte  // of the function
 	open  []*Node // the blocks around an instruction
+	err   error   // the first failure
 }
 
 // signature returns the index of a type.
 func (e *encoder) signature(s Signature) int {
-	encoded := []byte{0x60}
-	for _, types := range [][]Type{s.Params, s.Results} {
-		encoded = append(encoded, unsigned(len(types))...)
-		for _, t := range types {
-			encoded = append(encoded, byte(t))
-		}
-	}
+	one := func(t Type) []byte { return []byte{byte(t)} }
+	encoded := slices.Concat([]byte{0x60}, vector(s.Params, one), vector(s.Results, one))
 	n, found := e.known[string(encoded)]
 	if !found {
 		n = len(e.types)
@@ -123,101 +89,93 @@ func (e *encoder) signature(s Signature) int {
 	return n
 }
 
-func (e *encoder) function(f *Function) ([]byte, error) {
-	body := unsigned(len(f.Locals))
-	for _, t := range f.Locals {
-		body = append(body, 1, byte(t))
-	}
+func (e *encoder) function(f *Function) []byte {
 	e.open = nil
-	body, err := e.nodes(body, f.Body)
-	return append(body, 0x0b), err
+	e.out = vector(f.Locals, func(t Type) []byte { return []byte{1, byte(t)} })
+	e.nodes(f.Body)
+	e.put(0x0b)
+	return append(unsigned(len(e.out)), e.out...)
 }
 
-func (e *encoder) nodes(out []byte, nodes []*Node) (_ []byte, err error) {
+func (e *encoder) put(bytes ...byte) { e.out = append(e.out, bytes...) }
+
+func (e *encoder) number(n int64) { e.put(unsigned(int(n))...) }
+
+func (e *encoder) nodes(nodes []*Node) {
 	for _, n := range nodes {
-		if out, err = e.node(out, n); err != nil {
-			return nil, err
-		}
+		e.nodes(n.Args)
+		e.put(n.Op.code...)
+		e.immediates(n)
 	}
-	return out, nil
 }
 
-func (e *encoder) node(out []byte, n *Node) (_ []byte, err error) {
-	if out, err = e.nodes(out, n.Args); err != nil {
-		return nil, err
-	}
-	out = append(out, n.Op.code...)
+func (e *encoder) immediates(n *Node) {
 	switch n.Op.immediate {
 	case constant32, constant64:
-		out = append(out, signed(n.Value)...)
+		e.put(signed(n.Value)...)
 	case constantF64:
-		out = binary.LittleEndian.AppendUint64(out, uint64(n.Value))
+		e.out = binary.LittleEndian.AppendUint64(e.out, uint64(n.Value))
 	case index:
-		out = append(out, unsigned(int(n.Value))...)
+		e.number(n.Value)
 	case indexes:
-		out = append(append(out, unsigned(int(n.Value))...), unsigned(int(n.Second))...)
+		e.number(n.Value)
+		e.number(n.Second)
 	case access:
-		out = append(append(out, 0), unsigned(int(n.Value))...)
+		e.put(0)
+		e.number(n.Value)
 	case zero:
-		out = append(out, 0)
+		e.put(0)
 	case zeros:
-		out = append(out, 0, 0)
+		e.put(0, 0)
 	case indexAndNul:
-		out = append(append(out, unsigned(int(n.Value))...), 0)
+		e.number(n.Value)
+		e.put(0)
 	case heapType:
-		out = append(out, byte(n.Value))
+		e.put(byte(n.Value))
 	case indirect:
-		out = append(append(out, unsigned(e.signature(n.Block))...), 0)
+		e.number(int64(e.signature(n.Block)))
+		e.put(0)
 	case label, labels:
 		if n.Op == brTableOp {
-			out = append(out, unsigned(len(n.Targets)-1)...)
+			e.number(int64(len(n.Targets) - 1))
 		}
 		for _, target := range n.Targets {
-			depth, err := e.depth(target)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, unsigned(depth)...)
+			e.number(int64(e.depth(target)))
 		}
 	case blockType:
-		return e.block(out, n)
+		e.block(n)
 	}
-	return out, nil
 }
 
-func (e *encoder) block(out []byte, n *Node) (_ []byte, err error) {
+func (e *encoder) block(n *Node) {
 	switch s := n.Block; {
 	case len(s.Params) == 0 && len(s.Results) == 0:
-		out = append(out, 0x40)
+		e.put(0x40)
 	case len(s.Params) == 0 && len(s.Results) == 1:
-		out = append(out, byte(s.Results[0]))
+		e.put(byte(s.Results[0]))
 	default:
-		out = append(out, signed(int64(e.signature(s)))...)
+		e.put(signed(int64(e.signature(s)))...)
 	}
 	e.open = append(e.open, n)
-	defer func() { e.open = e.open[:len(e.open)-1] }()
-	if out, err = e.nodes(out, n.Body); err != nil {
-		return nil, err
-	}
+	e.nodes(n.Body)
 	if n.HasElse {
-		if out, err = e.nodes(append(out, 0x05), n.Else); err != nil {
-			return nil, err
-		}
+		e.put(0x05)
+		e.nodes(n.Else)
 	}
-	return append(out, 0x0b), nil
+	e.open = e.open[:len(e.open)-1]
+	e.put(0x0b)
 }
 
 // depth counts the blocks from the innermost one to a target.
-func (e *encoder) depth(target *Node) (int, error) {
+func (e *encoder) depth(target *Node) int {
 	if target == nil {
-		return len(e.open), nil
+		return len(e.open)
 	}
-	for depth := range e.open {
-		if e.open[len(e.open)-1-depth] == target {
-			return depth, nil
-		}
+	at := slices.Index(e.open, target)
+	if at < 0 && e.err == nil {
+		e.err = fmt.Errorf("a branch leads to a %s that is not around it", target.Op.name)
 	}
-	return 0, fmt.Errorf("a branch leads to a %s that is not around it", target.Op.name)
+	return len(e.open) - 1 - at
 }
 
 func valueOf(t Type, value uint64) []byte {
@@ -231,11 +189,16 @@ func valueOf(t Type, value uint64) []byte {
 	}
 }
 
-func joined(parts [][]byte) (all []byte) {
-	for _, part := range parts {
-		all = append(all, part...)
+// vector is how many elements there are, and the elements.
+func vector[T any](all []T, encode func(T) []byte) []byte {
+	return append(unsigned(len(all)), joined(all, encode)...)
+}
+
+func joined[T any](all []T, encode func(T) []byte) (out []byte) {
+	for _, each := range all {
+		out = append(out, encode(each)...)
 	}
-	return all
+	return out
 }
 
 func text(s string) []byte { return append(unsigned(len(s)), s...) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -74,9 +75,9 @@ func TestProgramsAreOfAllKinds(t *testing.T) {
 	}
 	for name, text := range map[string]string{"bounded": bounded.String(), "endless": endless.String()} {
 		for _, construct := range []string{
-			"(br ", "(br_if ", "(br_table ", "(return", "(call ", "(call_indirect", "(unreachable)", "(nop)", "(select ", "(drop",
-			"block ", "loop ", "if ", "else", "(memory.fill", "(memory.copy", "(memory.init", "(memory.grow",
-			"(table.get", "(table.set", "(table.grow", "(table.fill", "(table.copy", "(table.init", "(start ",
+			"br ", "br_if ", "br_table ", "return\n", "call ", "call_indirect", "unreachable\n", "nop\n", "select\n", "drop\n",
+			"block ", "loop ", "if ", "else\n", "memory.fill", "memory.copy", "memory.init", "memory.grow",
+			"table.get", "table.set", "table.grow", "table.fill", "table.copy", "table.init", "(start ",
 			`"_initialize"`, `"plugin"`, `"_start"`, "(param i32 i64)", "(result i64 i32)", "$function",
 		} {
 			assert.Contains(t, text, construct, name)
@@ -137,4 +138,35 @@ func TestInterpreterStops(t *testing.T) {
 		require.Error(t, err, c.name)
 		assert.True(t, c.want == nil || errors.Is(err, c.want), "%s: %v", c.name, err)
 	}
+}
+
+// TestShrink: of a program that fails because it grows the memory, little more is left.
+func TestShrink(t *testing.T) {
+	for seed := range uint64(100) {
+		p, _ := Bounded(seed)
+		grows := func() bool {
+			_, err := p.Run(mostFuel)
+			return err == nil && strings.Contains(p.String(), "memory.grow")
+		}
+		if !grows() {
+			continue
+		}
+		Shrink(p, grows, time.Now().Add(10*time.Second))
+		require.True(t, grows())
+		nodes := 0
+		for _, f := range p.Functions {
+			nodes += count(f.Body)
+		}
+		assert.LessOrEqual(t, nodes, 2*len(p.Functions)+4, "%s", p)
+		return
+	}
+	t.Fatal("no program grows the memory")
+}
+
+func count(nodes []*Node) int {
+	n := len(nodes)
+	for _, inner := range nodes {
+		n += count(inner.Args) + count(inner.Body) + count(inner.Else)
+	}
+	return n
 }

@@ -6,28 +6,28 @@ import (
 	"strings"
 )
 
-// String returns the program in a form like the text format, with $b0, $b1 for labels, and
-// $f0, $f1 for functions, imports included.
+// String returns the program in a form like the text format, with $b0, $b1 for labels and the
+// numbers of functions, imports included.
 func (p *Program) String() string {
 	w := &printer{names: map[*Node]string{}}
 	w.line(0, ";; seed %d, %s, call %s %s", p.Seed, p.Shape, p.Before, p.Entry)
 	for n, i := range p.Imports {
-		w.line(0, "(import %q %q (func $f%d%s))", i.Module, i.Name, n, i.Type)
+		w.line(0, "(import %q %q (func %d%s))", i.Module, i.Name, n, i.Type)
 	}
 	w.line(0, "(memory %d %d)", p.Pages, mostPages)
-	w.line(0, "(table $t0 %d %d funcref) (elem (i32.const 0)%s)", len(p.Slots), len(p.Slots), functionNames(p.Slots))
-	w.line(0, "(table $t1 %d %d funcref)", spareElements, mostSpare)
+	w.line(0, "(table 0 %d %d funcref) (elem (i32.const 0) %d)", len(p.Slots), len(p.Slots), p.Slots)
+	w.line(0, "(table 1 %d %d funcref)", spareElements, mostSpare)
 	for _, s := range p.Elements {
-		w.line(0, "(elem func%s)", functionNames(s.Functions))
+		w.line(0, "(elem func %d)", s.Functions)
 	}
 	for _, s := range p.Data {
 		w.line(0, "(data ;; at %d\n  %q)", s.Offset, s.Bytes)
 	}
 	for n, g := range p.Globals {
-		w.line(0, "(global $g%d (mut %s) %d)", n, g.Type, int64(g.Value))
+		w.line(0, "(global %d (mut %s) %d)", n, g.Type, int64(g.Value))
 	}
 	if p.Start >= 0 {
-		w.line(0, "(start $f%d)", p.Start)
+		w.line(0, "(start %d)", p.Start)
 	}
 	for n, f := range p.Functions {
 		var exported string
@@ -36,7 +36,7 @@ func (p *Program) String() string {
 				exported += fmt.Sprintf(" (export %q)", export.Name)
 			}
 		}
-		w.line(0, "(func $f%d%s%s (local%s)", n+len(p.Imports), exported, f.Type, typeNames(f.Locals))
+		w.line(0, "(func %d%s%s (local%s)", n+len(p.Imports), exported, f.Type, typeNames(f.Locals))
 		w.nodes(1, f.Body)
 		w.line(0, ")")
 	}
@@ -65,13 +65,6 @@ func typeNames(types []Type) (names string) {
 	return names
 }
 
-func functionNames(functions []int) (names string) {
-	for _, f := range functions {
-		names += fmt.Sprintf(" $f%d", f)
-	}
-	return names
-}
-
 type printer struct {
 	out   strings.Builder
 	names map[*Node]string
@@ -79,16 +72,6 @@ type printer struct {
 
 func (w *printer) line(depth int, format string, args ...any) {
 	fmt.Fprintf(&w.out, strings.Repeat("  ", depth)+format+"\n", args...)
-}
-
-func (w *printer) nodes(depth int, nodes []*Node) {
-	for _, n := range nodes {
-		if n.Op.immediate == blockType {
-			w.block(depth, n)
-		} else {
-			w.line(depth, "%s", w.inline(n))
-		}
-	}
 }
 
 func (w *printer) name(n *Node) string {
@@ -101,50 +84,44 @@ func (w *printer) name(n *Node) string {
 	return w.names[n]
 }
 
-func (w *printer) block(depth int, n *Node) {
-	for _, arg := range n.Args {
-		w.nodes(depth, []*Node{arg})
+// nodes writes an instruction on each line, behind those that leave its operands.
+func (w *printer) nodes(depth int, nodes []*Node) {
+	for _, n := range nodes {
+		w.nodes(depth, n.Args)
+		w.line(depth, "%s%s", n.Op.name, w.immediates(n))
+		if n.Op.immediate != blockType {
+			continue
+		}
+		w.nodes(depth+1, n.Body)
+		if n.HasElse {
+			w.line(depth, "else")
+			w.nodes(depth+1, n.Else)
+		}
+		w.line(depth, "end")
 	}
-	var mark string
-	if n.endless {
-		mark = " ;; endless"
-	}
-	w.line(depth, "%s %s%s%s", n.Op.name, w.name(n), n.Block, mark)
-	w.nodes(depth+1, n.Body)
-	if n.HasElse {
-		w.line(depth, "else")
-		w.nodes(depth+1, n.Else)
-	}
-	w.line(depth, "end")
 }
 
-// inline folds an instruction and its operands into one line, but for blocks within.
-func (w *printer) inline(n *Node) string {
-	text := n.Op.name
+func (w *printer) immediates(n *Node) (text string) {
 	switch n.Op.immediate {
-	case constant32, constant64:
-		text += fmt.Sprintf(" %d", n.Value)
+	case constant32, constant64, index, indexAndNul:
+		return fmt.Sprintf(" %d", n.Value)
 	case constantF64:
-		text += fmt.Sprintf(" %v", math.Float64frombits(uint64(n.Value)))
-	case index, indexAndNul:
-		text += fmt.Sprintf(" %s%d", map[*Op]string{callOp: "$f", refFunc: "$f", globalGet: "$g", globalSet: "$g"}[n.Op], n.Value)
+		return fmt.Sprintf(" %v", math.Float64frombits(uint64(n.Value)))
 	case indexes:
-		text += fmt.Sprintf(" %d %d", n.Value, n.Second)
+		return fmt.Sprintf(" %d %d", n.Value, n.Second)
 	case access:
-		text += fmt.Sprintf(" offset=%d", n.Value)
+		return fmt.Sprintf(" offset=%d", n.Value)
 	case indirect:
-		text += n.Block.String()
+		return n.Block.String()
 	case label, labels:
 		for _, target := range n.Targets {
 			text += " " + w.name(target)
 		}
 	case blockType:
-		inner := &printer{names: w.names}
-		inner.block(0, n)
-		return "(" + strings.Join(strings.Fields(inner.out.String()), " ") + ")"
+		text = " " + w.name(n) + n.Block.String()
+		if n.endless {
+			text += " ;; endless"
+		}
 	}
-	for _, arg := range n.Args {
-		text += " " + w.inline(arg)
-	}
-	return "(" + text + ")"
+	return text
 }

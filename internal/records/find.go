@@ -14,9 +14,9 @@ import (
 	"github.com/caisson-run/caisson/internal/folder"
 )
 
-// Find returns the record of a call. The first [MinPrefix] characters of its id are
-// enough, or more where several have those. The error wraps [ErrNotFound],
-// [ErrAmbiguous], [ErrID], [ErrExposed], [ErrDamaged] or the operating system's.
+// Find returns the record of a call by its id or a unique prefix of at least [MinPrefix]
+// characters. The error wraps [ErrNotFound], [ErrAmbiguous], [ErrID], [ErrExposed], [ErrDamaged] or
+// an error of the operating system.
 func (f Folder) Find(id string) (Entry, error) {
 	wanted := strings.ToLower(id)
 	if len(wanted) < MinPrefix || !folder.IsID(wanted, true) {
@@ -35,15 +35,15 @@ func (f Folder) Find(id string) (Entry, error) {
 	return Entry{}, &Error{"find", string(f), fmt.Errorf("%q: %w: %s", id, ErrAmbiguous, strings.Join(found[:min(len(found), 5)], ", "))}
 }
 
-// Newest returns the ids of the newest records, at most n, the newest first. A folder that
-// does not exist holds none.
+// Newest returns the ids of at most n records, newest first. It returns none if the folder does not
+// exist.
 func (f Folder) Newest(n int) ([]string, error) {
 	found, err := f.withPrefix("")
 	return found[:min(n, len(found))], err
 }
 
-// MadeBy returns the calls that a call has made itself, the first of them first. One that
-// cannot be read, since it has just been removed or is damaged, is left out.
+// MadeBy returns the calls that a call made directly, oldest first. It omits records that cannot be
+// read, because they are damaged or were just removed.
 func (f Folder) MadeBy(caller Entry) ([]Entry, error) {
 	ids, err := f.withPrefix("")
 	if err != nil {
@@ -61,7 +61,8 @@ func (f Folder) MadeBy(caller Entry) ([]Entry, error) {
 	return made, nil
 }
 
-// madeAt returns when an id was made: a UUIDv7 begins with that in milliseconds (RFC 9562, 5.7).
+// madeAt returns the time when an id was made. A UUIDv7 begins with that time in milliseconds (RFC
+// 9562, 5.7).
 func madeAt(id string) time.Time {
 	milliseconds, _ := strconv.ParseInt(id[:8]+id[9:13], 16, 64) // ids are made of hex digits
 	return time.UnixMilli(milliseconds)

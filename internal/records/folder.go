@@ -11,12 +11,12 @@ import (
 
 const suffix = ".json"
 
-// Folder is the path of a folder with records. It need not exist.
+// Folder is the path of a folder of records. The folder need not exist.
 type Folder string
 
 func (f Folder) open() (*os.Root, error) { return folder.Open(string(f)) }
 
-// idsOf returns the ids of the records among files, the newest first.
+// idsOf returns the ids of the records among files, newest first.
 func idsOf(files []fs.DirEntry) []string {
 	var found []string
 	for _, file := range files {

@@ -10,12 +10,12 @@ import (
 	"github.com/caisson-run/caisson/internal/folder"
 )
 
-// pruned is after how many records room is made. Until then a folder may hold so many more
-// than it should.
+// pruned is the number of records after which a [Keeper] prunes its folder. In between, the folder
+// may exceed its limit by as many records.
 const pruned = 64
 
-// Keeper keeps the records of calls as they end. Get one from [Folder.Open], and close it. It
-// is safe for concurrent use.
+// Keeper keeps the records of calls as they end. Create it with [Folder.Open]. It must be closed.
+// It is safe for concurrent use.
 type Keeper struct {
 	folder Folder
 	root   *os.Root
@@ -24,7 +24,7 @@ type Keeper struct {
 	kept int
 }
 
-// Open returns a keeper for the folder, which is created if need be.
+// Open returns a keeper for the folder, and creates the folder if necessary.
 func (f Folder) Open() (*Keeper, error) {
 	root, err := folder.Make(string(f))
 	if err != nil {
@@ -33,8 +33,7 @@ func (f Folder) Open() (*Keeper, error) {
 	return &Keeper{folder: f, root: root}, nil
 }
 
-// Keep writes one entry. A record is there as a whole or not at all, also for those who
-// read at the same time.
+// Keep writes one entry. It writes atomically: concurrent readers see the whole record or none.
 func (k *Keeper) Keep(entry Entry) error {
 	err := write(k.root, entry)
 	k.mu.Lock()
@@ -45,7 +44,7 @@ func (k *Keeper) Keep(entry Entry) error {
 	return k.failure(err)
 }
 
-// Close makes room in the folder, and ends the keeper.
+// Close prunes the folder and closes the keeper.
 func (k *Keeper) Close() error {
 	return k.failure(errors.Join(prune(k.root, MaxRecords, MaxBytes), k.root.Close()))
 }
@@ -72,8 +71,8 @@ func write(root *os.Root, entry Entry) error {
 	return folder.Write(root, id+suffix, content)
 }
 
-// prune removes the oldest records until no more than so many of so many bytes are left,
-// and drafts of processes that ended before they were done.
+// prune removes the oldest records until at most most records with at most bytes bytes in total are
+// left. It also removes abandoned drafts.
 func prune(root *os.Root, most int, bytes int64) error {
 	files, err := folder.List(root)
 	if err != nil {

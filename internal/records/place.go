@@ -5,11 +5,11 @@ import (
 	"path/filepath"
 )
 
-// ErrNoPlace means that the environment does not say where a program keeps its state.
-var ErrNoPlace = errors.New("the environment names no folder for the state of programs")
+// ErrNoPlace reports that the environment does not determine where a program keeps its state.
+var ErrNoPlace = errors.New("the environment names no state folder; set HOME (on Windows: LocalAppData)")
 
-// StateDir returns the folder in which Caisson keeps its state on an operating system,
-// named as in runtime.GOOS. It is not created.
+// StateDir returns the folder in which Caisson keeps its state on an operating system, which is
+// named as in runtime.GOOS. It does not create the folder.
 func StateDir(system string, getenv func(string) string) (string, error) {
 	var base string
 	switch home := getenv("HOME"); system {
@@ -19,7 +19,7 @@ func StateDir(system string, getenv func(string) string) (string, error) {
 		if home != "" {
 			base = filepath.Join(home, "Library", "Application Support")
 		}
-	default: // the XDG Base Directory Specification, which has relative paths ignored
+	default: // the XDG Base Directory Specification, which says to ignore relative paths
 		if base = getenv("XDG_STATE_HOME"); !filepath.IsAbs(base) {
 			base = ""
 		}
@@ -33,5 +33,5 @@ func StateDir(system string, getenv func(string) string) (string, error) {
 	return filepath.Join(base, "caisson"), nil
 }
 
-// In returns the folder of records within the folder for state.
+// In returns the folder of records in the state folder.
 func In(state string) Folder { return Folder(filepath.Join(state, "records")) }

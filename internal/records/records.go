@@ -1,9 +1,8 @@
-// Package records keeps what calls came to in a folder of the user's, so that it can be
-// looked at after the command that ran them has ended.
+// Package records keeps the records of calls in a folder of the user, so that they can be inspected
+// after the command that ran the calls has ended.
 //
-// A folder holds one file for each call, named by the call's id. Ids grow with time, so
-// the order of the names is the order of the calls. Any number of processes may use a
-// folder at once.
+// A folder holds one file for each call, named by the call's id. Ids grow with time, so the order
+// of the names is the order of the calls. Any number of processes may use a folder concurrently.
 package records
 
 import (
@@ -16,27 +15,27 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// What a folder holds at most. When more is added, what is oldest goes.
+// The limits of a folder. Beyond them, the oldest records are removed.
 const (
 	MaxRecords = 500
 	MaxBytes   = 64 << 20 // of all files together
 )
 
-// MinPrefix is how many characters of a call's id [Folder.Find] needs at least.
+// MinPrefix is the minimum number of characters of a call's id that [Folder.Find] accepts.
 const MinPrefix = 8
 
-// What can go wrong, for errors.Is.
+// The errors of this package, for errors.Is.
 var (
 	ErrNotFound  = errors.New("there is no such record")
-	ErrAmbiguous = errors.New("several records have such an id")
-	ErrID        = errors.New("not a call's id, nor the beginning of one")
+	ErrAmbiguous = errors.New("several records match the id")
+	ErrID        = errors.New("not a call id or a prefix of one")
 	ErrTooLarge  = errors.New("the record is too large to keep")
 	ErrExposed   = folder.ErrExposed
 	ErrDamaged   = errors.New("the file is not a record")
 )
 
-// Error is a failure of one operation on a folder. It wraps one of the errors above or
-// the operating system's.
+// Error is the failure of an operation on a folder. It wraps one of the errors above or an error of
+// the operating system.
 type Error struct {
 	Op   string // "keep", "find" or "list"
 	Path string // the folder, or a file in it
@@ -51,14 +50,14 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Entry is one kept call.
 type Entry struct {
-	Time     time.Time // when the call had ended
-	Source   string    // the folder or manifest that the tool was loaded from; empty where there was no tool
-	Manifest string    // the tool's manifest; empty where there was no tool
+	Time     time.Time // when the call ended
+	Source   string    // the folder or manifest that the tool was loaded from; empty if there was no tool
+	Manifest string    // the tool's manifest; empty if there was no tool
 	Record   tool.Record
-	// Whole is the result before parts of it were cut; nil where none was.
+	// Whole is the result before parts of it were cut, or nil if nothing was cut.
 	Whole *tool.Result
 
-	// wire is the record's JSON as it was kept. Reading it rounds times.
+	// wire is the record's JSON as kept. Decoding it would round times.
 	wire json.RawMessage
 }
 
@@ -70,7 +69,7 @@ type wireEntry struct {
 	Whole    *tool.Result    `json:"whole,omitempty"`
 }
 
-// MarshalJSON writes the entry with the record's wire form, byte for byte as it was kept.
+// MarshalJSON returns the entry's JSON. It contains the record's JSON byte for byte as kept.
 func (e Entry) MarshalJSON() ([]byte, error) {
 	wire, err := e.Wire()
 	if err != nil {
@@ -79,7 +78,7 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	return json.Marshal(wireEntry{e.Time, e.Source, e.Manifest, wire, e.Whole})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON decodes the output of [Entry.MarshalJSON].
 func (e *Entry) UnmarshalJSON(data []byte) error {
 	var wire wireEntry
 	if err := json.Unmarshal(data, &wire); err != nil {
@@ -89,7 +88,7 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(wire.Record, &e.Record)
 }
 
-// Wire returns the record's JSON, byte for byte as it was kept.
+// Wire returns the record's JSON, byte for byte as kept.
 func (e Entry) Wire() (json.RawMessage, error) {
 	if e.wire != nil {
 		return e.wire, nil
@@ -97,7 +96,7 @@ func (e Entry) Wire() (json.RawMessage, error) {
 	return json.Marshal(e.Record)
 }
 
-// Result returns what the call came to, in whole.
+// Result returns the whole result of the call.
 func (e Entry) Result() tool.Result {
 	if e.Whole != nil {
 		return *e.Whole

@@ -7,7 +7,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// approvals looks at what says whether calls must be approved. The path is where it stands.
+// approvals checks the statements of a policy on approval.
 func (a *applied) approvals(says *manifests.Policy) {
 	for i, ask := range says.Ask {
 		a.ask(fmt.Sprintf("ask[%d]", i), ask)
@@ -53,7 +53,7 @@ func (a *applied) approval(at string, approval manifests.PolicyApproval) {
 	}
 }
 
-// noteAsked notes the tools whose calls wait for approval, whatever approves of them.
+// noteAsked notes the tools that the policy always requires approval for.
 func (a *applied) noteAsked(says *manifests.Policy) {
 	for _, ask := range says.Ask {
 		for _, m := range a.matching(ask.Tool) {

@@ -8,18 +8,18 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// shownAsked is how many names of tools that could be meant are shown.
+// shownAsked is the maximum number of names of requested tools that a text lists.
 const shownAsked = 5
 
-// uncalled says why it changes nothing that some tools may, or may not, call a name: the
-// likeliest mistake comes first. Whom is how these tools are spoken of.
+// uncalled says why granting or denying some tools the call of a name has no effect. It checks for
+// the likeliest mistake first. whom is the subject of the text, such as "none of its tools".
 func (a *applied) uncalled(whom, name string, callers []*manifests.Manifest) (text, fix string) {
 	called := a.tool(name)
 	if called == nil {
 		return fmt.Sprintf("there is no tool %q here to be called", name), a.fixFor(name)
 	}
 	asked := askedBy(callers)
-	// A permission is for a name: it does not reach the tool's other ones.
+	// A permission applies to one name, not to the tool's other names.
 	for _, other := range asked {
 		if a.tool(other) != called {
 			continue
@@ -40,7 +40,7 @@ func (a *applied) uncalled(whom, name string, callers []*manifests.Manifest) (te
 	return text, "write a name that a manifest has under permissions.tools, or remove it"
 }
 
-// tool returns the tool that can be called by a name, which may be an alias, or nil.
+// tool returns the tool with a name or an alias, or nil.
 func (a *applied) tool(name string) *manifests.Manifest {
 	at := slices.IndexFunc(a.tools, func(m *manifests.Manifest) bool { return m.Name == name })
 	if at < 0 {
@@ -52,7 +52,7 @@ func (a *applied) tool(name string) *manifests.Manifest {
 	return a.tools[at]
 }
 
-// askedBy returns the names of the tools that some tools ask to call.
+// askedBy returns the names that the callers request to call, without duplicates.
 func askedBy(callers []*manifests.Manifest) []string {
 	var names []string
 	for _, m := range callers {

@@ -1,5 +1,5 @@
-// Package unapplied finds what policies say that changes nothing for the tools at hand, such as a grant
-// for a tool that is not loaded: whoever wrote it relies on something that is not so.
+// Package unapplied finds statements in policies that have no effect on the loaded tools, such as a
+// grant for a tool that is not loaded. The author of such a statement relies on a false assumption.
 package unapplied
 
 import (
@@ -12,17 +12,17 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 )
 
-// Finding is something that a policy says and that changes nothing. It may well be meant.
+// Finding is a statement in a policy that has no effect. It may be intended.
 type Finding struct {
 	Key    string // in its policy: "grants[0].files[1]"
-	Origin string // where it stands, as the policy says: "caisson.yaml:14"
-	Text   string // what changes nothing, and why
+	Origin string // where the policy says that it is written: "caisson.yaml:14"
+	Text   string // what has no effect, and why
 	Fix    string // what to do about it
 }
 
-// In returns what of policies changes nothing for these tools, policy by policy. Without any tools
-// there is nothing to compare with. Near returns names of tools that are like one. It reads modules
-// where grants are for certain ones.
+// In returns the statements in policies that have no effect on the tools, policy by policy. It
+// returns nil if there are no tools. The function near returns similar names of tools. In reads the
+// tools' modules if statements are bound to modules.
 func In(policies []*manifests.Policy, tools []*manifests.Manifest, near func(name string) []string) []Finding {
 	if len(tools) == 0 {
 		return nil
@@ -37,7 +37,7 @@ func In(policies []*manifests.Policy, tools []*manifests.Manifest, near func(nam
 	return a.found
 }
 
-// Unnamed returns the first of asks that names none of these tools, and what to do about it.
+// Unnamed returns a finding for the first of asks that matches none of the tools, if any.
 func Unnamed(asks []manifests.PolicyAsk, tools []*manifests.Manifest, near func(name string) []string) (Finding, bool) {
 	a := &applied{tools: tools, near: near}
 	for i, ask := range asks {
@@ -49,11 +49,11 @@ func Unnamed(asks []manifests.PolicyAsk, tools []*manifests.Manifest, near func(
 	return Finding{}, false
 }
 
-// applied compares what policies say with the tools that there are.
+// applied compares policies with the loaded tools.
 type applied struct {
 	tools []*manifests.Manifest
 	near  func(name string) []string
-	asked map[string]bool // tools whose calls wait for approval in any case
+	asked map[string]bool // tools that always require approval
 	found []Finding
 }
 
@@ -76,12 +76,12 @@ func (a *applied) add(path, origin, text, fix string) {
 	a.found = append(a.found, Finding{path, origin, text, fix})
 }
 
-// unnamed notes a name or a glob that no tool has.
+// unnamed adds a finding for a name or a glob that matches no tool.
 func (a *applied) unnamed(path, origin, pattern string) {
 	a.add(path, origin, fmt.Sprintf("there is no tool %q here", pattern), a.fixFor(pattern))
 }
 
-// grant looks at one element of a policy's grants.
+// grant checks one grant of a policy.
 func (a *applied) grant(at string, grant manifests.Grant) {
 	named := a.named(at, grant.Origin, grant.Tools)
 	if len(named) == 0 {
@@ -103,15 +103,14 @@ func (a *applied) grant(at string, grant manifests.Grant) {
 	a.elements(at+".", given, receivers)
 }
 
-// deny looks at one element of a policy's denials: one that takes nothing away gives a
-// false comfort.
+// deny checks one denial of a policy. A denial without effect gives a false sense of security.
 func (a *applied) deny(at string, deny manifests.PolicyDeny) {
 	concerned := a.tools
 	switch {
 	case len(deny.Tools) > 0:
 		concerned = a.named(at, deny.Origin, deny.Tools)
 	case deny.Network != nil:
-		return // one for all tools guards against what may be granted one day
+		return // a denial for all tools also guards against future grants
 	}
 	s := deny.Statement()
 	if len(concerned) == 0 || slices.ContainsFunc(concerned, s.Concerns) {
@@ -124,7 +123,8 @@ func (a *applied) deny(at string, deny manifests.PolicyDeny) {
 	a.add(at, deny.Origin, "it takes nothing away, since "+text, fix)
 }
 
-// named returns the tools that a list of names and globs has, and notes what has none.
+// named returns the tools that match a list of names and globs, and adds findings for those that
+// match none.
 func (a *applied) named(at, origin string, patterns []string) []*manifests.Manifest {
 	var all []*manifests.Manifest
 	for i, pattern := range patterns {
@@ -141,7 +141,7 @@ func (a *applied) named(at, origin string, patterns []string) []*manifests.Manif
 	return all
 }
 
-// matching returns the tools whose names a pattern matches.
+// matching returns the tools whose names match a pattern.
 func (a *applied) matching(pattern string) []*manifests.Manifest {
 	var all []*manifests.Manifest
 	for _, m := range a.tools {
@@ -152,7 +152,7 @@ func (a *applied) matching(pattern string) []*manifests.Manifest {
 	return all
 }
 
-// fixFor says what to do about a name or a glob that no tool has.
+// fixFor returns the fix for a name or a glob that matches no tool.
 func (a *applied) fixFor(pattern string) string {
 	if near := a.near(pattern); len(near) > 0 && !strings.ContainsAny(pattern, `*?[\`) {
 		return "did you mean " + strings.Join(near, ", ") + "?"
@@ -160,7 +160,7 @@ func (a *applied) fixFor(pattern string) string {
 	return "load the tool, or correct the name"
 }
 
-// elements looks at what is given to tools, element by element.
+// elements checks the statements of a grant.
 func (a *applied) elements(at string, given []manifests.Statement, receivers []*manifests.Manifest) {
 	for _, s := range given {
 		var asking []*manifests.Manifest
@@ -182,8 +182,8 @@ func (a *applied) elements(at string, given []manifests.Statement, receivers []*
 	}
 }
 
-// isModule reports whether a tool's module has a digest.
+// isModule reports whether a tool's module has the digest.
 func isModule(m *manifests.Manifest, digest string) bool {
-	info, _ := runtime.InspectModule(m) // the digest is there, too, where the module has a flaw
+	info, _ := runtime.InspectModule(m) // an error does not matter if the digest is set
 	return info.SHA256 == digest
 }

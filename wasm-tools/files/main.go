@@ -7,15 +7,15 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"strings"
 	"syscall"
+
+	"github.com/caisson-run/caisson/wasm-tools/internal/call"
 )
 
 // project is where the manifests ask for the project's directory.
@@ -23,6 +23,7 @@ const project = "/project"
 
 // arguments is the union of what the six tools take.
 type arguments struct {
+	ProjectID string `json:"project_id"` // which the host has made sense of
 	Path      string `json:"path"`
 	Content   string `json:"content"`
 	Append    bool   `json:"append"`
@@ -31,43 +32,27 @@ type arguments struct {
 	MaxBytes  int64  `json:"max_bytes"`
 }
 
-// result is what a tool prints.
-type result struct {
-	Success bool   `json:"success"`
-	Output  string `json:"output,omitempty"`
-	Data    any    `json:"data,omitempty"`
-	Error   string `json:"error,omitempty"`
-}
-
-var operations = map[string]func(arguments) (result, error){
+var operations = map[string]func(arguments) (call.Result, error){
 	"read": read, "write": write, "delete": remove, "list": list, "exists": exists, "mkdir": mkdir,
 }
 
 func main() {
-	if err := json.NewEncoder(os.Stdout).Encode(run()); err != nil {
+	if err := call.Answer(os.Stdin, os.Stdout, run); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run() result {
+func run(a arguments) (call.Result, error) {
 	if len(os.Args) != 2 || operations[os.Args[1]] == nil {
-		return result{Error: "want one argument: read, write, delete, list, exists or mkdir"}
-	}
-	input, err := io.ReadAll(os.Stdin)
-	if err != nil {
-		return result{Error: err.Error()}
-	}
-	var a arguments
-	if err := json.Unmarshal(input, &a); err != nil {
-		return result{Error: "arguments: " + err.Error()}
+		return call.Result{}, errors.New("want one argument: read, write, delete, list, exists or mkdir")
 	}
 	done, err := operations[os.Args[1]](a)
 	if err != nil {
-		return result{Error: fmt.Sprintf("%s: %s", a.Path, reason(err))}
+		return call.Result{}, fmt.Errorf("%s: %s", a.Path, reason(err))
 	}
 	done.Success = true
-	return done
+	return done, nil
 }
 
 // resolve returns the path that a model means: relative to the project.

@@ -9,33 +9,32 @@ import (
 	"path"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/wasm-tools/internal/call"
+	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 )
 
 // maxEntries bounds a listing: what a model cannot read anyway is not worth sending.
 const maxEntries = 2000
 
-type content struct {
-	Path      string `json:"path"`
-	Content   string `json:"content"`
-	Bytes     int64  `json:"bytes"`
-	Truncated bool   `json:"truncated"`
-}
+// data is that of a result, by the names of its schema.
+type data = map[string]any
 
-func read(a arguments) (result, error) {
+func read(a arguments) (call.Result, error) {
 	file, err := os.Open(resolve(a.Path))
 	if err != nil {
-		return result{}, err
+		return call.Result{}, err
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return result{}, err
+		return call.Result{}, err
 	}
 	if info.IsDir() {
-		return result{}, errors.New("it is a directory; list it instead")
+		return call.Result{}, errors.New("it is a directory; list it instead")
 	}
 	if _, err := file.Seek(a.Offset, io.SeekStart); err != nil {
-		return result{}, err
+		return call.Result{}, err
 	}
 	limit := a.MaxBytes
 	if limit == 0 {
@@ -43,46 +42,28 @@ func read(a arguments) (result, error) {
 	}
 	bytes, err := io.ReadAll(io.LimitReader(file, limit))
 	if err != nil {
-		return result{}, err
+		return call.Result{}, err
 	}
 	truncated := a.Offset+int64(len(bytes)) < info.Size()
 	if truncated {
-		bytes = wholeRunes(bytes)
+		bytes = plain.WholeRunes(bytes)
 	}
 	if !utf8.Valid(bytes) {
-		return result{}, fmt.Errorf("it is not a text file (%d bytes)", info.Size())
+		return call.Result{}, fmt.Errorf("it is not a text file (%d bytes)", info.Size())
 	}
 	text := string(bytes)
 	output := text
 	if truncated {
 		output += fmt.Sprintf("\n[cut: go on at offset %d of %d]", a.Offset+int64(len(bytes)), info.Size())
 	}
-	return result{Output: output, Data: content{Path: a.Path, Content: text, Bytes: info.Size(), Truncated: truncated}}, nil
+	return call.Result{Output: output, Data: data{"path": a.Path, "content": text, "bytes": info.Size(), "truncated": truncated}}, nil
 }
 
-// wholeRunes drops a character that the end of a piece cuts in two.
-func wholeRunes(bytes []byte) []byte {
-	for back := 1; back < utf8.UTFMax && back <= len(bytes); back++ {
-		if start := len(bytes) - back; utf8.RuneStart(bytes[start]) {
-			if !utf8.FullRune(bytes[start:]) {
-				return bytes[:start]
-			}
-			break
-		}
-	}
-	return bytes
-}
-
-type written struct {
-	Path  string `json:"path"`
-	Bytes int    `json:"bytes"`
-}
-
-func write(a arguments) (result, error) {
+func write(a arguments) (call.Result, error) {
 	name := resolve(a.Path)
 	if parent := path.Dir(name); parent != project && strings.HasPrefix(parent, project+"/") {
 		if err := os.MkdirAll(parent, 0o777); err != nil {
-			return result{}, err
+			return call.Result{}, err
 		}
 	}
 	flags, verb := os.O_WRONLY|os.O_CREATE|os.O_TRUNC, "wrote"
@@ -91,38 +72,34 @@ func write(a arguments) (result, error) {
 	}
 	file, err := os.OpenFile(name, flags, 0o666)
 	if err != nil {
-		return result{}, err
+		return call.Result{}, err
 	}
 	_, err = io.WriteString(file, a.Content)
 	if err := errors.Join(err, file.Close()); err != nil {
-		return result{}, err
+		return call.Result{}, err
 	}
-	return result{
+	return call.Result{
 		Output: fmt.Sprintf("%s %d bytes to %s", verb, len(a.Content), a.Path),
-		Data:   written{Path: a.Path, Bytes: len(a.Content)},
+		Data:   data{"path": a.Path, "bytes": len(a.Content)},
 	}, nil
 }
 
-type deleted struct {
-	Path string `json:"path"`
-}
-
-func remove(a arguments) (result, error) {
+func remove(a arguments) (call.Result, error) {
 	name := resolve(a.Path)
 	if name == project {
-		return result{}, errors.New("the project itself cannot be deleted")
+		return call.Result{}, errors.New("the project itself cannot be deleted")
 	}
 	if _, err := os.Lstat(name); err != nil {
-		return result{}, err
+		return call.Result{}, err
 	}
 	do := os.Remove
 	if a.Recursive {
 		do = os.RemoveAll
 	}
 	if err := do(name); err != nil {
-		return result{}, err
+		return call.Result{}, err
 	}
-	return result{Output: "deleted " + a.Path, Data: deleted{Path: a.Path}}, nil
+	return call.Result{Output: "deleted " + a.Path, Data: data{"path": a.Path}}, nil
 }
 
 type entry struct {
@@ -137,7 +114,7 @@ type listing struct {
 	Truncated bool    `json:"truncated"`
 }
 
-func list(a arguments) (result, error) {
+func list(a arguments) (call.Result, error) {
 	found := listing{Path: a.Path, Entries: []entry{}}
 	top := resolve(a.Path)
 	err := fs.WalkDir(os.DirFS(top), ".", func(name string, d fs.DirEntry, err error) error {
@@ -164,9 +141,9 @@ func list(a arguments) (result, error) {
 		return nil
 	})
 	if err != nil {
-		return result{}, err
+		return call.Result{}, err
 	}
-	return result{Output: found.text(), Data: found}, nil
+	return call.Result{Output: found.text(), Data: found}, nil
 }
 
 func describe(name string, d fs.DirEntry) entry {
@@ -210,39 +187,28 @@ func kind(mode fs.FileMode) string {
 	return "other"
 }
 
-type existence struct {
-	Path   string `json:"path"`
-	Exists bool   `json:"exists"`
-	Type   string `json:"type,omitempty"`
-}
-
-func exists(a arguments) (result, error) {
+func exists(a arguments) (call.Result, error) {
 	info, err := os.Stat(resolve(a.Path))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return result{Output: a.Path + " does not exist", Data: existence{Path: a.Path}}, nil
+		return call.Result{Output: a.Path + " does not exist", Data: data{"path": a.Path, "exists": false}}, nil
 	case err != nil:
-		return result{}, err
+		return call.Result{}, err
 	}
-	found := existence{Path: a.Path, Exists: true, Type: kind(info.Mode())}
-	return result{Output: fmt.Sprintf("%s exists (%s)", a.Path, found.Type), Data: found}, nil
+	found := kind(info.Mode())
+	return call.Result{Output: fmt.Sprintf("%s exists (%s)", a.Path, found), Data: data{"path": a.Path, "exists": true, "type": found}}, nil
 }
 
-type created struct {
-	Path    string `json:"path"`
-	Created bool   `json:"created"`
-}
-
-func mkdir(a arguments) (result, error) {
+func mkdir(a arguments) (call.Result, error) {
 	name := resolve(a.Path)
 	if info, err := os.Stat(name); err == nil {
 		if !info.IsDir() {
-			return result{}, errors.New("a file of that name exists")
+			return call.Result{}, errors.New("a file of that name exists")
 		}
-		return result{Output: a.Path + " exists already", Data: created{Path: a.Path}}, nil
+		return call.Result{Output: a.Path + " exists already", Data: data{"path": a.Path, "created": false}}, nil
 	}
 	if err := os.MkdirAll(name, 0o777); err != nil {
-		return result{}, err
+		return call.Result{}, err
 	}
-	return result{Output: "created " + a.Path, Data: created{Path: a.Path, Created: true}}, nil
+	return call.Result{Output: "created " + a.Path, Data: data{"path": a.Path, "created": true}}, nil
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/wasm-tools/plot/formula"
 )
 
 // answer is a result object.
@@ -104,7 +103,7 @@ func TestImageGrowsCurveByCurve(t *testing.T) {
 func TestMistakesAreTold(t *testing.T) {
 	for arguments, want := range map[string]string{
 		`{"formulas":[]}`: "give 1 to 6 formulas", `{"formulas":["x","x","x","x","x","x","x"]}`: "give 1 to 6 formulas",
-		`{"formulas":["x +"]}`: "formula 1: the formula ends too early", `{"formulas":["x"],"width":10}`: "from 160 to 1200 pixels",
+		`{"formulas":["x +"]}`: "formula 1: unexpected end of the expression at column 4", `{"formulas":["x"],"width":10}`: "from 160 to 1200 pixels",
 		`{"formulas":["x"],"x_min":20}`:                         "x_min must be less than x_max",
 		`{"formulas":["x"],"y_min":3,"y_max":2}`:                "y_min must be less than y_max, by more than a billionth of it; they are 3 and 2",
 		`{"formulas":["x"],"x_min":1e12,"x_max":1000000000001}`: "x_min must be less than x_max",
@@ -129,10 +128,6 @@ green: 1/0 (no value in this range: nothing is drawn)`, a.Output)
 func TestManifestFits(t *testing.T) {
 	m, err := manifests.Load("tool.yaml")
 	require.NoError(t, err)
-	words := strings.FieldsFunc(m.Description, func(r rune) bool { return strings.ContainsRune(" ,.()[]\n", r) })
-	for _, name := range formula.Functions() {
-		assert.Contains(t, words, name)
-	}
 	for _, arguments := range []string{
 		`{"formulas":["1e308*x","1e-300*x","0"],"x_min":-1,"x_max":1}`, `{"formulas":["x"],"x_min":-1e300,"x_max":1e300}`, `{"formulas":["exp(x)"],"x_max":800}`,
 	} {

@@ -3,6 +3,7 @@ package openaitest
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -16,7 +17,6 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	chat "github.com/caisson-run/caisson/dialects/openai"
-	"github.com/caisson-run/caisson/examples/agent/internal/scripted"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -81,10 +81,18 @@ func ours(transcript []byte) (tool.ChatResponse, error) {
 	return stream.Response(), err
 }
 
+// serve answers whatever it is asked with a stream.
+func serve(transcript []byte) *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write(transcript)
+	}))
+}
+
 // theirs has the client ask an endpoint that plays the transcript.
 func theirs(t *testing.T, transcript []byte) tool.ChatResponse {
 	t.Helper()
-	server := httptest.NewServer(&scripted.Endpoint{Answers: []scripted.Answer{{Body: transcript}}})
+	server := serve(transcript)
 	defer server.Close()
 	client := openai.NewClient(option.WithBaseURL(server.URL+"/v1"), option.WithAPIKey("none"), option.WithMaxRetries(0))
 	stream := client.Chat.Completions.NewStreaming(t.Context(), openai.ChatCompletionNewParams{

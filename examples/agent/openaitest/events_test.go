@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -22,7 +21,6 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	api "github.com/caisson-run/caisson/dialects/responses"
-	"github.com/caisson-run/caisson/examples/agent/internal/scripted"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
@@ -103,7 +101,7 @@ func transcript(t *testing.T, options api.EventsOptions, execute func(*executor.
 // read has the client read a transcript, and returns the response with which it ends.
 func read(t *testing.T, transcript []byte) responses.Response {
 	t.Helper()
-	server := httptest.NewServer(&scripted.Endpoint{Answers: []scripted.Answer{{Body: transcript}}})
+	server := serve(transcript)
 	defer server.Close()
 	client := openai.NewClient(option.WithBaseURL(server.URL+"/v1"), option.WithAPIKey("none"), option.WithMaxRetries(0))
 	stream := client.Responses.NewStreaming(t.Context(), responses.ResponseNewParams{Model: "model-1"})

@@ -1,136 +1,209 @@
+// Package answers is a cache of what read-only calls came to.
+//
+// [Cache.Do] answers a [Question] with an answer that is kept, with the one that another goroutine is
+// finding (a flight, which several may wait for), or by asking. An answer is kept until its time is
+// over, until the room is needed for others, or until a barrier makes it stale.
+//
+// # Domains and barriers
+//
+// A question names the domains that its answer depends on. [Cache.Barrier] says that what is
+// in a domain may change from now until its end. An answer is good only if no barrier in any
+// of its domains began, was under way or ended since it was asked for. A flight is joined only if no
+// barrier in its domains began or ended since it began. So whoever asks after the end of a barrier never
+// gets an answer that was looked for before that end; whoever waited already may.
+//
+// # Waiting
+//
+// Only [Cache.Do] waits, and only for flights. An ask that leads to another Do may come to
+// wait for itself, or for a flight that waits for it. What is asked on behalf of a flight
+// uses [Cache.Get], [Cache.Now] and [Cache.Put] instead.
 package answers
 
 import (
-	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
-	"weak"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
-
-// DefaultBytes is the most that all answers take together unless [Options] say otherwise.
-const DefaultBytes = 64 << 20
-
-// Options are the bounds of a cache.
-type Options[V any] struct {
-	// Bytes is the most that all answers may take together. Zero means [DefaultBytes].
-	Bytes int64
-	// Size returns how many bytes it takes to keep an answer: at least 1. An answer with
-	// another size, or with one above Bytes, is not kept. It is called once for each answer
-	// that may be kept, by the goroutine that found it. Required.
-	Size func(V) int64
-}
 
 // Question is what is asked.
 type Question[K comparable] struct {
 	// Key tells questions apart. Those with the same key have the same domains.
 	Key K
-	// Domains are what the answer depends on: a barrier in any of them forgets it.
+	// Domains are what the answer depends on: a barrier in any of them makes it stale.
 	Domains []string
 	// TTL is for how long the answer is kept, from when it was found. One that is not
 	// positive keeps nothing.
 	TTL time.Duration
 }
 
+// Moment is a point in the history of a cache's barriers, from [Cache.Now].
+type Moment uint64
+
 // Cache keeps answers. Get one from [New]; it needs no closing and is safe for concurrent
 // use. An answer may be given to several callers, so nobody may change it.
 type Cache[K comparable, V any] struct {
-	size  func(V) int64
-	epoch time.Time // times are counted from it
+	most int64 // bytes
+	size func(V) int64
 
-	mu       sync.Mutex
-	kept     store[K, V]
-	flights  map[K]*flight[V] // the latest of each key
-	domains  map[string]interned
-	barriers uint64 // how often a barrier began or ended, in any domain
-	self     weak.Pointer[Cache[K, V]]
+	mu      sync.Mutex
+	kept    *simplelru.LRU[K, entry[V]]
+	bytes   int64
+	flights map[K]*flight[V] // the latest of each key
+	domains map[string]domain
+	now     Moment // counts how often a barrier began or ended, in any domain
+	known   Moment // domains are known since then
 }
 
-// New returns an empty cache. It fails if the options make no sense.
-func New[K comparable, V any](options Options[V]) (*Cache[K, V], error) {
-	if options.Size == nil {
-		return nil, errors.New("answers: Size is nil; want a function")
+// entry is an answer that is kept. One that is stale or has expired goes when it is asked for, or when it
+// is the one that was not used for longest.
+type entry[V any] struct {
+	answer  V
+	size    int64
+	expires time.Time
+	asked   Moment
+	domains []string
+}
+
+// domain is what is known of one in which there was a barrier.
+type domain struct {
+	open    int    // barriers under way
+	changed Moment // when one last began or ended
+}
+
+// maxDomains is how many domains are remembered. Beyond that, all but those with barriers under way
+// are forgotten, together with all answers, and whatever is being asked is not kept.
+const maxDomains = 1 << 16
+
+// New returns an empty cache of so many bytes, which must be positive. size returns how many bytes it
+// takes to keep an answer: at least 1. An answer with another size, or with a larger one than the cache,
+// is not kept. size is called once for each answer that may be kept, by the goroutine that found it.
+func New[K comparable, V any](bytes int64, size func(V) int64) (*Cache[K, V], error) {
+	c := &Cache[K, V]{most: bytes, size: size, flights: map[K]*flight[V]{}, domains: map[string]domain{}}
+	var err error
+	if c.kept, err = simplelru.NewLRU(math.MaxInt, func(_ K, e entry[V]) { c.bytes -= e.size }); err != nil {
+		return nil, fmt.Errorf("answers: %w", err)
 	}
-	if options.Bytes < 0 {
-		return nil, fmt.Errorf("answers: Bytes is %d; want 0 for %d, or more", options.Bytes, DefaultBytes)
-	}
-	if options.Bytes == 0 {
-		options.Bytes = DefaultBytes
-	}
-	c := &Cache[K, V]{
-		size:    options.Size,
-		epoch:   time.Now(),
-		kept:    newStore[K, V](options.Bytes),
-		flights: map[K]*flight[V]{},
-		domains: map[string]interned{},
-	}
-	c.self = weak.Make(c)
 	return c, nil
 }
 
-// Get returns the answer that is kept for the key, if there is one. It never waits for a
+// Get returns the answer that is kept for the key, if there is a good one. It never waits for a
 // flight.
 func (c *Cache[K, V]) Get(key K) (answer V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.kept.get(key, c.now())
+	return c.get(key)
 }
 
-// Put keeps an answer that was found without a flight, in place of any that is kept for the
-// question. The generation is what [Cache.Began] returned for the question's domains before
-// the answer was looked for: if a barrier in any of them came since, or the generation is
-// one of other domains, Put does nothing.
-func (c *Cache[K, V]) Put(question Question[K], generation Generation, answer V) {
+// get is Get with the lock held.
+func (c *Cache[K, V]) get(key K) (answer V, ok bool) {
+	e, ok := c.kept.Get(key)
+	if !ok {
+		return answer, false
+	}
+	if !c.good(e) {
+		c.kept.Remove(key)
+		return answer, false
+	}
+	return e.answer, true
+}
+
+// Put keeps an answer that was found without a flight, in place of any that is kept for the question.
+// asked is what [Cache.Now] returned before the answer was looked for: if there was a barrier in any of
+// the question's domains since, Put does nothing.
+func (c *Cache[K, V]) Put(question Question[K], asked Moment, answer V) {
 	size := c.size(answer)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if generation.isOf(question.Domains) {
-		c.keep(question, generation, answer, size)
+	c.put(question, asked, answer, size)
+}
+
+// put is Put with the lock held.
+func (c *Cache[K, V]) put(question Question[K], asked Moment, answer V, size int64) {
+	if size < 1 || size > c.most || question.TTL <= 0 || !c.undisturbed(question.Domains, asked) {
+		return
+	}
+	c.kept.Remove(question.Key)
+	for oldest, ok := c.oldest(); ok && (c.bytes > c.most-size || !c.good(oldest)); oldest, ok = c.oldest() {
+		c.kept.RemoveOldest()
+	}
+	c.bytes += size
+	c.kept.Add(question.Key, entry[V]{answer, size, time.Now().Add(question.TTL), asked, question.Domains})
+}
+
+// oldest returns the answer that was not used for longest, if there is one. The lock is held.
+func (c *Cache[K, V]) oldest() (entry[V], bool) {
+	_, e, ok := c.kept.GetOldest()
+	return e, ok
+}
+
+// good reports whether an answer may be given. The lock is held.
+func (c *Cache[K, V]) good(e entry[V]) bool {
+	return time.Now().Before(e.expires) && c.undisturbed(e.domains, e.asked)
+}
+
+// Now returns the present moment, for a later [Cache.Put].
+func (c *Cache[K, V]) Now() Moment {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// unchanged reports whether no barrier in the domains began or ended since then. The lock is held.
+func (c *Cache[K, V]) unchanged(domains []string, since Moment) bool {
+	for _, name := range domains {
+		if c.domains[name].changed > since {
+			return false
+		}
+	}
+	return since >= c.known
+}
+
+// undisturbed reports whether, besides, no barrier was under way. The lock is held.
+func (c *Cache[K, V]) undisturbed(domains []string, since Moment) bool {
+	for _, name := range domains {
+		if c.domains[name].open > 0 { // it was open then, or has changed the domain since
+			return false
+		}
+	}
+	return c.unchanged(domains, since)
+}
+
+// Barrier makes every answer stale that depends on one of the domains. Until end is called, no
+// answer that depends on them is kept, and neither is one that was asked for before that.
+// end may be called more than once, from any goroutine; only the first call counts.
+func (c *Cache[K, V]) Barrier(domains ...string) (end func()) {
+	c.change(domains, 1)
+	var once sync.Once
+	return func() { once.Do(func() { c.change(domains, -1) }) }
+}
+
+// change notes that a barrier has begun or ended.
+func (c *Cache[K, V]) change(domains []string, open int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now++
+	for _, name := range domains {
+		c.domains[name] = domain{c.domains[name].open + open, c.now}
+	}
+	if len(c.domains) > maxDomains {
+		c.forget()
 	}
 }
 
-// keep is Put with the lock held.
-func (c *Cache[K, V]) keep(question Question[K], generation Generation, answer V, size int64) {
-	if generation.undisturbed() {
-		c.kept.put(question.Key, answer, size, c.now(), question.TTL, generation.domains)
+// forget frees what is remembered of domains without barriers, and makes everything stale that
+// may depend on them.
+func (c *Cache[K, V]) forget() {
+	c.now++
+	c.known = c.now
+	c.kept.Purge()
+	open := map[string]domain{}
+	for name, d := range c.domains {
+		if d.open > 0 {
+			open[name] = d
+		}
 	}
+	c.domains = open
 }
-
-// Len returns how many answers are kept.
-func (c *Cache[K, V]) Len() int {
-	n, _ := c.total()
-	return n
-}
-
-// Bytes returns how many bytes the answers take that are kept.
-func (c *Cache[K, V]) Bytes() int64 {
-	_, bytes := c.total()
-	return bytes
-}
-
-// total counts what is kept once nothing is left that has expired.
-func (c *Cache[K, V]) total() (n int, bytes int64) {
-	c.inTurns(func() (more bool) {
-		more = c.kept.expire(c.now(), turn)
-		n, bytes = len(c.kept.entries), c.kept.bytes
-		return more
-	})
-	return n, bytes
-}
-
-// turn is how many answers are removed at most before others have their turn with the lock.
-const turn = 128
-
-// inTurns calls step with the lock held until there is no more to do, and lets others have
-// the lock in between.
-func (c *Cache[K, V]) inTurns(step func() (more bool)) {
-	for more := true; more; {
-		c.mu.Lock()
-		more = step()
-		c.mu.Unlock()
-	}
-}
-
-// now counts from the cache's epoch, which is cheaper than the time of day and follows no
-// change of the clock.
-func (c *Cache[K, V]) now() time.Duration { return time.Since(c.epoch) }

@@ -3,7 +3,6 @@ package answers_test
 import (
 	"context"
 	"math"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,7 +28,7 @@ type cache = answers.Cache[string, sized]
 
 func newCache(t *testing.T, bytes int64) *cache {
 	t.Helper()
-	c, err := answers.New[string](answers.Options[sized]{Bytes: bytes, Size: sized.bytes})
+	c, err := answers.New[string](bytes, sized.bytes)
 	require.NoError(t, err)
 	return c
 }
@@ -39,29 +38,11 @@ func question(key string, domains ...string) answers.Question[string] {
 }
 
 // put keeps an answer that was found between barriers.
-func put(c *cache, q answers.Question[string], answer sized) {
-	c.Put(q, c.Began(q.Domains), answer)
-}
+func put(c *cache, q answers.Question[string], answer sized) { c.Put(q, c.Now(), answer) }
 
 func has(c *cache, key string) bool {
 	_, ok := c.Get(key)
 	return ok
-}
-
-func TestNewRefusesOptions(t *testing.T) {
-	_, err := answers.New[string](answers.Options[sized]{})
-	require.ErrorContains(t, err, "Size")
-	_, err = answers.New[string](answers.Options[sized]{Size: sized.bytes, Bytes: -1})
-	require.ErrorContains(t, err, "Bytes is -1")
-}
-
-func TestZeroBytesAreTheDefault(t *testing.T) {
-	c := newCache(t, 0)
-	put(c, question("all"), sized{size: answers.DefaultBytes})
-	assert.True(t, has(c, "all"))
-	put(c, question("more"), sized{size: answers.DefaultBytes + 1})
-	assert.False(t, has(c, "more"))
-	assert.True(t, has(c, "all"), "what is too large must not take others' place")
 }
 
 func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
@@ -72,10 +53,9 @@ func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
 	require.True(t, has(c, "a"), "now b is the one not used for longest")
 	put(c, question("d"), sized{size: 10})
 	assert.False(t, has(c, "b"))
-	assert.Equal(t, 3, c.Len())
 
 	// Asking is a use as well.
-	_, from, err := c.Do(t.Context(), question("c"), mustNotAsk(t))
+	_, from, err := c.Do(t.Context(), question("c"), answers.Ready{}, mustNotAsk(t))
 	require.NoError(t, err)
 	assert.Equal(t, answers.Kept, from)
 	put(c, question("e"), sized{size: 20})
@@ -83,7 +63,6 @@ func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
 	assert.False(t, has(c, "d"))
 	assert.True(t, has(c, "c"))
 	assert.True(t, has(c, "e"))
-	assert.Equal(t, int64(30), c.Bytes())
 }
 
 func TestWhatIsNotKept(t *testing.T) {
@@ -102,25 +81,15 @@ func TestWhatIsNotKept(t *testing.T) {
 			c := newCache(t, 10)
 			q := answers.Question[string]{Key: "k", TTL: test.ttl}
 			put(c, q, sized{size: test.size})
-			answer, from, err := c.Do(t.Context(), q, func(context.Context) (sized, bool) { return sized{7, test.size}, true })
+			answer, from, err := c.Do(t.Context(), q, answers.Ready{}, func(context.Context) (sized, bool) { return sized{7, test.size}, true })
 			require.NoError(t, err)
 			assert.Equal(t, answers.Asked, from)
 			assert.Equal(t, 7, answer.id)
-			assert.Zero(t, c.Len())
-			assert.Zero(t, c.Bytes())
+			assert.False(t, has(c, "k"))
+			put(c, question("all"), sized{size: 10})
+			assert.True(t, has(c, "all"), "nothing takes its place")
 		})
 	}
-}
-
-func TestPutReplaces(t *testing.T) {
-	c := newCache(t, 10)
-	put(c, question("k", "old"), sized{1, 10})
-	put(c, question("k", "old"), sized{2, 4})
-	answer, ok := c.Get("k")
-	require.True(t, ok)
-	assert.Equal(t, 2, answer.id)
-	assert.Equal(t, int64(4), c.Bytes())
-	assert.Equal(t, 1, c.Len())
 }
 
 func TestAnswersExpire(t *testing.T) {
@@ -129,22 +98,13 @@ func TestAnswersExpire(t *testing.T) {
 		short, long := question("short", "d"), question("long", "d")
 		short.TTL, long.TTL = time.Second, math.MaxInt64
 		put(c, short, sized{1, 5})
+		put(c, long, sized{2, 5})
 		time.Sleep(time.Second - 1)
 		assert.True(t, has(c, "short"))
-		put(c, long, sized{2, 5})
-		require.True(t, has(c, "short"), "long is the one not used for longest")
-
 		time.Sleep(time.Nanosecond)
-		put(c, question("new"), sized{3, 5})
-		assert.True(t, has(c, "long"), "what has expired goes first")
 		assert.False(t, has(c, "short"))
-
-		time.Sleep(time.Minute)
-		assert.Equal(t, 1, c.Len(), "only long is left")
-		assert.Equal(t, int64(5), c.Bytes())
-		_, from, err := c.Do(t.Context(), question("new"), func(context.Context) (sized, bool) { return sized{}, false })
-		require.NoError(t, err)
-		assert.Equal(t, answers.Asked, from)
+		put(c, question("new"), sized{3, 5})
+		assert.True(t, has(c, "long"), "what has expired takes no room once somebody has asked for it")
 		time.Sleep(100 * 365 * 24 * time.Hour)
 		assert.True(t, has(c, "long"))
 	})
@@ -155,7 +115,7 @@ func TestAnswersExpire(t *testing.T) {
 func TestTimeCountsFromTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCache(t, 10)
-		_, _, err := c.Do(t.Context(), question("k"), func(context.Context) (sized, bool) {
+		_, _, err := c.Do(t.Context(), question("k"), answers.Ready{}, func(context.Context) (sized, bool) {
 			time.Sleep(time.Hour)
 			return sized{1, 1}, true
 		})
@@ -174,43 +134,52 @@ func mustNotAsk(t *testing.T) func(context.Context) (sized, bool) {
 	}
 }
 
-// TestExpiredAnswersKeepNoneOut: all that have expired go before one that has not, however
-// recently they were used.
-func TestExpiredAnswersKeepNoneOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCache(t, 1000)
-		long := question("long")
-		long.TTL = time.Hour
-		put(c, long, sized{size: 1})
-		for i := range 999 {
-			put(c, question(strconv.Itoa(i)), sized{size: 1})
-		}
-		require.Equal(t, 1000, c.Len())
-		time.Sleep(time.Minute)
-		put(c, question("new"), sized{size: 999})
-		assert.True(t, has(c, "long"))
-		assert.True(t, has(c, "new"))
-		assert.Equal(t, 2, c.Len())
-	})
-}
-
-// TestManyGo: what removes answers in turns removes all of them.
-func TestManyGo(t *testing.T) {
-	for name, remove := range map[string]func(c *cache){
-		"barrier": func(c *cache) { c.Barrier("A", "B")() },
-		"expiry":  func(*cache) { time.Sleep(time.Minute) },
+func TestPutAcrossBarriers(t *testing.T) {
+	q := question("k", "A", "B")
+	for name, test := range map[string]struct {
+		before func(c *cache) // what is asked
+		after  func(c *cache)
+		kept   bool
+	}{
+		"none":             {nil, nil, true},
+		"over before":      {func(c *cache) { c.Barrier("A")() }, nil, true},
+		"of another":       {nil, func(c *cache) { c.Barrier("C") }, true},
+		"began":            {nil, func(c *cache) { c.Barrier("B") }, false},
+		"began and ended":  {nil, func(c *cache) { c.Barrier("A")() }, false},
+		"under way":        {func(c *cache) { c.Barrier("A") }, nil, false},
+		"under way, named": {func(c *cache) { c.Barrier("C", "B") }, nil, false},
+		"one of two ended": {func(c *cache) { c.Barrier("A"); c.Barrier("A")() }, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := newCache(t, 1000)
-				for i := range 1000 {
-					put(c, question(strconv.Itoa(i), []string{"A", "B"}[i%2]), sized{size: 1})
-				}
-				require.Equal(t, 1000, c.Len())
-				remove(c)
-				assert.Zero(t, c.Bytes())
-				assert.Zero(t, c.Len())
-			})
+			c := newCache(t, 100)
+			if test.before != nil {
+				test.before(c)
+			}
+			asked := c.Now()
+			if test.after != nil {
+				test.after(c)
+			}
+			c.Put(q, asked, sized{1, 1})
+			assert.Equal(t, test.kept, has(c, "k"))
 		})
 	}
+}
+
+// TestBarrierEndsOnce: a second call of end must not end another barrier.
+func TestBarrierEndsOnce(t *testing.T) {
+	c := newCache(t, 100)
+	q := question("k", "A")
+	end, endOther := c.Barrier("A"), c.Barrier("A")
+	end()
+	end()
+	put(c, q, sized{1, 1})
+	assert.False(t, has(c, "k"), "the other is under way")
+	during := c.Now()
+	endOther()
+	c.Put(q, during, sized{1, 1})
+	assert.False(t, has(c, "k"), "the other was under way")
+	after := c.Now()
+	end()
+	c.Put(q, after, sized{1, 1})
+	assert.True(t, has(c, "k"), "an end that was called before is none")
 }

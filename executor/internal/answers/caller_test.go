@@ -20,7 +20,7 @@ type outcome struct {
 type caller struct {
 	cancel context.CancelFunc
 	finish chan outcome
-	place  chan error // what Get returns; nil for a caller in Do rather than DoWhenReady
+	place  chan error // what Get returns; nil for a caller that needs no place
 	state  state
 }
 
@@ -58,14 +58,11 @@ func (c *caller) run(ctx context.Context, cache *cache, q answers.Question[strin
 		c.state.exited = !c.state.returned && c.state.panicked == nil
 		c.cancel()
 	}()
-	var answer sized
-	var from answers.Source
-	var err error
-	if c.place == nil {
-		answer, from, err = cache.Do(ctx, q, c.ask)
-	} else {
-		answer, from, err = cache.DoWhenReady(ctx, q, answers.Ready{Get: c.get, Drop: func() { c.state.places-- }}, c.ask)
+	var ready answers.Ready
+	if c.place != nil {
+		ready = answers.Ready{Get: c.get, Drop: func() { c.state.places-- }}
 	}
+	answer, from, err := cache.Do(ctx, q, ready, c.ask)
 	c.state.returned, c.state.answer, c.state.from, c.state.err = true, answer, from, err
 }
 

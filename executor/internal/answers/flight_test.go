@@ -24,31 +24,6 @@ func bubble(t *testing.T, test func(t *testing.T, c *cache)) {
 	synctest.Test(t, func(t *testing.T) { test(t, newCache(t, 100)) })
 }
 
-func TestCallersShareAFlight(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cache) {
-		first := ask(t, c, question("k", "A"))
-		synctest.Wait()
-		second, third, other := ask(t, c, question("k", "A")), ask(t, c, question("k", "A")), ask(t, c, question("other", "A"))
-		synctest.Wait()
-		require.True(t, first.state.asks)
-		require.True(t, other.state.asks, "another question")
-		require.Equal(t, state{}, second.state)
-		require.False(t, has(c, "k"), "Get does not wait")
-
-		first.finish <- outcome{answer: one, keep: true}
-		synctest.Wait()
-		assert.Equal(t, returned(one, answers.Asked), first.state)
-		assert.Equal(t, returned(one, answers.Shared), second.state)
-		assert.Equal(t, returned(one, answers.Shared), third.state)
-		assert.True(t, has(c, "k"))
-
-		later := ask(t, c, question("k", "A"))
-		synctest.Wait()
-		assert.Equal(t, returned(one, answers.Kept), later.state)
-		other.finish <- outcome{}
-	})
-}
-
 // TestEachAsksAfterAFailure: all who waited ask at once, and nobody waits for them.
 func TestEachAsksAfterAFailure(t *testing.T) {
 	for name, failure := range map[string]outcome{
@@ -100,23 +75,6 @@ func TestEachAsksAfterAFailure(t *testing.T) {
 	}
 }
 
-// TestWaiterTakesWhatWasPut: nobody asks for what a nested call has found meanwhile.
-func TestWaiterTakesWhatWasPut(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cache) {
-		first := ask(t, c, question("k", "A"))
-		synctest.Wait()
-		waiter := ask(t, c, question("k", "A"))
-		synctest.Wait()
-		put(c, question("k", "A"), one)
-		newcomer := ask(t, c, question("k", "A"))
-		synctest.Wait()
-		assert.Equal(t, returned(one, answers.Kept), newcomer.state)
-		first.finish <- outcome{}
-		synctest.Wait()
-		assert.Equal(t, returned(one, answers.Kept), waiter.state)
-	})
-}
-
 func TestWaiterStopsWithItsContext(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cache) {
 		first := ask(t, c, question("k", "A"))
@@ -125,19 +83,19 @@ func TestWaiterStopsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
-		answer, from, err := c.Do(ctx, question("k", "A"), mustNotAsk(t))
+		answer, from, err := c.Do(ctx, question("k", "A"), answers.Ready{}, mustNotAsk(t))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Equal(t, time.Second, time.Since(start))
 		assert.Zero(t, answer)
 		assert.Zero(t, from)
 
-		_, _, err = c.Do(ctx, question("k", "A"), mustNotAsk(t))
+		_, _, err = c.Do(ctx, question("k", "A"), answers.Ready{}, mustNotAsk(t))
 		require.ErrorIs(t, err, context.DeadlineExceeded, "it had ended before")
 
 		first.finish <- outcome{answer: one, keep: true}
 		synctest.Wait()
 		assert.Equal(t, returned(one, answers.Shared), patient.state)
-		answer, from, err = c.Do(ctx, question("k", "A"), mustNotAsk(t))
+		answer, from, err = c.Do(ctx, question("k", "A"), answers.Ready{}, mustNotAsk(t))
 		require.NoError(t, err, "there is nothing to wait for")
 		assert.Equal(t, one, answer)
 		assert.Equal(t, answers.Kept, from)
@@ -165,7 +123,7 @@ func TestEndedWaiterDoesNotAsk(t *testing.T) {
 				synctest.Wait()
 				waiting := make(chan error)
 				go func() {
-					_, _, err := c.Do(ended{t.Context()}, question("k"), mustNotAsk(t))
+					_, _, err := c.Do(ended{t.Context()}, question("k"), answers.Ready{}, mustNotAsk(t))
 					waiting <- err
 				}()
 				synctest.Wait()
@@ -204,7 +162,7 @@ func TestNobodyJoinsAFlightFromBeforeABarrier(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, returned(one, answers.Shared), waiter.state, "it asked before the barrier")
 		assert.Equal(t, returned(two, answers.Shared), waiterDuring.state)
-		require.Zero(t, c.Len())
+		require.False(t, has(c, "k"))
 		require.Equal(t, state{}, waiterAfter.state)
 
 		after.finish <- outcome{answer: three, keep: true}
@@ -215,30 +173,15 @@ func TestNobodyJoinsAFlightFromBeforeABarrier(t *testing.T) {
 	})
 }
 
-// TestBarrierOfAnotherDomainDisturbsNoFlight: tenants are independent of each other.
-func TestBarrierOfAnotherDomainDisturbsNoFlight(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cache) {
-		first := ask(t, c, question("k", "A"))
-		synctest.Wait()
-		c.Barrier("B")
-		waiter := ask(t, c, question("k", "A"))
-		synctest.Wait()
-		first.finish <- outcome{answer: one, keep: true}
-		synctest.Wait()
-		assert.Equal(t, returned(one, answers.Shared), waiter.state)
-		assert.True(t, has(c, "k"))
-	})
-}
-
 // TestPanicOfSize: a function that fails to measure leaves nobody waiting.
 func TestPanicOfSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := answers.New[string](answers.Options[sized]{Size: func(s sized) int64 {
+		c, err := answers.New[string](10, func(s sized) int64 {
 			if s == one {
 				panic("size")
 			}
 			return s.size
-		}})
+		})
 		require.NoError(t, err)
 		first := ask(t, c, question("k"))
 		synctest.Wait()
@@ -253,3 +196,70 @@ func TestPanicOfSize(t *testing.T) {
 		assert.True(t, has(c, "k"))
 	})
 }
+
+// TestNobodyWaitsForWhoIsNotReady: of those that ask the same, the first that gets a place asks,
+// and those that come to wait for it have none.
+func TestNobodyWaitsForWhoIsNotReady(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cache) {
+		first, second, third := askWhenReady(t, c, question("k", "A")), askWhenReady(t, c, question("k", "A")), askWhenReady(t, c, question("k", "A"))
+		synctest.Wait()
+		for _, caller := range []*caller{first, second, third} {
+			require.Equal(t, state{waits: true}, caller.state)
+		}
+		second.place <- nil
+		synctest.Wait()
+		require.Equal(t, state{places: 1, asks: true}, second.state)
+		require.Equal(t, state{waits: true}, first.state, "who is in a queue stays there")
+		newcomer := askWhenReady(t, c, question("k", "A"))
+		first.place <- nil
+		synctest.Wait()
+		require.Equal(t, state{}, first.state, "it gave its place back")
+		require.Equal(t, state{}, newcomer.state, "it needs none")
+
+		second.finish <- outcome{answer: one, keep: true}
+		synctest.Wait()
+		assert.Equal(t, state{places: 1, returned: true, answer: one, from: answers.Asked}, second.state)
+		assert.Equal(t, returned(one, answers.Shared), first.state)
+		assert.Equal(t, returned(one, answers.Shared), newcomer.state)
+		third.place <- nil
+		synctest.Wait()
+		assert.Equal(t, returned(one, answers.Kept), third.state, "it gave its place back")
+	})
+}
+
+// TestNotReady: without a place there is no answer, and no wait.
+func TestNotReady(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cache) {
+		refused, late := askWhenReady(t, c, question("k")), askWhenReady(t, c, question("k"))
+		synctest.Wait()
+		refused.place <- errNoPlace
+		late.cancel()
+		synctest.Wait()
+		assert.Equal(t, state{returned: true, err: errNoPlace}, refused.state)
+		assert.Equal(t, state{returned: true, err: context.Canceled}, late.state)
+
+		put(c, question("k"), one)
+		answer, from, err := c.Do(t.Context(), question("k"), answers.Ready{Get: mustNotWait}, mustNotAsk(t))
+		require.NoError(t, err)
+		assert.Equal(t, answers.Kept, from, "it needs no place")
+		assert.Equal(t, one, answer)
+	})
+}
+
+// TestAnswerIsFromAfterThePlace: a barrier that ends while a caller waits for its place is no
+// reason not to keep what it then finds.
+func TestAnswerIsFromAfterThePlace(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cache) {
+		caller := askWhenReady(t, c, question("k", "A"))
+		synctest.Wait()
+		c.Barrier("A")()
+		time.Sleep(time.Hour)
+		caller.place <- nil
+		synctest.Wait()
+		caller.finish <- outcome{answer: one, keep: true}
+		synctest.Wait()
+		assert.True(t, has(c, "k"))
+	})
+}
+
+func mustNotWait(context.Context) error { return errNoPlace }

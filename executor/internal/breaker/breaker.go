@@ -1,34 +1,54 @@
+// Package breaker is a circuit breaker for each key: it leaves alone for a while what keeps failing.
+//
+//	closed → open      so many calls in a row failed
+//	open → half-open   the time is up: one call, the probe, is let through
+//	half-open → open   the probe failed
+//	half-open → closed the probe succeeded
+//
+// What calls report that began before the circuit last opened changes nothing, for it says
+// nothing about how things are now. A probe that does not report in the time for which a
+// circuit is open is given up, and another call becomes the probe.
 package breaker
 
 import (
+	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"github.com/caisson-run/caisson/executor/internal/swept"
 )
+
+// quiet is for how long a circuit is kept of which nothing is heard, beyond the time for which it is open.
+const quiet = time.Hour
 
 // Breakers holds a circuit for each key. It is safe for concurrent use and has no goroutines.
 // It keeps nothing of keys without failures, and forgets a circuit of which nothing was heard
-// for an hour longer than circuits stay open.
+// for an hour longer than circuits stay open. Nil breakers let every call through.
 type Breakers[K comparable] struct {
-	options Options
-
-	// Both are changed under mu. A circuit is counted before it opens.
-	openings atomic.Uint64 // of all keys, so far
-	count    atomic.Int64  // circuits
+	failures int
+	open     time.Duration
 
 	mu       sync.Mutex
-	circuits map[K]*circuit
+	circuits swept.Map[K, *circuit]
+	openings uint64 // of all keys, so far
 	probes   uint64 // that were let through so far
-	sweepAt  int    // circuits
 }
 
-// New returns breakers whose circuits are closed. The error wraps [ErrInvalidOptions].
-func New[K comparable](options Options) (*Breakers[K], error) {
-	options, err := options.complete()
-	if err != nil {
-		return nil, err
-	}
-	return &Breakers[K]{options: options, circuits: make(map[K]*circuit), sweepAt: minSweep}, nil
+// circuit is of a key that had failures.
+type circuit struct {
+	failures int       // in a row
+	opening  uint64    // Breakers.openings when it last opened; 0 if it never did
+	until    time.Time // from when a probe is let through; zero if the circuit is closed
+	probe    uint64    // the probe that is on its way; 0 if there is none
+	heard    time.Time // when something was last heard that was not good, or a probe was sent or came back
+}
+
+func (c *circuit) isOpen() bool { return !c.until.IsZero() }
+
+// New returns breakers whose circuits are closed. They open after so many failures in a row, for that
+// time; both must be positive.
+func New[K comparable](failures int, open time.Duration) *Breakers[K] {
+	return &Breakers[K]{failures: failures, open: open}
 }
 
 // Outcome is what came of a call.
@@ -61,18 +81,30 @@ type Attempt[K comparable] struct {
 	probe    uint64 // its number; 0 for a call that is none
 }
 
+// OpenError says that a key may not be called.
+type OpenError struct {
+	Failures int // in a row, with those of probes
+	// Until is when the next probe is let through. While one is on its way, that may be
+	// earlier.
+	Until time.Time
+}
+
+// Error returns the number of failures and the time.
+func (e *OpenError) Error() string {
+	return fmt.Sprintf("breaker: the circuit is open after %d failures in a row, until %s", e.Failures, e.Until.Format(time.RFC3339))
+}
+
 // Allow says whether the key may be called. Whoever is allowed must report what came of it,
 // once. The error is an [*OpenError].
 func (b *Breakers[K]) Allow(key K) (Attempt[K], error) {
-	attempt := Attempt[K]{breakers: b, key: key, began: b.openings.Load()}
-	if b.count.Load() == 0 {
-		return attempt, nil
+	if b == nil {
+		return Attempt[K]{}, nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	attempt.began = b.openings.Load()
-	c := b.circuits[key]
-	if c == nil || !c.open() {
+	attempt := Attempt[K]{breakers: b, key: key, began: b.openings}
+	c, _ := b.circuits.Get(key)
+	if c == nil || !c.isOpen() {
 		return attempt, nil
 	}
 	now := time.Now()
@@ -80,44 +112,45 @@ func (b *Breakers[K]) Allow(key K) (Attempt[K], error) {
 	case now.Before(c.until):
 		return Attempt[K]{}, &OpenError{Failures: c.failures, Until: c.until}
 	case b.stale(c, now):
-		b.forget(key)
+		b.circuits.Delete(key)
 	default:
 		b.probes++
-		c.probe, c.until, c.heard = b.probes, now.Add(b.options.Open), now
+		c.probe, c.until, c.heard = b.probes, now.Add(b.open), now
 		attempt.probe = c.probe
 	}
 	return attempt, nil
 }
 
 // Report says what came of the call. It returns whether that opened or closed the circuit,
-// which only one report is told of.
+// to one report alone.
 func (a Attempt[K]) Report(outcome Outcome) State {
 	b := a.breakers
-	switch {
-	case b == nil, outcome == Unknown && a.probe == 0, outcome == Succeeded && b.count.Load() == 0:
+	if b == nil || outcome == Unknown && a.probe == 0 {
 		return Unchanged
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c := b.circuits[a.key]
+	c, _ := b.circuits.Get(a.key)
 	if c == nil && outcome == Succeeded {
 		return Unchanged
 	}
 	now := time.Now()
 	if c != nil && b.stale(c, now) {
-		b.forget(a.key)
+		b.circuits.Delete(a.key)
 		c = nil
 	}
-	if a.probe > 0 {
+	switch {
+	case a.probe > 0:
 		return b.probed(c, a.probe, outcome, now)
-	}
-	if c != nil && (c.open() || a.began < c.opening) {
+	case c != nil && (c.isOpen() || a.began < c.opening):
 		return Unchanged
-	}
-	if outcome == Failed {
+	case outcome == Failed:
 		return b.failed(a.key, c, now)
+	case c != nil && c.opening == 0:
+		b.circuits.Delete(a.key)
+	case c != nil: // calls from before it opened may yet report
+		c.failures = 0
 	}
-	b.succeeded(a.key, c)
 	return Unchanged
 }
 
@@ -133,8 +166,7 @@ func (b *Breakers[K]) probed(c *circuit, probe uint64, outcome Outcome, now time
 		return Closed
 	case Failed:
 		c.failures++
-		b.open(c, now)
-		return Opened
+		return b.trip(c, now)
 	}
 	return Unchanged
 }
@@ -142,28 +174,24 @@ func (b *Breakers[K]) probed(c *circuit, probe uint64, outcome Outcome, now time
 // failed counts a failure of a key whose circuit is closed. c is nil if it has none.
 func (b *Breakers[K]) failed(key K, c *circuit, now time.Time) State {
 	if c == nil {
-		c = b.add(key, now)
+		c = &circuit{heard: now}
+		b.circuits.Put(key, c, func(c *circuit) bool { return b.stale(c, now) })
 	}
 	c.failures++
 	c.heard = now
-	if c.failures < b.options.Failures {
+	if c.failures < b.failures {
 		return Unchanged
 	}
-	b.open(c, now)
+	return b.trip(c, now)
+}
+
+func (b *Breakers[K]) trip(c *circuit, now time.Time) State {
+	b.openings++
+	c.opening, c.until = b.openings, now.Add(b.open)
 	return Opened
 }
 
-// succeeded takes note that a key whose circuit is closed works.
-func (b *Breakers[K]) succeeded(key K, c *circuit) {
-	switch {
-	case c == nil:
-	case c.opening == 0:
-		b.forget(key)
-	default: // calls from before it opened may yet report
-		c.failures = 0
-	}
-}
-
-func (b *Breakers[K]) open(c *circuit, now time.Time) {
-	c.opening, c.until = b.openings.Add(1), now.Add(b.options.Open)
+// stale reports whether nothing was heard of a circuit for so long that it is as good as new.
+func (b *Breakers[K]) stale(c *circuit, now time.Time) bool {
+	return now.After(c.heard.Add(b.open).Add(quiet))
 }

@@ -14,26 +14,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func newBreakers(tb testing.TB, options Options) *Breakers[string] {
-	tb.Helper()
-	b, err := New[string](options)
-	require.NoError(tb, err)
-	return b
-}
-
-func TestOptions(t *testing.T) {
-	b := newBreakers(t, Options{})
-	assert.Equal(t, Options{5, 30 * time.Second}, b.options)
-	b = newBreakers(t, Options{2, time.Second})
-	assert.Equal(t, Options{2, time.Second}, b.options)
-	for name, options := range map[string]Options{"Failures": {Failures: -1}, "Open": {Open: -1}} {
-		b, err := New[int](options)
-		require.Nil(t, b)
-		require.ErrorIs(t, err, ErrInvalidOptions)
-		require.EqualError(t, err, "breaker: new: invalid options: "+name+" is negative")
-	}
-}
-
 // step is one thing that happens. Calls have names of one letter.
 type step struct {
 	do    string        // "allow", "refuse", "succeed", "fail", "unknown" or "wait"
@@ -124,7 +104,7 @@ func TestCircuit(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { play(t, newBreakers(t, Options{3, open}), test.steps) })
+			synctest.Test(t, func(t *testing.T) { play(t, New[string](3, open), test.steps) })
 		})
 	}
 }
@@ -144,7 +124,6 @@ func play(t *testing.T, b *Breakers[string], all []step) {
 			require.Zero(t, attempt)
 			var refusal *OpenError
 			require.ErrorAs(t, err, &refusal, message)
-			require.ErrorIs(t, err, ErrOpen)
 			require.Equal(t, OpenError{s.count, time.Now().Add(s.wait)}, *refusal, message)
 		case "succeed":
 			report(Succeeded)
@@ -161,11 +140,6 @@ func play(t *testing.T, b *Breakers[string], all []step) {
 	}
 }
 
-func TestOpenErrorSaysUntilWhen(t *testing.T) {
-	err := &OpenError{Failures: 5, Until: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}
-	assert.EqualError(t, err, "breaker: circuit is open after 5 failures in a row, until 2030-01-02T03:04:05Z")
-}
-
 func TestZeroAttempt(t *testing.T) {
 	for _, outcome := range []Outcome{Unknown, Succeeded, Failed} {
 		assert.Equal(t, Unchanged, Attempt[string]{}.Report(outcome))
@@ -174,32 +148,28 @@ func TestZeroAttempt(t *testing.T) {
 
 // TestKeysWithoutFailuresNeedNoMemory also counts those that have had some, but no longer.
 func TestKeysWithoutFailuresNeedNoMemory(t *testing.T) {
-	b, err := New[int](Options{})
-	require.NoError(t, err)
+	b := New[int](5, open)
 	for key := range 1000 {
 		for _, outcome := range []Outcome{Succeeded, Unknown, Failed, Failed, Succeeded} {
 			attempt, err := b.Allow(key)
 			require.NoError(t, err)
 			attempt.Report(outcome)
 		}
-		require.Empty(t, b.circuits)
-		require.Zero(t, b.count.Load())
+		require.Zero(t, b.circuits.Len())
 	}
 }
 
 // TestKeysThatAreGone: keys that failed and never come back are forgotten.
 func TestKeysThatAreGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, err := New[int](Options{})
-		require.NoError(t, err)
+		b := New[int](5, open)
 		const lasting = 3601 + 30 // keys, one in a second
 		most := 0
-		for key := range 50_000 {
+		for key := range 20_000 {
 			attempt, err := b.Allow(key)
 			require.NoError(t, err)
 			attempt.Report(Failed)
-			most = max(most, len(b.circuits))
-			require.Equal(t, int64(len(b.circuits)), b.count.Load())
+			most = max(most, b.circuits.Len())
 			time.Sleep(time.Second)
 		}
 		assert.GreaterOrEqual(t, most, lasting)

@@ -11,11 +11,18 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/testsize"
 )
+
+type options struct {
+	Failures int
+	Open     time.Duration
+}
 
 // reference is one circuit, kept for good.
 type reference struct {
-	options  Options
+	options  options
 	failures int
 	open     bool
 	until    time.Time
@@ -87,15 +94,14 @@ func TestModel(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 5))
-				compare(t, random, Options{1 + random.IntN(5), time.Duration(1+random.IntN(100)) * time.Second}, 5000)
+				compare(t, random, options{1 + random.IntN(5), time.Duration(1+random.IntN(100)) * time.Second}, testsize.Of(2000, 5000))
 			})
 		})
 	}
 }
 
-func compare(t *testing.T, random *rand.Rand, options Options, steps int) {
-	b, err := New[int](options)
-	require.NoError(t, err)
+func compare(t *testing.T, random *rand.Rand, options options, steps int) {
+	b := New[int](options.Failures, options.Open)
 	var references [3]reference
 	for i := range references {
 		references[i].options = options
@@ -107,7 +113,8 @@ func compare(t *testing.T, random *rand.Rand, options Options, steps int) {
 		switch action := random.IntN(100); {
 		case action < 45:
 			c := &modelled{step: step, key: random.IntN(len(references))}
-			c.attempt, err = b.Allow(c.key)
+			attempt, err := b.Allow(c.key)
+			c.attempt = attempt
 			r := &references[c.key]
 			if !r.allow(c) {
 				require.Equal(t, &OpenError{r.failures, r.until}, err, "step %d", step)
@@ -146,8 +153,7 @@ func compare(t *testing.T, random *rand.Rand, options Options, steps int) {
 // TestHammer: one report opens the circuit, and there is never more than one probe.
 func TestHammer(t *testing.T) {
 	const callers, rounds = 32, 50
-	b, err := New[string](Options{Failures: callers / 2, Open: time.Hour})
-	require.NoError(t, err)
+	b := New[string](callers/2, time.Hour)
 	var opened, closed, probing, probes, others atomic.Int64
 	together := func(one func(i int)) {
 		var group sync.WaitGroup
@@ -159,7 +165,7 @@ func TestHammer(t *testing.T) {
 	pass := func() { // lets the time for which the circuit is open go by
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		c := b.circuits["key"]
+		c, _ := b.circuits.Get("key")
 		c.until = c.until.Add(-2 * time.Hour)
 	}
 	note := func(state State) {
@@ -217,5 +223,5 @@ func TestHammer(t *testing.T) {
 		}
 	}
 	assert.Equal(t, int64(callers*rounds), others.Load())
-	assert.Len(t, b.circuits, 1+callers/2, "those that failed since, and the one that had been open")
+	assert.Equal(t, 1+callers/2, b.circuits.Len(), "those that failed since, and the one that had been open")
 }

@@ -144,7 +144,7 @@ func TestCut(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			result, cuts := output.Cut(test.result, test.most, keeper(newStore(t, 0)), mark)
+			result, cuts := output.Cut(test.result, test.most, keeper(newStore(t, 16<<20)), mark)
 			assert.Equal(t, test.output, result.Output)
 			assert.Equal(t, test.data, string(result.Data))
 			assert.Equal(t, test.failure, result.Error)
@@ -242,7 +242,7 @@ func TestCutContent(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			result, cuts := output.Cut(tool.Result{Content: test.in}, test.most, keeper(newStore(t, 0)), mark)
+			result, cuts := output.Cut(tool.Result{Content: test.in}, test.most, keeper(newStore(t, 16<<20)), mark)
 			assert.Equal(t, test.want, result.Content)
 			assert.Equal(t, test.cuts, cuts)
 			assert.LessOrEqual(t, result.Size(), test.most)
@@ -272,7 +272,7 @@ func TestCutLeavesWhatFits(t *testing.T) {
 // What has no text can still fill a model's window with braces.
 func TestCutCountsEmptyParts(t *testing.T) {
 	in := tool.Result{Content: make([]tool.Content, 1_000_000)}
-	result, cuts := output.Cut(in, 4096, keeper(newStore(t, 0)), mark)
+	result, cuts := output.Cut(in, 4096, keeper(newStore(t, 16<<20)), mark)
 	assert.Less(t, len(result.Content), 4096/perPart)
 	require.Len(t, cuts, 1)
 	assert.Equal(t, "content[224:]", cuts[0].Part)

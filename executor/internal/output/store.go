@@ -1,60 +1,54 @@
 package output
 
 import (
-	"container/list"
+	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
 	"github.com/caisson-run/caisson/tool"
 )
 
+var (
+	// ErrUnknown means that nothing is kept by a reference.
+	ErrUnknown = errors.New("unknown reference")
+	// ErrRange means that a page begins outside of the whole, or that its length is negative.
+	ErrRange = errors.New("outside of the text")
+)
+
 const (
-	// DefaultBytes is how much a store keeps unless told.
-	DefaultBytes = 16 << 20
 	// DefaultPage is how long a page is unless told, in bytes.
 	DefaultPage = 32 << 10
 	// EntryBytes is what each whole counts beside its text and its reference.
 	EntryBytes = 128
 )
 
-// Options configure a [Store]. The zero value has the defaults.
-type Options struct {
-	// Bytes is how much is kept at the same time: texts, references and [EntryBytes] for
-	// each. Zero stands for [DefaultBytes]; a negative number is an error.
-	Bytes int64
-}
-
 // Store keeps whole texts of one session. What was kept longest ago gives way to what is
-// kept. Its methods can be called at the same time.
+// kept. It is safe for concurrent use.
 type Store struct {
 	most int64
 
-	mu          sync.Mutex
-	used        int64
-	gone        bool       // whether anything has given way
-	entries     *list.List // of *entry, the oldest first
-	byReference map[string]*list.Element
+	mu   sync.Mutex
+	used int64
+	gone bool                           // whether anything has given way
+	kept *simplelru.LRU[string, string] // never asked with Get, so that the least recent is the oldest
 }
-
-type entry struct{ reference, text string }
-
-func (e *entry) size() int64 { return sizeOf(e.reference, e.text) }
 
 func sizeOf(reference, text string) int64 {
 	return EntryBytes + int64(len(reference)) + int64(len(text))
 }
 
-// NewStore returns an empty store. A negative bound is an [*Error] with [ErrBytes].
-func NewStore(options Options) (*Store, error) {
-	if options.Bytes < 0 {
-		return nil, &Error{Detail: fmt.Sprint(options.Bytes), Err: ErrBytes}
-	}
-	if options.Bytes == 0 {
-		options.Bytes = DefaultBytes
-	}
-	return &Store{most: options.Bytes, entries: list.New(), byReference: make(map[string]*list.Element)}, nil
+// NewStore returns an empty store for so many bytes at the same time: texts, references and
+// [EntryBytes] for each.
+func NewStore(bytes int64) (*Store, error) {
+	s := &Store{most: bytes}
+	var err error
+	s.kept, err = simplelru.NewLRU(math.MaxInt, func(reference, text string) { s.used -= sizeOf(reference, text) })
+	return s, err
 }
 
 // Keeper returns the function that keeps the parts of one result, for [Cut], under the
@@ -79,29 +73,21 @@ func (s *Store) Keeper(reference func(part string) string) Keep {
 // reference. The store then is as it was.
 func (s *Store) Keep(reference, text string) bool {
 	text = validText(text)
-	if reference == "" || sizeOf(reference, text) > s.most {
+	size := sizeOf(reference, text)
+	if reference == "" || size > s.most {
 		return false
 	}
-	// A part of a longer string would hold all of that in memory.
-	e := &entry{strings.Clone(reference), strings.Clone(text)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old, ok := s.byReference[reference]; ok {
-		s.remove(old)
-	}
-	for s.used+e.size() > s.most {
-		s.remove(s.entries.Front())
+	s.kept.Remove(reference)
+	for s.used+size > s.most {
+		s.kept.RemoveOldest()
 		s.gone = true
 	}
-	s.used += e.size()
-	s.byReference[e.reference] = s.entries.PushBack(e)
+	s.used += size
+	// A part of a longer string would hold all of that in memory.
+	s.kept.Add(strings.Clone(reference), strings.Clone(text))
 	return true
-}
-
-func (s *Store) remove(element *list.Element) {
-	e := s.entries.Remove(element).(*entry)
-	delete(s.byReference, e.reference)
-	s.used -= e.size()
 }
 
 // Page returns a piece of a whole: at most so many bytes, zero for [DefaultPage], from this
@@ -110,18 +96,18 @@ func (s *Store) remove(element *list.Element) {
 // are read one after the other, each from where the last one says, are the whole. One that
 // begins at the whole's end is empty and the last.
 //
-// Failures are an [*Error] with [ErrUnknown] or [ErrRange].
+// It fails with [ErrUnknown] or [ErrRange], in words that can be shown to a model.
 func (s *Store) Page(reference string, from, most int64) (tool.Page, error) {
 	text, err := s.text(reference)
 	if err != nil {
-		return tool.Page{}, err
+		return tool.Page{}, refused(reference, err)
 	}
 	total := int64(len(text))
 	if from < 0 || from > total {
-		return tool.Page{}, &Error{reference, fmt.Sprintf("it has %d bytes and no page from %d on", total, from), ErrRange}
+		return tool.Page{}, refused(reference, fmt.Errorf("%w: it has %d bytes and no page from %d on", ErrRange, total, from))
 	}
 	if most < 0 {
-		return tool.Page{}, &Error{reference, fmt.Sprintf("a page cannot have %d bytes", most), ErrRange}
+		return tool.Page{}, refused(reference, fmt.Errorf("%w: a page cannot have %d bytes", ErrRange, most))
 	}
 	if most == 0 {
 		most = DefaultPage
@@ -142,14 +128,17 @@ func (s *Store) Page(reference string, from, most int64) (tool.Page, error) {
 func (s *Store) text(reference string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if element, ok := s.byReference[reference]; ok {
-		return element.Value.(*entry).text, nil
+	if text, ok := s.kept.Peek(reference); ok {
+		return text, nil
 	}
-	detail := "nothing was kept by it in this session"
 	if s.gone {
-		detail = "nothing was kept by it in this session, or it has given way to later results"
+		return "", fmt.Errorf("%w: nothing was kept by it in this session, or it has given way to later results", ErrUnknown)
 	}
-	return "", &Error{reference, detail, ErrUnknown}
+	return "", fmt.Errorf("%w: nothing was kept by it in this session", ErrUnknown)
+}
+
+func refused(reference string, err error) error {
+	return fmt.Errorf("reference %q: %w", tool.Shown(reference, 128), err)
 }
 
 // runeStart returns where the first code point begins that is not before this byte.

@@ -1,119 +1,94 @@
+// Package rates bounds how many calls begin in a time, for each key by itself.
+//
+// A key has a bucket of calls, full at first. Each call takes one, and the bucket refills
+// evenly. So as many calls as the bucket holds may come at once; in any window of the time
+// in which it refills, no more than twice as many begin, and in the long run only as many.
 package rates
 
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/caisson-run/caisson/executor/internal/swept"
 )
 
-// maxPer keeps the arithmetic of durations from overflowing.
-const maxPer = 100 * 365 * 24 * time.Hour
+// Error means that a key has no call left, and none soon enough.
+type Error struct {
+	Of    string        // what is limited
+	After time.Duration // how long until there is a call, if those who wait take theirs
+}
 
-// Rate is a bucket of Calls that refills in Per. Both must be positive, and Per no longer
-// than a century.
-type Rate struct {
-	Calls int
-	Per   time.Duration
+// Error returns when the next call is.
+func (e *Error) Error() string {
+	return fmt.Sprintf("rates: too many %s: the next is in %v", e.Of, e.After)
 }
 
 // Limiter bounds the calls of each key to a rate. It is safe for concurrent use and has no
-// goroutines. Keys whose bucket is full again are forgotten as others come and go, but for
-// a few hundred.
+// goroutines. Keys whose bucket is full again are forgotten as others come. A nil limiter has no bound.
 type Limiter[K comparable] struct {
-	rate  Rate
-	limit rate.Limit
-	every float64 // nanoseconds from one call to the next
+	of    string
+	calls int
+	per   time.Duration
 
 	mu      sync.Mutex
-	buckets map[K]*bucket[K]
-	most    int          // buckets since the map was made
-	ring    []*bucket[K] // all of them, in no order
-	hand    int          // which of the ring is looked at next
-	calls   uint         // how many came
+	buckets swept.Map[K, *rate.Limiter]
 }
 
-// New returns a limiter of which each key has a full bucket. The error is an [*Error] that
-// wraps [ErrInvalidRate].
-func New[K comparable](r Rate) (*Limiter[K], error) {
-	if r.Calls <= 0 || r.Per <= 0 || r.Per > maxPer {
-		return nil, &Error{Op: "new", Kind: fmt.Errorf("%w: %d calls in %v", ErrInvalidRate, r.Calls, r.Per)}
-	}
-	return &Limiter[K]{
-		rate:    r,
-		limit:   rate.Limit(float64(r.Calls) / r.Per.Seconds()),
-		every:   float64(r.Per) / float64(r.Calls),
-		buckets: make(map[K]*bucket[K]),
-	}, nil
+// New returns a limiter of which each key has a full bucket of so many calls, which refills in the
+// time; both must be positive. of names what is limited.
+func New[K comparable](of string, calls int, per time.Duration) *Limiter[K] {
+	return &Limiter[K]{of: of, calls: calls, per: per}
 }
 
 // Take takes one call of the key. If there is none now, it waits for the next if that comes
-// within most and before ctx's deadline. Otherwise it fails at once with an [*Error] that
-// wraps [ErrExceeded] and says how long it would have been, and takes nothing. Those who
-// wait are served in the order in which they came.
+// within most and before ctx's deadline. Otherwise it fails at once with an [*Error] and takes nothing.
+// Those who wait are served in the order in which they came.
 //
-// A context that ends before there is a call takes none. The error then is its cause, and
-// context.Canceled or context.DeadlineExceeded besides.
+// If ctx ends before there is a call, the error is that of ctx. The call is given back as far as nobody
+// waits behind it, whose times are not changed.
 func (l *Limiter[K]) Take(ctx context.Context, key K, most time.Duration) error {
-	if ctx.Err() != nil {
-		return ended(ctx)
+	if l == nil {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	l.mu.Lock()
 	now := time.Now()
-	b := l.bucket(key, now)
-	if b.waiting.Len() == 0 && b.tokens.AllowN(now, 1) {
+	reserved := l.bucket(key, now).ReserveN(now, 1)
+	after := reserved.DelayFrom(now)
+	deadline, limited := ctx.Deadline()
+	if tooLate := after > 0 && (after > most || limited && after >= deadline.Sub(now)); tooLate {
+		reserved.CancelAt(now) // nobody came since, so that all of it is given back
 		l.mu.Unlock()
+		return &Error{l.of, after}
+	}
+	l.mu.Unlock()
+	if after == 0 {
 		return nil
 	}
-	after := l.after(b, now)
-	if deadline, ok := ctx.Deadline(); after > most || ok && after >= deadline.Sub(now) {
-		l.mu.Unlock()
-		return &Error{Op: "take", Kind: ErrExceeded, After: after}
-	}
-	w := b.join(now)
-	l.mu.Unlock()
-	return l.wait(ctx, b, w)
-}
-
-// after returns how long it is until there is a call for one who comes now and waits.
-func (l *Limiter[K]) after(b *bucket[K], now time.Time) time.Duration {
-	// The first who waits has reserved, so the bucket already lacks that call.
-	missing := float64(max(1, b.waiting.Len())) - b.tokens.TokensAt(now)
-	after := math.Round(missing * l.every)
-	if after >= math.MaxInt64 {
-		return math.MaxInt64
-	}
-	return max(1, time.Duration(after))
-}
-
-// wait returns when one who waits has a call, or has given up.
-func (l *Limiter[K]) wait(ctx context.Context, b *bucket[K], w *waiter) error {
-	select {
-	case <-w.isFirst:
-	case <-ctx.Done():
-		return l.giveUp(ctx, b, w)
-	}
-	timer := time.NewTimer(time.Until(w.at))
+	timer := time.NewTimer(after)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		b.leave(w, time.Now())
 		return nil
 	case <-ctx.Done():
-		return l.giveUp(ctx, b, w)
+		reserved.Cancel()
+		return ctx.Err()
 	}
 }
 
-func (l *Limiter[K]) giveUp(ctx context.Context, b *bucket[K], w *waiter) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := time.Now()
-	w.giveBack(now)
-	b.leave(w, now)
-	return ended(ctx)
+// bucket returns the key's bucket. The lock is held.
+func (l *Limiter[K]) bucket(key K, now time.Time) *rate.Limiter {
+	b, ok := l.buckets.Get(key)
+	if !ok {
+		b = rate.NewLimiter(rate.Limit(float64(l.calls)/l.per.Seconds()), l.calls)
+		// One that is full again is no different from that of a key that never came.
+		l.buckets.Put(key, b, func(b *rate.Limiter) bool { return b.TokensAt(now) >= float64(l.calls) })
+	}
+	return b
 }

@@ -1,29 +1,75 @@
+// Package speech puts the events of one batch into an order that people can follow: calls run at
+// the same time, and speak one after the other.
+//
+//	line := speech.New(1 << 20)
+//	line.Offer(event) // as things happen
+//	for {
+//		event, ok := line.Take() // as they are shown
+//		…
+//	}
+//
+// What a call says, which is its output and how it ended, is its speech. Calls speak in the order
+// in which each was first heard; while one speaks, from its first output until it has finished,
+// the others' speech waits. Everything else passes at once. What passes, and the speech of the one
+// that speaks, keep the order in which they were offered. Hidden calls, and calls that calls made,
+// are not heard at all, and are not among the calls that an event lists.
+//
+// Outputs that wait are bounded together. Of a call's progress only the latest waits, and of its
+// images that are not done yet as well: it takes the place behind all that the call has said
+// since, so that what is shown of a call is always in the order in which the call said it. Where
+// there is no room for an output, it is lost, unless its call would have no more waiting than an
+// equal part of the room: then the call that has most waiting, which is more than that, loses what
+// it said last. How many outputs were lost is told with the call's next event, which is its end at
+// the latest.
+//
+// Everything that is not an output is kept: a batch has a few of each for each call.
 package speech
 
 import (
+	"bytes"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Line orders the events of one batch. Get one from [New]. It must not be used by several
-// goroutines at a time. Offering and taking take amortised logarithmic time in the number of calls.
+// Line orders the events of one batch. It is a plain value without goroutines, locks or a clock:
+// whoever uses it has these. Get one from [New]. It must not be used by several goroutines at a time.
 type Line struct {
 	most, held int64  // bytes of outputs
 	offered    uint64 // events so far, hidden ones aside
 	closed     bool
 
-	passing chain[passed]
+	passing []numbered // events that wait for nobody's speech
 	callers map[string]*caller
-	// first and last are the ends of the line of calls that were heard. The first has the floor.
-	first, last *caller
-	largest     largest // calls that have outputs waiting
+	queue   []*caller // those that were heard, in that order. The first has the floor
 }
 
-// passed is an event that waits for nobody's speech.
-type passed struct {
-	event  tool.Event
+// numbered is an event with its place among those that were offered.
+type numbered struct {
+	event  *tool.Event
 	number uint64
+}
+
+// caller is a call and what it has said that was not taken yet.
+type caller struct {
+	index int // in the order in which calls came to be known
+	heard bool
+	gone  bool        // its end was taken
+	about *tool.Event // what all of its outputs have in common; nil before the first
+	said  []output
+	end   numbered // without an event until the call has finished
+	lost  int      // outputs that were lost behind all that wait
+	bytes int64    // of what it has said
+}
+
+// output is something that a call has said.
+type output struct {
+	emission *tool.Emission
+	time     time.Time
+	number   uint64
+	lost     int // outputs that were lost just before it
 }
 
 // New returns a line in which outputs of so many bytes may wait, as [Size] counts them.
@@ -41,14 +87,22 @@ func (l *Line) Offer(event tool.Event) {
 	case tool.CallOutput:
 		l.output(event)
 	case tool.CallFinished:
-		l.finish(event)
-	case tool.BatchFinished, tool.BatchPaused:
-		l.pass(event)
-		l.closed = true
+		if c := l.caller(event.CallID); c.end.event == nil && !c.gone {
+			end := event
+			c.end = numbered{&end, l.offered}
+			l.hear(c)
+		}
 	default:
-		l.pass(event)
+		passing := event
+		if slices.ContainsFunc(event.Calls, isHidden) {
+			passing.Calls = slices.DeleteFunc(slices.Clone(event.Calls), isHidden)
+		}
+		l.passing = append(l.passing, numbered{&passing, l.offered})
+		l.closed = event.Type == tool.BatchFinished || event.Type == tool.BatchPaused
 	}
 }
+
+func isHidden(call tool.Planned) bool { return call.Hidden }
 
 // Close says that nothing more comes. What waits can still be taken: a call that has not finished
 // keeps nobody waiting.
@@ -57,92 +111,192 @@ func (l *Line) Close() { l.closed = true }
 // Take removes the next event and returns it, or false where nothing can be said yet.
 func (l *Line) Take() (tool.Event, bool) {
 	number, speaks := l.speaks()
-	if next := l.passing.first; next != nil && (!speaks || next.value.number < number) {
-		return l.passing.pop().event, true
+	if len(l.passing) > 0 && (!speaks || l.passing[0].number < number) {
+		return *pop(&l.passing).event, true
 	}
 	if !speaks {
 		return tool.Event{}, false
 	}
-	if l.first.said.first == nil {
-		return l.leave(l.first), true
+	c := l.queue[0]
+	if len(c.said) > 0 {
+		said, event := pop(&c.said), *c.about
+		l.count(c, -Size(said.emission))
+		event.Time, event.Emission, event.Lost = said.time, said.emission, said.lost
+		return event, true
 	}
-	return l.hear(l.first), true
+	event := *c.end.event
+	event.Lost = c.lost
+	pop(&l.queue)
+	*c = caller{index: c.index, heard: true, gone: true}
+	return event, true
 }
 
 // Ready reports whether there is something to take.
 func (l *Line) Ready() bool {
-	if l.passing.first != nil {
-		return true
-	}
 	_, speaks := l.speaks()
-	return speaks
+	return speaks || len(l.passing) > 0
 }
 
 // Held returns how many bytes of outputs wait, as [Size] counts them. It is never more than [New]
 // was given.
 func (l *Line) Held() int64 { return l.held }
 
-// pass adds an event that waits for nobody.
-func (l *Line) pass(event tool.Event) {
-	if slices.ContainsFunc(event.Calls, isHidden) {
-		event.Calls = slices.DeleteFunc(slices.Clone(event.Calls), isHidden)
-	}
-	l.passing.push(passed{event, l.offered})
-}
-
-func isHidden(call tool.Planned) bool { return call.Hidden }
-
 // speaks returns when that was offered which the call that has the floor says next, or false where
 // it says nothing.
 func (l *Line) speaks() (number uint64, ok bool) {
-	for l.first != nil {
-		if number, ok = l.first.next(); ok || !l.closed {
-			return number, ok
+	for len(l.queue) > 0 {
+		switch c := l.queue[0]; {
+		case len(c.said) > 0:
+			return c.said[0].number, true
+		case c.end.event != nil:
+			return c.end.number, true
+		case !l.closed:
+			return 0, false
 		}
-		l.first = l.first.behind // it will never finish
+		pop(&l.queue) // it will never finish
 	}
 	return 0, false
 }
 
-// finish keeps a call's end until its turn has come.
-func (l *Line) finish(event tool.Event) {
-	c := l.caller(&event)
-	if c.end != nil || c.gone {
-		return
+// pop removes the first element, so that what it points to can be collected. A list that is empty then
+// keeps its room.
+func pop[E any](list *[]E) E {
+	first := (*list)[0]
+	clear((*list)[:1])
+	if len(*list) == 1 {
+		*list = (*list)[:0]
+	} else {
+		*list = (*list)[1:]
 	}
-	c.end = &passed{event, l.offered}
-	l.queue(c)
+	return first
 }
 
-// caller returns the call that an event is about.
-func (l *Line) caller(event *tool.Event) *caller {
-	c := l.callers[event.CallID]
+// caller returns the call with an id.
+func (l *Line) caller(id string) *caller {
+	c := l.callers[id]
 	if c == nil {
-		c = &caller{index: len(l.callers), place: nowhere}
-		l.callers[event.CallID] = c
+		c = &caller{index: len(l.callers)}
+		l.callers[id] = c
 	}
 	return c
 }
 
-// queue puts a call that is heard for the first time behind the others.
-func (l *Line) queue(c *caller) {
-	if c.heard {
-		return
+// hear puts a call that is heard for the first time behind the others.
+func (l *Line) hear(c *caller) {
+	if !c.heard {
+		c.heard = true
+		l.queue = append(l.queue, c)
 	}
-	c.heard = true
-	if l.first == nil {
-		l.first = c
-	} else {
-		l.last.behind = c
-	}
-	l.last = c
 }
 
-// leave takes the end of the call that has the floor, which is the next one's then.
-func (l *Line) leave(c *caller) tool.Event {
-	event := c.end.event
-	event.Lost = c.lost
-	l.first = c.behind
-	*c = caller{index: c.index, place: nowhere, heard: true, gone: true}
-	return event
+// leastSize is about what a line needs to keep an output beside what is in it, so that very many
+// small ones are bounded as well.
+const leastSize = 256
+
+// Size returns as how many bytes an emission counts: those of what is in it, and 256 at least.
+func Size(emission *tool.Emission) int64 {
+	return max(leastSize, int64(len(emission.Text))+int64(len(emission.Data))+int64(len(emission.MIMEType)))
+}
+
+// output keeps what a call says until its turn has come, if there is room.
+func (l *Line) output(event tool.Event) {
+	c := l.caller(event.CallID)
+	if c.end.event != nil || c.gone || event.Emission == nil {
+		return
+	}
+	if next := event.Emission; next.Type == tool.EmitProgress || next.Type == tool.EmitImage && next.Partial {
+		l.replace(c, next)
+	}
+	if !l.admit(c, Size(event.Emission)) {
+		c.lost++
+		return
+	}
+	c.said = append(c.said, output{clone(event.Emission), event.Time, l.offered, c.lost})
+	c.lost = 0
+	l.count(c, Size(event.Emission))
+	l.hear(c)
+	if c.about == nil {
+		about := event
+		about.Emission = nil
+		c.about = &about
+	}
+}
+
+// replace removes what the call's next progress or partial image takes the place of, which is no loss.
+func (l *Line) replace(c *caller, next *tool.Emission) {
+	for i, said := range slices.Backward(c.said) {
+		if old := said.emission; old.Type == next.Type && (old.Type == tool.EmitProgress || old.Partial) {
+			l.remove(c, i)
+			return
+		}
+	}
+}
+
+// clone returns an emission that shares nothing with the one it was given: that is its author's to
+// change, and may be a small part of something large.
+func clone(emission *tool.Emission) *tool.Emission {
+	kept := *emission
+	kept.Text, kept.MIMEType, kept.Data = strings.Clone(kept.Text), strings.Clone(kept.MIMEType), bytes.Clone(kept.Data)
+	if kept.Fraction != nil {
+		fraction := *kept.Fraction
+		kept.Fraction = &fraction
+	}
+	return &kept
+}
+
+// admit makes room for an output of the call. Without room, it does so where the call would have no
+// more than an equal part of what there is for all that have something waiting.
+func (l *Line) admit(c *caller, size int64) bool {
+	if size > l.most {
+		return false
+	}
+	if l.held+size <= l.most {
+		return true
+	}
+	_, among := l.largest()
+	if c.bytes == 0 {
+		among++
+	}
+	if c.bytes+size > l.most/among {
+		return false
+	}
+	for l.held+size > l.most {
+		largest, _ := l.largest() // which has more than an equal part
+		largest.lost++
+		l.remove(largest, len(largest.said)-1)
+	}
+	return true
+}
+
+// largest returns the call that has most waiting, the last that came to be known of several, and how many
+// have something waiting. There must be one.
+func (l *Line) largest() (largest *caller, among int64) {
+	for _, c := range l.queue {
+		if c.bytes == 0 {
+			continue
+		}
+		among++
+		if largest == nil || c.bytes > largest.bytes || c.bytes == largest.bytes && c.index > largest.index {
+			largest = c
+		}
+	}
+	return largest, among
+}
+
+// remove takes out something that a call has said. What was lost before it still is.
+func (l *Line) remove(c *caller, i int) {
+	old := c.said[i]
+	if i+1 < len(c.said) {
+		c.said[i+1].lost += old.lost
+	} else {
+		c.lost += old.lost
+	}
+	c.said = slices.Delete(c.said, i, i+1)
+	l.count(c, -Size(old.emission))
+}
+
+// count notes that a call has more waiting, or less.
+func (l *Line) count(c *caller, size int64) {
+	l.held += size
+	c.bytes += size
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// status says how a function went.
+// status is the result code of a function.
 type status uint32
 
-// The statuses, and what the response to each holds. 5, not_found, belongs to functions of
+// The statuses, each with the content of its response. 5, not_found, is reserved for functions of
 // later modules.
 const (
-	statusOK          status = 0 // as the function has it
+	statusOK          status = 0 // defined by the function
 	statusDenied      status = 1 // the receipt
 	statusInvalid     status = 2 // {"message"}
 	statusLimit       status = 3 // {"limit","value","message"?}
@@ -24,13 +24,13 @@ const (
 	statusUnavailable status = 7 // {"message"}
 )
 
-// answer is what a function returns to the guest. The response is head and body together.
+// answer is what a function returns to the guest. The response is head followed by body.
 type answer struct {
 	status     status
 	head, body []byte
 }
 
-// problem is an answer that is not OK, as an error.
+// problem is an error that holds an answer with a status other than OK.
 type problem struct{ answer answer }
 
 func (p problem) Error() string { return fmt.Sprintf("status %d: %s", p.answer.status, p.answer.head) }
@@ -39,7 +39,7 @@ func denied(denial tool.Denial) error { return problem{answerJSON(statusDenied, 
 
 func limited(limit string, value int64) error { return limitedTo(limit, value, "") }
 
-// limitedTo is a limit that is told in words, too.
+// limitedTo is like limited, with a message.
 func limitedTo(limit string, value int64, text string) error {
 	return problem{answerJSON(statusLimit, struct {
 		Limit   string `json:"limit"`
@@ -51,17 +51,17 @@ func limitedTo(limit string, value int64, text string) error {
 func invalid(text string) error     { return said(statusInvalid, text) }
 func unavailable(text string) error { return said(statusUnavailable, text) }
 
-// said is a problem that is told in words.
+// said returns a problem whose response is a message.
 func said(s status, text string) error {
 	return problem{answerJSON(s, struct {
 		Message string `json:"message"`
 	}{text})}
 }
 
-// answerJSON encodes what holds nothing that JSON could not say.
+// answerJSON returns an answer with the JSON of a value that always encodes.
 func answerJSON(s status, value any) answer { return answer{status: s, head: encode(value)} }
 
-// encode is [tryEncode] for what always encodes.
+// encode is like [tryEncode], for values that always encode.
 func encode(value any) []byte {
 	written, err := tryEncode(value)
 	if err != nil {
@@ -70,8 +70,8 @@ func encode(value any) []byte {
 	return written
 }
 
-// About is what a guest may know of the call that it runs for. Whoever makes it leaves out what
-// the guest's tool has not been granted.
+// About is what a guest may know about its call. The caller must leave out everything that the
+// guest's tool has not been granted.
 type About struct {
 	CallID  string
 	Tool    string // the registered name
@@ -83,7 +83,7 @@ type About struct {
 	Trace   string // a W3C traceparent
 }
 
-// wireAbout fixes the names and the order of what a guest reads.
+// wireAbout is the wire format of [About].
 type wireAbout struct {
 	CallID  string            `json:"call_id"`
 	Tool    string            `json:"tool"`
@@ -95,8 +95,7 @@ type wireAbout struct {
 	Trace   string            `json:"traceparent,omitempty"`
 }
 
-// contextGet tells what the guest may know of its call. It is written down once, however often the
-// guest asks.
+// contextGet returns what the guest may know about its call. It encodes the response once per call.
 func contextGet(c *call) (answer, error) {
 	if err := c.request(); err != nil {
 		return answer{}, err
@@ -120,19 +119,19 @@ func (a About) wire() wireAbout {
 	}
 }
 
-// response is what is left to read of an answer, in pieces: a response's body is not copied
-// to stand behind its header.
+// response is the unread rest of an answer. Head and body are separate, so that the body need not
+// be copied behind the head.
 type response struct{ head, body []byte }
 
-// hold keeps the answer's response for the guest to read, and returns what the function
-// returns: the status, and the response's length in the lower half.
+// hold keeps the answer's response for the guest to read. It returns the function's result: status
+// in the upper half, response length in the lower half.
 func (s *Session) hold(a answer) uint64 {
 	s.held = response{a.head, a.body}
 	return uint64(a.status)<<32 | uint64(len(a.head)+len(a.body))
 }
 
-// next copies the next bytes into the buffer and returns how many. It lets go of what has been
-// read whole.
+// next copies the next bytes into the buffer and returns how many. It releases the response once
+// all of it has been read.
 func (r *response) next(buffer []byte) int {
 	n := copy(buffer, r.head)
 	r.head = r.head[n:]
@@ -144,11 +143,11 @@ func (r *response) next(buffer []byte) int {
 	return n + m
 }
 
-// maxPiece is the most that one read copies, so that it returns soon.
+// maxPiece is the most bytes that one read copies, so that it returns soon.
 const maxPiece = 1 << 20
 
-// outside is what a read returns if its buffer lies outside the memory, -1 to the guest. It
-// reads nothing.
+// outside is the result of a read whose buffer lies outside the memory: -1 as an i32. Such a read
+// copies nothing.
 const outside = math.MaxUint32
 
 func readFunction() hostfuncs.Function {

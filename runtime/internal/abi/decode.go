@@ -19,11 +19,11 @@ type field struct {
 	read     reader
 }
 
-// reader reads the JSON of a member. If that is not what it takes, it says what it wants.
+// reader reads the JSON of a member. If the value is invalid, it returns what it wanted.
 type reader func(value json.RawMessage) (wanted string)
 
-// decode reads a request: a JSON object with all fields that are not optional, no others, and
-// none twice. The error is a [problem].
+// decode reads a request: a JSON object that has all required fields, no unknown ones and no
+// duplicates. The error is a [problem].
 func decode(text string, fields ...field) error {
 	request, err := tool.ParseArguments(text) // strict, and bounded
 	if err != nil {
@@ -37,8 +37,8 @@ func decode(text string, fields ...field) error {
 	return readFields(request, fields)
 }
 
-// decodeAround does the same with a request of which a member may be as deep as a tool's
-// arguments may: it looks at the outermost object alone. Members keep their text.
+// decodeAround is like decode, for a request with a member that may be nested as deeply as a tool's
+// arguments. It parses only the outermost object. Members keep their text.
 func decodeAround(text string, fields ...field) error {
 	if !utf8.ValidString(text) {
 		return invalid("the text is not valid UTF-8")
@@ -73,12 +73,12 @@ func decodeAround(text string, fields ...field) error {
 	return readFields(request, fields)
 }
 
-// cause is what is wrong with a request, by the error of [tool.ParseArguments].
+// cause returns what is wrong with a request, given the error of [tool.ParseArguments].
 func cause(err error) string {
 	return strings.TrimPrefix(err.Error(), tool.ErrArguments.Error()+": ")
 }
 
-// checkMember refuses a member that no field is for.
+// checkMember refuses an unknown member.
 func checkMember(name string, fields []field) error {
 	if slices.ContainsFunc(fields, func(f field) bool { return f.name == name }) {
 		return nil
@@ -89,7 +89,6 @@ func checkMember(name string, fields []field) error {
 	return invalid(fmt.Sprintf("unknown member %.64q; the members are %s", name, names(fields)))
 }
 
-// readFields reads the fields.
 func readFields(request tool.Arguments, fields []field) error {
 	for _, f := range fields {
 		value, there := request.Get(f.name)
@@ -126,7 +125,7 @@ func text(into *string) reader {
 	}
 }
 
-// number reads a whole number that fits 32 bits, without sign, fraction or exponent.
+// number reads an integer that fits 32 bits and has no sign, fraction or exponent.
 func number(into *uint32) reader {
 	return func(value json.RawMessage) string {
 		read, err := strconv.ParseUint(string(value), 10, 32)
@@ -158,7 +157,7 @@ func pairs(into *[][2]string) reader {
 	}
 }
 
-// object reads the arguments of a tool, whose text it keeps.
+// object reads the arguments of a tool and keeps their text.
 func object(into *string) reader {
 	return func(value json.RawMessage) string {
 		if _, err := tool.ParseArguments(string(value)); err != nil {

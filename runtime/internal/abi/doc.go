@@ -1,10 +1,9 @@
-// Package abi is what guests can ask of the host beside WASI: the modules caisson:*, each of
-// one version, which is part of its name. It is stateless between calls: everything that
-// belongs to a call is in a [Session], which travels in the call's context.
+// Package abi implements the host modules caisson:*, which guests can import in addition to WASI.
+// The version of each module is part of its name. The package keeps no state between calls:
+// everything that belongs to a call is in a [Session] in the call's context.
 //
-// A function takes a request, which is JSON, and some take a body beside it. It returns a
-// status and the length of a response, which the host holds until the guest calls the next
-// function of these modules; caisson:io@1.read copies it into the guest's memory, piece by
-// piece. Whatever the guest gets wrong, and whatever it is refused, is a status that it can
-// read, and never ends it.
+// A function takes a request in JSON, and sometimes also a body. It returns a status and the
+// length of a response. The host holds the response until the guest calls the next of these
+// functions; caisson:io@1.read copies it into the guest's memory in pieces. Invalid and denied
+// requests return a status that the guest can read, and never end the guest.
 package abi

@@ -20,18 +20,18 @@ const (
 	Context = "caisson:context@1"
 )
 
-// function describes one function: its parameters, all of them i32, and what answers.
+// function describes one function. All parameters are i32.
 type function struct {
 	name   string
 	params int
 	run    handler
 }
 
-// handler runs a function. Its answer goes to the guest, and so does an error that is a
-// [problem]; any other ends the guest.
+// handler runs a function. The guest gets its answer, or its error if that is a [problem]. Any
+// other error ends the guest.
 type handler func(c *call) (answer, error)
 
-// modules are the functions that answer requests, which are all but those of [IO].
+// modules lists the functions that take requests: all except those of [IO].
 var modules = []struct {
 	name      string
 	functions []function
@@ -79,7 +79,7 @@ func (f function) hostFunction(module string) hostfuncs.Function {
 			if err != nil {
 				return err
 			}
-			if ctx.Err() != nil { // reading a long request takes a while
+			if ctx.Err() != nil { // reading a long request takes time
 				return context.Cause(ctx)
 			}
 			session.held = response{}
@@ -107,10 +107,10 @@ type call struct {
 
 func (c *call) u32(i int) uint32 { return uint32(c.stack[i]) }
 
-// maxRequest is the longest request in bytes, without its body, but for emissions, which have a limit
-// of their own. It is more than the longest URL and the most headers take with every character escaped,
-// and read, or checked and repaired as a tool's arguments, in a fraction of the time by which a call may
-// outlast its deadline.
+// maxRequest is the maximum length of a request in bytes, without its body. Emissions have their
+// own limit. It is enough for the longest URL and the most headers with every character escaped.
+// Reading such a request, or checking and repairing it as a tool's arguments, takes a fraction of
+// the time by which a call may outlast its deadline.
 const maxRequest = 256 << 10
 
 // request reads the request, whose pointer and length are parameters 0 and 1.
@@ -138,11 +138,11 @@ func (c *call) body() ([]byte, error) {
 	return body, nil
 }
 
-// copied is how many bytes are copied between two looks at the clock.
+// copied is how many bytes are copied between checks of the deadline.
 const copied = 1 << 20
 
-// view returns the bytes whose pointer and length are parameters i and i+1, as a window on
-// the guest's memory.
+// view returns the bytes whose pointer and length are parameters i and i+1. They alias the guest's
+// memory.
 func (c *call) view(i int, what, limit string, most int64) ([]byte, error) {
 	bytes, ok := c.memory.View(c.u32(i), c.u32(i+1))
 	switch {
@@ -154,59 +154,57 @@ func (c *call) view(i int, what, limit string, most int64) ([]byte, error) {
 	return bytes, nil
 }
 
-// Session is what one call's guest can ask of the host. Make one for each call and hand it to
-// the guest's host functions with [With]. The zero value has no network, no secrets, no other
-// tools, nothing to say and nothing to tell of the call: what needs them answers that it is
-// unavailable.
+// Session holds what one call's guest can request from the host. Each call needs its own, passed to
+// the guest's host functions with [With]. Functions whose field is nil return the status
+// unavailable; the zero value offers nothing.
 //
-// It serves one instance, which is single-threaded, and is not safe for concurrent use.
+// A Session serves one instance, which is single-threaded. It is not safe for concurrent use.
 type Session struct {
 	Network Requester
 	Secrets Checker
 	Tools   Caller
 	Stream  Speaker
-	// About returns what the guest may know of its call. It is called once at most.
+	// About returns what the guest may know about its call. It is called at most once.
 	About func() About
-	// MaxBody is the most bytes that the body of a request may have. If it is not positive,
-	// it is [network.DefaultBytes].
+	// MaxBody is the maximum size of a request's body. Zero or less means [network.DefaultBytes].
 	MaxBody manifests.Bytes
 	Work    *Work
 
 	held  response
-	about []byte // once the guest has asked; JSON
+	about []byte // JSON; nil until the guest asks
 }
 
-// Requester sends the call's requests. Its errors are those of [network.Session], which it is
-// but in tests.
+// Requester sends the call's requests. Outside tests it is a [network.Session], whose errors it
+// returns.
 type Requester interface {
 	// Do sends a request and waits for the response.
 	Do(ctx context.Context, request network.Request) (network.Response, error)
-	// Send begins to send a request, which ends with ctx, and returns a number for it.
+	// Send starts a request and returns its id. The request ends when ctx ends.
 	Send(ctx context.Context, request network.Request) (id int, err error)
-	// Receive waits for the response to the request with that number, which may be any.
+	// Receive waits for the response to the request with this id, which may be any number.
 	Receive(ctx context.Context, id int) (network.Response, error)
 }
 
-// Checker tells what secrets the call's tool has.
+// Checker tells which secrets the call's tool has.
 type Checker interface {
-	// Check reports whether the tool has the secret of that name, which may be any text. With a
-	// receipt, the guest is told that it may not ask; without one, whether the secret is there.
+	// Check reports whether the tool has the named secret. The name may be any text. A non-nil
+	// denial means that the guest may not ask for this name.
 	Check(name string) (exists bool, denial *tool.Denial)
 }
 
-// Caller calls other tools. Its errors are those of [calls.Session], which it is but in tests.
+// Caller calls other tools. Outside tests it is a [calls.Session], whose errors it returns.
 type Caller interface {
-	// Call calls the tool of that name, which may be any text, with a JSON object, and returns
-	// what the guest may see of the record.
+	// Call calls the named tool and returns what the guest may see of the record. The name may be
+	// any text. The arguments are a JSON object.
 	Call(ctx context.Context, name, arguments string) (tool.Record, error)
 }
 
-// Speaker shows what the guest says before its call has ended. Its errors are those of
-// [stream.Session], which it is but in tests.
+// Speaker shows what the guest emits before its call has ended. Outside tests it is a
+// [stream.Session], whose errors it returns.
 type Speaker interface {
-	// Admit takes a request of so many bytes off what the call may say, before it is read.
+	// Admit charges a request of this many bytes to the call's limit, before the request is read.
 	Admit(bytes int) error
-	// Emit shows an emission, of whose data it keeps a copy.
+	// Emit shows an emission. It does not retain emission.Data.
 	Emit(ctx context.Context, emission tool.Emission) error
 }
 
@@ -217,11 +215,11 @@ func (s *Session) maxBody() int64 {
 	return int64(s.MaxBody)
 }
 
-// sessionKey is where a Session stands in a context.
+// sessionKey is the context key of a *Session.
 type sessionKey struct{}
 
-// With returns a context in which the guest's calls of caisson:* are those of the session.
-// In a context without, they end the guest with a [*StartError].
+// With returns a context in which the guest's calls of caisson:* functions use the session. In a
+// context without a session, such a call ends the guest with a [*StartError].
 func With(ctx context.Context, s *Session) context.Context {
 	return context.WithValue(ctx, sessionKey{}, s)
 }
@@ -234,23 +232,23 @@ func sessionOf(ctx context.Context, function string) (*Session, error) {
 	return session, nil
 }
 
-// StartError ends a program that is started without a call, and calls a function of caisson:*
-// before it reads its input.
+// StartError ends a program that is started without a call and calls a caisson:* function before
+// it reads its input.
 type StartError struct{ Function string } // such as "caisson:net@1.request"
 
 func (e *StartError) Error() string { return "it calls " + e.Function + " before it reads its input" }
 
-// Work bounds how much of what cannot be interrupted the host does at a time, for all guests
-// together: reading long requests and writing long results. Whoever waits for others leaves at
-// its deadline; so a call is late by the time that its own work takes, not by that of all. Get
-// one from [NewWork]; nil bounds nothing. It is safe for concurrent use.
+// Work bounds how much uninterruptible work the host does at a time for all guests: decoding long
+// requests and encoding long results. A call that waits for its turn gives up at its deadline, so a
+// call is late only by its own work, not by that of all calls. A nil *Work bounds nothing. Work is
+// safe for concurrent use.
 type Work struct{ places chan struct{} }
 
-// NewWork returns one for so many at a time, as there are processors.
+// NewWork returns a Work that does this many pieces of work at a time, usually one per processor.
 func NewWork(places int) *Work { return &Work{make(chan struct{}, places)} }
 
-// do does some work, unless ctx ends before it can begin. It returns the context's cause if that
-// has ended, also meanwhile.
+// do does some work unless ctx ends before it can begin. If ctx has ended, also during the work, do
+// returns its cause.
 func (w *Work) do(ctx context.Context, work func()) error {
 	if w != nil {
 		select {

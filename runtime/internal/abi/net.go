@@ -44,7 +44,8 @@ func netReceive(c *call) (answer, error) {
 	return c.framed(c.session.Network.Receive(c.ctx, int(id)))
 }
 
-// httpRequest reads the request that request and send take. There is a network to send it to.
+// httpRequest reads the request of the functions request and send. If it succeeds, the session has
+// a network.
 func (c *call) httpRequest() (network.Request, error) {
 	var r network.Request
 	var timeout uint32
@@ -69,10 +70,10 @@ func (c *call) httpRequest() (network.Request, error) {
 
 func errNoNetwork() error { return unavailable("the tool has no network") }
 
-// maxResponse is the longest response in bytes whose length a function can return.
+// maxResponse is the maximum length of a response in bytes, since functions return it in 32 bits.
 const maxResponse = math.MaxUint32
 
-// framed is the answer that holds a response: the length of its header, the header, the body.
+// framed returns the answer that holds a response: the length of its header, the header, the body.
 func (c *call) framed(r network.Response, err error) (answer, error) {
 	if err != nil {
 		return answer{}, c.failure(err)
@@ -90,8 +91,8 @@ func (c *call) framed(r network.Response, err error) (answer, error) {
 	return answer{statusOK, append(head, header...), r.Body}, nil
 }
 
-// failure is the network's error as the guest may see it. Once the call is over, it ends the
-// guest.
+// failure returns the network's error as the guest may see it. If the call is over, the error ends
+// the guest.
 func (c *call) failure(err error) error {
 	if c.ctx.Err() != nil {
 		return context.Cause(c.ctx)
@@ -114,7 +115,7 @@ func (c *call) failure(err error) error {
 	return err
 }
 
-// networkKinds are the network's failures that are told in words.
+// networkKinds maps the network's failures whose response is a message to their statuses.
 var networkKinds = []struct {
 	kind   error
 	status status

@@ -9,12 +9,13 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// maxEmission is the longest request to emit in bytes. A partial image is longer than other requests.
-// What a call may say in all, which is less by default, is asked before any of it is read.
+// maxEmission is the maximum length of a request to emit, in bytes. It is larger than maxRequest to
+// allow for partial images. The call's limit for all its emissions, which is lower by default, is
+// checked before any of the request is read.
 const maxEmission = tool.MaxEmission
 
-// streamEmit says something before the call has ended. What is said belongs to the call that the
-// guest runs for: no request can name another.
+// streamEmit shows an emission before the call has ended. The emission always belongs to the
+// guest's own call: a request cannot name another.
 func streamEmit(c *call) (answer, error) {
 	if c.session.Stream == nil {
 		return answer{}, unavailable("the tool has no stream")
@@ -35,7 +36,7 @@ func streamEmit(c *call) (answer, error) {
 	}
 	err = c.session.Stream.Emit(c.ctx, emission)
 	switch {
-	case c.ctx.Err() != nil: // reading and masking a long one takes a while
+	case c.ctx.Err() != nil: // reading and masking a long emission takes time
 		return answer{}, context.Cause(c.ctx)
 	case err != nil:
 		return answer{}, emitFailure(err)
@@ -58,7 +59,7 @@ func decodeEmission(request string) (tool.Emission, error) {
 	return emission, err
 }
 
-// emitFailure is the failure of an emission as the guest may see it.
+// emitFailure returns the failure of an emission as the guest may see it.
 func emitFailure(err error) error {
 	var failure *stream.Error
 	if !errors.As(err, &failure) {
@@ -75,7 +76,7 @@ func emitFailure(err error) error {
 	return err
 }
 
-// anything reads any JSON value, which is a part of the request.
+// anything reads any JSON value. The value may alias the request's text.
 func anything(into *json.RawMessage) reader {
 	return func(value json.RawMessage) string {
 		*into = value

@@ -10,12 +10,12 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// maxResult is how many bytes of text and data a result may have that a guest gets: twice the
-// most that a guest can write. A tool that is written in Go has no limit of its own, and writing
-// a result down is work of the host's that no deadline stops; see [Work].
+// maxResult is the maximum size of the text and data in a result that a guest gets, in bytes: twice
+// the most that a guest can write. Tools written in Go have no output limit, and no deadline stops
+// the host while it encodes a result; see [Work].
 const maxResult = 8 << 20
 
-// toolsCall calls another tool. That the tool failed is an answer like any.
+// toolsCall calls another tool. If that tool fails, the status is still OK.
 func toolsCall(c *call) (answer, error) {
 	name, arguments, err := c.toolRequest()
 	if err != nil {
@@ -39,7 +39,7 @@ func toolsCall(c *call) (answer, error) {
 		return answer{}, late
 	}
 	if err != nil {
-		return answer{}, said(statusIO, "the tool's result cannot be written down")
+		return answer{}, said(statusIO, "the tool's result cannot be encoded")
 	}
 	return answer{status: statusOK, head: written}, nil
 }
@@ -54,7 +54,7 @@ func (c *call) toolRequest() (name, arguments string, err error) {
 	return name, arguments, err
 }
 
-// callFailure is the failure of a call as the guest may see it.
+// callFailure returns the failure of a call as the guest may see it.
 func callFailure(err error) error {
 	var failure *calls.Error
 	if !errors.As(err, &failure) {
@@ -73,8 +73,9 @@ func callFailure(err error) error {
 	return err
 }
 
-// record is a [tool.Record] as the guest reads it: what that writes of itself, but with <, > and
-// & as they are. A result is JSON in JSON, in which their escapes take seven bytes each.
+// record is the wire format of a [tool.Record] for guests. It matches the JSON of tool.Record, but
+// <, > and & are not escaped: the result is JSON inside a JSON string, where each such escape takes
+// seven bytes.
 type record struct {
 	ID            string          `json:"id"`
 	CallID        string          `json:"call_id"`
@@ -96,7 +97,7 @@ type record struct {
 	Cuts          []tool.Cut      `json:"cuts,omitempty"`
 }
 
-// encodeRecord fails where a part of the record that is JSON is none.
+// encodeRecord encodes a record. It fails if a part of the record that must be JSON is invalid.
 func encodeRecord(r tool.Record) ([]byte, error) {
 	result, err := tryEncode(r.Result)
 	if err != nil {
@@ -111,7 +112,7 @@ func encodeRecord(r tool.Record) ([]byte, error) {
 	})
 }
 
-// list is a list that JSON writes as one, also where there is none.
+// list returns elements, or an empty list instead of nil, so that JSON has [] and not null.
 func list[E any](elements []E) []E {
 	if elements == nil {
 		return []E{}
@@ -119,7 +120,7 @@ func list[E any](elements []E) []E {
 	return elements
 }
 
-// tryEncode returns a value's JSON, in which <, > and & stand for themselves.
+// tryEncode returns a value's JSON, in which <, > and & are not escaped.
 func tryEncode(value any) ([]byte, error) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
@@ -130,7 +131,7 @@ func tryEncode(value any) ([]byte, error) {
 	return bytes.TrimSuffix(buffer.Bytes(), []byte{'\n'}), nil
 }
 
-// secretsExists tells whether the tool has a secret.
+// secretsExists reports whether the tool has a secret.
 func secretsExists(c *call) (answer, error) {
 	var name string
 	if err := c.request(field{name: "name", read: text(&name)}); err != nil {

@@ -123,7 +123,7 @@ func TestResultThatCannotBeWritten(t *testing.T) {
 	record := tool.Record{Result: tool.Result{Success: true, Data: json.RawMessage("{")}}
 	status, response := newGuest(t, &Session{Tools: &caller{record: record}}).call(toolCall, valid[toolCall], nil)
 	assert.Equal(t, statusIO, status)
-	assert.JSONEq(t, `{"message":"the tool's result cannot be written down"}`, response)
+	assert.JSONEq(t, `{"message":"the tool's result cannot be encoded"}`, response)
 }
 
 // FuzzCallRequest: what is taken is an object with just these two members, by the standard

@@ -18,17 +18,17 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// Compiler says where modules are compiled. Compiling an untrusted module takes time
-// and memory that its size does not bound, and cannot be interrupted, so it belongs in
-// a process that can be killed. The zero value compiles in this process.
+// Compiler configures where modules are compiled. Compiling an untrusted module takes time and
+// memory that its size does not bound, and cannot be interrupted, so it should happen in a child
+// process that can be killed. The zero value compiles in this process.
 type Compiler struct {
-	// Executable is a program that calls [ServeCompiler] first thing in its main,
-	// usually this one's own.
+	// Executable is a program that calls [ServeCompiler] at the start of its main. Usually it is
+	// this program itself.
 	Executable string
-	// What one compilation may take. Zero means the value named at each field.
-	Memory int64         // address space in bytes: 4 GiB. Not bounded on Windows and in race builds
-	CPU    time.Duration // in whole seconds: 60 s. Not bounded on Windows
-	Wall   time.Duration // 120 s
+	// Limits of one compilation. Zero means the default given for each field.
+	Memory int64         // address space in bytes; default 4 GiB. Not limited on Windows and in race builds
+	CPU    time.Duration // in whole seconds; default 60 s. Not limited on Windows
+	Wall   time.Duration // default 120 s
 }
 
 func (c Compiler) complete() Compiler {
@@ -44,15 +44,15 @@ func (c Compiler) complete() Compiler {
 	return c
 }
 
-// The child's environment holds these and nothing else.
+// The child's environment contains only these variables.
 const (
-	compilerDirectory = "CAISSON_COMPILER_DIRECTORY" // where the compiled code goes
+	compilerDirectory = "CAISSON_COMPILER_DIRECTORY" // where to write the compiled code
 	compilerMemory    = "CAISSON_COMPILER_MEMORY"    // bytes
 	compilerCPU       = "CAISSON_COMPILER_CPU"       // seconds
 )
 
-// compile compiles a module into a directory, which becomes a cache of wazero's with
-// one entry. The error wraps ErrModule where the module is at fault.
+// compile compiles a module into a directory, which becomes a wazero cache with one entry. The
+// error wraps ErrModule if the module is at fault.
 func (c Compiler) compile(ctx context.Context, source []byte, directory string) error {
 	if c.Executable == "" {
 		return compileInto(ctx, source, directory)
@@ -70,7 +70,7 @@ func (c Compiler) compile(ctx context.Context, source []byte, directory string) 
 	}
 	child.Stdin = bytes.NewReader(source)
 	child.Stderr = said
-	// A child that was killed leaves nothing that could hold the pipe open for long.
+	// A killed child leaves no process behind that could hold the pipe open for long.
 	child.WaitDelay = time.Second
 	err := child.Run()
 	var exit *exec.ExitError
@@ -88,21 +88,21 @@ func (c Compiler) compile(ctx context.Context, source []byte, directory string) 
 	case exit.ExitCode() == exitFailed:
 		return fmt.Errorf("%w: the compiler failed: %s", ErrHost, strings.TrimSpace(said.String()))
 	case exit.Exited():
-		// The Go runtime gave up, for want of memory or at a fault in the compiler.
-		return fmt.Errorf("%w: compiling it brought the compiler down, which may use %d MiB of memory", ErrModule, c.Memory>>20)
+		// The Go runtime gave up: it ran out of memory or hit a bug in the compiler.
+		return fmt.Errorf("%w: the compiler crashed; its memory limit is %d MiB", ErrModule, c.Memory>>20)
 	}
-	// A signal.
+	// The child was killed by a signal.
 	return fmt.Errorf("%w: compiling it takes more than %s of processor time or %d MiB of memory", ErrModule, c.CPU, c.Memory>>20)
 }
 
 // The exit codes of the child.
 const (
 	exitInvalid = 3 // the module is at fault; stderr says why
-	exitFailed  = 4 // the child is; stderr says why
+	exitFailed  = 4 // the child failed; stderr says why
 )
 
-// ServeCompiler compiles the module on standard input and ends the process with the
-// returned code, if this process was started for that; otherwise serving is false.
+// ServeCompiler compiles the module on standard input if this process was started as a compiler.
+// The caller must then exit with the returned code. Otherwise serving is false.
 func ServeCompiler(ctx context.Context, lookup func(string) (string, bool), stdin io.Reader, stderr io.Writer) (code int, serving bool) {
 	directory, serving := lookup(compilerDirectory)
 	if !serving {
@@ -139,7 +139,7 @@ func serve(ctx context.Context, directory, memory, cpu string, stdin io.Reader) 
 	return compileInto(ctx, source, directory)
 }
 
-// errInvalid means that wazero does not take the module.
+// errInvalid means that wazero rejects the module.
 var errInvalid = errors.New("invalid")
 
 // compileInto compiles a module in this process, into a cache directory.
@@ -157,13 +157,14 @@ func compileInto(ctx context.Context, source []byte, directory string) (err erro
 	return nil
 }
 
-// runtimeConfig is what compiled code depends on: child and parent must agree on it.
+// runtimeConfig returns the settings that compiled code depends on. Child and parent must use the
+// same.
 func runtimeConfig() wazero.RuntimeConfig {
-	// Debug information costs time in traps and is not used.
+	// Debug information slows down traps and is not used.
 	return wazero.NewRuntimeConfig().WithDebugInfoEnabled(false)
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the last limit bytes written to it.
 type tail struct {
 	limit int
 	bytes []byte
@@ -179,9 +180,10 @@ func (t *tail) Write(p []byte) (int, error) {
 
 func (t *tail) String() string { return strings.ToValidUTF8(string(t.bytes), "\uFFFD") }
 
-// build makes a module of its bytes.
+// build compiles source into a Module.
 func (e *Engine) build(ctx context.Context, wanted Digest, source []byte) (*Module, error) {
-	// wazero trusts counts and dies on lies, so nothing reaches it unread.
+	// wazero trusts the counts in a module and crashes on false ones, so every module is inspected
+	// first.
 	description, err := wasm.Inspect(source)
 	if err != nil {
 		return nil, &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
@@ -191,7 +193,7 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source []byte) (*Modu
 		return nil, compileError(err)
 	}
 	data := made.rewritten.data
-	made.rewritten.source, made.rewritten.data = nil, nil // they are large, and not used again
+	made.rewritten.source, made.rewritten.data = nil, nil // they are large and not used again
 	if e.tested != nil {
 		<-e.tested
 	}
@@ -203,18 +205,18 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source []byte) (*Modu
 		residence: residence{bytes: made.bytes}}, nil
 }
 
-// made is what was made of a module.
+// made is the result of compiling a module.
 type made struct {
 	rewritten rewritten
 	code      wazero.CompiledModule
-	bytes     int64 // in memory, as far as it is known
+	bytes     int64 // in memory, as far as known
 }
 
-// codeGrowth is how many bytes of code come of a byte of a module, at most by experience.
+// codeGrowth is the number of bytes of native code per byte of a module, at most, by experience.
 const codeGrowth = 6
 
-// obtain returns what the store holds of a module, or else makes it. A module that the
-// store holds was validated and rewritten when it came there.
+// obtain loads a module from the store, or else compiles it. Modules in the store were validated
+// and rewritten before they were stored.
 func (e *Engine) obtain(ctx context.Context, wanted Digest, source []byte, description *wasm.Module) (made, error) {
 	trusted := e.trusted[wanted]
 	if e.store == nil {
@@ -233,8 +235,9 @@ func (e *Engine) obtain(ctx context.Context, wanted Digest, source []byte, descr
 	return e.compileToStore(ctx, wanted, source, description, trusted)
 }
 
-// validated rewrites a module, if it is within the bounds on what makes compiling slow. A child can be
-// killed; what this process compiles must be done in a time that its size bounds, unless it is trusted.
+// validated rewrites a module that is within the bounds on what makes compilation slow. A child
+// process can be killed. A compilation in this process must take time bounded by the module's size,
+// unless the module is trusted.
 func (e *Engine) validated(source []byte, description *wasm.Module, trusted bool) (rewritten, error) {
 	bounds, here := wasm.Bounds{}, e.compiler.Executable == ""
 	switch {
@@ -245,7 +248,7 @@ func (e *Engine) validated(source []byte, description *wasm.Module, trusted bool
 	}
 	r, err := rewriteWithin(source, description, bounds)
 	if here && errors.Is(err, wasm.ErrLimit) {
-		return r, fmt.Errorf("%w: %w; it may be more complex where a child process compiles it", ErrModule, err)
+		return r, fmt.Errorf("%w: %w; the limits are higher where a child process compiles it", ErrModule, err)
 	}
 	if err != nil {
 		return r, fmt.Errorf("%w: %w", ErrModule, err)
@@ -266,7 +269,7 @@ func (e *Engine) compileHere(ctx context.Context, wanted Digest, source []byte, 
 	return made{r, code, codeGrowth*int64(len(r.source)) + int64(len(r.data))}, nil
 }
 
-// compileToStore compiles a module, in a child unless it is trusted, and publishes it.
+// compileToStore compiles a module, in a child process unless it is trusted, and publishes it.
 func (e *Engine) compileToStore(ctx context.Context, wanted Digest, source []byte, description *wasm.Module, trusted bool) (_ made, err error) {
 	r, err := e.validated(source, description, trusted)
 	if err != nil {
@@ -298,7 +301,7 @@ func (e *Engine) compileToStore(ctx context.Context, wanted Digest, source []byt
 	return compiled, e.store.publish(entry, e.store.entry(wanted, trusted))
 }
 
-// load reads an entry. It compiles nothing.
+// load reads an entry of the store. It never compiles.
 func (e *Engine) load(ctx context.Context, entry string) (made, error) {
 	i, r, err := readEntry(entry)
 	if err != nil {
@@ -312,7 +315,7 @@ func (e *Engine) load(ctx context.Context, entry string) (made, error) {
 	return loaded, err
 }
 
-// compileError says whose fault a failed compilation is.
+// compileError reports whether the module or the host caused a failed compilation.
 func compileError(err error) error {
 	if errors.Is(err, errInvalid) || errors.Is(err, ErrModule) {
 		return &Error{Op: "compile", Kind: ErrModule, Reason: strings.TrimPrefix(err.Error(), ErrModule.Error()+": "), Err: err}

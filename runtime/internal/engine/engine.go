@@ -1,9 +1,9 @@
-// Package engine runs WebAssembly modules: it compiles a module once per digest, gives
-// every call a fresh instance with its own memory, and says how a call ended.
+// Package engine runs WebAssembly modules. It compiles a module once per digest, runs every call in
+// a pristine instance with its own memory, and reports how the call ended.
 //
-// It is the only package that imports wazero, and no exported signature here carries a
-// wazero type. It knows nothing of manifests, permissions or WASI: host functions come
-// in as [hostfuncs.Function] values and find their state in the call's context.
+// It is the only package that imports wazero, and its exported signatures contain no wazero types.
+// It knows nothing of manifests, permissions or WASI. Host functions are passed in as
+// [hostfuncs.Function] values and find their state in the call's context.
 package engine
 
 import (
@@ -36,55 +36,56 @@ func DigestOf(source []byte) Digest { return sha256.Sum256(source) }
 
 // Options configure an [Engine].
 type Options struct {
-	// CacheDir keeps compiled code between processes. It holds native code that later
-	// processes run, so only this user may read it, and it is refused if anybody else
-	// could write to it. Empty: compiled code lives in memory only.
+	// CacheDir is the directory that keeps compiled code between processes. It holds native code
+	// that later processes run, so it must be readable and writable only by this user; otherwise
+	// New fails. If empty, compiled code is kept only in memory.
 	CacheDir string
-	// CacheBytes is the most that the modules in CacheDir may take together, in bytes. When
-	// one is added, those that were not used for the longest time go. Zero means 2 GiB; a
-	// negative value is an error.
+	// CacheBytes is the maximum total size of the modules in CacheDir, in bytes. When adding a
+	// module exceeds it, the least recently used modules are evicted. Zero means 2 GiB; a negative
+	// value is an error.
 	CacheBytes int64
-	// IdleBytes is the most memory that instances without a run may keep, in bytes, beside
-	// what they share. Those that were used longest ago go first. Zero means 256 MiB; a
-	// negative value is an error.
+	// IdleBytes is the maximum memory that idle instances may hold, in bytes, not counting the
+	// pages they share. The least recently used are evicted first. Zero means 256 MiB; a negative
+	// value is an error.
 	IdleBytes int64
-	// IdleTime is how long an instance is kept that nobody uses. Zero means a minute; a
-	// negative value is an error.
+	// IdleTime is how long an unused instance is kept. Zero means one minute; a negative value is
+	// an error.
 	IdleTime time.Duration
-	// ModuleBytes is the most that compiled modules may take together, in bytes, as far as it
-	// is known. Those that were used longest ago go first, and never one in use. Zero means
+	// ModuleBytes is the maximum total size of compiled modules in memory, in bytes, as far as it
+	// is known. The least recently used are evicted first, but never one that is in use. Zero means
 	// 1 GiB; a negative value is an error.
 	ModuleBytes int64
-	// Compiler says where modules are compiled.
+	// Compiler configures where modules are compiled.
 	Compiler Compiler
-	// Trusted are modules that are compiled in this process, without bounds on what that
-	// takes. Otherwise they are treated as any.
+	// Trusted lists modules that are compiled in this process, without limits on compilation. In
+	// all other respects they are treated like any other module.
 	Trusted []Digest
-	// Functions are what guests may import. Names must be unique within a module.
+	// Functions are the host functions that guests may import. Names must be unique within a
+	// module.
 	Functions []hostfuncs.Function
-	// Logger receives compile times at debug level. Nil: nothing is logged.
+	// Logger receives compile times at debug level, and warnings. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
 // Engine compiles and holds modules. It is safe for concurrent use.
 type Engine struct {
-	base     context.Context // for what belongs to no caller
+	base     context.Context // for work that belongs to no caller
 	runtime  wazero.Runtime
 	cache    wazero.CompilationCache
 	compiler Compiler
 	trusted  map[Digest]bool
-	store    *store // nil: code is compiled in this process, into memory
+	store    *store // nil if code is compiled in this process, into memory
 	view     *view  // of the store
 	logger   *slog.Logger
 
 	idle       *pool
-	pages      *pageScanner  // nil where the system has none
-	unreliable string        // why instances cannot be used again; empty where they can
-	tested     chan struct{} // closed when that is known; nil where it is from the start
+	pages      *pageScanner  // nil if the system has none
+	unreliable string        // why instances cannot be reused; empty if they can
+	tested     chan struct{} // closed once unreliable is known; nil if it is known from the start
 
-	closing context.Context // ends when the engine closes
+	closing context.Context // canceled when the engine closes
 	close   context.CancelCauseFunc
-	starts  chan struct{} // holds an element for each start in the background
+	starts  chan struct{} // a semaphore for background starts
 
 	mu        sync.Mutex
 	closed    bool
@@ -93,15 +94,15 @@ type Engine struct {
 	inFlight  sync.WaitGroup // compilations, starts and runs
 }
 
-// compilation is a module being compiled, or the result. The fields beside done are
-// written before done is closed and read only after.
+// compilation is a module being compiled, or the result. The other fields are written before done
+// is closed and read only afterwards.
 type compilation struct {
 	done   chan struct{}
 	module *Module
 	err    error
 }
 
-// New returns an engine that offers the given functions. Close it.
+// New returns an engine that offers the given functions to guests. The caller must close it.
 func New(ctx context.Context, options Options) (*Engine, error) {
 	e, err := open(ctx, options)
 	if err != nil {
@@ -113,7 +114,7 @@ func New(ctx context.Context, options Options) (*Engine, error) {
 
 func open(ctx context.Context, options Options) (*Engine, error) {
 	if options.IdleBytes < 0 || options.IdleTime < 0 || options.ModuleBytes < 0 {
-		return nil, fmt.Errorf("a negative value: idle instances of %d bytes for %s, modules of %d bytes", options.IdleBytes, options.IdleTime, options.ModuleBytes)
+		return nil, fmt.Errorf("IdleBytes %d, IdleTime %s and ModuleBytes %d must not be negative", options.IdleBytes, options.IdleTime, options.ModuleBytes)
 	}
 	base := context.WithoutCancel(ctx)
 	e := &Engine{
@@ -143,12 +144,12 @@ func open(ctx context.Context, options Options) (*Engine, error) {
 	return e, nil
 }
 
-// offerPasses offers what rewritten modules import beside what they imported before.
+// offerPasses defines the imports that rewriting adds to modules.
 func offerPasses(ctx context.Context, runtime wazero.Runtime) error {
 	return errors.Join(offerMeter(ctx, runtime), offerFork(ctx, runtime))
 }
 
-// offer makes the host functions importable, one host module for each module name.
+// offer makes the host functions importable, with one host module per module name.
 func (e *Engine) offer(ctx context.Context, functions []hostfuncs.Function) error {
 	builders := map[string]wazero.HostModuleBuilder{}
 	var order []string
@@ -179,8 +180,7 @@ func valueTypes(types []hostfuncs.ValueType) []api.ValueType {
 	return converted
 }
 
-// adapt makes a host function of ours one of wazero's. Its error, and a panic of its, end the
-// guest.
+// adapt converts a hostfuncs.Function to a wazero function. An error or a panic ends the guest.
 func adapt(f hostfuncs.Function) api.GoModuleFunc {
 	return func(ctx context.Context, _ api.Module, stack []uint64) {
 		run := runOf(ctx)
@@ -199,11 +199,11 @@ func adapt(f hostfuncs.Function) api.GoModuleFunc {
 	}
 }
 
-// callsUnseen is how many host functions a guest calls between two looks at the clock. What
-// blocks in them looks by itself.
+// callsUnseen is the number of host calls between two checks of the clock. Host functions that
+// block check their context themselves.
 const callsUnseen = 8
 
-// guarded makes an error of a panic.
+// guarded calls f and converts a panic to an error.
 func guarded(ctx context.Context, memory hostfuncs.Memory, f hostfuncs.Function, stack []uint64) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -213,12 +213,11 @@ func guarded(ctx context.Context, memory hostfuncs.Memory, f hostfuncs.Function,
 	return f.Call(ctx, memory, stack)
 }
 
-// Compile returns the module for these bytes, compiling it unless this engine or its
-// cache directory has done so before. Callers that come while the module is being
-// compiled wait for the one compilation; a caller whose context ends stops waiting, and
-// the compilation goes on for the others.
+// Compile returns the module for source, compiling it unless this engine or its cache directory
+// already has it. Concurrent callers share one compilation. A caller whose context ends stops
+// waiting, and the compilation continues for the others.
 //
-// The caller must not change source afterwards.
+// The caller must not modify source afterwards.
 func (e *Engine) Compile(ctx context.Context, source []byte) (*Module, error) {
 	wanted := DigestOf(source)
 	e.mu.Lock()
@@ -246,7 +245,7 @@ func (e *Engine) Compile(ctx context.Context, source []byte) (*Module, error) {
 func (e *Engine) compile(ctx context.Context, wanted Digest, source []byte, c *compilation) {
 	defer e.inFlight.Done()
 	defer close(c.done)
-	ctx, cancel := e.untilClosed(ctx) // a child need not finish for an engine that closes
+	ctx, cancel := e.untilClosed(ctx) // closing the engine cancels a compilation in a child
 	defer cancel()
 	start := time.Now()
 	if c.module, c.err = e.build(ctx, wanted, source); c.err == nil {
@@ -255,14 +254,14 @@ func (e *Engine) compile(ctx context.Context, wanted Digest, source []byte, c *c
 	e.logger.DebugContext(ctx, "module compiled", "digest", wanted.String(), "bytes", len(source),
 		"ms", time.Since(start).Milliseconds(), "ok", c.err == nil)
 	if c.err != nil {
-		// Failures are not kept: what failed for want of memory may work the next time.
+		// Failures are not cached: a compilation that ran out of memory may succeed next time.
 		e.mu.Lock()
 		delete(e.modules, wanted)
 		e.mu.Unlock()
 	}
 }
 
-// untilClosed returns a context that also ends when the engine closes.
+// untilClosed returns a copy of ctx that is also canceled when the engine closes.
 func (e *Engine) untilClosed(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(e.closing, func() { cancel(ErrClosed) })
@@ -272,9 +271,9 @@ func (e *Engine) untilClosed(ctx context.Context) (context.Context, context.Canc
 	}
 }
 
-// Close waits for the runs under way, and for compilations in this process; those in a
-// child, and programs that are being started, it ends. Then it frees everything. Contexts end runs early. Calling it again does
-// nothing.
+// Close waits for running calls and for compilations in this process, cancels compilations in child
+// processes and starts of programs, and then frees everything. To end runs early, cancel their
+// contexts. Further calls do nothing.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	if e.closed {

@@ -7,32 +7,32 @@ import (
 	"strings"
 )
 
-// The ways in which a module or a run fails, for errors.Is. A run that its context
-// ended matches context.DeadlineExceeded or context.Canceled instead, and one that a
-// host function ended returns that function's error.
+// The kinds of failure, for errors.Is. A run that its context ended matches
+// context.DeadlineExceeded or context.Canceled instead. A run that a host function ended returns
+// that function's error.
 var (
-	// ErrModule: the bytes are not a module that this engine runs.
+	// ErrModule means that the bytes are not a module that this engine runs.
 	ErrModule = errors.New("invalid module")
-	// ErrTrap: the guest stopped at a trap.
+	// ErrTrap means that the guest trapped.
 	ErrTrap = errors.New("trap")
-	// ErrMemory: the module starts with more linear memory than its limit.
+	// ErrMemory means that the module starts with more linear memory than its limit.
 	ErrMemory = errors.New("memory limit")
-	// ErrHost: a host function or the engine itself failed.
+	// ErrHost means that a host function or the engine itself failed.
 	ErrHost = errors.New("host failure")
-	// ErrClosed: the engine is closed.
+	// ErrClosed means that the engine is closed.
 	ErrClosed = errors.New("engine closed")
 )
 
-// Error is a failed compilation or run.
+// Error describes a failed compilation or run.
 type Error struct {
 	Op     string // "compile", "instantiate", "start" or "run"
 	Kind   error  // one of the package's sentinels, or a context error
 	Reason string // one line without host details, such as "integer divide by zero"
-	Trace  string // the guest's stack, one frame a line; empty where there is none
+	Trace  string // the guest's stack trace, one frame per line; may be empty
 	Err    error  // the cause, for operators; may be nil
 }
 
-// Error is for operators: it holds the cause, which may name anything.
+// Error returns text for operators. It includes the cause, which may contain host details.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%s: %v", e.Op, e.Kind)
 	if e.Reason != "" {
@@ -57,7 +57,7 @@ type hostError struct{ err error }
 
 func (e *hostError) Error() string { return e.err.Error() }
 
-// PanicError is a panic in a host function: a bug of the host's, contained in its call.
+// PanicError is a panic in a host function. It is a bug in the host and ends only that call.
 type PanicError struct {
 	Function string
 	Value    any
@@ -66,9 +66,8 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic in %s: %v", e.Function, e.Value) }
 
-// classify turns what wazero returned into this package's errors. It is the one place
-// that knows wazero's: a trap is an unexported type there, recognised by its text, which
-// a test pins.
+// classify converts wazero's errors to this package's. It is the only place that knows wazero's
+// errors. A trap has an unexported type there and is recognized by its text, which a test pins.
 func classify(ctx context.Context, op string, err error) error {
 	if err == nil {
 		return nil
@@ -88,17 +87,17 @@ func classify(ctx context.Context, op string, err error) error {
 		return &Error{Op: op, Kind: ErrTrap, Reason: reason, Trace: trace}
 	}
 	if op == "instantiate" {
-		return &Error{Op: op, Kind: ErrModule, Reason: "it cannot be instantiated", Err: err}
+		return &Error{Op: op, Kind: ErrModule, Reason: "the module cannot be instantiated", Err: err}
 	}
 	return &Error{Op: op, Kind: ErrHost, Reason: "the engine failed", Err: err}
 }
 
-// stackOverflow is the reason of a trap for want of stack, whether wazero's own limit or
-// that of the rewriting was hit first.
+// stackOverflow is the reason of a trap when the stack is exhausted, whether wazero's own limit or
+// the limit added by rewriting was hit first.
 const stackOverflow = "stack overflow"
 
-// trapOf looks for a trap among the errors that err wraps. Its text must be one's whole:
-// other texts of wazero's hold names that the module chose.
+// trapOf looks for a trap among the errors that err wraps. The whole text must have the form of a
+// trap: other wazero errors contain names that the module chose.
 func trapOf(err error) (reason, trace string, ok bool) {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if reason, trace, ok = splitTrap(err.Error()); ok {
@@ -108,8 +107,9 @@ func trapOf(err error) (reason, trace string, ok bool) {
 	return "", "", false
 }
 
-// splitTrap takes a trap's text apart: "wasm error: REASON\nwasm stack trace:\n\tFRAME…", or
-// the bare reason for the one trap that comes without a trace.
+// splitTrap splits a trap's text: "wasm error: REASON\
+// wasm stack trace:\
+// \       FRAME…", or only the reason for the one trap that has no trace.
 func splitTrap(text string) (reason, trace string, ok bool) {
 	const prefix, separator = "wasm error: ", "\nwasm stack trace:\n\t"
 	if text == stackOverflow {

@@ -2,8 +2,7 @@
 
 package engine
 
-// faultWatch tells whether a run may have written pages of its memory for the first time, on
-// systems that can tell.
+// faultWatch detects first writes to pages on systems that can report them.
 type faultWatch struct{}
 
 func (*faultWatch) begin() {}

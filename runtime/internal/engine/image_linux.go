@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// imageFile is a sealed file in memory that holds the image. Memories map it privately, so
-// that all instances share the pages that none of them has written.
+// imageFile is a sealed in-memory file that holds the image. Memories map it privately, so all
+// instances share the pages that none of them has written.
 type imageFile struct{ file *os.File }
 
 const systemPage = imagePage
 
 var zeroPage [systemPage]byte
 
-// copyFrom fills the file. Pages of zeros stay holes, which take no memory.
+// copyFrom fills the file. Zero pages stay holes, which take no memory.
 func (i *image) copyFrom(memory []byte, spans []pageSpan) error {
 	descriptor, err := unix.MemfdCreate("caisson", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -59,7 +59,7 @@ func (i *image) fill(memory []byte, spans []pageSpan) error {
 	return err
 }
 
-// close frees the image. Memories that were mapped from it keep what they have.
+// close frees the image. Existing mappings of it stay valid.
 func (i *image) close() error {
 	var failures []error
 	if len(i.memory) > 0 {
@@ -69,7 +69,7 @@ func (i *image) close() error {
 	return errors.Join(append(failures, i.file.file.Close())...)
 }
 
-// mapOnto replaces the start of reserved memory by a private mapping of the image.
+// mapOnto replaces the start of reserved with a private mapping of the image.
 func (i *image) mapOnto(reserved []byte) error {
 	if len(i.memory) == 0 {
 		return nil

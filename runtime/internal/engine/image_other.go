@@ -4,7 +4,7 @@ package engine
 
 import "slices"
 
-// imageFile is for systems that map images.
+// imageFile is used on systems that map images.
 type imageFile struct{}
 
 func (i *image) copyFrom(memory []byte, _ []pageSpan) error {

@@ -13,29 +13,29 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// instance is an instance of a module. It serves one run at a time, and is as good as new
-// after a reset: nothing of what a run left in memory and in globals is there.
+// instance is an instance of a module. It serves one run at a time. After a reset it is pristine:
+// nothing that a run left in memory or globals remains.
 type instance struct {
 	module  *Module
 	wasm    api.Module
 	memory  *linearMemory
-	globals []api.MutableGlobal // what reset sets back
+	globals []api.MutableGlobal // that reset restores
 	meter   api.MutableGlobal
 	fuel    meter             // of the run
-	watched *Watched          // the run; nil where nobody looks
+	watched *Watched          // the run's observer; may be nil
 	place   place             // in the pool, while it is idle
 	depth   api.MutableGlobal // nil for a module without recursion
 
 	start     api.Function // nil for a module without a start function
-	stack     *savedStack  // of a program that was started, where it first reads
-	outermost *savedStack  // of the same, before it began
-	name      string       // of the function
-	function  api.Function // that was called last
-	native    int          // bytes of its stack
+	stack     *savedStack  // of a started program, where it first reads
+	outermost *savedStack  // of the same, before it started
+	name      string       // of the function below
+	function  api.Function // the last one called
+	native    int          // size of its native stack in bytes
 }
 
-// instantiate makes an instance, whose start function has not run. If it fails for want of
-// memory, it returns how much would have been needed.
+// instantiate makes an instance. Its start function has not run. If the memory limit is too low, it
+// returns how much memory is needed.
 func (m *Module) instantiate(ctx context.Context, limit uint64) (_ *instance, refused int64, err error) {
 	i, refused, err := m.assemble(ctx, limit)
 	if err != nil {
@@ -43,12 +43,12 @@ func (m *Module) instantiate(ctx context.Context, limit uint64) (_ *instance, re
 	}
 	if err := m.imprint(i); err != nil {
 		i.close(ctx)
-		return nil, 0, &Error{Op: "instantiate", Kind: ErrHost, Reason: "no image of the instance", Err: err}
+		return nil, 0, &Error{Op: "instantiate", Kind: ErrHost, Reason: "cannot make an image of the instance", Err: err}
 	}
 	return i, 0, nil
 }
 
-// assemble makes an instance without its data segments, unless they stay in the module.
+// assemble makes an instance without its data segments, unless they were left in the module.
 func (m *Module) assemble(ctx context.Context, limit uint64) (_ *instance, refused int64, err error) {
 	memory := &linearMemory{limit: limit}
 	made, err := m.instantiateWith(ctx, memory)
@@ -70,9 +70,9 @@ func (m *Module) assemble(ctx context.Context, limit uint64) (_ *instance, refus
 	return i, 0, nil
 }
 
-// imprint gives an instance that nothing has run in the module's image: it holds the data
-// segments, which the instance lacks, and is what the instance is reset to. The first instance
-// makes it: instances are made from the module alone, so all are equal.
+// imprint gives a pristine instance the module's image. The image holds the data segments, which
+// the instance lacks, and is what the instance is reset to. The first instance makes it. Instances
+// depend only on the module, so all of them are equal.
 func (m *Module) imprint(i *instance) (err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,7 +88,7 @@ func (m *Module) imprint(i *instance) (err error) {
 	return i.memory.adopt(m.image)
 }
 
-// capture makes the module's image in the memory of an instance that has none.
+// capture makes the module's image from the memory of an instance that has none.
 func (m *Module) capture(i *instance) (*image, error) {
 	if m.rewritten.dataKept {
 		return i.capture()
@@ -122,10 +122,10 @@ func (m *Module) instantiateWith(ctx context.Context, memory *linearMemory) (mad
 	return made, classify(ctx, "instantiate", err)
 }
 
-// run does one run in an instance that nothing has run in since it was made or reset, and
-// puts the instance back into the pool, or closes it where it cannot be as before.
+// run performs one run in a pristine instance. It then returns the instance to the pool, or closes
+// it if it cannot be reset.
 func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, err error) {
-	reuse := false // also after a panic, or runtime.Goexit
+	reuse := false // stays false after a panic or runtime.Goexit
 	defer func() {
 		if reuse && i.module.rewritten.unrestorable == "" && i.reset() == nil {
 			i.module.engine.idle.put(key, i)
@@ -148,17 +148,17 @@ func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, er
 	if r.Fuel > 0 && usage.Fuel > r.Fuel-usage.Charged {
 		usage.Fuel = max(0, r.Fuel-usage.Charged)
 		if ctx.Err() == nil {
-			// The guest ended between two places where it would have been stopped.
+			// The guest ended between two places where it could have been stopped.
 			err = &Error{Op: "run", Kind: ErrFuel}
 		}
 	}
-	// After a failure of the host's or the engine's own anything may be wrong.
+	// After a failure of the host or the engine, the instance may be in any state.
 	reuse = !errors.Is(err, ErrHost) && !errors.Is(err, ErrModule) && !i.watched.isAbandoned()
 	i.watched = nil
 	return usage, err
 }
 
-// begin calls a function, and before it the start function, if the module has one.
+// begin calls the start function, if the module has one, and then the named function.
 func (i *instance) begin(ctx context.Context, name string) error {
 	if err := i.enter(ctx); err != nil {
 		return err
@@ -186,8 +186,8 @@ func (i *instance) call(ctx context.Context, name string) error {
 	return classify(ctx, "run", contained(ctx, i.function))
 }
 
-// contained calls a function without parameters and results. wazero recovers what panics in a
-// guest and in what it calls; a panic of its own must not end the process either.
+// contained calls a function without parameters and results. wazero recovers panics in guests and
+// host functions. A panic in wazero itself must not end the process either.
 func contained(ctx context.Context, function api.Function) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -197,7 +197,7 @@ func contained(ctx context.Context, function api.Function) (err error) {
 	return function.CallWithStack(ctx, nil)
 }
 
-// explain completes a trap with what the rewriting knows of it.
+// explain adds to a trap what the rewritten module knows about it.
 func (i *instance) explain(err error) error {
 	if err == nil {
 		return nil
@@ -213,13 +213,13 @@ func (i *instance) explain(err error) error {
 	return err
 }
 
-// capture makes an image of the instance as it is.
+// capture makes an image of the instance's current state.
 func (i *instance) capture() (*image, error) {
 	memory := i.memory.contents()
 	return newImage(memory, allOf(memory), i.values())
 }
 
-// values are those of the globals.
+// values returns the values of the globals.
 func (i *instance) values() []uint64 {
 	values := make([]uint64, len(i.globals))
 	for n, global := range i.globals {
@@ -228,10 +228,10 @@ func (i *instance) values() []uint64 {
 	return values
 }
 
-// mostNativeStack is how much native stack an instance may keep, in bytes.
+// mostNativeStack is the maximum native stack, in bytes, of an instance that is kept.
 const mostNativeStack = 1 << 20
 
-// reset makes the instance as its image is.
+// reset restores the state that the image holds.
 func (i *instance) reset() error {
 	if i.function != nil {
 		var seen bool

@@ -8,29 +8,28 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// linearMemory backs the one memory of one instance and holds it to its limit. Growth
-// never moves it: the whole limit is reserved at the start, as address space, and the
-// system hands out pages when the guest first touches them. Those of the first few
-// mebibytes are small, so that small guests stay small, and the others large where the
-// system has such: a guest that touches much of its memory for the first time spends most
-// of that time in the system, where nothing stops it.
+// linearMemory backs the one memory of an instance and enforces its limit. Growing never moves it:
+// address space for the whole limit is reserved at the start, and the system provides pages when
+// the guest first touches them. The first few mebibytes use small pages, so small guests stay
+// small. The rest uses large pages where the system has them, because a guest that touches much
+// memory for the first time spends most of that time in the system, where nothing can stop it.
 //
 // It serves one goroutine.
 type linearMemory struct {
 	limit    uint64
-	image    *image // what reset sets it back to; nil until there is one
+	image    *image // the contents that reset restores; nil until there is one
 	reserved []byte
 	size     uint64 // never shrinks in a run, so also the peak
-	refused  uint64 // what the guest asked for when it was last refused
-	kept     int64  // bytes that stay with the memory alone after a reset
+	refused  uint64 // the size the guest asked for when it was last refused
+	kept     int64  // bytes private to this memory after a reset
 
-	resizing bool // Reallocate makes it as large as the image, whatever it is asked for
+	resizing bool // Reallocate uses the image's size, whatever size is asked for
 	written  written
 }
 
-// errReserve is panicked out of wazero's instantiation, which has no other way for an
-// allocator to fail, and recovered by [Module.Run].
-var errReserve = errors.New("no address space for a guest's memory")
+// errReserve is the error of the panic with which Allocate fails: wazero gives an allocator no
+// other way to fail during instantiation. instantiateWith recovers it.
+var errReserve = errors.New("cannot reserve address space for the guest's memory")
 
 // Allocate implements experimental.MemoryAllocator.
 func (m *linearMemory) Allocate(_, maximum uint64) experimental.LinearMemory {
@@ -42,7 +41,7 @@ func (m *linearMemory) Allocate(_, maximum uint64) experimental.LinearMemory {
 	return m
 }
 
-// Reallocate implements experimental.LinearMemory: nil makes memory.grow return -1.
+// Reallocate implements experimental.LinearMemory. Returning nil makes memory.grow return -1.
 func (m *linearMemory) Reallocate(size uint64) []byte {
 	if m.resizing {
 		size = uint64(len(m.image.memory))
@@ -55,13 +54,13 @@ func (m *linearMemory) Reallocate(size uint64) []byte {
 	return m.reserved[:size:size]
 }
 
-// adopt makes the image what reset sets the memory back to. Their contents must be equal.
+// adopt sets the image that reset restores. The memory must have the same contents as the image.
 func (m *linearMemory) adopt(i *image) error {
 	m.image = i
 	return i.mapOnto(m.reserved)
 }
 
-// contents is what the guest sees.
+// contents returns the memory that the guest sees.
 func (m *linearMemory) contents() []byte { return m.reserved[:m.size] }
 
 // View implements hostfuncs.Memory.
@@ -73,17 +72,17 @@ func (m *linearMemory) View(offset, length uint32) ([]byte, bool) {
 	return m.reserved[offset:end:end], true
 }
 
-// leaveThread ends what binds the run to its thread. A nil memory has nothing that does.
+// leaveThread releases the run from its thread. It does nothing if m is nil.
 func (m *linearMemory) leaveThread() {
 	if m != nil {
 		m.written.faults.stop()
 	}
 }
 
-// errNotReset means that an instance cannot be used again.
+// errNotReset means that an instance cannot be reused.
 var errNotReset = errors.New("the instance cannot be reset")
 
-// reset sets the memory back to its image, for the instance that it belongs to.
+// reset restores the memory of the instance from its image.
 func (m *linearMemory) reset(instance api.Module, scanner *pageScanner) error {
 	if len(m.reserved) == 0 {
 		m.leaveThread()
@@ -107,7 +106,7 @@ func (m *linearMemory) resize(instance api.Module) error {
 	_, grown := instance.Memory().Grow(1)
 	m.resizing = false
 	if !grown || m.size != uint64(len(m.image.memory)) {
-		return errNotReset // it is at its declared maximum
+		return errNotReset // the memory is at its declared maximum
 	}
 	return nil
 }

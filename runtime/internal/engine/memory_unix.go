@@ -4,8 +4,8 @@ package engine
 
 import "golang.org/x/sys/unix"
 
-// reserve maps zeroed pages that cost nothing until they are touched, and that go back
-// to the system at once when they are released, whatever the garbage collector does.
+// reserve maps zeroed pages. They cost nothing until they are touched, and are returned to the
+// system immediately when released, independent of the garbage collector.
 func reserve(size uint64) ([]byte, error) {
 	if size == 0 {
 		return []byte{}, nil

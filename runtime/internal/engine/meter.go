@@ -15,14 +15,14 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// ErrFuel: the guest used up its fuel.
+// ErrFuel means that the guest used up its fuel.
 var ErrFuel = errors.New("fuel limit")
 
-// Slices are how many units of work a guest does between two looks at the clock. No two
-// units take the same time: most take less than a nanosecond, those that touch memory for
-// the first time some microseconds. So slices follow the time that the last one took. The
-// longest must not be longer than a caller, and Go's garbage collector, can wait for a guest
-// that saves its dearest units for it; the shortest keeps the looks cheap.
+// A slice is the work that a guest does between two checks of the clock. Units differ in time: most
+// take less than a nanosecond, those that touch memory for the first time some microseconds. So the
+// size of a slice adapts to how long the last one took. The longest slice must not take longer than
+// a caller, or Go's garbage collector, can wait for a guest that saves its most expensive units for
+// it. The shortest keeps the cost of the checks low.
 const (
 	firstSlice = 1 << 15
 	leastSlice = 1 << 12
@@ -31,28 +31,28 @@ const (
 	shortTime = 200 * time.Microsecond
 	longTime  = time.Millisecond
 
-	// mostUnasked is how long a guest may work before its context is asked again whether it has
-	// ended: asking costs as much as all else that is done between two short slices.
+	// mostUnasked is how long a guest may work between two checks of its context: a check costs as
+	// much as everything else that is done between two short slices.
 	mostUnasked = 200 * time.Microsecond
 
-	// mostAlone is how long a guest may keep a processor from all others.
+	// mostAlone is how long a guest may hold a processor without yielding.
 	mostAlone = 500 * time.Microsecond
 )
 
-// meter counts the work of one run, and shares it out in slices. It serves one goroutine.
+// meter counts the work of one run and grants it in slices. It serves one goroutine.
 type meter struct {
-	limit   int64 // of all slices together, and what was charged; 0: none
+	limit   int64 // of all slices and charges together; 0 means none
 	granted int64
-	charged int64 // for what others did
+	charged int64 // for work done on behalf of the run
 	slice   int64
-	since   time.Time // when the guest got its slice, later by the time that others have had since
-	asked   time.Time // when its context was last asked; zero before
-	yielded time.Time // when it last left its processor to others; zero until it first came back
+	since   time.Time // when the guest got its slice, plus the time for which it has yielded since
+	asked   time.Time // when the context was last checked; initially zero
+	yielded time.Time // when it last yielded its processor; zero until the first call to the host
 }
 
-// offerMeter offers what rewritten modules call when a slice is used up. Coming back to Go
-// now and then is what lets a guest be stopped at all: the collector cannot interrupt the
-// code of guests, and while it waits for one, nothing else runs that could stop it.
+// offerMeter defines the function that rewritten modules call when a slice is used up. These calls
+// are the only way to stop a guest: the garbage collector cannot preempt guest code, and while it
+// waits for a guest, no goroutine runs that could stop the guest.
 func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 	refill := func(ctx context.Context, _ api.Module, stack []uint64) {
 		run := runOf(ctx)
@@ -72,8 +72,8 @@ func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 	return err
 }
 
-// look ends the run if its context has ended, and gives the processor to others if the run has had
-// it for long. It returns the time.
+// look ends the run if its context has ended, and yields the processor if the run has held it for
+// long. It returns the current time.
 func (run *runContext) look(ctx context.Context) time.Time {
 	m, now := run.meter, time.Now()
 	if m.keptLong(now) {
@@ -94,17 +94,17 @@ func (run *runContext) look(ctx context.Context) time.Time {
 	return now
 }
 
-// first grants the first slice, which begins with the run.
+// first grants the first slice.
 func (m *meter) first() int64 {
 	m.slice = firstSlice
 	left, _ := m.refill(0)
 	return left
 }
 
-// pace sets the size of the next slice by the time that the last one took.
+// pace adapts the size of the next slice to the time that the last one took.
 func (m *meter) pace(now time.Time) {
 	if m.since.IsZero() {
-		m.slice = firstSlice // when it began is not known
+		m.slice = firstSlice // its start time is unknown
 		return
 	}
 	switch took := now.Sub(m.since); {
@@ -115,17 +115,17 @@ func (m *meter) pace(now time.Time) {
 	}
 }
 
-// keptLong reports whether the guest should let others have its processor, timers among them.
-// Not each time: where another processor is idle, it is woken up for that.
+// keptLong reports whether the guest should yield its processor to others, timers among them. It
+// should not do so every time: if another processor is idle, yielding wakes it up.
 func (m *meter) keptLong(now time.Time) bool {
 	if m.yielded.IsZero() {
-		m.yielded = now // and the first slice was a short one
+		m.yielded = now // the first slice was short
 	}
 	return now.Sub(m.yielded) > mostAlone
 }
 
-// refill grants the next slice to a guest whose counter is below zero. It returns the new
-// counter, or false when the guest owes more than is left of the limit.
+// refill grants the next slice to a guest whose counter is negative. It returns the new counter, or
+// false if the guest owes more than is left of the limit.
 func (m *meter) refill(counter int64) (int64, bool) {
 	grant := m.slice - counter
 	if m.limit > 0 {
@@ -138,8 +138,8 @@ func (m *meter) refill(counter int64) (int64, bool) {
 // left returns what is left of the limit, given the counter.
 func (m *meter) left(counter int64) int64 { return m.limit - m.charged - m.used(counter) }
 
-// charge takes fuel off what is left, and returns the new counter: of the slice, the guest keeps
-// no more than it may still use.
+// charge deducts fuel from what is left and returns the new counter. The slice is cut to what the
+// guest may still use.
 func (m *meter) charge(counter, fuel int64) int64 {
 	m.charged += fuel
 	if m.limit == 0 {
@@ -150,24 +150,23 @@ func (m *meter) charge(counter, fuel int64) int64 {
 	return counter - excess
 }
 
-// used returns the fuel that was taken, given the counter at the end. It may be more than
-// the limit: a guest is stopped where it asks for more, which is not at every instruction.
+// used returns the fuel used, given the counter at the end. It may exceed the limit, since a guest
+// is stopped only where it asks for more, not at every instruction.
 func (m *meter) used(counter int64) int64 { return m.granted - counter }
 
-// runContext is the context of one run: the caller's, and with it what the functions that the
-// engine offers need to find.
+// runContext is the context of one run: the caller's context, plus what the engine's imports need.
 type runContext struct {
 	context.Context
 	meter   *meter
 	counter api.MutableGlobal // of the meter
 	memory  *linearMemory
-	forked  *instance // of a program that starts or is resumed; nil otherwise
-	ended   error     // what a host function ended a resumed program with
+	forked  *instance // the instance of a program that starts or is resumed; otherwise nil
+	ended   error     // the error with which a host function ended a resumed program
 	calls   uint      // of host functions
-	watched *Watched  // nil: nobody looks
+	watched *Watched  // may be nil
 }
 
-// runKey is where a runContext stands in itself.
+// runKey is the key under which a runContext returns itself.
 type runKey struct{}
 
 // Value implements context.Context.
@@ -178,19 +177,19 @@ func (c *runContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// runOf returns the run that a function was called in.
+// runOf returns the run that called a host function.
 func runOf(ctx context.Context) *runContext {
 	c, _ := ctx.Value(runKey{}).(*runContext)
 	return c
 }
 
-// context returns what a run of the instance is given, metered by i.fuel.
+// context returns the context of a run of the instance, metered by i.fuel.
 func (i *instance) context(ctx context.Context) *runContext {
 	return &runContext{Context: ctx, meter: &i.fuel, counter: i.meter, memory: i.memory, watched: i.watched}
 }
 
-// fork calls the program's beginning, in a context in which the fork imports act on the
-// instance: it starts, or is resumed.
+// fork calls the exported fork function, in a context in which the fork imports act on the
+// instance. The program starts or is resumed.
 func (i *instance) fork(ctx context.Context) error {
 	run := i.context(ctx)
 	run.forked = i
@@ -200,18 +199,18 @@ func (i *instance) fork(ctx context.Context) error {
 	return classify(ctx, "run", &hostError{run.ended})
 }
 
-// errAbandoned ends a run that was abandoned, should it call the host once more.
-var errAbandoned = errors.New("nobody waits for this run any more")
+// errAbandoned ends an abandoned run if it calls the host again.
+var errAbandoned = errors.New("run was abandoned")
 
-// Watched is what others see of a run that is under way, and do about it. The zero value is ready
-// for one run. It is safe for concurrent use.
+// Watched lets other goroutines observe and abandon a run. The zero value is ready for one run. It
+// is safe for concurrent use.
 type Watched struct {
-	function  atomic.Pointer[hostfuncs.Function] // that the guest is in; nil while it runs its own code
+	function  atomic.Pointer[hostfuncs.Function] // that the guest is calling; nil while it runs its own code
 	abandoned atomic.Bool
 }
 
-// Function returns the host function that the guest is in, such as "wasi_snapshot_preview1.fd_read",
-// or "" while it runs code of its own.
+// Function returns the name of the host function that the guest is calling, such as
+// "wasi_snapshot_preview1.fd_read", or "" while it runs its own code.
 func (w *Watched) Function() string {
 	if f := w.function.Load(); f != nil {
 		return f.Module + "." + f.Name
@@ -219,10 +218,10 @@ func (w *Watched) Function() string {
 	return ""
 }
 
-// Abandon has the run end as soon as it calls the host, and its instance thrown away.
+// Abandon ends the run as soon as it calls the host, and discards its instance.
 func (w *Watched) Abandon() { w.abandoned.Store(true) }
 
-// enter notes that the guest calls a host function. It returns false where the guest must end.
+// enter records that the guest calls a host function. It returns false if the guest must end.
 func (w *Watched) enter(f *hostfuncs.Function) bool {
 	if w == nil {
 		return true
@@ -240,5 +239,5 @@ func (w *Watched) leave() {
 	}
 }
 
-// isAbandoned reports whether nobody waits for the run any more.
+// isAbandoned reports whether Abandon was called.
 func (w *Watched) isAbandoned() bool { return w != nil && w.abandoned.Load() }

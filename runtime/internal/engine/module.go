@@ -13,58 +13,56 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// Module is compiled code. It is safe for concurrent use: each run gets an instance of its
-// own, and nothing that one run wrote is visible to another.
+// Module is a compiled module. It is safe for concurrent use: each run gets its own instance, and
+// nothing that one run wrote is visible to another.
 type Module struct {
 	engine      *Engine
 	digest      Digest
-	description *wasm.Module      // of the module as it came
-	names       map[uint32]string // of functions, by index, for traces
+	description *wasm.Module      // of the original module
+	names       map[uint32]string // of functions, by index, for stack traces
 	rewritten   rewritten
 	compiled    wazero.CompiledModule
 	residence   residence
 
 	mu    sync.Mutex
-	data  []byte // packed, for the image; nil once there is one
-	image *image // of an instance that nothing has run in; nil until there was one
+	data  []byte // packed data segments for the image; nil once the image exists
+	image *image // of a pristine instance; nil until the first one
 }
 
-// Digest returns the digest of the bytes that the module was compiled from.
+// Digest returns the digest of the bytes from which the module was compiled.
 func (m *Module) Digest() Digest { return m.digest }
 
-// Description returns what the module imports, exports and declares. The caller must
-// not change it.
+// Description returns what the module imports, exports and declares. The caller must not modify it.
 func (m *Module) Description() *wasm.Module { return m.description }
 
-// NewInstances says why each run needs an instance of its own, or is empty: then instances are
-// set back, and used again.
+// NewInstances returns the reason why each run needs a new instance. It is empty if instances are
+// reset and reused.
 func (m *Module) NewInstances() string { return m.rewritten.unrestorable }
 
-// Run is one run of a module.
+// Run configures one run of a module.
 type Run struct {
-	// Function is the exported function to call. It takes and returns nothing.
+	// Function is the name of the exported function to call. It has no parameters or results.
 	Function string
-	// MemoryLimit is the most linear memory in bytes that the instance may have. It
-	// must be positive.
+	// MemoryLimit is the maximum linear memory of the instance, in bytes. It must be positive.
 	MemoryLimit int64
-	// Fuel is the most work that the run may do, in units of one executed instruction. It
-	// must not be negative; 0 means that there is no limit.
+	// Fuel is the maximum work that the run may do, in units of one executed instruction. Zero
+	// means no limit; it must not be negative.
 	Fuel int64
-	// Watched shows the run to others; nil: nobody looks.
+	// Watched lets other goroutines observe the run. It may be nil.
 	Watched *Watched
 }
 
-// Usage is what a run took.
+// Usage is the resources that a run used.
 type Usage struct {
 	MemoryBytes int64 // the largest size of linear memory
-	// MemoryRefused is what the guest asked for when its limit last kept it from
-	// growing, or 0. What became of the guest after that is not known here: some
-	// programs make do, most end.
+	// MemoryRefused is the size, in bytes, that the guest last failed to grow its memory to because
+	// of its limit, or 0. It does not say how the guest reacted: some programs make do, most exit.
 	MemoryRefused int64
-	// Fuel is the work that was done, in units of one executed instruction. What a
-	// function did since it last called another is missing from it after a trap.
+	// Fuel is the work done, in units of one executed instruction. After a trap it does not include
+	// the work of a function since it last called another.
 	Fuel int64
-	// Charged is what others did on behalf of the run, in the same units; see [Budget].
+	// Charged is the fuel charged for work done on behalf of the run, in the same units; see
+	// [Budget].
 	Charged int64
 }
 
@@ -72,12 +70,11 @@ func (m *linearMemory) usage() Usage {
 	return Usage{MemoryBytes: int64(m.size), MemoryRefused: int64(m.refused)}
 }
 
-// Run calls a function in an instance of its own, in which nothing of any other run can be
-// seen. Host functions find their state in ctx, whose end stops the guest, its start function
-// included.
+// Run calls a function in an instance that contains nothing of any other run. Host functions find
+// their state in ctx. When ctx ends, the guest is stopped, including its start function.
 //
-// The error is nil when the function returned. Otherwise it is what a host function
-// ended the guest with, or an [*Error].
+// The error is nil if the function returned. Otherwise it is the error with which a host function
+// ended the guest, or an [*Error].
 func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 	if run.MemoryLimit <= 0 {
 		return Usage{}, &Error{Op: "run", Kind: ErrHost, Reason: fmt.Sprintf("memory limit %d is not positive", run.MemoryLimit)}
@@ -102,28 +99,28 @@ func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 	return i.run(ctx, key, run)
 }
 
-// ErrEvicted means that a module was used so long ago that its code had to go. Compiling it
-// again gets it back, from the cache directory if there is one.
+// ErrEvicted means that the module's code was evicted. Compiling the module again restores it, from
+// the cache directory if there is one.
 var ErrEvicted = errors.New("module evicted")
 
-// defaultModuleBytes is how much the compiled modules of an engine may take.
+// defaultModuleBytes is the default of Options.ModuleBytes.
 const defaultModuleBytes = 1 << 30
 
-// residents are the modules whose code an engine holds. Those that were used longest ago go
-// when together they take too much, unless they are in use. The engine's lock guards them.
+// residents are the modules whose code an engine holds. When their total size exceeds the limit,
+// the least recently used ones are evicted, unless they are in use. The engine's lock guards them.
 type residents struct {
-	bytes  int64 // the most that all may take
+	bytes  int64 // the maximum total size
 	taken  int64
 	oldest list.List // of *Module
 }
 
-// residence is what the residents know of a module.
+// residence is the state of a module among the residents.
 type residence struct {
 	bytes    int64
 	users    int
 	evicted  atomic.Bool
 	place    *list.Element // among the residents
-	programs []*Program    // that were started from it
+	programs []*Program    // started from this module
 }
 
 // admit adds a module.
@@ -132,7 +129,7 @@ func (r *residents) admit(m *Module) {
 	r.taken += m.residence.bytes
 }
 
-// surplus takes out the modules that are to go. The one that was used last stays.
+// surplus removes and returns the modules to evict. The most recently used one stays.
 func (r *residents) surplus() (surplus []*Module) {
 	for at := r.oldest.Front(); at != r.oldest.Back() && r.taken > r.bytes; {
 		m := at.Value.(*Module)
@@ -148,7 +145,7 @@ func (r *residents) surplus() (surplus []*Module) {
 	return surplus
 }
 
-// acquire keeps a module until it is released.
+// acquire protects a module from eviction until it is released.
 func (e *Engine) acquire(op string, m *Module) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -173,11 +170,11 @@ func (e *Engine) release(m *Module) {
 	e.discard(surplus)
 }
 
-// Evicted reports whether the module is gone. It takes no lock, so that it may be gone a
-// moment later.
+// Evicted reports whether the module has been evicted. It takes no lock, so the module may be
+// evicted right after it returns false.
 func (m *Module) Evicted() bool { return m.residence.evicted.Load() }
 
-// settle admits a module that was compiled.
+// settle admits a newly compiled module.
 func (e *Engine) settle(m *Module) {
 	e.mu.Lock()
 	e.residents.admit(m)
@@ -186,7 +183,7 @@ func (e *Engine) settle(m *Module) {
 	e.discard(surplus)
 }
 
-// evict takes out the modules that are to go, so that nobody finds them.
+// evict removes the modules to evict from the engine, so that they can no longer be found.
 func (e *Engine) evict() []*Module {
 	surplus := e.residents.surplus()
 	for _, m := range surplus {
@@ -195,7 +192,7 @@ func (e *Engine) evict() []*Module {
 	return surplus
 }
 
-// discard frees modules that nobody uses or finds.
+// discard frees evicted modules.
 func (e *Engine) discard(modules []*Module) {
 	for _, m := range modules {
 		e.logger.DebugContext(e.base, "module evicted", "digest", m.digest.String(), "bytes", m.residence.bytes)
@@ -205,8 +202,7 @@ func (e *Engine) discard(modules []*Module) {
 	}
 }
 
-// close frees the module's idle instances, its programs, its image and its code. Nothing may
-// run in it.
+// close frees the module's idle instances, programs, image and code. No run may be in progress.
 func (m *Module) close(ctx context.Context) error {
 	var failures []error
 	for _, p := range m.residence.programs {

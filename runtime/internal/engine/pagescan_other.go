@@ -2,19 +2,19 @@
 
 package engine
 
-// pageScanner finds the pages that were written, on systems that can tell.
+// pageScanner finds written pages on systems that can report them.
 type pageScanner struct{}
 
 func newPageScanner() *pageScanner { return nil }
 
 func (*pageScanner) close() error { return nil }
 
-// written is for systems that know what was written.
+// written tracks private pages on systems that can report them.
 type written struct{ faults faultWatch }
 
 func (m *linearMemory) watch(*pageScanner) {}
 
-// restore sets the memory back to its image: all of it, so that all of it is kept.
+// restore resets the memory to its image. It rewrites and keeps all of it.
 func (m *linearMemory) restore(*pageScanner) (kept int64, err error) {
 	n := copy(m.contents(), m.image.memory)
 	clear(m.contents()[n:])

@@ -6,33 +6,34 @@ import (
 	"time"
 )
 
-// pool holds the idle instances of all modules of an engine. Those that were idle for the
-// longest time go when they take too much memory, and when nobody has wanted them for a
-// while. It is safe for concurrent use.
+// pool holds the idle instances of all modules of an engine. The least recently used are closed
+// when the pool exceeds its memory limit, or when they have been idle too long. It is safe for
+// concurrent use.
 type pool struct {
-	bytes int64           // the most that idle instances may take
-	age   time.Duration   // the longest that one may be idle
-	base  context.Context // in which instances are closed
+	bytes int64           // the maximum size of all idle instances
+	age   time.Duration   // the maximum idle time of an instance
+	base  context.Context // used to close instances
 
 	mu             sync.Mutex
 	closed         bool
-	taken          int64 // bytes, of all that are idle
+	taken          int64 // size of all idle instances in bytes
 	shelves        map[poolKey]*shelf
 	oldest, newest *instance
-	sweeping       *time.Timer // runs while there are idle instances
+	sweeping       *time.Timer // active while there are idle instances
 	sweeps         sync.WaitGroup
 }
 
-// poolKey tells which instances serve which runs: memory is reserved for a limit.
+// poolKey identifies instances that serve the same runs. It includes the memory limit, since that
+// much address space is reserved.
 type poolKey struct {
-	owner  any // the module, or the program
+	owner  any // the module or the program
 	memory uint64
 }
 
-// shelf holds the idle instances of one key, the one that was used last at the end.
+// shelf holds the idle instances of one key, the most recently used last.
 type shelf struct{ waiting []*instance }
 
-// place is where an idle instance stands in the pool.
+// place is the position of an idle instance in the pool.
 type place struct {
 	shelf        *shelf
 	bytes        int64
@@ -44,7 +45,7 @@ const (
 	defaultIdleBytes = 256 << 20
 	defaultIdleTime  = time.Minute
 
-	// instanceBytes is what an instance takes beside its memory and its stack.
+	// instanceBytes is the size of an instance without its memory and its stack.
 	instanceBytes = 16 << 10
 )
 
@@ -52,7 +53,7 @@ func newPool(base context.Context, bytes int64, age time.Duration) *pool {
 	return &pool{bytes: bytes, age: age, base: base, shelves: map[poolKey]*shelf{}}
 }
 
-// take returns the instance that was used last, or nil.
+// take removes and returns the most recently used instance, or nil.
 func (p *pool) take(key poolKey) *instance {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +66,7 @@ func (p *pool) take(key poolKey) *instance {
 	return last
 }
 
-// remove takes an instance off its shelf, where it stands first or last.
+// remove takes an instance off its shelf, where it is the first or the last.
 func (p *pool) remove(i *instance) {
 	waiting := i.place.shelf.waiting
 	last := len(waiting) - 1
@@ -88,7 +89,7 @@ func (p *pool) remove(i *instance) {
 	i.place = place{}
 }
 
-// put keeps an instance that was reset, which may make others go.
+// put adds an instance that was reset. This may evict others.
 func (p *pool) put(key poolKey, i *instance) {
 	bytes := instanceBytes + i.memory.kept + int64(i.native)
 	p.mu.Lock()
@@ -119,8 +120,8 @@ func (p *pool) put(key poolKey, i *instance) {
 	}
 }
 
-// surplus takes out the oldest instances for as long as they are to go. The oldest of all is
-// the oldest of its shelf.
+// surplus removes and returns the oldest instances while goes reports true. The oldest instance of
+// all is also the oldest of its shelf.
 func (p *pool) surplus(goes func(*instance) bool) (surplus []*instance) {
 	for p.oldest != nil && goes(p.oldest) {
 		surplus = append(surplus, p.oldest)
@@ -129,7 +130,7 @@ func (p *pool) surplus(goes func(*instance) bool) (surplus []*instance) {
 	return surplus
 }
 
-// sweepLater makes instances go that are idle for too long.
+// sweepLater schedules the next sweep of instances that have been idle too long.
 func (p *pool) sweepLater() {
 	if p.sweeping == nil {
 		p.sweeping = time.AfterFunc(p.age, p.sweep)
@@ -157,7 +158,7 @@ func (p *pool) sweep() {
 	}
 }
 
-// forget closes the idle instances of an owner that nobody is going to ask for again.
+// forget closes the idle instances of an owner that no run will use again.
 func (p *pool) forget(owner any) {
 	p.mu.Lock()
 	var all []*instance
@@ -177,7 +178,7 @@ func (p *pool) forget(owner any) {
 	}
 }
 
-// shut closes all idle instances, and those that come back later.
+// shut closes all idle instances, and any that are put back later.
 func (p *pool) shut() {
 	p.mu.Lock()
 	p.closed = true

@@ -2,5 +2,5 @@
 
 package engine
 
-// limitProcess bounds nothing here; the parent bounds the time on the clock.
+// limitProcess limits nothing on this system; the parent limits the wall time.
 func limitProcess(_, _ uint64) error { return nil }

@@ -4,8 +4,8 @@ package engine
 
 import "golang.org/x/sys/unix"
 
-// limitProcess bounds what this process may take from now on. Beyond it the system
-// kills the process, or the Go runtime ends it.
+// limitProcess limits the resources of this process from now on. If it exceeds them, the system
+// kills it or the Go runtime exits.
 func limitProcess(memoryBytes, cpuSeconds uint64) error {
 	for _, limit := range []struct {
 		resource int

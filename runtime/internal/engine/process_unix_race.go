@@ -4,8 +4,8 @@ package engine
 
 import "golang.org/x/sys/unix"
 
-// limitProcess bounds the processor time. The race detector reserves more address
-// space than any limit on it could allow.
+// limitProcess limits the processor time. The race detector reserves more address space than any
+// limit could allow.
 func limitProcess(_, cpuSeconds uint64) error {
 	return lower(unix.RLIMIT_CPU, cpuSeconds)
 }

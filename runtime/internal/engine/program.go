@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// Program is a WASI command that was started once, and whose runs resume it where it first
-// read its standard input: what it did until then, it has done for all of them. It is safe
-// for concurrent use. All instances share one image of what starting led to; each was
-// started by itself, since a stack cannot be shared, and came to the same memory and globals.
+// Program is a WASI command that was started once. Its runs resume it at its first read of standard
+// input, so they do not repeat the work before that. It is safe for concurrent use. All instances
+// share one image of the state after the start. Each instance runs the start itself, since a stack
+// cannot be shared, and must arrive at the same memory and globals.
 //
-// Or it is a WASI reactor, of which _initialize was called once, and whose runs call its
-// functions. It leaves no stack, so that further instances are copies of the image.
+// Alternatively it is a WASI reactor. Its _initialize was called once, and its runs call its
+// functions. It leaves no stack, so further instances are copies of the image.
 type Program struct {
 	module  *Module
 	reactor bool
 	start   Start
-	base    context.Context // of starts: without the call, the cancellation and the deadline of any run
+	base    context.Context // of starts; without a run's call, cancellation and deadline
 
 	filling atomic.Bool // an instance is being started in the background
 
@@ -31,40 +31,41 @@ type Program struct {
 	cost  StartCost
 }
 
-// StartCost is what starting a program takes, which runs that resume it do not pay.
+// StartCost is the cost of starting a program. Runs that resume it do not pay it.
 type StartCost struct {
 	Time time.Duration // the shortest so far
 	Fuel int64
 }
 
-// Cost returns what the starts so far took.
+// Cost returns the cost of the starts so far.
 func (p *Program) Cost() StartCost {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cost
 }
 
-// Start says how a program is started.
+// Start configures how a program is started.
 type Start struct {
-	// Context returns the context of one start: what host functions find there must be the
-	// same each time.
+	// Context returns the context of one start. Host functions must find the same state in it each
+	// time.
 	Context func(context.Context) context.Context
-	// MemoryLimit is the most linear memory in bytes of an instance. It must be positive.
+	// MemoryLimit is the maximum linear memory of an instance, in bytes. It must be positive.
 	MemoryLimit int64
 	// Timeout is how long starting may take. It must be positive.
 	Timeout time.Duration
-	// Fuel is the most work that starting may take. It must be positive.
+	// Fuel is the maximum work of a start. It must be positive.
 	Fuel int64
-	// Watch is called before each start that no run waits for, and what it returns after it; nil:
-	// nobody looks.
+	// Watch, if not nil, is called before each start that no run is waiting for. The function it
+	// returns is called after that start.
 	Watch func() (ended func())
 }
 
-// ErrNotStarted means that a module cannot be resumed: the reason is the error's.
-var ErrNotStarted = errors.New("no start to resume from")
+// ErrNotStarted means that a module's runs cannot resume a started program. The error text gives
+// the reason.
+var ErrNotStarted = errors.New("the program cannot be resumed")
 
-// Start starts the module's program. The error wraps ErrNotStarted where runs must start it
-// anew, each for itself.
+// Start starts the module's program. If the error wraps ErrNotStarted, each run must start the
+// program itself.
 func (m *Module) Start(ctx context.Context, start Start) (*Program, error) {
 	if err := m.engine.acquire("start", m); err != nil {
 		return nil, err
@@ -73,8 +74,9 @@ func (m *Module) Start(ctx context.Context, start Start) (*Program, error) {
 	return m.begin(context.WithoutCancel(ctx), start)
 }
 
-// StartInBackground does the same and returns at once. It hands done what Start returns, in
-// another goroutine; Close waits for that. If it fails itself, done is not called.
+// StartInBackground is like Start but returns immediately. It passes the results of Start to done
+// in another goroutine, which Close waits for. If StartInBackground returns an error, done is not
+// called.
 func (m *Module) StartInBackground(start Start, done func(*Program, error)) error {
 	return m.engine.background(m,
 		func() { done(m.begin(m.engine.base, start)) },
@@ -90,7 +92,7 @@ func (m *Module) begin(base context.Context, start Start) (*Program, error) {
 	}
 	p := &Program{module: m, reactor: !m.rewritten.forks, start: start, base: base}
 	m.engine.keep(p)
-	// Two, to see that they come to the same.
+	// Start two instances to check that both arrive at the same state.
 	for range 2 {
 		i, err := p.watched()
 		if err != nil {
@@ -101,7 +103,7 @@ func (m *Module) begin(base context.Context, start Start) (*Program, error) {
 	return p, nil
 }
 
-// Drop frees the program, of which nothing runs or is going to run.
+// Drop frees the program. No run may be in progress or start later.
 func (p *Program) Drop() error {
 	e := p.module.engine
 	e.mu.Lock()
@@ -114,7 +116,7 @@ func (p *Program) Drop() error {
 
 func (p *Program) key() poolKey { return poolKey{p, uint64(p.start.MemoryLimit)} }
 
-// watched does what begin does, where no run waits for it.
+// watched calls begin for a start that no run is waiting for.
 func (p *Program) watched() (*instance, error) {
 	if p.start.Watch != nil {
 		defer p.start.Watch()()
@@ -140,7 +142,7 @@ func (p *Program) begin() (_ *instance, err error) {
 	i.fuel = meter{limit: p.start.Fuel}
 	i.meter.Set(uint64(i.fuel.first()))
 	began := time.Now()
-	// Runs call another function than the start function, so they could not resume its stack.
+	// Runs do not call the start function, so they could not resume a stack saved in it.
 	ended := i.enter(i.context(ctx))
 	switch {
 	case ended != nil:
@@ -152,16 +154,16 @@ func (p *Program) begin() (_ *instance, err error) {
 	ended = i.explain(ended)
 	switch {
 	case errors.Is(ended, errStarted):
-		i.memory.refused = 0 // the runs' own refusals count
+		i.memory.refused = 0 // only refusals in runs are reported
 		return i, p.imprint(i, StartCost{time.Since(began), i.fuel.used(int64(i.meter.Get()))})
 	case ended == nil:
-		return nil, fmt.Errorf("%w: it ended before it read its input", ErrNotStarted)
+		return nil, fmt.Errorf("%w: it ended before it read its standard input", ErrNotStarted)
 	}
 	return nil, fmt.Errorf("%w: %w", ErrNotStarted, ended)
 }
 
-// imprint gives a started instance the image to be reset to, of the first that started. It
-// fails where another came to something else.
+// imprint gives a started instance the image to be reset to, which is made from the first one. It
+// fails if the instance's state differs from the image.
 func (p *Program) imprint(i *instance, cost StartCost) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,18 +182,18 @@ func (p *Program) imprint(i *instance, cost StartCost) error {
 	return i.memory.adopt(p.image)
 }
 
-// equals compares what starting led to with the image.
+// equals compares the state after the start with the image.
 func (i *instance) equals(o *image) error {
 	if !slices.Equal(i.values(), o.globals) {
-		return fmt.Errorf("%w: it comes to other globals each time", ErrNotStarted)
+		return fmt.Errorf("%w: its globals differ between two starts", ErrNotStarted)
 	}
 	if !bytes.Equal(i.memory.contents(), o.memory) {
-		return fmt.Errorf("%w: it comes to another memory each time", ErrNotStarted)
+		return fmt.Errorf("%w: its memory differs between two starts", ErrNotStarted)
 	}
 	return nil
 }
 
-// Run resumes a command, or calls Run.Function of a reactor. It does not use Run.MemoryLimit.
+// Run resumes a command, or calls Run.Function of a reactor. It ignores Run.MemoryLimit.
 func (p *Program) Run(ctx context.Context, run Run) (Usage, error) {
 	if run.Fuel < 0 {
 		return Usage{}, &Error{Op: "run", Kind: ErrHost, Reason: fmt.Sprintf("fuel limit %d is negative", run.Fuel)}
@@ -210,15 +212,15 @@ func (p *Program) Run(ctx context.Context, run Run) (Usage, error) {
 	return i.run(ctx, p.key(), run)
 }
 
-// fill starts one more instance in the background, where there are too few: another run may
-// come beside this one.
+// fill starts one more instance in the background when the pool has none, since another run may
+// come during this one.
 func (p *Program) fill() {
 	if !p.filling.CompareAndSwap(false, true) {
 		return
 	}
 	err := p.module.engine.background(p.module, func() {
 		defer p.filling.Store(false)
-		if i, err := p.watched(); err == nil { // else the run that needs one says so
+		if i, err := p.watched(); err == nil { // otherwise the run that needs an instance reports it
 			p.module.engine.idle.put(p.key(), i)
 		}
 	}, func(error) { p.filling.Store(false) })
@@ -227,15 +229,15 @@ func (p *Program) fill() {
 	}
 }
 
-// background does something with a module in another goroutine, which Close waits for. Few
-// do so at a time, and nothing keeps the module while it waits for its turn: where it is gone
-// by then, or the engine closes, failed is called instead.
+// background runs do for a module in another goroutine, which Close waits for. The number of
+// concurrent background tasks is limited. A queued task does not protect the module from eviction.
+// If the module is evicted before the task runs, or the engine closes, failed is called instead.
 func (e *Engine) background(m *Module, do func(), failed func(error)) error {
 	if err := e.acquire("start", m); err != nil {
 		return err
 	}
 	e.mu.Lock()
-	m.residence.users-- // but e.inFlight goes on
+	m.residence.users-- // e.inFlight stays raised
 	e.mu.Unlock()
 	go func() {
 		defer e.inFlight.Done()
@@ -256,14 +258,14 @@ func (e *Engine) background(m *Module, do func(), failed func(error)) error {
 	return nil
 }
 
-// keep closes a program with its module.
+// keep registers a program to be closed with its module.
 func (e *Engine) keep(p *Program) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p.module.residence.programs = append(p.module.residence.programs, p)
 }
 
-// close frees the image, when all instances are closed.
+// close frees the image. All instances must be closed.
 func (p *Program) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,10 +14,10 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// initializeFunction is what a WASI reactor exports for the host to call once, before all else.
+// initializeFunction is the function of a WASI reactor that the host calls once, before any other.
 const initializeFunction = "_initialize"
 
-// isReactor reports whether a module is a WASI reactor that has something to begin with.
+// isReactor reports whether a module is a WASI reactor with an initialization function.
 func isReactor(description *wasm.Module) bool {
 	if _, command := description.ExportedFunction("_start"); command {
 		return false
@@ -26,17 +26,17 @@ func isReactor(description *wasm.Module) bool {
 	return found && len(initialize.Params)+len(initialize.Results) == 0
 }
 
-// initialize starts a reactor. It has come back when it has started: no stack is left, so that
-// memory and globals are all there is to share.
+// initialize starts a reactor. When it has returned, no stack is left, so memory and globals are
+// the whole state.
 func (i *instance) initialize(ctx context.Context) error {
 	if err := i.call(i.context(ctx), initializeFunction); err != nil {
 		return err
 	}
-	i.start, i.function = nil, nil // they ran; runs begin with another
+	i.start, i.function = nil, nil // done; runs call other functions
 	return errStarted
 }
 
-// another makes one more instance of a program that was started.
+// another makes one more instance of a started program.
 func (p *Program) another() (*instance, error) {
 	if p.reactor {
 		return p.copy()
@@ -45,7 +45,7 @@ func (p *Program) another() (*instance, error) {
 	return p.begin()
 }
 
-// copy makes an instance of the image. Nothing runs in it.
+// copy makes an instance from the image without running anything.
 func (p *Program) copy() (*instance, error) {
 	i, _, err := p.module.assemble(p.base, uint64(p.start.MemoryLimit))
 	if err != nil {
@@ -60,26 +60,26 @@ func (p *Program) copy() (*instance, error) {
 	}
 	if err != nil {
 		i.close(p.base)
-		return nil, &Error{Op: "instantiate", Kind: ErrHost, Reason: "no copy of the started instance", Err: err}
+		return nil, &Error{Op: "instantiate", Kind: ErrHost, Reason: "cannot copy the started instance", Err: err}
 	}
 	i.resetGlobals()
 	return i, nil
 }
 
-// view is a directory that wazero takes for its cache. It belongs to one engine, and holds
-// code only while wazero reads that: what wazero finds is what was checked, whatever other
-// processes do to the store meanwhile. wazero would compile what it does not find, in this
-// process, without bounds.
+// view is a directory that wazero uses as its cache. It belongs to one engine and holds code only
+// while wazero reads it, so wazero sees exactly what was checked, whatever other processes do to
+// the store. If wazero did not find the code, it would compile the module in this process, without
+// limits.
 type view struct {
 	store     store
 	directory string
-	folder    string // below the directory, where wazero looks
+	folder    string // the subfolder in which wazero looks
 
 	mu      sync.Mutex
 	reading map[string]chan struct{} // by name; closed when the code is no longer needed
 }
 
-// newView makes a view, and calls open to have wazero open it as a cache.
+// newView creates a view, and calls open to make wazero open it as a cache.
 func newView(s store, open func(directory string) error) (*view, error) {
 	directory, err := os.MkdirTemp(s.directory, viewPattern)
 	if err != nil {
@@ -97,11 +97,11 @@ func newView(s store, open func(directory string) error) (*view, error) {
 
 func (v *view) remove() error { return os.RemoveAll(v.directory) }
 
-// show lets wazero see an entry's code during read. It fails with errNoEntry if the code
-// is not what the index says.
+// show exposes an entry's code to wazero while read runs. It fails with errNoEntry if the code does
+// not match the index.
 func (v *view) show(entry string, i index, read func() error) (err error) {
 	if i.Folder != v.folder {
-		return fmt.Errorf("the compiler is of another version (%s) than this program (%s), which must be started again", i.Folder, v.folder)
+		return fmt.Errorf("the compiler has another version (%s) than this program (%s); restart this program", i.Folder, v.folder)
 	}
 	// Two modules may have the same code.
 	defer v.reserve(i.Name)()
@@ -125,13 +125,13 @@ func (v *view) show(entry string, i index, read func() error) (err error) {
 	}
 	after, err := os.Lstat(file)
 	if err == nil && !os.SameFile(before, after) {
-		err = errors.New("wazero has compiled the module again")
+		err = errors.New("wazero compiled the module again instead of using the cache")
 	}
 	return err
 }
 
-// reserve waits until nobody else shows the code of that name, and returns what ends the
-// reservation.
+// reserve waits until no other call shows the code of that name. It returns a function that ends
+// the reservation.
 func (v *view) reserve(name string) (release func()) {
 	for {
 		v.mu.Lock()
@@ -152,8 +152,8 @@ func (v *view) reserve(name string) (release func()) {
 	}
 }
 
-// prepare makes the directory again if it was removed, as folders of temporary files are
-// after a while, and keeps [store.sweep] away.
+// prepare recreates the directory if it was removed, as temporary folders may be after a while, and
+// protects it from [store.sweep].
 func (v *view) prepare() error {
 	if err := privateDirectory(v.store.directory); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (v *view) prepare() error {
 	return os.Chtimes(v.directory, now, now)
 }
 
-// share gives a file a second name, or where the file system has no such thing, copies it.
+// share links a file to a second name, or copies it if the file system does not support links.
 func share(from, to string, what blob) error {
 	err := os.Link(from, to)
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
@@ -186,7 +186,7 @@ func share(from, to string, what blob) error {
 	return target.Close()
 }
 
-// onlyFolder returns the name of the one thing in a directory.
+// onlyFolder returns the name of the only item in a directory.
 func onlyFolder(directory string) (string, error) {
 	listed, err := os.ReadDir(directory)
 	if err == nil && len(listed) != 1 {

@@ -160,7 +160,7 @@ func TestReactorsThatCannotBeShared(t *testing.T) {
 		want    error
 		says    string
 	}{
-		{"another memory each time", reactor{export: "_initialize", initialize: callHost}, startOf(asItIs), ErrNotStarted, "another memory"},
+		{"another memory each time", reactor{export: "_initialize", initialize: callHost}, startOf(asItIs), ErrNotStarted, "its memory differs"},
 		{"what the host does not allow", reactor{export: "_initialize", initialize: callHost}, startOf(refusing), errHost, ""},
 		{"a trap", reactor{export: "_initialize", initialize: unreachable}, startOf(asItIs), ErrTrap, "unreachable"},
 		{"a trap in the start function", reactor{export: "_initialize", boot: unreachable}, startOf(asItIs), ErrTrap, "unreachable"},

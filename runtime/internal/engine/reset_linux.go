@@ -10,34 +10,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostKeptPages is how many written pages a memory keeps between two runs. Copying the image
-// over a page is cheaper than a page fault, but for more of them memory goes back to the
-// system.
+// mostKeptPages is the maximum number of written pages that a memory keeps between two runs. Up to
+// this number, copying the image over a page is cheaper than a page fault. Beyond it, the pages are
+// returned to the system.
 const mostKeptPages = 1024
 
-// written are the pages that a memory has for itself. The zero value knows of none.
+// written tracks the private pages of a memory. The zero value knows of none.
 type written struct {
 	pages   []pageSpan
-	known   bool // they are all that were written before the last run
-	most    int  // the largest size of the memory since it had no such pages
+	known   bool // pages lists all pages written before the last run
+	most    int  // the largest size of the memory since it last had no private pages
 	regions []pageRegion
 	faults  faultWatch
 }
 
-// watch prepares for a run. Where pages may be large it watches nothing: the system makes
-// large pages of small ones by itself, and so gives a memory pages without a fault.
+// watch prepares for a run. It does not watch memories that may have large pages: the system merges
+// small pages into large ones on its own and so gives a memory private pages without a fault.
 func (m *linearMemory) watch(scanner *pageScanner) {
 	if m.written.known && scanner != nil && scanner.faults && m.written.most <= smallPagesBelow {
 		m.written.faults.begin()
 	}
 }
 
-// restore sets the memory back to its image: what was written is copied or cleared, and the
-// rest left alone. It returns how many bytes the memory keeps for itself.
+// restore resets the memory to its image: written pages are overwritten or cleared, others are not
+// touched. It returns how many private bytes the memory keeps.
 func (m *linearMemory) restore(scanner *pageScanner) (kept int64, err error) {
 	w := &m.written
 	w.most = max(w.most, int(m.size))
-	memory := m.reserved[:w.most] // what is beyond its size may be kept from another run
+	memory := m.reserved[:w.most] // memory beyond the current size may be left from an earlier run
 	if !w.faults.end() || w.most > smallPagesBelow {
 		if w.known, err = w.find(memory, scanner); err != nil || !w.known {
 			w.most = 0
@@ -55,8 +55,8 @@ func (m *linearMemory) restore(scanner *pageScanner) (kept int64, err error) {
 	return kept, nil
 }
 
-// find asks which pages were written. It fails, or returns false, where they are too many, or
-// nobody knows.
+// find finds the written pages. It fails, or returns false, if there are too many or they cannot be
+// determined.
 func (w *written) find(memory []byte, scanner *pageScanner) (bool, error) {
 	w.pages = w.pages[:0]
 	if scanner == nil {
@@ -74,17 +74,17 @@ func (w *written) find(memory []byte, scanner *pageScanner) (bool, error) {
 	return err == nil && pages <= mostKeptPages, err
 }
 
-// pageScanner finds the pages of a private mapping that were written: the kernel copied
-// them, so they no longer belong to the file. It asks with PAGEMAP_SCAN, which Linux has
-// since 6.7 (Documentation/admin-guide/mm/pagemap.rst). A nil scanner finds nothing out.
-// It is safe for concurrent use.
+// pageScanner finds the written pages of a private mapping: the kernel copied them, so they no
+// longer belong to the file. It uses PAGEMAP_SCAN, available since Linux 6.7
+// (Documentation/admin-guide/mm/pagemap.rst). It is safe for concurrent use. A nil scanner means
+// that the system has none.
 type pageScanner struct {
 	file       *os.File
 	descriptor uintptr
-	faults     bool // page faults are counted, see faultWatch
+	faults     bool // page faults can be counted, see faultWatch
 }
 
-// newPageScanner returns a scanner, or nil where the kernel has none that works.
+// newPageScanner returns a scanner, or nil if the kernel has none that works.
 func newPageScanner() *pageScanner {
 	file, err := os.Open("/proc/self/pagemap")
 	if err != nil {
@@ -105,10 +105,10 @@ func (s *pageScanner) close() error {
 	return s.file.Close()
 }
 
-// pageRegion is a run of pages, as addresses; struct page_region.
+// pageRegion is a range of pages, as addresses; struct page_region.
 type pageRegion struct{ start, end, categories uint64 }
 
-// regionsAtOnce is how many runs of pages one request finds.
+// regionsAtOnce is the number of ranges that one request returns.
 const regionsAtOnce = 128
 
 // scanArguments is struct pm_scan_arg.
@@ -117,7 +117,7 @@ type scanArguments struct {
 	inverted, all, anyOf, returned                                     uint64
 }
 
-// Categories of pages, and the request.
+// Page categories, and the ioctl request.
 const (
 	pageIsFile    = 1 << 2
 	pageIsPresent = 1 << 3
@@ -126,9 +126,9 @@ const (
 	pagemapScan = 0xc0606610 // _IOWR('f', 16, struct pm_scan_arg)
 )
 
-// scan calls visit with runs of written pages of memory, as offsets, in order, until it
-// returns false. Pages that the system has swapped out count: they come back as they were.
-// The buffer must be on the heap, which does not move, and not empty.
+// scan calls visit with ranges of written pages of memory, as offsets in ascending order, until
+// visit returns false. Swapped-out pages are included, since they keep their contents. The buffer
+// must not be empty and must be on the heap, which does not move.
 func (s *pageScanner) scan(memory []byte, buffer []pageRegion, visit func(from, to int) bool) error {
 	base := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(memory))))
 	end := base + uint64(len(memory))
@@ -178,12 +178,12 @@ func (s *pageScanner) works() bool {
 		found = append(found, from, to)
 		return true
 	})
-	// A page that was only read, beyond the file, may count as written.
+	// A page beyond the file that was only read may be reported as written.
 	return err == nil && len(found) >= 2 && found[0] == systemPage
 }
 
-// faultsShow reports whether a page that something writes to shows in the count of faults, and
-// one that was written before does not.
+// faultsShow reports whether the first write to a page shows in the count of faults, and a later
+// write does not.
 func faultsShow(write func()) bool {
 	var w faultWatch
 	w.begin()
@@ -191,7 +191,7 @@ func faultsShow(write func()) bool {
 	if w.end() {
 		return false
 	}
-	for range 10 { // others may fault too
+	for range 10 { // unrelated faults may occur
 		w.begin()
 		write()
 		if w.end() {

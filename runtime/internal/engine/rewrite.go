@@ -11,43 +11,44 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm/metered"
 )
 
-// maxTableElements is how many elements the tables of an instance may hold together, at
-// 8 bytes each.
+// maxTableElements is the maximum number of elements in all tables of an instance together, at 8
+// bytes each.
 const maxTableElements = 1 << 20
 
-// rewritten is a module as it is compiled.
+// rewritten is a module in the form in which it is compiled.
 type rewritten struct {
 	source []byte
-	meter  string // the exported global that counts work
-	depth  string // the exported global that counts the stack; empty without recursion
-	shift  int    // by how much the indices of the module's own functions grew
+	meter  string // the exported global that counts fuel
+	depth  string // the exported global that counts stack; empty without recursion
+	shift  int    // added to the indices of the module's own functions
 	start  bool   // a start function is exported as wasm.StartName
 
 	globals      []string // exported globals that the guest can change
 	unrestorable string   // why an instance cannot be reset; empty if it can
-	forks        bool     // it can be resumed where it first reads, see wasm.Passes.Fork
+	forks        bool     // it can be resumed at its first read, see wasm.Passes.Fork
 
-	data     []byte // the data segments that are left out, packed
-	dataKept bool   // they are not: source has them
+	data     []byte // the data segments that were left out, packed
+	dataKept bool   // the data segments were not left out; source has them
 }
 
-// rewrite makes of a module what is compiled: it comes back to Go at least once a slice,
-// where it can be stopped, its recursion and its tables are bounded, it runs nothing when it
-// is instantiated, the data segments are kept beside it, and it has no custom sections, whose counts wazero trusts. The original is validated first, so that nothing
-// invalid can become valid.
+// rewrite transforms a module into the form that is compiled. The result returns to Go at least
+// once per slice, where it can be stopped. Its recursion and its tables are bounded. It runs
+// nothing during instantiation. Its data segments are kept separately. It has no custom sections,
+// whose counts wazero trusts. The original is validated first, so that no invalid module can become
+// valid.
 func rewrite(source []byte, description *wasm.Module) (rewritten, error) {
 	return rewriteWithin(source, description, wasm.Bounds{})
 }
 
-// unbounded admits modules of any complexity. What an instance would pay for stays bounded.
+// unbounded allows modules of any complexity. What costs an instance resources stays bounded.
 func unbounded() wasm.Bounds {
 	const any = math.MaxInt
 	return wasm.Bounds{BlockDepth: any, Blocks: any, Branches: any, ControlSquares: any, BlockLocals: any, AllBlockLocals: any,
 		BranchTargets: any, AllBranchTargets: any, StackMoves: any}
 }
 
-// inspectOwn reads a module that was rewritten, and so has more than the original, which was
-// within the bounds.
+// inspectOwn reads a rewritten module. The original was within the bounds, but rewriting adds to
+// it.
 func inspectOwn(source []byte) (*wasm.Module, error) {
 	const any = math.MaxInt32
 	return wasm.InspectWithin(source, wasm.Bounds{Types: any, Imports: any, Functions: any, Globals: any, Exports: any,
@@ -59,7 +60,7 @@ func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds) 
 	if err != nil {
 		return rewritten{}, err
 	}
-	if analysis.Overrun != nil { // which wazero v1.12.0 lets pass
+	if analysis.Overrun != nil { // wazero v1.12.0 accepts this
 		return rewritten{}, analysis.Overrun
 	}
 	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Depth: true, Globals: true, Data: true, Fork: true})
@@ -85,16 +86,16 @@ func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds) 
 		r.source = wasm.BoundTables(r.source, description, maxTableElements/uint32(len(description.Tables)))
 	}
 	if err := metered.Verify(r.source); err != nil {
-		return rewritten{}, fmt.Errorf("it cannot be shown that every loop of the module can be stopped, so it is not run: %w; this is a bug in Caisson, please report it", err)
+		return rewritten{}, fmt.Errorf("cannot prove that every loop in the module can be stopped: %w; this is a bug in Caisson, please report it", err)
 	}
 	return r, nil
 }
 
-// frame is how a trace names a function without a name.
+// frame matches a function without a name in a trace.
 var frame = regexp.MustCompile(`\.\$(\d+)\(`)
 
-// original returns a trace with the functions' names, where the module has any, and with
-// the indices of the original module elsewhere.
+// original returns a trace with function names where the module has them, and the indices of the
+// original module elsewhere.
 func (r rewritten) original(trace string, names map[uint32]string) string {
 	return frame.ReplaceAllStringFunc(trace, func(text string) string {
 		index, err := strconv.Atoi(strings.Trim(text, ".$("))

@@ -4,8 +4,8 @@ package engine
 
 import "golang.org/x/sys/unix"
 
-// lower sets a limit of this process, unless it has a lower one already: the hard one it
-// may not raise, and the soft one is somebody's choice.
+// lower sets a limit of this process, unless a lower one is set already: the process may not raise
+// the hard limit, and the soft limit was set on purpose.
 func lower(resource int, value uint64) error {
 	var present unix.Rlimit
 	if err := unix.Getrlimit(resource, &present); err != nil {

@@ -37,9 +37,9 @@ var selfTested = []byte("\x00asm\x01\x00\x00\x00" +
 	"\x41\x08\x41\x01\x36\x02\x00" +
 	"\x41\x01\x40\x00\x1a\x0b")
 
-// selfTest proves, once for an engine, what pooled and resumed instances rely on and wazero does
-// not promise: that memory shrinks, that globals can be set back, and that a stack that was
-// saved can be restored more than once.
+// selfTest checks, once per engine, the behavior that pooled and resumed instances rely on and that
+// wazero does not promise: memory can shrink, globals can be reset, and a saved stack can be
+// restored more than once.
 func (e *Engine) selfTest(ctx context.Context) error {
 	tried, err := open(ctx, Options{})
 	if err != nil {
@@ -48,7 +48,7 @@ func (e *Engine) selfTest(ctx context.Context) error {
 	return errors.Join(tried.trySelf(ctx, func(*instance) {}), tried.Close(ctx))
 }
 
-// testLater does the self-test beside the first compilation, which waits for it.
+// testLater runs the self-test concurrently with the first compilation, which waits for it.
 func (e *Engine) testLater() {
 	e.tested = make(chan struct{})
 	e.inFlight.Add(1)
@@ -61,13 +61,13 @@ func (e *Engine) testLater() {
 	}()
 }
 
-// distrust makes all runs use instances of their own.
+// distrust makes every run use a new instance.
 func (e *Engine) distrust(err error) {
-	e.unreliable = "wazero does not behave as instances that are used again need it to"
+	e.unreliable = "wazero does not behave as reused instances require"
 	e.logger.WarnContext(e.base, "each run gets a new instance: "+e.unreliable, "err", err)
 }
 
-// offerRead offers what the program reads with.
+// offerRead defines the fd_read that the program imports.
 func (e *Engine) offerRead(ctx context.Context) error {
 	read := hostfuncs.Function{
 		Module: "wasi_snapshot_preview1", Name: "fd_read",
@@ -77,8 +77,8 @@ func (e *Engine) offerRead(ctx context.Context) error {
 	return e.offer(ctx, []hostfuncs.Function{read})
 }
 
-// trySelf runs the program in an engine that offers nothing, with something done to each
-// instance before it is used again.
+// trySelf runs the program in an engine that offers no functions. It calls between for each
+// instance before the instance is reused.
 func (e *Engine) trySelf(ctx context.Context, between func(*instance)) error {
 	if err := e.offerRead(ctx); err != nil {
 		return err

@@ -16,15 +16,15 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// packedHead is how many bytes of packed data come before those of each segment: its offset
-// in memory and its length, 32 bits each in little-endian order.
+// packedHead is the size of the header of each packed segment: its offset in memory and its length,
+// each 32 bits in little-endian order.
 const packedHead = 8
 
-// errData means that packed segments do not fit the memory that they were made for.
+// errData means that packed segments do not fit the memory they were made for.
 var errData = errors.New("damaged data segments")
 
-// packData puts segments one behind the other, in the order in which they are written. The
-// result shares no memory with them.
+// packData concatenates segments in the order in which they are written. The result shares no
+// memory with them.
 func packData(segments []wasm.Segment) []byte {
 	length := 0
 	for _, segment := range segments {
@@ -42,8 +42,8 @@ func packData(segments []wasm.Segment) []byte {
 	return packed
 }
 
-// writeData writes packed segments to a memory of zeros, as instantiation would. It returns
-// the pages that it wrote to.
+// writeData writes packed segments to a zeroed memory, as instantiation would. It returns the pages
+// that it wrote to.
 func writeData(memory, packed []byte) ([]pageSpan, error) {
 	var spans []pageSpan
 	for len(packed) > 0 {
@@ -67,16 +67,16 @@ func writeData(memory, packed []byte) ([]pageSpan, error) {
 // pageSpan is a run of pages, as offsets.
 type pageSpan struct{ from, to int }
 
-// imagePage is the unit in which images are filled. It divides the size of every memory.
+// imagePage is the granularity in which images are filled. It divides the size of every memory.
 const imagePage = 4096
 
-// pagesOf returns the pages of some bytes, of which there is one at least.
+// pagesOf returns the pages of a byte range, which must not be empty.
 func pagesOf(from, to int) pageSpan {
 	return pageSpan{from &^ (imagePage - 1), (to + imagePage - 1) &^ (imagePage - 1)}
 }
 
-// extend adds a span, which becomes a part of the last one if it begins there or right behind:
-// linkers put segments in order, tens of thousands of them.
+// extend adds a span. It merges the span into the last one if it begins within it or right after
+// it: linkers emit segments in order, tens of thousands of them.
 func extend(spans []pageSpan, next pageSpan) []pageSpan {
 	if len(spans) > 0 {
 		if last := &spans[len(spans)-1]; last.from <= next.from && next.from <= last.to {
@@ -87,7 +87,7 @@ func extend(spans []pageSpan, next pageSpan) []pageSpan {
 	return append(spans, next)
 }
 
-// merged returns the same pages, each once and in ascending order.
+// merged returns the same pages, each once, in ascending order.
 func merged(spans []pageSpan) []pageSpan {
 	slices.SortFunc(spans, func(a, b pageSpan) int { return cmp.Compare(a.from, b.from) })
 	ordered := spans[:0]
@@ -97,14 +97,14 @@ func merged(spans []pageSpan) []pageSpan {
 	return ordered
 }
 
-// errStarted ends the start of a program, once it reads.
+// errStarted ends the start of a program when it first reads.
 var errStarted = errors.New("the program has started")
 
 // stdin is the file descriptor whose first read ends the start of a program.
 const stdin = 0
 
-// offerFork offers what wasm.Passes.Fork imports. In runs that are not a program's they do
-// nothing.
+// offerFork defines the imports that wasm.Passes.Fork adds. They do nothing in runs that do not
+// belong to a program.
 func offerFork(ctx context.Context, runtime wazero.Runtime) error {
 	i32 := []api.ValueType{api.ValueTypeI32}
 	reached := func(ctx context.Context, _ api.Module, stack []uint64) {
@@ -132,7 +132,7 @@ func offerFork(ctx context.Context, runtime wazero.Runtime) error {
 	return err
 }
 
-// saved saves the stack as it is, or ends the guest.
+// saved saves the current stack, or ends the guest.
 func saved(ctx context.Context) *savedStack {
 	stack, err := saveStack(experimental.GetSnapshotter(ctx).Snapshot())
 	if err != nil {
@@ -141,9 +141,9 @@ func saved(ctx context.Context) *savedStack {
 	return stack
 }
 
-// end ends the guest that called a host function, with an error. It does not return. Where
-// the guest is resumed it goes back to before the guest began, which is much cheaper than a
-// panic through wazero: that writes down the guest's stack for a trace.
+// end ends the guest that called a host function, with an error. It does not return. A resumed
+// guest is ended by restoring the stack from before it started. That is much cheaper than a panic
+// through wazero, which records the guest's stack trace.
 func (c *runContext) end(err error) {
 	if c.forked != nil && c.forked.stack != nil {
 		c.ended = err
@@ -152,7 +152,7 @@ func (c *runContext) end(err error) {
 	panic(&hostError{err})
 }
 
-// forkedIn returns the instance of the program that is running, or nil.
+// forkedIn returns the instance of the running program, or nil.
 func forkedIn(ctx context.Context) *instance {
 	if run := runOf(ctx); run != nil {
 		return run.forked
@@ -160,19 +160,20 @@ func forkedIn(ctx context.Context) *instance {
 	return nil
 }
 
-// savedStack is the native stack of a program where it was when it was saved. wazero means a
-// snapshot to be restored once, since the program then runs on it; so the part in use is
-// copied back before each time.
+// savedStack is the native stack of a program at the point where it was saved. wazero intends a
+// snapshot to be restored once, since the program then runs on that stack. So the used part is
+// copied back before each restore.
 type savedStack struct {
 	snapshot experimental.Snapshot
-	inUse    []byte // of the snapshot's stack
-	before   []byte // what it held
+	inUse    []byte // the used part of the snapshot's stack
+	before   []byte // its original contents
 }
 
-// errSnapshot means that a snapshot is not what this package knows of wazero v1.12.0.
-var errSnapshot = errors.New("a snapshot of wazero has another layout")
+// errSnapshot means that a snapshot does not have the layout that this package knows from wazero
+// v1.12.0.
+var errSnapshot = errors.New("wazero snapshot has an unknown layout")
 
-// saveStack reads where a snapshot keeps its stack, which wazero does not tell.
+// saveStack finds the stack inside a snapshot by reflection, since wazero does not export it.
 func saveStack(s experimental.Snapshot) (*savedStack, error) {
 	value := reflect.ValueOf(s)
 	if value.Kind() != reflect.Pointer || value.Elem().Kind() != reflect.Struct {
@@ -185,14 +186,14 @@ func saveStack(s experimental.Snapshot) (*savedStack, error) {
 	bytes, base := stack.Bytes(), uint64(stack.Pointer())
 	from, to := pointer.Uint()-base, top.Uint()-base
 	if from > to || to > uint64(len(bytes)) {
-		return nil, fmt.Errorf("%w: the stack does not hold what is in use", errSnapshot)
+		return nil, fmt.Errorf("%w: the used part is outside the stack", errSnapshot)
 	}
 	inUse := bytes[from:to]
 	return &savedStack{snapshot: s, inUse: inUse, before: append([]byte(nil), inUse...)}, nil
 }
 
-// nativeStack returns how many bytes of native stack a function has, which wazero does not
-// tell, and false where it cannot be seen. A stack grows with recursion, and never shrinks.
+// nativeStack returns the size in bytes of a function's native stack, which wazero does not export,
+// or false if it cannot be determined. A stack grows with recursion and never shrinks.
 func nativeStack(function api.Function) (int, bool) {
 	value := reflect.ValueOf(function)
 	if value.Kind() != reflect.Pointer || value.Elem().Kind() != reflect.Struct {
@@ -205,23 +206,22 @@ func nativeStack(function api.Function) (int, bool) {
 	return stack.Len(), true
 }
 
-// restore makes the guest go on where the stack was saved. It does not return.
+// restore resumes the guest where the stack was saved. It does not return.
 func (s *savedStack) restore() {
 	copy(s.inUse, s.before)
 	s.snapshot.Restore([]uint64{1})
 }
 
-// image is what the instances of a module are set back to: linear memory, and the globals
-// that the guest can change. It is immutable and safe for concurrent use, until it is
-// closed.
+// image is the state that the instances of a module are reset to: linear memory, and the globals
+// that the guest can change. It is immutable, and safe for concurrent use until it is closed.
 type image struct {
 	memory  []byte // read-only; its length is the size of linear memory
 	globals []uint64
 	file    imageFile
 }
 
-// newImage makes an image of copies. Outside of the spans, which are in ascending order, the
-// memory is zero.
+// newImage makes an image from copies of its arguments. Outside the spans, which are in ascending
+// order, the memory is zero.
 func newImage(memory []byte, spans []pageSpan, globals []uint64) (*image, error) {
 	i := &image{globals: append([]uint64(nil), globals...)}
 	if err := i.copyFrom(memory, spans); err != nil {
@@ -230,5 +230,5 @@ func newImage(memory []byte, spans []pageSpan, globals []uint64) (*image, error)
 	return i, nil
 }
 
-// allOf is the whole of a memory.
+// allOf returns a span that covers a whole memory.
 func allOf(memory []byte) []pageSpan { return []pageSpan{{0, len(memory)}} }

@@ -20,43 +20,42 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// store is a directory of compiled modules. Each has a folder of its own, an entry, which
-// appears and goes whole:
+// store is a directory of compiled modules. Each module has its own folder, an entry, which is
+// added and removed atomically:
 //
-//	KEY/index        what the entry holds, and its checksums
+//	KEY/index        the description of the entry, with checksums
 //	KEY/module.wasm  the rewritten module
 //	KEY/data         the data segments that were left out of it
 //	KEY/code         the native code, as wazero writes it
 //
-// Nothing is read from an entry unless it has the SHA-256 that the index says, and the
-// index its own, so that what was damaged is compiled again and never run. What is trusted
-// is this: that the directory is this user's alone, which is checked whenever it is used;
-// that SHA-256 tells one module from another; and that what this program wrote for a
-// module follows from the module and the key, see [store.entry]. Checksums keep out
-// accidents and not this user, who could change them as well.
+// A file of an entry is used only if its SHA-256 matches the index, and the index only if its own
+// SHA-256 matches. Damaged entries are therefore recompiled and never run. This relies on three
+// things: only this user can access the directory, which is checked on every use; SHA-256 has no
+// collisions; and what this program wrote for a module depends only on the module and the key, see
+// [store.entry]. The checksums protect against accidents, not against this user, who could change
+// them too.
 //
-// Processes may share a store. wazero never reads from it but from a view, a directory of
-// one engine, so that no process can take an entry from under another.
+// Processes may share a store. wazero reads only from a view, a directory that belongs to one
+// engine, so removing an entry does not affect a process that is reading it.
 type store struct {
 	directory string
-	kept      bool  // entries stay for later processes; otherwise nothing is published
-	limit     int64 // of all entries together, in bytes
+	kept      bool  // entries are kept for later processes; otherwise nothing is published
+	limit     int64 // total size of all entries, in bytes
 }
 
-// entryName is the form of an entry's name, which is a SHA-256.
+// entryName matches the name of an entry, which is a SHA-256.
 var entryName = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Patterns of the directories for one compilation, for one engine, and for what is being
-// removed.
+// Patterns of the directories for one compilation, for one engine, and for entries being removed.
 const (
 	stagingPattern = "compiling-*"
 	viewPattern    = "reading-*"
 	removedPattern = "removed-*"
 )
 
-// stage makes a private directory for one compilation.
+// stage creates a private directory for one compilation.
 func (s store) stage() (directory string, remove func() error, err error) {
-	// It may have been made anew since it was checked, where others can do that.
+	// The directory may have been replaced since the last check if others can write to its parent.
 	if err := privateDirectory(s.directory); err != nil {
 		return "", nil, err
 	}
@@ -64,11 +63,11 @@ func (s store) stage() (directory string, remove func() error, err error) {
 	return directory, func() error { return os.RemoveAll(directory) }, err
 }
 
-// publishAttempts bounds how often another process may get in between.
+// publishAttempts is how often publish retries when another process interferes.
 const publishAttempts = 100
 
-// publish moves a staged entry to its place, and removes others if there are too many. An
-// intact entry that another process has published meanwhile is as good.
+// publish moves a staged entry into place, and evicts entries if the store is over its limit. If
+// another process has published an intact entry in the meantime, that entry is kept.
 func (s store) publish(staged, entry string) error {
 	for range publishAttempts {
 		err := os.Rename(staged, entry)
@@ -79,7 +78,7 @@ func (s store) publish(staged, entry string) error {
 			if _, statErr = os.Lstat(staged); statErr != nil {
 				return err
 			}
-			continue // it stood there a moment ago
+			continue // it existed a moment ago
 		}
 		switch err := checkEntry(entry); {
 		case err == nil:
@@ -94,9 +93,9 @@ func (s store) publish(staged, entry string) error {
 	return fmt.Errorf("other processes kept replacing %s", entry)
 }
 
-// discard removes an entry, which other processes may be doing as well.
+// discard removes an entry. Other processes may be removing it too.
 func (s store) discard(entry string) error {
-	// Under its own name it would be there in part for a while.
+	// Removing it in place would leave a partial entry for a while.
 	removed, err := os.MkdirTemp(s.directory, removedPattern)
 	if err != nil {
 		return err
@@ -105,12 +104,12 @@ func (s store) discard(entry string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	// Where a file that somebody is reading can't be removed, a later sweep does it.
+	// If a file that is being read cannot be removed, a later sweep removes it.
 	_ = os.RemoveAll(removed)
 	return err
 }
 
-// used notes that an entry was read, for [store.trim].
+// used records that an entry was read, for [store.trim].
 func (s store) used(entry string, now time.Time) error {
 	err := os.Chtimes(filepath.Join(entry, indexFile), now, now)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,11 +118,11 @@ func (s store) used(entry string, now time.Time) error {
 	return err
 }
 
-// openStore makes the store, for which a child that compiles needs a directory even
-// where none is kept.
+// openStore opens the store. Compiling in a child process needs a directory even if no cache is
+// kept.
 func (e *Engine) openStore(ctx context.Context, options Options) (err error) {
 	if options.CacheBytes < 0 {
-		return fmt.Errorf("its size of %d bytes is negative", options.CacheBytes)
+		return fmt.Errorf("CacheBytes is %d, but must not be negative", options.CacheBytes)
 	}
 	switch {
 	case options.CacheDir != "":
@@ -159,15 +158,15 @@ func keptStore(directory string, limit int64) (*store, error) {
 	return &store{directory: directory, kept: true, limit: limit}, privateDirectory(directory)
 }
 
-// scratchStore makes a store that goes with the engine.
+// scratchStore creates a store that is removed with the engine.
 func (e *Engine) scratchStore(ctx context.Context) (*store, error) {
 	folder, err := filepath.Abs(os.TempDir())
 	if err != nil {
 		return nil, err
 	}
 	if err := sweepScratch(folder, time.Now()); err != nil {
-		// They are other processes' and not in the way.
-		e.logger.WarnContext(ctx, "directories of killed processes remain", "err", err)
+		// They belong to other processes and do no harm.
+		e.logger.WarnContext(ctx, "cannot remove directories that killed processes left behind", "err", err)
 	}
 	directory, err := os.MkdirTemp(folder, scratchPattern)
 	if err != nil {
@@ -176,7 +175,7 @@ func (e *Engine) scratchStore(ctx context.Context) (*store, error) {
 	return &store{directory: directory}, nil
 }
 
-// closeStore closes what openStore has opened, which may be a part.
+// closeStore closes what openStore opened, even if openStore failed halfway.
 func (e *Engine) closeStore(ctx context.Context) error {
 	var failures []error
 	if e.cache != nil {
@@ -191,16 +190,16 @@ func (e *Engine) closeStore(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// PassesVersion stands for what [rewrite] makes of modules and which of them it refuses:
-// modules that another version rewrote are not used. A test holds it to the passes'
-// output, and fails where that changes and the number does not.
+// PassesVersion is the version of [rewrite]: of its output and of which modules it refuses. Modules
+// rewritten by another version are not used. A test pins the output and fails if it changes without
+// a new version.
 const PassesVersion = 7
 
-// entryVersion stands for what an entry's files hold, apart from that.
+// entryVersion is the version of the format of an entry's files.
 const entryVersion = 2
 
-// entry returns the folder of a module's entry. What it holds depends on the original
-// module, on how it is bounded, on this program and on the processor.
+// entry returns the folder of a module's entry. Its contents depend on the original module, on the
+// bounds applied to it, on this program and on the processor.
 func (s store) entry(wanted Digest, trusted bool) string {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s %t ", wanted, trusted)
@@ -209,7 +208,8 @@ func (s store) entry(wanted Digest, trusted bool) string {
 	return filepath.Join(s.directory, hex.EncodeToString(hash.Sum(nil)))
 }
 
-// programVersion names the builds of this module and of wazero, as far as they are known.
+// programVersion returns the versions of Caisson and wazero in this build, as far as they are
+// known.
 func programVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -236,19 +236,19 @@ const (
 	codeFile   = "code"
 )
 
-// errNoEntry means that there is no entry, or a damaged one.
+// errNoEntry means that there is no entry, or that it is damaged.
 var errNoEntry = errors.New("no intact entry")
 
-// index is the index of an entry. Its file is the SHA-256 of the rest, a line feed, and
-// the rest: this in JSON.
+// index describes an entry. Its file is the SHA-256 of the rest in hex, a line feed, and this
+// struct in JSON.
 type index struct {
-	Folder string `json:"folder"` // how wazero names the code's folder in a cache
-	Name   string `json:"name"`   // and the code
+	Folder string `json:"folder"` // wazero's name for the folder of the code in a cache
+	Name   string `json:"name"`   // wazero's name for the code
 	Code   blob   `json:"code"`
 	Module blob   `json:"module"` // the rewritten module
 	Data   blob   `json:"data"`   // its data segments, packed
 
-	Meter string `json:"meter"` // the rest is what [rewritten] says of it
+	Meter string `json:"meter"` // the remaining fields are those of [rewritten]
 	Depth string `json:"depth"`
 	Shift int    `json:"shift"`
 	Start bool   `json:"start"`
@@ -259,8 +259,8 @@ type index struct {
 	DataKept     bool     `json:"data_kept"`
 }
 
-// writeEntry makes an entry of a rewritten module and of the code that the compiler left
-// in the cache directory compiled.
+// writeEntry makes an entry from a rewritten module and from the code that the compiler left in the
+// cache directory compiled.
 func writeEntry(entry string, r rewritten, compiled string) error {
 	code, err := onlyFile(compiled)
 	if err != nil {
@@ -293,8 +293,8 @@ func writeEntry(entry string, r rewritten, compiled string) error {
 	return os.WriteFile(filepath.Join(entry, indexFile), text, 0o600)
 }
 
-// readEntry returns the index and the rewritten module of an entry, with its data. The code is checked
-// where it is read, which is not here.
+// readEntry returns the index of an entry and its rewritten module with data. It does not check the
+// code, which is checked when it is read.
 func readEntry(entry string) (index, rewritten, error) {
 	text, err := readIndex(filepath.Join(entry, indexFile))
 	if err != nil {
@@ -324,7 +324,7 @@ func readEntry(entry string) (index, rewritten, error) {
 		data: data, dataKept: i.DataKept}, nil
 }
 
-// checkEntry returns nil for an intact entry, and errNoEntry for another.
+// checkEntry returns nil if an entry is intact, and errNoEntry if it is not.
 func checkEntry(entry string) error {
 	i, _, err := readEntry(entry)
 	if err != nil {
@@ -333,7 +333,7 @@ func checkEntry(entry string) error {
 	return i.Code.check(filepath.Join(entry, codeFile))
 }
 
-// onlyFile returns the path of the one regular file below a directory, relative to it.
+// onlyFile returns the relative path of the only regular file below a directory.
 func onlyFile(directory string) (string, error) {
 	var found []string
 	err := filepath.WalkDir(directory, func(path string, d fs.DirEntry, err error) error {
@@ -341,7 +341,7 @@ func onlyFile(directory string) (string, error) {
 			return err
 		}
 		if !d.Type().IsRegular() {
-			return fmt.Errorf("%s is no regular file", path)
+			return fmt.Errorf("%s is not a regular file", path)
 		}
 		relative, err := filepath.Rel(directory, path)
 		found = append(found, relative)

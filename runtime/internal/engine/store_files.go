@@ -18,17 +18,17 @@ import (
 	"github.com/caisson-run/caisson/internal/hostfile"
 )
 
-// maxIndexBytes is how large an index may be. It holds names that a module exports.
+// maxIndexBytes is the maximum size of an index. An index contains names that the module exports.
 const maxIndexBytes = 64 << 20
 
-// blob is a file of an entry as it must be. Where there is anything else, a device without an
-// end for instance, there is no entry.
+// blob is the expected size and digest of a file of an entry. If something else is in its place,
+// such as an endless device, the entry is treated as missing.
 type blob struct {
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 }
 
-// readIndex returns the content of an index.
+// readIndex returns the contents of an index file.
 func readIndex(file string) ([]byte, error) {
 	f, info, err := hostfile.Open(file, hostfile.NoFollow)
 	if err != nil {
@@ -41,7 +41,7 @@ func readIndex(file string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxIndexBytes))
 }
 
-// open opens a file that has the blob's size.
+// open opens a file if it has the blob's size.
 func (b blob) open(file string) (*os.File, error) {
 	f, info, err := hostfile.Open(file, hostfile.NoFollow)
 	if err != nil {
@@ -53,7 +53,7 @@ func (b blob) open(file string) (*os.File, error) {
 	return f, nil
 }
 
-// read returns the content of a file, which is the blob.
+// read returns the contents of a file and checks them against the blob.
 func (b blob) read(file string) ([]byte, error) {
 	f, err := b.open(file)
 	if err != nil {
@@ -62,13 +62,13 @@ func (b blob) read(file string) ([]byte, error) {
 	defer f.Close()
 	content := make([]byte, b.Bytes)
 	n, err := io.ReadFull(f, content)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) { // it may have become shorter
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) { // it may have been truncated
 		return nil, err
 	}
 	return content, b.compare(file, blobOf(content[:n]))
 }
 
-// check returns errNoEntry for a file that is not the blob.
+// check returns errNoEntry if the file does not match the blob.
 func (b blob) check(file string) error {
 	f, err := b.open(file)
 	if err != nil {
@@ -91,7 +91,7 @@ func (b blob) compare(file string, found blob) error {
 
 func blobOf(content []byte) blob { return blob{int64(len(content)), DigestOf(content).String()} }
 
-// measureBlob returns what a file is that the compiler has just left.
+// measureBlob returns the blob of a file that the compiler has just written.
 func measureBlob(file string) (blob, error) {
 	f, _, err := hostfile.Open(file, hostfile.NoFollow)
 	if err != nil {
@@ -107,8 +107,7 @@ func digestOf(r io.Reader) (blob, error) {
 	return blob{n, hex.EncodeToString(hash.Sum(nil))}, err
 }
 
-// absent makes of the absence of a file that of its entry, and of anything else in its place
-// as well.
+// absent converts the absence of a file, or anything irregular in its place, to errNoEntry.
 func absent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, hostfile.ErrIrregular) || errors.Is(err, syscall.ENOTDIR) {
 		return fmt.Errorf("%w: %w", errNoEntry, err)
@@ -116,8 +115,8 @@ func absent(err error) error {
 	return err
 }
 
-// abandoned is how old a directory is that no process can be using any more, or that one
-// makes again when it needs it.
+// abandoned is the age at which a directory is taken to be unused. An engine that still needs it
+// recreates it.
 const abandoned = time.Hour
 
 // sweep removes the directories that killed processes left in a store.
@@ -137,7 +136,7 @@ func (s store) sweep(now time.Time) error {
 	return nil
 }
 
-// passing reports whether a directory of that name goes with the engine that made it.
+// passing reports whether name is that of a directory that belongs to a single engine.
 func passing(name string) bool {
 	return slices.ContainsFunc([]string{stagingPattern, viewPattern, removedPattern}, func(pattern string) bool {
 		matched, err := filepath.Match(pattern, name)
@@ -145,14 +144,14 @@ func passing(name string) bool {
 	})
 }
 
-// scratchPattern is how the directories of stores that are not kept are named, and
-// scratchName the form that comes of it.
+// scratchPattern is the pattern for the directories of stores that are not kept, and scratchName
+// matches the resulting names.
 const scratchPattern = "caisson-compiled-*"
 
 var scratchName = regexp.MustCompile(`^caisson-compiled-[0-9]+$`)
 
-// sweepScratch removes what killed processes of this user left in a folder for temporary
-// files, which is not this user's alone.
+// sweepScratch removes what killed processes of this user left in a temporary folder that other
+// users may share.
 func sweepScratch(folder string, now time.Time) error {
 	listed, err := os.ReadDir(folder)
 	if err != nil {
@@ -171,7 +170,7 @@ func sweepScratch(folder string, now time.Time) error {
 	return errors.Join(failures...)
 }
 
-// removeAbandoned removes a directory that was not written to for long.
+// removeAbandoned removes a directory that has not been modified for a long time.
 func removeAbandoned(directory string, now time.Time) error {
 	info, err := os.Lstat(directory)
 	if err == nil && now.Sub(info.ModTime()) > abandoned {
@@ -183,19 +182,18 @@ func removeAbandoned(directory string, now time.Time) error {
 	return err
 }
 
-// defaultCacheBytes is the limit of a store where the options say none.
+// defaultCacheBytes is the default of Options.CacheBytes.
 const defaultCacheBytes = 2 << 30
 
 // occupant is an entry as trim sees it.
 type occupant struct {
 	entry string
 	bytes int64
-	used  time.Time // zero for an entry without an index, which nobody can use
+	used  time.Time // zero for an entry without an index, which is unusable
 }
 
-// trim removes the entries that were not used for the longest time, until the others fit
-// the limit. Whoever has read an entry does not need it any more, and whoever is reading
-// it has a view.
+// trim evicts the least recently used entries until the others fit the limit. An engine that has
+// read an entry no longer needs it, and an engine that is reading it has a view.
 func (s store) trim() error {
 	occupants, err := s.occupants()
 	if err != nil {

@@ -21,14 +21,14 @@ const (
 	threadCPUTime // the last
 )
 
-// clocks is what all clocks show at one moment, in nanoseconds.
+// clocks holds the readings of all clocks at one moment, in nanoseconds.
 type clocks struct {
 	working             bool
 	realtime, monotonic uint64
 }
 
-// clocks reads the clocks. The monotonic one starts at 1: some programs take 0 for a
-// clock that does not work.
+// clocks reads the clocks. The monotonic clock starts at 1, because some programs take 0 to mean
+// that the clock does not work.
 func (s *System) clocks() clocks {
 	if s.Now == nil {
 		return clocks{}
@@ -37,8 +37,8 @@ func (s *System) clocks() clocks {
 	return clocks{true, uint64(now.UnixNano()), uint64(max(now.Sub(s.Started), 0)) + 1}
 }
 
-// read returns one clock's time. A guest has its instance to itself, so its CPU clocks
-// are the monotonic one.
+// read returns one clock's time. A guest does not share its instance, so the monotonic clock
+// serves as its CPU clocks.
 func (c clocks) read(id uint32) (uint64, Errno) {
 	switch {
 	case id > threadCPUTime:
@@ -77,26 +77,26 @@ const (
 	subscriptionAbsolute = 1
 )
 
-// subscription is one thing that poll_oneoff waits for.
+// subscription is one event that poll_oneoff waits for.
 type subscription struct {
 	userdata uint64
 	kind     byte
-	wait     time.Duration // from the start of the poll; for clocks
+	wait     time.Duration // for clocks: from the start of the poll
 	number   uint32        // for descriptors
-	errno    Errno         // what is wrong with it, which makes it ready
+	errno    Errno         // an invalid subscription is ready at once, with this error
 }
 
-// ready reports whether the subscription has come about, so long after the start.
+// ready reports whether the event has occurred, given the time elapsed since the start of the poll.
 func (s subscription) ready(elapsed time.Duration) bool {
 	return s.kind != eventClock || s.errno != Success || s.wait <= elapsed
 }
 
-// poll waits for the first of the subscriptions. Files and streams are always ready, so
-// only clocks are waited for, and only where nothing else is subscribed.
+// poll waits for the first of the subscribed events. Files and streams are always ready, so it
+// waits only for clocks, and only if all subscriptions are for clocks.
 //
-// It reads the subscriptions twice, to find the shortest wait and to write the events,
-// rather than copying them: a guest can subscribe millions. Both rounds see the clocks
-// as they were at the start.
+// It does not copy the subscriptions, since there may be millions. It reads them twice: first to
+// find the shortest wait, then to write the events. Both passes use the clock readings from the
+// start of the poll.
 func poll(c *call) (Errno, error) {
 	in, out, count := c.u32(0), c.u32(1), c.u32(2)
 	if count == 0 {
@@ -143,7 +143,8 @@ func poll(c *call) (Errno, error) {
 	return c.putU32(c.u32(3), written), nil
 }
 
-// eachSubscription reads the array; a long one looks at the context now and then.
+// eachSubscription calls do for each subscription in the array. It checks the context once per
+// 1,024 subscriptions.
 func (c *call) eachSubscription(array []byte, now clocks, do func(subscription)) (Errno, error) {
 	for i := 0; i < len(array); i += subscriptionSize {
 		if i%(1024*subscriptionSize) == 0 && c.ctx.Err() != nil {
@@ -178,8 +179,8 @@ func (c *call) subscription(bytes []byte, now clocks) (subscription, Errno) {
 	return s, Success
 }
 
-// sleep returns an error, which ends the guest, when the call ends first. Returning
-// early instead would let the guest go on as if it had slept.
+// sleep waits for d. If the call ends first, it returns an error, which ends the guest. Returning
+// early without one would let the guest continue as if it had slept.
 func (c *call) sleep(d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(c.ctx)
@@ -204,7 +205,7 @@ func (c *call) putEvent(event []byte, s subscription) {
 	}
 }
 
-// readable returns how many bytes a descriptor has to read, or 1 where that isn't known.
+// readable returns how many bytes can be read from a descriptor, or 1 if that is not known.
 func (c *call) readable(number uint32) uint64 {
 	d, errno := c.system.descriptor(number)
 	if errno == Success && d.stdin {

@@ -24,7 +24,7 @@ var descriptorFunctions = []function{
 	{"fd_sync", "i", syncDescriptor},
 }
 
-// The types of what a descriptor stands for.
+// The file types.
 const (
 	fileUnknown   byte = 0
 	fileDirectory byte = 3
@@ -43,8 +43,8 @@ const (
 
 const flagsSynchronous = flagDSync | flagRSync | flagSync
 
-// The rights that this implementation looks at: they choose how a file is opened. The
-// others are reported as held and not told apart, as the permissions decide.
+// The rights that this implementation uses: they decide how a file is opened. All other rights
+// are reported as held and otherwise ignored, since permissions decide.
 const (
 	rightFDRead  uint64 = 1 << 1
 	rightFDWrite uint64 = 1 << 6
@@ -101,7 +101,7 @@ func syncDescriptor(c *call) (Errno, error) {
 	case d.file != nil:
 		return errnoOf(d.file.Sync()), nil
 	case d.dir != nil:
-		return Success, nil // what a directory holds is synchronised with its files
+		return Success, nil // a directory's contents are synced with its files
 	}
 	return EINVAL, nil
 }
@@ -151,8 +151,8 @@ func setFlags(c *call) (Errno, error) {
 	return Success, nil
 }
 
-// setRights refuses to change anything: rights here follow from how a file was opened
-// and from its permission, so a reduction would be a promise that nobody keeps.
+// setRights refuses to change anything. Rights follow from the permission and from how a file was
+// opened, so reduced rights would not be enforced.
 func setRights(c *call) (Errno, error) {
 	if _, errno := c.system.descriptor(c.u32(0)); errno != Success {
 		return errno, nil
@@ -179,7 +179,7 @@ func filestat(c *call) (Errno, error) {
 	return c.putFilestat(c.u32(1), info), nil
 }
 
-// putFilestat writes a filestat. Device numbers are the host's business: all are 0.
+// putFilestat writes a filestat. Device numbers are 0, to hide those of the host.
 func (c *call) putFilestat(pointer uint32, info files.Info) Errno {
 	stat, ok := c.memory.View(pointer, 64)
 	if !ok {
@@ -236,7 +236,7 @@ func setTimes(c *call) (Errno, error) {
 	return EINVAL, nil
 }
 
-// times resolves the fstflags: each time is left alone (nil), set to now, or given.
+// times resolves the fstflags: each time is unchanged (nil), set to now, or set to the given value.
 func (c *call) times(accessed, modified uint64, flags uint32) (atime, mtime *time.Time, errno Errno) {
 	const atim, atimNow, mtim, mtimNow = 1, 2, 4, 8
 	const atimBoth, mtimBoth = atim | atimNow, mtim | mtimNow
@@ -299,8 +299,8 @@ func prestatName(c *call) (Errno, error) {
 	return Success, nil
 }
 
-// renumber moves one descriptor over another. Preopened directories stay where guests
-// look for them.
+// renumber replaces one descriptor with another. It does not move preopened directories, which
+// guests expect at their numbers.
 func renumber(c *call) (Errno, error) {
 	from, to := c.u32(0), c.u32(1)
 	source, errno := c.system.descriptor(from)

@@ -1,16 +1,15 @@
-// Package wasi is WASI preview 1 (wasi_snapshot_preview1), complete, and stateless
-// between calls: everything that belongs to a call is in a [System], which travels in
-// the call's context.
+// Package wasi implements all of WASI preview 1 (wasi_snapshot_preview1). It keeps no state
+// between calls: everything that belongs to a call is in a [System] in the call's context.
 //
-// It departs from other hosts where they let guests out or let them hang. Files are
-// those of hostfuncs/files and nothing else; a sleep ends the guest when the call's
-// deadline comes; output is capped; and the first preopened directory is a virtual "/",
-// so that a path that no permission covers reaches the host and is refused there, with
-// a receipt, rather than getting lost in the guest's C library.
+// It differs from other hosts where they let guests escape or hang. Guests can access files
+// only through hostfuncs/files. A sleep ends the guest at the call's deadline. Output is
+// limited. The first preopened directory is a virtual "/": a path that no permission covers
+// reaches the host and is denied there with a receipt, instead of failing in the guest's C
+// library.
 //
-// The specification is the WASI repository's legacy/preview1/docs.md, whose names and
-// layouts are used throughout.
+// The specification is legacy/preview1/docs.md in the WASI repository. This package uses its
+// names and layouts.
 package wasi
 
-// ModuleName is what guests import the functions from.
+// ModuleName is the module from which guests import the functions.
 const ModuleName = "wasi_snapshot_preview1"

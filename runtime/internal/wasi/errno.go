@@ -6,7 +6,7 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/files"
 )
 
-// Errno is WASI's error number.
+// Errno is a WASI error number.
 type Errno uint16
 
 // The error numbers that this implementation returns.
@@ -38,7 +38,7 @@ const (
 	EXDEV        Errno = 75
 )
 
-// fileErrnos says how the errors of package files look to a guest.
+// fileErrnos maps the errors of package files to error numbers.
 var fileErrnos = []struct {
 	err   error
 	errno Errno
@@ -62,8 +62,8 @@ var fileErrnos = []struct {
 	{files.ErrBusy, EBUSY},
 }
 
-// errnoOf returns the number for an error of package files. What is not in the table is
-// the host's own trouble, of which a guest learns no more than that.
+// errnoOf returns the number for an error of package files. An error that is not in fileErrnos is
+// the host's own problem; the guest sees only EIO.
 func errnoOf(err error) Errno {
 	if err == nil {
 		return Success

@@ -10,7 +10,7 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs"
 )
 
-// maxPath is the longest path in bytes that a guest may name, as on most systems.
+// maxPath is the maximum length of a path in bytes, as on most systems.
 const maxPath = 4096
 
 // call is one call of a WASI function.
@@ -21,17 +21,17 @@ type call struct {
 	stack  []uint64
 }
 
-// handler runs a function. An errno goes to the guest; an error ends it.
+// handler runs a function. The guest gets the errno; an error ends the guest.
 type handler func(c *call) (Errno, error)
 
-// function describes one function: its parameters, i for i32 and I for i64, in order.
+// function describes one function. In params, i stands for i32 and I for i64.
 type function struct {
 	name   string
 	params string
 	run    handler
 }
 
-// Functions returns the host functions of WASI preview 1, all of them.
+// Functions returns all host functions of WASI preview 1.
 func Functions() []hostfuncs.Function {
 	tables := [][]function{processFunctions, clockFunctions, descriptorFunctions, readWriteFunctions, pathFunctions, socketFunctions}
 	var functions []hostfuncs.Function
@@ -85,9 +85,9 @@ func (f function) hostFunction() hostfuncs.Function {
 	}
 }
 
-// takesLong reports whether a function does work on the host's files that is long against what
-// looking at the time takes: a slice of fuel pays for thousands of calls. Those that move bytes look
-// at it themselves.
+// takesLong reports whether a function does work on host files that takes much longer than checking
+// the deadline. Such functions check it at each call, since a slice of fuel pays for thousands of
+// calls. Functions that move bytes check it themselves.
 func takesLong(name string) bool {
 	return strings.HasPrefix(name, "path_") || slices.Contains([]string{
 		"fd_allocate", "fd_close", "fd_datasync", "fd_filestat_get", "fd_filestat_set_size", "fd_filestat_set_times", "fd_readdir", "fd_sync",
@@ -130,15 +130,16 @@ func (c *call) putU64(pointer uint32, value uint64) Errno {
 	return Success
 }
 
-// maxPiece is how many bytes move between two looks at the clock; a buffer counts as bufferCost
-// besides its bytes, and each access to a file as maxPiece.
+// maxPiece is how many bytes are moved between checks of the deadline. Each buffer counts as
+// bufferCost in addition to its bytes, and each access to a file as maxPiece.
 const (
 	maxPiece   = 1 << 20
 	bufferCost = 1 << 10
 )
 
-// ended looks at the clock, if enough has been done since it last did, and fails once the guest's
-// time is over. Most guests read and write a few lines: looking costs more than those do.
+// ended adds to the work done since the last check of the deadline. Once that reaches maxPiece, it
+// checks the deadline and fails if it has passed. Most guests read and write only a few lines,
+// which costs less than a check.
 func (c *call) ended(work int) error {
 	c.system.done += work
 	if c.system.done < maxPiece {
@@ -151,12 +152,12 @@ func (c *call) ended(work int) error {
 	return nil
 }
 
-// vectors calls do for each piece of the buffers in the iovec array whose pointer and
-// length are parameters 1 and 2, until do moves less than the piece. It adds up what was
+// vectors calls do for each piece of the buffers in the iovec array whose pointer and length are
+// parameters 1 and 2, until do moves less than the whole piece. It returns how many bytes were
 // moved.
 //
-// It ends with the guest's time: a few buffers may name the same memory many times over, and an
-// array of a million empty ones is short.
+// It checks the deadline, because many buffers may alias the same memory, and an array of a million
+// empty buffers takes little memory.
 func (c *call) vectors(isFile bool, do func(piece []byte) (n int, errno Errno, err error)) (total uint32, errno Errno, err error) {
 	pointer, count := c.u32(1), c.u32(2)
 	if uint64(count)*8 > 1<<32 {
@@ -199,7 +200,7 @@ func (c *call) vectors(isFile bool, do func(piece []byte) (n int, errno Errno, e
 	return total, Success, nil
 }
 
-// notSocket answers for what a socket would be needed for. No descriptor is a socket.
+// notSocket implements all socket functions. No descriptor is a socket.
 func notSocket(c *call) (Errno, error) {
 	if _, errno := c.system.descriptor(c.u32(0)); errno != Success {
 		return errno, nil

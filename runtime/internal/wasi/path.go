@@ -15,11 +15,11 @@ var pathFunctions = []function{
 	{"path_unlink_file", "iii", unlink},
 }
 
-// lookupFollow is the lookupflag that makes the last element of a path be followed.
+// lookupFollow is the lookupflag to follow a symbolic link in the last element of a path.
 const lookupFollow = 1
 
-// location resolves a directory parameter and the path whose pointer and length are
-// the parameters from i on.
+// location returns a directory, given its descriptor, and the path whose pointer and length are
+// parameters i and i+1.
 func (c *call) location(directory uint32, i int) (*files.Dir, string, Errno) {
 	dir, errno := c.system.directory(directory)
 	if errno != Success {
@@ -103,8 +103,8 @@ func open(c *call) (Errno, error) {
 		Directory: flags&openDirectory != 0,
 		NoFollow:  c.u32(1)&lookupFollow == 0,
 	}
-	// The number is written last but checked first: a file that no one can close again
-	// would count as open to the end of the call.
+	// Check the result pointer before opening: a file whose number the guest never gets would stay
+	// open until the end of the call.
 	if _, ok := c.memory.View(c.u32(8), 4); !ok {
 		return EFAULT, nil
 	}
@@ -155,7 +155,7 @@ func rename(c *call) (Errno, error) {
 	return errnoOf(dir.Rename(path, target, newPath)), nil
 }
 
-// symlink has its parameters in another order: the link's target comes first.
+// symlink has its parameters in a different order: the link's target comes first.
 func symlink(c *call) (Errno, error) {
 	target, errno := c.path(0)
 	if errno != Success {

@@ -16,8 +16,8 @@ var processFunctions = []function{
 	{"random_get", "ii", random},
 }
 
-// strings writes NUL-terminated strings to the buffer at parameter 1, and pointers to
-// them to the array at parameter 0.
+// strings writes NUL-terminated strings to the buffer at parameter 1, and their pointers to the
+// array at parameter 0.
 func (c *call) strings(values []string) Errno {
 	array, next := c.u32(0), c.u32(1)
 	for _, value := range values {
@@ -47,8 +47,8 @@ func (c *call) stringSizes(values []string) Errno {
 	return c.putU32(c.u32(1), uint32(size))
 }
 
-// raise ends the guest as the signal would end a process that does not handle it: with
-// 128 and the signal's number. Signal 0 does nothing.
+// raise ends the guest as an unhandled signal ends a process: with exit code 128 plus the signal's
+// number. Signal 0 does nothing.
 func raise(c *call) (Errno, error) {
 	signal := c.u32(0)
 	switch {
@@ -60,7 +60,7 @@ func raise(c *call) (Errno, error) {
 	return Success, &ExitError{Code: 128 + signal}
 }
 
-// random fills the buffer in pieces, between which the deadline can end it.
+// random fills the buffer in pieces and checks the deadline before each.
 func random(c *call) (Errno, error) {
 	const piece = 1 << 20
 	buffer, ok := c.memory.View(c.u32(0), c.u32(1))

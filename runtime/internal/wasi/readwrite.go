@@ -18,8 +18,8 @@ var readWriteFunctions = []function{
 	{"fd_write", "iiii", write},
 }
 
-// finish reports how many bytes were moved. Once some were, a later failure shows at
-// the next call, as on other systems.
+// finish writes how many bytes were moved. If any were, an errno is dropped; the guest sees the
+// failure at its next call, as on other systems.
 func (c *call) finish(pointer, total uint32, errno Errno, err error) (Errno, error) {
 	if err != nil || errno != Success && total == 0 {
 		return errno, err
@@ -48,7 +48,7 @@ func read(c *call) (Errno, error) {
 	return c.finish(c.u32(3), total, errno, err)
 }
 
-// fill says how a read went; the end of the file is no error in WASI.
+// fill converts the result of a read. The end of a file is not an error in WASI.
 func fill(n int, err error) (int, Errno, error) {
 	if errors.Is(err, io.EOF) {
 		return n, Success, nil
@@ -150,10 +150,10 @@ func tell(c *call) (Errno, error) {
 
 const direntSize = 24
 
-// readdir writes the entries that follow a cookie, which is an index into the listing
-// that cookie 0 takes. One listing is kept for all descriptors, so that a guest cannot
-// fill the host's memory with them; going on with another directory lists it anew. The last entry may be cut off by the buffer's end: that is how
-// guests learn that there is more.
+// readdir writes the entries from a cookie on. A cookie is an index into the listing; cookie 0
+// takes a new listing. Only one listing is kept for all descriptors, so that a guest cannot fill
+// the host's memory with listings; switching to another directory lists that one anew. The end of
+// the buffer may cut off the last entry, which tells the guest that there is more.
 func readdir(c *call) (Errno, error) {
 	d, errno := c.system.descriptor(c.u32(0))
 	switch {
@@ -181,7 +181,7 @@ func readdir(c *call) (Errno, error) {
 	return c.putU32(c.u32(4), uint32(used)), nil
 }
 
-// list returns a directory's entries with "." and ".." before them, as WASI lists them.
+// list returns a directory's entries, preceded by "." and ".." as WASI requires.
 func list(dir *files.Dir) ([]files.Entry, error) {
 	info, err := dir.Stat(".", true)
 	if err != nil {
@@ -193,13 +193,13 @@ func list(dir *files.Dir) ([]files.Entry, error) {
 	}
 	dots := []files.Entry{
 		{Name: ".", Kind: files.Directory, Inode: info.Inode},
-		// The parent may lie outside what the guest sees, so it has no number.
+		// The parent may be outside what the guest can see, so its inode number is 0.
 		{Name: "..", Kind: files.Directory},
 	}
 	return append(dots, entries...), nil
 }
 
-// putDirent writes as much of an entry as fits and returns how much that was.
+// putDirent writes as much of an entry as fits and returns how many bytes it wrote.
 func putDirent(buffer []byte, next uint64, entry files.Entry) int {
 	var header [direntSize]byte
 	binary.LittleEndian.PutUint64(header[:], next)

@@ -1,20 +1,19 @@
 package wasi
 
-// Starting is what a program that is started without a call sees in place of its
-// directories.
+// Starting describes the directories of a program that is started without a call.
 type Starting struct {
-	// Preopens are the guest paths of the directories that each call will find open, in
-	// order.
+	// Preopens are the guest paths of the directories that will be preopened in each call, in
+	// order. The program sees their paths but cannot use them while it starts.
 	Preopens []string
 }
 
-// StartError ends a program that calls a function before it reads its input whose answer
-// depends on the call, or which does something.
+// StartError ends a program that is started without a call and, before it reads its input, calls a
+// function that depends on the call or has an effect.
 type StartError struct{ Function string }
 
 func (e *StartError) Error() string { return "it calls " + e.Function + " before it reads its input" }
 
-// Flags returns the flags of the descriptors, by number, as the guest has set them.
+// Flags returns the fdflags of the descriptors, by number, as set by the guest.
 func (s *System) Flags() []uint16 {
 	flags := make([]uint16, len(s.descriptors))
 	for number, d := range s.descriptors {
@@ -25,8 +24,8 @@ func (s *System) Flags() []uint16 {
 	return flags
 }
 
-// SetFlags sets the flags of the descriptors, by number, as far as there are any: for a guest
-// that has set them before.
+// SetFlags restores the fdflags of the descriptors, by number, for a guest that set them before it
+// was resumed. It ignores flags of numbers that are not open.
 func (s *System) SetFlags(flags []uint16) {
 	for number, d := range s.descriptors[:min(len(s.descriptors), len(flags))] {
 		if d != nil {
@@ -35,7 +34,7 @@ func (s *System) SetFlags(flags []uint16) {
 	}
 }
 
-// atStart are the functions that do the same for all calls.
+// atStart holds the functions that a program may call while it starts without a call.
 var atStart = map[string]bool{
 	"args_get": true, "args_sizes_get": true, "environ_get": true, "environ_sizes_get": true,
 	"clock_res_get": true, "clock_time_get": true, "random_get": true, "sched_yield": true,

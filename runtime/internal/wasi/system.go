@@ -10,42 +10,42 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/files"
 )
 
-// System is what one call's guest sees of the world. Make one for each call, fill in
-// what the guest may have, and hand it to the guest's host functions with [With].
-// The zero value has no arguments, environment, input, output or files.
+// System is everything that one call's guest can access through WASI. Each call needs its own,
+// passed to the guest's host functions with [With]. The zero value has no arguments, environment,
+// input, output or files.
 //
-// It serves one instance, which is single-threaded, and is not safe for concurrent use.
+// A System serves one instance, which is single-threaded. It is not safe for concurrent use.
 type System struct {
 	Args        []string // the program's name first
 	Environment []string // KEY=VALUE
 	Stdin       []byte
-	Stdout      *Output // nil: writing fails with EBADF
+	Stdout      *Output // if nil, writing fails with EBADF
 	Stderr      *Output
-	Files       *files.View // nil: no directory is preopened
-	Random      io.Reader   // nil: random_get fails with EIO
-	// Now and Started give the clocks: the wall clock is Now, the others count from
-	// Started. Nil Now: the clocks fail with ENOTSUP.
+	Files       *files.View // if nil, no directory is preopened
+	Random      io.Reader   // if nil, random_get fails with EIO
+	// Now is the wall clock. The other clocks count from Started. If Now is nil, reading a clock
+	// fails with ENOTSUP.
 	Now     func() time.Time
 	Started time.Time
 
-	// Starting, if not nil, is for a program that is started without a call: a function that
-	// would depend on one ends it with a [*StartError].
+	// Starting is set for a program that is started without a call. Functions that depend on a
+	// call then end the program with a [*StartError].
 	Starting *Starting
 
-	descriptors []*descriptor // by number; nil where closed
-	standard    [3]descriptor // the first of them
+	descriptors []*descriptor // by number; nil if closed
+	standard    [3]descriptor // the first three
 	numbers     [8]*descriptor
-	call        call        // the one under way
-	done        int         // what reads and writes did since the clock was last looked at; see maxPiece
-	listed      *descriptor // whose listing is kept; nil for none
+	call        call        // the current call
+	done        int         // work done since the deadline was last checked; see maxPiece
+	listed      *descriptor // the directory of listing; may be nil
 	listing     []files.Entry
 }
 
-// systemKey is where a System stands in a context.
+// systemKey is the context key of a *System.
 type systemKey struct{}
 
-// With returns a context in which the guest's WASI calls act on the system. It opens
-// the preopened directories, whose numbers begin at 3.
+// With returns a context in which the guest's WASI calls use the system. It opens the preopened
+// directories, whose numbers begin at 3.
 func With(ctx context.Context, s *System) context.Context {
 	s.standard = [3]descriptor{{stdin: true}, {output: s.Stdout}, {output: s.Stderr}}
 	s.descriptors = append(s.numbers[:0], &s.standard[0], &s.standard[1], &s.standard[2])
@@ -66,23 +66,23 @@ func With(ctx context.Context, s *System) context.Context {
 // errNoSystem means that a guest ran without With.
 var errNoSystem = errors.New("wasi: the context holds no system")
 
-// ExitError is how a guest that calls proc_exit ends. It is not a failure if Code is 0.
+// ExitError ends a guest that calls proc_exit. It is not a failure if Code is 0.
 type ExitError struct{ Code uint32 }
 
 func (e *ExitError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
 
-// OutputError ends a guest that wrote more than an [Output] holds.
+// OutputError ends a guest that wrote more than the limit of an [Output].
 type OutputError struct{ Limit int64 }
 
 func (e *OutputError) Error() string { return fmt.Sprintf("more than %d bytes of output", e.Limit) }
 
-// Output collects what a guest writes, up to a limit in bytes. Beyond it, a strict
-// output ends the guest with an [*OutputError], and any other drops what comes.
+// Output collects what a guest writes, up to a limit in bytes. Beyond the limit, a strict output
+// ends the guest with an [*OutputError]; any other output drops the excess.
 type Output struct {
 	Limit   int64
 	Strict  bool
 	Bytes   []byte
-	Dropped bool // something was dropped
+	Dropped bool // the guest wrote more than Limit
 }
 
 func (o *Output) write(data []byte) error {
@@ -99,14 +99,15 @@ func (o *Output) write(data []byte) error {
 	return nil
 }
 
-// descriptor is an open file number. Exactly one of stdin, output, file and dir is set,
-// save for a standard stream that the call doesn't have.
+// descriptor is an open file descriptor. Exactly one of stdin, output, file and dir is set. None is
+// set for a standard stream that the call does not have, or for a preopened directory while a
+// program starts without a call.
 type descriptor struct {
 	stdin   bool
 	output  *Output
 	file    *files.File
 	dir     *files.Dir
-	preopen string // the guest path of a preopened directory, else empty
+	preopen string // the guest path of a preopened directory; otherwise empty
 
 	flags uint16   // fdflags
 	mode  openMode // for files
@@ -157,7 +158,7 @@ func (s *System) add(d *descriptor) uint32 {
 	return uint32(len(s.descriptors) - 1)
 }
 
-// close closes what a descriptor holds. Preopened directories belong to the view.
+// close closes the descriptor's file or directory. Preopened directories belong to the view.
 func (d *descriptor) close() error {
 	switch {
 	case d.file != nil:

@@ -6,13 +6,13 @@ import (
 	"math"
 )
 
-// callGraph says which functions may call which. Its nodes are the functions that the
-// module defines, by their index among those, and behind them the types: a call through a
-// table leads to the node of its type, and from there to each function of that type that
-// a reference can lead to. Imported functions are not in it: the host does not call back.
+// callGraph is the graph of possible calls. Its nodes are the functions that the module defines, by
+// their index among those, followed by the types. An indirect call has an edge to the node of its
+// type, which has an edge to each function of that type that a reference can reach. Imported
+// functions are not part of the graph: the host does not call back.
 type callGraph struct {
 	functions int
-	first     []uint32 // where the callees of a node begin; one more than there are nodes
+	first     []uint32 // start of each node's callees; one more element than nodes
 	callees   []uint32
 }
 
@@ -53,10 +53,10 @@ func (r *rewriting) callGraph() (*callGraph, *Error) {
 	return g, nil
 }
 
-// callCollector is a pass that changes nothing.
+// callCollector is a pass that only reads.
 type callCollector struct {
 	graph     *callGraph
-	canonical []uint32 // the first of the types that are equal
+	canonical []uint32 // the first of several equal types
 	imported  uint32
 }
 
@@ -73,16 +73,16 @@ func (c *callCollector) visit(_ *bodyRewriting, in *instruction) {
 	}
 }
 
-// recursion is what the cycles of a call graph say.
+// recursion describes the cycles of a call graph.
 type recursion struct {
 	recursive bitSet // nodes that are part of a cycle
-	chain     int64  // the most weight along a path, recursive nodes not counted
+	chain     int64  // the maximum weight of a path, not counting recursive nodes
 }
 
-// recursion finds the strongly connected components (Tarjan, "Depth-first search and
-// linear graph algorithms", 1972), without recursion of its own, and the heaviest path
-// through what remains when each is taken for one node of no weight. A component is
-// complete after all those that it leads to, so that their paths are known.
+// recursion finds the strongly connected components without recursion of its own (Tarjan,
+// "Depth-first search and linear graph algorithms", 1972). It also finds the heaviest path in the
+// graph in which each cyclic component is a single node of weight zero. A component is completed
+// after all components that it leads to, so their paths are known by then.
 func (g *callGraph) recursion(weight func(node uint32) int64) recursion {
 	nodes := len(g.first) - 1
 	s := &search{
@@ -103,15 +103,15 @@ type search struct {
 	weight  func(uint32) int64
 	found   recursion
 	visited uint32
-	order   []uint32 // when a node was first seen, from 1 on; 0 for not yet
-	low     []uint32 // the earliest open node that is known to be reached from a node
+	order   []uint32 // when a node was first visited, from 1; 0 if not yet
+	low     []uint32 // the earliest open node known to be reachable from a node
 	open    bitSet   // nodes whose component is not complete
 	stack   []uint32 // the open nodes
-	path    []step   // from the start to the node that is looked at
-	longest []int64  // of nodes whose component is complete: the heaviest path from there
+	path    []step   // from the start to the current node
+	longest []int64  // for nodes in completed components: the heaviest path from there
 }
 
-// step is a node on the path, and how many of its callees were looked at.
+// step is a node on the path, and how many of its callees have been visited.
 type step struct {
 	node, next uint32
 }
@@ -124,7 +124,7 @@ func (s *search) enter(node uint32) {
 	s.path = append(s.path, step{node: node})
 }
 
-// from visits all that is reached from a node.
+// from visits all nodes reachable from a node.
 func (s *search) from(start uint32) {
 	s.enter(start)
 	for len(s.path) > 0 {
@@ -152,7 +152,7 @@ func (s *search) from(start uint32) {
 	}
 }
 
-// complete takes the component off the stack that began with a node.
+// complete removes the component of root from the stack.
 func (s *search) complete(root uint32) {
 	begin := len(s.stack) - 1
 	for s.stack[begin] != root {
@@ -182,42 +182,41 @@ func (s *search) complete(root uint32) {
 	}
 }
 
-// Analysis is what [Validate] learned about a module. It is the proof that these bytes
-// are valid, which [Rewrite] asks for. It is safe for concurrent use as long as nobody
-// changes it.
+// Analysis is the result of [Validate]. It proves to [Rewrite] that the module's bytes are valid.
+// It is safe for concurrent use as long as it is not modified.
 type Analysis struct {
-	// Functions are the functions that the module defines, in order.
+	// Functions describes the functions that the module defines, in order.
 	Functions []FunctionAnalysis
-	// ChangesTables: an instruction can change a table (table.set, table.init,
+	// ChangesTables reports whether an instruction can change a table (table.set, table.init,
 	// table.copy, table.grow, table.fill).
 	ChangesTables bool
-	// UsesSegments: an instruction depends on, or drops, a data or element segment
+	// UsesSegments reports whether an instruction uses or drops a data or element segment
 	// (memory.init, data.drop, table.init, elem.drop).
 	UsesSegments bool
-	// Overrun is the first active element segment that does not fit its table, so that
-	// instantiating the module traps (§4.5.4), or nil. It is known of tables that the module
-	// defines, where the offset is a constant.
+	// Overrun describes the first active element segment that does not fit its table, so that
+	// instantiation traps (§4.5.4), or is nil. It covers only segments with a constant offset for
+	// tables that the module defines.
 	Overrun *Error
 
-	taken    bitSet // functions that a reference can lead to: of segments, globals, ref.func
-	bulk     uint32 // which instructions behind the prefix 0xfc there are, by number
+	taken    bitSet // functions that a reference can reach: from segments, globals, ref.func
+	bulk     uint32 // which instructions with the prefix 0xfc occur, by number
 	module   *Module
 	features Features
 	digest   [sha256.Size]byte // of the module's bytes
 }
 
-// FunctionAnalysis is what [Validate] learned about a function.
+// FunctionAnalysis is what [Validate] found out about a function.
 type FunctionAnalysis struct {
-	MaxStack      uint32 // the most values on the operand stack at once
-	Spilled       uint32 // values that a compiler may have to keep in memory, an estimate
-	MaxDepth      uint32 // the most blocks inside one another, the body not counted
+	MaxStack      uint32 // the maximum height of the operand stack
+	Spilled       uint32 // estimated number of values that a compiler may keep in memory
+	MaxDepth      uint32 // the maximum nesting depth of blocks, not counting the body
 	Blocks        uint32 // blocks, loops and ifs
 	Branches      uint32 // br, br_if, br_table, return
-	BranchTargets uint32 // labels in all br_table, their defaults included
+	BranchTargets uint32 // labels in all br_table instructions, including defaults
 	Instructions  uint32
 	Loops         bool // has a loop
-	Calls         bool // calls a function, directly or not, or grows a memory or table
-	CallsIndirect bool // calls a function that a table holds
+	Calls         bool // calls a function, directly or indirectly, or grows a memory or table
+	CallsIndirect bool // calls a function through a table
 	Vectors       bool // has a value of type v128
 }
 
@@ -230,37 +229,34 @@ func (s bitSet) add(n uint32)      { s[n/64] |= 1 << (n % 64) }
 func (s bitSet) remove(n uint32)   { s[n/64] &^= 1 << (n % 64) }
 func (s bitSet) has(n uint32) bool { return s[n/64]&(1<<(n%64)) != 0 }
 
-// Bounds are the most that a module may hold of each thing. In each field zero means the
-// default, which the comment gives, and a negative value is an error.
+// Bounds limit what a module may contain. In each field, zero means the default given in the
+// comment, and a negative value is an error.
 //
-// The defaults start from the limits that engines on the web agree on (WebAssembly
-// JavaScript Interface, "Implementation-defined Limits") and are tighter where the
-// compiler or an instance pays dearly for each. They leave room above the largest
-// programs measured: the Go compiler, built for wasip1, is a module of 49 MB whose
-// largest body has 666,326 bytes and which has 90,795 locals and 100,000 data segments,
-// the most that Go's linker makes; CPython 3.12 is one of 26 MB with 106,184 bytes,
-// 17,020 locals (187 in one function) and 24,171 segments.
+// The defaults are based on the limits that web engines agree on (WebAssembly JavaScript Interface,
+// "Implementation-defined Limits"). They are tighter where an item is expensive for the compiler or
+// an instance. They leave room above the largest programs measured. The Go compiler, built for
+// wasip1, is a module of 49 MB with a largest body of 666,326 bytes, 90,795 locals and 100,000 data
+// segments, the maximum that Go's linker emits. CPython 3.12 has 26 MB, a largest body of 106,184
+// bytes, 17,020 locals (187 in one function) and 24,171 segments.
 //
-// The bounds on control are there because wazero v1.12.0 compiles a function in time that
-// grows with the square of its blocks and branches: some 30 ns × (blocks + branches)² on
-// the machine of the measurements, so that 10,000 empty ifs in a row, 50 KB, take 3 s,
-// and 20,000 take 14 s; 100,000 labels of one br_table take 3.5 s, and 300,000 more than
-// 30 s; blocks and
-// locals multiply, at some 2 µs for each pair. Of the programs measured, the Go compiler
-// has the most blocks (9,624, of them 7,740 inside one another), branches (6,858) and
-// labels (12,049, in all 996,397) in a function, and squares of 1.57 × 10⁹ in all; its
-// moves are 588,731. CPython has 1,622 blocks, 283 deep, 1,954 branches and a stack of 51
-// values; the largest product of blocks and locals, 636,363, is that of an instrumented C
-// program. What the bounds leave possible still needs a deadline: a minute, as computed
-// from ControlSquares.
+// The bounds on control flow exist because wazero v1.12.0 compiles a function in time that grows
+// with the square of its blocks and branches: about 30 ns × (blocks + branches)² on the machine of
+// the measurements. 10,000 consecutive empty ifs, 50 KB, take 3 s, and 20,000 take 14 s. 100,000
+// labels of one br_table take 3.5 s, and 300,000 more than 30 s. Blocks and locals multiply, at
+// about 2 µs per pair. Of the programs measured, the Go compiler has the most blocks (9,624, nested
+// up to 7,740 deep), branches (6,858) and labels (12,049 in one function, 996,397 in all), and a
+// total of squares of 1.57 × 10⁹; its moves are 588,731. CPython has 1,622 blocks, 283 deep, 1,954
+// branches and a stack of 51 values. The largest product of blocks and locals, 636,363, is that of
+// an instrumented C program. A module within the bounds can still take a minute to compile, as
+// computed from ControlSquares, so compilation needs a deadline.
 type Bounds struct {
 	Types             int // 100,000
-	Params            int // 1,000 for each type
-	Results           int // 1,000 for each type
+	Params            int // 1,000 per type
+	Results           int // 1,000 per type
 	Imports           int // 10,000
 	Functions         int // 1,000,000, imports not counted
-	BodyBytes         int // 2 MiB for each function
-	LocalsPerFunction int // 50,000, parameters not counted
+	BodyBytes         int // 2 MiB per function
+	LocalsPerFunction int // 50,000 per function, parameters not counted
 	Locals            int // 1,000,000 in all functions together
 	Tables            int // 100, imports not counted
 	TableElements     int // 1,000,000: the sum of the tables' minimums
@@ -269,28 +265,29 @@ type Bounds struct {
 	ElementSegments   int // 100,000
 	DataSegments      int // 100,000
 	CustomSections    int // 1,000
-	NameBytes         int // 100,000 for each name
+	NameBytes         int // 100,000 per name
 
-	// Only validation looks at the following.
+	// The following are checked only by validation.
 
-	BlockDepth       int // 10,000 blocks inside one another, for each function
-	Blocks           int // 12,000 blocks, loops and ifs, for each function
-	Branches         int // 12,000 br, br_if, br_table and return, for each function
+	BlockDepth       int // 10,000 nested blocks per function
+	Blocks           int // 12,000 blocks, loops and ifs per function
+	Branches         int // 12,000 br, br_if, br_table and return per function
 	ControlSquares   int // 2,000,000,000: the sum, over the functions, of (blocks + branches)²
-	BlockLocals      int // 2,000,000: blocks × (parameters + locals), for each function
-	AllBlockLocals   int // no bound: the sum, over the functions, of (blocks + 1) × (parameters + locals)
-	BranchTargets    int // 50,000 labels of br_table, for each function
+	BlockLocals      int // 2,000,000: blocks × (parameters + locals), per function
+	AllBlockLocals   int // unbounded: the sum, over the functions, of (blocks + 1) × (parameters + locals)
+	BranchTargets    int // 50,000 labels of br_table per function
 	AllBranchTargets int // 2,000,000 in all functions together
-	OperandStack     int // 10,000 values at once, for each function
-	StackMoves       int // 50,000,000: values that blocks, branches and calls move, in all functions
+	OperandStack     int // 10,000 values at once, per function
+	StackMoves       int // 50,000,000: values moved by blocks, branches and calls, in all functions
 }
 
-// ForSize returns bounds that keep the compiler's time in proportion to a module's size in bytes: what
-// grows faster has a part that grows with the size, and a part that a small module may have. They are
-// for compilations that nothing can interrupt. At them wazero v1.12.0 takes 7 µs for a byte at worst, beside
-// a second, where it takes 0.6 µs for what Go, Rust and C compilers write. Those modules, 60 of up to
-// 5 MB, have squares of 18 for each byte at most, 0.9 blocks × locals, 965 labels in a function; the Go
-// compiler, with 12,049, is refused.
+// ForSize returns bounds that keep the compiler's time proportional to a module's size in bytes.
+// Bounds on superlinear costs consist of a constant for small modules and a part that grows with
+// the size. They are meant for compilations that cannot be interrupted. At these bounds wazero
+// v1.12.0 takes at worst 7 µs per byte plus one second, compared with 0.6 µs per byte for the
+// output of Go, Rust and C compilers. Those modules, 60 of up to 5 MB, need at most 18
+// ControlSquares and 0.9 AllBlockLocals per byte, and 965 BranchTargets. The Go compiler, with
+// 12,049 labels, is rejected.
 func ForSize(bytes int) Bounds {
 	return Bounds{
 		ControlSquares: int(min(4_000_000+64*int64(bytes), 2_000_000_000)),
@@ -300,7 +297,7 @@ func ForSize(bytes int) Bounds {
 	}
 }
 
-// withDefaults returns the bounds with the defaults in place of zeros.
+// withDefaults returns the bounds with zeros replaced by the defaults.
 func (b Bounds) withDefaults() (Bounds, error) {
 	for _, field := range []struct {
 		name     string

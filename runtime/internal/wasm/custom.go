@@ -2,8 +2,8 @@ package wasm
 
 import "fmt"
 
-// custom reads the name of a custom section (§5.5.3), and walks the one kind of custom
-// section whose contents the specification defines.
+// custom reads the name of a custom section (§5.5.3), and checks the one kind whose contents the
+// specification defines.
 func (i *inspection) custom(r *reader, section Section) {
 	custom := Custom{
 		Name:   r.name("the name of a custom section", i.bounds.NameBytes),
@@ -42,8 +42,8 @@ const (
 	namesLocals    = 2
 )
 
-// names walks the contents of a name section (§7.4.1). Subsections that core 2.0 does
-// not define are passed over.
+// names checks the contents of a name section (§7.4.1). It skips subsections that core 2.0 does not
+// define.
 func (r *reader) names() {
 	for r.left() > 0 && r.err == nil {
 		id := r.byte("the id of a subsection")
@@ -63,7 +63,7 @@ func (r *reader) names() {
 	}
 }
 
-// nameMap walks a name map (§7.4.1): pairs of an index and a name.
+// nameMap checks a name map (§7.4.1): pairs of an index and a name.
 func (r *reader) nameMap() {
 	for range r.count("names", 2, r.left()) {
 		r.u32("an index")
@@ -74,7 +74,7 @@ func (r *reader) nameMap() {
 	}
 }
 
-// indirectNameMap walks an indirect name map (§7.4.1): pairs of an index and a name map.
+// indirectNameMap checks an indirect name map (§7.4.1): pairs of an index and a name map.
 func (r *reader) indirectNameMap() {
 	for range r.count("name maps", 2, r.left()) {
 		r.u32("an index")
@@ -85,11 +85,11 @@ func (r *reader) indirectNameMap() {
 	}
 }
 
-// StripCustom returns a copy of a module without its custom sections, except those that
-// keep wants by name. All other bytes stay as they are: custom sections do not change
-// what a module does (§2.5).
+// StripCustom returns a copy of a module without its custom sections, except those for which keep
+// returns true. All other bytes are unchanged. Custom sections do not affect what a module does
+// (§2.5).
 //
-// The module m must be what [Inspect] returned for source.
+// The module m must be the result of [Inspect] for source.
 func StripCustom(source []byte, m *Module, keep func(name string) bool) []byte {
 	stripped := make([]byte, 0, len(source))
 	copied := 0
@@ -103,16 +103,15 @@ func StripCustom(source []byte, m *Module, keep func(name string) bool) []byte {
 	return append(stripped, source[copied:]...)
 }
 
-// maxFunctionName is the most bytes of a function's name that FunctionNames keeps.
+// maxFunctionName is the maximum length in bytes of a name that FunctionNames returns.
 const maxFunctionName = 512
 
-// FunctionNames returns the names of functions by their index in the function index space
-// of the original module, from its "name" section (§7.4.1), for people who read traces.
-// Names are what the module says: any text, cut to 512 bytes or fewer, and equal for
-// different functions if the module likes. Functions that are not there, and sections with
-// a Problem, have no names; neither has a module without that section.
+// FunctionNames returns function names from the "name" section (§7.4.1), by index in the function
+// index space of the original module. They are meant for stack traces. Names are untrusted text,
+// cut to at most 512 bytes, and may be the same for different functions. Names of functions that do
+// not exist are left out, as are all names of a section with a Problem.
 //
-// The module m must be what [Inspect] returned for source.
+// The module m must be the result of [Inspect] for source.
 func FunctionNames(source []byte, m *Module) map[uint32]string {
 	functions := uint32(len(m.Functions))
 	for _, imported := range m.Imports {
@@ -133,7 +132,7 @@ func FunctionNames(source []byte, m *Module) map[uint32]string {
 	return names
 }
 
-// functionNames reads the subsections of a name section, and keeps the names of functions.
+// functionNames reads the subsections of a name section and collects the names of functions.
 func (r *reader) functionNames(functions uint32, names map[uint32]string) {
 	for r.left() > 0 && r.err == nil {
 		id := r.byte("the id of a subsection")
@@ -153,7 +152,7 @@ func (r *reader) functionNames(functions uint32, names map[uint32]string) {
 	}
 }
 
-// shortened cuts a name at the end of a character.
+// shortened truncates a name at a character boundary.
 func shortened(name []byte) []byte {
 	if len(name) <= maxFunctionName {
 		return name
@@ -165,8 +164,7 @@ func shortened(name []byte) []byte {
 	return name[:end]
 }
 
-// functions reads the function section (§5.5.6): the types of the functions whose
-// bodies the code section holds.
+// functions reads the function section (§5.5.6): the types of the functions in the code section.
 func (i *inspection) functions(r *reader) {
 	i.module.Functions = make([]Function, r.count("functions", 1, i.bounds.Functions))
 	for n := range i.module.Functions {
@@ -177,7 +175,7 @@ func (i *inspection) functions(r *reader) {
 	}
 }
 
-// code reads the code section (§5.5.13). Instructions are not looked at.
+// code reads the code section (§5.5.13). It does not check instructions.
 func (i *inspection) code(r *reader) {
 	i.hasCode = true
 	at := r.at
@@ -197,7 +195,7 @@ func (i *inspection) code(r *reader) {
 	}
 }
 
-// body reads where a body stands and how many locals it has, which it returns.
+// body reads the position of a body and the number of its locals, which it returns.
 func (i *inspection) body(r *reader, function *Function) int {
 	at := r.at
 	function.Size = r.size("the body of a function")
@@ -214,8 +212,8 @@ func (i *inspection) body(r *reader, function *Function) int {
 	return function.Locals
 }
 
-// locals moves over the declarations of locals and returns how many they declare.
-// A declaration is a number and a type, so that few bytes declare many locals.
+// locals skips the declarations of locals and returns how many they declare. A declaration is a
+// number and a type, so a few bytes can declare many locals.
 func (r *reader) locals(limit int) int {
 	total := uint64(0)
 	for range r.count("groups of locals", 2, r.left()) {
@@ -237,9 +235,8 @@ func mismatch(n int, of string, want int, wanted string) string {
 	return fmt.Sprintf("there are %d %s for %d %s", n, of, want, wanted)
 }
 
-// constantExpression moves over a constant expression (§5.4.9, §3.3.10) and its end.
-// It holds the instructions to those that are constant, so that it knows the length of
-// all of them; it does not check their types.
+// constantExpression skips a constant expression (§5.4.9, §3.3.10) and its end. It allows only
+// constant instructions, whose lengths it knows. It does not check their types.
 func (r *reader) constantExpression() {
 	const what = "a constant expression"
 	for r.err == nil {

@@ -97,8 +97,8 @@ func (i *inspection) memories(r *reader) {
 	}
 }
 
-// oneMemory reads a memory type, unless there is a memory already: core 2.0 has one at
-// the most (§2.5.5).
+// oneMemory reads a memory type. It fails if there already is a memory: core 2.0 allows at most one
+// (§2.5.5).
 func (i *inspection) oneMemory(r *reader) Limits {
 	if i.size(ExternMemory) > 0 {
 		r.unsupported(r.at, multipleMemories, "a second memory")
@@ -218,7 +218,7 @@ type Global struct {
 	Mutable bool
 }
 
-// Names of the proposals that are refused.
+// Names of the rejected proposals.
 const (
 	threads            = "threads"
 	memory64           = "memory64"
@@ -230,12 +230,12 @@ const (
 	extendedConstants  = "extended constant expressions"
 )
 
-// unsupported fails because the module needs a proposal that is switched off.
+// unsupported fails because the module needs a disabled proposal.
 func (r *reader) unsupported(offset int, proposal, what string) {
 	r.fail(ErrUnsupported, offset, "%s needs %s, which is not supported", what, proposal)
 }
 
-// proposedType returns the proposal that gave a type code its meaning, if there is one.
+// proposedType returns the proposal that defines a type code, or "".
 func proposedType(code byte) string {
 	switch code {
 	case 0x69, 0x74: // exnref, noexn
@@ -250,7 +250,7 @@ func proposedType(code byte) string {
 	return ""
 }
 
-// noType fails because code is not a type in the place of what.
+// noType fails because code is not a valid type for what.
 func (r *reader) noType(offset int, code byte, what string) {
 	if proposal := proposedType(code); proposal != "" {
 		r.unsupported(offset, proposal, what)
@@ -289,7 +289,7 @@ func (r *reader) referenceType(what string) ValueType {
 	return 0
 }
 
-// valueTypes reads a result type (§5.3.5). What names all of it, and each one of it.
+// valueTypes reads a result type (§5.3.5). In errors, what names the list and each one element.
 func (r *reader) valueTypes(what, each string, limit int) []ValueType {
 	n := r.count(what, 1, limit)
 	if n == 0 {
@@ -312,7 +312,7 @@ func (r *reader) functionType(bounds Bounds) FuncType {
 	return FuncType{Params: params, Results: r.valueTypes("results", "the type of a result", bounds.Results)}
 }
 
-// limits reads limits (§5.3.7). The flags of proposals are told apart by name.
+// limits reads limits (§5.3.7). It reports flags of proposals by the proposal's name.
 func (r *reader) limits(what string) Limits {
 	at := r.at
 	flags := r.byte("limits")
@@ -336,7 +336,7 @@ func (r *reader) limits(what string) Limits {
 	return l
 }
 
-// maxPages is the most pages that 32-bit addresses reach (§3.2.4).
+// maxPages is the maximum number of pages that 32-bit addresses can reach (§3.2.4).
 const maxPages = 1 << 16
 
 // memory reads a memory type (§5.3.8).

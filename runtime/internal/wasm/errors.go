@@ -5,34 +5,35 @@ import (
 	"fmt"
 )
 
-// What can be wrong with a module. Every [*Error] wraps one of these.
+// Kinds of errors. Every [*Error] wraps one of these.
 var (
-	// ErrMalformed: the bytes are not a WebAssembly module, or refer to what is not there.
+	// ErrMalformed means that the bytes are not a WebAssembly module, or refer to something that
+	// does not exist.
 	ErrMalformed = errors.New("malformed module")
-	// ErrInvalid: the module breaks a rule of validation, such as one of types.
+	// ErrInvalid means that the module violates a validation rule, such as a type rule.
 	ErrInvalid = errors.New("invalid module")
-	// ErrUnsupported: the module needs a proposal that is switched off.
+	// ErrUnsupported means that the module needs a disabled proposal, or uses a reserved name.
 	ErrUnsupported = errors.New("unsupported module")
-	// ErrLimit: the module is over one of the [Bounds].
+	// ErrLimit means that the module exceeds one of the [Bounds].
 	ErrLimit = errors.New("module over a limit")
-	// ErrUninstantiable: the module is valid, and traps whenever it is instantiated.
+	// ErrUninstantiable means that the module is valid but traps whenever it is instantiated.
 	ErrUninstantiable = errors.New("module that cannot be instantiated")
 )
 
-// ErrBounds means that [Bounds] hold a negative value: a mistake of the caller, not of
-// the module.
+// ErrBounds means that a limit given by the caller, such as a field of [Bounds], is invalid. The
+// module is not at fault.
 var ErrBounds = errors.New("invalid bounds")
 
-// Error is why a module was refused.
+// Error describes why a module was rejected.
 type Error struct {
 	// Kind is ErrMalformed, ErrInvalid, ErrUnsupported, ErrLimit or ErrUninstantiable.
 	Kind error
-	// Section names the section, such as "code". It is empty for what belongs to no
-	// section, such as the header.
+	// Section is the name of the section, such as "code". It is empty for errors outside a section,
+	// such as in the header.
 	Section string
-	// Offset is that of the offending byte from the start of the module.
+	// Offset is the offset of the offending byte from the start of the module.
 	Offset int
-	// Message says what was found there and what was expected.
+	// Message describes what was found and what was expected.
 	Message string
 }
 

@@ -6,9 +6,9 @@ import "fmt"
 type instruction struct {
 	opcode   opcode
 	operator *operator
-	at, end  int // its bytes: from the start of the module, and behind the last
+	at, end  int // offsets of its first byte and of the byte after its last, in the module
 
-	index  uint32 // the first index; for labels and types, how many there are
+	index  uint32 // the first index; for labels and types, their number
 	second uint32 // the second index
 	align  uint32 // of memory instructions, as a power of 2
 	lane   byte
@@ -17,7 +17,7 @@ type instruction struct {
 	list   int       // where the labels of br_table or the types of select begin
 }
 
-// blockType is the type of a block (§5.4.1): that of a function, or no parameters and at
+// blockType is the type of a block (§5.4.1): the index of a function type, or no parameters and at
 // most one result.
 type blockType struct {
 	isIndex bool
@@ -25,14 +25,14 @@ type blockType struct {
 	result  ValueType // 0 for none
 }
 
-// decoder reads the instructions of a function body, or of a constant expression, one
-// by one. It does not allocate.
+// decoder reads the instructions of a function body or a constant expression, one at a time. It
+// does not allocate.
 type decoder struct {
 	reader
 	features Features
 }
 
-// next reads one instruction (§5.4). After a failure, in is not to be used.
+// next reads one instruction (§5.4). After a failure, in must not be used.
 func (d *decoder) next(in *instruction) {
 	in.at = d.at
 	first := d.byte("an instruction")
@@ -58,9 +58,9 @@ func (d *decoder) next(in *instruction) {
 	in.end = d.at
 }
 
-// prefixed reads the number behind a prefix. That of a vector instruction must be as short
-// as it can be: wazero v1.12.0 takes its first byte for all of it, so that what is a constant
-// by the specification can be a loop there, which nobody has metered.
+// prefixed reads the number after a prefix. The number of a vector instruction must have the
+// shortest encoding: wazero v1.12.0 uses only its first byte, so an instruction that is a constant
+// by the specification could be an unmetered loop there.
 func (d *decoder) prefixed(in *instruction, prefix byte) {
 	at := d.at
 	number := d.u32("the number of an instruction")
@@ -81,7 +81,8 @@ func (d *decoder) prefixed(in *instruction, prefix byte) {
 	}
 }
 
-// unknown fails because there is no such instruction. The proposals' are told by name.
+// unknown fails because there is no such instruction. It reports instructions of proposals by the
+// proposal's name.
 func (d *decoder) unknown(at int, first byte, number uint32) {
 	if proposal := proposedInstruction(first, number); proposal != "" {
 		d.unsupported(at, proposal, "an instruction")
@@ -94,7 +95,7 @@ func (d *decoder) unknown(at int, first byte, number uint32) {
 	d.fail(ErrMalformed, at, "there is no instruction %#02x", first)
 }
 
-// immediates reads what stands behind the opcode.
+// immediates reads the immediates after the opcode.
 func (d *decoder) immediates(in *instruction) {
 	const what = "an instruction"
 	switch in.operator.immediates {
@@ -148,8 +149,8 @@ func (d *decoder) memoryImmediates(in *instruction) {
 	}
 }
 
-// memoryArgument reads an alignment and an offset (§5.4.6). With more than one memory,
-// the alignment has a bit for a memory index behind it (multiple memories proposal).
+// memoryArgument reads an alignment and an offset (§5.4.6). In the multiple memories proposal, a
+// bit of the alignment indicates that a memory index follows.
 func (d *decoder) memoryArgument(in *instruction) {
 	at := d.at
 	in.align = d.u32("an alignment")
@@ -162,7 +163,7 @@ func (d *decoder) memoryArgument(in *instruction) {
 	d.u32("an offset")
 }
 
-// zero reads the byte that stands for the one memory (§5.4.6).
+// zero reads the byte that refers to the only memory (§5.4.6).
 func (d *decoder) zero(in *instruction) {
 	at := d.at
 	if b := d.byte("a memory index"); d.err == nil && b != 0 {
@@ -170,7 +171,7 @@ func (d *decoder) zero(in *instruction) {
 	}
 }
 
-// labels moves over the labels of br_table, which decoder.again reads once more.
+// labels skips the labels of br_table; see decoder.again.
 func (d *decoder) labels(in *instruction) {
 	in.index = uint32(d.count("labels", 1, d.left()))
 	in.list = d.at
@@ -180,7 +181,7 @@ func (d *decoder) labels(in *instruction) {
 	d.u32("a label")
 }
 
-// types moves over the types of select (§5.4.3).
+// types reads the types of select (§5.4.3) and keeps the last one.
 func (d *decoder) types(in *instruction) {
 	in.index = uint32(d.count("types", 1, d.left()))
 	in.list = d.at
@@ -189,8 +190,8 @@ func (d *decoder) types(in *instruction) {
 	}
 }
 
-// blockType reads the type of a block (§5.4.1): a value type and the sign for none stand
-// for themselves in one byte, the rest is a signed integer of 33 bits that is not negative.
+// blockType reads the type of a block (§5.4.1). A value type, or the code for no result, is one
+// byte; anything else is a signed integer of 33 bits that must not be negative.
 func (d *decoder) blockType() blockType {
 	const what = "the type of a block"
 	if d.left() > 0 && d.err == nil && d.source[d.at]&0xc0 == 0x40 {
@@ -208,16 +209,16 @@ func (d *decoder) blockType() blockType {
 	return blockType{isIndex: true, index: uint32(index)}
 }
 
-// again returns a reader of the list of an instruction that was read.
+// again returns a reader of the list of an instruction that has been read.
 func (d *decoder) again(in *instruction) reader {
 	return reader{source: d.source[:in.end], at: in.list, section: d.section}
 }
 
-// opcode is the code of an instruction (§5.4): its one byte, or for those behind a prefix
-// the prefix in the high byte and the number in the low one.
+// opcode is the code of an instruction (§5.4): a single byte, or the prefix in the high byte and
+// the number in the low byte.
 type opcode uint16
 
-// Opcodes that passes and validation name. The rest is known by its row alone.
+// Opcodes that passes and validation refer to. Others appear only in the operator tables.
 const (
 	opUnreachable        opcode = 0x00
 	opNop                opcode = 0x01
@@ -263,25 +264,25 @@ const (
 	opTableGrow        opcode = opNumbered<<8 | 15
 	opTableFill        opcode = opNumbered<<8 | 17
 	opVector                  = 0xfd // a prefix
-	opV128Const               = 12   // behind opVector
+	opV128Const               = 12   // after opVector
 	opVectorV128Const  opcode = opVector<<8 | opV128Const
-	opGarbageCollected        = 0xfb // a prefix, of a proposal
-	opAtomic                  = 0xfe // a prefix, of a proposal
+	opGarbageCollected        = 0xfb // the prefix of a proposal
+	opAtomic                  = 0xfe // the prefix of a proposal
 )
 
-// operator is what is known of an instruction without its context: a row of the tables.
+// operator describes an instruction independent of its context: a row of the operator tables.
 type operator struct {
-	name string // as in the text format; empty in a row that stands for no instruction
-	// params and results are the types it takes off the operand stack and puts on it, a
-	// byte each. Special instructions whose types depend on the context leave them out.
+	name string // as in the text format; empty if there is no such instruction
+	// params and results are the types of the operands that it pops and pushes, one byte each.
+	// Special instructions whose types depend on the context leave them out.
 	params, results string
 	immediates      immediates
 	align           uint8 // of memory instructions: the natural alignment, as a power of 2
-	lanes           uint8 // of lane instructions: how many lanes there are
-	special         bool  // validation has a rule of its own for it
+	lanes           uint8 // of lane instructions: the number of lanes
+	special         bool  // validation has a separate rule for it
 }
 
-// The value types, as they stand in params and results.
+// The value types, as they appear in params and results.
 const (
 	i32  = string(rune(I32))
 	i64  = string(rune(I64))
@@ -290,7 +291,7 @@ const (
 	v128 = string(rune(V128))
 )
 
-// immediates says what stands behind an opcode.
+// immediates is the kind of immediates that follow an opcode.
 type immediates uint8
 
 const (
@@ -309,17 +310,17 @@ const (
 	immediateLane    // a lane
 	immediateShuffle // sixteen lanes of two vectors
 
-	// From here on, the instruction needs a memory.
+	// The following need a memory.
 
 	immediateMemory     // an alignment and an offset
 	immediateMemoryLane // an alignment, an offset and a lane
-	immediateZero       // the index of the one memory
+	immediateZero       // the index of the only memory
 	immediateTwoZeros   // that index twice
-	immediateIndexZero  // an index, and that of the one memory
+	immediateIndexZero  // an index, and that of the only memory
 )
 
-// find returns the row of an opcode, or nil if core 2.0 and the tail call proposal have
-// no such instruction.
+// find returns the row of an opcode, or nil if neither core 2.0 nor the tail call proposal has such
+// an instruction.
 func (o opcode) find() *operator {
 	var row *operator
 	switch number := o.number(); o >> 8 {
@@ -338,7 +339,7 @@ func (o opcode) find() *operator {
 	return row
 }
 
-// number returns what stands behind the prefix, or the one byte.
+// number returns the number after the prefix, or the single byte.
 func (o opcode) number() byte { return byte(o) }
 
 // String returns the instruction's name.
@@ -349,7 +350,7 @@ func (o opcode) String() string {
 	return fmt.Sprintf("instruction %#02x", uint16(o))
 }
 
-// Names of the proposals of which only instructions show.
+// Names of proposals that are recognized only by their instructions.
 const (
 	tailCalls        = "tail calls"
 	relaxedVectors   = "relaxed SIMD"
@@ -358,8 +359,8 @@ const (
 	memoryDiscarding = "memory control"
 )
 
-// proposedInstruction returns the proposal that gave an opcode its meaning, if there is
-// one. Number is what stands behind a prefix.
+// proposedInstruction returns the proposal that defines an opcode, or "". If first is a prefix,
+// number is the number after it.
 func proposedInstruction(first byte, number uint32) string {
 	switch first {
 	case 0x06, 0x07, 0x08, 0x09, 0x0a, 0x18, 0x19, 0x1f:

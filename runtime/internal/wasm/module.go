@@ -2,13 +2,13 @@ package wasm
 
 import "fmt"
 
-// Module is what a WebAssembly module declares. It shares no memory with the bytes it
-// was read from. It is safe for concurrent use as long as nobody changes it.
+// Module describes what a WebAssembly module declares. It shares no memory with the bytes it was
+// read from. It is safe for concurrent use as long as it is not modified.
 //
-// Tables, Memories, Globals and Functions are those that the module defines; what it
-// imports stands in Imports. In the index spaces (§2.5.1) imports come first.
+// Tables, Memories, Globals and Functions contain only definitions; imports are in Imports. In the
+// index spaces (§2.5.1) imports come first.
 type Module struct {
-	Sections        []Section // in the order of the module
+	Sections        []Section // in module order
 	Types           []FuncType
 	Imports         []Import
 	Functions       []Function
@@ -22,7 +22,7 @@ type Module struct {
 	Custom          []Custom
 }
 
-// ExternKind says what an import or export is (§5.5.5).
+// ExternKind is the kind of an import or export (§5.5.5).
 type ExternKind byte
 
 // The kinds of imports and exports.
@@ -31,10 +31,10 @@ const (
 	ExternTable
 	ExternMemory
 	ExternGlobal
-	externKinds // how many there are
+	externKinds // the number of kinds
 )
 
-// String returns the kind in words.
+// String returns the name of the kind.
 func (k ExternKind) String() string {
 	switch k {
 	case ExternFunction:
@@ -49,8 +49,7 @@ func (k ExternKind) String() string {
 	return fmt.Sprintf("kind %d", byte(k))
 }
 
-// Import is something that a module asks its host for. Of the last four fields the one
-// that Kind names is set.
+// Import is an import of a module. Of the last four fields, only the one that Kind names is set.
 type Import struct {
 	Module   string
 	Name     string
@@ -61,7 +60,7 @@ type Import struct {
 	Global   Global
 }
 
-// Export is something that a module gives its host.
+// Export is an export of a module.
 type Export struct {
 	Name  string
 	Kind  ExternKind
@@ -71,9 +70,9 @@ type Export struct {
 // Function is a function that a module defines.
 type Function struct {
 	Type   uint32 // index in Types
-	Offset int    // of the body, behind its size, from the start of the module
+	Offset int    // of the body, after its size, from the start of the module
 	Size   int    // of the body in bytes
-	Locals int    // how many, without the parameters
+	Locals int    // number of locals, without the parameters
 }
 
 // Start is the function that runs when a module is instantiated.
@@ -87,10 +86,9 @@ type Custom struct {
 	Name   string
 	Offset int // of the section's first byte, its id, from the start of the module
 	Size   int // of the whole section in bytes
-	// Problem is what is wrong with the contents of a "name" section, an [*Error]. A
-	// module may have such a section and be valid, but a consumer that trusts the
-	// section may not survive it: strip it with [StripCustom]. Contents of other
-	// sections are not looked at.
+	// Problem describes what is wrong with the contents of a "name" section, as an [*Error]. A
+	// module with such a section may still be valid, but a consumer that trusts the section may
+	// crash: use [StripCustom] to remove it. Contents of other sections are not checked.
 	Problem error
 }
 
@@ -105,7 +103,7 @@ func (m *Module) ExportedFunction(name string) (FuncType, bool) {
 	return FuncType{}, false
 }
 
-// functionType returns the type of a function by its index in the function index space.
+// functionType returns the type of a function, given its index in the function index space.
 func (m *Module) functionType(index uint32) (FuncType, bool) {
 	remaining := uint64(index)
 	for _, imported := range m.Imports {
@@ -123,8 +121,8 @@ func (m *Module) functionType(index uint32) (FuncType, bool) {
 	return m.Types[m.Functions[remaining].Type], true
 }
 
-// ImportedModules returns the names of the modules that the module imports from, each
-// once, in the order of first use.
+// ImportedModules returns the names of the modules that the module imports from, without
+// duplicates, in the order of first use.
 func (m *Module) ImportedModules() []string {
 	var names []string
 	seen := map[string]bool{}
@@ -137,16 +135,16 @@ func (m *Module) ImportedModules() []string {
 	return names
 }
 
-// Inspect reads a module under the default [Bounds]. An error is an [*Error]. See the
-// package documentation for what is read, and what is not.
+// Inspect reads a module under the default [Bounds]. Errors are of type [*Error]. See the package
+// documentation for what it checks.
 //
-// Inspect may be called with anything: it never panics, takes time in proportion to the
-// length of source, and allocates at most 64 times that length and 64 KiB.
+// Inspect accepts any input: it never panics, takes time proportional to the length of source, and
+// allocates at most 64 times that length plus 64 KiB.
 func Inspect(source []byte) (*Module, error) {
 	return InspectWithin(source, Bounds{})
 }
 
-// InspectWithin is [Inspect] under other bounds. If they are invalid, the error wraps
+// InspectWithin is like [Inspect] with other bounds. If the bounds are invalid, the error wraps
 // [ErrBounds].
 func InspectWithin(source []byte, bounds Bounds) (*Module, error) {
 	bounds, err := bounds.withDefaults()
@@ -176,14 +174,14 @@ func InspectWithin(source []byte, bounds Bounds) (*Module, error) {
 type inspection struct {
 	module   *Module
 	bounds   Bounds
-	imported [externKinds]int // how many imports there are of each kind
+	imported [externKinds]int // number of imports of each kind
 	hasCode  bool
-	// dataSegments is what the data count section says.
+	// dataSegments is the number in the data count section.
 	dataSegments int
 	hasDataCount bool
 }
 
-// read reads one section. All of its bytes must be accounted for.
+// read reads one section. It fails if bytes are left over.
 func (i *inspection) read(source []byte, section Section) error {
 	r := &reader{source: source[:section.End], at: section.Content, section: section.ID.String()}
 	switch section.ID {
@@ -218,8 +216,8 @@ func (i *inspection) read(source []byte, section Section) error {
 	return r.failure()
 }
 
-// complete checks what a missing section leaves open (§5.5.16): a function needs a
-// body, and a data count needs that many segments.
+// complete checks for missing sections (§5.5.16): each function needs a body, and a data count
+// needs that many segments.
 func (i *inspection) complete(end int) error {
 	if n := len(i.module.Functions); n > 0 && !i.hasCode {
 		return &Error{Kind: ErrMalformed, Section: SectionCode.String(), Offset: end, Message: mismatch(0, "bodies", n, "functions")}
@@ -231,7 +229,7 @@ func (i *inspection) complete(end int) error {
 	return nil
 }
 
-// size returns the size of the index space of a kind, as far as it was read.
+// size returns the size of the index space of a kind, as read so far.
 func (i *inspection) size(kind ExternKind) int {
 	defined := [externKinds]int{
 		ExternFunction: len(i.module.Functions),
@@ -242,7 +240,7 @@ func (i *inspection) size(kind ExternKind) int {
 	return i.imported[kind] + defined[kind]
 }
 
-// index reads an index (§5.5.1) of which there must be size.
+// index reads an index (§5.5.1), which must be less than size.
 func (r *reader) index(what string, size int) uint32 {
 	at := r.at
 	index := r.u32("an index")

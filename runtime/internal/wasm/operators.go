@@ -2,11 +2,12 @@ package wasm
 
 import "strings"
 
-// operatorRun is instructions whose codes follow each other and that differ in their names alone.
+// operatorRun is a sequence of instructions with consecutive opcodes that differ only in their
+// names.
 type operatorRun struct {
 	first uint8
 	operator
-	names string // parted by spaces
+	names string // separated by spaces
 }
 
 func operatorTable(runs ...operatorRun) *[256]operator {
@@ -20,8 +21,8 @@ func operatorTable(runs ...operatorRun) *[256]operator {
 	return &table
 }
 
-// plainOperators are the instructions of one byte (§5.4.1–5.4.7), and the tail calls of
-// that proposal. Never written to.
+// plainOperators are the instructions of one byte (§5.4.1–5.4.7), including those of the tail call
+// proposal. It is read-only.
 var plainOperators = operatorTable(
 	// Control instructions (§5.4.1).
 	operatorRun{0x00, operator{special: true}, "unreachable"},
@@ -114,8 +115,7 @@ var plainOperators = operatorTable(
 	operatorRun{0xd2, operator{special: true, immediates: immediateIndex}, "ref.func"},
 )
 
-// numberedOperators are the instructions behind the prefix 0xfc (§5.4.5–5.4.7). Never
-// written to.
+// numberedOperators are the instructions with the prefix 0xfc (§5.4.5–5.4.7). It is read-only.
 var numberedOperators = operatorTable(
 	// Saturating truncation (§5.4.7).
 	operatorRun{0, operator{params: f32, results: i32}, "i32.trunc_sat_f32_s i32.trunc_sat_f32_u"},
@@ -136,8 +136,8 @@ var numberedOperators = operatorTable(
 	operatorRun{17, operator{special: true, immediates: immediateIndex}, "table.fill"},
 )
 
-// vectorOperators are the instructions behind the prefix 0xfd (§5.4.8). The numbers that
-// are missing have no meaning. Never written to.
+// vectorOperators are the instructions with the prefix 0xfd (§5.4.8). Missing numbers are
+// undefined. It is read-only.
 var vectorOperators = operatorTable(
 	operatorRun{0, operator{params: i32, results: v128, immediates: immediateMemory, align: 4}, "v128.load"},
 	operatorRun{1, operator{params: i32, results: v128, immediates: immediateMemory, align: 3}, "v128.load8x8_s v128.load8x8_u v128.load16x4_s v128.load16x4_u v128.load32x2_s v128.load32x2_u"},

@@ -2,26 +2,26 @@ package wasm
 
 import "fmt"
 
-// chunkBytes is how much memory.fill and memory.copy move between two charges: a tenth of
-// a millisecond or less.
+// chunkBytes is how much memory.fill and memory.copy move between two charges. It takes at most a
+// tenth of a millisecond.
 const chunkBytes = 256 << 10
 
-// bytesPerUnit is how many bytes of a bulk operation cost one unit, as a power
-// of 2. It divides chunkBytes, so that chunks cost as much as the whole.
+// bytesPerUnit is the base-2 logarithm of the number of bytes of a bulk operation that cost one
+// unit. That number divides chunkBytes, so that chunks cost as much as the whole.
 const bytesPerUnit = 4
 
-// bulkPass sees to operations that take time and fuel by their length. memory.fill and
-// memory.copy become calls of functions that do the same in chunks, with charges between
-// them. What copies from segments or within tables is bounded by their size, but can stand
-// in a body very often: a function that is called before, with the length on the stack,
-// charges. memory.grow and table.grow, which leave the guest's code, cost as much as some
-// thousand other instructions.
+// bulkPass handles operations whose time and fuel depend on their length. memory.fill and
+// memory.copy become calls of functions that do the same in chunks, with charges in between.
+// Operations that copy from segments or within tables are bounded by their size but can occur often
+// in a body, so a function is called before them, with the length on the stack, that charges for
+// it. memory.grow and table.grow leave the guest's code and cost as much as a few thousand other
+// instructions.
 type bulkPass struct {
 	instead, before [len(numberedOperators)][]byte // calls, by the number of the instruction
-	grow            []byte                         // the call in front of those that grow something
+	grow            []byte                         // the call before memory.grow and table.grow
 }
 
-// addBulk adds the bulk pass, and the functions that the module needs for it.
+// addBulk adds the bulk pass and the functions that the module needs for it.
 func (r *rewriting) addBulk() {
 	p := &bulkPass{}
 	charge, call := &encoder{}, &encoder{}
@@ -65,18 +65,19 @@ func (p *bulkPass) visit(b *bodyRewriting, in *instruction) {
 	}
 }
 
-// takesLength reports whether an instruction is among those of which most cost by their length.
+// takesLength reports whether an instruction is in the range whose instructions mostly cost by
+// length.
 func takesLength(code opcode) bool { return opMemoryInit <= code && code <= opTableFill }
 
-// lengthFunction charges for its parameter, a length, and returns it.
+// lengthFunction returns a function that charges for its parameter, a length, and returns it.
 func (r *rewriting) lengthFunction(perUnit int64) []byte {
 	e := &encoder{}
 	r.meter.chargeLength(e, 0, perUnit)
 	return e.at(opLocalGet, 0).do(opEnd).bytes
 }
 
-// The parameters of the helpers: of memory.fill the address, the byte and the length, of
-// memory.copy the address to copy to, that to copy from, and the length.
+// The parameters of the helpers. memory.fill has the address, the byte and the length; memory.copy
+// has the destination, the source and the length.
 const (
 	bulkTo     = 0
 	bulkByte   = 1
@@ -99,9 +100,8 @@ func (r *rewriting) fillFunction() []byte {
 	return e.do(opEnd).bytes
 }
 
-// copyFunction is memory.copy in chunks: from the front if the destination is in front
-// of the source, else from the back, so that no chunk overwrites what is still to be
-// copied.
+// copyFunction is memory.copy in chunks. It copies from the front if the destination is before the
+// source, else from the back, so that no chunk overwrites bytes still to be copied.
 func (r *rewriting) copyFunction() []byte {
 	e := &encoder{}
 	r.small(e, opMemoryCopy)
@@ -125,84 +125,83 @@ func (r *rewriting) copyFunction() []byte {
 	return e.do(opEnd).bytes
 }
 
-// small does what is not longer than a chunk with the one instruction.
+// small performs an operation of at most one chunk with the single instruction.
 func (r *rewriting) small(e *encoder, code opcode) {
 	e.at(opLocalGet, bulkLength).i32(chunkBytes).do(opI32LeU).block(opIf)
 	r.rest(e, code)
 	e.do(opReturn, opEnd)
 }
 
-// rest does what is left with the one instruction.
+// rest performs the remainder with the single instruction.
 func (r *rewriting) rest(e *encoder, code opcode) {
 	r.meter.chargeLength(e, bulkLength, bytesPerUnit)
 	e.whole(code)
 }
 
-// chunkCharge comes before each chunk.
+// chunkCharge writes the charge before each chunk.
 func (r *rewriting) chunkCharge(e *encoder) {
 	r.meter.charge(e, chunkBytes>>bytesPerUnit)
 	r.meter.test(e)
 }
 
-// whole is the instruction with the parameters as they are. Out of bounds it traps before
-// it writes anything (§4.4.7), which is why such a request is not cut into chunks.
+// whole writes the instruction with unchanged parameters. Out of bounds it traps before it writes
+// anything (§4.4.7), so such an operation is not divided into chunks.
 func (e *encoder) whole(code opcode) *encoder {
 	return e.at(opLocalGet, bulkTo).at(opLocalGet, bulkFrom).at(opLocalGet, bulkLength).bulk(code)
 }
 
-// overEnd leaves whether the length from an address on reaches over the memory's end,
+// overEnd pushes whether the range that starts at an address extends past the end of the memory,
 // computed in 64 bits.
 func (e *encoder) overEnd(address uint32) *encoder {
 	e.at(opLocalGet, address).do(opI64ExtendU).at(opLocalGet, bulkLength).do(opI64ExtendU, opI64Add)
 	return e.at(opMemorySize, 0).do(opI64ExtendU).i64(16).do(opI64Shl, opI64GtU)
 }
 
-// advance moves an address behind the chunk.
+// advance moves an address past the chunk.
 func (e *encoder) advance(address uint32) *encoder {
 	return e.at(opLocalGet, address).i32(chunkBytes).do(opI32Add).at(opLocalSet, address)
 }
 
-// last leaves the address of the last chunk of those that are left.
+// last pushes the address of the last remaining chunk.
 func (e *encoder) last(address uint32) *encoder {
 	return e.at(opLocalGet, address).at(opLocalGet, bulkLength).do(opI32Add).i32(chunkBytes).do(opI32Sub)
 }
 
-// more takes the chunk off the length and goes on while more than a chunk is left.
+// more subtracts the chunk from the length and repeats the loop while more than a chunk is left.
 func (e *encoder) more() *encoder {
 	e.at(opLocalGet, bulkLength).i32(chunkBytes).do(opI32Sub).at(opLocalTee, bulkLength)
 	return e.i32(chunkBytes).do(opI32GtU).at(opBrIf, 0)
 }
 
-// Estimates of the stack that a call takes, in bytes.
+// Estimates of the stack that a call uses, in bytes.
 const (
 	frameBytes = 64 // return address, saved registers
 	valueBytes = 8
-	vectorSize = 2 // values, in functions that have vectors
+	vectorSize = 2 // slots per value in functions that use vectors
 )
 
-// depthPass bounds recursion. Only functions that are part of a cycle of the call graph
-// can be on the stack more than once; each of them adds its estimated frame to a global
-// at its entry, traps if the sum is over the budget, and takes it off again where it
-// returns. The others are bounded together by the longest chain of calls, which the
-// budget leaves room for.
+// depthPass bounds recursion. Only functions on a cycle of the call graph can be on the stack more
+// than once. Each of them adds its estimated frame to a global on entry, traps if the sum exceeds
+// the budget, and subtracts the frame when it returns. The other functions are bounded by the
+// longest chain of calls, for which the budget leaves room.
 //
-// The frame is taken off behind the block that exitPass makes of the body.
+// The frame is subtracted after the block that exitPass wraps around the body.
 //
-// The frame is estimated from the parameters, the locals, the operand stack and the
-// values that a compiler may have to keep in memory. Measured with wazero v1.12.0, a small
-// function takes 16 bytes where 80 are estimated, and one that keeps 10,000 values across
-// calls takes 65 KB where 81 KB are. Of Go's compiler 99 in 100 functions come to 3.6 KB
-// or less, the largest to 44 KB; of CPython to 0.6 KB and 21 KB. It remains an estimate: an
-// engine needs a limit of its own beneath it.
+// The frame is estimated from the parameters, the locals, the operand stack and the values that a
+// compiler may have to keep in memory. Measured with wazero v1.12.0, a small function uses 16 bytes
+// where 80 are estimated, and one that keeps 10,000 values across calls uses 65 KB where 81 KB are
+// estimated. Of the Go compiler's functions, 99 of 100 are estimated at 3.6 KB or less and the
+// largest at 44 KB; for CPython the numbers are 0.6 KB and 21 KB. It remains an estimate, so an
+// engine needs its own limit as well.
 type depthPass struct {
 	recursive bitSet
 	frames    []int64
 	budget    int64
 	global    uint32
-	leave     []byte // takes the frame off
+	leave     []byte // the code that subtracts the frame
 }
 
-// frame estimates the stack that a function takes, in bytes.
+// frame estimates the stack that a function uses, in bytes.
 func (r *rewriting) frame(index int) int64 {
 	f, found := r.module.Functions[index], r.analysis.Functions[index]
 	values := int64(len(r.module.Types[f.Type].Params)) + int64(f.Locals) + int64(found.MaxStack) + int64(found.Spilled)
@@ -215,7 +214,7 @@ func (r *rewriting) frame(index int) int64 {
 	return frameBytes + valueBytes*values
 }
 
-// addDepth adds the depth pass, or refuses a module that cannot run within the budget.
+// addDepth adds the depth pass, or rejects a module that cannot run within the budget.
 func (r *rewriting) addDepth() error {
 	graph, failure := r.callGraph()
 	if failure != nil {

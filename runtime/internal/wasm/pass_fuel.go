@@ -2,84 +2,84 @@ package wasm
 
 import "slices"
 
-// fuelPass charges for instructions. It cuts a body into runs, which are executed as a
-// whole or not at all unless they trap: from the entry, the header of a loop, the start of
-// an arm of an if, a place behind a conditional branch, or the end of a block that is
-// branched to, up to where the next begins or nothing follows. Each run starts with the
-// charge for all of it, one unit for each instruction; block, loop, else, end and nop are
-// free. So whichever way control takes through a body, it is charged what it executes.
+// fuelPass charges for instructions. It divides a body into runs. Unless it traps, a run is
+// executed completely or not at all. A run begins at the entry, the header of a loop, the start of
+// an arm of an if, after a conditional branch, or after the end of a block that is branched to. It
+// ends where the next one begins or where control does not continue. Each run starts with the
+// charge for all of it, one unit per instruction; block, loop, else, end and nop are free. So every
+// path through a body is charged exactly what it executes.
 //
-// In a function with a counter of its own, runs charge that; those that call something hand
-// it over to the meter, so that it is complete whenever anything else runs, and test what is
-// left unless what they call first begins with a test. What a function has not handed over
-// when it traps is lost. Other functions charge the meter.
+// In a function with a local counter, runs charge that counter. Runs that contain a call hand the
+// counter over to the meter, so that the meter is complete whenever other code runs, and test the
+// meter unless the first callee starts with a test. What a function has not handed over when it
+// traps is lost. Functions without a local counter charge the meter.
 //
-// Where too much may have been done since the last test, a run tests, and a long one ends early.
+// A run tests if too much may have been done since the last test. A long run is split.
 //
-// A loop's header is often charged with what leads there: one charge less on each round, or
-// where the loop is entered. And what one arm of an if costs is often charged before the if and
-// given back in the other arm. So a way past many checks, as of indices, is charged once.
+// A loop's header is often charged by the runs that lead to it, which saves one charge per
+// iteration or at loop entry. Similarly, the cost of one arm of an if is often charged before the
+// if and refunded in the other arm. So a path through many checks, such as index checks, is charged
+// once.
 type fuelPass struct {
 	meter     *meter
 	functions []FunctionAnalysis
-	imported  uint32 // how many functions are imported
+	imported  uint32 // number of imported functions
 	runs      []fuelRun
 	loops     []fuelLoop
 	forks     []fuelFork
 	frames    []fuelFrame
-	run       int   // that is being read; noRun where no execution comes by
-	work      int64 // at the end of the last run: what may have been done since a test
-	rest      int64 // here: what may have been done since a call, or noCall
-	last      int64 // the same where the function ends, on whichever way it is the most
+	run       int   // the current run; noRun in unreachable code
+	work      int64 // at the end of the last run: the maximum work since a test
+	rest      int64 // here: the maximum work since a call, or noCall
+	last      int64 // the maximum rest where the function ends
 }
 
-// maxWork is about what may be done between two tests on one way through a body.
+// maxWork is approximately the maximum work between two tests on one path through a body.
 const maxWork = 1 << 13
 
-// maxRest is what may be done between the return of a function that was called and the
-// function's own without a test: as many functions as a stack holds may do so one after the
-// other.
+// maxRest is the maximum work between the return of a callee and the function's own return without
+// a test. As many functions as fit on the stack may return one after another.
 const maxRest = 64
 
-// noCall is less than what is done after any call.
+// noCall is less than the work after any call.
 const noCall = -1
 
-// fuelRun is a run. One without instructions is a place where a header can be charged.
+// fuelRun is a run. A run without instructions is a place where a loop header can be charged.
 type fuelRun struct {
-	edit   int // with the charge
+	edit   int // the edit with the charge
 	cost   int64
-	work   int64 // what it does, with the leaves that it calls
-	before int64 // what may have been done in front of it since a test
+	work   int64 // its work, including the leaf functions it calls
+	before int64 // the maximum work before it since a test
 	calls  bool
-	relies bool // what it calls first begins with a test
-	bulk   bool // a charge for a length, which is tested, stands in it
+	relies bool // its first callee starts with a test
+	bulk   bool // contains a charge for a length, which is tested
 	tested bool
-	ahead  bool // something of its charge is given back on some way
+	ahead  bool // part of its charge is refunded on some path
 }
 
-// The run at the entry is the first.
+// The entry run is the first.
 const (
 	entryRun = 0
 	noRun    = -1
 )
 
-// fuelLoop is a loop that is reached.
+// fuelLoop is a reachable loop.
 type fuelLoop struct {
-	before int   // the run in front of the header
-	header int   // the run that begins there
-	back   []int // the runs of the ways back
-	jumps  bool  // one of those ends in br, so that a charge is saved
-	fixed  bool  // a way back has no place for a charge of its own
+	before int   // the run before the header
+	header int   // the run that begins at the header
+	back   []int // the runs that branch back
+	jumps  bool  // one of them ends in br, so that a charge is saved
+	fixed  bool  // a branch back has no place for its own charge
 }
 
-// fuelFork is where a run ends in an if, or in br_if where that is written as one.
+// fuelFork is an if, or a br_if that is rewritten as an if.
 type fuelFork struct {
-	before int // the run that ends there
-	then   int // the run that begins where it is entered
-	other  int // the run that begins where it is not, and nowhere else; or noRun
+	before int // the run that ends at the if
+	then   int // the run of the taken arm
+	other  int // the run that begins only where the arm is not taken; or noRun
 }
 
-// fuelWay is what may have been done on the way to a place: since a test, and since a call.
+// fuelWay is the maximum work on the path to a place: since a test, and since a call.
 type fuelWay struct{ work, rest int64 }
 
 func (w fuelWay) join(o fuelWay) fuelWay { return fuelWay{max(w.work, o.work), max(w.rest, o.rest)} }
@@ -87,12 +87,12 @@ func (w fuelWay) join(o fuelWay) fuelWay { return fuelWay{max(w.work, o.work), m
 // fuelFrame is an open block.
 type fuelFrame struct {
 	opcode   opcode
-	branched bool    // a way leads to its end, other than from what stands before that
-	entered  bool    // of an if: control comes by
-	loop     int     // of a loop that is reached: its place among the loops
-	fork     int     // of an if that control comes by: its place among the forks
-	there    fuelWay // at its end
-	unless   fuelWay // where an if begins
+	branched bool    // its end is reached other than from the code before it
+	entered  bool    // of an if: it is reachable
+	loop     int     // of a reachable loop: its index in loops
+	fork     int     // of a reachable if: its index in forks
+	there    fuelWay // at the end of the block
+	unless   fuelWay // at the beginning of an if
 }
 
 func (p *fuelPass) enter(b *bodyRewriting) {
@@ -113,7 +113,7 @@ func (p *fuelPass) add(edit int) int {
 	return len(p.runs) - 1
 }
 
-// end ends the run, if there is one: it is known now whether it is to test.
+// end ends the current run, if any. It is now known whether the run must test.
 func (p *fuelPass) end(b *bodyRewriting) {
 	if p.run == noRun {
 		return
@@ -125,7 +125,7 @@ func (p *fuelPass) end(b *bodyRewriting) {
 	}
 }
 
-// split ends the run, if there is one, and begins another behind the instruction.
+// split ends the current run, if any, and begins another after the instruction.
 func (p *fuelPass) split(b *bodyRewriting, in *instruction) {
 	if p.run != noRun {
 		p.end(b)
@@ -170,7 +170,7 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 		p.leave(b)
 	default:
 		p.cost(1)
-		bulk := in.opcode>>8 == opNumbered // the bulk pass is still to write in front of it
+		bulk := in.opcode>>8 == opNumbered // the bulk pass will insert code before it
 		if takesLength(in.opcode) {
 			p.bulk()
 		}
@@ -191,7 +191,7 @@ func (p *fuelPass) cost(units int64) {
 	}
 }
 
-// bulk notes that the bulk pass charges and tests within the run.
+// bulk records that the bulk pass charges and tests within the run.
 func (p *fuelPass) bulk() {
 	if p.run != noRun {
 		p.runs[p.run].bulk = true
@@ -200,14 +200,14 @@ func (p *fuelPass) bulk() {
 
 func (p *fuelPass) way() fuelWay { return fuelWay{p.work, p.rest} }
 
-// returns notes that the function may end here.
+// returns records that the function may end here.
 func (p *fuelPass) returns() {
 	if p.run != noRun {
 		p.last = max(p.last, p.rest)
 	}
 }
 
-// leave ends the run where nothing follows.
+// leave ends the current run where control does not continue.
 func (p *fuelPass) leave(b *bodyRewriting) {
 	p.end(b)
 	p.run = noRun
@@ -238,7 +238,7 @@ func (p *fuelPass) loop(b *bodyRewriting, in *instruction) {
 	}
 }
 
-// otherwise begins the arm of else.
+// otherwise begins the else arm.
 func (p *fuelPass) otherwise(b *bodyRewriting, in *instruction) {
 	top := &p.frames[len(p.frames)-1]
 	top.opcode = opElse
@@ -250,7 +250,7 @@ func (p *fuelPass) otherwise(b *bodyRewriting, in *instruction) {
 	}
 }
 
-// reach has the run end where a block does.
+// reach ends the current run at the end of a block.
 func (p *fuelPass) reach(b *bodyRewriting, frame *fuelFrame) {
 	if p.run != noRun {
 		p.end(b)
@@ -259,7 +259,7 @@ func (p *fuelPass) reach(b *bodyRewriting, frame *fuelFrame) {
 	}
 }
 
-// close ends a block. Where two ways meet, a run begins.
+// close ends a block. A run begins where two paths join.
 func (p *fuelPass) close(b *bodyRewriting, in *instruction) {
 	if len(p.frames) == 0 { // the end of the body
 		p.returns()
@@ -287,7 +287,7 @@ func (p *fuelPass) close(b *bodyRewriting, in *instruction) {
 	}
 }
 
-// branch charges for a branch, and notes where it leads to.
+// branch charges for a branch and records its target.
 func (p *fuelPass) branch(b *bodyRewriting, in *instruction) {
 	p.cost(1 + b.passed)
 	p.end(b)
@@ -314,8 +314,8 @@ func (p *fuelPass) branch(b *bodyRewriting, in *instruction) {
 	}
 }
 
-// target notes a branch to a label, and the run that may be charged for what it leads to. The
-// label of the body has no frame.
+// target records a branch to a label, and the run that may be charged for the code at the target.
+// The label of the body has no frame.
 func (p *fuelPass) target(label uint32, run int, jumps bool) {
 	n := len(p.frames)
 	switch {
@@ -336,7 +336,7 @@ func (p *fuelPass) target(label uint32, run int, jumps bool) {
 	loop.fixed = loop.fixed || run == noRun || run == loop.header
 }
 
-// finish writes the charges, now that all costs are known.
+// finish writes the charges, since all costs are known now.
 func (p *fuelPass) finish(b *bodyRewriting) {
 	if b.counted {
 		for _, loop := range slices.Backward(p.loops) {
@@ -356,8 +356,8 @@ func (p *fuelPass) finish(b *bodyRewriting) {
 	}
 }
 
-// fold charges for a loop's header where control comes from, if that saves anything. A header
-// that hands over is charged right there.
+// fold moves the charge of a loop's header to the runs that lead to it, if that saves anything. A
+// header that hands over is charged at the header.
 func (p *fuelPass) fold(loop fuelLoop) {
 	header := &p.runs[loop.header]
 	saves := loop.jumps || len(loop.back) > 0 && p.runs[loop.before].cost > 0
@@ -370,16 +370,16 @@ func (p *fuelPass) fold(loop fuelLoop) {
 	header.cost = 0
 }
 
-// join charges for one arm before the if, if that saves anything.
+// join moves the charge of one arm before the if, if that saves anything.
 func (p *fuelPass) join(b *bodyRewriting, fork fuelFork) {
 	if fork.other == noRun {
 		return
 	}
 	before, then, other := &p.runs[fork.before], &p.runs[fork.then], &p.runs[fork.other]
 	if before.cost == 0 || before.calls || before.tested || b.counted && fork.before == entryRun {
-		return // nothing is charged there, or what is given back may be missing
+		return // nothing is charged there, or the refund may not be covered
 	}
-	// Where a test follows before anything is given back, a guest would be refused what it has.
+	// A test between the charge and the refund could stop a guest that has enough fuel.
 	exact := !b.counted && (before.bulk || fork.before == entryRun && !p.functions[b.index].isLeaf())
 	move := func(from, back *fuelRun) bool {
 		ahead := from.cost > back.cost || from.ahead || back.ahead
@@ -395,11 +395,11 @@ func (p *fuelPass) join(b *bodyRewriting, fork fuelFork) {
 	}
 }
 
-// charge writes the charge for a run.
+// charge returns the code that charges for a run.
 func (p *fuelPass) charge(b *bodyRewriting, n int, run fuelRun) []byte {
 	e := &encoder{}
 	switch {
-	case n == entryRun: // where a counter of its own is 0
+	case n == entryRun: // the local counter is 0 here
 		p.meter.charge(e, run.cost)
 		if !p.functions[b.index].isLeaf() {
 			p.meter.test(e)

@@ -1,8 +1,8 @@
 package wasm
 
-// loopPass makes of each loop two, one inside the other, in functions that have a counter
-// of their own. A branch back to the header goes on in the inner loop while the counter is
-// below its bound, and else to the outer loop, which hands the counter over to the meter:
+// loopPass splits each loop into two nested loops, in functions with a local counter. A branch back
+// to the header goes to the inner loop while the counter is below its bound, and otherwise to the
+// outer loop, which hands the counter over to the meter:
 //
 //	loop                    loop
 //	                          if counter >= bound: hand it over
@@ -13,9 +13,9 @@ package wasm
 //	end                       end
 //	                        end
 //
-// So the way round a loop has neither a call nor a write to memory in it. A call would
-// cost more than it seems to, even where it is never executed: a compiler keeps what lives
-// across it in few registers, or saves it on each round.
+// So the path around a loop contains neither a call nor a write to memory. A call would cost more
+// than it seems to, even if it is never executed: a compiler keeps the values that live across it
+// in few registers, or saves them in each iteration.
 type loopPass struct {
 	meter     *meter
 	functions []FunctionAnalysis
@@ -23,15 +23,15 @@ type loopPass struct {
 	tables    dispatches
 }
 
-// Bounds of a function's counter. It may be missing from the meter, so it must be small
-// against a slice.
+// Limits of the local counter's bound. The counter may be missing from the meter, so it must be
+// small compared with a slice.
 const (
 	minCounterBound = 1 << 12
 	maxCounterBound = 1 << 14
 )
 
-// counterBound returns the bound of a function's counter. It has room for dozens of rounds
-// of any loop, so that few of them end in a call.
+// counterBound returns the bound of a function's local counter. It allows dozens of iterations of
+// any loop, so that few of them end in a call.
 func (f *FunctionAnalysis) counterBound() int32 {
 	return int32(min(max(minCounterBound, 64*int64(f.Instructions)), maxCounterBound))
 }
@@ -73,7 +73,7 @@ func (p *loopPass) split(b *bodyRewriting, in *instruction) {
 	b.replace(in, e.bytes)
 }
 
-// branch writes br, behind what it passes over.
+// branch writes br, after nops for the instructions it skips.
 func (p *loopPass) branch(b *bodyRewriting, in *instruction) {
 	e := &encoder{}
 	label, target := b.label(in.index), b.target(in.index)
@@ -91,9 +91,9 @@ func (p *loopPass) branch(b *bodyRewriting, in *instruction) {
 	b.replace(in, e.bytes)
 }
 
-// branchIf writes br_if. An if costs less than br_if, since wazero v1.12.0 compares and
-// branches at once only there, but it cannot take values along: with values, br_if leads to
-// the outer loop at once.
+// branchIf writes br_if. It uses an if where possible, which costs less because wazero v1.12.0
+// fuses comparison and branch only there. An if cannot carry values, so a branch with values stays
+// a br_if, directly to the outer loop if the target is a loop.
 func (p *loopPass) branchIf(b *bodyRewriting, in *instruction) {
 	e := &encoder{}
 	label, target := b.label(in.index), b.target(in.index)
@@ -113,9 +113,9 @@ func (p *loopPass) branchIf(b *bodyRewriting, in *instruction) {
 	b.insert(in.end, inside.do(opEnd).bytes)
 }
 
-// branchTable writes br_table, which leads to outer loops. Where functions are entered through
-// it, it stands in an if that the first place goes past. Those that call nothing spend their
-// time in loops, which the if would slow down.
+// branchTable writes br_table, whose labels refer to outer loops. If functions are entered through
+// the table, it is placed in an if that the first place bypasses. Functions that call nothing spend
+// their time in loops, which the if would slow down.
 func (p *loopPass) branchTable(b *bodyRewriting, in *instruction) {
 	e := &encoder{}
 	var local, first, inside uint32
@@ -136,38 +136,37 @@ func (p *loopPass) branchTable(b *bodyRewriting, in *instruction) {
 	b.replace(in, e.bytes)
 }
 
-// again goes back to the inner loop while the counter is below its bound, else to the outer.
+// again branches to the inner loop while the counter is below its bound, else to the outer loop.
 func (e *encoder) again(counter uint32, bound int32, outer uint32) *encoder {
 	return e.below(counter, bound).block(opIf).at(opBr, outer).do(opEnd).at(opBr, outer)
 }
 
-// below leaves whether a counter is below a bound.
+// below pushes whether a counter is below a bound.
 func (e *encoder) below(local uint32, bound int32) *encoder {
 	return e.at(opLocalGet, local).i32(bound).do(opI32LtS)
 }
 
-// exitPass gives bodies one way out. Where something is to be done when a function ends, as to
-// test the meter where it has called others, since many may return one after the other, the
-// body becomes the inside of a block with the results of the function, so that branches to
-// the body's label and returns lead to the end of that block, and the code stands behind it;
-// labels keep their numbers.
+// exitPass gives bodies a single exit where code must run when a function ends. An example is
+// testing the meter after calls, since many functions may return one after another. The body is
+// wrapped in a block with the results of the function. Branches to the body's label and returns go
+// to the end of that block, and the code follows it. Labels keep their numbers.
 //
-// It also takes out every nop, so that those in the result are the passes' own. Each stands
-// for an instruction that is executed in the original and not here, which is how a checker
-// that sees the result alone can count what the original executes: loopPass leaves them in
-// front of branches that it leads past instructions, and exitPass in front of a branch that
-// is all there is in an arm of an if, because loopPass writes br_if as such an if.
+// It also removes every nop, so that the nops in the result are the passes' own. Each marks an
+// instruction that is executed in the original but not in the result, so that a verifier that sees
+// only the result can count what the original executes. loopPass leaves nops before branches that
+// it redirects past instructions. exitPass leaves one before a branch that is the only instruction
+// in an arm of an if, because loopPass writes br_if as such an if.
 type exitPass struct {
 	r     *rewriting
-	after bool // the instruction before was an if
+	after bool // the previous instruction was an if
 }
 
-// wrapped reports whether something is to be done when a function ends.
+// wrapped reports whether code must run when a function ends.
 func (r *rewriting) wrapped(index int) bool {
 	return r.counted(index) || r.passes.Meter && r.analysis.Functions[index].Calls || r.depth != nil && r.depth.recursive.has(uint32(index))
 }
 
-// addExits adds the exit pass, and the types of the blocks that it needs.
+// addExits adds the exit pass and the block types that it needs.
 func (r *rewriting) addExits() {
 	for index, f := range r.module.Functions {
 		if r.wrapped(index) {
@@ -177,7 +176,8 @@ func (r *rewriting) addExits() {
 	r.pipeline = append(r.pipeline, &exitPass{r: r})
 }
 
-// blockType writes the type of a block without parameters (§5.4.1), which it adds if it is not there.
+// blockType encodes the type of a block without parameters (§5.4.1), adding the type if it is
+// missing.
 func (r *rewriting) blockType(results []ValueType) []byte {
 	switch len(results) {
 	case 0:
@@ -228,7 +228,7 @@ func (p *exitPass) visit(b *bodyRewriting, in *instruction) {
 	}
 }
 
-// leave writes return as a branch to the end of the block that the body is in.
+// leave writes return as a branch to the end of the block around the body.
 func (p *exitPass) leave(b *bodyRewriting, in *instruction, alone bool) {
 	if !b.wrapped {
 		return

@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// meter is a counter in a global that charges are taken off, and the import that is called
-// when a test finds it negative. The call is what lets the host stop a guest: nothing else
-// leaves the guest's machine code, and Go's runtime cannot preempt that. While a guest
-// spins in it, the next garbage collection stops all other goroutines and waits for it,
-// so that nobody is left to set a flag for the guest to see. The distance between two
-// calls therefore bounds how long a guest can hold up the whole process.
+// meter is a counter in a global that charges are deducted from, and the import to call when a test
+// finds it negative. The call is the only way to stop a guest: nothing else leaves the guest's
+// machine code, and Go's runtime cannot preempt that. While a guest loops in it, the next garbage
+// collection stops all other goroutines and waits for it, so no goroutine is left to set a flag for
+// the guest. The distance between two calls therefore bounds how long a guest can stall the whole
+// process.
 //
-// Functions with loops have a counter of their own beside it, a local that charges are added
-// to. It can live in a register, where the meter is written to memory with each charge.
+// Functions with loops also have a local counter to which charges are added. It can stay in a
+// register, whereas the meter is written to memory with each charge.
 type meter struct {
 	global uint32
-	more   uint32 // index of a function that asks for more
-	take   uint32 // index of a function that takes its parameter off, and tests the rest
+	more   uint32 // index of a function that requests more
+	take   uint32 // index of a function that deducts its parameter and tests the meter
 }
 
-// addMeter adds the meter.
+// addMeter adds the meter, its functions and its passes.
 func (r *rewriting) addMeter() {
 	r.meter = &meter{}
 	refill := r.addImport(MeterModule, MeterRefill, FuncType{Params: []ValueType{I64}, Results: []ValueType{I64}})
@@ -36,25 +36,25 @@ func (r *rewriting) addMeter() {
 		&fuelPass{meter: r.meter, functions: r.analysis.Functions, imported: r.importedFunctions})
 }
 
-// charge takes units off the counter, or puts them back.
+// charge deducts units from the meter, or refunds them if negative.
 func (m *meter) charge(e *encoder, units int64) {
 	if units != 0 {
 		e.at(opGlobalGet, m.global).i64(units).do(opI64Sub).at(opGlobalSet, m.global)
 	}
 }
 
-// handOver takes a function's own counter off, and units, and sets the former to 0.
+// handOver deducts the local counter plus units from the meter, and resets the local counter.
 func (m *meter) handOver(e *encoder, counter uint32, units int64) {
 	e.at(opGlobalGet, m.global).at(opLocalGet, counter).i32(int32(units)).do(opI32Add, opI64ExtendU, opI64Sub)
 	e.at(opGlobalSet, m.global).i32(0).at(opLocalSet, counter)
 }
 
-// settle takes a function's own counter off where the function ends.
+// settle deducts the local counter from the meter at the end of a function.
 func (m *meter) settle(e *encoder, counter uint32) {
 	e.at(opGlobalGet, m.global).at(opLocalGet, counter).do(opI64ExtendU, opI64Sub).at(opGlobalSet, m.global)
 }
 
-// chargeLength takes a local, divided by a power of 2, off the counter and tests it.
+// chargeLength deducts a local, divided by a power of 2, from the meter and tests it.
 func (m *meter) chargeLength(e *encoder, local uint32, perUnit int64) {
 	e.at(opGlobalGet, m.global).at(opLocalGet, local).do(opI64ExtendU)
 	if perUnit > 0 {
@@ -64,27 +64,27 @@ func (m *meter) chargeLength(e *encoder, local uint32, perUnit int64) {
 	m.test(e)
 }
 
-// test asks for more if the counter is negative. The call stands in the arm of else because
-// wazero's register allocator gives what follows the registers as the first arm leaves
-// them, and a call leaves few.
+// test requests more if the meter is negative. The call is in the else arm because wazero's
+// register allocator gives the code after the if the registers as the first arm leaves them, and a
+// call leaves few.
 func (m *meter) test(e *encoder) {
 	e.at(opGlobalGet, m.global).i64(0).do(opI64GeS).block(opIf).do(opElse).at(opCall, m.more).do(opEnd)
 }
 
-// leafInstructions is the most instructions of a function that ends by itself, without
-// calls and loops, that does not test the counter. Whoever calls it sees to that.
+// leafInstructions is the maximum number of instructions of a function without calls and loops that
+// does not test the meter. Its callers account for it.
 const leafInstructions = 64
 
-// growUnits is what memory.grow and table.grow count for: they leave the guest's code, and
-// take as long as some thousand other instructions.
+// growUnits is the cost of memory.grow and table.grow. They leave the guest's code and take as long
+// as a few thousand other instructions.
 const growUnits = 4096
 
-// isLeaf reports whether a function does not test the counter on entry.
+// isLeaf reports whether a function does not test the meter on entry.
 func (f *FunctionAnalysis) isLeaf() bool {
 	return !f.Loops && !f.Calls && f.Instructions <= leafInstructions
 }
 
-// moved returns the index of a function that the module has, or of what it has instead.
+// moved returns the new index of a function of the original module, or of its replacement.
 func (r *rewriting) moved(index uint32) uint32 {
 	switch {
 	case index >= r.importedFunctions:
@@ -96,7 +96,7 @@ func (r *rewriting) moved(index uint32) uint32 {
 	}
 }
 
-// renumberPass writes the new indices of functions into instructions.
+// renumberPass updates the function indices in instructions.
 type renumberPass struct {
 	r *rewriting
 }
@@ -113,9 +113,9 @@ func (p *renumberPass) visit(b *bodyRewriting, in *instruction) {
 	}
 }
 
-// dispatches shortens ways through the tables that compilers write for control flow without
-// structure, Go's above all: a loop begins with a table of the places in its body, and a
-// branch sets a local to the number of a place and goes back to the table.
+// dispatches shortens paths through the tables that compilers, Go's above all, emit for
+// unstructured control flow: a loop begins with a table of the places in its body, and a branch
+// sets a local to the number of a place and jumps back to the table.
 //
 //	loop
 //	  block block block
@@ -132,39 +132,38 @@ func (p *renumberPass) visit(b *bodyRewriting, in *instruction) {
 //	  ...                            place 2
 //	end
 //
-// A branch to a place ahead leads there at once: it is no way round the loop, so that it
-// needs no test of the counter, and no jump through a table. What it passes over is charged
-// as if it was executed; so many nops stand in its place. Place 0, where functions are
-// entered, is tested for in front of the table: jumps whose target the processor must guess
-// are dear in code that runs seldom.
+// A branch to a place ahead is redirected there. It does not go around the loop, so it needs no
+// test of the counter and no table jump. The instructions it skips are charged as if executed, and
+// the same number of nops marks them. Place 0, where functions are entered, is tested for before
+// the table: jumps whose target the processor must guess are expensive in rarely executed code.
 type dispatches struct {
 	open   []dispatch
-	labels []uint32 // of all of them
+	labels []uint32 // of all open tables
 	header dispatchHeader
 	setter dispatchSetter
-	begins bool // the instruction is the table of the last one
+	begins bool // the instruction is the table of the last dispatch
 }
 
-// dispatchCost is what passing through a table costs: local.get and br_table.
+// dispatchCost is the cost of going through a table: local.get and br_table.
 const dispatchCost = 2
 
-// dispatch is a loop with a table that is open.
+// dispatch is an open loop with a table.
 type dispatch struct {
-	loop   int    // its place among the open blocks
-	local  uint32 // that is looked up
-	labels int    // where those of its table begin
-	blocks int    // how many blocks stand between the loop and the table
-	left   int    // how many of them are still open
+	loop   int    // its index among the open blocks
+	local  uint32 // the local that selects the place
+	labels int    // start of its table's labels in dispatches.labels
+	blocks int    // number of blocks between the loop and the table
+	left   int    // number of them still open
 }
 
-// dispatchHeader is what was read of a loop up to its table: blocks, then local.get.
+// dispatchHeader is the part of a loop read before its table: blocks, then local.get.
 type dispatchHeader struct {
 	reading, got bool
 	blocks       int
 	local        uint32
 }
 
-// dispatchSetter is what stands right before an instruction: i32.const, then local.set.
+// dispatchSetter is the code directly before an instruction: i32.const, then local.set.
 type dispatchSetter struct {
 	constant, set bool
 	value, local  uint32
@@ -172,8 +171,7 @@ type dispatchSetter struct {
 
 func (d *dispatches) enter() { *d = dispatches{open: d.open[:0], labels: d.labels[:0]} }
 
-// visit leads a branch to its place, in the instruction itself, and returns the cost of what
-// it passes over.
+// visit redirects a branch by changing in, and returns the cost of the instructions it skips.
 func (d *dispatches) visit(b *bodyRewriting, in *instruction) int64 {
 	d.begins = false
 	if d.header.read(in) {
@@ -190,8 +188,8 @@ func (d *dispatches) visit(b *bodyRewriting, in *instruction) int64 {
 	return cost
 }
 
-// read reports whether the instruction is a table, right behind the header of its loop. The
-// loop takes no values, so there is nothing on the operand stack, and no place takes any.
+// read reports whether the instruction is a table directly after the header of its loop. The loop
+// has no parameters, so the operand stack is empty and no place takes values.
 func (h *dispatchHeader) read(in *instruction) bool {
 	switch {
 	case in.opcode == opLoop && !in.block.isIndex:
@@ -220,7 +218,7 @@ func (s *dispatchSetter) read(b *bodyRewriting, in *instruction) {
 	}
 }
 
-// begin notes a table.
+// begin records a table.
 func (d *dispatches) begin(b *bodyRewriting, in *instruction) {
 	d.open = append(d.open, dispatch{loop: len(b.blocks) - 1 - d.header.blocks, local: d.header.local,
 		labels: len(d.labels), blocks: d.header.blocks, left: d.header.blocks})
@@ -231,7 +229,7 @@ func (d *dispatches) begin(b *bodyRewriting, in *instruction) {
 	}
 }
 
-// close notes the end of the block at a place.
+// close records the end of the block with the given index.
 func (d *dispatches) close(place int) {
 	last := len(d.open) - 1
 	if last < 0 {
@@ -245,13 +243,13 @@ func (d *dispatches) close(place int) {
 	}
 }
 
-// last returns the table that is being read, or read last, and the label of its first place.
+// last returns the local of the current or last table, and the label of its first place.
 func (d *dispatches) last() (local, first uint32) {
 	top := d.open[len(d.open)-1]
 	return top.local, d.labels[top.labels]
 }
 
-// lead leads a branch to the place that its table would lead to, if that is ahead.
+// lead redirects a branch to the place that its table would jump to, if that is ahead.
 func (d *dispatches) lead(b *bodyRewriting, in *instruction) int64 {
 	loop := len(b.blocks) - 1 - int(in.index)
 	at, found := slices.BinarySearchFunc(d.open, loop, func(o dispatch, loop int) int { return cmp.Compare(o.loop, loop) })

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// reader reads the bytes of one section, or of one part of it. It never reads past its
-// end. The first failure sticks: later reads return zero values and move nothing, so
-// that err has to be looked at only where what was read is used.
+// reader reads the bytes of a section or a part of it, and never reads past its end. The first
+// failure sticks: later reads return zero values and do not advance. So err needs to be checked
+// only where a value is used.
 type reader struct {
-	source  []byte // the module up to the end of the part; never past it
+	source  []byte // the module up to the end of the part
 	at      int    // offset of the next byte
 	section string // for errors
 	err     *Error
@@ -18,7 +18,7 @@ type reader struct {
 
 func (r *reader) left() int { return len(r.source) - r.at }
 
-// fail records a failure at an offset, unless there is one already.
+// fail records a failure at an offset, unless one was recorded before.
 func (r *reader) fail(kind error, offset int, format string, arguments ...any) {
 	if r.err == nil {
 		r.err = &Error{Kind: kind, Section: r.section, Offset: offset, Message: fmt.Sprintf(format, arguments...)}
@@ -33,15 +33,15 @@ func (r *reader) failure() error {
 	return r.err
 }
 
-// part returns a reader of the next n bytes, which what names, and moves behind them.
+// part returns a reader of the next n bytes and skips them. In errors, what names them.
 func (r *reader) part(n int, what string) reader {
 	start := r.at
 	r.skip(n, what)
 	return reader{source: r.source[:r.at], at: start, section: r.section, err: r.err}
 }
 
-// skip moves over n bytes, which what names. As everywhere in the reader, what is put
-// into words only on failure: a string made for each read would cost more than the read.
+// skip skips n bytes. In errors, what names them. Throughout the reader, messages are formatted
+// only on failure: formatting a string for each read would cost more than the read.
 func (r *reader) skip(n int, what string) {
 	if r.err != nil {
 		return
@@ -53,7 +53,7 @@ func (r *reader) skip(n int, what string) {
 	r.at += n
 }
 
-// end fails if bytes are left that nothing accounts for.
+// end fails if unread bytes are left.
 func (r *reader) end() {
 	if r.left() > 0 {
 		r.fail(ErrMalformed, r.at, "%d bytes are left over", r.left())
@@ -62,7 +62,7 @@ func (r *reader) end() {
 
 func (r *reader) byte(what string) byte {
 	if r.err != nil || r.at >= len(r.source) {
-		r.skip(1, what) // fails, if nothing has before
+		r.skip(1, what) // fails, unless there was a failure before
 		return 0
 	}
 	r.at++
@@ -72,7 +72,7 @@ func (r *reader) byte(what string) byte {
 // u32 reads an unsigned integer in LEB128 (§5.2.2).
 func (r *reader) u32(what string) uint32 { return uint32(r.leb(32, false, what)) }
 
-// size reads a u32 that counts bytes of which all must still come.
+// size reads a u32 that is a number of bytes, which must not exceed the bytes left.
 func (r *reader) size(what string) int {
 	at := r.at
 	n := r.u32(what)
@@ -83,11 +83,10 @@ func (r *reader) size(what string) int {
 	return int(n)
 }
 
-// leb reads an integer of so many bits in LEB128 (§5.2.2). It takes at most
-// ceil(bits/7) bytes, and the bits of the last byte that the integer has no room for
-// must be copies of its sign.
+// leb reads an integer of the given number of bits in LEB128 (§5.2.2). It takes at most
+// ceil(bits/7) bytes, and unused bits of the last byte must be copies of the sign.
 func (r *reader) leb(bits uint, signed bool, what string) uint64 {
-	if r.err == nil && r.at < len(r.source) && r.source[r.at] < 0x80 { // one byte, as most are
+	if r.err == nil && r.at < len(r.source) && r.source[r.at] < 0x80 { // the common case: one byte
 		r.at++
 		return uint64(r.source[r.at-1])
 	}
@@ -109,8 +108,7 @@ func (r *reader) leb(bits uint, signed bool, what string) uint64 {
 	}
 }
 
-// lastByte reports whether b can be the last byte of an integer that has room for so
-// many bits of it, 1 to 7.
+// lastByte reports whether b can be the last byte of an integer that uses room bits of it, 1 to 7.
 func lastByte(b byte, room uint, signed bool) bool {
 	unused := b >> room
 	if signed && b>>(room-1)&1 == 1 {
@@ -119,9 +117,9 @@ func lastByte(b byte, room uint, signed bool) bool {
 	return unused == 0
 }
 
-// count reads the length of a vector (§5.1.3) whose elements, which what names, take at
-// least so many bytes each. A length that the bytes left cannot hold is a lie and never
-// returned, so that it is safe to allocate by the result.
+// count reads the length of a vector (§5.1.3) whose elements take at least elementBytes each. In
+// errors, what names the elements. It never returns a length that does not fit in the bytes left,
+// so it is safe to allocate by the result.
 func (r *reader) count(what string, elementBytes, limit int) int {
 	at := r.at
 	n := r.u32(what)
@@ -149,7 +147,7 @@ func (r *reader) name(what string, limit int) string {
 	return string(text)
 }
 
-// text reads a name as a part of source.
+// text reads a name and returns it as a subslice of source.
 func (r *reader) text(what string) []byte {
 	n := r.size(what)
 	start := r.at
@@ -210,7 +208,7 @@ func (e *encoder) functionType(t FuncType) {
 	}
 }
 
-// Opcodes that injected code needs beside those of instruction.go.
+// Opcodes that added code needs besides those in instruction.go.
 const (
 	opMemorySize opcode = 0x3f
 	opMemoryGrow opcode = 0x40
@@ -264,7 +262,7 @@ func (e *encoder) i64(n int64) *encoder {
 	return e
 }
 
-// bulk writes memory.fill or memory.copy of the one memory.
+// bulk writes memory.fill or memory.copy on the only memory.
 func (e *encoder) bulk(code opcode) *encoder {
 	e.bytes = append(e.bytes, opNumbered, code.number(), 0)
 	if code == opMemoryCopy {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ErrUnvalidated means that [Rewrite] was called with an [Analysis] of other bytes.
+// ErrUnvalidated means that [Rewrite] was called with an [Analysis] of different bytes.
 var ErrUnvalidated = errors.New("module was not validated")
 
 // MeterModule and MeterRefill name the import that Passes.Meter adds, of type (i64) -> (i64).
@@ -17,131 +17,126 @@ const (
 	MeterRefill = "refill"
 )
 
-// Names of the exports that Rewrite adds, beside ForkName. A module that has one of them,
-// or imports from MeterModule or ForkModule, is refused.
+// Names of the exports that Rewrite adds, besides ForkName. A module that already exports one of
+// them, or that imports from MeterModule or ForkModule, is rejected.
 const (
 	meterName    = "caisson:meter@1"
 	depthName    = "caisson:depth@1"
-	globalPrefix = "caisson:global@1:" // and the global's index
+	globalPrefix = "caisson:global@1:" // followed by the global's index
 )
 
-// DefaultStackBytes is the stack that calls may use where [Passes] does not say: half of
-// 16 MiB, because a stack grows by doubling.
+// DefaultStackBytes is the default of Passes.StackBytes. It is half of 16 MiB, because a stack
+// grows by doubling.
 const DefaultStackBytes = 8 << 20
 
-// DepthExceeded is the value of the global of Passes.Depth after a trap that it caused.
+// DepthExceeded is the value of the Passes.Depth global after a trap that the pass caused.
 const DepthExceeded uint32 = 1<<32 - 1
 
 // maxStackBytes keeps sums of frames within 32 bits.
 const maxStackBytes = 1 << 30
 
-// Passes says what [Rewrite] adds to a module. The zero value adds nothing.
+// Passes selects what [Rewrite] adds to a module. The zero value adds nothing.
 type Passes struct {
-	// Meter counts what the guest does, and lets the host stop it. It adds a counter, a
-	// global of type i64, at first 0, from which each executed instruction takes 1 unit
-	// before it is executed, memory.grow and table.grow 4,096, and bulk operations 1 for
-	// each 16 bytes or each table element, so that equal runs take equal amounts. Block,
-	// loop, else, end and nop are free. Where the counter is negative, the guest calls the
-	// import MeterRefill with it at the next function entry, round of a loop or bulk
-	// operation, and continues with the result as the counter. The host gets to run there,
-	// and nowhere else: it returns the next slice, or fails and so ends the call. Slices must
-	// be small, because a guest cannot be preempted within one, not even by Go's garbage
-	// collector, which stops the whole process to wait for it.
+	// Meter counts the guest's work and lets the host stop the guest. It adds a counter, a global
+	// of type i64 that is initially 0. Each executed instruction deducts 1 unit before it runs,
+	// memory.grow and table.grow 4,096, and bulk operations 1 unit per 16 bytes or per table
+	// element, so equal runs use equal amounts. Block, loop, else, end and nop are free. At the
+	// next function entry, loop iteration or bulk operation at which the counter is negative, the
+	// guest calls the import MeterRefill with the counter and continues with the result as the new
+	// counter. Only there does metering return control to the host, which returns the next slice,
+	// or fails and thereby ends the call. Slices must be small, because a guest cannot be preempted
+	// within one, not even by Go's garbage collector, which stops the whole process to wait for it.
 	//
-	// Wherever some 8,000 units may have been used since the counter was looked at, it is looked
-	// at again, and where a function ends that has called others.
+	// The counter is tested again wherever some 8,000 units may have been used since the last test,
+	// and at the end of functions that call others.
 	//
-	// A function with loops counts in a local, which it adds to the counter before it calls
-	// another function and where it ends. So a guest may use some 16,384 units more than it was
-	// given, or with loops twice that, and as much is missing from the counter after a trap.
-	// What stands behind a call is counted before it, up to the next branch, even where the
-	// call never returns, as one of proc_exit.
+	// A function with loops counts in a local, which it adds to the counter before it calls another
+	// function and where it ends. So a guest may use some 16,384 units more than it was granted, or
+	// twice that with loops, and the counter may lack as much after a trap. Instructions after a
+	// call are charged before it, up to the next branch, even if the call never returns, such as
+	// proc_exit.
 	Meter bool
-	// Depth adds a global of type i32, at first 0, with the estimated bytes of stack that
-	// recursive functions use. Before it exceeds StackBytes, the guest sets it to
-	// DepthExceeded and traps (unreachable). After any trap the host must set it to 0
-	// before it calls the instance again.
+	// Depth adds a global of type i32, initially 0, with the estimated stack in bytes that
+	// recursive functions use. Before it would exceed StackBytes, the guest sets it to
+	// DepthExceeded and traps (unreachable). After any trap the host must set it to 0 before it
+	// calls the instance again.
 	Depth bool
-	// StackBytes is the stack that Depth allows, in bytes: zero means
-	// DefaultStackBytes; negative, or over 1 GiB, is an error.
+	// StackBytes is the maximum stack that Depth allows, in bytes. Zero means DefaultStackBytes; a
+	// negative value, or one over 1 GiB, is an error.
 	StackBytes int64
-	// Globals exports the module's own mutable globals, so that the host can save their
-	// values and put them back. Together with the memory and what the other passes add,
-	// they are all that an instance is made of; a module of which that is not true is
-	// Unrestorable, and nothing is exported.
+	// Globals exports the module's own mutable globals, so that the host can save and restore their
+	// values. Together with the memory and what the other passes add, they are the whole state of
+	// an instance. If an instance has other state, the module is Unrestorable and nothing is
+	// exported.
 	Globals bool
-	// Data leaves the data segments out and returns them, so that the host can write the
-	// memory of all instances once. It must do so before anything of the module runs: a
-	// start function, which runs while the module is instantiated, has to become an export
-	// first (see [ExportStart]). Where the host cannot do the same as instantiation does,
-	// such as to fail because a segment is out of bounds, all segments stay, and DataKept
-	// says why.
+	// Data removes the data segments and returns them, so that the host can write the memory of all
+	// instances once. It must do so before the module runs anything. A start function runs during
+	// instantiation, so it must first become an export (see [ExportStart]). If the host cannot
+	// reproduce what instantiation does, such as failing because a segment is out of bounds, all
+	// segments stay, and DataKept gives the reason.
 	Data bool
-	// Fork lets each call of a WASI command start where the command first reads. It is
-	// for modules that export _start, a function without parameters and results, and
-	// import fd_read of WASI preview 1; others stay as they are.
+	// Fork lets each call of a WASI command start where the command first reads. It applies to
+	// modules that export _start, a function without parameters and results, and import fd_read of
+	// WASI preview 1. Others are unchanged.
 	//
-	// It adds an export, the function ForkName without parameters and results, to call in
-	// place of _start: it calls the import ForkResume, of type () -> (i32), and then _start
-	// if that returns 0.
-	// And wherever the module names its fd_read, in calls as in segments, references and
-	// exports, it has an added function instead, which calls the import ForkReached, of type
-	// (i32) -> (i32), with the file descriptor until that returns 0, and then fd_read. So a
-	// host can save the stack in ForkReached. In later calls of ForkName it puts the stack
-	// back in ForkResume, which then does not return, with 1 for what ForkReached returns:
-	// the guest asks again, and the host can save a stack that was not used yet. To end a
-	// guest, a host can put back a stack that it saved in ForkResume, with 1.
+	// It adds an export, the function ForkName without parameters and results, to call instead of
+	// _start. ForkName calls the import ForkResume, of type () -> (i32), and then _start if that
+	// returns 0. Wherever the module refers to its fd_read (in calls, segments, references and
+	// exports), Fork substitutes an added function. This function calls the import ForkReached, of
+	// type (i32) -> (i32), with the file descriptor until that returns 0, and then calls fd_read.
+	// So a host can save the stack in ForkReached. In later calls of ForkName it restores the stack
+	// in ForkResume, which then does not return, with 1 as the result of ForkReached. The guest
+	// calls ForkReached again, and the host can save a stack that has not been used yet. To end a
+	// guest, a host can restore a stack that it saved in ForkResume, with 1.
 	//
-	// The value of Depth's global belongs to the stack, and is to be saved with it. Nothing
-	// is missing from Meter's counter in ForkReached, as in any function of the host.
+	// The value of Depth's global belongs to the stack and must be saved with it. In ForkReached,
+	// as in any host function, Meter's counter is complete.
 	Fork bool
 }
 
-// none reports whether no pass is to run.
+// none reports whether no pass is selected.
 func (p Passes) none() bool {
 	return !p.Meter && !p.Depth && !p.Globals && !p.Data && !p.Fork
 }
 
-// Rewritten is a module that [Rewrite] made.
+// Rewritten is the result of [Rewrite].
 type Rewritten struct {
-	// Source is the module. It shares no memory with the original.
+	// Source is the rewritten module. It shares no memory with the original.
 	Source []byte
-	// MeterGlobal and DepthGlobal are the names under which the globals of the passes are
-	// exported; empty for a pass that did not run.
+	// MeterGlobal and DepthGlobal are the export names of the globals that the passes added. They
+	// are empty for a pass that did not run.
 	MeterGlobal, DepthGlobal string
-	// FunctionShift is by how much the index of each function that the module defines
-	// grew, because added imports come before them: 1 with Passes.Meter, and 2 more with
-	// Forks.
+	// FunctionShift is added to the index of each function that the module defines, because added
+	// imports come before them. It is 1 with Passes.Meter, and 2 more with Forks.
 	FunctionShift int
 	// Recursive is the number of functions that Passes.Depth instrumented.
 	Recursive int
-	// ChainBytes is the estimated stack of the longest chain of calls without the
-	// functions that are instrumented, if Passes.Depth is set.
+	// ChainBytes is the estimated stack of the longest chain of calls, not counting instrumented
+	// functions, if Passes.Depth is set.
 	ChainBytes int64
-	// Globals are what Passes.Globals exported, in the order of the globals' indices.
+	// Globals are the globals that Passes.Globals exported, in index order.
 	Globals []ExportedGlobal
-	// Unrestorable is why an instance has state that the host cannot put back, in words for
-	// people: the first reason that Passes.Globals found. Empty: there is none, or the pass
-	// did not run.
+	// Unrestorable is the reason why an instance has state that the host cannot restore: the first
+	// one that Passes.Globals found, as text for people. It is empty if there is none, or if the
+	// pass did not run.
 	Unrestorable string
-	// Data are the active data segments that Passes.Data left out, in the order in which
-	// they have to be written: they may overlap. Each lies within the memory's minimum.
+	// Data are the active data segments that Passes.Data removed, in the order in which they must
+	// be written, since they may overlap. Each lies within the memory's minimum.
 	Data []Segment
-	// DataKept is why Passes.Data left the segments where they are, in words for people.
-	// Empty: they are in Data, there are none, or the pass did not run.
+	// DataKept is the reason why Passes.Data did not remove the segments, as text for people. It is
+	// empty if they are in Data, if there are none, or if the pass did not run.
 	DataKept string
-	// Forks: Passes.Fork was applied.
+	// Forks reports whether Passes.Fork was applied.
 	Forks bool
 }
 
-// Rewrite adds the passes to a module. The analysis must be what [Validate] returned for
-// the same bytes, else the error is ErrUnvalidated; so an invalid module cannot become a
-// valid one. An error about the module is an [*Error].
+// Rewrite applies the passes to a module. The analysis must be the result of [Validate] for the
+// same bytes; otherwise the error is ErrUnvalidated. So an invalid module cannot become valid.
+// Errors about the module are of type [*Error].
 //
-// A module behaves as before as long as no pass stops it. What is added cannot be named
-// from within the module. Custom sections are left out if any pass runs, because their
-// indices and offsets would no longer be right; without passes the result is equal to
-// source. The result depends on the arguments alone.
+// A module behaves as before unless a pass stops it. The module itself cannot name what is added.
+// If any pass runs, custom sections are removed, because their indices and offsets would be wrong.
+// Without passes the result equals source. The result depends only on the arguments.
 func Rewrite(source []byte, a *Analysis, passes Passes) (*Rewritten, error) {
 	if a == nil || a.digest != sha256.Sum256(source) {
 		return nil, ErrUnvalidated
@@ -160,8 +155,8 @@ func Rewrite(source []byte, a *Analysis, passes Passes) (*Rewritten, error) {
 	if err := r.reserved(); err != nil {
 		return nil, err
 	}
-	// The order is that of the code at a function's entry. Depth comes first, so that all
-	// else stands within its block.
+	// The order of the passes is that of the code at a function's entry. Depth comes first, so that
+	// everything else is inside its block.
 	if passes.Depth {
 		if err := r.addDepth(); err != nil {
 			return nil, err
@@ -192,7 +187,7 @@ func Rewrite(source []byte, a *Analysis, passes Passes) (*Rewritten, error) {
 	return &r.done, nil
 }
 
-// rewriting is a module while it is being rewritten: the original, and what is added.
+// rewriting is a module while it is being rewritten: the original and the additions.
 type rewriting struct {
 	source   []byte
 	module   *Module
@@ -201,20 +196,20 @@ type rewriting struct {
 	done     Rewritten
 
 	importedFunctions uint32
-	shift             uint32 // added to the index of each function of the module's own: the imports that are added
-	globals           uint32 // size of the global index space, with those that are added
-	functions         uint32 // size of the function index space, with those that are added
+	shift             uint32 // number of added imports, by which the module's own functions are renumbered
+	globals           uint32 // size of the global index space, including added ones
+	functions         uint32 // size of the function index space, including added ones
 
 	types    typeIndex
-	added    [SectionDataCount + 1]items // what is added, by section
+	added    [SectionDataCount + 1]items // additions by section
 	pipeline []pass
 	meter    *meter
 	depth    *depthPass // nil without Passes.Depth
-	fork     *fork      // nil where Passes.Fork does not apply
-	lifted   bool       // the data segments are left out
+	fork     *fork      // nil if Passes.Fork does not apply
+	lifted   bool       // the data segments are removed
 }
 
-// items are elements that are added to a section's vector.
+// items are elements to append to a section's vector.
 type items struct {
 	n uint32
 	encoder
@@ -252,7 +247,7 @@ func newRewriting(source []byte, a *Analysis, passes Passes) *rewriting {
 	return r
 }
 
-// reserved refuses a module that uses the names of what is added.
+// reserved rejects a module that uses reserved names.
 func (r *rewriting) reserved() error {
 	refuse := func(id SectionID, what, name string) error {
 		at, _ := r.module.section(id)
@@ -287,7 +282,7 @@ func (r *rewriting) addGlobal(t ValueType, name string) uint32 {
 	return index
 }
 
-// addExport exports something under a name that is reserved.
+// addExport adds an export under a reserved name.
 func (r *rewriting) addExport(name string, kind ExternKind, index uint32) {
 	export := r.added[SectionExport].next()
 	export.name(name)
@@ -295,7 +290,7 @@ func (r *rewriting) addExport(name string, kind ExternKind, index uint32) {
 	export.u32(index)
 }
 
-// addImport adds a function to the imports, behind those that are there.
+// addImport adds a function import after the existing imports.
 func (r *rewriting) addImport(module, name string, t FuncType) uint32 {
 	index := r.importedFunctions + r.added[SectionImport].n
 	imported := r.added[SectionImport].next()
@@ -306,8 +301,7 @@ func (r *rewriting) addImport(module, name string, t FuncType) uint32 {
 	return index
 }
 
-// addFunction adds a function behind all others. Its code is without locals, and with
-// its end.
+// addFunction adds a function after all others. It has no locals, and code includes the final end.
 func (r *rewriting) addFunction(t FuncType, code []byte) uint32 {
 	r.added[SectionFunction].next().u32(r.typeIndex(t))
 	body := r.added[SectionCode].next()
@@ -318,7 +312,7 @@ func (r *rewriting) addFunction(t FuncType, code []byte) uint32 {
 	return index
 }
 
-// typeIndex returns the index of a function type, which it adds if it is not there.
+// typeIndex returns the index of a function type, adding the type if it is missing.
 func (r *rewriting) typeIndex(t FuncType) uint32 {
 	index, isNew := r.types.find(t)
 	if isNew {
@@ -327,13 +321,13 @@ func (r *rewriting) typeIndex(t FuncType) uint32 {
 	return index
 }
 
-// typeIndex finds types by what they are.
+// typeIndex maps function types to their indices.
 type typeIndex struct {
 	own   []FuncType
 	found map[string]uint32
 }
 
-// find returns the index of a type, and whether it is a new one behind all others.
+// find returns the index of a type, and whether it added the type after all others.
 func (i *typeIndex) find(t FuncType) (uint32, bool) {
 	if i.found == nil {
 		i.found = make(map[string]uint32, len(i.own))
@@ -342,7 +336,7 @@ func (i *typeIndex) find(t FuncType) (uint32, bool) {
 				i.found[typeKey(own)] = uint32(n)
 			}
 		}
-		// Types that are added count from here on.
+		// Limit the capacity, so that append does not modify the module's own types.
 		i.own = i.own[:len(i.own):len(i.own)]
 	}
 	key := typeKey(t)
@@ -355,7 +349,7 @@ func (i *typeIndex) find(t FuncType) (uint32, bool) {
 	return index, true
 }
 
-// typeKey is equal for equal types.
+// typeKey returns a string that is equal for equal types.
 func typeKey(t FuncType) string {
 	key := make([]byte, 0, len(t.Params)+1+len(t.Results))
 	for _, param := range t.Params {

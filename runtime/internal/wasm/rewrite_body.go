@@ -1,45 +1,44 @@
 package wasm
 
-// pass adds code to function bodies. Passes see the instructions of a body in order and
-// note edits; positions never decrease.
+// pass adds code to function bodies. A pass visits the instructions of a body in order and records
+// edits, whose positions never decrease.
 type pass interface {
 	// enter is called before the first instruction.
 	enter(b *bodyRewriting)
-	// visit is called with each instruction. The open blocks are those around it.
+	// visit is called for each instruction. b.blocks are the blocks around it.
 	visit(b *bodyRewriting, in *instruction)
 }
 
-// edit replaces the bytes from at to end, which may be none, by others.
+// edit replaces the bytes from at to end, which may be an empty range.
 type edit struct {
 	at, end int
 	with    []byte
 }
 
-// bodyRewriting is a function body while it is being rewritten. It is used for one
-// function after the other.
+// bodyRewriting is a function body while it is being rewritten. It is reused for all functions.
 type bodyRewriting struct {
 	decoder
 	in     instruction
 	index  int         // of the function among those that the module defines
-	entry  int         // where the instructions begin
-	blocks []openBlock // around the instruction, from the outermost; the body not counted
+	entry  int         // offset of the first instruction
+	blocks []openBlock // blocks around the instruction, outermost first, without the body
 	edits  []edit
 
-	counted bool   // has a counter of its own, a local of type i32, and its loops are split
+	counted bool   // the function has a local counter of type i32, and its loops are split
 	counter uint32 // the index of that local
-	inside  int    // the edit within the if that a br_if has become, or 0
-	passed  int64  // what a branch that is led past instructions would have been charged for them
+	inside  int    // the edit inside the if that replaces a br_if, or 0
+	passed  int64  // the cost of the instructions that a redirected branch skips
 
-	wrapped bool   // is the inside of a block, whose end all ways out lead to
-	leave   []byte // what is done there
-	leaving int    // the edit behind that, once the body has ended
+	wrapped bool   // the body is inside a block, and all exits branch to its end
+	leave   []byte // code to run at that end
+	leaving int    // the edit after that code, set at the end of the body
 }
 
 // openBlock is a block around an instruction.
 type openBlock struct {
 	opcode opcode
-	takes  bool   // a branch to it takes values along
-	loops  uint32 // how many loops are around it
+	takes  bool   // a branch to it carries values
+	loops  uint32 // number of loops around it
 }
 
 // insert adds code at a position. It keeps the slice.
@@ -47,12 +46,12 @@ func (b *bodyRewriting) insert(at int, code []byte) {
 	b.edits = append(b.edits, edit{at: at, end: at, with: code})
 }
 
-// replace puts code in the place of the instruction. It keeps the slice.
+// replace replaces the instruction with code. It keeps the slice.
 func (b *bodyRewriting) replace(in *instruction, code []byte) {
 	b.edits = append(b.edits, edit{at: in.at, end: in.end, with: code})
 }
 
-// loops returns how many loops are around the instruction.
+// loops returns the number of loops around the instruction.
 func (b *bodyRewriting) loops() uint32 {
 	if len(b.blocks) == 0 {
 		return 0
@@ -64,7 +63,7 @@ func (b *bodyRewriting) loops() uint32 {
 	return top.loops
 }
 
-// target returns the block that a label stands for; the body takes values along.
+// target returns the block that a label refers to. A branch to the body carries values.
 func (b *bodyRewriting) target(label uint32) openBlock {
 	if place := len(b.blocks) - 1 - int(label); place >= 0 {
 		return b.blocks[place]
@@ -72,8 +71,8 @@ func (b *bodyRewriting) target(label uint32) openBlock {
 	return openBlock{opcode: opBlock, takes: true}
 }
 
-// label returns the label in the place of an original one. Where loops are split, each
-// counts twice, and the label of a loop is that of the outer one.
+// label returns the new label for an original one. If loops are split, each loop counts twice, and
+// the label of a loop is that of the outer one.
 func (b *bodyRewriting) label(label uint32) uint32 {
 	switch place := len(b.blocks) - 1 - int(label); {
 	case !b.counted:
@@ -85,7 +84,7 @@ func (b *bodyRewriting) label(label uint32) uint32 {
 	}
 }
 
-// function notes what the passes do to a function.
+// function records the edits of the passes to a function.
 func (b *bodyRewriting) function(r *rewriting, index int, passes ...pass) {
 	b.begin(r, index)
 	for _, p := range passes {
@@ -108,7 +107,7 @@ func (b *bodyRewriting) function(r *rewriting, index int, passes ...pass) {
 	}
 }
 
-// begin goes to the first instruction of a function, and declares its counter.
+// begin moves to the first instruction of a function and declares its local counter.
 func (b *bodyRewriting) begin(r *rewriting, index int) {
 	f := r.module.Functions[index]
 	b.decoder = decoder{
@@ -132,13 +131,13 @@ func (b *bodyRewriting) begin(r *rewriting, index int) {
 	b.insert(b.entry, []byte{1, byte(I32)})
 }
 
-// counted reports whether a function gets a counter of its own.
+// counted reports whether a function gets a local counter.
 func (r *rewriting) counted(index int) bool {
 	return r.passes.Meter && r.analysis.Functions[index].Loops
 }
 
-// takes reports whether a branch to a block takes values along: a loop's parameters, and
-// the results of others.
+// takes reports whether a branch to a block carries values: the parameters of a loop, or the
+// results of other blocks.
 func (r *rewriting) takes(in *instruction) bool {
 	switch {
 	case !in.block.isIndex:
@@ -150,7 +149,7 @@ func (r *rewriting) takes(in *instruction) bool {
 	}
 }
 
-// apply writes the bytes of source from one offset to another with edits.
+// apply writes source[from:to] with edits applied.
 func (e *encoder) apply(source []byte, from, to int, edits []edit) {
 	for _, edit := range edits {
 		e.bytes = append(append(e.bytes, source[from:edit.at]...), edit.with...)
@@ -159,7 +158,7 @@ func (e *encoder) apply(source []byte, from, to int, edits []edit) {
 	e.bytes = append(e.bytes, source[from:to]...)
 }
 
-// edited returns how many bytes apply writes.
+// edited returns the number of bytes that apply writes.
 func edited(from, to int, edits []edit) int {
 	n := to - from
 	for _, edit := range edits {
@@ -168,7 +167,7 @@ func edited(from, to int, edits []edit) int {
 	return n
 }
 
-// code writes the code section with the passes, and what they add.
+// code writes the code section with the passes applied, followed by added functions.
 func (r *rewriting) code(out *encoder) *Error {
 	out.u32(uint32(len(r.module.Functions)) + r.added[SectionCode].n)
 	var b bodyRewriting
@@ -184,8 +183,8 @@ func (r *rewriting) code(out *encoder) *Error {
 	return nil
 }
 
-// assemble writes the module: the sections of the original in their order, with what is
-// added and with function indices that are right.
+// assemble writes the module: the original sections in their order, with the additions and with
+// updated function indices.
 func (r *rewriting) assemble() error {
 	out := encoder{bytes: make([]byte, 0, len(r.source)+len(r.source)/2)}
 	out.bytes = append(out.bytes, r.source[:headerBytes]...)
@@ -201,7 +200,7 @@ func (r *rewriting) assemble() error {
 	return nil
 }
 
-// write writes one section, if the original has it or something is added to it.
+// write writes one section, if the original has it or if something is added to it.
 func (r *rewriting) write(out *encoder, id SectionID) error {
 	original, present := r.module.section(id)
 	switch {
@@ -237,15 +236,14 @@ func (r *rewriting) write(out *encoder, id SectionID) error {
 	return nil
 }
 
-// vectorHead is the number at the start of a section that is a vector, and where the
-// elements begin. A start section has none.
+// vectorHead is the length of a section that is a vector, and the offset of its first element. A
+// start section has no length.
 type vectorHead struct {
 	n   uint32
 	end int
 }
 
-// renumber returns the edits that a section needs because functions have other indices
-// than before.
+// renumber returns the edits that update the function indices in a section.
 func (r *rewriting) renumber(s Section) ([]edit, vectorHead, error) {
 	d := &renumbering{r: r, decoder: decoder{
 		reader:   reader{source: r.source[:s.End], at: s.Content, section: s.ID.String()},
@@ -275,14 +273,14 @@ func (r *rewriting) renumber(s Section) ([]edit, vectorHead, error) {
 	return d.edits, first, d.failure()
 }
 
-// renumbering reads a section that is valid, and notes where functions are named.
+// renumbering reads a valid section and records where functions are referenced.
 type renumbering struct {
 	decoder
 	r     *rewriting
 	edits []edit
 }
 
-// function passes the index of a function.
+// function reads and updates the index of a function.
 func (d *renumbering) function() {
 	at := d.at
 	before := d.u32("the index of a function")
@@ -293,7 +291,7 @@ func (d *renumbering) function() {
 	}
 }
 
-// constant passes a constant expression.
+// constant reads a constant expression and updates function indices in it.
 func (d *renumbering) constant() {
 	var in instruction
 	for d.err == nil {

@@ -37,8 +37,8 @@ func (id SectionID) String() string {
 	return fmt.Sprintf("unknown (%d)", byte(id))
 }
 
-// rank returns the place of a section in the order of §5.5.16, which differs from the
-// order of ids, from 1 on, or 0 for a section that may stand anywhere.
+// rank returns the position of a section in the order of §5.5.16, counted from 1, which differs
+// from the order of ids. It returns 0 for a section that may be anywhere.
 func (id SectionID) rank() int {
 	switch id {
 	case SectionDataCount:
@@ -49,12 +49,12 @@ func (id SectionID) rank() int {
 	return int(id)
 }
 
-// Section is where a section stands. Offsets are in bytes from the start of the module.
+// Section is the position of a section. Offsets are in bytes from the start of the module.
 type Section struct {
 	ID      SectionID
 	Offset  int // of the id, the section's first byte
-	Content int // of the first byte behind the id and the size
-	End     int // of the first byte behind the section
+	Content int // of the first byte after the id and the size
+	End     int // of the first byte after the section
 }
 
 const headerBytes = 8
@@ -82,7 +82,7 @@ func header(source []byte) error {
 	return nil
 }
 
-// split finds the sections of a module whose header was read, and checks their order.
+// split finds the sections of a module whose header has been checked, and checks their order.
 func split(source []byte, bounds Bounds) ([]Section, error) {
 	// Counting first makes the one allocation exact.
 	n := 0
@@ -115,9 +115,9 @@ func walk(source []byte, bounds Bounds, visit func(Section)) error {
 		case s.ID == sectionTag:
 			r.unsupported(s.Offset, exceptionHandling, "the section")
 		case s.ID == last:
-			r.fail(ErrMalformed, s.Offset, "stands twice")
+			r.fail(ErrMalformed, s.Offset, "appears twice")
 		case s.ID.rank() < last.rank():
-			r.fail(ErrMalformed, s.Offset, "stands behind the %s section", last)
+			r.fail(ErrMalformed, s.Offset, "appears after the %s section", last)
 		default:
 			last = s.ID
 		}
@@ -132,11 +132,11 @@ func walk(source []byte, bounds Bounds, visit func(Section)) error {
 	return r.failure()
 }
 
-// Bits of the first number of an element segment (§5.5.12).
+// Bits of the flags of an element segment (§5.5.12).
 const (
 	elementNotActive   = 1 << iota // passive or declarative
 	elementIndex                   // active: has a table index; else: declarative
-	elementExpressions             // expressions in place of function indices
+	elementExpressions             // expressions instead of function indices
 )
 
 // elements reads the element section (§5.5.12).
@@ -180,8 +180,8 @@ func (r *reader) elementSegment() {
 	}
 }
 
-// elementKind reads what the elements are: a type for expressions, else a kind, of which
-// there is one.
+// elementKind reads the type of the elements: a reference type for expressions, otherwise an
+// element kind, of which only one is defined.
 func (r *reader) elementKind(expressions bool) {
 	if expressions {
 		r.referenceType("the type of an element segment")
@@ -193,8 +193,8 @@ func (r *reader) elementKind(expressions bool) {
 	}
 }
 
-// dataCount reads the data count section (§5.5.15). The number is compared with the
-// data section, never allocated by.
+// dataCount reads the data count section (§5.5.15). The number is compared with the data section
+// and never used for allocation.
 func (i *inspection) dataCount(r *reader) {
 	i.dataSegments, i.hasDataCount = int(r.u32("the number of data segments")), true
 }
@@ -226,12 +226,11 @@ func (r *reader) dataSegment() {
 	r.skip(r.size("a data segment"), "a data segment")
 }
 
-// BoundTables returns a copy of a module in which the tables can grow to most elements
-// each, or to their minimums where those are larger: what a table holds lies outside of
-// linear memory and its limit. Growing a table further fails, as it may at any time
-// (§4.4.11, table.grow).
+// BoundTables returns a copy of a module in which each table can grow to no more than most
+// elements, or to its minimum if that is larger. Tables are outside linear memory and its limit.
+// Growing a table further fails, as it may at any time (§4.4.11, table.grow).
 //
-// The module m must be what [Inspect] returned for source.
+// The module m must be the result of [Inspect] for source.
 func BoundTables(source []byte, m *Module, most uint32) []byte {
 	at, found := m.section(SectionTable)
 	if !found {
@@ -254,7 +253,7 @@ func BoundTables(source []byte, m *Module, most uint32) []byte {
 	return append(bounded, source[at.End:]...)
 }
 
-// section returns the module's section of this kind, if it has one.
+// section returns the section with the given id, if the module has one.
 func (m *Module) section(id SectionID) (Section, bool) {
 	for _, s := range m.Sections {
 		if s.ID == id {
@@ -267,12 +266,12 @@ func (m *Module) section(id SectionID) (Section, bool) {
 // StartName is the export that [ExportStart] adds.
 const StartName = "caisson:start@1"
 
-// ExportStart returns a copy of a module whose start function (§2.5.9), if it has one, is
-// exported as [StartName] instead of running when the module is instantiated, where there
-// is no instance yet to tell what became of it. Whoever instantiates the module has to call
-// it first. A module that exports the name already is refused.
+// ExportStart returns a copy of a module in which the start function (§2.5.9), if any, is exported
+// as [StartName] instead of running during instantiation. At that point the host has no instance
+// yet to inspect if the function fails. The caller must call the export before any other function.
+// A module that already exports the name is rejected.
 //
-// The module m must be what [Inspect] returned for source.
+// The module m must be the result of [Inspect] for source.
 func ExportStart(source []byte, m *Module) ([]byte, error) {
 	at, exports := m.section(SectionExport)
 	for _, export := range m.Exports {
@@ -289,7 +288,7 @@ func ExportStart(source []byte, m *Module) ([]byte, error) {
 		_, counted := binary.Uvarint(source[at.Content:at.End])
 		content = append(content, source[at.Content+counted:at.End]...)
 	} else {
-		at = Section{Offset: start.Offset, End: start.Offset} // right before it is its place (§5.5.2)
+		at = Section{Offset: start.Offset, End: start.Offset} // the export section belongs directly before it (§5.5.2)
 	}
 	content = binary.AppendUvarint(content, uint64(len(StartName)))
 	content = append(content, StartName...)

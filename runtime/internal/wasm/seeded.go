@@ -6,31 +6,31 @@ import (
 	"strings"
 )
 
-// SeededGenerators names the generators of random numbers that a module links and that are
-// seeded once for all that the program draws later, not by each draw. A program that is
-// resumed from a snapshot repeats what they give, if they were seeded before the snapshot.
-// The names are words for people, in a fixed order, each once; nil if none was found.
+// SeededGenerators returns the names of the random number generators linked into a module that are
+// seeded once for all later draws. If they were seeded before a snapshot, programs resumed from it
+// repeat their output. The names are text for people, in a fixed order, without duplicates. The
+// result is nil if none was found.
 //
-// The evidence is texts in data segments, which stripping leaves, and the "name" section,
-// which it does not:
-//   - Go's math/rand and math/rand/v2, by the function names that Go keeps for its traces:
-//     the sources that the Go runtime seeds. They are not linked by a program that uses
-//     these packages with sources of its own making alone. Standard packages may link them
-//     too: net/http does, and crypto/rsa, for tosses of a coin that do no harm.
+// The evidence is text in data segments, which stripping preserves, and the "name" section, which
+// it removes:
+//   - Go's math/rand and math/rand/v2, by the function names that Go keeps for its traces: the
+//     sources that the Go runtime seeds. A program that uses these packages only with its own
+//     sources does not link them. Standard packages may link them too: net/http does, and
+//     crypto/rsa, for harmless coin tosses.
 //   - Rust's rand, by a path in a panic's location or by name: the thread's generator.
-//   - Rust's fastrand and C's srand, by name alone, so never in a stripped module.
-//   - C's arc4random, as wasi-libc has it, by an assertion; TinyGo's runtime links it into
-//     its programs.
+//   - Rust's fastrand and C's srand, only by name, so never in a stripped module.
+//   - C's arc4random, as in wasi-libc, by an assertion; TinyGo's runtime links it into its
+//     programs.
 //   - Python's random, by the name of CPython's type; it is part of the interpreter whether
 //     or not a script imports it.
 //   - JavaScript's Math.random, by QuickJS's assertions or by name, likewise.
 //
-// What a program seeds by itself is not found, nor are keys of hash tables. No name is no
-// proof: a text may be missing, or stand in a module by chance or intent. So the result is
-// for warnings, not for decisions.
+// Generators that a program implements and seeds itself are not found, nor are keys of hash tables.
+// An empty result is not proof: a text may be missing. A module may also contain a text by chance
+// or on purpose. Use the result for warnings, not for decisions.
 //
-// The module m must be what [Inspect] returned for source. It takes time in proportion to
-// the length of source.
+// The module m must be the result of [Inspect] for source. The time is proportional to the length
+// of source.
 func SeededGenerators(source []byte, m *Module) []string {
 	found := make([]bool, len(seededGenerators))
 	data := dataSection(source, m)
@@ -51,17 +51,17 @@ func SeededGenerators(source []byte, m *Module) []string {
 	return names
 }
 
-// seededGenerator is a generator, and what a module that links it is known by.
+// seededGenerator is a generator and the evidence for it.
 type seededGenerator struct {
 	name      string
 	texts     []string // in data segments
 	functions []string // names of functions
-	mangled   string   // a part of the name of a function, empty for none
+	mangled   string   // a substring of a function name; empty for none
 }
 
-// seededGenerators are all that can be found. Function names that Go keeps stand between
-// zeros, so that the text of a program about them is not taken for one. C's strings end in
-// one and may begin within another, since linkers merge them by their ends.
+// seededGenerators lists the known generators. Go's function names are surrounded by zero bytes, so
+// that text about them in a program does not match. C strings end in a zero byte but may begin
+// within another string, since linkers merge common suffixes.
 var seededGenerators = [...]seededGenerator{
 	{name: "Go's math/rand", texts: []string{"\x00math/rand.(*runtimeSource).Int63\x00"}},
 	{name: "Go's math/rand/v2", texts: []string{"\x00math/rand/v2.runtimeSource.Uint64\x00"}},
@@ -77,8 +77,8 @@ func (g *seededGenerator) has(function string) bool {
 	return slices.Contains(g.functions, function) || g.mangled != "" && strings.Contains(function, g.mangled)
 }
 
-// dataSection returns the contents of the data section. A text is looked for in it as a
-// whole: where a text is cut by the head of a segment, its linker saw zeros.
+// dataSection returns the contents of the data section. It is searched as a whole: a segment header
+// splits a text only where its linker saw zeros.
 func dataSection(source []byte, m *Module) []byte {
 	at := slices.IndexFunc(m.Sections, func(s Section) bool { return s.ID == SectionData })
 	if at < 0 {

@@ -2,19 +2,19 @@ package wasm
 
 import "fmt"
 
-// Segment is a data segment that the host writes in place of instantiation.
+// Segment is a data segment that the host writes instead of instantiation.
 type Segment struct {
 	Offset uint32 // in the memory
-	// Bytes are a part of the module's source, which must not change while they are used.
+	// Bytes is a part of the module's source, which must not be modified while Bytes is in use.
 	Bytes []byte
 }
 
 // pageBytes is the size of a page of memory (§4.2.8).
 const pageBytes = 1 << 16
 
-// liftData leaves the data segments out, if the host can take them over: if each that is
-// active has its place in the module's own memory whatever the host imports, and if no
-// instruction asks for one later.
+// liftData removes the data segments if the host can write them instead: each active segment must
+// have a fixed position in the module's own memory, independent of the imports, and no instruction
+// may use a segment later.
 func (r *rewriting) liftData() error {
 	at, present := r.module.section(SectionData)
 	if !present || r.module.DataSegments == 0 {
@@ -45,16 +45,16 @@ func (r *rewriting) liftData() error {
 	return nil
 }
 
-// lifting reads a data section that is valid.
+// lifting reads a data section, which must be valid.
 type lifting struct {
 	decoder
 	own      bool   // the memory is the module's own
-	memory   uint64 // its size at first, in bytes
+	memory   uint64 // its initial size in bytes
 	segments []Segment
 }
 
-// segment reads a segment, and returns why it cannot be left out, or "". A passive one, which
-// nothing uses, is as if it were not there.
+// segment reads a segment. It returns the reason why it cannot be removed, or "". A passive
+// segment, which no instruction uses, is dropped.
 func (l *lifting) segment() (reason string) {
 	mode := l.u32("the mode of a data segment")
 	if mode == 2 {
@@ -72,15 +72,15 @@ func (l *lifting) segment() (reason string) {
 	case mode == 1 || l.err != nil:
 		return ""
 	case !l.own:
-		return "is for a memory that is imported"
+		return "is for an imported memory"
 	case reason == "" && uint64(s.Offset)+uint64(len(s.Bytes)) > l.memory:
-		return "reaches over the end of the memory"
+		return "extends past the end of the memory"
 	}
 	l.segments = append(l.segments, s)
 	return reason
 }
 
-// offset reads the constant expression of an offset, which is one instruction and the end.
+// offset reads the constant expression of an offset: one instruction, and end.
 func (l *lifting) offset() (offset uint32, reason string) {
 	var in, end instruction
 	l.next(&in)
@@ -89,24 +89,24 @@ func (l *lifting) offset() (offset uint32, reason string) {
 		return 0, ""
 	}
 	if in.opcode != opI32Const {
-		return 0, "has its offset from a global that is imported"
+		return 0, "takes its offset from an imported global"
 	}
 	return l.constant(&in), ""
 }
 
-// constant returns the number of i32.const, as an address.
+// constant returns the operand of i32.const as an address.
 func (l *lifting) constant(in *instruction) uint32 {
 	number := reader{source: l.source[:in.end], at: in.at + 1, section: l.section}
 	value := uint32(number.leb(32, true, "an offset"))
-	// What the bytes have no room for are copies of the sign.
+	// Extend the sign if the encoding is shorter than 32 bits.
 	if missing := 32 - 7*(in.end-in.at-1); missing > 0 {
 		value = uint32(int32(value<<missing) >> missing)
 	}
 	return value
 }
 
-// What Passes.Fork adds: the imports ForkReached, of type (i32) -> (i32), and ForkResume,
-// of type () -> (i32), from ForkModule, and the export ForkName, a function of type () -> ().
+// Passes.Fork adds the imports ForkReached, of type (i32) -> (i32), and ForkResume, of type () ->
+// (i32), from ForkModule, and the export ForkName, a function of type () -> ().
 const (
 	ForkModule  = "caisson:fork@1"
 	ForkReached = "reached"
@@ -114,24 +114,25 @@ const (
 	ForkName    = "caisson:fork@1"
 )
 
-// forkImports is how many imports Passes.Fork adds.
+// forkImports is the number of imports that Passes.Fork adds.
 const forkImports = 2
 
-// fork is where a command starts and where it reads.
+// fork describes where a command starts and where it reads.
 type fork struct {
-	start uint32 // the function that is exported as _start
-	reads bitSet // the imports of fd_read, which may stand there more than once
-	host  uint32 // one of them; all are the same function of the host
-	read  uint32 // what the module has in their place
+	start uint32 // the function exported as _start
+	reads bitSet // the imports of fd_read, of which there may be several
+	host  uint32 // one of them; all are the same host function
+	read  uint32 // the function that replaces them
 }
 
-// readType is the type of fd_read: a file descriptor, where in memory the places to read
-// to are listed, how many there are, and where the number of bytes goes; an error number.
+// readType is the type of fd_read. Its parameters are a file descriptor, the address of an array of
+// buffers, their number, and the address for the number of bytes read. Its result is an error
+// number.
 func readType() FuncType {
 	return FuncType{Params: []ValueType{I32, I32, I32, I32}, Results: []ValueType{I32}}
 }
 
-// forkOf returns nil for a module that is not a WASI command, or never reads.
+// forkOf returns nil if a module is not a WASI command or never reads.
 func forkOf(m *Module) *fork {
 	f := &fork{reads: newBitSet(len(m.Imports))}
 	if !f.findStart(m) || !f.findReads(m) {
@@ -166,9 +167,9 @@ func (f *fork) findReads(m *Module) (found bool) {
 	return found
 }
 
-// addFork adds the function that is there in place of fd_read, and the one that is there
-// beside _start. The former asks in a loop, because a stack that was put back is used up:
-// the host can save another one only where it is called again.
+// addFork adds the function that replaces fd_read, and the one to call instead of _start. The
+// former calls ForkReached in a loop, because a restored stack is used up: the host can save
+// another one only when it is called again.
 func (r *rewriting) addFork() {
 	reached := r.addImport(ForkModule, ForkReached, FuncType{Params: []ValueType{I32}, Results: []ValueType{I32}})
 	resume := r.addImport(ForkModule, ForkResume, FuncType{Results: []ValueType{I32}})
@@ -193,12 +194,12 @@ type ExportedGlobal struct {
 	Type ValueType // I32, I64, F32 or F64
 }
 
-// maxRestoredGlobals is the most globals that are put back for each call, one by one.
-// Compilers make a few; none of the programs measured has more than a dozen.
+// maxRestoredGlobals is the maximum number of globals to restore for each call, one by one.
+// Compilers generate only a few; none of the measured programs has more than a dozen.
 const maxRestoredGlobals = 1000
 
-// exportGlobals exports the module's own mutable globals, unless something else keeps an
-// instance from being restored.
+// exportGlobals exports the module's own mutable globals, unless an instance cannot be restored for
+// another reason.
 func (r *rewriting) exportGlobals() {
 	if r.done.Unrestorable = r.unrestorable(); r.done.Unrestorable != "" {
 		return
@@ -226,8 +227,8 @@ func (r *rewriting) importedGlobals() uint32 {
 	return n
 }
 
-// unrestorable returns what the state of an instance has beside one memory and numeric
-// globals of its own, or "".
+// unrestorable returns the state of an instance that is neither in its own memory nor in its own
+// numeric globals, as a reason, or "".
 func (r *rewriting) unrestorable() string {
 	if reason := r.importedState(); reason != "" {
 		return reason
@@ -241,7 +242,7 @@ func (r *rewriting) unrestorable() string {
 	return r.globalState()
 }
 
-// importedState returns what the module shares with others.
+// importedState returns the state that the module shares with others, as a reason, or "".
 func (r *rewriting) importedState() string {
 	globals := 0
 	for _, imported := range r.module.Imports {
@@ -260,7 +261,7 @@ func (r *rewriting) importedState() string {
 	return ""
 }
 
-// globalState returns which of the module's own globals the host cannot set.
+// globalState returns a reason if the host cannot set some of the module's own globals, or "".
 func (r *rewriting) globalState() string {
 	imported, mutable := r.importedGlobals(), 0
 	for n, global := range r.module.Globals {

@@ -2,26 +2,24 @@ package wasm
 
 import "crypto/sha256"
 
-// Features are the proposals beyond core 2.0 that a module may use. The zero value allows
-// none.
+// Features enable proposals beyond core 2.0. The zero value enables none.
 type Features struct {
 	// TailCalls allows return_call and return_call_indirect.
 	TailCalls bool
 }
 
-// Validate checks a module against all rules of validation (core 2.0, chapter 3) under
-// the default [Bounds] and no [Features], and returns what it learned. The module m must
-// be what [Inspect] returned for source. An error is an [*Error].
+// Validate checks a module against all rules of validation (core 2.0, chapter 3) under the default
+// [Bounds] and no [Features], and returns what it found out. The module m must be the result of
+// [Inspect] for source. Errors are of type [*Error].
 //
-// Validate never panics and does not keep source. It takes time in proportion to the
-// length of source and to Bounds.StackMoves, and allocates at most 128 times that length
-// and 512 KiB.
+// Validate never panics and does not keep source. It takes time proportional to the length of
+// source and to Bounds.StackMoves, and allocates at most 128 times that length plus 512 KiB.
 func Validate(source []byte, m *Module) (*Analysis, error) {
 	return ValidateWithin(source, m, Bounds{}, Features{})
 }
 
-// ValidateWithin is [Validate] under other bounds and with more features. If the bounds
-// are invalid, the error wraps [ErrBounds].
+// ValidateWithin is like [Validate] with other bounds and features. If the bounds are invalid, the
+// error wraps [ErrBounds].
 func ValidateWithin(source []byte, m *Module, bounds Bounds, features Features) (*Analysis, error) {
 	bounds, err := bounds.withDefaults()
 	if err != nil {
@@ -53,7 +51,7 @@ type validation struct {
 	elements        []ValueType // the types of the element segments
 	declared        bitSet      // functions that ref.func may name in a body
 
-	// So far, in all functions:
+	// Totals over all functions so far.
 	stackMoves     int
 	branchTargets  int
 	controlSquares int64
@@ -97,8 +95,8 @@ func newValidation(source []byte, m *Module, bounds Bounds, features Features) *
 	return v
 }
 
-// section validates one section. What Inspect checked is not checked again: types,
-// imports, limits, and that functions, exports and the start function exist.
+// section validates one section. It does not repeat the checks of Inspect: types, imports, limits,
+// and the existence of functions, exports and the start function.
 func (v *validation) section(s Section) error {
 	d := &decoder{reader: reader{source: v.source[:s.End], at: s.Content, section: s.ID.String()}, features: v.features}
 	switch s.ID {

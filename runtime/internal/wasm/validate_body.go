@@ -2,9 +2,9 @@ package wasm
 
 import "slices"
 
-// bodyValidation is a function body while it is being validated: the algorithm of the
-// specification's appendix ("Validation Algorithm"). It is used for one function after
-// the other, so that its stacks are allocated once.
+// bodyValidation is a function body while it is being validated, with the algorithm of the
+// specification's appendix ("Validation Algorithm"). It is reused for all functions, so that its
+// stacks are allocated once.
 type bodyValidation struct {
 	decoder
 	v        *validation
@@ -14,16 +14,16 @@ type bodyValidation struct {
 	frames   []frame     // the control stack
 	found    FunctionAnalysis
 	spills   spills
-	alone    [256]ValueType // each type at its own place, so that one type is a slice
+	alone    [256]ValueType // each type at its own index, so that a single type is a slice
 }
 
-// frame is an entry of the control stack: a block that is open.
+// frame is an open block, an entry of the control stack.
 type frame struct {
-	opcode      opcode      // opBlock also for the body
+	opcode      opcode      // opBlock for the body too
 	start, end  []ValueType // parameters and results of the block
 	height      int         // of the operand stack, without the parameters
-	unreachable bool        // the rest of the block is never reached
-	checked     int         // the br_table that this label was last checked for
+	unreachable bool        // the rest of the block is unreachable
+	checked     int         // offset of the br_table for which this label was last checked
 }
 
 // label returns the types that a branch to the block takes.
@@ -68,7 +68,8 @@ func (b *bodyValidation) function(f Function) (FunctionAnalysis, *Error) {
 	return b.found, b.err
 }
 
-// complexity bounds what makes compiling slow, now that all of the function was seen.
+// complexity checks the bounds on what makes compilation slow, after the whole function has been
+// read.
 func (b *bodyValidation) complexity(locals int) {
 	if product := int64(b.found.Blocks) * int64(locals); product > int64(b.v.bounds.BlockLocals) {
 		b.fail(ErrLimit, b.at, "a function has %d blocks × %d locals, the limit is %d", b.found.Blocks, locals, b.v.bounds.BlockLocals)
@@ -84,7 +85,7 @@ func (b *bodyValidation) complexity(locals int) {
 	}
 }
 
-// declareLocals reads the locals. Inspect counted them; no more are made.
+// declareLocals reads the locals. It rejects more than Inspect counted.
 func (b *bodyValidation) declareLocals(want int) {
 	for range b.u32("groups of locals") {
 		n := b.u32("the number of locals")
@@ -126,8 +127,8 @@ func (b *bodyValidation) step() {
 	}
 }
 
-// memoryInstruction checks that there is a memory and that the alignment is not larger
-// than the natural one (§3.3.7).
+// memoryInstruction checks that there is a memory and that the alignment does not exceed the
+// natural one (§3.3.7).
 func (b *bodyValidation) memoryInstruction(in *instruction) {
 	if !b.v.hasMemory {
 		b.invalid("%s needs a memory, there is none", in.operator.name)
@@ -214,7 +215,7 @@ func (b *bodyValidation) block(in *instruction) {
 	b.open(in.opcode, start, end)
 }
 
-// only returns one type as a list, which the next call does not change.
+// only returns a list of one type. Later calls do not change it.
 func (b *bodyValidation) only(t ValueType) []ValueType { return b.alone[t : uint(t)+1] }
 
 // bound fails if a function has more of something than allowed.
@@ -226,7 +227,7 @@ func (b *bodyValidation) bound(what string, n uint32, limit int) {
 
 func (b *bodyValidation) otherwise() {
 	if b.top().opcode != opIf {
-		b.invalid("else stands outside of an if")
+		b.invalid("else is outside of an if")
 		return
 	}
 	top := b.close()
@@ -273,7 +274,7 @@ func (b *bodyValidation) target(label uint32) []ValueType {
 	return nil
 }
 
-// labelled returns the block of a label, which counts from the innermost.
+// labelled returns the block of a label. Labels count from the innermost block.
 func (b *bodyValidation) labelled(label uint32) *frame {
 	if uint64(label) >= uint64(len(b.frames)) {
 		b.invalid("%s refers to label %d, there are %d", b.in.operator.name, label, len(b.frames))
@@ -282,9 +283,8 @@ func (b *bodyValidation) labelled(label uint32) *frame {
 	return &b.frames[len(b.frames)-1-int(label)]
 }
 
-// branchTable validates br_table. The labels must take equally many values, and the
-// values on the stack must fit all of them. A label that stands there often is compared
-// once.
+// branchTable validates br_table. All labels must take the same number of values, and the values on
+// the stack must match all of them. Repeated labels are compared once.
 func (b *bodyValidation) branchTable(in *instruction) {
 	b.expect(I32)
 	b.found.BranchTargets += in.index + 1
@@ -338,8 +338,7 @@ func (b *bodyValidation) call(in *instruction) {
 	b.abandon()
 }
 
-// indirect returns the type of a call through a table, and takes the table's index off
-// the stack.
+// indirect returns the type of an indirect call, and removes the table index from the stack.
 func (b *bodyValidation) indirect(in *instruction) *FuncType {
 	b.found.CallsIndirect = true
 	if b.tableType(in.second) != FuncRef {

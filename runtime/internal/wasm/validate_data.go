@@ -93,7 +93,7 @@ func (b *bodyValidation) reference(in *instruction) {
 	}
 }
 
-// data validates instructions on data segments (§3.3.7). Which there are, a body knows
+// data validates instructions on data segments (§3.3.7). In a body, the number of segments is known
 // only from the data count section (§5.5.16).
 func (b *bodyValidation) data(in *instruction) {
 	b.v.analysis.UsesSegments = true
@@ -129,8 +129,8 @@ func (b *bodyValidation) table(in *instruction) {
 	b.apply(in.operator)
 }
 
-// tableValue moves what a table instruction takes and leaves, if that depends on the
-// table. For the others it does nothing.
+// tableValue applies the part of a table instruction's signature that depends on the table. For
+// other instructions it does nothing.
 func (b *bodyValidation) tableValue(in *instruction, element ValueType) {
 	switch in.opcode {
 	case opTableGet:
@@ -150,7 +150,7 @@ func (b *bodyValidation) tableValue(in *instruction, element ValueType) {
 	}
 }
 
-// tableType returns what a table holds.
+// tableType returns the element type of a table.
 func (b *bodyValidation) tableType(index uint32) ValueType {
 	if uint64(index) >= uint64(len(b.v.tables)) {
 		b.invalid("%s refers to table %d, there are %d", b.in.operator.name, index, len(b.v.tables))
@@ -159,7 +159,7 @@ func (b *bodyValidation) tableType(index uint32) ValueType {
 	return b.v.tables[index].Element
 }
 
-// segmentType returns what an element segment holds.
+// segmentType returns the type of an element segment.
 func (b *bodyValidation) segmentType(index uint32) ValueType {
 	b.v.analysis.UsesSegments = true
 	if uint64(index) >= uint64(len(b.v.elements)) {
@@ -169,8 +169,8 @@ func (b *bodyValidation) segmentType(index uint32) ValueType {
 	return b.v.elements[index]
 }
 
-// constant validates a constant expression (§3.3.10) and its end: it leaves one value of
-// the type want.
+// constant validates a constant expression (§3.3.10) and its end. It must leave one value of type
+// want.
 func (v *validation) constant(d *decoder, want ValueType) {
 	start, values := d.at, 0
 	var in instruction
@@ -204,7 +204,7 @@ func (v *validation) constant(d *decoder, want ValueType) {
 	}
 }
 
-// functionReference declares a function that is referred to outside of bodies (§3.4.12).
+// functionReference declares a function that is referenced outside of bodies (§3.4.12).
 func (v *validation) functionReference(d *decoder, in *instruction) ValueType {
 	if uint64(in.index) >= uint64(len(v.functions)) {
 		d.fail(ErrInvalid, in.at, "refers to function %d, there are %d", in.index, len(v.functions))
@@ -215,7 +215,8 @@ func (v *validation) functionReference(d *decoder, in *instruction) ValueType {
 	return FuncRef
 }
 
-// constantGlobal: only globals that are imported and never change are constant (§3.3.10).
+// constantGlobal validates global.get in a constant expression. Only imported immutable globals are
+// constant (§3.3.10).
 func (v *validation) constantGlobal(d *decoder, in *instruction) ValueType {
 	if uint64(in.index) >= uint64(v.importedGlobals) {
 		d.fail(ErrInvalid, in.at, "a constant expression refers to global %d; want one of the %d that are imported", in.index, v.importedGlobals)
@@ -228,8 +229,7 @@ func (v *validation) constantGlobal(d *decoder, in *instruction) ValueType {
 	return global.Type
 }
 
-// elementSection validates element segments (§3.4.5), and notes their types for
-// table.init.
+// elementSection validates element segments (§3.4.5) and records their types for table.init.
 func (v *validation) elementSection(d *decoder) {
 	v.elements = make([]ValueType, 0, v.module.ElementSegments)
 	for range d.u32("the number of element segments") {
@@ -282,8 +282,8 @@ func (v *validation) elementSegment(d *decoder) {
 	}
 }
 
-// elementsFit notes an active segment that does not fit its table, given where the expression of
-// its offset begins.
+// elementsFit records an active segment that does not fit its table. offset is where the expression
+// of the segment's offset begins.
 func (v *validation) elementsFit(d *decoder, at int, table uint32, offset, count int) {
 	own := int(table) - (len(v.tables) - len(v.module.Tables))
 	if v.analysis.Overrun != nil || own < 0 || opcode(d.source[offset]) != opI32Const {
@@ -297,7 +297,7 @@ func (v *validation) elementsFit(d *decoder, at int, table uint32, offset, count
 	}
 }
 
-// elementTable checks the table that an active segment is for.
+// elementTable checks the table of an active segment.
 func (v *validation) elementTable(d *decoder, at int, table uint32, kind ValueType) {
 	switch {
 	case d.err != nil:

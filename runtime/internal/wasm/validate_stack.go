@@ -1,10 +1,10 @@
 package wasm
 
-// unknown is the type of a value that stands on the operand stack only in thought: below
-// code that is never reached, the stack holds whatever is asked for.
+// unknown is the type of an imaginary value on the operand stack: in unreachable code, the stack
+// provides whatever an instruction takes.
 const unknown ValueType = 0
 
-// invalid fails at the instruction.
+// invalid fails at the current instruction.
 func (b *bodyValidation) invalid(format string, arguments ...any) {
 	b.fail(ErrInvalid, b.in.at, format, arguments...)
 }
@@ -24,7 +24,7 @@ func (b *bodyValidation) push(t ValueType) {
 	}
 }
 
-// pop takes any value off the stack.
+// pop removes a value of any type from the stack.
 func (b *bodyValidation) pop() ValueType {
 	n := len(b.operands) - 1
 	if top := b.top(); n < top.height {
@@ -39,14 +39,14 @@ func (b *bodyValidation) pop() ValueType {
 	return t
 }
 
-// expect takes a value of one type off the stack.
+// expect removes a value of a given type from the stack.
 func (b *bodyValidation) expect(want ValueType) {
 	if got := b.pop(); got != want && got != unknown && b.err == nil {
 		b.invalid("%s takes %s, %s is on the stack", b.in.operator.name, want, got)
 	}
 }
 
-// apply takes the parameters of a static signature off the stack and puts its results on.
+// apply removes the parameters of a static signature from the stack and pushes its results.
 func (b *bodyValidation) apply(o *operator) {
 	for i := len(o.params) - 1; i >= 0; i-- {
 		b.expect(ValueType(o.params[i]))
@@ -76,7 +76,7 @@ func (b *bodyValidation) expectAll(types []ValueType) {
 	}
 }
 
-// compare checks the values that a label takes, without taking them.
+// compare checks the values that a label takes, without removing them.
 func (b *bodyValidation) compare(types []ValueType) {
 	b.move(len(types))
 	if b.err != nil {
@@ -98,8 +98,8 @@ func (b *bodyValidation) compare(types []ValueType) {
 	}
 }
 
-// move counts values that the types of calls and blocks move. One instruction of two
-// bytes can move thousands, so that time is bounded by this number, not by the length.
+// move counts the values that the types of calls and blocks move. One instruction of two bytes can
+// move thousands, so time is bounded by this number, not by the length.
 func (b *bodyValidation) move(n int) {
 	b.v.stackMoves += n
 	if b.v.stackMoves > b.v.bounds.StackMoves {
@@ -107,13 +107,13 @@ func (b *bodyValidation) move(n int) {
 	}
 }
 
-// open begins a block, whose parameters were taken off the stack.
+// open begins a block whose parameters have been removed from the stack.
 func (b *bodyValidation) open(code opcode, start, end []ValueType) {
 	b.frames = append(b.frames, frame{opcode: code, start: start, end: end, height: len(b.operands)})
 	b.pushAll(start)
 }
 
-// close ends the innermost block, and returns it. Its results must be all that it left.
+// close ends the innermost block and returns it. Only its results may be left on the stack.
 func (b *bodyValidation) close() frame {
 	top := *b.top()
 	b.expectAll(top.end)
@@ -124,7 +124,7 @@ func (b *bodyValidation) close() frame {
 	return top
 }
 
-// abandon marks the rest of the block as never reached.
+// abandon marks the rest of the block as unreachable.
 func (b *bodyValidation) abandon() {
 	top := b.top()
 	b.operands = b.operands[:top.height]
@@ -132,28 +132,27 @@ func (b *bodyValidation) abandon() {
 	top.unreachable = true
 }
 
-// spills counts the values that a compiler may have to keep in memory, for an estimate
-// of the stack that a function takes: those that are needed again behind a call, and those
-// that are too many for the registers. wazero v1.12.0 gives each of them a place of its own
-// (its register allocator does not share spill slots), so that a body without loops and
-// with one local can take 64 KiB of stack. The count follows the text of the body: a value
-// that merges from several branches, or crosses a call only by a branch backwards, is not
-// counted twice.
+// spills counts the values that a compiler may have to keep in memory, to estimate the stack of a
+// function: values that are used after a call, and values that do not fit in registers. wazero
+// v1.12.0 gives each of them its own slot (its register allocator does not share spill slots), so a
+// body without loops and with one local can use 64 KiB of stack. The count follows the text of the
+// body: a value that merges from several branches, or crosses a call only through a backward
+// branch, is not counted twice.
 type spills struct {
 	calls   uint32
-	defined []uint32 // for each local: the number of calls before it was last set
-	counted int      // how many values at the bottom of the operand stack are counted
+	defined []uint32 // for each local, the number of calls before it was last set
+	counted int      // number of values at the bottom of the operand stack already counted
 	values  uint32
 }
 
-// registers is how many locals, and how many values on the operand stack, are taken to fit
-// into registers while there is no call.
+// registers is the number of locals, and of operand stack values, assumed to fit in registers while
+// there is no call.
 const registers = 12
 
-// alreadyCounted stands for a local whose value was counted.
+// alreadyCounted marks a local whose value was counted.
 const alreadyCounted = 1<<32 - 1
 
-// reset begins a body.
+// reset prepares for a new body.
 func (c *spills) reset(locals int) {
 	if cap(c.defined) < locals {
 		c.defined = make([]uint32, locals)
@@ -163,7 +162,7 @@ func (c *spills) reset(locals int) {
 	c.calls, c.counted, c.values = 0, 0, 0
 }
 
-// set notes that a local has a new value.
+// set records that a local has a new value.
 func (c *spills) set(local uint32) {
 	c.defined[local] = c.calls
 	if len(c.defined) > registers {
@@ -172,14 +171,14 @@ func (c *spills) set(local uint32) {
 	}
 }
 
-// push notes that the operand stack has grown to so many values.
+// push records that the operand stack has grown to the given height.
 func (c *spills) push(height int) {
 	if height > registers {
 		c.values++
 	}
 }
 
-// get notes that the value of a local is used.
+// get records that the value of a local is used.
 func (c *spills) get(local uint32) {
 	if c.defined[local] < c.calls {
 		c.defined[local] = alreadyCounted
@@ -187,7 +186,7 @@ func (c *spills) get(local uint32) {
 	}
 }
 
-// call notes a call, with so many values on the operand stack below its arguments.
+// call records a call, with the given number of values below its arguments on the operand stack.
 func (c *spills) call(height int) {
 	c.calls++
 	if height > c.counted {
@@ -196,5 +195,5 @@ func (c *spills) call(height int) {
 	}
 }
 
-// shrink notes that the operand stack has at most so many values.
+// shrink records that the operand stack has at most the given height.
 func (c *spills) shrink(height int) { c.counted = min(c.counted, height) }

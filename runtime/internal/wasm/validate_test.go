@@ -52,7 +52,7 @@ func TestValidateBodies(t *testing.T) {
 		{"below unreachable anything goes", raw(0x00, 0x6a, 0x1a), 0, ""},
 		{"but not a wrong type", raw(0x00, 0x42, 1, 0x6a, 0x1a), 3, "i32.add takes i32, i64 is on the stack"},
 		{"a value from outside the block", raw(0x41, 1, 0x02, 0x40, 0x1a, 0x0b, 0x1a), 4, "drop takes a value, the block has none on the stack"},
-		{"else without if", raw(0x02, 0x40, 0x05, 0x0b), 2, "else stands outside of an if"},
+		{"else without if", raw(0x02, 0x40, 0x05, 0x0b), 2, "else is outside of an if"},
 		{"if with a result and no else", raw(0x41, 1, 0x04, 0x7f, 0x41, 1, 0x0b, 0x1a), 6, "an if without else has the type () -> (i32); want as many results as parameters, of the same types"},
 		{"if whose parameters are its results", raw(0x41, 1, 0x41, 1, 0x04, 1, 0x0b, 0x1a), 0, ""},
 		{"block of a type that is not there", raw(0x02, 9, 0x0b), 0, "block has the type 9, there are 4"},

@@ -10,8 +10,8 @@ import (
 	"io"
 )
 
-// maxInput bounds the arguments, in bytes.
-const maxInput = 1 << 20
+// maxInput bounds the arguments, in bytes. A model may write half as much.
+const maxInput = 2 << 20
 
 // Result is what a tool prints. A failed one has an Error, which a model reads; it may have
 // Data as well.

@@ -44,8 +44,8 @@ func TestBrokenStreams(t *testing.T) {
 	assert.Equal(t, `{"success":false,"error":"cannot read the arguments: gone"}`+"\n", out.String())
 
 	out.Reset()
-	require.NoError(t, call.Answer(strings.NewReader(`{"name":"`+strings.Repeat("a", 1<<20)+`"}`), &out, greet))
-	assert.Contains(t, out.String(), "more than 1048576 bytes")
+	require.NoError(t, call.Answer(strings.NewReader(`{"name":"`+strings.Repeat("a", 2<<20)+`"}`), &out, greet))
+	assert.Contains(t, out.String(), "more than 2097152 bytes")
 
 	full := errors.New("full")
 	assert.ErrorIs(t, call.Answer(strings.NewReader(`{"name":"Ada"}`), failingWriter{full}, greet), full)

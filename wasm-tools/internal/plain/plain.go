@@ -102,3 +102,16 @@ func Lines(text string) string {
 		return r
 	}, text)
 }
+
+// WholeRunes drops a character that the end of the bytes cuts in two.
+func WholeRunes(text []byte) []byte {
+	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
+		if start := len(text) - back; utf8.RuneStart(text[start]) {
+			if !utf8.FullRune(text[start:]) {
+				return text[:start]
+			}
+			break
+		}
+	}
+	return text
+}

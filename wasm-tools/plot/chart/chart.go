@@ -7,7 +7,9 @@ package chart
 
 import (
 	"image"
+	"image/color"
 	"math"
+	"strconv"
 )
 
 // Range is a part of an axis, from Min to Max.
@@ -105,4 +107,125 @@ func (c *Chart) horizontal(y int, colour uint8) {
 	for x := c.area.Min.X; x <= c.area.Max.X; x++ {
 		c.picture.SetColorIndex(x, y, colour)
 	}
+}
+
+// tick is a number on an axis.
+type tick struct {
+	at    float64
+	label string
+}
+
+// ticks returns round numbers in a range, about so many and never more than twice that.
+func ticks(r Range, about int) []tick {
+	step := niceStep((r.Max - r.Min) / float64(about))
+	first := math.Ceil(r.Min/step - 1e-9)
+	var list []tick
+	for i := range 2*about + 1 {
+		at := (first + float64(i)) * step
+		if at > r.Max+1e-9*step {
+			break
+		}
+		if math.Abs(at) < step/2 {
+			at = 0 // and not nearly, or negative
+		}
+		list = append(list, tick{at, label(at, step)})
+	}
+	return list
+}
+
+// niceStep returns the smallest of 1, 2 and 5 times a power of ten that is at least so much.
+func niceStep(least float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(least)))
+	for _, factor := range []float64{1, 2, 5} {
+		if factor*power >= least {
+			return factor * power
+		}
+	}
+	return 10 * power
+}
+
+// label writes a multiple of step with as many digits as tell it from the next.
+func label(at, step float64) string {
+	if at == 0 {
+		return "0"
+	}
+	decimals := max(0, -int(math.Floor(math.Log10(step)+1e-9)))
+	if math.Abs(at) < 1e6 && decimals <= 4 {
+		return strconv.FormatFloat(at, 'f', decimals, 64)
+	}
+	digits := int(math.Ceil(math.Log10(math.Abs(at)/step)+1e-9)) + 1
+	return strconv.FormatFloat(at, 'g', min(max(digits, 1), 12), 64)
+}
+
+// widestLabel is how wide a label of the range may be, with some room to the next, in pixels of scale 1.
+func widestLabel(r Range) int {
+	widest := 0
+	for _, tick := range ticks(r, 10) {
+		widest = max(widest, textWidth(tick.label, 1))
+	}
+	return widest + 4*glyphWidth
+}
+
+// Fit returns a range that shows what matters of these values, which are sorted and finite: all of them,
+// unless few are far away from the rest, as near a pole. It is valid in any case.
+func Fit(sorted []float64) Range {
+	if len(sorted) == 0 {
+		return Range{-1, 1}
+	}
+	at := func(part float64) float64 { return sorted[int(part*float64(len(sorted)-1))] }
+	r := Range{sorted[0], sorted[len(sorted)-1]}
+	const farAway = 8
+	middle := Range{at(0.05), at(0.95)}
+	if width := middle.Max - middle.Min; width > 0 && r.Max-r.Min > farAway*width {
+		r = Range{max(r.Min, middle.Min-width/2), min(r.Max, middle.Max+width/2)}
+	}
+	r.Min, r.Max = min(max(r.Min, -1e299), 1e299), min(max(r.Max, -1e299), 1e299)
+	room := (r.Max - r.Min) * 0.06
+	if !r.Valid() {
+		room = max(1, math.Abs(r.Min)*0.1) // a flat line
+	}
+	return Range{r.Min - room, r.Max + room}
+}
+
+// Colour is that of a curve, by a name that people know.
+type Colour struct {
+	Name string
+	RGBA color.RGBA
+}
+
+// Colours are those of the curves of a chart, in their order. They differ in lightness, too, for
+// those who do not tell them apart otherwise.
+var Colours = []Colour{
+	{"blue", color.RGBA{31, 88, 200, 255}}, {"orange", color.RGBA{236, 128, 22, 255}}, {"green", color.RGBA{20, 130, 60, 255}},
+	{"red", color.RGBA{205, 40, 50, 255}}, {"purple", color.RGBA{120, 60, 170, 255}}, {"teal", color.RGBA{30, 170, 180, 255}},
+}
+
+// The colours of what is not a curve, as places in the palette. A picture with a palette is written
+// several times as fast as one without.
+const (
+	paper uint8 = iota
+	grid
+	axis
+	ink
+	curves // the first of the shades of the first curve
+)
+
+// shades is how many of each colour there are, from nearly white to itself, for the edges of lines.
+const shades = 40
+
+func palette() color.Palette {
+	white := color.RGBA{255, 255, 255, 255}
+	p := color.Palette{white, color.RGBA{228, 228, 232, 255}, color.RGBA{130, 130, 140, 255}, color.RGBA{60, 60, 70, 255}}
+	for _, c := range Colours {
+		for shade := range shades {
+			p = append(p, mix(white, c.RGBA, shade+1))
+		}
+	}
+	return p
+}
+
+// mix returns a colour between two, of which the second counts for so many shades.
+func mix(a, b color.RGBA, shade int) color.RGBA {
+	part := func(a, b uint8) uint8 { return uint8((int(a)*(shades-shade) + int(b)*shade) / shades) }
+	return color.RGBA{part(a.R, b.R), part(a.G, b.G), part(a.B, b.B), 255}
 }

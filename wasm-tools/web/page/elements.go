@@ -1,6 +1,10 @@
 package page
 
-import "golang.org/x/net/html/atom"
+import (
+	"strings"
+
+	"golang.org/x/net/html/atom"
+)
 
 // class says how an element behaves.
 type class uint8
@@ -16,6 +20,8 @@ const (
 	scope
 	// breakout elements cannot stand in a drawing: they end it.
 	breakout
+	// apart elements stand an empty line from the text around them.
+	apart
 )
 
 var classes = map[atom.Atom]class{
@@ -24,16 +30,16 @@ var classes = map[atom.Atom]class{
 	atom.Br: void | breakout, atom.Embed: void | breakout, atom.Hr: void | block | breakout, atom.Img: void | breakout,
 	atom.Meta: void | breakout,
 
-	atom.Address: block, atom.Article: block, atom.Aside: block, atom.Blockquote: block | breakout, atom.Center: block | breakout,
+	atom.Address: block, atom.Article: block | apart, atom.Aside: block | apart, atom.Blockquote: block | breakout, atom.Center: block | breakout,
 	atom.Dd: block | breakout, atom.Details: block, atom.Dialog: block, atom.Dir: block, atom.Div: block | breakout,
-	atom.Dl: block | breakout, atom.Dt: block | breakout, atom.Fieldset: block, atom.Figcaption: block, atom.Figure: block,
-	atom.Footer: block, atom.Form: block, atom.H1: block | breakout, atom.H2: block | breakout, atom.H3: block | breakout,
-	atom.H4: block | breakout, atom.H5: block | breakout, atom.H6: block | breakout, atom.Header: block, atom.Hgroup: block,
-	atom.Legend: block, atom.Li: block | breakout, atom.Main: block, atom.Menu: block | breakout, atom.Nav: block,
-	atom.Ol: block | breakout, atom.P: block | breakout, atom.Pre: block | breakout, atom.Listing: block | breakout,
-	atom.Section: block, atom.Summary: block, atom.Ul: block | breakout, atom.Optgroup: block, atom.Search: block,
+	atom.Dl: block | breakout | apart, atom.Dt: block | breakout, atom.Fieldset: block, atom.Figcaption: block, atom.Figure: block | apart,
+	atom.Footer: block | apart, atom.Form: block, atom.H1: block | breakout, atom.H2: block | breakout, atom.H3: block | breakout,
+	atom.H4: block | breakout, atom.H5: block | breakout, atom.H6: block | breakout, atom.Header: block | apart, atom.Hgroup: block,
+	atom.Legend: block, atom.Li: block | breakout, atom.Main: block | apart, atom.Menu: block | breakout, atom.Nav: block | apart,
+	atom.Ol: block | breakout, atom.P: block | breakout | apart, atom.Pre: block | breakout, atom.Listing: block | breakout,
+	atom.Section: block | apart, atom.Summary: block, atom.Ul: block | breakout, atom.Optgroup: block, atom.Search: block,
 
-	atom.Table: block | scope | breakout, atom.Td: block | scope, atom.Th: block | scope, atom.Caption: block | scope,
+	atom.Table: block | scope | breakout | apart, atom.Td: block | scope, atom.Th: block | scope, atom.Caption: block | scope,
 	atom.Tr: block, atom.Tbody: block, atom.Thead: block, atom.Tfoot: block,
 	atom.Marquee: block | scope,
 
@@ -90,4 +96,108 @@ func level(name atom.Atom) int {
 		return 6
 	}
 	return 0
+}
+
+// attributes are those of a start tag that count for reading.
+type attributes struct {
+	href, src, alt, rel, lang        string
+	name, property, content, refresh string
+	kind                             string // type
+	start                            string
+	hidden, open                     bool
+}
+
+// set takes one attribute. The first of a name counts, as for browsers.
+func (a *attributes) set(key, value []byte) {
+	to := a.field(string(key))
+	if to != nil && *to == "" {
+		*to = string(value)
+		return
+	}
+	switch string(key) {
+	case "hidden":
+		a.hidden = true
+	case "open":
+		a.open = true
+	case "aria-hidden":
+		a.hidden = a.hidden || strings.EqualFold(string(value), "true")
+	case "style":
+		a.hidden = a.hidden || hides(string(value))
+	}
+}
+
+func (a *attributes) field(key string) *string {
+	switch key {
+	case "href":
+		return &a.href
+	case "src":
+		return &a.src
+	case "alt":
+		return &a.alt
+	case "rel":
+		return &a.rel
+	case "lang":
+		return &a.lang
+	case "name":
+		return &a.name
+	case "property":
+		return &a.property
+	case "content":
+		return &a.content
+	case "http-equiv":
+		return &a.refresh
+	case "type":
+		return &a.kind
+	case "start":
+		return &a.start
+	}
+	return nil
+}
+
+// isHidden reports whether an element shows nothing, by its own tag.
+func isHidden(name atom.Atom, c class, a *attributes) bool {
+	if name == atom.Body || name == atom.Html {
+		return false // pages that a script shows when it has run
+	}
+	return c&dropped != 0 || a.hidden || name == atom.Dialog && !a.open
+}
+
+// maxStyle is how much of a style attribute is read.
+const maxStyle = 4096
+
+// hides reports whether a style attribute makes an element unseen. It reads the plain forms;
+// what escapes and style sheets do is not followed.
+func hides(style string) bool {
+	if len(style) > maxStyle {
+		style = style[:maxStyle]
+	}
+	for declaration := range strings.SplitSeq(strings.ToLower(style), ";") {
+		property, value, ok := strings.Cut(declaration, ":")
+		if !ok {
+			continue
+		}
+		value, _, _ = strings.Cut(value, "!") // important
+		value = strings.TrimSpace(value)
+		switch strings.TrimSpace(property) {
+		case "display":
+			if value == "none" {
+				return true
+			}
+		case "visibility":
+			if value == "hidden" || value == "collapse" {
+				return true
+			}
+		case "opacity", "font-size":
+			if zero(value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// zero reports whether a number, with or without a unit, is nought: "0", "0.0px", "0%".
+func zero(value string) bool {
+	number := strings.TrimRight(value, "abcdefghijklmnopqrstuvwxyz% ")
+	return number != "" && strings.Trim(number, "0.") == ""
 }

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/net/html/charset"
 
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 )
@@ -19,25 +22,22 @@ const (
 	asHTML
 )
 
-// mediaOf says what a body is, by its header, and where there is none by its beginning. Label
-// is the header's charset.
-func mediaOf(source Source) (k kind, media, label string, err error) {
-	media, parameters, err := mime.ParseMediaType(source.ContentType)
+// mediaOf says what a body is, by its header, and where there is none by its beginning.
+func mediaOf(source Source) (k kind, media string, err error) {
+	media, _, err = mime.ParseMediaType(source.ContentType)
 	if err != nil && media == "" {
 		media, _, _ = strings.Cut(source.ContentType, ";")
 		media = plain.Line(strings.ToLower(media), maxMedia)
 	}
-	label = parameters["charset"]
 	switch {
 	case media == "" || media == "application/octet-stream":
-		k, media, err = sniff(source.Body)
-		return k, media, label, err
+		return sniff(source.Body)
 	case media == "text/html" || media == "application/xhtml+xml":
-		return asHTML, media, label, nil
+		return asHTML, media, nil
 	case isText(media):
-		return asText, media, label, nil
+		return asText, media, nil
 	}
-	return 0, "", "", fmt.Errorf("it is %s, which has no text that this tool can read", plain.Line(media, maxMedia))
+	return 0, "", fmt.Errorf("it is %s, which has no text that this tool can read", plain.Line(media, maxMedia))
 }
 
 // maxMedia bounds the name of a type, in characters.
@@ -61,23 +61,10 @@ func sniff(body []byte) (kind, string, error) {
 	switch {
 	case bytes.HasPrefix(start, []byte("<")) && !bytes.HasPrefix(start, []byte("<?xml")):
 		return asHTML, "text/html", nil
-	case bytes.IndexByte(start, 0) < 0 && utf8.Valid(wholeRunes(start)):
+	case bytes.IndexByte(start, 0) < 0 && utf8.Valid(plain.WholeRunes(start)):
 		return asText, "text/plain", nil
 	}
 	return 0, "", errors.New("it is binary data of a type that the server does not name")
-}
-
-// wholeRunes drops a character that the end of the bytes cuts in two.
-func wholeRunes(text []byte) []byte {
-	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
-		if start := len(text) - back; utf8.RuneStart(text[start]) {
-			if !utf8.FullRune(text[start:]) {
-				return text[:start]
-			}
-			break
-		}
-	}
-	return text
 }
 
 // plain reads a text that is no HTML.
@@ -88,4 +75,46 @@ func (p *Page) plain(body []byte, options Options) {
 	lines := plain.Lines(string(body[:min(len(body), longest*options.Text)]))
 	p.Text = plain.First(lines, options.Text)
 	p.MoreText = p.MoreText || len(p.Text) < len(lines)
+}
+
+// decode returns the body as UTF-8. A mark at its start counts most, then the header, then what
+// HTML says of itself. Where none of them is right it takes UTF-8, or Windows-1252 for what is
+// not, which is what browsers take.
+func decode(body []byte, contentType string, k kind) ([]byte, error) {
+	looked := 1024
+	if k != asHTML {
+		looked = len("\ufeff")
+	}
+	encoding, name, certain := charset.DetermineEncoding(body[:min(len(body), looked)], contentType)
+	switch {
+	case name == "utf-16le" || name == "utf-16be":
+	case utf8.Valid(body):
+		// Pages that are UTF-8 and say otherwise are many; text in another charset that is valid
+		// UTF-8 by chance is rare.
+		return bytes.TrimPrefix(body, []byte("\ufeff")), nil
+	case name == "utf-8" || name == "windows-1252" && !certain: // which it says of what says nothing, too
+		if isDamaged(body) {
+			return bytes.ToValidUTF8(body, []byte("\ufffd")), nil
+		}
+		encoding, _ = charset.Lookup("windows-1252")
+	}
+	const longest = maxBody + maxBody/2 // some texts are longer in UTF-8
+	text, err := io.ReadAll(io.LimitReader(encoding.NewDecoder().Reader(bytes.NewReader(body)), longest))
+	return bytes.TrimPrefix(plain.WholeRunes(text), []byte("\ufeff")), err
+}
+
+// isDamaged tells UTF-8 with a few wrong bytes from another charset.
+func isDamaged(body []byte) bool {
+	good, bad := 0, 0
+	for len(body) > 0 {
+		r, size := utf8.DecodeRune(body)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			bad++
+		case size > 1:
+			good++
+		}
+		body = body[size:]
+	}
+	return good > bad
 }

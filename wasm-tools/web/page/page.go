@@ -1,8 +1,20 @@
+// Package page reads one web page: its text, its links and what it says about itself.
+//
+// HTML is read as a stream of tokens, in one pass, by a model of open elements that is
+// smaller than the standard's: it keeps enough of them to tell what is hidden, and where
+// lists, tables and links end. A tree would be nearer to what browsers build, but a page can
+// make one that is a hundred thousand times its own size. So any page takes time in
+// proportion to its length, and memory that the [Options] bound.
+//
+// What a page hides from people is left out: it is no part of what they would read, and
+// where pages put words that only a model should see. Style sheets and scripts are not run,
+// so what they hide shows, and what they write is missing.
 package page
 
 import (
 	"encoding/json"
-	"strings"
+
+	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 )
 
 // Source is what a server sent.
@@ -78,7 +90,7 @@ func bounded(source Source) (body []byte, more bool) {
 	more = len(source.Body) > maxBody
 	body = source.Body[:min(len(source.Body), maxBody)]
 	if more || source.Cut {
-		body = wholeRunes(body)
+		body = plain.WholeRunes(body)
 	}
 	return body, more
 }
@@ -91,19 +103,18 @@ func Read(source Source, options Options) (*Page, error) {
 	if options.Links <= 0 {
 		options.Links = defaultLinks
 	}
-	kind, media, label, err := mediaOf(source)
+	kind, media, err := mediaOf(source)
 	if err != nil {
 		return nil, err
 	}
 	p := &Page{URL: source.URL, Type: media}
-	if kind == asHTML && label == "" {
-		label = declaredCharset(source.Body)
-	}
 	body, cut := bounded(source)
-	text, note := decode(body, label)
-	p.Note = note
+	text, err := decode(body, source.ContentType, kind)
+	if err != nil {
+		return nil, err
+	}
 	if cut {
-		p.Note = strings.TrimPrefix(note+"; the page is larger than this tool reads: its end is missing", "; ")
+		p.Note = "the page is larger than this tool reads: its end is missing"
 	}
 	if kind == asHTML {
 		p.scan(text, options)

@@ -197,9 +197,7 @@ func (s *scanner) open(e element, a *attributes) {
 	}
 	w := &s.writer
 	if !followed {
-		if e.class&block != 0 {
-			w.breakLine(1)
-		}
+		w.part(e.class &^ apart)
 		return
 	}
 	switch e.name {
@@ -241,12 +239,8 @@ func (s *scanner) open(e element, a *attributes) {
 		}
 	case atom.A:
 		s.anchor = &anchor{href: a.href, rel: a.rel, start: w.written}
-	case atom.P, atom.Table, atom.Dl, atom.Figure, atom.Article, atom.Section, atom.Header, atom.Footer, atom.Nav, atom.Aside, atom.Main:
-		w.breakLine(2)
 	default:
-		if e.class&block != 0 {
-			w.breakLine(1)
-		}
+		w.part(e.class)
 	}
 }
 
@@ -281,8 +275,8 @@ func (s *scanner) end(text []byte) {
 	}
 	if at := s.stack.ended(name, custom); at >= 0 {
 		s.stack.cut(at, s.closed)
-	} else if classes[name]&block != 0 && s.stack.visible() {
-		s.writer.breakLine(1)
+	} else if s.stack.visible() {
+		s.writer.part(classes[name] &^ apart)
 	}
 }
 
@@ -322,12 +316,8 @@ func (s *scanner) closed(e element) {
 	case atom.Td, atom.Th: // the next cell or row says how it goes on
 	case atom.A:
 		s.endAnchor()
-	case atom.P, atom.Table, atom.Dl, atom.Figure, atom.Article, atom.Section, atom.Header, atom.Footer, atom.Nav, atom.Aside, atom.Main:
-		w.breakLine(2)
 	default:
-		if e.class&block != 0 {
-			w.breakLine(1)
-		}
+		w.part(e.class)
 	}
 }
 

@@ -50,6 +50,16 @@ func (w *writer) breakLine(n int) {
 	}
 }
 
+// part breaks the line before and behind an element of a class that asks for it.
+func (w *writer) part(c class) {
+	switch {
+	case c&apart != 0:
+		w.breakLine(2)
+	case c&block != 0:
+		w.breakLine(1)
+	}
+}
+
 // text writes a piece of the page.
 func (w *writer) text(piece []byte) {
 	if w.pre > 0 {

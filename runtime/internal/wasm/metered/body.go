@@ -2,50 +2,50 @@ package metered
 
 import "math"
 
-// body is a function whose metering is being shown. It is used for one after the other.
+// body is a function whose metering is being verified. It is reused for all functions.
 type body struct {
 	module  *module
 	reader  reader
 	tokens  []token
-	next    int // of the tokens
+	next    int // index of the next token
 	frames  []frame
-	counter int64 // the function's own, or none
-	tests   bool  // the function begins with a test
-	settled bool  // its own counter was handed over at its end
-	ends    bool  // with a test
+	counter int64 // the local counter, or none
+	tests   bool  // the function starts with a test
+	settled bool  // the local counter was handed over at the end
+	ends    bool  // the function ends with a test
 
-	live    bool  // control comes by
-	balance int64 // what was charged on the way here, less what was executed
-	state         // here
-	arm     bool  // nothing but charges and marks stand between here and the if before
-	parted  bool  // an arm of an if begins here, where what was charged for the other is given back
-	untried bool  // what was handed over was not tested yet
+	live    bool  // this place is reachable
+	balance int64 // what was charged on the path here, minus what was executed
+	state         // the state at this place
+	arm     bool  // only charges and marks are between here and the preceding if
+	parted  bool  // an arm of an if starts here, where the charge for the other arm is refunded
+	untried bool  // the counter was handed over and the meter not tested yet
 
 	cost  int64 // of the whole function
-	calls bool  // others
+	calls bool  // calls other functions
 	err   *Error
 }
 
-// frame is an open block. Outer is a loop that begins with a test, and the loop right within
-// it is the inner one.
+// frame is an open block. Each loop has two frames: the outer loop, which starts with a test, and
+// directly inside it the inner loop.
 type frame struct {
 	op      int32
 	inner   bool
 	balance int64 // of a loop: at its header; of an if: at its beginning
-	reached bool  // a way leads to its end
-	there   state // at its end, on whichever of the ways is worst
-	before  state // at the beginning of an if, which is that of the arm of else
+	reached bool  // a path reaches its end
+	there   state // at its end, on the worst of the paths
+	before  state // at the beginning of an if, and so of its else arm
 }
 
-// state is what is known of a place.
+// state is what is known about a place.
 type state struct {
-	empty bool  // the function's own counter is known to be 0
-	own   int64 // at least, what is in the function's own counter; without one, what was charged since a test
-	work  int64 // at most, since the last test: what was executed, and the leaves that were called
-	rest  int64 // at most, since a function returned without a test: what was executed; none if none did
+	empty bool  // the local counter is known to be 0
+	own   int64 // minimum in the local counter; without one, minimum charged since a test
+	work  int64 // maximum executed since the last test, including called leaves
+	rest  int64 // maximum executed since a callee returned without a test; none if there was none
 }
 
-// verify shows the metering of one function.
+// verify verifies the metering of one function.
 func (b *body) verify(m *module, f *function) {
 	b.module, b.err = m, nil
 	b.reader = reader{source: m.source[:f.end], at: f.start, labels: b.reader.labels[:0]}
@@ -65,11 +65,11 @@ func (b *body) verify(m *module, f *function) {
 		return
 	}
 	if !b.tests && (b.counter != none || b.calls || b.cost > maxLeaf) {
-		b.fail("a function that is not a short leaf begins without a test")
+		b.fail("a function that is not a short leaf does not start with a test")
 	}
 }
 
-// read reads the code, and finds the function's own counter: a function with loops has one.
+// read reads the code and finds the local counter. A function with loops must have one.
 func (b *body) read(f *function) {
 	locals, group, kind := 0, 0, byte(0)
 	for range b.reader.u32() {
@@ -99,7 +99,7 @@ func (b *body) fail(reason string) {
 	}
 }
 
-// take moves over a sequence, if it stands here.
+// take skips a sequence if it is next.
 func (b *body) take(p pattern) ([3]int64, bool) {
 	found, ok := b.module.match(b.tokens[b.next:], p, b.counter)
 	if ok {
@@ -108,7 +108,7 @@ func (b *body) take(p pattern) ([3]int64, bool) {
 	return found, ok
 }
 
-// entry moves over what a function begins with.
+// entry skips the code at the start of a function.
 func (b *body) entry() {
 	b.take(descend)
 	if b.next < len(b.tokens) && b.tokens[b.next].op == opBlock {
@@ -117,14 +117,14 @@ func (b *body) entry() {
 	}
 	if found, ok := b.take(charge); ok {
 		b.charge(found[0])
-		if b.counter != none { // where this charge does not go
+		if b.counter != none { // this charge does not go to the local counter
 			b.own = 0
 		}
 	}
 	b.tests = b.test()
 }
 
-// test moves over a test, if one stands here.
+// test skips a test if it is next.
 func (b *body) test() bool {
 	_, ok := b.take(tested)
 	if ok {
@@ -134,15 +134,15 @@ func (b *body) test() bool {
 	return ok
 }
 
-// keep sees that nothing of what the meter was charged until here is given back: it was tested, or
-// somebody else reads it.
+// keep forbids refunding what the meter was charged so far: it was tested, or other code reads the
+// meter.
 func (b *body) keep() {
 	if b.counter == none {
 		b.own = 0
 	}
 }
 
-// step moves over one instruction, or a sequence that was added.
+// step moves over one instruction or one added sequence.
 func (b *body) step() {
 	t := b.tokens[b.next]
 	if !b.live {
@@ -192,10 +192,10 @@ func (b *body) step() {
 	}
 }
 
-// spend takes a cost off the balance. All that is not added costs 1, but block, loop, else and
-// end. What is added stands for what the original has there: nop costs 1, for an instruction
-// that a branch was led past or, in an arm of an if, for the branch behind it. A branch in such an
-// arm costs nothing, because it may be all that br_if has become.
+// spend deducts a cost from the balance. Every instruction of the original costs 1, except block,
+// loop, else and end. Added nops stand for work of the original and cost 1: for an instruction that
+// a redirected branch skips or, in an arm of an if, for the branch after it. A branch in such an
+// arm is free, because it may be the rest of a rewritten br_if.
 func (b *body) spend(cost int64) {
 	b.cost += cost
 	if b.balance -= cost; b.balance < 0 {
@@ -209,18 +209,18 @@ func (b *body) spend(cost int64) {
 	}
 }
 
-// returns sees that a function returns soon after another, or tests in between: there may be many
-// that do so one after the other.
+// returns checks that a function returns soon after a callee did, or tests in between: many
+// functions may return one after another.
 func (b *body) returns() {
 	if b.counter != none && !b.settled {
-		b.fail("a function ends without being settled")
+		b.fail("a function ends without settling its counter")
 	}
 	if b.rest > maxRest || b.counter != none && b.calls && !b.ends {
 		b.fail("too much is executed between two returns without a test")
 	}
 }
 
-// charge adds to the balance what is executed next, or takes off it what is not.
+// charge adds to the balance what is executed next, or refunds what is not executed.
 func (b *body) charge(units int64) {
 	if b.tried(); !b.parted {
 		b.even()
@@ -235,7 +235,8 @@ func (b *body) charge(units int64) {
 	}
 }
 
-// even sees that all that was charged was executed, and what was handed over tested.
+// even checks that everything charged was executed, and that the meter was tested after a
+// hand-over.
 func (b *body) even() {
 	if b.balance != 0 {
 		b.fail("more was charged than is executed")
@@ -243,14 +244,14 @@ func (b *body) even() {
 	b.tried()
 }
 
-// tried sees that what was handed over was tested.
+// tried checks that the meter was tested after a hand-over.
 func (b *body) tried() {
 	if b.untried {
 		b.fail("what was handed over is not tested")
 	}
 }
 
-// snippet moves over a sequence that touches a counter, if one stands here.
+// snippet skips a sequence that accesses a counter, if one is next.
 func (b *body) snippet() bool {
 	t := b.tokens[b.next]
 	switch {
@@ -282,7 +283,7 @@ func (b *body) snippet() bool {
 	return true
 }
 
-// meters moves over a sequence that begins with a global.
+// meters skips a sequence that begins with one of the globals.
 func (b *body) meters() bool {
 	if found, ok := b.take(handOver); ok && b.counter != none {
 		b.charge(found[0])
@@ -307,7 +308,7 @@ func (b *body) meters() bool {
 	return true
 }
 
-// settle moves over what hands a function's own counter over where it ends, and a test.
+// settle skips the code that hands the local counter over at the end of a function, and a test.
 func (b *body) settle() bool {
 	from := b.next
 	if b.counter != none {
@@ -320,31 +321,32 @@ func (b *body) settle() bool {
 	return b.next > from
 }
 
-// leaves sees that nothing follows but what else is added where a function ends.
+// leaves checks that only added code follows until the function ends.
 func (b *body) leaves() {
 	if _, added := b.take(ascend); !added {
 		b.settle()
 	}
 	if b.next != len(b.tokens)-1 || len(b.frames) != 1 {
-		b.fail("what ends a function stands before its end")
+		b.fail("the code that ends a function is not at its end")
 	}
 }
 
-// bound sees that the counter is tested against a bound.
+// bound checks the bound that a counter is compared with.
 func (b *body) bound(n int64) {
 	if n <= 0 || n > maxBound {
-		b.fail("a counter is tested against what is no bound")
+		b.fail("a counter is compared with an invalid bound")
 	}
 }
 
-// jump spends what br costs, given whether it stands in an arm of an if with nothing before it.
+// jump spends the cost of br. arm reports whether the br is the first instruction in an arm of an
+// if.
 func (b *body) jump(arm bool) {
 	if !arm {
 		b.spend(1)
 	}
 }
 
-// structure follows blocks.
+// structure handles the beginning and end of blocks.
 func (b *body) structure(t token) {
 	switch t.op {
 	case opBlock:
@@ -356,7 +358,7 @@ func (b *body) structure(t token) {
 	}
 }
 
-// loop moves over the two headers of a loop.
+// loop skips the two headers of a loop.
 func (b *body) loop(t token) {
 	found, ok := b.take(head)
 	if !ok || b.next >= len(b.tokens) || b.tokens[b.next].op != opLoop || b.tokens[b.next].a != t.a {
@@ -373,7 +375,7 @@ func (b *body) loop(t token) {
 	b.frames = append(b.frames, header)
 }
 
-// end closes a block, or the arm of an if in front of else.
+// end closes a block, or the first arm of an if at else.
 func (b *body) end(t token) {
 	top := &b.frames[len(b.frames)-1]
 	if top.op == opLoop {
@@ -407,7 +409,7 @@ func (b *body) end(t token) {
 	}
 }
 
-// reach joins this way with others that lead to the end of a block.
+// reach joins the current path with others that reach the end of a block.
 func (b *body) reach(f *frame) {
 	if f.reached {
 		f.there = state{f.there.empty && b.empty, min(f.there.own, b.own), max(f.there.work, b.work), max(f.there.rest, b.rest)}
@@ -417,14 +419,14 @@ func (b *body) reach(f *frame) {
 	f.reached = true
 }
 
-// branch follows a branch to a label, other than back to a loop where the counter was looked at.
+// branch follows a branch to a label, except one back to a loop after a test of the counter.
 func (b *body) branch(label int64) {
 	n := int64(len(b.frames)) - 1 - label
 	switch {
 	case n < 0 || n >= int64(len(b.frames)) || n == 0 && b.counter != none:
-		b.fail("a branch leaves a function that is to be settled")
+		b.fail("a branch leaves a function without settling its counter")
 	case b.frames[n].inner:
-		b.fail("a branch back to a loop passes by its test")
+		b.fail("a branch back to a loop skips its test")
 	case b.frames[n].op == opLoop:
 		b.again(b.frames[n])
 	default:
@@ -433,7 +435,7 @@ func (b *body) branch(label int64) {
 	}
 }
 
-// again sees that a loop is paid for on the way back as it was when it was entered.
+// again checks that the balance on the way back to a loop is the same as at its entry.
 func (b *body) again(loop frame) {
 	b.tried()
 	if loop.balance != b.balance {
@@ -441,17 +443,18 @@ func (b *body) again(loop frame) {
 	}
 }
 
-// back follows a branch to a loop: to the inner one where the counter is below its bound.
+// back follows a branch to a loop: to the inner one if the counter is below its bound.
 func (b *body) back(inner, outer int64) {
 	n := int64(len(b.frames)) - 1 - outer
 	if inner != outer-1 || n < 0 || n+1 >= int64(len(b.frames)) || b.frames[n].op != opLoop || b.frames[n].inner || !b.frames[n+1].inner {
-		b.fail("a counter is looked at before what is no branch back to its loop")
+		b.fail("a test of a counter is not followed by a branch back to its loop")
 		return
 	}
 	b.again(b.frames[n])
 }
 
-// table follows the branches of br_table, from within so many blocks that are no frames.
+// table follows the branches of br_table, which is inside the given number of blocks without
+// frames.
 func (b *body) table(t token, within int64) {
 	for _, label := range b.reader.labels[t.a:int64(t.b)] {
 		if b.branch(int64(label) - within); b.err != nil {
@@ -461,9 +464,8 @@ func (b *body) table(t token, within int64) {
 	b.live = false
 }
 
-// entrance moves over the inside of an if that stands around the table of a dispatch, whose
-// first place is branched to where the if is not entered. It costs nothing more: the table was
-// all there was.
+// entrance skips the inside of an if around the table of a dispatch. If the condition is false, the
+// code branches to the first place. The if costs nothing extra: it replaces the table.
 func (b *body) entrance() bool {
 	rest := b.tokens[b.next:]
 	if len(rest) < 4 || b.tokens[b.next-1].a != noType || rest[0].op != opLocalGet || rest[1].op != opBrTable || rest[2].op != opEnd || rest[3].op != opBr {
@@ -485,9 +487,9 @@ func (b *body) call(t token) {
 	follows := b.tokens[min(b.next, len(b.tokens)-1)].op
 	b.keep()
 	switch {
-	case name == "fill" || name == "copy": // in place of the instruction
+	case name == "fill" || name == "copy": // replaces the instruction
 		b.spend(1)
-	case name == "grow" && (follows == opMemoryGrow || follows == opTableGrow): // which the function charges for
+	case name == "grow" && (follows == opMemoryGrow || follows == opTableGrow): // the function charges for it
 		b.next++
 	case name == "bytes" && follows == opMemoryInit,
 		name == "items" && (follows == opTableInit || follows == opTableCopy || follows == opTableFill):
@@ -509,7 +511,7 @@ func (b *body) call(t token) {
 	}
 }
 
-// rely has the function that is called begin with a test.
+// rely requires that the called function starts with a test.
 func (b *body) rely(t token) {
 	if t.op != opCall || t.a < int64(b.module.imports) {
 		b.tried()
@@ -535,12 +537,12 @@ func (b *body) plain(t token) {
 			b.fail("a reference leads to a function that was added")
 		}
 	case opMemoryGrow, opTableGrow, opMemoryInit, opMemoryCopy, opMemoryFill, opTableInit, opTableCopy, opTableFill:
-		b.fail("an operation that takes time by its length is not charged for")
+		b.fail("an operation whose time depends on its length is not charged for")
 	}
 	b.spend(1)
 }
 
-// dead follows blocks where control does not come by.
+// dead tracks blocks in unreachable code.
 func (b *body) dead(t token) {
 	switch t.op {
 	case opBlock, opIf, opLoop:

@@ -2,11 +2,11 @@ package metered
 
 import "math"
 
-// reader reads the binary format. After a failure it reads zeros.
+// reader reads the binary format. After a failure it returns zeros.
 type reader struct {
 	source []byte
 	at     int
-	labels []int // of every br_table that was read
+	labels []int // of every br_table read so far
 	err    *Error
 }
 
@@ -47,7 +47,7 @@ func (r *reader) limits() {
 	r.u32()
 }
 
-// leb reads an integer in LEB128 (§5.2.2): its bits, extended by its sign where it has one.
+// leb reads an integer in LEB128 (§5.2.2), with sign extension if signed.
 func (r *reader) leb(signed bool) int64 {
 	var n uint64
 	for shift := 0; ; shift += 7 {
@@ -66,7 +66,7 @@ func (r *reader) leb(signed bool) int64 {
 }
 
 func (r *reader) u32() int {
-	if r.at < len(r.source) && r.source[r.at] < 0x80 { // as nearly all
+	if r.at < len(r.source) && r.source[r.at] < 0x80 { // the common case
 		r.at++
 		return int(r.source[r.at-1])
 	}
@@ -78,8 +78,8 @@ func (r *reader) u32() int {
 	return int(n)
 }
 
-// token is an instruction at an offset: its opcode, with the prefix in the high byte, and what of
-// its immediates matters. The labels of br_table are reader.labels[a:b].
+// token is an instruction at an offset: its opcode, with the prefix in the high byte, and those of
+// its immediates that matter. The labels of br_table are reader.labels[a:b].
 type token struct {
 	a  int64
 	b  int32
@@ -87,7 +87,7 @@ type token struct {
 	at int32
 }
 
-// The opcodes that the proof is about (§5.4).
+// The opcodes that the proof needs (§5.4).
 const (
 	opUnreachable  = 0x00
 	opNop          = 0x01
@@ -136,7 +136,7 @@ const (
 // noType is the immediate of a block without parameters and results.
 const noType = -0x40
 
-// token reads an instruction. Those that it does not know are no part of what is accepted.
+// token reads an instruction. It fails on any that it does not know.
 func (r *reader) token() token {
 	t := token{at: int32(r.at), op: int32(r.byte())}
 	switch op := t.op; {
@@ -170,8 +170,8 @@ func (r *reader) token() token {
 	return t
 }
 
-// prefixed reads what stands behind a prefix. The number of a vector instruction has to be as
-// short as it can be: wazero v1.12.0 takes its first byte for all of it.
+// prefixed reads the rest of an instruction after a prefix. The number of a vector instruction must
+// have the shortest encoding: wazero v1.12.0 uses only its first byte.
 func (r *reader) prefixed(t *token) {
 	at := r.at
 	number := r.u32()

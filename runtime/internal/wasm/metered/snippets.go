@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// pattern is a sequence of instructions, in words. An operand is a number, or the name of one
-// that the place determines or, where nothing does, that is found there.
+// pattern is a sequence of instructions. An operand is a number, or a name. Names stand for values
+// that the context determines, or for values to be found.
 type pattern []token
 
-// What instructions are called in patterns: as in the text format, shortened.
+// Names of instructions in patterns: those of the text format, shortened.
 var mnemonics = map[string]int32{
 	"unreachable": opUnreachable, "block": opBlock, "loop": opLoop, "if": opIf, "else": opElse, "end": opEnd,
 	"br": opBr, "br_if": opBrIf, "return": opReturn, "call": opCall,
@@ -19,15 +19,15 @@ var mnemonics = map[string]int32{
 	"add64": opI64Add, "sub64": opI64Sub, "shl64": opI64Shl, "shr64": opI64ShrU, "gt64": opI64GtU, "ge64": opI64GeS, "wide": opI64ExtendU,
 }
 
-// Operands that patterns name. They stand for themselves in tokens, far from real ones.
+// Named operands. Their values in tokens are far from real ones.
 const (
 	isNumber   = iota - 1<<40 // a constant, which is returned
 	isLabel                   // a label, which is returned
 	isRefill                  // the import
 	isMeter                   // the globals
 	isDepth                   //
-	isCounter                 // the function's own counter
-	isMore                    // the functions that were added
+	isCounter                 // the local counter
+	isMore                    // the added functions
 	isTake                    //
 	isFork                    // imports of the fork
 	isFunction                // any function
@@ -36,7 +36,7 @@ const (
 var operands = map[string]int64{"N": isNumber, "L": isLabel, "REFILL": isRefill, "METER": isMeter, "DEPTH": isDepth, "C": isCounter,
 	"MORE": isMore, "TAKE": isTake, "FORK": isFork, "F": isFunction}
 
-// parse makes a pattern of words.
+// parse converts text to a pattern.
 func parse(text string) pattern {
 	var p pattern
 	for _, word := range strings.Fields(text) {
@@ -55,9 +55,9 @@ func parse(text string) pattern {
 	return p
 }
 
-// The sequences that touch the counters.
+// The sequences that access the counters.
 var (
-	// A test calls more where the counter is negative.
+	// A test calls more if the counter is negative.
 	test = "gget METER i64 0 ge64 if else call MORE end "
 
 	charge    = parse("gget METER i64 N sub64 gset METER")
@@ -72,10 +72,10 @@ var (
 	ascend    = parse("gget DEPTH i32 N sub gset DEPTH")
 )
 
-// The functions that are added. Those for memory do in pieces of 256 KiB, each with a charge of
-// a unit for 16 bytes and a test, what the instruction does at once: from the back where the
-// source is in front of the destination. What is out of bounds traps before anything is written
-// (§4.4.7), and so is left whole.
+// The added functions. Those for memory do the work of the instruction in pieces of 256 KiB, each
+// with a charge of one unit per 16 bytes and a test. A copy proceeds from the back if the source is
+// before the destination. Operations out of bounds trap before anything is written (§4.4.7), so
+// they are not divided.
 var templates = map[string]pattern{
 	"more":  parse("gget METER call REFILL gset METER end"),
 	"take":  parse("gget METER get 0 wide sub64 gset METER " + test + "end"),
@@ -88,7 +88,7 @@ var templates = map[string]pattern{
 		"get 0 get 1 le_u if " +
 		"loop " + piece + "get 0 get 1 i32 262144 copy " + onward(0) + onward(1) + repeat + "end else " +
 		"loop " + piece + last(0) + last(1) + "i32 262144 copy " + repeat + "end end " + rest("copy") + "end"),
-	// These let a host save and put back the stack: they go round only through the host.
+	// These let a host save and restore the stack. They loop only through the host.
 	"read":  parse("loop get 0 call FORK br_if 0 end get 0 get 1 get 2 get 3 call F end"),
 	"enter": parse("call FORK if else call F end end"),
 }
@@ -115,8 +115,8 @@ func onward(address int) string {
 
 func last(address int) string { return "get " + strconv.Itoa(address) + " get 2 add i32 262144 sub " }
 
-// match compares tokens with the beginning of a pattern's instance, and returns the operands
-// that it leaves open.
+// match compares the beginning of tokens with a pattern, and returns the operands that the pattern
+// leaves open.
 func (m *module) match(tokens []token, p pattern, counter int64) (found [3]int64, ok bool) {
 	if len(tokens) < len(p) {
 		return found, false
@@ -166,13 +166,12 @@ func (m *module) isFork(index int) bool {
 	return false
 }
 
-// identify finds the functions that were added, by what they are, and sees that nothing leads
-// to them but calls.
+// identify finds the added functions by their code, and checks that they are reached only by calls.
 func (m *module) identify() {
 	m.added = map[int]string{}
 	const longest = 200 // tokens of the longest template and more
 	var tokens []token
-	// A test is a call of more, which is to be known before the others.
+	// A test is a call of more, so that must be identified first.
 	for _, names := range [][]string{{"more"}, {"take", "grow", "bytes", "items", "fill", "copy", "read", "enter"}} {
 		for _, f := range m.functions {
 			if f.end-f.start > 4*longest {
@@ -183,7 +182,7 @@ func (m *module) identify() {
 				if m.added[f.index] != "" {
 					break
 				}
-				m.added[f.index] = name // already, since it must not call itself
+				m.added[f.index] = name // set before matching, since it must not call itself
 				if _, ok := m.match(tokens, templates[name], none); !ok || len(tokens) != len(templates[name]) {
 					delete(m.added, f.index)
 				}
@@ -192,7 +191,7 @@ func (m *module) identify() {
 	}
 	for _, global := range m.shown {
 		if global == m.meter || global == m.depth {
-			m.fail("a counter is exported by another name")
+			m.fail("a counter is exported under another name")
 		}
 	}
 	for _, index := range m.taken {

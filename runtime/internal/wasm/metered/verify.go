@@ -1,55 +1,55 @@
-// Package metered proves that a module cannot run for long without asking its host whether it
-// may. It reads the finished bytes, right before they are compiled, and trusts nothing that
-// made them: no pass of package wasm, and not its decoder. What it cannot show is not to run.
+// Package metered proves that a module cannot run for long without asking its host whether it may
+// continue. It reads the final bytes, directly before they are compiled, and trusts nothing that
+// produced them: neither the passes of package wasm nor its decoder. A module that it cannot prove
+// must not be run.
 //
-// A metered module has a counter, the global that it exports as caisson:meter@1. The host sets
-// it to what the guest may use up. A *charge* takes a constant off the counter; a *test* calls
-// the import refill where the counter is negative. A function with loops has a counter of its
-// own beside it, its last local: charges are added there, and *handed over* to the meter, with
-// a test. All of these are fixed sequences of instructions (snippets.go); nothing else may
-// touch the two counters or the functions that were added.
+// A metered module has a counter, the global that it exports as caisson:meter@1. The host sets it
+// to the fuel that the guest may use. A *charge* deducts a constant from the counter. A *test*
+// calls the import refill if the counter is negative. A function with loops also has a local
+// counter, its last local. Charges are added to it, and it is *handed over* to the meter, with a
+// test. All of these are fixed sequences of instructions (snippets.go). No other code may access
+// the two counters or the added functions.
 //
-// # What is shown
+// # What is proved
 //
-// Let the balance of a place in a function be what was charged on the way there, less the cost
-// of what was executed. Verify computes it in one pass, and shows that
+// Let the balance at a place in a function be what was charged on the path to it, minus the cost of
+// what was executed. Verify computes it in one pass, and proves that
 //
-//  1. it is never negative, and it is 0 where ways meet and where the function ends; but at the
-//     header of a loop it may be more, if it is the same each time. So every way round a loop
-//     is charged exactly what is executed on it. That is 1 at least: there is no way round
-//     without a branch, and a branch costs 1. What was charged before an if for one of its
-//     arms is given back in the other, unless it was tested in between or something was called:
-//     no guest is stopped for what it does not do.
-//  2. in a function with loops, charges go to its own counter or, with a test, to the meter;
-//     that counter never falls below 0; it is reset where it is handed over, and nowhere else,
-//     and that is tested before control parts or meets, there or by the function that is
-//     called next; and each branch back to a loop either finds it below a bound, or leads to
-//     the test at the loop's head, which hands it over unless it finds the same.
-//  3. every function begins with a test, but for those that call nothing, have no loops, and
-//     cost no more than maxLeaf in all.
-//  4. where a function is called, all that was charged is in the meter.
-//  5. on no way through a body, loops left out, is more than maxWork executed without a test,
-//     each call of a leaf taken for maxLeaf; and no more than maxRest between the return of a
-//     function that was called and the function's own, unless that ends with a test, as one
-//     with loops that calls others does.
+//  1. the balance is never negative, and it is 0 where paths join and where the function ends. At
+//     the header of a loop it may be positive if it is the same each time. So every path around a
+//     loop is charged exactly what it executes. That is at least 1: every such path contains a
+//     branch, and a branch costs 1. What was charged before an if for one of its arms is refunded
+//     in the other arm, unless there was a test or a call in between: no guest is stopped for
+//     something it does not execute.
+//  2. in a function with loops, charges go to the local counter or, with a test, to the meter. The
+//     local counter is never negative. It is reset only where it is handed over, and the meter is
+//     then tested before control flow splits or joins, either there or by the function called
+//     next. Each branch back to a loop either finds the local counter below a bound, or goes to the
+//     test at the loop's head, which hands it over unless it is below the bound.
+//  3. every function starts with a test, except those that call nothing, have no loops, and cost at
+//     most maxLeaf in total.
+//  4. at every call, everything charged so far is in the meter.
+//  5. on no path through a body, not counting loops, is more than maxWork executed without a test,
+//     where each call of a leaf counts as maxLeaf. At most maxRest is executed between the return of
+//     a callee and the function's own return, unless the function ends with a test, as one with
+//     loops that calls others does.
 //
-// Hence no cycle goes on for long without a test that takes effect. Take any cycle of a
-// function's control flow. By 1, something is charged on it. If that reaches the meter, it
-// does so together with a test, and the meter has fallen since the last one: after as many
-// rounds as a slice has units, the host is called. If it does not, the function's own counter
-// has grown and was not reset, so that by 2 it is at its bound after as many rounds, and
-// then is handed over. Take any cycle of calls. It passes a call, for which the meter was
-// charged (1, 4), and the start of a function that calls something, which tests (3).
+// Therefore no cycle runs for long without an effective test. Take any cycle in a function's
+// control flow. By 1, it is charged something. If the charge reaches the meter, it does so together
+// with a test, and the meter has decreased since the last one. So the host is called after at most
+// as many iterations as a slice has units. Otherwise the local counter has grown and was not reset.
+// So by 2 it reaches its bound after at most that many iterations and is handed over. Now take any
+// cycle of calls. It contains a call, for which the meter was charged (1, 4), and the start of a
+// function that calls something, which tests (3).
 //
-// The work between two tests has a bound, too: by 2 and 5, maxBound and two times maxWork within
-// a function, leaves included; by 5, maxRest for each function that returns without a test,
-// of which there are as many as a stack holds; and of the operations that take time by their
-// length, the unbounded are in functions that Verify knows word for word, in pieces with a
-// test each.
+// The work between two tests is bounded too. Within a function, including leaves, the bound is
+// maxBound plus twice maxWork (2 and 5). Each function that returns without a test adds at most
+// maxRest (5), and there are at most as many as fit on a stack. Operations of unbounded length are
+// in functions that Verify knows word for word, which divide them into pieces with a test each.
 //
-// The costs themselves are those of the original: each instruction 1, but block, loop, else,
-// end and what was added 0. The passes leave marks where the original executes something else
-// than what stands here: see body.spend.
+// The costs are those of the original: 1 for each instruction, and 0 for block, loop, else, end and
+// added code. Where the original executes something that the rewritten code does not, the passes
+// leave marks: see body.spend.
 package metered
 
 import (
@@ -60,9 +60,9 @@ import (
 // ErrUnproved means that a module may run for long without a test of its meter.
 var ErrUnproved = errors.New("metering not proved")
 
-// Error says where a proof fails.
+// Error describes where and why a proof fails.
 type Error struct {
-	Function int    // its index in the module, with imports; -1 outside of functions
+	Function int    // its index in the module, including imports; -1 outside of functions
 	Offset   int    // from the start of the module, in bytes
 	Reason   string // one line
 }
@@ -77,23 +77,23 @@ func (e *Error) Error() string {
 // Unwrap returns ErrUnproved.
 func (e *Error) Unwrap() error { return ErrUnproved }
 
-// The names by which the passes and the host know each other.
+// The names that the passes and the host agree on.
 const (
 	meterName  = "caisson:meter@1" // of the module that refill is imported from, and of the counter
 	depthName  = "caisson:depth@1" // of the global that counts the stack
 	forkModule = "caisson:fork@1"
 )
 
-// The bounds that the proof is about.
+// The bounds used in the proof.
 const (
 	maxLeaf  = 64      // the cost of a function that does not test
-	maxBound = 1 << 14 // what a function's own counter is tested against
-	maxWork  = 1 << 14 // what is executed on one way through a body, between two tests
-	maxRest  = 64      // what is executed between two returns, without a test
+	maxBound = 1 << 14 // the maximum bound of a local counter
+	maxWork  = 1 << 14 // work on one path through a body between two tests
+	maxRest  = 64      // work between two returns without a test
 )
 
-// Verify shows that a metered module, which must be valid, comes back to its host. The error
-// is an [*Error].
+// Verify proves that a metered module returns to its host often enough. The module must be valid.
+// Errors are of type [*Error].
 func Verify(source []byte) error {
 	m := &module{reader: reader{source: source}, meter: none, depth: none, refill: none, relied: map[int]bool{}}
 	if m.sections(); m.err != nil {
@@ -113,16 +113,16 @@ func Verify(source []byte) error {
 	}
 	for _, f := range m.functions {
 		if m.relied[f.index] && !f.tests {
-			return &Error{Function: f.index, Offset: f.start, Reason: "a function that is relied on to begin with a test does not"}
+			return &Error{Function: f.index, Offset: f.start, Reason: "a function must start with a test because a caller relies on it"}
 		}
 	}
 	return nil
 }
 
-// none is no index.
+// none is an index that refers to nothing.
 const none = -1
 
-// module is what Verify needs to know of a module.
+// module is the part of a module that Verify needs.
 type module struct {
 	reader
 	params    []int // of each type
@@ -133,13 +133,13 @@ type module struct {
 	fork      []int          // the imports from forkModule
 	meter     int            // the global
 	depth     int            // the global, or none
-	added     map[int]string // what is added to a module, by the name of its template
-	taken     []int          // functions that are exported, or that a reference leads to
-	shown     []int          // globals that are exported by other names
-	relied    map[int]bool   // functions that are to begin with a test
+	added     map[int]string // the template names of the added functions, by index
+	taken     []int          // functions that are exported or referenced
+	shown     []int          // globals exported under other names
+	relied    map[int]bool   // functions that must start with a test
 }
 
-// function is one that the module defines.
+// function is a function that the module defines.
 type function struct {
 	index      int
 	params     int
@@ -147,7 +147,7 @@ type function struct {
 	tests      bool
 }
 
-// sections reads the sections that matter, in their order.
+// sections reads the sections that the proof needs, in order.
 func (m *module) sections() {
 	m.skip(8)
 	for m.err == nil && m.at < len(m.source) {
@@ -155,7 +155,7 @@ func (m *module) sections() {
 		size := m.u32()
 		end := m.at + size
 		if end > len(m.source) {
-			m.fail("a section reaches over the end")
+			m.fail("a section extends past the end of the module")
 			return
 		}
 		switch id {
@@ -177,7 +177,7 @@ func (m *module) sections() {
 			m.code()
 		}
 		if m.err == nil && id != 0 && id != 4 && id != 5 && id < 11 && m.at != end {
-			m.fail("a section does not end where it says")
+			m.fail("a section does not have the size it declares")
 		}
 		m.at = end
 	}
@@ -280,7 +280,7 @@ func (m *module) element() {
 	})
 }
 
-// constant reads a constant expression. References in it are taken.
+// constant reads a constant expression. Functions referenced in it are added to taken.
 func (m *module) constant() {
 	for m.err == nil {
 		switch t := m.token(); t.op {

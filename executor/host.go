@@ -1,0 +1,233 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"github.com/caisson-run/caisson/executor/internal/output"
+	"github.com/caisson-run/caisson/internal/planning"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// nest holds the calls that a running call makes. The zero value lets none in.
+type nest struct {
+	mu      sync.Mutex
+	caller  context.Context // nil while the call does not run
+	ctx     context.Context // of all calls that were made; nil before the first
+	stop    context.CancelFunc
+	turn    chan struct{} // holds an element while one of them runs
+	running sync.WaitGroup
+}
+
+// open lets the call make calls. ctx, which is its own, ends them.
+func (n *nest) open(ctx context.Context) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.caller = ctx
+}
+
+// close lets the call make no more calls, and ends those that it has left under way: one that
+// went on after its caller's record would run beside what comes next in the batch.
+func (n *nest) close() {
+	n.mu.Lock()
+	n.caller = nil
+	if n.stop != nil {
+		n.stop()
+	}
+	n.mu.Unlock()
+	n.running.Wait()
+}
+
+// enter lets one call in, which must leave, or returns nil where the caller does not run.
+func (n *nest) enter() context.Context {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.caller == nil {
+		return nil
+	}
+	if n.ctx == nil {
+		n.ctx, n.stop = context.WithCancel(n.caller)
+		n.turn = make(chan struct{}, 1)
+	}
+	n.running.Add(1)
+	return n.ctx
+}
+
+func (n *nest) leave() { n.running.Done() }
+
+// take waits until no other call runs that the caller has made: they share its place.
+func (n *nest) take(ctx context.Context) error {
+	select {
+	case n.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (n *nest) give() { <-n.turn }
+
+// Call implements [tool.Host].
+func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, error) {
+	caller := c.nest.enter()
+	if caller == nil {
+		return tool.Record{}, c.refuseNested(requested, tool.Cancelled, "the call that makes this one has ended")
+	}
+	defer c.nest.leave()
+	ctx, stop := within(ctx, caller)
+	defer stop()
+	if err := c.nest.take(ctx); err != nil {
+		kind, message := notStarted(err)
+		return tool.Record{}, c.refuseNested(requested, kind, message)
+	}
+	defer c.nest.give()
+	nesting := c.batch.executor.options.Nesting
+	if c.depth >= nesting.Depth {
+		return tool.Record{}, c.refuseNested(requested, tool.Busy, fmt.Sprintf("calls may be nested %d deep", nesting.Depth))
+	}
+	if c.count() > int64(nesting.Calls) {
+		return tool.Record{}, c.refuseNested(requested, tool.Busy, fmt.Sprintf("one call may make %d calls", nesting.Calls))
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return tool.Record{}, c.refuseNested(requested, tool.Internal, "no id for the call")
+	}
+	made := c.make(ctx, requested, id.String())
+	c.batch.session.enter(made)
+	c.batch.run(ctx, made)
+	if made.wait != nil { // another session may have approved of it, or not
+		c.unkept.Store(true)
+	}
+	if m := made.entry.Manifest; made.passing() || made.unkept.Load() || m != nil && m.Behavior.Cache == manifests.CacheOff {
+		c.unkept.Store(true)
+	}
+	record := made.record
+	record.Result = cloned(record.Result) // the tool may change it
+	return record, nil
+}
+
+// within returns a context that ends with its caller's, whatever context a tool hands over, and
+// says then how that ended.
+func within(ctx, caller context.Context) (context.Context, context.CancelFunc) {
+	timed := func() {}
+	own, has := ctx.Deadline()
+	if deadline, ok := caller.Deadline(); ok && (!has || own.After(deadline)) {
+		ctx, timed = context.WithDeadline(ctx, deadline)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	forget := context.AfterFunc(caller, func() {
+		if !errors.Is(caller.Err(), context.DeadlineExceeded) {
+			stop()
+		}
+	})
+	return ctx, func() { forget(); stop(); timed() }
+}
+
+// refuseNested is the error for a call that is not taken up. Another caller might be let, so
+// what this one makes of it is not for others.
+func (c *call) refuseNested(requested tool.Call, kind tool.Kind, message string) error {
+	c.unkept.Store(true)
+	return &tool.Error{Op: "call", Tool: requested.Function.Name, Kind: kind, Message: message}
+}
+
+// count counts one more call of the outermost caller's.
+func (c *call) count() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.made == nil {
+		c.made = new(atomic.Int64)
+	}
+	return c.made.Add(1)
+}
+
+// longArguments is from how many bytes on checking arguments takes a while.
+const longArguments = 16 << 10
+
+// planNested plans a tool's call. Checking long arguments is work of the host's, which the
+// deadline of a guest cannot stop: no more than there are processors do it at a time, so that it
+// takes no longer for each.
+func (b *batch) planNested(ctx context.Context, requested tool.Call, id string) *call {
+	defer planning.Begin(ctx)()
+	if len(requested.Function.Arguments) > longArguments {
+		select {
+		case b.executor.planning <- struct{}{}:
+			defer func() { <-b.executor.planning }()
+		case <-ctx.Done():
+			return b.late(requested, id, ctx.Err())
+		}
+	}
+	return b.plan(ctx, requested, id, true)
+}
+
+// make plans a call of the tool's.
+func (c *call) make(ctx context.Context, requested tool.Call, id string) *call {
+	made := c.batch.planNested(ctx, requested, id)
+	made.parent, made.depth, made.made = c, c.depth+1, c.made
+	made.record.Parent = c.record.CallID
+	if made.phase == phaseRefused {
+		return made
+	}
+	// A runtime has checked the permission; a tool that is written in Go has none but this.
+	switch manifest := c.entry.Manifest; {
+	case !slices.Contains(manifest.Permissions.Tools, made.tool) && !slices.Contains(manifest.Permissions.Tools, requested.Function.Name):
+		made.deny("tools", fmt.Sprintf("%s may not call %s: its manifest does not ask for it", c.tool, made.tool),
+			tool.Allow{Manifest: manifests.Permissions{Tools: []string{requested.Function.Name}}.Rule()})
+	case c.readOnly && !made.readOnly:
+		made.deny("read_only", fmt.Sprintf("%s is read_only, so it may not call %s, which is not", c.tool, made.tool), tool.Allow{})
+	case made.waits():
+		made.denyWaiting()
+	default:
+		made.checkApprovedCallees(ctx)
+	}
+	return made
+}
+
+// deny refuses a call for want of a permission.
+func (c *call) deny(permission, rule string, allow tool.Allow) {
+	c.refuse(tool.Denied, rule, tool.Denial{Permission: permission, Value: tool.Shown(c.record.Function.Name, maxShown), Rule: rule, Allow: allow})
+}
+
+const maxShown = 128 // bytes of a name that a receipt shows
+
+// Page implements [tool.Host]. A page is never longer than what goes to the model of this
+// call's result, so that it is not cut again.
+func (c *call) Page(reference string, from, most int64) (tool.Page, error) {
+	if c.nest.enter() == nil {
+		return tool.Page{}, &tool.Error{Op: "page", Kind: tool.Cancelled, Message: "the call has ended"}
+	}
+	defer c.nest.leave()
+	c.unkept.Store(true) // another session has other pages
+	if most >= 0 {
+		most = min(or(most, output.DefaultPage), max(int64(c.batch.share)-pageOverhead, 1))
+	}
+	return c.batch.session.Page(reference, from, most)
+}
+
+// pageOverhead is how many bytes of a result are not the page's text.
+const pageOverhead = 256
+
+// Emit implements [tool.Host].
+func (c *call) Emit(emission tool.Emission) error {
+	if c.nest.enter() == nil {
+		return &tool.Error{Op: "emit", Tool: c.tool, Kind: tool.Cancelled, Message: "the call has ended"}
+	}
+	defer c.nest.leave()
+	if err := emission.Check(); err != nil {
+		return err
+	}
+	if c.batch.stream == nil || c.parent != nil || c.hidden() {
+		return nil
+	}
+	event := c.batch.event(tool.CallOutput)
+	c.describe(&event)
+	event.Emission = &emission // of which the stream makes a copy
+	c.batch.stream.offer(event)
+	return nil
+}

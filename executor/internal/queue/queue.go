@@ -1,0 +1,304 @@
+// Package queue decides which call runs next when more calls want to run than may.
+//
+// A free place goes to the tenant with the fewest running calls, in it to the session with
+// the fewest, and in that to its oldest call that may run: one whose tool is at its limit
+// does not hold up those behind it. Ties go to the tenant or session that was served longest ago; one
+// that has just come counts as served at that moment.
+//
+// A call that may run when it comes does not wait. It overtakes nobody: while there is a free
+// place, no call waits that could take it.
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+var (
+	// ErrFull means that a call could not run at once, and that as many calls of its
+	// tenant wait as may.
+	ErrFull = errors.New("too many calls wait")
+	// ErrWaited means that a call found no place within the longest time that it may wait.
+	ErrWaited = errors.New("waited too long")
+)
+
+// Limit names what a call waited for, or would have had to.
+type Limit string
+
+// The limits. The narrowest is named where several are reached.
+const (
+	All    Limit = "all"    // [Limits.Running]
+	Tenant Limit = "tenant" // [Limits.PerTenant]
+	Tool   Limit = "tool"   // [Limits.PerTool]
+)
+
+// Error is a call that the queue refused.
+type Error struct {
+	Kind  error // ErrFull or ErrWaited
+	Limit Limit // the one that was reached when the call was refused
+}
+
+// Error returns the kind and the limit.
+func (e *Error) Error() string { return fmt.Sprintf("queue: %v (limit: %s)", e.Kind, e.Limit) }
+
+// Unwrap returns the kind.
+func (e *Error) Unwrap() error { return e.Kind }
+
+// Limits bound how many calls run and wait. All of them must be positive.
+type Limits struct {
+	Running   int           // calls at a time
+	PerTenant int           // of one tenant
+	PerTool   int           // of one tenant and tool
+	Waiting   int           // calls of one tenant that may wait; one more is refused
+	Wait      time.Duration // the longest wait
+}
+
+// Queue gives places to calls. It is safe for concurrent use and has no goroutines. It keeps nothing
+// of tenants, sessions and tools without a call that runs or waits.
+type Queue struct {
+	limits Limits
+	spare  sync.Pool // of *tenant without calls, so that calls that come one by one need not allocate them
+
+	mu      sync.Mutex
+	clock   uint64 // counts arrivals and places given
+	running int
+	waiting int
+	tenants map[string]*tenant
+	most    int // tenants at a time since the map was made
+}
+
+// Call says whose a call is, and what it calls. Sessions of one name in two tenants are two,
+// and so are tools.
+type Call struct{ Tenant, Session, Tool string }
+
+// share is what a tenant, a session or a tool has of the places.
+type share struct {
+	calls   int    // that run or wait
+	running int    // of these
+	served  uint64 // when it last got a place, or came
+}
+
+func (s *share) before(other *share) bool {
+	if s.running != other.running {
+		return s.running < other.running
+	}
+	return s.served < other.served
+}
+
+type tenant struct {
+	share
+	sessions, tools map[string]*share
+	waiting         []*Place // in the order in which they came
+}
+
+// Place is what a call runs in until it leaves.
+type Place struct {
+	queue         *Queue
+	call          Call
+	tenant        *tenant
+	session, tool *share
+	granted       chan struct{} // closed when the wait is over; nil if there was none
+	runs, left    bool
+}
+
+// New returns a queue without calls.
+func New(limits Limits) *Queue {
+	return &Queue{
+		limits: limits, tenants: map[string]*tenant{},
+		spare: sync.Pool{New: func() any { return &tenant{sessions: map[string]*share{}, tools: map[string]*share{}} }},
+	}
+}
+
+// Enter returns when the call may run. Whoever gets a place must leave it. The error is an
+// [*Error], or that of ctx, which gets no place once it has ended.
+func (q *Queue) Enter(ctx context.Context, c Call) (*Place, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	q.mu.Lock()
+	p := q.attend(c)
+	if q.reached(p) == "" {
+		q.start(p)
+		q.mu.Unlock()
+		return p, nil
+	}
+	if len(p.tenant.waiting) >= q.limits.Waiting {
+		err := &Error{ErrFull, q.reached(p)}
+		q.dismiss(p)
+		q.mu.Unlock()
+		return nil, err
+	}
+	p.granted = make(chan struct{})
+	p.tenant.waiting = append(p.tenant.waiting, p)
+	q.waiting++
+	q.mu.Unlock()
+	return q.wait(ctx, p)
+}
+
+// wait returns when a call that waits has got its place, or has given up.
+func (q *Queue) wait(ctx context.Context, p *Place) (*Place, error) {
+	timer := time.NewTimer(q.limits.Wait)
+	defer timer.Stop()
+	var gaveUp error
+	select {
+	case <-p.granted:
+		return p, nil
+	case <-ctx.Done():
+		gaveUp = ctx.Err()
+	case <-timer.C:
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case p.runs && gaveUp == nil: // the place came in the last moment
+		return p, nil
+	case p.runs:
+		q.end(p)
+		return nil, gaveUp
+	case gaveUp == nil:
+		gaveUp = &Error{ErrWaited, q.reached(p)}
+	}
+	p.stopWaiting()
+	q.dismiss(p)
+	return nil, gaveUp
+}
+
+// Leave frees the place for another call. Leaving again does nothing.
+func (p *Place) Leave() {
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	p.queue.end(p)
+}
+
+// reached returns the narrowest limit that keeps a call from running, or "".
+func (q *Queue) reached(p *Place) Limit {
+	switch {
+	case p.tool.running >= q.limits.PerTool:
+		return Tool
+	case p.tenant.running >= q.limits.PerTenant:
+		return Tenant
+	case q.running >= q.limits.Running:
+		return All
+	}
+	return ""
+}
+
+// start gives a call a place.
+func (q *Queue) start(p *Place) {
+	q.clock++
+	p.runs = true
+	q.count(p, 1)
+	p.tenant.served, p.session.served = q.clock, q.clock
+}
+
+// end takes a call's place back and gives it to the next.
+func (q *Queue) end(p *Place) {
+	if p.left {
+		return
+	}
+	p.left = true
+	q.count(p, -1)
+	q.dismiss(p)
+	for q.waiting > 0 && q.running < q.limits.Running {
+		next := q.next()
+		if next == nil {
+			return
+		}
+		next.stopWaiting()
+		q.start(next)
+		close(next.granted)
+	}
+}
+
+func (q *Queue) count(p *Place, by int) {
+	q.running += by
+	p.tenant.running += by
+	p.session.running += by
+	p.tool.running += by
+}
+
+// next returns the call that gets the next place, or nil if none may run. It looks at every tenant,
+// and at the calls of those that come before the best one so far.
+func (q *Queue) next() (best *Place) {
+	for _, t := range q.tenants {
+		if t.running >= q.limits.PerTenant || best != nil && !t.before(&best.tenant.share) {
+			continue
+		}
+		if p := t.next(q.limits.PerTool); p != nil {
+			best = p
+		}
+	}
+	return best
+}
+
+func (t *tenant) next(perTool int) (best *Place) {
+	for _, p := range t.waiting {
+		if p.tool.running < perTool && (best == nil || p.session.before(best.session)) {
+			best = p
+		}
+	}
+	return best
+}
+
+// manyTenants is from how many on a map is not worth keeping once it is empty: it keeps the room of
+// the most that it had.
+const manyTenants = 1024
+
+// attend notes that a call has come.
+func (q *Queue) attend(c Call) *Place {
+	q.clock++
+	t := q.tenants[c.Tenant]
+	if t == nil {
+		t, _ = q.spare.Get().(*tenant)
+		t.served = q.clock
+		q.tenants[c.Tenant] = t
+		q.most = max(q.most, len(q.tenants))
+	}
+	p := &Place{queue: q, call: c, tenant: t, session: member(t.sessions, c.Session, q.clock), tool: member(t.tools, c.Tool, q.clock)}
+	for _, s := range []*share{&t.share, p.session, p.tool} {
+		s.calls++
+	}
+	return p
+}
+
+func member(of map[string]*share, name string, now uint64) *share {
+	s := of[name]
+	if s == nil {
+		s = &share{served: now}
+		of[name] = s
+	}
+	return s
+}
+
+// dismiss forgets a call that neither runs nor waits, and its tenant, session and tool if they have
+// no other.
+func (q *Queue) dismiss(p *Place) {
+	for _, s := range []*share{&p.tenant.share, p.session, p.tool} {
+		s.calls--
+	}
+	if p.session.calls == 0 {
+		delete(p.tenant.sessions, p.call.Session)
+	}
+	if p.tool.calls == 0 {
+		delete(p.tenant.tools, p.call.Tool)
+	}
+	if p.tenant.calls == 0 {
+		delete(q.tenants, p.call.Tenant)
+		q.spare.Put(p.tenant)
+	}
+	if len(q.tenants) == 0 && q.most > manyTenants {
+		q.tenants, q.most = map[string]*tenant{}, 0
+	}
+	p.tenant, p.session, p.tool = nil, nil, nil
+}
+
+// stopWaiting takes a call out of those that wait.
+func (p *Place) stopWaiting() {
+	i := slices.Index(p.tenant.waiting, p)
+	p.tenant.waiting = slices.Delete(p.tenant.waiting, i, i+1)
+	p.queue.waiting--
+}

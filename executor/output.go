@@ -1,0 +1,135 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/caisson-run/caisson/executor/internal/output"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/schema"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// OutputToolName is the name of [OutputTool].
+const OutputToolName = "read_output"
+
+const outputParameters = `{"type":"object","properties":{` +
+	`"reference":{"type":"string","description":"The reference that stands where the result was cut."},` +
+	`"from":{"type":"integer","minimum":0,"maximum":9007199254740991,"default":0,"description":"The first byte to read; the last page said where the next begins."},` +
+	`"bytes":{"type":"integer","minimum":1,"maximum":1048576,"default":32768,"description":"How many bytes to read at most."}` +
+	`},"required":["reference"],"additionalProperties":false}`
+
+// OutputTool returns a tool with which a model reads the rest of a result that was cut, page by
+// page. Register it where the executor finds its tools:
+//
+//	pages, err := executor.OutputTool()
+//	err = tools.Register("", pages)
+//
+// Each session reads its own results alone. Only a mistake in this package makes an error.
+func OutputTool() (registry.Tool, error) {
+	parameters, err := schema.Compile([]byte(outputParameters))
+	if err != nil {
+		return nil, fmt.Errorf("executor: %s: %w", OutputToolName, err)
+	}
+	return outputTool{&manifests.Manifest{
+		Name: OutputToolName, Label: "Read output", Category: "executor",
+		Description: "Read more of a result that was cut because it is long. The place where it was cut names the reference.",
+		Parameters:  parameters, ModelParameters: json.RawMessage(outputParameters),
+		Behavior:  manifests.Behavior{ReadOnly: true, Idempotent: true, Cache: manifests.CacheOff},
+		Execution: manifests.Sandbox,
+	}}, nil
+}
+
+type outputTool struct{ manifest *manifests.Manifest }
+
+// Manifest implements [registry.Tool].
+func (t outputTool) Manifest() *manifests.Manifest { return t.manifest }
+
+// Invoke implements [registry.Tool].
+func (t outputTool) Invoke(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+	var arguments struct {
+		Reference string  `json:"reference"`
+		From      float64 `json:"from"` // an integer may be written as 1.0 or 1e3
+		Bytes     float64 `json:"bytes"`
+	}
+	text, err := invocation.Arguments.MarshalJSON()
+	if err == nil {
+		err = json.Unmarshal(text, &arguments)
+	}
+	if err != nil {
+		return failedOutput(err)
+	}
+	if invocation.Host == nil {
+		return failedOutput(fmt.Errorf("the call has no session"))
+	}
+	page, err := invocation.Host.Page(arguments.Reference, int64(arguments.From), int64(arguments.Bytes))
+	if err != nil {
+		return tool.Outcome{Result: tool.Result{Error: err.Error(), Kind: tool.ToolFailed}}, nil
+	}
+	data, err := json.Marshal(map[string]int64{"from": page.From, "next": page.Next, "total": page.Total})
+	if err != nil {
+		return failedOutput(err)
+	}
+	return tool.Outcome{Result: tool.Result{Success: true, Output: page.Text, Data: data}}, nil
+}
+
+func failedOutput(cause error) (tool.Outcome, error) {
+	return tool.Outcome{Result: tool.Result{Kind: tool.Internal}}, &tool.Error{Op: "invoke", Tool: OutputToolName, Kind: tool.Internal, Err: cause}
+}
+
+// cut shortens a model's call's result to its share, and keeps what is cut for the session.
+// What tools ask of each other is theirs: the tools' own limits bound it.
+func (b *batch) cut(c *call) {
+	c.whole, _ = output.Cut(c.record.Result, math.MaxInt, nil, b.mark) // all of it, made valid UTF-8
+	c.record.Result = c.whole
+	if c.parent != nil {
+		return
+	}
+	keep := b.session.cut.Keeper(func(part string) string { return reference(c.record.CallID, part) })
+	c.record.Result, c.record.Cuts = output.Cut(c.whole, b.share, keep, b.mark)
+}
+
+// reference names the whole of a part of a call's result. The output's is the call's own id.
+func reference(callID, part string) string {
+	if part == "output" {
+		return callID
+	}
+	return callID + "." + part
+}
+
+// mark is what stands in a part in place of what was cut.
+func (b *batch) mark(cut tool.Cut) string {
+	text := fmt.Sprintf("[%s cut: %d of %d bytes are here", cut.Part, cut.Kept, cut.Bytes)
+	if hint := b.hint(cut); hint != "" {
+		text += "; " + hint
+	}
+	return text + "]"
+}
+
+func (b *batch) hint(cut tool.Cut) string {
+	switch {
+	case cut.Reference == "":
+		return "the rest is not kept"
+	case b.executor.options.Output.Hint != nil:
+		return b.ownHint(cut)
+	}
+	if entry, ok, _ := lookUp(b.executor.resolver, OutputToolName); ok && (b.allowed == nil || b.allowed[entry.Name]) {
+		if _, ours := entry.Tool.(outputTool); ours {
+			return fmt.Sprintf(`read on with %s {"reference": "%s", "from": %d}`, OutputToolName, cut.Reference, cut.Kept)
+		}
+	}
+	return "the rest is kept under the reference " + cut.Reference
+}
+
+// ownHint is what the program says. A panic in it must not change what becomes of the call.
+func (b *batch) ownHint(cut tool.Cut) (hint string) {
+	defer func() {
+		if value := recover(); value != nil {
+			b.executor.log.Error("hint panicked", "reference", cut.Reference, "error", fmt.Sprint(value))
+		}
+	}()
+	return b.executor.options.Output.Hint(cut)
+}

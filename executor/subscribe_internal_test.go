@@ -1,0 +1,163 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
+)
+
+func subscribe(t *testing.T, queue int) (*subscribers, *Subscription) {
+	t.Helper()
+	e, err := New(registry.New(), Options{})
+	require.NoError(t, err)
+	s, err := e.Subscribe(SubscribeOptions{Queue: queue})
+	require.NoError(t, err)
+	return &e.subscribers, s
+}
+
+func numbered(n int) *tool.Event { return &tool.Event{CallID: strconv.Itoa(n)} }
+
+// numberOf is which event was got, and what was lost before it.
+func numberOf(t *testing.T, event tool.Event) int64 {
+	n, err := strconv.ParseInt(event.CallID, 10, 64)
+	require.NoError(t, err)
+	return n
+}
+
+// TestQueueIsLikeItsModel sends and reads at random, beside a plain queue.
+func TestQueueIsLikeItsModel(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 6))
+		most := 1 + random.IntN(40)
+		all, s := subscribe(t, most)
+		var want []*tool.Event
+		var lost int64
+		for n := range 500 {
+			if random.IntN(3) > 0 {
+				all.send(numbered(n), nil)
+				if want = append(want, numbered(n)); len(want) > most {
+					want = want[1:]
+					lost++
+				}
+			} else if len(want) > 0 {
+				event, gone, err := s.Next(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, *want[0], event)
+				require.Equal(t, lost, gone)
+				want, lost = want[1:], 0
+			}
+		}
+	}
+}
+
+// TestQueuesUnderLoad: each event is either got or counted as lost, once, in the one order of all, by
+// however many readers, while others subscribe and close, and give up.
+func TestQueuesUnderLoad(t *testing.T) {
+	const senders, each = 4, 2000
+	all, first := subscribe(t, 64)
+	var order sync.Mutex
+	next := 0
+	var sending, reading sync.WaitGroup
+	for range senders {
+		sending.Go(func() {
+			for range each {
+				order.Lock()
+				all.send(numbered(next), nil)
+				next++
+				order.Unlock()
+			}
+		})
+	}
+	var mu sync.Mutex
+	var got, lost int64
+	for range 3 {
+		reading.Go(func() {
+			for last := int64(-1); ; {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+				event, gone, err := first.Next(ctx)
+				cancel()
+				if err == ErrUnsubscribed {
+					return
+				}
+				if err != nil {
+					continue
+				}
+				n := numberOf(t, event)
+				assert.Greater(t, n, last)
+				last = n
+				mu.Lock()
+				got, lost = got+1, lost+gone
+				mu.Unlock()
+			}
+		})
+	}
+	sending.Wait()
+	first.Close()
+	reading.Wait()
+	assert.EqualValues(t, senders*each, got+lost)
+	assert.True(t, all.idle())
+}
+
+// TestReadersShareABurst: one token wakes one reader; what came with it must reach the others, also
+// where one of them gives up at that moment.
+func TestReadersShareABurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, s := subscribe(t, 10)
+		ctx, cancel := context.WithCancel(t.Context())
+		var readers sync.WaitGroup
+		for i := range 3 {
+			readers.Go(func() {
+				own := t.Context()
+				if i == 0 {
+					own = ctx
+				}
+				if _, _, err := s.Next(own); err != nil {
+					assert.Equal(t, 0, i)
+				}
+			})
+		}
+		synctest.Wait()
+		cancel()
+		for n := range 3 {
+			all.send(numbered(n), nil)
+		}
+		readers.Wait()
+		s.Close()
+	})
+}
+
+// TestEventsAreFreed: what was read or dropped is nobody's any more, and neither is a subscription that
+// was closed.
+func TestEventsAreFreed(t *testing.T) {
+	all, s := subscribe(t, 2)
+	freed := make(chan struct{}, 3)
+	for range 3 {
+		totals := &tool.Totals{Calls: 1}
+		runtime.AddCleanup(totals, func(done chan struct{}) { done <- struct{}{} }, freed)
+		all.send(&tool.Event{Totals: totals}, nil)
+	}
+	_, lost, err := s.Next(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, lost)
+	for i := range 2 {
+		require.Eventually(t, func() bool {
+			runtime.GC()
+			return len(freed) > i
+		}, time.Minute, time.Millisecond, fmt.Sprint(i))
+	}
+	s.Close()
+	assert.Empty(t, all.all)
+	runtime.KeepAlive(s)
+}

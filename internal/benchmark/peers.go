@@ -1,0 +1,234 @@
+package benchmark
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	goruntime "runtime"
+
+	extism "github.com/extism/go-sdk"
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/caisson-run/caisson/internal/benchmark/guests/go/handler"
+)
+
+// native calls the tool's Go code in this process. It is its own session and caller.
+type native struct{ stateless }
+
+func (n native) open(context.Context, string) (session, error) { return n, nil }
+func (n native) caller(context.Context) (caller, error)        { return n, nil }
+
+func (native) call(_ context.Context, in input) ([]byte, error) {
+	var tool handler.Handler
+	return tool.Handle(in.expected.Input)
+}
+
+// process starts a native program for each call. It is its own session and caller.
+type process struct {
+	stateless
+	program string
+}
+
+func (p process) open(context.Context, string) (session, error) { return p, nil }
+func (p process) caller(context.Context) (caller, error)        { return p, nil }
+
+func (p process) call(ctx context.Context, in input) ([]byte, error) {
+	command := exec.CommandContext(ctx, p.program)
+	command.Stdin = bytes.NewReader(in.expected.Input)
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("benchmark: native process: %w", err)
+	}
+	return output, nil
+}
+
+// plainWazero runs a WASI command as a Go program would that uses wazero and nothing else.
+type plainWazero struct {
+	module []byte
+	// closeOnContextDone has wazero stop guests whose context ends.
+	closeOnContextDone bool
+}
+
+func (p plainWazero) open(ctx context.Context, dir string) (session, error) { return p.start(ctx, dir) }
+
+func (p plainWazero) start(ctx context.Context, dir string) (*wazeroSession, error) {
+	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("benchmark: wazero: %w", err)
+	}
+	config := wazero.NewRuntimeConfig().WithCompilationCache(cache).WithCloseOnContextDone(p.closeOnContextDone)
+	s := &wazeroSession{cache: cache, runtime: wazero.NewRuntimeWithConfig(ctx, config)}
+	if _, err = wasi_snapshot_preview1.Instantiate(ctx, s.runtime); err == nil {
+		s.compiled, err = s.runtime.CompileModule(ctx, p.module)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("benchmark: wazero: %w", errors.Join(err, s.close(ctx)))
+	}
+	return s, nil
+}
+
+// wazeroSession is its own caller's session: each call has its own instance.
+type wazeroSession struct {
+	cache    wazero.CompilationCache
+	runtime  wazero.Runtime
+	compiled wazero.CompiledModule
+}
+
+func (s *wazeroSession) caller(context.Context) (caller, error) { return wazeroCaller{session: s}, nil }
+
+func (s *wazeroSession) close(ctx context.Context) error {
+	return errors.Join(s.runtime.Close(ctx), s.cache.Close(ctx))
+}
+
+// run runs the command once, in a new instance, and returns what it printed.
+func (s *wazeroSession) run(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
+	var output bytes.Buffer
+	config := wazero.NewModuleConfig().WithName("").WithArgs(append([]string{"tool"}, args...)...).
+		WithStdin(stdin).WithStdout(&output).WithSysNanotime().WithSysWalltime().WithRandSource(rand.Reader)
+	instance, err := s.runtime.InstantiateModule(ctx, s.compiled, config)
+	var exit *sys.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 0 {
+		return output.Bytes(), nil // Go's programs end with an exit, which closes the instance
+	}
+	if err != nil {
+		return nil, fmt.Errorf("benchmark: wazero: %w", err)
+	}
+	return output.Bytes(), instance.Close(ctx)
+}
+
+type wazeroCaller struct {
+	stateless
+	session *wazeroSession
+}
+
+func (c wazeroCaller) call(ctx context.Context, in input) ([]byte, error) {
+	return c.session.run(ctx, bytes.NewReader(in.expected.Input))
+}
+
+// extismPlugin runs a plug-in on Extism's Go SDK, with its defaults: calls are not bounded
+// in time or memory.
+type extismPlugin struct {
+	module []byte
+	// reused keeps instances: one for each caller, or, where they are shared, one for each
+	// processor, for all callers. Otherwise each call has its own.
+	reused, shared bool
+}
+
+func (p extismPlugin) open(ctx context.Context, dir string) (session, error) {
+	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("benchmark: extism: %w", err)
+	}
+	manifest := extism.Manifest{Wasm: []extism.Wasm{extism.WasmData{Data: p.module}}}
+	config := extism.PluginConfig{EnableWasi: true, RuntimeConfig: wazero.NewRuntimeConfig().WithCompilationCache(cache)}
+	compiled, err := extism.NewCompiledPlugin(ctx, manifest, config, nil)
+	if err != nil {
+		return nil, fmt.Errorf("benchmark: extism: %w", errors.Join(err, cache.Close(ctx)))
+	}
+	s := &extismSession{cache: cache, compiled: compiled, reused: p.reused}
+	if p.shared {
+		s.pool = make(chan *extismShared, goruntime.GOMAXPROCS(0))
+		for range cap(s.pool) {
+			instance, err := s.instance(ctx)
+			if err != nil {
+				return nil, errors.Join(err, s.close(ctx))
+			}
+			s.pool <- &extismShared{extismInstance: instance}
+		}
+	}
+	return s, nil
+}
+
+type extismSession struct {
+	cache    wazero.CompilationCache
+	compiled *extism.CompiledPlugin
+	reused   bool
+	pool     chan *extismShared // nil where callers share no instances
+}
+
+func (s *extismSession) caller(ctx context.Context) (caller, error) {
+	switch {
+	case s.pool != nil:
+		return &extismPooled{session: s}, nil
+	case s.reused:
+		return s.instance(ctx)
+	}
+	return extismFresh{session: s}, nil
+}
+
+func (s *extismSession) instance(ctx context.Context) (extismInstance, error) {
+	plugin, err := s.compiled.Instance(ctx, extism.PluginInstanceConfig{})
+	if err != nil {
+		return extismInstance{}, fmt.Errorf("benchmark: extism: %w", err)
+	}
+	return extismInstance{plugin}, nil
+}
+
+func (s *extismSession) close(ctx context.Context) (err error) {
+	for range len(s.pool) {
+		err = errors.Join(err, (<-s.pool).close(ctx))
+	}
+	return errors.Join(err, s.compiled.Close(ctx), s.cache.Close(ctx))
+}
+
+// extismShared is an instance of the pool.
+type extismShared struct {
+	extismInstance
+	calls int // that it has answered
+}
+
+// extismPooled takes an instance for each call, and puts it back as it is.
+type extismPooled struct {
+	stateless
+	session *extismSession
+	last    int // how many calls the instance had answered that answered the last one
+}
+
+func (p *extismPooled) call(ctx context.Context, in input) ([]byte, error) {
+	instance := <-p.session.pool
+	defer func() { p.session.pool <- instance }()
+	output, err := instance.call(ctx, in)
+	instance.calls++
+	p.last = instance.calls
+	return bytes.Clone(output), err // another caller's call overwrites it
+}
+
+func (p *extismPooled) calls() int { return p.last }
+
+// extismFresh makes an instance for each call.
+type extismFresh struct {
+	stateless
+	session *extismSession
+}
+
+func (f extismFresh) call(ctx context.Context, in input) ([]byte, error) {
+	instance, err := f.session.instance(ctx)
+	if err != nil {
+		return nil, err
+	}
+	output, err := instance.call(ctx, in)
+	// The output lies in the memory of an instance that is about to end.
+	return bytes.Clone(output), errors.Join(err, instance.close(ctx))
+}
+
+// extismInstance answers calls one after another.
+type extismInstance struct{ plugin *extism.Plugin }
+
+func (i extismInstance) call(ctx context.Context, in input) ([]byte, error) {
+	code, output, err := i.plugin.CallWithContext(ctx, "call", in.expected.Input)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("the plug-in returned %d", code)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("benchmark: extism: %w", err)
+	}
+	return output, nil
+}
+
+func (i extismInstance) close(ctx context.Context) error { return i.plugin.CloseWithContext(ctx) }
