@@ -30,7 +30,7 @@ func (r *repairers) of(ctx context.Context, m *manifests.Manifest) (*repair.Repa
 	return r.made.of(ctx, m, func() (*repair.Repairer, error) {
 		return repair.New(context.WithoutCancel(ctx), m.Parameters, func(name string) bool {
 			return slices.ContainsFunc(m.Context, func(owned string) bool { return passesFor(name, owned) })
-		})
+		}), nil
 	})
 }
 
@@ -58,19 +58,17 @@ func (p planner) repair(ctx context.Context, c *call, entry registry.Entry, own 
 		return repair.Result{Arguments: own, Misfit: check(own)}, true
 	}
 	repairer, err := p.repairers.of(ctx, m)
-	switch {
-	case err != nil:
-	case p.program:
-		result, err = repairer.Fill(ctx, own, check)
-	default:
-		result, err = repairer.Repair(ctx, own, []string{entry.Name, c.record.Function.Name}, check)
-	}
 	if err != nil {
 		if !isTooLate(ctx, c) {
 			c.refuse(tool.Internal, "")
 			c.fail(err)
 		}
 		return repair.Result{}, false
+	}
+	if p.program {
+		result = repairer.Fill(ctx, own, check)
+	} else {
+		result = repairer.Repair(ctx, own, []string{entry.Name, c.record.Function.Name}, check)
 	}
 	c.record.Repairs = append(c.record.Repairs, result.Repairs...)
 	p.logRepairs(ctx, c)

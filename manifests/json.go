@@ -2,118 +2,95 @@ package manifests
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"unicode/utf8"
 
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/manifests/internal/keypath"
 )
 
+// maxJSONDepth is how deep the standard library reads JSON. What is deeper than a document may
+// be is reported by its place.
+const maxJSONDepth = 10_000
+
 // json reads a JSON document into a tree, or returns nil.
 func (r *reader) json(source []byte) *node {
-	const fix = "correct the JSON at this place"
-	if !json.Valid(source) {
-		var ignored any
-		var syntax *json.SyntaxError
+	limits := jsontext.Limits{Depth: maxJSONDepth, Values: len(source) + 1, Repeated: true}
+	doc, err := jsontext.Parse(string(source), limits)
+	if err != nil {
 		at, message := position{1, 1}, "not JSON"
-		if err := json.Unmarshal(source, &ignored); errors.As(err, &syntax) {
+		if syntax := jsontext.Syntax(string(source)); syntax != nil {
 			at, message = lastPosition(source[:max(int(syntax.Offset)-1, 0)]), "not JSON: "+syntax.Error()
 		}
-		r.add(at, "", Syntax, message, fix)
+		r.add(at, "", Syntax, message, "correct the JSON at this place")
 		return nil
 	}
-	t := jsonTree{r: r, source: source, tokens: json.NewDecoder(bytes.NewReader(source)), at: position{1, 1}}
-	t.tokens.UseNumber()
-	root, err := t.value("", 0)
-	if err != nil && !errors.Is(err, errReported) {
-		r.add(t.next(), "", Syntax, "not JSON: "+err.Error(), fix)
-	}
+	t := jsonTree{r: r, source: source, at: position{1, 1}}
+	root, err := t.value(doc.Root(), "", 0)
 	if err != nil {
 		return nil
 	}
 	return root
 }
 
-// jsonTree builds a tree from JSON tokens, so that escapes mean what they mean to
-// encoding/json.
+// jsonTree builds a tree from JSON values.
 type jsonTree struct {
 	r      *reader
 	source []byte
-	tokens *json.Decoder
 	// at is the place of offset. Both only move forward.
 	offset int
 	at     position
 }
 
-func (t *jsonTree) value(path string, depth int) (*node, error) {
-	at := t.next()
-	if err := t.r.enter(at, path, depth); err != nil {
+// value builds the node of a value. The error is errReported.
+func (t *jsonTree) value(v jsontext.Value, path string, depth int) (*node, error) {
+	n := &node{at: t.place(v)}
+	if err := t.r.enter(n.at, path, depth); err != nil {
 		return nil, err
 	}
-	token, err := t.tokens.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch token := token.(type) {
-	case json.Delim:
-		if token == '{' {
-			return t.object(at, path, depth+1)
+	switch v.Kind() {
+	case jsontext.Object:
+		return n, t.object(n, v, path, depth+1)
+	case jsontext.Array:
+		n.kind = listNode
+		for i, element := range v.Elements() {
+			inner, err := t.value(element, keypath.Index(path, i), depth+1)
+			if err != nil {
+				return nil, err
+			}
+			n.elements = append(n.elements, inner)
 		}
-		return t.list(at, path, depth+1)
-	case string:
-		return &node{kind: textNode, at: at, text: token}, nil
-	case json.Number:
-		return &node{kind: numberNode, at: at, text: token.String()}, nil
-	case bool:
-		return &node{kind: boolNode, at: at, text: fmt.Sprint(token)}, nil
+	case jsontext.String:
+		n.kind, n.text = textNode, v.String()
+	case jsontext.Number:
+		n.kind, n.text = numberNode, v.Text()
+	case jsontext.Bool:
+		n.kind, n.text = boolNode, v.Text()
 	default:
-		return &node{kind: nullNode, at: at}, nil
+		n.kind = nullNode
 	}
+	return n, nil
 }
 
-func (t *jsonTree) object(at position, path string, depth int) (*node, error) {
-	n := &node{kind: objectNode, at: at}
+func (t *jsonTree) object(n *node, v jsontext.Value, path string, depth int) error {
+	n.kind = objectNode
 	seen := map[string]position{}
-	for t.tokens.More() {
-		keyAt := t.next()
-		token, err := t.tokens.Token()
-		if err != nil {
-			return nil, err
-		}
-		key, _ := token.(string)
+	for name, value := range v.Members() {
+		key, at := name.String(), t.place(name)
 		inner := keypath.Key(path, key)
-		value, err := t.value(inner, depth)
+		built, err := t.value(value, inner, depth)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if t.r.firstOfItsName(seen, key, keyAt, inner) {
-			n.members = append(n.members, member{key, keyAt, value})
+		if t.r.firstOfItsName(seen, key, at, inner) {
+			n.members = append(n.members, member{key, at, built})
 		}
 	}
-	_, err := t.tokens.Token()
-	return n, err
+	return nil
 }
 
-func (t *jsonTree) list(at position, path string, depth int) (*node, error) {
-	n := &node{kind: listNode, at: at}
-	for t.tokens.More() {
-		element, err := t.value(keypath.Index(path, len(n.elements)), depth)
-		if err != nil {
-			return nil, err
-		}
-		n.elements = append(n.elements, element)
-	}
-	_, err := t.tokens.Token()
-	return n, err
-}
-
-// next returns where the next token starts.
-func (t *jsonTree) next() position {
-	offset := int(t.tokens.InputOffset())
-	for offset < len(t.source) && bytes.IndexByte([]byte(" \t\r\n,:"), t.source[offset]) >= 0 {
-		offset++
-	}
+// place returns where a value starts, which is behind the values before.
+func (t *jsonTree) place(v jsontext.Value) position {
+	offset, _ := v.Span()
 	passed := t.source[t.offset:offset]
 	if newline := bytes.LastIndexByte(passed, '\n'); newline >= 0 {
 		t.at = position{t.at.line + bytes.Count(passed, []byte("\n")), 1}

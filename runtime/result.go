@@ -2,16 +2,16 @@ package runtime
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/tool"
@@ -21,11 +21,16 @@ import (
 // are case-sensitive and unknown keys are ignored. A guest cannot set what only the host decides,
 // such as the kind of a failure.
 func readResult(ctx context.Context, output []byte) (tool.Result, error) {
-	members, err := readMembers(ctx, output)
+	members := []string{"success", "output", "data", "error", "content"}
+	isMember := func(name string) bool { return slices.Contains(members, name) }
+	doc, err := readJSON(ctx, output, jsontext.Limits{Values: len(output) + 1, Keep: isMember})
+	if err == nil && doc.Root().Kind() != jsontext.Object {
+		err = errNoObject
+	}
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("want a JSON object: %w", err)
 	}
-	if _, ok := members["success"]; !ok {
+	if doc.Root().Get("success").Kind() == 0 {
 		return tool.Result{}, fmt.Errorf("it has no member \"success\"")
 	}
 	var result tool.Result
@@ -38,22 +43,26 @@ func readResult(ctx context.Context, output []byte) (tool.Result, error) {
 			result.Content, err = readContent(ctx, raw)
 			return err
 		}},
+		{"data", func(raw json.RawMessage) error {
+			var compact bytes.Buffer
+			if string(raw) != "null" {
+				err = json.Compact(&compact, raw)
+				result.Data = compact.Bytes()
+			}
+			return err
+		}},
 	} {
-		if raw, ok := members[member.name]; ok {
-			if ctx.Err() != nil {
-				return tool.Result{}, ctx.Err()
-			}
-			if err := member.read(raw); err != nil {
-				return tool.Result{}, fmt.Errorf("member %q: %w", member.name, err)
-			}
+		value := doc.Root().Get(member.name)
+		if value.Kind() == 0 {
+			continue
 		}
-	}
-	if raw, ok := members["data"]; ok && !bytes.Equal(raw, []byte("null")) && ctx.Err() == nil {
-		var compact bytes.Buffer
-		if err := json.Compact(&compact, raw); err != nil {
-			return tool.Result{}, fmt.Errorf("member \"data\": %w", err)
+		if ctx.Err() != nil {
+			return tool.Result{}, ctx.Err()
 		}
-		result.Data = compact.Bytes()
+		start, end := value.Span()
+		if err := member.read(output[start:end]); err != nil {
+			return tool.Result{}, fmt.Errorf("member %q: %w", member.name, err)
+		}
 	}
 	if !result.Success && result.Error == "" {
 		result.Error = "the tool reported a failure and did not say why"
@@ -68,43 +77,21 @@ func into(variable any) func(raw json.RawMessage) error {
 	return func(raw json.RawMessage) error { return json.Unmarshal(raw, variable) }
 }
 
-// readMembers returns the members of a result object. If a name repeats, the last one wins.
-func readMembers(ctx context.Context, object []byte) (members map[string]json.RawMessage, err error) {
-	if len(object) < longOutput { // reading it at once is faster
-		err = json.Unmarshal(object, &members)
-		return members, err
-	}
-	return walkMembers(ctx, object)
-}
+// maxResultDepth is how deep a result may nest, as for the standard library.
+const maxResultDepth = 10_000
 
-// walkMembers reads one member after the other, so that reading very many stops when ctx ends.
-func walkMembers(ctx context.Context, object []byte) (map[string]json.RawMessage, error) {
-	decoder := newDecoder(ctx, object)
-	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
-		return nil, cmp.Or(err, errNoObject)
+// readJSON reads the outermost value of what a guest has written, of which the last member of
+// each name counts. It ends with ctx.
+func readJSON(ctx context.Context, text []byte, limits jsontext.Limits) (*jsontext.Document, error) {
+	limits.Depth, limits.Repeated, limits.Shallow = maxResultDepth, true, true
+	doc, err := jsontext.Read(ctx, string(text), limits)
+	if err == nil || len(text) >= longOutput {
+		return doc, err
 	}
-	members := map[string]json.RawMessage{}
-	for decoder.More() {
-		name, err := decoder.Token()
-		if err != nil {
-			return nil, err
-		}
-		var raw json.RawMessage
-		if err := decoder.Decode(&raw); err != nil {
-			return nil, err
-		}
-		switch name {
-		case "success", "output", "error", "content", "data":
-			members[name.(string)] = raw
-		}
+	if syntax := jsontext.Syntax(string(text)); syntax != nil {
+		err = syntax
 	}
-	if _, err := decoder.Token(); err != nil {
-		return nil, err
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, cmp.Or(err, errNoObject)
-	}
-	return members, nil
+	return doc, err
 }
 
 // errNoObject means that an output is not exactly one JSON object.
@@ -116,65 +103,32 @@ const maxParts = 1000
 
 var errParts = fmt.Errorf("there are more than %d parts", maxParts)
 
-// readContent reads the parts of a result.
-func readContent(ctx context.Context, list []byte) (content []tool.Content, err error) {
-	if len(list) >= longOutput {
-		return walkContent(ctx, list)
-	}
-	if err = json.Unmarshal(list, &content); err == nil && len(content) > maxParts {
+// readContent reads the parts of a result, one after the other.
+func readContent(ctx context.Context, list []byte) ([]tool.Content, error) {
+	doc, err := readJSON(ctx, list, jsontext.Limits{Values: maxParts + 1})
+	if errors.Is(err, jsontext.ErrValues) {
 		return nil, errParts
 	}
-	return content, err
-}
-
-// walkContent reads one part after the other, as walkMembers does.
-func walkContent(ctx context.Context, list []byte) ([]tool.Content, error) {
-	decoder := newDecoder(ctx, list)
-	start, err := decoder.Token()
 	if err != nil {
 		return nil, err
 	}
 	content := []tool.Content{}
-	if start != json.Delim('[') {
-		err := json.Unmarshal(list, &content) // null, or an error that names the type
+	if doc.Root().Kind() != jsontext.Array {
+		err := json.Unmarshal(list, &content) // null, or an error that says what it is
 		return content, err
 	}
-	for decoder.More() {
-		if len(content) == maxParts {
-			return nil, errParts
+	for _, element := range doc.Root().Elements() {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
 		var part tool.Content
-		if err := decoder.Decode(&part); err != nil {
+		start, end := element.Span()
+		if err := json.Unmarshal(list[start:end], &part); err != nil {
 			return nil, err
 		}
 		content = append(content, part)
 	}
-	_, err = decoder.Token() // the closing bracket, or why decoding stopped
-	return content, err
-}
-
-// newDecoder returns a decoder of a text that fails once ctx has ended.
-func newDecoder(ctx context.Context, text []byte) *json.Decoder {
-	return json.NewDecoder(&boundReader{ctx: ctx, text: text})
-}
-
-// boundReader reads a text in pieces until its context has ended.
-type boundReader struct {
-	ctx  context.Context
-	text []byte
-}
-
-// Read implements io.Reader.
-func (r *boundReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	if len(r.text) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p[:min(len(p), longOutput)], r.text)
-	r.text = r.text[n:]
-	return n, nil
+	return content, nil
 }
 
 // longOutput is the size in bytes from which outputs are read in pieces, a few at a time.

@@ -50,9 +50,9 @@ func ParseArguments(text string) (Arguments, error) {
 	if strings.TrimSpace(text) == "" {
 		return Arguments{}, nil
 	}
-	members, ok := readMembers(text)
-	if !ok {
-		return Arguments{}, refusal(text)
+	members, err := readMembers(text)
+	if err != nil {
+		return Arguments{}, fmt.Errorf("%w: %w", ErrArguments, err)
 	}
 	return Arguments{members}, nil
 }

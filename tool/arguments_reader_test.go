@@ -2,8 +2,8 @@ package tool
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -11,33 +11,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tokenwise reads arguments with the standard library's decoder alone: slowly, and in the
-// plainest way. It is what [ParseArguments] is held against.
-func tokenwise(text string) ([]member, error) {
-	if strings.TrimSpace(text) == "" {
-		return nil, nil
-	}
-	if err := checkJSON(text); err != nil {
-		return nil, err
-	}
+// tokenwise reads the members of an object with the standard library's decoder alone: slowly, and in
+// the plainest way. It is what [ParseArguments] is held against.
+func tokenwise(t *testing.T, text string) (members []member) {
 	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber()
-	if opening, err := decoder.Token(); err != nil || opening != json.Delim('{') {
-		return nil, errors.New("want a JSON object")
-	}
-	var members []member
+	opening, err := decoder.Token()
+	require.NoError(t, err)
+	require.Equal(t, json.Delim('{'), opening)
 	for decoder.More() {
 		key, err := decoder.Token()
-		if err != nil {
-			return nil, err
-		}
+		require.NoError(t, err)
 		var value json.RawMessage
-		if err := decoder.Decode(&value); err != nil {
-			return nil, err
-		}
+		require.NoError(t, decoder.Decode(&value))
 		members = append(members, member{key.(string), value})
 	}
-	return members, nil
+	return members
 }
 
 // manyNames is the text of an object with a number of members and then one more.
@@ -49,8 +37,8 @@ func manyNames(count int, last string) string {
 	return "{" + b.String() + last + "}"
 }
 
-// FuzzReadMembers: the quick reader and the plain one take the same texts, and find the
-// same members in them, letter by letter.
+// FuzzReadMembers: what is JSON is refused for a reason beside that, and the members are those that the
+// standard library finds, letter by letter.
 func FuzzReadMembers(f *testing.F) {
 	for _, seed := range []string{
 		``, ` `, `{}`, "\t{ } \r\n", "{}\u00a0", "\u00a0{}", "{}\v\u2003", `{"a":1}{}`, `[{}]`, `null`, `"{}"`, `1e999`, `{`, `{"a"`, `{"a":}`, `{"a":1,}`, `{,}`, `[1,]`,
@@ -63,17 +51,19 @@ func FuzzReadMembers(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
+	refusals := regexp.MustCompile(`over the limit|not valid UTF-8|want a JSON object|stands twice|cannot be seen|nested deeper`)
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := ParseArguments(text)
-		if len(text) > MaxArgumentsBytes || !utf8.ValidString(text) {
+		if err != nil {
 			require.ErrorIs(t, err, ErrArguments)
+			require.Empty(t, got.members)
+			if json.Valid([]byte(text)) || !utf8.ValidString(text) {
+				require.Regexp(t, refusals, err.Error())
+			}
 			return
 		}
-		want, wantErr := tokenwise(text)
-		require.Equal(t, wantErr == nil, err == nil, "%v, and plainly %v", err, wantErr)
-		require.Equal(t, want, got.members)
-		if err != nil {
-			require.ErrorContains(t, err, wantErr.Error())
+		if strings.TrimSpace(text) != "" {
+			require.Equal(t, tokenwise(t, text), got.members)
 		}
 	})
 }

@@ -3,7 +3,7 @@
 // [Invocation]), what came of it ([Result], [Outcome], [Record]) and how it can
 // fail ([Kind], [Error]).
 //
-// It depends on the standard library alone, so that a program can store, send or
+// It depends on no other module than the standard library, so that a program can store, send or
 // log tool calls without linking the runtime. All types are plain values: copying
 // them is safe, and nothing here starts a goroutine or holds a lock.
 //

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -107,33 +108,32 @@ func (b *binding) refuse(message string) error {
 	return &Error{Op: "inject", Name: b.name, Kind: ErrInvalid, Message: fmt.Sprintf("%s (in %q)", message, b.place.Body)}
 }
 
+// maxBodyDepth is how deep a body may nest, as for the standard library.
+const maxBodyDepth = 10_000
+
 // setMember removes every top-level member of a name from a JSON object, however the name
 // is escaped, and adds it with a text as its value, behind all others: those who ignore the case
 // of names take the last one. All others stay as they are, byte for byte. It reports false for
 // what is not one JSON object.
 func setMember(object []byte, name, value string) ([]byte, bool) {
-	trimmed := bytes.TrimLeft(object, " \t\r\n")
-	if len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(object) {
+	limits := jsontext.Limits{Depth: maxBodyDepth, Values: len(object) + 1, Repeated: true, Shallow: true}
+	doc, err := jsontext.Parse(string(object), limits)
+	if err != nil || doc.Root().Kind() != jsontext.Object {
 		return nil, false
 	}
-	start := len(object) - len(trimmed) + 1
-	out := make([]byte, start, len(object)+len(name)+len(value)+8)
-	copy(out, object)
-	at, kept := start, 0
-	for {
-		end := start + memberLength(object[start:])
-		at = skipSpace(object, start)
-		if object[at] == '"' && memberName(object[at:end]) != name {
+	start, end := doc.Root().Span()
+	from, kept := start+1, 0
+	out := append(make([]byte, 0, len(object)+len(name)+len(value)+8), object[:from]...)
+	for key, member := range doc.Root().Members() {
+		_, to := member.Span()
+		to += bytes.IndexAny(object[to:], ",}")
+		if key.String() != name {
 			if kept++; kept > 1 {
 				out = append(out, ',')
 			}
-			out = append(out, object[start:end]...)
+			out = append(out, object[from:to]...)
 		}
-		if object[end] == '}' {
-			at = end
-			break
-		}
-		start = end + 1
+		from = to + 1
 	}
 	if kept > 0 {
 		out = append(out, ',')
@@ -141,58 +141,7 @@ func setMember(object []byte, name, value string) ([]byte, bool) {
 	out = appendText(out, name)
 	out = append(out, ':')
 	out = appendText(out, value)
-	return append(out, object[at:]...), true
-}
-
-// memberLength returns how far it is to the comma or brace behind the next member of an
-// object in valid JSON.
-func memberLength(text []byte) int {
-	depth := 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '"':
-			i += textLength(text[i:]) - 1
-		case '{', '[':
-			depth++
-		case ']':
-			depth--
-		case '}':
-			if depth == 0 {
-				return i
-			}
-			depth--
-		case ',':
-			if depth == 0 {
-				return i
-			}
-		}
-	}
-	return len(text)
-}
-
-// textLength returns the length of the JSON string at the beginning of valid JSON, with
-// its quotes.
-func textLength(text []byte) int {
-	for i := 1; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(text)
-}
-
-func memberName(member []byte) string {
-	var name string
-	// Valid JSON text decodes into a string.
-	_ = json.Unmarshal(member[:textLength(member)], &name)
-	return name
-}
-
-func skipSpace(text []byte, at int) int {
-	return len(text) - len(bytes.TrimLeft(text[at:], " \t\r\n"))
+	return append(out, object[end-1:]...), true
 }
 
 func appendText(out []byte, text string) []byte {

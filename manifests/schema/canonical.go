@@ -1,122 +1,94 @@
 package schema
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
 // canonizer writes values so that two of them are equal, as JSON Schema has it, exactly
 // when their texts are. It gives up on texts that are longer than a limit.
 type canonizer struct {
-	meter *meter // pays for the work; nil where nobody has to
+	meter *meter // pays for the work
 	limit int
 	out   []byte
 }
 
 // canonical returns the text of a value, or false where it is longer than limit bytes.
-func canonical(m *meter, value any, limit int) ([]byte, bool) {
+func canonical(m *meter, v jsontext.Value, limit int) ([]byte, bool) {
 	c := canonizer{meter: m, limit: limit}
-	complete := c.value(value)
+	complete := c.value(v)
 	return c.out, complete
 }
 
-// fits makes sure that more bytes can be written, and pays for them.
-func (c *canonizer) fits(more int) bool {
-	if len(c.out)+more > c.limit {
-		return false
-	}
-	if c.meter != nil {
-		c.meter.charge(elementCost + more/bytesPerUnit)
-	}
-	return true
-}
-
-func (c *canonizer) value(value any) bool {
-	switch value := value.(type) {
-	case nil:
-		return c.tag('z', 0)
-	case bool:
-		if value {
-			return c.tag('t', 0)
-		}
-		return c.tag('f', 0)
-	case json.Number:
-		number := parseDecimal(string(value))
-		if !c.fits(len(number.digits) + 8) {
+func (c *canonizer) value(v jsontext.Value) bool {
+	switch v.Kind() {
+	case jsontext.Number:
+		number := parseDecimal(v.Text())
+		if !c.begin('n', 0, len(number.digits)) {
 			return false
 		}
-		c.out = number.appendKey(append(c.out, 'n'))
+		c.out = number.appendKey(c.out)
 		return true
-	case string:
-		return c.text('s', value)
-	case []any:
-		if !c.tag('a', len(value)) {
+	case jsontext.String:
+		return c.string(v)
+	case jsontext.Array:
+		if !c.begin('a', v.Len(), 0) {
 			return false
 		}
-		for _, element := range value {
+		for _, element := range v.Elements() {
 			if !c.value(element) {
 				return false
 			}
 		}
 		return true
-	case map[string]any:
-		return c.object(value)
+	case jsontext.Object:
+		return c.object(v)
+	default:
+		return c.begin(v.Text()[0], 0, 0) // null, true or false
 	}
-	return false
 }
 
-func (c *canonizer) object(object map[string]any) bool {
+func (c *canonizer) object(v jsontext.Value) bool {
 	// Every member takes at least two bytes, so a large object need not be sorted.
-	if len(c.out)+2*len(object) > c.limit || !c.tag('o', len(object)) {
+	if len(c.out)+2*v.Len() > c.limit || !c.begin('o', v.Len(), 0) {
 		return false
 	}
-	if c.meter != nil {
-		c.meter.charge(len(object) * sortedCost)
+	type member struct{ name, value jsontext.Value }
+	members := make([]member, 0, v.Len())
+	for name, value := range v.Members() {
+		members = append(members, member{name, value})
 	}
-	for _, key := range c.keys(object) {
-		if !c.text('k', key) || !c.value(object[key]) {
+	slices.SortFunc(members, func(a, b member) int {
+		c.meter.charge(1)
+		return strings.Compare(a.name.String(), b.name.String())
+	})
+	for _, m := range members {
+		if !c.string(m.name) || !c.value(m.value) {
 			return false
 		}
 	}
 	return true
 }
 
-// keys returns the sorted keys of an object. To sort many takes a while.
-func (c *canonizer) keys(object map[string]any) []string {
-	if c.meter == nil || len(object) < lookEvery {
-		return keys(object)
-	}
-	names := make([]string, 0, len(object))
-	for name := range object {
-		c.meter.lookAt(len(names))
-		names = append(names, name)
-	}
-	compared := 0
-	slices.SortFunc(names, func(a, b string) int {
-		compared++
-		c.meter.lookAt(compared)
-		return strings.Compare(a, b)
-	})
-	return names
-}
-
-// tag writes what a value is and how many elements follow.
-func (c *canonizer) tag(kind byte, count int) bool {
-	if !c.fits(2) {
+// begin writes what a value is and a number, if there is room for that and more bytes.
+func (c *canonizer) begin(kind byte, count, more int) bool {
+	if len(c.out)+more+2 > c.limit {
 		return false
 	}
+	c.meter.charge(1 + more/bytesPerUnit)
 	c.out = append(strconv.AppendInt(append(c.out, kind), int64(count), 10), ':')
 	return true
 }
 
-// text writes a string after its length, so that no text reads as another one.
-func (c *canonizer) text(kind byte, text string) bool {
-	if !c.fits(len(text) + 2) {
+// string writes a string after its length, so that no text reads as another one.
+func (c *canonizer) string(v jsontext.Value) bool {
+	text := c.meter.text(v)
+	if !c.begin('s', len(text), len(text)) {
 		return false
 	}
-	c.out = append(strconv.AppendInt(append(c.out, kind), int64(len(text)), 10), ':')
 	c.out = append(c.out, text...)
 	return true
 }

@@ -1,212 +1,77 @@
 package schema
 
 import (
-	"encoding/json"
-	"hash/maphash"
 	"math"
 	"math/big"
-	"net/url"
-	"slices"
-	"strconv"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// maxConstantBytes is how large one value of const or enum may be. It is the length of
-// the value's canonical text, which is about that of its JSON text.
-const maxConstantBytes = 4 << 10
-
-// check is one keyword that looks at a value only, not at what is inside it. The
-// validator has these keywords too, but it compares and copies without a bound and
-// writes what it wanted and what it got into each message.
-type check func(m *meter, value any, report reporter)
-
-// reporter takes a failure: the keyword's place in the schema, and a message for the
-// cases in which the place does not say enough.
-type reporter func(keywordPath, message string)
-
-// Messages that the explainer knows.
-const (
-	failedMessage     = "does not fit"
-	notAllowedMessage = "not allowed"
-	typeMismatch      = "has the wrong type"
-	patternMessage    = "does not match the pattern"
-)
-
-// checksOf compiles the keywords of one schema. The type is not among them.
-func checksOf(keywords map[string]any, d draft) ([]check, error) {
-	var checks []check
-	for _, keyword := range keys(keywords) {
-		made, err := checkOf(keyword, keywords[keyword], d)
-		if err != nil {
-			return nil, err
-		}
-		if made != nil {
-			checks = append(checks, made)
-		}
-	}
-	return checks, nil
+// check is one keyword that looks at a value only, not at what is inside it.
+type check struct {
+	keyword string
+	want    jsontext.Value
+	kinds   Types // of the values that are checked
+	passes  func(m *meter, v jsontext.Value) bool
 }
 
-func checkOf(keyword string, want any, d draft) (check, error) {
-	switch keyword {
-	case "const":
-		return amongCheck(keyword, []any{want}), nil
-	case "enum":
-		values, _ := want.([]any)
-		return amongCheck(keyword, values), nil
-	case "pattern":
-		source, _ := want.(string)
-		return patternCheck(source)
-	case "required":
-		return requiredCheck(keyword, texts(want)), nil
-	case "dependentRequired":
-		if d >= draft2019 {
-			return dependentCheck(keyword, want), nil
-		}
-	case "dependencies":
-		return dependentCheck(keyword, want), nil
-	case "uniqueItems":
-		if want == true {
-			return uniqueCheck, nil
-		}
-	case "multipleOf":
-		return multipleCheck(want), nil
-	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
-		return rangeCheck(keyword, want), nil
-	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
-		return sizeCheck(keyword, want), nil
-	}
-	return nil, nil
-}
-
-// hasType reports whether a value is of one of the named types.
-func hasType(value any, names []string) bool {
-	got := typeName(value)
-	for _, name := range names {
-		number, isNumber := value.(json.Number)
-		switch {
-		case name == got, name == "number" && isNumber:
-			return true
-		case name == "integer" && isNumber:
-			if parseDecimal(string(number)).isWhole() {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func amongCheck(keyword string, values []any) check {
-	known := make(map[string]struct{}, len(values))
+// amongCheck checks const and enum. among holds the canonical texts of what is allowed.
+func amongCheck(keyword string, want jsontext.Value, among map[string]bool) check {
 	longest := 0
-	for _, value := range values {
-		text, _ := canonical(nil, value, math.MaxInt)
-		known[string(text)] = struct{}{}
+	for text := range among {
 		longest = max(longest, len(text)+8)
 	}
-	return func(m *meter, value any, report reporter) {
-		text, complete := canonical(m, value, longest)
-		if _, found := known[string(text)]; !complete || !found {
-			report(keyword, failedMessage)
-		}
-	}
+	return check{keyword, want, AnyType, func(m *meter, v jsontext.Value) bool {
+		text, complete := canonical(m, v, longest)
+		return complete && among[string(text)]
+	}}
 }
 
-func patternCheck(source string) (check, error) {
-	compiled, err := compilePattern(source)
-	if err != nil {
-		return nil, err
-	}
-	return func(m *meter, value any, report reporter) {
-		if text, isString := value.(string); isString && !m.matches(compiled, text) {
-			report("pattern", patternMessage)
-		}
-	}, nil
+func patternCheck(want jsontext.Value, p pattern) check {
+	return check{"pattern", want, String, func(m *meter, v jsontext.Value) bool { return m.matches(p, m.text(v)) }}
 }
 
-func requiredCheck(keyword string, names []string) check {
-	cost := len(names) + textBytes(names)/bytesPerUnit
-	return func(m *meter, value any, report reporter) {
-		object, isObject := value.(map[string]any)
-		if !isObject {
-			return
-		}
-		m.charge(cost)
-		for _, name := range names {
-			if _, has := object[name]; !has {
-				report(keyword, failedMessage) // the explainer finds the others
-				return
-			}
-		}
+// text returns what a string says, and pays for it.
+func (m *meter) text(v jsontext.Value) string {
+	size := len(v.Text())
+	if strings.IndexByte(v.Text(), '\\') >= 0 {
+		size *= 2 // to resolve escapes takes that much longer
 	}
+	m.charge(size / bytesPerUnit)
+	return v.String()
 }
 
-func dependentCheck(keyword string, want any) check {
-	named, _ := want.(map[string]any)
-	wanted := map[string][]string{}
-	for name, list := range named {
-		if _, isList := list.([]any); isList {
-			wanted[name] = texts(list)
-		}
+func numberCheck(keyword string, want jsontext.Value) check {
+	if keyword == "multipleOf" {
+		return check{keyword, want, Number, multipleOf(want.Text())}
 	}
-	return func(m *meter, value any, report reporter) {
-		object, isObject := value.(map[string]any)
-		if !isObject {
-			return
+	bound := parseDecimal(want.Text())
+	return check{keyword, want, Number, func(_ *meter, v jsontext.Value) bool {
+		switch order := parseDecimal(v.Text()).compare(bound); keyword {
+		case "minimum":
+			return order >= 0
+		case "maximum":
+			return order <= 0
+		case "exclusiveMinimum":
+			return order > 0
+		default:
+			return order < 0
 		}
-		m.charge(len(wanted))
-		for name, others := range wanted {
-			if _, has := object[name]; !has {
-				continue
-			}
-			m.charge(len(others) + textBytes(others)/bytesPerUnit)
-			for i, other := range others {
-				if _, has := object[other]; !has {
-					report(keyword+"/"+url.PathEscape(escapePointer(name))+"/"+strconv.Itoa(i), failedMessage)
-				}
-			}
-		}
-	}
+	}}
 }
 
-func uniqueCheck(m *meter, value any, report reporter) {
-	elements, _ := value.([]any)
-	seen := make(map[uint64]int, min(len(elements), 1<<10))
-	seed := maphash.MakeSeed()
-	for i, element := range elements {
-		m.charge(memberCost)
-		text, _ := canonical(m, element, math.MaxInt)
-		sum := maphash.Bytes(seed, text)
-		first, twice := seen[sum]
-		if !twice {
-			seen[sum] = i
-			continue
-		}
-		other, _ := canonical(m, elements[first], math.MaxInt)
-		if string(text) == string(other) {
-			report("uniqueItems", "items at index "+strconv.Itoa(first)+" and "+strconv.Itoa(i)+" are equal")
-			return
-		}
-	}
-}
-
-func multipleCheck(want any) check {
-	literal, _ := want.(json.Number)
-	divisor, valid := new(big.Rat).SetString(string(literal))
+func multipleOf(literal string) func(m *meter, v jsontext.Value) bool {
+	divisor, valid := new(big.Rat).SetString(literal)
 	if !valid || divisor.Sign() == 0 {
-		return nil
+		return func(*meter, jsontext.Value) bool { return true } // it is reported
 	}
-	cost := fractionCost(string(literal))
-	return func(m *meter, value any, report reporter) {
-		number, isNumber := value.(json.Number)
-		if !isNumber {
-			return
-		}
-		m.charge(cost + fractionCost(string(number)))
-		dividend, _ := new(big.Rat).SetString(string(number))
-		if !dividend.Quo(dividend, divisor).IsInt() {
-			report("multipleOf", failedMessage)
-		}
+	cost := fractionCost(literal)
+	return func(m *meter, v jsontext.Value) bool {
+		m.charge(cost + fractionCost(v.Text()))
+		dividend, _ := new(big.Rat).SetString(v.Text())
+		return dividend.Quo(dividend, divisor).IsInt()
 	}
 }
 
@@ -217,86 +82,28 @@ func fractionCost(literal string) int {
 	return 8 + size + size*size/256
 }
 
-func rangeCheck(keyword string, want any) check {
-	literal, isNumber := want.(json.Number)
-	if !isNumber {
-		return nil
-	}
-	bound := parseDecimal(string(literal))
-	return func(m *meter, value any, report reporter) {
-		number, isNumber := value.(json.Number)
-		if !isNumber {
-			return
+// sizeCheck checks how many characters, elements or members there are.
+func sizeCheck(keyword string, want jsontext.Value, bound int) check {
+	kinds := map[string]Types{"Length": String, "Items": Array, "Properties": Object}[keyword[3:]]
+	return check{keyword, want, kinds, func(m *meter, v jsontext.Value) bool {
+		size := v.Len()
+		if kinds == String {
+			size = utf8.RuneCountInString(m.text(v))
 		}
-		m.charge(2)
-		order := parseDecimal(string(number)).compare(bound)
-		switch keyword {
-		case "minimum":
-			isNumber = order >= 0
-		case "maximum":
-			isNumber = order <= 0
-		case "exclusiveMinimum":
-			isNumber = order > 0
-		case "exclusiveMaximum":
-			isNumber = order < 0
-		}
-		if !isNumber {
-			report(keyword, failedMessage)
-		}
-	}
+		return keyword[1] == 'i' && size >= bound || keyword[1] == 'a' && size <= bound
+	}}
 }
 
-func sizeCheck(keyword string, want any) check {
-	literal, _ := want.(json.Number)
-	count, err := literal.Float64()
-	if err != nil {
-		return nil
-	}
-	bound := int(count)
-	return func(m *meter, value any, report reporter) {
-		size := 0
-		switch value := value.(type) {
-		case string:
-			if keyword != "minLength" && keyword != "maxLength" {
-				return
-			}
-			m.charge(2 * len(value) / bytesPerUnit)
-			size = utf8.RuneCountInString(value)
-		case []any:
-			if keyword != "minItems" && keyword != "maxItems" {
-				return
-			}
-			size = len(value)
-		case map[string]any:
-			if keyword != "minProperties" && keyword != "maxProperties" {
-				return
-			}
-			size = len(value)
-		default:
-			return
+// duplicates returns the indexes of two elements that are equal.
+func (m *meter) duplicates(list jsontext.Value) (first, second int, found bool) {
+	seen := make(map[string]int, min(list.Len(), 1<<10))
+	for i, element := range list.Elements() {
+		m.charge(8) // for its place in the map
+		text, _ := canonical(m, element, math.MaxInt)
+		if first, found = seen[string(text)]; found {
+			return first, i, true
 		}
-		if isLower := keyword[1] == 'i'; isLower && size < bound || !isLower && size > bound {
-			report(keyword, failedMessage)
-		}
+		seen[string(text)] = i
 	}
-}
-
-// texts returns the strings of a list.
-func texts(list any) []string {
-	elements, _ := list.([]any)
-	found := make([]string, 0, len(elements))
-	for _, element := range elements {
-		if text, isString := element.(string); isString {
-			found = append(found, text)
-		}
-	}
-	return slices.Clip(found)
-}
-
-func textBytes(texts []string) int {
-	sum := 0
-	for _, text := range texts {
-		sum += len(text)
-	}
-	return sum
+	return 0, 0, false
 }

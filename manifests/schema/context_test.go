@@ -2,7 +2,6 @@ package schema
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -46,7 +45,7 @@ var longValidations = map[string]struct{ schema, value string }{
 	"a list with a misfit":  {`{"items":{"type":"integer"}}`, list("12345", 100_000)[1:]},
 	"rows":                  {`{"items":{"anyOf":[{"required":["x"]},{"type":"object"}]}}`, list(`{"id":1}`, 20_000)},
 	"misfits":               {`{"items":{"type":"string"}}`, list("1", 20_000)},
-	"members":               {`{"not":{"required":["x"]}}`, "{" + numbered(`"n%d":true`, maxMembers) + "}"},
+	"members":               {`{"not":{"required":["x"]}}`, "{" + numbered(`"n%d":true`, 65_536) + "}"},
 	"too many members":      {`{"type":"object"}`, "{" + numbered(`"n%d":true`, 250_000) + "}"},
 	"members to be sorted":  {`{"uniqueItems":true}`, "[{" + numbered(`"n%d":true`, 150_000) + "}]"},
 	"names without schemas": {`{"additionalProperties":false}`, "{" + numbered(`"n%d":true`, 30_000) + "}"},
@@ -104,43 +103,15 @@ type untimed struct{ context.Context }
 
 func (untimed) Deadline() (time.Time, bool) { return time.Unix(0, 0), true }
 
-// TestLargeSchemasWait: a schema that takes long to compile has one validator, and who waits for it
-// leaves with its context.
-func TestLargeSchemasWait(t *testing.T) {
-	compiled, err := Compile([]byte(`{"properties":{` + numbered(`"p%d":{"type":"string"}`, largeSchema) + `}}`))
-	require.NoError(t, err)
-	held := <-compiled.idle
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	require.ErrorIs(t, compiled.Validate(ctx, []byte(`{}`)), context.DeadlineExceeded)
-	compiled.put(held)
-	require.NoError(t, compiled.Validate(t.Context(), []byte(`{}`)))
-}
-
 // TestMatchesReadAsTheyMatch: a long text that is read has the same matches as one that is not.
 func TestMatchesReadAsTheyMatch(t *testing.T) {
 	m := &meter{ctx: t.Context()}
 	for _, source := range []string{`a`, `b$`, `^a*b$`, `\bé\b`, `(?i)É+$`, `^(a|é)*$`, `a{5}b`, `\z`, `^\x00`, `(?s).\z`, `x`, `(?m)^b$`} {
-		p, err := compilePattern(source)
-		require.NoError(t, err)
+		p := (&compiler{}).pattern(source, "")
 		for _, end := range []string{"", "b", "é", " é ", "\nb", "\nb\n", "x\U0001F600", "\x00"} {
 			text := strings.Repeat("aaaaa", 100) + end
 			read := p.MatchReader(&watchedText{meter: m, every: 7, text: text})
 			assert.Equal(t, p.MatchString(text), read, "%s %q", source, end)
-		}
-	}
-}
-
-// TestLongEscapedStrings: pieces of a string say together what the whole does.
-func TestLongEscapedStrings(t *testing.T) {
-	for _, text := range []string{`\ud83d\ude00`, `\ude00`, `\ud83d`, `\ud83d\ud83d\ude00`, `a\n`, `é\u00e9`, `\\\"`, `\ud83dx`, `\u0061\ude00`} {
-		for shift := range 13 {
-			literal := `"` + strings.Repeat("x", shift) + `\t` + strings.Repeat(text, 3*maxPiece/len(text)) + `"`
-			var want string
-			require.NoError(t, json.Unmarshal([]byte(literal), &want))
-			doc, err := decode(t.Context(), []byte(literal), bounds{MaxValueBytes, maxValueNameBytes, maxMemory})
-			require.NoError(t, err)
-			require.True(t, want == doc.root, text)
 		}
 	}
 }

@@ -1,10 +1,10 @@
 package schema
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -93,28 +93,16 @@ func at(path, message string) string {
 
 // schemaError makes an error of problems, sorted and without repetitions.
 func schemaError(problems ...Problem) *Error {
-	sort.SliceStable(problems, func(i, j int) bool { return problems[i].Path < problems[j].Path })
-	kept := problems[:0]
-	for _, p := range problems {
-		if len(kept) == 0 || kept[len(kept)-1] != p {
-			kept = append(kept, p)
-		}
-	}
-	return &Error{kept}
+	slices.SortStableFunc(problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
+	return &Error{slices.Compact(problems)}
 }
 
 // violationError makes an error of violations, sorted, without repetitions and capped.
 func violationError(violations ...Violation) *ViolationError {
-	sort.SliceStable(violations, func(i, j int) bool {
-		a, b := violations[i], violations[j]
-		return a.Path < b.Path || a.Path == b.Path && a.Message < b.Message
+	slices.SortFunc(violations, func(a, b Violation) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Message, b.Message))
 	})
-	kept := violations[:0]
-	for _, v := range violations {
-		if len(kept) == 0 || kept[len(kept)-1] != v {
-			kept = append(kept, v)
-		}
-	}
+	kept := slices.Compact(violations)
 	more := max(0, len(kept)-maxViolations)
 	kept = slices.Clone(kept[:len(kept)-more])
 	for i := range kept {

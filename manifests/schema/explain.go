@@ -2,10 +2,10 @@ package schema
 
 import (
 	"context"
+	"slices"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v5"
-
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/manifests/internal/keypath"
 )
 
@@ -15,59 +15,24 @@ const maxKnown = 20
 // maxReasonRunes bounds one of the alternatives of a message.
 const maxReasonRunes = 300
 
-// explainer turns the validator's tree of errors into flat sentences. The tree says
-// where a keyword failed; the sentences are made from the keyword and the value.
-//
-// A tree may hold more errors than anybody reads, so explaining has a budget as well.
-type explainer struct {
-	schema   any
-	value    any
-	meter    *meter // looks at the context; its budget is another
-	work     int
-	patterns map[string]pattern
-}
-
-// What explaining costs, in the meter's units.
-const (
-	maxExplaining = maxWork / 8
-	findingCost   = 64
-)
-
-func newExplainer(ctx context.Context, schema, value any) *explainer {
-	return &explainer{schema: schema, value: value, meter: &meter{ctx: ctx}, patterns: map[string]pattern{}}
-}
-
-// spend pays for work, or reports that the budget is spent.
-func (e *explainer) spend(work int) bool {
-	e.work += work
-	if e.work > maxExplaining {
-		return false
+// explain says why a value does not fit a schema. It has the budget of a validation, and
+// says what it has found so far when that is spent.
+func explain(ctx context.Context, root *Node, v jsontext.Value) error {
+	var found []finding
+	e := evaluation{meter: meter{ctx: ctx}}
+	if _, err := e.run(func() { e.fits(root, v, &report{found: &found}, nil) }); err != nil {
+		return err
 	}
-	e.meter.charge(work)
-	return true
-}
-
-// finding is a violation with what lets several of them be told as one.
-type finding struct {
-	Violation
-	// keyword failed, and wants is what it asks for, where that can be said alone:
-	// "want " + wants.
-	keyword, wants, got string
-}
-
-func (e *explainer) explain(err *jsonschema.ValidationError) *ViolationError {
-	findings := e.findings(err)
 	reported := map[string]bool{}
-	for _, f := range findings {
-		reported[f.Path] = reported[f.Path] || f.keyword != "unevaluatedProperties"
+	for _, f := range found {
+		reported[f.path] = reported[f.path] || f.keyword != "unevaluatedProperties"
 	}
 	var violations []Violation
-	for _, f := range findings {
+	for _, f := range found {
 		// A key whose value is wrong counts as one that no schema has looked at.
-		if f.keyword == "unevaluatedProperties" && reported[f.Path] {
-			continue
+		if f.keyword != "unevaluatedProperties" || !reported[f.path] {
+			violations = append(violations, Violation{f.path, f.message})
 		}
-		violations = append(violations, f.Violation)
 	}
 	if len(violations) == 0 {
 		violations = []Violation{{"", "does not fit the schema, in too many ways to tell"}}
@@ -75,269 +40,179 @@ func (e *explainer) explain(err *jsonschema.ValidationError) *ViolationError {
 	return violationError(violations...)
 }
 
-// findings explains one error of the tree.
-func (e *explainer) findings(err *jsonschema.ValidationError) []finding {
-	if !e.spend(findingCost + (len(err.InstanceLocation)+len(err.AbsoluteKeywordLocation)+len(err.KeywordLocation))/4) {
+// report takes what does not fit at one place of a value. A nil one takes nothing.
+type report struct {
+	found  *[]finding
+	parent *report
+	name   string // of a member
+	index  int    // of an element; -1 for a member
+}
+
+func (r *report) member(name string) *report {
+	if r == nil {
 		return nil
 	}
-	keyword := lastToken(err.AbsoluteKeywordLocation)
+	return &report{r.found, r, name, -1}
+}
+
+func (r *report) element(index int) *report {
+	if r == nil {
+		return nil
+	}
+	return &report{r.found, r, "", index}
+}
+
+// apart returns a report for the same place with a list of its own.
+func (r *report) apart() *report {
+	inner := *r
+	inner.found = new([]finding)
+	return &inner
+}
+
+func (r *report) path() string {
 	switch {
-	case err.Message == "anyOf failed" && len(err.Causes) > 0:
-		return e.alternatives(err)
-	case err.Message == "oneOf failed" && len(err.Causes) > 0:
-		return e.alternatives(err)
-	case keyword == "minContains" && strings.HasPrefix(err.Message, "valid must be"):
-		return e.leaf(err, keyword)
-	case len(err.Causes) > 0:
-		var all []finding
-		for _, cause := range err.Causes {
-			if isOwnType(err, cause) {
-				return e.findings(cause) // a value of another type fails in other ways too
-			}
-			all = append(all, e.findings(cause)...)
-		}
-		return all
+	case r.parent == nil:
+		return ""
+	case r.index < 0:
+		return keypath.Key(r.parent.path(), r.name)
 	default:
-		return e.leaf(err, keyword)
+		return keypath.Index(r.parent.path(), r.index)
 	}
 }
 
-// isOwnType reports whether cause says that the value of group has the wrong type.
-func isOwnType(group, cause *jsonschema.ValidationError) bool {
-	return cause.Message == typeMismatch && cause.KeywordLocation == group.KeywordLocation+"/type"
+// finding is a violation with what lets several of them be told as one: the keyword that
+// failed and, where that can be said alone, what it wants.
+type finding struct {
+	path, message  string
+	keyword, wants string
+}
+
+func wanting(keyword, wants, got string) finding {
+	return finding{"", "want " + wants + ", got " + got, keyword, wants}
+}
+
+// report adds a finding at the place of a report, unless there is a path in it already.
+func (e *evaluation) report(r *report, f finding) {
+	if r == nil {
+		return
+	}
+	if f.path == "" {
+		f.path = r.path()
+	}
+	e.charge(findingCost + len(f.path)/2)
+	*r.found = append(*r.found, f)
 }
 
 // alternatives explains why none of several schemas fits.
-func (e *explainer) alternatives(err *jsonschema.ValidationError) []finding {
-	path, got := e.locate(err.InstanceLocation)
+func (e *evaluation) alternatives(u Union, v jsontext.Value, r *report) {
+	if r == nil {
+		return
+	}
+	path := r.path()
 	var wants, reasons []string
 	var ofRightType [][]finding
 	simple := true
-	for _, cause := range err.Causes {
-		branch := e.findings(cause)
-		if len(branch) == 0 {
+	for _, branch := range u.Branches {
+		inner := r.apart()
+		e.fits(branch, v, inner, nil)
+		found := *inner.found
+		if len(found) == 0 {
 			continue
 		}
-		first := branch[0]
-		if len(branch) > 1 || first.Path != path || first.wants == "" {
+		first := found[0]
+		if len(found) > 1 || first.path != path || first.wants == "" {
 			simple = false
 		}
 		if len(wants) <= maxKnown {
 			wants = appendNew(wants, first.wants)
 		}
 		if len(reasons) <= maxKnown {
-			reasons = appendNew(reasons, clipRunes(at(first.Path, first.Message), maxReasonRunes))
+			reasons = appendNew(reasons, clipRunes(at(first.path, first.message), maxReasonRunes))
 		}
-		if first.keyword != "type" || first.Path != path {
-			ofRightType = append(ofRightType, branch)
-		}
-	}
-	if simple && len(wants) > 0 {
-		f := wanting(path, "anyOf", strings.Join(clipList(wants), " or "), typeName(got))
-		return []finding{f}
-	}
-	if len(ofRightType) == 1 {
-		return ofRightType[0]
-	}
-	return []finding{{Violation: Violation{path, "fits none of the allowed forms (" + strings.Join(clipList(reasons), " | ") + ")"}, keyword: "anyOf"}}
-}
-
-// leaf explains an error without causes.
-func (e *explainer) leaf(err *jsonschema.ValidationError, keyword string) []finding {
-	path, value := e.locate(err.InstanceLocation)
-	if name, isName := e.propertyName(err); isName {
-		message := "the name " + show(name) + " is not allowed"
-		if reason := e.nameReason(err, keyword, name); reason != "" {
-			message += ": " + reason
-		}
-		return []finding{{Violation: Violation{path, message}, keyword: "propertyNames"}}
-	}
-	if err.Message == notAllowedMessage {
-		return []finding{e.notAllowed(path, keyword)}
-	}
-	want, found := e.keyword(err.AbsoluteKeywordLocation)
-	if !found && keyword != "minContains" {
-		return []finding{{Violation: Violation{path, plainMessage(err.Message)}, keyword: keyword}}
-	}
-	switch keyword {
-	case "required":
-		return e.missing(path, value, want)
-	case "additionalProperties":
-		parent, _ := e.keyword(parentLocation(err.AbsoluteKeywordLocation))
-		return e.unknownNames(path, value, parent)
-	}
-	if f, isPlain := plainFinding(path, keyword, want, value); isPlain {
-		return []finding{f}
-	}
-	if name, isName := want.(string); isName && strings.Contains(err.AbsoluteKeywordLocation, "/depend") {
-		return []finding{{Violation: Violation{keypath.Key(path, name), "missing; it is required beside the others"}, keyword: "required"}}
-	}
-	return []finding{{Violation: Violation{path, otherMessage(keyword, want, err.Message)}, keyword: keyword}}
-}
-
-// nameReason says why a name is not allowed, or "" where nothing more can be said.
-func (e *explainer) nameReason(err *jsonschema.ValidationError, keyword, name string) string {
-	if err.Message == notAllowedMessage {
-		return ""
-	}
-	if want, found := e.keyword(err.AbsoluteKeywordLocation); found {
-		if f, isPlain := plainFinding("", keyword, want, name); isPlain {
-			return f.Message
+		if first.keyword != "type" || first.path != path {
+			ofRightType = append(ofRightType, found)
 		}
 	}
-	return plainMessage(err.Message)
-}
-
-// plainFinding explains the keywords that need no more than what they want and what
-// they got.
-func plainFinding(path, keyword string, want, value any) (finding, bool) {
-	switch keyword {
-	case "type":
-		return wanting(path, keyword, typesText(want), typeName(value)), true
-	case "enum":
-		return wanting(path, keyword, oneOfText(want), show(value)), true
-	case "const":
-		return wanting(path, keyword, show(want), show(value)), true
+	switch {
+	case simple && len(wants) > 0:
+		e.report(r, wanting("anyOf", strings.Join(clipList(wants), " or "), typeName(v)))
+	case len(ofRightType) == 1:
+		*r.found = append(*r.found, ofRightType[0]...)
+	default:
+		e.report(r, finding{keyword: "anyOf", message: "fits none of the allowed forms (" + strings.Join(clipList(reasons), " | ") + ")"})
 	}
-	message := sizeMessage(keyword, want, value)
-	return finding{Violation: Violation{path, message}, keyword: keyword}, message != ""
 }
 
-func wanting(path, keyword, wants, got string) finding {
-	return finding{Violation{path, "want " + wants + ", got " + got}, keyword, wants, got}
-}
-
-// notAllowed explains a value that the schema false refuses.
-func (e *explainer) notAllowed(path, keyword string) finding {
-	message := "not allowed here; leave it out"
-	if keyword == "additionalProperties" || keyword == "unevaluatedProperties" {
-		message = "unknown " + nameKind(path) + "; leave it out"
-	}
-	return finding{Violation: Violation{path, message}, keyword: keyword}
-}
-
-// missing lists the required names that a value does not have.
-func (e *explainer) missing(path string, value, required any) []finding {
-	object, _ := value.(map[string]any)
-	var all []finding
-	for _, name := range texts(required) {
-		if _, has := object[name]; has {
-			continue
+// missing reports the names that an object does not have, and whether there are any.
+func (e *evaluation) missing(names []string, v jsontext.Value, r *report, message string) bool {
+	some := false
+	for _, name := range names {
+		e.charge(1 + v.Len()/8)
+		if v.Get(name).Kind() == 0 {
+			some = true
+			e.report(r.member(name), finding{keyword: "required", message: message})
 		}
-		if !e.spend(findingCost + len(path) + len(name)) {
-			break
-		}
-		all = append(all, finding{Violation: Violation{keypath.Key(path, name), "missing; it is required"}, keyword: "required"})
 	}
-	return all
+	return some
 }
 
-// unknownNames lists the names of a value that its schema does not know.
-func (e *explainer) unknownNames(path string, value, schema any) []finding {
-	keywords, _ := schema.(map[string]any)
-	known, _ := keywords["properties"].(map[string]any)
+// name applies propertyNames to a name.
+func (e *evaluation) name(n *Node, key jsontext.Value, r *report) bool {
+	if r == nil {
+		return e.fits(n, key, nil, nil)
+	}
+	inner := r.apart()
+	fits := e.fits(n, key, inner, nil)
+	for _, f := range *inner.found {
+		message := "the name " + show(key) + " is not allowed"
+		switch f.keyword {
+		case "false":
+		case "pattern":
+			message += ": does not match the pattern"
+		default:
+			message += ": " + f.message
+		}
+		e.report(r, finding{keyword: "propertyNames", message: message})
+	}
+	return fits
+}
+
+// unknown reports a member that additionalProperties does not allow.
+func (e *evaluation) unknown(n *Node, r *report) {
+	if r == nil {
+		return
+	}
 	hint := "; leave it out"
-	if names := keys(keywords["properties"]); len(names) > 0 {
-		hint = " (known: " + strings.Join(clipList(names), ", ") + ")"
+	if len(n.known) > 0 {
+		hint = " (known: " + strings.Join(clipList(n.known), ", ") + ")"
 	}
-	object, _ := value.(map[string]any)
-	var all []finding
-	for name := range object {
-		if _, isKnown := known[name]; isKnown || e.matchesAny(keywords["patternProperties"], name) {
-			continue
-		}
-		if !e.spend(findingCost + len(path) + len(name) + len(hint)/4) {
-			break
-		}
-		inner := keypath.Key(path, name)
-		all = append(all, finding{Violation: Violation{inner, "unknown " + nameKind(inner) + hint}, keyword: "additionalProperties"})
-	}
-	return all
+	e.charge(len(hint) / 4)
+	e.report(r, unknownName(r, "additionalProperties", hint))
 }
 
-// matchesAny reports whether a name matches one of the patterns.
-func (e *explainer) matchesAny(patterns any, name string) bool {
-	sources, _ := patterns.(map[string]any)
-	for source := range sources {
-		pattern := e.namePattern(source)
-		if !e.spend(matchCost(len(name), pattern.steps)) {
-			return false
-		}
-		if pattern.Regexp != nil && e.meter.matches(pattern, name) {
-			return true
-		}
+func unknownName(r *report, keyword, hint string) finding {
+	if r == nil {
+		return finding{}
 	}
-	return false
-}
-
-func (e *explainer) namePattern(source string) pattern {
-	known, compiled := e.patterns[source]
-	if !compiled {
-		known, _ = compilePattern(source)
-		e.patterns[source] = known
-		e.spend(8 * known.steps)
-	}
-	return known
-}
-
-// nameKind is what a model calls a name: a parameter at the top, a key below.
-func nameKind(path string) string {
+	path := r.path()
+	kind := "parameter" // which is what a model calls a name at the top
 	if strings.ContainsAny(path, ".[") {
-		return "key"
+		kind = "key"
 	}
-	return "parameter"
+	return finding{path: path, keyword: keyword, message: "unknown " + kind + hint}
 }
 
-// propertyName returns the name that failed, if the error is about a name and not
-// about the value that the name has.
-func (e *explainer) propertyName(err *jsonschema.ValidationError) (string, bool) {
-	tokens, _ := parsePointer(err.KeywordLocation)
-	for i := 0; i < len(tokens); i++ {
-		switch {
-		case tokens[i] == "propertyNames":
-			name := lastToken("#" + err.InstanceLocation)
-			return name, true
-		case kindOf(tokens[i]) == schemaMap, kindOf(tokens[i]) == schemaList:
-			i++
-		}
+func appendNew(list []string, text string) []string {
+	if text == "" || slices.Contains(list, text) {
+		return list
 	}
-	return "", false
+	return append(list, text)
 }
 
-// locate returns the readable path of an instance location, and the value there.
-func (e *explainer) locate(location string) (string, any) {
-	tokens, _ := parsePointer(location)
-	var path []byte
-	value := e.value
-	for _, token := range tokens {
-		next, isElement, found := descend(value, token)
-		if !found {
-			break // the location of a name ends in the name
-		}
-		if isElement {
-			path = append(append(append(path, '['), token...), ']')
-		} else {
-			path = keypath.AppendKey(path, token)
-		}
-		value = next
+// clipList shortens a list for a message.
+func clipList(list []string) []string {
+	if len(list) <= maxKnown {
+		return list
 	}
-	return string(path), value
-}
-
-// keyword returns what the schema has at an absolute keyword location.
-func (e *explainer) keyword(location string) (any, bool) {
-	url, pointer, _ := strings.Cut(location, "#")
-	tokens, valid := parsePointer(pointer)
-	if url != baseURL || !valid {
-		return nil, false
-	}
-	value := e.schema
-	for _, token := range tokens {
-		next, _, found := descend(value, token)
-		if !found {
-			return nil, false
-		}
-		value = next
-	}
-	return value, true
+	return append(slices.Clone(list[:maxKnown]), moreText(len(list)-maxKnown))
 }

@@ -1,10 +1,10 @@
 package schema
 
 import (
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
 // draft is a version of JSON Schema, in order of age.
@@ -18,11 +18,11 @@ const (
 )
 
 // findDraft returns the draft that $schema names, or a message.
-func findDraft(value any) (draft, string) {
-	uri, isString := value.(string)
-	if !isString {
+func findDraft(value jsontext.Value) (draft, string) {
+	if value.Kind() != jsontext.String {
 		return 0, "want a string, got " + typeName(value)
 	}
+	uri := value.String()
 	name := strings.TrimPrefix(strings.TrimPrefix(uri, "https://"), "http://")
 	switch strings.TrimSuffix(name, "#") {
 	case "json-schema.org/draft-06/schema":
@@ -51,12 +51,28 @@ func (d draft) uri() string {
 	}
 }
 
-// keywordKind says what stands under a keyword.
+// knows reports whether a keyword means something in the draft.
+func (d draft) knows(keyword string) bool {
+	switch keyword {
+	case "if", "then", "else":
+		return d >= draft7
+	case "dependentRequired", "dependentSchemas", "minContains", "maxContains", "unevaluatedItems", "unevaluatedProperties",
+		"$anchor", "$recursiveRef":
+		return d >= draft2019
+	case "prefixItems", "$dynamicAnchor", "$dynamicRef":
+		return d >= draft2020
+	case "additionalItems":
+		return d < draft2020
+	}
+	return true
+}
+
+// keywordKind is what a keyword holds.
 type keywordKind int
 
 const (
 	unknown     keywordKind = iota
-	plainValue              // a value that the validator checks
+	plainValue              // a value
 	oneSchema               // a schema
 	schemaList              // an array of schemas
 	schemaMap               // an object of schemas by name
@@ -145,52 +161,4 @@ func oneEdit(a, b string) bool {
 		return true
 	}
 	return i == len(a) || a[i+1:] == b[i+1:]
-}
-
-var typeNames = [...]string{"string", "number", "integer", "boolean", "object", "array", "null"}
-
-// typeName returns the JSON type of a decoded value.
-func typeName(value any) string {
-	switch value := value.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "boolean"
-	case string:
-		return "string"
-	case json.Number:
-		if isInteger(value) {
-			return "integer"
-		}
-		return "number"
-	case []any:
-		return "array"
-	default:
-		return "object"
-	}
-}
-
-// members returns how many members or elements a value has.
-func members(value any) int {
-	switch value := value.(type) {
-	case map[string]any:
-		return len(value)
-	case []any:
-		return len(value)
-	}
-	return 0
-}
-
-// keys returns the sorted keys of an object; nil for anything else.
-func keys(value any) []string {
-	object, isObject := value.(map[string]any)
-	if !isObject {
-		return nil
-	}
-	names := make([]string, 0, len(object))
-	for name := range object {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -1,6 +1,11 @@
 package schema
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/manifests/internal/keypath"
+)
 
 // Types is a set of JSON types. The zero value is the empty set.
 type Types uint8
@@ -24,7 +29,7 @@ func (t Types) Has(types Types) bool { return t&types == types }
 
 // TypeOf returns the type of a JSON value from its text, which must be valid JSON without
 // space around it. A number that no value may hold, such as 1e999, counts as a Fraction.
-func TypeOf(text json.RawMessage) Types {
+func TypeOf(text string) Types {
 	switch text[0] {
 	case '{':
 		return Object
@@ -37,19 +42,76 @@ func TypeOf(text json.RawMessage) Types {
 	case 'n':
 		return Null
 	}
-	if checkNumber(string(text)) == "" && parseDecimal(string(text)).isWhole() {
+	if checkNumber(text) == nil && (isInteger(text) || parseDecimal(text).isWhole()) {
 		return Integer
 	}
 	return Fraction
 }
 
-// Node is one of the schemas inside a schema: what it demands of the form of values, as
-// far as that can be said without evaluating anything. A value that fits the schema meets
-// all of it; the reverse does not hold, since there is more in schemas than a Node shows.
+// isInteger reports whether a number has no fraction and no exponent as it is written.
+func isInteger(literal string) bool {
+	for _, c := range []byte(literal) {
+		if c == '.' || c|0x20 == 'e' {
+			return false
+		}
+	}
+	return true
+}
+
+// namedTypes returns the types that a keyword names.
+func namedTypes(names []string) Types {
+	types := Types(0)
+	for _, name := range names {
+		switch name {
+		case "null":
+			types |= Null
+		case "boolean":
+			types |= Boolean
+		case "integer":
+			types |= Integer
+		case "number":
+			types |= Number
+		case "string":
+			types |= String
+		case "array":
+			types |= Array
+		case "object":
+			types |= Object
+		}
+	}
+	return types
+}
+
+// typeNames are the types that a schema can name.
+const typeNames = "string, number, integer, boolean, object, array, null"
+
+// typeName returns what a message calls the type of a value.
+func typeName(v jsontext.Value) string {
+	switch v.Kind() {
+	case jsontext.Null:
+		return "null"
+	case jsontext.Bool:
+		return "boolean"
+	case jsontext.Number:
+		if isInteger(v.Text()) {
+			return "integer"
+		}
+		return "number"
+	case jsontext.String:
+		return "string"
+	case jsontext.Array:
+		return "array"
+	default:
+		return "object"
+	}
+}
+
+// Node is one of the schemas inside a schema, compiled. What it shows is what it demands of
+// the form of values, as far as that can be said without evaluating anything. A value that
+// fits the schema meets all of it; the reverse does not hold.
 //
-// Nodes are linked as their schemas refer to each other, which may be in circles.
+// Nodes are linked as their schemas refer to each other, so there may be cycles.
 type Node struct {
-	pointer string
 	// Types are those that type, enum and const allow together.
 	Types Types
 	// Properties are the schemas of members by name; Required names those that there
@@ -66,15 +128,37 @@ type Node struct {
 	// others; nil where nothing is said about them.
 	Prefix []*Node
 	Items  *Node
-	// Also are schemas that apply to the same value: the target of $ref, and allOf.
+	// Also are schemas that apply to the same value: the targets of references, and allOf.
 	Also []*Node
 	// Unions are anyOf and oneOf.
 	Unions []Union
 	// The bounds of a number as they are written; empty where there is none.
 	Minimum, Maximum, ExclusiveMinimum, ExclusiveMaximum string
-	// Default is what stands in for a member that is absent; nil where there is none.
+	// Default takes the place of a member that is absent; nil where there is none.
 	// Nothing says that it fits the schema.
 	Default json.RawMessage
+
+	never    bool     // the schema is false
+	typed    []string // the types that type names; nil where it is absent
+	allowed  Types    // the same as a set
+	checks   []check
+	required []string // the names of Required in the order of the schema
+	known    []string // the names of Properties, sorted
+	patterns []patternedNode
+	names    *Node // of the names of members
+	// dependents are for objects that have a member of a name.
+	dependents []dependent
+	// closedList says that there are no elements behind Prefix, which older drafts say of
+	// the array and not of its elements.
+	closedList               bool
+	unique                   bool
+	contains                 *Node
+	minContains, maxContains int // maxContains is negative where there is none
+	// containsCounts says that elements that contains accepts count as evaluated.
+	containsCounts                          bool
+	not                                     *Node
+	condition, then, otherwise              *Node
+	unevaluatedProperties, unevaluatedItems *Node
 }
 
 // Union is a list of schemas of which a value must fit one.
@@ -84,10 +168,22 @@ type Union struct {
 	Branches   []*Node
 }
 
-// Structure returns the schema's root as a new graph of nodes, which is the caller's.
-func (s *Schema) Structure() *Node {
-	r := nodeReader{draft: s.plan.draft, nodes: map[string]*Node{}, anchors: map[string]*Node{}}
-	root := r.schema(s.plan.original, "")
-	r.link()
-	return root
+// patternedNode is for the members whose names match a pattern.
+type patternedNode struct {
+	pattern
+	node *Node
 }
+
+// dependent is what must hold of an object that has a member of a name: it has others, too,
+// or it fits a schema.
+type dependent struct {
+	name   string
+	others []string
+	node   *Node
+}
+
+// MemberPath returns the path, as in [Violation], of a member of the object at path.
+func MemberPath(path, name string) string { return keypath.Key(path, name) }
+
+// ElementPath returns the path, as in [Violation], of an element of the array at path.
+func ElementPath(path string, index int) string { return keypath.Index(path, index) }

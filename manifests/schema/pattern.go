@@ -14,15 +14,6 @@ type pattern struct {
 	steps int
 }
 
-func compilePattern(source string) (pattern, error) {
-	program, err := programOf(source)
-	if err != nil {
-		return pattern{}, err
-	}
-	compiled, err := regexp.Compile(source)
-	return pattern{compiled, stepsOf(program)}, err
-}
-
 // programOf returns what a regular expression compiles to.
 func programOf(source string) (*syntax.Prog, error) {
 	parsed, err := syntax.Parse(source, syntax.Perl)
@@ -57,7 +48,7 @@ const shortMatch = 1 << 16
 // matches pays for matching a text with a pattern, and does it. A match that takes long is given the
 // text by a reader: the regexp package can be interrupted in no other way.
 func (m *meter) matches(p pattern, text string) bool {
-	cost := matchCost(len(text), p.steps)
+	cost := 1 + (len(text)+1)*p.steps/matchesPerUnit
 	m.charge(cost)
 	if cost <= shortMatch {
 		return p.MatchString(text)

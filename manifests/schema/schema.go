@@ -4,69 +4,69 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/manifests/internal/keypath"
 )
 
-// Bounds on schemas and values, in bytes of JSON text.
+// Bounds on schemas and values.
 const (
+	// MaxSchemaBytes and MaxValueBytes are how long their JSON text may be.
 	MaxSchemaBytes = 256 << 10
 	MaxValueBytes  = 8 << 20
-)
-
-// Names inside schemas and values have bounds too. They are far above what people and
-// models write.
-const (
+	// MaxDepth is how deep objects and arrays may nest.
+	MaxDepth = 64
+	// maxValues is how many values may be in each other, names included.
+	maxValues = 1 << 19
+	// Names have bounds too. They are far above what people and models write.
 	maxSchemaNameBytes = 256
 	maxValueNameBytes  = 1024
-	// maxMemory is about how many bytes a decoded schema or value may take. It lets
-	// half a million numbers or a hundred thousand small objects pass.
-	maxMemory = 48 << 20
+	// maxNumberBytes and maxExponent keep numbers cheap: 1e1000000000 as an exact
+	// fraction would fill the memory.
+	maxNumberBytes = 128
+	maxExponent    = 400
 )
-
-// idleValidators is how many compiled copies of a schema are kept for reuse.
-const idleValidators = 8
-
-// unending is the context of what nobody waits for with a deadline.
-var unending context.Context
 
 // Schema is a compiled JSON Schema. Get one from [Compile]. It is immutable and safe
 // for concurrent use.
 type Schema struct {
 	source json.RawMessage
-	plan   plan
-	// idle holds validators that no call is using. Each counts the work of the one
-	// validation that it does at a time.
-	idle chan *validator
+	root   *Node
 }
 
 // Compile reads a schema from JSON text. The package documentation says what it
 // refuses. The error is an [*Error] that holds the problems, or the first one where the
 // text is not JSON.
 func Compile(source []byte) (*Schema, error) {
-	doc, err := decode(unending, source, bounds{MaxSchemaBytes, maxSchemaNameBytes, maxMemory})
+	var unending context.Context
+	value, err := read(unending, string(source), MaxSchemaBytes, maxSchemaNameBytes)
 	if err != nil {
-		defect := err.(*textError)
-		return nil, schemaError(Problem{defect.path, defect.message})
+		wrong := err.(*defect)
+		return nil, schemaError(Problem{wrong.path, wrong.message})
 	}
-	plan, problems := vet(doc)
+	root, problems := compile(value)
 	if len(problems) > 0 {
 		return nil, schemaError(problems...)
-	}
-	first, err := newValidator(plan)
-	if err != nil {
-		return nil, err
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, source); err != nil {
 		return nil, schemaError(Problem{"", err.Error()})
 	}
-	s := &Schema{source: compact.Bytes(), plan: plan, idle: make(chan *validator, idleValidators)}
-	s.idle <- first
-	return s, nil
+	return &Schema{compact.Bytes(), root}, nil
 }
 
 // JSON returns the schema as compact JSON, its keys in the order of the source. The
 // caller must not change it.
 func (s *Schema) JSON() json.RawMessage { return s.source }
+
+// Structure returns the schema's root. The nodes must not be changed.
+func (s *Schema) Structure() *Node { return s.root }
 
 // Validate checks a value, given as JSON text of at most [MaxValueBytes]. Numbers are
 // compared exactly as they are written. The error is a [*ViolationError]. It also
@@ -74,62 +74,121 @@ func (s *Schema) JSON() json.RawMessage { return s.source }
 // ended, or its deadline has come, Validate soon returns an error that says so. A nil ctx
 // does not end.
 func (s *Schema) Validate(ctx context.Context, value []byte) error {
-	doc, err := decode(ctx, value, bounds{MaxValueBytes, maxValueNameBytes, maxMemory})
-	if err != nil {
-		return notDecoded(err)
+	v, err := read(ctx, string(value), MaxValueBytes, maxValueNameBytes)
+	if wrong, ok := err.(*defect); ok {
+		return violationError(Violation{wrong.path, wrong.message})
 	}
-	v, err := s.take(ctx)
 	if err != nil {
 		return err
 	}
-	err = v.validate(ctx, doc)
-	s.put(v)
-	return err
+	fits := false
+	e := evaluation{meter: meter{ctx: ctx}}
+	message, err := e.run(func() { fits = e.fits(s.root, v, nil, nil) })
+	switch {
+	case err != nil || fits:
+		return err
+	case message != "":
+		return violationError(Violation{"", message})
+	}
+	return explain(ctx, s.root, v)
 }
 
-// notDecoded is the error for a value that decode refuses.
-func notDecoded(err error) error {
-	if defect, ok := err.(*textError); ok {
-		return violationError(Violation{defect.path, defect.message})
-	}
-	return err
-}
+// Probe checks values against the nodes of a schema, with the budget of one validation for
+// all of them together. One goroutine uses it at a time.
+type Probe struct{ work int }
 
-// take returns a validator. To make one of a large schema takes longer than a call may be late: it
-// has only the one that Compile made, for which calls wait.
-func (s *Schema) take(ctx context.Context) (*validator, error) {
-	if s.isLarge() {
-		var done <-chan struct{}
-		if ctx != nil {
-			done = ctx.Done()
-		}
-		select {
-		case v := <-s.idle:
-			return v, nil
-		case <-done:
-			return nil, ctx.Err()
-		}
-	}
-	select {
-	case v := <-s.idle:
-		return v, nil
-	default:
-	}
-	v, err := newValidator(s.plan)
+// Fits reports whether a value, given as JSON text, certainly fits the schema of a node. It
+// is false, too, once the budget is spent or ctx has ended.
+func (p *Probe) Fits(ctx context.Context, n *Node, value string) (fits bool) {
+	v, err := read(ctx, value, MaxValueBytes, maxValueNameBytes)
 	if err != nil {
-		return nil, violationError(Violation{"", "the schema cannot be used"})
+		return false
 	}
-	return v, nil
+	e := evaluation{meter: meter{ctx: ctx, work: p.work}}
+	message, err := e.run(func() { fits = e.fits(n, v, nil, nil) })
+	p.work = e.work
+	return fits && message == "" && err == nil
 }
 
-// largeSchema is of how many schemas, in each other, one is large.
-const largeSchema = 128
+// defect is what is wrong with JSON text at a path inside it.
+type defect struct {
+	path    string
+	message string
+}
 
-func (s *Schema) isLarge() bool { return len(s.plan.steps) > largeSchema }
+func (d *defect) Error() string { return at(d.path, d.message) }
 
-func (s *Schema) put(v *validator) {
-	select {
-	case s.idle <- v:
-	default:
+// read reads one JSON value. It refuses what is over a bound, not UTF-8, or has a name
+// twice in one object. The error is a *defect, or that of a context that has ended.
+func read(ctx context.Context, text string, maxBytes, maxNameBytes int) (jsontext.Value, error) {
+	if len(text) > maxBytes {
+		return jsontext.Value{}, &defect{"", fmt.Sprintf("%d bytes are over the limit of %d", len(text), maxBytes)}
 	}
+	if err := ended(ctx); err != nil {
+		return jsontext.Value{}, err
+	}
+	if !utf8.ValidString(text) {
+		return jsontext.Value{}, &defect{"", "the text is not valid UTF-8"}
+	}
+	checkName := func(name string) error {
+		if len(name) > maxNameBytes {
+			return fmt.Errorf("a name is %d bytes long, over the limit of %d", len(name), maxNameBytes)
+		}
+		return nil
+	}
+	doc, err := jsontext.Read(ctx, text, jsontext.Limits{Depth: MaxDepth, Values: maxValues, Name: checkName, Number: checkNumber})
+	var unread *jsontext.Error
+	switch {
+	case errors.As(err, &unread):
+		return jsontext.Value{}, describe(text, doc, unread, maxNameBytes)
+	case err != nil:
+		return jsontext.Value{}, err
+	}
+	return doc.Root(), nil
+}
+
+// describe says why a text was not read. That it is not JSON comes before all else, in the
+// words of the standard library.
+func describe(text string, doc *jsontext.Document, unread *jsontext.Error, maxNameBytes int) *defect {
+	if syntax := jsontext.Syntax(text); syntax != nil {
+		return &defect{"", fmt.Sprintf("not JSON, at byte %d: %s", syntax.Offset, syntax)}
+	}
+	path := ""
+	for _, step := range doc.Path(unread.Offset) {
+		switch {
+		case step.Index >= 0:
+			path = keypath.Index(path, step.Index)
+		case len(step.Name) <= maxNameBytes:
+			path = keypath.Key(path, step.Name)
+		}
+	}
+	switch unread.Err {
+	case jsontext.ErrRepeated:
+		return &defect{path, "the key stands twice in one object; give it once"}
+	case jsontext.ErrDepth:
+		return &defect{path, fmt.Sprintf("nested deeper than %d levels", MaxDepth)}
+	case jsontext.ErrValues:
+		return &defect{path, "too many values; make it smaller"}
+	}
+	return &defect{path, unread.Error()}
+}
+
+// checkNumber refuses a number that is too large or too long.
+func checkNumber(literal string) error {
+	if len(literal) > maxNumberBytes {
+		return fmt.Errorf("a number has %d characters, over the limit of %d", len(literal), maxNumberBytes)
+	}
+	at := strings.IndexAny(literal, "eE")
+	if at < 0 {
+		return nil // that many digits are less than the largest number
+	}
+	value, err := strconv.ParseFloat(literal, 64)
+	if err != nil || math.IsInf(value, 0) {
+		return fmt.Errorf("the number %s is too large", literal)
+	}
+	exponent, err := strconv.Atoi(literal[at+1:])
+	if err != nil || exponent > maxExponent || exponent < -maxExponent {
+		return fmt.Errorf("the number %s has an exponent that is out of range", literal)
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests/schema"
+	"github.com/caisson-run/caisson/tool"
 )
 
 func compile(t testing.TB, source string) *schema.Schema {
@@ -129,4 +131,30 @@ func TestValidateALargeValue(t *testing.T) {
 		fmt.Fprintf(&b, `,{"id":%d,"name":"row %d","tags":["a","b"]}`, i, i)
 	}
 	require.NoError(t, rows.Validate(t.Context(), []byte(`{"rows":[`+b.String()[1:]+`]}`)))
+}
+
+// BenchmarkArguments reads arguments of 64 KiB, checks them and writes them for the tool, beside the
+// time that json.Valid takes for the same text.
+func BenchmarkArguments(b *testing.B) {
+	rows := compile(b, `{"type":"object","required":["rows"],"additionalProperties":false,"properties":{"rows":{"type":"array","items":{"type":["object","string"],
+		"required":["id"],"additionalProperties":false,"properties":{"id":{"type":"integer"},"name":{"type":"string"},"tags":{"items":{"type":"string"}},"ok":{"type":"boolean"}}}}}}`)
+	for name, row := range map[string]string{
+		"rows": `{"id":12345,"name":"a row of a table","tags":["one","two"],"ok":true}`, "texts": `"` + strings.Repeat(`a line of a program\n`, 100) + `"`,
+	} {
+		text := `{"rows":[` + strings.TrimSuffix(strings.Repeat(row+",", 64<<10/len(row)), ",") + "]}"
+		b.Run(name+"/valid", func(b *testing.B) {
+			for b.Loop() {
+				json.Valid([]byte(text))
+			}
+		})
+		b.Run(name+"/all", func(b *testing.B) {
+			for b.Loop() {
+				arguments, err := tool.ParseArguments(text)
+				require.NoError(b, err)
+				written, err := arguments.MarshalJSON()
+				require.NoError(b, err)
+				require.NoError(b, rows.Validate(b.Context(), written))
+			}
+		})
+	}
 }

@@ -1,7 +1,6 @@
 package repair
 
 import (
-	"encoding/json"
 	"math"
 	"math/big"
 	"strconv"
@@ -11,27 +10,26 @@ import (
 )
 
 // clamp returns the nearest number that minimum and maximum allow, if that fits all else.
-func (w *walk) clamp(at *spot, text json.RawMessage, p place) json.RawMessage {
+func (w *walk) clamp(at *spot, text string, p place) string {
 	kind := schema.TypeOf(text)
 	if kind&schema.Number == 0 || !p.types.Has(kind) {
 		return text
 	}
-	value, ok := exact(string(text))
+	value, ok := exact(text)
 	if !ok {
 		return text
 	}
 	whole := p.types&schema.Number == schema.Integer
 	to := text
 	for _, n := range p.nodes {
-		for _, b := range boundsOf(n) {
+		for _, b := range []bound{{n.Minimum, -1, false}, {n.ExclusiveMinimum, -1, true}, {n.Maximum, 1, false}, {n.ExclusiveMaximum, 1, true}} {
 			limit, literal, ok := b.limit(whole)
-			if !ok || value.Cmp(limit)*b.side <= 0 {
-				continue
+			if ok && value.Cmp(limit)*b.side > 0 {
+				value, to = limit, literal
 			}
-			value, to = limit, json.RawMessage(literal)
 		}
 	}
-	if string(to) == string(text) || !w.fits(p, to) {
+	if to == text || !w.fits(to, p.nodes...) {
 		return text
 	}
 	w.note(at, Clamp, text, to)
@@ -45,13 +43,6 @@ type bound struct {
 	exclusive bool
 }
 
-func boundsOf(n *schema.Node) [4]bound {
-	return [4]bound{
-		{n.Minimum, -1, false}, {n.ExclusiveMinimum, -1, true},
-		{n.Maximum, 1, false}, {n.ExclusiveMaximum, 1, true},
-	}
-}
-
 // limit returns the outermost number that a bound allows, where there is one: between any
 // number and an exclusive bound there is another, unless they are whole.
 func (b bound) limit(whole bool) (*big.Rat, string, bool) {
@@ -63,14 +54,12 @@ func (b bound) limit(whole bool) (*big.Rat, string, bool) {
 		return value, b.literal, true
 	}
 	floor := new(big.Int).Div(value.Num(), value.Denom())
-	step := int64(0)
 	switch {
 	case b.side < 0 && (b.exclusive || !value.IsInt()):
-		step = 1
+		floor.Add(floor, big.NewInt(1))
 	case b.side > 0 && b.exclusive && value.IsInt():
-		step = -1
+		floor.Sub(floor, big.NewInt(1))
 	}
-	floor.Add(floor, big.NewInt(step))
 	return new(big.Rat).SetInt(floor), floor.String(), true
 }
 

@@ -2,16 +2,99 @@ package repair
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
 
 	"github.com/caisson-run/caisson/manifests/schema"
+	"github.com/caisson-run/caisson/tool"
 )
 
+// defaults are what is filled in for absent members. They do not change.
+type defaults struct {
+	// of are the defaults that fit their own schema.
+	of map[*schema.Node]string
+	// inside are the schemas that lead to such ones inside a value.
+	inside map[*schema.Node]bool
+}
+
+func newDefaults(ctx context.Context, root *schema.Node) defaults {
+	d := defaults{map[*schema.Node]string{}, map[*schema.Node]bool{}}
+	nodes := reachable(root)
+	has := map[*schema.Node]bool{}
+	var probe schema.Probe
+	for _, n := range nodes {
+		if text := string(n.Default); n.Default != nil && probe.Fits(ctx, n, text) {
+			d.of[n], has[n] = text, true
+		}
+	}
+	for again := true; again; {
+		again = false
+		for _, n := range nodes {
+			if !has[n] && slices.ContainsFunc(n.Also, func(also *schema.Node) bool { return has[also] }) {
+				has[n], again = true, true
+			}
+			if !d.inside[n] && d.leads(n, has) {
+				d.inside[n], again = true, true
+			}
+		}
+	}
+	return d
+}
+
+// leads reports whether a schema leads to defaults, as far as is known.
+func (d defaults) leads(n *schema.Node, has map[*schema.Node]bool) bool {
+	for _, inner := range n.Properties {
+		if has[inner] || d.inside[inner] {
+			return true
+		}
+	}
+	return d.inside[n.Additional] || d.inside[n.Items] || d.anyInside(n.Prefix) || d.anyInside(n.Also)
+}
+
+func (d defaults) anyInside(nodes []*schema.Node) bool {
+	return slices.ContainsFunc(nodes, func(n *schema.Node) bool { return d.inside[n] })
+}
+
+// at returns the default of a place, or "" if it has none or several.
+func (d defaults) at(p place) string {
+	found := ""
+	for _, n := range p.nodes {
+		text, has := d.of[n]
+		if has && found != "" && text != found {
+			return ""
+		}
+		if has {
+			found = text
+		}
+	}
+	return found
+}
+
+// reachable returns the nodes from which defaults are filled in, each once.
+func reachable(root *schema.Node) []*schema.Node {
+	found := []*schema.Node{root}
+	seen := map[*schema.Node]bool{nil: true, root: true}
+	for i := 0; i < len(found); i++ {
+		n := found[i]
+		inner := slices.Concat(n.Prefix, n.Also, []*schema.Node{n.Additional, n.Items})
+		for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
+			inner = append(inner, n.Properties[name])
+		}
+		for _, n := range inner {
+			if !seen[n] {
+				seen[n] = true
+				found = append(found, n)
+			}
+		}
+	}
+	return found
+}
+
 // fillIn adds the members that are absent and have a default, sorted by name.
-func (w *walk) fillIn(at *spot, kept []member, present map[string]bool, p place) []member {
-	names := w.defaultNames(p)
+func (w *walk) fillIn(at *spot, kept []string, present map[string]bool, p place) []string {
+	names := p.properties()
 	if !w.spend(len(names) * nameWork) {
 		return kept
 	}
@@ -20,100 +103,74 @@ func (w *walk) fillIn(at *spot, kept []member, present map[string]bool, p place)
 			continue
 		}
 		inner := w.member(p, name)
-		value := defaultOf(inner)
-		if value == nil {
+		text := w.defaults.at(inner)
+		if text == "" {
 			continue
 		}
-		w.note(at.member(name), Default, absent(), value)
-		kept = append(kept, member{name, w.value(at.member(name), value, inner)})
+		w.note(at.member(name), Default, absent, text)
+		if v, ok := w.read(text); ok {
+			kept = append(kept, quote(name)+":"+w.value(at.member(name), v, inner))
+		}
 	}
 	return kept
 }
 
-func (w *walk) defaultNames(p place) []string {
-	names := map[string]bool{}
-	for _, n := range p.nodes {
-		for name := range n.Properties {
-			names[name] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
+// shallow fills in the defaults of the parameters themselves, which are all that most tools
+// have, without a walk. Each call goes through it.
+type shallow struct {
+	defaults []tool.Repair // sorted by path
+	names    []string
+	// deep says that there are defaults inside parameters, too, so that a walk is needed.
+	deep bool
 }
 
-// defaultOf returns the default of a place, or nil if it has none or several.
-func defaultOf(p place) json.RawMessage {
-	var found json.RawMessage
-	for _, n := range p.nodes {
-		if n.Default != nil && found != nil && !bytes.Equal(n.Default, found) {
-			return nil
+// maxCompared is how many names are compared, and maxShallow how many defaults there are, before
+// a walk is quicker: each default that is filled in copies the arguments.
+const (
+	maxCompared = 1 << 12
+	maxShallow  = 128
+)
+
+func newShallow(root *schema.Node, d defaults, reserved func(string) bool) shallow {
+	var s shallow
+	p := newPlaces()
+	at := p.of(root)
+	for _, n := range at.nodes {
+		s.deep = s.deep || d.inside[n.Additional]
+	}
+	for _, name := range at.properties() {
+		inner := p.member(at, name)
+		text := d.at(inner)
+		if reserved(name) {
+			continue
 		}
-		if n.Default != nil {
-			found = n.Default
+		if s.deep = s.deep || d.anyInside(inner.nodes); text != "" {
+			s.names = append(s.names, name)
+			s.defaults = append(s.defaults, tool.Repair{Path: schema.MemberPath("", name), Rule: string(Default), From: json.RawMessage(absent), To: json.RawMessage(text)})
 		}
 	}
-	return found
+	s.deep = s.deep || len(s.names) > maxShallow
+	return s
 }
 
-// filler knows from which schemas defaults are filled in. It does not change.
-type filler map[*schema.Node]bool
-
-// newFiller takes away the defaults that do not fit their own schema, and finds where the
-// others are.
-func newFiller(root *schema.Node, s *session) filler {
-	nodes := reachable(root)
-	has, f := filler{}, filler{}
-	for _, n := range nodes {
-		if n.Default != nil && !s.fits(n, n.Default) {
-			n.Default = nil
-		}
-		has[n] = n.Default != nil
+// fill returns the arguments with the defaults that are absent; done is false where only a
+// walk can tell.
+func (s shallow) fill(own tool.Arguments) (result Result, done bool) {
+	result.Arguments = own
+	if s.deep || own.Len()*(len(s.names)+1) > maxCompared {
+		return result, false
 	}
-	for again := true; again; {
-		again = false
-		for _, n := range nodes {
-			if !has[n] && has.any(n.Also) {
-				has[n], again = true, true
-			}
-			if !f[n] && f.inside(n, has) {
-				f[n], again = true, true
-			}
+	for i, name := range s.names {
+		if _, present := own.Get(name); !present {
+			result.Arguments = result.Arguments.With(name, bytes.Clone(s.defaults[i].To)) // a tool may change what it is given
+			result.Repairs = append(result.Repairs, s.defaults[i])
 		}
 	}
-	return f
-}
-
-// inside reports whether a schema leads to defaults, as far as is known.
-func (f filler) inside(n *schema.Node, has filler) bool {
-	for _, inner := range n.Properties {
-		if has[inner] || f[inner] {
-			return true
-		}
+	if result.Repairs == nil {
+		return result, true
 	}
-	return f[n.Additional] || f[n.Items] || f.any(n.Prefix) || f.any(n.Also)
-}
-
-func (f filler) any(nodes []*schema.Node) bool {
-	return slices.ContainsFunc(nodes, func(n *schema.Node) bool { return f[n] })
-}
-
-// reachable returns the nodes from which defaults are filled in, each once.
-func reachable(root *schema.Node) []*schema.Node {
-	found := []*schema.Node{root}
-	seen := map[*schema.Node]bool{root: true}
-	add := func(n *schema.Node) {
-		if n != nil && !seen[n] {
-			seen[n] = true
-			found = append(found, n)
-		}
+	if text, err := result.Arguments.MarshalJSON(); err != nil || len(text) > tool.MaxArgumentsBytes {
+		return Result{Arguments: own}, true
 	}
-	for i := 0; i < len(found); i++ {
-		n := found[i]
-		for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
-			add(n.Properties[name])
-		}
-		for _, inner := range slices.Concat(n.Prefix, n.Also, []*schema.Node{n.Additional, n.Items}) {
-			add(inner)
-		}
-	}
-	return found
+	return result, true
 }

@@ -1,12 +1,13 @@
 package repair
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/caisson-run/caisson/manifests/schema"
 )
 
-// place is where in a schema a value stands: all schemas that apply to it.
+// place is what a schema says of one value: all schemas that apply to it.
 type place struct {
 	nodes  []*schema.Node
 	unions []schema.Union
@@ -118,6 +119,17 @@ func (p places) branch(at place, branch *schema.Node) place {
 		unions: alternative.unions,
 		types:  at.types & alternative.types,
 	}
+}
+
+// properties returns the names of all properties that schemas at the place name, sorted.
+func (p place) properties() []string {
+	names := map[string]bool{}
+	for _, n := range p.nodes {
+		for name := range n.Properties {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // declares reports whether a schema at the place names a member.

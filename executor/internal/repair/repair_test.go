@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,16 +26,9 @@ func compile(t testing.TB, source string) *schema.Schema {
 
 func newRepairer(t testing.TB, s *schema.Schema, reserved ...string) *repair.Repairer {
 	t.Helper()
-	r, err := repair.New(t.Context(), s, func(name string) bool {
-		for _, other := range reserved {
-			if strings.EqualFold(other, name) {
-				return true
-			}
-		}
-		return false
+	return repair.New(t.Context(), s, func(name string) bool {
+		return slices.ContainsFunc(reserved, func(other string) bool { return strings.EqualFold(other, name) })
 	})
-	require.NoError(t, err)
-	return r
 }
 
 func parse(t testing.TB, text string) tool.Arguments {
@@ -64,9 +58,7 @@ func check(s *schema.Schema) func(tool.Arguments) error {
 
 func run(t testing.TB, s *schema.Schema, arguments string) repair.Result {
 	t.Helper()
-	result, err := newRepairer(t, s, "owned").Repair(t.Context(), parse(t, arguments), []string{"my_tool", "alias"}, check(s))
-	require.NoError(t, err)
-	return result
+	return newRepairer(t, s, "owned").Repair(t.Context(), parse(t, arguments), []string{"my_tool", "alias"}, check(s))
 }
 
 // changes writes repairs on lines: path rule: from -> to.
@@ -315,8 +307,7 @@ func mustQuote(t testing.TB, said string) []byte {
 func TestCheckIsAsked(t *testing.T) {
 	s := compile(t, `{"type":"object","properties":{"n":{"type":"integer"}}}`)
 	refusal := errors.New("the host's value does not fit")
-	result, err := newRepairer(t, s).Repair(t.Context(), parse(t, `{"n":"1"}`), nil, func(tool.Arguments) error { return refusal })
-	require.NoError(t, err)
+	result := newRepairer(t, s).Repair(t.Context(), parse(t, `{"n":"1"}`), nil, func(tool.Arguments) error { return refusal })
 	assert.Equal(t, `{"n":1}`, text(t, result.Arguments))
 	require.ErrorIs(t, result.Misfit, refusal)
 }

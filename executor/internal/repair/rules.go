@@ -2,8 +2,10 @@ package repair
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/manifests/schema"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -24,37 +26,24 @@ const (
 	TolerantJSON Rule = "tolerant_json"
 )
 
-// cast is a value as another type.
-type cast struct {
-	rule Rule
-	text json.RawMessage
-}
+// absent records a value that is not there.
+const absent = "null"
 
-// castScalar returns what a value is as a type that is allowed, or nil if its own type is
-// allowed or it has no other.
-func castScalar(text json.RawMessage, allowed schema.Types) *cast {
-	kind := schema.TypeOf(text)
-	switch {
-	case allowed.Has(kind):
-		return nil
-	case kind == schema.String:
-		return castString(unquote(text), allowed)
+// castString returns what a string is as a number or a boolean, and by which rule, if such a
+// one is allowed and no string.
+func castString(v jsontext.Value, allowed schema.Types) (Rule, string) {
+	if v.Kind() != jsontext.String || allowed.Has(schema.String) {
+		return "", ""
 	}
-	return nil
-}
-
-func castString(said string, allowed schema.Types) *cast {
-	if said == "true" || said == "false" {
+	switch said := v.String(); {
+	case said == "true" || said == "false":
 		if allowed.Has(schema.Boolean) {
-			return &cast{CastBoolean, json.RawMessage(said)}
+			return CastBoolean, said
 		}
-		return nil
+	case isNumber(said) && allowed.Has(schema.TypeOf(said)):
+		return CastNumber, said
 	}
-	literal := json.RawMessage(said)
-	if isNumber(said) && allowed.Has(schema.TypeOf(literal)) {
-		return &cast{CastNumber, literal}
-	}
-	return nil
+	return "", ""
 }
 
 // isNumber reports whether a text is a JSON number and nothing else.
@@ -66,29 +55,30 @@ func isNumber(text string) bool {
 // openString returns what a string becomes that holds an object or an array where one is
 // wanted. What is in it is repaired, but no string inside is opened: if one would have to
 // be, this one is left as it is.
-func (w *walk) openString(at *spot, text json.RawMessage, p place) (json.RawMessage, bool) {
+func (w *walk) openString(at *spot, v jsontext.Value, p place) (string, bool) {
 	const containers = schema.Object | schema.Array
-	if text[0] != '"' || p.types.Has(schema.String) || p.types&containers == 0 {
-		return nil, false
+	if v.Kind() != jsontext.String || p.types.Has(schema.String) || p.types&containers == 0 {
+		return "", false
 	}
-	inner := strings.TrimSpace(unquote(text))
-	if inner == "" || inner[0] != '{' && inner[0] != '[' || !p.types.Has(schema.TypeOf(json.RawMessage(inner))) {
-		return nil, false
-	}
-	if !isValue(inner) {
-		return nil, false
+	said := strings.TrimSpace(v.String())
+	if said == "" || said[0] != '{' && said[0] != '[' || !p.types.Has(schema.TypeOf(said)) || !isValue(said) {
+		return "", false
 	}
 	if at.opened {
 		w.again = true
-		return text, true
+		return v.Text(), true
 	}
 	before := w.mark()
-	w.note(at, ParseJSON, text, json.RawMessage(inner))
-	result := w.value(at.open(), json.RawMessage(inner), p)
+	w.note(at, ParseJSON, v.Text(), said)
+	inner, ok := w.read(said)
+	if !ok {
+		return v.Text(), true
+	}
+	result := w.value(at.open(), inner, p)
 	if w.again {
 		w.again = false
 		w.back(before)
-		return text, true
+		return v.Text(), true
 	}
 	return result, true
 }
@@ -102,34 +92,110 @@ func isValue(text string) bool {
 // wrapArray returns the array of one element that a value becomes where nothing but an
 // array is allowed and the value fits as its element. A text that begins as an array does
 // is left alone: it is one that was cut off, or that is almost JSON.
-func (w *walk) wrapArray(at *spot, text json.RawMessage, p place) (json.RawMessage, bool) {
-	kind := schema.TypeOf(text)
-	if p.types&^schema.Null != schema.Array || kind == schema.Array || kind == schema.Null {
-		return nil, false
+func (w *walk) wrapArray(at *spot, v jsontext.Value, p place) (string, bool) {
+	kind := v.Kind()
+	if p.types&^schema.Null != schema.Array || kind == jsontext.Array || kind == jsontext.Null {
+		return "", false
 	}
-	if kind == schema.String && strings.HasPrefix(strings.TrimSpace(unquote(text)), "[") {
-		return nil, false
+	if strings.HasPrefix(strings.TrimSpace(v.String()), "[") {
+		return "", false
 	}
 	before := w.mark()
-	w.note(at, WrapArray, text, array([]json.RawMessage{text}))
+	w.note(at, WrapArray, v.Text(), "["+v.Text()+"]")
 	inside := w.element(p, 0)
-	element := w.value(at.element(0), text, inside)
-	if !w.fits(inside, element) {
+	element := w.value(at.element(0), v, inside)
+	if !w.fits(element, inside.nodes...) {
 		w.back(before)
-		return nil, false
+		return "", false
 	}
-	return array([]json.RawMessage{element}), true
+	return "[" + element + "]", true
 }
 
 // dropNull reports whether a member is left out because it is null, which is neither
 // allowed nor required.
-func (w *walk) dropNull(at *spot, m member, p, inner place) bool {
-	if !w.rules || string(m.text) != "null" || inner.types.Has(schema.Null) || !p.declares(m.name) || p.requires(m.name) {
+func (w *walk) dropNull(at *spot, name, text string, p, inner place) bool {
+	if !w.rules || text != "null" || inner.types.Has(schema.Null) || !p.declares(name) || p.requires(name) {
 		return false
 	}
-	w.note(at.member(m.name), DropNull, m.text, absent())
+	w.note(at.member(name), DropNull, text, absent)
 	return true
 }
 
-// absent stands in the record for a value that is not there.
-func absent() json.RawMessage { return json.RawMessage("null") }
+// unwrap returns the arguments that stand inside others under a name that is no parameter.
+// names are those of the tool.
+func (w *walk) unwrap(v jsontext.Value, root place, names []string) jsontext.Value {
+	if v.Len() != 1 {
+		return v
+	}
+	for key, inner := range v.Members() {
+		name := key.String()
+		wrapper := slices.Contains([]string{"arguments", "input", "parameters"}, name) || slices.Contains(names, name)
+		if !wrapper || inner.Kind() != jsontext.Object || w.isParameter(root, name) {
+			return v
+		}
+		for other := range inner.Members() {
+			if !w.isParameter(root, other.String()) {
+				return v
+			}
+		}
+		w.note(&spot{}, Unwrap, v.Text(), inner.Text())
+		v = inner
+	}
+	return v
+}
+
+// isParameter reports whether a model may set a member of the arguments.
+func (w *walk) isParameter(root place, name string) bool {
+	return !w.reserved(name) && root.declares(name)
+}
+
+// choose repairs a value for the one union that it does not fit, if all alternatives for
+// which that can be done come to the same value.
+func (w *walk) choose(at *spot, text string, p place) string {
+	unfit := slices.DeleteFunc(slices.Clone(p.unions), func(u schema.Union) bool { return w.holds(u, text) })
+	if len(unfit) != 1 {
+		return text
+	}
+	v, ok := w.read(text)
+	if !ok {
+		return text
+	}
+	defer func(fill bool) { w.fill = fill }(w.fill)
+	w.fill = false // whether an alternative applies must not depend on what is filled in
+	chosen := ""
+	var repairs []tool.Repair
+	for _, branch := range unfit[0].Branches {
+		before := w.mark()
+		candidate := w.value(at, v, w.branch(p, branch))
+		made := slices.Clone(w.repairs[before.repairs:])
+		w.back(before)
+		if w.over || slices.ContainsFunc(p.unions, func(u schema.Union) bool { return !w.holds(u, candidate) }) {
+			continue
+		}
+		if chosen != "" && chosen != candidate {
+			return text
+		}
+		if chosen == "" {
+			chosen, repairs = candidate, made
+		}
+	}
+	if chosen == "" {
+		return text
+	}
+	for _, r := range repairs {
+		w.record += len(r.From) + len(r.To) + visitWork
+	}
+	w.repairs = append(w.repairs, repairs...)
+	return chosen
+}
+
+// holds reports whether a value certainly fits a union.
+func (w *walk) holds(u schema.Union, text string) bool {
+	count := 0
+	for _, branch := range u.Branches {
+		if w.fits(text, branch) {
+			count++
+		}
+	}
+	return count == 1 || count > 1 && !u.ExactlyOne
+}

@@ -20,7 +20,11 @@ func Text(text string, tolerant bool) (tool.Arguments, []tool.Repair, bool) {
 		if from[0] != '"' {
 			return tool.Arguments{}, nil, false
 		}
-		return fromText(ParseJSON, json.RawMessage(from), unquote([]byte(from)))
+		var said string
+		if err := json.Unmarshal([]byte(from), &said); err != nil {
+			return tool.Arguments{}, nil, false
+		}
+		return fromText(ParseJSON, from, said)
 	}
 	if !tolerant {
 		return tool.Arguments{}, nil, false
@@ -32,7 +36,7 @@ func Text(text string, tolerant bool) (tool.Arguments, []tool.Repair, bool) {
 	return fromText(TolerantJSON, quote(text), read)
 }
 
-func fromText(rule Rule, from json.RawMessage, object string) (tool.Arguments, []tool.Repair, bool) {
+func fromText(rule Rule, from, object string) (tool.Arguments, []tool.Repair, bool) {
 	arguments, err := tool.ParseArguments(object)
 	if err != nil || strings.TrimSpace(object) == "" {
 		return tool.Arguments{}, nil, false
@@ -41,5 +45,5 @@ func fromText(rule Rule, from json.RawMessage, object string) (tool.Arguments, [
 	if err != nil {
 		return tool.Arguments{}, nil, false
 	}
-	return arguments, []tool.Repair{{Rule: string(rule), From: from, To: to}}, true
+	return arguments, []tool.Repair{{Rule: string(rule), From: json.RawMessage(from), To: to}}, true
 }

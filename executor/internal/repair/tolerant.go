@@ -13,7 +13,7 @@ import (
 //   - strings in single quotes, and line breaks and tabs inside strings;
 //   - names without quotes that are identifiers;
 //   - True, False and None;
-//   - an end at which brackets are missing, if all that stands before is complete.
+//   - an end at which brackets are missing, if all before it is complete.
 //
 // It takes nothing that could be read in two ways. A number at the very end may lack
 // digits, and behind a comma there may have been more.
@@ -190,5 +190,62 @@ func (t *tolerant) number() bool {
 	}
 	t.offset += end
 	t.out = append(t.out, rest[:end]...)
+	return true
+}
+
+// string reads a string in either kind of quotes and writes it in double ones. Escapes are
+// those of JSON, and \' besides; what others mean, languages disagree on.
+func (t *tolerant) string() bool {
+	quote := t.text[t.offset]
+	t.out = append(t.out, '"')
+	for t.offset++; t.offset < len(t.text); t.offset++ {
+		switch c := t.text[t.offset]; {
+		case c == quote:
+			t.offset++
+			t.out = append(t.out, '"')
+			return true
+		case c == '\\':
+			t.offset++
+			if !t.escape() {
+				return false
+			}
+		case c == '"':
+			t.out = append(t.out, '\\', '"')
+		case c < ' ':
+			if !t.control(c) {
+				return false
+			}
+		default:
+			t.out = append(t.out, c)
+		}
+	}
+	return false
+}
+
+// escape reads what follows a backslash. The digits of \u are checked with the whole.
+func (t *tolerant) escape() bool {
+	switch {
+	case t.at('\''):
+		t.out = append(t.out, '\'')
+	case t.offset < len(t.text) && strings.IndexByte(`"\/bfnrtu`, t.text[t.offset]) >= 0:
+		t.out = append(t.out, '\\', t.text[t.offset])
+	default:
+		return false
+	}
+	return true
+}
+
+// control writes a line break or a tab as its escape.
+func (t *tolerant) control(c byte) bool {
+	switch c {
+	case '\n':
+		t.out = append(t.out, `\n`...)
+	case '\r':
+		t.out = append(t.out, `\r`...)
+	case '\t':
+		t.out = append(t.out, `\t`...)
+	default:
+		return false
+	}
 	return true
 }

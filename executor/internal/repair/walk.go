@@ -1,8 +1,13 @@
 package repair
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"strings"
+	"time"
 
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/manifests/schema"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -26,11 +31,12 @@ const (
 // walk goes once through arguments and their schema, and repairs.
 type walk struct {
 	places
-	session  *session
-	filler   filler
+	ctx      context.Context
+	probe    schema.Probe
+	defaults defaults
 	reserved func(name string) bool
-	// rules and defaults say whether values are repaired, and defaults filled in.
-	rules, defaults bool
+	// rules and fill say whether values are repaired, and defaults filled in.
+	rules, fill bool
 
 	repairs []tool.Repair
 	record  int // bytes of repairs
@@ -45,20 +51,21 @@ func (w *walk) spend(bytes int) bool {
 	w.work += bytes + visitWork
 	if w.work >= w.next {
 		w.next = w.work + lookEvery
-		w.over = w.over || w.session.ended() != nil
+		at, has := w.ctx.Deadline()
+		w.over = w.over || w.ctx.Err() != nil || has && !time.Now().Before(at)
 	}
 	w.over = w.over || w.work > maxWork
 	return !w.over
 }
 
-// note records a change. What is not there is null.
-func (w *walk) note(at *spot, rule Rule, from, to json.RawMessage) {
+// note records a change.
+func (w *walk) note(at *spot, rule Rule, from, to string) {
 	w.record += len(from) + len(to) + visitWork
 	if len(w.repairs) == MaxRepairs || w.record > maxRecord {
 		w.over = true
 		return
 	}
-	w.repairs = append(w.repairs, tool.Repair{Path: at.path(), Rule: string(rule), From: from, To: to})
+	w.repairs = append(w.repairs, tool.Repair{Path: at.path(), Rule: string(rule), From: json.RawMessage(from), To: json.RawMessage(to)})
 }
 
 // mark is a state of the record to which a walk can go back.
@@ -68,23 +75,20 @@ func (w *walk) mark() mark { return mark{len(w.repairs), w.record} }
 
 func (w *walk) back(to mark) { w.repairs, w.record = w.repairs[:to.repairs], to.record }
 
-// fits reports whether a value certainly fits all schemas of a place.
-func (w *walk) fits(p place, text json.RawMessage) bool {
-	for _, n := range p.nodes {
-		if !w.fitsNode(n, text) {
+// fits reports whether a value certainly fits schemas.
+func (w *walk) fits(text string, nodes ...*schema.Node) bool {
+	for _, n := range nodes {
+		if !w.spend(len(text)) || !w.probe.Fits(w.ctx, n, text) {
 			return false
 		}
 	}
 	return true
 }
 
-func (w *walk) fitsNode(n *schema.Node, text json.RawMessage) bool {
-	return w.spend(len(text)) && w.session.fits(n, text)
-}
-
 // value returns what a value becomes.
-func (w *walk) value(at *spot, text json.RawMessage, p place) json.RawMessage {
-	if !w.rules && !w.filler.any(p.nodes) || !w.spend(len(text)) {
+func (w *walk) value(at *spot, v jsontext.Value, p place) string {
+	text := v.Text()
+	if !w.rules && !w.defaults.anyInside(p.nodes) || !w.spend(len(text)) {
 		return text
 	}
 	if at.depth > tool.MaxArgumentsDepth {
@@ -92,74 +96,124 @@ func (w *walk) value(at *spot, text json.RawMessage, p place) json.RawMessage {
 		return text
 	}
 	if !w.rules {
-		return w.inside(at, text, p)
+		return w.inside(at, v, p)
 	}
-	if cast := castScalar(text, p.types); cast != nil {
-		w.note(at, cast.rule, text, cast.text)
-		text = cast.text
+	if rule, cast := castString(v, p.types); rule != "" {
+		w.note(at, rule, text, cast)
+		var ok bool
+		if v, ok = w.read(cast); !ok {
+			return text
+		}
+		text = cast
 	}
-	if inner, ok := w.openString(at, text, p); ok {
+	if inner, ok := w.openString(at, v, p); ok {
 		return inner
 	}
-	if wrapped, ok := w.wrapArray(at, text, p); ok {
+	if wrapped, ok := w.wrapArray(at, v, p); ok {
 		text = wrapped
 	} else {
-		text = w.clamp(at, w.inside(at, text, p), p)
+		text = w.clamp(at, w.inside(at, v, p), p)
 	}
 	return w.choose(at, text, p)
 }
 
 // inside repairs what is in a container.
-func (w *walk) inside(at *spot, text json.RawMessage, p place) json.RawMessage {
-	switch text[0] {
-	case '{':
-		return w.object(at, text, p)
-	case '[':
-		return w.array(at, text, p)
+func (w *walk) inside(at *spot, v jsontext.Value, p place) string {
+	switch v.Kind() {
+	case jsontext.Object:
+		return w.object(at, v, p)
+	case jsontext.Array:
+		return w.array(at, v, p)
 	default:
-		return text
+		return v.Text()
 	}
 }
 
-func (w *walk) array(at *spot, text json.RawMessage, p place) json.RawMessage {
-	list, changed := elements(text), false
-	for i, element := range list {
-		if w.over {
-			return text
-		}
-		before := len(w.repairs)
-		list[i] = w.value(at.element(i), element, w.element(p, i))
-		changed = changed || len(w.repairs) > before
-	}
-	if !changed {
-		return text
-	}
-	return array(list)
-}
-
-func (w *walk) object(at *spot, text json.RawMessage, p place) json.RawMessage {
+func (w *walk) array(at *spot, v jsontext.Value, p place) string {
 	before := len(w.repairs)
-	var kept []member
-	present := map[string]bool{}
-	for _, m := range members(text) {
+	elements := make([]string, 0, v.Len())
+	for i, element := range v.Elements() {
 		if w.over {
-			return text
+			return v.Text()
 		}
-		if at.parent != nil || !w.reserved(m.name) {
-			inner := w.member(p, m.name)
-			if w.dropNull(at, m, p, inner) {
+		elements = append(elements, w.value(at.element(i), element, w.element(p, i)))
+	}
+	if len(w.repairs) == before {
+		return v.Text()
+	}
+	return "[" + strings.Join(elements, ",") + "]"
+}
+
+func (w *walk) object(at *spot, v jsontext.Value, p place) string {
+	before := len(w.repairs)
+	var kept []string
+	present := map[string]bool{}
+	for key, value := range v.Members() {
+		if w.over {
+			return v.Text()
+		}
+		name, text := key.String(), value.Text()
+		if at.parent != nil || !w.reserved(name) {
+			inner := w.member(p, name)
+			if w.dropNull(at, name, text, p, inner) {
 				continue
 			}
-			m.text = w.value(at.member(m.name), m.text, inner)
+			text = w.value(at.member(name), value, inner)
 		}
-		present[m.name] = true
-		kept = append(kept, m)
+		present[name] = true
+		kept = append(kept, quote(name)+":"+text)
 	}
-	if w.defaults {
+	if w.fill {
 		kept = w.fillIn(at, kept, present, p)
 	}
 	if len(w.repairs) == before {
-		return text
+		return v.Text()
 	}
-	return object(kept)
+	return "{" + strings.Join(kept, ",") + "}"
+}
+
+// quote returns a text as a JSON string; the text must be UTF-8.
+func quote(text string) string {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(text) // a string does not fail
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// spot is a place in the arguments. The path is written only for values that
+// are changed.
+type spot struct {
+	parent *spot // nil for the arguments as a whole
+	name   string
+	index  int // of an element; -1 for a member
+	depth  int
+	// opened says that the value comes out of a string.
+	opened bool
+}
+
+func (s *spot) member(name string) *spot {
+	return &spot{parent: s, name: name, index: -1, depth: s.depth + 1, opened: s.opened}
+}
+
+func (s *spot) element(index int) *spot {
+	return &spot{parent: s, index: index, depth: s.depth + 1, opened: s.opened}
+}
+
+// open returns the spot of what a string there holds.
+func (s *spot) open() *spot {
+	inside := *s
+	inside.opened = true
+	return &inside
+}
+
+func (s *spot) path() string {
+	switch {
+	case s.parent == nil:
+		return ""
+	case s.index < 0:
+		return schema.MemberPath(s.parent.path(), s.name)
+	default:
+		return schema.ElementPath(s.parent.path(), s.index)
+	}
 }

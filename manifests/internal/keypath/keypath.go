@@ -5,17 +5,15 @@ package keypath
 import "strconv"
 
 // Key returns the path of a member of the object at path.
-func Key(path, key string) string { return string(AppendKey([]byte(path), key)) }
-
-// AppendKey appends a key to a path, which it may overwrite as append does.
-func AppendKey(path []byte, key string) []byte {
-	if !plain(key) {
-		return append(strconv.AppendQuote(append(path, '['), key), ']')
+func Key(path, key string) string {
+	switch {
+	case !plain(key):
+		return path + "[" + strconv.Quote(key) + "]"
+	case path == "":
+		return key
+	default:
+		return path + "." + key
 	}
-	if len(path) > 0 {
-		path = append(path, '.')
-	}
-	return append(path, key...)
 }
 
 // Index returns the path of an element of the array at path.

@@ -1,0 +1,427 @@
+package jsontext
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// Defaults of [Limits].
+const (
+	DefaultDepth  = 64
+	DefaultValues = 1 << 19
+)
+
+// Limits bounds what is read.
+type Limits struct {
+	// Depth is how deep arrays and objects may nest, and Values how many values and names
+	// a text may hold; 0 stands for [DefaultDepth] and [DefaultValues].
+	Depth, Values int
+	// Repeated lets a name occur more than once in an object.
+	Repeated bool
+	// Shallow keeps nothing of what is inside the elements and members of the outermost
+	// value. It is read nevertheless, and does not count as values.
+	Shallow bool
+	// Keep says by their names which members of the outermost object Shallow keeps; nil
+	// stands for all.
+	Keep func(name string) bool
+	// Name and Number refuse names of members, and numbers as they are written, wherever they
+	// are; nil refuses none.
+	Name, Number func(text string) error
+}
+
+// What is wrong with a text.
+var (
+	ErrSyntax   = errors.New("not JSON")
+	ErrBehind   = errors.New("text follows the value")
+	ErrDepth    = errors.New("nested too deeply")
+	ErrValues   = errors.New("too many values")
+	ErrRepeated = errors.New("a name occurs twice in one object")
+	ErrLimits   = errors.New("a limit is negative")
+)
+
+// Error is why a text was not read, one of the errors above or what [Limits] refused it with, and
+// the byte where that was found.
+type Error struct {
+	Err    error
+	Offset int
+}
+
+// Error returns what is wrong.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Syntax returns what the standard library says is wrong with a text, or nil if it is JSON.
+func Syntax(text string) *json.SyntaxError {
+	var ignored json.RawMessage
+	var syntax *json.SyntaxError
+	errors.As(json.Unmarshal([]byte(text), &ignored), &syntax)
+	return syntax
+}
+
+// Read reads one JSON value with white space around it. A nil ctx does not end. The error is
+// an [*Error], or that of a context that has ended; the document then holds what was read
+// before the error, for [Document.Path].
+func Read(ctx context.Context, text string, limits Limits) (*Document, error) {
+	if limits.Depth == 0 {
+		limits.Depth = DefaultDepth
+	}
+	if limits.Values == 0 {
+		limits.Values = DefaultValues
+	}
+	d := &Document{text: text}
+	if limits.Depth < 0 || limits.Values < 0 {
+		return d, &Error{Err: ErrLimits}
+	}
+	if len(text) > math.MaxInt32 {
+		return d, &Error{Err: ErrValues}
+	}
+	estimate := 8 + strings.Count(text, ",") + strings.Count(text, ":")
+	if limits.Shallow {
+		estimate = 16
+	}
+	d.entries = make([]entry, 0, min(limits.Values, estimate+estimate/4, 8+len(text)/4))
+	r := reader{Document: d, ctx: ctx, limits: limits}
+	r.space()
+	if !r.value(0) {
+		return d, r.err
+	}
+	if r.space(); r.at < len(text) {
+		r.fail(ErrBehind)
+	}
+	return d, r.err
+}
+
+// Parse reads one JSON value as [Read] does, whatever time that takes.
+func Parse(text string, limits Limits) (*Document, error) {
+	var unending context.Context
+	return Read(unending, text, limits)
+}
+
+// reader reads a document. Its methods return false once err is set.
+type reader struct {
+	*Document
+	ctx    context.Context
+	limits Limits
+	at     int // the byte that is read next
+	look   int // where to look at the context
+	err    error
+}
+
+// lookEvery is how many bytes are read between two looks at the context.
+const lookEvery = 64 << 10
+
+func (r *reader) fail(err error) bool {
+	r.err = &Error{err, r.at}
+	return false
+}
+
+// add adds an entry for what starts here, inside depth containers.
+func (r *reader) add(depth int) bool {
+	if r.at >= r.look && r.ctx != nil {
+		r.look = r.at + lookEvery
+		if r.err = r.ctx.Err(); r.err != nil {
+			return false
+		}
+	}
+	if len(r.entries) >= r.limits.Values && (depth <= 1 || !r.limits.Shallow) {
+		return r.fail(ErrValues)
+	}
+	r.entries = append(r.entries, entry{start: int32(r.at)})
+	return true
+}
+
+// value reads a value that depth containers hold.
+func (r *reader) value(depth int) bool {
+	kind := r.kind()
+	index := len(r.entries)
+	if kind == 0 {
+		return r.fail(ErrSyntax)
+	}
+	if !r.add(depth) {
+		return false
+	}
+	count, ok := int32(0), false
+	switch kind {
+	case Object:
+		count, ok = r.object(depth + 1)
+	case Array:
+		count, ok = r.array(depth + 1)
+	case String:
+		ok = r.string(index)
+	case Number:
+		ok = r.number()
+	case Bool:
+		ok = r.word("true") || r.word("false") || r.fail(ErrSyntax)
+	default:
+		ok = r.word("null") || r.fail(ErrSyntax)
+	}
+	if !ok {
+		return false
+	}
+	if r.limits.Shallow && depth > 0 {
+		r.entries = r.entries[:index+1]
+	}
+	e := &r.entries[index]
+	e.end, e.next, e.count = int32(r.at), int32(len(r.entries)), e.count+count
+	return true
+}
+
+// kind returns the kind of the value that starts here, or 0 where none does.
+func (r *reader) kind() Kind {
+	if r.at == len(r.text) {
+		return 0
+	}
+	return kindOf(r.text[r.at])
+}
+
+func (r *reader) array(depth int) (count int32, ok bool) {
+	if depth > r.limits.Depth {
+		return 0, r.fail(ErrDepth)
+	}
+	for first := true; r.open(']', first); first = false {
+		index := len(r.entries)
+		if !r.value(depth) {
+			return 0, false
+		}
+		if count++; r.limits.Shallow && depth > 1 {
+			r.entries = r.entries[:index]
+		}
+	}
+	return count, r.err == nil
+}
+
+func (r *reader) object(depth int) (count int32, ok bool) {
+	if depth > r.limits.Depth {
+		return 0, r.fail(ErrDepth)
+	}
+	var seen nameSet
+	for first := true; r.open('}', first); first = false {
+		name, names := len(r.entries), len(r.names)
+		if r.kind() != String {
+			return 0, r.fail(ErrSyntax)
+		}
+		if !r.add(depth) || !r.name(name) {
+			return 0, false
+		}
+		said := Value{r.Document, int32(name)}.String()
+		if err := r.check(said, &seen); err != nil {
+			r.at = int(r.entries[name].start)
+			return 0, r.fail(err)
+		}
+		if r.space(); !r.eat(':') {
+			return 0, r.fail(ErrSyntax)
+		}
+		if r.space(); !r.value(depth) {
+			return 0, false
+		}
+		if r.limits.Shallow && (depth > 1 || r.limits.Keep != nil && !r.limits.Keep(said)) {
+			r.entries, r.names = r.entries[:name], r.names[:names]
+			if depth == 1 {
+				continue
+			}
+		}
+		count++
+	}
+	return count, r.err == nil
+}
+
+// check refuses a name, or remembers it.
+func (r *reader) check(name string, seen *nameSet) error {
+	if r.limits.Name != nil {
+		if err := r.limits.Name(name); err != nil {
+			return err
+		}
+	}
+	if !r.limits.Repeated && !seen.add(name) {
+		return ErrRepeated
+	}
+	return nil
+}
+
+// open goes to the first or the next element of a container. It returns false behind the
+// container, or where none can follow.
+func (r *reader) open(closing byte, first bool) bool {
+	if first {
+		r.at++ // what opens the container
+	}
+	r.space()
+	switch {
+	case r.eat(closing):
+		return false
+	case !first && !r.eat(','):
+		return r.fail(ErrSyntax)
+	}
+	r.space()
+	return true
+}
+
+// name reads a name, of which escapes are resolved at once: it is looked up again and again.
+func (r *reader) name(index int) bool {
+	if !r.string(index) {
+		return false
+	}
+	e := &r.entries[index]
+	e.end, e.next = int32(r.at), int32(index+1)
+	if e.count > 0 {
+		r.names = append(r.names, unescape(r.text[e.start+1:e.end-1]))
+		e.count = int32(len(r.names)) + 1
+	}
+	return true
+}
+
+// string reads a string. It sets the entry's count to 1 where there are escapes in it.
+func (r *reader) string(index int) bool {
+	for r.at++; ; r.at++ {
+		r.at += plainLength(r.text[r.at:])
+		switch {
+		case r.at == len(r.text):
+			return r.fail(ErrSyntax)
+		case r.text[r.at] == '"':
+			r.at++
+			return true
+		case r.text[r.at] < ' ':
+			return r.fail(ErrSyntax)
+		}
+		r.entries[index].count = 1
+		if r.at++; !r.escape() {
+			return r.fail(ErrSyntax)
+		}
+	}
+}
+
+// plainLength returns the offset of the first quote, backslash or control character of a text,
+// or its length. It looks at eight bytes at a time.
+func plainLength(text string) int {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	n := 0
+	for ; n+8 <= len(text); n += 8 {
+		t := text[n : n+8]
+		x := uint64(t[0]) | uint64(t[1])<<8 | uint64(t[2])<<16 | uint64(t[3])<<24 |
+			uint64(t[4])<<32 | uint64(t[5])<<40 | uint64(t[6])<<48 | uint64(t[7])<<56
+		quotes, slashes := x^('"'*ones), x^('\\'*ones)
+		// Of a byte that is less than what is subtracted the highest bit is set. It borrows
+		// from the bytes behind it, so the first one counts.
+		found := ((quotes-ones)&^quotes | (slashes-ones)&^slashes | (x-' '*ones)&^x) & high
+		if found != 0 {
+			return n + bits.TrailingZeros64(found)/8
+		}
+	}
+	for n < len(text) && text[n] >= ' ' && text[n] != '"' && text[n] != '\\' {
+		n++
+	}
+	return n
+}
+
+// escape goes to the last byte of an escape, from the byte behind its backslash.
+func (r *reader) escape() bool {
+	if r.at == len(r.text) || strings.IndexByte(`"\/bfnrtu`, r.text[r.at]) < 0 {
+		return false
+	}
+	if r.text[r.at] != 'u' {
+		return true
+	}
+	if r.at += 4; r.at >= len(r.text) {
+		return false
+	}
+	_, valid := hexadecimal(r.text[r.at-3 : r.at+1])
+	return valid
+}
+
+func (r *reader) number() bool {
+	start := r.at
+	r.eat('-')
+	if !r.eat('0') && !r.digits() {
+		return r.fail(ErrSyntax)
+	}
+	if r.eat('.') && !r.digits() {
+		return r.fail(ErrSyntax)
+	}
+	if r.eat('e') || r.eat('E') {
+		if !r.eat('+') {
+			r.eat('-')
+		}
+		if !r.digits() {
+			return r.fail(ErrSyntax)
+		}
+	}
+	if r.limits.Number != nil {
+		if err := r.limits.Number(r.text[start:r.at]); err != nil {
+			r.at = start
+			return r.fail(err)
+		}
+	}
+	return true
+}
+
+// digits goes over digits, of which there must be one.
+func (r *reader) digits() bool {
+	start := r.at
+	for r.at < len(r.text) && isDigit(r.text[r.at]) {
+		r.at++
+	}
+	return r.at > start
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// word goes over a word if it comes next.
+func (r *reader) word(word string) bool {
+	if !strings.HasPrefix(r.text[r.at:], word) {
+		return false
+	}
+	r.at += len(word)
+	return true
+}
+
+// eat goes over a byte if it comes next.
+func (r *reader) eat(c byte) bool {
+	if r.at < len(r.text) && r.text[r.at] == c {
+		r.at++
+		return true
+	}
+	return false
+}
+
+func (r *reader) space() {
+	for r.at < len(r.text) {
+		switch r.text[r.at] {
+		case ' ', '\n', '\t', '\r':
+			r.at++
+		default:
+			return
+		}
+	}
+}
+
+// nameSet holds the names of one object. The zero value is empty. Most objects have few
+// members, and a map for each of them costs more than it saves.
+type nameSet struct {
+	few   [8]string
+	count int // of few
+	many  map[string]struct{}
+}
+
+// add adds a name; it returns false if it is there already.
+func (s *nameSet) add(name string) bool {
+	if slices.Contains(s.few[:s.count], name) {
+		return false
+	}
+	if s.count < len(s.few) {
+		s.few[s.count] = name
+		s.count++
+		return true
+	}
+	if s.many == nil {
+		s.many = map[string]struct{}{}
+	}
+	before := len(s.many)
+	s.many[name] = struct{}{}
+	return len(s.many) > before
+}

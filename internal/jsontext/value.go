@@ -1,0 +1,273 @@
+// Package jsontext reads JSON text into values that keep what was written: the order of
+// members, the digits of numbers, and the place of each value. It reads what
+// [encoding/json.Valid] takes for JSON and nothing else, under bounds, and notices names
+// that occur twice. It leaves invalid UTF-8 as it is.
+package jsontext
+
+import (
+	"iter"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Kind is what a value is.
+type Kind uint8
+
+// The kinds of values. Zero is that of the zero [Value].
+const (
+	Null Kind = iota + 1
+	Bool
+	Number
+	String
+	Array
+	Object
+)
+
+// Document is a JSON text and the values in it, in the order of the text. It does not change.
+type Document struct {
+	text    string
+	entries []entry
+	names   []string // those with escapes, without them
+}
+
+// entry is a value, or the name of the member whose value is the next entry.
+type entry struct {
+	start, end int32 // of the text
+	next       int32 // the entry behind the value and all that is in it; 0 where it was not read whole
+	// count is how many elements or members there are. Of a string with escapes it is 1,
+	// and of a name with escapes its number in names plus one.
+	count int32
+}
+
+// Root returns the value that the document is.
+func (d *Document) Root() Value { return Value{d, 0} }
+
+// Value is a value of a document. The zero Value is none.
+type Value struct {
+	doc *Document
+	at  int32
+}
+
+// Kind returns the kind of the value.
+func (v Value) Kind() Kind {
+	if v.doc == nil {
+		return 0
+	}
+	return v.doc.kind(int(v.at))
+}
+
+func (d *Document) kind(at int) Kind { return kindOf(d.text[d.entries[at].start]) }
+
+// kindOf returns the kind of the values that start with a byte, or 0 where none does.
+func kindOf(start byte) Kind {
+	switch start {
+	case '{':
+		return Object
+	case '[':
+		return Array
+	case '"':
+		return String
+	case 't', 'f':
+		return Bool
+	case 'n':
+		return Null
+	}
+	if start == '-' || isDigit(start) {
+		return Number
+	}
+	return 0
+}
+
+// Text returns the value as it is written, and "" for the zero Value.
+func (v Value) Text() string {
+	if v.doc == nil {
+		return ""
+	}
+	start, end := v.Span()
+	return v.doc.text[start:end]
+}
+
+// Span returns where the value starts and ends in the text.
+func (v Value) Span() (start, end int) {
+	e := v.doc.entries[v.at]
+	return int(e.start), int(e.end)
+}
+
+// String returns what a string says, and "" for a value that is none. It resolves escapes
+// each time, but not those of names.
+func (v Value) String() string {
+	if v.Kind() != String {
+		return ""
+	}
+	e := v.doc.entries[v.at]
+	switch inside := v.doc.text[e.start+1 : e.end-1]; e.count {
+	case 0:
+		return inside
+	case 1:
+		return unescape(inside)
+	default:
+		return v.doc.names[e.count-2]
+	}
+}
+
+// Len returns how many elements an array or members an object has.
+func (v Value) Len() int {
+	if k := v.Kind(); k != Array && k != Object {
+		return 0
+	}
+	return int(v.doc.entries[v.at].count)
+}
+
+// Elements yields the elements of an array, and nothing for another value.
+func (v Value) Elements() iter.Seq2[int, Value] {
+	return func(yield func(int, Value) bool) {
+		if v.Kind() != Array {
+			return
+		}
+		end := v.doc.entries[v.at].next
+		for i, at := 0, v.at+1; at < end; i, at = i+1, v.doc.entries[at].next {
+			if !yield(i, Value{v.doc, at}) {
+				return
+			}
+		}
+	}
+}
+
+// Members yields the members of an object, names first, and nothing for another value.
+func (v Value) Members() iter.Seq2[Value, Value] {
+	return func(yield func(name, value Value) bool) {
+		if v.Kind() != Object {
+			return
+		}
+		end := v.doc.entries[v.at].next
+		for at := v.at + 1; at < end; at = v.doc.entries[at+1].next {
+			if !yield(Value{v.doc, at}, Value{v.doc, at + 1}) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the member of a name, the last where there are several, or the zero Value. It
+// goes through all members.
+func (v Value) Get(name string) (found Value) {
+	for key, value := range v.Members() {
+		if key.String() == name {
+			found = value
+		}
+	}
+	return found
+}
+
+// Step is one step of a path: into a member, or into an element where Index is not negative.
+type Step struct {
+	Name  string
+	Index int
+}
+
+// Path returns the way to the innermost value at an offset of the text. A member begins
+// with its name.
+func (d *Document) Path(offset int) []Step {
+	var path []Step
+	for at := 0; at < len(d.entries); {
+		step, inner := d.child(at, int32(offset))
+		if inner == 0 {
+			break
+		}
+		path = append(path, step)
+		at = inner
+	}
+	return path
+}
+
+// child returns the value right inside another one that an offset is in, and the step there;
+// 0 if there is none.
+func (d *Document) child(parent int, offset int32) (Step, int) {
+	e := d.entries[parent]
+	end := int(e.next)
+	if end == 0 {
+		end = len(d.entries)
+	}
+	kind := d.kind(parent)
+	if kind != Array && kind != Object {
+		return Step{}, 0
+	}
+	for i, at := 0, parent+1; at < end && d.entries[at].start <= offset; i++ {
+		step, value := Step{Index: i}, at
+		if kind == Object {
+			if d.entries[at].next == 0 {
+				break // a name that was not read whole
+			}
+			step, value = Step{Value{d, int32(at)}.String(), -1}, at+1
+		}
+		if value >= end || d.entries[value].next == 0 || d.entries[value].end > offset {
+			return step, value
+		}
+		at = int(d.entries[value].next)
+	}
+	return Step{}, 0
+}
+
+// unescape resolves the escapes of a string that was read. A surrogate without its pair
+// becomes U+FFFD.
+func unescape(inside string) string {
+	out := make([]byte, 0, len(inside))
+	for i := 0; i < len(inside); {
+		switch c := inside[i]; {
+		case c != '\\':
+			out = append(out, c)
+			i++
+			continue
+		case inside[i+1] != 'u':
+			out = append(out, unescaped(inside[i+1]))
+			i += 2
+			continue
+		}
+		r, _ := hexadecimal(inside[i+2 : i+6])
+		i += 6
+		if utf16.IsSurrogate(r) {
+			low := rune(0)
+			if len(inside) >= i+6 && inside[i:i+2] == `\u` {
+				low, _ = hexadecimal(inside[i+2 : i+6])
+			}
+			if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+				i += 6
+			}
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return string(out)
+}
+
+// unescaped returns what a byte means after a backslash.
+func unescaped(c byte) byte {
+	switch c {
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
+	}
+	return c
+}
+
+// hexadecimal reads hexadecimal digits.
+func hexadecimal(digits string) (value rune, valid bool) {
+	for _, c := range []byte(digits) {
+		switch {
+		case isDigit(c):
+			c -= '0'
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		value = value<<4 | rune(c)
+	}
+	return value, true
+}
