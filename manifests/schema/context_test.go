@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/testsize"
 )
 
 // ending is a context that ends once it was asked so many times whether it has.
@@ -81,8 +83,9 @@ func TestValidationsEndWithTheirContext(t *testing.T) {
 			whole := newEnding(t, math.MaxInt)
 			err = compiled.Validate(whole, []byte(c.value))
 			require.NotErrorIs(t, err, context.DeadlineExceeded, "the control")
-			for part := range 8 {
-				ctx := newEnding(t, whole.looks*part/8)
+			parts := testsize.Of(3, 8)
+			for part := range parts {
+				ctx := newEnding(t, whole.looks*part/parts)
 				require.ErrorIs(t, compiled.Validate(ctx, []byte(c.value)), context.DeadlineExceeded)
 				assert.Equal(t, ctx.after+1, ctx.looks, "it went on")
 			}

@@ -55,7 +55,7 @@ func (a attack) deadline() time.Duration {
 	return a.timeout
 }
 
-func TestAttack(t *testing.T) { contain(t, testsize.Sample(attacks(), 8)) }
+func TestAttack(t *testing.T) { contain(t, testsize.Sample(attacks(), 6)) }
 
 // contain holds attacks to the promises, each in a subtest.
 func contain(t *testing.T, attacks []attack) {
