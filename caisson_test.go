@@ -143,7 +143,7 @@ deny: [{env: HOME}]
 		"mine/tool.yaml":  header + "name: mine\npermissions: {env: [HOME, LANG]}\n",
 	})
 	ours := &manifests.Policy{
-		Profile: "lenient", Context: []manifests.ContextSource{{Origin: "main.go", Name: "region", From: manifests.Fixed, Value: "south"}},
+		Profile: "lenient", Context: []manifests.ContextSource{{Origin: "main.go", Name: "region", From: manifests.FromFixed, Value: "south"}},
 		Grants: []manifests.Grant{{Tools: []string{"*"}, Env: []manifests.EnvGrant{{Name: "HOME", Value: "/"}, {Name: "LANG", Value: "de"}}}},
 	}
 	host := open(t, caisson.Options{PolicyFile: filepath.Join(dir, "caisson.yaml"), Policies: []*manifests.Policy{nil, ours}, Tools: []string{filepath.Join(dir, "mine")}})
@@ -166,7 +166,7 @@ deny: [{env: HOME}]
 // TestFixedContext: what the policy fixes is filled in, and nobody sets it otherwise.
 func TestFixedContext(t *testing.T) {
 	policy := &manifests.Policy{Context: []manifests.ContextSource{
-		{Origin: "caisson.yaml:3", Name: "project_id", From: manifests.Fixed, Value: "household"}, {Name: "user", From: manifests.FromToken},
+		{Origin: "caisson.yaml:3", Name: "project_id", From: manifests.FromFixed, Value: "household"}, {Name: "user", From: manifests.FromToken},
 	}}
 	host := greeting(t, caisson.Options{Policies: []*manifests.Policy{policy}}, "context: [project_id]\nparameters: {type: object, properties: {project_id: {type: string}}}\n")
 	report, err := host.Execute(t.Context(), greet)
@@ -235,7 +235,7 @@ func TestAttackForgedRecords(t *testing.T) {
 	})
 	policy := &manifests.Policy{Grants: []manifests.Grant{{
 		Tools: []string{"greet"}, Context: manifests.GrantContext("project_id"),
-		Files: []manifests.FileGrant{{Path: "/project", Host: filepath.Join(dir, "{project_id}"), Access: manifests.ReadWrite}},
+		Files: []manifests.FileGrant{{Path: "/project", Host: filepath.Join(dir, "{project_id}"), Access: manifests.AccessReadWrite}},
 	}}}
 	host := open(t, caisson.Options{Policies: []*manifests.Policy{policy}, Tools: []string{dir}, StateDir: filepath.Join(dir, "state")})
 	_, err := host.NewSession(executor.SessionOptions{Context: map[string]string{"project_id": "state"}})

@@ -50,7 +50,7 @@ func (h *Host) contextOf(given map[string]string) (map[string]string, error) {
 			continue
 		}
 		seen[name] = true
-		if source.From != manifests.Fixed {
+		if source.From != manifests.FromFixed {
 			continue
 		}
 		for other, value := range given {

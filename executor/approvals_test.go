@@ -266,4 +266,4 @@ func TestActionShowsPermissions(t *testing.T) {
 	assert.Equal(t, report.Pending, stored(t, report.State).Pending())
 }
 
-var _ registry.Guarded = (*guarded)(nil)
+var _ registry.Approver = (*guarded)(nil)

@@ -151,6 +151,6 @@ func misfits(m *manifests.Manifest, err error) []tool.Denial {
 func contextDenial(name, rule string) tool.Denial {
 	return tool.Denial{
 		Permission: "context", Value: name, Rule: rule,
-		Allow: tool.Allow{Grant: manifests.ContextSource{Name: name, From: manifests.Fixed}.Rule()},
+		Allow: tool.Allow{Grant: manifests.ContextSource{Name: name, From: manifests.FromFixed}.Rule()},
 	}
 }

@@ -34,7 +34,7 @@
 // # Paused batches
 //
 // Some calls need somebody outside: those of tools that the client runs (execution: client) need an
-// output, and those of tools that ask for it ([registry.Guarded]; else, destructive ones) need an
+// output, and those of tools that ask for it ([registry.Approver]; else, destructive ones) need an
 // approval. A call that fails a check is refused as ever, and nobody is asked. Once no other call
 // can run, the batch pauses with [RequiresAction] and a [State], and [Executor.Resume] resumes it,
 // in any process:

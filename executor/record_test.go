@@ -35,9 +35,9 @@ func TestRowS05Failures(t *testing.T) {
 		audience      tool.Audience
 		skipped       bool
 	}{
-		{"crashs", `there is no tool "crashs"; did you mean crashes?`, tool.UnknownTool, tool.Caller, true},
-		{"fails", "no such city", tool.ToolFailed, tool.Model, false},
-		{"crashes", "unreachable", tool.Trap, tool.Model, false},
+		{"crashs", `there is no tool "crashs"; did you mean crashes?`, tool.UnknownTool, tool.AudienceCaller, true},
+		{"fails", "no such city", tool.ToolFailed, tool.AudienceModel, false},
+		{"crashes", "unreachable", tool.Trap, tool.AudienceModel, false},
 	} {
 		record := ask(t, e, nil, test.name, "")
 		assert.Equal(t, tool.Result{Error: test.message, Kind: test.kind}, record.Result)

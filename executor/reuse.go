@@ -187,7 +187,7 @@ func (b *batch) barrier(c *call) (end func()) {
 }
 
 func writesFiles(m *manifests.Manifest) bool {
-	return slices.ContainsFunc(m.Permissions.Files, func(p manifests.FilePermission) bool { return p.Access == manifests.ReadWrite })
+	return slices.ContainsFunc(m.Permissions.Files, func(p manifests.FilePermission) bool { return p.Access == manifests.AccessReadWrite })
 }
 
 // answered is what the call came to, for others.

@@ -34,7 +34,7 @@ func (c *call) isClient() bool { return c.wait != nil && c.wait.action.Type == t
 // without the host's values.
 func (p planner) waits(ctx context.Context, c *call, own tool.Arguments) {
 	m := c.entry.Manifest
-	client := m.Execution == manifests.Client
+	client := m.Execution == manifests.ExecutionClient
 	reason := ""
 	if !client {
 		if p.answered {

@@ -61,7 +61,7 @@ func checkProblems(t *testing.T, file string, err error) {
 func checkType(t *testing.T, m *manifests.Manifest) {
 	assert.Contains(t, []manifests.Type{manifests.FunctionTool, manifests.CustomTool, manifests.LocalShellTool}, m.Type)
 	assert.Equal(t, m.Type == manifests.CustomTool, m.TextParameter() != "")
-	if m.Execution == manifests.Client {
+	if m.Execution == manifests.ExecutionClient {
 		assert.Empty(t, m.Context)
 		assert.Empty(t, m.Tests)
 	}
@@ -73,7 +73,7 @@ func checkType(t *testing.T, m *manifests.Manifest) {
 		assert.Equal(t, format.Type == "grammar", format.Definition != "")
 	}
 	if m.Type == manifests.LocalShellTool {
-		assert.Equal(t, manifests.Client, m.Execution)
+		assert.Equal(t, manifests.ExecutionClient, m.Execution)
 		assert.NoError(t, m.Parameters.Validate(t.Context(), []byte(`{"command":["true"],"env":{}}`)))
 	}
 }
@@ -93,13 +93,13 @@ func checkManifest(t *testing.T, m *manifests.Manifest) {
 		assert.NotContains(t, shown.Properties, name)
 		assert.NotContains(t, shown.Required, name)
 	}
-	assert.Equal(t, m.Execution != manifests.Client, m.Module.Path != "")
+	assert.Equal(t, m.Execution != manifests.ExecutionClient, m.Module.Path != "")
 	checkType(t, m)
 	assert.False(t, m.Behavior.Cache != 0 && !m.Behavior.ReadOnly)
 	assert.True(t, m.Behavior.Cache >= 0 || m.Behavior.Cache == manifests.CacheOff)
 	for _, mount := range m.Permissions.Files {
 		assert.True(t, mount.Path[0] == '/')
-		assert.False(t, m.Behavior.ReadOnly && mount.Access == manifests.ReadWrite)
+		assert.False(t, m.Behavior.ReadOnly && mount.Access == manifests.AccessReadWrite)
 	}
 	for _, p := range m.Permissions.Network {
 		assert.NotEmpty(t, p.Host)

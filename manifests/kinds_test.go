@@ -69,7 +69,7 @@ func TestNoKindIsForgotten(t *testing.T) {
 // cannot be read may be about anything.
 func TestStatementsConcernWhoAsks(t *testing.T) {
 	m := &Manifest{Context: []string{"project_id"}, Permissions: Permissions{
-		Files: []FilePermission{{Path: "/project/a", Access: Read}}, Network: []NetworkPermission{{Host: "*.example.com"}},
+		Files: []FilePermission{{Path: "/project/a", Access: AccessRead}}, Network: []NetworkPermission{{Host: "*.example.com"}},
 		Secrets: []SecretPermission{{Name: "KEY", Host: "api.example.com"}}, Env: []string{"LANG"}, Tools: []string{"other"},
 	}}
 	concern := func(g Grants) []string {

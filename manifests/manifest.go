@@ -170,8 +170,8 @@ type Execution string
 
 // Ways of execution.
 const (
-	Sandbox Execution = "sandbox"
-	Client  Execution = "client"
+	ExecutionSandbox Execution = "sandbox"
+	ExecutionClient  Execution = "client"
 )
 
 // Type says how calls of a tool are written. Providers have special forms for some types; see

@@ -38,7 +38,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 	}, m.Module)
 	assert.JSONEq(t, `{"type":"object"}`, string(m.Result.JSON()))
 	assert.Equal(t, manifests.Permissions{
-		Files:   []manifests.FilePermission{{Path: "/project", Access: manifests.Read}},
+		Files:   []manifests.FilePermission{{Path: "/project", Access: manifests.AccessRead}},
 		Network: []manifests.NetworkPermission{{Host: "*.example.com", Ports: []int{443}, Methods: []string{"GET"}, Schemes: []string{"https"}, Paths: []string{"/api/"}}},
 		Secrets: []manifests.SecretPermission{{Name: "SEARCH_KEY", Place: manifests.SecretPlace{Header: "X-Api-Key"}, Host: "api.search.example"}},
 		Env:     []string{"LANG"},
@@ -52,7 +52,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 	}, m.Limits)
 	assert.Equal(t, []string{"project_id"}, m.Context)
 	assert.Equal(t, manifests.Behavior{ReadOnly: true, Idempotent: true, Cache: 5 * time.Minute, Snapshot: manifests.SnapshotAuto}, m.Behavior)
-	assert.Equal(t, manifests.Sandbox, m.Execution)
+	assert.Equal(t, manifests.ExecutionSandbox, m.Execution)
 	assert.Equal(t, []string{"SEARCH_KEY"}, m.Requires)
 	assert.Equal(t, []string{"web_fetch"}, m.Aliases)
 	assert.Equal(t, &manifests.Deprecated{Since: "1.1.0", Use: "fetch_page2", Message: "fetch_page2 renders scripts."}, m.Deprecated)
@@ -78,7 +78,7 @@ func TestParseFillsInDefaults(t *testing.T) {
 	assert.Equal(t, manifests.Stdin{Mode: manifests.StdinArguments}, m.Module.Stdin)
 	assert.Equal(t, manifests.StdoutAuto, m.Module.Stdout)
 	assert.Equal(t, manifests.SnapshotAuto, m.Behavior.Snapshot)
-	assert.Equal(t, manifests.Sandbox, m.Execution)
+	assert.Equal(t, manifests.ExecutionSandbox, m.Execution)
 
 	m = load(t, "wrapped.tool.yaml")
 	assert.Equal(t, "Search text for a pattern.\nPrints the lines that match.", m.Description)
@@ -341,12 +341,12 @@ func TestProblemOnTheWire(t *testing.T) {
 func TestRowS4_1ManifestsSayFinalAndDefinition(t *testing.T) {
 	m := parse(t, "behavior: {final: true}\n")
 	assert.True(t, m.Behavior.Final)
-	assert.Equal(t, manifests.Sandbox, m.Execution)
+	assert.Equal(t, manifests.ExecutionSandbox, m.Execution)
 	assert.Equal(t, manifests.FunctionTool, m.Type)
 
 	m = load(t, "client.tool.yaml")
 	assert.False(t, m.Behavior.Final)
-	assert.Equal(t, manifests.Client, m.Execution)
+	assert.Equal(t, manifests.ExecutionClient, m.Execution)
 	assert.Empty(t, m.Module.Path)
 }
 

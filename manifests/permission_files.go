@@ -13,8 +13,8 @@ type Access string
 
 // Kinds of access.
 const (
-	Read      Access = "read"
-	ReadWrite Access = "read-write"
+	AccessRead      Access = "read"
+	AccessReadWrite Access = "read-write"
 )
 
 // FilePermission requests a directory at the guest path Path, which is absolute and clean.
@@ -114,10 +114,10 @@ func files() kind {
 }
 
 func (r *reader) filePermission(n *node, at string) FilePermission {
-	p := FilePermission{Access: Read}
+	p := FilePermission{Access: AccessRead}
 	r.object(n, at,
 		field{"path", "path: and the folder's path for the tool, such as /project", func(n *node, at string) { p.Path = r.guestPath(n, at) }},
-		field{"access", "", func(n *node, at string) { p.Access = Access(r.choice(n, at, string(Read), string(ReadWrite))) }},
+		field{"access", "", func(n *node, at string) { p.Access = Access(r.choice(n, at, string(AccessRead), string(AccessReadWrite))) }},
 	)
 	return p
 }
@@ -169,11 +169,11 @@ func (r *reader) fileGrants(n *node, path string) []FileGrant {
 }
 
 func (r *reader) fileGrant(n *node, path string) FileGrant {
-	g := FileGrant{Binding: Binding{Origin: r.origin(n.at)}, Access: Read}
+	g := FileGrant{Binding: Binding{Origin: r.origin(n.at)}, Access: AccessRead}
 	r.object(n, path,
 		field{"path", "path: and the folder's path for the tool, such as /project", func(n *node, path string) { g.Path = r.guestPath(n, path) }},
 		field{"host", "host: and a folder of this computer, such as ./workspaces/{project_id}", func(n *node, path string) { g.Host = r.hostTemplate(n, path) }},
-		field{"access", "", func(n *node, path string) { g.Access = Access(r.choice(n, path, string(Read), string(ReadWrite))) }},
+		field{"access", "", func(n *node, path string) { g.Access = Access(r.choice(n, path, string(AccessRead), string(AccessReadWrite))) }},
 		field{"quota", "", func(n *node, path string) { g.Quota.Bytes = r.bytes(n, path, 1, mostDisk) }},
 		field{"quota_files", "", func(n *node, path string) { g.Quota.Files = int(r.integer(n, path, 1, maxQuotaFiles)) }},
 	)
@@ -181,10 +181,10 @@ func (r *reader) fileGrant(n *node, path string) FileGrant {
 }
 
 func (r *reader) fileDeny(n *node, path string) *FileDeny {
-	d := &FileDeny{Access: Read}
+	d := &FileDeny{Access: AccessRead}
 	r.object(n, path,
 		field{"path", "path: and the folder's path for the tool, such as /project", func(n *node, path string) { d.Path = r.guestPath(n, path) }},
-		field{"access", "", func(n *node, path string) { d.Access = Access(r.choice(n, path, string(Read), string(ReadWrite))) }},
+		field{"access", "", func(n *node, path string) { d.Access = Access(r.choice(n, path, string(AccessRead), string(AccessReadWrite))) }},
 	)
 	return d
 }
@@ -199,7 +199,7 @@ func fileGrantNode(f FileGrant) *node {
 
 func accessNode(access Access) *node {
 	if access == "" {
-		access = Read
+		access = AccessRead
 	}
 	return textOf(string(access))
 }

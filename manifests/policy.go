@@ -50,7 +50,7 @@ const (
 	FromToken   ContextOrigin = "token"   // a claim of the caller's token
 	FromFlag    ContextOrigin = "flag"    // the command line that starts the host
 	FromSession ContextOrigin = "session" // the session
-	Fixed       ContextOrigin = "fixed"   // the policy itself
+	FromFixed       ContextOrigin = "fixed"   // the policy itself
 )
 
 // ContextSource says where one context value comes from.
@@ -169,7 +169,7 @@ func (r *reader) contextSource(m member, path string) ContextSource {
 	source := ContextSource{Origin: r.origin(m.at), Name: m.key}
 	read := r.object(m.value, path,
 		field{"from", "from: and token, flag, session or fixed", func(n *node, path string) {
-			source.From = ContextOrigin(r.choice(n, path, string(FromToken), string(FromFlag), string(FromSession), string(Fixed)))
+			source.From = ContextOrigin(r.choice(n, path, string(FromToken), string(FromFlag), string(FromSession), string(FromFixed)))
 		}},
 		field{"value", "", func(n *node, path string) {
 			source.Value = r.value(n, path, maxContextValue)
@@ -184,9 +184,9 @@ func (r *reader) contextSource(m member, path string) ContextSource {
 	given := m.value.get("value") != nil
 	inner := path + ".value"
 	switch {
-	case source.From == Fixed && !given:
+	case source.From == FromFixed && !given:
 		r.add(m.value.at, inner, Missing, "the key value is required with from: fixed", "add value: and what every call gets")
-	case source.From != Fixed && given:
+	case source.From != FromFixed && given:
 		r.add(r.place(inner), inner, Conflict, fmt.Sprintf("the value comes from the %s", source.From), "remove value, or write from: fixed")
 	}
 	return source

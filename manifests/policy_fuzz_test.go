@@ -76,7 +76,7 @@ func checkPolicy(t *testing.T, p *manifests.Policy, file string) {
 	}
 	for _, source := range p.Context {
 		checkOrigin(t, file, source.Origin)
-		assert.Equal(t, source.From == manifests.Fixed, source.Value != "")
+		assert.Equal(t, source.From == manifests.FromFixed, source.Value != "")
 	}
 	for _, grant := range p.Grants {
 		checkGrant(t, file, grant)

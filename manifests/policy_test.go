@@ -69,7 +69,7 @@ func TestLoadPolicyReadsWhatBoundsAllTools(t *testing.T) {
 		{Origin: "full.yaml:16", Name: "project_id", From: manifests.FromToken},
 		{Origin: "full.yaml:17", Name: "user", From: manifests.FromSession},
 		{Origin: "full.yaml:18", Name: "locale", From: manifests.FromFlag},
-		{Origin: "full.yaml:19", Name: "tenant", From: manifests.Fixed, Value: "demo"},
+		{Origin: "full.yaml:19", Name: "tenant", From: manifests.FromFixed, Value: "demo"},
 	}, p.Context)
 }
 
@@ -87,8 +87,8 @@ func TestLoadPolicyReadsGrants(t *testing.T) {
 		Context: []manifests.ContextGrant{{Binding: pinned("24"), Name: "project_id"}, {Binding: pinned("24"), Name: "tenant"}},
 		Env:     []manifests.EnvGrant{{Binding: pinned("26"), Name: "LANG", Value: "C"}, {Binding: pinned("27"), Name: "GREETING", Value: "hello,\n world "}},
 		Files: []manifests.FileGrant{
-			{Binding: pinned("29"), Path: "/project", Host: host("testdata/policy/valid/workspaces/{project_id}"), Access: manifests.ReadWrite, Quota: manifests.Quota{Bytes: 256 << 20, Files: 1000}},
-			{Binding: pinned("30"), Path: "/shared", Host: host("/srv/shared"), Access: manifests.Read},
+			{Binding: pinned("29"), Path: "/project", Host: host("testdata/policy/valid/workspaces/{project_id}"), Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: 256 << 20, Files: 1000}},
+			{Binding: pinned("30"), Path: "/shared", Host: host("/srv/shared"), Access: manifests.AccessRead},
 		},
 	}, p.Grants[0])
 	assert.Equal(t, []manifests.NetworkGrant{
@@ -123,8 +123,8 @@ func TestLoadPolicyReadsDenials(t *testing.T) {
 	}
 	assert.Equal(t, []manifests.PolicyDeny{
 		{Deny: manifests.Deny{Origin: "full.yaml:50", Network: network}},
-		{Tools: []string{"web_*"}, Deny: manifests.Deny{Origin: "full.yaml:51", Files: &manifests.FileDeny{Path: "/shared", Access: manifests.ReadWrite}}},
-		{Deny: manifests.Deny{Origin: "full.yaml:52", Files: &manifests.FileDeny{Path: "/etc", Access: manifests.Read}}},
+		{Tools: []string{"web_*"}, Deny: manifests.Deny{Origin: "full.yaml:51", Files: &manifests.FileDeny{Path: "/shared", Access: manifests.AccessReadWrite}}},
+		{Deny: manifests.Deny{Origin: "full.yaml:52", Files: &manifests.FileDeny{Path: "/etc", Access: manifests.AccessRead}}},
 		{Deny: manifests.Deny{Origin: "full.yaml:53", Secret: "OLD_KEY"}},
 		{Tools: []string{"fetch_page"}, Deny: manifests.Deny{Origin: "full.yaml:54", Context: "user"}},
 		{Deny: manifests.Deny{Origin: "full.yaml:55", Env: "LD_PRELOAD"}},

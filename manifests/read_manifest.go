@@ -29,7 +29,7 @@ func (r *reader) manifest(root *node) *Manifest {
 		File:      r.file,
 		Module:    Module{Stdin: Stdin{Mode: StdinArguments}, Stdout: StdoutAuto},
 		Behavior:  Behavior{Snapshot: SnapshotAuto},
-		Execution: Sandbox,
+		Execution: ExecutionSandbox,
 		Type:      FunctionTool,
 		lines:     map[string]int{},
 	}
@@ -51,7 +51,7 @@ func (r *reader) manifest(root *node) *Manifest {
 		field{"context", "", func(n *node, path string) { m.Context = r.context(n, path) }},
 		field{"behavior", "", func(n *node, path string) { r.behavior(n, path, &m.Behavior) }},
 		field{"execution", "", func(n *node, path string) {
-			m.Execution = Execution(r.choice(n, path, string(Sandbox), string(Client)))
+			m.Execution = Execution(r.choice(n, path, string(ExecutionSandbox), string(ExecutionClient)))
 		}},
 		field{"type", "", func(n *node, path string) {
 			m.Type = Type(r.choice(n, path, string(FunctionTool), string(CustomTool), string(LocalShellTool)))
@@ -117,7 +117,7 @@ func (r *reader) checkTogether(root *node, m *Manifest) {
 
 // checkExecution checks that exactly one party runs the tool: the sandbox or the caller.
 func (r *reader) checkExecution(root *node, m *Manifest) {
-	if m.Execution != Client {
+	if m.Execution != ExecutionClient {
 		if root.get("module") == nil {
 			r.add(root.at, "module", Missing, "the key module is required", "add module: {path: …}, or execution: client if the caller runs the tool")
 		}
@@ -149,7 +149,7 @@ func (r *reader) checkBehavior(root *node, m *Manifest) {
 	}
 	for i, mount := range m.Permissions.Files {
 		path := "permissions.files[" + strconv.Itoa(i) + "]"
-		if b.ReadOnly && mount.Access == ReadWrite {
+		if b.ReadOnly && mount.Access == AccessReadWrite {
 			r.add(r.place(path+".access"), path+".access", Conflict, "a tool that is read_only asks to write below "+mount.Path, "ask for access: read, or remove behavior.read_only")
 		}
 	}

@@ -148,7 +148,7 @@ const shellFix = "declare command, a required list of strings, env, an object of
 // its arguments.
 func (r *reader) checkShell(parameters *node, m *Manifest) {
 	const path = "parameters"
-	if m.Execution == Sandbox {
+	if m.Execution == ExecutionSandbox {
 		r.add(r.place("type"), "type", Conflict, "the commands of a local shell are run by the caller, not in a sandbox", "add execution: client and remove module, or write type: function")
 	}
 	r.plainObject(parameters, path, shellFix)

@@ -35,7 +35,7 @@ func (g Grant) Rule() json.RawMessage {
 // {"context":{"project_id":{"from":"fixed","value":null}}}.
 func (s ContextSource) Rule() json.RawMessage {
 	source := objectOf(keyed("from", textOf(string(s.From))))
-	if s.From == Fixed {
+	if s.From == FromFixed {
 		source.members = append(source.members, keyed("value", &node{}))
 	}
 	return policyRule(objectOf(keyed("context", objectOf(keyed(s.Name, source)))))

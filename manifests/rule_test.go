@@ -123,7 +123,7 @@ func TestRulesForRequests(t *testing.T) {
 
 func TestRulesForFiles(t *testing.T) {
 	for path, shown := range map[string]string{"/project": "/project", "/a b/ü,@+": `"/a b/ü,@+"`, "/": "/", "/true": "/true"} {
-		for access, word := range map[manifests.Access]manifests.Access{"": manifests.Read, manifests.Read: manifests.Read, manifests.ReadWrite: manifests.ReadWrite} {
+		for access, word := range map[manifests.Access]manifests.Access{"": manifests.AccessRead, manifests.AccessRead: manifests.AccessRead, manifests.AccessReadWrite: manifests.AccessReadWrite} {
 			manifest := fileRule(path, access)
 			assert.Equal(t, `{"files":[{"path":"`+path+`","access":"`+string(word)+`"}]}`, string(manifest))
 			assert.Equal(t, "permissions: {files: [{path: "+shown+", access: "+string(word)+"}]}", manifests.ManifestLine(manifest))
@@ -191,14 +191,14 @@ func TestRulesForContextAndEnvironment(t *testing.T) {
 	asked := manifests.ContextRule("project_id", "user")
 	assert.Equal(t, `{"context":["project_id","user"]}`, string(asked))
 	assert.Equal(t, "context: [project_id, user]", manifests.ManifestLine(asked))
-	fixed := manifests.ContextSource{Name: "project_id", From: manifests.Fixed, Value: "never-shown"}.Rule()
+	fixed := manifests.ContextSource{Name: "project_id", From: manifests.FromFixed, Value: "never-shown"}.Rule()
 	assert.Equal(t, `{"context":{"project_id":{"from":"fixed","value":null}}}`, string(fixed))
 	assert.Equal(t, "context: {project_id: {from: fixed, value: VALUE}}", manifests.PolicyLine(fixed))
 	flag := manifests.ContextSource{Name: "null", From: manifests.FromFlag}.Rule()
 	assert.Equal(t, `context: {"null": {from: flag}}`, manifests.PolicyLine(flag))
 	for _, name := range []string{"", "a b", "a-b", "a: b", "é", "a\nb"} {
 		assert.Nil(t, manifests.ContextRule(name), name)
-		assert.Nil(t, manifests.ContextSource{Name: name, From: manifests.Fixed}.Rule(), name)
+		assert.Nil(t, manifests.ContextSource{Name: name, From: manifests.FromFixed}.Rule(), name)
 	}
 	assert.Nil(t, manifests.ContextRule("a", "A"))
 	assert.Nil(t, manifests.ContextRule())
@@ -225,8 +225,8 @@ func TestNoRule(t *testing.T) {
 	assert.Nil(t, manifests.Grant{}.Rule())
 	assert.Nil(t, manifests.Grant{Tools: []string{"a"}}.Rule(), "it gives nothing")
 	for _, path := range []string{"", "relative", "/a/../b", "/a\"b", "/a#b", "/{a}", "/[a]", "/a'b", "/$(a)", "/`a`", "/a\nb", "/a\u202eb", "/a\x00", "/a\\b", "/\xff", "/a!b", "/" + strings.Repeat("a", 2000)} {
-		assert.Nil(t, fileRule(path, manifests.Read), path)
-		assert.Nil(t, fileGrant("a", path, manifests.Read), path)
+		assert.Nil(t, fileRule(path, manifests.AccessRead), path)
+		assert.Nil(t, fileGrant("a", path, manifests.AccessRead), path)
 	}
 	for name, p := range map[string]manifests.NetworkPermission{
 		"no host": {}, "a host with a port": {Host: "a.example:80"}, "a host with YAML": {Host: "a, methods: [POST]"}, "a zone": {Host: "fe80::1%a"}, "not ASCII": {Host: "bücher.example"},
@@ -249,7 +249,7 @@ func TestNoRule(t *testing.T) {
 	}
 	for _, tool := range []string{"", "*", "a b", "a]", "[a]", "é", "file_*", strings.Repeat("a", 65)} {
 		assert.Nil(t, requestGrant(tool, manifests.NetworkPermission{Host: "a"}), tool)
-		assert.Nil(t, fileGrant(tool, "/a", manifests.Read), tool)
+		assert.Nil(t, fileGrant(tool, "/a", manifests.AccessRead), tool)
 		assert.Nil(t, secretGrant(tool, manifests.SecretGrant{Name: "A", From: manifests.SecretSource{Env: "A"}, Host: "a"}), tool)
 		assert.Nil(t, contextGrant(tool, "a"), tool)
 		assert.Nil(t, variableGrant(tool, "A"), tool)

@@ -138,9 +138,9 @@ func (r *Registry) Duplicates() []*DuplicateError {
 }
 
 // Asks returns why calls of the tool must be approved, or "" if they need not be. It asks the tool
-// if it is [Guarded]. If that panics, all calls of the tool must be approved.
+// if it is [Approver]. If that panics, all calls of the tool must be approved.
 func (e Entry) Asks() (reason string) {
-	g, ok := e.Tool.(Guarded)
+	g, ok := e.Tool.(Approver)
 	if !ok {
 		if e.Manifest != nil && e.Manifest.Behavior.Destructive {
 			return "the tool says that it is destructive"
@@ -171,11 +171,11 @@ func apart(do func()) (returned bool) {
 var errNoIdentity = errors.New("the tool has no identity")
 
 // Identity returns a digest of everything that determines what a call of the tool can do. A
-// [Guarded] tool provides it. For any other tool it is a digest of the parts of the manifest that
+// [Approver] tool provides it. For any other tool it is a digest of the parts of the manifest that
 // concern calls. A tool whose behavior can change under the same manifest must therefore be
 // Guarded. Identity may read files. It returns an error if the tool panics.
 func (e Entry) Identity(ctx context.Context) (identity string, err error) {
-	g, ok := e.Tool.(Guarded)
+	g, ok := e.Tool.(Approver)
 	if !ok {
 		return e.described()
 	}
@@ -238,10 +238,10 @@ func (e Entry) Hints() tool.Hints {
 	return hintsOf(e.Manifest)
 }
 
-// Decisions returns the decisions on the permissions requested by an [Explained] tool, and nil for
+// Decisions returns the decisions on the permissions requested by an [Explainer] tool, and nil for
 // any other. If the tool panics, the only decision says so.
 func (e Entry) Decisions() (decisions []tool.Decision) {
-	x, ok := e.Tool.(Explained)
+	x, ok := e.Tool.(Explainer)
 	if !ok {
 		return nil
 	}
@@ -253,7 +253,7 @@ func (e Entry) Decisions() (decisions []tool.Decision) {
 
 // Tool is a tool in a registry. Its methods must be safe for concurrent use.
 //
-// A tool may also implement [Closer], [Availability], [Guarded] and [Explained].
+// A tool may also implement [Closer], [Availability], [Approver] and [Explainer].
 type Tool interface {
 	// Manifest describes the tool. It is called once, when the tool is registered, so a tool cannot
 	// change its name afterwards.
@@ -279,9 +279,9 @@ type Availability interface {
 	Unavailable() string
 }
 
-// Guarded is a [Tool] that says whether its calls must be approved and what an approval is bound
+// Approver is a [Tool] that says whether its calls must be approved and what an approval is bound
 // to. Calls of other tools must be approved if the manifest declares them destructive.
-type Guarded interface {
+type Approver interface {
 	// Asks returns why calls must be approved, in one line that people and models may read, or ""
 	// if they need not be. It must return at once.
 	Asks() string
@@ -290,9 +290,9 @@ type Guarded interface {
 	Identity(ctx context.Context) (string, error)
 }
 
-// Explained is a [Tool] that explains the decisions on the permissions its manifest requests, to
+// Explainer is a [Tool] that explains the decisions on the permissions its manifest requests, to
 // help people decide whether to approve its calls.
-type Explained interface {
+type Explainer interface {
 	// Decisions returns a list that the caller may keep. It must return at once.
 	Decisions() []tool.Decision
 }

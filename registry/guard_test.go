@@ -84,7 +84,7 @@ func TestIdentity(t *testing.T) {
 		seen[got] = name
 	}
 	client := newManifest(t, "a", nil)
-	client.Execution = manifests.Client
+	client.Execution = manifests.ExecutionClient
 	got, err := registry.Entry{Manifest: client}.Identity(t.Context())
 	require.NoError(t, err)
 	assert.NotContains(t, seen, got)

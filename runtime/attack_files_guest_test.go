@@ -63,7 +63,7 @@ func readOnlyAttacks(t *testing.T, s scene) map[string][]step {
 func TestReadOnlyTreeSurvivesEveryAttack(t *testing.T) {
 	s := newScene(t)
 	attacks := readOnlyAttacks(t, s)
-	guest := s.guest(t, manifests.Read, "limits: {output: 4MiB}")
+	guest := s.guest(t, manifests.AccessRead, "limits: {output: 4MiB}")
 	before := fingerprint(t, s.outside, "")
 	// A guest may open 64 files, so each call makes few attacks.
 	var steps []step
@@ -95,7 +95,7 @@ func TestReadOnlyTreeSurvivesEveryAttack(t *testing.T) {
 	// The control: with the right to write, one of them changes the tree.
 	control := newScene(t)
 	before = fingerprint(t, control.project, "")
-	alice(t, control.guest(t, manifests.ReadWrite, ""), open("a.txt", truncate, reads))
+	alice(t, control.guest(t, manifests.AccessReadWrite, ""), open("a.txt", truncate, reads))
 	assert.NotEqual(t, before, fingerprint(t, control.project, ""))
 }
 
@@ -105,7 +105,7 @@ func TestHardLinkFromBeforeIsTheFile(t *testing.T) {
 	s := newScene(t)
 	require.NoError(t, os.Link(filepath.Join(s.outside, "secret.txt"), filepath.Join(s.project, "linked.txt")))
 	before := fingerprint(t, s.outside, "")
-	answers, _ := alice(t, s.guest(t, manifests.Read, ""),
+	answers, _ := alice(t, s.guest(t, manifests.AccessRead, ""),
 		open("linked.txt", 0, reads), step{"call": "fd_read", "fd": -1, "size": 100}, open("linked.txt", 0, writes), open("linked.txt", truncate, reads))
 	assert.Equal(t, secret, answers[1].Text)
 	assert.EqualValues(t, erofs, answers[2].Errno)
@@ -116,7 +116,7 @@ func TestHardLinkFromBeforeIsTheFile(t *testing.T) {
 // TestListingShowsNoHostInode reads the first entry of a directory as WASI lays it out.
 func TestListingShowsNoHostInode(t *testing.T) {
 	s := newScene(t)
-	answers, _ := alice(t, s.guest(t, manifests.Read, ""), open("docs", 2, reads), step{"call": "fd_readdir", "fd": -1})
+	answers, _ := alice(t, s.guest(t, manifests.AccessRead, ""), open("docs", 2, reads), step{"call": "fd_readdir", "fd": -1})
 	require.Zero(t, answers[1].Errno)
 	entry := []byte(answers[1].Text)
 	require.Greater(t, len(entry), 16)
@@ -130,7 +130,7 @@ func TestTenantsOfOneToolNeverMeet(t *testing.T) {
 	s := newScene(t)
 	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read-write}]}")
 	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{{
-		Path: "/project", Host: filepath.Join(s.outside, "workspaces", "{project_id}"), Access: manifests.ReadWrite, Quota: manifests.Quota{Bytes: 20_000},
+		Path: "/project", Host: filepath.Join(s.outside, "workspaces", "{project_id}"), Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: 20_000},
 	}}})
 	call := func(tenant, seenAs string) (crossed bool) {
 		request, err := json.Marshal(map[string]any{"do": "raw", "calls": []step{

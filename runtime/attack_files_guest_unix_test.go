@@ -19,7 +19,7 @@ func TestPipeOpenEndsWithinTheDeadline(t *testing.T) {
 	s := newScene(t)
 	require.NoError(t, makePipe(filepath.Join(s.project, "pipe")))
 	require.NoError(t, os.Symlink("pipe", filepath.Join(s.project, "link")))
-	guest := s.guest(t, manifests.ReadWrite, "limits: {timeout: 2s}")
+	guest := s.guest(t, manifests.AccessReadWrite, "limits: {timeout: 2s}")
 	alice(t, guest, open("a.txt", 0, reads)) // compiled and started before time is taken
 	var steps []step
 	for _, name := range []string{"pipe", "link"} {
@@ -38,7 +38,7 @@ func TestPipeOpenEndsWithinTheDeadline(t *testing.T) {
 // TestDevicesAreNotOpenedByGuests: not even where /dev itself is granted.
 func TestDevicesAreNotOpenedByGuests(t *testing.T) {
 	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read}]}")
-	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{{Path: "/project", Host: "/dev", Access: manifests.Read}}})
+	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{{Path: "/project", Host: "/dev", Access: manifests.AccessRead}}})
 	answers, outcome := alice(t, guest, open("zero", 0, reads), open("null", 0, reads), open("tty", 0, 0), open("random", 0, reads))
 	for _, a := range answers {
 		assert.EqualValues(t, eperm, a.Errno)

@@ -217,8 +217,8 @@ func newLateWorld(t *testing.T) *lateWorld {
 			Connect:           server.Listener.Addr().String(),
 		}},
 		Files: []manifests.FileGrant{
-			{Path: "/data", Host: data, Access: manifests.ReadWrite, Quota: manifests.Quota{Bytes: 1 << 30, Files: 20_000}},
-			{Path: "/full", Host: full, Access: manifests.ReadWrite},
+			{Path: "/data", Host: data, Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: 1 << 30, Files: 20_000}},
+			{Path: "/full", Host: full, Access: manifests.AccessReadWrite},
 		},
 		Secrets: []manifests.SecretGrant{{Binding: manifests.Binding{Origin: "caisson.yaml:9"}, Name: "KEY", From: manifests.SecretSource{Env: "KEY"}, Host: "api.example.com", Schemes: []string{"http"}}},
 		Calls:   calling("guest").Calls,

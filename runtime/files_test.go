@@ -161,7 +161,7 @@ func escapes(s scene) map[string][]step {
 }
 
 func TestNoWayOutOfTheProject(t *testing.T) {
-	for _, access := range []manifests.Access{manifests.ReadWrite, manifests.Read} {
+	for _, access := range []manifests.Access{manifests.AccessReadWrite, manifests.AccessRead} {
 		s := newScene(t)
 		guest := s.guest(t, access, "")
 		before := fingerprint(t, s.outside, s.project)
@@ -181,7 +181,7 @@ func TestNoWayOutOfTheProject(t *testing.T) {
 
 	// The control: the same calls, turned to what is inside, succeed.
 	s := newScene(t)
-	guest := s.guest(t, manifests.ReadWrite, "")
+	guest := s.guest(t, manifests.AccessReadWrite, "")
 	answers, outcome := alice(t, guest,
 		open("a.txt", 0, reads), step{"call": "fd_read", "fd": -1, "size": 100},
 		open("inside", 0, reads), step{"call": "fd_read", "fd": -3, "size": 100},
@@ -202,7 +202,7 @@ func TestNoWayOutOfTheProject(t *testing.T) {
 
 func TestReadOnlyMeansByteIdentical(t *testing.T) {
 	s := newScene(t)
-	guest := s.guest(t, manifests.Read, "")
+	guest := s.guest(t, manifests.AccessRead, "")
 	before := fingerprint(t, s.outside, "")
 	for name, steps := range map[string][]step{
 		"write":                         {open("a.txt", 0, writes)},
@@ -237,7 +237,7 @@ func TestPipesAndDevicesDoNotHang(t *testing.T) {
 	}
 	s := newScene(t)
 	require.NoError(t, makePipe(filepath.Join(s.project, "pipe")))
-	guest := s.guest(t, manifests.ReadWrite, "")
+	guest := s.guest(t, manifests.AccessReadWrite, "")
 	for _, rights := range []int{reads, writes, reads | writes} {
 		answers, _ := alice(t, guest, open("pipe", 0, rights))
 		assert.EqualValues(t, eperm, answers[0].Errno)
@@ -246,7 +246,7 @@ func TestPipesAndDevicesDoNotHang(t *testing.T) {
 
 func TestDiskAndDescriptorsAreBounded(t *testing.T) {
 	s := newScene(t)
-	guest := s.guest(t, manifests.ReadWrite, "limits: {open_files: 20, disk_bytes: 512KiB}")
+	guest := s.guest(t, manifests.AccessReadWrite, "limits: {open_files: 20, disk_bytes: 512KiB}")
 	for name, last := range map[string]step{
 		"a hole of 1 TiB":       {"call": "fd_filestat_set_size", "fd": -1, "size": 1 << 40},
 		"a write behind a hole": {"call": "fd_pwrite", "fd": -1, "text": "x", "offset": 1 << 40},
@@ -279,7 +279,7 @@ func TestDiskAndDescriptorsAreBounded(t *testing.T) {
 // TestGuestSeesNoHostNumbers: inodes are the view's own, devices are 0.
 func TestGuestSeesNoHostNumbers(t *testing.T) {
 	s := newScene(t)
-	answers, _ := alice(t, s.guest(t, manifests.Read, ""), step{"call": "path_filestat_get", "fd": projectFD, "path": "a.txt"},
+	answers, _ := alice(t, s.guest(t, manifests.AccessRead, ""), step{"call": "path_filestat_get", "fd": projectFD, "path": "a.txt"},
 		step{"call": "path_filestat_get", "fd": projectFD, "path": "docs"}, step{"call": "path_readlink", "fd": projectFD, "path": "absolute"},
 		step{"call": "path_filestat_get", "fd": projectFD, "path": "absolute"}, step{"call": "path_filestat_get", "fd": projectFD, "path": "inside"})
 	assert.Zero(t, answers[0].Stat[0])
@@ -294,7 +294,7 @@ func TestGuestSeesNoHostNumbers(t *testing.T) {
 // TestBulkCallsEndWithTheDeadline: a host function that a guest keeps busy looks at the
 // clock.
 func TestBulkCallsEndWithTheDeadline(t *testing.T) {
-	guest := newScene(t).guest(t, manifests.Read, "limits: {timeout: 500ms}")
+	guest := newScene(t).guest(t, manifests.AccessRead, "limits: {timeout: 500ms}")
 	for _, s := range []step{
 		{"call": "poll_oneoff", "size": uint64(time.Hour)},
 		{"call": "poll_oneoff", "size": uint64(time.Hour), "times": 100000},
@@ -311,7 +311,7 @@ func TestBulkCallsEndWithTheDeadline(t *testing.T) {
 func TestContextValuesCannotClimb(t *testing.T) {
 	s := newScene(t)
 	require.NoError(t, os.Symlink(filepath.Join(s.outside, "workspaces", "bob"), filepath.Join(s.outside, "workspaces", "mallory")))
-	guest := s.guest(t, manifests.ReadWrite, "")
+	guest := s.guest(t, manifests.AccessReadWrite, "")
 	for _, value := range []string{"..", ".", "", "a/b", "../bob", `..\bob`, "a\x00b", "a\nb", strings.Repeat("x", 300), "mallory"} {
 		outcome, err := guest.Invoke(t.Context(), invocation(t, `{"do":"echo"}`, map[string]string{"project_id": value}))
 		assert.ErrorIs(t, err, tool.Denied, "%q", value)
@@ -332,7 +332,7 @@ func TestContextValuesCannotClimb(t *testing.T) {
 func TestNewProject(t *testing.T) {
 	s := newScene(t)
 	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read}]}")
-	for access, want := range map[manifests.Access]error{manifests.ReadWrite: nil, manifests.Read: tool.Denied} {
+	for access, want := range map[manifests.Access]error{manifests.AccessReadWrite: nil, manifests.AccessRead: tool.Denied} {
 		guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{{
 			Path: "/project", Host: filepath.Join(s.outside, "workspaces", "{project_id}"), Access: access,
 		}}})
@@ -346,7 +346,7 @@ func TestQuotaIsTheDirectorysNotTheCalls(t *testing.T) {
 	s := newScene(t)
 	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read-write}]}")
 	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{{
-		Path: "/project", Host: filepath.Join(s.outside, "workspaces", "{project_id}"), Access: manifests.ReadWrite,
+		Path: "/project", Host: filepath.Join(s.outside, "workspaces", "{project_id}"), Access: manifests.AccessReadWrite,
 		Quota: manifests.Quota{Bytes: 10_000},
 	}}})
 	for i := range 4 {

@@ -24,7 +24,7 @@ func (t *Tool) Asks() string { return t.asks }
 // asks returns the result of [Tool.Asks].
 func (p *permit) asks(m *manifests.Manifest, grants manifests.Grants) string {
 	switch {
-	case m.Execution == manifests.Client:
+	case m.Execution == manifests.ExecutionClient:
 		return ""
 	case len(grants.Ask) > 0:
 		return or(grants.Ask[0], "the operator") + " asks for approval of each call"
@@ -103,7 +103,7 @@ func (t *Tool) settle(digest engine.Digest, compiled *engine.Module) error {
 }
 
 // isClients reports whether the client runs the tool.
-func (t *Tool) isClients() bool { return t.manifest.Execution == manifests.Client }
+func (t *Tool) isClients() bool { return t.manifest.Execution == manifests.ExecutionClient }
 
 // terms are what decides, together with the module, what calls of a tool can do. If their JSON is
 // equal, calls can do the same. It may differ although calls can do the same; that costs only

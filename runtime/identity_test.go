@@ -46,7 +46,7 @@ func granted(dir string, change func(*manifests.Grants)) manifests.Grants {
 	b := manifests.Binding{Origin: "caisson.yaml:3"}
 	g := manifests.Grants{
 		Network: []manifests.NetworkGrant{{Binding: b, NetworkPermission: manifests.NetworkPermission{Host: "*.example.com", Methods: []string{"GET"}, Schemes: []string{"https"}, Paths: []string{"/"}}}},
-		Files:   []manifests.FileGrant{{Binding: b, Path: "/project", Host: dir, Access: manifests.ReadWrite}},
+		Files:   []manifests.FileGrant{{Binding: b, Path: "/project", Host: dir, Access: manifests.AccessReadWrite}},
 		Secrets: []manifests.SecretGrant{{Binding: b, Name: "KEY", Host: "api.example.com", From: manifests.SecretSource{Env: "KEY"}}},
 		Env:     []manifests.EnvGrant{{Binding: b, Name: "LANG", Value: "C"}},
 		Calls:   []manifests.CallGrant{{Binding: b, Tool: "other"}},
@@ -76,7 +76,7 @@ func TestIdentityIsOfWhatIsPermitted(t *testing.T) {
 	for name, change := range map[string]func(*manifests.Grants){
 		"another folder":     func(g *manifests.Grants) { g.Files[0].Host = filepath.Join(dir, "below") },
 		"a folder of a call": func(g *manifests.Grants) { g.Files[0].Host = filepath.Join(dir, "{project_id}") },
-		"less of a folder":   func(g *manifests.Grants) { g.Files[0].Access = manifests.Read },
+		"less of a folder":   func(g *manifests.Grants) { g.Files[0].Access = manifests.AccessRead },
 		"a quota":            func(g *manifests.Grants) { g.Files[0].Quota.Bytes = 1 << 20 },
 		"no folder":          func(g *manifests.Grants) { g.Files = nil },
 		"one host":           func(g *manifests.Grants) { g.Network[0].Host = "api.example.com" },
@@ -211,17 +211,17 @@ func full(t *testing.T, dir string) *fullTerms {
 			},
 			ModelParameters: json.RawMessage(`{}`), Format: json.RawMessage(`{}`),
 			Permissions: manifests.Permissions{
-				Files:   []manifests.FilePermission{{Path: "/project", Access: manifests.ReadWrite}, {Path: "/data", Access: manifests.Read}},
+				Files:   []manifests.FilePermission{{Path: "/project", Access: manifests.AccessReadWrite}, {Path: "/data", Access: manifests.AccessRead}},
 				Network: []manifests.NetworkPermission{requests},
 				Secrets: []manifests.SecretPermission{{Name: "KEY", Place: manifests.SecretPlace{Header: "X-Key", Prefix: "Bearer ", Query: "q", Body: "b"}, Host: "api.example.com"}, {Name: "KEY", Place: inHeader, Host: "file.example.com"}, {Name: "KEY", Place: inHeader, Host: "age.example.com"}},
 				Env:     []string{"LANG"}, KV: &manifests.KVPermission{Bytes: 1}, Tools: []string{"other"}, LLM: &manifests.LLMPermission{Tokens: 1},
 			},
-			Context: []string{"project_id"}, Requires: []string{"KEY"}, Aliases: []string{"g"}, Execution: manifests.Sandbox, Type: manifests.FunctionTool,
+			Context: []string{"project_id"}, Requires: []string{"KEY"}, Aliases: []string{"g"}, Execution: manifests.ExecutionSandbox, Type: manifests.FunctionTool,
 			Behavior: manifests.Behavior{ReadOnly: true, Idempotent: true, Destructive: true, Cache: time.Second, Final: true, Hidden: true, Snapshot: manifests.SnapshotAuto},
 			Limits:   manifests.Limits{Memory: 1, Timeout: 1, Fuel: 1, Output: 1, Stderr: 1, HTTPCalls: 1, HTTPBytes: 1, OpenFiles: 1, DiskBytes: 1},
 		},
 		Grants: manifests.Grants{
-			Files: []manifests.FileGrant{{Binding: b, Path: "/project", Host: dir, Access: manifests.ReadWrite, Quota: manifests.Quota{Bytes: 1 << 20, Files: 10}}, {Binding: b, Path: "/data", Host: dir}},
+			Files: []manifests.FileGrant{{Binding: b, Path: "/project", Host: dir, Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: 1 << 20, Files: 10}}, {Binding: b, Path: "/data", Host: dir}},
 			Network: []manifests.NetworkGrant{{
 				Binding: b, NetworkPermission: requests, Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Connect: "127.0.0.1:8443",
 				Authorities: filepath.Join(dir, "authorities"),
@@ -243,7 +243,7 @@ func full(t *testing.T, dir string) *fullTerms {
 					Addresses: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")},
 				}},
 				{Origin: "d", Secret: "KEY2"}, {Origin: "d", Context: "project_id2"}, {Origin: "d", Env: "LANG2"}, {Origin: "d", Call: "other2"},
-				{Origin: "d", Files: &manifests.FileDeny{Path: "/data", Access: manifests.ReadWrite}},
+				{Origin: "d", Files: &manifests.FileDeny{Path: "/data", Access: manifests.AccessReadWrite}},
 			},
 		},
 		Limits: Limits{Timeout: 1, Memory: 1, Output: 1, Stderr: 1, OpenFiles: 1, DiskBytes: 1, HTTPCalls: 1, HTTPBytes: 1, Fuel: 1},

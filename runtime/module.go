@@ -31,7 +31,7 @@ var (
 // readModule reads a manifest's module once, as a regular file below the manifest's directory.
 // It checks the pin before anything else uses the bytes.
 func readModule(m *manifests.Manifest) ([]byte, error) {
-	if m.Execution == manifests.Client {
+	if m.Execution == manifests.ExecutionClient {
 		return nil, fmt.Errorf("%w: %s has none, since the client runs it", ErrModule, m.Name)
 	}
 	root, err := os.OpenRoot(filepath.Dir(m.File))
@@ -109,7 +109,7 @@ type ModuleInfo struct {
 // that the runtime offers and the manifest requests. A client-run tool has no module; its
 // ModuleInfo is zero with empty lists.
 func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
-	if m.Execution == manifests.Client {
+	if m.Execution == manifests.ExecutionClient {
 		return ModuleInfo{Imports: []string{}, Exports: []string{}, SeededGenerators: []string{}, Unused: []string{}}, nil
 	}
 	source, err := readModule(m)

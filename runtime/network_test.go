@@ -205,7 +205,7 @@ func TestProfileTakesAway(t *testing.T) {
 	m := manifest(t, netprobe, "permissions: {secrets: [{name: UNUSED, header: X-Unused, host: unused.example}], network: [{host: api.example.com}], files: [{path: /project, access: read-write}]}")
 	guest := load(t, r, m, manifests.Grants{
 		Network: []manifests.NetworkGrant{grant},
-		Files:   []manifests.FileGrant{{Path: "/project", Host: dir, Access: manifests.ReadWrite}},
+		Files:   []manifests.FileGrant{{Path: "/project", Host: dir, Access: manifests.AccessReadWrite}},
 	})
 	assert.EqualValues(t, 64<<20, guest.Limits().Memory)
 	decisions := guest.Decisions()
@@ -221,7 +221,7 @@ func TestProfileTakesAway(t *testing.T) {
 	assert.Zero(t, replies[0].Error.Denial.Allow, "nothing that a tool or its grants could say helps")
 
 	writer := load(t, r, manifest(t, probe, "permissions: {files: [{path: /project, access: read-write}]}"), manifests.Grants{
-		Files: []manifests.FileGrant{{Path: "/project", Host: dir, Access: manifests.ReadWrite}},
+		Files: []manifests.FileGrant{{Path: "/project", Host: dir, Access: manifests.AccessReadWrite}},
 	})
 	outcome, err := invoke(t, writer, `{"do":"raw","calls":[{"call":"path_create_directory","fd":4,"path":"sub"}]}`)
 	require.NoError(t, err)
@@ -245,7 +245,7 @@ context: [project_id]`)
 		Env:     []manifests.EnvGrant{{Name: "LANG", Value: "C"}},
 		Secrets: []manifests.SecretGrant{{Name: "KEY", Host: "api.example.com", From: manifests.SecretSource{Env: "KEY"}}},
 		Files: []manifests.FileGrant{
-			{Path: "/project", Host: dir, Access: manifests.ReadWrite}, {Path: "/other", Host: dir, Access: manifests.ReadWrite},
+			{Path: "/project", Host: dir, Access: manifests.AccessReadWrite}, {Path: "/other", Host: dir, Access: manifests.AccessReadWrite},
 		},
 	}
 	for _, d := range load(t, r, m, grants).Decisions() {
@@ -253,7 +253,7 @@ context: [project_id]`)
 	}
 	grants.Deny = []manifests.Deny{
 		{Origin: "p:1", Files: &manifests.FileDeny{Path: "/project"}},
-		{Origin: "p:2", Files: &manifests.FileDeny{Path: "/", Access: manifests.ReadWrite}},
+		{Origin: "p:2", Files: &manifests.FileDeny{Path: "/", Access: manifests.AccessReadWrite}},
 		{Origin: "p:3", Network: &manifests.NetworkDeny{Host: "*.example.com"}},
 		{Origin: "p:4", Secret: "KEY"}, {Origin: "p:5", Context: "project_id"}, {Origin: "p:6", Env: "LANG"},
 	}

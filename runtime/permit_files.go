@@ -55,7 +55,7 @@ func (p *permit) decideFiles(_ *Runtime, m *manifests.Manifest, grants manifests
 // accesses returns a rule for reading and, for read-write access, a second one for writing.
 func accesses(r fileRule, access manifests.Access, from manifests.Binding) []permission.Statement {
 	statements := []permission.Statement{{Rule: r, Origin: from.Origin, SHA256: from.SHA256}}
-	if access == manifests.ReadWrite {
+	if access == manifests.AccessReadWrite {
 		r.write = true
 		statements = append(statements, permission.Statement{Rule: r, Origin: from.Origin, SHA256: from.SHA256})
 	}
@@ -80,8 +80,8 @@ func fileDenials(grants manifests.Grants) ([]permission.Statement, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", or(deny.Origin, "a deny rule"), err)
 		}
-		rules := accesses(fileRule{path: path, below: true}, manifests.ReadWrite, manifests.Binding{Origin: deny.Origin})
-		if deny.Files.Access == manifests.ReadWrite {
+		rules := accesses(fileRule{path: path, below: true}, manifests.AccessReadWrite, manifests.Binding{Origin: deny.Origin})
+		if deny.Files.Access == manifests.AccessReadWrite {
 			rules = rules[1:] // only writing
 		}
 		denied = append(denied, rules...)
@@ -128,9 +128,9 @@ func fileGrants(grants []manifests.FileGrant, module string) (grantedFiles, erro
 		if err != nil {
 			return granted, fmt.Errorf("%s: %w", where, err)
 		}
-		grant.Access = or(grant.Access, manifests.Read)
-		if grant.Access != manifests.Read && grant.Access != manifests.ReadWrite {
-			return granted, fmt.Errorf("%s: access %q; want %q or %q", where, grant.Access, manifests.Read, manifests.ReadWrite)
+		grant.Access = or(grant.Access, manifests.AccessRead)
+		if grant.Access != manifests.AccessRead && grant.Access != manifests.AccessReadWrite {
+			return granted, fmt.Errorf("%s: access %q; want %q or %q", where, grant.Access, manifests.AccessRead, manifests.AccessReadWrite)
 		}
 		rules := accesses(fileRule{path: guest}, grant.Access, grant.Binding)
 		granted.statements = append(granted.statements, rules...)
@@ -165,7 +165,7 @@ func sameHost(a, b permission.HostTemplate) bool {
 // operator who follows a receipt may add the suggested grant next to the old one.
 func wider(a, b fileGrant) fileGrant {
 	given := a
-	if b.Access == manifests.ReadWrite && a.Access != manifests.ReadWrite {
+	if b.Access == manifests.AccessReadWrite && a.Access != manifests.AccessReadWrite {
 		given = b
 	}
 	given.Quota.Bytes = narrower(a.Quota.Bytes, b.Quota.Bytes)
@@ -203,24 +203,24 @@ func fileAccess(toolName string, request manifests.FilePermission, grant fileGra
 	}
 	if len(outcomes) == 1 {
 		d.Reason = "granted"
-		if grant.Access == manifests.ReadWrite {
+		if grant.Access == manifests.AccessReadWrite {
 			d.Reason = "granted; the manifest asks only for read"
 		}
-		return manifests.Read
+		return manifests.AccessRead
 	}
 	switch write := outcomes[1]; {
 	case len(write.Effective) > 0:
 		d.Reason = "granted"
-		return manifests.ReadWrite
+		return manifests.AccessReadWrite
 	case len(write.Granted) == 0:
 		d.Reason = or(grant.Origin, "the grant") + " allows only to read it"
-		d.Allow = fileAllow(toolName, request.Path, manifests.ReadWrite)
+		d.Allow = fileAllow(toolName, request.Path, manifests.AccessReadWrite)
 	case noWrites != "" && write.Taken[0] == 0:
 		d.Reason = "the profile " + noWrites + " allows no writing"
 	default:
 		d.Reason = denies(denied[write.Taken[0]].Origin) + " for writing"
 	}
-	return manifests.Read
+	return manifests.AccessRead
 }
 
 func mountOf(guest permission.GuestPath, request manifests.FilePermission, grant fileGrant, access manifests.Access, reason string) files.Mount {
@@ -228,7 +228,7 @@ func mountOf(guest permission.GuestPath, request manifests.FilePermission, grant
 		Guest: guest, Host: grant.host, Access: access, Quota: files.Quota(grant.Quota),
 		Requested: request.Access, Granted: grant.Access,
 	}
-	if access == manifests.Read && request.Access == manifests.ReadWrite && grant.Access == manifests.ReadWrite {
+	if access == manifests.AccessRead && request.Access == manifests.AccessReadWrite && grant.Access == manifests.AccessReadWrite {
 		m.Cut = reason
 	}
 	return m

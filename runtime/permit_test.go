@@ -35,10 +35,10 @@ func TestRequestMeetsGrant(t *testing.T) {
 		{name: "nothing granted to a writer", asks: "read-write", gives: "read-write"},
 		{name: "another path granted", asks: "read", grant: []manifests.FileGrant{{Path: "/other", Host: dir}}, gives: "read"},
 		{name: "read for read", asks: "read", grant: []manifests.FileGrant{{Path: "/project", Host: dir}}, effective: "/project (read)"},
-		{name: "more than was asked for", asks: "read", grant: []manifests.FileGrant{{Path: "/project", Host: dir, Access: manifests.ReadWrite}}, effective: "/project (read)"},
+		{name: "more than was asked for", asks: "read", grant: []manifests.FileGrant{{Path: "/project", Host: dir, Access: manifests.AccessReadWrite}}, effective: "/project (read)"},
 		{name: "less than was asked for", asks: "read-write", grant: []manifests.FileGrant{{Path: "/project", Host: dir}}, effective: "/project (read)", gives: "read-write"},
-		{name: "two grants for one directory", asks: "read-write", grant: []manifests.FileGrant{{Path: "/project", Host: dir}, {Path: "/project", Host: dir + "/.", Access: manifests.ReadWrite}}, effective: "/project (read-write)"},
-		{name: "write for write", asks: "read-write", grant: []manifests.FileGrant{{Path: "/project", Host: dir, Access: manifests.ReadWrite}}, effective: "/project (read-write)"},
+		{name: "two grants for one directory", asks: "read-write", grant: []manifests.FileGrant{{Path: "/project", Host: dir}, {Path: "/project", Host: dir + "/.", Access: manifests.AccessReadWrite}}, effective: "/project (read-write)"},
+		{name: "write for write", asks: "read-write", grant: []manifests.FileGrant{{Path: "/project", Host: dir, Access: manifests.AccessReadWrite}}, effective: "/project (read-write)"},
 	}
 	r := newRuntime(t, Options{})
 	for _, c := range cases {
@@ -68,9 +68,9 @@ func TestTwoGrantsKeepTheNarrowerQuota(t *testing.T) {
 		return manifests.FileGrant{Path: "/project", Host: dir, Access: access, Quota: manifests.Quota{Bytes: bytes, Files: files}}
 	}
 	for _, c := range []struct{ a, b, want manifests.FileGrant }{
-		{grant(manifests.Read, 100, 9), grant(manifests.ReadWrite, 200, 5), grant(manifests.ReadWrite, 100, 5)},
-		{grant(manifests.Read, 0, 9), grant(manifests.ReadWrite, 200, 0), grant(manifests.ReadWrite, 200, 9)},
-		{grant(manifests.Read, 0, 0), grant(manifests.ReadWrite, 0, 0), grant(manifests.ReadWrite, 0, 0)},
+		{grant(manifests.AccessRead, 100, 9), grant(manifests.AccessReadWrite, 200, 5), grant(manifests.AccessReadWrite, 100, 5)},
+		{grant(manifests.AccessRead, 0, 9), grant(manifests.AccessReadWrite, 200, 0), grant(manifests.AccessReadWrite, 200, 9)},
+		{grant(manifests.AccessRead, 0, 0), grant(manifests.AccessReadWrite, 0, 0), grant(manifests.AccessReadWrite, 0, 0)},
 	} {
 		for _, both := range [][]manifests.FileGrant{{c.a, c.b}, {c.b, c.a}} {
 			mounts := load(t, r, m, manifests.Grants{Files: both}).permit.mounts

@@ -48,7 +48,7 @@ func loadEarly(t *testing.T, r *Runtime, module string, s start) *Tool {
 	}
 	return load(t, r, m, manifests.Grants{
 		Context: manifests.GrantContext("project_id"), Env: []manifests.EnvGrant{{Name: "SETTING", Value: "setting"}},
-		Files: []manifests.FileGrant{{Path: "/project", Host: filepath.Join(directories(t), "{project_id}"), Access: manifests.Read}},
+		Files: []manifests.FileGrant{{Path: "/project", Host: filepath.Join(directories(t), "{project_id}"), Access: manifests.AccessRead}},
 	})
 }
 

@@ -96,10 +96,10 @@ func (l *looked) Err() error {
 func TestWritable(t *testing.T) {
 	spaces, data := t.TempDir(), t.TempDir()
 	grants := manifests.Grants{Files: []manifests.FileGrant{
-		{Path: "/project", Host: filepath.Join(spaces, "{project_id}"), Access: manifests.ReadWrite},
-		{Path: "/data", Host: data, Access: manifests.ReadWrite},
-		{Path: "/granted", Host: t.TempDir(), Access: manifests.ReadWrite},
-		{Path: "/seen", Host: t.TempDir(), Access: manifests.Read},
+		{Path: "/project", Host: filepath.Join(spaces, "{project_id}"), Access: manifests.AccessReadWrite},
+		{Path: "/data", Host: data, Access: manifests.AccessReadWrite},
+		{Path: "/granted", Host: t.TempDir(), Access: manifests.AccessReadWrite},
+		{Path: "/seen", Host: t.TempDir(), Access: manifests.AccessRead},
 	}}
 	m := manifest(t, probe, `permissions:
   files:

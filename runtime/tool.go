@@ -46,7 +46,7 @@ func (t *Tool) Decisions() []tool.Decision { return slices.Clone(t.permit.decisi
 func (t *Tool) Writable(values map[string]string) []string {
 	var dirs []string
 	for _, mount := range t.permit.mounts {
-		if dir, err := mount.Host.Path(values); err == nil && mount.Access == manifests.ReadWrite {
+		if dir, err := mount.Host.Path(values); err == nil && mount.Access == manifests.AccessReadWrite {
 			dirs = append(dirs, dir)
 		}
 	}

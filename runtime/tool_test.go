@@ -375,17 +375,17 @@ parameters: {type: object, properties: {folder: {type: string}, archive: {type: 
 	const pack = `
 module: {path: guest.wasm, args: ["/project/{folder}"], stdin: none, stdout: text}
 parameters: {type: object, properties: {folder: {type: string}}, required: [folder]}`
-	writable := manifests.FileGrant{Path: "/project", Host: project, Access: manifests.ReadWrite}
+	writable := manifests.FileGrant{Path: "/project", Host: project, Access: manifests.AccessReadWrite}
 
 	const archive = `-- docs/one.txt --\none\n-- two.txt --\ntwo\n`
-	outcome, err := invoke(t, thirdParty("txtar-x", unpack, manifests.ReadWrite, writable), `{"folder":"new","archive":"`+archive+`"}`)
+	outcome, err := invoke(t, thirdParty("txtar-x", unpack, manifests.AccessReadWrite, writable), `{"folder":"new","archive":"`+archive+`"}`)
 	require.NoError(t, err)
 	require.True(t, outcome.Result.Success, outcome.Log)
 	content, err := os.ReadFile(filepath.Join(project, "new", "docs", "one.txt"))
 	require.NoError(t, err)
 	assert.Equal(t, "one\n", string(content))
 
-	packer := thirdParty("txtar-c", pack, manifests.Read, writable)
+	packer := thirdParty("txtar-c", pack, manifests.AccessRead, writable)
 	outcome, err = invoke(t, packer, `{"folder":"new"}`)
 	require.NoError(t, err)
 	assert.Equal(t, strings.ReplaceAll(archive, `\n`, "\n"), outcome.Result.Output)

@@ -53,20 +53,20 @@ type Audience string
 
 // The three audiences.
 const (
-	Model    Audience = "model"    // can act on it: try other arguments or another tool
-	Caller   Audience = "caller"   // whoever sent the call or grants the permissions
-	Operator Audience = "operator" // whoever runs the host
+	AudienceModel    Audience = "model"    // can act on it: try other arguments or another tool
+	AudienceCaller   Audience = "caller"   // whoever sent the call or grants the permissions
+	AudienceOperator Audience = "operator" // whoever runs the host
 )
 
 // Audience returns who should read a failure of this kind.
 func (k Kind) Audience() Audience {
 	switch k {
 	case Denied, Busy, Cancelled, UnknownTool, InvalidArguments:
-		return Caller
+		return AudienceCaller
 	case Internal:
-		return Operator
+		return AudienceOperator
 	default:
-		return Model
+		return AudienceModel
 	}
 }
 

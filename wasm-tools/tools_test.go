@@ -29,7 +29,7 @@ func TestManifests(t *testing.T) {
 	rt := newRuntime(t, runtime.Options{Settings: []string{"SEARXNG_URL"}})
 	run, clients := 0, 0
 	for _, m := range compiled(t) {
-		if m.Execution == manifests.Client {
+		if m.Execution == manifests.ExecutionClient {
 			clients++ // client_test.go has what there is to test of them
 			continue
 		}

@@ -55,7 +55,7 @@ func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) 
 
 // mayWait reports whether a call of the tool may pause.
 func mayWait(entry registry.Entry) bool {
-	return entry.Manifest.Execution == manifests.Client || entry.Asks() != ""
+	return entry.Manifest.Execution == manifests.ExecutionClient || entry.Asks() != ""
 }
 
 // place returns where a paused batch is stored.

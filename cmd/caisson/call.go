@@ -281,7 +281,7 @@ func (h *host) asksOfTools() error {
 // policy requires approval for calls of its tool.
 func (h *host) order(ctx context.Context, env environment, approved bool, call tool.Call) (_ done, err error) {
 	entry, known := h.registry.Get(call.Function.Name)
-	if known && entry.Manifest.Execution == manifests.Client {
+	if known && entry.Manifest.Execution == manifests.ExecutionClient {
 		return done{}, failed(exitUsage, fmt.Sprintf("%s is run by the client, and caisson call has no client", entry.Name),
 			`"caisson batch" prints the call, and accepts its output with --resume`)
 	}

@@ -126,10 +126,10 @@ func parseMount(text string) (manifests.FileGrant, error) {
 	if !strings.HasPrefix(guest, "/") {
 		return manifests.FileGrant{}, fmt.Errorf("the guest path %q must be absolute, such as /project", guest)
 	}
-	grant := manifests.FileGrant{Path: guest, Access: manifests.Read}
+	grant := manifests.FileGrant{Path: guest, Access: manifests.AccessRead}
 	grant.Origin = "--mount " + guest
 	if rest, ok := strings.CutSuffix(host, ":rw"); ok {
-		host, grant.Access = rest, manifests.ReadWrite
+		host, grant.Access = rest, manifests.AccessReadWrite
 	} else if rest, ok := strings.CutSuffix(host, ":ro"); ok {
 		host = rest
 	} else if i := strings.LastIndexByte(host, ':'); i >= 0 && !isDrive(host[:i]) && !strings.ContainsAny(host[i:], `/\`) {

@@ -26,13 +26,13 @@ func TestParseMount(t *testing.T) {
 		access           manifests.Access
 		problem          string
 	}{
-		{flag: "/project=work=space", path: "/project", host: "work=space", access: manifests.Read},
-		{flag: "/project=work=space:ro", path: "/project", host: "work=space", access: manifests.Read},
-		{flag: "/project=work=space:rw", path: "/project", host: "work=space", access: manifests.ReadWrite},
-		{flag: "/project=./work=space/in:rw", path: "/project", host: "./work=space/in", access: manifests.ReadWrite},
-		{flag: "/project=./work=space/{project_id}:rw", path: "/project", host: "./work=space/{project_id}", access: manifests.ReadWrite},
-		{flag: `/project=C:\spaces\{project_id}:rw`, path: "/project", host: `C:\spaces\{project_id}`, access: manifests.ReadWrite},
-		{flag: `/project=C:/spaces/{project_id}`, path: "/project", host: `C:/spaces/{project_id}`, access: manifests.Read},
+		{flag: "/project=work=space", path: "/project", host: "work=space", access: manifests.AccessRead},
+		{flag: "/project=work=space:ro", path: "/project", host: "work=space", access: manifests.AccessRead},
+		{flag: "/project=work=space:rw", path: "/project", host: "work=space", access: manifests.AccessReadWrite},
+		{flag: "/project=./work=space/in:rw", path: "/project", host: "./work=space/in", access: manifests.AccessReadWrite},
+		{flag: "/project=./work=space/{project_id}:rw", path: "/project", host: "./work=space/{project_id}", access: manifests.AccessReadWrite},
+		{flag: `/project=C:\spaces\{project_id}:rw`, path: "/project", host: `C:\spaces\{project_id}`, access: manifests.AccessReadWrite},
+		{flag: `/project=C:/spaces/{project_id}`, path: "/project", host: `C:/spaces/{project_id}`, access: manifests.AccessRead},
 		{flag: "/project=work=space:wr", problem: `the access "wr" is neither ro nor rw`},
 		{flag: "/project=work=space:", problem: `the access "" is neither ro nor rw`},
 		{flag: "/project=work=space:RW", problem: `the access "RW" is neither ro nor rw`},

@@ -171,7 +171,7 @@ func (h *host) find(ctx context.Context, name string, p *progress) (inspected, e
 		},
 		Reuse: reuseOf(m.Behavior), Permissions: list(h.decisionsOn(t)), Context: list(m.Context), Parameters: m.ModelParameters,
 	}
-	if found.Module.Problem != "" || m.Execution == manifests.Client {
+	if found.Module.Problem != "" || m.Execution == manifests.ExecutionClient {
 		return found, nil
 	}
 	var kept isolation

@@ -46,7 +46,7 @@ func (t inspected) text(policy string) string {
 		field(&b, "notes", notes)
 	}
 	field(&b, "approval", t.approval())
-	if t.Execution == string(manifests.Client) {
+	if t.Execution == string(manifests.ExecutionClient) {
 		field(&b, "run by", "the client: \"caisson batch\" prints the calls, and accepts their outputs with --resume")
 	} else {
 		field(&b, "module", t.Module.lines()...)
@@ -68,7 +68,7 @@ func (t inspected) text(policy string) string {
 // approval says whether calls require approval, and why.
 func (t inspected) approval() string {
 	switch {
-	case t.Execution == string(manifests.Client):
+	case t.Execution == string(manifests.ExecutionClient):
 		return "not needed: the client sees each call before it runs it"
 	case t.Asks != "":
 		return "required: " + t.Asks

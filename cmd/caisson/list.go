@@ -193,7 +193,7 @@ func (t listed) notes() string {
 		is   bool
 		note string
 	}{
-		{t.ReadOnly, "read-only"}, {t.Execution == string(manifests.Client), "run by the client"}, {t.Asks != "", "needs approval"},
+		{t.ReadOnly, "read-only"}, {t.Execution == string(manifests.ExecutionClient), "run by the client"}, {t.Asks != "", "needs approval"},
 		{t.Type != string(manifests.FunctionTool), t.Type}, {t.Final, "final"}, {t.Hidden, "hidden"},
 	} {
 		if note.is {

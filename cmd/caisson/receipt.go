@@ -61,7 +61,7 @@ func flagsFor(rule json.RawMessage) string {
 	if exactly(rule, &source) {
 		var flags []string
 		for name, from := range source.Context {
-			if from.From != manifests.Fixed || from.Value != nil {
+			if from.From != manifests.FromFixed || from.Value != nil {
 				return ""
 			}
 			flags = append(flags, contextFlagFor(name))
@@ -117,7 +117,7 @@ func mountFlagFor(guest string, access manifests.Access) string {
 		return ""
 	}
 	suffix, quote := "ro", ""
-	if access == manifests.ReadWrite {
+	if access == manifests.AccessReadWrite {
 		suffix = "rw"
 	}
 	if !onlyNames(guest, "/._-") {

@@ -88,7 +88,7 @@ func TestFlagsAreRead(t *testing.T) {
 	rule := manifests.Grant{
 		Tools: []string{"a"}, Network: []manifests.NetworkGrant{{NetworkPermission: network}}, Calls: []manifests.CallGrant{{Tool: "b"}},
 		Secrets: []manifests.SecretGrant{{Name: "K", From: manifests.SecretSource{Env: "K"}, Host: "::1"}},
-		Files:   []manifests.FileGrant{{Path: "/a b", Access: manifests.ReadWrite}},
+		Files:   []manifests.FileGrant{{Path: "/a b", Access: manifests.AccessReadWrite}},
 		Context: manifests.GrantContext("p"),
 	}.Rule()
 	var o options
@@ -104,7 +104,7 @@ func TestFlagsAreRead(t *testing.T) {
 	}
 	require.NoError(t, o.secrets.check())
 	assert.Equal(t, "/a b", o.mounts[0].Path)
-	assert.Equal(t, manifests.ReadWrite, o.mounts[0].Access)
+	assert.Equal(t, manifests.AccessReadWrite, o.mounts[0].Access)
 	assert.Equal(t, "b", o.calls[0].Tool)
 	assert.Equal(t, "::1", o.secrets.grants[0].Host)
 	assert.Equal(t, "p", o.context[0].key)

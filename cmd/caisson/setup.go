@@ -234,7 +234,7 @@ func (op *operator) asks(m *manifests.Manifest) bool {
 func (op *operator) contextValues() (map[string]string, error) {
 	values := map[string]string{}
 	for _, source := range op.policy.Context {
-		if source.From == manifests.Fixed {
+		if source.From == manifests.FromFixed {
 			values[source.Name] = source.Value
 		}
 	}
@@ -242,7 +242,7 @@ func (op *operator) contextValues() (map[string]string, error) {
 	for _, flag := range op.options.context {
 		source, named := op.contextSource(flag.key)
 		switch {
-		case named && source.From == manifests.Fixed:
+		case named && source.From == manifests.FromFixed:
 			wrong = append(wrong, message{fmt.Sprintf("--context %s: %s fixes its value", flag.key, source.Origin), []string{"remove the flag"}})
 		case named && source.From != manifests.FromFlag:
 			wrong = append(wrong, message{fmt.Sprintf("--context %s: %s says that %s comes from the %s; the command line has none", flag.key, source.Origin, source.Name, source.From),
@@ -283,7 +283,7 @@ func (op *operator) contextNote(denial tool.Denial) (remedy, []string) {
 	switch source.From {
 	case manifests.FromFlag:
 		return r, []string{fmt.Sprintf("or write {from: fixed, value: VALUE} for it at %s", source.Origin)}
-	case manifests.Fixed:
+	case manifests.FromFixed:
 		r.flags = ""
 		return r, nil
 	}

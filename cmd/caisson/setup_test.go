@@ -32,7 +32,7 @@ context:
 	op, err := o.operator()
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"by_policy": "demo"}, op.context)
-	missing := tool.Allow{Manifest: manifests.ContextRule("a"), Grant: manifests.ContextSource{Name: "a", From: manifests.Fixed}.Rule()}
+	missing := tool.Allow{Manifest: manifests.ContextRule("a"), Grant: manifests.ContextSource{Name: "a", From: manifests.FromFixed}.Rule()}
 	full := remedy{"context: [a]", "--context a=VALUE", "context: {a: {from: fixed, value: VALUE}}"}
 	flagAlone := remedy{manifest: full.manifest, flags: full.flags}
 	neither := remedy{manifest: full.manifest}

@@ -66,7 +66,7 @@ func run(ctx context.Context, arguments []string, sandbox runtime.Options, out i
 	defer func() { err = errors.Join(err, host.Close(context.WithoutCancel(ctx))) }()
 	var unserved []string // the client would have to run them, and this one cannot
 	for _, entry := range host.Registry().List() {
-		if entry.Manifest.Execution == manifests.Client {
+		if entry.Manifest.Execution == manifests.ExecutionClient {
 			unserved = append(unserved, entry.Name)
 		}
 	}

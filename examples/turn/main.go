@@ -86,11 +86,11 @@ func play(ctx context.Context, compiler runtime.Compiler, out io.Writer) (err er
 // and nothing else.
 func policy(workspaces string) *manifests.Policy {
 	return &manifests.Policy{
-		Context: []manifests.ContextSource{{Name: "project_id", From: manifests.Fixed, Value: "household"}},
+		Context: []manifests.ContextSource{{Name: "project_id", From: manifests.FromFixed, Value: "household"}},
 		Grants: []manifests.Grant{{
 			Tools: []string{"*"}, Context: manifests.GrantContext("project_id"),
 			Files: []manifests.FileGrant{{
-				Path: "/project", Host: filepath.Join(workspaces, "{project_id}"), Access: manifests.ReadWrite,
+				Path: "/project", Host: filepath.Join(workspaces, "{project_id}"), Access: manifests.AccessReadWrite,
 				Quota: manifests.Quota{Bytes: 16 << 20},
 			}},
 		}},

@@ -26,7 +26,7 @@ func benchDir(b *testing.B, n int) files.Mount {
 	}
 	host, err := permission.ParseHostTemplate(dir)
 	require.NoError(b, err)
-	return files.Mount{Guest: guestPath("/project"), Host: host, Access: manifests.ReadWrite}
+	return files.Mount{Guest: guestPath("/project"), Host: host, Access: manifests.AccessReadWrite}
 }
 
 // BenchmarkOpenView is what a call with one mount costs before it does anything.

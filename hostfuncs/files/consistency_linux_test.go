@@ -148,7 +148,7 @@ func TestOrdinaryOperationsEqualPlainCalls(t *testing.T) {
 	untouched := contents(t, plain)
 	for _, op := range ordinaries() {
 		want := op.plain(plain)
-		got := op.guest(preopen(t, guest.open(manifests.ReadWrite), "/project"))
+		got := op.guest(preopen(t, guest.open(manifests.AccessReadWrite), "/project"))
 		switch {
 		case want == nil:
 			assert.NoError(t, got, op.name)
@@ -198,7 +198,7 @@ func TestLargeDirectoryIsRefused(t *testing.T) {
 	for i := range most - 1 {
 		require.NoError(t, os.Link(w.path("f"), w.path(strconv.Itoa(i))))
 	}
-	d := preopen(t, w.open(manifests.Read), "/project")
+	d := preopen(t, w.open(manifests.AccessRead), "/project")
 	entries, err := d.ReadDir()
 	require.NoError(t, err)
 	assert.Len(t, entries, most)

@@ -59,7 +59,7 @@ func TestOperationsEndWithTheirContext(t *testing.T) {
 		"a change of times": func(d, _ *files.Dir, _ *files.File) error { return d.SetTimes("a.txt", true, nil, &time.Time{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			view := w.open(manifests.ReadWrite)
+			view := w.open(manifests.AccessReadWrite)
 			d := preopen(t, view, "/project")
 			_, many, err := d.Open("many", files.OpenOptions{Read: true, Directory: true})
 			require.NoError(t, err)
@@ -117,7 +117,7 @@ func TestAttackLongLooks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			begin := func(after int) (*ending, error) {
-				view := w.open(manifests.ReadWrite) // which has walked nothing yet
+				view := w.open(manifests.AccessReadWrite) // which has walked nothing yet
 				d := preopen(t, view, "/project")
 				_, many, err := d.Open("many", files.OpenOptions{Read: true, Directory: true})
 				require.NoError(t, err)
@@ -140,7 +140,7 @@ func TestAttackLongLooks(t *testing.T) {
 // TestWaitingForOthersEnds: a call that waits for another's change leaves at its deadline.
 func TestWaitingForOthersEnds(t *testing.T) {
 	w := newWorld(t, "a.txt = hello")
-	view := w.open(manifests.ReadWrite)
+	view := w.open(manifests.AccessReadWrite)
 	d := preopen(t, view, "/project")
 	give := files.TakeTurn(view, "/project")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -162,7 +162,7 @@ func TestWaitingForOthersEnds(t *testing.T) {
 
 // TestSyncsThatNobodyWaitsFor end a call in time, and are bounded.
 func TestSyncsThatNobodyWaitsFor(t *testing.T) {
-	view := newWorld(t).open(manifests.ReadWrite)
+	view := newWorld(t).open(manifests.AccessReadWrite)
 	disk := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	view.SetContext(ctx)
@@ -197,7 +197,7 @@ func TestQuotaIsHeldWhileNamesGo(t *testing.T) {
 		t.Run(fmt.Sprint(names), func(t *testing.T) {
 			w := newWorld(t)
 			crowd(t, w.project, names)
-			mount := w.mount(manifests.ReadWrite)
+			mount := w.mount(manifests.AccessReadWrite)
 			mount.Quota.Files = 10
 			d := preopen(t, openView(t, files.NewStore(files.Options{}), files.Limits{}, mount), "/project")
 			for left := names; left >= 10; left-- {
@@ -216,7 +216,7 @@ func TestBytesAreHeldWhileFilesGo(t *testing.T) {
 	for i, size := range []int{5000, 10, 800, 300, 150, 40} {
 		require.NoError(t, os.WriteFile(w.path(fmt.Sprint(i)), make([]byte, size), 0o600))
 	}
-	mount := w.mount(manifests.ReadWrite)
+	mount := w.mount(manifests.AccessReadWrite)
 	mount.Quota.Bytes = 1000
 	d := preopen(t, openView(t, files.NewStore(files.Options{}), files.Limits{}, mount), "/project")
 	writes := func() error {
@@ -241,7 +241,7 @@ func TestRemovalsDoNotWalkAgain(t *testing.T) {
 	names, removed := testsize.Of(12_000, 25_000), testsize.Of(100, 300)
 	w := newWorld(t)
 	crowd(t, w.project, names)
-	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	began := time.Now()
 	require.ErrorIs(t, d.Mkdir("made"), files.ErrNoSpace)
 	once := time.Since(began)
@@ -273,7 +273,7 @@ func TestTreesThatAreTooDeep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			deepen(t, w.project, 129)
-			d := preopen(t, w.open(manifests.ReadWrite), "/project")
+			d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 			require.ErrorIs(t, d.Mkdir("made"), files.ErrNoSpace)
 			mend(t, d)
 			require.NoError(t, d.Mkdir("made"))
@@ -287,7 +287,7 @@ func TestOrphansCountInFullTrees(t *testing.T) {
 	w := newWorld(t)
 	deepen(t, w.project, 129)
 	require.NoError(t, os.WriteFile(w.path("held"), make([]byte, 900), 0o600))
-	mount := w.mount(manifests.ReadWrite)
+	mount := w.mount(manifests.AccessReadWrite)
 	mount.Quota.Bytes = 1000
 	d := preopen(t, openView(t, files.NewStore(files.Options{}), files.Limits{}, mount), "/project")
 	held, _, err := d.Open("held", files.OpenOptions{Read: true, Write: true})

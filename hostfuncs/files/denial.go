@@ -33,15 +33,15 @@ func (v *View) deny(sentinel error, op, guest, rule string, w wanted) error {
 func (v *View) readOnly(m *mount, op, guest string) error {
 	rule := "the directory " + shown(m.guest) + " is read-only"
 	w := wanted{
-		guest: m.guest, access: manifests.ReadWrite,
-		asked: m.requested == manifests.ReadWrite, granted: m.granted == manifests.ReadWrite,
+		guest: m.guest, access: manifests.AccessReadWrite,
+		asked: m.requested == manifests.AccessReadWrite, granted: m.granted == manifests.AccessReadWrite,
 	}
 	switch {
 	case m.cut != "":
 		return v.deny(ErrReadOnly, op, guest, rule+": "+m.cut, wanted{})
-	case m.requested == manifests.Read:
+	case m.requested == manifests.AccessRead:
 		rule += ": the manifest asks only to read it"
-	case m.granted == manifests.Read:
+	case m.granted == manifests.AccessRead:
 		rule += ": the grant allows only to read it"
 	}
 	return v.deny(ErrReadOnly, op, guest, rule, w)
@@ -86,9 +86,9 @@ func (v *View) wantedFor(op, guest string, changes bool) wanted {
 	case !onDirectory(op, changes):
 		return wanted{}
 	}
-	access := manifests.Read
+	access := manifests.AccessRead
 	if changes {
-		access = manifests.ReadWrite
+		access = manifests.AccessReadWrite
 	}
 	return wanted{guest: guest, access: access}
 }

@@ -58,7 +58,7 @@ func grants(path, access string) json.RawMessage {
 
 func TestReceiptsSayWhatWouldAllowIt(t *testing.T) {
 	w := newWorld(t)
-	m := w.mount(manifests.ReadWrite)
+	m := w.mount(manifests.AccessReadWrite)
 	m.Guest = guestPath("/home/project")
 	reading := func(name string) func(d *files.Dir) error {
 		return func(d *files.Dir) error { _, err := read(d, name); return err }
@@ -104,7 +104,7 @@ func TestReceiptsSayWhatWouldAllowIt(t *testing.T) {
 
 func TestReceiptsAreMergedAndCapped(t *testing.T) {
 	w := newWorld(t)
-	view := w.open(manifests.Read)
+	view := w.open(manifests.AccessRead)
 	root := preopen(t, view, "/")
 	for range 10 {
 		_, err := read(root, "etc/passwd")
@@ -159,7 +159,7 @@ func TestWhatIsSuggestedWorks(t *testing.T) {
 		return err
 	}
 	w := newWorld(t)
-	beside := w.mount(manifests.Read)
+	beside := w.mount(manifests.AccessRead)
 	beside.Guest = guestPath("/home/project")
 	for name, do := range map[string]func(d *files.Dir) error{
 		"read":                        func(d *files.Dir) error { _, err := read(d, "data/f"); return err },

@@ -265,7 +265,7 @@ func TestNoPathLeavesTheDirectory(t *testing.T) {
 	for _, a := range escapes() {
 		t.Run(a.name, func(t *testing.T) {
 			w := newWorld(t, a.tree...)
-			view := w.open(manifests.ReadWrite)
+			view := w.open(manifests.AccessReadWrite)
 			leak, err := a.guest(preopen(t, view, "/project"))
 			assert.ErrorIs(t, err, a.want)
 			assert.NotContains(t, leak, secret)
@@ -295,7 +295,7 @@ func TestPathsThroughTheVirtualRootDoNotLeave(t *testing.T) {
 		"project/out/secret.txt", "./project/./l", "proc/self/environ",
 	} {
 		w := newWorld(t, "sub/", "out => ../outside", "l => OUT/secret.txt")
-		view := w.open(manifests.ReadWrite)
+		view := w.open(manifests.AccessReadWrite)
 		root := preopen(t, view, "/")
 		_, err := read(root, name)
 		assert.ErrorIs(t, err, files.ErrDenied, name)
@@ -306,7 +306,7 @@ func TestPathsThroughTheVirtualRootDoNotLeave(t *testing.T) {
 
 func TestLinksThatStayInsideWork(t *testing.T) {
 	w := newWorld(t, "a/b/f = text", "a/up => ../g", "g = other", "down => a/b", "a/self => ../a/b/f")
-	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	for name, want := range map[string]string{"a/up": "other", "down/f": "text", "a/self": "text", "a/b/../../g": "other", "down/../../g": "other"} {
 		text, err := read(d, name)
 		assert.NoError(t, err, name)

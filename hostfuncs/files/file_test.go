@@ -20,7 +20,7 @@ import (
 func TestReadAndSeek(t *testing.T) {
 	text := strings.Repeat("0123456789", 50)
 	w := newWorld(t, "f = "+text)
-	d := preopen(t, w.open(manifests.Read), "/project")
+	d := preopen(t, w.open(manifests.AccessRead), "/project")
 	f := openFile(t, d, "f", files.OpenOptions{Read: true})
 	require.NoError(t, iotest.TestReader(f, []byte(text)))
 	at, err := f.Seek(-3, io.SeekEnd)
@@ -48,7 +48,7 @@ func TestReadAndSeek(t *testing.T) {
 
 func TestWriteAndAppend(t *testing.T) {
 	w := newWorld(t, "f = 0123456789")
-	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	f := openFile(t, d, "f", files.OpenOptions{Read: true, Write: true})
 	write := func(f *files.File, text string) {
 		t.Helper()
@@ -91,7 +91,7 @@ func TestWriteAndAppend(t *testing.T) {
 
 func TestLargeWritesAreWhole(t *testing.T) {
 	w := newWorld(t)
-	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	f := openFile(t, d, "f", files.OpenOptions{Write: true, Create: true, Append: true})
 	large := bytes.Repeat([]byte("0123456789abcdef"), 200_000)
 	n, err := f.Write(large)
@@ -104,7 +104,7 @@ func TestLargeWritesAreWhole(t *testing.T) {
 
 func TestTimes(t *testing.T) {
 	w := newWorld(t, "f = text", "sub/", "l => f")
-	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	first, second := time.Unix(1_000_000, 123_456_000), time.Unix(2_000_000, 0)
 	f := openFile(t, d, "f", files.OpenOptions{Read: true, Write: true})
 	require.NoError(t, f.SetTimes(&first, &second))
@@ -131,7 +131,7 @@ func TestTimes(t *testing.T) {
 
 func TestHandlesInOneMountWorkTogether(t *testing.T) {
 	w := newWorld(t, "a/f = text", "b/sub/", "up => b/sub")
-	view := w.open(manifests.ReadWrite)
+	view := w.open(manifests.AccessReadWrite)
 	d := preopen(t, view, "/project")
 	a, sub := openDir(t, d, "a"), openDir(t, openDir(t, d, "b"), "sub")
 	require.NoError(t, a.Rename("f", sub, "g"))
@@ -156,7 +156,7 @@ func TestHandlesInOneMountWorkTogether(t *testing.T) {
 
 func TestHandlesOpenedInThemselvesStaySmall(t *testing.T) {
 	w := newWorld(t, "a/f = text")
-	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	at := openDir(t, d, "a")
 	loop := strings.Repeat("../a/", 7) + "." // each ".." starts the walk anew: os.Root allows few
 	for range 200 {
@@ -180,19 +180,19 @@ func TestMountsAreDevices(t *testing.T) {
 	w := newWorld(t, "a/f = text", "b/")
 	store := files.NewStore(files.Options{})
 	view := openView(t, store, files.Limits{},
-		files.Mount{Guest: guestPath("/a"), Host: template(t, w.path("a")), Access: manifests.ReadWrite},
-		files.Mount{Guest: guestPath("/b"), Host: template(t, w.path("b")), Access: manifests.ReadWrite})
+		files.Mount{Guest: guestPath("/a"), Host: template(t, w.path("a")), Access: manifests.AccessReadWrite},
+		files.Mount{Guest: guestPath("/b"), Host: template(t, w.path("b")), Access: manifests.AccessReadWrite})
 	a, b, root := preopen(t, view, "/a"), preopen(t, view, "/b"), preopen(t, view, "/")
 	assert.ErrorIs(t, a.Rename("f", b, "f"), files.ErrCrossDevice)
 	assert.ErrorIs(t, root.Rename("a/f", root, "b/f"), files.ErrCrossDevice)
 	assert.ErrorIs(t, a.Link("f", b, "f", false), files.ErrCrossDevice)
-	other := openView(t, store, files.Limits{}, w.mount(manifests.ReadWrite))
+	other := openView(t, store, files.Limits{}, w.mount(manifests.AccessReadWrite))
 	assert.ErrorIs(t, a.Rename("f", preopen(t, other, "/project"), "f"), files.ErrBadHandle)
 }
 
 func TestLinkFollows(t *testing.T) {
 	w := newWorld(t, "f = text", "sub/", "sub/l => ../f", "ll => sub/l", "loop => loop", "dangling => absent", "dir => sub")
-	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	require.NoError(t, d.Link("ll", d, "followed", true))
 	info, err := d.Stat("followed", false)
 	require.NoError(t, err)
@@ -211,7 +211,7 @@ func TestLinkFollows(t *testing.T) {
 func TestHardLinkFromBefore(t *testing.T) {
 	w := newWorld(t)
 	require.NoError(t, os.Link(w.secret, w.path("mine")))
-	text, err := read(preopen(t, w.open(manifests.Read), "/project"), "mine")
+	text, err := read(preopen(t, w.open(manifests.AccessRead), "/project"), "mine")
 	require.NoError(t, err)
 	assert.Equal(t, secret, text)
 }

@@ -80,7 +80,7 @@ func FuzzPath(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		for _, access := range []manifests.Access{manifests.ReadWrite, manifests.Read} {
+		for _, access := range []manifests.Access{manifests.AccessReadWrite, manifests.AccessRead} {
 			w := newWorld(t, "f = text", "g = text", "sub/g = text", "out => ../outside", "abs => OUT", "l => ../outside/secret.txt", "sub/up => ../../outside")
 			before := snapshot(t, w.project)
 			view := w.open(access)
@@ -101,7 +101,7 @@ func FuzzPath(f *testing.F) {
 				assert.NotContains(t, denial.Value+denial.Rule+string(denial.Allow.Manifest)+string(denial.Allow.Grant), w.base)
 			}
 			require.False(t, w.outsideChanged())
-			if access == manifests.Read {
+			if access == manifests.AccessRead {
 				require.Equal(t, before, snapshot(t, w.project))
 			}
 			entries, err := os.ReadDir(w.base)
@@ -119,7 +119,7 @@ func FuzzCreate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name string) {
 		w := newWorld(t)
-		d := preopen(t, w.open(manifests.ReadWrite), "/project")
+		d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 		if strings.Contains(name, "/") || d.Mkdir(name) != nil {
 			return
 		}

@@ -29,7 +29,7 @@ func listed(t *testing.T, view *files.View) []string {
 
 func TestOperationsAreListed(t *testing.T) {
 	w := newWorld(t, "f = text", "l => f", "d/", "out => OUT")
-	view := w.open(manifests.ReadWrite)
+	view := w.open(manifests.AccessReadWrite)
 	root, d := preopen(t, view, "/"), preopen(t, view, "/project")
 	past := time.Unix(1, 0)
 	_, _ = d.Stat("f", true)
@@ -84,7 +84,7 @@ func TestOperationsAreListed(t *testing.T) {
 
 func TestOperationsOfHandlesBelongToTheOpen(t *testing.T) {
 	w := newWorld(t, "a = 0123456789", "b = x")
-	view := openView(t, files.NewStore(files.Options{}), files.Limits{AddedBytes: 100}, w.mount(manifests.ReadWrite))
+	view := openView(t, files.NewStore(files.Options{}), files.Limits{AddedBytes: 100}, w.mount(manifests.AccessReadWrite))
 	d := preopen(t, view, "/project")
 	a := openFile(t, d, "a", files.OpenOptions{Read: true, Write: true})
 	b := openFile(t, d, "b", files.OpenOptions{Read: true})
@@ -108,7 +108,7 @@ func TestOperationsOfHandlesBelongToTheOpen(t *testing.T) {
 
 func TestRefusedWriteIsAnOperation(t *testing.T) {
 	w := newWorld(t, "f = text")
-	view := w.open(manifests.Read)
+	view := w.open(manifests.AccessRead)
 	f := openFile(t, preopen(t, view, "/project"), "f", files.OpenOptions{Read: true})
 	_, err := f.Write([]byte("x"))
 	require.ErrorIs(t, err, files.ErrReadOnly)
@@ -119,7 +119,7 @@ func TestRefusedWriteIsAnOperation(t *testing.T) {
 
 func TestListOfOperationsIsBounded(t *testing.T) {
 	w := newWorld(t, "f = text")
-	view := w.open(manifests.ReadWrite)
+	view := w.open(manifests.AccessReadWrite)
 	d := preopen(t, view, "/project")
 	first := openFile(t, d, "f", files.OpenOptions{Read: true})
 	long := "d/" + strings.Repeat("x/", 2000)
@@ -147,7 +147,7 @@ func TestListOfOperationsIsBounded(t *testing.T) {
 }
 
 func TestViewThatDoesNothingListsNothing(t *testing.T) {
-	view := newWorld(t).open(manifests.ReadWrite)
+	view := newWorld(t).open(manifests.AccessReadWrite)
 	assert.Empty(t, view.HostCalls())
 	assert.Zero(t, testing.AllocsPerRun(100, func() { view.HostCalls() }))
 }

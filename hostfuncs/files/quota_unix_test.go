@@ -21,7 +21,7 @@ const tebibyte = 1 << 40
 
 func quotaView(t *testing.T, w *world, q files.Quota, l files.Limits) (*files.View, *files.Dir) {
 	t.Helper()
-	m := w.mount(manifests.ReadWrite)
+	m := w.mount(manifests.AccessReadWrite)
 	m.Quota = q
 	view := openView(t, files.NewStore(files.Options{}), l, m)
 	return view, preopen(t, view, "/project")
@@ -29,7 +29,7 @@ func quotaView(t *testing.T, w *world, q files.Quota, l files.Limits) (*files.Vi
 
 func TestHolesCount(t *testing.T) {
 	w := newWorld(t)
-	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	f := openFile(t, d, "f", files.OpenOptions{Write: true, Create: true})
 	assert.ErrorIs(t, f.SetSize(tebibyte), files.ErrNoSpace)
 	assert.ErrorIs(t, f.Allocate(0, 1<<30), files.ErrNoSpace)
@@ -153,14 +153,14 @@ func TestTreeTooDeepToMeasureCountsAsFull(t *testing.T) {
 		dir += "/d"
 		require.NoError(t, os.Mkdir(dir, 0o755))
 	}
-	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	assert.ErrorIs(t, write(d, "f", "x"), files.ErrNoSpace)
 }
 
 func TestMeasuredAnewWhenNobodyHoldsTheDirectory(t *testing.T) {
 	w := newWorld(t)
 	store := files.NewStore(files.Options{})
-	m := w.mount(manifests.ReadWrite)
+	m := w.mount(manifests.AccessReadWrite)
 	m.Quota.Bytes = 100
 	first, err := store.Open(context.Background(), []files.Mount{m}, nil, files.Limits{})
 	require.NoError(t, err)
@@ -186,7 +186,7 @@ func TestOneCallAddsLimitedBytes(t *testing.T) {
 
 func TestDefaultsAreBounded(t *testing.T) {
 	w := newWorld(t)
-	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	f := openFile(t, d, "f", files.OpenOptions{Write: true, Create: true})
 	assert.NoError(t, f.SetSize(files.DefaultAddedBytes))
 	assert.ErrorIs(t, f.SetSize(files.DefaultAddedBytes+1), files.ErrNoSpace)
@@ -195,7 +195,7 @@ func TestDefaultsAreBounded(t *testing.T) {
 func TestOpensAreBounded(t *testing.T) {
 	const attempts = 20_000
 	w := newWorld(t, "f = x", "sub/")
-	view := w.open(manifests.Read)
+	view := w.open(manifests.AccessRead)
 	d := preopen(t, view, "/project")
 	opened := 0
 	for i := range attempts {
@@ -241,7 +241,7 @@ func TestNegativeLimitsAreErrors(t *testing.T) {
 		{l: files.Limits{OpenFiles: -1}}, {l: files.Limits{AddedBytes: -1}},
 		{q: files.Quota{Bytes: -1}}, {q: files.Quota{Files: -1}},
 	} {
-		m := w.mount(manifests.Read)
+		m := w.mount(manifests.AccessRead)
 		m.Quota = c.q
 		_, err := store.Open(context.Background(), []files.Mount{m}, nil, c.l)
 		assert.ErrorIs(t, err, files.ErrInvalid, fmt.Sprint(i))

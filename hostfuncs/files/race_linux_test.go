@@ -63,7 +63,7 @@ func TestSwappedPipeDoesNotBlock(t *testing.T) {
 			if o.Directory {
 				place = "dir"
 			}
-			d := preopen(t, w.open(manifests.ReadWrite), "/project")
+			d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 			stop := exchange(t, w, place, "pipe")
 			opened := 0
 			unblocked(t, func() {
@@ -127,7 +127,7 @@ func TestSwappedPipeDoesNotBlockControl(t *testing.T) {
 // followed by an open that follows no links.
 func TestSwappedLinkIsNotFollowed(t *testing.T) {
 	w := newWorld(t, "file = text", "other = another", "link => other")
-	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	stop := exchange(t, w, "file", "link")
 	opened := 0
 	during(500*time.Millisecond, func() bool {

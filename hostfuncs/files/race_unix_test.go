@@ -50,7 +50,7 @@ func during(d time.Duration, f func() bool) bool {
 
 func TestLinkSwappedInBetweenCheckAndOpen(t *testing.T) {
 	w := newWorld(t, "good = mine", "evil => ../outside/secret.txt")
-	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	stop := flip(t, w, "x", "good", "evil")
 	defer stop()
 	won := 0
@@ -90,7 +90,7 @@ func TestLinkSwappedInBetweenCheckAndOpenControl(t *testing.T) {
 
 func TestDirectorySwappedWithLinkWhileItIsWalked(t *testing.T) {
 	w := newWorld(t, "good/secret.txt = mine", "evil => ../outside")
-	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	stop := flip(t, w, "x", "good", "evil")
 	defer stop()
 	during(400*time.Millisecond, func() bool {
@@ -132,7 +132,7 @@ func TestConcurrentCallsShareOneQuota(t *testing.T) {
 	const calls, quotaBytes, quotaFiles = 8, 30_000, 10
 	w := newWorld(t, "old = text")
 	store := files.NewStore(files.Options{})
-	m := w.mount(manifests.ReadWrite)
+	m := w.mount(manifests.AccessReadWrite)
 	m.Quota = files.Quota{Bytes: quotaBytes, Files: quotaFiles}
 	keeper := openView(t, store, files.Limits{}, m) // so that nothing is measured anew
 	var group sync.WaitGroup
@@ -215,7 +215,7 @@ func sizes(t *testing.T, dir string) (bytes int64, entries int) {
 func TestViewsComeAndGoAtOnce(t *testing.T) {
 	w := newWorld(t)
 	store := files.NewStore(files.Options{})
-	m := files.Mount{Guest: guestPath("/project"), Host: template(t, w.project+"/{id}/data"), Access: manifests.ReadWrite, Quota: files.Quota{Bytes: 1000}}
+	m := files.Mount{Guest: guestPath("/project"), Host: template(t, w.project+"/{id}/data"), Access: manifests.AccessReadWrite, Quota: files.Quota{Bytes: 1000}}
 	var group sync.WaitGroup
 	for worker := range 8 {
 		group.Go(func() {

@@ -125,7 +125,7 @@ func TestReadOnlyDirectoryDoesNotChange(t *testing.T) {
 	before := snapshot(t, w.base)
 	for _, a := range readOnlyAttacks() {
 		t.Run(a.name, func(t *testing.T) {
-			view := w.open(manifests.Read)
+			view := w.open(manifests.AccessRead)
 			for _, guest := range []string{"/project", "/"} {
 				d := preopen(t, view, guest)
 				if guest == "/" {
@@ -148,7 +148,7 @@ func TestReadOnlyDirectoryDoesNotChange(t *testing.T) {
 
 func TestReadOnlyDirectoryCanBeRead(t *testing.T) {
 	w := newWorld(t, readOnlyTree()...)
-	view := w.open(manifests.Read)
+	view := w.open(manifests.AccessRead)
 	d := preopen(t, view, "/project")
 	text, err := read(d, "l")
 	require.NoError(t, err)
@@ -167,13 +167,13 @@ func TestReadOnlyReceiptSaysWhoDecided(t *testing.T) {
 		rule               string
 		allow              tool.Allow
 	}{
-		"the grant":    {manifests.ReadWrite, manifests.Read, "the directory /project is read-only: the grant allows only to read it", tool.Allow{Grant: grants("/project", "read-write")}},
-		"the manifest": {manifests.Read, manifests.ReadWrite, "the directory /project is read-only: the manifest asks only to read it", tool.Allow{Manifest: asks("/project", "read-write")}},
+		"the grant":    {manifests.AccessReadWrite, manifests.AccessRead, "the directory /project is read-only: the grant allows only to read it", tool.Allow{Grant: grants("/project", "read-write")}},
+		"the manifest": {manifests.AccessRead, manifests.AccessReadWrite, "the directory /project is read-only: the manifest asks only to read it", tool.Allow{Manifest: asks("/project", "read-write")}},
 		"not known":    {"", "", "the directory /project is read-only", tool.Allow{Manifest: asks("/project", "read-write"), Grant: grants("/project", "read-write")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			m := w.mount(manifests.Read)
+			m := w.mount(manifests.AccessRead)
 			m.Requested, m.Granted = c.requested, c.granted
 			view := openView(t, files.NewStore(files.Options{}), files.Limits{Tool: "guest"}, m)
 			err := preopen(t, view, "/project").Mkdir("made")

@@ -39,7 +39,7 @@ func allOptions() []files.OpenOptions {
 func TestPipeIsNotOpened(t *testing.T) {
 	w := newWorld(t, "l => pipe")
 	require.NoError(t, syscall.Mkfifo(w.path("pipe"), 0o600))
-	view := w.open(manifests.ReadWrite)
+	view := w.open(manifests.AccessReadWrite)
 	d := preopen(t, view, "/project")
 	within(t, func() {
 		for _, o := range allOptions() {
@@ -87,7 +87,7 @@ func TestSocketIsNotOpened(t *testing.T) {
 	listener, err := net.Listen("unix", "sock")
 	require.NoError(t, err)
 	defer listener.Close()
-	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	for _, o := range allOptions() {
 		_, _, err := d.Open("sock", o)
 		assert.ErrorIs(t, err, files.ErrDenied)
@@ -104,7 +104,7 @@ func TestDeviceIsNotOpened(t *testing.T) {
 	if runtime.GOOS == "linux" {
 		mknod = syscall.Mknod(w.path("null"), syscall.S_IFCHR|0o666, nullDevice)
 	}
-	view := w.open(manifests.ReadWrite)
+	view := w.open(manifests.AccessReadWrite)
 	d := preopen(t, view, "/project")
 	if mknod == nil {
 		for _, o := range allOptions() {
@@ -117,7 +117,7 @@ func TestDeviceIsNotOpened(t *testing.T) {
 	}
 	// Without the right to make devices, one that exists has to do.
 	dev := openView(t, files.NewStore(files.Options{}), files.Limits{},
-		files.Mount{Guest: guestPath("/dev"), Host: template(t, "/dev"), Access: manifests.Read})
+		files.Mount{Guest: guestPath("/dev"), Host: template(t, "/dev"), Access: manifests.AccessRead})
 	for _, name := range []string{"null", "zero", "tty"} {
 		_, _, err := preopen(t, dev, "/dev").Open(name, files.OpenOptions{Read: true})
 		assert.ErrorIs(t, err, files.ErrDenied, name)
@@ -134,7 +134,7 @@ func TestProcIsNotReachedByLinks(t *testing.T) {
 		require.NotEmpty(t, text)
 	}
 	w := newWorld(t, "proc => /proc/self", "environ => /proc/self/environ", "root => /proc/self/root")
-	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	for _, name := range []string{"proc/environ", "proc/cmdline", "environ", "root/etc/passwd", "proc/root/etc/passwd", "proc/fd/0"} {
 		_, err := read(d, name)
 		assert.ErrorIs(t, err, files.ErrDenied, name)
@@ -152,7 +152,7 @@ func TestErrorsOfTheHostAreMapped(t *testing.T) {
 		syscall.EBADF: files.ErrBadHandle, syscall.EBUSY: files.ErrBusy, syscall.EROFS: files.ErrReadOnly,
 		syscall.EACCES: files.ErrDenied, syscall.EPERM: files.ErrDenied, syscall.EIO: files.ErrIO, syscall.ESTALE: files.ErrIO,
 	} {
-		view := w.open(manifests.Read)
+		view := w.open(manifests.AccessRead)
 		err := files.Fail(view, "open", "/project/f", &os.PathError{Op: "openat", Path: w.path("f"), Err: host})
 		assert.ErrorIs(t, err, want, host)
 		assert.NotContains(t, err.Error(), w.base)
@@ -164,7 +164,7 @@ func TestErrorsOfTheHostAreMapped(t *testing.T) {
 func TestKindsHaveNames(t *testing.T) {
 	w := newWorld(t, "f = x", "d/", "l => f")
 	require.NoError(t, syscall.Mkfifo(w.path("p"), 0o600))
-	entries, err := preopen(t, w.open(manifests.Read), "/project").ReadDir()
+	entries, err := preopen(t, w.open(manifests.AccessRead), "/project").ReadDir()
 	require.NoError(t, err)
 	var kinds []string
 	for _, entry := range entries {

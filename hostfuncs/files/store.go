@@ -94,7 +94,7 @@ func (m *Mount) resolve() error {
 	switch {
 	case m.Guest == permission.GuestPath{}:
 		return invalid("it has no guest path")
-	case m.Access != manifests.Read && m.Access != manifests.ReadWrite:
+	case m.Access != manifests.AccessRead && m.Access != manifests.AccessReadWrite:
 		return invalid("the access must be read or read-write")
 	case m.Quota.Bytes < 0 || m.Quota.Files < 0:
 		return invalid("the quota must not be negative")
@@ -158,7 +158,7 @@ func (v *View) mount(m Mount, values map[string]string) error {
 		return v.fail("open mount", m.Guest.String(), err)
 	}
 	v.mounts = append(v.mounts, &mount{
-		guest: m.Guest.String(), root: root, writable: m.Access == manifests.ReadWrite, quota: m.Quota,
+		guest: m.Guest.String(), root: root, writable: m.Access == manifests.AccessReadWrite, quota: m.Quota,
 		requested: m.Requested, granted: m.Granted, cut: m.Cut, tracker: v.store.acquire(info),
 	})
 	return nil
@@ -168,7 +168,7 @@ func (v *View) mount(m Mount, values map[string]string) error {
 // one project's directory, the project would see another's files.
 func (v *View) descendTo(root *os.Root, name string, m Mount) (*os.Root, error) {
 	info, err := root.Lstat(name)
-	if errors.Is(err, os.ErrNotExist) && (m.Access == manifests.ReadWrite || m.Granted == manifests.ReadWrite) {
+	if errors.Is(err, os.ErrNotExist) && (m.Access == manifests.AccessReadWrite || m.Granted == manifests.AccessReadWrite) {
 		if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 			return nil, v.fail("open mount", m.Guest.String(), err)
 		}
@@ -210,7 +210,7 @@ func contextDenial(m Mount, values map[string]string, wrong *permission.ValueErr
 	if _, given := values[key]; !given {
 		denial.Allow = tool.Allow{
 			Manifest: manifests.ContextRule(key),
-			Grant:    manifests.ContextSource{Name: key, From: manifests.Fixed}.Rule(),
+			Grant:    manifests.ContextSource{Name: key, From: manifests.FromFixed}.Rule(),
 		}
 	}
 	return &Error{Op: "open mount", Path: shown(m.Guest.String()), Err: ErrDenied, Denial: &denial}

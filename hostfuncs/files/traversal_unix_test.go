@@ -66,7 +66,7 @@ func TestNoSpellingOfAPathLeavesTheDirectory(t *testing.T) {
 	w := newWorld(t, "esc => /", "sub/", "f = text")
 	spellings := traversals("etc/passwd", "outside/secret.txt", w.secret[1:])
 	require.GreaterOrEqual(t, len(spellings), fewestTraversals)
-	for _, access := range []manifests.Access{manifests.Read, manifests.ReadWrite} {
+	for _, access := range []manifests.Access{manifests.AccessRead, manifests.AccessReadWrite} {
 		view := w.open(access)
 		project, root := preopen(t, view, "/project"), preopen(t, view, "/")
 		for _, spelling := range spellings {

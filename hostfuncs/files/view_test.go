@@ -34,7 +34,7 @@ func openTenant(m files.Mount, values map[string]string) (*files.View, error) {
 
 func TestContextValueChoosesTheDirectory(t *testing.T) {
 	_, mount := tenants(t)
-	view, err := openTenant(mount(manifests.Read), map[string]string{"project_id": "p1"})
+	view, err := openTenant(mount(manifests.AccessRead), map[string]string{"project_id": "p1"})
 	require.NoError(t, err)
 	defer view.Close()
 	text, err := read(preopen(t, view, "/project"), "f")
@@ -53,7 +53,7 @@ func TestContextValuesCannotClimb(t *testing.T) {
 		"too long": strings.Repeat("a", 256), "not UTF-8": "p\xff", "trailing slash": "p1/",
 		"link out": "out", "absolute link": "abs", "link to another project": "alias",
 	} {
-		for _, access := range []manifests.Access{manifests.Read, manifests.ReadWrite} {
+		for _, access := range []manifests.Access{manifests.AccessRead, manifests.AccessReadWrite} {
 			_, err := openTenant(mount(access), map[string]string{"project_id": value})
 			require.ErrorIs(t, err, files.ErrDenied, name)
 			var typed *files.Error
@@ -74,7 +74,7 @@ func TestContextValuesCannotClimb(t *testing.T) {
 
 func TestMissingContextValueIsADenial(t *testing.T) {
 	_, mount := tenants(t)
-	_, err := openTenant(mount(manifests.ReadWrite), map[string]string{"Project_ID": "p1"})
+	_, err := openTenant(mount(manifests.AccessReadWrite), map[string]string{"Project_ID": "p1"})
 	require.ErrorIs(t, err, files.ErrDenied)
 	var typed *files.Error
 	require.ErrorAs(t, err, &typed)
@@ -88,12 +88,12 @@ func TestMissingContextValueIsADenial(t *testing.T) {
 func TestPlaceholderDirectoriesAreMade(t *testing.T) {
 	base, mount := tenants(t)
 	values := map[string]string{"project_id": "new"}
-	_, err := openTenant(mount(manifests.Read), values)
+	_, err := openTenant(mount(manifests.AccessRead), values)
 	require.ErrorIs(t, err, files.ErrNotExist)
 	assert.Equal(t, "open mount /project: no such file or directory", err.Error())
 	require.NoDirExists(t, filepath.Join(base, "new"))
 
-	deep := mount(manifests.ReadWrite)
+	deep := mount(manifests.AccessReadWrite)
 	deep.Host = template(t, base+"/{project_id}/data")
 	view, err := openTenant(deep, values)
 	require.NoError(t, err)
@@ -102,27 +102,27 @@ func TestPlaceholderDirectoriesAreMade(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, info.IsDir())
 
-	absent := mount(manifests.ReadWrite)
+	absent := mount(manifests.AccessReadWrite)
 	absent.Host = template(t, base+"/absent/{project_id}")
 	_, err = openTenant(absent, values)
 	assert.ErrorIs(t, err, files.ErrNotExist, "literal directories are not made")
 	assert.NotContains(t, err.Error(), base)
 
-	_, err = openTenant(mount(manifests.ReadWrite), map[string]string{"project_id": "plain"})
+	_, err = openTenant(mount(manifests.AccessReadWrite), map[string]string{"project_id": "plain"})
 	assert.ErrorIs(t, err, files.ErrNotDir)
 }
 
 func TestUnfitMountsAreErrors(t *testing.T) {
 	w := newWorld(t, "a/", "b/")
-	good := w.mount(manifests.Read)
+	good := w.mount(manifests.AccessRead)
 	at := func(guest string) files.Mount { m := good; m.Guest = guestPath(guest); return m }
 	unfit := map[string][]files.Mount{
 		"twice":         {at("/a"), at("/a")},
 		"nested":        {at("/a"), at("/a-b"), at("/a/b")},
 		"under root":    {at("/"), at("/a")},
-		"no guest path": {{Host: good.Host, Access: manifests.Read}},
+		"no guest path": {{Host: good.Host, Access: manifests.AccessRead}},
 		"no access":     {{Guest: guestPath("/a"), Host: good.Host}},
-		"no host":       {{Guest: guestPath("/a"), Access: manifests.Read}},
+		"no host":       {{Guest: guestPath("/a"), Access: manifests.AccessRead}},
 	}
 	for name, mounts := range unfit {
 		_, err := files.NewStore(files.Options{}).Open(context.Background(), mounts, nil, files.Limits{})
@@ -137,8 +137,8 @@ func TestUnfitMountsAreErrors(t *testing.T) {
 func TestVirtualRootShowsTheMounts(t *testing.T) {
 	w := newWorld(t, "in/f = text", "out/")
 	mounts := []files.Mount{
-		{Guest: guestPath("/out"), Host: template(t, w.path("out")), Access: manifests.ReadWrite},
-		{Guest: guestPath("/data/deep/in"), Host: template(t, w.path("in")), Access: manifests.Read},
+		{Guest: guestPath("/out"), Host: template(t, w.path("out")), Access: manifests.AccessReadWrite},
+		{Guest: guestPath("/data/deep/in"), Host: template(t, w.path("in")), Access: manifests.AccessRead},
 	}
 	view := openView(t, files.NewStore(files.Options{}), files.Limits{}, mounts...)
 	var paths []string
@@ -183,7 +183,7 @@ func TestVirtualRootShowsTheMounts(t *testing.T) {
 
 func TestVirtualRootDoesNotChange(t *testing.T) {
 	w := newWorld(t, "f = text")
-	m := w.mount(manifests.ReadWrite)
+	m := w.mount(manifests.AccessReadWrite)
 	m.Guest = guestPath("/a/b")
 	view := openView(t, files.NewStore(files.Options{}), files.Limits{}, m)
 	root := preopen(t, view, "/")
@@ -204,7 +204,7 @@ func TestVirtualRootDoesNotChange(t *testing.T) {
 
 func TestMountAtRoot(t *testing.T) {
 	w := newWorld(t, "etc/passwd = guest's own")
-	m := w.mount(manifests.Read)
+	m := w.mount(manifests.AccessRead)
 	m.Guest = guestPath("/")
 	view := openView(t, files.NewStore(files.Options{}), files.Limits{}, m)
 	require.Len(t, view.Preopens(), 1)
@@ -234,7 +234,7 @@ func TestViewWithoutMounts(t *testing.T) {
 func TestClosedHandles(t *testing.T) {
 	w := newWorld(t, "f = text", "sub/")
 	store := files.NewStore(files.Options{})
-	view, err := store.Open(context.Background(), []files.Mount{w.mount(manifests.ReadWrite)}, nil, files.Limits{})
+	view, err := store.Open(context.Background(), []files.Mount{w.mount(manifests.AccessReadWrite)}, nil, files.Limits{})
 	require.NoError(t, err)
 	d := preopen(t, view, "/project")
 	f := openFile(t, d, "f", files.OpenOptions{Read: true, Write: true})
@@ -263,7 +263,7 @@ func TestClosedHandles(t *testing.T) {
 func TestInodesAreTheViewsOwn(t *testing.T) {
 	w := newWorld(t, "f = text", "g = other")
 	require.NoError(t, os.Link(w.path("f"), w.path("h")))
-	d := preopen(t, w.open(manifests.ReadWrite), "/project")
+	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	seen := map[string]uint64{}
 	entries, err := d.ReadDir()
 	require.NoError(t, err)
@@ -284,7 +284,7 @@ func TestInodesAreTheViewsOwn(t *testing.T) {
 
 func TestHostCallsAreCounted(t *testing.T) {
 	w := newWorld(t, "f = text")
-	view := w.open(manifests.ReadWrite)
+	view := w.open(manifests.AccessReadWrite)
 	d := preopen(t, view, "/project")
 	assert.Zero(t, view.Operations())
 	f := openFile(t, d, "f", files.OpenOptions{Read: true})
@@ -302,7 +302,7 @@ func TestUnknownHostErrorsStayWithTheOperator(t *testing.T) {
 	var log bytes.Buffer
 	w := newWorld(t, "f = text")
 	store := files.NewStore(files.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	view := openView(t, store, files.Limits{}, w.mount(manifests.ReadWrite))
+	view := openView(t, store, files.Limits{}, w.mount(manifests.AccessReadWrite))
 	cause := &fs.PathError{Op: "openat", Path: w.path("f"), Err: io.ErrUnexpectedEOF}
 	for range 100 {
 		err := files.Fail(view, "open", "/project/f", cause)

@@ -27,7 +27,7 @@ func (a *applied) ask(at string, ask manifests.PolicyAsk) {
 	}
 }
 
-func runsHere(m *manifests.Manifest) bool { return m.Execution != manifests.Client }
+func runsHere(m *manifests.Manifest) bool { return m.Execution != manifests.ExecutionClient }
 
 func (a *applied) approval(at string, approval manifests.PolicyApproval) {
 	alone := manifests.Policy{Approve: []manifests.PolicyApproval{approval}}

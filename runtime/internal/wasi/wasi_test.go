@@ -281,7 +281,7 @@ func TestExit(t *testing.T) {
 
 func TestFiles(t *testing.T) {
 	s := &System{Now: time.Now}
-	dir := withProject(t, s, manifests.ReadWrite)
+	dir := withProject(t, s, manifests.AccessReadWrite)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("content"), 0o600))
 	g := newGuest(t, s)
 
@@ -341,7 +341,7 @@ func TestFiles(t *testing.T) {
 
 func TestReaddirContinuesAtItsCookie(t *testing.T) {
 	s := &System{Now: time.Now}
-	dir := withProject(t, s, manifests.Read)
+	dir := withProject(t, s, manifests.AccessRead)
 	want := map[string]bool{".": true, "..": true}
 	for _, name := range []string{"one", "two", "three-with-a-longer-name"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
@@ -379,7 +379,7 @@ func TestReaddirContinuesAtItsCookie(t *testing.T) {
 // once still see all of both.
 func TestListingsDoNotPileUp(t *testing.T) {
 	s := &System{Now: time.Now}
-	dir := withProject(t, s, manifests.Read)
+	dir := withProject(t, s, manifests.AccessRead)
 	for _, name := range []string{"a/1", "a/2", "b/3", "b/4"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.FromSlash(name)), 0o700))
 	}
@@ -402,7 +402,7 @@ func TestListingsDoNotPileUp(t *testing.T) {
 // come in thousands; the clock is looked at once in a mebibyte.
 func TestTransfersEndWithTheCall(t *testing.T) {
 	s := &System{Now: time.Now, Stdin: make([]byte, 1<<30), Stdout: &Output{Limit: 1 << 40}}
-	withProject(t, s, manifests.ReadWrite)
+	withProject(t, s, manifests.AccessReadWrite)
 	g := newGuest(t, s)
 	file, errno := g.open("file", uint64(openCreate), rightFDRead|rightFDWrite)
 	require.Equal(t, Success, errno)
@@ -426,7 +426,7 @@ func TestTransfersEndWithTheCall(t *testing.T) {
 
 func TestRenumber(t *testing.T) {
 	s := &System{Now: time.Now}
-	withProject(t, s, manifests.ReadWrite)
+	withProject(t, s, manifests.AccessReadWrite)
 	g := newGuest(t, s)
 	one, errno := g.open("one", uint64(openCreate), rightFDWrite)
 	require.Equal(t, Success, errno)
@@ -454,7 +454,7 @@ func FuzzCalls(f *testing.F) {
 			Args: []string{"tool"}, Stdin: contents, Stdout: &Output{Limit: 1 << 10}, Stderr: &Output{Limit: 1 << 10},
 			Random: zeros{}, Now: time.Now, Started: time.Now(),
 		}
-		withProject(t, s, manifests.ReadWrite)
+		withProject(t, s, manifests.AccessReadWrite)
 		g := newGuest(t, s)
 		ctx, cancel := context.WithTimeout(g.ctx, 10*time.Second)
 		defer cancel()
