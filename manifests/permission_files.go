@@ -117,7 +117,9 @@ func (r *reader) filePermission(n *node, at string) FilePermission {
 	p := FilePermission{Access: AccessRead}
 	r.object(n, at,
 		field{"path", "path: and the folder's path for the tool, such as /project", func(n *node, at string) { p.Path = r.guestPath(n, at) }},
-		field{"access", "", func(n *node, at string) { p.Access = Access(r.choice(n, at, string(AccessRead), string(AccessReadWrite))) }},
+		field{"access", "", func(n *node, at string) {
+			p.Access = Access(r.choice(n, at, string(AccessRead), string(AccessReadWrite)))
+		}},
 	)
 	return p
 }
@@ -173,7 +175,9 @@ func (r *reader) fileGrant(n *node, path string) FileGrant {
 	r.object(n, path,
 		field{"path", "path: and the folder's path for the tool, such as /project", func(n *node, path string) { g.Path = r.guestPath(n, path) }},
 		field{"host", "host: and a folder of this computer, such as ./workspaces/{project_id}", func(n *node, path string) { g.Host = r.hostTemplate(n, path) }},
-		field{"access", "", func(n *node, path string) { g.Access = Access(r.choice(n, path, string(AccessRead), string(AccessReadWrite))) }},
+		field{"access", "", func(n *node, path string) {
+			g.Access = Access(r.choice(n, path, string(AccessRead), string(AccessReadWrite)))
+		}},
 		field{"quota", "", func(n *node, path string) { g.Quota.Bytes = r.bytes(n, path, 1, mostDisk) }},
 		field{"quota_files", "", func(n *node, path string) { g.Quota.Files = int(r.integer(n, path, 1, maxQuotaFiles)) }},
 	)
@@ -184,7 +188,9 @@ func (r *reader) fileDeny(n *node, path string) *FileDeny {
 	d := &FileDeny{Access: AccessRead}
 	r.object(n, path,
 		field{"path", "path: and the folder's path for the tool, such as /project", func(n *node, path string) { d.Path = r.guestPath(n, path) }},
-		field{"access", "", func(n *node, path string) { d.Access = Access(r.choice(n, path, string(AccessRead), string(AccessReadWrite))) }},
+		field{"access", "", func(n *node, path string) {
+			d.Access = Access(r.choice(n, path, string(AccessRead), string(AccessReadWrite)))
+		}},
 	)
 	return d
 }

@@ -50,7 +50,7 @@ const (
 	FromToken   ContextOrigin = "token"   // a claim of the caller's token
 	FromFlag    ContextOrigin = "flag"    // the command line that starts the host
 	FromSession ContextOrigin = "session" // the session
-	FromFixed       ContextOrigin = "fixed"   // the policy itself
+	FromFixed   ContextOrigin = "fixed"   // the policy itself
 )
 
 // ContextSource says where one context value comes from.

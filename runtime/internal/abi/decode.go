@@ -1,7 +1,6 @@
 package abi
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -37,38 +37,32 @@ func decode(text string, fields ...field) error {
 	return readFields(request, fields)
 }
 
+// deepest is how deeply the members of such a request may nest, which their readers limit further.
+const deepest = 10_000
+
 // decodeAround is like decode, for a request with a member that may be nested as deeply as a tool's
 // arguments. It parses only the outermost object. Members keep their text.
 func decodeAround(text string, fields ...field) error {
 	if !utf8.ValidString(text) {
 		return invalid("the text is not valid UTF-8")
 	}
-	var whole json.RawMessage
-	if err := json.Unmarshal([]byte(text), &whole); err != nil {
+	document, err := jsontext.Parse(text, jsontext.Limits{Depth: deepest, Shallow: true, Repeated: true})
+	if err != nil {
 		return invalid("not JSON: " + err.Error())
 	}
-	members := json.NewDecoder(bytes.NewReader(whole))
-	if first, err := members.Token(); err != nil || first != json.Delim('{') {
+	if document.Root().Kind() != jsontext.Object {
 		return invalid("not a JSON object")
 	}
 	var request tool.Arguments
-	for members.More() {
-		token, err := members.Token()
-		name, isName := token.(string)
-		if err != nil || !isName {
-			return invalid("not a JSON object")
-		}
+	for key, value := range document.Root().Members() {
+		name := key.String()
 		if err := checkMember(name, fields); err != nil {
 			return err
 		}
 		if _, twice := request.Get(name); twice {
 			return invalid("the member " + name + " stands twice")
 		}
-		var value json.RawMessage
-		if err := members.Decode(&value); err != nil {
-			return invalid("not JSON: " + err.Error())
-		}
-		request = request.With(name, value)
+		request = request.With(name, json.RawMessage(value.Text()))
 	}
 	return readFields(request, fields)
 }
