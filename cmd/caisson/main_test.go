@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/runtime"
 )
 
@@ -29,8 +30,15 @@ func TestScripts(t *testing.T) {
 	home := t.TempDir()
 	cache, err := os.UserCacheDir()
 	require.NoError(t, err)
+	var scripts []string
+	for _, folder := range testsize.Sample([]string{"script", "slow"}, 1) {
+		found, err := filepath.Glob(filepath.Join("testdata", folder, "*.txtar"))
+		require.NoError(t, err)
+		require.NotEmpty(t, found)
+		scripts = append(scripts, found...)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+		Files:               scripts,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {

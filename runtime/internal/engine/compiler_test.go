@@ -15,6 +15,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
@@ -100,13 +101,17 @@ func TestChildCompiles(t *testing.T) {
 // TestChildIsBounded: a module that takes too long to compile costs a child, and this
 // process nothing.
 func TestChildIsBounded(t *testing.T) {
-	for name, limit := range map[string]func(*Compiler){
-		"clock":     func(c *Compiler) { c.Wall = 4 * time.Second },
-		"processor": func(c *Compiler) { c.CPU = 2 * time.Second },
-	} {
-		t.Run(name, func(t *testing.T) {
+	limits := []struct {
+		name string
+		set  func(*Compiler)
+	}{
+		{"processor", func(c *Compiler) { c.CPU = 2 * time.Second }},
+		{"clock", func(c *Compiler) { c.Wall = 4 * time.Second }},
+	}
+	for _, limit := range testsize.Sample(limits, 1) {
+		t.Run(limit.name, func(t *testing.T) {
 			compiler := child(t)
-			limit(&compiler)
+			limit.set(&compiler)
 			e := newEngine(t, Options{Compiler: compiler}, nil)
 			start := time.Now()
 			_, err := e.Compile(t.Context(), slow.bytes())
