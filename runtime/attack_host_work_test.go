@@ -353,7 +353,7 @@ func TestHostWorkEndsInTime(t *testing.T) {
 		}
 	}
 	r := newRuntime(t, Options{Running: 32, LookupEnv: func(string) (string, bool) { return "0123456789abcdef-key", true }})
-	for _, name := range testsize.Sample(slices.Sorted(maps.Keys(rows)), 9) {
+	for _, name := range testsize.Sample(slices.Sorted(maps.Keys(rows)), 6) {
 		row := rows[name]
 		t.Run(name, func(t *testing.T) {
 			w.check(t, r, row, 1, 80*time.Millisecond)
