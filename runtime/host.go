@@ -38,7 +38,7 @@ func (r *run) newHost() *host {
 	t := r.tool
 	h := &host{stream: stream.Open(r.speech())}
 	h.session = abi.Session{Stream: h.stream, About: r.about, MaxBody: t.limits.HTTPBytes, Work: t.runtime.work}
-	if !asksHost(t.manifest) {
+	if !t.permit.asksHost {
 		return h
 	}
 	h.permitted = &permitted{

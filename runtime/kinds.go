@@ -74,17 +74,6 @@ func kinds() []kind {
 	}
 }
 
-// asksHost reports whether the manifest requests any permission that host functions other than
-// WASI's need.
-func asksHost(m *manifests.Manifest) bool {
-	for _, k := range kinds() {
-		if k.module != "" && k.asked(m) {
-			return true
-		}
-	}
-	return false
-}
-
 // offered returns the functions that modules may import. Those of abi.IO, abi.Stream and
 // abi.Context need no permission: abi.IO reads the responses of the other modules, abi.Stream
 // shows output of the call early, and abi.Context returns what has been granted already.

@@ -29,6 +29,9 @@ type permit struct {
 	secrets     *secrets.Set
 	calls       *calls.Permission
 	enforcers   []enforcer // of the other kinds
+	// asksHost reports whether the manifest requests any permission that host functions other
+	// than WASI's need.
+	asksHost bool
 
 	// settings are the names of the variables and secrets granted to the tool.
 	settings  []string
@@ -46,6 +49,7 @@ func (r *Runtime) newPermit(m *manifests.Manifest, grants manifests.Grants, modu
 	}
 	p := &permit{context: map[string]bool{}, module: module}
 	for _, k := range kinds() {
+		p.asksHost = p.asksHost || k.module != "" && k.asked(m)
 		e, err := k.decide(p, r, m, grants)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("runtime: %w", err), p.close())
