@@ -45,7 +45,7 @@ var guardFaults = []guardFault{
 	{name: "nobody watches a guest while the host plans its call", pkg: "runtime", attack: "TestGuestsAreWatchedWhileTheHostPlans/the_host_plans",
 		edits: in("runtime/deadline.go", "g.calls.Add(-1)", "g.calls.Add(0)")},
 	{name: "nobody says that the host plans a call", pkg: "executor", attack: "TestPlanningIsSaid",
-		edits: in("executor/nested.go", "	defer planning.Begin(ctx)()\n", "	_ = planning.Begin\n")},
+		edits: in("executor/host.go", "	defer planning.Begin(ctx)()\n", "	_ = planning.Begin\n")},
 
 	{name: "answers are masked when their call has ended", pkg: "hostfuncs/network", attack: "TestAttackAnswersThatTakeLongToMask",
 		edits: in("hostfuncs/network/body.go", "body, err = e.client.secrets.MaskFirst(e.ctx, text, kept)", "body = e.client.secrets.Mask(text[:kept])")},
@@ -109,11 +109,11 @@ var guardFaults = []guardFault{
 	{name: "batches are kept where tools may write", pkg: "cmd/caisson", attack: "TestScripts/approvals",
 		edits: in("cmd/caisson/batch.go", "if found {", "if found && false {")},
 	{name: "fingerprints are of no call", pkg: "executor", attack: "TestAttackExchangedCalls/in_two_batches",
-		edits: in("executor/fingerprint.go", "\"caisson-approval/v3\"), callID)", "\"caisson-approval/v3\"), \"\")")},
+		edits: in("executor/approvals.go", "\"caisson-approval/v3\"), callID)", "\"caisson-approval/v3\"), \"\")")},
 	{name: "fingerprints are of any order", pkg: "executor", attack: "TestAttackReorderedCalls",
-		edits: in("executor/fingerprint.go", "o.before[callID] = o.last", "o.before[callID] = \"\"")},
+		edits: in("executor/approvals.go", "o.before[callID] = o.last", "o.before[callID] = \"\"")},
 	{name: "a fingerprint is of the ids of all calls before, one by one", pkg: "executor", attack: "TestPlanningIsLinear",
-		edits: in("executor/fingerprint.go", "o.last = digestOf(", "o.last += digestOf(")},
+		edits: in("executor/approvals.go", "o.last = digestOf(", "o.last += digestOf(")},
 	{name: "an approval names a call, and no fingerprint", pkg: "cmd/caisson", attack: "TestDecisionsNameOneCall",
 		edits: in("cmd/caisson/batch_resume.go", "strings.HasPrefix(a.Fingerprint, fingerprint)", "strings.HasPrefix(fingerprint, \"\")")},
 	{name: "a batch is claimed in the state folder alone", pkg: "internal/batches", attack: "TestAFileIsClaimedOnceWhateverRemembersIt",
@@ -135,7 +135,7 @@ var guardFaults = []guardFault{
 	{name: "approvals for a session are for whatever a tool may call", pkg: "executor", attack: "TestAttackReplacedCallee/after_it_was_approved_for_the_session",
 		edits: unbound},
 	{name: "a tool may be replaced while what calls it runs", pkg: "executor", attack: "TestAttackReplacedCallee/while_it_runs",
-		edits: in("executor/fingerprint.go", "&& identity == approved {", "&& identity != \"\" || approved == \"\" {")},
+		edits: in("executor/approvals.go", "&& identity == approved {", "&& identity != \"\" || approved == \"\" {")},
 
 	{name: "files are read whatever their size", pkg: "internal/batches", attack: "TestAttackLargeFile",
 		edits: in("internal/folder/folder.go", "if info.Size() > most {", "if info.Size() > most && false {")},
@@ -160,7 +160,7 @@ var unchecked = []overlay.Edit{
 }
 
 // unbound leaves the tools that a tool may call out of what an approval of it is bound to.
-var unbound = in("executor/fingerprint.go", "	text = appendText(text, string(callees.text))\n", "")
+var unbound = in("executor/approvals.go", "	text = appendText(text, string(reached))\n", "")
 
 // masking does not find one form of a secret.
 func masking(form, old, without, encoder string) guardFault {
