@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/caisson-run/caisson/manifests/internal/keypath"
 	"github.com/caisson-run/caisson/manifests/permission"
@@ -12,10 +13,10 @@ import (
 
 // kinds returns the table of all kinds of permissions, in display order. The code for one kind is
 // in its own file, permission_NAME.go. Its fields are in [Permissions], [Grant], [Grants] and
-// [Deny].
-func kinds() []kind {
+// [Deny]. It is built once and never written to.
+var kinds = sync.OnceValue(func() []kind {
 	return []kind{files(), network(), secrets(), contextValues(), environment(), keyValue(), tools(), languageModel()}
-}
+})
 
 // Permissions is what a tool requests. It is an upper limit and grants nothing.
 type Permissions struct {

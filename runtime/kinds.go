@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs"
@@ -39,8 +40,9 @@ type enforcer interface {
 	Open(ctx context.Context, now func() time.Time) (context.Context, *journal.Journal)
 }
 
-// kinds returns all kinds of permissions that are enforced, in the order of their decisions.
-func kinds() []kind {
+// kinds returns all kinds of permissions that are enforced, in the order of their decisions. The table
+// is built once and never written to.
+var kinds = sync.OnceValue(func() []kind {
 	return []kind{
 		{
 			name: "files", asked: func(m *manifests.Manifest) bool { return len(m.Permissions.Files) > 0 },
@@ -72,7 +74,7 @@ func kinds() []kind {
 			decide: (*permit).decideCalls,
 		},
 	}
-}
+})
 
 // offered returns the functions that modules may import. Those of abi.IO, abi.Stream and
 // abi.Context need no permission: abi.IO reads the responses of the other modules, abi.Stream

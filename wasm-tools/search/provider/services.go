@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"strconv"
@@ -76,7 +77,7 @@ func decodeBrave(body []byte) ([]Result, error) {
 
 // tavily is the Tavily Search API (docs.tavily.com). It has no parameter for the language.
 func tavily() Provider {
-	return Provider{Name: Tavily, request: tavilyRequest, decode: decodeTavily, explain: explainTavily}
+	return Provider{Name: Tavily, request: tavilyRequest, decode: decodePlain, explain: explainTavily}
 }
 
 type tavilyQuery struct {
@@ -108,17 +109,19 @@ func explainTavily(status int) string {
 	return ""
 }
 
-type tavilyAnswer struct {
+// plainAnswer is what Tavily and SearXNG answer. They differ in how they spell one name.
+type plainAnswer struct {
 	Results *[]struct {
 		Title         string `json:"title"`
 		URL           string `json:"url"`
 		Content       string `json:"content"`
-		PublishedDate string `json:"published_date"`
+		PublishedDate string `json:"published_date"` // Tavily's
+		Published     string `json:"publishedDate"`  // SearXNG's
 	} `json:"results"`
 }
 
-func decodeTavily(body []byte) ([]Result, error) {
-	var answer tavilyAnswer
+func decodePlain(body []byte) ([]Result, error) {
+	var answer plainAnswer
 	if err := decodeJSON(body, &answer); err != nil {
 		return nil, err
 	}
@@ -127,7 +130,7 @@ func decodeTavily(body []byte) ([]Result, error) {
 	}
 	var found []Result
 	for _, r := range *answer.Results {
-		found = append(found, Result{r.Title, r.URL, r.Content, r.PublishedDate})
+		found = append(found, Result{r.Title, r.URL, r.Content, cmp.Or(r.PublishedDate, r.Published)})
 	}
 	return found, nil
 }
@@ -138,7 +141,7 @@ func searxng(base *url.URL) Provider {
 	return Provider{
 		Name:    SearXNG,
 		request: func(q Query) (caisson.Request, error) { return searxngRequest(base, q), nil },
-		decode:  decodeSearXNG,
+		decode:  decodePlain,
 		explain: explainSearXNG,
 	}
 }
@@ -169,28 +172,4 @@ func explainSearXNG(status int) string {
 		return "it limits how often it may be asked; its operator can change that"
 	}
 	return ""
-}
-
-type searxngAnswer struct {
-	Results *[]struct {
-		Title         string `json:"title"`
-		URL           string `json:"url"`
-		Content       string `json:"content"`
-		PublishedDate string `json:"publishedDate"`
-	} `json:"results"`
-}
-
-func decodeSearXNG(body []byte) ([]Result, error) {
-	var answer searxngAnswer
-	if err := decodeJSON(body, &answer); err != nil {
-		return nil, err
-	}
-	if answer.Results == nil {
-		return nil, errUnreadable
-	}
-	var found []Result
-	for _, r := range *answer.Results {
-		found = append(found, Result{r.Title, r.URL, r.Content, r.PublishedDate})
-	}
-	return found, nil
 }
