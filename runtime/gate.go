@@ -9,23 +9,28 @@ import (
 // errBusy means that a call found no room to run.
 var errBusy = errors.New("busy")
 
-// gate lets so many calls run at a time, and no call wait: the queue is the executor's. It is safe for
+// gate bounds how many calls run at a time. It has no queue: the executor has one. It is safe for
 // concurrent use.
 type gate struct {
 	most    int64
 	running atomic.Int64
 }
 
-// enter lets a call in, or fails with errBusy. Every call that it lets in must leave.
+// enter admits a call, or fails with errBusy. Each admitted call must leave. A call that is refused
+// never counts, so it cannot make another one fail that there is room for.
 func (g *gate) enter() error {
-	if g.running.Add(1) > g.most {
-		g.running.Add(-1)
-		return fmt.Errorf("%w: %d calls are running", errBusy, g.most)
+	for {
+		running := g.running.Load()
+		if running >= g.most {
+			return fmt.Errorf("%w: %d calls are running", errBusy, g.most)
+		}
+		if g.running.CompareAndSwap(running, running+1) {
+			return nil
+		}
 	}
-	return nil
 }
 
-// enterNow lets a call in that must not be refused, whatever runs. It must leave as any.
+// enterNow admits a call that must not be refused, however many are running. It must leave too.
 func (g *gate) enterNow() { g.running.Add(1) }
 
 func (g *gate) leave() { g.running.Add(-1) }
