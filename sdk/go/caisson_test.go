@@ -121,7 +121,7 @@ func TestErrors(t *testing.T) {
 		assert.EqualError(t, err, text)
 		wrapped := fmt.Errorf("while fetching: %w", err)
 		assert.ErrorIs(t, wrapped, err.Status)
-		for _, other := range []Status{OK, Denied, Invalid, Limit, Deadline, NotFound, IO, Unavailable} {
+		for _, other := range []Status{statusOK, Denied, Invalid, Limit, Deadline, NotFound, IO, Unavailable} {
 			assert.Equal(t, other == err.Status, errors.Is(wrapped, other))
 		}
 	}
@@ -150,7 +150,7 @@ func (n *network) send(request, _ []byte) (uint64, error) {
 	n.next++
 	n.flying = append(n.flying, n.next)
 	n.most = max(n.most, len(n.flying))
-	return n.answer(OK, fmt.Sprintf(`{"id":%d}`, n.next)), nil
+	return n.answer(statusOK, fmt.Sprintf(`{"id":%d}`, n.next)), nil
 }
 
 func (n *network) receive(request, _ []byte) (uint64, error) {
@@ -166,7 +166,7 @@ func (n *network) receive(request, _ []byte) (uint64, error) {
 		return n.answer(IO, `{"message":"lost"}`), nil
 	}
 	header := fmt.Sprintf(`{"status":%d}`, id.ID)
-	return n.answer(OK, string([]byte{byte(len(header)), 0, 0, 0})+header), nil
+	return n.answer(statusOK, string([]byte{byte(len(header)), 0, 0, 0})+header), nil
 }
 
 func (n *network) answer(status Status, response string) uint64 {

@@ -35,7 +35,7 @@ func (f hostFunction) ask(request any, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if status := Status(result >> 32); status != OK {
+	if status := Status(result >> 32); status != statusOK {
 		return nil, f.failure(status, response)
 	}
 	return response, nil
@@ -74,7 +74,7 @@ func (f hostFunction) readAll(length int) ([]byte, error) {
 	return response, nil
 }
 
-// failure reads the response to a call that was not answered with OK.
+// failure reads the response to a call that was not answered with success.
 func (f hostFunction) failure(status Status, response []byte) error {
 	failure := &Error{Op: f.name, Status: status}
 	var err error

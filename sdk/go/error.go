@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// Status is how the host answers a call. Every status but OK is an error, for errors.Is.
+// Status is how the host answers a call. Every status but 0 is an error, for errors.Is.
 type Status uint32
 
 // The statuses.
 const (
-	OK          Status = 0
+	statusOK    Status = 0
 	Denied      Status = 1 // the manifest does not ask for it, or the operator does not grant it
 	Invalid     Status = 2 // the request makes no sense
 	Limit       Status = 3 // the call has had as much as it may
@@ -33,7 +33,7 @@ func (s Status) Error() string {
 
 var statusNames = [...]string{"ok", "denied", "invalid", "limit", "deadline", "not found", "io", "unavailable"}
 
-// Error is a call that the host did not answer with OK. It matches its Status in errors.Is.
+// Error is a call that the host did not answer with success. It matches its Status in errors.Is.
 type Error struct {
 	Op     string // the function of the host: "caisson:net@1.request"
 	Status Status

@@ -86,7 +86,7 @@ func TestVectors(t *testing.T) {
 			require.Len(t, h.requests, 1)
 			assert.JSONEq(t, v.Request, h.requests[0])
 			assert.Equal(t, string(v.Body), h.bodies[0])
-			if v.Status == OK {
+			if v.Status == statusOK {
 				require.NoError(t, err)
 				checkAnswer(t, v, got)
 				return
