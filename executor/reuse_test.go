@@ -202,7 +202,7 @@ func TestFailuresAreNotReused(t *testing.T) {
 // goes first.
 func TestReuseBytes(t *testing.T) {
 	long := func(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
-		return succeed(fmt.Sprintf("%01000d", len(invocation.Arguments.Names()))), nil
+		return succeed(fmt.Sprintf("%01000d", invocation.Arguments.Len())), nil
 	}
 	e := newExecutor(t, executor.Options{Reuse: executor.Reuse{Bytes: 10_000}}, newFake(t, "one", readOnly, long))
 	for n := range 100 {

@@ -57,6 +57,9 @@ func ParseArguments(text string) (Arguments, error) {
 	return Arguments{members}, nil
 }
 
+// Len returns how many members the object has.
+func (a Arguments) Len() int { return len(a.members) }
+
 // Names returns the members' names in order.
 func (a Arguments) Names() []string {
 	names := make([]string, len(a.members))
