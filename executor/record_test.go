@@ -32,16 +32,14 @@ func TestRowS05Failures(t *testing.T) {
 	for _, test := range []struct {
 		name, message string
 		kind          tool.Kind
-		audience      tool.Audience
 		skipped       bool
 	}{
-		{"crashs", `there is no tool "crashs"; did you mean crashes?`, tool.UnknownTool, tool.AudienceCaller, true},
-		{"fails", "no such city", tool.ToolFailed, tool.AudienceModel, false},
-		{"crashes", "unreachable", tool.Trap, tool.AudienceModel, false},
+		{"crashs", `there is no tool "crashs"; did you mean crashes?`, tool.UnknownTool, true},
+		{"fails", "no such city", tool.ToolFailed, false},
+		{"crashes", "unreachable", tool.Trap, false},
 	} {
 		record := ask(t, e, nil, test.name, "")
 		assert.Equal(t, tool.Result{Error: test.message, Kind: test.kind}, record.Result)
-		assert.Equal(t, test.audience, record.Result.Kind.Audience())
 		assert.Equal(t, test.skipped, record.Skipped)
 	}
 	outcome, err := r.Invoke(t.Context(), tool.Invocation{Tool: "nobody"})

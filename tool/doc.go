@@ -9,7 +9,7 @@
 //
 // # Three channels
 //
-// A failure always belongs to exactly one reader, and [Kind.Audience] says which:
+// A failure always belongs to exactly one reader, and its [Kind] says which:
 // the tool failed and the model should read why; the call was wrong or denied and
 // the caller should; or the host failed and the operator should, with an id.
 package tool

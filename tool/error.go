@@ -10,6 +10,11 @@ import (
 // Kinds come from what the host saw, never from what a guest printed, so a tool
 // cannot claim to have been denied or stopped. Each Kind is an error, so that
 // errors.Is(err, tool.Denied) asks for the kind of an [Error].
+//
+// A kind also says who should read the message. The caller, who sent the call or
+// grants the permissions: InvalidArguments, UnknownTool, Denied, Busy, Cancelled.
+// The operator, who runs the host: Internal. The model, which can try other
+// arguments or another tool: all others.
 type Kind string
 
 // The kinds, as they appear in a record.
@@ -48,28 +53,6 @@ func Kinds() []Kind {
 // Error returns the kind's name, which makes a Kind usable with errors.Is.
 func (k Kind) Error() string { return string(k) }
 
-// Audience is the reader that a failure is meant for.
-type Audience string
-
-// The three audiences.
-const (
-	AudienceModel    Audience = "model"    // can act on it: try other arguments or another tool
-	AudienceCaller   Audience = "caller"   // whoever sent the call or grants the permissions
-	AudienceOperator Audience = "operator" // whoever runs the host
-)
-
-// Audience returns who should read a failure of this kind.
-func (k Kind) Audience() Audience {
-	switch k {
-	case Denied, Busy, Cancelled, UnknownTool, InvalidArguments:
-		return AudienceCaller
-	case Internal:
-		return AudienceOperator
-	default:
-		return AudienceModel
-	}
-}
-
 // Is lets a deadline or a cancellation be recognised by the standard library's
 // errors, whether or not a context caused it.
 func (k Kind) Is(target error) bool {
@@ -91,7 +74,7 @@ type Error struct {
 	Op   string // what was being done: "resolve", "arguments", "invoke", …
 	Tool string // the tool's name, as it was asked for
 	Kind Kind
-	// Message is one sentence for the reader that Kind.Audience names. It holds no
+	// Message is one sentence for the reader that [Kind] assigns. It holds no
 	// host path, address or guest output.
 	Message string
 	// Err is the cause. It may hold details that only the operator should see.

@@ -15,7 +15,7 @@ type Result struct {
 	Data json.RawMessage `json:"data,omitempty"`
 	// Content holds parts that are not plain text. It is nil for most tools.
 	Content []Content `json:"content,omitempty"`
-	// Error says, to the reader that Kind.Audience names, why the call failed.
+	// Error says, to the reader that Kind assigns, why the call failed.
 	Error string `json:"error,omitempty"`
 	// Kind is set by the host on failure and empty on success.
 	Kind Kind `json:"kind,omitempty"`
