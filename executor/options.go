@@ -16,15 +16,10 @@ import (
 // read on must have room.
 const LeastOutput = 512
 
-// DefaultParallel is how many read-only calls of a batch run at a time where
-// [Options.Parallel] is zero.
-const DefaultParallel = 8
-
 // Options says how an executor works. The zero value is the safe default; negative numbers
 // are errors.
 type Options struct {
-	// Parallel is how many read-only calls of one batch run at a time. Zero means
-	// DefaultParallel.
+	// Parallel is how many read-only calls of one batch run at a time. Zero means 8.
 	Parallel int
 	// NoRepair switches off the repair of arguments: they are taken as the model wrote
 	// them, and absent members get no defaults.
@@ -159,7 +154,7 @@ func (o Options) complete() (Options, error) {
 	if o.NoRepair && o.TolerantJSON {
 		return o, errors.New("NoRepair and TolerantJSON contradict each other")
 	}
-	o.Parallel = or(o.Parallel, DefaultParallel)
+	o.Parallel = or(o.Parallel, 8)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -58,7 +58,7 @@ func TestRowS24Parallel(t *testing.T) {
 				}
 				parallel := test.parallel
 				if parallel == 0 {
-					parallel = executor.DefaultParallel
+					parallel = 8
 				}
 				assert.LessOrEqual(t, most.Load(), int64(parallel))
 			})
