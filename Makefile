@@ -3,6 +3,8 @@
 GO ?= go
 # Every Go package but the guests, which have no tests of their own outside a sandbox.
 PACKAGES = ./...
+# Tests need no debugging information, and linking them without it takes half the time.
+TESTFLAGS = -ldflags=-s
 # A guest with a dependency that nothing else needs, in a Go module of its own.
 PLUGIN = internal/benchmark/guests/go/plugin
 # Tests against OpenAI's own client, which nothing else depends on.
@@ -38,14 +40,14 @@ deps: ## download every module that the other targets need
 
 .PHONY: test
 test: ## run the tests
-	$(GO) test $(PACKAGES)
+	$(GO) test $(TESTFLAGS) $(PACKAGES)
 
 # The packages of which "make test" runs a sample; see internal/testsize.
 SAMPLED = $$(grep -rlE --include='*_test.go' 'internal/testsize"|go:build slow' . | xargs -n1 dirname | sort -u)
 
 .PHONY: slow
 slow: ## run the tests of which "make test" runs a sample, whole
-	$(GO) test -tags slow $(SAMPLED)
+	$(GO) test $(TESTFLAGS) -tags slow $(SAMPLED)
 
 # Where goroutines meet. Nightly runs have the race detector look at everything, the command line's
 # scripts too, whose processes it slows down most.

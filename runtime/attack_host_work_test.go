@@ -201,7 +201,7 @@ func newLateWorld(t *testing.T) *lateWorld {
 	}
 	fill(filepath.Join(data, "many"), 9_990)
 	fill(full, lateCalls*lateRemovals)
-	for i := range 20 { // names in one directory are counted without a look at each
+	for i := range testsize.Of(4, 20) { // names in one directory are counted without a look at each
 		fill(filepath.Join(full, fmt.Sprintf("d%02d", i)), 1000)
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(data, "large"), make([]byte, 100<<20), 0o600))
