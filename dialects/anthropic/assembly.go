@@ -13,16 +13,14 @@ import (
 
 // assembly is a message as far as it has come.
 type assembly struct {
-	reader wire.Reader
-	id     string
-	model  string
-	stop   string
-	usage  usage
-	parts  []*part // as they were first heard of
-	at     map[int]*part
-	calls  int
-	taken  map[string]bool // ids
-	done   bool            // nothing more comes
+	wire.Output
+	stop  string
+	usage usage
+	parts []*part // in the order in which they were first mentioned
+	at    map[int]*part
+	calls int
+	taken map[string]bool // ids
+	done  bool            // nothing more comes
 }
 
 // part is a block as far as it has come.
@@ -60,20 +58,20 @@ const (
 )
 
 func (a *assembly) begin(m message) {
-	a.id, a.model, a.stop = m.ID, m.Model, m.StopReason
+	a.ID, a.Model, a.stop = m.ID, m.Model, m.StopReason
 	a.usage.update(m.Usage)
 }
 
-// maxBlocks bounds what is held of a message that has many blocks and nothing in them.
+// maxBlocks bounds the memory for a message of many empty blocks.
 const maxBlocks = 16_384
 
 // part returns the block with that index, which may be new.
-func (a *assembly) part(path string, index int) (*part, error) {
+func (a *assembly) part(index int) (*part, error) {
 	if p := a.at[index]; p != nil {
 		return p, nil
 	}
 	if len(a.parts) == maxBlocks {
-		return nil, a.reader.Fail(path, "the message has more than %d blocks", maxBlocks)
+		return nil, a.Fail("index", "the message has more than %d blocks", maxBlocks)
 	}
 	if a.at == nil {
 		a.at = map[int]*part{}
@@ -83,33 +81,33 @@ func (a *assembly) part(path string, index int) (*part, error) {
 	return a.at[index], nil
 }
 
-// start takes what a block begins with, or is.
-func (a *assembly) start(path string, p *part, first block) error {
+// start takes what a block begins with, or all of it.
+func (a *assembly) start(r wire.Reader, p *part, first block) error {
 	if p.kind != "" {
-		return a.reader.Fail(path, "block %d begins twice", p.index)
+		return r.Fail("", "block %d begins twice", p.index)
 	}
 	if first.Type == "" {
-		return a.reader.Fail(path, "has no type")
+		return r.Fail("", "has no type")
 	}
 	p.kind = first.Type
 	if p.text.Len() > 0 && p.kind != textBlock || p.pieces.Len() > 0 && p.kind == textBlock {
-		return a.reader.Fail(path+".type", "block %d is a %s, which is not what came for it before", p.index, tool.Shown(p.kind, 64))
+		return r.Fail("type", "block %d is a %s, which is not what came for it before", p.index, tool.Shown(p.kind, 64))
 	}
 	switch p.kind {
 	case textBlock:
 		p.text.WriteString(p.halves.Add(first.Text))
 	case callBlock:
-		return a.startCall(path, p, first)
+		return a.startCall(r, p, first)
 	}
 	return nil
 }
 
-func (a *assembly) startCall(path string, p *part, first block) error {
+func (a *assembly) startCall(r wire.Reader, p *part, first block) error {
 	if first.Name == "" {
-		return a.reader.Fail(path+".name", "is missing; a tool_use block names its tool")
+		return r.Fail("name", "is missing; a tool_use block names its tool")
 	}
 	if a.calls == dialects.MaxCalls {
-		return a.reader.Fail(path, "the message has more than %d calls", dialects.MaxCalls)
+		return r.Fail("", "the message has more than %d calls", dialects.MaxCalls)
 	}
 	if a.taken == nil {
 		a.taken = map[string]bool{}
@@ -118,22 +116,15 @@ func (a *assembly) startCall(path string, p *part, first block) error {
 		first.ID = pieces.Free(a.taken, p.index)
 	}
 	a.taken[first.ID] = true
-	p.call = tool.Call{ID: first.ID, Type: "function", Function: tool.Function{Name: first.Name}}
+	p.call = tool.Call{ID: first.ID, Type: tool.FunctionCall, Function: tool.Function{Name: first.Name}}
 	p.number, p.input = a.calls, first.Input
 	a.calls++
-	return a.bound(path+".input", len(first.Input))
+	return bound(r, "input", len(first.Input))
 }
 
-// more takes a piece of a call's arguments, and returns what it completes.
-func (a *assembly) more(path string, p *part, piece pieces.Text) (string, error) {
-	text := p.halves.Add(piece)
-	p.pieces.WriteString(text)
-	return text, a.bound(path, p.pieces.Len())
-}
-
-func (a *assembly) bound(path string, bytes int) error {
+func bound(r wire.Reader, path string, bytes int) error {
 	if bytes > dialects.MaxArguments {
-		return a.reader.Fail(path, "the arguments have more than %d bytes", dialects.MaxArguments)
+		return r.Fail(path, "the arguments have more than %d bytes", dialects.MaxArguments)
 	}
 	return nil
 }
@@ -181,7 +172,7 @@ func (a *assembly) cut() *part {
 // Response returns the texts and the calls that are whole, in the order of the blocks.
 func (a *assembly) Response() tool.ChatResponse {
 	response := tool.ChatResponse{
-		ID: a.id, Model: a.model, ToolCalls: []tool.Call{},
+		ID: a.ID, Model: a.Model, ToolCalls: []tool.Call{},
 		FinishReason: finishReason(a.stop), Usage: a.usage.total(),
 	}
 	var content strings.Builder

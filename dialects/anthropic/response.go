@@ -96,12 +96,12 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 	if whole.Type != "message" && whole.Type != "" || wire.Absent(whole.Content) {
 		return tool.ChatResponse{}, r.Fail("", "is not a message: want {\"type\":\"message\",\"content\":[…]}, not type %q", tool.Shown(whole.Type, 64))
 	}
-	read := assembly{reader: r, done: true}
+	read := assembly{done: true}
 	read.begin(whole)
-	err := wire.Each(r, "content", whole.Content, maxBlocks, func(path string, index int, whole *block) error {
-		p, err := read.part(path, index)
+	err := wire.Each(r, "content", whole.Content, maxBlocks, func(r wire.Reader, whole *block) error {
+		p, err := read.part(len(read.parts))
 		if err == nil {
-			err = read.start(path, p, *whole)
+			err = read.start(r, p, *whole)
 			p.end()
 		}
 		return err
@@ -113,6 +113,6 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 }
 
 // as returns the error that the provider sent instead of a message.
-func (f *failure) as(reader wire.Reader) error {
-	return reader.Fail("error", "the provider answered with %s: %s", tool.Shown(f.Type, 64), tool.Shown(f.Message, 512))
+func (f *failure) as(r wire.Reader) error {
+	return r.Fail("error", "the provider answered with %s: %s", tool.Shown(f.Type, 64), tool.Shown(f.Message, 512))
 }

@@ -10,14 +10,12 @@ import (
 // Stream reads the events of a streamed message. Blocks may be interleaved, and what a delta
 // adds to may begin later.
 func (dialect) Stream() dialects.Stream {
-	r := reader("stream")
-	return wire.NewStream(r, &stream{assembly: assembly{reader: r}})
+	return wire.NewStream(&stream{assembly: assembly{Output: wire.Output{Reader: reader("stream")}}})
 }
 
 type stream struct {
 	assembly
 	began bool
-	out   []tool.StreamResponse // of the event that is being read
 }
 
 // event is the union of all events.
@@ -40,27 +38,21 @@ type delta struct {
 	StopReason string      `json:"stop_reason"` // of message_delta
 }
 
-// Take takes one event. Unknown ones are passed over, as the provider asks.
-func (s *stream) Take(name string, data []byte) ([]tool.StreamResponse, error) {
-	s.out = nil
-	err := s.event(name, data)
-	return s.out, err
-}
-
-func (s *stream) event(name string, data []byte) error {
+// Take takes one event. Unknown ones are ignored, as the provider asks.
+func (s *stream) Take(name string, data []byte) error {
 	e := event{Type: name}
-	if err := s.reader.Into("", data, &e); err != nil {
+	if err := s.Into("", data, &e); err != nil {
 		return err
 	}
 	if s.done && e.Type != "ping" {
-		return s.reader.Fail("type", "%q follows message_stop", tool.Shown(e.Type, 64))
+		return s.Fail("type", "%q follows message_stop", tool.Shown(e.Type, 64))
 	}
 	switch e.Type {
 	case "error":
 		if e.Error == nil {
-			return s.reader.Fail("error", "is missing; an error event says what went wrong")
+			return s.Fail("error", "is missing; an error event says what went wrong")
 		}
-		return e.Error.as(s.reader)
+		return e.Error.as(s.Reader)
 	case "message_start":
 		return s.messageStart(&e)
 	case "message_delta":
@@ -78,10 +70,10 @@ func (s *stream) event(name string, data []byte) error {
 
 func (s *stream) messageStart(e *event) error {
 	if e.Message == nil {
-		return s.reader.Fail("message", "is missing")
+		return s.Fail("message", "is missing")
 	}
 	if s.began {
-		return s.reader.Fail("type", "message_start comes twice; each message has a stream of its own")
+		return s.Fail("type", "message_start comes twice; each message has a stream of its own")
 	}
 	s.began = true
 	s.begin(*e.Message)
@@ -101,9 +93,9 @@ func (s *stream) messageStop() {
 
 func (s *stream) block(e *event) error {
 	if e.Index == nil || *e.Index < 0 {
-		return s.reader.Fail("index", "is missing or below zero; the events of a block say which it is")
+		return s.Fail("index", "is missing or below zero; the events of a block say which it is")
 	}
-	p, err := s.part("index", *e.Index)
+	p, err := s.part(*e.Index)
 	if err != nil {
 		return err
 	}
@@ -118,10 +110,10 @@ func (s *stream) block(e *event) error {
 
 func (s *stream) blockStop(p *part) error {
 	if p.stopped {
-		return s.reader.Fail("index", "block %d ends twice", p.index)
+		return s.Fail("index", "block %d ends twice", p.index)
 	}
 	if rest := p.end(); p.kind != callBlock {
-		s.say(tool.ResponseAnswer, rest)
+		s.Say(tool.ResponseAnswer, rest)
 	} else if p.certain() {
 		s.pass(p)
 	}
@@ -130,21 +122,21 @@ func (s *stream) blockStop(p *part) error {
 
 func (s *stream) blockStart(p *part, first *block) error {
 	if first == nil {
-		return s.reader.Fail("content_block", "is missing")
+		return s.Fail("content_block", "is missing")
 	}
 	before := p.text.Len()
-	if err := s.start("content_block", p, *first); err != nil {
+	if err := s.start(s.In("content_block"), p, *first); err != nil {
 		return err
 	}
 	switch p.kind {
 	case textBlock:
-		s.say(tool.ResponseAnswer, p.text.String()[before:])
+		s.Say(tool.ResponseAnswer, p.text.String()[before:])
 	case thinkingBlock:
-		s.say(tool.ResponseThinking, first.Thinking)
+		s.Say(tool.ResponseThinking, first.Thinking)
 	case redactedBlock:
-		return s.note(tool.ResponseThinking, map[string]string{"redacted_thinking": first.Data})
+		return s.Data(tool.ResponseThinking, "", map[string]string{"redacted_thinking": first.Data})
 	case callBlock:
-		err := s.note(tool.ResponseToolDelta, wire.Delta{Index: p.number, ID: p.call.ID, Name: p.call.Function.Name, Arguments: p.pieces.String()})
+		err := s.Delta(wire.Delta{Index: p.number, ID: p.call.ID, Name: p.call.Function.Name, Arguments: p.pieces.String()})
 		if p.stopped && p.certain() {
 			s.pass(p)
 		}
@@ -155,23 +147,23 @@ func (s *stream) blockStart(p *part, first *block) error {
 
 func (s *stream) blockDelta(p *part, d *delta) error {
 	if d == nil {
-		return s.reader.Fail("delta", "is missing")
+		return s.Fail("delta", "is missing")
 	}
 	if p.stopped {
-		return s.reader.Fail("index", "block %d goes on after it ended", p.index)
+		return s.Fail("index", "block %d goes on after it ended", p.index)
 	}
 	switch d.Type {
 	case "text_delta":
 		if p.kind != textBlock && p.kind != "" {
-			return s.reader.Fail("delta.type", "block %d is no text, and text came for it", p.index)
+			return s.Fail("delta.type", "block %d is no text, and text came for it", p.index)
 		}
 		text := p.halves.Add(d.Text)
 		p.text.WriteString(text)
-		s.say(tool.ResponseAnswer, text)
+		s.Say(tool.ResponseAnswer, text)
 	case "thinking_delta":
-		s.say(tool.ResponseThinking, d.Thinking)
+		s.Say(tool.ResponseThinking, d.Thinking)
 	case "signature_delta":
-		return s.note(tool.ResponseThinking, map[string]string{"signature": d.Signature}) // for the provider alone
+		return s.Data(tool.ResponseThinking, "", map[string]string{"signature": d.Signature}) // for the provider alone
 	case "input_json_delta":
 		return s.argumentsDelta(p, d.JSON)
 	}
@@ -181,13 +173,15 @@ func (s *stream) blockDelta(p *part, d *delta) error {
 func (s *stream) argumentsDelta(p *part, piece pieces.Text) error {
 	switch p.kind {
 	case textBlock:
-		return s.reader.Fail("delta.type", "block %d is a text, and arguments came for it", p.index)
+		return s.Fail("delta.type", "block %d is a text, and arguments came for it", p.index)
 	case callBlock, "":
-		text, err := s.more("delta.partial_json", p, piece)
-		if err != nil || p.kind == "" || text == "" {
+		text := p.halves.Add(piece)
+		p.pieces.WriteString(text)
+		err := bound(s.Reader, "delta.partial_json", p.pieces.Len())
+		if err != nil || p.kind == "" {
 			return err
 		}
-		return s.note(tool.ResponseToolDelta, wire.Delta{Index: p.number, Arguments: text})
+		return s.Delta(wire.Delta{Index: p.number, Arguments: text})
 	}
 	return nil // the arguments of what the provider runs itself
 }
@@ -196,35 +190,21 @@ func (s *stream) argumentsDelta(p *part, piece pieces.Text) error {
 func (s *stream) pass(p *part) {
 	if p.kind == callBlock && !p.passed {
 		p.passed = true
-		s.out = append(s.out, wire.Called(s.id, p.whole()))
+		s.Call(p.whole())
 	}
 }
 
-func (s *stream) say(kind tool.ResponseType, text string) {
-	if text != "" {
-		s.out = append(s.out, wire.Piece(s.id, kind, text))
-	}
-}
-
-// note adds a piece that has data in place of a text.
-func (s *stream) note(kind tool.ResponseType, data any) error {
-	piece, err := wire.WithData(wire.Piece(s.id, kind, ""), false, data)
-	s.out = append(s.out, piece)
-	return err
-}
-
-// Finish returns what was still open. A stream that ends before message_stop broke off.
-func (s *stream) Finish() ([]tool.StreamResponse, error) {
+// Finish completes what is still open. A stream that ends before message_stop broke off.
+func (s *stream) Finish() error {
 	if !s.done {
-		return nil, s.reader.Fail("", "broke off: message_stop did not come")
+		return s.Fail("", "broke off: message_stop did not come")
 	}
 	for _, p := range s.parts {
 		if p.kind == "" && p.pieces.Len() > 0 {
-			return nil, s.reader.Fail("", "block %d has arguments but never began, so that its tool is not known", p.index)
+			return s.Fail("", "block %d has arguments but never began, so that its tool is not known", p.index)
 		}
 		p.end()
 	}
-	s.out = nil
 	s.messageStop() // the calls of blocks that did not end by themselves
-	return s.out, nil
+	return nil
 }

@@ -30,58 +30,54 @@ type answeredFunction struct {
 // Its response is the JSON of a result, as records have it, or has "output", or "error" where the
 // call failed, or is the output itself.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
-	return wire.ReadAnswers(reader("answers"), document, "contents", func(found *wire.Answers, path string, element *answered) error {
-		a := answers{found}
+	return wire.ReadAnswers(reader("answers"), document, "contents", func(r wire.Reader, a *wire.Answers, element *answered) error {
 		if wire.Absent(element.Parts) {
-			return a.part(path, element.Response)
+			return element.Response.add(r, a)
 		}
-		return wire.Each(a.Reader, wire.Join(path, "parts"), element.Parts, maxParts, func(path string, _ int, p *answered) error { return a.part(path, p.Response) })
+		return wire.Each(r, "parts", element.Parts, maxParts, func(r wire.Reader, p *answered) error { return p.Response.add(r, a) })
 	})
 }
 
-// answers adds what a document has to those that were found.
-type answers struct{ *wire.Answers }
-
-// part takes what a part says of a call, nil where it says nothing.
-func (a answers) part(path string, f *answeredFunction) error {
+// add adds the answer in the part that r is of; f is nil for parts of other kinds.
+func (f *answeredFunction) add(r wire.Reader, a *wire.Answers) error {
 	if f == nil {
 		return nil
 	}
-	path = wire.Join(path, "functionResponse")
+	r = r.In("functionResponse")
 	if f.Name == "" && f.ID == "" {
-		return a.Fail(wire.Join(path, "name"), "is missing; it says which function is answered")
+		return r.Fail("name", "is missing; it says which function is answered")
 	}
 	if f.WillContinue {
-		return a.Fail(wire.Join(path, "willContinue"), "says that there is more to come; want the whole result")
+		return r.Fail("willContinue", "says that there is more to come; want the whole result")
 	}
-	result, err := a.result(wire.Join(path, "response"), f.Response)
+	result, err := f.result(r)
 	if err != nil {
 		return err
 	}
-	media, err := a.media(wire.Join(path, "parts"), f.Parts)
+	media, err := f.media(r)
 	if err != nil {
 		return err
 	}
 	result.Content = append(result.Content, media...)
 	if f.ID == "" {
-		return a.AddNamed(path, dialects.NamedOutput{Tool: f.Name, Result: result})
+		return a.AddNamed(r, dialects.NamedOutput{Tool: f.Name, Result: result})
 	}
-	return a.Add(path, tool.Answer{CallID: f.ID, Result: result})
+	return a.Add(r, tool.Answer{CallID: f.ID, Result: result})
 }
 
 // result reads the response of a function, which must be an object.
-func (a answers) result(path string, response json.RawMessage) (tool.Result, error) {
-	if wire.Absent(response) {
+func (f *answeredFunction) result(r wire.Reader) (tool.Result, error) {
+	if wire.Absent(f.Response) {
 		return tool.Result{Success: true}, nil
 	}
-	if stored, ok := wire.Stored(response); ok {
+	if stored, ok := wire.Stored(f.Response); ok {
 		return stored, nil
 	}
 	var says struct {
 		Output json.RawMessage `json:"output"`
 		Error  json.RawMessage `json:"error"`
 	}
-	if err := a.Into(path, response, &says); err != nil {
+	if err := r.Into("response", f.Response, &says); err != nil {
 		return tool.Result{}, err
 	}
 	var outcome wire.Outcome
@@ -90,7 +86,7 @@ func (a answers) result(path string, response json.RawMessage) (tool.Result, err
 		outcome.Text(text(says.Error))
 	}
 	if len(says.Output) == 0 && !failed {
-		return tool.Result{Success: true, Data: response}, nil
+		return tool.Result{Success: true, Data: f.Response}, nil
 	}
 	if len(says.Output) > 0 && says.Output[0] == '"' {
 		outcome.Text(text(says.Output))
@@ -143,15 +139,15 @@ type answeredMedium struct {
 }
 
 // media reads the parts of a function's response.
-func (a answers) media(path string, list json.RawMessage) (media []tool.Content, err error) {
-	err = wire.Each(a.Reader, path, list, dialects.MaxParts, func(path string, _ int, p *answeredMedium) error {
+func (f *answeredFunction) media(r wire.Reader) (media []tool.Content, err error) {
+	err = wire.Each(r, "parts", f.Parts, dialects.MaxParts, func(r wire.Reader, p *answeredMedium) error {
 		switch {
 		case p.Inline != nil && len(p.Inline.Data) > 0:
 			media = append(media, tool.Content{Type: kind(p.Inline.MIMEType), Data: p.Inline.Data, MIMEType: p.Inline.MIMEType, Name: p.Inline.DisplayName})
 		case p.File != nil && p.File.URI != "":
 			media = append(media, tool.Content{Type: kind(p.File.MIMEType), URL: p.File.URI, MIMEType: p.File.MIMEType, Name: p.File.Name})
 		default:
-			return a.Fail(path, "has neither inlineData nor fileData, with what is in it")
+			return r.Fail("", "has neither inlineData nor fileData, with what is in it")
 		}
 		return nil
 	})

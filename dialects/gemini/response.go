@@ -84,13 +84,11 @@ func finishReason(reason string, calls bool) tool.FinishReason {
 	return tool.FinishReason(reason) // MALFORMED_FUNCTION_CALL, LANGUAGE, OTHER, and what is to come
 }
 
-// Response reads a whole response, or the list of those that a stream is of.
+// Response reads a whole response, or the array of those of a stream.
 func (dialect) Response(text []byte) (tool.ChatResponse, error) {
-	read := assembly{reader: reader("response")}
-	err := read.reader.Elements(text, func(path string, element json.RawMessage) error {
-		_, err := read.add(path, element)
-		return err
-	})
+	r := reader("response")
+	read := assembly{Output: wire.Output{Reader: r}}
+	err := r.Elements(text, read.add)
 	if err == nil {
 		err = read.check()
 	}
@@ -101,6 +99,6 @@ func (dialect) Response(text []byte) (tool.ChatResponse, error) {
 }
 
 // as returns the error that the provider sent instead of a response.
-func (f *failure) as(reader wire.Reader, path string) error {
-	return reader.Fail(wire.Join(path, "error"), "the provider answered with %s: %s", tool.Shown(f.Status, 64), tool.Shown(f.Message, 512))
+func (f *failure) as(r wire.Reader) error {
+	return r.Fail("error", "the provider answered with %s: %s", tool.Shown(f.Status, 64), tool.Shown(f.Message, 512))
 }

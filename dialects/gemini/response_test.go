@@ -73,7 +73,7 @@ func TestRowS2_6WhatIsNoResponseIsRefused(t *testing.T) {
 		`3`:                 "is a JSON number; want an object",
 		`{"candidates":{}}`: "candidates: is not a JSON array, as it must be",
 		`[{"candidates":[]},{"candidates":[{"content":{"parts":[{"text":1}]}}]}]`: "[1].candidates[0].content.parts[0].text: is a JSON number; want a string",
-		reply("STOP", `{"functionCall":{"args":{"a":1}}}`):                        "candidates[0].content.parts[0].functionCall.name: is missing, and no call goes on",
+		reply("STOP", `{"functionCall":{"args":{"a":1}}}`):                        "candidates[0].content.parts[0].functionCall.name: is missing, and no call is open",
 		reply("STOP", `{"functionCall":{"name":"f","willContinue":true}}`):        `ended within the arguments of the call of "f" (finish reason "STOP")`,
 		`{"error":{"code":503,"status":"UNAVAILABLE","message":"overloaded"}}`:    "error: the provider answered with UNAVAILABLE: overloaded",
 		`[{"error":{"status":"INTERNAL"}}]`:                                       "[0].error: the provider answered with INTERNAL",

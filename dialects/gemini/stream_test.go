@@ -141,7 +141,7 @@ func TestRowS2_6BrokenStreamsAreRefused(t *testing.T) {
 		"gemini stream: broke off: no finishReason came": {reply("", `{"text":"a"}`)},
 		"is not JSON": {`{`},
 		"the provider answered with UNAVAILABLE: ":                           {reply("", `{"text":"a"}`), `{"error":{"status":"UNAVAILABLE"}}`},
-		"is missing, and no call goes on":                                    {partial("b", "$.a", `"numberValue":1`)},
+		"is missing, and no call is open":                                    {partial("b", "$.a", `"numberValue":1`)},
 		"comes together with pieces of the arguments":                        {begun, reply("STOP", `{"functionCall":{"id":"a","args":{"a":1}}}`)},
 		"of another kind than what came for the place before":                {begun, one, one},
 		"partialArgs[0]: the value is of another kind":                       {begun, one, partial("a", "$.a.b", `"numberValue":1`)},

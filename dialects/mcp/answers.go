@@ -13,15 +13,15 @@ import (
 // notifications among them are passed over. Each is read as [Answer] does, but that a text that
 // is the JSON of a result, as records have it, is that result: who answers is the client here.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
-	return wire.ReadAnswers(reader("answers"), document, "", func(found *wire.Answers, path string, m *message) error {
-		if err := m.check(found.Reader, path); err != nil || m.Method != "" {
+	return wire.ReadAnswers(reader("answers"), document, "", func(r wire.Reader, a *wire.Answers, m *message) error {
+		if err := m.check(r); err != nil || m.Method != "" {
 			return err
 		}
-		id, result, err := m.answer(found.Reader, path, (*wire.Outcome).Result)
+		id, result, err := m.answer(r, (*wire.Outcome).Result)
 		if err != nil {
 			return err
 		}
-		return found.Add(path, tool.Answer{CallID: id, Result: result})
+		return a.Add(r, tool.Answer{CallID: id, Result: result})
 	})
 }
 
@@ -36,27 +36,27 @@ func Answer(document []byte) (id string, result tool.Result, err error) {
 	var m message
 	r := reader("results")
 	if err = r.Document(document, &m); err == nil {
-		err = m.check(r, "")
+		err = m.check(r)
 	}
 	if err != nil {
 		return "", tool.Result{}, err
 	}
-	return m.answer(r, "", (*wire.Outcome).Said)
+	return m.answer(r, (*wire.Outcome).Said)
 }
 
 // answer returns the id and the result in a response. What was said is made a result by outcome.
-func (m *message) answer(r wire.Reader, path string, outcome func(*wire.Outcome, bool) tool.Result) (string, tool.Result, error) {
+func (m *message) answer(r wire.Reader, outcome func(*wire.Outcome, bool) tool.Result) (string, tool.Result, error) {
 	id, ok := readID(m.ID)
 	if !ok {
-		return "", tool.Result{}, r.Fail(wire.Join(path, "id"), "is missing, or neither a string nor a number, so that its call is not known")
+		return "", tool.Result{}, r.Fail("id", "is missing, or neither a string nor a number, so that its call is not known")
 	}
 	if m.Error != nil {
 		return id, m.Error.result(), nil
 	}
 	if wire.Absent(m.Result) {
-		return "", tool.Result{}, r.Fail(wire.Join(path, "result"), "is missing, and so is error; want one of them")
+		return "", tool.Result{}, r.Fail("result", "is missing, and so is error; want one of them")
 	}
-	result, err := read(r, wire.Join(path, "result"), m.Result, outcome)
+	result, err := read(r.In("result"), m.Result, outcome)
 	if err != nil {
 		return "", tool.Result{}, err
 	}
@@ -72,25 +72,25 @@ func (f *failure) result() tool.Result {
 	return tool.Result{Error: wire.Reason(kind, f.Message), Kind: kind}
 }
 
-// read reads the CallToolResult that path names.
-func read(r wire.Reader, path string, document json.RawMessage, outcome func(*wire.Outcome, bool) tool.Result) (tool.Result, error) {
+// read reads a CallToolResult.
+func read(r wire.Reader, document json.RawMessage, outcome func(*wire.Outcome, bool) tool.Result) (tool.Result, error) {
 	var wired struct {
 		ResultType string          `json:"resultType"`
 		Content    json.RawMessage `json:"content"`
 		Structured json.RawMessage `json:"structuredContent"`
 		IsError    bool            `json:"isError"`
 	}
-	if err := r.Into(path, document, &wired); err != nil {
+	if err := r.Into("", document, &wired); err != nil {
 		return tool.Result{}, err
 	}
 	if wired.ResultType != "" && wired.ResultType != "complete" {
-		return tool.Result{}, r.Fail(wire.Join(path, "resultType"), "is %q; only complete results are read", tool.Shown(wired.ResultType, 64))
+		return tool.Result{}, r.Fail("resultType", "is %q; only complete results are read", tool.Shown(wired.ResultType, 64))
 	}
-	said := contents{reader: r, data: compact(wired.Structured), read: 1}
+	said := contents{data: compact(wired.Structured), read: 1}
 	if wired.IsError {
 		said.read = 2
 	}
-	if err := wire.Each(r, wire.Join(path, "content"), wired.Content, dialects.MaxParts, said.add); err != nil {
+	if err := wire.Each(r, "content", wired.Content, dialects.MaxParts, said.add); err != nil {
 		return tool.Result{}, err
 	}
 	result := outcome(&said.Outcome, wired.IsError)
@@ -106,23 +106,22 @@ func read(r wire.Reader, path string, document json.RawMessage, outcome func(*wi
 // contents are the blocks of a result.
 type contents struct {
 	wire.Outcome
-	reader wire.Reader
-	data   []byte // the structured content without white space; nil where there is none
-	read   int    // how many texts have a meaning of their own
-	texts  int
+	data  []byte // the structured content without white space; nil where there is none
+	read  int    // how many texts have a meaning of their own
+	texts int
 }
 
-func (c *contents) add(path string, _ int, b *block) error {
+func (c *contents) add(r wire.Reader, b *block) error {
 	if b.Type == "text" {
 		if b.Text == nil {
-			return c.reader.Fail(wire.Join(path, "text"), "is missing")
+			return r.Fail("text", "is missing")
 		}
 		c.text(*b.Text)
 		return nil
 	}
 	part, ok := b.part()
 	if !ok {
-		return c.reader.Fail(path, "is no block of content: the type is %q", tool.Shown(b.Type, 64))
+		return r.Fail("", "is no block of content: the type is %q", tool.Shown(b.Type, 64))
 	}
 	c.Part(part)
 	return nil

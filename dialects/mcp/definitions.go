@@ -94,8 +94,7 @@ func structured(schema json.RawMessage) (json.RawMessage, []dialects.Finding, er
 // anything but empty, and schemas any JSON object. Hints of a server that is not trusted must not
 // decide anything.
 func Offered(document []byte) (tools []tool.Definition, next string, err error) {
-	r := reader("definitions")
-	body, path, err := resultIn(r, document)
+	body, r, err := resultIn(reader("definitions"), document)
 	if err != nil {
 		return nil, "", err
 	}
@@ -103,19 +102,19 @@ func Offered(document []byte) (tools []tool.Definition, next string, err error) 
 		Tools json.RawMessage `json:"tools"`
 		Next  string          `json:"nextCursor"`
 	}
-	if err := r.Into(path, body, &list); err != nil {
+	if err := r.Into("", body, &list); err != nil {
 		return nil, "", err
 	}
 	if wire.Absent(list.Tools) {
-		return nil, "", r.Fail(wire.Join(path, "tools"), "is missing; want the array of tools")
+		return nil, "", r.Fail("tools", "is missing; want the array of tools")
 	}
 	tools = []tool.Definition{}
-	err = wire.Each(r, wire.Join(path, "tools"), list.Tools, maxTools, func(path string, _ int, t *wireTool) error {
+	err = wire.Each(r, "tools", list.Tools, maxTools, func(r wire.Reader, t *wireTool) error {
 		if t.Name == "" {
-			return r.Fail(wire.Join(path, "name"), "is missing; a tool is called by it")
+			return r.Fail("name", "is missing; a tool is called by it")
 		}
 		if len(t.InputSchema) == 0 || t.InputSchema[0] != '{' {
-			return r.Fail(wire.Join(path, "inputSchema"), "is not a JSON object, as it must be")
+			return r.Fail("inputSchema", "is not a JSON object, as it must be")
 		}
 		tools = append(tools, t.definition())
 		return nil

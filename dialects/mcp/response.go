@@ -13,12 +13,12 @@ import (
 // array. There is no text and no usage in it. Batches may hold notifications, which are passed
 // over; every other message is refused.
 func (dialect) Response(document []byte) (tool.ChatResponse, error) {
-	read := stream{reader: reader("response"), response: tool.ChatResponse{ToolCalls: []tool.Call{}}}
-	err := read.take(document, func(path string, m *message) error {
-		if path != "" && m.Method != "" && len(m.ID) == 0 {
+	read := stream{Output: wire.Output{Reader: reader("response")}}
+	err := read.take(document, func(r wire.Reader, m *message) error {
+		if r.Path != "" && m.Method != "" && len(m.ID) == 0 {
 			return nil
 		}
-		return read.reader.Fail(wire.Join(path, "method"), "is %q; want %q", tool.Shown(m.Method, 64), callMethod)
+		return r.Fail("method", "is %q; want %q", tool.Shown(m.Method, 64), callMethod)
 	})
 	if err != nil {
 		return tool.ChatResponse{}, err
@@ -27,64 +27,56 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 }
 
 // Stream reads messages that a client sends. Each event's data is one message, or a batch of them.
-// Messages that are no tools/call requests are passed over: they are for the rest of the
-// protocol.
+// Messages that are not tools/call requests are ignored: they are for the rest of the protocol.
 func (dialect) Stream() dialects.Stream {
-	r := reader("stream")
-	return wire.NewStream(r, &stream{reader: r, response: tool.ChatResponse{ToolCalls: []tool.Call{}}})
+	return wire.NewStream(&stream{Output: wire.Output{Reader: reader("stream")}})
 }
 
 type stream struct {
-	reader   wire.Reader
-	response tool.ChatResponse
+	wire.Output
+	calls []tool.Call
 }
 
-// Take takes one message. The event's name is not looked at.
-func (s *stream) Take(_ string, data []byte) ([]tool.StreamResponse, error) {
-	before := len(s.response.ToolCalls)
-	err := s.take(data, func(string, *message) error { return nil })
-	var pieces []tool.StreamResponse
-	for _, call := range s.response.ToolCalls[before:] {
-		pieces = append(pieces, wire.Called("", call))
-	}
-	return pieces, err
+// Take takes one message. The event's name has no meaning.
+func (s *stream) Take(_ string, data []byte) error {
+	return s.take(data, func(wire.Reader, *message) error { return nil })
 }
 
-// take adds the calls of a message or a batch. Other messages are for visit.
-func (s *stream) take(document []byte, other func(path string, m *message) error) error {
-	return s.reader.Elements(document, func(path string, element json.RawMessage) error {
+// take takes the calls of a message or a batch. Other messages are for other.
+func (s *stream) take(document []byte, other func(r wire.Reader, m *message) error) error {
+	return s.Elements(document, func(r wire.Reader, element json.RawMessage) error {
 		var m message
-		if err := s.reader.Into(path, element, &m); err != nil {
+		if err := r.Into("", element, &m); err != nil {
 			return err
 		}
-		if err := m.check(s.reader, path); err != nil {
+		if err := m.check(r); err != nil {
 			return err
 		}
 		if m.Method != callMethod {
-			return other(path, &m)
+			return other(r, &m)
 		}
-		call, err := m.call(s.reader, path)
+		call, err := m.call(r)
 		if err != nil {
 			return err
 		}
-		if len(s.response.ToolCalls) == dialects.MaxCalls {
-			return s.reader.Fail(path, "is one call more than %d", dialects.MaxCalls)
+		if len(s.calls) == dialects.MaxCalls {
+			return r.Fail("", "is one call more than %d", dialects.MaxCalls)
 		}
-		s.response.ToolCalls = append(s.response.ToolCalls, call)
+		s.calls = append(s.calls, call)
+		s.Call(call)
 		return nil
 	})
 }
 
-// Finish does nothing: messages are whole, so that a stream can break off between them only.
-func (s *stream) Finish() ([]tool.StreamResponse, error) { return nil, nil }
+// Finish does nothing: messages are whole, so a stream can only break off between them.
+func (s *stream) Finish() error { return nil }
 
 // Response returns the calls so far.
 func (s *stream) Response() tool.ChatResponse {
-	response := s.response
-	if response.FinishReason = tool.FinishStop; len(response.ToolCalls) > 0 {
-		response.FinishReason = tool.FinishToolCalls
+	if len(s.calls) == 0 {
+		return tool.ChatResponse{ToolCalls: []tool.Call{}, FinishReason: tool.FinishStop}
 	}
-	return response
+	return tool.ChatResponse{ToolCalls: s.calls, FinishReason: tool.FinishToolCalls}
 }
 
 const (
@@ -113,34 +105,32 @@ type params struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-// check refuses what is no message of JSON-RPC. path says which it is.
-func (m *message) check(r wire.Reader, path string) error {
+// check refuses what is not a JSON-RPC message.
+func (m *message) check(r wire.Reader) error {
 	if m.JSONRPC != version {
-		return r.Fail(wire.Join(path, "jsonrpc"), "is not %q, as every message of JSON-RPC says", version)
+		return r.Fail("jsonrpc", "is not %q, as every message of JSON-RPC says", version)
 	}
 	return nil
 }
 
 // call returns the call that a tools/call request asks for.
-func (m *message) call(r wire.Reader, path string) (tool.Call, error) {
+func (m *message) call(r wire.Reader) (tool.Call, error) {
 	id, ok := readID(m.ID)
 	if !ok {
-		return tool.Call{}, r.Fail(wire.Join(path, "id"), "is missing, or neither a string nor a number, so that nothing could be answered")
+		return tool.Call{}, r.Fail("id", "is missing, or neither a string nor a number, so that nothing could be answered")
 	}
 	var p params
-	if !wire.Absent(m.Params) {
-		if err := r.Into(wire.Join(path, "params"), m.Params, &p); err != nil {
-			return tool.Call{}, err
-		}
+	if err := r.Into("params", m.Params, &p); err != nil {
+		return tool.Call{}, err
 	}
 	if p.Name == "" {
-		return tool.Call{}, r.Fail(wire.Join(path, "params.name"), "is missing; it names the tool")
+		return tool.Call{}, r.Fail("params.name", "is missing; it names the tool")
 	}
 	if wire.Absent(p.Arguments) {
 		p.Arguments = nil
 	}
 	if len(p.Arguments) > dialects.MaxArguments {
-		return tool.Call{}, r.Fail(wire.Join(path, "params.arguments"), "has more than %d bytes", dialects.MaxArguments)
+		return tool.Call{}, r.Fail("params.arguments", "has more than %d bytes", dialects.MaxArguments)
 	}
 	return tool.Call{ID: id, Type: "function", Function: tool.Function{Name: p.Name, Arguments: string(p.Arguments)}}, nil
 }
@@ -181,23 +171,25 @@ func isNumber(text []byte) bool {
 		!bytes.ContainsAny(text, " \t\r\n")
 }
 
-// resultIn returns the result in a response, or the document itself where it is no JSON-RPC,
-// and the result's path.
-func resultIn(r wire.Reader, document []byte) (json.RawMessage, string, error) {
+// resultIn returns the result in a response and its reader, or the document itself where it is not a
+// JSON-RPC message.
+func resultIn(r wire.Reader, document []byte) (json.RawMessage, wire.Reader, error) {
+	var whole json.RawMessage
 	var m message
-	if err := r.Document(document, &m); err != nil {
-		return nil, "", err
+	err := r.Document(document, &whole)
+	if err == nil {
+		err = r.Into("", whole, &m)
 	}
-	if m.JSONRPC == "" {
-		return document, "", nil
+	if err != nil || m.JSONRPC == "" {
+		return whole, r, err
 	}
-	switch err := m.check(r, ""); {
+	switch err := m.check(r); {
 	case err != nil:
-		return nil, "", err
+		return nil, r, err
 	case m.Error != nil:
-		return nil, "", r.Fail("error", "the server refused the request (%d): %s", m.Error.Code, tool.Shown(m.Error.Message, 512))
+		return nil, r, r.Fail("error", "the server refused the request (%d): %s", m.Error.Code, tool.Shown(m.Error.Message, 512))
 	case wire.Absent(m.Result):
-		return nil, "", r.Fail("result", "is missing; want a response to a request")
+		return nil, r, r.Fail("result", "is missing; want a response to a request")
 	}
-	return m.Result, "result", nil
+	return m.Result, r.In("result"), nil
 }

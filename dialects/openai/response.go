@@ -88,27 +88,27 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 	if err := r.Document(document, &c); err != nil {
 		return tool.ChatResponse{}, err
 	}
-	path, chosen, err := c.first(r)
+	r, chosen, err := c.first(r)
 	if err != nil {
 		return tool.ChatResponse{}, err
 	}
 	if chosen == nil || chosen.Message == nil {
-		return tool.ChatResponse{}, r.Fail(wire.Join(path, "choices"), `has no message; want a chat completion: {"choices":[{"message":{…}}]}`)
+		return tool.ChatResponse{}, r.Fail("choices", `has no message; want a chat completion: {"choices":[{"message":{…}}]}`)
 	}
-	path, m := wire.Join(path, "message"), chosen.Message
-	content, err := m.content(r, path)
+	r, m := r.In("message"), chosen.Message
+	content, err := m.content(r)
 	if err != nil {
 		return tool.ChatResponse{}, err
 	}
 	var calls []tool.Call
-	err = m.calls(r, path, dialects.MaxCalls, func(path string, c *call) error {
+	err = m.calls(r, dialects.MaxCalls, func(r wire.Reader, c *call) error {
 		kind, what := c.kind()
 		if what.Name == "" {
-			return r.Fail(wire.Join(path, wire.Join(kind, "name")), "is missing; a call names its tool")
+			return r.In(kind).Fail("name", "is missing; a call names its tool")
 		}
 		read := pieces.Call{ID: c.ID, Type: kind, Name: what.Name}
 		if !read.Replace(what.Arguments.Text) {
-			return tooLong(r, path)
+			return tooLong(r)
 		}
 		calls = append(calls, read.Whole())
 		return nil
@@ -121,40 +121,41 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 	return response, nil
 }
 
-// first returns the choice with index 0, and where it is; nil where there is none. It fails with the
-// error that a server sent instead.
-func (c *completion) first(r wire.Reader) (at string, found *choice, err error) {
+// first returns the choice with index 0 and its reader, or nil and the reader of the completion. It fails
+// with the error that a server sent instead.
+func (c *completion) first(r wire.Reader) (at wire.Reader, found *choice, err error) {
 	if !wire.Absent(c.Error) {
-		return "", nil, reported(r, "error", c.Error)
+		return r, nil, reported(r.In("error"), c.Error)
 	}
-	err = wire.Each(r, "choices", c.Choices, maxElements, func(path string, _ int, c *choice) error {
+	at = r
+	err = wire.Each(r, "choices", c.Choices, maxElements, func(r wire.Reader, c *choice) error {
 		if found != nil || c.Index != 0 {
 			return nil
 		}
 		if !wire.Absent(c.Error) {
-			return reported(r, wire.Join(path, "error"), c.Error)
+			return reported(r.In("error"), c.Error)
 		}
-		at, found = path, c
+		at, found = r, c
 		return nil
 	})
 	return at, found, err
 }
 
 // calls calls visit with the calls, or pieces of calls, of a message.
-func (m *message) calls(r wire.Reader, path string, most int, visit func(path string, c *call) error) error {
+func (m *message) calls(r wire.Reader, most int, visit func(r wire.Reader, c *call) error) error {
 	if !wire.Absent(m.FunctionCall) {
-		return r.Fail(wire.Join(path, "function_call"), "is deprecated and not read; offer \"tools\" instead of \"functions\"")
+		return r.Fail("function_call", "is deprecated and not read; offer \"tools\" instead of \"functions\"")
 	}
-	return wire.Each(r, wire.Join(path, "tool_calls"), m.ToolCalls, most, func(path string, _ int, c *call) error {
+	return wire.Each(r, "tool_calls", m.ToolCalls, most, func(r wire.Reader, c *call) error {
 		if c.Type != "" && c.Type != tool.FunctionCall && c.Type != tool.CustomCall {
-			return r.Fail(wire.Join(path, "type"), "is %q; want \"function\" or \"custom\"", tool.Shown(c.Type, 64))
+			return r.Fail("type", "is %q; want \"function\" or \"custom\"", tool.Shown(c.Type, 64))
 		}
-		return visit(path, c)
+		return visit(r, c)
 	})
 }
 
-func tooLong(r wire.Reader, path string) error {
-	return r.Fail(path, "has arguments of more than %d bytes", dialects.MaxArguments)
+func tooLong(r wire.Reader) error {
+	return r.Fail("", "has arguments of more than %d bytes", dialects.MaxArguments)
 }
 
 // finish returns the calls that are whole, with ids, and why the model stopped.
@@ -170,23 +171,22 @@ func finish(calls []tool.Call, reason string) ([]tool.Call, tool.FinishReason) {
 	return append([]tool.Call{}, calls...), finished
 }
 
-// content reads a text, null, or an array of parts, of which those that are text count.
-func (m *message) content(r wire.Reader, path string) (all pieces.Text, err error) {
-	path = wire.Join(path, "content")
+// content reads a text, null, or an array of parts, of which it joins the texts.
+func (m *message) content(r wire.Reader) (all pieces.Text, err error) {
 	if wire.Absent(m.Content) {
 		return all, nil
 	}
 	if m.Content[0] != '[' {
-		return all, r.Into(path, m.Content, &all)
+		return all, r.Into("content", m.Content, &all)
 	}
 	var joined strings.Builder
-	err = wire.Each(r, path, m.Content, maxElements, func(path string, _ int, part *struct {
+	err = wire.Each(r, "content", m.Content, maxElements, func(r wire.Reader, part *struct {
 		Text    json.RawMessage `json:"text"`
 		Refusal string          `json:"refusal"`
 	}) error {
 		var said string
-		if len(part.Text) > 0 && part.Text[0] == '"' { // other parts have other forms
-			if err := r.Into(wire.Join(path, "text"), part.Text, &said); err != nil {
+		if len(part.Text) > 0 && part.Text[0] == '"' { // in other parts, text may be anything
+			if err := r.Into("text", part.Text, &said); err != nil {
 				return err
 			}
 		}
@@ -197,15 +197,15 @@ func (m *message) content(r wire.Reader, path string) (all pieces.Text, err erro
 }
 
 // reported returns the error that a server sent instead of a response.
-func reported(r wire.Reader, path string, document json.RawMessage) error {
+func reported(r wire.Reader, document json.RawMessage) error {
 	var failure struct {
 		Message string `json:"message"`
 	}
-	var said string
+	said := string(document)
 	if json.Unmarshal(document, &failure) == nil && failure.Message != "" {
 		said = failure.Message
-	} else if json.Unmarshal(document, &said) != nil || said == "" {
-		said = string(document)
+	} else if text := ""; json.Unmarshal(document, &text) == nil && text != "" {
+		said = text
 	}
-	return r.Fail(path, "the provider answered with an error: %s", tool.Shown(said, 512))
+	return r.Fail("", "the provider answered with an error: %s", tool.Shown(said, 512))
 }

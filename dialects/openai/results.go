@@ -62,38 +62,38 @@ type answered struct {
 // others in a conversation say is passed over. Content that is the JSON of a result, as Results
 // writes it, is that result; any other is what a call that succeeded has to say.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
-	return wire.ReadAnswers(reader("answers"), document, "messages", func(a *wire.Answers, path string, m *answered) error {
+	return wire.ReadAnswers(reader("answers"), document, "messages", func(r wire.Reader, a *wire.Answers, m *answered) error {
 		switch m.Role {
 		case "tool":
 		case "assistant", "user", "system", "developer":
 			return nil
 		case "":
-			return a.Fail(wire.Join(path, "role"), `is missing; want messages: {"role":"tool","tool_call_id":…,"content":…}`)
+			return r.Fail("role", `is missing; want messages: {"role":"tool","tool_call_id":…,"content":…}`)
 		default:
-			return a.Fail(wire.Join(path, "role"), `is %q; want "tool"`, tool.Shown(m.Role, 64))
+			return r.Fail("role", `is %q; want "tool"`, tool.Shown(m.Role, 64))
 		}
 		if m.ToolCallID == "" {
-			return a.Fail(wire.Join(path, "tool_call_id"), "is missing; it says which call is answered")
+			return r.Fail("tool_call_id", "is missing; it says which call is answered")
 		}
-		outcome, err := m.outcome(a.Reader, wire.Join(path, "content"))
+		outcome, err := m.outcome(r.In("content"))
 		if err != nil {
 			return err
 		}
-		return a.Add(path, tool.Answer{CallID: m.ToolCallID, Result: outcome.Result(false)})
+		return a.Add(r, tool.Answer{CallID: m.ToolCallID, Result: outcome.Result(false)})
 	})
 }
 
 // outcome reads a text, or an array of parts. By the documentation these are texts; servers that
 // show models more take the parts of a user's message.
-func (m *answered) outcome(r wire.Reader, path string) (outcome wire.Outcome, err error) {
+func (m *answered) outcome(r wire.Reader) (outcome wire.Outcome, err error) {
 	switch {
 	case wire.Absent(m.Content):
-		err = r.Fail(path, "is missing; want a text")
+		err = r.Fail("", "is missing; want a text")
 	case m.Content[0] == '[':
-		err = wire.Each(r, path, m.Content, dialects.MaxParts, func(path string, _ int, p *answeredPart) error { return p.add(r, path, &outcome) })
+		err = wire.Each(r, "", m.Content, dialects.MaxParts, func(r wire.Reader, p *answeredPart) error { return p.add(r, &outcome) })
 	default:
 		var text pieces.Text
-		err = r.Into(path, m.Content, &text)
+		err = r.Into("", m.Content, &text)
 		outcome.Text(text.String())
 	}
 	return outcome, err
@@ -112,18 +112,18 @@ type answeredPart struct {
 	} `json:"file"`
 }
 
-func (p *answeredPart) add(r wire.Reader, path string, outcome *wire.Outcome) (err error) {
+func (p *answeredPart) add(r wire.Reader, outcome *wire.Outcome) (err error) {
 	part := tool.Content{Type: "image"}
 	switch {
 	case p.Type == "text":
 		outcome.Text(p.Text.String())
 		return nil
 	case p.Type == "image_url" && p.Image != nil:
-		part, err = wire.Linked(r, wire.Join(path, "image_url.url"), p.Image.URL, part)
+		part, err = wire.Linked(r, "image_url.url", p.Image.URL, part)
 	case p.Type == "file" && p.File != nil:
-		part, err = wire.Linked(r, wire.Join(path, "file.file_data"), p.File.Data, tool.Content{Type: "file", Name: p.File.Name})
+		part, err = wire.Linked(r, "file.file_data", p.File.Data, tool.Content{Type: "file", Name: p.File.Name})
 	default:
-		err = r.Fail(path, `is of type %q; want "text", "image_url" or "file", with what it holds`, tool.Shown(p.Type, 64))
+		err = r.Fail("", `is of type %q; want "text", "image_url" or "file", with what it holds`, tool.Shown(p.Type, 64))
 	}
 	outcome.Part(part)
 	return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
@@ -12,86 +11,70 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Stream reads chunks. Nothing in them says that a call is whole, so that calls come when the
-// stream has ended: with [DONE], or else with End. What follows [DONE] is not part of the stream.
+// Stream reads chunks. Nothing in them says that a call is complete, so calls are passed on when the
+// stream ends, with [DONE] or else with End. What follows [DONE] is ignored.
 func (dialect) Stream() dialects.Stream {
-	r := reader("stream")
-	return wire.NewStream(r, &stream{reader: r, response: tool.ChatResponse{ToolCalls: []tool.Call{}}})
+	return wire.NewStream(&stream{Output: wire.Output{Reader: reader("stream")}})
 }
 
 type stream struct {
-	reader   wire.Reader
+	wire.Output
 	calls    calls
-	text     strings.Builder
 	answer   pieces.Halves
 	thinking pieces.Halves
+	usage    tool.ChatUsage
 	reason   string
-	response tool.ChatResponse
-	out      []tool.StreamResponse // of the event that is being read
-	done     bool                  // the calls are whole
+	done     bool        // the calls are complete
+	complete []tool.Call // once done
+	finish   tool.FinishReason
 }
 
 // Take takes one chunk, or [DONE].
-func (s *stream) Take(name string, data []byte) ([]tool.StreamResponse, error) {
-	s.out = nil
-	err := s.take(name, data)
-	return s.out, err
-}
-
-func (s *stream) take(name string, data []byte) error {
+func (s *stream) Take(name string, data []byte) error {
 	switch {
 	case s.done:
 		return nil
 	case string(data) == "[DONE]":
-		return s.whole()
+		return s.end()
 	case name == "error":
-		return reported(s.reader, "", data)
+		return reported(s.Reader, data)
 	}
 	var c completion
-	if err := s.reader.Into("", data, &c); err != nil {
+	if err := s.Into("", data, &c); err != nil {
 		return err
 	}
-	path, chosen, err := c.first(s.reader)
+	r, chosen, err := c.first(s.Reader)
 	if err != nil {
 		return err
 	}
-	s.head(&c)
+	s.ID, s.Model = cmp.Or(c.ID, s.ID), cmp.Or(c.Model, s.Model)
+	if c.Usage != nil {
+		s.usage = c.Usage.counts()
+	}
 	if chosen == nil {
 		return nil // the chunk with the usage has no choice
 	}
-	if chosen.FinishReason != "" {
-		s.reason = chosen.FinishReason
-	}
+	s.reason = cmp.Or(chosen.FinishReason, s.reason)
 	if chosen.Delta == nil {
 		return nil
 	}
-	return s.delta(wire.Join(path, "delta"), chosen.Delta)
+	return s.delta(r.In("delta"), chosen.Delta)
 }
 
-// head keeps what stands around the choices.
-func (s *stream) head(c *completion) {
-	s.response.ID, s.response.Model = cmp.Or(c.ID, s.response.ID), cmp.Or(c.Model, s.response.Model)
-	if c.Usage != nil {
-		s.response.Usage = c.Usage.counts()
-	}
-}
-
-func (s *stream) delta(path string, m *message) error {
-	content, err := m.content(s.reader, path)
+func (s *stream) delta(r wire.Reader, m *message) error {
+	content, err := m.content(r)
 	if err != nil {
 		return err
 	}
-	s.say(tool.ResponseThinking, s.thinking.Add(reasoning(m)))
-	s.say(tool.ResponseAnswer, s.answer.Add(content))
-	s.say(tool.ResponseAnswer, s.answer.Add(m.Refusal))
-	return m.calls(s.reader, path, maxElements, func(path string, c *call) error {
-		delta, err := s.calls.add(s.reader, path, c)
+	s.Say(tool.ResponseThinking, s.thinking.Add(reasoning(m)))
+	s.Say(tool.ResponseAnswer, s.answer.Add(content))
+	s.Say(tool.ResponseAnswer, s.answer.Add(m.Refusal))
+	return m.calls(r, maxElements, func(r wire.Reader, c *call) error {
+		delta, err := s.calls.add(r, c)
 		if err != nil {
 			return err
 		}
-		changed, err := wire.Changed(s.response.ID, delta)
-		s.out = append(s.out, changed...)
-		return err
+		return s.Delta(delta)
 	})
 }
 
@@ -106,51 +89,39 @@ func reasoning(m *message) pieces.Text {
 	return pieces.Text{}
 }
 
-func (s *stream) say(kind tool.ResponseType, text string) {
-	if kind == tool.ResponseAnswer {
-		s.text.WriteString(text)
-	}
-	if text != "" {
-		s.out = append(s.out, wire.Piece(s.response.ID, kind, text))
-	}
-}
-
-// whole ends the texts and the calls.
-func (s *stream) whole() error {
-	calls, err := s.calls.whole(s.reader, pieces.WasCut(tool.FinishReason(s.reason)))
+// end completes the texts and the calls.
+func (s *stream) end() error {
+	calls, err := s.calls.whole(s.Reader, pieces.WasCut(tool.FinishReason(s.reason)))
 	if err != nil {
 		return err
 	}
 	s.done = true
-	s.say(tool.ResponseThinking, s.thinking.End())
-	s.say(tool.ResponseAnswer, s.answer.End())
-	s.response.ToolCalls, s.response.FinishReason = finish(calls, s.reason)
-	for _, call := range s.response.ToolCalls {
-		s.out = append(s.out, wire.Called(s.response.ID, call))
+	s.Say(tool.ResponseThinking, s.thinking.End())
+	s.Say(tool.ResponseAnswer, s.answer.End())
+	s.complete, s.finish = finish(calls, s.reason)
+	for _, call := range s.complete {
+		s.Call(call)
 	}
 	return nil
 }
 
-// Finish returns what was still open. A stream broke off if it ends with neither a finish_reason
-// nor [DONE].
-func (s *stream) Finish() ([]tool.StreamResponse, error) {
-	s.out = nil
-	if s.done {
-		return nil, nil
+// Finish completes what is still open. A stream that ends with neither a finish_reason nor [DONE] broke off.
+func (s *stream) Finish() error {
+	switch {
+	case s.done:
+		return nil
+	case s.reason == "":
+		return s.Fail("", "broke off: neither a finish_reason nor [DONE] came")
 	}
-	if s.reason == "" {
-		return nil, s.reader.Fail("", "broke off: neither a finish_reason nor [DONE] came")
-	}
-	err := s.whole()
-	return s.out, err
+	return s.end()
 }
 
-// Response returns the text so far, and the calls once they are whole.
+// Response returns the text so far, and the calls once they are complete.
 func (s *stream) Response() tool.ChatResponse {
-	response := s.response
-	response.Content = s.text.String()
-	response.ToolCalls = append([]tool.Call{}, response.ToolCalls...)
-	return response
+	return tool.ChatResponse{
+		ID: s.ID, Model: s.Model, Content: s.Answer(), ToolCalls: append([]tool.Call{}, s.complete...),
+		FinishReason: s.finish, Usage: s.usage,
+	}
 }
 
 // calls are those of a stream, in the order in which they began.
@@ -168,9 +139,9 @@ type open struct {
 }
 
 // add adds a piece and returns what it brought.
-func (c *calls) add(r wire.Reader, path string, piece *call) (wire.Delta, error) {
+func (c *calls) add(r wire.Reader, piece *call) (wire.Delta, error) {
 	kind, what := piece.kind()
-	o, err := c.find(r, path, piece, what.Name)
+	o, err := c.find(r, piece, what.Name)
 	if err != nil {
 		return wire.Delta{}, err
 	}
@@ -187,11 +158,11 @@ func (c *calls) add(r wire.Reader, path string, piece *call) (wire.Delta, error)
 		o.Name, delta.Name = o.Name+what.Name, what.Name
 	}
 	if len(o.Name) > maxName {
-		return wire.Delta{}, r.Fail(path, "has a name of more than %d bytes", maxName)
+		return wire.Delta{}, r.Fail("", "has a name of more than %d bytes", maxName)
 	}
 	text, ok := o.Add(what.Arguments.Text)
 	if !ok {
-		return wire.Delta{}, tooLong(r, path)
+		return wire.Delta{}, tooLong(r)
 	}
 	delta.Arguments = text
 	return delta, nil
@@ -202,7 +173,7 @@ const maxName = 4096
 
 // find returns the call that a piece is of. The index says which, unless the piece plainly
 // begins another call: some servers give each the index 0, or none.
-func (c *calls) find(r wire.Reader, path string, piece *call, name string) (*open, error) {
+func (c *calls) find(r wire.Reader, piece *call, name string) (*open, error) {
 	var o *open
 	switch {
 	case piece.Index != nil:
@@ -212,12 +183,12 @@ func (c *calls) find(r wire.Reader, path string, piece *call, name string) (*ope
 	case name == "" && len(c.all) > 0:
 		o = c.all[len(c.all)-1]
 	case name == "":
-		return nil, r.Fail(path, "has neither an index nor an id nor a name, so that its call is not known")
+		return nil, r.Fail("", "has neither an index nor an id nor a name, so that its call is not known")
 	}
 	if o != nil {
 		return o, nil
 	}
-	return c.begin(r, path, piece.Index)
+	return c.begin(r, piece.Index)
 }
 
 // at returns the call with an index that a piece is of, or nil if the piece begins one.
@@ -235,9 +206,9 @@ func (c *calls) at(index int64, id, name string) *open {
 	return latest // there are servers that make up an id for each piece
 }
 
-func (c *calls) begin(r wire.Reader, path string, index *int64) (*open, error) {
+func (c *calls) begin(r wire.Reader, index *int64) (*open, error) {
 	if len(c.all) >= dialects.MaxCalls {
-		return nil, r.Fail(path, "begins one call too many; a response may have %d", dialects.MaxCalls)
+		return nil, r.Fail("", "begins one call too many; a response may have %d", dialects.MaxCalls)
 	}
 	if c.byIndex == nil {
 		c.byIndex, c.byID = map[int64]*open{}, map[string]*open{}

@@ -33,83 +33,83 @@ type answered struct {
 // call. It has the call's id and the fingerprint from the id of the request, if that is one that
 // [Events] made; otherwise that id is the call's.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
-	return wire.ReadAnswers(reader("answers"), document, "input", func(a *wire.Answers, path string, element *json.RawMessage) error {
+	return wire.ReadAnswers(reader("answers"), document, "input", func(r wire.Reader, a *wire.Answers, element *json.RawMessage) error {
 		var kind struct {
 			Type string          `json:"type"`
 			Role json.RawMessage `json:"role"`
 		}
-		if err := a.Into(path, *element, &kind); err != nil {
+		if err := r.Into("", *element, &kind); err != nil {
 			return err
 		}
-		var i answered
 		switch kind.Type {
 		case functionOutput, customOutput, localShellOutput, approvalResponse:
-			if err := a.Into(path, *element, &i); err != nil {
-				return err
-			}
 		case "":
 			if wire.Absent(kind.Role) {
-				return a.Fail(wire.Join(path, "type"), `is missing; want items: {"type":"function_call_output","call_id":…,"output":…}`)
+				return r.Fail("type", `is missing; want items: {"type":"function_call_output","call_id":…,"output":…}`)
 			}
 			return nil // a message
 		default:
 			return nil // items of other types have other forms
 		}
-		if i.Type == approvalResponse {
-			return i.approval(a, path)
+		var i answered
+		if err := r.Into("", *element, &i); err != nil {
+			return err
 		}
-		return i.output(a, path)
+		if i.Type == approvalResponse {
+			return i.approval(r, a)
+		}
+		return i.output(r, a)
 	})
 }
 
-func (i *answered) approval(a *wire.Answers, path string) error {
+func (i *answered) approval(r wire.Reader, a *wire.Answers) error {
 	switch {
 	case i.RequestID == "":
-		return a.Fail(wire.Join(path, "approval_request_id"), "is missing; it says which request is answered")
+		return r.Fail("approval_request_id", "is missing; it says which request is answered")
 	case i.Approve == nil:
-		return a.Fail(wire.Join(path, "approve"), "is missing; want true or false")
+		return r.Fail("approve", "is missing; want true or false")
 	}
 	call, fingerprint := requested(i.RequestID)
-	return a.AddApproval(path, tool.Approval{CallID: call, Approve: *i.Approve, Reason: i.Reason, Fingerprint: fingerprint})
+	return a.AddApproval(r, tool.Approval{CallID: call, Approve: *i.Approve, Reason: i.Reason, Fingerprint: fingerprint})
 }
 
-func (i *answered) output(a *wire.Answers, path string) error {
+func (i *answered) output(r wire.Reader, a *wire.Answers) error {
 	id := i.CallID
 	if id == "" && i.Type == localShellOutput {
 		id = i.ID
 	}
 	switch {
 	case id == "":
-		return a.Fail(wire.Join(path, "call_id"), "is missing; it says which call is answered")
+		return r.Fail("call_id", "is missing; it says which call is answered")
 	case wire.Absent(i.Output):
-		return a.Fail(wire.Join(path, "output"), "is missing; want a text")
+		return r.Fail("output", "is missing; want a text")
 	case i.Status == "in_progress":
-		return a.Fail(wire.Join(path, "status"), "is %q; answer when the output is complete", i.Status)
+		return r.Fail("status", "is %q; answer when the output is complete", i.Status)
 	}
 	failed := i.Status == "incomplete"
-	result, err := i.result(a.Reader, wire.Join(path, "output"), failed)
+	result, err := i.result(r, failed)
 	if err != nil {
 		return err
 	}
 	if failed && result.Error == "" {
 		result.Error = "the output is incomplete"
 	}
-	return a.Add(path, tool.Answer{CallID: id, Result: result})
+	return a.Add(r, tool.Answer{CallID: id, Result: result})
 }
 
 // result reads an output: a text, or an array of parts. The JSON of a result may stand first among
 // these, behind which the images and files are that its content leaves out.
-func (i *answered) result(r wire.Reader, path string, failed bool) (tool.Result, error) {
+func (i *answered) result(r wire.Reader, failed bool) (tool.Result, error) {
 	var outcome wire.Outcome
 	if i.Output[0] != '[' {
 		var text string
-		err := r.Into(path, i.Output, &text)
+		err := r.Into("output", i.Output, &text)
 		outcome.Text(text)
 		return outcome.Result(failed), err
 	}
 	var all []tool.Content
-	err := wire.Each(r, path, i.Output, dialects.MaxParts, func(path string, _ int, p *answeredPart) error {
-		read, err := p.read(r, path)
+	err := wire.Each(r, "output", i.Output, dialects.MaxParts, func(r wire.Reader, p *answeredPart) error {
+		read, err := p.read(r)
 		all = append(all, read)
 		return err
 	})
@@ -144,25 +144,25 @@ type answeredPart struct {
 }
 
 // read returns what a part is of what a call came to.
-func (p *answeredPart) read(r wire.Reader, path string) (tool.Content, error) {
+func (p *answeredPart) read(r wire.Reader) (tool.Content, error) {
 	switch {
 	case p.Type == "input_text" || p.Type == "output_text":
 		return tool.Content{Type: "text", Text: p.Text}, nil
 	case p.Type != "input_image" && p.Type != "input_file":
-		return tool.Content{}, r.Fail(wire.Join(path, "type"), "is %q; want input_text, input_image or input_file", tool.Shown(p.Type, 64))
+		return tool.Content{}, r.Fail("type", "is %q; want input_text, input_image or input_file", tool.Shown(p.Type, 64))
 	case p.FileID != "":
-		return tool.Content{}, r.Fail(wire.Join(path, "file_id"), "names a file that the provider keeps, which cannot be read here; send the data or a URL")
+		return tool.Content{}, r.Fail("file_id", "names a file that the provider keeps, which cannot be read here; send the data or a URL")
 	case p.Type == "input_image":
-		return wire.Linked(r, wire.Join(path, "image_url"), p.ImageURL, tool.Content{Type: "image"})
+		return wire.Linked(r, "image_url", p.ImageURL, tool.Content{Type: "image"})
 	}
 	file := tool.Content{Type: "file", Name: p.FileName}
 	if p.FileData == "" {
-		return wire.Linked(r, wire.Join(path, "file_url"), p.FileURL, file)
+		return wire.Linked(r, "file_url", p.FileURL, file)
 	}
 	if !strings.HasPrefix(p.FileData, "data:") {
-		return tool.Content{}, r.Fail(wire.Join(path, "file_data"), "is no data URL; want data:application/pdf;base64,…")
+		return tool.Content{}, r.Fail("file_data", "is no data URL; want data:application/pdf;base64,…")
 	}
-	return wire.Linked(r, wire.Join(path, "file_data"), p.FileData, file)
+	return wire.Linked(r, "file_data", p.FileData, file)
 }
 
 // restored puts what was shown as parts of their own back to where it stands in a result's content,

@@ -23,7 +23,7 @@ type open struct {
 }
 
 // head takes what an item says of a call when it begins.
-func (o *open) head(r wire.Reader, path string, i *item) error {
+func (o *open) head(r wire.Reader, i *item) error {
 	o.Type = i.calls()
 	if id := i.id(); id != "" {
 		o.ID = id
@@ -32,36 +32,36 @@ func (o *open) head(r wire.Reader, path string, i *item) error {
 		o.Name = i.Name
 	}
 	var err error
-	o.first, err = i.arguments(r, path)
+	o.first, err = i.arguments(r)
 	return err
 }
 
 // become makes a call what a whole item says it is.
-func (o *open) become(r wire.Reader, path string, i *item) error {
-	if err := o.head(r, path, i); err != nil {
+func (o *open) become(r wire.Reader, i *item) error {
+	if err := o.head(r, i); err != nil {
 		return err
 	}
 	o.settled, o.cut = i.Status == "completed", i.Status == "incomplete"
 	if o.Name == "" && !o.cut {
-		return r.Fail(wire.Join(path, "name"), "is missing; a call names its tool")
+		return r.Fail("name", "is missing; a call names its tool")
 	}
 	if i.silent() && (o.ended || o.Begun()) {
 		o.ended = true
 		return nil // the pieces are all there is
 	}
-	return o.replace(r, path, o.first)
+	return o.replace(r, o.first)
 }
 
-func (o *open) replace(r wire.Reader, path string, arguments pieces.Text) error {
+func (o *open) replace(r wire.Reader, arguments pieces.Text) error {
 	o.ended = true
 	if !o.Replace(arguments) {
-		return tooLong(r, path)
+		return tooLong(r)
 	}
 	return nil
 }
 
-func tooLong(r wire.Reader, path string) error {
-	return r.Fail(path, "has arguments of more than %d bytes", dialects.MaxArguments)
+func tooLong(r wire.Reader) error {
+	return r.Fail("", "has arguments of more than %d bytes", dialects.MaxArguments)
 }
 
 // whole returns the call, and whether there is one: it may have been cut where the response was.

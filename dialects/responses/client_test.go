@@ -104,7 +104,7 @@ func TestRowS2_1ActionsAreArguments(t *testing.T) {
 		})
 	}
 	_, err := New().Response(answer("completed", `{"type":"local_shell_call","call_id":"a","action":"ls"}`))
-	require.ErrorContains(t, err, "responses response: output[0].action: is no JSON object")
+	require.ErrorContains(t, err, "responses response: output[0].action: is not a JSON object")
 	shown, err := New().Calls([]tool.Call{shell("a", "rm -r /")})
 	require.NoError(t, err)
 	assert.Contains(t, string(shown), `"action":{"INVALID_JSON":"rm -r /"}`)

@@ -42,12 +42,12 @@ type failure struct {
 }
 
 // as returns the error that the provider sent.
-func (f *failure) as(r wire.Reader, path string) error {
+func (f *failure) as(r wire.Reader) error {
 	said := f.Message
 	if code := strings.Trim(string(f.Code), `"`); code != "" && code != "null" {
 		said = code + ": " + said
 	}
-	return r.Fail(path, "the provider answered with an error: %s", tool.Shown(said, 512))
+	return r.Fail("", "the provider answered with an error: %s", tool.Shown(said, 512))
 }
 
 // The types of items that are read.
@@ -75,6 +75,9 @@ func (i *item) isCall() bool {
 	return i.Type == functionCall || i.Type == customCall || i.Type == localShellCall
 }
 
+// isRead returns whether an item is a message or a call, which are the ones that are read.
+func (i *item) isRead() bool { return i.Type == messageItem || i.isCall() }
+
 // calls returns the type of the call that an item is.
 func (i *item) calls() string {
 	switch i.Type {
@@ -92,26 +95,20 @@ func (i *item) silent() bool {
 }
 
 // arguments returns those of a call.
-func (i *item) arguments(r wire.Reader, path string) (pieces.Text, error) {
+func (i *item) arguments(r wire.Reader) (pieces.Text, error) {
 	switch i.Type {
 	case localShellCall:
 		if !wire.Absent(i.Action) && i.Action[0] != '{' {
-			return pieces.Text{}, r.Fail(wire.Join(path, "action"), "is no JSON object")
+			return pieces.Text{}, r.Fail("action", "is not a JSON object")
 		}
 		return pieces.NewText(shellArguments(i.Action)), nil
 	case customCall:
 		var input pieces.Text
-		if wire.Absent(i.Input) {
-			return input, nil
-		}
-		err := r.Into(wire.Join(path, "input"), i.Input, &input)
+		err := r.Into("input", i.Input, &input)
 		return input, err
 	}
 	var arguments pieces.Arguments
-	if wire.Absent(i.Arguments) {
-		return arguments.Text, nil
-	}
-	err := r.Into(wire.Join(path, "arguments"), i.Arguments, &arguments)
+	err := r.Into("arguments", i.Arguments, &arguments)
 	return arguments.Text, err
 }
 
@@ -123,19 +120,17 @@ func (i *item) id() string {
 	return i.ID
 }
 
-// readItem reads the item that path names. Of those that are not read only the type is known.
-func readItem(r wire.Reader, path string, document json.RawMessage) (item, error) {
+// readItem reads an item. If it is neither a message nor a call, only its type is known.
+func readItem(r wire.Reader, document json.RawMessage) (i item, err error) {
 	var kind struct {
 		Type string `json:"type"`
 	}
-	if err := r.Into(path, document, &kind); err != nil {
-		return item{}, err
+	if err := r.Into("", document, &kind); err != nil {
+		return i, err
 	}
-	if i := (item{Type: kind.Type}); i.Type != messageItem && !i.isCall() {
-		return i, nil
+	if i.Type = kind.Type; i.isRead() {
+		err = r.Into("", document, &i)
 	}
-	var i item
-	err := r.Into(path, document, &i)
 	if i.Type == localShellCall {
 		i.Name = tool.LocalShellCall
 	}
@@ -149,30 +144,30 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 	if err := r.Document(document, &whole); err != nil {
 		return tool.ChatResponse{}, err
 	}
-	if err := whole.failed(r, ""); err != nil {
+	if err := whole.failed(r); err != nil {
 		return tool.ChatResponse{}, err
 	}
 	if wire.Absent(whole.Output) {
 		return tool.ChatResponse{}, r.Fail("output", `is missing; want a response: {"output":[…]}`)
 	}
-	reason, err := whole.reason(r, "")
+	reason, err := whole.reason(r)
 	if err != nil {
 		return tool.ChatResponse{}, err
 	}
 	var text strings.Builder
 	var calls []*open
-	err = whole.each(r, "", func(path string, _ int, i item) error {
-		if i.Type == messageItem {
-			said, err := i.text(r, path)
+	err = whole.each(r, func(r wire.Reader, _ int64, i *item) error {
+		if !i.isCall() {
+			said, err := i.text(r)
 			text.WriteString(said)
 			return err
 		}
 		if len(calls) >= dialects.MaxCalls {
-			return r.Fail(path, "is one call too many; a response may have %d", dialects.MaxCalls)
+			return r.Fail("", "is one call too many; a response may have %d", dialects.MaxCalls)
 		}
 		o := &open{}
 		calls = append(calls, o)
-		return o.become(r, path, &i)
+		return o.become(r, i)
 	})
 	if err != nil {
 		return tool.ChatResponse{}, err
@@ -187,35 +182,37 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 // maxElements bounds the items of a response, and the parts of a message.
 const maxElements = 2 * dialects.MaxCalls
 
-// each calls visit with the messages and calls of the output.
-func (w *response) each(r wire.Reader, path string, visit func(path string, index int, i item) error) error {
-	return wire.Each(r, wire.Join(path, "output"), w.Output, maxElements, func(path string, index int, element *json.RawMessage) error {
-		i, err := readItem(r, path, *element)
-		if err != nil || i.Type != messageItem && !i.isCall() {
+// each calls visit with the messages and calls of the output, and their indexes.
+func (w *response) each(r wire.Reader, visit func(r wire.Reader, index int64, i *item) error) error {
+	index := int64(-1)
+	return wire.Each(r, "output", w.Output, maxElements, func(r wire.Reader, element *json.RawMessage) error {
+		index++
+		i, err := readItem(r, *element)
+		if err != nil || !i.isRead() {
 			return err
 		}
-		return visit(path, index, i)
+		return visit(r, index, &i)
 	})
 }
 
 // failed returns the error that stands for a response, or nil.
-func (w *response) failed(r wire.Reader, path string) error {
+func (w *response) failed(r wire.Reader) error {
 	if w.Error != nil {
-		return w.Error.as(r, wire.Join(path, "error"))
+		return w.Error.as(r.In("error"))
 	}
 	if w.Status == "failed" {
-		return r.Fail(wire.Join(path, "status"), "the provider answered that the response failed, and does not say why")
+		return r.Fail("status", "the provider answered that the response failed, and does not say why")
 	}
 	return nil
 }
 
 // reason returns why the model stopped; "stop" also where it asks for calls.
-func (w *response) reason(r wire.Reader, path string) (tool.FinishReason, error) {
+func (w *response) reason(r wire.Reader) (tool.FinishReason, error) {
 	switch w.Status {
 	case "completed", "":
 		return tool.FinishStop, nil
 	case "queued", "in_progress":
-		return "", r.Fail(wire.Join(path, "status"), "is %q; ask again when the response is complete", w.Status)
+		return "", r.Fail("status", "is %q; ask again when the response is complete", w.Status)
 	case "incomplete":
 	default:
 		return tool.FinishReason(w.Status), nil // cancelled, and what is to come
@@ -230,9 +227,9 @@ func (w *response) reason(r wire.Reader, path string) (tool.FinishReason, error)
 }
 
 // text returns what a message says.
-func (i *item) text(r wire.Reader, path string) (string, error) {
+func (i *item) text(r wire.Reader) (string, error) {
 	var text strings.Builder
-	err := wire.Each(r, wire.Join(path, "content"), i.Content, maxElements, func(_ string, _ int, part *struct {
+	err := wire.Each(r, "content", i.Content, maxElements, func(_ wire.Reader, part *struct {
 		Type    string `json:"type"`
 		Text    string `json:"text"`
 		Refusal string `json:"refusal"`

@@ -13,73 +13,52 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// maxElements bounds the messages or items of a conversation.
-const maxElements = 65_536
-
 // Answers gathers what one document answers. It is for one goroutine.
-type Answers struct {
-	Reader
-	found dialects.Answers
-}
+type Answers struct{ found dialects.Answers }
 
 // ReadAnswers calls visit with each element of a document, which is one element, an array of them, or a
-// request that holds the array in the member under, and returns what visit added. No list is nil.
-func ReadAnswers[T any](r Reader, document []byte, under string, visit func(answers *Answers, path string, element *T) error) (dialects.Answers, error) {
-	answers := &Answers{Reader: r, found: dialects.Answers{
-		Outputs: []tool.Answer{}, Named: []dialects.NamedOutput{}, Approvals: []tool.Approval{},
-	}}
-	var whole json.RawMessage
-	if err := r.Document(document, &whole); err != nil {
-		return dialects.Answers{}, err
-	}
-	var list json.RawMessage // nil where the document is one element
-	path := ""
-	switch whole[0] {
-	case '[':
-		list = whole
-	case '{':
-		var members map[string]json.RawMessage
-		if err := r.Into("", whole, &members); err != nil {
-			return dialects.Answers{}, err
+// request with the array in the member under, and returns what visit added. No list is nil.
+func ReadAnswers[T any](r Reader, document []byte, under string, visit func(r Reader, answers *Answers, element *T) error) (dialects.Answers, error) {
+	answers := &Answers{dialects.Answers{Outputs: []tool.Answer{}, Named: []dialects.NamedOutput{}, Approvals: []tool.Approval{}}}
+	err := r.Elements(document, func(at Reader, element json.RawMessage) error {
+		if at.Path == "" && element[0] == '{' {
+			var members map[string]json.RawMessage
+			if err := r.Into("", element, &members); err != nil {
+				return err
+			}
+			if list := members[under]; under != "" && !Absent(list) && Absent(members["type"]) {
+				return Each(r, under, list, maxElements, func(r Reader, element *T) error { return visit(r, answers, element) })
+			}
 		}
-		if request := members[under]; under != "" && !Absent(request) && Absent(members["type"]) {
-			list, path = request, under
+		var value T
+		if err := at.Into("", element, &value); err != nil {
+			return err
 		}
-	}
-	var err error
-	if list != nil {
-		err = Each(r, path, list, maxElements, func(path string, _ int, element *T) error { return visit(answers, path, element) })
-	} else {
-		var element T
-		if err = r.Into("", whole, &element); err == nil {
-			err = visit(answers, "", &element)
-		}
-	}
+		return visit(at, answers, &value)
+	})
 	if err != nil {
 		return dialects.Answers{}, err
 	}
 	return answers.found, nil
 }
 
-// Add adds the output of a call, which stands at path.
-func (a *Answers) Add(path string, output tool.Answer) error {
-	return add(a, &a.found.Outputs, path, output)
-}
+// Add adds the output of a call. The reader is that of the part that holds it.
+func (a *Answers) Add(r Reader, output tool.Answer) error { return add(r, a, &a.found.Outputs, output) }
 
-// AddNamed adds an output of a call of which only the name of its tool is known.
-func (a *Answers) AddNamed(path string, output dialects.NamedOutput) error {
-	return add(a, &a.found.Named, path, output)
+// AddNamed adds an output of a call of which only the tool's name is known.
+func (a *Answers) AddNamed(r Reader, output dialects.NamedOutput) error {
+	return add(r, a, &a.found.Named, output)
 }
 
 // AddApproval adds the answer to a request for approval.
-func (a *Answers) AddApproval(path string, approval tool.Approval) error {
-	return add(a, &a.found.Approvals, path, approval)
+func (a *Answers) AddApproval(r Reader, approval tool.Approval) error {
+	return add(r, a, &a.found.Approvals, approval)
 }
 
-// add adds one of all the answers that there can be, of whichever kind.
-func add[T any](a *Answers, list *[]T, path string, answer T) error {
+// add adds an answer of any kind, within the bound on all of them.
+func add[T any](r Reader, a *Answers, list *[]T, answer T) error {
 	if len(a.found.Outputs)+len(a.found.Named)+len(a.found.Approvals) == dialects.MaxCalls {
-		return a.Fail(path, "is one answer too many; there can be %d", dialects.MaxCalls)
+		return r.Fail("", "is one answer too many; there can be %d", dialects.MaxCalls)
 	}
 	*list = append(*list, answer)
 	return nil
@@ -180,7 +159,7 @@ func Reason(kind tool.Kind, text string) string {
 	return strings.TrimPrefix(text, string(kind)+": ")
 }
 
-// Linked returns a part that stands at a URL. What a data URL holds is taken out of it.
+// Linked returns part with what is at a URL: the URL, or the data of a data URL.
 func Linked(r Reader, path, link string, part tool.Content) (tool.Content, error) {
 	if link == "" {
 		return part, r.Fail(path, "is missing; want a URL")
@@ -197,7 +176,7 @@ func Linked(r Reader, path, link string, part tool.Content) (tool.Content, error
 		return part, r.Fail(path, "is not a data URL with base64: want data:image/png;base64,…")
 	}
 	part.Data = data
-	// Parameters are of no use to whoever looks at it.
+	// The parameters of the MIME type are of no use to models.
 	if part.MIMEType, _, err = mime.ParseMediaType(kind); err != nil {
 		return part, r.Fail(path, "is a data URL without a MIME type: want data:image/png;base64,…")
 	}

@@ -15,16 +15,16 @@ import (
 
 func TestAnswersAreGathered(t *testing.T) {
 	r := Reader{Op: "answers", Dialect: "x"}
-	sort := func(answers *Answers, path string, element *json.RawMessage) error {
+	sort := func(r Reader, answers *Answers, element *json.RawMessage) error {
 		switch string(*element) {
 		case `"named"`:
-			return answers.AddNamed(path, dialects.NamedOutput{Tool: path})
+			return answers.AddNamed(r, dialects.NamedOutput{Tool: r.Path})
 		case `"approval"`:
-			return answers.AddApproval(path, tool.Approval{CallID: path})
+			return answers.AddApproval(r, tool.Approval{CallID: r.Path})
 		case `"output"`:
-			return answers.Add(path, tool.Answer{CallID: path})
+			return answers.Add(r, tool.Answer{CallID: r.Path})
 		}
-		return answers.Fail(path, "is strange")
+		return r.Fail("", "is strange")
 	}
 	found, err := ReadAnswers(r, []byte(`["named","output","approval","output"]`), "under", sort)
 	require.NoError(t, err)

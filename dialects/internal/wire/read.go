@@ -1,5 +1,5 @@
-// Package wire holds what the dialects share: reading and writing documents, what these answer, and
-// how streams are put together.
+// Package wire holds what the dialects share: reading and writing documents, reading answers, and
+// assembling streams.
 package wire
 
 import (
@@ -15,45 +15,56 @@ import (
 	"github.com/caisson-run/caisson/dialects/internal/exact"
 )
 
-// Reader reads one document, and reports what is wrong with it and where.
+// Reader decodes one part of a document, and reports what is wrong with it and where.
 type Reader struct {
-	Op      string // as in [dialects.Error]
-	Dialect string
+	Op, Dialect string // as in [dialects.Error]
+	// Path is the path of the part; empty for the whole document. The methods take paths below it, where
+	// an empty one names the part itself.
+	Path string
 }
 
-// Fail returns an error about the part of the document that path names.
+// In returns the reader of a part of this part.
+func (r Reader) In(path string) Reader {
+	r.Path = join(r.Path, path)
+	return r
+}
+
+// Fail returns an error about the part that path names.
 func (r Reader) Fail(path, format string, arguments ...any) error {
-	return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: path, Message: fmt.Sprintf(format, arguments...)}
+	return r.fail(path, fmt.Sprintf(format, arguments...), nil)
 }
 
-// Into decodes the part of the document that path names, as [exact.Unmarshal] does. A whole document,
-// of which the path is empty, is trimmed first.
+func (r Reader) fail(path, message string, cause error) error {
+	return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: join(r.Path, path), Message: message, Err: cause}
+}
+
+// Into decodes the part that path names, as [exact.Unmarshal] does. A missing part, of which data is
+// empty, leaves the value as it is.
 func (r Reader) Into(path string, data []byte, value any) error {
-	if path == "" {
-		data = exact.Trimmed(data)
+	if len(data) == 0 {
+		return nil
 	}
+	return r.In(path).decode(data, value)
+}
+
+func (r Reader) decode(data []byte, value any) error {
 	err := exact.Unmarshal(data, value)
 	if err == nil {
 		return nil
 	}
-	if twice := (*exact.RepeatedError)(nil); errors.As(err, &twice) {
-		return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: path, Message: "has a member twice", Err: err}
+	if _, ok := errors.AsType[*exact.RepeatedError](err); ok {
+		return r.fail("", "has a member twice", err)
 	}
-	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		return &dialects.Error{
-			Op: r.Op, Dialect: r.Dialect, Path: Join(path, wrong.Field),
-			Message: fmt.Sprintf("is a JSON %s; want %s", wrong.Value, wanted(wrong.Type.Kind())),
-		}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return r.Fail(wrong.Field, "is a JSON %s; want %s", wrong.Value, wanted(wrong.Type.Kind()))
 	}
-	if corrupt := base64.CorruptInputError(0); errors.As(err, &corrupt) {
-		return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: path, Message: "has data that is not base64", Err: err}
+	if _, ok := errors.AsType[base64.CorruptInputError](err); ok {
+		return r.fail("", "has data that is not base64", err)
 	}
-	return r.notJSON(path, err)
+	return r.fail("", notJSON, err)
 }
 
-func (r Reader) notJSON(path string, err error) error {
-	return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: path, Message: "is not JSON", Err: err}
-}
+const notJSON = "is not JSON"
 
 func wanted(kind reflect.Kind) string {
 	switch kind {
@@ -69,28 +80,29 @@ func wanted(kind reflect.Kind) string {
 	return "an integer"
 }
 
-// Document decodes a whole document as [Reader.Into] does, unless it is over [dialects.MaxDocument].
+// Document decodes a whole document, of at most [dialects.MaxDocument] bytes and with white space
+// around it, as [Reader.Into] does.
 func (r Reader) Document(document []byte, value any) error {
 	if len(document) > dialects.MaxDocument {
 		return r.Fail("", "has %d bytes, more than %d", len(document), dialects.MaxDocument)
 	}
-	return r.Into("", document, value)
+	return r.decode(exact.Trimmed(document), value)
 }
 
-// Each decodes the elements of an array one by one and calls visit with each. An absent array and null
-// have none. More than most elements are an error.
-func Each[T any](r Reader, path string, array json.RawMessage, most int, visit func(path string, index int, element *T) error) error {
+// Each decodes the elements of the array that path names one by one, and calls visit with each and its
+// reader. An absent array and null have no elements. More than most elements are an error.
+func Each[T any](r Reader, path string, array json.RawMessage, most int, visit func(r Reader, element *T) error) error {
 	if Absent(array) {
 		return nil
 	}
 	var failed error
 	isArray, err := exact.Elements(array, func(index int, element json.RawMessage) error {
-		at := fmt.Sprintf("%s[%d]", path, index)
+		at := r.In(fmt.Sprintf("%s[%d]", path, index))
 		var value T
 		if index == most {
 			failed = r.Fail(path, "has more than %d elements", most)
-		} else if failed = r.Into(at, element, &value); failed == nil {
-			failed = visit(at, index, &value)
+		} else if failed = at.decode(element, &value); failed == nil {
+			failed = visit(at, &value)
 		}
 		return failed
 	})
@@ -98,40 +110,41 @@ func Each[T any](r Reader, path string, array json.RawMessage, most int, visit f
 	case failed != nil:
 		return failed
 	case err != nil:
-		return r.notJSON(path, err)
+		return r.fail(path, notJSON, err)
 	case !isArray:
 		return r.Fail(path, "is not a JSON array, as it must be")
 	}
 	return nil
 }
 
-// Elements calls visit with each element of a document that is an array, and with the whole of any
-// other document, of which the path is empty.
-func (r Reader) Elements(document []byte, visit func(path string, element json.RawMessage) error) error {
+// maxElements bounds the elements of a document: messages, items, or the events of a stream.
+const maxElements = 65_536
+
+// Elements calls visit with each element of a document that is an array, or with the whole of any other
+// document.
+func (r Reader) Elements(document []byte, visit func(r Reader, element json.RawMessage) error) error {
 	var whole json.RawMessage
 	if err := r.Document(document, &whole); err != nil {
 		return err
 	}
 	if whole[0] != '[' {
-		return visit("", whole)
+		return visit(r, whole)
 	}
-	return Each(r, "", whole, len(whole), func(path string, _ int, element *json.RawMessage) error { return visit(path, *element) })
+	return Each(r, "", whole, maxElements, func(r Reader, element *json.RawMessage) error { return visit(r, *element) })
 }
 
-// Within returns the error of a part, found at path, as one of the whole document.
+// Within returns an error of the part that path names as one of the whole document.
 func (r Reader) Within(path string, err error) error {
-	inner := (*dialects.Error)(nil)
-	if !errors.As(err, &inner) {
-		return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: path, Message: "cannot be used", Err: err}
+	inner, ok := errors.AsType[*dialects.Error](err)
+	if !ok {
+		return r.fail(path, "cannot be used", err)
 	}
-	outer := *inner
-	outer.Op, outer.Dialect, outer.Path = r.Op, r.Dialect, Join(path, inner.Path)
-	return &outer
+	return r.In(path).fail(inner.Path, inner.Message, inner.Err)
 }
 
-// Join appends the path of a part to the path of the whole. Either may be empty.
-func Join(whole, part string) string {
-	if whole == "" || part == "" {
+// join appends the path of a part to the path of the whole. Either may be empty.
+func join(whole, part string) string {
+	if whole == "" || part == "" || part[0] == '[' {
 		return whole + part
 	}
 	return whole + "." + part
@@ -142,8 +155,7 @@ func Absent(value json.RawMessage) bool {
 	return len(value) == 0 || bytes.Equal(value, []byte("null"))
 }
 
-// Sum adds counts of tokens. Those below zero count as none, and the sum stops at the largest
-// number there is.
+// Sum adds counts of tokens. Negative counts are taken for zero, and the sum saturates.
 func Sum(counts ...int64) int64 {
 	var sum int64
 	for _, count := range counts {

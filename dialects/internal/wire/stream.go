@@ -1,29 +1,91 @@
 package wire
 
 import (
-	"bytes"
+	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Assembly assembles one streamed response of a dialect. After an error only Response is called.
+// Assembly assembles one streamed response of a dialect. It embeds [Output], to which it adds the pieces
+// that it completes. After an error only Response is called.
 type Assembly interface {
-	// Take takes an event with data and returns the pieces that it completes, also together with an error.
-	Take(name string, data []byte) ([]tool.StreamResponse, error)
-	// Finish returns the pieces that were still open. It fails where the stream broke off.
-	Finish() ([]tool.StreamResponse, error)
-	// Response returns what has been put together so far.
+	output() *Output
+	// Take takes an event with data.
+	Take(name string, data []byte) error
+	// Finish completes what is still open. It fails where the stream broke off.
+	Finish() error
+	// Response returns what has been assembled so far.
 	Response() tool.ChatResponse
+}
+
+// Output is what the assemblies of all dialects have in common: how errors are reported, which response
+// it is, the text of the answer, and the pieces that have not been passed on yet.
+type Output struct {
+	Reader
+	ID, Model string // of the response
+	answer    strings.Builder
+	pieces    []tool.StreamResponse
+}
+
+func (o *Output) output() *Output { return o }
+
+// Answer returns the text of the answer so far.
+func (o *Output) Answer() string { return o.answer.String() }
+
+// Say adds a piece with text, if there is any.
+func (o *Output) Say(kind tool.ResponseType, text string) {
+	if text != "" {
+		o.add(kind, text)
+	}
+}
+
+// Call adds the piece for a complete call.
+func (o *Output) Call(call tool.Call) {
+	o.add(tool.ResponseToolCall, "").ToolCalls = []tool.Call{call}
+}
+
+// Delta is the data of a piece of a call.
+type Delta struct {
+	Index     int    `json:"index"` // of the call within the response
+	ID        string `json:"id"`    // empty in all pieces but the first
+	Name      string `json:"name"`  // empty in all pieces but the first
+	Arguments string `json:"arguments"`
+}
+
+// Delta adds a piece of a call, unless it is empty.
+func (o *Output) Delta(delta Delta) error {
+	if delta == (Delta{Index: delta.Index}) {
+		return nil
+	}
+	return o.Data(tool.ResponseToolDelta, "", delta)
+}
+
+// Data adds a piece with data, and with text where that belongs to it.
+func (o *Output) Data(kind tool.ResponseType, text string, data any) (err error) {
+	o.add(kind, text).Data, err = Encode(data)
+	return err
+}
+
+// add adds a piece whose lists are not nil.
+func (o *Output) add(kind tool.ResponseType, text string) *tool.StreamResponse {
+	if kind == tool.ResponseAnswer {
+		o.answer.WriteString(text)
+	}
+	o.pieces = append(o.pieces, tool.StreamResponse{
+		ID: o.ID, ResponseType: kind, Content: text,
+		KnowledgeReferences: []tool.Reference{}, ToolCalls: []tool.Call{},
+	})
+	return &o.pieces[len(o.pieces)-1]
 }
 
 // NewStream returns the stream of an assembly. It bounds the stream to [dialects.MaxDocument] bytes, skips
 // events without data, which some servers send as pings, and returns an error again on every later call.
-func NewStream(r Reader, a Assembly) dialects.Stream { return &stream{Assembly: a, reader: r} }
+func NewStream(a Assembly) dialects.Stream { return &stream{Assembly: a} }
 
 type stream struct {
 	Assembly
-	reader Reader
 	bytes  int
 	ended  bool
 	failed error
@@ -33,74 +95,35 @@ func (s *stream) Event(name string, data []byte) ([]tool.StreamResponse, error) 
 	if s.failed != nil {
 		return nil, s.failed
 	}
-	pieces := []tool.StreamResponse{}
 	s.bytes += len(name) + len(data)
-	data = bytes.TrimSpace(data)
-	switch {
+	out := s.output()
+	out.pieces = []tool.StreamResponse{}
+	switch data = exact.Trimmed(data); {
 	case s.ended:
-		s.failed = s.reader.Fail("", "goes on after its end")
+		s.failed = out.Fail("", "goes on after its end")
 	case s.bytes > dialects.MaxDocument:
-		s.failed = s.reader.Fail("", "has more than %d bytes", dialects.MaxDocument)
+		s.failed = out.Fail("", "has more than %d bytes", dialects.MaxDocument)
 	case len(data) > 0:
-		var taken []tool.StreamResponse
-		taken, s.failed = s.Take(name, data)
-		pieces = append(pieces, taken...)
+		s.failed = s.Take(name, data)
 	}
-	return pieces, s.failed
+	return out.pieces, s.failed
 }
 
 func (s *stream) End() ([]tool.StreamResponse, error) {
+	out := s.output()
+	out.pieces = []tool.StreamResponse{}
 	if s.failed != nil || s.ended {
-		return []tool.StreamResponse{}, s.failed
+		return out.pieces, s.failed
 	}
 	s.ended = true
-	pieces, err := s.Finish()
-	if s.failed = err; err != nil {
-		return nil, err
+	if s.failed = s.Finish(); s.failed != nil {
+		return nil, s.failed
 	}
 	response := s.Response()
-	last, err := WithData(Piece(response.ID, tool.ResponseComplete, ""), true, struct {
+	err := out.Data(tool.ResponseComplete, "", struct {
 		FinishReason tool.FinishReason `json:"finish_reason"`
 		Usage        tool.ChatUsage    `json:"usage"`
 	}{response.FinishReason, response.Usage})
-	return append(pieces, last), err
-}
-
-// Piece returns a piece of a stream whose lists are not nil.
-func Piece(id string, kind tool.ResponseType, content string) tool.StreamResponse {
-	return tool.StreamResponse{
-		ID: id, ResponseType: kind, Content: content,
-		KnowledgeReferences: []tool.Reference{}, ToolCalls: []tool.Call{},
-	}
-}
-
-// Called returns the piece for a call that is whole.
-func Called(id string, call tool.Call) tool.StreamResponse {
-	piece := Piece(id, tool.ResponseToolCall, "")
-	piece.ToolCalls = []tool.Call{call}
-	return piece
-}
-
-// Delta is the data of a piece of a call.
-type Delta struct {
-	Index     int    `json:"index"` // of the call within the response
-	ID        string `json:"id"`    // empty but in the first piece
-	Name      string `json:"name"`  // empty but in the first piece
-	Arguments string `json:"arguments"`
-}
-
-// Changed returns the piece for what was added to a call, or none if nothing was.
-func Changed(id string, delta Delta) ([]tool.StreamResponse, error) {
-	if delta == (Delta{Index: delta.Index}) {
-		return nil, nil
-	}
-	piece, err := WithData(Piece(id, tool.ResponseToolDelta, ""), false, delta)
-	return []tool.StreamResponse{piece}, err
-}
-
-// WithData returns the piece with data in it.
-func WithData(piece tool.StreamResponse, done bool, data any) (tool.StreamResponse, error) {
-	encoded, err := Encode(data)
-	piece.Data, piece.Done = encoded, done
-	return piece, err
+	out.pieces[len(out.pieces)-1].Done = true
+	return out.pieces, err
 }

@@ -48,9 +48,9 @@ func TestErrorsNameTheirPart(t *testing.T) {
 
 func TestEachElementIsVisited(t *testing.T) {
 	var seen []string
-	visit := func(path string, index int, element *json.RawMessage) error {
-		seen = append(seen, path+string(*element))
-		if index == 2 {
+	visit := func(r Reader, element *json.RawMessage) error {
+		seen = append(seen, r.Path+string(*element))
+		if r.Path == "a[2]" {
 			return errors.New("enough")
 		}
 		return nil
@@ -69,8 +69,8 @@ func TestEachElementIsVisited(t *testing.T) {
 
 func TestDocuments(t *testing.T) {
 	var visited []string
-	visit := func(path string, element json.RawMessage) error {
-		visited = append(visited, path+string(element))
+	visit := func(r Reader, element json.RawMessage) error {
+		visited = append(visited, r.Path+string(element))
 		return nil
 	}
 	for _, document := range []string{"[1, {}]", "\uFEFF \n{\"a\": 1}\n", "5", " [] "} {
