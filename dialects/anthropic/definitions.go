@@ -30,14 +30,14 @@ type definition struct {
 	Strict      bool            `json:"strict,omitempty"`
 }
 
-// maxStrict is how many tools of one request may be strict.
+// maxStrict is the number of tools of one request that may be strict.
 const maxStrict = 20
 
-// Definitions writes the elements of "tools". Beyond the first 20 that are strict, tools are offered
-// without.
+// Definitions writes the elements of "tools". Only the first 20 tools that can be are offered as
+// strict.
 func (dialect) Definitions(definitions []tool.Definition, options dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
-	offered, strict := make([]definition, len(definitions)), 0
-	findings, err := lint.Tools(reader("definitions"), definitions, names(), func(i int, d *tool.Definition) ([]dialects.Finding, error) {
+	strict := 0
+	return lint.Offer(reader("definitions"), definitions, names(), func(d *tool.Definition) (definition, []dialects.Finding, error) {
 		schema, found, held, err := lint.Parameters(d.Parameters, options.Strict && strict < maxStrict, strictRules(), looseRules())
 		if options.Strict && strict == maxStrict {
 			found = append(found, dialects.Finding{
@@ -49,73 +49,58 @@ func (dialect) Definitions(definitions []tool.Definition, options dialects.Defin
 		if held {
 			strict++
 		}
-		offered[i] = definition{d.Name, d.Description, schema, held}
-		return found, err
+		return definition{d.Name, d.Description, schema, held}, found, err
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	encoded, err := wire.Encode(offered)
-	return encoded, findings, err
 }
 
-// names is what the names of tools may look like.
+// names is the rule for the names of tools.
 func names() lint.NameRule { return lint.NameRule{Most: 64, Extra: "_-"} }
 
-// looseRules are those of every tool. Without strict, the provider shows any other keyword to
-// the model and holds it to none.
+// looseRules are those of every tool. Without strict, the provider shows all other keywords to the model
+// and enforces none.
 func looseRules() lint.Rules {
-	combination := refused("input_schema must not be a combination of schemas", "put the combination into a property")
+	combination := lint.Refused("input_schema must not be a combination of schemas", "put the combination into a property")
 	return lint.Rules{
 		Property:   lint.NameRule{Most: 64, Extra: "_.-"},
-		ObjectRoot: refused("input_schema must say type: object", "say type: object, and list the properties"),
+		ObjectRoot: lint.Refused("input_schema must say type: object", "say type: object, and list the properties"),
 		Root:       map[string]lint.Keyword{"anyOf": combination, "oneOf": combination, "allOf": combination},
 	}
 }
 
 // strictRules are those of tools with strict: true, whose schemas are compiled to grammars. They
 // follow "JSON Schema limitations" of the provider's guide to structured outputs as of 2026. Keywords
-// that it names neither as supported nor as not are taken to be refused, as the guide says of
-// unsupported ones.
+// that it does not mention are assumed to be refused, as the guide says of unsupported ones.
 func strictRules() lint.Rules {
+	const notPermitted = "strict schemas must not have the keyword"
 	rules := looseRules()
-	rules.Closed = refused("strict schemas must say additionalProperties: false for each object", "say additionalProperties: false")
-	rules.NotRecursive = refused("strict schemas must not be recursive", "say how deep it goes")
-	dropped := refused("strict schemas must not have the keyword", "the keyword is left out; say it in the description")
-	dropped.Dropped = true
-	oneOf := refused("strict schemas must not have the keyword", "use anyOf")
-	oneOf.Inside = true
-	all := refused("allOf must not refer to other schemas", "put what is referred to in its place").Only(lint.Each(noReference))
-	all.Inside = true
+	rules.Closed = lint.Refused("strict schemas must say additionalProperties: false for each object", "say additionalProperties: false")
+	rules.NotRecursive = lint.Refused("strict schemas must not be recursive", "say how deep it goes")
+	dropped := lint.Refused(notPermitted, "the keyword is left out; say it in the description").Drop()
 	rules.Keywords = map[string]lint.Keyword{
 		"minItems": dropped.Only(few),
 		"format":   dropped.Only(lint.OneOf("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid")),
 		"pattern":  dropped.Only(plainPattern),
-		"enum":     refused("strict schemas must not have enums of arrays and objects", "use anyOf").Only(lint.Each(isScalar)),
-		"oneOf":    oneOf,
-		"allOf":    all,
-		"$ref":     refused("strict schemas must not refer to other documents", "put what is referred to under $defs").Only(lint.Internal),
+		"enum":     lint.Refused("strict schemas must not have enums of arrays and objects", "use anyOf").Only(lint.Each(isScalar)),
+		"oneOf":    lint.Refused(notPermitted, "use anyOf").Enter(),
+		"allOf":    lint.Refused("allOf must not refer to other schemas", "put what is referred to in its place").Only(lint.Each(noReference)).Enter(),
+		"$ref":     lint.Refused("strict schemas must not refer to other documents", "put what is referred to under $defs").Only(lint.Internal),
 	}
 	for _, keyword := range append(lint.Narrowing(), "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "maxItems") {
 		rules.Keywords[keyword] = dropped
 	}
 	for _, keyword := range lint.Shaping() {
-		rules.Keywords[keyword] = refused("strict schemas must not have the keyword", "write the cases as anyOf, or offer the tool without strict")
+		rules.Keywords[keyword] = lint.Refused(notPermitted, "write the cases as anyOf, or offer the tool without strict")
 	}
 	return rules
 }
 
-func refused(message, fix string) lint.Keyword {
-	return lint.Keyword{Severity: dialects.Refused, Message: "the request is refused: " + message, Fix: fix}
-}
-
-// few: the only bounds of arrays that there are.
+// few accepts the only supported bounds of arrays.
 func few(schema *exact.Value, keyword string) bool {
 	return slices.Contains([]string{"0", "1"}, schema.Get(keyword).Literal())
 }
 
-// plainPattern: a pattern without what the provider has not: looking around, references to
-// groups, and the boundaries of words. Go has the first two neither.
+// plainPattern accepts patterns without what the provider does not support: look-around,
+// backreferences and word boundaries. Go does not support the first two either.
 func plainPattern(schema *exact.Value, keyword string) bool {
 	pattern, ok := schema.Get(keyword).Text()
 	if !ok {

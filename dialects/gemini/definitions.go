@@ -24,7 +24,7 @@ func reader(op string) wire.Reader { return wire.Reader{Op: op, Dialect: dialect
 
 // tools is the element of a request's "tools" that holds functions.
 type tools struct {
-	FunctionDeclarations []declaration `json:"functionDeclarations"`
+	FunctionDeclarations json.RawMessage `json:"functionDeclarations"`
 }
 
 type declaration struct {
@@ -36,43 +36,39 @@ type declaration struct {
 
 // Definitions writes "tools": one element with all functions, or none.
 func (dialect) Definitions(definitions []tool.Definition, _ dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
-	offered, rules := make([]declaration, len(definitions)), rules()
-	findings, err := lint.Tools(reader("definitions"), definitions, names(), func(i int, d *tool.Definition) (found []dialects.Finding, err error) {
-		offered[i] = declaration{Name: d.Name, Description: d.Description}
+	rules := rules()
+	offered, findings, err := lint.Offer(reader("definitions"), definitions, names(), func(d *tool.Definition) (offered declaration, found []dialects.Finding, err error) {
+		offered = declaration{Name: d.Name, Description: d.Description}
 		if !wire.Absent(bytes.TrimSpace(d.Parameters)) {
-			offered[i].ParametersJSONSchema, found, _, err = lint.Parameters(d.Parameters, false, rules, rules)
+			offered.ParametersJSONSchema, found, err = lint.Check(d.Parameters, rules)
 		}
-		return found, err
+		return offered, found, err
 	})
-	if err != nil {
-		return nil, nil, err
+	if err != nil || len(definitions) == 0 {
+		return offered, findings, err
 	}
-	all := []tools{}
-	if len(offered) > 0 {
-		all = append(all, tools{offered})
-	}
-	encoded, err := wire.Encode(all)
+	encoded, err := wire.Encode([]tools{{offered}})
 	return encoded, findings, err
 }
 
-// names is what the names of functions may look like. The Gemini API lets them begin with a digit or
-// a dash, and Vertex AI does not.
+// names is the rule for the names of functions. The Gemini API lets them begin with a digit or a dash,
+// and Vertex AI does not.
 func names() lint.NameRule { return lint.NameRule{Most: 128, Extra: "_.:-", First: "_"} }
 
-// rules are those of JSON Schemas, which are less narrow than those of the provider's own
-// Schema. What they take is what the reference lists for responseJsonSchema as of 2026; it lists
-// nothing for parametersJsonSchema.
+// rules are those for JSON Schemas, which are wider than those for the provider's own Schema. They
+// accept what the reference lists for responseJsonSchema as of 2026; it lists nothing for
+// parametersJsonSchema.
 func rules() lint.Rules {
-	oneOf, allOf := weakened("oneOf is read as anyOf", "use anyOf"), weakened("allOf is ignored", "put its schemas together")
-	oneOf.Inside, allOf.Inside = true, true
-	bound := weakened("the keyword is ignored", "use minimum or maximum")
-	about := weakened("the keyword is ignored", "leave it out")
+	bound := lint.Weakened("the keyword is ignored", "use minimum or maximum")
+	about := lint.Weakened("the keyword is ignored", "leave it out")
 	keywords := map[string]lint.Keyword{
-		"enum":  weakened("an enum is of strings and numbers", "say it in the description").Only(lint.Each(isTextOrNumber)),
-		"$ref":  refused("beside a $ref there must be nothing, and it must not refer to other documents", "take the other keywords away").Only(alone),
-		"oneOf": oneOf, "allOf": allOf, "exclusiveMinimum": bound, "exclusiveMaximum": bound, "$schema": about, "$comment": about,
-		"const":       weakened("const is ignored", "use an enum of one value"),
-		"definitions": weakened("definitions is ignored, and what refers to it with it", "use $defs"),
+		"enum":             lint.Weakened("an enum is of strings and numbers", "say it in the description").Only(lint.Each(isTextOrNumber)),
+		"$ref":             lint.Refused("beside a $ref there must be nothing, and it must not refer to other documents", "take the other keywords away").Only(alone),
+		"oneOf":            lint.Weakened("oneOf is read as anyOf", "use anyOf").Enter(),
+		"allOf":            lint.Weakened("allOf is ignored", "put its schemas together").Enter(),
+		"exclusiveMinimum": bound, "exclusiveMaximum": bound, "$schema": about, "$comment": about,
+		"const":       lint.Weakened("const is ignored", "use an enum of one value"),
+		"definitions": lint.Weakened("definitions is ignored, and what refers to it with it", "use $defs"),
 	}
 	for _, keyword := range []string{
 		"$id", "$defs", "$anchor", "type", "format", "title", "description", "items", "prefixItems", "minItems", "maxItems",
@@ -81,19 +77,11 @@ func rules() lint.Rules {
 		keywords[keyword] = lint.Keyword{}
 	}
 	return lint.Rules{
-		ObjectRoot:   refused("parameters must say type: object", "say type: object, and list the properties"),
-		NotRecursive: weakened("a schema that refers to itself is unrolled a few times, and refused within a required property", "say how deep it goes"),
+		ObjectRoot:   lint.Refused("parameters must say type: object", "say type: object, and list the properties"),
+		NotRecursive: lint.Weakened("a schema that refers to itself is unrolled a few times, and refused within a required property", "say how deep it goes"),
 		Keywords:     keywords,
-		Others:       weakened("the keyword is ignored", "say it in the description"),
+		Others:       lint.Weakened("the keyword is ignored", "say it in the description"),
 	}
-}
-
-func weakened(message, fix string) lint.Keyword {
-	return lint.Keyword{Severity: dialects.Weakened, Message: message, Fix: fix}
-}
-
-func refused(message, fix string) lint.Keyword {
-	return lint.Keyword{Severity: dialects.Refused, Message: "the request is refused: " + message, Fix: fix}
 }
 
 func isTextOrNumber(value *exact.Value) bool {

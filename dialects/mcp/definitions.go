@@ -50,21 +50,14 @@ func rules() lint.Rules {
 // as outputSchema and hints as annotations. Tools of all types are alike. Strict changes nothing: no
 // client of MCP holds a model to the schema, and the server checks arguments itself.
 func (dialect) Definitions(definitions []tool.Definition, _ dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
-	offered := make([]wireTool, len(definitions))
-	findings, err := lint.Tools(reader("definitions"), definitions, names(), func(i int, d *tool.Definition) ([]dialects.Finding, error) {
-		schema, found, _, err := lint.Parameters(d.Parameters, false, rules(), rules())
+	return lint.Offer(reader("definitions"), definitions, names(), func(d *tool.Definition) (wireTool, []dialects.Finding, error) {
+		schema, found, err := lint.Check(d.Parameters, rules())
 		if err != nil {
-			return nil, err
+			return wireTool{}, nil, err
 		}
 		output, more, err := structured(d.Result)
-		offered[i] = wireTool{d.Name, d.Label, d.Description, schema, output, annotated(d.Hints)}
-		return append(found, more...), err
+		return wireTool{d.Name, d.Label, d.Description, schema, output, annotated(d.Hints)}, append(found, more...), err
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	encoded, err := wire.Encode(offered)
-	return encoded, findings, err
 }
 
 // structured returns the schema of results as it is offered. One of anything but objects is left

@@ -53,20 +53,12 @@ type grammar struct {
 // Definitions writes the elements of "tools". Custom tools have no schema that the model could be
 // held to; a local shell is offered as a function.
 func (dialect) Definitions(definitions []tool.Definition, options dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
-	tools, findings, err := structured.Offer(reader("definitions"), definitions, options.Strict, tool.CustomCall)
-	if err != nil {
-		return nil, nil, err
-	}
-	offered := make([]definition, len(tools))
-	for i, t := range tools {
+	return structured.Offer(reader("definitions"), definitions, options.Strict, func(t structured.Tool) definition {
 		if t.Type == tool.CustomCall {
-			offered[i] = definition{Type: t.Type, Custom: &customTool{t.Name, t.Description, formatted(&t.Format)}}
-		} else {
-			offered[i] = definition{Type: t.Type, Function: &function{t.Name, t.Description, t.Parameters, t.Strict}}
+			return definition{Type: t.Type, Custom: &customTool{t.Name, t.Description, formatted(&t.Format)}}
 		}
-	}
-	encoded, err := wire.Encode(offered)
-	return encoded, findings, err
+		return definition{Type: t.Type, Function: &function{t.Name, t.Description, t.Parameters, t.Strict}}
+	}, tool.CustomCall)
 }
 
 // formatted returns a format as this API has it, nil for any text.

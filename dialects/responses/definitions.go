@@ -43,21 +43,13 @@ type localShellTool struct {
 // model could be held to. A local shell of another name is offered as a function, since its calls
 // would come back under the name local_shell.
 func (dialect) Definitions(definitions []tool.Definition, options dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
-	tools, findings, err := structured.Offer(reader("definitions"), definitions, options.Strict, tool.CustomCall, tool.LocalShellCall)
-	if err != nil {
-		return nil, nil, err
-	}
-	offered := make([]any, len(tools))
-	for i, t := range tools {
+	return structured.Offer(reader("definitions"), definitions, options.Strict, func(t structured.Tool) any {
 		switch t.Type {
 		case tool.CustomCall:
-			offered[i] = customTool{t.Type, t.Name, t.Description, t.Format.Written}
+			return customTool{t.Type, t.Name, t.Description, t.Format.Written}
 		case tool.LocalShellCall:
-			offered[i] = localShellTool{t.Type}
-		default:
-			offered[i] = functionTool{t.Type, t.Name, t.Description, t.Parameters, t.Strict}
+			return localShellTool{t.Type}
 		}
-	}
-	encoded, err := wire.Encode(offered)
-	return encoded, findings, err
+		return functionTool{t.Type, t.Name, t.Description, t.Parameters, t.Strict}
+	}, tool.CustomCall, tool.LocalShellCall)
 }

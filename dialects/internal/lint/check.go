@@ -18,23 +18,25 @@ const (
 	MaxFindings = 4096
 )
 
-// Check reports what the rules refuse or weaken in a schema, in one pass. It returns the schema with the
-// changes that the rules ask for, or unchanged. The findings have no Tool.
+// Check reports what the rules refuse or weaken in the schema of a tool's parameters, in one pass. It
+// returns the schema with the changes that the rules require, or unchanged. The findings have no Tool.
 //
-// An absent schema (empty, null) is that of a tool without arguments: {"type":"object",
-// "properties":{}}. It fails with a [*dialects.Error], without a Dialect, where the schema is
-// not a JSON object, or is over the bounds.
+// An absent schema (empty, null) stands for no parameters: {"type":"object","properties":{}}. Check fails
+// with a [*dialects.Error], without a Dialect, for a schema that is not a JSON object or exceeds the bounds.
 func Check(schema json.RawMessage, rules Rules) (json.RawMessage, []dialects.Finding, error) {
+	fail := func(message string, cause error) (json.RawMessage, []dialects.Finding, error) {
+		return nil, nil, &dialects.Error{Op: "definitions", Path: "parameters", Message: message, Err: cause}
+	}
 	schema = bytes.TrimSpace(schema)
 	if wire.Absent(schema) {
 		schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
 	root, err := exact.Parse(schema, MaxDepth, MaxValues)
 	if err != nil {
-		return nil, nil, &dialects.Error{Op: "definitions", Message: "the schema cannot be read", Err: err}
+		return fail("the schema cannot be read", err)
 	}
 	if !root.IsObject() {
-		return nil, nil, &dialects.Error{Op: "definitions", Message: "a tool's schema must be a JSON object"}
+		return fail("a tool's schema must be a JSON object", nil)
 	}
 	c := checker{rules: &rules}
 	c.objectRoot(root)
@@ -42,7 +44,7 @@ func Check(schema json.RawMessage, rules Rules) (json.RawMessage, []dialects.Fin
 	c.recursion(root)
 	c.limits()
 	if len(c.findings) > MaxFindings {
-		return nil, nil, &dialects.Error{Op: "definitions", Message: fmt.Sprintf("there is more to say of the schema than %d findings", MaxFindings)}
+		return fail(fmt.Sprintf("the schema has more than %d findings", MaxFindings), nil)
 	}
 	if c.changed {
 		schema = root.Append(nil)

@@ -124,7 +124,7 @@ func TestNames(t *testing.T) {
 	for name, fault := range map[string]string{
 		"a_b-1": "", "_a": "", "": "is empty", "abcdef": "has 6 bytes, more than 5", "a.b": `holds '.'`, "é": `holds 'é'`, "1a": `begins with '1'`,
 	} {
-		findings, err := Tools(wire.Reader{}, []tool.Definition{{Name: name}}, rule, func(int, *tool.Definition) ([]dialects.Finding, error) { return nil, nil })
+		_, findings, err := Offer(wire.Reader{}, []tool.Definition{{Name: name}}, rule, func(*tool.Definition) (any, []dialects.Finding, error) { return nil, nil, nil })
 		require.NoError(t, err)
 		if fault == "" {
 			assert.Empty(t, findings, name)
@@ -148,7 +148,7 @@ func TestCheckIsBounded(t *testing.T) {
 		"large":       {`{"enum":[` + strings.Repeat("1,", MaxValues) + `1]}`, "more than 20000 values"},
 		"twice":       {`{"a":1,"a":2}`, `"a" stands twice`},
 		"two":         {`{} {}`, "after top-level value"},
-		"much to say": {many + `}}`, "more to say"},
+		"much to say": {many + `}}`, "more than 4096 findings"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()

@@ -1,8 +1,9 @@
-// Package lint judges the JSON Schemas and the names of tools by what a provider takes, and makes
-// schemas strict. What providers take is data: [Rules].
+// Package lint checks the JSON Schemas and the names of tools against what a provider accepts, and makes
+// schemas strict. What providers accept is data: [Rules].
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,46 +12,74 @@ import (
 	"github.com/caisson-run/caisson/dialects/internal/exact"
 )
 
-// Rules is what one dialect takes of a JSON Schema and of a tool's name. The zero value takes
-// everything. Check does not change it, so that it can be shared.
+// Rules is what one dialect accepts of a JSON Schema. The zero value accepts everything. Check does not
+// change it, so it can be shared.
 type Rules struct {
-	// Property is what the names of an object's properties may look like.
+	// Property is the rule for the names of an object's properties.
 	Property NameRule
-	// Keywords says what becomes of keywords, by their names, in every schema within the schema.
+	// Keywords has the rules for keywords, by name, in the schema and all schemas within it.
 	Keywords map[string]Keyword
-	// Root is asked before Keywords for the outermost schema.
+	// Root takes precedence over Keywords in the outermost schema.
 	Root map[string]Keyword
-	// Others is for keywords that Keywords does not name. Its zero value takes them.
+	// Others is the rule for keywords that Keywords does not name.
 	Others Keyword
-	// ObjectRoot asks that the outermost schema says type: object and has properties.
+	// ObjectRoot requires that the outermost schema has type: object and properties.
 	ObjectRoot Keyword
-	// Closed asks that each object says additionalProperties: false. It is added unless the schema
-	// asks for free names, as an object without properties does that is not the outermost.
+	// Closed requires additionalProperties: false in each object. It is added unless the schema allows
+	// arbitrary names, as an object without properties does that is not the outermost.
 	Closed Keyword
-	// AllRequired asks that each property of an object is required. Those that are optional become
-	// required, and may be null.
+	// AllRequired requires that each property of an object is required. Optional ones become required
+	// and nullable.
 	AllRequired Keyword
-	// NotRecursive asks that no schema refers to itself.
+	// NotRecursive requires that no schema refers to itself.
 	NotRecursive Keyword
 	// Limits are the bounds on a schema's size. What exceeds them is Refused.
 	Limits Limits
 }
 
-// Keyword says what becomes of a keyword. The zero value means that it is taken.
+// Keyword is a rule, usually for one keyword. The zero value accepts it.
 type Keyword struct {
-	// Severity is empty for what is taken.
+	// Severity is empty for what is accepted.
 	Severity dialects.Severity
 	// Message says what the provider does: "the request is refused", "the keyword is ignored".
 	Message string
 	// Fix says what to write instead, or what is done.
 	Fix string
-	// Taken says which schemas may have the keyword nevertheless; nil means none.
+	// Taken says for which schemas the keyword is accepted all the same; nil for none.
 	Taken func(schema *exact.Value, keyword string) bool
-	// Inside says that the schemas in the keyword's value are looked at nevertheless.
+	// Inside says that the schemas in the keyword's value are checked all the same.
 	Inside bool
-	// Dropped says that the keyword is left out. It is for strict schemas and for keywords that only
+	// Dropped says that the keyword is removed. It is for strict schemas and for keywords that only
 	// narrow what is allowed, since arguments are checked against the tool's own schema.
 	Dropped bool
+}
+
+// Refused returns the rule for what makes the provider refuse the request.
+func Refused(message, fix string) Keyword {
+	return Keyword{Severity: dialects.Refused, Message: "the request is refused: " + message, Fix: fix}
+}
+
+// Weakened returns the rule for what the provider ignores.
+func Weakened(message, fix string) Keyword {
+	return Keyword{Severity: dialects.Weakened, Message: message, Fix: fix}
+}
+
+// Only returns the rule with Taken.
+func (k Keyword) Only(taken func(schema *exact.Value, keyword string) bool) Keyword {
+	k.Taken = taken
+	return k
+}
+
+// Enter returns the rule with Inside.
+func (k Keyword) Enter() Keyword {
+	k.Inside = true
+	return k
+}
+
+// Drop returns the rule with Dropped.
+func (k Keyword) Drop() Keyword {
+	k.Dropped = true
+	return k
 }
 
 // Limits bounds a schema. Zero means that there is no bound.
@@ -58,17 +87,11 @@ type Limits struct {
 	Depth      int // of objects within objects, where 1 is the outermost
 	Properties int // of all objects together
 	Enum       int // values of all enums together
-	Text       int // bytes of all names of properties and definitions, and of all texts in enum and const
-}
-
-// Only makes a rule take what taken returns true for.
-func (k Keyword) Only(taken func(schema *exact.Value, keyword string) bool) Keyword {
-	k.Taken = taken
-	return k
+	Text       int // bytes of all names of properties and definitions, and of all strings in enum and const
 }
 
 // Narrowing returns the keywords that only narrow what a schema allows and that no strict mode
-// knows. A model that does not read them can be corrected when its arguments are checked.
+// supports. A model that does not follow them can be corrected when its arguments are checked.
 func Narrowing() []string {
 	return []string{
 		"not", "dependentRequired", "contains", "minContains", "maxContains", "uniqueItems", "propertyNames",
@@ -76,13 +99,13 @@ func Narrowing() []string {
 	}
 }
 
-// Shaping returns the keywords in which a schema may say which properties or items there are at
-// all, so that it means something else without them, and that no strict mode knows.
+// Shaping returns the keywords that may say which properties or items there are at all, so that a schema
+// has another meaning without them, and that no strict mode supports.
 func Shaping() []string {
 	return []string{"if", "then", "else", "dependentSchemas", "dependencies", "patternProperties", "prefixItems", "additionalItems", "unevaluatedProperties"}
 }
 
-// OneOf is for [Keyword.Taken]: the keyword's value is one of these texts.
+// OneOf is for [Keyword.Taken]: the keyword's value is one of these strings.
 func OneOf(texts ...string) func(*exact.Value, string) bool {
 	return func(schema *exact.Value, keyword string) bool {
 		text, ok := schema.Get(keyword).Text()
@@ -90,7 +113,7 @@ func OneOf(texts ...string) func(*exact.Value, string) bool {
 	}
 }
 
-// Each is for [Keyword.Taken]: the keyword's value is an array of which each element is fine.
+// Each is for [Keyword.Taken]: the keyword's value is an array and fine returns true for each element.
 func Each(fine func(*exact.Value) bool) func(*exact.Value, string) bool {
 	return func(schema *exact.Value, keyword string) bool {
 		list := schema.Get(keyword)
@@ -98,25 +121,25 @@ func Each(fine func(*exact.Value) bool) func(*exact.Value, string) bool {
 	}
 }
 
-// Internal is for [Keyword.Taken] of $ref: it leads into its own document.
+// Internal is for [Keyword.Taken] of $ref: it refers to the same document.
 func Internal(schema *exact.Value, keyword string) bool {
 	target, _ := schema.Get(keyword).Text()
 	return strings.HasPrefix(target, "#")
 }
 
-// NameRule says what names may look like. The zero value takes every name.
+// NameRule is the rule for names. The zero value accepts every name.
 type NameRule struct {
 	Most  int    // bytes; zero for no bound
 	Extra string // what is allowed beside ASCII letters and digits, such as "_-"; empty for everything
-	First string // what the first byte may be beside ASCII letters; empty for everything that is allowed
-	// Severity says what becomes of other names; empty for Refused.
+	First string // what is allowed as the first byte beside ASCII letters; empty for everything that is allowed
+	// Severity of other names; empty for Refused.
 	Severity dialects.Severity
-	// Message says what the provider does with them; empty for "the request is refused".
+	// Message says what the provider does with other names; empty for "the request is refused".
 	Message string
 }
 
-// name returns the finding for the name of a tool, of which there may be none. Names are never
-// changed, since calls come back under the name that was offered.
+// name returns the findings for the name of a tool. Names are never changed, since calls come back under
+// the name that was offered.
 func (r NameRule) name(name string) []dialects.Finding {
 	fault := r.fault(name)
 	if fault == "" {
@@ -129,17 +152,13 @@ func (r NameRule) name(name string) []dialects.Finding {
 	}}
 }
 
-// verdict says what becomes of a name that something is wrong with.
+// verdict returns the rule that a name breaks, given what is wrong with it.
 func (r NameRule) verdict(fault string) Keyword {
-	verdict := Keyword{Severity: dialects.Refused, Message: "the request is refused", Fix: "name it with " + r.allowed()}
-	if r.Severity != "" {
-		verdict.Severity = r.Severity
+	return Keyword{
+		Severity: cmp.Or(r.Severity, dialects.Refused),
+		Message:  cmp.Or(r.Message, "the request is refused") + ": " + fault,
+		Fix:      "name it with " + r.allowed(),
 	}
-	if r.Message != "" {
-		verdict.Message = r.Message
-	}
-	verdict.Message += ": " + fault
-	return verdict
 }
 
 // fault returns what is wrong with a name, as the end of a sentence, or "".
@@ -166,7 +185,7 @@ func (r NameRule) fault(name string) string {
 
 func letter(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// allowed says what names may look like.
+// allowed describes the allowed names.
 func (r NameRule) allowed() string {
 	var parts []string
 	if r.Extra != "" {

@@ -11,12 +11,12 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Tools checks the names of tools, calls offer for each tool, and returns all findings with the tools'
-// names. An error from offer need not say which tool it is about.
-func Tools(reader wire.Reader, definitions []tool.Definition, names NameRule, offer func(i int, d *tool.Definition) ([]dialects.Finding, error)) ([]dialects.Finding, error) {
+// Offer writes the JSON array of what offer returns for each tool. It also returns the findings: those of
+// offer, to which it adds the tools' names, and what is wrong with these names. An error from offer need not
+// say which tool it is about.
+func Offer[T any](reader wire.Reader, definitions []tool.Definition, names NameRule, offer func(d *tool.Definition) (T, []dialects.Finding, error)) (json.RawMessage, []dialects.Finding, error) {
 	findings, taken := []dialects.Finding{}, make(map[string]bool, len(definitions))
-	for i := range definitions {
-		d := &definitions[i]
+	written, err := wire.List(reader, definitions, func(d *tool.Definition) (T, error) {
 		found := names.name(d.Name)
 		if taken[d.Name] {
 			found = append(found, dialects.Finding{
@@ -25,16 +25,17 @@ func Tools(reader wire.Reader, definitions []tool.Definition, names NameRule, of
 			})
 		}
 		taken[d.Name] = true
-		more, err := offer(i, d)
-		if err != nil {
-			return nil, reader.Within(fmt.Sprintf("[%d]", i), err)
-		}
+		offered, more, err := offer(d)
 		for _, finding := range append(found, more...) {
 			finding.Tool = d.Name
 			findings = append(findings, finding)
 		}
+		return offered, err
+	})
+	if err != nil {
+		return nil, nil, err
 	}
-	return findings, nil
+	return written, findings, nil
 }
 
 // Parameters returns a tool's schema as it is offered, the findings, and whether the model is held to
@@ -44,18 +45,12 @@ func Parameters(schema json.RawMessage, strict bool, strictRules, looseRules Rul
 	var reasons []dialects.Finding
 	if strict {
 		held, findings, err := Check(schema, strictRules)
-		if err != nil {
-			return nil, nil, false, (wire.Reader{}).Within("parameters", err)
-		}
-		if reasons = unheld(findings); len(reasons) == 0 {
-			return held, findings, true, nil
+		if reasons = unheld(findings); err != nil || len(reasons) == 0 {
+			return held, findings, err == nil, err
 		}
 	}
 	offered, findings, err := Check(schema, looseRules)
-	if err != nil {
-		return nil, nil, false, (wire.Reader{}).Within("parameters", err)
-	}
-	return offered, append(reasons, findings...), false, nil
+	return offered, append(reasons, findings...), false, err
 }
 
 // unheld returns the findings that keep a schema from being strict.

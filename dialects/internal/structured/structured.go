@@ -1,9 +1,9 @@
-// Package structured knows what OpenAI takes of a tool's schema, with strict mode ("structured
-// outputs") and without. Chat Completions and the Responses API have the same rules.
+// Package structured has OpenAI's rules for the schemas of tools, with strict mode ("structured outputs")
+// and without. Chat Completions and the Responses API have the same rules.
 //
-// The rules follow the guides "Function calling" and "Structured outputs" (supported schemas) as
-// of 2026, and for what these leave open the requests that the API is known to refuse. Fine-tuned
-// models take less: no lengths, patterns, formats and bounds. The rules are for the others.
+// The rules follow the guides "Function calling" and "Structured outputs" (supported schemas) as of 2026
+// and, for what these leave open, requests that the API is known to refuse. Fine-tuned models accept less:
+// no lengths, patterns, formats and bounds. These rules are for the others.
 package structured
 
 import (
@@ -18,95 +18,60 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// names is what the names of functions may look like.
+// names is the rule for the names of functions.
 func names() lint.NameRule { return lint.NameRule{Most: 64, Extra: "_-"} }
 
-// looseRules are the rules without strict mode, where a schema only tells the model what is
-// wanted. What is refused is refused since the schema is malformed to the API.
+// looseRules are the rules without strict mode, where a schema only tells the model what is wanted. They
+// refuse schemas that are malformed to the API.
 func looseRules() lint.Rules {
-	top := lint.Keyword{
-		Severity: dialects.Refused, Message: "the request is refused: parameters may not have this keyword at the outermost level",
-		Fix: "say it in the description, or put it into a property",
-	}
-	merged := top
-	merged.Fix = "put the schemas together into one"
+	const topLevel = "parameters may not have this keyword at the outermost level"
+	top := lint.Refused(topLevel, "say it in the description, or put it into a property")
 	return lint.Rules{
-		ObjectRoot: lint.Keyword{
-			Severity: dialects.Refused, Message: "the request is refused: parameters must be an object with properties",
-			Fix: "say type: object, and list the properties",
+		ObjectRoot: lint.Refused("parameters must be an object with properties", "say type: object, and list the properties"),
+		Root: map[string]lint.Keyword{
+			"anyOf": top, "oneOf": top, "enum": top, "not": top, "allOf": lint.Refused(topLevel, "put the schemas together into one"),
 		},
-		Root: map[string]lint.Keyword{"anyOf": top, "oneOf": top, "enum": top, "not": top, "allOf": merged},
 		Keywords: map[string]lint.Keyword{
-			"type": {
-				Severity: dialects.Refused, Message: "the request is refused: an array must say what its items are",
-				Fix: "add items, with a type where the tool is to be strict", Taken: itemised,
-			},
+			"type": lint.Refused("an array must say what its items are", "add items, with a type where the tool is to be strict").Only(itemised),
 		},
 	}
 }
 
-// formats are those that strict mode knows.
-var formats = []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
+// strictly returns the rule for what makes strict mode refuse the request.
+func strictly(message, fix string) lint.Keyword {
+	return lint.Keyword{Severity: dialects.Refused, Message: "strict mode refuses the request: " + message, Fix: fix}
+}
 
 // strictRules are the rules of strict mode.
 func strictRules() lint.Rules {
+	const notPermitted = "the keyword is not permitted"
+	formats := []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 	rules := looseRules()
-	rules.Keywords = strictKeywords(rules.Keywords["type"])
-	rules.Others = lint.Keyword{
-		Severity: dialects.Weakened, Message: "strict mode does not know the keyword, and some models refuse the request",
-		Fix: "the keyword is left out", Dropped: true,
-	}
-	rules.Closed = lint.Keyword{
-		Severity: dialects.Refused, Message: "strict mode refuses the request: each object must have additionalProperties: false",
-		Fix: "additionalProperties: false is added where the object does not ask for free names",
-	}
-	rules.AllRequired = lint.Keyword{
-		Severity: dialects.Refused, Message: "strict mode refuses the request: each property must be required",
-		Fix: "it becomes required and may be null, which stands for leaving it out",
-	}
-	rules.Limits = lint.Limits{Depth: 10, Properties: 5000, Enum: 1000, Text: 120_000}
-	return rules
-}
-
-// strictKeywords are those of strict mode, given what holds for type.
-func strictKeywords(kind lint.Keyword) map[string]lint.Keyword {
-	refused := func(fix string) lint.Keyword {
-		return lint.Keyword{Severity: dialects.Refused, Message: "strict mode refuses the request: the keyword is not permitted", Fix: fix}
-	}
-	keywords := map[string]lint.Keyword{
-		"type": kind,
-		"format": {
-			Severity: dialects.Refused, Message: "strict mode refuses the request: it knows only the formats " + strings.Join(formats, ", "),
-			Fix: "the format is left out; say it in the description", Taken: lint.OneOf(formats...), Dropped: true,
-		},
-		"$ref": {
-			Severity: dialects.Refused, Message: "strict mode refuses the request: a $ref must lead into the schema and stand alone",
-			Fix: "put what stands beside it around it: anyOf: [{$ref: …}]", Taken: alone,
-		},
-		"allOf": refused("put the schemas together into one"),
-		"oneOf": {Severity: dialects.Refused, Message: refused("").Message, Fix: "use anyOf", Inside: true},
-	}
-	for _, taken := range []string{
+	rules.Keywords["format"] = strictly("it knows only the formats "+strings.Join(formats, ", "), "the format is left out; say it in the description").
+		Only(lint.OneOf(formats...)).Drop()
+	rules.Keywords["$ref"] = strictly("a $ref must lead into the schema and stand alone", "put what stands beside it around it: anyOf: [{$ref: …}]").Only(alone)
+	rules.Keywords["allOf"] = strictly(notPermitted, "put the schemas together into one")
+	rules.Keywords["oneOf"] = strictly(notPermitted, "use anyOf").Enter()
+	for _, accepted := range []string{
 		"$schema", "title", "description", "required", "additionalProperties", "enum", "const", "pattern",
 		"minLength", "maxLength", "minItems", "maxItems", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
 	} {
-		keywords[taken] = lint.Keyword{}
+		rules.Keywords[accepted] = lint.Keyword{}
 	}
 	for _, holder := range []string{"properties", "items", "anyOf", "$defs", "definitions"} {
-		keywords[holder] = lint.Keyword{
-			Severity: dialects.Refused, Message: "strict mode refuses the request: each schema must be an object with a type",
-			Fix: "say the type of each, or list its values as enum", Taken: typed, Inside: true,
-		}
+		rules.Keywords[holder] = strictly("each schema must be an object with a type", "say the type of each, or list its values as enum").Only(typed).Enter()
 	}
 	for _, narrowing := range lint.Narrowing() {
-		dropped := refused("the keyword is left out; say it in the description")
-		dropped.Dropped = true
-		keywords[narrowing] = dropped
+		rules.Keywords[narrowing] = strictly(notPermitted, "the keyword is left out; say it in the description").Drop()
 	}
 	for _, shaping := range lint.Shaping() {
-		keywords[shaping] = refused("write the cases as anyOf, or offer the tool without strict")
+		rules.Keywords[shaping] = strictly(notPermitted, "write the cases as anyOf, or offer the tool without strict")
 	}
-	return keywords
+	rules.Others = lint.Weakened("strict mode does not know the keyword, and some models refuse the request", "the keyword is left out").Drop()
+	rules.Closed = strictly("each object must have additionalProperties: false", "additionalProperties: false is added where the object does not ask for free names")
+	rules.AllRequired = strictly("each property must be required", "it becomes required and may be null, which stands for leaving it out")
+	rules.Limits = lint.Limits{Depth: 10, Properties: 5000, Enum: 1000, Text: 120_000}
+	return rules
 }
 
 // itemised returns whether a schema that allows arrays says what is in them.
@@ -114,7 +79,7 @@ func itemised(schema *exact.Value, keyword string) bool {
 	return !schema.Get(keyword).HasText("array") || schema.Get("items") != nil || schema.Get("prefixItems") != nil
 }
 
-// typed returns whether each schema that a keyword holds says what it is the schema of.
+// typed returns whether each schema in a keyword's value has a type.
 func typed(schema *exact.Value, keyword string) bool {
 	held := schema.Get(keyword)
 	switch {
@@ -155,32 +120,35 @@ type Format struct {
 	Definition string          `json:"definition"`
 }
 
-// Offer returns how tools are offered, and the findings. Tools of the given types are offered as such,
-// all others as functions.
-func Offer(reader wire.Reader, definitions []tool.Definition, strict bool, types ...string) ([]Tool, []dialects.Finding, error) {
-	tools := make([]Tool, len(definitions))
-	findings, err := lint.Tools(reader, definitions, names(), func(i int, d *tool.Definition) (found []dialects.Finding, err error) {
-		offered := &tools[i]
-		*offered = Tool{Type: tool.FunctionCall, Name: d.Name, Description: d.Description}
-		switch isKnown := slices.Contains(types, d.Type); {
-		case isKnown && d.Type == tool.CustomCall:
-			offered.Type = d.Type
-			return offered.custom(d.Format)
-		case isKnown && d.Name == tool.LocalShellCall:
-			offered.Type = d.Type
-			return localShell(d), nil
-		case isKnown:
-			found = append(found, dialects.Finding{
-				Keyword: "name", Severity: dialects.Weakened, Adapted: true,
-				Message: "the tool is not offered as the local shell, whose calls come back under the name local_shell",
-				Fix:     "it is offered as a function; name it local_shell",
-			})
-		}
-		var more []dialects.Finding
-		offered.Parameters, more, offered.Strict, err = lint.Parameters(d.Parameters, strict, strictRules(), looseRules())
-		return append(found, more...), err
+// Offer writes the JSON array of what write returns for each tool, and returns it with the findings. Tools
+// of the given types are offered as such, all others as functions.
+func Offer[T any](reader wire.Reader, definitions []tool.Definition, strict bool, write func(t Tool) T, types ...string) (json.RawMessage, []dialects.Finding, error) {
+	return lint.Offer(reader, definitions, names(), func(d *tool.Definition) (T, []dialects.Finding, error) {
+		offered, found, err := newTool(d, strict, types)
+		return write(offered), found, err
 	})
-	return tools, findings, err
+}
+
+func newTool(d *tool.Definition, strict bool, types []string) (offered Tool, found []dialects.Finding, err error) {
+	offered = Tool{Type: tool.FunctionCall, Name: d.Name, Description: d.Description}
+	switch isKnown := slices.Contains(types, d.Type); {
+	case isKnown && d.Type == tool.CustomCall:
+		offered.Type = d.Type
+		found, err = offered.custom(d.Format)
+		return offered, found, err
+	case isKnown && d.Name == tool.LocalShellCall:
+		offered.Type = d.Type
+		return offered, localShell(d), nil
+	case isKnown:
+		found = append(found, dialects.Finding{
+			Keyword: "name", Severity: dialects.Weakened, Adapted: true,
+			Message: "the tool is not offered as the local shell, whose calls come back under the name local_shell",
+			Fix:     "it is offered as a function; name it local_shell",
+		})
+	}
+	parameters, more, held, err := lint.Parameters(d.Parameters, strict, strictRules(), looseRules())
+	offered.Parameters, offered.Strict = parameters, held
+	return offered, append(found, more...), err
 }
 
 // custom takes the format of a custom tool, and reports what is wrong with it.

@@ -19,7 +19,11 @@ import (
 // refused", with a mark if the schema was adapted.
 func offer(t *testing.T, schema string, strict bool) (Tool, string) {
 	t.Helper()
-	tools, findings, err := Offer(wire.Reader{}, []tool.Definition{dialecttest.Definition("f", schema)}, strict)
+	var offered Tool
+	_, findings, err := Offer(wire.Reader{}, []tool.Definition{dialecttest.Definition("f", schema)}, strict, func(t Tool) any {
+		offered = t
+		return nil
+	})
 	require.NoError(t, err)
 	var shown []string
 	for _, f := range findings {
@@ -32,7 +36,7 @@ func offer(t *testing.T, schema string, strict bool) (Tool, string) {
 		}
 		shown = append(shown, line)
 	}
-	return tools[0], strings.Join(shown, "\n")
+	return offered, strings.Join(shown, "\n")
 }
 
 func TestStrictSchemas(t *testing.T) {
@@ -81,7 +85,7 @@ func TestWhatCannotBeStrictIsOfferedWithout(t *testing.T) {
 			assert.Contains(t, line, " weakened adapted", schema)
 		}
 	}
-	_, findings, err := Offer(wire.Reader{}, []tool.Definition{dialecttest.Definition("f", dialecttest.With(`{"anyOf":[{"oneOf":[{}]},{}],"format":"uri"}`))}, true)
+	_, findings, err := Offer(wire.Reader{}, []tool.Definition{dialecttest.Definition("f", dialecttest.With(`{"anyOf":[{"oneOf":[{}]},{}],"format":"uri"}`))}, true, func(Tool) any { return nil })
 	require.NoError(t, err)
 	require.Len(t, findings, 2, "all that is in the way is said at once")
 	for _, f := range findings {
@@ -141,7 +145,11 @@ func TestToolsAreFunctionsUnlessTheirTypeIsKnown(t *testing.T) {
 		{[]string{tool.CustomCall}, []string{"custom", "function", "function"}},
 		{[]string{tool.CustomCall, tool.LocalShellCall}, []string{"custom", "local_shell", "function"}},
 	} {
-		tools, findings, err := Offer(wire.Reader{}, definitions, true, test.known...)
+		var tools []Tool
+		_, findings, err := Offer(wire.Reader{}, definitions, true, func(offered Tool) any {
+			tools = append(tools, offered)
+			return nil
+		}, test.known...)
 		require.NoError(t, err)
 		assert.Equal(t, []dialects.Finding{}, findings)
 		var types []string
