@@ -2,6 +2,7 @@ package dialects
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/tool"
@@ -152,16 +153,11 @@ type Error struct {
 
 // Error returns what was being done, where it went wrong, and why.
 func (e *Error) Error() string {
-	var parts []string
-	for _, part := range []string{strings.TrimSpace(e.Dialect + " " + e.Op), e.Path, e.Message} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
+	parts := []string{strings.TrimSpace(e.Dialect + " " + e.Op), e.Path, e.Message}
 	if e.Err != nil {
 		parts = append(parts, e.Err.Error())
 	}
-	return strings.Join(parts, ": ")
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
 // Unwrap returns the cause.

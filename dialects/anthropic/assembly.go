@@ -57,9 +57,9 @@ const (
 	redactedBlock = "redacted_thinking"
 )
 
-func (a *assembly) begin(m message) {
+func (a *assembly) begin(r wire.Reader, m message) error {
 	a.ID, a.Model, a.stop = m.ID, m.Model, m.StopReason
-	a.usage.update(m.Usage)
+	return r.Into("usage", m.Usage, &a.usage)
 }
 
 // maxBlocks bounds the memory for a message of many empty blocks.

@@ -15,7 +15,7 @@ type message struct {
 	Model      string          `json:"model"`
 	Content    json.RawMessage `json:"content"`
 	StopReason string          `json:"stop_reason"`
-	Usage      usage           `json:"usage"`
+	Usage      json.RawMessage `json:"usage"`
 	Error      *failure        `json:"error"`
 }
 
@@ -36,36 +36,17 @@ type failure struct {
 	Message string `json:"message"`
 }
 
-// usage counts tokens. In a stream, later counts take the place of earlier ones.
+// usage counts tokens. In a stream, later counts replace earlier ones.
 type usage struct {
-	Input        *int64 `json:"input_tokens"`
-	CacheWritten *int64 `json:"cache_creation_input_tokens"`
-	CacheRead    *int64 `json:"cache_read_input_tokens"`
-	Output       *int64 `json:"output_tokens"`
+	Input        int64 `json:"input_tokens"`
+	CacheWritten int64 `json:"cache_creation_input_tokens"`
+	CacheRead    int64 `json:"cache_read_input_tokens"`
+	Output       int64 `json:"output_tokens"`
 }
 
-// update takes over the counts that are there.
-func (u *usage) update(later usage) {
-	for _, count := range []struct{ to, from **int64 }{
-		{&u.Input, &later.Input}, {&u.CacheWritten, &later.CacheWritten},
-		{&u.CacheRead, &later.CacheRead}, {&u.Output, &later.Output},
-	} {
-		if *count.from != nil {
-			*count.to = *count.from
-		}
-	}
-}
-
-// total counts all input as prompt: the provider counts what its cache held apart.
+// total counts all input as prompt: the provider counts cached input apart.
 func (u *usage) total() tool.ChatUsage {
-	value := func(count *int64) int64 {
-		if count == nil {
-			return 0
-		}
-		return *count
-	}
-	prompt := wire.Sum(value(u.Input), value(u.CacheWritten), value(u.CacheRead))
-	completion := wire.Sum(value(u.Output))
+	prompt, completion := wire.Sum(u.Input, u.CacheWritten, u.CacheRead), wire.Sum(u.Output)
 	return tool.ChatUsage{PromptTokens: prompt, CompletionTokens: completion, TotalTokens: wire.Sum(prompt, completion)}
 }
 
@@ -97,7 +78,9 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 		return tool.ChatResponse{}, r.Fail("", "is not a message: want {\"type\":\"message\",\"content\":[…]}, not type %q", tool.Shown(whole.Type, 64))
 	}
 	read := assembly{done: true}
-	read.begin(whole)
+	if err := read.begin(r, whole); err != nil {
+		return tool.ChatResponse{}, err
+	}
 	err := wire.Each(r, "content", whole.Content, maxBlocks, func(r wire.Reader, whole *block) error {
 		p, err := read.part(len(read.parts))
 		if err == nil {

@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"encoding/json"
+
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
@@ -20,13 +22,13 @@ type stream struct {
 
 // event is the union of all events.
 type event struct {
-	Type    string   `json:"type"`
-	Message *message `json:"message"` // of message_start
-	Index   *int     `json:"index"`   // of the events of a block
-	Block   *block   `json:"content_block"`
-	Delta   *delta   `json:"delta"`
-	Usage   usage    `json:"usage"` // of message_delta
-	Error   *failure `json:"error"`
+	Type    string          `json:"type"`
+	Message *message        `json:"message"` // of message_start
+	Index   *int            `json:"index"`   // of the events of a block
+	Block   *block          `json:"content_block"`
+	Delta   *delta          `json:"delta"`
+	Usage   json.RawMessage `json:"usage"` // of message_delta
+	Error   *failure        `json:"error"`
 }
 
 type delta struct {
@@ -59,7 +61,7 @@ func (s *stream) Take(name string, data []byte) error {
 		if e.Delta != nil && e.Delta.StopReason != "" {
 			s.stop = e.Delta.StopReason
 		}
-		s.usage.update(e.Usage)
+		return s.Into("usage", e.Usage, &s.usage)
 	case "message_stop":
 		s.messageStop()
 	case "content_block_start", "content_block_delta", "content_block_stop":
@@ -76,8 +78,7 @@ func (s *stream) messageStart(e *event) error {
 		return s.Fail("type", "message_start comes twice; each message has a stream of its own")
 	}
 	s.began = true
-	s.begin(*e.Message)
-	return nil
+	return s.begin(s.In("message"), *e.Message)
 }
 
 // messageStop passes on the calls of which it was not known whether they are whole.

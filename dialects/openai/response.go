@@ -15,7 +15,7 @@ type completion struct {
 	ID      string          `json:"id"`
 	Model   string          `json:"model"`
 	Choices json.RawMessage `json:"choices"`
-	Usage   *usage          `json:"usage"`
+	Usage   usage           `json:"usage"`
 	Error   json.RawMessage `json:"error"`
 }
 
@@ -25,10 +25,7 @@ type usage struct {
 	Total      int64 `json:"total_tokens"`
 }
 
-func (u *usage) counts() tool.ChatUsage {
-	if u == nil {
-		return tool.ChatUsage{}
-	}
+func (u usage) counts() tool.ChatUsage {
 	return tool.ChatUsage{PromptTokens: u.Prompt, CompletionTokens: u.Completion, TotalTokens: u.Total}
 }
 

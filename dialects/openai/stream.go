@@ -22,7 +22,7 @@ type stream struct {
 	calls    calls
 	answer   pieces.Halves
 	thinking pieces.Halves
-	usage    tool.ChatUsage
+	usage    usage
 	reason   string
 	done     bool        // the calls are complete
 	complete []tool.Call // once done
@@ -47,10 +47,7 @@ func (s *stream) Take(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	s.ID, s.Model = cmp.Or(c.ID, s.ID), cmp.Or(c.Model, s.Model)
-	if c.Usage != nil {
-		s.usage = c.Usage.counts()
-	}
+	s.ID, s.Model, s.usage = cmp.Or(c.ID, s.ID), cmp.Or(c.Model, s.Model), cmp.Or(c.Usage, s.usage)
 	if chosen == nil {
 		return nil // the chunk with the usage has no choice
 	}
@@ -120,7 +117,7 @@ func (s *stream) Finish() error {
 func (s *stream) Response() tool.ChatResponse {
 	return tool.ChatResponse{
 		ID: s.ID, Model: s.Model, Content: s.Answer(), ToolCalls: append([]tool.Call{}, s.complete...),
-		FinishReason: s.finish, Usage: s.usage,
+		FinishReason: s.finish, Usage: s.usage.counts(),
 	}
 }
 

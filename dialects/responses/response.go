@@ -16,7 +16,7 @@ type response struct {
 	Model      string          `json:"model"`
 	Status     string          `json:"status"`
 	Output     json.RawMessage `json:"output"`
-	Usage      *usage          `json:"usage"`
+	Usage      usage           `json:"usage"`
 	Error      *failure        `json:"error"`
 	Incomplete *struct {
 		Reason string `json:"reason"`
@@ -29,10 +29,7 @@ type usage struct {
 	Total  int64 `json:"total_tokens"`
 }
 
-func (u *usage) counts() tool.ChatUsage {
-	if u == nil {
-		return tool.ChatUsage{}
-	}
+func (u usage) counts() tool.ChatUsage {
 	return tool.ChatUsage{PromptTokens: u.Input, CompletionTokens: u.Output, TotalTokens: u.Total}
 }
 

@@ -2,6 +2,7 @@ package exact
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"strings"
@@ -85,7 +86,7 @@ func (r *namer) members(value reflect.Type) error {
 }
 
 func (r *namer) object(t reflect.Type) error {
-	known := fields(t, map[string]reflect.Type{})
+	known := fields(t)
 	seen := make(map[string]bool, len(known))
 	for r.next('}') {
 		start, end := r.name()
@@ -110,28 +111,19 @@ func (r *namer) object(t reflect.Type) error {
 	return nil
 }
 
-// fields adds the JSON names of a struct's fields, with their types, to all. A field hides one of the
-// same name in an embedded struct.
-func fields(t reflect.Type, all map[string]reflect.Type) map[string]reflect.Type {
-	var embedded []reflect.Type
-	for i := range t.NumField() {
-		f := t.Field(i)
+// fields returns the types of a struct's fields by their JSON names. A field hides those of the same name
+// in embedded structs.
+func fields(t reflect.Type) map[string]reflect.Type {
+	all, depths := map[string]reflect.Type{}, map[string]int{}
+	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
-			embedded = append(embedded, f.Type)
-		case !f.IsExported() || name == "-":
-		case name == "":
-			name = f.Name
-			fallthrough
-		default:
-			if _, taken := all[name]; !taken {
-				all[name] = f.Type
-			}
+		if name == "-" || name == "" && f.Anonymous || !f.IsExported() {
+			continue
 		}
-	}
-	for _, inner := range embedded {
-		fields(inner, all)
+		name = cmp.Or(name, f.Name)
+		if depth, taken := depths[name]; !taken || len(f.Index) < depth {
+			all[name], depths[name] = f.Type, len(f.Index)
+		}
 	}
 	return all
 }

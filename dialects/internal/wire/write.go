@@ -2,16 +2,14 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/tool"
 )
-
-// InvalidArguments is the one member of the object that stands for arguments that are no JSON
-// object. It holds their text.
-const InvalidArguments = "INVALID_JSON"
 
 // Encode returns the JSON of a value. It leaves <, > and & as they are, so that what a model
 // reads is not longer than it was. It is UTF-8 whatever the JSON is that the value holds.
@@ -46,10 +44,6 @@ func Matched(member, value string) error {
 	return nil
 }
 
-// CustomInput is the one member of the object that stands for the free text of a custom call. The
-// parameter that takes it has a name of its own, which the call does not say.
-const CustomInput = "input"
-
 // Object returns arguments as a JSON object, for providers that take nothing else. Arguments that
 // are one are returned as they are, and blank ones as {}. Anything else is wrapped, so that the
 // model sees what it wrote: {"INVALID_JSON": "…"}.
@@ -61,29 +55,26 @@ func Object(arguments string) (json.RawMessage, error) {
 	case trimmed[0] == '{' && json.Valid([]byte(trimmed)):
 		return json.RawMessage(trimmed), nil
 	}
-	return Encode(map[string]string{InvalidArguments: arguments})
+	return Encode(map[string]string{"INVALID_JSON": arguments})
 }
 
 // Input returns the arguments of a call as [Object] does. The free text of a custom call is wrapped
 // too: {"input": "…"}.
 func Input(call *tool.Call) (json.RawMessage, error) {
 	if call.Type == tool.CustomCall {
-		return Encode(map[string]string{CustomInput: call.Function.Arguments})
+		return Encode(map[string]string{"input": call.Function.Arguments})
 	}
 	return Object(call.Function.Arguments)
 }
 
 // Failure says in one text why a call failed. The result must be that of a failure.
 func Failure(result *tool.Result) string {
-	switch {
-	case result.Error != "" && result.Kind != "":
-		return string(result.Kind) + ": " + result.Error
-	case result.Error != "":
-		return result.Error
-	case result.Kind != "":
-		return string(result.Kind)
-	}
-	return string(tool.ToolFailed)
+	return cmp.Or(joined(": ", string(result.Kind), result.Error), string(tool.ToolFailed))
+}
+
+// joined joins the words that are not empty.
+func joined(separator string, words ...string) string {
+	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), separator)
 }
 
 // Repeats returns whether a result's output is nothing but the text of its data.
@@ -93,23 +84,14 @@ func Repeats(result *tool.Result) bool {
 		bytes.Equal(output.Bytes(), data.Bytes())
 }
 
-// Mention says in words what a part of a result is, for models that cannot look at it.
+// Mention describes a part of a result, for models that cannot look at it.
 func Mention(part *tool.Content) string {
 	if part.Type == "text" {
 		return part.Text
 	}
-	var about []string
-	for _, word := range []string{part.Name, part.MIMEType, part.URL} {
-		if word != "" {
-			about = append(about, word)
-		}
-	}
+	size := ""
 	if len(part.Data) > 0 {
-		about = append(about, fmt.Sprintf("%d bytes, not shown", len(part.Data)))
+		size = fmt.Sprintf("%d bytes, not shown", len(part.Data))
 	}
-	mention := fmt.Sprintf("[%s: %s]", part.Type, strings.Join(about, ", "))
-	if part.Text != "" {
-		return part.Text + " " + mention
-	}
-	return mention
+	return joined(" ", part.Text, fmt.Sprintf("[%s: %s]", part.Type, joined(", ", part.Name, part.MIMEType, part.URL, size)))
 }
