@@ -22,11 +22,7 @@ type toolUse struct {
 // custom one is {"input": "…"}.
 func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
 	return wire.List(reader("calls"), calls, func(call *tool.Call) (toolUse, error) {
-		if err := wire.Matched("id", call.ID); err != nil {
-			return toolUse{}, err
-		}
-		input, err := wire.Input(call)
-		return toolUse{callBlock, call.ID, call.Function.Name, input}, err
+		return toolUse{callBlock, call.ID, call.Function.Name, wire.Input(call)}, wire.Matched("id", call.ID)
 	})
 }
 

@@ -26,11 +26,8 @@ type calledFunction struct {
 // {"INVALID_JSON": "…"}, and the text of a custom one is {"input": "…"}.
 func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
 	return wire.List(reader("calls"), calls, func(call *tool.Call) (callPart, error) {
-		if err := wire.Matched("function.name", call.Function.Name); err != nil {
-			return callPart{}, err
-		}
-		args, err := wire.Input(call)
-		return callPart{calledFunction{sent(call.ID), call.Function.Name, args}, call.Signature}, err
+		written := callPart{calledFunction{sent(call.ID), call.Function.Name, wire.Input(call)}, call.Signature}
+		return written, wire.Matched("function.name", call.Function.Name)
 	})
 }
 

@@ -3,8 +3,10 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -137,32 +139,25 @@ func (m *message) call(r wire.Reader) (tool.Call, error) {
 
 // readID returns a message's id as a call has it, or false if there is none.
 func readID(id json.RawMessage) (string, bool) {
-	switch {
-	case isNumber(id):
+	if isNumber(id) {
 		return string(id), true
-	case len(id) > 0 && id[0] == '"':
-		var text string
-		if json.Unmarshal(id, &text) != nil {
-			return "", false
-		}
-		if text == "" || isNumber([]byte(text)) || text[0] == '"' {
-			quoted, err := wire.Encode(text)
-			return string(quoted), err == nil
-		}
-		return text, true
 	}
-	return "", false
+	var text string
+	if len(id) == 0 || id[0] != '"' || json.Unmarshal(id, &text) != nil {
+		return "", false
+	}
+	if text == "" || isNumber([]byte(text)) || text[0] == '"' {
+		return string(exact.Quote(text)), true
+	}
+	return text, true
 }
 
-// writeID is the reverse of readID. Calls from elsewhere have ids that are strings.
-func writeID(id string) (json.RawMessage, error) {
-	if isNumber([]byte(id)) {
-		return json.RawMessage(id), nil
+// writeID is the reverse of readID. Ids of calls from other sources are strings.
+func writeID(id string) json.RawMessage {
+	if isNumber([]byte(id)) || strings.HasPrefix(id, `"`) && json.Valid([]byte(id)) {
+		return json.RawMessage(id)
 	}
-	if len(id) > 0 && id[0] == '"' && json.Valid([]byte(id)) {
-		return json.RawMessage(id), nil
-	}
-	return wire.Encode(id)
+	return exact.Quote(id)
 }
 
 // isNumber returns whether text is a number of JSON and nothing beside it.

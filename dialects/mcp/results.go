@@ -41,15 +41,7 @@ func requested(call *tool.Call) (request, error) {
 	if call.Function.Name == "" {
 		return request{}, wire.Reader{}.Fail("function.name", "is empty; it says which tool is called")
 	}
-	id, err := writeID(call.ID)
-	if err != nil {
-		return request{}, wire.Reader{}.Within("id", err)
-	}
-	arguments, err := wire.Input(call)
-	if err != nil {
-		return request{}, wire.Reader{}.Within("function.arguments", err)
-	}
-	return request{version, id, callMethod, params{call.Function.Name, arguments}}, nil
+	return request{version, writeID(call.ID), callMethod, params{call.Function.Name, wire.Input(call)}}, nil
 }
 
 // response is a JSON-RPC response.
@@ -101,11 +93,7 @@ const (
 // specification asks, unless the output says it already.
 func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 	return wire.List(reader("results"), records, func(record *tool.Record) (response, error) {
-		id, err := writeID(record.ID)
-		if err != nil {
-			return response{}, wire.Reader{}.Within("id", err)
-		}
-		return answer(id, &record.Result)
+		return answer(writeID(record.ID), &record.Result)
 	})
 }
 

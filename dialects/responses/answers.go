@@ -134,13 +134,8 @@ func (i *answered) result(r wire.Reader, failed bool) (tool.Result, error) {
 
 // answeredPart is the union of the parts of an output.
 type answeredPart struct {
-	Type     string `json:"type"`
-	Text     string `json:"text"`
-	ImageURL string `json:"image_url"`
-	FileName string `json:"filename"`
-	FileData string `json:"file_data"`
-	FileURL  string `json:"file_url"`
-	FileID   string `json:"file_id"`
+	part
+	FileID string `json:"file_id"`
 }
 
 // read returns what a part is of what a call came to.

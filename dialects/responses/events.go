@@ -32,7 +32,6 @@ type Events struct {
 	resumed  bool
 	sequence int
 	response streamed
-	items    int // how many were added
 	calls    map[string]*call
 	idents   map[string]int   // how many calls go by an id
 	out      []dialects.Event // of the event that is being written
@@ -80,10 +79,10 @@ func (e *Events) Fail(message string) []dialects.Event {
 	case over:
 		return nil
 	case ahead:
-		e.send(errorEvent{head{"error", e.sequence}, "server_error", message, nil})
+		e.send("error", &errorEvent{Code: "server_error", Message: message})
 	default:
 		e.response.Status, e.response.Error = "failed", &failureObject{"server_error", message}
-		e.send(responseEvent{e.head("failed"), e.response})
+		e.send("response.failed", &responseEvent{Response: &e.response})
 	}
 	e.phase = over
 	return e.out
@@ -141,8 +140,8 @@ func (e *Events) begin(event *tool.Event) error {
 		}
 	}
 	e.response = e.created(event)
-	e.send(responseEvent{e.head("created"), e.response})
-	e.send(responseEvent{e.head("in_progress"), e.response})
+	e.send("response.created", &responseEvent{Response: &e.response})
+	e.send("response.in_progress", &responseEvent{Response: &e.response})
 	return nil
 }
 
@@ -189,39 +188,41 @@ func (e *Events) end(event *tool.Event) error {
 	}
 	at := seconds(event.Time)
 	e.phase, e.response.Status, e.response.CompletedAt = over, "completed", &at
-	e.send(responseEvent{e.head("completed"), e.response})
+	e.send("response.completed", &responseEvent{Response: &e.response})
 	return nil
 }
 
-// head returns the members that start the next event.
-func (e *Events) head(name string) head {
-	h := head{"response." + name, e.sequence}
-	e.sequence++
-	return h
-}
-
 // send adds an event to what Map returns.
-func (e *Events) send(payload interface{ name() string }) {
-	data, err := wire.Encode(payload)
+func (e *Events) send(name string, event interface {
+	start(name string, sequence int)
+}) {
+	event.start(name, e.sequence)
+	e.sequence++
+	data, err := wire.Encode(event)
 	if err != nil {
-		e.failed = reader("events").Within(payload.name(), err)
+		e.failed = reader("events").Within(name, err)
 		return
 	}
-	e.out = append(e.out, dialects.Event{Name: payload.name(), Data: data})
+	e.out = append(e.out, dialects.Event{Name: name, Data: data})
+}
+
+// step adds an event about an item.
+func (e *Events) step(name string, at place, step itemStep) {
+	step.place = at
+	e.send("response."+name, &step)
 }
 
 // add appends an item to the response and returns its place.
 func (e *Events) add(id string, item any) place {
-	at := place{id, e.items}
-	e.items++
-	e.send(itemEvent{e.head("output_item.added"), at.OutputIndex, item})
+	at := place{id, len(e.response.Output)}
+	e.send("response.output_item.added", &itemEvent{OutputIndex: at.OutputIndex, Item: item})
 	e.response.Output = append(e.response.Output, item)
 	return at
 }
 
 // done replaces an item with its final state.
 func (e *Events) done(at place, item any) {
-	e.send(itemEvent{e.head("output_item.done"), at.OutputIndex, item})
+	e.send("response.output_item.done", &itemEvent{OutputIndex: at.OutputIndex, Item: item})
 	e.response.Output[at.OutputIndex] = item
 }
 
@@ -255,7 +256,8 @@ func (e *Events) waiting(c *call, event *tool.Event) error {
 	if event.Action.Type == tool.NeedsApproval {
 		return e.asks(c, event)
 	}
-	return e.announce(c, event.Action)
+	e.announce(c, event.Action)
+	return nil
 }
 
 // asks writes a request for approval. The client's answer holds only the request's id, so the id must
@@ -282,22 +284,20 @@ func wanted(action *tool.Action) string {
 }
 
 // announce writes a call for the client. A custom tool's input is the model's own text, unchanged.
-func (e *Events) announce(c *call, action *tool.Action) error {
+func (e *Events) announce(c *call, action *tool.Action) {
 	item := callItem{Status: "in_progress", CallID: e.ident(c), Name: action.Tool}
 	switch action.Call.Type {
 	case tool.CustomCall:
 		item.ID, item.Type, item.Status, item.Input = prefixCustom+c.planned.CallID, customCall, "", new(string)
 		at := e.add(item.ID, item)
 		if item.Input = &action.Call.Function.Arguments; *item.Input != "" {
-			e.send(itemStep{head: e.head("custom_tool_call_input.delta"), place: at, Delta: item.Input})
+			e.step("custom_tool_call_input.delta", at, itemStep{Delta: item.Input})
 		}
-		e.send(itemStep{head: e.head("custom_tool_call_input.done"), place: at, Input: item.Input})
+		e.step("custom_tool_call_input.done", at, itemStep{Input: item.Input})
 		e.done(at, item)
 	case tool.LocalShellCall:
-		command, err := fullAction(wanted(action))
-		if err != nil {
-			return reader("events").Within(c.planned.CallID, err)
-		}
+		// Some clients require an environment.
+		command := withMember(string(shellAction(wanted(action))), "env", "{}")
 		item.ID, item.Type, item.Name, item.Action = prefixShell+c.planned.CallID, localShellCall, "", command
 		at := e.add(item.ID, item)
 		item.Status = "completed"
@@ -309,13 +309,12 @@ func (e *Events) announce(c *call, action *tool.Action) error {
 		e.arguments("function_call", at, item.Arguments)
 		e.done(at, item)
 	}
-	return nil
 }
 
 // arguments writes the arguments of a call in one delta.
 func (e *Events) arguments(kind string, at place, arguments *string) {
-	e.send(itemStep{head: e.head(kind + "_arguments.delta"), place: at, Delta: arguments})
-	e.send(itemStep{head: e.head(kind + "_arguments.done"), place: at, Arguments: arguments})
+	e.step(kind+"_arguments.delta", at, itemStep{Delta: arguments})
+	e.step(kind+"_arguments.done", at, itemStep{Arguments: arguments})
 }
 
 // started adds the item of a call that is run here.
@@ -323,10 +322,10 @@ func (e *Events) started(c *call, event *tool.Event) error {
 	if c.running != nil {
 		return e.wrong(event, "is about a call that runs already")
 	}
-	if c.planned.Client {
-		return nil
+	if !c.planned.Client {
+		e.run(c)
 	}
-	return e.run(c)
+	return nil
 }
 
 // output writes what a call emits, as far as the API has a form for it.
@@ -355,9 +354,7 @@ func (e *Events) finished(c *call, event *tool.Event) error {
 		return nil
 	}
 	if c.running == nil {
-		if err := e.run(c); err != nil {
-			return err
-		}
+		e.run(c)
 	}
 	c.running.end(e, &event.Record.Result)
 	if c.planned.Final {
@@ -375,7 +372,7 @@ type running interface {
 }
 
 // run adds the item of a call, by the category of its tool.
-func (e *Events) run(c *call) (err error) {
+func (e *Events) run(c *call) {
 	category := c.planned.Category
 	if c.planned.Client {
 		category = "" // the result came from elsewhere, so nothing was searched
@@ -388,12 +385,6 @@ func (e *Events) run(c *call) (err error) {
 	case "image_generation":
 		c.running = e.image(&c.planned)
 	default:
-		c.running, err = e.server(&c.planned)
+		c.running = e.server(&c.planned)
 	}
-	return err
-}
-
-// step reports the progress of a call.
-func (e *Events) step(name string, at place) {
-	e.send(itemStep{head: e.head(name), place: at})
 }

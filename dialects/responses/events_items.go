@@ -1,8 +1,10 @@
 package responses
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,10 +20,10 @@ type hosted struct {
 	begun       bool
 }
 
-// hosted adds an item of a kind.
-func (e *Events) hosted(kind, doing, id string, item any) hosted {
-	h := hosted{kind: kind, doing: doing, at: e.add(id, item)}
-	e.step(kind+".in_progress", h.at)
+// hosted adds an item, given how it starts.
+func (e *Events) hosted(head itemHead, doing string, item any) hosted {
+	h := hosted{kind: head.Type, doing: doing, at: e.add(head.ID, item)}
+	e.step(h.kind+".in_progress", h.at, itemStep{})
 	return h
 }
 
@@ -29,7 +31,7 @@ func (e *Events) hosted(kind, doing, id string, item any) hosted {
 func (h *hosted) begin(e *Events) {
 	if !h.begun {
 		h.begun = true
-		e.step(h.kind+"."+h.doing, h.at)
+		e.step(h.kind+"."+h.doing, h.at, itemStep{})
 	}
 }
 
@@ -39,7 +41,7 @@ func (h *hosted) end(e *Events, result *tool.Result) string {
 		return "failed"
 	}
 	h.begin(e)
-	e.step(h.kind+".completed", h.at)
+	e.step(h.kind+".completed", h.at, itemStep{})
 	return "completed"
 }
 
@@ -53,11 +55,11 @@ type webSearch struct {
 const maxSources = 256
 
 func (e *Events) webSearch(p *tool.Planned) running {
-	w := &webSearch{item: webSearchItem{ID: prefixWeb + p.CallID, Type: "web_search_call", Status: "in_progress", Action: searchAction{Type: "search", Queries: queries(p)}}}
+	w := &webSearch{item: webSearchItem{itemHead: itemHead{prefixWeb + p.CallID, "web_search_call", "in_progress"}, Action: searchAction{Type: "search", Queries: queries(p)}}}
 	if asked := w.item.Action.Queries; len(asked) > 0 {
 		w.item.Action.Query = asked[0]
 	}
-	w.hosted = e.hosted(w.item.Type, "searching", w.item.ID, w.item)
+	w.hosted = e.hosted(w.item.itemHead, "searching", w.item)
 	return w
 }
 
@@ -93,8 +95,8 @@ type fileSearch struct {
 }
 
 func (e *Events) fileSearch(p *tool.Planned) running {
-	f := &fileSearch{item: fileSearchItem{ID: prefixFiles + p.CallID, Type: "file_search_call", Status: "in_progress", Queries: queries(p)}}
-	f.hosted = e.hosted(f.item.Type, "searching", f.item.ID, f.item)
+	f := &fileSearch{item: fileSearchItem{itemHead: itemHead{prefixFiles + p.CallID, "file_search_call", "in_progress"}, Queries: queries(p)}}
+	f.hosted = e.hosted(f.item.itemHead, "searching", f.item)
 	return f
 }
 
@@ -133,47 +135,28 @@ func queries(p *tool.Planned) []string {
 // found returns the files that data lists in the API's form, as an array or under "results", or nil if it
 // has another form.
 func found(data json.RawMessage) []foundFile {
-	var list []listedFile
+	var list []foundFile
 	if json.Unmarshal(data, &list) != nil {
 		var within struct {
-			Results []listedFile `json:"results"`
+			Results []foundFile `json:"results"`
 		}
 		if json.Unmarshal(data, &within) != nil {
 			return nil
 		}
 		list = within.Results
 	}
-	if list == nil {
-		return nil
-	}
-	files := make([]foundFile, len(list))
-	for i, l := range list {
-		if l.FileID == "" && l.FileName == "" || l.Score == nil {
+	for i := range list {
+		f := &list[i]
+		if f.FileID == "" && f.FileName == "" || f.Score == nil {
 			return nil
 		}
-		files[i] = foundFile{l.FileID, l.FileName, *l.Score, l.Text, l.attributes()}
-	}
-	return files
-}
-
-// listedFile is a file as a result may list it.
-type listedFile struct {
-	FileID     string                     `json:"file_id"`
-	FileName   string                     `json:"filename"`
-	Score      *float64                   `json:"score"`
-	Text       string                     `json:"text"`
-	Attributes map[string]json.RawMessage `json:"attributes"`
-}
-
-// attributes returns the attributes that the API allows: strings, numbers and booleans.
-func (l *listedFile) attributes() map[string]json.RawMessage {
-	scalars := map[string]json.RawMessage{}
-	for name, value := range l.Attributes {
-		if len(value) > 0 && value[0] != '{' && value[0] != '[' && value[0] != 'n' {
-			scalars[name] = value
+		// The API allows strings, numbers and booleans.
+		maps.DeleteFunc(f.Attributes, func(_ string, value json.RawMessage) bool { return bytes.ContainsAny(value[:1], "{[n") })
+		if f.Attributes == nil {
+			f.Attributes = map[string]json.RawMessage{}
 		}
 	}
-	return scalars
+	return list
 }
 
 // image is the item of a call that generates an image, with partial images on the way.
@@ -185,8 +168,8 @@ type image struct {
 }
 
 func (e *Events) image(p *tool.Planned) running {
-	i := &image{item: imageItem{ID: prefixImage + p.CallID, Type: "image_generation_call", Status: "in_progress"}}
-	i.hosted = e.hosted(i.item.Type, "generating", i.item.ID, i.item)
+	i := &image{item: imageItem{itemHead: itemHead{prefixImage + p.CallID, "image_generation_call", "in_progress"}}}
+	i.hosted = e.hosted(i.item.itemHead, "generating", i.item)
 	return i
 }
 
@@ -198,7 +181,7 @@ func (i *image) say(e *Events, emission *tool.Emission) {
 	if !emission.Partial {
 		i.latest = emission
 	} else if encoded, ok := base64Of(emission); ok {
-		e.send(itemStep{head: e.head("image_generation_call.partial_image"), place: i.at, ImageIndex: new(i.partial), Image: encoded, Format: imageFormat(emission.MIMEType)})
+		e.step("image_generation_call.partial_image", i.at, itemStep{ImageIndex: new(i.partial), Image: encoded, Format: imageFormat(emission.MIMEType)})
 		i.partial++
 	}
 }
@@ -250,19 +233,15 @@ type server struct {
 	item serverItem
 }
 
-func (e *Events) server(p *tool.Planned) (running, error) {
-	arguments, err := wire.Input(&tool.Call{Type: p.Type, Function: tool.Function{Arguments: p.Arguments}})
-	if err != nil {
-		return nil, reader("events").Within(p.CallID, err)
-	}
+func (e *Events) server(p *tool.Planned) running {
 	s := &server{item: serverItem{
-		ID: prefixServer + p.CallID, Type: "mcp_call", Status: "in_progress", Name: p.Tool, ServerLabel: e.options.ServerLabel,
+		itemHead: itemHead{prefixServer + p.CallID, "mcp_call", "in_progress"}, Name: p.Tool, ServerLabel: e.options.ServerLabel,
 	}}
 	s.at = e.add(s.item.ID, s.item)
-	s.item.Arguments = string(arguments)
-	e.step("mcp_call.in_progress", s.at)
+	s.item.Arguments = string(wire.Input(&tool.Call{Type: p.Type, Function: tool.Function{Arguments: p.Arguments}}))
+	e.step("mcp_call.in_progress", s.at, itemStep{})
 	e.arguments("mcp_call", s.at, &s.item.Arguments)
-	return s, nil
+	return s
 }
 
 // say does nothing: the API has no form for what such a call emits.
@@ -274,7 +253,7 @@ func (s *server) end(e *Events, result *tool.Result) {
 	} else {
 		s.item.Status, s.item.Error = "failed", failed(result)
 	}
-	e.step("mcp_call."+s.item.Status, s.at)
+	e.step("mcp_call."+s.item.Status, s.at, itemStep{})
 	e.done(s.at, s.item)
 }
 
@@ -293,24 +272,6 @@ func text(result *tool.Result) string {
 	return strings.Join(said, "\n")
 }
 
-// executionError is the failure of a tool that ran.
-type executionError struct {
-	Type    string      `json:"type"`
-	Content []errorText `json:"content"`
-}
-
-type errorText struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-}
-
-// protocolError is the failure of a call whose tool did not run.
-type protocolError struct {
-	Type    string `json:"type"`
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-}
-
 // The JSON-RPC codes of protocol errors.
 const (
 	invalidParams = -32602
@@ -319,19 +280,19 @@ const (
 
 // failed returns the error of a call. Unknown tools and failures of the host are protocol errors; every
 // other failure is the tool's, which models read.
-func failed(result *tool.Result) any {
+func failed(result *tool.Result) *callError {
 	message := wire.Failure(result)
 	switch result.Kind {
 	case tool.UnknownTool:
-		return protocolError{"mcp_protocol_error", invalidParams, message}
+		return &callError{Type: "mcp_protocol_error", Code: invalidParams, Message: message}
 	case tool.Internal:
-		return protocolError{"mcp_protocol_error", internalError, message}
+		return &callError{Type: "mcp_protocol_error", Code: internalError, Message: message}
 	}
 	content := []errorText{{"text", message}}
 	if said := text(result); said != "" {
 		content = []errorText{{"text", said}, {"text", message}}
 	}
-	return executionError{"mcp_tool_execution_error", content}
+	return &callError{Type: "mcp_tool_execution_error", Content: content}
 }
 
 // message is the item with the text of a call whose output is shown to the user.
@@ -349,14 +310,14 @@ func (e *Events) speak(c *call, text string) {
 	}
 	if c.message == nil {
 		c.message = &message{item: spokenItem{
-			ID: prefixMessage + c.planned.CallID, Type: messageItem, Status: "in_progress", Role: "assistant", Content: []textPart{},
+			itemHead: itemHead{prefixMessage + c.planned.CallID, messageItem, "in_progress"}, Role: "assistant", Content: []textPart{},
 		}}
 		c.message.at = e.add(c.message.item.ID, c.message.item)
 		c.message.open(e)
 	}
 	m := c.message
 	m.text.WriteString(text)
-	e.send(itemStep{head: e.head("output_text.delta"), place: m.at, ContentIndex: &m.part, Delta: &text, Logprobs: []any{}})
+	e.step("output_text.delta", m.at, itemStep{ContentIndex: &m.part, Delta: &text, Logprobs: []any{}})
 }
 
 // conclude writes the part of the output that was not emitted, and ends the message.
@@ -408,15 +369,15 @@ func wasSaid(record *tool.Record, said string) bool {
 // open starts a part.
 func (m *message) open(e *Events) {
 	m.text.Reset()
-	e.send(itemStep{head: e.head("content_part.added"), place: m.at, ContentIndex: &m.part, Part: new(outputText(""))})
+	e.step("content_part.added", m.at, itemStep{ContentIndex: &m.part, Part: new(outputText(""))})
 }
 
 // close ends the open part.
 func (m *message) close(e *Events) {
 	text := m.text.String()
-	e.send(itemStep{head: e.head("output_text.done"), place: m.at, ContentIndex: &m.part, Text: &text, Logprobs: []any{}})
+	e.step("output_text.done", m.at, itemStep{ContentIndex: &m.part, Text: &text, Logprobs: []any{}})
 	part := outputText(text)
-	e.send(itemStep{head: e.head("content_part.done"), place: m.at, ContentIndex: &m.part, Part: &part})
+	e.step("content_part.done", m.at, itemStep{ContentIndex: &m.part, Part: &part})
 	m.item.Content = append(m.item.Content, part)
 }
 

@@ -13,7 +13,7 @@ type head struct {
 	Sequence int    `json:"sequence_number"`
 }
 
-func (h head) name() string { return h.Type }
+func (h *head) start(name string, sequence int) { h.Type, h.Sequence = name, sequence }
 
 // place says which item an event is about.
 type place struct {
@@ -21,9 +21,10 @@ type place struct {
 	OutputIndex int    `json:"output_index"`
 }
 
+// responseEvent is an event about the whole response.
 type responseEvent struct {
 	head
-	Response streamed `json:"response"`
+	Response *streamed `json:"response"`
 }
 
 type errorEvent struct {
@@ -40,7 +41,7 @@ type itemEvent struct {
 	Item        any `json:"item"`
 }
 
-// itemStep is any other event about an item: how far it has come, and what is added to it.
+// itemStep is any other event about an item: its progress, and what is added to it.
 type itemStep struct {
 	head
 	place
@@ -56,8 +57,8 @@ type itemStep struct {
 	Format       string    `json:"output_format,omitempty"`
 }
 
-// streamed is a response as it is written. What a response says of a model's request has the
-// values that stand for nothing.
+// streamed is a response as it is written. The members that repeat a model's request have the values
+// that stand for nothing.
 type streamed struct {
 	ID              string         `json:"id"`
 	Object          string         `json:"object"`
@@ -102,10 +103,15 @@ type callItem struct {
 	ServerLabel string          `json:"server_label,omitempty"`
 }
 
+// itemHead starts every item that this side completes.
+type itemHead struct {
+	ID     string `json:"id"`
+	Type   string `json:"type"`
+	Status string `json:"status"`
+}
+
 type webSearchItem struct {
-	ID     string       `json:"id"`
-	Type   string       `json:"type"`
-	Status string       `json:"status"`
+	itemHead
 	Action searchAction `json:"action"`
 }
 
@@ -122,45 +128,51 @@ type source struct {
 }
 
 type fileSearchItem struct {
-	ID      string      `json:"id"`
-	Type    string      `json:"type"`
-	Status  string      `json:"status"`
+	itemHead
 	Queries []string    `json:"queries"`
-	Results []foundFile `json:"results"` // null where they are not told
+	Results []foundFile `json:"results"` // null where they are unknown
 }
 
+// foundFile is a file as a tool's result may list it, and as an item does.
 type foundFile struct {
 	FileID     string                     `json:"file_id"`
 	FileName   string                     `json:"filename"`
-	Score      float64                    `json:"score"`
+	Score      *float64                   `json:"score"`
 	Text       string                     `json:"text"`
 	Attributes map[string]json.RawMessage `json:"attributes"`
 }
 
 type imageItem struct {
-	ID     string  `json:"id"`
-	Type   string  `json:"type"`
-	Status string  `json:"status"`
+	itemHead
 	Result *string `json:"result"` // base64
 	Format string  `json:"output_format,omitempty"`
 }
 
 type serverItem struct {
-	ID          string  `json:"id"`
-	Type        string  `json:"type"`
-	Status      string  `json:"status"`
-	Arguments   string  `json:"arguments"`
-	Name        string  `json:"name"`
-	ServerLabel string  `json:"server_label"`
-	RequestID   *string `json:"approval_request_id"`
-	Error       any     `json:"error"`
-	Output      *string `json:"output"`
+	itemHead
+	Arguments   string     `json:"arguments"`
+	Name        string     `json:"name"`
+	ServerLabel string     `json:"server_label"`
+	RequestID   *string    `json:"approval_request_id"`
+	Error       *callError `json:"error"`
+	Output      *string    `json:"output"`
+}
+
+// callError says why a call failed: in Content where the tool ran, and else in Code and Message.
+type callError struct {
+	Type    string      `json:"type"`
+	Code    int         `json:"code,omitempty"`
+	Message string      `json:"message,omitempty"`
+	Content []errorText `json:"content,omitempty"`
+}
+
+type errorText struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
 }
 
 type spokenItem struct {
-	ID      string     `json:"id"`
-	Type    string     `json:"type"`
-	Status  string     `json:"status"`
+	itemHead
 	Role    string     `json:"role"`
 	Content []textPart `json:"content"`
 }
@@ -185,14 +197,14 @@ const (
 	prefixMessage  = "msg_"
 )
 
-// requestID returns the id of a request for approval. It says what the approval is for, so that
-// the answer, which says no more than this id, does too. Call ids are UUIDs, without underscores.
+// requestID returns the id of a request for approval. It encodes what the approval is for, since the
+// answer holds only this id. Call ids are UUIDs, without underscores.
 func requestID(callID, fingerprint string) string {
 	return prefixRequest + callID + "_" + fingerprint
 }
 
-// requested returns the call and the fingerprint that the id of a request for approval says. Of an
-// id that requestID did not make, all is the call's id.
+// requested returns the call and the fingerprint in the id of a request for approval. An id that
+// requestID did not make is taken for the call's id.
 func requested(id string) (callID, fingerprint string) {
 	inside, ours := strings.CutPrefix(id, prefixRequest)
 	callID, fingerprint, both := strings.Cut(inside, "_")

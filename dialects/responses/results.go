@@ -44,8 +44,7 @@ func show(call *tool.Call) (any, error) {
 	case tool.CustomCall:
 		return sent{Type: customCall, CallID: call.ID, Name: call.Function.Name, Input: &call.Function.Arguments}, nil
 	case tool.LocalShellCall:
-		action, err := shellAction(call.Function.Arguments)
-		return sentShell{localShellCall, prefixShell + call.ID, call.ID, action, "completed"}, err
+		return sentShell{localShellCall, prefixShell + call.ID, call.ID, shellAction(call.Function.Arguments), "completed"}, nil
 	}
 	return sent{Type: functionCall, CallID: call.ID, Name: call.Function.Name, Arguments: &call.Function.Arguments}, nil
 }
@@ -175,21 +174,10 @@ func shellArguments(action json.RawMessage) string {
 }
 
 // shellAction is the reverse of shellArguments.
-func shellAction(arguments string) (json.RawMessage, error) {
-	return action(arguments, "type", execute)
-}
+func shellAction(arguments string) json.RawMessage { return withMember(arguments, "type", execute) }
 
-// fullAction returns an action that has an environment, as clients may want it.
-func fullAction(arguments string) (json.RawMessage, error) {
-	typed, err := shellAction(arguments)
-	if err != nil {
-		return nil, err
-	}
-	return action(string(typed), "env", "{}")
-}
-
-// action returns arguments as a JSON object that has the member, which is added where it is missing.
-func action(arguments, name, value string) (json.RawMessage, error) {
+// withMember returns arguments as a JSON object with a member, which is added where it is missing.
+func withMember(arguments, name, value string) json.RawMessage {
 	given, err := tool.ParseArguments(arguments)
 	if err != nil {
 		return wire.Object(arguments)
@@ -197,5 +185,6 @@ func action(arguments, name, value string) (json.RawMessage, error) {
 	if _, ok := given.Get(name); !ok {
 		given = given.With(name, json.RawMessage(value))
 	}
-	return given.MarshalJSON()
+	text, _ := given.MarshalJSON() // which never fails
+	return text
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -44,25 +45,25 @@ func Matched(member, value string) error {
 	return nil
 }
 
-// Object returns arguments as a JSON object, for providers that take nothing else. Arguments that
-// are one are returned as they are, and blank ones as {}. Anything else is wrapped, so that the
-// model sees what it wrote: {"INVALID_JSON": "…"}.
-func Object(arguments string) (json.RawMessage, error) {
+// Object returns arguments as a JSON object, for providers that accept nothing else. Blank arguments become
+// {}. Arguments that are not a JSON object are wrapped, so that the model sees what it wrote:
+// {"INVALID_JSON": "…"}.
+func Object(arguments string) json.RawMessage {
 	trimmed := strings.Trim(arguments, " \t\r\n")
 	switch {
 	case trimmed == "":
-		return json.RawMessage("{}"), nil
+		return json.RawMessage("{}")
 	case trimmed[0] == '{' && json.Valid([]byte(trimmed)):
-		return json.RawMessage(trimmed), nil
+		return json.RawMessage(trimmed)
 	}
-	return Encode(map[string]string{"INVALID_JSON": arguments})
+	return fmt.Appendf(nil, `{"INVALID_JSON":%s}`, exact.Quote(arguments))
 }
 
-// Input returns the arguments of a call as [Object] does. The free text of a custom call is wrapped
-// too: {"input": "…"}.
-func Input(call *tool.Call) (json.RawMessage, error) {
+// Input returns the arguments of a call as [Object] does. The free text of a custom call, whose parameter
+// the call does not name, is wrapped too: {"input": "…"}.
+func Input(call *tool.Call) json.RawMessage {
 	if call.Type == tool.CustomCall {
-		return Encode(map[string]string{"input": call.Function.Arguments})
+		return fmt.Appendf(nil, `{"input":%s}`, exact.Quote(call.Function.Arguments))
 	}
 	return Object(call.Function.Arguments)
 }
