@@ -17,6 +17,13 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
+// catch turns a panic into an error. It is for defer.
+func catch(err *error) {
+	if value := recover(); value != nil {
+		*err = &panicError{value, debug.Stack()}
+	}
+}
+
 // errExited means that a program's code ended its goroutine and returned nothing.
 var errExited = errors.New("it called runtime.Goexit")
 
@@ -32,11 +39,7 @@ func runApart[T any](done chan<- returned[T], do func() (T, error)) {
 	go func() {
 		r := returned[T]{err: errExited}
 		defer func() { done <- r }()
-		defer func() {
-			if value := recover(); value != nil {
-				r.err = &panicError{value: value, stack: debug.Stack()}
-			}
-		}()
+		defer catch(&r.err)
 		r.value, r.err = do()
 	}()
 }
@@ -51,11 +54,7 @@ func apart(do func() error) error {
 // lookUp looks for a tool while a batch is under way: a panic must not cost the records of calls that
 // have run.
 func lookUp(resolver Resolver, name string) (entry registry.Entry, ok bool, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			entry, ok, err = registry.Entry{}, false, &panicError{value: value, stack: debug.Stack()}
-		}
-	}()
+	defer catch(&err)
 	entry, ok = resolver.Get(name)
 	return entry, ok, nil
 }

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,8 +116,8 @@ func (b *batch) play(ctx context.Context, began tool.EventType, calls []*call) R
 
 // newBatch returns a batch of so many calls, without an id.
 func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
-	if requested.Timeout < 0 || requested.Parallel < 0 {
-		return nil, fmt.Errorf("%w: Timeout is %s and Parallel is %d; want 0 for the default, or more", ErrInvalidBatch, requested.Timeout, requested.Parallel)
+	if err := cmp.Or(fill("Timeout", &requested.Timeout, 0), fill("Parallel", &requested.Parallel, e.options.Parallel)); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
 	}
 	session := requested.Session
 	if session == nil {
@@ -129,13 +130,12 @@ func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 		return nil, fmt.Errorf("%w: the session %s is another executor's", ErrInvalidBatch, session.id)
 	}
 	return &batch{
-		executor: e, session: session, parallel: or(requested.Parallel, e.options.Parallel), share: e.options.Output.share(calls),
+		executor: e, session: session, parallel: requested.Parallel, share: e.options.Output.share(calls),
 		allowed: e.allowed(session.allowed), files: slices.Concat(session.files, requested.Files), trace: requested.Trace, stream: requested.Stream,
 	}, nil
 }
 
-// accept makes calls ready to run, each with an id, or completes their records with why they
-// are not run.
+// accept plans the calls, each with a new id.
 func (b *batch) accept(ctx context.Context, requested []tool.Call) ([]*call, error) {
 	calls := make([]*call, len(requested))
 	for i, r := range requested {
@@ -144,33 +144,10 @@ func (b *batch) accept(ctx context.Context, requested []tool.Call) ([]*call, err
 			return nil, fmt.Errorf("call id: %w", err)
 		}
 		b.order.add(id.String())
-		if err := ctx.Err(); err != nil { // a batch may be long, and planning is work
-			calls[i] = b.late(r, id.String(), err)
-			continue
-		}
-		calls[i] = b.plan(ctx, r, id.String(), false)
+		calls[i] = b.newCall(r, id.String())
+		calls[i].plan(ctx)
 	}
 	return calls, nil
-}
-
-// late completes the record of a call that there was no time to look at.
-func (b *batch) late(requested tool.Call, id string, err error) *call {
-	requested.Type = or(requested.Type, tool.FunctionCall)
-	c := &call{batch: b, tool: clip(requested.Function.Name), record: tool.Record{Call: requested, CallID: id}}
-	c.find(b.executor.resolver)
-	c.refuse(notStarted(err))
-	return c
-}
-
-// find looks for the call's tool: what is told of a call depends on it.
-func (c *call) find(resolver Resolver) {
-	entry, ok, err := lookUp(resolver, c.record.Function.Name)
-	switch {
-	case err != nil:
-		c.cause = err
-	case ok:
-		c.tool, c.entry = entry.Name, entry
-	}
 }
 
 // allowed returns the registered names of allowed tools, or nil if all are allowed.
@@ -186,6 +163,9 @@ func (e *Executor) allowed(names []string) map[string]bool {
 	}
 	return allowed
 }
+
+// allows reports whether the agent may call the tool with this registered name.
+func (b *batch) allows(name string) bool { return b.allowed == nil || b.allowed[name] }
 
 // batch is one batch under way.
 type batch struct {

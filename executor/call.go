@@ -33,9 +33,10 @@ type call struct {
 	question *answers.Question[key]
 	source   *call // the call of the same batch whose result this one shares; nil for none
 
-	parent *call // the call that made this one; nil where a model did
-	depth  int
-	made   *atomic.Int64 // calls made by the outermost caller and all below it
+	submitted bool  // the client has run the call, and handed in its output
+	parent    *call // the call that made this one; nil where a model did
+	depth     int
+	made      *atomic.Int64 // calls made by the outermost caller and all below it
 	// unkept is set where a call that this one made failed for a reason that may be gone the
 	// next time: the answer says nothing of it then.
 	unkept atomic.Bool

@@ -21,7 +21,8 @@ type contextValue struct {
 
 // contextValues returns the host's values of the parameters that belong to it. It refuses
 // the call if the model set one of them or if the host has no value for one.
-func (p planner) contextValues(c *call, m *manifests.Manifest, arguments tool.Arguments) ([]contextValue, bool) {
+func (c *call) contextValues(arguments tool.Arguments) ([]contextValue, bool) {
+	m := c.entry.Manifest
 	var values []contextValue
 	var reasons []string
 	var denials []tool.Denial
@@ -40,7 +41,7 @@ func (p planner) contextValues(c *call, m *manifests.Manifest, arguments tool.Ar
 		}
 	}
 	for _, name := range m.Context {
-		value, ok := p.batch.session.context[name]
+		value, ok := c.batch.session.context[name]
 		if !ok {
 			rule := "the host has no value for " + name
 			reasons = append(reasons, rule)
@@ -89,32 +90,33 @@ func passesFor(written, name string) bool {
 }
 
 // refuseMisfit says why the complete arguments, the model's and the host's, do not fit the
-// schema. own is the model's part, repaired, and err what the complete ones lack.
-func refuseMisfit(ctx context.Context, c *call, m *manifests.Manifest, own tool.Arguments, err error) {
+// schema. own is the model's part, repaired, and misfit what is wrong with the complete ones.
+func (c *call) refuseMisfit(ctx context.Context, own tool.Arguments, misfit error) error {
+	m := c.entry.Manifest
 	if len(m.Context) == 0 {
-		c.refuse(tool.InvalidArguments, err.Error())
-		return
+		c.refuse(tool.InvalidArguments, misfit.Error())
+		return nil
 	}
 	// The model knows nothing of the host's parameters and must not learn of them from
 	// a message, so it is told what is wrong in the terms of the schema that it was shown.
-	shown, compileErr := c.batch.executor.shown.of(ctx, m, func() (*schema.Schema, error) { return schema.Compile(m.ModelParameters) })
-	if isTooLate(ctx, c) {
-		return
+	shown, err := c.batch.executor.shown.of(ctx, m, func() (*schema.Schema, error) { return schema.Compile(m.ModelParameters) })
+	if c.isTooLate(ctx) {
+		return nil
 	}
-	if compileErr != nil {
-		c.refuseFailed(compileErr)
-		return
+	if err != nil {
+		return err
 	}
-	ownErr := validate(ctx, shown, own)
-	if isTooLate(ctx, c) {
-		return
+	err = validate(ctx, shown, own)
+	if c.isTooLate(ctx) {
+		return nil
 	}
-	if ownErr != nil {
-		c.refuse(tool.InvalidArguments, ownErr.Error())
-		return
+	if err != nil {
+		c.refuse(tool.InvalidArguments, err.Error())
+		return nil
 	}
-	denials := misfits(m, err)
+	denials := misfits(m, misfit)
 	c.refuse(tool.Denied, denials[0].Rule, denials...)
+	return nil
 }
 
 func validate(ctx context.Context, s *schema.Schema, arguments tool.Arguments) error {

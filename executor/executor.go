@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
+	"github.com/caisson-run/caisson/executor/internal/repair"
 	"github.com/caisson-run/caisson/manifests/schema"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
@@ -71,7 +72,7 @@ type Executor struct {
 	resolver    Resolver
 	options     Options // complete
 	log         *slog.Logger
-	repairers   *repairers
+	repairers   made[*repair.Repairer]
 	shown       made[*schema.Schema] // of the parameters that models are shown, where the host fills in others
 	answers     *answers.Cache[key, answered]
 	admission   *admission
@@ -98,7 +99,7 @@ func newExecutor(resolver Resolver, options Options) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Executor{resolver: resolver, options: options, log: options.Logger, admission: newAdmission(options), repairers: newRepairers(options), planning: make(chan struct{}, goruntime.GOMAXPROCS(0))}
+	e := &Executor{resolver: resolver, options: options, log: options.Logger, admission: newAdmission(options), planning: make(chan struct{}, goruntime.GOMAXPROCS(0))}
 	if e.answers, err = answers.New[key](options.Reuse.Bytes, answered.size); err != nil {
 		return nil, err
 	}

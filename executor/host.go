@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,27 +151,26 @@ func (c *call) count() int64 {
 // longArguments is from how many bytes on checking arguments takes a while.
 const longArguments = 16 << 10
 
-// planNested plans a tool's call. Checking long arguments is work of the host's, which the
-// deadline of a guest cannot stop: no more than there are processors do it at a time, so that it
-// takes no longer for each.
-func (b *batch) planNested(ctx context.Context, requested tool.Call, id string) *call {
+// planNested plans a tool's call. Checking long arguments is work of the host that the guest's deadline cannot
+// stop, so no more calls than there are processors do it at a time: it takes no longer for each.
+func (c *call) planNested(ctx context.Context) {
 	defer planning.Begin(ctx)()
-	if len(requested.Function.Arguments) > longArguments {
+	if len(c.record.Function.Arguments) > longArguments {
 		select {
-		case b.executor.planning <- struct{}{}:
-			defer func() { <-b.executor.planning }()
-		case <-ctx.Done():
-			return b.late(requested, id, ctx.Err())
+		case c.batch.executor.planning <- struct{}{}:
+			defer func() { <-c.batch.executor.planning }()
+		case <-ctx.Done(): // the plan says so
 		}
 	}
-	return b.plan(ctx, requested, id, true)
+	c.plan(ctx)
 }
 
 // make plans a call of the tool's.
 func (c *call) make(ctx context.Context, requested tool.Call, id string) *call {
-	made := c.batch.planNested(ctx, requested, id)
+	made := c.batch.newCall(requested, id)
 	made.parent, made.depth, made.made = c, c.depth+1, c.made
 	made.record.Parent = c.record.CallID
+	made.planNested(ctx)
 	if made.phase == phaseRefused {
 		return made
 	}
@@ -205,7 +205,7 @@ func (c *call) Page(reference string, from, most int64) (tool.Page, error) {
 	defer c.nest.leave()
 	c.unkept.Store(true) // another session has other pages
 	if most >= 0 {
-		most = min(or(most, output.DefaultPage), max(int64(c.batch.share)-pageOverhead, 1))
+		most = min(cmp.Or(most, output.DefaultPage), max(int64(c.batch.share)-pageOverhead, 1))
 	}
 	return c.batch.session.Page(reference, from, most)
 }

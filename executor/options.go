@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,9 +13,9 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// LeastOutput is the least number of bytes to which a result is cut: the sentence that says how to
-// read on must have room.
-const LeastOutput = 512
+// leastOutput is the least number of bytes to which a result is cut: the note that says how to read on
+// must fit.
+const leastOutput = 512
 
 // Options says how an executor works. The zero value is the safe default; negative numbers
 // are errors.
@@ -111,11 +112,11 @@ type Nesting struct {
 // Output bounds how much of results goes to the model. What is cut stays readable for as long
 // as the session keeps it: see [Session.Page] and [OutputTool].
 type Output struct {
-	// PerCall is bytes of one result, [LeastOutput] or more, as [tool.Result.Size] counts them: JSON
+	// PerCall is bytes of one result, 512 or more, as [tool.Result.Size] counts them: JSON
 	// takes up to six for a control character. Zero means 64 KiB.
 	PerCall int64
 	// PerBatch is bytes of all results of a batch, of which each call has an equal share, but
-	// [LeastOutput] at least. Zero means 256 KiB.
+	// 512 at least. Zero means 256 KiB.
 	PerBatch int64
 	// Kept is how many bytes of results that were cut a session keeps. Those that were cut
 	// longest ago go first. Zero means 16 MiB.
@@ -127,132 +128,80 @@ type Output struct {
 	Hint func(tool.Cut) string
 }
 
-// What zero stands for in the options.
-const (
-	defaultTTL      = 5 * time.Minute
-	defaultBytes    = 64 << 20
-	defaultFailures = 5
-	defaultOpen     = 30 * time.Second
-	defaultWaiting  = 1024
-	defaultWait     = 30 * time.Second
-	defaultCalls    = 64
-	defaultDepth    = 4
-	defaultPerCall  = 64 << 10
-	defaultPerBatch = 256 << 10
-	defaultKept     = 16 << 20
-	defaultExpire   = 24 * time.Hour
-)
-
 // maxPer keeps the arithmetic of durations from overflowing.
 const maxPer = 100 * 365 * 24 * time.Hour
 
-// complete checks the options and replaces zeros by what they stand for.
+// complete checks the options and replaces zeros by their defaults.
 func (o Options) complete() (Options, error) {
-	if o.Parallel < 0 {
-		return o, fmt.Errorf("option Parallel is %d; want 0 for the default, or more", o.Parallel)
+	if err := o.contradiction(); err != nil {
+		return o, err
 	}
-	if o.NoRepair && o.TolerantJSON {
-		return o, errors.New("NoRepair and TolerantJSON contradict each other")
-	}
-	o.Parallel = or(o.Parallel, 8)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	for _, part := range []struct {
-		name     string
-		complete func() error
-	}{
-		{"Reuse", o.Reuse.complete}, {"Limits", o.Limits.complete}, {"Rates", o.Rates.complete},
-		{"Breaker", o.Breaker.complete}, {"Nesting", o.Nesting.complete}, {"Output", o.Output.complete},
-		{"Pause", o.Pause.complete},
-	} {
-		if err := part.complete(); err != nil {
-			return o, fmt.Errorf("%s: %w", part.name, err)
-		}
-	}
-	return o, nil
+	o.Reuse.Scope = cmp.Or(o.Reuse.Scope, ReuseTenant)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	err := cmp.Or(
+		fill("Parallel", &o.Parallel, 8),
+		fill("Reuse.TTL", &o.Reuse.TTL, 5*time.Minute),
+		fill("Reuse.Bytes", &o.Reuse.Bytes, 64<<20),
+		fill("Limits.Running", &o.Limits.Running, max(16, 4*goruntime.GOMAXPROCS(0))),
+		fill("Limits.Waiting", &o.Limits.Waiting, 1024),
+		fill("Limits.Wait", &o.Limits.Wait, 30*time.Second),
+		fillRate("Rates.All", &o.Rates.All, 10_000),
+		fillRate("Rates.PerTenant", &o.Rates.PerTenant, 2_000),
+		fillRate("Rates.PerTool", &o.Rates.PerTool, 1_000),
+		fill("Breaker.Failures", &o.Breaker.Failures, 5),
+		fill("Breaker.Open", &o.Breaker.Open, 30*time.Second),
+		fill("Nesting.Calls", &o.Nesting.Calls, 64),
+		fill("Nesting.Depth", &o.Nesting.Depth, 4),
+		fill("Output.PerCall", &o.Output.PerCall, 64<<10),
+		fill("Output.PerBatch", &o.Output.PerBatch, 256<<10),
+		fill("Output.Kept", &o.Output.Kept, 16<<20),
+		fill("Pause.Expire", &o.Pause.Expire, 24*time.Hour),
+	)
+	running := o.Limits.Running
+	return o, cmp.Or(err,
+		fill("Limits.PerTenant", &o.Limits.PerTenant, max(1, running/4*3+running%4*3/4)), // no product that could overflow
+		fill("Limits.PerTool", &o.Limits.PerTool, max(1, running/2)),
+	)
 }
 
-func (r *Reuse) complete() error {
-	if err := notNegative("TTL", int64(r.TTL), "Bytes", r.Bytes); err != nil {
-		return err
-	}
-	r.Scope, r.TTL, r.Bytes = or(r.Scope, ReuseTenant), or(r.TTL, defaultTTL), or(r.Bytes, defaultBytes)
-	if scopes := []Scope{ReuseTenant, ReuseSession, ReuseBatch, ReuseNone}; !slices.Contains(scopes, r.Scope) {
-		return fmt.Errorf("there is no scope %q; want one of %q", r.Scope, scopes)
-	}
-	return nil
-}
-
-func (l *Limits) complete() error {
-	err := notNegative("Running", int64(l.Running), "PerTenant", int64(l.PerTenant), "PerTool", int64(l.PerTool),
-		"Waiting", int64(l.Waiting), "Wait", int64(l.Wait))
-	if err != nil {
-		return err
-	}
-	l.Running = or(l.Running, max(16, 4*goruntime.GOMAXPROCS(0)))
-	l.PerTenant = or(l.PerTenant, max(1, l.Running/4*3+l.Running%4*3/4)) // no product that could overflow
-	l.PerTool = or(l.PerTool, max(1, l.Running/2))
-	l.Waiting, l.Wait = or(l.Waiting, defaultWaiting), or(l.Wait, defaultWait)
-	return nil
-}
-
-func (r *Rates) complete() error {
-	for _, rate := range []struct {
-		of    *Rate
-		calls int
-	}{{&r.All, 10_000}, {&r.PerTenant, 2_000}, {&r.PerTool, 1_000}} {
-		switch given := *rate.of; {
-		case given == Rate{}:
-			*rate.of = Rate{Calls: rate.calls, Per: time.Second}
-		case given.Unlimited && given != Rate{Unlimited: true}:
-			return errors.New("a rate that is unlimited has no Calls and no Per")
-		case !given.Unlimited && (given.Calls <= 0 || given.Per <= 0 || given.Per > maxPer):
-			return fmt.Errorf("a rate of %d calls in %s; want both above 0 and no more than a century, or Unlimited", given.Calls, given.Per)
-		}
-	}
-	return nil
-}
-
-func (b *Breaker) complete() error {
-	err := notNegative("Failures", int64(b.Failures), "Open", int64(b.Open))
+// contradiction returns an error for options that exclude each other or do not exist.
+func (o *Options) contradiction() error {
+	scopes := []Scope{ReuseTenant, ReuseSession, ReuseBatch, ReuseNone}
+	out := &o.Output
 	switch {
-	case err != nil:
-		return err
-	case b.Off && *b != Breaker{Off: true}:
+	case o.NoRepair && o.TolerantJSON:
+		return errors.New("NoRepair and TolerantJSON contradict each other")
+	case o.Reuse.Scope != "" && !slices.Contains(scopes, o.Reuse.Scope):
+		return fmt.Errorf("Reuse.Scope is %q; want one of %q", o.Reuse.Scope, scopes)
+	case o.Breaker.Off && o.Breaker != Breaker{Off: true}:
 		return errors.New("a breaker that is off has no Failures and no Open")
-	}
-	b.Failures, b.Open = or(b.Failures, defaultFailures), or(b.Open, defaultOpen)
-	return nil
-}
-
-func (n *Nesting) complete() error {
-	if err := notNegative("Calls", int64(n.Calls), "Depth", int64(n.Depth)); err != nil {
-		return err
-	}
-	n.Calls, n.Depth = or(n.Calls, defaultCalls), or(n.Depth, defaultDepth)
-	return nil
-}
-
-func (o *Output) complete() error {
-	err := notNegative("PerCall", o.PerCall, "PerBatch", o.PerBatch, "Kept", o.Kept)
-	switch {
-	case err != nil:
-		return err
-	case o.PerCall > 0 && o.PerCall < LeastOutput:
-		return fmt.Errorf("PerCall is %d; want %d at least, for less says nothing", o.PerCall, LeastOutput)
-	case o.Unlimited && (o.PerCall > 0 || o.PerBatch > 0 || o.Kept > 0 || o.Hint != nil):
+	case out.PerCall > 0 && out.PerCall < leastOutput:
+		return fmt.Errorf("Output.PerCall is %d; want at least %d, which the note about the cut needs", out.PerCall, leastOutput)
+	case out.Unlimited && (out.PerCall > 0 || out.PerBatch > 0 || out.Kept > 0 || out.Hint != nil):
 		return errors.New("an output that is unlimited has no PerCall, PerBatch, Kept or Hint")
 	}
-	o.PerCall, o.PerBatch, o.Kept = or(o.PerCall, defaultPerCall), or(o.PerBatch, defaultPerBatch), or(o.Kept, defaultKept)
 	return nil
 }
 
-func (p *Pause) complete() error {
-	if err := notNegative("Expire", int64(p.Expire)); err != nil {
-		return err
+// fill replaces zero by its default. A negative number is an error.
+func fill[N ~int | ~int64](name string, field *N, fallback N) error {
+	if *field < 0 {
+		return fmt.Errorf("%s is %v; want 0 for the default, or more", name, *field)
 	}
-	p.Expire = or(p.Expire, defaultExpire)
+	*field = cmp.Or(*field, fallback)
+	return nil
+}
+
+// fillRate is fill for a rate, the default of which is so many calls in a second.
+func fillRate(name string, field *Rate, calls int) error {
+	switch given := *field; {
+	case given == Rate{}:
+		*field = Rate{Calls: calls, Per: time.Second}
+	case given.Unlimited && given != Rate{Unlimited: true}:
+		return fmt.Errorf("%s: a rate that is unlimited has no Calls and no Per", name)
+	case !given.Unlimited && (given.Calls <= 0 || given.Per <= 0 || given.Per > maxPer):
+		return fmt.Errorf("%s is %d calls in %s; want both above 0 and at most a century, or Unlimited", name, given.Calls, given.Per)
+	}
 	return nil
 }
 
@@ -261,24 +210,5 @@ func (o *Output) share(calls int) int {
 	if o.Unlimited {
 		return math.MaxInt
 	}
-	return int(min(o.PerCall, max(o.PerBatch/int64(max(calls, 1)), LeastOutput), math.MaxInt))
-}
-
-// notNegative takes names and numbers in turns.
-func notNegative(fields ...any) error {
-	for i := 0; i < len(fields); i += 2 {
-		if n, _ := fields[i+1].(int64); n < 0 {
-			return fmt.Errorf("%s is %d; want 0 for the default, or more", fields[i], n)
-		}
-	}
-	return nil
-}
-
-// or returns the value, or the fallback for zero.
-func or[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
+	return int(min(o.PerCall, max(o.PerBatch/int64(max(calls, 1)), leastOutput), math.MaxInt))
 }

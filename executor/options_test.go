@@ -57,7 +57,7 @@ func TestNewRefuses(t *testing.T) {
 		})
 	}
 	_, err = executor.New(registry.New(), executor.Options{Parallel: -1})
-	require.ErrorContains(t, err, "executor: new: invalid options: option Parallel is -1")
+	require.ErrorContains(t, err, "executor: new: invalid options: Parallel is -1")
 
 	_, err = executor.New(registry.New(), executor.Options{
 		Reuse:  executor.Reuse{Scope: executor.ReuseSession, TTL: time.Second, Bytes: 1},

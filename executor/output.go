@@ -116,7 +116,7 @@ func (b *batch) hint(cut tool.Cut) string {
 	case b.executor.options.Output.Hint != nil:
 		return b.ownHint(cut)
 	}
-	if entry, ok, _ := lookUp(b.executor.resolver, OutputToolName); ok && (b.allowed == nil || b.allowed[entry.Name]) {
+	if entry, ok, _ := lookUp(b.executor.resolver, OutputToolName); ok && b.allows(entry.Name) {
 		if _, ours := entry.Tool.(outputTool); ours {
 			return fmt.Sprintf(`read on with %s {"reference": "%s", "from": %d}`, OutputToolName, cut.Reference, cut.Kept)
 		}

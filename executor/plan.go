@@ -1,133 +1,130 @@
 package executor
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"maps"
 	"math"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
+	"github.com/caisson-run/caisson/executor/internal/repair"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/manifests/schema"
-	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // suggestions is how many names an unknown name is answered with.
 const suggestions = 3
 
-// planner checks the calls of one batch and fills them in.
-type planner struct {
-	batch     *batch
-	log       *slog.Logger
-	repairers *repairers
-	program   bool // it is a tool that makes the call, and not a model
-	answered  bool // the client has run the call
+// newCall returns a call that has yet to be planned.
+func (b *batch) newCall(requested tool.Call, id string) *call {
+	requested.Type = cmp.Or(requested.Type, tool.FunctionCall)
+	return &call{batch: b, tool: clip(requested.Function.Name), record: tool.Record{Call: requested, CallID: id}}
 }
 
-func (b *batch) planner() planner {
-	return planner{batch: b, log: b.executor.log, repairers: b.executor.repairers}
-}
-
-// plan makes a call ready to run, or completes its record with why it is not run.
-func (b *batch) plan(ctx context.Context, requested tool.Call, id string, program bool) *call {
-	p := b.planner()
-	p.program = program
-	return p.call(ctx, requested, id)
-}
-
-func (p planner) call(ctx context.Context, requested tool.Call, id string) (c *call) {
-	requested.Type = or(requested.Type, tool.FunctionCall)
-	c = &call{batch: p.batch, tool: clip(requested.Function.Name), record: tool.Record{Call: requested, CallID: id}}
-	defer func() {
-		if value := recover(); value != nil {
-			c.refuseFailed(&panicError{value: value, stack: debug.Stack()})
-		}
-	}()
-	entry, ok := p.batch.executor.resolver.Get(requested.Function.Name)
-	if ok { // what is told of the call depends on its tool, also where its arguments cannot be read
-		c.tool, c.entry = entry.Name, entry
-	}
-	arguments, repairs, err := p.parse(requested, entry)
-	c.record.Repairs = repairs
-	if err != nil {
-		c.refuse(tool.InvalidArguments, err.Error())
-		return c
-	}
-	if !ok {
-		c.refuse(tool.UnknownTool, p.unknown(requested.Function.Name))
-		return c
-	}
-	if entry.Manifest == nil || entry.Manifest.Parameters == nil {
-		c.refuseFailed(fmt.Errorf("tool %s has no manifest or no schema that checks its arguments", entry.Name))
-		return c
-	}
-	p.warnDeprecated(ctx, c, entry)
-	if !p.permitted(c, entry) {
-		return c
-	}
-	values, ok := p.contextValues(c, entry.Manifest, arguments)
-	if !ok || isTooLate(ctx, c) {
-		return c
-	}
-	repaired, ok := p.repair(ctx, c, entry, arguments, values)
-	if !ok || isTooLate(ctx, c) {
-		return c
-	}
-	if repaired.Misfit != nil {
-		refuseMisfit(ctx, c, entry.Manifest, repaired.Arguments, repaired.Misfit)
-		return c
-	}
-	c.readOnly = entry.Manifest.Behavior.ReadOnly
-	c.invocation = tool.Invocation{
-		CallID: id, Tool: entry.Name, Registration: entry.Registration, Arguments: complete(repaired.Arguments, values),
-		// Each call has its own copy, so that no tool can change it for another.
-		Context: maps.Clone(p.batch.session.context),
-		Tenant:  p.batch.session.tenant,
-		Session: p.batch.session.id,
-		User:    p.batch.session.user,
-		Files:   slices.Clone(p.batch.files),
-		Trace:   p.batch.trace,
-		Host:    c,
-	}
-	if p.waits(ctx, c, repaired.Arguments); c.phase == phaseRefused || c.isClient() {
-		return c
-	}
-	if err := p.batch.ask(c); err != nil {
+// plan makes the call ready to run, or completes its record with why it is not run.
+func (c *call) plan(ctx context.Context) {
+	if err := c.tryPlan(ctx); err != nil {
 		c.refuseFailed(err)
 	}
-	return c
 }
 
-// isTooLate refuses a call whose time has ended: to check long arguments takes a while.
-func isTooLate(ctx context.Context, c *call) bool {
-	switch err := ctx.Err(); {
-	case err != nil:
+// tryPlan is plan. The error is a failure of the host.
+func (c *call) tryPlan(ctx context.Context) (err error) {
+	defer catch(&err)
+	found := c.find()
+	if err := ctx.Err(); err != nil { // a batch may be long, and planning is work
 		c.refuse(notStarted(err))
-	case isLate(ctx):
-		c.refuse(notStarted(context.DeadlineExceeded))
-	default:
-		return false
+		return nil
 	}
-	return true
+	if c.cause != nil {
+		return c.cause
+	}
+	arguments, err := c.parse()
+	if err != nil {
+		c.refuse(tool.InvalidArguments, err.Error())
+		return nil
+	}
+	if !found {
+		c.refuse(tool.UnknownTool, c.unknown())
+		return nil
+	}
+	m := c.entry.Manifest
+	if m == nil || m.Parameters == nil {
+		return fmt.Errorf("tool %s has no manifest or no schema that checks its arguments", c.tool)
+	}
+	if d := m.Deprecated; d != nil {
+		c.batch.executor.log.WarnContext(ctx, "tool is deprecated", "call_id", c.record.CallID, "tool", c.tool, "since", d.Since, "use", d.Use)
+	}
+	if !c.permitted() {
+		return nil
+	}
+	values, ok := c.contextValues(arguments)
+	if !ok || c.isTooLate(ctx) {
+		return nil
+	}
+	repaired, err := c.repair(ctx, arguments, values)
+	if c.isTooLate(ctx) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if repaired.Misfit != nil {
+		return c.refuseMisfit(ctx, repaired.Arguments, repaired.Misfit)
+	}
+	c.readOnly = m.Behavior.ReadOnly
+	session := c.batch.session
+	c.invocation = tool.Invocation{
+		CallID: c.record.CallID, Tool: c.tool, Registration: c.entry.Registration, Arguments: complete(repaired.Arguments, values),
+		Context: maps.Clone(session.context), Files: slices.Clone(c.batch.files), // no tool can change them for another
+		Tenant: session.tenant, Session: session.id, User: session.user, Trace: c.batch.trace, Host: c,
+	}
+	if err := c.planWait(ctx, repaired.Arguments); err != nil || c.phase == phaseRefused || c.isClient() {
+		return err
+	}
+	return c.ask()
 }
 
-// unknown says that there is no such tool, and which of the allowed ones are near.
-func (p planner) unknown(name string) string {
-	n := suggestions
-	if p.batch.allowed != nil {
-		n = math.MaxInt // only some of those that are near may be allowed
+// find looks up the call's tool: how the call is reported depends on it even where its arguments cannot be
+// read. A resolver that panics becomes the call's cause.
+func (c *call) find() (found bool) {
+	entry, found, err := lookUp(c.batch.executor.resolver, c.record.Function.Name)
+	if err != nil {
+		c.cause = err
+	}
+	if found {
+		c.tool, c.entry = entry.Name, entry
+	}
+	return found
+}
+
+// isTooLate refuses a call whose time has ended: checking long arguments takes a while.
+func (c *call) isTooLate(ctx context.Context) bool {
+	err := ctx.Err()
+	if err == nil && isLate(ctx) {
+		err = context.DeadlineExceeded
+	}
+	if err != nil {
+		c.refuse(notStarted(err))
+	}
+	return err != nil
+}
+
+// unknown says that there is no such tool, and which allowed ones have a similar name.
+func (c *call) unknown() string {
+	name, n := c.record.Function.Name, suggestions
+	if c.batch.allowed != nil {
+		n = math.MaxInt // only some of the similar ones may be allowed
 	}
 	var near []string
-	for _, candidate := range p.batch.executor.resolver.Nearest(name, n) {
-		if len(near) < suggestions && (p.batch.allowed == nil || p.batch.allowed[candidate]) {
+	for _, candidate := range c.batch.executor.resolver.Nearest(name, n) {
+		if len(near) < suggestions && c.batch.allows(candidate) {
 			near = append(near, candidate)
 		}
 	}
@@ -138,22 +135,16 @@ func (p planner) unknown(name string) string {
 	return message
 }
 
-func (p planner) warnDeprecated(ctx context.Context, c *call, entry registry.Entry) {
-	if d := entry.Manifest.Deprecated; d != nil {
-		p.log.WarnContext(ctx, "tool is deprecated", "call_id", c.record.CallID, "tool", entry.Name, "since", d.Since, "use", d.Use)
-	}
-}
-
-// permitted refuses a call of a tool that the agent may not call or that cannot be used now.
-func (p planner) permitted(c *call, entry registry.Entry) bool {
+// permitted refuses a call of a tool that the agent may not call or that is unavailable.
+func (c *call) permitted() bool {
 	denial := tool.Denial{Value: c.record.Function.Name}
 	switch {
-	case p.batch.allowed != nil && !p.batch.allowed[entry.Name]:
+	case !c.batch.allows(c.tool):
 		denial.Permission = "allowed_tools"
-		denial.Rule = fmt.Sprintf("%s is not among the tools that this agent may call", entry.Name)
-	case entry.Unavailable != "":
+		denial.Rule = c.tool + " is not among the tools that this agent may call"
+	case c.entry.Unavailable != "":
 		denial.Permission = "availability"
-		denial.Rule = "the tool is unavailable: " + entry.Unavailable
+		denial.Rule = "the tool is unavailable: " + c.entry.Unavailable
 	default:
 		return true
 	}
@@ -161,28 +152,25 @@ func (p planner) permitted(c *call, entry registry.Entry) bool {
 	return false
 }
 
-// clip returns a name that a model wrote in a form that is safe to show. Registered names are as
-// they are.
+// clip makes a name that a model wrote safe to show. Registered names are unchanged.
 func clip(name string) string { return tool.Shown(name, 64) }
 
-// parse reads what a call was written with: a JSON object, or the free text of a custom call. The
-// entry is the zero value where there is no such tool. The error is worded for a model.
-func (p planner) parse(requested tool.Call, entry registry.Entry) (tool.Arguments, []tool.Repair, error) {
-	text := requested.Function.Arguments
-	if requested.Type != tool.CustomCall {
-		return p.repairers.parse(text, p.program)
+// parse reads the call's arguments: a JSON object, or the free text of a custom call. The error is worded for
+// a model.
+func (c *call) parse() (tool.Arguments, error) {
+	text, m := c.record.Function.Arguments, c.entry.Manifest
+	switch {
+	case c.record.Type != tool.CustomCall:
+		return c.parseObject(text)
+	case m == nil: // so that the call is refused for that
+		return tool.Arguments{}, nil
+	case m.Type != manifests.CustomTool:
+		return tool.Arguments{}, fmt.Errorf("%w: %s takes a JSON object, and no free text", tool.ErrArguments, c.tool)
 	}
-	if entry.Manifest == nil { // so that it is refused for that
-		return tool.Arguments{}, nil, nil
-	}
-	if entry.Manifest.Type != manifests.CustomTool {
-		return tool.Arguments{}, nil, fmt.Errorf("%w: %s takes a JSON object, and no free text", tool.ErrArguments, entry.Name)
-	}
-	arguments, err := freeText(entry.Manifest, text)
-	return arguments, nil, err
+	return freeText(m, text)
 }
 
-// freeText makes arguments of a custom call's text: the tool's only parameter has it.
+// freeText makes the text of a custom call the value of its tool's only parameter.
 func freeText(m *manifests.Manifest, text string) (tool.Arguments, error) {
 	if len(text) > tool.MaxArgumentsBytes {
 		return tool.Arguments{}, fmt.Errorf("%w: %d bytes are over the limit of %d", tool.ErrArguments, len(text), tool.MaxArgumentsBytes)
@@ -196,13 +184,7 @@ func freeText(m *manifests.Manifest, text string) (tool.Arguments, error) {
 	if err := json.Unmarshal(m.ModelParameters, &shown); err != nil || len(shown.Required) != 1 {
 		return tool.Arguments{}, fmt.Errorf("%w: %s has no parameter for free text", tool.ErrArguments, m.Name)
 	}
-	var value bytes.Buffer
-	encoder := json.NewEncoder(&value)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(text); err != nil {
-		return tool.Arguments{}, fmt.Errorf("%w: %w", tool.ErrArguments, err)
-	}
-	return tool.Arguments{}.With(shown.Required[0], bytes.TrimRight(value.Bytes(), "\n")), nil
+	return tool.Arguments{}.With(shown.Required[0], json.RawMessage(repair.Quote(text))), nil
 }
 
 // made holds what is made of each tool's parameters, by registered name, when it is first needed. That

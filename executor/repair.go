@@ -6,79 +6,61 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/executor/internal/repair"
-	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// repairers holds what is known for the repair of each tool's arguments. It is safe for concurrent
-// use. A nil one repairs nothing.
-type repairers struct {
-	tolerant bool
-	made     made[*repair.Repairer]
-}
-
-func newRepairers(options Options) *repairers {
-	if options.NoRepair {
-		return nil
-	}
-	return &repairers{tolerant: options.TolerantJSON}
-}
-
-// of returns the repairer of a tool, which is made when the tool is first called.
-func (r *repairers) of(ctx context.Context, m *manifests.Manifest) (*repair.Repairer, error) {
-	return r.made.of(ctx, m, func() (*repair.Repairer, error) {
+// repairer returns what repairs arguments of the call's tool. It is made at the tool's first call.
+func (c *call) repairer(ctx context.Context) (*repair.Repairer, error) {
+	m := c.entry.Manifest
+	return c.batch.executor.repairers.of(ctx, m, func() (*repair.Repairer, error) {
 		return repair.New(context.WithoutCancel(ctx), m.Parameters, func(name string) bool {
 			return slices.ContainsFunc(m.Context, func(owned string) bool { return passesFor(name, owned) })
 		}), nil
 	})
 }
 
-// parse reads the text of a call's arguments, which a model or a program wrote.
-func (r *repairers) parse(text string, program bool) (tool.Arguments, []tool.Repair, error) {
+// parseObject reads the text of arguments that are an object. What a program wrote is not repaired.
+func (c *call) parseObject(text string) (tool.Arguments, error) {
+	options := &c.batch.executor.options
 	arguments, err := tool.ParseArguments(text)
-	if err == nil || r == nil || program {
-		return arguments, nil, err
+	if err == nil || options.NoRepair || c.parent != nil {
+		return arguments, err
 	}
-	if arguments, repairs, ok := repair.Text(text, r.tolerant); ok {
-		return arguments, repairs, nil
+	arguments, repairs, ok := repair.Text(text, options.TolerantJSON)
+	if !ok {
+		return tool.Arguments{}, err
 	}
-	return tool.Arguments{}, nil, err
+	c.record.Repairs = repairs
+	return arguments, nil
 }
 
-// repair checks what the model wrote, together with the host's values, and repairs it
-// where it does not fit. It returns the model's part and why that does not fit, if it does
-// not; ok is false where the call's record is complete.
-func (p planner) repair(ctx context.Context, c *call, entry registry.Entry, own tool.Arguments, values []contextValue) (result repair.Result, ok bool) {
-	m := entry.Manifest
+// repair checks what the model wrote, together with the host's values, and repairs it where it does not fit. The
+// result holds the model's part, and why that does not fit if it does not.
+func (c *call) repair(ctx context.Context, own tool.Arguments, values []contextValue) (result repair.Result, err error) {
 	check := func(arguments tool.Arguments) error {
-		return validate(ctx, m.Parameters, complete(arguments, values))
+		return validate(ctx, c.entry.Manifest.Parameters, complete(arguments, values))
 	}
-	if p.repairers == nil {
-		return repair.Result{Arguments: own, Misfit: check(own)}, true
+	if c.batch.executor.options.NoRepair {
+		return repair.Result{Arguments: own, Misfit: check(own)}, nil
 	}
-	repairer, err := p.repairers.of(ctx, m)
+	repairer, err := c.repairer(ctx)
 	if err != nil {
-		if !isTooLate(ctx, c) {
-			c.refuse(tool.Internal, "")
-			c.fail(err)
-		}
-		return repair.Result{}, false
+		return repair.Result{}, err
 	}
-	if p.program {
+	if c.parent != nil {
 		result = repairer.Fill(ctx, own, check)
 	} else {
-		result = repairer.Repair(ctx, own, []string{entry.Name, c.record.Function.Name}, check)
+		result = repairer.Repair(ctx, own, []string{c.tool, c.record.Function.Name}, check)
 	}
 	c.record.Repairs = append(c.record.Repairs, result.Repairs...)
-	p.logRepairs(ctx, c)
-	return result, true
+	c.logRepairs(ctx)
+	return result, nil
 }
 
-// logRepairs says how much was repaired and by which rules. The values are in the record
-// only.
-func (p planner) logRepairs(ctx context.Context, c *call) {
-	if len(c.record.Repairs) == 0 || !p.log.Enabled(ctx, slog.LevelInfo) {
+// logRepairs logs how much was repaired and by which rules. The values are only in the record.
+func (c *call) logRepairs(ctx context.Context) {
+	log := c.batch.executor.log
+	if len(c.record.Repairs) == 0 || !log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
 	var rules []string
@@ -87,5 +69,5 @@ func (p planner) logRepairs(ctx context.Context, c *call) {
 			rules = append(rules, r.Rule)
 		}
 	}
-	p.log.InfoContext(ctx, "arguments repaired", "call_id", c.record.CallID, "tool", c.tool, "repairs", len(c.record.Repairs), "rules", rules)
+	log.InfoContext(ctx, "arguments repaired", "call_id", c.record.CallID, "tool", c.tool, "repairs", len(c.record.Repairs), "rules", rules)
 }

@@ -219,19 +219,16 @@ func (b *batch) replan(ctx context.Context, stored *storedBatch, given map[strin
 			calls[i] = &call{batch: b, record: s.record(), phase: phaseEnded, final: s.Ended.Final}
 			continue
 		}
+		c := b.newCall(s.Call, s.CallID)
+		calls[i] = c
 		answer, answered := given[s.CallID]
-		switch err := ctx.Err(); {
-		case answered && answer.output != nil: // the client has run it, so that there is no hurry
-			p := b.planner()
-			p.answered = true
-			calls[i] = p.call(context.WithoutCancel(ctx), s.Call, s.CallID)
-		case err != nil:
-			calls[i] = b.late(s.Call, s.CallID, err)
-		default:
-			calls[i] = b.plan(ctx, s.Call, s.CallID, false)
+		if c.submitted = answer.output != nil; c.submitted { // the client has run it, so there is no hurry
+			c.plan(context.WithoutCancel(ctx))
+		} else {
+			c.plan(ctx)
 		}
 		if answered {
-			calls[i].submit(s, answer)
+			c.submit(s, answer)
 		}
 	}
 	return calls
@@ -245,7 +242,7 @@ func (b *batch) forgetPast(calls []*call) {
 		if c.phase != phaseEnded || c.record.Skipped || c.record.Cached {
 			continue
 		}
-		c.find(b.executor.resolver)
+		c.find()
 		m := c.entry.Manifest
 		if m == nil || slices.Contains(untaken(), c.record.Result.Kind) { // the tool that ran may be another than has the name
 			b.forgetAll()

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -43,8 +44,8 @@ const writableFiles = "files"
 func tenantDomain(tenant string) string { return "tenant " + tenant }
 
 // ask sets what a call asks, if its answer may be used again.
-func (b *batch) ask(c *call) error {
-	behavior := c.entry.Manifest.Behavior
+func (c *call) ask() error {
+	b, behavior := c.batch, c.entry.Manifest.Behavior
 	reuse := b.executor.options.Reuse
 	if reuse.Scope == ReuseNone || !behavior.ReadOnly || behavior.Cache == manifests.CacheOff || c.entry.Registration == (tool.Registration{}) {
 		return nil
@@ -52,7 +53,7 @@ func (b *batch) ask(c *call) error {
 	q := &answers.Question[key]{
 		Key:     key{tool: c.entry.Registration, tenant: b.session.tenant},
 		Domains: []string{tenantDomain(b.session.tenant)},
-		TTL:     or(behavior.Cache, reuse.TTL),
+		TTL:     cmp.Or(behavior.Cache, reuse.TTL),
 	}
 	if reuse.Scope != ReuseTenant {
 		q.Key.session = b.session.number

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -205,7 +206,7 @@ func (s *storedCall) action() tool.Action {
 		Type: a.Type, CallID: s.CallID, Call: s.Call, Tool: a.Tool, Arguments: bytes.Clone(a.Arguments), Hints: a.Hints, Reason: a.Reason,
 		Fingerprint: a.Fingerprint, Decisions: each(a.Decisions, storedDecision.decode), Callees: slices.Clone(a.Callees),
 	}
-	action.Call.ID = or(action.Call.ID, s.CallID)
+	action.Call.ID = cmp.Or(action.Call.ID, s.CallID)
 	return action
 }
 

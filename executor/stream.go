@@ -12,9 +12,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// defaultStreamBytes is what zero stands for in [StreamOptions].
-const defaultStreamBytes = 1 << 20
-
 // StreamOptions bound a stream. The zero value is the safe default.
 type StreamOptions struct {
 	// Bytes is how much of what calls say may wait, for whoever reads and for their turn to speak;
@@ -50,10 +47,10 @@ type Stream struct {
 
 // NewStream returns a stream for one batch. It fails with [ErrInvalidOptions].
 func NewStream(options StreamOptions) (*Stream, error) {
-	if options.Bytes < 0 {
-		return nil, &Error{Op: "stream", Err: fmt.Errorf("%w: %w", ErrInvalidOptions, notNegative("Bytes", options.Bytes))}
+	if err := fill("Bytes", &options.Bytes, 1<<20); err != nil {
+		return nil, &Error{Op: "stream", Err: fmt.Errorf("%w: %w", ErrInvalidOptions, err)}
 	}
-	return &Stream{bell: newBell(), line: speech.New(or(options.Bytes, defaultStreamBytes))}, nil
+	return &Stream{bell: newBell(), line: speech.New(options.Bytes)}, nil
 }
 
 // Next waits for the next event. It fails with [io.EOF] once the batch has ended or paused, or was

@@ -14,9 +14,6 @@ import (
 // ErrUnsubscribed means that a subscription was closed and has no event left.
 var ErrUnsubscribed = errors.New("the subscription is closed")
 
-// defaultQueue is how many events may wait for a subscriber unless told.
-const defaultQueue = 1024
-
 // SubscribeOptions says which events a subscriber gets. The zero value is all of them.
 type SubscribeOptions struct {
 	// Session limits the subscription to this session's events. Nil: those of all.
@@ -54,13 +51,13 @@ type subscribers struct {
 // have ended: that is for the [Stream] of a batch. A subscriber that is slow loses the oldest
 // events, and is told how many; it slows nothing down. It fails with [ErrInvalidOptions].
 func (e *Executor) Subscribe(options SubscribeOptions) (*Subscription, error) {
-	if err := notNegative("Queue", int64(options.Queue)); err != nil {
+	if err := fill("Queue", &options.Queue, 1024); err != nil {
 		return nil, &Error{Op: "subscribe", Err: fmt.Errorf("%w: %w", ErrInvalidOptions, err)}
 	}
 	if session := options.Session; session != nil && session.executor != e {
 		return nil, &Error{Op: "subscribe", Err: fmt.Errorf("%w: the session %s is another executor's", ErrInvalidOptions, session.id)}
 	}
-	s := &Subscription{of: &e.subscribers, session: options.Session, most: or(options.Queue, defaultQueue), bell: newBell()}
+	s := &Subscription{of: &e.subscribers, session: options.Session, most: options.Queue, bell: newBell()}
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	s.of.all = append(s.of.all, s)

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,45 +31,41 @@ func (w *wait) show(c *call) {
 // isClient reports whether the client runs the call.
 func (c *call) isClient() bool { return c.wait != nil && c.wait.action.Type == tool.NeedsOutput }
 
-// waits sets what a call needs from outside, if it needs anything. own are the checked arguments
+// planWait sets what the call needs from outside, if anything. own are the checked arguments
 // without the host's values.
-func (p planner) waits(ctx context.Context, c *call, own tool.Arguments) {
-	m := c.entry.Manifest
-	client := m.Execution == manifests.ExecutionClient
+func (c *call) planWait(ctx context.Context, own tool.Arguments) error {
+	client := c.entry.Manifest.Execution == manifests.ExecutionClient
 	reason := ""
-	if !client {
-		if p.answered {
-			return // it was replaced, and is not run
-		}
-		if reason = c.entry.Asks(); reason == "" {
-			return
-		}
+	if !client && !c.submitted { // the tool of a submitted call that is not the client's was replaced, and is not run
+		reason = c.entry.Asks()
+	}
+	if !client && reason == "" {
+		return nil
 	}
 	text, err := own.MarshalJSON()
 	if err != nil {
-		c.refuseFailed(err)
-		return
+		return err
 	}
 	action := tool.Action{CallID: c.record.CallID, Call: c.record.Call, Tool: c.tool, Arguments: text, Hints: c.entry.Hints()}
-	action.Call.ID = or(action.Call.ID, c.record.CallID)
+	action.Call.ID = cmp.Or(action.Call.ID, c.record.CallID)
 	if client {
 		action.Type, action.Reason = tool.NeedsOutput, "the client runs "+c.tool
 		c.wait, c.phase = &wait{action: action}, phaseWaiting
-		return
+		return nil
 	}
 	action.Type, action.Reason, action.Decisions = tool.NeedsApproval, storable(reason), decisionsOf(c.entry)
 	w := &wait{action: action}
-	if w.effect, err = p.batch.effect(ctx, c, c.entry); err != nil {
+	if w.effect, err = c.batch.effect(ctx, c, c.entry); err != nil {
 		c.refuseUnknown(ctx, err)
-		return
+		return nil
 	}
 	w.show(c)
-	session := p.batch.session
-	w.approved = session.takeApproval(c.record.CallID, w.action.Fingerprint)
+	w.approved = c.batch.session.takeApproval(c.record.CallID, w.action.Fingerprint)
 	c.wait = w
 	if !c.isApproved() {
 		c.phase = phaseWaiting
 	}
+	return nil
 }
 
 // isApproved reports whether what a call is to do has been approved, and that has not run out.

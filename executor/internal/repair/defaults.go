@@ -109,7 +109,7 @@ func (w *walk) fillIn(at *spot, kept []string, present map[string]bool, p place)
 		}
 		w.note(at.member(name), Default, absent, text)
 		if v, ok := w.read(text); ok {
-			kept = append(kept, quote(name)+":"+w.value(at.member(name), v, inner))
+			kept = append(kept, Quote(name)+":"+w.value(at.member(name), v, inner))
 		}
 	}
 	return kept

@@ -33,7 +33,7 @@ func Text(text string, tolerant bool) (tool.Arguments, []tool.Repair, bool) {
 	if !ok {
 		return tool.Arguments{}, nil, false
 	}
-	return fromText(TolerantJSON, quote(text), read)
+	return fromText(TolerantJSON, Quote(text), read)
 }
 
 func fromText(rule Rule, from, object string) (tool.Arguments, []tool.Repair, bool) {

@@ -161,7 +161,7 @@ func (w *walk) object(at *spot, v jsontext.Value, p place) string {
 			text = w.value(at.member(name), value, inner)
 		}
 		present[name] = true
-		kept = append(kept, quote(name)+":"+text)
+		kept = append(kept, Quote(name)+":"+text)
 	}
 	if w.fill {
 		kept = w.fillIn(at, kept, present, p)
@@ -172,8 +172,8 @@ func (w *walk) object(at *spot, v jsontext.Value, p place) string {
 	return "{" + strings.Join(kept, ",") + "}"
 }
 
-// quote returns a text as a JSON string; the text must be UTF-8.
-func quote(text string) string {
+// Quote returns a text as a JSON string; the text must be UTF-8.
+func Quote(text string) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
