@@ -109,7 +109,7 @@ var guardFaults = []guardFault{
 	{name: "batches are kept where tools may write", pkg: "cmd/caisson", attack: "TestScripts/approvals",
 		edits: in("cmd/caisson/batch.go", "if found {", "if found && false {")},
 	{name: "fingerprints are of no call", pkg: "executor", attack: "TestAttackExchangedCalls/in_two_batches",
-		edits: in("executor/approvals.go", "\"caisson-approval/v3\"), callID)", "\"caisson-approval/v3\"), \"\")")},
+		edits: in("executor/approvals.go", "\"caisson-approval/v3\", callID,", "\"caisson-approval/v3\", \"\",")},
 	{name: "fingerprints are of any order", pkg: "executor", attack: "TestAttackReorderedCalls",
 		edits: in("executor/approvals.go", "o.before[callID] = o.last", "o.before[callID] = \"\"")},
 	{name: "a fingerprint is of the ids of all calls before, one by one", pkg: "executor", attack: "TestPlanningIsLinear",

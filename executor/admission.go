@@ -109,10 +109,10 @@ func judge(ctx context.Context, kind tool.Kind) breaker.Outcome {
 	case tool.Trap, tool.Internal:
 		return breaker.Failed
 	case tool.Deadline, tool.Cancelled:
-		if isOver(ctx) {
+		if ended(ctx) != nil {
 			return breaker.Unknown
 		}
-		return breaker.Failed // nobody else ended it
+		return breaker.Failed // the tool's own limit ended it
 	case tool.Busy:
 		return breaker.Unknown
 	default:
@@ -120,13 +120,13 @@ func judge(ctx context.Context, kind tool.Kind) breaker.Outcome {
 	}
 }
 
-// isOver reports whether the time is up that the caller gave, rather than the tool's own.
-func isOver(ctx context.Context) bool { return ctx.Err() != nil || isLate(ctx) }
-
-// isLate reports whether a context's deadline has come, also where its timer is late.
-func isLate(ctx context.Context) bool {
-	at, ok := ctx.Deadline()
-	return ok && !time.Now().Before(at)
+// ended returns why a context has ended, or nil. A deadline that has passed counts even if the context's timer
+// is late.
+func ended(ctx context.Context) error {
+	if at, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(at) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
 }
 
 // notAdmitted explains to a model why a call was not run.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
@@ -19,27 +19,23 @@ import (
 // maxApprovals is how many approvals a session keeps; the oldest go first, and are asked for again.
 const maxApprovals = 1000
 
-// approvals are those that hold in a session, by what they are for. The session's lock guards them.
-type approvals struct {
-	// held is never asked with Get, so that the least recent is the oldest. Of those for a time, Until says
-	// when they end.
-	held *simplelru.LRU[string, tool.Approval]
-}
-
-func newApprovals(given []tool.Approval) (a approvals, err error) {
-	if a.held, err = simplelru.NewLRU[string, tool.Approval](maxApprovals, nil); err != nil {
-		return a, err
+// newApprovals returns the approvals that a session begins with, by what they are for. They are never asked with
+// Get, so that the least recent is the oldest.
+func newApprovals(given []tool.Approval) (*lru.Cache[string, tool.Approval], error) {
+	held, err := lru.New[string, tool.Approval](maxApprovals)
+	if err != nil {
+		return nil, err
 	}
 	for i, approval := range given {
 		if approval.Scope == "" || !approval.Approve || approval.Fingerprint == "" || approval.Scope == tool.ApproveOnce && approval.CallID == "" {
-			return a, fmt.Errorf("approval %d is not one that Session.Approvals returned", i)
+			return nil, fmt.Errorf("approval %d is not one that Session.Approvals returned", i)
 		}
 		if err := checkScope(approval); err != nil {
-			return a, fmt.Errorf("approval %d: %w", i, err)
+			return nil, fmt.Errorf("approval %d: %w", i, err)
 		}
-		a.keep(approval)
+		keepApproval(held, approval)
 	}
-	return a, nil
+	return held, nil
 }
 
 // checkScope checks for what and how long an approval holds.
@@ -56,15 +52,13 @@ func checkScope(a tool.Approval) error {
 	return nil
 }
 
-// keep adds an approval. One of a call alone is kept until that runs.
-func (a *approvals) keep(approval tool.Approval) {
-	approval = fromNow(approval)
+// keepApproval adds an approval. One for a single call is kept until that runs.
+func keepApproval(held *lru.Cache[string, tool.Approval], approval tool.Approval) {
 	key := approval.Fingerprint
 	if approval.Scope == tool.ApproveOnce {
 		key = onceKey(approval.CallID, approval.Fingerprint)
 	}
-	a.held.Remove(key)
-	a.held.Add(key, approval)
+	held.Add(key, fromNow(approval))
 }
 
 // fromNow returns an approval that says when it ends, where it holds for a time.
@@ -86,54 +80,25 @@ func (p permit) holds(fingerprint string) bool {
 	return p.fingerprint != "" && p.fingerprint == fingerprint && (p.until.IsZero() || time.Now().Before(p.until))
 }
 
-// holds reports whether there is an approval that has not run out.
-func (a *approvals) holds(key string) bool {
-	held, ok := a.held.Peek(key)
+// onceKey is for an approval of one call alone.
+func onceKey(callID, fingerprint string) string { return callID + " " + fingerprint }
+
+// approves reports whether the session has an approval for this that has not expired.
+func (s *Session) approves(key string) bool {
+	held, ok := s.approved.Peek(key)
 	if ok && held.Scope == tool.ApproveFor && !time.Now().Before(held.Until) {
-		a.held.Remove(key)
+		s.approved.Remove(key)
 		return false
 	}
 	return ok
 }
 
-// onceKey is for an approval of one call alone.
-func onceKey(callID, fingerprint string) string { return callID + " " + fingerprint }
-
-// approves reports whether all calls are approved that have this effect.
-func (s *Session) approves(effect string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.approved.holds(effect)
-}
-
-// takeApproval hands over an approval of this call alone.
+// takeApproval hands over an approval of this call alone, to one caller.
 func (s *Session) takeApproval(callID, fingerprint string) permit {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key := onceKey(callID, fingerprint)
-	if !s.approved.holds(key) {
-		return permit{}
+	if key := onceKey(callID, fingerprint); s.approves(key) && s.approved.Remove(key) {
+		return permit{fingerprint: fingerprint}
 	}
-	s.approved.held.Remove(key)
-	return permit{fingerprint: fingerprint}
-}
-
-// keepOnce keeps an approval of one call, which has not run yet.
-func (s *Session) keepOnce(callID, fingerprint string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.approved.keep(tool.Approval{CallID: callID, Approve: true, Fingerprint: fingerprint, Scope: tool.ApproveOnce})
-}
-
-// keepApproval keeps an approval that holds for more than its call: for all that do what it does.
-func (s *Session) keepApproval(approval tool.Approval, effect string) {
-	if approval.Scope != tool.ApproveSession && approval.Scope != tool.ApproveFor {
-		return
-	}
-	approval.Fingerprint = effect
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.approved.keep(approval)
+	return permit{}
 }
 
 // Approvals returns the approvals that hold in the session, those that were given first before the
@@ -142,16 +107,12 @@ func (s *Session) keepApproval(approval tool.Approval, effect string) {
 // do in place of the fingerprint of one call. They are authority: keep them where nobody can write who
 // may not approve.
 func (s *Session) Approvals() []tool.Approval {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	list := []tool.Approval{}
-	for _, key := range s.approved.held.Keys() {
-		if !s.approved.holds(key) {
-			continue
+	for _, key := range s.approved.Keys() {
+		if held, ok := s.approved.Peek(key); ok && s.approves(key) {
+			held.Until = held.Until.UTC().Round(0) // without the reading of this process's clock
+			list = append(list, held)
 		}
-		held, _ := s.approved.held.Peek(key)
-		held.Until = held.Until.UTC().Round(0) // without the reading of this process's clock
-		list = append(list, held)
 	}
 	return list
 }
@@ -171,8 +132,7 @@ type effect struct {
 // of one call approves of no other, not even of one that does the same; so is the digest of the calls
 // before it, since what it does may depend on what they did. It is 64 hex digits.
 func (e effect) fingerprint(callID, before string) string {
-	text := appendText(appendText(nil, "caisson-approval/v3"), callID)
-	return digestOf(appendText(appendText(text, e.digest), before))
+	return digestOf(appendText(nil, "caisson-approval/v3", callID, e.digest, before))
 }
 
 // order is that of the calls that a model made, as a chain of digests: each call's is of its id and
@@ -188,7 +148,7 @@ func (o *order) add(callID string) {
 		o.before = map[string]string{}
 	}
 	o.before[callID] = o.last
-	o.last = digestOf(appendText(appendText(appendText(nil, "caisson-order/v1"), o.last), callID))
+	o.last = digestOf(appendText(nil, "caisson-order/v1", o.last, callID))
 }
 
 // shown returns the tools that the tool may call, by name.
@@ -206,18 +166,16 @@ func (b *batch) effect(ctx context.Context, c *call, entry registry.Entry) (effe
 	if err != nil {
 		return effect{}, err
 	}
-	text := appendText(nil, "caisson-effect/v1")
-	text = appendText(appendText(text, identity), entry.Name)
 	var reached []byte
 	callees := map[string]string{}
 	err = eachCallee(b.executor.resolver, entry, func(name string, called registry.Entry, ok bool) error {
-		reached = appendText(appendText(reached, name), called.Name)
+		reached = appendText(reached, name, called.Name)
 		if !ok {
 			return nil
 		}
 		// A tool that cannot say what it is keeps nobody from calling the others, and is not called itself.
 		identity, err := identityOf(ctx, called)
-		if err != nil && isOver(ctx) {
+		if err != nil && ended(ctx) != nil {
 			return err
 		}
 		if err != nil {
@@ -230,8 +188,7 @@ func (b *batch) effect(ctx context.Context, c *call, entry registry.Entry) (effe
 	if err != nil {
 		return effect{}, err
 	}
-	text = appendText(text, string(reached))
-	text = appendText(appendText(text, b.session.tenant), b.session.user)
+	text := appendText(nil, "caisson-effect/v1", identity, entry.Name, string(reached), b.session.tenant, b.session.user)
 	text = appendValues(text, b.session.context)
 	text = appendFiles(text, b.files)
 	text = c.invocation.Arguments.AppendCanonical(text)
@@ -257,8 +214,7 @@ func (c *call) checkApprovedCallees(ctx context.Context) {
 // digest is what a state tells of the session that its batch began in. The batch's id is in it, so
 // that digests of two batches tell nothing about each other.
 func (s *Session) digest(batch string) string {
-	text := appendText(appendText(nil, "caisson-session/v1"), batch)
-	return digestOf(appendValues(appendText(text, s.tenant), s.context))
+	return digestOf(appendValues(appendText(nil, "caisson-session/v1", batch, s.tenant), s.context))
 }
 
 func digestOf(text []byte) string {

@@ -66,27 +66,40 @@ type Report struct {
 // A tool must not call it to call other tools, and might wait for itself: it has
 // [tool.Invocation.Host] for that.
 func (e *Executor) Execute(ctx context.Context, requested Batch) (Report, error) {
+	return attend(ctx, "execute", requested, func(ctx context.Context) (Report, error) { return e.execute(ctx, requested) })
+}
+
+// attend runs a batch within its timeout, and ends its stream.
+func attend(ctx context.Context, op string, requested Batch, run func(context.Context) (Report, error)) (Report, error) {
 	if err := requested.Stream.begin(); err != nil {
-		return Report{}, &Error{Op: "execute", Err: err}
+		return Report{}, &Error{Op: op, Err: err}
 	}
 	defer requested.Stream.finish()
-	b, err := e.newBatch(requested, len(requested.Calls))
-	if err != nil {
-		return Report{}, &Error{Op: "execute", Err: err}
-	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return Report{}, &Error{Op: "execute", Err: fmt.Errorf("batch id: %w", err)}
-	}
-	b.id = id.String()
 	if requested.Timeout > 0 {
 		timed, cancel := context.WithTimeout(ctx, requested.Timeout)
 		defer cancel()
 		ctx = timed
 	}
+	report, err := run(ctx)
+	if err != nil {
+		return Report{}, &Error{Op: op, Err: err}
+	}
+	return report, nil
+}
+
+func (e *Executor) execute(ctx context.Context, requested Batch) (Report, error) {
+	b, err := e.newBatch(requested, len(requested.Calls))
+	if err != nil {
+		return Report{}, err
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Report{}, fmt.Errorf("batch id: %w", err)
+	}
+	b.id = id.String()
 	calls, err := b.accept(ctx, requested.Calls)
 	if err != nil {
-		return Report{}, &Error{Op: "execute", Err: err}
+		return Report{}, err
 	}
 	return b.play(ctx, tool.BatchStarted, calls), nil
 }
@@ -205,13 +218,10 @@ var errWaits = errors.New("a call that waits was to be run")
 func (b *batch) take(ctx context.Context, c *call) {
 	taken, stop := c.take(ctx)
 	defer stop()
-	switch err := taken.Err(); {
+	switch err := ended(taken); {
 	case err != nil:
 		b.abandonWait(c)
 		c.refuse(notStarted(err))
-	case isLate(taken):
-		b.abandonWait(c)
-		c.refuse(notStarted(context.DeadlineExceeded))
 	case c.waits(): // no schedule comes here; a call that waits is never run, whatever else is wrong
 		c.fail(errWaits)
 	case c.source != nil:

@@ -67,11 +67,10 @@ func (b *batch) over(ctx context.Context, status Status, pending int) tool.Total
 	totals := b.totals
 	b.mu.Unlock()
 	kind, log := tool.BatchFinished, b.executor.log
-	switch {
-	case status == RequiresAction:
+	if status == RequiresAction {
 		kind = tool.BatchPaused
 		log.InfoContext(ctx, "batch waits", "batch", b.id, "session", b.session.id, "pending", pending)
-	case log.Enabled(ctx, slog.LevelInfo):
+	} else {
 		log.InfoContext(ctx, "batch finished", "batch", b.id, "session", b.session.id, "calls", totals.Calls,
 			"failed", totals.Failed, "skipped", totals.Skipped, "cached", totals.Cached, "fuel", totals.Fuel, "output_bytes", totals.OutputBytes)
 	}
@@ -81,9 +80,7 @@ func (b *batch) over(ctx context.Context, status Status, pending int) tool.Total
 
 // callStarted tells the log and the subscribers that a call is taken up.
 func (b *batch) callStarted(ctx context.Context, c *call) {
-	if log := b.executor.log; log.Enabled(ctx, slog.LevelInfo) {
-		log.InfoContext(ctx, "call started", "call_id", c.record.CallID, "tool", c.tool)
-	}
+	b.executor.log.InfoContext(ctx, "call started", "call_id", c.record.CallID, "tool", c.tool)
 	b.send(tool.CallStarted, c.describe)
 }
 

@@ -106,10 +106,7 @@ func (c *call) find() (found bool) {
 
 // isTooLate refuses a call whose time has ended: checking long arguments takes a while.
 func (c *call) isTooLate(ctx context.Context) bool {
-	err := ctx.Err()
-	if err == nil && isLate(ctx) {
-		err = context.DeadlineExceeded
-	}
+	err := ended(ctx)
 	if err != nil {
 		c.refuse(notStarted(err))
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -83,23 +82,16 @@ type Resumption struct {
 // what ended ctx or failed in [Pause.Claim]. Nothing has happened then, and the state can be tried
 // again; a Stream cannot.
 func (e *Executor) Resume(ctx context.Context, r Resumption) (Report, error) {
-	if err := r.Stream.begin(); err != nil {
-		return Report{}, &Error{Op: "resume", Err: err}
-	}
-	defer r.Stream.finish()
-	report, err := e.resume(ctx, r)
-	if err != nil {
-		return Report{}, &Error{Op: "resume", Err: err}
-	}
-	return report, nil
+	requested := Batch{Session: r.Session, Timeout: r.Timeout, Parallel: r.Parallel, Files: r.Files, Trace: r.Trace, Stream: r.Stream}
+	return attend(ctx, "resume", requested, func(ctx context.Context) (Report, error) { return e.resume(ctx, requested, r) })
 }
 
-func (e *Executor) resume(ctx context.Context, r Resumption) (Report, error) {
+func (e *Executor) resume(ctx context.Context, requested Batch, r Resumption) (Report, error) {
 	if r.State.batch == nil {
 		return Report{}, fmt.Errorf("%w: it is empty", ErrInvalidState)
 	}
 	stored := r.State.batch
-	b, err := e.newBatch(Batch{Session: r.Session, Timeout: r.Timeout, Parallel: r.Parallel, Files: r.Files, Trace: r.Trace, Stream: r.Stream}, len(stored.Calls))
+	b, err := e.newBatch(requested, len(stored.Calls))
 	if err != nil {
 		return Report{}, err
 	}
@@ -107,11 +99,6 @@ func (e *Executor) resume(ctx context.Context, r Resumption) (Report, error) {
 	given, err := e.admit(b, stored, r)
 	if err != nil {
 		return Report{}, err
-	}
-	if r.Timeout > 0 {
-		timed, cancel := context.WithTimeout(ctx, r.Timeout)
-		defer cancel()
-		ctx = timed
 	}
 	if err := ctx.Err(); err != nil {
 		return Report{}, err
@@ -244,7 +231,7 @@ func (b *batch) forgetPast(calls []*call) {
 		}
 		c.find()
 		m := c.entry.Manifest
-		if m == nil || slices.Contains(untaken(), c.record.Result.Kind) { // the tool that ran may be another than has the name
+		if m == nil || c.isUntaken() { // the tool that ran may be another than has the name
 			b.forgetAll()
 			return
 		}
@@ -275,7 +262,10 @@ func (c *call) submit(s *storedCall, answer submitted) {
 	case c.wait != nil && !c.isClient() && c.wait.action.Fingerprint == answer.approval.Fingerprint && c.wasShown(s):
 		approval := fromNow(*answer.approval)
 		c.phase, c.wait.approved = phasePlanned, permit{approval.Fingerprint, approval.Until}
-		c.batch.session.keepApproval(approval, c.wait.effect.digest)
+		if approval.Scope == tool.ApproveSession || approval.Scope == tool.ApproveFor { // for all calls that do the same
+			approval.Fingerprint = c.wait.effect.digest
+			keepApproval(c.batch.session.approved, approval)
+		}
 	}
 }
 
@@ -295,10 +285,11 @@ func (c *call) submitOutput(s *storedCall, output *tool.Result) {
 	}
 }
 
-// untaken are the kinds of calls that the client has run and the output of which is not taken: the
-// host has given them up, or has failed. Busy would ask for the call to be made again, and denied say
-// that it was not run.
-func untaken() []tool.Kind { return []tool.Kind{tool.Cancelled, tool.Internal} }
+// isUntaken reports whether the client may have run the call without its output being taken: the host has given
+// it up, or has failed. Busy would ask for the call to be made again, and denied say that it was not run.
+func (c *call) isUntaken() bool {
+	return c.record.Result.Kind == tool.Cancelled || c.record.Result.Kind == tool.Internal
+}
 
 // untaken completes the record of such a call. To run it, or to have it called again, would be to do
 // twice what the client has done.

@@ -93,20 +93,23 @@ func (c *call) ask() error {
 func appendValues(to []byte, values map[string]string) []byte {
 	to = binary.AppendUvarint(to, uint64(len(values)))
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		to = appendText(appendText(to, name), values[name])
+		to = appendText(to, name, values[name])
 	}
 	return to
 }
 
-// appendText appends a text so that no two lists of texts look alike.
-func appendText(to []byte, text string) []byte {
-	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
+// appendText appends texts so that no two lists of them look alike.
+func appendText(to []byte, texts ...string) []byte {
+	for _, text := range texts {
+		to = append(binary.AppendUvarint(to, uint64(len(text))), text...)
+	}
+	return to
 }
 
 func appendFiles(text []byte, files []tool.File) []byte {
 	text = binary.AppendUvarint(text, uint64(len(files)))
 	for _, f := range files {
-		text = appendText(appendText(appendText(text, f.Name), f.Path), f.MIMEType)
+		text = appendText(text, f.Name, f.Path, f.MIMEType)
 		text = binary.AppendVarint(text, f.Bytes)
 	}
 	return text
@@ -116,11 +119,7 @@ func (b *batch) appendAllowed(text []byte) []byte {
 	if b.allowed == nil {
 		return append(text, 0)
 	}
-	text = append(text, 1)
-	for _, name := range slices.Sorted(maps.Keys(b.allowed)) {
-		text = appendText(text, name)
-	}
-	return text
+	return appendText(append(text, 1), slices.Sorted(maps.Keys(b.allowed))...)
 }
 
 // answer completes a call's record: with what an earlier one came to, if that may be used
@@ -202,16 +201,7 @@ func (c *call) lasts() bool { return c.record.Result.Success && !c.unkept.Load()
 // tells reports whether what the call came to holds for its duplicates as well: whether it
 // has run, or has an answer, and was not ended for a reason of its own.
 func (c *call) tells() bool {
-	return !c.record.Skipped && !c.transient()
-}
-
-// transient reports whether the call ended as it did for a reason that the next may not have.
-func (c *call) transient() bool {
-	switch c.record.Result.Kind {
-	case tool.Busy, tool.Cancelled, tool.Internal:
-		return true
-	}
-	return false
+	return !c.record.Skipped && !slices.Contains([]tool.Kind{tool.Busy, tool.Cancelled, tool.Internal}, c.record.Result.Kind)
 }
 
 // passing reports whether a nested call failed for a reason that may be gone the next time.

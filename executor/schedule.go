@@ -20,7 +20,7 @@ func (b *batch) schedule(ctx context.Context, calls []*call) Status {
 		switch {
 		case len(calls) == 0:
 			return Completed
-		case isOver(ctx):
+		case ended(ctx) != nil:
 			b.runAll(ctx, calls) // which refuses them
 			return Completed
 		}
@@ -64,7 +64,7 @@ func (b *batch) ready(ctx context.Context, calls, ready []*call) []*call {
 		case c.phase == phaseRefused || c.isCancelled():
 			ready = append(ready, c)
 		case c.isClient():
-			if here && !c.readOnly || isOver(ctx) { // where it is over, nobody waits for an answer
+			if here && !c.readOnly || ended(ctx) != nil { // where it is over, nobody waits for an answer
 				return ready
 			}
 			b.announce(ctx, c)

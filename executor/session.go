@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/caisson-run/caisson/executor/internal/output"
 	"github.com/caisson-run/caisson/tool"
@@ -56,9 +57,10 @@ type Session struct {
 	files    []tool.File
 	cut      *output.Store
 
-	mu       sync.Mutex
-	calls    map[string]*call // that have not ended, by call id
-	approved approvals
+	approved *lru.Cache[string, tool.Approval] // see newApprovals
+
+	mu    sync.Mutex
+	calls map[string]*call // that have not ended, by call id
 }
 
 // NewSession returns a session for this executor's batches. It fails with [ErrInvalidOptions].

@@ -304,15 +304,13 @@ func (w *storedBatch) check() error {
 const maxTotal = 1 << 60
 
 func checkTotals(t *tool.Totals, ended int) error {
-	least := min(int64(t.Calls), int64(t.Nested), int64(t.Succeeded), int64(t.Failed), int64(t.Skipped), int64(t.Cached),
-		t.Fuel, t.MemoryBytes, int64(t.Wall), t.HostCalls, t.OutputBytes)
-	most := max(int64(t.Calls), int64(t.Nested), int64(t.Succeeded), int64(t.Failed), int64(t.Skipped), int64(t.Cached),
-		t.Fuel, t.MemoryBytes, int64(t.Wall), t.HostCalls, t.OutputBytes)
+	all := []int64{int64(t.Calls), int64(t.Nested), int64(t.Succeeded), int64(t.Failed), int64(t.Skipped), int64(t.Cached),
+		t.Fuel, t.MemoryBytes, int64(t.Wall), t.HostCalls, t.OutputBytes}
 	switch {
-	case least < 0:
+	case slices.Min(all) < 0:
 		return errors.New("one of its totals is negative")
-	case most > maxTotal:
-		return errors.New("one of its totals is larger than any")
+	case slices.Max(all) > maxTotal:
+		return errors.New("one of its totals is too large")
 	case t.Calls-t.Nested != ended:
 		return fmt.Errorf("totals of %d calls; %d have ended", t.Calls-t.Nested, ended)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 
@@ -107,8 +106,7 @@ func storableAllow(allow tool.Allow) tool.Allow {
 
 // refuseUnknown refuses a call of which nobody can say what it would do.
 func (c *call) refuseUnknown(ctx context.Context, err error) {
-	if isOver(ctx) {
-		c.refuse(notStarted(ctx.Err()))
+	if c.isTooLate(ctx) {
 		return
 	}
 	c.refuseFailed(fmt.Errorf("what an approval of the call would be for: %w", err))
@@ -129,9 +127,7 @@ func (b *batch) announce(ctx context.Context, c *call) {
 		return
 	}
 	c.phase = phaseAnnounced
-	if log := b.executor.log; log.Enabled(ctx, slog.LevelInfo) {
-		log.InfoContext(ctx, "call waits", "call_id", c.record.CallID, "tool", c.tool, "for", string(c.wait.action.Type))
-	}
+	b.executor.log.InfoContext(ctx, "call waits", "call_id", c.record.CallID, "tool", c.tool, "for", string(c.wait.action.Type))
 	b.send(tool.CallWaiting, func(event *tool.Event) {
 		c.describe(event)
 		action := c.wait.action
@@ -236,6 +232,6 @@ func (b *batch) keepApprovals(calls []*call) {
 		if c.phase == phaseEnded || c.wait == nil || c.wait.approved == (permit{}) || !c.wait.approved.until.IsZero() {
 			continue // the session has those for a time, and when they end
 		}
-		b.session.keepOnce(c.record.CallID, c.wait.approved.fingerprint)
+		keepApproval(b.session.approved, tool.Approval{CallID: c.record.CallID, Approve: true, Fingerprint: c.wait.approved.fingerprint, Scope: tool.ApproveOnce})
 	}
 }

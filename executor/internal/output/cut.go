@@ -52,9 +52,6 @@ type Mark func(tool.Cut) string
 // A nil keep keeps nothing; mark must not be nil. Parts with binary data are not kept, for no
 // model can read them, unless they are among those for which there was no place.
 func Cut(result tool.Result, most int, keep Keep, mark Mark) (tool.Result, []tool.Cut) {
-	if size(&result) <= most && valid(&result) {
-		return result, nil
-	}
 	makeValid(&result)
 	if size(&result) <= most {
 		return result, nil

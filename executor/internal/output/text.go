@@ -105,18 +105,6 @@ func aboutSize(p *tool.Content) int {
 	return partBytes + len(p.Type) + len(p.URL) + len(p.Name) + len(p.MIMEType)
 }
 
-func valid(r *tool.Result) bool {
-	if !utf8.ValidString(r.Output) || !utf8.ValidString(r.Error) || !utf8.Valid(r.Data) {
-		return false
-	}
-	for i := range r.Content {
-		if !validPart(&r.Content[i]) {
-			return false
-		}
-	}
-	return true
-}
-
 func validPart(p *tool.Content) bool {
 	return utf8.ValidString(p.Text) && utf8.ValidString(p.Type) && utf8.ValidString(p.URL) &&
 		utf8.ValidString(p.Name) && utf8.ValidString(p.MIMEType)

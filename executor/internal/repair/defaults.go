@@ -133,7 +133,7 @@ const (
 
 func newShallow(root *schema.Node, d defaults, reserved func(string) bool) shallow {
 	var s shallow
-	p := newPlaces()
+	p := places{}
 	at := p.of(root)
 	for _, n := range at.nodes {
 		s.deep = s.deep || d.inside[n.Additional]

@@ -14,22 +14,17 @@ type place struct {
 	types  schema.Types // those that nodes and unions together allow
 }
 
-// places makes places. It keeps them for the time of one repair, and is not for concurrent use.
-type places struct {
-	known map[*schema.Node]place
-	types map[*schema.Node]schema.Types
-}
+// places holds the places of single schemas for the time of one repair. It is not for concurrent use.
+type places map[*schema.Node]place
 
-func newPlaces() places {
-	return places{map[*schema.Node]place{}, map[*schema.Node]schema.Types{}}
-}
-
-// of returns the place where all the given schemas apply.
+// of returns the place where all the given schemas apply. Of a schema that is inside itself it may return
+// more types than that allows.
 func (p places) of(nodes ...*schema.Node) place {
 	if len(nodes) == 1 {
-		if known, ok := p.known[nodes[0]]; ok {
+		if known, ok := p[nodes[0]]; ok {
 			return known
 		}
+		p[nodes[0]] = place{types: schema.AnyType}
 	}
 	made := place{types: schema.AnyType}
 	for _, n := range nodes {
@@ -40,10 +35,14 @@ func (p places) of(nodes ...*schema.Node) place {
 		made.unions = append(made.unions, n.Unions...)
 	}
 	for _, u := range made.unions {
-		made.types &= p.unionTypes(u)
+		var types schema.Types
+		for _, branch := range u.Branches {
+			types |= p.of(branch).types
+		}
+		made.types &= types
 	}
 	if len(nodes) == 1 {
-		p.known[nodes[0]] = made
+		p[nodes[0]] = made
 	}
 	return made
 }
@@ -57,32 +56,6 @@ func (p *place) add(n *schema.Node) {
 	for _, also := range n.Also {
 		p.add(also)
 	}
-}
-
-func (p places) unionTypes(u schema.Union) schema.Types {
-	var types schema.Types
-	for _, branch := range u.Branches {
-		types |= p.typesOf(branch)
-	}
-	return types
-}
-
-// typesOf returns the types that a schema and what it brings along allow. Of a schema that
-// is inside itself it may return more.
-func (p places) typesOf(n *schema.Node) schema.Types {
-	if types, known := p.types[n]; known {
-		return types
-	}
-	p.types[n] = schema.AnyType
-	types := n.Types
-	for _, also := range n.Also {
-		types &= p.typesOf(also)
-	}
-	for _, u := range n.Unions {
-		types &= p.unionTypes(u)
-	}
-	p.types[n] = types
-	return types
 }
 
 // member returns the place of a member of the objects at a place.
