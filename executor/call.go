@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,8 +46,8 @@ type call struct {
 	cancelled bool
 	stop      context.CancelFunc // nil until the call is taken up
 
-	nest    nest
-	answers chan returned[*answer] // of the tool, or why nobody waits for it any more; nil until it is invoked
+	nest   nest
+	answer chan returned[tool.Outcome] // of the tool, or why nobody waits for it any more; nil until it is invoked
 	// whole is the record's result before parts of it were cut. It goes as soon as no duplicate needs it.
 	whole tool.Result
 }
@@ -119,77 +120,59 @@ func (c *call) take(ctx context.Context) (context.Context, context.CancelFunc) {
 
 var errNoJSON = errors.New("the data of the result is not JSON")
 
-// answer is what a tool returned.
-type answer struct {
-	outcome tool.Outcome
-	err     error
-	kind    tool.Kind // of err
-	message string
-}
-
-// invoke runs the tool and completes the record. It waits for the tool in any case: a tool
-// that went on after its record would break the order of the calls. The exception is one that
-// says of itself that it cannot be ended; see Abandon.
+// invoke runs the tool and completes the record. It waits for the tool in any case: a tool that went on
+// after its record would break the order of the calls. The exception is one that says of itself that it
+// cannot be ended; see Abandon.
 func (e *Executor) invoke(ctx context.Context, c *call) {
 	start := time.Now()
-	c.answers = make(chan returned[*answer], 1)
-	runApart(c.answers, func() (*answer, error) { return answerOf(e.resolver.Invoke(ctx, c.invocation)), nil })
-	r := <-c.answers
-	if r.err != nil {
-		r.value = &answer{err: r.err, kind: tool.Internal}
-	}
+	c.answer = make(chan returned[tool.Outcome], 1)
+	runApart(c.answer, func() (tool.Outcome, error) { return judged(e.resolver.Invoke(ctx, c.invocation)) })
+	r := <-c.answer
 	c.record.ExecutionTime = time.Since(start)
-	c.settle(r.value)
+	c.settle(r.value, r.err)
 }
 
-// answerOf reads what a tool returned, where methods of the error are the tool's code as well.
-func answerOf(outcome tool.Outcome, err error) *answer {
+// judged gives the outcome of a tool the kind and the message that its error stands for. It runs apart, since
+// the methods of the error are the tool's code as well.
+func judged(outcome tool.Outcome, err error) (tool.Outcome, error) {
 	outcome.Denials = each(outcome.Denials, func(d tool.Denial) tool.Denial {
 		d.Allow = storableAllow(d.Allow)
 		return d
 	})
-	a := &answer{outcome: outcome, err: err}
-	if err != nil {
-		a.kind, a.message = classify(err)
-	} else if data := outcome.Result.Data; len(data) > 0 && !json.Valid(data) {
-		a.err, a.kind = errNoJSON, tool.Internal
+	result := &outcome.Result
+	if err == nil && len(result.Data) > 0 && !json.Valid(result.Data) {
+		err = errNoJSON
 	}
-	return a
+	switch {
+	case err != nil:
+		result.Success = false
+		result.Kind, result.Error = classify(err)
+	case result.Success:
+		result.Kind, result.Error = "", ""
+	default:
+		result.Kind, result.Error = tool.ToolFailed, cmp.Or(result.Error, "the tool failed and did not say why")
+	}
+	return outcome, err
 }
 
-// Abandon ends the call, while its tool still runs, with what is known of it: the tool has come to
-// nothing in time, and cannot be ended. What it returns later is dropped, and what it asks of its
-// host is refused. It does nothing where the tool has returned.
+// Abandon ends the call with what is known of it, while its tool still runs: the tool did not return in
+// time, and cannot be ended. What it returns later is dropped, and what it asks of its host is refused. It does
+// nothing where the tool has returned.
 func (c *call) Abandon(outcome tool.Outcome, err error) {
+	outcome, err = judged(outcome, err)
 	select {
-	case c.answers <- returned[*answer]{value: answerOf(outcome, err)}:
+	case c.answer <- returned[tool.Outcome]{outcome, err}:
 	default:
 	}
 }
 
-// settle completes the record with what the tool returned.
-func (c *call) settle(a *answer) {
-	c.record.Usage, c.record.Log, c.record.Denials, c.record.HostCalls = a.outcome.Usage, a.outcome.Log, a.outcome.Denials, a.outcome.HostCalls
-	if a.err != nil {
-		kind, message := a.kind, a.message
-		if kind == tool.Internal {
-			c.fail(a.err)
-			return
-		}
-		c.cause = a.err
-		c.record.Result = a.outcome.Result
-		c.record.Result.Success, c.record.Result.Kind, c.record.Result.Error = false, kind, message
-		return
-	}
-	c.record.Result = a.outcome.Result
-	result := &c.record.Result
-	if result.Success {
-		result.Kind, result.Error = "", ""
-		return
-	}
-	result.Kind = tool.ToolFailed
-	if result.Error == "" {
-		result.Error = "the tool failed and did not say why"
+// settle completes the record with a judged outcome. An error without a kind is that of a tool that did not
+// return.
+func (c *call) settle(outcome tool.Outcome, err error) {
+	c.record.Usage, c.record.Log, c.record.Denials, c.record.HostCalls = outcome.Usage, outcome.Log, outcome.Denials, outcome.HostCalls
+	c.record.Result, c.cause = outcome.Result, err
+	if kind := outcome.Result.Kind; err != nil && (kind == "" || kind == tool.Internal) {
+		c.fail(err)
 	}
 }
 

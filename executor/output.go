@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
@@ -59,25 +60,18 @@ func (t outputTool) Invoke(_ context.Context, invocation tool.Invocation) (tool.
 	if err == nil {
 		err = json.Unmarshal(text, &arguments)
 	}
-	if err != nil {
-		return failedOutput(err)
+	if err == nil && invocation.Host == nil {
+		err = errors.New("the call has no session")
 	}
-	if invocation.Host == nil {
-		return failedOutput(fmt.Errorf("the call has no session"))
+	if err != nil {
+		return tool.Outcome{}, &tool.Error{Op: "invoke", Tool: OutputToolName, Kind: tool.Internal, Err: err}
 	}
 	page, err := invocation.Host.Page(arguments.Reference, int64(arguments.From), int64(arguments.Bytes))
-	if err != nil {
+	if err != nil { // worded for the model
 		return tool.Outcome{Result: tool.Result{Error: err.Error(), Kind: tool.ToolFailed}}, nil
 	}
-	data, err := json.Marshal(map[string]int64{"from": page.From, "next": page.Next, "total": page.Total})
-	if err != nil {
-		return failedOutput(err)
-	}
+	data := fmt.Appendf(nil, `{"from":%d,"next":%d,"total":%d}`, page.From, page.Next, page.Total)
 	return tool.Outcome{Result: tool.Result{Success: true, Output: page.Text, Data: data}}, nil
-}
-
-func failedOutput(cause error) (tool.Outcome, error) {
-	return tool.Outcome{Result: tool.Result{Kind: tool.Internal}}, &tool.Error{Op: "invoke", Tool: OutputToolName, Kind: tool.Internal, Err: cause}
 }
 
 // cut shortens a model's call's result to its share, and keeps what is cut for the session.

@@ -21,7 +21,11 @@ func (b *batch) schedule(ctx context.Context, calls []*call) Status {
 		case len(calls) == 0:
 			return Completed
 		case ended(ctx) != nil:
-			b.runAll(ctx, calls) // which refuses them
+			for _, c := range calls {
+				if c.phase != phaseEnded {
+					b.finish(ctx, c) // which refuses it
+				}
+			}
 			return Completed
 		}
 		if b.runIdle(ctx, calls) || b.refuseUnstorable(ctx, all) {
@@ -89,21 +93,17 @@ func (b *batch) ready(ctx context.Context, calls, ready []*call) []*call {
 func (b *batch) runIdle(ctx context.Context, calls []*call) (some bool) {
 	for _, c := range calls {
 		if c.phase == phaseRefused || c.phase != phaseEnded && c.isCancelled() {
-			b.runAll(ctx, []*call{c})
+			b.finish(ctx, c)
 			some = true
 		}
 	}
 	return some
 }
 
-// runAll runs calls one after the other that have not ended.
-func (b *batch) runAll(ctx context.Context, calls []*call) {
-	for _, c := range calls {
-		if c.phase != phaseEnded {
-			b.run(ctx, c)
-			c.whole = tool.Result{}
-		}
-	}
+// finish runs a call that has no duplicates.
+func (b *batch) finish(ctx context.Context, c *call) {
+	b.run(ctx, c)
+	c.whole = tool.Result{}
 }
 
 // together runs calls at the same time, as many as may, started in their order, and

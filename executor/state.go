@@ -2,6 +2,7 @@ package executor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"encoding/json"
@@ -62,28 +63,16 @@ func (b *storedBatch) pending() []tool.Action {
 }
 
 // ID returns the batch's id.
-func (s State) ID() string {
-	if s.batch == nil {
-		return ""
-	}
-	return s.batch.ID
-}
+func (s State) ID() string { return s.stored().ID }
+
+// stored returns the batch, or an empty one for the zero value.
+func (s State) stored() *storedBatch { return cmp.Or(s.batch, &storedBatch{}) }
 
 // Pending returns what the batch waits for, in the order of the calls. It is never nil.
-func (s State) Pending() []tool.Action {
-	if s.batch == nil {
-		return []tool.Action{}
-	}
-	return s.batch.pending()
-}
+func (s State) Pending() []tool.Action { return s.stored().pending() }
 
 // Expires returns until when the batch can be resumed.
-func (s State) Expires() time.Time {
-	if s.batch == nil {
-		return time.Time{}
-	}
-	return s.batch.Expires
-}
+func (s State) Expires() time.Time { return s.stored().Expires }
 
 // MarshalJSON writes the state. That of no batch is null. It fails for one that is longer than
 // [MaxStateBytes].

@@ -193,7 +193,7 @@ func (b *batch) clearApproved(ctx context.Context, c *call, entry registry.Entry
 func (b *batch) settleAnswers(ctx context.Context, calls []*call) {
 	for _, c := range calls {
 		if c.phase == phaseAnswered {
-			b.runAll(ctx, []*call{c})
+			b.finish(ctx, c)
 		}
 	}
 }
@@ -214,7 +214,7 @@ func (b *batch) settleAnswer(ctx context.Context, c *call) {
 			result = tool.Result{Error: "the data does not fit the tool's result schema: " + err.Error()}
 		}
 	}
-	c.settle(&answer{outcome: tool.Outcome{Result: result}})
+	c.settle(judged(tool.Outcome{Result: result}, nil))
 }
 
 // abandonWait is for a call that is given up. The client may have begun to run it.

@@ -140,10 +140,11 @@ func describe(p *tool.Content) string {
 	if len(p.Data) == 0 {
 		return text
 	}
+	kind := ""
 	if p.MIMEType != "" {
-		return fmt.Sprintf("%s (%s, %d bytes)", text, tool.Shown(p.MIMEType, maxNameShown), len(p.Data))
+		kind = tool.Shown(p.MIMEType, maxNameShown) + ", "
 	}
-	return fmt.Sprintf("%s (%d bytes)", text, len(p.Data))
+	return fmt.Sprintf("%s (%s%d bytes)", text, kind, len(p.Data))
 }
 
 // wire returns parts as they are written in a result, binary data in base64.

@@ -166,19 +166,14 @@ func isNameRune(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' || r == '$'
 }
 
-// word reads true, false and null, as JSON or as Python writes them.
+// words are true, false and null, as JSON and as Python write them.
+var words = map[string]string{"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
+
+// word reads one of the words.
 func (t *tolerant) word() bool {
-	switch word := t.identifier(); word {
-	case "true", "false", "null":
-		t.out = append(t.out, word...)
-	case "True", "False":
-		t.out = append(t.out, strings.ToLower(word)...)
-	case "None":
-		t.out = append(t.out, "null"...)
-	default:
-		return false
-	}
-	return true
+	word, ok := words[t.identifier()]
+	t.out = append(t.out, word...)
+	return ok
 }
 
 // number reads a number that does not end with the text.
@@ -212,9 +207,11 @@ func (t *tolerant) string() bool {
 		case c == '"':
 			t.out = append(t.out, '\\', '"')
 		case c < ' ':
-			if !t.control(c) {
+			escape, ok := controls[c]
+			if !ok {
 				return false
 			}
+			t.out = append(t.out, escape...)
 		default:
 			t.out = append(t.out, c)
 		}
@@ -235,17 +232,5 @@ func (t *tolerant) escape() bool {
 	return true
 }
 
-// control writes a line break or a tab as its escape.
-func (t *tolerant) control(c byte) bool {
-	switch c {
-	case '\n':
-		t.out = append(t.out, `\n`...)
-	case '\r':
-		t.out = append(t.out, `\r`...)
-	case '\t':
-		t.out = append(t.out, `\t`...)
-	default:
-		return false
-	}
-	return true
-}
+// controls are the control characters that may stand in a string, as escapes.
+var controls = map[byte]string{'\n': `\n`, '\r': `\r`, '\t': `\t`}
