@@ -116,7 +116,9 @@ func (b *batch) keep(ctx context.Context, c *call) {
 	entry := Entry{
 		Record: c.record, Whole: c.whole, Tool: c.tool, Batch: b.id, Session: b.session.id, Tenant: b.session.tenant, Began: c.began,
 	}
-	failure := apart(func() error { return b.executor.options.Recorder.Record(context.WithoutCancel(ctx), entry) })
+	_, failure := apart(context.Background(), func() (struct{}, error) {
+		return struct{}{}, b.executor.options.Recorder.Record(context.WithoutCancel(ctx), entry)
+	})
 	if failure != nil {
 		b.executor.log.ErrorContext(ctx, "record was not kept", append(causeOf(failure), slog.String("call_id", entry.Record.CallID))...)
 	}

@@ -227,10 +227,7 @@ func (a *made[T]) begin(m *manifests.Manifest, do func() (T, error)) *madeOf[T] 
 	a.byTool[m.Name] = known
 	go func() {
 		defer close(known.done)
-		known.err = apart(func() (err error) {
-			known.value, err = do()
-			return err
-		})
+		known.value, known.err = apart(context.Background(), do)
 	}()
 	return known
 }

@@ -185,10 +185,7 @@ func (e *Executor) claimElsewhere(ctx context.Context, session *Session, stored 
 	if claimer == nil {
 		return true, nil
 	}
-	err = apart(func() (err error) {
-		ours, err = claimer.Claim(ctx, key, until)
-		return err
-	})
+	ours, err = apart(context.Background(), func() (bool, error) { return claimer.Claim(ctx, key, until) })
 	if err != nil {
 		return false, fmt.Errorf("claim: %w", err)
 	}
@@ -224,25 +221,17 @@ func (b *batch) replan(ctx context.Context, stored *storedBatch, given map[strin
 // forgetPast forgets what the calls that have ended may have made untrue: they may have run in
 // another process, while answers were kept in this one.
 func (b *batch) forgetPast(calls []*call) {
-	tenant, files := false, false
 	for _, c := range calls {
 		if c.phase != phaseEnded || c.record.Skipped || c.record.Cached {
 			continue
 		}
 		c.find()
-		m := c.entry.Manifest
-		if m == nil || c.isUntaken() { // the tool that ran may be another than has the name
+		switch m := c.entry.Manifest; {
+		case m == nil || c.isUntaken(): // the tool that ran may not be the one that has the name now
 			b.forgetAll()
-			return
+		case !m.Behavior.ReadOnly:
+			b.barrier(c)()
 		}
-		tenant = tenant || !m.Behavior.ReadOnly
-		files = files || !m.Behavior.ReadOnly && writesFiles(m)
-	}
-	switch {
-	case files:
-		b.forgetAll()
-	case tenant:
-		b.executor.answers.Barrier(tenantDomain(b.session.tenant))()
 	}
 }
 

@@ -29,7 +29,8 @@ func (c *cutter) content(parts []tool.Content, room int) []tool.Content {
 		p := &parts[i]
 		switch {
 		case gone[i]:
-			kept = c.place(kept, partCut(i, p), p, min(level, placeBytes))
+			cut := tool.Cut{Part: partName(i), Bytes: int64(len(p.Data))} // binary data is not kept
+			kept = c.instead(kept, cut, describe(p), min(level, placeBytes))
 		case partSize(p) <= level:
 			kept = append(kept, *p)
 		case aboutSize(p) <= level/2:
@@ -37,7 +38,7 @@ func (c *cutter) content(parts []tool.Content, room int) []tool.Content {
 			short.Text = c.text(partName(i), p.Text, level-aboutSize(p))
 			kept = append(kept, short)
 		default: // such as a link with a very long URL
-			kept = c.place(kept, c.cutOf(partName(i), wire(p)), p, min(level, placeBytes))
+			kept = c.instead(kept, c.cutOf(partName(i), wire(p)), describe(p), min(level, placeBytes))
 		}
 	}
 	if n < len(parts) {
@@ -99,16 +100,6 @@ func levelOf(sizes []int, room int) int {
 
 func partName(i int) string { return fmt.Sprintf("content[%d]", i) }
 
-// partCut is the cut of binary data, which is not kept.
-func partCut(i int, p *tool.Content) tool.Cut {
-	return tool.Cut{Part: partName(i), Bytes: int64(len(p.Data))}
-}
-
-// place puts text where a part was that is gone.
-func (c *cutter) place(kept []tool.Content, cut tool.Cut, p *tool.Content, room int) []tool.Content {
-	return c.instead(kept, cut, describe(p), room)
-}
-
 // rest puts one part where all others were for which there is no place.
 func (c *cutter) rest(kept []tool.Content, parts []tool.Content, from, room int) []tool.Content {
 	about := fmt.Sprintf("%d more parts", len(parts))
@@ -118,6 +109,7 @@ func (c *cutter) rest(kept []tool.Content, parts []tool.Content, from, room int)
 	return c.instead(kept, c.cutOf(fmt.Sprintf("content[%d:]", from), wire(parts)), about, room)
 }
 
+// instead appends text that says what was cut, in place of parts that are gone.
 func (c *cutter) instead(kept []tool.Content, cut tool.Cut, about string, room int) []tool.Content {
 	c.cuts = append(c.cuts, cut)
 	part := tool.Content{Type: "text"}

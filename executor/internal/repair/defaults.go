@@ -115,41 +115,37 @@ func (w *walk) fillIn(at *spot, kept []string, present map[string]bool, p place)
 	return kept
 }
 
-// shallow fills in the defaults of the parameters themselves, which are all that most tools
-// have, without a walk. Each call goes through it.
+// shallow fills in the defaults of the parameters themselves, which are all that most tools have, without a
+// walk: it is part of what each call costs.
 type shallow struct {
-	defaults []tool.Repair // sorted by path
-	names    []string
+	defaults []shallowDefault // sorted by path
 	// deep says that there are defaults inside parameters, too, so that a walk is needed.
 	deep bool
 }
 
-// maxCompared is how many names are compared, and maxShallow how many defaults there are, before
-// a walk is quicker: each default that is filled in copies the arguments.
-const (
-	maxCompared = 1 << 12
-	maxShallow  = 128
-)
+type shallowDefault struct {
+	name   string
+	repair tool.Repair
+}
+
+// maxShallow bounds the names that are compared and the arguments that are copied, since each default that is filled
+// in copies them. Beyond it, a walk is faster.
+const maxShallow = 1 << 13
 
 func newShallow(root *schema.Node, d defaults, reserved func(string) bool) shallow {
-	var s shallow
 	p := places{}
 	at := p.of(root)
-	for _, n := range at.nodes {
-		s.deep = s.deep || d.inside[n.Additional]
-	}
+	s := shallow{deep: slices.ContainsFunc(at.nodes, func(n *schema.Node) bool { return d.inside[n.Additional] })}
 	for _, name := range at.properties() {
-		inner := p.member(at, name)
-		text := d.at(inner)
 		if reserved(name) {
 			continue
 		}
-		if s.deep = s.deep || d.anyInside(inner.nodes); text != "" {
-			s.names = append(s.names, name)
-			s.defaults = append(s.defaults, tool.Repair{Path: schema.MemberPath("", name), Rule: string(Default), From: json.RawMessage(absent), To: json.RawMessage(text)})
+		inner := p.member(at, name)
+		s.deep = s.deep || d.anyInside(inner.nodes)
+		if text := d.at(inner); text != "" {
+			s.defaults = append(s.defaults, shallowDefault{name, tool.Repair{Path: schema.MemberPath("", name), Rule: string(Default), From: json.RawMessage(absent), To: json.RawMessage(text)}})
 		}
 	}
-	s.deep = s.deep || len(s.names) > maxShallow
 	return s
 }
 
@@ -157,13 +153,13 @@ func newShallow(root *schema.Node, d defaults, reserved func(string) bool) shall
 // walk can tell.
 func (s shallow) fill(own tool.Arguments) (result Result, done bool) {
 	result.Arguments = own
-	if s.deep || own.Len()*(len(s.names)+1) > maxCompared {
+	if n := len(s.defaults) + 1; s.deep || n*(own.Len()+n) > maxShallow {
 		return result, false
 	}
-	for i, name := range s.names {
-		if _, present := own.Get(name); !present {
-			result.Arguments = result.Arguments.With(name, bytes.Clone(s.defaults[i].To)) // a tool may change what it is given
-			result.Repairs = append(result.Repairs, s.defaults[i])
+	for _, d := range s.defaults {
+		if _, present := own.Get(d.name); !present {
+			result.Arguments = result.Arguments.With(d.name, bytes.Clone(d.repair.To)) // a tool may change what it is given
+			result.Repairs = append(result.Repairs, d.repair)
 		}
 	}
 	if result.Repairs == nil {
