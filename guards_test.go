@@ -160,7 +160,7 @@ var unchecked = []overlay.Edit{
 }
 
 // unbound leaves the tools that a tool may call out of what an approval of it is bound to.
-var unbound = in("executor/approvals.go", "	text = appendText(text, string(reached))\n", "")
+var unbound = in("executor/approvals.go", "string(reached), ", "")
 
 // masking does not find one form of a secret.
 func masking(form, old, without, encoder string) guardFault {

@@ -41,10 +41,9 @@ func TestRowS4_8Approval(t *testing.T) {
 	assert.Equal(t, "caisson.yaml:14 asks for approval of each call", mail.Reason)
 	assert.Zero(t, kept.all())
 
-	done, err := e.Resume(t.Context(), executor.Resumption{State: stored(t, report.State), Session: session, Approvals: []tool.Approval{
+	done := resume(t, e, executor.Resumption{State: stored(t, report.State), Session: session, Approvals: []tool.Approval{
 		approve(remove), {CallID: "2", Reason: "not to x\x1b[2J"},
 	}})
-	require.NoError(t, err)
 	assertCompleted(t, done)
 	assert.Equal(t, `{"path":"/a","deep":false,"project":"p1"}`, done.Records[0].Result.Output)
 	refused := done.Records[1]
@@ -68,8 +67,7 @@ func TestApprovalScopes(t *testing.T) {
 			report := paused(t, e, session, newCall("1", "file_delete", arguments))
 			approval := approve(report.Pending[0])
 			approval.Scope, approval.For = scope, lasts
-			done, err := e.Resume(t.Context(), executor.Resumption{State: *report.State, Session: session, Approvals: []tool.Approval{approval}})
-			require.NoError(t, err)
+			done := resume(t, e, executor.Resumption{State: *report.State, Session: session, Approvals: []tool.Approval{approval}})
 			assertCompleted(t, done)
 		}
 		give(`{"path":"a"}`, tool.ApproveSession, 0)
@@ -77,14 +75,12 @@ func TestApprovalScopes(t *testing.T) {
 		give(`{"path":"c"}`, tool.ApproveOnce, 0)
 		assert.Len(t, session.Approvals(), 2)
 		var list []tool.Approval
-		text, err := json.Marshal(session.Approvals())
-		require.NoError(t, err)
+		text := jsonOf(t, session.Approvals())
 		time.Sleep(20 * time.Second) // while they are stored
 		require.NoError(t, json.Unmarshal(text, &list))
 		later := newSession(t, e, executor.SessionOptions{Approvals: list})
 		waits := func(session *executor.Session, path string) bool {
-			report, err := e.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{newCall("1", "file_delete", fmt.Sprintf(`{ "path":%q}`, path))}})
-			require.NoError(t, err)
+			report := reportOf(t, e, executor.Batch{Session: session, Calls: []tool.Call{newCall("1", "file_delete", fmt.Sprintf(`{ "path":%q}`, path))}})
 			return report.Status == executor.RequiresAction
 		}
 		for name, s := range map[string]*executor.Session{"first": session, "later": later} {
@@ -143,20 +139,17 @@ func TestApprovedBeforeItsTurn(t *testing.T) {
 		session := newSession(t, e, executor.SessionOptions{})
 		report := paused(t, e, session, newCall("1", "d", `{"n":"1"}`), newCall("2", "k", "{}"), newCall("3", "d", `{"n":"3"}`))
 		require.Len(t, report.Pending, 2)
-		report, err := e.Resume(t.Context(), answered(session, *report.State))
-		require.NoError(t, err)
+		report = resume(t, e, answered(session, *report.State))
 		require.Len(t, report.Pending, 1)
 		assert.Equal(t, []string{"d1"}, ran)
 		if !same {
 			session = newSession(t, e, executor.SessionOptions{})
 		}
-		report, err = e.Resume(t.Context(), answered(session, *report.State))
-		require.NoError(t, err)
+		report = resume(t, e, answered(session, *report.State))
 		assert.Equal(t, same, report.Status == executor.Completed)
 		if !same {
 			require.Len(t, report.Pending, 1)
-			report, err = e.Resume(t.Context(), answered(session, *report.State))
-			require.NoError(t, err)
+			report = resume(t, e, answered(session, *report.State))
 			assertCompleted(t, report)
 		}
 		assert.Equal(t, []string{"d1", "d3"}, ran)
@@ -195,8 +188,7 @@ func TestNestedApproval(t *testing.T) {
 	report := paused(t, e, session, newCall("1", "erase", `{"n":1}`))
 	approval := approve(report.Pending[0])
 	approval.Scope = tool.ApproveSession
-	_, err := e.Resume(t.Context(), executor.Resumption{State: *report.State, Session: session, Approvals: []tool.Approval{approval}})
-	require.NoError(t, err)
+	_ = resume(t, e, executor.Resumption{State: *report.State, Session: session, Approvals: []tool.Approval{approval}})
 	assert.True(t, nested("erase").Result.Success)
 }
 
@@ -209,8 +201,7 @@ func TestAttackApprovalThroughReuse(t *testing.T) {
 	report := paused(t, e, approved, newCall("1", "asking", `{"n":1}`))
 	approval := approve(report.Pending[0])
 	approval.Scope = tool.ApproveSession
-	_, err := e.Resume(t.Context(), executor.Resumption{State: *report.State, Session: approved, Approvals: []tool.Approval{approval}})
-	require.NoError(t, err)
+	_ = resume(t, e, executor.Resumption{State: *report.State, Session: approved, Approvals: []tool.Approval{approval}})
 	for name, reused := range map[string]bool{"asking": false, "plain": true} {
 		script := calling(function(name, `{"n":1}`))
 		first, second := ask(t, e, approved, "relay", script), ask(t, e, other, "relay", script)

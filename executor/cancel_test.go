@@ -262,10 +262,9 @@ func TestCallThatIsAbandoned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRunaway(t)
 			e := newExecutor(t, executor.Options{}, newFake(t, "stuck", behavior, r.run), newFake(t, "echo", behavior, echo))
-			report, err := e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{
+			report := reportOf(t, e, executor.Batch{Calls: []tool.Call{
 				newCall("1", "stuck", ""), newCall("2", "echo", `{"n":2}`),
 			}})
-			require.NoError(t, err)
 			require.Len(t, report.Records, 2)
 			first := report.Records[0]
 			assert.Equal(t, tool.Deadline, first.Result.Kind)
@@ -274,7 +273,7 @@ func TestCallThatIsAbandoned(t *testing.T) {
 			assert.True(t, report.Records[1].Result.Success)
 
 			host := <-r.host
-			_, err = host.Call(t.Context(), newCall("3", "echo", ""))
+			_, err := host.Call(t.Context(), newCall("3", "echo", ""))
 			require.ErrorIs(t, err, tool.Cancelled, "the call has ended for its tool too")
 			require.ErrorIs(t, host.Emit(tool.Emission{Type: tool.EmitText, Text: "late"}), tool.Cancelled)
 		})

@@ -126,8 +126,7 @@ func TestRowS33FilledIn(t *testing.T) {
 	t.Run("a value that does not fit is not the model's to mend", func(t *testing.T) {
 		record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "file_read", `{}`)}, Session: withContext(t, e, map[string]string{"project_id": "p", "user": "confidential"})})
 		assert.Equal(t, tool.Denied, record.Result.Kind)
-		text, err := json.Marshal(record)
-		require.NoError(t, err)
+		text := jsonOf(t, record)
 		assert.NotContains(t, string(text), "confidential")
 		assert.Equal(t, "the host's value of user does not fit the tool's parameters", record.Result.Error)
 		assert.Equal(t, "user", record.Denials[0].Value)

@@ -25,10 +25,9 @@ func TestEvents(t *testing.T) {
 		newFake(t, "quiet", behaves(fields{"hidden": true}), echo))
 	session := newSession(t, e, executor.SessionOptions{ID: "s1", Tenant: "t1"})
 	watcher := watch(t, e, nil)
-	report, err := e.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{
+	report := reportOf(t, e, executor.Batch{Session: session, Calls: []tool.Call{
 		newCall("1", "web_fetch", "{}"), newCall("2", "nobody", "{}"), newCall("3", "quiet", "{}"),
 	}})
-	require.NoError(t, err)
 	events := watcher.rest(t)
 	assertEvents(t, report, events)
 	var order []string
@@ -49,8 +48,7 @@ func TestEvents(t *testing.T) {
 func TestEventsOfEmptyBatch(t *testing.T) {
 	e := newExecutor(t, executor.Options{})
 	watcher := watch(t, e, nil)
-	report, err := e.Execute(t.Context(), executor.Batch{})
-	require.NoError(t, err)
+	report := reportOf(t, e, executor.Batch{})
 	assertEvents(t, report, watcher.rest(t))
 }
 
@@ -63,8 +61,7 @@ func TestEventsOfSession(t *testing.T) {
 	ask(t, e, first, "echo", "")
 	watcher := watch(t, e, first)
 	ask(t, e, second, "echo", "")
-	report, err := e.Execute(t.Context(), executor.Batch{Session: first, Calls: []tool.Call{newCall("1", "echo", "")}})
-	require.NoError(t, err)
+	report := reportOf(t, e, executor.Batch{Session: first, Calls: []tool.Call{newCall("1", "echo", "")}})
 	assertEvents(t, report, watcher.rest(t))
 }
 
@@ -72,8 +69,7 @@ func TestEventsOfSession(t *testing.T) {
 // nobody waits for him.
 func TestSlowSubscriber(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "echo", nil, echo))
-	slow, err := e.Subscribe(executor.SubscribeOptions{Queue: 3})
-	require.NoError(t, err)
+	slow := subscribe(t, e, executor.SubscribeOptions{Queue: 3})
 	defer slow.Close()
 	quick := watch(t, e, nil)
 	for range 10 {
@@ -102,11 +98,10 @@ func TestSlowSubscriber(t *testing.T) {
 func TestSubscriptionWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newExecutor(t, executor.Options{}, newFake(t, "echo", nil, echo))
-		subscription, err := e.Subscribe(executor.SubscribeOptions{})
-		require.NoError(t, err)
+		subscription := subscribe(t, e, executor.SubscribeOptions{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, _, err = subscription.Next(ctx)
+		_, _, err := subscription.Next(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		var group sync.WaitGroup
 		group.Go(func() {
@@ -209,10 +204,9 @@ func TestRecorder(t *testing.T) {
 	e := newExecutor(t, executor.Options{Recorder: &kept}, newFake(t, "echo", readOnly, echo), newFake(t, "write", fields{"aliases": []string{"put"}}, echo))
 	session := newSession(t, e, executor.SessionOptions{ID: "s1", Tenant: "t1"})
 	before := time.Now()
-	report, err := e.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{
+	report := reportOf(t, e, executor.Batch{Session: session, Calls: []tool.Call{
 		newCall("1", "echo", `{"n":1}`), newCall("2", "echo", `{"n":1}`), newCall("3", "nobody", ""), newCall("4", "put", ""), newCall("5", "echo", "{"),
 	}})
-	require.NoError(t, err)
 	require.Len(t, kept.all(), len(report.Records))
 	for i, record := range report.Records {
 		at := slices.IndexFunc(kept.all(), func(entry executor.Entry) bool { return entry.Record.CallID == record.CallID })
@@ -255,8 +249,7 @@ func TestRecorderFails(t *testing.T) {
 			var log journal
 			e := newExecutor(t, executor.Options{Recorder: &ledger{hook: hook}, Logger: log.logger()}, newFake(t, "echo", readOnly, echo))
 			watcher := watch(t, e, nil)
-			report, err := e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{newCall("1", "echo", `{"n":1}`), newCall("2", "echo", `{"n":2}`)}})
-			require.NoError(t, err)
+			report := reportOf(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "echo", `{"n":1}`), newCall("2", "echo", `{"n":2}`)}})
 			assertEvents(t, report, watcher.rest(t))
 			for i, record := range report.Records {
 				assert.Equal(t, fmt.Sprintf(`{"n":%d}`, i+1), record.Result.Output)

@@ -222,8 +222,7 @@ func TestRowS315Failures(t *testing.T) {
 				} else {
 					assert.Equal(t, tool.Result{Error: "internal error (id " + bad.CallID + ")", Kind: tool.Internal}, bad.Result)
 				}
-				text, err := json.Marshal(bad)
-				require.NoError(t, err)
+				text := jsonOf(t, bad)
 				assert.NotContains(t, string(text), "secret")
 				for _, line := range log.lines(t) {
 					if line["call_id"] == bad.CallID && line["msg"] == "call finished" {
@@ -257,8 +256,7 @@ func (b broken) Invoke(context.Context, tool.Invocation) (tool.Outcome, error) {
 func TestBrokenResolver(t *testing.T) {
 	for name, resolver := range map[string]broken{"panics": {panic: true}, "no manifest": {entry: registry.Entry{Name: "x"}}} {
 		t.Run(name, func(t *testing.T) {
-			e, err := executor.New(resolver, executor.Options{})
-			require.NoError(t, err)
+			e := executorOf(t, resolver, executor.Options{})
 			record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "x", "{}")}})
 			assert.Equal(t, tool.Result{Error: "internal error (id " + record.CallID + ")", Kind: tool.Internal}, record.Result)
 			assert.True(t, record.Skipped)

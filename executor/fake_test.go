@@ -51,8 +51,7 @@ func newFake(t testing.TB, name string, more fields, do run) *fake {
 			delete(document, key)
 		}
 	}
-	source, err := json.Marshal(document)
-	require.NoError(t, err)
+	source := jsonOf(t, document)
 	m, err := manifests.Parse(name+".tool.json", source)
 	require.NoError(t, err)
 	return &fake{manifest: m, run: do}
@@ -82,9 +81,7 @@ func newRegistry(t testing.TB, tools ...registry.Tool) *registry.Registry {
 
 func newExecutor(t testing.TB, options executor.Options, tools ...registry.Tool) *executor.Executor {
 	t.Helper()
-	e, err := executor.New(newRegistry(t, tools...), options)
-	require.NoError(t, err)
-	return e
+	return executorOf(t, newRegistry(t, tools...), options)
 }
 
 func newCall(id, name, arguments string) tool.Call {
@@ -116,8 +113,7 @@ func execute(t testing.TB, e *executor.Executor, batch executor.Batch) tool.Reco
 // executeAll runs a batch and returns its records.
 func executeAll(t testing.TB, e *executor.Executor, batch executor.Batch) []tool.Record {
 	t.Helper()
-	report, err := e.Execute(t.Context(), batch)
-	require.NoError(t, err)
+	report := reportOf(t, e, batch)
 	require.Len(t, report.Records, len(batch.Calls))
 	return report.Records
 }
@@ -181,5 +177,43 @@ func argument(invocation tool.Invocation, name string) string {
 	if json.Unmarshal(raw, &text) != nil {
 		return ""
 	}
+	return text
+}
+
+// executorOf returns an executor of a resolver's tools.
+func executorOf(t testing.TB, resolver executor.Resolver, options executor.Options) *executor.Executor {
+	t.Helper()
+	e, err := executor.New(resolver, options)
+	require.NoError(t, err)
+	return e
+}
+
+// reportOf runs a batch.
+func reportOf(t testing.TB, e *executor.Executor, batch executor.Batch) executor.Report {
+	t.Helper()
+	report, err := e.Execute(t.Context(), batch)
+	require.NoError(t, err)
+	return report
+}
+
+// resume resumes a batch.
+func resume(t testing.TB, e *executor.Executor, resumption executor.Resumption) executor.Report {
+	t.Helper()
+	report, err := e.Resume(t.Context(), resumption)
+	require.NoError(t, err)
+	return report
+}
+
+func subscribe(t testing.TB, e *executor.Executor, options executor.SubscribeOptions) *executor.Subscription {
+	t.Helper()
+	subscription, err := e.Subscribe(options)
+	require.NoError(t, err)
+	return subscription
+}
+
+func jsonOf(t testing.TB, value any) []byte {
+	t.Helper()
+	text, err := json.Marshal(value)
+	require.NoError(t, err)
 	return text
 }

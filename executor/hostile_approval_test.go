@@ -18,8 +18,7 @@ import (
 // forged is a state in whose JSON something was replaced.
 func forged(t *testing.T, state *executor.State, replacements ...string) executor.State {
 	t.Helper()
-	text, err := json.Marshal(state)
-	require.NoError(t, err)
+	text := jsonOf(t, state)
 	changed := strings.NewReplacer(replacements...).Replace(string(text))
 	require.NotEqual(t, string(text), changed, "the attack is none otherwise")
 	var read executor.State
@@ -75,13 +74,11 @@ func TestAttackApprovalOfSomethingElse(t *testing.T) {
 			approved := approve(report.Pending[0])
 			approved.Scope = tool.ApproveSession
 			state := test.attack(t, report.State, &identity)
-			again, err := e.Resume(t.Context(), executor.Resumption{State: state, Session: session, Approvals: []tool.Approval{approved}})
-			require.NoError(t, err)
+			again := resume(t, e, executor.Resumption{State: state, Session: session, Approvals: []tool.Approval{approved}})
 			assertPaused(t, again)
 			assert.Empty(t, ran)
 			assert.Empty(t, session.Approvals(), "nor is it kept for later calls")
-			done, err := e.Resume(t.Context(), answered(session, *again.State))
-			require.NoError(t, err)
+			done := resume(t, e, answered(session, *again.State))
 			assertCompleted(t, done)
 			assert.Len(t, ran, 1, "what was shown the second time is what would run")
 
@@ -90,8 +87,7 @@ func TestAttackApprovalOfSomethingElse(t *testing.T) {
 			}
 			ran = nil
 			control := paused(t, e, session, newCall("1", "shell", "{}"), newCall("2", "open", `{"path":"/tmp/a"}`))
-			done, err = e.Resume(t.Context(), answered(session, test.attack(t, control.State, &identity)))
-			require.NoError(t, err)
+			done = resume(t, e, answered(session, test.attack(t, control.State, &identity)))
 			assertCompleted(t, done)
 			assert.Equal(t, []string{test.ran}, ran)
 		})
@@ -109,8 +105,7 @@ func TestAttackApprovalElsewhere(t *testing.T) {
 	report := paused(t, e, first, newCall("1", "erase", `{"path":"a"}`))
 	approval := approve(report.Pending[0])
 	approval.Scope = tool.ApproveSession
-	_, err := e.Resume(t.Context(), executor.Resumption{State: *report.State, Session: first, Approvals: []tool.Approval{approval}})
-	require.NoError(t, err)
+	_ = resume(t, e, executor.Resumption{State: *report.State, Session: first, Approvals: []tool.Approval{approval}})
 	for name, test := range map[string]struct {
 		options   executor.SessionOptions
 		arguments string
@@ -127,8 +122,7 @@ func TestAttackApprovalElsewhere(t *testing.T) {
 	} {
 		identity = test.identity
 		test.options.Approvals = first.Approvals()
-		report, err := e.Execute(t.Context(), executor.Batch{Session: newSession(t, e, test.options), Calls: []tool.Call{newCall("1", "erase", test.arguments)}})
-		require.NoError(t, err)
+		report := reportOf(t, e, executor.Batch{Session: newSession(t, e, test.options), Calls: []tool.Call{newCall("1", "erase", test.arguments)}})
 		assert.Equal(t, test.waits, report.Status == executor.RequiresAction, name)
 	}
 }
@@ -149,8 +143,7 @@ func TestAttackIdentityChangesMeanwhile(t *testing.T) {
 		session := withContext(t, e, map[string]string{"project": "p1"})
 		report := paused(t, e, session, newCall("1", "shell", "{}"), newCall("2", "swap", "{}"), newCall("3", "erase", `{}`))
 		watcher := watch(t, e, session)
-		report, err := e.Resume(t.Context(), answered(session, *report.State))
-		require.NoError(t, err)
+		report = resume(t, e, answered(session, *report.State))
 		life := lifeOf(watcher.rest(t))
 		if !attacked {
 			assertCompleted(t, report)
@@ -161,8 +154,7 @@ func TestAttackIdentityChangesMeanwhile(t *testing.T) {
 		assertPaused(t, report)
 		assert.Empty(t, ran)
 		assert.Contains(t, life, "call_waiting erase")
-		report, err = e.Resume(t.Context(), answered(session, *report.State))
-		require.NoError(t, err)
+		report = resume(t, e, answered(session, *report.State))
 		assertCompleted(t, report)
 		assert.Len(t, ran, 1)
 	}
@@ -181,38 +173,32 @@ func TestAttackForgedAuthority(t *testing.T) {
 	t.Run("a tool that is not allowed", func(t *testing.T) {
 		session := open()
 		report := paused(t, e, session, newCall("1", "shell", "{}"), newCall("2", "open", "{}"))
-		done, err := e.Resume(t.Context(), answered(session, forged(t, report.State, `"name":"open"`, `"name":"secret"`)))
-		require.NoError(t, err)
+		done := resume(t, e, answered(session, forged(t, report.State, `"name":"open"`, `"name":"secret"`)))
 		assert.Equal(t, tool.Denied, done.Records[1].Result.Kind)
 		wide := withContext(t, e, map[string]string{"project": "p1"})
 		report = paused(t, e, wide, newCall("1", "shell", "{}"), newCall("2", "open", "{}"))
-		done, err = e.Resume(t.Context(), answered(wide, forged(t, report.State, `"name":"open"`, `"name":"secret"`)))
-		require.NoError(t, err)
+		done = resume(t, e, answered(wide, forged(t, report.State, `"name":"open"`, `"name":"secret"`)))
 		assert.True(t, done.Records[1].Result.Success, "control: a session that may call it does")
 	})
 	t.Run("a context value in the arguments", func(t *testing.T) {
 		session := open()
 		report := paused(t, e, session, newCall("1", "shell", "{}"), newCall("2", "open", `{"a":1}`))
-		done, err := e.Resume(t.Context(), answered(session, forged(t, report.State, `{\"a\":1}`, `{\"project\":\"p2\"}`)))
-		require.NoError(t, err)
+		done := resume(t, e, answered(session, forged(t, report.State, `{\"a\":1}`, `{\"project\":\"p2\"}`)))
 		assert.Equal(t, tool.Denied, done.Records[1].Result.Kind)
 	})
 	t.Run("a call that waits made one that does not", func(t *testing.T) {
 		session := open()
 		ran = nil
 		report := paused(t, e, session, newCall("1", "shell", "{}"), newCall("2", "erase", "{}"))
-		text, err := json.Marshal(report.State)
-		require.NoError(t, err)
+		text := jsonOf(t, report.State)
 		var document map[string]any
 		require.NoError(t, json.Unmarshal(text, &document))
 		delete(document["calls"].([]any)[1].(map[string]any), "waits")
-		text, err = json.Marshal(document)
-		require.NoError(t, err)
+		text = jsonOf(t, document)
 		var state executor.State
 		require.NoError(t, json.Unmarshal(text, &state))
 		require.Len(t, state.Pending(), 1)
-		again, err := e.Resume(t.Context(), answered(session, state))
-		require.NoError(t, err)
+		again := resume(t, e, answered(session, state))
 		assertPaused(t, again)
 		assert.Equal(t, "erase", again.Pending[0].Tool)
 		assert.Empty(t, ran)
@@ -221,8 +207,7 @@ func TestAttackForgedAuthority(t *testing.T) {
 		session := open()
 		ran = nil
 		report := paused(t, e, session, newCall("1", "shell", "{}"))
-		done, err := e.Resume(t.Context(), answered(session, forged(t, report.State, `"name":"shell"`, `"name":"open"`)))
-		require.NoError(t, err)
+		done := resume(t, e, answered(session, forged(t, report.State, `"name":"shell"`, `"name":"open"`)))
 		assertCompleted(t, done)
 		assert.Equal(t, tool.Cancelled, done.Records[0].Result.Kind)
 		assert.Empty(t, done.Records[0].Result.Output)
@@ -233,8 +218,7 @@ func TestAttackForgedAuthority(t *testing.T) {
 		ran = nil
 		report := paused(t, e, session, newCall("1", "erase", "{}"))
 		fingerprint := report.Pending[0].Fingerprint
-		done, err := e.Resume(t.Context(), answered(session, forged(t, report.State, `"type":"approval"`, `"type":"tool_output"`, `,"fingerprint":"`+fingerprint+`"`, "")))
-		require.NoError(t, err)
+		done := resume(t, e, answered(session, forged(t, report.State, `"type":"approval"`, `"type":"tool_output"`, `,"fingerprint":"`+fingerprint+`"`, "")))
 		assert.Equal(t, tool.Cancelled, done.Records[0].Result.Kind)
 		assert.Empty(t, ran)
 	})
@@ -248,8 +232,7 @@ func TestAttackTenantSwap(t *testing.T) {
 	mine, theirs := newSession(t, e, executor.SessionOptions{Tenant: "mine"}), newSession(t, e, executor.SessionOptions{Tenant: "theirs"})
 	report := paused(t, e, mine, newCall("1", "d", "{}"))
 	digest := func(state *executor.State) string {
-		text, err := json.Marshal(state)
-		require.NoError(t, err)
+		text := jsonOf(t, state)
 		var document struct{ Session string }
 		require.NoError(t, json.Unmarshal(text, &document))
 		return document.Session
@@ -261,12 +244,10 @@ func TestAttackTenantSwap(t *testing.T) {
 	require.ErrorIs(t, err, executor.ErrWrongSession, "a digest is of one batch's")
 	// Whoever can make up a whole state is held by what approvals are for.
 	made := forged(t, report.State, digest(report.State), digest(other.State), report.ID, other.ID)
-	again, err := e.Resume(t.Context(), answered(theirs, made))
-	require.NoError(t, err)
+	again := resume(t, e, answered(theirs, made))
 	assertPaused(t, again)
 	assert.Empty(t, ran)
-	done, err := e.Resume(t.Context(), answered(mine, *report.State))
-	require.NoError(t, err)
+	done := resume(t, e, answered(mine, *report.State))
 	assertCompleted(t, done)
 	assert.Equal(t, []string{"d"}, ran)
 }

@@ -24,8 +24,7 @@ func (c claiming) Claim(context.Context, string, time.Time) (bool, error) { retu
 // sessionIn returns the digest of the session that a state's JSON has.
 func sessionIn(t *testing.T, state *executor.State) string {
 	t.Helper()
-	text, err := json.Marshal(state)
-	require.NoError(t, err)
+	text := jsonOf(t, state)
 	var document struct{ Session string }
 	require.NoError(t, json.Unmarshal(text, &document))
 	return document.Session
@@ -38,8 +37,7 @@ func TestAttackClaimOfAnotherTenant(t *testing.T) {
 	e := newExecutor(t, executor.Options{Pause: executor.Pause{Claim: claims}}, newClient(t, "c", nil))
 	session := newSession(t, e, executor.SessionOptions{Tenant: "a"})
 	report := paused(t, e, session, newCall("1", "c", "{}"))
-	_, err := e.Resume(t.Context(), answered(session, *report.State))
-	require.NoError(t, err)
+	_ = resume(t, e, answered(session, *report.State))
 	require.Len(t, claims.taken, 1)
 	for key := range claims.taken {
 		assert.Equal(t, report.ID+".1."+sessionIn(t, report.State)[:16], key)
@@ -53,10 +51,9 @@ func TestAttackEarlyExpiry(t *testing.T) {
 		session := newSession(t, e, executor.SessionOptions{})
 		report := paused(t, e, session, newCall("1", "c", "{}"))
 		early := forged(t, report.State, report.State.Expires().Format(time.RFC3339Nano), time.Now().Add(time.Minute).UTC().Format(time.RFC3339Nano))
-		_, err := e.Resume(t.Context(), answered(session, early))
-		require.NoError(t, err)
+		_ = resume(t, e, answered(session, early))
 		time.Sleep(time.Hour)
-		_, err = e.Resume(t.Context(), answered(session, *report.State))
+		_, err := e.Resume(t.Context(), answered(session, *report.State))
 		require.ErrorIs(t, err, executor.ErrAlreadyResumed)
 	})
 }
@@ -73,8 +70,7 @@ func TestBrokenClaim(t *testing.T) {
 		require.ErrorContains(t, err, "claim:")
 	}
 	claim = right
-	_, err := e.Resume(t.Context(), answered(session, *report.State))
-	require.NoError(t, err)
+	_ = resume(t, e, answered(session, *report.State))
 }
 
 // TestAttackCancelShadowed: a state with the id of a call that runs does not keep that from being
@@ -106,8 +102,7 @@ func TestAttackCancelShadowed(t *testing.T) {
 // TestAttackTotals: totals that would overflow are no state's.
 func TestAttackTotals(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newClient(t, "c", nil))
-	text, err := json.Marshal(paused(t, e, nil, newCall("1", "c", "{}")).State)
-	require.NoError(t, err)
+	text := jsonOf(t, paused(t, e, nil, newCall("1", "c", "{}")).State)
 	huge := regexp.MustCompile(`"fuel":0`).ReplaceAll(text, []byte(`"fuel":9223372036854775807`))
 	require.NoError(t, new(executor.State).UnmarshalJSON(text), "control")
 	require.ErrorIs(t, new(executor.State).UnmarshalJSON(huge), executor.ErrInvalidState)

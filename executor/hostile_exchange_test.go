@@ -18,14 +18,12 @@ import (
 func exchanged(t *testing.T, a, b *executor.State, at, with int) (executor.State, executor.State) {
 	t.Helper()
 	read := func(state *executor.State) (document map[string]any, calls []any) {
-		text, err := json.Marshal(state)
-		require.NoError(t, err)
+		text := jsonOf(t, state)
 		require.NoError(t, json.Unmarshal(text, &document))
 		return document, document["calls"].([]any)
 	}
 	write := func(document map[string]any) (state executor.State) {
-		text, err := json.Marshal(document)
-		require.NoError(t, err)
+		text := jsonOf(t, document)
 		require.NoError(t, json.Unmarshal(text, &state))
 		return state
 	}
@@ -73,8 +71,7 @@ func TestAttackExchangedCalls(t *testing.T) {
 			_, err := e.Resume(t.Context(), r)
 			require.ErrorIs(t, err, executor.ErrNotApproved)
 
-			report, err := e.Resume(t.Context(), answered(session, state))
-			require.NoError(t, err)
+			report := resume(t, e, answered(session, state))
 			assertPaused(t, report)
 			assert.Empty(t, ran)
 
@@ -82,12 +79,10 @@ func TestAttackExchangedCalls(t *testing.T) {
 			given := paused(t, e, session, f2)
 			approval := approve(given.Pending[0])
 			approval.Scope = tool.ApproveSession
-			_, err = e.Resume(t.Context(), executor.Resumption{State: *given.State, Session: session, Approvals: []tool.Approval{approval}})
-			require.NoError(t, err)
+			_ = resume(t, e, executor.Resumption{State: *given.State, Session: session, Approvals: []tool.Approval{approval}})
 			options.Approvals = session.Approvals()
 			_, state = attacked(newSession(t, e, project))
-			_, err = e.Resume(t.Context(), answered(newSession(t, e, options), state))
-			require.NoError(t, err)
+			_ = resume(t, e, answered(newSession(t, e, options), state))
 			require.NotEmpty(t, ran)
 			assert.Equal(t, `erase {"path":"f2","project":"p1"}`, ran[0])
 		})
@@ -105,21 +100,18 @@ func TestAttackReorderedCalls(t *testing.T) {
 	attacked := func(session *executor.Session) (shown []tool.Action, state executor.State) {
 		ran = nil
 		report := paused(t, e, session, newCall("1", "erase", `{"path":"f1"}`), newCall("2", "erase", `{"path":"f2"}`))
-		text, err := json.Marshal(report.State)
-		require.NoError(t, err)
+		text := jsonOf(t, report.State)
 		var document map[string]any
 		require.NoError(t, json.Unmarshal(text, &document))
 		slices.Reverse(document["calls"].([]any))
-		text, err = json.Marshal(document)
-		require.NoError(t, err)
+		text = jsonOf(t, document)
 		require.NoError(t, json.Unmarshal(text, &state))
 		return report.Pending, state
 	}
 	session := newSession(t, e, project)
 	shown, state := attacked(session)
 	approvals := []tool.Approval{approve(shown[0]), approve(shown[1])}
-	report, err := e.Resume(t.Context(), executor.Resumption{State: state, Session: session, Approvals: approvals})
-	require.NoError(t, err)
+	report := resume(t, e, executor.Resumption{State: state, Session: session, Approvals: approvals})
 	assertPaused(t, report)
 	assert.Empty(t, ran)
 	require.Len(t, report.Pending, 2)
@@ -130,13 +122,11 @@ func TestAttackReorderedCalls(t *testing.T) {
 	for i := range approvals {
 		approvals[i].Scope = tool.ApproveSession
 	}
-	_, err = e.Resume(t.Context(), executor.Resumption{State: *given.State, Session: session, Approvals: approvals})
-	require.NoError(t, err)
+	_ = resume(t, e, executor.Resumption{State: *given.State, Session: session, Approvals: approvals})
 	options := project
 	options.Approvals = session.Approvals()
 	_, state = attacked(newSession(t, e, project))
-	_, err = e.Resume(t.Context(), answered(newSession(t, e, options), state))
-	require.NoError(t, err)
+	_ = resume(t, e, answered(newSession(t, e, options), state))
 	assert.Equal(t, []string{`erase {"path":"f2","project":"p1"}`, `erase {"path":"f1","project":"p1"}`}, ran)
 }
 
@@ -152,12 +142,10 @@ func TestFingerprintsAreOfOneCall(t *testing.T) {
 	assert.NotEqual(t, first.Pending[0].Fingerprint, second.Pending[0].Fingerprint)
 	approval := approve(first.Pending[0])
 	approval.Scope = tool.ApproveSession
-	_, err := e.Resume(t.Context(), executor.Resumption{State: *first.State, Session: session, Approvals: []tool.Approval{approval}})
-	require.NoError(t, err)
+	_ = resume(t, e, executor.Resumption{State: *first.State, Session: session, Approvals: []tool.Approval{approval}})
 	require.Len(t, session.Approvals(), 1)
 	assert.NotEqual(t, approval.Fingerprint, session.Approvals()[0].Fingerprint, "what is kept names no call")
-	report, err := e.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{newCall("9", "erase", `{"path":"a"}`)}})
-	require.NoError(t, err)
+	report := reportOf(t, e, executor.Batch{Session: session, Calls: []tool.Call{newCall("9", "erase", `{"path":"a"}`)}})
 	assertCompleted(t, report)
 	kept := session.Approvals()[0]
 	kept.Fingerprint = approval.Fingerprint
@@ -211,8 +199,7 @@ func TestAttackReplacedCallee(t *testing.T) {
 			asked := report.Pending[0].Callees
 			require.Len(t, asked, 2)
 			assert.Equal(t, []string{"helper", "step"}, []string{asked[0].Tool, asked[1].Tool})
-			report, err := w.executor.Resume(t.Context(), answered(report.Session, stored(t, report.State)))
-			require.NoError(t, err)
+			report = resume(t, w.executor, answered(report.Session, stored(t, report.State)))
 			if !attacked {
 				assertCompleted(t, report)
 				assert.Equal(t, []string{"helper v1"}, w.ran, name)
@@ -222,8 +209,7 @@ func TestAttackReplacedCallee(t *testing.T) {
 			assert.Empty(t, w.ran)
 			assert.NotEqual(t, asked[0], report.Pending[0].Callees[0], "it says which tool is another")
 			assert.Equal(t, asked[1], report.Pending[0].Callees[1])
-			report, err = w.executor.Resume(t.Context(), answered(report.Session, *report.State))
-			require.NoError(t, err)
+			report = resume(t, w.executor, answered(report.Session, *report.State))
 			assertCompleted(t, report)
 			assert.Equal(t, []string{"helper v2"}, w.ran, "once that was approved")
 		}
@@ -235,14 +221,12 @@ func TestAttackReplacedCallee(t *testing.T) {
 			approval := approve(report.Pending[0])
 			approval.Scope = tool.ApproveSession
 			session := report.Session
-			_, err := w.executor.Resume(t.Context(), executor.Resumption{State: *report.State, Session: session, Approvals: []tool.Approval{approval}})
-			require.NoError(t, err)
+			_ = resume(t, w.executor, executor.Resumption{State: *report.State, Session: session, Approvals: []tool.Approval{approval}})
 			require.Equal(t, []string{"helper v1"}, w.ran)
 			if attacked {
 				w.helper = "helper v2"
 			}
-			report, err = w.executor.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{through("{}")}})
-			require.NoError(t, err)
+			report = reportOf(t, w.executor, executor.Batch{Session: session, Calls: []tool.Call{through("{}")}})
 			if attacked {
 				assertPaused(t, report)
 				assert.Equal(t, []string{"helper v1"}, w.ran, name)
@@ -257,8 +241,7 @@ func TestAttackReplacedCallee(t *testing.T) {
 		w := newCalleeWorld(t, "asks", "help")
 		watcher := watch(t, w.executor, nil)
 		report := paused(t, w.executor, nil, attack)
-		report, err := w.executor.Resume(t.Context(), answered(report.Session, *report.State))
-		require.NoError(t, err)
+		report = resume(t, w.executor, answered(report.Session, *report.State))
 		assertCompleted(t, report)
 		assert.Equal(t, []string{"helper v1"}, w.ran)
 		var denied []string
@@ -270,8 +253,7 @@ func TestAttackReplacedCallee(t *testing.T) {
 		assert.Equal(t, []string{"helper was replaced after the call of clean that leads to it was approved"}, denied)
 
 		control := newCalleeWorld(t, "", "help")
-		report, err = control.executor.Execute(t.Context(), executor.Batch{Calls: []tool.Call{attack}})
-		require.NoError(t, err)
+		report = reportOf(t, control.executor, executor.Batch{Calls: []tool.Call{attack}})
 		assertCompleted(t, report)
 		assert.Equal(t, []string{"helper v1", "helper v2"}, control.ran)
 	})
@@ -279,8 +261,7 @@ func TestAttackReplacedCallee(t *testing.T) {
 		w := newCalleeWorld(t, "asks", "other")
 		report := paused(t, w.executor, nil, newCall("1", "clean", calling(function("step", calling(function("other", "{}"))))))
 		w.helper = "helper v2"
-		report, err := w.executor.Resume(t.Context(), answered(report.Session, *report.State))
-		require.NoError(t, err)
+		report = resume(t, w.executor, answered(report.Session, *report.State))
 		assertCompleted(t, report)
 	})
 }

@@ -2,7 +2,6 @@ package executor_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	goruntime "runtime"
 	"strings"
@@ -132,8 +131,7 @@ func TestManySpellings(t *testing.T) {
 		}
 		arguments[string(spelling)] = 0
 	}
-	text, err := json.Marshal(arguments)
-	require.NoError(t, err)
+	text := jsonOf(t, arguments)
 	record := ask(t, e, withContext(t, e, map[string]string{name: "x"}), "echo", string(text))
 	assert.Equal(t, tool.Denied, record.Result.Kind)
 	assert.NotEmpty(t, record.Denials)
@@ -168,8 +166,7 @@ func TestDuplicatesShareWhatIsCut(t *testing.T) {
 	for i := range calls {
 		calls[i] = newCall("1", "long", "")
 	}
-	report, err := e.Execute(t.Context(), executor.Batch{Calls: calls})
-	require.NoError(t, err)
+	report := reportOf(t, e, executor.Batch{Calls: calls})
 	for _, record := range report.Records {
 		require.Len(t, record.Cuts, 1)
 		_, err := report.Session.Page(record.Cuts[0].Reference, mebibyte-10, 10)

@@ -42,8 +42,7 @@ func newSwitched(t *testing.T, tools ...registry.Tool) (*switched, *executor.Exe
 	t.Helper()
 	s := &switched{}
 	s.at.Store(newRegistry(t, tools...))
-	e, err := executor.New(s, executor.Options{})
-	require.NoError(t, err)
+	e := executorOf(t, s, executor.Options{})
 	return s, e
 }
 
@@ -62,8 +61,7 @@ func TestAttackOutputOfAnotherTool(t *testing.T) {
 			replaced = newRegistry(t, after)
 		}
 		s.at.Store(replaced)
-		done, err := e.Resume(t.Context(), answered(session, *report.State))
-		require.NoError(t, err)
+		done := resume(t, e, answered(session, *report.State))
 		result := done.Records[0].Result
 		assert.Empty(t, done.Final, name)
 		assert.False(t, done.Records[0].Skipped, "the client has run it")
@@ -84,15 +82,13 @@ func TestUntakenOutputForgets(t *testing.T) {
 	all := newRegistry(t, tools...)
 	r := &registered{}
 	r.at.Store(all)
-	e, err := executor.New(r, executor.Options{})
-	require.NoError(t, err)
+	e := executorOf(t, r, executor.Options{})
 	session := newSession(t, e, executor.SessionOptions{})
 	report := paused(t, e, session, newCall("1", "c", "{}"))
 	ask(t, e, session, "look", "{}")
 	assert.True(t, ask(t, e, session, "look", "{}").Cached, "control: as long as nobody answers")
 	r.at.Store(all.Without("c"))
-	_, err = e.Resume(t.Context(), answered(session, *report.State))
-	require.NoError(t, err)
+	_ = resume(t, e, answered(session, *report.State))
 	assert.False(t, ask(t, e, session, "look", "{}").Cached)
 }
 
@@ -117,14 +113,12 @@ func TestAttackOtherFiles(t *testing.T) {
 		waits bool
 	}{"the same": {"ann", menu, false}, "other files": {"ann", other, true}, "no files": {"ann", nil, true}, "another user": {"bob", menu, true}} {
 		e := newExecutor(t, executor.Options{}, newFake(t, "send", destructive, echo))
-		report, err := e.Execute(t.Context(), executor.Batch{
+		report := reportOf(t, e, executor.Batch{
 			Session: newSession(t, e, executor.SessionOptions{User: "ann"}), Calls: []tool.Call{newCall("1", "send", "{}")}, Files: menu,
 		})
-		require.NoError(t, err)
 		r := answered(newSession(t, e, executor.SessionOptions{User: test.user}), *report.State)
 		r.Files = test.files
-		report, err = e.Resume(t.Context(), r)
-		require.NoError(t, err)
+		report = resume(t, e, r)
 		assert.Equal(t, test.waits, report.Status == executor.RequiresAction, name)
 	}
 }
@@ -143,35 +137,32 @@ func TestAttackTimeOutlived(t *testing.T) {
 			}
 			e := newExecutor(t, executor.Options{Parallel: 1}, newGuarded(t, "peek", "asks", readOnly, work), newGuarded(t, "pay", "asks", nil, work), newClient(t, "c", nil))
 			session := newSession(t, e, executor.SessionOptions{})
-			resume := func(state executor.State) executor.Report {
+			within := func(state executor.State) executor.Report {
 				r := answered(session, state)
 				for i := range r.Approvals {
 					if r.Approvals[i].Scope = scope; scope == tool.ApproveFor {
 						r.Approvals[i].For = 90 * time.Second
 					}
 				}
-				report, err := e.Resume(t.Context(), r)
-				require.NoError(t, err)
-				return report
+				return resume(t, e, r)
 			}
 			report := paused(t, e, session, newCall("1", "peek", `{"n":1}`), newCall("2", "peek", `{"n":2}`), newCall("3", "peek", `{"n":3}`))
 			start = time.Now()
-			report = resume(*report.State)
+			report = within(*report.State)
 			if scope == tool.ApproveOnce {
 				assertCompleted(t, report)
 				assert.Equal(t, []time.Duration{0, time.Minute, 2 * time.Minute}, began)
 			} else {
 				assertPaused(t, report)
 				assert.Equal(t, []time.Duration{0, time.Minute}, began)
-				assertCompleted(t, resume(*report.State))
+				assertCompleted(t, within(*report.State))
 			}
 			began = nil
 			report = paused(t, e, session, newCall("1", "pay", `{"n":1}`), newCall("2", "c", "{}"), newCall("3", "pay", `{"n":2}`))
-			report = resume(*report.State)
+			report = within(*report.State)
 			assertPaused(t, report)
 			time.Sleep(time.Hour)
-			report, err := e.Resume(t.Context(), answered(session, *report.State))
-			require.NoError(t, err)
+			report = resume(t, e, answered(session, *report.State))
 			assert.Equal(t, scope == tool.ApproveFor, report.Status == executor.RequiresAction)
 			assert.Len(t, began, map[bool]int{true: 1, false: 2}[scope == tool.ApproveFor])
 		})
@@ -223,8 +214,7 @@ func TestIdentityBlocks(t *testing.T) {
 		pay := newGuarded(t, "pay", "asks", nil, echo)
 		pay.identity = func(context.Context) (string, error) { <-blocked; return "x", nil }
 		e := newExecutor(t, executor.Options{}, pay)
-		report, err := e.Execute(t.Context(), executor.Batch{Timeout: time.Second, Calls: []tool.Call{newCall("1", "pay", "{}")}})
-		require.NoError(t, err)
+		report := reportOf(t, e, executor.Batch{Timeout: time.Second, Calls: []tool.Call{newCall("1", "pay", "{}")}})
 		assert.Equal(t, tool.Deadline, report.Records[0].Result.Kind)
 	})
 }
@@ -235,8 +225,7 @@ func TestNotUTF8(t *testing.T) {
 		return []tool.Decision{{Granted: "caf\xe9.yaml:3"}}
 	}})
 	session := newSession(t, e, executor.SessionOptions{})
-	report, err := e.Resume(t.Context(), answered(session, stored(t, paused(t, e, session, newCall("1", "pay", "{}")).State)))
-	require.NoError(t, err)
+	report := resume(t, e, answered(session, stored(t, paused(t, e, session, newCall("1", "pay", "{}")).State)))
 	assertCompleted(t, report)
 }
 
@@ -250,8 +239,7 @@ func TestAttackTooLongToWait(t *testing.T) {
 			calls = append(calls, newCall(fmt.Sprint(i), "note", fmt.Sprintf(`{"n":%d,"a":"%s"}`, i, strings.Repeat("<", 1<<20-100))))
 		}
 		watcher := watch(t, e, nil)
-		report, err := e.Execute(t.Context(), executor.Batch{Calls: append(calls, newCall("c", "c", "{}"))})
-		require.NoError(t, err)
+		report := reportOf(t, e, executor.Batch{Calls: append(calls, newCall("c", "c", "{}"))})
 		life := lifeOf(watcher.rest(t))
 		if waits {
 			assertPaused(t, report)
@@ -267,8 +255,7 @@ func TestAttackTooLongToWait(t *testing.T) {
 	e := newExecutor(t, executor.Options{Output: executor.Output{Unlimited: true}}, newFake(t, "long", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
 		return succeed(strings.Repeat("<", executor.MaxStateBytes/6+1)), nil
 	}), newClient(t, "c", nil))
-	report, err := e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{newCall("1", "long", "{}"), newCall("2", "c", "{}")}})
-	require.NoError(t, err)
+	report := reportOf(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "long", "{}"), newCall("2", "c", "{}")}})
 	assertCompleted(t, report)
 	assert.Equal(t, tool.Busy, report.Records[1].Result.Kind)
 }
@@ -296,7 +283,6 @@ func TestReportIsItsReaders(t *testing.T) {
 	}), newClient(t, "c", nil))
 	report := paused(t, e, nil, newCall("1", "note", "{}"), newCall("2", "c", "{}"))
 	copy(report.Records[0].Result.Data, `"evil"`)
-	text, err := json.Marshal(report.State)
-	require.NoError(t, err)
+	text := jsonOf(t, report.State)
 	assert.NotContains(t, string(text), "evil")
 }

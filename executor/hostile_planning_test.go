@@ -54,12 +54,10 @@ func TestNestedCheckHeedsTheDeadline(t *testing.T) {
 			integer := fields{"type": "object", "properties": fields{"n": fields{"type": "integer"}}}
 			tools := &lookup{Registry: newRegistry(t, newFake(t, "relay", may(false, "leaf"), relay), newFake(t, "leaf", fields{"parameters": integer}, echo))}
 			kept := &ledger{}
-			e, err := executor.New(tools, executor.Options{Recorder: kept})
-			require.NoError(t, err)
-			_, err = e.Execute(t.Context(), executor.Batch{Timeout: timeout, Calls: []tool.Call{
+			e := executorOf(t, tools, executor.Options{Recorder: kept})
+			_ = reportOf(t, e, executor.Batch{Timeout: timeout, Calls: []tool.Call{
 				newCall("1", "relay", calling(tool.Function{Name: "leaf", Arguments: `{"n":"x"}`})),
 			}})
-			require.NoError(t, err)
 			require.Len(t, kept.entries, 2)
 			assert.Equal(t, "leaf", kept.entries[0].Tool)
 			assert.Equal(t, want, kept.entries[0].Record.Result.Kind)
@@ -75,10 +73,9 @@ func TestLongNestedChecksTakeTurns(t *testing.T) {
 	for length, want := range map[int]int{20 << 10: processors, 10: callers} { // the second is the control
 		synctest.Test(t, func(t *testing.T) {
 			tools := &lookup{Registry: newRegistry(t, newFake(t, "relay", may(true, "leaf"), relay), newFake(t, "leaf", readOnly, echo))}
-			e, err := executor.New(tools, executor.Options{
+			e := executorOf(t, tools, executor.Options{
 				Parallel: callers, Limits: executor.Limits{Running: callers, PerTenant: callers, PerTool: callers},
 			})
-			require.NoError(t, err)
 			calls := make([]tool.Call, callers)
 			for i := range calls {
 				arguments := fmt.Sprintf(`{"n":%d,"text":"%s"}`, i, strings.Repeat("x", length))

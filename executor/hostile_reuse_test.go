@@ -114,8 +114,7 @@ func TestToolIsReplaced(t *testing.T) {
 			}))
 			require.NoError(t, err)
 			s.now.Store(first)
-			e, err := executor.New(&s, executor.Options{})
-			require.NoError(t, err)
+			e := executorOf(t, &s, executor.Options{})
 			records := executeAll(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "swap", ""), newCall("2", "it", ""), newCall("3", "it", "")}})
 			for _, record := range records[1:] {
 				assert.Equal(t, tool.Busy, record.Result.Kind)
@@ -146,8 +145,7 @@ func (u unregistered) Get(name string) (registry.Entry, bool) {
 // TestNoRegistrations: each tool has its own circuit, and no answers are used again.
 func TestNoRegistrations(t *testing.T) {
 	var count counted
-	e, err := executor.New(unregistered{newRegistry(t, newFake(t, "count", readOnly, count.answer), newFake(t, "crash", nil, failing(tool.Trap)))}, executor.Options{})
-	require.NoError(t, err)
+	e := executorOf(t, unregistered{newRegistry(t, newFake(t, "count", readOnly, count.answer), newFake(t, "crash", nil, failing(tool.Trap)))}, executor.Options{})
 	for range 6 {
 		ask(t, e, nil, "crash", "")
 	}

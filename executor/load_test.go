@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/registry"
@@ -100,8 +99,7 @@ func (l *load) forget(batch string) {
 
 // run has all sessions make calls until the time is up.
 func (l *load) run(t *testing.T, e *executor.Executor) {
-	subscription, err := e.Subscribe(executor.SubscribeOptions{Queue: 256})
-	require.NoError(t, err)
+	subscription := subscribe(t, e, executor.SubscribeOptions{Queue: 256})
 	var readers, sessions sync.WaitGroup
 	readers.Go(func() {
 		for {

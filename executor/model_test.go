@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/testsize"
@@ -86,10 +85,8 @@ func playModel(t *testing.T, options executor.Options, seed uint64, each int) *m
 			ID: fmt.Sprint("s", i), Tenant: fmt.Sprint("t", i%3), Allowed: allButSecret(),
 		}))
 	}
-	everything, err := e.Subscribe(executor.SubscribeOptions{Queue: 1 << 20})
-	require.NoError(t, err)
-	lagging, err := e.Subscribe(executor.SubscribeOptions{Queue: 8})
-	require.NoError(t, err)
+	everything := subscribe(t, e, executor.SubscribeOptions{Queue: 1 << 20})
+	lagging := subscribe(t, e, executor.SubscribeOptions{Queue: 8})
 
 	history := &modelHistory{options: options, runs: world.runs, writes: world.writes}
 	var mu sync.Mutex

@@ -63,8 +63,7 @@ func TestNestedReuseKey(t *testing.T) {
 	before := of("before")
 	outer, _ := before.Get("outer")
 	middle, _ := before.Get("middle")
-	e, err := executor.New(before, executor.Options{})
-	require.NoError(t, err)
+	e := executorOf(t, before, executor.Options{})
 	assert.Equal(t, "middle:inner:before", ask(t, e, nil, "outer", arguments).Result.Output)
 	assert.True(t, ask(t, e, nil, "outer", arguments).Cached)
 

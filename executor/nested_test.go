@@ -74,10 +74,9 @@ func TestNestedCalls(t *testing.T) {
 		}))
 	session := newSession(t, e, executor.SessionOptions{Tenant: "t", Context: map[string]string{"project_id": "p"}})
 	watcher := watch(t, e, session)
-	report, err := e.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{
+	report := reportOf(t, e, executor.Batch{Session: session, Calls: []tool.Call{
 		newCall("1", "relay", calling(function("echo", `{"n":1}`), function("sees", ""), function("sees", `{"project_id":"evil"}`), function("echo", "{"))),
 	}})
-	require.NoError(t, err)
 	require.Len(t, report.Records, 1)
 	record := report.Records[0]
 	assert.Equal(t, `echo:{"n":1} sees:{"project_id":"p"} sees!denied echo!invalid_arguments`, record.Result.Output)

@@ -85,14 +85,12 @@ func TestTimeoutDoesNotRunWhilePaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newExecutor(t, executor.Options{}, newClient(t, "shell", nil), newFake(t, "write", nil, echo))
 		session := newSession(t, e, executor.SessionOptions{})
-		report, err := e.Execute(t.Context(), executor.Batch{Session: session, Timeout: time.Second, Calls: []tool.Call{newCall("1", "shell", ""), newCall("2", "write", "")}})
-		require.NoError(t, err)
+		report := reportOf(t, e, executor.Batch{Session: session, Timeout: time.Second, Calls: []tool.Call{newCall("1", "shell", ""), newCall("2", "write", "")}})
 		assertPaused(t, report)
 		time.Sleep(time.Hour)
 		r := answered(session, *report.State)
 		r.Timeout = time.Second
-		report, err = e.Resume(t.Context(), r)
-		require.NoError(t, err)
+		report = resume(t, e, r)
 		assert.True(t, report.Records[1].Result.Success)
 	})
 }
@@ -110,8 +108,7 @@ func TestCancelWaiting(t *testing.T) {
 				return succeed(id), nil
 			}))
 		session = newSession(t, e, executor.SessionOptions{})
-		subscription, err := e.Subscribe(executor.SubscribeOptions{})
-		require.NoError(t, err)
+		subscription := subscribe(t, e, executor.SubscribeOptions{})
 		done := make(chan executor.Report)
 		go func() {
 			report, err := e.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{newCall("1", "look", ""), newCall("2", name, ""), newCall("3", "write", ""), newCall("4", "shell", "")}})
@@ -141,8 +138,7 @@ func TestAnsweredBarrier(t *testing.T) {
 		require.Len(t, report.Records, map[bool]int{true: 1, false: 2}[forgets])
 		other := newSession(t, e, executor.SessionOptions{})
 		assert.True(t, ask(t, e, other, "look", "").Cached, "as long as nobody answers")
-		done, err := e.Resume(t.Context(), answered(session, *report.State))
-		require.NoError(t, err)
+		done := resume(t, e, answered(session, *report.State))
 		assertCompleted(t, done)
 		if !forgets {
 			assert.True(t, done.Records[2].Skipped, "it is a duplicate")
@@ -162,13 +158,10 @@ func TestResumeForgets(t *testing.T) {
 	here, elsewhere := newExecutor(t, executor.Options{}, tools...), newExecutor(t, executor.Options{}, tools...)
 	report := paused(t, here, nil, newCall("1", "look", ""), newCall("2", "shell", ""), newCall("3", "look", ""))
 	for _, e := range []*executor.Executor{here, elsewhere} {
-		var err error
-		report, err = e.Resume(t.Context(), answered(newSession(t, e, executor.SessionOptions{}), stored(t, report.State)))
-		require.NoError(t, err)
+		report = resume(t, e, answered(newSession(t, e, executor.SessionOptions{}), stored(t, report.State)))
 		assertPaused(t, report)
 	}
-	done, err := here.Resume(t.Context(), answered(newSession(t, here, executor.SessionOptions{}), stored(t, report.State)))
-	require.NoError(t, err)
+	done := resume(t, here, answered(newSession(t, here, executor.SessionOptions{}), stored(t, report.State)))
 	assertCompleted(t, done)
 	assert.Equal(t, "1", done.Records[0].Result.Output)
 	assert.Equal(t, "2", done.Records[2].Result.Output)
@@ -184,8 +177,7 @@ func TestDuplicatesThatWait(t *testing.T) {
 		require.Len(t, report.Pending, 2)
 		r := answered(session, *report.State)
 		r.Approvals[1].Approve = approveSecond
-		done, err := e.Resume(t.Context(), r)
-		require.NoError(t, err)
+		done := resume(t, e, r)
 		assertCompleted(t, done)
 		return done
 	}
@@ -207,11 +199,9 @@ func TestWaitingCostsNothing(t *testing.T) {
 	for range 20 {
 		states = append(states, *paused(t, e, session, newCall("1", "erase", ""), newCall("2", "shell", "")).State)
 	}
-	report, err := e.Resume(t.Context(), answered(session, states[0]))
-	require.NoError(t, err)
+	report := resume(t, e, answered(session, states[0]))
 	assert.True(t, report.Records[0].Result.Success)
-	report, err = e.Resume(t.Context(), answered(session, states[1]))
-	require.NoError(t, err)
+	report = resume(t, e, answered(session, states[1]))
 	assert.Equal(t, tool.Busy, report.Records[0].Result.Kind, "control: the rate is in force")
 }
 
@@ -222,8 +212,7 @@ func TestLongAnswer(t *testing.T) {
 	report := paused(t, e, session, newCall("1", "shell", ""))
 	r := answered(session, *report.State)
 	r.Outputs[0].Result.Output = strings.Repeat("é", 5000)
-	done, err := e.Resume(t.Context(), r)
-	require.NoError(t, err)
+	done := resume(t, e, r)
 	record := done.Records[0]
 	assert.LessOrEqual(t, record.Result.Size(), 600)
 	require.Len(t, record.Cuts, 1)
@@ -239,8 +228,7 @@ func TestAnswerFitsSchema(t *testing.T) {
 		report := paused(t, e, nil, newCall("1", "shell", ""))
 		r := answered(report.Session, *report.State)
 		r.Outputs[0].Result.Data = json.RawMessage(data)
-		done, err := e.Resume(t.Context(), r)
-		require.NoError(t, err)
+		done := resume(t, e, r)
 		assert.Equal(t, fits, done.Records[0].Result.Success, data)
 		if !fits {
 			assert.Equal(t, tool.ToolFailed, done.Records[0].Result.Kind)
@@ -258,8 +246,7 @@ func TestFinal(t *testing.T) {
 	watcher := watch(t, e, nil)
 	report := paused(t, e, nil, newCall("1", "answer", `{"n":1}`), newCall("2", "fails", ""), newCall("3", "ask_user", ""), newCall("4", "plain", ""), newCall("5", "answer", `{"n":1}`))
 	assert.Equal(t, []string{report.Records[0].CallID, report.Records[3].CallID}, report.Final, "a duplicate as well")
-	done, err := e.Resume(t.Context(), answered(report.Session, stored(t, report.State)))
-	require.NoError(t, err)
+	done := resume(t, e, answered(report.Session, stored(t, report.State)))
 	assert.Equal(t, []string{done.Records[0].CallID, done.Records[2].CallID, done.Records[4].CallID}, done.Final)
 	events := watcher.rest(t)
 	assert.True(t, events[0].Calls[0].Final)
@@ -288,8 +275,7 @@ func TestPlannedCalls(t *testing.T) {
 		{ID: "4", Tool: "shell", Type: "function", Arguments: `{"a":1}`, Client: true},
 	}, planned)
 	watcher = watch(t, e, nil)
-	_, err := e.Resume(t.Context(), answered(report.Session, *report.State))
-	require.NoError(t, err)
+	_ = resume(t, e, answered(report.Session, *report.State))
 	resumed := watcher.rest(t)[0]
 	assert.Equal(t, tool.BatchResumed, resumed.Type)
 	require.Len(t, resumed.Calls, 1)
@@ -323,12 +309,10 @@ func TestRowS4_2Context(t *testing.T) {
 	}))
 	one, two, three := tool.File{Name: "1", Path: "/in/1", Bytes: 1}, tool.File{Name: "2", Path: "/in/2"}, tool.File{Name: "3", Path: "/in/3"}
 	session := newSession(t, e, executor.SessionOptions{ID: "s", Tenant: "t", User: "ann", Files: []tool.File{one}})
-	report, err := e.Execute(t.Context(), executor.Batch{Session: session, Files: []tool.File{two}, Trace: "00-a-b-01", Calls: []tool.Call{newCall("1", "look", ""), newCall("2", "shell", ""), newCall("3", "look", "")}})
-	require.NoError(t, err)
+	report := reportOf(t, e, executor.Batch{Session: session, Files: []tool.File{two}, Trace: "00-a-b-01", Calls: []tool.Call{newCall("1", "look", ""), newCall("2", "shell", ""), newCall("3", "look", "")}})
 	r := answered(session, *report.State)
 	r.Files, r.Trace = []tool.File{three}, "00-c-d-01"
-	_, err = e.Resume(t.Context(), r)
-	require.NoError(t, err)
+	_ = resume(t, e, r)
 	require.Len(t, seen, 2)
 	for i, want := range []struct {
 		files []string
@@ -356,8 +340,7 @@ func TestRowS4_2Context(t *testing.T) {
 // is then nobody's, and nothing is run in its place.
 func TestReplacedMeanwhile(t *testing.T) {
 	r := newRegistry(t, newClient(t, "shell", nil), newFake(t, "erase", destructive, echo))
-	e, err := executor.New(r, executor.Options{})
-	require.NoError(t, err)
+	e := executorOf(t, r, executor.Options{})
 	session := newSession(t, e, executor.SessionOptions{})
 	report := paused(t, e, session, newCall("1", "shell", ""), newCall("2", "erase", ""))
 	strict := fields{"parameters": fields{"type": "object", "required": []string{"n"}, "properties": fields{"n": fields{"type": "integer"}}}}
@@ -379,10 +362,8 @@ func TestReplacedMeanwhile(t *testing.T) {
 			for _, f := range test.with {
 				require.NoError(t, replaced.Register("", f))
 			}
-			e, err := executor.New(replaced, executor.Options{})
-			require.NoError(t, err)
-			done, err := e.Resume(t.Context(), answered(newSession(t, e, executor.SessionOptions{}), stored(t, report.State)))
-			require.NoError(t, err)
+			e := executorOf(t, replaced, executor.Options{})
+			done := resume(t, e, answered(newSession(t, e, executor.SessionOptions{}), stored(t, report.State)))
 			assert.Equal(t, test.kinds[0], done.Records[0].Result.Kind)
 			if test.kinds[1] == "wait" {
 				assertPaused(t, done)
@@ -408,24 +389,19 @@ func TestStreamOfPause(t *testing.T) {
 			life = append(life, lifeOf([]tool.Event{event})...)
 		}
 	}
-	stream, err := executor.NewStream(executor.StreamOptions{})
-	require.NoError(t, err)
-	report, err := e.Execute(t.Context(), executor.Batch{Stream: stream, Calls: []tool.Call{newCall("1", "shell", "")}})
-	require.NoError(t, err)
+	stream := newStream(t, executor.StreamOptions{})
+	report := reportOf(t, e, executor.Batch{Stream: stream, Calls: []tool.Call{newCall("1", "shell", "")}})
 	assert.Equal(t, []string{"batch_started", "call_waiting shell", "batch_paused"}, read(stream))
 	r := answered(report.Session, *report.State)
 	r.Stream = stream
-	_, err = e.Resume(t.Context(), r)
+	_, err := e.Resume(t.Context(), r)
 	require.ErrorIs(t, err, executor.ErrInvalidBatch)
-	wrong, err := executor.NewStream(executor.StreamOptions{})
-	require.NoError(t, err)
+	wrong := newStream(t, executor.StreamOptions{})
 	_, err = e.Resume(t.Context(), executor.Resumption{State: *report.State, Session: report.Session, Stream: wrong})
 	require.ErrorIs(t, err, executor.ErrMissingAnswer)
 	assert.Empty(t, read(wrong))
-	r.Stream, err = executor.NewStream(executor.StreamOptions{})
-	require.NoError(t, err)
-	_, err = e.Resume(t.Context(), r)
-	require.NoError(t, err)
+	r.Stream = newStream(t, executor.StreamOptions{})
+	_ = resume(t, e, r)
 	assert.Equal(t, []string{"batch_resumed", "call_started shell", "call_finished shell", "batch_finished"}, read(r.Stream))
 }
 

@@ -96,11 +96,9 @@ func stepInProcess(t *testing.T, folder string) {
 		require.NoError(t, err)
 		before := readReport(t, folder)
 		session := newSession(t, e, executor.SessionOptions{Tenant: "t", Approvals: before.Approvals})
-		report, err = e.Resume(t.Context(), answered(session, *before.State))
-		require.NoError(t, err)
+		report = resume(t, e, answered(session, *before.State))
 	}
-	text, err := json.Marshal(processReport{fmt.Sprint(os.Getpid()), report.State, report.Records, report.Totals, report.Session.Approvals()})
-	require.NoError(t, err)
+	text := jsonOf(t, processReport{fmt.Sprint(os.Getpid()), report.State, report.Records, report.Totals, report.Session.Approvals()})
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "report"), text, 0o600))
 }
 

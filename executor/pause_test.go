@@ -54,8 +54,7 @@ var destructive = behaves(fields{"destructive": true})
 // paused runs a batch that is to wait, and returns its report.
 func paused(t testing.TB, e *executor.Executor, session *executor.Session, calls ...tool.Call) executor.Report {
 	t.Helper()
-	report, err := e.Execute(t.Context(), executor.Batch{Session: session, Calls: calls})
-	require.NoError(t, err)
+	report := reportOf(t, e, executor.Batch{Session: session, Calls: calls})
 	assertPaused(t, report)
 	return report
 }
@@ -79,8 +78,7 @@ func assertCompleted(t testing.TB, report executor.Report) {
 // stored is a state as it comes back from where it was stored.
 func stored(t testing.TB, state *executor.State) executor.State {
 	t.Helper()
-	text, err := json.Marshal(state)
-	require.NoError(t, err)
+	text := jsonOf(t, state)
 	var read executor.State
 	require.NoError(t, json.Unmarshal(text, &read))
 	return read
@@ -130,10 +128,9 @@ func TestRowS4_8Client(t *testing.T) {
 	assert.Equal(t, 2, report.Totals.Calls)
 	assert.Len(t, kept.all(), 2)
 
-	second, err := e.Resume(t.Context(), executor.Resumption{State: stored(t, report.State), Session: session, Outputs: []tool.Answer{
+	second := resume(t, e, executor.Resumption{State: stored(t, report.State), Session: session, Outputs: []tool.Answer{
 		{CallID: "call_2", Result: tool.Result{Success: true, Output: "total 0", Data: json.RawMessage(`{"exit_code":0}`), Kind: tool.Denied, Error: "ignored"}},
 	}})
-	require.NoError(t, err)
 	assertCompleted(t, second)
 	assert.Equal(t, report.ID, second.ID)
 	require.Len(t, second.Records, 4)
@@ -187,8 +184,7 @@ func TestRowS4_8Custom(t *testing.T) {
 	var arguments map[string]string
 	require.NoError(t, json.Unmarshal(action.Arguments, &arguments))
 	assert.Equal(t, map[string]string{"patch": text}, arguments)
-	done, err := e.Resume(t.Context(), executor.Resumption{State: stored(t, report.State), Session: session, Outputs: []tool.Answer{{CallID: action.CallID, Result: tool.Result{Error: "it does not apply"}}}})
-	require.NoError(t, err)
+	done := resume(t, e, executor.Resumption{State: stored(t, report.State), Session: session, Outputs: []tool.Answer{{CallID: action.CallID, Result: tool.Result{Error: "it does not apply"}}}})
 	assertCompleted(t, done)
 	assert.Equal(t, tool.Result{Error: "it does not apply", Kind: tool.ToolFailed}, done.Records[0].Result)
 	assert.Equal(t, call, done.Records[0].Call, "the record has the call as the model wrote it")
@@ -284,8 +280,7 @@ func TestPauseOrder(t *testing.T) {
 			for i, name := range strings.Fields(test.calls) {
 				calls = append(calls, newCall(fmt.Sprint(i+1), name, fmt.Sprintf(`{"n":"%d"}`, i+1)))
 			}
-			report, err := e.Execute(t.Context(), executor.Batch{Session: session, Calls: calls})
-			require.NoError(t, err)
+			report := reportOf(t, e, executor.Batch{Session: session, Calls: calls})
 			var steps []string
 			for {
 				slices.SortFunc(ran, func(a, b string) int { return strings.Compare(a[1:], b[1:]) }) // neighbours run in any order
@@ -298,8 +293,7 @@ func TestPauseOrder(t *testing.T) {
 				if report.Status == executor.Completed {
 					break
 				}
-				report, err = e.Resume(t.Context(), answered(session, stored(t, report.State)))
-				require.NoError(t, err)
+				report = resume(t, e, answered(session, stored(t, report.State)))
 			}
 			assert.Equal(t, test.want, strings.Join(steps, " | "))
 			assert.Len(t, report.Records, len(calls))

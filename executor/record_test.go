@@ -2,7 +2,6 @@ package executor_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -27,8 +26,7 @@ func TestRowS05Failures(t *testing.T) {
 		newFake(t, "crashes", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
 			return tool.Outcome{}, &tool.Error{Kind: tool.Trap, Message: "unreachable"}
 		}))
-	e, err := executor.New(r, executor.Options{})
-	require.NoError(t, err)
+	e := executorOf(t, r, executor.Options{})
 	for _, test := range []struct {
 		name, message string
 		kind          tool.Kind
@@ -50,16 +48,13 @@ func TestRowS05Failures(t *testing.T) {
 // TestRowS25EmptyLists: what has no elements is an empty list, never null.
 func TestRowS25EmptyLists(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "echo", readOnly, echo))
-	report, err := e.Execute(t.Context(), executor.Batch{})
-	require.NoError(t, err)
+	report := reportOf(t, e, executor.Batch{})
 	assert.NotNil(t, report.Records)
-	text, err := json.Marshal(report.Records)
-	require.NoError(t, err)
+	text := jsonOf(t, report.Records)
 	assert.Equal(t, "[]", string(text))
-	text, err = json.Marshal(executeAll(t, e, executor.Batch{Calls: []tool.Call{
+	text = jsonOf(t, executeAll(t, e, executor.Batch{Calls: []tool.Call{
 		newCall("1", "echo", ""), newCall("2", "echo", ""), newCall("3", "nobody", ""), newCall("4", "echo", "{"),
 	}}))
-	require.NoError(t, err)
 	for _, name := range []string{"repairs", "denials", "host_calls"} {
 		assert.Equal(t, 4, strings.Count(string(text), fmt.Sprintf(`"%s":[]`, name)), name)
 	}
@@ -91,8 +86,7 @@ func TestRowS32Wire(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "echo", nil, echo))
 	record := ask(t, e, nil, "echo", `{"n":1}`)
 	record.CallID, record.ExecutionTime = "C", 0
-	text, err := json.Marshal(record)
-	require.NoError(t, err)
+	text := jsonOf(t, record)
 	assert.Equal(t, `{"id":"1","call_id":"C","type":"function","function":{"name":"echo","arguments":"{\"n\":1}"},`+
 		`"result":"{\"success\":true,\"output\":\"{\\\"n\\\":1}\"}","success":true,"skipped":false,"execution_time":0,"cached":false,`+
 		`"repairs":[],"denials":[],"log":"","usage":{"fuel":null,"memory_bytes":0,"wall_ns":0,"host_calls":0},"host_calls":[]}`, string(text))

@@ -82,8 +82,7 @@ func TestRepairsOfRefusedCalls(t *testing.T) {
 
 	record = run("search", `{"query":"x","limit":"1"}`, "confidential")
 	assert.Equal(t, tool.Denied, record.Result.Kind, "the host's value is not repaired")
-	text, err := json.Marshal(record)
-	require.NoError(t, err)
+	text := jsonOf(t, record)
 	assert.NotContains(t, string(text), "confidential")
 }
 
@@ -161,8 +160,7 @@ func TestRepairOfReloadedTool(t *testing.T) {
 		return newRegistry(t, newFake(t, "one", fields{"parameters": fields{"type": "object", "properties": fields{"v": fields{"type": kind}}}}, echo))
 	}
 	swapped := &swappingResolver{Registry: of("integer")}
-	e, err := executor.New(swapped, executor.Options{})
-	require.NoError(t, err)
+	e := executorOf(t, swapped, executor.Options{})
 	run := func(arguments string) string {
 		return execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "one", arguments)}}).Result.Output
 	}

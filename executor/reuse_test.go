@@ -159,8 +159,7 @@ func TestReuseOfReloadedTool(t *testing.T) {
 		}))}
 	}
 	swapped := of("before")
-	e, err := executor.New(swapped, executor.Options{})
-	require.NoError(t, err)
+	e := executorOf(t, swapped, executor.Options{})
 	assert.Equal(t, "before", ask(t, e, nil, "one", "").Result.Output)
 	assert.True(t, ask(t, e, nil, "one", "").Cached)
 	swapped.Registry = of("after").Registry

@@ -55,8 +55,7 @@ func fullState(t testing.TB) *executor.State {
 // TestStateRoundTrip: what a state says is the same after it was stored in any way, however often.
 func TestStateRoundTrip(t *testing.T) {
 	state := fullState(t)
-	text, err := json.Marshal(state)
-	require.NoError(t, err)
+	text := jsonOf(t, state)
 	column, err := state.Value()
 	require.NoError(t, err)
 	assert.Equal(t, string(text), column)
@@ -67,8 +66,7 @@ func TestStateRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(spaced, &indented))
 	for _, read := range []executor.State{stored(t, state), scanned, scannedBytes, indented} {
-		again, err := json.Marshal(read)
-		require.NoError(t, err)
+		again := jsonOf(t, read)
 		assert.Equal(t, string(text), string(again))
 		assert.Equal(t, state.ID(), read.ID())
 		assert.Equal(t, state.Expires(), read.Expires())
@@ -90,8 +88,7 @@ func TestZeroState(t *testing.T) {
 	assert.Equal(t, []tool.Action{}, zero.Pending())
 	assert.Empty(t, zero.ID())
 	assert.Zero(t, zero.Expires())
-	text, err := json.Marshal(zero)
-	require.NoError(t, err)
+	text := jsonOf(t, zero)
 	assert.Equal(t, "null", string(text))
 	column, err := zero.Value()
 	require.NoError(t, err)
@@ -104,24 +101,21 @@ func TestZeroState(t *testing.T) {
 // TestPendingIsACopy: what a state's reader changes is not the state's.
 func TestPendingIsACopy(t *testing.T) {
 	state := fullState(t)
-	before, err := json.Marshal(state)
-	require.NoError(t, err)
+	before := jsonOf(t, state)
 	for _, action := range state.Pending() {
 		action.Arguments[0] = 'x'
 		for i := range action.Decisions {
 			action.Decisions[i] = tool.Decision{}
 		}
 	}
-	after, err := json.Marshal(state)
-	require.NoError(t, err)
+	after := jsonOf(t, state)
 	assert.Equal(t, string(before), string(after))
 }
 
 // TestHostileStates: what no executor writes is not read, and changes nothing.
 func TestHostileStates(t *testing.T) {
 	state := fullState(t)
-	text, err := json.Marshal(state)
-	require.NoError(t, err)
+	text := jsonOf(t, state)
 	id := func() string {
 		made, err := uuid.NewV7()
 		require.NoError(t, err)
@@ -136,8 +130,7 @@ func TestHostileStates(t *testing.T) {
 			calls = append(calls, c.(map[string]any))
 		}
 		change(document, calls)
-		changed, err := json.Marshal(document)
-		require.NoError(t, err)
+		changed := jsonOf(t, document)
 		return string(changed)
 	}
 	top := func(name string, value any) string {
@@ -224,8 +217,7 @@ func TestHostileStates(t *testing.T) {
 // TestAttackStateMemory: a state that is read takes memory in proportion to its text. Control: the
 // same text read as it would be without care takes a multiple.
 func TestAttackStateMemory(t *testing.T) {
-	text, err := json.Marshal(fullState(t))
-	require.NoError(t, err)
+	text := jsonOf(t, fullState(t))
 	// An empty element takes 3 bytes of text, and a hundred and more in memory.
 	large := strings.Replace(string(text), `"repairs":[`, `"repairs":[`+strings.Repeat("{},", 1<<20), 1)
 	require.Greater(t, len(large), 3<<20)
@@ -252,8 +244,7 @@ func TestAttackStateMemory(t *testing.T) {
 // TestAttackLargeState: a state that is too long costs nothing, since its length is looked at before
 // anything of it. Control: one that is read costs a multiple of its text.
 func TestAttackLargeState(t *testing.T) {
-	text, err := json.Marshal(fullState(t))
-	require.NoError(t, err)
+	text := jsonOf(t, fullState(t))
 	of := func(bytes int) []byte {
 		long := strings.Repeat("x", bytes-len(text)-1)
 		return []byte(strings.Replace(string(text), `"log":"`, `"log":"`+long, 1))
@@ -294,8 +285,7 @@ func TestLargeState(t *testing.T) {
 	session := newSession(t, e, executor.SessionOptions{})
 	report := paused(t, e, session, numbered(10_000, "shell")...)
 	require.Len(t, report.Pending, 10_000)
-	report, err := e.Resume(t.Context(), answered(session, stored(t, report.State)))
-	require.NoError(t, err)
+	report = resume(t, e, answered(session, stored(t, report.State)))
 	assertCompleted(t, report)
 	assert.Len(t, report.Records, 10_000)
 }
@@ -320,9 +310,7 @@ func TestManyApprovals(t *testing.T) {
 	report := paused(t, e, session, numbered(3000, "shell", "erase")...)
 	require.Len(t, report.Pending, 1501, "approvals are all asked for; a client's call waits for what stands before it")
 	for want := range 3 {
-		var err error
-		report, err = e.Resume(t.Context(), answered(session, *report.State))
-		require.NoError(t, err)
+		report = resume(t, e, answered(session, *report.State))
 		assertPaused(t, report)
 		assert.Equal(t, want+1, runs)
 	}
@@ -379,8 +367,7 @@ func TestRulesOfAToolAreStorable(t *testing.T) {
 		{Permission: "c", Allow: tool.Allow{Grant: json.RawMessage("{\"a\":\"\ufffd\"}")}},
 	}, record.Denials)
 	assert.Equal(t, `{`, string(given[0].Allow.Grant))
-	wire, err := json.Marshal(record)
-	require.NoError(t, err)
+	wire := jsonOf(t, record)
 	var back tool.Record
 	require.NoError(t, json.Unmarshal(wire, &back))
 	assert.Equal(t, record.Denials, back.Denials)

@@ -26,8 +26,7 @@ func TestStreamNextEndsWithItsContext(t *testing.T) {
 		_, err := stream.Next(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		e := newExecutor(t, executor.Options{}, newFake(t, "echo", nil, echo))
-		_, err = e.Execute(t.Context(), executor.Batch{Stream: stream, Calls: []tool.Call{newCall("1", "echo", "{}")}})
-		require.NoError(t, err)
+		_ = reportOf(t, e, executor.Batch{Stream: stream, Calls: []tool.Call{newCall("1", "echo", "{}")}})
 		count := 0
 		for event, err := range stream.Events(ctx) {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -69,8 +68,7 @@ func TestStreamReadersDivideTheEvents(t *testing.T) {
 	for i := range 50 {
 		calls = append(calls, talking(fmt.Sprint(i), "live", "tt"))
 	}
-	_, err := e.Execute(t.Context(), executor.Batch{Stream: stream, Calls: calls})
-	require.NoError(t, err)
+	_ = reportOf(t, e, executor.Batch{Stream: stream, Calls: calls})
 	group.Wait()
 	assert.Equal(t, map[tool.EventType]int{tool.BatchStarted: 1, tool.CallStarted: 50, tool.CallOutput: 100, tool.CallFinished: 50, tool.BatchFinished: 1}, seen)
 }
@@ -82,10 +80,9 @@ func TestStreamOfPausedBatch(t *testing.T) {
 	e := newExecutor(t, executor.Options{Parallel: 1}, world.tools(t)...)
 	session := newSession(t, e, executor.SessionOptions{})
 	stream := newStream(t, executor.StreamOptions{})
-	paused, err := e.Execute(t.Context(), executor.Batch{Session: session, Stream: stream, Calls: []tool.Call{
+	paused := reportOf(t, e, executor.Batch{Session: session, Stream: stream, Calls: []tool.Call{
 		talking("1", "talk", "t"), talking("2", "client_read", ""), talking("3", "asks", "tp"), talking("4", "whisper", "t"),
 	}})
-	require.NoError(t, err)
 	require.Equal(t, executor.RequiresAction, paused.Status)
 	events := drainStream(t, stream)
 	assert.ElementsMatch(t, []string{
@@ -101,11 +98,10 @@ func TestStreamOfPausedBatch(t *testing.T) {
 		}
 		resumption.Outputs = append(resumption.Outputs, tool.Answer{CallID: action.CallID, Result: tool.Result{Success: true, Output: "5"}})
 	}
-	_, err = e.Resume(t.Context(), resumption)
+	_, err := e.Resume(t.Context(), resumption)
 	require.ErrorIs(t, err, executor.ErrInvalidBatch, "the stream has served")
 	resumption.Stream = newStream(t, executor.StreamOptions{})
-	report, err := e.Resume(t.Context(), resumption)
-	require.NoError(t, err)
+	report := resume(t, e, resumption)
 	require.Equal(t, executor.Completed, report.Status)
 	events = drainStream(t, resumption.Stream)
 	assert.Equal(t, []string{
@@ -149,10 +145,9 @@ func TestStreamOfManyVoices(t *testing.T) {
 			}
 		}
 	})
-	report, err := e.Execute(t.Context(), executor.Batch{Stream: stream, Parallel: 4, Calls: []tool.Call{
+	report := reportOf(t, e, executor.Batch{Stream: stream, Parallel: 4, Calls: []tool.Call{
 		newCall("1", "voices", "{}"), newCall("2", "voices", `{"n":2}`), newCall("3", "voices", `{"n":3}`), newCall("4", "voices", `{"n":4}`),
 	}})
-	require.NoError(t, err)
 	reader.Wait()
 	for _, record := range report.Records {
 		assert.Equal(t, 200, heard[record.CallID])
@@ -167,8 +162,7 @@ func TestStreamEmitAfterTheEnd(t *testing.T) {
 		return succeed("done"), nil
 	}))
 	stream := newStream(t, executor.StreamOptions{})
-	_, err := e.Execute(t.Context(), executor.Batch{Stream: stream, Calls: []tool.Call{newCall("1", "leaks", "{}")}})
-	require.NoError(t, err)
+	_ = reportOf(t, e, executor.Batch{Stream: stream, Calls: []tool.Call{newCall("1", "leaks", "{}")}})
 	var failure *tool.Error
 	require.ErrorAs(t, host.Emit(tool.Emission{Type: tool.EmitText, Text: "late"}), &failure)
 	assert.Equal(t, tool.Cancelled, failure.Kind)

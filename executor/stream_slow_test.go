@@ -43,8 +43,7 @@ func TestStreamMemory(t *testing.T) {
 		e := newExecutor(t, executor.Options{}, newFake(t, "chatty", readOnly, chatty))
 		before := heapInUse()
 		stream := newStream(t, options)
-		_, err := e.Execute(t.Context(), executor.Batch{Stream: stream, Calls: []tool.Call{newCall("1", "chatty", fmt.Sprintf(`{"bytes":%d}`, size))}})
-		require.NoError(t, err)
+		_ = reportOf(t, e, executor.Batch{Stream: stream, Calls: []tool.Call{newCall("1", "chatty", fmt.Sprintf(`{"bytes":%d}`, size))}})
 		held := heapInUse() - before
 		var lost, heard int
 		for _, event := range drainStream(t, stream) {
@@ -95,8 +94,7 @@ func TestStreamIsShared(t *testing.T) {
 			}
 			e := newExecutor(t, executor.Options{}, newFake(t, "chatty", readOnly, after(chatty)), newFake(t, "modest", readOnly, after(modest)))
 			stream := newStream(t, executor.StreamOptions{Bytes: 20 << 8})
-			_, err := e.Execute(t.Context(), executor.Batch{Stream: stream, Parallel: 2, Calls: []tool.Call{newCall("1", "chatty", `{"bytes":100}`), newCall("2", "modest", "{}")}})
-			require.NoError(t, err)
+			_ = reportOf(t, e, executor.Batch{Stream: stream, Parallel: 2, Calls: []tool.Call{newCall("1", "chatty", `{"bytes":100}`), newCall("2", "modest", "{}")}})
 			heard, lost := map[string]int{}, map[string]int{}
 			for _, event := range drainStream(t, stream) {
 				lost[event.Tool] += event.Lost
@@ -183,8 +181,7 @@ func TestStreamOfManyCalls(t *testing.T) {
 		calls[i] = newCall(fmt.Sprint(i), "live", fmt.Sprintf(`{"script":"tp","n":%d}`, i))
 	}
 	stream := newStream(t, executor.StreamOptions{Bytes: 2 * many << 8})
-	_, err := e.Execute(t.Context(), executor.Batch{Stream: stream, Calls: calls})
-	require.NoError(t, err)
+	_ = reportOf(t, e, executor.Batch{Stream: stream, Calls: calls})
 	events := drainStream(t, stream)
 	assert.Len(t, events, 2+4*many)
 }

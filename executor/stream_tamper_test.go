@@ -36,12 +36,10 @@ func genuine(t *testing.T) watched {
 		return succeed(""), nil
 	})
 	e := newExecutor(t, executor.Options{}, append(world.tools(t), first, second)...)
-	stream, err := executor.NewStream(executor.StreamOptions{})
-	require.NoError(t, err)
-	report, err := e.Execute(t.Context(), executor.Batch{Stream: stream, Calls: []tool.Call{
+	stream := newStream(t, executor.StreamOptions{})
+	report := reportOf(t, e, executor.Batch{Stream: stream, Calls: []tool.Call{
 		newCall("1", "first", "{}"), newCall("2", "second", "{}"), talking("3", "whisper", "t"), newCall("4", "nobody", "{}"), talking("5", "write", "tpt"),
 	}})
-	require.NoError(t, err)
 	return watched{
 		events: drainStream(t, stream), report: report, said: world.saidBy, hidden: isHiddenTalk, writes: isWritingTalk,
 	}

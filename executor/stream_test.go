@@ -115,18 +115,16 @@ func TestRowS4_6(t *testing.T) {
 	e := newExecutor(t, executor.Options{Parallel: 1}, world.tools(t)...)
 	watcher := watch(t, e, nil)
 	stream := newStream(t, executor.StreamOptions{})
-	report, err := e.Execute(t.Context(), executor.Batch{Stream: stream, Calls: []tool.Call{
+	report := reportOf(t, e, executor.Batch{Stream: stream, Calls: []tool.Call{
 		talking("1", "whisper", "tpj"), talking("2", "relay", "tcct"), talking("3", "secretly", "tf"),
 	}})
-	require.NoError(t, err)
 	events := drainStream(t, stream)
 	assert.Equal(t, []string{
 		"batch_started", "call_started relay", "call_output relay: 0", "call_output relay: 3", "call_finished relay", "batch_finished",
 	}, lines(events))
 	require.Len(t, events[0].Calls, 1)
 	assert.Equal(t, report.Records[1].CallID, events[0].Calls[0].CallID)
-	text, err := json.Marshal(events)
-	require.NoError(t, err)
+	text := jsonOf(t, events)
 	for _, name := range []string{"whisper", "secretly"} {
 		assert.NotContains(t, string(text), name)
 	}
@@ -160,16 +158,13 @@ func TestStreamEventsHaveNoNull(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, world.tools(t)...)
 	for _, calls := range [][]tool.Call{nil, {talking("1", "talk", "tTjpiIb"), talking("2", "live", "f"), newCall("3", "nobody", ""), talking("4", "whisper", "x")}} {
 		stream := newStream(t, executor.StreamOptions{})
-		_, err := e.Execute(t.Context(), executor.Batch{Stream: stream, Calls: calls})
-		require.NoError(t, err)
+		_ = reportOf(t, e, executor.Batch{Stream: stream, Calls: calls})
 		for _, event := range drainStream(t, stream) {
-			text, err := json.Marshal(event)
-			require.NoError(t, err)
+			text := jsonOf(t, event)
 			assert.NotContains(t, strings.ReplaceAll(string(text), `"fuel":null`, ""), "null", "but for fuel that nobody counts")
 			var back tool.Event
 			require.NoError(t, json.Unmarshal(text, &back))
-			again, err := json.Marshal(back)
-			require.NoError(t, err)
+			again := jsonOf(t, back)
 			assert.JSONEq(t, string(text), string(again))
 		}
 	}

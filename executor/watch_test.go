@@ -19,8 +19,7 @@ type watcher struct{ subscription *executor.Subscription }
 // watch subscribes to what happens from now on, with a queue that no test fills by accident.
 func watch(t testing.TB, e *executor.Executor, session *executor.Session) watcher {
 	t.Helper()
-	subscription, err := e.Subscribe(executor.SubscribeOptions{Session: session, Queue: 1 << 16})
-	require.NoError(t, err)
+	subscription := subscribe(t, e, executor.SubscribeOptions{Session: session, Queue: 1 << 16})
 	t.Cleanup(subscription.Close)
 	return watcher{subscription}
 }

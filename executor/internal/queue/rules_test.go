@@ -299,3 +299,49 @@ func TestStarvation(t *testing.T) {
 		})
 	}
 }
+
+// consistent asserts that no limit is exceeded, that no call waits that may run, and that
+// all counts are right. The queue must be locked.
+func consistent(t *testing.T, q *Queue) {
+	t.Helper()
+	running, waiting := 0, 0
+	for name, tenant := range q.tenants {
+		assert.Positive(t, tenant.calls, "a tenant that has no call")
+		assert.LessOrEqual(t, tenant.running, q.limits.PerTenant)
+		assert.LessOrEqual(t, len(tenant.waiting), q.limits.Waiting)
+		assert.Equal(t, tenant.calls, tenant.running+len(tenant.waiting))
+		for _, of := range []map[string]*share{tenant.sessions, tenant.tools} {
+			sum := share{}
+			for _, s := range of {
+				assert.Positive(t, s.calls, "a session or a tool that has no call")
+				sum.calls, sum.running = sum.calls+s.calls, sum.running+s.running
+			}
+			assert.Equal(t, share{calls: tenant.calls, running: tenant.running}, sum)
+		}
+		for _, tool := range tenant.tools {
+			assert.LessOrEqual(t, tool.running, q.limits.PerTool)
+		}
+		for _, p := range tenant.waiting {
+			if p.call.Tenant != name || q.reached(p) == "" {
+				t.Fatal("a call waits that may run, or in the wrong place")
+			}
+		}
+		running, waiting = running+tenant.running, waiting+len(tenant.waiting)
+	}
+	assert.Equal(t, [2]int{running, waiting}, [2]int{q.running, q.waiting})
+	assert.LessOrEqual(t, running, q.limits.Running)
+}
+
+// empty asserts that a queue without calls has kept nothing of those that it had.
+func empty(t *testing.T, q *Queue) {
+	t.Helper()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	assert.Zero(t, q.running+q.waiting)
+	assert.Empty(t, q.tenants)
+	spare, _ := q.spare.Get().(*tenant)
+	assert.Empty(t, spare.sessions)
+	assert.Empty(t, spare.tools)
+	assert.Empty(t, spare.waiting)
+	assert.Zero(t, spare.calls+spare.running)
+}

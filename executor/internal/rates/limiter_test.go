@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -182,27 +181,4 @@ func TestGivingUp(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestOrderOfMany: as many wait as can, and some give up.
-func TestOrderOfMany(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, 1, time.Millisecond)
-		var stay []int
-		for id := range 500 {
-			if id%3 > 0 {
-				stay = append(stay, id)
-				q.wait(t.Context(), id)
-				continue
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			q.wait(ctx, id)
-			time.AfterFunc(time.Duration(id%7)*100*time.Microsecond, cancel)
-		}
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		served := slices.DeleteFunc(q.order, func(id int) bool { return q.errs[id] != nil })
-		require.True(t, slices.IsSorted(served))
-		require.Subset(t, served, stay)
-	})
 }
