@@ -3,8 +3,6 @@ package executor_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -374,35 +372,6 @@ func TestReplacedMeanwhile(t *testing.T) {
 			assert.Equal(t, test.kinds[1], done.Records[1].Result.Kind)
 		})
 	}
-}
-
-// TestStreamOfPause: a stream shows a pause, ends with it, and is refused a second time.
-func TestStreamOfPause(t *testing.T) {
-	e := newExecutor(t, executor.Options{}, newClient(t, "shell", nil))
-	read := func(stream *executor.Stream) (life []string) {
-		for {
-			event, err := stream.Next(t.Context())
-			if errors.Is(err, io.EOF) {
-				return life
-			}
-			require.NoError(t, err)
-			life = append(life, lifeOf([]tool.Event{event})...)
-		}
-	}
-	stream := newStream(t, executor.StreamOptions{})
-	report := reportOf(t, e, executor.Batch{Stream: stream, Calls: []tool.Call{newCall("1", "shell", "")}})
-	assert.Equal(t, []string{"batch_started", "call_waiting shell", "batch_paused"}, read(stream))
-	r := answered(report.Session, *report.State)
-	r.Stream = stream
-	_, err := e.Resume(t.Context(), r)
-	require.ErrorIs(t, err, executor.ErrInvalidBatch)
-	wrong := newStream(t, executor.StreamOptions{})
-	_, err = e.Resume(t.Context(), executor.Resumption{State: *report.State, Session: report.Session, Stream: wrong})
-	require.ErrorIs(t, err, executor.ErrMissingAnswer)
-	assert.Empty(t, read(wrong))
-	r.Stream = newStream(t, executor.StreamOptions{})
-	_ = resume(t, e, r)
-	assert.Equal(t, []string{"batch_resumed", "call_started shell", "call_finished shell", "batch_finished"}, read(r.Stream))
 }
 
 // TestPauseOptions: what a pause cannot be is refused.

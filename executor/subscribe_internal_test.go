@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"strconv"
 	"sync"
@@ -34,32 +33,6 @@ func numberOf(t *testing.T, event tool.Event) int64 {
 	n, err := strconv.ParseInt(event.CallID, 10, 64)
 	require.NoError(t, err)
 	return n
-}
-
-// TestQueueIsLikeItsModel sends and reads at random, beside a plain queue.
-func TestQueueIsLikeItsModel(t *testing.T) {
-	for seed := range uint64(20) {
-		random := rand.New(rand.NewPCG(seed, 6))
-		most := 1 + random.IntN(40)
-		all, s := subscribe(t, most)
-		var want []*tool.Event
-		var lost int64
-		for n := range 500 {
-			if random.IntN(3) > 0 {
-				all.send(numbered(n), nil)
-				if want = append(want, numbered(n)); len(want) > most {
-					want = want[1:]
-					lost++
-				}
-			} else if len(want) > 0 {
-				event, gone, err := s.Next(t.Context())
-				require.NoError(t, err)
-				require.Equal(t, *want[0], event)
-				require.Equal(t, lost, gone)
-				want, lost = want[1:], 0
-			}
-		}
-	}
 }
 
 // TestQueuesUnderLoad: each event is either got or counted as lost, once, in the one order of all, by
