@@ -239,14 +239,15 @@ func grantMembers(g Grant) []member {
 }
 
 // permissions reads the permissions of a manifest.
-func (r *reader) permissions(n *node, at string, p *Permissions) {
+func (r *reader) permissions(n *node, at string) (p Permissions) {
 	var fields []field
 	for _, k := range kinds() {
 		if k.asks != nil {
-			fields = append(fields, field{k.asks.key, "", func(n *node, at string) { k.asks.read(r, n, at, p) }})
+			fields = append(fields, field{k.asks.key, "", func(n *node, at string) { k.asks.read(r, n, at, &p) }})
 		}
 	}
 	r.object(n, at, fields...)
+	return p
 }
 
 // grantFields returns the keys of a grant that grant something, sorted.

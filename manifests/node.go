@@ -66,6 +66,17 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
+// count returns how many of the keys an object has.
+func (n *node) count(keys ...string) int {
+	count := 0
+	for _, key := range keys {
+		if n.get(key) != nil {
+			count++
+		}
+	}
+	return count
+}
+
 // with returns a copy of an object in which a member is set to value.
 func (n *node) with(key string, value *node) *node {
 	changed := *n

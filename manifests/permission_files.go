@@ -68,7 +68,7 @@ func files() kind {
           }
         }`,
 			read: func(r *reader, n *node, at string, p *Permissions) {
-				r.list(n, at, maxList, func(n *node, at string) { p.Files = append(p.Files, r.filePermission(n, at)) })
+				p.Files = listOf(r, maxList, r.filePermission)(n, at)
 				r.checkOverlap(n, at, p.Files)
 			},
 			write: func(p Permissions) *node { return listed(p.Files, fileNode) },
@@ -113,13 +113,16 @@ func files() kind {
 	}
 }
 
+// pathExample says what to add if a guest path is missing.
+const pathExample = "path: and the folder's path for the tool, such as /project"
+
+func (r *reader) access() parser[Access] { return choice(r, AccessRead, AccessReadWrite) }
+
 func (r *reader) filePermission(n *node, at string) FilePermission {
 	p := FilePermission{Access: AccessRead}
 	r.object(n, at,
-		field{"path", "path: and the folder's path for the tool, such as /project", func(n *node, at string) { p.Path = r.guestPath(n, at) }},
-		field{"access", "", func(n *node, at string) {
-			p.Access = Access(r.choice(n, at, string(AccessRead), string(AccessReadWrite)))
-		}},
+		required("path", pathExample, &p.Path, r.guestPath),
+		optional("access", &p.Access, r.access()),
 	)
 	return p
 }
@@ -173,13 +176,11 @@ func (r *reader) fileGrants(n *node, path string) []FileGrant {
 func (r *reader) fileGrant(n *node, path string) FileGrant {
 	g := FileGrant{Binding: Binding{Origin: r.origin(n.at)}, Access: AccessRead}
 	r.object(n, path,
-		field{"path", "path: and the folder's path for the tool, such as /project", func(n *node, path string) { g.Path = r.guestPath(n, path) }},
-		field{"host", "host: and a folder of this computer, such as ./workspaces/{project_id}", func(n *node, path string) { g.Host = r.hostTemplate(n, path) }},
-		field{"access", "", func(n *node, path string) {
-			g.Access = Access(r.choice(n, path, string(AccessRead), string(AccessReadWrite)))
-		}},
-		field{"quota", "", func(n *node, path string) { g.Quota.Bytes = r.bytes(n, path, 1, mostDisk) }},
-		field{"quota_files", "", func(n *node, path string) { g.Quota.Files = int(r.integer(n, path, 1, maxQuotaFiles)) }},
+		required("path", pathExample, &g.Path, r.guestPath),
+		required("host", "host: and a folder of this computer, such as ./workspaces/{project_id}", &g.Host, r.hostTemplate),
+		optional("access", &g.Access, r.access()),
+		optional("quota", &g.Quota.Bytes, r.bytes(1, mostDisk)),
+		optional("quota_files", &g.Quota.Files, integer(r, 1, maxQuotaFiles)),
 	)
 	return g
 }
@@ -187,10 +188,8 @@ func (r *reader) fileGrant(n *node, path string) FileGrant {
 func (r *reader) fileDeny(n *node, path string) *FileDeny {
 	d := &FileDeny{Access: AccessRead}
 	r.object(n, path,
-		field{"path", "path: and the folder's path for the tool, such as /project", func(n *node, path string) { d.Path = r.guestPath(n, path) }},
-		field{"access", "", func(n *node, path string) {
-			d.Access = Access(r.choice(n, path, string(AccessRead), string(AccessReadWrite)))
-		}},
+		required("path", pathExample, &d.Path, r.guestPath),
+		optional("access", &d.Access, r.access()),
 	)
 	return d
 }

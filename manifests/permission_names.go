@@ -70,7 +70,7 @@ func environment() kind {
 		name: "env",
 		asks: &asking{
 			key: "env", schema: `{"$ref": "#/$defs/settings"}`,
-			read:  func(r *reader, n *node, at string, p *Permissions) { p.Env = r.uniqueTexts(n, at, maxList, r.setting) },
+			read:  func(r *reader, n *node, at string, p *Permissions) { p.Env = distinctOf(r, maxList, r.setting)(n, at) },
 			write: func(p Permissions) *node { return listed(p.Env, textOf) },
 		},
 		gives: grants("env", `{
@@ -98,7 +98,7 @@ func (r *reader) envGrants(n *node, path string) []EnvGrant {
 	var grants []EnvGrant
 	r.mapping(n, path, maxList, func(m member, path string) {
 		r.key(m, path, settingName, settingFix)
-		grants = append(grants, EnvGrant{Binding{Origin: r.origin(m.at)}, m.key, r.value(m.value, path, maxEnvValue)})
+		grants = append(grants, EnvGrant{Binding{Origin: r.origin(m.at)}, m.key, r.value(maxEnvValue)(m.value, path)})
 	})
 	return grants
 }
@@ -125,7 +125,7 @@ func tools() kind {
 		name: "tools",
 		asks: &asking{
 			key: "tools", schema: `{"$ref": "#/$defs/toolNames"}`,
-			read:  func(r *reader, n *node, at string, p *Permissions) { p.Tools = r.uniqueTexts(n, at, maxList, r.name) },
+			read:  func(r *reader, n *node, at string, p *Permissions) { p.Tools = distinctOf(r, maxList, r.name)(n, at) },
 			write: func(p Permissions) *node { return listed(p.Tools, textOf) },
 		},
 		gives: grants("calls", `{
@@ -158,13 +158,13 @@ func callStatement(name string) Statement {
 func namedGrants[G any](r *reader, n *node, path string, most int, read func(*node, string) string, grant func(Binding, string) G) []G {
 	var grants []G
 	var seen []string
-	r.uniqueTexts(n, path, most, func(n *node, path string) string {
+	distinctOf(r, most, func(n *node, path string) string {
 		name := read(n, path)
 		if name != "" && !slices.Contains(seen, name) {
 			seen, grants = append(seen, name), append(grants, grant(Binding{Origin: r.origin(n.at)}, name))
 		}
 		return name
-	})
+	})(n, path)
 	return grants
 }
 

@@ -76,7 +76,7 @@ func network() kind {
           }
         }`,
 			read: func(r *reader, n *node, at string, p *Permissions) {
-				r.list(n, at, maxList, func(n *node, at string) { p.Network = append(p.Network, r.networkPermission(n, at)) })
+				p.Network = listOf(r, maxList, r.networkPermission)(n, at)
 			},
 			write: func(p Permissions) *node { return listed(p.Network, requestNode) },
 		},
@@ -140,13 +140,11 @@ const hostExample = "host: and a name, such as api.example.com or *.example.com"
 // empty.
 func (r *reader) networkFields(p *NetworkPermission, example string) []field {
 	return []field{
-		{"host", example, func(n *node, at string) { p.Host = canonical(r, n, at, permission.ParseHost) }},
-		{"ports", "", func(n *node, at string) { p.Ports = r.ports(n, at) }},
-		{"methods", "", func(n *node, at string) { p.Methods = r.uniqueTexts(n, at, maxList, r.method) }},
-		{"schemes", "", func(n *node, at string) { p.Schemes = r.schemes(n, at) }},
-		{"paths", "", func(n *node, at string) {
-			p.Paths = r.uniqueTexts(n, at, maxList, func(n *node, at string) string { return canonical(r, n, at, permission.ParseURLPath) })
-		}},
+		required("host", example, &p.Host, canonical(r, permission.ParseHost)),
+		optional("ports", &p.Ports, r.ports),
+		optional("methods", &p.Methods, distinctOf(r, maxList, r.word(methodText, "write a method in upper case, such as GET"))),
+		optional("schemes", &p.Schemes, r.schemes),
+		optional("paths", &p.Paths, distinctOf(r, maxList, canonical(r, permission.ParseURLPath))),
 	}
 }
 
@@ -165,71 +163,39 @@ func (p NetworkPermission) complete() NetworkPermission {
 }
 
 func (r *reader) ports(n *node, at string) []int {
-	var ports []int
-	r.list(n, at, maxList, func(n *node, at string) {
-		port := int(r.integer(n, at, 1, 65535))
-		if slices.Contains(ports, port) {
-			r.add(n.at, at, DuplicateKey, fmt.Sprintf("port %d appears twice in the list", port), "keep one of the two")
-		} else if port > 0 {
-			ports = append(ports, port)
-		}
-	})
-	return ports
+	return distinctOf(r, maxList, integer(r, 1, 65535))(n, at)
 }
 
 func (r *reader) schemes(n *node, at string) []string {
-	return r.uniqueTexts(n, at, maxList, func(n *node, at string) string { return r.choice(n, at, "https", "http") })
-}
-
-func (r *reader) method(n *node, at string) string {
-	return r.word(n, at, methodText, "write a method in upper case, such as GET")
+	return distinctOf(r, maxList, choice(r, "https", "http"))(n, at)
 }
 
 func (r *reader) networkGrants(n *node, at string) []NetworkGrant {
-	var grants []NetworkGrant
-	r.list(n, at, maxList, func(n *node, at string) {
+	return listOf(r, maxList, func(n *node, at string) NetworkGrant {
 		g := NetworkGrant{Binding: Binding{Origin: r.origin(n.at)}}
 		r.object(n, at, append(r.networkFields(&g.NetworkPermission, hostExample),
-			field{"addresses", "", func(n *node, at string) { g.Addresses = r.prefixes(n, at) }},
-			field{"connect", "", func(n *node, at string) { g.Connect = canonical(r, n, at, permission.ParseEndpoint) }},
-			field{"authorities", "", func(n *node, at string) { g.Authorities = r.hostPath(n, at) }},
+			optional("addresses", &g.Addresses, distinctOf(r, maxList, r.prefix)),
+			optional("connect", &g.Connect, canonical(r, permission.ParseEndpoint)),
+			optional("authorities", &g.Authorities, r.hostPath),
 		)...)
 		g.NetworkPermission = g.complete()
-		grants = append(grants, g)
-	})
-	return grants
+		return g
+	})(n, at)
 }
 
 // networkDeny reads denied requests. An absent key matches everything.
 func (r *reader) networkDeny(n *node, at string) *NetworkDeny {
 	var p NetworkPermission
 	var addresses []netip.Prefix
-	r.object(n, at, append(r.networkFields(&p, ""),
-		field{"addresses", "", func(n *node, at string) { addresses = r.prefixes(n, at) }},
-	)...)
+	r.object(n, at, append(r.networkFields(&p, ""), optional("addresses", &addresses, distinctOf(r, maxList, r.prefix)))...)
 	return &NetworkDeny{Host: p.Host, Ports: p.Ports, Methods: p.Methods, Schemes: p.Schemes, Paths: p.Paths, Addresses: addresses}
 }
 
-// prefixes reads a list of networks and single addresses.
-func (r *reader) prefixes(n *node, at string) []netip.Prefix {
-	var prefixes []netip.Prefix
-	r.list(n, at, maxList, func(n *node, at string) {
-		prefix, read := r.prefix(n, at)
-		switch {
-		case !read:
-		case slices.Contains(prefixes, prefix):
-			r.add(n.at, at, DuplicateKey, fmt.Sprintf("%s appears twice in the list", prefix), "keep one of the two")
-		default:
-			prefixes = append(prefixes, prefix)
-		}
-	})
-	return prefixes
-}
-
-func (r *reader) prefix(n *node, at string) (netip.Prefix, bool) {
+// prefix reads a network or a single address.
+func (r *reader) prefix(n *node, at string) netip.Prefix {
 	text := r.text(n, at)
 	if n.kind != textNode {
-		return netip.Prefix{}, false
+		return netip.Prefix{}
 	}
 	prefix, err := netip.ParsePrefix(text)
 	if address, single := netip.ParseAddr(text); single == nil && address.Zone() == "" {
@@ -244,10 +210,10 @@ func (r *reader) prefix(n *node, at string) (netip.Prefix, bool) {
 	case prefix != prefix.Masked():
 		message, fix = "has bits beyond its length", "write "+prefix.Masked().String()
 	default:
-		return prefix, true
+		return prefix
 	}
 	r.add(n.at, at, InvalidValue, fmt.Sprintf("%q %s", clip(text), message), fix)
-	return netip.Prefix{}, false
+	return netip.Prefix{}
 }
 
 // requestNode writes a network permission without its defaults.

@@ -25,7 +25,7 @@ func keyValue() kind {
         }`,
 			read: func(r *reader, n *node, at string, p *Permissions) {
 				p.KV = &KVPermission{}
-				r.object(n, at, field{"bytes", "bytes: and how much the tool stores, such as 1MiB", func(n *node, at string) { p.KV.Bytes = r.bytes(n, at, 1, maxKV) }})
+				r.object(n, at, required("bytes", "bytes: and how much the tool stores, such as 1MiB", &p.KV.Bytes, r.bytes(1, maxKV)))
 			},
 		},
 	}
@@ -44,7 +44,7 @@ func languageModel() kind {
         }`,
 			read: func(r *reader, n *node, at string, p *Permissions) {
 				p.LLM = &LLMPermission{}
-				r.object(n, at, field{"tokens", "tokens: and how many a call may use, such as 4000", func(n *node, at string) { p.LLM.Tokens = r.integer(n, at, 1, maxTokens) }})
+				r.object(n, at, required("tokens", "tokens: and how many a call may use, such as 4000", &p.LLM.Tokens, integer[int64](r, 1, maxTokens)))
 			},
 		},
 	}

@@ -95,7 +95,7 @@ func secrets() kind {
           }
         }`,
 			read: func(r *reader, n *node, at string, p *Permissions) {
-				r.list(n, at, maxList, func(n *node, at string) { p.Secrets = append(p.Secrets, r.secretPermission(n, at)) })
+				p.Secrets = listOf(r, maxList, r.secretPermission)(n, at)
 			},
 			write: func(p Permissions) *node { return listed(p.Secrets, secretNode) },
 		},
@@ -146,8 +146,8 @@ func secrets() kind {
 func (r *reader) secretPermission(n *node, at string) SecretPermission {
 	p := SecretPermission{}
 	read := r.object(n, at, append([]field{
-		{"name", secretExample, func(n *node, at string) { p.Name = r.secret(n, at) }},
-		{"host", secretHostExample, func(n *node, at string) { p.Host = canonical(r, n, at, permission.ParseOneHost) }},
+		required("name", secretExample, &p.Name, r.secret),
+		required("host", secretHostExample, &p.Host, canonical(r, permission.ParseOneHost)),
 	}, r.placeFields(&p.Place)...)...)
 	if read {
 		r.checkPlace(n, at, true)
@@ -162,34 +162,22 @@ const (
 )
 
 func (r *reader) secret(n *node, at string) string {
-	return r.word(n, at, secretName, "use upper-case letters, digits and _, starting with a letter")
+	return r.word(secretName, "use upper-case letters, digits and _, starting with a letter")(n, at)
 }
 
 // placeFields returns the keys for the place of a secret in a request.
 func (r *reader) placeFields(p *SecretPlace) []field {
 	return []field{
-		{"header", "", func(n *node, at string) { p.Header = r.header(n, at) }},
-		{"prefix", "", func(n *node, at string) {
-			p.Prefix = r.word(n, at, prefixText, `write 1 to 64 visible characters of ASCII, such as "Bearer "`)
-		}},
-		{"query", "", func(n *node, at string) {
-			p.Query = r.word(n, at, queryName, "use letters, digits and . _ ~ - for the name of the query parameter")
-		}},
-		{"body", "", func(n *node, at string) {
-			p.Body = r.word(n, at, queryName, "use letters, digits and . _ ~ - for the member of the JSON object, or the field of the form")
-		}},
+		optional("header", &p.Header, r.header),
+		optional("prefix", &p.Prefix, r.word(prefixText, `write 1 to 64 visible characters of ASCII, such as "Bearer "`)),
+		optional("query", &p.Query, r.word(queryName, "use letters, digits and . _ ~ - for the name of the query parameter")),
+		optional("body", &p.Body, r.word(queryName, "use letters, digits and . _ ~ - for the member of the JSON object, or the field of the form")),
 	}
 }
 
 // checkPlace reports more than one place, and a missing place if one is required.
 func (r *reader) checkPlace(n *node, at string, required bool) {
-	given := 0
-	for _, key := range [...]string{"header", "query", "body"} {
-		if n.get(key) != nil {
-			given++
-		}
-	}
-	if given > 1 || given == 0 && required {
+	if given := n.count("header", "query", "body"); given > 1 || given == 0 && required {
 		r.add(n.at, at, Conflict, "a secret goes into one place: a header, a query parameter or the body", "give exactly one of header, query and body")
 	}
 	if n.get("prefix") != nil && n.get("header") == nil {
@@ -199,7 +187,7 @@ func (r *reader) checkPlace(n *node, at string, required bool) {
 }
 
 func (r *reader) header(n *node, at string) string {
-	text := r.word(n, at, tokenText, "write the name of a header, such as X-Api-Key")
+	text := r.word(tokenText, "write the name of a header, such as X-Api-Key")(n, at)
 	if slices.Contains(hopHeaders[:], strings.ToLower(text)) {
 		r.add(n.at, at, InvalidValue, fmt.Sprintf("%q controls how a request is sent", text), "use another header, such as Authorization or X-Api-Key")
 		return ""
@@ -208,21 +196,19 @@ func (r *reader) header(n *node, at string) string {
 }
 
 func (r *reader) secretGrants(n *node, at string) []SecretGrant {
-	var grants []SecretGrant
-	r.list(n, at, maxList, func(n *node, at string) { grants = append(grants, r.secretGrant(n, at)) })
-	return grants
+	return listOf(r, maxList, r.secretGrant)(n, at)
 }
 
 func (r *reader) secretGrant(n *node, at string) SecretGrant {
 	g := SecretGrant{Binding: Binding{Origin: r.origin(n.at)}}
 	fields := append([]field{
-		{"name", secretExample, func(n *node, at string) { g.Name = r.secret(n, at) }},
-		{"from", "from: and where the value is, such as {env: API_KEY}", func(n *node, at string) { g.From = r.secretSource(n, at) }},
-		{"host", secretHostExample, func(n *node, at string) { g.Host = canonical(r, n, at, permission.ParseOneHost) }},
-		{"ports", "", func(n *node, at string) { g.Ports = r.ports(n, at) }},
-		{"schemes", "", func(n *node, at string) { g.Schemes = r.schemes(n, at) }},
+		required("name", secretExample, &g.Name, r.secret),
+		required("from", "from: and where the value is, such as {env: API_KEY}", &g.From, r.secretSource),
+		required("host", secretHostExample, &g.Host, canonical(r, permission.ParseOneHost)),
+		optional("ports", &g.Ports, r.ports),
+		optional("schemes", &g.Schemes, r.schemes),
 	}, r.placeFields(&g.Place)...)
-	fields = append(fields, field{"force", "", func(n *node, at string) { g.Force = r.boolean(n, at) }})
+	fields = append(fields, optional("force", &g.Force, r.boolean))
 	if r.object(n, at, fields...) {
 		r.checkPlace(n, at, false)
 	}
@@ -232,11 +218,11 @@ func (r *reader) secretGrant(n *node, at string) SecretGrant {
 func (r *reader) secretSource(n *node, at string) SecretSource {
 	s := SecretSource{}
 	read := r.object(n, at,
-		field{"env", "", func(n *node, at string) { s.Env = r.setting(n, at) }},
-		field{"file", "", func(n *node, at string) { s.File = r.hostPath(n, at) }},
-		field{"age", "", func(n *node, at string) { s.Age = r.hostPath(n, at) }},
-		field{"identity", "", func(n *node, at string) { s.Identity = r.hostPath(n, at) }},
-		field{"key", "", func(n *node, at string) { s.Key = r.setting(n, at) }},
+		optional("env", &s.Env, r.setting),
+		optional("file", &s.File, r.hostPath),
+		optional("age", &s.Age, r.hostPath),
+		optional("identity", &s.Identity, r.hostPath),
+		optional("key", &s.Key, r.setting),
 	)
 	if read {
 		r.checkSecretSource(n, at)
@@ -245,13 +231,7 @@ func (r *reader) secretSource(n *node, at string) SecretSource {
 }
 
 func (r *reader) checkSecretSource(n *node, at string) {
-	given := 0
-	for _, key := range [...]string{"env", "file", "age"} {
-		if n.get(key) != nil {
-			given++
-		}
-	}
-	if given != 1 {
+	if n.count("env", "file", "age") != 1 {
 		r.add(n.at, at, Conflict, "a secret's value comes from one place", "give exactly one of env, file and age")
 	}
 	encrypted := n.get("age") != nil
@@ -266,16 +246,16 @@ func (r *reader) checkSecretSource(n *node, at string) {
 }
 
 func secretNode(p SecretPermission) *node {
-	header := optional(p.Place.Header)
+	header := textOrNil(p.Place.Header)
 	if p.Place == (SecretPlace{}) {
 		header = &node{}
 	}
 	return objectOf(
 		keyed("name", textOf(p.Name)),
 		keyed("header", header),
-		keyed("prefix", optional(p.Place.Prefix)),
-		keyed("query", optional(p.Place.Query)),
-		keyed("body", optional(p.Place.Body)),
+		keyed("prefix", textOrNil(p.Place.Prefix)),
+		keyed("query", textOrNil(p.Place.Query)),
+		keyed("body", textOrNil(p.Place.Body)),
 		keyed("host", orNull(p.Host)),
 	)
 }
@@ -283,19 +263,19 @@ func secretNode(p SecretPermission) *node {
 func secretGrantNode(g SecretGrant) *node {
 	return objectOf(
 		keyed("name", textOf(g.Name)),
-		keyed("from", objectOf(keyed("env", optional(g.From.Env)))),
+		keyed("from", objectOf(keyed("env", textOrNil(g.From.Env)))),
 		keyed("host", orNull(g.Host)),
 		keyed("ports", listed(g.Ports, portNode)),
 		keyed("schemes", listed(g.Schemes, textOf)),
-		keyed("header", optional(g.Place.Header)),
-		keyed("prefix", optional(g.Place.Prefix)),
-		keyed("query", optional(g.Place.Query)),
-		keyed("body", optional(g.Place.Body)),
+		keyed("header", textOrNil(g.Place.Header)),
+		keyed("prefix", textOrNil(g.Place.Prefix)),
+		keyed("query", textOrNil(g.Place.Query)),
+		keyed("body", textOrNil(g.Place.Body)),
 	)
 }
 
-// optional returns nil, which means no member, for the empty text.
-func optional(text string) *node {
+// textOrNil returns nil, which means no member, for the empty text.
+func textOrNil(text string) *node {
 	if text == "" {
 		return nil
 	}

@@ -5,7 +5,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -105,21 +104,15 @@ func (r *reader) policy(root *node) *Policy {
 	r.places = root.places()
 	p := &Policy{File: r.file}
 	r.object(root, "",
-		field{"schema", "schema: " + PolicyV1, func(n *node, path string) { r.choice(n, path, PolicyV1) }},
-		field{"tools", "", func(n *node, path string) { p.Tools = r.sources(n, path) }},
-		field{"profile", "", func(n *node, path string) { p.Profile = r.name(n, path) }},
-		field{"profiles", "", func(n *node, path string) { p.Profiles = r.profiles(n, path) }},
-		field{"context", "", func(n *node, path string) { p.Context = r.contextSources(n, path) }},
-		field{"grants", "", func(n *node, path string) {
-			r.list(n, path, maxGrants, func(n *node, path string) { p.Grants = append(p.Grants, r.grant(n, path)) })
-		}},
-		field{"deny", "", func(n *node, path string) {
-			r.list(n, path, maxGrants, func(n *node, path string) { p.Deny = append(p.Deny, r.deny(n, path)) })
-		}},
-		field{"ask", "", func(n *node, path string) { p.Ask = r.asks(n, path) }},
-		field{"approve", "", func(n *node, path string) {
-			r.list(n, path, maxGrants, func(n *node, path string) { p.Approve = append(p.Approve, r.approval(n, path)) })
-		}},
+		required("schema", "schema: "+PolicyV1, new(string), choice(r, PolicyV1)),
+		optional("tools", &p.Tools, r.sources),
+		optional("profile", &p.Profile, r.name),
+		optional("profiles", &p.Profiles, r.profiles),
+		optional("context", &p.Context, r.contextSources),
+		optional("grants", &p.Grants, listOf(r, maxGrants, r.grant)),
+		optional("deny", &p.Deny, listOf(r, maxGrants, r.deny)),
+		optional("ask", &p.Ask, r.asks),
+		optional("approve", &p.Approve, listOf(r, maxGrants, r.approval)),
 	)
 	r.checkProfile(root, p)
 	return p
@@ -133,20 +126,10 @@ func (r *reader) origin(at position) string {
 
 // sources reads the folders and manifests from which tools are loaded.
 func (r *reader) sources(n *node, path string) []string {
-	var paths []string
-	r.list(n, path, maxList, func(n *node, path string) {
-		r.object(n, path, field{"path", "path: and a folder with tools, such as ./wasm-tools", func(n *node, path string) {
-			source := r.hostPath(n, path)
-			switch {
-			case source == "":
-			case slices.Contains(paths, source):
-				r.add(n.at, path, DuplicateKey, fmt.Sprintf("%q appears twice in the list", clip(n.text)), "keep one of the two")
-			default:
-				paths = append(paths, source)
-			}
-		}})
-	})
-	return paths
+	return distinctOf(r, maxList, func(n *node, path string) (source string) {
+		r.object(n, path, required("path", "path: and a folder with tools, such as ./wasm-tools", &source, r.hostPath))
+		return source
+	})(n, path)
 }
 
 // contextSources reads the sources of context values.
@@ -168,11 +151,9 @@ func (r *reader) contextSources(n *node, path string) []ContextSource {
 func (r *reader) contextSource(m member, path string) ContextSource {
 	source := ContextSource{Origin: r.origin(m.at), Name: m.key}
 	read := r.object(m.value, path,
-		field{"from", "from: and token, flag, session or fixed", func(n *node, path string) {
-			source.From = ContextOrigin(r.choice(n, path, string(FromToken), string(FromFlag), string(FromSession), string(FromFixed)))
-		}},
+		required("from", "from: and token, flag, session or fixed", &source.From, choice(r, FromToken, FromFlag, FromSession, FromFixed)),
 		field{"value", "", func(n *node, path string) {
-			source.Value = r.value(n, path, maxContextValue)
+			source.Value = r.value(maxContextValue)(n, path)
 			if n.kind == textNode && n.text == "" {
 				r.add(n.at, path, InvalidValue, "the text is empty", "write the value that every call gets")
 			}
@@ -194,7 +175,7 @@ func (r *reader) contextSource(m member, path string) ContextSource {
 
 // patterns reads a non-empty list of tool names and globs.
 func (r *reader) patterns(n *node, at string) []string {
-	patterns := r.uniqueTexts(n, at, maxList, r.pattern)
+	patterns := distinctOf(r, maxList, r.pattern)(n, at)
 	if n.kind == listNode && len(n.elements) == 0 {
 		r.add(n.at, at, InvalidValue, "the list names no tool", `write names, or globs such as "file_*"`)
 	}

@@ -86,14 +86,17 @@ func isFrom(source, folder string) bool {
 	return err == nil && filepath.IsLocal(inner)
 }
 
+// toolsExample says what to add if the key tools is missing.
+const toolsExample = `tools: and a list of names, or globs such as "file_*"`
+
 // grant reads one element of a policy's grants.
 func (r *reader) grant(n *node, path string) Grant {
 	g := Grant{Binding: Binding{Origin: r.origin(n.at)}}
 	gives := r.grantFields(&g)
 	read := r.object(n, path, append([]field{
-		{"tools", `tools: and a list of names, or globs such as "file_*"`, func(n *node, path string) { g.Tools = r.patterns(n, path) }},
-		{"source", "", func(n *node, path string) { g.Source = r.hostPath(n, path) }},
-		{"sha256", "", func(n *node, path string) { g.SHA256 = r.digest(n, path) }},
+		required("tools", toolsExample, &g.Tools, r.patterns),
+		optional("source", &g.Source, r.hostPath),
+		optional("sha256", &g.SHA256, r.digest),
 	}, gives...)...)
 	if read {
 		r.checkGives(n, path, keysOf(gives))
@@ -119,18 +122,12 @@ func (r *reader) deny(n *node, path string) PolicyDeny {
 	d := PolicyDeny{Deny: Deny{Origin: r.origin(n.at)}}
 	takes := r.denyFields(&d.Deny)
 	read := r.object(n, path, append([]field{
-		{"tools", "", func(n *node, path string) { d.Tools = r.patterns(n, path) }},
+		optional("tools", &d.Tools, r.patterns),
 	}, takes...)...)
 	if !read {
 		return d
 	}
-	given, keys := 0, keysOf(takes)
-	for _, key := range keys {
-		if n.get(key) != nil {
-			given++
-		}
-	}
-	if given != 1 {
+	if keys := keysOf(takes); n.count(keys...) != 1 {
 		last := len(keys) - 1
 		r.add(n.at, path, Conflict, "each element denies exactly one thing", "give exactly one of "+strings.Join(keys[:last], ", ")+" and "+keys[last])
 	}
@@ -173,13 +170,13 @@ func (p *Policy) addApprovals(given *Grants, tool, source string) {
 // asks reads the names and globs of tools whose calls require approval.
 func (r *reader) asks(n *node, path string) []PolicyAsk {
 	var asks []PolicyAsk
-	r.uniqueTexts(n, path, maxList, func(n *node, path string) string {
+	distinctOf(r, maxList, func(n *node, path string) string {
 		pattern := r.pattern(n, path)
 		if pattern != "" {
 			asks = append(asks, PolicyAsk{Origin: r.origin(n.at), Tool: pattern})
 		}
 		return pattern
-	})
+	})(n, path)
 	if n.kind == listNode && len(n.elements) == 0 {
 		r.add(n.at, path, InvalidValue, "the list names no tool", `write names, or globs such as "file_*", or remove the key`)
 	}
@@ -190,9 +187,9 @@ func (r *reader) asks(n *node, path string) []PolicyAsk {
 func (r *reader) approval(n *node, path string) PolicyApproval {
 	a := PolicyApproval{Binding: Binding{Origin: r.origin(n.at)}}
 	r.object(n, path,
-		field{"tools", `tools: and a list of names, or globs such as "file_*"`, func(n *node, path string) { a.Tools = r.patterns(n, path) }},
-		field{"source", "", func(n *node, path string) { a.Source = r.hostPath(n, path) }},
-		field{"sha256", "", func(n *node, path string) { a.SHA256 = r.digest(n, path) }},
+		required("tools", toolsExample, &a.Tools, r.patterns),
+		optional("source", &a.Source, r.hostPath),
+		optional("sha256", &a.SHA256, r.digest),
 	)
 	return a
 }

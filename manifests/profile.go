@@ -106,10 +106,10 @@ func (r *reader) profiles(n *node, path string) []Profile {
 func (r *reader) profile(m member, path string) profileDraft {
 	d := profileDraft{name: m.key, path: path, extends: standardProfile}
 	r.object(m.value, path,
-		field{"extends", "", func(n *node, path string) { d.extends = r.name(n, path) }},
-		field{"limits", "", func(n *node, path string) { r.limits(n, path, &d.limits) }},
-		field{"network", "", func(n *node, path string) { d.network = r.choice(n, path, "none", "granted") }},
-		field{"writes", "", func(n *node, path string) { d.writes = r.choice(n, path, "none", "granted") }},
+		optional("extends", &d.extends, r.name),
+		optional("limits", &d.limits, r.limits),
+		optional("network", &d.network, choice(r, "none", "granted")),
+		optional("writes", &d.writes, choice(r, "none", "granted")),
 	)
 	return d
 }
@@ -211,11 +211,7 @@ func knownProfiles(wrong string, own []string) string {
 		}
 	}
 	slices.Sort(known)
-	fix := "write one of " + strings.Join(known, ", ")
-	if near := nearest(wrong, known); near != "" {
-		fix = "did you mean " + near + "? It is one of " + strings.Join(known, ", ")
-	}
-	return fix
+	return choiceFix(wrong, known)
 }
 
 func builtinProfile(name string) (Profile, bool) {

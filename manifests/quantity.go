@@ -72,7 +72,7 @@ func isDigits(text string) bool {
 func ParseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%w: length of time %q: want a positive one with a unit, such as 10s, 1m30s or 1.5s", ErrQuantity, text)
+		return 0, fmt.Errorf("%w: duration %q: want a positive one with a unit, such as 10s, 1m30s or 1.5s", ErrQuantity, text)
 	}
 	return d, nil
 }

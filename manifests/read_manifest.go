@@ -37,30 +37,26 @@ func (r *reader) manifest(root *node) *Manifest {
 		m.lines[path] = at.line
 	}
 	read := r.object(root, "",
-		field{"schema", "schema: " + SchemaV1, func(n *node, path string) { r.choice(n, path, SchemaV1) }},
-		field{"name", "name: and a name for models, such as fetch_page", func(n *node, path string) { m.Name = r.name(n, path) }},
-		field{"label", "", func(n *node, path string) { m.Label = r.line(n, path, maxLabel) }},
-		field{"description", "description: and a sentence that tells a model what the tool does", func(n *node, path string) { m.Description = r.prose(n, path, maxDescription) }},
-		field{"version", "", func(n *node, path string) { m.Version = r.version(n, path) }},
-		field{"category", "", func(n *node, path string) { m.Category = r.line(n, path, maxCategory) }},
+		required("schema", "schema: "+SchemaV1, new(string), choice(r, SchemaV1)),
+		required("name", "name: and a name for models, such as fetch_page", &m.Name, r.name),
+		optional("label", &m.Label, r.line(maxLabel)),
+		required("description", "description: and a sentence that tells a model what the tool does", &m.Description, r.prose(maxDescription)),
+		optional("version", &m.Version, r.version),
+		optional("category", &m.Category, r.line(maxCategory)),
 		field{"module", "", func(n *node, path string) { r.module(n, path, &m.Module) }},
 		field{"parameters", "", func(*node, string) {}}, // read below, since they need the context
 		field{"result", "", func(n *node, path string) { m.Result = r.schema(n, n, path) }},
-		field{"permissions", "", func(n *node, path string) { r.permissions(n, path, &m.Permissions) }},
-		field{"limits", "", func(n *node, path string) { r.limits(n, path, &m.Limits) }},
-		field{"context", "", func(n *node, path string) { m.Context = r.context(n, path) }},
-		field{"behavior", "", func(n *node, path string) { r.behavior(n, path, &m.Behavior) }},
-		field{"execution", "", func(n *node, path string) {
-			m.Execution = Execution(r.choice(n, path, string(ExecutionSandbox), string(ExecutionClient)))
-		}},
-		field{"type", "", func(n *node, path string) {
-			m.Type = Type(r.choice(n, path, string(FunctionTool), string(CustomTool), string(LocalShellTool)))
-		}},
-		field{"format", "", func(n *node, path string) { m.Format = r.format(n, path) }},
-		field{"requires", "", func(n *node, path string) { m.Requires = r.uniqueTexts(n, path, maxList, r.requirement) }},
-		field{"aliases", "", func(n *node, path string) { m.Aliases = r.uniqueTexts(n, path, maxList, r.name) }},
-		field{"deprecated", "", func(n *node, path string) { m.Deprecated = r.deprecated(n, path) }},
-		field{"tests", "", func(n *node, path string) { m.Tests = r.tests(n, path) }},
+		optional("permissions", &m.Permissions, r.permissions),
+		optional("limits", &m.Limits, r.limits),
+		optional("context", &m.Context, r.context),
+		optional("behavior", &m.Behavior, r.behavior),
+		optional("execution", &m.Execution, choice(r, ExecutionSandbox, ExecutionClient)),
+		optional("type", &m.Type, choice(r, FunctionTool, CustomTool, LocalShellTool)),
+		optional("format", &m.Format, r.format),
+		optional("requires", &m.Requires, distinctOf(r, maxList, r.requirement)),
+		optional("aliases", &m.Aliases, distinctOf(r, maxList, r.name)),
+		optional("deprecated", &m.Deprecated, r.deprecated),
+		optional("tests", &m.Tests, r.tests),
 	)
 	if !read {
 		return m
@@ -71,7 +67,7 @@ func (r *reader) manifest(root *node) *Manifest {
 }
 
 func (r *reader) setting(n *node, path string) string {
-	return r.word(n, path, settingName, settingFix)
+	return r.word(settingName, settingFix)(n, path)
 }
 
 // requirement reads a setting, or several alternatives separated by |.
@@ -99,9 +95,9 @@ func (r *reader) requirement(n *node, path string) string {
 func (r *reader) deprecated(n *node, path string) *Deprecated {
 	d := &Deprecated{}
 	r.object(n, path,
-		field{"since", "", func(n *node, path string) { d.Since = r.version(n, path) }},
-		field{"use", "", func(n *node, path string) { d.Use = r.name(n, path) }},
-		field{"message", "", func(n *node, path string) { d.Message = r.prose(n, path, maxMessage) }},
+		optional("since", &d.Since, r.version),
+		optional("use", &d.Use, r.name),
+		optional("message", &d.Message, r.prose(maxMessage)),
 	)
 	return d
 }
@@ -197,35 +193,33 @@ const (
 	mostCache    = 30 * 24 * time.Hour
 )
 
-func (r *reader) limits(n *node, path string, l *Limits) {
+func (r *reader) limits(n *node, path string) (l Limits) {
 	r.object(n, path,
-		field{"memory", "", func(n *node, path string) { l.Memory = r.bytes(n, path, leastMemory, mostMemory) }},
-		field{"timeout", "", func(n *node, path string) { l.Timeout = r.duration(n, path, leastTimeout, mostTimeout) }},
-		field{"fuel", "", func(n *node, path string) { l.Fuel = r.integer(n, path, 1, math.MaxInt64) }},
-		field{"output", "", func(n *node, path string) { l.Output = r.bytes(n, path, 1, mostOutput) }},
-		field{"stderr", "", func(n *node, path string) { l.Stderr = r.bytes(n, path, 1, mostStderr) }},
-		field{"http_calls", "", func(n *node, path string) { l.HTTPCalls = int(r.integer(n, path, 1, mostHTTP)) }},
-		field{"http_bytes", "", func(n *node, path string) { l.HTTPBytes = r.bytes(n, path, 1, mostTransfer) }},
-		field{"open_files", "", func(n *node, path string) { l.OpenFiles = int(r.integer(n, path, 1, mostFiles)) }},
-		field{"disk_bytes", "", func(n *node, path string) { l.DiskBytes = r.bytes(n, path, 1, mostDisk) }},
+		optional("memory", &l.Memory, r.bytes(leastMemory, mostMemory)),
+		optional("timeout", &l.Timeout, r.duration(leastTimeout, mostTimeout)),
+		optional("fuel", &l.Fuel, integer[int64](r, 1, math.MaxInt64)),
+		optional("output", &l.Output, r.bytes(1, mostOutput)),
+		optional("stderr", &l.Stderr, r.bytes(1, mostStderr)),
+		optional("http_calls", &l.HTTPCalls, integer(r, 1, mostHTTP)),
+		optional("http_bytes", &l.HTTPBytes, r.bytes(1, mostTransfer)),
+		optional("open_files", &l.OpenFiles, integer(r, 1, mostFiles)),
+		optional("disk_bytes", &l.DiskBytes, r.bytes(1, mostDisk)),
 	)
+	return l
 }
 
-func (r *reader) behavior(n *node, path string, b *Behavior) {
-	flag := func(key string, to *bool) field {
-		return field{key, "", func(n *node, path string) { *to = r.boolean(n, path) }}
-	}
+func (r *reader) behavior(n *node, path string) Behavior {
+	b := Behavior{Snapshot: SnapshotAuto}
 	r.object(n, path,
-		flag("read_only", &b.ReadOnly),
-		flag("idempotent", &b.Idempotent),
-		flag("destructive", &b.Destructive),
-		field{"cache", "", func(n *node, path string) { b.Cache = r.cache(n, path) }},
-		flag("final", &b.Final),
-		flag("hidden", &b.Hidden),
-		field{"snapshot", "", func(n *node, path string) {
-			b.Snapshot = Snapshot(r.choice(n, path, string(SnapshotAuto), string(SnapshotOff), string(SnapshotStart)))
-		}},
+		optional("read_only", &b.ReadOnly, r.boolean),
+		optional("idempotent", &b.Idempotent, r.boolean),
+		optional("destructive", &b.Destructive, r.boolean),
+		optional("cache", &b.Cache, r.cache),
+		optional("final", &b.Final, r.boolean),
+		optional("hidden", &b.Hidden, r.boolean),
+		optional("snapshot", &b.Snapshot, choice(r, SnapshotAuto, SnapshotOff, SnapshotStart)),
 	)
+	return b
 }
 
 // cache reads how long answers may be reused, or off.
@@ -234,10 +228,10 @@ func (r *reader) cache(n *node, path string) time.Duration {
 		return CacheOff
 	}
 	if n.kind == textNode && strings.EqualFold(n.text, cacheOff) {
-		r.add(n.at, path, InvalidValue, fmt.Sprintf("%q is not a length of time", clip(n.text)), "write off in lower case")
+		r.add(n.at, path, InvalidValue, fmt.Sprintf("%q is not a duration", clip(n.text)), "write off in lower case")
 		return 0
 	}
-	return r.duration(n, path, leastCache, mostCache)
+	return r.duration(leastCache, mostCache)(n, path)
 }
 
 const cacheOff = "off"
@@ -256,9 +250,9 @@ const (
 func (r *reader) format(n *node, path string) json.RawMessage {
 	var kind, syntax, definition string
 	read := r.object(n, path,
-		field{"type", "type: and text or grammar", func(n *node, path string) { kind = r.choice(n, path, textFormat, grammarFormat) }},
-		field{"syntax", "", func(n *node, path string) { syntax = r.choice(n, path, "lark", "regex") }},
-		field{"definition", "", func(n *node, path string) { definition = r.grammar(n, path) }},
+		required("type", "type: and text or grammar", &kind, choice(r, textFormat, grammarFormat)),
+		optional("syntax", &syntax, choice(r, "lark", "regex")),
+		optional("definition", &definition, r.grammar),
 	)
 	if !read || kind == "" {
 		return nil
@@ -281,7 +275,7 @@ func (r *reader) format(n *node, path string) json.RawMessage {
 
 // grammar reads a grammar. White space in it is significant.
 func (r *reader) grammar(n *node, path string) string {
-	text := r.value(n, path, maxGrammar)
+	text := r.value(maxGrammar)(n, path)
 	if n.kind == textNode && n.text == "" {
 		r.add(n.at, path, InvalidValue, "the text is empty", "write the grammar, or type: text")
 	}

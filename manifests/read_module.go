@@ -30,15 +30,13 @@ var (
 
 func (r *reader) module(n *node, path string, m *Module) {
 	r.object(n, path,
-		field{"path", "path: and the module's file, such as tool.wasm", func(n *node, path string) { m.Path = r.modulePath(n, path) }},
-		field{"sha256", "", func(n *node, path string) { m.SHA256 = r.digest(n, path) }},
-		field{"abi", "", func(n *node, path string) { m.ABI = ABI(r.choice(n, path, string(ABIWASI), string(ABIExtism))) }},
-		field{"entry", "", func(n *node, path string) { m.Entry = r.entry(n, path) }},
-		field{"args", "", func(n *node, path string) { m.Args = r.args(n, path) }},
-		field{"stdin", "", func(n *node, path string) { m.Stdin = r.stdin(n, path) }},
-		field{"stdout", "", func(n *node, path string) {
-			m.Stdout = Stdout(r.choice(n, path, string(StdoutAuto), string(StdoutResult), string(StdoutJSON), string(StdoutText)))
-		}},
+		required("path", "path: and the module's file, such as tool.wasm", &m.Path, r.modulePath),
+		optional("sha256", &m.SHA256, r.digest),
+		optional("abi", &m.ABI, choice(r, ABIWASI, ABIExtism)),
+		optional("entry", &m.Entry, r.entry),
+		optional("args", &m.Args, listOf(r, maxArgElements, r.arg)),
+		optional("stdin", &m.Stdin, r.stdin),
+		optional("stdout", &m.Stdout, choice(r, StdoutAuto, StdoutResult, StdoutJSON, StdoutText)),
 	)
 	if m.Entry != "" && m.ABI == ABIWASI {
 		r.add(r.place(path+".entry"), path+".entry", Conflict, "a wasi program has no entry", "remove entry, or set abi: extism")
@@ -77,37 +75,32 @@ func (r *reader) modulePath(n *node, path string) string {
 }
 
 func (r *reader) digest(n *node, path string) string {
-	return strings.ToLower(r.word(n, path, sha256Text, "write the 64 hexadecimal digits that sha256sum prints, in quotes"))
+	return strings.ToLower(r.word(sha256Text, "write the 64 hexadecimal digits that sha256sum prints, in quotes")(n, path))
 }
 
 func (r *reader) entry(n *node, path string) string {
 	if n.kind == textNode && n.text == "" {
 		return "" // as if it were absent
 	}
-	return r.word(n, path, entryName, "write the name of an exported function")
+	return r.word(entryName, "write the name of an exported function")(n, path)
 }
 
-func (r *reader) args(n *node, path string) []ArgTemplate {
-	var templates []ArgTemplate
-	r.list(n, path, maxArgElements, func(n *node, path string) {
-		fix := "put the element into quotes"
-		if n.kind == objectNode {
-			fix = `put the element into quotes, such as "{url}": without them it is an object`
-		}
-		if !r.kind(n, path, textNode, fix) {
-			templates = append(templates, ArgTemplate{}) // keep the other indexes
-			return
-		}
-		template, err := ParseArgTemplate(n.text)
-		templates = append(templates, template)
-		switch {
-		case len(n.text) > maxArgBytes:
-			r.add(n.at, path, OutOfRange, fmt.Sprintf("%d bytes are over the limit of %d", len(n.text), maxArgBytes), "make the element shorter")
-		case err != nil:
-			r.add(n.at, path, InvalidValue, strings.TrimPrefix(err.Error(), ErrTemplate.Error()+": "), "write {param} for a parameter, and {{ or }} for a brace")
-		}
-	})
-	return templates
+func (r *reader) arg(n *node, path string) ArgTemplate {
+	fix := "put the element into quotes"
+	if n.kind == objectNode {
+		fix = `put the element into quotes, such as "{url}": without them it is an object`
+	}
+	if !r.kind(n, path, textNode, fix) {
+		return ArgTemplate{}
+	}
+	template, err := ParseArgTemplate(n.text)
+	switch {
+	case len(n.text) > maxArgBytes:
+		r.add(n.at, path, OutOfRange, fmt.Sprintf("%d bytes are over the limit of %d", len(n.text), maxArgBytes), "make the element shorter")
+	case err != nil:
+		r.add(n.at, path, InvalidValue, strings.TrimPrefix(err.Error(), ErrTemplate.Error()+": "), "write {param} for a parameter, and {{ or }} for a brace")
+	}
+	return template
 }
 
 func (r *reader) stdin(n *node, path string) Stdin {

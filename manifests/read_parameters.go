@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/caisson-run/caisson/manifests/internal/keypath"
@@ -31,7 +30,7 @@ func (r *reader) context(n *node, path string) []string {
 }
 
 func (r *reader) parameter(n *node, path string) string {
-	return r.word(n, path, parameterName, settingFix)
+	return r.word(parameterName, settingFix)(n, path)
 }
 
 // equalFold returns the first name that equals name without regard to case, or "".
@@ -187,18 +186,12 @@ func (r *reader) checkTemplates(parameters *node, m *Manifest) {
 		}
 		r.add(r.place(path), path, Conflict, fmt.Sprintf("{%s} is not a parameter", clip(param)), fix)
 	}
-	if len(m.Module.Args) > 0 {
-		r.eachTemplate(m.Module.Args, check)
+	for i, template := range m.Module.Args {
+		for _, param := range template.Params() {
+			check(param, keypath.Index("module.args", i))
+		}
 	}
 	if m.Module.Stdin.Mode == StdinParam {
 		check(m.Module.Stdin.Param, "module.stdin")
-	}
-}
-
-func (r *reader) eachTemplate(templates []ArgTemplate, check func(param, path string)) {
-	for i, template := range templates {
-		for _, param := range template.Params() {
-			check(param, "module.args["+strconv.Itoa(i)+"]")
-		}
 	}
 }

@@ -34,47 +34,42 @@ func (r *reader) tests(n *node, path string) []Test {
 func (r *reader) test(n *node, path string) Test {
 	t := Test{Arguments: json.RawMessage("{}")}
 	r.object(n, path,
-		field{"name", "name: and what the test shows", func(n *node, path string) { t.Name = r.line(n, path, maxTestName) }},
+		required("name", "name: and what the test shows", &t.Name, r.line(maxTestName)),
 		field{"arguments", "", func(n *node, path string) {
 			if r.kind(n, path, objectNode, "write the arguments as an object, {} for none") {
 				t.Arguments = n.json()
 			}
 		}},
-		field{"context", "", func(n *node, path string) { t.Context = r.texts(n, path) }},
-		field{"files", "", func(n *node, path string) { t.Files = r.files(n, path) }},
-		field{"expect", "expect: {success: true}", func(n *node, path string) { r.expect(n, path, &t.Expect) }},
+		optional("context", &t.Context, r.texts),
+		optional("files", &t.Files, r.files),
+		required("expect", "expect: {success: true}", &t.Expect, r.expect),
 	)
 	return t
 }
 
-func (r *reader) expect(n *node, path string, e *Expect) {
+func (r *reader) expect(n *node, path string) (e Expect) {
 	r.object(n, path,
-		field{"success", "", func(n *node, path string) {
-			if r.kind(n, path, boolNode, "write true or false") {
-				success := n.text == "true"
-				e.Success = &success
-			}
-		}},
-		field{"kind", "", func(n *node, path string) {
-			var words []string
-			for _, kind := range tool.Kinds() {
-				words = append(words, string(kind))
-			}
-			e.Kind = r.choice(n, path, words...)
-		}},
-		field{"output", "", func(n *node, path string) {
-			if r.kind(n, path, textNode, "put the output into quotes") {
-				e.Output = &n.text
-			}
-		}},
-		field{"error", "", func(n *node, path string) { e.Error = r.text(n, path) }},
+		optional("success", &e.Success, pointer(r.boolean)),
+		optional("kind", &e.Kind, choice(r, kindWords()...)),
+		optional("output", &e.Output, pointer(r.text)),
+		optional("error", &e.Error, r.text),
 		field{"data", "", func(n *node, _ string) { e.Data = n.json() }},
-		field{"files", "", func(n *node, path string) { e.Files = r.files(n, path) }},
+		optional("files", &e.Files, r.files),
 	)
 	if e.Success != nil && *e.Success && (e.Kind != "" || e.Error != "") {
 		inner := path + ".success"
 		r.add(r.place(inner), inner, Conflict, "a success has neither kind nor error", "write success: false, or remove kind and error")
 	}
+	return e
+}
+
+// kindWords returns the kinds of failures.
+func kindWords() []string {
+	var words []string
+	for _, kind := range tool.Kinds() {
+		words = append(words, string(kind))
+	}
+	return words
 }
 
 // texts reads an object whose values are texts.

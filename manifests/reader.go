@@ -44,6 +44,25 @@ type field struct {
 	read    func(n *node, path string)
 }
 
+// parser reads one value. If it reports a problem, it returns the zero value.
+type parser[T any] func(n *node, path string) T
+
+// optional returns the field of a key that may be absent. Its value is stored in to.
+func optional[T any](key string, to *T, read parser[T]) field {
+	return required(key, "", to, read)
+}
+
+// required returns the field of a key that must be present. The example says what to add if it is
+// not.
+func required[T any](key, example string, to *T, read parser[T]) field {
+	return field{key, example, func(n *node, path string) { *to = read(n, path) }}
+}
+
+// pointer returns a parser that tells an absent value from the zero value.
+func pointer[T any](read parser[T]) parser[*T] {
+	return func(n *node, path string) *T { return new(read(n, path)) }
+}
+
 // maxProblems is the maximum number of problems reported. Nobody reads more.
 const maxProblems = 1000
 
@@ -97,14 +116,9 @@ func (r *reader) object(n *node, path string, fields ...field) bool {
 	}
 	for _, m := range n.members {
 		inner := keypath.Key(path, m.key)
-		i := slices.Index(keys, m.key)
-		switch {
-		case i < 0:
+		if i := slices.Index(keys, m.key); i < 0 {
 			r.unknownKey(m, inner, keys)
-		case m.value.reported:
-		case m.value.kind == nullNode:
-			r.add(m.at, inner, Missing, "the key has no value", "give it a value or remove the key")
-		default:
+		} else if r.hasValue(m, inner) {
 			fields[i].read(m.value, inner)
 		}
 	}
@@ -126,15 +140,18 @@ func (r *reader) mapping(n *node, path string, most int, read func(m member, pat
 		return
 	}
 	for _, m := range n.members {
-		inner := keypath.Key(path, m.key)
-		switch {
-		case m.value.reported:
-		case m.value.kind == nullNode:
-			r.add(m.at, inner, Missing, "the key has no value", "give it a value or remove the key")
-		default:
+		if inner := keypath.Key(path, m.key); r.hasValue(m, inner) {
 			read(m, inner)
 		}
 	}
+}
+
+// hasValue reports whether the value of a member is to be read, and adds a problem if it is null.
+func (r *reader) hasValue(m member, path string) bool {
+	if m.value.kind == nullNode && !m.value.reported {
+		r.add(m.at, path, Missing, "the key has no value", "give it a value or remove the key")
+	}
+	return m.value.kind != nullNode && !m.value.reported
 }
 
 // key reports a key that does not match a pattern.
@@ -176,19 +193,31 @@ func (r *reader) text(n *node, path string) string {
 }
 
 // choice reads one of several words.
-func (r *reader) choice(n *node, path string, words ...string) string {
-	text := r.text(n, path)
-	if n.kind != textNode || slices.Contains(words, text) {
-		return text
+func choice[W ~string](r *reader, words ...W) parser[W] {
+	known := make([]string, len(words))
+	for i, word := range words {
+		known[i] = string(word)
 	}
-	fix := "write one of " + strings.Join(words, ", ")
+	return func(n *node, path string) W {
+		text := r.text(n, path)
+		if n.kind != textNode || slices.Contains(known, text) {
+			return W(text)
+		}
+		r.add(n.at, path, InvalidValue, "unknown value "+strconv.Quote(clip(text)), choiceFix(text, known))
+		return ""
+	}
+}
+
+// choiceFix says which words may replace a wrong one.
+func choiceFix(wrong string, words []string) string {
+	all := strings.Join(words, ", ")
 	if len(words) == 1 {
-		fix = "write " + words[0]
-	} else if near := nearest(text, words); near != "" {
-		fix = "did you mean " + near + "? It is one of " + strings.Join(words, ", ")
+		return "write " + all
 	}
-	r.add(n.at, path, InvalidValue, "unknown value "+strconv.Quote(clip(text)), fix)
-	return ""
+	if near := nearest(wrong, words); near != "" {
+		return "did you mean " + near + "? It is one of " + all
+	}
+	return "write one of " + all
 }
 
 func (r *reader) boolean(n *node, path string) bool {
@@ -196,59 +225,55 @@ func (r *reader) boolean(n *node, path string) bool {
 }
 
 // integer reads a whole number from least to most.
-func (r *reader) integer(n *node, path string, least, most int64) int64 {
+func integer[N int | int64](r *reader, least, most N) parser[N] {
 	fix := fmt.Sprintf("write a whole number from %d to %d", least, most)
-	if !r.kind(n, path, numberNode, fix) {
-		return 0
+	return func(n *node, path string) N {
+		if !r.kind(n, path, numberNode, fix) {
+			return 0
+		}
+		if strings.ContainsAny(n.text, ".eE") {
+			r.add(n.at, path, InvalidValue, n.text+" is not written as a whole number", fix)
+			return 0
+		}
+		value, err := strconv.ParseInt(n.text, 10, 64)
+		if err != nil || value < int64(least) || value > int64(most) {
+			r.add(n.at, path, OutOfRange, clip(n.text)+" is out of range", fix)
+			return 0
+		}
+		return N(value)
 	}
-	if strings.ContainsAny(n.text, ".eE") {
-		r.add(n.at, path, InvalidValue, n.text+" is not written as a whole number", fix)
-		return 0
-	}
-	value, err := strconv.ParseInt(n.text, 10, 64)
-	if err != nil || value < least || value > most {
-		r.add(n.at, path, OutOfRange, clip(n.text)+" is out of range", fix)
-		return 0
-	}
-	return value
 }
 
 // bytes reads a size from least to most.
-func (r *reader) bytes(n *node, path string, least, most Bytes) Bytes {
+func (r *reader) bytes(least, most Bytes) parser[Bytes] {
 	fix := fmt.Sprintf("write a size from %s to %s, such as 64MiB, 256KiB or 512", least, most)
-	if n.kind != textNode && n.kind != numberNode {
-		r.add(n.at, path, WrongType, "want a size, got "+n.kind.String(), fix)
-		return 0
-	}
-	value, err := ParseBytes(n.text)
-	switch {
-	case err != nil:
-		r.add(n.at, path, InvalidValue, strconv.Quote(clip(n.text))+" is not a size", fix)
-		return 0
-	case value < least || value > most:
-		r.add(n.at, path, OutOfRange, clip(n.text)+" is out of range", fix)
-		return 0
-	}
-	return value
+	return quantity(r, "a size", fix, least, most, ParseBytes, textNode, numberNode)
 }
 
 // duration reads a duration from least to most.
-func (r *reader) duration(n *node, path string, least, most time.Duration) time.Duration {
-	fix := fmt.Sprintf("write a length of time from %s to %s, such as 10s, 1m30s or 1.5s", least, most)
-	if n.kind != textNode {
-		r.add(n.at, path, WrongType, "want a length of time with a unit, got "+n.kind.String(), fix)
-		return 0
+func (r *reader) duration(least, most time.Duration) parser[time.Duration] {
+	fix := fmt.Sprintf("write a duration from %s to %s, such as 10s, 1m30s or 1.5s", least, most)
+	return quantity(r, "a positive duration with a unit", fix, least, most, ParseDuration, textNode)
+}
+
+// quantity reads a value from least to most that is written as one of several kinds.
+func quantity[Q Bytes | time.Duration](r *reader, what, fix string, least, most Q, parse func(string) (Q, error), kinds ...nodeKind) parser[Q] {
+	return func(n *node, path string) Q {
+		if !slices.Contains(kinds, n.kind) {
+			r.add(n.at, path, WrongType, "want "+what+", got "+n.kind.String(), fix)
+			return 0
+		}
+		value, err := parse(n.text)
+		switch {
+		case err != nil:
+			r.add(n.at, path, InvalidValue, strconv.Quote(clip(n.text))+" is not "+what, fix)
+			return 0
+		case value < least || value > most:
+			r.add(n.at, path, OutOfRange, clip(n.text)+" is out of range", fix)
+			return 0
+		}
+		return value
 	}
-	value, err := ParseDuration(n.text)
-	switch {
-	case err != nil:
-		r.add(n.at, path, InvalidValue, strconv.Quote(clip(n.text))+" is not a length of time", fix)
-		return 0
-	case value < least || value > most:
-		r.add(n.at, path, OutOfRange, clip(n.text)+" is out of range", fix)
-		return 0
-	}
-	return value
 }
 
 // list reads the elements of a list of at most most elements.
@@ -267,20 +292,32 @@ func (r *reader) list(n *node, path string, most int, read func(n *node, path st
 	}
 }
 
-// uniqueTexts reads a list of distinct texts, each of which check accepts.
-func (r *reader) uniqueTexts(n *node, path string, most int, check func(n *node, path string) string) []string {
-	var texts []string
-	r.list(n, path, most, func(n *node, path string) {
-		text := check(n, path)
-		switch {
-		case text == "":
-		case slices.Contains(texts, text):
-			r.add(n.at, path, DuplicateKey, strconv.Quote(text)+" appears twice in the list", "keep one of the two")
-		default:
-			texts = append(texts, text)
-		}
-	})
-	return texts
+// listOf reads a list of at most most elements.
+func listOf[E any](r *reader, most int, read parser[E]) parser[[]E] {
+	return func(n *node, path string) []E {
+		var all []E
+		r.list(n, path, most, func(n *node, path string) { all = append(all, read(n, path)) })
+		return all
+	}
+}
+
+// distinctOf reads a list of distinct elements.
+func distinctOf[E comparable](r *reader, most int, read parser[E]) parser[[]E] {
+	return func(n *node, path string) []E {
+		var all []E
+		var invalid E
+		r.list(n, path, most, func(n *node, path string) {
+			element := read(n, path)
+			switch {
+			case element == invalid:
+			case slices.Contains(all, element):
+				r.add(n.at, path, DuplicateKey, strconv.Quote(fmt.Sprint(element))+" appears twice in the list", "keep one of the two")
+			default:
+				all = append(all, element)
+			}
+		})
+		return all
+	}
 }
 
 // place returns the position of the value at path, or of the nearest enclosing value.

@@ -77,34 +77,31 @@ func absolute(path *string) error {
 	return err
 }
 
-// canonical parses a value of a permission and returns its canonical form.
-func canonical[V fmt.Stringer](r *reader, n *node, at string, parse func(string) (V, error)) string {
-	text := r.text(n, at)
-	if n.kind != textNode {
-		return ""
+// canonical reads a value of a permission and returns its canonical form.
+func canonical[V fmt.Stringer](r *reader, parse func(string) (V, error)) parser[string] {
+	return func(n *node, at string) string {
+		text := r.text(n, at)
+		if n.kind != textNode {
+			return ""
+		}
+		value, err := parse(text)
+		if err != nil {
+			r.unreadable(n.at, at, text, err)
+			return ""
+		}
+		return value.String()
 	}
-	value, err := parse(text)
-	if err != nil {
-		r.unreadable(n.at, at, text, err)
-		return ""
-	}
-	return value.String()
 }
 
 // unreadable reports a text that package permission rejected.
 func (r *reader) unreadable(at position, path, text string, err error) {
-	problem, fix := wrong(err)
+	problem, fix := err.Error(), ""
+	if invalid, ok := errors.AsType[*permission.Error](err); ok {
+		problem, fix = invalid.Problem, invalid.Fix
+	}
 	r.add(at, path, InvalidValue, fmt.Sprintf("%q %s", clip(text), problem), fix)
 }
 
-// wrong returns the problem of an error from package permission, to follow the text, and its fix.
-func wrong(err error) (problem, fix string) {
-	if invalid, ok := errors.AsType[*permission.Error](err); ok {
-		return invalid.Problem, invalid.Fix
-	}
-	return err.Error(), ""
-}
-
 func (r *reader) guestPath(n *node, at string) string {
-	return canonical(r, n, at, permission.ParseGuestPath)
+	return canonical(r, permission.ParseGuestPath)(n, at)
 }

@@ -60,7 +60,7 @@ func listed[T any](elements []T, write func(T) *node) *node {
 	if len(elements) == 0 {
 		return nil
 	}
-	n := listOf()
+	n := &node{kind: listNode}
 	for _, element := range elements {
 		n.elements = append(n.elements, write(element))
 	}
@@ -100,7 +100,7 @@ func (n *node) manifestLine() string {
 		r.context(context, "context")
 		return r.ruleLine("context: ", context)
 	}
-	r.permissions(rule, "permissions", &Permissions{})
+	r.permissions(rule, "permissions")
 	return r.ruleLine("permissions: ", rule)
 }
 

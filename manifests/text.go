@@ -30,64 +30,61 @@ var secretName = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,127}$`)
 var versionText = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})(-[0-9A-Za-z.-]{1,40})?(\+[0-9A-Za-z.-]{1,40})?$`)
 
 // word reads a text that matches a pattern.
-func (r *reader) word(n *node, path string, pattern *regexp.Regexp, fix string) string {
-	text := r.text(n, path)
-	if n.kind == textNode && !pattern.MatchString(text) {
-		r.add(n.at, path, InvalidValue, fmt.Sprintf("%q is not allowed here", clip(text)), fix)
-		return ""
+func (r *reader) word(pattern *regexp.Regexp, fix string) parser[string] {
+	return func(n *node, path string) string {
+		text := r.text(n, path)
+		if n.kind == textNode && !pattern.MatchString(text) {
+			r.add(n.at, path, InvalidValue, fmt.Sprintf("%q is not allowed here", clip(text)), fix)
+			return ""
+		}
+		return text
 	}
-	return text
 }
 
 func (r *reader) name(n *node, path string) string {
-	return r.word(n, path, toolName, nameFix)
+	return r.word(toolName, nameFix)(n, path)
 }
 
 func (r *reader) version(n *node, path string) string {
-	return r.word(n, path, versionText, "write a semantic version in quotes if need be, such as 1.0.0")
+	return r.word(versionText, "write a semantic version in quotes if need be, such as 1.0.0")(n, path)
 }
 
 // line reads a non-empty line of visible text of at most most characters.
-func (r *reader) line(n *node, path string, most int) string {
-	text := r.prose(n, path, most*utf8.UTFMax)
-	fix := fmt.Sprintf("write one line of 1 to %d characters", most)
-	switch {
-	case text == "":
-	case strings.ContainsAny(text, "\n\t"):
-		r.add(n.at, path, InvalidValue, "line breaks and tabs are not allowed here", fix)
-	case utf8.RuneCountInString(text) > most:
-		r.add(n.at, path, OutOfRange, fmt.Sprintf("%d characters are over the limit of %d", utf8.RuneCountInString(text), most), fix)
-	default:
+func (r *reader) line(most int) parser[string] {
+	prose, fix := r.prose(most*utf8.UTFMax), fmt.Sprintf("write one line of 1 to %d characters", most)
+	return func(n *node, path string) string {
+		text := prose(n, path)
+		if strings.ContainsAny(text, "\n\t") {
+			r.add(n.at, path, InvalidValue, "line breaks and tabs are not allowed here", fix)
+			return ""
+		}
+		if length := utf8.RuneCountInString(text); length > most {
+			r.add(n.at, path, OutOfRange, fmt.Sprintf("%d characters are over the limit of %d", length, most), fix)
+			return ""
+		}
 		return text
 	}
-	return ""
-}
-
-// value reads a text of at most most bytes, in which white space is significant.
-func (r *reader) value(n *node, path string, most int) string {
-	text := r.text(n, path)
-	switch {
-	case n.kind != textNode:
-		return ""
-	case len(text) > most:
-		r.add(n.at, path, OutOfRange, fmt.Sprintf("%d bytes are over the limit of %d", len(text), most), "make the text shorter")
-		return ""
-	case !r.visible(n.at, path, text):
-		return ""
-	}
-	return text
 }
 
 // prose reads non-empty visible text of at most most bytes and trims surrounding white space.
-func (r *reader) prose(n *node, path string, most int) string {
-	text := strings.TrimSpace(r.text(n, path))
-	switch {
-	case n.kind != textNode:
-		return ""
-	case text == "":
-		r.add(n.at, path, InvalidValue, "the text is empty", "write something or remove the key")
-		return ""
-	case len(text) > most:
+func (r *reader) prose(most int) parser[string] {
+	return func(n *node, path string) string {
+		text := strings.TrimSpace(r.text(n, path))
+		if n.kind == textNode && text == "" {
+			r.add(n.at, path, InvalidValue, "the text is empty", "write something or remove the key")
+		}
+		return r.bounded(n, path, text, most)
+	}
+}
+
+// value reads a text of at most most bytes, in which white space is significant.
+func (r *reader) value(most int) parser[string] {
+	return func(n *node, path string) string { return r.bounded(n, path, r.text(n, path), most) }
+}
+
+// bounded returns the text of a node, or "" if it is longer than most bytes or not visible.
+func (r *reader) bounded(n *node, path, text string, most int) string {
+	if len(text) > most {
 		r.add(n.at, path, OutOfRange, fmt.Sprintf("%d bytes are over the limit of %d", len(text), most), "make the text shorter")
 		return ""
 	}

@@ -169,8 +169,6 @@ func (r *reader) yamlScalar(source *yaml.Node, at position, path string) *node {
 
 func textOf(text string) *node { return &node{kind: textNode, text: text} }
 
-func listOf(elements ...*node) *node { return &node{kind: listNode, elements: elements} }
-
 // objectOf returns an object with the members whose value is not nil.
 func objectOf(members ...member) *node {
 	return &node{kind: objectNode, members: slices.DeleteFunc(members, func(m member) bool { return m.value == nil })}
