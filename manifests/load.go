@@ -61,16 +61,19 @@ func readFile(path string) (source []byte, err error) {
 // Parse checks a manifest and fills in its defaults. The source is read as JSON if the file name
 // ends in .json, and as YAML otherwise. The error is an [*Error] with all problems.
 func Parse(file string, source []byte) (*Manifest, error) {
-	r := &reader{file: file, subject: manifestSubject}
-	root := r.document(source)
-	if root == nil {
-		return nil, newError(r.problems)
+	return parse(file, source, manifestSubject, (*reader).manifest)
+}
+
+func parse[T any](file string, source []byte, of subject, read func(*reader, *node) *T) (*T, error) {
+	r := &reader{file: file, subject: of}
+	var parsed *T
+	if root := r.document(source); root != nil {
+		parsed = read(r, root)
 	}
-	m := r.manifest(root)
 	if len(r.problems) > 0 {
 		return nil, newError(r.problems)
 	}
-	return m, nil
+	return parsed, nil
 }
 
 // document reads the source into a tree. On failure it returns nil and adds a problem.

@@ -109,32 +109,33 @@ func (n *node) without(drop func(key string) bool) *node {
 // json returns the value as compact JSON, with keys in their order and numbers as written.
 func (n *node) json() json.RawMessage {
 	var b bytes.Buffer
-	n.write(&b)
+	n.write(&b, ",", ":", writeString)
 	return b.Bytes()
 }
 
-func (n *node) write(b *bytes.Buffer) {
+// write writes the value with separators between elements and behind keys.
+func (n *node) write(b *bytes.Buffer, comma, colon string, writeText func(b *bytes.Buffer, text string)) {
 	switch n.kind {
 	case textNode:
-		writeString(b, n.text)
+		writeText(b, n.text)
 	case listNode:
 		b.WriteByte('[')
 		for i, element := range n.elements {
 			if i > 0 {
-				b.WriteByte(',')
+				b.WriteString(comma)
 			}
-			element.write(b)
+			element.write(b, comma, colon, writeText)
 		}
 		b.WriteByte(']')
 	case objectNode:
 		b.WriteByte('{')
 		for i, m := range n.members {
 			if i > 0 {
-				b.WriteByte(',')
+				b.WriteString(comma)
 			}
-			writeString(b, m.key)
-			b.WriteByte(':')
-			m.value.write(b)
+			writeText(b, m.key)
+			b.WriteString(colon)
+			m.value.write(b, comma, colon, writeText)
 		}
 		b.WriteByte('}')
 	case nullNode:

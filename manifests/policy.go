@@ -79,16 +79,7 @@ func LoadPolicy(path string) (*Policy, error) {
 // [Parse]. It also begins the origins of grants, and relative paths are joined to its directory.
 // The error is an [*Error] with all problems.
 func ParsePolicy(file string, source []byte) (*Policy, error) {
-	r := &reader{file: file, subject: policySubject}
-	root := r.document(source)
-	if root == nil {
-		return nil, newError(r.problems)
-	}
-	p := r.policy(root)
-	if len(r.problems) > 0 {
-		return nil, newError(r.problems)
-	}
-	return p, nil
+	return parse(file, source, policySubject, (*reader).policy)
 }
 
 const (

@@ -1,9 +1,10 @@
 package manifests
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -72,15 +73,8 @@ func (e *Error) Unwrap() error { return ErrInvalid }
 
 // newError sorts problems by position.
 func newError(problems []Problem) *Error {
-	sort.SliceStable(problems, func(i, j int) bool {
-		a, b := problems[i], problems[j]
-		if a.Line != b.Line {
-			return a.Line < b.Line
-		}
-		if a.Column != b.Column {
-			return a.Column < b.Column
-		}
-		return a.Path < b.Path
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		return cmp.Or(a.Line-b.Line, a.Column-b.Column, strings.Compare(a.Path, b.Path))
 	})
 	return &Error{problems}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/manifests/internal/spelling"
 )
 
 // toolName matches the tool names that every vendor of language models accepts.
@@ -141,41 +143,11 @@ func nearest(word string, words []string) string {
 		if strings.EqualFold(word, candidate) {
 			return candidate
 		}
-		if d := distance(word, candidate); d < least && d*2 < len(candidate) {
+		if d := spelling.Distance(word, candidate); d < least && d*2 < len(candidate) {
 			best, least = candidate, d
 		}
 	}
 	return best
-}
-
-// distance returns how many insertions, deletions, replacements and swaps of neighbours turn a into
-// b (optimal string alignment). Words of more than 64 bytes are far from everything.
-func distance(a, b string) int {
-	const far = 1 << 10
-	if len(a) > 64 || len(b) > 64 {
-		return far
-	}
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			change := 1
-			if a[i-1] == b[j-1] {
-				change = 0
-			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+change)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)][len(b)]
 }
 
 // FoldName returns the form that the name of a header or a parameter takes in servers that make

@@ -179,45 +179,16 @@ func keyed(key string, value *node) member { return member{key: key, value: valu
 // flow returns a value as one line of YAML. It returns false if the value contains text that is not
 // plain, because people paste the line and must see what it says.
 func (n *node) flow() (string, bool) {
-	var b strings.Builder
-	plain := n.writeFlow(&b)
-	return b.String(), plain
-}
-
-func (n *node) writeFlow(b *strings.Builder) bool {
+	var b bytes.Buffer
 	plain := true
-	switch n.kind {
-	case listNode:
-		b.WriteByte('[')
-		for i, element := range n.elements {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			plain = element.writeFlow(b) && plain
-		}
-		b.WriteByte(']')
-	case objectNode:
-		b.WriteByte('{')
-		for i, m := range n.members {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			plain = textOf(m.key).writeFlow(b) && plain
-			b.WriteString(": ")
-			plain = m.value.writeFlow(b) && plain
-		}
-		b.WriteByte('}')
-	case textNode:
-		text := n.text
+	n.write(&b, ", ", ": ", func(b *bytes.Buffer, text string) {
+		plain = plain && isPlain(text)
 		if needsQuotes(text) {
 			text = `"` + text + `"`
 		}
 		b.WriteString(text)
-		return isPlain(n.text)
-	default:
-		b.WriteString(n.text)
-	}
-	return plain
+	})
+	return b.String(), plain
 }
 
 // isPlain reports whether a text contains only letters, digits, and the punctuation of names,

@@ -311,13 +311,15 @@ func (c *compiler) types(n *Node, v jsontext.Value, at place) {
 	if len(names) == 0 {
 		c.problem(at.path, "an empty list allows nothing; name a type or leave type out")
 	}
+	n.allowed = 0
 	for _, name := range names {
-		if namedTypes([]string{name.String()}) == 0 {
+		types := typesNamed[name.String()]
+		if types == 0 {
 			c.problem(at.path, "unknown type %s; want one of %s", show(name), typeNames)
 		}
 		n.typed = append(n.typed, name.String())
+		n.allowed |= types
 	}
-	n.allowed = namedTypes(n.typed)
 	n.Types &= n.allowed
 }
 

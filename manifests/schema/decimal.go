@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 )
@@ -39,17 +40,11 @@ func (d decimal) isWhole() bool { return len(d.digits) <= d.exponent || d.digits
 
 // compare returns -1, 0 or 1, as cmp.Compare does.
 func (d decimal) compare(other decimal) int {
-	switch {
-	case d.sign() != other.sign():
-		if d.sign() < other.sign() {
-			return -1
-		}
-		return 1
-	case d.negative:
-		return -d.compareSize(other)
-	default:
-		return d.compareSize(other)
+	size := cmp.Or(cmp.Compare(d.exponent, other.exponent), strings.Compare(d.digits, other.digits))
+	if d.negative {
+		size = -size
 	}
+	return cmp.Or(cmp.Compare(d.sign(), other.sign()), size)
 }
 
 func (d decimal) sign() int {
@@ -61,16 +56,6 @@ func (d decimal) sign() int {
 	default:
 		return 1
 	}
-}
-
-func (d decimal) compareSize(other decimal) int {
-	if d.exponent != other.exponent && d.digits != "" {
-		if d.exponent < other.exponent {
-			return -1
-		}
-		return 1
-	}
-	return strings.Compare(d.digits, other.digits)
 }
 
 // appendKey appends a text that equal numbers share.

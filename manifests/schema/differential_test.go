@@ -67,7 +67,7 @@ func agree(t *testing.T, source []byte, values ...string) (fit int) {
 	return fit
 }
 
-var draftURIs = []string{draft6.uri(), draft7.uri(), draft2019.uri(), draft2020.uri()}
+var draftURIs = metaSchemas[:]
 
 // TestDifferential holds random schemas and values of all drafts against the library.
 func TestDifferential(t *testing.T) {

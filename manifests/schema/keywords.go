@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/manifests/internal/spelling"
 )
 
 // draft is a version of JSON Schema, in order of age.
@@ -17,38 +18,28 @@ const (
 	draft2020
 )
 
+// metaSchemas are the URIs of the drafts' meta-schemas.
+var metaSchemas = [...]string{
+	draft6:    "http://json-schema.org/draft-06/schema",
+	draft7:    "http://json-schema.org/draft-07/schema",
+	draft2019: "https://json-schema.org/draft/2019-09/schema",
+	draft2020: "https://json-schema.org/draft/2020-12/schema",
+}
+
 // findDraft returns the draft that $schema names, or a message.
 func findDraft(value jsontext.Value) (draft, string) {
 	if value.Kind() != jsontext.String {
 		return 0, "want a string, got " + typeName(value)
 	}
-	uri := value.String()
-	name := strings.TrimPrefix(strings.TrimPrefix(uri, "https://"), "http://")
-	switch strings.TrimSuffix(name, "#") {
-	case "json-schema.org/draft-06/schema":
-		return draft6, ""
-	case "json-schema.org/draft-07/schema":
-		return draft7, ""
-	case "json-schema.org/draft/2019-09/schema":
-		return draft2019, ""
-	case "json-schema.org/draft/2020-12/schema":
-		return draft2020, ""
+	schemeless := func(uri string) string {
+		return strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(uri, "#"), "https://"), "http://")
 	}
-	return 0, fmt.Sprintf("unsupported dialect %q; leave $schema out for draft 2020-12", uri)
-}
-
-// uri returns the name of the draft's own schema.
-func (d draft) uri() string {
-	switch d {
-	case draft6:
-		return "http://json-schema.org/draft-06/schema"
-	case draft7:
-		return "http://json-schema.org/draft-07/schema"
-	case draft2019:
-		return "https://json-schema.org/draft/2019-09/schema"
-	default:
-		return "https://json-schema.org/draft/2020-12/schema"
+	for d, uri := range metaSchemas {
+		if schemeless(uri) == schemeless(value.String()) {
+			return draft(d), ""
+		}
 	}
+	return 0, fmt.Sprintf("unsupported dialect %q; leave $schema out for draft 2020-12", value.String())
 }
 
 // knows reports whether a keyword means something in the draft.
@@ -121,44 +112,14 @@ var constraining = [...]string{
 func misspelt(keyword string) string {
 	folded := fold(keyword)
 	for _, known := range constraining {
-		if wanted := fold(known); folded == wanted || len(known) >= 5 && oneEdit(folded, wanted) {
+		if wanted := fold(known); folded == wanted || len(known) >= 5 && spelling.Distance(folded, wanted) == 1 {
 			return known
 		}
 	}
 	return ""
 }
 
-// fold leaves out what people write in a name or not.
+// fold drops the characters that people use to separate words, and upper case.
 func fold(keyword string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '_', r == '-', r == '$':
-			return -1
-		case 'A' <= r && r <= 'Z':
-			return r + 'a' - 'A'
-		}
-		return r
-	}, keyword)
-}
-
-// oneEdit reports whether b is a with one character added, left out, replaced or
-// swapped with its neighbour.
-func oneEdit(a, b string) bool {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	if len(b)-len(a) > 1 {
-		return false
-	}
-	i := 0
-	for i < len(a) && a[i] == b[i] {
-		i++
-	}
-	if len(a) < len(b) {
-		return a[i:] == b[i+1:]
-	}
-	if i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:] {
-		return true
-	}
-	return i == len(a) || a[i+1:] == b[i+1:]
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", "$", "").Replace(keyword))
 }

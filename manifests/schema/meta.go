@@ -22,7 +22,7 @@ func (c *compiler) checkForms() {
 			c.problem("", "the schema cannot be checked")
 		}
 	}()
-	meta, err := jsonschema.Compile(c.draft.uri())
+	meta, err := jsonschema.Compile(metaSchemas[c.draft])
 	if err != nil {
 		c.problem("", "the schema cannot be checked")
 		return

@@ -58,28 +58,9 @@ func isInteger(literal string) bool {
 	return true
 }
 
-// namedTypes returns the types that a keyword names.
-func namedTypes(names []string) Types {
-	types := Types(0)
-	for _, name := range names {
-		switch name {
-		case "null":
-			types |= Null
-		case "boolean":
-			types |= Boolean
-		case "integer":
-			types |= Integer
-		case "number":
-			types |= Number
-		case "string":
-			types |= String
-		case "array":
-			types |= Array
-		case "object":
-			types |= Object
-		}
-	}
-	return types
+// typesNamed are the types by the names that a schema uses.
+var typesNamed = map[string]Types{
+	"null": Null, "boolean": Boolean, "integer": Integer, "number": Number, "string": String, "array": Array, "object": Object,
 }
 
 // typeNames are the types that a schema can name.
