@@ -25,16 +25,7 @@ func (d *Dir) Mkdir(name string) (err error) {
 	if err := p.mayChange(); err != nil {
 		return err
 	}
-	return p.change(func() error {
-		if err := p.room(0, 1); err != nil {
-			return err
-		}
-		if err := p.root.Mkdir(p.path, 0o777); err != nil {
-			return err
-		}
-		p.grew(0, 1)
-		return nil
-	})
+	return p.create(0, func() error { return p.root.Mkdir(p.path, 0o777) })
 }
 
 // exists reports whether the place exists.
@@ -47,82 +38,74 @@ func (p place) exists() bool {
 }
 
 // RemoveDir removes an empty directory. It fails with [ErrNotDir] for anything but a directory.
-func (d *Dir) RemoveDir(name string) (err error) {
-	o := d.view.begin(opRemove)
-	defer func() { o.end(err) }()
-	p, err := d.locate("rmdir", name, true)
-	if err != nil {
-		return err
-	}
-	p.trim()
-	return p.change(func() error {
-		info, err := p.stat(false)
-		if err != nil {
-			return err
-		}
+func (d *Dir) RemoveDir(name string) error {
+	return d.remove("rmdir", name, func(p place, info os.FileInfo) error {
 		if !info.IsDir() {
 			return p.err(ErrNotDir)
 		}
-		return p.remove(info)
+		return nil
 	})
 }
 
 // Unlink removes a name. It fails with [ErrIsDir] for a directory.
-func (d *Dir) Unlink(name string) (err error) {
-	o := d.view.begin(opRemove)
-	defer func() { o.end(err) }()
-	p, err := d.locate("unlink", name, true)
-	if err != nil {
-		return err
-	}
-	p.trim()
-	return p.change(func() error {
-		info, err := p.stat(false)
+func (d *Dir) Unlink(name string) error {
+	return d.remove("unlink", name, func(p place, info os.FileInfo) error {
 		switch {
-		case err != nil:
-			return err
 		case info.IsDir():
 			return p.err(ErrIsDir)
 		case p.slashed:
 			return p.err(ErrNotDir)
 		}
-		return p.remove(info)
+		return nil
 	})
 }
 
-func (p place) remove(info os.FileInfo) error {
-	if err := p.root.Remove(p.path); err != nil {
-		return err
-	}
-	p.removed(info)
-	return nil
+// remove removes a name, unless check fails for what has it.
+func (d *Dir) remove(op, name string, check func(p place, info os.FileInfo) error) error {
+	return d.operate(opRemove, op, name, true, func(p place) error {
+		p.trim()
+		return p.change(func() error {
+			info, err := p.stat(false)
+			if err != nil {
+				return err
+			}
+			if err := check(p, info); err != nil {
+				return err
+			}
+			if err := p.root.Remove(p.path); err != nil {
+				return err
+			}
+			p.removed(info)
+			return nil
+		})
+	})
 }
 
 // Symlink creates a symbolic link. The target must be relative and must not contain "..". Such a
 // link still leads down after a directory above it is moved, so it never leads programs on the
 // host, which follow links without a root, out of the directory.
-func (d *Dir) Symlink(target, name string) (err error) {
-	o := d.view.begin(opSymlink)
-	defer func() { o.end(err) }()
-	p, err := d.locate("symlink", name, true)
-	if err != nil {
-		return err
-	}
-	if !descends(target) {
-		return p.deny(ruleTarget)
-	}
-	if sentinel := checkPath(target); sentinel != nil {
-		return p.err(sentinel)
-	}
+func (d *Dir) Symlink(target, name string) error {
+	return d.operate(opSymlink, "symlink", name, true, func(p place) error {
+		if !descends(target) {
+			return p.deny(ruleTarget)
+		}
+		if sentinel := checkPath(target); sentinel != nil {
+			return p.err(sentinel)
+		}
+		return p.create(manifests.Bytes(len(target)), func() error { return p.root.Symlink(target, p.path) })
+	})
+}
+
+// create runs an operation that adds one name with some bytes to the mount's tree.
+func (p place) create(bytes manifests.Bytes, operation func() error) error {
 	return p.change(func() error {
-		size := manifests.Bytes(len(target))
-		if err := p.room(size, 1); err != nil {
+		if err := p.room(bytes, 1); err != nil {
 			return err
 		}
-		if err := p.root.Symlink(target, p.path); err != nil {
+		if err := operation(); err != nil {
 			return err
 		}
-		p.grew(size, 1)
+		p.grew(bytes, 1)
 		return nil
 	})
 }

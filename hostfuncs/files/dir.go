@@ -43,27 +43,25 @@ func (d *Dir) Close() error {
 // Stat describes a file. "." is the directory itself. If follow is set, Stat follows a symbolic
 // link.
 func (d *Dir) Stat(name string, follow bool) (info Info, err error) {
-	o := d.view.begin(opStat)
-	defer func() { o.end(err) }()
-	p, err := d.locate("stat", name, false)
-	if err != nil {
-		return Info{}, err
-	}
-	if p.virtual() {
-		return p.view.describeVirtual(p.guest), nil
-	}
-	found, err := p.stat(follow)
-	if err != nil {
-		return Info{}, err
-	}
-	info = p.view.describe(found)
-	if info.Kind == Symlink {
-		// The size is the target's length. Hide it where Readlink may deny the target.
-		if target, err := p.root.Readlink(p.path); err != nil || !descends(target) {
-			info.Size = 0
+	err = d.operate(opStat, "stat", name, false, func(p place) error {
+		if p.virtual() {
+			info = p.view.describeVirtual(p.guest)
+			return nil
 		}
-	}
-	return info, nil
+		found, err := p.stat(follow)
+		if err != nil {
+			return err
+		}
+		info = p.view.describe(found)
+		if info.Kind == Symlink {
+			// The size is the target's length. Hide it where Readlink may deny the target.
+			if target, err := p.root.Readlink(p.path); err != nil || !descends(target) {
+				info.Size = 0
+			}
+		}
+		return nil
+	})
+	return info, err
 }
 
 func (p place) stat(follow bool) (os.FileInfo, error) {
@@ -77,25 +75,21 @@ func (p place) stat(follow bool) (os.FileInfo, error) {
 
 // SetTimes sets a file's times. A nil time is not changed. The times of a symbolic link itself
 // cannot be set: without follow, SetTimes fails with [ErrNotSupported] for a link.
-func (d *Dir) SetTimes(name string, follow bool, atime, mtime *time.Time) (err error) {
-	o := d.view.begin(opTimes)
-	defer func() { o.end(err) }()
-	p, err := d.locate("set times", name, true)
-	if err != nil {
-		return err
-	}
-	return p.change(func() error {
-		info, err := p.stat(follow)
-		if err != nil {
-			return err
-		}
-		if kindOf(info.Mode()) == Symlink {
-			return p.err(ErrNotSupported)
-		}
-		if atime == nil && mtime == nil {
-			return nil
-		}
-		return p.root.Chtimes(p.path, orZero(atime), orZero(mtime))
+func (d *Dir) SetTimes(name string, follow bool, atime, mtime *time.Time) error {
+	return d.operate(opTimes, "set times", name, true, func(p place) error {
+		return p.change(func() error {
+			info, err := p.stat(follow)
+			if err != nil {
+				return err
+			}
+			if kindOf(info.Mode()) == Symlink {
+				return p.err(ErrNotSupported)
+			}
+			if atime == nil && mtime == nil {
+				return nil
+			}
+			return p.root.Chtimes(p.path, orZero(atime), orZero(mtime))
+		})
 	})
 }
 
@@ -111,29 +105,26 @@ func orZero(t *time.Time) time.Time {
 // to a file in the directory, it fails with [ErrDenied], since the target would reveal something
 // about the host.
 func (d *Dir) Readlink(name string) (target string, err error) {
-	o := d.view.begin(opReadlink)
-	defer func() { o.end(err) }()
-	p, err := d.locate("readlink", name, false)
-	if err != nil {
-		return "", err
-	}
-	if p.virtual() {
-		return "", p.err(ErrInvalid)
-	}
-	target, err = p.root.Readlink(p.path)
-	if err != nil {
-		return "", p.fail(err)
-	}
-	if descends(target) {
-		return target, nil
-	}
-	if path.IsAbs(target) {
-		return "", p.deny(ruleReadlink)
-	}
-	if _, err := p.root.Stat(p.path); err != nil {
-		return "", p.deny(ruleReadlink)
-	}
-	return target, nil
+	err = d.operate(opReadlink, "readlink", name, false, func(p place) error {
+		if p.virtual() {
+			return p.err(ErrInvalid)
+		}
+		found, err := p.root.Readlink(p.path)
+		if err != nil {
+			return p.fail(err)
+		}
+		if !descends(found) {
+			if path.IsAbs(found) {
+				return p.deny(ruleReadlink)
+			}
+			if _, err := p.root.Stat(p.path); err != nil {
+				return p.deny(ruleReadlink)
+			}
+		}
+		target = found
+		return nil
+	})
+	return target, err
 }
 
 // descends reports whether a link's target can only lead down.
@@ -152,34 +143,37 @@ func descends(target string) bool {
 // ReadDir lists the directory, sorted by name and without "." and "..". It fails with [ErrTooLarge]
 // if there are more than 10,000 names.
 func (d *Dir) ReadDir() (entries []Entry, err error) {
-	o := d.view.begin(opList)
-	defer func() { o.end(err) }()
-	p, err := d.locate("read directory", ".", false)
-	if err != nil {
-		return nil, err
-	}
-	if p.virtual() {
-		return p.view.readVirtual(d)
-	}
+	err = d.operate(opList, "read directory", ".", false, func(p place) error {
+		if p.virtual() {
+			entries, err = p.view.readVirtual(d)
+		} else {
+			entries, err = p.readDir()
+		}
+		return p.fail(err)
+	})
+	return entries, err
+}
+
+func (p place) readDir() ([]Entry, error) {
 	names, err := readNames(p.view.ctx, p.root, maxEntries)
 	if errors.Is(err, ErrTooLarge) {
 		return nil, p.err(ErrTooLarge)
 	}
 	if err != nil {
-		return nil, p.fail(err)
+		return nil, err
 	}
 	slices.Sort(names)
-	entries = make([]Entry, 0, len(names))
+	entries := make([]Entry, 0, len(names))
 	for _, name := range names {
 		if err := p.view.ctx.Err(); err != nil {
-			return nil, p.fail(err)
+			return nil, err
 		}
 		info, err := p.root.Lstat(name)
 		if errors.Is(err, os.ErrNotExist) {
 			continue // removed concurrently
 		}
 		if err != nil {
-			return nil, p.fail(err)
+			return nil, err
 		}
 		entries = append(entries, Entry{name, kindOf(info.Mode()), p.view.inode(info)})
 	}
@@ -206,18 +200,17 @@ func (v *View) readVirtual(d *Dir) ([]Entry, error) {
 }
 
 // Sync commits the directory's names to disk, if the system supports it.
-func (d *Dir) Sync() (err error) {
-	o := d.view.begin(opSync)
-	defer func() { o.end(err) }()
-	p, err := d.locate("sync", ".", false)
-	if err != nil || p.virtual() {
-		return err
-	}
-	return p.fail(p.view.sync(func() error {
-		f, err := p.root.Open(".")
-		if err != nil {
-			return err
+func (d *Dir) Sync() error {
+	return d.operate(opSync, "sync", ".", false, func(p place) error {
+		if p.virtual() {
+			return nil
 		}
-		return errors.Join(syncDirectory(f), f.Close())
-	}))
+		return p.fail(p.view.sync(func() error {
+			f, err := p.root.Open(".")
+			if err != nil {
+				return err
+			}
+			return errors.Join(syncDirectory(f), f.Close())
+		}))
+	})
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
+	"syscall"
 
 	"github.com/caisson-run/caisson/tool"
 )
@@ -50,19 +50,15 @@ type Error struct {
 // Error returns the operation, the guest path, the sentinel's text and the rule of the receipt,
 // never the host's error.
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(e.Op)
+	text := e.Op
 	if e.Path != "" {
-		b.WriteString(" ")
-		b.WriteString(e.Path)
+		text += " " + e.Path
 	}
-	b.WriteString(": ")
-	b.WriteString(e.Err.Error())
+	text += ": " + e.Err.Error()
 	if e.Denial != nil && e.Denial.Rule != "" {
-		b.WriteString(": ")
-		b.WriteString(e.Denial.Rule)
+		text += ": " + e.Denial.Rule
 	}
-	return b.String()
+	return text
 }
 
 // Unwrap returns the sentinel and, for [ErrIO], the host's error. The text of the host's error is
@@ -74,20 +70,46 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Err, e.cause}
 }
 
-// errno pairs a system error with its sentinel.
-type errno struct{ host, sentinel error }
-
 // sentinelOf returns the sentinel for an error of the host. The default is [ErrIO].
 func sentinelOf(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return ErrNotExist
 	}
-	for _, e := range errnos() {
-		if errors.Is(err, e.host) {
-			return e.sentinel
-		}
+	errno, _ := errors.AsType[syscall.Errno](err)
+	switch errno {
+	case syscall.ENOTEMPTY:
+		return ErrNotEmpty
+	case syscall.ENOTDIR:
+		return ErrNotDir
+	case syscall.EISDIR:
+		return ErrIsDir
+	case syscall.EINVAL:
+		return ErrInvalid
+	case syscall.ELOOP:
+		return ErrLoop
+	case syscall.ENOSPC, syscall.EDQUOT, syscall.EMLINK:
+		return ErrNoSpace
+	case syscall.EMFILE, syscall.ENFILE:
+		return ErrTooManyOpen
+	case syscall.ENAMETOOLONG:
+		return ErrNameTooLong
+	case syscall.EFBIG, syscall.EOVERFLOW:
+		return ErrTooLarge
+	case syscall.EXDEV:
+		return ErrCrossDevice
+	case syscall.EBADF:
+		return ErrBadHandle
+	case syscall.EBUSY, syscall.ETXTBSY:
+		return ErrBusy
+	case syscall.EROFS:
+		return ErrReadOnly
+	}
+	if sentinel := systemSentinel(errno); sentinel != nil {
+		return sentinel
 	}
 	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return ErrNotSupported
 	case errors.Is(err, fs.ErrExist):
 		return ErrExist
 	case errors.Is(err, fs.ErrPermission):

@@ -12,8 +12,8 @@ func EscapeOf(root *os.Root) error { return escapeOf(root) }
 func Trackers(s *Store) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := len(s.trackers.exact)
-	for _, slots := range s.trackers.inexact {
+	n := 0
+	for _, slots := range s.trackers.slots {
 		n += len(slots)
 	}
 	return n

@@ -2,6 +2,7 @@ package files
 
 import (
 	"os"
+	"slices"
 	"time"
 )
 
@@ -84,64 +85,50 @@ type fileKey struct {
 
 // fileMap maps files to values by identity. The zero value is an empty map. It is not safe for
 // concurrent use.
-type fileMap[V any] struct {
-	exact   map[fileKey]V
-	inexact map[fileKey][]fileSlot[V]
-}
+type fileMap[V any] struct{ slots map[fileKey][]fileSlot[V] }
 
 type fileSlot[V any] struct {
-	info  os.FileInfo
+	info  os.FileInfo // nil if the key is exact
 	value V
 }
 
-func (m *fileMap[V]) get(info os.FileInfo) (value V, found bool) {
+// find returns the key of a file and the index of its slot, or -1.
+func (m *fileMap[V]) find(info os.FileInfo) (fileKey, int) {
 	key := detailsOf(info).key
-	if key.exact {
-		value, found = m.exact[key]
-		return value, found
-	}
-	for _, slot := range m.inexact[key] {
-		if os.SameFile(slot.info, info) {
-			return slot.value, true
-		}
-	}
-	return value, false
+	return key, slices.IndexFunc(m.slots[key], func(slot fileSlot[V]) bool { return key.exact || os.SameFile(slot.info, info) })
 }
 
-func (m *fileMap[V]) empty() bool { return len(m.exact)+len(m.inexact) == 0 }
+func (m *fileMap[V]) get(info os.FileInfo) (value V, found bool) {
+	key, i := m.find(info)
+	if i < 0 {
+		return value, false
+	}
+	return m.slots[key][i].value, true
+}
+
+func (m *fileMap[V]) empty() bool { return len(m.slots) == 0 }
 
 func (m *fileMap[V]) put(info os.FileInfo, value V) {
-	key := detailsOf(info).key
-	if key.exact {
-		if m.exact == nil {
-			m.exact = map[fileKey]V{}
-		}
-		m.exact[key] = value
+	key, i := m.find(info)
+	if i >= 0 {
+		m.slots[key][i].value = value
 		return
 	}
-	for i, slot := range m.inexact[key] {
-		if os.SameFile(slot.info, info) {
-			m.inexact[key][i].value = value
-			return
-		}
+	if m.slots == nil {
+		m.slots = map[fileKey][]fileSlot[V]{}
 	}
-	if m.inexact == nil {
-		m.inexact = map[fileKey][]fileSlot[V]{}
+	if key.exact {
+		info = nil
 	}
-	m.inexact[key] = append(m.inexact[key], fileSlot[V]{info, value})
+	m.slots[key] = append(m.slots[key], fileSlot[V]{info, value})
 }
 
 func (m *fileMap[V]) remove(info os.FileInfo) {
-	key := detailsOf(info).key
-	delete(m.exact, key)
-	slots := m.inexact[key]
-	for i, slot := range slots {
-		if os.SameFile(slot.info, info) {
-			m.inexact[key] = append(slots[:i:i], slots[i+1:]...)
-			break
-		}
+	key, i := m.find(info)
+	if i < 0 {
+		return
 	}
-	if len(m.inexact[key]) == 0 {
-		delete(m.inexact, key)
+	if m.slots[key] = slices.Delete(m.slots[key], i, i+1); len(m.slots[key]) == 0 {
+		delete(m.slots, key)
 	}
 }

@@ -59,7 +59,7 @@ func (d *Dir) Open(name string, o OpenOptions) (file *File, opened *Dir, err err
 func (p place) openOnce(o OpenOptions) (*File, *Dir, error) {
 	found, err := p.root.Lstat(p.path)
 	if errors.Is(err, fs.ErrNotExist) && o.Create {
-		f, err := p.create(o, os.O_EXCL)
+		f, err := p.createFile(o, os.O_EXCL)
 		return f, nil, err
 	}
 	if err != nil {
@@ -74,7 +74,7 @@ func (p place) openOnce(o OpenOptions) (*File, *Dir, error) {
 		}
 		found, err = p.root.Stat(p.path)
 		if errors.Is(err, fs.ErrNotExist) && o.Create {
-			f, err := p.create(o, 0) // through a dangling link
+			f, err := p.createFile(o, 0) // through a dangling link
 			return f, nil, err
 		}
 		if err != nil {
@@ -115,7 +115,7 @@ func (o OpenOptions) access() int {
 	}
 }
 
-func (p place) create(o OpenOptions, exclusive int) (*File, error) {
+func (p place) createFile(o OpenOptions, exclusive int) (*File, error) {
 	if err := p.room(0, 1); err != nil {
 		return nil, err
 	}

@@ -44,6 +44,18 @@ func (v *View) begin(kind string) operation {
 	return operation{v, v.current}
 }
 
+// operate runs an operation on a path, which may change the tree if changes is set, and lists it
+// with its outcome.
+func (d *Dir) operate(kind, op, name string, changes bool, do func(p place) error) (err error) {
+	o := d.view.begin(kind)
+	defer func() { o.end(err) }()
+	p, err := d.locate(op, name, changes)
+	if err != nil {
+		return err
+	}
+	return do(p)
+}
+
 // end lists the outcome of the operation.
 func (o operation) end(err error) {
 	o.view.journal.Change(o.entry, func(call *tool.HostCall) {

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,6 +66,7 @@ func (s *Store) Open(ctx context.Context, mounts []Mount, values map[string]stri
 			return nil, errors.Join(fmt.Errorf("open mount %s: %w", shown(m.Guest.String()), err), v.Close())
 		}
 		if err := v.mount(m, values); err != nil {
+			err = v.fail("open mount", m.Guest.String(), err)
 			// The open mounts were not used, so an error in closing them does not matter.
 			_ = v.Close()
 			return nil, err
@@ -78,18 +80,13 @@ func (l Limits) resolve() (Limits, error) {
 	if l.OpenFiles < 0 || l.AddedBytes < 0 {
 		return l, fmt.Errorf("file limits: %w: they must not be negative", ErrInvalid)
 	}
-	if l.OpenFiles == 0 {
-		l.OpenFiles = DefaultOpenFiles
-	}
-	if l.AddedBytes == 0 {
-		l.AddedBytes = DefaultAddedBytes
-	}
+	l.OpenFiles, l.AddedBytes = cmp.Or(l.OpenFiles, DefaultOpenFiles), cmp.Or(l.AddedBytes, DefaultAddedBytes)
 	return l, nil
 }
 
 func (m *Mount) resolve() error {
 	invalid := func(problem string) error {
-		return &Error{Op: "open mount", Path: shown(m.Guest.String()), Err: fmt.Errorf("%w: %s", ErrInvalid, problem)}
+		return m.err(fmt.Errorf("%w: %s", ErrInvalid, problem))
 	}
 	switch {
 	case m.Guest == permission.GuestPath{}:
@@ -101,13 +98,12 @@ func (m *Mount) resolve() error {
 	case m.Host.Base() == "":
 		return invalid("it has no host directory")
 	}
-	if m.Quota.Bytes == 0 {
-		m.Quota.Bytes = DefaultQuotaBytes
-	}
-	if m.Quota.Files == 0 {
-		m.Quota.Files = DefaultQuotaFiles
-	}
+	m.Quota = Quota{cmp.Or(m.Quota.Bytes, DefaultQuotaBytes), cmp.Or(m.Quota.Files, DefaultQuotaFiles)}
 	return nil
+}
+
+func (m *Mount) err(err error) *Error {
+	return &Error{Op: "open mount", Path: shown(m.Guest.String()), Err: err}
 }
 
 // overlap rejects nested mounts, since the mount of a path would depend on how the path is written.
@@ -115,8 +111,7 @@ func overlap(mounts []Mount) error {
 	for i, a := range mounts {
 		for _, b := range mounts[i+1:] {
 			if _, both := a.Guest.Intersect(b.Guest); both {
-				return &Error{Op: "open mount", Path: shown(b.Guest.String()),
-					Err: fmt.Errorf("%w: it overlaps the mount at %s", ErrInvalid, shown(a.Guest.String()))}
+				return b.err(fmt.Errorf("%w: it overlaps the mount at %s", ErrInvalid, shown(a.Guest.String())))
 			}
 		}
 	}
@@ -127,23 +122,22 @@ func overlap(mounts []Mount) error {
 func (v *View) mount(m Mount, values map[string]string) error {
 	elements, err := m.Host.Elements(values)
 	if wrong, ok := errors.AsType[*permission.ValueError](err); ok {
-		return contextDenial(m, values, wrong)
+		return m.contextDenial(values, wrong)
 	}
 	if err != nil {
-		return v.fail("open mount", m.Guest.String(), err)
+		return err
 	}
-	base, err := os.OpenRoot(m.Host.Base() + string(os.PathSeparator) + ".")
+	root, err := os.OpenRoot(m.Host.Base() + string(os.PathSeparator) + ".")
 	if err != nil {
-		return v.fail("open mount", m.Guest.String(), err)
+		return err
 	}
 	if v.escape == nil {
-		v.escape = escapeOf(base)
+		v.escape = escapeOf(root)
 		if errors.Is(v.escape, ErrNotSupported) {
-			_ = base.Close()
-			return &Error{Op: "open mount", Path: shown(m.Guest.String()), Err: ErrNotSupported}
+			_ = root.Close()
+			return m.err(ErrNotSupported)
 		}
 	}
-	root := base
 	for _, name := range elements {
 		next, err := v.descendTo(root, name, m)
 		_ = root.Close()
@@ -155,7 +149,7 @@ func (v *View) mount(m Mount, values map[string]string) error {
 	info, err := root.Stat(".")
 	if err != nil {
 		_ = root.Close()
-		return v.fail("open mount", m.Guest.String(), err)
+		return err
 	}
 	v.mounts = append(v.mounts, &mount{
 		guest: m.Guest.String(), root: root, writable: m.Access == manifests.AccessReadWrite, quota: m.Quota,
@@ -170,26 +164,26 @@ func (v *View) descendTo(root *os.Root, name string, m Mount) (*os.Root, error) 
 	info, err := root.Lstat(name)
 	if errors.Is(err, os.ErrNotExist) && (m.Access == manifests.AccessReadWrite || m.Granted == manifests.AccessReadWrite) {
 		if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-			return nil, v.fail("open mount", m.Guest.String(), err)
+			return nil, err
 		}
 		info, err = root.Lstat(name)
 	}
 	if err != nil {
-		return nil, v.fail("open mount", m.Guest.String(), err)
+		return nil, err
 	}
 	if info.Mode()&os.ModeSymlink != 0 {
 		return nil, v.deny(ErrDenied, "open mount", m.Guest.String(), "the directory that a context value names is a symbolic link", wanted{})
 	}
 	if !info.IsDir() {
-		return nil, &Error{Op: "open mount", Path: shown(m.Guest.String()), Err: ErrNotDir}
+		return nil, m.err(ErrNotDir)
 	}
 	next, err := openDirectory(root, name)
 	if err != nil {
-		return nil, v.fail("open mount", m.Guest.String(), err)
+		return nil, err
 	}
 	if now, err := next.Stat("."); err != nil || !os.SameFile(now, info) {
 		_ = next.Close()
-		return nil, &Error{Op: "open mount", Path: shown(m.Guest.String()), Err: ErrBusy}
+		return nil, m.err(ErrBusy)
 	}
 	return next, nil
 }
@@ -200,20 +194,21 @@ func openDirectory(root *os.Root, name string) (*os.Root, error) {
 	return root.OpenRoot(name + "/.")
 }
 
-func contextDenial(m Mount, values map[string]string, wrong *permission.ValueError) error {
-	key := wrong.Key
+func (m *Mount) contextDenial(values map[string]string, wrong *permission.ValueError) error {
 	denial := tool.Denial{
-		Permission: "context", Value: key,
+		Permission: "context", Value: wrong.Key,
 		Rule: wrong.Problem + ", which the directory " + shown(m.Guest.String()) + " needs",
 	}
 	// Omit the value: receipts may reach the model, which must not see it.
-	if _, given := values[key]; !given {
+	if _, given := values[wrong.Key]; !given {
 		denial.Allow = tool.Allow{
-			Manifest: manifests.ContextRule(key),
-			Grant:    manifests.ContextSource{Name: key, From: manifests.FromFixed}.Rule(),
+			Manifest: manifests.ContextRule(wrong.Key),
+			Grant:    manifests.ContextSource{Name: wrong.Key, From: manifests.FromFixed}.Rule(),
 		}
 	}
-	return &Error{Op: "open mount", Path: shown(m.Guest.String()), Err: ErrDenied, Denial: &denial}
+	failed := m.err(ErrDenied)
+	failed.Denial = &denial
+	return failed
 }
 
 // acquire returns the tracker of a directory and increments its number of holders. Calls that have

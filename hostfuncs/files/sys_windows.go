@@ -14,7 +14,6 @@ const (
 	errorNotSameDevice    = syscall.Errno(17)
 	errorSharingViolation = syscall.Errno(32)
 	errorHandleDiskFull   = syscall.Errno(39)
-	errorNotSupported     = syscall.Errno(50)
 	errorDiskFull         = syscall.Errno(112)
 	errorInvalidName      = syscall.Errno(123)
 	errorDirNotEmpty      = syscall.Errno(145)
@@ -22,37 +21,25 @@ const (
 	errorDirectory        = syscall.Errno(267)
 )
 
-// errnos maps system errors to the sentinels of this package. The first match wins. The E constants
-// are invented by Go on Windows.
-func errnos() []errno {
-	return []errno{
-		{syscall.ENOTEMPTY, ErrNotEmpty},
-		{errorDirNotEmpty, ErrNotEmpty},
-		{syscall.ENOTDIR, ErrNotDir},
-		{errorDirectory, ErrNotDir},
-		{syscall.EISDIR, ErrIsDir},
-		{syscall.EINVAL, ErrInvalid},
-		{errorInvalidName, ErrInvalid},
-		{syscall.ELOOP, ErrLoop},
-		{syscall.ENOSPC, ErrNoSpace},
-		{errorDiskFull, ErrNoSpace},
-		{errorHandleDiskFull, ErrNoSpace},
-		{syscall.EMFILE, ErrTooManyOpen},
-		{syscall.ENAMETOOLONG, ErrNameTooLong},
-		{errorFilenameTooLong, ErrNameTooLong},
-		{syscall.EFBIG, ErrTooLarge},
-		{syscall.EXDEV, ErrCrossDevice},
-		{errorNotSameDevice, ErrCrossDevice},
-		{syscall.ENOTSUP, ErrNotSupported},
-		{syscall.EWINDOWS, ErrNotSupported},
-		{errorNotSupported, ErrNotSupported},
-		{syscall.EBADF, ErrBadHandle},
-		{syscall.EBUSY, ErrBusy},
-		{errorSharingViolation, ErrBusy},
-		{syscall.EPERM, ErrDenied},
-		{syscall.EACCES, ErrDenied},
-		{syscall.ERROR_ACCESS_DENIED, ErrDenied},
+// systemSentinel returns the sentinel for an error that only this system has, or nil.
+func systemSentinel(errno syscall.Errno) error {
+	switch errno {
+	case errorDirNotEmpty:
+		return ErrNotEmpty
+	case errorDirectory:
+		return ErrNotDir
+	case errorInvalidName:
+		return ErrInvalid
+	case errorDiskFull, errorHandleDiskFull:
+		return ErrNoSpace
+	case errorFilenameTooLong:
+		return ErrNameTooLong
+	case errorNotSameDevice:
+		return ErrCrossDevice
+	case errorSharingViolation:
+		return ErrBusy
 	}
+	return nil
 }
 
 // syncDirectory does nothing: Windows cannot sync directories.
