@@ -155,16 +155,11 @@ func callStatement(name string) Statement {
 }
 
 // namedGrants reads a list of distinct names.
-func namedGrants[G any](r *reader, n *node, path string, most int, read func(*node, string) string, grant func(Binding, string) G) []G {
+func namedGrants[G any](r *reader, n *node, path string, most int, read parser[string], grant func(Binding, string) G) []G {
 	var grants []G
-	var seen []string
-	distinctOf(r, most, func(n *node, path string) string {
-		name := read(n, path)
-		if name != "" && !slices.Contains(seen, name) {
-			seen, grants = append(seen, name), append(grants, grant(Binding{Origin: r.origin(n.at)}, name))
-		}
-		return name
-	})(n, path)
+	for i, name := range distinctOf(r, most, read)(n, path) {
+		grants = append(grants, grant(Binding{Origin: r.origin(n.elements[i].at)}, name))
+	}
 	return grants
 }
 

@@ -170,13 +170,9 @@ func (p *Policy) addApprovals(given *Grants, tool, source string) {
 // asks reads the names and globs of tools whose calls require approval.
 func (r *reader) asks(n *node, path string) []PolicyAsk {
 	var asks []PolicyAsk
-	distinctOf(r, maxList, func(n *node, path string) string {
-		pattern := r.pattern(n, path)
-		if pattern != "" {
-			asks = append(asks, PolicyAsk{Origin: r.origin(n.at), Tool: pattern})
-		}
-		return pattern
-	})(n, path)
+	for i, pattern := range distinctOf(r, maxList, r.pattern)(n, path) {
+		asks = append(asks, PolicyAsk{Origin: r.origin(n.elements[i].at), Tool: pattern})
+	}
 	if n.kind == listNode && len(n.elements) == 0 {
 		r.add(n.at, path, InvalidValue, "the list names no tool", `write names, or globs such as "file_*", or remove the key`)
 	}

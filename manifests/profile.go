@@ -120,18 +120,18 @@ func (r *reader) completeProfiles(drafts []profileDraft) []Profile {
 	for _, d := range drafts {
 		byName[d.name] = d
 	}
-	inCircle := map[string]bool{}
+	inCycle := map[string]bool{}
 	var profiles []Profile
 	for _, d := range drafts {
-		chain, circle := ancestry(d, byName)
+		chain, cycle := ancestry(d, byName)
 		last := chain[len(chain)-1]
 		switch base, known := builtinProfile(last.extends); {
-		case circle && !inCircle[d.name]:
+		case cycle && !inCycle[d.name]:
 			for _, link := range chain {
-				inCircle[link.name] = true
+				inCycle[link.name] = true
 			}
-			r.addExtends(d, Conflict, "the profile extends itself: "+circleText(chain), "extend a built-in profile: "+strings.Join(profileNames(BuiltinProfiles()), ", "))
-		case circle:
+			r.addExtends(d, Conflict, "the profile extends itself: "+cycleText(chain), "extend a built-in profile: "+strings.Join(profileNames(BuiltinProfiles()), ", "))
+		case cycle:
 		case !known:
 			r.unknownParent(d, byName)
 		default:
@@ -146,7 +146,7 @@ func (r *reader) completeProfiles(drafts []profileDraft) []Profile {
 
 // ancestry returns a draft followed by the drafts it extends, and whether they form a cycle through
 // it.
-func ancestry(d profileDraft, byName map[string]profileDraft) (chain []profileDraft, circle bool) {
+func ancestry(d profileDraft, byName map[string]profileDraft) (chain []profileDraft, cycle bool) {
 	seen := map[string]bool{}
 	for next, found := d, true; found && !seen[next.name]; next, found = byName[next.extends] {
 		seen[next.name] = true
@@ -155,7 +155,7 @@ func ancestry(d profileDraft, byName map[string]profileDraft) (chain []profileDr
 	return chain, chain[len(chain)-1].extends == d.name
 }
 
-func circleText(chain []profileDraft) string {
+func cycleText(chain []profileDraft) string {
 	var names []string
 	for _, d := range chain {
 		names = append(names, d.name)

@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -35,7 +36,11 @@ type Permission struct {
 	allowed  map[string]bool
 }
 
-const kind permission.Kind = "tools"
+const (
+	kind permission.Kind = "tools"
+	// operator stands for the origin of a grant or a denial that has none.
+	operator = "the operator"
+)
 
 // New returns the permission. It fails with an [*Error] if a grant names what is not a valid tool
 // name.
@@ -46,7 +51,7 @@ func New(options Options) (*Permission, error) {
 	}
 	for _, grant := range options.Grants {
 		if request(grant.Tool) == nil {
-			return nil, &Error{Op: "new", Kind: ErrInvalid, Message: fmt.Sprintf("%s: %q is not the name of a tool", writer(grant.Origin), grant.Tool)}
+			return nil, &Error{Op: "new", Kind: ErrInvalid, Message: fmt.Sprintf("%s: %q is not the name of a tool", cmp.Or(grant.Origin, operator), grant.Tool)}
 		}
 		p.grants = append(p.grants, permission.Statement{Rule: permission.NewName(kind, grant.Tool), Origin: grant.Origin, SHA256: grant.SHA256})
 	}
@@ -82,7 +87,7 @@ func (p *Permission) Check(name string) *tool.Denial {
 		receipt.Rule = "no tool can have this name"
 		return receipt
 	case len(outcome.Taken) > 0:
-		receipt.Rule = "denied by " + writer(p.denials[outcome.Taken[0]].Origin)
+		receipt.Rule = "denied by " + cmp.Or(p.denials[outcome.Taken[0]].Origin, operator)
 		return receipt
 	case !asked && !given:
 		receipt.Rule = "the manifest does not ask to call it, and no grant lets it be called"
@@ -123,12 +128,4 @@ func (p *Permission) Decisions() []tool.Decision {
 		decisions = append(decisions, d)
 	}
 	return decisions
-}
-
-// writer returns the origin of a grant or a denial, or "the operator" if it has none.
-func writer(origin string) string {
-	if origin == "" {
-		return "the operator"
-	}
-	return origin
 }

@@ -9,11 +9,9 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// prefix is an address prefix in normal form: IPv4-mapped IPv6 prefixes are unmapped.
-type prefix struct{ netip.Prefix }
-
-func readPrefixes(prefixes []netip.Prefix) ([]prefix, error) {
-	var read []prefix
+// readPrefixes returns prefixes in normal form: IPv4-mapped IPv6 prefixes are unmapped.
+func readPrefixes(prefixes []netip.Prefix) ([]netip.Prefix, error) {
+	var read []netip.Prefix
 	for _, p := range prefixes {
 		if !p.IsValid() {
 			return nil, fmt.Errorf("%v is not a valid address prefix, such as 10.0.0.0/8", p)
@@ -24,18 +22,18 @@ func readPrefixes(prefixes []netip.Prefix) ([]prefix, error) {
 			}
 			p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
 		}
-		read = append(read, prefix{p.Masked()})
+		read = append(read, p.Masked())
 	}
 	return read, nil
 }
 
-func contains(prefixes []prefix, address netip.Addr) bool {
-	return slices.ContainsFunc(prefixes, func(p prefix) bool { return p.Contains(address) })
+func contains(prefixes []netip.Prefix, address netip.Addr) bool {
+	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
 // special is a range of addresses that is not the public internet.
 type special struct {
-	prefix
+	netip.Prefix
 	name string
 	// own reports whether operators run their own services there. Only then does a receipt
 	// suggest a grant: it must not suggest granting a cloud's metadata service.
@@ -43,8 +41,8 @@ type special struct {
 }
 
 func specials() []special {
-	own := func(text, name string) special { return special{prefix{netip.MustParsePrefix(text)}, name, true} }
-	other := func(text, name string) special { return special{prefix{netip.MustParsePrefix(text)}, name, false} }
+	own := func(text, name string) special { return special{netip.MustParsePrefix(text), name, true} }
+	other := func(text, name string) special { return special{netip.MustParsePrefix(text), name, false} }
 	return []special{
 		own("127.0.0.0/8", "a loopback"), own("::1/128", "a loopback"),
 		own("10.0.0.0/8", "a private"), own("172.16.0.0/12", "a private"), own("192.168.0.0/16", "a private"),
@@ -78,7 +76,7 @@ func (r *ranges) special(address netip.Addr) (special, bool) {
 		}
 	}
 	if r.guard.SafeAddr(address) != nil {
-		return special{prefix{netip.PrefixFrom(address, address.BitLen())}, "a special-purpose", false}, true
+		return special{netip.PrefixFrom(address, address.BitLen()), "a special-purpose", false}, true
 	}
 	return special{}, false
 }
@@ -108,7 +106,7 @@ func within(network string, address netip.Addr) bool {
 // reach is the set of addresses that a request may connect to: the public internet and what its
 // grants add, minus what the operator denies.
 type reach struct {
-	granted []prefix
+	granted []netip.Prefix
 	// exact holds addresses that were granted literally. They may be special.
 	exact []netip.Addr
 	// connect, if valid, is the endpoint to connect to instead of resolving the name.
@@ -118,7 +116,7 @@ type reach struct {
 }
 
 type deniedReach struct {
-	prefixes []prefix
+	prefixes []netip.Prefix
 	origin   string
 }
 

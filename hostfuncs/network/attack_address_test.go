@@ -234,7 +234,7 @@ func TestAddressesOfOnesOwn(t *testing.T) {
 
 func TestReach(t *testing.T) {
 	known := newRanges()
-	prefixes := func(texts ...string) []prefix {
+	prefixes := func(texts ...string) []netip.Prefix {
 		var all []netip.Prefix
 		for _, text := range texts {
 			all = append(all, netip.MustParsePrefix(text))

@@ -2,21 +2,15 @@ package network
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
-
-// maxClientInFlight is the number of requests that all sessions of a client may have in flight.
-// It leaves room for 64 sessions at their own limit, so that a few cannot block the others.
-const maxClientInFlight = 64 * MaxInFlight
 
 // Client enforces the network permission of one tool. It is safe for concurrent use.
 type Client struct {
@@ -26,11 +20,7 @@ type Client struct {
 	resolver   *net.Resolver
 	logger     *slog.Logger
 	now        func() time.Time
-
-	mu      sync.Mutex
-	closed  bool
-	running map[*exchange]struct{}
-	wait    sync.WaitGroup // for running
+	running    inFlight
 }
 
 // New returns the client of one tool. It fails, with an error for the operator, if a permission, a
@@ -47,7 +37,7 @@ func New(options Options) (*Client, error) {
 		resolver:   options.Resolver,
 		logger:     options.Logger,
 		now:        options.Now,
-		running:    map[*exchange]struct{}{},
+		running:    inFlight{closed: "the tool is being closed"},
 	}
 	if c.logger == nil {
 		c.logger = slog.New(slog.DiscardHandler)
@@ -65,36 +55,8 @@ func (c *Client) Decisions() []tool.Decision { return c.decisions }
 // [ErrUnavailable]. Close may be called more than once. Open sessions keep their idle connections
 // until they are closed, but at most for a few seconds.
 func (c *Client) Close() error {
-	c.mu.Lock()
-	c.closed = true
-	for e := range c.running {
-		e.cancel()
-	}
-	c.mu.Unlock()
-	c.wait.Wait()
+	c.running.close()
 	return nil
-}
-
-// enter registers an exchange, which Close cancels and waits for.
-func (c *Client) enter(e *exchange) *Error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return unavailable("the tool is being closed", errClosed)
-	}
-	if len(c.running) >= maxClientInFlight {
-		return limit("http_in_flight", maxClientInFlight, fmt.Sprintf("%d requests of this tool are in flight", maxClientInFlight))
-	}
-	c.running[e] = struct{}{}
-	c.wait.Add(1)
-	return nil
-}
-
-func (c *Client) leave(e *exchange) {
-	c.mu.Lock()
-	delete(c.running, e)
-	c.mu.Unlock()
-	c.wait.Done()
 }
 
 func (c *Client) maskText(text string) string {

@@ -21,10 +21,7 @@ const (
 	handshakeTimeout = 10 * time.Second
 )
 
-var (
-	errClosed  = errors.New("the client is closed")
-	errRefused = errors.New("no address of the host may be connected to")
-)
+var errRefused = errors.New("no address of the host may be connected to")
 
 // refusedError reports that none of a name's addresses may be connected to.
 type refusedError struct{ first *refusal }

@@ -61,10 +61,6 @@ func limit(name string, value int64, message string) *Error {
 	return &Error{Op: "request", Kind: ErrLimit, Limit: name, Value: value, Message: message}
 }
 
-func unavailable(message string, cause error) *Error {
-	return &Error{Op: "request", Kind: ErrUnavailable, Message: message, cause: cause}
-}
-
 // status returns the failure's status for the record of host calls.
 func (e *Error) status() string {
 	switch e.Kind {

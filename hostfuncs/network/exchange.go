@@ -129,22 +129,22 @@ func (e *exchange) checkPlaces() *Error {
 }
 
 func (e *exchange) enter() *Error {
-	if failed := e.session.enter(e); failed != nil {
-		e.cancel()
-		return failed
+	failed := e.session.running.enter(e)
+	if failed == nil {
+		if failed = e.client.running.enter(e); failed != nil {
+			e.session.running.leave(e)
+		}
 	}
-	if failed := e.client.enter(e); failed != nil {
-		e.session.leave(e)
+	if failed != nil {
 		e.cancel()
-		return failed
 	}
-	return nil
+	return failed
 }
 
 // run sends the request and follows its redirects. It must be called once.
 func (e *exchange) run() {
-	defer e.session.leave(e)
-	defer e.client.leave(e)
+	defer e.session.running.leave(e)
+	defer e.client.running.leave(e)
 	defer e.cancel()
 	defer close(e.done)
 	e.finish(e.exchange())

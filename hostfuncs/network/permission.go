@@ -129,7 +129,7 @@ func readGrant(granted manifests.NetworkGrant, module string) (grant, error) {
 		g.reach.exact = append(g.reach.exact, address)
 	}
 	if r.host.String() == "localhost" {
-		g.reach.granted = append(g.reach.granted, loopback()...)
+		g.reach.granted = append(g.reach.granted, netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
 	}
 	if granted.Connect != "" {
 		if g.reach.connect, err = permission.ParseEndpoint(granted.Connect); err != nil {
@@ -145,10 +145,6 @@ func readGrant(granted manifests.NetworkGrant, module string) (grant, error) {
 		g.reach.authorities = [][]byte{pem}
 	}
 	return g, nil
-}
-
-func loopback() []prefix {
-	return []prefix{{netip.MustParsePrefix("127.0.0.0/8")}, {netip.MustParsePrefix("::1/128")}}
 }
 
 func readAuthorities(name string) ([]byte, error) {

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -290,7 +291,7 @@ func isSubset[T comparable](part, whole []T) bool {
 func (p *effective) deniedText(cut []int) string {
 	var lines []string
 	for _, i := range cut {
-		lines = append(lines, writer(p.denials[i].origin))
+		lines = append(lines, cmp.Or(p.denials[i].origin, operator))
 	}
 	if len(lines) == 0 {
 		return ""
@@ -303,15 +304,7 @@ func (d *denial) reason() string {
 	if d.profile != "" {
 		return fmt.Sprintf("the profile %s takes the network away", d.profile)
 	}
-	return "denied by " + writer(d.origin)
-}
-
-// writer returns the origin of a grant or a denial, or "the operator" if it has none.
-func writer(origin string) string {
-	if origin == "" {
-		return "the operator"
-	}
-	return origin
+	return "denied by " + cmp.Or(d.origin, operator)
 }
 
 // String describes the rule: "GET https://*.example.com below /v1".

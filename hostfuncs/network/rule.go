@@ -3,13 +3,18 @@ package network
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/manifests/permission"
 )
 
-const kind permission.Kind = "network"
+const (
+	kind permission.Kind = "network"
+	// operator stands for the origin of a denial that has none.
+	operator = "the operator"
+)
 
 // rule is a set of requests: those that match the host and an element of each list. An empty list
 // matches nothing.
@@ -166,8 +171,8 @@ func (r *rule) Covers(with permission.Rule) bool {
 type denial struct {
 	rule
 	origin  string
-	profile string   // that denies everything; empty for a denial of the operator
-	reach   []prefix // addresses to deny; empty: the request is denied whatever its address
+	profile string         // that denies everything; empty for a denial of the operator
+	reach   []netip.Prefix // addresses to deny; empty: the request is denied whatever its address
 }
 
 // readDenial parses a denial. An empty field matches everything.

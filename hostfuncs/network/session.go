@@ -2,7 +2,6 @@ package network
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -27,18 +26,65 @@ type Limits struct {
 	Bytes manifests.Bytes // of all bodies, in both directions, decompressed
 }
 
-var errSessionClosed = errors.New("the session is closed")
+// maxClientInFlight is the number of requests that all sessions of a client may have in flight.
+// It leaves room for 64 sessions at their own limit, so that a few cannot block the others.
+const maxClientInFlight = 64 * MaxInFlight
+
+// inFlight is the set of requests of a client or a session that are in flight. It is safe for
+// concurrent use.
+type inFlight struct {
+	closed string // why a request is refused after close
+
+	mu       sync.Mutex
+	isClosed bool
+	running  map[*exchange]struct{}
+	wait     sync.WaitGroup // for running
+}
+
+// enter registers an exchange, which close cancels and waits for. A session cannot have more
+// exchanges than its client, so the limit is the same for both.
+func (f *inFlight) enter(e *exchange) *Error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.isClosed {
+		return &Error{Op: "request", Kind: ErrUnavailable, Message: f.closed}
+	}
+	if len(f.running) >= maxClientInFlight {
+		return limit("http_in_flight", maxClientInFlight, fmt.Sprintf("%d requests of this tool are in flight", maxClientInFlight))
+	}
+	if f.running == nil {
+		f.running = map[*exchange]struct{}{}
+	}
+	f.running[e] = struct{}{}
+	f.wait.Add(1)
+	return nil
+}
+
+func (f *inFlight) leave(e *exchange) {
+	f.mu.Lock()
+	delete(f.running, e)
+	f.mu.Unlock()
+	f.wait.Done()
+}
+
+func (f *inFlight) close() {
+	f.mu.Lock()
+	f.isClosed = true
+	for e := range f.running {
+		e.cancel()
+	}
+	f.mu.Unlock()
+	f.wait.Wait()
+}
 
 // Session sends the requests of one call. It is safe for concurrent use, and must be closed.
 type Session struct {
-	client *Client
-	limits Limits
-	wait   sync.WaitGroup // for running
+	client  *Client
+	limits  Limits
+	running inFlight
 
 	mu        sync.Mutex
-	closed    bool
 	bytesLeft int64
-	running   map[*exchange]struct{}
 	idle      []*connection     // most recent last
 	sent      map[int]*exchange // by id; nil while it is being prepared
 	nextID    int
@@ -55,7 +101,7 @@ func (c *Client) Open(limits Limits) *Session {
 	}
 	return &Session{
 		client: c, limits: limits, bytesLeft: int64(limits.Bytes),
-		running: map[*exchange]struct{}{}, sent: map[int]*exchange{},
+		running: inFlight{closed: "the call is over"}, sent: map[int]*exchange{},
 	}
 }
 
@@ -140,13 +186,7 @@ func (s *Session) Calls() int64 { return s.journal.Count() }
 // Close cancels the requests in flight, waits for them and closes the connections. Later requests
 // fail with [ErrUnavailable]. Close may be called more than once.
 func (s *Session) Close() {
-	s.mu.Lock()
-	s.closed = true
-	for e := range s.running {
-		e.cancel()
-	}
-	s.mu.Unlock()
-	s.wait.Wait()
+	s.running.close()
 	s.closeIdle()
 }
 
@@ -165,25 +205,6 @@ func (s *Session) record(entry journal.Entry, call tool.HostCall) {
 	s.journal.Change(entry, func(listed *tool.HostCall) { *listed = call })
 }
 
-// enter registers an exchange, which Close cancels and waits for.
-func (s *Session) enter(e *exchange) *Error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return unavailable("the call is over", errSessionClosed)
-	}
-	s.running[e] = struct{}{}
-	s.wait.Add(1)
-	return nil
-}
-
-func (s *Session) leave(e *exchange) {
-	s.mu.Lock()
-	delete(s.running, e)
-	s.mu.Unlock()
-	s.wait.Done()
-}
-
 // take reserves at most wanted bytes, and returns how many it reserved.
 func (s *Session) take(wanted int) int {
 	s.mu.Lock()
@@ -198,7 +219,7 @@ func (s *Session) takeAll(wanted int) *Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if int64(wanted) > s.bytesLeft {
-		return s.tooManyBytes()
+		return limit("http_bytes", int64(s.limits.Bytes), fmt.Sprintf("the call may send and receive %s", s.limits.Bytes))
 	}
 	s.bytesLeft -= int64(wanted)
 	return nil
@@ -209,8 +230,4 @@ func (s *Session) giveBack(bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bytesLeft += int64(bytes)
-}
-
-func (s *Session) tooManyBytes() *Error {
-	return limit("http_bytes", int64(s.limits.Bytes), fmt.Sprintf("the call may send and receive %s", s.limits.Bytes))
 }

@@ -1,6 +1,7 @@
 package secrets
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -72,7 +73,7 @@ func (d *decider) decideOne(request request, outcome permission.Outcome) error {
 	switch {
 	case len(outcome.Taken) > 0:
 		by := d.options.Deny[outcome.Taken[0]].Origin
-		v.refuse("denied by "+writer(by), "denied by "+writer(shownOrigin(by)))
+		v.refuse("denied by "+cmp.Or(by, operator), "denied by "+cmp.Or(shownOrigin(by), operator))
 	case len(outcome.Effective) == 0:
 		d.explainAbsence(request, &v)
 	default:
@@ -98,7 +99,7 @@ func (d *decider) granted(outcome permission.Outcome) ([]grant, error) {
 		for _, o := range permit.Rule.(*rule).origins {
 			if owner, twice := owners[o]; twice {
 				return nil, &Error{Op: "grant", Name: grant.Name, Origin: grant.Origin, Kind: ErrGrant,
-					Message: fmt.Sprintf("granted for %s already, by %s; keep one of the two", o, writer(owner.Origin))}
+					Message: fmt.Sprintf("granted for %s already, by %s; keep one of the two", o, cmp.Or(owner.Origin, operator))}
 			}
 			owners[o] = grant
 		}
@@ -117,10 +118,10 @@ func (d *decider) explainAbsence(request request, v *verdict) {
 			continue
 		}
 		if grant.host != request.host {
-			v.refuse(fmt.Sprintf("%s grants it only for %s", writer(grant.Origin), grant.host), "no grant gives the secret for "+request.Host)
+			v.refuse(fmt.Sprintf("%s grants it only for %s", cmp.Or(grant.Origin, operator), grant.host), "no grant gives the secret for "+request.Host)
 			continue
 		}
-		v.refuse(fmt.Sprintf("%s grants it only in %s", writer(grant.Origin), describeGranted(grant.Place)), "no grant gives the secret in "+describePlace(request.Place))
+		v.refuse(fmt.Sprintf("%s grants it only in %s", cmp.Or(grant.Origin, operator), describeGranted(grant.Place)), "no grant gives the secret in "+describePlace(request.Place))
 		return
 	}
 }
@@ -211,14 +212,6 @@ func describeGrants(grants []grant) string {
 		texts = append(texts, text)
 	}
 	return strings.Join(texts, "; ")
-}
-
-// writer returns the origin of a grant or a denial, or "the operator" if it has none.
-func writer(origin string) string {
-	if origin == "" {
-		return "the operator"
-	}
-	return origin
 }
 
 const maxShown = 128 // bytes of a name in receipts

@@ -1,9 +1,6 @@
 package secrets
 
-import (
-	"errors"
-	"strings"
-)
+import "errors"
 
 // The kinds of failure. Every [Error] matches exactly one of them with errors.Is. All but
 // [ErrInvalid] are for the operator.
@@ -32,17 +29,11 @@ type Error struct {
 
 // Error returns the secret's name, the grant's origin and the message.
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("secret ")
-	b.WriteString(e.Name)
+	text := "secret " + e.Name
 	if e.Origin != "" {
-		b.WriteString(" (")
-		b.WriteString(e.Origin)
-		b.WriteString(")")
+		text += " (" + e.Origin + ")"
 	}
-	b.WriteString(": ")
-	b.WriteString(e.Message)
-	return b.String()
+	return text + ": " + e.Message
 }
 
 // Unwrap returns the kind.

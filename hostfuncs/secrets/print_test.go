@@ -24,7 +24,7 @@ func TestNoPrintedFormShowsAValue(t *testing.T) {
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("m", "set", set, "value", *set)
 	slog.New(slog.NewTextHandler(&log, nil)).Info("m", "set", set, "value", *set, slog.Group("g", "any", []any{set}))
-	shown := []string{log.String(), string(encoded), set.String(), set.GoString(), fmt.Sprint(errors.Join(fmt.Errorf("%v", set)))}
+	shown := []string{log.String(), string(encoded), set.String(), fmt.Sprint(errors.Join(fmt.Errorf("%v", set)))}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%p", "%T", "%t", "%e", "%U"} {
 		for _, printed := range []any{set, *set, &set, []*secrets.Set{set}, struct{ Inner *secrets.Set }{set}, struct{ inner secrets.Set }{*set}} {
 			shown = append(shown, fmt.Sprintf(verb, printed))

@@ -11,7 +11,11 @@ import (
 	"github.com/caisson-run/caisson/manifests/permission"
 )
 
-const kind permission.Kind = "secrets"
+const (
+	kind permission.Kind = "secrets"
+	// operator stands for the origin of a grant or a denial that has none.
+	operator = "the operator"
+)
 
 // rule says where a secret may go: its name, the origins of requests, and the place in them.
 type rule struct {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"runtime"
 	"slices"
 	"strings"
@@ -240,17 +239,11 @@ func (s *Set) Longest() int {
 // String returns the names of the secrets in effect.
 func (s Set) String() string { return "secrets.Set(" + strings.Join(s.Names(), ", ") + ")" }
 
-// GoString returns the same text as [Set.String].
-func (s Set) GoString() string { return s.String() }
-
 // Format writes the text of [Set.String] for every verb.
 func (s Set) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s.String()) }
 
 // MarshalJSON returns the names of the secrets in effect as an array.
 func (s Set) MarshalJSON() ([]byte, error) { return json.Marshal(s.Names()) }
-
-// LogValue returns the text of [Set.String].
-func (s Set) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // checkValue rejects values that are too short to be masked, and values that cannot be sent
 // literally: masking might miss another form.

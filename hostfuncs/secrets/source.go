@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -140,10 +141,7 @@ func (s *sources) readAge(grant manifests.SecretGrant) (reading, error) {
 		}
 		s.ages[from] = values
 	}
-	key := grant.From.Key
-	if key == "" {
-		key = grant.Name
-	}
+	key := cmp.Or(grant.From.Key, grant.Name)
 	switch value, set := values[key]; {
 	case !set:
 		return reading{missing: "the age file has no " + key}, nil

@@ -13,7 +13,7 @@ func clock() kind {
 		name: "clock",
 		asks: &asking{
 			key: "clock", schema: `{"type": "array", "items": {"type": "string"}}`,
-			read:  func(r *reader, n *node, at string, p *Permissions) { p.Clock = r.uniqueTexts(n, at, maxList, r.name) },
+			read:  func(r *reader, n *node, at string, p *Permissions) { p.Clock = distinctOf(r, maxList, r.name)(n, at) },
 			write: func(p Permissions) *node { return listed(p.Clock, textOf) },
 		},
 		gives: grants("clock", `{"type": "array", "items": {"type": "string"}}`,
