@@ -102,9 +102,9 @@ var guardFaults = []guardFault{
 	{name: "what has ended is not printed when something fails", pkg: "cmd/caisson", attack: "TestScripts/full",
 		edits: in("cmd/caisson/keep.go", "if v.showRecords(ended) != nil {", "if false {")},
 	{name: "records are lost with standard output", pkg: "cmd/caisson", attack: "TestSalvage",
-		edits: in("cmd/caisson/keep.go", "		v.env.printLost(ended.Records)\n", "")},
+		edits: in("cmd/caisson/keep.go", "		v.o.printLost(ended.Records)\n", "")},
 	{name: "the record of a single call is lost with standard output", pkg: "cmd/caisson", attack: "TestScripts/full",
-		edits: in("cmd/caisson/call.go", "		env.printLost(done.Records)\n", "")},
+		edits: in("cmd/caisson/call.go", "		o.printLost(report.Records)\n", "")},
 
 	{name: "batches are kept where tools may write", pkg: "cmd/caisson", attack: "TestScripts/approvals",
 		edits: in("cmd/caisson/batch.go", "if found {", "if found && false {")},

@@ -1,12 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +15,7 @@ import (
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/batches"
 	"github.com/caisson-run/caisson/internal/folder"
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -32,8 +33,8 @@ type batchOptions struct {
 // noDialect is the value of --dialect for plain calls that are not in a provider's format.
 const noDialect = "none"
 
-func newBatch(env environment) *cobra.Command {
-	var o batchOptions
+func newBatch(given options) *cobra.Command {
+	o := batchOptions{options: given}
 	command := &cobra.Command{
 		Use:     "batch [FILE | -]",
 		Short:   "run the tool calls of a language model's response",
@@ -49,11 +50,11 @@ func newBatch(env environment) *cobra.Command {
 			if err := o.check(command); err != nil {
 				return err
 			}
-			o.again = flagsOf(command, env.args)
+			o.again = flagsOf(command, o.args)
 			if o.resumed != "" {
-				return o.resume(command.Context(), env, args)
+				return o.resume(command.Context(), args)
 			}
-			return o.batch(command.Context(), env, append(args, "-")[0])
+			return o.batch(command.Context(), append(args, "-")[0])
 		},
 	}
 	o.sourceFlags(command)
@@ -61,8 +62,9 @@ func newBatch(env environment) *cobra.Command {
 	o.grantFlags(command)
 	flags := command.Flags()
 	flags.IntVar(&o.parallel, "parallel", 0, "run at most `N` read-only calls in parallel (default 8)")
-	flags.Var(&o.batchTimeout, "batch-timeout",
-		"time limit for the whole batch, a `DURATION` such as 2m: running calls are stopped and the rest are not started (default: none)")
+	flags.Func("batch-timeout",
+		"time limit for the whole batch, a `DURATION` such as 2m: running calls are stopped and the rest are not started (default: none)",
+		parsedInto(&o.batchTimeout, manifests.ParseDuration))
 	flags.StringVar(&o.dialect, "dialect", "",
 		"read calls (with --resume, OUTPUTS) and write results in the format of `DIALECT`: "+strings.Join(dialects.Names(), ", ")+", or "+noDialect+" (default: detected)")
 	flags.StringVar(&o.stream, "stream", "",
@@ -112,8 +114,8 @@ func (o *batchOptions) check(command *cobra.Command) error {
 }
 
 // batch runs new calls.
-func (o *batchOptions) batch(ctx context.Context, env environment, file string) (err error) {
-	document, err := env.readInput(ctx, file)
+func (o *batchOptions) batch(ctx context.Context, file string) (err error) {
+	document, err := o.readInput(ctx, file)
 	if err != nil {
 		return err
 	}
@@ -121,21 +123,19 @@ func (o *batchOptions) batch(ctx context.Context, env environment, file string) 
 	if err != nil {
 		return err
 	}
-	h, err := o.host(ctx, env, nil)
+	h, err := o.host(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { err = firstOf(err, h.close(ctx)) }()
+	defer func() { err = cmp.Or(err, h.close(ctx)) }()
 	if err := o.canWait(ctx, h, asked.calls); err != nil {
 		return err
 	}
-	r, err := h.runner(env)
-	if err != nil {
+	if err := h.start(); err != nil {
 		return err
 	}
-	defer r.close()
-	view := o.view(env, asked.dialect)
-	ended, err := r.execute(ctx, executor.Batch{Calls: asked.calls, Timeout: time.Duration(o.batchTimeout)}, view)
+	view := o.view(asked.dialect)
+	ended, err := h.execute(ctx, executor.Batch{Calls: asked.calls, Timeout: o.batchTimeout}, view)
 	if err != nil {
 		return err
 	}
@@ -143,12 +143,12 @@ func (o *batchOptions) batch(ctx context.Context, env environment, file string) 
 }
 
 // host opens the tools. claims ensures that a batch is resumed only once. It may be nil.
-func (o *batchOptions) host(ctx context.Context, env environment, claims executor.Claimer) (*host, error) {
-	cacheDir, err := o.cacheDir.path()
+func (o *batchOptions) host(ctx context.Context, claims executor.Claimer) (*host, error) {
+	cacheDir, err := o.compiledIn()
 	if err != nil {
 		return nil, err
 	}
-	return o.open(ctx, env, opening{cacheDir, true, claims})
+	return o.open(ctx, opening{cacheDir, true, claims})
 }
 
 // asked holds the calls of the input.
@@ -166,20 +166,20 @@ func dialectNamed(name string) (dialects.Dialect, error) {
 }
 
 // hostFailures returns the failures that the operator must know about, or nil.
-func (h *host) hostFailures(done done) *failure {
+func (h *host) hostFailures(ended executor.Report) *failure {
 	all := &failure{code: exitFailed}
 	add := func(call int, record tool.Record) {
-		for _, m := range h.internalFailure(record, done.causes[record.CallID]).messages {
+		for _, m := range h.internalFailure(record).messages {
 			m.text = fmt.Sprintf("call %d: %s", call+1, m.text)
 			all.messages = append(all.messages, m)
 		}
 	}
-	for i, record := range done.Records {
+	for i, record := range ended.Records {
 		if record.Result.Kind == tool.Internal {
 			add(i, record)
 		}
-		for _, made := range done.ledger.failed {
-			if made.Result.Kind == tool.Internal && done.ledger.root(made.CallID) == record.CallID {
+		for _, made := range h.ledger.failed {
+			if made.Result.Kind == tool.Internal && h.ledger.root(made.CallID) == record.CallID {
 				add(i, made)
 			}
 		}
@@ -266,26 +266,20 @@ const batchExample = `  caisson batch response.json --tools ./wasm-tools
   curl … | caisson batch --mount /project=./workspaces/{project_id}:rw --context project_id=demo
   caisson batch --resume 019c1a2b-3c4d-7e5f-8a9b-0c1d2e3f4a5b outputs.json --approve call_2@5f0c8a91d3e27b640fce --refuse 'call_3=not this file'`
 
-// kept is something that the command keeps, and the harm from a tool that can write to it.
-type kept struct{ what, harm string }
+// apartHint says how to keep what is stored from tools.
+const apartHint = "choose folders that no tool may write to: with --state-dir DIR, and with --state FILE if it was given"
 
-var (
-	keptBatch   = kept{"a paused batch is", "it could change what somebody approves"}
-	keptRecords = kept{"the records of calls are", `it could change what "caisson explain" shows`}
-)
-
-// keepsFromTools rejects folders to which a loaded tool may write. Such a tool could change a batch
-// before somebody approves it, have it run twice, or forge records. All tools count, not only those
+// keepsFromTools rejects folders for a paused batch to which a loaded tool may write. Such a tool
+// could change the batch before somebody approves it, or have it run twice. All tools count, not only those
 // that are called: called tools may call others, and while a batch is paused other batches run.
-func (h *host) keepsFromTools(k kept, dirs []string) error {
+func (h *host) keepsFromTools(dirs []string) error {
 	for _, dir := range dirs {
 		writer, found, err := h.WriterTo(dir, h.operator.context)
 		if err != nil {
-			return failed(exitUsage, fmt.Sprintf("%s kept in %s, but it cannot be determined whether a tool may write there: %v", k.what, dir, folder.Reason(err)))
+			return failed(exitUsage, fmt.Sprintf("a paused batch is kept in %s, but it cannot be determined whether a tool may write there: %v", dir, folder.Reason(err)))
 		}
 		if found {
-			return failed(exitUsage, fmt.Sprintf("%s kept in %s, and %s may write there (to %s): %s", k.what, dir, writer.Tool, writer.Dir, k.harm),
-				"choose folders that no tool may write to: with --state-dir DIR, and with --state FILE if it was given")
+			return failed(exitUsage, fmt.Sprintf("a paused batch is kept in %s, and %s may write there (to %s): it could change what somebody approves", dir, writer.Tool, writer.Dir), apartHint)
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 )
 
 // resume resumes a paused batch.
-func (o *batchOptions) resume(ctx context.Context, env environment, outputs []string) (err error) {
+func (o *batchOptions) resume(ctx context.Context, outputs []string) (err error) {
 	place, batch, err := o.waitingBatch()
 	if err != nil {
 		return err
@@ -27,30 +28,28 @@ func (o *batchOptions) resume(ctx context.Context, env environment, outputs []st
 		return failed(exitUsage, err.Error())
 	}
 	pending := batch.State.Pending()
-	answers, err := o.answers(ctx, env, outputs, dialect, pending)
+	answers, err := o.answers(ctx, outputs, dialect, pending)
 	if err != nil {
 		return err
 	}
-	h, err := o.host(ctx, env, place)
+	h, err := o.host(ctx, place)
 	if err != nil {
 		return err
 	}
-	defer func() { err = firstOf(err, h.close(ctx)) }()
+	defer func() { err = cmp.Or(err, h.close(ctx)) }()
 	if err := h.hasToolsOf(pending); err != nil {
 		return err
 	}
-	if err := h.keepsFromTools(keptBatch, place.Dirs()); err != nil {
+	if err := h.keepsFromTools(place.Dirs()); err != nil {
 		return err
 	}
-	r, err := h.runner(env)
-	if err != nil {
+	if err := h.start(); err != nil {
 		return err
 	}
-	defer r.close()
-	view := o.view(env, dialect)
-	ended, err := r.resume(ctx, executor.Resumption{
+	view := o.view(dialect)
+	ended, err := h.resume(ctx, executor.Resumption{
 		State: batch.State, Outputs: answers.Outputs, Approvals: answers.Approvals,
-		Timeout: time.Duration(o.batchTimeout), Parallel: o.parallel,
+		Timeout: o.batchTimeout, Parallel: o.parallel,
 	}, view)
 	if err != nil && ctx.Err() == nil {
 		return notResumed(batch.State, err)
@@ -58,23 +57,20 @@ func (o *batchOptions) resume(ctx context.Context, env environment, outputs []st
 	if err != nil {
 		return err
 	}
-	o.settle(env, place, pending, ended)
+	o.settle(place, pending, ended)
 	return o.tell(ctx, h, view, ended, func() (*batches.Place, error) { return place, nil })
 }
 
 // settle removes the state of a batch that has ended, and prints why calls need approval again.
-func (o *batchOptions) settle(env environment, place *batches.Place, pending []tool.Action, ended done) {
+func (o *batchOptions) settle(place *batches.Place, pending []tool.Action, ended executor.Report) {
 	hints := changedHints(pending, ended.Pending)
 	if ended.Status != executor.RequiresAction {
 		if err := place.End(ended.ID, time.Now()); err != nil {
 			hints = append(hints, "the stored batch could not be removed: "+err.Error())
 		}
 	}
-	if o.quiet {
-		return
-	}
 	for _, hint := range hints {
-		printHint(env.stderr, hint)
+		o.hint(hint)
 	}
 }
 
@@ -145,10 +141,10 @@ func unknownBatch(err error) *failure {
 
 // answers returns all answers that were given for the batch's pending actions. OUTPUTS may be in
 // any dialect, unless the flag names one.
-func (o *batchOptions) answers(ctx context.Context, env environment, outputs []string, dialect dialects.Dialect, pending []tool.Action) (dialects.Answers, error) {
+func (o *batchOptions) answers(ctx context.Context, outputs []string, dialect dialects.Dialect, pending []tool.Action) (dialects.Answers, error) {
 	var answers dialects.Answers
 	if len(outputs) > 0 {
-		document, err := env.readInput(ctx, outputs[0])
+		document, err := o.readInput(ctx, outputs[0])
 		if err != nil {
 			return answers, err
 		}
@@ -174,7 +170,7 @@ func notResumed(state executor.State, err error) *failure {
 		err = known.Err // the executor's operation adds nothing here
 	}
 	all := &failure{exitUsage, messagesOf(err)}
-	return all.causedBy(resumeHints(state, err))
+	return all.withHints(resumeHints(state, err)...)
 }
 
 func resumeHints(state executor.State, err error) []string {

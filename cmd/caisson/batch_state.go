@@ -15,6 +15,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/known"
+	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/batches"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
@@ -30,12 +31,12 @@ func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) 
 	if at < 0 && o.keep == "" {
 		return nil
 	}
-	folder, err := o.state.batches()
+	folder, err := o.batches()
 	dirs := folder.Dirs()
 	if o.keep != "" {
 		dirs = folder.At(o.keep).Dirs()
 	}
-	if err := h.keepsFromTools(keptBatch, dirs); err != nil {
+	if err := h.keepsFromTools(dirs); err != nil {
 		return err
 	}
 	switch {
@@ -60,7 +61,7 @@ func mayWait(entry registry.Entry) bool {
 
 // place returns where a paused batch is stored.
 func (o *batchOptions) place(id string) (*batches.Place, error) {
-	folder, err := o.state.batches()
+	folder, err := o.batches()
 	if o.keep != "" {
 		return folder.At(o.keep), nil
 	}
@@ -72,7 +73,7 @@ func (o *batchOptions) place(id string) (*batches.Place, error) {
 
 // kept returns the place of the batch that --resume names.
 func (o *batchOptions) kept() (*batches.Place, error) {
-	folder, err := o.state.batches()
+	folder, err := o.batches()
 	if !batches.IsID(o.resumed) {
 		return folder.At(o.resumed), nil
 	}
@@ -86,7 +87,7 @@ func (o *batchOptions) kept() (*batches.Place, error) {
 }
 
 // resumeCommand returns the command that resumes a batch.
-func (o *batchOptions) resumeCommand(waiting done) string {
+func (o *batchOptions) resumeCommand(waiting executor.Report) string {
 	words := []string{"caisson", "batch", "--resume", waiting.ID}
 	switch {
 	case batches.IsID(o.keep):

@@ -26,16 +26,14 @@ const outcomeEvent = "caisson.batch"
 
 // view prints a batch.
 type view struct {
-	env     environment
+	o       *batchOptions
 	dialect dialects.Dialect  // nil for none
-	records bool              // print results as records, whatever the dialect
-	events  bool              // also print events
 	mapper  *responses.Events // converts events to server-sent events; nil to print them unchanged
 	broken  error             // why nothing more can be printed
 }
 
-func (o *batchOptions) view(env environment, dialect dialects.Dialect) *view {
-	v := &view{env: env, dialect: dialect, records: o.json, events: o.stream != ""}
+func (o *batchOptions) view(dialect dialects.Dialect) *view {
+	v := &view{o: o, dialect: dialect}
 	form := o.stream
 	if form == streamAuto && nameOf(dialect) == dialects.Responses && !o.json {
 		form = streamResponses
@@ -49,7 +47,7 @@ func (o *batchOptions) view(env environment, dialect dialects.Dialect) *view {
 // show prints one event.
 func (v *view) show(event tool.Event) error {
 	if v.mapper == nil {
-		return v.env.printJSON(event)
+		return v.o.printJSON(event)
 	}
 	mapped, err := v.mapper.Map(event)
 	if err != nil {
@@ -66,7 +64,7 @@ func (v *view) show(event tool.Event) error {
 // write writes one server-sent event.
 func (v *view) write(event dialects.Event) error {
 	event.Data = visible(event.Data)
-	if err := dialects.WriteEvent(v.env.stdout, event); err != nil {
+	if err := dialects.WriteEvent(v.o.stdout, event); err != nil {
 		return fmt.Errorf("cannot write the output: %w", err)
 	}
 	return nil
@@ -84,13 +82,13 @@ func (v *view) end(ended outcome, records []tool.Record) error {
 			return err
 		}
 		return v.write(dialects.Event{Name: outcomeEvent, Data: data})
-	case v.events || ended.waiting != nil:
-		return v.env.printJSON(ended)
-	case v.dialect != nil && !v.records:
-		return v.env.printJSON(ended.Results)
+	case v.o.stream != "" || ended.waiting != nil:
+		return v.o.printJSON(ended)
+	case v.dialect != nil && !v.o.json:
+		return v.o.printJSON(ended.Results)
 	}
 	for _, record := range records {
-		if err := v.env.printJSON(record); err != nil {
+		if err := v.o.printJSON(record); err != nil {
 			return err
 		}
 	}
@@ -98,7 +96,7 @@ func (v *view) end(ended outcome, records []tool.Record) error {
 }
 
 // follows reports whether events are printed as they happen. A nil view prints nothing.
-func (v *view) follows() bool { return v != nil && v.events }
+func (v *view) follows() bool { return v != nil && v.o.stream != "" }
 
 // follow prints one event and reports whether another one can be printed.
 func (v *view) follow(event tool.Event) bool {
@@ -137,7 +135,7 @@ type submitted struct {
 }
 
 // tell prints the outcome of a batch and stores a paused one. It returns the command's error.
-func (o *batchOptions) tell(ctx context.Context, h *host, view *view, ended done, place func() (*batches.Place, error)) error {
+func (o *batchOptions) tell(ctx context.Context, h *host, view *view, ended executor.Report, place func() (*batches.Place, error)) error {
 	failures := h.hostFailures(ended)
 	if ended.Status == executor.RequiresAction {
 		return o.tellWaiting(view, ended, place, failures)
@@ -158,7 +156,7 @@ func (o *batchOptions) tell(ctx context.Context, h *host, view *view, ended done
 	return nil
 }
 
-func (o *batchOptions) tellWaiting(view *view, ended done, placeOf func() (*batches.Place, error), failures *failure) error {
+func (o *batchOptions) tellWaiting(view *view, ended executor.Report, placeOf func() (*batches.Place, error), failures *failure) error {
 	waits, err := view.waiting(ended.Pending)
 	if err != nil {
 		return view.salvage(ended, failures, err)
@@ -176,11 +174,9 @@ func (o *batchOptions) tellWaiting(view *view, ended done, placeOf func() (*batc
 	if err := view.end(outcome{Status: ended.Status, Batch: ended.ID, waiting: waits}, nil); err != nil {
 		return view.salvage(ended, failures, failed(exitFailed, err.Error(), "the batch is paused and stored; resume it with: "+o.resumeCommand(ended)))
 	}
-	if !o.quiet {
-		printHint(view.env.stderr, "resume it with: "+o.resumeCommand(ended))
-		if len(waits.Approvals) > 0 {
-			printHint(view.env.stderr, "to refuse a call, use --refuse CALL-ID=REASON instead of --approve")
-		}
+	o.hint("resume it with: " + o.resumeCommand(ended))
+	if len(waits.Approvals) > 0 {
+		o.hint("to refuse a call, use --refuse CALL-ID=REASON instead of --approve")
 	}
 	if failures == nil {
 		failures = &failure{}
@@ -191,7 +187,7 @@ func (o *batchOptions) tellWaiting(view *view, ended done, placeOf func() (*batc
 
 // results returns the results of the calls in the output format.
 func (v *view) results(records []tool.Record) (json.RawMessage, error) {
-	if v.dialect != nil && !v.records {
+	if v.dialect != nil && !v.o.json {
 		return v.dialect.Results(records)
 	}
 	return encoded(list(records))

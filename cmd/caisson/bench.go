@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-run/caisson/internal/benchmark"
+	"github.com/caisson-run/caisson/manifests"
 )
 
 const benchHelp = `Benchmark this machine. One small tool runs natively, in plain wazero, in Extism's Go SDK
@@ -20,10 +20,8 @@ Compare ratios rather than times: ratios carry over to other machines.
 The Go guests are compiled on demand, which needs Go and a checkout of Caisson as the
 current folder. Without these they are left out.`
 
-func newBench(env environment) *cobra.Command {
-	var o options
-	var each durationFlag
-	var short bool
+func newBench(o options) *cobra.Command {
+	var run benchmark.Options
 	command := &cobra.Command{
 		Use:     "bench",
 		Short:   "benchmark this machine against the alternatives",
@@ -31,36 +29,30 @@ func newBench(env environment) *cobra.Command {
 		Example: "  caisson bench --short\n  caisson bench --json > numbers.json",
 		Args:    positional(0, 0, ""),
 		RunE: func(command *cobra.Command, _ []string) error {
-			return o.bench(command.Context(), env, benchmark.Options{
-				Compiler: env.compiler, Time: time.Duration(each), Short: short,
-			})
+			run.Compiler = o.compiler
+			return o.bench(command.Context(), run)
 		},
 	}
-	command.Flags().BoolVar(&short, "short", false, "run smaller kernels, and skip the memory of the Go guests and the 64 KiB rows with 64 callers")
-	command.Flags().Var(&each, "time", "measure each row for `DURATION`, such as 5s (default 1s, or 30ms with --short)")
+	command.Flags().BoolVar(&run.Short, "short", false, "run smaller kernels, and skip the memory of the Go guests and the 64 KiB rows with 64 callers")
+	command.Flags().Func("time", "measure each row for `DURATION`, such as 5s (default 1s, or 30ms with --short)", parsedInto(&run.Time, manifests.ParseDuration))
 	o.outputFlags(command, "print one JSON object")
 	return command
 }
 
-func (o *options) bench(ctx context.Context, env environment, options benchmark.Options) error {
-	if p := newProgress(env, o); p != nil {
+func (o *options) bench(ctx context.Context, options benchmark.Options) error {
+	if p := o.newProgress(); p != nil {
 		options.Progress = p.during
 	}
 	report, err := benchmark.Run(ctx, options)
 	if err != nil {
 		return err
 	}
-	return o.printReport(env, report)
+	return o.printReport(report)
 }
 
-func (o *options) printReport(env environment, report *benchmark.Report) error {
+func (o *options) printReport(report *benchmark.Report) error {
 	for _, left := range report.LeftOut {
-		if !o.quiet {
-			printHint(env.stderr, "left out: "+left.What+": "+left.Reason)
-		}
+		o.hint("left out: " + left.What + ": " + left.Reason)
 	}
-	if o.json {
-		return env.printJSON(report)
-	}
-	return env.print(report.Text())
+	return o.show(report, report.Text())
 }

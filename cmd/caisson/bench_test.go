@@ -30,7 +30,8 @@ func TestBenchPrints(t *testing.T) {
 		"quiet programs": {options{json: true, quiet: true}, ""},
 	} {
 		var stdout, stderr bytes.Buffer
-		require.NoError(t, test.options.printReport(environment{stdout: &stdout, stderr: &stderr}, report), name)
+		test.options.environment = environment{stdout: &stdout, stderr: &stderr}
+		require.NoError(t, test.options.printReport(report), name)
 		assert.Equal(t, test.hint, stderr.String(), name)
 		if test.options.json {
 			var printed benchmark.Report

@@ -1,16 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/caisson-run/caisson/executor"
-	"github.com/caisson-run/caisson/internal/unapplied"
-	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -37,8 +35,8 @@ const callExample = `  caisson call calculator '{"expression": "2*(3+4.5)"}'
   caisson call site_digest '{"url": "https://example.com"}' --allow-call fetch_page --allow-net example.com
   caisson call calculator @arguments.json --json`
 
-func newCall(env environment) *cobra.Command {
-	var o callOptions
+func newCall(given options) *cobra.Command {
+	o := callOptions{options: given}
 	command := &cobra.Command{
 		Use:     "call NAME [JSON | @FILE | -]",
 		Short:   "run one tool",
@@ -46,7 +44,7 @@ func newCall(env environment) *cobra.Command {
 		Example: callExample,
 		Args:    positional(1, 2, "a tool's NAME and its arguments as JSON, @FILE or -"),
 		RunE: func(command *cobra.Command, args []string) error {
-			return o.call(command.Context(), env, args)
+			return o.call(command.Context(), args)
 		},
 	}
 	o.sourceFlags(command)
@@ -66,46 +64,37 @@ type callOptions struct {
 	approve bool
 }
 
-func (o *callOptions) call(ctx context.Context, env environment, args []string) (err error) {
-	arguments, err := env.readArguments(ctx, args[1:])
+func (o *callOptions) call(ctx context.Context, args []string) (err error) {
+	arguments, err := o.readArguments(ctx, args[1:])
 	if err != nil {
 		return err
 	}
-	cacheDir, err := o.cacheDir.path()
+	cacheDir, err := o.compiledIn()
 	if err != nil {
 		return err
 	}
-	h, err := o.open(ctx, env, opening{cacheDir: cacheDir, runs: true})
+	h, err := o.open(ctx, opening{cacheDir: cacheDir, runs: true})
 	if err != nil {
 		return err
 	}
-	defer func() { err = firstOf(err, h.close(ctx)) }()
-	done, err := h.order(ctx, env, o.approve, tool.Call{ID: "call_1", Type: tool.FunctionCall, Function: tool.Function{Name: args[0], Arguments: arguments}})
+	defer func() { err = cmp.Or(err, h.close(ctx)) }()
+	report, err := h.order(ctx, o.approve, tool.Call{ID: "call_1", Type: tool.FunctionCall, Function: tool.Function{Name: args[0], Arguments: arguments}})
 	if err != nil {
 		return err
 	}
-	record := done.Records[0]
-	if err := o.printRecord(env, record); err != nil {
-		env.printLost(done.Records)
+	record := report.Records[0]
+	if err := o.printRecord(record); err != nil {
+		o.printLost(report.Records)
 		return err
 	}
 	if record.Result.Kind != "" {
-		failure := h.failureOf(record, done.causes[record.CallID])
-		return failure.causedBy(orderHints(record)).causedBy(h.nestedHints(done)).explainedBy(record, done.ledger.kept())
+		return h.failureOf(record).withHints(slices.Concat(orderHints(record), h.nestedHints(), explainHints(record, h.Keeps()))...)
 	}
-	h.noteDeprecated(env, record.Function.Name)
+	h.noteDeprecated(record.Function.Name)
 	if failure := h.runaways.failure(); failure != nil { // in a call that it made
 		return failure
 	}
 	return nil
-}
-
-// firstOf returns the first error that is not nil.
-func firstOf(err, later error) error {
-	if err != nil {
-		return err
-	}
-	return later
 }
 
 // readArguments returns the arguments given on the command line.
@@ -125,15 +114,15 @@ func (e environment) readArguments(ctx context.Context, args []string) (string, 
 }
 
 // printRecord prints the result of a call except its error.
-func (o *options) printRecord(env environment, record tool.Record) error {
+func (o *options) printRecord(record tool.Record) error {
 	if o.json {
-		return env.printJSON(record)
+		return o.printJSON(record)
 	}
 	if !o.quiet {
-		env.printLog(record.Function.Name, record.Log, o.verbose)
+		o.printLog(record.Function.Name, record.Log, o.verbose)
 	}
 	if text := readable(record.Result); text != "" {
-		return env.print(text)
+		return o.print(text)
 	}
 	return nil
 }
@@ -164,157 +153,10 @@ func (e environment) printLog(name, log string, all bool) {
 }
 
 // noteDeprecated prints a hint if the called tool is deprecated.
-func (h *host) noteDeprecated(env environment, name string) {
-	entry, ok := h.registry.Get(name)
-	if !ok || h.options.quiet || entry.Manifest.Deprecated == nil {
-		return
+func (h *host) noteDeprecated(name string) {
+	if entry, ok := h.registry.Get(name); ok && entry.Manifest.Deprecated != nil {
+		h.options.hint(entry.Name + " is " + deprecation(entry.Manifest.Deprecated))
 	}
-	printHint(env.stderr, entry.Name+" is "+deprecation(entry.Manifest.Deprecated))
-}
-
-// runner runs calls in one session, which ends with this process. Close it.
-type runner struct {
-	host    *host
-	session *executor.Session
-	env     environment
-}
-
-// done is the outcome of a batch.
-type done struct {
-	executor.Report
-	ledger *ledger
-	// causes holds the host's own failures by call id. Records leave them out.
-	causes map[string]error
-}
-
-// runner returns a runner for calls.
-func (h *host) runner(env environment) (*runner, error) {
-	if err := h.asksOfTools(); err != nil {
-		return nil, err
-	}
-	if err := h.recordsApart(); err != nil {
-		return nil, err
-	}
-	r := &runner{host: h, env: env}
-	var err error
-	if r.session, err = h.NewSession(executor.SessionOptions{Context: h.operator.context}); err != nil {
-		r.close()
-		return nil, usual(err)
-	}
-	return r, nil
-}
-
-// close closes the runner after its calls have ended.
-func (r *runner) close() { r.host.ledger.close(r.env) }
-
-// execute runs new calls, and prints events if v follows them.
-func (r *runner) execute(ctx context.Context, batch executor.Batch, v *view) (done, error) {
-	ctx, cancel := r.host.runaways.within(ctx)
-	defer cancel()
-	batch.Session = r.session
-	var report executor.Report
-	var err error
-	if v.follows() {
-		report, err = r.host.Stream(ctx, batch, v.follow)
-	} else {
-		report, err = r.host.Execute(ctx, batch)
-	}
-	return r.done(report), usual(err)
-}
-
-// resume resumes a paused batch like execute.
-func (r *runner) resume(ctx context.Context, resumption executor.Resumption, v *view) (done, error) {
-	resumption.Session = r.session
-	running, cancel := r.host.runaways.within(ctx)
-	defer cancel()
-	var report executor.Report
-	var err error
-	if v.follows() {
-		report, err = r.host.ResumeStream(running, resumption, v.follow)
-	} else {
-		report, err = r.host.Resume(running, resumption)
-	}
-	if err != nil && ctx.Err() != nil {
-		err = ctx.Err() // it was interrupted before anything ran
-	}
-	return r.done(report), err
-}
-
-func (r *runner) done(report executor.Report) done {
-	return done{report, r.host.ledger, r.host.witness.causes}
-}
-
-// usual converts an error of the executor that is not in a record to a usage error.
-func usual(err error) error {
-	var known *failure
-	if err == nil || errors.As(err, &known) {
-		return err
-	}
-	return failed(exitUsage, err.Error())
-}
-
-// recordsApart rejects a folder for records that a tool may write to.
-func (h *host) recordsApart() error {
-	folder, err := h.options.state.records()
-	if err != nil || folder == "" {
-		return nil // the ledger reports that nothing is kept
-	}
-	return h.keepsFromTools(keptRecords, []string{string(folder)})
-}
-
-// asksOfTools rejects an --ask that matches no tool, because somebody relies on it.
-func (h *host) asksOfTools() error {
-	var tools []*manifests.Manifest
-	for _, entry := range h.registry.List() {
-		if entry.Manifest != nil {
-			tools = append(tools, entry.Manifest)
-		}
-	}
-	near := func(name string) []string { return h.registry.Nearest(name, 1) }
-	if u, found := unapplied.Unnamed(h.options.asks, tools, near); found {
-		return failed(exitUsage, fmt.Sprintf("%s: %s", u.Origin, u.Text), u.Fix)
-	}
-	return nil
-}
-
-// order runs one call requested by a person. The request approves the call unless a flag or the
-// policy requires approval for calls of its tool.
-func (h *host) order(ctx context.Context, env environment, approved bool, call tool.Call) (_ done, err error) {
-	entry, known := h.registry.Get(call.Function.Name)
-	if known && entry.Manifest.Execution == manifests.ExecutionClient {
-		return done{}, failed(exitUsage, fmt.Sprintf("%s is run by the client, and caisson call has no client", entry.Name),
-			`"caisson batch" prints the call, and accepts its output with --resume`)
-	}
-	r, err := h.runner(env)
-	if err != nil {
-		return done{}, err
-	}
-	defer r.close()
-	ended, err := r.execute(ctx, executor.Batch{Calls: []tool.Call{call}}, nil)
-	// What an approval covers may change while the call is paused, so limit the number of attempts.
-	for tries := 0; err == nil && ended.Status == executor.RequiresAction && tries < 3; tries++ {
-		ended, err = h.decide(ctx, r, ended, approved || !h.operator.asks(entry.Manifest))
-	}
-	if err == nil && ended.Status == executor.RequiresAction {
-		return done{}, failed(exitFailed, entry.Name+": what it may do keeps changing, so the call cannot be approved")
-	}
-	if ctx.Err() != nil {
-		return ended, err
-	}
-	return ended, usual(err)
-}
-
-// decide resumes a call that is paused for approval.
-func (h *host) decide(ctx context.Context, r *runner, waiting done, approve bool) (done, error) {
-	resumption := executor.Resumption{State: *waiting.State}
-	for _, action := range waiting.Pending {
-		approval := tool.Approval{CallID: action.CallID, Approve: approve, Fingerprint: action.Fingerprint}
-		if !approve {
-			approval.Reason = action.Reason
-		}
-		resumption.Approvals = append(resumption.Approvals, approval)
-	}
-	return r.resume(ctx, resumption, nil)
 }
 
 // orderHints says how to run a call for which the request is not enough approval.

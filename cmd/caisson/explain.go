@@ -33,8 +33,7 @@ const explainExample = `  caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47
   caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47 --output --part data
   caisson explain --last --output --from 65536 --bytes 32768`
 
-func newExplain(env environment) *cobra.Command {
-	var o options
+func newExplain(o options) *cobra.Command {
 	var last bool
 	var p pageOptions
 	command := &cobra.Command{
@@ -50,7 +49,7 @@ func newExplain(env environment) *cobra.Command {
 			if err := p.check(command); err != nil {
 				return err
 			}
-			return o.explain(env, append(args, "")[0], p)
+			return o.explain(append(args, "")[0], p)
 		},
 	}
 	command.Flags().BoolVar(&last, "last", false, "show the newest call, ignoring calls made by tools")
@@ -96,8 +95,8 @@ type denied struct {
 }
 
 // explain prints the call with an id, or the newest call if id is empty.
-func (o *options) explain(env environment, id string, p pageOptions) error {
-	folder, err := o.state.records()
+func (o *options) explain(id string, p pageOptions) error {
+	folder, err := o.records()
 	if err == nil && folder == "" {
 		err = errors.New(`--state-dir "" names no folder`)
 	}
@@ -109,20 +108,18 @@ func (o *options) explain(env environment, id string, p pageOptions) error {
 		return err
 	}
 	if p.output {
-		return o.printPage(env, entry, p)
+		return o.printPage(entry, p)
 	}
 	calls, err := madeBy(folder, entry)
 	if err != nil {
 		return err
 	}
-	if !o.json {
-		return env.print(o.entryText(entry, explain(entry), calls))
-	}
 	wire, err := entry.Wire()
 	if err != nil {
 		return err
 	}
-	return env.printJSON(explained{entry.Time, entry.Source, entry.Manifest, wire, explain(entry), calls})
+	e := explain(entry)
+	return o.show(explained{entry.Time, entry.Source, entry.Manifest, wire, e, calls}, o.entryText(entry, e, calls))
 }
 
 // madeBy returns the calls made by a call whose records are still kept.
@@ -252,12 +249,11 @@ func isBefore(denial tool.Denial) bool {
 	return denial.Permission == availability || denial.Permission == approvalPermission
 }
 
-// explainedBy adds a hint to run "caisson explain" if the call's record was kept and shows more. A
-// call that was rejected before it ran, for a reason in the message, has nothing to show.
-func (f *failure) explainedBy(record tool.Record, kept bool) *failure {
+// explainHints says to run "caisson explain" if the call's record was kept and shows more. A call
+// that was rejected before it ran, for a reason in the message, has nothing to show.
+func explainHints(record tool.Record, kept bool) []string {
 	if kept && (record.Usage.Fuel != nil || len(record.Denials) > 0 && !isBefore(record.Denials[0])) {
-		m := &f.messages[len(f.messages)-1]
-		m.hints = append(m.hints, fmt.Sprintf("run %q to see what it did", "caisson explain "+record.CallID))
+		return []string{fmt.Sprintf("run %q to see what it did", "caisson explain "+record.CallID)}
 	}
-	return f
+	return nil
 }

@@ -118,7 +118,7 @@ func TestOnlyWhatHasSomethingToShowIsExplained(t *testing.T) {
 		"did not get to run":  {tool.Record{CallID: "0199"}, true, nil},
 		"ran and is not kept": {tool.Record{CallID: "0199", Usage: tool.Usage{Fuel: &fuel}}, false, nil},
 	} {
-		assert.Equal(t, test.want, failed(exitFailed, "no").explainedBy(test.record, test.kept).messages[0].hints, name)
+		assert.Equal(t, test.want, explainHints(test.record, test.kept), name)
 	}
 }
 
@@ -228,18 +228,18 @@ func TestReferenceOf(t *testing.T) {
 
 func TestOutputCommand(t *testing.T) {
 	for want, test := range map[string]struct {
-		state stateFlag
+		state *string
 		part  string
 		from  int64
 	}{
-		"caisson explain 0199 --output":                                      {stateFlag{}, "output", 0},
-		"caisson explain 0199 --output --from 5":                             {stateFlag{}, "output", 5},
-		"caisson explain 0199 --output --part data":                          {stateFlag{}, "data", 0},
-		"caisson explain 0199 --output --part 'content[1:]' --from 7":        {stateFlag{}, "content[1:]", 7},
-		"caisson explain 0199 --output --state-dir ./kept":                   {stateFlag{"./kept", true}, "output", 0},
-		`caisson explain 0199 --output --state-dir 'it'\''s here; rm -rf .'`: {stateFlag{"it's here; rm -rf .", true}, "output", 0},
+		"caisson explain 0199 --output":                                      {nil, "output", 0},
+		"caisson explain 0199 --output --from 5":                             {nil, "output", 5},
+		"caisson explain 0199 --output --part data":                          {nil, "data", 0},
+		"caisson explain 0199 --output --part 'content[1:]' --from 7":        {nil, "content[1:]", 7},
+		"caisson explain 0199 --output --state-dir ./kept":                   {new("./kept"), "output", 0},
+		`caisson explain 0199 --output --state-dir 'it'\''s here; rm -rf .'`: {new("it's here; rm -rf ."), "output", 0},
 	} {
-		o := &options{state: test.state}
+		o := &options{stateDir: test.state}
 		assert.Equal(t, want, o.outputCommand("0199", test.part, test.from))
 	}
 }

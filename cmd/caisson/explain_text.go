@@ -199,9 +199,9 @@ const (
 // pageOptions select the range of a result to print.
 type pageOptions struct {
 	output bool
-	part   string // empty means the output, or the data if there is no output
-	from   int64  // the first byte
-	bytes  bytesFlag
+	part   string          // empty means the output, or the data if there is no output
+	from   int64           // the first byte
+	bytes  manifests.Bytes // 0 for all
 }
 
 func (p *pageOptions) flags(command *cobra.Command) {
@@ -209,7 +209,7 @@ func (p *pageOptions) flags(command *cobra.Command) {
 	flags.BoolVar(&p.output, "output", false, "print only the call's full result")
 	flags.StringVar(&p.part, "part", "", "with --output: print only `PART`: output, error, data, or a content part such as 'content[0]'")
 	flags.Int64Var(&p.from, "from", 0, "with --output: start at byte `N`")
-	flags.Var(&p.bytes, "bytes", "with --output: print at most `SIZE`, such as 32KiB (default: all)")
+	flags.Func("bytes", "with --output: print at most `SIZE`, such as 32KiB (default: all)", parsedInto(&p.bytes, parseSize))
 }
 
 // check rejects flags that need --output.
@@ -226,7 +226,7 @@ func (p *pageOptions) check(command *cobra.Command) error {
 }
 
 // printPage prints a range of a call's result. With --json it prints a [tool.Page].
-func (o *options) printPage(env environment, entry records.Entry, p pageOptions) error {
+func (o *options) printPage(entry records.Entry, p pageOptions) error {
 	result, id := entry.Result(), entry.Record.CallID
 	if p.part == "" {
 		p.part = partOutput
@@ -244,17 +244,17 @@ func (o *options) printPage(env environment, entry records.Entry, p pageOptions)
 	page := pageOf(whole, p.from, int64(p.bytes))
 	if o.json {
 		page.Reference = referenceOf(id, p.part)
-		return env.printJSON(page)
+		return o.printJSON(page)
 	}
 	text := page.Text
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	if err := env.print(text); err != nil {
+	if err := o.print(text); err != nil {
 		return err
 	}
-	if page.Next >= 0 && !o.quiet {
-		printHint(env.stderr, fmt.Sprintf("%d of %d bytes follow; read on with %s", page.Total-page.Next, page.Total, o.outputCommand(id, p.part, page.Next)))
+	if page.Next >= 0 {
+		o.hint(fmt.Sprintf("%d of %d bytes follow; read on with %s", page.Total-page.Next, page.Total, o.outputCommand(id, p.part, page.Next)))
 	}
 	return nil
 }

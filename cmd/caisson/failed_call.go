@@ -12,9 +12,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// failureOf returns the failure for a failed call, with hints. cause is the error that the record
-// leaves out. It may be nil.
-func (h *host) failureOf(record tool.Record, cause error) *failure {
+// failureOf returns the failure for a failed call, with hints.
+func (h *host) failureOf(record tool.Record) *failure {
 	kind := record.Result.Kind
 	code, _ := exitCode(kind)
 	name := record.Function.Name
@@ -24,7 +23,7 @@ func (h *host) failureOf(record tool.Record, cause error) *failure {
 	}
 	switch kind {
 	case tool.Internal:
-		return h.internalFailure(record, cause)
+		return h.internalFailure(record)
 	case tool.UnknownTool:
 		return failed(code, record.Result.Error, h.whereTools())
 	case tool.InvalidArguments:
@@ -39,13 +38,13 @@ func (h *host) failureOf(record tool.Record, cause error) *failure {
 
 // nestedHints explains failed calls that a tool made: what would allow denied requests, which tool
 // was missing, or why the host failed. They may have caused the tool's own failure.
-func (h *host) nestedHints(done done) []string {
+func (h *host) nestedHints() []string {
 	var hints []string
-	for _, made := range done.ledger.failed {
+	for _, made := range h.ledger.failed {
 		name := made.Function.Name
 		switch made.Result.Kind {
 		case tool.Internal:
-			for _, m := range h.internalFailure(made, done.causes[made.CallID]).messages {
+			for _, m := range h.internalFailure(made).messages {
 				hints = append(append(hints, "a call that it made failed: "+m.text), m.hints...)
 			}
 		case tool.UnknownTool:
@@ -57,8 +56,8 @@ func (h *host) nestedHints(done done) []string {
 	return hints
 }
 
-// causedBy adds hints to a failure.
-func (f *failure) causedBy(hints []string) *failure {
+// withHints adds hints to the failure's last message.
+func (f *failure) withHints(hints ...string) *failure {
 	m := &f.messages[len(f.messages)-1]
 	m.hints = append(m.hints, hints...)
 	return f
@@ -66,8 +65,8 @@ func (f *failure) causedBy(hints []string) *failure {
 
 // internalFailure explains a failure of the host to the operator. A failure caused by a module or a
 // directory is a configuration error.
-func (h *host) internalFailure(record tool.Record, cause error) *failure {
-	name := record.Function.Name
+func (h *host) internalFailure(record tool.Record) *failure {
+	name, cause := record.Function.Name, h.witness.causes[record.CallID]
 	if cause == nil {
 		return failed(exitFailed, name+": "+record.Result.Error, "run the command again with --verbose to see the cause")
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,8 +26,9 @@ func (o *options) executorFlags(command *cobra.Command, uncut string) {
 		"accept arguments that are almost JSON: single quotes, trailing commas, comments, True and None, code fences, unclosed brackets")
 	flags.BoolVar(&o.noReuse, "no-reuse", false,
 		"run every call, even if a read-only tool was just called with the same arguments")
-	flags.Var(&o.maxOutput, "max-output",
-		"truncate results longer than `SIZE`, such as 64KiB (at least 1KiB, or unlimited); \"caisson explain --output\" prints them in full (default: "+uncut+")")
+	flags.Func("max-output",
+		"truncate results longer than `SIZE`, such as 64KiB (at least 1KiB, or unlimited); \"caisson explain --output\" prints them in full (default: "+uncut+")",
+		parsedInto(&o.maxOutput, parseMaxOutput))
 }
 
 // leastOutput is the minimum size of a truncated result. The notice that says how to read the rest
@@ -41,69 +41,18 @@ type sizeFlag struct {
 	unlimited bool
 }
 
-func (s *sizeFlag) String() string { return "" }
-func (s *sizeFlag) Type() string   { return "size" }
-
-// Set parses a size.
-func (s *sizeFlag) Set(text string) error {
-	if *s = (sizeFlag{}); text == "unlimited" {
-		s.unlimited = true
-		return nil
+func parseMaxOutput(text string) (sizeFlag, error) {
+	if text == "unlimited" {
+		return sizeFlag{unlimited: true}, nil
 	}
 	size, err := manifests.ParseBytes(text)
 	switch {
 	case err != nil:
-		return errors.New("want a size such as 64KiB, or unlimited")
+		return sizeFlag{}, errors.New("want a size such as 64KiB, or unlimited")
 	case size < leastOutput:
-		return errors.New("want 1KiB or more, or unlimited")
+		return sizeFlag{}, errors.New("want 1KiB or more, or unlimited")
 	}
-	s.bytes = int64(size)
-	return nil
-}
-
-// callFlag collects --allow-call flags.
-type callFlag []manifests.CallGrant
-
-func (f *callFlag) String() string { return "" }
-func (f *callFlag) Type() string   { return "name" }
-
-// Set adds one grant: NAME.
-func (f *callFlag) Set(text string) error {
-	grant, err := parseCall(text)
-	if err == nil && !slices.Contains(*f, grant) {
-		*f = append(*f, grant)
-	}
-	return err
-}
-
-// askFlag collects --ask flags.
-type askFlag []manifests.PolicyAsk
-
-func (f *askFlag) String() string { return "" }
-func (f *askFlag) Type() string   { return "glob" }
-
-// Set adds one pattern: GLOB.
-func (f *askFlag) Set(text string) error {
-	ask, err := parseAsk(text)
-	if err == nil {
-		*f = append(*f, ask)
-	}
-	return err
-}
-
-// approveFlag collects --approve-tool flags.
-type approveFlag []manifests.PolicyApproval
-
-func (f *approveFlag) String() string { return "" }
-func (f *approveFlag) Type() string   { return "name" }
-
-// Set adds one approval: NAME.
-func (f *approveFlag) Set(text string) error {
-	approval, err := parseApproval(text)
-	if err == nil {
-		*f = append(*f, approval)
-	}
-	return err
+	return sizeFlag{bytes: int64(size)}, nil
 }
 
 // executorOptions returns the options for running the calls of one command. hint says where to find

@@ -63,13 +63,13 @@ func TestParseMount(t *testing.T) {
 
 func TestContextFlag(t *testing.T) {
 	var o options
-	require.NoError(t, o.context.Set("project_id=a=b"))
-	require.NoError(t, o.context.Set("empty="))
-	for _, twice := range []string{"project_id=x", "Project_ID=x", "PROJECT_ID=x"} {
-		assert.ErrorContains(t, o.context.Set(twice), "was set before", twice)
+	require.NoError(t, o.addContext("project_id=a=b"))
+	require.NoError(t, o.addContext("empty="))
+	for text, wrong := range map[string]string{
+		"project_id=x": "was set before", "Project_ID=x": "was set before", "PROJECT_ID=x": "was set before", "=x": "want KEY=VALUE", "x": "want KEY=VALUE",
+	} {
+		assert.ErrorContains(t, o.addContext(text), wrong, text)
 	}
-	assert.ErrorContains(t, o.context.Set("=x"), "want KEY=VALUE")
-	assert.ErrorContains(t, o.context.Set("x"), "want KEY=VALUE")
 	op, err := o.operator()
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"project_id": "a=b", "empty": ""}, op.context)
@@ -78,63 +78,45 @@ func TestContextFlag(t *testing.T) {
 	assert.Equal(t, want, o.policy().For("any", "").Context)
 }
 
-func TestLimitFlags(t *testing.T) {
-	var o options
-	assert.Zero(t, o.limits(), "no flag leaves the defaults to the runtime")
-	require.NoError(t, o.timeout.Set("1m30s"))
-	require.NoError(t, o.memory.Set("64MiB"))
-	assert.Equal(t, runtime.Limits{Timeout: 90 * time.Second, Memory: 64 << 20}, o.limits())
-	for _, wrong := range []string{"0s", "-1s", "10", ""} {
-		assert.Error(t, o.timeout.Set(wrong), "%q", wrong)
+// TestParsedFlags checks which values single flags accept, and the advice for the others.
+func TestParsedFlags(t *testing.T) {
+	digest := strings.Repeat("0a", 32)
+	for flag, test := range map[string]struct {
+		accepted, rejected []string
+		advice             string
+	}{
+		"timeout":    {[]string{"1m30s"}, []string{"0s", "-1s", "10", ""}, ""},
+		"memory":     {[]string{"64MiB", "1"}, []string{"0", "-1", "64MB!", ""}, ""},
+		"fuel":       {[]string{"1"}, []string{"0", "-1", "1.5", ""}, "want a whole number above 0"},
+		"max-output": {[]string{"1KiB", "unlimited"}, []string{"", "0", "-1", "1023", "lots", "Unlimited"}, "or unlimited"},
+		"trust":      {[]string{digest}, []string{"", "0a", digest + "0a", strings.Repeat("x", 64)}, "64 hex digits"},
+		"allow-call": {[]string{"fetch_page"}, []string{"fetch_*"}, "want NAME"},
+		"cache-dir":  {[]string{"", "a"}, nil, ""},
+	} {
+		for _, text := range test.accepted {
+			assert.NoError(t, newCall(options{}).ParseFlags([]string{"--" + flag, text}), "--%s %q", flag, text)
+		}
+		for _, text := range test.rejected {
+			assert.ErrorContains(t, newCall(options{}).ParseFlags([]string{"--" + flag, text}), test.advice, "--%s %q", flag, text)
+		}
 	}
-	for _, wrong := range []string{"0", "-1", "64MB!", ""} {
-		assert.Error(t, o.memory.Set(wrong), "%q", wrong)
+	for text, want := range map[string]sizeFlag{"64KiB": {bytes: 64 << 10}, "unlimited": {unlimited: true}} {
+		got, err := parseMaxOutput(text)
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
 	}
 }
 
-func TestCacheFlag(t *testing.T) {
-	var c cacheFlag
+func TestCompiledIn(t *testing.T) {
+	var o options
 	standard, err := runtime.DefaultCacheDir()
 	require.NoError(t, err)
-	path, err := c.path()
-	require.NoError(t, err)
-	assert.Equal(t, standard, path)
-	require.NoError(t, c.Set(""))
-	path, err = c.path()
-	require.NoError(t, err)
-	assert.Empty(t, path, "an empty flag is no folder")
-}
-
-func TestTrustFlag(t *testing.T) {
-	var trusted trustFlag
-	digest := strings.Repeat("0a", 32)
-	require.NoError(t, trusted.Set(digest))
-	for _, wrong := range []string{"", "0a", digest + "0a", strings.Repeat("x", 64)} {
-		assert.ErrorContains(t, trusted.Set(wrong), "64 hex digits", wrong)
+	for _, want := range []string{standard, ""} {
+		dir, err := o.compiledIn()
+		require.NoError(t, err)
+		assert.Equal(t, want, dir)
+		o.cacheDir = new(string) // as --cache-dir "" sets it
 	}
-	assert.Equal(t, trustFlag{digest}, trusted)
-}
-
-func TestSizeFlag(t *testing.T) {
-	for text, want := range map[string]sizeFlag{"64KiB": {bytes: 64 << 10}, "1KiB": {bytes: 1024}, "unlimited": {unlimited: true}} {
-		flag := sizeFlag{unlimited: true}
-		require.NoError(t, flag.Set(text), text)
-		assert.Equal(t, want, flag, text)
-	}
-	for _, text := range []string{"", "0", "-1", "1023", "lots", "Unlimited"} {
-		flag := sizeFlag{unlimited: true}
-		assert.ErrorContains(t, flag.Set(text), "or unlimited", text)
-	}
-}
-
-func TestCallFlag(t *testing.T) {
-	var flag callFlag
-	require.NoError(t, flag.Set("fetch_page"))
-	require.NoError(t, flag.Set("fetch_page"))
-	require.Error(t, flag.Set("fetch_*"))
-	assert.Equal(t, callFlag{{Binding: manifests.Binding{Origin: "--allow-call fetch_page"}, Tool: "fetch_page"}}, flag)
-	o := options{calls: flag}
-	assert.Equal(t, []manifests.CallGrant(flag), o.policy().For("any", "").Calls)
 }
 
 // TestExecutorOptions: whatever the flags say makes an executor.

@@ -11,38 +11,41 @@ import (
 	"github.com/caisson-run/caisson/manifests/permission"
 )
 
-// errGrant is wrapped by errors in grants from flags. They say what to write.
-var errGrant = errors.New("invalid grant")
+// secretError says what is wrong with the value of --secret. The value must not be repeated with it,
+// since it may contain the secret itself.
+type secretError string
+
+func (e secretError) Error() string { return string(e) }
 
 // object is a JSON object to be encoded.
 type object map[string]any
 
 // asPolicy parses a policy made from flags, so that flags cannot grant anything that a file could
-// not. It returns the policy's first problem, or nil.
-func asPolicy(policy object) (*manifests.Policy, *manifests.Problem) {
+// not.
+func asPolicy(policy object) (*manifests.Policy, error) {
 	policy["schema"] = manifests.PolicyV1
 	source, err := json.Marshal(policy)
 	if err != nil {
-		return nil, &manifests.Problem{Message: err.Error()}
+		return nil, err
 	}
-	read, err := manifests.ParsePolicy("flags.json", source)
-	var invalid *manifests.Error
-	switch {
-	case errors.As(err, &invalid):
-		return nil, &invalid.Problems[0]
-	case err != nil:
-		return nil, &manifests.Problem{Message: err.Error()}
-	}
-	return read, nil
+	return manifests.ParsePolicy("flags.json", source)
 }
 
 // asGrant is like asPolicy for one grant.
-func asGrant(key string, element any) (manifests.Grant, *manifests.Problem) {
-	policy, problem := asPolicy(object{"grants": []object{{"tools": []string{"*"}, key: []any{element}}}})
-	if problem != nil {
-		return manifests.Grant{}, problem
+func asGrant(key string, element any) (manifests.Grant, error) {
+	policy, err := asPolicy(object{"grants": []object{{"tools": []string{"*"}, key: []any{element}}}})
+	if err != nil {
+		return manifests.Grant{}, err
 	}
 	return policy.Grants[0], nil
+}
+
+// firstProblem returns the first problem of a policy, or the error in its form.
+func firstProblem(err error) manifests.Problem {
+	if invalid, ok := errors.AsType[*manifests.Error](err); ok {
+		return invalid.Problems[0]
+	}
+	return manifests.Problem{Message: err.Error()}
 }
 
 // parseNetwork parses the value of --allow-net: [SCHEME://]HOST[:PORT]. The grant includes all
@@ -51,19 +54,14 @@ func asGrant(key string, element any) (manifests.Grant, *manifests.Problem) {
 // *.NAME or *. An IPv6 address must be in brackets.
 func parseNetwork(text string) (manifests.NetworkGrant, error) {
 	const want = "[SCHEME://]HOST[:PORT], such as api.example.com, *.example.com, http://localhost:8080 or [::1]:8443"
-	origin, message := parseOrigin(text)
-	if message != "" {
-		return manifests.NetworkGrant{}, fmt.Errorf("%w: %s; want %s", errGrant, message, want)
+	wanted, err := parseOrigin(text, "https", "http")
+	if err != nil {
+		return manifests.NetworkGrant{}, fmt.Errorf("%w; want %s", err, want)
 	}
-	if len(origin.schemes) == 0 {
-		origin.schemes = []string{"https", "http"}
-	}
-	grant, problem := asGrant("network", object{
-		"host": origin.host, "ports": origin.ports, "schemes": origin.schemes,
-		"methods": []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"},
-	})
-	if problem != nil {
-		return manifests.NetworkGrant{}, fmt.Errorf("%w: %s; want %s", errGrant, hostMessage(problem), want)
+	wanted["methods"] = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+	grant, err := asGrant("network", wanted)
+	if err != nil {
+		return manifests.NetworkGrant{}, fmt.Errorf("the host %s; want %s", firstProblem(err).Message, want)
 	}
 	network := grant.Network[0]
 	network.Origin = "--allow-net " + text
@@ -73,9 +71,9 @@ func parseNetwork(text string) (manifests.NetworkGrant, error) {
 // parseCall parses the value of --allow-call: the name of a tool that other tools may call if they
 // ask for it.
 func parseCall(text string) (manifests.CallGrant, error) {
-	grant, problem := asGrant("calls", text)
-	if problem != nil {
-		return manifests.CallGrant{}, fmt.Errorf("%w: %q is not the name of a tool; want NAME: 1 to 64 ASCII letters, digits, _ and -", errGrant, clip(text, 80))
+	grant, err := asGrant("calls", text)
+	if err != nil {
+		return manifests.CallGrant{}, fmt.Errorf("%q is not the name of a tool; want NAME: 1 to 64 ASCII letters, digits, _ and -", clip(text, 80))
 	}
 	call := grant.Calls[0]
 	call.Origin = "--allow-call " + text
@@ -85,9 +83,9 @@ func parseCall(text string) (manifests.CallGrant, error) {
 // parseAsk parses the value of --ask: a tool's name, or a glob such as file_*, whose calls require
 // approval.
 func parseAsk(text string) (manifests.PolicyAsk, error) {
-	policy, problem := asPolicy(object{"ask": []string{text}})
-	if problem != nil {
-		return manifests.PolicyAsk{}, fmt.Errorf("%w: %s; want GLOB, a tool's name or a glob such as file_*", errGrant, problem.Message)
+	policy, err := asPolicy(object{"ask": []string{text}})
+	if err != nil {
+		return manifests.PolicyAsk{}, fmt.Errorf("%s; want GLOB, a tool's name or a glob such as file_*", firstProblem(err).Message)
 	}
 	ask := policy.Ask[0]
 	ask.Origin = "--ask " + text
@@ -106,118 +104,108 @@ func parseApproval(text string) (manifests.PolicyApproval, error) {
 
 // parseSecret parses the value of --secret: NAME=env:VARIABLE@[SCHEME://]HOST[:PORT] or
 // NAME=file:PATH@[SCHEME://]HOST[:PORT]. HOST is a single host. Without a scheme, the secret is
-// sent only with https. The error does not repeat the text before the @, which may be the secret
-// itself.
+// sent only with https. The error is a [secretError].
 func parseSecret(text string) (manifests.SecretGrant, error) {
-	grant, message := readSecret(text)
-	if message != "" {
-		const want = "NAME=env:VARIABLE@HOST or NAME=file:PATH@HOST, such as API_KEY=env:API_KEY@api.example.com"
-		return manifests.SecretGrant{}, fmt.Errorf("%w: %s; want %s", errGrant, message, want)
+	secret, err := readSecret(text)
+	if err != nil {
+		err = secretError(err.Error() + "; want NAME=env:VARIABLE@HOST or NAME=file:PATH@HOST, such as API_KEY=env:API_KEY@api.example.com")
 	}
-	return grant, nil
+	return secret, err
 }
 
-func readSecret(text string) (secret manifests.SecretGrant, message string) {
+// readSecret is parseSecret with errors that do not repeat the text before the @.
+func readSecret(text string) (manifests.SecretGrant, error) {
+	var none manifests.SecretGrant
 	name, rest, found := strings.Cut(text, "=")
 	if !found {
-		return secret, "there is no ="
+		return none, errors.New("there is no =")
 	}
 	at := strings.LastIndexByte(rest, '@')
 	if at < 0 {
-		return secret, "there is no @ with the host that may receive the secret"
+		return none, errors.New("there is no @ with the host that may receive the secret")
 	}
 	kind, source, _ := strings.Cut(rest[:at], ":")
 	if kind != "env" && kind != "file" {
-		return secret, "what follows the = begins with neither env: nor file:"
+		return none, errors.New("what follows the = begins with neither env: nor file:")
 	}
-	origin, message := parseOrigin(rest[at+1:])
-	if message != "" {
-		return secret, message
+	wanted, err := parseOrigin(rest[at+1:])
+	if err != nil {
+		return none, err
 	}
-	wanted := object{"name": name, "from": object{kind: source}, "host": origin.host, "ports": origin.ports}
-	if len(origin.schemes) > 0 {
-		wanted["schemes"] = origin.schemes
+	wanted["name"], wanted["from"] = name, object{kind: source}
+	grant, err := asGrant("secrets", wanted)
+	if err != nil {
+		return none, secretProblem(firstProblem(err), kind)
 	}
-	grant, problem := asGrant("secrets", wanted)
-	if problem != nil {
-		return secret, secretMessage(problem, kind)
-	}
-	secret = grant.Secrets[0]
+	secret := grant.Secrets[0]
 	// Guests see receipts, so they do not contain the name of the file.
 	secret.Origin = "--secret " + name + "=…@" + rest[at+1:]
 	if kind == "file" {
 		secret.From.File = source // as written, since there is no file that it could be relative to
 	}
-	return secret, ""
+	return secret, nil
 }
 
-// secretMessage says what is wrong with a secret, without repeating what may be its value.
-func secretMessage(problem *manifests.Problem, kind string) string {
+// secretProblem says what is wrong with a secret, without repeating what may be its value.
+func secretProblem(problem manifests.Problem, kind string) error {
 	switch {
 	case strings.HasSuffix(problem.Path, ".name"):
-		return "the name before the = must be upper-case letters, digits and _, starting with a letter"
+		return errors.New("the name before the = must be upper-case letters, digits and _, starting with a letter")
 	case strings.HasSuffix(problem.Path, ".from.env"):
-		return "what follows env: is not the name of a variable"
+		return errors.New("what follows env: is not the name of a variable")
 	case strings.Contains(problem.Path, ".from"):
-		return "what follows " + kind + ": is not a path"
+		return fmt.Errorf("what follows %s: is not a path", kind)
 	}
-	return hostMessage(problem)
+	return fmt.Errorf("the host %s", problem.Message)
 }
 
-// hostMessage says what is wrong with a host. In the part of a flag that says where requests go,
-// the policy's reader can find no other problem.
-func hostMessage(problem *manifests.Problem) string { return "the host " + problem.Message }
-
-// flagOrigin is the part of a flag that says where requests go.
-type flagOrigin struct {
-	host    string   // not yet parsed
-	ports   []int    // empty if the flag has none
-	schemes []string // empty if the flag has none
-}
-
-func parseOrigin(text string) (origin flagOrigin, message string) {
-	origin.ports = []int{}
+// parseOrigin parses the part of a flag that says where requests go, [SCHEME://]HOST[:PORT], into
+// members of a grant. Without a scheme it uses the given ones, if any.
+func parseOrigin(text string, schemes ...string) (object, error) {
 	rest := text
 	if scheme, after, found := strings.Cut(text, "://"); found {
 		if scheme != "https" && scheme != "http" {
-			return origin, fmt.Sprintf("the scheme %q is neither https nor http", clip(scheme, 80))
+			return nil, fmt.Errorf("the scheme %q is neither https nor http", clip(scheme, 80))
 		}
-		origin.schemes, rest = []string{scheme}, after
+		schemes, rest = []string{scheme}, after
 	}
-	host, port, message := splitPort(rest)
-	if message != "" {
-		return origin, message
+	host, port, err := splitPort(rest)
+	if err != nil {
+		return nil, err
+	}
+	origin := object{"host": host}
+	if len(schemes) > 0 {
+		origin["schemes"] = schemes
 	}
 	if port != "" {
 		number, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || number == 0 || strconv.FormatUint(number, 10) != port {
-			return origin, fmt.Sprintf("the port %q is not a whole number from 1 to 65535", clip(port, 80))
+			return nil, fmt.Errorf("the port %q is not a whole number from 1 to 65535", clip(port, 80))
 		}
-		origin.ports = []int{int(number)}
+		origin["ports"] = []uint64{number}
 	}
-	origin.host = host
-	return origin, ""
+	return origin, nil
 }
 
 // splitPort splits HOST, HOST:PORT, [IPV6] or [IPV6]:PORT.
-func splitPort(text string) (host, port, message string) {
+func splitPort(text string) (host, port string, err error) {
 	if inside, found := strings.CutPrefix(text, "["); found {
 		host, after, closed := strings.Cut(inside, "]")
 		if !closed || !strings.Contains(host, ":") {
-			return "", "", fmt.Sprintf("%q has no IPv6 address in brackets", clip(text, 80))
+			return "", "", fmt.Errorf("%q has no IPv6 address in brackets", clip(text, 80))
 		}
 		port, colon := strings.CutPrefix(after, ":")
 		if after != "" && (!colon || port == "") {
-			return "", "", fmt.Sprintf("%q has no port after the brackets", clip(text, 80))
+			return "", "", fmt.Errorf("%q has no port after the brackets", clip(text, 80))
 		}
-		return host, port, ""
+		return host, port, nil
 	}
 	if host, err := permission.ParseOneHost(text); err == nil && host.Address().IsValid() && strings.Contains(text, ":") {
-		return "", "", fmt.Sprintf("an IPv6 address must be in brackets: [%s]", clip(text, 80))
+		return "", "", fmt.Errorf("an IPv6 address must be in brackets: [%s]", clip(text, 80))
 	}
 	host, port, found := strings.Cut(text, ":")
 	if found && port == "" {
-		return "", "", fmt.Sprintf("%q has no port after the colon", clip(text, 80))
+		return "", "", fmt.Errorf("%q has no port after the colon", clip(text, 80))
 	}
-	return host, port, ""
+	return host, port, nil
 }

@@ -76,7 +76,6 @@ func TestParseNetwork(t *testing.T) {
 		strings.Repeat("a", 300): "longer than 253",
 	} {
 		got, err := parseNetwork(text)
-		require.ErrorIs(t, err, errGrant, text)
 		assert.Zero(t, got, text)
 		assert.ErrorContains(t, err, message, text)
 		assert.ErrorContains(t, err, "want [SCHEME://]HOST[:PORT]", text)
@@ -120,10 +119,10 @@ func TestParseSecret(t *testing.T) {
 		"A=env:A@a.example/v1":             "not a host alone",
 	} {
 		got, err := parseSecret(text)
-		require.ErrorIs(t, err, errGrant, text)
 		assert.Zero(t, got, text)
 		assert.ErrorContains(t, err, message, text)
 		assert.ErrorContains(t, err, "want NAME=env:VARIABLE@HOST", text)
+		assert.ErrorAs(t, err, new(secretError), text)
 		assert.NotContains(t, err.Error(), "topsecret")
 	}
 }
@@ -136,7 +135,6 @@ func TestParseCall(t *testing.T) {
 	}
 	for _, text := range []string{"", "*", "file_*", "a b", "a,b", "a\n", "é", "[a]", strings.Repeat("a", 65)} {
 		got, err := parseCall(text)
-		require.ErrorIs(t, err, errGrant, text)
 		assert.Zero(t, got, text)
 		assert.ErrorContains(t, err, "want NAME")
 	}
@@ -150,7 +148,6 @@ func TestParseAsk(t *testing.T) {
 	}
 	for _, text := range []string{"", "a b", "a,b", "a/b", `a\*`, "a\n", "é", "[", "[]", "[a", "{a,b}", strings.Repeat("a", 129)} {
 		got, err := parseAsk(text)
-		require.ErrorIs(t, err, errGrant, text)
 		assert.Zero(t, got, text)
 		assert.ErrorContains(t, err, "want GLOB")
 	}
@@ -164,7 +161,6 @@ func TestParseApproval(t *testing.T) {
 	}
 	for _, text := range []string{"", "*", "file_*", "file_?", "[a]", "a b", "a,b", "a\n", "é", strings.Repeat("a", 65)} {
 		got, err := parseApproval(text)
-		require.ErrorIs(t, err, errGrant, text)
 		assert.Zero(t, got, text)
 		assert.ErrorContains(t, err, "want NAME")
 	}
@@ -190,7 +186,6 @@ func FuzzNetworkFlag(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := parseNetwork(text)
 		if err != nil {
-			require.ErrorIs(t, err, errGrant)
 			require.Zero(t, got)
 			return
 		}
@@ -218,7 +213,6 @@ func FuzzSecretFlag(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := parseSecret(text)
 		if err != nil {
-			require.ErrorIs(t, err, errGrant)
 			require.Zero(t, got)
 			return
 		}
@@ -255,11 +249,9 @@ func FuzzApprovalFlags(f *testing.F) {
 			require.Len(t, flags.For(text, "").Approved, 1)
 			require.Empty(t, flags.For(strings.ToUpper(text)+"x", "").Approved)
 		} else {
-			require.ErrorIs(t, err, errGrant)
 			require.Zero(t, approval)
 		}
 		if askErr != nil {
-			require.ErrorIs(t, askErr, errGrant)
 			require.Zero(t, ask)
 			return
 		}

@@ -76,6 +76,14 @@ func (e environment) printJSON(value any) error {
 	return nil
 }
 
+// show prints a value with --json, and otherwise its text for people.
+func (o *options) show(value any, text string) error {
+	if o.json {
+		return o.printJSON(value)
+	}
+	return o.print(text)
+}
+
 // encoded returns a value as JSON. People also read it and approve what they see in it, so it
 // escapes characters that deceive them. For programs the value is the same.
 func encoded(value any) (json.RawMessage, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,8 +27,7 @@ each other and what that costs.
 NAME is the name or alias of a loaded tool; FILE is a manifest. An argument that contains a
 dot or a path separator is a file.`
 
-func newInspect(env environment) *cobra.Command {
-	var o options
+func newInspect(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use:     "inspect NAME|FILE",
 		Short:   "show what a tool is and what it may do",
@@ -35,7 +35,7 @@ func newInspect(env environment) *cobra.Command {
 		Example: "  caisson inspect file_read --mount /project=./workspace --context project_id=demo\n  caisson inspect wasm-tools/calculator/tool.yaml --json",
 		Args:    positional(1, 1, "a tool's NAME or a manifest's FILE"),
 		RunE: func(command *cobra.Command, args []string) error {
-			return o.inspect(command.Context(), env, args[0])
+			return o.inspect(command.Context(), args[0])
 		},
 	}
 	o.sourceFlags(command)
@@ -107,7 +107,7 @@ type limits struct {
 	Fuel           int64   `json:"fuel"` // instructions; 0 means no limit
 }
 
-func (o *options) inspect(ctx context.Context, env environment, name string) (err error) {
+func (o *options) inspect(ctx context.Context, name string) (err error) {
 	if isFile(name) {
 		o.only = name
 		if m, err := manifests.Load(name); err != nil {
@@ -116,25 +116,21 @@ func (o *options) inspect(ctx context.Context, env environment, name string) (er
 			name = m.Name
 		}
 	}
-	cacheDir, err := o.cacheDir.path()
+	cacheDir, err := o.compiledIn()
 	if err != nil {
 		return err
 	}
-	h, err := o.open(ctx, env, opening{cacheDir: cacheDir})
+	h, err := o.open(ctx, opening{cacheDir: cacheDir})
 	if err != nil {
 		return err
 	}
-	defer func() { err = firstOf(err, h.close(ctx)) }()
-	found, err := h.find(ctx, name, newProgress(env, o))
+	defer func() { err = cmp.Or(err, h.close(ctx)) }()
+	found, err := h.find(ctx, name, o.newProgress())
 	if err != nil {
 		return err
 	}
-	if o.json {
-		err = env.printJSON(found)
-	} else {
-		err = env.print(found.text(h.operator.file()))
-	}
-	h.noteUnapplied(env)
+	err = o.show(found, found.text(h.operator.file()))
+	h.noteUnapplied()
 	if err == nil && found.Module.Problem != "" {
 		return failed(exitUsage, found.Module.Problem)
 	}

@@ -19,32 +19,17 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// stateFlag is the folder for stored state. "" means none, and no flag means the default.
-type stateFlag struct {
-	dir   string
-	given bool
-}
-
-func (s *stateFlag) String() string { return "" }
-func (s *stateFlag) Type() string   { return "dir" }
-
-// Set records the folder.
-func (s *stateFlag) Set(text string) error {
-	s.dir, s.given = text, true
-	return nil
-}
-
-// folder returns the folder for all stored state, or "" for none.
-func (s *stateFlag) folder() (string, error) {
-	if s.given {
-		return s.dir, nil
+// stateFolder returns the folder for all stored state, or "" for none.
+func (o *options) stateFolder() (string, error) {
+	if o.stateDir != nil {
+		return *o.stateDir, nil
 	}
 	return records.StateDir(goruntime.GOOS, os.Getenv)
 }
 
 // records returns the folder of records, or "" for none.
-func (s *stateFlag) records() (records.Folder, error) {
-	dir, err := s.folder()
+func (o *options) records() (records.Folder, error) {
+	dir, err := o.stateFolder()
 	if dir == "" || err != nil {
 		return "", err
 	}
@@ -52,8 +37,8 @@ func (s *stateFlag) records() (records.Folder, error) {
 }
 
 // batches returns the folder of paused batches, or "" for none.
-func (s *stateFlag) batches() (batches.Folder, error) {
-	dir, err := s.folder()
+func (o *options) batches() (batches.Folder, error) {
+	dir, err := o.stateFolder()
 	if dir == "" || err != nil {
 		return "", err
 	}
@@ -66,16 +51,13 @@ folder that only the current user can read. --state-dir chooses another folder;
 --state-dir "" keeps nothing.`
 
 func (o *options) stateFlags(command *cobra.Command) {
-	command.Flags().Var(&o.state, "state-dir",
-		"store records for \"caisson explain\" in `DIR`; \"\" stores none (default: in the user's state folder)")
+	command.Flags().Func("state-dir",
+		"store records for \"caisson explain\" in `DIR`; \"\" stores none (default: in the user's state folder)", pointedTo(&o.stateDir))
 }
 
 // ledger collects what the operator is told about calls that have ended. The host keeps their
 // records. It is safe for concurrent use.
 type ledger struct {
-	host    *host
-	problem error // why nothing can be kept; nil if there is no such reason
-
 	mu      sync.Mutex
 	parents map[string]string // parents of calls made by tools
 	failed  []tool.Record     // calls made by tools whose failure the operator can fix
@@ -95,17 +77,14 @@ func (l *ledger) Record(_ context.Context, entry executor.Entry) error {
 	return nil
 }
 
-// kept reports whether all records were kept.
-func (l *ledger) kept() bool { return l.host.Keeps() }
-
 // readOn says where to find the rest of a truncated result. A reference is the call's id, followed
 // by the part's name if it is not the output.
-func (l *ledger) readOn(cut tool.Cut) string {
-	if !l.kept() {
+func (h *host) readOn(cut tool.Cut) string {
+	if !h.Keeps() {
 		return "raise the limit with --max-output SIZE"
 	}
 	id, _, _ := strings.Cut(cut.Reference, ".")
-	return "read on with " + l.host.options.outputCommand(id, cut.Part, cut.Kept)
+	return "read on with " + h.options.outputCommand(id, cut.Part, cut.Kept)
 }
 
 // outputCommand returns the command that prints a part of a call's result.
@@ -117,8 +96,8 @@ func (o *options) outputCommand(id, part string, from int64) string {
 	if from > 0 {
 		command += fmt.Sprintf(" --from %d", from)
 	}
-	if o.state.given {
-		command += " --state-dir " + quoted(o.state.dir)
+	if o.stateDir != nil {
+		command += " --state-dir " + quoted(*o.stateDir)
 	}
 	return command
 }
@@ -131,14 +110,6 @@ func quoted(word string) string {
 		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 	}
 	return word
-}
-
-// close closes the records and prints a hint if one was not kept.
-func (l *ledger) close(env environment) {
-	problem := firstOf(l.problem, l.host.CloseRecords())
-	if problem != nil && !l.host.options.quiet {
-		printHint(env.stderr, "a call was not kept for \"caisson explain\": "+problem.Error()+`; choose another folder with --state-dir DIR, or none with --state-dir ""`)
-	}
 }
 
 // root returns the model's call from which a call descends.
@@ -164,12 +135,12 @@ const batchFailed executor.Status = "failed"
 // salvage prints the records of the calls that have ended after another failure. A caller that did
 // not see them would have the calls run again. It returns the failure together with the host's
 // failures.
-func (v *view) salvage(ended done, failures *failure, err error) error {
+func (v *view) salvage(ended executor.Report, failures *failure, err error) error {
 	if v.showRecords(ended) != nil {
-		v.env.printLost(ended.Records)
+		v.o.printLost(ended.Records)
 	}
-	var known *failure
-	if !errors.As(err, &known) {
+	known, ok := errors.AsType[*failure](err)
+	if !ok {
 		known = &failure{exitFailed, messagesOf(err)}
 	}
 	if failures != nil {
@@ -179,7 +150,7 @@ func (v *view) salvage(ended done, failures *failure, err error) error {
 }
 
 // showRecords prints records instead of the batch's outcome.
-func (v *view) showRecords(ended done) error {
+func (v *view) showRecords(ended executor.Report) error {
 	results, err := encoded(list(ended.Records))
 	if err != nil {
 		return err

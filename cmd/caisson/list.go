@@ -24,8 +24,7 @@ unavailable ones: sorted by name and byte-for-byte identical each time, so that 
 caches stay warm. What the provider would refuse or ignore in them, and what --strict
 changed, is reported on standard error.`
 
-func newList(env environment) *cobra.Command {
-	var o options
+func newList(o options) *cobra.Command {
 	var all bool
 	var definitions definitionsFlags
 	command := &cobra.Command{
@@ -39,9 +38,9 @@ func newList(env environment) *cobra.Command {
 			case err != nil:
 				return err
 			case given:
-				return o.definitions(command, env, definitions)
+				return o.definitions(command, definitions)
 			}
-			return o.list(command.Context(), env, all)
+			return o.list(command.Context(), all)
 		},
 	}
 	o.sourceFlags(command)
@@ -98,19 +97,15 @@ type origin struct {
 	Alias  bool   `json:"alias"`
 }
 
-func (o *options) list(ctx context.Context, env environment, all bool) (err error) {
-	h, err := o.open(ctx, env, opening{})
+func (o *options) list(ctx context.Context, all bool) (err error) {
+	h, err := o.open(ctx, opening{})
 	if err != nil {
 		return err
 	}
-	defer func() { err = firstOf(err, h.close(ctx)) }()
+	defer func() { err = cmp.Or(err, h.close(ctx)) }()
 	c := catalogueOf(h.registry, all)
-	if o.json {
-		err = env.printJSON(c)
-	} else {
-		err = env.print(c.table())
-	}
-	h.noteUnapplied(env)
+	err = o.show(c, c.table())
+	h.noteUnapplied()
 	return err
 }
 
@@ -250,17 +245,17 @@ func (f *definitionsFlags) given(command *cobra.Command) (bool, error) {
 }
 
 // definitions prints the tools in a dialect, and findings about them as hints.
-func (o *options) definitions(command *cobra.Command, env environment, f definitionsFlags) (err error) {
+func (o *options) definitions(command *cobra.Command, f definitionsFlags) (err error) {
 	ctx := command.Context()
 	dialect, err := known.ByName(f.dialect)
 	if err != nil {
 		return failed(exitUsage, fmt.Sprintf("--definitions %q: there is no such dialect", f.dialect), "want one of "+strings.Join(dialects.Names(), ", "))
 	}
-	h, err := o.open(ctx, env, opening{})
+	h, err := o.open(ctx, opening{})
 	if err != nil {
 		return err
 	}
-	defer func() { err = firstOf(err, h.close(ctx)) }()
+	defer func() { err = cmp.Or(err, h.close(ctx)) }()
 	document, findings, err := dialect.Definitions(h.Definitions(), dialects.DefinitionOptions{Strict: f.strict})
 	var wrong *dialects.Error
 	if errors.As(err, &wrong) {
@@ -269,12 +264,10 @@ func (o *options) definitions(command *cobra.Command, env environment, f definit
 	if err != nil {
 		return err
 	}
-	if !o.quiet {
-		for _, finding := range findings {
-			printHint(env.stderr, describeFinding(finding))
-		}
+	for _, finding := range findings {
+		o.hint(describeFinding(finding))
 	}
-	return env.printJSON(document)
+	return o.printJSON(document)
 }
 
 // describeFinding describes a finding: its place, its effect and what to do.

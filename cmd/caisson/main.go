@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -64,6 +65,7 @@ Exit codes:
 
 // newRoot returns the root command. Each run needs a new one, because it holds the values of flags.
 func newRoot(env environment) *cobra.Command {
+	o := options{environment: env}
 	root := &cobra.Command{
 		Use:           "caisson",
 		Short:         "Run untrusted tools for AI agents",
@@ -90,9 +92,13 @@ func newRoot(env environment) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp())
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
-		return usageError(command, err.Error())
+		text := err.Error()
+		if secret, ok := errors.AsType[secretError](err); ok {
+			text = "--secret: " + string(secret)
+		}
+		return usageError(command, text)
 	})
-	root.AddCommand(newCall(env), newBatch(env), newList(env), newInspect(env), newExplain(env), newValidate(env), newBench(env), newVersion(env))
+	root.AddCommand(newCall(o), newBatch(o), newList(o), newInspect(o), newExplain(o), newValidate(o), newBench(o), newVersion(o))
 	return root
 }
 
@@ -181,18 +187,14 @@ func readVersion() version {
 	return v
 }
 
-func newVersion(env environment) *cobra.Command {
-	var o options
+func newVersion(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "version",
 		Short: "print the version of caisson and of its main dependencies",
 		Args:  positional(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
 			v := readVersion()
-			if o.json {
-				return env.printJSON(v)
-			}
-			return env.print(v.String())
+			return o.show(v, v.String())
 		},
 	}
 	o.outputFlags(command, "print one JSON object")

@@ -72,6 +72,13 @@ func (m message) print(w io.Writer, quiet bool) {
 	}
 }
 
+// hint prints a line about what to do, unless the command is quiet.
+func (o *options) hint(text string) {
+	if !o.quiet {
+		printHint(o.stderr, text)
+	}
+}
+
 func printHint(w io.Writer, hint string) {
 	_, _ = fmt.Fprintf(w, "caisson: hint: %s\n", sanitiseLine(hint))
 }

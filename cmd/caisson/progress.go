@@ -22,8 +22,8 @@ type progress struct {
 }
 
 // newProgress returns nil if stderr is not a terminal or the command is quiet.
-func newProgress(env environment, o *options) *progress {
-	file, ok := env.stderr.(*os.File)
+func (o *options) newProgress() *progress {
+	file, ok := o.stderr.(*os.File)
 	if !ok || o.quiet || !term.IsTerminal(int(file.Fd())) {
 		return nil
 	}

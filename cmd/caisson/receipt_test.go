@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -92,21 +93,20 @@ func TestFlagsAreRead(t *testing.T) {
 		Context: manifests.GrantContext("p"),
 	}.Rule()
 	var o options
+	command := &cobra.Command{}
+	o.policyFlags(command)
+	o.grantFlags(command)
 	flags := strings.ReplaceAll(flagsFor(rule), "HOSTDIR", t.TempDir())
 	require.NotEmpty(t, flags)
 	for _, flag := range strings.Split(flags, "--")[1:] {
 		name, value, found := strings.Cut(strings.TrimSpace(flag), " ")
 		require.True(t, found, flag)
-		set := map[string]func(string) error{
-			"allow-net": o.networks.Set, "allow-call": o.calls.Set, "secret": o.secrets.Set, "mount": o.mounts.Set, "context": o.context.Set,
-		}[name]
-		require.NoError(t, set(strings.Trim(value, "'")), flag)
+		require.NoError(t, command.Flags().Set(name, strings.Trim(value, "'")), flag)
 	}
-	require.NoError(t, o.secrets.check())
 	assert.Equal(t, "/a b", o.mounts[0].Path)
 	assert.Equal(t, manifests.AccessReadWrite, o.mounts[0].Access)
 	assert.Equal(t, "b", o.calls[0].Tool)
-	assert.Equal(t, "::1", o.secrets.grants[0].Host)
+	assert.Equal(t, "::1", o.secrets[0].Host)
 	assert.Equal(t, "p", o.context[0].key)
 	given := map[endpoint]bool{}
 	for _, g := range o.networks {

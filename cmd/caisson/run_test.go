@@ -139,5 +139,5 @@ func TestProgress(t *testing.T) {
 		p.during("compiling another", func() { time.Sleep(2 * patience) })
 	})
 	assert.Equal(t, "compiling slow …\r"+strings.Repeat(" ", 16)+"\r", screen.String(), "one thing at a time, and erased")
-	assert.Nil(t, newProgress(environment{stderr: &screen}, &options{}), "nobody watches a buffer")
+	assert.Nil(t, (&options{environment: environment{stderr: &screen}}).newProgress(), "nobody watches a buffer")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,14 +27,16 @@ const defaultTools = "wasm-tools"
 // host is the loaded tools and the executor of their calls. Close it.
 type host struct {
 	*caisson.Host
-	options  *options
-	operator *operator
-	sources  []string
-	registry *registry.Registry
-	logger   *slog.Logger // nil without --verbose
-	runaways *runaways
-	ledger   *ledger  // nil if no calls are run
-	witness  *witness // nil if no calls are run
+	options      *options
+	operator     *operator
+	sources      []string
+	registry     *registry.Registry
+	logger       *slog.Logger // nil without --verbose
+	runaways     *runaways
+	ledger       *ledger           // nil if no calls are run
+	session      *executor.Session // nil before [host.start]
+	witness      *witness          // nil if no calls are run
+	stateProblem error             // why there is no folder for records
 }
 
 // opening says why tools are opened.
@@ -44,7 +47,7 @@ type opening struct {
 }
 
 // open loads the tools that the flags and the policy name, with their grants.
-func (o *options) open(ctx context.Context, env environment, opening opening) (_ *host, err error) {
+func (o *options) open(ctx context.Context, opening opening) (_ *host, err error) {
 	if o.quiet && o.verbose {
 		return nil, failed(exitUsage, "--quiet and --verbose exclude each other")
 	}
@@ -56,13 +59,13 @@ func (o *options) open(ctx context.Context, env environment, opening opening) (_
 	if err != nil {
 		return nil, err
 	}
-	h := &host{options: o, operator: operator, sources: sources, runaways: newRunaways(env, o.quiet)}
+	h := &host{options: o, operator: operator, sources: sources, runaways: newRunaways(o.environment, o.quiet)}
 	if o.verbose {
-		h.logger = slog.New(slog.NewTextHandler(env.stderr, nil))
+		h.logger = slog.New(slog.NewTextHandler(o.stderr, nil))
 	}
-	options := h.openOptions(env, opening.cacheDir)
+	options := h.openOptions(opening.cacheDir)
 	if opening.runs {
-		if err := h.runOptions(env, opening.claims, &options); err != nil {
+		if err := h.runOptions(opening.claims, &options); err != nil {
 			return nil, err
 		}
 	}
@@ -75,28 +78,28 @@ func (o *options) open(ctx context.Context, env environment, opening opening) (_
 }
 
 // openOptions returns the options for opening the tools.
-func (h *host) openOptions(env environment, cacheDir string) caisson.Options {
+func (h *host) openOptions(cacheDir string) caisson.Options {
 	o, policy := h.options, *h.operator.policy
 	policy.Tools = nil // they are among the sources, unless only one tool is inspected
 	return caisson.Options{
 		Policies: []*manifests.Policy{&policy, h.operator.flags}, Tools: h.sources, Profile: o.profile,
 		NoCache: cacheDir == "", Logger: h.logger,
 		Runtime: runtime.Options{
-			CacheDir: cacheDir, Compiler: env.compiler, TrustedModules: o.trusted, Limits: o.limits(), LookupEnv: os.LookupEnv,
+			CacheDir: cacheDir, Compiler: o.compiler, TrustedModules: o.trusted, Limits: o.limits, LookupEnv: os.LookupEnv,
 			OnRunaway: h.runaways.add, LastResort: h.runaways.lastResort(),
 		},
 	}
 }
 
 // runOptions adds the options for running calls and observing them.
-func (h *host) runOptions(env environment, claims executor.Claimer, options *caisson.Options) (err error) {
-	h.ledger = &ledger{host: h, parents: map[string]string{}}
-	h.witness = &witness{causes: map[string]error{}, progress: newProgress(env, h.options)}
-	if options.Executor, err = h.options.executorOptions(h.ledger.readOn); err != nil {
+func (h *host) runOptions(claims executor.Claimer, options *caisson.Options) (err error) {
+	h.ledger = &ledger{parents: map[string]string{}}
+	h.witness = &witness{causes: map[string]error{}, progress: h.options.newProgress()}
+	if options.Executor, err = h.options.executorOptions(h.readOn); err != nil {
 		return err
 	}
 	options.Executor.Recorder, options.Executor.Pause.Claim = h.ledger, claims
-	options.StateDir, h.ledger.problem = h.options.state.folder()
+	options.StateDir, h.stateProblem = h.options.stateFolder()
 	options.Resolver = h.witness.over
 	return nil
 }
@@ -155,14 +158,18 @@ func isMissing(source string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// close closes the host. It waits for calls even if ctx is done. If a call cannot be stopped, it
-// does nothing, because the process is about to end.
+// close closes the host, and prints a hint if a record was not kept. It waits for calls even if ctx
+// is done, except for one that cannot be stopped: the process is about to end then.
 func (h *host) close(ctx context.Context) error {
+	if h.session != nil {
+		if problem := cmp.Or(h.stateProblem, h.CloseRecords()); problem != nil {
+			h.options.hint("a call was not kept for \"caisson explain\": " + problem.Error() + `; choose another folder with --state-dir DIR, or none with --state-dir ""`)
+		}
+	}
 	if h.runaways.any() {
 		return nil
 	}
-	ctx = context.WithoutCancel(ctx)
-	return h.Close(ctx)
+	return h.Close(context.WithoutCancel(ctx))
 }
 
 // policyName is the usual name of a policy file.
@@ -174,16 +181,21 @@ func (o *options) policyFlags(command *cobra.Command) {
 		"load tools, grants and profiles from the policy `FILE`, such as "+policyName+"; no policy is loaded by default")
 	flags.StringVar(&o.profile, "profile", "",
 		"limit all tools to a `PROFILE`: strict, standard, lenient, or one defined in the policy (default: the policy's, or standard)")
-	flags.Var(&o.networks, "allow-net",
-		"grant network access to `[SCHEME://]HOST[:PORT]` to tools that ask for it; https and http unless a scheme is given; repeatable")
-	flags.Var(&o.calls, "allow-call",
-		"let tools that ask for it call the tool `NAME`, which runs with its own permissions; repeatable")
-	flags.Var(&o.asks, "ask",
-		"require approval for every call of the tools that match `GLOB`, such as file_*; overrides other approvals; repeatable")
-	flags.Var(&o.approved, "approve-tool",
-		"run the destructive tool `NAME` without asking for approval; repeatable")
-	flags.Var(&o.secrets, "secret",
-		"bind a secret to one host for tools that ask for it: `NAME=env:VAR@HOST` or NAME=file:PATH@HOST; repeatable")
+	flags.Func("allow-net",
+		"grant network access to `[SCHEME://]HOST[:PORT]` to tools that ask for it; https and http unless a scheme is given; repeatable",
+		addedTo(&o.networks, parseNetwork))
+	flags.Func("allow-call",
+		"let tools that ask for it call the tool `NAME`, which runs with its own permissions; repeatable",
+		addedTo(&o.calls, parseCall))
+	flags.Func("ask",
+		"require approval for every call of the tools that match `GLOB`, such as file_*; overrides other approvals; repeatable",
+		addedTo(&o.asks, parseAsk))
+	flags.Func("approve-tool",
+		"run the destructive tool `NAME` without asking for approval; repeatable",
+		addedTo(&o.approved, parseApproval))
+	flags.Func("secret",
+		"bind a secret to one host for tools that ask for it: `NAME=env:VAR@HOST` or NAME=file:PATH@HOST; repeatable",
+		o.addSecret)
 }
 
 // operator holds what the user of the command decided about tools.
@@ -198,9 +210,6 @@ type operator struct {
 // operator reads the policy and combines it with the flags.
 func (o *options) operator() (*operator, error) {
 	op := &operator{options: o, policy: &manifests.Policy{}, flags: o.policy()}
-	if err := o.secrets.check(); err != nil {
-		return nil, err
-	}
 	var err error
 	if o.config != "" {
 		if op.policy, err = manifests.LoadPolicy(o.config); err != nil {

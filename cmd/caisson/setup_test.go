@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -66,10 +67,10 @@ func TestFlagsAreAPolicy(t *testing.T) {
 	dir := t.TempDir()
 	var o options
 	assert.Empty(t, o.policy().Grants, "nothing is given where nothing is said")
-	require.NoError(t, o.networks.Set("b.test"))
-	require.NoError(t, o.secrets.Set("KEY=env:VAR@b.test"))
-	require.NoError(t, o.mounts.Set("/project="+dir))
-	require.NoError(t, o.context.Set("b=value"))
+	command := &cobra.Command{}
+	o.policyFlags(command)
+	o.grantFlags(command)
+	require.NoError(t, command.ParseFlags([]string{"--allow-net=b.test", "--secret=KEY=env:VAR@b.test", "--mount=/project=" + dir, "--context=b=value"}))
 	origins := func(g manifests.Grants) (all []string) {
 		for _, grant := range g.Files {
 			all = append(all, grant.Origin)
@@ -174,10 +175,10 @@ func TestJSONStaysAsItIs(t *testing.T) {
 // TestSalvage: in whatever form a batch is shown, and whatever fails, the records of what has ended
 // are printed once, and the failure stays what it is.
 func TestSalvage(t *testing.T) {
-	ended := done{Report: executor.Report{ID: "batch", Records: []tool.Record{
+	ended := executor.Report{ID: "batch", Records: []tool.Record{
 		{Call: tool.Call{ID: "call_1"}, CallID: "1", Result: tool.Result{Success: true, Output: "done"}},
 		{Call: tool.Call{ID: "call_2"}, CallID: "2", Result: tool.Result{Success: true, Output: "done"}},
-	}}}
+	}}
 	openai, err := dialectNamed(dialects.OpenAI)
 	require.NoError(t, err)
 	for name, form := range map[string]struct {
@@ -195,7 +196,8 @@ func TestSalvage(t *testing.T) {
 			if isFull {
 				env.stdout = full{}
 			}
-			v := form.options.view(env, openai)
+			form.options.environment = env
+			v := form.options.view(openai)
 			v.broken = errors.New("the reader is too slow")
 			host := failed(exitLimit, "the tool could not be stopped")
 			err := v.salvage(ended, host, v.broken)
@@ -213,7 +215,7 @@ func TestSalvage(t *testing.T) {
 			assert.Equal(t, 2, bytes.Count(stderr.Bytes(), []byte("caisson: record: ")), name)
 		}
 	}
-	failure := (&view{env: environment{stdout: full{}, stderr: &bytes.Buffer{}}}).salvage(ended, nil, failed(exitUsage, "no"))
+	failure := (&batchOptions{options: options{environment: environment{stdout: full{}, stderr: &bytes.Buffer{}}}}).view(nil).salvage(ended, nil, failed(exitUsage, "no"))
 	assert.Equal(t, failed(exitUsage, "no"), failure)
 }
 

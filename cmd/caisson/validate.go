@@ -40,9 +40,8 @@ const (
 	unusedPermission manifests.ProblemKind = "unused_permission"
 )
 
-func newValidate(env environment) *cobra.Command {
-	var o options
-	v := validation{env: env, options: &o}
+func newValidate(o options) *cobra.Command {
+	v := validation{options: &o}
 	command := &cobra.Command{
 		Use:     "validate PATH…",
 		Short:   "check manifests, modules and policies",
@@ -61,7 +60,6 @@ func newValidate(env environment) *cobra.Command {
 
 // validation is one run of the command.
 type validation struct {
-	env      environment
 	options  *options
 	format   string
 	noModule bool
@@ -91,9 +89,9 @@ func (v *validation) run(ctx context.Context, paths []string) error {
 		return err
 	}
 	if v.format == "json" {
-		err = v.env.printJSON(verdict)
+		err = v.options.printJSON(verdict)
 	} else {
-		err = v.env.print(verdict.text(v.options.quiet))
+		err = v.options.print(verdict.text(v.options.quiet))
 	}
 	if err == nil && !verdict.Valid {
 		return &failure{code: exitUsage}

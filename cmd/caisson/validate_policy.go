@@ -134,12 +134,9 @@ func (h *host) unappliedHints() []string {
 }
 
 // noteUnapplied prints the unapplied statements as hints.
-func (h *host) noteUnapplied(env environment) {
-	if h.options.quiet {
-		return
-	}
+func (h *host) noteUnapplied() {
 	for _, u := range h.unapplied() {
-		printHint(env.stderr, unappliedLine(u))
+		h.options.hint(unappliedLine(u))
 	}
 }
 
