@@ -13,6 +13,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/batches"
+	"github.com/caisson-run/caisson/internal/folder"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -129,7 +130,7 @@ func (o *batchOptions) waitingBatch() (*batches.Place, batches.Batch, error) {
 
 // unknownBatch returns the failure for a batch that cannot be resumed.
 func unknownBatch(err error) *failure {
-	hint := fmt.Sprintf("name a paused batch by its id (the first %d characters are enough) or its file; the command that ran it printed both", batches.MinPrefix)
+	hint := fmt.Sprintf("name a paused batch by its id (the first %d characters are enough) or its file; the command that ran it printed both", folder.MinPrefix)
 	switch {
 	case errors.Is(err, batches.ErrEnded):
 		hint = `the batch has ended; "caisson explain" shows the results of its calls`

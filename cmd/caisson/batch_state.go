@@ -17,8 +17,8 @@ import (
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/batches"
+	"github.com/caisson-run/caisson/internal/folder"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -26,27 +26,28 @@ import (
 func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) error {
 	at := slices.IndexFunc(calls, func(call tool.Call) bool {
 		entry, ok := h.registry.Get(call.Function.Name)
-		return ok && mayWait(entry)
+		return ok && (entry.Manifest.Execution == manifests.ExecutionClient || entry.Asks() != "")
 	})
 	if at < 0 && o.keep == "" {
 		return nil
 	}
-	folder, err := o.batches()
-	dirs := folder.Dirs()
+	store, err := o.batches()
+	var place interface {
+		Dirs() []string
+		Check() error
+	} = store
 	if o.keep != "" {
-		dirs = folder.At(o.keep).Dirs()
+		place, err = store.At(o.keep), nil
 	}
-	if err := h.keepsFromTools(dirs); err != nil {
+	if err := h.keepsFromTools(place.Dirs()); err != nil {
 		return err
 	}
-	switch {
-	case o.keep != "":
-		err = folder.At(o.keep).Check()
-	case err == nil && folder == "":
+	if err == nil && store == "" && o.keep == "" {
 		return failed(exitUsage, fmt.Sprintf("calls of %s pause for the client or for approval, but no folder is set for the paused batch", calls[at].Function.Name),
 			"name a file for it with --state FILE")
-	case err == nil:
-		err = folder.Check()
+	}
+	if err == nil {
+		err = place.Check()
 	}
 	if err != nil {
 		return failed(exitUsage, err.Error(), "store the paused batch in another file with --state FILE")
@@ -54,47 +55,41 @@ func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) 
 	return ctx.Err()
 }
 
-// mayWait reports whether a call of the tool may pause.
-func mayWait(entry registry.Entry) bool {
-	return entry.Manifest.Execution == manifests.ExecutionClient || entry.Asks() != ""
-}
-
 // place returns where a paused batch is stored.
 func (o *batchOptions) place(id string) (*batches.Place, error) {
-	folder, err := o.batches()
-	if o.keep != "" {
-		return folder.At(o.keep), nil
-	}
-	if err != nil {
+	store, err := o.batches()
+	switch {
+	case o.keep != "":
+		return store.At(o.keep), nil
+	case err != nil:
 		return nil, err
 	}
-	return folder.New(id)
+	return store.New(id)
 }
 
 // kept returns the place of the batch that --resume names.
 func (o *batchOptions) kept() (*batches.Place, error) {
-	folder, err := o.batches()
-	if !batches.IsID(o.resumed) {
-		return folder.At(o.resumed), nil
-	}
-	if err != nil {
+	store, err := o.batches()
+	switch {
+	case !folder.IsPrefix(o.resumed):
+		return store.At(o.resumed), nil
+	case err != nil:
 		return nil, err
-	}
-	if folder == "" {
+	case store == "":
 		return nil, errors.New(`--state-dir "" has no batches: --resume must name the FILE`)
 	}
-	return folder.Find(o.resumed)
+	return store.Find(o.resumed)
 }
 
 // resumeCommand returns the command that resumes a batch.
 func (o *batchOptions) resumeCommand(waiting executor.Report) string {
 	words := []string{"caisson", "batch", "--resume", waiting.ID}
 	switch {
-	case batches.IsID(o.keep):
+	case folder.IsPrefix(o.keep):
 		words[3] = quoted("." + string(filepath.Separator) + o.keep)
 	case o.keep != "":
 		words[3] = quoted(o.keep)
-	case o.resumed != "" && !batches.IsID(o.resumed):
+	case o.resumed != "" && !folder.IsPrefix(o.resumed):
 		words[3] = quoted(o.resumed)
 	}
 	outputs := false

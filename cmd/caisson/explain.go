@@ -4,12 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/caisson-run/caisson/internal/folder"
 	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -96,35 +95,31 @@ type denied struct {
 
 // explain prints the call with an id, or the newest call if id is empty.
 func (o *options) explain(id string, p pageOptions) error {
-	folder, err := o.records()
-	if err == nil && folder == "" {
-		err = errors.New(`--state-dir "" names no folder`)
+	store, err := o.records()
+	if err == nil && store == "" {
+		err = errors.New(`--state-dir "" names no store`)
 	}
 	if err != nil {
 		return failed(exitUsage, err.Error(), "name the folder with --state-dir DIR")
 	}
-	entry, err := find(folder, id)
+	entry, err := find(store, id)
 	if err != nil {
 		return err
 	}
 	if p.output {
 		return o.printPage(entry, p)
 	}
-	calls, err := madeBy(folder, entry)
-	if err != nil {
-		return err
-	}
-	wire, err := entry.Wire()
+	calls, err := madeBy(store, entry)
 	if err != nil {
 		return err
 	}
 	e := explain(entry)
-	return o.show(explained{entry.Time, entry.Source, entry.Manifest, wire, e, calls}, o.entryText(entry, e, calls))
+	return o.show(explained{entry.Time, entry.Source, entry.Manifest, entry.Wire, e, calls}, o.entryText(entry, e, calls))
 }
 
 // madeBy returns the calls made by a call whose records are still kept.
-func madeBy(folder records.Folder, caller records.Entry) ([]made, error) {
-	entries, err := folder.MadeBy(caller)
+func madeBy(store records.Folder, caller records.Entry) ([]made, error) {
+	entries, err := store.MadeBy(caller)
 	if err != nil {
 		return nil, err
 	}
@@ -137,63 +132,54 @@ func madeBy(folder records.Folder, caller records.Entry) ([]made, error) {
 }
 
 // find returns the call with an id, or the newest call not made by a tool if id is empty.
-func find(folder records.Folder, id string) (records.Entry, error) {
-	newest, err := folder.Newest(5)
+func find(store records.Folder, id string) (records.Entry, error) {
+	newest, err := store.Newest("", 5)
 	if err != nil {
 		return records.Entry{}, failed(exitUsage, err.Error(), "name another folder with --state-dir DIR")
 	}
 	if len(newest) == 0 {
-		return records.Entry{}, failed(exitUsage, "no call has been kept in "+string(folder),
+		return records.Entry{}, failed(exitUsage, "no call has been kept in "+string(store),
 			`"caisson call" and "caisson batch" keep what they ran; name another folder with --state-dir DIR`)
 	}
 	if id == "" {
-		id = newestOf(folder, newest[0])
+		id = newestOf(store, newest[0])
 	}
-	entry, err := folder.Find(id)
+	entry, err := store.Find(id)
 	switch {
 	case err == nil:
 		return entry, nil
 	case errors.Is(err, records.ErrNotFound):
-		return records.Entry{}, failed(exitUsage, fmt.Sprintf("there is no record of the call %q", id), newestHints(folder, newest)...)
+		return records.Entry{}, failed(exitUsage, fmt.Sprintf("there is no record of the call %q", id), newestHints(store, newest)...)
 	case errors.Is(err, records.ErrAmbiguous):
-		return records.Entry{}, failed(exitUsage, fmt.Sprintf("the ids of several calls begin with %q; give more characters", id), newestHints(folder, newestWith(folder, id))...)
+		alike, _ := store.Newest(id, 5)
+		return records.Entry{}, failed(exitUsage, fmt.Sprintf("the ids of several calls begin with %q; give more characters", id), newestHints(store, alike)...)
 	case errors.Is(err, records.ErrID):
-		return records.Entry{}, failed(exitUsage, fmt.Sprintf("%q is not a call's id, nor the first %d characters or more of one", id, records.MinPrefix), newestHints(folder, newest)...)
+		return records.Entry{}, failed(exitUsage, fmt.Sprintf("%q is not a call's id, nor the first %d characters or more of one", id, folder.MinPrefix), newestHints(store, newest)...)
 	}
 	return records.Entry{}, failed(exitUsage, err.Error())
 }
 
 // newestOf returns the call at the top of the newest call's chain of callers. It may be the call
 // itself.
-func newestOf(folder records.Folder, id string) string {
+func newestOf(store records.Folder, id string) string {
 	for {
-		entry, err := folder.Find(id)
+		entry, err := store.Find(id)
 		if err != nil || entry.Record.Parent == "" {
 			return id // errors are reported when it is shown
 		}
-		if _, err := folder.Find(entry.Record.Parent); err != nil {
+		if _, err := store.Find(entry.Record.Parent); err != nil {
 			return id // the calling tool was stopped with its process
 		}
 		id = entry.Record.Parent
 	}
 }
 
-// newestWith returns the newest calls whose ids have a prefix.
-func newestWith(folder records.Folder, prefix string) []string {
-	ids, err := folder.Newest(records.MaxRecords)
-	if err != nil {
-		return nil
-	}
-	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, strings.ToLower(prefix)) })
-	return ids[:min(len(ids), 5)]
-}
-
 // newestHints lists calls, one per line.
-func newestHints(folder records.Folder, ids []string) []string {
+func newestHints(store records.Folder, ids []string) []string {
 	hints := make([]string, len(ids))
 	for i, id := range ids {
 		hints[i] = "there is " + id
-		if entry, err := folder.Find(id); err == nil {
+		if entry, err := store.Find(id); err == nil {
 			hints[i] += fmt.Sprintf(": %s, %s, %s", entry.Record.Function.Name, outcomeOf(entry.Record), localTime(entry.Time))
 		}
 	}

@@ -59,7 +59,7 @@ func TestRecordsAreKeptAsCallsEnd(t *testing.T) {
 	go func() {
 		defer cancel()
 		for ctx.Err() == nil {
-			if newest, err := folder.Newest(2); err == nil && len(newest) > 0 {
+			if newest, err := folder.Newest("", 2); err == nil && len(newest) > 0 {
 				var err error
 				first, err = folder.Find(newest[0])
 				watched <- err
@@ -73,7 +73,7 @@ func TestRecordsAreKeptAsCallsEnd(t *testing.T) {
 	require.NoError(t, <-watched)
 	assert.Equal(t, exitInterrupted, code)
 	assert.Equal(t, "done", first.Record.Result.Output)
-	newest, err := folder.Newest(2)
+	newest, err := folder.Newest("", 2)
 	require.NoError(t, err)
 	require.Len(t, newest, 2)
 	second, err := folder.Find(newest[0])

@@ -12,7 +12,7 @@ import (
 	"github.com/caisson-run/caisson/executor"
 )
 
-// The errors of this package, for errors.Is.
+// The errors of this package, for errors.Is. Others are of package folder or the operating system.
 var (
 	ErrNotFound  = errors.New("there is no such batch")
 	ErrAmbiguous = errors.New("several batches match the id")
@@ -21,20 +21,6 @@ var (
 	ErrDamaged   = errors.New("the file holds no paused batch")
 	ErrTooLarge  = errors.New("the batch is too large to keep")
 )
-
-// Error is the failure of an operation on a stored batch. It wraps one of the errors above or an
-// error of the operating system.
-type Error struct {
-	Op   string // "keep", "find", "read" or "claim"
-	Path string // the folder, or the file
-	Err  error
-}
-
-// Error returns the operation, the path and the cause.
-func (e *Error) Error() string { return fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Err) }
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
 
 // schema is the version of the file format.
 const schema = "caisson-batch/v1"

@@ -1,10 +1,10 @@
 package batches
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,13 +25,7 @@ const (
 // batch can be distinguished from an unclaimed one.
 const kept = 7 * 24 * time.Hour
 
-const (
-	suffix = ".json"
-	taken  = ".taken" // suffix of the markers of claimed states
-)
-
-// MinPrefix is the minimum number of characters of a batch's id that [Folder.Find] accepts.
-const MinPrefix = 8
+const taken = ".taken" // suffix of the markers of claimed states
 
 // Folder is the path of a folder of batches. The folder need not exist. "" means no folder.
 type Folder string
@@ -39,21 +33,13 @@ type Folder string
 // In returns the folder of batches in the state folder.
 func In(state string) Folder { return Folder(filepath.Join(state, "batches")) }
 
-// IsID reports whether a text may be a batch's id or a prefix that [Folder.Find] accepts.
-func IsID(text string) bool {
-	return len(text) >= MinPrefix && strings.Trim(strings.ToLower(text), "0123456789abcdef-") == ""
-}
-
 // Check returns an error if nothing can be kept in the folder. It creates the folder if necessary.
 func (f Folder) Check() error {
 	root, err := folder.Make(string(f))
 	if err == nil {
 		err = root.Close()
 	}
-	if err != nil {
-		return &Error{"keep", string(f), folder.Reason(err)}
-	}
-	return nil
+	return failure("keep", string(f), err)
 }
 
 // Dirs returns a list of the folder, or nil if there is no folder.
@@ -66,45 +52,38 @@ func (f Folder) Dirs() []string {
 
 // New returns the place for a batch with the id.
 func (f Folder) New(id string) (*Place, error) {
-	if !folder.IsID(id, false) {
-		return nil, &Error{"keep", string(f), fmt.Errorf("%q is not a batch's id", id)}
+	if !folder.IsID(id) {
+		return nil, failure("keep", string(f), fmt.Errorf("%q is not a batch's id", id))
 	}
-	return &Place{folder: f, dir: string(f), name: id + suffix, private: true}, nil
+	return &Place{folder: f, dir: string(f), name: id + folder.Suffix, private: true}, nil
 }
 
-// Find returns the place of a batch by its id or a unique prefix of at least [MinPrefix]
+// Find returns the place of a batch by its id or a unique prefix of at least [folder.MinPrefix]
 // characters. The error wraps [ErrNotFound], [ErrAmbiguous] or an error of the operating system.
 func (f Folder) Find(id string) (*Place, error) {
-	files, err := f.list()
-	if err != nil {
-		return nil, &Error{"find", string(f), folder.Reason(err)}
-	}
 	var found []string
-	for _, file := range files {
-		if name, ok := strings.CutSuffix(file.Name(), suffix); ok && folder.IsID(name, false) && IsID(id) && strings.HasPrefix(name, strings.ToLower(id)) {
-			found = append(found, name)
-		}
+	var err error
+	if folder.IsPrefix(id) {
+		found, err = folder.Find(string(f), id)
 	}
-	switch len(found) {
-	case 0:
-		return nil, &Error{"find", string(f), fmt.Errorf("%q: %w", id, ErrNotFound)}
-	case 1:
+	switch {
+	case err != nil:
+	case len(found) == 0:
+		err = fmt.Errorf("%q: %w", id, ErrNotFound)
+	case len(found) > 1:
+		err = fmt.Errorf("%q: %w: %s", id, ErrAmbiguous, strings.Join(found[:min(len(found), 5)], ", "))
+	default:
 		return f.New(found[0])
 	}
-	slices.Sort(found)
-	return nil, &Error{"find", string(f), fmt.Errorf("%q: %w: %s", id, ErrAmbiguous, strings.Join(found[:min(len(found), 5)], ", "))}
+	return nil, failure("find", string(f), err)
 }
 
-func (f Folder) list() (_ []fs.DirEntry, err error) {
-	root, err := folder.Open(string(f))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// failure adds the operation and the path of a folder or a file to an error.
+func failure(op, path string, err error) error {
+	if err == nil {
+		return nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	return folder.List(root)
+	return fmt.Errorf("%s %s: %w", op, path, folder.Reason(err))
 }
 
 // At returns the place of a batch in a file that the user chooses. Claims are also kept in the
@@ -114,12 +93,12 @@ func (f Folder) At(file string) *Place {
 }
 
 // hasEnded reports whether a file is the note of an ended batch. Such a file is small.
-func hasEnded(root *os.Root, name string, size int64) bool {
+func hasEnded(root *os.Root, file fs.FileInfo) bool {
 	const most = 1 << 10
-	if size > most {
+	if file.Size() > most {
 		return false
 	}
-	content, err := folder.Read(root, name, most)
+	content, err := folder.Read(root, file.Name(), most)
 	if err != nil {
 		return false
 	}
@@ -130,34 +109,25 @@ func hasEnded(root *os.Root, name string, size int64) bool {
 // prune removes batches until at most most of them with at most bytes bytes in total are left. It
 // also removes expired files, markers and drafts.
 func prune(root *os.Root, most int, bytes int64) error {
-	files, err := folder.List(root)
-	if err != nil {
-		return err
-	}
-	known, err := folder.Look(root, files)
+	known, err := folder.Look(root)
 	problems := []error{err}
-	var batches []string
-	ended := map[string]int{} // 1 for ended batches
+	var paused, ended []string
+	for _, id := range folder.IDs(maps.Keys(known)) {
+		switch file := known[id+folder.Suffix]; {
+		case isExpired(file):
+			problems = append(problems, folder.Remove(root, file.Name()))
+		case hasEnded(root, file):
+			ended = append(ended, id)
+		default:
+			paused = append(paused, id)
+		}
+	}
 	for name, file := range known {
-		id, isBatch := strings.CutSuffix(name, suffix)
-		isBatch = isBatch && folder.IsID(id, false)
-		switch {
-		case (isBatch || strings.HasSuffix(name, taken)) && time.Since(file.Changed) > kept:
-			problems = append(problems, folder.Remove(root, name))
-		case isBatch:
-			batches = append(batches, name)
-			if hasEnded(root, name, file.Bytes) {
-				ended[name] = 1
-			}
-		}
-	}
-	slices.SortFunc(batches, func(a, b string) int {
-		return cmp.Or(cmp.Compare(ended[a], ended[b]), strings.Compare(b, a)) // ids grow with time
-	})
-	for i, name := range batches {
-		if bytes -= known[name].Bytes; i >= most || bytes < 0 {
+		if strings.HasSuffix(name, taken) && isExpired(file) {
 			problems = append(problems, folder.Remove(root, name))
 		}
 	}
-	return errors.Join(problems...)
+	return errors.Join(append(problems, folder.Trim(root, slices.Concat(paused, ended), known, most, bytes))...)
 }
+
+func isExpired(file fs.FileInfo) bool { return time.Since(file.ModTime()) > kept }

@@ -42,17 +42,10 @@ func (p *Place) open() (*os.Root, error) {
 	return os.OpenRoot(p.dir)
 }
 
-func (p *Place) failure(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &Error{op, p.Path(), folder.Reason(err)}
-}
-
 // Check returns an error if a new batch cannot be kept here: [ErrOccupied] if there is a file that
 // is not an ended batch, or an error of the operating system.
 func (p *Place) Check() (err error) {
-	defer func() { err = p.failure("keep", err) }()
+	defer func() { err = failure("keep", p.Path(), err) }()
 	root, err := p.open()
 	if err != nil {
 		return err
@@ -80,7 +73,7 @@ func (p *Place) Keep(batch Batch) error {
 func (p *Place) End(id string, at time.Time) error { return p.write(wireBatch{Batch: id, Ended: &at}) }
 
 func (p *Place) write(wire wireBatch) (err error) {
-	defer func() { err = p.failure("keep", err) }()
+	defer func() { err = failure("keep", p.Path(), err) }()
 	content, err := encode(wire)
 	if err != nil {
 		return err
@@ -118,11 +111,11 @@ func (p *Place) Read() (Batch, error) {
 		err = ErrNotFound
 	}
 	if err != nil {
-		return Batch{}, p.failure("read", err)
+		return Batch{}, failure("read", p.Path(), err)
 	}
 	p.content = content
 	batch, err := decode(content)
-	return batch, p.failure("read", err)
+	return batch, failure("read", p.Path(), err)
 }
 
 func (p *Place) read() (_ []byte, err error) {
@@ -139,7 +132,7 @@ func (p *Place) read() (_ []byte, err error) {
 // the state folder. Only the state folder prevents a second claim with a copy or a hard link of the
 // file in another folder.
 func (p *Place) Claim(_ context.Context, key string, _ time.Time) (_ bool, err error) {
-	defer func() { err = p.failure("claim", err) }()
+	defer func() { err = failure("claim", p.Path(), err) }()
 	digest := sha256.Sum256([]byte(key))
 	marker := "." + hex.EncodeToString(digest[:]) + taken // hidden, since it may be among the user's files
 	here, err := p.open()

@@ -55,16 +55,6 @@ func Open(path string) (*os.Root, error) {
 	return root, nil
 }
 
-// List returns the entries of the folder.
-func List(root *os.Root) (_ []fs.DirEntry, err error) {
-	dir, err := root.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	return dir.ReadDir(-1)
-}
-
 // Read returns the content of a regular file. It fails with [ErrTooLarge], without reading, if the
 // file has more than most bytes.
 func Read(root *os.Root, name string, most int64) ([]byte, error) {
@@ -110,29 +100,36 @@ func Write(root *os.Root, name string, content []byte) error {
 	return err
 }
 
-// Kept describes a file in the folder.
-type Kept struct {
-	Bytes   int64
-	Changed time.Time
-}
-
-// Look returns the descriptions of files, by name. It removes drafts that are older than an hour,
-// which were left behind by processes that ended early.
-func Look(root *os.Root, files []fs.DirEntry) (map[string]Kept, error) {
-	var problems []error
-	kept := map[string]Kept{}
-	for _, file := range files {
-		info, err := file.Info()
+// Look returns the descriptions of all files, by name. It removes drafts that are older than an
+// hour, which were left behind by processes that ended early.
+func Look(root *os.Root) (map[string]fs.FileInfo, error) {
+	files, err := names(root)
+	problems := []error{err}
+	kept := map[string]fs.FileInfo{}
+	for _, name := range files {
+		info, err := root.Lstat(name)
 		if err != nil {
 			problems = append(problems, present(err))
 			continue
 		}
-		kept[file.Name()] = Kept{info.Size(), info.ModTime()}
-		if isDraft(file.Name()) && time.Since(info.ModTime()) > abandoned {
-			problems = append(problems, Remove(root, file.Name()))
+		kept[name] = info
+		if strings.HasPrefix(name, ".") && strings.HasSuffix(name, temporary) && time.Since(info.ModTime()) > abandoned {
+			problems = append(problems, Remove(root, name))
 		}
 	}
 	return kept, errors.Join(problems...)
+}
+
+// Trim removes files named by ids, the last ones first, until at most most of them with at most
+// bytes bytes in total are left.
+func Trim(root *os.Root, ids []string, kept map[string]fs.FileInfo, most int, bytes int64) error {
+	var problems []error
+	for i, id := range ids {
+		if bytes -= kept[id+Suffix].Size(); i >= most || bytes < 0 {
+			problems = append(problems, Remove(root, id+Suffix))
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // Remove removes a file. It succeeds if another process has already removed it.
@@ -146,14 +143,9 @@ func present(err error) error {
 	return err
 }
 
-func isDraft(name string) bool {
-	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, temporary)
-}
-
 // Reason returns an error without its path, for messages that already contain the path.
 func Reason(err error) error {
-	var inPath *fs.PathError
-	if errors.As(err, &inPath) {
+	if inPath, ok := errors.AsType[*fs.PathError](err); ok {
 		return inPath.Err
 	}
 	return err

@@ -4,8 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,38 +13,36 @@ import (
 	"github.com/caisson-run/caisson/internal/folder"
 )
 
-// Find returns the record of a call by its id or a unique prefix of at least [MinPrefix]
-// characters. The error wraps [ErrNotFound], [ErrAmbiguous], [ErrID], [ErrExposed], [ErrDamaged] or
-// an error of the operating system.
+// Find returns the record of a call by its id or a unique prefix of at least [folder.MinPrefix]
+// characters. The error wraps [ErrNotFound], [ErrAmbiguous], [ErrID], [ErrDamaged],
+// [folder.ErrExposed] or an error of the operating system.
 func (f Folder) Find(id string) (Entry, error) {
-	wanted := strings.ToLower(id)
-	if len(wanted) < MinPrefix || !folder.IsID(wanted, true) {
-		return Entry{}, &Error{"find", string(f), fmt.Errorf("%q: %w", id, ErrID)}
+	if !folder.IsPrefix(id) {
+		return Entry{}, f.failure("find", fmt.Errorf("%q: %w", id, ErrID))
 	}
-	found, err := f.withPrefix(wanted)
-	if err != nil {
+	found, err := f.Newest(id, 5)
+	switch {
+	case err != nil:
 		return Entry{}, err
+	case len(found) == 0:
+		return Entry{}, f.failure("find", fmt.Errorf("%q: %w", id, ErrNotFound))
+	case len(found) > 1:
+		return Entry{}, f.failure("find", fmt.Errorf("%q: %w: %s", id, ErrAmbiguous, strings.Join(found, ", ")))
 	}
-	switch len(found) {
-	case 0:
-		return Entry{}, &Error{"find", string(f), fmt.Errorf("%q: %w", id, ErrNotFound)}
-	case 1:
-		return f.read(found[0])
-	}
-	return Entry{}, &Error{"find", string(f), fmt.Errorf("%q: %w: %s", id, ErrAmbiguous, strings.Join(found[:min(len(found), 5)], ", "))}
+	return f.read(found[0])
 }
 
-// Newest returns the ids of at most n records, newest first. It returns none if the folder does not
-// exist.
-func (f Folder) Newest(n int) ([]string, error) {
-	found, err := f.withPrefix("")
-	return found[:min(n, len(found))], err
+// Newest returns at most n ids of records that start with a text, newest first. It returns none if
+// the folder does not exist.
+func (f Folder) Newest(start string, n int) ([]string, error) {
+	found, err := folder.Find(string(f), start)
+	return found[:min(n, len(found))], f.failure("list", folder.Reason(err))
 }
 
 // MadeBy returns the calls that a call made directly, oldest first. It omits records that cannot be
 // read, because they are damaged or were just removed.
 func (f Folder) MadeBy(caller Entry) ([]Entry, error) {
-	ids, err := f.withPrefix("")
+	ids, err := f.Newest("", math.MaxInt)
 	if err != nil {
 		return nil, err
 	}
@@ -68,53 +65,29 @@ func madeAt(id string) time.Time {
 	return time.UnixMilli(milliseconds)
 }
 
-func (f Folder) withPrefix(prefix string) ([]string, error) {
-	root, err := f.open()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, &Error{"list", string(f), folder.Reason(err)}
-	}
-	files, err := folder.List(root)
-	if err = errors.Join(err, root.Close()); err != nil {
-		return nil, &Error{"list", string(f), err}
-	}
-	var found []string
-	for _, id := range idsOf(files) {
-		if strings.HasPrefix(id, prefix) {
-			found = append(found, id)
+func (f Folder) read(id string) (entry Entry, err error) {
+	defer func() {
+		if err != nil {
+			err = f.failure("find", fmt.Errorf("%s: %w", id, folder.Reason(err)))
 		}
-	}
-	return found, nil
-}
-
-func (f Folder) read(id string) (Entry, error) {
-	entry, err := f.readFile(id)
+	}()
+	root, err := folder.Open(string(f))
 	if err != nil {
-		return Entry{}, &Error{"find", filepath.Join(string(f), id+suffix), folder.Reason(err)}
-	}
-	return entry, nil
-}
-
-func (f Folder) readFile(id string) (entry Entry, err error) {
-	root, err := f.open()
-	if err != nil {
-		return Entry{}, err
+		return entry, err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	content, err := folder.Read(root, id+suffix, MaxBytes)
-	switch {
-	case errors.Is(err, folder.ErrIrregular), errors.Is(err, folder.ErrTooLarge):
-		return Entry{}, fmt.Errorf("%w: %w", ErrDamaged, err)
-	case err != nil:
-		return Entry{}, err
+	content, err := folder.Read(root, id+folder.Suffix, MaxBytes)
+	if errors.Is(err, folder.ErrIrregular) || errors.Is(err, folder.ErrTooLarge) {
+		return entry, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	if err := json.Unmarshal(content, &entry); err != nil {
-		return Entry{}, fmt.Errorf("%w: %w", ErrDamaged, err)
+	if err != nil {
+		return entry, err
+	}
+	if err := errors.Join(json.Unmarshal(content, &entry), json.Unmarshal(entry.Wire, &entry.Record)); err != nil {
+		return entry, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if entry.Record.CallID != id {
-		return Entry{}, fmt.Errorf("%w: it holds the call %q", ErrDamaged, entry.Record.CallID)
+		return entry, fmt.Errorf("%w: it holds the call %q", ErrDamaged, entry.Record.CallID)
 	}
 	return entry, nil
 }

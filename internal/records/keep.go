@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"sync"
 
@@ -28,7 +29,7 @@ type Keeper struct {
 func (f Folder) Open() (*Keeper, error) {
 	root, err := folder.Make(string(f))
 	if err != nil {
-		return nil, &Error{"keep", string(f), folder.Reason(err)}
+		return nil, f.failure("keep", folder.Reason(err))
 	}
 	return &Keeper{folder: f, root: root}, nil
 }
@@ -41,26 +42,24 @@ func (k *Keeper) Keep(entry Entry) error {
 	if k.kept++; k.kept%pruned == 0 {
 		err = errors.Join(err, prune(k.root, MaxRecords, MaxBytes))
 	}
-	return k.failure(err)
+	return k.folder.failure("keep", err)
 }
 
 // Close prunes the folder and closes the keeper.
 func (k *Keeper) Close() error {
-	return k.failure(errors.Join(prune(k.root, MaxRecords, MaxBytes), k.root.Close()))
-}
-
-func (k *Keeper) failure(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &Error{"keep", string(k.folder), err}
+	return k.folder.failure("keep", errors.Join(prune(k.root, MaxRecords, MaxBytes), k.root.Close()))
 }
 
 func write(root *os.Root, entry Entry) error {
 	id := entry.Record.CallID
-	if !folder.IsID(id, false) {
+	if !folder.IsID(id) {
 		return fmt.Errorf("%q: %w", id, ErrID)
 	}
+	wire, err := json.Marshal(entry.Record)
+	if err != nil {
+		return err
+	}
+	entry.Wire = wire
 	content, err := json.Marshal(entry)
 	if err != nil {
 		return err
@@ -68,22 +67,12 @@ func write(root *os.Root, entry Entry) error {
 	if len(content) > MaxBytes {
 		return fmt.Errorf("%s: %w: it has %d bytes", id, ErrTooLarge, len(content))
 	}
-	return folder.Write(root, id+suffix, content)
+	return folder.Write(root, id+folder.Suffix, content)
 }
 
 // prune removes the oldest records until at most most records with at most bytes bytes in total are
 // left. It also removes abandoned drafts.
 func prune(root *os.Root, most int, bytes int64) error {
-	files, err := folder.List(root)
-	if err != nil {
-		return err
-	}
-	kept, err := folder.Look(root, files)
-	problems := []error{err}
-	for i, id := range idsOf(files) {
-		if bytes -= kept[id+suffix].Bytes; i >= most || bytes < 0 {
-			problems = append(problems, folder.Remove(root, id+suffix))
-		}
-	}
-	return errors.Join(problems...)
+	kept, err := folder.Look(root)
+	return errors.Join(err, folder.Trim(root, folder.IDs(maps.Keys(kept)), kept, most, bytes))
 }

@@ -32,6 +32,3 @@ func StateDir(system string, getenv func(string) string) (string, error) {
 	}
 	return filepath.Join(base, "caisson"), nil
 }
-
-// In returns the folder of records in the state folder.
-func In(state string) Folder { return Folder(filepath.Join(state, "records")) }

@@ -52,21 +52,16 @@ func TestARecordIsKeptAsItWas(t *testing.T) {
 	for _, prefix := range []string{id(1), id(1)[:8], id(1)[:9], strings.ToUpper(id(1)[:20])} {
 		found, err := folder.Find(prefix)
 		require.NoError(t, err, prefix)
-		kept, err := found.Wire()
-		require.NoError(t, err)
-		assert.Equal(t, string(wire), string(kept), "byte for byte, though reading rounds times")
+		assert.Equal(t, string(wire), string(found.Wire), "byte for byte, though reading rounds times")
 		assert.Equal(t, entry(1).Record.Result, found.Record.Result)
 		assert.Equal(t, "/tools/tool.yaml", found.Manifest)
 		assert.Equal(t, "/tools", found.Source)
 		assert.True(t, entry(1).Time.Equal(found.Time))
-		again, err := json.Marshal(found)
-		require.NoError(t, err)
-		assert.Contains(t, string(again), string(wire))
 	}
-	newest, err := folder.Newest(9)
+	newest, err := folder.Newest("", 9)
 	require.NoError(t, err)
 	assert.Equal(t, []string{id(2), id(1)}, newest)
-	newest, err = folder.Newest(1)
+	newest, err = folder.Newest("", 1)
 	require.NoError(t, err)
 	assert.Equal(t, []string{id(2)}, newest)
 }
@@ -83,9 +78,7 @@ func TestWhatWasCutIsKeptInWhole(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "<", found.Record.Result.Output)
 	assert.Equal(t, "<ok>", found.Result().Output)
-	wire, err := found.Wire()
-	require.NoError(t, err)
-	assert.NotContains(t, string(wire), "whole")
+	assert.NotContains(t, string(found.Wire), "whole")
 	uncut, err := folder.Find(id(2))
 	require.NoError(t, err)
 	assert.Nil(t, uncut.Whole)
@@ -129,13 +122,13 @@ func TestRoomIsMadeAsCallsEnd(t *testing.T) {
 	for n := range MaxRecords + 3*pruned {
 		require.NoError(t, keeper.Keep(entry(n)))
 		if n%pruned == pruned-1 {
-			held, err := folder.Newest(2 * MaxRecords)
+			held, err := folder.Newest("", 2*MaxRecords)
 			require.NoError(t, err)
 			assert.Len(t, held, min(n+1, MaxRecords))
 		}
 	}
 	require.NoError(t, keeper.Close())
-	held, err := folder.Newest(2 * MaxRecords)
+	held, err := folder.Newest("", 2*MaxRecords)
 	require.NoError(t, err)
 	assert.Len(t, held, MaxRecords)
 }
@@ -155,9 +148,9 @@ func TestNobodyElseReachesRecords(t *testing.T) {
 	}
 	for _, mode := range []fs.FileMode{0o750, 0o701, 0o777} {
 		require.NoError(t, os.Chmod(string(folder), mode))
-		assert.ErrorIs(t, keep(folder, entry(2)), ErrExposed, mode)
+		assert.ErrorContains(t, keep(folder, entry(2)), "must be accessible only to this user", mode)
 		_, err := folder.Find(id(1))
-		assert.ErrorIs(t, err, ErrExposed, mode)
+		assert.ErrorContains(t, err, "must be accessible only to this user", mode)
 	}
 	require.NoError(t, os.Chmod(string(folder), 0o700))
 	_, err := folder.Find(id(1))
@@ -179,8 +172,6 @@ func TestFindFails(t *testing.T) {
 	} {
 		_, err := folder.Find(text)
 		assert.ErrorIs(t, err, want, "%q", text)
-		var typed *Error
-		assert.ErrorAs(t, err, &typed, "%q", text)
 	}
 	_, err = folder.Find(id(1)[:8])
 	assert.ErrorContains(t, err, id(1), "the message has the ids to choose from")
@@ -202,7 +193,7 @@ func TestFilesThatAreNoRecords(t *testing.T) {
 		assert.ErrorIs(t, err, ErrDamaged, n)
 	}
 	require.NoError(t, os.WriteFile(in("notes.json"), nil, 0o600))
-	newest, err := folder.Newest(9)
+	newest, err := folder.Newest("", 9)
 	require.NoError(t, err)
 	assert.Len(t, newest, 6, "only names that are ids count")
 }
@@ -223,8 +214,7 @@ func TestWhatCannotBeKept(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	var typed *Error
-	assert.ErrorAs(t, keep(In(file), entry(1)), &typed)
+	assert.ErrorContains(t, keep(In(file), entry(1)), "keep "+file)
 }
 
 func TestTheOldestGo(t *testing.T) {
@@ -235,7 +225,7 @@ func TestTheOldestGo(t *testing.T) {
 	}
 	require.NoError(t, keep(folder, all[:40]...))
 	require.NoError(t, keep(folder, all[40:]...))
-	newest, err := folder.Newest(len(all))
+	newest, err := folder.Newest("", len(all))
 	require.NoError(t, err)
 	require.Len(t, newest, MaxRecords)
 	assert.Equal(t, id(MaxRecords+39), newest[0])
@@ -243,7 +233,7 @@ func TestTheOldestGo(t *testing.T) {
 
 	// A batch of more than there is room for leaves its end.
 	require.NoError(t, keep(folder, all...))
-	again, err := folder.Newest(len(all))
+	again, err := folder.Newest("", len(all))
 	require.NoError(t, err)
 	assert.Equal(t, newest, again)
 }
@@ -253,13 +243,13 @@ func TestRoomIsBounded(t *testing.T) {
 	for n := 1; n <= 4; n++ {
 		require.NoError(t, keep(folder, entry(n)))
 	}
-	root, err := folder.open()
+	root, err := os.OpenRoot(string(folder))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = root.Close() })
 	info, err := root.Stat(id(4) + ".json")
 	require.NoError(t, err)
 	require.NoError(t, prune(root, MaxRecords, 2*info.Size()+1))
-	newest, err := folder.Newest(9)
+	newest, err := folder.Newest("", 9)
 	require.NoError(t, err)
 	assert.Equal(t, []string{id(4), id(3)}, newest)
 }
@@ -276,7 +266,7 @@ func TestDraftsOfEndedProcessesGo(t *testing.T) {
 	require.NoError(t, keep(folder, entry(4)))
 	assert.FileExists(t, fresh)
 	assert.NoFileExists(t, old)
-	newest, err := folder.Newest(9)
+	newest, err := folder.Newest("", 9)
 	require.NoError(t, err)
 	assert.Equal(t, []string{id(4), id(1)}, newest, "drafts are no records")
 }
@@ -292,7 +282,7 @@ func TestManyAtOnce(t *testing.T) {
 				if !assert.NoError(t, keep(folder, entry(n*writers+w))) {
 					return
 				}
-				newest, err := folder.Newest(3)
+				newest, err := folder.Newest("", 3)
 				assert.NoError(t, err)
 				for _, id := range newest {
 					_, err := folder.Find(id)
@@ -302,7 +292,7 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	newest, err := folder.Newest(writers * each)
+	newest, err := folder.Newest("", writers*each)
 	require.NoError(t, err)
 	assert.Len(t, newest, MaxRecords)
 	assert.Equal(t, id(writers*each-1), newest[0])
