@@ -10,6 +10,7 @@
 package caisson
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -119,20 +120,12 @@ func Open(ctx context.Context, options Options) (_ *Host, err error) {
 
 // policies returns the policy from the file, followed by those from the program.
 func (o Options) policies() ([]*manifests.Policy, error) {
-	var all []*manifests.Policy
-	if o.PolicyFile != "" {
-		read, err := manifests.LoadPolicy(o.PolicyFile)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, read)
+	given := slices.DeleteFunc(slices.Clone(o.Policies), func(p *manifests.Policy) bool { return p == nil })
+	if o.PolicyFile == "" {
+		return given, nil
 	}
-	for _, p := range o.Policies {
-		if p != nil {
-			all = append(all, p)
-		}
-	}
-	return all, nil
+	read, err := manifests.LoadPolicy(o.PolicyFile)
+	return slices.Insert(given, 0, read), err
 }
 
 // newRuntime starts the runtime.
@@ -143,12 +136,8 @@ func (o Options) newRuntime(ctx context.Context, policy *manifests.Policy) (*run
 	}
 	r := o.Runtime
 	r.Profile = profile
-	if r.Running == 0 { // whoever the executor's queue lets in is not refused
-		r.Running = max(0, o.Executor.Limits.Running)
-	}
-	if r.Logger == nil {
-		r.Logger = o.Logger
-	}
+	r.Running = cmp.Or(r.Running, max(0, o.Executor.Limits.Running)) // never less than the executor's queue admits
+	r.Logger = cmp.Or(r.Logger, o.Logger)
 	if r.CacheDir == "" && !o.NoCache {
 		if r.CacheDir, err = runtime.DefaultCacheDir(); err != nil {
 			return nil, &Error{"open", ErrRuntime, err}
@@ -180,16 +169,11 @@ func (h *Host) load(ctx context.Context, sources []string) error {
 
 // start creates the executor.
 func (h *Host) start(options Options) (err error) {
-	h.ledger = &ledger{tools: h.registry, next: options.Executor.Recorder}
-	if options.StateDir != "" {
-		h.ledger.folder = records.In(options.StateDir)
-	}
 	e := options.Executor
-	if e.Logger == nil {
-		e.Logger = options.Logger
-	}
-	if h.ledger.folder != "" {
-		e.Recorder = h.ledger
+	h.ledger = &ledger{tools: h.registry, next: e.Recorder}
+	e.Logger = cmp.Or(e.Logger, options.Logger)
+	if options.StateDir != "" {
+		h.ledger.folder, e.Recorder = records.In(options.StateDir), h.ledger
 	}
 	var resolver executor.Resolver = h.registry
 	if options.Resolver != nil {

@@ -1,6 +1,7 @@
 package caisson
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,9 +78,6 @@ func (h *Host) CloseRecords() error {
 	return h.ledger.close()
 }
 
-// errRecordsClosed means that a call ended after [Host.CloseRecords].
-var errRecordsClosed = errors.New("records are no longer kept")
-
 // ledger keeps the record of each call as it ends. Failing to do so does not affect the call.
 type ledger struct {
 	folder records.Folder // "" to keep nothing
@@ -87,7 +85,7 @@ type ledger struct {
 	next   executor.Recorder // may be nil
 
 	mu      sync.Mutex
-	keeper  *records.Keeper // nil before open, if open failed, and after close
+	keeper  *records.Keeper // nil before open, and if open failed; fails after close
 	opened  bool
 	closed  bool
 	problem error // the first error
@@ -115,20 +113,15 @@ func (l *ledger) Record(ctx context.Context, ended executor.Entry) error {
 
 func (l *ledger) keep(ended executor.Entry) error {
 	l.mu.Lock()
-	keeper, closed := l.keeper, l.closed
+	keeper := l.keeper
 	l.mu.Unlock()
-	if keeper == nil && !closed {
+	if keeper == nil {
 		return nil // the folder could not be opened; that error is reported once
 	}
-	err := errRecordsClosed
-	if keeper != nil {
-		err = keeper.Keep(l.entry(ended))
-	}
+	err := keeper.Keep(l.entry(ended))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.problem == nil {
-		l.problem = err
-	}
+	l.problem = cmp.Or(l.problem, err)
 	return err
 }
 
@@ -151,10 +144,7 @@ func (l *ledger) close() error {
 	}
 	l.closed = true
 	if l.keeper != nil {
-		err := l.keeper.Close()
-		if l.keeper = nil; l.problem == nil {
-			l.problem = err
-		}
+		l.problem = cmp.Or(l.problem, l.keeper.Close())
 	}
 	return l.problem
 }

@@ -39,10 +39,8 @@ func (h *Host) NewSession(options executor.SessionOptions) (*executor.Session, e
 // contextOf returns the given context values together with those fixed by policies. It compares
 // names without regard to case, because many JSON decoders do.
 func (h *Host) contextOf(given map[string]string) (map[string]string, error) {
-	values := maps.Clone(given)
-	if values == nil {
-		values = map[string]string{}
-	}
+	values := map[string]string{}
+	maps.Copy(values, given)
 	seen := map[string]bool{}
 	for _, source := range h.policy.Context {
 		name := strings.ToLower(source.Name)
@@ -66,28 +64,25 @@ func (h *Host) contextOf(given map[string]string) (map[string]string, error) {
 // Execute runs a batch; see [executor.Executor.Execute]. A batch without a session gets one from
 // [Host.NewSession] with zero options.
 func (h *Host) Execute(ctx context.Context, batch executor.Batch) (executor.Report, error) {
-	session, err := h.sessionOf(batch.Session)
-	if err != nil {
+	if err := h.provide(&batch.Session); err != nil {
 		return executor.Report{}, err
 	}
-	batch.Session = session
 	return h.executor.Execute(ctx, batch)
 }
 
 // Resume resumes a batch that required action; see [executor.Executor.Resume]. A resumption without
 // a session gets one as in [Host.Execute].
 func (h *Host) Resume(ctx context.Context, resumption executor.Resumption) (executor.Report, error) {
-	session, err := h.sessionOf(resumption.Session)
-	if err != nil {
+	if err := h.provide(&resumption.Session); err != nil {
 		return executor.Report{}, err
 	}
-	resumption.Session = session
 	return h.executor.Resume(ctx, resumption)
 }
 
-func (h *Host) sessionOf(given *executor.Session) (*executor.Session, error) {
-	if given != nil {
-		return given, nil
+// provide creates a session if there is none.
+func (h *Host) provide(session **executor.Session) (err error) {
+	if *session == nil {
+		*session, err = h.NewSession(executor.SessionOptions{})
 	}
-	return h.NewSession(executor.SessionOptions{})
+	return err
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/executor"
-	"github.com/caisson-run/caisson/internal/batches"
 	"github.com/caisson-run/caisson/internal/folder"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -119,42 +118,27 @@ func (o *batchOptions) batch(ctx context.Context, file string) (err error) {
 	if err != nil {
 		return err
 	}
-	asked, err := o.readCalls(document)
+	calls, dialect, err := o.readCalls(document)
 	if err != nil {
 		return err
 	}
-	h, err := o.host(ctx, nil)
+	h, err := o.open(ctx, opening{runs: true})
 	if err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
-	if err := o.canWait(ctx, h, asked.calls); err != nil {
+	if err := o.canWait(ctx, h, calls); err != nil {
 		return err
 	}
 	if err := h.start(); err != nil {
 		return err
 	}
-	view := o.view(asked.dialect)
-	ended, err := h.execute(ctx, executor.Batch{Calls: asked.calls, Timeout: o.batchTimeout}, view)
+	view := o.view(dialect)
+	ended, err := h.execute(ctx, executor.Batch{Calls: calls, Timeout: o.batchTimeout}, view)
 	if err != nil {
 		return err
 	}
-	return o.tell(ctx, h, view, ended, func() (*batches.Place, error) { return o.place(ended.ID) })
-}
-
-// host opens the tools. claims ensures that a batch is resumed only once. It may be nil.
-func (o *batchOptions) host(ctx context.Context, claims executor.Claimer) (*host, error) {
-	cacheDir, err := o.compiledIn()
-	if err != nil {
-		return nil, err
-	}
-	return o.open(ctx, opening{cacheDir, true, claims})
-}
-
-// asked holds the calls of the input.
-type asked struct {
-	calls   []tool.Call
-	dialect dialects.Dialect // nil for none
+	return o.tell(ctx, h, view, ended, nil)
 }
 
 // dialectNamed returns the dialect with that name, or nil for none.
@@ -285,43 +269,36 @@ func (h *host) keepsFromTools(dirs []string) error {
 	return nil
 }
 
-// readCalls reads the calls of a document and detects its dialect. It fails if their results could
-// not be written, so that nothing runs in vain.
-func (o *batchOptions) readCalls(document []byte) (asked, error) {
-	dialect, err := o.dialectOf(document)
+// readCalls reads the calls of a document in the dialect of the flag, or else the document's own; nil
+// for none. It fails if their results could not be written, so that nothing runs in vain.
+func (o *batchOptions) readCalls(document []byte) ([]tool.Call, dialects.Dialect, error) {
+	dialect, err := dialectNamed(o.dialect)
+	if o.dialect == "" {
+		dialect, _ = known.Detect(document)
+	}
 	if err != nil {
-		return asked{}, err
+		return nil, nil, err
 	}
 	if dialect == nil {
 		calls, err := tool.ParseCalls(document)
 		if err != nil {
-			return asked{}, notCalls(err)
+			return nil, nil, notCalls(err)
 		}
-		return asked{calls: calls}, nil
+		return calls, nil, nil
 	}
 	response, err := known.ReadIn(dialect, document)
 	if err == nil && len(response.ToolCalls) == 0 {
-		err = tool.ErrNoCalls
+		err = fmt.Errorf("tool calls: %w", tool.ErrNoCalls)
 	}
 	if err != nil {
-		return asked{}, notCallsIn(dialect, err)
+		return nil, nil, notCalls(err, "it was read as a response in the format of "+dialect.Name()+"; choose another with --dialect, or "+noDialect+" for plain calls")
 	}
-	if o.json {
-		return asked{response.ToolCalls, dialect}, nil
+	if !o.json {
+		if err := answerable(dialect, response.ToolCalls); err != nil {
+			return nil, nil, failed(exitUsage, err.Error(), "use --json to print records instead")
+		}
 	}
-	if err := answerable(dialect, response.ToolCalls); err != nil {
-		return asked{}, failed(exitUsage, err.Error(), "use --json to print records instead")
-	}
-	return asked{response.ToolCalls, dialect}, nil
-}
-
-// dialectOf returns the dialect of the flag, or else of the document, or nil for none.
-func (o *batchOptions) dialectOf(document []byte) (dialects.Dialect, error) {
-	if o.dialect != "" {
-		return dialectNamed(o.dialect)
-	}
-	dialect, _ := known.Detect(document)
-	return dialect, nil
+	return response.ToolCalls, dialect, nil
 }
 
 // answerable returns an error if results of these calls could not be written.
@@ -337,20 +314,17 @@ func answerable(dialect dialects.Dialect, calls []tool.Call) error {
 	return err
 }
 
-// notCalls returns the failure for a document without calls, and says what to pass instead.
-func notCalls(err error) *failure {
-	if errors.Is(err, tool.ErrNoCalls) {
-		return failed(exitUsage, err.Error(), "a message without tool_calls has nothing to run")
+// notCalls returns the failure for a document without calls, and says what to pass instead: hints,
+// if given.
+func notCalls(err error, hints ...string) *failure {
+	switch {
+	case errors.Is(err, tool.ErrNoCalls):
+		hints = []string{"a message without tool_calls has nothing to run"}
+	case len(hints) == 0:
+		hints = []string{
+			`want a call such as {"id": "call_1", "type": "function", "function": {"name": "calculator", "arguments": "{}"}}`,
+			"or a response of one of these, whole or streamed: " + strings.Join(dialects.Names(), ", ") + "; --dialect selects one",
+		}
 	}
-	return failed(exitUsage, err.Error(),
-		`want a call such as {"id": "call_1", "type": "function", "function": {"name": "calculator", "arguments": "{}"}}`,
-		"or a response of one of these, whole or streamed: "+strings.Join(dialects.Names(), ", ")+"; --dialect selects one")
-}
-
-// notCallsIn is like notCalls for a document in a known dialect.
-func notCallsIn(dialect dialects.Dialect, err error) *failure {
-	if errors.Is(err, tool.ErrNoCalls) {
-		return failed(exitUsage, "tool calls: "+err.Error(), "a message without tool_calls has nothing to run")
-	}
-	return failed(exitUsage, err.Error(), "it was read as a response in the format of "+dialect.Name()+"; choose another with --dialect, or "+noDialect+" for plain calls")
+	return failed(exitUsage, err.Error(), hints...)
 }

@@ -33,7 +33,7 @@ func (o *batchOptions) resume(ctx context.Context, outputs []string) (err error)
 	if err != nil {
 		return err
 	}
-	h, err := o.host(ctx, place)
+	h, err := o.open(ctx, opening{runs: true, claims: place})
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (o *batchOptions) resume(ctx context.Context, outputs []string) (err error)
 		return err
 	}
 	o.settle(place, pending, ended)
-	return o.tell(ctx, h, view, ended, func() (*batches.Place, error) { return place, nil })
+	return o.tell(ctx, h, view, ended, place)
 }
 
 // settle removes the state of a batch that has ended, and prints why calls need approval again.
@@ -116,14 +116,12 @@ func changedHints(before, after []tool.Action) []string {
 }
 
 // waitingBatch returns the batch that --resume names.
-func (o *batchOptions) waitingBatch() (*batches.Place, batches.Batch, error) {
-	place, err := o.kept()
-	if err != nil {
-		return nil, batches.Batch{}, unknownBatch(err)
+func (o *batchOptions) waitingBatch() (place *batches.Place, batch batches.Batch, err error) {
+	if place, err = o.kept(); err == nil {
+		batch, err = place.Read()
 	}
-	batch, err := place.Read()
 	if err != nil {
-		return nil, batches.Batch{}, unknownBatch(err)
+		return nil, batch, unknownBatch(err)
 	}
 	return place, batch, nil
 }
@@ -166,8 +164,7 @@ func (o *batchOptions) answers(ctx context.Context, outputs []string, dialect di
 
 // notResumed returns the failure for a batch that could not be resumed, with hints.
 func notResumed(state executor.State, err error) *failure {
-	var known *executor.Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*executor.Error](err); ok {
 		err = known.Err // the executor's operation adds nothing here
 	}
 	all := &failure{exitUsage, messagesOf(err)}
@@ -238,22 +235,17 @@ const leastFingerprint = 20
 func (o *batchOptions) decisions(pending []tool.Action) ([]tool.Approval, error) {
 	var approvals []tool.Approval
 	var wrong []message
-	for _, text := range o.approve {
-		approval, err := approvalOf(text, pending)
-		if err != nil {
-			wrong = append(wrong, message{fmt.Sprintf("--approve %s: %v", text, err), pendingHints(pending)})
-			continue
+	read := func(flag string, values []string, parse func(string, []tool.Action) (tool.Approval, error)) {
+		for _, value := range values {
+			approval, err := parse(value, pending)
+			if err != nil {
+				wrong = append(wrong, message{fmt.Sprintf("%s %s: %v", flag, value, err), pendingHints(pending)})
+			}
+			approvals = append(approvals, approval)
 		}
-		approvals = append(approvals, approval)
 	}
-	for _, text := range o.refuse {
-		action, reason, err := refusalOf(text, pending)
-		if err != nil {
-			wrong = append(wrong, message{fmt.Sprintf("--refuse %s: %v", text, err), pendingHints(pending)})
-			continue
-		}
-		approvals = append(approvals, tool.Approval{CallID: action.CallID, Reason: reason})
-	}
+	read("--approve", o.approve, approvalOf)
+	read("--refuse", o.refuse, refusalOf)
 	if len(wrong) > 0 {
 		return nil, &failure{exitUsage, wrong}
 	}
@@ -302,33 +294,30 @@ func needsOutput(action tool.Action) error {
 	return fmt.Errorf("the call of %s needs an output in OUTPUTS", action.Tool)
 }
 
-// refusalOf parses the value of --refuse, CALL-ID[=REASON], and finds the call. A refused call does
-// not run, so no fingerprint is needed.
-func refusalOf(text string, pending []tool.Action) (tool.Action, string, error) {
-	var found []tool.Action
-	rest := ""
+// refusalOf parses the value of --refuse: CALL-ID[=REASON]. A refused call does not run, so no
+// fingerprint is needed.
+func refusalOf(text string, pending []tool.Action) (tool.Approval, error) {
+	var found []string
+	var reason string
 	for _, action := range pending {
 		for _, id := range []string{action.CallID, action.Call.ID} {
-			behind, ok := strings.CutPrefix(text, id)
-			if id == "" || !ok || behind != "" && behind[0] != '=' {
+			rest, ok := strings.CutPrefix(text, id)
+			if id == "" || !ok || rest != "" && rest[0] != '=' {
 				continue
 			}
-			found, rest = append(found, action), strings.TrimPrefix(behind, "=")
+			if action.Type != tool.NeedsApproval {
+				return tool.Approval{}, needsOutput(action)
+			}
+			found, reason = append(found, action.CallID), strings.TrimPrefix(rest, "=")
 			break
 		}
 	}
-	switch {
-	case len(found) == 0:
-		return tool.Action{}, "", errNoCall
-	case len(found) > 1:
-		ids := make([]string, len(found))
-		for i, action := range found {
-			ids[i] = action.CallID
-		}
-		slices.Sort(ids)
-		return tool.Action{}, "", fmt.Errorf("several paused calls have this id: %s", strings.Join(ids, ", "))
-	case found[0].Type != tool.NeedsApproval:
-		return tool.Action{}, "", needsOutput(found[0])
+	switch len(found) {
+	case 0:
+		return tool.Approval{}, errNoCall
+	case 1:
+		return tool.Approval{CallID: found[0], Reason: reason}, nil
 	}
-	return found[0], rest, nil
+	slices.Sort(found)
+	return tool.Approval{}, fmt.Errorf("several paused calls have this id: %s", strings.Join(found, ", "))
 }

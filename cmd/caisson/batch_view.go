@@ -134,8 +134,9 @@ type submitted struct {
 	CallIDs []string        `json:"call_ids"`   // Caisson's, in the same order
 }
 
-// tell prints the outcome of a batch and stores a paused one. It returns the command's error.
-func (o *batchOptions) tell(ctx context.Context, h *host, view *view, ended executor.Report, place func() (*batches.Place, error)) error {
+// tell prints the outcome of a batch and stores a paused one, at its place or, if that is nil, a new
+// one. It returns the command's error.
+func (o *batchOptions) tell(ctx context.Context, h *host, view *view, ended executor.Report, place *batches.Place) error {
 	failures := h.hostFailures(ended)
 	if ended.Status == executor.RequiresAction {
 		return o.tellWaiting(view, ended, place, failures)
@@ -156,14 +157,16 @@ func (o *batchOptions) tell(ctx context.Context, h *host, view *view, ended exec
 	return nil
 }
 
-func (o *batchOptions) tellWaiting(view *view, ended executor.Report, placeOf func() (*batches.Place, error), failures *failure) error {
+func (o *batchOptions) tellWaiting(view *view, ended executor.Report, place *batches.Place, failures *failure) error {
 	waits, err := view.waiting(ended.Pending)
 	if err != nil {
 		return view.salvage(ended, failures, err)
 	}
-	place, err := placeOf()
+	if place == nil {
+		place, err = o.place(ended.ID)
+	}
 	if err == nil {
-		err = place.Keep(batches.Batch{Dialect: view.name(), State: *ended.State})
+		err = place.Keep(batches.Batch{Dialect: nameOf(view.dialect), State: *ended.State})
 	}
 	if err != nil {
 		return view.salvage(ended, failures, failed(exitFailed, "the batch is paused but could not be stored, so it cannot be resumed: "+err.Error(),
@@ -214,9 +217,7 @@ func (v *view) waiting(pending []tool.Action) (*waiting, error) {
 	return w, err
 }
 
-// name returns the name of the calls' dialect, or "" for none.
-func (v *view) name() string { return nameOf(v.dialect) }
-
+// nameOf returns the name of a dialect, or "" for none.
 func nameOf(dialect dialects.Dialect) string {
 	if dialect == nil {
 		return ""

@@ -69,11 +69,7 @@ func (o *callOptions) call(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	cacheDir, err := o.compiledIn()
-	if err != nil {
-		return err
-	}
-	h, err := o.open(ctx, opening{cacheDir: cacheDir, runs: true})
+	h, err := o.open(ctx, opening{runs: true})
 	if err != nil {
 		return err
 	}
@@ -155,7 +151,7 @@ func (e environment) printLog(name, log string, all bool) {
 // noteDeprecated prints a hint if the called tool is deprecated.
 func (h *host) noteDeprecated(name string) {
 	if entry, ok := h.registry.Get(name); ok && entry.Manifest.Deprecated != nil {
-		h.options.hint(entry.Name + " is " + deprecation(entry.Manifest.Deprecated))
+		h.options.hint(entry.Name + " is " + deprecation(deprecated(*entry.Manifest.Deprecated)))
 	}
 }
 

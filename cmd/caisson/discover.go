@@ -38,43 +38,27 @@ func discover(ctx context.Context, path string) (files []string, problems []mani
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
-	for _, err := range each(err) {
-		file := path
-		var inFile *registry.Error
-		if errors.As(err, &inFile) {
-			file = inFile.Name
+	if err != nil {
+		for _, leaf := range leavesOf(err) {
+			file := path
+			if inFile, ok := errors.AsType[*registry.Error](leaf); ok {
+				file = inFile.Name
+			}
+			problems = append(problems, problemIn(file, unreadable, reasonOf(leaf), "name a readable manifest, or a folder that holds some"))
 		}
-		problems = append(problems, discoveryProblem(file, unreadable, reasonOf(err), "name a readable manifest, or a folder that holds some"))
 	}
 	if len(files)+len(problems) == 0 {
-		problems = append(problems, discoveryProblem(path, manifests.Missing, "there is no manifest in this folder", "manifests are named tool.yaml, tool.json or NAME.tool.yaml"))
+		problems = append(problems, problemIn(path, manifests.Missing, "there is no manifest in this folder", "manifests are named tool.yaml, tool.json or NAME.tool.yaml"))
 	}
 	return files, problems, nil
 }
 
-// each splits a joined error.
-func each(err error) []error {
-	if err == nil {
-		return nil
-	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
-	}
-	return []error{err}
-}
-
-func discoveryProblem(file string, kind manifests.ProblemKind, message, fix string) manifests.Problem {
-	return manifests.Problem{File: file, Line: 1, Column: 1, Kind: kind, Message: message, Fix: fix}
-}
-
 // reasonOf returns an error's text without the path, which is printed separately.
 func reasonOf(err error) string {
-	var inPath *fs.PathError
-	if errors.As(err, &inPath) {
+	if inPath, ok := errors.AsType[*fs.PathError](err); ok {
 		return inPath.Err.Error()
 	}
-	var inRegistry *registry.Error
-	if errors.As(err, &inRegistry) {
+	if inRegistry, ok := errors.AsType[*registry.Error](err); ok {
 		return inRegistry.Err.Error()
 	}
 	return err.Error()

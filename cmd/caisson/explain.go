@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -97,7 +98,7 @@ type denied struct {
 func (o *options) explain(id string, p pageOptions) error {
 	store, err := o.records()
 	if err == nil && store == "" {
-		err = errors.New(`--state-dir "" names no store`)
+		err = errors.New(`--state-dir "" names no folder`)
 	}
 	if err != nil {
 		return failed(exitUsage, err.Error(), "name the folder with --state-dir DIR")
@@ -212,22 +213,17 @@ func outcomeOf(record tool.Record) string {
 
 // kindHints says what can be done about a failure that was not a denial.
 func kindHints(kind tool.Kind, manifest string) []string {
-	raise := func(limit, flag string) []string {
-		return []string{fmt.Sprintf("raise limits.%s in %s or %s, whichever is lower", limit, shortPath(manifest), flag)}
-	}
-	switch kind {
-	case tool.Deadline:
-		return raise("timeout", "--timeout")
-	case tool.Memory:
-		return raise("memory", "--memory")
-	case tool.Fuel:
-		return raise("fuel", "--fuel")
-	case tool.Output:
-		return []string{"raise limits.output in " + shortPath(manifest)}
-	case tool.Internal:
+	l, isLimit := limits[kind]
+	flag, _, _ := strings.Cut(l.flag, " ")
+	switch {
+	case kind == tool.Internal:
 		return []string{"run the call again with --verbose to see the cause, which records leave out"}
+	case !isLimit:
+		return nil
+	case flag == "":
+		return []string{fmt.Sprintf("raise %s in %s", l.key, shortPath(manifest))}
 	}
-	return nil
+	return []string{fmt.Sprintf("raise %s in %s or %s, whichever is lower", l.key, shortPath(manifest), flag)}
 }
 
 // isBefore reports whether a request was denied before the tool was started.

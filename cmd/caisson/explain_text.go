@@ -6,10 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode/utf8"
 
@@ -47,10 +44,10 @@ func (o *options) entryText(entry records.Entry, e explanation, calls []made) st
 	field(&b, "repairs", repairLines(record.Repairs)...)
 	field(&b, "cut", o.cutLines(record)...)
 	field(&b, "hints", e.Hints...)
-	writeMade(&b, calls)
-	writeHostCalls(&b, record)
-	writeDenials(&b, e.Denials)
-	writeLog(&b, record.Log)
+	section(&b, "calls that it made", madeTable(calls))
+	section(&b, "host calls", hostCallTable(record))
+	section(&b, "denied", denialText(e.Denials))
+	section(&b, "log", logText(record.Log))
 	return b.String()
 }
 
@@ -79,22 +76,27 @@ func (o *options) cutLines(record tool.Record) []string {
 	return lines
 }
 
-// writeMade writes the calls that the call made, in order.
-func writeMade(b *strings.Builder, calls []made) {
-	if len(calls) == 0 {
-		return
+// section writes a text below a title, if there is any.
+func section(b *strings.Builder, title, text string) {
+	if text != "" {
+		b.WriteString("\n" + title + "\n" + text)
 	}
-	b.WriteString("\ncalls that it made\n")
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "  CALL\tTOOL\tOUTCOME\tTIME")
+}
+
+// madeTable lists the calls that the call made, in order.
+func madeTable(calls []made) string {
+	if len(calls) == 0 {
+		return ""
+	}
+	rows := [][]string{{"  CALL", "TOOL", "OUTCOME", "TIME"}}
 	for _, c := range calls {
 		took := roundTime(time.Duration(c.ExecutionTime * float64(time.Second)))
 		if c.Cached {
 			took = "cached"
 		}
-		_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", c.CallID, sanitiseLine(c.Name), c.Outcome, took)
+		rows = append(rows, []string{"  " + c.CallID, c.Name, c.Outcome, took})
 	}
-	_ = w.Flush() // a strings.Builder does not fail
+	return aligned(rows)
 }
 
 func usageLine(record tool.Record) string {
@@ -120,50 +122,43 @@ func repairLines(repairs []tool.Repair) []string {
 	return lines
 }
 
-// writeHostCalls writes the calls to the host as a table, in order.
-func writeHostCalls(b *strings.Builder, record tool.Record) {
+// hostCallTable lists the calls to the host, in order.
+func hostCallTable(record tool.Record) string {
 	if len(record.HostCalls) == 0 {
-		return
+		return ""
 	}
-	b.WriteString("\nhost calls\n")
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "  KIND\tTARGET\tBYTES\tTIME\tALLOWED\tSTATUS")
+	rows := [][]string{{"  KIND", "TARGET", "BYTES", "TIME", "ALLOWED", "STATUS"}}
 	for _, c := range record.HostCalls {
 		allowed := "yes"
 		if !c.Allowed {
 			allowed = "no"
 		}
-		_, _ = fmt.Fprintf(w, "  %s\t%s\t%d\t%s\t%s\t%s\n",
-			sanitiseLine(c.Kind), sanitiseLine(c.Target), c.Bytes, roundTime(c.Duration), allowed, sanitiseLine(c.Status))
+		rows = append(rows, []string{"  " + c.Kind, c.Target, fmt.Sprint(c.Bytes), roundTime(c.Duration), allowed, c.Status})
 	}
-	_ = w.Flush() // a strings.Builder does not fail
+	text := aligned(rows)
 	if more := record.Usage.HostCalls - int64(len(record.HostCalls)); more > 0 {
-		fmt.Fprintf(b, "  and %s\n", count(int(more), "more host call"))
+		text += "  and " + count(int(more), "more host call") + "\n"
 	}
+	return text
 }
 
-func writeDenials(b *strings.Builder, denials []denied) {
-	if len(denials) > 0 {
-		b.WriteString("\ndenied\n")
-	}
+func denialText(denials []denied) (text string) {
 	for _, d := range denials {
-		b.WriteString("  " + sanitiseLine(d.Request+": "+d.Rule) + "\n")
+		text += "  " + sanitiseLine(d.Request+": "+d.Rule) + "\n"
 		for _, hint := range d.Hints {
-			b.WriteString("    " + sanitiseLine(hint) + "\n")
+			text += "    " + sanitiseLine(hint) + "\n"
 		}
 	}
+	return text
 }
 
-// writeLog writes the tool's log. Lines are indented, so that none looks like a line of this
-// command.
-func writeLog(b *strings.Builder, log string) {
-	if log = strings.TrimRight(log, "\n"); log == "" {
-		return
+// logText indents the tool's log, so that no line of it looks like one of this command.
+func logText(log string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.TrimRight(log, "\n")) {
+		b.WriteString("  " + sanitiseLine(strings.TrimSuffix(line, "\n")) + "\n")
 	}
-	b.WriteString("\nlog\n")
-	for line := range strings.SplitSeq(log, "\n") {
-		b.WriteString("  " + sanitiseLine(line) + "\n")
-	}
+	return b.String()
 }
 
 func localTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07:00") }
@@ -285,10 +280,8 @@ func partHint(result tool.Result) string {
 	return "choose one of its parts with --part: " + strings.Join(parts, ", ")
 }
 
-// contentPart matches the name of a content part or, with a colon, of all parts from that one on.
-var contentPart = regexp.MustCompile(`^content\[(\d{1,9})(:?)\]$`)
-
-// partOf returns a part of a result as text, or false if it does not have the part.
+// partOf returns a part of a result as text, or false if it does not have the part. "content[1:]" is
+// all content parts from that one on.
 func partOf(result tool.Result, part string) (string, bool) {
 	switch part {
 	case partOutput:
@@ -298,21 +291,18 @@ func partOf(result tool.Result, part string) (string, bool) {
 	case partData:
 		return string(result.Data), len(result.Data) > 0
 	}
-	match := contentPart.FindStringSubmatch(part)
-	if match == nil {
-		return "", false
+	for i, c := range result.Content {
+		switch {
+		case part == fmt.Sprintf("content[%d:]", i):
+			return wireText(result.Content[i:]), true
+		case part != fmt.Sprintf("content[%d]", i):
+			continue
+		case c.Type == "text":
+			return c.Text, true
+		}
+		return wireText(c), true
 	}
-	at, _ := strconv.Atoi(match[1]) // it has only a few digits
-	if at >= len(result.Content) {
-		return "", false
-	}
-	if match[2] != "" {
-		return wireText(result.Content[at:]), true
-	}
-	if c := result.Content[at]; c.Type == "text" {
-		return c.Text, true
-	}
-	return wireText(result.Content[at]), true
+	return "", false
 }
 
 // wireText returns content parts as written in a result, with binary data in base64.

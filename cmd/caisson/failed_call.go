@@ -7,7 +7,6 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -71,11 +70,10 @@ func (h *host) internalFailure(record tool.Record) *failure {
 		return failed(exitFailed, name+": "+record.Result.Error, "run the command again with --verbose to see the cause")
 	}
 	text := name + ": " + cause.Error()
-	var mount *files.Error
-	switch {
+	switch mount, ok := errors.AsType[*files.Error](cause); {
 	case errors.Is(cause, runtime.ErrModule), errors.Is(cause, runtime.ErrDigest):
 		return failed(exitUsage, text, fmt.Sprintf("run %q", "caisson validate "+h.fileOf(name)))
-	case errors.As(cause, &mount):
+	case ok:
 		return failed(exitUsage, text, fmt.Sprintf("check that the directory granted for %s exists and can be used", mount.Path))
 	}
 	return failed(exitFailed, text)
@@ -96,6 +94,16 @@ func (h *host) whereTools() string {
 	return `run "caisson list" to see the tools`
 }
 
+// limit is a limit that a call can exceed: its key in manifests, and the flag that sets it.
+type limit struct{ key, flag string }
+
+var limits = map[tool.Kind]limit{
+	tool.Deadline: {"limits.timeout", "--timeout DURATION"},
+	tool.Memory:   {"limits.memory", "--memory SIZE"},
+	tool.Fuel:     {"limits.fuel", "--fuel N"},
+	tool.Output:   {"limits.output", ""},
+}
+
 // limitHints names the limit to raise: the manifest's if it is lower than the flag's, and the
 // flag's otherwise.
 func (h *host) limitHints(name string, kind tool.Kind) []string {
@@ -107,23 +115,11 @@ func (h *host) limitHints(name string, kind tool.Kind) []string {
 	if !ok {
 		return nil
 	}
-	switch effective := t.Limits(); kind {
-	case tool.Deadline:
-		return raise(entry, "timeout", entry.Manifest.Limits.Timeout == effective.Timeout, "--timeout DURATION")
-	case tool.Memory:
-		return raise(entry, "memory", entry.Manifest.Limits.Memory == effective.Memory, "--memory SIZE")
-	case tool.Fuel:
-		return raise(entry, "fuel", entry.Manifest.Limits.Fuel == effective.Fuel, "--fuel N")
-	default:
-		return raise(entry, "output", true, "")
+	own, effective, l := entry.Manifest.Limits, t.Limits(), limits[kind]
+	if kind == tool.Deadline && own.Timeout != effective.Timeout || kind == tool.Memory && own.Memory != effective.Memory || kind == tool.Fuel && own.Fuel != effective.Fuel {
+		return []string{"raise it with " + l.flag}
 	}
-}
-
-func raise(entry registry.Entry, limit string, inManifest bool, flag string) []string {
-	if !inManifest {
-		return []string{"raise it with " + flag}
-	}
-	return []string{"raise limits." + limit + " in " + placeIn(entry.Manifest, "limits."+limit)}
+	return []string{"raise " + l.key + " in " + placeIn(entry.Manifest, l.key)}
 }
 
 // placeIn returns a manifest's file, with the line of a key if it has the key.

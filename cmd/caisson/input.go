@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -20,48 +18,41 @@ const maxInput = 64 << 20
 
 // readInput reads a file, or stdin for "-". It returns when ctx is done, even if a read blocks.
 func (e environment) readInput(ctx context.Context, name string) ([]byte, error) {
-	if name != "-" {
-		return readAll(ctx, name, func() ([]byte, error) { return readNamed(name) })
-	}
-	return readAll(ctx, "stdin", func() ([]byte, error) { return io.ReadAll(io.LimitReader(e.stdin, maxInput+1)) })
-}
-
-// readNamed reads a file or a pipe, as passed by shells for <(…). It may block until a pipe is
-// opened.
-func readNamed(name string) ([]byte, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	content, err := io.ReadAll(io.LimitReader(file, maxInput+1))
-	return content, errors.Join(err, file.Close())
-}
-
-func readAll(ctx context.Context, name string, read func() ([]byte, error)) ([]byte, error) {
-	type result struct {
-		content []byte
-		err     error
-	}
-	results := make(chan result, 1)
+	var content []byte
+	var err error
+	read := make(chan struct{})
 	go func() {
-		content, err := read()
-		results <- result{content, err}
+		defer close(read)
+		content, err = e.readAll(name)
 	}()
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case read := <-results:
-		if opening := (*fs.PathError)(nil); errors.As(read.err, &opening) && opening.Op == "open" {
-			return nil, failed(exitUsage, read.err.Error())
-		}
-		if read.err != nil {
-			return nil, failed(exitUsage, fmt.Sprintf("cannot read %s: %v", name, read.err))
-		}
-		if len(read.content) > maxInput {
-			return nil, failed(exitUsage, fmt.Sprintf("%s has more than %d bytes", name, maxInput))
-		}
-		return read.content, nil
+	case <-read:
+		return content, err
 	}
+}
+
+// readAll is readInput without a context. The file may be a pipe, as passed by shells for <(…), which
+// blocks until it is opened.
+func (e environment) readAll(name string) ([]byte, error) {
+	from, called := e.stdin, "stdin"
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, failed(exitUsage, err.Error())
+		}
+		defer file.Close()
+		from, called = file, name
+	}
+	content, err := io.ReadAll(io.LimitReader(from, maxInput+1))
+	if err != nil {
+		return nil, failed(exitUsage, fmt.Sprintf("cannot read %s: %v", called, err))
+	}
+	if len(content) > maxInput {
+		return nil, failed(exitUsage, fmt.Sprintf("%s has more than %d bytes", called, maxInput))
+	}
+	return content, nil
 }
 
 // printJSON writes a value to stdout as one line.

@@ -53,7 +53,7 @@ type inspected struct {
 	Idempotent  bool            `json:"idempotent"`
 	Module      module          `json:"module"`  // empty if the client runs the tool
 	Profile     string          `json:"profile"` // the profile that limits all tools
-	Limits      limits          `json:"limits"`
+	Limits      callLimits      `json:"limits"`
 	Permissions []tool.Decision `json:"permissions"`
 	Reuse       reuse           `json:"reuse"`
 	Isolation   *isolation      `json:"isolation"`  // null if there is no usable module
@@ -95,7 +95,8 @@ type module struct {
 	Problem string   `json:"problem"` // why it cannot be used; empty if it can
 }
 
-type limits struct {
+// callLimits are the effective limits of each call.
+type callLimits struct {
 	TimeoutSeconds float64 `json:"timeout_seconds"`
 	MemoryBytes    int64   `json:"memory_bytes"`
 	OutputBytes    int64   `json:"output_bytes"`
@@ -116,11 +117,7 @@ func (o *options) inspect(ctx context.Context, name string) (err error) {
 			name = m.Name
 		}
 	}
-	cacheDir, err := o.compiledIn()
-	if err != nil {
-		return err
-	}
-	h, err := o.open(ctx, opening{cacheDir: cacheDir})
+	h, err := o.open(ctx, opening{starts: true})
 	if err != nil {
 		return err
 	}
@@ -160,7 +157,7 @@ func (h *host) find(ctx context.Context, name string, p *progress) (inspected, e
 	found := inspected{
 		listed: all[at], Format: m.Format, Idempotent: m.Behavior.Idempotent,
 		Module: moduleOf(m), Profile: h.operator.profile.Name,
-		Limits: limits{
+		Limits: callLimits{
 			TimeoutSeconds: l.Timeout.Seconds(), MemoryBytes: int64(l.Memory), OutputBytes: int64(l.Output),
 			StderrBytes: int64(l.Stderr), OpenFiles: l.OpenFiles, DiskBytes: int64(l.DiskBytes),
 			HTTPCalls: l.HTTPCalls, HTTPBytes: int64(l.HTTPBytes), Fuel: l.Fuel,

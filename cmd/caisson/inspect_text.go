@@ -142,7 +142,7 @@ func importLine(imports []string) string {
 	return line
 }
 
-func (l limits) lines() []string {
+func (l callLimits) lines() []string {
 	timeout := time.Duration(l.TimeoutSeconds * float64(time.Second))
 	lines := []string{
 		fmt.Sprintf("timeout %s, memory %s, output %s, log %s", timeout, manifests.Bytes(l.MemoryBytes), manifests.Bytes(l.OutputBytes), manifests.Bytes(l.StderrBytes)),

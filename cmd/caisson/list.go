@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -117,7 +118,7 @@ func catalogueOf(r *registry.Registry, all bool) catalogue {
 				Name: entry.Name, Label: m.Label, Description: m.Description, Version: m.Version, Category: m.Category,
 				Source: entry.Source, File: m.File, Aliases: list(entry.Aliases), Type: string(m.Type), Execution: string(m.Execution),
 				ReadOnly: m.Behavior.ReadOnly, Destructive: m.Behavior.Destructive, Asks: entry.Asks(), Final: m.Behavior.Final,
-				Hidden: m.Behavior.Hidden, Unavailable: entry.Unavailable, Deprecated: deprecatedOf(m),
+				Hidden: m.Behavior.Hidden, Unavailable: entry.Unavailable, Deprecated: (*deprecated)(m.Deprecated),
 			})
 		}
 	}
@@ -127,15 +128,8 @@ func catalogueOf(r *registry.Registry, all bool) catalogue {
 	return c
 }
 
-func deprecatedOf(m *manifests.Manifest) *deprecated {
-	if m.Deprecated == nil {
-		return nil
-	}
-	return &deprecated{m.Deprecated.Since, m.Deprecated.Use, m.Deprecated.Message}
-}
-
 // deprecation says since when a tool is deprecated and what replaces it.
-func deprecation(d *manifests.Deprecated) string {
+func deprecation(d deprecated) string {
 	text := "deprecated"
 	if d.Since != "" {
 		text += " since " + d.Since
@@ -151,22 +145,11 @@ func deprecation(d *manifests.Deprecated) string {
 
 // table returns the catalogue as text for people.
 func (c catalogue) table() string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "NAME\tWHAT IT IS\tSOURCE\tNOTES")
+	rows := [][]string{{"NAME", "WHAT IT IS", "SOURCE", "NOTES"}}
 	for _, t := range c.Tools {
-		cells := []string{t.Name, cmp.Or(t.Label, clip(t.Description, 48)), t.Source, t.notes()}
-		for i := range cells {
-			cells[i] = sanitiseLine(cells[i])
-		}
-		_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
+		rows = append(rows, []string{t.Name, cmp.Or(t.Label, clip(t.Description, 48)), t.Source, t.notes()})
 	}
-	_ = w.Flush() // a strings.Builder does not fail
-	lines := strings.Split(b.String(), "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
-	text := strings.Join(lines, "\n")
+	text := aligned(rows)
 	if len(c.Duplicates) > 0 {
 		text += "\n"
 	}
@@ -176,13 +159,27 @@ func (c catalogue) table() string {
 	return text
 }
 
+// aligned returns the rows of a table as lines with aligned columns.
+func aligned(rows [][]string) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i := range row {
+			row[i] = sanitiseLine(row[i])
+		}
+		_, _ = fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	_ = w.Flush() // a strings.Builder does not fail
+	return regexp.MustCompile(` +\n`).ReplaceAllString(b.String(), "\n")
+}
+
 func (t listed) notes() string {
 	var notes []string
 	if t.Unavailable != "" {
 		notes = append(notes, "unavailable: "+t.Unavailable)
 	}
 	if t.Deprecated != nil {
-		notes = append(notes, deprecation(&manifests.Deprecated{Since: t.Deprecated.Since, Use: t.Deprecated.Use}))
+		notes = append(notes, deprecation(deprecated{Since: t.Deprecated.Since, Use: t.Deprecated.Use}))
 	}
 	for _, note := range []struct {
 		is   bool
@@ -257,8 +254,7 @@ func (o *options) definitions(command *cobra.Command, f definitionsFlags) (err e
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
 	document, findings, err := dialect.Definitions(h.Definitions(), dialects.DefinitionOptions{Strict: f.strict})
-	var wrong *dialects.Error
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*dialects.Error](err); ok {
 		return failed(exitUsage, wrong.Error())
 	}
 	if err != nil {

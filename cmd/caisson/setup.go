@@ -41,15 +41,21 @@ type host struct {
 
 // opening says why tools are opened.
 type opening struct {
-	cacheDir string // for compiled code; empty for none, as when tools are only inspected
-	runs     bool   // whether calls are run
-	claims   executor.Claimer
+	starts bool             // whether programs are compiled and started
+	runs   bool             // whether calls are run as well
+	claims executor.Claimer // ensures that a batch is resumed only once; may be nil
 }
 
 // open loads the tools that the flags and the policy name, with their grants.
 func (o *options) open(ctx context.Context, opening opening) (_ *host, err error) {
 	if o.quiet && o.verbose {
 		return nil, failed(exitUsage, "--quiet and --verbose exclude each other")
+	}
+	cacheDir := "" // for none
+	if opening.starts || opening.runs {
+		if cacheDir, err = o.compiledIn(); err != nil {
+			return nil, err
+		}
 	}
 	operator, err := o.operator()
 	if err != nil {
@@ -63,14 +69,14 @@ func (o *options) open(ctx context.Context, opening opening) (_ *host, err error
 	if o.verbose {
 		h.logger = slog.New(slog.NewTextHandler(o.stderr, nil))
 	}
-	options := h.openOptions(opening.cacheDir)
+	options := h.openOptions(cacheDir)
 	if opening.runs {
 		if err := h.runOptions(opening.claims, &options); err != nil {
 			return nil, err
 		}
 	}
 	if h.Host, err = caisson.Open(ctx, options); err != nil {
-		return nil, notOpened(ctx, err, opening.cacheDir)
+		return nil, notOpened(ctx, err, cacheDir)
 	}
 	h.registry = h.Registry()
 	h.logUnapplied(ctx)
@@ -109,8 +115,8 @@ func notOpened(ctx context.Context, err error, cacheDir string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var known *caisson.Error
-	if !errors.As(err, &known) {
+	known, ok := errors.AsType[*caisson.Error](err)
+	if !ok {
 		return err
 	}
 	switch err := known.Err; {
@@ -225,12 +231,10 @@ func (o *options) operator() (*operator, error) {
 
 // configFailure returns the failure for a policy that cannot be read.
 func configFailure(file string, err error) *failure {
-	messages := messagesOf(err)
-	var invalid *manifests.Error
-	if !errors.As(err, &invalid) {
-		messages = []message{{fmt.Sprintf("--config %q: %s", file, reasonOf(err)), []string{"name a policy, which is a regular file that can be read"}}}
+	if errors.Is(err, manifests.ErrInvalid) {
+		return &failure{exitUsage, messagesOf(err)}
 	}
-	return &failure{exitUsage, messages}
+	return failed(exitUsage, fmt.Sprintf("--config %q: %s", file, reasonOf(err)), "name a policy, which is a regular file that can be read")
 }
 
 // asks reports whether the policy or a flag requires approval for calls of a tool.

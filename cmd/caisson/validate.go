@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -146,32 +145,38 @@ func (v *validation) manifest(m *manifests.Manifest) (problems, warnings []manif
 	if err != nil {
 		return append(problems, moduleProblem(m, info, err)), nil
 	}
-	return problems, append(seedWarnings(m, info), unusedWarnings(m, info)...)
+	return problems, warningsOf(m, info)
 }
 
 func moduleProblem(m *manifests.Manifest, info runtime.ModuleInfo, err error) manifests.Problem {
-	p := manifests.Problem{File: m.File, Path: "module.path", Column: 1, Kind: badModule, Message: err.Error(),
-		Fix: "compile the tool as a WASI command, for Go with GOOS=wasip1 GOARCH=wasm"}
-	_, statErr := os.Stat(filepath.Join(filepath.Dir(m.File), filepath.FromSlash(m.Module.Path)))
+	key, fix := "module.path", "compile the tool as a WASI command, for Go with GOOS=wasip1 GOARCH=wasm"
 	switch {
 	case errors.Is(err, runtime.ErrDigest):
-		p.Path, p.Fix = "module.sha256", "find out who changed the module; if the change is wanted, pin the new digest"
+		key, fix = "module.sha256", "find out who changed the module; if the change is wanted, pin the new digest"
 	case slices.ContainsFunc(info.Imports, func(name string) bool { return strings.HasPrefix(name, "caisson:") }):
-		p.Fix = "ask for the permission in the manifest, or build the module without the import"
-	case errors.Is(statErr, os.ErrNotExist):
-		p.Fix = "compile the tool, or skip modules with --no-module"
+		fix = "ask for the permission in the manifest, or build the module without the import"
+	case isMissing(filepath.Join(filepath.Dir(m.File), filepath.FromSlash(m.Module.Path))):
+		fix = "compile the tool, or skip modules with --no-module"
 	}
-	p.Line = max(m.Line(p.Path), 1)
-	return p
+	return problemAt(m, key, badModule, err.Error(), fix)
+}
+
+// problemAt returns a problem at a manifest's key.
+func problemAt(m *manifests.Manifest, key string, kind manifests.ProblemKind, message, fix string) manifests.Problem {
+	return manifests.Problem{File: m.File, Line: max(m.Line(key), 1), Column: 1, Path: key, Kind: kind, Message: message, Fix: fix}
+}
+
+// problemIn returns a problem of a whole file or folder.
+func problemIn(file string, kind manifests.ProblemKind, message, fix string) manifests.Problem {
+	return manifests.Problem{File: file, Line: 1, Column: 1, Kind: kind, Message: message, Fix: fix}
 }
 
 // loadProblems returns the problems of a manifest that cannot be loaded.
 func loadProblems(file string, err error) []manifests.Problem {
-	var invalid *manifests.Error
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*manifests.Error](err); ok {
 		return invalid.Problems
 	}
-	return []manifests.Problem{{File: file, Line: 1, Column: 1, Kind: unreadable, Message: reasonOf(err), Fix: "make it a regular file that can be read"}}
+	return []manifests.Problem{problemIn(file, unreadable, reasonOf(err), "make it a regular file that can be read")}
 }
 
 func duplicateProblem(m *manifests.Manifest, d *registry.DuplicateError) manifests.Problem {
@@ -179,7 +184,7 @@ func duplicateProblem(m *manifests.Manifest, d *registry.DuplicateError) manifes
 	if d.Dropped.Alias {
 		key, fix = "aliases", "remove the alias"
 	}
-	return manifests.Problem{File: m.File, Line: max(m.Line(key), 1), Column: 1, Path: key, Kind: duplicateName, Message: d.Error(), Fix: fix}
+	return problemAt(m, key, duplicateName, d.Error(), fix)
 }
 
 // distinct removes files that are named more than once.
@@ -207,31 +212,20 @@ func sorted(problems []manifests.Problem) []manifests.Problem {
 	return problems
 }
 
-// seedWarnings reports a manifest whose calls resume from a snapshot although the module links
-// generators that would then give each call the same random numbers.
-func seedWarnings(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Problem {
-	if m.Behavior.Snapshot != manifests.SnapshotStart || len(info.SeededGenerators) == 0 {
-		return nil
-	}
-	const key = "behavior.snapshot"
-	return []manifests.Problem{{
-		File: m.File, Line: max(m.Line(key), 1), Column: 1, Path: key, Kind: repeatedSeed,
-		Message: "the module links " + strings.Join(info.SeededGenerators, ", ") +
-			"; its numbers repeat in calls that resume from a snapshot, if it is seeded before the program reads its input",
-		Fix: "use a generator that is seeded after the input is read, as SNAPSHOTS.md shows for each language; or write snapshot: off",
-	}}
-}
-
-// unusedWarnings reports permissions that the module has no import to use. A tool that asks for
-// less is trusted more easily.
-func unusedWarnings(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Problem {
+// warningsOf returns warnings about what a manifest says of its module: calls that resume from a
+// snapshot although the module links generators that would then give each call the same random
+// numbers, and permissions that the module has no import to use. A tool that asks for less is trusted
+// more easily.
+func warningsOf(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Problem {
 	var warnings []manifests.Problem
+	if m.Behavior.Snapshot == manifests.SnapshotStart && len(info.SeededGenerators) > 0 {
+		warnings = append(warnings, problemAt(m, "behavior.snapshot", repeatedSeed, "the module links "+strings.Join(info.SeededGenerators, ", ")+
+			"; its numbers repeat in calls that resume from a snapshot, if it is seeded before the program reads its input",
+			"use a generator that is seeded after the input is read, as SNAPSHOTS.md shows for each language; or write snapshot: off"))
+	}
 	for _, key := range info.Unused {
-		warnings = append(warnings, manifests.Problem{
-			File: m.File, Line: max(m.Line(key), 1), Column: 1, Path: key, Kind: unusedPermission,
-			Message: "the manifest asks for it, but the module has no import to use it",
-			Fix:     "remove the permission, or build the module with code that uses it",
-		})
+		warnings = append(warnings, problemAt(m, key, unusedPermission, "the manifest asks for it, but the module has no import to use it",
+			"remove the permission, or build the module with code that uses it"))
 	}
 	return warnings
 }
@@ -250,20 +244,21 @@ func (v verdict) text(quiet bool) string {
 	if quiet {
 		return b.String()
 	}
-	switch {
-	case !v.Valid:
-		b.WriteString(count(len(v.Problems), "problem") + " in " + count(len(broken), "file"))
-	case v.Policies == 0:
-		b.WriteString(valid(v.Files, "manifest", "manifests"))
-	case v.Files == 0:
-		b.WriteString(valid(v.Policies, "policy", "policies"))
-	default:
-		b.WriteString(valid(v.Files, "manifest", "manifests") + ", " + valid(v.Policies, "policy", "policies"))
+	var counts []string
+	if !v.Valid {
+		counts = append(counts, count(len(v.Problems), "problem")+" in "+count(len(broken), "file"))
+	} else {
+		if v.Files > 0 || v.Policies == 0 {
+			counts = append(counts, valid(v.Files, "manifest", "manifests"))
+		}
+		if v.Policies > 0 {
+			counts = append(counts, valid(v.Policies, "policy", "policies"))
+		}
 	}
 	if n := len(v.Warnings); n > 0 {
-		b.WriteString(", " + count(n, "warning"))
+		counts = append(counts, count(n, "warning"))
 	}
-	return b.String() + "\n"
+	return b.String() + strings.Join(counts, ", ") + "\n"
 }
 
 func valid(n int, one, many string) string {

@@ -40,8 +40,8 @@ func isPolicy(path string) bool {
 
 // refusesSchema reports whether a reader rejected the document's schema key.
 func refusesSchema(err error) bool {
-	var invalid *manifests.Error
-	return errors.As(err, &invalid) && slices.ContainsFunc(invalid.Problems, func(p manifests.Problem) bool { return p.Path == "schema" })
+	invalid, ok := errors.AsType[*manifests.Error](err)
+	return ok && slices.ContainsFunc(invalid.Problems, func(p manifests.Problem) bool { return p.Path == "schema" })
 }
 
 // policiesIn returns the policies in a folder itself.
@@ -66,8 +66,9 @@ func (v *validation) policy(ctx context.Context, file string, beside []*manifest
 	tools := slices.Clone(beside)
 	for _, source := range policy.Tools {
 		if isMissing(source) {
-			problems = append(problems, manifests.Problem{File: file, Line: 1, Column: 1, Path: "tools", Kind: unreadable,
-				Message: fmt.Sprintf("there is no file or folder %q", source), Fix: "correct the path, which starts at the policy's folder"})
+			problem := problemIn(file, unreadable, fmt.Sprintf("there is no file or folder %q", source), "correct the path, which starts at the policy's folder")
+			problem.Path = "tools"
+			problems = append(problems, problem)
 			continue
 		}
 		tools = append(tools, loadable(ctx, source)...)

@@ -37,8 +37,7 @@ func (a *applied) approval(at string, approval manifests.PolicyApproval) {
 	}
 	given := slices.DeleteFunc(named, func(m *manifests.Manifest) bool { return len(alone.For(m.Name, m.File).Approved) == 0 })
 	if len(given) == 0 {
-		a.add(at+".source", approval.Origin, fmt.Sprintf("none of its tools was loaded from the source %s", approval.Source),
-			"correct source, which starts at the policy's folder, or remove it")
+		a.elsewhere(at, approval.Origin, approval.Source)
 		return
 	}
 	asking := slices.DeleteFunc(given, func(m *manifests.Manifest) bool { return !m.Behavior.Destructive || !runsHere(m) })
@@ -46,18 +45,13 @@ func (a *applied) approval(at string, approval manifests.PolicyApproval) {
 	case len(asking) == 0:
 		a.add(at, approval.Origin, "it changes nothing, since none of its tools is destructive and run here", "remove it")
 	case approval.SHA256 != "" && !slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return isModule(m, approval.SHA256) }):
-		a.add(at+".sha256", approval.Origin, fmt.Sprintf("none of its tools has the module with sha256 %s", approval.SHA256),
-			"find out who changed the module; if the change is wanted, write the digest that caisson inspect shows")
-	case !slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return !a.asked[m.Name] }):
+		a.add(at+".sha256", approval.Origin, fmt.Sprintf("none of its tools has the module with sha256 %s", approval.SHA256), fixDigest)
+	case !slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return !a.alwaysAsked(m) }):
 		a.add(at, approval.Origin, "it changes nothing, since calls of its tools wait for approval in any case", "remove it, or what asks for them")
 	}
 }
 
-// noteAsked notes the tools that the policy always requires approval for.
-func (a *applied) noteAsked(says *manifests.Policy) {
-	for _, ask := range says.Ask {
-		for _, m := range a.matching(ask.Tool) {
-			a.asked[m.Name] = true
-		}
-	}
+// alwaysAsked reports whether the policies require approval for every call of a tool.
+func (a *applied) alwaysAsked(m *manifests.Manifest) bool {
+	return slices.ContainsFunc(a.asks, func(ask manifests.PolicyAsk) bool { return matches(ask.Tool, m) })
 }

@@ -27,9 +27,9 @@ func In(policies []*manifests.Policy, tools []*manifests.Manifest, near func(nam
 	if len(tools) == 0 {
 		return nil
 	}
-	a := &applied{tools: tools, near: near, asked: map[string]bool{}}
+	a := &applied{tools: tools, near: near}
 	for _, policy := range policies {
-		a.noteAsked(policy)
+		a.asks = append(a.asks, policy.Ask...)
 	}
 	for _, policy := range policies {
 		a.policy(policy)
@@ -53,7 +53,7 @@ func Unnamed(asks []manifests.PolicyAsk, tools []*manifests.Manifest, near func(
 type applied struct {
 	tools []*manifests.Manifest
 	near  func(name string) []string
-	asked map[string]bool // tools that always require approval
+	asks  []manifests.PolicyAsk // of all policies
 	found []Finding
 }
 
@@ -81,6 +81,11 @@ func (a *applied) unnamed(path, origin, pattern string) {
 	a.add(path, origin, fmt.Sprintf("there is no tool %q here", pattern), a.fixFor(pattern))
 }
 
+// elsewhere adds a finding for a statement whose tools come from other sources than its own.
+func (a *applied) elsewhere(at, origin, source string) {
+	a.add(at+".source", origin, "none of its tools was loaded from the source "+source, "correct source, which starts at the policy's folder, or remove it")
+}
+
 // grant checks one grant of a policy.
 func (a *applied) grant(at string, grant manifests.Grant) {
 	named := a.named(at, grant.Origin, grant.Tools)
@@ -96,8 +101,7 @@ func (a *applied) grant(at string, grant manifests.Grant) {
 		}
 	}
 	if len(receivers) == 0 {
-		a.add(at+".source", grant.Origin, fmt.Sprintf("none of its tools was loaded from the source %s", grant.Source),
-			"correct source, which starts at the policy's folder, or remove it")
+		a.elsewhere(at, grant.Origin, grant.Source)
 		return
 	}
 	a.elements(at+".", given, receivers)
@@ -143,13 +147,12 @@ func (a *applied) named(at, origin string, patterns []string) []*manifests.Manif
 
 // matching returns the tools whose names match a pattern.
 func (a *applied) matching(pattern string) []*manifests.Manifest {
-	var all []*manifests.Manifest
-	for _, m := range a.tools {
-		if ok, err := path.Match(pattern, m.Name); ok && err == nil {
-			all = append(all, m)
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(a.tools), func(m *manifests.Manifest) bool { return !matches(pattern, m) })
+}
+
+func matches(pattern string, m *manifests.Manifest) bool {
+	ok, err := path.Match(pattern, m.Name)
+	return ok && err == nil
 }
 
 // fixFor returns the fix for a name or a glob that matches no tool.
@@ -163,12 +166,7 @@ func (a *applied) fixFor(pattern string) string {
 // elements checks the statements of a grant.
 func (a *applied) elements(at string, given []manifests.Statement, receivers []*manifests.Manifest) {
 	for _, s := range given {
-		var asking []*manifests.Manifest
-		for _, m := range receivers {
-			if s.Concerns(m) {
-				asking = append(asking, m)
-			}
-		}
+		asking := slices.DeleteFunc(slices.Clone(receivers), func(m *manifests.Manifest) bool { return !s.Concerns(m) })
 		switch {
 		case s.Tool != "" && (len(asking) == 0 || a.tool(s.Tool) == nil):
 			text, fix := a.uncalled("no tool that gets it", s.Tool, receivers)
@@ -176,11 +174,12 @@ func (a *applied) elements(at string, given []manifests.Statement, receivers []*
 		case len(asking) == 0:
 			a.add(at+s.Key, s.Origin, "no tool that gets it asks for "+s.About, s.Fix)
 		case s.SHA256 != "" && !slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return isModule(m, s.SHA256) }):
-			a.add(at+s.Key, s.Origin, fmt.Sprintf("no tool that asks for %s has the module with sha256 %s", s.About, s.SHA256),
-				"find out who changed the module; if the change is wanted, write the digest that caisson inspect shows")
+			a.add(at+s.Key, s.Origin, fmt.Sprintf("no tool that asks for %s has the module with sha256 %s", s.About, s.SHA256), fixDigest)
 		}
 	}
 }
+
+const fixDigest = "find out who changed the module; if the change is wanted, write the digest that caisson inspect shows"
 
 // isModule reports whether a tool's module has the digest.
 func isModule(m *manifests.Manifest, digest string) bool {
