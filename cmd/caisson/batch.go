@@ -162,8 +162,8 @@ func (h *host) hostFailures(ended executor.Report) *failure {
 		if record.Result.Kind == tool.Internal {
 			add(i, record)
 		}
-		for _, made := range h.ledger.failed {
-			if made.Result.Kind == tool.Internal && h.ledger.root(made.CallID) == record.CallID {
+		for _, made := range h.witness.failed {
+			if made.Result.Kind == tool.Internal && h.witness.root(made.CallID) == record.CallID {
 				add(i, made)
 			}
 		}

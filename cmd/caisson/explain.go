@@ -146,18 +146,21 @@ func find(store records.Folder, id string) (records.Entry, error) {
 		id = newestOf(store, newest[0])
 	}
 	entry, err := store.Find(id)
+	var text string
 	switch {
 	case err == nil:
 		return entry, nil
 	case errors.Is(err, records.ErrNotFound):
-		return records.Entry{}, failed(exitUsage, fmt.Sprintf("there is no record of the call %q", id), newestHints(store, newest)...)
+		text = fmt.Sprintf("there is no record of the call %q", id)
 	case errors.Is(err, records.ErrAmbiguous):
-		alike, _ := store.Newest(id, 5)
-		return records.Entry{}, failed(exitUsage, fmt.Sprintf("the ids of several calls begin with %q; give more characters", id), newestHints(store, alike)...)
+		text = fmt.Sprintf("the ids of several calls begin with %q; give more characters", id)
+		newest, _ = store.Newest(id, 5)
 	case errors.Is(err, records.ErrID):
-		return records.Entry{}, failed(exitUsage, fmt.Sprintf("%q is not a call's id, nor the first %d characters or more of one", id, folder.MinPrefix), newestHints(store, newest)...)
+		text = fmt.Sprintf("%q is not a call's id, nor the first %d characters or more of one", id, folder.MinPrefix)
+	default:
+		return entry, failed(exitUsage, err.Error())
 	}
-	return records.Entry{}, failed(exitUsage, err.Error())
+	return entry, failed(exitUsage, text, newestHints(store, newest)...)
 }
 
 // newestOf returns the call at the top of the newest call's chain of callers. It may be the call

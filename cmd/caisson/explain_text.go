@@ -44,10 +44,10 @@ func (o *options) entryText(entry records.Entry, e explanation, calls []made) st
 	field(&b, "repairs", repairLines(record.Repairs)...)
 	field(&b, "cut", o.cutLines(record)...)
 	field(&b, "hints", e.Hints...)
-	section(&b, "calls that it made", madeTable(calls))
-	section(&b, "host calls", hostCallTable(record))
-	section(&b, "denied", denialText(e.Denials))
-	section(&b, "log", logText(record.Log))
+	titled(&b, "calls that it made", madeTable(calls))
+	titled(&b, "host calls", hostCallTable(record))
+	titled(&b, "denied", denialText(e.Denials))
+	titled(&b, "log", logText(record.Log))
 	return b.String()
 }
 
@@ -76,8 +76,8 @@ func (o *options) cutLines(record tool.Record) []string {
 	return lines
 }
 
-// section writes a text below a title, if there is any.
-func section(b *strings.Builder, title, text string) {
+// titled writes a text below a title, if there is any.
+func titled(b *strings.Builder, title, text string) {
 	if text != "" {
 		b.WriteString("\n" + title + "\n" + text)
 	}

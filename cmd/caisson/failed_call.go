@@ -39,7 +39,7 @@ func (h *host) failureOf(record tool.Record) *failure {
 // was missing, or why the host failed. They may have caused the tool's own failure.
 func (h *host) nestedHints() []string {
 	var hints []string
-	for _, made := range h.ledger.failed {
+	for _, made := range h.witness.failed {
 		name := made.Function.Name
 		switch made.Result.Kind {
 		case tool.Internal:

@@ -109,13 +109,12 @@ type callLimits struct {
 }
 
 func (o *options) inspect(ctx context.Context, name string) (err error) {
-	if isFile(name) {
-		o.only = name
-		if m, err := manifests.Load(name); err != nil {
+	if strings.ContainsAny(name, `./\`) { // it is a path, since names of tools have none of these
+		m, err := manifests.Load(name)
+		if err != nil {
 			return &failure{exitUsage, messagesOf(err)}
-		} else {
-			name = m.Name
 		}
+		o.only, name = name, m.Name
 	}
 	h, err := o.open(ctx, opening{starts: true})
 	if err != nil {
@@ -134,10 +133,6 @@ func (o *options) inspect(ctx context.Context, name string) (err error) {
 	return err
 }
 
-// isFile reports whether the argument is the path of a manifest. Names of tools have no dots and no
-// separators.
-func isFile(name string) bool { return strings.ContainsAny(name, `./\`) }
-
 func (h *host) find(ctx context.Context, name string, p *progress) (inspected, error) {
 	entry, ok := h.registry.Get(name)
 	if !ok {
@@ -151,11 +146,9 @@ func (h *host) find(ctx context.Context, name string, p *progress) (inspected, e
 	if !ok {
 		return inspected{}, fmt.Errorf("%s is not a tool of the runtime", entry.Name)
 	}
-	all := catalogueOf(h.registry, true).Tools
-	at := slices.IndexFunc(all, func(l listed) bool { return l.Name == entry.Name })
 	m, l := entry.Manifest, t.Limits()
 	found := inspected{
-		listed: all[at], Format: m.Format, Idempotent: m.Behavior.Idempotent,
+		listed: listedAs(entry), Format: m.Format, Idempotent: m.Behavior.Idempotent,
 		Module: moduleOf(m), Profile: h.operator.profile.Name,
 		Limits: callLimits{
 			TimeoutSeconds: l.Timeout.Seconds(), MemoryBytes: int64(l.Memory), OutputBytes: int64(l.Output),

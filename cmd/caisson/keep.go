@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
 	"strings"
-	"sync"
 	"unicode"
 
 	"github.com/spf13/cobra"
@@ -55,28 +53,6 @@ func (o *options) stateFlags(command *cobra.Command) {
 		"store records for \"caisson explain\" in `DIR`; \"\" stores none (default: in the user's state folder)", pointedTo(&o.stateDir))
 }
 
-// ledger collects what the operator is told about calls that have ended. The host keeps their
-// records. It is safe for concurrent use.
-type ledger struct {
-	mu      sync.Mutex
-	parents map[string]string // parents of calls made by tools
-	failed  []tool.Record     // calls made by tools whose failure the operator can fix
-}
-
-// Record implements [executor.Recorder].
-func (l *ledger) Record(_ context.Context, entry executor.Entry) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if record := entry.Record; record.Parent != "" {
-		l.parents[record.CallID] = record.Parent
-		switch record.Result.Kind {
-		case tool.Internal, tool.Denied, tool.UnknownTool:
-			l.failed = append(l.failed, record)
-		}
-	}
-	return nil
-}
-
 // readOn says where to find the rest of a truncated result. A reference is the call's id, followed
 // by the part's name if it is not the output.
 func (h *host) readOn(cut tool.Cut) string {
@@ -110,14 +86,6 @@ func quoted(word string) string {
 		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 	}
 	return word
-}
-
-// root returns the model's call from which a call descends.
-func (l *ledger) root(callID string) string {
-	for parent, ok := l.parents[callID]; ok; parent, ok = l.parents[callID] {
-		callID = parent
-	}
-	return callID
 }
 
 // absolute returns the absolute form of path, or path itself on failure.

@@ -27,7 +27,8 @@ changed, is reported on standard error.`
 
 func newList(o options) *cobra.Command {
 	var all bool
-	var definitions definitionsFlags
+	var dialect string
+	var strict bool
 	command := &cobra.Command{
 		Use:     "list",
 		Short:   "list the tools",
@@ -35,19 +36,21 @@ func newList(o options) *cobra.Command {
 		Example: "  caisson list --tools ./first --tools ./second\n  caisson list --config caisson.yaml --definitions openai\n  caisson list --definitions responses --strict",
 		Args:    positional(0, 0, ""),
 		RunE: func(command *cobra.Command, _ []string) error {
-			switch given, err := definitions.given(command); {
-			case err != nil:
-				return err
-			case given:
-				return o.definitions(command, definitions)
+			switch {
+			case command.Flags().Changed("definitions"):
+				return o.definitions(command.Context(), dialect, strict)
+			case strict:
+				return usageError(command, "--strict needs --definitions DIALECT")
 			}
 			return o.list(command.Context(), all)
 		},
 	}
 	o.sourceFlags(command)
 	o.policyFlags(command)
-	command.Flags().BoolVar(&all, "all", false, "also show hidden tools")
-	definitions.add(command)
+	flags := command.Flags()
+	flags.BoolVar(&all, "all", false, "also show hidden tools")
+	flags.StringVar(&dialect, "definitions", "", "print the tools as offered to a model, in the format of `DIALECT`: "+strings.Join(dialects.Names(), ", "))
+	flags.BoolVar(&strict, "strict", false, "with --definitions: make schemas strict where possible, and ask the provider to enforce them")
 	o.outputFlags(command, "print one JSON object")
 	return command
 }
@@ -113,19 +116,24 @@ func (o *options) list(ctx context.Context, all bool) (err error) {
 func catalogueOf(r *registry.Registry, all bool) catalogue {
 	c := catalogue{Tools: []listed{}, Duplicates: []duplicate{}}
 	for _, entry := range r.List() {
-		if m := entry.Manifest; all || !m.Behavior.Hidden {
-			c.Tools = append(c.Tools, listed{
-				Name: entry.Name, Label: m.Label, Description: m.Description, Version: m.Version, Category: m.Category,
-				Source: entry.Source, File: m.File, Aliases: list(entry.Aliases), Type: string(m.Type), Execution: string(m.Execution),
-				ReadOnly: m.Behavior.ReadOnly, Destructive: m.Behavior.Destructive, Asks: entry.Asks(), Final: m.Behavior.Final,
-				Hidden: m.Behavior.Hidden, Unavailable: entry.Unavailable, Deprecated: (*deprecated)(m.Deprecated),
-			})
+		if all || !entry.Manifest.Behavior.Hidden {
+			c.Tools = append(c.Tools, listedAs(entry))
 		}
 	}
 	for _, d := range r.Duplicates() {
 		c.Duplicates = append(c.Duplicates, duplicate{d.Name, origin(d.Kept), origin(d.Dropped), string(d.Reason)})
 	}
 	return c
+}
+
+func listedAs(entry registry.Entry) listed {
+	m := entry.Manifest
+	return listed{
+		Name: entry.Name, Label: m.Label, Description: m.Description, Version: m.Version, Category: m.Category,
+		Source: entry.Source, File: m.File, Aliases: list(entry.Aliases), Type: string(m.Type), Execution: string(m.Execution),
+		ReadOnly: m.Behavior.ReadOnly, Destructive: m.Behavior.Destructive, Asks: entry.Asks(), Final: m.Behavior.Final,
+		Hidden: m.Behavior.Hidden, Unavailable: entry.Unavailable, Deprecated: (*deprecated)(m.Deprecated),
+	}
 }
 
 // deprecation says since when a tool is deprecated and what replaces it.
@@ -218,42 +226,18 @@ func clip(text string, most int) string {
 	return string([]rune(text)[:most-1]) + "…"
 }
 
-// definitionsFlags select the format in which tools are printed as offered to a model.
-type definitionsFlags struct {
-	dialect string
-	strict  bool
-}
-
-func (f *definitionsFlags) add(command *cobra.Command) {
-	flags := command.Flags()
-	flags.StringVar(&f.dialect, "definitions", "", "print the tools as offered to a model, in the format of `DIALECT`: "+strings.Join(dialects.Names(), ", "))
-	flags.BoolVar(&f.strict, "strict", false, "with --definitions: make schemas strict where possible, and ask the provider to enforce them")
-}
-
-// given reports whether definitions are requested. It rejects flags that need --definitions.
-func (f *definitionsFlags) given(command *cobra.Command) (bool, error) {
-	if command.Flags().Changed("definitions") {
-		return true, nil
-	}
-	if f.strict {
-		return false, usageError(command, "--strict needs --definitions DIALECT")
-	}
-	return false, nil
-}
-
 // definitions prints the tools in a dialect, and findings about them as hints.
-func (o *options) definitions(command *cobra.Command, f definitionsFlags) (err error) {
-	ctx := command.Context()
-	dialect, err := known.ByName(f.dialect)
+func (o *options) definitions(ctx context.Context, name string, strict bool) (err error) {
+	dialect, err := known.ByName(name)
 	if err != nil {
-		return failed(exitUsage, fmt.Sprintf("--definitions %q: there is no such dialect", f.dialect), "want one of "+strings.Join(dialects.Names(), ", "))
+		return failed(exitUsage, fmt.Sprintf("--definitions %q: there is no such dialect", name), "want one of "+strings.Join(dialects.Names(), ", "))
 	}
 	h, err := o.open(ctx, opening{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
-	document, findings, err := dialect.Definitions(h.Definitions(), dialects.DefinitionOptions{Strict: f.strict})
+	document, findings, err := dialect.Definitions(h.Definitions(), dialects.DefinitionOptions{Strict: strict})
 	if wrong, ok := errors.AsType[*dialects.Error](err); ok {
 		return failed(exitUsage, wrong.Error())
 	}

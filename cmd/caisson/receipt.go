@@ -139,9 +139,12 @@ type endpoint struct {
 	port   int
 }
 
-// endpointsOf returns an endpoint for each scheme and port. Without ports it uses the default
-// ports.
+// endpointsOf returns an endpoint for each scheme and port. Without schemes it uses https, and
+// without ports the default ports.
 func endpointsOf(schemes []string, ports []int) []endpoint {
+	if len(schemes) == 0 {
+		schemes = []string{"https"}
+	}
 	var endpoints []endpoint
 	for _, scheme := range schemes {
 		own := ports
@@ -165,13 +168,9 @@ func defaultPort(scheme string) int {
 // flags returns a flag for each endpoint. Flags have hosts, ports and schemes, and always allow the
 // usual methods.
 func (r ruleRequests) flags() string {
-	schemes := r.Schemes
-	if len(schemes) == 0 {
-		schemes = []string{"https"}
-	}
 	var flags []string
 	var covered []endpoint // covered by the flags so far; a flag without a scheme covers both
-	for _, e := range endpointsOf(schemes, r.Ports) {
+	for _, e := range endpointsOf(r.Schemes, r.Ports) {
 		if slices.Contains(covered, e) {
 			continue
 		}
@@ -188,9 +187,11 @@ func (r ruleRequests) flags() string {
 	return strings.Join(flags, " ")
 }
 
-// flagValue returns the value of --allow-net, without defaults.
+// flagValue returns an origin as flags have it, without defaults.
 func (e endpoint) flagValue(host string) string {
-	host = bracketed(host)
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
 	if e.scheme == "http" {
 		host = "http://" + host
 	}
@@ -200,34 +201,21 @@ func (e endpoint) flagValue(host string) string {
 	return host
 }
 
-// bracketed returns a host as written before a port.
-func bracketed(host string) string {
-	if strings.Contains(host, ":") {
-		return "[" + host + "]"
-	}
-	return host
-}
-
 // flag returns "" if there are several origins, because one flag has only one.
 func (s ruleSecret) flag() string {
-	if len(s.Schemes) > 1 || len(s.Ports) > 1 {
-		return ""
-	}
 	host := "HOST"
 	if s.Host != nil {
-		host = bracketed(*s.Host)
+		host = *s.Host
 	}
-	quote := ""
-	if strings.HasPrefix(host, "[") {
-		quote = "'" // brackets are globs to a shell
+	endpoints := endpointsOf(s.Schemes, s.Ports)
+	if len(endpoints) > 1 {
+		return ""
 	}
-	for _, scheme := range s.Schemes {
-		host = scheme + "://" + host
+	value := fmt.Sprintf("%s=env:%s@%s", s.Name, s.From.Env, endpoints[0].flagValue(host))
+	if strings.Contains(value, "[") {
+		value = "'" + value + "'" // brackets are globs to a shell
 	}
-	for _, port := range s.Ports {
-		host += fmt.Sprintf(":%d", port)
-	}
-	return fmt.Sprintf("--secret %s%s=env:%s@%s%s", quote, s.Name, s.From.Env, host, quote)
+	return "--secret " + value
 }
 
 // remedy is what would allow a denied request: a line of a manifest, flags, and a line of a policy.

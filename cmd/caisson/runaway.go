@@ -2,26 +2,23 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/caisson-run/caisson/cmd/caisson/internal/lastresort"
-	"github.com/caisson-run/caisson/executor"
-	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
-	"github.com/caisson-run/caisson/tool"
 )
 
 // runaways are the guests of this command that could not be stopped. It is safe for concurrent use.
 type runaways struct {
 	env   environment
 	quiet bool
-	timer *endsProcess // may be nil
 
 	mu      sync.Mutex
+	timer   *lastresort.Timer // ends the process; nil if there is none
+	ending  bool              // the end can no longer be postponed
 	found   []runtime.Runaway
 	cancels []context.CancelFunc // cancels what runs beside them
 }
@@ -34,17 +31,17 @@ func newRunaways(env environment, quiet bool) *runaways {
 		return r
 	}
 	if timer, err := lastresort.New(); err == nil {
-		r.timer = &endsProcess{timer: timer, quiet: quiet}
+		r.timer = timer
 	}
 	return r
 }
 
-// lastResort returns the timer, or nil.
+// lastResort returns what ends the process when nothing else in it runs, or nil.
 func (r *runaways) lastResort() runtime.LastResort {
 	if r.timer == nil {
 		return nil
 	}
-	return r.timer
+	return r
 }
 
 // toEnd is the time for an orderly end of a command that has a runaway. The next garbage collection
@@ -62,7 +59,8 @@ func (r *runaways) add(found runtime.Runaway) {
 	switch {
 	case r.env.exit == nil || len(r.found) > 1:
 	case r.timer != nil:
-		r.timer.end(messageOf(found))
+		r.ending = true
+		r.arm(time.Now().Add(toEnd), messageOf(found))
 	default: // may not fire if the process is blocked
 		time.AfterFunc(toEnd, func() {
 			messageOf(found).print(r.env.stderr, r.quiet)
@@ -123,76 +121,27 @@ func reportHint(found runtime.Runaway) string {
 	return fmt.Sprintf("report it with the module, whose SHA-256 is %s; the tool was %s", found.SHA256, found.Place())
 }
 
-// endsProcess is the timer that ends this process. It is safe for concurrent use.
-type endsProcess struct {
-	quiet bool
-
-	mu     sync.Mutex
-	timer  *lastresort.Timer
-	ending bool // the end can no longer be postponed
-}
-
 // Arm implements [runtime.LastResort].
-func (e *endsProcess) Arm(at time.Time, next runtime.Runaway) {
-	e.set(at, message{next.Tool + ": the tool did not finish before its deadline, and nothing else runs in this process: this is a bug in Caisson",
-		[]string{fmt.Sprintf("report it with the module, whose SHA-256 is %s; if several calls ran, another may be the cause", next.SHA256)}}, false)
+func (r *runaways) Arm(at time.Time, next runtime.Runaway) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ending {
+		r.arm(at, message{next.Tool + ": the tool did not finish before its deadline, and nothing else runs in this process: this is a bug in Caisson",
+			[]string{fmt.Sprintf("report it with the module, whose SHA-256 is %s; if several calls ran, another may be the cause", next.SHA256)}})
+	}
 }
 
-// end makes the process end soon.
-func (e *endsProcess) end(m message) { e.set(time.Now().Add(toEnd), m, true) }
-
-func (e *endsProcess) set(at time.Time, m message, ending bool) {
+func (r *runaways) arm(at time.Time, m message) {
 	var text strings.Builder
-	m.print(&text, e.quiet)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.ending {
-		return
-	}
-	e.ending = ending
-	e.timer.Arm(at, text.String())
+	m.print(&text, r.quiet)
+	r.timer.Arm(at, text.String())
 }
 
 // Disarm implements [runtime.LastResort].
-func (e *endsProcess) Disarm() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.ending {
-		e.timer.Disarm()
+func (r *runaways) Disarm() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ending {
+		r.timer.Disarm()
 	}
-}
-
-// witness is a registry that remembers why the host failed. A record may be sent to a model, so it
-// says only "internal error" and an id. The user of this command is the operator and may see the
-// cause.
-type witness struct {
-	*registry.Registry
-	progress *progress // may be nil
-
-	mu     sync.Mutex
-	causes map[string]error // by call id; read only after the batch has ended
-}
-
-// over makes the witness wrap a registry.
-func (w *witness) over(tools *registry.Registry) executor.Resolver {
-	w.Registry = tools
-	return w
-}
-
-// Invoke runs one call.
-func (w *witness) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
-	if entry, ok := w.Get(invocation.Tool); ok {
-		if t, ok := entry.Tool.(*runtime.Tool); ok && w.progress != nil {
-			// The call itself returns the same error.
-			w.progress.during("compiling "+entry.Name, func() { _ = t.Prepare(ctx) })
-		}
-	}
-	outcome, err := w.Registry.Invoke(ctx, invocation)
-	var failure *tool.Error
-	if errors.As(err, &failure) && failure.Kind == tool.Internal && failure.Err != nil {
-		w.mu.Lock()
-		w.causes[invocation.CallID] = failure.Err
-		w.mu.Unlock()
-	}
-	return outcome, err
 }

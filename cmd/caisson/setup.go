@@ -33,7 +33,6 @@ type host struct {
 	registry     *registry.Registry
 	logger       *slog.Logger // nil without --verbose
 	runaways     *runaways
-	ledger       *ledger           // nil if no calls are run
 	session      *executor.Session // nil before [host.start]
 	witness      *witness          // nil if no calls are run
 	stateProblem error             // why there is no folder for records
@@ -99,12 +98,11 @@ func (h *host) openOptions(cacheDir string) caisson.Options {
 
 // runOptions adds the options for running calls and observing them.
 func (h *host) runOptions(claims executor.Claimer, options *caisson.Options) (err error) {
-	h.ledger = &ledger{parents: map[string]string{}}
-	h.witness = &witness{causes: map[string]error{}, progress: h.options.newProgress()}
+	h.witness = &witness{parents: map[string]string{}, causes: map[string]error{}, progress: h.options.newProgress()}
 	if options.Executor, err = h.options.executorOptions(h.readOn); err != nil {
 		return err
 	}
-	options.Executor.Recorder, options.Executor.Pause.Claim = h.ledger, claims
+	options.Executor.Recorder, options.Executor.Pause.Claim = h.witness, claims
 	options.StateDir, h.stateProblem = h.options.stateFolder()
 	options.Resolver = h.witness.over
 	return nil
@@ -143,16 +141,15 @@ func (op *operator) sources() ([]string, error) {
 		return []string{defaultTools}, nil
 	}
 	var missing []message
-	for _, source := range o.tools {
-		if isMissing(source) {
-			missing = append(missing, message{fmt.Sprintf("--tools %q: there is no such file or folder", source), nil})
+	find := func(where string, sources []string) {
+		for _, source := range sources {
+			if isMissing(source) {
+				missing = append(missing, message{fmt.Sprintf("%s: there is no file or folder %q", where, source), nil})
+			}
 		}
 	}
-	for _, source := range op.policy.Tools {
-		if isMissing(source) {
-			missing = append(missing, message{fmt.Sprintf("%s: tools: there is no file or folder %q", op.policy.File, source), nil})
-		}
-	}
+	find("--tools", o.tools)
+	find(op.policy.File+": tools", op.policy.Tools)
 	if len(missing) > 0 {
 		return nil, &failure{exitUsage, missing}
 	}
@@ -293,14 +290,12 @@ func (op *operator) contextNote(denial tool.Denial) (remedy, []string) {
 	if !r.isGrant() {
 		r.policy = "" // the policy already has a key for the value
 	}
-	switch source.From {
-	case manifests.FromFlag:
+	if source.From == manifests.FromFlag {
 		return r, []string{fmt.Sprintf("or write {from: fixed, value: VALUE} for it at %s", source.Origin)}
-	case manifests.FromFixed:
-		r.flags = ""
+	}
+	if r.flags = ""; source.From == manifests.FromFixed {
 		return r, nil
 	}
-	r.flags = ""
 	return r, []string{fmt.Sprintf("%s says that %s comes from the %s, and the command line has none; write \"from: flag\" there to set it with --context",
 		source.Origin, source.Name, source.From)}
 }

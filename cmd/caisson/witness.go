@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// witness collects what the operator is told about calls beyond their records, as the recorder of
+// calls that have ended and as the registry that they go through. It is safe for concurrent use; its
+// maps are read only after the batch has ended.
+type witness struct {
+	*registry.Registry
+	progress *progress // may be nil
+
+	mu      sync.Mutex
+	parents map[string]string // parents of calls made by tools
+	failed  []tool.Record     // calls made by tools whose failure the operator can fix
+	// causes are the host's own failures by call id. A record may be sent to a model, so it says
+	// only "internal error" and an id. The user of this command is the operator and may see them.
+	causes map[string]error
+}
+
+// over makes the witness wrap a registry.
+func (w *witness) over(tools *registry.Registry) executor.Resolver {
+	w.Registry = tools
+	return w
+}
+
+// Record implements [executor.Recorder].
+func (w *witness) Record(_ context.Context, entry executor.Entry) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if record := entry.Record; record.Parent != "" {
+		w.parents[record.CallID] = record.Parent
+		switch record.Result.Kind {
+		case tool.Internal, tool.Denied, tool.UnknownTool:
+			w.failed = append(w.failed, record)
+		}
+	}
+	return nil
+}
+
+// Invoke runs one call.
+func (w *witness) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+	if entry, ok := w.Get(invocation.Tool); ok {
+		if t, ok := entry.Tool.(*runtime.Tool); ok && w.progress != nil {
+			// The call itself returns the same error.
+			w.progress.during("compiling "+entry.Name, func() { _ = t.Prepare(ctx) })
+		}
+	}
+	outcome, err := w.Registry.Invoke(ctx, invocation)
+	if failure, ok := errors.AsType[*tool.Error](err); ok && failure.Kind == tool.Internal && failure.Err != nil {
+		w.mu.Lock()
+		w.causes[invocation.CallID] = failure.Err
+		w.mu.Unlock()
+	}
+	return outcome, err
+}
+
+// root returns the model's call from which a call descends.
+func (w *witness) root(callID string) string {
+	for parent, ok := w.parents[callID]; ok; parent, ok = w.parents[callID] {
+		callID = parent
+	}
+	return callID
+}
