@@ -37,7 +37,6 @@ var faults = []overlay.Edit{
 			"\tswitch os.Getenv(\"FAULT\") {\n" +
 			"\tcase \"collect\":\n\t\tgo func() {\n\t\t\tfor {\n\t\t\t\tgoruntime.GC()\n\t\t\t}\n\t\t}()\n" +
 			"\tcase \"stop\":\n\t\tgo func() {\n\t\t\tfor {\n\t\t\t\tgoruntime.ReadMemStats(new(goruntime.MemStats))\n\t\t\t}\n\t\t}()\n\t}\n"},
-	{File: "cmd/caisson/main.go", Old: "\t\"os/signal\"\n", New: "\t\"os/signal\"\n\tgoruntime \"runtime\"\n"},
 	{File: "cmd/caisson/runaway.go",
 		Old: "\tif timer, err := lastresort.New(); err == nil {\n",
 		New: "\tif timer, err := lastresort.New(); err == nil && os.Getenv(\"FAULT_NO_TIMER\") == \"\" {\n"},

@@ -16,17 +16,17 @@ import (
 
 const instructions = "You are a careful assistant. Use the tools where they help. Say so when something cannot be done."
 
-// agent is a model that has tools, and a person whom it answers.
+// agent lets a model with tools answer a person.
 type agent struct {
 	model   model
 	host    *caisson.Host
 	session *executor.Session
 	person  *person
-	out     io.Writer // gets what the model says
+	out     io.Writer // receives what the model says
 }
 
-// ask answers a question: the model speaks, its calls run, and it is told what came of them, until
-// it has nothing more to call.
+// ask answers a question: the model responds, its calls run, and it gets their results, until it makes
+// no more calls.
 func (a *agent) ask(ctx context.Context, question string, rounds int) error {
 	messages := []json.RawMessage{message("system", instructions), message("user", question)}
 	for range rounds {
@@ -35,7 +35,7 @@ func (a *agent) ask(ctx context.Context, question string, rounds int) error {
 			return fmt.Errorf("the model's answer cannot be read: %w", err)
 		}
 		if answer.FinishReason == tool.FinishLength || answer.FinishReason == tool.FinishContentFilter {
-			a.person.print("· the server has cut the answer: %s\n", answer.FinishReason)
+			a.person.print("· the server cut the answer off: %s\n", answer.FinishReason)
 		}
 		if len(answer.ToolCalls) == 0 {
 			return nil
@@ -56,10 +56,10 @@ func (a *agent) ask(ctx context.Context, question string, rounds int) error {
 			return err
 		}
 	}
-	return fmt.Errorf("the model has not come to an end in %d rounds; let it go on for longer with --rounds", rounds)
+	return fmt.Errorf("the model did not finish within the limit of --rounds=%d; raise it", rounds)
 }
 
-// run runs the calls of one answer, and has the person approve of those that wait for it.
+// run runs the calls of one answer, and asks the person about those that need approval.
 func (a *agent) run(ctx context.Context, calls []tool.Call) (executor.Report, error) {
 	report, err := a.host.Stream(ctx, executor.Batch{Session: a.session, Calls: calls}, a.show)
 	for err == nil && report.Status == executor.RequiresAction {
@@ -81,10 +81,10 @@ func (a *agent) run(ctx context.Context, calls []tool.Call) (executor.Report, er
 	return report, errors.Join(err, ctx.Err())
 }
 
-// say shows what the model says. Nothing can be done about a terminal that fails.
+// say prints what the model says. Nothing can be done if the terminal fails.
 func (a *agent) say(text string) { _, _ = io.WriteString(a.out, visible(text)) }
 
-// show shows a step of a batch, and wants to see the next one.
+// show prints one event of a batch.
 func (a *agent) show(event tool.Event) bool {
 	for _, call := range event.Calls {
 		a.person.print("· %s %s …\n", oneLine(call.Tool), oneLine(call.Arguments))
@@ -96,11 +96,11 @@ func (a *agent) show(event tool.Event) bool {
 	return true
 }
 
-// oneLine shortens what a call takes or gives.
+// oneLine shortens arguments and results for display.
 func oneLine(text string) string {
 	runes := []rune(strings.Join(strings.Fields(text), " "))
 	if len(runes) > 160 {
-		return string(runes[:160]) + "…"
+		runes = append(runes[:160], '…')
 	}
 	return string(runes)
 }

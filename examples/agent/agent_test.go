@@ -32,8 +32,8 @@ func TestConversations(t *testing.T) {
 	}
 }
 
-// TestRowS2_4ResultsMatchCalls: calls of one answer run beside each other, one that fails touches no
-// other, and the model finds each result by its call's id.
+// TestRowS2_4ResultsMatchCalls: calls of one response run in parallel, a failure affects no other call,
+// and the model can match each result to its call by id.
 func TestRowS2_4ResultsMatchCalls(t *testing.T) {
 	w := newWorld(t, script(t, "failing")...)
 	_, _, err := w.run(t, "Try it.")
@@ -49,7 +49,7 @@ func TestRowS2_4ResultsMatchCalls(t *testing.T) {
 	}, kinds)
 }
 
-// TestFinalOutputIsTheAnswer: the model is not asked what it thinks of it.
+// TestFinalOutputIsTheAnswer: the output of a final tool ends the question without another request.
 func TestFinalOutputIsTheAnswer(t *testing.T) {
 	w := newWorld(t, script(t, "final")...)
 	out, _, err := w.run(t, "--tools", w.exact(t), "Tell me exactly.")
@@ -81,11 +81,11 @@ func TestEnds(t *testing.T) {
 		arguments []string
 		want      string
 	}{
-		"rounds":     {script(t, "parallel"), []string{"--rounds", "1"}, "the model has not come to an end in 1 rounds"},
+		"rounds":     {script(t, "parallel"), []string{"--rounds", "1"}, "the model did not finish within the limit of --rounds=1; raise it"},
 		"broken off": {script(t, "broken"), nil, "broke off"},
 		"no JSON":    {[]string{"data: <html>\n\n"}, nil, "the model's answer cannot be read"},
 		"endless":    {[]string{strings.Repeat(": wait\n", 3<<20)}, nil, "the model's answer cannot be read"},
-		"refused":    {nil, nil, "the server says 500 Internal Server Error"},
+		"refused":    {nil, nil, "the server answered 500 Internal Server Error"},
 		"unset key":  {nil, []string{"--api-key-env", "NONE"}, "the variable NONE is not set"},
 		"no config":  {nil, []string{"--config", "none"}, "none"},
 	} {
@@ -110,8 +110,8 @@ func TestApproval(t *testing.T) {
 		"after a while": {typed: "\nperhaps\nYES\n", gone: true},
 		"no":            {typed: "n\n", said: "not approved"},
 		"no, and why":   {typed: "no  use the bin instead\n", said: "use the bin instead"},
-		"nobody":        {typed: "y\n", absent: true, said: "nobody is there who could approve of it"},
-		"an end":        {typed: "", said: "nobody is there who could approve of it"},
+		"nobody":        {typed: "y\n", absent: true, said: "nobody is there to approve it"},
+		"an end":        {typed: "", said: "nobody is there to approve it"},
 		"yes, but":      {typed: "yes but keep a copy\nn\n", said: "not approved"},
 		"the policy's":  {policy: "approve: [{tools: [file_delete]}]\n", absent: true, gone: true},
 	} {
@@ -126,29 +126,28 @@ func TestApproval(t *testing.T) {
 			assert.Equal(t, test.gone, result.Success)
 			assert.Contains(t, result.Error, test.said)
 			if test.policy == "" {
-				assert.Contains(t, shown, "file_delete waits for your approval: ")
+				assert.Contains(t, shown, "file_delete needs your approval: ")
 				assert.Contains(t, shown, "\n  {\n    \"path\": \"notes.txt\"\n  }\n  it may use files: /project (read-write)\n")
 			}
 		})
 	}
 }
 
-// TestApprovalForTheSession: the same call is not asked for again. The control is one that was
-// approved once.
+// TestApprovalForTheSession: an identical call is not asked about again. The control approves once.
 func TestApprovalForTheSession(t *testing.T) {
 	for answer, times := range map[string]int{"s\n": 1, "y\ny\n": 2} {
 		w := newWorld(t, script(t, "twice")...)
 		w.typed = answer
 		_, shown, err := w.run(t, "Tidy up twice.")
 		require.NoError(t, err)
-		assert.Equal(t, times, strings.Count(shown, "waits for your approval"))
+		assert.Equal(t, times, strings.Count(shown, "needs your approval"))
 		results := w.results(t)
 		assert.True(t, results["call_first"].Success)
 		assert.Equal(t, tool.ToolFailed, results["call_second"].Kind, "it was run, and the file is gone")
 	}
 }
 
-// TestWhatTheClientRunsIsRefused, since nothing here can run it.
+// TestWhatTheClientRunsIsRefused: this client has no tools of its own.
 func TestWhatTheClientRunsIsRefused(t *testing.T) {
 	w := newWorld(t, script(t, "question")...)
 	_, _, err := w.run(t, "Where?")
@@ -157,7 +156,7 @@ func TestWhatTheClientRunsIsRefused(t *testing.T) {
 	assert.Equal(t, "2", w.results(t)["call_sum"].Output)
 }
 
-// TestInterrupted: nothing that is typed counts any more.
+// TestInterrupted: after an interrupt, typed lines approve nothing.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

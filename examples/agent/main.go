@@ -1,5 +1,5 @@
 // Command agent answers a question with a language model behind any API that is compatible with
-// OpenAI's chat completions; the tools that the model calls run in the sandbox.
+// OpenAI's chat completions, and runs the model's tool calls in the sandbox.
 //
 //	agent --base-url https://api.openai.com/v1 --model MODEL --api-key-env OPENAI_API_KEY \
 //		--config caisson.yaml --tools wasm-tools "What is 17 * 19?"
@@ -43,12 +43,12 @@ func run(ctx context.Context, arguments []string, sandbox runtime.Options, out i
 	options := caisson.Options{Runtime: sandbox}
 	flags := flag.NewFlagSet("agent", flag.ContinueOnError)
 	flags.SetOutput(person.out)
-	baseURL := flags.String("base-url", "", "`URL` of the API, up to what stands before /chat/completions")
+	baseURL := flags.String("base-url", "", "`URL` of the API, without /chat/completions")
 	name := flags.String("model", "", "`NAME` of the model")
 	keyEnv := flags.String("api-key-env", "", "`NAME` of the environment variable that holds the API key")
-	rounds := flags.Int("rounds", 16, "most requests to the model, `N`")
-	flags.StringVar(&options.PolicyFile, "config", "", "policy `FILE` with tools and grants; without one tools are granted nothing")
-	flags.Func("tools", "load the tools of a folder or manifest, `SOURCE`; repeatable", func(source string) error {
+	rounds := flags.Int("rounds", 16, "maximum number of requests to the model, `N`")
+	flags.StringVar(&options.PolicyFile, "config", "", "policy `FILE` with tools and grants; without it, tools are granted nothing")
+	flags.Func("tools", "load tools from a folder or manifest `SOURCE`; repeatable", func(source string) error {
 		options.Tools = append(options.Tools, source)
 		return nil
 	})
@@ -64,7 +64,7 @@ func run(ctx context.Context, arguments []string, sandbox runtime.Options, out i
 		return err
 	}
 	defer func() { err = errors.Join(err, host.Close(context.WithoutCancel(ctx))) }()
-	var unserved []string // the client would have to run them, and this one cannot
+	var unserved []string // tools that the client would have to run, which this one cannot
 	for _, entry := range host.Registry().List() {
 		if entry.Manifest.Execution == manifests.ExecutionClient {
 			unserved = append(unserved, entry.Name)
@@ -79,7 +79,7 @@ func run(ctx context.Context, arguments []string, sandbox runtime.Options, out i
 	if err != nil {
 		return err
 	}
-	// Nothing goes to where a server points.
+	// A redirect could send the conversation and the key to another host.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	a := &agent{
 		model: model{

@@ -13,17 +13,18 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-const maxAnswer = 16 << 20 // bytes of one answer, with all that stands around the model's words
+const maxAnswer = 16 << 20 // bytes of one response, with the protocol around the text
 
 // model is a language model behind an API for chat completions.
 type model struct {
 	client         http.Client
 	url, name, key string
 	dialect        dialects.Dialect
-	tools          json.RawMessage // that it is offered
+	tools          json.RawMessage // offered to the model
 }
 
-// answer has the model answer a conversation, shows its words as they come, and returns the whole.
+// answer sends the conversation, passes the text of the response to say as it arrives, and returns
+// the whole response.
 func (m *model) answer(ctx context.Context, messages []json.RawMessage, say func(string)) (tool.ChatResponse, error) {
 	var none tool.ChatResponse
 	body, err := json.Marshal(map[string]any{"model": m.name, "messages": messages, "tools": m.tools, "stream": true})
@@ -44,7 +45,7 @@ func (m *model) answer(ctx context.Context, messages []json.RawMessage, say func
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return none, fmt.Errorf("the server says %s", response.Status) // and no more, which may have the key in it
+		return none, fmt.Errorf("the server answered %s", response.Status) // without the body, which may repeat the key
 	}
 	stream := m.dialect.Stream()
 	defer func() {
@@ -71,18 +72,18 @@ func (m *model) answer(ctx context.Context, messages []json.RawMessage, say func
 			break // some servers leave the connection open
 		}
 	}
-	pieces, err := stream.End() // which fails where the answer broke off
+	pieces, err := stream.End() // fails if the response is incomplete
 	show(pieces)
 	return stream.Response(), err
 }
 
-// message writes what somebody says.
+// message encodes a message of a conversation.
 func message(role, content string) json.RawMessage {
-	written, _ := json.Marshal(map[string]string{"role": role, "content": content}) // which cannot fail
+	written, _ := json.Marshal(map[string]string{"role": role, "content": content}) // strings can always be encoded
 	return written
 }
 
-// ran adds an answer with its calls to a conversation, and what they came to.
+// ran appends a response with calls, and their results, to a conversation.
 func (m *model) ran(messages []json.RawMessage, answer tool.ChatResponse, records []tool.Record) ([]json.RawMessage, error) {
 	calls, err := m.dialect.Calls(answer.ToolCalls)
 	if err != nil {

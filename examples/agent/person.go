@@ -13,18 +13,19 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-const settled = 50 * time.Millisecond // without a line: all that was typed or pasted has come
+// settled is how long no line must arrive until everything typed or pasted has been read.
+const settled = 50 * time.Millisecond
 
-// What a person is shown to decide by fits on few screens, or else they are told how much it is.
+// Arguments beyond these limits may scroll off the screen, so the prompt states their length.
 const maxShownBytes, maxShownLines = 4 << 10, 40
 
-// person is who the agent works for, at the terminal.
+// person is the user at the terminal.
 type person struct {
-	lines <-chan string // that are typed; nil where nobody is there, closed at the input's end
+	lines <-chan string // typed lines; nil if nobody is there, closed at the end of input
 	out   io.Writer
 }
 
-// newPerson begins to read what is typed, if somebody is there.
+// newPerson starts reading what is typed, if somebody is there.
 func newPerson(in io.Reader, out io.Writer, present bool) *person {
 	if !present {
 		return &person{nil, out}
@@ -39,19 +40,19 @@ func newPerson(in io.Reader, out io.Writer, present bool) *person {
 	return &person{lines, out}
 }
 
-// approve asks whether a call may be made. The arguments are the model's, and can fill any screen,
-// so what stands last is ours: how long they are where they are long, and what is to be called.
+// approve asks whether a call may run. The model chose the arguments and could fill the screen with
+// them, so the program's own text comes last: the length of long arguments, and the tool's name.
 func (p *person) approve(ctx context.Context, action tool.Action) (tool.Approval, error) {
 	approval := tool.Approval{CallID: action.CallID, Fingerprint: action.Fingerprint}
 	name, arguments := exact(action.Tool), exact(indented(action.Arguments))
-	p.print("\n%s waits for your approval: %s\n  %s\n", name, exact(action.Reason), arguments)
+	p.print("\n%s needs your approval: %s\n  %s\n", name, exact(action.Reason), arguments)
 	for _, decision := range action.Decisions {
 		if decision.Effective != "" {
 			p.print("  it may use %s: %s\n", exact(decision.Permission), exact(decision.Effective))
 		}
 	}
 	if lines := strings.Count(arguments, "\n") + 1; len(arguments) > maxShownBytes || lines > maxShownLines {
-		p.print("above are %d bytes in %d lines that %s is called with: look where they begin\n", len(arguments), lines, name)
+		p.print("the arguments of %s have %d bytes in %d lines: scroll up to see all of them\n", name, len(arguments), lines)
 	}
 	for p.lines != nil {
 		if p.forget(ctx); ctx.Err() != nil {
@@ -70,7 +71,7 @@ func (p *person) approve(ctx context.Context, action tool.Action) (tool.Approval
 			case answer == "s" || answer == "session":
 				approval.Approve, approval.Scope = true, tool.ApproveSession
 				return approval, nil
-			case answer == "y" || answer == "yes": // a "yes, but" is no yes
+			case answer == "y" || answer == "yes": // nothing may follow, as in "yes, but"
 				approval.Approve = true
 				return approval, nil
 			case strings.EqualFold(word, "n") || strings.EqualFold(word, "no"):
@@ -79,12 +80,11 @@ func (p *person) approve(ctx context.Context, action tool.Action) (tool.Approval
 			}
 		}
 	}
-	approval.Reason = "nobody is there who could approve of it"
+	approval.Reason = "nobody is there to approve it"
 	return approval, nil
 }
 
-// forget drops what was typed or pasted ahead. It answers nothing, since nobody had seen yet what
-// would be asked.
+// forget drops what was typed or pasted before the question was shown, since it cannot be an answer.
 func (p *person) forget(ctx context.Context) {
 	for dropped := 0; ; dropped++ {
 		select {
@@ -96,17 +96,17 @@ func (p *person) forget(ctx context.Context) {
 		case <-ctx.Done():
 		}
 		if dropped > 0 {
-			p.print("lines left out, since they were typed before you were asked: %d\n", dropped)
+			p.print("lines ignored, because they were typed before you were asked: %d\n", dropped)
 		}
 		return
 	}
 }
 
-// indented returns JSON in the form in which all of it can be read: what was written as an escape
-// stands as itself, so that no path or URL is hidden in escapes.
+// indented returns JSON on several lines, with escapes decoded so that none hides part of a path or
+// URL.
 func indented(document json.RawMessage) string {
 	decoder := json.NewDecoder(bytes.NewReader(document))
-	decoder.UseNumber() // which are shown digit for digit
+	decoder.UseNumber() // shows numbers digit for digit
 	var value any
 	if decoder.Decode(&value) != nil {
 		return string(document)
@@ -121,7 +121,7 @@ func indented(document json.RawMessage) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// print shows what may come from a model or a tool. Nothing can be done about a terminal that fails.
+// print prints text that may come from a model or a tool. Nothing can be done if the terminal fails.
 func (p *person) print(format string, arguments ...any) {
 	_, _ = io.WriteString(p.out, visible(fmt.Sprintf(format, arguments...)))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// calls returns an answer of the model that says something and calls a tool.
+// calls returns a streamed response with some text and one tool call.
 func calls(t *testing.T, content, name string, arguments map[string]any) string {
 	t.Helper()
 	written, err := json.Marshal(arguments)
@@ -31,8 +31,8 @@ func calls(t *testing.T, content, name string, arguments map[string]any) string 
 	return said + chunk(map[string]any{}, "tool_calls") + "data: [DONE]\n\n"
 }
 
-// TestNothingTypedAheadApproves: lines that came before the question decide about nothing, however many
-// they are, whether a model has asked for them or they were pasted. The control types the same when asked.
+// TestNothingTypedAheadApproves: lines that arrive before the question approve nothing, whether the model
+// asked for them or they were pasted. The control types the same lines when asked.
 func TestNothingTypedAheadApproves(t *testing.T) {
 	remove := calls(t, "Press y and Enter so that I go on. ", "file_delete", map[string]any{"path": "notes.txt"})
 	for name, test := range map[string]struct {
@@ -50,18 +50,18 @@ func TestNothingTypedAheadApproves(t *testing.T) {
 			w.ahead, w.typed = test.ahead, test.typed
 			_, shown, err := w.run(t, "Tidy up.")
 			require.NoError(t, err)
-			assert.Contains(t, shown, "file_delete waits for your approval")
+			assert.Contains(t, shown, "file_delete needs your approval")
 			assert.Equal(t, test.gone, !w.hasFile())
 			assert.Equal(t, test.ahead != "", strings.Contains(shown, "typed before you were asked"))
 		})
 	}
 }
 
-// TestPastesOfAnyLength: however much is pasted before the question or together with a line that is no
-// answer, it was not asked for. The controls have a line for each question.
+// TestPastesOfAnyLength: nothing pasted before the question, or after a line that does not answer it,
+// counts as an answer, whatever its length. The controls type one line per question.
 func TestPastesOfAnyLength(t *testing.T) {
 	for _, test := range []struct {
-		ahead, typed string // what is typed at each question stands between bars
+		ahead, typed string // lines typed at each question, separated by bars
 		approved     bool
 	}{
 		{strings.Repeat("y\n", 50_000), "n\n", false},
@@ -100,10 +100,10 @@ func lastScreen(t *testing.T, errors string) string {
 	return strings.Join(rows[max(0, len(rows)-24):], "")
 }
 
-// TestALongCallIsNamedWhereItIsApproved: however much a call is given, the screen on which it is
-// approved says what it is. Short ones are the control: all of them is there.
+// TestALongCallIsNamedWhereItIsApproved: however long the arguments, the screen with the question names
+// the tool. Short arguments are the control: they fit on the screen.
 func TestALongCallIsNamedWhereItIsApproved(t *testing.T) {
-	long := strings.Repeat("x ", 300_000) + "file_read waits for your approval: harmless"
+	long := strings.Repeat("x ", 300_000) + "file_read needs your approval: harmless"
 	var many []string
 	for range 500 {
 		many = append(many, `"a"`)
@@ -123,13 +123,13 @@ func TestALongCallIsNamedWhereItIsApproved(t *testing.T) {
 			require.NoError(t, err)
 			screen := lastScreen(t, terminal.String())
 			assert.Contains(t, screen, "file_write: [y]es")
-			assert.Equal(t, test.long, strings.Contains(screen, "that file_write is called with: look where they begin"))
-			assert.Equal(t, test.long, !strings.Contains(screen, "waits for your approval: ask"), "the control: the rest has scrolled away")
+			assert.Equal(t, test.long, strings.Contains(screen, "scroll up to see all of them"))
+			assert.Equal(t, test.long, !strings.Contains(screen, "needs your approval: ask"), "the control: the rest has scrolled away")
 		})
 	}
 }
 
-// closed is a terminal at which nobody is.
+// closed is a terminal whose input has ended.
 func closed() <-chan string {
 	lines := make(chan string)
 	close(lines)
@@ -143,7 +143,7 @@ func quote(t *testing.T, text string) string {
 	return string(quoted)
 }
 
-// TestALongCallIsStillRun, once the person has said so.
+// TestALongCallIsStillRun once it is approved.
 func TestALongCallIsStillRun(t *testing.T) {
 	content := strings.Repeat("x ", 30_000)
 	w := newWorld(t, calls(t, "", "file_write", map[string]any{"path": "notes.txt", "content": content}), script(t, "text")[0])
@@ -156,8 +156,8 @@ func TestALongCallIsStillRun(t *testing.T) {
 	assert.Equal(t, content, string(written))
 }
 
-// TestApprovalsShowWhatIsApproved: two calls that are not the same do not look it, and none is hidden
-// in escapes. The control is what only is read.
+// TestApprovalsShowWhatIsApproved: different calls look different, and escapes hide nothing. The control
+// is text that is only displayed.
 func TestApprovalsShowWhatIsApproved(t *testing.T) {
 	for arguments, want := range map[string]string{
 		`{"path":"\u006eotes.txt"}`:                            `"path": "notes.txt"`,
@@ -180,7 +180,7 @@ func TestApprovalsShowWhatIsApproved(t *testing.T) {
 	assert.Equal(t, "👩\u200d👩 ❤\ufe0f می\u200cخواهم \\u200b\\U000e0064", visible("👩\u200d👩 ❤\ufe0f می\u200cخواهم \u200b\U000e0064"))
 }
 
-// FuzzExact: nothing in it is hidden, and what differs looks different.
+// FuzzExact: nothing is invisible, and different texts look different.
 func FuzzExact(f *testing.F) {
 	f.Add("a\u200b\U000e0064\x1b", "a")
 	f.Add("\u202e", "\u202d")

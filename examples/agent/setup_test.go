@@ -36,20 +36,20 @@ func TestMain(m *testing.M) {
 
 const key = "sk-test-0123456789abcdef"
 
-// world is what one agent is run in: a scripted model, tools in the real runtime, a folder with
-// one file that they may change, and who is at the terminal.
+// world is the environment of one agent: a scripted model, tools in the real runtime, a folder with one
+// file that they may change, and the user at the terminal.
 type world struct {
 	url      string
-	requests []string // that the model got
+	requests []string // received by the model
 	root     string   // the repository's
 	project  string   // what tools see as /project
-	policy   string   // more of it
-	typed    string   // what the person types, a line whenever they are asked
-	ahead    string   // what is on the terminal before
-	absent   bool     // there is no person
+	policy   string   // appended to the policy
+	typed    string   // typed by the user, one line per question
+	ahead    string   // typed before the first question
+	absent   bool     // whether nobody is at the terminal
 }
 
-// newWorld returns a world whose model plays answers, one after the other.
+// newWorld returns a world whose model gives the answers in order.
 func newWorld(t *testing.T, answers ...string) *world {
 	t.Helper()
 	root, err := guests.Root()
@@ -72,7 +72,7 @@ func newWorld(t *testing.T, answers ...string) *world {
 	return w
 }
 
-// script returns the answers of a folder of testdata.
+// script returns the responses in a folder of testdata.
 func script(t *testing.T, name string) (answers []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", name, "*.sse"))
@@ -86,7 +86,7 @@ func script(t *testing.T, name string) (answers []string) {
 	return answers
 }
 
-// terminal is one at which a person types a line whenever something is asked, and goes after the last.
+// terminal is one whose user types a line per question, and leaves after the last one.
 type terminal struct {
 	shown bytes.Buffer
 	lines []string
@@ -100,7 +100,7 @@ func (c *terminal) Write(p []byte) (int, error) {
 	return c.shown.Write(p)
 }
 
-// typing is the other end of a terminal. The lines are short: each is read at once.
+// typing is the input of a terminal. Lines are short enough for one Read.
 type typing struct {
 	*terminal
 	ahead string
@@ -122,7 +122,7 @@ func newTerminal(typed string) *terminal {
 	return &terminal{lines: slices.Collect(strings.Lines(typed)), asked: make(chan struct{}, 100)}
 }
 
-// run runs the program, and returns what it says and what it shows besides.
+// run runs the program, and returns its standard output and its standard error.
 func (w *world) run(t *testing.T, arguments ...string) (out, shown string, err error) {
 	t.Helper()
 	policy := filepath.Join(t.TempDir(), "caisson.yaml")
@@ -145,11 +145,11 @@ grants:
 		}
 	}
 	shown = c.shown.String() + fmt.Sprint(err)
-	assert.NotContains(t, said.String()+shown, key, "the key is shown to nobody")
+	assert.NotContains(t, said.String()+shown, key, "the key is never printed")
 	return said.String(), shown, err
 }
 
-// results returns the results of the latest request by the ids of their calls.
+// results returns the results in the latest request, by call id.
 func (w *world) results(t *testing.T) map[string]tool.Result {
 	t.Helper()
 	var request struct {
@@ -177,7 +177,7 @@ func (w *world) hasFile() bool {
 	return err == nil
 }
 
-// golden compares with a file of testdata.
+// golden compares a text with a file in testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -189,7 +189,7 @@ func golden(t *testing.T, name, got string) {
 	assert.Equal(t, string(want), got, "%s; -update writes it", file)
 }
 
-// asked returns what the model got, readable, with the names of tools alone.
+// asked returns the requests as indented JSON, with tools reduced to their names.
 func (w *world) asked(t *testing.T) string {
 	t.Helper()
 	var text strings.Builder

@@ -7,14 +7,14 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// visible returns text from a model or a tool as a terminal may show it: what would move the
-// cursor, change the terminal, reorder the text or not be seen stands as an escape. Only tabs and
-// line feeds are left, and what emoji and scripts are written with.
+// visible returns text from a model or a tool that is safe to show on a terminal. It escapes
+// characters that move the cursor, control the terminal, reorder the text or are invisible, except
+// for tabs, line feeds, and those that emoji and scripts need.
 func visible(text string) string {
 	return escaped(text, func(r rune) bool { return tool.Deceives(r) && !tool.Shapes(r) })
 }
 
-// exact is [visible] for what a person decides by: two texts that are not the same do not look it.
+// exact is like [visible] for what a person approves: different texts look different.
 func exact(text string) string { return escaped(text, tool.Deceives) }
 
 func escaped(text string, hides func(rune) bool) string {
@@ -22,7 +22,7 @@ func escaped(text string, hides func(rune) bool) string {
 	for _, r := range text {
 		switch {
 		case r == '\n' || r == '\t' || !hides(r):
-			b.WriteRune(r) // bytes that are no UTF-8 become U+FFFD
+			b.WriteRune(r) // invalid UTF-8 becomes U+FFFD
 		case r <= 0xffff:
 			fmt.Fprintf(&b, "\\u%04x", r)
 		default:

@@ -22,7 +22,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// recorder keeps the records of all calls, those that tools made among them.
+// recorder keeps the records of all calls, including those made by tools.
 type recorder struct {
 	mu    sync.Mutex
 	ended []tool.Record
@@ -35,8 +35,8 @@ func (r *recorder) Record(_ context.Context, entry executor.Entry) error {
 	return nil
 }
 
-// digestOf calls site_digest for the page of a server's, with what the operator grants to each of
-// the two tools.
+// digestOf calls site_digest with grants for each tool. It returns the call's record and those of the
+// calls that it made.
 func digestOf(t *testing.T, grants map[string]manifests.Grants) (tool.Record, []tool.Record) {
 	t.Helper()
 	root, err := guests.Compile(t.Context(), "examples/digest", "wasm-tools/web")
@@ -65,7 +65,7 @@ func digestOf(t *testing.T, grants map[string]manifests.Grants) (tool.Record, []
 	return report.Records[0], calls.ended[:len(calls.ended)-1]
 }
 
-// serve returns what lets a tool reach a small site.
+// serve starts a small site and returns the grant to reach it.
 func serve(t *testing.T) manifests.NetworkGrant {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
@@ -88,7 +88,7 @@ func mayCall(name string) manifests.Grants {
 	return manifests.Grants{Calls: []manifests.CallGrant{{Tool: name}}}
 }
 
-// TestPermissionsAreEachToolsOwn: the digest is made of pages that its tool could not read.
+// TestPermissionsAreEachToolsOwn: the digest covers pages that its own tool could not read.
 func TestPermissionsAreEachToolsOwn(t *testing.T) {
 	record, made := digestOf(t, map[string]manifests.Grants{
 		"site_digest": mayCall("fetch_page"), "fetch_page": {Network: []manifests.NetworkGrant{serve(t)}},
@@ -108,7 +108,7 @@ func TestPermissionsAreEachToolsOwn(t *testing.T) {
 	assert.Len(t, record.HostCalls, 4)
 }
 
-// TestBothMustBeGranted: neither the call nor what is done with it comes with the other.
+// TestBothMustBeGranted: neither the call nor network access implies the other.
 func TestBothMustBeGranted(t *testing.T) {
 	grant := serve(t)
 	record, made := digestOf(t, map[string]manifests.Grants{"fetch_page": {Network: []manifests.NetworkGrant{grant}}})

@@ -1,5 +1,5 @@
-// Command digest is the tool site_digest: what a page and those that it links to say about
-// themselves. It reads no page itself. It calls fetch_page, whose permissions then count.
+// Command digest is the tool site_digest, which summarises what a page and the pages it links to say
+// about themselves. It has no network access: it calls fetch_page, which has its own permissions.
 package main
 
 import (
@@ -10,13 +10,13 @@ import (
 	caisson "github.com/caisson-run/caisson/sdk/go"
 )
 
-// arguments are what the tool takes. A zero field was not given.
+// arguments are the tool's arguments. Zero values stand for missing ones.
 type arguments struct {
 	URL   string `json:"url"`
 	Pages int    `json:"pages"`
 }
 
-// answer is what the tool prints.
+// answer is the tool's result.
 type answer struct {
 	Success bool    `json:"success"`
 	Output  string  `json:"output,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	caisson "github.com/caisson-run/caisson/sdk/go"
@@ -12,18 +13,18 @@ import (
 
 const defaultPages = 5
 
-// site calls other tools; in tests, something that stands in for them.
+// site reads the pages of a site by calling another tool, which tests replace.
 type site struct {
 	call func(name string, arguments any) (*caisson.ToolResult, error)
 }
 
-// digest is a page and those of its site that it links to.
+// digest summarises a page and the pages of its site that it links to.
 type digest struct {
 	summary
 	Pages []summary `json:"pages"`
 }
 
-// summary is what one page says about itself, and what of it could not be read.
+// summary is what a page says about itself, or why it could not be read.
 type summary struct {
 	URL         string `json:"url"`
 	Title       string `json:"title,omitempty"`
@@ -31,7 +32,7 @@ type summary struct {
 	Error       string `json:"error,omitempty"`
 }
 
-// document is what of fetch_page's data matters here.
+// document is the part of fetch_page's data that is used here.
 type document struct {
 	URL   string `json:"url"`
 	Title string `json:"title"`
@@ -44,15 +45,15 @@ type document struct {
 	} `json:"links"`
 }
 
-// digest reads a page, and then those that it links to. That one of these cannot be read, or
-// the links themselves, does not spoil the rest.
+// digest reads a page, and then the pages that it links to. If one of these or the list of links
+// cannot be read, the digest says so.
 func (s site) digest(a arguments) (digest, error) {
 	first, err := s.summary(a.URL)
 	if err != nil {
 		return digest{}, err
 	}
 	linking, err := s.fetch(first.URL, "links")
-	if err != nil { // such as a page that is no HTML
+	if err != nil { // for example because the page is not HTML
 		first.Error = "its links: " + err.Error()
 	}
 	if a.Pages == 0 {
@@ -81,7 +82,7 @@ func (s site) summary(address string) (summary, error) {
 	return summary{URL: page.URL, Title: page.Title, Description: description}, nil
 }
 
-// fetch calls fetch_page. That the call was not made and that it failed are one to a model.
+// fetch calls fetch_page. It does not distinguish calls that failed from calls that were not made.
 func (s site) fetch(address, mode string) (document, error) {
 	result, err := s.call("fetch_page", map[string]any{"url": address, "mode": mode})
 	switch {
@@ -92,27 +93,25 @@ func (s site) fetch(address, mode string) (document, error) {
 	}
 	var page document
 	if err := json.Unmarshal(result.Data, &page); err != nil {
-		return document{}, fmt.Errorf("fetch_page answered something else than a page: %w", err)
+		return document{}, fmt.Errorf("fetch_page returned something other than a page: %w", err)
 	}
 	return page, nil
 }
 
-// sameSite returns the first pages that a page links to on its own host, but for itself.
+// sameSite returns the first few other pages of the same host that a page links to.
 func (d document) sameSite(most int) []string {
 	own, err := url.Parse(d.URL)
 	if err != nil {
 		return nil
 	}
-	seen := map[string]bool{d.URL: true}
 	var found []string
 	for _, link := range d.Links {
 		to, err := url.Parse(link.URL)
-		if err == nil && to.Host == own.Host && !seen[link.URL] && len(found) < most {
-			seen[link.URL] = true
+		if err == nil && to.Host == own.Host && link.URL != d.URL && !slices.Contains(found, link.URL) {
 			found = append(found, link.URL)
 		}
 	}
-	return found
+	return found[:min(most, len(found))]
 }
 
 // text returns the digest for people and models.
@@ -126,14 +125,9 @@ func (d digest) text() string {
 }
 
 func (s summary) text() string {
-	var lines []string
-	for _, line := range []string{s.Title, s.URL, s.Description} {
-		if line != "" {
-			lines = append(lines, line)
-		}
-	}
+	lines := []string{s.Title, s.URL, s.Description}
 	if s.Error != "" {
 		lines = append(lines, "[not read: "+s.Error+"]")
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return line == "" }), "\n")
 }

@@ -11,7 +11,7 @@ import (
 	caisson "github.com/caisson-run/caisson/sdk/go"
 )
 
-// pages stands in for fetch_page: the data of its answers by address and mode.
+// pages replaces fetch_page: the data of its results by address and mode.
 type pages map[string]string
 
 func (p pages) call(name string, arguments any) (*caisson.ToolResult, error) {
@@ -72,5 +72,5 @@ func TestDigestFailsWithItsFirstPage(t *testing.T) {
 	_, err = site{caisson.CallTool}.digest(arguments{URL: "https://a.test"})
 	assert.ErrorIs(t, err, caisson.ErrOutside)
 	_, err = site{pages{"https://a.test structured": `[]`}.call}.digest(arguments{URL: "https://a.test"})
-	assert.ErrorContains(t, err, "fetch_page answered something else than a page")
+	assert.ErrorContains(t, err, "fetch_page returned something other than a page")
 }

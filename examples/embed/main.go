@@ -1,5 +1,5 @@
-// Command embed runs the tool calls of a model's response, which it reads from standard input, with the
-// tools and the grants of caisson.yaml, and prints their records.
+// Command embed reads a model's response from standard input, runs its tool calls with the tools and
+// grants of caisson.yaml, and prints their records.
 package main
 
 import (

@@ -19,8 +19,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestEmbed builds the program as it is in a module of somebody else's, and runs a model's calls there
-// with the policy as it is.
+// TestEmbed builds the unchanged program in another module, and runs a model's calls there with the
+// unchanged policy.
 func TestEmbed(t *testing.T) {
 	root, err := guests.Compile(t.Context())
 	require.NoError(t, err)
@@ -58,8 +58,8 @@ func TestEmbed(t *testing.T) {
 	assert.FileExists(t, filepath.Join(dir, "workspaces", "household", "notes", "budget.md"))
 }
 
-// newModule makes a module that has this one in the place of a released one, with the dependencies
-// that this one has: nothing is downloaded.
+// newModule creates a module that replaces the released Caisson with this checkout and has the same
+// dependencies, so that nothing is downloaded.
 func newModule(t *testing.T, root, dir string) {
 	t.Helper()
 	ours, err := os.ReadFile(filepath.Join(root, "go.mod"))
@@ -95,7 +95,7 @@ func copyFile(t *testing.T, from, to string) {
 	require.NoError(t, os.WriteFile(to, content, 0o600))
 }
 
-// TestEmbedIsShort keeps the promise of the README: ten lines, and nothing that others cannot import.
+// TestEmbedIsShort: as the README promises, main has at most ten lines and imports nothing internal.
 func TestEmbedIsShort(t *testing.T) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, "main.go", nil, 0)

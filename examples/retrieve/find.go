@@ -13,34 +13,35 @@ import (
 
 const (
 	defaultPassages = 3
-	maxFile         = 1 << 20 // bytes that are read of one
+	maxFile         = 1 << 20 // bytes
 )
 
 // found is the data of a result.
 type found struct {
 	Passages []passage `json:"passages"`
-	// Skipped are files that could not be looked through, and why.
+	// Skipped are the files that could not be searched, and why.
 	Skipped []string `json:"skipped"`
 }
 
 // passage is a paragraph of a file.
 type passage struct {
-	File string `json:"file"` // as the user calls it
-	Line int    `json:"line"` // where it begins, from 1
+	File string `json:"file"` // the name that the user knows
+	Line int    `json:"line"` // of its start, from 1
 	Text string `json:"text"`
 
+	lines []string
 	words map[string]int
 	score float64
 }
 
-// find returns the passages that are most about the query, the best first.
+// find returns the passages that best match the query, best first.
 func (h host) find(a arguments) (found, error) {
 	call, err := h.context()
 	if err != nil {
 		return found{}, err
 	}
 	if len(call.Files) == 0 {
-		return found{}, errors.New("the user has handed over no files that this tool can open")
+		return found{}, errors.New("the user has provided no files that this tool can open")
 	}
 	wanted := slices.Compact(slices.Sorted(slices.Values(words(a.Query))))
 	if len(wanted) == 0 {
@@ -49,7 +50,7 @@ func (h host) find(a arguments) (found, error) {
 	f := found{Passages: []passage{}, Skipped: []string{}}
 	var all []passage
 	for i, file := range call.Files {
-		// Nobody may be watching, which is no reason to stop.
+		// Progress is not essential, so ignore errors.
 		_ = h.progress(float64(i)/float64(len(call.Files)), "reading "+file.Name)
 		text, err := h.read(file.Path)
 		if err != nil {
@@ -78,39 +79,32 @@ func (h host) read(path string) (string, error) {
 	case len(content) > maxFile:
 		return "", fmt.Errorf("it has more than %d bytes", maxFile)
 	case !utf8.Valid(content):
-		return "", errors.New("it is no text in UTF-8")
+		return "", errors.New("it is not UTF-8 text")
 	}
 	return string(content), nil
 }
 
-// paragraphs splits a text where lines are blank.
+// paragraphs splits a text at blank lines.
 func paragraphs(file, text string) []passage {
 	var list []passage
-	var lines []string
-	first := 0
-	end := func() {
-		if len(lines) > 0 {
-			whole := strings.Join(lines, "\n")
-			p := passage{File: file, Line: first, Text: whole, words: map[string]int{}}
-			for _, word := range words(whole) {
-				p.words[word]++
-			}
-			list, lines = append(list, p), nil
-		}
-	}
-	number := 0
+	number, inside := 0, false
 	for line := range strings.Lines(text) {
 		number++
-		if line = strings.TrimSpace(line); line == "" {
-			end()
-			continue
+		line = strings.TrimSpace(line)
+		if line != "" && !inside {
+			list = append(list, passage{File: file, Line: number, words: map[string]int{}})
 		}
-		if len(lines) == 0 {
-			first = number
+		if inside = line != ""; inside {
+			p := &list[len(list)-1]
+			p.lines = append(p.lines, line)
 		}
-		lines = append(lines, line)
 	}
-	end()
+	for i := range list {
+		list[i].Text = strings.Join(list[i].lines, "\n")
+		for _, word := range words(list[i].Text) {
+			list[i].words[word]++
+		}
+	}
 	return list
 }
 
@@ -118,7 +112,7 @@ func words(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// best returns the passages that hold most of the words, of which the rare ones count most.
+// best returns the passages that match most of the words. Rare words count more.
 func best(all []passage, wanted []string, most int) []passage {
 	for _, word := range wanted {
 		holders := 0
@@ -136,17 +130,17 @@ func best(all []passage, wanted []string, most int) []passage {
 	return list[:min(most, len(list))]
 }
 
-// text is the answer for people, who may get it as it is.
+// text returns the passages for people, to whom it may be shown unchanged.
 func (f found) text() string {
 	var b strings.Builder
 	for _, p := range f.Passages {
 		fmt.Fprintf(&b, "%s, line %d:\n%s\n\n", p.File, p.Line, p.Text)
 	}
 	if len(f.Passages) == 0 {
-		b.WriteString("None of the files says anything about it.\n\n")
+		b.WriteString("No file mentions this.\n\n")
 	}
 	for _, skipped := range f.Skipped {
-		fmt.Fprintf(&b, "Not looked through: %s\n", skipped)
+		fmt.Fprintf(&b, "Not searched: %s\n", skipped)
 	}
 	return strings.TrimSpace(b.String())
 }

@@ -1,5 +1,5 @@
-// Command retrieve is the tool find_passages: it looks through the files that the user has handed over for
-// the passages that are about a question. Which files those are, it asks its host; it can open no others.
+// Command retrieve is the tool find_passages, which searches the user's files for the passages that best
+// match a question. It asks the host which files there are, and can open no others.
 package main
 
 import (
@@ -11,13 +11,13 @@ import (
 	caisson "github.com/caisson-run/caisson/sdk/go"
 )
 
-// arguments are what the tool takes. A zero field was not given.
+// arguments are the tool's arguments. Zero values stand for missing ones.
 type arguments struct {
 	Query    string `json:"query"`
 	Passages int    `json:"passages"`
 }
 
-// answer is what the tool prints.
+// answer is the tool's result.
 type answer struct {
 	Success bool      `json:"success"`
 	Output  string    `json:"output,omitempty"`
@@ -26,7 +26,7 @@ type answer struct {
 	Error   string    `json:"error,omitempty"`
 }
 
-// content is one part of a result: a passage, by the file that it is from.
+// content is a part of a result: a passage, named by its file.
 type content struct {
 	Type     string `json:"type"`
 	Text     string `json:"text"`
@@ -42,7 +42,7 @@ func main() {
 	}
 }
 
-// host is what the tool asks of the outside.
+// host is the tool's access to its host, which tests replace.
 type host struct {
 	context  func() (*caisson.CallContext, error)
 	open     func(path string) (io.ReadCloser, error)

@@ -31,7 +31,7 @@ The spring tide comes with the new moon.
 Low water is at one. Nobody should be in the channel then.
 `
 
-// handed is a host with files by their path.
+// handed returns a host with files by path, of which the ones in order are announced.
 func handed(files map[string]string, order ...string) host {
 	call := &caisson.CallContext{CallID: "1"}
 	for _, path := range order {
@@ -60,10 +60,10 @@ func TestBestPassagesComeFirst(t *testing.T) {
 	f, err = h.find(arguments{Query: "water"})
 	require.NoError(t, err)
 	require.Len(t, f.Passages, 3)
-	assert.Equal(t, "b", f.Passages[0].File, "which says it most often")
+	assert.Equal(t, "b", f.Passages[0].File, "it has the most matches")
 	f, err = h.find(arguments{Query: "estuaries"})
 	require.NoError(t, err)
-	assert.Equal(t, "None of the files says anything about it.", f.text())
+	assert.Equal(t, "No file mentions this.", f.text())
 }
 
 func TestWhatCannotBeLookedThrough(t *testing.T) {
@@ -71,11 +71,11 @@ func TestWhatCannotBeLookedThrough(t *testing.T) {
 		"/files/gone", "/files/binary", "/files/long", "/files/a")
 	f, err := h.find(arguments{Query: "channel"})
 	require.NoError(t, err)
-	assert.Equal(t, []string{"gone: it cannot be opened", "binary: it is no text in UTF-8", "long: it has more than 1048576 bytes"}, f.Skipped)
+	assert.Equal(t, []string{"gone: it cannot be opened", "binary: it is not UTF-8 text", "long: it has more than 1048576 bytes"}, f.Skipped)
 	assert.Len(t, f.Passages, 1)
-	assert.Contains(t, f.text(), "Not looked through: gone: it cannot be opened")
+	assert.Contains(t, f.text(), "Not searched: gone: it cannot be opened")
 
-	for query, want := range map[string]string{"?!": "the query has no words", "water": "the user has handed over no files"} {
+	for query, want := range map[string]string{"?!": "the query has no words", "water": "the user has provided no files"} {
 		h := handed(nil)
 		if query == "?!" {
 			h = handed(nil, "/files/a")
@@ -88,8 +88,8 @@ func TestWhatCannotBeLookedThrough(t *testing.T) {
 	assert.Contains(t, run(strings.NewReader(`[`), h).Error, "the arguments cannot be read")
 }
 
-// TestRowS4_10FileRetrievalMayBeTheAnswer: what a tool finds in the user's files may be shown as it is, and
-// the batch says so. It looks through those alone that it was granted.
+// TestRowS4_10FileRetrievalMayBeTheAnswer: the batch reports that passages from the user's files may be
+// shown unchanged. The tool learns only of files that it was granted.
 func TestRowS4_10FileRetrievalMayBeTheAnswer(t *testing.T) {
 	root, err := guests.Compile(t.Context(), "examples/retrieve")
 	require.NoError(t, err)
@@ -126,5 +126,5 @@ func TestRowS4_10FileRetrievalMayBeTheAnswer(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, string(stored), "Salaries")
 	assert.False(t, report.Records[1].Result.Success)
-	assert.Equal(t, []string{record.CallID}, report.Final, "what failed is no answer")
+	assert.Equal(t, []string{record.CallID}, report.Final, "a failed call is not final")
 }

@@ -1,8 +1,8 @@
-// Command turn plays one turn of an assistant: a model's response with eight tool calls,
-// five of them useful and three of them attacks, runs in the sandbox, and what goes back
-// to the model is printed with what each call took.
+// Command turn runs one turn of an assistant: a model's response with eight tool calls, of which five
+// are useful and three are attacks. It prints what goes back to the model, with the time and memory that
+// each call used.
 //
-// It exits with 0 if the five succeeded and the three were contained.
+// The exit code is 0 if the five calls succeeded and the three attacks were contained.
 package main
 
 import (
@@ -71,7 +71,7 @@ func play(ctx context.Context, compiler runtime.Compiler, out io.Writer) (err er
 	defer preparing.Wait()
 	for _, entry := range host.Registry().List() {
 		if t, ok := entry.Tool.(*runtime.Tool); ok {
-			// While the first calls run. What is wrong with a module, its calls say.
+			// Compile while the first calls run. Their calls report modules that cannot be compiled.
 			preparing.Go(func() { _ = t.Prepare(ctx) })
 		}
 	}
@@ -82,8 +82,7 @@ func play(ctx context.Context, compiler runtime.Compiler, out io.Writer) (err er
 	return report(out, ran.Records)
 }
 
-// policy is what a caisson.yaml could say as well: every file tool may use the directory of the project,
-// and nothing else.
+// policy grants file tools the project's directory and nothing else, as a caisson.yaml could.
 func policy(workspaces string) *manifests.Policy {
 	return &manifests.Policy{
 		Context: []manifests.ContextSource{{Name: "project_id", From: manifests.FromFixed, Value: "household"}},

@@ -1,3 +1,3 @@
-// Package openaitest compares what this project writes and reads with OpenAI's own client. It is a Go
-// module of its own, so that nothing else depends on that client, and has tests alone.
+// Package openaitest checks what this project writes and reads against OpenAI's own client. It has only
+// tests, and is a separate Go module, so that nothing else depends on that client.
 package openaitest

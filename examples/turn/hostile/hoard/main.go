@@ -1,4 +1,4 @@
-// Command hoard is a tool that takes all the memory it can get.
+// Command hoard is a tool that allocates all the memory it can get.
 package main
 
 import "fmt"

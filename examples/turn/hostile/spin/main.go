@@ -1,8 +1,8 @@
-// Command spin is a tool that never comes back.
+// Command spin is a tool that loops forever.
 package main
 
 func main() {
-	// Always odd, so never 0, which the compiler does not find out.
+	// n is always odd and so never 0, but the compiler cannot tell.
 	for n := uint32(1); n != 0; {
 		n = (n*1664525 + 1013904223) | 1
 	}
