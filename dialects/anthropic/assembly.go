@@ -119,14 +119,7 @@ func (a *assembly) startCall(r wire.Reader, p *part, first block) error {
 	p.call = tool.Call{ID: first.ID, Type: tool.FunctionCall, Function: tool.Function{Name: first.Name}}
 	p.number, p.input = a.calls, first.Input
 	a.calls++
-	return bound(r, "input", len(first.Input))
-}
-
-func bound(r wire.Reader, path string, bytes int) error {
-	if bytes > dialects.MaxArguments {
-		return r.Fail(path, "the arguments have more than %d bytes", dialects.MaxArguments)
-	}
-	return nil
+	return r.Bounded("input", len(first.Input))
 }
 
 // arguments returns what the model wrote. A call without arguments comes without pieces, and

@@ -102,7 +102,7 @@ func TestResponsesAreBounded(t *testing.T) {
 	_, err = New().Response([]byte(long(dialects.MaxArguments)))
 	require.NoError(t, err)
 	_, err = New().Response([]byte(long(dialects.MaxArguments + 1)))
-	require.ErrorContains(t, err, "content[0].input: the arguments have more than 1048576 bytes")
+	require.ErrorContains(t, err, "content[0].input: has arguments of more than 1048576 bytes")
 	_, err = New().Response(make([]byte, dialects.MaxDocument+1))
 	require.ErrorContains(t, err, "more than 8388608")
 	_, err = New().Response([]byte(answer(strings.Repeat(`{"type":"x"},`, maxBlocks-1)+`{"type":"x"}`, "")))

@@ -178,7 +178,7 @@ func (s *stream) argumentsDelta(p *part, piece pieces.Text) error {
 	case callBlock, "":
 		text := p.halves.Add(piece)
 		p.pieces.WriteString(text)
-		err := bound(s.Reader, "delta.partial_json", p.pieces.Len())
+		err := s.Bounded("delta.partial_json", p.pieces.Len())
 		if err != nil || p.kind == "" {
 			return err
 		}

@@ -225,7 +225,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		_, err = stream.Event("", []byte(piece))
 		require.Less(t, n, 100)
 	}
-	require.ErrorContains(t, err, "the arguments have more than 1048576 bytes")
+	require.ErrorContains(t, err, "has arguments of more than 1048576 bytes")
 
 	text := addedText(0, strings.Repeat("x", 100_000))
 	stream, err = New().Stream(), nil

@@ -107,7 +107,7 @@ func TestResponsesAreBounded(t *testing.T) {
 	_, err = New().Response(long(dialects.MaxArguments))
 	require.NoError(t, err)
 	_, err = New().Response(long(dialects.MaxArguments + 1))
-	require.ErrorContains(t, err, "functionCall.args: has 1048577 bytes, more than 1048576")
+	require.ErrorContains(t, err, "functionCall.args: has arguments of more than 1048576 bytes")
 	_, err = New().Response([]byte(reply("STOP", strings.Repeat("{},", maxParts-1)+"{}")))
 	require.NoError(t, err)
 	_, err = New().Response([]byte(reply("STOP", strings.Repeat("{},", maxParts)+"{}")))

@@ -75,19 +75,15 @@ func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 
 // ordered returns records, those with made ids in the order of their calls.
 func ordered(records []tool.Record) []tool.Record {
-	ordered, places, made := slices.Clone(records), []int{}, []tool.Record{}
+	ordered, places, made := slices.Clone(records), []int{}, map[int]int{}
 	for i := range records {
-		if _, ok := position(records[i].ID); ok {
-			places, made = append(places, i), append(made, records[i])
+		if at, ok := position(records[i].ID); ok {
+			places, made[i] = append(places, i), at
 		}
 	}
-	slices.SortStableFunc(made, func(a, b tool.Record) int {
-		before, _ := position(a.ID)
-		after, _ := position(b.ID)
-		return before - after
-	})
+	sorted := slices.SortedStableFunc(slices.Values(places), func(a, b int) int { return made[a] - made[b] })
 	for i, place := range places {
-		ordered[place] = made[i]
+		ordered[place] = records[sorted[i]]
 	}
 	return ordered
 }

@@ -105,20 +105,18 @@ func (a *assembly) Response() tool.ChatResponse {
 
 // Stream reads the events of streamGenerateContent?alt=sse, each of which is a response by itself.
 func (dialect) Stream() dialects.Stream {
-	return wire.NewStream(&stream{assembly{Output: wire.Output{Reader: reader("stream")}}})
+	return wire.NewStream(&assembly{Output: wire.Output{Reader: reader("stream")}})
 }
 
-type stream struct{ assembly }
-
 // Take takes one event. Its name has no meaning.
-func (s *stream) Take(_ string, data []byte) error { return s.add(s.Reader, data) }
+func (a *assembly) Take(_ string, data []byte) error { return a.add(a.Reader, data) }
 
 // Finish checks that the response has ended. A stream without a finish reason broke off.
-func (s *stream) Finish() error {
-	if s.finish == "" && !s.blocked {
-		return s.Fail("", "broke off: no finishReason came")
+func (a *assembly) Finish() error {
+	if a.finish == "" && !a.blocked {
+		return a.Fail("", "broke off: no finishReason came")
 	}
-	return s.check()
+	return a.check()
 }
 
 // call is a call as far as it has come.
@@ -167,8 +165,8 @@ func (a *assembly) call(r wire.Reader, f *functionCall, signature string) error 
 			arguments = c.tree.value().Append(nil)
 		}
 	}
-	if len(arguments) > dialects.MaxArguments {
-		return r.Fail("args", "has %d bytes, more than %d", len(arguments), dialects.MaxArguments)
+	if err := r.Bounded("args", len(arguments)); err != nil {
+		return err
 	}
 	if wire.Absent(arguments) {
 		arguments = json.RawMessage("{}")
@@ -230,8 +228,9 @@ func (a *assembly) begin(r wire.Reader, f *functionCall) (*call, error) {
 
 // piece takes one of the partialArgs.
 func (a *assembly) piece(r wire.Reader, c *call, element json.RawMessage) error {
-	if c.bytes += len(element); c.bytes > dialects.MaxArguments {
-		return r.Fail("", "the arguments have more than %d bytes", dialects.MaxArguments)
+	c.bytes += len(element)
+	if err := r.Bounded("", c.bytes); err != nil {
+		return err
 	}
 	var p partialArg
 	if err := r.Into("", element, &p); err != nil {

@@ -172,7 +172,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		_, err = stream.Event("", piece)
 		require.Less(t, n, 100)
 	}
-	require.ErrorContains(t, err, "the arguments have more than 1048576 bytes")
+	require.ErrorContains(t, err, "has arguments of more than 1048576 bytes")
 
 	stream, err = New().Stream(), nil
 	text := []byte(reply("", `{"text":"`+strings.Repeat("x", 100_000)+`"}`))

@@ -86,7 +86,10 @@ func read(r wire.Reader, document json.RawMessage, outcome func(*wire.Outcome, b
 	if wired.ResultType != "" && wired.ResultType != "complete" {
 		return tool.Result{}, r.Fail("resultType", "is %q; only complete results are read", tool.Shown(wired.ResultType, 64))
 	}
-	said := contents{data: compact(wired.Structured), read: 1}
+	said := contents{read: 1}
+	if !wire.Absent(wired.Structured) {
+		said.data = wire.Compact(wired.Structured)
+	}
 	if wired.IsError {
 		said.read = 2
 	}
@@ -130,19 +133,10 @@ func (c *contents) add(r wire.Reader, b *block) error {
 // text adds a text, unless it says no more than the structured content: servers repeat that for
 // clients that do not read it.
 func (c *contents) text(text string) {
-	if c.texts++; c.texts > c.read && c.data != nil && bytes.Equal(compact([]byte(text)), c.data) {
+	if c.texts++; c.texts > c.read && c.data != nil && bytes.Equal(wire.Compact([]byte(text)), c.data) {
 		return
 	}
 	c.Text(text)
-}
-
-// compact returns JSON without white space, and nil for what is absent or none.
-func compact(value []byte) []byte {
-	var text bytes.Buffer
-	if wire.Absent(value) || json.Compact(&text, value) != nil {
-		return nil
-	}
-	return text.Bytes()
 }
 
 // part returns what a block that is no text is in a result.

@@ -209,7 +209,7 @@ func TestRowS2_6Refusals(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":[1],"method":"tools/call","params":{"name":"a"}}`, "id: is missing, or neither"},
 		{request(``), "params.name: is missing"}, {request(`,"params":[]`), "params: is a JSON array; want an object"},
 		{request(`,"params":{"name":1}`), "params.name: is a JSON number; want a string"},
-		{request(`,"params":{"name":"a","arguments":"` + strings.Repeat("x", dialects.MaxArguments) + `"}`), "params.arguments: has more than 1048576 bytes"},
+		{request(`,"params":{"name":"a","arguments":"` + strings.Repeat("x", dialects.MaxArguments) + `"}`), "params.arguments: has arguments of more than 1048576 bytes"},
 		{many, "[4096]: is one call more than 4096"},
 		{strings.Repeat(" ", dialects.MaxDocument) + request(``), "bytes, more than 8388608"},
 	} {

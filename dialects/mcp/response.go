@@ -131,10 +131,8 @@ func (m *message) call(r wire.Reader) (tool.Call, error) {
 	if wire.Absent(p.Arguments) {
 		p.Arguments = nil
 	}
-	if len(p.Arguments) > dialects.MaxArguments {
-		return tool.Call{}, r.Fail("params.arguments", "has more than %d bytes", dialects.MaxArguments)
-	}
-	return tool.Call{ID: id, Type: "function", Function: tool.Function{Name: p.Name, Arguments: string(p.Arguments)}}, nil
+	call := tool.Call{ID: id, Type: tool.FunctionCall, Function: tool.Function{Name: p.Name, Arguments: string(p.Arguments)}}
+	return call, r.Bounded("params.arguments", len(p.Arguments))
 }
 
 // readID returns a message's id as a call has it, or false if there is none.

@@ -104,11 +104,9 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 			return r.In(kind).Fail("name", "is missing; a call names its tool")
 		}
 		read := pieces.Call{ID: c.ID, Type: kind, Name: what.Name}
-		if !read.Replace(what.Arguments.Text) {
-			return tooLong(r)
-		}
+		read.Replace(what.Arguments.Text)
 		calls = append(calls, read.Whole())
-		return nil
+		return r.Bounded("", read.Len())
 	})
 	if err != nil {
 		return tool.ChatResponse{}, err
@@ -149,10 +147,6 @@ func (m *message) calls(r wire.Reader, most int, visit func(r wire.Reader, c *ca
 		}
 		return visit(r, c)
 	})
-}
-
-func tooLong(r wire.Reader) error {
-	return r.Fail("", "has arguments of more than %d bytes", dialects.MaxArguments)
 }
 
 // finish returns the calls that are whole, with ids, and why the model stopped.

@@ -157,12 +157,8 @@ func (c *calls) add(r wire.Reader, piece *call) (wire.Delta, error) {
 	if len(o.Name) > maxName {
 		return wire.Delta{}, r.Fail("", "has a name of more than %d bytes", maxName)
 	}
-	text, ok := o.Add(what.Arguments.Text)
-	if !ok {
-		return wire.Delta{}, tooLong(r)
-	}
-	delta.Arguments = text
-	return delta, nil
+	delta.Arguments = o.Add(what.Arguments.Text)
+	return delta, r.Bounded("", o.Len())
 }
 
 // maxName bounds what is put together of a name, which costs a copy for each piece.

@@ -123,11 +123,7 @@ func (i *answered) result(r wire.Reader, failed bool) (tool.Result, error) {
 		}
 	}
 	for _, part := range all {
-		if part.Type == "text" {
-			outcome.Text(part.Text)
-		} else {
-			outcome.Part(part)
-		}
+		outcome.Part(part)
 	}
 	return outcome.Result(failed), nil
 }

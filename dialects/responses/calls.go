@@ -54,14 +54,8 @@ func (o *open) become(r wire.Reader, i *item) error {
 
 func (o *open) replace(r wire.Reader, arguments pieces.Text) error {
 	o.ended = true
-	if !o.Replace(arguments) {
-		return tooLong(r)
-	}
-	return nil
-}
-
-func tooLong(r wire.Reader) error {
-	return r.Fail("", "has arguments of more than %d bytes", dialects.MaxArguments)
+	o.Replace(arguments)
+	return r.Bounded("", o.Len())
 }
 
 // whole returns the call, and whether there is one: it may have been cut where the response was.

@@ -158,11 +158,7 @@ func shellArguments(action json.RawMessage) string {
 	action = bytes.ToValidUTF8(action, []byte("\uFFFD")) // as texts are decoded
 	given, err := exact.Parse(action, tool.MaxArgumentsDepth, dialects.MaxArguments)
 	if err != nil {
-		var compact bytes.Buffer
-		if json.Compact(&compact, action) != nil {
-			return string(action)
-		}
-		return compact.String()
+		return string(wire.Compact(action))
 	}
 	var asked []exact.Member
 	for _, m := range given.Members() {

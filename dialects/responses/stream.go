@@ -107,9 +107,9 @@ func (s *stream) argumentsDelta(e *event) error {
 	if place.call.ended {
 		return s.Fail("output_index", "names a call that goes on after it ended")
 	}
-	text, ok := place.call.Add(e.Delta)
-	if !ok {
-		return tooLong(s.In("delta"))
+	text := place.call.Add(e.Delta)
+	if err := s.Bounded("delta", place.call.Len()); err != nil {
+		return err
 	}
 	return s.Delta(wire.Delta{Index: place.call.number, Arguments: text})
 }

@@ -49,50 +49,35 @@ func (r *namer) value(t reflect.Type) error {
 	r.space()
 	first, own := r.text[r.at], t.Implements(unmarshaler) || reflect.PointerTo(t).Implements(unmarshaler)
 	switch {
-	case !own && first == '{' && t.Kind() == reflect.Struct:
+	case !own && first == '{' && (t.Kind() == reflect.Struct || t.Kind() == reflect.Map):
 		return r.object(t)
-	case !own && first == '{' && t.Kind() == reflect.Map:
-		return r.members(t.Elem())
 	case !own && first == '[' && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array):
-		return r.array(t.Elem())
+		for r.next(']') {
+			if err := r.value(t.Elem()); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	r.skip()
 	return nil
 }
 
-func (r *namer) array(element reflect.Type) error {
-	for r.next(']') {
-		if err := r.value(element); err != nil {
-			return err
-		}
+// object moves past an object that is decoded into a struct or a map, of which every name is a field.
+func (r *namer) object(t reflect.Type) error {
+	var known map[string]reflect.Type
+	if t.Kind() == reflect.Struct {
+		known = fields(t)
 	}
-	return nil
-}
-
-func (r *namer) members(value reflect.Type) error {
 	seen := map[string]bool{}
 	for r.next('}') {
 		start, end := r.name()
 		name := unquoted(r.text[start:end])
-		if seen[name] {
-			return &RepeatedError{name}
-		}
-		seen[name] = true
-		if err := r.value(value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *namer) object(t reflect.Type) error {
-	known := fields(t)
-	seen := make(map[string]bool, len(known))
-	for r.next('}') {
-		start, end := r.name()
-		name := unquoted(r.text[start:end])
 		field, isField := known[name]
-		if !isField {
+		switch {
+		case t.Kind() == reflect.Map:
+			field = t.Elem()
+		case !isField:
 			if similar(known, name) {
 				r.hide(start, end)
 			}

@@ -6,34 +6,33 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Call is a call of which the pieces are put together. The zero value is ready.
+// Call assembles a call from its pieces. The zero value is ready.
 type Call struct {
 	ID, Type, Name string
 	arguments      strings.Builder
 	halves         Halves
 }
 
-// Add adds a piece of the arguments and returns what it completes. It returns false where the
-// arguments get longer than [dialects.MaxArguments].
-func (c *Call) Add(piece Text) (string, bool) {
+// Add adds a piece of the arguments and returns the text that it completes.
+func (c *Call) Add(piece Text) string {
 	text := c.halves.Add(piece)
 	c.arguments.WriteString(text)
-	return text, c.arguments.Len() <= dialects.MaxArguments
+	return text
 }
 
-// Begun returns whether there are any arguments yet.
-func (c *Call) Begun() bool { return c.arguments.Len() > 0 || c.halves.first != 0 }
+// Len returns the length of the arguments so far, in bytes.
+func (c *Call) Len() int { return c.arguments.Len() }
 
-// Replace puts whole arguments in place of the pieces. It returns false where they are longer
-// than [dialects.MaxArguments].
-func (c *Call) Replace(whole Text) bool {
+// Begun returns whether there are any arguments yet.
+func (c *Call) Begun() bool { return c.Len() > 0 || c.halves.first != 0 }
+
+// Replace replaces the pieces with the whole arguments.
+func (c *Call) Replace(whole Text) {
 	c.arguments, c.halves = strings.Builder{}, Halves{}
 	c.arguments.WriteString(whole.String())
-	return c.arguments.Len() <= dialects.MaxArguments
 }
 
 // Whole returns the call, to which nothing is added any more.

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -64,15 +63,12 @@ func TestArgumentsAreAnything(t *testing.T) {
 	}
 }
 
-func TestACallHasBounds(t *testing.T) {
+func TestReplacedPiecesAreForgotten(t *testing.T) {
 	var c Call
-	_, ok := c.Add(NewText(strings.Repeat("x", dialects.MaxArguments)))
-	assert.True(t, ok)
-	_, ok = c.Add(NewText("x"))
-	assert.False(t, ok)
-	assert.True(t, c.Replace(NewText("{}")))
+	assert.Equal(t, "ab", c.Add(NewText("ab")))
+	assert.Equal(t, 2, c.Len())
+	c.Replace(NewText("{}"))
 	assert.Equal(t, "{}", c.Whole().Function.Arguments)
-	assert.False(t, c.Replace(NewText(strings.Repeat("x", dialects.MaxArguments+1))))
 }
 
 func TestFillIDsIsStable(t *testing.T) {

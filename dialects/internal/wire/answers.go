@@ -112,8 +112,14 @@ func (o *Outcome) Text(text string) {
 	o.parts = append(o.parts, tool.Content{Type: "text", Text: text})
 }
 
-// Part adds what is no text.
-func (o *Outcome) Part(part tool.Content) { o.parts = append(o.parts, part) }
+// Part adds a part of any type.
+func (o *Outcome) Part(part tool.Content) {
+	if part.Type == "text" {
+		o.Text(part.Text)
+		return
+	}
+	o.parts = append(o.parts, part)
+}
 
 // Result returns what is [Outcome.Said], unless that is one text which is the JSON of a result: then
 // it is that result.

@@ -108,11 +108,7 @@ func TestOutcomes(t *testing.T) {
 	} {
 		var outcome Outcome
 		for _, part := range c.parts {
-			if part.Type == "text" {
-				outcome.Text(part.Text)
-			} else {
-				outcome.Part(part)
-			}
+			outcome.Part(part)
 		}
 		assert.Equal(t, c.want, outcome.Result(c.failed), name)
 	}

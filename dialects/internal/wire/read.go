@@ -80,6 +80,14 @@ func wanted(kind reflect.Kind) string {
 	return "an integer"
 }
 
+// Bounded fails where the arguments of a call have more than [dialects.MaxArguments] bytes.
+func (r Reader) Bounded(path string, bytes int) error {
+	if bytes > dialects.MaxArguments {
+		return r.Fail(path, "has arguments of more than %d bytes", dialects.MaxArguments)
+	}
+	return nil
+}
+
 // Document decodes a whole document, of at most [dialects.MaxDocument] bytes and with white space
 // around it, as [Reader.Into] does.
 func (r Reader) Document(document []byte, value any) error {

@@ -80,9 +80,17 @@ func joined(separator string, words ...string) string {
 
 // Repeats returns whether a result's output is nothing but the text of its data.
 func Repeats(result *tool.Result) bool {
-	var output, data bytes.Buffer
-	return json.Compact(&output, []byte(result.Output)) == nil && json.Compact(&data, result.Data) == nil &&
-		bytes.Equal(output.Bytes(), data.Bytes())
+	output := Compact([]byte(result.Output))
+	return output != nil && bytes.Equal(output, Compact(result.Data))
+}
+
+// Compact returns JSON without white space, and nil for text that is not JSON.
+func Compact(value []byte) []byte {
+	var text bytes.Buffer
+	if json.Compact(&text, value) != nil {
+		return nil
+	}
+	return text.Bytes()
 }
 
 // Mention describes a part of a result, for models that cannot look at it.
