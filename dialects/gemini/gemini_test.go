@@ -1,0 +1,231 @@
+package gemini
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// whole is what both transcripts come to.
+func whole(arguments string) tool.ChatResponse {
+	signed := dialecttest.Call("gemini-call-0", "weather", arguments)
+	signed.Signature = "c2lnbmVk"
+	return tool.ChatResponse{
+		ID: "r-1", Model: "gemini-example", Content: "I look both up: café & <b>.",
+		ToolCalls:    []tool.Call{signed, dialecttest.Call("fc_2", "clock", "{}")},
+		FinishReason: tool.FinishToolCalls, Usage: tool.ChatUsage{PromptTokens: 42, CompletionTokens: 35, TotalTokens: 77},
+	}
+}
+
+func TestRowS2_2AWholeResponseIsRead(t *testing.T) {
+	response, err := New().Response(dialecttest.Fixture(t, "parallel.json"))
+	require.NoError(t, err)
+	assert.Equal(t, whole(`{"city": "Zürich", "days": 12345678901234567890}`), response)
+}
+
+// TestRowS2_2AnArrayOfResponsesIsRead: so streamGenerateContent answers without alt=sse.
+func TestRowS2_2AnArrayOfResponsesIsRead(t *testing.T) {
+	var documents []string
+	for line := range strings.Lines(string(dialecttest.Fixture(t, "parallel.sse"))) {
+		if data, ok := strings.CutPrefix(line, "data: "); ok {
+			documents = append(documents, data)
+		}
+	}
+	response, err := New().Response([]byte(" [" + strings.Join(documents, ",") + "]\n"))
+	require.NoError(t, err)
+	assert.Equal(t, whole(`{"city":"Zürich","days":12345678901234567890}`), response)
+}
+
+// reply is a response with some parts.
+func reply(finish string, parts ...string) string {
+	return fmt.Sprintf(`{"candidates":[{"content":{"parts":[%s]},"finishReason":%q}]}`, strings.Join(parts, ","), finish)
+}
+
+func TestReasonsToStop(t *testing.T) {
+	for finish, want := range map[string]tool.FinishReason{
+		"STOP": tool.FinishStop, "MAX_TOKENS": tool.FinishLength, "SAFETY": tool.FinishContentFilter, "SPII": tool.FinishContentFilter,
+		"RECITATION": tool.FinishContentFilter, "MALFORMED_FUNCTION_CALL": "MALFORMED_FUNCTION_CALL", "": "",
+	} {
+		response, err := New().Response([]byte(reply(finish)))
+		require.NoError(t, err)
+		assert.Equal(t, want, response.FinishReason)
+		assert.Equal(t, []tool.Call{}, response.ToolCalls)
+	}
+	blocked, err := New().Response([]byte(`{"promptFeedback":{"blockReason":"SAFETY"}}`))
+	require.NoError(t, err)
+	assert.Equal(t, tool.FinishContentFilter, blocked.FinishReason)
+}
+
+func TestRowS2_6WhatIsNoResponseIsRefused(t *testing.T) {
+	for document, want := range map[string]string{
+		``:                  "gemini response: is not JSON: unexpected end of JSON input",
+		`{`:                 "is not JSON",
+		`[{}`:               "is not JSON",
+		`[]`:                "it has neither candidates nor",
+		`{}`:                "is not a response of generateContent",
+		`3`:                 "is a JSON number; want an object",
+		`{"candidates":{}}`: "candidates: is not a JSON array, as it must be",
+		`[{"candidates":[]},{"candidates":[{"content":{"parts":[{"text":1}]}}]}]`: "[1].candidates[0].content.parts[0].text: is a JSON number; want a string",
+		reply("STOP", `{"functionCall":{"args":{"a":1}}}`):                        "candidates[0].content.parts[0].functionCall.name: is missing, and no call is open",
+		reply("STOP", `{"functionCall":{"name":"f","willContinue":true}}`):        `ended within the arguments of the call of "f" (finish reason "STOP")`,
+		`{"error":{"code":503,"status":"UNAVAILABLE","message":"overloaded"}}`:    "error: the provider answered with UNAVAILABLE: overloaded",
+		`[{"error":{"status":"INTERNAL"}}]`:                                       "[0].error: the provider answered with INTERNAL",
+	} {
+		_, err := New().Response([]byte(document))
+		var typed *dialects.Error
+		require.ErrorAs(t, err, &typed, document)
+		assert.Equal(t, dialects.Gemini, typed.Dialect)
+		assert.ErrorContains(t, err, want, document)
+	}
+}
+
+func TestACallThatWasCutIsLeftOut(t *testing.T) {
+	response, err := New().Response([]byte(reply("MAX_TOKENS", `{"functionCall":{"name":"f","args":{}}}`,
+		`{"functionCall":{"name":"g","partialArgs":[{"jsonPath":"$.a","numberValue":1}],"willContinue":true}}`)))
+	require.NoError(t, err)
+	assert.Equal(t, []tool.Call{dialecttest.Call("gemini-call-0", "f", "{}")}, response.ToolCalls)
+	assert.Equal(t, tool.FinishLength, response.FinishReason)
+}
+
+func TestResponsesAreBounded(t *testing.T) {
+	one := `{"functionCall":{"name":"f"}}`
+	many := func(count int) []byte { return []byte(reply("STOP", strings.Repeat(one+",", count-1)+one)) }
+	_, err := New().Response(many(dialects.MaxCalls))
+	require.NoError(t, err)
+	_, err = New().Response(many(dialects.MaxCalls + 1))
+	require.ErrorContains(t, err, "more than 4096 calls")
+	long := func(bytes int) []byte {
+		return []byte(reply("STOP", `{"functionCall":{"name":"f","args":"`+strings.Repeat("x", bytes-2)+`"}}`))
+	}
+	_, err = New().Response(long(dialects.MaxArguments))
+	require.NoError(t, err)
+	_, err = New().Response(long(dialects.MaxArguments + 1))
+	require.ErrorContains(t, err, "functionCall.args: has arguments of more than 1048576 bytes")
+	_, err = New().Response([]byte(reply("STOP", strings.Repeat("{},", maxParts-1)+"{}")))
+	require.NoError(t, err)
+	_, err = New().Response([]byte(reply("STOP", strings.Repeat("{},", maxParts)+"{}")))
+	require.ErrorContains(t, err, "parts: has more than 65536 elements")
+	_, err = New().Response(make([]byte, dialects.MaxDocument+1))
+	require.ErrorContains(t, err, "more than 8388608")
+}
+
+func record(id string, result tool.Result) tool.Record {
+	return tool.Record{Call: dialecttest.Call(id, "f", "{}"), Result: result}
+}
+
+func TestRowS2_2ResultsAreParts(t *testing.T) {
+	records := []tool.Record{
+		record("a", tool.Result{Success: true, Output: "<4> & more"}),
+		record("b", tool.Result{Error: "no such file", Kind: tool.Denied, Output: "partly"}),
+		record("c", tool.Result{Success: true}),
+		record("d", tool.Result{}),
+		record("e", tool.Result{Success: true, Output: `{"n": 1.0}`, Data: json.RawMessage(`{"n":1.0}`)}),
+		record("f", tool.Result{Success: true, Output: "one", Data: json.RawMessage(`{"n":12345678901234567890}`)}),
+		record("g", tool.Result{Success: true, Data: json.RawMessage(`{"broken`)}),
+		record("h", tool.Result{Success: true, Content: []tool.Content{
+			{Type: "text", Text: "see"}, {Type: "image", Data: []byte("png"), MIMEType: "image/png", Name: "chart"},
+			{Type: "image", URL: "https://example.com/a.gif", MIMEType: "image/gif"},
+		}}),
+	}
+	records[0].Cached, records[0].Source = true, "0199"
+	written, err := New().Results(records)
+	require.NoError(t, err)
+	assert.Equal(t, strings.Join([]string{
+		`[{"functionResponse":{"id":"a","name":"f","response":{"output":"<4> & more"}}}`,
+		`{"functionResponse":{"id":"b","name":"f","response":{"output":"partly","error":"denied: no such file"}}}`,
+		`{"functionResponse":{"id":"c","name":"f","response":{"output":""}}}`,
+		`{"functionResponse":{"id":"d","name":"f","response":{"error":"tool_failed"}}}`,
+		`{"functionResponse":{"id":"e","name":"f","response":{"output":{"n":1.0}}}}`,
+		`{"functionResponse":{"id":"f","name":"f","response":{"output":{"text":"one","data":{"n":12345678901234567890}}}}}`,
+		`{"functionResponse":{"id":"g","name":"f","response":{"output":"{\"broken"}}}`,
+		`{"functionResponse":{"id":"h","name":"f","response":{"output":{"content":["see","[image: image/gif, https://example.com/a.gif]"]}},` +
+			`"parts":[{"inlineData":{"mimeType":"image/png","data":"cG5n","displayName":"chart"}}]}}]`,
+	}, ","), string(written))
+}
+
+// TestRowS2_4ResultsMatchTheirCalls: by id, or by name and order where there were none.
+func TestRowS2_4ResultsMatchTheirCalls(t *testing.T) {
+	one := `{"functionCall":{"name":"f","args":{}}}`
+	response, err := New().Response([]byte(reply("STOP", one, one, `{"functionCall":{"id":"x","name":"g"}}`, one)))
+	require.NoError(t, err)
+	records := make([]tool.Record, len(response.ToolCalls))
+	for i, call := range response.ToolCalls {
+		records[len(records)-1-i] = tool.Record{Call: call, Result: tool.Result{Success: true, Output: call.ID}}
+	}
+	written, err := New().Results(records)
+	require.NoError(t, err)
+	assert.Equal(t, `[{"functionResponse":{"name":"f","response":{"output":"gemini-call-0"}}},`+
+		`{"functionResponse":{"id":"x","name":"g","response":{"output":"x"}}},`+
+		`{"functionResponse":{"name":"f","response":{"output":"gemini-call-1"}}},`+
+		`{"functionResponse":{"name":"f","response":{"output":"gemini-call-3"}}}]`, string(written))
+	assert.Equal(t, `[{"functionCall":{"name":"f","args":{}}},{"functionCall":{"id":"x","name":"g","args":{}}}]`,
+		dialecttest.Calls(t, New(), response.ToolCalls[0], response.ToolCalls[2]))
+}
+
+func TestRowS2_6InvalidArgumentsMakeAValidDocument(t *testing.T) {
+	for arguments, want := range map[string]string{
+		``: `{}`, `{"a": 1.0}`: `{"a":1.0}`, `{"a":`: `{"INVALID_JSON":"{\"a\":"}`, `[1]`: `{"INVALID_JSON":"[1]"}`, "\xff": `{"INVALID_JSON":"\ufffd"}`,
+	} {
+		assert.Equal(t, `[{"functionCall":{"id":"a","name":"f","args":`+want+`}}]`, dialecttest.Calls(t, New(), dialecttest.Call("a", "f", arguments)))
+	}
+}
+
+const city = `{"type": "object", "properties": {"city": {"type": "string", "format": "city"}}, "required": ["city"]}`
+
+func TestRowS2_2DefinitionsAreOffered(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		written, found := dialecttest.Offered(t, New(), strict, dialecttest.Definition("weather", city), tool.Definition{Name: "clock"})
+		assert.Empty(t, found)
+		assert.Equal(t, `[{"functionDeclarations":[{"name":"weather","description":"does <it>",`+
+			`"parametersJsonSchema":{"type":"object","properties":{"city":{"type":"string","format":"city"}},"required":["city"]}},{"name":"clock"}]}]`, written)
+	}
+	written, found := dialecttest.Offered(t, New(), true)
+	assert.Equal(t, "[]", written)
+	assert.Empty(t, found)
+}
+
+// TestWhatIsTakenOfASchema: for each schema of a property what is said of it.
+func TestWhatIsTakenOfASchema(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"type":"string","title":"A","description":"b"}`:                  "",
+		`{"type":["integer","null"],"minimum":1,"maximum":9,"enum":[1,2]}`: "",
+		`{"type":"array","prefixItems":[{"type":"string"}],"minItems":1}`:  "",
+		`{"type":"object","additionalProperties":{"type":"string"}}`:       "",
+		`{"anyOf":[{"type":"string"},{"type":"null"}]}`:                    "",
+		`{"$ref":"#/$defs/x"}`:                                "",
+		`{"type":"string","minLength":1}`:                     "weakened minLength properties.p.minLength",
+		`{"type":"string","pattern":"^a$","description":"b"}`: "weakened pattern properties.p.pattern",
+		`{"type":"integer","exclusiveMinimum":0}`:             "weakened exclusiveMinimum properties.p.exclusiveMinimum",
+		`{"const":"a"}`:                                       "weakened const properties.p.const",
+		`{"enum":["a",null]}`:                                 "weakened enum properties.p.enum",
+		`{"oneOf":[{"type":"string"},{"const":1}]}`:           "weakened oneOf properties.p.oneOf\nf weakened const properties.p.oneOf[1].const",
+		`{"allOf":[{"type":"string"},{"minLength":2}]}`:       "weakened allOf properties.p.allOf\nf weakened minLength properties.p.allOf[1].minLength",
+		`{"$ref":"#/$defs/x","description":"b"}`:              "refused $ref properties.p.$ref",
+		`{"$ref":"https://example.com/x"}`:                    "refused $ref properties.p.$ref",
+		`{"$ref":"#"}`:                                        "weakened $ref",
+		`{"not":{"type":"string"}}`:                           "weakened not properties.p.not",
+		`{"$comment":"a","type":"string"}`:                    "weakened $comment properties.p.$comment",
+	} {
+		schema = `{"type":"object","properties":{"p":` + schema + `},"$defs":{"x":{"type":"string"}}}`
+		written, found := dialecttest.Offered(t, New(), true, dialecttest.Definition("f", schema))
+		assert.Contains(t, written, schema)
+		assert.Equal(t, want, strings.TrimPrefix(found, "f "), schema)
+	}
+}
+
+func TestNamesAndRoot(t *testing.T) {
+	long := strings.Repeat("a", 129)
+	_, found := dialecttest.Offered(t, New(), false, dialecttest.Definition("a.b:c-d_e", city), dialecttest.Definition("9a", city),
+		dialecttest.Definition("a b", `{"type":"array"}`), dialecttest.Definition("9a", city), dialecttest.Definition(long, city))
+	assert.Equal(t, strings.Join([]string{
+		"9a refused name", "a b refused name", "a b refused type type", "a b refused properties properties", "9a refused name", "9a refused name", long + " refused name",
+	}, "\n"), found)
+}
