@@ -84,10 +84,7 @@ func TestRowS2_6WhatIsNoMessageIsRefused(t *testing.T) {
 		`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`: "error: the provider answered with overloaded_error: Overloaded",
 	} {
 		_, err := New().Response([]byte(document))
-		var typed *dialects.Error
-		require.ErrorAs(t, err, &typed, document)
-		assert.Equal(t, dialects.Anthropic, typed.Dialect)
-		assert.ErrorContains(t, err, want, document)
+		dialecttest.Refused(t, New(), err, want)
 	}
 }
 
@@ -150,15 +147,6 @@ func TestRowS2_2ResultsAreBlocks(t *testing.T) {
 			`{"type":"text","text":"[image: image/svg+xml, 5 bytes, not shown]"},` +
 			`{"type":"text","text":"[link: Example, https://example.com]"}]}]`,
 	}, ","), string(written))
-}
-
-func TestRowS2_6InvalidArgumentsMakeAValidDocument(t *testing.T) {
-	for arguments, want := range map[string]string{
-		``: `{}`, " \n": `{}`, `{"a": 1.0}`: `{"a":1.0}`, `{"a":`: `{"INVALID_JSON":"{\"a\":"}`,
-		`[1]`: `{"INVALID_JSON":"[1]"}`, `null`: `{"INVALID_JSON":"null"}`, "\xff": `{"INVALID_JSON":"\ufffd"}`, `{}x`: `{"INVALID_JSON":"{}x"}`,
-	} {
-		assert.Equal(t, `[{"type":"tool_use","id":"a","name":"f","input":`+want+`}]`, dialecttest.Calls(t, New(), dialecttest.Call("a", "f", arguments)))
-	}
 }
 
 const city = `{"type": "object", "properties": {"city": {"type": "string", "minLength": 1, "format": "city"}, "days": {"type": "integer", "maximum": 9}}, "required": ["city"]}`

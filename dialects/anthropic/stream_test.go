@@ -16,8 +16,7 @@ import (
 )
 
 func TestRowS2_2AStreamIsPutTogether(t *testing.T) {
-	stream := New().Stream()
-	pieces, err := dialecttest.Feed(stream, string(dialecttest.Fixture(t, "parallel.sse")))
+	stream, pieces, err := dialecttest.Feed(New(), string(dialecttest.Fixture(t, "parallel.sse")))
 	require.NoError(t, err)
 	assert.Equal(t, string(dialecttest.Fixture(t, "parallel.pieces")), dialecttest.Lines(pieces))
 	assert.Equal(t, whole(`{"city": "Z\u00fcrich", "days": 12345678901234567890}`), stream.Response())
@@ -29,9 +28,7 @@ func TestRowS2_2AStreamIsPutTogether(t *testing.T) {
 
 // events feeds data without names: the type says what an event is.
 func events(data ...string) (dialects.Stream, []tool.StreamResponse, error) {
-	stream := New().Stream()
-	pieces, err := dialecttest.Feed(stream, dialecttest.Data(data...))
-	return stream, pieces, err
+	return dialecttest.Feed(New(), dialecttest.Data(data...))
 }
 
 func started(index int, block string) string {
@@ -206,40 +203,19 @@ func TestRowS2_6BrokenStreamsAreRefused(t *testing.T) {
 		"delta.text: is a JSON number":                                {added(0, `{"type":"text_delta","text":1}`)},
 	} {
 		stream, _, err := events(data...)
-		var typed *dialects.Error
-		require.ErrorAs(t, err, &typed, want)
-		assert.ErrorContains(t, err, want)
-		_, again := stream.Event("ping", nil)
-		assert.Equal(t, err, again, "a broken stream stays broken")
-		_, again = stream.End()
-		assert.Equal(t, err, again)
-		assert.NotNil(t, stream.Response().ToolCalls)
+		dialecttest.Broken(t, New(), stream, err, want)
 	}
 }
 
 func TestStreamsAreBounded(t *testing.T) {
-	piece := addedArguments(0, quoted(strings.Repeat("x", 100_000)))
-	stream := New().Stream()
-	var err error
-	for n := 0; err == nil; n++ {
-		_, err = stream.Event("", []byte(piece))
-		require.Less(t, n, 100)
-	}
+	long := strings.Repeat("x", 100_000)
+	_, pieces, err := dialecttest.Until(New(), func(int) string { return addedArguments(0, quoted(long)) })
 	require.ErrorContains(t, err, "has arguments of more than 1048576 bytes")
-
-	text := addedText(0, strings.Repeat("x", 100_000))
-	stream, err = New().Stream(), nil
-	for n := 0; err == nil; n++ {
-		_, err = stream.Event("", []byte(text))
-		require.Less(t, n, 100)
-	}
+	assert.Equal(t, 10, pieces)
+	stream, _, err := dialecttest.Until(New(), func(int) string { return addedText(0, long) })
 	require.ErrorContains(t, err, "has more than 8388608 bytes")
-	require.Len(t, stream.Response().Content, 8_300_000)
-
-	stream, err = New().Stream(), nil
-	for n := 0; err == nil; n++ {
-		_, err = stream.Event("", []byte(startedCall(n, "")))
-		require.LessOrEqual(t, n, dialects.MaxCalls)
-	}
+	assert.Len(t, stream.Response().Content, 8_300_000)
+	_, calls, err := dialecttest.Until(New(), func(n int) string { return startedCall(n, "") })
 	require.ErrorContains(t, err, "more than 4096 calls")
+	assert.Equal(t, dialects.MaxCalls, calls)
 }

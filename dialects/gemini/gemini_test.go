@@ -80,10 +80,7 @@ func TestRowS2_6WhatIsNoResponseIsRefused(t *testing.T) {
 		`[{"error":{"status":"INTERNAL"}}]`:                                       "[0].error: the provider answered with INTERNAL",
 	} {
 		_, err := New().Response([]byte(document))
-		var typed *dialects.Error
-		require.ErrorAs(t, err, &typed, document)
-		assert.Equal(t, dialects.Gemini, typed.Dialect)
-		assert.ErrorContains(t, err, want, document)
+		dialecttest.Refused(t, New(), err, want)
 	}
 }
 
@@ -168,14 +165,6 @@ func TestRowS2_4ResultsMatchTheirCalls(t *testing.T) {
 		`{"functionResponse":{"name":"f","response":{"output":"gemini-call-3"}}}]`, string(written))
 	assert.Equal(t, `[{"functionCall":{"name":"f","args":{}}},{"functionCall":{"id":"x","name":"g","args":{}}}]`,
 		dialecttest.Calls(t, New(), response.ToolCalls[0], response.ToolCalls[2]))
-}
-
-func TestRowS2_6InvalidArgumentsMakeAValidDocument(t *testing.T) {
-	for arguments, want := range map[string]string{
-		``: `{}`, `{"a": 1.0}`: `{"a":1.0}`, `{"a":`: `{"INVALID_JSON":"{\"a\":"}`, `[1]`: `{"INVALID_JSON":"[1]"}`, "\xff": `{"INVALID_JSON":"\ufffd"}`,
-	} {
-		assert.Equal(t, `[{"functionCall":{"id":"a","name":"f","args":`+want+`}}]`, dialecttest.Calls(t, New(), dialecttest.Call("a", "f", arguments)))
-	}
 }
 
 const city = `{"type": "object", "properties": {"city": {"type": "string", "format": "city"}}, "required": ["city"]}`

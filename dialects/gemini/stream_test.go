@@ -16,8 +16,7 @@ import (
 )
 
 func TestRowS2_2AStreamIsPutTogether(t *testing.T) {
-	stream := New().Stream()
-	pieces, err := dialecttest.Feed(stream, string(dialecttest.Fixture(t, "parallel.sse")))
+	stream, pieces, err := dialecttest.Feed(New(), string(dialecttest.Fixture(t, "parallel.sse")))
 	require.NoError(t, err)
 	assert.Equal(t, string(dialecttest.Fixture(t, "parallel.pieces")), dialecttest.Lines(pieces))
 	assert.Equal(t, whole(`{"city":"Zürich","days":12345678901234567890}`), stream.Response())
@@ -28,8 +27,7 @@ func TestRowS2_2AStreamIsPutTogether(t *testing.T) {
 }
 
 func TestRowS2_2ArgumentsInPiecesArePutTogether(t *testing.T) {
-	stream := New().Stream()
-	pieces, err := dialecttest.Feed(stream, string(dialecttest.Fixture(t, "partial.sse")))
+	stream, pieces, err := dialecttest.Feed(New(), string(dialecttest.Fixture(t, "partial.sse")))
 	require.NoError(t, err)
 	assert.Equal(t, string(dialecttest.Fixture(t, "partial.pieces")), dialecttest.Lines(pieces))
 	assert.Equal(t, dialecttest.Called(pieces), stream.Response().ToolCalls)
@@ -66,9 +64,7 @@ func TestSignaturesGoBackWithTheirCalls(t *testing.T) {
 }
 
 func events(documents ...string) (dialects.Stream, []tool.StreamResponse, error) {
-	stream := New().Stream()
-	pieces, err := dialecttest.Feed(stream, dialecttest.Data(documents...))
-	return stream, pieces, err
+	return dialecttest.Feed(New(), dialecttest.Data(documents...))
 }
 
 func goesOn(fields string) string {
@@ -152,42 +148,23 @@ func TestRowS2_6BrokenStreamsAreRefused(t *testing.T) {
 		"ended within the arguments of the call":                             {begun, one, reply("STOP")},
 	} {
 		stream, _, err := events(documents...)
-		var typed *dialects.Error
-		require.ErrorAs(t, err, &typed, want)
-		assert.ErrorContains(t, err, want)
-		_, again := stream.Event("", []byte(reply("STOP")))
-		assert.Equal(t, err, again, "a broken stream stays broken")
-		_, again = stream.End()
-		assert.Equal(t, err, again)
+		dialecttest.Broken(t, New(), stream, err, want)
 		assert.Equal(t, []tool.Call{}, stream.Response().ToolCalls)
 	}
 }
 
 func TestStreamsAreBounded(t *testing.T) {
-	stream := New().Stream()
-	_, err := stream.Event("", []byte(goesOn(`"id":"a","name":"f"`)))
-	require.NoError(t, err)
-	piece := []byte(partial("a", "$.a", `"stringValue":"`+strings.Repeat("x", 100_000)+`","willContinue":true`))
-	for n := 0; err == nil; n++ {
-		_, err = stream.Event("", piece)
-		require.Less(t, n, 100)
-	}
+	long, begun := strings.Repeat("x", 100_000), goesOn(`"id":"a","name":"f"`)
+	_, pieces, err := dialecttest.Until(New(), func(n int) string {
+		return map[bool]string{true: begun, false: partial("a", "$.a", `"stringValue":"`+long+`","willContinue":true`)}[n == 0]
+	})
 	require.ErrorContains(t, err, "has arguments of more than 1048576 bytes")
-
-	stream, err = New().Stream(), nil
-	text := []byte(reply("", `{"text":"`+strings.Repeat("x", 100_000)+`"}`))
-	for n := 0; err == nil; n++ {
-		_, err = stream.Event("", text)
-		require.Less(t, n, 100)
-	}
+	assert.Equal(t, 11, pieces)
+	_, _, err = dialecttest.Until(New(), func(int) string { return reply("", `{"text":"`+long+`"}`) })
 	require.ErrorContains(t, err, "has more than 8388608 bytes")
-
-	stream, err = New().Stream(), nil
-	for n := 0; err == nil; n++ {
-		_, err = stream.Event("", []byte(goesOn(fmt.Sprintf(`"id":"c%d","name":"f"`, n))))
-		require.LessOrEqual(t, n, dialects.MaxCalls)
-	}
+	_, calls, err := dialecttest.Until(New(), func(n int) string { return goesOn(fmt.Sprintf(`"id":"c%d","name":"f"`, n)) })
 	require.ErrorContains(t, err, "more than 4096 calls")
+	assert.Equal(t, dialects.MaxCalls, calls)
 }
 
 // TestWrittenArgumentsAreBounded: escapes make them longer than their pieces.
@@ -202,14 +179,12 @@ func TestWrittenArgumentsAreBounded(t *testing.T) {
 
 // TestPathsAreBounded: two bytes of a path make a value, which takes a few hundred.
 func TestPathsAreBounded(t *testing.T) {
-	deep := strings.Repeat(".a", 63)
-	stream, sent := New().Stream(), 0
-	var err error
-	for n := 0; err == nil; n++ {
+	deep, sent := strings.Repeat(".a", 63), 0
+	_, _, err := dialecttest.Until(New(), func(n int) string {
 		document := goesOn(fmt.Sprintf(`"id":"c%d","name":"f","partialArgs":[{"jsonPath":"$.k%d%s","boolValue":true}]`, n%8, n, deep))
-		_, err = stream.Event("", []byte(document))
 		sent += len(document)
-	}
+		return document
+	})
 	require.ErrorContains(t, err, "more than 65536 values")
 	require.Less(t, sent, dialects.MaxDocument/4)
 }

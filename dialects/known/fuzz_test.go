@@ -107,8 +107,7 @@ func FuzzStream(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, transcript []byte) {
 		for _, d := range known.Dialects() {
-			stream := d.Stream()
-			pieces, err := dialecttest.Feed(stream, string(transcript))
+			stream, pieces, err := dialecttest.Feed(d, string(transcript))
 			response := stream.Response()
 			require.NotNil(t, response.ToolCalls)
 			sound(t, d, response, err)

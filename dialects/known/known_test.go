@@ -28,38 +28,12 @@ func TestDialectsAreNamed(t *testing.T) {
 		assert.Equal(t, d, same)
 	}
 	assert.Equal(t, dialects.Names(), names)
-	_, err := known.ByName("OpenAI\n")
-	assert.EqualError(t, err, `choice: there is no dialect "OpenAI�"; want one of openai, responses, anthropic, gemini, mcp`)
-}
-
-// TestRowS2_2OneCallInEveryDialect: the same two calls, as each provider writes them.
-func TestRowS2_2OneCallInEveryDialect(t *testing.T) {
-	const arguments = `{"a":1.50,"b":"x\ny"}`
-	for name, document := range map[string]string{
-		dialects.OpenAI: `{"id":"r","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[` +
-			`{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"a\":1.50,\"b\":\"x\\ny\"}"}},{"id":"c2","type":"function","function":{"name":"list","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
-		dialects.Responses: `{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"function_call","id":"f1","call_id":"c1","name":"add","arguments":"{\"a\":1.50,\"b\":\"x\\ny\"}","status":"completed"},` +
-			`{"type":"function_call","id":"f2","call_id":"c2","name":"list","arguments":"{}","status":"completed"}]}`,
-		dialects.Anthropic: `{"id":"r","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"c1","name":"add","input":` + arguments + `},{"type":"tool_use","id":"c2","name":"list","input":{}}],"stop_reason":"tool_use"}`,
-		dialects.Gemini:    `{"responseId":"r","modelVersion":"m","candidates":[{"content":{"role":"model","parts":[{"functionCall":{"id":"c1","name":"add","args":` + arguments + `}},{"functionCall":{"id":"c2","name":"list","args":{}}}]},"finishReason":"STOP"}]}`,
-		dialects.MCP: `[{"jsonrpc":"2.0","id":"c1","method":"tools/call","params":{"name":"add","arguments":` + arguments + `}},` +
-			`{"jsonrpc":"2.0","id":"c2","method":"tools/call","params":{"name":"list","arguments":{}}}]`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			response, dialect, err := known.Read([]byte(document))
-			require.NoError(t, err)
-			assert.Equal(t, name, dialect.Name())
-			assert.Equal(t, tool.FinishToolCalls, response.FinishReason)
-			assert.Equal(t, []tool.Call{
-				{ID: "c1", Type: "function", Function: tool.Function{Name: "add", Arguments: arguments}},
-				{ID: "c2", Type: "function", Function: tool.Function{Name: "list", Arguments: "{}"}},
-			}, response.ToolCalls)
-		})
-	}
 	_, ok := known.Detect([]byte(`{"hello":1}`))
 	assert.False(t, ok)
 	_, _, err := known.Read([]byte(`{"hello":1}`))
 	assert.EqualError(t, err, "response: the document is in none of the dialects openai, responses, anthropic, gemini, mcp")
+	_, err = known.ByName("OpenAI\n")
+	assert.EqualError(t, err, `choice: there is no dialect "OpenAI�"; want one of openai, responses, anthropic, gemini, mcp`)
 }
 
 // TestRowS2_2Transcripts: what each provider sends, whole and streamed, is recognised, and comes to the
@@ -154,7 +128,11 @@ func TestRowS2_5EmptyInEveryDialect(t *testing.T) {
 		response, err := d.Response(fmt.Appendf(nil, responses[d.Name()], "[]"))
 		require.NoError(t, err)
 		assert.Equal(t, []tool.Call{}, response.ToolCalls, d.Name())
-		assert.NotNil(t, d.Stream().Response().ToolCalls, d.Name())
+		stream := d.Stream()
+		assert.NotNil(t, stream.Response().ToolCalls, d.Name())
+		pieces, err := stream.Event("message", nil)
+		require.NoError(t, err)
+		assert.NotNil(t, pieces, d.Name())
 	}
 }
 
@@ -175,6 +153,24 @@ func TestWhatCannotBeWrittenIsRefused(t *testing.T) {
 			require.ErrorAs(t, err, &typed)
 			assert.Equal(t, "[1].parameters", typed.Path)
 			assert.Equal(t, d.Name(), typed.Dialect)
+		}
+	}
+}
+
+// TestRowS2_6InvalidArgumentsMakeAValidDocument: a model sees again what it wrote.
+func TestRowS2_6InvalidArgumentsMakeAValidDocument(t *testing.T) {
+	for name, written := range map[string]string{
+		dialects.Anthropic: `[{"type":"tool_use","id":"a","name":"f","input":%s}]`,
+		dialects.Gemini:    `[{"functionCall":{"id":"a","name":"f","args":%s}}]`,
+		dialects.MCP:       `[{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"f","arguments":%s}}]`,
+	} {
+		d, err := known.ByName(name)
+		require.NoError(t, err)
+		for arguments, want := range map[string]string{
+			``: `{}`, " \n": `{}`, " {\"a\": 1.0}\n": `{"a":1.0}`, `{"a":`: `{"INVALID_JSON":"{\"a\":"}`,
+			`[1]`: `{"INVALID_JSON":"[1]"}`, `null`: `{"INVALID_JSON":"null"}`, "\xff": `{"INVALID_JSON":"\ufffd"}`, `{}x`: `{"INVALID_JSON":"{}x"}`,
+		} {
+			assert.Equal(t, fmt.Sprintf(written, want), dialecttest.Calls(t, d, dialecttest.Call("a", "f", arguments)))
 		}
 	}
 }

@@ -173,7 +173,9 @@ func TestWhatAResultHasIsHandedOn(t *testing.T) {
 	for _, d := range known.Dialects() {
 		t.Run(d.Name(), func(t *testing.T) {
 			for seed := range uint64(300) {
-				records := []tool.Record{{Call: dialecttest.Call("a", "f", "{}"), Result: thrown(seed).any()}}
+				random := thrown(seed)
+				records := []tool.Record{{Call: dialecttest.Call("a", "f", "{}"), Result: random.any()}}
+				records[0].Type = random.of("", tool.FunctionCall, tool.CustomCall, tool.LocalShellCall)
 				written, read := answered(t, d, records)
 				again, twice := answered(t, d, read)
 				last, _ := answered(t, d, twice)
@@ -182,6 +184,9 @@ func TestWhatAResultHasIsHandedOn(t *testing.T) {
 					require.Equal(t, written, again, "%+v", records[0].Result)
 				}
 				require.Equal(t, records[0].Result.Success, read[0].Result.Success)
+				if d.Name() == dialects.Responses { // which has a place for all that a result has
+					require.Equal(t, records, read)
+				}
 			}
 		})
 	}
@@ -234,6 +239,10 @@ func TestAConversationIsPassedOver(t *testing.T) {
 
 // FuzzAnswers: no document makes a dialect panic, and what is read can be written and read again.
 func FuzzAnswers(f *testing.F) {
+	for _, pattern := range []string{"client_request.json", "results.json", "client_results.json"} {
+		fixtures(f, pattern)
+	}
+	f.Add([]byte(`[{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":"{\"success\":true,\"content\":[{\"type\":\"image\",\"mime_type\":\"image/png\"}]}"},{"type":"input_image","image_url":"data:image/png;base64,AA=="},{"type":"input_image","image_url":"data:image/png;base64,AA=="}]}]`))
 	f.Add([]byte(`[{"role":"tool","tool_call_id":"c","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AQ=="}},{"type":"text","text":"a"}]}]`))
 	f.Add([]byte(`{"input":[{"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"a"}]},{"type":"mcp_approval_response","approval_request_id":"mcpr_a","approve":true}]}`))
 	f.Add([]byte(`{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","is_error":true,"content":[{"type":"text","text":"tool_failed: a"},{"type":"search_result","source":"https://example.com","title":"t","content":[{"type":"text","text":"b"}]}]}]}]}`))
@@ -251,6 +260,10 @@ func FuzzAnswers(f *testing.F) {
 			require.NotNil(t, answers.Outputs)
 			require.NotNil(t, answers.Named)
 			require.NotNil(t, answers.Approvals)
+			for _, approval := range answers.Approvals {
+				require.NotEmpty(t, approval.CallID)
+				require.Empty(t, approval.Scope, "an answer is for one call")
+			}
 			var records []tool.Record
 			for _, output := range answers.Outputs {
 				require.NotEmpty(t, output.CallID)
@@ -264,6 +277,12 @@ func FuzzAnswers(f *testing.F) {
 			again, err := d.Answers(written)
 			require.NoError(t, err)
 			require.Equal(t, len(records), len(again.Outputs)+len(again.Named)) // an id that Gemini does not know is not sent
+			for i := range records {
+				if d.Name() == dialects.Responses {
+					require.Equal(t, records[i].Result.Success, again.Outputs[i].Result.Success)
+					require.Len(t, again.Outputs[i].Result.Content, len(records[i].Result.Content))
+				}
+			}
 		}
 	})
 }

@@ -134,18 +134,8 @@ func TestRowS2_2Calls(t *testing.T) {
 		dialecttest.Call("c-9", "ledger.close", `["not an object"]`),
 	}}, response)
 
-	stream := mcp.New().Stream()
-	var pieces []tool.StreamResponse
-	for event, err := range dialects.Events(strings.NewReader(string(dialecttest.Fixture(t, "messages.sse")))) {
-		require.NoError(t, err)
-		more, err := stream.Event(event.Name, event.Data)
-		require.NoError(t, err)
-		require.NotNil(t, more)
-		pieces = append(pieces, more...)
-	}
-	more, err := stream.End()
+	stream, pieces, err := dialecttest.Feed(mcp.New(), string(dialecttest.Fixture(t, "messages.sse")))
 	require.NoError(t, err)
-	pieces = append(pieces, more...)
 	wire, err := json.Marshal(pieces)
 	require.NoError(t, err)
 	assert.Equal(t, `[{"id":"","response_type":"tool_call","content":"","done":false,"knowledge_references":[],"tool_calls":[{"id":"7","type":"function","function":{"name":"ledger_total","arguments":"{\"account\":\"rent\"}"}}]},`+
@@ -153,37 +143,16 @@ func TestRowS2_2Calls(t *testing.T) {
 		`{"id":"","response_type":"complete","content":"","done":true,"knowledge_references":[],"tool_calls":[],"data":{"finish_reason":"tool_calls","usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}}}]`, string(wire))
 	assert.Len(t, stream.Response().ToolCalls, 2)
 
-	more, err = stream.End()
+	more, err := stream.End()
 	require.NoError(t, err)
 	assert.Empty(t, more, "a second end adds nothing")
 	_, err = stream.Event("", []byte(`{}`))
 	assert.EqualError(t, err, "mcp stream: goes on after its end")
 }
 
-func TestRowS2_5NoCallsAreAList(t *testing.T) {
-	response, err := mcp.New().Response([]byte(`[]`))
-	require.NoError(t, err)
-	assert.Equal(t, tool.ChatResponse{ToolCalls: []tool.Call{}, FinishReason: tool.FinishStop}, response)
-	written, err := mcp.New().Results(nil)
-	require.NoError(t, err)
-	assert.Equal(t, "[]", string(written))
-	written, err = mcp.New().Results([]tool.Record{{Result: tool.Result{Success: true}}})
-	require.NoError(t, err)
-	assert.Equal(t, `[{"jsonrpc":"2.0","id":"","result":{"resultType":"complete","content":[]}}]`, string(written))
-	stream := mcp.New().Stream()
-	assert.NotNil(t, stream.Response().ToolCalls)
-	pieces, err := stream.Event("message", nil)
-	require.NoError(t, err)
-	assert.NotNil(t, pieces)
-	pieces, err = stream.End()
-	require.NoError(t, err)
-	assert.Contains(t, string(pieces[0].Data), `"finish_reason":"stop"`)
-}
-
 // TestABatchMayBeStreamed: the revision 2025-03-26 lets clients send several messages as one.
 func TestABatchMayBeStreamed(t *testing.T) {
-	stream := mcp.New().Stream()
-	pieces, err := dialecttest.Feed(stream, dialecttest.Data(`{"jsonrpc":"2.0","method":"x"}`, string(dialecttest.Fixture(t, "batch.json")), `[]`))
+	stream, pieces, err := dialecttest.Feed(mcp.New(), dialecttest.Data(`{"jsonrpc":"2.0","method":"x"}`, string(dialecttest.Fixture(t, "batch.json")), `[]`))
 	require.NoError(t, err)
 	whole, err := mcp.New().Response(dialecttest.Fixture(t, "batch.json"))
 	require.NoError(t, err)
@@ -214,33 +183,15 @@ func TestRowS2_6Refusals(t *testing.T) {
 		{strings.Repeat(" ", dialects.MaxDocument) + request(``), "bytes, more than 8388608"},
 	} {
 		response, err := mcp.New().Response([]byte(c.document))
-		var refusal *dialects.Error
-		require.ErrorAs(t, err, &refusal, "%.80s", c.document)
-		assert.ErrorContains(t, err, c.fault)
-		assert.Equal(t, "mcp", refusal.Dialect)
+		dialecttest.Refused(t, mcp.New(), err, c.fault)
 		assert.Zero(t, response)
 	}
 
-	stream := mcp.New().Stream()
-	_, first := stream.Event("", []byte(request(``)))
-	require.ErrorContains(t, first, "mcp stream: params.name: is missing")
-	_, err := stream.Event("", []byte(request(`,"params":{"name":"a"}`)))
-	assert.Equal(t, first, err)
-	_, err = stream.End()
-	assert.Equal(t, first, err)
-
-	stream = mcp.New().Stream()
-	for range dialects.MaxDocument >> 20 {
-		_, err = stream.Event("", []byte(strings.Repeat(" ", 1<<20)))
-		require.NoError(t, err)
-	}
-	_, err = stream.Event("", []byte(" "))
+	stream, _, err := dialecttest.Feed(mcp.New(), dialecttest.Data(request(``)))
+	dialecttest.Broken(t, mcp.New(), stream, err, "mcp stream: params.name: is missing")
+	_, _, err = dialecttest.Until(mcp.New(), func(int) string { return strings.Repeat(" ", 1<<20) })
 	assert.ErrorContains(t, err, "has more than 8388608 bytes")
-	stream = mcp.New().Stream()
-	for range dialects.MaxCalls {
-		_, err = stream.Event("", []byte(request(`,"params":{"name":"a"}`)))
-		require.NoError(t, err)
-	}
-	_, err = stream.Event("", []byte(request(`,"params":{"name":"a"}`)))
+	_, calls, err := dialecttest.Until(mcp.New(), func(int) string { return request(`,"params":{"name":"a"}`) })
 	assert.ErrorContains(t, err, "is one call more than 4096")
+	assert.Equal(t, dialects.MaxCalls, calls)
 }

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -23,26 +22,6 @@ func TestRowS2_2Transcript(t *testing.T) {
 	assert.Equal(t, results(), records, "the records are as they were")
 }
 
-func TestRowS2_4ResultsMatchCallsByID(t *testing.T) {
-	records := results()
-	records[0], records[2] = records[2], records[0]
-	sent, err := New().Results(records)
-	require.NoError(t, err)
-	var messages []struct {
-		ID      string `json:"tool_call_id"`
-		Content string `json:"content"`
-	}
-	require.NoError(t, json.Unmarshal(sent, &messages))
-	for i, message := range messages {
-		assert.Equal(t, records[i].ID, message.ID)
-		stored, err := json.Marshal(records[i])
-		require.NoError(t, err)
-		var wire struct{ Result string }
-		require.NoError(t, json.Unmarshal(stored, &wire))
-		assert.JSONEq(t, wire.Result, message.Content, "as in a record")
-	}
-}
-
 func TestCustomCallsGoBothWays(t *testing.T) {
 	calls := []tool.Call{dialecttest.Custom("call_1", "shell", "ls | wc"), dialecttest.Call("call_2", "now", "")}
 	shown, err := New().Calls(calls)
@@ -55,18 +34,9 @@ func TestCustomCallsGoBothWays(t *testing.T) {
 }
 
 func TestDefinitionsSayWhatIsRefused(t *testing.T) {
-	_, findings, err := New().Definitions([]tool.Definition{
-		{Name: "no spaces"}, {Name: strings.Repeat("x", 65)}, {Name: "twice"}, {Name: "twice"},
-	}, dialects.DefinitionOptions{})
-	require.NoError(t, err)
-	require.Len(t, findings, 3)
-	for i, name := range []string{"no spaces", strings.Repeat("x", 65), "twice"} {
-		assert.Equal(t, name, findings[i].Tool)
-		assert.Equal(t, "name", findings[i].Keyword)
-		assert.Equal(t, dialects.Refused, findings[i].Severity)
-	}
-	_, _, err = New().Definitions([]tool.Definition{{Name: "a"}, {Name: "b", Parameters: json.RawMessage(`[]`)}}, dialects.DefinitionOptions{})
-	require.ErrorContains(t, err, "openai definitions: [1].parameters: ")
+	long := strings.Repeat("x", 65)
+	_, found := dialecttest.Offered(t, New(), false, tool.Definition{Name: "no spaces"}, tool.Definition{Name: long}, tool.Definition{Name: "twice"}, tool.Definition{Name: "twice"})
+	assert.Equal(t, "no spaces refused name\n"+long+" refused name\ntwice refused name", found)
 }
 
 // TestCustomTools are offered with their format, of which the grammar is one level deeper than in the
@@ -94,9 +64,7 @@ func TestCustomTools(t *testing.T) {
 
 // feed gives server-sent events to a new stream.
 func feed(events string) (dialects.Stream, []tool.StreamResponse, error) {
-	stream := New().Stream()
-	pieces, err := dialecttest.Feed(stream, events)
-	return stream, pieces, err
+	return dialecttest.Feed(New(), events)
 }
 
 // chunks gives deltas of a choice to a new stream, with a reason to stop and [DONE] behind them.
@@ -253,10 +221,7 @@ func TestRowS2_6WhatIsWrongIsSaid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			response, err := New().Response([]byte(test.document))
-			require.ErrorContains(t, err, test.want)
-			var typed *dialects.Error
-			require.True(t, errors.As(err, &typed))
-			assert.Equal(t, "openai", typed.Dialect)
+			dialecttest.Refused(t, New(), err, test.want)
 			assert.Empty(t, response)
 			assert.Less(t, len(err.Error()), 2000)
 		})

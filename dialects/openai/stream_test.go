@@ -195,15 +195,11 @@ func TestCallsOfACutStreamAreLeftOut(t *testing.T) {
 
 func TestAStreamThatBrokeOff(t *testing.T) {
 	stream, pieces, err := feed(`data: {"choices":[{"delta":{"content":"a","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}` + "\n\n")
-	require.ErrorContains(t, err, "openai stream: broke off")
+	dialecttest.Broken(t, New(), stream, err, "openai stream: broke off")
 	calls, text := dialecttest.Called(pieces), dialecttest.Said(pieces)
 	assert.Empty(t, calls, "no call that may not be whole")
 	assert.Equal(t, "a", text)
 	assert.Equal(t, []tool.Call{}, stream.Response().ToolCalls)
-	_, again := stream.End()
-	assert.Equal(t, err, again)
-	_, again = stream.Event("", []byte(`[DONE]`))
-	assert.Equal(t, err, again)
 }
 
 func TestRowS2_6WhatIsWrongWithAStreamIsSaid(t *testing.T) {
@@ -225,24 +221,18 @@ func TestRowS2_6WhatIsWrongWithAStreamIsSaid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			stream, _, err := feed(test.events)
-			require.ErrorContains(t, err, test.want)
-			var typed *dialects.Error
-			require.True(t, errors.As(err, &typed))
+			dialecttest.Broken(t, New(), stream, err, test.want)
 			assert.Empty(t, stream.Response().ToolCalls)
-			_, again := stream.End()
-			assert.Equal(t, err, again)
 		})
 	}
 }
 
 func TestTooManyCallsInAStream(t *testing.T) {
-	stream := New().Stream()
-	for i := range dialects.MaxCalls {
-		_, err := stream.Event("", fmt.Appendf(nil, `{"choices":[{"delta":{"tool_calls":[{"index":%d,"function":{"name":"f"}}]}}]}`, i))
-		require.NoError(t, err)
-	}
-	_, err := stream.Event("", []byte(`{"choices":[{"delta":{"tool_calls":[{"index":-5,"function":{"name":"f"}}]}}]}`))
+	_, calls, err := dialecttest.Until(New(), func(n int) string {
+		return fmt.Sprintf(`{"choices":[{"delta":{"tool_calls":[{"index":%d,"function":{"name":"f"}}]}}]}`, -n)
+	})
 	require.ErrorContains(t, err, "begins one call too many; a response may have 4096")
+	assert.Equal(t, dialects.MaxCalls, calls)
 }
 
 // TestAnyOrderOfPiecesIsSafe: whatever the order of well-formed pieces, none is lost or comes

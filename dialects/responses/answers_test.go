@@ -2,9 +2,7 @@ package responses
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -35,66 +33,6 @@ func TestRowS4_8AnswersOfAClient(t *testing.T) {
 			{CallID: "mcpr_68a1", Reason: "not that one"},
 		},
 	}, read)
-}
-
-// TestRowS2_2ResultsAreAnswers: what Results writes is read as the results that it was written of.
-func TestRowS2_2ResultsAreAnswers(t *testing.T) {
-	sent, err := New().Results(results())
-	require.NoError(t, err)
-	read, err := New().Answers(sent)
-	require.NoError(t, err)
-	require.Len(t, read.Outputs, 3)
-	for i, record := range results() {
-		assert.Equal(t, tool.Answer{CallID: record.ID, Result: record.Result}, read.Outputs[i])
-	}
-}
-
-func TestAnswersRoundTrip(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 3))
-	pick := func(of ...string) string { return of[random.IntN(len(of))] }
-	for range 1000 {
-		var records []tool.Record
-		for i := range random.IntN(4) {
-			record := tool.Record{Call: tool.Call{ID: fmt.Sprint("call_", i), Type: pick("", tool.FunctionCall, tool.CustomCall, tool.LocalShellCall)}}
-			record.Result = tool.Result{Success: true, Output: pick("", "a <b> & c", `{"success":true}`, "🌦\n")}
-			if random.IntN(3) == 0 {
-				record.Result = tool.Result{Output: pick("", "so far"), Error: pick("it broke", ""), Kind: tool.Kinds()[random.IntN(len(tool.Kinds()))]}
-			}
-			record.Result.Data = json.RawMessage(pick("", "null", `{"n":1.50}`))
-			if len(record.Result.Data) == 0 {
-				record.Result.Data = nil
-			}
-			for range random.IntN(4) {
-				record.Result.Content = append(record.Result.Content, randomContent(random, pick))
-			}
-			records = append(records, record)
-		}
-		sent, err := New().Results(records)
-		require.NoError(t, err)
-		read, err := New().Answers(sent)
-		require.NoError(t, err)
-		require.Len(t, read.Outputs, len(records))
-		for i, record := range records {
-			require.Equal(t, tool.Answer{CallID: record.ID, Result: record.Result}, read.Outputs[i], string(sent))
-		}
-	}
-}
-
-// randomContent returns a part with text, data or a URL. An image with neither data nor a URL that
-// the provider can follow could not be told from one with data that comes behind it.
-func randomContent(random *rand.Rand, pick func(...string) string) tool.Content {
-	part := tool.Content{Type: pick("image", "file", "link"), Name: pick("", "a.bin"), MIMEType: pick("image/png", "image/jpeg", "application/pdf", "text/csv", "")}
-	switch random.IntN(4) {
-	case 0:
-		return tool.Content{Type: "text", Text: pick("a", `{"success":true}`)}
-	case 1:
-		part.URL = pick("https://a.example/1", "https://a.example/2")
-	case 2:
-		part.Data, part.URL = []byte(pick("one", "two")), pick("", "https://a.example/1")
-	case 3:
-		part.Data = []byte(pick("one", "two"))
-	}
-	return part
 }
 
 func TestTextThatIsNoResultIsWhatACallSays(t *testing.T) {
@@ -136,20 +74,9 @@ func TestRowS4_8WhatIsWrongWithAnswersIsSaid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			read, err := New().Answers([]byte(test.document))
-			require.ErrorContains(t, err, test.want)
-			var typed *dialects.Error
-			require.True(t, errors.As(err, &typed))
-			assert.Equal(t, "responses", typed.Dialect)
+			dialecttest.Refused(t, New(), err, test.want)
 			assert.Empty(t, read)
 		})
-	}
-}
-
-func TestRowS2_5NoAnswersAreLists(t *testing.T) {
-	for _, document := range []string{`[]`, `{"input":[]}`, `[{"type":"reasoning"}]`, `{"type":"message","role":"user","content":[]}`} {
-		read, err := New().Answers([]byte(document))
-		require.NoError(t, err)
-		assert.Equal(t, dialects.Answers{Outputs: []tool.Answer{}, Named: []dialects.NamedOutput{}, Approvals: []tool.Approval{}}, read, document)
 	}
 }
 
@@ -168,42 +95,4 @@ func TestAnApprovalIsForWhatWasShown(t *testing.T) {
 		assert.Equal(t, test.call, call)
 		assert.Equal(t, test.fingerprint, fingerprint)
 	}
-}
-
-func FuzzAnswers(f *testing.F) {
-	f.Add(dialecttest.Fixture(f, "client_request.json"))
-	f.Add(dialecttest.Fixture(f, "results.json"))
-	f.Add(dialecttest.Fixture(f, "client_results.json"))
-	f.Add([]byte(`[{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":"{\"success\":true,\"content\":[{\"type\":\"image\",\"mime_type\":\"image/png\"}]}"},{"type":"input_image","image_url":"data:image/png;base64,AA=="},{"type":"input_image","image_url":"data:image/png;base64,AA=="}]}]`))
-	f.Fuzz(func(t *testing.T, document []byte) {
-		read, err := New().Answers(document)
-		if err != nil {
-			var typed *dialects.Error
-			require.True(t, errors.As(err, &typed), "%T", err)
-			require.Empty(t, read)
-			return
-		}
-		require.NotNil(t, read.Outputs)
-		require.NotNil(t, read.Approvals)
-		var records []tool.Record
-		for _, output := range read.Outputs {
-			require.NotEmpty(t, output.CallID)
-			require.Equal(t, output.Result.Success, output.Result.Kind == "")
-			records = append(records, tool.Record{Call: tool.Call{ID: output.CallID}, Result: output.Result})
-		}
-		for _, approval := range read.Approvals {
-			require.NotEmpty(t, approval.CallID)
-			require.Empty(t, approval.Scope, "an answer holds for one call")
-		}
-		sent, err := New().Results(records)
-		require.NoError(t, err)
-		again, err := New().Answers(sent)
-		require.NoError(t, err)
-		require.Len(t, again.Outputs, len(read.Outputs))
-		for i := range read.Outputs {
-			require.Equal(t, read.Outputs[i].CallID, again.Outputs[i].CallID)
-			require.Equal(t, read.Outputs[i].Result.Success, again.Outputs[i].Result.Success)
-			require.Len(t, again.Outputs[i].Result.Content, len(read.Outputs[i].Result.Content))
-		}
-	})
 }

@@ -217,7 +217,11 @@ func (b *batch) result(said string, shown *string) tool.Result {
 // mapped writes events, and ends a stream that has none.
 func mapped(t testing.TB, all []tool.Event) []dialects.Event {
 	t.Helper()
-	events := NewEvents(EventsOptions{Model: "m"})
+	return mappedBy(t, NewEvents(EventsOptions{Model: "m"}), all)
+}
+
+func mappedBy(t testing.TB, events *Events, all []tool.Event) []dialects.Event {
+	t.Helper()
 	var out []dialects.Event
 	for _, event := range all {
 		more, err := events.Map(event)

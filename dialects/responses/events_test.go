@@ -169,13 +169,7 @@ func finalScene() scene {
 func TestRowS4_7Transcripts(t *testing.T) {
 	for name, s := range scenes() {
 		t.Run(name, func(t *testing.T) {
-			events := NewEvents(s.options)
-			var written []dialects.Event
-			for _, event := range s.events {
-				more, err := events.Map(event)
-				require.NoError(t, err)
-				written = append(written, more...)
-			}
+			written := mappedBy(t, NewEvents(s.options), s.events)
 			text := transcribed(t, written)
 			path := filepath.Join("testdata", "events_"+name+".sse")
 			if *update {

@@ -67,12 +67,7 @@ func TestAResponseThatFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			events := NewEvents(EventsOptions{})
-			var written []dialects.Event
-			for _, event := range test.before {
-				more, err := events.Map(event)
-				require.NoError(t, err)
-				written = append(written, more...)
-			}
+			written := mappedBy(t, events, test.before)
 			last := events.Fail("no")
 			if test.want == "" {
 				assert.Empty(t, last)

@@ -2,7 +2,6 @@ package responses
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -48,14 +47,12 @@ func TestOnlyLinksThatTheProviderCanFollowAreParts(t *testing.T) {
 
 // feed gives server-sent events to a new stream.
 func feed(events string) (dialects.Stream, []tool.StreamResponse, error) {
-	stream := New().Stream()
-	pieces, err := dialecttest.Feed(stream, events)
-	return stream, pieces, err
+	return dialecttest.Feed(New(), events)
 }
 
 // events gives the data of events to a new stream.
 func events(data ...string) (dialects.Stream, []tool.StreamResponse, error) {
-	return feed(dialecttest.Data(data...))
+	return dialecttest.Feed(New(), dialecttest.Data(data...))
 }
 
 // completed is the last event of a stream that does not repeat its items.
@@ -185,10 +182,7 @@ func TestRowS2_6WhatIsWrongIsSaid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			response, err := New().Response([]byte(test.document))
-			require.ErrorContains(t, err, test.want)
-			var typed *dialects.Error
-			require.True(t, errors.As(err, &typed))
-			assert.Equal(t, "responses", typed.Dialect)
+			dialecttest.Refused(t, New(), err, test.want)
 			assert.Empty(t, response)
 		})
 	}

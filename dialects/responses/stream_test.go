@@ -196,12 +196,10 @@ func TestTheNameOfTheEventStandsForItsType(t *testing.T) {
 
 func TestAStreamThatBrokeOff(t *testing.T) {
 	stream, pieces, err := events(added(0, "ia", "a"), done(0, "ia", "a", "{}"), added(1, "ib", "b"), delta(1, "ib", "{}"))
-	require.ErrorContains(t, err, "responses stream: broke off")
+	dialecttest.Broken(t, New(), stream, err, "responses stream: broke off")
 	calls := dialecttest.Called(pieces)
 	assert.Equal(t, []tool.Call{dialecttest.Call("a", "f", "{}")}, calls, "no call that may not be whole")
 	assert.Equal(t, calls, stream.Response().ToolCalls)
-	_, again := stream.Event("", []byte(completed))
-	assert.Equal(t, err, again)
 }
 
 func TestCallsThatBeganInACutStreamAreLeftOut(t *testing.T) {
@@ -238,30 +236,20 @@ func TestRowS2_6WhatIsWrongWithAStreamIsSaid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			stream, _, err := events(test.events...)
-			require.ErrorContains(t, err, test.want)
-			var typed *dialects.Error
-			require.True(t, errors.As(err, &typed))
-			_, again := stream.End()
-			assert.Equal(t, err, again)
+			dialecttest.Broken(t, New(), stream, err, test.want)
 		})
 	}
 }
 
-func TestTooManyCallsInAStream(t *testing.T) {
-	stream := New().Stream()
-	for i := range dialects.MaxCalls {
-		_, err := stream.Event("", []byte(added(i, "", fmt.Sprint(i))))
-		require.NoError(t, err)
-	}
-	_, err := stream.Event("", []byte(added(-1, "", "x")))
+func TestStreamsAreBounded(t *testing.T) {
+	_, calls, err := dialecttest.Until(New(), func(n int) string { return added(n, "", fmt.Sprint(n)) })
 	require.ErrorContains(t, err, "one call too many; a response may have 4096")
-	stream = New().Stream()
-	for i := range 2 * dialects.MaxCalls {
-		_, err := stream.Event("", fmt.Appendf(nil, `{"type":"response.output_text.delta","output_index":%d}`, i))
-		require.NoError(t, err)
-	}
-	_, err = stream.Event("", []byte(`{"type":"response.output_text.delta","output_index":-1}`))
+	assert.Equal(t, dialects.MaxCalls, calls)
+	_, items, err := dialecttest.Until(New(), func(n int) string {
+		return fmt.Sprintf(`{"type":"response.output_text.delta","output_index":%d}`, n)
+	})
 	require.ErrorContains(t, err, "has more than 8192 items")
+	assert.Equal(t, 8192, items)
 }
 
 // TestAnyOrderOfEventsIsSafe: whatever the order of well-formed events, no call comes twice, and

@@ -5,6 +5,7 @@ package dialecttest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -38,21 +39,52 @@ func Compact(t testing.TB, name string) string {
 	return text.String()
 }
 
-// Feed gives server-sent events to a stream, and returns all pieces. It stops at the first error.
-func Feed(stream dialects.Stream, events string) ([]tool.StreamResponse, error) {
-	var pieces []tool.StreamResponse
+// Feed gives server-sent events to a new stream, and returns it with all pieces. It stops at the first error.
+func Feed(d dialects.Dialect, events string) (dialects.Stream, []tool.StreamResponse, error) {
+	stream, pieces := d.Stream(), []tool.StreamResponse(nil)
 	for event, err := range dialects.Transcript([]byte(events)) {
 		if err != nil {
-			return pieces, err
+			return stream, pieces, err
 		}
 		more, err := stream.Event(event.Name, event.Data)
 		pieces = append(pieces, more...)
 		if err != nil {
-			return pieces, err
+			return stream, pieces, err
 		}
 	}
 	more, err := stream.End()
-	return append(pieces, more...), err
+	return stream, append(pieces, more...), err
+}
+
+// Until gives events to a new stream until one is refused, and returns the stream, how many were accepted,
+// and the error.
+func Until(d dialects.Dialect, event func(n int) string) (stream dialects.Stream, accepted int, err error) {
+	for stream = d.Stream(); accepted < dialects.MaxDocument; accepted++ {
+		if _, err = stream.Event("", []byte(event(accepted))); err != nil {
+			break
+		}
+	}
+	return stream, accepted, err
+}
+
+// Refused checks that a dialect refused a document, and why.
+func Refused(t testing.TB, d dialects.Dialect, err error, want string) {
+	t.Helper()
+	if refusal, ok := errors.AsType[*dialects.Error](err); !ok || refusal.Dialect != d.Name() || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: %v; want %s", d.Name(), err, want)
+	}
+}
+
+// Broken checks that a dialect refused a stream, and why, and that the stream stays broken.
+func Broken(t testing.TB, d dialects.Dialect, stream dialects.Stream, err error, want string) {
+	t.Helper()
+	Refused(t, d, err, want)
+	if _, again := stream.Event("", []byte("{}")); again != err {
+		t.Errorf("then %v; want %v", again, err)
+	}
+	if _, again := stream.End(); again != err || stream.Response().ToolCalls == nil {
+		t.Errorf("in the end %v; want %v", again, err)
+	}
 }
 
 // Data returns server-sent events without names.
@@ -222,8 +254,7 @@ func Transcript(t *testing.T, d dialects.Dialect, response tool.ChatResponse, re
 			}
 		}
 	}
-	stream := d.Stream()
-	pieces, err := Feed(stream, string(Fixture(t, "weather.sse")))
+	stream, pieces, err := Feed(d, string(Fixture(t, "weather.sse")))
 	if shown := Lines(pieces); err != nil || shown != string(Fixture(t, "weather.pieces")) {
 		t.Errorf("%v\n%s", err, shown)
 	}
