@@ -1,37 +1,20 @@
 package programs
 
-import (
-	"slices"
-)
+import "slices"
 
-// free returns the scopes that code may jump to at any time.
-func (w *writer) free() (found []scope) {
-	for _, s := range w.scopes[min(w.barrier, len(w.scopes)):] {
-		if s.counter < 0 {
-			found = append(found, s)
-		}
-	}
-	return found
+// free returns the scopes that code may branch to at any time.
+func (w *writer) free() []scope {
+	return filter(w.scopes[min(w.barrier, len(w.scopes)):], func(s scope) bool { return s.counter < 0 })
 }
 
-// jump makes code that goes elsewhere, with values, or nothing where it may not.
-func (w *writer) jump() []*Node {
-	free := w.free()
-	if len(free) == 0 {
-		return nil
-	}
-	to := oneOf(w.generator, free...)
-	return w.jumpTo(to, free)
-}
-
-// jumpTo goes to a scope, by any means, or to another one that takes the same.
-func (w *writer) jumpTo(to scope, others []scope) []*Node {
+// jumpTo branches to a scope with any instruction that can, or to another one that takes the same.
+func (w *writer) jumpTo(to scope, others []scope) code {
 	args := w.expressions(to.takes)
 	switch {
 	case to.node == nil && w.chance(50):
-		return []*Node{node(returnOp, args...)}
+		return code{node(returnOp, args...)}
 	case w.chance(30):
-		n := &Node{Op: brTableOp, Args: append(args, w.expression(I32))}
+		n := table(nil, append(args, w.expression(I32))...)
 		most := 5
 		if w.chance(5) {
 			most = 300
@@ -42,69 +25,59 @@ func (w *writer) jumpTo(to scope, others []scope) []*Node {
 			}
 		}
 		n.Targets = append(n.Targets, to.node)
-		return []*Node{n}
+		return code{n}
 	}
-	return []*Node{jumpTo(brOp, to.node, args...)}
+	return code{jumpTo(brOp, to.node, args...)}
 }
 
-// exit goes elsewhere on a condition.
-func (w *writer) exit() []*Node {
+// branchIf branches on a condition with values, which it takes off the stack if it does not branch.
+// The values go first: their code may branch too, and a count must be the last thing to change.
+func (w *writer) branchIf(to scope, condition func() *Node) code {
+	return w.thenSink(jumpTo(brIfOp, to.node, append(w.expressions(to.takes), condition())...), to.takes)
+}
+
+// exit branches on a condition.
+func (w *writer) exit() code {
 	from := min(w.barrier, len(w.scopes))
 	if from == len(w.scopes) {
 		return w.assignment()
 	}
 	to := oneOf(w.generator, w.scopes[from:]...)
-	condition := w.condition()
+	condition := w.condition
 	if to.counter >= 0 {
-		condition = w.counted(to.counter)
+		condition = func() *Node { return counted(to.counter) }
 	}
 	if w.chance(40) {
-		n := either(condition)
-		n.Body = w.inside(scope{n, nil, -1}, func() []*Node {
+		return code{w.enclose(either(condition()), nil, func() code {
 			if to.counter < 0 {
 				return w.jumpTo(to, w.free())
 			}
-			return []*Node{jumpTo(brOp, to.node, w.expressions(to.takes)...)}
-		})
-		return []*Node{n}
+			return code{jumpTo(brOp, to.node, w.expressions(to.takes)...)}
+		})}
 	}
-	// The values go first: what they are made of may jump too, and the count must be the last.
-	n := jumpTo(brIfOp, to.node, append(w.expressions(to.takes), condition)...)
-	return append([]*Node{n}, w.sink(to.takes)...)
+	return w.branchIf(to, condition)
 }
 
-// valuedExit may go elsewhere with a value, and leaves it otherwise.
-func (w *writer) valuedExit(t Type) *Node {
-	for _, s := range w.free() {
-		if slices.Equal(s.takes, []Type{t}) {
-			return jumpTo(brIfOp, s.node, w.expression(t), w.condition())
-		}
-	}
-	return nil
-}
-
-// untaken would leave for beyond the barrier, on a condition that is never true.
-func (w *writer) untaken() []*Node {
+// untaken branches to a scope before the barrier on a condition that is never true.
+func (w *writer) untaken() code {
 	to := oneOf(w.generator, w.scopes[:min(w.barrier, len(w.scopes))]...)
 	args := w.expressions(to.takes)
 	switch w.r.IntN(4) {
 	case 0:
-		n := either(w.never())
-		n.Body = append(args, jumpTo(brOp, to.node))
+		condition, leave := w.never(), jumpTo(brOp, to.node)
 		if to.node == nil && w.chance(70) {
-			n.Body = append(args, node(returnOp))
+			leave = node(returnOp)
 		}
-		return []*Node{n}
-	case 1: // past a table that leads out, but for its default
-		n := w.block(blockOp, Signature{Results: to.takes}, nil)
-		n.Body = []*Node{{Op: brTableOp, Targets: []*Node{to.node, n}, Args: append(args, w.always())}}
-		return append([]*Node{n}, w.sink(to.takes)...)
+		return code{either(condition, append(args, leave)...)}
+	case 1: // by a table that always takes its default
+		n := block(blockOp, nil, to.takes)
+		n.Body = code{table(code{to.node, n}, append(args, w.always())...)}
+		return w.thenSink(n, to.takes)
 	}
-	n := jumpTo(brIfOp, to.node, append(args, w.never())...)
-	return append([]*Node{n}, w.sink(to.takes)...)
+	return w.thenSink(jumpTo(brIfOp, to.node, append(args, w.never())...), to.takes)
 }
 
-// always is a condition that is true, which may not be plain to see.
+// always pushes a condition that is true, perhaps not obviously.
 func (w *writer) always() *Node {
 	switch w.r.IntN(7) {
 	case 0:
@@ -127,7 +100,7 @@ func (w *writer) always() *Node {
 	return number(oneOf(w.generator, 1, 1, 2, -1))
 }
 
-// never is a condition that is false, which may not be plain to see.
+// never pushes a condition that is false, perhaps not obviously.
 func (w *writer) never() *Node {
 	switch w.r.IntN(6) {
 	case 0:
@@ -141,22 +114,21 @@ func (w *writer) never() *Node {
 			return call(echo, number(0))
 		}
 	case 4:
-		return node(i32And, w.expression(I32), number(0))
+		return w.address(0)
 	}
 	return number(0)
 }
 
-// counted is a condition that is true until a counter is used up, and takes one off it.
-func (w *writer) counted(counter int) *Node {
-	less := node(i32Sub, with(localGet, counter), number(1))
-	return node(i32GtS, with(localTee, counter, less), number(0))
+// counted decrements a counter, and is true until it reaches zero.
+func counted(counter int) *Node {
+	return node(i32GtS, with(localTee, counter, decrement(localGet, counter)), number(0))
 }
 
-// rounds sets a counter to how often a loop goes round, for a start.
+// rounds sets a counter to the number of iterations of a loop.
 func (w *writer) rounds(counter int) *Node {
 	var rounds *Node
 	switch {
-	case w.chance(6): // more than a guest is given at once
+	case w.chance(6): // more than a guest's first quantum of fuel
 		rounds = number(500 + w.r.IntN(20_000))
 		w.budget = min(w.budget, 4)
 	case w.chance(30):
@@ -167,131 +139,116 @@ func (w *writer) rounds(counter int) *Node {
 	return with(localSet, counter, rounds)
 }
 
-// loop makes a loop that ends, and leaves results. Its last scope is a block that takes them.
-func (w *writer) loop(results []Type) []*Node {
+// loop generates a loop that terminates and pushes results, in a block that takes them.
+func (w *writer) loop(results []Type) code {
 	counter := w.local(I32)
 	set := w.rounds(counter)
 	params := []Type{}
 	if w.chance(30) {
 		params = w.anyTypes(2)
 	}
-	n := w.block(loopOp, Signature{params, results}, w.expressions(params))
+	n := block(loopOp, params, results, w.expressions(params)...)
 	if w.chance(50) {
-		n.Body = w.inside(scope{n, params, counter}, func() []*Node { return w.countedBelow(n, counter) })
+		n.Body = w.inside(scope{n, params, counter}, func() code { return w.countedBelow(n, counter) })
 	} else {
 		exit := w.scopes[len(w.scopes)-1]
-		n.Body = w.inside(scope{n, params, -1}, func() []*Node { return w.countedAbove(n, counter, exit) })
+		w.enclose(n, params, func() code { return w.countedAbove(n, counter, exit) })
 	}
-	return []*Node{set, n}
+	return code{set, n}
 }
 
-// countedBelow is the body of a loop that goes back on a count.
-func (w *writer) countedBelow(n *Node, counter int) (nodes []*Node) {
-	params, results := n.Block.Params, n.Block.Results
+// countedBelow generates the body of a loop that tests its counter at the end.
+func (w *writer) countedBelow(n *Node, counter int) (nodes code) {
+	params := n.Block.Params
 	nodes = append(w.sink(params), w.statements()...)
 	switch w.r.IntN(4) {
 	case 0:
-		again := either(w.counted(counter))
-		again.Body = append(w.expressions(params), jumpTo(brOp, n))
+		again := either(counted(counter), append(w.expressions(params), jumpTo(brOp, n))...)
 		if w.chance(30) {
-			again.HasElse, again.Else = true, w.statementsIn(again)
+			again.HasElse, again.Else = true, w.inside(scope{again, nil, -1}, w.statements)
 		}
 		nodes = append(nodes, again)
-	case 1: // a table, of which the first target goes back
-		past := w.block(blockOp, Signature{Results: params}, nil)
-		table := &Node{Op: brTableOp, Targets: []*Node{n, past}}
-		for range w.few(3) {
-			table.Targets = append(table.Targets, past)
-		}
-		table.Args = append(w.expressions(params), node(i32Eqz, w.counted(counter)))
-		past.Body = []*Node{table}
-		nodes = append(append(nodes, past), w.sink(params)...)
+	case 1: // a table whose first target is the loop
+		past := block(blockOp, nil, params)
+		targets := append(code{n, past}, slices.Repeat(code{past}, w.few(3))...)
+		past.Body = code{table(targets, append(w.expressions(params), node(i32Eqz, counted(counter)))...)}
+		nodes = append(nodes, w.thenSink(past, params)...)
 	default:
-		nodes = append(nodes, jumpTo(brIfOp, n, append(w.expressions(params), w.counted(counter))...))
-		nodes = append(nodes, w.sink(params)...)
+		nodes = append(nodes, w.branchIf(scope{n, params, -1}, func() *Node { return counted(counter) })...)
 	}
 	if w.chance(25) {
 		nodes = append(nodes, w.statements()...)
 	}
-	return append(nodes, w.expressions(results)...)
+	return append(nodes, w.expressions(n.Block.Results)...)
 }
 
-// statementsIn makes statements that stand in a block without values.
-func (w *writer) statementsIn(n *Node) []*Node {
-	return w.inside(scope{n, nil, -1}, w.statements)
-}
-
-// countedAbove is the body of a loop that looks at its count first, and goes back as it likes.
-func (w *writer) countedAbove(n *Node, counter int, exit scope) (nodes []*Node) {
+// countedAbove generates the body of a loop that tests its counter first, and repeats by any branch.
+func (w *writer) countedAbove(n *Node, counter int, exit scope) code {
 	params, results := n.Block.Params, n.Block.Results
-	nodes = append(w.sink(params), w.guard(counter, exit)...)
-	nodes = append(nodes, w.statements()...)
+	nodes := slices.Concat(w.sink(params), w.guard(counter, exit), w.statements())
 	to := scope{n, params, -1}
 	switch w.r.IntN(5) {
-	case 0: // or not
-		again := either(w.condition())
-		again.Body = w.inside(scope{again, nil, -1}, func() []*Node { return w.jumpTo(to, []scope{to}) })
+	case 0: // or not at all
+		again := w.enclose(either(w.condition()), nil, func() code { return w.jumpTo(to, []scope{to}) })
 		return append(append(nodes, again), w.expressions(results)...)
 	case 1:
-		n := jumpTo(brIfOp, n, append(w.expressions(params), w.condition())...)
-		nodes = append(append(nodes, n), w.sink(params)...)
-		return append(nodes, w.expressions(results)...)
+		return slices.Concat(nodes, w.branchIf(to, w.condition), w.expressions(results))
 	}
 	return append(nodes, w.dead(w.jumpTo(to, w.free()), results)...)
 }
 
-// guard leaves for a scope when a counter is used up, and takes one off it otherwise.
-func (w *writer) guard(counter int, exit scope) []*Node {
+// guard branches to a scope if a counter is zero, and decrements it otherwise.
+func (w *writer) guard(counter int, exit scope) code {
 	spent := node(i32Eqz, with(localGet, counter))
-	less := with(localSet, counter, node(i32Sub, with(localGet, counter), number(1)))
+	less := with(localSet, counter, decrement(localGet, counter))
 	if w.barrier == 0 && w.chance(15) {
-		leave := either(spent)
-		leave.Body = append(w.expressions(w.f.Type.Results), node(returnOp))
-		return []*Node{leave, less}
+		return code{either(spent, append(w.expressions(w.f.Type.Results), node(returnOp))...), less}
 	}
-	n := jumpTo(brIfOp, exit.node, append(w.expressions(exit.takes), spent)...)
-	return append(append([]*Node{n}, w.sink(exit.takes)...), less)
+	return append(w.branchIf(exit, func() *Node { return spent }), less)
 }
 
-// dispatch makes a loop as the Go compiler does of what has no structure: blocks inside one
-// another, a table that picks one, and a local that says which.
-func (w *writer) dispatch() []*Node {
+// dispatch generates a loop such as the Go compiler makes of unstructured control flow: nested
+// blocks, a table that selects one of them, and a local that holds the selection.
+func (w *writer) dispatch() code {
 	counter := w.local(I32)
-	exit := w.block(blockOp, Signature{}, nil)
-	exit.Body = w.inside(scope{exit, nil, -1}, func() []*Node {
-		return w.machine(func() []*Node { return w.guard(counter, scope{exit, nil, -1}) })
+	exit := w.enclosed(func(exit *Node) code {
+		return code{w.machine(func() code { return w.guard(counter, scope{exit, nil, -1}) })}
 	})
-	return []*Node{with(localSet, counter, number(1+w.r.IntN(12))), exit}
+	return code{with(localSet, counter, number(1+w.r.IntN(12))), exit}
 }
 
-// machine is the loop of a dispatch, behind which nothing is left on the stack.
-func (w *writer) machine(guard func() []*Node) []*Node {
-	state := w.local(I32)
-	n := w.block(loopOp, Signature{}, nil)
-	n.Body = w.inside(scope{n, nil, -1}, func() []*Node { return append(guard(), w.states(n, state)...) })
-	return []*Node{n}
+// enclosed generates a block without operands and results.
+func (w *writer) enclosed(body func(n *Node) code) *Node {
+	n := node(blockOp)
+	return w.enclose(n, nil, func() code { return body(n) })
 }
 
-// states are the blocks of a dispatch.
-func (w *writer) states(loop *Node, state int) []*Node {
-	blocks := make([]*Node, 2+w.r.IntN(3))
+// machine generates the loop of a dispatch.
+func (w *writer) machine(guard func() code) *Node {
+	state, n := w.local(I32), node(loopOp)
+	return w.enclose(n, nil, func() code { return append(guard(), w.states(n, state)...) })
+}
+
+// states generates the blocks of a dispatch.
+func (w *writer) states(loop *Node, state int) code {
+	blocks := make(code, 2+w.r.IntN(3))
 	depth := len(w.scopes)
 	for i := range blocks {
-		blocks[i] = w.block(blockOp, Signature{}, nil)
+		blocks[i] = node(blockOp)
 	}
-	for i := len(blocks) - 1; i >= 0; i-- { // the last is the outermost
-		w.scopes = append(w.scopes, scope{blocks[i], nil, -1})
+	for _, n := range slices.Backward(blocks) { // the last is the outermost
+		w.scopes = append(w.scopes, scope{n, nil, -1})
 	}
-	table := &Node{Op: brTableOp, Args: []*Node{with(localGet, state)}}
+	choose := table(nil, with(localGet, state))
 	for range len(blocks) + w.r.IntN(2) {
-		table.Targets = append(table.Targets, oneOf(w.generator, append(blocks, loop)...))
+		choose.Targets = append(choose.Targets, oneOf(w.generator, append(blocks, loop)...))
 	}
-	table.Targets = append(table.Targets, oneOf(w.generator, blocks...))
-	nodes := []*Node{table}
+	choose.Targets = append(choose.Targets, oneOf(w.generator, blocks...))
+	nodes := code{choose}
 	for i, block := range blocks {
 		w.scopes = w.scopes[:len(w.scopes)-1]
 		block.Body = nodes
-		nodes = append([]*Node{block}, w.statements()...)
+		nodes = append(code{block}, w.statements()...)
 		next := with(localSet, state, number(w.r.IntN(len(blocks)+1)))
 		switch {
 		case w.chance(40) || i == len(blocks)-1 && w.chance(50):

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Module returns the program in the binary format. It fails where a branch has no block to go
-// to, which is so only in what [Shrink] tries.
+// Module returns the program in the binary format. It fails if a branch leads to a block that does
+// not enclose it, which only programs that [Shrink] tries have.
 func (p *Program) Module() ([]byte, error) {
 	e := &encoder{known: map[string]int{}}
 	imports := vector(p.Imports, func(i Import) []byte {
@@ -29,7 +29,7 @@ func (p *Program) Module() ([]byte, error) {
 	add(4, []byte{2, byte(funcref), 1}, unsigned(len(p.Slots)), unsigned(len(p.Slots)), []byte{byte(funcref), 1, spareElements, mostSpare})
 	add(5, []byte{1, 1}, unsigned(p.Pages), []byte{mostPages})
 	add(6, vector(p.Globals, func(g Global) []byte {
-		return slices.Concat([]byte{byte(g.Type), 1}, valueOf(g.Type, g.Value), []byte{0x0b})
+		return append([]byte{byte(g.Type), 1}, initial(g.Type, g.Value)...)
 	}))
 	add(7, unsigned(len(p.Exports)+1), text("memory"), []byte{2, 0}, joined(p.Exports, func(export Export) []byte {
 		return slices.Concat(text(export.Name), []byte{0}, unsigned(export.Function))
@@ -46,7 +46,7 @@ func (p *Program) Module() ([]byte, error) {
 		add(11, vector(p.Data, func(s Segment) []byte {
 			mode := []byte{1}
 			if s.Offset >= 0 {
-				mode = slices.Concat([]byte{0}, valueOf(I32, uint64(s.Offset)), []byte{0x0b})
+				mode = append([]byte{0}, initial(I32, uint64(s.Offset))...)
 			}
 			return slices.Concat(mode, unsigned(len(s.Bytes)), s.Bytes)
 		}))
@@ -54,8 +54,8 @@ func (p *Program) Module() ([]byte, error) {
 	return module, nil
 }
 
-// elements is the element section: the first table's functions, those that code refers to, and
-// the passive segments, which so have the indices from 2 on.
+// elements returns the element section: the functions of the first table, those that code refers
+// to, and the passive segments, whose indices therefore start at 2.
 func (p *Program) elements() []byte {
 	every := make([]int, len(p.Functions))
 	for n := range every {
@@ -67,16 +67,16 @@ func (p *Program) elements() []byte {
 		joined(p.Elements, func(s Segment) []byte { return append([]byte{1, 0}, vector(s.Functions, unsigned)...) }))
 }
 
-// encoder encodes the code of a program, one function after the other.
+// encoder encodes the functions of a program one after another.
 type encoder struct {
 	types [][]byte
 	known map[string]int
-	out   []byte  // of the function
-	open  []*Node // the blocks around an instruction
-	err   error   // the first failure
+	out   []byte // of the current function
+	open  code   // the enclosing blocks, the outermost first
+	err   error  // the first failure
 }
 
-// signature returns the index of a type.
+// signature returns the index of a type, which it adds if it is new.
 func (e *encoder) signature(s Signature) int {
 	one := func(t Type) []byte { return []byte{byte(t)} }
 	encoded := slices.Concat([]byte{0x60}, vector(s.Params, one), vector(s.Results, one))
@@ -90,60 +90,48 @@ func (e *encoder) signature(s Signature) int {
 }
 
 func (e *encoder) function(f *Function) []byte {
-	e.open = nil
-	e.out = vector(f.Locals, func(t Type) []byte { return []byte{1, byte(t)} })
-	e.nodes(f.Body)
+	e.open, e.out = nil, vector(f.Locals, func(t Type) []byte { return []byte{1, byte(t)} })
+	e.code(f.Body)
 	e.put(0x0b)
 	return append(unsigned(len(e.out)), e.out...)
 }
 
 func (e *encoder) put(bytes ...byte) { e.out = append(e.out, bytes...) }
 
-func (e *encoder) number(n int64) { e.put(unsigned(int(n))...) }
+func (e *encoder) number(n int) { e.put(unsigned(n)...) }
 
-func (e *encoder) nodes(nodes []*Node) {
+func (e *encoder) code(nodes code) {
 	for _, n := range nodes {
-		e.nodes(n.Args)
+		e.code(n.Args)
 		e.put(n.Op.code...)
 		e.immediates(n)
 	}
 }
 
 func (e *encoder) immediates(n *Node) {
-	switch n.Op.immediate {
-	case constant32, constant64:
-		e.put(signed(n.Value)...)
-	case constantF64:
-		e.out = binary.LittleEndian.AppendUint64(e.out, uint64(n.Value))
-	case index:
-		e.number(n.Value)
-	case indexes:
-		e.number(n.Value)
-		e.number(n.Second)
-	case access:
-		e.put(0)
-		e.number(n.Value)
-	case zero:
-		e.put(0)
-	case zeros:
-		e.put(0, 0)
-	case indexAndNul:
-		e.number(n.Value)
-		e.put(0)
-	case heapType:
-		e.put(byte(n.Value))
-	case indirect:
-		e.number(int64(e.signature(n.Block)))
-		e.put(0)
-	case label, labels:
-		if n.Op == brTableOp {
-			e.number(int64(len(n.Targets) - 1))
+	for _, kind := range n.Op.immediates {
+		switch kind {
+		case 'v':
+			e.number(int(n.Value))
+		case 's':
+			e.number(int(n.Second))
+		case 'i':
+			e.put(signed(n.Value)...)
+		case 'f':
+			e.out = binary.LittleEndian.AppendUint64(e.out, uint64(n.Value))
+		case '0':
+			e.put(0)
+		case 't':
+			e.number(e.signature(n.Block))
+		case 'n':
+			e.number(len(n.Targets) - 1)
+		case 'l':
+			for _, target := range n.Targets {
+				e.number(e.depth(target))
+			}
+		case 'b':
+			e.block(n)
 		}
-		for _, target := range n.Targets {
-			e.number(int64(e.depth(target)))
-		}
-	case blockType:
-		e.block(n)
 	}
 }
 
@@ -157,39 +145,40 @@ func (e *encoder) block(n *Node) {
 		e.put(signed(int64(e.signature(s)))...)
 	}
 	e.open = append(e.open, n)
-	e.nodes(n.Body)
+	e.code(n.Body)
 	if n.HasElse {
 		e.put(0x05)
-		e.nodes(n.Else)
+		e.code(n.Else)
 	}
 	e.open = e.open[:len(e.open)-1]
 	e.put(0x0b)
 }
 
-// depth counts the blocks from the innermost one to a target.
+// depth returns the label index of a target: how many blocks are between it and the instruction.
 func (e *encoder) depth(target *Node) int {
 	if target == nil {
 		return len(e.open)
 	}
 	at := slices.Index(e.open, target)
 	if at < 0 && e.err == nil {
-		e.err = fmt.Errorf("a branch leads to a %s that is not around it", target.Op.name)
+		e.err = fmt.Errorf("a branch leads to a %s that does not enclose it", target.Op.name)
 	}
 	return len(e.open) - 1 - at
 }
 
-func valueOf(t Type, value uint64) []byte {
+// initial returns the constant expression of a value.
+func initial(t Type, value uint64) []byte {
 	switch t {
 	case I32:
-		return append([]byte{0x41}, signed(int64(int32(value)))...)
+		return slices.Concat([]byte{0x41}, signed(int64(int32(value))), []byte{0x0b})
 	case I64:
-		return append([]byte{0x42}, signed(int64(value))...)
+		return slices.Concat([]byte{0x42}, signed(int64(value)), []byte{0x0b})
 	default:
-		return binary.LittleEndian.AppendUint64([]byte{0x44}, value)
+		return append(binary.LittleEndian.AppendUint64([]byte{0x44}, value), 0x0b)
 	}
 }
 
-// vector is how many elements there are, and the elements.
+// vector encodes the number of elements and then the elements.
 func vector[T any](all []T, encode func(T) []byte) []byte {
 	return append(unsigned(len(all)), joined(all, encode)...)
 }
@@ -205,7 +194,7 @@ func text(s string) []byte { return append(unsigned(len(s)), s...) }
 
 func unsigned(n int) []byte { return binary.AppendUvarint(nil, uint64(n)) }
 
-// signed is a signed integer in LEB128.
+// signed encodes a signed integer in LEB128.
 func signed(n int64) []byte {
 	var encoded []byte
 	for {

@@ -1,6 +1,6 @@
 package programs
 
-// infinite adds a function that does not come back.
+// infinite adds a function that never returns.
 func (g *generator) infinite(s Signature) int {
 	function := g.declare(s)
 	w := g.writer(function, len(g.callable), 40)
@@ -9,24 +9,22 @@ func (g *generator) infinite(s Signature) int {
 	return function
 }
 
-// after is what stands behind code that does not end.
-func (w *writer) after(results []Type) []*Node {
+// after generates the code behind code that never terminates.
+func (w *writer) after(results []Type) code {
 	if w.chance(40) {
-		return []*Node{node(unreachableOp)}
+		return code{node(unreachableOp)}
 	}
 	return append(w.statements(), w.expressions(results)...)
 }
 
-// forever makes code that does not end, behind some that does. It leaves the stack as it is,
-// as far as validation is concerned.
-func (w *writer) forever() []*Node {
-	return w.sealed(w.intoEndless)
-}
+// forever generates code that never terminates, preceded by some that does. To validation, it leaves
+// the stack unchanged.
+func (w *writer) forever() code { return w.sealed(w.intoEndless) }
 
-func (w *writer) intoEndless() []*Node {
+func (w *writer) intoEndless() code {
 	nodes := w.statements()
 	if w.depth > 4 || w.budget <= 0 {
-		return append(nodes, w.circle()...)
+		return append(nodes, w.endlessLoop()...)
 	}
 	switch w.r.IntN(12) {
 	case 0:
@@ -36,35 +34,34 @@ func (w *writer) intoEndless() []*Node {
 	case 2, 3:
 		return append(nodes, w.callForever()...)
 	case 4:
-		return append(nodes, w.dispatchForever()...)
+		return append(nodes, w.dispatchForever())
 	}
-	return append(nodes, w.circle()...)
+	return append(nodes, w.endlessLoop()...)
 }
 
-// nested makes endless code in a block, or in an if that is always taken.
-func (w *writer) nested(op *Op) []*Node {
+// nested generates endless code in a block, or in an if that is always taken.
+func (w *writer) nested(op *Op) code {
 	results := w.anyTypes(2)
-	n := w.block(op, Signature{Results: results}, nil)
-	n.Body = w.inside(scope{n, results, -1}, func() []*Node {
-		return w.sealed(func() []*Node {
-			var junk []*Node
+	n := block(op, nil, results)
+	w.enclose(n, results, func() code {
+		return w.sealed(func() code {
+			var junk code
 			if w.chance(30) {
 				junk = w.expressions(w.anyTypes(2))
 			}
-			// What is left on the stack is of no concern where the end is not reached.
+			// The stack does not matter, because the end is unreachable.
 			return append(append(junk, w.intoEndless()...), node(unreachableOp))
 		})
 	})
 	if op == ifOp {
-		n.Args = []*Node{w.always()}
-		n.HasElse = true
-		n.Else = w.inside(scope{n, results, -1}, func() []*Node { return w.body(nil, results) })
+		n.Args, n.HasElse = code{w.always()}, true
+		n.Else = w.inside(scope{n, results, -1}, func() code { return w.body(nil, results) })
 	}
-	return append([]*Node{n}, w.sink(results)...)
+	return w.thenSink(n, results)
 }
 
-// callForever calls a function that does not come back, directly or through the table.
-func (w *writer) callForever() []*Node {
+// callForever calls a function that never returns, directly or through the table.
+func (w *writer) callForever() code {
 	function := w.infinite(w.anySignature())
 	s := w.p.typeOf(function)
 	n := call(function, w.expressions(s.Params)...)
@@ -72,97 +69,78 @@ func (w *writer) callForever() []*Node {
 		w.p.Slots = append(w.p.Slots, function)
 		n = &Node{Op: indirectOp, Block: s, Args: append(n.Args, number(len(w.p.Slots)-1))}
 	}
-	return append([]*Node{n}, w.sink(s.Results)...)
+	return w.thenSink(n, s.Results)
 }
 
-// sealed makes code that may jump to the scopes to come, and to no other.
-func (w *writer) sealed(code func() []*Node) []*Node {
-	barrier := w.barrier
-	w.barrier = len(w.scopes)
-	made := code()
-	w.barrier = barrier
-	return made
-}
-
-// dispatchForever is a dispatch that nothing leaves.
-func (w *writer) dispatchForever() []*Node {
-	exit := w.block(blockOp, Signature{}, nil)
-	exit.Body = w.inside(scope{exit, nil, -1}, func() []*Node {
-		return w.sealed(func() []*Node {
-			nodes := w.machine(func() []*Node {
+// dispatchForever generates a dispatch that nothing leaves.
+func (w *writer) dispatchForever() *Node {
+	return w.enclosed(func(*Node) code {
+		return w.sealed(func() code {
+			n := w.machine(func() code {
 				if w.chance(40) {
 					return w.untaken()
 				}
 				return nil
 			})
-			n := nodes[0]
 			n.endless = true
 			n.Body = append(n.Body, jumpTo(brOp, n))
-			return nodes
+			return code{n}
 		})
 	})
-	return []*Node{exit}
 }
 
-// circle makes a loop that nothing leaves.
-func (w *writer) circle() []*Node {
+// endlessLoop generates a loop that nothing leaves.
+func (w *writer) endlessLoop() code {
 	var params []Type
 	if w.chance(25) {
 		params = w.anyTypes(2)
 	}
 	results := w.anyTypes(1)
-	n := w.block(loopOp, Signature{params, results}, w.expressions(params))
+	n := block(loopOp, params, results, w.expressions(params)...)
 	n.endless = true
-	body := func() []*Node {
-		return w.inside(scope{n, params, -1}, func() []*Node {
+	n.Body = w.sealed(func() code {
+		return w.inside(scope{n, params, -1}, func() code {
 			nodes := append(w.sink(params), w.statements()...)
 			if w.budget > 0 && w.depth < 4 && w.chance(20) {
 				nodes = append(nodes, w.inner()...)
 			}
 			return append(nodes, w.back(n)...)
 		})
-	}
-	n.Body = w.sealed(body)
-	return append([]*Node{n}, w.sink(results)...)
+	})
+	return w.thenSink(n, results)
 }
 
-// inner makes a loop within an endless one, or anything else that does not end. The loop may go
-// on for ever, and may go back to any loop around it.
-func (w *writer) inner() []*Node {
+// inner generates code inside an endless loop that need not terminate: endless code, or a loop that
+// may repeat any loop around it.
+func (w *writer) inner() code {
 	if w.chance(30) {
 		return w.forever()
 	}
-	n := w.block(loopOp, Signature{}, nil)
-	n.Body = w.inside(scope{n, nil, -1}, func() []*Node { return append(w.statements(), w.back(n)...) })
-	return []*Node{n}
+	n := node(loopOp)
+	return code{w.enclose(n, nil, func() code { return append(w.statements(), w.back(n)...) })}
 }
 
-// back goes back to a loop in any case, and leaves what the loop leaves, as far as validation
-// is concerned.
-func (w *writer) back(n *Node) []*Node {
+// back always repeats a loop. To validation, it pushes the loop's results.
+func (w *writer) back(n *Node) code {
 	params, results := n.Block.Params, n.Block.Results
 	to := scope{n, params, -1}
-	leap := func() []*Node { return w.jumpTo(to, w.free()) }
+	jump := func() code { return append(w.expressions(params), jumpTo(brOp, n)) }
+	leap := func() code { return w.jumpTo(to, w.free()) }
 	switch w.r.IntN(9) {
 	case 0, 1:
-		again := jumpTo(brIfOp, n, append(w.expressions(params), w.always())...)
-		return append(append([]*Node{again}, w.sink(params)...), w.after(results)...)
+		return append(w.branchIf(to, w.always), w.after(results)...)
 	case 2:
-		again := either(w.always())
-		again.Body = w.inside(scope{again, nil, -1}, func() []*Node { return []*Node{jumpTo(brOp, n, w.expressions(params)...)} })
-		return append([]*Node{again}, w.after(results)...)
-	case 3: // one way or the other
-		again := either(w.condition(), append(w.expressions(params), jumpTo(brOp, n))...)
-		again.HasElse = true
-		again.Else = append(w.expressions(params), jumpTo(brOp, n))
-		return append([]*Node{again}, w.after(results)...)
+		return append(code{w.enclose(either(w.always()), nil, jump)}, w.after(results)...)
+	case 3: // in both branches of an if
+		again := either(w.condition(), jump()...)
+		again.HasElse, again.Else = true, jump()
+		return append(code{again}, w.after(results)...)
 	case 4:
 		return append(w.untaken(), w.dead(leap(), results)...)
-	case 5: // a table of which one target is not the loop, and never picked
+	case 5: // by a table with another target, which is never selected
 		for _, s := range w.scopes[:w.barrier] {
 			if len(s.takes) == 0 && len(params) == 0 {
-				table := &Node{Op: brTableOp, Targets: []*Node{s.node, n}, Args: []*Node{w.always()}}
-				return w.dead([]*Node{table}, results)
+				return w.dead(code{table(code{s.node, n}, w.always())}, results)
 			}
 		}
 	}

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// expressions makes code that leaves values.
-func (w *writer) expressions(types []Type) (nodes []*Node) {
+// expressions generates code that pushes values.
+func (w *writer) expressions(types []Type) (nodes code) {
 	for _, t := range types {
 		nodes = append(nodes, w.expression(t))
 	}
 	return nodes
 }
 
-// leaf leaves a value without ado.
+// leaf pushes a variable or a constant.
 func (w *writer) leaf(t Type) *Node {
 	if locals := w.plainOf(t); len(locals) > 0 && w.chance(50) {
 		return with(localGet, oneOf(w.generator, locals...))
@@ -27,11 +27,11 @@ func (w *writer) leaf(t Type) *Node {
 	case I64:
 		return with(i64Const, oneOf(w.generator, 0, 1, -1, 1<<40, w.r.IntN(1000)))
 	default:
-		return &Node{Op: f64Const, Value: int64(math.Float64bits(float64(w.r.IntN(100))))}
+		return with(f64Const, int(math.Float64bits(float64(w.r.IntN(100)))))
 	}
 }
 
-// expression makes code that leaves one value.
+// expression generates code that pushes one value.
 func (w *writer) expression(t Type) *Node {
 	w.budget--
 	if w.budget <= 0 || w.depth > 5 {
@@ -39,9 +39,11 @@ func (w *writer) expression(t Type) *Node {
 	}
 	w.depth++
 	defer func() { w.depth-- }()
+	one := []Type{t}
 	switch w.r.IntN(16) {
 	case 0, 1, 2, 3:
-		return w.operation(t)
+		o := oneOf(w.generator, filter(effectFree, func(o *Op) bool { return o.result == t })...)
+		return node(o, w.expressions(o.params)...)
 	case 4:
 		return node(selectOp, w.expression(t), w.expression(t), w.condition())
 	case 5:
@@ -60,59 +62,43 @@ func (w *writer) expression(t Type) *Node {
 			return made
 		}
 	case 9:
-		n := w.block(blockOp, Signature{Results: []Type{t}}, nil)
-		n.Body = w.inside(scope{n, []Type{t}, -1}, func() []*Node { return w.body(nil, []Type{t}) })
-		return n
+		return w.enclose(block(blockOp, nil, one), one, func() code { return w.body(nil, one) })
 	case 10:
-		return w.choice(Signature{Results: []Type{t}})
+		return w.choice(Signature{Results: one})
 	case 11:
 		if t == I32 {
 			return w.size()
 		}
 	case 12:
-		if made := w.valuedExit(t); made != nil {
-			return made
+		for _, s := range w.free() {
+			if slices.Equal(s.takes, one) {
+				return jumpTo(brIfOp, s.node, w.expression(t), w.condition())
+			}
 		}
 	case 13:
 		if w.depth < 4 {
-			n := w.block(blockOp, Signature{Results: []Type{t}}, nil)
-			n.Body = w.inside(scope{n, []Type{t}, -1}, func() []*Node { return w.loop([]Type{t}) })
-			return n
+			return w.enclose(block(blockOp, nil, one), one, func() code { return w.loop(one) })
 		}
 	}
 	return w.leaf(t)
 }
 
-func (w *writer) operation(t Type) *Node {
-	var fitting []operation
-	for _, o := range operations {
-		if o.result == t {
-			fitting = append(fitting, o)
-		}
-	}
-	o := oneOf(w.generator, fitting...)
-	return node(o.op, w.expressions(o.takes)...)
-}
-
-// address is an address of memory up to a mask.
+// address pushes an address of memory, at most a mask.
 func (w *writer) address(mask int) *Node { return node(i32And, w.expression(I32), number(mask)) }
 
-// condition is true, or not.
+// condition pushes any condition.
 func (w *writer) condition() *Node {
 	if w.chance(30) {
-		return node(i32And, w.expression(I32), number(1))
+		return w.address(1)
 	}
 	return w.expression(I32)
 }
 
-// callFor calls something that returns one value of a type, if there is such a function.
+// callFor calls a function that returns one value of a type, or returns nil if there is none.
 func (w *writer) callFor(t Type) *Node {
-	var fitting []int
-	for _, function := range w.callable[:w.level] {
-		if slices.Equal(w.p.typeOf(function).Results, []Type{t}) {
-			fitting = append(fitting, function)
-		}
-	}
+	fitting := filter(w.callable[:w.level], func(function int) bool {
+		return slices.Equal(w.p.typeOf(function).Results, []Type{t})
+	})
 	if len(fitting) > 0 && w.chance(80) {
 		return w.callOf(oneOf(w.generator, fitting...))
 	}
@@ -127,10 +113,11 @@ func (w *writer) callFor(t Type) *Node {
 
 // callOf calls a function of the library, directly or through the table.
 func (w *writer) callOf(function int) *Node {
-	args := w.expressions(w.p.typeOf(function).Params)
+	s := w.p.typeOf(function)
+	args := w.expressions(s.Params)
 	var slots []int
-	for n, held := range w.p.Slots {
-		if n < len(w.levels) && w.levels[n] < w.level && w.p.typeOf(held).equal(w.p.typeOf(function)) {
+	for n, level := range w.levels {
+		if level < w.level && w.p.typeOf(w.p.Slots[n]).equal(s) {
 			slots = append(slots, n)
 		}
 	}
@@ -141,17 +128,17 @@ func (w *writer) callOf(function int) *Node {
 	if w.chance(30) {
 		at = node(selectOp, at, number(oneOf(w.generator, slots...)), w.condition())
 	}
-	return &Node{Op: indirectOp, Block: w.p.typeOf(function), Args: append(args, at)}
+	return &Node{Op: indirectOp, Block: s, Args: append(args, at)}
 }
 
-// size asks for the size of something, and may make it larger.
+// size pushes the size of something, which it may grow.
 func (w *writer) size() *Node {
 	switch w.r.IntN(8) {
 	case 0:
-		return node(memoryGrow, node(i32And, w.expression(I32), number(1)))
+		return node(memoryGrow, w.address(1))
 	case 1:
 		if w.tables {
-			return with(tableGrow, 1, w.reference(), node(i32And, w.expression(I32), number(3)))
+			return with(tableGrow, 1, w.reference(), w.address(3))
 		}
 	case 2, 3:
 		return with(tableSize, w.r.IntN(2))
@@ -161,7 +148,7 @@ func (w *writer) size() *Node {
 	return node(memorySize)
 }
 
-// reference is one that nothing calls.
+// reference pushes a reference that nothing calls.
 func (w *writer) reference() *Node {
 	if w.chance(50) {
 		return with(refNull, int(funcref))
@@ -169,13 +156,13 @@ func (w *writer) reference() *Node {
 	return with(refFunc, w.anyFunction())
 }
 
-// choice is an if with operands and results.
+// choice generates an if with operands and results.
 func (w *writer) choice(s Signature) *Node {
-	n := w.block(ifOp, s, append(w.expressions(s.Params), w.condition()))
-	n.Body = w.inside(scope{n, s.Results, -1}, func() []*Node { return w.body(s.Params, s.Results) })
+	body := func() code { return w.body(s.Params, s.Results) }
+	n := block(ifOp, s.Params, s.Results, append(w.expressions(s.Params), w.condition())...)
+	w.enclose(n, s.Results, body)
 	if !slices.Equal(s.Params, s.Results) || w.chance(60) {
-		n.HasElse = true
-		n.Else = w.inside(scope{n, s.Results, -1}, func() []*Node { return w.body(s.Params, s.Results) })
+		n.HasElse, n.Else = true, w.inside(scope{n, s.Results, -1}, body)
 	}
 	return n
 }

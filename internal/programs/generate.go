@@ -6,60 +6,56 @@ import (
 	"math/rand/v2"
 )
 
-// mostFuel is what a bounded program may take, and an endless one until it comes to where it
-// does not come out of. Some take more than a guest is given at once.
+// mostFuel is how much fuel a bounded program may use, and an endless one before it enters its
+// endless loop. It exceeds the fuel that a guest is given at once.
 const mostFuel = 250_000
 
-// Bounded returns a program that comes to an end, and what its run comes to.
+// Bounded returns a program that terminates, and the outcome of its run.
 func Bounded(seed uint64) (*Program, Outcome) {
-	for attempt := range uint64(1000) {
-		p := newGenerator(seed, attempt).bounded()
-		outcome, err := p.Run(mostFuel)
-		switch {
-		case err == nil:
-			return p, outcome
-		case !errors.Is(err, errLong) && !errors.Is(err, errDeep):
-			panic(fmt.Sprintf("bounded program %d, attempt %d: %v\n%s", seed, attempt, err, p))
-		}
-	}
-	panic(fmt.Sprintf("no bounded program for %d", seed))
+	return first(seed, (*generator).bounded, func(_ Outcome, err error) bool { return err == nil })
 }
 
-// Endless returns a program that never comes to an end, and never traps.
+// Endless returns a program that neither terminates nor traps.
 func Endless(seed uint64) *Program { return endless(seed, false) }
 
-// EndlessCommand returns an endless program that imports nothing but WASI, and is a command.
+// EndlessCommand returns an endless program that is a command and imports only WASI.
 func EndlessCommand(seed uint64) *Program { return endless(seed, true) }
 
 func endless(seed uint64, wasi bool) *Program {
-	for attempt := range uint64(1000) {
-		g := newGenerator(seed, attempt)
-		g.wasi = wasi
-		p := g.endless()
-		outcome, err := p.Run(mostFuel)
-		if !errors.Is(err, errLong) && !errors.Is(err, errDeep) {
-			panic(fmt.Sprintf("endless program %d, attempt %d: %v\n%s", seed, attempt, err, p))
-		}
-		if outcome.Endless && errors.Is(err, errLong) {
-			return p
-		}
-	}
-	panic(fmt.Sprintf("no endless program for %d", seed))
+	p, _ := first(seed, func(g *generator) *Program { g.wasi = wasi; return g.endless() }, func(o Outcome, err error) bool {
+		return o.Endless && errors.Is(err, errLong)
+	})
+	return p
 }
 
-// generator makes one program.
+// first generates programs until the run of one is as wanted.
+func first(seed uint64, generate func(*generator) *Program, wanted func(Outcome, error) bool) (*Program, Outcome) {
+	for attempt := range uint64(1000) {
+		p := generate(newGenerator(seed, attempt))
+		outcome, err := p.Run(mostFuel)
+		switch {
+		case wanted(outcome, err):
+			return p, outcome
+		case !errors.Is(err, errLong) && !errors.Is(err, errDeep):
+			panic(fmt.Sprintf("program %d, attempt %d: %v\n%s", seed, attempt, err, p))
+		}
+	}
+	panic(fmt.Sprintf("no program for %d", seed))
+}
+
+// generator generates one program.
 type generator struct {
 	r       *rand.Rand
 	p       *Program
-	wasi    bool
-	tables  bool // are changed, so that each run needs an instance of its own
+	wasi    bool // import only WASI
+	tables  bool // change tables, so that each run needs an instance of its own
 	small   bool
-	imports map[string]int // where the host offers them
+	imports map[string]int // indices of the functions that the host provides
 
-	callable []int // functions that come back, each of which calls those before it
-	levels   []int // for each slot, the last place in callable of what it may hold
-	// The globals that are what they are called, and how often functions may yet call those
-	// that are not before them.
+	callable []int // functions that return, each of which calls those before it
+	levels   []int // for each slot, the last index in callable of a function it may hold
+	// zero and one are the globals with these values, and recursions the one that counts how many
+	// more calls of functions not before the caller are allowed.
 	zero, one, recursions int
 	plain                 []int // the globals to read and write
 }
@@ -71,10 +67,10 @@ func newGenerator(seed, attempt uint64) *generator {
 	return g
 }
 
-// chance is true so many times in a hundred.
+// chance is true with a probability in percent.
 func (g *generator) chance(percent int) bool { return g.r.IntN(100) < percent }
 
-// few returns a number of which small ones are likelier.
+// few returns a number up to most, preferring small ones.
 func (g *generator) few(most int) int {
 	n := g.r.IntN(most + 1)
 	if g.small || g.chance(40) {
@@ -102,7 +98,7 @@ func (g *generator) anySignature() Signature {
 	return Signature{g.anyTypes(3), g.anyTypes(2)}
 }
 
-// environment makes all but the functions that a program is for.
+// environment generates everything but the functions that the host calls.
 func (g *generator) environment() {
 	p := g.p
 	p.Shape = oneOf(g, "command", "command", "reactor", "plugin")
@@ -110,12 +106,13 @@ func (g *generator) environment() {
 		p.Shape = "command"
 	}
 	if p.Shape == "reactor" {
-		g.tables = false // else it could not be started
+		g.tables = false // a reactor that changes tables cannot be started
 	}
 	offered := []Import{{WASIModule, Yield, Signature{Results: []Type{I32}}}}
 	if !g.wasi {
+		i32 := []Type{I32}
 		offered = append(offered, Import{HostModule, Observe, Signature{Params: []Type{I64}}},
-			Import{HostModule, Finish, Signature{Params: []Type{I32}}}, Import{HostModule, Echo, Signature{[]Type{I32}, []Type{I32}}})
+			Import{HostModule, Finish, Signature{Params: i32}}, Import{HostModule, Echo, Signature{i32, i32}})
 	}
 	g.r.Shuffle(len(offered), func(i, j int) { offered[i], offered[j] = offered[j], offered[i] })
 	for n, i := range offered {
@@ -131,7 +128,7 @@ func (g *generator) environment() {
 	for n := range bytes {
 		bytes[n] = byte(g.r.IntN(256))
 	}
-	p.Data = append(p.Data, Segment{Offset: g.r.IntN(1000), Bytes: bytes})
+	p.Data = []Segment{{Offset: g.r.IntN(1000), Bytes: bytes}}
 	if g.tables {
 		p.Data = append(p.Data, Segment{Offset: -1, Bytes: bytes})
 	}
@@ -146,7 +143,7 @@ func (g *generator) global(t Type, value uint64) int {
 	return len(g.p.Globals) - 1
 }
 
-// library makes functions that come back.
+// library generates functions that return.
 func (g *generator) library() {
 	p := g.p
 	for range g.few(6) {
@@ -174,7 +171,7 @@ func (g *generator) library() {
 	}
 }
 
-// anyFunction is one to refer to, and never to call.
+// anyFunction returns a function for references that are never called.
 func (g *generator) anyFunction() int {
 	if len(g.callable) == 0 {
 		g.callable = append(g.callable, g.declare(Signature{}))
@@ -182,7 +179,7 @@ func (g *generator) anyFunction() int {
 	return oneOf(g, g.callable...)
 }
 
-// declare adds a function without a body.
+// declare adds a function whose body is yet to be generated.
 func (g *generator) declare(s Signature) int {
 	g.p.Functions = append(g.p.Functions, &Function{Type: s})
 	return len(g.p.Imports) + len(g.p.Functions) - 1
@@ -192,28 +189,32 @@ func (g *generator) export(name string, function int) {
 	g.p.Exports = append(g.p.Exports, Export{name, function})
 }
 
-// bounded makes a program that ends, as far as the interpreter confirms it.
+// bounded generates a program that terminates, if the interpreter confirms it.
 func (g *generator) bounded() *Program {
 	g.environment()
 	if g.chance(15) {
 		g.p.Start = g.finite(Signature{}, false)
 	}
-	if g.p.Shape == "reactor" {
-		g.export("_initialize", g.finite(Signature{}, false))
-		g.p.Before = "_initialize"
-	}
+	g.initialize()
 	g.enter(func(s Signature) int { return g.finite(s, true) })
 	return g.p
 }
 
-// finite adds a function that comes back. One that tells, tells all that it leaves.
+// initialize gives a reactor a function to call first.
+func (g *generator) initialize() {
+	if g.p.Shape == "reactor" {
+		g.export("_initialize", g.finite(Signature{}, false))
+		g.p.Before = "_initialize"
+	}
+}
+
+// finite adds a function that returns. If it tells, the host observes the state it leaves behind.
 func (g *generator) finite(s Signature, tells bool) int {
 	function := g.declare(s)
 	w := g.writer(function, len(g.callable), 60)
-	body := w.block(blockOp, Signature{}, nil) // so that the telling is not passed by
 	w.barrier = 1
-	body.Body = w.inside(scope{node: body, counter: -1}, func() []*Node { return w.body(nil, nil) })
-	w.f.Body = []*Node{body}
+	// Nothing leaves this block for the function's label, so the telling cannot be skipped.
+	w.f.Body = code{w.enclosed(func(*Node) code { return w.body(nil, nil) })}
 	if tells {
 		w.f.Body = append(w.f.Body, w.tell()...)
 	}
@@ -221,7 +222,7 @@ func (g *generator) finite(s Signature, tells bool) int {
 	return function
 }
 
-// endless makes a program that does not end.
+// endless generates a program that does not terminate.
 func (g *generator) endless() *Program {
 	g.environment()
 	switch place := g.r.IntN(12); {
@@ -235,10 +236,7 @@ func (g *generator) endless() *Program {
 		g.p.Entry = "_initialize"
 		return g.p
 	}
-	if g.p.Shape == "reactor" {
-		g.export("_initialize", g.finite(Signature{}, false))
-		g.p.Before = "_initialize"
-	}
+	g.initialize()
 	if g.chance(10) {
 		g.p.Start = g.finite(Signature{}, false)
 	}
@@ -246,21 +244,20 @@ func (g *generator) endless() *Program {
 	return g.p
 }
 
-// enter exports what the host calls.
+// enter exports the function that the host calls.
 func (g *generator) enter(body func(Signature) int) {
+	g.p.Entry = "run"
 	switch g.p.Shape {
 	case "command":
 		g.p.Entry = "_start"
-		g.export("_start", body(Signature{}))
+		fallthrough
 	case "reactor":
-		g.p.Entry = "run"
-		g.export("run", body(Signature{}))
+		g.export(g.p.Entry, body(Signature{}))
 	default:
-		g.p.Entry = "run"
 		plugin := body(Signature{Results: []Type{I32}})
 		g.export("plugin", plugin)
 		wrapper := g.declare(Signature{})
-		g.p.Functions[wrapper-len(g.p.Imports)].Body = []*Node{node(dropOp, call(plugin))}
+		g.p.Functions[wrapper-len(g.p.Imports)].Body = code{node(dropOp, call(plugin))}
 		g.export("run", wrapper)
 	}
 }

@@ -5,31 +5,33 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
+	"slices"
 )
 
-// Outcome is what a run comes to.
+// Outcome is the result of a run.
 type Outcome struct {
-	// Fuel is what the call of the entry takes, with that of the start function unless another
+	// Fuel is what the call of the entry used. It includes the start function, unless another
 	// function is called in between.
 	Fuel int64
-	// Observed is what was seen of the same.
+	// Observed is what the host observed during the same.
 	Observed Observer
-	// Endless: the program came to where it does not come out of.
+	// Endless is set if the program entered a loop that never terminates.
 	Endless bool
 }
 
-// errors of the interpreter. What a generated program does otherwise is a bug of this package.
+// Errors of the interpreter. Any other failure of a generated program is a bug of this package.
 var (
-	errLong = errors.New("it takes longer than was asked for")
-	errDeep = errors.New("it calls too deep")
+	errLong = errors.New("the fuel limit is exceeded")
+	errDeep = errors.New("calls are nested too deeply")
 )
 
-const mostDeep = 200
+const maxCalls = 200 // nested
 
-// Run interprets the program, but no further than to so much fuel. The error says that it did
-// not come to its end: it is a trap, or no end is in sight.
+// Run interprets the program until it has used that much fuel. The error is a trap, or says that the
+// program did not terminate within the limit.
 func (p *Program) Run(limit int64) (outcome Outcome, err error) {
-	m := &machine{p: p, limit: limit, memory: make([]byte, p.Pages<<16), slots: append([]int(nil), p.Slots...), spare: make([]int, spareElements)}
+	m := &machine{p: p, limit: limit, memory: make([]byte, p.Pages<<16), tables: [2][]int{slices.Clone(p.Slots), slices.Repeat([]int{nothing}, spareElements)}}
 	for _, g := range p.Globals {
 		m.globals = append(m.globals, g.Value)
 	}
@@ -38,18 +40,13 @@ func (p *Program) Run(limit int64) (outcome Outcome, err error) {
 			copy(m.memory[s.Offset:], s.Bytes)
 		}
 	}
-	for n := range m.spare {
-		m.spare[n] = nothing
-	}
 	var begun int64
 	defer func() {
 		outcome.Fuel, outcome.Observed, outcome.Endless = m.fuel-begun, m.observed, m.endless
 		if value := recover(); value != nil {
-			failure, ours := value.(error)
-			if !ours {
-				failure = fmt.Errorf("trap: %v", value)
+			if err, _ = value.(error); err == nil {
+				err = fmt.Errorf("trap: %v", value)
 			}
-			err = failure
 		}
 	}()
 	if p.Start >= 0 {
@@ -64,25 +61,20 @@ func (p *Program) Run(limit int64) (outcome Outcome, err error) {
 }
 
 func (p *Program) exported(name string) int {
-	for _, export := range p.Exports {
-		if export.Name == name {
-			return export.Function
-		}
-	}
-	panic("no function " + name)
+	return p.Exports[slices.IndexFunc(p.Exports, func(e Export) bool { return e.Name == name })].Function
 }
 
 // nothing is the null reference.
 const nothing = -1
 
-// machine is the abstract machine of the specification (chapter 4), which counts.
+// machine is the abstract machine of the specification (chapter 4), with a fuel counter.
 type machine struct {
 	p              *Program
 	fuel, limit    int64
 	stack, globals []uint64
 	locals         []uint64
 	memory         []byte
-	slots, spare   []int
+	tables         [2][]int
 	depth          int
 	observed       Observer
 	endless        bool
@@ -104,7 +96,7 @@ func (m *machine) charge(fuel int64) {
 	}
 }
 
-// keep leaves as many values as given of those above the base.
+// keep drops all values above the base except the topmost ones.
 func (m *machine) keep(base, arity int) {
 	n := copy(m.stack[base:], m.stack[len(m.stack)-arity:])
 	m.stack = m.stack[:base+n]
@@ -115,7 +107,7 @@ func (m *machine) call(function int) {
 		m.host(m.p.Imports[function].Name)
 		return
 	}
-	if m.depth++; m.depth > mostDeep {
+	if m.depth++; m.depth > maxCalls {
 		panic(errDeep)
 	}
 	f := m.p.Functions[function-len(m.p.Imports)]
@@ -145,13 +137,13 @@ func (m *machine) host(name string) {
 	}
 }
 
-// branch is where control goes to: nowhere but on, or to a target.
+// branch says where execution continues: at the next instruction, or at a target.
 type branch struct {
 	taken  bool
 	target *Node
 }
 
-func (m *machine) sequence(nodes []*Node) branch {
+func (m *machine) sequence(nodes code) branch {
 	for _, n := range nodes {
 		if b := m.execute(n); b.taken {
 			return b
@@ -176,9 +168,7 @@ func (m *machine) execute(n *Node) branch {
 	case brOp:
 		return branch{true, n.Targets[0]}
 	case brIfOp:
-		if m.pop32() != 0 {
-			return branch{true, n.Targets[0]}
-		}
+		return branch{m.pop32() != 0, n.Targets[0]}
 	case brTableOp:
 		return branch{true, n.Targets[min(m.pop32(), len(n.Targets)-1)]}
 	case returnOp:
@@ -186,7 +176,11 @@ func (m *machine) execute(n *Node) branch {
 	case callOp:
 		m.call(int(n.Value))
 	case indirectOp:
-		m.indirect(n)
+		function := m.tables[0][m.pop32()]
+		if !m.p.typeOf(function).equal(n.Block) {
+			panic("indirect call type mismatch")
+		}
+		m.call(function)
 	default:
 		m.effect(n)
 	}
@@ -199,9 +193,7 @@ func (m *machine) block(n *Node) branch {
 	if n.Op == ifOp && m.pop32() == 0 {
 		body = n.Else
 	}
-	if n.endless {
-		m.endless = true
-	}
+	m.endless = m.endless || n.endless
 	base := len(m.stack) - len(n.Block.Params)
 	for {
 		b := m.sequence(body)
@@ -216,25 +208,22 @@ func (m *machine) block(n *Node) branch {
 	}
 }
 
-func (m *machine) indirect(n *Node) {
-	function := m.slots[m.pop32()]
-	if !m.p.typeOf(function).equal(n.Block) {
-		panic("indirect call type mismatch")
-	}
-	m.call(function)
-}
-
-// The cost of growing, and how many bytes a unit pays for.
 const (
-	growCost  = 4096
-	unitBytes = 16
+	growCost  = 4096 // of memory.grow and table.grow
+	unitBytes = 16   // that one unit of fuel fills or copies
 )
 
-// effect executes an instruction that has nothing to do with control. One unit is paid.
+// effect executes an instruction other than control flow. One unit has been charged.
 func (m *machine) effect(n *Node) {
 	switch n.Op {
 	case dropOp:
 		m.pop()
+	case selectOp:
+		condition, other := m.pop32(), m.pop()
+		if condition == 0 {
+			m.pop()
+			m.push(other)
+		}
 	case localGet:
 		m.push(m.locals[n.Value])
 	case localSet:
@@ -247,7 +236,7 @@ func (m *machine) effect(n *Node) {
 		m.globals[n.Value] = m.pop()
 	case i32Const:
 		m.push(uint64(uint32(n.Value)))
-	case i64Const, f64Const:
+	case i64Const, f64Const, refFunc:
 		m.push(uint64(n.Value))
 	case i32Load:
 		m.push(uint64(binary.LittleEndian.Uint32(m.at(n, 4))))
@@ -267,126 +256,105 @@ func (m *machine) effect(n *Node) {
 	case memorySize:
 		m.push(uint64(len(m.memory) >> 16))
 	case memoryGrow:
-		m.charge(growCost - 1)
-		size, by := len(m.memory)>>16, m.pop32()
-		if size+by > mostPages {
-			m.push(uint64(uint32(1<<32 - 1)))
-			return
+		by, size := m.pop32(), len(m.memory)>>16
+		if m.grow(size, by, mostPages) {
+			m.memory = append(m.memory, make([]byte, by<<16)...)
 		}
-		m.memory = append(m.memory, make([]byte, by<<16)...)
-		m.push(uint64(size))
-	case memoryFill, memoryCopy, memoryInit:
-		m.bulkMemory(n)
-	case refIsNull:
-		m.push(truth(int64(m.pop()) == nothing))
+	case memoryFill:
+		length, value, to := m.pop32(), m.pop(), m.pop32()
+		m.charge(int64(length / unitBytes))
+		fill(m.memory[to:to+length], byte(value))
+	case memoryCopy:
+		copied(m, m.memory, m.memory, unitBytes)
+	case memoryInit:
+		copied(m, m.memory, m.p.Data[n.Value].Bytes, unitBytes)
 	case refNull:
 		none := int64(nothing)
 		m.push(uint64(none))
-	case refFunc:
-		m.push(uint64(n.Value))
-	case tableGet, tableSet, tableSize, tableGrow, tableFill, tableCopy, tableInit:
-		m.table(n)
+	case refIsNull:
+		m.push(truth[uint64](int64(m.pop()) == nothing))
+	case tableGet:
+		m.push(uint64(m.tables[n.Value][m.pop32()]))
+	case tableSet:
+		function := int(m.pop())
+		m.tables[n.Value][m.pop32()] = function
+	case tableSize:
+		m.push(uint64(len(m.tables[n.Value])))
+	case tableGrow:
+		by, function, size := m.pop32(), int(m.pop()), len(m.tables[1])
+		if m.grow(size, by, mostSpare) {
+			m.tables[1] = append(m.tables[1], slices.Repeat([]int{function}, by)...)
+		}
+	case tableFill:
+		length, function, to := m.pop32(), int(m.pop()), m.pop32()
+		m.charge(int64(length))
+		fill(m.tables[1][to:to+length], function)
+	case tableCopy:
+		copied(m, m.tables[1], m.tables[1], 1)
+	case tableInit: // the first two element segments are not passive
+		copied(m, m.tables[1], m.p.Elements[n.Value-2].Functions, 1)
 	default:
-		operands := m.stack[len(m.stack)-n.Op.takes:]
-		result := n.Op.rule(operands)
-		m.stack = append(m.stack[:len(m.stack)-n.Op.takes], result)
+		base := len(m.stack) - len(n.Op.params)
+		m.stack = append(m.stack[:base], n.Op.eval(m.stack[base:]))
 	}
 }
 
+// at pops an address and returns the memory there.
 func (m *machine) at(n *Node, size int) []byte {
 	address := m.pop32() + int(n.Value)
 	return m.memory[address : address+size]
 }
 
-func (m *machine) bulkMemory(n *Node) {
-	length, source, to := m.pop32(), m.pop(), m.pop32()
-	m.charge(int64(length / unitBytes))
-	target := m.memory[to : to+length]
-	switch n.Op {
-	case memoryFill:
-		for i := range target {
-			target[i] = byte(source)
-		}
-	case memoryCopy:
-		from := int(uint32(source))
-		copy(target, m.memory[from:from+length])
-	default:
-		from := int(uint32(source))
-		copy(target, m.p.Data[n.Value].Bytes[from:from+length])
+// grow charges for growing something, pushes its old size or -1, and reports whether it may grow.
+func (m *machine) grow(size, by, most int) bool {
+	m.charge(growCost - 1)
+	if size+by > most {
+		m.push(math.MaxUint32)
+		return false
+	}
+	m.push(uint64(size))
+	return true
+}
+
+func fill[T any](target []T, value T) {
+	for i := range target {
+		target[i] = value
 	}
 }
 
-// table executes what is done with tables: 0 has the functions to call, 1 is to spare.
-func (m *machine) table(n *Node) {
-	table := &m.spare
-	if n.Value == 0 {
-		table = &m.slots
-	}
-	switch n.Op {
-	case tableGet:
-		m.push(uint64((*table)[m.pop32()]))
-	case tableSet:
-		function := m.pop()
-		(*table)[m.pop32()] = int(function)
-	case tableSize:
-		m.push(uint64(len(*table)))
-	case tableGrow:
-		m.charge(growCost - 1)
-		by, size := m.pop32(), len(m.spare)
-		function := int(m.pop())
-		if size+by > mostSpare {
-			m.push(uint64(uint32(1<<32 - 1)))
-			return
-		}
-		for range by {
-			m.spare = append(m.spare, function)
-		}
-		m.push(uint64(size))
-	case tableFill:
-		length, function, to := m.pop32(), int(m.pop()), m.pop32()
-		m.charge(int64(length))
-		for i := range m.spare[to : to+length] {
-			m.spare[to+i] = function
-		}
-	case tableCopy:
-		length, from, to := m.pop32(), m.pop32(), m.pop32()
-		m.charge(int64(length))
-		copy(m.spare[to:to+length], m.spare[from:from+length])
-	case tableInit: // of table 1, named second; the passive segments follow two others
-		length, from, to := m.pop32(), m.pop32(), m.pop32()
-		m.charge(int64(length))
-		copy(m.spare[to:to+length], m.p.Elements[n.Value-2].Functions[from:from+length])
-	}
+// copied pops the operands of a bulk copy and performs it. A unit of fuel pays for so many elements.
+func copied[T any](m *machine, into, from []T, unit int) {
+	length, source, to := m.pop32(), m.pop32(), m.pop32()
+	m.charge(int64(length / unit))
+	copy(into[to:to+length], from[source:source+length])
 }
 
-// The functions that programs import, beside WASI's sched_yield.
+// The functions that programs import: the test host's, and WASI's sched_yield.
 const (
 	HostModule = "test"
-	Observe    = "observe" // (i64) -> (): what the program wants seen
-	Finish     = "finish"  // (i32) -> (): its memory has so many pages
-	Echo       = "echo"    // (i32) -> (i32): the same number
+	Observe    = "observe" // (i64) -> (): a value to observe
+	Finish     = "finish"  // (i32) -> (): the size of the memory in pages, to observe all of it
+	Echo       = "echo"    // (i32) -> (i32): returns its argument
 	WASIModule = "wasi_snapshot_preview1"
 	Yield      = "sched_yield" // () -> (i32): 0
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Observer condenses what a program does that can be seen.
+// Observer computes a checksum of the observable effects of a program.
 type Observer struct {
-	Seen int // values
+	Seen int // the number of observed values
 	sum  uint32
 }
 
 // Observe adds a value.
 func (o *Observer) Observe(value uint64) {
 	o.Seen++
-	var bytes [8]byte
-	binary.LittleEndian.PutUint64(bytes[:], value)
-	o.sum = crc32.Update(o.sum, castagnoli, bytes[:])
+	o.Finish(binary.LittleEndian.AppendUint64(nil, value))
 }
 
-// Finish adds the memory.
+// Finish adds the contents of the memory.
 func (o *Observer) Finish(memory []byte) { o.sum = crc32.Update(o.sum, castagnoli, memory) }
 
-// Sum returns what equal runs have in common.
+// Sum returns the checksum.
 func (o *Observer) Sum() uint32 { return o.sum }

@@ -1,22 +1,19 @@
-// Package programs makes random WebAssembly modules of whose runs everything is known: those
-// that never end, and those that end and of which a plain interpreter says what they take and
-// what they do. The engine's tests run them to see that metering neither misses a loop nor
-// miscounts, and that what it adds changes nothing.
+// Package programs generates random WebAssembly modules whose behaviour is known: some never
+// terminate, and of the others a plain interpreter says how much fuel they take and what they do.
+// The engine's tests run them to check that metering neither misses a loop nor miscounts, and that
+// instrumenting a module does not change what it does.
 //
-// The package knows nothing of how modules are metered. Its cost model is that of the
-// documentation: an executed instruction costs 1; block, loop, else, end and nop are free;
-// memory.grow and table.grow cost 4,096; bulk operations cost 1, and 1 for each 16 bytes or
-// each table element.
+// The package knows nothing of how modules are metered. Its cost model is the documented one: an
+// executed instruction costs 1; block, loop, else, end and nop are free; memory.grow and table.grow
+// cost 4,096; bulk operations cost 1, plus 1 for each 16 bytes or each table element.
 package programs
 
-import (
-	"slices"
-)
+import "slices"
 
-// Type is a value type, as the binary format writes it.
+// Type is a value type, encoded as in the binary format.
 type Type byte
 
-// The types that programs use. Functions and blocks pass numbers alone.
+// The types that programs use. Functions and blocks take and return only numbers.
 const (
 	I32     Type = 0x7f
 	I64     Type = 0x7e
@@ -31,28 +28,28 @@ func (s Signature) equal(other Signature) bool {
 	return slices.Equal(s.Params, other.Params) && slices.Equal(s.Results, other.Results)
 }
 
-// Import is a function that the host offers.
+// Import is a function that the host provides.
 type Import struct {
 	Module, Name string
 	Type         Signature
 }
 
-// Function is one that a program defines.
+// Function is a function that a program defines.
 type Function struct {
 	Type   Signature
 	Locals []Type // beyond the parameters
-	Body   []*Node
+	Body   code
 }
 
 // Global is a mutable global.
 type Global struct {
 	Type  Type
-	Value uint64 // at first
+	Value uint64 // the initial value
 }
 
-// Segment is data, or elements: Functions of the table with that use.
+// Segment is a data segment with Bytes, or an element segment with Functions.
 type Segment struct {
-	Offset    int // below zero: it is passive
+	Offset    int // negative: the segment is passive
 	Bytes     []byte
 	Functions []int
 }
@@ -64,28 +61,28 @@ type Export struct {
 }
 
 // Program is a module with one memory and two tables: the first holds functions to call, the
-// second is there to grow, fill and copy.
+// second only exists to be grown, filled and copied.
 type Program struct {
 	Seed  uint64
-	Shape string // what the host takes it for: "command", "reactor" or "plugin"
-	// Entry is the export to call, and Before the one to call before it, if any.
+	Shape string // how the host runs it: "command", "reactor" or "plugin"
+	// Entry is the export to call, and Before one to call before it, if not empty.
 	Entry, Before string
 
 	Imports   []Import
 	Functions []*Function
 	Globals   []Global
-	Pages     int   // of memory, at first; it grows up to mostPages
+	Pages     int   // the initial size of the memory, which grows up to mostPages
 	Slots     []int // the functions in the first table
 	Data      []Segment
 	Elements  []Segment // passive
-	Start     int       // the start function, or below zero
+	Start     int       // the start function, or negative
 	Exports   []Export
 }
 
-// The sizes that memories and the second table have and can get.
+// Sizes of memories and of the second table.
 const (
 	mostPages     = 4
-	spareElements = 8
+	spareElements = 8 // initially
 	mostSpare     = 32
 )
 
@@ -97,20 +94,56 @@ func (p *Program) typeOf(function int) Signature {
 	return p.Functions[function-len(p.Imports)].Type
 }
 
-// Node is an instruction, behind those that leave its operands. Where there are fewer
+// code is a sequence of instructions.
+type code = []*Node
+
+// Node is an instruction, preceded by the code that computes its operands. If there are fewer
 // arguments than operands, the others are on the stack already.
 type Node struct {
 	Op      *Op
-	Args    []*Node
-	Value   int64 // of a constant, an index, or an offset
-	Second  int64 // index
+	Args    code
+	Value   int64 // a constant, an index or an offset
+	Second  int64 // a second index
 	Block   Signature
-	Body    []*Node // of a block, a loop, and what an if does
-	Else    []*Node
+	Body    code // of a block or a loop; the first branch of an if
+	Else    code
 	HasElse bool
-	// Targets are where branches go: blocks around the node, or nil for the function's own
-	// label. The last one of a table is its default.
-	Targets []*Node
-	// endless marks where a program never comes out of.
+	// Targets are the enclosing blocks that a branch leads to; nil stands for the function's own
+	// label. The last target of a table is its default.
+	Targets code
+	// endless marks a loop that never terminates.
 	endless bool
 }
+
+// Constructors of nodes.
+
+func node(op *Op, args ...*Node) *Node { return &Node{Op: op, Args: args} }
+
+func with(op *Op, value int, args ...*Node) *Node {
+	return &Node{Op: op, Value: int64(value), Args: args}
+}
+
+func block(op *Op, params, results []Type, args ...*Node) *Node {
+	return &Node{Op: op, Block: Signature{params, results}, Args: args}
+}
+
+func number(n int) *Node { return with(i32Const, n) }
+
+func call(function int, args ...*Node) *Node { return with(callOp, function, args...) }
+
+func jumpTo(op *Op, target *Node, args ...*Node) *Node {
+	return &Node{Op: op, Targets: code{target}, Args: args}
+}
+
+// table branches to one of the targets, by its last argument.
+func table(targets code, args ...*Node) *Node {
+	return &Node{Op: brTableOp, Targets: targets, Args: args}
+}
+
+// either returns an if without operands and results.
+func either(condition *Node, then ...*Node) *Node {
+	return &Node{Op: ifOp, Args: code{condition}, Body: then}
+}
+
+// decrement takes one off a counter, which is a local or a global.
+func decrement(get *Op, counter int) *Node { return node(i32Sub, with(get, counter), number(1)) }

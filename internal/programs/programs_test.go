@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// seeds are how many programs of each kind the tests look at.
+// seeds is how many programs of each kind the tests generate.
 const seeds = 300
 
-// TestEndlessProgramsGoOn: they come to where they do not come out of, and stay there for a
-// long time. The generator has looked no further than mostFuel.
+// TestEndlessProgramsGoOn checks that endless programs enter an endless loop and stay in it for much
+// longer than the generator has run them.
 func TestEndlessProgramsGoOn(t *testing.T) {
 	for _, generate := range []func(uint64) *Program{Endless, EndlessCommand} {
 		for seed := range uint64(seeds / 5) {
@@ -40,12 +40,12 @@ func TestBoundedProgramsEnd(t *testing.T) {
 			long++
 		}
 	}
-	assert.Greater(t, fuel/seeds, 500, "they do something")
-	assert.Greater(t, observed/seeds, 4, "which can be seen")
-	assert.Positive(t, long, "some of them a lot")
+	assert.Greater(t, fuel/seeds, 500, "mean fuel")
+	assert.Greater(t, observed/seeds, 4, "mean number of observed values")
+	assert.Positive(t, long, "programs that use much fuel")
 }
 
-// TestEqualSeedsMakeEqualPrograms, so that a seed says which program failed.
+// TestEqualSeedsMakeEqualPrograms: a seed must identify the program that failed.
 func TestEqualSeedsMakeEqualPrograms(t *testing.T) {
 	different := map[string]bool{}
 	for seed := range uint64(seeds) {
@@ -61,8 +61,8 @@ func TestEqualSeedsMakeEqualPrograms(t *testing.T) {
 	assert.Len(t, different, seeds)
 }
 
-// TestProgramsAreOfAllKinds: each construct that metering may get wrong is in some program, and
-// in none of a command that imports WASI alone is anything else imported.
+// TestProgramsAreOfAllKinds checks that some program has each construct that metering might get
+// wrong, and that endless commands import only WASI.
 func TestProgramsAreOfAllKinds(t *testing.T) {
 	var bounded, endless strings.Builder
 	for seed := range uint64(seeds) {
@@ -88,28 +88,28 @@ func TestProgramsAreOfAllKinds(t *testing.T) {
 // TestInterpreterCounts pins the cost model.
 func TestInterpreterCounts(t *testing.T) {
 	back := &Node{Op: loopOp}
-	back.Body = []*Node{jumpTo(brIfOp, back, node(i32GtS, with(localTee, 0, node(i32Sub, with(localGet, 0), number(1))), number(0)))}
+	back.Body = code{jumpTo(brIfOp, back, node(i32GtS, with(localTee, 0, node(i32Sub, with(localGet, 0), number(1))), number(0)))}
 	for _, c := range []struct {
 		name string
-		body []*Node
+		body code
 		want int64
 	}{
 		{"nothing", nil, 0},
-		{"an instruction", []*Node{node(dropOp, number(1))}, 2},
-		{"what is free", []*Node{node(nopOp), {Op: blockOp, Body: []*Node{{Op: loopOp}}}}, 0},
-		{"an if counts, and its else does not", []*Node{{Op: ifOp, Args: []*Node{number(0)}, Body: []*Node{node(unreachableOp)}, Else: []*Node{node(nopOp)}, HasElse: true}}, 2},
-		{"rounds", []*Node{with(localSet, 0, number(3)), back}, 2 + 3*7},
-		{"code that is not reached", []*Node{node(returnOp), node(unreachableOp)}, 1},
-		{"growth", []*Node{node(dropOp, node(memoryGrow, number(1)))}, 2 + 4096},
-		{"growth of a table", []*Node{node(dropOp, with(tableGrow, 1, with(refNull, int(funcref)), number(1)))}, 3 + 4096},
-		{"bytes", []*Node{node(memoryFill, number(0), number(1), number(33))}, 4 + 2},
-		{"elements", []*Node{with(tableFill, 1, number(0), with(refNull, int(funcref)), number(3))}, 4 + 3},
-		{"a call", []*Node{call(0)}, 1},
+		{"an instruction", code{node(dropOp, number(1))}, 2},
+		{"what is free", code{node(nopOp), {Op: blockOp, Body: code{{Op: loopOp}}}}, 0},
+		{"an if counts, and its else does not", code{{Op: ifOp, Args: code{number(0)}, Body: code{node(unreachableOp)}, Else: code{node(nopOp)}, HasElse: true}}, 2},
+		{"rounds", code{with(localSet, 0, number(3)), back}, 2 + 3*7},
+		{"code that is not reached", code{node(returnOp), node(unreachableOp)}, 1},
+		{"growth", code{node(dropOp, node(memoryGrow, number(1)))}, 2 + 4096},
+		{"growth of a table", code{node(dropOp, with(tableGrow, 1, with(refNull, int(funcref)), number(1)))}, 3 + 4096},
+		{"bytes", code{node(memoryFill, number(0), number(1), number(33))}, 4 + 2},
+		{"elements", code{with(tableFill, 1, number(0), with(refNull, int(funcref)), number(3))}, 4 + 3},
+		{"a call", code{call(0)}, 1},
 	} {
 		p := &Program{Start: -1, Entry: "run", Pages: 1, Exports: []Export{{"run", 0}}}
 		body := c.body
 		if c.name == "a call" {
-			p.Functions = append(p.Functions, &Function{Body: []*Node{call(1)}})
+			p.Functions = append(p.Functions, &Function{Body: code{call(1)}})
 			body = nil
 		}
 		p.Functions = append(p.Functions, &Function{Locals: []Type{I32}, Body: body})
@@ -119,10 +119,10 @@ func TestInterpreterCounts(t *testing.T) {
 	}
 }
 
-// TestInterpreterStops: at traps, and where no end is in sight.
+// TestInterpreterStops at traps, and at its limits.
 func TestInterpreterStops(t *testing.T) {
 	forever := &Node{Op: loopOp}
-	forever.Body = []*Node{jumpTo(brOp, forever)}
+	forever.Body = code{jumpTo(brOp, forever)}
 	for _, c := range []struct {
 		name string
 		node *Node
@@ -133,14 +133,14 @@ func TestInterpreterStops(t *testing.T) {
 		{"unreachable", node(unreachableOp), nil},
 		{"out of bounds", node(memoryFill, number(-1), number(0), number(9)), nil},
 	} {
-		p := &Program{Start: -1, Entry: "run", Pages: 1, Exports: []Export{{"run", 0}}, Functions: []*Function{{Body: []*Node{c.node}}}}
+		p := &Program{Start: -1, Entry: "run", Pages: 1, Exports: []Export{{"run", 0}}, Functions: []*Function{{Body: code{c.node}}}}
 		_, err := p.Run(1000)
 		require.Error(t, err, c.name)
 		assert.True(t, c.want == nil || errors.Is(err, c.want), "%s: %v", c.name, err)
 	}
 }
 
-// TestShrink: of a program that fails because it grows the memory, little more is left.
+// TestShrink shrinks a program that fails because it grows its memory to little more than that.
 func TestShrink(t *testing.T) {
 	for seed := range uint64(100) {
 		p, _ := Bounded(seed)
@@ -163,7 +163,7 @@ func TestShrink(t *testing.T) {
 	t.Fatal("no program grows the memory")
 }
 
-func count(nodes []*Node) int {
+func count(nodes code) int {
 	n := len(nodes)
 	for _, inner := range nodes {
 		n += count(inner.Args) + count(inner.Body) + count(inner.Else)

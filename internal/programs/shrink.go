@@ -1,28 +1,26 @@
 package programs
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
-// Shrink makes a program smaller as long as it still fails, until the time is up. The program
-// is changed in place, and may be invalid, or go on for ever, when fails is called.
+// Shrink makes a program smaller as long as it still fails, until the time is up. It changes the
+// program in place; when it calls fails, the program may be invalid or never terminate.
 func Shrink(p *Program, fails func() bool, until time.Time) {
-	for smaller := true; smaller; {
+	for smaller := true; smaller && time.Now().Before(until); {
 		smaller = false
 		for _, f := range p.Functions {
-			if shrinkList(&f.Body, fails, until) {
-				smaller = true
-			}
-		}
-		if !time.Now().Before(until) {
-			return
+			smaller = shrinkList(&f.Body, fails, until) || smaller
 		}
 	}
 }
 
-// shrinkList makes a list of instructions smaller, and what they hold.
-func shrinkList(list *[]*Node, fails func() bool, until time.Time) (smaller bool) {
-	try := func(shorter []*Node) bool {
+// shrinkList shrinks a list of instructions, and the code in them.
+func shrinkList(list *code, fails func() bool, until time.Time) (smaller bool) {
+	try := func(at, size int, instead ...*Node) bool {
 		before := *list
-		*list = shorter
+		*list = slices.Replace(slices.Clone(before), at, at+size, instead...)
 		if fails() {
 			smaller = true
 			return true
@@ -32,7 +30,7 @@ func shrinkList(list *[]*Node, fails func() bool, until time.Time) (smaller bool
 	}
 	for size := len(*list); size > 0; size /= 2 {
 		for at := len(*list) - size; at >= 0 && time.Now().Before(until); at -= size {
-			try(spliced(*list, at, size, nil))
+			try(at, size)
 		}
 	}
 	for at := len(*list) - 1; at >= 0 && time.Now().Before(until); at-- {
@@ -41,23 +39,14 @@ func shrinkList(list *[]*Node, fails func() bool, until time.Time) (smaller bool
 		}
 		n := (*list)[at]
 		switch {
-		case n.Op.immediate == constant32 || n.Op.immediate == constant64 || n.Op.immediate == constantF64:
-			continue
-		case try(spliced(*list, at, 1, []*Node{number(0)})), try(spliced(*list, at, 1, []*Node{{Op: i64Const}})),
-			try(spliced(*list, at, 1, n.Args)) && len(n.Args)+len(n.Body) > 0, len(n.Body) > 0 && try(spliced(*list, at, 1, n.Body)):
-			continue
-		}
-		for _, inner := range []*[]*Node{&n.Args, &n.Body, &n.Else} {
-			if shrinkList(inner, fails, until) {
-				smaller = true
+		case n.Op == i32Const || n.Op == i64Const || n.Op == f64Const:
+		case try(at, 1, number(0)), try(at, 1, node(i64Const)),
+			try(at, 1, n.Args...) && len(n.Args)+len(n.Body) > 0, len(n.Body) > 0 && try(at, 1, n.Body...):
+		default:
+			for _, inner := range []*code{&n.Args, &n.Body, &n.Else} {
+				smaller = shrinkList(inner, fails, until) || smaller
 			}
 		}
 	}
 	return smaller
-}
-
-// spliced returns a copy of a list with something else in place of some elements.
-func spliced(list []*Node, at, size int, instead []*Node) []*Node {
-	made := append([]*Node(nil), list[:at]...)
-	return append(append(made, instead...), list[at+size:]...)
 }

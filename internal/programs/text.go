@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// String returns the program in a form like the text format, with $b0, $b1 for labels and the
-// numbers of functions, imports included.
+// String returns the program in a form like the text format, with $b0, $b1, … for labels and
+// functions by number, imports included.
 func (p *Program) String() string {
-	w := &printer{names: map[*Node]string{}}
+	w := &printer{names: map[*Node]string{nil: "$function"}}
 	w.line(0, ";; seed %d, %s, call %s %s", p.Seed, p.Shape, p.Before, p.Entry)
 	for n, i := range p.Imports {
 		w.line(0, "(import %q %q (func %d%s))", i.Module, i.Name, n, i.Type)
@@ -26,18 +26,15 @@ func (p *Program) String() string {
 	for n, g := range p.Globals {
 		w.line(0, "(global %d (mut %s) %d)", n, g.Type, int64(g.Value))
 	}
+	for _, e := range p.Exports {
+		w.line(0, "(export %q (func %d))", e.Name, e.Function)
+	}
 	if p.Start >= 0 {
 		w.line(0, "(start %d)", p.Start)
 	}
 	for n, f := range p.Functions {
-		var exported string
-		for _, export := range p.Exports {
-			if export.Function == n+len(p.Imports) {
-				exported += fmt.Sprintf(" (export %q)", export.Name)
-			}
-		}
-		w.line(0, "(func %d%s%s (local%s)", n+len(p.Imports), exported, f.Type, typeNames(f.Locals))
-		w.nodes(1, f.Body)
+		w.line(0, "(func %d%s (local%s)", n+len(p.Imports), f.Type, typeNames(f.Locals))
+		w.code(1, f.Body)
 		w.line(0, ")")
 	}
 	return w.out.String()
@@ -47,8 +44,7 @@ func (t Type) String() string {
 	return map[Type]string{I32: "i32", I64: "i64", F64: "f64", funcref: "funcref"}[t]
 }
 
-func (s Signature) String() string {
-	var text string
+func (s Signature) String() (text string) {
 	if len(s.Params) > 0 {
 		text += " (param" + typeNames(s.Params) + ")"
 	}
@@ -67,7 +63,7 @@ func typeNames(types []Type) (names string) {
 
 type printer struct {
 	out   strings.Builder
-	names map[*Node]string
+	names map[*Node]string // of labels
 }
 
 func (w *printer) line(depth int, format string, args ...any) {
@@ -75,52 +71,49 @@ func (w *printer) line(depth int, format string, args ...any) {
 }
 
 func (w *printer) name(n *Node) string {
-	if n == nil {
-		return "$function"
-	}
 	if w.names[n] == "" {
-		w.names[n] = fmt.Sprintf("$b%d", len(w.names))
+		w.names[n] = fmt.Sprintf("$b%d", len(w.names)-1)
 	}
 	return w.names[n]
 }
 
-// nodes writes an instruction on each line, behind those that leave its operands.
-func (w *printer) nodes(depth int, nodes []*Node) {
+// code writes one instruction on each line, preceded by those that compute its operands.
+func (w *printer) code(depth int, nodes code) {
 	for _, n := range nodes {
-		w.nodes(depth, n.Args)
+		w.code(depth, n.Args)
 		w.line(depth, "%s%s", n.Op.name, w.immediates(n))
-		if n.Op.immediate != blockType {
+		if n.Op.immediates != "b" {
 			continue
 		}
-		w.nodes(depth+1, n.Body)
+		w.code(depth+1, n.Body)
 		if n.HasElse {
 			w.line(depth, "else")
-			w.nodes(depth+1, n.Else)
+			w.code(depth+1, n.Else)
 		}
 		w.line(depth, "end")
 	}
 }
 
 func (w *printer) immediates(n *Node) (text string) {
-	switch n.Op.immediate {
-	case constant32, constant64, index, indexAndNul:
-		return fmt.Sprintf(" %d", n.Value)
-	case constantF64:
-		return fmt.Sprintf(" %v", math.Float64frombits(uint64(n.Value)))
-	case indexes:
-		return fmt.Sprintf(" %d %d", n.Value, n.Second)
-	case access:
-		return fmt.Sprintf(" offset=%d", n.Value)
-	case indirect:
-		return n.Block.String()
-	case label, labels:
-		for _, target := range n.Targets {
-			text += " " + w.name(target)
-		}
-	case blockType:
-		text = " " + w.name(n) + n.Block.String()
-		if n.endless {
-			text += " ;; endless"
+	for _, kind := range n.Op.immediates {
+		switch kind {
+		case 'v', 'i':
+			text += fmt.Sprintf(" %d", n.Value)
+		case 's':
+			text += fmt.Sprintf(" %d", n.Second)
+		case 'f':
+			text += fmt.Sprintf(" %v", math.Float64frombits(uint64(n.Value)))
+		case 't':
+			text += n.Block.String()
+		case 'l':
+			for _, target := range n.Targets {
+				text += " " + w.name(target)
+			}
+		case 'b':
+			text += " " + w.name(n) + n.Block.String()
+			if n.endless {
+				text += " ;; endless"
+			}
 		}
 	}
 	return text

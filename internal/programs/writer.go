@@ -2,26 +2,26 @@ package programs
 
 import "slices"
 
-// writer makes the body of one function.
+// writer generates the body of one function.
 type writer struct {
 	*generator
 	f      *Function
-	level  int // it calls the functions of the library that are before this place
+	level  int // the function calls those of the library before this index
 	locals []Type
-	plain  []int // the locals to read and write; others count rounds
+	plain  []int // the locals to read and write; the others are loop counters
 	scopes []scope
-	// barrier is the first of the scopes that code may leave for. What jumps further out is
-	// there, and never taken.
+	// barrier is the index of the first scope that code may leave for. Branches to scopes before it
+	// are generated, but never taken.
 	barrier int
-	budget  int // of nodes, roughly
+	budget  int // the approximate number of nodes left
 	depth   int
 }
 
 // scope is a label that code may branch to.
 type scope struct {
 	node    *Node  // nil for the function
-	takes   []Type // what a branch takes along
-	counter int    // the local that bounds the rounds of a loop; below zero: jump as you like
+	takes   []Type // the values that a branch passes
+	counter int    // the local that bounds the iterations of a loop; negative: branches are unrestricted
 }
 
 func (g *generator) writer(function, level, budget int) *writer {
@@ -47,63 +47,51 @@ func (w *writer) local(t Type) int {
 	return len(w.locals) - 1
 }
 
-// plainOf returns the locals of a type to read and write.
-func (w *writer) plainOf(t Type) (found []int) {
-	for _, n := range w.plain {
-		if w.locals[n] == t {
-			found = append(found, n)
+func filter[T any](all []T, keep func(T) bool) (kept []T) {
+	for _, each := range all {
+		if keep(each) {
+			kept = append(kept, each)
 		}
 	}
-	return found
+	return kept
 }
 
-func (w *writer) globalsOf(t Type) (found []int) {
-	for _, n := range w.generator.plain {
-		if w.p.Globals[n].Type == t {
-			found = append(found, n)
-		}
-	}
-	return found
+// plainOf returns the locals of a type to read and write.
+func (w *writer) plainOf(t Type) []int {
+	return filter(w.plain, func(n int) bool { return w.locals[n] == t })
+}
+
+func (w *writer) globalsOf(t Type) []int {
+	return filter(w.generator.plain, func(n int) bool { return w.p.Globals[n].Type == t })
 }
 
 // inside generates code with one more label around it.
-func (w *writer) inside(s scope, code func() []*Node) []*Node {
+func (w *writer) inside(s scope, body func() code) code {
 	w.scopes = append(w.scopes, s)
 	w.depth++
-	made := code()
+	made := body()
 	w.depth--
 	w.scopes = w.scopes[:len(w.scopes)-1]
 	return made
 }
 
-// block makes a block without its body.
-func (w *writer) block(op *Op, s Signature, args []*Node) *Node {
-	return &Node{Op: op, Block: s, Args: args}
+// enclose generates code in a block, to which it may branch with values.
+func (w *writer) enclose(n *Node, takes []Type, body func() code) *Node {
+	n.Body = w.inside(scope{n, takes, -1}, body)
+	return n
 }
 
-// Nodes.
-
-func node(op *Op, args ...*Node) *Node { return &Node{Op: op, Args: args} }
-
-func with(op *Op, value int, args ...*Node) *Node {
-	return &Node{Op: op, Value: int64(value), Args: args}
-}
-
-func number(n int) *Node { return with(i32Const, n) }
-
-func call(function int, args ...*Node) *Node { return with(callOp, function, args...) }
-
-func jumpTo(op *Op, target *Node, args ...*Node) *Node {
-	return &Node{Op: op, Targets: []*Node{target}, Args: args}
-}
-
-// either makes an if without values.
-func either(condition *Node, then ...*Node) *Node {
-	return &Node{Op: ifOp, Args: []*Node{condition}, Body: then}
+// sealed generates code that may branch only to labels inside it.
+func (w *writer) sealed(body func() code) code {
+	barrier := w.barrier
+	w.barrier = len(w.scopes)
+	made := body()
+	w.barrier = barrier
+	return made
 }
 
 // sink takes values off the stack.
-func (w *writer) sink(types []Type) (nodes []*Node) {
+func (w *writer) sink(types []Type) (nodes code) {
 	for _, t := range slices.Backward(types) {
 		if locals := w.plainOf(t); len(locals) > 0 && w.chance(60) {
 			nodes = append(nodes, with(localSet, oneOf(w.generator, locals...)))
@@ -114,17 +102,20 @@ func (w *writer) sink(types []Type) (nodes []*Node) {
 	return nodes
 }
 
-// tell has the host see all that a program leaves.
-func (w *writer) tell() (nodes []*Node) {
+// thenSink returns an instruction, followed by code that takes its results off the stack.
+func (w *writer) thenSink(n *Node, results []Type) code {
+	return append(code{n}, w.sink(results)...)
+}
+
+// tell has the host observe the state that a program leaves behind.
+func (w *writer) tell() (nodes code) {
 	for n, g := range w.p.Globals {
 		nodes = append(nodes, w.observe(g.Type, with(globalGet, n)))
 	}
-	return append(nodes,
-		w.observe(I32, with(tableSize, 1)),
-		call(w.imports[Finish], node(memorySize)))
+	return append(nodes, w.observe(I32, with(tableSize, 1)), call(w.imports[Finish], node(memorySize)))
 }
 
-// observe has the host see a value.
+// observe has the host observe a value.
 func (w *writer) observe(t Type, value *Node) *Node {
 	switch t {
 	case I32:
