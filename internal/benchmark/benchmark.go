@@ -1,13 +1,12 @@
-// Package benchmark measures Caisson beside the alternatives on the machine that it runs on:
-// the same small tool natively, on plain wazero, on Extism's Go SDK and in Caisson's sandbox;
-// what metering costs; and what memory and start-up take.
+// Package benchmark compares Caisson with its alternatives on the current machine: the same small
+// tool natively, on plain wazero, on Extism's Go SDK and in Caisson's sandbox. It also measures the
+// overhead of metering, memory and start-up time.
 //
 //	report, err := benchmark.Run(ctx, benchmark.Options{Compiler: compiler})
 //	_, err = io.WriteString(w, report.Text())
 //
-// Schemes that are compared take turns on the same input, so that what else the machine
-// does meets all of them, and every answer is checked. Only ratios carry over to another
-// machine.
+// Compared schemes take turns on the same input, so that other load on the machine affects them
+// alike, and every answer is checked. Only ratios are comparable between machines.
 package benchmark
 
 import (
@@ -16,7 +15,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	goruntime "runtime"
 	"time"
 
@@ -28,12 +26,12 @@ import (
 type Options struct {
 	// Compiler compiles Caisson's modules.
 	Compiler runtime.Compiler
-	// Time is for how long each row is measured. Zero means 1 s, or 30 ms when Short.
+	// Time is how long each row is measured. Zero means 1 s, or 30 ms if Short.
 	Time time.Duration
-	// Short makes the kernels' work smaller, and leaves out what takes longest: the memory of
-	// the Go guests, and 64 callers with 64 KiB each.
+	// Short reduces the work of the kernels and leaves out what takes longest: the memory of the
+	// Go guests, and 64 callers with 64 KiB each.
 	Short bool
-	// Progress runs a step of the work, and may show what it is. Nil runs it.
+	// Progress must run one step of the work, and may show its name. Nil shows nothing.
 	Progress func(what string, work func())
 }
 
@@ -42,12 +40,10 @@ const (
 	shortTime    = 30 * time.Millisecond
 )
 
-// Run measures. It takes minutes, or less than half a minute when Short. It keeps the
-// processors and memory busy, and writes what it compiles to a temporary folder that is
-// gone when it returns.
+// Run runs the benchmarks. It takes minutes, or less than half a minute if Short, and uses all
+// processors and much memory. It writes compiled code to a temporary folder, which it deletes.
 //
-// What cannot be measured on this machine is left out, and Report.LeftOut says why. An
-// answer that is wrong fails the run.
+// Report.LeftOut says what cannot be measured on this machine, and why. A wrong answer is an error.
 func Run(ctx context.Context, options Options) (_ *Report, err error) {
 	dir, err := os.MkdirTemp("", "caisson-bench-")
 	if err != nil {
@@ -66,7 +62,7 @@ func Run(ctx context.Context, options Options) (_ *Report, err error) {
 // bench is one run.
 type bench struct {
 	Options
-	dir      string // for all that is written
+	dir      string // the temporary folder
 	report   *Report
 	subjects []*subject
 }
@@ -90,7 +86,7 @@ func newBench(options Options, dir string) *bench {
 	return b
 }
 
-// step shows what is being done and does it.
+// step runs one step of the work and shows its name.
 func (b *bench) step(what string, work func() error) (err error) {
 	b.Progress(what, func() { err = work() })
 	if err != nil {
@@ -99,8 +95,8 @@ func (b *bench) step(what string, work func() error) (err error) {
 	return nil
 }
 
-// rounds returns into how many turns the time of a row is spread. In each turn every caller
-// gets at least one answer, which of many callers takes long.
+// rounds returns the number of turns that the time of a row is divided into. In each turn every
+// caller makes at least one call, which takes long if there are many.
 func (b *bench) rounds(callers int) int {
 	switch {
 	case !b.Short:
@@ -111,12 +107,12 @@ func (b *bench) rounds(callers int) int {
 	return 1
 }
 
-// leaveOut notes what could not be measured.
+// leaveOut records what could not be measured.
 func (b *bench) leaveOut(what string, reason error) {
 	b.report.LeftOut = append(b.report.LeftOut, LeftOut{what, reason.Error()})
 }
 
-// build gets the guests in all forms.
+// build gets all forms of the guests.
 func (b *bench) build(ctx context.Context) error {
 	return b.step("compiling the guests", func() error {
 		program, err := guests.NativeCommand(ctx, b.dir)
@@ -139,7 +135,7 @@ func (b *bench) build(ctx context.Context) error {
 	})
 }
 
-// startups comes first: what it compiles, the rest finds on disk.
+// startups must come first: it measures compilation, which the other steps find cached on disk.
 func (b *bench) startups(ctx context.Context) error {
 	in, err := newInput(100)
 	if err != nil {
@@ -283,7 +279,7 @@ func (b *bench) memory(ctx context.Context, s *subject) error {
 		return err
 	}
 	for _, c := range s.compiled(b.dir) {
-		if c.name == ExtismFresh { // whose instances do not stay
+		if c.name == ExtismFresh { // which keeps no instances
 			c = contender{ExtismReused, extismPlugin{module: s.plugin, reused: true}, c.dir}
 		}
 		measured := Memory{Guest: s.language, Scheme: c.name}
@@ -307,28 +303,21 @@ func (b *bench) instanceMemory(ctx context.Context, c contender, in input) (byte
 	return instanceMemory(ctx, opened, in)
 }
 
-// toolMemory loads few copies of what is large and more of what is small.
+// toolMemory loads fewer copies of a large tool.
 func (b *bench) toolMemory(ctx context.Context, s *subject, c contender) (int64, error) {
-	count := 16
+	count, module := 16, s.command
 	switch {
 	case len(s.command) > 1<<20:
 		count = 1
 	case b.Short:
 		count = 4
 	}
-	switch c.name {
-	case Caisson:
-		held, err := s.ours.library(ctx, b.dir, manifestOf(s.language))
-		if err != nil {
-			return 0, err
-		}
-		return toolMemory(ctx, held, s.command, count)
-	case Wazero:
-		held, err := plainWazero{module: s.command}.start(ctx, filepath.Join(b.dir, "wazero"))
-		if err != nil {
-			return 0, err
-		}
-		return toolMemory(ctx, wazeroLibrary{held}, s.command, count)
+	if c.name == ExtismReused {
+		module = s.plugin
 	}
-	return toolMemory(ctx, &extismLibrary{dir: c.dir}, s.plugin, count)
+	held, err := s.library(ctx, c)
+	if err != nil {
+		return 0, err
+	}
+	return toolMemory(ctx, held, module, count)
 }

@@ -34,26 +34,22 @@ parameters:
   required: [kernel, size]
 `
 
-// goSnapshot is what the Go tools say of snapshots. Go seeds its maps when it starts, so
-// that auto does not cover them.
-const goSnapshot = "start"
-
 // manifestOf returns the JSON tool's manifest.
 func manifestOf(language guests.Language) string {
 	snapshot := "auto"
 	if language == guests.Go || language == guests.GoWarm {
-		snapshot = goSnapshot
+		snapshot = "start" // Go seeds its maps at start-up, so auto takes no snapshot
 	}
 	return fmt.Sprintf(toolManifest, snapshot)
 }
 
-// caissonTool runs a tool in Caisson's sandbox as a program that embeds it would.
+// caissonTool runs a tool in Caisson's sandbox, as a program that embeds Caisson does.
 type caissonTool struct {
 	folder   string // holds the manifest and the module
 	compiler runtime.Compiler
 }
 
-// newCaissonTool writes a tool to a folder of its own.
+// newCaissonTool writes a tool to its own folder.
 func newCaissonTool(folder, manifest string, module []byte, compiler runtime.Compiler) (caissonTool, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return caissonTool{}, fmt.Errorf("benchmark: %w", err)
@@ -95,19 +91,28 @@ func (c caissonTool) load(ctx context.Context, rt *runtime.Runtime) (*runtime.To
 	return loaded, loaded.Prepare(ctx)
 }
 
-// caissonSession makes callers that share its tool.
+// caissonSession is a loaded tool.
 type caissonSession struct {
 	runtime *runtime.Runtime
 	tool    *runtime.Tool
 }
 
 func (s *caissonSession) caller(context.Context) (caller, error) {
-	return caissonCaller{session: s}, nil
+	return callFunc(func(ctx context.Context, in input) ([]byte, error) {
+		output, err := s.invoke(ctx, in.arguments)
+		return []byte(output), err
+	}), nil
 }
 
-func (s *caissonSession) close(ctx context.Context) error { return s.runtime.Close(ctx) }
+// close does nothing for a session that was not opened.
+func (s *caissonSession) close(ctx context.Context) error {
+	if s == nil {
+		return nil
+	}
+	return s.runtime.Close(ctx)
+}
 
-// invoke returns what the tool printed.
+// invoke returns the tool's output.
 func (s *caissonSession) invoke(ctx context.Context, arguments tool.Arguments) (string, error) {
 	name := s.tool.Manifest().Name
 	outcome, err := s.tool.Invoke(ctx, tool.Invocation{CallID: "benchmark", Tool: name, Arguments: arguments})
@@ -118,14 +123,4 @@ func (s *caissonSession) invoke(ctx context.Context, arguments tool.Arguments) (
 		return "", fmt.Errorf("benchmark: caisson: %s: %s", outcome.Result.Error, outcome.Log)
 	}
 	return outcome.Result.Output, nil
-}
-
-type caissonCaller struct {
-	stateless
-	session *caissonSession
-}
-
-func (c caissonCaller) call(ctx context.Context, in input) ([]byte, error) {
-	output, err := c.session.invoke(ctx, in.arguments)
-	return []byte(output), err
 }

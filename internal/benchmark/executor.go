@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// instant is a tool that answers at once, so that all of a call's time is spent around it.
+// instant is a tool that returns at once, so that a call consists only of its overhead.
 type instant struct{ manifest *manifests.Manifest }
 
 func (i instant) Manifest() *manifests.Manifest { return i.manifest }
@@ -23,7 +23,7 @@ func (instant) Invoke(context.Context, tool.Invocation) (tool.Outcome, error) {
 	return tool.Outcome{Result: tool.Result{Success: true}}, nil
 }
 
-// callerName is the tool that does nothing but call the other one.
+// callerName is the tool that only calls the other one.
 const callerName = "caller"
 
 const callerManifest = `schema: caisson/v1
@@ -48,7 +48,7 @@ func (c calling) Invoke(ctx context.Context, invocation tool.Invocation) (tool.O
 	return tool.Outcome{Result: made.Result}, err
 }
 
-// measureExecutor measures what an executor takes for a call beside the tool itself.
+// measureExecutor measures the executor's overhead per call.
 func measureExecutor(ctx context.Context, in input, what ExecutorCall, each time.Duration) (measured Executor, err error) {
 	tools := registry.New()
 	defer func() { err = errors.Join(err, tools.Close(ctx)) }()
@@ -83,7 +83,7 @@ func measureExecutor(ctx context.Context, in input, what ExecutorCall, each time
 	return Executor{what, len(in.expected.Input), microseconds(percentile(took, 50))}, ctx.Err()
 }
 
-// registerInstants registers what is measured, and returns the name of the tool to call.
+// registerInstants registers the tools to measure and returns the name of the one to call.
 func registerInstants(tools *registry.Registry, what ExecutorCall) (name string, err error) {
 	manifest, err := manifests.Parse("tool.yaml", []byte(manifestOf(guests.C)))
 	if err != nil {
@@ -100,7 +100,7 @@ func registerInstants(tools *registry.Registry, what ExecutorCall) (name string,
 	return caller.Name, tools.Register("benchmark", calling{instant{caller}, manifest.Name})
 }
 
-// checkExecuted checks that a call went the way that is measured.
+// checkExecuted checks that a call was executed in the way that is measured.
 func checkExecuted(report executor.Report, what ExecutorCall, first bool) error {
 	record := report.Records[0]
 	if result := record.Result; !result.Success {

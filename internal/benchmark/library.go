@@ -12,24 +12,68 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 )
 
-// library holds tools that are compiled and not called.
-type library interface {
-	add(ctx context.Context, module []byte) error
-	close(ctx context.Context) error
+// library holds tools that are compiled but not called.
+type library struct {
+	add   func(module []byte) error
+	close func(ctx context.Context) error
 }
 
-// toolMemory measures what each of count tools takes beside a first one, for which the
-// runtime itself had to be loaded.
+// library returns an empty library of a contender.
+func (s *subject) library(ctx context.Context, c contender) (library, error) {
+	switch c.name {
+	case Caisson:
+		rt, err := runtime.New(ctx, runtime.Options{CacheDir: c.dir, Compiler: s.ours.compiler})
+		if err != nil {
+			return library{}, err
+		}
+		added := 0
+		return library{close: rt.Close, add: func(module []byte) error {
+			added++
+			folder := filepath.Join(s.ours.folder, fmt.Sprintf("variant-%d", added))
+			written, err := newCaissonTool(folder, manifestOf(s.language), module, s.ours.compiler)
+			if err != nil {
+				return err
+			}
+			_, err = written.load(ctx, rt)
+			return err
+		}}, nil
+	case Wazero:
+		held, err := plainWazero{module: s.command}.start(ctx, c.dir)
+		if err != nil {
+			return library{}, err
+		}
+		return library{close: held.close, add: func(module []byte) error {
+			if _, err := held.runtime.CompileModule(ctx, module); err != nil {
+				return fmt.Errorf("benchmark: wazero: %w", err)
+			}
+			return nil
+		}}, nil
+	}
+	var plugins []session // each has its own runtime
+	return library{
+		close: func(ctx context.Context) error { return closeAll(ctx, plugins) },
+		add: func(module []byte) error {
+			opened, err := extismPlugin{module: module}.open(ctx, c.dir)
+			if err == nil {
+				plugins = append(plugins, opened)
+			}
+			return err
+		},
+	}, nil
+}
+
+// toolMemory measures how much memory each of count loaded tools takes, without the first tool of
+// the library, which also loads the runtime.
 func toolMemory(ctx context.Context, l library, module []byte, count int) (bytes int64, err error) {
 	defer func() { err = errors.Join(err, l.close(ctx)) }()
-	if err := l.add(ctx, module); err != nil {
+	if err := l.add(module); err != nil {
 		return 0, err
 	}
 	total, err := growth(func() (func() error, error) {
 		for i := range count {
 			other, err := variant(module, i)
 			if err == nil {
-				err = l.add(ctx, other)
+				err = l.add(other)
 			}
 			if err != nil {
 				return nil, err
@@ -40,69 +84,7 @@ func toolMemory(ctx context.Context, l library, module []byte, count int) (bytes
 	return total / int64(count), err
 }
 
-// caissonLibrary holds tools of one runtime.
-type caissonLibrary struct {
-	session  *caissonSession
-	tool     caissonTool
-	manifest string
-	added    int
-}
-
-// library needs an empty folder.
-func (c caissonTool) library(ctx context.Context, dir, manifest string) (library, error) {
-	rt, err := runtime.New(ctx, runtime.Options{CacheDir: filepath.Join(dir, "caisson"), Compiler: c.compiler})
-	if err != nil {
-		return nil, err
-	}
-	return &caissonLibrary{session: &caissonSession{runtime: rt}, tool: c, manifest: manifest}, nil
-}
-
-func (l *caissonLibrary) add(ctx context.Context, module []byte) error {
-	l.added++
-	folder := filepath.Join(l.tool.folder, fmt.Sprintf("variant-%d", l.added))
-	written, err := newCaissonTool(folder, l.manifest, module, l.tool.compiler)
-	if err != nil {
-		return err
-	}
-	_, err = written.load(ctx, l.session.runtime)
-	return err
-}
-
-func (l *caissonLibrary) close(ctx context.Context) error { return l.session.close(ctx) }
-
-// wazeroLibrary holds modules of one runtime.
-type wazeroLibrary struct{ *wazeroSession }
-
-func (l wazeroLibrary) add(ctx context.Context, module []byte) error {
-	if _, err := l.runtime.CompileModule(ctx, module); err != nil {
-		return fmt.Errorf("benchmark: wazero: %w", err)
-	}
-	return nil
-}
-
-// extismLibrary holds plug-ins, each of which has a runtime of its own.
-type extismLibrary struct {
-	dir     string
-	plugins []session
-}
-
-func (l *extismLibrary) add(ctx context.Context, module []byte) error {
-	opened, err := extismPlugin{module: module}.open(ctx, l.dir)
-	if err != nil {
-		return err
-	}
-	l.plugins = append(l.plugins, opened)
-	return nil
-}
-
-func (l *extismLibrary) close(ctx context.Context) (err error) {
-	for _, plugin := range l.plugins {
-		err = errors.Join(err, plugin.close(ctx))
-	}
-	return err
-}
-
-var errNoExports = errors.New("benchmark: the module has no section of exports")
+var errNoExports = errors.New("benchmark: the module has no export section")
 
 const (
 	preambleBytes = 8 // magic number and version
@@ -110,9 +92,9 @@ const (
 	exportMemory  = 2
 )
 
-// variant returns a module that does the same and has other code to whoever compiles it:
-// it exports its memory once more, under a name made of number. A custom section would not
-// do, since runtimes may drop those and find two modules equal.
+// variant returns a module that does the same but is compiled separately: it exports its memory once
+// more, under a name made from number. A custom section would not do, because runtimes may drop it
+// and then consider two modules equal.
 func variant(module []byte, number int) ([]byte, error) {
 	for at := preambleBytes; at < len(module); {
 		size, width := binary.Uvarint(module[at+1:])

@@ -2,6 +2,7 @@ package benchmark
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,15 +17,15 @@ import (
 
 // scheme is a guest that is ready to be called in one way.
 type scheme struct {
-	name    Scheme
-	session session
+	name Scheme
+	session
 }
 
-// contestant is one scheme's callers and what their calls took.
+// contestant is the callers of one scheme and the duration of their calls.
 type contestant struct {
 	scheme   scheme
 	callers  []*measured
-	duration time.Duration // in which the calls were made
+	duration time.Duration // of all turns
 }
 
 // measured is a caller under measurement. One goroutine at a time uses it.
@@ -48,7 +49,7 @@ func (m *measured) answer(ctx context.Context, in input) (time.Duration, error) 
 	return took, m.check.check(output, call)
 }
 
-// callUntil calls until the time has come, and at least once.
+// callUntil calls the guest until the given time, and at least once.
 func (m *measured) callUntil(ctx context.Context, in input, end time.Time) error {
 	for {
 		took, err := m.answer(ctx, in)
@@ -62,14 +63,10 @@ func (m *measured) callUntil(ctx context.Context, in input, end time.Time) error
 	}
 }
 
-// compete measures schemes in turns, each for the time given in all, spread over the rounds.
+// compete measures schemes in turns, each for the given time in total, divided into rounds.
 func compete(ctx context.Context, schemes []scheme, in input, callers, rounds int, each time.Duration) (rows []Row, err error) {
 	var contestants []*contestant
-	defer func() {
-		for _, c := range contestants {
-			err = errors.Join(err, c.close(ctx))
-		}
-	}()
+	defer func() { err = errors.Join(err, closeAll(ctx, contestants)) }()
 	for _, s := range schemes {
 		c := &contestant{scheme: s}
 		contestants = append(contestants, c)
@@ -92,10 +89,10 @@ func compete(ctx context.Context, schemes []scheme, in input, callers, rounds in
 	return rows, nil
 }
 
-// prepare makes the callers. The first answers a call that is not measured.
+// prepare creates the callers. The first makes one call that is not measured.
 func (c *contestant) prepare(ctx context.Context, in input, callers int) error {
 	for range callers {
-		made, err := c.scheme.session.caller(ctx)
+		made, err := c.scheme.caller(ctx)
 		if err != nil {
 			return err
 		}
@@ -105,16 +102,16 @@ func (c *contestant) prepare(ctx context.Context, in input, callers int) error {
 	return err
 }
 
-// turn lets all callers call at the same time.
+// turn runs all callers concurrently.
 func (c *contestant) turn(ctx context.Context, in input, duration time.Duration) error {
-	goruntime.GC() // what another scheme left behind is not this one's to clear away
+	goruntime.GC() // of the previous scheme's garbage
 	start := time.Now()
 	err := together(c.callers, func(m *measured) error { return m.callUntil(ctx, in, start.Add(duration)) })
 	c.duration += time.Since(start)
 	return err
 }
 
-// together does the same with all elements at the same time.
+// together runs a function on all elements concurrently.
 func together[T any](elements []T, do func(T) error) error {
 	var wait sync.WaitGroup
 	failures := make([]error, len(elements))
@@ -122,12 +119,7 @@ func together[T any](elements []T, do func(T) error) error {
 		wait.Go(func() { failures[i] = do(element) })
 	}
 	wait.Wait()
-	for _, failure := range failures {
-		if failure != nil {
-			return failure // the others are most likely the same
-		}
-	}
-	return nil
+	return cmp.Or(failures...) // the others are most likely the same
 }
 
 func (c *contestant) row(payload int) Row {
@@ -143,28 +135,23 @@ func (c *contestant) row(payload int) Row {
 	}
 }
 
-func (c *contestant) close(ctx context.Context) (err error) {
-	for _, m := range c.callers {
-		err = errors.Join(err, m.close(ctx))
-	}
-	return err
-}
+func (c *contestant) close(ctx context.Context) error { return closeAll(ctx, c.callers) }
 
-// percentile returns the smallest of the sorted values that so many percent do not exceed.
+// percentile returns the smallest of the sorted values that is not exceeded by so many percent.
 func percentile(sorted []time.Duration, percent int) time.Duration {
 	return sorted[max((len(sorted)*percent+99)/100-1, 0)]
 }
 
 func microseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
-// checker checks the answers of one caller. It takes an answer apart once and compares
-// the others with it, since taking apart would take longer than a call.
+// checker checks the answers of one caller. It parses the first answer and compares the others with
+// it, because parsing takes longer than a call.
 type checker struct {
 	expected guests.Call
 	correct  []byte
 }
 
-// check checks the answer to the given call of an instance, which counts it as that.
+// check checks the answer to a call, given its number among the calls of its instance.
 func (c *checker) check(output []byte, call int) error {
 	if call > 1 {
 		var err error
@@ -182,41 +169,35 @@ func (c *checker) check(output []byte, call int) error {
 	return nil
 }
 
-// asFirst returns the answer that the first call of an instance would have got, if this
-// answer is that of the given call.
+// asFirst returns the answer that the first call of an instance would have got instead of this one.
 func asFirst(output []byte, call int) ([]byte, error) {
 	const key = `"calls":`
 	at := bytes.LastIndex(output, []byte(key))
 	if at < 0 {
 		return nil, fmt.Errorf("%w: it counts no calls", guests.ErrAnswer)
 	}
-	head, count := output[:at+len(key)], bytes.Trim(output[at+len(key):], " \n}")
+	head, count := output[:at+len(key):at+len(key)], bytes.Trim(output[at+len(key):], " \n}")
 	if string(count) != strconv.Itoa(call) {
 		return nil, fmt.Errorf("%w: it counts %q calls instead of %d", guests.ErrAnswer, count, call)
 	}
-	return append(head[:len(head):len(head)], "1}"...), nil
+	return append(head, "1}"...), nil
 }
 
-// warmStarts is how often a start with compiled code is repeated; the shortest counts.
+// warmStarts is the number of starts with cached code; the shortest counts.
 const warmStarts = 3
 
-// measureStartup starts a guest with nothing compiled and then, several times, with
-// what that left in dir. It reports the time to the first answer.
+// measureStartup measures the time to the first answer: once with an empty dir, and then several
+// times with the compiled code cached there.
 func measureStartup(ctx context.Context, b backend, dir string, in input) (Startup, error) {
-	var measured Startup
-	for i := range 1 + warmStarts {
+	var starts [1 + warmStarts]float64
+	for i := range starts {
 		took, err := firstAnswer(ctx, b, dir, in)
 		if err != nil {
 			return Startup{}, err
 		}
-		switch {
-		case i == 0:
-			measured.Cold = microseconds(took)
-		case i == 1 || microseconds(took) < measured.Warm:
-			measured.Warm = microseconds(took)
-		}
+		starts[i] = microseconds(took)
 	}
-	return measured, nil
+	return Startup{Cold: starts[0], Warm: slices.Min(starts[1:])}, nil
 }
 
 func firstAnswer(ctx context.Context, b backend, dir string, in input) (took time.Duration, err error) {

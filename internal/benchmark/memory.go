@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	memoryCallers = 16 // hold an instance at the same time
+	memoryCallers = 16 // that hold an instance at the same time
 	memoryCalls   = 4  // of each caller
 )
 
-// resident returns how much of this process is in memory, in bytes, after what is
-// garbage has gone. It wraps fs.ErrNotExist where the system does not say.
+// resident returns the resident size of this process in bytes, without garbage. The error wraps
+// fs.ErrNotExist if the system does not report it.
 func resident() (int64, error) {
-	goruntime.GC() // finalizers and cleanups give more to collect
+	goruntime.GC() // runs finalizers and cleanups, which create more garbage
 	debug.FreeOSMemory()
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -38,8 +38,8 @@ func resident() (int64, error) {
 	return pages * int64(os.Getpagesize()), nil
 }
 
-// growth returns how many bytes more are resident once hold has run. Hold returns what
-// lets go of them. A difference below zero is noise and counts as none.
+// growth returns by how many bytes the resident size grows when hold runs, then releases what hold
+// returned. A negative difference is noise and counts as zero.
 func growth(hold func() (release func() error, err error)) (bytes int64, err error) {
 	before, err := resident()
 	if err != nil {
@@ -53,7 +53,7 @@ func growth(hold func() (release func() error, err error)) (bytes int64, err err
 	return max(after-before, 0), errors.Join(err, release())
 }
 
-// instanceMemory measures what each of several callers keeps.
+// instanceMemory measures how much memory each of several callers keeps.
 func instanceMemory(ctx context.Context, s session, in input) (int64, error) {
 	hold := func() (func() error, error) { return holdCallers(ctx, s, in) }
 	if plain, ok := s.(*wazeroSession); ok {
@@ -63,15 +63,10 @@ func instanceMemory(ctx context.Context, s session, in input) (int64, error) {
 	return total / memoryCallers, err
 }
 
-// holdCallers lets callers call at the same time and keeps them.
+// holdCallers runs callers concurrently and keeps them open.
 func holdCallers(ctx context.Context, s session, in input) (func() error, error) {
 	var callers []caller
-	release := func() (err error) {
-		for _, c := range callers {
-			err = errors.Join(err, c.close(ctx))
-		}
-		return err
-	}
+	release := func() error { return closeAll(ctx, callers) }
 	for range memoryCallers {
 		c, err := s.caller(ctx)
 		if err != nil {
@@ -93,7 +88,7 @@ func holdCallers(ctx context.Context, s session, in input) (func() error, error)
 	return release, nil
 }
 
-// holdWaiting starts commands that wait for their input, which is when they can be looked at.
+// holdWaiting starts commands and keeps them waiting for their input.
 func holdWaiting(ctx context.Context, s *wazeroSession) (func() error, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
@@ -102,7 +97,7 @@ func holdWaiting(ctx context.Context, s *wazeroSession) (func() error, error) {
 		done.Go(func() {
 			stdin := &waiting{arrived: arrived, end: ctx.Done()}
 			_, err := s.run(ctx, stdin)
-			// It fails for want of input, as it should, unless it never asked for any.
+			// It fails because there is no input, as it should, unless it never reads any.
 			stdin.once.Do(func() { arrived <- fmt.Errorf("benchmark: wazero: the tool reads no input: %w", err) })
 		})
 	}
@@ -124,7 +119,7 @@ func holdWaiting(ctx context.Context, s *wazeroSession) (func() error, error) {
 	return release, nil
 }
 
-// waiting is an input that says when it is wanted and never comes.
+// waiting is an input that reports the first read and never provides data.
 type waiting struct {
 	arrived chan<- error
 	end     <-chan struct{}

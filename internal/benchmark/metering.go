@@ -14,23 +14,22 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// kernelGroup is kernels that are shown together.
+// kernelGroup is kernels that are reported together.
 type kernelGroup struct {
-	name    string // of its folder, in which nothing else is
+	name    string // also of its folder
 	kernels []guests.Kernel
 	// command returns the WASI command that runs the kernels.
 	command func(ctx context.Context, language guests.Language, dir string) ([]byte, error)
 	into    *[]Metering
 }
 
-// kernelRunners are one language's kernels in three forms, nil where one did not compile.
-// Close them.
+// kernelRunners are the kernels in one language, run in three ways. The caller must close them.
 type kernelRunners struct {
 	plain, closing *wazeroSession
 	metered        *caissonSession
 }
 
-// openKernels compiles all forms at the same time, which is not measured.
+// openKernels compiles for all three concurrently, which is not measured.
 func openKernels(ctx context.Context, name string, module []byte, dir string, compiler runtime.Compiler) (*kernelRunners, error) {
 	command, err := newCaissonTool(filepath.Join(dir, name), kernelManifest, module, compiler)
 	if err != nil {
@@ -67,52 +66,44 @@ func runMetered(ctx context.Context, s *caissonSession, kernel guests.Kernel) ([
 	return []byte(output), err
 }
 
-func (k *kernelRunners) close(ctx context.Context) (err error) {
-	for _, s := range []*wazeroSession{k.plain, k.closing} {
-		if s != nil {
-			err = errors.Join(err, s.close(ctx))
-		}
-	}
-	if k.metered != nil {
-		err = errors.Join(err, k.metered.close(ctx))
-	}
-	return err
+func (k *kernelRunners) close(ctx context.Context) error {
+	return closeAll(ctx, []session{k.plain, k.closing, k.metered})
 }
 
-// meteringTurns is how often the forms of a kernel take turns at least; the shortest time counts.
+// meteringTurns is the minimum number of turns; the shortest time counts.
 const meteringTurns = 2
 
-// measure compares the forms of one kernel. wazero's own way to stop a guest runs once,
-// since it takes as long as many turns of the others.
+// measure compares the three ways to run one kernel. The kernel runs only once with wazero's own way
+// to stop a guest, because that takes as long as many turns of the others.
 func (k *kernelRunners) measure(ctx context.Context, language guests.Language, kernel guests.Kernel, each time.Duration) (Metering, error) {
 	ctx, cancel := context.WithCancel(ctx) // a context that cannot end would cost wazero nothing
 	defer cancel()
-	var plain, metered best
+	plain, metered, closing := best{kernel: kernel}, best{kernel: kernel}, best{kernel: kernel}
 	end := time.Now().Add(each)
 	for turn := 0; turn < meteringTurns || time.Now().Before(end); turn++ {
-		output, err := runWazero(ctx, k.plain, kernel)
-		if err := plain.take(kernel, output, err); err != nil {
+		if err := plain.take(runWazero(ctx, k.plain, kernel)); err != nil {
 			return Metering{}, err
 		}
-		output, err = runMetered(ctx, k.metered, kernel)
-		if err := metered.take(kernel, output, err); err != nil {
+		if err := metered.take(runMetered(ctx, k.metered, kernel)); err != nil {
 			return Metering{}, err
 		}
 	}
-	var closing best
-	output, err := runWazero(ctx, k.closing, kernel)
-	if err := closing.take(kernel, output, err); err != nil {
+	if err := closing.take(runWazero(ctx, k.closing, kernel)); err != nil {
 		return Metering{}, err
 	}
 	price := metered.over(plain)
 	return Metering{Kernel: kernel.Name, Guest: language, Stop: price, Fuel: price, CloseOnContextDone: closing.over(plain)}, nil
 }
 
-// best is the shortest time that a kernel took; the zero value has none.
-type best struct{ nanoseconds int64 }
+// best is the shortest time that a kernel took, or 0 if it has not run.
+type best struct {
+	kernel      guests.Kernel
+	nanoseconds int64
+}
 
-// take reads and checks what the kernel printed, unless running it failed.
-func (b *best) take(kernel guests.Kernel, output []byte, err error) error {
+// take parses and checks the output of the kernel, unless running it failed.
+func (b *best) take(output []byte, err error) error {
+	kernel := b.kernel
 	if err != nil {
 		return fmt.Errorf("%s: %w", kernel.Name, err)
 	}
@@ -132,7 +123,7 @@ func (b *best) take(kernel guests.Kernel, output []byte, err error) error {
 
 func (b best) over(base best) float64 { return float64(b.nanoseconds) / float64(base.nanoseconds) }
 
-// smaller returns a kernel with less to do.
+// smaller returns a kernel with less work.
 func smaller(kernel guests.Kernel) guests.Kernel {
 	if kernel.Name == "fannkuch" {
 		kernel.Size-- // its work grows with the factorial

@@ -18,40 +18,29 @@ import (
 	"github.com/caisson-run/caisson/internal/benchmark/guests/go/handler"
 )
 
-// native calls the tool's Go code in this process. It is its own session and caller.
-type native struct{ stateless }
-
-func (n native) open(context.Context, string) (session, error) { return n, nil }
-func (n native) caller(context.Context) (caller, error)        { return n, nil }
-
-func (native) call(_ context.Context, in input) ([]byte, error) {
+// callNative calls the tool's Go code in this process.
+func callNative(_ context.Context, in input) ([]byte, error) {
 	var tool handler.Handler
 	return tool.Handle(in.expected.Input)
 }
 
-// process starts a native program for each call. It is its own session and caller.
-type process struct {
-	stateless
-	program string
-}
-
-func (p process) open(context.Context, string) (session, error) { return p, nil }
-func (p process) caller(context.Context) (caller, error)        { return p, nil }
-
-func (p process) call(ctx context.Context, in input) ([]byte, error) {
-	command := exec.CommandContext(ctx, p.program)
-	command.Stdin = bytes.NewReader(in.expected.Input)
-	output, err := command.Output()
-	if err != nil {
-		return nil, fmt.Errorf("benchmark: native process: %w", err)
+// process starts a native program for each call.
+func process(program string) callFunc {
+	return func(ctx context.Context, in input) ([]byte, error) {
+		command := exec.CommandContext(ctx, program)
+		command.Stdin = bytes.NewReader(in.expected.Input)
+		output, err := command.Output()
+		if err != nil {
+			return nil, fmt.Errorf("benchmark: native process: %w", err)
+		}
+		return output, nil
 	}
-	return output, nil
 }
 
-// plainWazero runs a WASI command as a Go program would that uses wazero and nothing else.
+// plainWazero runs a WASI command on wazero alone.
 type plainWazero struct {
 	module []byte
-	// closeOnContextDone has wazero stop guests whose context ends.
+	// closeOnContextDone makes wazero stop a guest when its context ends.
 	closeOnContextDone bool
 }
 
@@ -73,16 +62,24 @@ func (p plainWazero) start(ctx context.Context, dir string) (*wazeroSession, err
 	return s, nil
 }
 
-// wazeroSession is its own caller's session: each call has its own instance.
+// wazeroSession runs each call in its own instance.
 type wazeroSession struct {
 	cache    wazero.CompilationCache
 	runtime  wazero.Runtime
 	compiled wazero.CompiledModule
 }
 
-func (s *wazeroSession) caller(context.Context) (caller, error) { return wazeroCaller{session: s}, nil }
+func (s *wazeroSession) caller(context.Context) (caller, error) {
+	return callFunc(func(ctx context.Context, in input) ([]byte, error) {
+		return s.run(ctx, bytes.NewReader(in.expected.Input))
+	}), nil
+}
 
+// close does nothing for a session that was not opened.
 func (s *wazeroSession) close(ctx context.Context) error {
+	if s == nil {
+		return nil
+	}
 	return errors.Join(s.runtime.Close(ctx), s.cache.Close(ctx))
 }
 
@@ -102,21 +99,12 @@ func (s *wazeroSession) run(ctx context.Context, stdin io.Reader, args ...string
 	return output.Bytes(), instance.Close(ctx)
 }
 
-type wazeroCaller struct {
-	stateless
-	session *wazeroSession
-}
-
-func (c wazeroCaller) call(ctx context.Context, in input) ([]byte, error) {
-	return c.session.run(ctx, bytes.NewReader(in.expected.Input))
-}
-
-// extismPlugin runs a plug-in on Extism's Go SDK, with its defaults: calls are not bounded
-// in time or memory.
+// extismPlugin runs a plug-in on Extism's Go SDK with its defaults, which limit neither the time nor
+// the memory of calls.
 type extismPlugin struct {
 	module []byte
-	// reused keeps instances: one for each caller, or, where they are shared, one for each
-	// processor, for all callers. Otherwise each call has its own.
+	// reused keeps one instance for each caller, or, if shared, one for each processor that all
+	// callers share. Otherwise each call has its own.
 	reused, shared bool
 }
 
@@ -149,7 +137,7 @@ type extismSession struct {
 	cache    wazero.CompilationCache
 	compiled *extism.CompiledPlugin
 	reused   bool
-	pool     chan *extismShared // nil where callers share no instances
+	pool     chan *extismShared // nil if callers do not share instances
 }
 
 func (s *extismSession) caller(ctx context.Context) (caller, error) {
@@ -159,7 +147,7 @@ func (s *extismSession) caller(ctx context.Context) (caller, error) {
 	case s.reused:
 		return s.instance(ctx)
 	}
-	return extismFresh{session: s}, nil
+	return callFunc(s.callFresh), nil
 }
 
 func (s *extismSession) instance(ctx context.Context) (extismInstance, error) {
@@ -180,15 +168,16 @@ func (s *extismSession) close(ctx context.Context) (err error) {
 // extismShared is an instance of the pool.
 type extismShared struct {
 	extismInstance
-	calls int // that it has answered
+	calls int // answered so far
 }
 
-// extismPooled takes an instance for each call, and puts it back as it is.
+// extismPooled takes an instance from the pool for each call, and puts it back unchanged.
 type extismPooled struct {
-	stateless
 	session *extismSession
-	last    int // how many calls the instance had answered that answered the last one
+	last    int // how many calls the instance of the last call had answered by then
 }
+
+func (*extismPooled) close(context.Context) error { return nil }
 
 func (p *extismPooled) call(ctx context.Context, in input) ([]byte, error) {
 	instance := <-p.session.pool
@@ -196,24 +185,19 @@ func (p *extismPooled) call(ctx context.Context, in input) ([]byte, error) {
 	output, err := instance.call(ctx, in)
 	instance.calls++
 	p.last = instance.calls
-	return bytes.Clone(output), err // another caller's call overwrites it
+	return bytes.Clone(output), err // the next caller's call overwrites it
 }
 
 func (p *extismPooled) calls() int { return p.last }
 
-// extismFresh makes an instance for each call.
-type extismFresh struct {
-	stateless
-	session *extismSession
-}
-
-func (f extismFresh) call(ctx context.Context, in input) ([]byte, error) {
-	instance, err := f.session.instance(ctx)
+// callFresh creates an instance for each call.
+func (s *extismSession) callFresh(ctx context.Context, in input) ([]byte, error) {
+	instance, err := s.instance(ctx)
 	if err != nil {
 		return nil, err
 	}
 	output, err := instance.call(ctx, in)
-	// The output lies in the memory of an instance that is about to end.
+	// The output is in the memory of the instance.
 	return bytes.Clone(output), errors.Join(err, instance.close(ctx))
 }
 

@@ -13,26 +13,25 @@ import (
 
 // backend runs one guest in one way.
 type backend interface {
-	// open makes the guest ready to be called. It keeps compiled code in dir and uses
-	// what an earlier open left there.
+	// open makes the guest ready to be called. It caches compiled code in dir.
 	open(ctx context.Context, dir string) (session, error)
 }
 
-// session is a guest that is ready. It is safe for concurrent use until it is closed.
+// session is a guest that is ready to be called. It is safe for concurrent use until it is closed.
 type session interface {
-	// caller returns a caller, which is for one goroutine.
+	// caller returns a caller for one goroutine.
 	caller(ctx context.Context) (caller, error)
 	close(ctx context.Context) error
 }
 
 // caller calls a guest.
 type caller interface {
-	// call returns what the guest answered, which may be overwritten by the next call.
+	// call returns the guest's answer, which the next call may overwrite.
 	call(ctx context.Context, in input) ([]byte, error)
 	close(ctx context.Context) error
 }
 
-// input is one call's input in the forms in which the schemes take it.
+// input is the input of one call in the forms that the schemes take.
 type input struct {
 	expected  guests.Call
 	arguments tool.Arguments
@@ -47,10 +46,22 @@ func newInput(length int) (input, error) {
 	return input{call, arguments}, nil
 }
 
-// stateless is the part of a caller that has nothing to close.
-type stateless struct{}
+// callFunc is a caller with nothing to close. One that shares no state with others is its own
+// session and backend.
+type callFunc func(ctx context.Context, in input) ([]byte, error)
 
-func (stateless) close(context.Context) error { return nil }
+func (f callFunc) open(context.Context, string) (session, error)      { return f, nil }
+func (f callFunc) caller(context.Context) (caller, error)             { return f, nil }
+func (f callFunc) call(ctx context.Context, in input) ([]byte, error) { return f(ctx, in) }
+func (callFunc) close(context.Context) error                          { return nil }
+
+// closeAll closes sessions, callers or the like.
+func closeAll[C interface{ close(context.Context) error }](ctx context.Context, all []C) (err error) {
+	for _, c := range all {
+		err = errors.Join(err, c.close(ctx))
+	}
+	return err
+}
 
 // subject is a guest and all ways to run it.
 type subject struct {
@@ -61,7 +72,7 @@ type subject struct {
 	ours     caissonTool
 }
 
-// contender is a backend by its name, and the folder for its compiled code.
+// contender is a backend with its name and the folder for its compiled code.
 type contender struct {
 	name    Scheme
 	backend backend
@@ -86,14 +97,14 @@ func (s *subject) contenders(dir string) []contender {
 	if s.plugin != nil {
 		found = append(found, contender{ExtismReused, extismPlugin{module: s.plugin, reused: true, shared: true}, filepath.Join(dir, "extism")})
 	}
-	found = append(found, contender{name: Native, backend: native{}})
+	found = append(found, contender{name: Native, backend: callFunc(callNative)})
 	if s.program != "" {
-		found = append(found, contender{name: Process, backend: process{program: s.program}})
+		found = append(found, contender{name: Process, backend: process(s.program)})
 	}
 	return found
 }
 
-// openAll opens all contenders. Close what it returns, also after an error.
+// openAll opens all contenders. The caller must close what it returns, even after an error.
 func (s *subject) openAll(ctx context.Context, dir string) (schemes []scheme, err error) {
 	for _, c := range s.contenders(dir) {
 		opened, err := c.backend.open(ctx, c.dir)
@@ -105,14 +116,7 @@ func (s *subject) openAll(ctx context.Context, dir string) (schemes []scheme, er
 	return schemes, nil
 }
 
-func closeAll(ctx context.Context, schemes []scheme) (err error) {
-	for _, s := range schemes {
-		err = errors.Join(err, s.session.close(ctx))
-	}
-	return err
-}
-
-// newSubject gets a guest's modules. Without a Go toolchain and a checkout it fails for Go.
+// newSubject gets the modules of a guest. For Go, this needs a toolchain and a checkout.
 func newSubject(ctx context.Context, language guests.Language, dir string, compiler runtime.Compiler) (*subject, error) {
 	command, err := guests.Command(ctx, language, dir)
 	if err != nil {
@@ -125,10 +129,10 @@ func newSubject(ctx context.Context, language guests.Language, dir string, compi
 	return &subject{language: language, command: command, ours: ours}, nil
 }
 
-// pluginLanguage is the language of the plug-in that a guest is compared with.
+// pluginLanguage returns the language of the plug-in that a guest is compared with.
 func pluginLanguage(language guests.Language) guests.Language {
 	if language == guests.GoWarm {
-		return guests.Go // Extism starts a plug-in anew or not at all, so there is nothing to warm
+		return guests.Go // Extism takes no snapshots, so there is nothing to warm up
 	}
 	return language
 }

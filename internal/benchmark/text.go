@@ -10,7 +10,7 @@ import (
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
 )
 
-// Text returns the report as tables for people.
+// Text returns the report as tables for people to read.
 func (r *Report) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s/%s, %d processors, %s. Only ratios carry over to another machine.\n",
@@ -30,14 +30,14 @@ func (r *Report) Text() string {
 	return b.String()
 }
 
-// group is what the rows of one table have in common.
+// group identifies the rows of one table.
 type group struct {
 	guest   guests.Language
 	payload int
 }
 
-// rowTables prints a table for each guest and payload: one caller's calls in full, and of
-// several callers how many calls they get answered.
+// rowTables writes a table for each guest and payload: all measurements of a single caller, and the
+// throughput of several callers.
 func (r *Report) rowTables(b *strings.Builder) {
 	var groups []group
 	rows := map[group][]Row{}
@@ -49,13 +49,11 @@ func (r *Report) rowTables(b *strings.Builder) {
 		rows[g] = append(rows[g], row)
 	}
 	for _, g := range groups {
-		fmt.Fprintf(b, "\nGuest %s, %d bytes of JSON\n", g.guest, g.payload)
-		rowTable(b, rows[g])
+		rowTable(b, fmt.Sprintf("Guest %s, %d bytes of JSON", g.guest, g.payload), rows[g])
 	}
 }
 
-func rowTable(b *strings.Builder, rows []Row) {
-	t := table{text: 1}
+func rowTable(b *strings.Builder, title string, rows []Row) {
 	heading := []string{"scheme", "p50 µs", "p99 µs", "÷ extism fresh", "× native", "÷ process"}
 	var callers []int
 	for _, row := range rows {
@@ -64,7 +62,7 @@ func rowTable(b *strings.Builder, rows []Row) {
 			heading = append(heading, fmt.Sprintf("calls/s of %d", row.Callers))
 		}
 	}
-	t.line(append(heading, fmt.Sprintf("p99 µs of %d", callers[len(callers)-1]))...)
+	t := newTable(1, append(heading, fmt.Sprintf("p99 µs of %d", callers[len(callers)-1]))...)
 	for _, row := range rows {
 		if row.Callers != callers[0] {
 			continue
@@ -80,17 +78,15 @@ func rowTable(b *strings.Builder, rows []Row) {
 		}
 		t.line(append(cells, p99)...)
 	}
-	t.write(b)
+	t.write(b, title)
 }
 
-// meteringTable prints what is measured beside what it is measured by.
+// meteringTable writes the overhead of metering and its upper bounds.
 func meteringTable(b *strings.Builder, title string, rows []Metering, most bar) {
 	if len(rows) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n%s\n", title)
-	t := table{text: 2}
-	t.line("kernel", "guest", "metered", "bar", "WithCloseOnContextDone")
+	t := newTable(2, "kernel", "guest", "metered", "bar", "WithCloseOnContextDone")
 	var metered, closing []float64
 	for _, m := range rows {
 		t.line(m.Kernel, string(m.Guest), fmt.Sprintf("%.2f", m.Fuel), "", fmt.Sprintf("%.1f", m.CloseOnContextDone))
@@ -101,43 +97,34 @@ func meteringTable(b *strings.Builder, title string, rows []Metering, most bar) 
 	}
 	summary("geometric mean", most.mean, geometricMean)
 	summary("worst", most.worst, slices.Max[[]float64])
-	t.write(b)
+	t.write(b, title)
 }
 
 func (r *Report) startupTable(b *strings.Builder) {
-	b.WriteString("\nStart-up, ms from nothing to the first answer\n")
-	t := table{text: 2}
-	t.line("guest", "scheme", "cold", "compiled code on disk")
+	t := newTable(2, "guest", "scheme", "cold", "compiled code on disk")
 	for _, s := range r.Startup {
 		t.line(string(s.Guest), string(s.Scheme), number(s.Cold/1000), number(s.Warm/1000))
 	}
-	t.write(b)
+	t.write(b, "Start-up, ms from nothing to the first answer")
 }
 
 func (r *Report) memoryTable(b *strings.Builder) {
-	if len(r.Memory) == 0 {
-		return
-	}
-	b.WriteString("\nMemory that stays resident, KiB\n")
-	t := table{text: 2}
-	t.line("guest", "scheme", "for each caller", "for each loaded tool")
+	t := newTable(2, "guest", "scheme", "for each caller", "for each loaded tool")
 	for _, m := range r.Memory {
 		t.line(string(m.Guest), string(m.Scheme), number(float64(m.Instance)/1024), number(float64(m.Tool)/1024))
 	}
-	t.write(b)
+	t.write(b, "Memory that stays resident, KiB")
 }
 
 func (r *Report) executorTable(b *strings.Builder) {
-	b.WriteString("\nExecutor, registry and check of the arguments around a call\n")
-	t := table{text: 1}
-	t.line("call", "bytes", "µs")
+	t := newTable(1, "call", "bytes", "µs")
 	for _, e := range r.Executor {
 		t.line(string(e.Call), fmt.Sprint(e.Payload), number(e.P50))
 	}
-	t.write(b)
+	t.write(b, "Overhead of a call: executor, registry and validation of the arguments")
 }
 
-// number prints three significant digits, or all before the point.
+// number formats three significant digits, or all before the point.
 func number(value float64) string {
 	switch {
 	case value >= 100:
@@ -166,20 +153,23 @@ func geometricMean(values []float64) float64 {
 	return math.Exp(sum / float64(len(values)))
 }
 
-// table aligns cells: the first columns, which are text, to the left, and the others,
-// which are numbers, to the right. The first line is the heading.
+// table aligns cells: the first columns, which are text, to the left, and the others, which are
+// numbers, to the right. The first line is the heading.
 type table struct {
-	text  int // how many columns are text
+	text  int // the number of text columns
 	lines [][]string
 }
 
+func newTable(text int, heading ...string) *table { return &table{text, [][]string{heading}} }
+
 func (t *table) line(cells ...string) { t.lines = append(t.lines, cells) }
 
-// write writes nothing where there is only a heading.
-func (t *table) write(b *strings.Builder) {
+// write writes the table with a title, or nothing if there is only a heading.
+func (t *table) write(b *strings.Builder, title string) {
 	if len(t.lines) < 2 {
 		return
 	}
+	fmt.Fprintf(b, "\n%s\n", title)
 	widths := make([]int, len(t.lines[0]))
 	for _, line := range t.lines {
 		for column, cell := range line {

@@ -56,7 +56,7 @@ Memory that stays resident, KiB
   guest  scheme   for each caller  for each loaded tool
   c      caisson             29.0                  60.0
 
-Executor, registry and check of the arguments around a call
+Overhead of a call: executor, registry and validation of the arguments
   call  bytes    µs
   run     100  8.50
 

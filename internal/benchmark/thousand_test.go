@@ -24,19 +24,18 @@ const (
 	thousandCallers = 64
 	// warmCalls is how often each tool is called before anything is measured, at least.
 	warmCalls = 4
-	// turnTime is how long callers call before those take their turn whom they are compared with.
+	// turnTime is the duration of a turn.
 	turnTime = 500 * time.Millisecond
-	// Bounds on what the runtime keeps, which are more than all tools take.
+	// Limits on the runtime's caches, above what all tools take.
 	thousandInstances, thousandModules = 256 << 20, 1 << 30
 )
 
-// BenchmarkThousandTools calls a thousand tools at random, and in turns with that one tool
-// from as many callers. An operation is one turn of each. It checks every answer, and that the
-// process grows by less than the runtime's bounds.
+// BenchmarkThousandTools calls a thousand tools at random, taking turns with as many callers of a
+// single tool. An operation is one turn of each. It checks every answer, and that the process grows
+// by less than the runtime's limits.
 //
-// Tools with code of their own have a module each of which all is compiled anew. Those that
-// share code differ in what no code comes of: what is left of the difference to one tool is
-// instances and bookkeeping.
+// With code=own, each tool has a module that is compiled separately. With code=shared, the modules
+// differ only in a custom section, so the remaining overhead is instances and bookkeeping.
 func BenchmarkThousandTools(b *testing.B) {
 	in, err := newInput(100)
 	require.NoError(b, err)
@@ -67,7 +66,7 @@ func rotate(b *testing.B, tools []*caissonSession, in input, callers int) {
 	one := &crowd{in: in, callers: callers, tools: tools[:1]}
 	all := &crowd{in: in, callers: callers, tools: tools}
 	for _, c := range []*crowd{one, all} {
-		require.NoError(b, c.turn(b.Context(), turnTime)) // instances for those who come at the same time
+		require.NoError(b, c.turn(b.Context(), turnTime)) // creates the instances
 		c.took, c.duration = nil, 0
 	}
 	for b.Loop() {
@@ -80,8 +79,8 @@ func rotate(b *testing.B, tools []*caissonSession, in input, callers int) {
 	b.ReportMetric(alone.CallsPerSecond/among.CallsPerSecond, "calls-ratio")
 }
 
-// annotated returns a module that is another one to whoever reads it and has the same code: it
-// ends with a custom section made of number.
+// annotated returns a different module with the same code: it ends with a custom section made from
+// number.
 func annotated(module []byte, number int) ([]byte, error) {
 	name := "variant" + strconv.Itoa(number)
 	section := append(binary.AppendUvarint(nil, uint64(len(name))), name...)
@@ -112,10 +111,10 @@ func loadThousand(b *testing.B, variantOf func([]byte, int) ([]byte, error)) []*
 	return tools
 }
 
-// errNotWarm means that a tool's program has not started after very many calls.
+// errNotWarm means that calls of a tool never resumed a snapshot.
 var errNotWarm = errors.New("benchmark: calls do not resume the program")
 
-// warm calls each tool until its calls resume a program that was started before them.
+// warm calls each tool until its calls resume a snapshot.
 func warm(ctx context.Context, tools []*caissonSession, in input) error {
 	deadline := time.Now().Add(time.Minute)
 	for number, s := range tools {
@@ -136,8 +135,8 @@ func warm(ctx context.Context, tools []*caissonSession, in input) error {
 	return nil
 }
 
-// fuel returns how much work a call took. A call that resumes a program takes less than one
-// that starts it.
+// fuel returns the fuel that a call used. A call that resumes a snapshot uses less than one that
+// starts the program.
 func fuel(ctx context.Context, s *caissonSession, in input) (int64, error) {
 	outcome, err := s.tool.Invoke(ctx, tool.Invocation{CallID: "benchmark", Tool: s.tool.Manifest().Name, Arguments: in.arguments})
 	if err != nil {
@@ -146,22 +145,22 @@ func fuel(ctx context.Context, s *caissonSession, in input) (int64, error) {
 	return *outcome.Usage.Fuel, in.expected.Check([]byte(outcome.Result.Output))
 }
 
-// crowd is callers that all call the same tools, at random.
+// crowd is callers that call the same tools at random.
 type crowd struct {
 	in       input
 	callers  int
 	tools    []*caissonSession
 	turns    uint64
 	took     []time.Duration // each call
-	duration time.Duration   // in which the calls were made
+	duration time.Duration   // of all turns
 }
 
-// turn lets all callers call at the same time.
+// turn runs all callers concurrently.
 func (c *crowd) turn(ctx context.Context, duration time.Duration) error {
 	callers := make([]*measured, c.callers)
 	for n := range callers {
 		random := rand.New(rand.NewPCG(c.turns, uint64(n)))
-		callers[n] = &measured{caller: &anyTool{tools: c.tools, random: random}, check: checker{expected: c.in.expected}}
+		callers[n] = &measured{caller: anyTool(c.tools, random), check: checker{expected: c.in.expected}}
 	}
 	c.turns++
 	start := time.Now()
@@ -186,14 +185,10 @@ func (c *crowd) report(b *testing.B, name string) Row {
 	return row
 }
 
-// anyTool calls a tool at random. It serves one goroutine.
-type anyTool struct {
-	stateless
-	tools  []*caissonSession
-	random *rand.Rand
-}
-
-func (a *anyTool) call(ctx context.Context, in input) ([]byte, error) {
-	output, err := a.tools[a.random.IntN(len(a.tools))].invoke(ctx, in.arguments)
-	return []byte(output), err
+// anyTool returns a caller, for one goroutine, that calls tools at random.
+func anyTool(tools []*caissonSession, random *rand.Rand) caller {
+	return callFunc(func(ctx context.Context, in input) ([]byte, error) {
+		output, err := tools[random.IntN(len(tools))].invoke(ctx, in.arguments)
+		return []byte(output), err
+	})
 }

@@ -1,19 +1,17 @@
 //go:build wasip1
 
-// Command callprobe is the guest of the tests of tools that call tools: it does what its input
-// says, step by step, and prints what came of each. With an argument, it calls the tool of that
-// name before it reads its input.
+// Command callprobe is the guest of the tests of tools that call tools. With an argument, it calls
+// the tool of that name before it reads its input.
 package main
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"strings"
-	"unsafe"
+	"runtime"
 
+	"github.com/caisson-run/caisson/internal/guests/script"
 	caisson "github.com/caisson-run/caisson/sdk/go"
 )
 
@@ -26,7 +24,7 @@ type step struct {
 	Count     int             `json:"count"`     // of calls, or of rounds to burn
 }
 
-// answer is what came of a call: a result, or a failure.
+// answer is the result of a call or a failure.
 type answer struct {
 	*caisson.ToolResult
 	Failure *failure `json:",omitempty"`
@@ -46,25 +44,10 @@ func main() {
 	if len(os.Args) > 1 {
 		done = append(done, call(os.Args[1], nil))
 	}
-	input, err := io.ReadAll(os.Stdin)
-	if err != nil {
-		fail(err)
-	}
-	var todo struct {
-		Steps []step `json:"steps"`
-	}
-	if err := json.Unmarshal(input, &todo); err != nil {
-		fail(err)
-	}
-	for _, s := range todo.Steps {
-		done = append(done, s.run())
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(done); err != nil {
-		fail(err)
-	}
+	script.Main[step](done...)
 }
 
-func (s step) run() any {
+func (s step) Run() any {
 	switch s.Do {
 	case "call":
 		return call(s.Name, s.Arguments)
@@ -88,9 +71,9 @@ func (s step) run() any {
 			burned = burn(1000)
 		}
 	case "fail":
-		fail(errors.New("as asked"))
+		script.Fail(errors.New("as asked"))
 	}
-	fail(fmt.Errorf("cannot do %q", s.Do))
+	script.Fail(fmt.Errorf("cannot do %q", s.Do))
 	return nil
 }
 
@@ -111,7 +94,7 @@ func call(name string, arguments json.RawMessage) answer {
 	return answer{Failure: f}
 }
 
-// end is how a call ended, in a word.
+// end names how a call ended.
 func (a answer) end() string {
 	switch {
 	case a.Failure != nil:
@@ -125,36 +108,22 @@ func (a answer) end() string {
 //go:wasmimport caisson:tools@1 call
 func toolsCall(at, length uint32) uint64
 
-//go:wasmimport caisson:io@1 read
-func ioRead(at, length uint32) int32
-
-// raw makes a call as no SDK would, and returns its status and its response.
+// raw makes a call that no SDK would make, and returns the status and the response.
 func raw(request string) [2]string {
-	result := toolsCall(uint32(uintptr(unsafe.Pointer(unsafe.StringData(request)))), uint32(len(request)))
-	var response strings.Builder
-	buffer := make([]byte, 1000) // less than many responses have
-	for {
-		n := ioRead(uint32(uintptr(unsafe.Pointer(unsafe.SliceData(buffer)))), uint32(len(buffer)))
-		if n <= 0 {
-			return [2]string{fmt.Sprint(result >> 32), response.String()}
-		}
-		response.Write(buffer[:n])
-	}
+	bytes := []byte(request)
+	result := toolsCall(script.Span(bytes))
+	runtime.KeepAlive(bytes)
+	return [2]string{fmt.Sprint(result >> 32), string(script.Response())}
 }
 
-// burned keeps the compiler from leaving out what is burned.
+// burned keeps the compiler from eliminating the loop that burns fuel.
 var burned uint32
 
-// burn executes some instructions for each round.
+// burn executes a few instructions in each round.
 func burn(rounds int) uint32 {
 	x := uint32(1)
 	for range rounds {
 		x = x*1664525 + 1013904223
 	}
 	return x
-}
-
-func fail(err error) {
-	fmt.Fprintln(os.Stderr, err)
-	os.Exit(1)
 }

@@ -1,12 +1,12 @@
-// Endless is a guest that never ends. Its first argument says what stands before the loop, the
-// second one how the loop is written, or "once" for none, so that tests can see that it is the
-// loop that does not end. Each loop stands in a function of its own, behind what precedes it.
-// The folders beside this file hold the same guest in other languages.
+// Endless is a guest that never terminates. Its first argument says what precedes the loop, and the
+// second how the loop is written, or "once" for no loop, so that tests can see that it is the loop
+// that never terminates. Each combination is a function of its own: the compiler inlines the loops.
+// The folders next to this file hold the same guest in other languages.
 package main
 
 import "os"
 
-// The compiler knows nothing of these, so that no loop becomes another one.
+// The compiler must treat these as unknown, or it would simplify the loops.
 var (
 	count         uint32
 	never, always = false, true
@@ -30,35 +30,89 @@ func with(callback func()) {
 	count += 3
 }
 
+func forLoop() {
+	for {
+		count += 10
+	}
+}
+
+func whileLoop() {
+	for always {
+		count += 11
+	}
+}
+
+func doLoop() {
+	for ok := true; ok; ok = !never {
+		count += 12
+	}
+}
+
+// gotoLoop can be entered in two places.
+func gotoLoop() {
+	if always {
+		goto second
+	}
+first:
+	count += 13
+	if never {
+		goto first
+	}
+second:
+	count += 14
+	if count&1 != 0 {
+		goto second
+	}
+	goto first
+}
+
+func returnLoop() {
+	for {
+		count += 15
+		if never {
+			return
+		}
+	}
+}
+
+func callingLoop() {
+	for {
+		step()
+		count += 16
+	}
+}
+
+func once() { count += 17 }
+
 var loops = map[string]func(){
-	"read for":         readFor,
-	"read while":       readWhile,
-	"read do":          readDo,
-	"read goto":        readGoto,
-	"read return":      readReturn,
-	"read calling":     readCalling,
-	"read once":        readOnce,
-	"call for":         callFor,
-	"call while":       callWhile,
-	"call do":          callDo,
-	"call goto":        callGoto,
-	"call return":      callReturn,
-	"call calling":     callCalling,
-	"call once":        callOnce,
-	"table for":        tableFor,
-	"table while":      tableWhile,
-	"table do":         tableDo,
-	"table goto":       tableGoto,
-	"table return":     tableReturn,
-	"table calling":    tableCalling,
-	"table once":       tableOnce,
-	"callback for":     func() { with(calledFor) },
-	"callback while":   func() { with(calledWhile) },
-	"callback do":      func() { with(calledDo) },
-	"callback goto":    func() { with(calledGoto) },
-	"callback return":  func() { with(calledReturn) },
-	"callback calling": func() { with(calledCalling) },
-	"callback once":    func() { with(calledOnce) },
+	"read for":         func() { readInput(); forLoop() },
+	"read while":       func() { readInput(); whileLoop() },
+	"read do":          func() { readInput(); doLoop() },
+	"read goto":        func() { readInput(); gotoLoop() },
+	"read return":      func() { readInput(); returnLoop() },
+	"read calling":     func() { readInput(); callingLoop() },
+	"read once":        func() { readInput(); once() },
+	"call for":         func() { step(); forLoop() },
+	"call while":       func() { step(); whileLoop() },
+	"call do":          func() { step(); doLoop() },
+	"call goto":        func() { step(); gotoLoop() },
+	"call return":      func() { step(); returnLoop() },
+	"call calling":     func() { step(); callingLoop() },
+	"call once":        func() { step(); once() },
+	"table for":        func() { inTable(); forLoop() },
+	"table while":      func() { inTable(); whileLoop() },
+	"table do":         func() { inTable(); doLoop() },
+	"table goto":       func() { inTable(); gotoLoop() },
+	"table return":     func() { inTable(); returnLoop() },
+	"table calling":    func() { inTable(); callingLoop() },
+	"table once":       func() { inTable(); once() },
+	"callback for":     func() { with(forLoop) },
+	"callback while":   func() { with(whileLoop) },
+	"callback do":      func() { with(doLoop) },
+	"callback goto":    func() { with(gotoLoop) },
+	"callback return":  func() { with(returnLoop) },
+	"callback calling": func() { with(callingLoop) },
+	"callback once":    func() { with(once) },
 }
 
 func main() {

@@ -1,50 +1,31 @@
 //go:build wasip1
 
-// Command netprobe is the guest of the tests of caisson:* modules: it does what its input
-// says, step by step, and prints what came of each.
+// Command netprobe is the guest of the tests of the host modules caisson:*.
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
+
+	"github.com/caisson-run/caisson/internal/guests/script"
 )
 
 // step is one thing to do.
 type step struct {
 	Do string `json:"do"` // net, netall, secret, raw, search, file or env
-	// Requests are for net, which sends one after the other, and netall, which sends them
-	// side by side.
+	// Requests are for net, which sends them one after another, and netall, which sends them
+	// concurrently.
 	Requests []request `json:"requests"`
 	Name     string    `json:"name"`  // of the secret, the file to read, or the variable
 	Calls    []raw     `json:"calls"` // for raw
-	// Hidden is what search looks for: hex of bytes with [mask] over each, so that what is
-	// looked for is not in the memory because of the search.
+	// Hidden is what search looks for: bytes in hexadecimal, each XORed with [mask], so that the
+	// search itself does not put them into memory.
 	Hidden string `json:"hidden"`
 }
 
-func main() {
-	input, err := io.ReadAll(os.Stdin)
-	if err != nil {
-		fail(err)
-	}
-	var todo struct {
-		Steps []step `json:"steps"`
-	}
-	if err := json.Unmarshal(input, &todo); err != nil {
-		fail(err)
-	}
-	done := make([]any, len(todo.Steps))
-	for i, s := range todo.Steps {
-		done[i] = s.run()
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(done); err != nil {
-		fail(err)
-	}
-}
+func main() { script.Main[step]() }
 
-func (s step) run() any {
+func (s step) Run() any {
 	switch s.Do {
 	case "net":
 		return oneByOne(s.Requests)
@@ -53,11 +34,7 @@ func (s step) run() any {
 	case "secret":
 		return secret(s.Name)
 	case "file":
-		content, err := os.ReadFile(s.Name)
-		if err != nil {
-			return err.Error()
-		}
-		return string(content)
+		return script.ReadFile(s.Name)
 	case "env":
 		return os.Getenv(s.Name)
 	case "raw":
@@ -69,15 +46,10 @@ func (s step) run() any {
 	case "search":
 		count, err := search(s.Hidden)
 		if err != nil {
-			fail(err)
+			script.Fail(err)
 		}
 		return count
 	}
-	fail(fmt.Errorf("cannot do %q", s.Do))
+	script.Fail(fmt.Errorf("cannot do %q", s.Do))
 	return nil
-}
-
-func fail(err error) {
-	fmt.Fprintln(os.Stderr, err)
-	os.Exit(1)
 }

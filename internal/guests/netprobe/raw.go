@@ -4,7 +4,8 @@ package main
 
 import (
 	"fmt"
-	"unsafe"
+
+	"github.com/caisson-run/caisson/internal/guests/script"
 )
 
 // raw is one call of a function of the host, as no SDK would make it.
@@ -28,9 +29,6 @@ type rawAnswer struct {
 	Response []byte `json:"response,omitempty"` // as far as it could be read
 	Read     int32  `json:"read,omitempty"`     // what read returned
 }
-
-//go:wasmimport caisson:io@1 read
-func ioRead(at, length uint32) int32
 
 //go:wasmimport caisson:net@1 request
 func netRequest(at, length, body, bodyLength uint32) uint64
@@ -58,31 +56,21 @@ func (r raw) run() rawAnswer {
 	case "exists":
 		result = secretsExists(at, length)
 	case "read":
-		return rawAnswer{Read: ioRead(at, length)}
+		return rawAnswer{Read: script.IORead(at, length)}
 	default:
-		fail(fmt.Errorf("no call %q", r.Call))
+		script.Fail(fmt.Errorf("no call %q", r.Call))
 	}
-	a := rawAnswer{Status: uint32(result >> 32), Length: uint32(result)}
-	buffer := make([]byte, 1000) // less than many responses have
-	for {
-		n := ioRead(address(buffer), uint32(len(buffer)))
-		if n <= 0 {
-			return a
-		}
-		a.Response = append(a.Response, buffer[:n]...)
-	}
+	return rawAnswer{Status: uint32(result >> 32), Length: uint32(result), Response: script.Response()}
 }
 
-// place returns where a text stands, unless that is given.
+// place returns the address and the length of a text, unless they are given.
 func place(text string, at, length uint32) (uint32, uint32) {
 	if at != 0 || length != 0 {
 		return at, length
 	}
 	kept = append(kept, []byte(text))
-	return address(kept[len(kept)-1]), uint32(len(text))
+	return script.Span(kept[len(kept)-1])
 }
 
-// kept keeps alive what the host is told the address of.
+// kept keeps texts alive whose addresses the host has.
 var kept [][]byte
-
-func address(bytes []byte) uint32 { return uint32(uintptr(unsafe.Pointer(unsafe.SliceData(bytes)))) }

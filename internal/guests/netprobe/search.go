@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// mask lies over the bytes that are searched for.
+// mask is XORed with the bytes to search for.
 const mask = 0x5a
 
 const page = 64 << 10
@@ -17,7 +17,7 @@ const page = 64 << 10
 //go:wasmimport wasi_snapshot_preview1 fd_read
 func fdRead(fd int32, vectors unsafe.Pointer, count uint32, n unsafe.Pointer) uint32
 
-// search counts how often the hidden bytes stand in this module's own memory.
+// search counts the occurrences of the hidden bytes in the memory of this module.
 func search(hidden string) (int, error) {
 	pattern, err := hex.DecodeString(hidden)
 	switch {
@@ -37,7 +37,7 @@ func search(hidden string) (int, error) {
 	return count, nil
 }
 
-// hides reports whether memory begins with what the pattern hides.
+// hides reports whether memory begins with the bytes that the pattern hides.
 func hides(memory, pattern []byte) bool {
 	for i, b := range pattern {
 		if memory[i] != b^mask {
@@ -47,17 +47,17 @@ func hides(memory, pattern []byte) bool {
 	return true
 }
 
-// anchor is a place to count addresses from.
+// anchor has a known address.
 var anchor byte
 
-// all is the module's memory, but for its first byte, which Go takes for a nil pointer.
+// all returns the memory of the module without its first byte, whose address Go takes for nil.
 func all() []byte {
 	from := unsafe.Add(unsafe.Pointer(&anchor), 1-int(uintptr(unsafe.Pointer(&anchor))))
 	return unsafe.Slice((*byte)(from), pages()*page-1)
 }
 
-// pages is the size of the memory. The host refuses to read into what is not there, and the
-// input has been read to its end.
+// pages returns the size of the memory. The host refuses to read into memory that does not exist,
+// and the input is at its end already.
 func pages() int {
 	return sort.Search(1<<16, func(i int) bool {
 		vector, n := [2]uint32{uint32(i) * page, 1}, uint32(0)

@@ -1,18 +1,17 @@
 //go:build wasip1
 
-// Command streamprobe is the guest of the tests of what a call says before it has ended: it does
-// what its input says, step by step, and prints what came of each, unless a step prints its result.
-// With an argument, emit or context, it calls that function before it reads its input.
+// Command streamprobe is the guest of the tests of emissions and of the call's context. With an
+// argument, emit or context, it calls that function before it reads its input.
 package main
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
+	"github.com/caisson-run/caisson/internal/guests/script"
 	caisson "github.com/caisson-run/caisson/sdk/go"
 )
 
@@ -20,45 +19,26 @@ import (
 type step struct {
 	// Do is text, json, progress, image, link, raw, flood, context, read, sleep, spin, print or fail.
 	Do       string          `json:"do"`
-	Text     string          `json:"text"`     // to say or to print; the request, for raw and flood; the path, for read
+	Text     string          `json:"text"`     // to emit or to print; the request for raw and flood; the path for read
 	Data     json.RawMessage `json:"data"`     // for json
 	Fraction float64         `json:"fraction"` // for progress
 	Image    []byte          `json:"image"`    // for image
 	MIMEType string          `json:"mime_type"`
 	Partial  bool            `json:"partial"`
 	URL      string          `json:"url"`    // for link
-	Count    int             `json:"count"`  // for flood; negative: without end
+	Count    int             `json:"count"`  // for flood; negative: forever
 	Millis   int             `json:"millis"` // for sleep
 }
 
 func main() {
 	var done []any
 	for _, early := range os.Args[1:] {
-		done = append(done, step{Do: early, Text: "early"}.run())
+		done = append(done, step{Do: early, Text: "early"}.Run())
 	}
-	input, err := io.ReadAll(os.Stdin)
-	if err != nil {
-		fail(err)
-	}
-	var todo struct {
-		Steps []step `json:"steps"`
-	}
-	if err := json.Unmarshal(input, &todo); err != nil {
-		fail(err)
-	}
-	for _, s := range todo.Steps {
-		if s.Do == "print" {
-			fmt.Print(s.Text)
-			return
-		}
-		done = append(done, s.run())
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(done); err != nil {
-		fail(err)
-	}
+	script.Main[step](done...)
 }
 
-func (s step) run() any {
+func (s step) Run() any {
 	switch s.Do {
 	case "text", "emit":
 		return ended(caisson.EmitText(s.Text))
@@ -81,11 +61,7 @@ func (s step) run() any {
 		}
 		return call
 	case "read":
-		content, err := os.ReadFile(s.Text)
-		if err != nil {
-			return err.Error()
-		}
-		return string(content)
+		return script.ReadFile(s.Text)
 	case "sleep":
 		time.Sleep(time.Duration(s.Millis) * time.Millisecond)
 		return "slept"
@@ -93,25 +69,23 @@ func (s step) run() any {
 		for {
 			turns++
 		}
+	case "print": // in place of all results
+		fmt.Print(s.Text)
+		os.Exit(0)
 	case "fail":
-		fail(errors.New("as asked"))
+		script.Fail(errors.New("as asked"))
 	}
-	fail(fmt.Errorf("cannot do %q", s.Do))
+	script.Fail(fmt.Errorf("cannot do %q", s.Do))
 	return nil
 }
 
-// turns keeps the compiler from leaving out what spins.
+// turns keeps the compiler from eliminating the loop.
 var turns int
 
-// ended is how an emission ended, in a sentence.
+// ended describes how an emission ended.
 func ended(err error) string {
 	if err == nil {
 		return "ok"
 	}
 	return err.Error()
-}
-
-func fail(err error) {
-	fmt.Fprintln(os.Stderr, err)
-	os.Exit(1)
 }

@@ -4,42 +4,32 @@ package main
 
 import (
 	"fmt"
-	"strings"
-	"unsafe"
+	"runtime"
+
+	"github.com/caisson-run/caisson/internal/guests/script"
 )
 
 //go:wasmimport caisson:stream@1 emit
 func streamEmit(at, length uint32) uint64
 
-//go:wasmimport caisson:io@1 read
-func ioRead(at, length uint32) int32
-
-// emit makes an emission as no SDK would, and returns the status and the length of the response.
-func emit(request string) (status, length uint32) {
-	result := streamEmit(uint32(uintptr(unsafe.Pointer(unsafe.StringData(request)))), uint32(len(request)))
-	return uint32(result >> 32), uint32(result)
+// emit makes an emission that no SDK would make, and returns the status.
+func emit(request string) (status uint32) {
+	bytes := []byte(request)
+	defer runtime.KeepAlive(bytes)
+	return uint32(streamEmit(script.Span(bytes)) >> 32)
 }
 
 // raw makes an emission, and returns its status and its response.
 func raw(request string) [2]string {
-	status, _ := emit(request)
-	var response strings.Builder
-	buffer := make([]byte, 1000)
-	for {
-		n := ioRead(uint32(uintptr(unsafe.Pointer(unsafe.SliceData(buffer)))), uint32(len(buffer)))
-		if n <= 0 {
-			return [2]string{fmt.Sprint(status), response.String()}
-		}
-		response.Write(buffer[:n])
-	}
+	status := emit(request)
+	return [2]string{fmt.Sprint(status), string(script.Response())}
 }
 
-// flood makes an emission so many times, or without end, and counts the statuses.
+// flood repeats an emission, forever if count is negative, and counts the statuses.
 func flood(request string, count int) map[uint32]int {
 	statuses := map[uint32]int{}
 	for i := 0; i != count; i++ {
-		status, _ := emit(request)
-		statuses[status]++
+		statuses[emit(request)]++
 	}
 	return statuses
 }
