@@ -11,19 +11,19 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on the arguments of one call. They keep hostile input from costing more
-// than it should, far above what a model writes.
+// Limits on the arguments of one call. They bound the cost of hostile input and are far above what a
+// model writes.
 const (
 	MaxArgumentsBytes = 1 << 20
 	MaxArgumentsDepth = 64
 )
 
-// ErrArguments is what every failure of [ParseArguments] wraps.
+// ErrArguments is wrapped by every error of [ParseArguments].
 var ErrArguments = errors.New("invalid arguments")
 
-// Arguments is a JSON object whose members keep their order and their text, so that
-// numbers are passed on as they were written. The zero value is an empty object.
-// It is immutable: With returns a changed copy.
+// Arguments is a JSON object whose members keep their order and their text, so that numbers are
+// passed on unchanged. The zero value is an empty object. It is immutable: With returns a changed
+// copy.
 type Arguments struct {
 	members []member
 }
@@ -33,13 +33,12 @@ type member struct {
 	value json.RawMessage
 }
 
-// ParseArguments reads the arguments of a call. Empty text is an empty object, which
-// is how some models call a tool without parameters.
+// ParseArguments parses the arguments of a call. Empty text is an empty object, which is how some
+// models call a tool without parameters.
 //
-// It refuses what is not one JSON object, what is not UTF-8, keys that stand twice in
-// any object (parsers disagree on which one wins) or hold characters that cannot be
-// seen, and what is over the bounds. The
-// error wraps [ErrArguments] and is worded for a model.
+// It rejects anything but one JSON object in UTF-8, duplicate keys in any object (parsers disagree
+// on which one wins), keys with invisible characters, and text over the limits. The error wraps
+// [ErrArguments] and is worded for a model.
 func ParseArguments(text string) (Arguments, error) {
 	if len(text) > MaxArgumentsBytes {
 		return Arguments{}, fmt.Errorf("%w: %d bytes are over the limit of %d", ErrArguments, len(text), MaxArgumentsBytes)
@@ -71,31 +70,27 @@ func (a Arguments) Names() []string {
 
 // Get returns the JSON text of a member's value. The caller must not change it.
 func (a Arguments) Get(name string) (json.RawMessage, bool) {
-	for _, m := range a.members {
-		if m.name == name {
-			return m.value, true
-		}
+	if at := a.index(name); at >= 0 {
+		return a.members[at].value, true
 	}
 	return nil, false
 }
 
-// With returns a copy in which the member has the given value, which must be JSON.
-func (a Arguments) With(name string, value json.RawMessage) Arguments {
-	members := make([]member, 0, len(a.members)+1)
-	found := false
-	for _, m := range a.members {
-		if m.name == name {
-			m.value, found = value, true
-		}
-		members = append(members, m)
-	}
-	if !found {
-		members = append(members, member{name, value})
-	}
-	return Arguments{members}
+func (a Arguments) index(name string) int {
+	return slices.IndexFunc(a.members, func(m member) bool { return m.name == name })
 }
 
-// MarshalJSON writes the object, members in order, values as they were written.
+// With returns a copy in which the member has the given value, which must be JSON.
+func (a Arguments) With(name string, value json.RawMessage) Arguments {
+	members := append(make([]member, 0, len(a.members)+1), a.members...)
+	if at := a.index(name); at >= 0 {
+		members[at].value = value
+		return Arguments{members}
+	}
+	return Arguments{append(members, member{name, value})}
+}
+
+// MarshalJSON writes the members in order, with their values unchanged.
 func (a Arguments) MarshalJSON() ([]byte, error) {
 	text := append(make([]byte, 0, a.size()), '{')
 	for i, m := range a.members {
@@ -116,7 +111,7 @@ func (a Arguments) MarshalJSON() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// size returns how many bytes the object takes as text, if its names need no escapes.
+// size returns the length of the object as text, if its names need no escapes.
 func (a Arguments) size() int {
 	size := len("{}")
 	for _, m := range a.members {
@@ -125,9 +120,9 @@ func (a Arguments) size() int {
 	return size
 }
 
-// AppendCanonical appends the object as text that is the same for all arguments that differ in
-// no more than the order of their members and in space. Members of objects inside keep their
-// order, and numbers and strings are as they were written.
+// AppendCanonical appends a text that is equal for arguments that differ only in the order of their
+// members and in white space. The members of nested objects keep their order, and numbers and
+// strings are unchanged.
 func (a Arguments) AppendCanonical(text []byte) []byte {
 	sorted := slices.Clone(a.members)
 	slices.SortFunc(sorted, func(a, b member) int { return strings.Compare(a.name, b.name) })
@@ -141,19 +136,19 @@ func (a Arguments) AppendCanonical(text []byte) []byte {
 	return append(text, '}')
 }
 
-// appendCompact appends a JSON value without the space around its parts.
+// appendCompact appends a JSON value without insignificant white space.
 func appendCompact(text, value []byte) []byte {
 	if !bytes.ContainsAny(value, " \t\r\n") {
 		return append(text, value...)
 	}
 	compact := bytes.NewBuffer(text)
-	if json.Compact(compact, value) != nil { // it is no JSON, so the caller broke the contract of With
+	if json.Compact(compact, value) != nil { // not JSON: the caller broke the contract of With
 		return append(text, value...)
 	}
 	return compact.Bytes()
 }
 
-// plain reports whether a text is the same in JSON: the names of most members are.
+// plain reports whether a text needs no escapes in JSON, like most names.
 func plain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c >= utf8.RuneSelf || strings.IndexByte(`"\<>&`, c) >= 0 {

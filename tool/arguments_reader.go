@@ -9,20 +9,19 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// readMembers returns the members of the object that the text is. The text must be UTF-8 and
-// not blank.
+// readMembers parses an object. The text must be UTF-8 and not blank.
 func readMembers(text string) ([]member, error) {
-	// What looks blank behind the object is let pass, though JSON knows four such bytes only.
+	// Any white space may follow the object, though JSON allows only four characters.
 	source := strings.TrimRightFunc(text, unicode.IsSpace)
 	limits := jsontext.Limits{Depth: MaxArgumentsDepth, Values: len(text) + 1, Shallow: true, Name: checkSeen}
 	doc, err := jsontext.Parse(source, limits)
-	var unread *jsontext.Error
-	switch {
-	case errors.As(err, &unread):
+	if unread, ok := errors.AsType[*jsontext.Error](err); ok {
 		return nil, refusal(text, doc, unread)
-	case err != nil:
+	}
+	if err != nil {
 		return nil, err
-	case doc.Root().Kind() != jsontext.Object:
+	}
+	if doc.Root().Kind() != jsontext.Object {
 		return nil, fmt.Errorf("want a JSON object such as {\"key\": \"value\"}, not %s", describe(doc.Root()))
 	}
 	var members []member
@@ -34,7 +33,7 @@ func readMembers(text string) ([]member, error) {
 	return members, nil
 }
 
-// checkSeen refuses a name of which a character makes it look the same as another one.
+// checkSeen rejects a name with an invisible character, because it looks the same as another name.
 func checkSeen(name string) error {
 	if strings.ContainsFunc(name, Deceives) {
 		return fmt.Errorf("the key %+q holds a character that cannot be seen; leave it out", name)
@@ -42,7 +41,7 @@ func checkSeen(name string) error {
 	return nil
 }
 
-// refusal says why a text was not read.
+// refusal words the reason why a text was rejected.
 func refusal(text string, doc *jsontext.Document, unread *jsontext.Error) error {
 	switch {
 	case unread.Err == jsontext.ErrRepeated:
@@ -60,7 +59,7 @@ func refusal(text string, doc *jsontext.Document, unread *jsontext.Error) error 
 	return fmt.Errorf("not JSON near byte %d: %w", unread.Offset, jsontext.Syntax(text))
 }
 
-// describe names a JSON value that is no object.
+// describe names a JSON value that is not an object.
 func describe(v jsontext.Value) string {
 	switch v.Kind() {
 	case jsontext.Array:

@@ -10,24 +10,23 @@ import (
 
 // Call is one tool call as a language model returned it.
 type Call struct {
-	// ID is the provider's id. Providers repeat ids; match results by it within
-	// one batch only.
+	// ID is the provider's id. Providers repeat ids, so it identifies a call only within one batch.
 	ID string `json:"id"`
 	// Type is one of the types of calls. Empty stands for [FunctionCall].
 	Type     string   `json:"type"`
 	Function Function `json:"function"`
-	// Signature is what the provider wants back with the call, as it was, such as Gemini's
-	// thought signature; empty for none. It means nothing to anybody else.
+	// Signature is opaque data that the provider wants back unchanged, such as Gemini's thought
+	// signature, or empty.
 	Signature string `json:"signature,omitempty"`
 }
 
-// The types of calls, and of the definitions that they answer. They differ in how providers write
-// them alone: a call of any type runs a tool with arguments.
+// The types of calls and definitions. They differ only in how providers write them: a call of any
+// type runs a tool with arguments.
 const (
 	FunctionCall = "function" // arguments are a JSON object
-	// CustomCall has one free text in place of arguments, which the only parameter of the tool takes.
+	// CustomCall has free text instead of arguments. It is the value of the tool's only parameter.
 	CustomCall = "custom"
-	// LocalShellCall has a command for the client's shell; arguments are what OpenAI calls its action:
+	// LocalShellCall has a command for the client's shell. The arguments are OpenAI's action:
 	// {"command":[…],"env":{…},"working_directory","timeout_ms","user"}.
 	LocalShellCall = "local_shell"
 )
@@ -35,8 +34,8 @@ const (
 // Function names the tool of a call and holds its arguments.
 type Function struct {
 	Name string `json:"name"`
-	// Arguments is a JSON object as text, or the free text of a [CustomCall], exactly as the
-	// model wrote it. It may be anything at all: see [ParseArguments].
+	// Arguments is a JSON object as text, or the free text of a [CustomCall], exactly as the model
+	// wrote it. It may be invalid; see [ParseArguments].
 	Arguments string `json:"arguments"`
 }
 
@@ -44,106 +43,102 @@ type Function struct {
 type Definition struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	// Parameters is the JSON Schema of the arguments that the model may set. What
-	// the host fills in is not in it.
+	// Parameters is the JSON Schema of the arguments that the model may set, without those that the
+	// host fills in.
 	Parameters json.RawMessage `json:"parameters"`
-	// Type is one of the types of calls. Empty stands for [FunctionCall]. A provider that knows no
-	// other is offered a function with the same parameters.
+	// Type is one of the types of calls. Empty stands for [FunctionCall]. A provider that does not
+	// support the type is offered a function with the same parameters.
 	Type string `json:"type,omitempty"`
-	// Format bounds the free text of a [CustomCall], as OpenAI writes it: {"type":"text"}, or
+	// Format restricts the free text of a [CustomCall], in OpenAI's form: {"type":"text"}, or
 	// {"type":"grammar","syntax":"lark","definition":"…"}. Empty: any text.
 	Format json.RawMessage `json:"format,omitempty"`
 	Label  string          `json:"label,omitempty"`  // for people
-	Result json.RawMessage `json:"result,omitempty"` // JSON Schema of Result.Data; empty where the tool does not say
-	// Hints are what the tool's author says of it.
+	Result json.RawMessage `json:"result,omitempty"` // JSON Schema of Result.Data, or empty
+	// Hints are what the tool's author declares about it.
 	Hints Hints `json:"hints,omitzero"`
 }
 
-// Hints say what calls of a tool do. They are for whoever chooses and approves calls; nothing is
-// enforced by them. The zero value says nothing.
+// Hints describe the effects of a tool's calls, to help choose and approve them. They do not enforce
+// anything. The zero value says nothing.
 type Hints struct {
 	ReadOnly    bool `json:"read_only,omitempty"`
 	Idempotent  bool `json:"idempotent,omitempty"`
 	Destructive bool `json:"destructive,omitempty"`
 }
 
-// Invocation is a call that was resolved, checked and filled in: what a tool's
-// implementation receives.
+// Invocation is a call as a tool's implementation receives it: resolved, validated and completed.
 type Invocation struct {
-	// CallID is our own id, unique over all calls.
+	// CallID is our own id, which is unique across all calls.
 	CallID string
 	// Tool is the registered name, never an alias.
 	Tool string
-	// Arguments fit the tool's schema and hold the context values.
+	// Arguments match the tool's schema and include the context values.
 	Arguments Arguments
-	// Context holds the values that the host set for this call, such as the
-	// project. Neither models nor guests can set them.
+	// Context holds the values that the host set for this call, such as the project. Neither models
+	// nor guests can set them.
 	Context map[string]string
-	// Registration is the one that was checked, if it is not the zero value: another tool that
-	// has come to have the name is not run.
+	// Registration, if not zero, identifies the tool that the call was checked for. Another tool that
+	// has taken its name is not run.
 	Registration Registration
-	// Tenant is on whose behalf the call is made; empty where the host does not tell them apart.
+	// Tenant is the tenant that the call is made for, or empty.
 	Tenant string
-	// Session is the id of the session in which it is made, and User who it is made for; empty
-	// where the host does not say.
+	// Session is the id of the session, and User the user that the call is made for. Both may be
+	// empty.
 	Session, User string
-	// Files are those that the host has for this call. A tool can read those alone that its
-	// permissions let it.
+	// Files are the files provided for this call. A tool can only read those that its permissions
+	// allow.
 	Files []File
 	// Trace is the request's W3C traceparent; empty for none.
 	Trace string
-	// Host is what the call may ask of whoever runs it. It is nil where it can ask nothing,
-	// and serves this call alone, until it has ended.
+	// Host provides services to this call until it ends. It may be nil.
 	Host Host
 }
 
 // File is a file that a user has handed to an agent.
 type File struct {
-	Name     string `json:"name"` // as the user calls it
-	Path     string `json:"path"` // as the tool can open it: a guest path below one of its mounts
+	Name     string `json:"name"` // the user's name for it
+	Path     string `json:"path"` // a guest path below one of the tool's mounts
 	MIMEType string `json:"mime_type,omitempty"`
 	Bytes    int64  `json:"bytes"`
 }
 
-// Registration stands for one registration of a tool. Two are equal if they are the same one,
-// as clones of a registry share it; a tool that is registered anew, under the same name or
-// not, has another. The zero value stands for none.
+// Registration identifies one registration of a tool. Clones of a registry share it. A tool that is
+// registered again, even under the same name, has another one. The zero value identifies none.
 type Registration [16]byte
 
-// Host is what a call may ask of whoever runs it, beside what its permissions are for. It is
-// safe for concurrent use; of the calls that a call makes, one runs at a time, since they share
-// its place. A tool must not make calls through its caller's: it would wait for itself.
+// Host provides services to a running call that need no permission or check it themselves. It is
+// safe for concurrent use. Nested calls of one call run one at a time, because they share its slot. A
+// tool must not use the Host of the call that called it: it would deadlock.
 type Host interface {
-	// Call makes a call of another tool on behalf of this one, and returns its record: in the
-	// same session, within the caller's turn and time, and with the other tool's own
-	// permissions. ctx must be the one that the tool was invoked with, or come from it.
+	// Call calls another tool and returns the record of the call. It runs in the same session, within
+	// the caller's slot and deadline, and with the other tool's own permissions. ctx must be the
+	// context that the tool was invoked with, or derived from it.
 	//
-	// The error is for calls of which there is no record, since they were not taken up: an
-	// [*Error] with kind [Busy] where the caller has made too many or is itself nested too
-	// deep, or with [Cancelled] where it has ended.
+	// An error means that the call was not accepted, so there is no record. It is an [*Error] of kind
+	// [Busy] if the caller has made too many calls or is nested too deeply, or of kind [Cancelled] if
+	// the caller has ended.
 	Call(ctx context.Context, call Call) (Record, error)
-	// Page returns at most so many bytes of a part of a result that was cut in this session,
-	// beginning with the byte from; zero bytes stands for 32 KiB. It may be less: no more than of
-	// this call's result goes to the model. The error is worded for a model; it is an [*Error]
-	// with kind [Cancelled] once the call has ended.
+	// Page returns up to most bytes, starting at byte from, of a part of a result that was cut in this
+	// session. A most of zero stands for 32 KiB. It never returns more than the part of this call's
+	// result that may go to the model. The error is worded for a model; it is an [*Error] of kind
+	// [Cancelled] if the call has ended.
 	Page(reference string, from, most int64) (Page, error)
-	// Emit shows something before the call has ended, to whoever watches the batch; with nobody
-	// there it does nothing. It neither waits for them nor becomes part of the result. It fails for
-	// an emission that [Emission.Check] refuses, and with an [*Error] of kind [Cancelled] once the
-	// call has ended. What it is given must not be changed afterwards.
+	// Emit streams an emission to the batch's watchers, if there are any. It does not wait for them,
+	// and the emission does not become part of the result. It returns the error of [Emission.Check],
+	// or an [*Error] of kind [Cancelled] if the call has ended. The emission must not be changed
+	// afterwards.
 	Emit(emission Emission) error
 }
 
-// ErrNoCalls means that a document holds no tool call where one was expected.
+// ErrNoCalls means that a document contains no tool call.
 var ErrNoCalls = errors.New("no tool calls")
 
-// ParseCalls reads tool calls in any of the shapes in which chat completions carry
-// them: one call, an array of calls, an object with "tool_calls" (an assistant's
-// message, or a chat response), a completion with "choices", or several such
-// documents one after the other (JSON lines).
+// ParseCalls parses tool calls in any form that chat completions use: one call, an array of calls,
+// an object with "tool_calls" (an assistant's message or a chat response), a completion with
+// "choices", or a sequence of such documents (JSON lines).
 //
-// It fails on anything else, and with [ErrNoCalls] where the document is well formed
-// but holds no call. Arguments are not looked at.
+// It fails for anything else, and with [ErrNoCalls] if the documents are well formed but contain no
+// call. It does not check arguments.
 func ParseCalls(document []byte) ([]Call, error) {
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	var calls []Call
@@ -164,7 +159,7 @@ func ParseCalls(document []byte) ([]Call, error) {
 	return calls, nil
 }
 
-// envelope is the union of the objects that carry calls.
+// envelope is the union of the objects that contain calls.
 type envelope struct {
 	ID        string          `json:"id"`
 	Type      string          `json:"type"`
@@ -187,8 +182,8 @@ type wireCustom struct {
 	Input string `json:"input"`
 }
 
-// maxEnvelopes is how many arrays and objects may stand around a call. A chat completion
-// has five; each is decoded anew, so that depth must not be the sender's to choose.
+// maxEnvelopes is how deeply a call may be nested in arrays and objects. In a chat completion it is
+// five levels deep. Each level is decoded again, so the depth must be bounded.
 const maxEnvelopes = 8
 
 func callsIn(raw json.RawMessage, depth int) ([]Call, error) {

@@ -2,28 +2,25 @@ package tool
 
 import "encoding/json"
 
-// ChatResponse is one answer of a language model, whole, whichever provider's it is.
+// ChatResponse is one complete response of a language model, from any provider.
 type ChatResponse struct {
 	ID      string `json:"id,omitempty"`
 	Model   string `json:"model,omitempty"`
 	Content string `json:"content"`
-	// ToolCalls are the calls that the model asks for, in its order. It is [] in JSON, never null.
+	// ToolCalls are the calls that the model requests, in order. It is [] in JSON, never null.
 	ToolCalls    []Call       `json:"tool_calls"`
 	FinishReason FinishReason `json:"finish_reason,omitempty"`
 	Usage        ChatUsage    `json:"usage"`
 }
 
-// MarshalJSON writes the response; without calls, tool_calls is [].
+// MarshalJSON writes the response. An empty list is [].
 func (r ChatResponse) MarshalJSON() ([]byte, error) {
 	type plain ChatResponse // without this method
-	if r.ToolCalls == nil {
-		r.ToolCalls = []Call{}
-	}
+	r.ToolCalls = orEmpty(r.ToolCalls)
 	return json.Marshal(plain(r))
 }
 
-// FinishReason says why a model stopped. Reasons that are none of the constants are the
-// provider's own words.
+// FinishReason says why a model stopped. Values other than the constants are the provider's own.
 type FinishReason string
 
 // The reasons that all providers have in some form.
@@ -41,48 +38,44 @@ type ChatUsage struct {
 	TotalTokens      int64 `json:"total_tokens"`
 }
 
-// StreamResponse is one piece of a streamed answer.
+// StreamResponse is one chunk of a streamed response.
 type StreamResponse struct {
 	ID           string       `json:"id"`
 	ResponseType ResponseType `json:"response_type"`
 	Content      string       `json:"content"`
 	Done         bool         `json:"done"`
-	// KnowledgeReferences and ToolCalls are [] in JSON, never null. A call is in it once it is whole.
+	// KnowledgeReferences and ToolCalls are [] in JSON, never null. ToolCalls holds complete calls.
 	KnowledgeReferences []Reference     `json:"knowledge_references"`
 	SessionID           string          `json:"session_id,omitempty"`
 	AssistantMessageID  string          `json:"assistant_message_id,omitempty"`
 	ToolCalls           []Call          `json:"tool_calls"`
-	Data                json.RawMessage `json:"data,omitempty"` // a JSON object, for what has no field of its own
+	Data                json.RawMessage `json:"data,omitempty"` // a JSON object with everything else
 }
 
-// MarshalJSON writes the piece; empty lists are [].
+// MarshalJSON writes the chunk. Empty lists are [].
 func (r StreamResponse) MarshalJSON() ([]byte, error) {
 	type plain StreamResponse // without this method
-	if r.KnowledgeReferences == nil {
-		r.KnowledgeReferences = []Reference{}
-	}
-	if r.ToolCalls == nil {
-		r.ToolCalls = []Call{}
-	}
+	r.KnowledgeReferences = orEmpty(r.KnowledgeReferences)
+	r.ToolCalls = orEmpty(r.ToolCalls)
 	return json.Marshal(plain(r))
 }
 
-// ResponseType says what a piece of a stream is.
+// ResponseType is the type of a chunk.
 type ResponseType string
 
-// The types of pieces.
+// The types of chunks.
 const (
 	ResponseAnswer     ResponseType = "answer"     // text for the reader
-	ResponseThinking   ResponseType = "thinking"   // text that the model wrote to itself
-	ResponseToolCall   ResponseType = "tool_call"  // ToolCalls holds calls that are whole
-	ResponseToolDelta  ResponseType = "tool_delta" // a piece of a call: Data {"index","id","name","arguments"}
+	ResponseThinking   ResponseType = "thinking"   // the model's reasoning
+	ResponseToolCall   ResponseType = "tool_call"  // ToolCalls holds complete calls
+	ResponseToolDelta  ResponseType = "tool_delta" // a fragment of a call: Data {"index","id","name","arguments"}
 	ResponseToolResult ResponseType = "tool_result"
 	ResponseReferences ResponseType = "references"
 	ResponseError      ResponseType = "error"
-	ResponseComplete   ResponseType = "complete" // the last; Data {"finish_reason","usage"}
+	ResponseComplete   ResponseType = "complete" // the last chunk; Data {"finish_reason","usage"}
 )
 
-// Reference is a source that an answer rests on.
+// Reference is a source that a response is based on.
 type Reference struct {
 	ID      string          `json:"id"`
 	Title   string          `json:"title,omitempty"`

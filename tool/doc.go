@@ -1,15 +1,13 @@
-// Package tool holds the words that every other package shares: what a tool is
-// called and described as ([Definition]), one request to run it ([Call],
-// [Invocation]), what came of it ([Result], [Outcome], [Record]) and how it can
-// fail ([Kind], [Error]).
+// Package tool defines the types that all other packages share: the description of a tool
+// ([Definition]), a request to run it ([Call], [Invocation]), its result ([Result], [Outcome],
+// [Record]) and its failures ([Kind], [Error]).
 //
-// It depends on no other module than the standard library, so that a program can store, send or
-// log tool calls without linking the runtime. All types are plain values: copying
-// them is safe, and nothing here starts a goroutine or holds a lock.
+// It depends only on the standard library, so that a program can store, send or log tool calls
+// without linking the runtime. All types are plain values that are safe to copy. Nothing here starts
+// a goroutine or holds a lock.
 //
-// # Three channels
+// # Who reads a failure
 //
-// A failure always belongs to exactly one reader, and its [Kind] says which:
-// the tool failed and the model should read why; the call was wrong or denied and
-// the caller should; or the host failed and the operator should, with an id.
+// Every failure is meant for exactly one reader, which its [Kind] determines: the model, if the tool
+// failed; the caller, if the call was invalid or denied; or the operator, if the host failed.
 package tool

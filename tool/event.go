@@ -5,87 +5,84 @@ import "time"
 // EventType says what an [Event] reports.
 type EventType string
 
-// The events of a batch's life. A batch begins with one of BatchStarted and ends with one of
-// BatchFinished; in between it may pause with BatchPaused, after which nothing comes before
-// BatchResumed. Each of its calls, those that tools made among them, has one of CallStarted and
-// then one of CallFinished; in between it may speak with CallOutput. Before it starts, a call may
-// wait with CallWaiting for whoever answers it or approves of it.
+// The types of events. A batch starts with BatchStarted and ends with BatchFinished. In between it
+// may pause with BatchPaused, which only BatchResumed can follow. Each call, including nested ones,
+// has one CallStarted and later one CallFinished, with any number of CallOutput in between. Before
+// CallStarted, CallWaiting says that the call waits for an answer or an approval.
 const (
 	BatchStarted  EventType = "batch_started"
 	BatchResumed  EventType = "batch_resumed"
 	CallWaiting   EventType = "call_waiting"
 	CallStarted   EventType = "call_started"
-	CallOutput    EventType = "call_output" // in streams alone
+	CallOutput    EventType = "call_output" // only in streams
 	CallFinished  EventType = "call_finished"
 	BatchPaused   EventType = "batch_paused"
 	BatchFinished EventType = "batch_finished"
 )
 
-// Event is one step in the life of a batch. What it points to is shared by all who get it and
-// must not be changed.
+// Event is one step of a batch. All receivers share what it points to, and must not change it.
 type Event struct {
 	Type    EventType `json:"type"`
 	Time    time.Time `json:"time"`
 	Batch   string    `json:"batch"`             // the batch's id
 	Session string    `json:"session,omitempty"` // the session's id
 	Tenant  string    `json:"tenant,omitempty"`
-	// Calls are the calls of a batch that has started, in their order, or those of one that was
-	// resumed that have not ended.
+	// Calls are, in order, the calls of a batch that started, or the unfinished calls of one that was
+	// resumed.
 	Calls []Planned `json:"calls,omitempty"`
-	// CallID, Tool, Parent and Hidden are of the call that the event is about.
+	// CallID, Tool, Parent and Hidden describe the call that the event is about.
 	CallID string `json:"call_id,omitempty"`
 	Tool   string `json:"tool,omitempty"`
 	Parent string `json:"parent,omitempty"`
-	// Hidden is set where the tool's manifest says that people are not shown its calls.
+	// Hidden is set if the tool's manifest says not to show its calls to people.
 	Hidden bool `json:"hidden,omitempty"`
-	// Emission is what a call says.
+	// Emission is what the call streams.
 	Emission *Emission `json:"emission,omitempty"`
-	// Lost is how many emissions of the call were dropped just before this event, since whoever
-	// watches is slow.
+	// Lost is how many emissions of the call were dropped just before this event because the watcher
+	// is slow.
 	Lost int `json:"lost,omitempty"`
-	// Action is what a call waits for.
+	// Action is what the call waits for.
 	Action *Action `json:"action,omitempty"`
-	// Record is set once the call has finished.
+	// Record is set when the call has finished.
 	Record *Record `json:"record,omitempty"`
-	// Totals is set once the batch has finished or paused.
+	// Totals is set when the batch has finished or paused.
 	Totals *Totals `json:"totals,omitempty"`
 }
 
-// Planned is a call that a batch is going to take up.
+// Planned is a call that a batch is going to run.
 type Planned struct {
 	ID     string `json:"id"` // the provider's
 	CallID string `json:"call_id"`
 	Tool   string `json:"tool"`
 	Type   string `json:"type,omitempty"` // as in [Call]
-	// Arguments are as the model wrote them.
+	// Arguments are the arguments as the model wrote them.
 	Arguments string `json:"arguments"`
-	// Category is what the tool's manifest says of it, such as web_search; empty for nothing.
+	// Category is the category in the tool's manifest, such as web_search, or empty.
 	Category string `json:"category,omitempty"`
 	Hidden   bool   `json:"hidden,omitempty"`
-	// Final is set where the tool's output may be shown to the user as it is.
+	// Final is set if the tool's output may be shown to the user unchanged.
 	Final bool `json:"final,omitempty"`
-	// Client is set where the client runs the tool.
+	// Client is set if the client runs the tool.
 	Client bool `json:"client,omitempty"`
 }
 
-// Totals is what the calls of a batch came to together, those that tools made among them. A
-// result that was used again costs nothing, so that calls which were skipped or cached add to
-// the counts and to the output alone.
+// Totals sums up the calls of a batch, including nested calls. Calls that were skipped or cached cost
+// nothing, so they add only to the counts and the output.
 type Totals struct {
 	Calls       int           `json:"calls"`
-	Nested      int           `json:"nested"` // of these, made by tools
+	Nested      int           `json:"nested"` // included in Calls
 	Succeeded   int           `json:"succeeded"`
 	Failed      int           `json:"failed"`
 	Skipped     int           `json:"skipped"`
 	Cached      int           `json:"cached"`
 	Fuel        int64         `json:"fuel"`
-	MemoryBytes int64         `json:"memory_bytes"` // the largest of one call
-	Wall        time.Duration `json:"wall_ns"`      // of the model's calls one after the other, with what they called
+	MemoryBytes int64         `json:"memory_bytes"` // the maximum of all calls
+	Wall        time.Duration `json:"wall_ns"`      // sum over the model's calls, including their nested calls
 	HostCalls   int64         `json:"host_calls"`
-	OutputBytes int64         `json:"output_bytes"` // of the results that go to the model, as Result.Size counts them
+	OutputBytes int64         `json:"output_bytes"` // total Result.Size of the results that go to the model
 }
 
-// Add counts one more record.
+// Add adds one record.
 func (t *Totals) Add(r *Record) {
 	t.Calls++
 	if r.Parent != "" {

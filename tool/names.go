@@ -2,10 +2,10 @@ package tool
 
 import "strings"
 
-// LookAlike reports whether people take one name of a tool for the other: where they differ in case, in
-// "-" and "_" and how many of these stand together or at an end, or in characters and pairs that look
-// the same in many typefaces: l, 1 and a capital I; o and 0; rn and m; vv and w. It is no equivalence:
-// "I" looks like both "i" and "l", which do not look alike.
+// LookAlike reports whether people may confuse two names of tools: names that differ only in case, in
+// "-" and "_" and how many of them are repeated or at an end, or in characters that look the same in
+// many typefaces: l, 1 and a capital I; o and 0; rn and m; vv and w. It is not transitive: "I" looks
+// like both "i" and "l", which do not look alike.
 func LookAlike(a, b string) bool {
 	one, other := spelled(a), spelled(b)
 	if len(one) != len(other) {
@@ -19,8 +19,8 @@ func LookAlike(a, b string) bool {
 	return true
 }
 
-// Outline returns what is left of a name without all that [LookAlike] passes over, so that names which
-// look alike have the same outline. Some others do, too.
+// Outline returns a key for a name. Names that look alike ([LookAlike]) have the same outline, and so
+// do some other names.
 func Outline(name string) string {
 	outline := spelled(name)
 	for i, c := range outline {
@@ -31,8 +31,8 @@ func Outline(name string) string {
 	return string(outline)
 }
 
-// spelled returns a name without the differences that concern more than one character: of those that
-// look like a pair, the pair.
+// spelled normalizes differences of more than one character: separators, and characters that look
+// like a pair of others.
 func spelled(name string) []byte {
 	s := make([]byte, 0, 2*len(name))
 	for i := 0; i < len(name); i++ {
@@ -50,7 +50,7 @@ func spelled(name string) []byte {
 	return []byte(strings.TrimSuffix(string(s), "_"))
 }
 
-// folded returns a character for all that differ from it in case, or are digits that are drawn like it.
+// folded maps a character to lower case, and a digit to the letter that it looks like.
 func folded(c byte) byte {
 	switch {
 	case 'A' <= c && c <= 'Z':
@@ -63,7 +63,7 @@ func folded(c byte) byte {
 	return c
 }
 
-// drawn is folded for whoever sees a capital I as a stroke.
+// drawn is folded for a typeface in which a capital I looks like l.
 func drawn(c byte) byte {
 	if c == 'I' {
 		return 'l'

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Result is what a call came to, as it goes back to the model.
+// Result is the result of a call as it goes back to the model.
 type Result struct {
 	Success bool `json:"success"`
 	// Output is for people and the model.
 	Output string `json:"output,omitempty"`
 	// Data is for programs: any JSON value.
 	Data json.RawMessage `json:"data,omitempty"`
-	// Content holds parts that are not plain text. It is nil for most tools.
+	// Content holds parts other than plain text, such as images.
 	Content []Content `json:"content,omitempty"`
-	// Error says, to the reader that Kind assigns, why the call failed.
+	// Error says why the call failed, worded for the reader that Kind determines.
 	Error string `json:"error,omitempty"`
-	// Kind is set by the host on failure and empty on success.
+	// Kind is set by the host on failure, and empty on success.
 	Kind Kind `json:"kind,omitempty"`
 }
 
@@ -41,51 +41,50 @@ type Content struct {
 	MIMEType string `json:"mime_type,omitempty"`
 }
 
-// Cut says what was left out of one part of a result, because it was longer than what goes to
-// a model.
+// Cut says how much of one part of a result was cut, because it was too long for the model.
 type Cut struct {
 	Part string `json:"part"` // output, error, data, or a part of the content, such as "content[2]"
-	// Reference is by what the whole can be read; empty where it is not kept.
+	// Reference identifies the whole part, to read it in pages; empty if it is not kept.
 	Reference string `json:"reference"`
 	Bytes     int64  `json:"bytes"` // of the whole
-	Kept      int64  `json:"kept"`  // of the whole, that the result still has
+	Kept      int64  `json:"kept"`  // that the result still has
 }
 
-// Page is a piece of a part that was cut.
+// Page is a page of a part that was cut.
 type Page struct {
 	Reference string `json:"reference"`
 	Text      string `json:"text"`
 	From      int64  `json:"from"`  // the first byte
-	Next      int64  `json:"next"`  // where the next page begins; -1 where this is the last
+	Next      int64  `json:"next"`  // where the next page begins; -1 if this is the last
 	Total     int64  `json:"total"` // bytes of the whole
 }
 
-// Denial is the receipt of one refused request: what was asked for, which rule
-// refused it, and what would allow it.
+// Denial is the receipt for one denied request: what was requested, which rule denied it, and what
+// would allow it.
 type Denial struct {
 	Permission string `json:"permission"` // files, context, network, …
-	Value      string `json:"value"`      // what was asked for, as the guest or the model named it
-	Rule       string `json:"rule"`       // what decided
+	Value      string `json:"value"`      // the request, as the guest or the model named it
+	Rule       string `json:"rule"`       // the rule that denied it
 	Allow      Allow  `json:"allow"`
 }
 
-// Allow holds the rules that are missing for a refused request, each a JSON object. A rule that
-// is there already, that nobody should add, or that cannot be written down is nil, and null in
-// JSON. The zero value says that nothing would help. The bytes must not be changed: receipts
-// share them.
+// Allow holds the missing rules that would allow a denied request, each a JSON object. A rule that
+// exists already, that nobody should add, or that cannot be expressed is nil, and null in JSON. The
+// zero value means that nothing would allow the request. The bytes must not be changed, because
+// receipts share them.
 //
-// In a rule, null stands for what only people can say, such as the host directory of a mount.
+// In a rule, null stands for what only people can decide, such as the host directory of a mount.
 type Allow struct {
-	// Manifest is missing in the tool's manifest, below "permissions":
-	// {"network":[{"host":"api.example.com"}]}; or beside that: {"context":["project_id"]}.
+	// Manifest belongs in the tool's manifest, under "permissions":
+	// {"network":[{"host":"api.example.com"}]}; or at its top level: {"context":["project_id"]}.
 	Manifest json.RawMessage `json:"manifest"`
-	// Grant is missing in the operator's policy, as an element of "grants":
-	// {"tools":["fetch_page"],"network":[{"host":"api.example.com"}]}. One without tools is a key of
-	// the policy: {"context":{"project_id":{"from":"fixed","value":null}}}.
+	// Grant belongs in the operator's policy, as an element of "grants":
+	// {"tools":["fetch_page"],"network":[{"host":"api.example.com"}]}. One without tools
+	// belongs at the top level of the policy: {"context":{"project_id":{"from":"fixed","value":null}}}.
 	Grant json.RawMessage `json:"grant"`
 }
 
-// UnmarshalJSON reads the two rules, of which null is nil again.
+// UnmarshalJSON reads the two rules; null becomes nil.
 func (a *Allow) UnmarshalJSON(data []byte) error {
 	var wire struct{ Manifest, Grant *json.RawMessage }
 	if err := json.Unmarshal(data, &wire); err != nil {
@@ -101,48 +100,48 @@ func (a *Allow) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Decision is what became of one permission that a manifest asks for.
+// Decision is the decision on one permission that a manifest requests.
 type Decision struct {
 	Permission string `json:"permission"` // files, network, secrets, tools, context or env
-	Requested  string `json:"requested"`  // as the manifest has it: "/project (read-write)"
-	Granted    string `json:"granted"`    // what the operator gives of it, and where that is written; empty for nothing
+	Requested  string `json:"requested"`  // as in the manifest: "/project (read-write)"
+	Granted    string `json:"granted"`    // what the operator grants, and where that is written; empty for nothing
 	Effective  string `json:"effective"`  // what the tool gets; empty for nothing
-	// Reason says which line or grant decided, and what was cut.
+	// Reason says which line or grant was decisive, and what was cut.
 	Reason string `json:"reason"`
-	// Allow is what would allow the request where Effective is less.
+	// Allow is what would allow the whole request, if Effective is less.
 	Allow Allow `json:"allow"`
 }
 
-// HostCall is one thing that a call asked of the host, whether or not it got it.
+// HostCall is one request of a call to the host, allowed or not.
 type HostCall struct {
-	// Kind names the host function's package and what it was asked for: "files.open",
-	// "network.request", "secrets.exists", "tools.call".
+	// Kind names the package and the operation: "files.open", "network.request", "secrets.exists",
+	// "tools.call".
 	Kind string `json:"kind"`
-	// Target is what it was asked about, in a form that is safe to show: a guest path, a URL
-	// without its query, a name. It holds no secret, host path or address.
+	// Target is the object of the request in a form that is safe to show: a guest path, a URL without
+	// its query, a name. It contains no secret, host path or address.
 	Target string `json:"target"`
-	// Bytes is what was moved, in both directions together.
+	// Bytes is how much was transferred in both directions together.
 	Bytes    int64         `json:"bytes"`
 	Duration time.Duration `json:"time_ns"`
 	Allowed  bool          `json:"allowed"`
-	// Status is how it ended, in a word or two: "ok", "denied", "404", "no such file or directory".
+	// Status is a short outcome: "ok", "denied", "404", "no such file or directory".
 	Status string `json:"status"`
-	// Began is when; lists are in this order. It is not stored.
+	// Began is the start time, which lists are sorted by. It is not stored.
 	Began time.Time `json:"-"`
 }
 
-// MaxHostCalls is how many host calls a record lists; Usage.HostCalls counts all.
+// MaxHostCalls is the most host calls that a record lists. Usage.HostCalls counts all.
 const MaxHostCalls = 256
 
-// Usage is what a call took.
+// Usage is the resource usage of a call.
 type Usage struct {
-	// Fuel is how many instructions the tool executed, without those of tools that it called;
-	// nil for a call that did not get to run.
+	// Fuel is how many instructions the tool executed, without nested calls; nil if the call did not
+	// run.
 	Fuel        *int64        `json:"fuel"`
-	MemoryBytes int64         `json:"memory_bytes"` // the largest size of linear memory
-	Wall        time.Duration `json:"wall_ns"`      // guest and host functions, without queueing and compiling
-	// HostCalls counts the calls that a permission decided. Standard streams, clocks
-	// and random numbers need none.
+	MemoryBytes int64         `json:"memory_bytes"` // peak size of linear memory
+	Wall        time.Duration `json:"wall_ns"`      // in the guest and in host functions, without queueing and compilation
+	// HostCalls counts the host calls that need a permission. Standard streams, clocks and random
+	// numbers need none.
 	HostCalls int64 `json:"host_calls"`
 }
 
@@ -151,14 +150,14 @@ type Outcome struct {
 	Result  Result
 	Usage   Usage
 	Denials []Denial
-	// HostCalls are the first [MaxHostCalls] things that the call asked of the host, in order.
+	// HostCalls are the first [MaxHostCalls] host calls, in order.
 	HostCalls []HostCall
-	// Log is what the guest wrote to stderr, capped, and the trace if it trapped. It is
-	// for people and never goes back to the model.
+	// Log is the guest's stderr, truncated, and a stack trace if it trapped. It is for people and
+	// never goes back to the model.
 	Log string
 }
 
-// Repair is one change made to a model's arguments before they were checked.
+// Repair is one change made to a model's arguments before validation.
 type Repair struct {
 	Path string          `json:"path"`
 	Rule string          `json:"rule"`
@@ -166,24 +165,24 @@ type Repair struct {
 	To   json.RawMessage `json:"to"`
 }
 
-// Record is one call and what came of it, as it is stored and streamed.
+// Record is one call and its result, as it is stored and streamed.
 type Record struct {
 	Call
 	// CallID is our own id (a UUIDv7); it never repeats.
 	CallID string
 	Result Result
-	// Skipped is set where the call was not run at all: it was refused, or asks what another
-	// call of its batch asks, which Source then names.
+	// Skipped is set if the call did not run because it was refused, or because it repeats another
+	// call of its batch, which Source then names.
 	Skipped       bool
 	ExecutionTime time.Duration
-	// Cached is set where the result is that of an earlier call, which Source names.
+	// Cached is set if the result is that of an earlier call, which Source names.
 	Cached bool
-	// Source is the CallID of the call whose result this is; empty where it is its own.
+	// Source is the CallID of the call that produced the result; empty if it is this call.
 	Source string
-	// Parent is the CallID of the call that made this one; empty where a model made it.
+	// Parent is the CallID of the calling tool's call; empty if a model made the call.
 	Parent  string
 	Repairs []Repair
-	// Cuts are the parts of Result that were longer than what goes to a model.
+	// Cuts are the parts of Result that were cut.
 	Cuts      []Cut
 	Denials   []Denial
 	HostCalls []HostCall
@@ -213,8 +212,8 @@ type wireRecord struct {
 	Cuts          []Cut      `json:"cuts,omitempty"`
 }
 
-// MarshalJSON writes the wire form: result is JSON as text, as a model expects it,
-// and empty lists are [], never null.
+// MarshalJSON writes the wire form: result is JSON as text, as models expect it, and empty lists are
+// [], never null.
 func (r Record) MarshalJSON() ([]byte, error) {
 	result, err := json.Marshal(r.Result)
 	if err != nil {
@@ -224,19 +223,18 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		ID: r.ID, CallID: r.CallID, Type: r.Type, Function: r.Function, Signature: r.Signature,
 		Result: string(result), Success: r.Result.Success, Skipped: r.Skipped,
 		ExecutionTime: r.ExecutionTime.Seconds(), Cached: r.Cached,
-		Repairs: r.Repairs, Denials: r.Denials, HostCalls: r.HostCalls, Log: r.Log, Usage: r.Usage,
+		Repairs: orEmpty(r.Repairs), Denials: orEmpty(r.Denials), HostCalls: orEmpty(r.HostCalls), Log: r.Log, Usage: r.Usage,
 		Source: r.Source, Parent: r.Parent, Cuts: r.Cuts,
 	}
-	if wire.Repairs == nil {
-		wire.Repairs = []Repair{}
-	}
-	if wire.Denials == nil {
-		wire.Denials = []Denial{}
-	}
-	if wire.HostCalls == nil {
-		wire.HostCalls = []HostCall{}
-	}
 	return json.Marshal(wire)
+}
+
+// orEmpty returns a list that is [] in JSON, never null.
+func orEmpty[E any](list []E) []E {
+	if list == nil {
+		return []E{}
+	}
+	return list
 }
 
 // UnmarshalJSON reads the wire form.

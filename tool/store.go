@@ -6,18 +6,18 @@ import (
 	"fmt"
 )
 
-// What is here can be stored in a database's column and read from it: the values implement
-// [driver.Valuer], and pointers to them database/sql's Scanner. The column holds the value's
-// JSON as text, so TEXT, JSON and JSONB will do.
+// The types with methods in this file can be stored in a database column: their values implement
+// [driver.Valuer], and pointers to them database/sql's Scanner. The column holds JSON as text, so its
+// type can be TEXT, JSON or JSONB.
 //
-// Reading takes text and bytes; NULL is the zero value, or an empty list. Members that are not
-// known are dropped. On failure, what was there before is left as it was.
+// Scan accepts text and bytes. NULL is the zero value, or an empty list. Unknown members are ignored.
+// On failure, the value is unchanged.
 
-// Calls is a list of calls, for storing it by itself. It is [] in JSON and in a column, never null.
+// Calls is a list of calls to store in its own column. It is [] in JSON and in a column, never null.
 type Calls []Call
 
-// MarshalJSON writes the list; an empty one is [].
-func (c Calls) MarshalJSON() ([]byte, error) { return marshalList(c) }
+// MarshalJSON writes the list. An empty one is [].
+func (c Calls) MarshalJSON() ([]byte, error) { return json.Marshal(orEmpty([]Call(c))) }
 
 // Value returns the list's JSON.
 func (c Calls) Value() (driver.Value, error) { return stored(c) }
@@ -25,12 +25,12 @@ func (c Calls) Value() (driver.Value, error) { return stored(c) }
 // Scan reads the list's JSON.
 func (c *Calls) Scan(column any) error { return scanList(c, column) }
 
-// References is a list of references, for storing it by itself. It is [] in JSON and in a
-// column, never null.
+// References is a list of references to store in its own column. It is [] in JSON and in a column,
+// never null.
 type References []Reference
 
-// MarshalJSON writes the list; an empty one is [].
-func (r References) MarshalJSON() ([]byte, error) { return marshalList(r) }
+// MarshalJSON writes the list. An empty one is [].
+func (r References) MarshalJSON() ([]byte, error) { return json.Marshal(orEmpty([]Reference(r))) }
 
 // Value returns the list's JSON.
 func (r References) Value() (driver.Value, error) { return stored(r) }
@@ -62,10 +62,10 @@ func (r ChatResponse) Value() (driver.Value, error) { return stored(r) }
 // Scan reads the response's JSON.
 func (r *ChatResponse) Scan(column any) error { return scan(r, column) }
 
-// Value returns the piece's JSON.
+// Value returns the chunk's JSON.
 func (r StreamResponse) Value() (driver.Value, error) { return stored(r) }
 
-// Scan reads the piece's JSON.
+// Scan reads the chunk's JSON.
 func (r *StreamResponse) Scan(column any) error { return scan(r, column) }
 
 // Value returns the result's JSON.
@@ -80,7 +80,7 @@ func (r Record) Value() (driver.Value, error) { return stored(r) }
 // Scan reads the record's JSON.
 func (r *Record) Scan(column any) error { return scan(r, column) }
 
-// stored returns JSON as text: some databases take bytes for something else than JSON.
+// stored returns JSON as text, because some databases do not accept bytes as JSON.
 func stored(value any) (driver.Value, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -89,7 +89,7 @@ func stored(value any) (driver.Value, error) {
 	return string(text), nil
 }
 
-// scan reads a column into a value, which it replaces.
+// scan replaces a value with that of a column.
 func scan[T any](into *T, column any) error {
 	var text []byte
 	switch column := column.(type) {
@@ -99,7 +99,7 @@ func scan[T any](into *T, column any) error {
 	case string:
 		text = []byte(column)
 	case []byte:
-		text = column // nothing of it is kept
+		text = column // not retained
 	default:
 		return fmt.Errorf("reading a %T: the column holds a %T; want text or bytes with JSON", *into, column)
 	}
@@ -116,16 +116,6 @@ func scanList[L ~[]E, E any](into *L, column any) error {
 	if err := scan(&read, column); err != nil {
 		return err
 	}
-	if read == nil {
-		read = []E{}
-	}
-	*into = read
+	*into = orEmpty(read)
 	return nil
-}
-
-func marshalList[E any](list []E) ([]byte, error) {
-	if list == nil {
-		return []byte("[]"), nil
-	}
-	return json.Marshal(list)
 }
