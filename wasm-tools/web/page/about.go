@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -29,9 +30,7 @@ type about struct {
 }
 
 func (a *about) title(text string) {
-	if a.page.Title == "" {
-		a.page.Title = plain.Line(text, maxLine)
-	}
+	a.page.Title = cmp.Or(a.page.Title, plain.Line(text, maxLine))
 }
 
 func (a *about) language(name atom.Atom, lang string) {
@@ -40,31 +39,26 @@ func (a *about) language(name atom.Atom, lang string) {
 	}
 }
 
-// named are the meta elements that are worth telling, beside OpenGraph's and Twitter's.
+// named are the meta elements to report, in addition to OpenGraph's and Twitter's.
 var named = []string{
 	"author", "keywords", "robots", "generator", "application-name", "date", "last-modified",
 	"article:published_time", "article:modified_time", "article:author", "article:section", "article:tag",
 	"dc.title", "dc.creator", "dc.date", "citation_title", "citation_author", "citation_publication_date", "citation_doi",
 }
 
-func (a *about) meta(attributes *attributes) {
-	if strings.EqualFold(attributes.refresh, "refresh") && a.refresh == "" {
-		if _, target, ok := strings.Cut(attributes.content, "="); ok {
+func (a *about) meta(attributes attributes) {
+	if strings.EqualFold(attributes["http-equiv"], "refresh") && a.refresh == "" {
+		if _, target, ok := strings.Cut(attributes["content"], "="); ok {
 			a.refresh = strings.Trim(strings.TrimSpace(target), `"'`)
 		}
 		return
 	}
-	name := strings.ToLower(attributes.property)
-	if name == "" {
-		name = strings.ToLower(attributes.name)
-	}
-	content := plain.Line(attributes.content, maxContent)
+	name := strings.ToLower(cmp.Or(attributes["property"], attributes["name"]))
+	content := plain.Line(attributes["content"], maxContent)
 	switch {
 	case content == "" || len(name) > 100:
 	case name == "description":
-		if a.page.Description == "" {
-			a.page.Description = content
-		}
+		a.page.Description = cmp.Or(a.page.Description, content)
 	case strings.HasPrefix(name, "og:") || strings.HasPrefix(name, "twitter:") || slices.Contains(named, name):
 		if len(a.page.Meta) < maxProperties {
 			a.page.Meta = append(a.page.Meta, Property{plain.Line(name, 100), content})
@@ -78,8 +72,7 @@ func (a *about) heading(level int, text string) {
 	}
 }
 
-// data takes a block of JSON-LD. One that is not JSON, or nested deeper than data about a
-// page is, is left out.
+// data handles a block of JSON-LD. One that is not valid JSON or is nested too deeply is left out.
 func (a *about) data(text []byte) {
 	if len(text) > maxBlock || len(a.page.Data) == maxBlocks {
 		return
@@ -102,8 +95,7 @@ func (a *about) data(text []byte) {
 	}
 }
 
-// readable returns a value with its texts made plain, and whether every reader of JSON can
-// take it.
+// readable returns a value with plain texts, and whether every JSON parser can read it.
 func readable(value any, depth int) (any, bool) {
 	if depth == 0 {
 		return nil, false
@@ -135,18 +127,14 @@ func readable(value any, depth int) (any, bool) {
 	return value, true
 }
 
-// finish fills in what the page says in another place.
+// finish fills in what the page says elsewhere.
 func (a *about) finish(l *links) {
 	p := a.page
-	if p.Title == "" {
-		p.Title = plain.Line(a.property("og:title"), maxLine)
+	a.title(a.property("og:title"))
+	if len(p.Headings) > 0 {
+		a.title(p.Headings[0].Text)
 	}
-	if p.Title == "" && len(p.Headings) > 0 {
-		p.Title = p.Headings[0].Text
-	}
-	if p.Description == "" {
-		p.Description = a.property("og:description")
-	}
+	p.Description = cmp.Or(p.Description, a.property("og:description"))
 	if a.canonical != "" {
 		p.Canonical, _ = l.absolute(a.canonical)
 	}
@@ -159,10 +147,9 @@ func (a *about) finish(l *links) {
 }
 
 func (a *about) property(name string) string {
-	for _, property := range a.page.Meta {
-		if property.Name == name {
-			return property.Content
-		}
+	at := slices.IndexFunc(a.page.Meta, func(p Property) bool { return p.Name == name })
+	if at < 0 {
+		return ""
 	}
-	return ""
+	return a.page.Meta[at].Content
 }

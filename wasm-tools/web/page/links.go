@@ -9,10 +9,10 @@ import (
 
 const (
 	maxURL = 2048 // bytes
-	// maxWork bounds the bytes of all addresses that are resolved, each with its base.
+	// maxWork bounds the total bytes of resolved addresses, each with its base.
 	maxWork     = 1 << 20
 	maxLinkText = 200 // characters
-	// maxBytes bounds all links of a page, however long each is.
+	// maxBytes bounds the total bytes of a page's links.
 	maxBytes = 256 << 10
 )
 
@@ -26,45 +26,44 @@ type links struct {
 	limit      int
 	work       int
 	bytes      int
-	seen       map[string]int // places in found
+	seen       map[string]int // indices in found
 	found      []Link
 	more       bool
 }
 
 func newLinks(address string, limit int) links {
-	l := links{limit: limit, seen: map[string]int{}}
-	if base, err := url.Parse(address); err == nil {
-		l.base, l.baseLength = base, len(address)
-	} else {
-		l.base = &url.URL{}
-	}
+	l := links{base: &url.URL{}, limit: limit, seen: map[string]int{}}
+	l.setBase(address)
 	l.self, _ = l.absolute("")
 	return l
 }
 
-// rebase takes a base element. The first counts.
+// rebase handles a base element. The first one counts.
 func (l *links) rebase(href string) {
 	if l.rebased || href == "" {
 		return
 	}
 	l.rebased = true
 	if address, ok := l.absolute(href); ok {
-		if base, err := url.Parse(address); err == nil {
-			l.base, l.baseLength = base, len(address)
-		}
+		l.setBase(address)
 	}
 }
 
-// absolute resolves an address as a browser does: without the white space around it, and
-// without line breaks and tabs. It fails for what is not http or https.
+func (l *links) setBase(address string) {
+	if base, err := url.Parse(address); err == nil {
+		l.base, l.baseLength = base, len(address)
+	}
+}
+
+var lineBreaks = strings.NewReplacer("\n", "", "\r", "", "\t", "")
+
+// absolute resolves an address as browsers do: without surrounding white space, line breaks and tabs.
+// It fails unless the scheme is http or https.
 func (l *links) absolute(href string) (string, bool) {
 	if len(href) > maxURL {
 		return "", false
 	}
-	href = strings.Trim(href, " \n\r\t\f")
-	if strings.ContainsAny(href, "\n\r\t") {
-		href = strings.NewReplacer("\n", "", "\r", "", "\t", "").Replace(href)
-	}
+	href = lineBreaks.Replace(strings.Trim(href, " \n\r\t\f"))
 	reference, err := url.Parse(href)
 	if err != nil {
 		return "", false
@@ -82,7 +81,7 @@ func (l *links) absolute(href string) (string, bool) {
 	return text, len(text) <= maxURL && (isPrintable(text) || plain.Line(text, maxURL) == text)
 }
 
-// isPrintable tells what nearly all addresses are, quickly.
+// isPrintable is a fast check that nearly all addresses pass.
 func isPrintable(text string) bool {
 	for i := range len(text) {
 		if text[i] <= ' ' || text[i] >= 0x7f {
@@ -92,7 +91,7 @@ func isPrintable(text string) bool {
 	return true
 }
 
-// add takes one link, and returns its address unless it leads nowhere else.
+// add adds a link and returns its address, unless it leads to the page itself.
 func (l *links) add(href, text, rel string) (string, bool) {
 	if href == "" || strings.HasPrefix(href, "#") {
 		return "", false
@@ -107,7 +106,7 @@ func (l *links) add(href, text, rel string) (string, bool) {
 	}
 	text = plain.Line(text, maxLinkText)
 	if at, twice := l.seen[address]; twice {
-		if l.found[at].Text == "" { // an image's link, whose words come second
+		if l.found[at].Text == "" { // of an image; a link with text often follows
 			l.found[at].Text = text
 		}
 		return address, true

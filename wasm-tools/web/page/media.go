@@ -14,17 +14,9 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 )
 
-// kind is how a body is read.
-type kind int
-
-const (
-	asText kind = iota
-	asHTML
-)
-
-// mediaOf says what a body is, by its header, and where there is none by its beginning.
-func mediaOf(source Source) (k kind, media string, err error) {
-	media, _, err = mime.ParseMediaType(source.ContentType)
+// mediaOf returns the type of a body from its header or, if there is none, from its first bytes.
+func mediaOf(source Source) (string, error) {
+	media, _, err := mime.ParseMediaType(source.ContentType)
 	if err != nil && media == "" {
 		media, _, _ = strings.Cut(source.ContentType, ";")
 		media = plain.Line(strings.ToLower(media), maxMedia)
@@ -32,16 +24,16 @@ func mediaOf(source Source) (k kind, media string, err error) {
 	switch {
 	case media == "" || media == "application/octet-stream":
 		return sniff(source.Body)
-	case media == "text/html" || media == "application/xhtml+xml":
-		return asHTML, media, nil
-	case isText(media):
-		return asText, media, nil
+	case isHTML(media) || isText(media):
+		return media, nil
 	}
-	return 0, "", fmt.Errorf("it is %s, which has no text that this tool can read", plain.Line(media, maxMedia))
+	return "", fmt.Errorf("it is %s, which has no text that this tool can read", plain.Line(media, maxMedia))
 }
 
 // maxMedia bounds the name of a type, in characters.
 const maxMedia = 100
+
+func isHTML(media string) bool { return media == "text/html" || media == "application/xhtml+xml" }
 
 func isText(media string) bool {
 	switch media {
@@ -53,23 +45,22 @@ func isText(media string) bool {
 	return strings.HasPrefix(media, "text/") || strings.HasSuffix(media, "+json") || strings.HasSuffix(media, "+xml") && media != "image/svg+xml"
 }
 
-// sniff tells HTML from text and text from the rest. Servers that do not name the type send
-// all three.
-func sniff(body []byte) (kind, string, error) {
+// sniff returns the type of a body that a server sent without one.
+func sniff(body []byte) (string, error) {
 	const looked = 1024
 	start := bytes.TrimLeft(bytes.TrimPrefix(body[:min(len(body), looked)], []byte("\ufeff")), " \t\r\n")
 	switch {
 	case bytes.HasPrefix(start, []byte("<")) && !bytes.HasPrefix(start, []byte("<?xml")):
-		return asHTML, "text/html", nil
+		return "text/html", nil
 	case bytes.IndexByte(start, 0) < 0 && utf8.Valid(plain.WholeRunes(start)):
-		return asText, "text/plain", nil
+		return "text/plain", nil
 	}
-	return 0, "", errors.New("it is binary data of a type that the server does not name")
+	return "", errors.New("it is binary data of a type that the server does not name")
 }
 
-// plain reads a text that is no HTML.
+// plain reads text other than HTML.
 func (p *Page) plain(body []byte, options Options) {
-	// Characters are four bytes at most, so this is enough of them.
+	// Enough bytes for the wanted number of characters.
 	const longest = utf8.UTFMax
 	p.MoreText = len(body) > longest*options.Text
 	lines := plain.Lines(string(body[:min(len(body), longest*options.Text)]))
@@ -77,22 +68,22 @@ func (p *Page) plain(body []byte, options Options) {
 	p.MoreText = p.MoreText || len(p.Text) < len(lines)
 }
 
-// decode returns the body as UTF-8. A mark at its start counts most, then the header, then what
-// HTML says of itself. Where none of them is right it takes UTF-8, or Windows-1252 for what is
-// not, which is what browsers take.
-func decode(body []byte, contentType string, k kind) ([]byte, error) {
+// decode returns the body as UTF-8. A byte order mark takes precedence over the header, and the header
+// over a declaration in HTML. Without a valid one it assumes UTF-8, or else Windows-1252, as browsers
+// do.
+func decode(body []byte, contentType string, html bool) ([]byte, error) {
 	looked := 1024
-	if k != asHTML {
+	if !html {
 		looked = len("\ufeff")
 	}
 	encoding, name, certain := charset.DetermineEncoding(body[:min(len(body), looked)], contentType)
 	switch {
 	case name == "utf-16le" || name == "utf-16be":
 	case utf8.Valid(body):
-		// Pages that are UTF-8 and say otherwise are many; text in another charset that is valid
-		// UTF-8 by chance is rare.
+		// Many pages are UTF-8 but declare something else. Text in another charset is rarely valid
+		// UTF-8.
 		return bytes.TrimPrefix(body, []byte("\ufeff")), nil
-	case name == "utf-8" || name == "windows-1252" && !certain: // which it says of what says nothing, too
+	case name == "utf-8" || name == "windows-1252" && !certain: // its answer also if nothing is declared
 		if isDamaged(body) {
 			return bytes.ToValidUTF8(body, []byte("\ufffd")), nil
 		}
@@ -103,7 +94,7 @@ func decode(body []byte, contentType string, k kind) ([]byte, error) {
 	return bytes.TrimPrefix(plain.WholeRunes(text), []byte("\ufeff")), err
 }
 
-// isDamaged tells UTF-8 with a few wrong bytes from another charset.
+// isDamaged reports whether a text is UTF-8 with a few wrong bytes rather than another charset.
 func isDamaged(body []byte) bool {
 	good, bad := 0, 0
 	for len(body) > 0 {

@@ -1,17 +1,18 @@
-// Package page reads one web page: its text, its links and what it says about itself.
+// Package page extracts the text, the links and the metadata of a web page.
 //
-// HTML is read as a stream of tokens, in one pass, by a model of open elements that is
-// smaller than the standard's: it keeps enough of them to tell what is hidden, and where
-// lists, tables and links end. A tree would be nearer to what browsers build, but a page can
-// make one that is a hundred thousand times its own size. So any page takes time in
-// proportion to its length, and memory that the [Options] bound.
+// It reads HTML as a stream of tokens in one pass, with a stack of open elements that is simpler than
+// the standard's: it is enough to know what is hidden, and where lists, tables and links end. A tree
+// would be closer to what browsers build, but a page can make one that is a hundred thousand times
+// larger than the page. As it is, any page takes time in proportion to its length, and memory that
+// the [Options] bound.
 //
-// What a page hides from people is left out: it is no part of what they would read, and
-// where pages put words that only a model should see. Style sheets and scripts are not run,
-// so what they hide shows, and what they write is missing.
+// What a page hides from people is left out: they would not read it, and pages hide text there that
+// only a model should see. Style sheets and scripts are not run, so what they hide is included, and
+// what they write is missing.
 package page
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
@@ -22,14 +23,14 @@ type Source struct {
 	URL         string // where it came from, after redirects: absolute
 	ContentType string // the header of that name; may be empty
 	Body        []byte // Read may change it
-	Cut         bool   // there was more of it
+	Cut         bool   // the body was truncated
 }
 
-// Options bound what is read. A zero field is its default.
+// Options are limits and settings. A zero field stands for its default.
 type Options struct {
-	Text  int // the most characters of text; 100,000
-	Links int // the most links; 200
-	// Targets puts the address of each link behind it in the text.
+	Text  int // maximum characters of text; default 100,000
+	Links int // maximum links; default 200
+	// Targets adds the address of each link to the text.
 	Targets bool
 }
 
@@ -38,35 +39,35 @@ const (
 	defaultLinks = 200
 )
 
-// Page is what was read.
+// Page is the content of a page.
 type Page struct {
 	URL  string
 	Type string // the media type, such as text/html
-	// Title and the following are one line each, and empty where the page does not say.
+	// Title, Description and Language are one line each; any may be empty.
 	Title, Description, Language string
-	// Canonical is the address that the page gives as its own, and Refresh the one that it
-	// sends browsers on to. Both are absolute.
+	// Canonical is the address that the page declares as its own, and Refresh the one that it
+	// redirects browsers to. Both are absolute.
 	Canonical, Refresh string
 	Meta               []Property
 	Headings           []Heading
 	Links              []Link
 	MoreLinks          bool // there were more links than the options allow
-	// Data are the blocks of JSON-LD that could be read.
+	// Data are the valid blocks of JSON-LD.
 	Data []json.RawMessage
-	// Text is the page for reading: paragraphs, "#" headings, "-" lists, "|" tables.
+	// Text has paragraphs, "#" headings, "-" lists and "|" tables.
 	Text     string
 	MoreText bool // there was more text than the options allow
-	// Note says what was lost in reading, or is empty.
+	// Note says what is missing, or is empty.
 	Note string
 }
 
-// Property is a meta element's.
+// Property is the name and the content of a meta element.
 type Property struct {
 	Name    string `json:"name"`
 	Content string `json:"content"`
 }
 
-// Heading is one of the outline.
+// Heading is a heading of the page.
 type Heading struct {
 	Level int    `json:"level"` // 1 to 6
 	Text  string `json:"text"`
@@ -80,12 +81,11 @@ type Link struct {
 	Rel  string `json:"rel,omitempty"`
 }
 
-// maxBody is how much of a page is read, in bytes. Text that grows in decoding may take half
-// as much again.
+// maxBody is how many bytes of a page are read. The decoded text may be half as long again.
 const maxBody = 5 << 20
 
-// bounded returns as much of the body as is read, and whether there is more of it here. It
-// ends in a whole character.
+// bounded returns the part of the body to read, without an incomplete character at its end, and
+// whether there is more.
 func bounded(source Source) (body []byte, more bool) {
 	more = len(source.Body) > maxBody
 	body = source.Body[:min(len(source.Body), maxBody)]
@@ -95,28 +95,24 @@ func bounded(source Source) (body []byte, more bool) {
 	return body, more
 }
 
-// Read reads what a server sent. It fails for media that have no text.
+// Read reads a page. It fails for types without text.
 func Read(source Source, options Options) (*Page, error) {
-	if options.Text <= 0 {
-		options.Text = defaultText
-	}
-	if options.Links <= 0 {
-		options.Links = defaultLinks
-	}
-	kind, media, err := mediaOf(source)
+	options.Text = cmp.Or(max(options.Text, 0), defaultText)
+	options.Links = cmp.Or(max(options.Links, 0), defaultLinks)
+	media, err := mediaOf(source)
 	if err != nil {
 		return nil, err
 	}
 	p := &Page{URL: source.URL, Type: media}
 	body, cut := bounded(source)
-	text, err := decode(body, source.ContentType, kind)
+	text, err := decode(body, source.ContentType, isHTML(media))
 	if err != nil {
 		return nil, err
 	}
 	if cut {
 		p.Note = "the page is larger than this tool reads: its end is missing"
 	}
-	if kind == asHTML {
+	if isHTML(media) {
 		p.scan(text, options)
 	} else {
 		p.plain(text, options)

@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,29 +23,25 @@ type scanner struct {
 
 	title   bool // the next text is the title
 	data    bool // the next text is JSON-LD
-	heading *capture
+	heading *captured
 	anchor  *anchor
-	// row counts the cells of the row so far, and rowStart is the writer's count at its start.
+	// row is the number of cells in the current row, and rowStart the writer's count at its start.
 	row, rowStart int
 }
 
-// capture collects the text of an element, up to a limit.
-type capture struct {
-	text bytes.Buffer
-}
+// captured is the text of an element, up to a limit.
+type captured struct{ text bytes.Buffer }
 
-// maxCapture bounds a captured text, in bytes. More of it would not be shown.
+// maxCapture bounds a captured text, in bytes. No more of it is shown anyway.
 const maxCapture = 2000
 
-func (c *capture) add(piece []byte) {
-	if c != nil {
-		c.text.Write(piece[:min(len(piece), maxCapture-min(c.text.Len(), maxCapture))])
-	}
+func (c *captured) add(piece []byte) {
+	c.text.Write(piece[:min(len(piece), maxCapture-c.text.Len())])
 }
 
 // anchor is a link whose text is being read.
 type anchor struct {
-	capture
+	captured
 	href, rel string
 	start     int // the writer's count
 }
@@ -86,10 +83,17 @@ func (s *scanner) text(piece []byte) {
 	}
 }
 
-// show writes a piece of text wherever it is wanted.
+// show writes a visible piece of text.
 func (s *scanner) show(piece []byte) {
 	s.writer.text(piece)
-	s.heading.add(piece)
+	s.capture(piece)
+}
+
+// capture adds a piece of text to the heading and the link that are being read.
+func (s *scanner) capture(piece []byte) {
+	if s.heading != nil {
+		s.heading.add(piece)
+	}
 	if s.anchor != nil {
 		s.anchor.add(piece)
 	}
@@ -98,18 +102,14 @@ func (s *scanner) show(piece []byte) {
 func (s *scanner) start(tokens *html.Tokenizer, selfClosing bool) {
 	s.title, s.data = false, false
 	text, more := tokens.TagName()
-	name := atom.Lookup(text)
-	custom := ""
-	if name == 0 {
-		custom = string(text[:min(len(text), maxName)])
-	}
-	var a attributes
+	name, custom := nameOf(text)
+	a := attributes{}
 	for more {
 		var key, value []byte
 		key, value, more = tokens.TagAttr()
 		a.set(key, value)
 	}
-	c := classes[name]
+	c := classes()[name]
 	if at := s.stack.drawing(c); at >= 0 {
 		s.stack.cut(at, s.closed)
 	}
@@ -118,34 +118,42 @@ func (s *scanner) start(tokens *html.Tokenizer, selfClosing bool) {
 	}
 	switch {
 	case name == atom.Html || name == atom.Head || name == atom.Body:
-		s.about.language(name, a.lang)
+		s.about.language(name, a["lang"])
 	case c&void != 0:
-		s.void(name, &a)
-	case selfClosing && (name == atom.Svg || s.stack.has(atom.Svg)): // in HTML itself the slash means nothing
+		s.void(name, a)
+	case selfClosing && (name == atom.Svg || s.stack.has(atom.Svg)): // in HTML itself, the slash has no effect
 	default:
-		s.open(element{name: name, custom: custom, class: c, hidden: isHidden(name, c, &a)}, &a)
+		s.open(element{name: name, custom: custom, class: c, hidden: isHidden(name, c, a)}, a)
 	}
 }
 
-// maxName is how much of an unknown element's name tells it from others.
+// nameOf returns the name of an element, which is custom if it is not in the standard.
+func nameOf(text []byte) (name atom.Atom, custom string) {
+	if name = atom.Lookup(text); name == 0 {
+		custom = string(text[:min(len(text), maxName)])
+	}
+	return name, custom
+}
+
+// maxName bounds the name of a custom element.
 const maxName = 64
 
-// void takes an element that has no content.
-func (s *scanner) void(name atom.Atom, a *attributes) {
+// void handles an element that has no content.
+func (s *scanner) void(name atom.Atom, a attributes) {
 	switch name {
 	case atom.Meta:
 		s.about.meta(a)
 		return
 	case atom.Base:
-		s.links.rebase(a.href)
+		s.links.rebase(a["href"])
 		return
 	case atom.Link:
-		if s.about.canonical == "" && hasWord(a.rel, "canonical") {
-			s.about.canonical = a.href
+		if s.about.canonical == "" && hasWord(a["rel"], "canonical") {
+			s.about.canonical = a["href"]
 		}
 		return
 	}
-	if !s.stack.visible() || a.hidden {
+	if !s.stack.visible() || a["hidden"] != "" {
 		return
 	}
 	switch name {
@@ -156,13 +164,13 @@ func (s *scanner) void(name atom.Atom, a *attributes) {
 		s.writer.raw("---")
 		s.writer.breakLine(2)
 	case atom.Img:
-		if alt := plain.Line(a.alt, maxLine); alt != "" {
+		if alt := plain.Line(a["alt"], maxLine); alt != "" {
 			s.show([]byte("[image: " + alt + "]"))
 		}
 	}
 }
 
-// lineBreak takes a br. Two of them part paragraphs.
+// lineBreak handles a br. Two of them separate paragraphs.
 func (s *scanner) lineBreak() {
 	w := &s.writer
 	if w.pre > 0 {
@@ -170,33 +178,25 @@ func (s *scanner) lineBreak() {
 		return
 	}
 	w.breakLine(min(w.gap+1, 2))
-	s.heading.add([]byte(" "))
-	if s.anchor != nil {
-		s.anchor.add([]byte(" "))
-	}
+	s.capture([]byte(" "))
 }
 
 func hasWord(list, word string) bool {
-	for each := range strings.FieldsSeq(list) {
-		if strings.EqualFold(each, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Fields(list), func(each string) bool { return strings.EqualFold(each, word) })
 }
 
-// open takes the start of an element.
-func (s *scanner) open(e element, a *attributes) {
+// open handles the start of an element.
+func (s *scanner) open(e element, a attributes) {
 	if s.stack.visible() {
 		s.title = e.name == atom.Title
-		s.data = e.name == atom.Script && strings.EqualFold(strings.TrimSpace(a.kind), "application/ld+json")
+		s.data = e.name == atom.Script && strings.EqualFold(strings.TrimSpace(a["type"]), "application/ld+json")
 	}
-	followed := s.stack.push(e)
+	tracked := s.stack.push(e)
 	if !s.stack.visible() {
 		return
 	}
 	w := &s.writer
-	if !followed {
+	if !tracked {
 		w.part(e.class &^ apart)
 		return
 	}
@@ -206,7 +206,7 @@ func (s *scanner) open(e element, a *attributes) {
 		w.lists = append(w.lists, list{})
 	case atom.Ol:
 		w.breakLine(s.listGap())
-		first, err := strconv.Atoi(a.start)
+		first, err := strconv.Atoi(a["start"])
 		if err != nil || first < 0 || first > 1_000_000 {
 			first = 1
 		}
@@ -217,7 +217,7 @@ func (s *scanner) open(e element, a *attributes) {
 	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
 		w.breakLine(2)
 		w.mark(strings.Repeat("#", level(e.name)) + " ")
-		s.heading = &capture{}
+		s.heading = &captured{}
 	case atom.Blockquote:
 		w.breakLine(2)
 		w.quotes++
@@ -238,13 +238,13 @@ func (s *scanner) open(e element, a *attributes) {
 			w.cells++
 		}
 	case atom.A:
-		s.anchor = &anchor{href: a.href, rel: a.rel, start: w.written}
+		s.anchor = &anchor{href: a["href"], rel: a["rel"], start: w.written}
 	default:
 		w.part(e.class)
 	}
 }
 
-// listGap is how far a list stands from what is before it: a list in a list is part of it.
+// listGap returns the line breaks around a list. A nested list is part of the outer one.
 func (s *scanner) listGap() int {
 	if len(s.writer.lists) > 0 {
 		return 1
@@ -264,23 +264,19 @@ func (s *scanner) bullet() string {
 
 func (s *scanner) end(text []byte) {
 	s.title, s.data = false, false
-	name := atom.Lookup(text)
-	custom := ""
-	if name == 0 {
-		custom = string(text[:min(len(text), maxName)])
-	}
+	name, custom := nameOf(text)
 	if name == atom.Br { // as browsers do
-		s.void(name, &attributes{})
+		s.void(name, nil)
 		return
 	}
 	if at := s.stack.ended(name, custom); at >= 0 {
 		s.stack.cut(at, s.closed)
 	} else if s.stack.visible() {
-		s.writer.part(classes[name] &^ apart)
+		s.writer.part(classes()[name] &^ apart)
 	}
 }
 
-// closed takes the end of an element that was followed.
+// closed handles the end of a tracked element.
 func (s *scanner) closed(e element) {
 	if !e.visible {
 		return
@@ -313,7 +309,7 @@ func (s *scanner) closed(e element) {
 			w.gap = 1
 		}
 		w.breakLine(1)
-	case atom.Td, atom.Th: // the next cell or row says how it goes on
+	case atom.Td, atom.Th: // handled by the next cell or row
 	case atom.A:
 		s.endAnchor()
 	default:
@@ -349,7 +345,7 @@ func (s *scanner) finish() {
 	s.about.finish(&s.links)
 	p.Links, p.MoreLinks = s.links.found, s.links.more
 	p.Text, p.MoreText = s.writer.out.String(), s.writer.full
-	if !p.MoreText { // or the next piece would not begin where this one ends
+	if !p.MoreText { // otherwise the next piece begins exactly where this one ends
 		p.Text = strings.TrimRight(p.Text, " \n\t")
 	}
 }

@@ -7,39 +7,41 @@ import (
 )
 
 const (
-	// deepest bounds the open elements that are followed. Those below are text alone.
+	// deepest bounds the open elements that are tracked. Deeper ones count only as text.
 	deepest = 256
-	// deepestHidden goes further, so that what is hidden stays so.
+	// deepestHidden is larger, so that hidden text stays hidden.
 	deepestHidden = 512
 )
 
-// element is one that is open.
+// element is an open element.
 type element struct {
 	name   atom.Atom
-	custom string // the name, where name is 0
+	custom string // the name, if name is 0
 	class  class
-	hidden bool // by itself
-	// visible tells that neither it nor an element around it is hidden.
+	hidden bool // itself
+	// visible means that neither the element nor an enclosing one is hidden.
 	visible bool
 }
+
+func (e element) scoped() bool { return e.class&scope != 0 }
 
 // stack holds the open elements, the outermost first.
 type stack struct {
 	open   []element
 	hidden int // how many of them are hidden
-	// lost counts the elements inside hidden ones that were too deep to be kept.
+	// lost counts the elements inside hidden ones that were too deep to be tracked.
 	lost int
-	// counts says how many are open of each name, so that end tags without a start tag,
-	// which a page can have by the million, cost nothing.
+	// counts has the number of open elements of each name, so that end tags without a start tag, of
+	// which a page can have millions, cost nothing.
 	counts map[atom.Atom]int
 }
 
 func newStack() stack { return stack{counts: map[atom.Atom]int{}} }
 
-// visible reports whether text is shown where the page is now.
+// visible reports whether text at the current place is visible.
 func (s *stack) visible() bool { return s.hidden == 0 }
 
-// push opens an element, and reports whether it is followed.
+// push opens an element and reports whether it is tracked.
 func (s *stack) push(e element) bool {
 	hides := e.hidden || s.hidden > 0
 	if !hides && len(s.open) >= deepest {
@@ -58,24 +60,24 @@ func (s *stack) push(e element) bool {
 	return true
 }
 
-// has reports whether an element of that name is open, anywhere.
+// has reports whether any element of that name is open.
 func (s *stack) has(name atom.Atom) bool { return s.counts[name] > 0 }
 
-// find returns the place of the innermost open element that matches, looking no further
-// than to one that bounds, or -1.
+// find returns the index of the innermost open element that matches, or -1. It does not look past an
+// element that bounds.
 func (s *stack) find(matches, bounds func(element) bool) int {
-	for i := len(s.open) - 1; i >= 0; i-- {
-		if matches(s.open[i]) {
+	for i, e := range slices.Backward(s.open) {
+		if matches(e) {
 			return i
 		}
-		if bounds(s.open[i]) {
-			return -1
+		if bounds(e) {
+			break
 		}
 	}
 	return -1
 }
 
-// cut closes the elements from a place on, and hands them over, the innermost first.
+// cut closes the elements from an index on, the innermost first.
 func (s *stack) cut(at int, closed func(element)) {
 	for len(s.open) > at {
 		e := s.open[len(s.open)-1]
@@ -88,48 +90,43 @@ func (s *stack) cut(at int, closed func(element)) {
 	}
 }
 
-// ended returns the place from which an end tag closes, or -1 where it closes nothing.
+// ended returns the index from which an end tag closes elements, or -1.
 func (s *stack) ended(name atom.Atom, custom string) int {
 	if s.lost > 0 {
 		s.lost--
 		return -1
 	}
 	if level(name) > 0 { // any heading's end tag ends the open one
-		return s.find(func(e element) bool { return level(e.name) > 0 }, func(e element) bool { return e.class&scope != 0 })
+		return s.find(func(e element) bool { return level(e.name) > 0 }, element.scoped)
 	}
 	if !s.has(name) {
 		return -1
 	}
-	inline := classes[name]&(block|scope|dropped) == 0
+	inline := classes()[name]&(block|scope|dropped) == 0
 	return s.find(
 		func(e element) bool { return e.name == name && e.custom == custom },
 		func(e element) bool {
-			switch name {
-			case atom.Table:
-				return e.name == atom.Template
-			case atom.Tr, atom.Tbody, atom.Thead, atom.Tfoot:
-				return e.name == atom.Table || e.name == atom.Template
+			if name == atom.Table || isRows(name) {
+				return e.name == atom.Template || e.name == atom.Table && name != atom.Table
 			}
-			return e.class&scope != 0 || inline && e.class&block != 0
+			return e.scoped() || inline && e.class&block != 0
 		})
 }
 
-// implied returns the place from which a start tag closes what it ends by itself, or -1.
+// implied returns the index from which a start tag implicitly closes elements, or -1.
 func (s *stack) implied(name atom.Atom, c class) int {
 	at := -1
 	if c&block != 0 && s.has(atom.P) {
-		at = s.find(
-			func(e element) bool { return e.name == atom.P },
-			func(e element) bool { return e.class&scope != 0 })
+		at = s.find(func(e element) bool { return e.name == atom.P }, element.scoped)
 	}
-	rule, ok := closes[name]
+	rule, ok := rules()[name]
 	if !ok || !slices.ContainsFunc(rule.ends, s.has) {
 		return at
 	}
 	other := s.find(
 		func(e element) bool { return slices.Contains(rule.ends, e.name) },
 		func(e element) bool {
-			return slices.Contains(rule.until, e.name) || e.class&scope != 0 && !slices.Contains(rule.ends, e.name) && !inTable(name)
+			return slices.Contains(rule.until, e.name) || e.scoped() && !slices.Contains(rule.ends, e.name) && !inTable(name)
 		})
 	if other >= 0 && (at < 0 || other < at) {
 		return other
@@ -139,23 +136,24 @@ func (s *stack) implied(name atom.Atom, c class) int {
 
 // inTable reports whether an element is a part of a table, whose tags close cells.
 func inTable(name atom.Atom) bool {
-	switch name {
-	case atom.Tr, atom.Td, atom.Th, atom.Tbody, atom.Thead, atom.Tfoot:
-		return true
-	}
-	return false
+	return name == atom.Td || name == atom.Th || isRows(name)
 }
 
-// drawing returns the place of the drawing that a start tag breaks out of, or -1. A page
-// that leaves a drawing open would otherwise be empty from there on. Drawings in drawings
-// end together, but for one in which HTML may stand.
+// isRows reports whether an element is a row of a table or a group of them.
+func isRows(name atom.Atom) bool {
+	return name == atom.Tr || name == atom.Tbody || name == atom.Thead || name == atom.Tfoot
+}
+
+// drawing returns the index of the drawing that a start tag breaks out of, or -1. Otherwise, a page
+// that leaves a drawing open would be empty from there on. Nested drawings end together, except for
+// one that may contain HTML.
 func (s *stack) drawing(c class) int {
 	at := -1
 	if c&breakout == 0 || !s.has(atom.Svg) {
 		return at
 	}
-	for i := len(s.open) - 1; i >= 0; i-- {
-		switch s.open[i].name {
+	for i, e := range slices.Backward(s.open) {
+		switch e.name {
 		case atom.Svg:
 			at = i
 		case atom.Foreignobject, atom.Desc, atom.Title, atom.Template:

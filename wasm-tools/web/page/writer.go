@@ -7,28 +7,28 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 )
 
-// writer makes lines of text out of the pieces of a page: it joins white space, keeps
-// paragraphs apart by one empty line, and puts before each line what its place asks for.
+// writer turns pieces of text into lines: it collapses white space, separates paragraphs by one empty
+// line, and starts each line with the indentation and the markers of its place.
 type writer struct {
 	out   strings.Builder
-	left  int // characters that may still be written
+	left  int // remaining characters
 	full  bool
 	gap   int  // line breaks before the next text: 0, 1 or 2
-	space bool // a space before it
+	space bool // a space precedes the next text
 	fresh bool // at the start of a line
 
 	lists  []list
 	quotes int
-	marker string // of the list item or heading whose text has not come yet
+	marker string // of the list item or heading that has no text yet
 	cells  int    // bars before the next text
 	pre    int
-	// opened tells that a preformatted text has just begun, whose first line break is none.
+	// opened means that preformatted text has just started, whose first line break is ignored.
 	opened bool
-	// written counts the pieces of text, so that callers see whether there was any since.
+	// written counts the pieces of text, so that callers can see whether any was written since.
 	written int
 }
 
-// list is one that is open.
+// list is an open list.
 type list struct {
 	ordered bool
 	next    int
@@ -41,8 +41,8 @@ const (
 
 func newWriter(limit int) writer { return writer{left: limit, fresh: true} }
 
-// breakLine asks for at least so many line breaks before the next text. There is none before
-// the first text of a list item, a heading or a table's cell.
+// breakLine requests at least so many line breaks before the next text. They are ignored before the
+// first text of a list item, a heading or a table's cell.
 func (w *writer) breakLine(n int) {
 	w.space = false
 	if w.marker == "" && w.cells == 0 && w.out.Len() > 0 {
@@ -50,7 +50,7 @@ func (w *writer) breakLine(n int) {
 	}
 }
 
-// part breaks the line before and behind an element of a class that asks for it.
+// part breaks the line before and after an element, as its class requires.
 func (w *writer) part(c class) {
 	switch {
 	case c&apart != 0:
@@ -60,7 +60,7 @@ func (w *writer) part(c class) {
 	}
 }
 
-// text writes a piece of the page.
+// text writes a piece of the page's text.
 func (w *writer) text(piece []byte) {
 	if w.pre > 0 {
 		w.verbatim(piece)
@@ -79,7 +79,7 @@ func (w *writer) text(piece []byte) {
 	}
 }
 
-// verbatim writes text whose white space counts.
+// verbatim writes text and keeps its white space.
 func (w *writer) verbatim(piece []byte) {
 	for len(piece) > 0 && !w.full {
 		r, size := utf8.DecodeRune(piece)
@@ -99,7 +99,7 @@ func (w *writer) verbatim(piece []byte) {
 	}
 }
 
-// begin writes what stands before the next character.
+// begin writes what precedes the next character.
 func (w *writer) begin() {
 	w.written++
 	if w.gap == 0 && !w.fresh && w.cells == 0 {
@@ -135,7 +135,7 @@ func (w *writer) startLine() {
 	w.marker = ""
 }
 
-// raw writes a text of our own in the flow of the page's.
+// raw writes text that is not the page's.
 func (w *writer) raw(text string) {
 	w.begin()
 	w.string(text)
@@ -156,12 +156,12 @@ func (w *writer) rune(r rune) {
 	w.out.WriteRune(r)
 }
 
-// mark puts a marker before the next text, behind those that wait already.
+// mark adds a marker before the next text.
 func (w *writer) mark(marker string) {
 	if len(w.marker)+len(marker) <= maxMarker {
 		w.marker += marker
 	}
 }
 
-// unmark drops the markers of what had no text.
+// unmark drops markers that have no text.
 func (w *writer) unmark() { w.marker = "" }
