@@ -1,11 +1,8 @@
-// Command calculator is a tool that evaluates one arithmetic expression. Its arguments come as a
-// JSON object on standard input, and the result goes as one to standard output.
+// Command calculator is a tool that evaluates one arithmetic expression.
 package main
 
 import (
 	"encoding/json"
-	"io"
-	"os"
 	"strconv"
 
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
@@ -15,31 +12,23 @@ import (
 // arguments are what the tool takes.
 type arguments struct {
 	Expression string `json:"expression"`
-	// Precision is 0 where it was not given. It is a whole number, but may be written as 5.0.
+	// Precision is 0 if absent. It is a whole number, but may be written as 5.0.
 	Precision float64 `json:"precision"`
 }
 
 // data is the value for programs.
 type data struct {
-	// Value is the text as a JSON number. It is left out where JSON readers would
-	// fail on it: beyond the range of a 64-bit float, or over maxNumber characters.
+	// Value is the text as a JSON number. It is left out if JSON parsers would fail on it: beyond the
+	// range of a 64-bit float, or over maxNumber characters.
 	Value json.Number `json:"value,omitempty"`
 	Text  string      `json:"text"`
 	Exact bool        `json:"exact"`
 }
 
-// maxNumber is the longest number that the runtime's schema validation reads.
+// maxNumber is the length of the longest number that schema validation accepts.
 const maxNumber = 128
 
-func main() {
-	if err := run(os.Stdin, os.Stdout); err != nil {
-		os.Stderr.WriteString("calculator: " + err.Error() + "\n")
-		os.Exit(1)
-	}
-}
-
-// run answers one call. Its error is that of writing.
-func run(in io.Reader, out io.Writer) error { return call.Answer(in, out, calculate) }
+func main() { call.Main(calculate) }
 
 func calculate(a arguments) (call.Result, error) {
 	expression, err := expr.Parse(a.Expression, "")

@@ -10,17 +10,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/wasm-tools/internal/call"
 	"github.com/caisson-run/caisson/wasm-tools/internal/expr"
 )
 
 func ask(t *testing.T, arguments string) string {
 	t.Helper()
 	var out bytes.Buffer
-	require.NoError(t, run(strings.NewReader(arguments), &out))
+	require.NoError(t, call.Answer(strings.NewReader(arguments), &out, calculate))
 	return out.String()
 }
 
-// TestResults: what is in tool.yaml is not here; ../tools_test.go runs that.
+// TestResults complements the tests in tool.yaml, which ../tools_test.go runs.
 func TestResults(t *testing.T) {
 	zeros := strings.Repeat("0", 127)
 	for in, want := range map[string]string{

@@ -1,9 +1,6 @@
-// Command files is the module behind the six file tools. Its one argument says which of
-// them runs; the tool's arguments come as a JSON object on standard input, and the
-// result goes as one to standard output.
+// Command files implements the six file tools. Its command-line argument selects the tool.
 //
-// It does nothing to confine paths. The host does: this program sees a directory
-// /project, and nothing else exists for it.
+// It does not confine paths. The host does: for this program, only the directory /project exists.
 package main
 
 import (
@@ -18,12 +15,12 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
 )
 
-// project is where the manifests ask for the project's directory.
+// project is where the manifests mount the project's directory.
 const project = "/project"
 
 // arguments is the union of what the six tools take.
 type arguments struct {
-	ProjectID string `json:"project_id"` // which the host has made sense of
+	ProjectID string `json:"project_id"` // which the host has resolved already
 	Path      string `json:"path"`
 	Content   string `json:"content"`
 	Append    bool   `json:"append"`
@@ -36,12 +33,7 @@ var operations = map[string]func(arguments) (call.Result, error){
 	"read": read, "write": write, "delete": remove, "list": list, "exists": exists, "mkdir": mkdir,
 }
 
-func main() {
-	if err := call.Answer(os.Stdin, os.Stdout, run); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
+func main() { call.Main(run) }
 
 func run(a arguments) (call.Result, error) {
 	if len(os.Args) != 2 || operations[os.Args[1]] == nil {
@@ -55,7 +47,7 @@ func run(a arguments) (call.Result, error) {
 	return done, nil
 }
 
-// resolve returns the path that a model means: relative to the project.
+// resolve returns a path that is relative to the project.
 func resolve(name string) string {
 	if path.IsAbs(name) {
 		return path.Clean(name)
@@ -63,8 +55,7 @@ func resolve(name string) string {
 	return path.Join(project, name)
 }
 
-// reason words a failure for a model, without the path, which the caller adds as the
-// model wrote it.
+// reason words a failure for a model, without the path, which the caller adds as the model wrote it.
 func reason(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOTEMPTY): // before fs.ErrExist, which it matches too
@@ -84,8 +75,7 @@ func reason(err error) string {
 	case errors.Is(err, syscall.ENOTDIR):
 		return "a part of the path is not a directory"
 	}
-	var inPath *fs.PathError
-	if errors.As(err, &inPath) {
+	if inPath, ok := errors.AsType[*fs.PathError](err); ok {
 		err = inPath.Err
 	}
 	return strings.ToLower(err.Error())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,10 +15,10 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 )
 
-// maxEntries bounds a listing: what a model cannot read anyway is not worth sending.
+// maxEntries bounds a listing, because a model cannot read more anyway.
 const maxEntries = 2000
 
-// data is that of a result, by the names of its schema.
+// data is the data of a result.
 type data = map[string]any
 
 func read(a arguments) (call.Result, error) {
@@ -36,11 +37,7 @@ func read(a arguments) (call.Result, error) {
 	if _, err := file.Seek(a.Offset, io.SeekStart); err != nil {
 		return call.Result{}, err
 	}
-	limit := a.MaxBytes
-	if limit == 0 {
-		limit = 100_000
-	}
-	bytes, err := io.ReadAll(io.LimitReader(file, limit))
+	bytes, err := io.ReadAll(io.LimitReader(file, cmp.Or(a.MaxBytes, 100_000)))
 	if err != nil {
 		return call.Result{}, err
 	}
@@ -122,7 +119,7 @@ func list(a arguments) (call.Result, error) {
 			if name == "." {
 				return err
 			}
-			return fs.SkipDir // what can't be listed is shown, and not entered
+			return fs.SkipDir // a directory that cannot be read is listed without its content
 		}
 		if name == "." {
 			if !d.IsDir() {
@@ -148,7 +145,7 @@ func list(a arguments) (call.Result, error) {
 
 func describe(name string, d fs.DirEntry) entry {
 	e := entry{Path: name, Type: kind(d.Type())}
-	if info, err := d.Info(); err == nil && d.Type().IsRegular() {
+	if info, err := d.Info(); err == nil && e.Type == "file" {
 		e.Bytes = info.Size()
 	}
 	return e
@@ -189,10 +186,10 @@ func kind(mode fs.FileMode) string {
 
 func exists(a arguments) (call.Result, error) {
 	info, err := os.Stat(resolve(a.Path))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return call.Result{Output: a.Path + " does not exist", Data: data{"path": a.Path, "exists": false}}, nil
-	case err != nil:
+	}
+	if err != nil {
 		return call.Result{}, err
 	}
 	found := kind(info.Mode())

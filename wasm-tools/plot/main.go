@@ -1,17 +1,15 @@
-// Command plot is the tool plot_image: it draws the curves of formulas as a PNG image. Its arguments come
-// as a JSON object on standard input, and the result goes as one to standard output. While it draws, it
-// shows how far it is, and the image as it is by then.
+// Command plot is the tool plot_image: it draws the curves of formulas as a PNG image. While it draws,
+// it streams its progress and the unfinished image.
 package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"image"
 	"image/png"
-	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
@@ -21,26 +19,15 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/plot/chart"
 )
 
-func main() {
-	if err := run(os.Stdin, os.Stdout, screen{caisson.EmitProgress, caisson.EmitImage}); err != nil {
-		os.Stderr.WriteString("plot: " + err.Error() + "\n")
-		os.Exit(1)
-	}
-}
+func main() { call.Main(screen{caisson.EmitProgress, caisson.EmitImage}.plot) }
 
-// screen is where the tool shows what it does. Whether anybody sees it is none of its business, so that
-// it does not care for errors.
+// screen streams what the tool does. Errors are ignored, because nobody may be watching.
 type screen struct {
 	progress func(fraction float64, text string) error
 	image    func(mimeType string, image []byte, partial bool) error
 }
 
-// run answers one call. Its error is that of writing.
-func run(in io.Reader, out io.Writer, shown screen) error {
-	return call.Answer(in, out, func(a arguments) (call.Result, error) { return plot(a, shown) })
-}
-
-// arguments are what the tool takes. What is nil or zero was not given.
+// arguments are the tool's arguments. An absent one is nil or zero.
 type arguments struct {
 	Formulas []string `json:"formulas"`
 	XMin     *float64 `json:"x_min"`
@@ -57,7 +44,7 @@ const (
 	defaultX                    = 10
 )
 
-// parse returns the formulas.
+// parse parses the formulas.
 func (a arguments) parse() ([]*expr.Expression, error) {
 	if len(a.Formulas) == 0 || len(a.Formulas) > len(chart.Colours) {
 		return nil, fmt.Errorf("give 1 to %d formulas", len(chart.Colours))
@@ -74,13 +61,7 @@ func (a arguments) parse() ([]*expr.Expression, error) {
 
 // size returns the sides of the image.
 func (a arguments) size() (width, height int, err error) {
-	width, height = a.Width, a.Height
-	if width == 0 {
-		width = defaultWidth
-	}
-	if height == 0 {
-		height = defaultHeight
-	}
+	width, height = cmp.Or(a.Width, defaultWidth), cmp.Or(a.Height, defaultHeight)
 	if width < least || width > most || height < least || height > most {
 		return 0, 0, fmt.Errorf("width and height must be from %d to %d pixels", least, most)
 	}
@@ -89,31 +70,31 @@ func (a arguments) size() (width, height int, err error) {
 
 // across returns the range of x.
 func (a arguments) across() (chart.Range, error) {
-	r := chart.Range{Min: -defaultX, Max: defaultX}
-	if a.XMin != nil {
-		r.Min = *a.XMin
-	}
-	if a.XMax != nil {
-		r.Max = *a.XMax
-	}
+	r := within(chart.Range{Min: -defaultX, Max: defaultX}, a.XMin, a.XMax)
 	if !r.Valid() {
 		return r, errors.New("x_min must be less than x_max, by more than a billionth of it; where one is absent, it is -10 or 10")
 	}
 	return r, nil
 }
 
-// up returns the range of y, of which what is not given is made to fit the values.
+// up returns the range of y. Ends that are not given fit the values.
 func (a arguments) up(fitting chart.Range) (chart.Range, error) {
-	if a.YMin != nil {
-		fitting.Min = *a.YMin
+	r := within(fitting, a.YMin, a.YMax)
+	if !r.Valid() {
+		return r, fmt.Errorf("y_min must be less than y_max, by more than a billionth of it; they are %g and %g", r.Min, r.Max)
 	}
-	if a.YMax != nil {
-		fitting.Max = *a.YMax
+	return r, nil
+}
+
+// within returns a range with other ends, if they are given.
+func within(r chart.Range, from, to *float64) chart.Range {
+	if from != nil {
+		r.Min = *from
 	}
-	if !fitting.Valid() {
-		return fitting, fmt.Errorf("y_min must be less than y_max, by more than a billionth of it; they are %g and %g", fitting.Min, fitting.Max)
+	if to != nil {
+		r.Max = *to
 	}
-	return fitting, nil
+	return r
 }
 
 // drawing is the data of a result.
@@ -125,7 +106,7 @@ type drawing struct {
 	Curves []curve    `json:"curves"`
 }
 
-// curve is one formula as it was drawn. A formula without a value in the range has no least and greatest.
+// curve describes one drawn formula. Least and Most are nil if it has no value in the range.
 type curve struct {
 	Formula string   `json:"formula"`
 	Colour  string   `json:"colour"`
@@ -135,7 +116,7 @@ type curve struct {
 
 const imageType = "image/png"
 
-func plot(a arguments, shown screen) (call.Result, error) {
+func (shown screen) plot(a arguments) (call.Result, error) {
 	formulas, err := a.parse()
 	if err != nil {
 		return call.Result{}, err
@@ -175,7 +156,7 @@ func plot(a arguments, shown screen) (call.Result, error) {
 	}, nil
 }
 
-// measure finds the least and the greatest value of each formula, and the range that shows them.
+// measure returns the least and the greatest value of each formula, and a range that shows them.
 func measure(formulas []*expr.Expression, x chart.Range, samples int) ([]curve, chart.Range) {
 	curves := make([]curve, len(formulas))
 	var all []float64
@@ -204,7 +185,7 @@ func encode(picture image.Image, level png.CompressionLevel) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// describe says in words what the image shows, for a model that does not see it.
+// describe describes the image in words, for a model that cannot see it.
 func (d drawing) describe() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "A plot of %d by %d pixels, for x from %g to %g and y from %.6g to %.6g.\n", d.Width, d.Height, d.X[0], d.X[1], d.Y[0], d.Y[1])

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/wasm-tools/internal/call"
 )
 
 // answer is a result object.
@@ -57,7 +58,7 @@ func ask(t *testing.T, arguments string, w *watched) answer {
 		}
 	}
 	var out bytes.Buffer
-	require.NoError(t, run(strings.NewReader(arguments), &out, shown))
+	require.NoError(t, call.Answer(strings.NewReader(arguments), &out, shown.plot))
 	var a answer
 	require.NoError(t, json.Unmarshal(out.Bytes(), &a))
 	return a

@@ -1,11 +1,10 @@
-// Command search is the tool web_search: one way to search the web, whichever service the
-// operator has chosen. The tool's arguments come as a JSON object on standard input, and the
-// result goes as one to standard output.
+// Command search is the tool web_search, which searches the web with the service that the operator
+// has chosen.
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -15,13 +14,9 @@ import (
 )
 
 func main() {
-	s := search{do: caisson.Do, settings: provider.Settings{
+	call.Main(search{do: caisson.Do, settings: provider.Settings{
 		Provider: os.Getenv("WEB_SEARCH_PROVIDER"), SearXNG: os.Getenv("SEARXNG_URL"), HasSecret: caisson.SecretExists,
-	}}
-	if err := s.run(os.Stdin, os.Stdout); err != nil {
-		os.Stderr.WriteString("search: " + err.Error() + "\n")
-		os.Exit(1)
-	}
+	}}.answer)
 }
 
 // search is the tool with what it needs from its host.
@@ -30,7 +25,7 @@ type search struct {
 	settings provider.Settings
 }
 
-// arguments are what the tool takes. A zero field was not given.
+// arguments are the tool's arguments. An absent one is zero.
 type arguments struct {
 	Query     string `json:"query"`
 	Count     int    `json:"count"`
@@ -44,9 +39,6 @@ type data struct {
 	Query    string            `json:"query"`
 	Results  []provider.Result `json:"results"`
 }
-
-// run answers one call. Its error is that of writing.
-func (s search) run(in io.Reader, out io.Writer) error { return call.Answer(in, out, s.answer) }
 
 func (s search) answer(a arguments) (call.Result, error) {
 	chosen, err := provider.Choose(s.settings)
@@ -66,11 +58,7 @@ func list(found []provider.Result) string {
 	}
 	var b strings.Builder
 	for i, r := range found {
-		title := r.Title
-		if title == "" {
-			title = "(no title)"
-		}
-		fmt.Fprintf(&b, "%d. %s\n   %s\n", i+1, title, r.URL)
+		fmt.Fprintf(&b, "%d. %s\n   %s\n", i+1, cmp.Or(r.Title, "(no title)"), r.URL)
 		if r.Published != "" {
 			fmt.Fprintf(&b, "   published: %s\n", r.Published)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caisson-run/caisson/manifests"
 	caisson "github.com/caisson-run/caisson/sdk/go"
+	"github.com/caisson-run/caisson/wasm-tools/internal/call"
 	"github.com/caisson-run/caisson/wasm-tools/search/provider"
 )
 
@@ -40,7 +41,7 @@ func TestRun(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			require.NoError(t, m.Parameters.Validate(t.Context(), []byte(test.arguments)))
 			var out bytes.Buffer
-			require.NoError(t, test.tool.run(strings.NewReader(test.arguments), &out))
+			require.NoError(t, call.Answer(strings.NewReader(test.arguments), &out, test.tool.answer))
 			var result struct {
 				Success       bool
 				Output, Error string

@@ -1,12 +1,10 @@
-// Command weather is the tool get_weather. Its arguments come as a JSON object on standard
-// input, and the result goes as one to standard output.
+// Command weather is the tool get_weather.
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -15,14 +13,9 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/weather/forecast"
 )
 
-func main() {
-	if err := run(os.Stdin, os.Stdout, caisson.Do); err != nil {
-		os.Stderr.WriteString("weather: " + err.Error() + "\n")
-		os.Exit(1)
-	}
-}
+func main() { call.Main(answerWith(caisson.Do)) }
 
-// arguments are what the tool takes: a place by its name or by its coordinates.
+// arguments are the tool's arguments: a place by its name or by its coordinates.
 type arguments struct {
 	Place     string   `json:"place"`
 	Latitude  *float64 `json:"latitude"`
@@ -33,24 +26,19 @@ type arguments struct {
 
 const defaultDays = 3
 
-// run answers one call. Its error is that of writing.
-func run(in io.Reader, out io.Writer, do forecast.Doer) error {
-	return call.Answer(in, out, func(a arguments) (call.Result, error) { return answer(a, do) })
-}
-
-func answer(a arguments, do forecast.Doer) (call.Result, error) {
-	place, err := a.where(do)
-	if err != nil {
-		return call.Result{}, err
+// answerWith returns the tool, which sends its requests with do.
+func answerWith(do forecast.Doer) func(arguments) (call.Result, error) {
+	return func(a arguments) (call.Result, error) {
+		place, err := a.where(do)
+		if err != nil {
+			return call.Result{}, err
+		}
+		weather, err := forecast.At(do, place, cmp.Or(a.Days, defaultDays), forecast.Units(a.Units))
+		if err != nil {
+			return call.Result{}, err
+		}
+		return call.Result{Success: true, Output: describe(weather), Data: weather}, nil
 	}
-	if a.Days == 0 {
-		a.Days = defaultDays
-	}
-	weather, err := forecast.At(do, place, a.Days, forecast.Units(a.Units))
-	if err != nil {
-		return call.Result{}, err
-	}
-	return call.Result{Success: true, Output: describe(weather), Data: weather}, nil
 }
 
 func (a arguments) where(do forecast.Doer) (forecast.Place, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caisson-run/caisson/manifests"
 	caisson "github.com/caisson-run/caisson/sdk/go"
+	"github.com/caisson-run/caisson/wasm-tools/internal/call"
 )
 
 func TestRun(t *testing.T) {
@@ -39,7 +40,7 @@ func TestRun(t *testing.T) {
 		t.Run(test.arguments, func(t *testing.T) {
 			require.NoError(t, m.Parameters.Validate(t.Context(), []byte(test.arguments)))
 			var out bytes.Buffer
-			require.NoError(t, run(strings.NewReader(test.arguments), &out, do))
+			require.NoError(t, call.Answer(strings.NewReader(test.arguments), &out, answerWith(do)))
 			var result struct {
 				Success       bool
 				Output, Error string
@@ -55,6 +56,6 @@ func TestRun(t *testing.T) {
 		})
 	}
 	asked = nil
-	require.NoError(t, run(strings.NewReader(`{"latitude":0,"longitude":0}`), &bytes.Buffer{}, do))
+	require.NoError(t, call.Answer(strings.NewReader(`{"latitude":0,"longitude":0}`), &bytes.Buffer{}, answerWith(do)))
 	assert.Equal(t, []string{"https://api.open-meteo.com/v1/forecast"}, asked, "coordinates need no lookup")
 }

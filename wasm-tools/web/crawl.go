@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -13,23 +14,23 @@ import (
 
 const (
 	maxPages = 10
-	// crawlPatience is how long all servers together have: they are asked side by side.
+	// crawlPatience is the timeout of the concurrent requests.
 	crawlPatience = 7 * time.Second
 
 	defaultCrawlChars = 5000
 	defaultCrawlLinks = 50
 )
 
-// crawlArguments are what crawl_batch takes. A zero field was not given.
+// crawlArguments are the arguments of crawl_batch. An absent one is zero.
 type crawlArguments struct {
 	URLs     []string `json:"urls"`
 	Mode     string   `json:"mode"`
 	MaxChars int      `json:"max_chars"`
 }
 
-// crawled is what became of one of the addresses.
+// crawled is the result for one address.
 type crawled struct {
-	Requested string    `json:"requested"` // as it was given
+	Requested string    `json:"requested"` // as given
 	Success   bool      `json:"success"`
 	Error     string    `json:"error,omitempty"`
 	Page      *document `json:"page,omitempty"`
@@ -47,16 +48,14 @@ func (n network) crawlBatch(a crawlArguments) (call.Result, error) {
 	if len(a.URLs) == 0 || len(a.URLs) > maxPages {
 		return call.Result{}, fmt.Errorf("give 1 to %d URLs", maxPages)
 	}
-	v := view{mode: or(a.Mode, text), chars: or(a.MaxChars, defaultCrawlChars), links: defaultCrawlLinks, another: true}
-	pages := n.crawl(a.URLs, v)
-	b := batch{Pages: pages}
-	for _, p := range pages {
+	v := view{mode: cmp.Or(a.Mode, text), chars: cmp.Or(a.MaxChars, defaultCrawlChars), links: defaultCrawlLinks, another: true}
+	b := batch{Pages: n.crawl(a.URLs, v)}
+	for _, p := range b.Pages {
 		if p.Success {
 			b.Succeeded++
-		} else {
-			b.Failed++
 		}
 	}
+	b.Failed = len(b.Pages) - b.Succeeded
 	output := b.text()
 	if b.Succeeded == 0 {
 		return call.Result{Error: "no page could be read\n" + output, Data: b}, nil
@@ -67,7 +66,7 @@ func (n network) crawlBatch(a crawlArguments) (call.Result, error) {
 // crawl fetches each page once, however often its address was given.
 func (n network) crawl(addresses []string, v view) []crawled {
 	pages := make([]crawled, len(addresses))
-	first := map[string]int{} // the place of an address among the requests
+	first := map[string]int{} // index of an address in requests
 	place := make([]int, len(addresses))
 	var requests []caisson.Request
 	for i, given := range addresses {
@@ -81,9 +80,7 @@ func (n network) crawl(addresses []string, v view) []crawled {
 		if !known {
 			at = len(requests)
 			first[address] = at
-			request := requestFor(address)
-			request.Timeout = crawlPatience
-			requests = append(requests, request)
+			requests = append(requests, requestFor(address, crawlPatience))
 		}
 		place[i] = at
 	}
@@ -116,7 +113,7 @@ const (
 	maxPageOutput = 30_000  // characters of its output
 )
 
-// slim leaves out what is too much of one page among ten.
+// slim reduces the data of one page among ten.
 func (d *document) slim() {
 	for _, drop := range []struct {
 		name string
@@ -146,7 +143,7 @@ func cut(output string) string {
 	return output
 }
 
-// text shows the pages one after the other. One that was asked for twice is shown once.
+// text shows the pages in order. One that was requested twice is shown once.
 func (b batch) text() string {
 	var text strings.Builder
 	shownAs := map[*document]int{}

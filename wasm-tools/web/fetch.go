@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -16,15 +17,14 @@ import (
 
 const (
 	maxAddress = 2048 // bytes
-	// patience is how long a server has. It leaves time to answer within the tool's own
-	// deadline of ten seconds.
+	// patience is the timeout of a request. It is shorter than the tool's own of ten seconds.
 	patience = 8 * time.Second
 
 	defaultChars = 20_000
 	defaultLinks = 200
 )
 
-// pageArguments are what fetch_page takes. A zero field was not given.
+// pageArguments are the arguments of fetch_page. An absent one is zero.
 type pageArguments struct {
 	URL      string `json:"url"`
 	Mode     string `json:"mode"`
@@ -40,10 +40,8 @@ func (n network) fetchPage(a pageArguments) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	v := view{mode: or(a.Mode, text), chars: or(a.MaxChars, defaultChars), offset: a.Offset, links: or(a.MaxLinks, defaultLinks), targets: a.Targets}
-	request := requestFor(address)
-	request.Timeout = patience
-	response, err := n.do(request)
+	v := view{mode: cmp.Or(a.Mode, text), chars: cmp.Or(a.MaxChars, defaultChars), offset: a.Offset, links: cmp.Or(a.MaxLinks, defaultLinks), targets: a.Targets}
+	response, err := n.do(requestFor(address, patience))
 	shown, err := v.show(response, err)
 	if err != nil {
 		return call.Result{}, fmt.Errorf("%s: %w", plain.Line(address, maxAddress), err)
@@ -51,16 +49,7 @@ func (n network) fetchPage(a pageArguments) (call.Result, error) {
 	return call.Result{Success: true, Output: shown.output, Data: shown.data}, nil
 }
 
-func or[T comparable](value, otherwise T) T {
-	var zero T
-	if value == zero {
-		return otherwise
-	}
-	return value
-}
-
-// checked returns the address to ask for: without a fragment, which servers do not see. What
-// only the host can judge is left to it.
+// checked validates an address and removes its fragment. The host decides whether it is allowed.
 func checked(address string) (string, error) {
 	address = strings.TrimSpace(address)
 	if len(address) > maxAddress {
@@ -79,10 +68,9 @@ func checked(address string) (string, error) {
 	return parsed.String(), nil
 }
 
-func requestFor(address string) caisson.Request {
+func requestFor(address string, timeout time.Duration) caisson.Request {
 	return caisson.Request{
-		Method: "GET",
-		URL:    address,
+		Method: "GET", URL: address, Timeout: timeout,
 		Headers: [][2]string{
 			{"Accept", "text/html, application/xhtml+xml, text/plain;q=0.9, application/json;q=0.9, text/*;q=0.8, */*;q=0.1"},
 			{"User-Agent", "Mozilla/5.0 (compatible; Caisson-Web/1.0)"},
@@ -90,7 +78,7 @@ func requestFor(address string) caisson.Request {
 	}
 }
 
-// show makes of what came back what a model is shown. Its error is worded for one.
+// show turns a response into what a model is shown. The error is worded for a model.
 func (v view) show(response *caisson.Response, err error) (shown, error) {
 	if err != nil {
 		return shown{}, errors.New(wording.Failure(err))

@@ -1,9 +1,7 @@
-// Command web is the module behind fetch_page and crawl_batch. Its one argument says which
-// of them runs; the tool's arguments come as a JSON object on standard input, and the
-// result goes as one to standard output.
+// Command web implements fetch_page and crawl_batch. Its command-line argument selects the tool.
 //
-// It asks its host for the pages. Which hosts may be asked, where redirects may lead and how
-// much may be fetched is decided there.
+// It fetches pages through the host, which decides which servers are allowed, where redirects may
+// lead and how much may be fetched.
 package main
 
 import (
@@ -15,7 +13,7 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
 )
 
-// network is how pages are fetched.
+// network fetches pages.
 type network struct {
 	do    func(caisson.Request) (*caisson.Response, error)
 	doAll func([]caisson.Request) []caisson.Result
@@ -30,8 +28,7 @@ func main() {
 
 var errUsage = errors.New("want one argument: fetch_page or crawl_batch")
 
-// run answers one call. Its error is that of writing, or of being called in another way
-// than the manifests do; all others are in the result.
+// run answers one call. It fails only if it cannot write, or for a command line that no manifest has.
 func run(arguments []string, in io.Reader, out io.Writer, n network) error {
 	if len(arguments) != 1 {
 		return errUsage

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -18,19 +19,19 @@ const (
 	structured = "structured"
 )
 
-// view is what a call wants to see of a page.
+// view says what to return of a page.
 type view struct {
 	mode    string
-	chars   int // of text, at most
-	offset  int // of the first of them
-	links   int // at most
+	chars   int // maximum characters of text
+	offset  int // of the first character
+	links   int // maximum
 	targets bool
-	another bool // another tool reads on
+	another bool // only another tool can continue
 }
 
 const (
 	excerpt = 1000 // characters of text in the mode structured
-	// fewChars is a text so short that it may be because scripts write the page.
+	// fewChars is a text so short that scripts may write most of the page.
 	fewChars = 80
 )
 
@@ -41,13 +42,13 @@ func (v view) textLimit() int {
 	return v.offset + v.chars
 }
 
-// shown is a page as it goes into a result.
+// shown is a page in a result.
 type shown struct {
 	output string
 	data   document
 }
 
-// document is what is known of a page, in any mode.
+// document is the data of a page, in any mode.
 type document struct {
 	URL       string   `json:"url"`
 	Status    int      `json:"status"`
@@ -55,7 +56,7 @@ type document struct {
 	Title     string   `json:"title"`
 	Truncated bool     `json:"truncated"`
 	Notes     []string `json:"notes,omitempty"`
-	// NextOffset is where to go on in the mode text.
+	// NextOffset is where the text continues, in the mode text.
 	NextOffset int             `json:"next_offset,omitempty"`
 	Links      *[]page.Link    `json:"links,omitempty"`
 	About      *aboutPage      `json:"about,omitempty"`
@@ -64,7 +65,7 @@ type document struct {
 	JSONLD *[]json.RawMessage `json:"json_ld,omitempty"`
 }
 
-// aboutPage is what a page says about itself, in the mode structured.
+// aboutPage is the metadata of a page, in the mode structured.
 type aboutPage struct {
 	Description string          `json:"description,omitempty"`
 	Language    string          `json:"language,omitempty"`
@@ -90,7 +91,7 @@ func (v view) of(response *caisson.Response, p *page.Page) shown {
 	return s
 }
 
-// notes are what a reader should know about how the page was read.
+// notes returns what a reader should know about the extraction.
 func notes(response *caisson.Response, p *page.Page) []string {
 	var list []string
 	if response.Truncated {
@@ -144,7 +145,7 @@ func (v view) showText(b *strings.Builder, d *document, p *page.Page) {
 func (v view) showLinks(b *strings.Builder, d *document, p *page.Page) {
 	d.Links, d.Truncated = list(p.Links), p.MoreLinks
 	for _, link := range p.Links {
-		fmt.Fprintf(b, "- %s <%s>", or(link.Text, "(no text)"), link.URL)
+		fmt.Fprintf(b, "- %s <%s>", cmp.Or(link.Text, "(no text)"), link.URL)
 		if link.Rel != "" {
 			fmt.Fprintf(b, " (%s)", link.Rel)
 		}
@@ -181,7 +182,7 @@ func showStructure(b *strings.Builder, d *document, p *page.Page) {
 	}
 }
 
-// list makes an empty list of none, so that it is [] in JSON.
+// list returns a list that is [] in JSON if it is empty.
 func list[T any](items []T) *[]T {
 	if items == nil {
 		items = []T{}

@@ -1,5 +1,5 @@
-// Package call is what happens around one call of a tool of ours: a JSON object of arguments
-// comes on standard input, and one result object goes to standard output.
+// Package call implements the protocol of a first-party tool: it reads a JSON object of arguments from
+// standard input and writes one result object to standard output.
 package call
 
 import (
@@ -8,18 +8,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 )
 
 // maxInput bounds the arguments, in bytes. A model may write half as much.
 const maxInput = 2 << 20
 
-// Result is what a tool prints. A failed one has an Error, which a model reads; it may have
-// Data as well.
+// Result is what a tool prints. If it failed, it has an Error for the model, and may have Data too.
 type Result struct {
 	Success bool   `json:"success"`
 	Output  string `json:"output,omitempty"`
 	Data    any    `json:"data,omitempty"`
-	// Content holds parts that are not plain text.
+	// Content holds parts other than plain text.
 	Content []Content `json:"content,omitempty"`
 	Error   string    `json:"error,omitempty"`
 }
@@ -32,8 +32,16 @@ type Content struct {
 	MIMEType string `json:"mime_type,omitempty"`
 }
 
-// Answer reads the arguments, lets run answer them and writes the result. An error of run's
-// is in the result; that of Answer is one of writing.
+// Main is the main function of a tool: it answers the call on the standard streams.
+func Main[Arguments any](run func(Arguments) (Result, error)) {
+	if err := Answer(os.Stdin, os.Stdout, run); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// Answer reads the arguments, passes them to run and writes the result. An error of run becomes a
+// failed result. Answer itself fails only if it cannot write.
 func Answer[Arguments any](in io.Reader, out io.Writer, run func(Arguments) (Result, error)) error {
 	result, err := answer(in, run)
 	if err != nil {

@@ -1,8 +1,7 @@
-// Package plain makes text that came from strangers fit to be shown: without characters
-// that nobody sees, which could carry instructions for a model past a person's eyes, and no
-// longer than it should be.
+// Package plain sanitizes untrusted text: it bounds the length, and removes invisible characters, which
+// could hide instructions to a model from people.
 //
-// Its functions have no state. They take any bytes and return valid UTF-8.
+// Its functions are pure. They take any bytes and return valid UTF-8.
 package plain
 
 import (
@@ -11,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// Visible reports whether a character may be shown. Control and format characters may not,
-// nor what Unicode sets apart for tags, variation sequences beyond emoji and private use.
-// The joiners may, since scripts such as Persian and emoji are written with them.
+// Visible reports whether a character may be shown. Control and format characters, tags, variation
+// selectors beyond those for emoji and private-use characters may not. The joiners may, because emoji
+// and scripts such as Persian need them.
 func Visible(r rune) bool {
 	switch {
 	case r < ' ', r >= 0x7f && r <= 0x9f:
 		return false
-	case r < 0x300: // what pages consist of, mostly
+	case r < 0x300: // most of the text of pages
 		return r != '\u00ad' // the soft hyphen
 	case r == '\u200c', r == '\u200d': // zero-width non-joiner and joiner
 		return true
@@ -30,64 +29,47 @@ func Visible(r rune) bool {
 	return !unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp)
 }
 
-// Space reports whether a character is white space, which [Line] joins.
+// Space reports whether a character is white space, which [Line] collapses.
 func Space(r rune) bool { return unicode.IsSpace(r) || r == '\u2028' || r == '\u2029' }
 
-// Line returns the text as one line of at most limit characters, its white space collapsed
-// and its invisible characters removed. A text that was cut ends in "…".
+// Line returns the text as one line of at most limit characters, with white space collapsed and
+// invisible characters removed. A truncated text ends in "…".
 func Line(text string, limit int) string {
 	var line strings.Builder
-	count, gap := 0, false
-	for _, r := range text { // what is not UTF-8 comes as U+FFFD
-		if Space(r) {
-			gap = count > 0
+	count, gap := 0, ""
+	for _, r := range text { // invalid UTF-8 becomes U+FFFD
+		switch {
+		case Space(r):
+			if count > 0 {
+				gap = " "
+			}
+			continue
+		case !Visible(r):
 			continue
 		}
-		if !Visible(r) {
-			continue
+		if count += len(gap) + 1; count > limit {
+			return strings.TrimSuffix(First(line.String(), limit-1), " ") + "…"
 		}
-		needed := 1
-		if gap {
-			needed = 2
-		}
-		if count+needed > limit {
-			return cut(line.String(), limit)
-		}
-		if gap {
-			line.WriteByte(' ')
-			gap = false
-		}
+		line.WriteString(gap)
 		line.WriteRune(r)
-		count += needed
+		gap = ""
 	}
 	return line.String()
 }
 
-func cut(text string, limit int) string {
-	return strings.TrimSuffix(First(text, limit-1), " ") + "…"
-}
-
-// First returns the first characters of a valid text: at most limit of them.
+// First returns up to limit characters from the start of a valid text.
 func First(text string, limit int) string {
-	if limit <= 0 {
-		return ""
-	}
-	if len(text) <= limit {
-		return text
-	}
-	at := 0
-	for range limit {
-		if at == len(text) {
-			return text
+	for at := range text {
+		if limit <= 0 {
+			return text[:at]
 		}
-		_, size := utf8.DecodeRuneInString(text[at:])
-		at += size
+		limit--
 	}
-	return text[:at]
+	return text
 }
 
-// Lines returns the text without its invisible characters, all white space and line breaks
-// kept. Carriage returns and Unicode's separators become line feeds.
+// Lines returns the text without invisible characters, but with all white space and line breaks.
+// Carriage returns and Unicode's separators become line feeds.
 func Lines(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
@@ -103,7 +85,7 @@ func Lines(text string) string {
 	}, text)
 }
 
-// WholeRunes drops a character that the end of the bytes cuts in two.
+// WholeRunes removes an incomplete character at the end.
 func WholeRunes(text []byte) []byte {
 	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
 		if start := len(text) - back; utf8.RuneStart(text[start]) {

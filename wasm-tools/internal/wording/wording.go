@@ -1,4 +1,4 @@
-// Package wording says for a model why a request came to nothing, and what it can do about it.
+// Package wording explains to a model why a request failed, and what it can do about it.
 package wording
 
 import (
@@ -9,11 +9,10 @@ import (
 	caisson "github.com/caisson-run/caisson/sdk/go"
 )
 
-// Failure words the error of a request. What the host says about a denial is passed on as it
-// is: it names the rule.
+// Failure words the error of a request. A denial is passed on unchanged, because it names the rule.
 func Failure(err error) string {
-	var failed *caisson.Error
-	if !errors.As(err, &failed) {
+	failed, ok := errors.AsType[*caisson.Error](err)
+	if !ok {
 		return err.Error()
 	}
 	switch failed.Status {
@@ -29,7 +28,7 @@ func Failure(err error) string {
 	return failed.Error()
 }
 
-// Status words a response that is not a success: "the server answered 404 Not Found; …".
+// Status words a status other than success: "the server answered 404 Not Found; …".
 func Status(response *caisson.Response) string {
 	text := "the server answered " + strconv.Itoa(response.Status)
 	if known, ok := statuses[response.Status]; ok {
@@ -44,8 +43,8 @@ func Status(response *caisson.Response) string {
 	return text
 }
 
-// RetryAfter returns how long the server asks to wait, as "30 seconds", or "". A date, which
-// the header may hold as well, is left out: tools have no use for the time of day.
+// RetryAfter returns how long the server asks to wait, such as "30 seconds", or "". It ignores a date
+// in the header, because tools do not need to know the time.
 func RetryAfter(response *caisson.Response) string {
 	seconds, err := strconv.Atoi(response.Header("Retry-After"))
 	switch {
@@ -57,8 +56,7 @@ func RetryAfter(response *caisson.Response) string {
 	return strconv.Itoa(seconds) + " seconds"
 }
 
-// statuses are those that pages answer with. net/http, which has the names of all, would
-// double the size of a tool.
+// statuses are the common ones. net/http has all names, but would double the size of a tool.
 var statuses = map[int]struct{ name, advice string }{
 	300: {"Multiple Choices", ""},
 	304: {"Not Modified", ""},

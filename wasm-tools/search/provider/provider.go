@@ -1,7 +1,7 @@
-// Package provider searches the web with whichever service the operator has chosen. All of
-// them take the same [Query] and give the same results.
+// Package provider searches the web with the service that the operator has chosen. All services take
+// the same [Query] and return the same kind of results.
 //
-// No service's key is known here: the host puts it into the requests that it belongs to.
+// The package never has a service's key: the host adds it to the requests.
 package provider
 
 import (
@@ -21,39 +21,39 @@ import (
 // Doer sends a request.
 type Doer func(caisson.Request) (*caisson.Response, error)
 
-// Query is what to search for. A zero field besides Text was not given.
+// Query is what to search for. Fields other than Text are optional.
 type Query struct {
 	Text     string
-	Count    int    // at most; zero: 10
+	Count    int    // maximum; zero: 10
 	Language string // such as en or pt-br
-	// Freshness is how old results may be: day, week, month or year.
+	// Freshness is the maximum age of results: day, week, month or year.
 	Freshness string
 }
 
-// Result is one page that was found. Its texts are plain lines.
+// Result is one page that was found. Its texts are single plain lines.
 type Result struct {
 	Title   string `json:"title"`
 	URL     string `json:"url"`
 	Snippet string `json:"snippet"`
-	// Published is the date that the service gives, as it writes it.
+	// Published is the date in the service's own format.
 	Published string `json:"published,omitempty"`
 }
 
 // Provider is a service that searches. Get one from [Choose].
 type Provider struct {
 	Name string
-	// request makes the request that asks for the query.
+	// request returns the HTTP request for a query.
 	request func(Query) (caisson.Request, error)
-	// decode reads the answer to it.
+	// decode parses the response.
 	decode func([]byte) ([]Result, error)
-	// explain adds to what a refusal's status says, or is nil.
+	// explain words a status that is not a success, or returns "" for the usual words.
 	explain func(status int) string
 }
 
 const (
 	defaultCount = 10
 	maxCount     = 20
-	// patience leaves time to answer within the tool's own deadline of ten seconds.
+	// patience is the timeout of a request. It is shorter than the tool's own of ten seconds.
 	patience = 8 * time.Second
 
 	maxTitle     = 300 // characters
@@ -62,10 +62,10 @@ const (
 	maxPublished = 60
 )
 
-// errUnreadable is for an answer that is not what the service's documentation promises.
+// errUnreadable means that a response is not as the service documents it.
 var errUnreadable = errors.New("its answer could not be read")
 
-// Search asks the provider. The error is worded for a model.
+// Search sends a query to the provider. The error is worded for a model.
 func (p Provider) Search(do Doer, q Query) ([]Result, error) {
 	if q.Count <= 0 {
 		q.Count = defaultCount
@@ -94,12 +94,9 @@ func (p Provider) Search(do Doer, q Query) ([]Result, error) {
 	return tidy(found, q.Count), nil
 }
 
-// refused words a status that is not a success.
+// refused words a status other than success.
 func (p Provider) refused(response *caisson.Response) error {
-	explained := ""
-	if p.explain != nil {
-		explained = p.explain(response.Status)
-	}
+	explained := p.explain(response.Status)
 	if explained == "" {
 		return errors.New(wording.Status(response))
 	}
@@ -109,7 +106,7 @@ func (p Provider) refused(response *caisson.Response) error {
 	return fmt.Errorf("it answered %d: %s", response.Status, explained)
 }
 
-// tidy keeps what a model can follow, once each, and no more than was asked for.
+// tidy keeps the first results with usable URLs, without duplicates.
 func tidy(found []Result, count int) []Result {
 	kept := []Result{}
 	seen := map[string]bool{}
@@ -134,7 +131,7 @@ func tidy(found []Result, count int) []Result {
 	return kept
 }
 
-// decodeJSON reads an answer. Its numbers and unknown members do not matter.
+// decodeJSON parses a response.
 func decodeJSON(body []byte, into any) error {
 	if json.Unmarshal(body, into) != nil {
 		return errUnreadable
@@ -149,67 +146,49 @@ const (
 	SearXNG = "searxng"
 )
 
-// Settings are what the operator has set, by which a provider is chosen.
+// Settings are the operator's settings.
 type Settings struct {
-	// Provider is the name of one, or empty for the first that is set up, in the order
+	// Provider is the name of a provider, or empty for the first that is configured, in the order
 	// brave, tavily, searxng.
 	Provider string
 	// SearXNG is the address of an instance, or empty.
 	SearXNG string
-	// HasSecret reports whether the host has a secret of that name for this tool.
+	// HasSecret reports whether the host has a secret with that name for this tool.
 	HasSecret func(name string) (bool, error)
 }
 
-// errNone means that there is nothing to search with.
+// errNone means that no provider is configured.
 var errNone = errors.New("no search service is set up; the operator must set one of BRAVE_API_KEY, TAVILY_API_KEY and SEARXNG_URL")
 
-// Choose returns the provider that the settings ask for. A provider that was named is not
-// replaced by another.
+// Choose returns the provider that the settings select. It never replaces a named provider by another.
 func Choose(s Settings) (Provider, error) {
-	switch s.Provider {
-	case "":
-		return s.first()
-	case Brave:
-		return s.keyed(brave(), "BRAVE_API_KEY")
-	case Tavily:
-		return s.keyed(tavily(), "TAVILY_API_KEY")
-	case SearXNG:
-		if s.SearXNG == "" {
-			return Provider{}, errors.New("WEB_SEARCH_PROVIDER is searxng, but SEARXNG_URL is not set")
-		}
-		return s.instance()
-	}
-	return Provider{}, errors.New("WEB_SEARCH_PROVIDER names a service that this tool does not know; the operator must set it to brave, tavily or searxng")
-}
-
-func (s Settings) keyed(p Provider, secret string) (Provider, error) {
-	ok, err := s.HasSecret(secret)
-	if err != nil {
-		return Provider{}, errors.New(wording.Failure(err))
-	}
-	if !ok {
-		return Provider{}, fmt.Errorf("WEB_SEARCH_PROVIDER is %s, but %s is not set", p.Name, secret)
-	}
-	return p, nil
-}
-
-func (s Settings) first() (Provider, error) {
 	for _, candidate := range []struct {
 		provider Provider
 		secret   string
 	}{{brave(), "BRAVE_API_KEY"}, {tavily(), "TAVILY_API_KEY"}} {
+		named := s.Provider == candidate.provider.Name
+		if s.Provider != "" && !named {
+			continue
+		}
 		ok, err := s.HasSecret(candidate.secret)
-		if err != nil {
+		switch {
+		case err != nil:
 			return Provider{}, errors.New(wording.Failure(err))
-		}
-		if ok {
+		case ok:
 			return candidate.provider, nil
+		case named:
+			return Provider{}, fmt.Errorf("WEB_SEARCH_PROVIDER is %s, but %s is not set", s.Provider, candidate.secret)
 		}
 	}
-	if s.SearXNG == "" {
-		return Provider{}, errNone
+	switch {
+	case s.Provider != "" && s.Provider != SearXNG:
+		return Provider{}, errors.New("WEB_SEARCH_PROVIDER names a service that this tool does not know; the operator must set it to brave, tavily or searxng")
+	case s.SearXNG != "":
+		return s.instance()
+	case s.Provider == SearXNG:
+		return Provider{}, errors.New("WEB_SEARCH_PROVIDER is searxng, but SEARXNG_URL is not set")
 	}
-	return s.instance()
+	return Provider{}, errNone
 }
 
 func (s Settings) instance() (Provider, error) {
@@ -220,16 +199,9 @@ func (s Settings) instance() (Provider, error) {
 	return searxng(base), nil
 }
 
-// withoutMarkup removes the tags that services put around what was searched for, and reads
-// the entities.
+// withoutMarkup removes the tags with which services highlight matches, and decodes entities.
 func withoutMarkup(text string) string {
-	if strings.Contains(text, "<") {
-		text = emphasis.Replace(text)
-	}
-	if strings.Contains(text, "&") {
-		text = html.UnescapeString(text)
-	}
-	return text
+	return html.UnescapeString(emphasis.Replace(text))
 }
 
 var emphasis = strings.NewReplacer(

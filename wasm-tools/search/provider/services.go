@@ -12,7 +12,7 @@ import (
 
 // brave is the Brave Search API, version 1 (api-dashboard.search.brave.com/api-reference).
 func brave() Provider {
-	return Provider{Name: Brave, request: braveRequest, decode: decodeBrave, explain: explainBrave}
+	return Provider{Brave, braveRequest, decodeBrave, explainBrave}
 }
 
 func braveRequest(q Query) (caisson.Request, error) {
@@ -25,7 +25,7 @@ func braveRequest(q Query) (caisson.Request, error) {
 	if q.Freshness != "" {
 		parameters.Set("freshness", "p"+q.Freshness[:1]) // pd, pw, pm, py
 	}
-	return caisson.Request{Method: "GET", URL: "https://api.search.brave.com/res/v1/web/search?" + parameters.Encode()}, nil
+	return caisson.Request{URL: "https://api.search.brave.com/res/v1/web/search?" + parameters.Encode()}, nil
 }
 
 func explainBrave(status int) string {
@@ -41,7 +41,7 @@ func explainBrave(status int) string {
 }
 
 type braveAnswer struct {
-	Web *struct { // absent where nothing was found
+	Web *struct { // absent if nothing was found
 		Results []struct {
 			Title       string `json:"title"`
 			URL         string `json:"url"`
@@ -66,18 +66,14 @@ func decodeBrave(body []byte) ([]Result, error) {
 	}
 	var found []Result
 	for _, r := range answer.Web.Results {
-		published := r.PageAge
-		if published == "" {
-			published = r.Age
-		}
-		found = append(found, Result{r.Title, r.URL, r.Description, published})
+		found = append(found, Result{r.Title, r.URL, r.Description, cmp.Or(r.PageAge, r.Age)})
 	}
 	return found, nil
 }
 
 // tavily is the Tavily Search API (docs.tavily.com). It has no parameter for the language.
 func tavily() Provider {
-	return Provider{Name: Tavily, request: tavilyRequest, decode: decodePlain, explain: explainTavily}
+	return Provider{Tavily, tavilyRequest, decodePlain, explainTavily}
 }
 
 type tavilyQuery struct {
@@ -109,7 +105,7 @@ func explainTavily(status int) string {
 	return ""
 }
 
-// plainAnswer is what Tavily and SearXNG answer. They differ in how they spell one name.
+// plainAnswer is the response of Tavily and of SearXNG, which differ in the name of one member.
 type plainAnswer struct {
 	Results *[]struct {
 		Title         string `json:"title"`
@@ -135,15 +131,10 @@ func decodePlain(body []byte) ([]Result, error) {
 	return found, nil
 }
 
-// searxng is an instance of SearXNG (docs.searxng.org/dev/search_api), whose operator has
-// switched its format json on.
+// searxng is an instance of SearXNG (docs.searxng.org/dev/search_api) whose operator has enabled the
+// format json.
 func searxng(base *url.URL) Provider {
-	return Provider{
-		Name:    SearXNG,
-		request: func(q Query) (caisson.Request, error) { return searxngRequest(base, q), nil },
-		decode:  decodePlain,
-		explain: explainSearXNG,
-	}
+	return Provider{SearXNG, func(q Query) (caisson.Request, error) { return searxngRequest(base, q), nil }, decodePlain, explainSearXNG}
 }
 
 func searxngRequest(base *url.URL, q Query) caisson.Request {
@@ -153,7 +144,7 @@ func searxngRequest(base *url.URL, q Query) caisson.Request {
 	}
 	switch q.Freshness {
 	case "":
-	case "week": // its documentation knows day, month and year
+	case "week": // it supports only day, month and year
 		parameters.Set("time_range", "month")
 	default:
 		parameters.Set("time_range", q.Freshness)
@@ -161,7 +152,7 @@ func searxngRequest(base *url.URL, q Query) caisson.Request {
 	address := *base
 	address.Path = strings.TrimSuffix(base.Path, "/") + "/search"
 	address.RawPath, address.RawQuery = "", parameters.Encode()
-	return caisson.Request{Method: "GET", URL: address.String()}
+	return caisson.Request{URL: address.String()}
 }
 
 func explainSearXNG(status int) string {

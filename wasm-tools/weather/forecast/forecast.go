@@ -1,8 +1,8 @@
-// Package forecast asks Open-Meteo (open-meteo.com) where a place is and what its weather
-// will be. The service needs no key.
+// Package forecast looks up places and their weather at Open-Meteo (open-meteo.com), which needs no key.
 package forecast
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,13 +19,13 @@ import (
 // Doer sends a request.
 type Doer func(caisson.Request) (*caisson.Response, error)
 
-// MaxDays is how many days a forecast has at most, today included.
+// MaxDays is the maximum number of days of a forecast, including today.
 const MaxDays = 7
 
-// patience is how long a server has. Two in a row fit into the tool's deadline of ten seconds.
+// patience is the timeout of a request. Two requests fit into the tool's own timeout of ten seconds.
 const patience = 4500 * time.Millisecond
 
-// Units say how numbers are given.
+// Units is a system of units.
 type Units string
 
 // The systems of units: degrees Celsius, kilometres per hour and millimetres, or degrees
@@ -35,7 +35,7 @@ const (
 	Imperial Units = "imperial"
 )
 
-// Weather is what was found. A nil number was not given by the service.
+// Weather is the weather at a place. Numbers that the service does not provide are nil.
 type Weather struct {
 	Place     string  `json:"place"`
 	Latitude  float64 `json:"latitude"`
@@ -46,7 +46,7 @@ type Weather struct {
 	Daily     []Day   `json:"daily"`
 }
 
-// Symbols are what stands behind numbers.
+// Symbols are the symbols of the units.
 type Symbols struct {
 	Temperature   string `json:"temperature"`
 	Wind          string `json:"wind"`
@@ -78,13 +78,13 @@ type Day struct {
 	Sunset              string   `json:"sunset,omitempty"`
 }
 
-// errUnreadable is for an answer that is not what the service's documentation promises.
+// errUnreadable means that a response is not as the service documents it.
 var errUnreadable = errors.New("the weather service's answer could not be read")
 
-// get asks the service. The error is worded for a model.
+// get sends a request to the service. The error is worded for a model.
 func get(do Doer, address string, parameters url.Values, into any) error {
 	response, err := do(caisson.Request{
-		Method: "GET", URL: address + "?" + parameters.Encode(), Timeout: patience,
+		URL: address + "?" + parameters.Encode(), Timeout: patience,
 		Headers: [][2]string{{"Accept", "application/json"}},
 	})
 	if err != nil {
@@ -99,7 +99,7 @@ func get(do Doer, address string, parameters url.Values, into any) error {
 	return nil
 }
 
-// refused words a refusal. The service says what it did not like about a request.
+// refused words a status other than success, with the reason if the service gives one.
 func refused(response *caisson.Response) error {
 	var refusal struct {
 		Reason string `json:"reason"`
@@ -110,7 +110,7 @@ func refused(response *caisson.Response) error {
 	return fmt.Errorf("the weather service: %s", wording.Status(response))
 }
 
-// answer is the service's, in its own names.
+// answer is the service's response.
 type answer struct {
 	Timezone string `json:"timezone"`
 	Units    struct {
@@ -166,7 +166,7 @@ func At(do Doer, place Place, days int, units Units) (Weather, error) {
 	return a.weather(place), nil
 }
 
-// degrees writes a coordinate, to ten metres.
+// degrees formats a coordinate with a precision of ten metres.
 func degrees(value float64) string {
 	return strconv.FormatFloat(math.Round(value*1e4)/1e4, 'f', -1, 64)
 }
@@ -192,10 +192,10 @@ func (a answer) weather(place Place) Weather {
 	return w
 }
 
-// word bounds what should be short.
+// word bounds a text that should be short.
 func word(text string) string { return plain.Line(text, 60) }
 
-// at returns a list's element, or nothing where the list is shorter than it should be.
+// at returns an element of a list, or zero if the list is too short.
 func at[T any](list []T, i int) T {
 	if i < len(list) {
 		return list[i]
@@ -204,8 +204,8 @@ func at[T any](list []T, i int) T {
 	return none
 }
 
-// codes are the weather codes of the World Meteorological Organization (table 4677) that the
-// service gives.
+// codes are the weather codes of the World Meteorological Organization (table 4677) that the service
+// uses.
 var codes = map[int]string{
 	0: "clear sky", 1: "mainly clear", 2: "partly cloudy", 3: "overcast",
 	45: "fog", 48: "depositing rime fog",
@@ -223,15 +223,12 @@ func conditions(code *int) string {
 	if code == nil {
 		return "unknown"
 	}
-	if text, ok := codes[*code]; ok {
-		return text
-	}
-	return "unknown"
+	return cmp.Or(codes[*code], "unknown")
 }
 
 var points = [...]string{"N", "NE", "E", "SE", "S", "SW", "W", "NW"}
 
-// compass names the direction that the wind comes from, in degrees; "" for none.
+// compass returns the compass point of a direction in degrees, or "".
 func compass(degrees *float64) string {
 	if degrees == nil || !(*degrees >= 0 && *degrees <= 360) {
 		return ""

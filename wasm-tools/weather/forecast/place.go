@@ -10,30 +10,30 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 )
 
-// Place is where somebody may want to know the weather.
+// Place is a place on Earth.
 type Place struct {
-	City, Region, Country string // as people call them; empty for bare coordinates
+	City, Region, Country string // empty for bare coordinates
 	CountryCode           string // such as US
 	Latitude, Longitude   float64
 	Population            int64
 }
 
-// Name returns the place's name, to be shown and to be looked up again.
+// Name returns the place's name, which [Find] finds again.
 func (p Place) Name() string {
 	if p.City == "" {
 		return degrees(p.Latitude) + ", " + degrees(p.Longitude)
 	}
-	parts := []string{p.City}
+	name := p.City
 	if p.Region != "" && p.Region != p.City {
-		parts = append(parts, p.Region)
+		name += ", " + p.Region
 	}
 	if p.Country != "" {
-		parts = append(parts, p.Country)
+		name += ", " + p.Country
 	}
-	return strings.Join(parts, ", ")
+	return name
 }
 
-// places is the service's answer. It has no results where there is no such place.
+// places is the service's response. It has no results if there is no such place.
 type places struct {
 	Results []struct {
 		Name        string   `json:"name"`
@@ -47,15 +47,15 @@ type places struct {
 }
 
 const (
-	candidates = 20 // that are looked at
-	offered    = 5  // that a model is offered where several are meant
-	// dominant is how many times as many people a place must have as the next of its name to
-	// be what is meant: Paris is in France.
+	candidates = 20 // to consider
+	offered    = 5  // to suggest to a model if the name is ambiguous
+	// dominant is how many times larger than the next place of its name a place must be to be chosen
+	// without asking: Paris is in France.
 	dominant = 10
 )
 
-// Find returns the place of a name, such as "Paris" or "Springfield, Illinois". The error
-// tells a model which places there are.
+// Find returns the place with a name such as "Paris" or "Springfield, Illinois". If there is none or
+// the name is ambiguous, the error suggests names to a model.
 func Find(do Doer, name string) (Place, error) {
 	city, qualifiers := split(name)
 	if len([]rune(city)) < 2 {
@@ -76,17 +76,15 @@ func Find(do Doer, name string) (Place, error) {
 	return Place{}, fmt.Errorf("there is no %q in %s; %s", plain.Line(city, 100), plain.Line(strings.Join(qualifiers, ", "), 100), offer(found))
 }
 
-// split parts a name from what it is in.
+// split separates a city from its region and country.
 func split(name string) (city string, qualifiers []string) {
-	for i, part := range strings.Split(name, ",") {
-		part = strings.TrimSpace(part)
-		if i == 0 {
-			city = part
-		} else if part != "" {
+	city, rest, _ := strings.Cut(name, ",")
+	for part := range strings.SplitSeq(rest, ",") {
+		if part = strings.TrimSpace(part); part != "" {
 			qualifiers = append(qualifiers, part)
 		}
 	}
-	return city, qualifiers
+	return strings.TrimSpace(city), qualifiers
 }
 
 func (a places) places() []Place {
@@ -109,15 +107,12 @@ func onEarth(latitude, longitude float64) bool {
 
 // isIn reports whether each qualifier is the place's region, country or country code.
 func (p Place) isIn(qualifiers []string) bool {
-	for _, q := range qualifiers {
-		if !strings.EqualFold(q, p.Region) && !strings.EqualFold(q, p.Country) && !strings.EqualFold(q, p.CountryCode) && !shortNames(q, p) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(qualifiers, func(q string) bool {
+		return !strings.EqualFold(q, p.Region) && !strings.EqualFold(q, p.Country) && !strings.EqualFold(q, p.CountryCode) && !shortNames(q, p)
+	})
 }
 
-// shortNames knows the countries that nobody writes out.
+// shortNames knows the common short names of two countries.
 func shortNames(name string, p Place) bool {
 	switch strings.ToUpper(strings.ReplaceAll(name, ".", "")) {
 	case "USA", "UNITED STATES OF AMERICA", "AMERICA":
@@ -128,10 +123,10 @@ func shortNames(name string, p Place) bool {
 	return false
 }
 
-// choose picks the place that is meant, among those that fit.
+// choose returns the matching place that is most likely meant.
 func choose(city string, fitting []Place) (Place, error) {
 	exact := slices.DeleteFunc(slices.Clone(fitting), func(p Place) bool { return !strings.EqualFold(p.City, city) })
-	if len(exact) == 0 { // a name in another language, or misspelt: the service's best guess counts
+	if len(exact) == 0 { // another language or a typo: trust the service's best guess
 		return fitting[0], nil
 	}
 	slices.SortStableFunc(exact, func(a, b Place) int { return cmp.Compare(b.Population, a.Population) })
