@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,19 +48,21 @@ func (r *Registry) describe(e *entry) Entry {
 
 // Get returns the tool with exactly this name or alias.
 func (r *Registry) Get(name string) (Entry, bool) {
-	r.mu.RLock()
-	held, ok := r.names.find(name)
-	if !ok {
-		r.mu.RUnlock()
-		return Entry{}, false
-	}
-	found := r.describe(held.entry)
-	r.mu.RUnlock()
-	if held.origin.Alias {
+	held, found, ok := r.lookUp(name)
+	if ok && held.origin.Alias {
 		found.Alias = name
 	}
 	found.Unavailable = unavailable(found.Tool)
-	return found, true
+	return found, ok
+}
+
+func (r *Registry) lookUp(name string) (held claim, found Entry, ok bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if held, ok = r.names.find(name); ok {
+		found = r.describe(held.entry)
+	}
+	return held, found, ok
 }
 
 // List returns all tools sorted by name, including hidden and unavailable ones.
@@ -102,20 +103,19 @@ const noParameters = `{"type":"object","properties":{}}`
 func (r *Registry) Definitions() []tool.Definition {
 	definitions := []tool.Definition{}
 	for _, e := range r.offered() {
-		parameters := json.RawMessage(bytes.Clone(e.manifest.ModelParameters))
-		if len(parameters) == 0 {
-			parameters = json.RawMessage(noParameters)
-		}
-		definitions = append(definitions, define(e, parameters))
+		definitions = append(definitions, define(e))
 	}
 	return definitions
 }
 
-func define(e *entry, parameters json.RawMessage) tool.Definition {
+func define(e *entry) tool.Definition {
 	m := e.manifest
 	d := tool.Definition{
-		Name: e.origin.Name, Description: m.Description, Parameters: parameters,
+		Name: e.origin.Name, Description: m.Description, Parameters: bytes.Clone(m.ModelParameters),
 		Format: bytes.Clone(m.Format), Label: m.Label, Hints: hintsOf(m),
+	}
+	if len(d.Parameters) == 0 {
+		d.Parameters = json.RawMessage(noParameters)
 	}
 	if m.Type != manifests.FunctionTool {
 		d.Type = string(m.Type)
@@ -226,8 +226,7 @@ func (e Entry) described() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("identity of %s: %w", m.Name, err)
 	}
-	digest := sha256.Sum256(text)
-	return "manifest:" + hex.EncodeToString(digest[:]), nil
+	return fmt.Sprintf("manifest:%x", sha256.Sum256(text)), nil
 }
 
 // Hints returns what the tool's author declares about it.

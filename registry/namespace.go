@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -57,12 +58,12 @@ func (n namespace) find(name string) (claim, bool) {
 	if len(name) > maxName {
 		return claim{}, false
 	}
-	held := n.claims[tool.Outline(name)]
-	at := slices.IndexFunc(held, func(c claim) bool { return c.origin.Name == name })
-	if at < 0 {
-		return claim{}, false
+	for _, held := range n.claims[tool.Outline(name)] {
+		if held.origin.Name == name {
+			return held, true
+		}
 	}
-	return held[at], true
+	return claim{}, false
 }
 
 // alike returns the claims on names that look like this one.
@@ -162,9 +163,11 @@ func (n namespace) entries() []*entry {
 			}
 		}
 	}
-	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.origin.Name, b.origin.Name) })
+	slices.SortFunc(entries, compareEntries)
 	return entries
 }
+
+func compareEntries(a, b *entry) int { return cmp.Compare(a.origin.Name, b.origin.Name) }
 
 // shadowed returns the origins that a tool kept from registering, sorted.
 func (n namespace) shadowed(e *entry) []Origin {
@@ -195,40 +198,14 @@ func compareOrigins(a, b Origin) int {
 		cmp.Compare(a.Name, b.Name),
 		cmp.Compare(a.Source, b.Source),
 		cmp.Compare(a.File, b.File),
-		compareBool(a.Alias, b.Alias),
+		cmp.Compare(fmt.Sprint(a.Alias), fmt.Sprint(b.Alias)), // false before true
 	)
-}
-
-// compareBool orders false before true.
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
-		return 1
-	}
 }
 
 // maxName is the longest name, in bytes, that every vendor of language models accepts.
 const maxName = 64
 
-// validName reports whether name matches ^[a-zA-Z0-9_-]{1,64}$.
-func validName(name string) bool {
-	if name == "" || len(name) > maxName {
-		return false
-	}
-	for i := range len(name) {
-		c := name[i]
-		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-		digit := '0' <= c && c <= '9'
-		if !letter && !digit && c != '_' && c != '-' {
-			return false
-		}
-	}
-	return true
-}
+var validName = regexp.MustCompile(fmt.Sprintf(`^[a-zA-Z0-9_-]{1,%d}$`, maxName)).MatchString
 
 // Nearest returns the names of at most n tools that name may have been meant for, nearest first and
 // then by name. It may be empty. It never includes hidden or unavailable tools. An alias stands for
@@ -260,7 +237,7 @@ func (r *Registry) Nearest(name string, n int) []string {
 	slices.SortFunc(near, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.name, b.name))
 	})
-	names := make([]string, 0, min(n, len(near)))
+	names := []string{}
 	for _, c := range near[:min(n, len(near))] {
 		names = append(names, c.name)
 	}

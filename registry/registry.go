@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,37 +61,42 @@ func (r *Registry) add(e *entry) error {
 // newEntry checks a tool and returns an entry for it.
 func newEntry(source string, t Tool) (*entry, error) {
 	if t == nil {
-		return nil, &Error{Op: "register", Err: fmt.Errorf("%w: it is nil", ErrInvalidTool)}
+		return nil, invalid("", "it is nil")
 	}
 	manifest := t.Manifest()
 	if err := checkManifest(manifest); err != nil {
 		return nil, err
 	}
-	return &entry{tool: t, manifest: manifest, origin: originOf(source, manifest), gate: newGate(), registration: newRegistration()}, nil
+	return entryOf(source, manifest, t), nil
 }
 
-func originOf(source string, m *manifests.Manifest) Origin {
-	return Origin{Name: m.Name, Source: source, File: m.File}
+// entryOf returns an entry for a tool, which is nil if the entry only claims names.
+func entryOf(source string, m *manifests.Manifest, t Tool) *entry {
+	return &entry{tool: t, manifest: m, origin: Origin{Name: m.Name, Source: source, File: m.File}, gate: newGate(), registration: newRegistration()}
 }
 
 // checkManifest rejects manifests that manifests.Parse never returns, so that a manifest built by a
 // program cannot omit what makes calls safe.
 func checkManifest(m *manifests.Manifest) error {
 	if m == nil {
-		return &Error{Op: "register", Err: fmt.Errorf("%w: it has no manifest", ErrInvalidTool)}
+		return invalid("", "it has no manifest")
 	}
 	if !validName(m.Name) {
-		return &Error{Op: "register", Err: fmt.Errorf("%w: the name %q is not 1 to %d letters, digits, _ or -", ErrInvalidTool, m.Name, maxName)}
+		return invalid("", "the name %q is not 1 to %d letters, digits, _ or -", m.Name, maxName)
 	}
 	for _, alias := range m.Aliases {
 		if !validName(alias) {
-			return &Error{Op: "register", Name: m.Name, Err: fmt.Errorf("%w: the alias %q is not 1 to %d letters, digits, _ or -", ErrInvalidTool, alias, maxName)}
+			return invalid(m.Name, "the alias %q is not 1 to %d letters, digits, _ or -", alias, maxName)
 		}
 	}
 	if m.Parameters == nil {
-		return &Error{Op: "register", Name: m.Name, Err: fmt.Errorf("%w: its manifest has no schema that checks arguments; manifests.Parse makes one", ErrInvalidTool)}
+		return invalid(m.Name, "its manifest has no schema that checks arguments; manifests.Parse makes one")
 	}
 	return nil
+}
+
+func invalid(name, format string, values ...any) error {
+	return &Error{Op: "register", Name: name, Err: fmt.Errorf("%w: "+format, append([]any{ErrInvalidTool}, values...)...)}
 }
 
 // Invoke runs one call of the tool that invocation.Tool names, by its name or an alias.
@@ -192,12 +196,10 @@ func (r *Registry) With(tools ...Tool) (*Registry, error) {
 	derived := r.Clone()
 	var problems []error
 	for _, t := range tools {
-		if err := derived.Register("", t); err != nil {
-			problems = append(problems, err)
-		}
+		problems = append(problems, derived.Register("", t))
 	}
-	if len(problems) > 0 {
-		return nil, errors.Join(problems...)
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
 	}
 	return derived, nil
 }
@@ -231,9 +233,7 @@ func (r *Registry) Close(ctx context.Context) error {
 		return r.closeErr
 	}
 	r.closed = true
-	owned := slices.SortedFunc(maps.Keys(r.owned), func(a, b *entry) int {
-		return cmp.Compare(a.origin.Name, b.origin.Name)
-	})
+	owned := slices.SortedFunc(maps.Keys(r.owned), compareEntries)
 	clear(r.owned)
 	r.mu.Unlock()
 

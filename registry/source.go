@@ -37,26 +37,30 @@ func (r *Registry) Load(ctx context.Context, source Source, open Open) error {
 	if source == nil || open == nil {
 		return &Error{Op: "load", Err: fmt.Errorf("%w: the source or the function that opens tools is nil", ErrSource)}
 	}
+	if err := r.load(ctx, source, open); err != nil {
+		return &Error{Op: "load", Name: source.String(), Err: err}
+	}
+	return nil
+}
+
+func (r *Registry) load(ctx context.Context, source Source, open Open) error {
 	found, err := source.Manifests(ctx)
 	if err != nil {
-		return &Error{Op: "load", Name: source.String(), Err: err}
+		return err
 	}
 	wanted, err := r.plan(source.String(), found)
 	if err != nil {
-		return &Error{Op: "load", Name: source.String(), Err: err}
+		return err
 	}
 	entries, err := openAll(ctx, source.String(), wanted, open)
 	if err != nil {
-		return &Error{Op: "load", Name: source.String(), Err: err}
+		return err
 	}
 	unused, err := r.addAll(source.String(), found, entries)
 	for _, e := range unused {
 		err = errors.Join(err, closeTool(context.WithoutCancel(ctx), e.tool))
 	}
-	if err != nil {
-		return &Error{Op: "load", Name: source.String(), Err: err}
-	}
-	return nil
+	return err
 }
 
 // plan returns the manifests that will get their names.
@@ -74,7 +78,7 @@ func (r *Registry) plan(source string, found []*manifests.Manifest) ([]*manifest
 			problems = append(problems, err)
 			continue
 		}
-		switch duplicate := names.add(&entry{manifest: m, origin: originOf(source, m)}); {
+		switch duplicate := names.add(entryOf(source, m, nil)); {
 		case duplicate == nil:
 			wanted = append(wanted, m)
 		case duplicate.Reason == LookAlike:
@@ -122,7 +126,7 @@ func openOne(ctx context.Context, source string, m *manifests.Manifest, open Ope
 	if t == nil {
 		return nil, fmt.Errorf("%w: it was opened as nil", ErrInvalidTool)
 	}
-	return &entry{tool: t, manifest: m, origin: originOf(source, m), gate: newGate(), registration: newRegistration()}, nil
+	return entryOf(source, m, t), nil
 }
 
 // addAll registers the opened tools in the order of the source, and reports the rest as duplicates.
@@ -135,7 +139,7 @@ func (r *Registry) addAll(source string, found []*manifests.Manifest, entries ma
 		if e == nil {
 			// The name was taken when the tools were opened. Names are never released, so it is
 			// still taken.
-			r.names.add(&entry{manifest: m, origin: originOf(source, m)})
+			r.names.add(entryOf(source, m, nil))
 			continue
 		}
 		switch addErr := r.add(e); {
