@@ -2,7 +2,11 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
+	"reflect"
+
+	"github.com/tetratelabs/wazero/api"
 
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
@@ -95,3 +99,28 @@ var (
 	growOrDie = []byte{0x41, 0x80, 0x20, 0x40, 0, 0x41, 0x7f, 0x46, // memory.grow 4096, i32.const -1, i32.eq
 		0x04, 0x40, 0x00, 0x0b} // if unreachable end
 )
+
+// with returns a context for calls of functions that are metered and have no memory.
+func (m *meter) with(ctx context.Context) context.Context {
+	return &runContext{Context: ctx, meter: m}
+}
+
+// memoryOf returns the instance's memory, which for a module without one is a nil pointer of
+// wazero's inside a non-nil interface.
+func memoryOf(module api.Module) (api.Memory, bool) {
+	m := module.Memory()
+	return m, !reflect.ValueOf(m).IsNil()
+}
+
+// alone keeps the engine from doing anything in the background.
+func (e *Engine) alone() {
+	for range cap(e.starts) {
+		e.starts <- struct{}{}
+	}
+}
+
+// memoryView shows wazero's memory to host functions.
+type memoryView struct{ api.Memory }
+
+// View implements hostfuncs.Memory.
+func (m memoryView) View(offset, length uint32) ([]byte, bool) { return m.Read(offset, length) }

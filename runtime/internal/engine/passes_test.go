@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
@@ -73,5 +77,158 @@ func addPasses(sum hash.Hash, name string, source []byte) {
 		}
 		r, err := rewriteWithin(source, description, bounds)
 		fmt.Fprintf(sum, "%t %+v\n", err == nil, r)
+	}
+}
+
+// Bulk operations of more than this many bytes are done in pieces.
+const pieceBytes = 256 << 10
+
+// TestLongBulkOperations: what memory.copy and memory.fill do in pieces is what Go's copy and a
+// plain loop do at once, in both directions, overlapping by any amount and up to the memory's last
+// byte. One byte further they trap, and nothing is written.
+func TestLongBulkOperations(t *testing.T) {
+	const pages = 24 // 1.5 MiB
+	memory := bulkInstance(t, pages)
+	size := memory.size
+	lengths := []uint32{pieceBytes - 1, pieceBytes, pieceBytes + 1, 2*pieceBytes - 1, 2 * pieceBytes, 2*pieceBytes + 1, 3*pieceBytes + 12345}
+	distances := []uint32{0, 1, 7, pieceBytes - 1, pieceBytes, pieceBytes + 1, 2 * pieceBytes}
+	for _, n := range lengths {
+		for _, d := range distances {
+			for _, low := range []uint32{0, 3, size - n - d} {
+				if low+n+d > size {
+					continue
+				}
+				memory.copies(t, low, low+d, n) // towards the front
+				memory.copies(t, low+d, low, n) // and the back
+			}
+		}
+		for _, to := range []uint32{0, 5, size - n} {
+			memory.fills(t, to, 0x1a7, n)
+		}
+		for _, beyond := range [][2]uint32{{size - n + 1, 0}, {0, size - n + 1}, {^uint32(0), 0}, {0, ^uint32(0) - n}, {size, size}} {
+			memory.traps(t, "copy", beyond[0], beyond[1], n)
+		}
+		memory.traps(t, "fill", size-n+1, 1, n)
+		memory.traps(t, "fill", ^uint32(0), 1, n)
+	}
+	memory.traps(t, "copy", 0, 1, ^uint32(0))
+	memory.traps(t, "fill", 1, 0, ^uint32(0))
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		n := random.Uint32N(size)
+		memory.copies(t, random.Uint32N(size-n+1), random.Uint32N(size-n+1), n)
+	}
+}
+
+// bulk is an instance that copies and fills, and what its memory should hold.
+type bulk struct {
+	instance api.Module
+	size     uint32
+	want     []byte
+	random   *rand.ChaCha8
+}
+
+// fresh fills the memory with bytes that were not there before.
+func (b *bulk) fresh(t *testing.T) {
+	t.Helper()
+	_, _ = b.random.Read(b.want)
+	require.True(t, b.instance.Memory().Write(0, b.want))
+}
+
+func bulkInstance(t *testing.T, pages int) *bulk {
+	t.Helper()
+	function := func(instruction ...byte) []byte {
+		body := join([]byte{0, 0x20, 0, 0x20, 1, 0x20, 2}, instruction, []byte{0x0b})
+		return append(leb(len(body)), body...)
+	}
+	source := join([]byte("\x00asm\x01\x00\x00\x00"),
+		section(1, 1, 0x60, 3, 0x7f, 0x7f, 0x7f, 0), section(3, 2, 0, 0), section(5, join([]byte{1, 0}, leb(pages))...),
+		section(7, join([]byte{3}, name("copy"), []byte{0, 0}, name("fill"), []byte{0, 1}, name("memory"), []byte{2, 0})...),
+		section(10, join([]byte{2}, function(0xfc, 10, 0, 0), function(0xfc, 11, 0))...))
+	b := &bulk{instance: rewrittenInstance(t, source), size: uint32(pages) << 16}
+	b.want = make([]byte, b.size)
+	b.random = rand.NewChaCha8([32]byte{})
+	b.fresh(t)
+	return b
+}
+
+// rewrittenInstance runs a module as the engine rewrites it.
+func rewrittenInstance(t *testing.T, source []byte) api.Module {
+	t.Helper()
+	ctx := new(meter).with(t.Context())
+	runtime := wazero.NewRuntime(ctx)
+	t.Cleanup(func() { require.NoError(t, runtime.Close(ctx)) })
+	require.NoError(t, offerPasses(ctx, runtime))
+	done, err := rewriteAll(source)
+	require.NoError(t, err)
+	instance, err := runtime.Instantiate(ctx, done)
+	require.NoError(t, err)
+	return instance
+}
+
+func (b *bulk) call(t *testing.T, function string, a, c, n uint32) error {
+	_, err := b.instance.ExportedFunction(function).Call(new(meter).with(t.Context()), uint64(a), uint64(c), uint64(n))
+	return err
+}
+
+func (b *bulk) check(t *testing.T, what string, a, c, n uint32) {
+	t.Helper()
+	got, ok := b.instance.Memory().Read(0, b.size)
+	require.True(t, ok)
+	require.True(t, bytes.Equal(b.want, got), "%s %d %d %d", what, a, c, n)
+}
+
+func (b *bulk) copies(t *testing.T, to, from, n uint32) {
+	t.Helper()
+	copy(b.want[to:to+n], b.want[from:from+n])
+	require.NoError(t, b.call(t, "copy", to, from, n))
+	b.check(t, "copy", to, from, n)
+}
+
+func (b *bulk) fills(t *testing.T, to, value, n uint32) {
+	t.Helper()
+	for i := range n {
+		b.want[to+i] = byte(value)
+	}
+	require.NoError(t, b.call(t, "fill", to, value, n))
+	b.check(t, "fill", to, value, n)
+}
+
+func (b *bulk) traps(t *testing.T, function string, a, c, n uint32) {
+	t.Helper()
+	b.fresh(t)
+	assert.ErrorContains(t, b.call(t, function, a, c, n), "out of bounds memory access", "%s %d %d %d", function, a, c, n)
+	b.check(t, function, a, c, n)
+}
+
+// TestWaysOutOfRecursion: whichever way a function leaves that calls itself, it gives back what it
+// took of the stack. If it did not, thousands of calls that are each a thousand deep would run out
+// of it.
+func TestWaysOutOfRecursion(t *testing.T) {
+	again := []byte{0x20, 0, 0x41, 1, 0x6b, 0x10, 0} // f(n-1)
+	one := []byte{0x41, 1, 0x6a}                     // + 1
+	ends := []byte{0x20, 0, 0x45, 0x04, 0x40, 0x41, 0, 0x0f, 0x0b}
+	for way, body := range map[string][]byte{
+		"its end":                join(ends, again, one),
+		"return":                 join(ends, again, one, []byte{0x0f}),
+		"a return in blocks":     join(ends, []byte{0x02, 0x40, 0x02, 0x40}, again, one, []byte{0x0f, 0x0b, 0x0b, 0x00}),
+		"a return in a loop":     join(ends, []byte{0x03, 0x40}, again, one, []byte{0x0f, 0x0b, 0x00}),
+		"a branch to its end":    join(ends, []byte{0x02, 0x40}, again, one, []byte{0x0c, 1, 0x0b, 0x00}),
+		"a conditional branch":   join(ends, []byte{0x02, 0x40}, again, one, []byte{0x41, 1, 0x0d, 1, 0x1a, 0x0b, 0x00}),
+		"a table":                join(ends, []byte{0x02, 0x40}, again, one, []byte{0x20, 0, 0x0e, 2, 1, 1, 1, 0x0b, 0x00}),
+		"a branch out of a loop": join(ends, []byte{0x03, 0x40}, again, one, []byte{0x0c, 1, 0x0b, 0x00}),
+		"an arm of an if":        join(ends, []byte{0x20, 0, 0x04, 0x7f}, again, one, []byte{0x05, 0x41, 0, 0x0f, 0x0b}),
+	} {
+		t.Run(way, func(t *testing.T) {
+			code := join([]byte{0}, body, []byte{0x0b})
+			instance := rewrittenInstance(t, join([]byte("\x00asm\x01\x00\x00\x00"), section(1, 1, 0x60, 1, 0x7f, 1, 0x7f), section(3, 1, 0),
+				section(7, join([]byte{1}, name("f"), []byte{0, 0})...), section(10, join([]byte{1}, leb(len(code)), code)...)))
+			for range 300 {
+				result, err := instance.ExportedFunction("f").Call(new(meter).with(t.Context()), 1000)
+				require.NoError(t, err)
+				require.EqualValues(t, 1000, result[0])
+			}
+			assert.Zero(t, instance.ExportedGlobal("caisson:depth@1").Get(), "what it took of the stack")
+		})
 	}
 }

@@ -1,16 +1,140 @@
 package runtime
 
 import (
+	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
+
+const (
+	seededGo   = "internal/guests/seeded/seeded.wasm"
+	seededC    = "internal/guests/seeded/c/seeded.wasm"
+	reseededGo = "internal/guests/reseeded/reseeded.wasm"
+)
+
+func TestSeededGeneratorsAreFound(t *testing.T) {
+	_, err := guests.Compile(t.Context(), "internal/guests/seeded", "internal/guests/reseeded")
+	require.NoError(t, err)
+	for module, want := range map[string][]string{
+		seededGo:                      {"Go's math/rand/v2"},
+		seededC:                       {"C's srand"},
+		reseededGo:                    {},
+		"wasm-tools/files/files.wasm": {},
+	} {
+		info, err := InspectModule(manifest(t, module, ""))
+		require.NoError(t, err)
+		assert.Equal(t, want, info.SeededGenerators, module)
+	}
+}
+
+// TestWhatASnapshotRepeats: which parts of the output, as words, are the same in all calls
+// that resume one snapshot.
+func TestWhatASnapshotRepeats(t *testing.T) {
+	_, err := guests.Compile(t.Context(), "internal/guests/seeded", "internal/guests/reseeded")
+	require.NoError(t, err)
+	const repeated, fresh = true, false
+	tests := []struct {
+		module, arguments, snapshot string
+		words                       []bool
+	}{
+		{seededGo, "", "start", []bool{repeated, repeated, fresh}},
+		{reseededGo, "", "start", []bool{fresh, repeated, repeated}},
+		{seededC, "entropy, early", "start", []bool{repeated}},
+		{seededC, "entropy, early", "auto", []bool{fresh}},
+		{seededC, "entropy, early", "off", []bool{fresh}},
+		{seededC, "entropy, late", "start", []bool{fresh}},
+		{seededC, "clock, late", "start", []bool{fresh}},
+		{seededC, "clock, early", "start", []bool{repeated}},
+	}
+	for _, test := range tests {
+		t.Run(strings.Join([]string{test.module, test.arguments, test.snapshot}, " "), func(t *testing.T) {
+			loaded := load(t, newRuntime(t, Options{}), manifest(t, test.module, fmt.Sprintf(
+				"module: {path: guest.wasm, args: [%s], stdout: text}\nbehavior: {snapshot: %s}\n", test.arguments, test.snapshot)), manifests.Grants{})
+			invokedForWords(t, loaded) // by itself: there may be no other
+			invokedForWords(t, loaded) // has the program started, beside it
+			started, reason := loaded.program.settled(t)
+			calls := [][]string{invokedForWords(t, loaded), invokedForWords(t, loaded), invokedForWords(t, loaded)}
+			if test.snapshot == "start" {
+				require.NotNil(t, started, reason)
+			}
+			for at, want := range test.words {
+				given := []string{calls[0][at], calls[1][at], calls[2][at]}
+				slices.Sort(given)
+				if want == repeated {
+					assert.Len(t, slices.Compact(given), 1, "word %d", at)
+				} else {
+					assert.Len(t, slices.Compact(given), 3, "word %d", at)
+				}
+			}
+		})
+	}
+}
+
+// invokedForWords makes a call, and returns the words that it printed.
+func invokedForWords(t *testing.T, loaded *Tool) []string {
+	t.Helper()
+	outcome, err := invoke(t, loaded, "{}")
+	require.NoError(t, err)
+	words := strings.Fields(outcome.Result.Output)
+	require.NotEmpty(t, words, "%+v", outcome.Result)
+	return words
+}
+
+// quadratic is a WASI command that does nothing, but has a br_table of so many labels that
+// compiling it takes time with the square of their number.
+func quadratic() []byte {
+	const labels = 50_001
+	body := []byte{0, 0x41, 0, 0x0e} // no locals, i32.const 0, br_table
+	body = append(binary.AppendUvarint(body, labels-1), make([]byte, labels)...)
+	body = append(body, 0x0b)
+	code := append(binary.AppendUvarint([]byte{1}, uint64(len(body))), body...)
+	module := []byte("\x00asm\x01\x00\x00\x00" + // header
+		"\x01\x04\x01\x60\x00\x00" + // one type, without parameters and results
+		"\x03\x02\x01\x00" + // one function of it
+		"\x07\x0a\x01\x06_start\x00\x00") // exported
+	return append(binary.AppendUvarint(append(module, 10), uint64(len(code))), code...)
+}
+
+func TestTrustedModules(t *testing.T) {
+	source := quadratic()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "guest.wasm"), source, 0o600))
+	m := manifestIn(t, dir, "")
+	cache := filepath.Join(t.TempDir(), "cache")
+
+	err := load(t, newRuntime(t, Options{CacheDir: cache}), m, manifests.Grants{}).Prepare(t.Context())
+	require.ErrorIs(t, err, ErrModule)
+	require.ErrorIs(t, err, wasm.ErrLimit)
+
+	trusting := Options{CacheDir: cache, TrustedModules: []string{engine.DigestOf(source).String()}}
+	outcome, err := invoke(t, load(t, newRuntime(t, trusting), m, manifests.Grants{}), "{}")
+	require.NoError(t, err, "control: it is trusted")
+	assert.True(t, outcome.Result.Success)
+}
+
+func TestTrustedModulesAreDigests(t *testing.T) {
+	right := strings.Repeat("0a", 32)
+	for _, wrong := range []string{"", "0a", right + "0a", strings.Repeat("x", 64), "sha256:" + right} {
+		_, err := New(t.Context(), Options{TrustedModules: []string{right, wrong}})
+		assert.ErrorContains(t, err, "64 hex digits", wrong)
+	}
+	_, err := New(t.Context(), Options{CacheDir: filepath.Join(t.TempDir(), "cache"), CacheBytes: -1})
+	assert.ErrorContains(t, err, "negative")
+	newRuntime(t, Options{TrustedModules: []string{right}})
+}
 
 const (
 	wantsNetwork = "permissions: {network: [{host: api.example.com}]}"
