@@ -126,13 +126,11 @@ func TestRowS4_3(t *testing.T) {
 	}
 	for _, stdout := range []string{"auto", "result"} {
 		loaded := speaker(t, newRuntime(t, Options{}), "module: {path: guest.wasm, stdout: "+stdout+"}")
-		outcome, err := listen(t, loaded, nil, steps(`{"do":"print","text":`+quoted(printed)+`}`))
-		require.NoError(t, err)
+		outcome := mustListen(t, loaded, nil, steps(`{"do":"print","text":`+quoted(printed)+`}`))
 		require.True(t, outcome.Result.Success, outcome.Result.Error)
 		assert.Equal(t, want, outcome.Result.Content)
 
-		stored, err := json.Marshal(tool.Record{CallID: "1", Result: outcome.Result})
-		require.NoError(t, err)
+		stored := encode(t, tool.Record{CallID: "1", Result: outcome.Result})
 		var read tool.Record
 		require.NoError(t, json.Unmarshal(stored, &read))
 		assert.Equal(t, outcome.Result, read.Result)

@@ -45,8 +45,7 @@ func TestAsks(t *testing.T) {
 func TestAttackAskBeatsApprove(t *testing.T) {
 	r := newRuntime(t, Options{})
 	m := manifest(t, probe, destructive)
-	digest, err := moduleDigest(m)
-	require.NoError(t, err)
+	digest := digestOf(t, m)
 	for _, sha256 := range []string{"", digest.String()} {
 		approved := approvedBy("--approve-tool guest", sha256)
 		require.Empty(t, load(t, r, m, manifests.Grants{Approved: approved}).Asks())
@@ -59,18 +58,16 @@ func TestAttackAskBeatsApprove(t *testing.T) {
 func TestAttackApprovalOfOneModuleIsNotAnothers(t *testing.T) {
 	r := newRuntime(t, Options{})
 	m := manifest(t, probe, destructive)
-	digest, err := moduleDigest(m)
-	require.NoError(t, err)
+	digest := digestOf(t, m)
 	approved := manifests.Grants{Approved: approvedBy("caisson.yaml:9", digest.String())}
 	require.Empty(t, load(t, r, m, approved).Asks())
 
 	other := manifest(t, netprobe, destructive)
-	otherDigest, err := moduleDigest(other)
-	require.NoError(t, err)
+	otherDigest := digestOf(t, other)
 	assert.Equal(t, "the tool says that it is destructive; the approval of caisson.yaml:9 is for the module with sha256 "+
 		digest.String()+" and not for this one, which has "+otherDigest.String(), load(t, r, other, approved).Asks())
 
-	absent := manifestIn(t, t.TempDir(), destructive)
+	absent := manifestIn(t, t.TempDir(), "guest", destructive)
 	assert.Contains(t, load(t, r, absent, approved).Asks(), "not for this one, which cannot be read")
 
 	both := manifests.Grants{Approved: append(approvedBy("caisson.yaml:9", digest.String()), approvedBy("caisson.yaml:12", otherDigest.String())...)}
@@ -82,8 +79,7 @@ func TestAttackApprovalOfOneModuleIsNotAnothers(t *testing.T) {
 func TestAttackModuleIsReplacedOnceItWasApproved(t *testing.T) {
 	r := newRuntime(t, Options{})
 	swap := func(m *manifests.Manifest) {
-		source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(netprobe)))
-		require.NoError(t, err)
+		source := readGuest(t, netprobe)
 		require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(m.File), m.Module.Path), source, 0o600))
 	}
 	asksNetwork := destructive + "permissions: {network: [{host: a.example}], secrets: [{name: A, header: A, host: a.example}]}"
@@ -93,8 +89,7 @@ func TestAttackModuleIsReplacedOnceItWasApproved(t *testing.T) {
 	require.NoError(t, loaded.Prepare(t.Context()))
 
 	bound := manifest(t, probe, asksNetwork)
-	digest, err := moduleDigest(bound)
-	require.NoError(t, err)
+	digest := digestOf(t, bound)
 	loaded = load(t, r, bound, manifests.Grants{Approved: approvedBy("", digest.String())})
 	require.Empty(t, loaded.Asks())
 	swap(bound)
@@ -162,7 +157,7 @@ func replace(t *testing.T, file string, source []byte) {
 
 func TestIdentityFailsWithTheModule(t *testing.T) {
 	r := newRuntime(t, Options{})
-	m := manifestIn(t, t.TempDir(), "")
+	m := manifestIn(t, t.TempDir(), "guest", "")
 	_, err := load(t, r, m, manifests.Grants{}).Identity(t.Context())
 	require.ErrorIs(t, err, ErrModule)
 	pinned := manifest(t, probe, "module: {path: guest.wasm, sha256: "+strings.Repeat("ab", 32)+"}")

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -42,21 +41,18 @@ func TestAttackConfusedDeputy(t *testing.T) {
 		"network of its own?": {"permissions: {tools: [fetch]}", manifests.Grants{Network: []manifests.NetworkGrant{grant}}},
 	} {
 		h.load(t, named(t, "outsider", callprobe, outsider.asks), outsider.grants)
-		outcome, err := h.call(t, "outsider", steps(request))
-		require.NoError(t, err, name)
+		outcome := h.mustCall(t, "outsider", steps(request))
 		assert.NotNil(t, decode[came](t, results(t, outcome)[0]).Failure.Denial, name)
 		assert.Zero(t, arrived.Load(), name)
 	}
 	h.load(t, named(t, "outsider", callprobe, "permissions: {tools: [fetch]}"), calling("fetch"))
-	outcome, err := h.call(t, "outsider", steps(request))
-	require.NoError(t, err)
+	outcome := h.mustCall(t, "outsider", steps(request))
 	assert.True(t, decode[came](t, results(t, outcome)[0]).Success)
 	assert.EqualValues(t, 1, arrived.Load(), "control: the request arrives")
 
 	// What the deputy itself may not do, it does for nobody.
 	elsewhere := strings.ReplaceAll(request, "api.example.com", "internal.example")
-	outcome, err = h.call(t, "outsider", steps(elsewhere))
-	require.NoError(t, err)
+	outcome = h.mustCall(t, "outsider", steps(elsewhere))
 	assert.Len(t, decode[came](t, results(t, outcome)[0]).Denials, 1)
 	assert.Empty(t, outcome.Denials, "the receipt is the other tool's")
 }
@@ -82,15 +78,17 @@ func TestAttackOtherSpellings(t *testing.T) {
 	h := newHousehold(t, Options{})
 	h.load(t, named(t, "outer", callprobe, "permissions: {tools: [file_read]}"), calling("file_read"))
 	var asked []string
-	host := resolving(func(name string) { asked = append(asked, name) })
+	host := callsBy(func(_ context.Context, call tool.Call) (tool.Record, error) {
+		asked = append(asked, call.Function.Name)
+		return tool.Record{Result: tool.Result{Success: true}}, nil
+	})
 	reached := 0
 	for _, name := range []string{
 		"File_read", "FILE_READ", "file_read ", " file_read", "file_read\x00", "file_read\n", "./file_read", "file_read/", "file_read\u200b", "file\u200d_read",
 		"\ufefffile_read", "file_re\u0430d", "file_reaｄ", "file-read", "fileread", "*", "file_*", "file_rea?", "", "file_read\u0301",
 		"file_read,file_write", strings.Repeat("a", 10_000), "\x1b]0;file_read\x07",
 	} {
-		request, err := json.Marshal(name)
-		require.NoError(t, err)
+		request := encode(t, name)
 		made := invocation(t, steps(`{"do":"call","name":`+string(request)+`}`), nil)
 		made.Host = host
 		outcome, err := h.tools["outer"].Invoke(t.Context(), made)
@@ -111,18 +109,6 @@ func TestAttackOtherSpellings(t *testing.T) {
 	assert.Greater(t, reached, 8, "control: somebody kind would have read many of them as the granted one")
 }
 
-// resolving is a host that notes whom it is asked for.
-type resolving func(name string)
-
-func (r resolving) Call(_ context.Context, call tool.Call) (tool.Record, error) {
-	r(call.Function.Name)
-	return tool.Record{Result: tool.Result{Success: true}}, nil
-}
-
-func (resolving) Page(string, int64, int64) (tool.Page, error) { return tool.Page{}, nil }
-
-func (resolving) Emit(tool.Emission) error { return nil }
-
 // TestAttackAlias: an alias of a granted tool is another name; only what is granted by its own
 // name is asked for, and a denial of one name is about that name.
 func TestAttackAlias(t *testing.T) {
@@ -130,8 +116,7 @@ func TestAttackAlias(t *testing.T) {
 	h.load(t, named(t, "outer", callprobe, "permissions: {tools: [search, remove, find]}"), calling("search"))
 	h.add(t, "search", "")
 	h.tools["find"], h.tools["remove"] = h.tools["search"], h.tools["search"] // whoever makes calls knows them as one
-	outcome, err := h.call(t, "outer", steps(asks("find"), asks("remove"), asks("search")))
-	require.NoError(t, err)
+	outcome := h.mustCall(t, "outer", steps(asks("find"), asks("remove"), asks("search")))
 	done := results(t, outcome)
 	assert.NotNil(t, decode[came](t, done[0]).Failure.Denial)
 	assert.NotNil(t, decode[came](t, done[1]).Failure.Denial)
@@ -163,13 +148,11 @@ func TestAttackRecursionBomb(t *testing.T) {
 		deepest = max(deepest, strings.Count(record.CallID, "."))
 	}
 	assert.Equal(t, maxDepth+1, deepest, "control: it went as deep as it could, and the level below did not run")
-	_, err := h.call(t, "leaf", "{}")
-	require.NoError(t, err)
+	h.mustCall(t, "leaf", "{}")
 
 	// Whoever makes the calls says where the end is.
 	h.most, h.records = 3, nil
-	outcome, err := h.call(t, "bomb", steps(asks("bomb", asks("bomb", asks("bomb", asks("bomb"))))))
-	require.NoError(t, err)
+	outcome := h.mustCall(t, "bomb", steps(asks("bomb", asks("bomb", asks("bomb", asks("bomb"))))))
 	text := string(outcome.Result.Data)
 	assert.Contains(t, text, "limit: calls are nested too deep")
 	assert.Len(t, h.records, 3)
@@ -192,8 +175,7 @@ func TestAttackFloodOfCalls(t *testing.T) {
 	for i := range 100 {
 		many = append(many, asks(fmt.Sprint("denied_", i)))
 	}
-	outcome, err := h.call(t, "outer", steps(many...))
-	require.NoError(t, err)
+	outcome := h.mustCall(t, "outer", steps(many...))
 	require.Len(t, outcome.Denials, 32)
 	assert.Equal(t, "denied_0", outcome.Denials[0].Value)
 	assert.Equal(t, "denied_99", outcome.Denials[31].Value)
@@ -270,8 +252,7 @@ func TestAttackFuelLaundering(t *testing.T) {
 			assert.Contains(t, h.records[0].Result.Error, "instructions of fuel that its caller had left")
 		}
 	}
-	outcome, err := invoke(t, worker, steps(much))
-	require.NoError(t, err)
+	outcome := mustInvoke(t, worker, steps(much))
 	assert.Greater(t, *outcome.Usage.Fuel, int64(10*limit), "control: without a caller it may")
 }
 
@@ -316,8 +297,7 @@ func TestAttackNestedRecursion(t *testing.T) {
 	for range 4 {
 		step = fmt.Sprintf(`%s,%s`, asks("outer", step), asksOften("recursive", 1))
 	}
-	outcome, err := h.call(t, "outer", steps(step))
-	require.NoError(t, err, outcome.Result.Error)
+	h.mustCall(t, "outer", steps(step))
 	traps := 0
 	for _, record := range h.records {
 		if record.Call.Function.Name == "recursive" {
@@ -333,8 +313,7 @@ func TestAttackNestedRecursion(t *testing.T) {
 func TestSecretOfACalleeStaysWithTheHost(t *testing.T) {
 	grant := serve(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get("X-Key")) })
 	asksBoth := "permissions: {secrets: [{name: KEY, header: X-Key, host: api.example.com}], network: [{host: api.example.com}]}\n"
-	quoted, err := json.Marshal(secretValue)
-	require.NoError(t, err)
+	quoted := encode(t, secretValue)
 	for name, test := range map[string]struct{ module, more, arguments string }{
 		"echoed by a server":   {netprobe, "", steps(`{"do":"net","requests":[` + get("https://api.example.com/") + `]}`)},
 		"output":               {probe, "", `{"do":"print","text":` + string(quoted) + `,"times":1}`},
@@ -362,13 +341,10 @@ func TestSecretOfACalleeStaysWithTheHost(t *testing.T) {
 					assert.NotEmpty(t, record.Result)
 					return tool.Outcome{Result: record.Result, Denials: record.Denials}, nil
 				})
-				outcome, err := h.call(t, "outer", steps(`{"do":"raw","text":"{\"name\":\"courier\",\"arguments\":{}}"}`))
-				require.NoError(t, err)
+				outcome := h.mustCall(t, "outer", steps(`{"do":"raw","text":"{\"name\":\"courier\",\"arguments\":{}}"}`))
 				h.records[0].Function.Arguments = "" // what the courier wrote
-				stored, err := json.Marshal(h.records[0])
-				require.NoError(t, err)
-				seen, err := json.Marshal(outcome)
-				require.NoError(t, err)
+				stored := encode(t, h.records[0])
+				seen := encode(t, outcome)
 				masked := has || name == "echoed by a server"
 				assertHolds(t, !masked, secretValue, string(stored)+string(seen), "the records")
 				assert.Equal(t, masked, strings.Contains(string(seen), "[secret KEY]"), string(seen))
@@ -391,8 +367,7 @@ func TestSecretDoesNotLeaveInArguments(t *testing.T) {
 			given = string(text)
 			return tool.Outcome{Result: tool.Result{Success: true}}, err
 		})
-		outcome, err := h.call(t, "outer", steps(`{"do":"call","name":"other","arguments":{"key":"`+secretValue+`"}}`, asks(secretValue)))
-		require.NoError(t, err)
+		outcome := h.mustCall(t, "outer", steps(`{"do":"call","name":"other","arguments":{"key":"`+secretValue+`"}}`, asks(secretValue)))
 		assertHolds(t, !has, secretValue, given, "the arguments")
 		receipt := outcome.Denials[0].Value + outcome.HostCalls[1].Target
 		assertHolds(t, !has, secretValue, receipt, "the receipt")

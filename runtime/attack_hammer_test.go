@@ -68,8 +68,7 @@ func TestAttackHammer(t *testing.T) {
 	group.Wait()
 	assert.EqualValues(t, callers*rounds, ended.Load())
 	assert.Zero(t, inside(r.gate))
-	outcome, err := invoke(t, tools[0], kinds[0].arguments)
-	require.NoError(t, err)
+	outcome := mustInvoke(t, tools[0], kinds[0].arguments)
 	assert.Equal(t, kinds[0].output, outcome.Result.Output)
 }
 
@@ -94,8 +93,7 @@ func TestBusy(t *testing.T) {
 	assert.Equal(t, "busy: 1 calls are running", outcome.Result.Error)
 	assert.Less(t, time.Since(start), 200*time.Millisecond)
 	group.Wait()
-	_, err = invoke(t, guest, `{"do":"echo"}`)
-	assert.NoError(t, err)
+	mustInvoke(t, guest, `{"do":"echo"}`)
 	_, err = New(t.Context(), Options{Running: -1})
 	assert.ErrorIs(t, err, errNegativeLimit)
 }

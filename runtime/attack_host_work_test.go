@@ -3,7 +3,6 @@
 package runtime
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -33,7 +32,7 @@ import (
 // promisedOver is how long after its deadline a call may end.
 const promisedOver = 100 * time.Millisecond
 
-// lateRow is a guest that makes the same calls of the host over and over, as dear as they can be.
+// lateRow is a guest that makes the same calls of the host over and over, each as expensive as it can be.
 type lateRow struct {
 	before []hostCall // once
 	calls  []hostCall // until the guest is ended
@@ -68,15 +67,15 @@ const (
 // lateWorld is what the guests of the rows meet.
 type lateWorld struct {
 	grants manifests.Grants
-	texts  []byte
+	texts  string
 }
 
 // text places a text in the guests' memory, and returns its address and length.
 func (w *lateWorld) text(s string) (address, length int64) {
-	at := bytes.Index(w.texts, []byte(s))
+	at := strings.Index(w.texts, s)
 	if at < 0 {
 		at = len(w.texts)
-		w.texts = append(w.texts, s...)
+		w.texts += s
 	}
 	return lateTexts + int64(at), int64(len(s))
 }
@@ -235,13 +234,13 @@ permissions:
 `
 
 // module assembles a row's guest.
-func (w *lateWorld) module(row lateRow) []byte {
+func (w *lateWorld) module(row lateRow) string {
 	signatures := map[string]hostfuncs.Function{}
 	for _, f := range slices.Concat(wasi.Functions(), abi.Functions()) {
 		signatures[lateName(f)] = f
 	}
 	numbers := map[string]int{}
-	var types, imports, code [][]byte
+	var types, imports, code strings.Builder
 	push := func(calls []hostCall) {
 		for _, c := range calls {
 			f := signatures[c.function]
@@ -249,44 +248,28 @@ func (w *lateWorld) module(row lateRow) []byte {
 				panic(c.function + " takes other arguments")
 			}
 			if _, known := numbers[c.function]; !known {
-				numbers[c.function] = len(imports)
-				types = append(types, lateType(f))
-				imports = append(imports, slices.Concat(lateText(f.Module), lateText(f.Name), []byte{0}, lateNumber(len(imports))))
+				numbers[c.function] = len(numbers)
+				types.WriteString("\x60" + vector(lateTypes(f.Params)) + vector(lateTypes(f.Results)))
+				imports.WriteString(vector(f.Module) + vector(f.Name) + "\x00" + number(numbers[c.function]))
 			}
 			for i, argument := range c.arguments {
-				opcode := byte(0x41)
-				if f.Params[i] == hostfuncs.I64 {
-					opcode = 0x42
-				}
-				code = append(code, append([]byte{opcode}, lateSigned(argument)...))
+				constant := map[hostfuncs.ValueType]string{hostfuncs.I32: "\x41", hostfuncs.I64: "\x42"}[f.Params[i]]
+				code.WriteString(constant + signed(int(argument)))
 			}
-			code = append(code, append([]byte{0x10}, lateNumber(numbers[c.function])...))
-			if len(f.Results) > 0 {
-				code = append(code, []byte{0x1a})
-			}
+			code.WriteString("\x10" + number(numbers[c.function]) + strings.Repeat("\x1a", len(f.Results))) // call, drop
 		}
 	}
 	push(row.before)
-	code = append(code, []byte{0x03, 0x40})
+	code.WriteString("\x03\x40")
 	push(row.calls)
-	code = append(code, []byte{0x0c, 0, 0x0b, 0x0b})
-	types = append(types, []byte{0x60, 0, 0})
-	start := len(imports)
-	body := append([]byte{0}, bytes.Join(code, nil)...)
-	var vectors []byte
-	for range lateVectorCount {
-		vectors = binary.LittleEndian.AppendUint32(vectors, lateBuffer)
-		vectors = binary.LittleEndian.AppendUint32(vectors, lateBufferSize)
-	}
-	segment := func(at int, contents []byte) []byte {
-		return slices.Concat([]byte{0, 0x41}, lateSigned(int64(at)), []byte{0x0b}, lateNumber(len(contents)), contents)
-	}
-	return slices.Concat([]byte("\x00asm\x01\x00\x00\x00"),
-		lateSection(1, types), lateSection(2, imports), lateSection(3, [][]byte{lateNumber(len(types) - 1)}),
-		lateSection(5, [][]byte{append([]byte{0}, lateNumber(latePages)...)}),
-		lateSection(7, [][]byte{append(lateText("_start"), append([]byte{0}, lateNumber(start)...)...), append(lateText("memory"), 2, 0)}),
-		lateSection(10, [][]byte{append(lateNumber(len(body)), body...)}),
-		lateSection(11, [][]byte{segment(lateVectors, vectors), segment(lateTexts, w.texts)}))
+	code.WriteString("\x0c\x00\x0b\x0b")
+	start := number(len(numbers)) // its type, too
+	buffer := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, lateBuffer), lateBufferSize)
+	segment := func(at int, contents string) string { return "\x00\x41" + signed(at) + "\x0b" + vector(contents) }
+	return magic + section(1, number(len(numbers)+1)+types.String()+"\x60\x00\x00") + section(2, number(len(numbers))+imports.String()) +
+		section(3, "\x01"+start) + section(5, "\x01\x00"+number(latePages)) +
+		section(7, "\x02"+vector("_start")+"\x00"+start+vector("memory")+"\x02\x00") + section(10, "\x01"+vector("\x00"+code.String())) +
+		section(11, "\x02"+segment(lateVectors, strings.Repeat(string(buffer), lateVectorCount))+segment(lateTexts, w.texts))
 }
 
 // lateName is what rows call a function.
@@ -297,38 +280,13 @@ func lateName(f hostfuncs.Function) string {
 	return f.Module + "." + f.Name
 }
 
-func lateType(f hostfuncs.Function) []byte {
-	of := map[hostfuncs.ValueType]byte{hostfuncs.I32: 0x7f, hostfuncs.I64: 0x7e}
-	written := append([]byte{0x60}, lateNumber(len(f.Params))...)
-	for _, p := range f.Params {
-		written = append(written, of[p])
+// lateTypes writes value types as the binary format does.
+func lateTypes(types []hostfuncs.ValueType) string {
+	var text strings.Builder
+	for _, t := range types {
+		text.WriteByte(map[hostfuncs.ValueType]byte{hostfuncs.I32: 0x7f, hostfuncs.I64: 0x7e}[t])
 	}
-	written = append(written, lateNumber(len(f.Results))...)
-	for _, r := range f.Results {
-		written = append(written, of[r])
-	}
-	return written
-}
-
-func lateNumber(n int) []byte { return binary.AppendUvarint(nil, uint64(n)) }
-
-func lateText(s string) []byte { return append(lateNumber(len(s)), s...) }
-
-func lateSigned(n int64) []byte {
-	var out []byte
-	for {
-		low := byte(n & 0x7f)
-		n >>= 7
-		if n == 0 && low&0x40 == 0 || n == -1 && low&0x40 != 0 {
-			return append(out, low)
-		}
-		out = append(out, low|0x80)
-	}
-}
-
-func lateSection(id byte, entries [][]byte) []byte {
-	contents := append(lateNumber(len(entries)), bytes.Join(entries, nil)...)
-	return append(append([]byte{id}, lateNumber(len(contents))...), contents...)
+	return text.String()
 }
 
 // lateHost answers calls of tools with long results, and hears what guests say.
@@ -375,7 +333,7 @@ func (w *lateWorld) check(t *testing.T, r *Runtime, row lateRow, callers int, ti
 			row.before = row.own(i)
 		}
 		limits := fmt.Sprintf("limits: {timeout: %s, fuel: 1000000000000000, memory: 16MiB, output: 16MiB}\n", timeout)
-		guests[i] = load(t, r, named(t, "guest", string(w.module(row)), limits+latePermissions), w.grants)
+		guests[i] = load(t, r, named(t, "guest", w.module(row), limits+latePermissions), w.grants)
 		require.NoError(t, guests[i].Prepare(t.Context()))
 	}
 	over := time.Hour

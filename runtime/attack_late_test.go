@@ -32,8 +32,7 @@ func lateGuest(t *testing.T, stdout string) *Tool {
 	guest := load(t, r, m, manifests.Grants{
 		Secrets: []manifests.SecretGrant{{Name: "API_KEY", From: manifests.SecretSource{Env: "HOST_KEY"}, Host: "api.example.com"}},
 	})
-	_, err := invoke(t, guest, `{"do":"print","text":"{\"success\":true}"}`)
-	require.NoError(t, err)
+	mustInvoke(t, guest, `{"do":"print","text":"{\"success\":true}"}`)
 	return guest
 }
 
@@ -46,10 +45,9 @@ func TestAttackLongOutputBeforeTheDeadline(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			guest := lateGuest(t, c.stdout)
-			arguments, err := json.Marshal(map[string]any{"do": "print", "before": c.before, "text": c.text, "times": 4<<20/len(c.text) - 1, "millis": 970})
-			require.NoError(t, err)
+			arguments := encode(t, map[string]any{"do": "print", "before": c.before, "text": c.text, "times": 4<<20/len(c.text) - 1, "millis": 970})
 			for attempt := 0; ; attempt++ {
-				outcomes, late := together(t, guest, string(arguments))
+				outcomes, late := together(t, guest, string(arguments), lateCalls)
 				ended := 0
 				for _, outcome := range outcomes {
 					if outcome.Result.Kind == tool.Deadline {
@@ -91,14 +89,8 @@ func TestLongOutputControl(t *testing.T) {
 	}
 }
 
-// together makes calls at once, and returns how late the last one was.
-func together(t *testing.T, guest *Tool, arguments string) (outcomes []tool.Outcome, late time.Duration) {
-	t.Helper()
-	return togetherBy(t, guest, arguments, lateCalls)
-}
-
-// togetherBy is together for so many callers.
-func togetherBy(t *testing.T, guest *Tool, arguments string, callers int) (outcomes []tool.Outcome, late time.Duration) {
+// together has so many callers make a call at once, and returns how late the last one was.
+func together(t *testing.T, guest *Tool, arguments string, callers int) (outcomes []tool.Outcome, late time.Duration) {
 	t.Helper()
 	outcomes = make([]tool.Outcome, callers)
 	var mu sync.Mutex
@@ -201,12 +193,11 @@ func TestAttackResultsThatTakeLongToCheck(t *testing.T) {
 			m := manifest(t, probe, "module: {path: guest.wasm, stdout: json}\nlimits: {timeout: 1s, output: 4MiB}\nresult: "+c.schema+"\n")
 			guest := load(t, r, m, manifests.Grants{})
 			text := `"` + strings.Repeat(c.text, c.times) + `"`
-			arguments, err := json.Marshal(map[string]any{"do": "print", "text": text, "times": 1, "millis": 970})
-			require.NoError(t, err)
+			arguments := encode(t, map[string]any{"do": "print", "text": text, "times": 1, "millis": 970})
 			for _, callers := range testsize.Sample([]int{lateCalls, 1}, 1) {
 				t.Run(fmt.Sprint(callers), func(t *testing.T) {
 					for attempt := 0; ; attempt++ { // a busy machine may keep guests from ending in time
-						outcomes, late := togetherBy(t, guest, string(arguments), callers)
+						outcomes, late := together(t, guest, string(arguments), callers)
 						ended := 0
 						for _, outcome := range outcomes {
 							assert.NotEqual(t, tool.ToolFailed, outcome.Result.Kind, outcome.Result.Error)

@@ -63,8 +63,7 @@ func TestAttackLongArguments(t *testing.T) {
 	})
 	for length, fits := range map[int]bool{255 << 10: true, 257 << 10: false, 900 << 10: false} {
 		longest = 0
-		outcome, err := h.call(t, "outer", steps(`{"do":"call","name":"other","arguments":{"a":"`+strings.Repeat("x", length)+`"}}`))
-		require.NoError(t, err)
+		outcome := h.mustCall(t, "outer", steps(`{"do":"call","name":"other","arguments":{"a":"`+strings.Repeat("x", length)+`"}}`))
 		came := decode[came](t, results(t, outcome)[0])
 		if fits {
 			assert.True(t, came.Success)
@@ -101,8 +100,7 @@ func TestAttackLongAnswerIsALimit(t *testing.T) {
 	h.tools["other"] = goTool(func(context.Context, tool.Invocation) (tool.Outcome, error) {
 		return tool.Outcome{Result: tool.Result{Success: true, Output: strings.Repeat("a", 8<<20+1)}}, nil
 	})
-	outcome, err := h.call(t, "outer", steps(asks("other")))
-	require.NoError(t, err)
+	outcome := h.mustCall(t, "outer", steps(asks("other")))
 	failure := decode[came](t, results(t, outcome)[0]).Failure
 	require.NotNil(t, failure)
 	assert.Equal(t, "response_bytes", failure.Limit)
@@ -122,8 +120,7 @@ func TestAttackTimesInRecords(t *testing.T) {
 	})
 	used := func(took time.Duration) int64 {
 		h.took = took
-		outcome, err := h.call(t, "outer", "{}")
-		require.NoError(t, err, outcome.Result.Error)
+		outcome := h.mustCall(t, "outer", "{}")
 		return *outcome.Usage.Fuel
 	}
 	first := used(0)
@@ -157,8 +154,7 @@ func TestAttackDenyAndAlias(t *testing.T) {
 		h.load(t, named(t, "outer", callprobe, "permissions: {tools: [file_delete, rm]}"), grants)
 		h.tools["file_delete"] = h.add(t, "leaf", "")
 		h.tools["rm"], h.records = h.tools["file_delete"], nil
-		_, err := h.call(t, "outer", steps(asks("file_delete"), asks("rm")))
-		require.NoError(t, err)
+		h.mustCall(t, "outer", steps(asks("file_delete"), asks("rm")))
 		assert.Len(t, h.records, test.reached, "%v", test.denied)
 	}
 }

@@ -26,8 +26,7 @@ func TestToolCallsTool(t *testing.T) {
 	require.Len(t, research.Decisions(), 2)
 	assert.Equal(t, tool.Decision{Permission: "tools", Requested: "search", Granted: "search (caisson.yaml:7)", Effective: "search", Reason: "granted"}, research.Decisions()[0])
 
-	outcome, err := h.call(t, "research", steps(asks("search", echoes("found"), `{"do":"log","text":"for people"}`), asks("broken"), asks("search", `{"do":"fail"}`)))
-	require.NoError(t, err, outcome.Result.Error)
+	outcome := h.mustCall(t, "research", steps(asks("search", echoes("found"), `{"do":"log","text":"for people"}`), asks("broken"), asks("search", `{"do":"fail"}`)))
 	done := results(t, outcome)
 	found := decode[came](t, done[0])
 	assert.True(t, found.Success)
@@ -63,8 +62,7 @@ func TestGuestGetsTheRecordItMayHave(t *testing.T) {
 	h.add(t, "inner", "", "deepest")
 	h.add(t, "deepest", "")
 	request := `{\"name\":\"inner\",\"arguments\":` + strings.ReplaceAll(steps(asks("deepest"), `{"do":"fail"}`), `"`, `\"`) + `}`
-	outcome, err := h.call(t, "outer", steps(`{"do":"raw","text":"`+request+`"}`))
-	require.NoError(t, err, outcome.Result.Error)
+	outcome := h.mustCall(t, "outer", steps(`{"do":"raw","text":"`+request+`"}`))
 	answer := decode[[2]string](t, results(t, outcome)[0])
 	require.Equal(t, "0", answer[0])
 	var members map[string]json.RawMessage
@@ -110,8 +108,7 @@ func TestCallsNeedBoth(t *testing.T) {
 			h := newHousehold(t, Options{})
 			h.load(t, named(t, "research", callprobe, "permissions: {tools: ["+test.asks+"]}"), test.grants)
 			h.add(t, "search", "")
-			outcome, err := h.call(t, "research", steps(asks("search", echoes("found"))))
-			require.NoError(t, err, "what is refused is a value for the guest")
+			outcome := h.mustCall(t, "research", steps(asks("search", echoes("found"))))
 			got := decode[came](t, results(t, outcome)[0])
 			if test.rule == "" {
 				assert.True(t, got.Success)
@@ -135,8 +132,7 @@ func TestCallsNeedBoth(t *testing.T) {
 				return
 			}
 			h.load(t, pastedManifest(t, test.allow, test.asks), pastedGrants(t, test.grants, test.allow))
-			outcome, err = h.call(t, "research", steps(asks("search", echoes("found"))))
-			require.NoError(t, err)
+			outcome = h.mustCall(t, "research", steps(asks("search", echoes("found"))))
 			assert.True(t, decode[came](t, results(t, outcome)[0]).Success)
 		})
 	}
@@ -180,8 +176,7 @@ func TestGrantOfWhatIsNoName(t *testing.T) {
 func TestNobodyMakesCalls(t *testing.T) {
 	h := newHousehold(t, Options{})
 	research := h.add(t, "research", "", "search")
-	outcome, err := invoke(t, research, steps(asks("search"), asks("other")))
-	require.NoError(t, err)
+	outcome := mustInvoke(t, research, steps(asks("search"), asks("other")))
 	done := results(t, outcome)
 	assert.Equal(t, "unavailable: nothing here lets tools call tools", decode[came](t, done[0]).Failure.Text)
 	assert.NotNil(t, decode[came](t, done[1]).Failure.Denial, "the permission comes first")
@@ -201,7 +196,7 @@ func TestWhatTheHostRefuses(t *testing.T) {
 		m := named(t, "research", callprobe, "permissions: {tools: [search]}")
 		research := load(t, newRuntime(t, Options{}), m, calling("search"))
 		made := invocation(t, steps(asks("search")), nil)
-		made.Host = refusing{&tool.Error{Op: "call", Kind: kind, Message: "in words"}}
+		made.Host = refusing(&tool.Error{Op: "call", Kind: kind, Message: "in words"})
 		outcome, err := research.Invoke(t.Context(), made)
 		require.NoError(t, err)
 		failure := decode[came](t, results(t, outcome)[0]).Failure
@@ -216,7 +211,8 @@ func TestWhatTheHostRefuses(t *testing.T) {
 // TestHostFails: a bug of whoever makes the calls ends the guest, and is no answer to it.
 func TestHostFails(t *testing.T) {
 	for name, host := range map[string]tool.Host{
-		"error": refusing{fmt.Errorf("at 10.0.0.1")}, "internal": refusing{&tool.Error{Kind: tool.Internal, Message: "at 10.0.0.1"}}, "panic": panicking{},
+		"error": refusing(fmt.Errorf("at 10.0.0.1")), "internal": refusing(&tool.Error{Kind: tool.Internal, Message: "at 10.0.0.1"}),
+		"panic": callsBy(func(context.Context, tool.Call) (tool.Record, error) { panic("a bug") }),
 	} {
 		m := named(t, "research", callprobe, "permissions: {tools: [search]}")
 		research := load(t, newRuntime(t, Options{}), m, calling("search"))
@@ -230,15 +226,16 @@ func TestHostFails(t *testing.T) {
 	}
 }
 
-type refusing struct{ err error }
+// callsBy is a host that makes calls as a test says, and does nothing else.
+type callsBy func(ctx context.Context, call tool.Call) (tool.Record, error)
 
-func (r refusing) Call(context.Context, tool.Call) (tool.Record, error) { return tool.Record{}, r.err }
-func (refusing) Page(string, int64, int64) (tool.Page, error)           { return tool.Page{}, nil }
-func (refusing) Emit(tool.Emission) error                               { return nil }
+func (c callsBy) Call(ctx context.Context, call tool.Call) (tool.Record, error) { return c(ctx, call) }
+func (callsBy) Page(string, int64, int64) (tool.Page, error)                    { return tool.Page{}, nil }
+func (callsBy) Emit(tool.Emission) error                                        { return nil }
 
-type panicking struct{ refusing }
-
-func (panicking) Call(context.Context, tool.Call) (tool.Record, error) { panic("a bug") }
+func refusing(err error) tool.Host {
+	return callsBy(func(context.Context, tool.Call) (tool.Record, error) { return tool.Record{}, err })
+}
 
 // TestOnePlaceIsEnough: whoever holds the only place waits for nobody's, however deep calls nest.
 func TestOnePlaceIsEnough(t *testing.T) {
@@ -249,13 +246,11 @@ func TestOnePlaceIsEnough(t *testing.T) {
 		step = asksOften("same", 1, step)
 	}
 	for range 3 {
-		outcome, err := h.call(t, "same", steps(step))
-		assert.NoError(t, err, outcome.Result.Error)
+		outcome := h.mustCall(t, "same", steps(step))
 		assert.JSONEq(t, `[{"success":1}]`, string(outcome.Result.Data))
 	}
 	assert.Len(t, h.records, 3*maxDepth)
-	outcome, err := h.call(t, "same", steps(asksOften("same", 1, step)))
-	require.NoError(t, err, outcome.Result.Error)
+	h.mustCall(t, "same", steps(asksOften("same", 1, step)))
 	deepest := h.records[3*maxDepth]
 	assert.Equal(t, tool.Busy, deepest.Result.Kind, "and not any deeper")
 	assert.Equal(t, "busy: calls are nested deeper than 16 levels", deepest.Result.Error)
@@ -293,8 +288,7 @@ func TestGoToolMakesCallsAtOnce(t *testing.T) {
 		group.Wait()
 		return tool.Outcome{Result: tool.Result{Success: true, Output: "all"}}, nil
 	})
-	outcome, err := h.call(t, "outer", steps(asks("fan")))
-	require.NoError(t, err, outcome.Result.Error)
+	outcome := h.mustCall(t, "outer", steps(asks("fan")))
 	assert.Equal(t, "all", decode[came](t, results(t, outcome)[0]).Output)
 	assert.EqualValues(t, 1, most.Load(), "one guest at a time")
 	assert.Zero(t, inside(h.runtime.gate)+inside(elsewhere.runtime.gate))
@@ -320,8 +314,7 @@ func TestStaleContext(t *testing.T) {
 		return tool.Outcome{Result: tool.Result{Success: true}}, nil
 	})
 	began := time.Now()
-	outcome, err := h.call(t, "outer", steps(asks("keeper"), `{"do":"burn","count":1000}`))
-	require.NoError(t, err, outcome.Result.Error)
+	h.mustCall(t, "outer", steps(asks("keeper"), `{"do":"burn","count":1000}`))
 	assert.Equal(t, tool.Cancelled, (<-spun).Result.Kind, "what still ran was ended")
 	assert.Less(t, time.Since(began), 4*time.Second)
 	record, err := host.Call(kept, tool.Call{Function: tool.Function{Name: "leaf", Arguments: "{}"}})
@@ -369,25 +362,21 @@ func TestCallBeforeInputIsNotSnapshotted(t *testing.T) {
 	m := named(t, "early", callprobe, "module: {path: guest.wasm, args: [search]}\nbehavior: {snapshot: start}\npermissions: {tools: [search]}")
 	early := h.load(t, m, calling("search"))
 	h.add(t, "search", "")
-	found, err := early.Isolation(t.Context())
-	require.NoError(t, err)
+	found := isolationOf(t, early)
 	assert.False(t, found.Resumed)
 	assert.Equal(t, tooEarly("caisson:tools@1.call"), found.Reason)
 	for range 3 {
-		outcome, err := h.call(t, "early", `{}`)
-		require.NoError(t, err, outcome.Result.Error)
+		outcome := h.mustCall(t, "early", `{}`)
 		assert.True(t, decode[came](t, results(t, outcome)[0]).Success)
 	}
 	assert.Len(t, h.records, 3)
 	// One that reads first is resumed, and calls as it does otherwise.
 	m = named(t, "late", callprobe, "behavior: {snapshot: start}\npermissions: {tools: [search]}")
 	late := h.load(t, m, calling("search"))
-	found, err = late.Isolation(t.Context())
-	require.NoError(t, err)
+	found = isolationOf(t, late)
 	assert.True(t, found.Resumed, found.Reason)
 	for range 5 {
-		outcome, err := h.call(t, "late", steps(asks("search", echoes("found"))))
-		require.NoError(t, err, outcome.Result.Error)
+		outcome := h.mustCall(t, "late", steps(asks("search", echoes("found"))))
 		assert.True(t, decode[came](t, results(t, outcome)[0]).Success)
 	}
 }

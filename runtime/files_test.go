@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -108,8 +107,7 @@ func (s scene) guest(t testing.TB, access manifests.Access, more string) *Tool {
 
 func alice(t testing.TB, guest *Tool, steps ...step) ([]answer, tool.Outcome) {
 	t.Helper()
-	request, err := json.Marshal(map[string]any{"do": "raw", "calls": steps})
-	require.NoError(t, err)
+	request := encode(t, map[string]any{"do": "raw", "calls": steps})
 	start := time.Now()
 	outcome, err := guest.Invoke(t.Context(), invocation(t, string(request), map[string]string{"project_id": "alice"}))
 	require.NoError(t, err, outcome.Log)
@@ -169,8 +167,7 @@ func TestNoWayOutOfTheProject(t *testing.T) {
 			answers, outcome := alice(t, guest, steps...)
 			assert.True(t, slices.ContainsFunc(answers, func(a answer) bool { return a.Errno != 0 }), "%s (%s): %+v", name, access, answers)
 			assert.NotEmpty(t, outcome.Denials, "%s (%s): a refusal leaves a receipt", name, access)
-			record, err := json.Marshal(outcome)
-			require.NoError(t, err)
+			record := encode(t, outcome)
 			assert.NotContains(t, string(record), secret, "%s (%s)", name, access)
 			if !strings.Contains(name, s.outside) && !strings.Contains(name, "absolute") { // the guest knows no host path but those it was given
 				assert.NotContains(t, string(record), s.outside, "%s (%s)", name, access)
@@ -299,10 +296,9 @@ func TestBulkCallsEndWithTheDeadline(t *testing.T) {
 		{"call": "poll_oneoff", "size": uint64(time.Hour)},
 		{"call": "poll_oneoff", "size": uint64(time.Hour), "times": 100000},
 	} {
-		request, err := json.Marshal(map[string]any{"do": "raw", "calls": []step{s}})
-		require.NoError(t, err)
+		request := encode(t, map[string]any{"do": "raw", "calls": []step{s}})
 		start := time.Now()
-		_, err = guest.Invoke(t.Context(), invocation(t, string(request), map[string]string{"project_id": "alice"}))
+		_, err := guest.Invoke(t.Context(), invocation(t, string(request), map[string]string{"project_id": "alice"}))
 		assert.ErrorIs(t, err, tool.Deadline)
 		assert.Less(t, time.Since(start), 5*time.Second)
 	}

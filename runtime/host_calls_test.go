@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/journal"
 	"github.com/caisson-run/caisson/manifests"
@@ -34,8 +33,7 @@ func asksEverything(t *testing.T) *Tool {
 // it, whichever package did it for the guest.
 func TestHostCallsStandInTheirOrder(t *testing.T) {
 	file, net, secret := `{"do":"file","name":"/project/absent.txt"}`, `{"do":"net","requests":[`+get("https://api.example.com/")+`]}`, `{"do":"secret","name":"KEY"}`
-	outcome, err := invoke(t, asksEverything(t), `{"steps":[`+file+`,`+net+`,`+secret+`,`+net+`,`+file+`]}`)
-	require.NoError(t, err, outcome.Result.Error)
+	outcome := mustInvoke(t, asksEverything(t), `{"steps":[`+file+`,`+net+`,`+secret+`,`+net+`,`+file+`]}`)
 	var kinds []string
 	for i, c := range outcome.HostCalls {
 		kinds = append(kinds, c.Kind)
@@ -52,8 +50,7 @@ func TestManyHostCallsAreCountedAndNotListed(t *testing.T) {
 	for i := range tool.MaxHostCalls {
 		many += fmt.Sprintf(`{"do":"secret","name":"KEY"},{"do":"secret","name":"ABSENT_%d"},{"do":"file","name":"/project/absent.txt"},`, i)
 	}
-	outcome, err := invoke(t, asksEverything(t), `{"steps":[`+many+`{"do":"secret","name":"KEY"}]}`)
-	require.NoError(t, err, outcome.Result.Error)
+	outcome := mustInvoke(t, asksEverything(t), `{"steps":[`+many+`{"do":"secret","name":"KEY"}]}`)
 	assert.Len(t, outcome.HostCalls, tool.MaxHostCalls)
 	assert.EqualValues(t, 3*tool.MaxHostCalls+1, outcome.Usage.HostCalls)
 	assert.Len(t, outcome.Denials, journal.MaxDenials)

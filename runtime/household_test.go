@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -48,28 +46,6 @@ func (f goTool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Ou
 
 func newHousehold(t testing.TB, options Options) *household {
 	return &household{runtime: newRuntime(t, options), tools: map[string]invoker{}}
-}
-
-// named writes a manifest beside a copy of a module, which is one of the repository's or, if the
-// text is one, the module itself.
-func named(t testing.TB, name, module, text string) *manifests.Manifest {
-	t.Helper()
-	source := []byte(module)
-	if !strings.HasPrefix(module, "\x00asm") {
-		var err error
-		source, err = os.ReadFile(filepath.Join(root, filepath.FromSlash(module)))
-		require.NoError(t, err)
-	}
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "guest.wasm"), source, 0o600))
-	file := filepath.Join(dir, "tool.yaml")
-	if !strings.Contains(text, "module:") {
-		text = "module: {path: guest.wasm}\n" + text
-	}
-	require.NoError(t, os.WriteFile(file, []byte("schema: caisson/v1\nname: "+name+"\ndescription: A test's guest.\n"+text), 0o600))
-	m, err := manifests.Load(file)
-	require.NoError(t, err)
-	return m
 }
 
 // calling grants calls.
@@ -151,6 +127,13 @@ func (h *household) call(t testing.TB, name, arguments string) (tool.Outcome, er
 	return h.callIn(t, t.Context(), name, arguments)
 }
 
+func (h *household) mustCall(t testing.TB, name, arguments string) tool.Outcome {
+	t.Helper()
+	outcome, err := h.call(t, name, arguments)
+	require.NoError(t, err, outcome.Result.Error)
+	return outcome
+}
+
 func (h *household) callIn(t testing.TB, ctx context.Context, name, arguments string) (tool.Outcome, error) {
 	t.Helper()
 	made := invocation(t, arguments, nil)
@@ -201,13 +184,15 @@ func results(t testing.TB, outcome tool.Outcome) []json.RawMessage {
 // section and vector write parts of a module.
 func section(id byte, content string) string { return string(id) + vector(content) }
 
-func vector(content string) string {
-	return string(binary.AppendUvarint(nil, uint64(len(content)))) + content
-}
+func vector(content string) string { return number(len(content)) + content }
+
+func number(n int) string { return string(binary.AppendUvarint(nil, uint64(n))) }
+
+const magic = "\x00asm\x01\x00\x00\x00"
 
 // bare is a command without imports that does this and no more, with one local of type i32.
 func bare(body string) string {
-	return "\x00asm\x01\x00\x00\x00" + section(1, "\x01\x60\x00\x00") + section(3, "\x01\x00") + section(5, "\x01\x00\x01") +
+	return magic + section(1, "\x01\x60\x00\x00") + section(3, "\x01\x00") + section(5, "\x01\x00\x01") +
 		section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x00") + section(10, "\x01"+vector("\x01\x01\x7f"+body+"\x0b"))
 }
 
@@ -249,7 +234,7 @@ func callOf(request string) string {
 
 // requestingThen is a command that makes a call and goes on with its result.
 func requestingThen(request, then string) string {
-	return "\x00asm\x01\x00\x00\x00" + section(1, "\x02\x60\x02\x7f\x7f\x01\x7e\x60\x00\x00") +
+	return magic + section(1, "\x02\x60\x02\x7f\x7f\x01\x7e\x60\x00\x00") +
 		section(2, "\x01"+vector("caisson:tools@1")+vector("call")+"\x00\x00") + section(3, "\x01\x01") + section(5, "\x01\x00\x01") +
 		section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01") +
 		section(10, "\x01"+vector("\x01\x01\x7f"+callOf(request)+then+"\x0b")) + section(11, "\x01\x00\x41\x00\x0b"+vector(request))

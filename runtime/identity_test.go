@@ -130,8 +130,7 @@ func TestIdentityIsTheSameForTheSame(t *testing.T) {
 	dir, m := t.TempDir(), manifest(t, netprobe, everything)
 	want := identityOf(t, r, m, granted(dir, nil))
 	assert.Equal(t, want, identityOf(t, newRuntime(t, options), m, granted(dir, nil)), "in another runtime, as in another process")
-	digest, err := moduleDigest(m)
-	require.NoError(t, err)
+	digest := digestOf(t, m)
 	for name, change := range map[string]func(*manifests.Grants){
 		"another line": func(g *manifests.Grants) {
 			g.Network[0].Origin, g.Files[0].Origin, g.Env[0].Origin = "x:1", "x:2", "x:3"

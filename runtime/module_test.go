@@ -1,9 +1,7 @@
 package runtime
 
 import (
-	"encoding/binary"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,8 +32,7 @@ func TestSeededGeneratorsAreFound(t *testing.T) {
 		reseededGo:                    {},
 		"wasm-tools/files/files.wasm": {},
 	} {
-		info, err := InspectModule(manifest(t, module, ""))
-		require.NoError(t, err)
+		info := inspect(t, manifest(t, module, ""))
 		assert.Equal(t, want, info.SeededGenerators, module)
 	}
 }
@@ -86,8 +83,7 @@ func TestWhatASnapshotRepeats(t *testing.T) {
 // invokedForWords makes a call, and returns the words that it printed.
 func invokedForWords(t *testing.T, loaded *Tool) []string {
 	t.Helper()
-	outcome, err := invoke(t, loaded, "{}")
-	require.NoError(t, err)
+	outcome := mustInvoke(t, loaded, "{}")
 	words := strings.Fields(outcome.Result.Output)
 	require.NotEmpty(t, words, "%+v", outcome.Result)
 	return words
@@ -95,33 +91,22 @@ func invokedForWords(t *testing.T, loaded *Tool) []string {
 
 // quadratic is a WASI command that does nothing, but has a br_table of so many labels that
 // compiling it takes time with the square of their number.
-func quadratic() []byte {
+func quadratic() string {
 	const labels = 50_001
-	body := []byte{0, 0x41, 0, 0x0e} // no locals, i32.const 0, br_table
-	body = append(binary.AppendUvarint(body, labels-1), make([]byte, labels)...)
-	body = append(body, 0x0b)
-	code := append(binary.AppendUvarint([]byte{1}, uint64(len(body))), body...)
-	module := []byte("\x00asm\x01\x00\x00\x00" + // header
-		"\x01\x04\x01\x60\x00\x00" + // one type, without parameters and results
-		"\x03\x02\x01\x00" + // one function of it
-		"\x07\x0a\x01\x06_start\x00\x00") // exported
-	return append(binary.AppendUvarint(append(module, 10), uint64(len(code))), code...)
+	return bare("\x41\x00\x0e" + number(labels-1) + strings.Repeat("\x00", labels)) // i32.const 0, br_table
 }
 
 func TestTrustedModules(t *testing.T) {
 	source := quadratic()
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "guest.wasm"), source, 0o600))
-	m := manifestIn(t, dir, "")
+	m := named(t, "guest", source, "")
 	cache := filepath.Join(t.TempDir(), "cache")
 
 	err := load(t, newRuntime(t, Options{CacheDir: cache}), m, manifests.Grants{}).Prepare(t.Context())
 	require.ErrorIs(t, err, ErrModule)
 	require.ErrorIs(t, err, wasm.ErrLimit)
 
-	trusting := Options{CacheDir: cache, TrustedModules: []string{engine.DigestOf(source).String()}}
-	outcome, err := invoke(t, load(t, newRuntime(t, trusting), m, manifests.Grants{}), "{}")
-	require.NoError(t, err, "control: it is trusted")
+	trusting := Options{CacheDir: cache, TrustedModules: []string{engine.DigestOf([]byte(source)).String()}}
+	outcome := mustInvoke(t, load(t, newRuntime(t, trusting), m, manifests.Grants{}), "{}")
 	assert.True(t, outcome.Result.Success)
 }
 
@@ -148,27 +133,9 @@ const (
 // what the last byte of the type says, and calls nothing.
 func importing(t *testing.T, module, function string, params int, result byte, text string) *manifests.Manifest {
 	t.Helper()
-	section := func(id byte, content ...byte) []byte { return append([]byte{id, byte(len(content))}, content...) }
-	name := func(text string) []byte { return append([]byte{byte(len(text))}, text...) }
-	source := []byte("\x00asm\x01\x00\x00\x00")
-	types := []byte{2, 0x60, byte(params)}
-	for range params {
-		types = append(types, 0x7f)
-	}
-	types = append(types, 1, result, 0x60, 0, 0)
-	source = append(source, section(1, types...)...)
-	imported := append([]byte{1}, name(module)...)
-	imported = append(append(imported, name(function)...), 0, 0)
-	source = append(source, section(2, imported...)...)
-	source = append(source, section(3, 1, 1)...)    // one function, without parameters and results
-	source = append(source, section(5, 1, 0, 1)...) // a page of memory
-	exported := append(append([]byte{2}, name("memory")...), 2, 0)
-	exported = append(append(exported, name("_start")...), 0, 1)
-	source = append(source, section(7, exported...)...)
-	source = append(source, section(10, 1, 2, 0, 0x0b)...)
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "guest.wasm"), source, 0o600))
-	return manifestIn(t, dir, text)
+	return named(t, "guest", magic+section(1, "\x02\x60"+vector(strings.Repeat("\x7f", params))+vector(string(rune(result)))+"\x60\x00\x00")+
+		section(2, "\x01"+vector(module)+vector(function)+"\x00\x00")+section(3, "\x01\x01")+section(5, "\x01\x00\x01")+
+		section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01")+section(10, "\x01"+vector("\x00\x0b")), text)
 }
 
 // TestEachImportNeedsItsOwnPermission: one permission opens no other host module. What is refused
@@ -243,8 +210,7 @@ func TestPermissionsThatAModuleCannotUse(t *testing.T) {
 		{importing(t, "wasi_snapshot_preview1", "fd_close", 1, i32, wantsFiles), []string{"permissions.env", "permissions.files"}},
 		{importing(t, "wasi_snapshot_preview1", "environ_get", 2, i32, wantsFiles), []string{"permissions.files"}},
 	} {
-		info, err := InspectModule(c.m)
-		require.NoError(t, err)
+		info := inspect(t, c.m)
 		assert.Equal(t, c.unused, info.Unused, "%v", info.Imports)
 	}
 }

@@ -60,6 +60,13 @@ func fetch(t testing.TB, guest *Tool, requests ...string) ([]reply, tool.Outcome
 	return do(t, guest, "net", requests...)
 }
 
+func mustFetch(t testing.TB, guest *Tool, requests ...string) ([]reply, tool.Outcome) {
+	t.Helper()
+	replies, outcome, err := fetch(t, guest, requests...)
+	require.NoError(t, err, outcome.Result.Error)
+	return replies, outcome
+}
+
 func do(t testing.TB, guest *Tool, what string, requests ...string) ([]reply, tool.Outcome, error) {
 	t.Helper()
 	outcome, err := invoke(t, guest, `{"steps":[{"do":"`+what+`","requests":[`+strings.Join(requests, ",")+`]}]}`)
@@ -83,8 +90,7 @@ func TestToolReachesWhatIsAskedForAndGranted(t *testing.T) {
 	assert.Contains(t, guest.Decisions()[1].Granted, "caisson.yaml:7")
 	assert.NotEmpty(t, guest.Decisions()[1].Effective)
 
-	replies, outcome, err := fetch(t, guest, get("https://api.example.com/v1/a"), `{"method":"POST","url":"https://api.example.com/v1/b","body":"hello"}`)
-	require.NoError(t, err, outcome.Result.Error)
+	replies, outcome := mustFetch(t, guest, get("https://api.example.com/v1/a"), `{"method":"POST","url":"https://api.example.com/v1/b","body":"hello"}`)
 	assert.Equal(t, "GET /v1/a ", replies[0].Body)
 	assert.Equal(t, "POST /v1/b hello", replies[1].Body)
 	require.Len(t, outcome.HostCalls, 2)
@@ -96,8 +102,7 @@ func TestToolReachesWhatIsAskedForAndGranted(t *testing.T) {
 
 	// What is denied is a value for the guest, and a receipt for everyone else. The guest went
 	// on and succeeded, so that the call did.
-	replies, outcome, err = fetch(t, guest, get("https://api.example.com/v2?key=hunter2"))
-	require.NoError(t, err)
+	replies, outcome = mustFetch(t, guest, get("https://api.example.com/v2?key=hunter2"))
 	require.NotNil(t, replies[0].Error)
 	require.NotNil(t, replies[0].Error.Denial)
 	require.Len(t, outcome.Denials, 1)
@@ -136,29 +141,12 @@ func TestRequestsSideBySide(t *testing.T) {
 	assert.EqualValues(t, 5, most.Load())
 }
 
-// TestImportsNeedTheirPermission: what a module could ask for is known before it runs.
-func TestImportsNeedTheirPermission(t *testing.T) {
-	m := manifest(t, netprobe, "")
-	_, err := InspectModule(m)
-	require.ErrorIs(t, err, ErrModule)
-	assert.ErrorContains(t, err, `of "caisson:net@1", but its manifest does not ask for permissions.network`)
-	_, err = invoke(t, load(t, newRuntime(t, Options{}), m, manifests.Grants{}), `{}`)
-	require.ErrorIs(t, err, ErrModule)
-
-	// The other way round, it is only odd.
-	m = manifest(t, probe, "permissions: {network: [{host: example.com}], secrets: [{name: KEY, header: X-Key, host: example.com}], files: [{path: /project}], env: [LANG]}")
-	info, err := InspectModule(m)
-	require.NoError(t, err)
-	assert.Equal(t, []string{"permissions.network", "permissions.secrets"}, info.Unused)
-}
-
 func TestHTTPLimits(t *testing.T) {
 	grant := serve(t, func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(make([]byte, 100<<10)) })
 	m := manifest(t, netprobe, "permissions: {secrets: [{name: UNUSED, header: X-Unused, host: unused.example}], network: [{host: api.example.com}]}\nlimits: {http_calls: 2, http_bytes: 150KiB, output: 1MiB}")
 	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{Network: []manifests.NetworkGrant{grant}})
 	assert.Equal(t, 2, guest.Limits().HTTPCalls)
-	replies, outcome, err := fetch(t, guest, get("https://api.example.com/a"), get("https://api.example.com/b"), get("https://api.example.com/c"))
-	require.NoError(t, err, outcome.Result.Error)
+	replies, _ := mustFetch(t, guest, get("https://api.example.com/a"), get("https://api.example.com/b"), get("https://api.example.com/c"))
 	assert.Len(t, replies[0].Body, 100<<10)
 	assert.True(t, replies[1].Truncated)
 	assert.Len(t, replies[1].Body, 50<<10)
@@ -170,12 +158,10 @@ func TestNetworkProgramIsResumed(t *testing.T) {
 	grant := serve(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "here") })
 	m := manifest(t, netprobe, "permissions: {secrets: [{name: UNUSED, header: X-Unused, host: unused.example}], network: [{host: api.example.com}]}\nbehavior: {snapshot: start}")
 	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{Network: []manifests.NetworkGrant{grant}})
-	found, err := guest.Isolation(t.Context())
-	require.NoError(t, err)
+	found := isolationOf(t, guest)
 	assert.True(t, found.Resumed, found.Reason)
 	for range 5 {
-		replies, outcome, err := fetch(t, guest, get("https://api.example.com/"))
-		require.NoError(t, err, outcome.Result.Error)
+		replies, _ := mustFetch(t, guest, get("https://api.example.com/"))
 		assert.Equal(t, "here", replies[0].Body)
 	}
 }
@@ -214,8 +200,7 @@ func TestProfileTakesAway(t *testing.T) {
 	assert.Contains(t, decisions[0].Reason, "strict")
 	assert.Empty(t, decisions[2].Effective)
 	assert.Contains(t, decisions[2].Reason, "strict")
-	replies, _, err := fetch(t, guest, get("https://api.example.com/"))
-	require.NoError(t, err)
+	replies, _ := mustFetch(t, guest, get("https://api.example.com/"))
 	require.NotNil(t, replies[0].Error)
 	assert.Contains(t, replies[0].Error.Denial.Rule, "strict")
 	assert.Zero(t, replies[0].Error.Denial.Allow, "nothing that a tool or its grants could say helps")
@@ -223,8 +208,7 @@ func TestProfileTakesAway(t *testing.T) {
 	writer := load(t, r, manifest(t, probe, "permissions: {files: [{path: /project, access: read-write}]}"), manifests.Grants{
 		Files: []manifests.FileGrant{{Path: "/project", Host: dir, Access: manifests.AccessReadWrite}},
 	})
-	outcome, err := invoke(t, writer, `{"do":"raw","calls":[{"call":"path_create_directory","fd":4,"path":"sub"}]}`)
-	require.NoError(t, err)
+	outcome := mustInvoke(t, writer, `{"do":"raw","calls":[{"call":"path_create_directory","fd":4,"path":"sub"}]}`)
 	require.Len(t, outcome.Denials, 1)
 	assert.Equal(t, "the directory /project is read-only: the profile strict allows no writing", outcome.Denials[0].Rule)
 	assert.Zero(t, outcome.Denials[0].Allow)
@@ -281,8 +265,7 @@ context: [project_id]`)
 func TestGrantsAreBoundToAModule(t *testing.T) {
 	r := newRuntime(t, Options{})
 	m := manifest(t, probe, "permissions: {env: [LANG]}")
-	digest, err := moduleDigest(m)
-	require.NoError(t, err)
+	digest := digestOf(t, m)
 	env := func(sha256 string) manifests.Grants {
 		return manifests.Grants{Env: []manifests.EnvGrant{{Binding: manifests.Binding{Origin: "caisson.yaml:3", SHA256: sha256}, Name: "LANG", Value: "C"}}}
 	}

@@ -108,8 +108,7 @@ func TestEnvironmentNeedsBoth(t *testing.T) {
 	t.Setenv("HOST_SECRET", "of the host")
 	r := newRuntime(t, Options{})
 	m := manifest(t, probe, "permissions: {env: [LANG, HOST_SECRET]}")
-	outcome, err := invoke(t, load(t, r, m, manifests.Grants{Env: []manifests.EnvGrant{{Name: "LANG", Value: "C"}, {Name: "HOME", Value: "/home"}}}), `{}`)
-	require.NoError(t, err)
+	outcome := mustInvoke(t, load(t, r, m, manifests.Grants{Env: []manifests.EnvGrant{{Name: "LANG", Value: "C"}, {Name: "HOME", Value: "/home"}}}), `{}`)
 	assert.Equal(t, []string{"LANG=C"}, decode[echoed](t, outcome.Result.Data).Environment)
 }
 
@@ -165,7 +164,7 @@ func TestWhatIsNotEnforcedIsRefused(t *testing.T) {
 		"permissions.llm": "permissions: {llm: {tokens: 100}}",
 	} {
 		t.Run(path, func(t *testing.T) {
-			m := manifestIn(t, t.TempDir(), text)
+			m := manifestIn(t, t.TempDir(), "guest", text)
 			_, err := r.Load(t.Context(), m, manifests.Grants{})
 			var invalid *manifests.Error
 			require.ErrorAs(t, err, &invalid)
@@ -192,8 +191,7 @@ func TestEveryKindOfGrantIsBoundToAModule(t *testing.T) {
   env: [LANG]
   tools: [other]
 context: [project_id]`)
-	digest, err := moduleDigest(m)
-	require.NoError(t, err)
+	digest := digestOf(t, m)
 	dir := t.TempDir()
 	for kind, grantsOf := range map[string]func(manifests.Binding) manifests.Grants{
 		"network": func(b manifests.Binding) manifests.Grants {
@@ -237,8 +235,7 @@ context: [project_id]`)
 func TestGrantsOfOtherModulesAreNotLookedAt(t *testing.T) {
 	r := newRuntime(t, Options{})
 	m := manifest(t, netprobe, "permissions: {files: [{path: /project, access: read}], network: [{host: api.example.com}], secrets: [{name: KEY, header: X-Key, host: api.example.com}]}")
-	digest, err := moduleDigest(m)
-	require.NoError(t, err)
+	digest := digestOf(t, m)
 	own, other := manifests.Binding{SHA256: digest.String()}, manifests.Binding{SHA256: strings.Repeat("ab", 32)}
 	dir, absent := t.TempDir(), t.TempDir()+"/absent"
 	requests := manifests.NetworkPermission{Host: "api.example.com"}
@@ -259,7 +256,7 @@ func TestGrantsOfOtherModulesAreNotLookedAt(t *testing.T) {
 	assert.Equal(t, map[string]bool{"files": true, "network": true, "secrets": false}, effective)
 
 	grants.Files[0].SHA256 = ""
-	_, err = r.Load(t.Context(), m, grants)
+	_, err := r.Load(t.Context(), m, grants)
 	assert.Error(t, err, "control: a directory that is not there is a slip")
 }
 

@@ -3,12 +3,12 @@ package runtime
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -403,34 +403,9 @@ func startBy(t *testing.T, file, export string) {
 	require.NoError(t, err)
 	description, err := wasm.Inspect(source)
 	require.NoError(t, err)
-	index := uint32(0)
-	for _, e := range description.Exports {
-		if e.Name == export {
-			index = e.Index
-		}
-	}
-	require.NotZero(t, index, "the module exports %s", export)
-	const exportSection, startSection = 7, 8
-	content := binary.AppendUvarint(nil, uint64(index))
-	at := afterSection(t, source, exportSection)
-	out := append([]byte(nil), source[:at]...)
-	out = append(out, startSection, byte(len(content)))
-	out = append(out, content...)
-	require.NoError(t, os.WriteFile(file, append(out, source[at:]...), 0o600))
-}
-
-// afterSection returns where a section of a module ends.
-func afterSection(t *testing.T, source []byte, id byte) int {
-	t.Helper()
-	for at := 8; at < len(source); {
-		size, counted := binary.Uvarint(source[at+1:])
-		require.Positive(t, counted)
-		end := at + 1 + counted + int(size)
-		if source[at] == id {
-			return end
-		}
-		at = end
-	}
-	require.Fail(t, "the module lacks a section", "%d", id)
-	return 0
+	at := slices.IndexFunc(description.Exports, func(e wasm.Export) bool { return e.Name == export })
+	require.GreaterOrEqual(t, at, 0, "the module exports %s", export)
+	start := section(byte(wasm.SectionStart), number(int(description.Exports[at].Index)))
+	behind := slices.IndexFunc(description.Sections, func(s wasm.Section) bool { return s.ID > wasm.SectionExport })
+	require.NoError(t, os.WriteFile(file, slices.Insert(source, description.Sections[behind].Offset, []byte(start)...), 0o600))
 }

@@ -19,18 +19,18 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// jsonTool loads the JSON tool of a language, with lines added to its manifest.
-func jsonTool(t testing.TB, r *Runtime, language guests.Language, lines string) *Tool {
+// command is the JSON tool of a language, as a WASI command.
+func command(t testing.TB, language guests.Language) []byte {
 	t.Helper()
 	source, err := guests.Command(t.Context(), language, t.TempDir())
 	require.NoError(t, err)
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "tool.wasm"), source, 0o600))
-	text := fmt.Sprintf("schema: caisson/v1\nname: %s\nlabel: JSON\ndescription: Upper case and a sum.\nversion: 1.0.0\ncategory: test\n"+
-		"module: {path: tool.wasm}\nparameters: {type: object}\n%s", language, lines)
-	m, err := manifests.Parse(filepath.Join(dir, "tool.yaml"), []byte(text))
-	require.NoError(t, err)
-	return load(t, r, m, manifests.Grants{})
+	return source
+}
+
+// jsonTool loads the JSON tool of a language, with lines added to its manifest.
+func jsonTool(t testing.TB, r *Runtime, language guests.Language, lines string) *Tool {
+	t.Helper()
+	return load(t, r, named(t, string(language), string(command(t, language)), "parameters: {type: object}\n"+lines), manifests.Grants{})
 }
 
 // answered makes one call, and checks the answer: it counts the calls that the program's memory
@@ -110,16 +110,11 @@ func TestProgramsAreStartedOnce(t *testing.T) {
 func TestManyToolsInLittleMemory(t *testing.T) {
 	const tools = 24
 	r := newRuntime(t, Options{Running: 64, CacheDir: filepath.Join(t.TempDir(), "cache"), Memory: Memory{Instances: 1 << 20, Modules: 1 << 20}})
-	source, err := guests.Command(t.Context(), guests.C, t.TempDir())
-	require.NoError(t, err)
+	source := command(t, guests.C)
 	var loaded []*Tool
 	for n := range byte(tools) {
-		dir := t.TempDir()
-		variant := append(append([]byte(nil), source...), 0, 2, 1, 'a'+n) // a custom section
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "tool.wasm"), variant, 0o600))
-		m, err := manifests.Parse(filepath.Join(dir, "tool.yaml"), fmt.Appendf(nil,
-			"schema: caisson/v1\nname: tool%d\ndescription: Upper case and a sum.\nmodule: {path: tool.wasm}\nparameters: {type: object}\nlimits: {memory: 1MiB}\n", n))
-		require.NoError(t, err)
+		variant := string(source) + string([]byte{0, 2, 1, 'a' + n}) // a custom section
+		m := named(t, fmt.Sprint("tool", n), variant, "parameters: {type: object}\nlimits: {memory: 1MiB}\n")
 		loaded = append(loaded, load(t, r, m, manifests.Grants{}))
 	}
 	var group sync.WaitGroup
@@ -154,7 +149,7 @@ func TestChangedModuleIsNotRunAfterEviction(t *testing.T) {
 	require.NoError(t, answered(t.Context(), first, call))
 	require.NoError(t, answered(t.Context(), second, call))
 	require.Eventually(t, first.module.Evicted, 5*time.Second, time.Millisecond, "once its instance is back in its pool")
-	file := filepath.Join(filepath.Dir(first.Manifest().File), "tool.wasm")
+	file := filepath.Join(filepath.Dir(first.Manifest().File), "guest.wasm")
 	source, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, append(source, 0, 2, 1, 'x'), 0o600))

@@ -140,11 +140,9 @@ func TestRowS4_1DefinitionsAreLoadedAndNotRun(t *testing.T) {
 	assert.Empty(t, loaded.Asks(), "the client is told of each call")
 	require.NoError(t, loaded.Prepare(t.Context()))
 
-	isolation, err := loaded.Isolation(t.Context())
-	require.NoError(t, err)
+	isolation := isolationOf(t, loaded)
 	assert.Equal(t, Isolation{Reason: "the client runs it"}, isolation)
-	info, err := InspectModule(m)
-	require.NoError(t, err)
+	info := inspect(t, m)
 	assert.Equal(t, ModuleInfo{Imports: []string{}, Exports: []string{}, SeededGenerators: []string{}, Unused: []string{}}, info)
 
 	outcome, err := invoke(t, loaded, "{}")

@@ -110,7 +110,7 @@ func watch(t *testing.T, options Options, forms map[string]string) (*Runtime, *w
 			return err
 		}
 	}
-	options.CacheDir = cacheDir(t)
+	options.CacheDir = cacheDir
 	r, err := newWith(t.Context(), options, functions)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close(context.Background())) })
@@ -172,8 +172,7 @@ func TestSecretInTheEnvironmentControl(t *testing.T) {
 	r, memory := watch(t, Options{}, formsOf(secretValue))
 	m := manifest(t, probe, "permissions: {env: [API_KEY]}")
 	guest := load(t, r, m, manifests.Grants{Env: []manifests.EnvGrant{{Name: "API_KEY", Value: secretValue}}})
-	outcome, err := invoke(t, guest, `{}`)
-	require.NoError(t, err)
+	outcome := mustInvoke(t, guest, `{}`)
 	assert.True(t, memory.found["raw"])
 	assertHolds(t, true, secretValue, asJSON(t, outcome), "record")
 }
@@ -191,13 +190,11 @@ func TestOutputAndLogAreMasked(t *testing.T) {
 	}{"masked": {secret, false}, "control": {nil, true}} {
 		t.Run(name, func(t *testing.T) {
 			guest := load(t, r, m, manifests.Grants{Env: variable, Secrets: c.secrets})
-			outcome, err := invoke(t, guest, `{"steps":[{"do":"env","name":"COPY"}]}`)
-			require.NoError(t, err, outcome.Result.Error)
+			outcome := mustInvoke(t, guest, `{"steps":[{"do":"env","name":"COPY"}]}`)
 			assertHolds(t, c.holds, secretValue, string(outcome.Result.Data), "data")
 			assertHolds(t, c.holds, secretValue, asJSON(t, outcome), "record")
 
-			outcome, err = invoke(t, guest, `{"steps":[{"do":"`+secretValue+`"}]}`)
-			require.NoError(t, err)
+			outcome = mustInvoke(t, guest, `{"steps":[{"do":"`+secretValue+`"}]}`)
 			require.Contains(t, outcome.Log, "cannot do")
 			assertHolds(t, c.holds, secretValue, outcome.Log, "log")
 			assertHolds(t, c.holds, secretValue, asJSON(t, outcome), "record")
@@ -254,8 +251,7 @@ func TestSecretGoesToItsHostAlone(t *testing.T) {
 	thief := load(t, r, manifest(t, netprobe, "permissions: {network: [{host: other.example.com}], secrets: [{name: API_KEY, header: X-Api-Key, host: other.example.com}]}"), grants)
 	assert.Empty(t, thief.Decisions()[0].Effective)
 	assert.Contains(t, thief.Decisions()[0].Reason, "api.example.com")
-	outcome, err := invoke(t, thief, `{"steps":[{"do":"secret","name":"API_KEY"},{"do":"net","requests":[`+get("https://other.example.com/")+`]}]}`)
-	require.NoError(t, err, outcome.Result.Error)
+	outcome := mustInvoke(t, thief, `{"steps":[{"do":"secret","name":"API_KEY"},{"do":"net","requests":[`+get("https://other.example.com/")+`]}]}`)
 	assert.Contains(t, string(outcome.Result.Data), `"exists":false`)
 	require.Len(t, outcome.Denials, 1)
 	assert.Equal(t, "secrets", outcome.Denials[0].Permission)
@@ -267,8 +263,7 @@ func TestSecretGoesToItsHostAlone(t *testing.T) {
 	both := load(t, r, manifest(t, netprobe, `permissions:
   network: [{host: "*.example.com"}]
   secrets: [{name: API_KEY, header: X-Api-Key, host: api.example.com}]`), grants)
-	_, outcome, err = fetch(t, both, get("https://api.example.com/?to=https://other.example.com/there"))
-	require.NoError(t, err, outcome.Result.Error)
+	_, outcome = mustFetch(t, both, get("https://api.example.com/?to=https://other.example.com/there"))
 	require.Len(t, received, 2)
 	assertHolds(t, true, secretValue, received[0], "its own host")
 	assertHolds(t, false, secretValue, received[1], "the other host, after a redirect")

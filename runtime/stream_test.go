@@ -67,6 +67,13 @@ func listen(t testing.TB, loaded *Tool, w *listener, arguments string) (tool.Out
 	return loaded.Invoke(t.Context(), made)
 }
 
+func mustListen(t testing.TB, loaded *Tool, w *listener, arguments string) tool.Outcome {
+	t.Helper()
+	outcome, err := listen(t, loaded, w, arguments)
+	require.NoError(t, err, outcome.Result.Error)
+	return outcome
+}
+
 func says(text string) string { return `{"do":"text","text":` + quoted(text) + `}` }
 
 // makes is a step that makes an emission by its request.
@@ -101,8 +108,7 @@ func TestGuestSpeaks(t *testing.T) {
 		`{"do":"json","data":{"rows":[1.50,null]}}`, `{"do":"link","url":"https://example.com/?a=b&c","text":"Example"}`,
 		says(""), `{"do":"link","url":"file:///etc/passwd"}`)
 	for _, w := range []*listener{{}, nil} {
-		outcome, err := listen(t, loaded, w, todo)
-		require.NoError(t, err, outcome.Result.Error)
+		outcome := mustListen(t, loaded, w, todo)
 		assert.JSONEq(t, `["ok","ok","ok","ok","ok","ok","invalid: an emission of type text needs text",
 			"invalid: an emission of type link needs data, the URL of a page: https://… or http://…, without user and password"]`, string(outcome.Result.Data))
 		assert.Empty(t, outcome.HostCalls, "no permission decides about it")
@@ -120,7 +126,7 @@ func speaking(request string, count int) string {
 	// local 0 = status + length + 1; loop: local 0 -= 1; br_if 0
 	then := "\x22\x01\x42\x20\x88\xa7\x20\x01\xa7\x6a\x41\x01\x6a\x21\x00\x03\x40\x20\x00\x41\x01\x6b\x22\x00\x0d\x00\x0b"
 	body := vector("\x02\x01\x7f\x01\x7e" + strings.Repeat(callOf(request)+then, count) + "\x0b")
-	return "\x00asm\x01\x00\x00\x00" + section(1, "\x02\x60\x02\x7f\x7f\x01\x7e\x60\x00\x00") +
+	return magic + section(1, "\x02\x60\x02\x7f\x7f\x01\x7e\x60\x00\x00") +
 		section(2, "\x01"+vector("caisson:stream@1")+vector("emit")+"\x00\x00") + section(3, "\x01\x01") + section(5, "\x01\x00\x01") +
 		section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01") + section(10, "\x01"+body) + section(11, "\x01\x00\x41\x00\x0b"+vector(request))
 }
@@ -132,8 +138,7 @@ func TestNobodyIsNoticed(t *testing.T) {
 	for name, request := range map[string]string{"sound": `{"type":"text","text":"0123456789"}`, "refused": `{"type":"text","text":""}`} {
 		loaded := load(t, r, named(t, "guest", speaking(request, 50), "limits: {fuel: 10000000, output: 1KiB}"), manifests.Grants{})
 		for i, w := range []*listener{{}, nil, {}} {
-			outcome, err := listen(t, loaded, w, "{}")
-			require.NoError(t, err, outcome.Result.Error)
+			outcome := mustListen(t, loaded, w, "{}")
 			if i == 0 {
 				spent[name] = *outcome.Usage.Fuel
 			}
@@ -152,15 +157,13 @@ func TestSpeechHasALimitOfItsOwn(t *testing.T) {
 	long := strings.Repeat("a", 1000)
 	for range 2 {
 		w := &listener{}
-		outcome, err := listen(t, loaded, w, steps(says(long), says(long), says("b")+","+makes("{"+strings.Repeat(" ", 2048))+`,{"do":"print","text":"`+strings.Repeat("c", 2048)+`"}`))
-		require.NoError(t, err, outcome.Result.Error)
+		outcome := mustListen(t, loaded, w, steps(says(long), says(long), says("b")+","+makes("{"+strings.Repeat(" ", 2048))+`,{"do":"print","text":"`+strings.Repeat("c", 2048)+`"}`))
 		assert.Len(t, outcome.Result.Output, 2048)
 		assert.Equal(t, []tool.Emission{{Type: tool.EmitText, Text: long}, {Type: tool.EmitText, Text: "b"}}, w.said, "the second does not fit, and a shorter one does")
 	}
-	outcome, err := listen(t, loaded, nil, steps(says(long), says(long), makes("{"+strings.Repeat(" ", 2048))))
-	require.NoError(t, err)
+	outcome := mustListen(t, loaded, nil, steps(says(long), says(long), makes("{"+strings.Repeat(" ", 2048))))
 	assert.JSONEq(t, `["ok","limit: output is 2048",["3","{\"limit\":\"output\",\"value\":2048}"]]`, string(outcome.Result.Data))
-	_, err = listen(t, loaded, nil, steps(`{"do":"print","text":"`+strings.Repeat("c", 2049)+`"}`))
+	_, err := listen(t, loaded, nil, steps(`{"do":"print","text":"`+strings.Repeat("c", 2049)+`"}`))
 	require.ErrorIs(t, err, tool.Output, "control: what is printed")
 }
 
@@ -168,10 +171,9 @@ func TestSpeechHasALimitOfItsOwn(t *testing.T) {
 func TestSpeechAfterTheEnd(t *testing.T) {
 	loaded := speaker(t, newRuntime(t, Options{}), "")
 	gone := &listener{err: &tool.Error{Op: "emit", Kind: tool.Cancelled, Message: "the call has ended"}}
-	outcome, err := listen(t, loaded, gone, steps(says("a")))
-	require.NoError(t, err)
+	outcome := mustListen(t, loaded, gone, steps(says("a")))
 	assert.JSONEq(t, `["unavailable: the call has ended"]`, string(outcome.Result.Data))
-	outcome, err = listen(t, loaded, &listener{err: errors.New("a bug")}, steps(says("a")))
+	outcome, err := listen(t, loaded, &listener{err: errors.New("a bug")}, steps(says("a")))
 	require.ErrorIs(t, err, tool.Internal)
 	assert.NotContains(t, outcome.Result.Error, "a bug")
 }
@@ -191,8 +193,7 @@ func TestFunctionsBeforeInputAreNotSnapshotted(t *testing.T) {
 	r := newRuntime(t, Options{})
 	for early, function := range map[string]string{"emit": "caisson:stream@1.emit", "context": "caisson:context@1.get"} {
 		loaded := speaker(t, r, "module: {path: guest.wasm, args: ["+early+"]}\nbehavior: {snapshot: start}")
-		found, err := loaded.Isolation(t.Context())
-		require.NoError(t, err)
+		found := isolationOf(t, loaded)
 		assert.False(t, found.Resumed)
 		assert.Equal(t, tooEarly(function), found.Reason)
 		for i := range 4 {
@@ -210,13 +211,11 @@ func TestFunctionsBeforeInputAreNotSnapshotted(t *testing.T) {
 	}
 	// One that reads first is resumed, and speaks as it does otherwise.
 	loaded := speaker(t, r, "behavior: {snapshot: start}")
-	found, err := loaded.Isolation(t.Context())
-	require.NoError(t, err)
+	found := isolationOf(t, loaded)
 	assert.True(t, found.Resumed, found.Reason)
 	for range 5 {
 		w := &listener{}
-		outcome, err := listen(t, loaded, w, steps(says("late"), `{"do":"context"}`))
-		require.NoError(t, err, outcome.Result.Error)
+		mustListen(t, loaded, w, steps(says("late"), `{"do":"context"}`))
 		assert.Equal(t, []tool.Emission{{Type: tool.EmitText, Text: "late"}}, w.said)
 	}
 }
@@ -224,8 +223,7 @@ func TestFunctionsBeforeInputAreNotSnapshotted(t *testing.T) {
 func BenchmarkSpeech(b *testing.B) {
 	r := newRuntime(b, Options{})
 	loaded := speaker(b, r, "behavior: {snapshot: start}\nlimits: {output: 4MiB}")
-	_, err := loaded.Isolation(b.Context())
-	require.NoError(b, err)
+	isolationOf(b, loaded)
 	for _, count := range []int{0, 1000} {
 		for name, w := range map[string]*listener{"nobody": nil, "somebody": {}} {
 			b.Run(fmt.Sprintf("%d emissions for %s", count, name), func(b *testing.B) {
@@ -282,8 +280,7 @@ func TestAttackEndlessSpeechIsEnded(t *testing.T) {
 	assert.Len(t, w.said, 1)
 
 	w = &listener{}
-	outcome, err := listen(t, loaded, w, steps(floods(long, 5)))
-	require.NoError(t, err, outcome.Result.Error)
+	mustListen(t, loaded, w, steps(floods(long, 5)))
 	assert.Len(t, w.said, 5, "control: else it is")
 }
 
@@ -295,8 +292,7 @@ func TestAttackForgedEmission(t *testing.T) {
 	mine, theirs := &listener{}, &listener{}
 	var group sync.WaitGroup
 	group.Go(func() {
-		outcome, err := listen(t, loaded, theirs, steps(says("theirs")))
-		assert.NoError(t, err, outcome.Result.Error)
+		mustListen(t, loaded, theirs, steps(says("theirs")))
 	})
 	outcome, err := listen(t, loaded, mine, steps(
 		makes(`{"type":"text","text":"a","call_id":"theirs"}`), makes(`{"type":"text","text":"a","CallID":"theirs","parent":"x"}`),
@@ -308,8 +304,7 @@ func TestAttackForgedEmission(t *testing.T) {
 	require.Len(t, mine.said, 2, "control: the words as such are its own to say, but not as a request: %s", outcome.Result.Data)
 	assert.Equal(t, line, mine.said[0].Text)
 	for _, e := range mine.said {
-		written, err := json.Marshal(tool.Event{Type: tool.CallOutput, Emission: &e})
-		require.NoError(t, err)
+		written := encode(t, tool.Event{Type: tool.CallOutput, Emission: &e})
 		assert.NotContains(t, string(written), "\n", "one line stays one")
 		assert.NotContains(t, string(written), "\x1b")
 		var read tool.Event
@@ -327,14 +322,12 @@ func TestAttackDepthOfEmissions(t *testing.T) {
 		strings.Repeat("[", 64) + strings.Repeat("]", 64),
 	} {
 		w := &listener{}
-		outcome, err := listen(t, loaded, w, steps(makes(`{"type":"json","data":`+data+`}`)))
-		require.NoError(t, err, outcome.Result.Error)
+		outcome := mustListen(t, loaded, w, steps(makes(`{"type":"json","data":`+data+`}`)))
 		assert.Contains(t, string(outcome.Result.Data), `[["2","{\"message\":`)
 		assert.Empty(t, w.said)
 	}
 	w := &listener{}
-	outcome, err := listen(t, loaded, w, steps(makes(`{"type":"json","data":`+strings.Repeat("[", 63)+strings.Repeat("]", 63)+`}`)))
-	require.NoError(t, err)
+	outcome := mustListen(t, loaded, w, steps(makes(`{"type":"json","data":`+strings.Repeat("[", 63)+strings.Repeat("]", 63)+`}`)))
 	assert.JSONEq(t, `[["0",""]]`, string(outcome.Result.Data), "control: what is less deep is shown")
 	assert.Len(t, w.said, 1)
 }
@@ -343,8 +336,7 @@ func TestAttackDepthOfEmissions(t *testing.T) {
 func TestAttackPaddedEmission(t *testing.T) {
 	loaded := speaker(t, newRuntime(t, Options{}), "limits: {output: 4MiB, timeout: 30s}")
 	w := &listener{}
-	outcome, err := listen(t, loaded, w, steps(floods(`{"type":"json","data":1`+strings.Repeat(" ", 1<<20-200)+`}`, 5)))
-	require.NoError(t, err, outcome.Result.Error)
+	outcome := mustListen(t, loaded, w, steps(floods(`{"type":"json","data":1`+strings.Repeat(" ", 1<<20-200)+`}`, 5)))
 	require.JSONEq(t, `[{"0":4,"3":1}]`, string(outcome.Result.Data), "control: it was read, and counted, as long as it is")
 	require.Len(t, w.said, 4)
 	for _, e := range w.said {
@@ -366,11 +358,9 @@ func TestSecretDoesNotLeaveInEmissions(t *testing.T) {
 			Network: []manifests.NetworkGrant{grant}, Secrets: []manifests.SecretGrant{{Name: "KEY", From: manifests.SecretSource{Env: "KEY"}, Host: "api.example.com"}},
 		})
 		w := &listener{}
-		outcome, err := listen(t, loaded, w, todo)
-		require.NoError(t, err, outcome.Result.Error)
+		outcome := mustListen(t, loaded, w, todo)
 		assert.JSONEq(t, `["ok","ok","ok","ok","ok","ok"]`, string(outcome.Result.Data))
-		written, err := json.Marshal(w.said)
-		require.NoError(t, err)
+		written := encode(t, w.said)
 		assertHolds(t, !has, secretValue, string(written), "what is shown")
 		assert.Contains(t, string(written), "the end")
 		assert.Equal(t, has, strings.Contains(log.String(), "emissions withheld, since they hold a secret"), log.String())

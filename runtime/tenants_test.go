@@ -117,21 +117,15 @@ func TestTenantsDoNotMeet(t *testing.T) {
 
 // TestTenantsControl: where one tenant's calls run on the other's permit, the hammer says so.
 func TestTenantsControl(t *testing.T) {
-	all := twoTenants(t, tenantRuntime(t), manifest(t, netprobe, tenantManifest), serve(t, whose))
-	all[0].guest.permit.mounts = all[1].guest.permit.mounts
-	leaks := hammerTenants(t, all, 1)
-	require.NotEmpty(t, leaks)
-	assert.Contains(t, leaks[0], "the file of BOB")
-
-	all = twoTenants(t, tenantRuntime(t), manifest(t, netprobe, tenantManifest), serve(t, whose))
-	all[0].guest.permit.network = all[1].guest.permit.network
-	leaks = hammerTenants(t, all, 1)
-	require.NotEmpty(t, leaks)
-	assert.Contains(t, leaks[0], "the account of BOB")
-
-	all = twoTenants(t, tenantRuntime(t), manifest(t, netprobe, tenantManifest), serve(t, whose))
-	all[0].guest.permit.environment = all[1].guest.permit.environment
-	leaks = hammerTenants(t, all, 1)
-	require.NotEmpty(t, leaks)
-	assert.Contains(t, leaks[0], "variable of BOB")
+	for seen, mix := range map[string]func(mine, theirs *permit){
+		"the file of BOB":    func(mine, theirs *permit) { mine.mounts = theirs.mounts },
+		"the account of BOB": func(mine, theirs *permit) { mine.network = theirs.network },
+		"variable of BOB":    func(mine, theirs *permit) { mine.environment = theirs.environment },
+	} {
+		all := twoTenants(t, tenantRuntime(t), manifest(t, netprobe, tenantManifest), serve(t, whose))
+		mix(all[0].guest.permit, all[1].guest.permit)
+		leaks := hammerTenants(t, all, 1)
+		require.NotEmpty(t, leaks)
+		assert.Contains(t, leaks[0], seen)
+	}
 }

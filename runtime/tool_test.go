@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -126,16 +125,13 @@ func TestCallersContextEndsTheCall(t *testing.T) {
 
 func TestLogIsCappedAndKeptApart(t *testing.T) {
 	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, "limits: {stderr: 1KiB}"), manifests.Grants{})
-	outcome, err := invoke(t, guest, `{"do":"log","text":"a secret of the log"}`)
-	require.NoError(t, err)
+	outcome := mustInvoke(t, guest, `{"do":"log","text":"a secret of the log"}`)
 	assert.Equal(t, "a secret of the log", outcome.Log)
 	assert.NotContains(t, outcome.Result.Output+string(outcome.Result.Data), "secret")
-	outcome, err = invoke(t, guest, `{"do":"log","text":"0123456789abcdef","times":1000000}`)
-	require.NoError(t, err, "a log that is full does not end the tool")
+	outcome = mustInvoke(t, guest, `{"do":"log","text":"0123456789abcdef","times":1000000}`)
 	assert.Less(t, len(outcome.Log), 1100)
 	assert.Contains(t, outcome.Log, "[cut after 1KiB]")
-	outcome, err = invoke(t, guest, `{"do":"log","text":"\n[cut after 64KiB]\n\n[trap at]\n"}`)
-	require.NoError(t, err)
+	outcome = mustInvoke(t, guest, `{"do":"log","text":"\n[cut after 64KiB]\n\n[trap at]\n"}`)
 	assert.Equal(t, "\n\\[cut after 64KiB]\n\n\\[trap at]\n", outcome.Log, "which the host did not write")
 }
 
@@ -159,8 +155,7 @@ func TestStandardInput(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			guest := load(t, r, manifest(t, probe, parameters+"module: {path: guest.wasm, stdin: "+c.stdin+"}"), manifests.Grants{})
-			outcome, err := invoke(t, guest, c.arguments)
-			require.NoError(t, err)
+			outcome := mustInvoke(t, guest, c.arguments)
 			assert.Equal(t, c.want, decode[echoed](t, outcome.Result.Data).Stdin)
 		})
 	}
@@ -171,13 +166,11 @@ func TestArgumentTemplates(t *testing.T) {
 module: {path: guest.wasm, stdin: none, args: [-v, "{name}", "--size={size}", "{tags}", --, "{rest}"]}
 parameters: {type: object, properties: {name: {type: string}, size: {}, tags: {type: array}, rest: {type: string}}, required: [size]}
 `), manifests.Grants{})
-	outcome, err := invoke(t, guest, `{"name":"x y","size":1.50,"tags":["a",true],"rest":"-rf"}`)
-	require.NoError(t, err)
+	outcome := mustInvoke(t, guest, `{"name":"x y","size":1.50,"tags":["a",true],"rest":"-rf"}`)
 	assert.Equal(t, []string{"-v", "x y", "--size=1.50", "a", "true", "--", "-rf"}, decode[echoed](t, outcome.Result.Data).Args)
-	outcome, err = invoke(t, guest, `{"size":2}`)
-	require.NoError(t, err)
+	outcome = mustInvoke(t, guest, `{"size":2}`)
 	assert.Equal(t, []string{"-v", "--size=2", "--"}, decode[echoed](t, outcome.Result.Data).Args)
-	outcome, err = invoke(t, guest, `{"size":2,"name":"--delete-all"}`)
+	outcome, err := invoke(t, guest, `{"size":2,"name":"--delete-all"}`)
 	require.ErrorIs(t, err, tool.InvalidArguments, "a value cannot become an option")
 	assert.Contains(t, outcome.Result.Error, "name")
 	_, err = invoke(t, guest, `{"size":2,"name":"a\u0000b"}`)
@@ -225,29 +218,11 @@ func TestStandardOutput(t *testing.T) {
 
 func TestResultSchema(t *testing.T) {
 	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, "result: {type: object, required: [n]}"), manifests.Grants{})
-	outcome, err := invoke(t, guest, `{"do":"print","text":"{\"n\":1}"}`)
-	require.NoError(t, err)
+	outcome := mustInvoke(t, guest, `{"do":"print","text":"{\"n\":1}"}`)
 	assert.True(t, outcome.Result.Success)
-	outcome, err = invoke(t, guest, `{"do":"print","text":"{\"m\":1}"}`)
-	require.NoError(t, err)
+	outcome = mustInvoke(t, guest, `{"do":"print","text":"{\"m\":1}"}`)
 	assert.Equal(t, tool.ToolFailed, outcome.Result.Kind)
 	assert.Contains(t, outcome.Result.Error, "result schema")
-}
-
-// TestCallsShareNothing: each call finds the program as it was when it started first.
-func TestCallsShareNothing(t *testing.T) {
-	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, ""), manifests.Grants{})
-	var group sync.WaitGroup
-	for range 16 {
-		group.Go(func() {
-			for range 5 {
-				outcome, err := invoke(t, guest, `{"do":"count"}`)
-				assert.NoError(t, err)
-				assert.Equal(t, "1", outcome.Result.Output)
-			}
-		})
-	}
-	group.Wait()
 }
 
 func TestPinIsCheckedBeforeAnythingElse(t *testing.T) {
@@ -255,7 +230,7 @@ func TestPinIsCheckedBeforeAnythingElse(t *testing.T) {
 	dir := t.TempDir()
 	// Not a module at all: only a check of the pin can be what refuses it.
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "guest.wasm"), []byte("no module"), 0o600))
-	pinned := manifestIn(t, dir, "module: {path: guest.wasm, sha256: "+strings.Repeat("ab", 32)+"}")
+	pinned := manifestIn(t, dir, "guest", "module: {path: guest.wasm, sha256: "+strings.Repeat("ab", 32)+"}")
 	guest := load(t, r, pinned, manifests.Grants{})
 	require.ErrorIs(t, guest.Prepare(t.Context()), ErrDigest)
 	outcome, err := invoke(t, guest, `{}`)
@@ -264,14 +239,13 @@ func TestPinIsCheckedBeforeAnythingElse(t *testing.T) {
 	_, err = InspectModule(pinned)
 	require.ErrorIs(t, err, ErrDigest)
 
-	unpinned := load(t, r, manifestIn(t, dir, ""), manifests.Grants{})
+	unpinned := load(t, r, manifestIn(t, dir, "guest", ""), manifests.Grants{})
 	require.ErrorIs(t, unpinned.Prepare(t.Context()), ErrModule)
 
 	good := manifest(t, probe, "")
-	info, err := InspectModule(good)
-	require.NoError(t, err)
+	info := inspect(t, good)
 	assert.Contains(t, info.Imports, "wasi_snapshot_preview1.fd_write")
-	pinned = manifestIn(t, filepath.Dir(good.File), "module: {path: guest.wasm, sha256: "+info.SHA256+"}")
+	pinned = manifestIn(t, filepath.Dir(good.File), "guest", "module: {path: guest.wasm, sha256: "+info.SHA256+"}")
 	require.NoError(t, load(t, r, pinned, manifests.Grants{}).Prepare(t.Context()))
 }
 
@@ -297,7 +271,7 @@ func TestModulesThatAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			require.NoError(t, prepare(dir))
-			m := manifestIn(t, dir, "")
+			m := manifestIn(t, dir, "guest", "")
 			_, err := InspectModule(m)
 			assert.ErrorIs(t, err, ErrModule)
 			assert.ErrorIs(t, load(t, newRuntime(t, Options{}), m, manifests.Grants{}).Prepare(t.Context()), ErrModule)
@@ -305,23 +279,12 @@ func TestModulesThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestRequiredSettings(t *testing.T) {
-	m := manifest(t, probe, "requires: [SEARCH_KEY]")
-	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{})
-	assert.Equal(t, "needs the setting SEARCH_KEY", guest.Unavailable())
-	outcome, err := invoke(t, guest, `{}`)
-	require.ErrorIs(t, err, tool.Denied)
-	assert.Contains(t, outcome.Result.Error, "SEARCH_KEY")
-	assert.Empty(t, load(t, newRuntime(t, Options{Settings: []string{"SEARCH_KEY"}}), m, manifests.Grants{}).Unavailable())
-}
-
 func TestFuelIsEqualForEqualCalls(t *testing.T) {
 	m := manifest(t, probe, "")
 	guest := load(t, newRuntime(t, Options{Limits: Limits{Fuel: 1 << 40}}), m, manifests.Grants{})
 	var first int64
 	for i := range 5 {
-		outcome, err := invoke(t, guest, `{"do":"exit"}`)
-		require.NoError(t, err)
+		outcome := mustInvoke(t, guest, `{"do":"exit"}`)
 		require.NotNil(t, outcome.Usage.Fuel)
 		if i == 0 {
 			first = *outcome.Usage.Fuel
@@ -329,8 +292,7 @@ func TestFuelIsEqualForEqualCalls(t *testing.T) {
 		// The program asks the clock and for random numbers as it starts.
 		assert.InEpsilon(t, first, *outcome.Usage.Fuel, 0.05)
 	}
-	outcome, err := invoke(t, load(t, newRuntime(t, Options{}), m, manifests.Grants{}), `{"do":"exit"}`)
-	require.NoError(t, err)
+	outcome := mustInvoke(t, load(t, newRuntime(t, Options{}), m, manifests.Grants{}), `{"do":"exit"}`)
 	require.NotNil(t, outcome.Usage.Fuel, "it is counted without a limit too")
 	assert.InEpsilon(t, first, *outcome.Usage.Fuel, 0.05)
 }
@@ -367,7 +329,7 @@ func TestThirdPartyProgram(t *testing.T) {
 	thirdParty := func(program, manifest string, access manifests.Access, grants ...manifests.FileGrant) *Tool {
 		dir := t.TempDir()
 		require.NoError(t, guests.Build(t.Context(), root, "github.com/rogpeppe/go-internal/cmd/"+program, filepath.Join(dir, "guest.wasm")))
-		return load(t, r, manifestIn(t, dir, manifest+"\npermissions: {files: [{path: /project, access: "+string(access)+"}]}"), manifests.Grants{Files: grants})
+		return load(t, r, manifestIn(t, dir, "guest", manifest+"\npermissions: {files: [{path: /project, access: "+string(access)+"}]}"), manifests.Grants{Files: grants})
 	}
 	const unpack = `
 module: {path: guest.wasm, args: [-C, "/project/{folder}"], stdin: "{archive}", stdout: text}
@@ -378,16 +340,14 @@ parameters: {type: object, properties: {folder: {type: string}}, required: [fold
 	writable := manifests.FileGrant{Path: "/project", Host: project, Access: manifests.AccessReadWrite}
 
 	const archive = `-- docs/one.txt --\none\n-- two.txt --\ntwo\n`
-	outcome, err := invoke(t, thirdParty("txtar-x", unpack, manifests.AccessReadWrite, writable), `{"folder":"new","archive":"`+archive+`"}`)
-	require.NoError(t, err)
+	outcome := mustInvoke(t, thirdParty("txtar-x", unpack, manifests.AccessReadWrite, writable), `{"folder":"new","archive":"`+archive+`"}`)
 	require.True(t, outcome.Result.Success, outcome.Log)
 	content, err := os.ReadFile(filepath.Join(project, "new", "docs", "one.txt"))
 	require.NoError(t, err)
 	assert.Equal(t, "one\n", string(content))
 
 	packer := thirdParty("txtar-c", pack, manifests.AccessRead, writable)
-	outcome, err = invoke(t, packer, `{"folder":"new"}`)
-	require.NoError(t, err)
+	outcome = mustInvoke(t, packer, `{"folder":"new"}`)
 	assert.Equal(t, strings.ReplaceAll(archive, `\n`, "\n"), outcome.Result.Output)
 
 	outcome, err = invoke(t, packer, `{"folder":"../etc"}`)
@@ -395,8 +355,7 @@ parameters: {type: object, properties: {folder: {type: string}}, required: [fold
 	assert.Equal(t, "/etc", outcome.Denials[0].Value)
 	assert.NotEmpty(t, outcome.Log, "what it printed to stderr is for people")
 
-	outcome, err = invoke(t, packer, `{"folder":"missing"}`)
-	require.NoError(t, err)
+	outcome = mustInvoke(t, packer, `{"folder":"missing"}`)
 	assert.Equal(t, tool.ToolFailed, outcome.Result.Kind)
 	assert.Contains(t, outcome.Result.Error, "exited with code")
 }

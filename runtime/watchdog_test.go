@@ -21,7 +21,7 @@ import (
 )
 
 // yielding is a program that calls sched_yield once.
-var yielding = "\x00asm\x01\x00\x00\x00" + section(1, "\x02\x60\x00\x00\x60\x00\x01\x7f") +
+var yielding = magic + section(1, "\x02\x60\x00\x00\x60\x00\x01\x7f") +
 	section(2, "\x01"+vector("wasi_snapshot_preview1")+vector("sched_yield")+"\x00\x01") + section(3, "\x01\x00") + section(5, "\x01\x00\x01") +
 	section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01") + section(10, "\x01"+vector("\x00\x10\x00\x1a\x0b"))
 
@@ -56,13 +56,8 @@ func (b *safeBuffer) String() string {
 	return b.text.String()
 }
 
-func newStuck(t *testing.T, options Options) *stuck {
-	t.Helper()
-	return newStuckFirst(t, options, 1)
-}
-
-// newStuckFirst makes one in which so many guests do not return at once.
-func newStuckFirst(t *testing.T, options Options, count int) *stuck {
+// newStuck makes one in which so many guests do not return at once.
+func newStuck(t *testing.T, options Options, count int) *stuck {
 	t.Helper()
 	s := &stuck{log: &safeBuffer{}}
 	released := make([]chan struct{}, count)
@@ -82,7 +77,7 @@ func newStuckFirst(t *testing.T, options Options, count int) *stuck {
 			}
 		}
 	}
-	options.CacheDir, options.Logger = cacheDir(t), slog.New(slog.NewJSONHandler(s.log, nil))
+	options.CacheDir, options.Logger = cacheDir, slog.New(slog.NewJSONHandler(s.log, nil))
 	options.OnRunaway = func(r Runaway) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -106,6 +101,14 @@ func (w *watchdog) isIdle() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.first == nil
+}
+
+// guest loads a program that calls sched_yield, and prepares it.
+func (s *stuck) guest(t *testing.T, timeout string) *Tool {
+	t.Helper()
+	guest := load(t, s.Runtime, named(t, "guest", yielding, "limits: {timeout: "+timeout+"}"), manifests.Grants{})
+	require.NoError(t, guest.Prepare(t.Context()))
+	return guest
 }
 
 func (s *stuck) found() []Runaway {
@@ -144,11 +147,10 @@ func (s *stuck) call(t *testing.T, ctx context.Context, guest *Tool) (outcome to
 }
 
 func TestRunawayIsGivenUp(t *testing.T) {
-	s := newStuck(t, Options{Running: 2})
-	guest := load(t, s.Runtime, named(t, "guest", yielding, "limits: {timeout: 300ms}"), manifests.Grants{})
+	s := newStuck(t, Options{Running: 2}, 1)
+	guest := s.guest(t, "300ms")
 	twin := load(t, s.Runtime, named(t, "twin", yielding, ""), manifests.Grants{})
 	other := load(t, s.Runtime, named(t, "other", idle, ""), manifests.Grants{})
-	require.NoError(t, guest.Prepare(t.Context()))
 	require.NoError(t, other.Prepare(t.Context()))
 	assert.Empty(t, guest.Unavailable())
 
@@ -186,8 +188,7 @@ func TestRunawayIsGivenUp(t *testing.T) {
 
 	assert.Equal(t, 1, inside(s.gate), "its place is taken")
 	for range 3 {
-		_, err = invoke(t, other, `{}`)
-		require.NoError(t, err, "other tools go on")
+		mustInvoke(t, other, `{}`)
 	}
 
 	closing := time.Now()
@@ -204,9 +205,8 @@ func TestRunawayIsGivenUp(t *testing.T) {
 }
 
 func TestRunawayOfACancelledCall(t *testing.T) {
-	s := newStuck(t, Options{})
-	guest := load(t, s.Runtime, named(t, "guest", yielding, "limits: {timeout: 10s}"), manifests.Grants{})
-	require.NoError(t, guest.Prepare(t.Context()))
+	s := newStuck(t, Options{}, 1)
+	guest := s.guest(t, "10s")
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
 	outcome, _ := s.call(t, ctx, guest)
@@ -215,9 +215,8 @@ func TestRunawayOfACancelledCall(t *testing.T) {
 }
 
 func TestGuestThatIsALittleLateIsNoRunaway(t *testing.T) {
-	s := newStuck(t, Options{})
-	guest := load(t, s.Runtime, named(t, "guest", yielding, "limits: {timeout: 200ms}"), manifests.Grants{})
-	require.NoError(t, guest.Prepare(t.Context()))
+	s := newStuck(t, Options{}, 1)
+	guest := s.guest(t, "200ms")
 	time.AfterFunc(900*time.Millisecond, s.release)
 	outcome, _ := s.call(t, t.Context(), guest)
 	assert.NotContains(t, outcome.Result.Error, "bug")
@@ -237,30 +236,19 @@ func TestWatchdogTrustsNoClock(t *testing.T) {
 	assert.True(t, w.check(g, now))
 }
 
-// within calls tools for a guest, as the executor does: it need not wait for one that cannot be
-// stopped.
-type within struct {
-	tool.Host
-	s     *stuck
-	tools map[string]*Tool
-	t     *testing.T
-}
-
-func (w within) Call(ctx context.Context, call tool.Call) (tool.Record, error) {
-	outcome, _ := w.s.call(w.t, ctx, w.tools[call.Function.Name])
-	return tool.Record{Call: call, Result: outcome.Result}, nil
-}
-
 // TestCallerOfARunawayGoesOn: a tool that waits for one is not to blame, and ends as any.
 func TestCallerOfARunawayGoesOn(t *testing.T) {
-	s := newStuck(t, Options{})
+	s := newStuck(t, Options{}, 1)
 	callee := load(t, s.Runtime, named(t, "callee", yielding, "limits: {timeout: 300ms}"), manifests.Grants{})
 	request := `{"name":"callee","arguments":{}}`
 	caller := load(t, s.Runtime, named(t, "caller", requesting(request, 1, 1), "limits: {timeout: 10s}\npermissions: {tools: [callee]}"), calling("callee"))
 	require.NoError(t, callee.Prepare(t.Context()))
 	require.NoError(t, caller.Prepare(t.Context()))
 	asked := invocation(t, `{}`, nil)
-	asked.Host = within{s: s, tools: map[string]*Tool{"callee": callee}, t: t}
+	asked.Host = callsBy(func(ctx context.Context, call tool.Call) (tool.Record, error) {
+		outcome, _ := s.call(t, ctx, callee)
+		return tool.Record{Call: call, Result: outcome.Result}, nil
+	})
 	outcome, err := caller.Invoke(t.Context(), asked)
 	require.NoError(t, err, outcome.Result.Error)
 	assert.Empty(t, caller.Unavailable())
@@ -272,20 +260,10 @@ func TestCallerOfARunawayGoesOn(t *testing.T) {
 	require.Eventually(t, func() bool { return inside(s.gate) == 0 }, 5*time.Second, time.Millisecond)
 }
 
-// callsBy is a host that makes calls as a test says.
-type callsBy struct {
-	tool.Host
-	call func(ctx context.Context, call tool.Call) (tool.Record, error)
-}
-
-func (c callsBy) Call(ctx context.Context, call tool.Call) (tool.Record, error) {
-	return c.call(ctx, call)
-}
-
 // TestSeatOfARunawayIsNobodyElses: a tool of the host's makes several calls for a guest, of which
 // the first cannot be stopped. None of the others runs, not after the first has come back either.
 func TestSeatOfARunawayIsNobodyElses(t *testing.T) {
-	s := newStuckFirst(t, Options{}, 2)
+	s := newStuck(t, Options{}, 2)
 	callee := load(t, s.Runtime, named(t, "callee", yielding, "limits: {timeout: 300ms}"), manifests.Grants{})
 	second := load(t, s.Runtime, named(t, "second", yielding+section(0, vector("another")), "limits: {timeout: 300ms}"), manifests.Grants{})
 	caller := load(t, s.Runtime, named(t, "caller", requesting(`{"name":"callee","arguments":{}}`, 1, 1), "limits: {timeout: 20s}\npermissions: {tools: [callee]}"), calling("callee"))
@@ -294,7 +272,7 @@ func TestSeatOfARunawayIsNobodyElses(t *testing.T) {
 	}
 	var waiting, after tool.Outcome
 	asked := invocation(t, `{}`, nil)
-	asked.Host = callsBy{call: func(ctx context.Context, call tool.Call) (tool.Record, error) {
+	asked.Host = callsBy(func(ctx context.Context, call tool.Call) (tool.Record, error) {
 		var group sync.WaitGroup
 		group.Go(func() {
 			assert.Eventually(t, func() bool { return s.watchdog.guests() == 2 }, 5*time.Second, time.Millisecond)
@@ -306,7 +284,7 @@ func TestSeatOfARunawayIsNobodyElses(t *testing.T) {
 		after, _ = s.call(t, ctx, second)
 		group.Wait()
 		return tool.Record{Call: call, Result: outcome.Result}, nil
-	}}
+	})
 	outcome, err := caller.Invoke(t.Context(), asked)
 	require.NoError(t, err, outcome.Result.Error)
 	for _, refused := range []tool.Outcome{waiting, after} {
@@ -376,9 +354,8 @@ func (s *stuck) closeTwice(t *testing.T) <-chan error {
 
 // TestCloseTwiceWaitsForACall: whoever closes a runtime, a guest that runs is no runaway for that.
 func TestCloseTwiceWaitsForACall(t *testing.T) {
-	s := newStuck(t, Options{})
-	guest := load(t, s.Runtime, named(t, "guest", yielding, "limits: {timeout: 10s}"), manifests.Grants{})
-	require.NoError(t, guest.Prepare(t.Context()))
+	s := newStuck(t, Options{}, 1)
+	guest := s.guest(t, "10s")
 	returned := make(chan struct{})
 	go func() {
 		defer close(returned)
@@ -409,9 +386,8 @@ func TestCloseTwiceWaitsForACall(t *testing.T) {
 
 // TestCloseTwiceWithARunaway: all who wait are told that a guest cannot be stopped, once it is known.
 func TestCloseTwiceWithARunaway(t *testing.T) {
-	s := newStuck(t, Options{})
-	guest := load(t, s.Runtime, named(t, "guest", yielding, "limits: {timeout: 300ms}"), manifests.Grants{})
-	require.NoError(t, guest.Prepare(t.Context()))
+	s := newStuck(t, Options{}, 1)
+	guest := s.guest(t, "300ms")
 	go func() { _, _ = invoke(t, guest, `{}`) }()
 	require.Eventually(t, func() bool { return s.came.Load() == 1 }, 5*time.Second, time.Millisecond)
 	closed := s.closeTwice(t)
@@ -452,9 +428,8 @@ func (e *events) Disarm() {
 // runaway, and as long as there is one.
 func TestLastResort(t *testing.T) {
 	e := &events{}
-	s := newStuck(t, Options{LastResort: e})
-	guest := load(t, s.Runtime, named(t, "guest", yielding, "limits: {timeout: 300ms}"), manifests.Grants{})
-	require.NoError(t, guest.Prepare(t.Context()))
+	s := newStuck(t, Options{LastResort: e}, 1)
+	guest := s.guest(t, "300ms")
 	began := time.Now()
 	s.call(t, t.Context(), guest)
 	given := time.Now()
@@ -486,7 +461,7 @@ func TestLastResort(t *testing.T) {
 // TestLastResortIsForTheFirstDeadline: whoever stops the process, all guests stand still.
 func TestLastResortIsForTheFirstDeadline(t *testing.T) {
 	e := &events{}
-	s := newStuck(t, Options{LastResort: e})
+	s := newStuck(t, Options{LastResort: e}, 1)
 	slow := load(t, s.Runtime, named(t, "slow", yielding, "limits: {timeout: 10s}"), manifests.Grants{})
 	quick := load(t, s.Runtime, named(t, "quick", idle, "limits: {timeout: 1s}"), manifests.Grants{})
 	require.NoError(t, slow.Prepare(t.Context()))
@@ -498,8 +473,7 @@ func TestLastResortIsForTheFirstDeadline(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { return !s.watchdog.isIdle() }, 5*time.Second, time.Millisecond)
 	for range 2 {
-		_, err := invoke(t, quick, `{}`)
-		require.NoError(t, err)
+		mustInvoke(t, quick, `{}`)
 	}
 	s.release()
 	<-returned
@@ -511,26 +485,17 @@ func TestLastResortIsForTheFirstDeadline(t *testing.T) {
 	assert.Less(t, e.armed[1].Sub(e.armed[0]), -5*time.Second)
 }
 
-// planningHost is a host that is told when nobody need wait for a call, and makes calls as a test says.
-type planningHost struct {
-	*waiting
-	call func(ctx context.Context, call tool.Call) (tool.Record, error)
-}
-
-func (h planningHost) Call(ctx context.Context, call tool.Call) (tool.Record, error) {
-	return h.call(ctx, call)
-}
-
 // TestGuestsAreWatchedWhileTheHostPlans: a guest that waits for another tool is not looked at, since that
 // is; but while the host plans the call, nobody else would be.
 func TestGuestsAreWatchedWhileTheHostPlans(t *testing.T) {
 	for name, plans := range map[string]bool{"the host plans": true, "a tool of the host's runs": false} {
 		t.Run(name, func(t *testing.T) {
-			s := newStuck(t, Options{})
+			s := newStuck(t, Options{}, 1)
 			caller := load(t, s.Runtime, named(t, "caller", requesting(`{"name":"callee","arguments":{}}`, 1, 1), "limits: {timeout: 300ms}\npermissions: {tools: [callee]}"), calling("callee"))
 			require.NoError(t, caller.Prepare(t.Context()))
 			planned := make(chan struct{})
-			host := planningHost{newWaiting(), func(ctx context.Context, call tool.Call) (tool.Record, error) {
+			host := newWaiting()
+			host.Host = callsBy(func(ctx context.Context, call tool.Call) (tool.Record, error) {
 				end := planning.Begin(ctx)
 				if !plans {
 					end()
@@ -540,7 +505,7 @@ func TestGuestsAreWatchedWhileTheHostPlans(t *testing.T) {
 					end()
 				}
 				return tool.Record{Call: call}, nil
-			}}
+			})
 			asked := invocation(t, `{}`, nil)
 			asked.Host = host
 			returned := make(chan struct{})
