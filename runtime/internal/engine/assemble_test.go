@@ -41,6 +41,15 @@ func join(parts ...[]byte) []byte {
 	return all
 }
 
+// function is an entry of the code section; nil stands for no locals.
+func function(locals []byte, code ...[]byte) []byte {
+	if locals == nil {
+		locals = []byte{0}
+	}
+	whole := join(locals, join(code...), []byte{0x0b})
+	return join(leb(len(whole)), whole)
+}
+
 func (p program) bytes() []byte {
 	run := byte(0)
 	module := [][]byte{{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, 1, 0x60, 0, 0)}
@@ -60,12 +69,11 @@ func (p program) bytes() []byte {
 	if p.start {
 		module = append(module, section(8, run))
 	}
-	locals := []byte{0}
+	var locals []byte
 	if p.locals > 0 {
 		locals = []byte{1, p.locals, 0x7f}
 	}
-	code := join(locals, p.body, []byte{0x0b})
-	module = append(module, section(10, join(leb(functions), bytes.Repeat(join(leb(len(code)), code), functions))...))
+	module = append(module, section(10, join(leb(functions), bytes.Repeat(function(locals, p.body), functions))...))
 	if p.data != nil {
 		module = append(module, section(11, activeSegments(p.data)...))
 	}

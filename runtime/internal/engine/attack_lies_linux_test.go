@@ -19,30 +19,18 @@ import (
 // have 2 GiB of memory, so that the machine keeps some.
 func TestAttackLiesControl(t *testing.T) {
 	checked := map[string]bool{"types": true, "memories": true, "groups of locals": true} // by wazero itself
-	all := lies()
-	trials := make([]trial, len(all))
-	for i, m := range all {
-		trials[i] = trial{name: m.name, patience: time.Minute}
-	}
-	endings := together(t, trials)
-	for i, m := range all {
-		t.Run(m.name, func(t *testing.T) {
-			if performing() {
-				require.NoError(t, unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: 2 << 30, Max: 2 << 30}))
-				m.plainly(t).send(t)
-				return
-			}
-			e := endings[i]
-			require.NoError(t, e.failure)
-			t.Logf("%d bytes: %s%s", len(m.source), e.Problem, strings.SplitN(e.output, "\n\n", 2)[0])
-			if checked[m.name] {
-				assert.NotEmpty(t, e.Problem)
-				return
-			}
-			assert.False(t, e.reported, "the process survived")
-			assert.Contains(t, e.output, "out of memory")
-		})
-	}
+	eachTrial(t, lies(), func(m module) trial { return trial{name: m.name, patience: time.Minute} }, func(m module, t *testing.T) report {
+		require.NoError(t, unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: 2 << 30, Max: 2 << 30}))
+		return m.plainly(t)
+	}, func(m module, t *testing.T, e ending) {
+		t.Logf("%d bytes: %s%s", len(m.source), e.Problem, strings.SplitN(e.output, "\n\n", 2)[0])
+		if checked[m.name] {
+			assert.NotEmpty(t, e.Problem)
+			return
+		}
+		assert.False(t, e.reported, "the process survived")
+		assert.Contains(t, e.output, "out of memory")
+	})
 }
 
 // resident returns a line of this process's memory in bytes: VmRSS is what it has, VmHWM

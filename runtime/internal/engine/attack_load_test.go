@@ -102,32 +102,19 @@ func lies() []module {
 // and what is compiled costs a child.
 func TestAttackLoad(t *testing.T) {
 	all := testsize.Sample(append(modules(), lies()...), 10)
-	trials := make([]trial, len(all))
-	for i, m := range all {
-		trials[i] = trial{name: m.name, patience: time.Minute}
-	}
-	endings := together(t, trials)
-	for i, m := range all {
-		t.Run(m.name, func(t *testing.T) {
-			if performing() {
-				m.perform(t).send(t)
-				return
-			}
-			e := endings[i]
-			require.NoError(t, e.failure)
-			require.True(t, e.reported, "the host did not survive: %s", e.output)
-			t.Logf("%d bytes took %s and %d MiB over a baseline of %d MiB; %s", len(m.source),
-				slices.Min(e.Over).Round(time.Millisecond), e.grown()>>20, e.Baseline>>20, e.Problem)
-			assert.LessOrEqual(t, e.grown(), int64(promisedMemory))
-			assert.Empty(t, e.Survivor)
-			if m.says == "" || strings.HasSuffix(m.name, "names") { // names do not matter, so they are left out
-				assert.Empty(t, e.Problem)
-				return
-			}
-			assert.Contains(t, e.Problem, m.says)
-			assert.LessOrEqual(t, slices.Min(e.Over), promisedRefusal)
-		})
-	}
+	eachTrial(t, all, func(m module) trial { return trial{name: m.name, patience: time.Minute} }, module.perform, func(m module, t *testing.T, e ending) {
+		require.True(t, e.reported, "the host did not survive: %s", e.output)
+		t.Logf("%d bytes took %s and %d MiB over a baseline of %d MiB; %s", len(m.source),
+			slices.Min(e.Over).Round(time.Millisecond), e.grown()>>20, e.Baseline>>20, e.Problem)
+		assert.LessOrEqual(t, e.grown(), int64(promisedMemory))
+		assert.Empty(t, e.Survivor)
+		if m.says == "" || strings.HasSuffix(m.name, "names") { // names do not matter, so they are left out
+			assert.Empty(t, e.Problem)
+			return
+		}
+		assert.Contains(t, e.Problem, m.says)
+		assert.LessOrEqual(t, slices.Min(e.Over), promisedRefusal)
+	})
 }
 
 func (m module) perform(t *testing.T) report {
@@ -152,38 +139,26 @@ func (m module) perform(t *testing.T) report {
 
 // TestAttackLoadControl: wazero alone compiles the same modules at great cost.
 func TestAttackLoadControl(t *testing.T) {
-	all := testsize.Sample(modules(), 3)
-	trials := make([]trial, len(all))
-	for i, m := range all {
-		trials[i] = trial{m.name, time.Minute, m.costs > 0}
+	eachTrial(t, testsize.Sample(modules(), 3), func(m module) trial {
 		if m.slow {
-			trials[i].patience = compiling
+			return trial{m.name, compiling, m.costs > 0}
 		}
-	}
-	endings := together(t, trials)
-	for i, m := range all {
-		t.Run(m.name, func(t *testing.T) {
-			if performing() {
-				m.plainly(t).send(t)
-				return
-			}
-			e := endings[i]
-			require.NoError(t, e.failure)
-			t.Logf("%d MiB; killed: %v; %s", e.grown()>>20, e.killed, e.Problem)
-			if m.slow {
-				assert.True(t, e.killed && !e.reported, "it was compiled in time")
-				return
-			}
-			require.True(t, e.reported, e.output)
-			assert.Empty(t, e.Problem, "wazero takes it")
-			if m.late {
-				assert.Positive(t, slices.Min(e.Over))
-			}
-			if e.Baseline > 0 && m.costs > 0 {
-				assert.GreaterOrEqual(t, e.grown(), m.costs)
-			}
-		})
-	}
+		return trial{m.name, time.Minute, m.costs > 0}
+	}, module.plainly, func(m module, t *testing.T, e ending) {
+		t.Logf("%d MiB; killed: %v; %s", e.grown()>>20, e.killed, e.Problem)
+		if m.slow {
+			assert.True(t, e.killed && !e.reported, "it was compiled in time")
+			return
+		}
+		require.True(t, e.reported, e.output)
+		assert.Empty(t, e.Problem, "wazero takes it")
+		if m.late {
+			assert.Positive(t, slices.Min(e.Over))
+		}
+		if e.Baseline > 0 && m.costs > 0 {
+			assert.GreaterOrEqual(t, e.grown(), m.costs)
+		}
+	})
 }
 
 func (m module) plainly(t *testing.T) report {

@@ -111,14 +111,29 @@ type trial struct {
 	large    bool // it takes gigabytes, so that it runs beside no other such
 }
 
-// together performs the trials, subtests of this test, some at a time. What it returns
-// holds in the order of the trials. In a process that performs, it does nothing.
-func together(t *testing.T, trials []trial) []ending {
+// eachTrial performs attacks, some at a time, and judges in a subtest each how its process ended. In a
+// process that performs, the subtest does.
+func eachTrial[T any](t *testing.T, all []T, trialOf func(T) trial, perform func(T, *testing.T) report, judge func(T, *testing.T, ending)) {
 	t.Helper()
-	return atOnce(t, 4, trials)
+	trials := make([]trial, len(all))
+	for i, one := range all {
+		trials[i] = trialOf(one)
+	}
+	endings := atOnce(t, 4, trials)
+	for i, one := range all {
+		t.Run(trials[i].name, func(t *testing.T) {
+			if performing() {
+				perform(one, t).send(t)
+				return
+			}
+			require.NoError(t, endings[i].failure)
+			judge(one, t, endings[i])
+		})
+	}
 }
 
-// atOnce is like together, and says how many trials are performed at a time.
+// atOnce performs the trials, subtests of this test, so many at a time. What it returns is in the order
+// of the trials. In a process that performs, it does nothing.
 func atOnce(t *testing.T, most int, trials []trial) []ending {
 	t.Helper()
 	endings := make([]ending, len(trials))

@@ -31,10 +31,8 @@ const benchmarkedLimit = 64 * mebibyte
 // BenchmarkInstantiate makes and closes an instance, as a run does where the pool is empty.
 func BenchmarkInstantiate(b *testing.B) {
 	for _, language := range []guests.Language{guests.C, guests.Go} {
-		source, err := guests.Command(b.Context(), language, b.TempDir())
-		require.NoError(b, err)
-		module, err := newEngine(b, Options{Functions: wasi.Functions()}, nil).Compile(b.Context(), source)
-		require.NoError(b, err)
+		source := command(b, language)
+		module := compileSource(b, newEngine(b, Options{Functions: wasi.Functions()}, nil), source)
 		b.Run(string(language), func(b *testing.B) {
 			for b.Loop() {
 				i, _, err := module.instantiate(b.Context(), benchmarkedLimit)
@@ -49,8 +47,7 @@ func BenchmarkInstantiate(b *testing.B) {
 // process: reading it from the cache, and the module's image, are a part of that.
 func BenchmarkFirstRun(b *testing.B) {
 	for _, language := range []guests.Language{guests.C, guests.Go} {
-		source, err := guests.Command(b.Context(), language, b.TempDir())
-		require.NoError(b, err)
+		source := command(b, language)
 		options := Options{Functions: wasi.Functions(), CacheDir: filepath.Join(b.TempDir(), "cache")}
 		input := guests.NewCall(100).Input
 		b.Run(string(language), func(b *testing.B) {
@@ -59,8 +56,7 @@ func BenchmarkFirstRun(b *testing.B) {
 				e, err := New(b.Context(), options)
 				require.NoError(b, err)
 				b.StartTimer()
-				module, err := e.Compile(b.Context(), source)
-				require.NoError(b, err)
+				module := compileSource(b, e, source)
 				system := &wasi.System{Args: []string{"tool"}, Stdin: input, Stdout: &wasi.Output{Limit: mebibyte}, Stderr: &wasi.Output{Limit: mebibyte},
 					Random: bytes.NewReader(make([]byte, 1<<16)), Now: time.Now}
 				_, err = module.Run(wasi.With(b.Context(), system), Run{Function: "_start", MemoryLimit: benchmarkedLimit})
@@ -93,8 +89,7 @@ func BenchmarkReactor(b *testing.B) {
 
 // BenchmarkCompile compiles a Go program of 3 MB, in this process.
 func BenchmarkCompile(b *testing.B) {
-	source, err := os.ReadFile(goModule(b))
-	require.NoError(b, err)
+	source := read(b, goModule(b))
 	for b.Loop() {
 		e, err := New(b.Context(), Options{})
 		require.NoError(b, err)
@@ -112,8 +107,7 @@ func BenchmarkWarmStart(b *testing.B) {
 		modules[filepath.Base(file)] = file
 	}
 	for name, file := range modules {
-		source, err := os.ReadFile(file)
-		require.NoError(b, err)
+		source := read(b, file)
 		b.Run(name, func(b *testing.B) {
 			options := Options{CacheDir: filepath.Join(b.TempDir(), "cache"), Compiler: child(b)}
 			start := func() {
@@ -150,8 +144,7 @@ func goModule(b *testing.B) string {
 //	go test -bench Program -benchtime 5000x ./runtime/internal/engine
 func BenchmarkProgram(b *testing.B) {
 	for _, language := range []guests.Language{guests.C, guests.Rust, guests.Go, guests.GoWarm} {
-		source, err := guests.Command(b.Context(), language, b.TempDir())
-		require.NoError(b, err)
+		source := command(b, language)
 		with, without := resumable(b, source, true), resumable(b, source, false)
 		b.Run(string(language), func(b *testing.B) {
 			var times [2][]time.Duration
@@ -172,12 +165,10 @@ func BenchmarkProgram(b *testing.B) {
 // resumable starts a tool, in an engine of its own.
 func resumable(b *testing.B, source []byte, metered bool) *Program {
 	e := newEngine(b, Options{Functions: wasi.Functions()}, nil)
-	description, err := wasm.Inspect(source)
-	require.NoError(b, err)
+	description := inspect(b, source)
 	if !metered {
 		source = withIdleMeter(source, description)
-		description, err = wasm.Inspect(source)
-		require.NoError(b, err)
+		description = inspect(b, source)
 	}
 	analysis, err := wasm.Validate(source, description)
 	require.NoError(b, err)

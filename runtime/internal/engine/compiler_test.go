@@ -84,9 +84,8 @@ func TestChildCompiles(t *testing.T) {
 	for name, dir := range map[string]string{"kept": filepath.Join(t.TempDir(), "cache"), "not kept": ""} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine(t, Options{Compiler: child(t), CacheDir: dir}, nil)
-			_, err := compile(t, e, program{body: nothing, memory: 1}).Run(t.Context(), plain)
-			require.NoError(t, err)
-			_, err = compile(t, e, program{body: unreachable, memory: 1}).Run(t.Context(), plain)
+			mustRun(t, compile(t, e, program{body: nothing, memory: 1}), plain)
+			_, err := compile(t, e, program{body: unreachable, memory: 1}).Run(t.Context(), plain)
 			require.ErrorIs(t, err, ErrTrap)
 			_, err = e.Compile(t.Context(), program{body: []byte{0x6a}, memory: -1}.bytes())
 			require.ErrorIs(t, err, ErrModule, "what the child refuses is the module's fault")
@@ -119,8 +118,7 @@ func TestChildIsBounded(t *testing.T) {
 			assert.ErrorContains(t, err, "compiling it takes")
 			assert.Less(t, time.Since(start), time.Minute)
 
-			_, err = compile(t, e, ifs(100, 1)).Run(t.Context(), plain)
-			assert.NoError(t, err, "the control, within the limit")
+			mustRun(t, compile(t, e, ifs(100, 1)), plain)
 		})
 	}
 }
@@ -129,12 +127,6 @@ func TestServeCompilerOnlyWhenAsked(t *testing.T) {
 	none := func(string) (string, bool) { return "", false }
 	_, serving := ServeCompiler(t.Context(), none, strings.NewReader(""), &tail{})
 	assert.False(t, serving)
-}
-
-func TestCompilerThatIsNotThere(t *testing.T) {
-	e := newEngine(t, Options{Compiler: Compiler{Executable: filepath.Join(t.TempDir(), "absent")}}, nil)
-	_, err := e.Compile(t.Context(), program{body: nothing, memory: 1}.bytes())
-	assert.ErrorIs(t, err, ErrHost)
 }
 
 func TestTailKeepsTheEnd(t *testing.T) {
@@ -208,12 +200,11 @@ func TestUnreliableEnginesUseInstancesOnce(t *testing.T) {
 	assert.Contains(t, log.String(), assert.AnError.Error())
 	module := compile(t, e, program{body: nothing, memory: 1})
 	for range 3 {
-		_, err := module.Run(t.Context(), plain)
-		require.NoError(t, err)
+		mustRun(t, module, plain)
 		assert.Zero(t, e.idle.count())
 	}
 	assert.NotEmpty(t, module.NewInstances())
-	_, err = module.Start(t.Context(), Start{Context: func(ctx context.Context) context.Context { return ctx }})
+	_, err = module.Start(t.Context(), Start{Context: asItIs})
 	assert.ErrorIs(t, err, ErrNotStarted)
 }
 
@@ -248,11 +239,9 @@ func TestOnlyTrustedModulesMayBeComplex(t *testing.T) {
 	}
 
 	e := newEngine(t, Options{Compiler: broken, CacheDir: dir, Trusted: trusted}, nil)
-	module, err := e.Compile(t.Context(), quadratic)
-	require.NoError(t, err, "control: it is trusted, and compiled without the child")
-	_, err = module.Run(t.Context(), plain)
-	require.NoError(t, err)
-	_, err = e.Compile(t.Context(), labels(50_002).bytes())
+	module := compileSource(t, e, quadratic)
+	mustRun(t, module, plain)
+	_, err := e.Compile(t.Context(), labels(50_002).bytes())
 	require.ErrorIs(t, err, wasm.ErrLimit, "another module")
 
 	require.Len(t, entries(t, dir), 1)
@@ -266,8 +255,7 @@ func TestTrustedModulesAreStillContained(t *testing.T) {
 	e := newEngine(t, Options{Trusted: []Digest{DigestOf(invalid), DigestOf(spinning)}}, nil)
 	_, err := e.Compile(t.Context(), invalid)
 	require.ErrorIs(t, err, ErrModule)
-	module, err := e.Compile(t.Context(), spinning)
-	require.NoError(t, err)
+	module := compileSource(t, e, spinning)
 	_, err = module.Run(t.Context(), fuelled(1000))
 	assert.ErrorIs(t, err, ErrFuel)
 }

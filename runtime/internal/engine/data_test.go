@@ -97,8 +97,7 @@ func TestRunsFindTheirData(t *testing.T) {
 		module := compile(t, newEngine(t, Options{}, nil), p)
 		require.Equal(t, len(also) > 0, module.rewritten.unrestorable != "")
 		for range 3 {
-			_, err := module.Run(t.Context(), plain)
-			require.NoError(t, err)
+			mustRun(t, module, plain)
 		}
 		i, _, err := module.instantiate(t.Context(), 16*mebibyte)
 		require.NoError(t, err)
@@ -139,8 +138,7 @@ func TestImagesAreMadeWithinTheLimit(t *testing.T) {
 	assert.EqualValues(t, large, usage.MemoryRefused)
 	assert.Nil(t, module.image)
 
-	usage, err = module.Run(t.Context(), Run{Function: "run", MemoryLimit: large})
-	require.NoError(t, err)
+	usage = mustRun(t, module, Run{Function: "run", MemoryLimit: large})
 	assert.EqualValues(t, large, usage.MemoryBytes)
 }
 
@@ -163,10 +161,8 @@ func TestDamagedDataIsRefused(t *testing.T) {
 // TestImagesOfLargePrograms: what Go's linker makes, which is many segments with little
 // between them, comes to the same memory.
 func TestImagesOfLargePrograms(t *testing.T) {
-	source, err := guests.Command(t.Context(), guests.Go, t.TempDir())
-	require.NoError(t, err)
-	module, err := newEngine(t, Options{Functions: wasi.Functions()}, nil).Compile(t.Context(), source)
-	require.NoError(t, err)
+	source := command(t, guests.Go)
+	module := compileSource(t, newEngine(t, Options{Functions: wasi.Functions()}, nil), source)
 	segments := unpacked(module.data)
 	require.Greater(t, len(segments), 1000)
 	want := make([]byte, module.description.Memories[0].Min<<16)

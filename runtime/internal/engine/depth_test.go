@@ -49,18 +49,14 @@ func descents() []descent {
 // bytes assembles the module. The types are () -> () and (i32) -> ().
 func (d descent) bytes() []byte {
 	run := []byte{0x10, 0, 0x41, 0, 0x28, 2, 0, 0x10, 2} // ask, then the first with what memory says
-	bodies := [][]byte{join([]byte{0}, run, []byte{0x0b})}
+	bodies := [][]byte{function(nil, run)}
 	types, elements := []byte{0}, []byte{}
 	before, after := d.kept()
 	for i, next := range d.next {
 		// if local 0 is 0, call the host, else the next with local 0 - 1
 		step := join([]byte{0x20, 0, 0x45, 0x04, 0x40, 0x10, 0, 0x05, 0x20, 0, 0x41, 1, 0x6b}, next, []byte{0x0b})
-		bodies = append(bodies, join([]byte{1}, leb(d.locals), []byte{0x7f}, before, step, after, []byte{0x0b}))
+		bodies = append(bodies, function(join([]byte{1}, leb(d.locals), []byte{0x7f}), before, step, after))
 		types, elements = append(types, 1), append(elements, byte(i+2))
-	}
-	code := leb(len(bodies))
-	for _, body := range bodies {
-		code = join(code, leb(len(body)), body)
 	}
 	return join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0},
 		section(1, 2, 0x60, 0, 0, 0x60, 1, 0x7f, 0),
@@ -70,7 +66,7 @@ func (d descent) bytes() []byte {
 		section(5, 1, 0, 1),
 		section(7, join([]byte{1}, name("run"), []byte{0, 1})...),
 		section(9, join([]byte{1, 0, 0x41, 0, 0x0b}, leb(len(elements)), elements)...),
-		section(10, code...))
+		section(10, join(leb(len(bodies)), join(bodies...))...))
 }
 
 // kept sets all locals before the call, and after it stores their sum.
@@ -151,8 +147,7 @@ func deepest(t *testing.T, module *Module) uint32 {
 func TestDepthIsExact(t *testing.T) {
 	for _, d := range descents() {
 		t.Run(d.name, func(t *testing.T) {
-			module, err := newEngine(t, Options{}, guide).Compile(t.Context(), d.bytes())
-			require.NoError(t, err)
+			module := compileSource(t, newEngine(t, Options{}, guide), d.bytes())
 			depth := deepest(t, module)
 			var group sync.WaitGroup
 			for range 4 {
@@ -213,8 +208,7 @@ func TestTailCallsTakeNoDepth(t *testing.T) {
 // tailCalling rewrites a module and instantiates it where there are tail calls.
 func tailCalling(t *testing.T, source []byte) api.Module {
 	t.Helper()
-	description, err := wasm.Inspect(source)
-	require.NoError(t, err)
+	description := inspect(t, source)
 	analysis, err := wasm.ValidateWithin(source, description, wasm.Bounds{}, wasm.Features{TailCalls: true})
 	require.NoError(t, err)
 	rewritten, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Depth: true})

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -26,8 +24,8 @@ import (
 // module as it is, and as this engine rewrites it. What the tests expect does not matter
 // here; both sides must do the same.
 
-// command is one line of a specification test's script.
-type command struct {
+// scriptCommand is one line of a specification test's script.
+type scriptCommand struct {
 	Type     string `json:"type"`
 	Line     int    `json:"line"`
 	Name     string `json:"name"`
@@ -227,11 +225,9 @@ func exhausted(original, rewritten string) bool {
 }
 
 func TestSpecificationBehavesTheSame(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero").Output()
-	require.NoError(t, err)
-	root := filepath.Join(strings.TrimSpace(string(out)), "internal", "integration_test", "spectest")
-	spectest, err := os.ReadFile(filepath.Join(root, "testdata", "spectest.wasm"))
-	require.NoError(t, err)
+	out := moduleFolder(t, "github.com/tetratelabs/wazero")
+	root := filepath.Join(out, "internal", "integration_test", "spectest")
+	spectest := read(t, filepath.Join(root, "testdata", "spectest.wasm"))
 	modules, actions := 0, 0
 	for _, version := range []string{"v1", "v2"} {
 		scripts, err := filepath.Glob(filepath.Join(root, version, "testdata", "*.json"))
@@ -248,10 +244,9 @@ func TestSpecificationBehavesTheSame(t *testing.T) {
 }
 
 func compareScript(t *testing.T, script string, spectest []byte) (modules, actions int) {
-	text, err := os.ReadFile(script)
-	require.NoError(t, err)
+	text := read(t, script)
 	var parsed struct {
-		Commands []command `json:"commands"`
+		Commands []scriptCommand `json:"commands"`
 	}
 	require.NoError(t, json.Unmarshal(text, &parsed))
 	original, err := newWorld(t.Context(), spectest, func(source []byte) ([]byte, error) { return source, nil })
@@ -265,8 +260,7 @@ func compareScript(t *testing.T, script string, spectest []byte) (modules, actio
 		where := fmt.Sprintf("%s:%d", filepath.Base(script), c.Line)
 		switch c.Type {
 		case "module", "assert_uninstantiable", "assert_unlinkable":
-			source, err := os.ReadFile(filepath.Join(filepath.Dir(script), c.Filename))
-			require.NoError(t, err)
+			source := read(t, filepath.Join(filepath.Dir(script), c.Filename))
 			as := registeredAs(parsed.Commands[i:])
 			want, got := original.instantiate(source, c.Name, as), rewritten.instantiate(source, c.Name, as)
 			if c.Type == "module" || want != "ok" { // else wazero lets pass what does not fit a table
@@ -290,7 +284,7 @@ func compareScript(t *testing.T, script string, spectest []byte) (modules, actio
 }
 
 // registeredAs returns the name that a later command gives the module of the first one.
-func registeredAs(commands []command) string {
+func registeredAs(commands []scriptCommand) string {
 	for _, c := range commands[1:] {
 		switch {
 		case c.Type == "register" && (c.Name == "" || c.Name == commands[0].Name):

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	goruntime "runtime"
 	"strings"
@@ -19,6 +20,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
 func TestMain(m *testing.M) {
@@ -46,9 +49,65 @@ func newEngine(t testing.TB, options Options, host hostFunction) *Engine {
 
 func compile(t testing.TB, e *Engine, p program) *Module {
 	t.Helper()
-	module, err := e.Compile(t.Context(), p.bytes())
+	return compileSource(t, e, p.bytes())
+}
+
+func compileSource(t testing.TB, e *Engine, source []byte) *Module {
+	t.Helper()
+	module, err := e.Compile(t.Context(), source)
 	require.NoError(t, err)
 	return module
+}
+
+// runner is a module or a program.
+type runner interface {
+	Run(context.Context, Run) (Usage, error)
+}
+
+func mustRun(t testing.TB, r runner, run Run) Usage {
+	t.Helper()
+	usage, err := r.Run(t.Context(), run)
+	require.NoError(t, err)
+	return usage
+}
+
+// command is the JSON tool of a language, as a WASI command.
+func command(t testing.TB, language guests.Language) []byte {
+	t.Helper()
+	source, err := guests.Command(t.Context(), language, t.TempDir())
+	require.NoError(t, err)
+	return source
+}
+
+func kernels(t testing.TB, language guests.Language) []byte {
+	t.Helper()
+	source, err := guests.Kernels(t.Context(), language, t.TempDir())
+	require.NoError(t, err)
+	return source
+}
+
+func inspect(t testing.TB, source []byte) *wasm.Module {
+	t.Helper()
+	description, err := wasm.Inspect(source)
+	require.NoError(t, err)
+	return description
+}
+
+func read(t testing.TB, file string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return content
+}
+
+// moduleFolder returns where the source of a Go module of the build list lies.
+func moduleFolder(t *testing.T, path string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", path).Output()
+	require.NoError(t, err)
+	folder := strings.TrimSpace(string(out))
+	require.NotEmpty(t, folder, "%s must be downloaded", path)
+	return folder
 }
 
 var plain = Run{Function: "run", MemoryLimit: 16 * mebibyte}
@@ -106,9 +165,8 @@ func TestModuleCannotWordItsTrap(t *testing.T) {
 	source := bytes.Replace(program{body: callImport, memory: -1, importing: true}.bytes(),
 		section(2, join([]byte{1}, name("test"), name("host"), []byte{0, 0})...),
 		section(2, join([]byte{1}, name("\nwasm error: out of credit\nwasm stack trace:\n\t"), name("wasm error: pay"), []byte{0, 0})...), 1)
-	module, err := e.Compile(t.Context(), source)
-	require.NoError(t, err)
-	_, err = module.Run(t.Context(), plain)
+	module := compileSource(t, e, source)
+	_, err := module.Run(t.Context(), plain)
 	require.ErrorIs(t, err, ErrModule)
 	assert.NotErrorIs(t, err, ErrTrap)
 }
@@ -116,9 +174,8 @@ func TestModuleCannotWordItsTrap(t *testing.T) {
 func TestTrapHasATrace(t *testing.T) {
 	e := newEngine(t, Options{}, nil)
 	trace := func(source []byte) string {
-		module, err := e.Compile(t.Context(), source)
-		require.NoError(t, err)
-		_, err = module.Run(t.Context(), plain)
+		module := compileSource(t, e, source)
+		_, err := module.Run(t.Context(), plain)
 		var failure *Error
 		require.ErrorAs(t, err, &failure)
 		return failure.Trace
@@ -141,8 +198,7 @@ func TestTablesAreBounded(t *testing.T) {
 		"one table of three": {3, 0x70, 0, 1, 0x70, 0, 1, 0x6f, 0, 1},
 	} {
 		p := program{body: growTable, memory: -1, tables: tables}
-		_, err := compile(t, e, p).Run(t.Context(), plain)
-		assert.NoError(t, err, "%s: the growth is refused, and the guest goes on", name)
+		mustRun(t, compile(t, e, p), plain)
 
 		raw, err := e.runtime.Instantiate(t.Context(), p.bytes())
 		require.NoError(t, err)
@@ -151,60 +207,9 @@ func TestTablesAreBounded(t *testing.T) {
 		require.NoError(t, raw.Close(t.Context()))
 	}
 	small := []byte{0xd0, 0x70, 0x41, 10, 0xfc, 0x0f, 0, 0x41, 0x7f, 0x46, 0x04, 0x40, 0x00, 0x0b} // grow by 10, trap if refused
-	_, err := compile(t, e, program{body: small, memory: -1, tables: []byte{1, 0x70, 0, 1}}).Run(t.Context(), plain)
-	assert.NoError(t, err)
-	_, err = compile(t, e, program{body: small, memory: -1, tables: []byte{1, 0x70, 1, 1, 5}}).Run(t.Context(), plain)
+	mustRun(t, compile(t, e, program{body: small, memory: -1, tables: []byte{1, 0x70, 0, 1}}), plain)
+	_, err := compile(t, e, program{body: small, memory: -1, tables: []byte{1, 0x70, 1, 1, 5}}).Run(t.Context(), plain)
 	assert.ErrorIs(t, err, ErrTrap, "a smaller maximum of the module's own stays")
-}
-
-// TestGarbageCollectionNeedNotWait: the collector stops the world, and a guest that never
-// comes back to Go would keep the world waiting, with the timer that should end the guest
-// in it.
-func TestGarbageCollectionNeedNotWait(t *testing.T) {
-	module := compile(t, newEngine(t, Options{}, nil), program{body: forever, memory: -1})
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	collected := make(chan time.Duration)
-	time.AfterFunc(50*time.Millisecond, func() {
-		start := time.Now()
-		goruntime.GC()
-		collected <- time.Since(start)
-	})
-	_, err := module.Run(ctx, plain)
-	assert.ErrorIs(t, err, context.DeadlineExceeded)
-	<-collected
-}
-
-// TestRecursionIsBounded: what a guest's calls take of the host's stack lies outside of its
-// memory limit.
-func TestRecursionIsBounded(t *testing.T) {
-	e := newEngine(t, Options{}, nil)
-	deep := compile(t, e, program{body: recurse, memory: -1})
-	before := residentBytes(t)
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() {
-			_, err := deep.Run(t.Context(), plain)
-			assert.ErrorIs(t, err, ErrTrap)
-			assert.ErrorContains(t, err, "stack overflow")
-		})
-	}
-	group.Wait()
-	assert.Less(t, residentBytes(t)-before, int64(300<<20))
-}
-
-// residentBytes is the peak of this process's memory where the system tells, else 0.
-func residentBytes(t *testing.T) int64 {
-	t.Helper()
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	_, after, _ := strings.Cut(string(status), "VmHWM:")
-	var kilobytes int64
-	_, err = fmt.Sscan(after, &kilobytes)
-	require.NoError(t, err)
-	return kilobytes << 10
 }
 
 func TestContextEndsTheGuest(t *testing.T) {
@@ -236,34 +241,6 @@ func TestContextEndsTheGuest(t *testing.T) {
 	}
 }
 
-func TestRunsShareNothing(t *testing.T) {
-	// i32.const 0, i32.const 0, i32.load, i32.const 1, i32.add, i32.store, call host
-	count := []byte{0x41, 0, 0x41, 0, 0x28, 2, 0, 0x41, 1, 0x6a, 0x36, 2, 0, 0x10, 0}
-	var seen sync.Map
-	host := func(_ context.Context, memory hostfuncs.Memory, _ []uint64) error {
-		view, ok := memory.View(0, 4)
-		if !ok {
-			return errors.New("no memory")
-		}
-		seen.Store(view[0], true)
-		return nil
-	}
-	module := compile(t, newEngine(t, Options{}, host), program{body: count, memory: 1, importing: true})
-	var group sync.WaitGroup
-	for range 64 {
-		group.Go(func() {
-			for range 10 {
-				_, err := module.Run(t.Context(), plain)
-				assert.NoError(t, err)
-			}
-		})
-	}
-	group.Wait()
-	seen.Range(func(value, _ any) bool {
-		return assert.EqualValues(t, 1, value, "each of 640 runs counts to one")
-	})
-}
-
 func TestViewStaysInsideMemory(t *testing.T) {
 	host := func(_ context.Context, memory hostfuncs.Memory, _ []uint64) error {
 		for _, c := range []struct {
@@ -277,8 +254,7 @@ func TestViewStaysInsideMemory(t *testing.T) {
 		}
 		return nil
 	}
-	_, err := compile(t, newEngine(t, Options{}, host), program{body: callImport, memory: 1, importing: true}).Run(t.Context(), plain)
-	assert.NoError(t, err)
+	mustRun(t, compile(t, newEngine(t, Options{}, host), program{body: callImport, memory: 1, importing: true}), plain)
 
 	none := func(_ context.Context, memory hostfuncs.Memory, _ []uint64) error {
 		if _, ok := memory.View(0, 0); ok {
@@ -286,8 +262,7 @@ func TestViewStaysInsideMemory(t *testing.T) {
 		}
 		return nil
 	}
-	_, err = compile(t, newEngine(t, Options{}, none), program{body: callImport, memory: -1, importing: true}).Run(t.Context(), plain)
-	assert.NoError(t, err)
+	mustRun(t, compile(t, newEngine(t, Options{}, none), program{body: callImport, memory: -1, importing: true}), plain)
 }
 
 func TestCompileRefusesWhatIsNoModule(t *testing.T) {
@@ -321,8 +296,7 @@ func TestCompileOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range modules {
 		group.Go(func() {
-			module, err := e.Compile(t.Context(), source)
-			assert.NoError(t, err)
+			module := compileSource(t, e, source)
 			modules[i] = module
 		})
 	}
@@ -336,34 +310,6 @@ func TestCompileOnce(t *testing.T) {
 	if err != nil { // the module may be compiled before the context is looked at
 		assert.ErrorIs(t, err, context.Canceled)
 	}
-}
-
-func TestCacheDirectory(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "cache")
-	run := func() {
-		e := newEngine(t, Options{CacheDir: dir}, nil)
-		_, err := compile(t, e, program{body: nothing, memory: 1}).Run(t.Context(), plain)
-		require.NoError(t, err)
-	}
-	run()
-	info, err := os.Stat(dir)
-	require.NoError(t, err)
-	if goruntime.GOOS != "windows" {
-		assert.EqualValues(t, 0o700, info.Mode().Perm(), "only this user may reach compiled code")
-	}
-	entries := func() (n int) {
-		require.NoError(t, filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() {
-				n++
-			}
-			return err
-		}))
-		return n
-	}
-	before := entries()
-	assert.Positive(t, before)
-	run()
-	assert.Equal(t, before, entries(), "the second engine finds what the first compiled")
 }
 
 func TestCacheDirectoryOfOthersIsRefused(t *testing.T) {

@@ -387,13 +387,6 @@ func storeWord(address, n int) []byte {
 func loadWord(address int) []byte { return join(constant(address), []byte{0x28, 2, 0}) }
 func reportUnsigned() []byte      { return []byte{0xad, 0x10, callReport} }
 func reportSigned() []byte        { return []byte{0xac, 0x10, callReport} }
-func functionBody(locals []byte, code ...[]byte) []byte {
-	if locals == nil {
-		locals = []byte{0}
-	}
-	whole := join(locals, join(code...), []byte{0x0b})
-	return join(leb(len(whole)), whole)
-}
 
 // joined makes an i64 of two i32 locals.
 func joined(high, low byte) []byte {
@@ -408,29 +401,29 @@ var (
 // operationBodies are those of the table, in order; their parameters are locals 0 to 2.
 func operationBodies() [][]byte {
 	return [][]byte{
-		opStore:       functionBody(nil, getLocal(0), getLocal(1), []byte{0x36, 2, 0}),
-		opFill:        functionBody(nil, getLocal(0), getLocal(1), getLocal(2), []byte{0xfc, 0x0b, 0}),
-		opCopy:        functionBody(nil, getLocal(0), getLocal(1), getLocal(2), []byte{0xfc, 0x0a, 0, 0}),
-		opGrow:        functionBody(nil, getLocal(0), []byte{0x40, 0}, reportSigned()),
-		opSetI32:      functionBody(nil, getLocal(0), setGlobal(0), getLocal(1), setGlobal(1)),
-		opSetI64:      functionBody(nil, joined(0, 1), setGlobal(2), joined(1, 2), setGlobal(3)),
-		opSetF32:      functionBody(nil, getLocal(0), []byte{0xbe}, setGlobal(4), getLocal(1), []byte{0xbe}, setGlobal(5)),
-		opSetF64:      functionBody(nil, joined(0, 1), []byte{0xbf}, setGlobal(6), joined(1, 2), []byte{0xbf}, setGlobal(7)),
+		opStore:       function(nil, getLocal(0), getLocal(1), []byte{0x36, 2, 0}),
+		opFill:        function(nil, getLocal(0), getLocal(1), getLocal(2), []byte{0xfc, 0x0b, 0}),
+		opCopy:        function(nil, getLocal(0), getLocal(1), getLocal(2), []byte{0xfc, 0x0a, 0, 0}),
+		opGrow:        function(nil, getLocal(0), []byte{0x40, 0}, reportSigned()),
+		opSetI32:      function(nil, getLocal(0), setGlobal(0), getLocal(1), setGlobal(1)),
+		opSetI64:      function(nil, joined(0, 1), setGlobal(2), joined(1, 2), setGlobal(3)),
+		opSetF32:      function(nil, getLocal(0), []byte{0xbe}, setGlobal(4), getLocal(1), []byte{0xbe}, setGlobal(5)),
+		opSetF64:      function(nil, joined(0, 1), []byte{0xbf}, setGlobal(6), joined(1, 2), []byte{0xbf}, setGlobal(7)),
 		opStride:      strideBody(),
-		opUnreachable: functionBody(nil, []byte{0}),
-		opDivide:      functionBody(nil, getLocal(0), getLocal(1), []byte{0x6d}, reportSigned()),
-		opLoad:        functionBody(nil, getLocal(0), []byte{0x28, 2, 0}, reportUnsigned()),
-		opDescend:     functionBody(nil, getLocal(0), callFunction(callDescend), reportUnsigned()),
-		opSpin:        functionBody(nil, []byte{0x03, 0x40}, getLocal(0), constant(1), []byte{0x6b, 0x22, 0, 0x0d, 0, 0x0b}),
-		opAct:         functionBody(nil, getLocal(0), getLocal(1), getLocal(2), callFunction(callAct), reportUnsigned()),
-		opIndirect:    functionBody(nil, getLocal(1), getLocal(0), []byte{0x11, typeUnary, 0}, reportUnsigned()),
-		opChecksum:    functionBody(nil, callFunction(callSum), callFunction(callReport)),
+		opUnreachable: function(nil, []byte{0}),
+		opDivide:      function(nil, getLocal(0), getLocal(1), []byte{0x6d}, reportSigned()),
+		opLoad:        function(nil, getLocal(0), []byte{0x28, 2, 0}, reportUnsigned()),
+		opDescend:     function(nil, getLocal(0), callFunction(callDescend), reportUnsigned()),
+		opSpin:        function(nil, []byte{0x03, 0x40}, getLocal(0), constant(1), []byte{0x6b, 0x22, 0, 0x0d, 0, 0x0b}),
+		opAct:         function(nil, getLocal(0), getLocal(1), getLocal(2), callFunction(callAct), reportUnsigned()),
+		opIndirect:    function(nil, getLocal(1), getLocal(0), []byte{0x11, typeUnary, 0}, reportUnsigned()),
+		opChecksum:    function(nil, callFunction(callSum), callFunction(callReport)),
 	}
 }
 
 // strideBody stores local 2 at local 0 and adds local 1 to that, as long as it is in memory.
 func strideBody() []byte {
-	return functionBody(nil, []byte{0x03, 0x40}, getLocal(0), getLocal(2), []byte{0x3a, 0, 0},
+	return function(nil, []byte{0x03, 0x40}, getLocal(0), getLocal(2), []byte{0x3a, 0, 0},
 		getLocal(0), getLocal(1), []byte{0x6a, 0x22, 0}, memoryEnd, []byte{0x49, 0x0d, 0, 0x0b})
 }
 
@@ -447,12 +440,12 @@ func reading() []byte { return join(constant(5), callFunction(callNest), reportU
 // nestBody calls itself n levels deep, and the interpreter there: 31 n + what came back.
 func nestBody() []byte {
 	deeper := join(getLocal(0), constant(1), []byte{0x6b}, callFunction(callNest), getLocal(0), constant(31), []byte{0x6c, 0x6a})
-	return functionBody(nil, getLocal(0), []byte{0x04, 0x7f}, deeper, []byte{0x05}, callFunction(callInterpret), getGlobal(1), []byte{0x0b})
+	return function(nil, getLocal(0), []byte{0x04, 0x7f}, deeper, []byte{0x05}, callFunction(callInterpret), getGlobal(1), []byte{0x0b})
 }
 
 // descendBody calls itself n levels deep, and writes on its way: n.
 func descendBody() []byte {
-	return functionBody(nil, getLocal(0), []byte{0x04, 0x7f}, storeWord(5*systemPageSize+12, 1),
+	return function(nil, getLocal(0), []byte{0x04, 0x7f}, storeWord(5*systemPageSize+12, 1),
 		getLocal(0), constant(1), []byte{0x6b}, callFunction(callDescend), constant(1), []byte{0x6a, 0x05}, constant(0), []byte{0x0b})
 }
 
@@ -461,7 +454,7 @@ func interpretBody() []byte {
 	read := join(storeWord(placesAt, operationAt), storeWord(placesAt+4, operationSize), storeWord(countAt, 0),
 		constant(0), constant(placesAt), constant(1), constant(countAt), callFunction(callRead), []byte{0x1a})
 	perform := join(loadWord(operationAt+4), loadWord(operationAt+8), loadWord(operationAt+12), loadWord(operationAt), []byte{0x11, typeOperation, 0})
-	return functionBody(nil, []byte{0x03, 0x40}, read, loadWord(countAt), constant(operationSize), []byte{0x46, 0x04, 0x40},
+	return function(nil, []byte{0x03, 0x40}, read, loadWord(countAt), constant(operationSize), []byte{0x46, 0x04, 0x40},
 		perform, []byte{0x0c, 1, 0x0b, 0x0b})
 }
 
@@ -477,7 +470,7 @@ func sumBody() []byte {
 	for global := range byte(8) {
 		code = join(code, mix(join(getGlobal(global), asLong[global/2])...))
 	}
-	return functionBody([]byte{2, 1, 0x7f, 1, 0x7e}, code, getLocal(1))
+	return function([]byte{2, 1, 0x7f, 1, 0x7e}, code, getLocal(1))
 }
 
 func (s scripted) bytes() []byte {
@@ -486,20 +479,20 @@ func (s scripted) bytes() []byte {
 		[]byte{none, 1, 0x7e, 0}, []byte{none, 1, i32, 1, i32}, []byte{none, 3, i32, i32, i32, 0}, []byte{none, 0, 1, 0x7e})
 	imports := join([]byte{3}, name("wasi_snapshot_preview1"), name("fd_read"), []byte{0, typeRead},
 		name("test"), name("act"), []byte{0, typeAct}, name("test"), name("report"), []byte{0, typeReport})
-	start := functionBody(nil, beforeReading(), reading())
+	start := function(nil, beforeReading(), reading())
 	if s.reactor {
-		start = functionBody(nil, reading())
+		start = function(nil, reading())
 	}
 	functions := [][]byte{start, interpretBody(), nestBody(), descendBody(), sumBody(),
-		functionBody(nil, storeWord(2048, 0xb007), getGlobal(0), constant(1), []byte{0x6a}, setGlobal(0)), // the start function
-		functionBody(nil, getLocal(0), constant(1), []byte{0x74}),
-		functionBody(nil, getGlobal(1), getLocal(0), []byte{0x6a}, setGlobal(1), getGlobal(1))}
+		function(nil, storeWord(2048, 0xb007), getGlobal(0), constant(1), []byte{0x6a}, setGlobal(0)), // the start function
+		function(nil, getLocal(0), constant(1), []byte{0x74}),
+		function(nil, getGlobal(1), getLocal(0), []byte{0x6a}, setGlobal(1), getGlobal(1))}
 	ofType := []byte{typeNothing, typeNothing, typeUnary, typeUnary, typeSum, typeNothing, typeUnary, typeUnary}
 	ofType = append(ofType, slices.Repeat([]byte{typeOperation}, operations)...)
 	functions = append(functions, operationBodies()...)
 	if s.reactor {
 		ofType = append(ofType, typeNothing)
-		functions = append(functions, functionBody(nil, beforeReading()))
+		functions = append(functions, function(nil, beforeReading()))
 	}
 
 	limits := []byte{0, firstPages}

@@ -70,7 +70,7 @@ func (v variant) subject(t *testing.T, idleBytes int64) *subject {
 func resumedSubject(t *testing.T, module *Module) *subject {
 	t.Helper()
 	p, err := module.Start(t.Context(), Start{MemoryLimit: isolationLimit, Timeout: time.Minute, Fuel: 1 << 40,
-		Context: func(ctx context.Context) context.Context { return ctx }})
+		Context: asItIs})
 	require.NoError(t, err)
 	return &subject{engine: module.engine, key: p.key(),
 		run: func(ctx context.Context, fuel int64) (Usage, error) {

@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -37,16 +34,14 @@ var passesOutput = []string{
 
 // TestPassesVersion: what a version of the passes rewrote is not used by another.
 func TestPassesVersion(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero").Output()
-	require.NoError(t, err)
-	folder := filepath.Join(strings.TrimSpace(string(out)), "internal", "integration_test", "spectest", "v2", "testdata")
+	out := moduleFolder(t, "github.com/tetratelabs/wazero")
+	folder := filepath.Join(out, "internal", "integration_test", "spectest", "v2", "testdata")
 	modules, err := filepath.Glob(filepath.Join(folder, "*.wasm"))
 	require.NoError(t, err)
 	require.Greater(t, len(modules), 3000)
 	sum := sha256.New()
 	for _, module := range modules {
-		source, err := os.ReadFile(module)
-		require.NoError(t, err)
+		source := read(t, module)
 		addPasses(sum, filepath.Base(module), source)
 	}
 	addPasses(sum, "everything", everything().bytes())
@@ -137,14 +132,11 @@ func (b *bulk) fresh(t *testing.T) {
 
 func bulkInstance(t *testing.T, pages int) *bulk {
 	t.Helper()
-	function := func(instruction ...byte) []byte {
-		body := join([]byte{0, 0x20, 0, 0x20, 1, 0x20, 2}, instruction, []byte{0x0b})
-		return append(leb(len(body)), body...)
-	}
+	operands := []byte{0x20, 0, 0x20, 1, 0x20, 2}
 	source := join([]byte("\x00asm\x01\x00\x00\x00"),
 		section(1, 1, 0x60, 3, 0x7f, 0x7f, 0x7f, 0), section(3, 2, 0, 0), section(5, join([]byte{1, 0}, leb(pages))...),
 		section(7, join([]byte{3}, name("copy"), []byte{0, 0}, name("fill"), []byte{0, 1}, name("memory"), []byte{2, 0})...),
-		section(10, join([]byte{2}, function(0xfc, 10, 0, 0), function(0xfc, 11, 0))...))
+		section(10, join([]byte{2}, function(nil, operands, []byte{0xfc, 10, 0, 0}), function(nil, operands, []byte{0xfc, 11, 0}))...))
 	b := &bulk{instance: rewrittenInstance(t, source), size: uint32(pages) << 16}
 	b.want = make([]byte, b.size)
 	b.random = rand.NewChaCha8([32]byte{})
@@ -220,9 +212,8 @@ func TestWaysOutOfRecursion(t *testing.T) {
 		"an arm of an if":        join(ends, []byte{0x20, 0, 0x04, 0x7f}, again, one, []byte{0x05, 0x41, 0, 0x0f, 0x0b}),
 	} {
 		t.Run(way, func(t *testing.T) {
-			code := join([]byte{0}, body, []byte{0x0b})
 			instance := rewrittenInstance(t, join([]byte("\x00asm\x01\x00\x00\x00"), section(1, 1, 0x60, 1, 0x7f, 1, 0x7f), section(3, 1, 0),
-				section(7, join([]byte{1}, name("f"), []byte{0, 0})...), section(10, join([]byte{1}, leb(len(code)), code)...)))
+				section(7, join([]byte{1}, name("f"), []byte{0, 0})...), section(10, join([]byte{1}, function(nil, body))...)))
 			for range 300 {
 				result, err := instance.ExportedFunction("f").Call(new(meter).with(t.Context()), 1000)
 				require.NoError(t, err)

@@ -19,10 +19,8 @@ import (
 // globals.
 func kernelModule(t *testing.T, e *Engine, language guests.Language) *Module {
 	t.Helper()
-	source, err := guests.Kernels(t.Context(), language, t.TempDir())
-	require.NoError(t, err)
-	module, err := e.Compile(t.Context(), source)
-	require.NoError(t, err)
+	source := kernels(t, language)
+	module := compileSource(t, e, source)
 	require.Empty(t, module.rewritten.unrestorable)
 	return module
 }
@@ -121,8 +119,7 @@ func TestPoolServesRunsAlone(t *testing.T) {
 	for range 64 {
 		group.Go(func() {
 			for range 50 {
-				_, err := module.Run(t.Context(), plain)
-				assert.NoError(t, err)
+				mustRun(t, module, plain)
 			}
 		})
 	}
@@ -145,8 +142,7 @@ func TestPoolIsBounded(t *testing.T) {
 		modules = append(modules, compile(t, e, program{body: []byte{0x41, byte(n), 0x41, 1, 0x36, 2, 0}, memory: 1}))
 	}
 	for _, module := range modules {
-		_, err := module.Run(t.Context(), plain)
-		require.NoError(t, err)
+		mustRun(t, module, plain)
 	}
 	assert.Equal(t, 3, e.idle.count())
 	for n, module := range modules {
@@ -169,18 +165,15 @@ func TestPoolShrinksWhenIdle(t *testing.T) {
 	const age = 100 * time.Millisecond
 	e := newEngine(t, Options{IdleTime: age}, nil)
 	unused, used := compile(t, e, program{body: nothing, memory: 1}), compile(t, e, program{body: nothing, memory: 2})
-	_, err := unused.Run(t.Context(), plain)
-	require.NoError(t, err)
+	mustRun(t, unused, plain)
 	assert.Equal(t, 1, e.idle.count())
 	require.Eventually(t, func() bool {
-		_, err := used.Run(t.Context(), plain)
-		require.NoError(t, err)
+		mustRun(t, used, plain)
 		return e.idle.count() == 1
 	}, time.Minute, age/10)
 	assert.NotNil(t, e.idle.shelves[poolKey{used, uint64(plain.MemoryLimit)}].waiting)
 	require.Eventually(t, func() bool { return e.idle.count() == 0 }, time.Minute, age/10)
-	_, err = unused.Run(t.Context(), plain)
-	require.NoError(t, err)
+	mustRun(t, unused, plain)
 	require.Eventually(t, func() bool { return e.idle.count() == 0 }, time.Minute, age/10, "the sweeps begin anew")
 }
 
@@ -197,14 +190,9 @@ func (p *pool) count() (n int) {
 // TestDroppedProgramsKeepNoInstances: those of a program that is started and not run.
 func TestDroppedProgramsKeepNoInstances(t *testing.T) {
 	e := newEngine(t, Options{Functions: wasi.Functions()}, nil)
-	source, err := guests.Command(t.Context(), guests.C, t.TempDir())
-	require.NoError(t, err)
-	module, err := e.Compile(t.Context(), source)
-	require.NoError(t, err)
-	program, err := module.Start(t.Context(), Start{MemoryLimit: 16 * mebibyte, Timeout: time.Minute, Fuel: 1 << 40,
-		Context: func(ctx context.Context) context.Context {
-			return wasi.With(ctx, &wasi.System{Args: []string{"tool"}, Starting: &wasi.Starting{}})
-		}})
+	source := command(t, guests.C)
+	module := compileSource(t, e, source)
+	program, err := module.Start(t.Context(), startOfTool())
 	require.NoError(t, err)
 	assert.Equal(t, 2, e.idle.count())
 	require.NoError(t, program.Drop())
@@ -230,8 +218,7 @@ func TestModulesAreEvicted(t *testing.T) {
 		require.Greater(t, module.residence.bytes, int64(codeGrowth*150))
 		require.Less(t, module.residence.bytes, int64(codeGrowth*200))
 		modules = append(modules, module)
-		_, err = module.Run(t.Context(), plain)
-		require.NoError(t, err)
+		mustRun(t, module, plain)
 	}
 	held := e.loaded()
 	assert.Less(t, held, 4)
@@ -244,8 +231,7 @@ func TestModulesAreEvicted(t *testing.T) {
 	require.NoError(t, err, "the last one stays")
 	again, err := e.Compile(t.Context(), small(0))
 	require.NoError(t, err)
-	_, err = again.Run(t.Context(), plain)
-	require.NoError(t, err)
+	mustRun(t, again, plain)
 	_, err = New(t.Context(), Options{ModuleBytes: -1})
 	assert.ErrorContains(t, err, "negative")
 }
@@ -267,8 +253,7 @@ func TestModulesInUseAreNotEvicted(t *testing.T) {
 		return endless.residence.users == 1
 	}, time.Minute, time.Millisecond)
 	for n := range 5 {
-		_, err := compile(t, e, program{body: nothing, memory: n}).Run(t.Context(), plain)
-		require.NoError(t, err)
+		mustRun(t, compile(t, e, program{body: nothing, memory: n}), plain)
 		assert.Equal(t, 2, e.loaded(), "the one that runs, and the last one")
 	}
 	group.Wait()
@@ -279,22 +264,18 @@ func TestModulesInUseAreNotEvicted(t *testing.T) {
 // evicted and start it again, beside each other.
 func TestEvictionHammer(t *testing.T) {
 	e := newEngine(t, Options{ModuleBytes: 1 << 20, Functions: wasi.Functions()}, nil)
-	tool, err := guests.Command(t.Context(), guests.C, t.TempDir())
-	require.NoError(t, err)
+	tool := command(t, guests.C)
 	var sources [][]byte
 	for n := range byte(8) { // a custom section makes another module of it
 		sources = append(sources, append(append([]byte(nil), tool...), 0, 2, 1, 'a'+n))
 	}
-	start := Start{MemoryLimit: 4 * mebibyte, Timeout: time.Minute, Fuel: 1 << 40, Context: func(ctx context.Context) context.Context {
-		return wasi.With(ctx, &wasi.System{Args: []string{"tool"}, Starting: &wasi.Starting{}})
-	}}
 	call := guests.NewCall(100)
 	answer := func(source []byte) error {
 		module, err := e.Compile(t.Context(), source)
 		if err != nil {
 			return err
 		}
-		p, err := module.Start(t.Context(), start)
+		p, err := module.Start(t.Context(), startOfTool())
 		if err != nil {
 			return err
 		}

@@ -156,8 +156,7 @@ const shrinkPatience = 700 * time.Millisecond
 // runModule runs a module, and says when it begins. What it comes to does not matter.
 func runModule(t *testing.T, what string) {
 	entry, file, _ := strings.Cut(what, ":")
-	source, err := os.ReadFile(file)
-	require.NoError(t, err)
+	source := read(t, file)
 	module, err := newEngine(t, Options{Functions: programFunctions()}, nil).Compile(t.Context(), source)
 	if err != nil {
 		return

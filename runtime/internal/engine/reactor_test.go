@@ -34,14 +34,8 @@ func (r reactor) bytes() []byte {
 		section(6, 1, 0x7f, 1, 0x41, 0, 0x0b),
 		section(7, join([]byte{2}, name(r.export), []byte{0, 2}, name("run"), []byte{0, 3})...),
 		section(8, 1),
-		section(10, join([]byte{3}, functionWith(r.boot), functionWith(r.initialize), functionWith(r.run))...),
+		section(10, join([]byte{3}, function(nil, r.boot), function(nil, r.initialize), function(nil, r.run))...),
 		section(11, 1, 0, 0x41, 4, 0x0b, 1, 9))
-}
-
-// functionWith is a function without locals.
-func functionWith(code []byte) []byte {
-	whole := join([]byte{0}, code, []byte{0x0b})
-	return join(leb(len(whole)), whole)
 }
 
 // beyond is a word in the second page.
@@ -74,6 +68,15 @@ func startOf(base func(context.Context) context.Context) Start {
 	return Start{Context: base, MemoryLimit: 16 * mebibyte, Timeout: time.Minute, Fuel: 1 << 20}
 }
 
+// startOfTool starts the benchmarks' tool.
+func startOfTool() Start {
+	s := startOf(func(ctx context.Context) context.Context {
+		return wasi.With(ctx, &wasi.System{Args: []string{"tool"}, Starting: &wasi.Starting{}})
+	})
+	s.Fuel = 1 << 40
+	return s
+}
+
 func asItIs(ctx context.Context) context.Context { return ctx }
 
 // startReactor starts a reactor. Its calls of the host are counted.
@@ -81,8 +84,7 @@ func startReactor(t *testing.T, r reactor) (*Program, *atomic.Int32) {
 	t.Helper()
 	calls := &atomic.Int32{}
 	e := newEngine(t, Options{}, func(context.Context, hostfuncs.Memory, []uint64) error { calls.Add(1); return nil })
-	module, err := e.Compile(t.Context(), r.bytes())
-	require.NoError(t, err)
+	module := compileSource(t, e, r.bytes())
 	p, err := module.Start(t.Context(), startOf(asItIs))
 	require.NoError(t, err)
 	return p, calls
@@ -97,8 +99,7 @@ func TestReactorsRunAlone(t *testing.T) {
 	for range 8 {
 		group.Go(func() {
 			for range 50 {
-				_, err := p.Run(t.Context(), Run{Function: "run"})
-				assert.NoError(t, err)
+				mustRun(t, p, Run{Function: "run"})
 			}
 		})
 	}
@@ -196,17 +197,14 @@ func TestRunsOfReactorsAreBounded(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	_, err = p.Run(t.Context(), Run{Function: "absent"})
 	require.ErrorIs(t, err, ErrModule)
-	_, err = p.Run(t.Context(), Run{Function: "_initialize"})
-	require.NoError(t, err, "control: another function ends")
+	mustRun(t, p, Run{Function: "_initialize"})
 }
 
 // goReactor starts the kernels that Go compiled.
 func goReactor(t testing.TB) *Program {
 	t.Helper()
-	source, err := guests.Kernels(t.Context(), guests.Go, t.TempDir())
-	require.NoError(t, err)
-	module, err := newEngine(t, Options{Functions: wasi.Functions()}, nil).Compile(t.Context(), source)
-	require.NoError(t, err)
+	source := kernels(t, guests.Go)
+	module := compileSource(t, newEngine(t, Options{Functions: wasi.Functions()}, nil), source)
 	start := startOf(func(ctx context.Context) context.Context {
 		return wasi.With(ctx, &wasi.System{Args: []string{"tool"}, Random: zeros{}, Now: func() time.Time { return time.Unix(1, 0) }, Starting: &wasi.Starting{}})
 	})

@@ -5,12 +5,10 @@ package engine
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -93,8 +91,7 @@ func TestPluginsOfExtismBehaveTheSame(t *testing.T) {
 // exchange is part of go-sdk, which does not let it be replaced.
 func TestKernelOfExtismBehavesTheSame(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile(filepath.Join(moduleFolder(t, "github.com/extism/go-sdk"), "extism-runtime.wasm"))
-	require.NoError(t, err)
+	source := read(t, filepath.Join(moduleFolder(t, "github.com/extism/go-sdk"), "extism-runtime.wasm"))
 	const first = 0x4d // where the first block lies
 	m := candidate{name: "kernel", source: source, rows: numbers(), fuel: 1 << 40, script: []step{
 		{"alloc", []uint64{64}}, {"store_u64", []uint64{first, 1 << 40}}, {"load_u64", []uint64{first}}, {"length", []uint64{first}},
@@ -158,8 +155,7 @@ func (s *plugSide) compile(t *testing.T, p plugin, sources map[string][]byte, we
 	var modules []extism.Wasm
 	for i, name := range p.modules {
 		source := web.redirected(sources[name+".wasm"])
-		description, err := wasm.Inspect(source)
-		require.NoError(t, err)
+		description := inspect(t, source)
 		s.added = addedFrom(description)
 		prepared, err := s.form.prepare(source)
 		require.NoError(t, err)
@@ -190,17 +186,11 @@ func withNames(source []byte) ([]byte, error) {
 			exported[export.Index] = export.Name
 		}
 	}
-	names := binary.AppendUvarint(nil, uint64(len(exported)))
+	names := leb(len(exported))
 	for _, index := range slices.Sorted(maps.Keys(exported)) {
-		names = binary.AppendUvarint(names, uint64(index))
-		names = binary.AppendUvarint(names, uint64(len(exported[index])))
-		names = append(names, exported[index]...)
+		names = join(names, leb(int(index)), name(exported[index]))
 	}
-	section := append([]byte("\x04name\x01"), binary.AppendUvarint(nil, uint64(len(names)))...)
-	section = append(section, names...)
-	out := append(slices.Clone(source), 0)
-	out = binary.AppendUvarint(out, uint64(len(section)))
-	return append(out, section...), nil
+	return join(source, section(0, join(name("name"), []byte{1}, leb(len(names)), names)...)), nil
 }
 
 // play performs an episode and returns what each call showed.
@@ -240,43 +230,33 @@ func (s *plugSide) play(t *testing.T, e episode, web *web) []string {
 
 // functions returns what the plug-ins import beside Extism's own functions.
 func (s *plugSide) functions() []extism.HostFunction {
-	const pointer, i32 = extism.ValueTypePTR, extism.ValueTypeI32
-	refill := extism.NewHostFunctionWithStack(wasm.MeterRefill, func(_ context.Context, _ *extism.CurrentPlugin, stack []uint64) {
-		stack[0] = firstSlice
-	}, []extism.ValueType{extism.ValueTypeI64}, []extism.ValueType{extism.ValueTypeI64})
-	refill.SetNamespace(wasm.MeterModule)
-	reached := extism.NewHostFunctionWithStack(wasm.ForkReached, func(_ context.Context, _ *extism.CurrentPlugin, stack []uint64) {
-		stack[0] = 0
-	}, []extism.ValueType{i32}, []extism.ValueType{i32})
-	reached.SetNamespace(wasm.ForkModule)
-	resume := extism.NewHostFunctionWithStack(wasm.ForkResume, func(_ context.Context, _ *extism.CurrentPlugin, stack []uint64) {
-		stack[0] = 0
-	}, nil, []extism.ValueType{i32})
-	resume.SetNamespace(wasm.ForkModule)
-	multiply := extism.NewHostFunctionWithStack("mult", func(_ context.Context, _ *extism.CurrentPlugin, stack []uint64) {
-		stack[0] *= stack[1]
-	}, []extism.ValueType{pointer, pointer}, []extism.ValueType{pointer})
-	functions := []extism.HostFunction{refill, reached, resume, multiply}
-
+	const pointer, i32, i64 = extism.ValueTypePTR, extism.ValueTypeI32, extism.ValueTypeI64
+	var functions []extism.HostFunction
+	offer := func(module, name string, params, results []extism.ValueType, do func(p *extism.CurrentPlugin, stack []uint64)) {
+		f := extism.NewHostFunctionWithStack(name, func(_ context.Context, p *extism.CurrentPlugin, stack []uint64) { do(p, stack) }, params, results)
+		if module != "" {
+			f.SetNamespace(module)
+		}
+		functions = append(functions, f)
+	}
+	zero := func(_ *extism.CurrentPlugin, stack []uint64) { stack[0] = 0 }
+	offer(wasm.MeterModule, wasm.MeterRefill, []extism.ValueType{i64}, []extism.ValueType{i64}, func(_ *extism.CurrentPlugin, stack []uint64) { stack[0] = firstSlice })
+	offer(wasm.ForkModule, wasm.ForkReached, []extism.ValueType{i32}, []extism.ValueType{i32}, zero)
+	offer(wasm.ForkModule, wasm.ForkResume, nil, []extism.ValueType{i32}, zero)
+	offer("", "mult", []extism.ValueType{pointer, pointer}, []extism.ValueType{pointer}, func(_ *extism.CurrentPlugin, stack []uint64) { stack[0] *= stack[1] })
 	for name, change := range map[string]func(string) string{
 		"hostGreenMessage":  func(text string) string { return "green " + text },
 		"hostPurpleMessage": func(text string) string { return "purple " + text },
 		"to_upper":          strings.ToUpper,
 	} {
-		f := extism.NewHostFunctionWithStack(name, func(_ context.Context, p *extism.CurrentPlugin, stack []uint64) {
-			stack[0] = changed(p, stack[0], change)
-		}, []extism.ValueType{pointer}, []extism.ValueType{pointer})
+		module := ""
 		if name == "to_upper" {
-			f.SetNamespace("host")
+			module = "host"
 		}
-		functions = append(functions, f)
+		offer(module, name, []extism.ValueType{pointer}, []extism.ValueType{pointer}, func(p *extism.CurrentPlugin, stack []uint64) { stack[0] = changed(p, stack[0], change) })
 	}
 	for _, name := range []string{"instrument_enter", "instrument_exit", "instrument_memory_grow"} {
-		f := extism.NewHostFunctionWithStack(name, func(_ context.Context, _ *extism.CurrentPlugin, stack []uint64) {
-			fmt.Fprintln(&s.shown, name, uint32(stack[0]))
-		}, []extism.ValueType{i32}, nil)
-		f.SetNamespace("dylibso_observe")
-		functions = append(functions, f)
+		offer("dylibso_observe", name, []extism.ValueType{i32}, nil, func(_ *extism.CurrentPlugin, stack []uint64) { fmt.Fprintln(&s.shown, name, uint32(stack[0])) })
 	}
 	return functions
 }

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -87,51 +86,33 @@ func TestProgramsOfThisRepositoryBehaveTheSame(t *testing.T) {
 	}
 	root, err := guests.Compile(t.Context(), folders...)
 	require.NoError(t, err)
-	var total tally
+	var all []candidate
 	for _, p := range some {
-		source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(p.folder), filepath.Base(p.folder)+".wasm"))
-		require.NoError(t, err)
-		m := candidate{name: p.folder, source: source, launches: p.launches, fuel: 1 << 40}
-		t.Run(p.folder, func(t *testing.T) { total.add(m.compare(t)) })
+		source := read(t, filepath.Join(root, filepath.FromSlash(p.folder), filepath.Base(p.folder)+".wasm"))
+		all = append(all, candidate{name: p.folder, source: source, launches: p.launches, fuel: 1 << 40})
 	}
-	t.Log(total)
-	assert.Equal(t, testsize.Of(1, 3), total.modules)
+	assert.Equal(t, testsize.Of(1, 3), compareAll(t, all).modules)
 }
 
-// TestKernelsInCAndRustBehaveTheSame runs the benchmarks' modules, which a compiler made that
-// optimises, and which compute.
-func TestKernelsInCAndRustBehaveTheSame(t *testing.T) {
-	t.Parallel()
-	var total tally
-	for _, language := range []benchmark.Language{benchmark.C, benchmark.Rust} {
-		kernels, err := benchmark.Kernels(t.Context(), language, "")
-		require.NoError(t, err)
-		m := candidate{name: string(language), source: kernels, rows: [][]uint64{{0}, {3}}, fuel: 2_000_000_000}
-		for _, kernel := range benchmark.AllKernels() {
-			m.script = append(m.script, step{kernel.Name, []uint64{uint64(kernel.Size)}})
-		}
-		t.Run(m.name, func(t *testing.T) { total.add(m.compare(t)) })
-	}
-	t.Log(total)
-	assert.Equal(t, 2, total.modules)
-}
-
-// TestCommandsInCAndRustBehaveTheSame runs the benchmarks' tool as a WASI command.
-func TestCommandsInCAndRustBehaveTheSame(t *testing.T) {
+// TestModulesInCAndRustBehaveTheSame runs the benchmarks' kernels, which a compiler made that optimises,
+// and which compute, and their tool as a WASI command.
+func TestModulesInCAndRustBehaveTheSame(t *testing.T) {
 	t.Parallel()
 	var launches []launch
 	for _, input := range []string{string(benchmark.NewCall(1000).Input), string(benchmark.NewCall(100_000).Input), `{"text": 1}`, `[`, ``} {
 		launches = append(launches, launch{[]string{"tool"}, input})
 	}
-	var total tally
-	for _, language := range []benchmark.Language{benchmark.C, benchmark.Rust} {
-		command, err := benchmark.Command(t.Context(), language, "")
-		require.NoError(t, err)
-		m := candidate{name: string(language), source: command, launches: launches, fuel: 1 << 40}
-		t.Run(m.name, func(t *testing.T) { total.add(m.compare(t)) })
+	var script []step
+	for _, kernel := range benchmark.AllKernels() {
+		script = append(script, step{kernel.Name, []uint64{uint64(kernel.Size)}})
 	}
-	t.Log(total)
-	assert.Equal(t, 2, total.modules)
+	var all []candidate
+	for _, language := range []benchmark.Language{benchmark.C, benchmark.Rust} {
+		all = append(all,
+			candidate{name: "kernels in " + string(language), source: kernels(t, language), rows: [][]uint64{{0}, {3}}, fuel: 2_000_000_000, script: script},
+			candidate{name: "command in " + string(language), source: command(t, language), launches: launches, fuel: 1 << 40})
+	}
+	assert.Equal(t, 4, compareAll(t, all).modules)
 }
 
 // writeFiles makes a folder with files, by slash-separated name.
@@ -459,16 +440,6 @@ func (t *tally) add(other tally) {
 func (t tally) String() string {
 	return fmt.Sprintf("the same: %d modules with %d exported globals, %d instances, %d calls, of which %d ran out of stack and %d do not end; refused: %d modules",
 		t.modules, t.globals, t.instances, t.calls, t.overflows, t.endless, t.refused)
-}
-
-// moduleFolder returns where the source of a Go module of the build list lies.
-func moduleFolder(t *testing.T, path string) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", path).Output()
-	require.NoError(t, err)
-	folder := strings.TrimSpace(string(out))
-	require.NotEmpty(t, folder, "%s must be downloaded", path)
-	return folder
 }
 
 // mostMemory is what a memory can grow to here, in bytes.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -45,8 +44,7 @@ func TestSmith(t *testing.T) {
 	e := newEngine(t, Options{ModuleBytes: 16 * mebibyte}, nil)
 	var ends smithEnds
 	for _, file := range files {
-		source, err := os.ReadFile(file)
-		require.NoError(t, err)
+		source := read(t, file)
 		require.NoError(t, e.smith(t.Context(), file, source, &ends), file)
 	}
 	t.Logf("%+v", ends)

@@ -12,7 +12,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -36,14 +35,12 @@ import (
 // forSnapshots rewrites a module with all passes, and exports its start function.
 func forSnapshots(t *testing.T, source []byte) *wasm.Rewritten {
 	t.Helper()
-	description, err := wasm.Inspect(source)
-	require.NoError(t, err)
+	description := inspect(t, source)
 	analysis, err := wasm.ValidateWithin(source, description, unbounded(), wasm.Features{})
 	require.NoError(t, err)
 	r, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Depth: true, Globals: true, Data: true, Fork: true})
 	require.NoError(t, err)
-	description, err = wasm.Inspect(r.Source)
-	require.NoError(t, err)
+	description = inspect(t, r.Source)
 	r.Source, err = wasm.ExportStart(r.Source, description)
 	require.NoError(t, err)
 	return r
@@ -96,21 +93,18 @@ func memoryBytes(instance api.Module) []byte {
 // start functions included: the memory that the host writes is the one that instantiation
 // writes, and what fails to be instantiated still fails.
 func TestHostWritesTheSameMemory(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero").Output()
-	require.NoError(t, err)
-	root := filepath.Join(strings.TrimSpace(string(out)), "internal", "integration_test", "spectest")
-	spectest, err := os.ReadFile(filepath.Join(root, "testdata", "spectest.wasm"))
-	require.NoError(t, err)
+	out := moduleFolder(t, "github.com/tetratelabs/wazero")
+	root := filepath.Join(out, "internal", "integration_test", "spectest")
+	spectest := read(t, filepath.Join(root, "testdata", "spectest.wasm"))
 	r := plainRuntime(t)
-	_, err = r.InstantiateWithConfig(t.Context(), spectest, wazero.NewModuleConfig().WithName("spectest"))
+	_, err := r.InstantiateWithConfig(t.Context(), spectest, wazero.NewModuleConfig().WithName("spectest"))
 	require.NoError(t, err)
 	modules, err := filepath.Glob(filepath.Join(root, "v2", "testdata", "*.wasm"))
 	require.NoError(t, err)
 
 	same, lifted, failing := 0, 0, 0
 	for _, file := range modules {
-		source, err := os.ReadFile(file)
-		require.NoError(t, err)
+		source := read(t, file)
 		description, err := wasm.Inspect(source)
 		if err != nil {
 			continue
@@ -234,8 +228,7 @@ func (h *forkHost) call(ctx context.Context, input []byte) ([]byte, error) {
 func TestCommandsResumeWhereTheyRead(t *testing.T) {
 	for _, language := range []guests.Language{guests.C, guests.Rust, guests.GoWarm} {
 		t.Run(string(language), func(t *testing.T) {
-			source, err := guests.Command(t.Context(), language, t.TempDir())
-			require.NoError(t, err)
+			source := command(t, language)
 			h := newForkHost(t, source)
 			output, err := h.call(t.Context(), nil)
 			require.ErrorIs(t, err, errSaved)
@@ -258,11 +251,10 @@ func TestCommandsResumeWhereTheyRead(t *testing.T) {
 // Without putting memory and globals back, the same host would see calls count up, or fail:
 // the test above sees state that is left over.
 func TestResumedCommandsKeepStateUnlessItIsPutBack(t *testing.T) {
-	source, err := guests.Command(t.Context(), guests.C, t.TempDir())
-	require.NoError(t, err)
+	source := command(t, guests.C)
 	h := newForkHost(t, source)
 	call := guests.NewCall(100)
-	_, err = h.call(t.Context(), nil)
+	_, err := h.call(t.Context(), nil)
 	require.ErrorIs(t, err, errSaved)
 	_, err = h.call(t.Context(), call.Input)
 	require.NoError(t, err)
@@ -341,10 +333,9 @@ func TestResumedCallsKeepTheirStack(t *testing.T) {
 // the stack becomes 16 bytes longer each time.
 func TestNewSnapshotsGrowTheStack(t *testing.T) {
 	const calls = 2_000
-	source, err := guests.Command(t.Context(), guests.C, t.TempDir())
-	require.NoError(t, err)
+	source := command(t, guests.C)
 	h := newForkHost(t, source)
-	_, err = h.call(t.Context(), nil)
+	_, err := h.call(t.Context(), nil)
 	require.ErrorIs(t, err, errSaved)
 	call := guests.NewCall(30)
 	resume := func() {

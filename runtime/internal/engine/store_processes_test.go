@@ -66,8 +66,7 @@ func hammer(t *testing.T, dir string, random *rand.Rand) {
 	for range 50 {
 		e := keeping(t, dir, Options{CacheBytes: hammeredBytes})
 		p := sized(byte(random.IntN(3)))
-		_, err := compile(t, e, p).Run(t.Context(), plain)
-		require.NoError(t, err)
+		mustRun(t, compile(t, e, p), plain)
 		entry := e.store.entry(DigestOf(p.bytes()), false)
 		switch random.IntN(4) {
 		case 0:

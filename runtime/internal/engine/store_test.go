@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	goruntime "runtime"
 	"testing"
 	"time"
 
@@ -50,15 +51,13 @@ func everything() program {
 
 // TestStoreKeepsAllOfARewriting: what a later process finds is what the first one made.
 func TestStoreKeepsAllOfARewriting(t *testing.T) {
-	command, err := guests.Command(t.Context(), guests.C, t.TempDir())
-	require.NoError(t, err)
+	command := command(t, guests.C)
 	set := map[string]bool{}
 	unrestorable := program{body: growTable, memory: -1, tables: []byte{1, 0x70, 0, 1}}.bytes()
 	outOfBounds := program{body: nothing, memory: 0, data: []wasm.Segment{{Bytes: []byte{1}}}}.bytes()
 	for _, source := range [][]byte{everything().bytes(), unrestorable, outOfBounds, command} {
 		dir := filepath.Join(t.TempDir(), "cache")
-		cold, err := keeping(t, dir, Options{}).Compile(t.Context(), source)
-		require.NoError(t, err)
+		cold := compileSource(t, keeping(t, dir, Options{}), source)
 		_, kept, err := readEntry(onlyEntry(t, dir))
 		require.NoError(t, err)
 		want, err := rewrite(source, cold.description)
@@ -69,8 +68,7 @@ func TestStoreKeepsAllOfARewriting(t *testing.T) {
 			set[fields.Type().Field(i).Name] = set[fields.Type().Field(i).Name] || !fields.Field(i).IsZero()
 		}
 
-		warm, err := keeping(t, dir, Options{}).Compile(t.Context(), source)
-		require.NoError(t, err)
+		warm := compileSource(t, keeping(t, dir, Options{}), source)
 		assert.Equal(t, cold.rewritten, warm.rewritten)
 		assert.Equal(t, cold.description, warm.description)
 	}
@@ -84,16 +82,18 @@ func TestStoreKeepsAllOfARewriting(t *testing.T) {
 func TestKeptModulesAreNotMadeAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	source := program{body: nothing, memory: 1}.bytes()
-	_, err := keeping(t, dir, Options{Compiler: child(t)}).Compile(t.Context(), source)
-	require.NoError(t, err)
+	compileSource(t, keeping(t, dir, Options{Compiler: child(t)}), source)
 	before := listing(t, dir)
+	info, err := os.Stat(dir)
+	require.NoError(t, err)
+	if goruntime.GOOS != "windows" {
+		assert.EqualValues(t, 0o700, info.Mode().Perm(), "only this user may reach compiled code")
+	}
 
 	broken := Compiler{Executable: filepath.Join(t.TempDir(), "absent")}
 	e := keeping(t, dir, Options{Compiler: broken})
-	module, err := e.Compile(t.Context(), source)
-	require.NoError(t, err)
-	_, err = module.Run(t.Context(), plain)
-	require.NoError(t, err)
+	module := compileSource(t, e, source)
+	mustRun(t, module, plain)
 	_, err = e.Compile(t.Context(), program{body: nothing, memory: 2}.bytes())
 	require.ErrorIs(t, err, ErrHost, "control: another module")
 	require.NoError(t, e.Close(t.Context()))
@@ -155,8 +155,7 @@ func TestDamagedEntriesAreMadeAgain(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "cache")
 			run := func() {
 				module := compile(t, keeping(t, dir, Options{}), withData)
-				_, err := module.Run(t.Context(), plain)
-				require.NoError(t, err)
+				mustRun(t, module, plain)
 			}
 			run()
 			entry := onlyEntry(t, dir)
@@ -183,8 +182,7 @@ func TestDamagedEntriesAreMadeAgain(t *testing.T) {
 
 func flip(t *testing.T, file string, at int) {
 	t.Helper()
-	content, err := os.ReadFile(file)
-	require.NoError(t, err)
+	content := read(t, file)
 	if at < 0 {
 		at = max(0, len(content)+at)
 	}
@@ -218,11 +216,9 @@ func TestCacheIsBounded(t *testing.T) {
 	holds(t, dir, first, fourth)
 
 	e := keeping(t, dir, Options{CacheBytes: 1})
-	_, err = compile(t, e, sized(5)).Run(t.Context(), plain)
-	require.NoError(t, err, "a module that is too large for the cache runs")
+	mustRun(t, compile(t, e, sized(5)), plain)
 	assert.Empty(t, entries(t, dir))
-	_, err = compile(t, e, sized(5)).Run(t.Context(), plain)
-	require.NoError(t, err, "what was removed is still loaded")
+	mustRun(t, compile(t, e, sized(5)), plain)
 }
 
 // compileAnother returns the entry of a module that the store did not hold before.
@@ -245,11 +241,6 @@ func age(t *testing.T, entry string, by time.Duration) {
 	t.Helper()
 	then := time.Now().Add(-by)
 	require.NoError(t, os.Chtimes(filepath.Join(entry, indexFile), then, then))
-}
-
-func TestNegativeCacheIsRefused(t *testing.T) {
-	_, err := New(t.Context(), Options{CacheDir: filepath.Join(t.TempDir(), "cache"), CacheBytes: -1})
-	assert.ErrorContains(t, err, "negative")
 }
 
 // TestCompilerOfAnotherVersion: wazero would not find what another version has compiled,
@@ -290,8 +281,7 @@ func TestViewIsMadeAgain(t *testing.T) {
 	e := newEngine(t, Options{Compiler: child(t)}, nil)
 	compile(t, e, program{body: nothing, memory: 1})
 	require.NoError(t, os.RemoveAll(e.store.directory))
-	_, err := compile(t, e, program{body: nothing, memory: 2}).Run(t.Context(), plain)
-	require.NoError(t, err)
+	mustRun(t, compile(t, e, program{body: nothing, memory: 2}), plain)
 }
 
 // TestCacheDirectoryStaysWhereItIs: wherever the program goes.
@@ -300,8 +290,7 @@ func TestCacheDirectoryStaysWhereItIs(t *testing.T) {
 	e := keeping(t, "cache", Options{})
 	before := entries(t, "cache")
 	t.Chdir(t.TempDir())
-	_, err := compile(t, e, program{body: nothing, memory: 1}).Run(t.Context(), plain)
-	require.NoError(t, err)
+	mustRun(t, compile(t, e, program{body: nothing, memory: 1}), plain)
 	assert.Empty(t, before)
 	assert.NoDirExists(t, "cache")
 	assert.Len(t, entries(t, e.store.directory), 1)
