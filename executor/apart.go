@@ -44,16 +44,12 @@ func runApart[T any](done chan<- returned[T], do func() (T, error)) {
 	}()
 }
 
-// apart is runApart for code that is waited for, until ctx ends.
-func apart[T any](ctx context.Context, do func() (T, error)) (value T, err error) {
+// apart is runApart for code that is waited for.
+func apart[T any](do func() (T, error)) (T, error) {
 	done := make(chan returned[T], 1)
 	runApart(done, do)
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		return value, ctx.Err()
-	}
+	r := <-done
+	return r.value, r.err
 }
 
 // lookUp looks for a tool while a batch is under way: a panic must not cost the records of calls that
@@ -67,7 +63,14 @@ func lookUp(resolver Resolver, name string) (entry registry.Entry, ok bool, err 
 // identityOf asks a tool for its identity, which runs the tool's code. That has no effects, so a tool that is
 // still at it when ctx ends need not be waited for.
 func identityOf(ctx context.Context, entry registry.Entry) (string, error) {
-	return apart(ctx, func() (string, error) { return entry.Identity(ctx) })
+	done := make(chan returned[string], 1)
+	runApart(done, func() (string, error) { return entry.Identity(ctx) })
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
 }
 
 // eachCallee visits the tools that a tool may call, and those that these may, each name once. ok is

@@ -116,7 +116,7 @@ func (b *batch) keep(ctx context.Context, c *call) {
 	entry := Entry{
 		Record: c.record, Whole: c.whole, Tool: c.tool, Batch: b.id, Session: b.session.id, Tenant: b.session.tenant, Began: c.began,
 	}
-	_, failure := apart(context.Background(), func() (struct{}, error) {
+	_, failure := apart(func() (struct{}, error) {
 		return struct{}{}, b.executor.options.Recorder.Record(context.WithoutCancel(ctx), entry)
 	})
 	if failure != nil {

@@ -227,7 +227,7 @@ func (a *made[T]) begin(m *manifests.Manifest, do func() (T, error)) *madeOf[T] 
 	a.byTool[m.Name] = known
 	go func() {
 		defer close(known.done)
-		known.value, known.err = apart(context.Background(), do)
+		known.value, known.err = apart(do)
 	}()
 	return known
 }

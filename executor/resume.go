@@ -185,7 +185,7 @@ func (e *Executor) claimElsewhere(ctx context.Context, session *Session, stored 
 	if claimer == nil {
 		return true, nil
 	}
-	ours, err = apart(context.Background(), func() (bool, error) { return claimer.Claim(ctx, key, until) })
+	ours, err = apart(func() (bool, error) { return claimer.Claim(ctx, key, until) })
 	if err != nil {
 		return false, fmt.Errorf("claim: %w", err)
 	}
