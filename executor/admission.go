@@ -132,30 +132,17 @@ func ended(ctx context.Context) error {
 // notAdmitted explains to a model why a call was not run.
 func notAdmitted(name string, err error) (tool.Kind, string) {
 	if open, ok := errors.AsType[*breaker.OpenError](err); ok {
-		return tool.Busy, fmt.Sprintf("%s crashed or ran out of time %d times in a row, so it is not called for now; try again in %s, or do without it",
+		return tool.Busy, fmt.Sprintf("%s crashed or timed out %d times in a row, so it is disabled for now; try again in %s, or do without it",
 			name, open.Failures, inWords(time.Until(open.Until)))
 	}
 	if slow, ok := errors.AsType[*rates.Error](err); ok {
 		return tool.Busy, fmt.Sprintf("too many %s in a short time; try again in %s", slow.Of, inWords(slow.After))
 	}
 	if full, ok := errors.AsType[*queue.Error](err); ok {
-		if full.Kind == queue.ErrWaited {
-			return tool.Busy, fmt.Sprintf("no place became free in time among the calls of %s; try again later", whose(full.Limit))
-		}
-		return tool.Busy, fmt.Sprintf("too many calls of %s are running or waiting; try again later", whose(full.Limit))
+		whose := map[queue.Limit]string{queue.Tool: "this tool", queue.Tenant: "this tenant", queue.All: "all tenants"}
+		return tool.Busy, fmt.Sprintf("too many calls of %s are running or waiting; try again later", whose[full.Limit])
 	}
 	return notStarted(err)
-}
-
-func whose(limit queue.Limit) string {
-	switch limit {
-	case queue.Tool:
-		return "this tool"
-	case queue.Tenant:
-		return "this tenant"
-	default:
-		return "everybody"
-	}
 }
 
 // inWords rounds a time up, so that it is not too early to come again.

@@ -245,7 +245,7 @@ func (b *batch) attempt(ctx context.Context, c *call) {
 func (b *batch) perform(ctx context.Context, c *call, in admitted) {
 	if c.wait != nil && !c.isApproved() { // it has started, so that it cannot wait for another
 		in.leave(breaker.Unknown)
-		c.refuse(tool.Busy, "the call waited for a place until its approval had run out; call it again")
+		c.refuse(tool.Busy, "the approval expired while the call waited for a slot; call it again")
 		return
 	}
 	if !c.readOnly {
@@ -262,7 +262,7 @@ func (b *batch) perform(ctx context.Context, c *call, in admitted) {
 // notStarted explains why a call was not started, given how its context ended.
 func notStarted(err error) (tool.Kind, string) {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return tool.Deadline, "the time was up before the call was started"
+		return tool.Deadline, "the deadline passed before the call started"
 	}
-	return tool.Cancelled, "the call was cancelled before it was started"
+	return tool.Cancelled, "the call was cancelled before it started"
 }

@@ -118,7 +118,7 @@ func (c *call) take(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, stop
 }
 
-var errNoJSON = errors.New("the data of the result is not JSON")
+var errNoJSON = errors.New("the result's data is not JSON")
 
 // invoke runs the tool and completes the record. It waits for the tool in any case: a tool that went on
 // after its record would break the order of the calls. The exception is one that says of itself that it
@@ -198,7 +198,7 @@ func classify(err error) (tool.Kind, string) {
 	}
 	switch kind {
 	case tool.Deadline:
-		return kind, "the call ran out of time"
+		return kind, "the call timed out"
 	case tool.Cancelled:
 		return kind, "the call was cancelled"
 	default:

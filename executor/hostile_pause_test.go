@@ -70,7 +70,7 @@ func TestAttackOutputOfAnotherTool(t *testing.T) {
 			continue
 		}
 		assert.Equal(t, tool.Cancelled, result.Kind, name)
-		assert.Contains(t, result.Error, "the client has run the call")
+		assert.Contains(t, result.Error, "the client ran the call")
 		assert.NotContains(t, result.Error, "again")
 	}
 }

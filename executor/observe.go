@@ -69,7 +69,7 @@ func (b *batch) over(ctx context.Context, status Status, pending int) tool.Total
 	kind, log := tool.BatchFinished, b.executor.log
 	if status == RequiresAction {
 		kind = tool.BatchPaused
-		log.InfoContext(ctx, "batch waits", "batch", b.id, "session", b.session.id, "pending", pending)
+		log.InfoContext(ctx, "batch paused", "batch", b.id, "session", b.session.id, "pending", pending)
 	} else {
 		log.InfoContext(ctx, "batch finished", "batch", b.id, "session", b.session.id, "calls", totals.Calls,
 			"failed", totals.Failed, "skipped", totals.Skipped, "cached", totals.Cached, "fuel", totals.Fuel, "output_bytes", totals.OutputBytes)
@@ -120,7 +120,7 @@ func (b *batch) keep(ctx context.Context, c *call) {
 		return struct{}{}, b.executor.options.Recorder.Record(context.WithoutCancel(ctx), entry)
 	})
 	if failure != nil {
-		b.executor.log.ErrorContext(ctx, "record was not kept", append(causeOf(failure), slog.String("call_id", entry.Record.CallID))...)
+		b.executor.log.ErrorContext(ctx, "recorder failed", append(causeOf(failure), slog.String("call_id", entry.Record.CallID))...)
 	}
 }
 
@@ -189,8 +189,8 @@ func levelOf(kind tool.Kind) slog.Level {
 func (b *batch) breakerChanged(ctx context.Context, c *call, state breaker.State) {
 	attributes := []any{"call_id", c.record.CallID, "tool", c.tool, "tenant", b.session.tenant}
 	if state == breaker.Opened {
-		b.executor.log.WarnContext(ctx, "the tool keeps failing and is not called for a while", attributes...)
+		b.executor.log.WarnContext(ctx, "circuit breaker opened", attributes...)
 		return
 	}
-	b.executor.log.InfoContext(ctx, "the tool is called again", attributes...)
+	b.executor.log.InfoContext(ctx, "circuit breaker closed", attributes...)
 }

@@ -96,7 +96,7 @@ func reference(callID, part string) string {
 
 // mark is what stands in a part in place of what was cut.
 func (b *batch) mark(cut tool.Cut) string {
-	text := fmt.Sprintf("[%s cut: %d of %d bytes are here", cut.Part, cut.Kept, cut.Bytes)
+	text := fmt.Sprintf("[%s cut: %d of %d bytes shown", cut.Part, cut.Kept, cut.Bytes)
 	if hint := b.hint(cut); hint != "" {
 		text += "; " + hint
 	}

@@ -103,7 +103,7 @@ func TestOutputBudget(t *testing.T) {
 				assert.Positive(t, cut.Kept)
 				assert.Equal(t, whole[:cut.Kept], record.Result.Output[:cut.Kept])
 				mark := record.Result.Output[cut.Kept:]
-				assert.Contains(t, mark, fmt.Sprintf("output cut: %d of %d bytes are here", cut.Kept, cut.Bytes))
+				assert.Contains(t, mark, fmt.Sprintf("output cut: %d of %d bytes shown", cut.Kept, cut.Bytes))
 				assert.Contains(t, mark, cut.Reference)
 				for _, most := range []int64{0, 7, 1000, 1 << 30} {
 					require.True(t, whole == pages(t, session, cut.Reference, most))
@@ -239,6 +239,6 @@ func TestHintThatPanics(t *testing.T) {
 	}))
 	record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "long", "")}})
 	assert.True(t, record.Result.Success)
-	assert.Regexp(t, `^x+\n\[output cut: \d+ of 1000 bytes are here\]$`, record.Result.Output)
+	assert.Regexp(t, `^x+\n\[output cut: \d+ of 1000 bytes shown\]$`, record.Result.Output)
 	assert.Contains(t, log.text.String(), "no hint")
 }

@@ -146,7 +146,7 @@ func TestRowS07Breaker(t *testing.T) {
 				record := ask(t, e, a, "sick", "")
 				assert.Equal(t, tool.Busy, record.Result.Kind)
 				assert.True(t, record.Skipped)
-				assert.Equal(t, "sick crashed or ran out of time 3 times in a row, so it is not called for now; try again in 7s, or do without it", record.Result.Error)
+				assert.Equal(t, "sick crashed or timed out 3 times in a row, so it is disabled for now; try again in 7s, or do without it", record.Result.Error)
 				assert.EqualValues(t, 3, count.runs.Load())
 				assert.True(t, ask(t, e, a, "well", "").Result.Success, "another tool is not touched")
 				assert.Equal(t, kind, ask(t, e, b, "sick", "").Result.Kind, "nor is another tenant")
@@ -165,8 +165,8 @@ func TestRowS07Breaker(t *testing.T) {
 						said[line["level"].(string)+" "+line["msg"].(string)]++
 					}
 				}
-				assert.Equal(t, 1, said["INFO the tool is called again"])
-				assert.Positive(t, said["WARN the tool keeps failing and is not called for a while"])
+				assert.Equal(t, 1, said["INFO circuit breaker closed"])
+				assert.Positive(t, said["WARN circuit breaker opened"])
 			})
 		})
 	}

@@ -27,15 +27,15 @@ const (
 // has all mistakes of a submission. Nothing has been run then, and the state can be tried again.
 var (
 	ErrInvalidState  = errors.New("invalid state")                   // it is damaged, or another version's
-	ErrWrongSession  = errors.New("another session's")               // tenant or context values differ
-	ErrUnknownCall   = errors.New("no call waits under this id")     // or more than one has it
-	ErrMissingAnswer = errors.New("a call that waits has no answer") // each needs one
+	ErrWrongSession  = errors.New("the batch belongs to another session")               // tenant or context values differ
+	ErrUnknownCall   = errors.New("no waiting call has this id")     // or more than one has it
+	ErrMissingAnswer = errors.New("a waiting call has no answer") // each needs one
 	ErrDoubledAnswer = errors.New("a call has more than one answer")
-	ErrWrongAnswer   = errors.New("the answer does not fit what is waited for") // as an output where an approval is needed
+	ErrWrongAnswer   = errors.New("the answer is of the wrong type") // as an output where an approval is needed
 	ErrNotApproved   = errors.New("the approval is for something else")         // its fingerprint is missing or another
-	ErrExpired       = errors.New("the batch no longer waits: its time was up")
+	ErrExpired       = errors.New("the paused batch has expired")
 	// ErrAlreadyResumed may also mean that the batch is being resumed. Some of what waited may have run.
-	ErrAlreadyResumed = errors.New("the batch no longer waits: it was resumed")
+	ErrAlreadyResumed = errors.New("the batch was already resumed")
 )
 
 // Pause says for how long paused batches can be resumed. The zero value is the safe default.
@@ -119,7 +119,7 @@ func (e *Executor) admit(b *batch, stored *storedBatch, r Resumption) (map[strin
 	case !now.Before(stored.Expires):
 		m.add(ErrExpired, "%s", stored.Expires.Format(time.RFC3339))
 	case stored.Expires.After(now.Add(e.options.Pause.Expire + clocksDiffer)):
-		m.add(ErrInvalidState, "it says that it waits until %s, which is longer than batches wait here", stored.Expires.Format(time.RFC3339))
+		m.add(ErrInvalidState, "it expires at %s, later than batches may wait here", stored.Expires.Format(time.RFC3339))
 	}
 	if b.session.digest(stored.ID) != stored.Session {
 		m.add(ErrWrongSession, "the batch began with another tenant or other context values")
@@ -265,7 +265,7 @@ func (c *call) submitOutput(s *storedCall, output *tool.Result) {
 	case c.phase == phaseRefused:
 		c.untaken(c.record.Result.Error)
 	case !c.isClient() || s.Waits.Tool != c.tool:
-		c.untaken("the tool was replaced meanwhile")
+		c.untaken("the tool was replaced in the meantime")
 	default:
 		c.phase, c.wait.answer = phaseAnswered, output
 		if !s.Waits.Hints.ReadOnly { // when it was run
@@ -288,7 +288,7 @@ func (c *call) untaken(why string) {
 	if c.record.Result.Kind == tool.Internal {
 		kind = tool.Internal
 	}
-	c.refuse(kind, "the client has run the call, but what came of it was not taken: "+why, c.record.Denials...)
+	c.refuse(kind, "the client ran the call, but its output was rejected: "+why, c.record.Denials...)
 	c.record.Skipped = false
 }
 

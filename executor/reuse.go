@@ -54,6 +54,7 @@ func (c *call) ask() error {
 		Key:     key{tool: c.entry.Registration, tenant: b.session.tenant},
 		Domains: []string{tenantDomain(b.session.tenant)},
 		TTL:     cmp.Or(behavior.Cache, reuse.TTL),
+		Alone:   c.parent != nil, // two tools that wait for each other's calls would wait forever
 	}
 	if reuse.Scope != ReuseTenant {
 		q.Key.session = b.session.number
@@ -122,23 +123,14 @@ func (b *batch) appendAllowed(text []byte) []byte {
 	return appendText(append(text, 1), slices.Sorted(maps.Keys(b.allowed))...)
 }
 
-// answer completes a call's record: with what an earlier one came to, if that may be used
-// again, else by running it.
+// answer completes a call's record from the cache, or by running the call. Calls that ask the same at the same
+// time are run once. Nobody waits for a call that waits for a place itself: it may be one of many of
+// another session.
 func (b *batch) answer(ctx context.Context, c *call) {
-	q := c.question
-	switch {
-	case q == nil || b.executor.options.Reuse.Scope == ReuseBatch:
+	if c.question == nil || b.executor.options.Reuse.Scope == ReuseBatch {
 		b.attempt(ctx, c)
-	case c.parent != nil:
-		b.answerNested(ctx, c)
-	default:
-		b.answerOnce(ctx, c)
+		return
 	}
-}
-
-// answerOnce runs calls that ask the same at the same time once. Nobody waits for a
-// call that waits for a place itself: it may be one of many of another session.
-func (b *batch) answerOnce(ctx context.Context, c *call) {
 	var in admitted
 	ready := answers.Ready{
 		Get: func(ctx context.Context) (err error) {
@@ -149,31 +141,17 @@ func (b *batch) answerOnce(ctx context.Context, c *call) {
 	}
 	known, from, err := b.executor.answers.Do(ctx, *c.question, ready, func(ctx context.Context) (answered, bool) {
 		b.perform(ctx, c, in)
-		if !c.lasts() {
+		lasts := c.record.Result.Success && !c.unkept.Load()
+		if !lasts {
 			return answered{}, false
 		}
-		return c.answered(), true
+		return answered{source: c.record.CallID, result: cloned(c.record.Result)}, true
 	})
 	switch {
 	case err != nil:
 		c.refuse(notAdmitted(c.tool, err))
 	case from != answers.Asked:
-		c.repeats(known)
-	}
-}
-
-// answerNested is answer for a call of a tool's. It never waits for another call that asks the
-// same: two tools that wait for each other's would wait for ever.
-func (b *batch) answerNested(ctx context.Context, c *call) {
-	cache := b.executor.answers
-	if known, ok := cache.Get(c.question.Key); ok {
-		c.repeats(known)
-		return
-	}
-	asked := cache.Now()
-	b.attempt(ctx, c)
-	if c.lasts() {
-		cache.Put(*c.question, asked, c.answered())
+		c.record.Cached, c.record.Source, c.record.Result = true, known.source, cloned(known.result)
 	}
 }
 
@@ -190,14 +168,6 @@ func writesFiles(m *manifests.Manifest) bool {
 	return slices.ContainsFunc(m.Permissions.Files, func(p manifests.FilePermission) bool { return p.Access == manifests.AccessReadWrite })
 }
 
-// answered is what the call came to, for others.
-func (c *call) answered() answered {
-	return answered{source: c.record.CallID, result: cloned(c.record.Result)}
-}
-
-// lasts reports whether what the call came to may be given to later calls.
-func (c *call) lasts() bool { return c.record.Result.Success && !c.unkept.Load() }
-
 // tells reports whether what the call came to holds for its duplicates as well: whether it
 // has run, or has an answer, and was not ended for a reason of its own.
 func (c *call) tells() bool {
@@ -213,11 +183,6 @@ func (c *call) passing() bool {
 		return c.entry.Unavailable != "" || !c.record.Skipped
 	}
 	return true
-}
-
-// repeats completes the record with an earlier call's result.
-func (c *call) repeats(known answered) {
-	c.record.Cached, c.record.Source, c.record.Result = true, known.source, cloned(known.result)
 }
 
 // duplicates completes the record with the result of a call of the same batch.

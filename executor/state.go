@@ -159,7 +159,7 @@ const (
 	stateEnvelope = 4 << 10
 )
 
-const tooLong = "the batch is too long to wait for an answer or an approval; make fewer or shorter calls at a time"
+const tooLong = "the batch is too large to pause for an answer or an approval; make fewer or shorter calls at a time"
 
 // refuseLong refuses what would wait in a batch whose calls are too long to be kept meanwhile, before
 // anybody is told of it: a model must not choose what cannot be stored.
@@ -194,7 +194,7 @@ func (b *batch) refuseWaiting(ctx context.Context, calls []*call) (some bool) {
 		c.refuse(tool.Busy, tooLong)
 	}
 	if some {
-		b.executor.log.WarnContext(ctx, "batch is too long to wait", "batch", b.id, "session", b.session.id)
+		b.executor.log.WarnContext(ctx, "batch is too large to pause", "batch", b.id, "session", b.session.id)
 	}
 	return some
 }

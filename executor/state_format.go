@@ -87,7 +87,7 @@ func (t *jsonText) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	if !json.Valid([]byte(held)) {
-		return errors.New("a text holds no JSON")
+		return errors.New("the string does not hold JSON")
 	}
 	*t = jsonText(held)
 	return nil
@@ -145,7 +145,7 @@ func element[E any](raw []byte, least int) (read E, err error) {
 		return read, err
 	}
 	if compact.Len() < least {
-		return read, errors.New("it is shorter than any")
+		return read, errors.New("it is shorter than any valid element")
 	}
 	if err := strict(compact.Bytes(), &read); err != nil {
 		return read, err
@@ -164,7 +164,7 @@ func strict(text []byte, into any) error {
 		return err
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the JSON value")
+		return errors.New("unexpected data after the JSON value")
 	}
 	return nil
 }
@@ -270,11 +270,11 @@ func (w *storedBatch) check() error {
 	case w.Version != stateVersion:
 		return fmt.Errorf("it is of the version %q, and %q is what can be resumed here; run the batch again", tool.Shown(w.Version, 64), stateVersion)
 	case !isID(w.ID):
-		return errors.New("the batch's id is none")
+		return errors.New("the batch id is invalid")
 	case w.Revision < 1 || w.Revision > maxRevision:
 		return fmt.Errorf("revision %d", w.Revision)
 	case !isDigest(w.Session):
-		return errors.New("the session is no digest")
+		return errors.New("the session is not a digest")
 	case w.Expires.IsZero():
 		return errors.New("it does not say when it expires")
 	}
@@ -320,7 +320,7 @@ func checkTotals(t *tool.Totals, ended int) error {
 func (c *storedCall) check() error {
 	switch {
 	case !isID(c.CallID):
-		return errors.New("its call_id is none")
+		return errors.New("its call_id is invalid")
 	case c.Ended != nil && c.Waits != nil:
 		return errors.New("it has ended and waits")
 	case c.Ended != nil:
@@ -340,7 +340,7 @@ func (e *storedRecord) check() error {
 	case e.Final && !e.Result.Success:
 		return errors.New("a failure is no final answer")
 	case e.Source != "" && !isID(e.Source):
-		return errors.New("its source is no call_id")
+		return errors.New("its source is not a call_id")
 	}
 	return nil
 }
@@ -354,7 +354,7 @@ func (a *storedAction) check() error {
 	case a.Type == tool.NeedsOutput && (a.Fingerprint != "" || len(a.Decisions)+len(a.Callees) > 0):
 		return errors.New("it waits for an output, which has no fingerprint, no permissions and no callees")
 	case a.Type == tool.NeedsApproval && !isDigest(a.Fingerprint):
-		return errors.New("its fingerprint is none")
+		return errors.New("its fingerprint is invalid")
 	case a.Type != tool.NeedsOutput && a.Type != tool.NeedsApproval:
 		return fmt.Errorf("it waits for %q", tool.Shown(string(a.Type), 32))
 	}

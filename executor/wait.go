@@ -118,7 +118,7 @@ func (c *call) denyWaiting() {
 		c.deny("execution", fmt.Sprintf("the client runs %s, so no tool can call it", c.tool), tool.Allow{})
 		return
 	}
-	c.deny("approval", fmt.Sprintf("calls of %s must be approved (%s), and a tool that makes one cannot wait for it", c.tool, c.wait.action.Reason), tool.Allow{})
+	c.deny("approval", fmt.Sprintf("calls of %s require approval (%s), and a tool cannot wait for one", c.tool, c.wait.action.Reason), tool.Allow{})
 }
 
 // announce tells everybody what a call waits for, once.
@@ -127,7 +127,7 @@ func (b *batch) announce(ctx context.Context, c *call) {
 		return
 	}
 	c.phase = phaseAnnounced
-	b.executor.log.InfoContext(ctx, "call waits", "call_id", c.record.CallID, "tool", c.tool, "for", string(c.wait.action.Type))
+	b.executor.log.InfoContext(ctx, "call waiting", "call_id", c.record.CallID, "tool", c.tool, "for", string(c.wait.action.Type))
 	b.send(tool.CallWaiting, func(event *tool.Event) {
 		c.describe(event)
 		action := c.wait.action
@@ -162,7 +162,7 @@ func (b *batch) clear(ctx context.Context, c *call) bool {
 	}
 	if c.wait == nil {
 		if reason := entry.Asks(); reason != "" {
-			c.refuse(tool.Busy, fmt.Sprintf("calls of %s must be approved since after this one was checked (%s); call it again", c.tool, storable(reason)))
+			c.refuse(tool.Busy, fmt.Sprintf("calls of %s now require approval (%s); call it again", c.tool, storable(reason)))
 		}
 		return true
 	}

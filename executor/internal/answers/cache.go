@@ -1,22 +1,21 @@
-// Package answers is a cache of what read-only calls came to.
+// Package answers is a cache for the results of read-only calls.
 //
-// [Cache.Do] answers a [Question] with an answer that is kept, with the one that another goroutine is
-// finding (a flight, which several may wait for), or by asking. An answer is kept until its time is
-// over, until the room is needed for others, or until a barrier makes it stale.
+// [Cache.Do] answers a [Question] from the cache, with the answer that another goroutine is finding (a
+// flight, which several may wait for), or by asking. An answer is kept until it expires, until its
+// room is needed for others, or until a barrier makes it stale.
 //
 // # Domains and barriers
 //
 // A question names the domains that its answer depends on. [Cache.Barrier] says that what is
 // in a domain may change from now until its end. An answer is good only if no barrier in any
 // of its domains began, was under way or ended since it was asked for. A flight is joined only if no
-// barrier in its domains began or ended since it began. So whoever asks after the end of a barrier never
-// gets an answer that was looked for before that end; whoever waited already may.
+// barrier in its domains began or ended since it began. So a caller that asks after the end of a barrier
+// never gets an answer that was looked for before that end; one that waited already may.
 //
 // # Waiting
 //
-// Only [Cache.Do] waits, and only for flights. An ask that leads to another Do may come to
-// wait for itself, or for a flight that waits for it. What is asked on behalf of a flight
-// uses [Cache.Get], [Cache.Now] and [Cache.Put] instead.
+// [Cache.Do] waits for flights. An ask that leads to another Do may come to wait for itself, or for
+// a flight that waits for it. What is asked on behalf of a flight asks with [Question.Alone] instead.
 package answers
 
 import (
@@ -37,10 +36,12 @@ type Question[K comparable] struct {
 	// TTL is for how long the answer is kept, from when it was found. One that is not
 	// positive keeps nothing.
 	TTL time.Duration
+	// Alone says that the caller waits for nobody's flight, and nobody for its own.
+	Alone bool
 }
 
-// Moment is a point in the history of a cache's barriers, from [Cache.Now].
-type Moment uint64
+// moment is a point in the history of a cache's barriers.
+type moment uint64
 
 // Cache keeps answers. Get one from [New]; it needs no closing and is safe for concurrent
 // use. An answer may be given to several callers, so nobody may change it.
@@ -53,8 +54,8 @@ type Cache[K comparable, V any] struct {
 	bytes   int64
 	flights map[K]*flight[V] // the latest of each key
 	domains map[string]domain
-	now     Moment // counts how often a barrier began or ended, in any domain
-	known   Moment // domains are known since then
+	now     moment // counts how often a barrier began or ended, in any domain
+	known   moment // domains are known since then
 }
 
 // entry is an answer that is kept. One that is stale or has expired goes when it is asked for, or when it
@@ -63,14 +64,14 @@ type entry[V any] struct {
 	answer  V
 	size    int64
 	expires time.Time
-	asked   Moment
+	asked   moment
 	domains []string
 }
 
 // domain is what is known of one in which there was a barrier.
 type domain struct {
 	open    int    // barriers under way
-	changed Moment // when one last began or ended
+	changed moment // when one last began or ended
 }
 
 // maxDomains is how many domains are remembered. Beyond that, all but those with barriers under way
@@ -89,15 +90,7 @@ func New[K comparable, V any](bytes int64, size func(V) int64) (*Cache[K, V], er
 	return c, nil
 }
 
-// Get returns the answer that is kept for the key, if there is a good one. It never waits for a
-// flight.
-func (c *Cache[K, V]) Get(key K) (answer V, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.get(key)
-}
-
-// get is Get with the lock held.
+// get returns the answer that is kept for the key, if there is a good one. The lock is held.
 func (c *Cache[K, V]) get(key K) (answer V, ok bool) {
 	e, ok := c.kept.Get(key)
 	if !ok {
@@ -110,18 +103,9 @@ func (c *Cache[K, V]) get(key K) (answer V, ok bool) {
 	return e.answer, true
 }
 
-// Put keeps an answer that was found without a flight, in place of any that is kept for the question.
-// asked is what [Cache.Now] returned before the answer was looked for: if there was a barrier in any of
-// the question's domains since, Put does nothing.
-func (c *Cache[K, V]) Put(question Question[K], asked Moment, answer V) {
-	size := c.size(answer)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.put(question, asked, answer, size)
-}
-
-// put is Put with the lock held.
-func (c *Cache[K, V]) put(question Question[K], asked Moment, answer V, size int64) {
+// put keeps an answer in place of any that is kept for the question. If there was a barrier in any of the
+// question's domains since it was asked, put does nothing. The lock is held.
+func (c *Cache[K, V]) put(question Question[K], asked moment, answer V, size int64) {
 	if size < 1 || size > c.most || question.TTL <= 0 || !c.undisturbed(question.Domains, asked) {
 		return
 	}
@@ -144,15 +128,8 @@ func (c *Cache[K, V]) good(e entry[V]) bool {
 	return time.Now().Before(e.expires) && c.undisturbed(e.domains, e.asked)
 }
 
-// Now returns the present moment, for a later [Cache.Put].
-func (c *Cache[K, V]) Now() Moment {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
 // unchanged reports whether no barrier in the domains began or ended since then. The lock is held.
-func (c *Cache[K, V]) unchanged(domains []string, since Moment) bool {
+func (c *Cache[K, V]) unchanged(domains []string, since moment) bool {
 	for _, name := range domains {
 		if c.domains[name].changed > since {
 			return false
@@ -162,7 +139,7 @@ func (c *Cache[K, V]) unchanged(domains []string, since Moment) bool {
 }
 
 // undisturbed reports whether, besides, no barrier was under way. The lock is held.
-func (c *Cache[K, V]) undisturbed(domains []string, since Moment) bool {
+func (c *Cache[K, V]) undisturbed(domains []string, since moment) bool {
 	for _, name := range domains {
 		if c.domains[name].open > 0 { // it was open then, or has changed the domain since
 			return false

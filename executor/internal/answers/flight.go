@@ -16,7 +16,7 @@ const (
 // which nobody knows whether they join it before they wait: a caller that joins gives its place back,
 // leaves when its context ends, and asks for itself where the answer is not for others.
 type flight[V any] struct {
-	began Moment
+	began moment
 	// landed is closed when the ask has ended. The first who waits makes it, with the cache's
 	// lock held. The fields below are set before it is closed.
 	landed chan struct{}
@@ -42,7 +42,7 @@ type Ready struct {
 //
 // Do fails only if ready does, or if ctx ends while it waits, with ctx's error and no answer.
 func (c *Cache[K, V]) Do(ctx context.Context, question Question[K], ready Ready, ask func(context.Context) (answer V, keep bool)) (answer V, from Source, err error) {
-	join := true // until a flight has failed: the next might as well
+	join := !question.Alone // until a flight has failed: the next might as well
 	for has := ready.Get == nil; ; {
 		answer, from, f := c.enter(question, join, has)
 		switch {

@@ -71,9 +71,8 @@ func TestHammer(t *testing.T) {
 				switch n := random.IntN(20); {
 				case n == 0:
 					w.write(c, i%2)
-				case n < 4:
-					nested(t, c, &w, q)
 				default:
+					q.Alone = n < 4 // as a tool that another calls
 					from[hammer(t, c, &w, q, random, places)].Add(1)
 				}
 			}
@@ -121,19 +120,6 @@ func hammer(t *testing.T, c *answers.Cache[string, numbers], w *world, q answers
 		fresh(t, q, floor, n)
 	}
 	return from
-}
-
-// nested asks as a tool does that another calls.
-func nested(t *testing.T, c *answers.Cache[string, numbers], w *world, q answers.Question[string]) {
-	floor := w.floor()
-	n, ok := c.Get(q.Key)
-	if !ok {
-		asked := c.Now()
-		n = w.read()
-		runtime.Gosched()
-		c.Put(q, asked, n)
-	}
-	fresh(t, q, floor, n)
 }
 
 func fresh(t *testing.T, q answers.Question[string], floor, n numbers) {

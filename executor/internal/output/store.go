@@ -132,9 +132,9 @@ func (s *Store) text(reference string) (string, error) {
 		return text, nil
 	}
 	if s.gone {
-		return "", fmt.Errorf("%w: nothing was kept by it in this session, or it has given way to later results", ErrUnknown)
+		return "", fmt.Errorf("%w: nothing is kept under it in this session, or it was evicted by later results", ErrUnknown)
 	}
-	return "", fmt.Errorf("%w: nothing was kept by it in this session", ErrUnknown)
+	return "", fmt.Errorf("%w: nothing is kept under it in this session", ErrUnknown)
 }
 
 func refused(reference string, err error) error {

@@ -53,13 +53,13 @@ func TestStoreLetsTheOldestGo(t *testing.T) {
 		require.True(t, store.Keep(reference, text))
 	}
 	_, err := store.Page("d", 0, 0)
-	require.EqualError(t, err, `reference "d": unknown reference: nothing was kept by it in this session`)
+	require.EqualError(t, err, `reference "d": unknown reference: nothing is kept under it in this session`)
 
 	require.True(t, store.Keep("a", "again"), "shorter, so that nothing has to go; and the newest now")
 	require.True(t, store.Keep("d", text))
 	_, err = store.Page("b", 0, 0)
 	require.ErrorIs(t, err, output.ErrUnknown)
-	assert.ErrorContains(t, err, "or it has given way to later results")
+	assert.ErrorContains(t, err, "or it was evicted by later results")
 	assert.Equal(t, "again", readAll(t, store, "a", 0))
 	assert.Equal(t, text, readAll(t, store, "c", 0))
 
@@ -107,7 +107,7 @@ func TestPage(t *testing.T) {
 		{"negative from", "r", -1, 0, output.ErrRange, `reference "r": outside of the text: it has 8 bytes and no page from -1 on`},
 		{"beyond", "r", 9, 0, output.ErrRange, `reference "r": outside of the text: it has 8 bytes and no page from 9 on`},
 		{"negative most", "r", 0, -1, output.ErrRange, `reference "r": outside of the text: a page cannot have -1 bytes`},
-		{"unknown", "x\x1b", 0, 0, output.ErrUnknown, "reference \"x\uFFFD\": unknown reference: nothing was kept by it in this session"},
+		{"unknown", "x\x1b", 0, 0, output.ErrUnknown, "reference \"x\uFFFD\": unknown reference: nothing is kept under it in this session"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := store.Page(test.reference, test.from, test.most)
