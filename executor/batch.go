@@ -15,56 +15,53 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Batch is the calls of one answer of a model.
+// Batch is the calls of one model response.
 type Batch struct {
 	Calls []tool.Call
-	// Session is whose calls these are. Nil stands for one of the batch's own, as
-	// [SessionOptions] makes it by default.
+	// Session is the session that makes the calls. Nil means a new one with the zero [SessionOptions].
 	Session *Session
-	// Timeout is for how long the batch may take; calls that still run then are stopped, and
-	// those that wait are not started. Zero leaves it to the context.
+	// Timeout bounds the batch. When it expires, running calls are stopped and waiting ones are not
+	// started. Zero leaves it to the context.
 	Timeout time.Duration
-	// Parallel takes the place of [Options.Parallel], if it is not zero.
+	// Parallel overrides [Options.Parallel] if it is not zero.
 	Parallel int
-	// Files are those that the host has for these calls, beside the session's.
+	// Files are the host's files for these calls, in addition to the session's.
 	Files []tool.File
-	// Trace is the request's W3C traceparent, which tools may pass on; empty for none.
+	// Trace is the request's W3C traceparent, which tools may propagate; empty for none.
 	Trace string
-	// Stream shows the batch as it happens. Nil: nobody watches.
+	// Stream shows progress as it happens. Nil shows none.
 	Stream *Stream
 }
 
 // Report is the outcome of a batch.
 type Report struct {
-	ID string // the batch's
-	// Session is the batch's, also where it had none of its own: it keeps what was cut.
+	ID string // of the batch
+	// Session is the batch's session, which keeps results that were cut. It is never nil.
 	Session *Session
-	// Records holds one record for each call that has ended, in the order of the calls. Those of a
-	// batch that is Completed are all of its calls.
+	// Records holds one record for each call that has ended, in the order of the calls: for all calls
+	// if the batch is Completed.
 	Records []tool.Record
 	Totals  tool.Totals
 	Status  Status
-	// Pending is what a batch waits for that RequiresAction, in the order of the calls. It is []
-	// where it waits for nothing.
+	// Pending lists what a paused batch waits for, in the order of the calls. It is [] if the batch
+	// is Completed.
 	Pending []tool.Action
-	// State is what the batch is resumed with. It is nil where it has ended.
+	// State resumes a paused batch. It is nil if the batch is Completed.
 	State *State
-	// Final are the call ids of calls that succeeded, of tools whose output may be shown to the user
-	// as it is (behavior.final). It is [] where there are none.
+	// Final lists the call ids of successful calls whose output may be shown to the user as it is
+	// (behavior.final). It is [] if there are none.
 	Final []string
 }
 
-// Execute runs a batch. It returns when every call that it started has ended: all of its calls, or
-// those that do not wait for an answer or an approval ([RequiresAction]).
+// Execute runs a batch. It returns when all calls have ended, or when the remaining ones wait for an
+// output or an approval ([RequiresAction]).
 //
-// What goes wrong with a call is in its record, and the error is then nil. That holds
-// for a ctx that ends too: calls that were not started are recorded as skipped, with
-// kind deadline or cancelled; such a batch does not wait for anybody. The error is only
-// for a batch that could not be taken up ([ErrInvalidBatch]); there is no record then, and
-// nothing ran.
+// A call's failure is in its record, and the error is nil. If ctx ends, calls that have not started are
+// recorded as skipped, with the kind deadline or cancelled, and the batch does not pause. An error
+// means that the batch was refused ([ErrInvalidBatch]): nothing ran, and there are no records.
 //
-// A tool must not call it to call other tools, and might wait for itself: it has
-// [tool.Invocation.Host] for that.
+// Tools must not use Execute to call other tools, since the batch could wait for itself. They have
+// [tool.Invocation.Host].
 func (e *Executor) Execute(ctx context.Context, requested Batch) (Report, error) {
 	return attend(ctx, "execute", requested, func(ctx context.Context) (Report, error) { return e.execute(ctx, requested) })
 }
@@ -104,7 +101,7 @@ func (e *Executor) execute(ctx context.Context, requested Batch) (Report, error)
 	return b.play(ctx, tool.BatchStarted, calls), nil
 }
 
-// play runs calls as far as they go, and reports. Those that have ended before stay as they are.
+// play runs the calls until they have ended or the batch pauses. Calls that have ended already stay as they are.
 func (b *batch) play(ctx context.Context, began tool.EventType, calls []*call) Report {
 	b.session.enter(calls...)
 	b.begun(began, calls)
@@ -127,7 +124,7 @@ func (b *batch) play(ctx context.Context, began tool.EventType, calls []*call) R
 	return report
 }
 
-// newBatch returns a batch of so many calls, without an id.
+// newBatch returns a batch for a number of calls, without an id.
 func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 	if err := cmp.Or(fill("Timeout", &requested.Timeout, 0), fill("Parallel", &requested.Parallel, e.options.Parallel)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
@@ -198,7 +195,7 @@ type batch struct {
 	totals tool.Totals
 }
 
-// run takes one call to its end.
+// run completes one call.
 func (b *batch) run(ctx context.Context, c *call) {
 	c.began = time.Now()
 	b.callStarted(ctx, c)
@@ -212,7 +209,7 @@ func (b *batch) run(ctx context.Context, c *call) {
 	b.callFinished(ctx, c)
 }
 
-var errWaits = errors.New("a call that waits was to be run")
+var errWaits = errors.New("a waiting call was about to run")
 
 // take runs a call, if there is still time for it.
 func (b *batch) take(ctx context.Context, c *call) {
@@ -231,7 +228,7 @@ func (b *batch) take(ctx context.Context, c *call) {
 	}
 }
 
-// attempt runs a call if it is let in, and completes its record.
+// attempt runs a call if it is admitted, and completes its record.
 func (b *batch) attempt(ctx context.Context, c *call) {
 	in, err := b.executor.admission.enter(ctx, c)
 	if err != nil {
@@ -241,7 +238,7 @@ func (b *batch) attempt(ctx context.Context, c *call) {
 	b.perform(ctx, c, in)
 }
 
-// perform runs a call that was let in, and completes its record.
+// perform runs an admitted call, and completes its record.
 func (b *batch) perform(ctx context.Context, c *call, in admitted) {
 	if c.wait != nil && !c.isApproved() { // it has started, so that it cannot wait for another
 		in.leave(breaker.Unknown)

@@ -5,39 +5,36 @@
 //	session, err := e.NewSession(executor.SessionOptions{Tenant: "acme", Context: map[string]string{"project_id": "p1"}})
 //	report, err := e.Execute(ctx, executor.Batch{Session: session, Calls: calls})
 //
-// Each call is checked before anything runs: its arguments are parsed, its tool is
-// looked up and must be allowed, the context values are filled in, what the model wrote is
-// repaired, and the complete arguments must fit the tool's schema. The free text of a
-// custom call becomes its tool's only parameter first. A call that fails a check is recorded
-// with the reason and not run.
+// Each call is checked before anything runs: its arguments are parsed, its tool is resolved and must be
+// allowed, context values are filled in, the model's arguments are repaired, and the complete arguments
+// must fit the tool's schema. The free text of a custom call becomes its tool's only parameter
+// first. A call that fails a check is not run; its record has the reason.
 //
 // # Repair
 //
 // Models write "5" for 5, one value for a list of one, or their arguments inside
-// {"arguments": …}. Where the schema leaves no doubt about what was meant, the arguments are
-// corrected, and absent members get their defaults. What fits is not changed otherwise, nor
-// are context values. The record lists each change in [tool.Record.Repairs], in an
-// order in which they can be applied to what the model wrote; absent
-// values are null there. [Options.NoRepair] switches it off.
+// {"arguments": …}. If the schema leaves no doubt about what was meant, the arguments are
+// corrected, and absent members get their defaults. Arguments that fit are not changed otherwise, and
+// context values never are. [tool.Record.Repairs] lists each change, in an order in which they can be
+// applied to what the model wrote; absent values are null there. [Options.NoRepair] switches repair off.
 //
 // # Order
 //
-// Calls of read-only tools that stand next to each other run in parallel. Any other
-// call is a barrier: it starts when all calls before it have ended, and none after it
-// starts until it has. A failure never stops another call, and nothing is retried.
+// Adjacent calls of read-only tools run in parallel. Any other call is a barrier: it starts when all
+// calls before it have ended, and no call after it starts until it has ended. A failure never stops another
+// call, and nothing is retried.
 //
-// There is one queue. A free place goes to the tenant with the fewest running calls, and within it to
-// the session with the fewest ([Limits]). A call that finds no place in time, exceeds a rate ([Rates]), or
-// whose tool's circuit breaker is open ([Breaker]), is not run: its kind is busy. Where it is known when to
-// try again, its error says so.
+// There is one queue. A free slot goes to the tenant with the fewest running calls, and within it to
+// the session with the fewest ([Limits]). A call is not run, and its kind is busy, if it waits too long for a
+// slot, exceeds a rate ([Rates]), or its tool's circuit breaker is open ([Breaker]). If it is known when to
+// try again, the error says so.
 //
 // # Paused batches
 //
-// Some calls need somebody outside: those of tools that the client runs (execution: client) need an
-// output, and those of tools that ask for it ([registry.Approver]; else, destructive ones) need an
-// approval. A call that fails a check is refused as ever, and nobody is asked. Once no other call
-// can run, the batch pauses with [RequiresAction] and a [State], and [Executor.Resume] resumes it,
-// in any process:
+// Calls of tools that the client runs (execution: client) need an output, and calls of tools that ask for it
+// ([registry.Approver]; otherwise, destructive tools) need an approval. A call that fails a check is
+// refused without asking anybody. When no other call can run, the batch pauses with [RequiresAction] and
+// a [State], and [Executor.Resume] resumes it, in any process:
 //
 //	report, err := e.Execute(ctx, executor.Batch{Session: session, Calls: calls})
 //	for err == nil && report.Status == executor.RequiresAction {
@@ -45,73 +42,71 @@
 //		report, err = e.Resume(ctx, executor.Resumption{State: *report.State, Session: session, Outputs: outputs, Approvals: approvals})
 //	}
 //
-// The order of calls holds across pauses. All approvals are asked for at once. A client call
-// that changes something is announced when the calls before it that run here have ended, and
-// read-only calls behind it are held back until it is answered; client calls that stand next
-// to each other are announced together, and the client keeps their order. A batch whose context ends
-// waits for nobody. A call that waits takes no place and counts for no rate.
+// The order of calls holds across pauses. All approvals are requested at once. A client call that is not
+// read-only is announced when the calls before it that run here have ended, and read-only calls after it
+// wait for its output. Adjacent client calls are announced together, and the client keeps their order. A
+// batch whose context has ended does not pause. A waiting call takes no slot and counts toward no rate.
 //
-// A state grants nothing. What a batch may do comes from the session that resumes it, which must be of the
-// same tenant and with the same context values, and calls that have not run are checked again. An approval
-// is bound to a fingerprint of what it is for: what the tool can do, the complete arguments, the
-// context values, the tenant, the call's id, and the tools that this one may call. It is computed again
-// before the call runs, and what was shown is compared with what would run; if anything differs,
-// the call must be approved again. An approval names the fingerprint that was shown with the call: take it
-// from there, and not from a state that was stored since, which somebody may have changed. Approvals hold for
-// a call, for the session or for a time ([Session.Approvals]). One that was given for a call which
-// cannot run yet is kept with the session and not in the state: a program that resumes in another session
-// hands it over with [SessionOptions], or is asked again. Calls that tools make cannot wait: they
-// run on an approval that the session has, or are denied.
+// A state grants nothing. What a batch may do comes from the session that resumes it, which must have the
+// same tenant and the same context values, and calls that have not run are checked again. An approval
+// is bound to a fingerprint of what was approved: what the tool can do, the complete arguments, the
+// context values, the tenant, the call's id, and the tools that this one may call. The fingerprint is
+// computed again before the call runs; if it differs, the call must be approved again. Take the
+// fingerprint from where the call was shown, and not from a state that was stored since, which somebody
+// may have changed. Approvals hold for a call, for the session or for a time ([Session.Approvals]). An
+// approval for a call that cannot run yet is kept with the session and not in the state: a program
+// that resumes in another session passes it in [SessionOptions], or is asked again. Nested calls cannot
+// wait: they run on an approval that the session has, or are denied.
 //
 // # Cache
 //
-// The result of a read-only call is given to later calls that ask the same, for five minutes or
-// as long as the tool's manifest says (behavior.cache), in all sessions of the tenant. Two calls ask the
-// same if they call the same registration of a tool with the same arguments, context values, tenant,
-// user and files; where the tool may call others, these must be the same too. Only successes are
-// cached. Calls that ask the same at the same time are run once.
+// The result of a read-only call serves later identical calls in all sessions of the tenant, for five minutes
+// or as long as the tool's manifest says (behavior.cache). Calls are identical if they have the same
+// registration of a tool, arguments, context values, tenant, user and files, and, if the tool may call others,
+// the same registrations of these. Only successes are cached. Identical calls at the same time
+// are run once.
 //
-// A call of a tool that is not read-only may invalidate them: as it starts, and again
+// A call of a tool that is not read-only may invalidate the cache: as it starts, and again
 // as it ends, the tenant's cached results are dropped, and, if the tool may write to files, the
 // results of all tools that see files. What is being looked up meanwhile is not cached either.
 //
-// A record says so: Cached, for a cache hit; Skipped, for a duplicate in the batch,
-// which shares failures too, but for those that say nothing of the tool; Source, for the call
-// that was run. [Reuse] bounds the cache, or switches it off.
+// The record shows this: Cached for a cache hit; Skipped for a duplicate in the batch, which also shares
+// failures, unless they say nothing about the tool; Source for the call that ran. [Reuse] bounds the
+// cache, or switches it off.
 //
-// # Calls that tools make
+// # Nested calls
 //
 // A tool may call others through [tool.Invocation.Host]. Such a call has a record of its own,
 // with its caller in Parent, which goes to the [Recorder] and to subscribers but not into the
-// report. It runs in its caller's place, with its caller's deadline, context
+// report. It runs in its caller's slot, with its caller's deadline, context
 // values and allowed tools, and its own tool's permissions. A read-only tool may only
 // call read-only tools.
 //
 // # Long results
 //
-// A result that is longer than what goes to a model ([Output]) is cut between characters,
+// A result that exceeds the limit for models ([Output]) is cut between characters,
 // says so in its text, and stays readable in pages: by the program through
 // [Session.Page], by the model through [OutputTool].
 //
 // # Context values
 //
 // The host fills in the parameters that a manifest lists as context. A model that sets
-// one itself is refused, in whatever spelling: many JSON decoders, Go's among them, match
-// keys without regard to case, so that a forged "Project_ID" would win over the host's
+// one itself is refused, in any spelling: many JSON decoders, Go's among them, match
+// keys case-insensitively, so that a forged "Project_ID" would win over the host's
 // "project_id".
 //
 // # Streams
 //
 // A [Stream] shows the progress of one batch: one goroutine runs it, another reads [Stream.Events].
-// Calls run in parallel and speak one after the other, in the order in which each was first
-// heard; while one speaks, from its first output to its end, what others say waits. Hidden calls,
-// and calls that tools made, are not in it. A reader that is slow, or gone, holds nothing up: what
-// waits is bounded ([StreamOptions]), of progress and of partial images the latest is kept, and
-// what is dropped is counted in the call's next event. Starts, waits and ends are never dropped.
+// Calls run in parallel and speak one at a time, in the order in which they first produced output;
+// while one speaks, from its first output to its end, the output of others waits. Hidden and nested calls
+// do not appear. A slow or absent reader delays nothing: waiting output is bounded ([StreamOptions]), only
+// the latest progress and partial image of each call is kept, and what is dropped is counted in
+// the call's next event. Starts, waits and ends are never dropped.
 //
 // # Logs and events
 //
-// The log has the start and the end of each call: at level info, or warn where the tool or the
-// caller is at fault, or error where something crashed. Subscribers get events from queues of
-// their own ([Executor.Subscribe]), and a [Recorder] each record.
+// The start and the end of each call are logged: at level info, at warn if the tool or the
+// caller is at fault, and at error if something crashed. Subscribers get events from queues of
+// their own ([Executor.Subscribe]), and a [Recorder] gets each record.
 package executor

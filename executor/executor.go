@@ -17,17 +17,17 @@ import (
 )
 
 var (
-	// ErrInvalidOptions means that an executor, a session or a subscription cannot be made of
-	// what it was given.
+	// ErrInvalidOptions means that the options of an executor, a session, a subscription or a stream
+	// are invalid.
 	ErrInvalidOptions = errors.New("invalid options")
-	// ErrInvalidBatch means that no call of a batch was looked at.
+	// ErrInvalidBatch means that a batch was refused before any of its calls was checked.
 	ErrInvalidBatch = errors.New("invalid batch")
 )
 
 // Error is a failure of the executor itself. Failures of calls are in their records.
 type Error struct {
 	Op  string // "new", "session", "subscribe", "stream", "execute", "resume" or "state"
-	Err error  // wraps one of the package's errors, or is what made an id or a claim fail
+	Err error  // wraps one of the package's errors, or the failure to make an id or a claim
 }
 
 // Error returns the operation and the cause.
@@ -41,7 +41,7 @@ func (e *Error) Unwrap() error { return e.Err }
 type Resolver interface {
 	// Get returns the tool with exactly this name or alias.
 	Get(name string) (registry.Entry, bool)
-	// Nearest returns at most n names that name may have been meant for.
+	// Nearest returns at most n registered names that resemble name.
 	Nearest(name string, n int) []string
 	// Invoke runs one call of a tool by its registered name; see [registry.Tool].
 	Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error)
@@ -49,19 +49,18 @@ type Resolver interface {
 
 // Recorder keeps the outcome of calls, as a ledger does. It must be safe for concurrent use.
 type Recorder interface {
-	// Record is told of each call once, when it has ended: of those that a model made and of
-	// those that tools made, also of calls that were refused. The batch does not end before it
-	// returns. ctx does not end with the batch. An error is logged under the call's id, and
-	// changes nothing else. The entry's contents must not be changed.
+	// Record is called once for each call when it has ended, whether a model or a tool made it, and
+	// also for refused calls. The batch does not end before Record returns. ctx outlives the batch. An
+	// error is logged under the call's id and changes nothing else. The entry must not be modified.
 	Record(ctx context.Context, entry Entry) error
 }
 
 // Entry is a call that has ended.
 type Entry struct {
 	Record tool.Record
-	// Whole is the result before parts of it were cut; it is Record.Result where none was.
+	// Whole is the result before any part of it was cut.
 	Whole                  tool.Result
-	Tool                   string // the registered name, or what was asked for if there is no such tool
+	Tool                   string // the registered name, or the requested one if there is no such tool
 	Batch, Session, Tenant string
 	Began                  time.Time
 }
@@ -73,13 +72,13 @@ type Executor struct {
 	options     Options // complete
 	log         *slog.Logger
 	repairers   made[*repair.Repairer]
-	shown       made[*schema.Schema] // of the parameters that models are shown, where the host fills in others
+	shown       made[*schema.Schema] // of the parameters that models see, for tools with context values
 	answers     *answers.Cache[key, answered]
 	admission   *admission
 	subscribers subscribers
-	sessions    atomic.Uint64 // so far
-	claims      claims        // of states that were resumed
-	planning    chan struct{} // holds an element for each long plan of a tool's call
+	sessions    atomic.Uint64 // created so far
+	claims      claims        // on states that were resumed
+	planning    chan struct{} // a semaphore for planning nested calls with long arguments
 }
 
 // New returns an executor of the resolver's tools. It fails with [ErrInvalidOptions].

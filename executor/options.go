@@ -13,14 +13,12 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// leastOutput is the least number of bytes to which a result is cut: the note that says how to read on
-// must fit.
+// leastOutput is the smallest size in bytes to which a result is cut. The note that says how to read on must fit.
 const leastOutput = 512
 
-// Options says how an executor works. The zero value is the safe default; negative numbers
-// are errors.
+// Options configure an executor. The zero value is a safe default; negative numbers are errors.
 type Options struct {
-	// Parallel is how many read-only calls of one batch run at a time. Zero means 8.
+	// Parallel is how many read-only calls of one batch run in parallel. Zero means 8.
 	Parallel int
 	// NoRepair switches off the repair of arguments: they are taken as the model wrote
 	// them, and absent members get no defaults.
@@ -37,98 +35,95 @@ type Options struct {
 	Nesting      Nesting
 	Output       Output
 	Pause        Pause
-	// Logger gets the start and the end of each call and by which rules its arguments
-	// were repaired, never arguments or results.
-	// Nil discards them.
+	// Logger gets the start and the end of each call and the rules that repaired its arguments, never
+	// arguments or results. Nil discards them.
 	Logger *slog.Logger
-	// Recorder gets the record of each call. Nil means none.
+	// Recorder gets the record of each call. Nil keeps no records.
 	Recorder Recorder
 }
 
-// Reuse is the cache of read-only calls: when the result of one is given to a later one that asks the
-// same, instead of running it. Failures are only shared within a batch.
+// Reuse configures the cache for read-only calls: the result of one serves later identical calls, which are
+// then not run. Failures are shared within a batch only.
 type Reuse struct {
 	Scope Scope
-	// TTL is for how long answers are used again of tools whose manifest does not say
-	// (behavior.cache). Zero means 5 minutes.
+	// TTL is how long results are cached if the tool's manifest does not say (behavior.cache). Zero
+	// means 5 minutes.
 	TTL time.Duration
-	// Bytes is the most that all answers may take together. Zero means 64 MiB.
+	// Bytes bounds the memory of all cached results. Zero means 64 MiB.
 	Bytes int64
 }
 
-// Scope is how far answers are used again. Each includes those below it.
+// Scope is how far cached results are shared. Each scope includes those below it.
 type Scope string
 
 // The scopes.
 const (
-	ReuseTenant  Scope = "tenant"  // in all sessions of a tenant; what "" stands for
+	ReuseTenant  Scope = "tenant"  // in all sessions of a tenant; the default
 	ReuseSession Scope = "session" // in later batches of the session
 	ReuseBatch   Scope = "batch"   // for duplicates in one batch
 	ReuseNone    Scope = "none"    // every call is run
 )
 
-// Limits bound how many calls run at a time. A call that a tool makes has its caller's place, and
-// counts for none of them. A zero field stands for the number after the colon.
+// Limits bound how many calls run at a time. A call that a tool makes runs in its caller's slot and counts
+// toward none of them. A zero field means the default after the colon.
 type Limits struct {
-	Running   int           // in all: 4 for each processor that Go uses, at least 16
-	PerTenant int           // of one tenant: three quarters of Running
-	PerTool   int           // of one tool, for one tenant: half of Running
-	Waiting   int           // calls of one tenant that may wait; one more is busy: 1,024
-	Wait      time.Duration // the longest wait for a place: 30 s
+	Running   int           // in total: 4 per processor that Go uses, at least 16
+	PerTenant int           // per tenant: three quarters of Running
+	PerTool   int           // per tool and tenant: half of Running
+	Waiting   int           // waiting calls per tenant; further ones are busy: 1,024
+	Wait      time.Duration // the longest wait for a slot: 30 s
 }
 
-// Rates bound how many calls begin in a time. A call that is above a rate waits until it no
-// longer is, if that is within a second, and is busy otherwise. A zero field stands for the rate
-// after the colon.
+// Rates bound how many calls start per period. A call that exceeds a rate waits if it can start within a
+// second, and is busy otherwise. A zero field means the default after the colon.
 type Rates struct {
-	All       Rate // 10,000 in a second
-	PerTenant Rate // of one tenant: 2,000 in a second
-	PerTool   Rate // of one tool, for one tenant: 1,000 in a second
+	All       Rate // in total: 10,000 per second
+	PerTenant Rate // per tenant: 2,000 per second
+	PerTool   Rate // per tool and tenant: 1,000 per second
 }
 
-// Rate is so many calls in a time, which may all come at once. The zero value stands for the
-// one named where it is used.
+// Rate is a number of calls per period, which may all come at once. The zero value means the default.
 type Rate struct {
 	Calls     int
 	Per       time.Duration
-	Unlimited bool // no bound; the others must then be zero
+	Unlimited bool // no bound; the other fields must be zero
 }
 
-// Breaker is the circuit breaker of a tool that keeps crashing or running out of time, for each tenant
-// by itself. A zero field stands for the number after the colon.
+// Breaker configures the circuit breakers, one per tool and tenant, for tools that keep crashing or timing
+// out. A zero field means the default after the colon.
 type Breaker struct {
-	Failures int           // in a row, until it opens: 5
-	Open     time.Duration // until one call may try again: 30 s
-	Off      bool          // no breaker; the others must then be zero
+	Failures int           // consecutive failures that open it: 5
+	Open     time.Duration // how long until one call may try again: 30 s
+	Off      bool          // no breakers; the other fields must be zero
 }
 
-// Nesting bounds the calls that tools make. A zero field stands for the number after the colon.
-// Package runtime has a bound of its own on the depth, 16.
+// Nesting bounds the calls that tools make. A zero field means the default after the colon. Package runtime
+// bounds the depth to 16 in any case.
 type Nesting struct {
-	Calls int // that one call and those below it may make: 64
-	Depth int // of calls within calls: 4
+	Calls int // calls below one call, at any depth: 64
+	Depth int // of nested calls: 4
 }
 
 // Output bounds how much of results goes to the model. What is cut stays readable for as long
 // as the session keeps it: see [Session.Page] and [OutputTool].
 type Output struct {
-	// PerCall is bytes of one result, 512 or more, as [tool.Result.Size] counts them: JSON
-	// takes up to six for a control character. Zero means 64 KiB.
+	// PerCall bounds one result in bytes, 512 or more, as [tool.Result.Size] counts them. As JSON, a
+	// control character takes up to six. Zero means 64 KiB.
 	PerCall int64
-	// PerBatch is bytes of all results of a batch, of which each call has an equal share, but
-	// 512 at least. Zero means 256 KiB.
+	// PerBatch bounds all results of a batch in bytes. Each call has an equal share, at least 512.
+	// Zero means 256 KiB.
 	PerBatch int64
-	// Kept is how many bytes of results that were cut a session keeps. Those that were cut
-	// longest ago go first. Zero means 16 MiB.
+	// Kept bounds the bytes of cut results that a session keeps; the oldest are evicted first. Zero
+	// means 16 MiB.
 	Kept int64
-	// Unlimited cuts nothing; the others must then be zero.
+	// Unlimited cuts nothing; the other fields must be zero.
 	Unlimited bool
-	// Hint says, in the text that is left of a part, how the rest of it can be read. Nil stands for
-	// a hint at [OutputTool], if the resolver has it and the session may call it.
+	// Hint returns the words that tell the model, in what is left of a part, how to read the rest. Nil
+	// refers to [OutputTool], if the resolver has it and the session may call it.
 	Hint func(tool.Cut) string
 }
 
-// maxPer keeps the arithmetic of durations from overflowing.
+// maxPer keeps durations from overflowing.
 const maxPer = 100 * 365 * 24 * time.Hour
 
 // complete checks the options and replaces zeros by their defaults.
@@ -192,7 +187,7 @@ func fill[N ~int | ~int64](name string, field *N, fallback N) error {
 	return nil
 }
 
-// fillRate is fill for a rate, the default of which is so many calls in a second.
+// fillRate is fill for a rate. The default is a number of calls per second.
 func fillRate(name string, field *Rate, calls int) error {
 	switch given := *field; {
 	case given == Rate{}:
@@ -205,7 +200,7 @@ func fillRate(name string, field *Rate, calls int) error {
 	return nil
 }
 
-// share returns how many bytes of a result go to the model, where a batch has so many calls.
+// share returns how many bytes of each result go to the model in a batch of so many calls.
 func (o *Output) share(calls int) int {
 	if o.Unlimited {
 		return math.MaxInt

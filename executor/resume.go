@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Status says how far a batch has got.
+// Status is the state of a batch.
 type Status string
 
 // The statuses.
@@ -23,45 +23,45 @@ const (
 	RequiresAction Status = "requires_action" // it is paused until [Executor.Resume] gets outputs or approvals
 )
 
-// Why a batch cannot be resumed, for errors.Is. The error says which call it is about; one error
-// has all mistakes of a submission. Nothing has been run then, and the state can be tried again.
+// Why a batch cannot be resumed, for errors.Is. The error names the call; one error reports all mistakes
+// of a submission. Nothing has run, and the state can be tried again.
 var (
-	ErrInvalidState  = errors.New("invalid state")                   // it is damaged, or another version's
-	ErrWrongSession  = errors.New("the batch belongs to another session")               // tenant or context values differ
-	ErrUnknownCall   = errors.New("no waiting call has this id")     // or more than one has it
-	ErrMissingAnswer = errors.New("a waiting call has no answer") // each needs one
+	ErrInvalidState  = errors.New("invalid state")                        // it is damaged, or of another version
+	ErrWrongSession  = errors.New("the batch belongs to another session") // tenant or context values differ
+	ErrUnknownCall   = errors.New("no waiting call has this id")          // or more than one does
+	ErrMissingAnswer = errors.New("a waiting call has no answer")         // each needs one
 	ErrDoubledAnswer = errors.New("a call has more than one answer")
-	ErrWrongAnswer   = errors.New("the answer is of the wrong type") // as an output where an approval is needed
-	ErrNotApproved   = errors.New("the approval is for something else")         // its fingerprint is missing or another
+	ErrWrongAnswer   = errors.New("the answer is of the wrong type")    // as an output where an approval is needed
+	ErrNotApproved   = errors.New("the approval is for something else") // its fingerprint is missing or another
 	ErrExpired       = errors.New("the paused batch has expired")
-	// ErrAlreadyResumed may also mean that the batch is being resumed. Some of what waited may have run.
+	// ErrAlreadyResumed may also mean that the batch is being resumed now. Calls may have run.
 	ErrAlreadyResumed = errors.New("the batch was already resumed")
 )
 
-// Pause says for how long paused batches can be resumed. The zero value is the safe default.
+// Pause configures paused batches. The zero value is a safe default.
 type Pause struct {
-	// Expire is for how long a state can be resumed. Zero means 24 hours. All processes that share
-	// states should have the same.
+	// Expire is how long a state can be resumed. Zero means 24 hours. All processes that share states
+	// should use the same value.
 	Expire time.Duration
-	// Claim makes sure that a state is resumed once, among all processes that share it. Nil: each
-	// executor makes sure of it for itself.
+	// Claim ensures that a state is resumed once among all processes that share it. If it is nil, each
+	// executor ensures that only for itself.
 	Claim Claimer
 }
 
-// Claimer takes states for being resumed, as a table with a unique key does. It must be safe for
+// Claimer claims states before they are resumed, like a table with a unique key. It must be safe for
 // concurrent use.
 type Claimer interface {
-	// Claim takes the state with this key, which is opaque and below 128 bytes, until this time,
-	// after which no copy of it is taken. It returns false where it was taken before. An error, or a
-	// panic, means that it was not taken.
+	// Claim claims the state with this key, which is opaque and shorter than 128 bytes. The claim must
+	// last until expires, after which no copy of the state is accepted. Claim returns false if the
+	// state was claimed before. An error or a panic means that it was not claimed.
 	Claim(ctx context.Context, key string, expires time.Time) (bool, error)
 }
 
-// Resumption resumes a batch that required action.
+// Resumption resumes a paused batch.
 type Resumption struct {
 	State State
-	// Session is whose batch it is: of the same tenant and with the same context values as the one
-	// that it began in. Nil stands for one of the batch's own, with neither.
+	// Session must have the tenant and the context values of the session in which the batch started.
+	// Nil means a new one with neither.
 	Session *Session
 	// Outputs and Approvals answer every action of the state.
 	Outputs   []tool.Answer
@@ -74,13 +74,12 @@ type Resumption struct {
 	Stream   *Stream
 }
 
-// Resume resumes a batch that required action. What has ended is not run again; the report has
-// the records of all calls that have ended. It may require action again, also for an approval: where
-// a call would now do something else than was approved, it must be approved again.
+// Resume resumes a paused batch. Calls that have ended are not run again; the report has the records of
+// all calls that have ended. The batch may pause again. A call that would now do something other than what
+// was approved must be approved again.
 //
-// The error wraps [ErrInvalidBatch] or one or more of those that are listed with [ErrExpired], or is
-// what ended ctx or failed in [Pause.Claim]. Nothing has happened then, and the state can be tried
-// again; a Stream cannot.
+// The error wraps [ErrInvalidBatch], one or more of the errors listed with [ErrExpired], the error of ctx,
+// or that of [Pause.Claim]. Nothing has happened then, and the state can be tried again; a Stream cannot.
 func (e *Executor) Resume(ctx context.Context, r Resumption) (Report, error) {
 	requested := Batch{Session: r.Session, Timeout: r.Timeout, Parallel: r.Parallel, Files: r.Files, Trace: r.Trace, Stream: r.Stream}
 	return attend(ctx, "resume", requested, func(ctx context.Context) (Report, error) { return e.resume(ctx, requested, r) })
@@ -128,11 +127,11 @@ func (e *Executor) admit(b *batch, stored *storedBatch, r Resumption) (map[strin
 	return given, m.err()
 }
 
-// clocksDiffer is how much later the clock of another process may be.
+// clocksDiffer is how far the clock of another process may be ahead.
 const clocksDiffer = 5 * time.Minute
 
-// claim takes the state, so that nobody else can resume it. What a state says of itself decides
-// neither whose it is, so that nobody takes another tenant's, nor for how long it is taken.
+// claim claims the state, so that it is resumed once. Neither the owner nor the duration of the claim is taken
+// from the state, so that a forged one cannot claim another tenant's.
 func (e *Executor) claim(ctx context.Context, session *Session, stored *storedBatch) error {
 	key := stored.ID + "." + strconv.Itoa(stored.Revision) + "." + stored.Session[:16] // the session's digest was checked
 	until := time.Now().Add(e.options.Pause.Expire + clocksDiffer)
@@ -150,14 +149,14 @@ func (e *Executor) claim(ctx context.Context, session *Session, stored *storedBa
 	return nil
 }
 
-// claims are the states that were resumed, each remembered until nobody takes a copy of it any more. The
-// zero value is none. It is safe for concurrent use.
+// claims are the states that were resumed, each remembered until no copy of it is accepted any more. The
+// zero value is empty. It is safe for concurrent use.
 type claims struct {
 	mu    sync.Mutex
-	taken swept.Map[string, time.Time] // until when each is remembered
+	taken swept.Map[string, time.Time] // when each is forgotten
 }
 
-// take reports whether a state was not taken before, and takes it.
+// take claims a state. It returns false if that was claimed before.
 func (c *claims) take(key string, until time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,8 +174,7 @@ func (c *claims) release(key string) {
 	c.taken.Delete(key)
 }
 
-// claimElsewhere checks what can be known of a state once nobody else resumes it here, and takes it
-// from other processes.
+// claimElsewhere claims a state that is claimed in this process among the other processes.
 func (e *Executor) claimElsewhere(ctx context.Context, session *Session, stored *storedBatch, key string, until time.Time) (ours bool, err error) {
 	if session.underWay(stored.Calls) {
 		return false, fmt.Errorf("%w: one of its calls has the call_id of one that is under way", ErrInvalidState)
@@ -192,8 +190,8 @@ func (e *Executor) claimElsewhere(ctx context.Context, session *Session, stored 
 	return ours, nil
 }
 
-// replan returns a state's calls: those that have ended as they are, and the others checked as if
-// they were new. For nothing that decides what a call may do is taken from a state.
+// replan returns a state's calls: ended ones as they are, and the others planned as if they were new, since
+// nothing that decides what a call may do is taken from a state.
 func (b *batch) replan(ctx context.Context, stored *storedBatch, given map[string]submitted) []*call {
 	calls := make([]*call, len(stored.Calls))
 	for i := range stored.Calls {
@@ -218,8 +216,8 @@ func (b *batch) replan(ctx context.Context, stored *storedBatch, given map[strin
 	return calls
 }
 
-// forgetPast forgets what the calls that have ended may have made untrue: they may have run in
-// another process, while answers were kept in this one.
+// forgetPast invalidates the cached results that the ended calls may have made stale: they may have run in
+// another process while this one cached results.
 func (b *batch) forgetPast(calls []*call) {
 	for _, c := range calls {
 		if c.phase != phaseEnded || c.record.Skipped || c.record.Cached {
@@ -235,12 +233,12 @@ func (b *batch) forgetPast(calls []*call) {
 	}
 }
 
-// forgetAll forgets what any call may have made untrue.
+// forgetAll invalidates what any call of the tenant may have made stale.
 func (b *batch) forgetAll() {
 	b.executor.answers.Barrier(tenantDomain(b.session.tenant), writableFiles)()
 }
 
-// submit gives a call that was planned again what was submitted for it.
+// submit applies what was submitted for a call that was planned again.
 func (c *call) submit(s *storedCall, answer submitted) {
 	switch {
 	case answer.output != nil:
@@ -258,8 +256,7 @@ func (c *call) submit(s *storedCall, answer submitted) {
 	}
 }
 
-// submitOutput gives a call the result of the client's run. It stands for what the tool
-// of this name does, and for no other's.
+// submitOutput gives a call the result of the client's run, if its tool is still the client's and has the same name.
 func (c *call) submitOutput(s *storedCall, output *tool.Result) {
 	switch {
 	case c.phase == phaseRefused:
@@ -280,8 +277,8 @@ func (c *call) isUntaken() bool {
 	return c.record.Result.Kind == tool.Cancelled || c.record.Result.Kind == tool.Internal
 }
 
-// untaken completes the record of such a call. To run it, or to have it called again, would be to do
-// twice what the client has done.
+// untaken completes the record of such a call. Running it, or asking the model to repeat it, would do twice
+// what the client has done.
 func (c *call) untaken(why string) {
 	c.batch.forgetAll()
 	kind := tool.Cancelled
@@ -292,7 +289,7 @@ func (c *call) untaken(why string) {
 	c.record.Skipped = false
 }
 
-// wasShown reports whether the state's action, which is what was looked at, is the call's own.
+// wasShown reports whether the state's action, which the approver saw, is the call's own.
 func (c *call) wasShown(s *storedCall) bool {
 	shown, err := json.Marshal(s.action())
 	if err != nil {
@@ -311,5 +308,5 @@ func (c *call) rejected(reason string) {
 	c.deny("approval", rule, tool.Allow{})
 }
 
-// maxReason is how many bytes a model is told of why a call was refused.
+// maxReason bounds, in bytes, the reason for a rejection that a model is shown.
 const maxReason = 2 << 10

@@ -15,41 +15,39 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// SessionOptions says whose a session is and what it may do. The zero value is a session of
-// the tenant "", without context values, that may call all tools.
+// SessionOptions say to whom a session belongs and what it may do. The zero value is a session of
+// the tenant "" without context values that may call all tools.
 type SessionOptions struct {
-	// ID names the session in events and entries; those of two sessions should differ. Empty: an
-	// id of ours.
+	// ID names the session in events and entries and should be unique. If it is empty, the executor
+	// makes one.
 	ID string
-	// Tenant is on whose behalf calls are made. Limits, rates, breakers and answers that are
-	// used again are each tenant's own.
+	// Tenant is on whose behalf calls are made. Limits, rates, circuit breakers and cached results are
+	// kept per tenant.
 	Tenant string
 	// Context holds the values of parameters that the host fills in. They must come
 	// from a flag, a token or a session, never from a request's body or arguments.
 	Context map[string]string
 	// Allowed names the tools that the agent may call, by name or alias. Nil allows
-	// all; an empty list allows none. They are looked up for each batch; a name that no tool has
-	// then allows nothing.
+	// all; an empty list allows none. Names are resolved for each batch; unknown ones allow nothing.
 	Allowed []string
-	// User is who the agent works for, for tools that ask. Approvals are for this user alone; it
-	// decides nothing else.
+	// User is whom the agent works for, for tools that ask. Approvals and cached results are for this
+	// user alone; it decides nothing else.
 	User string
-	// Files are those that the host has for the session's calls.
+	// Files are the host's files for the session's calls.
 	Files []tool.File
-	// Approvals hold for the session from the beginning: those that [Session.Approvals] returned
-	// of an earlier one.
+	// Approvals hold from the beginning. They come from [Session.Approvals] of an earlier session.
 	Approvals []tool.Approval
 }
 
 // Session is one conversation of an agent. Get one from [Executor.NewSession]; it needs no
-// closing. It is safe for concurrent use, also by several batches at once, whose barriers then
-// do not wait for each other. Of what they know, sessions share nothing but answers that nobody
-// changes; those of one tenant also share its places, rates and breakers.
+// closing. It is safe for concurrent use, also by several batches at once, whose barriers do not
+// wait for each other. Sessions of one tenant share cached results, slots, rates and circuit breakers;
+// nothing else is shared.
 type Session struct {
 	executor *Executor
 	id       string
-	number   uint64 // among the executor's sessions
-	key      string // the same, for the queue
+	number   uint64 // unique in the executor
+	key      string // the number as text, for the queue
 	tenant   string
 	context  map[string]string
 	allowed  []string // nil allows all
@@ -104,10 +102,10 @@ func (s *Session) ID() string { return s.id }
 // Tenant returns on whose behalf the session's calls are made.
 func (s *Session) Tenant() string { return s.tenant }
 
-// Cancel ends one call of the session, by its call id, which [tool.BatchStarted] tells: it is
-// stopped if it runs, with the calls that it has made, and is not started if it waits for its
-// turn, an answer or an approval. Its record has the kind cancelled. No other call is touched.
-// Cancel returns at once, and false where no such call is under way, as in a batch that has paused.
+// Cancel cancels one call of the session by its call id, which [tool.BatchStarted] lists. A running call
+// is stopped, with the calls that it has made; one that waits for its turn, an output or an approval
+// is not started. Its record has the kind cancelled. No other call is affected. Cancel returns at
+// once; it returns false if no such call is under way, as in a paused batch.
 func (s *Session) Cancel(callID string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock() // until it is cancelled: a batch that pauses must not miss it
@@ -118,15 +116,14 @@ func (s *Session) Cancel(callID string) bool {
 	return ok
 }
 
-// Page returns at most so many bytes of a part of a result that was cut, beginning with the
-// byte from; zero bytes stands for 32 KiB. References are in [tool.Record.Cuts]; those of other
-// sessions are unknown here. The error is worded for a model.
+// Page returns at most most bytes of a result part that was cut, starting at the byte from. Zero means
+// 32 KiB. References are in [tool.Record.Cuts]; those of other sessions are unknown. The error is
+// worded for a model.
 func (s *Session) Page(reference string, from, most int64) (tool.Page, error) {
 	return s.cut.Page(reference, from, most)
 }
 
-// enter notes calls that may be cancelled from now on. None takes the place of another: a state may
-// say any id.
+// enter registers calls for Cancel. None replaces another: a state may contain any id.
 func (s *Session) enter(calls ...*call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,14 +141,14 @@ func (s *Session) underWay(calls []storedCall) bool {
 	return slices.ContainsFunc(calls, func(c storedCall) bool { return c.Ended == nil && s.calls[c.CallID] != nil })
 }
 
-// leave forgets a call that has ended.
+// leave unregisters a call that has ended.
 func (s *Session) leave(c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.remove(c)
 }
 
-// park forgets calls that wait, all of them or none: it returns false if one was cancelled.
+// park unregisters the waiting calls of a batch that pauses. If one was cancelled, it does nothing and returns false.
 func (s *Session) park(calls []*call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +165,7 @@ func (s *Session) park(calls []*call) bool {
 	return true
 }
 
-// remove forgets a call, but not another of the same id. The caller holds the lock.
+// remove unregisters a call, but not another with the same id. The lock is held.
 func (s *Session) remove(c *call) {
 	if s.calls[c.record.CallID] == c {
 		delete(s.calls, c.record.CallID)

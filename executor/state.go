@@ -13,20 +13,18 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// State is a paused batch: what [Executor.Resume] needs to resume it, in this process or
-// another. It is a value that can be stored, as JSON or in a column. It holds the calls with their
-// arguments and the results so far, so keep it as safe as these, where only the host reads it; it
-// grants nothing. It does not reveal the session's tenant and context values, but a reader of the state
-// can find out whether a guess at all of these is right.
-// The zero value is no batch's. It is safe for concurrent use.
+// State is a paused batch, which [Executor.Resume] resumes in this process or another. It can be stored
+// as JSON or in a database column. It holds the calls with their arguments and the results so
+// far, so protect it as you protect these; it grants nothing. It does not reveal the session's tenant and
+// context values, but a reader can verify a guess at all of them together.
+// The zero value belongs to no batch. It is safe for concurrent use.
 type State struct{ batch *storedBatch }
 
-// MaxStateBytes is how long a state's JSON may be. Reading one costs up to some thirty times that in
-// memory that is allocated on the way, which is why longer ones are refused before anything of them is
-// read. A batch that would become longer is not let wait.
+// MaxStateBytes bounds a state's JSON. Reading a state may allocate about thirty times its size, so longer
+// ones are refused unread. A batch whose state would be longer does not pause.
 const MaxStateBytes = 16 << 20
 
-// state returns what a batch that has paused can be resumed with.
+// state returns the state of a batch that has paused.
 func (b *batch) state(calls []*call) State {
 	stored := &storedBatch{
 		Version: stateVersion, ID: b.id, Revision: b.revision + 1, Session: b.session.digest(b.id), Totals: b.totals,
@@ -35,15 +33,14 @@ func (b *batch) state(calls []*call) State {
 	for i, c := range calls {
 		s := c.stored()
 		if c.phase == phaseWaiting {
-			s.Waits = nil // nobody was told
+			s.Waits = nil // it was not announced
 		}
 		stored.Calls[i] = s
 	}
 	return State{stored}
 }
 
-// ownRecord returns a record that can be changed without changing the other: reports and states are
-// both their readers'.
+// ownRecord returns a deep copy: the readers of reports and states may change theirs.
 func ownRecord(r *tool.Record) tool.Record {
 	own := *r
 	own.Result = cloned(r.Result)
@@ -74,7 +71,7 @@ func (s State) Pending() []tool.Action { return s.stored().pending() }
 // Expires returns until when the batch can be resumed.
 func (s State) Expires() time.Time { return s.stored().Expires }
 
-// MarshalJSON writes the state. That of no batch is null. It fails for one that is longer than
+// MarshalJSON writes the state, and null for the zero value. It fails for one that is longer than
 // [MaxStateBytes].
 func (s State) MarshalJSON() ([]byte, error) {
 	if s.batch == nil {
@@ -90,9 +87,9 @@ func (s State) MarshalJSON() ([]byte, error) {
 	return text, nil
 }
 
-// UnmarshalJSON reads a state; null is that of no batch. It fails with [ErrInvalidState], and leaves
-// the state as it was; the document may be anything. One that is longer than [MaxStateBytes] is not
-// looked at; inside of another document, whoever reads that bounds it.
+// UnmarshalJSON reads a state, and the zero value for null. The document need not be trusted. On failure, with
+// [ErrInvalidState], the state stays as it was. A document longer than [MaxStateBytes] is refused
+// unread; the reader of an enclosing document has to bound that itself.
 func (s *State) UnmarshalJSON(document []byte) error {
 	if err := checkSize(len(document)); err != nil {
 		return err
@@ -121,7 +118,7 @@ func checkSize(bytes int) error {
 	return nil
 }
 
-// Value returns the state's JSON as text; NULL for no batch's.
+// Value returns the state's JSON as text, and NULL for the zero value.
 func (s State) Value() (driver.Value, error) {
 	if s.batch == nil {
 		return nil, nil
@@ -133,7 +130,7 @@ func (s State) Value() (driver.Value, error) {
 	return string(text), nil
 }
 
-// Scan reads the state's JSON from text or bytes; NULL is no batch's. It fails as UnmarshalJSON does.
+// Scan reads the state's JSON from text or bytes, and the zero value from NULL. It fails as UnmarshalJSON does.
 func (s *State) Scan(column any) error {
 	switch column := column.(type) {
 	case nil:
@@ -152,17 +149,16 @@ func (s *State) Scan(column any) error {
 }
 
 const (
-	// maxWaitingBytes is how long the calls of a batch may be in a state. The rest is for what comes
-	// of them.
+	// maxWaitingBytes bounds the calls of a batch in a state. The rest is for their results.
 	maxWaitingBytes = MaxStateBytes / 2
-	// stateEnvelope is far above what a state takes besides its calls.
+	// stateEnvelope is well above what a state needs besides its calls.
 	stateEnvelope = 4 << 10
 )
 
 const tooLong = "the batch is too large to pause for an answer or an approval; make fewer or shorter calls at a time"
 
-// refuseLong refuses what would wait in a batch whose calls are too long to be kept meanwhile, before
-// anybody is told of it: a model must not choose what cannot be stored.
+// refuseLong refuses the waiting calls of a batch whose calls are too long to store, before they are
+// announced: a model must not be able to produce a state that cannot be stored.
 func (b *batch) refuseLong(ctx context.Context, calls []*call) {
 	waiting := false
 	for _, c := range calls {
@@ -173,8 +169,8 @@ func (b *batch) refuseLong(ctx context.Context, calls []*call) {
 	}
 }
 
-// refuseUnstorable refuses what waits where the batch cannot be stored, for the results of calls that
-// have run. It reports whether it did: a state that cannot be stored is nobody's to wait for.
+// refuseUnstorable refuses the waiting calls of a batch that cannot be stored because of the results of calls
+// that have run. It reports whether it did.
 func (b *batch) refuseUnstorable(ctx context.Context, calls []*call) bool {
 	const most = MaxStateBytes - stateEnvelope
 	if sizeInState(calls, most, func(*call) bool { return true }) <= most {
@@ -183,7 +179,7 @@ func (b *batch) refuseUnstorable(ctx context.Context, calls []*call) bool {
 	return b.refuseWaiting(ctx, calls)
 }
 
-// refuseWaiting refuses all calls that wait, and reports whether there were any.
+// refuseWaiting refuses all waiting calls, and reports whether there were any.
 func (b *batch) refuseWaiting(ctx context.Context, calls []*call) (some bool) {
 	for _, c := range calls {
 		if !c.waits() {
@@ -199,8 +195,8 @@ func (b *batch) refuseWaiting(ctx context.Context, calls []*call) (some bool) {
 	return some
 }
 
-// sizeInState returns how many bytes those calls that count take in a state's JSON, as encoding/json
-// writes it inside another document. It may stop beyond most.
+// sizeInState returns how many bytes the calls that count take in a state's JSON, as encoding/json
+// writes it inside another document. Beyond most it stops counting.
 func sizeInState(calls []*call, most int, counts func(*call) bool) (size int) {
 	for _, c := range calls {
 		if !counts(c) {

@@ -14,28 +14,26 @@ import (
 
 // StreamOptions bound a stream. The zero value is the safe default.
 type StreamOptions struct {
-	// Bytes is how much of what calls say may wait, for whoever reads and for their turn to speak;
-	// each emission counts as 256 bytes at least. Where there is no room, an emission is lost,
-	// unless its call has less than an equal part of it: then the call with most waiting loses what
-	// it said last. Zero means 1 MiB; a negative number is an error.
+	// Bytes bounds the output that waits for the reader or for its call's turn. Each emission counts
+	// as at least 256 bytes. If there is no room, an emission is dropped, unless its call has less
+	// than an equal share: then the call with the most waiting output loses its latest. Zero means
+	// 1 MiB; a negative number is an error.
 	Bytes int64
 }
 
-// Stream shows a batch as it happens, in an order fit for people: one call speaks at a time. Get
-// one from [NewStream], hand it over with [Batch] or [Resumption], and read it meanwhile. It
-// serves one batch up to its end or its first pause, or one that is refused; what comes then needs
-// another. It is safe for concurrent use, and holds nothing that needs closing. It slows no call
-// down, also if nobody reads it.
+// Stream shows the progress of a batch in an order fit for people: one call speaks at a time. Get
+// one from [NewStream], pass it in a [Batch] or [Resumption], and read it meanwhile. A stream
+// serves one batch until that ends, pauses or is refused. It is safe for concurrent use and needs no
+// closing. It delays no call, even if nobody reads it.
 //
-// A call speaks from its first CallOutput to its CallFinished, and those of others wait until then,
-// in the order in which each of them had first something to say. Other events wait for nobody, but
-// do not overtake the call that speaks. Hidden calls, and calls that tools made, have no events,
-// and BatchStarted and BatchResumed do not list them; the totals count them. Times ascend for each
-// call, not for all together.
+// A call speaks from its first CallOutput to its CallFinished, and the others' outputs wait until then,
+// in the order in which the calls first had any. Other events do not wait, but do not
+// overtake the speaking call. Hidden and nested calls have no events, and BatchStarted and BatchResumed
+// do not list them; the totals count them. Times ascend for each call, not for all together.
 //
-// Of what waits, for a slow reader or for its turn, the latest of a call's progress and of its
-// partial images takes the place of the one before it. More than [StreamOptions] has room for is
-// dropped, and counted in Event.Lost. Nothing but emissions is ever dropped.
+// While output waits, a call's latest progress replaces its previous one, and so does its latest partial
+// image. What exceeds [StreamOptions] is dropped and counted in Event.Lost. Only emissions are
+// ever dropped.
 type Stream struct {
 	bell bell // ends when the batch has returned
 
@@ -53,9 +51,9 @@ func NewStream(options StreamOptions) (*Stream, error) {
 	return &Stream{bell: newBell(), line: speech.New(options.Bytes)}, nil
 }
 
-// Next waits for the next event. It fails with [io.EOF] once the batch has ended or paused, or was
-// refused, and there is nothing left of it; and as ctx does, by which nothing is lost. Several
-// readers divide the events among them.
+// Next waits for the next event. It fails with [io.EOF] when the batch has ended, paused or been
+// refused and all events were read, or with the error of ctx, which loses no event. Each event goes to one
+// of several readers.
 func (s *Stream) Next(ctx context.Context) (event tool.Event, err error) {
 	err = s.bell.wait(ctx, func() (ok bool, err error) {
 		s.mu.Lock()
@@ -73,8 +71,8 @@ func (s *Stream) Next(ctx context.Context) (event tool.Event, err error) {
 	return event, err
 }
 
-// Events yields the events until there are no more. If ctx ends before, the last is its error. Events
-// that a loop has left unread can still be had.
+// Events yields the events until there are no more, or until ctx ends, and then its error. Events that a
+// loop leaves unread can be read later.
 func (s *Stream) Events(ctx context.Context) iter.Seq2[tool.Event, error] {
 	return func(yield func(tool.Event, error) bool) {
 		for {
@@ -86,8 +84,7 @@ func (s *Stream) Events(ctx context.Context) iter.Seq2[tool.Event, error] {
 	}
 }
 
-// begin takes the stream for a batch, which must call finish in the end. Where it fails, the stream
-// is another's, which that must not do to it. A nil stream is nobody's.
+// begin takes the stream for a batch, which must call finish if begin succeeds. A nil stream can always be taken.
 func (s *Stream) begin() error {
 	if s == nil {
 		return nil
@@ -98,14 +95,13 @@ func (s *Stream) begin() error {
 	case s.line == nil:
 		return fmt.Errorf("%w: the stream is not from NewStream", ErrInvalidBatch)
 	case s.taken:
-		return fmt.Errorf("%w: the stream is another batch's; each needs its own", ErrInvalidBatch)
+		return fmt.Errorf("%w: the stream belongs to another batch; each batch needs its own", ErrInvalidBatch)
 	}
 	s.taken = true
 	return nil
 }
 
-// offer tells whoever reads the stream what has happened. It never waits. With a nil stream it
-// does nothing.
+// offer adds an event without waiting. A nil stream ignores it.
 func (s *Stream) offer(event tool.Event) {
 	if s == nil {
 		return

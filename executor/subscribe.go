@@ -14,20 +14,19 @@ import (
 // ErrUnsubscribed means that a subscription was closed and has no event left.
 var ErrUnsubscribed = errors.New("the subscription is closed")
 
-// SubscribeOptions says which events a subscriber gets. The zero value is all of them.
+// SubscribeOptions say which events a subscriber gets. The zero value selects all.
 type SubscribeOptions struct {
-	// Session limits the subscription to this session's events. Nil: those of all.
+	// Session limits the subscription to this session's events. Nil means all sessions.
 	Session *Session
-	// Queue is how many events may wait for the subscriber. Zero means 1,024; a negative number
-	// is an error.
+	// Queue is how many events may wait. Zero means 1,024; a negative number is an error.
 	Queue int
 }
 
-// Subscription is one subscriber's queue of events. It is safe for concurrent use; what several read is
-// divided among them. Close it: it holds as many events as its queue has room for, each with a record of
-// up to [Output]'s PerCall, or with the arguments of calls as a model wrote them: of all calls of a batch
-// where that starts or is resumed, and twice those of a call that waits. An event's record of a call that
-// a tool made is cut to PerCall as well; a [Recorder] has it whole.
+// Subscription is one subscriber's queue of events. It is safe for concurrent use; each event goes to one of
+// several readers. It must be closed: until then it holds as many events as its queue has room for, each with
+// a record of up to [Output]'s PerCall or with arguments as a model wrote them: those of all calls when a
+// batch starts or is resumed, and those of a waiting call twice. Records of nested calls are cut
+// to PerCall in events; a [Recorder] has them whole.
 type Subscription struct {
 	of      *subscribers
 	session *Session // whose events are wanted; nil for all
@@ -47,9 +46,9 @@ type subscribers struct {
 	all   []*Subscription
 }
 
-// Subscribe returns a subscription to what happens from now on, but for what calls say before they
-// have ended: that is for the [Stream] of a batch. A subscriber that is slow loses the oldest
-// events, and is told how many; it slows nothing down. It fails with [ErrInvalidOptions].
+// Subscribe returns a subscription to all events from now on, except the outputs of running calls, which
+// only a batch's [Stream] has. A slow subscriber delays nothing: it loses the oldest events and is told
+// how many. Subscribe fails with [ErrInvalidOptions].
 func (e *Executor) Subscribe(options SubscribeOptions) (*Subscription, error) {
 	if err := fill("Queue", &options.Queue, 1024); err != nil {
 		return nil, &Error{Op: "subscribe", Err: fmt.Errorf("%w: %w", ErrInvalidOptions, err)}
@@ -65,11 +64,10 @@ func (e *Executor) Subscribe(options SubscribeOptions) (*Subscription, error) {
 	return s, nil
 }
 
-// idle reports whether nobody subscribes, so that an event need not be made.
+// idle reports whether there are no subscribers, so that no event need be made.
 func (s *subscribers) idle() bool { return s.count.Load() == 0 }
 
-// send puts an event of a session, which nobody changes from then on, into the queues of all that want
-// it. It waits for none of them.
+// send queues an event of a session for its subscribers, without waiting. The event must not change afterwards.
 func (s *subscribers) send(event *tool.Event, session *Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,8 +93,8 @@ func (s *Subscription) drop() {
 	s.queue = s.queue[1:]
 }
 
-// Next waits for the next event. lost is how many were dropped just before it, since the
-// subscriber was slow. It fails with [ErrUnsubscribed], or as ctx does, by which nothing is lost.
+// Next waits for the next event. lost is how many events were dropped just before it. Next fails with
+// [ErrUnsubscribed], or with the error of ctx, which loses no event.
 func (s *Subscription) Next(ctx context.Context) (event tool.Event, lost int64, err error) {
 	err = s.bell.wait(ctx, func() (ok bool, err error) {
 		s.of.mu.Lock()
@@ -118,7 +116,7 @@ func (s *Subscription) Next(ctx context.Context) (event tool.Event, lost int64, 
 	return event, lost, err
 }
 
-// Close ends the subscription. Events that wait can still be had. Closing again does nothing.
+// Close ends the subscription. Queued events can still be read. Closing again does nothing.
 func (s *Subscription) Close() {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
@@ -131,15 +129,15 @@ func (s *Subscription) Close() {
 	s.of.count.Add(-1)
 }
 
-// bell wakes those who wait for something to read.
+// bell wakes readers that wait for events.
 type bell struct {
-	rung  chan struct{} // holds a token where there may be something for one who waits
+	rung  chan struct{} // holds a token if there may be something to read
 	ended chan struct{} // closed when nothing more comes
 }
 
 func newBell() bell { return bell{make(chan struct{}, 1), make(chan struct{})} }
 
-// ring wakes one of those who wait, or the next.
+// ring wakes one waiting reader, or the next one to wait.
 func (b bell) ring() {
 	select {
 	case b.rung <- struct{}{}:
@@ -147,11 +145,10 @@ func (b bell) ring() {
 	}
 }
 
-// end wakes all, for good.
+// end wakes all readers, for good.
 func (b bell) end() { close(b.ended) }
 
-// wait returns when take has taken something or failed, or with the error of a ctx that has ended. take
-// rings where there is more.
+// wait returns when take has taken something or failed, or with the error of ctx. take rings if there is more.
 func (b bell) wait(ctx context.Context, take func() (ok bool, err error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -162,7 +159,7 @@ func (b bell) wait(ctx context.Context, take func() (ok bool, err error)) error 
 		}
 		select {
 		case <-b.rung:
-			// From here, only take may come: others wait for the token that was taken.
+			// Now take must be called: other readers wait for the token that this one took.
 		case <-b.ended:
 		case <-ctx.Done():
 			return ctx.Err()
