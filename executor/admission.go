@@ -12,21 +12,21 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// admission decides when a call may run. Everything is counted for each tenant by itself, so
-// that none can keep a tool from another.
+// admission decides when a call may run. Limits are counted per tenant, so that no tenant can keep a tool from
+// another.
 type admission struct {
 	queue     *queue.Queue
-	breakers  *breaker.Breakers[circuit] // nil: none
-	perTool   *rates.Limiter[circuit]    // nil: unlimited, as the others
+	breakers  *breaker.Breakers[circuit] // nil: off
+	perTool   *rates.Limiter[circuit]    // nil: unlimited; likewise the others
 	perTenant *rates.Limiter[string]
 	all       *rates.Limiter[struct{}]
-	wait      time.Duration // the longest for a rate, with a place in hand
+	wait      time.Duration // the longest for a rate, while holding a slot
 }
 
-// longestPause is how long a call keeps its place and waits for a rate.
+// longestPause is how long a call keeps its slot while it waits for a rate.
 const longestPause = time.Second
 
-// circuit is one tool as one tenant calls it.
+// circuit is one tool as one tenant calls it, with a circuit breaker and a rate of its own.
 type circuit struct {
 	tenant string
 	tool   tool.Registration
@@ -53,11 +53,11 @@ func limiter[K comparable](of string, rate Rate) *rates.Limiter[K] {
 
 // admitted is a call that may run. It must leave.
 type admitted struct {
-	attempt breaker.Attempt[circuit] // the zero value where there are no breakers
-	place   *queue.Place             // nil for a call that has its caller's
+	attempt breaker.Attempt[circuit] // zero if breakers are off
+	place   *queue.Place             // nil for a nested call
 }
 
-// enter waits until a call may run. Calls of tools have their caller's turn.
+// enter waits until a call may run. Nested calls run in their caller's slot.
 func (a *admission) enter(ctx context.Context, c *call) (in admitted, err error) {
 	at := circuit{c.batch.session.tenant, c.entry.Registration, c.tool}
 	if in.attempt, err = a.breakers.Allow(at); err != nil {
@@ -66,12 +66,12 @@ func (a *admission) enter(ctx context.Context, c *call) (in admitted, err error)
 	if c.parent == nil {
 		in.place, err = a.queue.Enter(ctx, queue.Call{Tenant: at.tenant, Session: c.batch.session.key, Tool: c.tool})
 	}
-	if err == nil { // after the queue, which is fair, as the rates are not
+	if err == nil { // after the queue, which is fair; rates are not
 		err = a.take(ctx, at)
 	}
 	in.attempt.Report(breaker.Unknown)
 	if err == nil {
-		// While the call waited, those before it may have opened the circuit.
+		// Calls before this one may have opened the circuit while it waited.
 		in.attempt, err = a.breakers.Allow(at)
 	}
 	if err != nil {
@@ -81,8 +81,7 @@ func (a *admission) enter(ctx context.Context, c *call) (in admitted, err error)
 	return in, nil
 }
 
-// take counts the call in all rates, the narrowest first: a call that one of them refuses costs the
-// wider ones nothing.
+// take counts the call in all rates, the narrowest first, so that a refused call does not use up the wider ones.
 func (a *admission) take(ctx context.Context, at circuit) error {
 	err := a.perTool.Take(ctx, at, a.wait)
 	if err == nil {
@@ -94,16 +93,16 @@ func (a *admission) take(ctx context.Context, at circuit) error {
 	return err
 }
 
-// leave ends a call, and tells what its end changed.
+// leave ends a call, and returns how that changed the circuit.
 func (in admitted) leave(outcome breaker.Outcome) breaker.State {
-	state := in.attempt.Report(outcome) // first: the call that has the place next must know
+	state := in.attempt.Report(outcome) // before the next call gets the slot
 	if in.place != nil {
 		in.place.Leave()
 	}
 	return state
 }
 
-// judge tells what the end of a call says of its tool.
+// judge returns what the end of a call means for its circuit.
 func judge(ctx context.Context, kind tool.Kind) breaker.Outcome {
 	switch kind {
 	case tool.Trap, tool.Internal:
@@ -120,8 +119,7 @@ func judge(ctx context.Context, kind tool.Kind) breaker.Outcome {
 	}
 }
 
-// ended returns why a context has ended, or nil. A deadline that has passed counts even if the context's timer
-// is late.
+// ended returns why a context has ended, or nil. A passed deadline counts even if the context's timer is late.
 func ended(ctx context.Context) error {
 	if at, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(at) {
 		return context.DeadlineExceeded
@@ -145,7 +143,7 @@ func notAdmitted(name string, err error) (tool.Kind, string) {
 	return notStarted(err)
 }
 
-// inWords rounds a time up, so that it is not too early to come again.
+// inWords formats a time, rounded up so that a retry is not too early.
 func inWords(d time.Duration) string {
 	unit := time.Second
 	if d < time.Second {

@@ -9,7 +9,7 @@ import (
 	"github.com/caisson-run/caisson/registry"
 )
 
-// panicError is a panic of a program's code, for the operator.
+// panicError is a panic in the embedding program's code, for the operator.
 type panicError struct {
 	value any
 	stack []byte
@@ -24,17 +24,17 @@ func catch(err *error) {
 	}
 }
 
-// errExited means that a program's code ended its goroutine and returned nothing.
+// errExited means that the program's code called runtime.Goexit.
 var errExited = errors.New("it called runtime.Goexit")
 
-// returned is what a function returned.
+// returned is a function's results.
 type returned[T any] struct {
 	value T
 	err   error
 }
 
-// runApart runs a program's code on a goroutine of its own, so that neither a panic nor a
-// runtime.Goexit in it can end anything else: both are errors. done must have room for what it returns.
+// runApart runs the program's code on a goroutine of its own, so that a panic or a runtime.Goexit in it becomes an
+// error. done must be buffered.
 func runApart[T any](done chan<- returned[T], do func() (T, error)) {
 	go func() {
 		r := returned[T]{err: errExited}
@@ -44,7 +44,7 @@ func runApart[T any](done chan<- returned[T], do func() (T, error)) {
 	}()
 }
 
-// apart is runApart for code that is waited for.
+// apart is runApart, and waits for the result.
 func apart[T any](do func() (T, error)) (T, error) {
 	done := make(chan returned[T], 1)
 	runApart(done, do)
@@ -52,16 +52,15 @@ func apart[T any](do func() (T, error)) (T, error) {
 	return r.value, r.err
 }
 
-// lookUp looks for a tool while a batch is under way: a panic must not cost the records of calls that
-// have run.
+// lookUp resolves a tool while a batch is running: a panic must not cost the records of calls that have run.
 func lookUp(resolver Resolver, name string) (entry registry.Entry, ok bool, err error) {
 	defer catch(&err)
 	entry, ok = resolver.Get(name)
 	return entry, ok, nil
 }
 
-// identityOf asks a tool for its identity, which runs the tool's code. That has no effects, so a tool that is
-// still at it when ctx ends need not be waited for.
+// identityOf asks a tool for its identity, which runs the tool's code. That has no effects, so it is not waited
+// for when ctx ends.
 func identityOf(ctx context.Context, entry registry.Entry) (string, error) {
 	done := make(chan returned[string], 1)
 	runApart(done, func() (string, error) { return entry.Identity(ctx) })
@@ -73,8 +72,8 @@ func identityOf(ctx context.Context, entry registry.Entry) (string, error) {
 	}
 }
 
-// eachCallee visits the tools that a tool may call, and those that these may, each name once. ok is
-// false where there is no such tool.
+// eachCallee visits the tools that a tool may call, directly and indirectly, each name once. ok is false if there
+// is no such tool.
 func eachCallee(resolver Resolver, entry registry.Entry, visit func(name string, called registry.Entry, ok bool) error) error {
 	seen := map[string]bool{}
 	var add func(registry.Entry) error

@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// maxApprovals is how many approvals a session keeps; the oldest go first, and are asked for again.
+// maxApprovals is how many approvals a session keeps. The oldest are evicted, and requested again when needed.
 const maxApprovals = 1000
 
 // newApprovals returns the approvals that a session begins with, by what they are for. They are never asked with
@@ -38,7 +38,7 @@ func newApprovals(given []tool.Approval) (*lru.Cache[string, tool.Approval], err
 	return held, nil
 }
 
-// checkScope checks for what and how long an approval holds.
+// checkScope checks the scope and the duration of an approval.
 func checkScope(a tool.Approval) error {
 	scopes := []tool.ApprovalScope{"", tool.ApproveOnce, tool.ApproveSession, tool.ApproveFor}
 	switch {
@@ -61,7 +61,7 @@ func keepApproval(held *lru.Cache[string, tool.Approval], approval tool.Approval
 	held.Add(key, fromNow(approval))
 }
 
-// fromNow returns an approval that says when it ends, where it holds for a time.
+// fromNow gives an approval that holds for a time the moment at which it expires.
 func fromNow(approval tool.Approval) tool.Approval {
 	if approval.Scope == tool.ApproveFor && approval.Until.IsZero() {
 		approval.Until, approval.For = time.Now().Add(approval.For), 0
@@ -69,18 +69,18 @@ func fromNow(approval tool.Approval) tool.Approval {
 	return approval
 }
 
-// permit is what was approved for one call alone. The zero value is nothing.
+// permit is the approval of a single call. The zero value permits nothing.
 type permit struct {
 	fingerprint string
-	until       time.Time // the zero value: without end
+	until       time.Time // zero: does not expire
 }
 
-// holds reports whether it is for this, and has not run out.
+// holds reports whether the permit is for this fingerprint and has not expired.
 func (p permit) holds(fingerprint string) bool {
 	return p.fingerprint != "" && p.fingerprint == fingerprint && (p.until.IsZero() || time.Now().Before(p.until))
 }
 
-// onceKey is for an approval of one call alone.
+// onceKey is the key for the approval of a single call.
 func onceKey(callID, fingerprint string) string { return callID + " " + fingerprint }
 
 // approves reports whether the session has an approval for this that has not expired.
@@ -93,7 +93,7 @@ func (s *Session) approves(key string) bool {
 	return ok
 }
 
-// takeApproval hands over an approval of this call alone, to one caller.
+// takeApproval removes the approval of a single call and returns it, to one caller only.
 func (s *Session) takeApproval(callID, fingerprint string) permit {
 	if key := onceKey(callID, fingerprint); s.approves(key) && s.approved.Remove(key) {
 		return permit{fingerprint: fingerprint}
@@ -101,46 +101,44 @@ func (s *Session) takeApproval(callID, fingerprint string) permit {
 	return permit{}
 }
 
-// Approvals returns the approvals that hold in the session, those that were given first before the
-// others, for [SessionOptions] of a later one: of all calls that do the same, and of single calls of
-// batches that have paused before these could run. Those of all calls that do the same name what these
-// do in place of the fingerprint of one call. They are authority: keep them where nobody can write who
-// may not approve.
+// Approvals returns the approvals that hold in the session, oldest first, for the [SessionOptions] of a later
+// session. They are approvals of all calls with the same effect, whose fingerprint is that effect, and
+// approvals of single calls in batches that paused before these could run. They are authority: store them
+// where only those who may approve can write.
 func (s *Session) Approvals() []tool.Approval {
 	list := []tool.Approval{}
 	for _, key := range s.approved.Keys() {
 		if held, ok := s.approved.Peek(key); ok && s.approves(key) {
-			held.Until = held.Until.UTC().Round(0) // without the reading of this process's clock
+			held.Until = held.Until.UTC().Round(0) // without this process's monotonic clock
 			list = append(list, held)
 		}
 	}
 	return list
 }
 
-// effect is what a call would do, for approvals to be bound to.
+// effect is what a call would do. Approvals are bound to it.
 type effect struct {
 	// digest covers what the tool and those that it may call can do, on whose behalf, with which
-	// context values, files and complete arguments. It is 64 hex digits, and equal for calls that do
-	// the same.
+	// context values, files and complete arguments. It is 64 hex digits, and equal for calls with the
+	// same effect.
 	digest string
 	// callees are the identities of the tools that the tool may call, and of those that these may, by
 	// registered name.
 	callees map[string]string
 }
 
-// fingerprint is what an approval of one call names. The call's id is in it, so that what was shown
-// of one call approves of no other, not even of one that does the same; so is the digest of the calls
-// before it, since what it does may depend on what they did. It is 64 hex digits.
+// fingerprint is what the approval of one call names. It covers the call's id, so that an approval holds for no
+// other call, even one with the same effect, and the digest of the calls before it, since its effect may
+// depend on theirs. It is 64 hex digits.
 func (e effect) fingerprint(callID, before string) string {
 	return digestOf(appendText(nil, "caisson-approval/v3", callID, e.digest, before))
 }
 
-// order is that of the calls that a model made, as a chain of digests: each call's is of its id and
-// the one before, so that it says which calls there are before the next one, and in which order. The
-// zero value is of no calls. A batch may be long, and each of its calls may wait.
+// order is the order of the calls that a model made, as a chain of digests: each covers its call's id and the
+// digest before, so that it identifies all calls up to its own in constant space. The zero value has no calls.
 type order struct {
 	last   string
-	before map[string]string // by call id: of the calls before it; "" for the first and for others' calls
+	before map[string]string // by call id: the digest of the calls before it; "" for the first call and for nested ones
 }
 
 func (o *order) add(callID string) {
@@ -173,7 +171,7 @@ func (b *batch) effect(ctx context.Context, c *call, entry registry.Entry) (effe
 		if !ok {
 			return nil
 		}
-		// A tool that cannot say what it is keeps nobody from calling the others, and is not called itself.
+		// A tool that cannot state its identity does not block calls of the others, and is not called itself.
 		identity, err := identityOf(ctx, called)
 		if err != nil && ended(ctx) != nil {
 			return err
@@ -195,8 +193,8 @@ func (b *batch) effect(ctx context.Context, c *call, entry registry.Entry) (effe
 	return effect{digestOf(text), callees}, nil
 }
 
-// checkApprovedCallees refuses a tool's call where a call above it was approved while the called tool
-// was another. Between the check of an approval and the calls that its tool makes, tools can be replaced.
+// checkApprovedCallees refuses a nested call if the called tool was replaced since a call above it was approved:
+// tools can be replaced between the check of an approval and the calls that the approved tool makes.
 func (c *call) checkApprovedCallees(ctx context.Context) {
 	for caller := c.parent; caller != nil; caller = caller.parent {
 		if caller.wait == nil || caller.wait.effect.callees == nil {
@@ -211,8 +209,8 @@ func (c *call) checkApprovedCallees(ctx context.Context) {
 	}
 }
 
-// digest is what a state tells of the session that its batch began in. The batch's id is in it, so
-// that digests of two batches tell nothing about each other.
+// digest identifies the session in a state. It covers the batch's id, so that the digests of two batches cannot
+// be linked.
 func (s *Session) digest(batch string) string {
 	return digestOf(appendValues(appendText(nil, "caisson-session/v1", batch, s.tenant), s.context))
 }

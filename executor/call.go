@@ -16,53 +16,52 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// call is one call on its way to its record.
+// call is a call in progress.
 type call struct {
 	batch  *batch
 	record tool.Record
 	phase  phase
-	// tool is the registered name, or what was asked for if there is no such tool.
+	// tool is the registered name, or the requested one if there is no such tool.
 	tool       string
 	entry      registry.Entry // the zero value if there is no such tool
 	invocation tool.Invocation
 	readOnly   bool
 	final      bool  // it succeeded, and its output may be shown to the user as it is
-	wait       *wait // what it needs from outside before it can end; nil for nothing
-	cause      error // what the operator should see besides the record; may be nil
+	wait       *wait // nil if it needs nothing from outside
+	cause      error // for the operator; may be nil
 	began      time.Time
-	// question is what the call asks; nil where it is run in any case.
+	// question is what the call asks the cache; nil if it is run in any case.
 	question *answers.Question[key]
-	source   *call // the call of the same batch whose result this one shares; nil for none
+	source   *call // the identical call of the batch whose result this one shares; may be nil
 
-	submitted bool  // the client has run the call, and handed in its output
-	parent    *call // the call that made this one; nil where a model did
+	submitted bool  // the client has run the call and submitted its output
+	parent    *call // the call that made this one; nil if a model did
 	depth     int
-	made      *atomic.Int64 // calls made by the outermost caller and all below it
-	// unkept is set where a call that this one made failed for a reason that may be gone the
-	// next time: the answer says nothing of it then.
+	made      *atomic.Int64 // calls below the outermost caller
+	// unkept is set if a nested call failed for a transient reason: the result is not cached then.
 	unkept atomic.Bool
 
 	mu        sync.Mutex
 	cancelled bool
-	stop      context.CancelFunc // nil until the call is taken up
+	stop      context.CancelFunc // nil until the call starts
 
 	nest   nest
-	answer chan returned[tool.Outcome] // of the tool, or why nobody waits for it any more; nil until it is invoked
-	// whole is the record's result before parts of it were cut. It goes as soon as no duplicate needs it.
+	answer chan returned[tool.Outcome] // from the tool, or from Abandon; nil until the tool is invoked
+	// whole is the record's result before parts of it were cut. It is freed when no duplicate needs it.
 	whole tool.Result
 }
 
-// phase is how far a call has got. One goroutine at a time changes it: the one that schedules the batch
-// or the one that runs the call.
+// phase is a call's progress. One goroutine at a time changes it: the one that schedules the batch, or the one
+// that runs the call.
 type phase int
 
 const (
-	phasePlanned   phase = iota // it can run when it is next
+	phasePlanned   phase = iota // it can run when its turn comes
 	phaseWaiting                // it needs an output or an approval
-	phaseAnnounced              // so it does, and everybody was told
+	phaseAnnounced              // likewise, and that was reported
 	phaseAnswered               // the client has run it
-	phaseRefused                // it is not run, and its record is complete but for its events
-	phaseEnded                  // its record is complete, and everybody was told
+	phaseRefused                // it is not run, and its record is complete but not reported
+	phaseEnded                  // its record is complete and reported
 )
 
 // waits reports whether the call needs an output or an approval before it can run or end.
@@ -76,20 +75,20 @@ func (c *call) refuse(kind tool.Kind, message string, denials ...tool.Denial) {
 	c.record.Result = tool.Result{Error: message, Kind: kind}
 }
 
-// fail completes the record of a call with a failure of the host. The reader gets the
-// call's id and nothing else; the log has the cause under the same id.
+// fail completes the record of a call with a failure of the host. The reader sees only the call's id, under
+// which the log has the cause.
 func (c *call) fail(cause error) {
 	c.cause = cause
 	c.record.Result = tool.Result{Error: fmt.Sprintf("internal error (id %s)", c.record.CallID), Kind: tool.Internal}
 }
 
-// refuseFailed completes the record of a call that is not run for a failure of the host.
+// refuseFailed completes the record of a call that is not run because the host failed.
 func (c *call) refuseFailed(cause error) {
 	c.refuse(tool.Internal, "")
 	c.fail(cause)
 }
 
-// cancel ends the call, or has it end as soon as it is taken up.
+// cancel stops the call, or has it stop as soon as it starts.
 func (c *call) cancel() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,14 +98,14 @@ func (c *call) cancel() {
 	}
 }
 
-// isCancelled reports whether the call is to end, though it has not been taken up.
+// isCancelled reports whether the call was cancelled.
 func (c *call) isCancelled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cancelled
 }
 
-// take returns the context of a call that is taken up now.
+// take returns the context of a call that starts.
 func (c *call) take(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancel(ctx)
 	c.mu.Lock()
@@ -120,9 +119,8 @@ func (c *call) take(ctx context.Context) (context.Context, context.CancelFunc) {
 
 var errNoJSON = errors.New("the result's data is not JSON")
 
-// invoke runs the tool and completes the record. It waits for the tool in any case: a tool that went on
-// after its record would break the order of the calls. The exception is one that says of itself that it
-// cannot be ended; see Abandon.
+// invoke runs the tool and completes the record. It always waits for the tool: one that outlived its record would
+// break the order of the calls. The exception is a tool that reports that it cannot be stopped; see Abandon.
 func (e *Executor) invoke(ctx context.Context, c *call) {
 	start := time.Now()
 	c.answer = make(chan returned[tool.Outcome], 1)
@@ -132,8 +130,8 @@ func (e *Executor) invoke(ctx context.Context, c *call) {
 	c.settle(r.value, r.err)
 }
 
-// judged gives the outcome of a tool the kind and the message that its error stands for. It runs apart, since
-// the methods of the error are the tool's code as well.
+// judged sets the kind and the message that the tool's error stands for. It runs apart, since the error's methods
+// are the tool's code as well.
 func judged(outcome tool.Outcome, err error) (tool.Outcome, error) {
 	outcome.Denials = each(outcome.Denials, func(d tool.Denial) tool.Denial {
 		d.Allow = storableAllow(d.Allow)
@@ -155,9 +153,9 @@ func judged(outcome tool.Outcome, err error) (tool.Outcome, error) {
 	return outcome, err
 }
 
-// Abandon ends the call with what is known of it, while its tool still runs: the tool did not return in
-// time, and cannot be ended. What it returns later is dropped, and what it asks of its host is refused. It does
-// nothing where the tool has returned.
+// Abandon ends the call with the given outcome while its tool still runs, which did not return in time and cannot
+// be stopped. What the tool returns later is dropped, and its requests to the host are refused. Abandon does
+// nothing if the tool has returned.
 func (c *call) Abandon(outcome tool.Outcome, err error) {
 	outcome, err = judged(outcome, err)
 	select {
@@ -166,8 +164,7 @@ func (c *call) Abandon(outcome tool.Outcome, err error) {
 	}
 }
 
-// settle completes the record with a judged outcome. An error without a kind is that of a tool that did not
-// return.
+// settle completes the record with a judged outcome. An error without a kind means that the tool did not return.
 func (c *call) settle(outcome tool.Outcome, err error) {
 	c.record.Usage, c.record.Log, c.record.Denials, c.record.HostCalls = outcome.Usage, outcome.Log, outcome.Denials, outcome.HostCalls
 	c.record.Result, c.cause = outcome.Result, err
@@ -176,8 +173,8 @@ func (c *call) settle(outcome tool.Outcome, err error) {
 	}
 }
 
-// classify returns the kind of a tool's error and what its reader is told. Errors that
-// no tool should return are internal.
+// classify returns the kind of a tool's error and the message for its reader. Errors that no tool should return
+// are internal.
 func classify(err error) (tool.Kind, string) {
 	var failure *tool.Error
 	var kind tool.Kind

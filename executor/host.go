@@ -17,25 +17,25 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// nest holds the calls that a running call makes. The zero value lets none in.
+// nest admits the calls that a running call makes. The zero value admits none.
 type nest struct {
 	mu      sync.Mutex
 	caller  context.Context // nil while the call does not run
-	ctx     context.Context // of all calls that were made; nil before the first
+	ctx     context.Context // of all nested calls; nil before the first
 	stop    context.CancelFunc
-	turn    chan struct{} // holds an element while one of them runs
+	turn    chan struct{} // a semaphore: one of them runs at a time
 	running sync.WaitGroup
 }
 
-// open lets the call make calls. ctx, which is its own, ends them.
+// open admits nested calls. ctx, the caller's own, ends them.
 func (n *nest) open(ctx context.Context) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.caller = ctx
 }
 
-// close lets the call make no more calls, and ends those that it has left under way: one that
-// went on after its caller's record would run beside what comes next in the batch.
+// close admits no more calls, and ends those that are still running: one that outlived its caller's record would
+// run beside what comes next in the batch.
 func (n *nest) close() {
 	n.mu.Lock()
 	n.caller = nil
@@ -46,7 +46,7 @@ func (n *nest) close() {
 	n.running.Wait()
 }
 
-// enter lets one call in, which must leave, or returns nil where the caller does not run.
+// enter admits one call, which must leave, or returns nil if the caller does not run.
 func (n *nest) enter() context.Context {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -63,7 +63,7 @@ func (n *nest) enter() context.Context {
 
 func (n *nest) leave() { n.running.Done() }
 
-// take waits until no other call runs that the caller has made: they share its place.
+// take waits until no other call of the caller runs: they share the caller's slot.
 func (n *nest) take(ctx context.Context) error {
 	select {
 	case n.turn <- struct{}{}:
@@ -103,7 +103,7 @@ func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, erro
 	made := c.make(ctx, requested, id.String())
 	c.batch.session.enter(made)
 	c.batch.run(ctx, made)
-	if made.wait != nil { // another session may have approved of it, or not
+	if made.wait != nil { // another session may have other approvals
 		c.unkept.Store(true)
 	}
 	if m := made.entry.Manifest; made.passing() || made.unkept.Load() || m != nil && m.Behavior.Cache == manifests.CacheOff {
@@ -114,8 +114,8 @@ func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, erro
 	return record, nil
 }
 
-// within returns a context that ends with its caller's, whatever context a tool hands over, and
-// says then how that ended.
+// within returns a context that also ends with the caller's, whatever context a tool passes, and then has the
+// same error.
 func within(ctx, caller context.Context) (context.Context, context.CancelFunc) {
 	timed := func() {}
 	own, has := ctx.Deadline()
@@ -131,14 +131,14 @@ func within(ctx, caller context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { forget(); stop(); timed() }
 }
 
-// refuseNested is the error for a call that is not taken up. Another caller might be let, so
-// what this one makes of it is not for others.
+// refuseNested returns the error for a call that is not admitted. Another caller might be, so the result of this
+// one is not cached.
 func (c *call) refuseNested(requested tool.Call, kind tool.Kind, message string) error {
 	c.unkept.Store(true)
 	return &tool.Error{Op: "call", Tool: requested.Function.Name, Kind: kind, Message: message}
 }
 
-// count counts one more call of the outermost caller's.
+// count counts one more call of the outermost caller.
 func (c *call) count() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,24 +148,24 @@ func (c *call) count() int64 {
 	return c.made.Add(1)
 }
 
-// longArguments is from how many bytes on checking arguments takes a while.
+// longArguments is the size in bytes from which checking arguments takes noticeable time.
 const longArguments = 16 << 10
 
-// planNested plans a tool's call. Checking long arguments is work of the host that the guest's deadline cannot
-// stop, so no more calls than there are processors do it at a time: it takes no longer for each.
+// planNested plans a nested call. Checking long arguments is work of the host that the guest's deadline cannot
+// stop, so at most one call per processor does it at a time; more would only slow each other down.
 func (c *call) planNested(ctx context.Context) {
 	defer planning.Begin(ctx)()
 	if len(c.record.Function.Arguments) > longArguments {
 		select {
 		case c.batch.executor.planning <- struct{}{}:
 			defer func() { <-c.batch.executor.planning }()
-		case <-ctx.Done(): // the plan says so
+		case <-ctx.Done(): // plan refuses the call
 		}
 	}
 	c.plan(ctx)
 }
 
-// make plans a call of the tool's.
+// make plans a nested call.
 func (c *call) make(ctx context.Context, requested tool.Call, id string) *call {
 	made := c.batch.newCall(requested, id)
 	made.parent, made.depth, made.made = c, c.depth+1, c.made
@@ -174,7 +174,7 @@ func (c *call) make(ctx context.Context, requested tool.Call, id string) *call {
 	if made.phase == phaseRefused {
 		return made
 	}
-	// A runtime has checked the permission; a tool that is written in Go has none but this.
+	// A runtime has checked the permission. For a tool written in Go this is the only check.
 	switch manifest := c.entry.Manifest; {
 	case !slices.Contains(manifest.Permissions.Tools, made.tool) && !slices.Contains(manifest.Permissions.Tools, requested.Function.Name):
 		made.deny("tools", fmt.Sprintf("%s may not call %s: its manifest does not ask for it", c.tool, made.tool),
@@ -189,15 +189,15 @@ func (c *call) make(ctx context.Context, requested tool.Call, id string) *call {
 	return made
 }
 
-// deny refuses a call for want of a permission.
+// deny refuses a call for lack of a permission.
 func (c *call) deny(permission, rule string, allow tool.Allow) {
 	c.refuse(tool.Denied, rule, tool.Denial{Permission: permission, Value: tool.Shown(c.record.Function.Name, maxShown), Rule: rule, Allow: allow})
 }
 
 const maxShown = 128 // bytes of a name that a receipt shows
 
-// Page implements [tool.Host]. A page is never longer than what goes to the model of this
-// call's result, so that it is not cut again.
+// Page implements [tool.Host]. A page is never longer than what the model may see of this call's result, so
+// that it is not cut again.
 func (c *call) Page(reference string, from, most int64) (tool.Page, error) {
 	if c.nest.enter() == nil {
 		return tool.Page{}, &tool.Error{Op: "page", Kind: tool.Cancelled, Message: "the call has ended"}

@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// send makes an event of a kind, if anybody wants one.
+// send emits an event, if anybody listens.
 func (b *batch) send(kind tool.EventType, fill func(*tool.Event)) {
 	subscribers := &b.executor.subscribers
 	idle := subscribers.idle()
@@ -33,7 +33,7 @@ func (b *batch) event(kind tool.EventType) tool.Event {
 	return tool.Event{Type: kind, Time: time.Now(), Batch: b.id, Session: b.session.id, Tenant: b.session.tenant}
 }
 
-// describe names the call in an event.
+// describe sets the fields of an event that name the call.
 func (c *call) describe(event *tool.Event) {
 	event.CallID, event.Tool, event.Parent = c.record.CallID, c.tool, c.record.Parent
 	event.Hidden = c.hidden()
@@ -41,7 +41,7 @@ func (c *call) describe(event *tool.Event) {
 
 func (c *call) hidden() bool { return c.entry.Manifest != nil && c.entry.Manifest.Behavior.Hidden }
 
-// begun tells that the batch has started or was resumed, with the calls that have not ended.
+// begun reports that the batch has started or was resumed, with the calls that have not ended.
 func (b *batch) begun(kind tool.EventType, calls []*call) {
 	b.send(kind, func(event *tool.Event) {
 		event.Calls = make([]tool.Planned, 0, len(calls))
@@ -61,7 +61,7 @@ func (c *call) planned() tool.Planned {
 	return p
 }
 
-// over tells what the batch has come to, where it ends or pauses, and returns it.
+// over reports that the batch has ended or paused, and returns its totals.
 func (b *batch) over(ctx context.Context, status Status, pending int) tool.Totals {
 	b.mu.Lock()
 	totals := b.totals
@@ -78,16 +78,15 @@ func (b *batch) over(ctx context.Context, status Status, pending int) tool.Total
 	return totals
 }
 
-// callStarted tells the log and the subscribers that a call is taken up.
+// callStarted reports that a call starts.
 func (b *batch) callStarted(ctx context.Context, c *call) {
 	b.executor.log.InfoContext(ctx, "call started", "call_id", c.record.CallID, "tool", c.tool)
 	b.send(tool.CallStarted, c.describe)
 }
 
-// callFinished cuts the result to what goes to the model, and tells everybody what the call
-// came to.
+// callFinished cuts the result to what goes to the model, and reports how the call ended.
 func (b *batch) callFinished(ctx context.Context, c *call) {
-	if c.source == nil || c.phase == phaseRefused { // else it has what its source has
+	if c.source == nil || c.phase == phaseRefused { // duplicates have the result of their source
 		b.cut(c)
 	}
 	c.phase = phaseEnded
@@ -101,14 +100,14 @@ func (b *batch) callFinished(ctx context.Context, c *call) {
 	b.send(tool.CallFinished, func(event *tool.Event) {
 		c.describe(event)
 		record := c.record
-		if c.parent != nil { // a queue of events may hold very many
+		if c.parent != nil { // which may be many and large
 			record.Result, record.Cuts = output.Cut(record.Result, b.executor.options.Output.share(1), nil, b.mark)
 		}
 		event.Record = &record
 	})
 }
 
-// keep hands the call to the recorder, which must not end the worker that other calls wait for.
+// keep passes the call to the recorder, which must not be able to end the worker that other calls wait for.
 func (b *batch) keep(ctx context.Context, c *call) {
 	if b.executor.options.Recorder == nil {
 		return
@@ -124,7 +123,7 @@ func (b *batch) keep(ctx context.Context, c *call) {
 	}
 }
 
-// causeOf is what the log has of an error.
+// causeOf returns the log attributes of an error.
 func causeOf(err error) []any {
 	attributes := []any{slog.String("error", textOf(err))}
 	var panicked *panicError
@@ -134,7 +133,7 @@ func causeOf(err error) []any {
 	return attributes
 }
 
-// logFinished says what a call came to. Neither arguments nor results are logged.
+// logFinished logs how a call ended, without its arguments and results.
 func (b *batch) logFinished(ctx context.Context, c *call) {
 	level := levelOf(c.record.Result.Kind)
 	if !b.executor.log.Enabled(ctx, level) {
@@ -158,7 +157,7 @@ func (b *batch) logFinished(ctx context.Context, c *call) {
 	b.executor.log.Log(ctx, level, "call finished", attributes...)
 }
 
-// textOf returns what an error says, no longer than a log can bear. Errors are the tool's code.
+// textOf returns an error's text, bounded for the log. Error methods are the tool's code.
 func textOf(err error) (text string) {
 	defer func() {
 		if recover() != nil {
@@ -172,8 +171,8 @@ func textOf(err error) (text string) {
 	return text
 }
 
-// levelOf returns how loud the end of a call is: what crashed is an error, what failed
-// for the tool's or the caller's reasons a warning.
+// levelOf returns the log level for a kind: error for crashes, warn for failures that are the tool's or the
+// caller's.
 func levelOf(kind tool.Kind) slog.Level {
 	switch kind {
 	case "":

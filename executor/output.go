@@ -29,7 +29,7 @@ const outputParameters = `{"type":"object","properties":{` +
 //	pages, err := executor.OutputTool()
 //	err = tools.Register("", pages)
 //
-// Each session reads its own results alone. Only a mistake in this package makes an error.
+// A session can read its own results only. OutputTool fails only if this package has a bug.
 func OutputTool() (registry.Tool, error) {
 	parameters, err := schema.Compile([]byte(outputParameters))
 	if err != nil {
@@ -74,10 +74,10 @@ func (t outputTool) Invoke(_ context.Context, invocation tool.Invocation) (tool.
 	return tool.Outcome{Result: tool.Result{Success: true, Output: page.Text, Data: data}}, nil
 }
 
-// cut shortens a model's call's result to its share, and keeps what is cut for the session.
-// What tools ask of each other is theirs: the tools' own limits bound it.
+// cut shortens the result of a model's call to its share, and keeps what is cut in the session. Results of nested
+// calls are bounded by their tools' own limits.
 func (b *batch) cut(c *call) {
-	c.whole, _ = output.Cut(c.record.Result, math.MaxInt, nil, b.mark) // all of it, made valid UTF-8
+	c.whole, _ = output.Cut(c.record.Result, math.MaxInt, nil, b.mark) // cuts nothing, but makes it valid UTF-8
 	c.record.Result = c.whole
 	if c.parent != nil {
 		return
@@ -86,7 +86,7 @@ func (b *batch) cut(c *call) {
 	c.record.Result, c.record.Cuts = output.Cut(c.whole, b.share, keep, b.mark)
 }
 
-// reference names the whole of a part of a call's result. The output's is the call's own id.
+// reference identifies a part of a call's result. For the output, it is the call's id.
 func reference(callID, part string) string {
 	if part == "output" {
 		return callID
@@ -94,7 +94,7 @@ func reference(callID, part string) string {
 	return callID + "." + part
 }
 
-// mark is what stands in a part in place of what was cut.
+// mark is the note that takes the place of what was cut.
 func (b *batch) mark(cut tool.Cut) string {
 	text := fmt.Sprintf("[%s cut: %d of %d bytes shown", cut.Part, cut.Kept, cut.Bytes)
 	if hint := b.hint(cut); hint != "" {
@@ -118,7 +118,7 @@ func (b *batch) hint(cut tool.Cut) string {
 	return "the rest is kept under the reference " + cut.Reference
 }
 
-// ownHint is what the program says. A panic in it must not change what becomes of the call.
+// ownHint calls the program's hint. A panic in it must not affect the call.
 func (b *batch) ownHint(cut tool.Cut) (hint string) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// suggestions is how many names an unknown name is answered with.
+// suggestions is how many similar names an unknown one is answered with.
 const suggestions = 3
 
 // newCall returns a call that has yet to be planned.
@@ -82,7 +82,7 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 	session := c.batch.session
 	c.invocation = tool.Invocation{
 		CallID: c.record.CallID, Tool: c.tool, Registration: c.entry.Registration, Arguments: complete(repaired.Arguments, values),
-		Context: maps.Clone(session.context), Files: slices.Clone(c.batch.files), // no tool can change them for another
+		Context: maps.Clone(session.context), Files: slices.Clone(c.batch.files), // copies, which a tool may modify
 		Tenant: session.tenant, Session: session.id, User: session.user, Trace: c.batch.trace, Host: c,
 	}
 	if err := c.planWait(ctx, repaired.Arguments); err != nil || c.phase == phaseRefused || c.isClient() {
@@ -159,7 +159,7 @@ func (c *call) parse() (tool.Arguments, error) {
 	switch {
 	case c.record.Type != tool.CustomCall:
 		return c.parseObject(text)
-	case m == nil: // so that the call is refused for that
+	case m == nil: // plan refuses the call for that
 		return tool.Arguments{}, nil
 	case m.Type != manifests.CustomTool:
 		return tool.Arguments{}, fmt.Errorf("%w: %s takes a JSON object, and no free text", tool.ErrArguments, c.tool)
@@ -184,24 +184,23 @@ func freeText(m *manifests.Manifest, text string) (tool.Arguments, error) {
 	return tool.Arguments{}.With(shown.Required[0], json.RawMessage(repair.Quote(text))), nil
 }
 
-// made holds what is made of each tool's parameters, by registered name, when it is first needed. That
-// takes longer than a call may be late where the schema is large: it is made once, apart from the calls,
-// which leave when their time is over. The zero value is empty. It is safe for concurrent use.
+// made caches a value per tool that is made from its parameters when first needed. For a large schema that
+// takes longer than a call may be late, so it is made once, on a goroutine of its own, and calls stop waiting when
+// their time is up. The zero value is empty. It is safe for concurrent use.
 type made[T any] struct {
 	mu     sync.Mutex
 	byTool map[string]*madeOf[T]
 }
 
-// madeOf goes with one schema: a tool that is loaded again has another one.
+// madeOf belongs to one schema: a tool that is loaded again has another.
 type madeOf[T any] struct {
 	schema *schema.Schema
-	done   chan struct{} // closed when the others are known
+	done   chan struct{} // closed when value and err are set
 	value  T
 	err    error
 }
 
-// of returns what was made for a tool, and starts making it the first time. The error may be that of
-// a ctx that has ended.
+// of returns the tool's value, and starts making it the first time. The error may be that of ctx.
 func (a *made[T]) of(ctx context.Context, m *manifests.Manifest, do func() (T, error)) (T, error) {
 	known := a.begin(m, do)
 	select {

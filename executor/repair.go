@@ -9,7 +9,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// repairer returns what repairs arguments of the call's tool. It is made at the tool's first call.
+// repairer returns the repairer of the call's tool. It is made at the tool's first call.
 func (c *call) repairer(ctx context.Context) (*repair.Repairer, error) {
 	m := c.entry.Manifest
 	return c.batch.executor.repairers.of(ctx, m, func() (*repair.Repairer, error) {
@@ -19,7 +19,7 @@ func (c *call) repairer(ctx context.Context) (*repair.Repairer, error) {
 	})
 }
 
-// parseObject reads the text of arguments that are an object. What a program wrote is not repaired.
+// parseObject parses arguments that are an object. Text that a program wrote is not repaired.
 func (c *call) parseObject(text string) (tool.Arguments, error) {
 	options := &c.batch.executor.options
 	arguments, err := tool.ParseArguments(text)

@@ -16,34 +16,33 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// key holds all that decides what a read-only call comes to. A registration stands for the
+// key identifies everything that determines a read-only call's result. A registration stands for the
 // tool's module, its manifest, its effective permissions and its mounts, which are all fixed
-// when it is loaded; what of these depends on the call does so through the context.
+// when it is loaded; where these depend on the call, they do so through the context values.
 type key struct {
 	tool    tool.Registration
 	tenant  string
 	session uint64            // its number; 0: the same in all sessions of the tenant
-	rest    [sha256.Size]byte // context, user, files, arguments, and the tools that it may call
+	rest    [sha256.Size]byte // context values, user, files, arguments, and the tools that it may call
 }
 
-// answered is what a read-only call came to. Nobody changes it.
+// answered is a cached result. It must not be modified.
 type answered struct {
 	source string // the call's id
 	result tool.Result
 }
 
-// size counts what it takes to keep an answer, roughly.
+// size is roughly the memory that a cached result takes.
 func (a answered) size() int64 {
 	return int64(a.result.Size()) + 128*int64(len(a.result.Content)) + 512
 }
 
-// writableFiles is the domain of answers of tools that see files, which may be the same for
-// several tenants.
+// writableFiles is the domain of the results of tools that see files, which several tenants may share.
 const writableFiles = "files"
 
 func tenantDomain(tenant string) string { return "tenant " + tenant }
 
-// ask sets what a call asks, if its answer may be used again.
+// ask sets the question that the call asks the cache, if its result may be cached.
 func (c *call) ask() error {
 	b, behavior := c.batch, c.entry.Manifest.Behavior
 	reuse := b.executor.options.Reuse
@@ -90,7 +89,7 @@ func (c *call) ask() error {
 	return nil
 }
 
-// appendValues appends context values so that no two sets of them look alike.
+// appendValues appends context values unambiguously.
 func appendValues(to []byte, values map[string]string) []byte {
 	to = binary.AppendUvarint(to, uint64(len(values)))
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -99,7 +98,7 @@ func appendValues(to []byte, values map[string]string) []byte {
 	return to
 }
 
-// appendText appends texts so that no two lists of them look alike.
+// appendText appends texts unambiguously: no two lists of texts have the same encoding.
 func appendText(to []byte, texts ...string) []byte {
 	for _, text := range texts {
 		to = append(binary.AppendUvarint(to, uint64(len(text))), text...)
@@ -123,9 +122,8 @@ func (b *batch) appendAllowed(text []byte) []byte {
 	return appendText(append(text, 1), slices.Sorted(maps.Keys(b.allowed))...)
 }
 
-// answer completes a call's record from the cache, or by running the call. Calls that ask the same at the same
-// time are run once. Nobody waits for a call that waits for a place itself: it may be one of many of
-// another session.
+// answer completes a call's record from the cache, or by running the call. Identical calls at the same time are
+// run once. No call waits for one that itself waits for a slot: that may be one of many of another session.
 func (b *batch) answer(ctx context.Context, c *call) {
 	if c.question == nil || b.executor.options.Reuse.Scope == ReuseBatch {
 		b.attempt(ctx, c)
@@ -155,7 +153,7 @@ func (b *batch) answer(ctx context.Context, c *call) {
 	}
 }
 
-// barrier forgets what a call that is not read-only may make untrue, now and when it has ended.
+// barrier invalidates what a call that is not read-only may make stale, now and when it has ended.
 func (b *batch) barrier(c *call) (end func()) {
 	domains := []string{tenantDomain(b.session.tenant)}
 	if writesFiles(c.entry.Manifest) {
@@ -168,16 +166,16 @@ func writesFiles(m *manifests.Manifest) bool {
 	return slices.ContainsFunc(m.Permissions.Files, func(p manifests.FilePermission) bool { return p.Access == manifests.AccessReadWrite })
 }
 
-// tells reports whether what the call came to holds for its duplicates as well: whether it
-// has run, or has an answer, and was not ended for a reason of its own.
+// tells reports whether the call's result also holds for its duplicates: it ran, or was cached, and did not end
+// for a reason of its own.
 func (c *call) tells() bool {
 	return !c.record.Skipped && !slices.Contains([]tool.Kind{tool.Busy, tool.Cancelled, tool.Internal}, c.record.Result.Kind)
 }
 
-// passing reports whether a nested call failed for a reason that may be gone the next time.
+// passing reports whether a nested call failed for a transient reason.
 func (c *call) passing() bool {
 	switch c.record.Result.Kind {
-	case "", tool.ToolFailed, tool.InvalidArguments, tool.Memory, tool.Output: // fuel may be its caller's
+	case "", tool.ToolFailed, tool.InvalidArguments, tool.Memory, tool.Output: // but not Fuel, which may be its caller's
 		return false
 	case tool.Denied:
 		return c.entry.Unavailable != "" || !c.record.Skipped
@@ -191,7 +189,7 @@ func (c *call) duplicates(source *call) {
 	c.record.Result, c.record.Cuts, c.whole = cloned(source.record.Result), slices.Clone(source.record.Cuts), source.whole
 }
 
-// cloned returns a result that can be changed without changing the other.
+// cloned returns a deep copy of a result.
 func cloned(r tool.Result) tool.Result {
 	r.Data = bytes.Clone(r.Data)
 	r.Content = slices.Clone(r.Content)

@@ -8,8 +8,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// schedule runs calls as far as they go: read-only neighbours together, any other alone. A call that
-// was refused runs nothing, so it separates nothing. It returns what the batch then is.
+// schedule runs calls as far as possible: adjacent read-only calls in parallel, any other alone. Refused calls
+// run nothing, so they are no barriers. It returns the status of the batch.
 func (b *batch) schedule(ctx context.Context, calls []*call) Status {
 	all := calls
 	b.settleAnswers(ctx, calls)
@@ -29,7 +29,7 @@ func (b *batch) schedule(ctx context.Context, calls []*call) Status {
 			return Completed
 		}
 		if b.runIdle(ctx, calls) || b.refuseUnstorable(ctx, all) {
-			continue // which may have made others ready
+			continue // others may be ready now
 		}
 		if b.session.park(calls) {
 			b.keepApprovals(calls)
@@ -38,8 +38,7 @@ func (b *batch) schedule(ctx context.Context, calls []*call) Status {
 	}
 }
 
-// runReady runs calls until none is ready, and returns those that remain behind the first that has
-// not ended, with that one.
+// runReady runs calls until none is ready. It returns the rest, from the first call that has not ended.
 func (b *batch) runReady(ctx context.Context, calls []*call) []*call {
 	ready := make([]*call, 0, len(calls))
 	for {
@@ -54,21 +53,21 @@ func (b *batch) runReady(ctx context.Context, calls []*call) []*call {
 	}
 }
 
-// ready appends the calls that can run beside each other next, and announces those that the client
-// can run meanwhile: calls of its own in any order, since it is handed them together and keeps it
-// itself, and of those that are run here none that must not be passed. Behind a call that changes
-// something and cannot run yet, nothing runs.
+// ready appends the calls that can run in parallel next, and announces those that the client can run meanwhile.
+// The client gets its calls together and keeps their order itself, so they do not wait for each other; they
+// do wait for the calls that run here and must not be overtaken. Nothing runs behind a call that
+// is not read-only and cannot run yet.
 func (b *batch) ready(ctx context.Context, calls, ready []*call) []*call {
-	here := false   // a call before is run here, and has not ended
-	client := false // the client runs one before
-	held := false   // and it changes something
+	here := false   // an earlier call runs here, and has not ended
+	client := false // the client runs an earlier call
+	held := false   // which is not read-only
 	for _, c := range calls {
 		switch {
 		case c.phase == phaseEnded:
 		case c.phase == phaseRefused || c.isCancelled():
 			ready = append(ready, c)
 		case c.isClient():
-			if here && !c.readOnly || ended(ctx) != nil { // where it is over, nobody waits for an answer
+			if here && !c.readOnly || ended(ctx) != nil { // a batch that is over does not pause
 				return ready
 			}
 			b.announce(ctx, c)
@@ -88,8 +87,7 @@ func (b *batch) ready(ctx context.Context, calls, ready []*call) []*call {
 	return ready
 }
 
-// runIdle ends the calls that run nothing, wherever they stand: nobody need wait to learn of them. It
-// reports whether there were any.
+// runIdle ends refused and cancelled calls at once, wherever they stand. It reports whether there were any.
 func (b *batch) runIdle(ctx context.Context, calls []*call) (some bool) {
 	for _, c := range calls {
 		if c.phase == phaseRefused || c.phase != phaseEnded && c.isCancelled() {
@@ -106,8 +104,8 @@ func (b *batch) finish(ctx context.Context, c *call) {
 	c.whole = tool.Result{}
 }
 
-// together runs calls at the same time, as many as may, started in their order, and
-// returns when all have ended, but for those that have to wait again.
+// together runs calls in parallel, within the limit and started in order. It returns when all have ended, except
+// those that wait again.
 func (b *batch) together(ctx context.Context, calls []*call) {
 	if len(calls) == 1 {
 		b.runSame(ctx, calls)
@@ -130,7 +128,7 @@ func (b *batch) together(ctx context.Context, calls []*call) {
 	workers.Wait()
 }
 
-// group puts calls that ask the same together, at the place of the first of them.
+// group groups identical calls, at the position of the first.
 func group(calls []*call) [][]*call {
 	groups := make([][]*call, 0, len(calls))
 	first := make(map[key]int, len(calls))
@@ -147,8 +145,8 @@ func group(calls []*call) [][]*call {
 	return groups
 }
 
-// runSame runs the first of calls that ask the same. The others have what it came to, unless
-// that says nothing of what they would.
+// runSame runs the first of identical calls. The others share its result, unless that says nothing about
+// theirs.
 func (b *batch) runSame(ctx context.Context, calls []*call) {
 	var source *call
 	for _, c := range calls {

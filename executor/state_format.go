@@ -16,10 +16,10 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// stateVersion is the form of states that is written and read here.
+// stateVersion is the version of the format of states.
 const stateVersion = "caisson-state/v2"
 
-// storedBatch is a batch that waits, as its JSON says. Nobody changes it.
+// storedBatch is the JSON of a paused batch. It is immutable.
 type storedBatch struct {
 	Version  string           `json:"version"`
 	ID       string           `json:"id"`
@@ -30,8 +30,8 @@ type storedBatch struct {
 	Calls    list[storedCall] `json:"calls"`
 }
 
-// storedCall is a call of a batch that waits. It has ended, or waits itself, or neither. Its record and
-// its action do not repeat the call, so that they cannot contradict it.
+// storedCall is a call of a paused batch. It has ended, waits, or neither. Its record and its action do not repeat
+// the call, so that they cannot contradict it.
 type storedCall struct {
 	CallID string        `json:"call_id"`
 	Call   tool.Call     `json:"call"`
@@ -55,7 +55,7 @@ type storedRecord struct {
 	Usage         tool.Usage          `json:"usage"`
 }
 
-// storedResult is a [tool.Result], the JSON of which stays as it was, and the list of which is bounded.
+// storedResult is a [tool.Result] whose JSON is kept verbatim and whose list is bounded.
 type storedResult struct {
 	tool.Result
 	Data    jsonText           `json:"data,omitempty"`
@@ -74,13 +74,13 @@ type storedAction struct {
 	Callees     list[tool.Callee]    `json:"callees,omitempty"`
 }
 
-// jsonText is JSON inside a string, so that it stays as it was: databases reformat JSON.
+// jsonText is JSON inside a string, so that databases, which reformat JSON, keep it verbatim.
 type jsonText json.RawMessage
 
 // MarshalJSON writes the string.
 func (t jsonText) MarshalJSON() ([]byte, error) { return json.Marshal(string(t)) }
 
-// UnmarshalJSON reads the string. It fails where that holds no JSON.
+// UnmarshalJSON reads the string. It fails if that does not hold JSON.
 func (t *jsonText) UnmarshalJSON(text []byte) error {
 	var held string
 	if err := json.Unmarshal(text, &held); err != nil {
@@ -93,19 +93,18 @@ func (t *jsonText) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// list is a JSON array that takes memory in proportion to its text.
+// list is a JSON array whose memory is proportional to its text.
 type list[E any] []E
 
-// leastElement returns how many bytes each element has at least that is written here.
+// leastElement returns the minimum size of an element as written here.
 func leastElement[E any]() (int, error) {
 	var empty E
 	text, err := json.Marshal(empty)
 	return len(text), err
 }
 
-// UnmarshalJSON reads the array. It fails for elements that are shorter than any, white space aside:
-// those cost much more in memory than as text. Elements that can be checked are, each before the
-// next is read.
+// UnmarshalJSON reads the array. It fails for elements below the minimum size, white space aside, which take
+// much more memory than text. Each element is checked before the next is read.
 func (l *list[E]) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
 		*l = nil
@@ -138,7 +137,7 @@ func (l *list[E]) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// element reads one element of a list, which has at least so many bytes.
+// element reads one element of a list, of at least the given size.
 func element[E any](raw []byte, least int) (read E, err error) {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, raw); err != nil {
@@ -156,7 +155,7 @@ func element[E any](raw []byte, least int) (read E, err error) {
 	return read, err
 }
 
-// strict reads one JSON value without members that are not known.
+// strict reads a single JSON value without unknown members.
 func strict(text []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
@@ -187,7 +186,7 @@ func (c *call) stored() storedCall {
 	return s
 }
 
-// record returns the record of a call that has ended. It is the caller's.
+// record returns a copy of the record of a call that has ended.
 func (s *storedCall) record() tool.Record {
 	e := s.Ended
 	result := e.Result.Result
@@ -199,7 +198,7 @@ func (s *storedCall) record() tool.Record {
 	})
 }
 
-// action returns what a call waits for, with the call that would run. It is the caller's.
+// action returns a copy of what a call waits for.
 func (s *storedCall) action() tool.Action {
 	a := s.Waits
 	action := tool.Action{
@@ -210,8 +209,8 @@ func (s *storedCall) action() tool.Action {
 	return action
 }
 
-// storedDenial is a [tool.Denial], and storedDecision a [tool.Decision], the rules of which stay as they
-// were: what is stored of a decision is compared with what a tool may do when its call is resumed.
+// storedDenial is a [tool.Denial], and storedDecision a [tool.Decision], whose rules are kept verbatim: a stored
+// decision is compared with what the tool may do when its call is resumed.
 type storedDenial struct {
 	tool.Denial
 	Allow storedAllow `json:"allow"`
@@ -249,7 +248,7 @@ func (s storedAllow) decode() tool.Allow {
 	return tool.Allow{Manifest: json.RawMessage(s.Manifest), Grant: json.RawMessage(s.Grant)}
 }
 
-// each returns nil for nil.
+// each maps a slice, and nil to nil.
 func each[A, B any](all []A, change func(A) B) []B {
 	if all == nil {
 		return nil
@@ -264,7 +263,7 @@ func each[A, B any](all []A, change func(A) B) []B {
 // maxRevision is far above how often a batch pauses.
 const maxRevision = 1 << 30
 
-// check returns what a batch that waits cannot be.
+// check returns why this cannot be a paused batch.
 func (w *storedBatch) check() error {
 	switch {
 	case w.Version != stateVersion:
@@ -281,7 +280,7 @@ func (w *storedBatch) check() error {
 	ended, waiting := 0, 0
 	seen := make(map[string]bool, len(w.Calls))
 	for i := range w.Calls {
-		c := &w.Calls[i] // it was checked when it was read
+		c := &w.Calls[i] // already checked when it was read
 		if seen[c.CallID] {
 			return fmt.Errorf("call %d: its call_id is another's", i)
 		}
@@ -299,8 +298,7 @@ func (w *storedBatch) check() error {
 	return checkTotals(&w.Totals, ended)
 }
 
-// maxTotal is far above what calls come to, and far enough below the largest number that what is
-// added to it does not overflow.
+// maxTotal is far above any total, and small enough that additions do not overflow.
 const maxTotal = 1 << 60
 
 func checkTotals(t *tool.Totals, ended int) error {
@@ -361,7 +359,7 @@ func (a *storedAction) check() error {
 	return nil
 }
 
-// isID reports whether a text is an id as they are written here.
+// isID reports whether a text is an id in canonical form.
 func isID(text string) bool {
 	id, err := uuid.Parse(text)
 	return err == nil && id.String() == text

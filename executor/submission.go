@@ -8,17 +8,17 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// submitted is what was handed in for an action: one of the two.
+// submitted is what was submitted for an action: one of the two.
 type submitted struct {
 	output   *tool.Result
 	approval *tool.Approval
 }
 
-// mistakes are all that is wrong with a submission, each of which wraps one of the package's errors.
+// mistakes are all mistakes of a submission, each of which wraps one of the package's errors.
 type mistakes []error
 
 const (
-	mostMistakes = 32 // that the text of an error tells of one by one
+	mostMistakes = 32 // listed in an error's text
 	maxShownID   = 64 // bytes
 )
 
@@ -49,8 +49,7 @@ func (m mistakes) Error() string {
 // Unwrap returns all mistakes.
 func (m mistakes) Unwrap() []error { return m }
 
-// match finds for which action each answer is, by call id. Each action has one in the end, where no
-// mistake was made.
+// match assigns the answers to actions by call id. If there are no mistakes, each action has one.
 func (m *mistakes) match(pending []tool.Action, outputs []tool.Answer, approvals []tool.Approval) map[string]submitted {
 	waiting, times := index(pending)
 	given := make(map[string]submitted, len(pending))
@@ -106,12 +105,12 @@ func (m *mistakes) checkApproval(action *tool.Action, a tool.Approval) {
 		m.add(ErrWrongAnswer, "%s: %v", name(action), err)
 	}
 	if a.Approve && a.Fingerprint != action.Fingerprint {
-		m.add(ErrNotApproved, "%s: the fingerprint is missing, or not that of what waits", name(action)) // the right one would prove nothing any more
+		m.add(ErrNotApproved, "%s: the fingerprint is missing, or not that of what waits", name(action)) // without the right one, which would prove nothing any more
 	}
 }
 
-// index finds actions by call id, and by the provider's id where one action alone has it and it is
-// no other's call id; and how many have each provider's id.
+// index finds actions by call id, and by the provider's id if that is unambiguous and no other's call id. It also
+// counts the actions with each provider's id.
 func index(pending []tool.Action) (byID map[string]*tool.Action, times map[string]int) {
 	byID = make(map[string]*tool.Action, 2*len(pending))
 	times = make(map[string]int, len(pending))

@@ -13,15 +13,15 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// wait is what a call needs from outside. One goroutine at a time uses it, as it does the phase.
+// wait is what a call needs from outside. One goroutine at a time uses it, as with the phase.
 type wait struct {
 	action   tool.Action
-	answer   *tool.Result // of the client, once the call is answered
+	answer   *tool.Result // the client's, once it is submitted
 	approved permit
-	effect   effect // what was approved, or is to be; the zero value for an output
+	effect   effect // to be approved; the zero value for an output
 }
 
-// show has the action of a call say what an approval of it is for.
+// show sets what an approval of the call is for in its action.
 func (w *wait) show(c *call) {
 	id := c.record.CallID
 	w.action.Fingerprint, w.action.Callees = w.effect.fingerprint(id, c.batch.order.before[id]), w.effect.shown()
@@ -67,12 +67,12 @@ func (c *call) planWait(ctx context.Context, own tool.Arguments) error {
 	return nil
 }
 
-// isApproved reports whether what a call is to do has been approved, and that has not run out.
+// isApproved reports whether the effect of the call has been approved, and the approval has not expired.
 func (c *call) isApproved() bool {
 	return c.wait.approved.holds(c.wait.action.Fingerprint) || c.batch.session.approves(c.wait.effect.digest)
 }
 
-// decisionsOf returns what a tool may do as a state can hold it.
+// decisionsOf returns a tool's permissions in the form that a state can hold.
 func decisionsOf(entry registry.Entry) []tool.Decision {
 	decisions := slices.Clone(entry.Decisions())
 	for i := range decisions {
@@ -85,12 +85,12 @@ func decisionsOf(entry registry.Entry) []tool.Decision {
 	return decisions
 }
 
-// storable returns a text that is the same after it was stored as JSON: what was looked at is
-// compared with what would run.
+// storable returns a text that survives storage as JSON unchanged: what was shown is compared with what would
+// run.
 func storable(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
-// storableAllow is storable for rules, which tools that are written in Go may make as they like: one
-// that is no JSON is left out.
+// storableAllow is storable for the rules of denials and decisions, which tools written in Go may make in any
+// form. Rules that are not JSON are left out.
 func storableAllow(allow tool.Allow) tool.Allow {
 	for _, rule := range []*json.RawMessage{&allow.Manifest, &allow.Grant} {
 		if *rule == nil {
@@ -104,7 +104,7 @@ func storableAllow(allow tool.Allow) tool.Allow {
 	return allow
 }
 
-// refuseUnknown refuses a call of which nobody can say what it would do.
+// refuseUnknown refuses a call whose effect cannot be determined.
 func (c *call) refuseUnknown(ctx context.Context, err error) {
 	if c.isTooLate(ctx) {
 		return
@@ -112,7 +112,7 @@ func (c *call) refuseUnknown(ctx context.Context, err error) {
 	c.refuseFailed(fmt.Errorf("what an approval of the call would be for: %w", err))
 }
 
-// denyWaiting refuses a tool's call that would have to wait: its caller cannot.
+// denyWaiting refuses a nested call that would have to wait, as its caller cannot.
 func (c *call) denyWaiting() {
 	if c.isClient() {
 		c.deny("execution", fmt.Sprintf("the client runs %s, so no tool can call it", c.tool), tool.Allow{})
@@ -121,7 +121,7 @@ func (c *call) denyWaiting() {
 	c.deny("approval", fmt.Sprintf("calls of %s require approval (%s), and a tool cannot wait for one", c.tool, c.wait.action.Reason), tool.Allow{})
 }
 
-// announce tells everybody what a call waits for, once.
+// announce reports what a call waits for, once.
 func (b *batch) announce(ctx context.Context, c *call) {
 	if c.phase == phaseAnnounced {
 		return
@@ -135,7 +135,7 @@ func (b *batch) announce(ctx context.Context, c *call) {
 	})
 }
 
-// requestApprovals asks for all approvals at once, so that whoever gives them is asked once.
+// requestApprovals announces all approvals at once, so that the approver is asked once.
 func (b *batch) requestApprovals(ctx context.Context, calls []*call) {
 	for _, c := range calls {
 		if c.waits() && !c.isClient() {
@@ -144,10 +144,9 @@ func (b *batch) requestApprovals(ctx context.Context, calls []*call) {
 	}
 }
 
-// clear decides whether a call that is next may run as far as approvals go, just before it does:
-// those before it may have taken long, and may have changed what it would do. What was approved is
-// compared with what would run; where that is something else, or the approval has run out, the call
-// waits again, and clear returns false. A call that is refused still has to end.
+// clear checks the approval of the next call just before it runs: the calls before it may have taken long, and
+// may have changed its effect. If the effect differs from the approved one, or the approval has expired,
+// the call waits again, and clear returns false. It returns true for a refused call, which still has to end.
 func (b *batch) clear(ctx context.Context, c *call) bool {
 	if c.phase == phaseRefused || c.isCancelled() || ctx.Err() != nil {
 		return true
@@ -158,7 +157,7 @@ func (b *batch) clear(ctx context.Context, c *call) bool {
 		return true
 	}
 	if !ok {
-		entry = c.entry // it is not found when it is run
+		entry = c.entry // running it reports that it is gone
 	}
 	if c.wait == nil {
 		if reason := entry.Asks(); reason != "" {
@@ -188,8 +187,8 @@ func (b *batch) clearApproved(ctx context.Context, c *call, entry registry.Entry
 	return false
 }
 
-// settleAnswers ends the calls that the client has run. Those come first: what they changed has
-// happened before any call that is run from now on.
+// settleAnswers ends the calls that the client has run. They come first, since their effects precede those of
+// any call that runs from now on.
 func (b *batch) settleAnswers(ctx context.Context, calls []*call) {
 	for _, c := range calls {
 		if c.phase == phaseAnswered {
@@ -198,8 +197,8 @@ func (b *batch) settleAnswers(ctx context.Context, calls []*call) {
 	}
 }
 
-// settleAnswer completes the record of a call that the client has run. A failure is the tool's: what
-// a client says is no proof of any other kind. There is no hurry: the client has run it.
+// settleAnswer completes the record of a call that the client has run. A failure has the kind tool_failed: a
+// client's word is no proof of any other kind. ctx may have ended, since the client has already run the call.
 func (b *batch) settleAnswer(ctx context.Context, c *call) {
 	if !c.readOnly {
 		defer b.barrier(c)()
@@ -217,20 +216,20 @@ func (b *batch) settleAnswer(ctx context.Context, c *call) {
 	c.settle(judged(tool.Outcome{Result: result}, nil))
 }
 
-// abandonWait is for a call that is given up. The client may have begun to run it.
+// abandonWait invalidates the cache for a waiting call that is given up: the client may have begun to run it.
 func (b *batch) abandonWait(c *call) {
 	if c.isClient() && c.phase == phaseAnnounced && !c.readOnly {
 		b.barrier(c)()
 	}
 }
 
-// keepApprovals leaves with the session what was approved of calls that have not run. The batch's
-// state must not say it: anybody who can write where states are kept could approve of anything. The
-// first come last, since a session that has too many forgets the oldest.
+// keepApprovals leaves the approvals of calls that have not run with the session. They must not be in the
+// batch's state: anybody who can write to the store of states could then approve anything. The first call comes
+// last, since a full session evicts the oldest.
 func (b *batch) keepApprovals(calls []*call) {
 	for _, c := range slices.Backward(calls) {
 		if c.phase == phaseEnded || c.wait == nil || c.wait.approved == (permit{}) || !c.wait.approved.until.IsZero() {
-			continue // the session has those for a time, and when they end
+			continue // the session has approvals for a time already
 		}
 		keepApproval(b.session.approved, tool.Approval{CallID: c.record.CallID, Approve: true, Fingerprint: c.wait.approved.fingerprint, Scope: tool.ApproveOnce})
 	}

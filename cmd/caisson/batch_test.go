@@ -85,7 +85,7 @@ func TestABatchIsResumedOnce(t *testing.T) {
 				return
 			}
 			assert.Empty(t, stdout)
-			assert.True(t, strings.Contains(stderr, "the batch no longer waits") || strings.Contains(stderr, "has ended"), stderr)
+			assert.True(t, strings.Contains(stderr, "the batch was already resumed") || strings.Contains(stderr, "has ended"), stderr)
 		})
 	}
 	group.Wait()
