@@ -29,14 +29,13 @@ import (
 
 // Question is what is asked.
 type Question[K comparable] struct {
-	// Key tells questions apart. Those with the same key have the same domains.
+	// Key identifies the question. Questions with the same key have the same domains.
 	Key K
 	// Domains are what the answer depends on: a barrier in any of them makes it stale.
 	Domains []string
-	// TTL is for how long the answer is kept, from when it was found. One that is not
-	// positive keeps nothing.
+	// TTL is how long the answer is kept after it was found. If it is not positive, nothing is kept.
 	TTL time.Duration
-	// Alone says that the caller waits for nobody's flight, and nobody for its own.
+	// Alone says that the caller neither joins a flight nor lets others join its own.
 	Alone bool
 }
 
@@ -44,7 +43,7 @@ type Question[K comparable] struct {
 type moment uint64
 
 // Cache keeps answers. Get one from [New]; it needs no closing and is safe for concurrent
-// use. An answer may be given to several callers, so nobody may change it.
+// use. Several callers may get the same answer, so it must not be modified.
 type Cache[K comparable, V any] struct {
 	most int64 // bytes
 	size func(V) int64
@@ -58,8 +57,8 @@ type Cache[K comparable, V any] struct {
 	known   moment // domains are known since then
 }
 
-// entry is an answer that is kept. One that is stale or has expired goes when it is asked for, or when it
-// is the one that was not used for longest.
+// entry is an answer that is kept. A stale or expired one is removed when it is asked for, or when it becomes the
+// least recently used.
 type entry[V any] struct {
 	answer  V
 	size    int64
@@ -68,19 +67,19 @@ type entry[V any] struct {
 	domains []string
 }
 
-// domain is what is known of one in which there was a barrier.
+// domain is the state of a domain in which there was a barrier.
 type domain struct {
 	open    int    // barriers under way
 	changed moment // when one last began or ended
 }
 
-// maxDomains is how many domains are remembered. Beyond that, all but those with barriers under way
-// are forgotten, together with all answers, and whatever is being asked is not kept.
+// maxDomains bounds the domains that are remembered. Beyond it, all without a barrier under way are
+// forgotten, together with all answers, and answers that are being looked for are not kept.
 const maxDomains = 1 << 16
 
-// New returns an empty cache of so many bytes, which must be positive. size returns how many bytes it
-// takes to keep an answer: at least 1. An answer with another size, or with a larger one than the cache,
-// is not kept. size is called once for each answer that may be kept, by the goroutine that found it.
+// New returns an empty cache with a bound in bytes, which must be positive. size returns how many bytes an
+// answer takes, at least 1. An answer with a smaller size, or one larger than the cache, is not kept. size
+// is called once for each answer that may be kept, by the goroutine that found it.
 func New[K comparable, V any](bytes int64, size func(V) int64) (*Cache[K, V], error) {
 	c := &Cache[K, V]{most: bytes, size: size, flights: map[K]*flight[V]{}, domains: map[string]domain{}}
 	var err error
@@ -117,13 +116,13 @@ func (c *Cache[K, V]) put(question Question[K], asked moment, answer V, size int
 	c.kept.Add(question.Key, entry[V]{answer, size, time.Now().Add(question.TTL), asked, question.Domains})
 }
 
-// oldest returns the answer that was not used for longest, if there is one. The lock is held.
+// oldest returns the least recently used answer, if there is one. The lock is held.
 func (c *Cache[K, V]) oldest() (entry[V], bool) {
 	_, e, ok := c.kept.GetOldest()
 	return e, ok
 }
 
-// good reports whether an answer may be given. The lock is held.
+// good reports whether an answer is neither stale nor expired. The lock is held.
 func (c *Cache[K, V]) good(e entry[V]) bool {
 	return time.Now().Before(e.expires) && c.undisturbed(e.domains, e.asked)
 }
@@ -138,7 +137,7 @@ func (c *Cache[K, V]) unchanged(domains []string, since moment) bool {
 	return since >= c.known
 }
 
-// undisturbed reports whether, besides, no barrier was under way. The lock is held.
+// undisturbed reports whether, in addition, no barrier was under way then. The lock is held.
 func (c *Cache[K, V]) undisturbed(domains []string, since moment) bool {
 	for _, name := range domains {
 		if c.domains[name].open > 0 { // it was open then, or has changed the domain since
@@ -170,8 +169,7 @@ func (c *Cache[K, V]) change(domains []string, open int) {
 	}
 }
 
-// forget frees what is remembered of domains without barriers, and makes everything stale that
-// may depend on them.
+// forget frees the domains without barriers, and makes everything stale that may depend on them.
 func (c *Cache[K, V]) forget() {
 	c.now++
 	c.known = c.now

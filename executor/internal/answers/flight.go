@@ -5,42 +5,40 @@ import "context"
 // Source says where an answer comes from.
 type Source int
 
-// The sources. There is none, 0, where there is no answer.
+// The sources. Zero means that there is no answer.
 const (
 	Asked  Source = iota + 1 // the caller's own ask
 	Kept                     // an answer that was kept
 	Shared                   // another caller's ask, which this one waited for
 )
 
-// flight is an ask that others may wait for. It is not a call of golang.org/x/sync/singleflight, of
-// which nobody knows whether they join it before they wait: a caller that joins gives its place back,
-// leaves when its context ends, and asks for itself where the answer is not for others.
+// flight is an ask that others may wait for. It does what golang.org/x/sync/singleflight cannot: a caller that
+// joins a flight first gives its slot back, leaves when its context ends, and asks for itself if the
+// answer may not be shared.
 type flight[V any] struct {
 	began moment
-	// landed is closed when the ask has ended. The first who waits makes it, with the cache's
-	// lock held. The fields below are set before it is closed.
+	// landed is closed when the ask has ended, after the fields below are set. The first caller that
+	// waits makes it, with the cache's lock held.
 	landed chan struct{}
 	answer V
-	shared bool // the answer may be given to those who waited
+	shared bool // the answer may be given to the callers that waited
 }
 
-// Ready is what a caller needs before it may ask, such as a place to run in. Both functions are
-// called without locks, by the goroutine of the caller. The zero value is a caller that needs nothing.
+// Ready is what a caller needs before it may ask, such as a slot. Both functions are
+// called without locks, on the caller's goroutine. The zero value is for a caller that needs nothing.
 type Ready struct {
 	Get  func(ctx context.Context) error // waits for it; the error ends [Cache.Do]
 	Drop func()                          // gives it back: the caller need not ask, or has to wait first
 }
 
-// Do answers the question: with the answer that is kept, else with the one that is being
-// found, for which it waits, else with what ask returns. from says which it was. Nobody else waits for a
-// caller that is not ready yet: what can be waited for is being asked.
+// Do answers the question from the cache, or else with the answer that another caller is finding, or else with
+// what ask returns. from says which. No caller waits for one that is not ready yet.
 //
-// ask gets ctx, and returns the answer and whether that may be given again. If not, it is the
-// answer for its own caller alone: each of those who waited asks for itself at once, side by
-// side, and what one of them finds is kept as any. So it is when ask panics or ends its
-// goroutine, which passes on to its caller.
+// ask gets ctx, and returns the answer and whether that may be shared. If not, the answer is for
+// its own caller only: the callers that waited all ask for themselves at once, in parallel, and
+// what they find may be kept. The same holds if ask panics or ends its goroutine, which Do passes on.
 //
-// Do fails only if ready does, or if ctx ends while it waits, with ctx's error and no answer.
+// Do fails only if ready fails, or if ctx ends while it waits, with the error of ctx and no answer.
 func (c *Cache[K, V]) Do(ctx context.Context, question Question[K], ready Ready, ask func(context.Context) (answer V, keep bool)) (answer V, from Source, err error) {
 	join := !question.Alone // until a flight has failed: the next might as well
 	for has := ready.Get == nil; ; {
@@ -71,10 +69,9 @@ func (c *Cache[K, V]) Do(ctx context.Context, question Question[K], ready Ready,
 	}
 }
 
-// enter returns where the answer comes from: the answer if it is kept, another's flight to
-// wait for if one may be joined and the caller would, else a flight of its own, or nothing if
-// the caller cannot ask yet. Nobody joins the flight of a caller that would not join: it might
-// fail as did the one before.
+// enter returns the answer if it is kept, or else a flight to wait for if there is one and the caller
+// may join, or else a flight of the caller's own, or nothing if the caller is not ready to ask. The flight of
+// a caller that may not join is not joined either: it might fail like the one before.
 func (c *Cache[K, V]) enter(question Question[K], join, ready bool) (answer V, from Source, f *flight[V]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,8 +107,8 @@ func (f *flight[V]) wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// fly asks, and lands the flight however that ends: keeps its answer, if that may be given again, and
-// wakes who waits.
+// fly asks, and lands the flight however that ends: it keeps the answer if that may be shared, and wakes the
+// callers that wait.
 func (c *Cache[K, V]) fly(ctx context.Context, f *flight[V], question Question[K], ask func(context.Context) (V, bool)) V {
 	var size int64
 	shared := false // until ask and size have returned

@@ -1,13 +1,12 @@
-// Package breaker is a circuit breaker for each key: it leaves alone for a while what keeps failing.
+// Package breaker has a circuit breaker for each key, which stops calls for a while after repeated failures.
 //
-//	closed → open      so many calls in a row failed
-//	open → half-open   the time is up: one call, the probe, is let through
+//	closed → open      a number of consecutive calls failed
+//	open → half-open   the open time is over: one call, the probe, is let through
 //	half-open → open   the probe failed
 //	half-open → closed the probe succeeded
 //
-// What calls report that began before the circuit last opened changes nothing, for it says
-// nothing about how things are now. A probe that does not report in the time for which a
-// circuit is open is given up, and another call becomes the probe.
+// Reports of calls that began before the circuit last opened are ignored, since they say nothing about the
+// present. A probe that does not report within the open time is given up, and another call becomes the probe.
 package breaker
 
 import (
@@ -18,12 +17,12 @@ import (
 	"github.com/caisson-run/caisson/executor/internal/swept"
 )
 
-// quiet is for how long a circuit is kept of which nothing is heard, beyond the time for which it is open.
+// quiet is how long a circuit is kept without reports, in addition to its open time.
 const quiet = time.Hour
 
 // Breakers holds a circuit for each key. It is safe for concurrent use and has no goroutines.
-// It keeps nothing of keys without failures, and forgets a circuit of which nothing was heard
-// for an hour longer than circuits stay open. Nil breakers let every call through.
+// Keys without failures take no memory, and a circuit is forgotten after its open time and an hour without
+// reports. Nil breakers let every call through.
 type Breakers[K comparable] struct {
 	failures int
 	open     time.Duration
@@ -34,46 +33,46 @@ type Breakers[K comparable] struct {
 	probes   uint64 // that were let through so far
 }
 
-// circuit is of a key that had failures.
+// circuit is the state of a key that had failures.
 type circuit struct {
-	failures int       // in a row
+	failures int       // consecutive
 	opening  uint64    // Breakers.openings when it last opened; 0 if it never did
 	until    time.Time // from when a probe is let through; zero if the circuit is closed
-	probe    uint64    // the probe that is on its way; 0 if there is none
-	heard    time.Time // when something was last heard that was not good, or a probe was sent or came back
+	probe    uint64    // the outstanding probe; 0 if there is none
+	heard    time.Time // when a failure was last reported, or a probe began or reported
 }
 
 func (c *circuit) isOpen() bool { return !c.until.IsZero() }
 
-// New returns breakers whose circuits are closed. They open after so many failures in a row, for that
-// time; both must be positive.
+// New returns breakers with closed circuits, which open for a time after a number of consecutive failures.
+// Both must be positive.
 func New[K comparable](failures int, open time.Duration) *Breakers[K] {
 	return &Breakers[K]{failures: failures, open: open}
 }
 
-// Outcome is what came of a call.
+// Outcome is how a call ended.
 type Outcome int
 
 // The outcomes.
 const (
 	// Unknown says nothing about the key: the call was cancelled, or not run. If it was a
-	// probe, the next call takes its place.
+	// probe, the next call becomes the probe.
 	Unknown Outcome = iota
 	Succeeded
 	Failed
 )
 
-// State is what a report made of a circuit.
+// State is what a report changed.
 type State string
 
 // The states.
 const (
 	Unchanged State = ""
-	Opened    State = "opened" // also when it was a probe that failed
+	Opened    State = "opened" // also by a failed probe
 	Closed    State = "closed"
 )
 
-// Attempt is a call that was let through. The zero value reports to nobody.
+// Attempt is a call that was let through. Reports on the zero value are ignored.
 type Attempt[K comparable] struct {
 	breakers *Breakers[K]
 	key      K
@@ -83,19 +82,18 @@ type Attempt[K comparable] struct {
 
 // OpenError says that a key may not be called.
 type OpenError struct {
-	Failures int // in a row, with those of probes
-	// Until is when the next probe is let through. While one is on its way, that may be
-	// earlier.
+	Failures int // consecutive, including probes
+	// Until is when the next probe is let through, at the latest.
 	Until time.Time
 }
 
 // Error returns the number of failures and the time.
 func (e *OpenError) Error() string {
-	return fmt.Sprintf("breaker: the circuit is open after %d failures in a row, until %s", e.Failures, e.Until.Format(time.RFC3339))
+	return fmt.Sprintf("breaker: the circuit is open after %d consecutive failures, until %s", e.Failures, e.Until.Format(time.RFC3339))
 }
 
-// Allow says whether the key may be called. Whoever is allowed must report what came of it,
-// once. The error is an [*OpenError].
+// Allow reports whether the key may be called. The caller must report the outcome once. The error is an
+// [*OpenError].
 func (b *Breakers[K]) Allow(key K) (Attempt[K], error) {
 	if b == nil {
 		return Attempt[K]{}, nil
@@ -121,8 +119,8 @@ func (b *Breakers[K]) Allow(key K) (Attempt[K], error) {
 	return attempt, nil
 }
 
-// Report says what came of the call. It returns whether that opened or closed the circuit,
-// to one report alone.
+// Report reports the outcome of the call. It returns whether that opened or closed the circuit. Only one report
+// gets each change.
 func (a Attempt[K]) Report(outcome Outcome) State {
 	b := a.breakers
 	if b == nil || outcome == Unknown && a.probe == 0 {
@@ -191,7 +189,7 @@ func (b *Breakers[K]) trip(c *circuit, now time.Time) State {
 	return Opened
 }
 
-// stale reports whether nothing was heard of a circuit for so long that it is as good as new.
+// stale reports whether a circuit had no reports for so long that it can be forgotten.
 func (b *Breakers[K]) stale(c *circuit, now time.Time) bool {
 	return now.After(c.heard.Add(b.open).Add(quiet))
 }

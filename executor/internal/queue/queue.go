@@ -1,11 +1,11 @@
 // Package queue decides which call runs next when more calls want to run than may.
 //
-// A free place goes to the tenant with the fewest running calls, in it to the session with
-// the fewest, and in that to its oldest call that may run: one whose tool is at its limit
-// does not hold up those behind it. Ties go to the tenant or session that was served longest ago; one
-// that has just come counts as served at that moment.
+// A free place goes to the tenant with the fewest running calls, within it to the session with
+// the fewest, and within that to its oldest call that may run: a call whose tool is at its limit
+// does not block those behind it. Ties go to the tenant or session that was served longest ago; a new
+// one counts as served when it arrives.
 //
-// A call that may run when it comes does not wait. It overtakes nobody: while there is a free
+// A call that may run when it arrives does not wait. It overtakes no other: while there is a free
 // place, no call waits that could take it.
 package queue
 
@@ -19,14 +19,14 @@ import (
 )
 
 var (
-	// ErrFull means that a call could not run at once, and that as many calls of its
-	// tenant wait as may.
+	// ErrFull means that a call could not run at once, and that its tenant's waiting calls are at their
+	// limit.
 	ErrFull = errors.New("too many calls wait")
-	// ErrWaited means that a call found no place within the longest time that it may wait.
+	// ErrWaited means that a call waited for the longest allowed time.
 	ErrWaited = errors.New("waited too long")
 )
 
-// Limit names what a call waited for, or would have had to.
+// Limit names the limit that kept a call from running.
 type Limit string
 
 // The limits. The narrowest is named where several are reached.
@@ -57,8 +57,8 @@ type Limits struct {
 	Wait      time.Duration // the longest wait
 }
 
-// Queue gives places to calls. It is safe for concurrent use and has no goroutines. It keeps nothing
-// of tenants, sessions and tools without a call that runs or waits.
+// Queue gives places to calls. It is safe for concurrent use and has no goroutines. Tenants, sessions and
+// tools without a running or waiting call take no memory.
 type Queue struct {
 	limits Limits
 	spare  sync.Pool // of *tenant without calls, so that calls that come one by one need not allocate them
@@ -71,11 +71,10 @@ type Queue struct {
 	most    int // tenants at a time since the map was made
 }
 
-// Call says whose a call is, and what it calls. Sessions of one name in two tenants are two,
-// and so are tools.
+// Call says to whom a call belongs, and what it calls. Names of sessions and tools are per tenant.
 type Call struct{ Tenant, Session, Tool string }
 
-// share is what a tenant, a session or a tool has of the places.
+// share is a tenant's, a session's or a tool's share of the places.
 type share struct {
 	calls   int    // that run or wait
 	running int    // of these
@@ -95,7 +94,7 @@ type tenant struct {
 	waiting         []*Place // in the order in which they came
 }
 
-// Place is what a call runs in until it leaves.
+// Place is held by a call while it waits and runs, until it leaves.
 type Place struct {
 	queue         *Queue
 	call          Call
@@ -113,8 +112,8 @@ func New(limits Limits) *Queue {
 	}
 }
 
-// Enter returns when the call may run. Whoever gets a place must leave it. The error is an
-// [*Error], or that of ctx, which gets no place once it has ended.
+// Enter returns when the call may run. The caller must leave the place. The error is an [*Error], or that
+// of ctx: a context that has ended gets no place.
 func (q *Queue) Enter(ctx context.Context, c Call) (*Place, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -139,7 +138,7 @@ func (q *Queue) Enter(ctx context.Context, c Call) (*Place, error) {
 	return q.wait(ctx, p)
 }
 
-// wait returns when a call that waits has got its place, or has given up.
+// wait returns when a waiting call has got its place or given up.
 func (q *Queue) wait(ctx context.Context, p *Place) (*Place, error) {
 	timer := time.NewTimer(q.limits.Wait)
 	defer timer.Stop()
@@ -154,7 +153,7 @@ func (q *Queue) wait(ctx context.Context, p *Place) (*Place, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
-	case p.runs && gaveUp == nil: // the place came in the last moment
+	case p.runs && gaveUp == nil: // the place came at the last moment
 		return p, nil
 	case p.runs:
 		q.end(p)
@@ -248,7 +247,7 @@ func (t *tenant) next(perTool int) (best *Place) {
 // the most that it had.
 const manyTenants = 1024
 
-// attend notes that a call has come.
+// attend registers a call.
 func (q *Queue) attend(c Call) *Place {
 	q.clock++
 	t := q.tenants[c.Tenant]
@@ -274,8 +273,7 @@ func member(of map[string]*share, name string, now uint64) *share {
 	return s
 }
 
-// dismiss forgets a call that neither runs nor waits, and its tenant, session and tool if they have
-// no other.
+// dismiss forgets a call that neither runs nor waits, and its tenant, session and tool if they have no other.
 func (q *Queue) dismiss(p *Place) {
 	for _, s := range []*share{&p.tenant.share, p.session, p.tool} {
 		s.calls--
@@ -296,7 +294,7 @@ func (q *Queue) dismiss(p *Place) {
 	p.tenant, p.session, p.tool = nil, nil, nil
 }
 
-// stopWaiting takes a call out of those that wait.
+// stopWaiting removes a call from the waiting ones.
 func (p *Place) stopWaiting() {
 	i := slices.Index(p.tenant.waiting, p)
 	p.tenant.waiting = slices.Delete(p.tenant.waiting, i, i+1)

@@ -1,8 +1,8 @@
-// Package rates bounds how many calls begin in a time, for each key by itself.
+// Package rates limits the rate of calls per key, with token buckets.
 //
-// A key has a bucket of calls, full at first. Each call takes one, and the bucket refills
-// evenly. So as many calls as the bucket holds may come at once; in any window of the time
-// in which it refills, no more than twice as many begin, and in the long run only as many.
+// Each key has a bucket of calls, full at first. Each call takes one, and the bucket refills
+// evenly. A full bucket may be used at once; in any window as long as a refill, at most
+// twice the bucket's calls begin, and in the long run only as many as it holds.
 package rates
 
 import (
@@ -19,7 +19,7 @@ import (
 // Error means that a key has no call left, and none soon enough.
 type Error struct {
 	Of    string        // what is limited
-	After time.Duration // how long until there is a call, if those who wait take theirs
+	After time.Duration // how long until the next free call, after those of waiting callers
 }
 
 // Error returns when the next call is.
@@ -28,7 +28,7 @@ func (e *Error) Error() string {
 }
 
 // Limiter bounds the calls of each key to a rate. It is safe for concurrent use and has no
-// goroutines. Keys whose bucket is full again are forgotten as others come. A nil limiter has no bound.
+// goroutines. Keys with a full bucket are forgotten over time. A nil limiter has no bound.
 type Limiter[K comparable] struct {
 	of    string
 	calls int
@@ -38,18 +38,18 @@ type Limiter[K comparable] struct {
 	buckets swept.Map[K, *rate.Limiter]
 }
 
-// New returns a limiter of which each key has a full bucket of so many calls, which refills in the
-// time; both must be positive. of names what is limited.
+// New returns a limiter that gives each key a bucket of calls, which refills in the time per. Both must be
+// positive. of names what is limited.
 func New[K comparable](of string, calls int, per time.Duration) *Limiter[K] {
 	return &Limiter[K]{of: of, calls: calls, per: per}
 }
 
 // Take takes one call of the key. If there is none now, it waits for the next if that comes
 // within most and before ctx's deadline. Otherwise it fails at once with an [*Error] and takes nothing.
-// Those who wait are served in the order in which they came.
+// Waiting callers are served in order.
 //
-// If ctx ends before there is a call, the error is that of ctx. The call is given back as far as nobody
-// waits behind it, whose times are not changed.
+// If ctx ends first, the error is that of ctx. The call is given back unless others wait behind it, whose
+// waits do not change.
 func (l *Limiter[K]) Take(ctx context.Context, key K, most time.Duration) error {
 	if l == nil {
 		return nil
@@ -63,7 +63,7 @@ func (l *Limiter[K]) Take(ctx context.Context, key K, most time.Duration) error 
 	after := reserved.DelayFrom(now)
 	deadline, limited := ctx.Deadline()
 	if tooLate := after > 0 && (after > most || limited && after >= deadline.Sub(now)); tooLate {
-		reserved.CancelAt(now) // nobody came since, so that all of it is given back
+		reserved.CancelAt(now) // no caller came since, so it is given back completely
 		l.mu.Unlock()
 		return &Error{l.of, after}
 	}
@@ -87,7 +87,7 @@ func (l *Limiter[K]) bucket(key K, now time.Time) *rate.Limiter {
 	b, ok := l.buckets.Get(key)
 	if !ok {
 		b = rate.NewLimiter(rate.Limit(float64(l.calls)/l.per.Seconds()), l.calls)
-		// One that is full again is no different from that of a key that never came.
+		// A full bucket is no different from a new one.
 		l.buckets.Put(key, b, func(b *rate.Limiter) bool { return b.TokensAt(now) >= float64(l.calls) })
 	}
 	return b
