@@ -10,12 +10,12 @@ import (
 	"github.com/caisson-run/caisson/dialects/internal/exact"
 )
 
-// Detect returns the name of the dialect that a whole response is written in. It goes by what
-// stands outermost, so that a document that it knows may still be refused by the dialect. It
-// returns false for what is none or more than one of them, and for what is over [MaxDocument].
+// Detect returns the name of the dialect of a whole response. It looks at the outermost members only, so the
+// dialect may still refuse the document. It returns false if no dialect or more than one fits, and for
+// documents longer than [MaxDocument].
 //
-// A list is judged by its first element. Gemini streams one, unless it is asked for server-sent
-// events, and a batch of requests of MCP is one; of other dialects it is several responses.
+// An array is judged by its first element. Gemini streams one unless it is asked for server-sent events, and
+// a batch of MCP requests is one; in other dialects it would be several responses.
 func Detect(document []byte) (name string, ok bool) {
 	if len(document) > MaxDocument {
 		return "", false
@@ -28,7 +28,7 @@ func Detect(document []byte) (name string, ok bool) {
 			document = element
 			return errFirst
 		}); err != errFirst {
-			return "", false // an empty list, or no JSON
+			return "", false // an empty array, or not JSON
 		}
 	}
 	shape, ok := shapeOf(document)
@@ -39,16 +39,16 @@ func Detect(document []byte) (name string, ok bool) {
 	return fits[0], true
 }
 
-// DetectStream returns the name of the dialect of a transcript: a streamed response as it came, that
-// is its server-sent events, or the list that Gemini sends in their place. It goes by the first event
-// that some dialect has, so that a transcript that it knows may still be refused by the dialect. It
-// returns false for what is none or could be of several, and for what is over [MaxDocument].
+// DetectStream returns the name of the dialect of a transcript: a streamed response as received, that is
+// server-sent events, or the array that Gemini sends instead. It judges by the first event that fits any
+// dialect, so the dialect may still refuse the transcript. It returns false if no dialect or more than one
+// fits, and for transcripts longer than [MaxDocument].
 func DetectStream(document []byte) (name string, ok bool) {
 	if len(document) > MaxDocument {
 		return "", false
 	}
 	if !exact.IsTranscript(document) {
-		// Of the lists that there are, Gemini's alone is a stream.
+		// Only Gemini streams arrays.
 		if name, _ = Detect(document); name == Gemini && exact.First(document) == '[' {
 			return Gemini, true
 		}
@@ -63,7 +63,7 @@ func DetectStream(document []byte) (name string, ok bool) {
 			continue
 		}
 		switch fits := shape.events(event.Name); len(fits) {
-		case 0: // pings and the like tell nothing
+		case 0: // a ping, say
 		case 1:
 			return fits[0], true
 		default:
@@ -73,7 +73,7 @@ func DetectStream(document []byte) (name string, ok bool) {
 	return "", false
 }
 
-// shape is the union of what tells responses, and the events of streams, apart.
+// shape is the union of the members that distinguish responses and events.
 type shape struct {
 	Object         json.RawMessage `json:"object"`
 	Type           json.RawMessage `json:"type"`
@@ -87,14 +87,13 @@ type shape struct {
 	JSONRPC        json.RawMessage `json:"jsonrpc"`
 }
 
-// shapeOf returns what stands outermost in a document, or false where it is no object.
+// shapeOf returns the outermost members of a document, or false if it is not an object.
 func shapeOf(document []byte) (read shape, ok bool) {
 	ok = exact.First(document) == '{' && exact.Unmarshal(document, &read) == nil
 	return read, ok
 }
 
-// responses returns the dialects whose responses look like this. Servers that imitate OpenAI's leave
-// out "object".
+// responses returns the dialects of responses of this shape. Servers that imitate OpenAI leave out "object".
 func (s *shape) responses() []string {
 	return fitting(
 		isList(s.Choices),
@@ -105,7 +104,7 @@ func (s *shape) responses() []string {
 	)
 }
 
-// events returns the dialects that have an event of this name that looks like this.
+// events returns the dialects with events of this name and shape.
 func (s *shape) events(name string) []string {
 	var kind string
 	if s.Type != nil && json.Unmarshal(s.Type, &kind) != nil {
@@ -123,7 +122,7 @@ func (s *shape) events(name string) []string {
 	)
 }
 
-// fitting returns the names of the dialects that fit, which are asked in the order of [Names].
+// fitting returns the names of the dialects that fit, given in the order of [Names].
 func fitting(fits ...bool) []string {
 	return slices.DeleteFunc(Names(), func(name string) bool { return !fits[slices.Index(Names(), name)] })
 }

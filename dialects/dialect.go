@@ -17,64 +17,63 @@ const (
 	MCP       = "mcp"       // Model Context Protocol
 )
 
-// Names returns the names of all dialects, in the order in which to show them.
+// Names returns the names of all dialects, in display order.
 func Names() []string { return []string{OpenAI, Responses, Anthropic, Gemini, MCP} }
 
-// The bounds of what is read from a provider. What exceeds one is refused with an [*Error].
+// The limits on input from providers and clients. Input that exceeds one is refused with an [*Error].
 const (
 	MaxDocument  = 8 << 20 // bytes of a response, or of all the data of one stream
 	MaxCalls     = 4096    // calls in one response, and answers in one document
-	MaxParts     = 4096    // parts of what one call came to, in a document of answers
+	MaxParts     = 4096    // parts of one result, in a document of answers
 	MaxArguments = 1 << 20 // bytes of one call's arguments
 	MaxEvent     = 8 << 20 // bytes of one server-sent event
 )
 
-// Dialect is how one provider's API writes tools, calls and results. It is safe for
-// concurrent use.
+// Dialect reads and writes the tools, calls and results of one provider's API. It is safe for concurrent
+// use.
 type Dialect interface {
-	// Name is what users call the dialect: openai, responses, anthropic, gemini or mcp.
+	// Name is the name that users give: openai, responses, anthropic, gemini or mcp.
 	Name() string
-	// Definitions writes tools in the form in which a request offers them: a JSON array, in
-	// the order of the definitions, equal byte for byte between calls. The findings say what
-	// the provider would refuse or ignore, and what was changed for strict mode.
+	// Definitions writes tools as a request offers them: a JSON array, in the order of the definitions, with
+	// the same bytes every time. The findings say what the provider would refuse or ignore, and what was
+	// changed for strict mode.
 	Definitions(definitions []tool.Definition, options DefinitionOptions) (json.RawMessage, []Finding, error)
-	// Response reads a whole response. It fails with an [*Error]; the document may be anything.
+	// Response reads a whole response. The document may be anything; errors are an [*Error].
 	Response(document []byte) (tool.ChatResponse, error)
-	// Results writes what calls came to, in the form in which the next request carries it: a
-	// JSON array of messages, blocks, items or parts, one for each record, matched by id.
+	// Results writes the results of calls as the next request carries them: a JSON array of messages,
+	// blocks, items or parts, one for each record, matched by id.
 	Results(records []tool.Record) (json.RawMessage, error)
-	// Calls writes calls as the next request shows them before their results: a JSON array with what
-	// Results' elements stand behind.
+	// Calls writes calls as the next request shows them, before their results: a JSON array.
 	Calls(calls []tool.Call) (json.RawMessage, error)
-	// Answers reads results: what Results writes, and what clients write in its place. What else a
-	// conversation has is passed over. It fails with an [*Error]; the document may be anything.
+	// Answers reads results: what Results writes, and what clients write instead. It ignores the rest of a
+	// conversation. The document may be anything; errors are an [*Error].
 	Answers(document []byte) (Answers, error)
 	// Stream reads a streamed response.
 	Stream() Stream
 }
 
-// Stream puts a streamed response together. It is for one goroutine. What it holds is bounded.
+// Stream assembles a streamed response. It is for one goroutine, and its memory is bounded.
 type Stream interface {
-	// Event takes one server-sent event: its name, which may be empty, and its data. It returns
-	// the pieces that the event completes, in order: text as it comes, calls once they are whole.
+	// Event takes one server-sent event: its name, which may be empty, and its data. It returns the pieces
+	// that the event completes, in order: text as it arrives, calls once they are complete.
 	Event(name string, data []byte) ([]tool.StreamResponse, error)
-	// End says that nothing more comes. It returns the pieces that were still open, the last of
-	// which is complete, or an [*Error] where the stream broke off.
+	// End ends the stream. It returns the pieces that were still open and one that says complete, or an
+	// [*Error] if the stream broke off.
 	End() ([]tool.StreamResponse, error)
-	// Response returns what has been put together so far; after End, the whole.
+	// Response returns what has been assembled so far; after End, the whole response.
 	Response() tool.ChatResponse
 }
 
-// DefinitionOptions says how tools are offered.
+// DefinitionOptions says how tools are offered. The zero value is valid.
 type DefinitionOptions struct {
-	// Strict asks the provider to hold the model to the schema, which is made what strict mode
-	// requires: objects are closed, optional properties become required and may be null, and keywords
-	// that only narrow what is allowed are left out. A tool whose schema strict mode would refuse all
-	// the same is offered without.
+	// Strict asks the provider to enforce the schema, which is changed to what strict mode requires: objects
+	// are closed, optional properties become required and nullable, and keywords that only narrow what is
+	// allowed are removed. If strict mode would refuse a tool's schema all the same, the tool is offered
+	// without.
 	Strict bool
 }
 
-// Finding is one thing about a definition that a provider would refuse or ignore.
+// Finding is something in a definition that a provider would refuse or ignore.
 type Finding struct {
 	Tool     string   `json:"tool"`
 	Path     string   `json:"path"`    // of the schema: "properties.url.format"; empty for the tool itself
@@ -82,38 +81,37 @@ type Finding struct {
 	Severity Severity `json:"severity"`
 	Message  string   `json:"message"` // what the provider does with it
 	Fix      string   `json:"fix"`     // what to write instead, or what was done
-	Adapted  bool     `json:"adapted"` // whether the definition was changed, so that the request is taken
+	Adapted  bool     `json:"adapted"` // whether the definition was changed so that the provider accepts it
 }
 
-// Severity says what becomes of a definition.
+// Severity is the consequence of a finding.
 type Severity string
 
 // The severities.
 const (
 	Refused  Severity = "refused"  // the provider refuses the request
-	Weakened Severity = "weakened" // the provider ignores the keyword, so the model is not held to it
+	Weakened Severity = "weakened" // the provider ignores the keyword, so it is not enforced
 )
 
-// Answers are what a client hands in for calls that wait. None of it is checked against what was
-// asked for. A [Dialect] returns no list that is nil.
+// Answers are what a client submits for calls that are waiting. They have not been checked against what was
+// asked for. A [Dialect] returns no nil lists.
 type Answers struct {
 	Outputs []tool.Answer
-	// Named are outputs that say which tool they are of, and not which call: Gemini has those for
-	// calls without an id. See [Answers.For].
+	// Named are outputs that name their tool but not their call: Gemini has those for calls without an id.
+	// See [Answers.For].
 	Named     []NamedOutput
 	Approvals []tool.Approval
 }
 
-// NamedOutput is what a call came to of which only the name of its tool is known.
+// NamedOutput is the result of a call of which only the tool's name is known.
 type NamedOutput struct {
 	Tool   string // as the model called it
 	Result tool.Result
 }
 
-// For returns the answers with all that are Named among the Outputs, given what is waited for. They
-// go to the calls of their tool that wait for an output and have none, in the order of both. One
-// that no call is left for has its tool's name for an id, so that whoever takes the answers finds
-// it unknown.
+// For returns the answers with all Named ones moved to Outputs. Each goes to the first pending call of its
+// tool that waits for an output and has none. If there is none, its CallID is the tool's name, which is then
+// refused as an unknown call.
 func (a Answers) For(pending []tool.Action) Answers {
 	if len(a.Named) == 0 {
 		return a
@@ -139,19 +137,19 @@ func (a Answers) For(pending []tool.Action) Answers {
 	return matched
 }
 
-// Error says why a document was not read, or could not be written. Its text is for whoever sent
-// the document, and holds nothing of the document but names and short pieces.
+// Error says why a document was not read or could not be written. Its text is for the sender of the
+// document, and quotes no more of it than names and short excerpts.
 type Error struct {
 	Op      string // "response", "stream", "definitions", "results", "calls", "answers", "request", "events", "choice"
-	Dialect string // as in [Dialect.Name]; empty where it is none's
-	Path    string // of what is wrong: "choices[0].message.tool_calls[2].function.arguments"; empty for the whole
-	// Message says what is wrong and what is wanted instead, in one sentence.
+	Dialect string // as in [Dialect.Name]; empty for errors of no dialect
+	Path    string // of the fault: "choices[0].message.tool_calls[2].function.arguments"; empty for the whole
+	// Message says in one sentence what is wrong and what is expected instead.
 	Message string
 	// Err is the cause, or nil.
 	Err error
 }
 
-// Error returns what was being done, where it went wrong, and why.
+// Error returns the operation, the path and the reason.
 func (e *Error) Error() string {
 	parts := []string{strings.TrimSpace(e.Dialect + " " + e.Op), e.Path, e.Message}
 	if e.Err != nil {

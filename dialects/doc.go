@@ -1,17 +1,16 @@
-// Package dialects says how language models' APIs write tools, the calls of a model and what
-// came of them, whichever provider's API it is: a [Dialect] writes definitions and results and
-// reads responses, whole or as a stream of server-sent events ([Events]). Each dialect is a
-// package below this one; package known has them all.
+// Package dialects reads and writes the tools, calls and results of language models' APIs: a [Dialect]
+// writes definitions and results, and reads responses, whole or as a stream of server-sent events
+// ([Events]). Each dialect is a package below this one; package known has all of them.
 //
-// # What is kept
+// # What is preserved
 //
-// Arguments stay the model's own text: where a provider sends an object, its JSON is taken as it
-// is, so that numbers keep their digits. Whether they are valid is for whoever runs the call to
-// say, to the model. Empty lists are [], never null.
+// Arguments stay the model's own text: where a provider sends an object, its JSON is kept as it is, so
+// that numbers keep their digits. Arguments are validated when a call runs, so that the model is told.
+// Empty lists are [], never null.
 //
 // # What is refused
 //
-// Responses are input that somebody else wrote. Reading one takes time in proportion to its size
-// and memory within the bounds of this package ([MaxDocument] and the others), and never panics.
-// Every failure is an [*Error], worded for whoever sent the document.
+// Responses are untrusted input. Reading one takes time in proportion to its size and memory within the
+// limits of this package ([MaxDocument] and the others), and never panics. Every failure is an [*Error],
+// worded for the sender of the document.
 package dialects

@@ -11,27 +11,27 @@ import (
 	"unicode/utf8"
 )
 
-// Event is one server-sent event, without the fields by which a stream is resumed (id and retry): no
-// provider resumes one.
+// Event is one server-sent event, without the fields for resuming a stream (id and retry), which no provider
+// supports.
 type Event struct {
-	// Name is the event's type; empty where the event does not say it.
+	// Name is the event's type; empty if the event has none.
 	Name string
-	// Data holds the data lines, with line feeds between them. It is valid UTF-8, and belongs
-	// to whoever receives the event.
+	// Data holds the data lines, separated by line feeds. It is valid UTF-8. The receiver of the event owns
+	// it.
 	Data []byte
 }
 
-// Events reads a stream of server-sent events, as the HTML standard has it, and yields each as
-// soon as the blank line behind it is read, even where that is a carriage return that a line
-// feed may follow. An event that no blank line ends is dropped.
+// Events reads a stream of server-sent events, as defined by the HTML standard, and yields each as soon as
+// the blank line after it has been read, even if that ends with a carriage return that a line feed may
+// follow. An event without a blank line after it is dropped.
 //
-// After an [*Error] nothing more is yielded: the reader failed, which the error then wraps, or an
-// event is larger than [MaxEvent]. The stream is read by this goroutine alone, so that
-// whoever wants to stop waiting closes what is read. It can be gone through once.
+// After an [*Error] nothing more is yielded: the reader failed, and the error wraps the cause, or an event
+// is larger than [MaxEvent]. To stop waiting for the stream, close what it is read from. The sequence can be
+// used once.
 func Events(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		scanner := bufio.NewScanner(r)
-		// The scanner's limit counts the line's end.
+		// The scanner's limit includes the end of the line.
 		scanner.Buffer(nil, MaxEvent+2)
 		scanner.Split(new(lineSplitter).split)
 		var parser eventParser
@@ -54,8 +54,8 @@ func Events(r io.Reader) iter.Seq2[Event, error] {
 	}
 }
 
-// Transcript reads the events of a stream that was kept whole, as [Events] does, but that the last
-// needs no blank line behind it: who kept the stream may have cut that off.
+// Transcript reads the events of a stored stream, as [Events] does, except that the last needs no blank line
+// after it: it may have been trimmed.
 func Transcript(document []byte) iter.Seq2[Event, error] {
 	return Events(io.MultiReader(bytes.NewReader(document), strings.NewReader("\n\n")))
 }
@@ -64,15 +64,15 @@ func tooLarge() error {
 	return &Error{Op: "events", Message: fmt.Sprintf("an event is larger than %d bytes", MaxEvent)}
 }
 
-// lineSplitter splits at LF, CR and CRLF. It does not wait for what follows a CR.
+// lineSplitter splits at LF, CR and CRLF, without waiting for what follows a CR.
 type lineSplitter struct {
-	begun    bool // the first bytes, which may be a byte order mark, are behind
+	begun    bool // the byte order mark, if any, has been passed
 	skipFeed bool // a CR ended the last line, so that an LF now belongs to it
-	searched int  // bytes of a line in which there is no end, so that each is looked at once
+	searched int  // bytes of a line known to contain no end, so that each is examined once
 }
 
-// split is a [bufio.SplitFunc]. The scanner reads on where it gets no line, so that what stands
-// before a line is skipped together with the line.
+// split is a [bufio.SplitFunc]. The scanner reads on if it gets no line, so what precedes a line is skipped
+// together with the line.
 func (s *lineSplitter) split(data []byte, atEnd bool) (advance int, line []byte, err error) {
 	const mark = "\uFEFF"
 	before := 0
@@ -96,7 +96,7 @@ func (s *lineSplitter) split(data []byte, atEnd bool) (advance int, line []byte,
 	if end < 0 {
 		s.searched = len(data) - before
 		if atEnd {
-			return len(data), nil, nil // a line without an end ends no event
+			return len(data), nil, nil // a line without an end completes no event
 		}
 		return before, nil, nil
 	}
@@ -105,15 +105,15 @@ func (s *lineSplitter) split(data []byte, atEnd bool) (advance int, line []byte,
 	return end + 1, data[before:end:end], nil
 }
 
-// eventParser puts lines together. The zero value is at the beginning of a stream.
+// eventParser assembles events from lines. The zero value is at the beginning of a stream.
 type eventParser struct {
 	name string
 	data []byte
-	some bool // there was a data line
+	some bool // there has been a data line
 	size int  // of the event so far
 }
 
-// line takes a line without its end. It returns an event if the line ends one.
+// line takes a line without its end, and returns an event if the line completes one.
 func (p *eventParser) line(line []byte) (event Event, whole bool, err error) {
 	if len(line) == 0 {
 		event, whole = Event{Name: p.name, Data: p.data}, p.some
@@ -140,10 +140,10 @@ func (p *eventParser) line(line []byte) (event Event, whole bool, err error) {
 	return Event{}, false, nil
 }
 
-// WriteEvent writes one server-sent event, as the HTML standard has it, with one call of Write. A
-// line feed in the data begins another data line. What [Events] would read as something else is refused
-// with an [*Error], and nothing is written: text that is not UTF-8, a name with an end of line, and data
-// with a carriage return. An error of the writer comes as it is.
+// WriteEvent writes one server-sent event, as defined by the HTML standard, with one call of Write. A line
+// feed in the data starts another data line. What [Events] would not read back unchanged is refused with an
+// [*Error], and nothing is written: text that is not UTF-8, a name with an end of line, and data with a
+// carriage return. Errors of the writer are returned unchanged.
 func WriteEvent(w io.Writer, event Event) error {
 	fault := ""
 	switch {

@@ -1,5 +1,5 @@
-// Package known has all the dialects, for programs that let their users choose one. Programs
-// that need one alone import that one's package.
+// Package known has all the dialects, for programs that let their users choose one. Programs that need a
+// single one import its package.
 package known
 
 import (
@@ -21,7 +21,7 @@ func Dialects() []dialects.Dialect {
 	return []dialects.Dialect{openai.New(), responses.New(), anthropic.New(), gemini.New(), mcp.New()}
 }
 
-// ByName returns the dialect of that name. The error, a [*dialects.Error], says which there are.
+// ByName returns the dialect with that name. The error, a [*dialects.Error], lists the names.
 func ByName(name string) (dialects.Dialect, error) {
 	for _, d := range Dialects() {
 		if d.Name() == name {
@@ -31,9 +31,8 @@ func ByName(name string) (dialects.Dialect, error) {
 	return nil, &dialects.Error{Op: "choice", Message: fmt.Sprintf("there is no dialect %q; want one of %s", tool.Shown(name, 64), strings.Join(dialects.Names(), ", "))}
 }
 
-// Detect returns the dialect that a response is written in, whole or as the transcript of a stream;
-// see [dialects.Detect] and [dialects.DetectStream]. It returns nil and false for what is none or
-// could be of several.
+// Detect returns the dialect of a response, whole or as the transcript of a stream; see [dialects.Detect]
+// and [dialects.DetectStream]. It returns nil and false if no dialect or more than one fits.
 func Detect(document []byte) (dialects.Dialect, bool) {
 	name, ok := dialects.Detect(document)
 	if !ok {
@@ -46,8 +45,8 @@ func Detect(document []byte) (dialects.Dialect, bool) {
 	return dialect, err == nil
 }
 
-// Read reads a response in the dialect that [Detect] finds. The dialect is returned with an error
-// too, where it is known.
+// Read reads a response in the dialect that [Detect] finds. If the dialect is known, it is returned with an
+// error too.
 func Read(document []byte) (tool.ChatResponse, dialects.Dialect, error) {
 	dialect, ok := Detect(document)
 	if !ok {
@@ -57,8 +56,8 @@ func Read(document []byte) (tool.ChatResponse, dialects.Dialect, error) {
 	return response, dialect, err
 }
 
-// ReadIn reads a response of a dialect, whole or as the transcript of a stream. A document that
-// begins as JSON does is whole. A stream that broke off is an error.
+// ReadIn reads a response of a dialect: a transcript of a stream, or a whole response if the document begins
+// as JSON does. A stream that broke off is an error.
 func ReadIn(dialect dialects.Dialect, document []byte) (tool.ChatResponse, error) {
 	if !exact.IsTranscript(document) {
 		return dialect.Response(document)

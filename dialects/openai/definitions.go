@@ -29,7 +29,7 @@ type function struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	Parameters  json.RawMessage `json:"parameters"`
-	Strict      bool            `json:"strict,omitempty"` // false where it is left out
+	Strict      bool            `json:"strict,omitempty"` // omitted means false
 }
 
 type customTool struct {
@@ -38,8 +38,8 @@ type customTool struct {
 	Format      *textFormat `json:"format,omitempty"`
 }
 
-// textFormat bounds the input of a custom tool. The Responses API has the grammar's members at its
-// own level, and so has [tool.Definition].
+// textFormat constrains the input of a custom tool. In the Responses API, and in [tool.Definition], the
+// grammar's members are one level higher.
 type textFormat struct {
 	Type    string   `json:"type"`
 	Grammar *grammar `json:"grammar,omitempty"`
@@ -50,8 +50,8 @@ type grammar struct {
 	Definition string `json:"definition"`
 }
 
-// Definitions writes the elements of "tools". Custom tools have no schema that the model could be
-// held to; a local shell is offered as a function.
+// Definitions writes the elements of "tools". Custom tools have no schema that could be enforced; a local
+// shell is offered as a function.
 func (dialect) Definitions(definitions []tool.Definition, options dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
 	return structured.Offer(reader("definitions"), definitions, options.Strict, func(t structured.Tool) definition {
 		if t.Type == tool.CustomCall {
@@ -61,7 +61,7 @@ func (dialect) Definitions(definitions []tool.Definition, options dialects.Defin
 	}, tool.CustomCall)
 }
 
-// formatted returns a format as this API has it, nil for any text.
+// formatted returns a format in the form of this API; nil if any text is allowed.
 func formatted(format *structured.Format) *textFormat {
 	switch {
 	case format.Written == nil:

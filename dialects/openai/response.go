@@ -34,17 +34,17 @@ type choice struct {
 	Message      *message `json:"message"`
 	Delta        *message `json:"delta"`
 	FinishReason string   `json:"finish_reason"`
-	// Error is what a server that passes requests on says of the one behind it.
+	// Error is the error of the upstream of a proxy.
 	Error json.RawMessage `json:"error"`
 }
 
-// message is an assistant's message, or what is added to one.
+// message is an assistant's message, or a delta of one.
 type message struct {
 	Content      json.RawMessage `json:"content"`
 	Refusal      pieces.Text     `json:"refusal"`
 	ToolCalls    json.RawMessage `json:"tool_calls"`
 	FunctionCall json.RawMessage `json:"function_call"`
-	// What the model wrote to itself has either name, and no form that is agreed on.
+	// Reasoning has either of these names, and no standard form.
 	ReasoningContent json.RawMessage `json:"reasoning_content"`
 	Reasoning        json.RawMessage `json:"reasoning"`
 }
@@ -64,7 +64,7 @@ type called struct {
 	Input     pieces.Text      `json:"input"` // of a custom tool
 }
 
-// kind returns the type of a call and what is called.
+// kind returns the type of a call and the called function or tool.
 func (c *call) kind() (string, called) {
 	switch {
 	case c.Custom != nil:
@@ -75,7 +75,7 @@ func (c *call) kind() (string, called) {
 	return "", called{}
 }
 
-// maxElements bounds the choices of a response, and the parts of a message.
+// maxElements limits the choices of a response, and the parts of a message.
 const maxElements = 2 * dialects.MaxCalls
 
 // Response reads a chat completion.
@@ -136,7 +136,7 @@ func (c *completion) first(r wire.Reader) (at wire.Reader, found *choice, err er
 	return at, found, err
 }
 
-// calls calls visit with the calls, or pieces of calls, of a message.
+// calls calls visit with each call, or piece of a call, of a message.
 func (m *message) calls(r wire.Reader, most int, visit func(r wire.Reader, c *call) error) error {
 	if !wire.Absent(m.FunctionCall) {
 		return r.Fail("function_call", "is deprecated and not read; offer \"tools\" instead of \"functions\"")
@@ -149,7 +149,7 @@ func (m *message) calls(r wire.Reader, most int, visit func(r wire.Reader, c *ca
 	})
 }
 
-// finish returns the calls that are whole, with ids, and why the model stopped.
+// finish returns the complete calls, with ids, and the finish reason.
 func finish(calls []tool.Call, reason string) ([]tool.Call, tool.FinishReason) {
 	finished := tool.FinishReason(reason)
 	if pieces.WasCut(finished) {
@@ -162,7 +162,7 @@ func finish(calls []tool.Call, reason string) ([]tool.Call, tool.FinishReason) {
 	return append([]tool.Call{}, calls...), finished
 }
 
-// content reads a text, null, or an array of parts, of which it joins the texts.
+// content reads a text, null, or an array of parts, whose texts it joins.
 func (m *message) content(r wire.Reader) (all pieces.Text, err error) {
 	if wire.Absent(m.Content) {
 		return all, nil

@@ -15,9 +15,8 @@ type toolMessage struct {
 	Content    string `json:"content"`
 }
 
-// Results writes messages with the role "tool", one for each record. They belong behind the
-// assistant's message with the calls. What a result has beside text goes as text too: messages
-// of tools can carry nothing else.
+// Results writes messages with the role "tool", one for each record. They follow the assistant's message
+// with the calls. All of a result is sent as text, since tool messages cannot carry anything else.
 func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 	return wire.List(reader("results"), records, func(record *tool.Record) (toolMessage, error) {
 		if err := wire.Matched("id", record.ID); err != nil {
@@ -58,9 +57,9 @@ type answered struct {
 	Content    json.RawMessage `json:"content"`
 }
 
-// Answers reads messages with the role "tool": one, an array, or a request with them. What the
-// others in a conversation say is passed over. Content that is the JSON of a result, as Results
-// writes it, is that result; any other is what a call that succeeded has to say.
+// Answers reads messages with the role "tool": one, an array, or a request with them. Other messages are
+// ignored. Content that is the JSON of a result, as Results writes it, is that result; any other content is
+// the output of a successful call.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
 	return wire.ReadAnswers(reader("answers"), document, "messages", func(r wire.Reader, a *wire.Answers, m *answered) error {
 		switch m.Role {
@@ -83,8 +82,8 @@ func (dialect) Answers(document []byte) (dialects.Answers, error) {
 	})
 }
 
-// outcome reads a text, or an array of parts. By the documentation these are texts; servers that
-// show models more take the parts of a user's message.
+// outcome reads a text, or an array of parts. Only texts are documented; servers whose models accept more
+// use the parts of a user's message.
 func (m *answered) outcome(r wire.Reader) (outcome wire.Outcome, err error) {
 	switch {
 	case wire.Absent(m.Content):

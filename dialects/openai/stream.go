@@ -75,7 +75,7 @@ func (s *stream) delta(r wire.Reader, m *message) error {
 	})
 }
 
-// reasoning returns what the model wrote to itself, where it is text.
+// reasoning returns the model's reasoning, if it is text.
 func reasoning(m *message) pieces.Text {
 	for _, raw := range []json.RawMessage{m.ReasoningContent, m.Reasoning} {
 		var text pieces.Text
@@ -121,7 +121,7 @@ func (s *stream) Response() tool.ChatResponse {
 	}
 }
 
-// calls are those of a stream, in the order in which they began.
+// calls are the calls of a stream, in the order in which they began.
 type calls struct {
 	all     []*open
 	byIndex map[int64]*open // the latest with each index
@@ -132,10 +132,10 @@ type calls struct {
 type open struct {
 	pieces.Call
 	number int   // in the order in which calls began
-	index  int64 // the order that the model gave
+	index  int64 // the model's order
 }
 
-// add adds a piece and returns what it brought.
+// add adds a piece and returns what it changed.
 func (c *calls) add(r wire.Reader, piece *call) (wire.Delta, error) {
 	kind, what := piece.kind()
 	o, err := c.find(r, piece, what.Name)
@@ -150,7 +150,7 @@ func (c *calls) add(r wire.Reader, piece *call) (wire.Delta, error) {
 		o.ID, delta.ID = piece.ID, piece.ID
 		c.byID[piece.ID] = o
 	}
-	// Servers either cut the name into pieces too, or repeat it whole.
+	// Servers may split the name into pieces too, or repeat it in each piece.
 	if what.Name != o.Name {
 		o.Name, delta.Name = o.Name+what.Name, what.Name
 	}
@@ -161,11 +161,11 @@ func (c *calls) add(r wire.Reader, piece *call) (wire.Delta, error) {
 	return delta, r.Bounded("", o.Len())
 }
 
-// maxName bounds what is put together of a name, which costs a copy for each piece.
+// maxName limits the length of a name, since each piece of it costs a copy.
 const maxName = 4096
 
-// find returns the call that a piece is of. The index says which, unless the piece plainly
-// begins another call: some servers give each the index 0, or none.
+// find returns the call that a piece belongs to. The index says which, unless the piece clearly begins
+// another call: some servers send index 0 for all of them, or none.
 func (c *calls) find(r wire.Reader, piece *call, name string) (*open, error) {
 	var o *open
 	switch {
@@ -184,7 +184,7 @@ func (c *calls) find(r wire.Reader, piece *call, name string) (*open, error) {
 	return c.begin(r, piece.Index)
 }
 
-// at returns the call with an index that a piece is of, or nil if the piece begins one.
+// at returns the call with an index that a piece belongs to, or nil if the piece begins another one.
 func (c *calls) at(index int64, id, name string) *open {
 	latest := c.byIndex[index]
 	if latest == nil || id == "" || latest.ID == "" || latest.ID == id {
@@ -196,7 +196,7 @@ func (c *calls) at(index int64, id, name string) *open {
 	if name != "" {
 		return nil
 	}
-	return latest // there are servers that make up an id for each piece
+	return latest // some servers make up an id for each piece
 }
 
 func (c *calls) begin(r wire.Reader, index *int64) (*open, error) {
@@ -208,7 +208,7 @@ func (c *calls) begin(r wire.Reader, index *int64) (*open, error) {
 	}
 	o := &open{number: len(c.all)}
 	if index == nil && o.number > 0 {
-		o.index = c.all[o.number-1].index // it follows the call before it
+		o.index = c.all[o.number-1].index // it follows the previous call
 	}
 	if index != nil {
 		o.index = *index
@@ -218,8 +218,8 @@ func (c *calls) begin(r wire.Reader, index *int64) (*open, error) {
 	return o, nil
 }
 
-// whole returns the calls, in the model's order. Nothing can be added to them any more. Where the
-// stream was cut, so may a call be before it got a name.
+// whole returns the calls, in the model's order. Nothing may be added afterwards. In a truncated stream,
+// calls without a name are left out.
 func (c *calls) whole(r wire.Reader, cut bool) ([]tool.Call, error) {
 	ordered := slices.Clone(c.all)
 	slices.SortStableFunc(ordered, func(a, b *open) int { return cmp.Compare(a.index, b.index) })

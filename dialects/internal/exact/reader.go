@@ -1,7 +1,7 @@
-// Package exact reads JSON without losing what the standard library loses: it matches member names to
-// the letter, refuses duplicates, and keeps the order of members and the digits of numbers. Clients of
-// providers in other languages read documents so, and so does whatever filtered a document before it
-// comes here. The grammar is left to the standard library, so that there is one opinion on what is JSON.
+// Package exact reads JSON without the losses of the standard library: it matches member names exactly,
+// refuses duplicates, and keeps the order of members and the digits of numbers. Clients of providers in
+// other languages read documents in this way, and so does any filter in front of this program. The grammar
+// is the standard library's, so that there is one opinion on what is JSON.
 package exact
 
 import (
@@ -18,7 +18,7 @@ func (e *RepeatedError) Error() string {
 	return fmt.Sprintf("%q stands twice in one object, of which parsers take one or the other; give it once", e.Name)
 }
 
-// Trimmed returns a document without white space around it, and without the byte order mark that some
+// Trimmed returns a document without surrounding white space and without the byte order mark that some
 // shells prepend to what they pipe.
 func Trimmed(document []byte) []byte {
 	return bytes.TrimSpace(bytes.TrimPrefix(document, []byte("\uFEFF")))
@@ -32,8 +32,8 @@ func First(document []byte) byte {
 	return 0
 }
 
-// Elements calls visit with each element of an array until a call fails. It returns false for JSON
-// that is not an array, and the standard library's error for text that is not JSON.
+// Elements calls visit with each element of an array until a call fails. It returns false for JSON that is
+// not an array, and the standard library's error for text that is not JSON.
 func Elements(array []byte, visit func(index int, element json.RawMessage) error) (isArray bool, err error) {
 	if err := json.Unmarshal(array, new(json.RawMessage)); err != nil {
 		return true, err
@@ -70,8 +70,8 @@ func unquoted(literal []byte) string {
 	return text
 }
 
-// next moves to the next element of a container, from its opening bracket or from the element
-// before. If there is none, it moves past the container and returns false.
+// next moves to the next element of a container, from its opening bracket or from the previous element. If
+// there is none, it moves past the container and returns false.
 func (r *reader) next(closing byte) bool {
 	r.space()
 	if r.text[r.at] != closing {
@@ -85,7 +85,7 @@ func (r *reader) next(closing byte) bool {
 	return false
 }
 
-// name moves past the name of a member and the colon, and returns the position of the name.
+// name moves past a member's name and colon, and returns the position of the name.
 func (r *reader) name() (start, end int) {
 	start = r.at
 	r.string()
@@ -142,8 +142,8 @@ func (r *reader) space() {
 	}
 }
 
-// IsTranscript returns whether a document is a stream of events rather than JSON, judging by its first
-// byte. An empty document counts as JSON, whose reader then refuses it.
+// IsTranscript returns whether a document is a stream of events rather than JSON, judging by its first byte.
+// An empty document counts as JSON, and is then refused as such.
 func IsTranscript(document []byte) bool {
 	first := First(document)
 	return first != '{' && first != '[' && first != 0

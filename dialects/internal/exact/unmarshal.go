@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Unmarshal is [json.Unmarshal], except that a member belongs to a field only if the names are equal
-// to the letter, where the standard library takes "Tool_Calls" for tool_calls too, and that a duplicate
-// of a field's member, or of any member of a map, is a [*RepeatedError]. Values with an UnmarshalJSON of
-// their own, such as [json.RawMessage], are left to it.
+// Unmarshal is [json.Unmarshal], except that a member belongs to a field only if the names are equal, where
+// the standard library accepts "Tool_Calls" for tool_calls too, and that a duplicate of a field's member, or
+// of any member of a map, is a [*RepeatedError]. Values with an UnmarshalJSON method, such as
+// [json.RawMessage], are not looked into.
 func Unmarshal(data []byte, value any) error {
 	plain, err := Plain(data, value)
 	if err != nil {
@@ -20,8 +20,8 @@ func Unmarshal(data []byte, value any) error {
 	return json.Unmarshal(plain, value)
 }
 
-// Plain returns the JSON with similar names made unrecognizable, for decoders with settings of their
-// own. Text that is not JSON is returned as it is.
+// Plain returns the JSON with similar names overwritten, for decoders with settings of their own. Text that
+// is not JSON is returned unchanged.
 func Plain(data []byte, value any) ([]byte, error) {
 	if !json.Valid(data) {
 		return data, nil
@@ -33,10 +33,10 @@ func Plain(data []byte, value any) ([]byte, error) {
 	return r.plain, nil
 }
 
-// namer looks for names in objects that are decoded into structs.
+// namer checks the names in objects that are decoded into structs and maps.
 type namer struct {
 	reader
-	plain []byte // the text, or a copy with some names made unrecognizable
+	plain []byte // the text, or a copy with some names overwritten
 }
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
@@ -63,7 +63,7 @@ func (r *namer) value(t reflect.Type) error {
 	return nil
 }
 
-// object moves past an object that is decoded into a struct or a map, of which every name is a field.
+// object moves past an object that is decoded into a struct, or into a map, where every name is a field.
 func (r *namer) object(t reflect.Type) error {
 	var known map[string]reflect.Type
 	if t.Kind() == reflect.Struct {
@@ -113,7 +113,7 @@ func fields(t reflect.Type) map[string]reflect.Type {
 	return all
 }
 
-// similar returns whether the standard library would take the name for one of those known.
+// similar returns whether the standard library would take the name for one of the known ones.
 func similar(known map[string]reflect.Type, name string) bool {
 	for field := range known {
 		if strings.EqualFold(field, name) {

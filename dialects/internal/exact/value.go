@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Value is a JSON value that keeps the order of members, and strings and numbers as they were written.
-// A nil Value stands for a missing one.
+// Value is a JSON value that keeps the order of members, and strings and numbers as they were written. A nil
+// Value is a missing one.
 type Value struct {
 	literal  string // a string, number, true, false or null, as JSON; empty for containers
 	object   bool   // else an array, where literal is empty
@@ -130,8 +130,8 @@ func (v *Value) Elements() []*Value {
 	return v.elements
 }
 
-// Get returns the value of a member, or nil. It looks through the members one by one: whoever looks
-// up many in a large object makes a map of them.
+// Get returns the value of a member, or nil. It searches the members one by one: for many lookups in a large
+// object, use a map.
 func (v *Value) Get(name string) *Value {
 	if i := v.index(name); i >= 0 {
 		return v.members[i].Value
@@ -139,7 +139,7 @@ func (v *Value) Get(name string) *Value {
 	return nil
 }
 
-// Set gives a member of an object a value. A new member is the last.
+// Set sets the value of a member. A new member is appended.
 func (v *Value) Set(name string, value *Value) {
 	if i := v.index(name); i >= 0 {
 		v.members[i].Value = value

@@ -11,7 +11,7 @@ import (
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 )
 
-// Bounds on a schema.
+// The limits of a schema.
 const (
 	MaxDepth    = 64 // of containers within containers
 	MaxValues   = 20_000
@@ -52,19 +52,19 @@ func Check(schema json.RawMessage, rules Rules) (json.RawMessage, []dialects.Fin
 	return schema, c.findings, nil
 }
 
-// checker goes through one schema.
+// checker checks one schema.
 type checker struct {
 	rules    *Rules
 	findings []dialects.Finding
 	changed  bool
-	counted  Limits // what the schema has so far
+	counted  Limits // the size of the schema so far
 }
 
 // report adds a finding. adapted says that the schema was changed.
 func (c *checker) report(at *place, keyword string, rule Keyword, adapted bool) {
 	c.changed = c.changed || adapted
 	if c.full() {
-		return // the findings are thrown away
+		return // there are too many, and Check fails
 	}
 	c.findings = append(c.findings, dialects.Finding{
 		Path: at.String(), Keyword: keyword, Severity: rule.Severity, Message: rule.Message, Fix: rule.Fix, Adapted: adapted,
@@ -73,7 +73,7 @@ func (c *checker) report(at *place, keyword string, rule Keyword, adapted bool) 
 
 func (c *checker) full() bool { return len(c.findings) > MaxFindings }
 
-// against returns how a schema's keyword is judged; the zero value if there is nothing against it.
+// against returns the rule that a schema's keyword breaks; the zero value for none.
 func (c *checker) against(schema *exact.Value, keyword string, root bool) Keyword {
 	rule, known := c.rules.Root[keyword]
 	if !known || !root {
@@ -87,10 +87,10 @@ func (c *checker) against(schema *exact.Value, keyword string, root bool) Keywor
 	return rule
 }
 
-// schema looks at one schema and at those within it. objects is how many objects are around it.
+// schema checks a schema and those within it. objects is the number of objects around it.
 func (c *checker) schema(schema *exact.Value, at *place, objects int) {
 	if !schema.IsObject() || c.full() {
-		return // true and false say nothing; whether anything else is a schema was checked by its author
+		return // true and false have no keywords; anything else is not a schema
 	}
 	if describesObject(schema) {
 		objects++
@@ -133,7 +133,7 @@ func (c *checker) propertyNames(at *place, properties *exact.Value) {
 	}
 }
 
-// objectRoot asks that the outermost schema is that of an object.
+// objectRoot checks that the outermost schema is that of an object.
 func (c *checker) objectRoot(root *exact.Value) {
 	rule := c.rules.ObjectRoot
 	if rule.Severity == "" {
@@ -158,7 +158,7 @@ func (c *checker) recursion(root *exact.Value) {
 	}
 }
 
-// count adds what a keyword brings to the size of the schema.
+// count adds a keyword to the size of the schema.
 func (c *checker) count(keyword exact.Member) {
 	switch keyword.Name {
 	case "properties", "$defs", "definitions":
@@ -180,7 +180,7 @@ func (c *checker) count(keyword exact.Member) {
 	}
 }
 
-// limits reports what of the schema is too large.
+// limits reports how the schema exceeds the limits.
 func (c *checker) limits() {
 	for _, l := range []struct {
 		keyword   string

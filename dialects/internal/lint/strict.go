@@ -12,8 +12,8 @@ import (
 )
 
 // Offer writes the JSON array of what offer returns for each tool. It also returns the findings: those of
-// offer, to which it adds the tools' names, and what is wrong with these names. An error from offer need not
-// say which tool it is about.
+// offer, with the tools' names added, and those about the names. An error from offer need not say which tool
+// it is about.
 func Offer[T any](reader wire.Reader, definitions []tool.Definition, names NameRule, offer func(d *tool.Definition) (T, []dialects.Finding, error)) (json.RawMessage, []dialects.Finding, error) {
 	findings, taken := []dialects.Finding{}, make(map[string]bool, len(definitions))
 	written, err := wire.List(reader, definitions, func(d *tool.Definition) (T, error) {
@@ -38,9 +38,9 @@ func Offer[T any](reader wire.Reader, definitions []tool.Definition, names NameR
 	return written, findings, nil
 }
 
-// Parameters returns a tool's schema as it is offered, the findings, and whether the model is held to
-// the schema. If strict is set, the schema is changed to what the strict rules require; if they still
-// refuse something, it is offered unchanged and not strict.
+// Parameters returns a tool's schema as it is offered, the findings, and whether the provider enforces the
+// schema. If strict is set, the schema is changed to what the strict rules require; if they still refuse it,
+// it is offered unchanged and not strict.
 func Parameters(schema json.RawMessage, strict bool, strictRules, looseRules Rules) (json.RawMessage, []dialects.Finding, bool, error) {
 	var reasons []dialects.Finding
 	if strict {
@@ -53,7 +53,7 @@ func Parameters(schema json.RawMessage, strict bool, strictRules, looseRules Rul
 	return offered, append(reasons, findings...), false, err
 }
 
-// unheld returns the findings that keep a schema from being strict.
+// unheld returns the findings that prevent strict mode, as findings about that.
 func unheld(findings []dialects.Finding) []dialects.Finding {
 	var reasons []dialects.Finding
 	for _, f := range findings {
@@ -68,12 +68,12 @@ func unheld(findings []dialects.Finding) []dialects.Finding {
 	return reasons
 }
 
-// describesObject returns whether a schema is that of objects.
+// describesObject returns whether a schema is for objects.
 func describesObject(schema *exact.Value) bool {
 	return schema.Get("type").HasText("object") || schema.Get("properties").IsObject()
 }
 
-// closed makes an object say additionalProperties: false.
+// closed adds additionalProperties: false to an object.
 func (c *checker) closed(schema *exact.Value, at *place) {
 	additional, rule := schema.Get("additionalProperties"), c.rules.Closed
 	if rule.Severity == "" || !describesObject(schema) || additional.Literal() == "false" {
@@ -87,8 +87,8 @@ func (c *checker) closed(schema *exact.Value, at *place) {
 	c.report(at.member("additionalProperties"), "additionalProperties", rule, !free)
 }
 
-// allRequired makes every property required. It returns the indexes of those that were optional, which
-// the caller makes nullable.
+// allRequired makes every property required. It returns the indexes of those that were optional, which the
+// caller makes nullable.
 func (c *checker) allRequired(schema *exact.Value, at *place) []int {
 	rule := c.rules.AllRequired
 	if rule.Severity == "" {
@@ -115,7 +115,7 @@ func (c *checker) allRequired(schema *exact.Value, at *place) []int {
 		rule.Message += fmt.Sprintf(" and %d more", more)
 	}
 	rule.Message += ")"
-	if len(required) > len(all)-len(optional) { // it requires what it has no schema for
+	if len(required) > len(all)-len(optional) { // some required names have no schema
 		c.report(at.member("required"), "required", rule, false)
 		return nil
 	}
@@ -124,7 +124,7 @@ func (c *checker) allRequired(schema *exact.Value, at *place) []int {
 	return optional
 }
 
-// orNull returns a schema that also takes null. It may change the given one.
+// orNull returns a schema that also accepts null. It may change the given one.
 func orNull(schema *exact.Value) *exact.Value {
 	null, isNull := exact.Literal("null"), exact.Object(exact.Member{Name: "type", Value: exact.String("null")})
 	hasAny := func(names ...string) bool {
@@ -152,7 +152,7 @@ func orNull(schema *exact.Value) *exact.Value {
 	return schema
 }
 
-// with returns a list with one more element. A value that is not a list becomes the first element.
+// with returns a list with another element. A value that is not a list becomes the first element.
 func with(list, element *exact.Value) *exact.Value {
 	if !list.IsList() {
 		return exact.List(list, element)

@@ -10,7 +10,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// place is where in the outermost schema something stands; nil is the outermost itself.
+// place is a position in the outermost schema; nil is the schema itself.
 type place struct {
 	parent *place
 	step   string // ".properties" or "[0]"
@@ -19,7 +19,7 @@ type place struct {
 func (p *place) member(name string) *place { return &place{p, "." + name} }
 func (p *place) element(i int) *place      { return &place{p, "[" + strconv.Itoa(i) + "]"} }
 
-// maxStep is how many bytes of a name a path shows.
+// maxStep is the number of bytes of a name that a path shows.
 const maxStep = 64
 
 // String returns the path: "properties.url.anyOf[0].format".
@@ -32,7 +32,7 @@ func (p *place) String() string {
 	return strings.TrimPrefix(strings.Join(steps, ""), ".")
 }
 
-// holds says how a keyword holds schemas: it is one, is a list of them, or names them.
+// holds returns how a keyword holds schemas: as its value, in a list, or by name.
 func holds(keyword string) (one, list, named bool) {
 	switch keyword {
 	case "items":
@@ -48,7 +48,7 @@ func holds(keyword string) (one, list, named bool) {
 	return false, false, false
 }
 
-// each visits the schemas that a keyword's value holds, in order.
+// each visits the schemas in a keyword's value, in order.
 func each(keyword exact.Member, at *place, visit func(schema *exact.Value, at *place)) {
 	value, here := keyword.Value, at.member(keyword.Name)
 	one, list, named := holds(keyword.Name)
@@ -66,15 +66,15 @@ func each(keyword exact.Member, at *place, visit func(schema *exact.Value, at *p
 	}
 }
 
-// references looks for a reference by which a schema comes back to itself.
+// references looks for a cycle of references.
 type references struct {
 	root  *exact.Value
-	found map[string]*exact.Value // by the text of the reference; nil for what there is not
-	open  map[*exact.Value]bool   // schemas that are being looked at (true) and those that are done (false)
+	found map[string]*exact.Value // by reference; nil if it refers to nothing
+	open  map[*exact.Value]bool   // schemas being visited (true) and visited (false)
 	cycle string                  // the reference; empty if there is none
 }
 
-// visit looks at what a schema and those within it refer to.
+// visit follows the references of a schema and of those within it.
 func (r *references) visit(schema *exact.Value) {
 	r.open[schema] = true
 	for _, reference := range referencesIn(schema, nil) {
@@ -91,7 +91,7 @@ func (r *references) visit(schema *exact.Value) {
 	r.open[schema] = false
 }
 
-// referencesIn adds the references of a schema and of those within it.
+// referencesIn appends the references of a schema and of those within it.
 func referencesIn(schema *exact.Value, list []string) []string {
 	for _, m := range schema.Members() {
 		if text, ok := m.Value.Text(); ok && m.Name == "$ref" {
@@ -102,7 +102,7 @@ func referencesIn(schema *exact.Value, list []string) []string {
 	return list
 }
 
-// resolve returns what a reference within the schema refers to, or nil.
+// resolve returns the schema that a reference refers to, or nil.
 func (r *references) resolve(reference string) *exact.Value {
 	target, known := r.found[reference]
 	if known {
@@ -115,7 +115,7 @@ func (r *references) resolve(reference string) *exact.Value {
 	return target
 }
 
-// pointed returns what a JSON pointer points to, or nil.
+// pointed returns the value that a JSON pointer points to, or nil.
 func pointed(value *exact.Value, pointer string) *exact.Value {
 	if pointer == "" {
 		return value
@@ -140,7 +140,7 @@ func pointed(value *exact.Value, pointer string) *exact.Value {
 	return value
 }
 
-// pathOf returns the path of what a reference refers to.
+// pathOf returns the path of the schema that a reference refers to.
 func pathOf(reference string) string {
 	return strings.ReplaceAll(strings.Trim(strings.TrimPrefix(reference, "#"), "/"), "/", ".")
 }

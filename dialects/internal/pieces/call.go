@@ -35,7 +35,7 @@ func (c *Call) Replace(whole Text) {
 	c.arguments.WriteString(whole.String())
 }
 
-// Whole returns the call, to which nothing is added any more.
+// Whole returns the call. Nothing may be added afterwards.
 func (c *Call) Whole() tool.Call {
 	c.arguments.WriteString(c.halves.End())
 	kind := c.Type
@@ -45,9 +45,8 @@ func (c *Call) Whole() tool.Call {
 	return tool.Call{ID: c.ID, Type: kind, Function: tool.Function{Name: c.Name, Arguments: c.arguments.String()}}
 }
 
-// Uncut returns the calls that an answer holds whole although it was cut. Of a function's call
-// that shows in its arguments, which are JSON only when they are whole; the last call of a
-// custom tool may always be the one that was cut.
+// Uncut returns the calls of a truncated answer that are complete. A function call is complete if its
+// arguments are JSON; the last call of a custom tool may always be truncated.
 func Uncut(calls []tool.Call) []tool.Call {
 	last := len(calls) - 1
 	whole := []tool.Call{}
@@ -63,13 +62,13 @@ func Uncut(calls []tool.Call) []tool.Call {
 	return whole
 }
 
-// WasCut returns whether a response with this reason may hold calls that are not whole.
+// WasCut returns whether a response with this reason may hold truncated calls.
 func WasCut(reason tool.FinishReason) bool {
 	return !slices.Contains([]tool.FinishReason{"", tool.FinishStop, tool.FinishToolCalls}, reason)
 }
 
-// FillIDs gives calls without an id one made from their position, "call_0", so that results can
-// be matched. It is the same whenever the same calls are read.
+// FillIDs gives calls without an id one derived from their position, "call_0", so that results can be
+// matched. The same calls get the same ids every time.
 func FillIDs(calls []tool.Call) {
 	taken := make(map[string]bool, len(calls))
 	for _, call := range calls {
@@ -82,7 +81,7 @@ func FillIDs(calls []tool.Call) {
 	}
 }
 
-// Free returns the id of the call at a position that has none, and adds it to those taken.
+// Free returns an id for the call at a position, and adds it to those taken.
 func Free(taken map[string]bool, position int) string {
 	id := "call_" + strconv.Itoa(position)
 	for taken[id] {

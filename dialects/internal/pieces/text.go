@@ -1,4 +1,4 @@
-// Package pieces puts the texts and calls of OpenAI's streams together.
+// Package pieces assembles texts and calls from the pieces in which they are streamed.
 package pieces
 
 import (
@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// Text is a JSON string that may be a piece of a longer one. Servers that count in UTF-16 cut
-// texts between the halves of a character, and write each half as an escape: "\ud83d", "\ude00".
-// Decoded one by one both are lost, so that a Text keeps the half that it begins or ends with.
+// Text is a JSON string that may be a piece of a longer one. Servers that count in UTF-16 split texts
+// between the surrogates of a character, and write each as an escape: "\ud83d", "\ude00". Decoded one by one
+// both are lost, so a Text keeps the surrogate that it begins or ends with.
 //
 // The zero value is empty. null decodes to it.
 type Text struct {
@@ -21,7 +21,7 @@ type Text struct {
 	first  rune // the first half of a character, with which the text ends, or 0
 }
 
-// NewText returns a text that is not cut within a character.
+// NewText returns a text that does not begin or end with half a character.
 func NewText(text string) Text { return Text{text: text} }
 
 // UnmarshalJSON reads a JSON string, or null.
@@ -37,7 +37,7 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	inner := data[1 : len(data)-1]
-	// Both halves are decoded as the replacement character where they stand alone.
+	// Both surrogates are decoded as the replacement character if they are alone.
 	if half := escape(inner); half >= 0xdc00 && half <= 0xdfff {
 		t.second, t.text = half, t.text[utf8.RuneLen(utf8.RuneError):]
 	}
@@ -47,7 +47,7 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// kind returns what a JSON value that is no string is called.
+// kind returns the name of the kind of a JSON value that is not a string.
 func kind(data []byte) string {
 	switch data[0] {
 	case '{':
@@ -88,19 +88,19 @@ func lastEscape(inner []byte) rune {
 	return escape(inner[at:])
 }
 
-// Empty returns whether there is nothing in the text.
+// Empty returns whether the text is empty.
 func (t Text) Empty() bool { return t == Text{} }
 
-// String returns the text as if it were whole: halves of characters become U+FFFD.
+// String returns the text with U+FFFD for halves of characters.
 func (t Text) String() string {
 	var halves Halves
 	return halves.Add(t) + halves.End()
 }
 
-// Halves joins a text's pieces. The zero value is ready.
+// Halves joins the pieces of a text. The zero value is ready.
 type Halves struct{ first rune }
 
-// Add returns what the next piece completes: all of it, but for half a character at its end.
+// Add returns the text that the next piece completes: all of it, except for half a character at its end.
 func (h *Halves) Add(piece Text) string {
 	if piece.Empty() {
 		return ""
@@ -120,7 +120,7 @@ func (h *Halves) Add(piece Text) string {
 	return joined.String()
 }
 
-// End returns what is left when no more pieces come: U+FFFD for half a character.
+// End returns what is left at the end: U+FFFD for half a character.
 func (h *Halves) End() string {
 	if h.first == 0 {
 		return ""
@@ -129,8 +129,8 @@ func (h *Halves) End() string {
 	return string(utf8.RuneError)
 }
 
-// Arguments are a call's arguments, or a piece of them. They are a JSON string by the
-// documentation; some servers send the object itself, of which the text is taken as it is.
+// Arguments are a call's arguments, or a piece of them. They are documented as a JSON string; some servers
+// send the object itself, whose JSON is then the text.
 type Arguments struct{ Text }
 
 // UnmarshalJSON reads any JSON value.

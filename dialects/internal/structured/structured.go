@@ -74,7 +74,7 @@ func strictRules() lint.Rules {
 	return rules
 }
 
-// itemised returns whether a schema that allows arrays says what is in them.
+// itemised returns whether a schema that allows arrays has one for their items.
 func itemised(schema *exact.Value, keyword string) bool {
 	return !schema.Get(keyword).HasText("array") || schema.Get("items") != nil || schema.Get("prefixItems") != nil
 }
@@ -97,7 +97,7 @@ func hasType(schema *exact.Value) bool {
 	})
 }
 
-// alone returns whether a $ref leads into its own document and has nothing beside it.
+// alone returns whether a $ref refers to the same document and is the only keyword.
 func alone(schema *exact.Value, keyword string) bool {
 	return lint.Internal(schema, keyword) && len(schema.Members()) == 1
 }
@@ -108,11 +108,11 @@ type Tool struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage // of a function
-	Strict      bool            // the model is held to Parameters
+	Strict      bool            // the provider enforces Parameters
 	Format      Format          // of a custom tool
 }
 
-// Format bounds the text of a custom tool. Written is the whole of it; nil for any text.
+// Format constrains the text of a custom tool. Written is all of it as written; nil if any text is allowed.
 type Format struct {
 	Written    json.RawMessage `json:"-"`
 	Type       string          `json:"type"`
@@ -151,7 +151,7 @@ func newTool(d *tool.Definition, strict bool, types []string) (offered Tool, fou
 	return offered, append(found, more...), err
 }
 
-// custom takes the format of a custom tool, and reports what is wrong with it.
+// custom takes the format of a custom tool, and reports its faults.
 func (t *Tool) custom(written json.RawMessage) ([]dialects.Finding, error) {
 	f := &t.Format
 	if wire.Absent(written) {
@@ -171,7 +171,7 @@ func (t *Tool) custom(written json.RawMessage) ([]dialects.Finding, error) {
 	}}, nil
 }
 
-// localShell reports what is lost of a tool that is offered as the local shell, which has no members.
+// localShell reports what is lost when a tool is offered as the local shell, which has no members.
 func localShell(d *tool.Definition) []dialects.Finding {
 	if d.Description == "" {
 		return nil

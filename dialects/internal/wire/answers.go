@@ -13,7 +13,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Answers gathers what one document answers. It is for one goroutine.
+// Answers collects the answers in one document. It is for one goroutine.
 type Answers struct{ found dialects.Answers }
 
 // ReadAnswers calls visit with each element of a document, which is one element, an array of them, or a
@@ -64,8 +64,8 @@ func add[T any](r Reader, a *Answers, list *[]T, answer T) error {
 	return nil
 }
 
-// Stored returns the result that a text is the JSON of, as records have it, or false where it is
-// anything else. What contradicts itself is none: a success with an error, a kind there is not.
+// Stored returns the result whose JSON a text is, in the form of records, or false if it is anything else.
+// Contradictions are not results: a success with an error, or an unknown kind.
 func Stored(text []byte) (tool.Result, bool) {
 	text = bytes.TrimSpace(text)
 	if len(text) == 0 || text[0] != '{' || !json.Valid(text) {
@@ -95,13 +95,13 @@ func Stored(text []byte) (tool.Result, bool) {
 	return result, true
 }
 
-// Outcome puts a result together of the parts in which a client hands it in. The zero value is ready.
+// Outcome assembles a result from the parts in which a client submits it. The zero value is ready.
 type Outcome struct {
 	parts []tool.Content
-	first int // how many texts come before anything else
+	first int // the number of texts before all other parts
 }
 
-// Text adds a text. One with nothing in it says nothing.
+// Text adds a text, unless it is empty.
 func (o *Outcome) Text(text string) {
 	if text == "" {
 		return
@@ -121,8 +121,8 @@ func (o *Outcome) Part(part tool.Content) {
 	o.parts = append(o.parts, part)
 }
 
-// Result returns what is [Outcome.Said], unless that is one text which is the JSON of a result: then
-// it is that result.
+// Result returns the same as [Outcome.Said], unless the only part is a text that is the JSON of a result;
+// then it returns that result.
 func (o *Outcome) Result(failed bool) tool.Result {
 	if len(o.parts) == 1 && o.first == 1 {
 		if stored, ok := Stored([]byte(o.parts[0].Text)); ok && !(failed && stored.Success) {
@@ -132,10 +132,10 @@ func (o *Outcome) Result(failed bool) tool.Result {
 	return o.Said(failed)
 }
 
-// Said returns the result that the parts are of. The text that comes first is the output; where the
-// call failed it is the error, and the text after it the output. Everything else is content.
+// Said returns the result that the parts make up. The first text is the output; if the call failed, the
+// first text is the error, and the one after it the output. Everything else is content.
 //
-// Of which kind a failure is, a text does not say: whatever a tool printed may be in it.
+// Texts never determine the kind of a failure, since they may hold whatever a tool printed.
 func (o *Outcome) Said(failed bool) tool.Result {
 	result, rest, texts := tool.Result{Success: !failed}, o.parts, o.first
 	next := func() string {
@@ -157,7 +157,7 @@ func (o *Outcome) Said(failed bool) tool.Result {
 	return result
 }
 
-// Reason is the reverse of [Failure]: the error in a text that says why a call failed.
+// Reason is the reverse of [Failure]: it returns the error in a text that says why a call failed.
 func Reason(kind tool.Kind, text string) string {
 	if text == string(kind) {
 		return ""

@@ -12,8 +12,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Encode returns the JSON of a value. It leaves <, > and & as they are, so that what a model
-// reads is not longer than it was. It is UTF-8 whatever the JSON is that the value holds.
+// Encode returns the JSON of a value as valid UTF-8, whatever JSON the value holds. It does not escape <, >
+// and &, so that models do not read longer text.
 func Encode(value any) (json.RawMessage, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -68,7 +68,7 @@ func Input(call *tool.Call) json.RawMessage {
 	return Object(call.Function.Arguments)
 }
 
-// Failure says in one text why a call failed. The result must be that of a failure.
+// Failure returns a text that says why a call failed. The result must be a failure.
 func Failure(result *tool.Result) string {
 	return cmp.Or(joined(": ", string(result.Kind), result.Error), string(tool.ToolFailed))
 }
@@ -78,7 +78,7 @@ func joined(separator string, words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), separator)
 }
 
-// Repeats returns whether a result's output is nothing but the text of its data.
+// Repeats returns whether a result's output is the JSON of its data.
 func Repeats(result *tool.Result) bool {
 	output := Compact([]byte(result.Output))
 	return output != nil && bytes.Equal(output, Compact(result.Data))
