@@ -18,14 +18,14 @@ type answered struct {
 	IsError   bool            `json:"is_error"`
 }
 
-// maxElements bounds the blocks of a message.
+// maxElements limits the blocks of a message.
 const maxElements = 65_536
 
-// Answers reads tool_result blocks: one, an array, or those in messages of the user, of which there
-// may be one, an array, or a request with them. What else a conversation holds is passed over.
+// Answers reads tool_result blocks: one, an array, or those in user messages, of which there may be one, an
+// array, or a request with them. The rest of a conversation is ignored.
 //
-// Text that is the JSON of a result, as records have it, is that result. Otherwise is_error says
-// whether a call failed.
+// Text that is the JSON of a result, in the form of records, is that result. Otherwise is_error says whether
+// a call failed.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
 	return wire.ReadAnswers(reader("answers"), document, "messages", func(r wire.Reader, a *wire.Answers, m *answered) error {
 		switch m.Role {
@@ -41,7 +41,7 @@ func (dialect) Answers(document []byte) (dialects.Answers, error) {
 			return r.Fail("role", `is %q; want "user"`, tool.Shown(m.Role, 64))
 		}
 		if !wire.Absent(m.Content) && m.Content[0] == '"' {
-			return nil // a message may hold a text alone
+			return nil // a message may be a single text
 		}
 		return wire.Each(r, "content", m.Content, maxElements, func(r wire.Reader, b *answered) error { return b.block(r, a) })
 	})
@@ -123,7 +123,7 @@ func (p *answeredPart) medium(r wire.Reader, part tool.Content, outcome *wire.Ou
 			return r.Fail("url", "is missing")
 		}
 		if part.MIMEType = ""; part.Type == "file" {
-			part.MIMEType = "application/pdf" // which is all that the provider takes; what an image is it finds out
+			part.MIMEType = "application/pdf" // the only type that the provider accepts; it detects the type of images
 		}
 	case "text":
 		if err := r.Into("data", s.Data, &part.Text); err != nil {
@@ -136,7 +136,7 @@ func (p *answeredPart) medium(r wire.Reader, part tool.Content, outcome *wire.Ou
 	return nil
 }
 
-// found adds a search_result as a link and what is said there.
+// found adds a search_result as a link with its text.
 func (p *answeredPart) found(r wire.Reader, outcome *wire.Outcome) error {
 	part := tool.Content{Type: "link", Name: p.Title}
 	var text strings.Builder

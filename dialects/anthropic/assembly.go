@@ -29,15 +29,15 @@ type part struct {
 	kind    string // the block's type; empty until it is known
 	call    tool.Call
 	number  int             // of the call, as they began
-	input   json.RawMessage // that the block began with
+	input   json.RawMessage // with which the block began
 	text    strings.Builder // of a text
 	pieces  strings.Builder // of a call's arguments
 	halves  pieces.Halves   // of either
 	stopped bool
-	passed  bool // whether the call was passed on
+	passed  bool // whether the call has been passed on
 }
 
-// end closes the block, and returns what its last piece left open.
+// end closes the block, and returns the rest of its last piece.
 func (p *part) end() string {
 	p.stopped = true
 	rest := p.halves.End()
@@ -62,7 +62,7 @@ func (a *assembly) begin(r wire.Reader, m message) error {
 	return r.Into("usage", m.Usage, &a.usage)
 }
 
-// maxBlocks bounds the memory for a message of many empty blocks.
+// maxBlocks limits the memory for a message of many empty blocks.
 const maxBlocks = 16_384
 
 // part returns the block with that index, which may be new.
@@ -81,7 +81,7 @@ func (a *assembly) part(index int) (*part, error) {
 	return a.at[index], nil
 }
 
-// start takes what a block begins with, or all of it.
+// start takes the beginning of a block, or all of it.
 func (a *assembly) start(r wire.Reader, p *part, first block) error {
 	if p.kind != "" {
 		return r.Fail("", "block %d begins twice", p.index)
@@ -122,8 +122,8 @@ func (a *assembly) startCall(r wire.Reader, p *part, first block) error {
 	return r.Bounded("input", len(first.Input))
 }
 
-// arguments returns what the model wrote. A call without arguments comes without pieces, and
-// some servers send the arguments at once, with the beginning of the block.
+// arguments returns the arguments as the model wrote them. A call without arguments has no pieces, and some
+// servers send all arguments with the beginning of the block.
 func (p *part) arguments() string {
 	switch {
 	case p.pieces.Len() > 0:
@@ -134,8 +134,7 @@ func (p *part) arguments() string {
 	return "{}"
 }
 
-// certain returns whether a call cannot have been cut: what comes in pieces is JSON only when
-// it is whole.
+// certain returns whether a call is known to be complete: incomplete pieces are not JSON.
 func (p *part) certain() bool { return p.pieces.Len() > 0 && json.Valid([]byte(p.pieces.String())) }
 
 func (p *part) whole() tool.Call {
@@ -144,13 +143,12 @@ func (p *part) whole() tool.Call {
 	return call
 }
 
-// sorted returns the parts in the order of the blocks.
+// sorted returns the parts in the order of their blocks.
 func (a *assembly) sorted() []*part {
 	return slices.SortedFunc(slices.Values(a.parts), func(a, b *part) int { return a.index - b.index })
 }
 
-// cut returns the call that the message may end within, or nil: the last block of a message that
-// stopped for another reason than that it was done.
+// cut returns the call that may be truncated, or nil: the last block of a message that stopped early.
 func (a *assembly) cut() *part {
 	parts := a.sorted()
 	if len(parts) == 0 || !pieces.WasCut(finishReason(a.stop)) {
@@ -162,7 +160,7 @@ func (a *assembly) cut() *part {
 	return nil
 }
 
-// Response returns the texts and the calls that are whole, in the order of the blocks.
+// Response returns the texts and the complete calls, in the order of the blocks.
 func (a *assembly) Response() tool.ChatResponse {
 	response := tool.ChatResponse{
 		ID: a.ID, Model: a.Model, ToolCalls: []tool.Call{},

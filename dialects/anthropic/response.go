@@ -19,7 +19,7 @@ type message struct {
 	Error      *failure        `json:"error"`
 }
 
-// block is one part of a message's content, as far as it is looked at.
+// block is a part of a message's content.
 type block struct {
 	Type  string          `json:"type"`
 	Text  pieces.Text     `json:"text"`
@@ -61,7 +61,7 @@ func finishReason(stop string) tool.FinishReason {
 	case "refusal":
 		return tool.FinishContentFilter
 	}
-	return tool.FinishReason(stop) // pause_turn, and what is to come
+	return tool.FinishReason(stop) // pause_turn, and future ones
 }
 
 // Response reads a message.

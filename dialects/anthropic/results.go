@@ -17,9 +17,8 @@ type toolUse struct {
 	Input json.RawMessage `json:"input"`
 }
 
-// Calls writes tool_use blocks, as an assistant's message has them, one for each call. The
-// arguments of a call that are not a JSON object are wrapped: {"INVALID_JSON": "…"}, and the text of a
-// custom one is {"input": "…"}.
+// Calls writes tool_use blocks, as in an assistant's message, one for each call. Arguments that are not a
+// JSON object are wrapped: {"INVALID_JSON": "…"}, and so is the text of a custom call: {"input": "…"}.
 func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
 	return wire.List(reader("calls"), calls, func(call *tool.Call) (toolUse, error) {
 		return toolUse{callBlock, call.ID, call.Function.Name, wire.Input(call)}, wire.Matched("id", call.ID)
@@ -29,7 +28,7 @@ func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
 type toolResult struct {
 	Type      string    `json:"type"`
 	ToolUseID string    `json:"tool_use_id"`
-	Content   []content `json:"content,omitempty"` // the provider refuses blocks without text, but no empty results
+	Content   []content `json:"content,omitempty"` // the provider refuses blocks without text, but not empty results
 	IsError   bool      `json:"is_error,omitempty"`
 }
 
@@ -48,8 +47,8 @@ type source struct {
 	URL       string `json:"url,omitempty"`
 }
 
-// Results writes tool_result blocks, one for each record, for one message of the user. Output,
-// data and content become blocks of text, images and documents; a failure says why.
+// Results writes tool_result blocks, one for each record, for one user message. Output, data and content
+// become blocks of text, images and documents; the first block of a failure says why.
 func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 	return wire.List(reader("results"), records, func(record *tool.Record) (toolResult, error) {
 		return toolResult{resultBlock, record.ID, contents(&record.Result), !record.Result.Success}, wire.Matched("id", record.ID)
@@ -81,12 +80,12 @@ func contents(result *tool.Result) []content {
 	return blocks
 }
 
-// medium returns the block for an image or a document that the provider can look at.
+// medium returns the block for an image or a document that the provider can view.
 func medium(part *tool.Content) (content, bool) {
 	block := content{Title: part.Name}
 	switch {
 	case slices.Contains([]string{"image/jpeg", "image/png", "image/gif", "image/webp"}, part.MIMEType),
-		part.MIMEType == "" && part.Type == "image" && len(part.Data) == 0: // the provider finds out what a link leads to
+		part.MIMEType == "" && part.Type == "image" && len(part.Data) == 0: // the provider detects what a link leads to
 		block = content{Type: "image"} // images have no title
 	case part.MIMEType == "application/pdf":
 		block.Type = "document"

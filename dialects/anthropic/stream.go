@@ -9,8 +9,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Stream reads the events of a streamed message. Blocks may be interleaved, and what a delta
-// adds to may begin later.
+// Stream reads the events of a streamed message. Blocks may be interleaved, and their deltas may precede
+// their beginning.
 func (dialect) Stream() dialects.Stream {
 	return wire.NewStream(&stream{assembly: assembly{Output: wire.Output{Reader: reader("stream")}}})
 }
@@ -81,7 +81,7 @@ func (s *stream) messageStart(e *event) error {
 	return s.begin(s.In("message"), *e.Message)
 }
 
-// messageStop passes on the calls of which it was not known whether they are whole.
+// messageStop passes on the calls that may have been truncated until now.
 func (s *stream) messageStop() {
 	s.done = true
 	cut := s.cut()
@@ -187,7 +187,7 @@ func (s *stream) argumentsDelta(p *part, piece pieces.Text) error {
 	return nil // the arguments of what the provider runs itself
 }
 
-// pass adds a call that is whole, once.
+// pass passes a complete call on, once.
 func (s *stream) pass(p *part) {
 	if p.kind == callBlock && !p.passed {
 		p.passed = true

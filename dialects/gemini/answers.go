@@ -23,12 +23,12 @@ type answeredFunction struct {
 	WillContinue bool            `json:"willContinue"`
 }
 
-// Answers reads parts with a functionResponse: one, an array, or those of contents, of which there
-// may be one, an array, or a request with them. Other parts are passed over. A functionResponse
-// without an id is one of those that are Named.
+// Answers reads parts with a functionResponse: one, an array, or those of contents, of which there may be
+// one, an array, or a request with them. Other parts are ignored. A functionResponse without an id is one of
+// the Named.
 //
-// Its response is the JSON of a result, as records have it, or has "output", or "error" where the
-// call failed, or is the output itself.
+// Its response is the JSON of a result, in the form of records, or has "output", or "error" if the call
+// failed; otherwise it is the output itself.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
 	return wire.ReadAnswers(reader("answers"), document, "contents", func(r wire.Reader, a *wire.Answers, element *answered) error {
 		if wire.Absent(element.Parts) {
@@ -104,7 +104,7 @@ func (f *answeredFunction) result(r wire.Reader) (tool.Result, error) {
 	return result, nil
 }
 
-// text returns what a value says, which is its JSON unless it is a text.
+// text returns a string, or the JSON of any other value.
 func text(value json.RawMessage) string {
 	var said string
 	if json.Unmarshal(value, &said) != nil {
@@ -113,7 +113,7 @@ func text(value json.RawMessage) string {
 	return said
 }
 
-// several returns what an output has that Results wrote for a result with more than one of them.
+// several returns the parts of an output that Results wrote for a result with several of them.
 func several(written json.RawMessage) (output, bool) {
 	var members map[string]json.RawMessage
 	var shown output

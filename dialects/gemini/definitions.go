@@ -30,7 +30,7 @@ type tools struct {
 type declaration struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// ParametersJSONSchema is absent where there are none.
+	// ParametersJSONSchema is omitted if there are none.
 	ParametersJSONSchema json.RawMessage `json:"parametersJsonSchema,omitempty"`
 }
 
@@ -89,7 +89,7 @@ func isTextOrNumber(value *exact.Value) bool {
 	return literal != "" && (literal[0] == '"' || literal[0] == '-' || literal[0] >= '0' && literal[0] <= '9')
 }
 
-// alone returns whether a $ref leads into its own document and has nothing beside it that counts.
+// alone returns whether a $ref refers to the same document and has no other keyword beside it that matters.
 func alone(schema *exact.Value, keyword string) bool {
 	return lint.Internal(schema, keyword) && !slices.ContainsFunc(schema.Members(), func(m exact.Member) bool { return !strings.HasPrefix(m.Name, "$") })
 }

@@ -1,28 +1,25 @@
-// Package gemini is the dialect of Google's generateContent and streamGenerateContent, of the
-// Gemini API (v1beta) and of Vertex AI.
+// Package gemini is the dialect of Google's generateContent and streamGenerateContent, of the Gemini API
+// (v1beta) and of Vertex AI.
 //
-//   - Definitions are what a request has under "tools": one tool with functionDeclarations, whose
-//     schemas stand under parametersJsonSchema. The provider holds the model to them by
-//     toolConfig.functionCallingConfig.mode, for all tools at once, and not by definition, so
-//     that Strict changes nothing.
-//   - Responses are GenerateContentResponses, or an array of them, as streamGenerateContent sends
-//     without alt=sse. Of several candidates the first is read.
-//   - Results are parts with a functionResponse each. All of one turn belong into one content of
-//     the role "user", in the order of the calls. Images are inlineData within it, which models
-//     before Gemini 3 do not take.
+//   - Definitions are the "tools" of a request: one tool with functionDeclarations, whose schemas are
+//     parametersJsonSchema. The provider enforces them for all tools at once, by
+//     toolConfig.functionCallingConfig.mode, so Strict changes nothing.
+//   - Responses are GenerateContentResponses, or an array of them, as streamGenerateContent sends without
+//     alt=sse. If there are several candidates, the first is read.
+//   - Results are parts with a functionResponse each. All results of one turn belong in one content with
+//     the role "user", in the order of the calls. Images are inlineData within it, which models before
+//     Gemini 3 do not accept.
 //
-// Calls without an id, as older models make them, get one from their position: "gemini-call-0".
-// Such an id is never sent; the provider matches these by name and order, so that Results puts
-// them in order.
+// Calls without an id, as older models make them, get one derived from their position: "gemini-call-0". It
+// is never sent; the provider matches such calls by name and order, so Results puts them in order.
 //
-// Models of Gemini 3 refuse a request in which their own call comes back without the
-// thoughtSignature that stood beside it: of calls in parallel the first has one. It is the call's
-// Signature, which Calls writes back. Where it is lost, or where the calls are another provider's,
-// there is none. Signatures beside text are wanted back too, though nothing is refused without:
-// send the response's content as it came. A stream passes them on as Data {"thought_signature"} of
-// the pieces that they stood beside.
+// Gemini 3 models refuse a request if their own call comes back without the thoughtSignature that was
+// beside it; of parallel calls only the first has one. It is the call's Signature, which Calls writes back.
+// It is absent if it was lost, or if the calls are another provider's. The provider wants signatures beside
+// text back too, but does not require them: for that, send the response's content back unchanged. A stream
+// passes them on as Data {"thought_signature"} of the pieces that they belong to.
 //
-// Vertex AI streams arguments in pieces of its own (partialArgs), which are no JSON text. Such a
-// call is passed on when it is whole, without tool_delta pieces before. One in which a response
-// was cut, by the token limit say, is left out.
+// Vertex AI can stream arguments in a form of its own (partialArgs), which is not JSON text. Such a call is
+// passed on when it is complete, without tool_delta pieces. If the response is truncated within it, by the
+// token limit for example, it is left out.
 package gemini

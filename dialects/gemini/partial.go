@@ -11,7 +11,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// partialArg is a value, or a piece of a text, at one place in the arguments.
+// partialArg is a value, or a piece of a string, at one position in the arguments.
 type partialArg struct {
 	JSONPath     string          `json:"jsonPath"`
 	String       *string         `json:"stringValue"`
@@ -21,7 +21,7 @@ type partialArg struct {
 	WillContinue bool            `json:"willContinue"`
 }
 
-// literal returns the value as JSON, unless it is a text or there is none.
+// literal returns the value as JSON, unless it is a string or absent.
 func (p *partialArg) literal() (string, error) {
 	switch {
 	case len(p.Number) > 0:
@@ -37,14 +37,14 @@ func (p *partialArg) literal() (string, error) {
 	return "", nil
 }
 
-// step goes from a container to what is in it: to a member, or to an element.
+// step leads from a container to one of its members or elements.
 type step struct {
 	name    string
 	index   int
 	element bool
 }
 
-// parsePath reads a path as RFC 9535 has it for one place: $.a[0]['b c'].
+// parsePath reads a path to a single position, as in RFC 9535: $.a[0]['b c'].
 func parsePath(path string) ([]step, error) {
 	rest, found := strings.CutPrefix(path, "$")
 	if !found || rest == "" {
@@ -84,8 +84,7 @@ func parseStep(path string) (next step, rest string, ok bool) {
 	return step{index: index, element: true}, rest, found && err == nil && index >= 0
 }
 
-// parseQuoted reads a name, the quote and the bracket behind it. Escapes are those of JSON, and
-// the quote's.
+// parseQuoted reads a name, and the quote and bracket after it. Escapes are those of JSON, and the quote's.
 func parseQuoted(text string, quote byte) (next step, rest string, ok bool) {
 	literal := []byte{'"'}
 	for i := 0; i < len(text); i++ {
@@ -108,12 +107,12 @@ func parseQuoted(text string, quote byte) (next step, rest string, ok bool) {
 	return step{}, "", false
 }
 
-// node is a value that is being put together. The zero value is one of which nothing is known.
+// node is a value that is being assembled. The zero value is an unknown value.
 type node struct {
-	literal  string          // of a value that is no text
-	text     strings.Builder // of a text
+	literal  string          // of values other than strings
+	text     strings.Builder // of a string
 	isText   bool
-	goesOn   bool // whether more of the text follows
+	goesOn   bool // whether more of the string follows
 	members  []member
 	at       map[string]*node // the members
 	elements []*node
@@ -130,11 +129,11 @@ var (
 	errMany = fmt.Errorf("the arguments of the response have more than %d values", maxValues)
 )
 
-// maxValues bounds the values of all arguments of a response that come in pieces. A path makes one
-// for every two bytes, of which each takes a few hundred.
+// maxValues limits the values of all arguments of a response that come in pieces. Two bytes of a path can
+// add one, and each takes a few hundred.
 const maxValues = 65_536
 
-// put puts a value where the steps lead. It adds the values that there were not to the count.
+// put sets the value that the steps lead to. It adds the number of new values to count.
 func (n *node) put(steps []step, p partialArg, count *int) error {
 	for _, s := range steps {
 		var err error
@@ -150,7 +149,7 @@ func (n *node) put(steps []step, p partialArg, count *int) error {
 		return n.say(*p.String, p.WillContinue)
 	case literal == "":
 		n.goesOn = n.goesOn && p.WillContinue
-		return nil // it says no more than that a value is to come, or that it has come
+		return nil // it only announces a value, or ends one
 	case !n.empty():
 		return errKind
 	}
@@ -201,7 +200,7 @@ func (n *node) step(s step, count *int) (*node, error) {
 	return made, nil
 }
 
-// value returns the value, members in the order in which they began. One of which nothing is known is null.
+// value returns the value, with members in the order in which they began. An unknown value is null.
 func (n *node) value() *exact.Value {
 	switch {
 	case n.isText:

@@ -7,7 +7,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// document is a GenerateContentResponse: a whole response, or what one event of a stream holds.
+// document is a GenerateContentResponse: a whole response, or one event of a stream.
 type document struct {
 	Candidates     json.RawMessage `json:"candidates"`
 	PromptFeedback *feedback       `json:"promptFeedback"`
@@ -29,7 +29,7 @@ type candidate struct {
 	FinishReason string `json:"finishReason"`
 }
 
-// part is one part of a candidate's content, as far as it is looked at.
+// part is a part of a candidate's content.
 type part struct {
 	Text             string        `json:"text"`
 	Thought          bool          `json:"thought"`
@@ -50,7 +50,7 @@ type failure struct {
 	Message string `json:"message"`
 }
 
-// usage counts tokens. In a stream, each count is of all that came until then.
+// usage counts tokens. In a stream, each count includes the earlier ones.
 type usage struct {
 	Prompt        int64  `json:"promptTokenCount"`
 	ToolUsePrompt int64  `json:"toolUsePromptTokenCount"`
@@ -81,7 +81,7 @@ func finishReason(reason string, calls bool) tool.FinishReason {
 		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
 		return tool.FinishContentFilter
 	}
-	return tool.FinishReason(reason) // MALFORMED_FUNCTION_CALL, LANGUAGE, OTHER, and what is to come
+	return tool.FinishReason(reason) // MALFORMED_FUNCTION_CALL, LANGUAGE, OTHER, and future ones
 }
 
 // Response reads a whole response, or the array of those of a stream.

@@ -21,9 +21,9 @@ type calledFunction struct {
 	Args json.RawMessage `json:"args"`
 }
 
-// Calls writes parts with a functionCall each, as a model's content has them, and the signatures
-// that stood beside them. The arguments of a call that are not a JSON object are wrapped:
-// {"INVALID_JSON": "…"}, and the text of a custom one is {"input": "…"}.
+// Calls writes parts with a functionCall each, as in a model's content, and their signatures. Arguments that
+// are not a JSON object are wrapped: {"INVALID_JSON": "…"}, and so is the text of a custom call: {"input":
+// "…"}.
 func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
 	return wire.List(reader("calls"), calls, func(call *tool.Call) (callPart, error) {
 		written := callPart{calledFunction{sent(call.ID), call.Function.Name, wire.Input(call)}, call.Signature}
@@ -31,7 +31,7 @@ func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
 	})
 }
 
-// sent returns the id as the provider knows it, which is not one that was made here.
+// sent returns the id if it is the provider's own, and "" if it was made here.
 func sent(id string) string {
 	if _, made := position(id); made {
 		return ""
@@ -60,9 +60,9 @@ type inlineData struct {
 	DisplayName string `json:"displayName,omitempty"`
 }
 
-// Results writes parts with a functionResponse each, one for each record. Its response has
-// "output", and "error" where the call failed. Output is the text or the data of a result, or
-// {"text","data","content"} where it has several.
+// Results writes parts with a functionResponse each, one for each record. Its response has "output", and
+// "error" if the call failed. Output is the text or the data of a result, or {"text","data","content"} if it
+// has several of them.
 func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 	return wire.List(reader("results"), ordered(records), func(record *tool.Record) (resultPart, error) {
 		if err := wire.Matched("function.name", record.Function.Name); err != nil {
@@ -73,7 +73,7 @@ func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 	})
 }
 
-// ordered returns records, those with made ids in the order of their calls.
+// ordered returns the records, those with made ids in the order of their calls.
 func ordered(records []tool.Record) []tool.Record {
 	ordered, places, made := slices.Clone(records), []int{}, map[int]int{}
 	for i := range records {
@@ -88,14 +88,14 @@ func ordered(records []tool.Record) []tool.Record {
 	return ordered
 }
 
-// output is a result that has more than one of them.
+// output is the output of a result that has several parts.
 type output struct {
 	Text    string          `json:"text,omitempty"`
 	Data    json.RawMessage `json:"data,omitempty"`
 	Content []string        `json:"content,omitempty"`
 }
 
-// answer returns a result as the provider has it, and the media that belong to it.
+// answer returns a result in the provider's form, and its media.
 func answer(result *tool.Result) (json.RawMessage, []mediumPart, error) {
 	shown := output{Text: result.Output, Data: result.Data}
 	if len(shown.Data) > 0 && !json.Valid(shown.Data) {
@@ -127,7 +127,7 @@ func answer(result *tool.Result) (json.RawMessage, []mediumPart, error) {
 	return encoded, media, err
 }
 
-// simplest returns what there is to show, nil for nothing.
+// simplest returns the output without an object around a single part; nil if it is empty.
 func (o output) simplest() any {
 	switch {
 	case len(o.Content) == 0 && len(o.Data) == 0 && o.Text == "":
@@ -140,12 +140,12 @@ func (o output) simplest() any {
 	return o
 }
 
-// looked returns whether the provider looks at media of a type within a result.
+// looked returns whether the provider can view media of a type within a result.
 func looked(mimeType string) bool {
 	return slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"}, mimeType)
 }
 
-// kind returns what a medium of a type is in a result.
+// kind returns the type of content that media of a MIME type are.
 func kind(mimeType string) string {
 	if strings.HasPrefix(mimeType, "image/") {
 		return "image"

@@ -18,9 +18,9 @@ type assembly struct {
 	parts   int
 	values  int // of all arguments that come in pieces
 	calls   []*call
-	open    []*call // calls that are continued, and maybe some that have ended
+	open    []*call // calls to be continued, and maybe some that have ended
 	byID    map[string]*call
-	known   bool // whether anything came that a response has
+	known   bool // whether there was anything that responses have
 	blocked bool
 	finish  string
 	usage   usage
@@ -74,7 +74,7 @@ func (a *assembly) candidate(r wire.Reader, c *candidate) error {
 	})
 }
 
-// check says what is wrong with a response that has ended.
+// check reports the faults of a response that has ended.
 func (a *assembly) check() error {
 	if !a.known {
 		return a.Fail("", "is not a response of generateContent: it has neither candidates nor promptFeedback nor usageMetadata")
@@ -128,10 +128,10 @@ type call struct {
 	bytes    int  // of the pieces
 }
 
-// madeID starts the id of a call without one; the call's position follows.
+// madeID is the prefix of ids for calls without one; the call's position follows.
 const madeID = "gemini-call-"
 
-// position returns the position that a made id is of.
+// position returns the position in an id that was made here.
 func position(id string) (int, bool) {
 	digits, made := strings.CutPrefix(id, madeID)
 	n, err := strconv.Atoi(digits)

@@ -9,9 +9,9 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Answers reads responses to tools/call requests: one, or an array of them. Requests and
-// notifications among them are passed over. Each is read as [Answer] does, but that a text that
-// is the JSON of a result, as records have it, is that result: who answers is the client here.
+// Answers reads responses to tools/call requests: one, or an array of them. Requests and notifications among
+// them are ignored. Each is read as [Answer] does, except that a text that is the JSON of a result, in the
+// form of records, is that result, since the answers are the client's.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
 	return wire.ReadAnswers(reader("answers"), document, "", func(r wire.Reader, a *wire.Answers, m *message) error {
 		if err := m.check(r); err != nil || m.Method != "" {
@@ -25,13 +25,12 @@ func (dialect) Answers(document []byte) (dialects.Answers, error) {
 	})
 }
 
-// Answer reads the response to a tools/call request: the id of the call, and what it came to.
+// Answer reads the response to a tools/call request: the id of the call, and its result.
 //
-// The first text is the output, or the error where isError is set, after which the next is the
-// output. Structured content is the data, and everything else the content, but for text that
-// repeats the data. A server's refusal of the request is a result too: of kind [tool.UnknownTool]
-// where the parameters were refused, and [tool.Internal] otherwise. What the server has written
-// is not to be trusted.
+// The first text is the output; if isError is set, it is the error, and the next text the output. Structured
+// content is the data, and everything else the content, except for text that repeats the data. A refusal of
+// the request is a result too: of kind [tool.UnknownTool] if the parameters were refused, and
+// [tool.Internal] otherwise. The result is untrusted input.
 func Answer(document []byte) (id string, result tool.Result, err error) {
 	var m message
 	r := reader("results")
@@ -44,7 +43,7 @@ func Answer(document []byte) (id string, result tool.Result, err error) {
 	return m.answer(r, (*wire.Outcome).Said)
 }
 
-// answer returns the id and the result in a response. What was said is made a result by outcome.
+// answer returns the id and the result in a response, which outcome makes of its content.
 func (m *message) answer(r wire.Reader, outcome func(*wire.Outcome, bool) tool.Result) (string, tool.Result, error) {
 	id, ok := readID(m.ID)
 	if !ok {
@@ -63,7 +62,7 @@ func (m *message) answer(r wire.Reader, outcome func(*wire.Outcome, bool) tool.R
 	return id, result, nil
 }
 
-// result returns what an error of the protocol is for a call.
+// result returns a protocol error as the result of a call.
 func (f *failure) result() tool.Result {
 	kind := tool.Internal
 	if f.Code == invalidParams {
@@ -109,8 +108,8 @@ func read(r wire.Reader, document json.RawMessage, outcome func(*wire.Outcome, b
 // contents are the blocks of a result.
 type contents struct {
 	wire.Outcome
-	data  []byte // the structured content without white space; nil where there is none
-	read  int    // how many texts have a meaning of their own
+	data  []byte // the structured content without white space; nil if absent
+	read  int    // the number of texts that are error or output
 	texts int
 }
 
@@ -124,14 +123,14 @@ func (c *contents) add(r wire.Reader, b *block) error {
 	}
 	part, ok := b.part()
 	if !ok {
-		return r.Fail("", "is no block of content: the type is %q", tool.Shown(b.Type, 64))
+		return r.Fail("", "is not a block of content: the type is %q", tool.Shown(b.Type, 64))
 	}
 	c.Part(part)
 	return nil
 }
 
-// text adds a text, unless it says no more than the structured content: servers repeat that for
-// clients that do not read it.
+// text adds a text, unless it repeats the structured content, as servers do for clients that do not read
+// that.
 func (c *contents) text(text string) {
 	if c.texts++; c.texts > c.read && c.data != nil && bytes.Equal(wire.Compact([]byte(text)), c.data) {
 		return
@@ -139,7 +138,7 @@ func (c *contents) text(text string) {
 	c.Text(text)
 }
 
-// part returns what a block that is no text is in a result.
+// part returns a block other than text as a part of a result.
 func (b *block) part() (tool.Content, bool) {
 	switch b.Type {
 	case "image":

@@ -30,7 +30,7 @@ type wireTool struct {
 	Annotations  *annotations    `json:"annotations,omitempty"`
 }
 
-// names is what the names of tools should look like.
+// names is the rule for the names of tools.
 func names() lint.NameRule {
 	return lint.NameRule{
 		Most: 128, Extra: "_-.", Severity: dialects.Weakened,
@@ -38,7 +38,7 @@ func names() lint.NameRule {
 	}
 }
 
-// rules are what the specification asks of schemas. All of JSON Schema 2020-12 is taken.
+// rules are the specification's rules for schemas. It accepts all of JSON Schema 2020-12.
 func rules() lint.Rules {
 	return lint.Rules{ObjectRoot: lint.Keyword{
 		Severity: dialects.Refused, Message: "clients refuse a tool whose schema is not that of an object",
@@ -46,9 +46,9 @@ func rules() lint.Rules {
 	}}
 }
 
-// Definitions writes the elements of "tools" in the result of tools/list: labels as titles, results
-// as outputSchema and hints as annotations. Tools of all types are alike. Strict changes nothing: no
-// client of MCP holds a model to the schema, and the server checks arguments itself.
+// Definitions writes the elements of "tools" in the result of tools/list: labels as titles, results as
+// outputSchema and hints as annotations. Tools of all types are alike. Strict changes nothing: no MCP client
+// enforces schemas, and the server checks arguments itself.
 func (dialect) Definitions(definitions []tool.Definition, _ dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
 	return lint.Offer(reader("definitions"), definitions, names(), func(d *tool.Definition) (wireTool, []dialects.Finding, error) {
 		schema, found, err := lint.Check(d.Parameters, rules())
@@ -60,8 +60,8 @@ func (dialect) Definitions(definitions []tool.Definition, _ dialects.DefinitionO
 	})
 }
 
-// structured returns the schema of results as it is offered. One of anything but objects is left
-// out: Results sends objects alone as structured content, and clients refuse what is missing.
+// structured returns the schema of results as it is offered. Only schemas of objects are: Results sends only
+// objects as structured content, and clients treat a missing one as an error.
 func structured(schema json.RawMessage) (json.RawMessage, []dialects.Finding, error) {
 	if wire.Absent(bytes.TrimSpace(schema)) {
 		return nil, nil, nil
@@ -82,10 +82,9 @@ func structured(schema json.RawMessage) (json.RawMessage, []dialects.Finding, er
 	}}, nil
 }
 
-// Offered reads the result of tools/list, or the JSON-RPC response that holds it. next is where
-// the list goes on, and empty where this is its end. Tools are not judged: names may be
-// anything but empty, and schemas any JSON object. Hints of a server that is not trusted must not
-// decide anything.
+// Offered reads the result of tools/list, or the JSON-RPC response that holds it. next is the cursor of the
+// next page; empty on the last. Tools are not judged: names may be anything but empty, and schemas any JSON
+// object. Do not base decisions on the hints of a server that is not trusted.
 func Offered(document []byte) (tools []tool.Definition, next string, err error) {
 	body, r, err := resultIn(reader("definitions"), document)
 	if err != nil {
@@ -118,11 +117,11 @@ func Offered(document []byte) (tools []tool.Definition, next string, err error) 
 	return tools, list.Next, nil
 }
 
-// maxTools is how many tools are read from one page of a list.
+// maxTools limits the tools on one page of a list.
 const maxTools = 4096
 
-// annotations are what a server says of a tool. Of what it does not say the worst is assumed: that
-// the tool changes things, destroys some, and does so again each time.
+// annotations are a server's hints about a tool. Missing ones have the worst meaning: the tool modifies and
+// destroys things, and does so again each time.
 type annotations struct {
 	Title       string `json:"title,omitempty"`
 	ReadOnly    bool   `json:"readOnlyHint,omitempty"`
@@ -130,8 +129,8 @@ type annotations struct {
 	Idempotent  bool   `json:"idempotentHint,omitempty"`
 }
 
-// annotated returns the annotations for hints, nil where these say nothing. Of a tool that only
-// reads it goes without saying that it destroys nothing.
+// annotated returns the annotations for hints; nil for none. A read-only tool need not be marked as not
+// destructive.
 func annotated(hints tool.Hints) *annotations {
 	if hints == (tool.Hints{}) {
 		return nil
@@ -155,7 +154,7 @@ func (a *annotations) hints() tool.Hints {
 	return hints
 }
 
-// definition returns what a server says of a tool.
+// definition returns a server's tool as a definition.
 func (t *wireTool) definition() tool.Definition {
 	read := tool.Definition{
 		Name: t.Name, Description: t.Description, Parameters: t.InputSchema, Label: t.Title, Hints: t.Annotations.hints(),

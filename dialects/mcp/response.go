@@ -11,9 +11,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Response reads what a client sends: a tools/call request, or a batch of them, which is a JSON
-// array. There is no text and no usage in it. Batches may hold notifications, which are passed
-// over; every other message is refused.
+// Response reads what a client sends: a tools/call request, or a batch of them, which is a JSON array. There
+// is no text and no usage in it. Notifications in batches are ignored; all other messages are refused.
 func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 	read := stream{Output: wire.Output{Reader: reader("response")}}
 	err := read.take(document, func(r wire.Reader, m *message) error {
@@ -86,7 +85,7 @@ const (
 	callMethod = "tools/call"
 )
 
-// message is the union of JSON-RPC's messages.
+// message is the union of JSON-RPC messages.
 type message struct {
 	JSONRPC string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -115,7 +114,7 @@ func (m *message) check(r wire.Reader) error {
 	return nil
 }
 
-// call returns the call that a tools/call request asks for.
+// call returns the call in a tools/call request.
 func (m *message) call(r wire.Reader) (tool.Call, error) {
 	id, ok := readID(m.ID)
 	if !ok {
@@ -158,7 +157,7 @@ func writeID(id string) json.RawMessage {
 	return exact.Quote(id)
 }
 
-// isNumber returns whether text is a number of JSON and nothing beside it.
+// isNumber returns whether text is a JSON number without surrounding white space.
 func isNumber(text []byte) bool {
 	return len(text) > 0 && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') && json.Valid(text) &&
 		!bytes.ContainsAny(text, " \t\r\n")

@@ -19,15 +19,15 @@ type request struct {
 	Params  params          `json:"params"`
 }
 
-// Calls writes a batch of tools/call requests, one for each call, as [Request] does. Servers of
-// the newer revisions take no batches: send them one by one.
+// Calls writes a batch of tools/call requests, one for each call, as [Request] does. Servers of newer
+// revisions do not accept batches: send the requests one by one.
 func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
 	return wire.List(reader("calls"), calls, requested)
 }
 
-// Request writes the tools/call request for a call, whose ID becomes the request's id. Arguments
-// that are no JSON object, which the protocol has no place for, are wrapped:
-// {"INVALID_JSON": "…"}. The text of a custom call is {"input": "…"}.
+// Request writes the tools/call request for a call, whose ID becomes the request's id. Arguments that are
+// not a JSON object, which the protocol does not support, are wrapped: {"INVALID_JSON": "…"}, and so is the
+// text of a custom call: {"input": "…"}.
 func Request(call tool.Call) (json.RawMessage, error) {
 	written, err := requested(&call)
 	if err != nil {
@@ -60,7 +60,7 @@ type callResult struct {
 	IsError    bool            `json:"isError,omitempty"`
 }
 
-// block is the union of the blocks of content.
+// block is the union of content blocks.
 type block struct {
 	Type     string    `json:"type"`
 	Text     *string   `json:"text,omitempty"`
@@ -79,18 +79,18 @@ type resource struct {
 	Blob     []byte  `json:"blob,omitempty"`
 }
 
-// The codes of JSON-RPC for calls that came to no result.
+// The JSON-RPC codes of calls without a result.
 const (
 	invalidParams = -32602
 	internalError = -32603
 )
 
-// Results writes one JSON-RPC response for each record. A call of a tool that there is not, and
-// one that the host failed, is answered with an error of the protocol, which clients keep to
-// themselves; every other failure is a result with isError, so that the model reads why.
+// Results writes one JSON-RPC response for each record. Calls of unknown tools and failures of the host are
+// answered with a protocol error, which clients do not show to the model; every other failure is a result
+// with isError, so that the model reads the reason.
 //
-// Data that is an object is sent as structuredContent, and all data also as text, as the
-// specification asks, unless the output says it already.
+// Data that is an object is sent as structuredContent, and all data also as text, as the specification asks,
+// unless the output repeats it already.
 func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 	return wire.List(reader("results"), records, func(record *tool.Record) (response, error) {
 		return answer(writeID(record.ID), &record.Result)
@@ -135,11 +135,10 @@ func (r *callResult) text(text string) {
 	r.Content = append(r.Content, block{Type: "text", Text: &text})
 }
 
-// unknownType stands where the protocol asks for a MIME type and there is none.
+// unknownType is for parts without a MIME type where the protocol requires one.
 const unknownType = "application/octet-stream"
 
-// written returns the block for a part of a result. The part's place gives it a URI where it
-// has none.
+// written returns the block for a part of a result. The part's place gives it a URI if it has none.
 func written(part *tool.Content, place int) block {
 	mime := part.MIMEType
 	if mime == "" {
@@ -168,7 +167,7 @@ func written(part *tool.Content, place int) block {
 func embedded(part *tool.Content, place int) *resource {
 	r := &resource{URI: part.URL, MIMEType: part.MIMEType, Blob: part.Data}
 	if r.URI == "" {
-		// It only tells the parts of this result apart; nothing can be read by it.
+		// The URI only distinguishes the parts of this result; nothing can be read from it.
 		r.URI = fmt.Sprintf("result:///content/%d/%s", place, url.PathEscape(part.Name))
 	}
 	if len(part.Data) == 0 {

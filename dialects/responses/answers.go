@@ -10,7 +10,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// approvalResponse is the type of items that allow a call, or refuse it.
+// approvalResponse is the type of items that approve or reject a call.
 const approvalResponse = "mcp_approval_response"
 
 // answered is an item of a conversation.
@@ -25,13 +25,12 @@ type answered struct {
 	Reason    string          `json:"reason"`
 }
 
-// Answers reads outputs of calls and answers to requests for approval: one item, an array of them,
-// or a request with them as its input. What else a conversation has is passed over.
+// Answers reads outputs of calls and answers to requests for approval: one item, an array of them, or a
+// request with them as its input. The rest of a conversation is ignored.
 //
-// An output that is the JSON of a result, as Results writes it, is that result; any other is what
-// a call that succeeded has to say, unless its status is "incomplete". An approval holds for one
-// call. It has the call's id and the fingerprint from the id of the request, if that is one that
-// [Events] made; otherwise that id is the call's.
+// An output that is the JSON of a result, as Results writes it, is that result; any other output is that of
+// a successful call, unless its status is "incomplete". An approval is for one call. Its call id and
+// fingerprint are those in the id of the request, if [Events] made that; any other id is the call's.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
 	return wire.ReadAnswers(reader("answers"), document, "input", func(r wire.Reader, a *wire.Answers, element *json.RawMessage) error {
 		var kind struct {
@@ -97,8 +96,8 @@ func (i *answered) output(r wire.Reader, a *wire.Answers) error {
 	return a.Add(r, tool.Answer{CallID: id, Result: result})
 }
 
-// result reads an output: a text, or an array of parts. The JSON of a result may stand first among
-// these, behind which the images and files are that its content leaves out.
+// result reads an output: a text, or an array of parts. If the first part is the JSON of a result, the parts
+// after it are the images and files whose data that omits.
 func (i *answered) result(r wire.Reader, failed bool) (tool.Result, error) {
 	var outcome wire.Outcome
 	if i.Output[0] != '[' {
@@ -134,7 +133,7 @@ type answeredPart struct {
 	FileID string `json:"file_id"`
 }
 
-// read returns what a part is of what a call came to.
+// read returns a part as the part of a result.
 func (p *answeredPart) read(r wire.Reader) (tool.Content, error) {
 	switch {
 	case p.Type == "input_text" || p.Type == "output_text":
@@ -156,9 +155,8 @@ func (p *answeredPart) read(r wire.Reader) (tool.Content, error) {
 	return wire.Linked(r, "file_data", p.FileData, file)
 }
 
-// restored puts what was shown as parts of their own back to where it stands in a result's content,
-// which says all of it but the data. Both are in the same order. What has no place in the content
-// comes behind it.
+// restored returns a result's content with the data of the parts that were sent separately. Both are in the
+// same order. Parts that do not belong to the content are appended.
 func restored(content, shown []tool.Content) []tool.Content {
 	whole := slices.Clone(content)
 	for i := range whole {
@@ -170,8 +168,7 @@ func restored(content, shown []tool.Content) []tool.Content {
 	return append(whole, shown...)
 }
 
-// belongs returns whether a part shows this of a result's content: the data, or else what stands
-// at the URL.
+// belongs returns whether a part that was sent separately holds the data of this content, or has its URL.
 func belongs(content, part *tool.Content) bool {
 	if len(content.Data) > 0 || !isShown(content.MIMEType) {
 		return false

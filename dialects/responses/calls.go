@@ -11,18 +11,18 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// open is a call that may not be whole yet.
+// open is a call that may be incomplete.
 type open struct {
 	pieces.Call
 	number  int         // in the order in which calls began
-	first   pieces.Text // arguments that came when it began
-	ended   bool        // its arguments are whole
-	settled bool        // the provider says that it is whole
-	cut     bool        // the provider says that it is not
+	first   pieces.Text // arguments that it began with
+	ended   bool        // its arguments are complete
+	settled bool        // the provider says that it is complete
+	cut     bool        // the provider says that it is incomplete
 	passed  bool
 }
 
-// head takes what an item says of a call when it begins.
+// head takes the properties that an item has when the call begins.
 func (o *open) head(r wire.Reader, i *item) error {
 	o.Type = i.calls()
 	if id := i.id(); id != "" {
@@ -36,7 +36,7 @@ func (o *open) head(r wire.Reader, i *item) error {
 	return err
 }
 
-// become makes a call what a whole item says it is.
+// become takes a complete item.
 func (o *open) become(r wire.Reader, i *item) error {
 	if err := o.head(r, i); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (o *open) become(r wire.Reader, i *item) error {
 	}
 	if i.silent() && (o.ended || o.Begun()) {
 		o.ended = true
-		return nil // the pieces are all there is
+		return nil // the pieces are the arguments
 	}
 	return o.replace(r, o.first)
 }
@@ -58,7 +58,7 @@ func (o *open) replace(r wire.Reader, arguments pieces.Text) error {
 	return r.Bounded("", o.Len())
 }
 
-// whole returns the call, and whether there is one: it may have been cut where the response was.
+// whole returns the call, and whether it is complete: it may have been truncated with the response.
 func (o *open) whole(cut, last bool) (tool.Call, bool) {
 	if !o.ended && !o.Begun() {
 		o.Replace(o.first)
@@ -72,15 +72,14 @@ func (o *open) whole(cut, last bool) (tool.Call, bool) {
 	case call.Function.Name == "":
 		return call, false
 	case call.Type == tool.LocalShellCall:
-		return call, o.ended && !last // half a command is a command, too
+		return call, o.ended && !last // half a command may be a valid one
 	case call.Type == tool.CustomCall:
 		return call, !last
 	}
 	return call, json.Valid([]byte(call.Function.Arguments))
 }
 
-// finish returns the calls that are whole, with ids, those that they were put together as, and
-// why the model stopped.
+// finish returns the complete calls, with ids, the open calls that they come from, and the finish reason.
 func finish(r wire.Reader, opened []*open, reason tool.FinishReason) ([]tool.Call, []*open, tool.FinishReason, error) {
 	calls, from := []tool.Call{}, []*open{}
 	for i, o := range opened {
@@ -100,16 +99,16 @@ func finish(r wire.Reader, opened []*open, reason tool.FinishReason) ([]tool.Cal
 	return calls, from, reason, nil
 }
 
-// slot is a place in the output of a streamed response.
+// slot is a position in the output of a streamed response.
 type slot struct {
 	kind  string // as in key
 	id    string // the item's
 	index int64
-	said  bool  // text came for it
-	call  *open // nil where it is none, or where that is not known
+	said  bool  // its text has been passed on
+	call  *open // nil for messages
 }
 
-// slots are the places of a stream's messages and calls.
+// slots are the positions of a stream's messages and calls.
 type slots struct {
 	all     []*slot
 	byIndex map[int64]*slot // the latest with each index
@@ -119,18 +118,18 @@ type slots struct {
 	calls   int
 }
 
-// key is by what an event says which item it is about.
+// key identifies the item that an event is about.
 type key struct {
 	Index  *int64 `json:"output_index"`
 	ItemID string `json:"item_id"`
-	kind   string // the item's type, where function_call stands for calls of custom tools too
+	kind   string // the item's type, where function_call stands for all calls
 	callID string
 }
 
-// find returns the place that an event is about, and makes one if it is about a new one.
+// find returns the slot of the item that an event is about, which may be new.
 //
-// By the documentation the index says which. Some servers give each item the same, others make
-// up an id for every event: where index and id contradict each other, the call_id decides.
+// By the documentation the index identifies it. Some servers give all items the same index, others make up
+// an id for every event: if index and id contradict each other, the call_id decides.
 func (s *slots) find(r wire.Reader, k key) (*slot, error) {
 	if known := s.known(k); known != nil {
 		return known, s.learn(r, known, k)
@@ -147,7 +146,7 @@ func (s *slots) find(r wire.Reader, k key) (*slot, error) {
 		made.index = *k.Index
 		s.byIndex[made.index] = made
 	} else if len(s.all) > 0 {
-		made.index = s.all[len(s.all)-1].index // it follows the item before it
+		made.index = s.all[len(s.all)-1].index // it follows the previous item
 	}
 	s.all = append(s.all, made)
 	s.latest[k.kind] = made
@@ -181,7 +180,7 @@ func (s *slots) known(k key) *slot {
 	return nil
 }
 
-// learn adds to a place what an event says of it.
+// learn adds what an event says about an item to its slot.
 func (s *slots) learn(r wire.Reader, known *slot, k key) error {
 	if known.id == "" && k.ItemID != "" {
 		known.id = k.ItemID

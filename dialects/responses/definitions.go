@@ -23,8 +23,8 @@ type functionTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	Parameters  json.RawMessage `json:"parameters"`
-	// Strict is always there: without it, the provider makes schemas strict by itself, and every
-	// property required with that.
+	// Strict is always written: without it, the provider makes schemas strict by itself, and thus every
+	// property required.
 	Strict bool `json:"strict"`
 }
 
@@ -39,9 +39,9 @@ type localShellTool struct {
 	Type string `json:"type"`
 }
 
-// Definitions writes the elements of "tools". Custom tools and the local shell have no schema that the
-// model could be held to. A local shell of another name is offered as a function, since its calls
-// would come back under the name local_shell.
+// Definitions writes the elements of "tools". Custom tools and the local shell have no schema that could be
+// enforced. A local shell with another name is offered as a function, since its calls would come back under
+// the name local_shell.
 func (dialect) Definitions(definitions []tool.Definition, options dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
 	return structured.Offer(reader("definitions"), definitions, options.Strict, func(t structured.Tool) any {
 		switch t.Type {

@@ -4,28 +4,28 @@
 //   - Responses are response objects, and streams of the events response.created to
 //     response.completed, response.incomplete or response.failed.
 //   - Results are items function_call_output, custom_tool_call_output and local_shell_call_output.
-//     Their output is the JSON of the result, as in the "result" of a record. A result with images or
-//     files has an array of parts: that JSON, in which their data is left out, and behind it the
-//     images and files. A local shell's has text alone.
-//   - Calls are items function_call, custom_tool_call and local_shell_call. Arguments are text there,
-//     so that they go back as the model wrote them, JSON or not; those of a local shell are its action,
-//     without its type and without what is null. A local shell's calls run the tool local_shell.
-//   - Answers are items with outputs, whoever wrote them, and mcp_approval_response.
+//     Their output is the JSON of the result, as in the "result" of a record. The output of a result with
+//     images or files is an array of parts: that JSON without their data, followed by the images and
+//     files. A local shell's output is always text.
+//   - Calls are items function_call, custom_tool_call and local_shell_call. Arguments are text there, so
+//     they are sent back as the model wrote them, valid JSON or not; those of a local shell are its action,
+//     without its type and without null members. A local shell's calls run the tool local_shell.
+//   - Answers are items with outputs, from any client, and mcp_approval_response.
 //
-// The id of a call is the item's call_id, by which its output is matched. Where a server leaves
-// it out, it is the item's id, or else made from the position among the calls: "call_0".
+// The id of a call is the item's call_id, by which its output is matched. If a server omits it, it is the
+// item's id, or else derived from the position among the calls: "call_0".
 //
-// The finish reason of a completed response is "tool_calls" if it asks for calls, or else "stop".
-// Refusals are read as content. What the provider runs itself (web_search_call, mcp_call, …) is no
-// call, nor is what it asks approval for (mcp_approval_request); what else it would have the client
-// run (computer_call, shell_call, …) Definitions does not offer.
+// The finish reason of a completed response is "tool_calls" if it has calls, and "stop" otherwise. Refusals
+// are read as content. What the provider runs itself (web_search_call, mcp_call, …) is not a call, nor is
+// a request for the approval of that (mcp_approval_request). Definitions does not offer the other tools
+// that the client would have to run (computer_call, shell_call, …).
 //
-// Where a response is incomplete, calls that did not come whole are left out: those that the
-// provider marks so, those with arguments that are not JSON, and a custom tool's or a local shell's
-// if it is the last. Empty arguments would otherwise pass for those of a tool without any.
+// If a response is incomplete, incomplete calls are left out: those that the provider marks so, those with
+// arguments that are not JSON, and the last call if it is a custom tool's or a local shell's. Empty
+// arguments could otherwise be mistaken for those of a tool without parameters.
 //
-// A model that reasons wants its reasoning items back with the calls: continue from the response
-// with previous_response_id, or keep the response's items for that.
+// Reasoning models need their reasoning items back with the calls: continue from the response with
+// previous_response_id, or keep the response's items for that.
 //
 // # Events of a batch
 //

@@ -10,14 +10,14 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// EventsOptions identify the response that [Events] write. The zero value will do.
+// EventsOptions identify the response that [Events] write. The zero value is valid.
 type EventsOptions struct {
-	// ResponseID is the id of the response. Empty: it is derived from the id of the batch, and for a
-	// resumed batch also from the time, since that is another response.
+	// ResponseID is the id of the response. Empty: it is derived from the id of the batch, and for a resumed
+	// batch also from the time, since that is another response.
 	ResponseID string
 	// PreviousResponseID is the id of the response that this one continues; empty for none.
 	PreviousResponseID string
-	Model              string // empty where no model is to be named
+	Model              string // empty to name no model
 	// ServerLabel names the server that runs the tools. Empty: "caisson".
 	ServerLabel string
 }
@@ -33,8 +33,8 @@ type Events struct {
 	sequence int
 	response streamed
 	calls    map[string]*call
-	idents   map[string]int   // how many calls go by an id
-	out      []dialects.Event // of the event that is being written
+	idents   map[string]int   // the number of calls with an id
+	out      []dialects.Event // the API's events for the current event
 	failed   error            // why an event could not be written
 }
 
@@ -160,7 +160,7 @@ func (e *Events) created(event *tool.Event) streamed {
 	}
 }
 
-// seconds returns a time as the API has it; the zero time is 0.
+// seconds returns a time in the API's form; the zero time is 0.
 func seconds(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -168,7 +168,7 @@ func seconds(t time.Time) int64 {
 	return t.Unix()
 }
 
-// optional returns a text that is null where it is empty.
+// optional returns a text, or null if it is empty.
 func optional(text string) *string {
 	if text == "" {
 		return nil
@@ -229,7 +229,7 @@ func (e *Events) done(at place, item any) {
 // call is a call of the batch with the state of its items.
 type call struct {
 	planned   tool.Planned
-	announced bool    // it waits for the client
+	announced bool    // the client has been asked for an answer
 	running   running // its item; nil before it has started
 	message   *message
 	ended     bool
@@ -272,7 +272,7 @@ func (e *Events) asks(c *call, event *tool.Event) error {
 	return nil
 }
 
-// wanted returns the arguments that a call is to be run with.
+// wanted returns the arguments that a call is to run with.
 func wanted(action *tool.Action) string {
 	switch written := action.Call.Function.Arguments; {
 	case len(action.Arguments) > 0:
@@ -311,7 +311,7 @@ func (e *Events) announce(c *call, action *tool.Action) {
 	}
 }
 
-// arguments writes the arguments of a call in one delta.
+// arguments writes the arguments of a call as a single delta.
 func (e *Events) arguments(kind string, at place, arguments *string) {
 	e.step(kind+"_arguments.delta", at, itemStep{Delta: arguments})
 	e.step(kind+"_arguments.done", at, itemStep{Arguments: arguments})
@@ -328,7 +328,7 @@ func (e *Events) started(c *call, event *tool.Event) error {
 	return nil
 }
 
-// output writes what a call emits, as far as the API has a form for it.
+// output writes an emission of a call, if the API has a form for it.
 func (e *Events) output(c *call, event *tool.Event) error {
 	if event.Emission == nil {
 		return e.wrong(event, "does not hold what the call says")

@@ -20,7 +20,7 @@ type hosted struct {
 	begun       bool
 }
 
-// hosted adds an item, given how it starts.
+// hosted adds an item that starts with head.
 func (e *Events) hosted(head itemHead, doing string, item any) hosted {
 	h := hosted{kind: head.Type, doing: doing, at: e.add(head.ID, item)}
 	e.step(h.kind+".in_progress", h.at, itemStep{})
@@ -51,7 +51,7 @@ type webSearch struct {
 	item webSearchItem
 }
 
-// maxSources bounds the sources that one item lists.
+// maxSources limits the sources that one item lists.
 const maxSources = 256
 
 func (e *Events) webSearch(p *tool.Planned) running {
@@ -110,7 +110,7 @@ func (f *fileSearch) end(e *Events, result *tool.Result) {
 	e.done(f.at, f.item)
 }
 
-// queries returns what a call searches for, by the usual names of the argument. It is never nil.
+// queries returns what a call searches for, from the usual names of that argument. It is never nil.
 func queries(p *tool.Planned) []string {
 	if p.Type == tool.CustomCall {
 		return []string{p.Arguments}
@@ -211,14 +211,14 @@ func (i *image) finish(result *tool.Result) {
 	}
 }
 
-// base64Of returns the image of an emission, which is base64 already.
+// base64Of returns the image of an emission, which is in base64 already.
 func base64Of(emission *tool.Emission) (string, bool) {
 	var encoded string
 	err := json.Unmarshal(emission.Data, &encoded)
 	return encoded, err == nil && encoded != ""
 }
 
-// imageFormat returns the API's word for a MIME type, or "".
+// imageFormat returns the API's name of a MIME type, or "".
 func imageFormat(mimeType string) string {
 	switch mimeType {
 	case "image/png", "image/jpeg", "image/webp":
@@ -227,7 +227,7 @@ func imageFormat(mimeType string) string {
 	return ""
 }
 
-// server is the item of a call of any other tool, as the API has for tools that an MCP server runs.
+// server is the item of a call of any other tool, in the API's form for tools of MCP servers.
 type server struct {
 	at   place
 	item serverItem
@@ -244,7 +244,7 @@ func (e *Events) server(p *tool.Planned) running {
 	return s
 }
 
-// say does nothing: the API has no form for what such a call emits.
+// say does nothing: the API has no form for emissions of such a call.
 func (s *server) say(*Events, *tool.Emission) {}
 
 func (s *server) end(e *Events, result *tool.Result) {

@@ -57,8 +57,8 @@ type itemStep struct {
 	Format       string    `json:"output_format,omitempty"`
 }
 
-// streamed is a response as it is written. The members that repeat a model's request have the values
-// that stand for nothing.
+// streamed is a response as it is written. The members that would repeat the request to a model have neutral
+// values.
 type streamed struct {
 	ID              string         `json:"id"`
 	Object          string         `json:"object"`

@@ -10,7 +10,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// response is a response object, whole or as far as it came.
+// response is a response object, complete or not.
 type response struct {
 	ID         string          `json:"id"`
 	Model      string          `json:"model"`
@@ -34,11 +34,11 @@ func (u usage) counts() tool.ChatUsage {
 }
 
 type failure struct {
-	Code    json.RawMessage `json:"code"` // a word, a number or null
+	Code    json.RawMessage `json:"code"` // a string, a number or null
 	Message string          `json:"message"`
 }
 
-// as returns the error that the provider sent.
+// as returns the provider's error.
 func (f *failure) as(r wire.Reader) error {
 	said := f.Message
 	if code := strings.Trim(string(f.Code), `"`); code != "" && code != "null" {
@@ -55,7 +55,7 @@ const (
 	localShellCall = "local_shell_call"
 )
 
-// item is an element of a response's output. The other types have other forms.
+// item is an element of a response's output. Items of other types have other forms.
 type item struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
@@ -86,12 +86,12 @@ func (i *item) calls() string {
 	return tool.FunctionCall
 }
 
-// silent returns whether a call's item does not say what its arguments are.
+// silent returns whether a call's item has no arguments at all.
 func (i *item) silent() bool {
 	return wire.Absent(i.Arguments) && wire.Absent(i.Input) && wire.Absent(i.Action)
 }
 
-// arguments returns those of a call.
+// arguments returns the arguments of a call.
 func (i *item) arguments(r wire.Reader) (pieces.Text, error) {
 	switch i.Type {
 	case localShellCall:
@@ -109,7 +109,7 @@ func (i *item) arguments(r wire.Reader) (pieces.Text, error) {
 	return arguments.Text, err
 }
 
-// id returns that by which a result is matched with the call.
+// id returns the id by which a result is matched with the call.
 func (i *item) id() string {
 	if i.CallID != "" {
 		return i.CallID
@@ -176,7 +176,7 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 	return read, nil
 }
 
-// maxElements bounds the items of a response, and the parts of a message.
+// maxElements limits the items of a response, and the parts of a message.
 const maxElements = 2 * dialects.MaxCalls
 
 // each calls visit with the messages and calls of the output, and their indexes.
@@ -192,7 +192,7 @@ func (w *response) each(r wire.Reader, visit func(r wire.Reader, index int64, i 
 	})
 }
 
-// failed returns the error that stands for a response, or nil.
+// failed returns the error of a failed response, or nil.
 func (w *response) failed(r wire.Reader) error {
 	if w.Error != nil {
 		return w.Error.as(r.In("error"))
@@ -203,7 +203,7 @@ func (w *response) failed(r wire.Reader) error {
 	return nil
 }
 
-// reason returns why the model stopped; "stop" also where it asks for calls.
+// reason returns the finish reason, which is "stop" even if there are calls.
 func (w *response) reason(r wire.Reader) (tool.FinishReason, error) {
 	switch w.Status {
 	case "completed", "":
@@ -212,7 +212,7 @@ func (w *response) reason(r wire.Reader) (tool.FinishReason, error) {
 		return "", r.Fail("status", "is %q; ask again when the response is complete", w.Status)
 	case "incomplete":
 	default:
-		return tool.FinishReason(w.Status), nil // cancelled, and what is to come
+		return tool.FinishReason(w.Status), nil // cancelled, and future ones
 	}
 	if w.Incomplete == nil || w.Incomplete.Reason == "" {
 		return "incomplete", nil
@@ -220,10 +220,10 @@ func (w *response) reason(r wire.Reader) (tool.FinishReason, error) {
 	if w.Incomplete.Reason == "max_output_tokens" {
 		return tool.FinishLength, nil
 	}
-	return tool.FinishReason(w.Incomplete.Reason), nil // content_filter is called that here too
+	return tool.FinishReason(w.Incomplete.Reason), nil // content_filter has the same name
 }
 
-// text returns what a message says.
+// text returns the text of a message.
 func (i *item) text(r wire.Reader) (string, error) {
 	var text strings.Builder
 	err := wire.Each(r, "content", i.Content, maxElements, func(_ wire.Reader, part *struct {

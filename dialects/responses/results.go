@@ -49,18 +49,17 @@ func show(call *tool.Call) (any, error) {
 	return sent{Type: functionCall, CallID: call.ID, Name: call.Function.Name, Arguments: &call.Function.Arguments}, nil
 }
 
-// output is an item with what a call came to.
+// output is an item with the result of a call.
 type output struct {
 	Type string `json:"type"`
-	// ID is the call's for a local shell: the reference of the API wants it there, and its guide as
-	// call_id.
+	// ID is the call's id for a local shell: the API's reference wants it there, and its guide as call_id.
 	ID     string `json:"id,omitempty"`
 	CallID string `json:"call_id"`
 	Output any    `json:"output"` // a string or []part
 	Status string `json:"status,omitempty"`
 }
 
-// The types of items with what calls came to.
+// The types of items with results of calls.
 const (
 	functionOutput   = "function_call_output"
 	customOutput     = "custom_tool_call_output"
@@ -76,8 +75,8 @@ type part struct {
 	FileURL  string `json:"file_url,omitempty"`
 }
 
-// Results writes one item for each record. They belong behind the items of the calls, unless the
-// next request has a previous_response_id.
+// Results writes one item for each record. They follow the items of the calls, unless the next request has a
+// previous_response_id.
 func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 	return wire.List(reader("results"), records, func(record *tool.Record) (output, error) {
 		if err := wire.Matched("id", record.ID); err != nil {
@@ -96,7 +95,7 @@ func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 	})
 }
 
-// outcome returns a result as text, or as parts if the model can look at some of it.
+// outcome returns a result as text, or as parts if the model can view some of it.
 func outcome(result tool.Result) (any, error) {
 	content := slices.Clone(result.Content)
 	var shown []part
@@ -114,7 +113,7 @@ func outcome(result tool.Result) (any, error) {
 	return append([]part{{Type: "input_text", Text: string(text)}}, shown...), nil
 }
 
-// shownAs returns the part for an image or a file that the model can look at.
+// shownAs returns the part for an image or a file that the model can view.
 func shownAs(content *tool.Content) (part, bool) {
 	if !isShown(content.MIMEType) {
 		return part{}, false
@@ -132,7 +131,7 @@ func shownAs(content *tool.Content) (part, bool) {
 		return part{Type: "input_image", ImageURL: data + link}, true
 	}
 	file := part{Type: "input_file", FileData: data, FileURL: link}
-	if data != "" { // a file that is linked to has its name from there
+	if data != "" { // a linked file has the name in its URL
 		if file.FileName = content.Name; file.FileName == "" {
 			file.FileName = "file.pdf"
 		}
@@ -140,17 +139,17 @@ func shownAs(content *tool.Content) (part, bool) {
 	return file, true
 }
 
-// isShown returns whether the model can look at what has this type.
+// isShown returns whether the model can view this type.
 func isShown(mimeType string) bool {
 	return slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "image/gif", "application/pdf"}, mimeType)
 }
 
-// execute is the type of the only action of the local shell that there is.
+// execute is the only type of action of a local shell.
 const execute = `"exec"`
 
-// shellArguments returns what an action, a JSON object, asks of the local shell, as a call has it:
-// without the type that all actions have, and without the members that are null, which stand for
-// being left out. What is no such action stays as it is, for whoever checks arguments to refuse.
+// shellArguments returns the arguments in a local shell's action, a JSON object: all members but the type,
+// which is the same in all actions, and null ones, which mean absent ones. Any other action is returned as
+// it is, to be refused when arguments are checked.
 func shellArguments(action json.RawMessage) string {
 	if wire.Absent(action) {
 		return "{}"

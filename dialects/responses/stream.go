@@ -28,7 +28,7 @@ type stream struct {
 	usage    tool.ChatUsage
 }
 
-// event is the union of the events that are read. Others have other forms.
+// event is the union of the events that are read. Other events have other forms.
 type event struct {
 	key
 	failure                     // of error
@@ -114,7 +114,7 @@ func (s *stream) argumentsDelta(e *event) error {
 	return s.Delta(wire.Delta{Index: place.call.number, Arguments: text})
 }
 
-// argumentsDone takes the whole arguments, which are those that count.
+// argumentsDone takes the complete arguments, which replace the pieces.
 func (s *stream) argumentsDone(e *event) error {
 	e.kind = functionCall
 	place, err := s.slots.find(s.Reader, e.key)
@@ -122,7 +122,7 @@ func (s *stream) argumentsDone(e *event) error {
 	case err != nil:
 		return err
 	case place.call.passed:
-		return nil // the item said the same
+		return nil // the item has said the same
 	case e.Arguments != nil:
 		return place.call.replace(s.In("arguments"), e.Arguments.Text)
 	case e.Input != nil:
@@ -191,7 +191,7 @@ func (s *stream) message(r wire.Reader, place *slot, i *item, done bool) error {
 	return err
 }
 
-// begin takes what is known of a response from the beginning.
+// begin takes the first properties of a response.
 func (s *stream) begin(e *event) error {
 	if e.Response != nil {
 		s.name(e.Response)
@@ -199,7 +199,7 @@ func (s *stream) begin(e *event) error {
 	return nil
 }
 
-// finish takes the response with which a stream ends.
+// finish takes the response at the end of a stream.
 func (s *stream) finish(e *event) error {
 	if e.Response == nil {
 		return s.Fail("response", "is missing")
@@ -244,7 +244,7 @@ func (s *stream) close(reason tool.FinishReason) error {
 	return nil
 }
 
-// reported returns the error that the provider sent instead of going on.
+// reported returns the error that the provider sent instead of the rest.
 func (s *stream) reported(e *event) error {
 	if e.Error != nil {
 		return e.Error.as(s.In("error"))
