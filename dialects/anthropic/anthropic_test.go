@@ -75,7 +75,7 @@ func TestRowS2_6WhatIsNoMessageIsRefused(t *testing.T) {
 		`{}`:                    `is not a message`,
 		`{"type":"completion"}`: `not type "completion"`,
 		`{"type":"message"}`:    `is not a message`,
-		`{"content":"text"}`:    "content: is not a JSON array, as it must be",
+		`{"content":"text"}`:    "content: is not a JSON array",
 		`{"content":[1]}`:       "content[0]: is a JSON number; want an object",
 		`{"content":[{}]}`:      "content[0]: has no type",
 		answer(`{"type":"tool_use","id":"a"}`, ""):                                    "content[0].name: is missing",

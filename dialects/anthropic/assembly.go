@@ -91,7 +91,7 @@ func (a *assembly) start(r wire.Reader, p *part, first block) error {
 	}
 	p.kind = first.Type
 	if p.text.Len() > 0 && p.kind != textBlock || p.pieces.Len() > 0 && p.kind == textBlock {
-		return r.Fail("type", "block %d is a %s, which is not what came for it before", p.index, tool.Shown(p.kind, 64))
+		return r.Fail("type", "block %d is a %s, but received something else before", p.index, tool.Shown(p.kind, 64))
 	}
 	switch p.kind {
 	case textBlock:

@@ -74,7 +74,7 @@ func strictRules() lint.Rules {
 	const notPermitted = "strict schemas must not have the keyword"
 	rules := looseRules()
 	rules.Closed = lint.Refused("strict schemas must say additionalProperties: false for each object", "say additionalProperties: false")
-	rules.NotRecursive = lint.Refused("strict schemas must not be recursive", "say how deep it goes")
+	rules.NotRecursive = lint.Refused("strict schemas must not be recursive", "limit the depth")
 	dropped := lint.Refused(notPermitted, "the keyword is left out; say it in the description").Drop()
 	rules.Keywords = map[string]lint.Keyword{
 		"minItems": dropped.Only(few),
@@ -82,8 +82,8 @@ func strictRules() lint.Rules {
 		"pattern":  dropped.Only(plainPattern),
 		"enum":     lint.Refused("strict schemas must not have enums of arrays and objects", "use anyOf").Only(lint.Each(isScalar)),
 		"oneOf":    lint.Refused(notPermitted, "use anyOf").Enter(),
-		"allOf":    lint.Refused("allOf must not refer to other schemas", "put what is referred to in its place").Only(lint.Each(noReference)).Enter(),
-		"$ref":     lint.Refused("strict schemas must not refer to other documents", "put what is referred to under $defs").Only(lint.Internal),
+		"allOf":    lint.Refused("allOf must not refer to other schemas", "inline the referenced schema").Only(lint.Each(noReference)).Enter(),
+		"$ref":     lint.Refused("strict schemas must not refer to other documents", "move the referenced schema to $defs").Only(lint.Internal),
 	}
 	for _, keyword := range append(lint.Narrowing(), "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "maxItems") {
 		rules.Keywords[keyword] = dropped

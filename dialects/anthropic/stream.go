@@ -151,12 +151,12 @@ func (s *stream) blockDelta(p *part, d *delta) error {
 		return s.Fail("delta", "is missing")
 	}
 	if p.stopped {
-		return s.Fail("index", "block %d goes on after it ended", p.index)
+		return s.Fail("index", "block %d continues after its end", p.index)
 	}
 	switch d.Type {
 	case "text_delta":
 		if p.kind != textBlock && p.kind != "" {
-			return s.Fail("delta.type", "block %d is no text, and text came for it", p.index)
+			return s.Fail("delta.type", "block %d is not a text, but received text", p.index)
 		}
 		text := p.halves.Add(d.Text)
 		p.text.WriteString(text)
@@ -174,7 +174,7 @@ func (s *stream) blockDelta(p *part, d *delta) error {
 func (s *stream) argumentsDelta(p *part, piece pieces.Text) error {
 	switch p.kind {
 	case textBlock:
-		return s.Fail("delta.type", "block %d is a text, and arguments came for it", p.index)
+		return s.Fail("delta.type", "block %d is a text, but received arguments", p.index)
 	case callBlock, "":
 		text := p.halves.Add(piece)
 		p.pieces.WriteString(text)
@@ -202,7 +202,7 @@ func (s *stream) Finish() error {
 	}
 	for _, p := range s.parts {
 		if p.kind == "" && p.pieces.Len() > 0 {
-			return s.Fail("", "block %d has arguments but never began, so that its tool is not known", p.index)
+			return s.Fail("", "block %d has arguments but never began", p.index)
 		}
 		p.end()
 	}

@@ -147,7 +147,7 @@ func (f *answeredFunction) media(r wire.Reader) (media []tool.Content, err error
 		case p.File != nil && p.File.URI != "":
 			media = append(media, tool.Content{Type: kind(p.File.MIMEType), URL: p.File.URI, MIMEType: p.File.MIMEType, Name: p.File.Name})
 		default:
-			return r.Fail("", "has neither inlineData nor fileData, with what is in it")
+			return r.Fail("", "has neither inlineData nor fileData with content")
 		}
 		return nil
 	})

@@ -63,12 +63,12 @@ func rules() lint.Rules {
 	about := lint.Weakened("the keyword is ignored", "leave it out")
 	keywords := map[string]lint.Keyword{
 		"enum":             lint.Weakened("an enum is of strings and numbers", "say it in the description").Only(lint.Each(isTextOrNumber)),
-		"$ref":             lint.Refused("beside a $ref there must be nothing, and it must not refer to other documents", "take the other keywords away").Only(alone),
+		"$ref":             lint.Refused("a $ref must stand alone, and must not refer to other documents", "remove the other keywords").Only(alone),
 		"oneOf":            lint.Weakened("oneOf is read as anyOf", "use anyOf").Enter(),
-		"allOf":            lint.Weakened("allOf is ignored", "put its schemas together").Enter(),
+		"allOf":            lint.Weakened("allOf is ignored", "merge its schemas").Enter(),
 		"exclusiveMinimum": bound, "exclusiveMaximum": bound, "$schema": about, "$comment": about,
 		"const":       lint.Weakened("const is ignored", "use an enum of one value"),
-		"definitions": lint.Weakened("definitions is ignored, and what refers to it with it", "use $defs"),
+		"definitions": lint.Weakened("definitions is ignored, and so are references to it", "use $defs"),
 	}
 	for _, keyword := range []string{
 		"$id", "$defs", "$anchor", "type", "format", "title", "description", "items", "prefixItems", "minItems", "maxItems",
@@ -78,7 +78,7 @@ func rules() lint.Rules {
 	}
 	return lint.Rules{
 		ObjectRoot:   lint.Refused("parameters must say type: object", "say type: object, and list the properties"),
-		NotRecursive: lint.Weakened("a schema that refers to itself is unrolled a few times, and refused within a required property", "say how deep it goes"),
+		NotRecursive: lint.Weakened("a schema that refers to itself is unrolled a few times, and refused within a required property", "limit the depth"),
 		Keywords:     keywords,
 		Others:       lint.Weakened("the keyword is ignored", "say it in the description"),
 	}

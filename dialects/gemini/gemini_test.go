@@ -72,7 +72,7 @@ func TestRowS2_6WhatIsNoResponseIsRefused(t *testing.T) {
 		`[]`:                "it has neither candidates nor",
 		`{}`:                "is not a response of generateContent",
 		`3`:                 "is a JSON number; want an object",
-		`{"candidates":{}}`: "candidates: is not a JSON array, as it must be",
+		`{"candidates":{}}`: "candidates: is not a JSON array",
 		`[{"candidates":[]},{"candidates":[{"content":{"parts":[{"text":1}]}}]}]`: "[1].candidates[0].content.parts[0].text: is a JSON number; want a string",
 		reply("STOP", `{"functionCall":{"args":{"a":1}}}`):                        "candidates[0].content.parts[0].functionCall.name: is missing, and no call is open",
 		reply("STOP", `{"functionCall":{"name":"f","willContinue":true}}`):        `ended within the arguments of the call of "f" (finish reason "STOP")`,

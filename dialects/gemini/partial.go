@@ -26,7 +26,7 @@ func (p *partialArg) literal() (string, error) {
 	switch {
 	case len(p.Number) > 0:
 		if c := p.Number[0]; c != '-' && (c < '0' || c > '9') {
-			return "", errors.New("numberValue is no number that JSON has")
+			return "", errors.New("numberValue is not a JSON number")
 		}
 		return string(p.Number), nil
 	case p.Bool != nil:
@@ -48,14 +48,14 @@ type step struct {
 func parsePath(path string) ([]step, error) {
 	rest, found := strings.CutPrefix(path, "$")
 	if !found || rest == "" {
-		return nil, fmt.Errorf("%q is no path to an argument, such as $.city", tool.Shown(path, 64))
+		return nil, fmt.Errorf("%q is not a path to an argument, such as $.city", tool.Shown(path, 64))
 	}
 	var steps []step
 	for rest != "" {
 		var next step
 		var ok bool
 		if next, rest, ok = parseStep(rest); !ok {
-			return nil, fmt.Errorf("%q is no path to one place, such as $.cities[0].name", tool.Shown(path, 64))
+			return nil, fmt.Errorf("%q is not a path to a single value, such as $.cities[0].name", tool.Shown(path, 64))
 		}
 		if steps = append(steps, next); len(steps) > tool.MaxArgumentsDepth {
 			return nil, fmt.Errorf("the path is deeper than %d levels", tool.MaxArgumentsDepth)
@@ -124,8 +124,8 @@ type member struct {
 }
 
 var (
-	errKind = errors.New("the value is of another kind than what came for the place before")
-	errHole = errors.New("the element is not the next of its array")
+	errKind = errors.New("the value has another type than earlier values for this path")
+	errHole = errors.New("the index skips elements of the array")
 	errMany = fmt.Errorf("the arguments of the response have more than %d values", maxValues)
 )
 

@@ -136,16 +136,16 @@ func TestRowS2_6BrokenStreamsAreRefused(t *testing.T) {
 	for want, documents := range map[string][]string{
 		"gemini stream: broke off: no finishReason came": {reply("", `{"text":"a"}`)},
 		"is not JSON": {`{`},
-		"the provider answered with UNAVAILABLE: ":                           {reply("", `{"text":"a"}`), `{"error":{"status":"UNAVAILABLE"}}`},
-		"is missing, and no call is open":                                    {partial("b", "$.a", `"numberValue":1`)},
-		"comes together with pieces of the arguments":                        {begun, reply("STOP", `{"functionCall":{"id":"a","args":{"a":1}}}`)},
-		"of another kind than what came for the place before":                {begun, one, one},
-		"partialArgs[0]: the value is of another kind":                       {begun, one, partial("a", "$.a.b", `"numberValue":1`)},
-		"parts[0].functionCall.partialArgs[0]: the value is of another kind": {begun, partial("a", "$[0]", `"numberValue":1`), one},
-		"the value is of another kind than":                                  {begun, partial("a", "$.a", `"stringValue":"x"`), partial("a", "$.a", `"stringValue":"y"`)},
-		"the element is not the next of its array":                           {begun, partial("a", "$.a[1]", `"numberValue":1`)},
-		"numberValue is no number that JSON has":                             {begun, partial("a", "$.a", `"numberValue":"NaN"`)},
-		"ended within the arguments of the call":                             {begun, one, reply("STOP")},
+		"the provider answered with UNAVAILABLE: ":                         {reply("", `{"text":"a"}`), `{"error":{"status":"UNAVAILABLE"}}`},
+		"is missing, and no call is open":                                  {partial("b", "$.a", `"numberValue":1`)},
+		"comes together with pieces of the arguments":                      {begun, reply("STOP", `{"functionCall":{"id":"a","args":{"a":1}}}`)},
+		"another type than earlier values for this path":                   {begun, one, one},
+		"partialArgs[0]: the value has another type":                       {begun, one, partial("a", "$.a.b", `"numberValue":1`)},
+		"parts[0].functionCall.partialArgs[0]: the value has another type": {begun, partial("a", "$[0]", `"numberValue":1`), one},
+		"the value has another type than":                                  {begun, partial("a", "$.a", `"stringValue":"x"`), partial("a", "$.a", `"stringValue":"y"`)},
+		"the index skips elements of the array":                            {begun, partial("a", "$.a[1]", `"numberValue":1`)},
+		"numberValue is not a JSON number":                                 {begun, partial("a", "$.a", `"numberValue":"NaN"`)},
+		"ended within the arguments of the call":                           {begun, one, reply("STOP")},
 	} {
 		stream, _, err := events(documents...)
 		dialecttest.Broken(t, New(), stream, err, want)

@@ -110,7 +110,7 @@ func TestNamesAreExact(t *testing.T) {
 
 		twice := strings.Replace(c.document, `"name":"safe"`, `"name":"safe","name":"rm"`, 1)
 		_, _, err = known.Read([]byte(twice))
-		require.ErrorContains(t, err, `"name" stands twice`, c.name)
+		require.ErrorContains(t, err, `"name" occurs twice`, c.name)
 	}
 }
 

@@ -47,7 +47,7 @@ func Answer(document []byte) (id string, result tool.Result, err error) {
 func (m *message) answer(r wire.Reader, outcome func(*wire.Outcome, bool) tool.Result) (string, tool.Result, error) {
 	id, ok := readID(m.ID)
 	if !ok {
-		return "", tool.Result{}, r.Fail("id", "is missing, or neither a string nor a number, so that its call is not known")
+		return "", tool.Result{}, r.Fail("id", "is missing, or neither a string nor a number; it identifies the call")
 	}
 	if m.Error != nil {
 		return id, m.Error.result(), nil

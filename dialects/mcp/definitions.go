@@ -41,7 +41,7 @@ func names() lint.NameRule {
 // rules are the specification's rules for schemas. It accepts all of JSON Schema 2020-12.
 func rules() lint.Rules {
 	return lint.Rules{ObjectRoot: lint.Keyword{
-		Severity: dialects.Refused, Message: "clients refuse a tool whose schema is not that of an object",
+		Severity: dialects.Refused, Message: "clients refuse a tool whose schema is not for an object",
 		Fix: "write type: object and properties at the top",
 	}}
 }
@@ -77,8 +77,8 @@ func structured(schema json.RawMessage) (json.RawMessage, []dialects.Finding, er
 	}
 	return nil, []dialects.Finding{{
 		Path: "result", Keyword: "type", Severity: dialects.Weakened, Adapted: true,
-		Message: "clients take no schema of results that is not of objects",
-		Fix:     "the schema of results is left out; write type: object at its top",
+		Message: "clients only accept result schemas for objects",
+		Fix:     "the result schema is left out; write type: object at the top",
 	}}, nil
 }
 
@@ -103,10 +103,10 @@ func Offered(document []byte) (tools []tool.Definition, next string, err error) 
 	tools = []tool.Definition{}
 	err = wire.Each(r, "tools", list.Tools, maxTools, func(r wire.Reader, t *wireTool) error {
 		if t.Name == "" {
-			return r.Fail("name", "is missing; a tool is called by it")
+			return r.Fail("name", "is missing; it names the tool")
 		}
 		if len(t.InputSchema) == 0 || t.InputSchema[0] != '{' {
-			return r.Fail("inputSchema", "is not a JSON object, as it must be")
+			return r.Fail("inputSchema", "is not a JSON object")
 		}
 		tools = append(tools, t.definition())
 		return nil

@@ -147,7 +147,7 @@ func TestRowS2_2Calls(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, more, "a second end adds nothing")
 	_, err = stream.Event("", []byte(`{}`))
-	assert.EqualError(t, err, "mcp stream: goes on after its end")
+	assert.EqualError(t, err, "mcp stream: continues after its end")
 }
 
 // TestABatchMayBeStreamed: the revision 2025-03-26 lets clients send several messages as one.
@@ -179,7 +179,7 @@ func TestRowS2_6Refusals(t *testing.T) {
 		{request(``), "params.name: is missing"}, {request(`,"params":[]`), "params: is a JSON array; want an object"},
 		{request(`,"params":{"name":1}`), "params.name: is a JSON number; want a string"},
 		{request(`,"params":{"name":"a","arguments":"` + strings.Repeat("x", dialects.MaxArguments) + `"}`), "params.arguments: has arguments of more than 1048576 bytes"},
-		{many, "[4096]: is one call more than 4096"},
+		{many, "[4096]: is one call too many; a batch may have 4096"},
 		{strings.Repeat(" ", dialects.MaxDocument) + request(``), "bytes, more than 8388608"},
 	} {
 		response, err := mcp.New().Response([]byte(c.document))
@@ -192,6 +192,6 @@ func TestRowS2_6Refusals(t *testing.T) {
 	_, _, err = dialecttest.Until(mcp.New(), func(int) string { return strings.Repeat(" ", 1<<20) })
 	assert.ErrorContains(t, err, "has more than 8388608 bytes")
 	_, calls, err := dialecttest.Until(mcp.New(), func(int) string { return request(`,"params":{"name":"a"}`) })
-	assert.ErrorContains(t, err, "is one call more than 4096")
+	assert.ErrorContains(t, err, "is one call too many; a batch may have 4096")
 	assert.Equal(t, dialects.MaxCalls, calls)
 }

@@ -61,7 +61,7 @@ func (s *stream) take(document []byte, other func(r wire.Reader, m *message) err
 			return err
 		}
 		if len(s.calls) == dialects.MaxCalls {
-			return r.Fail("", "is one call more than %d", dialects.MaxCalls)
+			return r.Fail("", "is one call too many; a batch may have %d", dialects.MaxCalls)
 		}
 		s.calls = append(s.calls, call)
 		s.Call(call)
@@ -109,7 +109,7 @@ type params struct {
 // check refuses what is not a JSON-RPC message.
 func (m *message) check(r wire.Reader) error {
 	if m.JSONRPC != version {
-		return r.Fail("jsonrpc", "is not %q, as every message of JSON-RPC says", version)
+		return r.Fail("jsonrpc", "is not %q, which every JSON-RPC message has", version)
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (m *message) check(r wire.Reader) error {
 func (m *message) call(r wire.Reader) (tool.Call, error) {
 	id, ok := readID(m.ID)
 	if !ok {
-		return tool.Call{}, r.Fail("id", "is missing, or neither a string nor a number, so that nothing could be answered")
+		return tool.Call{}, r.Fail("id", "is missing, or neither a string nor a number; it identifies the request")
 	}
 	var p params
 	if err := r.Into("params", m.Params, &p); err != nil {

@@ -176,7 +176,7 @@ func (c *calls) find(r wire.Reader, piece *call, name string) (*open, error) {
 	case name == "" && len(c.all) > 0:
 		o = c.all[len(c.all)-1]
 	case name == "":
-		return nil, r.Fail("", "has neither an index nor an id nor a name, so that its call is not known")
+		return nil, r.Fail("", "has no index, id or name to identify its call")
 	}
 	if o != nil {
 		return o, nil
@@ -226,7 +226,7 @@ func (c *calls) whole(r wire.Reader, cut bool) ([]tool.Call, error) {
 	calls := make([]tool.Call, 0, len(ordered))
 	for _, o := range ordered {
 		if o.Name == "" && !cut {
-			return nil, r.Fail("", "has a call with index %d that never got a name, so that its tool is not known", o.index)
+			return nil, r.Fail("", "has a call with index %d without a name", o.index)
 		}
 		if o.Name != "" {
 			calls = append(calls, o.Whole())

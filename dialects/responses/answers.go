@@ -150,7 +150,7 @@ func (p *answeredPart) read(r wire.Reader) (tool.Content, error) {
 		return wire.Linked(r, "file_url", p.FileURL, file)
 	}
 	if !strings.HasPrefix(p.FileData, "data:") {
-		return tool.Content{}, r.Fail("file_data", "is no data URL; want data:application/pdf;base64,…")
+		return tool.Content{}, r.Fail("file_data", "is not a data URL; want data:application/pdf;base64,…")
 	}
 	return wire.Linked(r, "file_data", p.FileData, file)
 }

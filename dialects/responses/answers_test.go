@@ -64,7 +64,7 @@ func TestRowS4_8WhatIsWrongWithAnswersIsSaid(t *testing.T) {
 		"a strange part":    {`[{"type":"function_call_output","call_id":"a","output":[{"type":"input_audio"}]}]`, `[0].output[0].type: is "input_audio"; want input_text`},
 		"a provider's file": {`[{"type":"function_call_output","call_id":"a","output":[{"type":"input_image","file_id":"file-1"}]}]`, "[0].output[0].file_id: names a file that the provider keeps"},
 		"an empty image":    {`[{"type":"function_call_output","call_id":"a","output":[{"type":"input_image"}]}]`, "[0].output[0].image_url: is missing"},
-		"bare base64":       {`[{"type":"function_call_output","call_id":"a","output":[{"type":"input_file","file_data":"JVBERg=="}]}]`, "[0].output[0].file_data: is no data URL"},
+		"bare base64":       {`[{"type":"function_call_output","call_id":"a","output":[{"type":"input_file","file_data":"JVBERg=="}]}]`, "[0].output[0].file_data: is not a data URL"},
 		"broken base64":     {`[{"type":"function_call_output","call_id":"a","output":[{"type":"input_image","image_url":"data:image/png;base64,%%"}]}]`, "[0].output[0].image_url: is not a data URL"},
 		"no request":        {`[{"type":"mcp_approval_response","approve":true}]`, "[0].approval_request_id: is missing"},
 		"no decision":       {`[{"type":"mcp_approval_response","approval_request_id":"mcpr_1"}]`, "[0].approve: is missing; want true or false"},

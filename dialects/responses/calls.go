@@ -88,7 +88,7 @@ func finish(r wire.Reader, opened []*open, reason tool.FinishReason) ([]tool.Cal
 			continue
 		}
 		if call.Function.Name == "" {
-			return nil, nil, "", r.Fail("", "has arguments for a call that never began, so that its tool is not known")
+			return nil, nil, "", r.Fail("", "has arguments for a call that never began")
 		}
 		calls, from = append(calls, call), append(from, o)
 	}

@@ -118,7 +118,7 @@ func (e *Events) take(event *tool.Event) error {
 	case tool.CallFinished:
 		return e.finished(c, event)
 	}
-	return e.wrong(event, "is of a type that is not known")
+	return e.wrong(event, "has an unknown type")
 }
 
 // wrong returns the error for an event out of order.
@@ -128,7 +128,7 @@ func (e *Events) wrong(event *tool.Event, what string) error {
 
 func (e *Events) begin(event *tool.Event) error {
 	if e.phase != ahead {
-		return e.wrong(event, "begins a second response; each needs Events of its own")
+		return e.wrong(event, "begins a second response; use new Events for each")
 	}
 	e.phase, e.resumed = within, event.Type == tool.BatchResumed
 	for i := range event.Calls {
@@ -247,10 +247,10 @@ func (e *Events) ident(c *call) string {
 // waiting writes the request for an output or an approval.
 func (e *Events) waiting(c *call, event *tool.Event) error {
 	if event.Action == nil {
-		return e.wrong(event, "does not say what the call waits for")
+		return e.wrong(event, "has no action")
 	}
 	if c.announced || c.running != nil {
-		return e.wrong(event, "is about a call that waits or runs already")
+		return e.wrong(event, "is about a call that is already waiting or running")
 	}
 	c.announced = true
 	if event.Action.Type == tool.NeedsApproval {
@@ -265,7 +265,7 @@ func (e *Events) waiting(c *call, event *tool.Event) error {
 func (e *Events) asks(c *call, event *tool.Event) error {
 	id := requestID(c.planned.CallID, event.Action.Fingerprint)
 	if call, fingerprint := requested(id); call != c.planned.CallID || fingerprint != event.Action.Fingerprint {
-		return e.wrong(event, "asks for approval of a call that an id cannot say")
+		return e.wrong(event, "asks for approval of a call that an id cannot encode")
 	}
 	item := callItem{ID: id, Type: "mcp_approval_request", Arguments: new(wanted(event.Action)), Name: event.Action.Tool, ServerLabel: e.options.ServerLabel}
 	e.done(e.add(item.ID, item), item)
@@ -320,7 +320,7 @@ func (e *Events) arguments(kind string, at place, arguments *string) {
 // started adds the item of a call that is run here.
 func (e *Events) started(c *call, event *tool.Event) error {
 	if c.running != nil {
-		return e.wrong(event, "is about a call that runs already")
+		return e.wrong(event, "is about a call that is already running")
 	}
 	if !c.planned.Client {
 		e.run(c)
@@ -331,10 +331,10 @@ func (e *Events) started(c *call, event *tool.Event) error {
 // output writes an emission of a call, if the API has a form for it.
 func (e *Events) output(c *call, event *tool.Event) error {
 	if event.Emission == nil {
-		return e.wrong(event, "does not hold what the call says")
+		return e.wrong(event, "has no emission")
 	}
 	if c.running == nil {
-		return e.wrong(event, "is about a call that does not run")
+		return e.wrong(event, "is about a call that is not running")
 	}
 	c.running.say(e, event.Emission)
 	if c.planned.Final && event.Emission.Type == tool.EmitText {
@@ -347,7 +347,7 @@ func (e *Events) output(c *call, event *tool.Event) error {
 // one that was announced, in this response or an earlier one, needs nothing more.
 func (e *Events) finished(c *call, event *tool.Event) error {
 	if event.Record == nil {
-		return e.wrong(event, "does not hold what came of the call")
+		return e.wrong(event, "has no record")
 	}
 	c.ended = true
 	if c.running == nil && c.planned.Client && (c.announced || e.resumed) {

@@ -198,7 +198,7 @@ func (w *response) failed(r wire.Reader) error {
 		return w.Error.as(r.In("error"))
 	}
 	if w.Status == "failed" {
-		return r.Fail("status", "the provider answered that the response failed, and does not say why")
+		return r.Fail("status", "the provider answered that the response failed, without a reason")
 	}
 	return nil
 }

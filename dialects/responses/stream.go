@@ -105,7 +105,7 @@ func (s *stream) argumentsDelta(e *event) error {
 		return err
 	}
 	if place.call.ended {
-		return s.Fail("output_index", "names a call that goes on after it ended")
+		return s.Fail("output_index", "names a call that continues after its end")
 	}
 	text := place.call.Add(e.Delta)
 	if err := s.Bounded("delta", place.call.Len()); err != nil {

@@ -228,7 +228,7 @@ func TestRowS2_6WhatIsWrongWithAStreamIsSaid(t *testing.T) {
 		"item without name":   {[]string{`{"type":"response.output_item.done","item":{"type":"function_call"}}`}, "responses stream: item.name: is missing"},
 		"a name at the end":   {[]string{ended(`{"type":"function_call"}`)}, "responses stream: response.output[0].name: is missing"},
 		"never began":         {[]string{delta(0, "ia", "{}"), completed}, "responses stream: has arguments for a call that never began"},
-		"goes on":             {[]string{added(0, "ia", "a"), done(0, "ia", "a", "{}"), delta(0, "ia", "{}")}, "output_index: names a call that goes on after it ended"},
+		"goes on":             {[]string{added(0, "ia", "a"), done(0, "ia", "a", "{}"), delta(0, "ia", "{}")}, "output_index: names a call that continues after its end"},
 		"long pieces":         {[]string{delta(0, "ia", long), delta(0, "ia", long)}, "delta: has arguments of more than 1048576 bytes"},
 		"long arguments":      {[]string{`{"type":"response.custom_tool_call_input.done","input":"` + long + long + `"}`}, "input: has arguments of more than 1048576 bytes"},
 		"long arguments done": {[]string{`{"type":"response.function_call_arguments.done","arguments":"` + long + long + `"}`}, "arguments: has arguments of more than 1048576 bytes"},

@@ -73,7 +73,7 @@ func TestWhatStandsTwiceIsRefused(t *testing.T) {
 		var twice *RepeatedError
 		require.ErrorAs(t, Unmarshal([]byte(text), new(outer)), &twice, text)
 		assert.Equal(t, name, twice.Name)
-		assert.ErrorContains(t, twice, `"`+name+`" stands twice`)
+		assert.ErrorContains(t, twice, `"`+name+`" occurs twice`)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestParse(t *testing.T) {
 	}
 	for text, fault := range map[string]string{
 		``: "unexpected end", `{} {}`: "after top-level value", `[[[[]]]]`: "nested deeper than 3 levels", `[1,2,3,4,5,6,7,8,9]`: "more than 9 values",
-		`{"x":{"a":1,"\u0061":2}}`: `"a" stands twice`,
+		`{"x":{"a":1,"\u0061":2}}`: `"a" occurs twice`,
 	} {
 		_, err := Parse([]byte(text), 3, 9)
 		assert.ErrorContains(t, err, fault, text)

@@ -15,7 +15,7 @@ type RepeatedError struct{ Name string }
 
 // Error names the member.
 func (e *RepeatedError) Error() string {
-	return fmt.Sprintf("%q stands twice in one object, of which parsers take one or the other; give it once", e.Name)
+	return fmt.Sprintf("%q occurs twice in one object; parsers differ in which one they use", e.Name)
 }
 
 // Trimmed returns a document without surrounding white space and without the byte order mark that some

@@ -196,7 +196,7 @@ func (c *checker) limits() {
 			c.report(nil, l.keyword, Keyword{
 				Severity: dialects.Refused,
 				Message:  "the request is refused: " + fmt.Sprintf(l.what, l.has, l.most),
-				Fix:      "make the schema smaller, or the tool into several",
+				Fix:      "make the schema smaller, or split the tool",
 			}, false)
 		}
 	}

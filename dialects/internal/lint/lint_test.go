@@ -124,7 +124,7 @@ func TestOrNull(t *testing.T) {
 func TestNames(t *testing.T) {
 	rule := NameRule{Most: 5, Extra: "_-", First: "_"}
 	for name, fault := range map[string]string{
-		"a_b-1": "", "_a": "", "": "is empty", "abcdef": "has 6 bytes, more than 5", "a.b": `holds '.'`, "é": `holds 'é'`, "1a": `begins with '1'`,
+		"a_b-1": "", "_a": "", "": "is empty", "abcdef": "has 6 bytes, more than 5", "a.b": `contains '.'`, "é": `contains 'é'`, "1a": `begins with '1'`,
 	} {
 		_, findings, err := Offer(wire.Reader{}, []tool.Definition{{Name: name}}, rule, func(*tool.Definition) (any, []dialects.Finding, error) { return nil, nil, nil })
 		require.NoError(t, err)
@@ -148,7 +148,7 @@ func TestCheckIsBounded(t *testing.T) {
 		"a list":      {`[]`, "must be a JSON object"},
 		"deep":        {strings.Repeat(`{"not":`, 5000) + `{}` + strings.Repeat(`}`, 5000), "nested deeper"},
 		"large":       {`{"enum":[` + strings.Repeat("1,", MaxValues) + `1]}`, "more than 20000 values"},
-		"twice":       {`{"a":1,"a":2}`, `"a" stands twice`},
+		"twice":       {`{"a":1,"a":2}`, `"a" occurs twice`},
 		"two":         {`{} {}`, "after top-level value"},
 		"much to say": {many + `}}`, "more than 4096 findings"},
 	} {

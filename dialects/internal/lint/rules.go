@@ -174,7 +174,7 @@ func (r NameRule) fault(name string) string {
 	}
 	for _, c := range name {
 		if !letter(c) && !(c >= '0' && c <= '9') && !strings.ContainsRune(r.Extra, c) {
-			return fmt.Sprintf("holds %q", c)
+			return fmt.Sprintf("contains %q", c)
 		}
 	}
 	if first := rune(name[0]); r.First != "" && !letter(first) && !strings.ContainsRune(r.First, first) {

@@ -61,7 +61,7 @@ func unheld(findings []dialects.Finding) []dialects.Finding {
 			continue
 		}
 		f.Severity, f.Adapted = dialects.Weakened, true
-		f.Message = "the model is not held to this tool's schema: " + f.Message
+		f.Message = "this tool's schema is not enforced: " + f.Message
 		f.Fix = "the tool is offered without strict; to have it strict, " + f.Fix
 		reasons = append(reasons, f)
 	}

@@ -29,10 +29,10 @@ func looseRules() lint.Rules {
 	return lint.Rules{
 		ObjectRoot: lint.Refused("parameters must be an object with properties", "say type: object, and list the properties"),
 		Root: map[string]lint.Keyword{
-			"anyOf": top, "oneOf": top, "enum": top, "not": top, "allOf": lint.Refused(topLevel, "put the schemas together into one"),
+			"anyOf": top, "oneOf": top, "enum": top, "not": top, "allOf": lint.Refused(topLevel, "merge the schemas into one"),
 		},
 		Keywords: map[string]lint.Keyword{
-			"type": lint.Refused("an array must say what its items are", "add items, with a type where the tool is to be strict").Only(itemised),
+			"type": lint.Refused("an array must have a schema for its items", "add items, with a type where the tool is to be strict").Only(itemised),
 		},
 	}
 }
@@ -49,8 +49,8 @@ func strictRules() lint.Rules {
 	rules := looseRules()
 	rules.Keywords["format"] = strictly("it knows only the formats "+strings.Join(formats, ", "), "the format is left out; say it in the description").
 		Only(lint.OneOf(formats...)).Drop()
-	rules.Keywords["$ref"] = strictly("a $ref must lead into the schema and stand alone", "put what stands beside it around it: anyOf: [{$ref: …}]").Only(alone)
-	rules.Keywords["allOf"] = strictly(notPermitted, "put the schemas together into one")
+	rules.Keywords["$ref"] = strictly("a $ref must refer to the same schema and stand alone", "wrap it to combine it with other keywords: anyOf: [{$ref: …}]").Only(alone)
+	rules.Keywords["allOf"] = strictly(notPermitted, "merge the schemas into one")
 	rules.Keywords["oneOf"] = strictly(notPermitted, "use anyOf").Enter()
 	for _, accepted := range []string{
 		"$schema", "title", "description", "required", "additionalProperties", "enum", "const", "pattern",
@@ -68,8 +68,8 @@ func strictRules() lint.Rules {
 		rules.Keywords[shaping] = strictly(notPermitted, "write the cases as anyOf, or offer the tool without strict")
 	}
 	rules.Others = lint.Weakened("strict mode does not know the keyword, and some models refuse the request", "the keyword is left out").Drop()
-	rules.Closed = strictly("each object must have additionalProperties: false", "additionalProperties: false is added where the object does not ask for free names")
-	rules.AllRequired = strictly("each property must be required", "it becomes required and may be null, which stands for leaving it out")
+	rules.Closed = strictly("each object must have additionalProperties: false", "additionalProperties: false is added unless the object allows arbitrary names")
+	rules.AllRequired = strictly("each property must be required", "it becomes required and nullable; null stands for omitting it")
 	rules.Limits = lint.Limits{Depth: 10, Properties: 5000, Enum: 1000, Text: 120_000}
 	return rules
 }
@@ -166,7 +166,7 @@ func (t *Tool) custom(written json.RawMessage) ([]dialects.Finding, error) {
 	}
 	return []dialects.Finding{{
 		Keyword: "format", Severity: dialects.Refused,
-		Message: "the request is refused: a custom tool takes text, or text by a grammar",
+		Message: "the request is refused: a custom tool takes text, optionally with a grammar",
 		Fix:     `write {"type":"text"}, or {"type":"grammar","syntax":"lark","definition":"…"} with the syntax lark or regex`,
 	}}, nil
 }
@@ -178,7 +178,7 @@ func localShell(d *tool.Definition) []dialects.Finding {
 	}
 	return []dialects.Finding{{
 		Keyword: "description", Severity: dialects.Weakened,
-		Message: "the description is left out: models know the local shell without",
-		Fix:     "say in the instructions what the model must know of this shell",
+		Message: "the description is left out: models know the local shell anyway",
+		Fix:     "say in the instructions what the model must know about this shell",
 	}}
 }

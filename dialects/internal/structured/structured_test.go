@@ -89,7 +89,7 @@ func TestWhatCannotBeStrictIsOfferedWithout(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, findings, 2, "all that is in the way is said at once")
 	for _, f := range findings {
-		assert.Contains(t, f.Message, "the model is not held to this tool's schema: strict mode refuses the request: ")
+		assert.Contains(t, f.Message, "this tool's schema is not enforced: strict mode refuses the request: ")
 	}
 }
 

@@ -120,7 +120,7 @@ func Each[T any](r Reader, path string, array json.RawMessage, most int, visit f
 	case err != nil:
 		return r.fail(path, notJSON, err)
 	case !isArray:
-		return r.Fail(path, "is not a JSON array, as it must be")
+		return r.Fail(path, "is not a JSON array")
 	}
 	return nil
 }

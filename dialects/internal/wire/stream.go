@@ -100,7 +100,7 @@ func (s *stream) Event(name string, data []byte) ([]tool.StreamResponse, error) 
 	out.pieces = []tool.StreamResponse{}
 	switch data = exact.Trimmed(data); {
 	case s.ended:
-		s.failed = out.Fail("", "goes on after its end")
+		s.failed = out.Fail("", "continues after its end")
 	case s.bytes > dialects.MaxDocument:
 		s.failed = out.Fail("", "has more than %d bytes", dialects.MaxDocument)
 	case len(data) > 0:

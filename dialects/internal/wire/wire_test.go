@@ -61,7 +61,7 @@ func TestEachElementIsVisited(t *testing.T) {
 	require.NoError(t, Each(reader, "a", json.RawMessage(` [1.0, {"b": []}]`), 3, visit))
 	assert.Equal(t, []string{"a[0]1.0", `a[1]{"b": []}`}, seen)
 	assert.EqualError(t, Each(reader, "a", json.RawMessage(`[1,2,3,4]`), 3, visit), "enough")
-	assert.EqualError(t, Each(reader, "a", json.RawMessage(`{}`), 3, visit), "openai response: a: is not a JSON array, as it must be")
+	assert.EqualError(t, Each(reader, "a", json.RawMessage(`{}`), 3, visit), "openai response: a: is not a JSON array")
 	assert.EqualError(t, Each(reader, "a", json.RawMessage(`[1,2]`), 1, visit), "openai response: a: has more than 1 elements")
 	for _, broken := range []string{`[`, `[1`, `[1,`, `[1 2]`, `[}`} {
 		assert.ErrorContains(t, Each(reader, "a", json.RawMessage(broken), 3, visit), "openai response: a: is not JSON", broken)
@@ -86,7 +86,7 @@ func TestDocuments(t *testing.T) {
 	}
 	assert.ErrorContains(t, reader.Into("a.b", []byte(`{"id":1,"id":2}`), &struct {
 		ID int `json:"id"`
-	}{}), `openai response: a.b: has a member twice: "id" stands twice in one object`)
+	}{}), `openai response: a.b: has a member twice: "id" occurs twice in one object`)
 }
 
 func TestSumsStopAtTheLargestNumber(t *testing.T) {
