@@ -20,6 +20,7 @@ type assembly struct {
 	at    map[int]*part
 	calls int
 	taken map[string]bool // ids
+	began bool            // message_start came
 	done  bool            // nothing more comes
 }
 

@@ -12,12 +12,7 @@ import (
 // Stream reads the events of a streamed message. Blocks may be interleaved, and their deltas may precede
 // their beginning.
 func (dialect) Stream() dialects.Stream {
-	return wire.NewStream(&stream{assembly: assembly{Output: wire.Output{Reader: reader("stream")}}})
-}
-
-type stream struct {
-	assembly
-	began bool
+	return wire.NewStream(&assembly{Output: wire.Output{Reader: reader("stream")}})
 }
 
 // event is the union of all events.
@@ -41,171 +36,171 @@ type delta struct {
 }
 
 // Take takes one event. Unknown ones are ignored, as the provider asks.
-func (s *stream) Take(name string, data []byte) error {
+func (a *assembly) Take(name string, data []byte) error {
 	e := event{Type: name}
-	if err := s.Into("", data, &e); err != nil {
+	if err := a.Into("", data, &e); err != nil {
 		return err
 	}
-	if s.done && e.Type != "ping" {
-		return s.Fail("type", "%q follows message_stop", tool.Shown(e.Type, 64))
+	if a.done && e.Type != "ping" {
+		return a.Fail("type", "%q follows message_stop", tool.Shown(e.Type, 64))
 	}
 	switch e.Type {
 	case "error":
 		if e.Error == nil {
-			return s.Fail("error", "is missing; an error event says what went wrong")
+			return a.Fail("error", "is missing; an error event says what went wrong")
 		}
-		return e.Error.as(s.Reader)
+		return e.Error.as(a.Reader)
 	case "message_start":
-		return s.messageStart(&e)
+		return a.messageStart(&e)
 	case "message_delta":
 		if e.Delta != nil && e.Delta.StopReason != "" {
-			s.stop = e.Delta.StopReason
+			a.stop = e.Delta.StopReason
 		}
-		return s.Into("usage", e.Usage, &s.usage)
+		return a.Into("usage", e.Usage, &a.usage)
 	case "message_stop":
-		s.messageStop()
+		a.messageStop()
 	case "content_block_start", "content_block_delta", "content_block_stop":
-		return s.block(&e)
+		return a.block(&e)
 	}
 	return nil
 }
 
-func (s *stream) messageStart(e *event) error {
+func (a *assembly) messageStart(e *event) error {
 	if e.Message == nil {
-		return s.Fail("message", "is missing")
+		return a.Fail("message", "is missing")
 	}
-	if s.began {
-		return s.Fail("type", "message_start comes twice; each message has a stream of its own")
+	if a.began {
+		return a.Fail("type", "message_start comes twice; each message has a stream of its own")
 	}
-	s.began = true
-	return s.begin(s.In("message"), *e.Message)
+	a.began = true
+	return a.begin(a.In("message"), *e.Message)
 }
 
 // messageStop passes on the calls that may have been truncated until now.
-func (s *stream) messageStop() {
-	s.done = true
-	cut := s.cut()
-	for _, p := range s.sorted() {
+func (a *assembly) messageStop() {
+	a.done = true
+	cut := a.cut()
+	for _, p := range a.sorted() {
 		if p.stopped && p != cut {
-			s.pass(p)
+			a.pass(p)
 		}
 	}
 }
 
-func (s *stream) block(e *event) error {
+func (a *assembly) block(e *event) error {
 	if e.Index == nil || *e.Index < 0 {
-		return s.Fail("index", "is missing or below zero; the events of a block say which it is")
+		return a.Fail("index", "is missing or below zero; the events of a block say which it is")
 	}
-	p, err := s.part(*e.Index)
+	p, err := a.part(*e.Index)
 	if err != nil {
 		return err
 	}
 	switch e.Type {
 	case "content_block_start":
-		return s.blockStart(p, e.Block)
+		return a.blockStart(p, e.Block)
 	case "content_block_delta":
-		return s.blockDelta(p, e.Delta)
+		return a.blockDelta(p, e.Delta)
 	}
-	return s.blockStop(p)
+	return a.blockStop(p)
 }
 
-func (s *stream) blockStop(p *part) error {
+func (a *assembly) blockStop(p *part) error {
 	if p.stopped {
-		return s.Fail("index", "block %d ends twice", p.index)
+		return a.Fail("index", "block %d ends twice", p.index)
 	}
 	if rest := p.end(); p.kind != callBlock {
-		s.Say(tool.ResponseAnswer, rest)
+		a.Say(tool.ResponseAnswer, rest)
 	} else if p.certain() {
-		s.pass(p)
+		a.pass(p)
 	}
 	return nil
 }
 
-func (s *stream) blockStart(p *part, first *block) error {
+func (a *assembly) blockStart(p *part, first *block) error {
 	if first == nil {
-		return s.Fail("content_block", "is missing")
+		return a.Fail("content_block", "is missing")
 	}
 	before := p.text.Len()
-	if err := s.start(s.In("content_block"), p, *first); err != nil {
+	if err := a.start(a.In("content_block"), p, *first); err != nil {
 		return err
 	}
 	switch p.kind {
 	case textBlock:
-		s.Say(tool.ResponseAnswer, p.text.String()[before:])
+		a.Say(tool.ResponseAnswer, p.text.String()[before:])
 	case thinkingBlock:
-		s.Say(tool.ResponseThinking, first.Thinking)
+		a.Say(tool.ResponseThinking, first.Thinking)
 	case redactedBlock:
-		return s.Data(tool.ResponseThinking, "", map[string]string{"redacted_thinking": first.Data})
+		return a.Data(tool.ResponseThinking, "", map[string]string{"redacted_thinking": first.Data})
 	case callBlock:
-		err := s.Delta(wire.Delta{Index: p.number, ID: p.call.ID, Name: p.call.Function.Name, Arguments: p.pieces.String()})
+		err := a.Delta(wire.Delta{Index: p.number, ID: p.call.ID, Name: p.call.Function.Name, Arguments: p.pieces.String()})
 		if p.stopped && p.certain() {
-			s.pass(p)
+			a.pass(p)
 		}
 		return err
 	}
 	return nil
 }
 
-func (s *stream) blockDelta(p *part, d *delta) error {
+func (a *assembly) blockDelta(p *part, d *delta) error {
 	if d == nil {
-		return s.Fail("delta", "is missing")
+		return a.Fail("delta", "is missing")
 	}
 	if p.stopped {
-		return s.Fail("index", "block %d continues after its end", p.index)
+		return a.Fail("index", "block %d continues after its end", p.index)
 	}
 	switch d.Type {
 	case "text_delta":
 		if p.kind != textBlock && p.kind != "" {
-			return s.Fail("delta.type", "block %d is not a text, but received text", p.index)
+			return a.Fail("delta.type", "block %d is not a text, but received text", p.index)
 		}
 		text := p.halves.Add(d.Text)
 		p.text.WriteString(text)
-		s.Say(tool.ResponseAnswer, text)
+		a.Say(tool.ResponseAnswer, text)
 	case "thinking_delta":
-		s.Say(tool.ResponseThinking, d.Thinking)
+		a.Say(tool.ResponseThinking, d.Thinking)
 	case "signature_delta":
-		return s.Data(tool.ResponseThinking, "", map[string]string{"signature": d.Signature}) // for the provider alone
+		return a.Data(tool.ResponseThinking, "", map[string]string{"signature": d.Signature}) // for the provider alone
 	case "input_json_delta":
-		return s.argumentsDelta(p, d.JSON)
+		return a.argumentsDelta(p, d.JSON)
 	}
 	return nil
 }
 
-func (s *stream) argumentsDelta(p *part, piece pieces.Text) error {
+func (a *assembly) argumentsDelta(p *part, piece pieces.Text) error {
 	switch p.kind {
 	case textBlock:
-		return s.Fail("delta.type", "block %d is a text, but received arguments", p.index)
+		return a.Fail("delta.type", "block %d is a text, but received arguments", p.index)
 	case callBlock, "":
 		text := p.halves.Add(piece)
 		p.pieces.WriteString(text)
-		err := s.Bounded("delta.partial_json", p.pieces.Len())
+		err := a.Bounded("delta.partial_json", p.pieces.Len())
 		if err != nil || p.kind == "" {
 			return err
 		}
-		return s.Delta(wire.Delta{Index: p.number, Arguments: text})
+		return a.Delta(wire.Delta{Index: p.number, Arguments: text})
 	}
 	return nil // the arguments of what the provider runs itself
 }
 
 // pass passes a complete call on, once.
-func (s *stream) pass(p *part) {
+func (a *assembly) pass(p *part) {
 	if p.kind == callBlock && !p.passed {
 		p.passed = true
-		s.Call(p.whole())
+		a.Call(p.whole())
 	}
 }
 
 // Finish completes what is still open. A stream that ends before message_stop broke off.
-func (s *stream) Finish() error {
-	if !s.done {
-		return s.Fail("", "broke off: message_stop did not come")
+func (a *assembly) Finish() error {
+	if !a.done {
+		return a.Fail("", "broke off: message_stop did not come")
 	}
-	for _, p := range s.parts {
+	for _, p := range a.parts {
 		if p.kind == "" && p.pieces.Len() > 0 {
-			return s.Fail("", "block %d has arguments but never began", p.index)
+			return a.Fail("", "block %d has arguments but never began", p.index)
 		}
 		p.end()
 	}
-	s.messageStop() // the calls of blocks that did not end by themselves
+	a.messageStop() // the calls of blocks that did not end by themselves
 	return nil
 }

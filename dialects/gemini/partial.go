@@ -109,10 +109,9 @@ func parseQuoted(text string, quote byte) (next step, rest string, ok bool) {
 
 // node is a value that is being assembled. The zero value is an unknown value.
 type node struct {
-	literal  string          // of values other than strings
-	text     strings.Builder // of a string
-	isText   bool
-	goesOn   bool // whether more of the string follows
+	literal  string           // of values other than strings
+	text     *strings.Builder // of a string; nil for other values
+	goesOn   bool             // whether more of the string follows
 	members  []member
 	at       map[string]*node // the members
 	elements []*node
@@ -158,20 +157,23 @@ func (n *node) put(steps []step, p partialArg, count *int) error {
 }
 
 func (n *node) say(text string, goesOn bool) error {
-	if !n.isText && !n.empty() || n.isText && !n.goesOn {
+	switch {
+	case n.empty():
+		n.text = &strings.Builder{}
+	case n.text == nil || !n.goesOn:
 		return errKind
 	}
-	n.isText, n.goesOn = true, goesOn
+	n.goesOn = goesOn
 	n.text.WriteString(text)
 	return nil
 }
 
 func (n *node) empty() bool {
-	return n.literal == "" && !n.isText && len(n.members) == 0 && len(n.elements) == 0
+	return n.literal == "" && n.text == nil && len(n.members) == 0 && len(n.elements) == 0
 }
 
 func (n *node) step(s step, count *int) (*node, error) {
-	if n.literal != "" || n.isText || s.element && len(n.members) > 0 || !s.element && len(n.elements) > 0 {
+	if n.literal != "" || n.text != nil || s.element && len(n.members) > 0 || !s.element && len(n.elements) > 0 {
 		return nil, errKind
 	}
 	if s.element {
@@ -203,7 +205,7 @@ func (n *node) step(s step, count *int) (*node, error) {
 // value returns the value, with members in the order in which they began. An unknown value is null.
 func (n *node) value() *exact.Value {
 	switch {
-	case n.isText:
+	case n.text != nil:
 		return exact.String(n.text.String())
 	case n.literal != "":
 		return exact.Literal(n.literal)

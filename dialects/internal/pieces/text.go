@@ -3,7 +3,6 @@ package pieces
 
 import (
 	"encoding/json"
-	"reflect"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -30,9 +29,6 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
 	}
-	if data[0] != '"' {
-		return &json.UnmarshalTypeError{Value: kind(data), Type: reflect.TypeFor[string]()}
-	}
 	if err := json.Unmarshal(data, &t.text); err != nil {
 		return err
 	}
@@ -45,19 +41,6 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 		t.first, t.text = half, t.text[:len(t.text)-utf8.RuneLen(utf8.RuneError)]
 	}
 	return nil
-}
-
-// kind returns the name of the kind of a JSON value that is not a string.
-func kind(data []byte) string {
-	switch data[0] {
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	case 't', 'f':
-		return "bool"
-	}
-	return "number"
 }
 
 // escape returns the character of the escape \uXXXX with which the inside of a string begins, or 0.
