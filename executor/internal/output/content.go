@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// placeBytes is what a part takes at most that says what another part was.
+	// placeBytes bounds a part that describes a dropped one.
 	placeBytes = 512
-	// maxNameShown is how many bytes of a part's name and of its type are said in its place.
+	// maxNameShown bounds the name and the type, in bytes, in the description of a part.
 	maxNameShown = 64
 )
 
-// content returns the parts in so many bytes. The last of those for which there is no place
-// share one that speaks for all of them.
+// content returns the parts in at most room bytes. The last parts are replaced by one description if there is no room
+// for a description of each.
 func (c *cutter) content(parts []tool.Content, room int) []tool.Content {
 	if contentSize(parts) <= room {
 		return parts
@@ -47,10 +47,10 @@ func (c *cutter) content(parts []tool.Content, room int) []tool.Content {
 	return kept
 }
 
-// places returns how many parts can have a place each, and the room that they have together:
-// all of it, or what the place of the rest leaves.
+// places returns how many parts can be kept or described each, and the room that they share: all of it, or what
+// the description of the rest leaves.
 func places(parts []tool.Content, room int) (n, left int) {
-	need := 0 // of the parts so far, at the least
+	need := 0 // the minimum for the parts so far
 	fitting := 0
 	for i := range parts {
 		need += min(partSize(&parts[i]), placeBytes)
@@ -64,8 +64,8 @@ func places(parts []tool.Content, room int) (n, left int) {
 	return len(parts), room
 }
 
-// levelOut returns which parts with binary data are gone, and the size that no other part may
-// exceed for all to have room.
+// levelOut returns which parts with binary data are dropped, and the size that no other part may exceed for
+// all to fit.
 func levelOut(parts []tool.Content, room int) (gone []bool, level int) {
 	sizes := make([]int, len(parts))
 	for i := range parts {
@@ -78,12 +78,11 @@ func levelOut(parts []tool.Content, room int) (gone []bool, level int) {
 			sizes[i] = min(sizes[i], placeBytes)
 		}
 	}
-	// What they leave goes to the others.
+	// The room of dropped parts goes to the others.
 	return gone, levelOf(sizes, room)
 }
 
-// levelOf returns the largest level for which the sizes, none counted for more than it, come to
-// no more than the room.
+// levelOf returns the largest level for which the sizes, each capped at the level, fit into the room.
 func levelOf(sizes []int, room int) int {
 	sorted := slices.Sorted(slices.Values(sizes))
 	for i, size := range sorted {
@@ -100,7 +99,7 @@ func levelOf(sizes []int, room int) int {
 
 func partName(i int) string { return fmt.Sprintf("content[%d]", i) }
 
-// rest puts one part where all others were for which there is no place.
+// rest appends one description for all parts for which there is no room.
 func (c *cutter) rest(kept []tool.Content, parts []tool.Content, from, room int) []tool.Content {
 	about := fmt.Sprintf("%d more parts", len(parts))
 	if len(parts) == 1 {
@@ -109,7 +108,7 @@ func (c *cutter) rest(kept []tool.Content, parts []tool.Content, from, room int)
 	return c.instead(kept, c.cutOf(fmt.Sprintf("content[%d:]", from), wire(parts)), about, room)
 }
 
-// instead appends text that says what was cut, in place of parts that are gone.
+// instead appends a text part that describes what was dropped.
 func (c *cutter) instead(kept []tool.Content, cut tool.Cut, about string, room int) []tool.Content {
 	c.cuts = append(c.cuts, cut)
 	part := tool.Content{Type: "text"}
@@ -118,12 +117,12 @@ func (c *cutter) instead(kept []tool.Content, cut tool.Cut, about string, room i
 		return kept
 	}
 	mark := c.sentence(cut)
-	about = head(about, room-len("\n")-len(mark)) // the mark is what the reader acts on
+	about = head(about, room-len("\n")-len(mark)) // the reader acts on the mark, so that comes first
 	part.Text = head(join(about, mark), room)
 	return append(kept, part)
 }
 
-// describe says what a part is.
+// describe returns the type, the name and the size of a part.
 func describe(p *tool.Content) string {
 	text := tool.Shown(p.Type, maxNameShown)
 	if p.Name != "" {
@@ -145,7 +144,7 @@ func wire(parts any) string {
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(parts); err != nil {
-		panic(err) // parts hold text and bytes, which all have a form in JSON
+		panic(err) // text and bytes always have a JSON form
 	}
 	return string(bytes.TrimRight(text.Bytes(), "\n"))
 }

@@ -7,21 +7,20 @@
 //
 // # Room
 //
-// A result that fits is left as it is. In one that does not, the parts have room in the
-// order error, output, data, content: error is what a model acts on. Each takes what the
-// parts behind it do not need, and is sure of a share where they need more than there is:
-// error of half of the room, output of three quarters of what error leaves, data of half of
-// what output leaves, or of the output's share if there is none. So a long output does not
-// drive out a small value, nor the other way round.
+// A result that fits is not changed. Otherwise room is given to the parts in the order error,
+// output, data, content: the error is what a model acts on. Each part takes what the
+// parts after it do not need, and is guaranteed a share: error half of the room, output three
+// quarters of what error leaves, data half of what output leaves, or the output's share if there
+// is no output. So a long output does not displace a small value, nor the other way round.
 //
 // Text is cut at its end, between characters, and the mark follows on a line of its own.
-// data is JSON and is there in whole or not at all; the output then ends with its mark. Where
-// output is nothing but data as text, one of them is enough: data alone if it has room, which
-// cuts nothing, and otherwise the cut output.
+// data is JSON and is kept whole or dropped; the output then ends with its mark. If the
+// output is just data as text, one of them is enough: data alone if it fits, which
+// is no cut, and otherwise the cut output.
 //
 // Parts of the content share their room evenly, and what small ones leave goes to the others.
-// A part with binary data is there in whole or not at all; a part of type text then says in
-// its place what it was, and so does one for all parts together for which there is no place.
+// A part with binary data is kept whole or replaced by a text part that describes it. One such
+// text part stands for all parts for which there is no room.
 package output
 
 import (
@@ -31,26 +30,25 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Keep keeps a whole text and returns the reference by which it can be read, which is empty
-// if it was not kept. It is called before the mark is made that names the reference, once for
-// each part that is cut and has text, the most important first.
+// Keep keeps a whole text and returns the reference by which it can be read, or "" if it was not
+// kept. It is called before the mark that names the reference is made, once for each cut part
+// that has text, the most important first.
 type Keep func(part, text string) (reference string)
 
-// Mark is the sentence for a model that says what was cut. It should be at most 200 bytes
-// long, as a place for a part that is gone has [placeBytes].
+// Mark is the note that tells a model what was cut. It should be at most 200 bytes long, since it must fit into
+// [placeBytes].
 type Mark func(tool.Cut) string
 
-// Cut returns the result with at most so many bytes, as [tool.Result.Size] counts them, and
-// says which parts were cut. Marks count, and so do 16 bytes for each part of the content, which Size
-// leaves out. All text is valid UTF-8 afterwards: U+FFFD stands for
-// what was not, and wholes are kept in that form.
+// Cut returns the result with at most most bytes, as [tool.Result.Size] counts them, and the parts that were
+// cut. Marks count, and so do 16 bytes for each part of the content, which Size leaves out. All text
+// is valid UTF-8 afterwards, with U+FFFD for what was not, and wholes are kept in that form.
 //
-// A result that fits and is valid is returned as it is, without an allocation, so that cutting
+// A result that fits and is valid is returned unchanged, without an allocation, so that cutting
 // again with the same or a larger bound changes nothing. The given result is never written to.
-// Where there is no room for a mark, as much of it is there as has room.
+// A mark that does not fit is truncated.
 //
-// A nil keep keeps nothing; mark must not be nil. Parts with binary data are not kept, for no
-// model can read them, unless they are among those for which there was no place.
+// A nil keep keeps nothing; mark must not be nil. Parts with binary data are not kept, since no
+// model can read them, unless they are among the parts for which there was no room.
 func Cut(result tool.Result, most int, keep Keep, mark Mark) (tool.Result, []tool.Cut) {
 	makeValid(&result)
 	if size(&result) <= most {
@@ -83,7 +81,7 @@ func (c *cutter) cut(r *tool.Result, room int) {
 	case echo:
 		r.Data = nil
 		r.Output = c.text("output", whole, share(room, room/4*3, content))
-		// The whole of output is that of data too, so that it need not be kept twice.
+		// The output's whole serves for data too.
 		gone := c.cuts[len(c.cuts)-1]
 		gone.Part, gone.Kept = "data", 0
 		c.cuts = append(c.cuts, gone)
@@ -94,13 +92,11 @@ func (c *cutter) cut(r *tool.Result, room int) {
 	r.Content = c.content(r.Content, room-len(r.Output)-len(r.Data))
 }
 
-// share is the room that a part may take: what the parts behind it do not need, but no less
-// than its sure share.
+// share is the room that a part may take: what the parts after it do not need, but at least its guaranteed share.
 func share(room, sure, behind int) int { return max(sure, room-behind) }
 
-// dataFits reports whether data has room beside as much of the output as is going to be there.
-// Without an output, data has the room of one: output that echoes data, but does not fit in its
-// place, is then sure to be cut.
+// dataFits reports whether data fits beside as much of the output as will be left. Without an output, data has
+// the output's room: an output that echoes data that does not fit is then certain to be cut.
 func dataFits(r *tool.Result, room, content int) bool {
 	if r.Output == "" {
 		return len(r.Data) <= share(room, room/4*3, content)
@@ -109,7 +105,7 @@ func dataFits(r *tool.Result, room, content int) bool {
 	return len(r.Data) <= share(room, room/2, content)
 }
 
-// isText reports whether output is nothing but data as text.
+// isText reports whether output is just data as text.
 func isText(data json.RawMessage, output string) bool {
 	if len(data) == 0 || len(output) < len(data) {
 		return false
@@ -126,7 +122,7 @@ func (c *cutter) text(part, text string, room int) string {
 	return c.shorten(c.cutOf(part, text), text, room, "")
 }
 
-// outputForData returns the output, which also has to say that data is gone.
+// outputForData returns the output with the mark of data, which was dropped.
 func (c *cutter) outputForData(text, data string, room int) string {
 	own := tool.Cut{Part: "output"}
 	cut := len(text) > room
@@ -151,7 +147,7 @@ func (c *cutter) outputForData(text, data string, room int) string {
 	return text
 }
 
-// cutOf keeps the text and returns its cut, of which nothing is left as yet.
+// cutOf keeps the text and returns a cut of all of it.
 func (c *cutter) cutOf(part, text string) tool.Cut {
 	cut := tool.Cut{Part: part, Bytes: int64(len(text))}
 	if c.keep != nil {
@@ -160,8 +156,8 @@ func (c *cutter) cutOf(part, text string) tool.Cut {
 	return cut
 }
 
-// shorten cuts the text so that it, its mark and what also has to be said fit into the room.
-// The latter is left out where the two would take more than half of it.
+// shorten cuts the text so that it fits into the room with its mark and also. The latter is left out if both
+// would take more than half of the room.
 func (c *cutter) shorten(cut tool.Cut, text string, room int, also string) string {
 	text, cut.Kept = fit(text, room, func(kept int64) string {
 		cut.Kept = kept

@@ -14,27 +14,26 @@ import (
 )
 
 var (
-	// ErrUnknown means that nothing is kept by a reference.
+	// ErrUnknown means that nothing is kept under a reference.
 	ErrUnknown = errors.New("unknown reference")
-	// ErrRange means that a page begins outside of the whole, or that its length is negative.
+	// ErrRange means that a page starts outside the text, or that its length is negative.
 	ErrRange = errors.New("outside of the text")
 )
 
 const (
-	// DefaultPage is how long a page is unless told, in bytes.
+	// DefaultPage is the default length of a page in bytes.
 	DefaultPage = 32 << 10
-	// EntryBytes is what each whole counts beside its text and its reference.
+	// EntryBytes is the overhead of an entry, in addition to its text and its reference.
 	EntryBytes = 128
 )
 
-// Store keeps whole texts of one session. What was kept longest ago gives way to what is
-// kept. It is safe for concurrent use.
+// Store keeps the whole texts of one session, and evicts the oldest for new ones. It is safe for concurrent use.
 type Store struct {
 	most int64
 
 	mu   sync.Mutex
 	used int64
-	gone bool                           // whether anything has given way
+	gone bool                           // whether anything was evicted
 	kept *simplelru.LRU[string, string] // never asked with Get, so that the least recent is the oldest
 }
 
@@ -42,8 +41,7 @@ func sizeOf(reference, text string) int64 {
 	return EntryBytes + int64(len(reference)) + int64(len(text))
 }
 
-// NewStore returns an empty store for so many bytes at the same time: texts, references and
-// [EntryBytes] for each.
+// NewStore returns an empty store with a bound in bytes, which counts texts, references and [EntryBytes] for each.
 func NewStore(bytes int64) (*Store, error) {
 	s := &Store{most: bytes}
 	var err error
@@ -51,10 +49,9 @@ func NewStore(bytes int64) (*Store, error) {
 	return s, err
 }
 
-// Keeper returns the function that keeps the parts of one result, for [Cut], under the
-// references that are made for their names. Of parts that have no room together, it keeps the
-// first, so that none gives way to another of the same result before its mark is read. It is
-// for one call of Cut.
+// Keeper returns a function that keeps the parts of one result for one call of [Cut], under references made from
+// their names. If the parts do not fit together, it keeps the first ones, so that no part is evicted by
+// another of the same result before its mark is read.
 func (s *Store) Keeper(reference func(part string) string) Keep {
 	left := s.most
 	return func(part, text string) string {
@@ -68,9 +65,8 @@ func (s *Store) Keeper(reference func(part string) string) Keep {
 	}
 }
 
-// Keep keeps a text, made valid UTF-8, in place of what has the same reference, and reports
-// whether it did: what is larger than the store's bound is not kept, nor what has an empty
-// reference. The store then is as it was.
+// Keep keeps a text, made valid UTF-8, in place of any with the same reference. It returns false, and changes
+// nothing, for a text larger than the store and for an empty reference.
 func (s *Store) Keep(reference, text string) bool {
 	text = validText(text)
 	size := sizeOf(reference, text)
@@ -85,18 +81,17 @@ func (s *Store) Keep(reference, text string) bool {
 		s.gone = true
 	}
 	s.used += size
-	// A part of a longer string would hold all of that in memory.
+	// A substring would keep the whole string in memory.
 	s.kept.Add(strings.Clone(reference), strings.Clone(text))
 	return true
 }
 
-// Page returns a piece of a whole: at most so many bytes, zero for [DefaultPage], from this
-// byte on. It begins and ends between code points: one that begins inside of one begins with
-// the next instead, and one that is too short for the first has it nevertheless. So pages that
-// are read one after the other, each from where the last one says, are the whole. One that
-// begins at the whole's end is empty and the last.
+// Page returns at most most bytes of a text, zero for [DefaultPage], starting at the byte from. A page starts and
+// ends between code points: it starts with the next one if from is inside one, and has at least one even
+// if that is longer than most. So consecutive pages, each from where the last one says, are the whole text. A
+// page at the end of the text is empty and the last.
 //
-// It fails with [ErrUnknown] or [ErrRange], in words that can be shown to a model.
+// It fails with [ErrUnknown] or [ErrRange], worded for a model.
 func (s *Store) Page(reference string, from, most int64) (tool.Page, error) {
 	text, err := s.text(reference)
 	if err != nil {
@@ -116,7 +111,7 @@ func (s *Store) Page(reference string, from, most int64) (tool.Page, error) {
 	end := pageEnd(text, begin, most)
 	page := tool.Page{
 		Reference: reference, From: begin, Next: end, Total: total,
-		// A part of the whole would hold all of it in memory.
+		// A substring would keep the whole string in memory.
 		Text: strings.Clone(text[begin:end]),
 	}
 	if end == total {
@@ -141,7 +136,7 @@ func refused(reference string, err error) error {
 	return fmt.Errorf("reference %q: %w", tool.Shown(reference, 128), err)
 }
 
-// runeStart returns where the first code point begins that is not before this byte.
+// runeStart returns the start of the first code point at or after a byte.
 func runeStart(text string, from int64) int64 {
 	for from < int64(len(text)) && !utf8.RuneStart(text[from]) {
 		from++
@@ -149,7 +144,7 @@ func runeStart(text string, from int64) int64 {
 	return from
 }
 
-// pageEnd returns where a page ends that has at least one code point, if there is one.
+// pageEnd returns the end of a page, which has at least one code point if there is one.
 func pageEnd(text string, begin, most int64) int64 {
 	if most >= int64(len(text))-begin {
 		return int64(len(text))

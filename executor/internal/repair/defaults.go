@@ -11,11 +11,11 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// defaults are what is filled in for absent members. They do not change.
+// defaults are the values for absent members. They are immutable.
 type defaults struct {
 	// of are the defaults that fit their own schema.
 	of map[*schema.Node]string
-	// inside are the schemas that lead to such ones inside a value.
+	// inside are the schemas with such defaults somewhere inside a value.
 	inside map[*schema.Node]bool
 }
 
@@ -43,7 +43,7 @@ func newDefaults(ctx context.Context, root *schema.Node) defaults {
 	return d
 }
 
-// leads reports whether a schema leads to defaults, as far as is known.
+// leads reports whether a schema is known to lead to defaults inside a value.
 func (d defaults) leads(n *schema.Node, has map[*schema.Node]bool) bool {
 	for _, inner := range n.Properties {
 		if has[inner] || d.inside[inner] {
@@ -57,7 +57,7 @@ func (d defaults) anyInside(nodes []*schema.Node) bool {
 	return slices.ContainsFunc(nodes, func(n *schema.Node) bool { return d.inside[n] })
 }
 
-// at returns the default of a place, or "" if it has none or several.
+// at returns the default of a place, or "" if it has none or conflicting ones.
 func (d defaults) at(p place) string {
 	found := ""
 	for _, n := range p.nodes {

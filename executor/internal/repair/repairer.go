@@ -17,13 +17,12 @@ type Repairer struct {
 	shallow  shallow
 }
 
-// Result is what became of arguments.
+// Result is the outcome of a repair.
 type Result struct {
 	Arguments tool.Arguments
-	// Repairs are the changes, in an order in which they can be made one after the
-	// other; nil where nothing was changed.
+	// Repairs are the changes, in an order in which they can be applied; nil if there are none.
 	Repairs []tool.Repair
-	// Misfit is why the arguments do not fit; nil where they do.
+	// Misfit is why the arguments do not fit; nil if they do.
 	Misfit error
 }
 
@@ -57,8 +56,8 @@ func (r *Repairer) Repair(ctx context.Context, own tool.Arguments, names []strin
 	return repaired
 }
 
-// Fill fills in defaults, if the arguments fit with them, and does nothing else. It is for
-// arguments that a program wrote, which means what it says.
+// Fill only fills in defaults, if the arguments fit with them. It is for arguments that a program wrote, which
+// are meant literally.
 func (r *Repairer) Fill(ctx context.Context, own tool.Arguments, check func(tool.Arguments) error) Result {
 	if r.defaults.inside[r.root] {
 		filled, done := r.shallow.fill(own)
@@ -72,8 +71,7 @@ func (r *Repairer) Fill(ctx context.Context, own tool.Arguments, check func(tool
 	return Result{Arguments: own, Misfit: check(own)}
 }
 
-// pass goes through the arguments once, and returns them unchanged where that takes too
-// much.
+// pass walks the arguments once. It returns them unchanged if that exceeds a bound.
 func (r *Repairer) pass(ctx context.Context, own tool.Arguments, names []string, rules, fill bool) Result {
 	unchanged := Result{Arguments: own}
 	text, err := own.MarshalJSON()

@@ -15,8 +15,7 @@ import (
 //   - True, False and None;
 //   - an end at which brackets are missing, if all before it is complete.
 //
-// It takes nothing that could be read in two ways. A number at the very end may lack
-// digits, and behind a comma there may have been more.
+// It rejects whatever is ambiguous: a number at the very end may lack digits, and more may have followed a comma.
 type tolerant struct {
 	text   string
 	offset int
@@ -36,7 +35,7 @@ func readTolerant(text string) (string, bool) {
 	return string(t.out), json.Valid(t.out)
 }
 
-// unfence takes a code fence away, or returns false where it has no end.
+// unfence removes a code fence. It returns false if that is not closed.
 func unfence(text string) (string, bool) {
 	const fence = "```"
 	inside, fenced := strings.CutPrefix(strings.TrimSpace(text), fence)
@@ -51,7 +50,7 @@ func unfence(text string) (string, bool) {
 	return inside, closed
 }
 
-// space goes over white space and comments. It returns false for a comment without end.
+// space skips white space and comments. It returns false for an unclosed comment.
 func (t *tolerant) space() bool {
 	for t.offset < len(t.text) {
 		rest := t.text[t.offset:]
@@ -99,8 +98,8 @@ func (t *tolerant) value(depth int) bool {
 	}
 }
 
-// container reads an object or an array, whose elements item reads. At the end of the text
-// it may lack what closes it.
+// container reads an object or an array, whose elements item reads. The closing bracket may be missing at the end of
+// the text.
 func (t *tolerant) container(closing byte, depth int, item func(depth int) bool) bool {
 	t.out = append(t.out, t.text[t.offset])
 	t.offset++
@@ -151,7 +150,7 @@ func (t *tolerant) name() bool {
 	return true
 }
 
-// identifier goes over what looks like one.
+// identifier skips and returns what looks like one.
 func (t *tolerant) identifier() string {
 	rest := t.text[t.offset:]
 	end := strings.IndexFunc(rest, func(r rune) bool { return !isNameRune(r) })

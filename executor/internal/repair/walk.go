@@ -16,19 +16,18 @@ import (
 const (
 	// MaxRepairs is how many changes are made.
 	MaxRepairs = 1024
-	// maxRecord is how many bytes the record of them may take.
+	// maxRecord bounds the record of the changes in bytes.
 	maxRecord = 4 * tool.MaxArgumentsBytes
-	// maxWork is about how many bytes may be looked at, and visitWork what one look
-	// costs beside.
+	// maxWork bounds the bytes that are visited, roughly, and visitWork is the overhead of one visit.
 	maxWork   = 16 << 20
 	visitWork = 64
-	// nameWork is what it costs to sort the name of a member that may be filled in.
+	// nameWork is the cost of sorting the name of a member that may be filled in.
 	nameWork = 16
-	// lookEvery is how much of it is done between two looks at the context.
+	// lookEvery is how much work is done between two checks of the context.
 	lookEvery = 64 << 10
 )
 
-// walk goes once through arguments and their schema, and repairs.
+// walk is one pass through arguments and their schema.
 type walk struct {
 	places
 	ctx      context.Context
@@ -41,12 +40,12 @@ type walk struct {
 	repairs []tool.Repair
 	record  int // bytes of repairs
 	work    int
-	next    int  // the work at which to look at the context
+	next    int  // the work at which to check the context
 	over    bool // a bound is exceeded: nothing is repaired
 	again   bool // a string inside a string would have to be opened
 }
 
-// spend pays for looking at a value, or reports that a bound is exceeded.
+// spend counts the work of visiting a value. It returns false if a bound is exceeded.
 func (w *walk) spend(bytes int) bool {
 	w.work += bytes + visitWork
 	if w.work >= w.next {
@@ -68,7 +67,7 @@ func (w *walk) note(at *spot, rule Rule, from, to string) {
 	w.repairs = append(w.repairs, tool.Repair{Path: at.path(), Rule: string(rule), From: json.RawMessage(from), To: json.RawMessage(to)})
 }
 
-// mark is a state of the record to which a walk can go back.
+// mark is a state of the record to which a walk can be reset.
 type mark struct{ repairs, record int }
 
 func (w *walk) mark() mark { return mark{len(w.repairs), w.record} }
@@ -85,7 +84,7 @@ func (w *walk) fits(text string, nodes ...*schema.Node) bool {
 	return true
 }
 
-// value returns what a value becomes.
+// value returns the repaired value.
 func (w *walk) value(at *spot, v jsontext.Value, p place) string {
 	text := v.Text()
 	if !w.rules && !w.defaults.anyInside(p.nodes) || !w.spend(len(text)) {
@@ -181,8 +180,7 @@ func Quote(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// spot is a place in the arguments. The path is written only for values that
-// are changed.
+// spot is a position in the arguments. Its path is only written for values that are changed.
 type spot struct {
 	parent *spot // nil for the arguments as a whole
 	name   string

@@ -1,5 +1,5 @@
-// Package speech puts the events of one batch into an order that people can follow: calls run at
-// the same time, and speak one after the other.
+// Package speech puts the events of one batch into an order that people can follow: calls run in parallel and
+// speak one at a time.
 //
 //	line := speech.New(1 << 20)
 //	line.Offer(event) // as things happen
@@ -22,7 +22,7 @@
 // it said last. How many outputs were lost is told with the call's next event, which is its end at
 // the latest.
 //
-// Everything that is not an output is kept: a batch has a few of each for each call.
+// Everything that is not an output is kept: there are only a few such events per call.
 package speech
 
 import (
@@ -34,8 +34,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Line orders the events of one batch. It is a plain value without goroutines, locks or a clock:
-// whoever uses it has these. Get one from [New]. It must not be used by several goroutines at a time.
+// Line orders the events of one batch. It has no goroutines, locks or clock. Get one from [New]. It is not safe for
+// concurrent use.
 type Line struct {
 	most, held int64  // bytes of outputs
 	offered    uint64 // events so far, hidden ones aside
@@ -72,12 +72,11 @@ type output struct {
 	lost     int // outputs that were lost just before it
 }
 
-// New returns a line in which outputs of so many bytes may wait, as [Size] counts them.
+// New returns a line in which outputs of at most most bytes may wait, as [Size] counts them.
 func New(most int64) *Line { return &Line{most: most, callers: map[string]*caller{}} }
 
-// Offer adds what has happened. An emission is copied; what else the event points to must not change
-// from then on. After [Line.Close], and after the event with which a batch ends or pauses, it does
-// nothing.
+// Offer adds an event. An emission is copied; nothing else that the event points to may change afterwards. After
+// [Line.Close], and after the event with which a batch ends or pauses, Offer does nothing.
 func (l *Line) Offer(event tool.Event) {
 	if l.closed || event.Hidden || event.Parent != "" {
 		return
@@ -104,11 +103,10 @@ func (l *Line) Offer(event tool.Event) {
 
 func isHidden(call tool.Planned) bool { return call.Hidden }
 
-// Close says that nothing more comes. What waits can still be taken: a call that has not finished
-// keeps nobody waiting.
+// Close ends the line. What waits can still be taken: a call that has not finished no longer delays others.
 func (l *Line) Close() { l.closed = true }
 
-// Take removes the next event and returns it, or false where nothing can be said yet.
+// Take removes and returns the next event, or false if none can be shown yet.
 func (l *Line) Take() (tool.Event, bool) {
 	number, speaks := l.speaks()
 	if len(l.passing) > 0 && (!speaks || l.passing[0].number < number) {
@@ -141,8 +139,7 @@ func (l *Line) Ready() bool {
 // was given.
 func (l *Line) Held() int64 { return l.held }
 
-// speaks returns when that was offered which the call that has the floor says next, or false where
-// it says nothing.
+// speaks returns the number of the next event of the call that has the floor, or false if there is none.
 func (l *Line) speaks() (number uint64, ok bool) {
 	for len(l.queue) > 0 {
 		switch c := l.queue[0]; {
@@ -158,8 +155,7 @@ func (l *Line) speaks() (number uint64, ok bool) {
 	return 0, false
 }
 
-// pop removes the first element, so that what it points to can be collected. A list that is empty then
-// keeps its room.
+// pop removes the first element, so that it can be collected. A list that becomes empty keeps its capacity.
 func pop[E any](list *[]E) E {
 	first := (*list)[0]
 	clear((*list)[:1])
@@ -181,7 +177,7 @@ func (l *Line) caller(id string) *caller {
 	return c
 }
 
-// hear puts a call that is heard for the first time behind the others.
+// hear queues a call that is heard for the first time.
 func (l *Line) hear(c *caller) {
 	if !c.heard {
 		c.heard = true
@@ -189,16 +185,15 @@ func (l *Line) hear(c *caller) {
 	}
 }
 
-// leastSize is about what a line needs to keep an output beside what is in it, so that very many
-// small ones are bounded as well.
+// leastSize is roughly the overhead of an output, so that very many small ones are bounded as well.
 const leastSize = 256
 
-// Size returns as how many bytes an emission counts: those of what is in it, and 256 at least.
+// Size returns how many bytes an emission counts as: those of its content, and at least 256.
 func Size(emission *tool.Emission) int64 {
 	return max(leastSize, int64(len(emission.Text))+int64(len(emission.Data))+int64(len(emission.MIMEType)))
 }
 
-// output keeps what a call says until its turn has come, if there is room.
+// output keeps an output until its call's turn, if there is room.
 func (l *Line) output(event tool.Event) {
 	c := l.caller(event.CallID)
 	if c.end.event != nil || c.gone || event.Emission == nil {
@@ -232,8 +227,7 @@ func (l *Line) replace(c *caller, next *tool.Emission) {
 	}
 }
 
-// clone returns an emission that shares nothing with the one it was given: that is its author's to
-// change, and may be a small part of something large.
+// clone returns a deep copy: the author may change the original, which may be a small part of something large.
 func clone(emission *tool.Emission) *tool.Emission {
 	kept := *emission
 	kept.Text, kept.MIMEType, kept.Data = strings.Clone(kept.Text), strings.Clone(kept.MIMEType), bytes.Clone(kept.Data)
@@ -244,8 +238,8 @@ func clone(emission *tool.Emission) *tool.Emission {
 	return &kept
 }
 
-// admit makes room for an output of the call. Without room, it does so where the call would have no
-// more than an equal part of what there is for all that have something waiting.
+// admit makes room for an output of the call. If the line is full, it does so only if the call would then have no more
+// than an equal share among all calls with waiting outputs.
 func (l *Line) admit(c *caller, size int64) bool {
 	if size > l.most {
 		return false
@@ -268,8 +262,8 @@ func (l *Line) admit(c *caller, size int64) bool {
 	return true
 }
 
-// largest returns the call that has most waiting, the last that came to be known of several, and how many
-// have something waiting. There must be one.
+// largest returns the call with the most waiting output, the newest if there are several, and how many calls have
+// any. There must be one.
 func (l *Line) largest() (largest *caller, among int64) {
 	for _, c := range l.queue {
 		if c.bytes == 0 {
@@ -283,7 +277,7 @@ func (l *Line) largest() (largest *caller, among int64) {
 	return largest, among
 }
 
-// remove takes out something that a call has said. What was lost before it still is.
+// remove removes an output. What was lost before it is still counted.
 func (l *Line) remove(c *caller, i int) {
 	old := c.said[i]
 	if i+1 < len(c.said) {
@@ -295,7 +289,7 @@ func (l *Line) remove(c *caller, i int) {
 	l.count(c, -Size(old.emission))
 }
 
-// count notes that a call has more waiting, or less.
+// count adjusts the size of a call's waiting outputs.
 func (l *Line) count(c *caller, size int64) {
 	l.held += size
 	c.bytes += size
