@@ -22,7 +22,7 @@ import (
 type key struct {
 	tool    tool.Registration
 	tenant  string
-	session uint64            // its number; 0: the same in all sessions of the tenant
+	session string            // its key; empty: the same in all sessions of the tenant
 	rest    [sha256.Size]byte // context values, user, files, arguments, and the tools that it may call
 }
 
@@ -56,7 +56,7 @@ func (c *call) ask() error {
 		Alone:   c.parent != nil, // two tools that wait for each other's calls would wait forever
 	}
 	if reuse.Scope != ReuseTenant {
-		q.Key.session = b.session.number
+		q.Key.session = b.session.key
 	}
 	text := appendValues(nil, b.session.context)
 	text = appendText(text, b.session.user)

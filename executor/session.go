@@ -46,8 +46,7 @@ type SessionOptions struct {
 type Session struct {
 	executor *Executor
 	id       string
-	number   uint64 // unique in the executor
-	key      string // the number as text, for the queue
+	key      string // unique in the executor
 	tenant   string
 	context  map[string]string
 	allowed  []string // nil allows all
@@ -89,9 +88,8 @@ func (e *Executor) NewSession(options SessionOptions) (*Session, error) {
 	if err != nil {
 		return nil, invalid("%v", err)
 	}
-	number := e.sessions.Add(1)
 	return &Session{
-		executor: e, id: options.ID, number: number, key: strconv.FormatUint(number, 36), tenant: options.Tenant, context: maps.Clone(options.Context), allowed: slices.Clone(options.Allowed),
+		executor: e, id: options.ID, key: strconv.FormatUint(e.sessions.Add(1), 36), tenant: options.Tenant, context: maps.Clone(options.Context), allowed: slices.Clone(options.Allowed),
 		user: options.User, files: slices.Clone(options.Files), cut: store, calls: map[string]*call{}, approved: approved,
 	}, nil
 }

@@ -135,10 +135,6 @@ func (l *Line) Ready() bool {
 	return speaks || len(l.passing) > 0
 }
 
-// Held returns how many bytes of outputs wait, as [Size] counts them. It is never more than [New]
-// was given.
-func (l *Line) Held() int64 { return l.held }
-
 // speaks returns the number of the next event of the call that has the floor, or false if there is none.
 func (l *Line) speaks() (number uint64, ok bool) {
 	for len(l.queue) > 0 {
