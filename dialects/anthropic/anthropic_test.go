@@ -46,7 +46,7 @@ func TestReasonsToStop(t *testing.T) {
 	}
 }
 
-// TestACallThatWasCutIsLeftOut: what came of it looks like a call without arguments.
+// TestACallThatWasCutIsLeftOut: a truncated call looks like one without arguments.
 func TestACallThatWasCutIsLeftOut(t *testing.T) {
 	one := `{"type":"tool_use","id":"a","name":"rm","input":{"path":"x"}}`
 	two := `{"type":"tool_use","id":"b","name":"rm","input":{}}`

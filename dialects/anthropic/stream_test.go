@@ -65,9 +65,8 @@ func reason(stop string) string {
 
 const messageStop = `{"type":"message_stop"}`
 
-// TestRowS2_2PiecesInAnyOrder cuts calls at random places, between the halves of characters and
-// within escapes too, and mixes the blocks. The order within a block is all that is kept, and of
-// some blocks the beginning comes late.
+// TestRowS2_2PiecesInAnyOrder splits calls at random positions, also within characters and escapes, and
+// interleaves the blocks. Only the order within a block is kept, and some blocks begin late.
 func TestRowS2_2PiecesInAnyOrder(t *testing.T) {
 	texts := []string{`{"a":"😀 \u00e9 \"q\" \\"}`, `{}`, `{"n":0.10000000000000000000001,"deep":[[["é"]]]}`, `{"broken":`, "{\"s\":\"\u2028</script>\"}"}
 	for seed := range uint64(300) {
@@ -127,7 +126,8 @@ func joinedCalls(calls []tool.Call) map[string]string {
 	return all
 }
 
-// TestACallIsPassedOnOnceItIsCertain: one without arguments only when it is known that it was not cut.
+// TestACallIsPassedOnOnceItIsCertain: a call without arguments is passed on only when it is known not to be
+// truncated.
 func TestACallIsPassedOnOnceItIsCertain(t *testing.T) {
 	stream := New().Stream()
 	count := func(data string) int {

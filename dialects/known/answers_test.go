@@ -96,7 +96,7 @@ func TestAnswersWithoutAnIDAreNamed(t *testing.T) {
 		given[output.CallID] = output.Result.Output
 	}
 	assert.Equal(t, map[string]string{"ours-0": "gemini-call-0", "ours-1": "gemini-call-1", "ours-2": "gemini-call-2"}, given)
-	// Of calls that were answered otherwise, nothing need be handed in.
+	// Results of calls that were answered otherwise need not be submitted.
 	answers, err = d.Answers([]byte(`{"functionResponse":{"name":"f","response":{"output":"a"}}}`))
 	require.NoError(t, err)
 	assert.Equal(t, "ours-2", answers.For(pending[1:]).Outputs[0].CallID)

@@ -36,10 +36,7 @@ func ByName(name string) (dialects.Dialect, error) {
 func Detect(document []byte) (dialects.Dialect, bool) {
 	name, ok := dialects.Detect(document)
 	if !ok {
-		name, ok = dialects.DetectStream(document)
-	}
-	if !ok {
-		return nil, false
+		name, _ = dialects.DetectStream(document)
 	}
 	dialect, err := ByName(name)
 	return dialect, err == nil

@@ -36,8 +36,8 @@ func TestDialectsAreNamed(t *testing.T) {
 	assert.EqualError(t, err, `choice: there is no dialect "OpenAI�"; want one of openai, responses, anthropic, gemini, mcp`)
 }
 
-// TestRowS2_2Transcripts: what each provider sends, whole and streamed, is recognised, and comes to the
-// same.
+// TestRowS2_2Transcripts: what each provider sends, whole and streamed, is detected, and read as the same
+// response.
 func TestRowS2_2Transcripts(t *testing.T) {
 	for name, document := range map[string]string{
 		dialects.OpenAI: "openai/testdata/weather", dialects.Responses: "responses/testdata/weather",
@@ -93,8 +93,8 @@ func TestAStreamThatBrokeOffIsNoResponse(t *testing.T) {
 	}
 }
 
-// TestNamesAreExact: a member that is called like another in all but case is a stranger, as it is to
-// whoever looked at the document before. One that stands twice is refused.
+// TestNamesAreExact: a member whose name differs in case is ignored, as it is by whatever inspected the
+// document before. A duplicate is refused.
 func TestNamesAreExact(t *testing.T) {
 	for _, c := range []struct{ name, document string }{
 		{dialects.OpenAI, `{"choices":[{"message":{"tool_calls":[{"id":"c","type":"function","function":{"name":"safe","Name":"rm","arguments":"{}","ARGUMENTS":"[]"}}],"Tool_Calls":[{"function":{"name":"rm"}}]},"Message":{}}],"CHOICES":[]}`},

@@ -52,7 +52,7 @@ func (d dice) object() string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// TestRowS2_2CallsThatAreShownBackAreTheSame: the provider reads in its own history what the model wrote.
+// TestRowS2_2CallsThatAreShownBackAreTheSame: the provider sees in its history what the model wrote.
 func TestRowS2_2CallsThatAreShownBackAreTheSame(t *testing.T) {
 	for _, d := range known.Dialects() {
 		t.Run(d.Name(), func(t *testing.T) {
@@ -144,8 +144,7 @@ func answered(t *testing.T, d dialects.Dialect, records []tool.Record) (string, 
 	return string(written), read
 }
 
-// TestRowS2_2ResultsThatAreHandedInAreTheSame: a client that answers with what Results writes is
-// understood.
+// TestRowS2_2ResultsThatAreHandedInAreTheSame: a client may answer with what Results writes.
 func TestRowS2_2ResultsThatAreHandedInAreTheSame(t *testing.T) {
 	for _, d := range known.Dialects() {
 		t.Run(d.Name(), func(t *testing.T) {
@@ -166,9 +165,8 @@ func TestRowS2_2ResultsThatAreHandedInAreTheSame(t *testing.T) {
 	}
 }
 
-// TestWhatAResultHasIsHandedOn: of results of any kind, what a model would read is the same before
-// and after they were handed in. Texts do not say of which kind a failure is; that is said by them
-// once, and no more.
+// TestWhatAResultHasIsHandedOn: of results of any kind, a model reads the same before and after they were
+// submitted. Texts do not carry the kind of a failure, except in the prefix that is written once.
 func TestWhatAResultHasIsHandedOn(t *testing.T) {
 	for _, d := range known.Dialects() {
 		t.Run(d.Name(), func(t *testing.T) {
@@ -192,8 +190,8 @@ func TestWhatAResultHasIsHandedOn(t *testing.T) {
 	}
 }
 
-// TestAConversationIsPassedOver: of what clients keep, the results alone are answers, and nothing
-// in a text is.
+// TestAConversationIsPassedOver: in a conversation that a client keeps, only the results are answers, and no
+// text is mistaken for one.
 func TestAConversationIsPassedOver(t *testing.T) {
 	for name, documents := range map[string][]string{
 		dialects.OpenAI: {

@@ -109,8 +109,7 @@ func TestRowS2_2PiecesFindTheirCalls(t *testing.T) {
 	}
 }
 
-// TestRowS2_2WhereverAStreamIsCut: the same comes of pieces of any size, in any order in which
-// each call's own stay in theirs.
+// TestRowS2_2WhereverAStreamIsCut: pieces of any size, interleaved in any order, assemble to the same calls.
 func TestRowS2_2WhereverAStreamIsCut(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	texts := []string{`{"a":"\"\\🌦\u00fc\ud83c\udf27"}`, `{"ü🌧":1.0e400,"n":123456789012345678901234567890}`, `not {JSON} 🌦🌦`}
@@ -235,8 +234,8 @@ func TestTooManyCallsInAStream(t *testing.T) {
 	assert.Equal(t, dialects.MaxCalls, calls)
 }
 
-// TestAnyOrderOfPiecesIsSafe: whatever the order of well-formed pieces, none is lost or comes
-// twice, and the response is what the pieces say.
+// TestAnyOrderOfPiecesIsSafe: whatever the order of well-formed pieces, none is lost or repeated, and the
+// response equals its pieces.
 func TestAnyOrderOfPiecesIsSafe(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }

@@ -17,8 +17,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// batch makes the events of a random batch, as the stream of an executor has them, and knows what
-// must come of them.
+// batch makes the events of a random batch, as an executor streams them, and knows what they must be mapped
+// to.
 type batch struct {
 	random *rand.Rand
 	all    []tool.Event
@@ -72,7 +72,7 @@ func (b *batch) planned(i int) tool.Planned {
 	return p
 }
 
-// life lets the calls start, wait and speak: one speaks at a time, the others may start meanwhile.
+// life lets the calls start, wait and emit: one emits at a time, while others may start.
 func (b *batch) life(planned []tool.Planned, resumed bool) (paused bool) {
 	var beginnings []func()
 	var speakers []*tool.Planned
@@ -154,7 +154,7 @@ func (b *batch) ask(p *tool.Planned) {
 	b.asks = append(b.asks, tool.Approval{CallID: p.CallID, Approve: true, Fingerprint: "f" + p.CallID})
 }
 
-// speech lets a call speak and finish.
+// speech lets a call emit and finish.
 func (b *batch) speech(p *tool.Planned, resumed bool, meanwhile func()) {
 	said, shown := "", ""
 	for range b.random.IntN(5) {
@@ -195,7 +195,7 @@ func (b *batch) emission() *tool.Emission {
 	)
 }
 
-// result returns what a call came to that has said something, and adds to it what will be shown.
+// result returns the result of a call that has emitted text, and appends what will be shown.
 func (b *batch) result(said string, shown *string) tool.Result {
 	if b.chance(4) {
 		return tool.Result{Error: "it broke", Kind: pick(b, tool.ToolFailed, tool.Denied, tool.UnknownTool, tool.Internal, tool.Deadline)}
@@ -214,7 +214,7 @@ func (b *batch) result(said string, shown *string) tool.Result {
 	return result
 }
 
-// mapped writes events, and ends a stream that has none.
+// mapped maps all events of a batch.
 func mapped(t testing.TB, all []tool.Event) []dialects.Event {
 	t.Helper()
 	return mappedBy(t, NewEvents(EventsOptions{Model: "m"}), all)
@@ -281,7 +281,8 @@ func TestRowS4_7EveryStreamIsWellFormed(t *testing.T) {
 	require.Positive(t, images)
 }
 
-// approved answers all requests for approval in a response, as a client does, and reads that.
+// approved answers all requests for approval in a response, as a client does, and returns the approvals
+// read.
 func approved(t testing.TB, response json.RawMessage) []tool.Approval {
 	t.Helper()
 	var r struct {
@@ -320,8 +321,8 @@ func partialImages(t testing.TB, events []dialects.Event) []string {
 	return images
 }
 
-// TestTheCheckFindsFaults: the check of TestRowS4_7EveryStreamIsWellFormed fails for streams in
-// which an event is left out, or stands twice.
+// TestTheCheckFindsFaults: the check of TestRowS4_7EveryStreamIsWellFormed fails for streams in which an
+// event is missing or repeated.
 func TestTheCheckFindsFaults(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 47))
 	for range 100 {

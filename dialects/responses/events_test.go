@@ -70,7 +70,7 @@ func scenes() map[string]scene {
 	return map[string]scene{"image": imageScene(), "search": searchScene(), "client": clientScene(), "resumed": resumedScene(), "final": finalScene()}
 }
 
-// imageScene: an image with progress and pictures on the way, one that fails, and one that says nothing.
+// imageScene: an image with progress and partial images, one that fails, and one without emissions.
 func imageScene() scene {
 	draw := &tool.Planned{ID: "call_1", CallID: "0199-1", Tool: "draw", Type: "function", Arguments: `{"prompt":"a cat"}`, Category: "image_generation"}
 	fails := &tool.Planned{ID: "call_2", CallID: "0199-2", Tool: "draw", Type: "function", Arguments: `{"prompt":""}`, Category: "image_generation"}
@@ -131,7 +131,7 @@ func clientScene() scene {
 	}
 }
 
-// resumedScene: what goes on after the client has answered and approved.
+// resumedScene: a batch that continues after the client has answered and approved.
 func resumedScene() scene {
 	answered := &tool.Planned{ID: "call_1", CallID: "0199-1", Tool: "ask", Type: "function", Arguments: `{}`, Client: true}
 	approved := &tool.Planned{ID: "call_4", CallID: "0199-4", Tool: "file_delete", Type: "function", Arguments: `{"path":"/a"}`}
@@ -146,8 +146,8 @@ func resumedScene() scene {
 	)}
 }
 
-// finalScene: output that is shown to the user as it comes, its rest at the end, and output that
-// has nothing to do with what was said before.
+// finalScene: output that is shown to the user as it is emitted, the rest of it at the end, and output
+// unrelated to the emitted text.
 func finalScene() scene {
 	report := &tool.Planned{ID: "call_1", CallID: "0199-1", Tool: "report", Type: "function", Arguments: ``, Final: true}
 	lost := &tool.Planned{ID: "call_2", CallID: "0199-2", Tool: "report", Type: "function", Arguments: `{}`, Final: true}
@@ -189,7 +189,7 @@ func TestRowS4_7Transcripts(t *testing.T) {
 	}
 }
 
-// kinds returns the names of events, without what all have, that are about one item.
+// kinds returns the names of the events about one item, without the common prefix.
 func kinds(t testing.TB, events []dialects.Event, item string) []string {
 	t.Helper()
 	var names []string
@@ -230,8 +230,8 @@ func TestRowS4_10PartialImagesAndProgress(t *testing.T) {
 	assert.Contains(t, last, `"status":"failed","result":null`)
 }
 
-// TestRowS4_10AFileSearchMayBeTheAnswer: what was found is listed, and what the tool wrote of it
-// is the message for the user.
+// TestRowS4_10AFileSearchMayBeTheAnswer: the files are listed, and the tool's text is the message for the
+// user.
 func TestRowS4_10AFileSearchMayBeTheAnswer(t *testing.T) {
 	p := &tool.Planned{ID: "call_1", CallID: "0199-1", Tool: "find", Arguments: `{"q":"rain"}`, Category: "file_search", Final: true}
 	written := mapped(t, batchOf(
@@ -244,8 +244,8 @@ func TestRowS4_10AFileSearchMayBeTheAnswer(t *testing.T) {
 	assert.Contains(t, last, `"content":[{"type":"output_text","text":"It is wet."`)
 }
 
-// TestACutOutputIsNotSaidAgain: what a call has said to the user is not cut, as its output for the
-// model may be.
+// TestACutOutputIsNotSaidAgain: text emitted to the user is complete, even if the output for the model is
+// cut.
 func TestACutOutputIsNotSaidAgain(t *testing.T) {
 	p := &tool.Planned{ID: "call_1", CallID: "0199-1", Tool: "report", Arguments: `{}`, Final: true}
 	for bytes, want := range map[int64]string{6: "abcdef", 7: "abcdefab… (cut)"} {

@@ -132,8 +132,7 @@ func TestRowS2_2PiecesFindTheirCalls(t *testing.T) {
 	}
 }
 
-// TestRowS2_2WhereverAStreamIsCut: the same comes of pieces of any size, in any order in which
-// each call's own stay in theirs.
+// TestRowS2_2WhereverAStreamIsCut: pieces of any size, interleaved in any order, assemble to the same calls.
 func TestRowS2_2WhereverAStreamIsCut(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	texts := []string{`{"a":"\"\\🌦\u00fc\ud83c\udf27"}`, `{"ü🌧":1.0e400,"n":123456789012345678901234567890}`, `not {JSON} 🌦🌦`}
@@ -252,8 +251,8 @@ func TestStreamsAreBounded(t *testing.T) {
 	assert.Equal(t, 8192, items)
 }
 
-// TestAnyOrderOfEventsIsSafe: whatever the order of well-formed events, no call comes twice, and
-// the response is what the pieces say. Each run tries other events.
+// TestAnyOrderOfEventsIsSafe: whatever the order of well-formed events, no call is passed on twice, and the
+// response equals its pieces. Each run tries other events.
 func TestAnyOrderOfEventsIsSafe(t *testing.T) {
 	seed := rand.Uint64()
 	t.Log("seed", seed)
