@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -14,11 +13,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/registry"
-	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -35,28 +33,20 @@ func (r *recorder) Record(_ context.Context, entry executor.Entry) error {
 	return nil
 }
 
-// digestOf calls site_digest with grants for each tool. It returns the call's record and those of the
-// calls that it made.
-func digestOf(t *testing.T, grants map[string]manifests.Grants) (tool.Record, []tool.Record) {
+// digestOf calls site_digest with these grants. It returns the call's record and those of the calls that
+// it made.
+func digestOf(t *testing.T, grants ...manifests.Grant) (tool.Record, []tool.Record) {
 	t.Helper()
 	root, err := guests.Compile(t.Context(), "examples/digest", "wasm-tools/web")
 	require.NoError(t, err)
-	cache, err := os.UserCacheDir()
-	require.NoError(t, err)
-	rt, err := runtime.New(t.Context(), runtime.Options{CacheDir: filepath.Join(cache, "caisson", "test")})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, rt.Close(context.Background())) })
-	tools := registry.New()
-	for _, folder := range []string{"examples/digest", "wasm-tools/web"} {
-		require.NoError(t, tools.Load(t.Context(), registry.Directory(filepath.Join(root, filepath.FromSlash(folder))),
-			func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
-				return rt.Load(ctx, m, grants[m.Name])
-			}))
-	}
 	calls := &recorder{}
-	e, err := executor.New(tools, executor.Options{Recorder: calls})
+	host, err := caisson.Open(t.Context(), caisson.Options{
+		Tools:    []string{filepath.Join(root, "examples", "digest"), filepath.Join(root, "wasm-tools", "web")},
+		Policies: []*manifests.Policy{{Grants: grants}}, Executor: executor.Options{Recorder: calls},
+	})
 	require.NoError(t, err)
-	report, err := e.Execute(t.Context(), executor.Batch{
+	t.Cleanup(func() { assert.NoError(t, host.Close(context.Background())) })
+	report, err := host.Execute(t.Context(), executor.Batch{
 		Calls: []tool.Call{{ID: "test", Type: "function", Function: tool.Function{Name: "site_digest", Arguments: `{"url":"http://www.example.com/"}`}}},
 	})
 	require.NoError(t, err)
@@ -84,15 +74,11 @@ func serve(t *testing.T) manifests.NetworkGrant {
 	}
 }
 
-func mayCall(name string) manifests.Grants {
-	return manifests.Grants{Calls: []manifests.CallGrant{{Tool: name}}}
-}
-
 // TestPermissionsAreEachToolsOwn: the digest covers pages that its own tool could not read.
 func TestPermissionsAreEachToolsOwn(t *testing.T) {
-	record, made := digestOf(t, map[string]manifests.Grants{
-		"site_digest": mayCall("fetch_page"), "fetch_page": {Network: []manifests.NetworkGrant{serve(t)}},
-	})
+	record, made := digestOf(t,
+		manifests.Grant{Tools: []string{"site_digest"}, Calls: []manifests.CallGrant{{Tool: "fetch_page"}}},
+		manifests.Grant{Tools: []string{"fetch_page"}, Network: []manifests.NetworkGrant{serve(t)}})
 	require.True(t, record.Result.Success, record.Result.Error)
 	var found digest
 	require.NoError(t, json.Unmarshal(record.Result.Data, &found))
@@ -111,15 +97,14 @@ func TestPermissionsAreEachToolsOwn(t *testing.T) {
 // TestBothMustBeGranted: neither the call nor network access implies the other.
 func TestBothMustBeGranted(t *testing.T) {
 	grant := serve(t)
-	record, made := digestOf(t, map[string]manifests.Grants{"fetch_page": {Network: []manifests.NetworkGrant{grant}}})
+	record, made := digestOf(t, manifests.Grant{Tools: []string{"fetch_page"}, Network: []manifests.NetworkGrant{grant}})
 	assert.Equal(t, tool.Denied, record.Result.Kind)
 	require.Len(t, record.Denials, 1)
 	assert.JSONEq(t, `{"tools":["site_digest"],"calls":["fetch_page"]}`, string(record.Denials[0].Allow.Grant))
 	assert.Empty(t, made)
 
-	own := mayCall("fetch_page")
-	own.Network = []manifests.NetworkGrant{grant}
-	record, made = digestOf(t, map[string]manifests.Grants{"site_digest": own})
+	own := manifests.Grant{Tools: []string{"site_digest"}, Calls: []manifests.CallGrant{{Tool: "fetch_page"}}, Network: []manifests.NetworkGrant{grant}}
+	record, made = digestOf(t, own)
 	assert.Equal(t, tool.ToolFailed, record.Result.Kind)
 	assert.Contains(t, record.Result.Error, "denied: network http://www.example.com/")
 	require.Len(t, made, 1)

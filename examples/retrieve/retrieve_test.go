@@ -14,11 +14,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	embed "github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/registry"
-	"github.com/caisson-run/caisson/runtime"
 	caisson "github.com/caisson-run/caisson/sdk/go"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -93,21 +92,15 @@ func TestWhatCannotBeLookedThrough(t *testing.T) {
 func TestRowS4_10FileRetrievalMayBeTheAnswer(t *testing.T) {
 	root, err := guests.Compile(t.Context(), "examples/retrieve")
 	require.NoError(t, err)
-	cache, err := os.UserCacheDir()
-	require.NoError(t, err)
-	rt, err := runtime.New(t.Context(), runtime.Options{CacheDir: filepath.Join(cache, "caisson", "test")})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, rt.Close(context.Background())) })
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "1.txt"), []byte(tides), 0o600))
-	tools := registry.New()
-	require.NoError(t, tools.Load(t.Context(), registry.Directory(filepath.Join(root, "examples", "retrieve")),
-		func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
-			return rt.Load(ctx, m, manifests.Grants{Files: []manifests.FileGrant{{Path: "/files", Host: folder}}})
-		}))
-	e, err := executor.New(tools, executor.Options{})
+	grant := manifests.Grant{Tools: []string{"*"}, Files: []manifests.FileGrant{{Path: "/files", Host: folder}}}
+	host, err := embed.Open(t.Context(), embed.Options{
+		Tools: []string{filepath.Join(root, "examples", "retrieve")}, Policies: []*manifests.Policy{{Grants: []manifests.Grant{grant}}},
+	})
 	require.NoError(t, err)
-	report, err := e.Execute(t.Context(), executor.Batch{
+	t.Cleanup(func() { assert.NoError(t, host.Close(context.Background())) })
+	report, err := host.Execute(t.Context(), executor.Batch{
 		Files: []tool.File{
 			{Name: "Tides.txt", Path: "/files/1.txt", MIMEType: "text/plain", Bytes: int64(len(tides))},
 			{Name: "Salaries.txt", Path: "/payroll/1.txt", MIMEType: "text/plain", Bytes: 5},

@@ -24,7 +24,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// clientTool is run by the client, so that its calls wait.
+// clientTool is run by the client, so its calls pause.
 type clientTool struct{ manifest *manifests.Manifest }
 
 func (c clientTool) Manifest() *manifests.Manifest { return c.manifest }
@@ -56,6 +56,25 @@ func keep(t *testing.T, f Folder, b Batch) *Place {
 	return place
 }
 
+// claim reads the batch at a place and claims it.
+func claim(t *testing.T, place *Place) bool {
+	t.Helper()
+	_, err := place.Read()
+	assert.NoError(t, err)
+	ok, err := place.Claim(t.Context(), "key.1", time.Time{})
+	assert.NoError(t, err)
+	return ok
+}
+
+// rootOf opens the folder.
+func rootOf(t *testing.T, path string) *os.Root {
+	t.Helper()
+	root, err := os.OpenRoot(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = root.Close() })
+	return root
+}
+
 func TestABatchIsKeptUntilItHasEnded(t *testing.T) {
 	folder, batch := In(t.TempDir()), waiting(t)
 	_, err := folder.Find(batch.State.ID())
@@ -85,12 +104,12 @@ func TestABatchIsKeptUntilItHasEnded(t *testing.T) {
 	require.ErrorContains(t, err, "read "+place.Path())
 	content, err := os.ReadFile(place.Path())
 	require.NoError(t, err)
-	assert.NotContains(t, string(content), "ask_user", "nothing is left of its calls")
+	assert.NotContains(t, string(content), "ask_user", "its calls are removed")
 }
 
 func TestNobodyElseReachesBatches(t *testing.T) {
 	if goruntime.GOOS == "windows" {
-		return // access is the folder's there, which is the user's own
+		return // access follows from the location of the folder there
 	}
 	folder, batch := In(filepath.Join(t.TempDir(), "state")), waiting(t)
 	place := keep(t, folder, batch)
@@ -117,13 +136,13 @@ func TestAFileOfTheUsersIsNotOverwritten(t *testing.T) {
 	place := Folder("").At(filepath.Join(dir, "batch.json"))
 	require.NoError(t, place.Check())
 	require.NoError(t, place.Keep(batch))
-	require.ErrorIs(t, place.Check(), ErrOccupied, "one that waits is not lost")
+	require.ErrorIs(t, place.Check(), ErrOccupied, "a paused batch is not overwritten")
 	require.NoError(t, place.End(batch.State.ID(), time.Now()))
 	require.NoError(t, place.Check())
 	require.Error(t, Folder("").At(filepath.Join(dir, "missing", "batch.json")).Check())
 }
 
-// TestAStateIsClaimedOnce: whoever reads a batch at the same time, from wherever, one resumes it.
+// TestAStateIsClaimedOnce: of many that read a batch at the same time, one can resume it.
 func TestAStateIsClaimedOnce(t *testing.T) {
 	for _, folder := range []Folder{In(t.TempDir()), ""} {
 		t.Run(fmt.Sprintf("folder %t", folder != ""), func(t *testing.T) {
@@ -153,31 +172,27 @@ func TestAStateIsClaimedOnce(t *testing.T) {
 	}
 }
 
-// TestWhatWasReadBeforeIsNotClaimedLater: a slow process does not resume what another
-// has done since, although nothing says any more that it was claimed.
+// TestWhatWasReadBeforeIsNotClaimedLater: a slow process cannot resume a batch that another one has
+// resumed since, although the marker of that claim is gone.
 func TestWhatWasReadBeforeIsNotClaimedLater(t *testing.T) {
 	batch, path := waiting(t), filepath.Join(t.TempDir(), "batch.json")
 	require.NoError(t, Folder("").At(path).Keep(batch))
 	slow, fast := Folder("").At(path), Folder("").At(path)
-	for _, place := range []*Place{slow, fast} {
-		_, err := place.Read()
-		require.NoError(t, err)
-	}
-	ok, err := fast.Claim(t.Context(), "key.1", time.Time{})
+	_, err := slow.Read()
 	require.NoError(t, err)
-	require.True(t, ok)
+	require.True(t, claim(t, fast))
 	require.NoError(t, fast.End(batch.State.ID(), time.Now()))
-	ok, err = slow.Claim(t.Context(), "key.1", time.Time{})
+	ok, err := slow.Claim(t.Context(), "key.1", time.Time{})
 	require.NoError(t, err)
 	assert.False(t, ok)
 	files, err := os.ReadDir(filepath.Dir(path))
 	require.NoError(t, err)
-	assert.Len(t, files, 1, "no trace is left beside the file")
+	assert.Len(t, files, 1, "no marker is left next to the file")
 }
 
-// TestAFileIsClaimedOnceWhateverRemembersIt: whoever resumes one file at the same time, with
-// folders for state of their own and by whatever path, one does. Control: claims in these folders alone,
-// which know nothing of each other, are all taken.
+// TestAFileIsClaimedOnceWhateverRemembersIt: of many that resume the same file at the same time, by
+// different paths and with different state folders, one can. Control: claims in the state folders alone
+// all succeed.
 func TestAFileIsClaimedOnceWhateverRemembersIt(t *testing.T) {
 	batch, dir := waiting(t), t.TempDir()
 	require.NoError(t, Folder("").At(filepath.Join(dir, "batch.json")).Keep(batch))
@@ -185,7 +200,7 @@ func TestAFileIsClaimedOnceWhateverRemembersIt(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "copy.json"), content, 0o600))
 	paths := []string{filepath.Join(dir, "batch.json"), filepath.Join(dir, "copy.json"), filepath.Join(dir, "..", filepath.Base(dir), "batch.json")}
-	if goruntime.GOOS != "windows" { // links take a privilege there
+	if goruntime.GOOS != "windows" { // links require a privilege there
 		link := filepath.Join(t.TempDir(), "link")
 		require.NoError(t, os.Symlink(dir, link))
 		require.NoError(t, os.Link(paths[0], filepath.Join(dir, "hard.json")))
@@ -194,22 +209,12 @@ func TestAFileIsClaimedOnceWhateverRemembersIt(t *testing.T) {
 	var claimed, alone atomic.Int32
 	var group sync.WaitGroup
 	for _, path := range append(paths, paths...) {
-		state, none := In(t.TempDir()), In(t.TempDir())
+		state, none := In(t.TempDir()), rootOf(t, t.TempDir())
 		group.Go(func() {
-			place := state.At(path)
-			_, err := place.Read()
-			assert.NoError(t, err)
-			ok, err := place.Claim(t.Context(), "key.1", time.Now().Add(time.Hour))
-			assert.NoError(t, err)
-			if ok {
+			if claim(t, state.At(path)) {
 				claimed.Add(1)
 			}
-			root, err := os.OpenRoot(filepath.Dir(string(none)))
-			if !assert.NoError(t, err) {
-				return
-			}
-			defer root.Close()
-			if ok, err := take(root, "key"); ok && err == nil {
+			if ok, err := take(none, "key"); ok && err == nil {
 				alone.Add(1)
 			}
 		})
@@ -219,8 +224,8 @@ func TestAFileIsClaimedOnceWhateverRemembersIt(t *testing.T) {
 	assert.Equal(t, int32(2*len(paths)), alone.Load(), "control")
 }
 
-// TestAKeptBatchIsClaimedByItsFile: a batch in the state folder is claimed once, whether it is named by
-// its id or by its file, and whatever folder remembers it; and what is gone on with is not claimed later.
+// TestAKeptBatchIsClaimedByItsFile: a batch in the state folder can be claimed once, whether by its id or
+// by its file, and whatever the state folder.
 func TestAKeptBatchIsClaimedByItsFile(t *testing.T) {
 	folder, batch := In(t.TempDir()), waiting(t)
 	path := keep(t, folder, batch).Path()
@@ -228,17 +233,12 @@ func TestAKeptBatchIsClaimedByItsFile(t *testing.T) {
 	require.NoError(t, err)
 	first := true
 	for name, place := range map[string]*Place{"id": named, "file": folder.At(path), "elsewhere": In(t.TempDir()).At(path), "nowhere": Folder("").At(path)} {
-		_, err := place.Read()
-		require.NoError(t, err)
-		ok, err := place.Claim(t.Context(), "key.1", time.Time{})
-		require.NoError(t, err, name)
-		assert.Equal(t, first, ok, name)
+		assert.Equal(t, first, claim(t, place), name)
 		first = false
 	}
 }
 
-// TestAFailedClaimCanBeTriedAgain: where the folder for state cannot be used, nothing says that the
-// file was claimed.
+// TestAFailedClaimCanBeTriedAgain: a claim that fails because of the state folder leaves no marker.
 func TestAFailedClaimCanBeTriedAgain(t *testing.T) {
 	batch, dir := waiting(t), t.TempDir()
 	broken := filepath.Join(t.TempDir(), "file")
@@ -254,19 +254,15 @@ func TestAFailedClaimCanBeTriedAgain(t *testing.T) {
 	}
 }
 
-// TestACopyIsClaimedWithItsOriginal: the folder knows the state, whatever its file is called. The
-// control shows that without a folder a copy would be gone on with again.
+// TestACopyIsClaimedWithItsOriginal: the state folder prevents resuming a copy of the file. Control:
+// without a state folder the copy can be resumed.
 func TestACopyIsClaimedWithItsOriginal(t *testing.T) {
 	batch := waiting(t)
 	for folder, again := range map[Folder]bool{In(t.TempDir()): false, "": true} {
 		original, copied := folder.At(filepath.Join(t.TempDir(), "batch.json")), folder.At(filepath.Join(t.TempDir(), "copy.json"))
 		for i, place := range []*Place{original, copied} {
 			require.NoError(t, place.Keep(batch))
-			_, err := place.Read()
-			require.NoError(t, err)
-			ok, err := place.Claim(t.Context(), "key.1", time.Time{})
-			require.NoError(t, err)
-			assert.Equal(t, i == 0 || again, ok)
+			assert.Equal(t, i == 0 || again, claim(t, place))
 		}
 	}
 }
@@ -285,14 +281,12 @@ func TestRoomIsBounded(t *testing.T) {
 	long := time.Now().Add(-2 * kept)
 	require.NoError(t, os.Chtimes(old, long, long))
 	require.NoError(t, os.Chtimes(places[3].Path(), long, long))
-	root, err := os.OpenRoot(string(folder))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = root.Close() })
+	root := rootOf(t, string(folder))
 	require.NoError(t, prune(root, 2, MaxBytes))
-	assert.NoFileExists(t, places[0].Path(), "the oldest goes")
+	assert.NoFileExists(t, places[0].Path(), "the oldest is removed")
 	assert.FileExists(t, places[1].Path())
 	assert.FileExists(t, places[2].Path())
-	assert.NoFileExists(t, places[3].Path(), "its time is long up")
+	assert.NoFileExists(t, places[3].Path(), "it has expired")
 	assert.NoFileExists(t, old)
 	assert.FileExists(t, fresh)
 	info, err := os.Stat(places[2].Path())
@@ -301,7 +295,7 @@ func TestRoomIsBounded(t *testing.T) {
 	assert.NoFileExists(t, places[1].Path())
 }
 
-// TestWhatWaitsIsKeptLongest: however many batches come and go, one that waits is still there.
+// TestWhatWaitsIsKeptLongest: ended batches are removed before paused ones.
 func TestWhatWaitsIsKeptLongest(t *testing.T) {
 	folder := In(t.TempDir())
 	waits := keep(t, folder, waiting(t))
@@ -311,14 +305,12 @@ func TestWhatWaitsIsKeptLongest(t *testing.T) {
 		ended = append(ended, keep(t, folder, batch))
 		require.NoError(t, ended[len(ended)-1].End(batch.State.ID(), time.Now()))
 	}
-	root, err := os.OpenRoot(string(folder))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = root.Close() })
+	root := rootOf(t, string(folder))
 	require.NoError(t, prune(root, 2, MaxBytes))
 	assert.FileExists(t, waits.Path())
 	assert.NoFileExists(t, ended[0].Path())
 	assert.NoFileExists(t, ended[1].Path())
-	assert.FileExists(t, ended[2].Path(), "of those that have ended, the newest stays")
+	assert.FileExists(t, ended[2].Path(), "the newest of the ended ones is kept")
 }
 
 func TestDamagedFilesAreRefused(t *testing.T) {
@@ -341,7 +333,7 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	assert.Equal(t, batch.State.Pending(), decoded.State.Pending())
 }
 
-// TestWhatIsNoFileIsNotRead: neither a folder nor a link in the place of a batch.
+// TestWhatIsNoFileIsNotRead: folders and links are rejected.
 func TestWhatIsNoFileIsNotRead(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
@@ -349,14 +341,15 @@ func TestWhatIsNoFileIsNotRead(t *testing.T) {
 	require.Error(t, err)
 	require.ErrorIs(t, func() error { _, err := Folder("").At(filepath.Join(dir, "missing")).Read(); return err }(), ErrNotFound)
 	if goruntime.GOOS == "windows" {
-		return // links take a privilege there
+		return // links require a privilege there
 	}
 	require.NoError(t, os.Symlink("/etc/hostname", filepath.Join(dir, "link")))
 	_, err = Folder("").At(filepath.Join(dir, "link")).Read()
 	require.ErrorContains(t, err, "not a regular file")
 }
 
-// TestAttackLargeFile: a file that is too large costs nothing. Control: to read it would.
+// TestAttackLargeFile: rejecting a file that is too large allocates little. Control: reading it allocates
+// its size.
 func TestAttackLargeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "batch.json")
 	require.NoError(t, os.WriteFile(path, []byte(`{"schema":"`), 0o600))
@@ -371,13 +364,13 @@ func TestAttackLargeFile(t *testing.T) {
 	careful, err := cost(func() error { _, err := Folder("").At(path).Read(); return err })
 	require.ErrorContains(t, err, fmt.Sprintf("the file is too large: it has more than %d bytes", MaxFileBytes))
 	assert.Less(t, careful, uint64(1<<20))
-	require.Error(t, Folder("").At(path).Check(), "nor is it overwritten")
+	require.Error(t, Folder("").At(path).Check(), "it is not overwritten either")
 	careless, err := cost(func() error { _, err := os.ReadFile(path); return err })
 	require.NoError(t, err)
 	assert.Greater(t, careless, uint64(60<<20))
 }
 
-// FuzzDecode: a file may hold anything; what is read is written the same.
+// FuzzDecode: a batch decoded from arbitrary content survives encoding unchanged.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"schema":"caisson-batch/v1","batch":"0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47","ended":"2026-01-02T03:04:05Z"}`))
 	f.Add([]byte(`{"schema":"caisson-batch/v1","batch":"","state":{"schema":"caisson-state/v2"}}`))

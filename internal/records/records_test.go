@@ -22,7 +22,7 @@ import (
 // id returns the n-th call's id.
 func id(n int) string { return fmt.Sprintf("%08x-5d1e-7aa0-b3a5-6f0d9c1e2b47", n) }
 
-// keep keeps entries as one run of the command does.
+// keep keeps entries like one run of the command.
 func keep(folder Folder, entries ...Entry) error {
 	keeper, err := folder.Open()
 	if err != nil {
@@ -32,6 +32,14 @@ func keep(folder Folder, entries ...Entry) error {
 		err = errors.Join(err, keeper.Keep(e))
 	}
 	return errors.Join(err, keeper.Close())
+}
+
+// list returns the ids of the newest records.
+func list(t *testing.T, folder Folder, n int) []string {
+	t.Helper()
+	ids, err := folder.Newest("", n)
+	require.NoError(t, err)
+	return ids
 }
 
 func entry(n int) Entry {
@@ -52,21 +60,17 @@ func TestARecordIsKeptAsItWas(t *testing.T) {
 	for _, prefix := range []string{id(1), id(1)[:8], id(1)[:9], strings.ToUpper(id(1)[:20])} {
 		found, err := folder.Find(prefix)
 		require.NoError(t, err, prefix)
-		assert.Equal(t, string(wire), string(found.Wire), "byte for byte, though reading rounds times")
+		assert.Equal(t, string(wire), string(found.Wire), "byte for byte, although decoding rounds times")
 		assert.Equal(t, entry(1).Record.Result, found.Record.Result)
 		assert.Equal(t, "/tools/tool.yaml", found.Manifest)
 		assert.Equal(t, "/tools", found.Source)
 		assert.True(t, entry(1).Time.Equal(found.Time))
 	}
-	newest, err := folder.Newest("", 9)
-	require.NoError(t, err)
-	assert.Equal(t, []string{id(2), id(1)}, newest)
-	newest, err = folder.Newest("", 1)
-	require.NoError(t, err)
-	assert.Equal(t, []string{id(2)}, newest)
+	assert.Equal(t, []string{id(2), id(1)}, list(t, folder, 9))
+	assert.Equal(t, []string{id(2)}, list(t, folder, 1))
 }
 
-// TestWhatWasCutIsKeptInWhole: the record stays as it was printed.
+// TestWhatWasCutIsKeptInWhole: the record is kept as it was printed, and the whole result beside it.
 func TestWhatWasCutIsKeptInWhole(t *testing.T) {
 	folder := In(t.TempDir())
 	cut := entry(1)
@@ -99,7 +103,7 @@ func TestMadeBy(t *testing.T) {
 	folder := In(t.TempDir())
 	require.NoError(t, keep(folder, caller, call(4, at(1)), call(3, at(2)), call(2, at(1)), call(5, ""), call(9, at(1))))
 	require.NoError(t, os.WriteFile(filepath.Join(string(folder), at(6)+".json"), []byte("{"), 0o600))
-	// What is older than its caller or was made after its end cannot be its.
+	// Calls made before their caller or after its end cannot be its own.
 	require.NoError(t, keep(folder, call(0, at(1)), call(10, at(1))))
 	made, err := folder.MadeBy(caller)
 	require.NoError(t, err)
@@ -114,7 +118,8 @@ func TestMadeBy(t *testing.T) {
 	assert.Equal(t, time.UnixMilli(0x0199f3c25d1e), madeAt("0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47"))
 }
 
-// TestRoomIsMadeAsCallsEnd: a command that runs for days does not fill the disk.
+// TestRoomIsMadeAsCallsEnd: old records are removed while calls run, so that a long-running command does
+// not fill the disk.
 func TestRoomIsMadeAsCallsEnd(t *testing.T) {
 	folder := In(t.TempDir())
 	keeper, err := folder.Open()
@@ -122,20 +127,19 @@ func TestRoomIsMadeAsCallsEnd(t *testing.T) {
 	for n := range MaxRecords + 3*pruned {
 		require.NoError(t, keeper.Keep(entry(n)))
 		if n%pruned == pruned-1 {
-			held, err := folder.Newest("", 2*MaxRecords)
-			require.NoError(t, err)
-			assert.Len(t, held, min(n+1, MaxRecords))
+			assert.Len(t, list(t, folder, 2*MaxRecords), min(n+1, MaxRecords))
 		}
 	}
 	require.NoError(t, keeper.Close())
-	held, err := folder.Newest("", 2*MaxRecords)
-	require.NoError(t, err)
-	assert.Len(t, held, MaxRecords)
+	held := list(t, folder, 2*MaxRecords)
+	require.Len(t, held, MaxRecords)
+	assert.Equal(t, id(MaxRecords+3*pruned-1), held[0])
+	assert.Equal(t, id(3*pruned), held[MaxRecords-1], "the oldest go")
 }
 
 func TestNobodyElseReachesRecords(t *testing.T) {
 	if goruntime.GOOS == "windows" {
-		return // access is the folder's there, which is the user's own
+		return // access follows from the location of the folder there
 	}
 	folder := In(filepath.Join(t.TempDir(), "state"))
 	require.NoError(t, keep(folder, entry(1)))
@@ -174,7 +178,7 @@ func TestFindFails(t *testing.T) {
 		assert.ErrorIs(t, err, want, "%q", text)
 	}
 	_, err = folder.Find(id(1)[:8])
-	assert.ErrorContains(t, err, id(1), "the message has the ids to choose from")
+	assert.ErrorContains(t, err, id(1), "the message lists the matching ids")
 }
 
 func TestFilesThatAreNoRecords(t *testing.T) {
@@ -193,9 +197,7 @@ func TestFilesThatAreNoRecords(t *testing.T) {
 		assert.ErrorIs(t, err, ErrDamaged, n)
 	}
 	require.NoError(t, os.WriteFile(in("notes.json"), nil, 0o600))
-	newest, err := folder.Newest("", 9)
-	require.NoError(t, err)
-	assert.Len(t, newest, 6, "only names that are ids count")
+	assert.Len(t, list(t, folder, 9), 6, "only names that are ids count")
 }
 
 func TestWhatCannotBeKept(t *testing.T) {
@@ -217,27 +219,6 @@ func TestWhatCannotBeKept(t *testing.T) {
 	assert.ErrorContains(t, keep(In(file), entry(1)), "keep "+file)
 }
 
-func TestTheOldestGo(t *testing.T) {
-	folder := In(t.TempDir())
-	var all []Entry
-	for n := range MaxRecords + 40 {
-		all = append(all, entry(n))
-	}
-	require.NoError(t, keep(folder, all[:40]...))
-	require.NoError(t, keep(folder, all[40:]...))
-	newest, err := folder.Newest("", len(all))
-	require.NoError(t, err)
-	require.Len(t, newest, MaxRecords)
-	assert.Equal(t, id(MaxRecords+39), newest[0])
-	assert.Equal(t, id(40), newest[MaxRecords-1])
-
-	// A batch of more than there is room for leaves its end.
-	require.NoError(t, keep(folder, all...))
-	again, err := folder.Newest("", len(all))
-	require.NoError(t, err)
-	assert.Equal(t, newest, again)
-}
-
 func TestRoomIsBounded(t *testing.T) {
 	folder := In(t.TempDir())
 	for n := 1; n <= 4; n++ {
@@ -249,9 +230,7 @@ func TestRoomIsBounded(t *testing.T) {
 	info, err := root.Stat(id(4) + ".json")
 	require.NoError(t, err)
 	require.NoError(t, prune(root, MaxRecords, 2*info.Size()+1))
-	newest, err := folder.Newest("", 9)
-	require.NoError(t, err)
-	assert.Equal(t, []string{id(4), id(3)}, newest)
+	assert.Equal(t, []string{id(4), id(3)}, list(t, folder, 9))
 }
 
 func TestDraftsOfEndedProcessesGo(t *testing.T) {
@@ -266,12 +245,10 @@ func TestDraftsOfEndedProcessesGo(t *testing.T) {
 	require.NoError(t, keep(folder, entry(4)))
 	assert.FileExists(t, fresh)
 	assert.NoFileExists(t, old)
-	newest, err := folder.Newest("", 9)
-	require.NoError(t, err)
-	assert.Equal(t, []string{id(4), id(1)}, newest, "drafts are no records")
+	assert.Equal(t, []string{id(4), id(1)}, list(t, folder, 9), "drafts are no records")
 }
 
-// TestManyAtOnce: whoever reads while others write and prune sees whole records only.
+// TestManyAtOnce: a reader sees only whole records while others write and prune.
 func TestManyAtOnce(t *testing.T) {
 	folder := In(t.TempDir())
 	const writers, each = 4, 130
@@ -292,8 +269,7 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	newest, err := folder.Newest("", writers*each)
-	require.NoError(t, err)
+	newest := list(t, folder, writers*each)
 	assert.Len(t, newest, MaxRecords)
 	assert.Equal(t, id(writers*each-1), newest[0])
 }
