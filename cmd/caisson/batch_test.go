@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,7 +23,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// probeTools writes files into a folder, beside the module that does what its arguments say.
+// probeTools writes files into a folder with the module that does what its arguments say.
 func probeTools(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := guests.Compile(t.Context(), "internal/guests/probe")
@@ -46,18 +47,29 @@ func testCache(t *testing.T) string {
 	return filepath.Join(cache, "caisson", "test", "scripts")
 }
 
-const destructiveProbe = "schema: caisson/v1\nname: remove\ndescription: Does what its arguments say.\nmodule: {path: probe.wasm, stdout: text}\nparameters: {type: object}\nbehavior: {destructive: true}\n"
+// printing is a call that prints a text.
+const printing = `{"id":"call_1","function":{"name":"probe","arguments":"{\"do\":\"print\",\"text\":\"removed\"}"}}`
 
-// TestABatchIsResumedOnce: of many who resume a batch at the same time, from its file, from a copy
-// and by its id, and from its file with a state folder of their own, one does.
+// probeBatch returns a command line that runs calls of a probe whose manifest has more lines. The state
+// folder is last.
+func probeBatch(t *testing.T, calls, more string) []string {
+	t.Helper()
+	tools := probeTools(t, map[string]string{
+		"tool.yaml":  "schema: caisson/v1\nname: probe\ndescription: Does what its arguments say.\nmodule: {path: probe.wasm, stdout: text}\nparameters: {type: object}\n" + more,
+		"calls.json": calls,
+	})
+	return []string{"batch", filepath.Join(tools, "calls.json"), "--cache-dir", testCache(t), "--tools", tools, "--state-dir", ""}
+}
+
+const destructive = "behavior: {destructive: true}\n"
+
+// TestABatchIsResumedOnce: of many commands that resume a batch at the same time, from its file, from a
+// copy, by its id, and from its file with their own state folder, one does.
 func TestABatchIsResumedOnce(t *testing.T) {
 	state := t.TempDir()
-	tools := probeTools(t, map[string]string{
-		"tool.yaml":  destructiveProbe,
-		"calls.json": `{"id":"call_1","function":{"name":"remove","arguments":"{\"do\":\"print\",\"text\":\"removed\"}"}}`,
-	})
-	flags := []string{"--cache-dir", testCache(t), "--tools", tools, "--state-dir"}
-	code, stdout, stderr := start(t.Context(), nil, append(append([]string{"batch", filepath.Join(tools, "calls.json")}, flags...), state)...)
+	command := probeBatch(t, printing, destructive)
+	resume := append([]string{"batch", "--resume"}, command[2:len(command)-1]...)
+	code, stdout, stderr := start(t.Context(), nil, append(command[:len(command)-1:len(command)-1], state)...)
 	require.Equal(t, exitWaits, code, stderr)
 	told := outcome{waiting: &waiting{}}
 	require.NoError(t, json.Unmarshal([]byte(stdout), &told))
@@ -75,8 +87,8 @@ func TestABatchIsResumedOnce(t *testing.T) {
 			folder = t.TempDir()
 		}
 		group.Go(func() {
-			command := append([]string{"batch", "--resume", name, "--approve", "call_1@" + told.Approvals[0].Fingerprint}, flags...)
-			code, stdout, stderr := start(t.Context(), nil, append(command, folder)...)
+			args := slices.Insert(slices.Clone(resume), 2, name, "--approve", "call_1@"+told.Approvals[0].Fingerprint)
+			code, stdout, stderr := start(t.Context(), nil, append(args, folder)...)
 			mu.Lock()
 			defer mu.Unlock()
 			ended[code]++
@@ -92,13 +104,8 @@ func TestABatchIsResumedOnce(t *testing.T) {
 	assert.Equal(t, map[int]int{exitSuccess: 1, exitUsage: 7}, ended)
 }
 
-// TestAnInterruptIsShownToTheEnd: the stream of a batch that is interrupted says what became of its
-// calls.
+// TestAnInterruptIsShownToTheEnd: the stream of an interrupted batch reports the outcome of all its calls.
 func TestAnInterruptIsShownToTheEnd(t *testing.T) {
-	tools := probeTools(t, map[string]string{
-		"tool.yaml":  strings.Replace(destructiveProbe, "behavior: {destructive: true}\n", "", 1),
-		"calls.json": `[{"id":"call_1","function":{"name":"remove","arguments":"{\"do\":\"sleep\",\"millis\":600000}"}},{"id":"call_2","function":{"name":"remove","arguments":"{}"}}]`,
-	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var out, errs bytes.Buffer
 	watched := writerFunc(func(p []byte) (int, error) {
@@ -107,8 +114,8 @@ func TestAnInterruptIsShownToTheEnd(t *testing.T) {
 		}
 		return out.Write(p)
 	})
-	args := []string{"batch", filepath.Join(tools, "calls.json"), "--stream", "--timeout", "5m", "--cache-dir", testCache(t), "--state-dir", "", "--tools", tools}
-	code := run(ctx, args, environment{stdout: watched, stderr: &errs})
+	command := probeBatch(t, `[{"id":"call_1","function":{"name":"probe","arguments":"{\"do\":\"sleep\",\"millis\":600000}"}},{"id":"call_2","function":{"name":"probe","arguments":"{}"}}]`, "")
+	code := run(ctx, append(command, "--stream", "--timeout", "5m"), environment{stdout: watched, stderr: &errs})
 	assert.Equal(t, exitInterrupted, code, errs.String())
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	var last struct {
@@ -128,18 +135,14 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestAStreamThatCannotBeWrittenIsAFailure: the calls run all the same, and the command says so, and
-// what they came to.
-func TestAStreamThatCannotBeWrittenIsAFailure(t *testing.T) {
-	tools := probeTools(t, map[string]string{
-		"tool.yaml":  destructiveProbe,
-		"calls.json": `{"id":"call_1","function":{"name":"remove","arguments":"{}"}}`,
-	})
+// TestOutputThatCannotBeWritten: the calls run nevertheless. Records of ended calls go to standard error,
+// and a paused batch is stored.
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	command := probeBatch(t, printing, destructive)
 	for _, form := range []string{"--stream=events", "--stream=responses", "--quiet"} {
 		var stderr bytes.Buffer
-		args := []string{"batch", filepath.Join(tools, "calls.json"), form, "--approve-tool", "remove", "--cache-dir", testCache(t), "--state-dir", "", "--tools", tools}
-		code := run(t.Context(), args, environment{stdin: strings.NewReader(""), stdout: full{}, stderr: &stderr})
-		assert.Equal(t, exitFailed, code, form)
+		env := environment{stdin: strings.NewReader(""), stdout: full{}, stderr: &stderr}
+		assert.Equal(t, exitFailed, run(t.Context(), append(command, form, "--approve-tool", "probe"), env), form)
 		lines := strings.Split(stderr.String(), "\n")
 		require.Len(t, lines, 3, form)
 		var record tool.Record
@@ -147,27 +150,17 @@ func TestAStreamThatCannotBeWrittenIsAFailure(t *testing.T) {
 		assert.Equal(t, "call_1", record.Call.ID)
 		assert.True(t, record.Result.Success)
 		assert.Equal(t, "caisson: error: cannot write the output: no room", lines[1], form)
-	}
-}
 
-// TestABatchThatWaitsIsKeptThoughNobodyReads: what has run is not lost with the output.
-func TestABatchThatWaitsIsKeptThoughNobodyReads(t *testing.T) {
-	tools := probeTools(t, map[string]string{
-		"tool.yaml":  destructiveProbe,
-		"calls.json": `{"id":"call_1","function":{"name":"remove","arguments":"{}"}}`,
-	})
-	for _, form := range []string{"--stream=events", "--stream=responses", "--quiet"} {
 		file := filepath.Join(t.TempDir(), "batch.json")
-		args := []string{"batch", filepath.Join(tools, "calls.json"), form, "--state", file, "--cache-dir", testCache(t), "--state-dir", "", "--tools", tools}
-		code := run(t.Context(), args, environment{stdin: strings.NewReader(""), stdout: full{}, stderr: &bytes.Buffer{}})
-		assert.Equal(t, exitFailed, code, form)
-		code, stdout, stderr := start(t.Context(), nil, "batch", "--resume", file, "--refuse", "call_1", "--cache-dir", testCache(t), "--state-dir", "", "--tools", tools)
-		assert.Equal(t, exitSuccess, code, stderr)
+		assert.Equal(t, exitFailed, run(t.Context(), append(command, form, "--state", file), env), form)
+		resume := slices.Concat([]string{"batch", "--resume", file, "--refuse", "call_1"}, command[2:])
+		code, stdout, errs := start(t.Context(), nil, resume...)
+		assert.Equal(t, exitSuccess, code, errs)
 		assert.Contains(t, stdout, "not approved", form)
 	}
 }
 
-// TestFlagsAreGivenAgain: those of a command line that hold for the next one, as a shell takes them.
+// TestFlagsAreGivenAgain: the flags that also apply when a batch is resumed, quoted for a shell.
 func TestFlagsAreGivenAgain(t *testing.T) {
 	for line, want := range map[string]string{
 		"batch in.json --tools a --json":                         "--tools a --json",
@@ -187,8 +180,8 @@ func TestFlagsAreGivenAgain(t *testing.T) {
 	}
 }
 
-// TestOutputsAreReadInEveryDialect: what Results writes for the next request, a client may hand in,
-// whichever dialect the calls had.
+// TestOutputsAreReadInEveryDialect: a client may submit what Results of any dialect writes, whatever the
+// dialect of the calls.
 func TestOutputsAreReadInEveryDialect(t *testing.T) {
 	records := []tool.Record{{
 		Call:   tool.Call{ID: "call_1", Type: tool.FunctionCall, Function: tool.Function{Name: "ask_user", Arguments: "{}"}},
@@ -243,8 +236,7 @@ func TestSubmissions(t *testing.T) {
 	}
 }
 
-// FuzzReadAnswers: whatever is handed in, each answer is for a call that it names, and what is read
-// as our own form is read the same when it is written again.
+// FuzzReadAnswers: each answer names a call, and a submission survives encoding unchanged.
 func FuzzReadAnswers(f *testing.F) {
 	for _, seed := range []string{
 		`{"tool_outputs":[{"tool_call_id":"a","output":"b"}],"approvals":[{"call_id":"c","approve":true,"fingerprint":"f"}]}`,
@@ -264,7 +256,7 @@ func FuzzReadAnswers(f *testing.F) {
 				continue
 			}
 			if !isSubmission(document) {
-				assert.NotZero(t, len(answers.Outputs)+len(answers.Named)+len(answers.Approvals), "nothing was handed in")
+				assert.NotZero(t, len(answers.Outputs)+len(answers.Named)+len(answers.Approvals), "nothing was submitted")
 				continue
 			}
 			again := submission{Approvals: answers.Approvals}
@@ -328,13 +320,13 @@ func TestDecisionsNameOneCall(t *testing.T) {
 		require.ErrorAs(t, err, &told)
 		for _, m := range told.messages {
 			for _, hint := range m.hints {
-				assert.NotRegexp(t, "[0-9a-f]{20}", hint, "what waits is not copied from here")
+				assert.NotRegexp(t, "[0-9a-f]{20}", hint, "hints must not reveal fingerprints")
 			}
 		}
 	}
 	o := batchOptions{refuse: []string{"0001=a=b", "call_4", "x"}}
 	_, err := o.decisions(pending)
-	assert.Equal(t, 2, strings.Count(err.Error(), "--refuse"), "all mistakes are told: %v", err)
+	assert.Equal(t, 2, strings.Count(err.Error(), "--refuse"), "all mistakes are reported: %v", err)
 	o = batchOptions{refuse: []string{"0001=a=b", "0002"}}
 	approvals, err := o.decisions(pending)
 	require.NoError(t, err)
@@ -344,8 +336,8 @@ func TestDecisionsNameOneCall(t *testing.T) {
 	require.ErrorContains(t, err, "several paused calls have this id: 0002, 0003")
 }
 
-// TestNothingRunsWhoseResultCannotBeWritten: a provider that matches results by id takes none
-// without.
+// TestNothingRunsWhoseResultCannotBeWritten: a provider that matches results by id rejects calls without
+// one.
 func TestNothingRunsWhoseResultCannotBeWritten(t *testing.T) {
 	require.Error(t, answerable(anthropic.New(), []tool.Call{{Function: tool.Function{Name: "probe", Arguments: "{}"}}}))
 	require.NoError(t, answerable(anthropic.New(), []tool.Call{{ID: "a", Function: tool.Function{Name: "probe", Arguments: "{"}}}))

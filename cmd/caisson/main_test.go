@@ -15,14 +15,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	runtime.ChildCompiler(context.Background()) // a child of a script's command is this binary
+	runtime.ChildCompiler(context.Background()) // commands in scripts start this binary as their compiler
 	testscript.Main(m, map[string]func(){"caisson": main})
 }
 
-// TestScripts runs the command as people do. The scripts find the first-party tools at
-// $TOOLS, tools that misbehave at $HOSTILE, at $PROBE a module that does what its
-// arguments say, at $NETPROBE one that asks the host, at $DIGEST a tool that calls another, and the folders of all tests' modules in
-// $GUESTS.
+// TestScripts runs the command as people do. The scripts find the first-party tools at $TOOLS, hostile
+// tools at $HOSTILE, a module that does what its arguments say at $PROBE, one that makes requests at
+// $NETPROBE, a tool that calls another at $DIGEST, and the folders of all test modules in $GUESTS.
 func TestScripts(t *testing.T) {
 	root, err := guests.Compile(t.Context())
 	require.NoError(t, err)
@@ -45,9 +44,9 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", home)
 			env.Setenv("LocalAppData", home)
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(cache, "caisson", "test", "scripts"))
-			// Records are the script's own, but where the system has no variable for them.
+			// Each script has its own records, on systems with a variable for their folder.
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
-			// The race detector would have each process wait a second at its end.
+			// With the race detector, each process would wait a second before it exits.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			env.Setenv("TOOLS", filepath.Join(root, "wasm-tools"))
 			env.Setenv("HOSTILE", filepath.Join(root, "examples", "turn", "hostile"))
@@ -57,8 +56,6 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GUESTS", filepath.Join(root, "internal", "guests"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "lines": lines, "holds": holds, "callid": callID, "waits": waits, "settle": settle, "goon": goOn, "exchange": exchange, "made": madeID, "paste": paste, "serve": serve, "fill": fill,
-		},
+		Cmds: commands(),
 	})
 }

@@ -37,21 +37,10 @@ func TestInterruptEndsACall(t *testing.T) {
 	assert.Contains(t, stderr, "caisson: error: slow_report: the call was cancelled")
 }
 
-// TestRecordsAreKeptAsCallsEnd: what ran is there for explain, however the command ends later.
+// TestRecordsAreKeptAsCallsEnd: records are kept when calls end, not when the command does.
 func TestRecordsAreKeptAsCallsEnd(t *testing.T) {
-	root, err := guests.Compile(t.Context(), "internal/guests/probe")
-	require.NoError(t, err)
-	state, tools := t.TempDir(), t.TempDir()
-	module, err := os.ReadFile(filepath.Join(root, "internal", "guests", "probe", "probe.wasm"))
-	require.NoError(t, err)
-	calls := filepath.Join(tools, "calls.json")
-	for name, content := range map[string]string{
-		"probe.wasm": string(module),
-		"tool.yaml":  "schema: caisson/v1\nname: probe\ndescription: Does what its arguments say.\nmodule: {path: probe.wasm, stdout: text}\nparameters: {type: object}\n",
-		"calls.json": `[{"function":{"name":"probe","arguments":"{\"do\":\"print\",\"text\":\"done\"}"}},{"function":{"name":"probe","arguments":"{\"do\":\"sleep\",\"millis\":600000}"}}]`,
-	} {
-		require.NoError(t, os.WriteFile(filepath.Join(tools, name), []byte(content), 0o600))
-	}
+	state := t.TempDir()
+	command := probeBatch(t, `[{"function":{"name":"probe","arguments":"{\"do\":\"print\",\"text\":\"done\"}"}},{"function":{"name":"probe","arguments":"{\"do\":\"sleep\",\"millis\":600000}"}}]`, "")
 	folder := records.In(state)
 	ctx, cancel := context.WithCancel(t.Context())
 	var first records.Entry
@@ -69,7 +58,7 @@ func TestRecordsAreKeptAsCallsEnd(t *testing.T) {
 		}
 		watched <- errors.New("the batch ended before there was a record")
 	}()
-	code, _, _ := start(ctx, nil, "batch", calls, "--cache-dir", "", "--state-dir", state, "--timeout", "5m", "--tools", tools)
+	code, _, _ := start(ctx, nil, append(command, "--state-dir", state, "--timeout", "5m")...)
 	require.NoError(t, <-watched)
 	assert.Equal(t, exitInterrupted, code)
 	assert.Equal(t, "done", first.Record.Result.Output)
@@ -115,7 +104,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no room") }
 
-// TestEveryCommandHasHelp: each flag and command says what it does, in our style.
+// TestEveryCommandHasHelp: each command describes itself, starting in lower case.
 func TestEveryCommandHasHelp(t *testing.T) {
 	root := newRoot(environment{stdin: os.Stdin, stdout: io.Discard, stderr: io.Discard})
 	for _, command := range root.Commands() {
@@ -132,12 +121,12 @@ func TestProgress(t *testing.T) {
 	var screen bytes.Buffer
 	p := &progress{w: &screen}
 	p.during("compiling fast", func() {})
-	assert.Empty(t, screen.String(), "what is quick is not mentioned")
+	assert.Empty(t, screen.String(), "quick operations are not shown")
 
 	p.during("compiling slow", func() {
 		time.Sleep(2 * patience)
 		p.during("compiling another", func() { time.Sleep(2 * patience) })
 	})
-	assert.Equal(t, "compiling slow …\r"+strings.Repeat(" ", 16)+"\r", screen.String(), "one thing at a time, and erased")
-	assert.Nil(t, (&options{environment: environment{stderr: &screen}}).newProgress(), "nobody watches a buffer")
+	assert.Equal(t, "compiling slow …\r"+strings.Repeat(" ", 16)+"\r", screen.String(), "one operation at a time, and erased afterwards")
+	assert.Nil(t, (&options{environment: environment{stderr: &screen}}).newProgress(), "a buffer is no terminal")
 }

@@ -18,11 +18,33 @@ import (
 	"github.com/caisson-run/caisson/executor"
 )
 
-// exits runs the command and checks its exit code: exits 3 call file_read ….
-func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 1 {
-		ts.Fatalf("usage: exits CODE [ARGUMENT…]")
+// scriptCommands are the commands of scripts, by their usage. Arguments in brackets are optional; an
+// ellipsis means any number.
+var scriptCommands = map[string]func(*testscript.TestScript, []string){
+	"exits CODE [ARGUMENT…]": exits, "lines stdout|stderr N": lines, "holds stdout|stderr FILE": holds, "callid NAME FILE": callID,
+	"waits BATCH FINGERPRINT FILE": waits, "exchange FILE FILE": exchange, "goon CODE stdout|stderr FILE": goOn, "settle FILE [FILE…]": settle,
+	"made NAME FILE": madeID, "paste stdout|stderr manifest|config|key|flag [FILE] [OLD=NEW…]": paste, "serve NAME": serve, "fill FILE": fill,
+}
+
+// commands returns the commands of scripts, each with a check of the number of its arguments.
+func commands() map[string]func(*testscript.TestScript, bool, []string) {
+	all := map[string]func(*testscript.TestScript, bool, []string){}
+	for usage, run := range scriptCommands {
+		words := strings.Fields(usage)
+		required, optional, _ := strings.Cut(usage, " [")
+		least := len(strings.Fields(required)) - 1
+		all[words[0]] = func(ts *testscript.TestScript, neg bool, args []string) {
+			if neg || len(args) < least || optional == "" && len(args) > least {
+				ts.Fatalf("usage: %s", usage)
+			}
+			run(ts, args)
+		}
 	}
+	return all
+}
+
+// exits runs the command and checks its exit code: exits 3 call file_read ….
+func exits(ts *testscript.TestScript, args []string) {
 	checkExit(ts, args[0], ts.Exec("caisson", args[1:]...))
 }
 
@@ -41,10 +63,7 @@ func checkExit(ts *testscript.TestScript, want string, err error) {
 }
 
 // lines checks how many lines the last command wrote: lines stdout 2.
-func lines(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: lines stdout|stderr N")
-	}
+func lines(ts *testscript.TestScript, args []string) {
 	text := ts.ReadFile(args[0])
 	if n := strings.Count(text, "\n"); args[1] != strconv.Itoa(n) {
 		ts.Fatalf("%s has %d lines, want %s:\n%s", args[0], n, args[1], text)
@@ -52,20 +71,14 @@ func lines(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // holds checks that a stream holds a file's text on a line: holds stdout FILE.
-func holds(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: holds stdout|stderr FILE")
-	}
+func holds(ts *testscript.TestScript, args []string) {
 	if want := strings.TrimSpace(ts.ReadFile(args[1])); want == "" || !strings.Contains(ts.ReadFile(args[0]), want) {
 		ts.Fatalf("%s does not hold %q", args[0], want)
 	}
 }
 
 // callID sets a variable to the id in a file with a record: callid NAME FILE.
-func callID(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: callid NAME FILE")
-	}
+func callID(ts *testscript.TestScript, args []string) {
 	var record struct {
 		CallID string `json:"call_id"`
 	}
@@ -75,15 +88,12 @@ func callID(ts *testscript.TestScript, neg bool, args []string) {
 
 // waits sets variables to the id of a paused batch, and to the fingerprint of the first call that
 // needs approval, if one does: waits BATCH FINGERPRINT FILE. The file may hold events before that.
-func waits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 3 {
-		ts.Fatalf("usage: waits BATCH FINGERPRINT FILE")
-	}
+func waits(ts *testscript.TestScript, args []string) {
 	lines := strings.Split(strings.TrimSpace(ts.ReadFile(args[2])), "\n")
 	told := outcome{waiting: &waiting{}}
 	ts.Check(json.Unmarshal([]byte(lines[len(lines)-1]), &told))
 	if told.Status != executor.RequiresAction {
-		ts.Fatalf("the batch does not wait")
+		ts.Fatalf("the batch is not paused")
 	}
 	ts.Setenv(args[0], told.Batch)
 	if len(told.Approvals) > 0 {
@@ -91,11 +101,8 @@ func waits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// exchange has two kept batches exchange their calls: exchange FILE FILE.
-func exchange(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: exchange FILE FILE")
-	}
+// exchange swaps the calls of two stored batches: exchange FILE FILE.
+func exchange(ts *testscript.TestScript, args []string) {
 	var calls [2]any
 	var documents [2]map[string]any
 	for i, file := range args {
@@ -110,29 +117,22 @@ func exchange(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// goOn runs the command that a hint says resumes a batch, with a file in the place of OUTPUTS,
-// and checks its exit code: goon 0 stderr outputs.json.
-func goOn(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 3 {
-		ts.Fatalf("usage: goon CODE stdout|stderr FILE")
-	}
+// goOn runs the command with which a hint says to resume a batch, with a file for OUTPUTS, and checks
+// its exit code: goon 0 stderr outputs.json.
+func goOn(ts *testscript.TestScript, args []string) {
 	found := regexp.MustCompile(`(?m)resume it with: (caisson .+)$`).FindStringSubmatch(ts.ReadFile(args[1]))
 	if found == nil {
-		ts.Fatalf("%s has no hint at how to go on", args[1])
+		ts.Fatalf("%s has no hint to resume the batch", args[1])
 	}
 	checkExit(ts, args[0], ts.Exec("sh", "-c", strings.Replace(found[1], "OUTPUTS", args[2], 1)))
 }
 
-// changing is what differs between two runs: ids, digests, times, and what calls took.
+// changing matches what differs between two runs: ids, digests, times and resource usage.
 var changing = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}(_[0-9]{13})?|[0-9a-f]{64}|` +
 	`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z|"(created_at|completed_at|execution_time|fuel|memory_bytes|wall_ns)":[0-9.e-]+`)
 
-// settle replaces in files what differs between two runs, by the same wherever it is the same:
-// settle FILE….
-func settle(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) == 0 {
-		ts.Fatalf("usage: settle FILE…")
-	}
+// settle replaces what differs between two runs in files, equal texts by equal ones: settle FILE….
+func settle(ts *testscript.TestScript, args []string) {
 	for _, file := range args {
 		seen := map[string]string{}
 		text := changing.ReplaceAllStringFunc(ts.ReadFile(file), func(found string) string {
@@ -152,11 +152,8 @@ func settle(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// madeID sets a variable to the id of the first call that an explained one made: made NAME FILE.
-func madeID(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: made NAME FILE")
-	}
+// madeID sets a variable to the id of the first call made by an explained one: made NAME FILE.
+func madeID(ts *testscript.TestScript, args []string) {
 	var told explained
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &told))
 	if len(told.Calls) == 0 {
@@ -165,7 +162,7 @@ func madeID(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], told.Calls[0].CallID)
 }
 
-// suggestions are what hints say before what is to be pasted.
+// suggestions match hints; the group is what to paste.
 var suggestions = map[string]*regexp.Regexp{
 	"flag":     regexp.MustCompile(`(?m)allow it with (--.+)$`),
 	"manifest": regexp.MustCompile(`(?m)must ask for it: (permissions: .+)$`),
@@ -173,19 +170,15 @@ var suggestions = map[string]*regexp.Regexp{
 	"key":      regexp.MustCompile(`(?m)or in \S+: (\w+: .+)$`),
 }
 
-// paste does what the last suggestion of a kind says that the command has printed, with
-// placeholders replaced. It puts a permission into a manifest, or a
-// grant at the end of a policy that ends with its grants, or a key at its beginning, or sets the variables FLAG and
-// VALUE.
+// paste follows the last printed suggestion of a kind, with placeholders replaced: it adds a permission
+// to a manifest, a grant at the end of a policy or a key at its beginning, or it sets the variables FLAG
+// and VALUE.
 //
 //	paste stderr manifest tool.yaml
 //	paste stderr config caisson.yaml HOSTDIR=workspace
 //	paste stderr key caisson.yaml VALUE=demo
 //	paste stderr flag HOSTDIR=workspace
-func paste(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 || suggestions[args[1]] == nil {
-		ts.Fatalf("usage: paste stdout|stderr manifest|config|key|flag [FILE] [OLD=NEW…]")
-	}
+func paste(ts *testscript.TestScript, args []string) {
 	printed, kind, rest := ts.ReadFile(args[0]), args[1], args[2:]
 	found := suggestions[kind].FindAllStringSubmatch(printed, -1)
 	if len(found) == 0 {
@@ -218,8 +211,7 @@ func paste(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// withPermission returns a manifest with a permission, which takes the place of the one of
-// its kind that stands there on a line.
+// withPermission adds a permission to a manifest, or replaces the line of the permission of its kind.
 func withPermission(manifest, line string) string {
 	if !strings.Contains(manifest, "\npermissions:\n") {
 		return manifest + line + "\n"
@@ -229,12 +221,9 @@ func withPermission(manifest, line string) string {
 	return old.ReplaceAllLiteralString(manifest, "  "+parts[1]+": "+parts[2])
 }
 
-// serve starts an HTTP server that lives as long as the script, and sets a variable to its
-// port: serve PORT. It answers with the method, and the X-Api-Key header that it got.
-func serve(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: serve NAME")
-	}
+// serve starts an HTTP server that runs until the script ends, and sets a variable to its port: serve
+// PORT. It responds with the method and the X-Api-Key header of the request.
+func serve(ts *testscript.TestScript, args []string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s with key %q of %d bytes", r.Method, r.Header.Get("X-Api-Key"), len(r.Header.Get("X-Api-Key")))
 	}))
@@ -244,11 +233,8 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], port)
 }
 
-// fill puts the values of variables into a file, where they stand as $NAME: fill FILE.
-func fill(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: fill FILE")
-	}
+// fill replaces $NAME in a file by the values of variables: fill FILE.
+func fill(ts *testscript.TestScript, args []string) {
 	text := os.Expand(ts.ReadFile(args[0]), ts.Getenv)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
 }
