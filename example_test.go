@@ -13,17 +13,26 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// calculator returns the folder of a tool that comes with Caisson.
+// calculator returns the folder of one of Caisson's tools.
 func calculator() string {
-	root, err := guests.Compile(context.Background(), "wasm-tools/calculator")
-	if err != nil {
-		log.Fatal(err)
-	}
+	root := must(guests.Compile(context.Background(), "wasm-tools/calculator"))
 	return filepath.Join(root, "wasm-tools", "calculator")
 }
 
 func expression(id, text string) tool.Call {
 	return tool.Call{ID: id, Function: tool.Function{Name: "calculator", Arguments: fmt.Sprintf(`{"expression": %q}`, text)}}
+}
+
+// opened returns a host of the calculator with policies.
+func opened(ctx context.Context, policies ...*manifests.Policy) *caisson.Host {
+	return must(caisson.Open(ctx, caisson.Options{Tools: []string{calculator()}, Policies: policies}))
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return value
 }
 
 // A host runs the tool calls of a model's response.
@@ -46,41 +55,26 @@ func ExampleOpen() {
 	// call_2 false
 }
 
-// Sessions hold context values that no model can set, and narrow down which tools there are.
+// A session holds context values that no model can set, and may restrict the tools.
 func ExampleHost_NewSession() {
 	ctx := context.Background()
-	host, err := caisson.Open(ctx, caisson.Options{Tools: []string{calculator()}})
-	if err != nil {
-		log.Fatal(err)
-	}
+	host := opened(ctx)
 	defer host.Close(ctx)
-	session, err := host.NewSession(executor.SessionOptions{Tenant: "acme", Allowed: []string{"file_read"}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	report, err := host.Execute(ctx, executor.Batch{Session: session, Calls: []tool.Call{expression("call_1", "1 + 1")}})
-	if err != nil {
-		log.Fatal(err)
-	}
+	session := must(host.NewSession(executor.SessionOptions{Tenant: "acme", Allowed: []string{"file_read"}}))
+	report := must(host.Execute(ctx, executor.Batch{Session: session, Calls: []tool.Call{expression("call_1", "1 + 1")}}))
 	fmt.Println(report.Records[0].Result.Kind)
 	// Output: denied
 }
 
-// Events tell what happens while a batch runs.
+// Events report what happens while a batch runs.
 func ExampleHost_Stream() {
 	ctx := context.Background()
-	host, err := caisson.Open(ctx, caisson.Options{Tools: []string{calculator()}})
-	if err != nil {
-		log.Fatal(err)
-	}
+	host := opened(ctx)
 	defer host.Close(ctx)
-	_, err = host.Stream(ctx, executor.Batch{Calls: []tool.Call{expression("call_1", "6 * 7")}}, func(e tool.Event) bool {
+	must(host.Stream(ctx, executor.Batch{Calls: []tool.Call{expression("call_1", "6 * 7")}}, func(e tool.Event) bool {
 		fmt.Println(e.Type)
 		return true
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
+	}))
 	// Output:
 	// batch_started
 	// call_started
@@ -88,28 +82,19 @@ func ExampleHost_Stream() {
 	// batch_finished
 }
 
-// A batch pauses where a call needs approval, and is resumed with the answer.
+// A batch pauses when a call needs approval, and is resumed with the decision.
 func ExampleHost_Resume() {
 	ctx := context.Background()
 	policy := &manifests.Policy{Ask: []manifests.PolicyAsk{{Tool: "calculator"}}}
-	host, err := caisson.Open(ctx, caisson.Options{Tools: []string{calculator()}, Policies: []*manifests.Policy{policy}})
-	if err != nil {
-		log.Fatal(err)
-	}
+	host := opened(ctx, policy)
 	defer host.Close(ctx)
-	report, err := host.Execute(ctx, executor.Batch{Calls: []tool.Call{expression("call_1", "6 * 7")}})
-	if err != nil {
-		log.Fatal(err)
-	}
+	report := must(host.Execute(ctx, executor.Batch{Calls: []tool.Call{expression("call_1", "6 * 7")}}))
 	fmt.Println(report.Status)
 	asked := report.Pending[0]
 	fmt.Println("Run", asked.Call.Function.Name, asked.Call.Function.Arguments)
-	report, err = host.Resume(ctx, executor.Resumption{
+	report = must(host.Resume(ctx, executor.Resumption{
 		State: *report.State, Approvals: []tool.Approval{{CallID: asked.CallID, Approve: true, Fingerprint: asked.Fingerprint}},
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
+	}))
 	fmt.Println(report.Status, report.Records[0].Result.Output)
 	// Output:
 	// requires_action
@@ -117,13 +102,10 @@ func ExampleHost_Resume() {
 	// completed 42
 }
 
-// Definitions are what a model is offered.
+// Definitions are the tools as offered to a model.
 func ExampleHost_Definitions() {
 	ctx := context.Background()
-	host, err := caisson.Open(ctx, caisson.Options{Tools: []string{calculator()}})
-	if err != nil {
-		log.Fatal(err)
-	}
+	host := opened(ctx)
 	defer host.Close(ctx)
 	for _, definition := range host.Definitions() {
 		fmt.Println(definition.Name, definition.Hints.ReadOnly)
@@ -131,14 +113,11 @@ func ExampleHost_Definitions() {
 	// Output: calculator true
 }
 
-// What a policy says that applies to no tool is likely to be a slip.
+// A policy entry that applies to no tool is probably a mistake.
 func ExampleHost_Unapplied() {
 	ctx := context.Background()
 	policy := &manifests.Policy{Grants: []manifests.Grant{{Tools: []string{"calculator"}, Env: []manifests.EnvGrant{{Name: "LANG", Value: "C"}}}}}
-	host, err := caisson.Open(ctx, caisson.Options{Tools: []string{calculator()}, Policies: []*manifests.Policy{policy}})
-	if err != nil {
-		log.Fatal(err)
-	}
+	host := opened(ctx, policy)
 	defer host.Close(ctx)
 	for _, u := range host.Unapplied() {
 		fmt.Printf("%s: %s\n", u.Key, u.Text)

@@ -106,22 +106,6 @@ func TestEveryKindIsExplained(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatHasSomethingToShowIsExplained(t *testing.T) {
-	fuel := int64(0)
-	for name, test := range map[string]struct {
-		record tool.Record
-		kept   bool
-		want   []string
-	}{
-		"ran":                 {tool.Record{CallID: "0199", Usage: tool.Usage{Fuel: &fuel}}, true, []string{`run "caisson explain 0199" to see what it did`}},
-		"was denied":          {tool.Record{CallID: "0199", Denials: []tool.Denial{{}}}, true, []string{`run "caisson explain 0199" to see what it did`}},
-		"did not get to run":  {tool.Record{CallID: "0199"}, true, nil},
-		"ran and is not kept": {tool.Record{CallID: "0199", Usage: tool.Usage{Fuel: &fuel}}, false, nil},
-	} {
-		assert.Equal(t, test.want, explainHints(test.record, test.kept), name)
-	}
-}
-
 func TestWhereAnAnswerComesFrom(t *testing.T) {
 	for want, record := range map[string]tool.Record{
 		"success": {},
@@ -217,13 +201,6 @@ func TestPartOf(t *testing.T) {
 	assert.False(t, ok)
 	assert.Equal(t, "the call returned nothing", partHint(tool.Result{}))
 	assert.Equal(t, "choose one of its parts with --part: output, error, data, content[0], content[1]", partHint(result))
-}
-
-// TestReferenceOf: references are those that cuts have.
-func TestReferenceOf(t *testing.T) {
-	for part, want := range map[string]string{"output": "0199", "data": "0199.data", "error": "0199.error", "content[0]": "0199.content[0]"} {
-		assert.Equal(t, want, referenceOf("0199", part), part)
-	}
 }
 
 func TestOutputCommand(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -104,18 +103,6 @@ func TestParsedFlags(t *testing.T) {
 		got, err := parseMaxOutput(text)
 		require.NoError(t, err)
 		assert.Equal(t, want, got)
-	}
-}
-
-func TestCompiledIn(t *testing.T) {
-	var o options
-	standard, err := runtime.DefaultCacheDir()
-	require.NoError(t, err)
-	for _, want := range []string{standard, ""} {
-		dir, err := o.compiledIn()
-		require.NoError(t, err)
-		assert.Equal(t, want, dir)
-		o.cacheDir = new(string) // as --cache-dir "" sets it
 	}
 }
 

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -127,46 +129,33 @@ func TestParseSecret(t *testing.T) {
 	}
 }
 
-func TestParseCall(t *testing.T) {
-	for _, name := range []string{"web_search", "a-b_C9", "-", strings.Repeat("a", 64)} {
-		got, err := parseCall(name)
-		require.NoError(t, err, name)
-		assert.Equal(t, manifests.CallGrant{Binding: manifests.Binding{Origin: "--allow-call " + name}, Tool: name}, got)
-	}
-	for _, text := range []string{"", "*", "file_*", "a b", "a,b", "a\n", "é", "[a]", strings.Repeat("a", 65)} {
-		got, err := parseCall(text)
-		assert.Zero(t, got, text)
-		assert.ErrorContains(t, err, "want NAME")
-	}
-}
-
-func TestParseAsk(t *testing.T) {
-	for _, text := range []string{"web_search", "file_*", "*", "[a-c]?", strings.Repeat("a", 64)} {
-		got, err := parseAsk(text)
+// TestParseNames: --allow-call and --approve-tool take names, and --ask also globs.
+func TestParseNames(t *testing.T) {
+	names := []string{"web_search", "a-b_C9", "-", strings.Repeat("a", 64)}
+	globs := []string{"*", "file_*", "file_?", "[a-c]?"}
+	neither := []string{"", "a b", "a,b", "a/b", "a\n", "é", "[", "[]", "{a,b}", strings.Repeat("a", 129)}
+	for _, text := range slices.Concat(names, globs, neither) {
+		call, callErr := parseCall(text)
+		approval, approvalErr := parseApproval(text)
+		if slices.Contains(names, text) {
+			require.NoError(t, errors.Join(callErr, approvalErr), text)
+			assert.Equal(t, manifests.CallGrant{Binding: manifests.Binding{Origin: "--allow-call " + text}, Tool: text}, call)
+			assert.Equal(t, manifests.PolicyApproval{Binding: manifests.Binding{Origin: "--approve-tool " + text}, Tools: []string{text}}, approval)
+		} else {
+			assert.ErrorContains(t, callErr, "want NAME", text)
+			assert.ErrorContains(t, approvalErr, "want NAME", text)
+		}
+		ask, err := parseAsk(text)
+		if slices.Contains(neither, text) {
+			assert.ErrorContains(t, err, "want GLOB", text)
+			continue
+		}
 		require.NoError(t, err, text)
-		assert.Equal(t, manifests.PolicyAsk{Origin: "--ask " + text, Tool: text}, got)
-	}
-	for _, text := range []string{"", "a b", "a,b", "a/b", `a\*`, "a\n", "é", "[", "[]", "[a", "{a,b}", strings.Repeat("a", 129)} {
-		got, err := parseAsk(text)
-		assert.Zero(t, got, text)
-		assert.ErrorContains(t, err, "want GLOB")
+		assert.Equal(t, manifests.PolicyAsk{Origin: "--ask " + text, Tool: text}, ask)
 	}
 }
 
-func TestParseApproval(t *testing.T) {
-	for _, name := range []string{"file_delete", "a-b_C9", strings.Repeat("a", 64)} {
-		got, err := parseApproval(name)
-		require.NoError(t, err, name)
-		assert.Equal(t, manifests.PolicyApproval{Binding: manifests.Binding{Origin: "--approve-tool " + name}, Tools: []string{name}}, got)
-	}
-	for _, text := range []string{"", "*", "file_*", "file_?", "[a]", "a b", "a,b", "a\n", "é", strings.Repeat("a", 65)} {
-		got, err := parseApproval(text)
-		assert.Zero(t, got, text)
-		assert.ErrorContains(t, err, "want NAME")
-	}
-}
-
-// TestFlagsAreAPolicyOfTheirOwn: what flags say of approval is asked for as what a file says is.
+// TestFlagsAreAPolicyOfTheirOwn: flags about approval apply like those of a policy file.
 func TestFlagsAreAPolicyOfTheirOwn(t *testing.T) {
 	ask, err := parseAsk("file_*")
 	require.NoError(t, err)
@@ -199,7 +188,7 @@ func FuzzNetworkFlag(f *testing.F) {
 		require.NoError(t, err)
 		again.Origin = got.Origin
 		assert.Equal(t, got, again)
-		// It can be shown as a rule, and as itself again.
+		// It can be shown as a rule, and that as a flag again.
 		rule := manifests.Grant{Tools: []string{"a"}, Network: []manifests.NetworkGrant{got}}.Rule()
 		require.NotNil(t, rule)
 		require.NotEmpty(t, flagsFor(rule))

@@ -19,7 +19,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestContextNote: no flag is suggested that the policy would refuse.
+// TestContextNote: hints suggest no flag that the policy would reject.
 func TestContextNote(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ops.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(`schema: caisson-config/v1
@@ -62,35 +62,21 @@ context:
 	assert.Equal(t, remedy{policy: "- {tools: [a], context: [by_token]}"}, got, "a grant is another element of its list")
 }
 
-// TestFlagsAreAPolicy: flags give to all tools, with where each stands.
+// TestFlagsAreAPolicy: flags grant to all tools, and name themselves as the origin.
 func TestFlagsAreAPolicy(t *testing.T) {
 	dir := t.TempDir()
 	var o options
-	assert.Empty(t, o.policy().Grants, "nothing is given where nothing is said")
+	assert.Empty(t, o.policy().Grants, "no flags grant nothing")
 	command := &cobra.Command{}
 	o.policyFlags(command)
 	o.grantFlags(command)
 	require.NoError(t, command.ParseFlags([]string{"--allow-net=b.test", "--secret=KEY=env:VAR@b.test", "--mount=/project=" + dir, "--context=b=value"}))
-	origins := func(g manifests.Grants) (all []string) {
-		for _, grant := range g.Files {
-			all = append(all, grant.Origin)
-		}
-		for _, grant := range g.Network {
-			all = append(all, grant.Origin)
-		}
-		for _, grant := range g.Secrets {
-			all = append(all, grant.Origin)
-		}
-		for _, grant := range g.Context {
-			all = append(all, grant.Origin)
-		}
-		return all
-	}
-	flags := []string{"--mount /project", "--allow-net b.test", "--secret KEY=…@b.test", "--context b"}
-	assert.Equal(t, flags, origins(o.policy().For("any", "")))
+	given := o.policy().For("any", "")
+	assert.Equal(t, []string{"--mount /project", "--allow-net b.test", "--secret KEY=…@b.test", "--context b"},
+		[]string{given.Files[0].Origin, given.Network[0].Origin, given.Secrets[0].Origin, given.Context[0].Origin})
 }
 
-// TestSecretsStandInNoMessage: what is wrong with a --secret flag is told without the flag.
+// TestSecretsStandInNoMessage: errors in --secret do not repeat its value.
 func TestSecretsStandInNoMessage(t *testing.T) {
 	for _, flag := range []string{"sk-live-1", "KEY=sk-live-1", "KEY=sk-live-1@a.test", "KEY=env:sk-live-1@a.test"} {
 		code, stdout, stderr := start(t.Context(), nil, "list", "--secret", flag)
@@ -114,11 +100,11 @@ func TestDiscoveryReportsWhatItCannotRead(t *testing.T) {
 		assert.Equal(t, file, problems[0].File)
 		assert.NotEmpty(t, problems[0].Fix)
 		assert.Equal(t, 1, problems[0].Line)
-		assert.NotContains(t, problems[0].Message, dir, "the file stands beside the message")
+		assert.NotContains(t, problems[0].Message, dir, "the message does not repeat the file")
 	}
 }
 
-// TestFindingsSayWhatToDo: in the words of the command line, and what was done is not asked for.
+// TestFindingsSayWhatToDo: findings say what to do, or what was done already.
 func TestFindingsSayWhatToDo(t *testing.T) {
 	finding := dialects.Finding{
 		Tool: "probe", Path: "properties.a.minLength", Severity: dialects.Weakened,
@@ -131,8 +117,8 @@ func TestFindingsSayWhatToDo(t *testing.T) {
 	assert.Equal(t, "probe: the keyword is ignored (weakened)", describeFinding(finding))
 }
 
-// TestAttackInvisibleJSON: no character that deceives whoever reads it is in JSON that is printed, and
-// programs read what it was. Control: encoding/json prints nearly all of them as they are.
+// TestAttackInvisibleJSON: printed JSON contains no deceptive characters, and programs read the original
+// values. Control: encoding/json prints nearly all of them unchanged.
 func TestAttackInvisibleJSON(t *testing.T) {
 	var all, raw int
 	for r := rune(0); r <= unicode.MaxRune; r++ {
@@ -141,9 +127,9 @@ func TestAttackInvisibleJSON(t *testing.T) {
 		}
 		all++
 		text := "a" + string(r) + "b"
-		whole := text // inside of JSON that is handed on as it is
+		whole := text // in JSON that is passed on unchanged
 		if r < ' ' {
-			whole = "JSON allows none of these in it"
+			whole = "not allowed in JSON"
 		}
 		value := map[string]any{text: []any{text, json.RawMessage(`{"nested":"` + whole + `"}`)}}
 		printed, err := encoded(value)
@@ -163,8 +149,7 @@ func TestAttackInvisibleJSON(t *testing.T) {
 	assert.Greater(t, raw, all-100, "control")
 }
 
-// TestJSONStaysAsItIs: what deceives nobody is printed as it was, white space between values and bytes
-// that are no UTF-8 among it.
+// TestJSONStaysAsItIs: everything else is printed unchanged, including white space and invalid UTF-8.
 func TestJSONStaysAsItIs(t *testing.T) {
 	for _, text := range []string{"", "{\n\t\"a\": 1}\r\n", `"<&>é漢🙂"`, "\"\xff\"", `"\u202e"`} {
 		assert.Equal(t, text, string(visible([]byte(text))))
@@ -172,8 +157,8 @@ func TestJSONStaysAsItIs(t *testing.T) {
 	assert.Equal(t, "\"\xff\\u202e\xfe\\udb40\\udc41\"", string(visible([]byte("\"\xff\u202e\xfe\U000e0041\""))))
 }
 
-// TestSalvage: in whatever form a batch is shown, and whatever fails, the records of what has ended
-// are printed once, and the failure stays what it is.
+// TestSalvage: in every output format, after any failure, the records of ended calls are printed once,
+// and the failure is kept.
 func TestSalvage(t *testing.T) {
 	ended := executor.Report{ID: "batch", Records: []tool.Record{
 		{Call: tool.Call{ID: "call_1"}, CallID: "1", Result: tool.Result{Success: true, Output: "done"}},
@@ -219,7 +204,7 @@ func TestSalvage(t *testing.T) {
 	assert.Equal(t, failed(exitUsage, "no"), failure)
 }
 
-// TestLostRecordsAreOneLine: what a tool has printed cannot pass for a line of the command's.
+// TestLostRecordsAreOneLine: output of a tool cannot look like a line of the command.
 func TestLostRecordsAreOneLine(t *testing.T) {
 	var stderr bytes.Buffer
 	record := tool.Record{CallID: "1", Result: tool.Result{Success: true, Output: "a\ncaisson: error: forged\u202e\x1b[2J"}}

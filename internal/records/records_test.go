@@ -219,35 +219,6 @@ func TestWhatCannotBeKept(t *testing.T) {
 	assert.ErrorContains(t, keep(In(file), entry(1)), "keep "+file)
 }
 
-func TestRoomIsBounded(t *testing.T) {
-	folder := In(t.TempDir())
-	for n := 1; n <= 4; n++ {
-		require.NoError(t, keep(folder, entry(n)))
-	}
-	root, err := os.OpenRoot(string(folder))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = root.Close() })
-	info, err := root.Stat(id(4) + ".json")
-	require.NoError(t, err)
-	require.NoError(t, prune(root, MaxRecords, 2*info.Size()+1))
-	assert.Equal(t, []string{id(4), id(3)}, list(t, folder, 9))
-}
-
-func TestDraftsOfEndedProcessesGo(t *testing.T) {
-	folder := In(t.TempDir())
-	require.NoError(t, keep(folder, entry(1)))
-	fresh, old := filepath.Join(string(folder), "."+id(2)+".tmp"), filepath.Join(string(folder), "."+id(3)+".tmp")
-	for _, draft := range []string{fresh, old} {
-		require.NoError(t, os.WriteFile(draft, []byte("{"), 0o600))
-	}
-	before := time.Now().Add(-2 * time.Hour)
-	require.NoError(t, os.Chtimes(old, before, before))
-	require.NoError(t, keep(folder, entry(4)))
-	assert.FileExists(t, fresh)
-	assert.NoFileExists(t, old)
-	assert.Equal(t, []string{id(4), id(1)}, list(t, folder, 9), "drafts are no records")
-}
-
 // TestManyAtOnce: a reader sees only whole records while others write and prune.
 func TestManyAtOnce(t *testing.T) {
 	folder := In(t.TempDir())

@@ -24,8 +24,7 @@ permissions: {files: [{path: /project, access: read}]}
 	return []*manifests.Manifest{m}
 }
 
-// TestPoliciesComeOneAfterTheOther: what a second policy says is looked at like the first, with keys
-// of its own.
+// TestPoliciesComeOneAfterTheOther: each policy is checked, and its findings have its own keys.
 func TestPoliciesComeOneAfterTheOther(t *testing.T) {
 	file, err := manifests.ParsePolicy("caisson.yaml", []byte(`schema: caisson-config/v1
 grants:
@@ -44,14 +43,5 @@ deny: [{tools: [reader], env: LANG}]
 		{"grants[0].files[0]", "main.go", "no tool that gets it asks for the directory /other", "write a guest path that a manifest asks for, or remove it"},
 		{"ask[0]", "main.go", `there is no tool "writer" here`, "did you mean reader?"},
 	}, unapplied.In([]*manifests.Policy{file, program}, reader(t), near))
-	assert.Empty(t, unapplied.In([]*manifests.Policy{file, program}, nil, near), "there is nothing to compare with")
-}
-
-func TestUnnamed(t *testing.T) {
-	asks := []manifests.PolicyAsk{{Origin: "a", Tool: "read*"}, {Origin: "b", Tool: "write*"}}
-	found, ok := unapplied.Unnamed(asks, reader(t), near)
-	assert.True(t, ok)
-	assert.Equal(t, unapplied.Finding{"ask[1]", "b", `there is no tool "write*" here`, "load the tool, or correct the name"}, found)
-	_, ok = unapplied.Unnamed(asks[:1], reader(t), near)
-	assert.False(t, ok)
+	assert.Empty(t, unapplied.In([]*manifests.Policy{file, program}, nil, near), "without tools there is nothing to compare with")
 }
