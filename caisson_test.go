@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// native is a tool of the program's own, which says what it was asked.
+// native is a tool of the program itself, which returns its arguments.
 type native struct{ manifest *manifests.Manifest }
 
 func (n native) Manifest() *manifests.Manifest { return n.manifest }
@@ -86,7 +86,7 @@ func TestTheZeroOptionsOpenNothing(t *testing.T) {
 	require.NoError(t, host.CloseRecords())
 }
 
-// TestOpenFails: each mistake has its kind, and the cause is found below it.
+// TestOpenFails: each error has its kind and wraps the cause.
 func TestOpenFails(t *testing.T) {
 	dir := files(t, map[string]string{
 		"policy.yaml": "schema: caisson-config/v1\nprofile: none\n", "broken.yaml": "schema: nothing\n",
@@ -121,7 +121,7 @@ func TestOpenFails(t *testing.T) {
 	}
 	_, err := caisson.Open(t.Context(), caisson.Options{NoCache: true, Tools: []string{in("one"), in("two")}})
 	require.ErrorContains(t, err, filepath.Join("one", "tool.yaml"))
-	require.ErrorContains(t, err, filepath.Join("two", "tool.yaml"), "what is wrong is reported together")
+	require.ErrorContains(t, err, filepath.Join("two", "tool.yaml"), "all problems are reported together")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = caisson.Open(ended, caisson.Options{NoCache: true, Tools: []string{in("one")}})
@@ -163,7 +163,7 @@ deny: [{env: HOME}]
 	require.ErrorIs(t, err, caisson.ErrContext)
 }
 
-// TestFixedContext: what the policy fixes is filled in, and nobody sets it otherwise.
+// TestFixedContext: values fixed by the policy are filled in, and cannot be set differently.
 func TestFixedContext(t *testing.T) {
 	policy := &manifests.Policy{Context: []manifests.ContextSource{
 		{Origin: "caisson.yaml:3", Name: "project_id", From: manifests.FromFixed, Value: "household"}, {Name: "user", From: manifests.FromToken},
@@ -183,7 +183,7 @@ func TestFixedContext(t *testing.T) {
 	}
 }
 
-// heard is a recorder of the program's.
+// heard is the program's own recorder.
 type heard struct{ ids []string }
 
 func (h *heard) Record(_ context.Context, entry executor.Entry) error {
@@ -196,7 +196,7 @@ func TestRecordsAreKept(t *testing.T) {
 	var told heard
 	host := greeting(t, caisson.Options{StateDir: state, Executor: executor.Options{Recorder: &told}}, "")
 	assert.False(t, host.Keeps())
-	assert.NoDirExists(t, state, "nothing is made before there is a session")
+	assert.NoDirExists(t, state, "nothing is created before the first session")
 	report, err := host.Execute(t.Context(), greet)
 	require.NoError(t, err)
 	assert.True(t, host.Keeps())
@@ -210,11 +210,11 @@ func TestRecordsAreKept(t *testing.T) {
 	require.NoError(t, host.CloseRecords())
 	require.NoError(t, host.CloseRecords())
 	_, err = host.Execute(t.Context(), greet)
-	require.NoError(t, err, "that nothing is kept changes nothing about calls")
+	require.NoError(t, err, "calls run although their records are not kept")
 	assert.Len(t, told.ids, 2)
 }
 
-// TestRecordsThatCannotBeKept: calls go on, and whoever asks is told once.
+// TestRecordsThatCannotBeKept: calls still run, and CloseRecords reports the error once.
 func TestRecordsThatCannotBeKept(t *testing.T) {
 	state := filepath.Join(files(t, map[string]string{"file": ""}), "file")
 	host := greeting(t, caisson.Options{StateDir: state}, "")
@@ -226,8 +226,8 @@ func TestRecordsThatCannotBeKept(t *testing.T) {
 	require.NoError(t, host.CloseRecords())
 }
 
-// TestAttackForgedRecords: a tool that may write to where records are kept could forge them. The
-// control is a session whose calls may not.
+// TestAttackForgedRecords: a tool that may write to the records folder could forge records. The control is
+// a session whose calls may not.
 func TestAttackForgedRecords(t *testing.T) {
 	dir := files(t, map[string]string{
 		"tool.yaml": header + "name: greet\ncontext: [project_id]\nparameters: {type: object, properties: {project_id: {type: string}}}\npermissions: {files: [{path: /project, access: read-write}]}\n",
@@ -258,7 +258,7 @@ func TestUnapplied(t *testing.T) {
 	assert.Equal(t, []caisson.Unapplied{{"ask[0]", "caisson.yaml:9", `there is no tool "geret" here`, "did you mean greet?"}}, host.Unapplied())
 }
 
-// TestResolver: calls reach no tool that the program leaves out.
+// TestResolver: calls do not reach tools that the program leaves out.
 func TestResolver(t *testing.T) {
 	dir := files(t, map[string]string{"tool.yaml": header + "name: greet\n"})
 	host := open(t, caisson.Options{Tools: []string{dir}, Resolver: func(tools *registry.Registry) executor.Resolver { return tools.Without("greet") }})
@@ -268,7 +268,7 @@ func TestResolver(t *testing.T) {
 	assert.Equal(t, tool.UnknownTool, report.Records[0].Result.Kind)
 }
 
-// TestStream: a batch is shown as it happens, up to its first wait, and from there on.
+// TestStream: events are shown as they happen, up to a pause and after it.
 func TestStream(t *testing.T) {
 	host := greeting(t, caisson.Options{}, "behavior: {destructive: true}\n")
 	var kinds []tool.EventType
@@ -294,7 +294,7 @@ func TestStream(t *testing.T) {
 	assert.True(t, slices.Contains(kinds, tool.CallFinished), kinds)
 }
 
-// TestStreamEnds: whoever has seen enough, and a batch that is refused, hold nothing up.
+// TestStreamEnds: Stream returns when show returns false and when the batch is rejected.
 func TestStreamEnds(t *testing.T) {
 	host := greeting(t, caisson.Options{}, "")
 	shown := 0

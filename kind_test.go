@@ -12,9 +12,9 @@ import (
 	"github.com/caisson-run/caisson/internal/overlay"
 )
 
-// TestOneMoreKindOfPermission builds this repository with a kind of permission that it does not have: to
-// know the time in a zone. It takes two new files and changes to two others: the kind's fields and a row
-// in each of the two tables. The tests that run then are testdata/kind/clock_test.go.
+// TestOneMoreKindOfPermission builds this repository with an additional kind of permission: to know the
+// time in a zone. It takes two new files and changes to two others: the kind's fields, and a row in each
+// of the two tables. testdata/kind/clock_test.go tests the result.
 func TestOneMoreKindOfPermission(t *testing.T) {
 	source := func(name string) string {
 		text, err := os.ReadFile("testdata/kind/" + name)

@@ -44,8 +44,8 @@ func (b block) attribute(name string) string {
 	return ""
 }
 
-// follow does in a folder what blocks show: it writes their files, runs their commands and compares
-// what these print. It returns how many commands it ran.
+// follow follows blocks in a folder: it writes their files, runs their commands and compares the output.
+// It returns the number of commands.
 func follow(t *testing.T, dir string, blocks []block, environment ...string) (commands int) {
 	t.Helper()
 	for _, b := range blocks {
@@ -59,7 +59,7 @@ func follow(t *testing.T, dir string, blocks []block, environment ...string) (co
 			command := exec.CommandContext(t.Context(), "sh", "-c", line)
 			command.Dir = dir
 			command.Env = append(os.Environ(), append(environment, "XDG_STATE_HOME="+t.TempDir(), "MAKEFLAGS=")...)
-			got, _ := command.CombinedOutput() // what is printed tells of failures
+			got, _ := command.CombinedOutput() // failures show in the output
 			assert.Equal(t, strings.TrimSuffix(anyCall(want), "\n"), strings.TrimSuffix(anyCall(string(got)), "\n"), line)
 			commands++
 		}
@@ -67,11 +67,10 @@ func follow(t *testing.T, dir string, blocks []block, environment ...string) (co
 	return commands
 }
 
-// TestREADME does what the README tells a newcomer to do: first in this checkout, then in an empty
-// folder.
+// TestREADME follows the README's instructions, first in this checkout, then in an empty folder.
 func TestREADME(t *testing.T) {
 	if goruntime.GOOS == "windows" {
-		return // the README speaks to a POSIX shell
+		return // the README's commands need a POSIX shell
 	}
 	assert.Equal(t, 2, follow(t, ".", readme(t, "Install", "Five words")))
 	bin, err := filepath.Abs("bin")
@@ -80,8 +79,7 @@ func TestREADME(t *testing.T) {
 	assert.Equal(t, 9, follow(t, t.TempDir(), readme(t, "Your first tool, in five minutes", "What a tool may do"), path))
 }
 
-// TestPolicyOfTheREADME checks that the policy which the README shows is one, and grants what
-// is said about it.
+// TestPolicyOfTheREADME: the README's policy is valid and grants what the README says.
 func TestPolicyOfTheREADME(t *testing.T) {
 	shown := readme(t, "What a tool may do", "From Go")
 	require.Len(t, shown, 1)
@@ -94,7 +92,7 @@ func TestPolicyOfTheREADME(t *testing.T) {
 	assert.Len(t, policy.For("calculator", "wasm-tools/calculator").Deny, 1)
 }
 
-// TestEmbeddingOfTheREADME: the program that the README shows is the one that is tested.
+// TestEmbeddingOfTheREADME: the program in the README is the tested one.
 func TestEmbeddingOfTheREADME(t *testing.T) {
 	program, err := os.ReadFile(filepath.Join("examples", "embed", "main.go"))
 	require.NoError(t, err)
@@ -106,13 +104,13 @@ func TestEmbeddingOfTheREADME(t *testing.T) {
 	}
 }
 
-// anyCall returns what was printed with one id for all calls.
+// anyCall replaces the ids of calls.
 func anyCall(printed string) string {
 	return regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`).ReplaceAllString(printed, "ID")
 }
 
-// write makes or changes the file of a block: the whole of it, or with the attribute
-// replace the one line that holds the given text, or with append its end.
+// write writes the file of a block. With the attribute replace, it replaces the one line with the given
+// text, and with append, it adds to the end.
 func write(t *testing.T, file string, b block) {
 	t.Helper()
 	text := b.text
@@ -131,7 +129,7 @@ func write(t *testing.T, file string, b block) {
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
-// TestLinksLead checks that what the documents link to exists: files, folders and headings.
+// TestLinksLead: the files, folders and headings that documents link to exist.
 func TestLinksLead(t *testing.T) {
 	var documents []string
 	for _, pattern := range []string{"*.md", "*/*.md", "*/*/*.md", "*/*/*/*.md"} {
@@ -158,12 +156,12 @@ func TestLinksLead(t *testing.T) {
 	}
 }
 
-// anchors returns what leads to the headings of a document.
+// anchors returns the anchors of a document's headings.
 func anchors(t *testing.T, document string) (all []string) {
 	t.Helper()
 	text, err := os.ReadFile(document)
 	require.NoError(t, err)
-	dropped := regexp.MustCompile(`[^\w -]`) // of a heading, in the anchor that leads to it
+	dropped := regexp.MustCompile(`[^\w -]`) // left out of anchors
 	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
 		all = append(all, strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(match[1]), ""), " ", "-"))
 	}

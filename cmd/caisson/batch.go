@@ -270,7 +270,7 @@ func (h *host) keepsFromTools(dirs []string) error {
 }
 
 // readCalls reads the calls of a document in the dialect of the flag, or else the document's own; nil
-// for none. It fails if their results could not be written, so that nothing runs in vain.
+// for none. It fails if their results could not be written, before anything runs.
 func (o *batchOptions) readCalls(document []byte) ([]tool.Call, dialects.Dialect, error) {
 	dialect, err := dialectNamed(o.dialect)
 	if o.dialect == "" {

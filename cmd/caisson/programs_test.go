@@ -23,17 +23,16 @@ var programsToRun = flag.Int("programs", 10, "how many random programs TestEndle
 
 const (
 	programTimeout = 200 * time.Millisecond
-	// programSlack is for all else that a process does: it starts, and compiles the program.
+	// programSlack is the time to start a process and compile the program.
 	programSlack = time.Second
-	// programPatience is how long a process may take that nothing ends.
+	// programPatience is how long a process may run before it is killed.
 	programPatience = 10 * time.Second
 )
 
-// TestEndlessProgramsEnd: random programs that never end, called as people call tools, end at
-// the deadline. Each call is a process of its own, because one that could not be stopped would
-// hang. The race detector slows down the times that are measured.
+// TestEndlessProgramsEnd: calls of random endless programs end at the deadline. Each call is a separate
+// process, because one that cannot be stopped would hang. The race detector would distort the times.
 func TestEndlessProgramsEnd(t *testing.T) {
-	cache := filepath.Join(t.TempDir(), "cache") // which the command creates for this user alone
+	cache := filepath.Join(t.TempDir(), "cache") // created by the command with private access
 	for seed := range uint64(*programsToRun) {
 		p := programs.EndlessCommand(seed)
 		tools := programAsTool(t, p)
@@ -67,7 +66,7 @@ func programAsTool(t *testing.T, p *programs.Program) string {
 	return tools
 }
 
-// callProgram calls the tool in a process of its own, and returns what that took.
+// callProgram calls the tool in a separate process, and returns how long that took.
 func callProgram(t *testing.T, tools, cache string) time.Duration {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), programPatience)

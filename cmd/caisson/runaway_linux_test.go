@@ -25,11 +25,10 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// These tests need guests that cannot be stopped, which nothing in the product makes: they build the
-// command with faults, each of which replaces a text that stands in a file once. The first are those of
-// package metered: loops behind a call are not tested, and nothing notices. The others are
-// there if the environment asks for them: a collector that always runs, something that stops all
-// goroutines again and again, as the collector does for parts of its work, and no kernel timer.
+// These tests need guests that cannot be stopped, so they build the command with faults, each of which
+// replaces a text that occurs once in a file. Those of package metered leave loops after a call without
+// a check. The others depend on the environment: a collector that runs all the time, something that
+// repeatedly stops all goroutines, as the collector does in some phases, and no kernel timer.
 var faults = []overlay.Edit{
 	{File: "cmd/caisson/main.go",
 		Old: "\tcompiler := runtime.ChildCompiler(ctx)\n",
@@ -66,7 +65,7 @@ func vector(content string) string {
 	return string(binary.AppendUvarint(nil, uint64(len(content)))) + content
 }
 
-// looping is a program that loops for ever behind a call, and would read its input after that.
+// looping is a program that loops forever after a call, before it reads its input.
 var looping = "\x00asm\x01\x00\x00\x00" + section(1, "\x02\x60\x00\x00\x60\x04\x7f\x7f\x7f\x7f\x01\x7f") +
 	section(2, "\x01"+vector("wasi_snapshot_preview1")+vector("fd_read")+"\x00\x01") + section(3, "\x02\x00\x00") + section(5, "\x01\x00\x01") +
 	section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01") +
@@ -113,7 +112,7 @@ func (f *faulty) command(t *testing.T, environment []string, args ...string) *ex
 	return c
 }
 
-// run runs the command, and kills it after the time: its code is -1 then.
+// run runs the command, and kills it after the time. Its code is -1 then.
 func (f *faulty) run(t *testing.T, environment []string, most time.Duration, args ...string) (code int, stdout, stderr string, took time.Duration) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -144,9 +143,9 @@ func TestRunaway(t *testing.T) {
 	f := newFaulty(t)
 	// What the process takes beside the call.
 	_, _, _, startup := f.run(t, nil, 20*time.Second, "call", "probe", `{}`)
-	within := time.Second + 2*time.Second + startup // the timeout, and what is allowed
+	within := time.Second + 2*time.Second + startup // the timeout, and two seconds to end
 
-	// What a collection that waits for a guest keeps from running depends on how far it has got.
+	// What still runs depends on the phase of the collection that waits for a guest.
 	for range 2 {
 		for _, arguments := range [][]string{{"call", "spin"}, {"batch", f.batch(t, "spin", "probe", "probe")}, {"inspect", "spin"}} {
 			t.Run("ends the command with the collector running: "+arguments[0], func(t *testing.T) {
@@ -159,7 +158,7 @@ func TestRunaway(t *testing.T) {
 			})
 		}
 	}
-	t.Run("ends the command where no goroutine runs", func(t *testing.T) {
+	t.Run("ends the command if no goroutine runs", func(t *testing.T) {
 		code, stdout, stderr, took := f.run(t, []string{"GOGC=off", "FAULT=stop"}, 20*time.Second, "call", "spin")
 		assert.Equal(t, exitLimit, code)
 		assert.Less(t, took, within)
@@ -172,7 +171,7 @@ func TestRunaway(t *testing.T) {
 		assert.Equal(t, -1, code, "it had to be killed")
 		assert.Empty(t, stdout+stderr)
 	})
-	t.Run("leaves a record where no collection waits", func(t *testing.T) {
+	t.Run("leaves a record if no collection waits", func(t *testing.T) {
 		code, stdout, stderr, took := f.run(t, quiescent, 20*time.Second, "call", "spin", "--json")
 		assert.Equal(t, exitLimit, code)
 		assert.Less(t, took, within)
@@ -180,7 +179,7 @@ func TestRunaway(t *testing.T) {
 		assert.Equal(t, "caisson: error: spin: the tool did not finish before its deadline of 1s and could not be stopped: this is a bug in Caisson\n"+
 			"caisson: hint: report it with the module, whose SHA-256 is "+f.spin+"; the tool was in code of its own\n", stderr)
 	})
-	t.Run("ends a batch in good order where no collection waits", func(t *testing.T) {
+	t.Run("ends a batch in order if no collection waits", func(t *testing.T) {
 		code, stdout, stderr, took := f.run(t, quiescent, 20*time.Second, "batch", "--json", f.batch(t, "probe", "spin", "probe"))
 		assert.Equal(t, exitLimit, code)
 		assert.Less(t, took, within)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAttackFolderOfOthers: what another user has made is no place for what is private, whatever
-// its mode. The control shows that nothing else keeps this user out.
+// TestAttackFolderOfOthers: a folder of another user is rejected whatever its mode. The control shows that
+// the system would let this user in.
 func TestAttackFolderOfOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kept")
 	require.NoError(t, os.Mkdir(path, 0o700))
@@ -31,7 +31,7 @@ func TestAttackFolderOfOthers(t *testing.T) {
 	require.ErrorIs(t, err, ErrExposed)
 }
 
-// TestAttackIrregularFile: a pipe or a device in the place of a file is not waited for.
+// TestAttackIrregularFile: opening a pipe or a device does not block.
 func TestAttackIrregularFile(t *testing.T) {
 	root, path := made(t)
 	require.NoError(t, syscall.Mkfifo(filepath.Join(path, "pipe"), 0o600))

@@ -22,7 +22,7 @@ func made(t *testing.T) (root *os.Root, path string) {
 	return root, path
 }
 
-// TestAFileIsThereAsAWhole: whoever reads while others write sees one of the contents.
+// TestAFileIsThereAsAWhole: a reader sees one of the contents while others write.
 func TestAFileIsThereAsAWhole(t *testing.T) {
 	root, path := made(t)
 	contents := []string{"one", "another, which is longer"}
@@ -63,7 +63,7 @@ func TestReadIsBounded(t *testing.T) {
 
 func TestOthersDoNotReachIt(t *testing.T) {
 	if goruntime.GOOS == "windows" {
-		return // access is the folder's there, which is the user's own
+		return // access follows from the location of the folder there
 	}
 	root, path := made(t)
 	require.NoError(t, Write(root, "file", nil))

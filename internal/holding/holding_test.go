@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHolding: a folder is held by one that is above it, by whatever path, and by one through which
-// the path to it leads. The control is what a comparison of paths alone finds.
+// TestHolding: a folder is held by those above it, and by those whose links lead to it. The control
+// compares paths alone.
 func TestHolding(t *testing.T) {
 	root := t.TempDir()
 	t.Chdir(root)
@@ -34,19 +34,19 @@ func TestHolding(t *testing.T) {
 	for dir, held := range map[string]string{"nowhere": "", "nowhere/state": "", "granted/new/state": "granted"} {
 		at, err := Of([]string{"granted"}, filepath.FromSlash(dir))
 		require.NoError(t, err)
-		assert.Equal(t, held, at, "%s, which is not there yet", dir)
+		assert.Equal(t, held, at, "%s, which does not exist yet", dir)
 	}
 
 	if goruntime.GOOS == "windows" {
-		return // links take a privilege there
+		return // links require a privilege there
 	}
 	link := func(target, name string) {
 		require.NoError(t, os.Symlink(filepath.FromSlash(target), filepath.FromSlash(name)))
 	}
-	link("granted/deep", "inside")            // leads into what is granted
-	link("../outside", "granted/out")         // leads out of it, from where a tool can replace it
-	link(filepath.Join(root, "granted"), "g") // is what is granted
-	link("g/out", "through")                  // has its way through it
+	link("granted/deep", "inside")            // leads into the granted folder
+	link("../outside", "granted/out")         // leads out of it, but a tool can replace the link
+	link(filepath.Join(root, "granted"), "g") // is the granted folder
+	link("g/out", "through")                  // leads through it
 	link("outside", "beside")
 	link("granted/later", "dangling")
 	link("loop", "loop")
@@ -62,7 +62,7 @@ func TestHolding(t *testing.T) {
 	}
 	relative, err := filepath.Rel("granted", "through/state")
 	require.NoError(t, err)
-	assert.False(t, filepath.IsLocal(relative), "control: by its name it is elsewhere")
+	assert.False(t, filepath.IsLocal(relative), "control: its path is elsewhere")
 	_, err = Of([]string{"granted"}, "loop")
 	require.Error(t, err)
 }

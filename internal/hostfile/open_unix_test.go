@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/internal/hostfile"
 )
 
-// openers are the ways to open a file, by the links that they follow.
+// openers are the two ways to open a file.
 func openers(t *testing.T, folder string) map[string]func(string, hostfile.Links) (*os.File, fs.FileInfo, error) {
 	t.Helper()
 	root, err := os.OpenRoot(folder)

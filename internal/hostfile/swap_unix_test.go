@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAttackSwappedFile: a pipe takes a file's place between the look and the opening. The
-// control, which opens as everybody does, waits for a writer.
+// TestAttackSwappedFile: a pipe replaces the file between the check and the opening. The control, which
+// opens without O_NONBLOCK, blocks until there is a writer.
 func TestAttackSwappedFile(t *testing.T) {
 	for _, guarded := range []bool{true, false} {
 		name := filepath.Join(t.TempDir(), "file")
@@ -50,7 +50,7 @@ func TestAttackSwappedFile(t *testing.T) {
 	}
 }
 
-// TestReplacedFile: a file that another process replaces meanwhile is opened all the same.
+// TestReplacedFile: a file that another process replaces in the meantime is opened nevertheless.
 func TestReplacedFile(t *testing.T) {
 	folder := t.TempDir()
 	name := filepath.Join(folder, "file")
@@ -75,7 +75,7 @@ func TestReplacedFile(t *testing.T) {
 	require.ErrorIs(t, err, errChanging)
 }
 
-// TestPrivate says why a folder is not this user's alone.
+// TestPrivate: the error says why a folder is not private.
 func TestPrivate(t *testing.T) {
 	folder := t.TempDir()
 	private := func() error {

@@ -1,7 +1,7 @@
-// Package lastresort ends a process in which nothing of Go's runs any more, as when the garbage
-// collector waits for a guest that never comes back. On Linux, on amd64 and arm64, a timer of the
-// kernel does it, whose signal handler is not Go's: it writes a text that was prepared and exits.
-// Elsewhere there is none.
+// Package lastresort ends a process in which no Go code can run any more, for example because the
+// garbage collector waits for a guest that never yields. On Linux, on amd64 and arm64, it uses a kernel
+// timer whose signal handler is not written in Go: it writes a prepared message and exits. Other systems
+// are not supported.
 package lastresort
 
 import (
@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// ExitCode is what the process exits with.
+	// ExitCode is the exit code of the process.
 	ExitCode = 4
-	// Grace is how long a process has that was suspended when the time came, and goes on: whoever
-	// arms the timer must do so more often.
+	// Grace is how long a process that was suspended when the timer expired has to rearm it after it
+	// is continued. The timer must be rearmed more often than that.
 	Grace = 300 * time.Millisecond
-	// MaxMessage is how many bytes are written at most: a pipe takes as many at once.
+	// MaxMessage is the maximum number of bytes that are written. A pipe accepts as many atomically.
 	MaxMessage = 4096
 )
 
-// ErrUnavailable means that the system has no such timer.
+// ErrUnavailable means that there is no timer.
 var ErrUnavailable = errors.New("no timer that ends the process")

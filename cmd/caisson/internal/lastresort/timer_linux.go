@@ -10,14 +10,14 @@ import (
 	"unsafe"
 )
 
-// Timer ends the process at a time, unless it is armed for a later one, or disarmed, before that.
-// Its methods are for one goroutine at a time.
+// Timer ends the process at a given time, unless it is rearmed or disarmed before. It is not safe for
+// concurrent use.
 type Timer struct{ id int32 }
 
-// What the handler uses. It runs on whichever thread gets the signal, whatever that one is doing, so
-// that all of it is memory which never moves and is read at once.
+// The state of the handler. It may interrupt any thread at any point, so this memory never moves and is
+// accessed atomically.
 var (
-	armed   uint32         // zero: signals are none of ours
+	armed   uint32         // zero: signals are ignored
 	strikes uint32         // expirations since it was armed
 	timerID int32          // the kernel's
 	text    unsafe.Pointer // to one of texts
@@ -26,7 +26,7 @@ var (
 	made    int32 // timers
 )
 
-// message is what the handler writes.
+// message is written by the handler.
 type message struct {
 	length uint64
 	bytes  [MaxMessage]byte
@@ -48,7 +48,7 @@ type (
 )
 
 const (
-	// A real-time signal, which Go has no use for and programs do not send.
+	// A real-time signal that neither Go nor other programs use.
 	signal         = 63
 	saSigInfo      = 0x4
 	saOnStack      = 0x08000000
@@ -59,12 +59,12 @@ const (
 
 // Implemented in assembly.
 func handlerAddress() uintptr
-func restorerAddress() uintptr // zero where the kernel brings its own
+func restorerAddress() uintptr // zero if the kernel provides it
 
-// New makes the timer, of which there may be one in a process.
+// New returns the timer. A process can have only one.
 func New() (*Timer, error) {
 	if !atomic.CompareAndSwapInt32(&made, 0, 1) {
-		return nil, fmt.Errorf("%w: there is one", ErrUnavailable)
+		return nil, fmt.Errorf("%w: the process already has one", ErrUnavailable)
 	}
 	grace.value.nanoseconds = int64(Grace)
 	action := sigaction{handler: handlerAddress(), flags: saSigInfo | saOnStack | saRestart, restorer: restorerAddress(), mask: ^uint64(0)}
@@ -81,9 +81,8 @@ func New() (*Timer, error) {
 	return &Timer{timerID}, nil
 }
 
-// Arm has the process end at the time with the exit code [ExitCode], after it has written the text to
-// stderr, where that takes it at once. A process that was suspended meanwhile has [Grace] to arm the
-// timer anew.
+// Arm sets the time at which the process ends with [ExitCode], after writing the text to stderr unless
+// that would block. A process that was suspended in the meantime has [Grace] to rearm the timer.
 func (t *Timer) Arm(at time.Time, say string) {
 	next := &texts[0]
 	if atomic.LoadPointer(&text) == unsafe.Pointer(next) {
@@ -94,7 +93,7 @@ func (t *Timer) Arm(at time.Time, say string) {
 	atomic.StoreUint32(&strikes, 0)
 	atomic.StoreUint32(&armed, 1)
 	t.set(max(time.Until(at), time.Millisecond))
-	atomic.StoreUint32(&strikes, 0) // the old time may have come meanwhile
+	atomic.StoreUint32(&strikes, 0) // the previous time may have come in the meantime
 }
 
 // Disarm undoes Arm.

@@ -1,4 +1,4 @@
 package lastresort
 
-// saRestorer says that there is a restorer, without which amd64 has no way back from a handler.
+// saRestorer says that there is a restorer, which amd64 needs to return from a handler.
 const saRestorer = 0x04000000

@@ -17,10 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the processes do that the tests start.
+// processes are the programs that tests start.
 var processes = map[string]func(*Timer){
-	// stuck waits for a collection that waits for a loop: with Go's preemption switched off, nothing
-	// runs any more.
+	// stuck waits for a garbage collection that waits for a loop: without preemption, no Go code runs any
+	// more.
 	"stuck": func(t *Timer) {
 		t.Arm(time.Now().Add(500*time.Millisecond), "said\n")
 		stop()
@@ -31,7 +31,7 @@ var processes = map[string]func(*Timer){
 		t.Disarm()
 		stop()
 	},
-	"armed anew": func(t *Timer) {
+	"rearmed": func(t *Timer) {
 		for range 100 {
 			t.Arm(time.Now().Add(100*time.Millisecond), "said\n")
 			time.Sleep(20 * time.Millisecond)
@@ -62,7 +62,7 @@ var processes = map[string]func(*Timer){
 	},
 }
 
-// stop never returns, and neither does anything else in the process.
+// stop never returns, and keeps all other Go code in the process from running.
 func stop() {
 	go func() {
 		for n := uint64(1); n != 0; n = n*6364136223846793005 + 1442695040888963407 {
@@ -71,7 +71,7 @@ func stop() {
 	}()
 	time.Sleep(100 * time.Millisecond)
 	goruntime.GC()
-	os.Exit(9) // there was a way out
+	os.Exit(9) // the collection ended
 }
 
 const processName = "LASTRESORT_TEST"
@@ -96,7 +96,7 @@ func command(t *testing.T, process string) *exec.Cmd {
 	return c
 }
 
-// end waits until the process has ended, or kills it after the time: then its code is -1.
+// end waits for the process, or kills it after the time. Its code is -1 then.
 func end(t *testing.T, c *exec.Cmd, after time.Duration) (code int, took time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -128,7 +128,7 @@ func TestTimerEndsWhatStandsStill(t *testing.T) {
 	assert.Greater(t, took, 500*time.Millisecond)
 }
 
-// TestTimerWaitsForNobody: a pipe that is full must not keep the process.
+// TestTimerWaitsForNobody: a full pipe does not keep the process from ending.
 func TestTimerWaitsForNobody(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	require.NoError(t, err)
@@ -147,7 +147,7 @@ func TestTimerWaitsForNobody(t *testing.T) {
 }
 
 func TestTimerLetsTheLivingLive(t *testing.T) {
-	for _, process := range []string{"armed anew", "disarmed at the time", "signalled"} {
+	for _, process := range []string{"rearmed", "disarmed at the time", "signalled"} {
 		t.Run(process, func(t *testing.T) {
 			c := command(t, process)
 			out, err := c.CombinedOutput()
@@ -157,7 +157,7 @@ func TestTimerLetsTheLivingLive(t *testing.T) {
 	}
 }
 
-// TestTimerKnowsSuspension: a process that was stopped for long goes on.
+// TestTimerKnowsSuspension: a process that was suspended for long continues.
 func TestTimerKnowsSuspension(t *testing.T) {
 	c := command(t, "suspended")
 	stdout, err := c.StdoutPipe()

@@ -4,7 +4,7 @@ package lastresort
 
 import "time"
 
-// Timer ends the process at a time. There is none for this system.
+// Timer is not supported on this system.
 type Timer struct{}
 
 // New fails.
