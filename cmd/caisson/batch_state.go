@@ -159,7 +159,11 @@ type submittedOutput struct {
 // or another one. If only is set, other dialects are rejected.
 func readAnswers(document []byte, dialect dialects.Dialect, only bool) (dialects.Answers, error) {
 	if isSubmission(document) {
-		return readSubmission(document)
+		answers, err := readSubmission(document)
+		if err != nil {
+			err = fmt.Errorf("OUTPUTS: %w", err)
+		}
+		return answers, unreadableAnswers(err)
 	}
 	var first error
 	if dialect != nil {
@@ -215,26 +219,27 @@ func isSubmission(document []byte) bool {
 }
 
 func readSubmission(document []byte) (dialects.Answers, error) {
+	var none dialects.Answers
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	decoder.DisallowUnknownFields()
 	var s submission
 	if err := decoder.Decode(&s); err != nil {
-		return dialects.Answers{}, unreadableAnswers(fmt.Errorf("OUTPUTS: %s", wording(err)))
+		return none, errors.New(wording(err))
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return dialects.Answers{}, unreadableAnswers(errors.New("OUTPUTS: there is more after the object"))
+		return none, errors.New("there is more after the object")
 	}
 	answers := dialects.Answers{Approvals: s.Approvals}
 	for i, output := range s.Outputs {
 		answer, err := output.answer()
 		if err != nil {
-			return dialects.Answers{}, unreadableAnswers(fmt.Errorf("OUTPUTS: tool_outputs[%d]: %w", i, err))
+			return none, fmt.Errorf("tool_outputs[%d]: %w", i, err)
 		}
 		answers.Outputs = append(answers.Outputs, answer)
 	}
 	for i, approval := range s.Approvals {
 		if approval.CallID == "" {
-			return dialects.Answers{}, unreadableAnswers(fmt.Errorf("OUTPUTS: approvals[%d]: want a call_id", i))
+			return none, fmt.Errorf("approvals[%d]: want a call_id", i)
 		}
 	}
 	return answers, nil
@@ -254,8 +259,7 @@ func (o *submittedOutput) answer() (tool.Answer, error) {
 
 // wording describes an error in JSON in terms of the document.
 func wording(err error) string {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && wrong.Field != "" {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 		return fmt.Sprintf("%s is a JSON %s, near byte %d", wrong.Field, wrong.Value, wrong.Offset)
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -229,15 +230,11 @@ func kindHints(kind tool.Kind, manifest string) []string {
 	return []string{fmt.Sprintf("raise %s in %s or %s, whichever is lower", l.key, shortPath(manifest), flag)}
 }
 
-// isBefore reports whether a request was denied before the tool was started.
-func isBefore(denial tool.Denial) bool {
-	return denial.Permission == availability || denial.Permission == approvalPermission
-}
-
 // explainHints says to run "caisson explain" if the call's record was kept and shows more. A call
 // that was rejected before it ran, for a reason in the message, has nothing to show.
 func explainHints(record tool.Record, kept bool) []string {
-	if kept && (record.Usage.Fuel != nil || len(record.Denials) > 0 && !isBefore(record.Denials[0])) {
+	early := []string{availability, approvalPermission} // denied before the tool is started
+	if kept && (record.Usage.Fuel != nil || len(record.Denials) > 0 && !slices.Contains(early, record.Denials[0].Permission)) {
 		return []string{fmt.Sprintf("run %q to see what it did", "caisson explain "+record.CallID)}
 	}
 	return nil

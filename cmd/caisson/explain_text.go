@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -307,11 +305,8 @@ func partOf(result tool.Result, part string) (string, bool) {
 
 // wireText returns content parts as written in a result, with binary data in base64.
 func wireText(content any) string {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(content) // text and bytes can always be encoded
-	return strings.TrimSuffix(b.String(), "\n")
+	text, _ := marshal(content) // text and bytes can always be encoded
+	return string(text)
 }
 
 // pageOf returns at most most bytes of a text, or all if most is 0. The page starts at the first

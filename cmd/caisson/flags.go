@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -147,8 +148,8 @@ func parseMount(text string) (manifests.FileGrant, error) {
 		host, grant.Access = rest, manifests.AccessReadWrite
 	} else if rest, ok := strings.CutSuffix(host, ":ro"); ok {
 		host = rest
-	} else if i := strings.LastIndexByte(host, ':'); i >= 0 && !isDrive(host[:i]) && !strings.ContainsAny(host[i:], `/\`) {
-		// If the name of a directory has a colon, the access must follow it.
+	} else if i := strings.LastIndexByte(host, ':'); i >= 0 && !(i == 1 && unicode.IsLetter(rune(host[0]))) && !strings.ContainsAny(host[i:], `/\`) {
+		// If the name of a directory has a colon, other than that of a Windows drive, the access must follow it.
 		return manifests.FileGrant{}, fmt.Errorf("the access %q is neither ro nor rw", host[i+1:])
 	}
 	template, err := permission.ParseHostTemplate(host)
@@ -164,11 +165,6 @@ func parseMount(text string) (manifests.FileGrant, error) {
 	}
 	grant.Host = host
 	return grant, nil
-}
-
-// isDrive reports whether text is the letter of a Windows drive.
-func isDrive(text string) bool {
-	return len(text) == 1 && ('a' <= text[0]|0x20 && text[0]|0x20 <= 'z')
 }
 
 type contextValue struct{ key, value string }

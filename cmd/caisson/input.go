@@ -78,13 +78,20 @@ func (o *options) show(value any, text string) error {
 // encoded returns a value as JSON. People also read it and approve what they see in it, so it
 // escapes characters that deceive them. For programs the value is the same.
 func encoded(value any) (json.RawMessage, error) {
+	text, err := marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write the output: %w", err)
+	}
+	return visible(text), nil
+}
+
+// marshal returns a value as JSON, without escapes for HTML.
+func marshal(value any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return nil, fmt.Errorf("cannot write the output: %w", err)
-	}
-	return visible(bytes.TrimRight(b.Bytes(), "\n")), nil
+	err := encoder.Encode(value)
+	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
 // visible returns JSON in which all characters for which [tool.Deceives] is true are escaped,

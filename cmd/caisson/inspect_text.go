@@ -80,18 +80,13 @@ func (t inspected) approval() string {
 
 func (t inspected) behaviour() string {
 	notes := t.notes()
-	for _, more := range []struct {
-		is   bool
-		note string
-	}{{t.Idempotent, "idempotent"}, {t.Destructive, "destructive"}} {
-		if more.is && notes != "" {
-			notes += "; "
-		}
-		if more.is {
-			notes += more.note
-		}
+	if t.Idempotent {
+		notes = append(notes, "idempotent")
 	}
-	return notes
+	if t.Destructive {
+		notes = append(notes, "destructive")
+	}
+	return strings.Join(notes, "; ")
 }
 
 func (m module) lines() []string {

@@ -155,7 +155,7 @@ func deprecation(d deprecated) string {
 func (c catalogue) table() string {
 	rows := [][]string{{"NAME", "WHAT IT IS", "SOURCE", "NOTES"}}
 	for _, t := range c.Tools {
-		rows = append(rows, []string{t.Name, cmp.Or(t.Label, clip(t.Description, 48)), t.Source, t.notes()})
+		rows = append(rows, []string{t.Name, cmp.Or(t.Label, clip(t.Description, 48)), t.Source, strings.Join(t.notes(), "; ")})
 	}
 	text := aligned(rows)
 	if len(c.Duplicates) > 0 {
@@ -181,8 +181,7 @@ func aligned(rows [][]string) string {
 	return regexp.MustCompile(` +\n`).ReplaceAllString(b.String(), "\n")
 }
 
-func (t listed) notes() string {
-	var notes []string
+func (t listed) notes() (notes []string) {
 	if t.Unavailable != "" {
 		notes = append(notes, "unavailable: "+t.Unavailable)
 	}
@@ -203,7 +202,7 @@ func (t listed) notes() string {
 	if len(t.Aliases) > 0 {
 		notes = append(notes, "also "+strings.Join(t.Aliases, ", "))
 	}
-	return strings.Join(notes, "; ")
+	return notes
 }
 
 // line says which name was rejected, and why.

@@ -142,9 +142,9 @@ func positional(least, most int, names string) cobra.PositionalArgs {
 		switch {
 		case len(args) < least:
 			return usageError(command, fmt.Sprintf("%s needs %s", command.Name(), names))
-		case most >= 0 && len(args) > most && most == 0:
+		case most == 0 && len(args) > 0:
 			return usageError(command, fmt.Sprintf("%s takes no arguments, not %q", command.Name(), args[0]))
-		case most >= 0 && len(args) > most:
+		case most > 0 && len(args) > most:
 			return usageError(command, fmt.Sprintf("%s takes %s; %q is too many", command.Name(), names, args[most]))
 		}
 		return nil

@@ -301,12 +301,7 @@ func (op *operator) contextNote(denial tool.Denial) (remedy, []string) {
 }
 
 // file returns the file name of the operator's policy, or of the one to create.
-func (op *operator) file() string {
-	if op.options.config != "" {
-		return op.options.config
-	}
-	return policyName
-}
+func (op *operator) file() string { return cmp.Or(op.options.config, policyName) }
 
 // unusedFile returns a hint about a policy here that was not named. It is never used automatically,
 // because a folder with somebody else's tools could contain its own policy.

@@ -190,18 +190,12 @@ func duplicateProblem(m *manifests.Manifest, d *registry.DuplicateError) manifes
 // distinct removes files that are named more than once.
 func distinct(files []string) []string {
 	seen := map[string]bool{}
-	var kept []string
-	for _, file := range files {
-		absolute, err := filepath.Abs(file)
-		if err != nil {
-			absolute = filepath.Clean(file)
-		}
-		if !seen[absolute] {
-			seen[absolute] = true
-			kept = append(kept, file)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(files), func(file string) bool {
+		path := absolute(file)
+		known := seen[path]
+		seen[path] = true
+		return known
+	})
 }
 
 // sorted sorts the problems by file and position.
