@@ -67,7 +67,7 @@ func (o Options) check() error {
 	case o.Runtime.Profile != manifests.Profile{}:
 		return errors.New("Runtime.Profile must be zero; set Profile to the name of a profile, and define it in a policy")
 	case o.NoCache && o.Runtime.CacheDir != "":
-		return errors.New("NoCache and Runtime.CacheDir exclude each other")
+		return errors.New("NoCache and Runtime.CacheDir cannot be used together")
 	}
 	return nil
 }

@@ -122,5 +122,5 @@ func ExampleHost_Unapplied() {
 	for _, u := range host.Unapplied() {
 		fmt.Printf("%s: %s\n", u.Key, u.Text)
 	}
-	// Output: grants[0].env.LANG: no tool that gets it asks for the variable LANG
+	// Output: grants[0].env.LANG: no tool that it applies to asks for the variable LANG
 }

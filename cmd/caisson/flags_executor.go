@@ -59,7 +59,7 @@ func parseMaxOutput(text string) (sizeFlag, error) {
 // the rest of a truncated result.
 func (o *options) executorOptions(hint func(tool.Cut) string) (executor.Options, error) {
 	if o.noRepair && o.tolerantJSON {
-		return executor.Options{}, failed(exitUsage, "--no-repair and --tolerant-json exclude each other")
+		return executor.Options{}, failed(exitUsage, "--no-repair and --tolerant-json cannot be used together")
 	}
 	unlimited := executor.Rate{Unlimited: true}
 	options := executor.Options{

@@ -124,7 +124,7 @@ func TestExecutorOptions(t *testing.T) {
 		assert.Equal(t, o.parallel, made.Limits.PerTool, "%s: as many at a time as the flag says, also of one tool", name)
 	}
 	_, err := (&options{noRepair: true, tolerantJSON: true}).executorOptions(hint)
-	assert.EqualError(t, err, "--no-repair and --tolerant-json exclude each other")
+	assert.EqualError(t, err, "--no-repair and --tolerant-json cannot be used together")
 }
 
 // TestReuseOf: what inspect says is what the executor is told.

@@ -48,7 +48,7 @@ type opening struct {
 // open loads the tools that the flags and the policy name, with their grants.
 func (o *options) open(ctx context.Context, opening opening) (_ *host, err error) {
 	if o.quiet && o.verbose {
-		return nil, failed(exitUsage, "--quiet and --verbose exclude each other")
+		return nil, failed(exitUsage, "--quiet and --verbose cannot be used together")
 	}
 	cacheDir := "" // for none
 	if opening.starts || opening.runs {

@@ -81,7 +81,7 @@ func (v *validation) run(ctx context.Context, paths []string) error {
 		return failed(exitUsage, fmt.Sprintf("--format %q: there is no such format", v.format), "text and json are supported")
 	}
 	if v.options.json && v.format == "text" {
-		return failed(exitUsage, "--json and --format text exclude each other")
+		return failed(exitUsage, "--json and --format text cannot be used together")
 	}
 	verdict, err := v.check(ctx, paths)
 	if err != nil {

@@ -23,7 +23,7 @@ func (a *applied) ask(at string, ask manifests.PolicyAsk) {
 	case len(named) == 0:
 		a.unnamed(at, ask.Origin, ask.Tool)
 	case !slices.ContainsFunc(named, runsHere):
-		a.add(at, ask.Origin, "it changes nothing, since the client runs these tools and is told of each call", "remove it")
+		a.add(at, ask.Origin, "it has no effect, because the client runs these tools and sees each call first", "remove it")
 	}
 }
 
@@ -43,11 +43,11 @@ func (a *applied) approval(at string, approval manifests.PolicyApproval) {
 	asking := slices.DeleteFunc(given, func(m *manifests.Manifest) bool { return !m.Behavior.Destructive || !runsHere(m) })
 	switch {
 	case len(asking) == 0:
-		a.add(at, approval.Origin, "it changes nothing, since none of its tools is destructive and run here", "remove it")
+		a.add(at, approval.Origin, "it has no effect, because none of its tools is both destructive and run here", "remove it")
 	case approval.SHA256 != "" && !slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return isModule(m, approval.SHA256) }):
 		a.add(at+".sha256", approval.Origin, fmt.Sprintf("none of its tools has the module with sha256 %s", approval.SHA256), fixDigest)
 	case !slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return !a.alwaysAsked(m) }):
-		a.add(at, approval.Origin, "it changes nothing, since calls of its tools wait for approval in any case", "remove it, or what asks for them")
+		a.add(at, approval.Origin, "it has no effect, because calls of its tools always need approval", "remove it, or the entries under ask")
 	}
 }
 

@@ -16,7 +16,7 @@ const shownAsked = 5
 func (a *applied) uncalled(whom, name string, callers []*manifests.Manifest) (text, fix string) {
 	called := a.tool(name)
 	if called == nil {
-		return fmt.Sprintf("there is no tool %q here to be called", name), a.fixFor(name)
+		return fmt.Sprintf("there is no tool %q here to call", name), a.fixFor(name)
 	}
 	asked := askedBy(callers)
 	// A permission applies to one name, not to the tool's other names.

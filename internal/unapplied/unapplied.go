@@ -124,7 +124,7 @@ func (a *applied) deny(at string, deny manifests.PolicyDeny) {
 	if s.Tool != "" {
 		text, fix = a.uncalled("none of its tools", s.Tool, concerned)
 	}
-	a.add(at, deny.Origin, "it takes nothing away, since "+text, fix)
+	a.add(at, deny.Origin, "it has no effect, because "+text, fix)
 }
 
 // named returns the tools that match a list of names and globs, and adds findings for those that
@@ -169,10 +169,10 @@ func (a *applied) elements(at string, given []manifests.Statement, receivers []*
 		asking := slices.DeleteFunc(slices.Clone(receivers), func(m *manifests.Manifest) bool { return !s.Concerns(m) })
 		switch {
 		case s.Tool != "" && (len(asking) == 0 || a.tool(s.Tool) == nil):
-			text, fix := a.uncalled("no tool that gets it", s.Tool, receivers)
+			text, fix := a.uncalled("no tool that it applies to", s.Tool, receivers)
 			a.add(at+s.Key, s.Origin, text, fix)
 		case len(asking) == 0:
-			a.add(at+s.Key, s.Origin, "no tool that gets it asks for "+s.About, s.Fix)
+			a.add(at+s.Key, s.Origin, "no tool that it applies to asks for "+s.About, s.Fix)
 		case s.SHA256 != "" && !slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return isModule(m, s.SHA256) }):
 			a.add(at+s.Key, s.Origin, fmt.Sprintf("no tool that asks for %s has the module with sha256 %s", s.About, s.SHA256), fixDigest)
 		}

@@ -39,8 +39,8 @@ deny: [{tools: [reader], env: LANG}]
 	}
 	assert.Equal(t, []unapplied.Finding{
 		{"grants[0].tools[0]", "caisson.yaml:3", `there is no tool "raeder" here`, "did you mean reader?"},
-		{"deny[0]", "caisson.yaml:5", "it takes nothing away, since none of its tools asks for the variable LANG", "write a name that a manifest asks for, or remove it"},
-		{"grants[0].files[0]", "main.go", "no tool that gets it asks for the directory /other", "write a guest path that a manifest asks for, or remove it"},
+		{"deny[0]", "caisson.yaml:5", "it has no effect, because none of its tools asks for the variable LANG", "write a name that a manifest asks for, or remove it"},
+		{"grants[0].files[0]", "main.go", "no tool that it applies to asks for the directory /other", "write a guest path that a manifest asks for, or remove it"},
 		{"ask[0]", "main.go", `there is no tool "writer" here`, "did you mean reader?"},
 	}, unapplied.In([]*manifests.Policy{file, program}, reader(t), near))
 	assert.Empty(t, unapplied.In([]*manifests.Policy{file, program}, nil, near), "without tools there is nothing to compare with")

@@ -54,7 +54,7 @@ func TestClock(t *testing.T) {
 
 	_, host := run("asks", "grants: [{tools: [greet], clock: [UTC, GMT]}]\n")
 	require.Len(t, host.Unapplied(), 1)
-	assert.Equal(t, "no tool that gets it asks for the time in GMT", host.Unapplied()[0].Text)
+	assert.Equal(t, "no tool that it applies to asks for the time in GMT", host.Unapplied()[0].Text)
 }
 
 // TestClockIsPartOfTheIdentity: an approval does not pass to a tool that may know more.
