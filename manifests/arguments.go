@@ -47,6 +47,9 @@ func ExpandArgs(templates []ArgTemplate, arguments tool.Arguments) ([]string, er
 	return e.args, nil
 }
 
+// argError returns the error for the argument of one parameter.
+func argError(param, problem string) error { return fmt.Errorf("%w: %s: %s", ErrArgs, param, problem) }
+
 type expansion struct {
 	arguments tool.Arguments
 	lists     map[string][]json.RawMessage // by parameter; many templates may use one
@@ -73,14 +76,14 @@ func (e *expansion) add(template ArgTemplate) error {
 	for i, part := range template.parts {
 		if part.param == "" {
 			if before := template.parts[:i]; i > 0 && b.Len() == 0 && strings.HasPrefix(part.literal, "-") && !before[0].dash && !e.afterDashes {
-				return fmt.Errorf("%w: %s: must not be empty, because what follows would become an option", ErrArgs, before[0].param)
+				return argError(before[0].param, "must not be empty, because what follows would become an option")
 			}
 			b.WriteString(part.literal)
 			continue
 		}
 		raw, given := e.arguments.Get(part.param)
 		if !given || isNull(raw) {
-			return fmt.Errorf("%w: %s: missing; it is required here", ErrArgs, part.param)
+			return argError(part.param, "missing; it is required here")
 		}
 		text, err := scalar(part.param, raw)
 		if err != nil {
@@ -143,7 +146,7 @@ func elements(param string, raw json.RawMessage) ([]json.RawMessage, error) {
 
 func (e *expansion) checkDash(part templatePart, text string) error {
 	if strings.HasPrefix(text, "-") && !part.dash && !e.afterDashes {
-		return fmt.Errorf("%w: %s: must not start with \"-\", which would make it an option", ErrArgs, part.param)
+		return argError(part.param, "must not start with \"-\", which would make it an option")
 	}
 	return nil
 }
@@ -152,9 +155,9 @@ func (e *expansion) checkDash(part templatePart, text string) error {
 func scalar(param string, raw json.RawMessage) (string, error) {
 	switch {
 	case len(raw) == 0 || isNull(raw):
-		return "", fmt.Errorf("%w: %s: null is not allowed in a command line; leave it out", ErrArgs, param)
+		return "", argError(param, "null is not allowed in a command line; leave it out")
 	case raw[0] == '{' || raw[0] == '[':
-		return "", fmt.Errorf("%w: %s: want a string, a number or a boolean here", ErrArgs, param)
+		return "", argError(param, "want a string, a number or a boolean here")
 	case raw[0] != '"':
 		return string(raw), nil
 	}
@@ -163,7 +166,7 @@ func scalar(param string, raw json.RawMessage) (string, error) {
 		return "", fmt.Errorf("%w: %s: %w", ErrArgs, param, err)
 	}
 	if strings.ContainsRune(text, 0) {
-		return "", fmt.Errorf("%w: %s: must not have a NUL character", ErrArgs, param)
+		return "", argError(param, "must not have a NUL character")
 	}
 	return text, nil
 }

@@ -66,6 +66,14 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
+// below is like get, but returns an empty node if there is no such member.
+func (n *node) below(key string) *node {
+	if value := n.get(key); value != nil {
+		return value
+	}
+	return &node{}
+}
+
 // count returns how many of the keys an object has.
 func (n *node) count(keys ...string) int {
 	count := 0

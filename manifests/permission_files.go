@@ -140,7 +140,7 @@ func (r *reader) checkOverlap(n *node, at string, mounts []FilePermission) {
 				continue
 			}
 			inner := keypath.Index(at, i) + ".path"
-			r.add(r.place(inner), inner, Conflict, fmt.Sprintf("%s overlaps %s", path, earlier), "use paths that do not lie inside each other")
+			r.conflict(inner, fmt.Sprintf("%s overlaps %s", path, earlier), "use paths that do not lie inside each other")
 			break
 		}
 	}

@@ -212,7 +212,7 @@ func (r *reader) prefix(n *node, at string) netip.Prefix {
 	default:
 		return prefix
 	}
-	r.add(n.at, at, InvalidValue, fmt.Sprintf("%q %s", clip(text), message), fix)
+	r.invalid(n, at, fmt.Sprintf("%q %s", clip(text), message), fix)
 	return netip.Prefix{}
 }
 

@@ -182,14 +182,14 @@ func (r *reader) checkPlace(n *node, at string, required bool) {
 	}
 	if n.get("prefix") != nil && n.get("header") == nil {
 		inner := at + ".prefix"
-		r.add(r.place(inner), inner, Conflict, "a prefix stands before a secret in a header", "remove it, or add header: Authorization")
+		r.conflict(inner, "a prefix stands before a secret in a header", "remove it, or add header: Authorization")
 	}
 }
 
 func (r *reader) header(n *node, at string) string {
 	text := r.word(tokenText, "write the name of a header, such as X-Api-Key")(n, at)
 	if slices.Contains(hopHeaders[:], strings.ToLower(text)) {
-		r.add(n.at, at, InvalidValue, fmt.Sprintf("%q controls how a request is sent", text), "use another header, such as Authorization or X-Api-Key")
+		r.invalid(n, at, fmt.Sprintf("%q controls how a request is sent", text), "use another header, such as Authorization or X-Api-Key")
 		return ""
 	}
 	return text
@@ -240,7 +240,7 @@ func (r *reader) checkSecretSource(n *node, at string) {
 	}
 	for _, key := range [...]string{"identity", "key"} {
 		if inner := keypath.Key(at, key); !encrypted && n.get(key) != nil {
-			r.add(r.place(inner), inner, Conflict, key+" belongs to a file encrypted with age", "remove "+key+", or give age")
+			r.conflict(inner, key+" belongs to a file encrypted with age", "remove "+key+", or give age")
 		}
 	}
 }

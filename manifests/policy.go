@@ -146,7 +146,7 @@ func (r *reader) contextSource(m member, path string) ContextSource {
 		field{"value", "", func(n *node, path string) {
 			source.Value = r.value(maxContextValue)(n, path)
 			if n.kind == textNode && n.text == "" {
-				r.add(n.at, path, InvalidValue, "the text is empty", "write the value that every call gets")
+				r.invalid(n, path, "the text is empty", "write the value that every call gets")
 			}
 		}},
 	)
@@ -159,7 +159,7 @@ func (r *reader) contextSource(m member, path string) ContextSource {
 	case source.From == FromFixed && !given:
 		r.add(m.value.at, inner, Missing, "the key value is required with from: fixed", "add value: and what every call gets")
 	case source.From != FromFixed && given:
-		r.add(r.place(inner), inner, Conflict, fmt.Sprintf("the value comes from the %s", source.From), "remove value, or write from: fixed")
+		r.conflict(inner, fmt.Sprintf("the value comes from the %s", source.From), "remove value, or write from: fixed")
 	}
 	return source
 }
@@ -168,7 +168,7 @@ func (r *reader) contextSource(m member, path string) ContextSource {
 func (r *reader) patterns(n *node, at string) []string {
 	patterns := distinctOf(r, maxList, r.pattern)(n, at)
 	if n.kind == listNode && len(n.elements) == 0 {
-		r.add(n.at, at, InvalidValue, "the list names no tool", `write names, or globs such as "file_*"`)
+		r.invalid(n, at, "the list names no tool", `write names, or globs such as "file_*"`)
 	}
 	return patterns
 }
@@ -180,7 +180,7 @@ func (r *reader) pattern(n *node, at string) string {
 		return ""
 	}
 	if message := checkPattern(text); message != "" {
-		r.add(n.at, at, InvalidValue, message, fix)
+		r.invalid(n, at, message, fix)
 		return ""
 	}
 	return text

@@ -174,7 +174,7 @@ func (r *reader) asks(n *node, path string) []PolicyAsk {
 		asks = append(asks, PolicyAsk{Origin: r.origin(n.elements[i].at), Tool: pattern})
 	}
 	if n.kind == listNode && len(n.elements) == 0 {
-		r.add(n.at, path, InvalidValue, "the list names no tool", `write names, or globs such as "file_*", or remove the key`)
+		r.invalid(n, path, "the list names no tool", `write names, or globs such as "file_*", or remove the key`)
 	}
 	return asks
 }

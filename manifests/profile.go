@@ -191,10 +191,8 @@ func (r *reader) addExtends(d profileDraft, kind ProblemKind, message, fix strin
 // checkProfile reports a policy whose profile is unknown.
 func (r *reader) checkProfile(root *node, p *Policy) {
 	var own []string
-	if profiles := root.get("profiles"); profiles != nil {
-		for _, m := range profiles.members {
-			own = append(own, m.key)
-		}
+	for _, m := range root.below("profiles").members {
+		own = append(own, m.key)
 	}
 	if _, builtin := builtinProfile(p.Profile); builtin || p.Profile == "" || slices.Contains(own, p.Profile) {
 		return

@@ -81,7 +81,7 @@ func (r *reader) requirement(n *node, path string) string {
 		setting = strings.Trim(setting, " ")
 		switch {
 		case !settingName.MatchString(setting):
-			r.add(n.at, path, InvalidValue, fmt.Sprintf("%q is not allowed here", clip(text)), settingFix+"; write A|B if one of two settings is enough")
+			r.invalid(n, path, fmt.Sprintf("%q is not allowed here", clip(text)), settingFix+"; write A|B if one of two settings is enough")
 			return ""
 		case slices.Contains(settings, setting):
 			r.add(n.at, path, DuplicateKey, fmt.Sprintf("%q appears twice among the alternatives", setting), "keep one of the two")
@@ -121,7 +121,7 @@ func (r *reader) checkExecution(root *node, m *Manifest) {
 	}
 	for _, key := range [...]string{"module", "permissions", "limits"} {
 		if root.get(key) != nil {
-			r.add(r.places[key], key, Conflict, "the caller runs this tool, so nothing would enforce "+key, "remove "+key+", or execution: client")
+			r.conflict(key, "the caller runs this tool, so nothing would enforce "+key, "remove "+key+", or execution: client")
 		}
 	}
 	for _, unused := range [...]struct{ key, message string }{
@@ -138,15 +138,15 @@ func (r *reader) checkExecution(root *node, m *Manifest) {
 func (r *reader) checkBehavior(root *node, m *Manifest) {
 	b := m.Behavior
 	if b.ReadOnly && b.Destructive {
-		r.add(r.places["behavior.destructive"], "behavior.destructive", Conflict, "a tool that is read_only destroys nothing", "remove one of the two")
+		r.conflict("behavior.destructive", "a tool that is read_only destroys nothing", "remove one of the two")
 	}
 	if root.get("behavior").get("cache") != nil && !b.ReadOnly {
-		r.add(r.places["behavior.cache"], "behavior.cache", Conflict, "only results of a tool that is read_only can be reused", "set behavior.read_only: true, or remove cache")
+		r.conflict("behavior.cache", "only results of a tool that is read_only can be reused", "set behavior.read_only: true, or remove cache")
 	}
 	for i, mount := range m.Permissions.Files {
-		path := "permissions.files[" + strconv.Itoa(i) + "]"
+		path := keypath.Index("permissions.files", i)
 		if b.ReadOnly && mount.Access == AccessReadWrite {
-			r.add(r.place(path+".access"), path+".access", Conflict, "a tool that is read_only asks to write below "+mount.Path, "ask for access: read, or remove behavior.read_only")
+			r.conflict(path+".access", "a tool that is read_only asks to write below "+mount.Path, "ask for access: read, or remove behavior.read_only")
 		}
 	}
 }
@@ -157,22 +157,19 @@ func (r *reader) checkNames(root *node, m *Manifest) {
 	if m.Name != "" {
 		seen = append(seen, m.Name)
 	}
-	if aliases := root.get("aliases"); aliases != nil {
-		for i, n := range aliases.elements {
-			if n.kind != textNode || !toolName.MatchString(n.text) {
-				continue
-			}
-			at := slices.IndexFunc(seen, func(name string) bool { return tool.LookAlike(name, n.text) })
-			if at >= 0 && !(seen[at] == n.text && seen[at] != m.Name) {
-				path := "aliases[" + strconv.Itoa(i) + "]"
-				r.add(n.at, path, Conflict, strconv.Quote(n.text)+" looks like the name "+strconv.Quote(seen[at]), "remove the alias")
-				continue
-			}
-			seen = append(seen, n.text)
+	for i, n := range root.below("aliases").elements {
+		if n.kind != textNode || !toolName.MatchString(n.text) {
+			continue
 		}
+		at := slices.IndexFunc(seen, func(name string) bool { return tool.LookAlike(name, n.text) })
+		if at >= 0 && !(seen[at] == n.text && seen[at] != m.Name) {
+			r.conflict(keypath.Index("aliases", i), strconv.Quote(n.text)+" looks like the name "+strconv.Quote(seen[at]), "remove the alias")
+			continue
+		}
+		seen = append(seen, n.text)
 	}
 	if m.Deprecated != nil && m.Deprecated.Use != "" && m.Deprecated.Use == m.Name {
-		r.add(r.place("deprecated.use"), "deprecated.use", Conflict, "the tool is its own successor", "name another tool")
+		r.conflict("deprecated.use", "the tool is its own successor", "name another tool")
 	}
 }
 
@@ -228,7 +225,7 @@ func (r *reader) cache(n *node, path string) time.Duration {
 		return CacheOff
 	}
 	if n.kind == textNode && strings.EqualFold(n.text, cacheOff) {
-		r.add(n.at, path, InvalidValue, fmt.Sprintf("%q is not a duration", clip(n.text)), "write off in lower case")
+		r.invalid(n, path, fmt.Sprintf("%q is not a duration", clip(n.text)), "write off in lower case")
 		return 0
 	}
 	return r.duration(leastCache, mostCache)(n, path)
@@ -260,7 +257,7 @@ func (r *reader) format(n *node, path string) json.RawMessage {
 	if kind == textFormat {
 		for _, key := range [...]string{"syntax", "definition"} {
 			if inner := keypath.Key(path, key); n.get(key) != nil {
-				r.add(r.place(inner), inner, Conflict, "any text is allowed, so there is no "+key, "remove it, or write type: grammar")
+				r.conflict(inner, "any text is allowed, so there is no "+key, "remove it, or write type: grammar")
 			}
 		}
 		return objectOf(keyed("type", textOf(kind))).json()
@@ -277,7 +274,7 @@ func (r *reader) format(n *node, path string) json.RawMessage {
 func (r *reader) grammar(n *node, path string) string {
 	text := r.value(maxGrammar)(n, path)
 	if n.kind == textNode && n.text == "" {
-		r.add(n.at, path, InvalidValue, "the text is empty", "write the grammar, or type: text")
+		r.invalid(n, path, "the text is empty", "write the grammar, or type: text")
 	}
 	return text
 }
@@ -285,7 +282,7 @@ func (r *reader) grammar(n *node, path string) string {
 // checkType checks that the parameters fit the calls of the tool's type.
 func (r *reader) checkType(root *node, m *Manifest) {
 	if format := root.get("format"); format != nil && m.Type != CustomTool && m.Type != "" {
-		r.add(r.place("format"), "format", Conflict, "only the text of a custom tool has a format", "remove format, or write type: custom")
+		r.conflict("format", "only the text of a custom tool has a format", "remove format, or write type: custom")
 	}
 	parameters := root.get("parameters")
 	if parameters == nil || parameters.kind != objectNode {
@@ -305,24 +302,18 @@ const textFix = `write parameters: {type: object, properties: {NAME: {type: stri
 func (r *reader) checkText(parameters *node, m *Manifest) {
 	const path = "parameters"
 	r.plainObject(parameters, path, textFix)
-	var shown []member
-	if properties := parameters.get("properties"); properties != nil {
-		shown = properties.without(func(key string) bool { return slices.Contains(m.Context, key) }).members
-	}
+	shown := parameters.below("properties").without(func(key string) bool { return slices.Contains(m.Context, key) }).members
 	if len(shown) != 1 {
-		r.add(r.place(path), path, Conflict, fmt.Sprintf("a call of a custom tool is one text, but there are %d parameters", len(shown)), textFix)
+		r.conflict(path, fmt.Sprintf("a call of a custom tool is one text, but there are %d parameters", len(shown)), textFix)
 		return
 	}
 	at := keypath.Key(path+".properties", shown[0].key)
 	if kind := shown[0].value.get("type"); kind == nil || kind.kind != textNode || kind.text != "string" {
 		r.add(shown[0].at, at, Conflict, "the text of a custom tool is a string", "write type: string for the parameter")
 	}
-	required := parameters.get("required")
+	required := parameters.below("required")
 	if !hasText(required, shown[0].key) {
 		r.add(shown[0].at, at, Conflict, "the text of a custom tool is in every call", "write required: ["+shown[0].key+"]")
-	}
-	if required == nil {
-		return
 	}
 	for i, n := range required.elements {
 		if n.text != shown[0].key && !slices.Contains(m.Context, n.text) {
@@ -348,5 +339,5 @@ func (r *reader) plainObject(schema *node, path, fix string) {
 
 // hasText reports whether a list contains a text.
 func hasText(list *node, text string) bool {
-	return list != nil && slices.ContainsFunc(list.elements, func(n *node) bool { return n.kind == textNode && n.text == text })
+	return slices.ContainsFunc(list.elements, func(n *node) bool { return n.kind == textNode && n.text == text })
 }

@@ -39,13 +39,13 @@ func (r *reader) module(n *node, path string, m *Module) {
 		optional("stdout", &m.Stdout, choice(r, StdoutAuto, StdoutResult, StdoutJSON, StdoutText)),
 	)
 	if m.Entry != "" && m.ABI == ABIWASI {
-		r.add(r.place(path+".entry"), path+".entry", Conflict, "a wasi program has no entry", "remove entry, or set abi: extism")
+		r.conflict(path+".entry", "a wasi program has no entry", "remove entry, or set abi: extism")
 	}
 	if m.ABI == ABIExtism && len(m.Args) > 0 {
-		r.add(r.place(path+".args"), path+".args", Conflict, "an extism plug-in has no command line", "remove args, or set abi: wasi")
+		r.conflict(path+".args", "an extism plug-in has no command line", "remove args, or set abi: wasi")
 	}
 	if m.ABI == ABIExtism && m.Stdin.Mode != StdinArguments {
-		r.add(r.place(path+".stdin"), path+".stdin", Conflict, "an extism plug-in has no standard input", "remove stdin, or set abi: wasi")
+		r.conflict(path+".stdin", "an extism plug-in has no standard input", "remove stdin, or set abi: wasi")
 	}
 }
 
@@ -56,7 +56,7 @@ func (r *reader) modulePath(n *node, path string) string {
 	}
 	if strings.HasPrefix(text, "oci:") {
 		if !ociReference.MatchString(text) {
-			r.add(n.at, path, InvalidValue, fmt.Sprintf("%q is not an OCI reference", clip(text)), "write oci://host/repository:tag or oci://host/repository@sha256:digest")
+			r.invalid(n, path, fmt.Sprintf("%q is not an OCI reference", clip(text)), "write oci://host/repository:tag or oci://host/repository@sha256:digest")
 			return ""
 		}
 		return text
@@ -65,9 +65,9 @@ func (r *reader) modulePath(n *node, path string) string {
 	_, hidden := hiddenRune(text)
 	switch {
 	case text == "" || text == "." || !fs.ValidPath(text) || len(text) > maxPath:
-		r.add(n.at, path, InvalidValue, fmt.Sprintf("%q is not a plain relative path", clip(text)), fix)
+		r.invalid(n, path, fmt.Sprintf("%q is not a plain relative path", clip(text)), fix)
 	case hidden || strings.ContainsAny(text, "\\:\n\t"):
-		r.add(n.at, path, InvalidValue, fmt.Sprintf("%q contains characters that are not allowed in paths", clip(text)), fix)
+		r.invalid(n, path, fmt.Sprintf("%q contains characters that are not allowed in paths", clip(text)), fix)
 	default:
 		return text
 	}
@@ -96,9 +96,9 @@ func (r *reader) arg(n *node, path string) ArgTemplate {
 	template, err := ParseArgTemplate(n.text)
 	switch {
 	case len(n.text) > maxArgBytes:
-		r.add(n.at, path, OutOfRange, fmt.Sprintf("%d bytes are over the limit of %d", len(n.text), maxArgBytes), "make the element shorter")
+		r.outOfRange(n, path, fmt.Sprintf("%d bytes are over the limit of %d", len(n.text), maxArgBytes), "make the element shorter")
 	case err != nil:
-		r.add(n.at, path, InvalidValue, strings.TrimPrefix(err.Error(), ErrTemplate.Error()+": "), "write {param} for a parameter, and {{ or }} for a brace")
+		r.invalid(n, path, strings.TrimPrefix(err.Error(), ErrTemplate.Error()+": "), "write {param} for a parameter, and {{ or }} for a brace")
 	}
 	return template
 }
@@ -116,7 +116,7 @@ func (r *reader) stdin(n *node, path string) Stdin {
 	if part, alone := template.alone(); err == nil && alone && !part.dash {
 		return Stdin{Mode: StdinParam, Param: part.param}
 	}
-	r.add(n.at, path, InvalidValue, fmt.Sprintf("%q is not a form of standard input", clip(n.text)), fix)
+	r.invalid(n, path, fmt.Sprintf("%q is not a form of standard input", clip(n.text)), fix)
 	return Stdin{Mode: StdinArguments}
 }
 
@@ -142,12 +142,12 @@ const shellFix = "declare command, a required list of strings, env, an object of
 func (r *reader) checkShell(parameters *node, m *Manifest) {
 	const path = "parameters"
 	if m.Execution == ExecutionSandbox {
-		r.add(r.place("type"), "type", Conflict, "the commands of a local shell are run by the caller, not in a sandbox", "add execution: client and remove module, or write type: function")
+		r.conflict("type", "the commands of a local shell are run by the caller, not in a sandbox", "add execution: client and remove module, or write type: function")
 	}
 	r.plainObject(parameters, path, shellFix)
 	properties := parameters.get("properties")
-	if properties.get("command") == nil || !hasText(parameters.get("required"), "command") {
-		r.add(r.place(path), path, Conflict, "a call of a local shell always has a command", shellFix)
+	if properties.get("command") == nil || !hasText(parameters.below("required"), "command") {
+		r.conflict(path, "a call of a local shell always has a command", shellFix)
 		return
 	}
 	for _, p := range properties.members {
@@ -161,7 +161,7 @@ func (r *reader) checkShell(parameters *node, m *Manifest) {
 	var unending context.Context // loading a manifest has no deadline
 	for _, action := range shellActions {
 		if err := m.Parameters.Validate(unending, json.RawMessage(action)); err != nil {
-			r.add(r.place(path), path, Conflict, fmt.Sprintf("the call %s, which a model may make, would be refused: %s", action, firstViolation(err)), shellFix)
+			r.conflict(path, fmt.Sprintf("the call %s, which a model may make, would be refused: %s", action, firstViolation(err)), shellFix)
 			return
 		}
 	}

@@ -146,21 +146,15 @@ func (r *reader) checkContextNames(n *node, path string, context []string, top b
 			r.add(at, path, Conflict, fmt.Sprintf("%q differs from the context name %q only in case", name, same), "write "+same+", or choose another name")
 		}
 	}
-	if properties := n.get("properties"); properties != nil {
-		for _, m := range properties.members {
-			check(m.key, m.at, keypath.Key(path+".properties", m.key))
-		}
+	for _, m := range n.below("properties").members {
+		check(m.key, m.at, keypath.Key(path+".properties", m.key))
 	}
-	if required := n.get("required"); required != nil {
-		for i, element := range required.elements {
-			check(element.text, element.at, keypath.Index(path+".required", i))
-		}
+	for i, element := range n.below("required").elements {
+		check(element.text, element.at, keypath.Index(path+".required", i))
 	}
 	for _, keyword := range [...]string{"allOf", "anyOf", "oneOf"} {
-		if list := n.get(keyword); list != nil {
-			for i, element := range list.elements {
-				r.checkContextNames(element, keypath.Index(keypath.Key(path, keyword), i), context, false)
-			}
+		for i, element := range n.below(keyword).elements {
+			r.checkContextNames(element, keypath.Index(keypath.Key(path, keyword), i), context, false)
 		}
 	}
 	for _, keyword := range [...]string{"if", "then", "else", "not"} {
@@ -184,7 +178,7 @@ func (r *reader) checkTemplates(parameters *node, m *Manifest) {
 		if near := nearest(param, declared); near != "" {
 			fix = "did you mean {" + near + "}?"
 		}
-		r.add(r.place(path), path, Conflict, fmt.Sprintf("{%s} is not a parameter", clip(param)), fix)
+		r.conflict(path, fmt.Sprintf("{%s} is not a parameter", clip(param)), fix)
 	}
 	for i, template := range m.Module.Args {
 		for _, param := range template.Params() {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/caisson-run/caisson/manifests/internal/keypath"
 	"github.com/caisson-run/caisson/manifests/permission"
@@ -58,7 +57,7 @@ func (r *reader) expect(n *node, path string) (e Expect) {
 	)
 	if e.Success != nil && *e.Success && (e.Kind != "" || e.Error != "") {
 		inner := path + ".success"
-		r.add(r.place(inner), inner, Conflict, "a success has neither kind nor error", "write success: false, or remove kind and error")
+		r.conflict(inner, "a success has neither kind nor error", "write success: false, or remove kind and error")
 	}
 	return e
 }
@@ -97,28 +96,19 @@ func (r *reader) files(n *node, path string) map[string]string {
 
 // checkTests checks that tests use only what the manifest declares.
 func (r *reader) checkTests(root *node, m *Manifest) {
-	tests := root.get("tests")
-	if tests == nil {
-		return
-	}
-	for i, test := range tests.elements {
-		path := "tests[" + strconv.Itoa(i) + "]"
-		if context := test.get("context"); context != nil {
-			for _, value := range context.members {
-				if !slices.Contains(m.Context, value.key) {
-					r.add(value.at, keypath.Key(path+".context", value.key), Conflict, fmt.Sprintf("%q is not a context name of the tool", clip(value.key)), "add it to the context list, or remove it here")
-				}
+	for i, test := range root.below("tests").elements {
+		path := keypath.Index("tests", i)
+		for _, value := range test.below("context").members {
+			if !slices.Contains(m.Context, value.key) {
+				r.add(value.at, keypath.Key(path+".context", value.key), Conflict, fmt.Sprintf("%q is not a context name of the tool", clip(value.key)), "add it to the context list, or remove it here")
 			}
 		}
-		r.checkTestFiles(test.get("files"), path+".files", m.Permissions.Files)
-		r.checkTestFiles(test.get("expect").get("files"), path+".expect.files", m.Permissions.Files)
+		r.checkTestFiles(test.below("files"), path+".files", m.Permissions.Files)
+		r.checkTestFiles(test.below("expect").below("files"), path+".expect.files", m.Permissions.Files)
 	}
 }
 
 func (r *reader) checkTestFiles(files *node, path string, mounts []FilePermission) {
-	if files == nil {
-		return
-	}
 	paths := mountPaths(mounts)
 	for _, file := range files.members {
 		guest, err := permission.ParseGuestPath(file.key)

@@ -75,6 +75,21 @@ func (r *reader) add(at position, path string, kind ProblemKind, message, fix st
 	})
 }
 
+// invalid reports a value of the right type that is not allowed.
+func (r *reader) invalid(n *node, path, message, fix string) {
+	r.add(n.at, path, InvalidValue, message, fix)
+}
+
+// outOfRange reports a value that is too small or too large.
+func (r *reader) outOfRange(n *node, path, message, fix string) {
+	r.add(n.at, path, OutOfRange, message, fix)
+}
+
+// conflict reports what stands at a path and contradicts another part of the document.
+func (r *reader) conflict(path, message, fix string) {
+	r.add(r.place(path), path, Conflict, message, fix)
+}
+
 // errReported stops reading a document whose problem has been added.
 var errReported = errors.New("reported")
 
@@ -136,7 +151,7 @@ func (r *reader) mapping(n *node, path string, most int, read func(m member, pat
 		return
 	}
 	if len(n.members) > most {
-		r.add(n.at, path, OutOfRange, fmt.Sprintf("%d keys are over the limit of %d", len(n.members), most), "remove some")
+		r.outOfRange(n, path, fmt.Sprintf("%d keys are over the limit of %d", len(n.members), most), "remove some")
 		return
 	}
 	for _, m := range n.members {
@@ -203,7 +218,7 @@ func choice[W ~string](r *reader, words ...W) parser[W] {
 		if n.kind != textNode || slices.Contains(known, text) {
 			return W(text)
 		}
-		r.add(n.at, path, InvalidValue, "unknown value "+strconv.Quote(clip(text)), choiceFix(text, known))
+		r.invalid(n, path, "unknown value "+strconv.Quote(clip(text)), choiceFix(text, known))
 		return ""
 	}
 }
@@ -232,12 +247,12 @@ func integer[N int | int64](r *reader, least, most N) parser[N] {
 			return 0
 		}
 		if strings.ContainsAny(n.text, ".eE") {
-			r.add(n.at, path, InvalidValue, n.text+" is not written as a whole number", fix)
+			r.invalid(n, path, n.text+" is not written as a whole number", fix)
 			return 0
 		}
 		value, err := strconv.ParseInt(n.text, 10, 64)
 		if err != nil || value < int64(least) || value > int64(most) {
-			r.add(n.at, path, OutOfRange, clip(n.text)+" is out of range", fix)
+			r.outOfRange(n, path, clip(n.text)+" is out of range", fix)
 			return 0
 		}
 		return N(value)
@@ -266,10 +281,10 @@ func quantity[Q Bytes | time.Duration](r *reader, what, fix string, least, most 
 		value, err := parse(n.text)
 		switch {
 		case err != nil:
-			r.add(n.at, path, InvalidValue, strconv.Quote(clip(n.text))+" is not "+what, fix)
+			r.invalid(n, path, strconv.Quote(clip(n.text))+" is not "+what, fix)
 			return 0
 		case value < least || value > most:
-			r.add(n.at, path, OutOfRange, clip(n.text)+" is out of range", fix)
+			r.outOfRange(n, path, clip(n.text)+" is out of range", fix)
 			return 0
 		}
 		return value
@@ -282,7 +297,7 @@ func (r *reader) list(n *node, path string, most int, read func(n *node, path st
 		return
 	}
 	if len(n.elements) > most {
-		r.add(n.at, path, OutOfRange, fmt.Sprintf("%d elements are over the limit of %d", len(n.elements), most), "remove some")
+		r.outOfRange(n, path, fmt.Sprintf("%d elements are over the limit of %d", len(n.elements), most), "remove some")
 		return
 	}
 	for i, element := range n.elements {

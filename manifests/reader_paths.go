@@ -24,16 +24,16 @@ func (r *reader) hostPath(n *node, at string) string {
 	}
 	switch {
 	case text == "":
-		r.add(n.at, at, InvalidValue, "the path is empty", hostPathFix)
+		r.invalid(n, at, "the path is empty", hostPathFix)
 	case len(text) > maxHostPath:
-		r.add(n.at, at, OutOfRange, fmt.Sprintf("%d bytes are over the limit of %d", len(text), maxHostPath), "make the path shorter")
+		r.outOfRange(n, at, fmt.Sprintf("%d bytes are over the limit of %d", len(text), maxHostPath), "make the path shorter")
 	case strings.ContainsAny(text, "\n\t"):
-		r.add(n.at, at, InvalidValue, "line breaks and tabs are not allowed here", hostPathFix)
+		r.invalid(n, at, "line breaks and tabs are not allowed here", hostPathFix)
 	case !r.visible(n.at, at, text):
 	case text == "~" || strings.HasPrefix(text, "~/"):
-		r.add(n.at, at, InvalidValue, "~ does not stand for the home folder here", "write the path out; a folder that is called ~ is ./~")
+		r.invalid(n, at, "~ does not stand for the home folder here", "write the path out; a folder that is called ~ is ./~")
 	case strings.Contains(text, "://"):
-		r.add(n.at, at, InvalidValue, fmt.Sprintf("%q is not a path", clip(text)), hostPathFix)
+		r.invalid(n, at, fmt.Sprintf("%q is not a path", clip(text)), hostPathFix)
 	default:
 		return joinPath(r.file, text)
 	}
@@ -60,7 +60,7 @@ func (r *reader) hostTemplate(n *node, at string) string {
 		return ""
 	}
 	if path != filepath.Clean(n.text) && strings.ContainsAny(filepath.Dir(r.file), "{}") {
-		r.add(n.at, at, InvalidValue, "the folder of this file has braces in its name, which would stand for a context value", "move the file, or write an absolute path")
+		r.invalid(n, at, "the folder of this file has braces in its name, which would stand for a context value", "move the file, or write an absolute path")
 		return ""
 	}
 	return path

@@ -36,7 +36,7 @@ func (r *reader) word(pattern *regexp.Regexp, fix string) parser[string] {
 	return func(n *node, path string) string {
 		text := r.text(n, path)
 		if n.kind == textNode && !pattern.MatchString(text) {
-			r.add(n.at, path, InvalidValue, fmt.Sprintf("%q is not allowed here", clip(text)), fix)
+			r.invalid(n, path, fmt.Sprintf("%q is not allowed here", clip(text)), fix)
 			return ""
 		}
 		return text
@@ -57,11 +57,11 @@ func (r *reader) line(most int) parser[string] {
 	return func(n *node, path string) string {
 		text := prose(n, path)
 		if strings.ContainsAny(text, "\n\t") {
-			r.add(n.at, path, InvalidValue, "line breaks and tabs are not allowed here", fix)
+			r.invalid(n, path, "line breaks and tabs are not allowed here", fix)
 			return ""
 		}
 		if length := utf8.RuneCountInString(text); length > most {
-			r.add(n.at, path, OutOfRange, fmt.Sprintf("%d characters are over the limit of %d", length, most), fix)
+			r.outOfRange(n, path, fmt.Sprintf("%d characters are over the limit of %d", length, most), fix)
 			return ""
 		}
 		return text
@@ -73,7 +73,7 @@ func (r *reader) prose(most int) parser[string] {
 	return func(n *node, path string) string {
 		text := strings.TrimSpace(r.text(n, path))
 		if n.kind == textNode && text == "" {
-			r.add(n.at, path, InvalidValue, "the text is empty", "write something or remove the key")
+			r.invalid(n, path, "the text is empty", "write something or remove the key")
 		}
 		return r.bounded(n, path, text, most)
 	}
@@ -87,7 +87,7 @@ func (r *reader) value(most int) parser[string] {
 // bounded returns the text of a node, or "" if it is longer than most bytes or not visible.
 func (r *reader) bounded(n *node, path, text string, most int) string {
 	if len(text) > most {
-		r.add(n.at, path, OutOfRange, fmt.Sprintf("%d bytes are over the limit of %d", len(text), most), "make the text shorter")
+		r.outOfRange(n, path, fmt.Sprintf("%d bytes are over the limit of %d", len(text), most), "make the text shorter")
 		return ""
 	}
 	if !r.visible(n.at, path, text) {

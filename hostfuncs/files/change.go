@@ -98,16 +98,19 @@ func (d *Dir) Symlink(target, name string) error {
 
 // create runs an operation that adds one name with some bytes to the mount's tree.
 func (p place) create(bytes manifests.Bytes, operation func() error) error {
-	return p.change(func() error {
-		if err := p.room(bytes, 1); err != nil {
-			return err
-		}
-		if err := operation(); err != nil {
-			return err
-		}
-		p.grew(bytes, 1)
-		return nil
-	})
+	return p.change(func() error { return p.grow(bytes, 1, operation) })
+}
+
+// grow runs an operation by which the directory grows. The caller must hold the tracker's turn.
+func (p place) grow(bytes manifests.Bytes, files int, operation func() error) error {
+	if err := p.room(bytes, files); err != nil {
+		return err
+	}
+	if err := operation(); err != nil {
+		return err
+	}
+	p.grew(bytes, files)
+	return nil
 }
 
 // Link gives a file another name in the same mount. If follow is set, it follows a symbolic link.
@@ -142,14 +145,7 @@ func (d *Dir) Link(oldName string, target *Dir, newName string, follow bool) (er
 		if err != nil {
 			return err
 		}
-		if err := to.room(0, 1); err != nil {
-			return err
-		}
-		if err := root.Link(oldPath, newPath); err != nil {
-			return err
-		}
-		to.grew(0, 1)
-		return nil
+		return to.grow(0, 1, func() error { return root.Link(oldPath, newPath) })
 	})
 }
 

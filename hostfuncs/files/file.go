@@ -237,15 +237,7 @@ func (f *File) resize(op string, size int64, needed func(present int64) bool) er
 		case size < present:
 			return f.place.cutTo(f.host, present, size)
 		}
-		added := growth(present, size)
-		if err := f.place.room(added, 0); err != nil {
-			return err
-		}
-		if err := f.host.Truncate(size); err != nil {
-			return err
-		}
-		f.place.grew(added, 0)
-		return nil
+		return f.place.grow(growth(present, size), 0, func() error { return f.host.Truncate(size) })
 	})
 }
 

@@ -61,8 +61,8 @@ func (s *Session) begin(ctx context.Context, request Request) (*exchange, error)
 }
 
 func (e *exchange) prepare(ctx context.Context, request Request) *Error {
-	if failed := e.read(request); failed != nil {
-		return failed
+	if err := e.read(request); err != nil {
+		return invalid(err.Error())
 	}
 	e.ctx = ctx // for the log
 	if failed := e.authorize(); failed != nil {
@@ -92,19 +92,19 @@ func (e *exchange) prepare(ctx context.Context, request Request) *Error {
 }
 
 // read parses the guest's request into a hop.
-func (e *exchange) read(request Request) *Error {
+func (e *exchange) read(request Request) error {
 	method, err := readMethod(request.Method)
 	if err != nil {
-		return invalid(err.Error())
+		return err
 	}
 	to, err := parseURL(request.URL)
 	if err != nil {
-		return invalid(err.Error())
+		return err
 	}
 	e.target = method + " " + e.client.shown(to)
 	header, err := readHeaders(request.Headers)
 	if err != nil {
-		return invalid(err.Error())
+		return err
 	}
 	e.hop = hop{method, to, header, request.Body}
 	return nil

@@ -27,14 +27,22 @@ type rule struct {
 	paths       []permission.URLPath
 }
 
-// readRule parses a permission and fills in the defaults: GET, https and every path.
+// readRule parses a permission and fills in the defaults: GET, https with its default port, and
+// every path.
 func readRule(p manifests.NetworkPermission) (rule, error) {
+	r, err := readRequests(p, []string{"https"}, defaultPort)
+	r.methods = orDefault(p.Methods, "GET")
+	return r, err
+}
+
+// readRequests parses the host, the endpoints and the paths of a rule.
+func readRequests(p manifests.NetworkPermission, schemes []string, portOf func(scheme string) int) (rule, error) {
 	host, err := permission.ParseHost(p.Host)
 	if err != nil {
 		return rule{}, err
 	}
-	r := rule{host: host, methods: orDefault(p.Methods, "GET")}
-	schemes := orDefault(p.Schemes, "https")
+	r := rule{host: host}
+	schemes = orDefault(p.Schemes, schemes...)
 	if r.paths, err = readPaths(p.Paths); err == nil {
 		err = checkEndpoints(schemes, p.Ports)
 	}
@@ -42,20 +50,16 @@ func readRule(p manifests.NetworkPermission) (rule, error) {
 		return rule{}, fmt.Errorf("host %q: %w", p.Host, err)
 	}
 	for _, scheme := range schemes {
-		ports := p.Ports
-		if len(ports) == 0 {
-			ports = []int{defaultPort(scheme)}
-		}
-		for _, port := range ports {
+		for _, port := range orDefault(p.Ports, portOf(scheme)) {
 			r.endpoints = append(r.endpoints, endpoint{scheme, port})
 		}
 	}
 	return r, nil
 }
 
-func orDefault(list []string, value string) []string {
+func orDefault[T any](list []T, values ...T) []T {
 	if len(list) == 0 {
-		return []string{value}
+		return values
 	}
 	return slices.Clone(list)
 }
@@ -177,35 +181,15 @@ type denial struct {
 
 // readDenial parses a denial. An empty field matches everything.
 func readDenial(d Denied) (denial, error) {
-	host, err := permission.ParseHost(cmp.Or(d.Host, "*"))
+	r, err := readRequests(manifests.NetworkPermission{
+		Host: cmp.Or(d.Host, "*"), Ports: d.Ports, Schemes: d.Schemes, Paths: d.Paths,
+	}, []string{"https", "http"}, func(string) int { return everyPort })
 	if err != nil {
 		return denial{}, err
 	}
-	paths, err := readPaths(d.Paths)
-	if err != nil {
-		return denial{}, err
-	}
-	if err := checkEndpoints(d.Schemes, d.Ports); err != nil {
-		return denial{}, err
-	}
-	schemes, ports := d.Schemes, d.Ports
-	if len(schemes) == 0 {
-		schemes = []string{"https", "http"}
-	}
-	if len(ports) == 0 {
-		ports = []int{everyPort}
-	}
-	read := denial{
-		rule:   rule{host: host, methods: slices.Clone(d.Methods), everyMethod: len(d.Methods) == 0, paths: paths},
-		origin: d.Origin,
-	}
-	for _, scheme := range schemes {
-		for _, port := range ports {
-			read.endpoints = append(read.endpoints, endpoint{scheme, port})
-		}
-	}
-	read.reach, err = readPrefixes(d.Addresses)
-	return read, err
+	r.methods, r.everyMethod = slices.Clone(d.Methods), len(d.Methods) == 0
+	reach, err := readPrefixes(d.Addresses)
+	return denial{rule: r, origin: d.Origin, reach: reach}, err
 }
 
 // matches reports whether a request is denied, ignoring addresses. A path that a lax server may
