@@ -246,32 +246,30 @@ func (r *reader) checkSecretSource(n *node, at string) {
 }
 
 func secretNode(p SecretPermission) *node {
-	header := textOrNil(p.Place.Header)
+	place := placeMembers(p.Place)
 	if p.Place == (SecretPlace{}) {
-		header = &node{}
+		place = []member{keyed("header", &node{})}
 	}
-	return objectOf(
-		keyed("name", textOf(p.Name)),
-		keyed("header", header),
-		keyed("prefix", textOrNil(p.Place.Prefix)),
-		keyed("query", textOrNil(p.Place.Query)),
-		keyed("body", textOrNil(p.Place.Body)),
-		keyed("host", orNull(p.Host)),
-	)
+	return objectOf(append(append([]member{keyed("name", textOf(p.Name))}, place...), keyed("host", orNull(p.Host)))...)
 }
 
 func secretGrantNode(g SecretGrant) *node {
-	return objectOf(
+	return objectOf(append([]member{
 		keyed("name", textOf(g.Name)),
 		keyed("from", objectOf(keyed("env", textOrNil(g.From.Env)))),
 		keyed("host", orNull(g.Host)),
 		keyed("ports", listed(g.Ports, portNode)),
 		keyed("schemes", listed(g.Schemes, textOf)),
-		keyed("header", textOrNil(g.Place.Header)),
-		keyed("prefix", textOrNil(g.Place.Prefix)),
-		keyed("query", textOrNil(g.Place.Query)),
-		keyed("body", textOrNil(g.Place.Body)),
-	)
+	}, placeMembers(g.Place)...)...)
+}
+
+func placeMembers(p SecretPlace) []member {
+	return []member{
+		keyed("header", textOrNil(p.Header)),
+		keyed("prefix", textOrNil(p.Prefix)),
+		keyed("query", textOrNil(p.Query)),
+		keyed("body", textOrNil(p.Body)),
+	}
 }
 
 // textOrNil returns nil, which means no member, for the empty text.

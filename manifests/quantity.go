@@ -37,11 +37,11 @@ func ParseBytes(text string) (Bytes, error) {
 			break
 		}
 	}
-	if !isDigits(digits) {
-		return 0, fmt.Errorf("%w: size %q: want a whole number with a unit, such as 64MiB, 256KiB or 512", ErrQuantity, text)
-	}
 	count, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || count > math.MaxInt64/size {
+	switch {
+	case errors.Is(err, strconv.ErrSyntax) || strings.ContainsAny(digits, "+-"):
+		return 0, fmt.Errorf("%w: size %q: want a whole number with a unit, such as 64MiB, 256KiB or 512", ErrQuantity, text)
+	case err != nil || count > math.MaxInt64/size:
 		return 0, fmt.Errorf("%w: size %q is too large", ErrQuantity, text)
 	}
 	return Bytes(count * size), nil
@@ -56,15 +56,6 @@ func (b Bytes) String() string {
 		}
 	}
 	return strconv.FormatInt(int64(b), 10) + "B"
-}
-
-func isDigits(text string) bool {
-	for _, c := range []byte(text) {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return text != ""
 }
 
 // ParseDuration parses a positive duration in Go's syntax: 10s, 1m30s, 1.5s. The error wraps

@@ -169,13 +169,9 @@ func (r *reader) checkShell(parameters *node, m *Manifest) {
 
 // firstViolation returns the first reason why a value does not match a schema.
 func firstViolation(err error) string {
-	var violations *schema.ViolationError
-	if !errors.As(err, &violations) || len(violations.Violations) == 0 {
+	violations, ok := errors.AsType[*schema.ViolationError](err)
+	if !ok || len(violations.Violations) == 0 {
 		return "it does not fit"
 	}
-	first := violations.Violations[0]
-	if first.Path == "" {
-		return clip(first.Message)
-	}
-	return clip(first.Path + ": " + first.Message)
+	return clip((&schema.ViolationError{Violations: violations.Violations[:1]}).Error())
 }

@@ -180,24 +180,25 @@ func (v *View) full() bool { return len(v.handles) >= v.limits.OpenFiles }
 func (v *View) inode(info os.FileInfo) uint64 {
 	n, known := v.inodes.get(info)
 	if !known {
-		v.lastInode++
-		n = v.lastInode
+		n = v.nextInode()
 		v.inodes.put(info, n)
 	}
 	return n
 }
 
 func (v *View) virtualInode(guest string) uint64 {
-	n, known := v.virtualInodes[guest]
-	if !known {
-		v.lastInode++
-		n = v.lastInode
-		if v.virtualInodes == nil {
-			v.virtualInodes = map[string]uint64{}
-		}
-		v.virtualInodes[guest] = n
+	if v.virtualInodes == nil {
+		v.virtualInodes = map[string]uint64{}
 	}
-	return n
+	if v.virtualInodes[guest] == 0 {
+		v.virtualInodes[guest] = v.nextInode()
+	}
+	return v.virtualInodes[guest]
+}
+
+func (v *View) nextInode() uint64 {
+	v.lastInode++
+	return v.lastInode
 }
 
 // describe converts the host's description of a file to the guest's.

@@ -120,13 +120,16 @@ type deniedReach struct {
 	origin   string
 }
 
-// refusal is the reason why connecting to an address is not allowed.
+// refusal is the error that says why connecting to an address is not allowed.
 type refusal struct {
 	address netip.Addr
 	special special // if no grant covers it
 	origin  string  // of the denial, if any
 	denied  bool
 }
+
+// Error is for the operator: it names the address.
+func (r *refusal) Error() string { return errRefused.Error() + ": " + r.address.String() }
 
 // check returns the reason why connecting to an address is not allowed, or nil if it is.
 func (r *reach) check(known *ranges, address netip.Addr) *refusal {

@@ -23,20 +23,6 @@ const (
 
 var errRefused = errors.New("no address of the host may be connected to")
 
-// refusedError reports that none of a name's addresses may be connected to.
-type refusedError struct{ first *refusal }
-
-func (e *refusedError) Error() string { return errRefused.Error() + ": " + e.first.address.String() }
-
-// refusedBy returns the refusal behind an error, or nil.
-func refusedBy(err error) *refusal {
-	var refused *refusedError
-	if !errors.As(err, &refused) {
-		return nil
-	}
-	return refused.first
-}
-
 // dial connects to the host of a location, with TLS if the scheme is https.
 func (c *Client) dial(ctx context.Context, l *location, to *reach) (*connection, error) {
 	raw, err := c.connect(ctx, l, to)
@@ -113,13 +99,13 @@ func (a *attempts) check(known *ranges, to *reach, address string) error {
 	return errRefused
 }
 
-// failure returns the reason why there is no connection: a [refusedError] if no address was
+// failure returns the reason why there is no connection: the first [refusal] if no address was
 // allowed, else err.
 func (a *attempts) failure(err error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.allowed == 0 && a.refused != nil {
-		return &refusedError{a.refused}
+		return a.refused
 	}
 	return err
 }
@@ -135,28 +121,24 @@ func (s *Session) roundTrip(ctx context.Context, l *location, request *http.Requ
 	key := fmt.Sprintf("%s %s %d %s", l.scheme, l.host, l.port, reached)
 	for {
 		c := s.takeIdle(key)
-		if c == nil {
-			return s.roundTripNew(ctx, l, to, key, request)
+		isNew := c == nil
+		if isNew {
+			var err error
+			if c, err = s.client.dial(ctx, l, to); err != nil {
+				return nil, err
+			}
+			c.key = key
 		}
 		answer, err := c.roundTrip(request, s.keepIdle)
 		// A server may close an idle connection just as a request is sent on it. Retry only if the
 		// request may safely arrive twice.
-		if err == nil || c.received > 0 || ctx.Err() != nil || !isSafe(request.Method) {
+		if err == nil || isNew || c.received > 0 || ctx.Err() != nil || !isSafe(request.Method) {
 			return answer, err
 		}
 		if err := rewind(request); err != nil {
 			return nil, err
 		}
 	}
-}
-
-func (s *Session) roundTripNew(ctx context.Context, l *location, to *reach, key string, request *http.Request) (*http.Response, error) {
-	c, err := s.client.dial(ctx, l, to)
-	if err != nil {
-		return nil, err
-	}
-	c.key = key
-	return c.roundTrip(request, s.keepIdle)
 }
 
 // isSafe reports whether a method is safe (RFC 9110, section 9.2.1).

@@ -90,8 +90,7 @@ func failure(ctx context.Context, err error) *Error {
 		}
 		return failed
 	}
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		failed.Kind, failed.Message = ErrDeadline, "the server did not answer in time"
 		return failed
 	}

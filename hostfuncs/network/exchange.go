@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -264,7 +265,7 @@ func (e *exchange) authorize() *Error {
 
 // ioError logs the cause for the operator and returns the error that the guest may see.
 func (e *exchange) ioError(err error) *Error {
-	if why := refusedBy(err); why != nil && e.ctx.Err() == nil {
+	if why, refused := errors.AsType[*refusal](err); refused && e.ctx.Err() == nil {
 		e.client.log(e.ctx, slog.LevelWarn, "no address may be connected to", e.target, err)
 		return e.deny(e.client.permission.addressReceipt(e.hop.location, e.hop.method, why))
 	}

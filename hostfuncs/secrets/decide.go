@@ -147,7 +147,8 @@ func (d *decider) bind(request request, grants []grant, v *verdict) error {
 		if read.note != "" {
 			notes = append(notes, read.note)
 		}
-		effective = append(effective, d.add(request, grant, read.value)...)
+		d.add(request, grant, read.value)
+		effective = append(effective, describeOrigins(grant))
 	}
 	if len(effective) == 0 {
 		v.refuse(strings.Join(notes, "; "), "the secret is granted but has no value that can be used here")
@@ -171,18 +172,15 @@ func (d *decider) occupied(request request, grant grant) string {
 	return ""
 }
 
-// add adds a binding and returns its origins.
-func (d *decider) add(request request, grant grant, value string) []string {
+// add adds a binding.
+func (d *decider) add(request request, grant grant, value string) {
 	b := &binding{name: request.Name, place: request.Place, value: value}
-	var origins []string
 	for _, o := range originsOf(grant) {
 		d.bindings[o] = append(d.bindings[o], b)
-		origins = append(origins, o.String())
 	}
 	if len(value) >= MinValue {
 		d.masked = append(d.masked, b)
 	}
-	return origins
 }
 
 // record keeps a verdict. A name exists if at least one request for it is effective.
@@ -198,14 +196,18 @@ func (d *decider) record(request request, v verdict) {
 
 func (v *verdict) refuse(reason, rule string) { v.decision.Reason, v.rule = reason, rule }
 
+func describeOrigins(grant grant) string {
+	var origins []string
+	for _, o := range originsOf(grant) {
+		origins = append(origins, o.String())
+	}
+	return strings.Join(origins, ", ")
+}
+
 func describeGrants(grants []grant) string {
 	var texts []string
 	for _, grant := range grants {
-		var origins []string
-		for _, o := range originsOf(grant) {
-			origins = append(origins, o.String())
-		}
-		text := fmt.Sprintf("%s from %s for %s", grant.Name, describeSource(grant.From), strings.Join(origins, ", "))
+		text := fmt.Sprintf("%s from %s for %s", grant.Name, describeSource(grant.From), describeOrigins(grant))
 		if grant.Origin != "" {
 			text += " (" + grant.Origin + ")"
 		}

@@ -188,19 +188,14 @@ func unicodeEscape(out, text []byte) ([]byte, int) {
 	return utf8.AppendRune(out, first), 6
 }
 
-// number parses hexadecimal digits.
+// number parses two or four hexadecimal digits.
 func number(digits []byte) (value rune, ok bool) {
-	for _, c := range digits {
-		switch {
-		case '0' <= c && c <= '9':
-			value = value<<4 | rune(c-'0')
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			value = value<<4 | rune(c|0x20-'a'+10)
-		default:
-			return 0, false
-		}
+	var decoded [2]byte
+	n, err := hex.Decode(decoded[:], digits)
+	for _, b := range decoded[:n] {
+		value = value<<8 | rune(b)
 	}
-	return value, true
+	return value, err == nil
 }
 
 // alphabet reads values in an encoding whose characters have a few bits each.

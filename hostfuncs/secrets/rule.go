@@ -177,9 +177,8 @@ func canonical(place manifests.SecretPlace) manifests.SecretPlace {
 // collide reports whether two places are the same, or a server may treat them as the same, so that
 // one request cannot hold both.
 func collide(a, b manifests.SecretPlace) bool {
-	return a.Header != "" && manifests.FoldName(a.Header) == manifests.FoldName(b.Header) ||
-		a.Query != "" && manifests.FoldName(a.Query) == manifests.FoldName(b.Query) ||
-		a.Body != "" && manifests.FoldName(a.Body) == manifests.FoldName(b.Body)
+	same := func(a, b string) bool { return a != "" && manifests.FoldName(a) == manifests.FoldName(b) }
+	return same(a.Header, b.Header) || same(a.Query, b.Query) || same(a.Body, b.Body)
 }
 
 // describePlace describes a place in a request.

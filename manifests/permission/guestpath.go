@@ -24,8 +24,7 @@ func (p GuestPath) String() string { return p.text }
 // Matches reports whether an absolute path is the directory or is in it. The path may be any text
 // that a guest wrote. It is compared literally, even if it contains "..".
 func (p GuestPath) Matches(guest string) bool {
-	rest, found := strings.CutPrefix(guest, p.text)
-	return found && p.text != "" && (rest == "" || rest[0] == '/' || p.text == "/")
+	return hasPrefix(guest, p.text)
 }
 
 // Covers reports whether the other directory is this one or is in it.

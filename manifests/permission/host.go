@@ -2,13 +2,11 @@ package permission
 
 import (
 	"net/netip"
+	"regexp"
 	"strings"
 )
 
-const (
-	maxHost  = 253 // bytes of a name (RFC 1035, section 3.1, without the root's dot)
-	maxLabel = 63  // bytes of one label of it
-)
+const maxHost = 253 // bytes of a name (RFC 1035, section 3.1, without the root's dot)
 
 // Host is one name, one IP address, all names below one ("*.example.com", at any depth and without
 // example.com itself), or every host ("*"). Equal hosts are equal values. The zero value is no
@@ -102,40 +100,25 @@ func nameProblem(name string) string {
 		return "has a * that is not the whole first label"
 	case len(name) > maxHost:
 		return "is longer than 253 characters"
-	case isNumber(name[strings.LastIndexByte(name, '.')+1:]):
+	case number.MatchString(name[strings.LastIndexByte(name, '.')+1:]):
 		return "is an address in an unusual form"
 	}
-	for label := range strings.SplitSeq(name, ".") {
-		if !isLabel(label) {
+	for part := range strings.SplitSeq(name, ".") {
+		if !label.MatchString(part) {
 			return "is not a host name (non-ASCII names are written in their xn-- form)"
 		}
 	}
 	return ""
 }
 
-// isLabel reports whether a label is valid by RFC 1123, section 2.1. It also allows underscores,
-// which names of services have.
-func isLabel(label string) bool {
-	if label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' {
-		return false
-	}
-	return !strings.ContainsFunc(label, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
-	})
-}
-
-// isNumber reports whether inet_aton could read a last label as part of an address: decimal, octal
-// or hexadecimal (URL Standard, "ends in a number").
-func isNumber(label string) bool {
-	digits, hexadecimal := strings.CutPrefix(label, "0x")
-	if label == "" {
-		return false
-	}
-	return !strings.ContainsFunc(digits, func(r rune) bool {
-		isDigit := r >= '0' && r <= '9'
-		return !isDigit && (!hexadecimal || r < 'a' || r > 'f')
-	})
-}
+var (
+	// label matches a label that is valid by RFC 1123, section 2.1, of at most 63 bytes. It also
+	// allows underscores, which names of services have.
+	label = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
+	// number matches a last label that inet_aton could read as part of an address: decimal, octal
+	// or hexadecimal (URL Standard, "ends in a number").
+	number = regexp.MustCompile(`^([0-9]+|0x[0-9a-f]*)$`)
+)
 
 // String returns the canonical form of the host, and "" for the zero value.
 func (h Host) String() string { return h.text }

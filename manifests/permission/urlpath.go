@@ -2,6 +2,7 @@ package permission
 
 import (
 	"path"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -82,9 +83,12 @@ func (p RequestPath) String() string { return p.text }
 // one by cleaning it, decoding it again or removing parameters from its segments.
 func (p RequestPath) IsAmbiguous() bool { return p.ambiguous }
 
+// escape matches what could be decoded again.
+var escape = regexp.MustCompile("%[0-9A-Fa-f]{2}")
+
 func isAmbiguous(decoded, escaped string) bool {
 	escaped = strings.ToLower(escaped)
-	if strings.Contains(decoded, "//") || strings.Contains(decoded, `\`) || strings.Contains(escaped, "%2f") || holdsEscape(decoded) {
+	if strings.Contains(decoded, "//") || strings.Contains(decoded, `\`) || strings.Contains(escaped, "%2f") || escape.MatchString(decoded) {
 		return true
 	}
 	for segment := range strings.SplitSeq(decoded, "/") {
@@ -97,20 +101,6 @@ func isAmbiguous(decoded, escaped string) bool {
 		return true
 	}
 	return strings.ContainsFunc(decoded, func(r rune) bool { return r < ' ' || r == 0x7f })
-}
-
-// holdsEscape reports whether a decoded text could be decoded again.
-func holdsEscape(text string) bool {
-	for i := 0; i+2 < len(text); i++ {
-		if text[i] == '%' && isHex(text[i+1]) && isHex(text[i+2]) {
-			return true
-		}
-	}
-	return false
-}
-
-func isHex(b byte) bool {
-	return b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'f'
 }
 
 // loosely returns a path as the laxest server interprets it: in lower case, without parameters, an

@@ -16,7 +16,7 @@ type evaluation struct{ meter }
 func (e *evaluation) fits(n *Node, v jsontext.Value, r *report, seen *marks) bool {
 	e.charge(evaluationCost)
 	if e.nesting++; e.nesting > maxNesting {
-		panic(overBudget{tooDeep})
+		panic(stopped{message: tooDeep})
 	}
 	fits := e.evaluate(n, v, r, seen)
 	e.nesting--
@@ -40,7 +40,12 @@ func (e *evaluation) evaluate(n *Node, v jsontext.Value, r *report, seen *marks)
 	}
 	fits := e.check(n, v, kind, r)
 	if fits || r != nil {
-		fits = e.inside(n, v, kind, r, seen) && fits
+		switch kind {
+		case Object:
+			fits = e.object(n, v, r, seen) && fits
+		case Array:
+			fits = e.array(n, v, r, seen) && fits
+		}
 	}
 	if fits || r != nil {
 		fits = e.apply(n, v, r, seen) && fits
@@ -67,16 +72,6 @@ func (e *evaluation) check(n *Node, v jsontext.Value, kind Types, r *report) boo
 		}
 	}
 	return fits
-}
-
-func (e *evaluation) inside(n *Node, v jsontext.Value, kind Types, r *report, seen *marks) bool {
-	switch kind {
-	case Object:
-		return e.object(n, v, r, seen)
-	case Array:
-		return e.array(n, v, r, seen)
-	}
-	return true
 }
 
 func (e *evaluation) object(n *Node, v jsontext.Value, r *report, seen *marks) bool {

@@ -37,11 +37,12 @@ const (
 	tooDeep     = "the value is too deeply nested to be checked against this schema"
 )
 
-// overBudget is the panic by which a meter ends a validation.
-type overBudget struct{ message string }
-
-// over is the panic by which a meter ends a validation whose context has ended.
-type over struct{ err error }
+// stopped is the panic by which a meter ends a validation: over its budget, which the message says,
+// or after its context, whose error it holds.
+type stopped struct {
+	message string
+	err     error
+}
 
 // ended returns the error of a context, also where its time has come and its timer is late: a
 // validation may keep all processors from looking at timers. A nil one does not end.
@@ -69,7 +70,7 @@ type meter struct {
 
 func (m *meter) charge(work int) {
 	if m.work += work; m.work > maxWork {
-		panic(overBudget{tooMuchWork})
+		panic(stopped{message: tooMuchWork})
 	}
 	if m.work >= m.next {
 		m.next = m.work + lookEvery
@@ -80,7 +81,7 @@ func (m *meter) charge(work int) {
 // look ends the validation if its context has ended.
 func (m *meter) look() {
 	if err := ended(m.ctx); err != nil {
-		panic(over{err})
+		panic(stopped{err: err})
 	}
 }
 
@@ -88,14 +89,12 @@ func (m *meter) look() {
 // context, or what the value asks too much of.
 func (m *meter) run(work func()) (message string, err error) {
 	defer func() {
-		switch cause := recover().(type) {
-		case nil:
-		case over:
-			err = cause.err
-		case overBudget:
-			message = cause.message
-		default:
-			panic(cause)
+		if cause := recover(); cause != nil {
+			stop, ours := cause.(stopped)
+			if !ours {
+				panic(cause)
+			}
+			message, err = stop.message, stop.err
 		}
 	}()
 	work()
