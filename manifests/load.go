@@ -31,12 +31,14 @@ func IsManifestName(base string) bool {
 
 // Load reads and checks the manifest in a file. The error wraps [ErrFile] if path is not a regular
 // file, is larger than [MaxBytes] or cannot be read, and is an [*Error] if the manifest is invalid.
-func Load(path string) (*Manifest, error) {
+func Load(path string) (*Manifest, error) { return load(path, Parse) }
+
+func load[T any](path string, parse func(file string, source []byte) (*T, error)) (*T, error) {
 	source, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
-	return Parse(path, source)
+	return parse(path, source)
 }
 
 func readFile(path string) (source []byte, err error) {

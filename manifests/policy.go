@@ -67,13 +67,7 @@ type PolicyDeny struct {
 }
 
 // LoadPolicy reads and checks the policy in a file, such as caisson.yaml. It fails as [Load] does.
-func LoadPolicy(path string) (*Policy, error) {
-	source, err := readFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return ParsePolicy(path, source)
-}
+func LoadPolicy(path string) (*Policy, error) { return load(path, ParsePolicy) }
 
 // ParsePolicy checks a policy and fills in its defaults. The file name selects the format, as for
 // [Parse]. It also begins the origins of grants, and relative paths are joined to its directory.
@@ -175,24 +169,10 @@ func (r *reader) patterns(n *node, at string) []string {
 
 func (r *reader) pattern(n *node, at string) string {
 	const fix = `write a tool's name, or a glob such as "file_*": * stands for any text, ? for one character, [ab] for one of several`
-	text := r.text(n, at)
-	if n.kind != textNode {
-		return ""
-	}
-	if message := checkPattern(text); message != "" {
-		r.invalid(n, at, message, fix)
+	text := r.word(toolPattern, fix)(n, at)
+	if _, err := path.Match(text, ""); err != nil {
+		r.invalid(n, at, fmt.Sprintf("%q is not a glob: %s", clip(text), strings.TrimSuffix(err.Error(), " in pattern")), fix)
 		return ""
 	}
 	return text
-}
-
-// checkPattern returns why a text is not a tool's name or a glob, or "".
-func checkPattern(text string) (message string) {
-	if !toolPattern.MatchString(text) {
-		return fmt.Sprintf("%q is not allowed here", clip(text))
-	}
-	if _, err := path.Match(text, ""); err != nil {
-		return fmt.Sprintf("%q is not a glob: %s", clip(text), strings.TrimSuffix(err.Error(), " in pattern"))
-	}
-	return ""
 }

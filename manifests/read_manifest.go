@@ -119,18 +119,16 @@ func (r *reader) checkExecution(root *node, m *Manifest) {
 		}
 		return
 	}
-	for _, key := range [...]string{"module", "permissions", "limits"} {
-		if root.get(key) != nil {
-			r.conflict(key, "the caller runs this tool, so nothing would enforce "+key, "remove "+key+", or execution: client")
-		}
-	}
 	for _, unused := range [...]struct{ key, message string }{
+		{"module", "the caller runs this tool, so nothing would enforce module"},
+		{"permissions", "the caller runs this tool, so nothing would enforce permissions"},
+		{"limits", "the caller runs this tool, so nothing would enforce limits"},
 		{"context", "the caller runs this tool and does not receive context values"},
 		{"behavior.snapshot", "the caller runs this tool, so there is nothing to take a snapshot of"},
 		{"tests", "the caller runs this tool, so its tests cannot be run"},
 	} {
-		if at, given := r.places[unused.key]; given {
-			r.add(at, unused.key, Conflict, unused.message, "remove "+unused.key+", or execution: client")
+		if _, given := r.places[unused.key]; given {
+			r.conflict(unused.key, unused.message, "remove "+unused.key+", or execution: client")
 		}
 	}
 }

@@ -177,9 +177,6 @@ func (f *File) Seek(offset int64, whence int) (int64, error) {
 	return f.offset, nil
 }
 
-// Tell returns the file's offset.
-func (f *File) Tell() int64 { return f.offset }
-
 // Stat describes the file.
 func (f *File) Stat() (Info, error) {
 	if err := f.usable("stat"); err != nil {

@@ -17,20 +17,6 @@ const (
 	Symlink
 )
 
-// String returns the kind's name.
-func (k FileKind) String() string {
-	switch k {
-	case Regular:
-		return "regular file"
-	case Directory:
-		return "directory"
-	case Symlink:
-		return "symbolic link"
-	default:
-		return "unknown"
-	}
-}
-
 // Info describes one file.
 type Info struct {
 	Kind FileKind

@@ -63,19 +63,9 @@ func limit(name string, value int64, message string) *Error {
 
 // status returns the failure's status for the record of host calls.
 func (e *Error) status() string {
-	switch e.Kind {
-	case ErrDenied:
-		return "denied"
-	case ErrInvalid:
-		return "invalid"
-	case ErrLimit:
-		return "limit"
-	case ErrDeadline:
-		return "deadline"
-	case ErrUnavailable:
-		return "unavailable"
-	}
-	return "io"
+	return map[error]string{
+		ErrDenied: "denied", ErrInvalid: "invalid", ErrLimit: "limit", ErrDeadline: "deadline", ErrUnavailable: "unavailable", ErrIO: "io",
+	}[e.Kind]
 }
 
 // failure converts an I/O error into one that a guest may see.

@@ -223,14 +223,14 @@ func (e *exchange) request() (*http.Request, *Error) {
 func (e *exchange) finish(failed *Error) {
 	e.failed = failed
 	call := tool.HostCall{
-		Began: e.started, Target: e.target, Bytes: e.bytes, Duration: e.client.now().Sub(e.started),
+		Kind: requestKind, Began: e.started, Target: e.target, Bytes: e.bytes, Duration: e.client.now().Sub(e.started),
 		Allowed: e.allowed, Status: strings.Join(e.statuses, "→"),
 	}
 	if failed != nil {
 		call.Status = failed.status()
 		call.Allowed = e.allowed && failed.Kind != ErrDenied
 	}
-	e.session.record(e.entry, call)
+	e.session.journal.Change(e.entry, func(listed *tool.HostCall) { *listed = call })
 }
 
 // result returns the outcome. The exchange must be done.

@@ -190,19 +190,15 @@ func (s *Session) Close() {
 	s.closeIdle()
 }
 
+const requestKind = "network.request" // in records
+
 // admit counts a request that begins now and returns its entry in the journal.
 func (s *Session) admit(now time.Time) (journal.Entry, *Error) {
-	entry, count := s.journal.Begin(tool.HostCall{Kind: "network.request", Began: now, Status: "unfinished"})
+	entry, count := s.journal.Begin(tool.HostCall{Kind: requestKind, Began: now, Status: "unfinished"})
 	if count > int64(s.limits.Calls) {
 		return entry, limit("http_calls", int64(s.limits.Calls), fmt.Sprintf("the call may make %d requests", s.limits.Calls))
 	}
 	return entry, nil
-}
-
-// record sets a request's entry in the journal.
-func (s *Session) record(entry journal.Entry, call tool.HostCall) {
-	call.Kind = "network.request"
-	s.journal.Change(entry, func(listed *tool.HostCall) { *listed = call })
 }
 
 // take reserves at most wanted bytes, and returns how many it reserved.

@@ -265,8 +265,13 @@ func (e *evaluation) unevaluated(n *Node, v jsontext.Value, r *report, seen *mar
 	fits, i := true, 0
 	if n.unevaluatedProperties != nil {
 		for key, value := range v.Members() {
-			if !seen.has(i) {
-				fits = e.rest(n.unevaluatedProperties, value, r.member(key.String())) && fits
+			switch inside := r.member(key.String()); {
+			case seen.has(i):
+			case n.unevaluatedProperties.never:
+				e.report(inside, unknownName(inside, "unevaluatedProperties", "; leave it out"))
+				fits = false
+			default:
+				fits = e.fits(n.unevaluatedProperties, value, inside, nil) && fits
 			}
 			i++
 		}
@@ -280,15 +285,6 @@ func (e *evaluation) unevaluated(n *Node, v jsontext.Value, r *report, seen *mar
 	}
 	seen.all = seen.all || i > 0 || n.unevaluatedItems != nil && v.Kind() == jsontext.Array
 	return fits
-}
-
-// rest applies unevaluatedProperties to a member.
-func (e *evaluation) rest(n *Node, v jsontext.Value, r *report) bool {
-	if n.never {
-		e.report(r, unknownName(r, "unevaluatedProperties", "; leave it out"))
-		return false
-	}
-	return e.fits(n, v, r, nil)
 }
 
 // marks says which members or elements of a value were evaluated. A nil one takes no marks.

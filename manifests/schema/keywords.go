@@ -70,7 +70,6 @@ const (
 	referring               // a reference
 	identifying             // what changes how references are resolved
 	annotating              // what is not checked
-	counting                // a number of characters, elements or members
 )
 
 // kindOf returns the kind of a keyword of any supported draft.
@@ -89,9 +88,8 @@ func kindOf(keyword string) keywordKind {
 		return identifying
 	case "format", "contentEncoding", "contentMediaType", "contentSchema":
 		return annotating
-	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
-		return counting
-	case "type", "enum", "const", "pattern", "required", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains",
+		"type", "enum", "const", "pattern", "required", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
 		"multipleOf", "uniqueItems", "dependentRequired", "$anchor", "$dynamicAnchor", "$recursiveAnchor",
 		"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment":
 		return plainValue
