@@ -17,20 +17,17 @@ func expand(t testing.TB, arguments string, templates ...string) ([]string, erro
 	t.Helper()
 	var parsed []manifests.ArgTemplate
 	for _, source := range templates {
-		template, err := manifests.ParseArgTemplate(source)
-		require.NoError(t, err)
+		template := must(manifests.ParseArgTemplate(source))
 		assert.Equal(t, source, template.String())
 		parsed = append(parsed, template)
 	}
-	values, err := tool.ParseArguments(arguments)
-	require.NoError(t, err)
+	values := must(tool.ParseArguments(arguments))
 	return manifests.ExpandArgs(parsed, values)
 }
 
 // TestAttackArrayInManyTemplates: an array that many templates name is read once.
 func TestAttackArrayInManyTemplates(t *testing.T) {
-	arguments, err := tool.ParseArguments(`{"a":[` + strings.Repeat(" ", 256<<10) + `]}`)
-	require.NoError(t, err)
+	arguments := must(tool.ParseArguments(`{"a":[` + strings.Repeat(" ", 256<<10) + `]}`))
 	template, err := manifests.ParseArgTemplate("{a}")
 	require.NoError(t, err)
 	cost := func(templates int) time.Duration {
@@ -72,8 +69,7 @@ func TestExpandArgs(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := expand(t, c.arguments, c.templates...)
-			require.NoError(t, err)
+			got := must(expand(t, c.arguments, c.templates...))
 			assert.Equal(t, c.want, got)
 		})
 	}
@@ -118,15 +114,13 @@ func TestExpandArgsRefuses(t *testing.T) {
 
 // The control of the refusals above: without the rule, a value becomes an option.
 func TestExpandArgsControl(t *testing.T) {
-	got, err := expand(t, `{"a":"--output=/etc"}`, "{a|dash}")
-	require.NoError(t, err)
+	got := must(expand(t, `{"a":"--output=/etc"}`, "{a|dash}"))
 	assert.Equal(t, []string{"--output=/etc"}, got)
 }
 
 func TestParseArgTemplateRefuses(t *testing.T) {
 	for _, source := range []string{"{", "}", "{a", "a}", "{}", "{a|}", "{a|upper}", "{a|dash|dash}", "{a b}", "{a{b}}", "a\x00", "{{}"} {
-		_, err := manifests.ParseArgTemplate(source)
-		assert.ErrorIs(t, err, manifests.ErrTemplate, source)
+		assert.ErrorIs(t, errOf(manifests.ParseArgTemplate(source)), manifests.ErrTemplate, source)
 	}
 }
 
@@ -162,16 +156,13 @@ func FuzzExpandArgs(f *testing.F) {
 
 func TestExpandArgsLeavesTheArgumentsAlone(t *testing.T) {
 	const text = `{"a":["x","yy",3]}`
-	arguments, err := tool.ParseArguments(text)
-	require.NoError(t, err)
+	arguments := must(tool.ParseArguments(text))
 	template, err := manifests.ParseArgTemplate("{a}")
 	require.NoError(t, err)
 	for range 2 {
-		args, err := manifests.ExpandArgs([]manifests.ArgTemplate{template}, arguments)
-		require.NoError(t, err)
+		args := must(manifests.ExpandArgs([]manifests.ArgTemplate{template}, arguments))
 		assert.Equal(t, []string{"x", "yy", "3"}, args)
 	}
-	after, err := arguments.MarshalJSON()
-	require.NoError(t, err)
+	after := must(arguments.MarshalJSON())
 	assert.Equal(t, text, string(after))
 }

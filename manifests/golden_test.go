@@ -42,8 +42,7 @@ func testGolden(t *testing.T, pattern string, parse func(file string, source []b
 			continue
 		}
 		t.Run(filepath.Base(input), func(t *testing.T) {
-			source, err := os.ReadFile(input)
-			require.NoError(t, err)
+			source := must(os.ReadFile(input))
 			err = parse(filepath.Base(input), source)
 			if filepath.Base(filepath.Dir(input)) == "valid" {
 				require.NoError(t, err)
@@ -65,7 +64,6 @@ func compareGolden(t *testing.T, golden string, err error) {
 	if *update {
 		require.NoError(t, os.WriteFile(golden, []byte(got.String()), 0o644))
 	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
+	want := must(os.ReadFile(golden))
 	assert.Equal(t, string(want), got.String())
 }

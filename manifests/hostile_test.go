@@ -87,8 +87,7 @@ func TestTheLargestPolicy(t *testing.T) {
 	for i := range 4096 {
 		fmt.Fprintf(&b, "- {tools: [\"[a-b]*_%d\"], network: [{host: h%d.example}]}\n", i, i)
 	}
-	p, err := manifests.ParsePolicy("caisson.yaml", []byte(b.String()))
-	require.NoError(t, err)
+	p := must(manifests.ParsePolicy("caisson.yaml", []byte(b.String())))
 	start := time.Now()
 	require.Len(t, p.For("a_4095", "").Network, 1)
 	assert.Less(t, time.Since(start), 10*time.Second)

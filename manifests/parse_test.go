@@ -18,8 +18,7 @@ import (
 
 func load(t *testing.T, name string) *manifests.Manifest {
 	t.Helper()
-	m, err := manifests.Load(filepath.Join("testdata", "valid", name))
-	require.NoError(t, err)
+	m := must(manifests.Load(filepath.Join("testdata", "valid", name)))
 	return m
 }
 
@@ -98,8 +97,7 @@ const head = "schema: caisson/v1\nname: a\ndescription: Does nothing.\nmodule: {
 
 func parse(t *testing.T, body string) *manifests.Manifest {
 	t.Helper()
-	m, err := manifests.Parse("tool.yaml", []byte(head+body))
-	require.NoError(t, err)
+	m := must(manifests.Parse("tool.yaml", []byte(head+body)))
 	return m
 }
 
@@ -118,8 +116,7 @@ func TestCacheIsALengthOfTimeOrOff(t *testing.T) {
 	}
 	assert.Zero(t, parse(t, "behavior: {read_only: true}\n").Behavior.Cache)
 	assert.Negative(t, manifests.CacheOff)
-	m, err := manifests.Parse("tool.json", []byte(`{"schema":"caisson/v1","name":"a","description":"b","module":{"path":"a.wasm"},"behavior":{"read_only":true,"cache":"off"}}`))
-	require.NoError(t, err)
+	m := must(manifests.Parse("tool.json", []byte(`{"schema":"caisson/v1","name":"a","description":"b","module":{"path":"a.wasm"},"behavior":{"read_only":true,"cache":"off"}}`)))
 	assert.Equal(t, manifests.CacheOff, m.Behavior.Cache)
 }
 
@@ -301,8 +298,7 @@ func TestModulePaths(t *testing.T) {
 		assert.Equal(t, path, m.Module.Path)
 	}
 	for _, path := range []string{"", ".", "..", "../a.wasm", "/a.wasm", "a/../b.wasm", "./a.wasm", "a//b", "a/", `a\\b`, `C:/a`, "https://x/a.wasm", "oci://", "oci://host", "oci:host/a", "oci://host/A", `a\u202e.wasm`} {
-		_, err := manifests.Parse("tool.yaml", []byte(replace(path)))
-		require.ErrorIs(t, err, manifests.ErrInvalid, path)
+		require.ErrorIs(t, errOf(manifests.Parse("tool.yaml", []byte(replace(path)))), manifests.ErrInvalid, path)
 	}
 }
 
@@ -317,9 +313,8 @@ func TestIsManifestName(t *testing.T) {
 
 func TestLoadReadsRegularFilesOnly(t *testing.T) {
 	folder := t.TempDir()
-	_, err := manifests.Load(folder)
-	require.ErrorIs(t, err, manifests.ErrFile)
-	_, err = manifests.Load(filepath.Join(folder, "none.yaml"))
+	require.ErrorIs(t, errOf(manifests.Load(folder)), manifests.ErrFile)
+	_, err := manifests.Load(filepath.Join(folder, "none.yaml"))
 	require.ErrorIs(t, err, manifests.ErrFile)
 	require.ErrorIs(t, err, os.ErrNotExist)
 
@@ -331,8 +326,7 @@ func TestLoadReadsRegularFilesOnly(t *testing.T) {
 }
 
 func TestProblemOnTheWire(t *testing.T) {
-	got, err := json.Marshal(problems(t, "limit: {}")[0])
-	require.NoError(t, err)
+	got := must(json.Marshal(problems(t, "limit: {}")[0]))
 	assert.JSONEq(t, `{"file":"tool.yaml","line":5,"column":1,"path":"limit","kind":"unknown_key","message":"unknown key \"limit\"","fix":"did you mean limits?"}`, string(got))
 }
 
@@ -438,18 +432,15 @@ func TestLocalShell(t *testing.T) {
 	document := func(properties []string, rest string) []byte {
 		return []byte(shellHead + "    " + strings.Join(properties, "\n    ") + "\n" + rest)
 	}
-	m, err := manifests.Parse("tool.yaml", document(declared, "  required: [command]\n  additionalProperties: false\n"))
-	require.NoError(t, err)
+	m := must(manifests.Parse("tool.yaml", document(declared, "  required: [command]\n  additionalProperties: false\n")))
 	assert.Equal(t, manifests.LocalShellTool, m.Type)
 	assert.Empty(t, m.TextParameter())
-	_, err = manifests.Parse("tool.yaml", document(declared, "  required: [command, env]\n"))
-	require.NoError(t, err, "each call that OpenAI's API gives has both")
-	_, err = manifests.Parse("tool.yaml", document(declared[:1], "  required: [command]\n"))
+	require.NoError(t, errOf(manifests.Parse("tool.yaml", document(declared, "  required: [command, env]\n"))), "each call that OpenAI's API gives has both")
+	_, err := manifests.Parse("tool.yaml", document(declared[:1], "  required: [command]\n"))
 	require.NoError(t, err, "what is not declared may come all the same")
 
 	for i := range declared {
-		_, err = manifests.Parse("tool.yaml", document(slices.Delete(slices.Clone(declared), i, i+1), "  required: [command]\n  additionalProperties: false\n"))
-		require.ErrorIs(t, err, manifests.ErrInvalid, "without %s", declared[i])
+		require.ErrorIs(t, errOf(manifests.Parse("tool.yaml", document(slices.Delete(slices.Clone(declared), i, i+1), "  required: [command]\n  additionalProperties: false\n"))), manifests.ErrInvalid, "without %s", declared[i])
 	}
 	for name, broken := range map[string][]byte{
 		"nothing is required":    document(declared, ""),
@@ -462,8 +453,7 @@ func TestLocalShell(t *testing.T) {
 		"it has a format":        document(declared, "  required: [command]\nformat: {type: text}\n"),
 		"it runs in a sandbox":   []byte(strings.Replace(string(document(declared, "  required: [command]\n")), "execution: client", "module: {path: a.wasm}", 1)),
 	} {
-		_, err := manifests.Parse("tool.yaml", broken)
-		require.ErrorIs(t, err, manifests.ErrInvalid, name)
+		require.ErrorIs(t, errOf(manifests.Parse("tool.yaml", broken)), manifests.ErrInvalid, name)
 	}
 }
 
@@ -475,3 +465,14 @@ func TestFoldName(t *testing.T) {
 		assert.Equal(t, want, manifests.FoldName(name), "%q", name)
 	}
 }
+
+// must returns the result of a step that does not fail.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// errOf returns the error of a call whose result does not matter.
+func errOf[T any](_ T, err error) error { return err }

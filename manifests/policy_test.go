@@ -38,8 +38,7 @@ const fullPolicy = "testdata/policy/valid/full.yaml"
 
 func loadPolicy(t *testing.T) *manifests.Policy {
 	t.Helper()
-	p, err := manifests.LoadPolicy(fullPolicy)
-	require.NoError(t, err)
+	p := must(manifests.LoadPolicy(fullPolicy))
 	return p
 }
 
@@ -146,27 +145,23 @@ func TestLoadPolicyReadsApprovals(t *testing.T) {
 }
 
 func TestLoadPolicyReadsFiles(t *testing.T) {
-	_, err := manifests.LoadPolicy(t.TempDir())
-	require.ErrorIs(t, err, manifests.ErrFile)
-	_, err = manifests.LoadPolicy(filepath.Join(t.TempDir(), "caisson.yaml"))
+	require.ErrorIs(t, errOf(manifests.LoadPolicy(t.TempDir())), manifests.ErrFile)
+	_, err := manifests.LoadPolicy(filepath.Join(t.TempDir(), "caisson.yaml"))
 	require.ErrorIs(t, err, manifests.ErrFile)
 	require.ErrorIs(t, err, os.ErrNotExist)
 
 	folder := t.TempDir()
 	file := filepath.Join(folder, "caisson.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(policyHead+"tools: [{path: a}]\n"), 0o600))
-	p, err := manifests.LoadPolicy(file)
-	require.NoError(t, err)
+	p := must(manifests.LoadPolicy(file))
 	assert.Equal(t, []string{filepath.Join(folder, "a")}, p.Tools)
 }
 
 func TestPolicyIsReadAsJSON(t *testing.T) {
-	p, err := manifests.ParsePolicy("a/caisson.json", []byte("{\"schema\": \"caisson-config/v1\",\n \"tools\": [{\"path\": \"x\"}],\n \"grants\": [\n  {\"tools\": [\"a\"], \"context\": [\"b\"]}]}"))
-	require.NoError(t, err)
+	p := must(manifests.ParsePolicy("a/caisson.json", []byte("{\"schema\": \"caisson-config/v1\",\n \"tools\": [{\"path\": \"x\"}],\n \"grants\": [\n  {\"tools\": [\"a\"], \"context\": [\"b\"]}]}")))
 	assert.Equal(t, []string{host("a/x")}, p.Tools)
 	assert.Equal(t, "caisson.json:4", p.Grants[0].Origin)
-	_, err = manifests.ParsePolicy("caisson.json", []byte(policyHead))
-	require.ErrorIs(t, err, manifests.ErrInvalid)
+	require.ErrorIs(t, errOf(manifests.ParsePolicy("caisson.json", []byte(policyHead))), manifests.ErrInvalid)
 }
 
 func TestPolicyPatterns(t *testing.T) {
@@ -219,11 +214,9 @@ func TestPolicyHostPaths(t *testing.T) {
 	for _, written := range []string{
 		"", "~", "~/a", "{project_id}/..", "a/{project_id}/../../b", "x{project_id}", "{project_id}x", "{}", "{a-b}", "{{a}}", "}", "{1a}", "a\tb", "a\u202eb", "https://a.example/x", strings.Repeat("a", 4097),
 	} {
-		_, err := parse("caisson.yaml", written)
-		require.ErrorIs(t, err, manifests.ErrInvalid, written)
+		require.ErrorIs(t, errOf(parse("caisson.yaml", written)), manifests.ErrInvalid, written)
 	}
-	_, err := parse("etc/{project_id}/caisson.yaml", "./workspaces")
-	require.ErrorIs(t, err, manifests.ErrInvalid, "the folder's own braces are no context value")
+	require.ErrorIs(t, errOf(parse("etc/{project_id}/caisson.yaml", "./workspaces")), manifests.ErrInvalid, "the folder's own braces are no context value")
 }
 
 func TestPolicyAddresses(t *testing.T) {
@@ -341,8 +334,7 @@ func TestAttackApprovalIsForTheNameAlone(t *testing.T) {
 }
 
 func TestForComparesSources(t *testing.T) {
-	absolute, err := filepath.Abs("tools")
-	require.NoError(t, err)
+	absolute := must(filepath.Abs("tools"))
 	for _, c := range []struct {
 		source, from string
 		want         bool
@@ -397,29 +389,24 @@ func TestBuiltinProfiles(t *testing.T) {
 	manifests.BuiltinProfiles()[0].Limits.Memory = 1
 	for _, p := range []*manifests.Policy{nil, {}, {Profiles: []manifests.Profile{{Name: "strict"}}}} {
 		for _, profile := range want {
-			got, err := p.ProfileNamed(profile.Name)
-			require.NoError(t, err)
+			got := must(p.ProfileNamed(profile.Name))
 			assert.Equal(t, profile, got, "a built-in name means the built-in profile")
 		}
-		got, err := p.ProfileNamed("")
-		require.NoError(t, err)
+		got := must(p.ProfileNamed(""))
 		assert.Equal(t, "standard", got.Name)
 	}
 }
 
 func TestProfileNamed(t *testing.T) {
 	p := parsePolicy(t, "profile: mine\nprofiles: {mine: {extends: strict}}")
-	mine, err := p.ProfileNamed("")
-	require.NoError(t, err)
+	mine := must(p.ProfileNamed(""))
 	assert.Equal(t, "mine", mine.Name)
 	assert.True(t, mine.NoNetwork)
-	_, err = p.ProfileNamed("Mine")
+	_, err := p.ProfileNamed("Mine")
 	require.ErrorIs(t, err, manifests.ErrProfile)
 	assert.ErrorContains(t, err, `"Mine"; there are strict, standard, lenient, mine`)
-	_, err = (*manifests.Policy)(nil).ProfileNamed("mine")
-	require.ErrorIs(t, err, manifests.ErrProfile)
-	_, err = (&manifests.Policy{Profile: "gone"}).ProfileNamed("")
-	require.ErrorIs(t, err, manifests.ErrProfile)
+	require.ErrorIs(t, errOf((*manifests.Policy)(nil).ProfileNamed("mine")), manifests.ErrProfile)
+	require.ErrorIs(t, errOf((&manifests.Policy{Profile: "gone"}).ProfileNamed("")), manifests.ErrProfile)
 }
 
 func TestProgramsExtendProfiles(t *testing.T) {
@@ -429,8 +416,7 @@ func TestProgramsExtendProfiles(t *testing.T) {
 	assert.Equal(t, manifests.Profile{Name: "mine", Limits: manifests.Limits{Timeout: time.Second, Memory: 32 << 20, Fuel: 7}, NoWrites: true}, mine)
 	assert.Equal(t, manifests.BuiltinProfiles()[0], strict)
 	p := &manifests.Policy{Profile: "mine", Profiles: []manifests.Profile{mine}}
-	got, err := p.ProfileNamed("")
-	require.NoError(t, err)
+	got := must(p.ProfileNamed(""))
 	assert.Equal(t, mine, got)
 }
 

@@ -104,8 +104,7 @@ func FuzzPath(f *testing.F) {
 			if access == manifests.AccessRead {
 				require.Equal(t, before, snapshot(t, w.project))
 			}
-			entries, err := os.ReadDir(w.base)
-			require.NoError(t, err)
+			entries := must(os.ReadDir(w.base))
 			require.Len(t, entries, 2, "nothing was made beside the directory")
 		}
 	})
@@ -123,12 +122,10 @@ func FuzzCreate(f *testing.F) {
 		if strings.Contains(name, "/") || d.Mkdir(name) != nil {
 			return
 		}
-		entries, err := d.ReadDir()
-		require.NoError(t, err)
+		entries := must(d.ReadDir())
 		require.Len(t, entries, 1)
 		assert.Equal(t, name, entries[0].Name)
-		_, err = os.Lstat(filepath.Join(w.project, name))
-		assert.NoError(t, err)
+		assert.NoError(t, errOf(os.Lstat(filepath.Join(w.project, name))))
 		assert.NoError(t, d.RemoveDir(name))
 	})
 }

@@ -33,21 +33,15 @@ func TestHolesCount(t *testing.T) {
 	f := openFile(t, d, "f", files.OpenOptions{Write: true, Create: true})
 	assert.ErrorIs(t, f.SetSize(tebibyte), files.ErrNoSpace)
 	assert.ErrorIs(t, f.Allocate(0, 1<<30), files.ErrNoSpace)
-	_, err := f.WriteAt([]byte("x"), tebibyte)
-	assert.ErrorIs(t, err, files.ErrNoSpace)
-	_, err = f.Seek(tebibyte, 0)
-	require.NoError(t, err)
-	_, err = f.Write([]byte("x"))
-	assert.ErrorIs(t, err, files.ErrNoSpace)
-	_, err = f.WriteAt([]byte("xy"), math.MaxInt64-1)
-	assert.ErrorIs(t, err, files.ErrTooLarge)
+	assert.ErrorIs(t, errOf(f.WriteAt([]byte("x"), tebibyte)), files.ErrNoSpace)
+	require.NoError(t, errOf(f.Seek(tebibyte, 0)))
+	assert.ErrorIs(t, errOf(f.Write([]byte("x"))), files.ErrNoSpace)
+	assert.ErrorIs(t, errOf(f.WriteAt([]byte("xy"), math.MaxInt64-1)), files.ErrTooLarge)
 	assert.ErrorIs(t, f.Allocate(math.MaxInt64, 1), files.ErrTooLarge)
 	assert.ErrorIs(t, f.Allocate(-1, 1), files.ErrInvalid)
 	assert.ErrorIs(t, f.SetSize(-1), files.ErrInvalid)
-	_, err = f.WriteAt([]byte("x"), -1)
-	assert.ErrorIs(t, err, files.ErrInvalid)
-	info, err := f.Stat()
-	require.NoError(t, err)
+	assert.ErrorIs(t, errOf(f.WriteAt([]byte("x"), -1)), files.ErrInvalid)
+	info := must(f.Stat())
 	assert.Zero(t, info.Size)
 
 	control := w.path("control")
@@ -62,16 +56,13 @@ func TestQuotaIsOfTheDirectory(t *testing.T) {
 	assert.ErrorIs(t, write(d, "f", strings.Repeat("x", 91)), files.ErrNoSpace)
 	require.NoError(t, write(d, "f", strings.Repeat("x", 90)), "what was there counts, and no more")
 	f := openFile(t, d, "f", files.OpenOptions{Read: true, Write: true, Append: true})
-	_, err := f.Write([]byte("y"))
-	assert.ErrorIs(t, err, files.ErrNoSpace)
-	_, err = f.WriteAt([]byte("overwriting needs no room"), 0)
-	assert.NoError(t, err)
+	assert.ErrorIs(t, errOf(f.Write([]byte("y"))), files.ErrNoSpace)
+	assert.NoError(t, errOf(f.WriteAt([]byte("overwriting needs no room"), 0)))
 	require.NoError(t, f.SetSize(50))
 	assert.ErrorIs(t, f.Allocate(0, 91), files.ErrNoSpace)
 	assert.NoError(t, f.Allocate(0, 90), "what was cut is free at once")
 	require.NoError(t, d.Unlink("sub/old"))
-	_, err = f.Write([]byte("0123456789"))
-	assert.NoError(t, err, "what was removed is free at once")
+	assert.NoError(t, errOf(f.Write([]byte("0123456789"))), "what was removed is free at once")
 }
 
 func TestRemovedFilesCountWhileTheyAreOpen(t *testing.T) {
@@ -162,8 +153,7 @@ func TestMeasuredAnewWhenNobodyHoldsTheDirectory(t *testing.T) {
 	store := files.NewStore(files.Options{})
 	m := w.mount(manifests.AccessReadWrite)
 	m.Quota.Bytes = 100
-	first, err := store.Open(context.Background(), []files.Mount{m}, nil, files.Limits{})
-	require.NoError(t, err)
+	first := must(store.Open(context.Background(), []files.Mount{m}, nil, files.Limits{}))
 	require.NoError(t, write(preopen(t, first, "/project"), "f", strings.Repeat("x", 100)))
 	require.NoError(t, os.Truncate(w.path("f"), 10))
 	assert.ErrorIs(t, write(preopen(t, first, "/project"), "g", "x"), files.ErrNoSpace)
@@ -243,7 +233,6 @@ func TestNegativeLimitsAreErrors(t *testing.T) {
 	} {
 		m := w.mount(manifests.AccessRead)
 		m.Quota = c.q
-		_, err := store.Open(context.Background(), []files.Mount{m}, nil, c.l)
-		assert.ErrorIs(t, err, files.ErrInvalid, fmt.Sprint(i))
+		assert.ErrorIs(t, errOf(store.Open(context.Background(), []files.Mount{m}, nil, c.l)), files.ErrInvalid, fmt.Sprint(i))
 	}
 }

@@ -116,8 +116,7 @@ func TestSwappedPipeDoesNotBlockControl(t *testing.T) {
 	stop()
 	assert.True(t, hung, "the open must hang sooner or later")
 	for _, name := range []string{"file", "pipe"} { // whichever is the pipe now: a writer lets the open return
-		f, err := os.OpenFile(w.path(name), os.O_RDWR, 0)
-		require.NoError(t, err)
+		f := must(os.OpenFile(w.path(name), os.O_RDWR, 0))
 		defer f.Close()
 	}
 	<-done

@@ -192,8 +192,7 @@ func sizes(t *testing.T, dir string) (bytes int64, entries int) {
 	list, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	for _, entry := range list {
-		info, err := entry.Info()
-		require.NoError(t, err)
+		info := must(entry.Info())
 		entries++
 		if info.IsDir() {
 			continue

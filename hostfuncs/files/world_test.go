@@ -33,8 +33,7 @@ type world struct {
 // of the outside.
 func newWorld(t *testing.T, tree ...string) *world {
 	t.Helper()
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	require.NoError(t, err)
+	base := must(filepath.EvalSymlinks(t.TempDir()))
 	w := &world{t: t, base: base, project: filepath.Join(base, "project"), secret: filepath.Join(base, "outside", "secret.txt")}
 	out := filepath.Join(base, "outside")
 	require.NoError(t, os.MkdirAll(filepath.Join(out, "dir"), 0o755))
@@ -78,15 +77,13 @@ func (w *world) open(access manifests.Access) *files.View {
 
 func template(t *testing.T, text string) permission.HostTemplate {
 	t.Helper()
-	host, err := permission.ParseHostTemplate(text)
-	require.NoError(t, err)
+	host := must(permission.ParseHostTemplate(text))
 	return host
 }
 
 func openView(t *testing.T, store *files.Store, limits files.Limits, mounts ...files.Mount) *files.View {
 	t.Helper()
-	view, err := store.Open(context.Background(), mounts, nil, limits)
-	require.NoError(t, err)
+	view := must(store.Open(context.Background(), mounts, nil, limits))
 	t.Cleanup(func() { assert.NoError(t, view.Close()) })
 	return view
 }
@@ -192,3 +189,14 @@ func guestPath(text string) permission.GuestPath {
 	}
 	return path
 }
+
+// must returns the result of a step that does not fail.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// errOf returns the error of a call whose result does not matter.
+func errOf[T any](_ T, err error) error { return err }

@@ -60,11 +60,10 @@ func TestAttackRebinding(t *testing.T) {
 		server := newNames(t, map[string][]string{"rebind.example.com": {"127.0.0.1"}})
 		grant := grantOf(permission, "127.0.0.1/32") // the "public" address of this test
 		s := open(t, Options{Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grant}, Resolver: server.resolver()})
-		_, err := get(t, s, inside.at("rebind.example.com", "/"))
-		require.NoError(t, err)
+		require.NoError(t, errOf(get(t, s, inside.at("rebind.example.com", "/"))))
 		s.closeIdle()
 		server.set("rebind.example.com", "127.0.0.2")
-		_, err = get(t, s, inside.at("rebind.example.com", "/"))
+		_, err := get(t, s, inside.at("rebind.example.com", "/"))
 		denied(t, err)
 	})
 
@@ -74,10 +73,9 @@ func TestAttackRebinding(t *testing.T) {
 		asked := 0
 		server.setAnswer(func(string) []string { asked++; return answers[min(asked, len(answers))-1] })
 		resolver := server.resolver()
-		found, err := resolver.LookupNetIP(t.Context(), "ip", "rebind.example.com")
-		require.NoError(t, err)
+		found := must(resolver.LookupNetIP(t.Context(), "ip", "rebind.example.com"))
 		require.False(t, found[0].IsLoopback(), "the check sees a public address")
-		_, err = newUnguarded(t, resolver).get(t, inside.at("rebind.example.com", "/"))
+		_, err := newUnguarded(t, resolver).get(t, inside.at("rebind.example.com", "/"))
 		require.NoError(t, err, "the attack must work where the check is not at the dial")
 
 		// With the guard, each call either goes where it may or nowhere.
@@ -111,8 +109,7 @@ func TestAttackMixedAnswer(t *testing.T) {
 		Requests: []manifests.NetworkPermission{permission}, Resolver: server.resolver(),
 		Grants: []manifests.NetworkGrant{grantOf(permission, "127.0.0.1/32")},
 	})
-	answer, err := get(t, s, page.at("mixed.example.com", "/"))
-	require.NoError(t, err)
+	answer := must(get(t, s, page.at("mixed.example.com", "/")))
 	assert.Equal(t, "fine", string(answer.Body))
 }
 
@@ -126,8 +123,7 @@ func TestMixedAnswerThatFails(t *testing.T) {
 		Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grantOf(permission, "127.0.0.1/32")},
 		Resolver: newNames(t, map[string][]string{"mixed.example.com": {"10.0.0.7", "127.0.0.1"}}).resolver(),
 	})
-	_, err := get(t, s, gone.at("mixed.example.com", "/"))
-	require.ErrorIs(t, err, ErrIO)
+	require.ErrorIs(t, errOf(get(t, s, gone.at("mixed.example.com", "/"))), ErrIO)
 	assert.Empty(t, s.Denials())
 }
 
@@ -141,9 +137,8 @@ func TestAttackSharedConnection(t *testing.T) {
 			a, b := grantAt(t, inside, "example.com"), grantOf(inside.permission("b.example.com"))
 			b.Authorities = a.Authorities
 			s := open(t, Options{Requests: everything(inside.port), Grants: []manifests.NetworkGrant{a, b}, Resolver: server.resolver()})
-			_, err := get(t, s, inside.at("example.com", "/"))
-			require.NoError(t, err)
-			_, err = get(t, s, inside.at("b.example.com", "/"))
+			require.NoError(t, errOf(get(t, s, inside.at("example.com", "/"))))
+			_, err := get(t, s, inside.at("b.example.com", "/"))
 			assert.Contains(t, denied(t, err), "b.example.com leads to a loopback address")
 
 			t.Run("by method", func(t *testing.T) {
@@ -152,8 +147,7 @@ func TestAttackSharedConnection(t *testing.T) {
 					Requests: everything(inside.port), Resolver: server.resolver(),
 					Grants: []manifests.NetworkGrant{a, grantOf(posts)}, // only GET may go to loopback
 				})
-				_, err := get(t, s, inside.at("example.com", "/"))
-				require.NoError(t, err)
+				require.NoError(t, errOf(get(t, s, inside.at("example.com", "/"))))
 				_, err = s.Do(t.Context(), Request{Method: "POST", URL: inside.at("example.com", "/")})
 				denied(t, err)
 			})
@@ -163,8 +157,7 @@ func TestAttackSharedConnection(t *testing.T) {
 					Requests: everything(inside.port), Resolver: server.resolver(), Grants: []manifests.NetworkGrant{all},
 					Deny: []Denied{{"policy.yaml:9", manifests.NetworkDeny{Methods: []string{"POST"}, Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}},
 				})
-				_, err := get(t, s, inside.at("example.com", "/"))
-				require.NoError(t, err)
+				require.NoError(t, errOf(get(t, s, inside.at("example.com", "/"))))
 				_, err = s.Do(t.Context(), Request{Method: "POST", URL: inside.at("example.com", "/")})
 				assert.Contains(t, denied(t, err), "an address that the operator denies at policy.yaml:9")
 			})
@@ -220,13 +213,12 @@ func TestAddressesOfOnesOwn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			options := Options{Requests: everything(inside.port, 80), Grants: []manifests.NetworkGrant{c.grant}, Resolver: server.resolver()}
-			answer, err := get(t, open(t, options), c.target)
-			require.NoError(t, err)
+			answer := must(get(t, open(t, options), c.target))
 			assert.Equal(t, "page", string(answer.Body))
 			assert.NotContains(t, answer.URL, "ffff")
 
 			options.Deny = []Denied{{"policy.yaml:9", manifests.NetworkDeny{Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}}}
-			_, err = get(t, open(t, options), c.target)
+			_, err := get(t, open(t, options), c.target)
 			assert.Contains(t, denied(t, err), "the operator denies at policy.yaml:9")
 		})
 	}
@@ -239,8 +231,7 @@ func TestReach(t *testing.T) {
 		for _, text := range texts {
 			all = append(all, netip.MustParsePrefix(text))
 		}
-		read, err := readPrefixes(all)
-		require.NoError(t, err)
+		read := must(readPrefixes(all))
 		return read
 	}
 	check := func(r reach, address string) bool { return r.check(known, netip.MustParseAddr(address)) == nil }
@@ -261,15 +252,12 @@ func TestReach(t *testing.T) {
 	mapped := reach{granted: prefixes("::ffff:10.0.0.0/104")}
 	assert.True(t, check(mapped, "10.9.8.7"))
 	assert.False(t, check(mapped, "192.168.0.1"))
-	literal, err := readGrant(grantOf(manifests.NetworkPermission{Host: "10.0.0.7"}), "")
-	require.NoError(t, err)
+	literal := must(readGrant(grantOf(manifests.NetworkPermission{Host: "10.0.0.7"}), ""))
 	assert.True(t, check(literal.reach, "10.0.0.7"))
 	assert.False(t, check(literal.reach, "10.0.0.8"))
 	assert.False(t, check(literal.reach, "127.0.0.1"))
-	_, err = readPrefixes([]netip.Prefix{netip.MustParsePrefix("::ffff:0:0/95")})
-	require.Error(t, err)
-	_, err = readPrefixes([]netip.Prefix{{}})
-	require.Error(t, err)
+	require.Error(t, errOf(readPrefixes([]netip.Prefix{netip.MustParsePrefix("::ffff:0:0/95")})))
+	require.Error(t, errOf(readPrefixes([]netip.Prefix{{}})))
 }
 
 // TestUnreachable: what fails on the way is no denial, and says nothing about the way.
@@ -289,11 +277,10 @@ func TestUnreachable(t *testing.T) {
 		"no TLS":      {strings.Replace(serve(t, plain, http.NotFound).at("127.0.0.1", "/"), "http:", "https:", 1), "the server does not speak TLS as it should", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, err := parseURL(c.target)
-			require.NoError(t, err)
+			l := must(parseURL(c.target))
 			permission := manifests.NetworkPermission{Host: l.host.String(), Schemes: []string{l.scheme}, Ports: []int{l.port}}
 			s := open(t, Options{Requests: everything(l.port), Grants: []manifests.NetworkGrant{grantOf(permission, "127.0.0.0/8")}, Resolver: c.resolver})
-			_, err = get(t, s, c.target)
+			_, err := get(t, s, c.target)
 			require.ErrorIs(t, err, ErrIO)
 			assert.Equal(t, "request: network error: "+c.message, err.Error())
 			assert.Empty(t, s.Denials())

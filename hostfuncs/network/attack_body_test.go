@@ -71,8 +71,7 @@ func TestEncodedAnswersDoNotHideSecrets(t *testing.T) {
 			assert.Equal(t, "[secret API_KEY]", string(answer.Body), path)
 		}
 		for _, path := range []string{"/deflate", "/twice", "/lines"} {
-			_, err := session.Do(t.Context(), Request{URL: s.at("127.0.0.1", path), Headers: headers})
-			require.ErrorIs(t, err, ErrIO, path)
+			require.ErrorIs(t, errOf(session.Do(t.Context(), Request{URL: s.at("127.0.0.1", path), Headers: headers})), ErrIO, path)
 		}
 	}
 }
@@ -88,12 +87,9 @@ func TestEncodedAnswersArePassedOn(t *testing.T) {
 	})
 	permission := s.permission("127.0.0.1")
 	session := open(t, Options{Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grantOf(permission)}})
-	answer, err := get(t, session, s.at("127.0.0.1", "/"))
-	require.NoError(t, err)
-	decoder, err := zlib.NewReader(bytes.NewReader(answer.Body))
-	require.NoError(t, err)
-	text, err := io.ReadAll(decoder)
-	require.NoError(t, err)
+	answer := must(get(t, session, s.at("127.0.0.1", "/")))
+	decoder := must(zlib.NewReader(bytes.NewReader(answer.Body)))
+	text := must(io.ReadAll(decoder))
 	assert.Equal(t, theSecret, string(text))
 }
 
@@ -102,8 +98,7 @@ func TestSecretsDoNotComeInParts(t *testing.T) {
 	s, session := echoes(t)
 	for _, name := range []string{"Range", "range"} {
 		for _, part := range []string{"bytes=0-9", "bytes=10-19", "bytes=-9", "bytes=0-1,4-5"} {
-			answer, err := session.Do(t.Context(), Request{URL: s.at("127.0.0.1", "/"), Headers: [][2]string{{name, part}}})
-			require.NoError(t, err)
+			answer := must(session.Do(t.Context(), Request{URL: s.at("127.0.0.1", "/"), Headers: [][2]string{{name, part}}}))
 			assert.Equal(t, http.StatusOK, answer.Status)
 			assert.Equal(t, "[secret API_KEY]", string(answer.Body))
 		}
@@ -117,8 +112,7 @@ func TestPartsOfAnswers(t *testing.T) {
 	})
 	permission := s.permission("127.0.0.1")
 	session := open(t, Options{Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grantOf(permission)}})
-	answer, err := session.Do(t.Context(), Request{URL: s.at("127.0.0.1", "/"), Headers: [][2]string{{"Range", "bytes=0-9"}}})
-	require.NoError(t, err)
+	answer := must(session.Do(t.Context(), Request{URL: s.at("127.0.0.1", "/"), Headers: [][2]string{{"Range", "bytes=0-9"}}}))
 	assert.Equal(t, theSecret[:10], string(answer.Body))
 }
 
@@ -140,8 +134,7 @@ func TestAttackAnswersThatTakeLongToMask(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		written.Add(MaxInFlight)
 		for range MaxInFlight {
-			_, err := session.Send(ctx, Request{URL: s.at("127.0.0.1", "/")})
-			require.NoError(t, err)
+			require.NoError(t, errOf(session.Send(ctx, Request{URL: s.at("127.0.0.1", "/")})))
 		}
 		written.Wait() // what is left to do is to mask
 		cancel()
@@ -201,8 +194,7 @@ func TestAttackOverhead(t *testing.T) {
 				io.WriteString(conn, test.begin)
 				sent <- repeat(conn, test.unit, flood)
 			})
-			answer, err := newUnguarded(t, nil).get(t, s.url())
-			require.NoError(t, err)
+			answer := must(newUnguarded(t, nil).get(t, s.url()))
 			read, err := io.Copy(io.Discard, answer.Body)
 			require.GreaterOrEqual(t, <-sent, int64(flood), "the attack must work on net/http's client: %v after %d bytes", err, read)
 			_, err = get(t, s.open(t), s.url())

@@ -28,8 +28,7 @@ func answerCGI() error {
 // serveCGI is a server that has this test's program answer over CGI, which makes variables of the
 // headers' names.
 func serveCGI(t *testing.T) *server {
-	program, err := os.Executable()
-	require.NoError(t, err)
+	program := must(os.Executable())
 	handler := &cgi.Handler{Path: program, Dir: t.TempDir()}
 	return serve(t, plain, handler.ServeHTTP)
 }
@@ -52,17 +51,14 @@ func TestAttackHeaderInAnotherSpelling(t *testing.T) {
 	}
 	assert.Zero(t, s.connections.Load())
 
-	answer, err := session.Do(t.Context(), Request{URL: s.at("127.0.0.1", "/"), Headers: [][2]string{{"X-Api-Key2", "another"}}})
-	require.NoError(t, err)
+	answer := must(session.Do(t.Context(), Request{URL: s.at("127.0.0.1", "/"), Headers: [][2]string{{"X-Api-Key2", "another"}}}))
 	assert.Equal(t, "[secret API_KEY]", string(answer.Body))
 
-	request, err := http.NewRequestWithContext(t.Context(), "GET", s.at("127.0.0.1", "/"), nil)
-	require.NoError(t, err)
+	request := must(http.NewRequestWithContext(t.Context(), "GET", s.at("127.0.0.1", "/"), nil))
 	for _, name := range spellingsOfKey {
 		request.Header[name] = []string{"the guest's"}
 	}
-	_, err = set.Inject(request, nil)
-	require.NoError(t, err)
+	require.NoError(t, errOf(set.Inject(request, nil)))
 	assert.Equal(t, http.Header{"X-Api-Key": {theSecret}}, request.Header)
 }
 
@@ -73,14 +69,11 @@ func TestHeaderInAnotherSpellingControl(t *testing.T) {
 	client := newUnguarded(t, nil)
 	took := false
 	for range 100 { // which of the two arrives is left to chance
-		request, err := http.NewRequestWithContext(t.Context(), "GET", s.at("127.0.0.1", "/"), nil)
-		require.NoError(t, err)
+		request := must(http.NewRequestWithContext(t.Context(), "GET", s.at("127.0.0.1", "/"), nil))
 		request.Header["X_Api_Key"] = []string{"the guest's"}
 		request.Header.Set("X-Api-Key", theSecret)
-		answer, err := client.Do(request)
-		require.NoError(t, err)
-		body, err := io.ReadAll(answer.Body)
-		require.NoError(t, err)
+		answer := must(client.Do(request))
+		body := must(io.ReadAll(answer.Body))
 		require.NoError(t, answer.Body.Close())
 		if took = string(body) == "the guest's"; took {
 			break
@@ -131,8 +124,7 @@ func TestHeadersThatOverrideTheRequest(t *testing.T) {
 		"X-HTTP-Method-Override", "x-http-method", "X_Method_Override", "X-Original-URL", "X-Rewrite-URL", "X-Forwarded-Host", "Forwarded", "X-Host",
 		"X-Original-URI", "X-Forwarded-Path", "X_Forwarded_Server", "X-HTTP-Host-Override", "Destination", "Proxy", "Content_Length", "Transfer_Encoding",
 	} {
-		_, err := session.Do(t.Context(), Request{Method: http.MethodPost, URL: s.at("127.0.0.1", "/"), Headers: [][2]string{{name, "DELETE"}}})
-		require.ErrorIs(t, err, ErrInvalid, name)
+		require.ErrorIs(t, errOf(session.Do(t.Context(), Request{Method: http.MethodPost, URL: s.at("127.0.0.1", "/"), Headers: [][2]string{{name, "DELETE"}}})), ErrInvalid, name)
 	}
 	assert.Zero(t, s.requests.Load())
 }
@@ -164,10 +156,8 @@ func requestBehindProxy(t *testing.T) {
 	resolver := newNames(t, map[string][]string{"page.example.com": {"127.0.0.1"}}).resolver()
 	control := newUnguarded(t, resolver)
 	control.Transport.(*http.Transport).Proxy = http.ProxyFromEnvironment
-	answer, err := control.get(t, page.at("page.example.com", "/"))
-	require.NoError(t, err)
-	text, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
+	answer := must(control.get(t, page.at("page.example.com", "/")))
+	text := must(io.ReadAll(answer.Body))
 	require.Equal(t, "through the proxy", string(text), "the attack must work on a client that asks the environment")
 
 	permission := page.permission("page.example.com")
@@ -175,7 +165,6 @@ func requestBehindProxy(t *testing.T) {
 		Requests: []manifests.NetworkPermission{permission}, Resolver: resolver,
 		Grants: []manifests.NetworkGrant{grantOf(permission, "127.0.0.1/32")},
 	})
-	got, err := get(t, s, page.at("page.example.com", "/"))
-	require.NoError(t, err)
+	got := must(get(t, s, page.at("page.example.com", "/")))
 	assert.Equal(t, "direct", string(got.Body))
 }

@@ -78,8 +78,7 @@ func TestAttackRedirectGranted(t *testing.T) {
 		Requests: everything(first.port, second.port),
 		Grants:   []manifests.NetworkGrant{grantOf(first.permission("127.0.0.1")), grantOf(second.permission("127.0.0.1"))},
 	})
-	answer, err := get(t, s, first.at("127.0.0.1", "/"))
-	require.NoError(t, err)
+	answer := must(get(t, s, first.at("127.0.0.1", "/")))
 	assert.Equal(t, "arrived", string(answer.Body))
 	assert.Equal(t, second.at("127.0.0.1", "/there?x=1"), answer.URL)
 	assert.Equal(t, "302→200", s.HostCalls()[0].Status)
@@ -107,8 +106,7 @@ func TestAttackHeaderCrossHost(t *testing.T) {
 			for _, h := range headers {
 				request.Header.Set(h[0], h[1])
 			}
-			answer, err := control.Do(request)
-			require.NoError(t, err)
+			answer := must(control.Do(request))
 			answer.Body.Close()
 			require.Equal(t, "k", got.Get("X-Api-Key"), "the attack must work on a client without a guard")
 
@@ -117,8 +115,7 @@ func TestAttackHeaderCrossHost(t *testing.T) {
 				Requests: everything(first.port, other.port), Resolver: resolver,
 				Grants: []manifests.NetworkGrant{grantAt(t, first, "example.com", "POST"), grantAt(t, other, "other.example.com", "POST")},
 			})
-			_, err = s.Do(t.Context(), Request{Method: "POST", URL: first.at("example.com", "/"), Headers: headers, Body: []byte("text")})
-			require.NoError(t, err)
+			require.NoError(t, errOf(s.Do(t.Context(), Request{Method: "POST", URL: first.at("example.com", "/"), Headers: headers, Body: []byte("text")})))
 			assert.Empty(t, got.Values("X-Api-Key"))
 			assert.Empty(t, got.Values("Authorization"))
 			assert.Empty(t, got.Values("Cookie"))
@@ -165,8 +162,7 @@ func TestRedirectMethods(t *testing.T) {
 			if c.method != "HEAD" {
 				request.Body = []byte("body")
 			}
-			_, err := session.Do(t.Context(), request)
-			require.NoError(t, err)
+			require.NoError(t, errOf(session.Do(t.Context(), request)))
 			assert.Equal(t, c.want, got)
 		})
 	}
@@ -212,12 +208,11 @@ func TestAttackRedirectDowngrade(t *testing.T) {
 func TestAttackRedirectLoop(t *testing.T) {
 	s := serve(t, plain, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", http.StatusFound) })
 	control := newUnguarded(t, nil)
-	_, err := control.get(t, s.at("127.0.0.1", "/"))
-	require.Error(t, err)
+	require.Error(t, errOf(control.get(t, s.at("127.0.0.1", "/"))))
 	require.EqualValues(t, 10, s.requests.Swap(0), "a client without a guard goes on for ten hops")
 
 	session := open(t, Options{Requests: everything(s.port), Grants: []manifests.NetworkGrant{grantOf(s.permission("127.0.0.1"))}})
-	_, err = get(t, session, s.at("127.0.0.1", "/"))
+	_, err := get(t, session, s.at("127.0.0.1", "/"))
 	var failed *Error
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, "http_redirects", failed.Limit)
@@ -238,8 +233,7 @@ func TestAttackRedirectURL(t *testing.T) {
 			w.WriteHeader(http.StatusFound)
 		})
 		session := open(t, Options{Requests: everything(s.port, 80), Grants: []manifests.NetworkGrant{grantOf(everything(s.port, 80)[0]), grantOf(s.permission("127.0.0.1"))}})
-		_, err := get(t, session, s.at("127.0.0.1", "/"))
-		require.ErrorIs(t, err, ErrIO, location)
+		require.ErrorIs(t, errOf(get(t, session, s.at("127.0.0.1", "/"))), ErrIO, location)
 		assert.EqualValues(t, 1, s.requests.Load())
 	}
 }

@@ -59,8 +59,7 @@ func TestAttackLargeBody(t *testing.T) {
 				})
 				if kind == plain {
 					control := newUnguarded(t, nil)
-					answer, err := control.get(t, s.at("127.0.0.1", "/"))
-					require.NoError(t, err)
+					answer := must(control.get(t, s.at("127.0.0.1", "/")))
 					read, _ := io.CopyN(io.Discard, answer.Body, 32<<20)
 					require.EqualValues(t, 32<<20, read, "a client without a limit reads on")
 					answer.Body.Close()
@@ -69,8 +68,7 @@ func TestAttackLargeBody(t *testing.T) {
 				session := granted(t, s, Limits{Bytes: 1 << 20})
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
-				answer, err := get(t, session, s.at("127.0.0.1", "/"))
-				require.NoError(t, err)
+				answer := must(get(t, session, s.at("127.0.0.1", "/")))
 				runtime.ReadMemStats(&after)
 				assert.Len(t, answer.Body, 1<<20)
 				assert.True(t, answer.Truncated)
@@ -78,7 +76,7 @@ func TestAttackLargeBody(t *testing.T) {
 				assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
 				assert.EqualValues(t, 1<<20, session.HostCalls()[0].Bytes)
 
-				answer, err = get(t, session, s.at("127.0.0.1", "/"))
+				answer, err := get(t, session, s.at("127.0.0.1", "/"))
 				require.NoError(t, err, "when all bytes are used up, an answer has no body")
 				<-written
 				assert.Empty(t, answer.Body)
@@ -97,8 +95,7 @@ func TestUnsetLimits(t *testing.T) {
 	assert.Len(t, answer.Body, DefaultBytes)
 	assert.True(t, answer.Truncated)
 	for range DefaultCalls - 1 {
-		_, err = get(t, session, s.at("127.0.0.1", "/"))
-		require.NoError(t, err)
+		require.NoError(t, errOf(get(t, session, s.at("127.0.0.1", "/"))))
 	}
 	_, err = get(t, session, s.at("127.0.0.1", "/"))
 	var failed *Error
@@ -115,12 +112,11 @@ func TestBodyOfExactlyTheLimit(t *testing.T) {
 		w.Write(body)
 	})
 	session := granted(t, s, Limits{Bytes: 2000})
-	answer, err := session.Do(t.Context(), Request{Method: "POST", URL: s.at("127.0.0.1", "/"), Body: make([]byte, 1000)})
-	require.NoError(t, err)
+	answer := must(session.Do(t.Context(), Request{Method: "POST", URL: s.at("127.0.0.1", "/"), Body: make([]byte, 1000)}))
 	assert.Len(t, answer.Body, 1000)
 	assert.False(t, answer.Truncated)
 	assert.EqualValues(t, 2000, session.HostCalls()[0].Bytes)
-	_, err = session.Do(t.Context(), Request{Method: "POST", URL: s.at("127.0.0.1", "/"), Body: []byte("x")})
+	_, err := session.Do(t.Context(), Request{Method: "POST", URL: s.at("127.0.0.1", "/"), Body: []byte("x")})
 	var failed *Error
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, "http_bytes", failed.Limit)
@@ -134,11 +130,9 @@ func TestAttackLargeHeader(t *testing.T) {
 				w.Header().Set("X-Large", strings.Repeat("x", 5<<20))
 			})
 			if kind == plain {
-				_, err := newUnguarded(t, nil).get(t, s.at("127.0.0.1", "/"))
-				require.NoError(t, err, "a client without a limit takes it")
+				require.NoError(t, errOf(newUnguarded(t, nil).get(t, s.at("127.0.0.1", "/"))), "a client without a limit takes it")
 			}
-			_, err := get(t, granted(t, s, Limits{}), s.at("127.0.0.1", "/"))
-			require.ErrorIs(t, err, ErrIO)
+			require.ErrorIs(t, errOf(get(t, granted(t, s, Limits{}), s.at("127.0.0.1", "/"))), ErrIO)
 		})
 	}
 }
@@ -237,8 +231,7 @@ func TestAttackSwitchingProtocols(t *testing.T) {
 			t.Cleanup(func() { conn.Close() })
 		}
 	})
-	_, err := get(t, granted(t, s, Limits{}), s.at("127.0.0.1", "/"))
-	require.ErrorIs(t, err, ErrIO)
+	require.ErrorIs(t, errOf(get(t, granted(t, s, Limits{}), s.at("127.0.0.1", "/"))), ErrIO)
 }
 
 // TestAnswerHeaders: what a guest reads is text, in a fixed order, and about the answer.
@@ -271,8 +264,7 @@ func TestAnswerHeaders(t *testing.T) {
 			conn.Close()
 		}
 	})
-	answer, err := get(t, granted(t, s, Limits{}), s.at("127.0.0.1", "/"))
-	require.NoError(t, err)
+	answer := must(get(t, granted(t, s, Limits{}), s.at("127.0.0.1", "/")))
 	assert.Equal(t, [][2]string{
 		{"Content-Length", "2"}, {"Set-Cookie", "a=1"}, {"Set-Cookie", "b=2"}, {"X-Bad", "\uFFFD\uFFFD \uFFFD"},
 	}, answer.Headers)

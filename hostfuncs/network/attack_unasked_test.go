@@ -36,8 +36,7 @@ type rawServer struct {
 // server with TLS speaks, the best first; without any, there is no TLS.
 func serveRaw(t testing.TB, handle func(net.Conn), protocols ...string) *rawServer {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	s := &rawServer{port: listener.Addr().(*net.TCPAddr).Port}
 	var config *tls.Config
 	if len(protocols) > 0 {
@@ -269,20 +268,16 @@ func askUnasked(t *testing.T) {
 	const patience = 300 * time.Millisecond
 	target := os.Getenv(unaskedServer)
 	if os.Getenv(unaskedClient) == "control" {
-		answer, err := newUnguarded(t, nil).get(t, target)
-		require.NoError(t, err)
-		_, err = io.ReadAll(answer.Body)
-		require.NoError(t, err)
+		answer := must(newUnguarded(t, nil).get(t, target))
+		require.NoError(t, errOf(io.ReadAll(answer.Body)))
 		time.Sleep(patience)
 		return
 	}
 	var port int
-	_, err := fmt.Sscanf(target[strings.LastIndex(target, ":")+1:], "%d/", &port)
-	require.NoError(t, err)
+	require.NoError(t, errOf(fmt.Sscanf(target[strings.LastIndex(target, ":")+1:], "%d/", &port)))
 	s := &rawServer{port: port, certificate: os.Getenv(unaskedCertificate)}
 	session := s.open(t)
-	answer, err := get(t, session, target)
-	require.NoError(t, err)
+	answer := must(get(t, session, target))
 	assert.Equal(t, "ok", string(answer.Body))
 	time.Sleep(patience)
 	session.Close()
@@ -301,16 +296,13 @@ func TestAttackFloodAfterAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sent := make(chan int64, 1)
 			s := serveRaw(t, func(conn net.Conn) { sent <- answerThen(conn, bytes.Repeat(unasked, 1000), flood) }, "h2", "http/1.1")
-			answer, err := newUnguarded(t, nil).get(t, s.url())
-			require.NoError(t, err)
-			_, err = io.ReadAll(answer.Body)
-			require.NoError(t, err)
+			answer := must(newUnguarded(t, nil).get(t, s.url()))
+			require.NoError(t, errOf(io.ReadAll(answer.Body)))
 			require.GreaterOrEqual(t, <-sent, int64(flood), "the attack must work on net/http's client")
 
 			session := s.open(t)
 			before := goleak.IgnoreCurrent()
-			_, err = get(t, session, s.url())
-			require.NoError(t, err)
+			require.NoError(t, errOf(get(t, session, s.url())))
 			assert.Less(t, <-sent, int64(flood), "the connection is closed although the session is open")
 			goleak.VerifyNone(t, before)
 		})

@@ -24,13 +24,11 @@ func TestDeadlineOfTheContext(t *testing.T) {
 	session := granted(t, s, Limits{})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	_, err := session.Do(ctx, Request{URL: s.at("127.0.0.1", "/")})
-	require.ErrorIs(t, err, ErrDeadline)
+	require.ErrorIs(t, errOf(session.Do(ctx, Request{URL: s.at("127.0.0.1", "/")})), ErrDeadline)
 
 	caused, stop := context.WithCancelCause(t.Context())
 	time.AfterFunc(50*time.Millisecond, func() { stop(fmt.Errorf("the call: %w", context.DeadlineExceeded)) })
-	_, err = session.Do(caused, Request{URL: s.at("127.0.0.1", "/")})
-	require.ErrorIs(t, err, ErrDeadline, "a deadline that the caller keeps itself")
+	require.ErrorIs(t, errOf(session.Do(caused, Request{URL: s.at("127.0.0.1", "/")})), ErrDeadline, "a deadline that the caller keeps itself")
 	assert.Equal(t, "deadline", session.HostCalls()[1].Status)
 }
 
@@ -65,15 +63,13 @@ func TestConnectKeepsTheName(t *testing.T) {
 	grant := grantOf(permission)
 	grant.Connect, grant.Authorities = s.Listener.Addr().String(), s.authorities(t)
 	session := open(t, Options{Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grant}})
-	_, err := get(t, session, "https://example.com/")
-	require.NoError(t, err)
+	require.NoError(t, errOf(get(t, session, "https://example.com/")))
 	assert.Equal(t, "example.com", host)
 	assert.Equal(t, "example.com", name)
 
 	permission.Host, grant.Host = "other.test", "other.test"
 	session = open(t, Options{Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grant}})
-	_, err = get(t, session, "https://other.test/")
-	require.ErrorIs(t, err, ErrIO, "the certificate is not one for this name")
+	require.ErrorIs(t, errOf(get(t, session, "https://other.test/")), ErrIO, "the certificate is not one for this name")
 }
 
 // TestAuthoritiesAreForTheirHost: who is trusted for one host is not for another.
@@ -85,9 +81,8 @@ func TestAuthoritiesAreForTheirHost(t *testing.T) {
 		Requests: everything(s.port), Grants: []manifests.NetworkGrant{trusted, plainly},
 		Resolver: newNames(t, map[string][]string{"example.com": {"127.0.0.1"}}).resolver(),
 	})
-	_, err := get(t, session, s.at("example.com", "/"))
-	require.NoError(t, err)
-	_, err = get(t, session, s.at("127.0.0.1", "/"))
+	require.NoError(t, errOf(get(t, session, s.at("example.com", "/"))))
+	_, err := get(t, session, s.at("127.0.0.1", "/"))
 	require.ErrorIs(t, err, ErrIO)
 	assert.Contains(t, err.Error(), "certificate")
 }

@@ -27,8 +27,7 @@ func TestConnectionsAreOfOneSession(t *testing.T) {
 			defer second.Close()
 			for _, session := range []*Session{first, second} {
 				for _, method := range []string{"GET", "HEAD", "POST", "GET"} {
-					_, err := session.Do(t.Context(), Request{Method: method, URL: s.at("127.0.0.1", "/"), Body: make([]byte, 100)})
-					require.NoError(t, err)
+					require.NoError(t, errOf(session.Do(t.Context(), Request{Method: method, URL: s.at("127.0.0.1", "/"), Body: make([]byte, 100)})))
 				}
 			}
 			assert.EqualValues(t, 2, s.connections.Load())
@@ -53,8 +52,7 @@ func TestConnectionsEnd(t *testing.T) {
 				closed <- time.Since(started)
 			}, "http/1.1")
 			session := s.open(t)
-			_, err := get(t, session, s.url())
-			require.NoError(t, err)
+			require.NoError(t, errOf(get(t, session, s.url())))
 			end(session)
 			kept := <-closed
 			assert.Less(t, kept, 15*time.Second)
@@ -83,9 +81,8 @@ func TestClosedConnection(t *testing.T) {
 				}
 			})
 			session := s.open(t)
-			_, err := get(t, session, s.url())
-			require.NoError(t, err)
-			_, err = session.Do(t.Context(), Request{Method: method, URL: s.url()})
+			require.NoError(t, errOf(get(t, session, s.url())))
+			_, err := session.Do(t.Context(), Request{Method: method, URL: s.url()})
 			if again {
 				require.NoError(t, err)
 				assert.EqualValues(t, 3, requests.Load())
@@ -111,8 +108,7 @@ func TestServerClosesIdleConnection(t *testing.T) {
 	})
 	session := s.open(t)
 	for range 3 {
-		answer, err := session.Do(t.Context(), Request{Method: "POST", URL: s.url()})
-		require.NoError(t, err)
+		answer := must(session.Do(t.Context(), Request{Method: "POST", URL: s.url()}))
 		assert.Equal(t, "ok", string(answer.Body))
 		<-left
 		time.Sleep(20 * time.Millisecond) // the news is on its way
@@ -173,8 +169,7 @@ func TestOnlyHTTP2(t *testing.T) {
 		conn.Write(frame(frameSettings, 0, 0, ""))
 		io.ReadFull(conn, make([]byte, 24)) // the preface, which it is not
 	}, "h2")
-	_, err := get(t, s.open(t), s.url())
-	require.ErrorIs(t, err, ErrIO)
+	require.ErrorIs(t, errOf(get(t, s.open(t), s.url())), ErrIO)
 }
 
 // TestIdleConnectionsAreBounded: a session keeps few, the latest.

@@ -53,13 +53,11 @@ func requireLocation(t *testing.T, l *location) {
 	require.NotContains(t, authority, "@")
 	require.NotContains(t, authority, "%")
 	if strings.ContainsAny(l.host.String(), ":") || strings.Trim(l.host.String(), "0123456789.") == "" {
-		address, err := netip.ParseAddr(l.host.String())
-		require.NoError(t, err)
+		address := must(netip.ParseAddr(l.host.String()))
 		require.Equal(t, address, l.host.Address())
 	}
 	// What is sent is read as it was.
-	same, err := parseURL(text)
-	require.NoError(t, err)
+	same := must(parseURL(text))
 	require.Equal(t, l.path, same.path)
 	require.Equal(t, l.host.String(), same.host.String())
 	require.Equal(t, l.port, same.port)
@@ -127,8 +125,7 @@ func FuzzRules(f *testing.F) {
 				Host: p.Host, Ports: some0(random, p.Ports), Methods: some0(random, p.Methods), Schemes: some0(random, p.Schemes), Paths: some0(random, p.Paths),
 			}})
 		}
-		p, err := readPermission(options)
-		require.NoError(t, err)
+		p := must(readPermission(options))
 		for i := range 50 {
 			l, method := randomRequest(t, random), oneOf(random, "GET", "POST", "PUT")
 			asked, given := false, false
@@ -161,13 +158,11 @@ func requireReceipt(t *testing.T, p *effective, l *location, method string) {
 	require.NotEmpty(t, receipt.Allow)
 	wider := *p
 	for _, asked := range pastedManifest(t, receipt.Allow.Manifest) {
-		r, err := readRule(asked)
-		require.NoError(t, err)
+		r := must(readRule(asked))
 		wider.requests = append(append([]rule{}, p.requests...), r)
 	}
 	for _, given := range pastedGrants(t, receipt.Allow.Grant) {
-		g, err := readGrant(given, "")
-		require.NoError(t, err)
+		g := must(readGrant(given, ""))
 		wider.grants = append(append([]grant{}, p.grants...), g)
 	}
 	wider.decide()
@@ -198,7 +193,6 @@ func randomRequest(t *testing.T, random *rand.Rand) *location {
 	t.Helper()
 	host := oneOf(random, "a.test", "b.a.test", "c.b.a.test", "evila.test", "test", "1.2.3.4", "other.example")
 	path := oneOf(random, "", "/", "/a", "/a/", "/a/b", "/a/b/c", "/ab", "/b", "/a/../b", "/a%2fb", "/%61", "/c")
-	l, err := parseURL(fmt.Sprintf("%s://%s:%d%s", oneOf(random, "http", "https"), host, oneOf(random, 80, 443, 8080), path))
-	require.NoError(t, err)
+	l := must(parseURL(fmt.Sprintf("%s://%s:%d%s", oneOf(random, "http", "https"), host, oneOf(random, 80, 443, 8080), path)))
 	return l
 }

@@ -83,8 +83,7 @@ func TestReceipts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			options := Options{Tool: "fetch", Requests: c.requests, Grants: c.grants}
 			s := open(t, options)
-			_, err := s.Do(t.Context(), Request{Method: c.method, URL: c.target})
-			require.ErrorIs(t, err, ErrDenied)
+			require.ErrorIs(t, errOf(s.Do(t.Context(), Request{Method: c.method, URL: c.target})), ErrDenied)
 			require.Len(t, s.Denials(), 1)
 			receipt := s.Denials()[0]
 			assert.Equal(t, c.rule, receipt.Rule)
@@ -100,12 +99,10 @@ func requirePasted(t *testing.T, options Options, allow tool.Allow, method, targ
 	if allow.Manifest == nil && allow.Grant == nil {
 		return
 	}
-	l, err := parseURL(target)
-	require.NoError(t, err)
+	l := must(parseURL(target))
 	options.Requests = append(options.Requests, pastedManifest(t, allow.Manifest)...)
 	options.Grants = append(append([]manifests.NetworkGrant{}, options.Grants...), pastedGrants(t, allow.Grant)...)
-	p, err := readPermission(options)
-	require.NoError(t, err)
+	p := must(readPermission(options))
 	require.True(t, p.allows(l, method), "%s", allow.Grant)
 }
 
@@ -114,8 +111,7 @@ func pastedManifest(t *testing.T, rule json.RawMessage) []manifests.NetworkPermi
 	if rule == nil {
 		return nil
 	}
-	m, err := manifests.Parse("tool.json", []byte(`{"schema":"caisson/v1","name":"fetch","description":"Fetch a page.","module":{"path":"a.wasm"},"permissions":`+string(rule)+`}`))
-	require.NoError(t, err)
+	m := must(manifests.Parse("tool.json", []byte(`{"schema":"caisson/v1","name":"fetch","description":"Fetch a page.","module":{"path":"a.wasm"},"permissions":`+string(rule)+`}`)))
 	return m.Permissions.Network
 }
 
@@ -124,8 +120,7 @@ func pastedGrants(t *testing.T, rule json.RawMessage) []manifests.NetworkGrant {
 	if rule == nil {
 		return nil
 	}
-	policy, err := manifests.ParsePolicy("policy.json", []byte(`{"schema":"caisson-config/v1","grants":[`+string(rule)+`]}`))
-	require.NoError(t, err)
+	policy := must(manifests.ParsePolicy("policy.json", []byte(`{"schema":"caisson-config/v1","grants":[`+string(rule)+`]}`)))
 	return policy.For("fetch", "").Network
 }
 
@@ -142,23 +137,21 @@ func TestAddressReceipts(t *testing.T) {
 		"https://six.example.com/":  {"fd12::1", "six.example.com leads to a private address, and no grant says that it may", tool.Allow{Grant: json.RawMessage(`{"tools":["fetch"],"network":[{"host":"six.example.com","addresses":["fc00::/7"]}]}`)}},
 		"https://meta.example.com/": {"169.254.169.254", "meta.example.com leads to a link-local address, and no grant says that it may", tool.Allow{}},
 	} {
-		l, err := parseURL(target)
-		require.NoError(t, err)
+		l := must(parseURL(target))
 		names := newNames(t, map[string][]string{l.host.String(): {c.address}})
 		options := Options{Tool: "fetch", Requests: everything(80, 443, 8080), Grants: []manifests.NetworkGrant{grantOf(everything(80, 443, 8080)[0])}}
 		if c.address != "" {
 			options.Resolver = names.resolver()
 		}
 		s := open(t, options)
-		_, err = get(t, s, target)
+		_, err := get(t, s, target)
 		assert.Equal(t, c.rule, denied(t, err))
 		receipt := s.Denials()[0]
 		assert.Equal(t, c.allow, receipt.Allow, target)
 		if way := pastedGrants(t, receipt.Allow.Grant); len(way) > 0 {
 			pasted := options
 			pasted.Grants = append(append([]manifests.NetworkGrant{}, options.Grants...), way...)
-			p, err := readPermission(pasted)
-			require.NoError(t, err)
+			p := must(readPermission(pasted))
 			to, _ := p.reach(l, "GET")
 			address := l.host.Address()
 			if c.address != "" {
@@ -244,8 +237,7 @@ func TestDecisions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.options.Tool, c.options.Requests = "fetch", []manifests.NetworkPermission{api}
-			client, err := New(c.options)
-			require.NoError(t, err)
+			client := must(New(c.options))
 			defer client.Close()
 			c.want.Permission = "network"
 			assert.Equal(t, []tool.Decision{c.want}, client.Decisions())
@@ -262,8 +254,7 @@ type plainUse struct {
 
 func (u plainUse) location(t *testing.T) *location {
 	t.Helper()
-	l, err := parseURL(fmt.Sprintf("%s://%s:%d%s", u.scheme, u.host, u.port, u.path))
-	require.NoError(t, err)
+	l := must(parseURL(fmt.Sprintf("%s://%s:%d%s", u.scheme, u.host, u.port, u.path)))
 	return l
 }
 
@@ -317,8 +308,7 @@ func TestDecideAgainstReference(t *testing.T) {
 	line := func(random *rand.Rand) permissiontest.Line[plainUse] {
 		p := randomPermission(random)
 		p.Paths = slices.DeleteFunc(p.Paths, func(path string) bool { return path == "/a/" }) // which TestURLPath has
-		r, err := readRule(p)
-		require.NoError(t, err)
+		r := must(readRule(p))
 		return permissiontest.Line[plainUse]{Rule: &r, Text: fmt.Sprintf("%+v", p), Matches: func(u plainUse) bool { return plainAllows(p, u) }}
 	}
 	sample := permissiontest.Sample[plainUse]{
@@ -327,8 +317,7 @@ func TestDecideAgainstReference(t *testing.T) {
 			p := randomPermission(random)
 			p.Paths = slices.DeleteFunc(p.Paths, func(path string) bool { return path == "/a/" })
 			d := manifests.NetworkDeny{Host: oneOf(random, "", p.Host), Ports: p.Ports, Methods: p.Methods, Schemes: p.Schemes, Paths: p.Paths}
-			read, err := readDenial(Denied{NetworkDeny: d})
-			require.NoError(t, err)
+			read := must(readDenial(Denied{NetworkDeny: d}))
 			return permissiontest.Line[plainUse]{Rule: &read, Text: fmt.Sprintf("%+v", d), Matches: func(u plainUse) bool {
 				require.Equal(t, plainDenies(d, u), read.matches(locations[u], u.method), "%+v and %+v", d, u)
 				return plainDenies(d, u)
@@ -343,10 +332,8 @@ func TestDecideAgainstReference(t *testing.T) {
 
 // TestDenialsByAddressTakeNothingWhole: where a request leads is known when it is sent.
 func TestDenialsByAddressTakeNothingWhole(t *testing.T) {
-	asked, err := readRule(manifests.NetworkPermission{Host: "a.test"})
-	require.NoError(t, err)
-	everything, err := readDenial(Denied{})
-	require.NoError(t, err)
+	asked := must(readRule(manifests.NetworkPermission{Host: "a.test"}))
+	everything := must(readDenial(Denied{}))
 	require.True(t, everything.Covers(&asked))
 	everything.reach = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	require.False(t, everything.Covers(&asked))
@@ -357,10 +344,8 @@ func TestDenialsByAddressTakeNothingWhole(t *testing.T) {
 // TestNoMethodIsNotEveryMethod: what is left of a permission for tunnels alone allows nothing.
 func TestNoMethodIsNotEveryMethod(t *testing.T) {
 	requests := []manifests.NetworkPermission{{Host: "a.test", Methods: []string{"CONNECT"}}}
-	p, err := readPermission(Options{Requests: requests, Grants: []manifests.NetworkGrant{{NetworkPermission: manifests.NetworkPermission{Host: "*", Methods: []string{"CONNECT", "GET"}}}}})
-	require.NoError(t, err)
-	l, err := parseURL("https://a.test/")
-	require.NoError(t, err)
+	p := must(readPermission(Options{Requests: requests, Grants: []manifests.NetworkGrant{{NetworkPermission: manifests.NetworkPermission{Host: "*", Methods: []string{"CONNECT", "GET"}}}}}))
+	l := must(parseURL("https://a.test/"))
 	for _, method := range []string{"CONNECT", "GET", ""} {
 		require.False(t, p.allows(l, method), method)
 	}

@@ -62,8 +62,7 @@ func TestSecretsStayWithTheirOrigin(t *testing.T) {
 				Resolver: newNames(t, map[string][]string{"example.com": {"127.0.0.1"}}).resolver(),
 				Secrets:  secretFor(t, home, "example.com", manifests.SecretPlace{Header: "X-Api-Key"}),
 			})
-			_, err := get(t, s, home.at("example.com", "/"))
-			require.NoError(t, err)
+			require.NoError(t, errOf(get(t, s, home.at("example.com", "/"))))
 			assert.Equal(t, []string{theSecret, theSecret}, atHome)
 			assert.Equal(t, []string{""}, away)
 		})
@@ -89,8 +88,7 @@ func TestSecretsAreMasked(t *testing.T) {
 		Secrets: secretFor(t, echo, "127.0.0.1", manifests.SecretPlace{Header: "Authorization", Prefix: "Bearer "}),
 	})
 	for _, headers := range [][][2]string{nil, {{"Accept-Encoding", "gzip"}}} {
-		answer, err := s.Do(t.Context(), Request{URL: echo.at("127.0.0.1", "/"), Headers: headers})
-		require.NoError(t, err)
+		answer := must(s.Do(t.Context(), Request{URL: echo.at("127.0.0.1", "/"), Headers: headers}))
 		assert.True(t, strings.HasPrefix(string(answer.Body), "you sent Bearer [secret API_KEY] or "), string(answer.Body))
 		for _, header := range answer.Headers {
 			assert.NotContains(t, header[0]+header[1], theSecret[:8])
@@ -112,8 +110,7 @@ func TestSecretInQuery(t *testing.T) {
 		Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grantOf(permission)},
 		Secrets: secretFor(t, s, "127.0.0.1", manifests.SecretPlace{Query: "key"}),
 	})
-	answer, err := get(t, session, s.at("127.0.0.1", "/?q=1"))
-	require.NoError(t, err)
+	answer := must(get(t, session, s.at("127.0.0.1", "/?q=1")))
 	assert.Equal(t, []string{"q=1&key=" + theSecret, "q=1&key=" + theSecret}, got)
 	assert.Equal(t, s.at("127.0.0.1", "/next?q=1&key=[secret API_KEY]"), answer.URL)
 	assert.NotContains(t, session.HostCalls()[0].Target, "key")
@@ -180,12 +177,10 @@ func TestSecretInBody(t *testing.T) {
 		Secrets: secretFor(t, s, "127.0.0.1", manifests.SecretPlace{Body: "key"}),
 	})
 	request := Request{Method: "POST", URL: s.at("127.0.0.1", "/"), Headers: [][2]string{{"Content-Type", "application/json"}}, Body: []byte(`{"n":1}`)}
-	_, err := session.Do(t.Context(), request)
-	require.NoError(t, err)
+	require.NoError(t, errOf(session.Do(t.Context(), request)))
 	assert.JSONEq(t, `{"n":1,"key":"`+theSecret+`"}`, got)
 	request.Body = []byte(`[1]`)
-	_, err = session.Do(t.Context(), request)
-	require.ErrorIs(t, err, ErrInvalid)
+	require.ErrorIs(t, errOf(session.Do(t.Context(), request)), ErrInvalid)
 	assert.EqualValues(t, 1, s.requests.Load())
 }
 

@@ -31,8 +31,7 @@ func TestSendAndReceive(t *testing.T) {
 			session := granted(t, s, Limits{})
 			ids := map[int]string{}
 			for i := range MaxInFlight {
-				id, err := session.Send(t.Context(), Request{URL: s.at("127.0.0.1", fmt.Sprintf("/?n=%d", i))})
-				require.NoError(t, err)
+				id := must(session.Send(t.Context(), Request{URL: s.at("127.0.0.1", fmt.Sprintf("/?n=%d", i))}))
 				ids[id] = fmt.Sprint(i)
 			}
 			require.Len(t, ids, MaxInFlight)
@@ -51,11 +50,9 @@ func TestSendAndReceive(t *testing.T) {
 			}
 			close(release)
 			for id, want := range ids {
-				answer, err := session.Receive(t.Context(), id)
-				require.NoError(t, err)
+				answer := must(session.Receive(t.Context(), id))
 				assert.Equal(t, want, string(answer.Body))
-				_, err = session.Receive(t.Context(), id)
-				require.ErrorIs(t, err, ErrInvalid, "each can be received once")
+				require.ErrorIs(t, errOf(session.Receive(t.Context(), id)), ErrInvalid, "each can be received once")
 			}
 			assert.EqualValues(t, MaxInFlight, session.Calls())
 		})
@@ -70,8 +67,7 @@ func TestSendReportsAtOnce(t *testing.T) {
 		ErrDenied:  {URL: "https://example.com/"},
 		ErrLimit:   {Method: "POST", URL: s.at("127.0.0.1", "/"), Body: make([]byte, 11)},
 	} {
-		_, err := session.Send(t.Context(), request)
-		require.ErrorIs(t, err, kind)
+		require.ErrorIs(t, errOf(session.Send(t.Context(), request)), kind)
 	}
 	assert.Zero(t, s.connections.Load())
 	for range 2 * MaxInFlight {
@@ -96,8 +92,7 @@ func TestClose(t *testing.T) {
 			session := granted(t, s, Limits{})
 			var ids []int
 			for range 2 {
-				id, err := session.Send(t.Context(), Request{URL: s.at("127.0.0.1", "/"), Timeout: time.Hour})
-				require.NoError(t, err)
+				id := must(session.Send(t.Context(), Request{URL: s.at("127.0.0.1", "/"), Timeout: time.Hour}))
 				ids = append(ids, id)
 			}
 			waiting := make(chan error)
@@ -119,8 +114,7 @@ func TestClose(t *testing.T) {
 				require.ErrorIs(t, err, ErrUnavailable)
 				require.ErrorIs(t, err, context.Canceled)
 			}
-			_, err := session.Do(t.Context(), Request{URL: s.at("127.0.0.1", "/")})
-			require.ErrorIs(t, err, ErrUnavailable)
+			require.ErrorIs(t, errOf(session.Do(t.Context(), Request{URL: s.at("127.0.0.1", "/")})), ErrUnavailable)
 			closing(session)
 		})
 	}
@@ -174,8 +168,7 @@ func TestSharedByteLimit(t *testing.T) {
 func TestHostCallsAreCapped(t *testing.T) {
 	session := open(t, Options{Tool: "fetch"})
 	for i := range tool.MaxHostCalls + 10 {
-		_, err := session.Do(t.Context(), Request{URL: fmt.Sprintf("https://host%d.example.com/", i)})
-		require.ErrorIs(t, err, ErrDenied)
+		require.ErrorIs(t, errOf(session.Do(t.Context(), Request{URL: fmt.Sprintf("https://host%d.example.com/", i)})), ErrDenied)
 	}
 	assert.Len(t, session.HostCalls(), tool.MaxHostCalls)
 	assert.EqualValues(t, tool.MaxHostCalls+10, session.Calls())
@@ -194,8 +187,7 @@ func TestHostCallTargetsAreSafe(t *testing.T) {
 		"https://example.com/%1b%e2%80%ae":   "GET https://example.com/%1b%e2%80%ae",
 		"https://example.com/ü":              "GET https://example.com/%C3%BC",
 	} {
-		_, err := session.Do(t.Context(), Request{URL: target})
-		require.Error(t, err)
+		require.Error(t, errOf(session.Do(t.Context(), Request{URL: target})))
 		calls := session.HostCalls()
 		assert.Equal(t, want, calls[len(calls)-1].Target)
 		assert.False(t, calls[len(calls)-1].Allowed)
@@ -274,19 +266,16 @@ func TestBodiesUnderWayAreBounded(t *testing.T) {
 	permission := s.permission("127.0.0.1", http.MethodPost)
 	session := openWith(t, Options{Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grantOf(permission)}}, Limits{Bytes: 1 << 20})
 	request := Request{Method: http.MethodPost, URL: s.at("127.0.0.1", "/"), Body: make([]byte, 1<<20)}
-	_, err := session.Do(t.Context(), Request{Method: http.MethodPut, URL: request.URL, Body: request.Body})
-	require.ErrorIs(t, err, ErrDenied)
-	id, err := session.Send(t.Context(), request)
-	require.NoError(t, err)
-	_, err = session.Send(t.Context(), request)
+	require.ErrorIs(t, errOf(session.Do(t.Context(), Request{Method: http.MethodPut, URL: request.URL, Body: request.Body})), ErrDenied)
+	id := must(session.Send(t.Context(), request))
+	_, err := session.Send(t.Context(), request)
 	close(release)
 	var failed *Error
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, "http_bytes", failed.Limit)
 	<-session.sent[id].done
 	assert.Nil(t, session.sent[id].hop.body, "the body is not kept until the answer is received")
-	_, err = session.Receive(t.Context(), id)
-	require.NoError(t, err)
+	require.NoError(t, errOf(session.Receive(t.Context(), id)))
 }
 
 // TestHostCallsSayWhenTheyBegan: the record of a call is in the order of time.
@@ -294,8 +283,7 @@ func TestHostCallsSayWhenTheyBegan(t *testing.T) {
 	session := open(t, Options{Tool: "fetch"})
 	before := time.Now()
 	for _, target := range []string{"https://example.com/", "no URL"} {
-		_, err := session.Do(t.Context(), Request{URL: target})
-		require.Error(t, err)
+		require.Error(t, errOf(session.Do(t.Context(), Request{URL: target})))
 	}
 	for _, call := range session.HostCalls() {
 		assert.False(t, call.Began.Before(before))

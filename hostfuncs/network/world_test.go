@@ -49,8 +49,7 @@ type names struct {
 
 func newNames(t testing.TB, answers map[string][]string) *names {
 	t.Helper()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	require.NoError(t, err)
+	conn := must(net.ListenPacket("udp", "127.0.0.1:0"))
 	n := &names{answers: answers, conn: conn}
 	done := make(chan struct{})
 	go func() {
@@ -162,8 +161,7 @@ func serve(t testing.TB, kind protocol, handler http.HandlerFunc) *server {
 // serveAt serves at an address, and calls connected for each connection.
 func serveAt(t testing.TB, kind protocol, address string, handler http.HandlerFunc, connected func(net.Conn)) *server {
 	t.Helper()
-	listener, err := net.Listen("tcp", address)
-	require.NoError(t, err)
+	listener := must(net.Listen("tcp", address))
 	s := &server{}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.requests.Add(1)
@@ -239,8 +237,7 @@ func open(t testing.TB, options Options) *Session {
 
 func openWith(t testing.TB, options Options, limits Limits) *Session {
 	t.Helper()
-	client, err := New(options)
-	require.NoError(t, err)
+	client := must(New(options))
 	session := client.Open(limits)
 	t.Cleanup(func() {
 		session.Close()
@@ -320,3 +317,14 @@ func hostCheck(allowed func(host string) bool, target string) bool {
 	u, err := url.Parse(target)
 	return err == nil && allowed(u.Hostname())
 }
+
+// must returns the result of a step that does not fail.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// errOf returns the error of a call whose result does not matter.
+func errOf[T any](_ T, err error) error { return err }

@@ -148,8 +148,7 @@ func TestSuggestionsAreSafeToPaste(t *testing.T) {
 		"no host":             {"web", "K", "", tool.Allow{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set, err := secrets.New(secrets.Options{Tool: c.tool, Requests: []manifests.SecretPermission{request(c.secret, inHeader("X"), c.host)}})
-			require.NoError(t, err)
+			set := must(secrets.New(secrets.Options{Tool: c.tool, Requests: []manifests.SecretPermission{request(c.secret, inHeader("X"), c.host)}}))
 			assert.Equal(t, c.want, set.Decisions()[0].Allow)
 		})
 	}
@@ -228,11 +227,9 @@ func TestAlternativesForOnePlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			options := options
 			options.LookupEnv = c.values.lookup
-			set, err := secrets.New(options)
-			require.NoError(t, err)
+			set := must(secrets.New(options))
 			r := newRequest(t, "GET", "https://api.search.example")
-			_, err = set.Inject(r, nil)
-			require.NoError(t, err)
+			require.NoError(t, errOf(set.Inject(r, nil)))
 			assert.Equal(t, []string{c.want}, r.Header["Authorization"])
 			assert.Equal(t, c.reason, set.Decisions()[1].Reason)
 			assert.Len(t, set.Names(), 1)

@@ -17,8 +17,7 @@ const maxFilled = 1 << 20 // bytes of a body, as the documentation says
 
 func newRequest(t testing.TB, method, url string) *http.Request {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
-	require.NoError(t, err)
+	r := must(http.NewRequestWithContext(t.Context(), method, url, nil))
 	return r
 }
 
@@ -27,14 +26,12 @@ func TestInjectIntoHeader(t *testing.T) {
 	set := one(t, place, "0123456789abcdef")
 	r := newRequest(t, "POST", "https://api.search.example/v1")
 	r.Header = http.Header{"Authorization": {"guest", "two"}, "AUTHORIZATION": {"three"}, "authorization": {"four"}, "Accept-Authorization": {"no"}, "Accept": {"*/*"}}
-	body, err := set.Inject(r, []byte("body"))
-	require.NoError(t, err)
+	body := must(set.Inject(r, []byte("body")))
 	assert.Equal(t, "body", string(body))
 	assert.Equal(t, http.Header{"Authorization": {"Bearer 0123456789abcdef"}, "Accept-Authorization": {"no"}, "Accept": {"*/*"}}, r.Header)
 	r = newRequest(t, "GET", "https://api.search.example/v1")
 	r.Header = nil
-	_, err = set.Inject(r, nil)
-	require.NoError(t, err)
+	require.NoError(t, errOf(set.Inject(r, nil)))
 	assert.Equal(t, "Bearer 0123456789abcdef", r.Header.Get("Authorization"))
 }
 
@@ -61,8 +58,7 @@ func TestInjectIntoQuery(t *testing.T) {
 	} {
 		r := newRequest(t, "GET", "https://api.search.example/v1")
 		r.URL.RawQuery = query
-		_, err := set.Inject(r, nil)
-		require.NoError(t, err)
+		require.NoError(t, errOf(set.Inject(r, nil)))
 		assert.Equal(t, want, r.URL.RawQuery, "%q", query)
 		assert.Empty(t, r.Header)
 	}
@@ -100,8 +96,7 @@ func TestInjectIntoForm(t *testing.T) {
 	set := one(t, inBody("api_key"), "0123456789+abcdef")
 	r := newRequest(t, "POST", "https://api.search.example/v1")
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	got, err := set.Inject(r, []byte("a=1+2&api%5fkey=x&b=%41"))
-	require.NoError(t, err)
+	got := must(set.Inject(r, []byte("a=1+2&api%5fkey=x&b=%41")))
 	assert.Equal(t, "a=1+2&b=%41&api_key=0123456789%2Babcdef", string(got))
 }
 
@@ -146,8 +141,7 @@ func TestInjectWithoutMasking(t *testing.T) {
 	r := newRequest(t, "POST", "https://"+host+"/v1")
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	long := strings.Repeat("a", 100<<10)
-	body, err := set.Inject(r, []byte(long))
-	require.NoError(t, err)
+	body := must(set.Inject(r, []byte(long)))
 	assert.Equal(t, long+"&api_key=hunter2", string(body))
 }
 
@@ -187,8 +181,7 @@ func TestInjectRefusesBodiesWithoutRoom(t *testing.T) {
 	for _, method := range []string{"GET", "HEAD", ""} { // as after a redirect
 		r := newRequest(t, "GET", "https://api.search.example/v1")
 		r.Method = method
-		body, err := set.Inject(r, nil)
-		require.NoError(t, err)
+		body := must(set.Inject(r, nil))
 		assert.Empty(t, body)
 	}
 }
@@ -217,8 +210,7 @@ func TestInjectGoesToItsOriginAlone(t *testing.T) {
 	} {
 		r := newRequest(t, "GET", url)
 		before := r.URL.String()
-		_, err := set.Inject(r, nil)
-		require.NoError(t, err)
+		require.NoError(t, errOf(set.Inject(r, nil)))
 		assert.Equal(t, want, r.Header.Get("X-Api-Key") != "", url)
 		assert.Equal(t, before, r.URL.String())
 	}
@@ -238,8 +230,7 @@ func TestGrantWidensToPortsAndSchemes(t *testing.T) {
 		"https://[::1]/": false, "https://[::2]:8443/": false, "http://[::ffff:0:1]/": false,
 	} {
 		r := newRequest(t, "GET", url)
-		_, err := set.Inject(r, nil)
-		require.NoError(t, err)
+		require.NoError(t, errOf(set.Inject(r, nil)))
 		assert.Equal(t, want, r.Header.Get("X-Api-Key") != "", url)
 	}
 	assert.Equal(t, "SEARCH_KEY in the header X-Api-Key for http://[::1], http://[::1]:8443, https://[::1]:80, https://[::1]:8443", set.Decisions()[0].Effective)
@@ -273,14 +264,12 @@ func TestSecretsOfOneOriginGoTogether(t *testing.T) {
 	require.NoError(t, err)
 	r := newRequest(t, "POST", "https://api.search.example/")
 	r.Header.Set("Content-Type", "application/json")
-	body, err := set.Inject(r, []byte("{}"))
-	require.NoError(t, err)
+	body := must(set.Inject(r, []byte("{}")))
 	assert.Equal(t, strings.Repeat("k", 16), r.Header.Get("X-Key"))
 	assert.Equal(t, "app="+strings.Repeat("a", 16), r.URL.RawQuery)
 	assert.Equal(t, `{"token":"`+strings.Repeat("t", 16)+`"}`, string(body))
 	r = newRequest(t, "GET", "https://other.example/")
-	_, err = set.Inject(r, nil)
-	require.NoError(t, err)
+	require.NoError(t, errOf(set.Inject(r, nil)))
 	assert.Equal(t, "key="+strings.Repeat("o", 16), r.URL.RawQuery)
 	assert.Empty(t, r.Header)
 	assert.Equal(t, []string{"APP", "KEY", "TOKEN"}, set.Names())

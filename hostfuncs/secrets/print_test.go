@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
 )
@@ -18,8 +17,7 @@ import (
 func TestNoPrintedFormShowsAValue(t *testing.T) {
 	const value = "0123456789abcdef"
 	set := one(t, inHeader("X-Api-Key"), value)
-	encoded, err := json.Marshal(map[string]any{"pointer": set, "value": *set})
-	require.NoError(t, err)
+	encoded := must(json.Marshal(map[string]any{"pointer": set, "value": *set}))
 	assert.JSONEq(t, `{"pointer":["SEARCH_KEY"],"value":["SEARCH_KEY"]}`, string(encoded))
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("m", "set", set, "value", *set)

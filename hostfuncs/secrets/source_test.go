@@ -30,8 +30,7 @@ func from(source manifests.SecretSource, place manifests.SecretPlace, values env
 func valueOf(t *testing.T, set *secrets.Set) string {
 	t.Helper()
 	r := newRequest(t, "GET", "https://"+host)
-	_, err := set.Inject(r, nil)
-	require.NoError(t, err)
+	require.NoError(t, errOf(set.Inject(r, nil)))
 	for name := range r.URL.Query() {
 		return r.URL.Query().Get(name)
 	}
@@ -54,8 +53,7 @@ func TestValueFromFile(t *testing.T) {
 		"0123456789 = # abcdef\n":  "0123456789 = # abcdef",
 		strings.Repeat("x", 8<<10): strings.Repeat("x", 8<<10),
 	} {
-		set, err := from(manifests.SecretSource{File: writeFile(t, content, 0o600)}, inHeader("X-Api-Key"), nil)
-		require.NoError(t, err)
+		set := must(from(manifests.SecretSource{File: writeFile(t, content, 0o600)}, inHeader("X-Api-Key"), nil))
 		assert.Equal(t, want, valueOf(t, set))
 		assert.Equal(t, "granted", set.Decisions()[0].Reason)
 	}
@@ -116,14 +114,11 @@ func TestSourcesThatNobodyAsksForAreNotRead(t *testing.T) {
 	grant := granted(key, host)
 	grant.From = manifests.SecretSource{File: filepath.Join(t.TempDir(), "absent")}
 	options := secrets.Options{Grants: []manifests.SecretGrant{grant}}
-	_, err := secrets.New(options)
-	require.NoError(t, err)
+	require.NoError(t, errOf(secrets.New(options)))
 	options.Requests = []manifests.SecretPermission{request(key, inHeader("X"), host)}
-	_, err = secrets.New(options)
-	require.ErrorIs(t, err, secrets.ErrSource, "the control")
+	require.ErrorIs(t, errOf(secrets.New(options)), secrets.ErrSource, "the control")
 	options.Deny = []secrets.Denied{{Name: key}}
-	_, err = secrets.New(options)
-	require.NoError(t, err)
+	require.NoError(t, errOf(secrets.New(options)))
 }
 
 const ageContent = "# the team's keys\n\nSEARCH_KEY=0123456789abcdef\r\nother=a=b # c == 16 bytes\n  # indented\nEMPTY=\nlast=fedcba9876543210"
@@ -131,8 +126,7 @@ const ageContent = "# the team's keys\n\nSEARCH_KEY=0123456789abcdef\r\nother=a=
 // seal writes a file that the identity opens, and the identity's own.
 func seal(t *testing.T, content string, armored bool) manifests.SecretSource {
 	t.Helper()
-	identity, err := age.GenerateX25519Identity()
-	require.NoError(t, err)
+	identity := must(age.GenerateX25519Identity())
 	return manifests.SecretSource{
 		Age:      writeFile(t, sealed(t, content, armored, identity.Recipient()), 0o600),
 		Identity: writeFile(t, "# created: today\n"+identity.String()+"\n", 0o600),
@@ -146,10 +140,8 @@ func sealed(t *testing.T, content string, armored bool, recipient age.Recipient)
 	if armored {
 		out = armor.NewWriter(&file)
 	}
-	in, err := age.Encrypt(out, recipient)
-	require.NoError(t, err)
-	_, err = io.WriteString(in, content)
-	require.NoError(t, err)
+	in := must(age.Encrypt(out, recipient))
+	require.NoError(t, errOf(io.WriteString(in, content)))
 	require.NoError(t, in.Close())
 	require.NoError(t, out.Close())
 	return file.String()
@@ -164,14 +156,12 @@ func TestValueFromAgeFile(t *testing.T) {
 		source := seal(t, ageContent, armored)
 		for name, want := range map[string]string{"": "0123456789abcdef", "other": "a=b # c == 16 bytes", "last": "fedcba9876543210"} {
 			source.Key = name
-			set, err := from(source, inHeader("X-Api-Key"), nil)
-			require.NoError(t, err)
+			set := must(from(source, inHeader("X-Api-Key"), nil))
 			assert.Equal(t, want, valueOf(t, set))
 		}
 		for name, want := range map[string]string{"absent": "the age file has no absent", "EMPTY": "EMPTY is empty in the age file"} {
 			source.Key = name
-			set, err := from(source, inHeader("X-Api-Key"), nil)
-			require.NoError(t, err)
+			set := must(from(source, inHeader("X-Api-Key"), nil))
 			assert.False(t, set.Exists(key))
 			assert.Equal(t, want, set.Decisions()[0].Reason)
 		}
@@ -179,8 +169,7 @@ func TestValueFromAgeFile(t *testing.T) {
 }
 
 func TestAgeFileForAHybridKey(t *testing.T) {
-	identity, err := age.GenerateHybridIdentity()
-	require.NoError(t, err)
+	identity := must(age.GenerateHybridIdentity())
 	set, err := from(manifests.SecretSource{
 		Age:      writeFile(t, sealed(t, ageContent, false, identity.Recipient()), 0o600),
 		Identity: writeFile(t, identity.String(), 0o600),
@@ -201,8 +190,7 @@ func TestAgeFileServesManySecrets(t *testing.T) {
 	})
 	require.NoError(t, err)
 	r := newRequest(t, "GET", "https://"+host)
-	_, err = set.Inject(r, nil)
-	require.NoError(t, err)
+	require.NoError(t, errOf(set.Inject(r, nil)))
 	assert.Equal(t, "0123456789abcdef", r.Header.Get("X-First"))
 	assert.Equal(t, "fedcba9876543210", r.Header.Get("X-Second"))
 }
@@ -210,8 +198,7 @@ func TestAgeFileServesManySecrets(t *testing.T) {
 // TestUnreadableAgeFiles: no error holds a part of a key or of the content.
 func TestUnreadableAgeFiles(t *testing.T) {
 	good, other := seal(t, ageContent, true), seal(t, ageContent, false)
-	identity, err := os.ReadFile(good.Identity)
-	require.NoError(t, err)
+	identity := must(os.ReadFile(good.Identity))
 	binary, err := os.ReadFile(other.Age)
 	require.NoError(t, err)
 	folder := t.TempDir()

@@ -24,8 +24,7 @@ func TestModesOfSecretFiles(t *testing.T) {
 		assert.ErrorContains(t, err, "chmod go-w")
 	}
 	for _, mode := range []os.FileMode{0o640, 0o644, 0o604} {
-		set, err := from(manifests.SecretSource{File: writeFile(t, value, mode)}, inHeader("X"), nil)
-		require.NoError(t, err)
+		set := must(from(manifests.SecretSource{File: writeFile(t, value, mode)}, inHeader("X"), nil))
 		assert.Regexp(t, `^granted; its file can be read by others \(mode 06[04][04]\)$`, set.Decisions()[0].Reason)
 	}
 }

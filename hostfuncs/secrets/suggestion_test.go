@@ -20,16 +20,13 @@ func TestWhatIsSuggestedGrants(t *testing.T) {
 			Tool: "web_search", Requests: []manifests.SecretPermission{asked},
 			LookupEnv: environment{asked.Name: "0123456789abcdef"}.lookup,
 		}
-		refused, err := secrets.New(options)
-		require.NoError(t, err)
+		refused := must(secrets.New(options))
 		_, denial := refused.Check(asked.Name)
 		require.NotNil(t, denial)
 
-		policy, err := manifests.ParsePolicy("caisson.json", []byte(`{"schema":"caisson-config/v1","grants":[`+string(denial.Allow.Grant)+`]}`))
-		require.NoError(t, err)
+		policy := must(manifests.ParsePolicy("caisson.json", []byte(`{"schema":"caisson-config/v1","grants":[`+string(denial.Allow.Grant)+`]}`)))
 		options.Grants = policy.For("web_search", "").Secrets
-		set, err := secrets.New(options)
-		require.NoError(t, err)
+		set := must(secrets.New(options))
 		assert.True(t, set.Exists(asked.Name), "%s", denial.Allow.Grant)
 	}
 }
@@ -42,8 +39,7 @@ func TestSuggestionNamesTheOrigin(t *testing.T) {
 		Network:   []manifests.NetworkPermission{{Host: "other.example"}, {Host: "localhost", Schemes: []string{"http"}, Ports: []int{8080}}},
 		LookupEnv: environment{key: "0123456789abcdef"}.lookup,
 	}
-	refused, err := secrets.New(options)
-	require.NoError(t, err)
+	refused := must(secrets.New(options))
 	_, denial := refused.Check(key)
 	require.NotNil(t, denial)
 	assert.Equal(t, `{"tools":["web_search"],"secrets":[{"name":"SEARCH_KEY","from":{"env":"SEARCH_KEY"},"host":"localhost","ports":[8080],"schemes":["http"]}]}`, string(denial.Allow.Grant))
@@ -57,12 +53,10 @@ func TestGrantWithoutAPlaceIsForHeaders(t *testing.T) {
 			Requests: []manifests.SecretPermission{request(key, place, host)}, Grants: []manifests.SecretGrant{granted(key, host)},
 			LookupEnv: environment{key: "0123456789abcdef"}.lookup,
 		}
-		set, err := secrets.New(options)
-		require.NoError(t, err)
+		set := must(secrets.New(options))
 		assert.Equal(t, place.Header != "", set.Exists(key), "%+v", place)
 		options.Grants[0].Place = place
-		set, err = secrets.New(options)
-		require.NoError(t, err)
+		set = must(secrets.New(options))
 		assert.True(t, set.Exists(key), "%+v", place)
 	}
 }
@@ -75,8 +69,7 @@ func TestSetServesManyAtOnce(t *testing.T) {
 			t.Parallel()
 			for range 20 {
 				r := newRequest(t, "GET", "https://"+host)
-				_, err := set.Inject(r, nil)
-				require.NoError(t, err)
+				require.NoError(t, errOf(set.Inject(r, nil)))
 				require.Equal(t, "[secret SEARCH_KEY]", set.MaskText(r.Header.Get("X-Api-Key")))
 				require.NotEmpty(t, set.Decisions())
 				exists, _ := set.Check(key)

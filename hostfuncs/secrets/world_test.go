@@ -51,8 +51,7 @@ func in(place manifests.SecretPlace, grant manifests.SecretGrant) manifests.Secr
 // one returns a set with one secret for https://api.search.example.
 func one(t testing.TB, place manifests.SecretPlace, value string) *secrets.Set {
 	t.Helper()
-	set, err := tryOne(place, value)
-	require.NoError(t, err)
+	set := must(tryOne(place, value))
 	require.Equal(t, []string{key}, set.Names())
 	return set
 }
@@ -74,15 +73,24 @@ func several(t testing.TB, values map[string]string) *secrets.Set {
 		options.Requests = append(options.Requests, request(name, inHeader("X-"+name), host))
 		options.Grants = append(options.Grants, granted(name, host))
 	}
-	set, err := secrets.New(options)
-	require.NoError(t, err)
+	set := must(secrets.New(options))
 	require.Len(t, set.Names(), len(values))
 	return set
 }
 
 func oneHost(t *testing.T, text string) permission.Host {
 	t.Helper()
-	host, err := permission.ParseOneHost(text)
-	require.NoError(t, err)
+	host := must(permission.ParseOneHost(text))
 	return host
 }
+
+// must returns the result of a step that does not fail.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// errOf returns the error of a call whose result does not matter.
+func errOf[T any](_ T, err error) error { return err }

@@ -16,8 +16,7 @@ import (
 
 func compile(t testing.TB, source string) *schema.Schema {
 	t.Helper()
-	compiled, err := schema.Compile([]byte(source))
-	require.NoError(t, err)
+	compiled := must(schema.Compile([]byte(source)))
 	return compiled
 }
 
@@ -158,3 +157,14 @@ func BenchmarkArguments(b *testing.B) {
 		})
 	}
 }
+
+// must returns the result of a step that does not fail.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// errOf returns the error of a call whose result does not matter.
+func errOf[T any](_ T, err error) error { return err }
