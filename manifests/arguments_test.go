@@ -69,8 +69,7 @@ func TestExpandArgs(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := must(expand(t, c.arguments, c.templates...))
-			assert.Equal(t, c.want, got)
+			assert.Equal(t, c.want, must(expand(t, c.arguments, c.templates...)))
 		})
 	}
 }
@@ -114,8 +113,7 @@ func TestExpandArgsRefuses(t *testing.T) {
 
 // The control of the refusals above: without the rule, a value becomes an option.
 func TestExpandArgsControl(t *testing.T) {
-	got := must(expand(t, `{"a":"--output=/etc"}`, "{a|dash}"))
-	assert.Equal(t, []string{"--output=/etc"}, got)
+	assert.Equal(t, []string{"--output=/etc"}, must(expand(t, `{"a":"--output=/etc"}`, "{a|dash}")))
 }
 
 func TestParseArgTemplateRefuses(t *testing.T) {
@@ -160,9 +158,7 @@ func TestExpandArgsLeavesTheArgumentsAlone(t *testing.T) {
 	template, err := manifests.ParseArgTemplate("{a}")
 	require.NoError(t, err)
 	for range 2 {
-		args := must(manifests.ExpandArgs([]manifests.ArgTemplate{template}, arguments))
-		assert.Equal(t, []string{"x", "yy", "3"}, args)
+		assert.Equal(t, []string{"x", "yy", "3"}, must(manifests.ExpandArgs([]manifests.ArgTemplate{template}, arguments)))
 	}
-	after := must(arguments.MarshalJSON())
-	assert.Equal(t, text, string(after))
+	assert.Equal(t, text, string(must(arguments.MarshalJSON())))
 }

@@ -64,6 +64,5 @@ func compareGolden(t *testing.T, golden string, err error) {
 	if *update {
 		require.NoError(t, os.WriteFile(golden, []byte(got.String()), 0o644))
 	}
-	want := must(os.ReadFile(golden))
-	assert.Equal(t, string(want), got.String())
+	assert.Equal(t, string(must(os.ReadFile(golden))), got.String())
 }

@@ -63,7 +63,7 @@ func files() kind {
             "additionalProperties": false,
             "properties": {
               "path": {"$ref": "#/$defs/guestPath"},
-              "access": {"enum": ["read", "read-write"], "description": "read when absent."}
+              "access": {"enum": ["read", "read-write"], "description": "Default: read."}
             }
           }
         }`,
@@ -82,8 +82,8 @@ func files() kind {
               "additionalProperties": false,
               "properties": {
                 "path": {"$ref": "#/$defs/guestPath"},
-                "host": {"$ref": "#/$defs/hostPath", "description": "A folder; {name} as an element stands for a context value."},
-                "access": {"enum": ["read", "read-write"], "description": "read when absent."},
+                "host": {"$ref": "#/$defs/hostPath", "description": "A folder. A path element may be {name}, which is replaced by a context value."},
+                "access": {"enum": ["read", "read-write"], "description": "Default: read."},
                 "quota": {"$ref": "#/$defs/bytes"},
                 "quota_files": {"type": "integer", "minimum": 1, "maximum": 1000000000}
               }
@@ -99,7 +99,7 @@ func files() kind {
             "additionalProperties": false,
             "properties": {
               "path": {"$ref": "#/$defs/guestPath"},
-              "access": {"enum": ["read", "read-write"], "description": "read-write denies writing alone."}
+              "access": {"enum": ["read", "read-write"], "description": "read-write denies only writing. Default: everything is denied."}
             }
           }`,
 			read: func(r *reader, n *node, at string, d *Deny) { d.Files = r.fileDeny(n, at) },

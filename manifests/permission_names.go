@@ -130,7 +130,7 @@ func tools() kind {
 		},
 		gives: grants("calls", `{
             "type": "array",
-            "description": "Names of tools that the tools may call. Each does what its own permissions allow.",
+            "description": "Names of tools that may be called. Each runs with its own permissions.",
             "maxItems": 256,
             "uniqueItems": true,
             "items": {"$ref": "#/$defs/toolName"}
@@ -141,7 +141,7 @@ func tools() kind {
 			},
 			listing(func(c CallGrant) *node { return textOf(c.Tool) }), func(c CallGrant) Statement { return callStatement(c.Tool) }),
 		takes: &taking{
-			key: "call", schema: `{"$ref": "#/$defs/toolName", "description": "A tool that must not be called by tools."}`,
+			key: "call", schema: `{"$ref": "#/$defs/toolName", "description": "A tool that other tools must not call."}`,
 			read: func(r *reader, n *node, at string, d *Deny) { d.Call = r.name(n, at) },
 			say:  func(d Deny) (Statement, bool) { return callStatement(d.Call), d.Call != "" },
 		},

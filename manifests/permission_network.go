@@ -93,9 +93,9 @@ func network() kind {
                 "methods": {"$ref": "#/$defs/methods"},
                 "schemes": {"$ref": "#/$defs/schemes"},
                 "paths": {"$ref": "#/$defs/urlPaths"},
-                "addresses": {"$ref": "#/$defs/addresses", "description": "Networks beside the public internet in which the host may be."},
-                "connect": {"type": "string", "pattern": "^[0-9.]+:[0-9]+$|^\\[[0-9a-fA-F:.]+\\]:[0-9]+$", "description": "Where connections go, whatever the host's name resolves to."},
-                "authorities": {"$ref": "#/$defs/hostPath", "description": "Certificates in PEM that are trusted for this host."}
+                "addresses": {"$ref": "#/$defs/addresses", "description": "Networks that the host may be in, besides the public internet."},
+                "connect": {"type": "string", "pattern": "^[0-9.]+:[0-9]+$|^\\[[0-9a-fA-F:.]+\\]:[0-9]+$", "description": "Address and port to connect to, regardless of DNS."},
+                "authorities": {"$ref": "#/$defs/hostPath", "description": "PEM file of additional certificate authorities for this host."}
               }
             }
           }`,
@@ -105,7 +105,7 @@ func network() kind {
 			key: "network",
 			schema: `{
             "type": "object",
-            "description": "Requests that match all of the keys.",
+            "description": "Requests that match every key given here.",
             "additionalProperties": false,
             "properties": {
               "host": {"$ref": "#/$defs/hostPattern"},

@@ -87,9 +87,9 @@ func secrets() kind {
             "properties": {
               "name": {"type": "string", "pattern": "^[A-Z][A-Z0-9_]{0,127}$"},
               "header": {"type": "string", "minLength": 1, "maxLength": 128},
-              "prefix": {"type": "string", "pattern": "^[!-~][ -~]{0,63}$", "description": "What stands before the secret in the header, such as 'Bearer '."},
+              "prefix": {"type": "string", "pattern": "^[!-~][ -~]{0,63}$", "description": "Text before the secret in the header, such as 'Bearer '."},
               "query": {"type": "string", "pattern": "^[A-Za-z0-9._~-]{1,128}$"},
-              "body": {"type": "string", "pattern": "^[A-Za-z0-9._~-]{1,128}$", "description": "A member of the JSON object, or a field of the form."},
+              "body": {"type": "string", "pattern": "^[A-Za-z0-9._~-]{1,128}$", "description": "Name of a member of the JSON body, or of a form field."},
               "host": {"type": "string", "minLength": 1, "maxLength": 253}
             }
           }
@@ -115,11 +115,11 @@ func secrets() kind {
                   "dependentRequired": {"age": ["identity"], "identity": ["age"], "key": ["age"]},
                   "additionalProperties": false,
                   "properties": {
-                    "env": {"$ref": "#/$defs/setting", "description": "A variable of the host's environment."},
+                    "env": {"$ref": "#/$defs/setting", "description": "An environment variable of the host."},
                     "file": {"$ref": "#/$defs/hostPath"},
-                    "age": {"$ref": "#/$defs/hostPath", "description": "A file encrypted with age, with lines of NAME=value."},
-                    "identity": {"$ref": "#/$defs/hostPath", "description": "The key to the file."},
-                    "key": {"$ref": "#/$defs/setting", "description": "The name in the file; the secret's own when absent."}
+                    "age": {"$ref": "#/$defs/hostPath", "description": "A file encrypted with age that contains lines of NAME=value."},
+                    "identity": {"$ref": "#/$defs/hostPath", "description": "A file with the key that decrypts it."},
+                    "key": {"$ref": "#/$defs/setting", "description": "The name in the file. Default: the secret's name."}
                   }
                 },
                 "host": {"type": "string", "minLength": 1, "maxLength": 253, "description": "The one host that may receive the secret."},
@@ -129,7 +129,7 @@ func secrets() kind {
                 "prefix": {"type": "string", "pattern": "^[!-~][ -~]{0,63}$"},
                 "query": {"type": "string", "pattern": "^[A-Za-z0-9._~-]{1,128}$"},
                 "body": {"type": "string", "pattern": "^[A-Za-z0-9._~-]{1,128}$"},
-                "force": {"type": "boolean", "description": "Allows a value that is too short to be masked in responses."}
+                "force": {"type": "boolean", "description": "Allows a value too short to be masked in responses."}
               }
             }
           }`,

@@ -153,8 +153,7 @@ func TestLoadPolicyReadsFiles(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "caisson.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(policyHead+"tools: [{path: a}]\n"), 0o600))
-	p := must(manifests.LoadPolicy(file))
-	assert.Equal(t, []string{filepath.Join(folder, "a")}, p.Tools)
+	assert.Equal(t, []string{filepath.Join(folder, "a")}, must(manifests.LoadPolicy(file)).Tools)
 }
 
 func TestPolicyIsReadAsJSON(t *testing.T) {
@@ -389,11 +388,9 @@ func TestBuiltinProfiles(t *testing.T) {
 	manifests.BuiltinProfiles()[0].Limits.Memory = 1
 	for _, p := range []*manifests.Policy{nil, {}, {Profiles: []manifests.Profile{{Name: "strict"}}}} {
 		for _, profile := range want {
-			got := must(p.ProfileNamed(profile.Name))
-			assert.Equal(t, profile, got, "a built-in name means the built-in profile")
+			assert.Equal(t, profile, must(p.ProfileNamed(profile.Name)), "a built-in name means the built-in profile")
 		}
-		got := must(p.ProfileNamed(""))
-		assert.Equal(t, "standard", got.Name)
+		assert.Equal(t, "standard", must(p.ProfileNamed("")).Name)
 	}
 }
 
@@ -416,8 +413,7 @@ func TestProgramsExtendProfiles(t *testing.T) {
 	assert.Equal(t, manifests.Profile{Name: "mine", Limits: manifests.Limits{Timeout: time.Second, Memory: 32 << 20, Fuel: 7}, NoWrites: true}, mine)
 	assert.Equal(t, manifests.BuiltinProfiles()[0], strict)
 	p := &manifests.Policy{Profile: "mine", Profiles: []manifests.Profile{mine}}
-	got := must(p.ProfileNamed(""))
-	assert.Equal(t, mine, got)
+	assert.Equal(t, mine, must(p.ProfileNamed("")))
 }
 
 func TestProfilesExtendEachOther(t *testing.T) {

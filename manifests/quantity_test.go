@@ -20,8 +20,7 @@ func TestParseBytes(t *testing.T) {
 		got, err := manifests.ParseBytes(text)
 		require.NoError(t, err, text)
 		assert.Equal(t, want, got, text)
-		again := must(manifests.ParseBytes(got.String()))
-		assert.Equal(t, got, again, "%s does not come back from %s", text, got)
+		assert.Equal(t, got, must(manifests.ParseBytes(got.String())), "%s does not come back from %s", text, got)
 	}
 	for _, text := range []string{"", " ", "B", "MiB", "-1", "+1", "1.5MiB", "1e3", "0x10", "1_000", "64mib", "64M", "1 K B", " 1", "1 ", "１", "9223372036854775808", "8388608TiB", "99999999999999999999"} {
 		assert.ErrorIs(t, errOf(manifests.ParseBytes(text)), manifests.ErrQuantity, text)
@@ -36,8 +35,7 @@ func TestBytesString(t *testing.T) {
 
 func TestParseDuration(t *testing.T) {
 	for text, want := range map[string]time.Duration{"10s": 10 * time.Second, "5m": 5 * time.Minute, "1m30s": 90 * time.Second, "1.5s": 1500 * time.Millisecond} {
-		got := must(manifests.ParseDuration(text))
-		assert.Equal(t, want, got)
+		assert.Equal(t, want, must(manifests.ParseDuration(text)))
 	}
 	for _, text := range []string{"", "10", "0s", "-1s", "10 s", "1d", "s", "99999999999999h"} {
 		assert.ErrorIs(t, errOf(manifests.ParseDuration(text)), manifests.ErrQuantity, text)
@@ -55,7 +53,6 @@ func FuzzParseBytes(f *testing.F) {
 			return
 		}
 		require.GreaterOrEqual(t, got, manifests.Bytes(0))
-		again := must(manifests.ParseBytes(got.String()))
-		require.Equal(t, got, again)
+		require.Equal(t, got, must(manifests.ParseBytes(got.String())))
 	})
 }

@@ -23,12 +23,10 @@ func TestReadAndSeek(t *testing.T) {
 	d := preopen(t, w.open(manifests.AccessRead), "/project")
 	f := openFile(t, d, "f", files.OpenOptions{Read: true})
 	require.NoError(t, iotest.TestReader(f, []byte(text)))
-	at := must(f.Seek(-3, io.SeekEnd))
-	assert.EqualValues(t, 497, at)
+	assert.EqualValues(t, 497, must(f.Seek(-3, io.SeekEnd)))
 	assert.EqualValues(t, 497, offsetOf(t, f))
 	rest := make([]byte, 10)
-	n := must(f.Read(rest))
-	assert.Equal(t, "789", string(rest[:n]))
+	assert.Equal(t, "789", string(rest[:must(f.Read(rest))]))
 	_, err := f.Read(rest)
 	assert.Equal(t, io.EOF, err)
 	for name, c := range map[string]struct {
@@ -48,8 +46,7 @@ func TestWriteAndAppend(t *testing.T) {
 	f := openFile(t, d, "f", files.OpenOptions{Read: true, Write: true})
 	write := func(f *files.File, text string) {
 		t.Helper()
-		n := must(f.Write([]byte(text)))
-		require.Equal(t, len(text), n)
+		require.Equal(t, len(text), must(f.Write([]byte(text))))
 	}
 	content := func() string {
 		text := must(os.ReadFile(w.path("f")))
@@ -83,10 +80,8 @@ func TestLargeWritesAreWhole(t *testing.T) {
 	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	f := openFile(t, d, "f", files.OpenOptions{Write: true, Create: true, Append: true})
 	large := bytes.Repeat([]byte("0123456789abcdef"), 200_000)
-	n := must(f.Write(large))
-	require.Equal(t, len(large), n)
-	text := must(os.ReadFile(w.path("f")))
-	assert.True(t, bytes.Equal(large, text))
+	require.Equal(t, len(large), must(f.Write(large)))
+	assert.True(t, bytes.Equal(large, must(os.ReadFile(w.path("f")))))
 }
 
 func TestTimes(t *testing.T) {
@@ -175,11 +170,9 @@ func TestLinkFollows(t *testing.T) {
 	w := newWorld(t, "f = text", "sub/", "sub/l => ../f", "ll => sub/l", "loop => loop", "dangling => absent", "dir => sub")
 	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	require.NoError(t, d.Link("ll", d, "followed", true))
-	info := must(d.Stat("followed", false))
-	assert.Equal(t, files.Regular, info.Kind)
+	assert.Equal(t, files.Regular, must(d.Stat("followed", false)).Kind)
 	require.NoError(t, d.Link("ll", d, "kept", false))
-	info = must(d.Stat("kept", false))
-	assert.Equal(t, files.Symlink, info.Kind)
+	assert.Equal(t, files.Symlink, must(d.Stat("kept", false)).Kind)
 	assert.ErrorIs(t, d.Link("loop", d, "x", true), files.ErrLoop)
 	assert.ErrorIs(t, d.Link("dangling", d, "x", true), files.ErrNotExist)
 	assert.ErrorIs(t, d.Link("dir", d, "x", true), files.ErrDenied, "directories have one name")
@@ -190,8 +183,7 @@ func TestLinkFollows(t *testing.T) {
 func TestHardLinkFromBefore(t *testing.T) {
 	w := newWorld(t)
 	require.NoError(t, os.Link(w.secret, w.path("mine")))
-	text := must(read(preopen(t, w.open(manifests.AccessRead), "/project"), "mine"))
-	assert.Equal(t, secret, text)
+	assert.Equal(t, secret, must(read(preopen(t, w.open(manifests.AccessRead), "/project"), "mine")))
 }
 
 func offsetOf(t *testing.T, f *files.File) int64 {

@@ -54,8 +54,7 @@ func TestPipeIsNotOpened(t *testing.T) {
 		assert.ErrorIs(t, err, files.ErrNotDir)
 	})
 	assert.Contains(t, view.Denials()[0].Rule, "pipes")
-	info := must(d.Stat("pipe", false))
-	assert.Equal(t, files.Unknown, info.Kind)
+	assert.Equal(t, files.Unknown, must(d.Stat("pipe", false)).Kind)
 }
 
 func TestPipeIsNotOpenedControl(t *testing.T) {
@@ -74,8 +73,7 @@ func TestPipeIsNotOpenedControl(t *testing.T) {
 		require.Fail(t, "a plain open should have blocked")
 	case <-time.After(100 * time.Millisecond):
 	}
-	writer := must(os.OpenFile(w.path("pipe"), os.O_WRONLY, 0))
-	require.NoError(t, writer.Close())
+	require.NoError(t, must(os.OpenFile(w.path("pipe"), os.O_WRONLY, 0)).Close())
 	require.NoError(t, <-opened)
 }
 

@@ -36,8 +36,7 @@ func TestContextValueChoosesTheDirectory(t *testing.T) {
 	_, mount := tenants(t)
 	view := must(openTenant(mount(manifests.AccessRead), map[string]string{"project_id": "p1"}))
 	defer view.Close()
-	text := must(read(preopen(t, view, "/project"), "f"))
-	assert.Equal(t, "first", text)
+	assert.Equal(t, "first", must(read(preopen(t, view, "/project"), "f")))
 	assert.ErrorIs(t, errOf(read(preopen(t, view, "/project"), "../p2/f")), files.ErrDenied)
 }
 
@@ -91,10 +90,8 @@ func TestPlaceholderDirectoriesAreMade(t *testing.T) {
 
 	deep := mount(manifests.AccessReadWrite)
 	deep.Host = template(t, base+"/{project_id}/data")
-	view := must(openTenant(deep, values))
-	require.NoError(t, view.Close())
-	info := must(os.Stat(filepath.Join(base, "new", "data")))
-	assert.True(t, info.IsDir())
+	require.NoError(t, must(openTenant(deep, values)).Close())
+	assert.True(t, must(os.Stat(filepath.Join(base, "new", "data"))).IsDir())
 
 	absent := mount(manifests.AccessReadWrite)
 	absent.Host = template(t, base+"/absent/{project_id}")
@@ -159,8 +156,7 @@ func TestVirtualRootShowsTheMounts(t *testing.T) {
 	text := must(read(data, "deep/in/f"))
 	assert.Equal(t, "text", text)
 	assert.ErrorIs(t, errOf(read(data, "../out/f")), files.ErrDenied, "a directory is a jail, above the mounts too")
-	info := must(data.Stat("deep", false))
-	assert.Equal(t, time.Unix(0, 0), info.Modified)
+	assert.Equal(t, time.Unix(0, 0), must(data.Stat("deep", false)).Modified)
 	assert.ErrorIs(t, errOf(read(root, "data/deep/in/f/")), files.ErrNotDir)
 	assert.ErrorIs(t, errOf(root.Readlink("data")), files.ErrInvalid)
 	require.NoError(t, root.Sync())
@@ -194,8 +190,7 @@ func TestMountAtRoot(t *testing.T) {
 	view := openView(t, files.NewStore(files.Options{}), files.Limits{}, m)
 	require.Len(t, view.Preopens(), 1)
 	root := view.Preopens()[0].Dir
-	text := must(read(root, "etc/passwd"))
-	assert.Equal(t, "guest's own", text)
+	assert.Equal(t, "guest's own", must(read(root, "etc/passwd")))
 	assert.ErrorIs(t, errOf(read(root, "../outside/secret.txt")), files.ErrDenied)
 	assert.ErrorIs(t, errOf(read(root, "/etc/passwd")), files.ErrDenied)
 	for _, denial := range view.Denials() {
@@ -206,8 +201,7 @@ func TestMountAtRoot(t *testing.T) {
 func TestViewWithoutMounts(t *testing.T) {
 	view := openView(t, files.NewStore(files.Options{}), files.Limits{})
 	root := preopen(t, view, "/")
-	entries := must(root.ReadDir())
-	assert.Empty(t, entries)
+	assert.Empty(t, must(root.ReadDir()))
 	assert.ErrorIs(t, errOf(read(root, "etc/passwd")), files.ErrDenied)
 }
 

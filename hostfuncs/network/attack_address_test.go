@@ -73,8 +73,7 @@ func TestAttackRebinding(t *testing.T) {
 		asked := 0
 		server.setAnswer(func(string) []string { asked++; return answers[min(asked, len(answers))-1] })
 		resolver := server.resolver()
-		found := must(resolver.LookupNetIP(t.Context(), "ip", "rebind.example.com"))
-		require.False(t, found[0].IsLoopback(), "the check sees a public address")
+		require.False(t, must(resolver.LookupNetIP(t.Context(), "ip", "rebind.example.com"))[0].IsLoopback(), "the check sees a public address")
 		_, err := newUnguarded(t, resolver).get(t, inside.at("rebind.example.com", "/"))
 		require.NoError(t, err, "the attack must work where the check is not at the dial")
 
@@ -109,8 +108,7 @@ func TestAttackMixedAnswer(t *testing.T) {
 		Requests: []manifests.NetworkPermission{permission}, Resolver: server.resolver(),
 		Grants: []manifests.NetworkGrant{grantOf(permission, "127.0.0.1/32")},
 	})
-	answer := must(get(t, s, page.at("mixed.example.com", "/")))
-	assert.Equal(t, "fine", string(answer.Body))
+	assert.Equal(t, "fine", string(must(get(t, s, page.at("mixed.example.com", "/"))).Body))
 }
 
 // TestMixedAnswerThatFails: where one address may be tried and does not answer, the network

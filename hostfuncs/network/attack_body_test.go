@@ -89,8 +89,7 @@ func TestEncodedAnswersArePassedOn(t *testing.T) {
 	session := open(t, Options{Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grantOf(permission)}})
 	answer := must(get(t, session, s.at("127.0.0.1", "/")))
 	decoder := must(zlib.NewReader(bytes.NewReader(answer.Body)))
-	text := must(io.ReadAll(decoder))
-	assert.Equal(t, theSecret, string(text))
+	assert.Equal(t, theSecret, string(must(io.ReadAll(decoder))))
 }
 
 // TestSecretsDoNotComeInParts: a guest cannot ask for an echo piece by piece.
@@ -112,8 +111,7 @@ func TestPartsOfAnswers(t *testing.T) {
 	})
 	permission := s.permission("127.0.0.1")
 	session := open(t, Options{Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grantOf(permission)}})
-	answer := must(session.Do(t.Context(), Request{URL: s.at("127.0.0.1", "/"), Headers: [][2]string{{"Range", "bytes=0-9"}}}))
-	assert.Equal(t, theSecret[:10], string(answer.Body))
+	assert.Equal(t, theSecret[:10], string(must(session.Do(t.Context(), Request{URL: s.at("127.0.0.1", "/"), Headers: [][2]string{{"Range", "bytes=0-9"}}})).Body))
 }
 
 // TestAttackAnswersThatTakeLongToMask: as many requests as there may be at once, whose answers are

@@ -51,8 +51,7 @@ func TestAttackHeaderInAnotherSpelling(t *testing.T) {
 	}
 	assert.Zero(t, s.connections.Load())
 
-	answer := must(session.Do(t.Context(), Request{URL: s.at("127.0.0.1", "/"), Headers: [][2]string{{"X-Api-Key2", "another"}}}))
-	assert.Equal(t, "[secret API_KEY]", string(answer.Body))
+	assert.Equal(t, "[secret API_KEY]", string(must(session.Do(t.Context(), Request{URL: s.at("127.0.0.1", "/"), Headers: [][2]string{{"X-Api-Key2", "another"}}})).Body))
 
 	request := must(http.NewRequestWithContext(t.Context(), "GET", s.at("127.0.0.1", "/"), nil))
 	for _, name := range spellingsOfKey {
@@ -165,6 +164,5 @@ func requestBehindProxy(t *testing.T) {
 		Requests: []manifests.NetworkPermission{permission}, Resolver: resolver,
 		Grants: []manifests.NetworkGrant{grantOf(permission, "127.0.0.1/32")},
 	})
-	got := must(get(t, s, page.at("page.example.com", "/")))
-	assert.Equal(t, "direct", string(got.Body))
+	assert.Equal(t, "direct", string(must(get(t, s, page.at("page.example.com", "/"))).Body))
 }

@@ -108,8 +108,7 @@ func TestServerClosesIdleConnection(t *testing.T) {
 	})
 	session := s.open(t)
 	for range 3 {
-		answer := must(session.Do(t.Context(), Request{Method: "POST", URL: s.url()}))
-		assert.Equal(t, "ok", string(answer.Body))
+		assert.Equal(t, "ok", string(must(session.Do(t.Context(), Request{Method: "POST", URL: s.url()})).Body))
 		<-left
 		time.Sleep(20 * time.Millisecond) // the news is on its way
 	}

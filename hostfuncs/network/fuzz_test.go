@@ -53,8 +53,7 @@ func requireLocation(t *testing.T, l *location) {
 	require.NotContains(t, authority, "@")
 	require.NotContains(t, authority, "%")
 	if strings.ContainsAny(l.host.String(), ":") || strings.Trim(l.host.String(), "0123456789.") == "" {
-		address := must(netip.ParseAddr(l.host.String()))
-		require.Equal(t, address, l.host.Address())
+		require.Equal(t, must(netip.ParseAddr(l.host.String())), l.host.Address())
 	}
 	// What is sent is read as it was.
 	same := must(parseURL(text))

@@ -102,8 +102,7 @@ func requirePasted(t *testing.T, options Options, allow tool.Allow, method, targ
 	l := must(parseURL(target))
 	options.Requests = append(options.Requests, pastedManifest(t, allow.Manifest)...)
 	options.Grants = append(append([]manifests.NetworkGrant{}, options.Grants...), pastedGrants(t, allow.Grant)...)
-	p := must(readPermission(options))
-	require.True(t, p.allows(l, method), "%s", allow.Grant)
+	require.True(t, must(readPermission(options)).allows(l, method), "%s", allow.Grant)
 }
 
 func pastedManifest(t *testing.T, rule json.RawMessage) []manifests.NetworkPermission {

@@ -50,8 +50,7 @@ func TestSendAndReceive(t *testing.T) {
 			}
 			close(release)
 			for id, want := range ids {
-				answer := must(session.Receive(t.Context(), id))
-				assert.Equal(t, want, string(answer.Body))
+				assert.Equal(t, want, string(must(session.Receive(t.Context(), id)).Body))
 				require.ErrorIs(t, errOf(session.Receive(t.Context(), id)), ErrInvalid, "each can be received once")
 			}
 			assert.EqualValues(t, MaxInFlight, session.Calls())

@@ -148,8 +148,7 @@ func TestSuggestionsAreSafeToPaste(t *testing.T) {
 		"no host":             {"web", "K", "", tool.Allow{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set := must(secrets.New(secrets.Options{Tool: c.tool, Requests: []manifests.SecretPermission{request(c.secret, inHeader("X"), c.host)}}))
-			assert.Equal(t, c.want, set.Decisions()[0].Allow)
+			assert.Equal(t, c.want, must(secrets.New(secrets.Options{Tool: c.tool, Requests: []manifests.SecretPermission{request(c.secret, inHeader("X"), c.host)}})).Decisions()[0].Allow)
 		})
 	}
 }

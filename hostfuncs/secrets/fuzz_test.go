@@ -174,8 +174,7 @@ func FuzzAgeLines(f *testing.F) {
 			}
 			again.WriteString(name + "=" + value + "\n")
 		}
-		reread := must(secrets.ParseLines(again.String()))
-		assert.Equal(t, values, reread)
+		assert.Equal(t, values, must(secrets.ParseLines(again.String())))
 		if utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsSpace) {
 			assert.LessOrEqual(t, len(values), 1)
 		}

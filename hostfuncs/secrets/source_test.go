@@ -156,8 +156,7 @@ func TestValueFromAgeFile(t *testing.T) {
 		source := seal(t, ageContent, armored)
 		for name, want := range map[string]string{"": "0123456789abcdef", "other": "a=b # c == 16 bytes", "last": "fedcba9876543210"} {
 			source.Key = name
-			set := must(from(source, inHeader("X-Api-Key"), nil))
-			assert.Equal(t, want, valueOf(t, set))
+			assert.Equal(t, want, valueOf(t, must(from(source, inHeader("X-Api-Key"), nil))))
 		}
 		for name, want := range map[string]string{"absent": "the age file has no absent", "EMPTY": "EMPTY is empty in the age file"} {
 			source.Key = name

@@ -26,8 +26,7 @@ func TestWhatIsSuggestedGrants(t *testing.T) {
 
 		policy := must(manifests.ParsePolicy("caisson.json", []byte(`{"schema":"caisson-config/v1","grants":[`+string(denial.Allow.Grant)+`]}`)))
 		options.Grants = policy.For("web_search", "").Secrets
-		set := must(secrets.New(options))
-		assert.True(t, set.Exists(asked.Name), "%s", denial.Allow.Grant)
+		assert.True(t, must(secrets.New(options)).Exists(asked.Name), "%s", denial.Allow.Grant)
 	}
 }
 
@@ -56,8 +55,7 @@ func TestGrantWithoutAPlaceIsForHeaders(t *testing.T) {
 		set := must(secrets.New(options))
 		assert.Equal(t, place.Header != "", set.Exists(key), "%+v", place)
 		options.Grants[0].Place = place
-		set = must(secrets.New(options))
-		assert.True(t, set.Exists(key), "%+v", place)
+		assert.True(t, must(secrets.New(options)).Exists(key), "%+v", place)
 	}
 }
 

@@ -56,8 +56,9 @@ func TestAttackReadAFile(t *testing.T) {
 
 func TestAttackPanicByNumber(t *testing.T) {
 	t.Run("control", func(t *testing.T) {
-		compiled := must(jsonschema.CompileString("mem:///x", `{"type":"integer"}`))
-		assert.Panics(t, func() { _ = compiled.Validate(json.Number("1e1000001")) })
+		assert.Panics(t, func() {
+			_ = must(jsonschema.CompileString("mem:///x", `{"type":"integer"}`)).Validate(json.Number("1e1000001"))
+		})
 		assert.Panics(t, func() { _, _ = jsonschema.CompileString("mem:///x", `{"minLength":1e10000000}`) })
 	})
 	for _, number := range []string{"1e1000001", "-1e1000001", "1e-1000001", "1e99999999999999999999", "0e1000001", strings.Repeat("9", 129)} {
@@ -73,8 +74,7 @@ func TestAttackPanicByNumber(t *testing.T) {
 
 func TestAttackEmptyEnum(t *testing.T) {
 	t.Run("control", func(t *testing.T) {
-		compiled := must(jsonschema.CompileString("mem:///x", `{"enum":[]}`))
-		assert.NoError(t, compiled.Validate("anything"), "the validator takes what allows nothing for what allows all")
+		assert.NoError(t, must(jsonschema.CompileString("mem:///x", `{"enum":[]}`)).Validate("anything"), "the validator takes what allows nothing for what allows all")
 	})
 	require.ErrorIs(t, errOf(schema.Compile([]byte(`{"enum":[]}`))), schema.ErrSchema)
 }

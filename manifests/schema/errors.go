@@ -9,23 +9,22 @@ import (
 )
 
 var (
-	// ErrSchema is what every failure of [Compile] wraps.
+	// ErrSchema is wrapped by every error of [Compile].
 	ErrSchema = errors.New("invalid JSON Schema")
-	// ErrValue is what every failure of [Schema.Validate] wraps.
+	// ErrValue is wrapped by every [ViolationError].
 	ErrValue = errors.New("the value does not fit the schema")
 )
 
 // Problem is one thing that is wrong with a schema.
 type Problem struct {
-	// Path leads to the place inside the schema: properties.url.type. It is empty
-	// for the schema as a whole.
+	// Path is the location in the schema, such as properties.url.type. It is empty for the
+	// schema as a whole.
 	Path string `json:"path"`
-	// Message says what is wrong there and what is wanted.
+	// Message says what is wrong and what is expected.
 	Message string `json:"message"`
 }
 
-// Error holds the problems of a schema, at least one and at most about a hundred, in the
-// order of their paths.
+// Error holds the problems of a schema, sorted by path: at least one and at most about a hundred.
 type Error struct {
 	Problems []Problem
 }
@@ -42,30 +41,28 @@ func (e *Error) Error() string {
 // Unwrap returns [ErrSchema].
 func (e *Error) Unwrap() error { return ErrSchema }
 
-// Violation is one place where a value does not fit its schema.
+// Violation is one place where a value does not match its schema.
 type Violation struct {
-	// Path leads to the place inside the value: items[2].name. It is empty for the
-	// value as a whole.
+	// Path is the location in the value, such as items[2].name. It is empty for the value as
+	// a whole.
 	Path string `json:"path"`
-	// Message says what is wrong there and what is wanted.
+	// Message says what is wrong and what is expected.
 	Message string `json:"message"`
 }
 
-// maxViolations bounds how many violations are reported.
+// maxViolations is the maximum number of violations reported.
 const maxViolations = 32
 
-// maxPathRunes and maxMessageRunes bound what a violation shows.
+// maxPathRunes and maxMessageRunes are the maximum lengths of the texts of a violation.
 const (
 	maxPathRunes    = 2048
 	maxMessageRunes = 8192
 )
 
-// ViolationError holds the violations of a value, at least one, in the order of their
-// paths, and at most 32.
+// ViolationError holds the violations of a value, sorted by path: at least one and at most 32.
 type ViolationError struct {
 	Violations []Violation
-	// More is how many further violations were left out. There may be even more where
-	// there are thousands.
+	// More is the number of violations left out. If there are thousands, it is a lower bound.
 	More int
 }
 

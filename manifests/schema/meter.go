@@ -5,30 +5,29 @@ import (
 	"time"
 )
 
-// A schema of a few hundred bytes can ask for more work than there is time: thirty
-// definitions that each refer to the next one twice are a billion evaluations. So a
-// validation pays for each step before it is made, and ends when its budget is spent.
+// A schema of a few hundred bytes can require an exponential amount of work: thirty definitions that
+// each refer to the next one twice result in a billion evaluations. So a validation is charged for
+// each step before it takes the step, and stops when its budget is spent.
 //
-// A unit is about 50 nanoseconds, and the budget about a quarter of a second. That is
-// longer than a call may outlive its deadline, so a validation also looks at its context
-// as it pays.
+// A unit of work takes about 50 nanoseconds, and the whole budget about a quarter of a second. That
+// is longer than a call may outlive its deadline, so a validation also checks its context.
 const (
 	maxWork = 5 << 20
-	// lookEvery is how much work is done between two looks at the context.
+	// lookEvery is the amount of work between two checks of the context.
 	lookEvery = 1 << 12
-	// maxNesting bounds evaluations inside evaluations, which take stack.
+	// maxNesting is the maximum depth of nested evaluations, which use stack.
 	maxNesting = 512
 
-	// evaluationCost is for one schema and one value.
+	// evaluationCost is the cost of evaluating one schema against one value.
 	evaluationCost = 2
-	// memberCost is for a look at one member of an object.
+	// memberCost is the cost of visiting one member of an object.
 	memberCost = 2
-	// bytesPerUnit is how much text is compared, counted or copied for a unit.
+	// bytesPerUnit is the amount of text that is compared, counted or copied per unit.
 	bytesPerUnit = 64
-	// matchesPerUnit is how many steps of a pattern are made for a unit: one step is
-	// one simple instruction at one byte; see stepsOf.
+	// matchesPerUnit is the number of steps of a pattern per unit. A step is one simple
+	// instruction at one byte; see stepsOf.
 	matchesPerUnit = 8
-	// findingCost is for one violation with a short path.
+	// findingCost is the cost of one violation with a short path.
 	findingCost = 256
 )
 
@@ -44,8 +43,8 @@ type stopped struct {
 	err     error
 }
 
-// ended returns the error of a context, also where its time has come and its timer is late: a
-// validation may keep all processors from looking at timers. A nil one does not end.
+// ended returns the error of a context. It also checks the deadline itself: validations may keep all
+// processors busy, so that the context's timer is late. A nil context is never done.
 func ended(ctx context.Context) error {
 	if ctx == nil {
 		return nil
@@ -59,12 +58,12 @@ func ended(ctx context.Context) error {
 	return nil
 }
 
-// meter counts the work of one validation.
+// meter measures the work of one validation.
 type meter struct {
 	ctx  context.Context
 	work int
-	next int // the work at which to look at the context
-	// nesting is how many evaluations are inside each other.
+	next int // the work at which to check the context
+	// nesting is the current depth of nested evaluations.
 	nesting int
 }
 
@@ -78,15 +77,15 @@ func (m *meter) charge(work int) {
 	}
 }
 
-// look ends the validation if its context has ended.
+// look stops the validation if its context is done.
 func (m *meter) look() {
 	if err := ended(m.ctx); err != nil {
 		panic(stopped{err: err})
 	}
 }
 
-// run calls a function that charges. It returns why that was ended: the error of the
-// context, or what the value asks too much of.
+// run calls work, which charges the meter. If work was stopped, run returns the error of the context,
+// or a message that says which limit was exceeded.
 func (m *meter) run(work func()) (message string, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -17,18 +17,18 @@ import (
 
 // Bounds on schemas and values.
 const (
-	// MaxSchemaBytes and MaxValueBytes are how long their JSON text may be.
+	// MaxSchemaBytes and MaxValueBytes are the maximum sizes of their JSON texts.
 	MaxSchemaBytes = 256 << 10
 	MaxValueBytes  = 8 << 20
-	// MaxDepth is how deep objects and arrays may nest.
+	// MaxDepth is the maximum nesting depth of objects and arrays.
 	MaxDepth = 64
-	// maxValues is how many values may be in each other, names included.
+	// maxValues is the maximum number of values in a text, including member names.
 	maxValues = 1 << 19
-	// Names have bounds too. They are far above what people and models write.
+	// Member names are limited too, far above what people and models write.
 	maxSchemaNameBytes = 256
 	maxValueNameBytes  = 1024
-	// maxNumberBytes and maxExponent keep numbers cheap: 1e1000000000 as an exact
-	// fraction would fill the memory.
+	// maxNumberBytes and maxExponent keep numbers cheap: 1e1000000000 as an exact fraction
+	// would exhaust memory.
 	maxNumberBytes = 128
 	maxExponent    = 400
 )
@@ -40,9 +40,8 @@ type Schema struct {
 	root   *Node
 }
 
-// Compile reads a schema from JSON text. The package documentation says what it
-// refuses. The error is an [*Error] that holds the problems, or the first one where the
-// text is not JSON.
+// Compile compiles a schema from JSON text. The package documentation lists what it rejects. The
+// error is an [*Error] with all problems, or with the first one if the text is not JSON.
 func Compile(source []byte) (*Schema, error) {
 	var unending context.Context
 	value, err := read(unending, string(source), MaxSchemaBytes, maxSchemaNameBytes)
@@ -61,18 +60,17 @@ func Compile(source []byte) (*Schema, error) {
 	return &Schema{compact.Bytes(), root}, nil
 }
 
-// JSON returns the schema as compact JSON, its keys in the order of the source. The
-// caller must not change it.
+// JSON returns the schema as compact JSON, with its keys in the order of the source. The caller must
+// not modify it.
 func (s *Schema) JSON() json.RawMessage { return s.source }
 
-// Structure returns the schema's root. The nodes must not be changed.
+// Structure returns the schema's root. The caller must not modify the nodes.
 func (s *Schema) Structure() *Node { return s.root }
 
-// Validate checks a value, given as JSON text of at most [MaxValueBytes]. Numbers are
-// compared exactly as they are written. The error is a [*ViolationError]. It also
-// reports values that are not JSON, over a bound, or too costly to check. Once ctx has
-// ended, or its deadline has come, Validate soon returns an error that says so. A nil ctx
-// does not end.
+// Validate validates a value, given as JSON text of at most [MaxValueBytes]. Numbers are compared
+// exactly as written. The error is a [*ViolationError], also for a value that is not JSON, exceeds a
+// limit or is too expensive to validate. Soon after ctx is done or its deadline has passed, Validate
+// returns the error of ctx. A nil ctx is never done.
 func (s *Schema) Validate(ctx context.Context, value []byte) error {
 	v, err := read(ctx, string(value), MaxValueBytes, maxValueNameBytes)
 	if wrong, ok := err.(*defect); ok {
@@ -93,12 +91,12 @@ func (s *Schema) Validate(ctx context.Context, value []byte) error {
 	return explain(ctx, s.root, v)
 }
 
-// Probe checks values against the nodes of a schema, with the budget of one validation for
-// all of them together. One goroutine uses it at a time.
+// Probe validates values against nodes of a schema. All of them share the budget of one validation.
+// The zero value is ready to use. It is not safe for concurrent use.
 type Probe struct{ work int }
 
-// Fits reports whether a value, given as JSON text, certainly fits the schema of a node. It
-// is false, too, once the budget is spent or ctx has ended.
+// Fits reports whether a value, given as JSON text, matches the schema of a node. It returns false
+// once the budget is spent or ctx is done.
 func (p *Probe) Fits(ctx context.Context, n *Node, value string) (fits bool) {
 	v, err := read(ctx, value, MaxValueBytes, maxValueNameBytes)
 	if err != nil {
@@ -110,7 +108,7 @@ func (p *Probe) Fits(ctx context.Context, n *Node, value string) (fits bool) {
 	return fits && message == "" && err == nil
 }
 
-// defect is what is wrong with JSON text at a path inside it.
+// defect is a problem of a JSON text, at a path inside it.
 type defect struct {
 	path    string
 	message string
@@ -118,8 +116,8 @@ type defect struct {
 
 func (d *defect) Error() string { return at(d.path, d.message) }
 
-// read reads one JSON value. It refuses what is over a bound, not UTF-8, or has a name
-// twice in one object. The error is a *defect, or that of a context that has ended.
+// read parses one JSON value. It rejects texts that exceed a limit, are not UTF-8 or have duplicate
+// keys. The error is a *defect, or that of ctx.
 func read(ctx context.Context, text string, maxBytes, maxNameBytes int) (jsontext.Value, error) {
 	if len(text) > maxBytes {
 		return jsontext.Value{}, &defect{"", fmt.Sprintf("%d bytes are over the limit of %d", len(text), maxBytes)}
@@ -147,8 +145,8 @@ func read(ctx context.Context, text string, maxBytes, maxNameBytes int) (jsontex
 	return doc.Root(), nil
 }
 
-// describe says why a text was not read. That it is not JSON comes before all else, in the
-// words of the standard library.
+// describe explains why a text was rejected. Invalid JSON takes precedence, in the words of the
+// standard library.
 func describe(text string, doc *jsontext.Document, unread *jsontext.Error, maxNameBytes int) *defect {
 	if syntax := jsontext.Syntax(text); syntax != nil {
 		return &defect{"", fmt.Sprintf("not JSON, at byte %d: %s", syntax.Offset, syntax)}
@@ -164,7 +162,7 @@ func describe(text string, doc *jsontext.Document, unread *jsontext.Error, maxNa
 	}
 	switch unread.Err {
 	case jsontext.ErrRepeated:
-		return &defect{path, "the key stands twice in one object; give it once"}
+		return &defect{path, "the key appears twice in one object; give it once"}
 	case jsontext.ErrDepth:
 		return &defect{path, fmt.Sprintf("nested deeper than %d levels", MaxDepth)}
 	case jsontext.ErrValues:
@@ -173,7 +171,7 @@ func describe(text string, doc *jsontext.Document, unread *jsontext.Error, maxNa
 	return &defect{path, unread.Error()}
 }
 
-// checkNumber refuses a number that is too large or too long.
+// checkNumber rejects a number that is too large or too long.
 func checkNumber(literal string) error {
 	if len(literal) > maxNumberBytes {
 		return fmt.Errorf("a number has %d characters, over the limit of %d", len(literal), maxNumberBytes)
