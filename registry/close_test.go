@@ -34,9 +34,8 @@ func TestCloseGoesOn(t *testing.T) {
 }
 
 func TestCloseDoesNotTouchWhatWasKeptOut(t *testing.T) {
-	r := registry.New()
 	kept, dropped := newClosable(t, "a", nil), newClosable(t, "a", nil)
-	require.NoError(t, r.Register("", kept))
+	r := holding(t, kept)
 	require.Error(t, r.Register("", dropped))
 	require.NoError(t, r.Close(t.Context()))
 	assert.EqualValues(t, 1, kept.closed.Load())
@@ -50,7 +49,6 @@ func blocking(t *testing.T, r *registry.Registry) (c *closable, started, release
 	c.run = func(context.Context, tool.Invocation) (tool.Outcome, error) {
 		close(started)
 		<-release
-		assert.Zero(t, c.closed.Load(), "closed under a running call")
 		return tool.Outcome{Result: tool.Result{Success: true}}, nil
 	}
 	require.NoError(t, r.Register("", c))
@@ -79,6 +77,7 @@ func TestCloseWaitsForCalls(t *testing.T) {
 				assert.Zero(t, c.closed.Load())
 				_, err := caller.Invoke(t.Context(), tool.Invocation{Tool: "slow"})
 				require.ErrorIs(t, err, registry.ErrClosed)
+				assert.Zero(t, c.closed.Load(), "not closed during a call")
 				close(release)
 				all.Wait()
 				assert.EqualValues(t, 1, c.closed.Load())
@@ -89,14 +88,7 @@ func TestCloseWaitsForCalls(t *testing.T) {
 
 func TestCloseGivesUpWaiting(t *testing.T) {
 	r := registry.New()
-	c := newClosable(t, "slow", nil)
-	started, release := make(chan struct{}), make(chan struct{})
-	c.run = func(context.Context, tool.Invocation) (tool.Outcome, error) {
-		close(started)
-		<-release
-		return tool.Outcome{Result: tool.Result{Success: true}}, nil
-	}
-	require.NoError(t, r.Register("", c))
+	c, started, release := blocking(t, r)
 	var running sync.WaitGroup
 	running.Go(func() {
 		_, err := r.Invoke(t.Context(), tool.Invocation{Tool: "slow"})
@@ -163,8 +155,7 @@ func TestDerive(t *testing.T) {
 
 func TestOwnership(t *testing.T) {
 	shared, own := newClosable(t, "shared", nil), newClosable(t, "own", nil)
-	original := registry.New()
-	require.NoError(t, original.Register("", shared))
+	original := holding(t, shared)
 	derived, err := original.With(own)
 	require.NoError(t, err)
 	clone := derived.Clone()

@@ -3,6 +3,7 @@ package registry_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"path"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -19,24 +21,28 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // fields are the manifest keys that tests set.
 type fields map[string]any
 
-// newManifest parses a manifest, so that tests hold what real manifests hold.
+// newManifest parses a manifest, so that tests use complete ones.
 func newManifest(t testing.TB, name string, more fields) *manifests.Manifest {
 	t.Helper()
 	document := fields{
 		"schema": "caisson/v1", "name": name, "description": "Does " + name + ".", "version": "1.0.0",
-		"module": fields{"path": "tool.wasm"},
-		"parameters": fields{
-			"type": "object", "properties": fields{"n": fields{"type": "integer"}},
-		},
+		"module":     fields{"path": "tool.wasm"},
+		"parameters": fields{"type": "object", "properties": fields{"n": fields{"type": "integer"}}},
 	}
-	for key, value := range more {
-		document[key] = value
-	}
+	maps.Copy(document, more)
 	source, err := json.Marshal(document)
 	require.NoError(t, err)
 	m, err := manifests.Parse(path.Join("tools", name+".tool.json"), source)
 	require.NoError(t, err)
 	return m
+}
+
+// holding returns a registry with tools.
+func holding(t testing.TB, tools ...registry.Tool) *registry.Registry {
+	t.Helper()
+	r, err := registry.New().With(tools...)
+	require.NoError(t, err)
+	return r
 }
 
 func aliases(names ...string) fields {
@@ -46,7 +52,9 @@ func aliases(names ...string) fields {
 	return fields{"aliases": names}
 }
 
-// fake is a tool that says who it is.
+var hidden = fields{"behavior": fields{"hidden": true}}
+
+// fake is a tool that answers with its name.
 type fake struct {
 	manifest *manifests.Manifest
 	answer   string

@@ -30,15 +30,13 @@ func (g guarded) Decisions() []tool.Decision               { return g.decisions(
 // entryOf registers a tool and returns its entry.
 func entryOf(t *testing.T, made registry.Tool) registry.Entry {
 	t.Helper()
-	r, err := registry.New().With(made)
-	require.NoError(t, err)
-	entry, ok := r.Get(made.Manifest().Name)
+	entry, ok := holding(t, made).Get(made.Manifest().Name)
 	require.True(t, ok)
 	return entry
 }
 
-// TestAsks: a tool that guards itself decides, and its manifest does of any other. One that fails
-// asks.
+// TestAsks: an approver decides, and the manifest decides for other tools. If the approver fails, calls
+// must be approved.
 func TestAsks(t *testing.T) {
 	destructive := fields{"behavior": fields{"destructive": true}}
 	asks := func(reason string) guarded {
@@ -57,7 +55,7 @@ func TestAsks(t *testing.T) {
 	assert.NotEmpty(t, registry.Entry{Manifest: newManifest(t, "a", destructive)}.Asks(), "a resolver need not know the tool")
 }
 
-// TestIdentity: of a tool that does not say, all that its manifest says of calls is in its identity.
+// TestIdentity: without an approver, the identity covers everything in the manifest that concerns calls.
 func TestIdentity(t *testing.T) {
 	identity := func(more fields) string {
 		got, err := entryOf(t, newFake(t, "a", more)).Identity(t.Context())
@@ -91,7 +89,7 @@ func TestIdentity(t *testing.T) {
 	assert.Equal(t, identity(nil), identity(fields{"label": "For people", "aliases": []string{"b"}}), "control: what no call depends on")
 }
 
-// TestGuardedIdentity: a tool says itself what it is, and fails where it cannot.
+// TestGuardedIdentity: an approver returns its identity or fails.
 func TestGuardedIdentity(t *testing.T) {
 	failure := errors.New("the module cannot be read")
 	says := func(identity func() (string, error)) registry.Entry {
@@ -112,7 +110,7 @@ func TestGuardedIdentity(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// TestDecisions: a tool that explains itself is asked, and a failure of its own is said.
+// TestDecisions: an explainer returns its decisions, and its failure is reported.
 func TestDecisions(t *testing.T) {
 	want := []tool.Decision{{Permission: "files", Effective: "/data"}}
 	explains := func(decisions func() []tool.Decision) []tool.Decision {
@@ -125,16 +123,15 @@ func TestDecisions(t *testing.T) {
 	assert.NotEmpty(t, failed[0].Reason)
 }
 
-// TestDefinitionsSayMore: a definition has what its manifest says for models, people and programs, in
-// copies of its own.
+// TestDefinitionsSayMore: a definition has copies of what the manifest says for models, people and
+// programs.
 func TestDefinitionsSayMore(t *testing.T) {
 	plain := newFake(t, "plain", fields{
 		"label": "Plain tool", "behavior": fields{"read_only": true, "idempotent": true}, "result": fields{"type": "object"},
 	})
 	custom := newFake(t, "patch", fields{"behavior": fields{"destructive": true}})
 	custom.manifest.Type, custom.manifest.Format = manifests.CustomTool, json.RawMessage(`{"type":"text"}`)
-	r, err := registry.New().With(plain, custom)
-	require.NoError(t, err)
+	r := holding(t, plain, custom)
 	definitions := r.Definitions()
 	require.Len(t, definitions, 2)
 	patch, first := definitions[0], definitions[1]

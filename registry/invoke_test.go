@@ -25,12 +25,8 @@ func (s *spy) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outc
 }
 
 func TestInvokeRefuses(t *testing.T) {
-	r := registry.New()
-	require.NoError(t, r.Register("", newFake(t, "calculator", nil)))
 	gated := conditional{newFake(t, "web_search", nil), "SEARCH_KEY is not set"}
-	require.NoError(t, r.Register("", gated))
-	hidden := newFake(t, "calculators", fields{"behavior": fields{"hidden": true}})
-	require.NoError(t, r.Register("", hidden))
+	r := holding(t, newFake(t, "calculator", nil), gated, newFake(t, "calculators", hidden))
 
 	tests := []struct {
 		name    string
@@ -63,13 +59,11 @@ func TestInvokeRefuses(t *testing.T) {
 }
 
 func TestInvokePassesOn(t *testing.T) {
-	r := registry.New()
 	f := newFake(t, "flaky", nil)
 	cause := &tool.Error{Op: "invoke", Tool: "flaky", Kind: tool.Fuel, Message: "out of fuel"}
 	want := tool.Outcome{Result: tool.Result{Error: "out of fuel", Kind: tool.Fuel}, Log: "log"}
 	f.run = func(context.Context, tool.Invocation) (tool.Outcome, error) { return want, cause }
-	require.NoError(t, r.Register("", f))
-	outcome, err := r.Invoke(t.Context(), tool.Invocation{Tool: "flaky"})
+	outcome, err := holding(t, f).Invoke(t.Context(), tool.Invocation{Tool: "flaky"})
 	assert.Equal(t, want, outcome)
 	assert.Same(t, cause, err)
 }
@@ -87,11 +81,7 @@ func TestUnavailableHoldsItsName(t *testing.T) {
 }
 
 func TestCatalogue(t *testing.T) {
-	r := registry.New()
-	require.NoError(t, r.Register("", newFake(t, "zeta", nil)))
-	require.NoError(t, r.Register("", newFake(t, "alpha", aliases("a1", "a2"))))
-	require.NoError(t, r.Register("", newFake(t, "mid", fields{"behavior": fields{"hidden": true}})))
-	require.NoError(t, r.Register("", conditional{newFake(t, "beta", nil), "later"}))
+	r := holding(t, newFake(t, "zeta", nil), newFake(t, "alpha", aliases("a1", "a2")), newFake(t, "mid", hidden), conditional{newFake(t, "beta", nil), "later"})
 
 	var listed []string
 	for _, entry := range r.List() {
@@ -119,13 +109,10 @@ func TestCatalogue(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	r := registry.New()
+	r := holding(t, newFake(t, "fetch_page", aliases("web_fetch")), newFake(t, "file_reap", hidden), conditional{newFake(t, "file_reab", nil), "no"})
 	for _, name := range []string{"file_read", "file_write", "file_list", "calculator", "x"} {
 		require.NoError(t, r.Register("", newFake(t, name, nil)))
 	}
-	require.NoError(t, r.Register("", newFake(t, "fetch_page", aliases("web_fetch"))))
-	require.NoError(t, r.Register("", newFake(t, "file_reap", fields{"behavior": fields{"hidden": true}})))
-	require.NoError(t, r.Register("", conditional{newFake(t, "file_reab", nil), "no"}))
 	tests := []struct {
 		name string
 		n    int

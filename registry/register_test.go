@@ -69,59 +69,35 @@ func TestHijack(t *testing.T) {
 }
 
 func TestLookAlikes(t *testing.T) {
-	tests := []struct {
-		first, second string
-		alike         bool
-	}{
-		{"web_fetch", "web_fetch", true},
-		{"web_fetch", "Web_Fetch", true},
-		{"web_fetch", "WEB-FETCH", true},
-		{"web_fetch", "web-fetch", true},
-		{"tool", "too1", true},
-		{"tool", "t001", true},
-		{"tool", "tOOL", true},
-		{"run_1", "run-l", true},
-		{"run_10", "run_lO", true},
-		{"file_0", "file_o", true},
-		{"web_fetch", "webfetch", false},
-		{"web_fetch", "web_fetch2", false},
-		{"llama", "11ama", true},
-		{"file_read", "fi1e_read", true},
-		{"file_read", "fiIe_read", true},
-		{"web_form", "web_forrn", true},
-		{"file_read", "file__read", true},
-		{"file_read", "file_read_", true},
-		{"file_read", "-file-read", true},
-		{"file_read", "file_reed", false},
-		{"mail", "mall", false},
-		{"run_1", "run_2", false},
-		{"run_1", "run_i", false},
-		{"run_1", "run_11", false},
-	}
-	for _, test := range tests {
-		t.Run(test.first+" and "+test.second, func(t *testing.T) {
-			r := registry.New()
-			require.NoError(t, r.Register("a", newFake(t, test.first, nil)))
-			err := r.Register("b", newFake(t, test.second, nil))
-			if !test.alike {
-				require.NoError(t, err)
-				assert.Empty(t, r.Duplicates())
-				assert.Equal(t, test.second, call(t, r, test.second))
-				return
-			}
-			require.ErrorIs(t, err, registry.ErrDuplicate)
+	for _, test := range []struct{ first, alike, unlike string }{
+		{"web_fetch", "web_fetch Web_Fetch WEB-FETCH web-fetch", "webfetch web_fetch2"},
+		{"tool", "too1 t001 tOOL", ""},
+		{"run_1", "run-l", "run_2 run_i run_11"},
+		{"run_10", "run_lO", ""},
+		{"file_0", "file_o", ""},
+		{"llama", "11ama", ""},
+		{"file_read", "fi1e_read fiIe_read file__read file_read_ -file-read", "file_reed"},
+		{"web_form", "web_forrn", ""},
+		{"mail", "", "mall"},
+	} {
+		for _, second := range strings.Fields(test.alike) {
+			r := holding(t, newFake(t, test.first, nil))
+			require.ErrorIs(t, r.Register("b", newFake(t, second, nil)), registry.ErrDuplicate, second)
 			assert.Len(t, r.Duplicates(), 1)
-			_, ok := r.Get(test.second)
-			assert.Equal(t, test.first == test.second, ok, "a look-alike does not resolve")
-		})
+			_, ok := r.Get(second)
+			assert.Equal(t, test.first == second, ok, "a look-alike does not resolve")
+		}
+		for _, second := range strings.Fields(test.unlike) {
+			r := holding(t, newFake(t, test.first, nil), newFake(t, second, nil))
+			assert.Empty(t, r.Duplicates())
+			assert.Equal(t, second, call(t, r, second))
+		}
 	}
 }
 
-// TestLookAlikesOfTwo: a name that looks like two which do not look alike has neither's place.
+// TestLookAlikesOfTwo: a name that looks like two others, which do not look alike, replaces neither.
 func TestLookAlikesOfTwo(t *testing.T) {
-	r := registry.New()
-	require.NoError(t, r.Register("a", newFake(t, "mail", nil)))
-	require.NoError(t, r.Register("a", newFake(t, "mall", nil)))
+	r := holding(t, newFake(t, "mail", nil), newFake(t, "mall", nil))
 	require.ErrorIs(t, r.Register("b", newFake(t, "maIl", nil)), registry.ErrDuplicate)
 	assert.Equal(t, "mail", call(t, r, "mail"))
 	assert.Equal(t, "mall", call(t, r, "mall"))
@@ -129,9 +105,7 @@ func TestLookAlikesOfTwo(t *testing.T) {
 	require.ErrorIs(t, without.Register("b", newFake(t, "maIl", nil)), registry.ErrDuplicate, "it still looks like the other")
 	require.NoError(t, without.Without("mall").Register("b", newFake(t, "maIl", nil)))
 
-	yielding := registry.New()
-	require.NoError(t, yielding.Register("a", newFake(t, "a", aliases("mail", "mall"))))
-	require.NoError(t, yielding.Register("b", newFake(t, "maIl", nil)))
+	yielding := holding(t, newFake(t, "a", aliases("mail", "mall")), newFake(t, "maIl", nil))
 	assert.Len(t, yielding.Duplicates(), 2, "both aliases yield to a name")
 	for name, held := range map[string]bool{"mail": false, "mall": false, "maIl": true} {
 		_, ok := yielding.Get(name)
@@ -220,11 +194,8 @@ func TestAliases(t *testing.T) {
 }
 
 func TestAliasBecomesRegisteredName(t *testing.T) {
-	r := registry.New()
 	var seen string
-	f := newFake(t, "fetch_page", aliases("web_fetch"))
-	require.NoError(t, r.Register("", &spy{f, &seen}))
-	call(t, r, "web_fetch")
+	call(t, holding(t, &spy{newFake(t, "fetch_page", aliases("web_fetch")), &seen}), "web_fetch")
 	assert.Equal(t, "fetch_page", seen)
 }
 
@@ -259,9 +230,7 @@ func TestRegisterInvalid(t *testing.T) {
 }
 
 func TestDuplicatesAreStableAndFinite(t *testing.T) {
-	r := registry.New()
-	require.NoError(t, r.Register("a", newFake(t, "x", nil)))
-	require.NoError(t, r.Register("a", newFake(t, "y", nil)))
+	r := holding(t, newFake(t, "x", nil), newFake(t, "y", nil))
 	for range 3 {
 		for _, name := range []string{"y", "X", "x"} {
 			require.Error(t, r.Register("b", newFake(t, name, nil)))

@@ -44,7 +44,7 @@ func TestTimeoutIsRoundedUp(t *testing.T) {
 	}
 }
 
-// TestWhatTheHostCouldNotRead is refused before it is sent: JSON would change it.
+// TestWhatTheHostCouldNotRead: text that JSON would change is rejected before it is sent.
 func TestWhatTheHostCouldNotRead(t *testing.T) {
 	for _, request := range []Request{
 		{Method: "G\xff"}, {URL: "https://example.com/\xff"},
@@ -58,18 +58,10 @@ func TestWhatTheHostCouldNotRead(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	h := &host{status: Unavailable, response: []byte(`{"message":"no"}`)}
-	_, err := do(h.function("f"), Request{URL: "https://example.com/"})
-	require.ErrorIs(t, err, Unavailable)
-	assert.Equal(t, []string{`{"method":"GET","url":"https://example.com/","headers":[]}`}, h.requests)
-}
-
-func TestNotFound(t *testing.T) {
 	h := &host{status: NotFound, response: []byte(`{}`)}
-	_, err := do(h.function("f"), Request{})
-	var failure *Error
-	require.ErrorAs(t, err, &failure)
-	assert.Equal(t, Error{Op: "f", Status: NotFound}, *failure)
+	_, err := do(h.function("f"), Request{URL: "https://example.com/"})
+	assert.Equal(t, &Error{Op: "f", Status: NotFound}, err)
+	assert.Equal(t, []string{`{"method":"GET","url":"https://example.com/","headers":[]}`}, h.requests)
 }
 
 func TestMalformedAnswers(t *testing.T) {
@@ -85,9 +77,7 @@ func TestMalformedAnswers(t *testing.T) {
 		{status: IO, response: []byte(`"io"`)},
 	} {
 		_, err := do(h.function("f"), Request{})
-		var failure *Error
-		require.ErrorAs(t, err, &failure)
-		assert.Equal(t, Error{Op: "f", Status: IO, Message: "the host's answer is malformed"}, *failure)
+		assert.Equal(t, &Error{Op: "f", Status: IO, Message: "the host's answer is malformed"}, err)
 	}
 	h := host{response: []byte("[]")}
 	_, err := secretExists(h.function("f"), "A")
@@ -134,15 +124,15 @@ func TestHeader(t *testing.T) {
 	assert.Empty(t, r.Header("y"))
 }
 
-// network is a host that works on several requests.
+// network is a host that handles several requests concurrently.
 type network struct {
 	host
 	flying []int64 // by id
-	most   int     // that were under way at once
+	most   int     // concurrent requests at any time
 	next   int64
 }
 
-// send begins a request, unless its URL says that it must fail.
+// send starts a request, or fails if its URL contains "bad".
 func (n *network) send(request, _ []byte) (uint64, error) {
 	if strings.Contains(string(request), "bad") {
 		return n.answer(Invalid, `{"message":"bad"}`), nil
@@ -204,7 +194,7 @@ func TestDoAll(t *testing.T) {
 	}
 }
 
-// TestAllowOfADenial: a rule that is not missing is nil, however often it is written and read.
+// TestAllowOfADenial: a rule that is not missing is nil, also after it is encoded and decoded.
 func TestAllowOfADenial(t *testing.T) {
 	h := host{status: Denied, response: []byte(`{"permission":"network","value":"v","rule":"r","allow":{"manifest":null,"grant":{"tools":["a"],"network":[{"host":"b.example"}]}}}`)}
 	_, err := do(h.function("f"), Request{})
@@ -228,7 +218,7 @@ func asJSON(t *testing.T, value any) []byte {
 	return text
 }
 
-// FuzzResponse: whatever the host answers, the SDK returns a response or an error.
+// FuzzResponse: for any answer of the host, the SDK returns a response or an error.
 func FuzzResponse(f *testing.F) {
 	f.Add(uint32(0), []byte("\x02\x00\x00\x00{}body"))
 	f.Add(uint32(1), []byte(`{"permission":"network"}`))
@@ -236,16 +226,21 @@ func FuzzResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status uint32, answer []byte) {
 		h := host{status: Status(status), response: answer}
 		response, err := do(h.function("f"), Request{})
-		require.NotEqual(t, response == nil, err == nil)
-		if err != nil {
-			var failure *Error
-			require.ErrorAs(t, err, &failure)
-			require.NotEmpty(t, failure.Error())
-		}
+		checkEither(t, response == nil, err)
 	})
 }
 
-// TestEmissionsThatJSONWouldChange are refused before they are sent, as are those that it cannot write.
+// checkEither checks that there is a result or else an [*Error].
+func checkEither(t *testing.T, none bool, err error) {
+	t.Helper()
+	require.NotEqual(t, none, err == nil)
+	if none {
+		require.ErrorAs(t, err, new(*Error))
+		require.NotEmpty(t, err.Error())
+	}
+}
+
+// TestEmissionsThatJSONWouldChange are rejected before they are sent, like those that JSON cannot encode.
 func TestEmissionsThatJSONWouldChange(t *testing.T) {
 	for name, emit := range map[string]func(hostFunction) error{
 		"text":             func(f hostFunction) error { return emitText(f, "a\xff") },
@@ -264,7 +259,7 @@ func TestEmissionsThatJSONWouldChange(t *testing.T) {
 	}
 }
 
-// TestEmissionsAreNoLongerThanTheyMust: what a call may say is counted by its requests.
+// TestEmissionsAreNoLongerThanTheyMust: the length of requests counts against the call's limit.
 func TestEmissionsAreNoLongerThanTheyMust(t *testing.T) {
 	h := &host{}
 	require.NoError(t, emitText(h.function("f"), "<&>"))
@@ -273,8 +268,7 @@ func TestEmissionsAreNoLongerThanTheyMust(t *testing.T) {
 	assert.Equal(t, []string{`{"type":"text","text":"<&>"}`, `{"type":"json","data":{"a":"<&>"}}`, `{"type":"json","data":null}`}, h.requests)
 }
 
-// TestArgumentsOfCalls: whatever JSON writes as an object goes to the host, numbers as they are
-// written, and nothing else does.
+// TestArgumentsOfCalls: only values that JSON encodes as objects are sent, with numbers unchanged.
 func TestArgumentsOfCalls(t *testing.T) {
 	const done = `{"call_id":"1","result":"{\"success\":true,\"data\":null}"}`
 	type query struct {
@@ -309,7 +303,7 @@ func TestArgumentsOfCalls(t *testing.T) {
 	assert.Empty(t, h.requests)
 }
 
-// FuzzToolResult: whatever the host answers, the SDK returns a result or an error.
+// FuzzToolResult: for any answer of the host, the SDK returns a result or an error.
 func FuzzToolResult(f *testing.F) {
 	f.Add(uint32(0), []byte(`{"call_id":"1","result":"{\"success\":false,\"error\":\"no\",\"kind\":\"denied\"}","denials":[{"permission":"files"}]}`))
 	f.Add(uint32(1), []byte(`{"permission":"tools"}`))
@@ -317,11 +311,6 @@ func FuzzToolResult(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status uint32, answer []byte) {
 		h := host{status: Status(status), response: answer}
 		result, err := callTool(h.function("f"), "a", nil)
-		require.NotEqual(t, result == nil, err == nil)
-		if err != nil {
-			var failure *Error
-			require.ErrorAs(t, err, &failure)
-			require.NotEmpty(t, failure.Error())
-		}
+		checkEither(t, result == nil, err)
 	})
 }

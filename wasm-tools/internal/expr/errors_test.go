@@ -64,11 +64,14 @@ func TestSyntaxErrors(t *testing.T) {
 		"0x1_":         `cannot read the number "0x1_" at column 1`,
 	} {
 		_, err := expr.Parse(text, "")
-		if assert.Error(t, err, text) {
-			assert.Equal(t, want, err.Error(), text)
-			assert.ErrorAs(t, err, new(*expr.Error), text)
-		}
+		assertError(t, text, want, err)
 	}
+}
+
+func assertError(t *testing.T, text, want string, err error) {
+	t.Helper()
+	assert.EqualError(t, err, want, "%.40s", text)
+	assert.ErrorAs(t, err, new(*expr.Error), "%.40s", text)
 }
 
 func TestUndefined(t *testing.T) {
@@ -108,9 +111,6 @@ func TestUndefined(t *testing.T) {
 		"sum(1, 2, 1/0)+1": "division by zero at column 12",
 	} {
 		_, err := evaluate(text, 0)
-		if assert.Error(t, err, text) {
-			assert.Equal(t, want, err.Error(), text)
-			assert.ErrorAs(t, err, new(*expr.Error), text)
-		}
+		assertError(t, text, want, err)
 	}
 }

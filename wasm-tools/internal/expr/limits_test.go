@@ -11,8 +11,8 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/expr"
 )
 
-// slow is far above what any expression takes, also under the race detector on a
-// busy machine, and far below what an unbounded one would take.
+// slow is far above what any expression takes, even with the race detector on a busy machine, and far
+// below what an unbounded one would take.
 const slow = 30 * time.Second
 
 func TestLimits(t *testing.T) {
@@ -41,9 +41,7 @@ func TestLimits(t *testing.T) {
 		"sin(pi*10^1000)":                                         "number too large for floating point (over 1.8e308) at column 7",
 	} {
 		_, err := evaluate(text, 0)
-		if assert.Error(t, err, "%.40s", text) {
-			assert.Equal(t, want, err.Error(), "%.40s", text)
-		}
+		assertError(t, text, want, err)
 	}
 }
 
@@ -63,7 +61,7 @@ func TestLimitsAreReached(t *testing.T) {
 	}
 }
 
-// hostile returns expressions of full length whose every part is as dear as it can be.
+// hostile returns expressions of full length in which every part is as expensive as possible.
 func hostile() []string {
 	fill := func(first, part string) string {
 		return first + strings.Repeat(part, (expr.MaxLength-len(first))/len(part))
@@ -95,7 +93,7 @@ func TestBudgetStopsTheCalculation(t *testing.T) {
 	_, err = x.Evaluate(0)
 	assert.ErrorContains(t, err, "the calculation takes too long at column ")
 
-	// The control: with another budget the same expression goes on, far beyond.
+	// Control: with a larger budget, the same expression completes and uses much more.
 	spent, err := x.Spent(100 * expr.MaxWork)
 	require.NoError(t, err)
 	assert.Greater(t, spent, int64(5*expr.MaxWork))

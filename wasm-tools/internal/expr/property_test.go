@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// generator writes random expressions and computes their values by itself.
+// generator generates random expressions and computes their values independently.
 type generator struct{ *rand.Rand }
 
 // exact returns the text of an expression in the four operations and its value.
@@ -27,22 +27,15 @@ func (g generator) exact(depth int) (string, *big.Rat) {
 	}
 	left, a := g.exact(depth - 1)
 	right, b := g.exact(depth - 1)
-	value := new(big.Rat)
-	operator := []string{"+", "-", "*", "/"}[g.IntN(4)]
-	if operator == "/" && b.Sign() == 0 {
-		operator = "-"
+	operators := []struct {
+		text  string
+		apply func(z, x, y *big.Rat) *big.Rat
+	}{{"-", (*big.Rat).Sub}, {"+", (*big.Rat).Add}, {"*", (*big.Rat).Mul}, {"/", (*big.Rat).Quo}}
+	operator := operators[g.IntN(4)]
+	if operator.text == "/" && b.Sign() == 0 {
+		operator = operators[0]
 	}
-	switch operator {
-	case "+":
-		value.Add(a, b)
-	case "-":
-		value.Sub(a, b)
-	case "*":
-		value.Mul(a, b)
-	case "/":
-		value.Quo(a, b)
-	}
-	return "(" + left + operator + right + ")", value
+	return "(" + left + operator.text + right + ")", operator.apply(new(big.Rat), a, b)
 }
 
 func TestArithmeticIsExact(t *testing.T) {

@@ -1,13 +1,12 @@
 package provider_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,59 +17,33 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/search/provider"
 )
 
-// through returns a Doer that sends every request to the server, whatever its host is, and
-// tells it that host.
-func through(t *testing.T, server *httptest.Server) provider.Doer {
-	return func(r caisson.Request) (*caisson.Response, error) {
-		target, err := url.Parse(r.URL)
-		require.NoError(t, err)
-		request, err := http.NewRequestWithContext(t.Context(), r.Method, server.URL+target.RequestURI(), strings.NewReader(string(r.Body)))
-		require.NoError(t, err)
-		request.Host = target.Host
-		for _, header := range r.Headers {
-			request.Header.Add(header[0], header[1])
-		}
-		response, err := server.Client().Do(request)
-		require.NoError(t, err)
-		defer response.Body.Close()
-		body, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
-		answer := &caisson.Response{Status: response.StatusCode, URL: r.URL, Body: body}
-		for name := range response.Header {
-			answer.Headers = append(answer.Headers, [2]string{name, response.Header.Get(name)})
-		}
-		return answer, nil
-	}
-}
-
-// services speaks as the providers' documentation says, and writes down what it was asked.
-func services(asked *[]string) *httptest.Server {
-	mux := http.NewServeMux()
-	note := func(r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		*asked = append(*asked, strings.TrimSpace(fmt.Sprintf("%s %s%s %s", r.Method, r.Host, r.URL.RequestURI(), body)))
-	}
-	mux.HandleFunc("GET api.search.brave.com/res/v1/web/search", func(w http.ResponseWriter, r *http.Request) {
-		note(r)
-		io.WriteString(w, `{"type":"search","query":{"original":"x","more_results_available":true},"mixed":{"type":"mixed"},"web":{"type":"search","family_friendly":true,"results":[
+// services returns the documented responses of the providers, and records the requests.
+func services(asked *[]string) provider.Doer {
+	responses := map[string]string{
+		"GET api.search.brave.com/res/v1/web/search": `{"type":"search","query":{"original":"x","more_results_available":true},"mixed":{"type":"mixed"},"web":{"type":"search","family_friendly":true,"results":[
 			{"type":"search_result","subtype":"generic","title":"A &amp; B","url":"https://a.example/","description":"About <strong>caissons</strong>\u200b.","page_age":"2026-01-15T00:00:00","age":"January 15, 2026","profile":{"name":"A"}},
 			{"title":"Second","url":"https://b.example/x?y=1","description":"","age":"2 days ago"},
 			{"title":"Not the web","url":"ftp://c.example/","description":""},
-			{"title":"Twice","url":"https://a.example/","description":""}]}}`)
-	})
-	mux.HandleFunc("POST api.tavily.com/search", func(w http.ResponseWriter, r *http.Request) {
-		note(r)
-		if r.Header.Get("Content-Type") != "application/json" {
-			http.Error(w, "{}", http.StatusUnsupportedMediaType)
-			return
+			{"title":"Twice","url":"https://a.example/","description":""}]}}`,
+		"POST api.tavily.com/search":    `{"query":"x","answer":null,"images":[],"results":[{"title":"T","url":"https://t.example/","content":"A line\nand another","score":0.98,"raw_content":null,"published_date":"Mon, 02 Mar 2026 10:00:00 GMT"}],"response_time":1.2}`,
+		"GET searx.example/find/search": `{"query":"x","number_of_results":0,"results":[{"title":"S","url":"https://s.example/","content":"c","engine":"e","publishedDate":null,"score":1.5,"positions":[1]}],"answers":[],"suggestions":[],"unresponsive_engines":[["x","timeout"]]}`,
+	}
+	return func(r caisson.Request) (*caisson.Response, error) {
+		_, address, _ := strings.Cut(r.URL, "://")
+		request := cmp.Or(r.Method, "GET") + " " + address
+		*asked = append(*asked, strings.TrimSpace(request+" "+string(r.Body)))
+		endpoint, _, _ := strings.Cut(request, "?")
+		if r.Method == "POST" && !slices.Contains(r.Headers, [2]string{"Content-Type", "application/json"}) {
+			return reply(415, "{}")(r)
 		}
-		io.WriteString(w, `{"query":"x","answer":null,"images":[],"results":[{"title":"T","url":"https://t.example/","content":"A line\nand another","score":0.98,"raw_content":null,"published_date":"Mon, 02 Mar 2026 10:00:00 GMT"}],"response_time":1.2}`)
-	})
-	mux.HandleFunc("GET searx.example/find/search", func(w http.ResponseWriter, r *http.Request) {
-		note(r)
-		io.WriteString(w, `{"query":"x","number_of_results":0,"results":[{"title":"S","url":"https://s.example/","content":"c","engine":"e","publishedDate":null,"score":1.5,"positions":[1]}],"answers":[],"suggestions":[],"unresponsive_engines":[["x","timeout"]]}`)
-	})
-	return httptest.NewServer(mux)
+		return reply(200, responses[endpoint])(r)
+	}
+}
+
+func reply(status int, body string) provider.Doer {
+	return func(caisson.Request) (*caisson.Response, error) {
+		return &caisson.Response{Status: status, Headers: [][2]string{{"retry-after", "3"}}, Body: []byte(body)}, nil
+	}
 }
 
 func secrets(names ...string) func(string) (bool, error) {
@@ -79,8 +52,7 @@ func secrets(names ...string) func(string) (bool, error) {
 
 func TestSearch(t *testing.T) {
 	var asked []string
-	server := services(&asked)
-	t.Cleanup(server.Close)
+	do := services(&asked)
 	for _, test := range []struct {
 		name     string
 		settings provider.Settings
@@ -126,7 +98,7 @@ func TestSearch(t *testing.T) {
 			asked = nil
 			p, err := provider.Choose(test.settings)
 			require.NoError(t, err)
-			found, err := p.Search(through(t, server), test.query)
+			found, err := p.Search(do, test.query)
 			require.NoError(t, err)
 			assert.Equal(t, test.want, found)
 			assert.Equal(t, []string{test.asked}, asked)
@@ -191,16 +163,10 @@ func TestFailures(t *testing.T) {
 		{"searxng", 200, `{"results":null}`, "its answer could not be read"},
 	} {
 		t.Run(fmt.Sprintf("%s %d %s", test.provider, test.status, test.body), func(t *testing.T) {
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Retry-After", "3")
-				w.WriteHeader(test.status)
-				io.WriteString(w, test.body)
-			}))
-			t.Cleanup(server.Close)
 			p, err := provider.Choose(settings[test.provider])
 			require.NoError(t, err)
 			require.Equal(t, test.provider, p.Name)
-			_, err = p.Search(through(t, server), provider.Query{Text: "x"})
+			_, err = p.Search(reply(test.status, test.body), provider.Query{Text: "x"})
 			assert.EqualError(t, err, test.want)
 		})
 	}
@@ -214,8 +180,7 @@ func TestFailures(t *testing.T) {
 	assert.EqualError(t, err, "its answer is larger than this call may fetch")
 }
 
-// FuzzDecode: whatever a service answers, what comes of it is few plain lines with addresses
-// that can be followed.
+// FuzzDecode: for any response, the results are a few plain lines with usable addresses.
 func FuzzDecode(f *testing.F) {
 	f.Add(uint8(0), []byte(`{"type":"search","web":{"results":[{"title":"<b>a</b>&#x200b;","url":"https://x/\u0001","description":"b","age":"c"}]}}`))
 	f.Add(uint8(1), []byte(`{"results":[{"title":"a","url":"https://x/","content":"b"},null]}`))
@@ -225,10 +190,7 @@ func FuzzDecode(f *testing.F) {
 			{HasSecret: secrets("BRAVE_API_KEY")}, {HasSecret: secrets("TAVILY_API_KEY")}, {HasSecret: secrets(), SearXNG: "https://x"},
 		}[which%3])
 		require.NoError(t, err)
-		answer := func(caisson.Request) (*caisson.Response, error) {
-			return &caisson.Response{Status: 200, Body: body}, nil
-		}
-		found, err := p.Search(answer, provider.Query{Text: "x", Count: 3})
+		found, err := p.Search(reply(200, string(body)), provider.Query{Text: "x", Count: 3})
 		if err != nil {
 			return
 		}
