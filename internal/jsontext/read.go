@@ -16,25 +16,24 @@ const (
 	DefaultValues = 1 << 19
 )
 
-// Limits bounds what is read.
+// Limits are limits and options for parsing.
 type Limits struct {
-	// Depth is how deep arrays and objects may nest, and Values how many values and names
-	// a text may hold; 0 stands for [DefaultDepth] and [DefaultValues].
+	// Depth is the maximum nesting of arrays and objects, and Values the maximum number of values and
+	// names; 0 stands for [DefaultDepth] and [DefaultValues].
 	Depth, Values int
-	// Repeated lets a name occur more than once in an object.
+	// Repeated allows duplicate names in an object.
 	Repeated bool
-	// Shallow keeps nothing of what is inside the elements and members of the outermost
-	// value. It is read nevertheless, and does not count as values.
+	// Shallow discards what is inside the elements and members of the outermost value. It is still
+	// validated, but does not count towards Values.
 	Shallow bool
-	// Keep says by their names which members of the outermost object Shallow keeps; nil
-	// stands for all.
+	// Keep selects, by name, which members of the outermost object Shallow keeps; nil keeps all.
 	Keep func(name string) bool
-	// Name and Number refuse names of members, and numbers as they are written, wherever they
-	// are; nil refuses none.
+	// Name and Number reject names of members and numbers, given their text, anywhere in the text; nil
+	// rejects none.
 	Name, Number func(text string) error
 }
 
-// What is wrong with a text.
+// The reasons to reject a text.
 var (
 	ErrSyntax   = errors.New("not JSON")
 	ErrBehind   = errors.New("text follows the value")
@@ -44,20 +43,20 @@ var (
 	ErrLimits   = errors.New("a limit is negative")
 )
 
-// Error is why a text was not read, one of the errors above or what [Limits] refused it with, and
-// the byte where that was found.
+// Error says why a text was rejected, with one of the errors above or that of a function in [Limits],
+// and at which byte.
 type Error struct {
 	Err    error
 	Offset int
 }
 
-// Error returns what is wrong.
+// Error returns the reason.
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Syntax returns what the standard library says is wrong with a text, or nil if it is JSON.
+// Syntax returns the standard library's error for a text, or nil if it is valid JSON.
 func Syntax(text string) *json.SyntaxError {
 	var ignored json.RawMessage
 	var syntax *json.SyntaxError
@@ -65,9 +64,9 @@ func Syntax(text string) *json.SyntaxError {
 	return syntax
 }
 
-// Read reads one JSON value with white space around it. A nil ctx does not end. The error is
-// an [*Error], or that of a context that has ended; the document then holds what was read
-// before the error, for [Document.Path].
+// Read parses one JSON value, which white space may surround. A nil ctx is never done. The error is an
+// [*Error] or the context's; the document then holds what was parsed before the error, for
+// [Document.Path].
 func Read(ctx context.Context, text string, limits Limits) (*Document, error) {
 	if limits.Depth == 0 {
 		limits.Depth = DefaultDepth
@@ -98,23 +97,23 @@ func Read(ctx context.Context, text string, limits Limits) (*Document, error) {
 	return d, r.err
 }
 
-// Parse reads one JSON value as [Read] does, whatever time that takes.
+// Parse is [Read] without a context.
 func Parse(text string, limits Limits) (*Document, error) {
 	var unending context.Context
 	return Read(unending, text, limits)
 }
 
-// reader reads a document. Its methods return false once err is set.
+// reader parses a document. Its methods return false after err is set.
 type reader struct {
 	*Document
 	ctx    context.Context
 	limits Limits
-	at     int // the byte that is read next
-	look   int // where to look at the context
+	at     int // the next byte
+	look   int // where to check the context
 	err    error
 }
 
-// lookEvery is how many bytes are read between two looks at the context.
+// lookEvery is how many bytes are parsed between checks of the context.
 const lookEvery = 64 << 10
 
 func (r *reader) fail(err error) bool {
@@ -122,7 +121,7 @@ func (r *reader) fail(err error) bool {
 	return false
 }
 
-// add adds an entry for what starts here, inside depth containers.
+// add adds an entry that starts here, inside depth containers.
 func (r *reader) add(depth int) bool {
 	if r.at >= r.look && r.ctx != nil {
 		r.look = r.at + lookEvery
@@ -137,7 +136,7 @@ func (r *reader) add(depth int) bool {
 	return true
 }
 
-// value reads a value that depth containers hold.
+// value parses a value inside depth containers.
 func (r *reader) value(depth int) bool {
 	kind := r.kind()
 	index := len(r.entries)
@@ -173,7 +172,7 @@ func (r *reader) value(depth int) bool {
 	return true
 }
 
-// kind returns the kind of the value that starts here, or 0 where none does.
+// kind returns the kind of the value that starts here, or 0.
 func (r *reader) kind() Kind {
 	if r.at == len(r.text) {
 		return 0
@@ -232,7 +231,7 @@ func (r *reader) object(depth int) (count int32, ok bool) {
 	return count, r.err == nil
 }
 
-// check refuses a name, or remembers it.
+// check rejects a name or remembers it.
 func (r *reader) check(name string, seen *nameSet) error {
 	if r.limits.Name != nil {
 		if err := r.limits.Name(name); err != nil {
@@ -245,11 +244,11 @@ func (r *reader) check(name string, seen *nameSet) error {
 	return nil
 }
 
-// open goes to the first or the next element of a container. It returns false behind the
-// container, or where none can follow.
+// open advances to the first or the next element of a container. It returns false at the end of the
+// container, or if no element can follow.
 func (r *reader) open(closing byte, first bool) bool {
 	if first {
-		r.at++ // what opens the container
+		r.at++ // the opening bracket
 	}
 	r.space()
 	switch {
@@ -262,7 +261,7 @@ func (r *reader) open(closing byte, first bool) bool {
 	return true
 }
 
-// name reads a name, of which escapes are resolved at once: it is looked up again and again.
+// name parses a name and resolves its escapes at once, because names are looked up often.
 func (r *reader) name(index int) bool {
 	if !r.string(index) {
 		return false
@@ -276,7 +275,7 @@ func (r *reader) name(index int) bool {
 	return true
 }
 
-// string reads a string. It sets the entry's count to 1 where there are escapes in it.
+// string parses a string. It sets the entry's count to 1 if it has escapes.
 func (r *reader) string(index int) bool {
 	for r.at++; ; r.at++ {
 		r.at += plainLength(r.text[r.at:])
@@ -296,8 +295,8 @@ func (r *reader) string(index int) bool {
 	}
 }
 
-// plainLength returns the offset of the first quote, backslash or control character of a text,
-// or its length. It looks at eight bytes at a time.
+// plainLength returns the offset of the first quote, backslash or control character of a text, or its
+// length. It tests eight bytes at a time.
 func plainLength(text string) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	n := 0
@@ -306,8 +305,8 @@ func plainLength(text string) int {
 		x := uint64(t[0]) | uint64(t[1])<<8 | uint64(t[2])<<16 | uint64(t[3])<<24 |
 			uint64(t[4])<<32 | uint64(t[5])<<40 | uint64(t[6])<<48 | uint64(t[7])<<56
 		quotes, slashes := x^('"'*ones), x^('\\'*ones)
-		// Of a byte that is less than what is subtracted the highest bit is set. It borrows
-		// from the bytes behind it, so the first one counts.
+		// The highest bit is set for a byte that is less than what is subtracted. The subtraction
+		// borrows from the following bytes, so only the first one is reliable.
 		found := ((quotes-ones)&^quotes | (slashes-ones)&^slashes | (x-' '*ones)&^x) & high
 		if found != 0 {
 			return n + bits.TrailingZeros64(found)/8
@@ -319,7 +318,7 @@ func plainLength(text string) int {
 	return n
 }
 
-// escape goes to the last byte of an escape, from the byte behind its backslash.
+// escape advances from the byte after a backslash to the last byte of the escape.
 func (r *reader) escape() bool {
 	if r.at == len(r.text) || strings.IndexByte(`"\/bfnrtu`, r.text[r.at]) < 0 {
 		return false
@@ -360,7 +359,7 @@ func (r *reader) number() bool {
 	return true
 }
 
-// digits goes over digits, of which there must be one.
+// digits skips digits, and reports whether there was one.
 func (r *reader) digits() bool {
 	start := r.at
 	for r.at < len(r.text) && isDigit(r.text[r.at]) {
@@ -371,7 +370,7 @@ func (r *reader) digits() bool {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// word goes over a word if it comes next.
+// word skips a word if it comes next.
 func (r *reader) word(word string) bool {
 	if !strings.HasPrefix(r.text[r.at:], word) {
 		return false
@@ -380,7 +379,7 @@ func (r *reader) word(word string) bool {
 	return true
 }
 
-// eat goes over a byte if it comes next.
+// eat skips a byte if it comes next.
 func (r *reader) eat(c byte) bool {
 	if r.at < len(r.text) && r.text[r.at] == c {
 		r.at++
@@ -400,15 +399,15 @@ func (r *reader) space() {
 	}
 }
 
-// nameSet holds the names of one object. The zero value is empty. Most objects have few
-// members, and a map for each of them costs more than it saves.
+// nameSet is the set of names of one object. The zero value is empty. It uses a map only for objects
+// with many members, because most have few.
 type nameSet struct {
 	few   [8]string
 	count int // of few
 	many  map[string]struct{}
 }
 
-// add adds a name; it returns false if it is there already.
+// add adds a name and reports whether it is new.
 func (s *nameSet) add(name string) bool {
 	if slices.Contains(s.few[:s.count], name) {
 		return false

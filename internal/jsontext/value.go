@@ -1,7 +1,6 @@
-// Package jsontext reads JSON text into values that keep what was written: the order of
-// members, the digits of numbers, and the place of each value. It reads what
-// [encoding/json.Valid] takes for JSON and nothing else, under bounds, and notices names
-// that occur twice. It leaves invalid UTF-8 as it is.
+// Package jsontext parses JSON into values that preserve the text: the order of members, the digits of
+// numbers and the position of each value. It accepts what [encoding/json.Valid] accepts, within limits,
+// and detects duplicate names. It does not change invalid UTF-8.
 package jsontext
 
 import (
@@ -10,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a value is.
+// Kind is the kind of a value.
 type Kind uint8
 
 // The kinds of values. Zero is that of the zero [Value].
@@ -23,26 +22,26 @@ const (
 	Object
 )
 
-// Document is a JSON text and the values in it, in the order of the text. It does not change.
+// Document is a JSON text and the values in it, in order. It is immutable.
 type Document struct {
 	text    string
 	entries []entry
-	names   []string // those with escapes, without them
+	names   []string // names that have escapes, unescaped
 }
 
 // entry is a value, or the name of the member whose value is the next entry.
 type entry struct {
 	start, end int32 // of the text
-	next       int32 // the entry behind the value and all that is in it; 0 where it was not read whole
-	// count is how many elements or members there are. Of a string with escapes it is 1,
-	// and of a name with escapes its number in names plus one.
+	next       int32 // the entry after the value and its content; 0 if it is incomplete
+	// count is the number of elements or members. For a string with escapes it is 1, and for a name
+	// with escapes its index in names plus two.
 	count int32
 }
 
-// Root returns the value that the document is.
+// Root returns the outermost value.
 func (d *Document) Root() Value { return Value{d, 0} }
 
-// Value is a value of a document. The zero Value is none.
+// Value is a value in a document. The zero Value stands for no value.
 type Value struct {
 	doc *Document
 	at  int32
@@ -58,7 +57,7 @@ func (v Value) Kind() Kind {
 
 func (d *Document) kind(at int) Kind { return kindOf(d.text[d.entries[at].start]) }
 
-// kindOf returns the kind of the values that start with a byte, or 0 where none does.
+// kindOf returns the kind of values that start with a byte, or 0.
 func kindOf(start byte) Kind {
 	switch start {
 	case '{':
@@ -78,7 +77,7 @@ func kindOf(start byte) Kind {
 	return 0
 }
 
-// Text returns the value as it is written, and "" for the zero Value.
+// Text returns the text of the value, or "" for the zero Value.
 func (v Value) Text() string {
 	if v.doc == nil {
 		return ""
@@ -87,14 +86,14 @@ func (v Value) Text() string {
 	return v.doc.text[start:end]
 }
 
-// Span returns where the value starts and ends in the text.
+// Span returns the start and the end of the value in the text.
 func (v Value) Span() (start, end int) {
 	e := v.doc.entries[v.at]
 	return int(e.start), int(e.end)
 }
 
-// String returns what a string says, and "" for a value that is none. It resolves escapes
-// each time, but not those of names.
+// String returns the content of a string, or "" for any other value. Except for names, it resolves
+// escapes anew each time.
 func (v Value) String() string {
 	if v.Kind() != String {
 		return ""
@@ -110,7 +109,7 @@ func (v Value) String() string {
 	}
 }
 
-// Len returns how many elements an array or members an object has.
+// Len returns the number of elements of an array or members of an object.
 func (v Value) Len() int {
 	if k := v.Kind(); k != Array && k != Object {
 		return 0
@@ -118,7 +117,7 @@ func (v Value) Len() int {
 	return int(v.doc.entries[v.at].count)
 }
 
-// Elements yields the elements of an array, and nothing for another value.
+// Elements yields the elements of an array, or nothing for any other value.
 func (v Value) Elements() iter.Seq2[int, Value] {
 	return func(yield func(int, Value) bool) {
 		if v.Kind() != Array {
@@ -133,7 +132,7 @@ func (v Value) Elements() iter.Seq2[int, Value] {
 	}
 }
 
-// Members yields the members of an object, names first, and nothing for another value.
+// Members yields the names and values of an object's members, or nothing for any other value.
 func (v Value) Members() iter.Seq2[Value, Value] {
 	return func(yield func(name, value Value) bool) {
 		if v.Kind() != Object {
@@ -148,8 +147,7 @@ func (v Value) Members() iter.Seq2[Value, Value] {
 	}
 }
 
-// Get returns the member of a name, the last where there are several, or the zero Value. It
-// goes through all members.
+// Get returns the last member with a name, or the zero Value. It searches linearly.
 func (v Value) Get(name string) (found Value) {
 	for key, value := range v.Members() {
 		if key.String() == name {
@@ -159,14 +157,13 @@ func (v Value) Get(name string) (found Value) {
 	return found
 }
 
-// Step is one step of a path: into a member, or into an element where Index is not negative.
+// Step is one step of a path: to a member, or to an element if Index is not negative.
 type Step struct {
 	Name  string
 	Index int
 }
 
-// Path returns the way to the innermost value at an offset of the text. A member begins
-// with its name.
+// Path returns the path to the innermost value at an offset of the text. A member starts at its name.
 func (d *Document) Path(offset int) []Step {
 	var path []Step
 	for at := 0; at < len(d.entries); {
@@ -180,8 +177,7 @@ func (d *Document) Path(offset int) []Step {
 	return path
 }
 
-// child returns the value right inside another one that an offset is in, and the step there;
-// 0 if there is none.
+// child returns the direct child of a value that contains an offset, and the step to it, or 0.
 func (d *Document) child(parent int, offset int32) (Step, int) {
 	e := d.entries[parent]
 	end := int(e.next)
@@ -196,7 +192,7 @@ func (d *Document) child(parent int, offset int32) (Step, int) {
 		step, value := Step{Index: i}, at
 		if kind == Object {
 			if d.entries[at].next == 0 {
-				break // a name that was not read whole
+				break // an incomplete name
 			}
 			step, value = Step{Value{d, int32(at)}.String(), -1}, at+1
 		}
@@ -208,8 +204,7 @@ func (d *Document) child(parent int, offset int32) (Step, int) {
 	return Step{}, 0
 }
 
-// unescape resolves the escapes of a string that was read. A surrogate without its pair
-// becomes U+FFFD.
+// unescape resolves the escapes of a valid string. An unpaired surrogate becomes U+FFFD.
 func unescape(inside string) string {
 	out := make([]byte, 0, len(inside))
 	for i := 0; i < len(inside); {
@@ -239,7 +234,7 @@ func unescape(inside string) string {
 	return string(out)
 }
 
-// unescaped returns what a byte means after a backslash.
+// unescaped returns the meaning of a byte after a backslash.
 func unescaped(c byte) byte {
 	switch c {
 	case 'b':
@@ -256,7 +251,7 @@ func unescaped(c byte) byte {
 	return c
 }
 
-// hexadecimal reads hexadecimal digits.
+// hexadecimal parses hexadecimal digits.
 func hexadecimal(digits string) (value rune, valid bool) {
 	for _, c := range []byte(digits) {
 		switch {

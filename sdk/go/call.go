@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// hostFunction is a function that the host offers.
+// hostFunction is a function of the host.
 type hostFunction struct {
-	name string // as errors have it
-	// call makes the call. The result holds the status and the length of the response.
+	name string // for errors
+	// call calls the function. The result combines the status and the length of the response.
 	call func(request, body []byte) (result uint64, err error)
-	// read copies the next bytes of the response, and returns how many.
+	// read copies the next bytes of the response and returns their number.
 	read func(buffer []byte) int
 }
 
-// turn is taken for a call and the reading of its response, of which the host holds one for
-// the whole module: a goroutine that allocates may have to let others run.
+// turn guards a call together with reading its response, because the host keeps only one response for
+// the whole module, and other goroutines may run whenever one allocates.
 var turn sync.Mutex
 
-// ask calls the function and returns its response, unless that is an error.
+// ask calls the function and returns its response or the host's error.
 func (f hostFunction) ask(request any, body []byte) ([]byte, error) {
 	text, err := encode(request)
 	if err != nil {
@@ -41,7 +41,7 @@ func (f hostFunction) ask(request any, body []byte) ([]byte, error) {
 	return response, nil
 }
 
-// answer calls a function of which the response is JSON.
+// answer calls a function whose response is JSON.
 func answer[T any](f hostFunction, request any, body []byte) (value T, err error) {
 	response, err := f.ask(request, body)
 	if err == nil && json.Unmarshal(response, &value) != nil {
@@ -50,8 +50,8 @@ func answer[T any](f hostFunction, request any, body []byte) (value T, err error
 	return value, err
 }
 
-// encode returns a request's JSON, in which <, > and & stand for themselves: their escapes would take
-// six times their room, and the length of requests is bounded.
+// encode encodes a request without escaping <, > and &, because escapes are six times as long and the
+// length of requests is limited.
 func encode(request any) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -74,7 +74,7 @@ func (f hostFunction) readAll(length int) ([]byte, error) {
 	return response, nil
 }
 
-// failure reads the response to a call that was not answered with success.
+// failure parses the response to a failed call.
 func (f hostFunction) failure(status Status, response []byte) error {
 	failure := &Error{Op: f.name, Status: status}
 	var err error
@@ -83,11 +83,9 @@ func (f hostFunction) failure(status Status, response []byte) error {
 		failure.Denial = &Denial{}
 		err = json.Unmarshal(response, failure.Denial)
 	case Limit:
-		limit := wireLimit{&failure.LimitName, &failure.LimitValue, &failure.Message}
-		err = json.Unmarshal(response, &limit)
+		err = json.Unmarshal(response, &wireLimit{&failure.LimitName, &failure.LimitValue, &failure.Message})
 	default:
-		message := wireMessage{&failure.Message}
-		err = json.Unmarshal(response, &message)
+		err = json.Unmarshal(response, &wireMessage{&failure.Message})
 	}
 	if err != nil {
 		return f.malformed()
@@ -95,7 +93,7 @@ func (f hostFunction) failure(status Status, response []byte) error {
 	return failure
 }
 
-// malformed is the error for an answer that does not follow the protocol.
+// malformed returns the error for a response that violates the protocol.
 func (f hostFunction) malformed() error {
 	return &Error{Op: f.name, Status: IO, Message: "the host's answer is malformed"}
 }
@@ -103,7 +101,7 @@ func (f hostFunction) malformed() error {
 type wireLimit struct {
 	Limit *string `json:"limit"`
 	Value *int64  `json:"value"`
-	// Message is there where name and value do not say it.
+	// Message is set if the name and the value do not explain the error.
 	Message *string `json:"message"`
 }
 

@@ -1,32 +1,32 @@
 package caisson
 
-// CallContext is what the host tells a tool of the call that it runs for.
+// CallContext describes the current call.
 type CallContext struct {
-	CallID string `json:"call_id"` // the host's id of the call, which never repeats
-	Tool   string `json:"tool"`    // the name by which the host knows the tool
-	// Tenant, User and Session say on whose behalf the call is made, where the host tells them
-	// apart. They are names, and prove nothing to anybody else.
+	CallID string `json:"call_id"` // the host's unique id of the call
+	Tool   string `json:"tool"`    // the registered name of the tool
+	// Tenant, User and Session say on whose behalf the call is made; any may be empty. They are only
+	// names, and do not authenticate anyone.
 	Tenant  string `json:"tenant"`
 	User    string `json:"user"`
 	Session string `json:"session"`
-	// Context holds the values that the tool's manifest asks for under context, and was granted.
+	// Context holds the granted values of those that the tool's manifest requests under context.
 	Context map[string]string `json:"context"`
-	// Files are those that the user has handed over and that the tool can open.
+	// Files are the user's files that the tool can open.
 	Files []File `json:"files"`
-	// TraceParent is the request's W3C traceparent, for requests that the tool makes; empty for none.
+	// TraceParent is the W3C traceparent to send with the tool's own requests, or empty.
 	TraceParent string `json:"traceparent"`
 }
 
-// File is a file that a user has handed over.
+// File is a file that a user has provided.
 type File struct {
-	Name     string `json:"name"` // as the user calls it
-	Path     string `json:"path"` // as os.Open takes it
+	Name     string `json:"name"` // the user's name for it
+	Path     string `json:"path"` // for os.Open
 	MIMEType string `json:"mime_type"`
 	Bytes    int64  `json:"bytes"`
 }
 
-// Context returns what the host tells of the call. It needs no permission, since it holds nothing
-// that the tool was not granted. The error is an [*Error] or [ErrOutside].
+// Context returns the context of the current call. It needs no permission, because it contains only
+// what the tool was granted. The error is an [*Error] or [ErrOutside].
 //
 //	call, err := caisson.Context()
 //	if err != nil {
@@ -49,9 +49,9 @@ func callContext(function hostFunction) (*CallContext, error) {
 	return &call, nil
 }
 
-// SecretExists reports whether the host has the secret of that name for this tool. The
-// value stays with the host, which puts it into the requests that it belongs to. The error is
-// an [*Error] or [ErrOutside]; it is [Denied] where the manifest does not ask for the secret.
+// SecretExists reports whether the host has a secret with that name for this tool. The host never
+// reveals the value, but adds it to the requests that it belongs to. The error is an [*Error] or
+// [ErrOutside]; it is [Denied] if the manifest does not request the secret.
 func SecretExists(name string) (bool, error) { return secretExists(secretsExists(), name) }
 
 func secretExists(function hostFunction, name string) (bool, error) {

@@ -1,17 +1,18 @@
-// Package caisson lets a tool that runs inside Caisson ask its host for what WASI has no
-// words for: requests over the network, whether a secret is there, calls of other tools, showing
-// something before the call has ended, and what the call is about. It needs nothing but
-// the standard library, and a program imports from the host only what it uses of it.
+// Package caisson gives a tool that runs inside Caisson access to what WASI does not provide: network
+// requests, the existence of secrets, calls of other tools, streaming of progress and partial output,
+// and the context of the current call. It depends only on the standard library, and a program imports
+// only the host functions that it uses.
 //
-// What a tool may do is decided by its manifest and by its operator; only what it shows and what it
-// asks about its own call needs nobody's permission. A refusal is an ordinary error, an [*Error] with the host's receipt; so are limits and failures.
+// The tool's manifest and the operator decide what a tool may do. Only streaming and the context of
+// the call need no permission. A denial is an ordinary error, an [*Error] with the host's receipt, and
+// so are limits and failures.
 //
-// A program that calls these functions before it reads its input is started anew for each
-// call, which takes longer.
+// A program that calls these functions before it reads its input cannot be resumed from a snapshot,
+// so each call takes longer.
 //
-// Outside Caisson every function fails with [ErrOutside], so that a tool's logic can be
-// compiled and tested like any Go code: let it take a function such as [Do] as a value.
+// Outside Caisson, every function fails with [ErrOutside], so a tool's logic can be compiled and
+// tested like any other Go code. To test it, pass functions such as [Do] as values.
 //
-// The functions belong to the module's one thread. Goroutines may call them; a call holds up
-// all of them until the host has answered.
+// The module has a single thread. Any goroutine may call these functions, but a call blocks all
+// goroutines until the host responds.
 package caisson

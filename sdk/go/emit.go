@@ -5,27 +5,25 @@ import (
 	"unicode/utf8"
 )
 
-// EmitText shows a piece of text before the call has ended, such as the next line of an answer that
-// is long in the making:
+// EmitText streams a piece of text before the call ends, such as the next line of a long answer:
 //
 //	for _, page := range pages {
 //		_ = caisson.EmitText(page.Title + "\n")
 //	}
 //
-// What the Emit functions show goes to whoever watches the call, if anybody does. It is neither in
-// the call's result nor seen by the model, so a tool prints its result as if it had shown nothing,
-// and most have no use for the error: an [*Error] or [ErrOutside]. It is [Invalid] for what makes
-// no sense, and [Limit] once the call has shown as much as it may, which is limits.output in its
-// manifest: that counts the requests, which are JSON, and images in base64.
+// Emissions go to the watchers of the call, if there are any. They are neither part of the result nor
+// shown to the model, so a tool prints its result as if it had streamed nothing, and most tools can
+// ignore the error. It is an [*Error] or [ErrOutside]: [Invalid] for an invalid emission, and [Limit]
+// when the emissions, as JSON with images in base64, exceed limits.output in the tool's manifest.
 //
-// Nobody is waited for. Whoever watches slowly misses some of it.
+// The functions do not wait for watchers. A slow watcher misses emissions.
 func EmitText(text string) error { return emitText(streamEmit(), text) }
 
-// EmitJSON shows any value that JSON can write, such as a row that was found. It nests at most 63 deep.
+// EmitJSON streams any value that can be encoded as JSON, nested at most 63 levels deep.
 func EmitJSON(value any) error { return emitJSON(streamEmit(), value) }
 
-// EmitProgress shows how much is done, from 0 to 1, and what is being done, in a word or two. A
-// negative fraction stands for one that is not known; the text may be empty where it is.
+// EmitProgress streams how much is done, from 0 to 1, with a short description. A negative fraction
+// means that it is unknown; if it is known, the text may be empty.
 //
 //	for i, file := range files {
 //		_ = caisson.EmitProgress(float64(i)/float64(len(files)), "reading "+file.Name)
@@ -34,13 +32,13 @@ func EmitProgress(fraction float64, text string) error {
 	return emitProgress(streamEmit(), fraction, text)
 }
 
-// EmitImage shows an image of a media type such as image/png. Partial says that a better one will
-// take its place.
+// EmitImage streams an image with a media type such as image/png. Partial means that a better image
+// will replace it.
 func EmitImage(mimeType string, image []byte, partial bool) error {
 	return emitImage(streamEmit(), mimeType, image, partial)
 }
 
-// EmitLink shows a link to a page, which is http or https; the title may be empty.
+// EmitLink streams a link to a web page, with the scheme http or https. The title may be empty.
 func EmitLink(url, title string) error { return emitLink(streamEmit(), url, title) }
 
 type wireEmission struct {
@@ -67,7 +65,7 @@ func emitJSON(function hostFunction, value any) error {
 func emitProgress(function hostFunction, fraction float64, text string) error {
 	e := wireEmission{Type: "progress", Text: text}
 	switch {
-	case fraction != fraction || fraction > 1: // also what is not a number
+	case fraction != fraction || fraction > 1: // also NaN
 		return &Error{Op: function.name, Status: Invalid, Message: "the fraction must be at most 1"}
 	case fraction >= 0:
 		e.Fraction = &fraction

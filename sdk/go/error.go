@@ -6,22 +6,22 @@ import (
 	"fmt"
 )
 
-// Status is how the host answers a call. Every status but 0 is an error, for errors.Is.
+// Status is the status of a host call. Every status other than 0 is an error for errors.Is.
 type Status uint32
 
 // The statuses.
 const (
 	statusOK    Status = 0
-	Denied      Status = 1 // the manifest does not ask for it, or the operator does not grant it
-	Invalid     Status = 2 // the request makes no sense
-	Limit       Status = 3 // the call has had as much as it may
-	Deadline    Status = 4 // there was no answer in time
-	NotFound    Status = 5 // there is no such thing
-	IO          Status = 6 // something failed on the way
-	Unavailable Status = 7 // the host has nothing that could answer
+	Denied      Status = 1 // not requested in the manifest or not granted by the operator
+	Invalid     Status = 2 // the request is invalid
+	Limit       Status = 3 // the call has reached a limit
+	Deadline    Status = 4 // timed out
+	NotFound    Status = 5 // does not exist
+	IO          Status = 6 // an I/O error
+	Unavailable Status = 7 // the host does not provide this
 )
 
-// ErrOutside is what every function fails with in a program that does not run inside Caisson.
+// ErrOutside is the error of every function in a program that does not run inside Caisson.
 var ErrOutside = errors.New("works only inside Caisson")
 
 func (s Status) Error() string {
@@ -33,22 +33,22 @@ func (s Status) Error() string {
 
 var statusNames = [...]string{"ok", "denied", "invalid", "limit", "deadline", "not found", "io", "unavailable"}
 
-// Error is a call that the host did not answer with success. It matches its Status in errors.Is.
+// Error is a failed host call. It matches its Status in errors.Is.
 type Error struct {
-	Op     string // the function of the host: "caisson:net@1.request"
+	Op     string // the host function: "caisson:net@1.request"
 	Status Status
-	// Message says what went wrong, where the status is Invalid, Deadline, IO or Unavailable, and
-	// for some limits.
+	// Message says what went wrong, if the status is Invalid, Deadline, IO or Unavailable, and for
+	// some limits.
 	Message string
-	// Denial is the host's receipt, where the status is Denied.
+	// Denial is the host's receipt, if the status is Denied.
 	Denial *Denial
-	// LimitName and LimitValue are the limit that was reached, where the status is Limit, such
-	// as "http_calls" and 20.
+	// LimitName and LimitValue are the limit that was reached, such as "http_calls" and 20, if the
+	// status is Limit.
 	LimitName  string
 	LimitValue int64
 }
 
-// Denial says what was refused, why, and what would allow it.
+// Denial says what was denied, why, and what would allow it.
 type Denial struct {
 	Permission string `json:"permission"`
 	Value      string `json:"value"`
@@ -56,20 +56,20 @@ type Denial struct {
 	Allow      Allow  `json:"allow"`
 }
 
-// Allow holds the rules that are missing for a refused request, each a JSON object. A rule that
-// is there already, or that nobody should add, is nil. In a rule, null stands for what only
-// people can say, such as the host directory of a mount.
+// Allow holds the missing rules that would allow a denied request, each a JSON object. A rule that
+// exists already, or that nobody should add, is nil. In a rule, null stands for what only people can
+// decide, such as the host directory of a mount.
 type Allow struct {
-	// Manifest is missing in the tool's manifest, below "permissions":
-	// {"network":[{"host":"api.example.com"}]}; or beside that: {"context":["project_id"]}.
+	// Manifest belongs in the tool's manifest, under "permissions":
+	// {"network":[{"host":"api.example.com"}]}; or at its top level: {"context":["project_id"]}.
 	Manifest json.RawMessage `json:"manifest"`
-	// Grant is missing in the operator's policy, as an element of "grants":
-	// {"tools":["fetch_page"],"network":[{"host":"api.example.com"}]}. One without tools is a key of
-	// the policy: {"context":{"project_id":{"from":"fixed","value":null}}}.
+	// Grant belongs in the operator's policy, as an element of "grants":
+	// {"tools":["fetch_page"],"network":[{"host":"api.example.com"}]}. One without tools
+	// belongs at the top level of the policy: {"context":{"project_id":{"from":"fixed","value":null}}}.
 	Grant json.RawMessage `json:"grant"`
 }
 
-// UnmarshalJSON reads the two rules, of which null is nil.
+// UnmarshalJSON reads the two rules; null becomes nil.
 func (a *Allow) UnmarshalJSON(data []byte) error {
 	var wire struct{ Manifest, Grant *json.RawMessage }
 	if err := json.Unmarshal(data, &wire); err != nil {
@@ -85,7 +85,7 @@ func (a *Allow) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Error says what happened in one sentence, which a tool may pass on as it is.
+// Error returns one sentence that a tool may pass on unchanged.
 func (e *Error) Error() string {
 	switch {
 	case e.Denial != nil:

@@ -10,7 +10,7 @@ func toolsCall() hostFunction     { return outside("caisson:tools@1.call") }
 func streamEmit() hostFunction    { return outside("caisson:stream@1.emit") }
 func contextGet() hostFunction    { return outside("caisson:context@1.get") }
 
-// outside is a function of the host where there is no host.
+// outside is a host function in a program without a host.
 func outside(name string) hostFunction {
 	return hostFunction{
 		name: name,

@@ -28,8 +28,8 @@ func importedEmit(request unsafe.Pointer, length uint32) uint64
 //go:wasmimport caisson:context@1 get
 func importedGet(request unsafe.Pointer, length uint32) uint64
 
-// Each function of the host is a value of its own: the linker keeps an import only where
-// the program can reach it, and a module may import only what its manifest asks for.
+// Each host function has its own Go function, so that the linker drops unused imports: a module may
+// only import what its manifest requests.
 
 func netRequest() hostFunction    { return withBody("caisson:net@1.request", importedRequest) }
 func netSend() hostFunction       { return withBody("caisson:net@1.send", importedSend) }
@@ -39,7 +39,7 @@ func toolsCall() hostFunction     { return plain("caisson:tools@1.call", importe
 func streamEmit() hostFunction    { return plain("caisson:stream@1.emit", importedEmit) }
 func contextGet() hostFunction    { return plain("caisson:context@1.get", importedGet) }
 
-// plain is a function that takes a request alone.
+// plain is a function that takes only a request.
 func plain(name string, imported func(unsafe.Pointer, uint32) uint64) hostFunction {
 	return hostFunction{name, func(request, _ []byte) (uint64, error) { return imported(span(request)), nil }, read}
 }
@@ -57,7 +57,7 @@ func read(buffer []byte) int {
 	return int(importedRead(span(buffer)))
 }
 
-// span returns where bytes stand in the module's memory, and how many they are.
+// span returns the address and the length of bytes in the module's memory.
 func span(bytes []byte) (unsafe.Pointer, uint32) {
 	return unsafe.Pointer(unsafe.SliceData(bytes)), uint32(len(bytes))
 }

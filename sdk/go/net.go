@@ -9,30 +9,30 @@ import (
 	"unicode/utf8"
 )
 
-// Request is an HTTP request. The host puts in the secrets that belong to its URL.
+// Request is an HTTP request. The host adds the secrets that belong to its URL.
 type Request struct {
 	Method string // such as GET; empty: GET
 	URL    string // absolute, http or https
 	// Headers are pairs of name and value, in order.
 	Headers [][2]string
 	Body    []byte
-	// Timeout bounds the whole request, redirects and all. The host counts milliseconds; what
-	// is left of one counts as one. Zero: as long as the call may take.
+	// Timeout limits the whole request, including redirects. It is rounded up to milliseconds. Zero:
+	// only the call's own timeout applies.
 	Timeout time.Duration
 }
 
-// Response is what came back. A status such as 404 is a response, not an error.
+// Response is an HTTP response. A status such as 404 is a response, not an error.
 type Response struct {
 	Status int
-	URL    string // where the response came from, after redirects
+	URL    string // of the response, after redirects
 	// Headers are pairs of name and value, in order.
 	Headers [][2]string
 	Body    []byte
-	// Truncated tells that the body was longer than the call's limit, which cut it.
+	// Truncated means that the body was truncated at the call's limit.
 	Truncated bool
 }
 
-// Header returns the first value of the header with this name, in whatever case, or "".
+// Header returns the first value of the header with this name, ignoring case, or "".
 func (r *Response) Header(name string) string {
 	for _, header := range r.Headers {
 		if strings.EqualFold(header[0], name) {
@@ -42,7 +42,7 @@ func (r *Response) Header(name string) string {
 	return ""
 }
 
-// Result is what became of one of several requests: either Response or Err is nil.
+// Result is the result of one of several requests: either Response or Err is nil.
 type Result struct {
 	Response *Response
 	Err      error
@@ -53,8 +53,8 @@ func Do(request Request) (*Response, error) {
 	return do(netRequest(), request)
 }
 
-// DoAll sends requests side by side, as many at once as the host lets one call have, and
-// returns what became of each, in order. One that fails does not hold up the others.
+// DoAll sends requests concurrently, as many at a time as the host allows one call, and returns their
+// results in order. A failed request does not affect the others.
 func DoAll(requests []Request) []Result {
 	return doAll(netSend(), netReceive(), requests)
 }
@@ -67,11 +67,10 @@ func do(function hostFunction, request Request) (*Response, error) {
 	return function.response(wire, request.Body)
 }
 
-// maxInFlight is how many requests of a call the host works on at once.
+// maxInFlight is the host's limit of concurrent requests per call.
 const maxInFlight = 10
 
-// doAll waits for the oldest request when there are too many, since the next may begin as
-// soon as any has ended.
+// doAll waits for the oldest request whenever the limit is reached.
 func doAll(send, receive hostFunction, requests []Request) []Result {
 	results := make([]Result, len(requests))
 	var sent []flight
@@ -93,7 +92,7 @@ func doAll(send, receive hostFunction, requests []Request) []Result {
 	return results
 }
 
-// flight is a request that the host works on.
+// flight is a request in progress.
 type flight struct {
 	index int
 	id    wireID
@@ -123,7 +122,7 @@ type wireRequest struct {
 	TimeoutMS int64       `json:"timeout_ms,omitempty"`
 }
 
-// toWire returns the request as the host reads it. It fails for what JSON cannot say.
+// toWire returns the request in its wire form. It fails for text that JSON cannot represent.
 func toWire(function hostFunction, request Request) (wireRequest, error) {
 	wire := wireRequest{request.Method, request.URL, request.Headers, milliseconds(request.Timeout)}
 	if wire.Method == "" {
@@ -142,7 +141,7 @@ func toWire(function hostFunction, request Request) (wireRequest, error) {
 	return wire, nil
 }
 
-// milliseconds rounds up, up to the most that the host reads.
+// milliseconds rounds up, to at most the largest value that the host accepts.
 func milliseconds(d time.Duration) int64 {
 	ms := d.Milliseconds()
 	if d > time.Duration(ms)*time.Millisecond {
@@ -158,7 +157,7 @@ type wireResponse struct {
 	Truncated bool        `json:"truncated"`
 }
 
-// response calls a function of which the response is the length of a header, the header and a body.
+// response calls a function whose response is the length of a header, the header and a body.
 func (f hostFunction) response(request any, body []byte) (*Response, error) {
 	frame, err := f.ask(request, body)
 	if err != nil {

@@ -6,19 +6,19 @@ import (
 	"unicode/utf8"
 )
 
-// ToolResult is what a call of another tool came to, be it success or failure.
+// ToolResult is the result of a call of another tool, successful or not.
 type ToolResult struct {
 	Success bool
 	Output  string          // for people and language models
-	Data    json.RawMessage // any JSON value; nil where there is none
-	Content []Content       // parts that are not plain text
-	// Error says why the call failed, and Kind how: "tool_failed" where the tool itself said so,
-	// "denied", "deadline", "invalid_arguments" and the like where the host did.
+	Data    json.RawMessage // any JSON value, or nil
+	Content []Content       // parts other than plain text
+	// Error says why the call failed, and Kind how: "tool_failed" if the tool reported it, or
+	// "denied", "deadline", "invalid_arguments" and the like if the host did.
 	Error string
 	Kind  string
-	// CallID is the host's id of the call, by which the operator can look it up.
+	// CallID is the host's id of the call, which the operator can look up.
 	CallID string
-	// Denials are what the other tool was refused.
+	// Denials are the other tool's denied requests.
 	Denials []Denial
 }
 
@@ -32,16 +32,16 @@ type Content struct {
 	MIMEType string `json:"mime_type,omitempty"`
 }
 
-// CallTool calls another tool by its name, with arguments that JSON writes as an object; nil
-// stands for none. The manifest must ask for it under permissions.tools.
+// CallTool calls another tool. The arguments must be encoded as a JSON object; nil stands for an empty
+// one. The manifest must request the tool under permissions.tools.
 //
-// A tool that failed is a result like any. The error, an [*Error] or [ErrOutside], is for calls
-// that were not made, and for a result that is too long to hand over, which is over the limit
-// "response_bytes": 8 MiB of text and data.
+// The failure of the tool is a result, not an error. The error, an [*Error] or [ErrOutside], is for
+// calls that were not made, and for results over the limit "response_bytes", which is 8 MiB of text
+// and data.
 //
-// Name and arguments together may have 256 KiB as JSON. A call may make 64 calls, with those
-// that they make, nested 4 deep, unless the host is set up otherwise; never are they nested more
-// than 16 deep.
+// The name and the arguments may have up to 256 KiB as JSON. By default, a call may make 64 calls,
+// including nested ones, up to 4 levels deep. The host may change these limits, but never allows more
+// than 16 levels.
 func CallTool(name string, arguments any) (*ToolResult, error) {
 	return callTool(toolsCall(), name, arguments)
 }
@@ -51,7 +51,7 @@ type wireCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// wireRecord is what of a record a tool may need. Result is JSON as text.
+// wireRecord is the part of a record that a tool needs. Result is JSON as text.
 type wireRecord struct {
 	CallID  string   `json:"call_id"`
 	Result  *string  `json:"result"`
@@ -75,7 +75,7 @@ func callTool(function hostFunction, name string, arguments any) (*ToolResult, e
 	if arguments != nil {
 		written, err := json.Marshal(arguments)
 		if err != nil || len(written) == 0 || written[0] != '{' {
-			return nil, &Error{Op: function.name, Status: Invalid, Message: "the arguments are no JSON object"}
+			return nil, &Error{Op: function.name, Status: Invalid, Message: "the arguments are not a JSON object"}
 		}
 		object = written
 	}

@@ -6,13 +6,13 @@ import (
 	"math/big"
 )
 
-// value is a number: a fraction, or a float that is at most err off. It is never changed.
+// value is a number: an exact fraction, or a float with an error of at most err. It is immutable.
 type value struct {
-	exact      *big.Rat // nil for what is not exact
-	float, err float64  // of an exact number, too; the float is infinite where it is too large for one
+	exact      *big.Rat // nil if the value is not exact
+	float, err float64  // also set for exact values; float is infinite if the value is too large
 }
 
-// unit returns the distance from a float to the next.
+// unit returns the distance to the next float.
 func unit(x float64) float64 { return math.Nextafter(math.Abs(x), math.Inf(1)) - math.Abs(x) }
 
 func exactly(r *big.Rat) value {
@@ -30,10 +30,10 @@ func pi() value {
 	return v
 }
 
-// is reports whether the value is known to be a whole number.
+// is reports whether the value is exactly n.
 func (v value) is(n int64) bool { return v.exact != nil && v.exact.Cmp(big.NewRat(n, 1)) == 0 }
 
-// sign returns 0 also for what cannot be told from zero.
+// sign also returns 0 for a value that may be zero.
 func (v value) sign() int {
 	switch {
 	case v.exact != nil:
@@ -57,8 +57,8 @@ func (v value) negative() value {
 // evaluator evaluates one expression once. After a failure its results mean nothing.
 type evaluator struct {
 	functions map[string]function
-	work      int64 // what is left of the budget
-	// doubt is set where a float was taken for a whole number, or for zero, that it may not be.
+	work      int64 // the remaining budget
+	// doubt is set if a float was assumed to be a whole number or zero, but may be another.
 	doubt bool
 	err   *Error // the first failure
 }
@@ -82,7 +82,7 @@ func (e *evaluator) imprecise() value {
 	return e.fail("the result cannot be computed precisely enough")
 }
 
-// spend takes from the budget and reports whether it lasts.
+// spend reduces the budget and reports whether it suffices.
 func (e *evaluator) spend(cost int64) bool {
 	if e.work -= cost; e.work < 0 {
 		e.fail("the calculation takes too long")
@@ -90,7 +90,7 @@ func (e *evaluator) spend(cost int64) bool {
 	return e.err == nil
 }
 
-// spendOn takes the cost of one operation on two fractions.
+// spendOn spends the cost of one operation on two fractions.
 func (e *evaluator) spendOn(a, b *big.Rat) bool {
 	if a.IsInt() && b.IsInt() {
 		return e.spend(words(a.Num()) * words(b.Num()))
@@ -124,8 +124,8 @@ func (e *evaluator) eval(n *node) value {
 // call calls a function by its name.
 func (e *evaluator) call(name string, a ...value) value { return e.functions[name].value(e, a) }
 
-// fraction makes a value of a fraction. One that is too large fails; one whose denominator is too
-// long becomes a float.
+// fraction returns the value of a fraction. It fails for one that is too large, and returns a float
+// for one whose denominator is too long.
 func (e *evaluator) fraction(r *big.Rat) value {
 	if r.Num().BitLen()-r.Denom().BitLen() > MaxBits || r.IsInt() && r.Num().BitLen() > MaxBits {
 		return e.tooLarge()
@@ -140,8 +140,8 @@ func (e *evaluator) fraction(r *big.Rat) value {
 	return value{float: v.float, err: unit(v.float)}
 }
 
-// inexact computes a function in floating point. The error of the result is what the function
-// makes of its arguments' errors, and what its own rounding adds, in units of the last place.
+// inexact evaluates a function in floating point. The error of the result combines the propagated
+// errors of the arguments and the function's own rounding, in units of the last place.
 func (e *evaluator) inexact(rounding float64, float func([]float64) float64, a ...value) value {
 	x := make([]float64, len(a))
 	for i, v := range a {
@@ -171,8 +171,8 @@ func (e *evaluator) inexact(rounding float64, float func([]float64) float64, a .
 	return v
 }
 
-// inexactWithin computes a function in floating point that is only defined from one number to
-// another, of what may lie there.
+// inexactWithin is inexact for a function of one argument that is only defined in a range, which the
+// argument may be in.
 func (e *evaluator) inexactWithin(undefined string, from, to float64, float func(float64) float64, a value) value {
 	if math.IsInf(a.float, 0) {
 		return e.beyondFloats()
@@ -183,7 +183,7 @@ func (e *evaluator) inexactWithin(undefined string, from, to float64, float func
 	return e.inexact(2, func(x []float64) float64 { return float(min(max(x[0], from), to)) }, a)
 }
 
-// arithmetic is an operation on two fractions that results in one, and the same on floats.
+// arithmetic returns an operation on two fractions or floats.
 func arithmetic(name string, exact func(z, x, y *big.Rat) *big.Rat) func(e *evaluator, a, b value) value {
 	return func(e *evaluator, a, b value) value {
 		switch {
@@ -199,7 +199,7 @@ func arithmetic(name string, exact func(z, x, y *big.Rat) *big.Rat) func(e *eval
 	}
 }
 
-// divides is an operation that needs a divisor.
+// divides returns an operation that fails if its divisor may be zero.
 func divides(undefined string, operation func(e *evaluator, a, b value) value) func(e *evaluator, a, b value) value {
 	return func(e *evaluator, a, b value) value {
 		switch {
@@ -212,7 +212,7 @@ func divides(undefined string, operation func(e *evaluator, a, b value) value) f
 	}
 }
 
-// floor is exact where it is certain. What cannot be told from a whole number counts as that.
+// floor returns an exact value if it is certain. A value that may be a whole number counts as one.
 func floor(e *evaluator, a value) value {
 	if a.exact != nil {
 		// Euclidean division, which rounds down for the positive denominators that a Rat has.
@@ -232,7 +232,7 @@ func floor(e *evaluator, a value) value {
 // floorQuotient rounds down: -7 // 2 is -4.
 func floorQuotient(e *evaluator, a, b value) value { return floor(e, e.call("/", a, b)) }
 
-// remainder is what floorQuotient leaves over, so it has the sign of b: -7 % 3 is 2.
+// remainder is the remainder of floorQuotient and has the sign of b: -7 % 3 is 2.
 func remainder(e *evaluator, a, b value) value {
 	return e.call("-", a, e.call("*", floorQuotient(e, a, b), b))
 }
@@ -265,7 +265,7 @@ func fold(a []value, join func(a, b value) value) value {
 	return a[0]
 }
 
-// larger keeps an exact number exact where the other is surely smaller.
+// larger returns an exact number if the other is certainly smaller.
 func (e *evaluator) larger(a, b value) value {
 	switch {
 	case a.exact != nil && b.exact != nil:
@@ -302,7 +302,7 @@ func atan2(e *evaluator, y, x value) value {
 	return e.inexact(2, func(a []float64) float64 { return math.Atan2(a[0], a[1]) }, y, x)
 }
 
-// ln takes a fraction of any size.
+// ln accepts fractions of any size.
 func ln(e *evaluator, a value) value {
 	switch {
 	case a.is(1):
@@ -321,7 +321,7 @@ func ln(e *evaluator, a value) value {
 	return e.call("+", near, e.call("*", whole(int64(k)), value{float: math.Ln2, err: unit(math.Ln2)}))
 }
 
-// log is to base 10, or to the base of its second argument. That of a fraction may be a whole number.
+// log has the base 10 or the given one. The logarithm of a fraction may be a whole number.
 func log(e *evaluator, a []value) value {
 	x, base := a[0], whole(10)
 	if len(a) == 2 {
@@ -358,7 +358,7 @@ func power(e *evaluator, x, y value) value {
 	if e.err == nil && x.sign() < 0 && (y.exact == nil || !y.exact.IsInt()) {
 		return e.fail("a negative number to a fractional power has no real value")
 	}
-	// The float is made of about so many roundings.
+	// About this many roundings contribute to the float.
 	rounding := 2 + math.Abs(y.float) + min(math.Abs(math.Log(math.Abs(x.float))), 745)
 	return e.inexact(rounding, e.functions["^"].float, x, y)
 }

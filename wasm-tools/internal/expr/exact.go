@@ -2,8 +2,8 @@ package expr
 
 import "math/big"
 
-// exactPower returns a power of fractions, or nil where it is not a fraction, where it is one with
-// too long a denominator, or after a failure.
+// exactPower returns a power of fractions, or nil if it is not a fraction, if its denominator is too
+// long, or after a failure.
 func (e *evaluator) exactPower(x, y *big.Rat) *big.Rat {
 	one := big.NewRat(1, 1)
 	if y.Sign() == 0 {
@@ -30,13 +30,13 @@ func (e *evaluator) exactPower(x, y *big.Rat) *big.Rat {
 	return e.wholePower(x, n.Int64())
 }
 
-// wholePower returns x to the power of n, or nil as [evaluator.exactPower].
+// wholePower returns x to the power of n, or nil like [evaluator.exactPower].
 func (e *evaluator) wholePower(x *big.Rat, n int64) *big.Rat {
 	above, below := x.Num(), x.Denom()
 	if n < 0 {
 		n, above, below = -n, below, above
 	}
-	// A power has at least that many bits.
+	// The minimum number of bits of the power.
 	bits := func(v *big.Int) float64 { return float64(v.BitLen()-1) * float64(n) }
 	switch {
 	case bits(above) > MaxBits && below.IsInt64() && below.CmpAbs(big.NewInt(1)) == 0:
@@ -53,7 +53,7 @@ func (e *evaluator) wholePower(x *big.Rat, n int64) *big.Rat {
 	return new(big.Rat).SetFrac(new(big.Int).Exp(above, exponent, nil), new(big.Int).Exp(below, exponent, nil))
 }
 
-// exactRoot returns a root of a fraction, or nil where it is not one.
+// exactRoot returns a root of a fraction, or nil if it is not a fraction.
 func (e *evaluator) exactRoot(x *big.Rat, degree int) *big.Rat {
 	above, below := e.wholeRoot(x.Num(), degree), e.wholeRoot(x.Denom(), degree)
 	if above == nil || below == nil {
@@ -62,7 +62,7 @@ func (e *evaluator) exactRoot(x *big.Rat, degree int) *big.Rat {
 	return new(big.Rat).SetFrac(above, below)
 }
 
-// wholeRoot finds the root of a whole number by Newton's method, from above.
+// wholeRoot returns the root of a whole number, by Newton's method from above, or nil.
 func (e *evaluator) wholeRoot(n *big.Int, degree int) *big.Int {
 	w := words(n)
 	switch {
@@ -91,7 +91,7 @@ func (e *evaluator) wholeRoot(n *big.Int, degree int) *big.Int {
 	return root
 }
 
-// count returns the argument of a function that counts things.
+// count returns a whole number that is an argument of a combinatorial function.
 func (e *evaluator) count(name string, v value) int64 {
 	switch {
 	case v.exact == nil || !v.exact.IsInt() || v.exact.Sign() < 0:
@@ -110,7 +110,7 @@ func factorial(e *evaluator, a []value) value {
 	return e.fraction(new(big.Rat).SetInt(new(big.Int).MulRange(1, e.count("factorial", a[0]))))
 }
 
-// choose counts the ways to choose some of many.
+// choose returns a function that counts the ways to choose k of n.
 func choose(name string, ways func(z *big.Int, n, k int64) *big.Int) func(*evaluator, []value) value {
 	return func(e *evaluator, a []value) value {
 		n, k := e.count(name, a[0]), e.count(name, a[1])
@@ -135,7 +135,7 @@ func lcm(e *evaluator, a []value) value {
 	})
 }
 
-// wholes joins the sizes of whole numbers, from the first on.
+// wholes combines the absolute values of whole numbers.
 func (e *evaluator) wholes(name string, a []value, first int64, join func(z, x *big.Int)) value {
 	z := big.NewInt(first)
 	for _, v := range a {

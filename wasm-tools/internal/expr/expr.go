@@ -1,5 +1,5 @@
-// Package expr parses arithmetic that somebody else wrote and computes it in one of two ways:
-// for the calculator as exactly as it can, and for plots of a variable in floating point.
+// Package expr parses untrusted arithmetic expressions and evaluates them in one of two ways: as
+// exactly as possible for the calculator, and in floating point with a variable for plots.
 //
 //	x, err := expr.Parse("0.1 + 0.2", "")
 //	result, err := x.Evaluate(0) // result.Text == "0.3", result.Exact
@@ -7,21 +7,21 @@
 //	f, err := expr.Parse("sin(x)/x", "x")
 //	y := f.At(0.5)
 //
-// Evaluate keeps fractions as fractions: 1/3*3 is 1, and 2**200 has all its digits. What is not a
-// fraction, such as sqrt(2), is a 64-bit float with an estimate of its error, which grows with
-// every operation; the text has only the digits that the error leaves.
+// Evaluate computes with exact fractions: 1/3*3 is 1, and 2**200 has all its digits. Other values,
+// such as sqrt(2), are 64-bit floats with an error bound that grows with every operation; the text
+// only has the digits that are certain.
 //
-// Length, nesting, the size of numbers and the total work are bounded, so no expression runs for
-// long. All functions are pure.
+// Length, nesting, the size of numbers and the total work are bounded, so no expression takes long.
+// All functions are pure.
 package expr
 
 import "fmt"
 
-// The bounds on expressions and on the numbers in them.
+// Limits on expressions and numbers.
 const (
 	// MaxLength is the longest expression, in characters.
 	MaxLength = 10_000
-	// MaxDepth is how deep parentheses, calls, signs and powers may nest.
+	// MaxDepth is the maximum nesting of parentheses, calls, signs and powers.
 	MaxDepth = 200
 	// MaxBits bounds the size of exact numbers: their absolute value is below 2**MaxBits.
 	MaxBits = 65_536
@@ -31,15 +31,14 @@ const (
 	MaxPrecision = 1_000
 
 	defaultPrecision = 20
-	// maxPlainDigits is how many digits a finite decimal may have to be shown in full where no
-	// precision was asked for.
+	// maxPlainDigits is how many digits of a finite decimal are shown if no precision is given.
 	maxPlainDigits = 100
-	// maxFloatDigits is what a float can have of digits that are right.
+	// maxFloatDigits is how many digits of a float can be certain.
 	maxFloatDigits = 15
-	// maxFractionBits bounds the denominators of exact fractions: the cost of reducing a longer
-	// one is quadratic, and its exact value is of no use to a reader.
+	// maxFractionBits bounds the denominators of exact fractions. Reducing a fraction takes quadratic
+	// time, and readers have no use for the exact value of a longer one.
 	maxFractionBits = 8_192
-	// maxWork bounds one evaluation. The unit is about one multiplication of machine words.
+	// maxWork bounds one evaluation, in units of about one multiplication of machine words.
 	maxWork = 50_000_000
 )
 
@@ -55,7 +54,7 @@ type node struct {
 	operands []*node // none for numbers and the variable
 }
 
-// At returns the value for one value of the variable. It is NaN where the expression has none,
+// At returns the value for one value of the variable. It is NaN if the expression is undefined there,
 // and infinite at poles.
 func (x *Expression) At(variable float64) float64 { return x.root.at(variable) }
 
@@ -75,18 +74,18 @@ func (n *node) at(variable float64) float64 {
 
 // Result is the value of an expression.
 type Result struct {
-	// Text is the value in decimal, with an exponent where it is very large or very small. It is
-	// a JSON number and an expression. Fractions are rounded to the precision, halves away from
-	// zero. Of other values there are at most 15 digits, as many as are certain; the last may be
-	// off by one.
+	// Text is the value in decimal, with an exponent if it is very large or very small. It is a JSON
+	// number and a valid expression. Fractions are rounded to the precision, with halves away from
+	// zero. Other values have only the digits that are certain, at most 15; the last may be off by
+	// one.
 	Text string
-	// Exact says that Text is the value itself, neither rounded nor computed in floating point.
+	// Exact means that Text is the exact value, neither rounded nor computed in floating point.
 	Exact bool
 }
 
 // Evaluate returns the value of an expression without a variable. Precision is the number of
-// significant digits of a result that is not a whole number. Where it is 0, a finite decimal of
-// up to 100 digits is not rounded, and all else has at most 20 digits. The error is an [*Error].
+// significant digits of a result other than a whole number. If it is 0, a finite decimal with up to
+// 100 digits is not rounded, and anything else has at most 20 digits. The error is an [*Error].
 func (x *Expression) Evaluate(precision int) (Result, error) {
 	result, _, err := x.evaluate(precision, maxWork)
 	return result, err
@@ -110,9 +109,9 @@ func (x *Expression) evaluate(precision int, budget int64) (Result, int64, error
 
 // Error is the only error type of this package. It is worded for a model.
 type Error struct {
-	// Column is the place in the expression in characters, from 1, or 0 where there is none.
+	// Column is the position in the expression in characters, from 1, or 0 if there is none.
 	Column int
-	// Message says what is wrong, Hint what to write instead. Hint may be empty.
+	// Message says what is wrong, and Hint, if not empty, what to write instead.
 	Message, Hint string
 }
 

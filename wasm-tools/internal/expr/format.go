@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// format writes a value to so many significant digits, or as many as suit it where that is 0.
+// format formats a value with so many significant digits, or as many as suit it if that is 0.
 func (e *evaluator) format(v value, precision int) Result {
 	digits, plain := precision, precision
 	if precision == 0 {
@@ -28,8 +28,8 @@ func (e *evaluator) format(v value, precision int) Result {
 	return Result{Text: rounded(v.exact, digits)}
 }
 
-// certain writes the digits of a float that its error leaves. What cannot be told from zero is
-// zero, unless little is known of it.
+// certain formats the certain digits of a float. A value that may be zero is 0, unless its error is
+// large.
 func (e *evaluator) certain(v value, digits int) string {
 	const least, nearZero = 3, 1e-6
 	if v.sign() == 0 && v.err < nearZero {
@@ -46,10 +46,10 @@ func (e *evaluator) certain(v value, digits int) string {
 	return rounded(new(big.Rat).SetFloat64(v.float), min(digits, known))
 }
 
-// rounded writes a number that is not zero, rounded to so many significant digits, halves away
-// from zero. Zeros before the point are written only where they are known.
+// rounded formats a number other than zero, rounded to so many significant digits with halves away
+// from zero. It only writes zeros before the point that are significant.
 func rounded(r *big.Rat, known int) string {
-	// The size in bits gives the place of the point, or one too low.
+	// The bit length gives the position of the point, or one less.
 	point := int(math.Floor(float64(r.Num().BitLen()-r.Denom().BitLen()-1)*math.Log10(2))) + 1
 	digits := scaled(r, known-point)
 	if len(digits) > known {
@@ -64,7 +64,7 @@ func rounded(r *big.Rat, known int) string {
 	if r.Sign() < 0 {
 		sign = "-"
 	}
-	const leastPoint = -5 // 0.000001 is written so, 0.0000001 as 1e-7
+	const leastPoint = -5 // 0.000001, but 1e-7
 	n := len(digits)
 	switch {
 	case point < leastPoint || point > known:

@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// negation is the name of the sign, which no text can have.
+// negation is the name of the unary minus. No token has it.
 const negation = "(-)"
 
 // function is an operator or a named function. The parser checks the number of its arguments.
 type function struct {
-	least, most int // most is 0 where there is no upper bound
-	// float computes it in floating point alone. It is nil for what only whole numbers have.
+	least, most int // number of arguments; most is 0 if there is no maximum
+	// float evaluates the function in floating point. It is nil for functions of whole numbers.
 	float func(a []float64) float64
 	value func(e *evaluator, a []value) value
 }
@@ -31,8 +31,8 @@ func (f function) arity() string {
 	return fmt.Sprintf("%d arguments", f.least)
 }
 
-// Functions returns the names of all functions, in order; where there is a variable, of those that
-// take it.
+// Functions returns the sorted names of all functions or, if there is a variable, of those that accept
+// it.
 func Functions(variable string) []string {
 	table := functions()
 	maps.DeleteFunc(table, func(name string, f function) bool {
@@ -41,7 +41,7 @@ func Functions(variable string) []string {
 	return slices.Sorted(maps.Keys(table))
 }
 
-// constant returns the value of a constant. A float is within half a unit of it.
+// constant returns the value of a constant. The float is within half a unit of it.
 func constant(name string) (value, bool) {
 	f, ok := map[string]float64{"pi": math.Pi, "e": math.E, "tau": 2 * math.Pi}[name]
 	return value{float: f, err: unit(f) / 2}, ok
@@ -121,13 +121,12 @@ func many(float func([]float64) float64, of func(*evaluator, []value) value) fun
 	return function{1, 0, float, of}
 }
 
-// smooth is a function that is computed in floating point, but for one place at which it is a
-// whole number.
+// smooth is a function in floating point that is a whole number at one argument.
 func smooth(float func(float64) float64, at, is int64) function {
 	return within("", -math.MaxFloat64, math.MaxFloat64, float, at, is)
 }
 
-// periodic is a smooth function of an angle, which must be known well for its value to be.
+// periodic is a smooth function of an angle, which must be known precisely enough.
 func periodic(float func(float64) float64, atZero int64) function {
 	f := smooth(float, 0, atZero)
 	return unary(float, func(e *evaluator, a value) value {
@@ -138,7 +137,7 @@ func periodic(float func(float64) float64, atZero int64) function {
 	})
 }
 
-// within is a smooth function that is defined from one number to another alone.
+// within is a smooth function that is only defined in a range.
 func within(undefined string, from, to float64, float func(float64) float64, at, is int64) function {
 	return unary(float, func(e *evaluator, a value) value {
 		if a.is(at) {
@@ -148,7 +147,7 @@ func within(undefined string, from, to float64, float func(float64) float64, at,
 	})
 }
 
-// root is the square root (degree 2) or the cube root (degree 3). That of a fraction may be one.
+// root is the square root (degree 2) or the cube root (degree 3). The root of a fraction may be exact.
 func root(float func(float64) float64, degree int, undefined string, from float64) function {
 	return unary(float, func(e *evaluator, a value) value {
 		if a.exact != nil && (degree == 3 || a.exact.Sign() >= 0) {
@@ -160,7 +159,7 @@ func root(float func(float64) float64, degree int, undefined string, from float6
 	})
 }
 
-// floatSign returns 1, -1 or what it is given: 0 and what is not a number.
+// floatSign returns 1 or -1, and returns 0 and NaN unchanged.
 func floatSign(x float64) float64 {
 	if x == 0 || math.IsNaN(x) {
 		return x
@@ -192,7 +191,7 @@ func floatLog(a []float64) float64 {
 	return math.Log(a[0]) / math.Log(a[1])
 }
 
-// floatAsin and floatAcos keep their digits near 1, where 1 - x² has none left.
+// floatAsin and floatAcos stay precise near 1, where 1 - x² would lose all digits.
 func floatAsin(x float64) float64 { return math.Atan2(x, math.Sqrt((1-x)*(1+x))) }
 func floatAcos(x float64) float64 { return math.Atan2(math.Sqrt((1-x)*(1+x)), x) }
 

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Parse reads an expression. Variable is the name of a variable that may be in it, in lower case,
-// or empty. The error is an [*Error].
+// Parse parses an expression. Variable is the lower-case name of a variable that it may contain, or
+// empty. The error is an [*Error].
 func Parse(text, variable string) (*Expression, error) {
 	if !utf8.ValidString(text) {
 		return nil, &Error{Message: "the expression is not valid UTF-8"}
@@ -54,12 +54,12 @@ func (t token) String() string {
 	return fmt.Sprintf("%q", t.text)
 }
 
-// parser goes once through a text. It works on characters, because columns count characters. After
-// a failure the text is at its end, and what is still returned means nothing.
+// parser parses a text in one pass. It works on characters, because columns count characters. After a
+// failure it is at the end of the text, and its results are meaningless.
 type parser struct {
 	text      []rune
-	next      int   // behind the token
-	token     token // that comes next
+	next      int   // the index after the token
+	token     token // the next token
 	depth     int
 	variable  string
 	functions map[string]function
@@ -77,7 +77,7 @@ func (p *parser) unexpected(hint string) {
 	p.fail(p.token.column, hint, "unexpected %s", p.token)
 }
 
-// peek returns a character from here on, or 0 outside of the text.
+// peek returns a following character, or 0 after the end of the text.
 func (p *parser) peek(ahead int) rune {
 	if at := p.next + ahead; at < len(p.text) {
 		return p.text[at]
@@ -85,7 +85,7 @@ func (p *parser) peek(ahead int) rune {
 	return 0
 }
 
-// skip goes over all characters that belong to a set and returns them.
+// skip skips and returns the following characters that belong to a set.
 func (p *parser) skip(belongs func(rune) bool) string {
 	start := p.next
 	for p.next < len(p.text) && belongs(p.text[p.next]) {
@@ -136,8 +136,8 @@ func isDigit(r rune) bool { return '0' <= r && r <= '9' }
 
 func isLetter(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || r == '_' }
 
-// number goes over what looks like a number. An e without digits is not an exponent but the
-// constant, which is then refused beside a number.
+// number skips and returns what looks like a number. An e without digits is not an exponent but the
+// constant, which cannot follow a number.
 func (p *parser) number() string {
 	if p.peek(0) == '0' && isLetter(p.peek(1)) && p.peek(1)|0x20 != 'e' {
 		return strings.ToLower(p.skip(func(r rune) bool { return isDigit(r) || isLetter(r) }))
@@ -189,7 +189,7 @@ func (p *parser) literal(t token) value {
 	return value{}
 }
 
-// Binding powers: an operator with a higher power takes its operands first.
+// Binding powers: an operator with a higher power binds more tightly.
 const (
 	powerSum     = 10
 	powerProduct = 20
@@ -243,7 +243,7 @@ func (p *parser) expression(power int) *node {
 func (p *parser) call(name string, column int, operands ...*node) *node {
 	f := p.functions[name]
 	if p.variable != "" && f.float == nil {
-		p.fail(column, "", "%q is for whole numbers alone", name)
+		p.fail(column, "", "%q is only for whole numbers", name)
 	}
 	return &node{column: column, function: f, operands: operands}
 }
@@ -279,7 +279,7 @@ func (p *parser) close(open token) {
 	p.advance()
 }
 
-// named parses the rest of a constant, of the variable or of a call.
+// named parses a constant, the variable or a call, after its name.
 func (p *parser) named(t token) *node {
 	if t.text == p.variable {
 		return &node{column: t.column}

@@ -12,24 +12,24 @@ import (
 	"strconv"
 )
 
-// Range is a part of an axis, from Min to Max.
+// Range is a range of values on an axis.
 type Range struct{ Min, Max float64 }
 
-// Valid reports whether the range is one that can be drawn: its ends are numbers, far enough apart
-// for their difference to have some digits, and not so large that it has none.
+// Valid reports whether the range can be drawn: its ends must be finite, not too large, and far enough
+// apart for floating point.
 func (r Range) Valid() bool {
 	const most = 1e300
 	width := r.Max - r.Min
 	return math.Abs(r.Min) <= most && math.Abs(r.Max) <= most && width > 1e-300 && width > 1e-9*max(math.Abs(r.Min), math.Abs(r.Max))
 }
 
-// Options say what a chart is to show. The ranges must be valid, and both sides at least 160 pixels.
+// Options describe a chart. The ranges must be valid, and both sides at least 160 pixels.
 type Options struct {
 	Width, Height int // pixels
 	X, Y          Range
 }
 
-// Chart is a picture with axes, onto which curves are drawn. It is not safe for concurrent use.
+// Chart is a picture of curves with axes. It is not safe for concurrent use.
 type Chart struct {
 	options Options
 	picture *image.Paletted
@@ -37,7 +37,7 @@ type Chart struct {
 	scale   int             // of the figures
 }
 
-// New draws the axes.
+// New returns a chart with axes and without curves.
 func New(options Options) *Chart {
 	c := &Chart{options: options, picture: image.NewPaletted(image.Rect(0, 0, options.Width, options.Height), palette()), scale: 1}
 	if options.Width >= 480 && options.Height >= 300 {
@@ -74,7 +74,7 @@ func (c *Chart) drawAxes(columns, rows []tick, high int) {
 	}
 }
 
-// lineColour is the colour of the line at a tick: that at zero is the axis.
+// lineColour is the colour of the line at a tick. The line at zero is the axis.
 func lineColour(t tick) uint8 {
 	if t.at == 0 {
 		return axis
@@ -82,13 +82,13 @@ func lineColour(t tick) uint8 {
 	return grid
 }
 
-// Image returns the picture as it is drawn so far. It changes with what is drawn later.
+// Image returns the picture. Drawing more changes it.
 func (c *Chart) Image() image.Image { return c.picture }
 
-// Samples returns how many values of x a curve is drawn of, at most.
+// Samples returns for how many values of x a curve is evaluated.
 func (c *Chart) Samples() int { return samplesPerPixel*c.area.Dx() + 1 }
 
-// column and row say where a value stands, in pixels.
+// column and row return the position of a value in pixels.
 func (c *Chart) column(x float64) int {
 	return c.area.Min.X + int(math.Round((x-c.options.X.Min)/(c.options.X.Max-c.options.X.Min)*float64(c.area.Dx())))
 }
@@ -115,7 +115,7 @@ type tick struct {
 	label string
 }
 
-// ticks returns round numbers in a range, about so many and never more than twice that.
+// ticks returns approximately so many round numbers in a range, and never more than twice that.
 func ticks(r Range, about int) []tick {
 	step := niceStep((r.Max - r.Min) / float64(about))
 	first := math.Ceil(r.Min/step - 1e-9)
@@ -126,14 +126,14 @@ func ticks(r Range, about int) []tick {
 			break
 		}
 		if math.Abs(at) < step/2 {
-			at = 0 // and not nearly, or negative
+			at = 0 // exactly, and not negative zero
 		}
 		list = append(list, tick{at, label(at, step)})
 	}
 	return list
 }
 
-// niceStep returns the smallest of 1, 2 and 5 times a power of ten that is at least so much.
+// niceStep returns the smallest 1, 2 or 5 times a power of ten that is not below least.
 func niceStep(least float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(least)))
 	for _, factor := range []float64{1, 2, 5} {
@@ -144,7 +144,7 @@ func niceStep(least float64) float64 {
 	return 10 * power
 }
 
-// label writes a multiple of step with as many digits as tell it from the next.
+// label formats a multiple of step with enough digits to distinguish it from the next.
 func label(at, step float64) string {
 	if at == 0 {
 		return "0"
@@ -157,7 +157,7 @@ func label(at, step float64) string {
 	return strconv.FormatFloat(at, 'g', min(max(digits, 1), 12), 64)
 }
 
-// widestLabel is how wide a label of the range may be, with some room to the next, in pixels of scale 1.
+// widestLabel is the maximum width of the range's labels, with some space, in pixels at scale 1.
 func widestLabel(r Range) int {
 	widest := 0
 	for _, tick := range ticks(r, 10) {
@@ -166,8 +166,8 @@ func widestLabel(r Range) int {
 	return widest + 4*glyphWidth
 }
 
-// Fit returns a range that shows what matters of these values, which are sorted and finite: all of them,
-// unless few are far away from the rest, as near a pole. It is valid in any case.
+// Fit returns a valid range that shows these values, which must be sorted and finite, without a few
+// that are far away from the rest, such as near a pole.
 func Fit(sorted []float64) Range {
 	if len(sorted) == 0 {
 		return Range{-1, 1}
@@ -187,21 +187,21 @@ func Fit(sorted []float64) Range {
 	return Range{r.Min - room, r.Max + room}
 }
 
-// Colour is that of a curve, by a name that people know.
+// Colour is a colour with its common name.
 type Colour struct {
 	Name string
 	RGBA color.RGBA
 }
 
-// Colours are those of the curves of a chart, in their order. They differ in lightness, too, for
-// those who do not tell them apart otherwise.
+// Colours are the colours of a chart's curves, in order. They also differ in lightness, for people with
+// colour blindness.
 var Colours = []Colour{
 	{"blue", color.RGBA{31, 88, 200, 255}}, {"orange", color.RGBA{236, 128, 22, 255}}, {"green", color.RGBA{20, 130, 60, 255}},
 	{"red", color.RGBA{205, 40, 50, 255}}, {"purple", color.RGBA{120, 60, 170, 255}}, {"teal", color.RGBA{30, 170, 180, 255}},
 }
 
-// The colours of what is not a curve, as places in the palette. A picture with a palette is written
-// several times as fast as one without.
+// The colours other than curves, as indices of the palette. A picture with a palette is encoded several
+// times faster.
 const (
 	paper uint8 = iota
 	grid
@@ -210,7 +210,7 @@ const (
 	curves // the first of the shades of the first curve
 )
 
-// shades is how many of each colour there are, from nearly white to itself, for the edges of lines.
+// shades is the number of shades of each colour, from nearly white to itself, for antialiasing.
 const shades = 40
 
 func palette() color.Palette {
@@ -224,7 +224,7 @@ func palette() color.Palette {
 	return p
 }
 
-// mix returns a colour between two, of which the second counts for so many shades.
+// mix returns a colour between two, with so many shades of the second.
 func mix(a, b color.RGBA, shade int) color.RGBA {
 	part := func(a, b uint8) uint8 { return uint8((int(a)*(shades-shade) + int(b)*shade) / shades) }
 	return color.RGBA{part(a.R, b.R), part(a.G, b.G), part(a.B, b.B), 255}

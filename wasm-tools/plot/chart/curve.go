@@ -13,8 +13,8 @@ const (
 // point is a place in the picture, in pixels.
 type point struct{ x, y float64 }
 
-// Draw draws the curve of a function in one of the [Colours], by its place there. It has gaps where the function has no finite value, and
-// where it jumps from one side of the chart to the other, as at a pole.
+// Draw draws the curve of a function in the colour with that index in [Colours]. It has gaps where the
+// function has no finite value, and where it jumps across the chart, such as at a pole.
 func (c *Chart) Draw(at func(x float64) float64, colour int) {
 	mask := image.NewAlpha(c.area)
 	samples := c.Samples() - 1
@@ -28,7 +28,7 @@ func (c *Chart) Draw(at func(x float64) float64, colour int) {
 			drawn = false
 			continue
 		}
-		// Far outside is as good as just outside, and nearer.
+		// Values far outside are moved to just outside.
 		next := point{float64(c.area.Min.X) + part*float64(c.area.Dx()), min(max(y, high-(low-high)), low+(low-high))}
 		if drawn && !jumps(last.y, next.y, high, low) {
 			stroke(mask, last, next)
@@ -38,8 +38,8 @@ func (c *Chart) Draw(at func(x float64) float64, colour int) {
 	c.lay(mask, curves+uint8(colour*shades))
 }
 
-// lay puts a curve over what is there. Its edges are mixed with white, so that they give way to another
-// curve and to the axis where they are more white than not.
+// lay draws a curve over the picture. Its edges are mixed with white, so a mostly white edge does not
+// cover another curve or the axis.
 func (c *Chart) lay(mask *image.Alpha, first uint8) {
 	for y := mask.Rect.Min.Y; y < mask.Rect.Max.Y; y++ {
 		for x := mask.Rect.Min.X; x < mask.Rect.Max.X; x++ {
@@ -57,8 +57,8 @@ func (c *Chart) lay(mask *image.Alpha, first uint8) {
 
 func jumps(a, b, high, low float64) bool { return a < high && b > low || a > low && b < high }
 
-// stroke draws a line with round ends. Where lines meet, the darker counts, so that a curve is as dark at
-// its joints as elsewhere.
+// stroke draws a line with round ends. Overlapping lines use the darker value, so that joints are not
+// visible.
 func stroke(mask *image.Alpha, a, b point) {
 	const reach = lineRadius + 1
 	box := image.Rect(int(min(a.x, b.x)-reach), int(min(a.y, b.y)-reach), int(max(a.x, b.x)+reach)+1, int(max(a.y, b.y)+reach)+1).Intersect(mask.Rect)
@@ -72,7 +72,7 @@ func stroke(mask *image.Alpha, a, b point) {
 	}
 }
 
-// distance is how far p is from the line from a to b.
+// distance is the distance of p from the line from a to b.
 func distance(p, a, b point) float64 {
 	dx, dy := b.x-a.x, b.y-a.y
 	along := 0.0
@@ -83,9 +83,9 @@ func distance(p, a, b point) float64 {
 	return math.Sqrt(dx*dx + dy*dy)
 }
 
-// The figures of the axes, which are all that a chart writes: the tool says in words what is drawn.
+// The characters of the axes' labels, which are the only text in a chart.
 const (
-	glyphWidth  = 6 // with the space behind it
+	glyphWidth  = 6 // including space
 	glyphHeight = 7
 )
 
@@ -109,7 +109,7 @@ var glyphs = map[rune][glyphHeight]byte{
 
 func textWidth(text string, scale int) int { return len(text) * glyphWidth * scale }
 
-// text writes figures whose upper left corner is at x and y.
+// text draws a label with its upper left corner at x and y.
 func (c *Chart) text(x, y int, text string) {
 	for _, figure := range text {
 		for row, bits := range glyphs[figure] {
@@ -123,7 +123,7 @@ func (c *Chart) text(x, y int, text string) {
 	}
 }
 
-// block draws one pixel of a figure.
+// block draws one pixel of a character.
 func (c *Chart) block(x, y int) {
 	for i := range c.scale * c.scale {
 		c.picture.SetColorIndex(x+i%c.scale, y+i/c.scale, ink)
