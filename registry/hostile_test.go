@@ -10,12 +10,11 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestInvokeChecksRegistration: a call that names the registration that it was checked for runs
-// no other tool of the name.
+// TestInvokeChecksRegistration: a call that names a registration never runs another tool with the same
+// name.
 func TestInvokeChecksRegistration(t *testing.T) {
 	old, replaced := newFake(t, "it", aliases("that")), newFake(t, "it", aliases("that"))
-	first, err := registry.New().With(old)
-	require.NoError(t, err)
+	first := holding(t, old)
 	second, err := first.Without("it").With(replaced)
 	require.NoError(t, err)
 	checked, ok := first.Get("it")
@@ -46,16 +45,15 @@ func TestInvokeChecksRegistration(t *testing.T) {
 	require.ErrorIs(t, err, tool.UnknownTool)
 }
 
-// unsure is a fake that panics when it is asked whether it can be used.
+// unsure is a fake whose Unavailable panics.
 type unsure struct{ *fake }
 
 func (unsure) Unavailable() string { panic("unavailable") }
 
-// TestUnavailableThatPanics: the tool cannot be used, and nobody who lists the tools is hurt.
+// TestUnavailableThatPanics: the tool is unavailable, and listing the tools still works.
 func TestUnavailableThatPanics(t *testing.T) {
 	bad := unsure{newFake(t, "bad", nil)}
-	r, err := registry.New().With(bad, newFake(t, "good", nil))
-	require.NoError(t, err)
+	r := holding(t, bad, newFake(t, "good", nil))
 	entry, ok := r.Get("bad")
 	require.True(t, ok)
 	assert.NotEmpty(t, entry.Unavailable)
@@ -64,7 +62,7 @@ func TestUnavailableThatPanics(t *testing.T) {
 	require.Len(t, r.Definitions(), 1)
 	assert.Equal(t, "good", r.Definitions()[0].Name)
 	assert.Empty(t, r.Nearest("bat", 3))
-	_, err = r.Invoke(t.Context(), tool.Invocation{Tool: "bad"})
+	_, err := r.Invoke(t.Context(), tool.Invocation{Tool: "bad"})
 	require.ErrorIs(t, err, tool.Denied)
 	assert.Zero(t, bad.calls.Load())
 }

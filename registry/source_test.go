@@ -22,7 +22,7 @@ description: Does things.
 module: {path: tool.wasm}
 `
 
-// write makes files below a new directory.
+// write creates files in a new directory.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -119,7 +119,7 @@ type static struct {
 func (s static) String() string                                           { return s.name }
 func (s static) Manifests(context.Context) ([]*manifests.Manifest, error) { return s.found, s.err }
 
-// opener makes closable tools and remembers them.
+// opener opens closable tools and records them.
 type opener struct {
 	opened []*closable
 	fail   map[string]error
@@ -171,9 +171,9 @@ func TestLoad(t *testing.T) {
 	assert.Len(t, o.opened, 3)
 }
 
-// TestAttackLookAlikeIsLoaded: a tool whose name reads like another's is refused with its source,
-// whichever of the two comes first, in one source or in two; the error names both. Controls: names that
-// are compared without regard to case and digits alone are told apart, and what does not look alike is loaded.
+// TestAttackLookAlikeIsLoaded: a tool whose name looks like another's is rejected with its source,
+// whichever comes first, in one source or in two, and the error names both. Controls: a comparison that
+// only ignores case and digits does not detect such names, and names that do not look alike are loaded.
 func TestAttackLookAlikeIsLoaded(t *testing.T) {
 	for _, names := range [][2]string{{"file_read", "fiIe_read"}, {"fiIe_read", "file_read"}, {"web_form", "web_forrn"}, {"run_0", "run_O"}, {"greet", "GREET"}} {
 		for _, together := range []bool{true, false} {
@@ -231,33 +231,27 @@ func TestLoadFailsAsAWhole(t *testing.T) {
 			assert.EqualValues(t, 1, c.closed.Load(), "what was opened is closed again")
 		}
 	})
-	t.Run("a broken source", func(t *testing.T) {
-		r := registry.New()
-		var o opener
-		err := r.Load(t.Context(), static{name: "one", err: boom}, o.open)
-		require.ErrorIs(t, err, boom)
-		assert.Empty(t, o.opened)
-	})
-	t.Run("an invalid manifest", func(t *testing.T) {
-		r := registry.New()
-		var o opener
-		s := source(t, "one", "a")
-		s.found = append(s.found, nil)
-		require.ErrorIs(t, r.Load(t.Context(), s, o.open), registry.ErrInvalidTool)
-		assert.Empty(t, o.opened)
-		assert.Empty(t, r.List())
-	})
-	t.Run("nothing to load or to open with", func(t *testing.T) {
-		r := registry.New()
-		var o opener
-		require.ErrorIs(t, r.Load(t.Context(), nil, o.open), registry.ErrSource)
-		require.ErrorIs(t, r.Load(t.Context(), static{}, nil), registry.ErrSource)
-	})
-	t.Run("a tool that is opened as nil", func(t *testing.T) {
-		r := registry.New()
-		open := func(context.Context, *manifests.Manifest) (registry.Tool, error) { return nil, nil }
-		require.ErrorIs(t, r.Load(t.Context(), source(t, "one", "a"), open), registry.ErrInvalidTool)
-	})
+	never := func(_ context.Context, m *manifests.Manifest) (registry.Tool, error) {
+		assert.Fail(t, "opened", m.Name)
+		return nil, nil
+	}
+	for name, test := range map[string]struct {
+		source registry.Source
+		open   registry.Open
+		want   error
+	}{
+		"a broken source":          {static{name: "one", err: boom}, never, boom},
+		"an invalid manifest":      {static{found: append(source(t, "one", "a").found, nil)}, never, registry.ErrInvalidTool},
+		"no source":                {nil, never, registry.ErrSource},
+		"nothing to open with":     {static{}, nil, registry.ErrSource},
+		"a tool that opens as nil": {source(t, "one", "a"), func(context.Context, *manifests.Manifest) (registry.Tool, error) { return nil, nil }, registry.ErrInvalidTool},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := registry.New()
+			require.ErrorIs(t, r.Load(t.Context(), test.source, test.open), test.want)
+			assert.Empty(t, r.List())
+		})
+	}
 	t.Run("the context ends", func(t *testing.T) {
 		r := registry.New()
 		ctx, cancel := context.WithCancel(t.Context())

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tokenwise reads the members of an object with the standard library's decoder alone: slowly, and in
-// the plainest way. It is what [ParseArguments] is held against.
+// tokenwise parses the members of an object with the standard library's decoder, as a slow and simple
+// reference for [ParseArguments].
 func tokenwise(t *testing.T, text string) (members []member) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	opening, err := decoder.Token()
@@ -28,7 +28,7 @@ func tokenwise(t *testing.T, text string) (members []member) {
 	return members
 }
 
-// manyNames is the text of an object with a number of members and then one more.
+// manyNames returns the text of an object with that many members and then one more.
 func manyNames(count int, last string) string {
 	var b strings.Builder
 	for i := range count {
@@ -37,14 +37,15 @@ func manyNames(count int, last string) string {
 	return "{" + b.String() + last + "}"
 }
 
-// FuzzReadMembers: what is JSON is refused for a reason beside that, and the members are those that the
-// standard library finds, letter by letter.
-func FuzzReadMembers(f *testing.F) {
+// FuzzParseArguments: valid JSON is only rejected for one of the known reasons, the members are exactly
+// those that the standard library finds, and writing and parsing them again changes nothing.
+func FuzzParseArguments(f *testing.F) {
 	for _, seed := range []string{
 		``, ` `, `{}`, "\t{ } \r\n", "{}\u00a0", "\u00a0{}", "{}\v\u2003", `{"a":1}{}`, `[{}]`, `null`, `"{}"`, `1e999`, `{`, `{"a"`, `{"a":}`, `{"a":1,}`, `{,}`, `[1,]`,
 		`{"a":[{"b":null}, [ ], { } ,true,false,-1.5e+3],"c":"\ud800"}`, `{"a":1,"a":2}`, `{"a\"b":"\\","a\\":"\"}"}`, `{"\u0061b":1,"ab":2}`, `{"\ud800":1,"\udfff":2}`,
 		`{"x":{"a":1,"b":{},"a":2}}`, `{"\u200b":1}`, "{\"\u200b\":1}", "{\"\x7f\":1}", "{\"\\u0000\":1e999}", "{\"a\x00\":1}", `{"é":"ü","É":1}`,
 		manyNames(8, `"n7":1`), manyNames(8, `"n8":1`), manyNames(9, `"n8":1`), manyNames(40, `"n39":1`), manyNames(40, `"x":1`),
+		`{"a":[{"b":null}],"c":"\ud800"}`, `[`, `{"a":1}x`,
 		strings.Repeat(`{"a":`, MaxArgumentsDepth) + "1" + strings.Repeat("}", MaxArgumentsDepth),
 		strings.Repeat(`{"a":`, MaxArgumentsDepth) + "[]" + strings.Repeat("}", MaxArgumentsDepth),
 		`{"a":` + strings.Repeat("[", MaxArgumentsDepth) + strings.Repeat("]", MaxArgumentsDepth) + `}`,
@@ -65,5 +66,11 @@ func FuzzReadMembers(f *testing.F) {
 		if strings.TrimSpace(text) != "" {
 			require.Equal(t, tokenwise(t, text), got.members)
 		}
+		written, err := got.MarshalJSON()
+		require.NoError(t, err)
+		require.True(t, json.Valid(written), "%q became %q", text, written)
+		again, err := ParseArguments(string(written))
+		require.NoError(t, err)
+		require.Equal(t, got.members, again.members)
 	})
 }

@@ -69,32 +69,6 @@ func TestArgumentsWith(t *testing.T) {
 	assert.Equal(t, 3, changed.Len())
 }
 
-// FuzzParseArguments: what is accepted is valid JSON, says the same to the standard
-// library, and survives a round trip to the letter.
-func FuzzParseArguments(f *testing.F) {
-	for _, seed := range []string{`{}`, `{"a":[{"b":null}],"c":"\ud800"}`, `{"a":1,"a":2}`, `[`, `{"a":1}x`, "{\"\\u0000\":1e999}"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		arguments, err := ParseArguments(text)
-		if err != nil {
-			require.ErrorIs(t, err, ErrArguments)
-			return
-		}
-		written, err := arguments.MarshalJSON()
-		require.NoError(t, err)
-		require.True(t, json.Valid(written), "%q became %q", text, written)
-		var members map[string]json.RawMessage
-		require.NoError(t, json.Unmarshal(written, &members))
-		require.Len(t, members, arguments.Len())
-		again, err := ParseArguments(string(written))
-		require.NoError(t, err)
-		rewritten, err := again.MarshalJSON()
-		require.NoError(t, err)
-		require.Equal(t, string(written), string(rewritten))
-	})
-}
-
 func TestCanonicalArguments(t *testing.T) {
 	canonical := func(text string) string {
 		arguments, err := ParseArguments(text)

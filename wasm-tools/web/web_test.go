@@ -14,7 +14,7 @@ import (
 	caisson "github.com/caisson-run/caisson/sdk/go"
 )
 
-// site is a network of pages by URL, which counts what it is asked for.
+// site is a network with pages by URL. It records the requests.
 type site struct {
 	pages map[string]caisson.Result
 	asked []caisson.Request
@@ -43,7 +43,7 @@ func html(address, body string) caisson.Result {
 	}}
 }
 
-// answer is a result object with its data as it was written.
+// answer is a result object with its data unparsed.
 type answer struct {
 	Success bool
 	Output  string
@@ -51,8 +51,7 @@ type answer struct {
 	Error   string
 }
 
-// ask calls one of the tools as its manifest does, and holds what it answers to the
-// manifest's result schema.
+// ask calls one of the tools as its manifest does, and validates the result against the manifest.
 func ask(t *testing.T, s *site, tool, arguments string) answer {
 	t.Helper()
 	m, err := manifests.Load(tool + ".tool.yaml")
@@ -71,6 +70,13 @@ func ask(t *testing.T, s *site, tool, arguments string) answer {
 
 const address = "https://www.example.com/a"
 
+// fetch fetches a page with this body, with more arguments, such as `,"mode":"links"`.
+func fetch(t *testing.T, body, more string) answer {
+	t.Helper()
+	s := &site{pages: map[string]caisson.Result{address: html(address, body)}}
+	return ask(t, s, "fetch_page", `{"url":"`+address+`"`+more+`}`)
+}
+
 func TestFetchText(t *testing.T) {
 	s := &site{pages: map[string]caisson.Result{address: html("https://www.example.com/b", "<title>T</title><h1>Head</h1><p>äöü <a href=/x>more</a>")}}
 	a := ask(t, s, "fetch_page", `{"url":" https://www.example.com/a#part "}`)
@@ -84,14 +90,12 @@ func TestFetchText(t *testing.T) {
 	assert.Contains(t, ask(t, s, "fetch_page", `{"url":"https://www.example.com/a","link_targets":true}`).Output, "more <https://www.example.com/x>")
 }
 
-// TestReadingOn: the pieces of a long text are the text.
+// TestReadingOn: the pieces of a long text add up to the text.
 func TestReadingOn(t *testing.T) {
-	s := &site{pages: map[string]caisson.Result{}}
 	var all strings.Builder
 	want := strings.Repeat("äöü ", 100) + "end"
 	for offset := 0; ; {
-		s.pages[address] = html(address, "<p>"+want)
-		a := ask(t, s, "fetch_page", fmt.Sprintf(`{"url":%q,"max_chars":100,"offset":%d}`, address, offset))
+		a := fetch(t, "<p>"+want, fmt.Sprintf(`,"max_chars":100,"offset":%d`, offset))
 		require.True(t, a.Success, a.Error)
 		var data document
 		require.NoError(t, json.Unmarshal(a.Data, &data))
@@ -105,34 +109,28 @@ func TestReadingOn(t *testing.T) {
 	}
 	assert.Equal(t, want, all.String())
 
-	s.pages[address] = html(address, "<p>short")
-	assert.Equal(t, address+"\n\n[the text ends before offset 9]", ask(t, s, "fetch_page", `{"url":"`+address+`","offset":9}`).Output)
-	s.pages[address] = html(address, "")
-	assert.Equal(t, address+"\n\n[the page has no text]", ask(t, s, "fetch_page", `{"url":"`+address+`"}`).Output)
+	assert.Equal(t, address+"\n\n[the text ends before offset 9]", fetch(t, "<p>short", `,"offset":9`).Output)
+	assert.Equal(t, address+"\n\n[the page has no text]", fetch(t, "", "").Output)
 }
 
 func TestFetchLinks(t *testing.T) {
-	s := &site{pages: map[string]caisson.Result{address: html(address, `<a href=/b rel=next>B</a><a href=/c></a>`)}}
-	a := ask(t, s, "fetch_page", `{"url":"`+address+`","mode":"links"}`)
+	a := fetch(t, `<a href=/b rel=next>B</a><a href=/c></a>`, `,"mode":"links"`)
 	assert.Equal(t, address+"\n\n- B <https://www.example.com/b> (next)\n- (no text) <https://www.example.com/c>", a.Output)
 	assert.JSONEq(t, `{"url":"`+address+`","status":200,"content_type":"text/html","title":"","truncated":false,"links":[
 		{"url":"https://www.example.com/b","text":"B","rel":"next"},{"url":"https://www.example.com/c","text":""}]}`, string(a.Data))
 
-	s.pages[address] = html(address, `<a href=/b>B</a><a href=/c>C</a>`)
-	a = ask(t, s, "fetch_page", `{"url":"`+address+`","mode":"links","max_links":1}`)
+	a = fetch(t, `<a href=/b>B</a><a href=/c>C</a>`, `,"mode":"links","max_links":1`)
 	assert.Contains(t, a.Output, "[cut after 1 links]")
 	assert.Contains(t, string(a.Data), `"truncated":true`)
 
-	s.pages[address] = html(address, `no`)
-	a = ask(t, s, "fetch_page", `{"url":"`+address+`","mode":"links"}`)
+	a = fetch(t, `no`, `,"mode":"links"`)
 	assert.Contains(t, a.Output, "[the page has no links]")
 	assert.Contains(t, string(a.Data), `"links":[]`)
 }
 
 func TestFetchStructure(t *testing.T) {
-	s := &site{pages: map[string]caisson.Result{address: html(address, `<html lang=en><title>T</title><meta name=description content=D><meta property=og:type content=article>
-		<link rel=canonical href=/c><script type=application/ld+json>{"@type":"Article"}</script><h1>One</h1><h2>Two</h2><a href=/x>x</a>`)}}
-	a := ask(t, s, "fetch_page", `{"url":"`+address+`","mode":"structured"}`)
+	a := fetch(t, `<html lang=en><title>T</title><meta name=description content=D><meta property=og:type content=article>
+		<link rel=canonical href=/c><script type=application/ld+json>{"@type":"Article"}</script><h1>One</h1><h2>Two</h2><a href=/x>x</a>`, `,"mode":"structured"`)
 	assert.Equal(t, "T\n"+address+"\n\ndescription: D\nlanguage: en\ncanonical: https://www.example.com/c\nog:type: article\nlinks: 1\nblocks of JSON-LD: 1\n# One\n## Two\n\n# One\n\n## Two\n\nx", a.Output)
 	assert.JSONEq(t, `{"url":"`+address+`","status":200,"content_type":"text/html","title":"T","truncated":false,
 		"about":{"description":"D","language":"en","canonical":"https://www.example.com/c","meta":[{"name":"og:type","content":"article"}],"links":1,"excerpt":"# One\n\n## Two\n\nx"},
@@ -183,8 +181,7 @@ func TestNotes(t *testing.T) {
 	assert.Equal(t, address+"\n[note: the page is larger than this call may fetch: its end is missing]\n"+
 		"[note: the page has nearly no text of its own: scripts may write it, which are not run]\n\nstart", a.Output)
 
-	s.pages[address] = html(address, `<meta http-equiv=refresh content="0;url=/new">moved`)
-	assert.Contains(t, ask(t, s, "fetch_page", `{"url":"`+address+`"}`).Output, "[note: the page sends browsers on to https://www.example.com/new]")
+	assert.Contains(t, fetch(t, `<meta http-equiv=refresh content="0;url=/new">moved`, "").Output, "[note: the page sends browsers on to https://www.example.com/new]")
 }
 
 func TestCrawl(t *testing.T) {
@@ -222,8 +219,8 @@ func TestCrawlFailsWhereAllPagesDo(t *testing.T) {
 	assert.Contains(t, a.Error, "no page could be read\n=== 1 of 2: https://a.example/\n[failed: the server answered 404 Not Found; check the address]")
 }
 
-// TestLargePagesFitIntoOneResult: ten pages made to be large give a result that the runtime
-// takes, in every mode; ask compares it with the manifest's limit.
+// TestLargePagesFitIntoOneResult: the result for ten very large pages is within the manifest's limit,
+// which ask checks, in every mode.
 func TestLargePagesFitIntoOneResult(t *testing.T) {
 	var b strings.Builder
 	for i := range 220 {

@@ -76,14 +76,12 @@ func TestTextIsBounded(t *testing.T) {
 	assert.Equal(t, "abc", p.Text)
 	assert.False(t, p.MoreText)
 
-	plain, err := page.Read(page.Source{URL: address, ContentType: "text/plain", Body: []byte("äöü\r\nd")}, page.Options{Text: 5})
-	require.NoError(t, err)
-	assert.Equal(t, "äöü\nd", plain.Text)
-	assert.False(t, plain.MoreText)
-	plain, err = page.Read(page.Source{URL: address, ContentType: "text/plain", Body: []byte("äöü\r\nde")}, page.Options{Text: 5})
-	require.NoError(t, err)
-	assert.Equal(t, "äöü\nd", plain.Text)
-	assert.True(t, plain.MoreText)
+	for body, more := range map[string]bool{"äöü\r\nd": false, "äöü\r\nde": true} {
+		plain, err := page.Read(page.Source{URL: address, ContentType: "text/plain", Body: []byte(body)}, page.Options{Text: 5})
+		require.NoError(t, err)
+		assert.Equal(t, "äöü\nd", plain.Text)
+		assert.Equal(t, more, plain.MoreText)
+	}
 }
 
 func TestTargets(t *testing.T) {
