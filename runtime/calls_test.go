@@ -35,7 +35,7 @@ func TestToolCallsTool(t *testing.T) {
 	assert.Equal(t, tool.Trap, decode[came](t, done[1]).Kind)
 	failed := decode[came](t, done[2])
 	assert.Equal(t, tool.ToolFailed, failed.Kind)
-	assert.Equal(t, "the tool exited with code 1", failed.Error)
+	assert.Equal(t, "the tool exited with code 1: as asked", failed.Error)
 
 	require.Len(t, outcome.HostCalls, 3)
 	first := outcome.HostCalls[0]
@@ -61,22 +61,21 @@ func TestGuestGetsTheRecordItMayHave(t *testing.T) {
 	h.add(t, "outer", "", "inner")
 	h.add(t, "inner", "", "deepest")
 	h.add(t, "deepest", "")
-	request := `{\"name\":\"inner\",\"arguments\":` + strings.ReplaceAll(steps(asks("deepest"), `{"do":"fail"}`), `"`, `\"`) + `}`
+	request := `{\"name\":\"inner\",\"arguments\":` + strings.ReplaceAll(steps(asks("deepest"), `{"do":"log","text":"for people"}`), `"`, `\"`) + `}`
 	outcome := h.mustCall(t, "outer", steps(`{"do":"raw","text":"`+request+`"}`))
 	answer := decode[[2]string](t, results(t, outcome)[0])
 	require.Equal(t, "0", answer[0])
 	var members map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal([]byte(answer[1]), &members))
 	for member, want := range map[string]string{
-		"id": `""`, "log": `""`, "host_calls": `[]`, "repairs": `[]`, "denials": `[]`, "success": "false",
+		"id": `""`, "log": `""`, "host_calls": `[]`, "repairs": `[]`, "denials": `[]`, "success": "true",
 		"usage": `{"fuel":null,"memory_bytes":0,"wall_ns":0,"host_calls":0}`, "execution_time": "0", "call_id": `"the-call.1"`, "parent": `"the-call"`,
 	} {
 		assert.JSONEq(t, want, string(members[member]), member)
 	}
 	assert.NotContains(t, answer[1], "of the tenant")
-	assert.NotContains(t, answer[1], "as asked")
 	inner := h.records[1]
-	assert.Equal(t, "as asked\n", inner.Log, "control: there was something to leave out")
+	assert.Equal(t, "for people", inner.Log, "control: there was something to leave out")
 	assert.Len(t, inner.HostCalls, 1)
 	assert.Positive(t, *inner.Usage.Fuel)
 	assert.NotEmpty(t, inner.Repairs)
@@ -157,13 +156,18 @@ func pastedGrants(t *testing.T, grants manifests.Grants, allow tool.Allow) manif
 	return grants
 }
 
-// TestDeniedCallIsTheReasonOfAFailure: as with other permissions, the receipt is the news.
+// TestDeniedCallIsTheReasonOfAFailure if the tool says so.
 func TestDeniedCallIsTheReasonOfAFailure(t *testing.T) {
 	h := newHousehold(t, Options{})
 	h.add(t, "research", "")
-	outcome, err := h.call(t, "research", steps(asks("search"), `{"do":"fail"}`))
+	outcome, err := h.call(t, "research", steps(asks("search"), `{"do":"fail","name":"of research"}`))
+	require.NoError(t, err)
+	assert.Equal(t, tool.Result{Kind: tool.ToolFailed, Error: "the tool exited with code 1: as asked of research"}, outcome.Result)
+	assert.Len(t, outcome.Denials, 1)
+
+	outcome, err = h.call(t, "research", steps(asks("search"), `{"do":"fail","name":"of search"}`))
 	require.ErrorIs(t, err, tool.Denied)
-	assert.Equal(t, "denied: tools search: the manifest does not ask to call it, and no grant lets it be called", outcome.Result.Error)
+	assert.Equal(t, "the tool exited with code 1: as asked of search; denied: tools search: the manifest does not ask to call it, and no grant lets it be called", outcome.Result.Error)
 }
 
 func TestGrantOfWhatIsNoName(t *testing.T) {

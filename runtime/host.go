@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs/calls"
-	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/hostfuncs/journal"
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
@@ -89,12 +88,26 @@ func (h *host) close() {
 	}
 }
 
+// makeNotes turns the denials so far into notes: the guest is about to read its input. What it asked
+// for before then is what a language runtime looks for in every program.
+func (r *run) makeNotes() {
+	r.view.MakeNotes()
+	for _, more := range r.host.more {
+		more.MakeNotes()
+	}
+	if p := r.host.permitted; p != nil {
+		p.network.MakeNotes()
+		p.secrets.journal.MakeNotes()
+		p.calls.MakeNotes()
+	}
+}
+
 // collect adds the call's denials, host calls and usage to the run, and closes the host.
-func (r *run) collect(view *files.View) {
+func (r *run) collect() {
 	t, h := r.tool, r.host
 	h.close()
-	r.denials = t.permit.explain(t.manifest, view.Denials())
-	r.hostCalls, r.usage.HostCalls = view.HostCalls(), view.Operations()
+	r.denials = t.permit.explain(t.manifest, r.view.Denials())
+	r.hostCalls, r.usage.HostCalls = r.view.HostCalls(), r.view.Operations()
 	for _, more := range h.more {
 		r.denials = append(r.denials, more.Denials()...)
 		r.hostCalls, r.usage.HostCalls = append(r.hostCalls, more.HostCalls()...), r.usage.HostCalls+more.Count()
@@ -110,8 +123,10 @@ func (r *run) collect(view *files.View) {
 	if h.secrets.without && !reached {
 		r.denials = slices.Concat(r.denials, refused, h.network.Denials(), h.calls.Denials())
 	} else {
+		for i := range refused {
+			refused[i].Note = true
+		}
 		r.denials = slices.Concat(refused, r.denials, h.network.Denials(), h.calls.Denials())
-		r.harmless = len(refused)
 	}
 	r.usage.HostCalls += h.secrets.journal.Count() + h.network.Calls() + h.calls.Count()
 	r.hostCalls = slices.Concat(r.hostCalls, h.secrets.journal.HostCalls(), requests, called)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -18,12 +17,11 @@ import (
 )
 
 // readResult reads a result object: {"success": bool, "output", "data", "error", "content"}. Keys
-// are case-sensitive and unknown keys are ignored. A guest cannot set what only the host decides,
-// such as the kind of a failure.
+// are case-sensitive. Members of other names are data: with "data", if there is one, they make up
+// the object that the result's data becomes. A guest cannot set what only the host decides, such as
+// the kind of a failure.
 func readResult(ctx context.Context, output []byte) (tool.Result, error) {
-	members := []string{"success", "output", "data", "error", "content"}
-	isMember := func(name string) bool { return slices.Contains(members, name) }
-	doc, err := readJSON(ctx, output, jsontext.Limits{Values: len(output) + 1, Keep: isMember})
+	doc, err := readJSON(ctx, output, jsontext.Limits{Values: len(output) + 1})
 	if err == nil && doc.Root().Kind() != jsontext.Object {
 		err = errNoObject
 	}
@@ -34,47 +32,89 @@ func readResult(ctx context.Context, output []byte) (tool.Result, error) {
 		return tool.Result{}, fmt.Errorf("it has no member \"success\"")
 	}
 	var result tool.Result
-	for _, member := range []struct {
-		name string
-		read func(raw json.RawMessage) error
-	}{
-		{"success", into(&result.Success)}, {"output", into(&result.Output)}, {"error", into(&result.Error)},
-		{"content", func(raw json.RawMessage) (err error) {
-			result.Content, err = readContent(ctx, raw)
-			return err
-		}},
-		{"data", func(raw json.RawMessage) error {
-			var compact bytes.Buffer
-			if string(raw) != "null" {
-				err = json.Compact(&compact, raw)
-				result.Data = compact.Bytes()
-			}
-			return err
-		}},
-	} {
-		value := doc.Root().Get(member.name)
-		if value.Kind() == 0 {
-			continue
-		}
+	var others members
+	for name, value := range doc.Root().Members() {
 		if ctx.Err() != nil {
 			return tool.Result{}, ctx.Err()
 		}
-		start, end := value.Span()
-		if err := member.read(output[start:end]); err != nil {
-			return tool.Result{}, fmt.Errorf("member %q: %w", member.name, err)
+		raw := []byte(value.Text())
+		var err error
+		switch name.String() {
+		case "success":
+			err = json.Unmarshal(raw, &result.Success)
+		case "output":
+			err = json.Unmarshal(raw, &result.Output)
+		case "error":
+			err = json.Unmarshal(raw, &result.Error)
+		case "content":
+			result.Content, err = readContent(ctx, raw)
+		case "data":
+			result.Data = nil
+			if string(raw) != "null" {
+				result.Data, err = compact(raw)
+			}
+		default:
+			err = others.set(name.String(), raw)
+		}
+		if err != nil {
+			return tool.Result{}, fmt.Errorf("member %q: %w", name.String(), err)
 		}
 	}
-	if !result.Success && result.Error == "" {
-		result.Error = "the tool reported a failure and did not say why"
-	}
-	if result.Success {
+	if result.Success && result.Error != "" {
+		if err := others.set("error", []byte(doc.Root().Get("error").Text())); err != nil {
+			return tool.Result{}, err
+		}
 		result.Error = ""
 	}
-	return result, nil
+	if len(others.names) == 0 {
+		return result, nil
+	}
+	if result.Data != nil {
+		if err := others.set("data", result.Data); err != nil {
+			return tool.Result{}, err
+		}
+	}
+	result.Data, err = others.object()
+	return result, err
 }
 
-func into(variable any) func(raw json.RawMessage) error {
-	return func(raw json.RawMessage) error { return json.Unmarshal(raw, variable) }
+// members are the members of a JSON object in order. The last one of a name counts.
+type members struct {
+	names  []string
+	values map[string]json.RawMessage
+}
+
+func (m *members) set(name string, raw []byte) (err error) {
+	if m.values == nil {
+		m.values = map[string]json.RawMessage{}
+	}
+	if _, known := m.values[name]; !known {
+		m.names = append(m.names, name)
+	}
+	m.values[name], err = compact(raw)
+	return err
+}
+
+// object returns the members as JSON.
+func (m *members) object() (json.RawMessage, error) {
+	text := []byte{'{'}
+	for i, name := range m.names {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		written, err := json.Marshal(name)
+		if err != nil {
+			return nil, err
+		}
+		text = append(append(append(text, written...), ':'), m.values[name]...)
+	}
+	return append(text, '}'), nil
+}
+
+func compact(raw []byte) (json.RawMessage, error) {
+	var text bytes.Buffer
+	err := json.Compact(&text, raw)
+	return text.Bytes(), err
 }
 
 // maxResultDepth is how deep a result may nest, as for the standard library.
@@ -152,61 +192,62 @@ func (r *run) takeReader(ended error) (give func(), err error) {
 	}
 }
 
-// read returns the result for the program's output and exit code. A nonzero exit code is a
-// failure, whatever the program printed. The error is the deadline's.
-func (r *run) read(code uint32) (tool.Result, error) {
+// read returns the result for the program's output and exit code, and for a failure the reason that
+// the tool itself gave; result.Error may be one of ours. A nonzero exit code is a failure, whatever
+// the program printed. The error is the deadline's.
+func (r *run) read(code uint32) (result tool.Result, words string, err error) {
 	m := r.tool.manifest
-	result := readOutput(r.deadline, m.Module.Stdout, r.stdout.Bytes)
+	result, malformed := readOutput(r.deadline, m.Module.Stdout, r.stdout.Bytes)
 	if err := r.deadline.Err(); err != nil {
-		return tool.Result{}, err
+		return tool.Result{}, "", err
 	}
-	if result.Success && code != 0 {
-		result.Success = false
-		result.Error = fmt.Sprintf("the tool exited with code %d", code)
-	}
-	if result.Success && m.Result != nil {
+	failed := code != 0
+	switch {
+	case failed && (malformed != nil || result.Success):
+		result.Success, result.Error = false, fmt.Sprintf("the tool exited with code %d", code)
+	case malformed != nil:
+		result.Error = malformed.Error()
+	case !result.Success && result.Error == "":
+		result.Error = "the tool reported a failure and did not say why"
+	case !result.Success:
+		words = result.Error
+	case m.Result != nil:
 		data := result.Data
 		if data == nil {
 			data = json.RawMessage("null")
 		}
 		err := m.Result.Validate(r.deadline, data)
 		if late := r.deadline.Err(); late != nil {
-			return tool.Result{}, late
+			return tool.Result{}, "", late
 		}
 		if err != nil {
 			result = tool.Result{Error: "the tool's data does not fit its result schema: " + err.Error()}
 		}
 	}
-	if !result.Success {
-		result.Kind = tool.ToolFailed
-	}
-	return result, nil
+	return result, words, nil
 }
 
-// readOutput reads a program's output in the manifest's mode. Malformed output gives a failed
-// result. If ctx has ended, the result is meaningless.
-func readOutput(ctx context.Context, mode manifests.Stdout, output []byte) tool.Result {
+// readOutput reads a program's output in the manifest's mode. The error says that it is malformed.
+// If ctx has ended, both are meaningless.
+func readOutput(ctx context.Context, mode manifests.Stdout, output []byte) (tool.Result, error) {
 	switch mode {
 	case manifests.StdoutText:
-		return text(output)
+		return text(output), nil
 	case manifests.StdoutJSON:
-		if !json.Valid(output) {
-			return tool.Result{Error: "the tool's output is not JSON"}
-		}
 		return data(ctx, output)
 	case manifests.StdoutResult:
 		result, err := readResult(ctx, output)
 		if err != nil {
-			return tool.Result{Error: "the tool's output is not a result object: " + err.Error()}
+			err = fmt.Errorf("the tool's output is not a result object: %w", err)
 		}
-		return result
+		return result, err
 	}
 	if !json.Valid(output) {
-		return text(output)
+		return text(output), nil
 	}
 	if mayHaveSuccess(output) {
 		if result, err := readResult(ctx, output); err == nil {
-			return result
+			return result, nil
 		}
 	}
 	return data(ctx, output)
@@ -226,15 +267,15 @@ func text(output []byte) tool.Result {
 	return result
 }
 
-func data(ctx context.Context, output []byte) tool.Result {
+func data(ctx context.Context, output []byte) (tool.Result, error) {
 	if ctx.Err() != nil {
-		return tool.Result{}
+		return tool.Result{}, ctx.Err()
 	}
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, output); err != nil {
-		return tool.Result{Error: "the tool's output is not JSON"}
+	data, err := compact(output)
+	if err != nil {
+		return tool.Result{}, errors.New("the tool's output is not JSON")
 	}
-	return tool.Result{Success: true, Output: strings.TrimSpace(string(output)), Data: compact.Bytes()}
+	return tool.Result{Success: true, Output: strings.TrimSpace(string(output)), Data: data}, nil
 }
 
 // maskGrace is how long masking the log may take after the call's deadline. The log of a late call

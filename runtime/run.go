@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"strings"
-	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
@@ -26,13 +23,13 @@ type run struct {
 	began      bool // the guest has begun
 	usage      tool.Usage
 	denials    []tool.Denial
-	harmless   int // how many denials, from the first, cannot be why the call failed
 	hostCalls  []tool.HostCall
 	trace      string // of a trap
 
 	fuel        int64 // the guest's fuel limit; zero for none
 	callersFuel bool  // fuel is what the caller has left
 
+	view     *files.View
 	host     *host     // the guest's
 	deadline *deadline // the guest's, once it has begun
 	seat     *seat     // in which the call runs; nil if no tool made the call
@@ -101,13 +98,14 @@ func (r *run) runInside(ctx context.Context, module *engine.Module, arguments []
 	if err != nil {
 		return r.notOpened(ctx, err)
 	}
+	r.view = view
 	defer view.Close()
-	if err := r.prepare(arguments, view); err != nil {
+	if err := r.prepare(arguments); err != nil {
 		return r.failed(ctx, err)
 	}
 	r.host = r.newHost()
 	defer r.host.close()
-	return r.execute(ctx, module, view)
+	return r.execute(ctx, module)
 }
 
 // notOpened returns the outcome of a call whose directories could not be opened.
@@ -124,7 +122,7 @@ func (r *run) notOpened(ctx context.Context, err error) (tool.Outcome, error) {
 	return r.failed(ctx, err)
 }
 
-func (r *run) execute(ctx context.Context, module *engine.Module, view *files.View) (tool.Outcome, error) {
+func (r *run) execute(ctx context.Context, module *engine.Module) (tool.Outcome, error) {
 	t := r.tool
 	if r.fuel, r.callersFuel = r.seat.fuel(t.limits.Fuel); r.callersFuel && r.fuel == 0 {
 		return r.fail(tool.Fuel, "the tool that made the call has no fuel left", nil)
@@ -145,7 +143,7 @@ func (r *run) execute(ctx context.Context, module *engine.Module, view *files.Vi
 	r.seat.charge(used)
 	fuel := used.Fuel // a copy, so that the record does not keep all of used alive
 	r.usage = tool.Usage{Fuel: &fuel, MemoryBytes: used.MemoryBytes, Wall: t.runtime.now().Sub(r.system.Started)}
-	r.collect(view)
+	r.collect()
 	r.tellWithheld(ctx)
 	give, err := r.takeReader(err)
 	defer give()
@@ -169,21 +167,26 @@ func (r *run) runOnce(ctx context.Context, module *engine.Module) (used engine.U
 }
 
 // prepare sets up the guest's WASI system.
-func (r *run) prepare(arguments []string, view *files.View) error {
+func (r *run) prepare(arguments []string) error {
 	stdin, err := r.stdin()
 	if err != nil {
 		return err
 	}
 	t := r.tool
+	onInput := r.makeNotes
+	if t.manifest.Module.Stdin.Mode == manifests.StdinNone {
+		onInput = nil
+	}
 	r.stdout = wasi.Output{Limit: int64(t.limits.Output), Strict: true}
 	r.stderr = wasi.Output{Limit: int64(t.limits.Stderr)}
 	r.system = wasi.System{
 		Args:        append([]string{t.manifest.Name}, arguments...),
 		Environment: t.permit.environment,
 		Stdin:       stdin,
+		OnInput:     onInput,
 		Stdout:      &r.stdout,
 		Stderr:      &r.stderr,
-		Files:       view,
+		Files:       r.view,
 		Random:      t.runtime.random,
 		Now:         t.runtime.now,
 	}
@@ -208,134 +211,3 @@ func (r *run) stdin() ([]byte, error) {
 		return r.invocation.Arguments.MarshalJSON()
 	}
 }
-
-// finish returns the outcome of the call, given how the guest ended.
-func (r *run) finish(ctx context.Context, used engine.Usage, err error) (tool.Outcome, error) {
-	if err == nil {
-		return r.report(ctx, 0)
-	}
-	var exit *wasi.ExitError
-	var overflow *wasi.OutputError
-	var failure *engine.Error
-	limits := r.tool.limits
-	if errors.Is(err, engine.ErrTrap) && errors.As(err, &failure) {
-		r.trace = failure.Trace
-	}
-	switch {
-	case errors.As(err, &exit):
-		if exit.Code != 0 && used.MemoryRefused > 0 && !r.refused() && !r.reported() {
-			return r.outOfMemory(used)
-		}
-		return r.report(ctx, exit.Code)
-	case errors.As(err, &overflow):
-		return r.fail(tool.Output, fmt.Sprintf("the tool wrote more than %s of output", limits.Output), nil)
-	case errors.Is(err, engine.ErrFuel):
-		if r.callersFuel {
-			return r.fail(tool.Fuel, fmt.Sprintf("the tool used up the %d instructions of fuel that its caller had left", r.fuel), nil)
-		}
-		return r.fail(tool.Fuel, fmt.Sprintf("the tool used up its fuel of %d instructions", limits.Fuel), nil)
-	case errors.Is(err, engine.ErrMemory):
-		return r.outOfMemory(used)
-	case errors.Is(err, engine.ErrTrap) && r.refused():
-		return r.deniedBy(tool.Result{})
-	case errors.Is(err, engine.ErrTrap) && used.MemoryRefused > 0:
-		return r.outOfMemory(used)
-	case errors.Is(err, engine.ErrTrap):
-		return r.fail(tool.Trap, "the tool crashed: "+failure.Reason, err)
-	}
-	return r.failed(ctx, err)
-}
-
-// reported reports whether the program printed a result object. If it did not, and had been
-// refused memory, that is why it failed.
-func (r *run) reported() bool {
-	_, err := readResult(r.deadline, r.stdout.Bytes)
-	return err == nil
-}
-
-func (r *run) outOfMemory(used engine.Usage) (tool.Outcome, error) {
-	return r.fail(tool.Memory, fmt.Sprintf("the tool needs more memory than its limit of %s (it asked for %s)",
-		r.tool.limits.Memory, manifests.Bytes(used.MemoryRefused)), nil)
-}
-
-// report returns the tool's own result. If the tool failed and the host had denied it something,
-// the outcome is the denial instead: the tool's error text may say anything, and the operator can
-// act on a receipt.
-func (r *run) report(ctx context.Context, code uint32) (tool.Outcome, error) {
-	result, err := r.read(code)
-	if err != nil {
-		return r.failed(ctx, err)
-	}
-	if !result.Success && r.refused() {
-		return r.deniedBy(result)
-	}
-	return r.outcome(result), nil
-}
-
-// refused reports whether the guest was denied something that may be why it failed.
-func (r *run) refused() bool { return len(r.denials) > r.harmless }
-
-func (r *run) deniedBy(result tool.Result) (tool.Outcome, error) {
-	// Interpreters look for optional files before they run the tool's own code, so the last of
-	// several denials is the most relevant one.
-	last := r.denials[len(r.denials)-1]
-	result.Success, result.Kind = false, tool.Denied
-	result.Error = fmt.Sprintf("denied: %s %s: %s", last.Permission, last.Value, last.Rule)
-	return r.outcome(result), &tool.Error{Op: "invoke", Tool: r.invocation.Tool, Kind: tool.Denied, Message: result.Error}
-}
-
-func (r *run) deny(denial tool.Denial) (tool.Outcome, error) {
-	r.denials = append(r.denials, denial)
-	return r.deniedBy(tool.Result{})
-}
-
-// failed classifies an error that the guest did not cause. The context is the caller's.
-func (r *run) failed(ctx context.Context, err error) (tool.Outcome, error) {
-	switch {
-	case errors.Is(err, context.DeadlineExceeded) && isOver(ctx):
-		return r.fail(tool.Deadline, "the tool did not finish before the caller's deadline", err)
-	case errors.Is(err, context.DeadlineExceeded):
-		return r.fail(tool.Deadline, fmt.Sprintf("the tool did not finish before its deadline of %s", r.tool.limits.Timeout), err)
-	case errors.Is(err, context.Canceled):
-		return r.fail(tool.Cancelled, "the call was cancelled", err)
-	case errors.Is(err, engine.ErrModule):
-		err = fmt.Errorf("%w: %s: %w", ErrModule, r.tool.manifest.Module.Path, err)
-	case errors.Is(err, errBusy):
-		return r.fail(tool.Busy, err.Error(), err)
-	}
-	return r.fail(tool.Internal, "internal error (id "+r.invocation.CallID+")", err)
-}
-
-// isOver reports whether the context has ended or its deadline has passed.
-func isOver(ctx context.Context) bool {
-	at, ok := ctx.Deadline()
-	return ctx.Err() != nil || ok && !time.Now().Before(at)
-}
-
-func (r *run) fail(kind tool.Kind, message string, cause error) (tool.Outcome, error) {
-	return r.outcome(tool.Result{Error: message, Kind: kind}),
-		&tool.Error{Op: "invoke", Tool: r.invocation.Tool, Kind: kind, Message: message, Err: cause}
-}
-
-func (r *run) outcome(result tool.Result) tool.Outcome {
-	outcome := tool.Outcome{Result: result, Usage: r.usage, Denials: r.denials, HostCalls: r.hostCalls}
-	if r.began {
-		outcome.Log = ownWords.Replace(strings.ToValidUTF8(string(r.stderr.Bytes), "\uFFFD"))
-		if r.stderr.Dropped {
-			outcome.Log += fmt.Sprintf("\n%s%s]\n", cutMark, r.tool.limits.Stderr)
-		}
-		if r.trace != "" {
-			outcome.Log += "\n" + trapMark + "\n" + strings.ToValidUTF8(r.trace, "\uFFFD")
-		}
-	}
-	return outcome
-}
-
-// The markers of text that the host adds to a guest's log.
-const (
-	cutMark  = "[cut after "
-	trapMark = "[trap at]"
-)
-
-// ownWords escapes the host's markers in a guest's log, so that a guest cannot forge them.
-var ownWords = strings.NewReplacer(cutMark, `\`+cutMark, trapMark, `\`+trapMark)

@@ -277,7 +277,7 @@ func TestSecretReceiptIsWhyACallFails(t *testing.T) {
   network: [{host: api.example.com}]
   secrets: [{name: FIRST, header: X-A, host: api.example.com}, {name: SECOND, header: X-B, host: api.example.com}]`)
 	second := []manifests.SecretGrant{{Name: "SECOND", From: manifests.SecretSource{Env: "SECOND"}, Host: "api.example.com"}}
-	fails := `{"do":"no such thing"}`
+	fails := `{"do":"nothing without FIRST"}`
 
 	outcome, err := invoke(t, load(t, r, m, manifests.Grants{}), `{"steps":[{"do":"secret","name":"FIRST"},`+fails+`]}`)
 	require.ErrorIs(t, err, tool.Denied)
@@ -290,7 +290,7 @@ func TestSecretReceiptIsWhyACallFails(t *testing.T) {
 	assert.Equal(t, tool.ToolFailed, outcome.Result.Kind)
 	assert.Len(t, outcome.Denials, 1, "it is in the record all the same")
 
-	outcome, err = invoke(t, load(t, r, m, manifests.Grants{}), `{"steps":[{"do":"secret","name":"HOST_ROOT_PASSWORD"},`+fails+`]}`)
+	outcome, err = invoke(t, load(t, r, m, manifests.Grants{}), `{"steps":[{"do":"secret","name":"HOST_ROOT_PASSWORD"},{"do":"nothing without HOST_ROOT_PASSWORD"}]}`)
 	require.ErrorIs(t, err, tool.Denied)
 	assert.Contains(t, outcome.Result.Error, "HOST_ROOT_PASSWORD")
 }

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	cache, err := os.UserCacheDir()
 	cacheDir = filepath.Join(cache, "caisson", "test")
 	if err == nil {
-		root, err = guests.Compile(ctx, "internal/guests/callprobe", "internal/guests/early", "internal/guests/netprobe", "internal/guests/probe",
+		root, err = guests.Compile(ctx, "internal/guests/callprobe", "internal/guests/early", "internal/guests/failing", "internal/guests/netprobe", "internal/guests/probe",
 			"internal/guests/streamprobe", "wasm-tools/files", "examples/turn/hostile/hoard")
 	}
 	if err == nil {

@@ -71,12 +71,13 @@ func TestEveryEndHasItsKind(t *testing.T) {
 	}
 }
 
-// TestWhatDecidesTheKind: several things can have happened to a guest that failed. What
-// the host refused it comes first, then what it reported itself, then what it lacked.
+// TestWhatDecidesTheKind: several things can have happened to a guest that failed.
 func TestWhatDecidesTheKind(t *testing.T) {
 	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, ""), manifests.Grants{})
-	denial := []tool.Denial{{Permission: "files", Value: "/x", Rule: "no"}}
-	const report = `{"success":false,"error":"could not read it"}`
+	denial := []tool.Denial{{Permission: "files", Value: "/etc/x.conf", Rule: "no"}}
+	probed := []tool.Denial{{Permission: "files", Value: "/pyvenv.cfg", Rule: "no", Note: true}}
+	const report = `{"success":false,"error":"no such city; try Oslo"}`
+	const blames = `{"success":false,"error":"could not read x.conf","data":1}`
 	refused := engine.Usage{MemoryRefused: 1 << 40}
 	trap := &engine.Error{Op: "run", Kind: engine.ErrTrap, Reason: "unreachable", Trace: "main.crash()"}
 	for _, c := range []struct {
@@ -85,21 +86,34 @@ func TestWhatDecidesTheKind(t *testing.T) {
 		err     error
 		denials []tool.Denial
 		stdout  string
+		stderr  string
 		want    tool.Kind
 	}{
-		{"exit", engine.Usage{}, &wasi.ExitError{Code: 1}, nil, "", tool.ToolFailed},
-		{"exit for want of memory", refused, &wasi.ExitError{Code: 1}, nil, "half an outp", tool.Memory},
-		{"exit with a report", refused, &wasi.ExitError{Code: 1}, nil, report, tool.ToolFailed},
-		{"exit after a denial", refused, &wasi.ExitError{Code: 1}, denial, "", tool.Denied},
-		{"report after a denial", engine.Usage{}, nil, denial, report, tool.Denied},
-		{"success after a denial", refused, nil, denial, `{"success":true}`, ""},
-		{"trap", engine.Usage{}, trap, nil, "", tool.Trap},
-		{"trap for want of memory", refused, trap, nil, "", tool.Memory},
-		{"trap after a denial", refused, trap, denial, "", tool.Denied},
-		{"deadline after a denial", refused, context.DeadlineExceeded, denial, "", tool.Deadline},
-		{"overflow after a denial", refused, &wasi.OutputError{}, denial, "", tool.Output},
+		{"exit", engine.Usage{}, &wasi.ExitError{Code: 1}, nil, "", "", tool.ToolFailed},
+		{"exit for want of memory", refused, &wasi.ExitError{Code: 1}, nil, "half an outp", "", tool.Memory},
+		{"exit with a report", refused, &wasi.ExitError{Code: 1}, nil, report, "", tool.ToolFailed},
+		{"exit after a denial", refused, &wasi.ExitError{Code: 1}, denial, "", "", tool.Denied},
+		{"report after a denial", engine.Usage{}, nil, denial, report, "", tool.ToolFailed},
+		{"report that names what was denied", engine.Usage{}, nil, denial, blames, "", tool.Denied},
+		{"report that names part of it", engine.Usage{}, nil, denial, `{"success":false,"error":"max.conf"}`, "", tool.ToolFailed},
+		{"report without a reason", engine.Usage{}, nil, denial, `{"success":false}`, "", tool.Denied},
+		{"output that names what was denied", engine.Usage{}, &wasi.ExitError{Code: 1}, denial, "open /etc/x.conf", "bye", tool.Denied},
+		{"malformed result after a denial", engine.Usage{}, &wasi.ExitError{Code: 1}, denial, `{"success":true`, "", tool.Denied},
+		{"words after a denial", engine.Usage{}, &wasi.ExitError{Code: 1}, denial, "", "near selec: syntax error", tool.ToolFailed},
+		{"words that name what was denied", engine.Usage{}, &wasi.ExitError{Code: 1}, denial, "", "x: etc/x.conf: not there", tool.Denied},
+		{"words that tell of a denial", engine.Usage{}, &wasi.ExitError{Code: 1}, denial, "", "Operation not permitted (os error 63)", tool.Denied},
+		{"words that only tell of a denial", engine.Usage{}, &wasi.ExitError{Code: 1}, probed, "", "Operation not permitted", tool.ToolFailed},
+		{"nothing after a probe", engine.Usage{}, &wasi.ExitError{Code: 3}, probed, "", "", tool.ToolFailed},
+		{"trap with words after a denial", refused, trap, denial, "", "index out of range", tool.Memory},
+		{"trap with words", engine.Usage{}, trap, nil, "", "panicked", tool.Trap},
+		{"success after a denial", refused, nil, denial, `{"success":true}`, "", ""},
+		{"trap", engine.Usage{}, trap, nil, "", "", tool.Trap},
+		{"trap for want of memory", refused, trap, nil, "", "", tool.Memory},
+		{"trap after a denial", refused, trap, denial, "", "", tool.Denied},
+		{"deadline after a denial", refused, context.DeadlineExceeded, denial, "", "", tool.Deadline},
+		{"overflow after a denial", refused, &wasi.OutputError{}, denial, "", "", tool.Output},
 	} {
-		r := &run{tool: guest, denials: c.denials, began: true, stdout: wasi.Output{Bytes: []byte(c.stdout)}, deadline: newDeadline(t.Context(), time.Now().Add(time.Hour))}
+		r := &run{tool: guest, denials: c.denials, began: true, stdout: wasi.Output{Bytes: []byte(c.stdout)}, stderr: wasi.Output{Bytes: []byte(c.stderr)}, deadline: newDeadline(t.Context(), time.Now().Add(time.Hour))}
 		outcome, _ := r.finish(t.Context(), c.used, c.err)
 		assert.Equal(t, c.want, outcome.Result.Kind, c.name)
 		assert.Equal(t, c.denials, outcome.Denials, c.name)
@@ -199,14 +213,21 @@ func TestStandardOutput(t *testing.T) {
 		{manifests.StdoutJSON, `hello`, failed("not JSON")},
 		{manifests.StdoutJSON, ``, failed("not JSON")},
 		{manifests.StdoutResult, `{"success":true}`, tool.Result{Success: true}},
-		{manifests.StdoutResult, `{"success":true,"error":"ignored","kind":"denied","unknown":1}`, tool.Result{Success: true}},
+		{manifests.StdoutAuto, `{"success":true,"temperature":12}`, tool.Result{Success: true, Data: []byte(`{"temperature":12}`)}},
+		{manifests.StdoutResult, `{"success":true,"error":"a part is missing","kind":"denied","unknown": [1, 2],"unknown":3}`,
+			tool.Result{Success: true, Data: []byte(`{"kind":"denied","unknown":3,"error":"a part is missing"}`)}},
+		{manifests.StdoutResult, `{"success":true,"error":"","data":[1],"unit":"°C"}`, tool.Result{Success: true, Data: []byte(`{"unit":"°C","data":[1]}`)}},
+		{manifests.StdoutResult, `{"success":false,"data":null,"error":"no","code":7}`, failed("no")},
 		{manifests.StdoutResult, `{"success":true,"content":[{"type":"image","data":"AQI=","mime_type":"image/png"}]}`,
 			tool.Result{Success: true, Content: []tool.Content{{Type: "image", Data: []byte{1, 2}, MIMEType: "image/png"}}}},
 		{manifests.StdoutResult, `{"success":1}`, failed(`"success"`)},
 		{manifests.StdoutResult, `{"output":"x"}`, failed(`"success"`)},
 		{manifests.StdoutResult, `hello`, failed("JSON object")},
 	} {
-		got := readOutput(t.Context(), c.mode, []byte(c.output))
+		got, err := readOutput(t.Context(), c.mode, []byte(c.output))
+		if err != nil {
+			got.Error = err.Error()
+		}
 		if c.want.Error != "" {
 			assert.False(t, got.Success, c.output)
 			assert.Contains(t, got.Error, c.want.Error, c.output)

@@ -71,6 +71,9 @@ func shown(record tool.Record, call tool.Call) tool.Record {
 	}
 }
 
+// MakeNotes turns the receipts so far into notes; see [tool.Denial].
+func (s *Session) MakeNotes() { s.journal.MakeNotes() }
+
 // Denials returns the receipts of denied calls.
 func (s *Session) Denials() []tool.Denial { return s.journal.Denials() }
 

@@ -74,16 +74,17 @@ func (w wanted) allow(name string) tool.Allow {
 
 // wantedFor returns what would allow an operation at an absolute guest path outside all mounts: a
 // mount at the path's directory or, if that would overlap another mount, at the path itself,
-// provided that helps the operation.
+// provided that helps the operation. It is never "/", which would give the tool all that it will
+// ever ask for.
 func (v *View) wantedFor(op, guest string, changes bool) wanted {
 	guest = path.Clean(guest)
 	if v.covered(guest) {
 		return wanted{}
 	}
 	switch dir := path.Dir(guest); {
-	case dir != "/" && !v.isVirtual(dir), dir == "/" && len(v.mounts) == 0 && !onDirectory(op, changes):
+	case dir != "/" && !v.isVirtual(dir):
 		guest = dir
-	case !onDirectory(op, changes):
+	case guest == "/", dir == "/" && path.Ext(guest) != "", !onDirectory(op, changes): // no directory, as far as one can tell
 		return wanted{}
 	}
 	access := manifests.AccessRead

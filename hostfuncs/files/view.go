@@ -89,6 +89,9 @@ func (v *View) SetContext(ctx context.Context) { v.ctx = ctx }
 // [journal.MaxDenials] of them.
 func (v *View) Denials() []tool.Denial { return v.journal.Denials() }
 
+// MakeNotes turns the receipts so far into notes.
+func (v *View) MakeNotes() { v.journal.MakeNotes() }
+
 // Operations returns the number of operations that are subject to permissions: those on paths, and
 // changes of an open file's size and times.
 func (v *View) Operations() int64 { return v.journal.Count() }

@@ -78,6 +78,16 @@ func (j *Journal) Deny(denial tool.Denial, allow func() tool.Allow) {
 	j.receipts = append(j.receipts, receipt{denial, allow})
 }
 
+// MakeNotes turns the receipts so far into notes; see [tool.Denial]. A request that is denied again
+// later leaves a receipt that is not a note.
+func (j *Journal) MakeNotes() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for i := range j.receipts {
+		j.receipts[i].denial.Note = true
+	}
+}
+
 // Denials returns the receipts. The caller may keep them.
 func (j *Journal) Denials() []tool.Denial {
 	j.mu.Lock()

@@ -173,6 +173,9 @@ func (s *Session) Receive(ctx context.Context, id int) (Response, error) {
 	return e.result()
 }
 
+// MakeNotes turns the receipts so far into notes; see [tool.Denial].
+func (s *Session) MakeNotes() { s.journal.MakeNotes() }
+
 // Denials returns the receipts of denied requests, without duplicates. If there are more than
 // [journal.MaxDenials], it returns the first ones and the last.
 func (s *Session) Denials() []tool.Denial { return s.journal.Denials() }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 
 	"github.com/caisson-run/caisson/internal/guests/script"
 	caisson "github.com/caisson-run/caisson/sdk/go"
@@ -71,7 +72,7 @@ func (s step) Run() any {
 			burned = burn(1000)
 		}
 	case "fail":
-		script.Fail(errors.New("as asked"))
+		script.Fail(errors.New(strings.TrimSpace("as asked " + s.Name)))
 	}
 	script.Fail(fmt.Errorf("cannot do %q", s.Do))
 	return nil

@@ -37,6 +37,10 @@ func read(c *call) (Errno, error) {
 	case !d.stdin && d.file == nil:
 		return EBADF, nil
 	}
+	if begins := c.system.OnInput; d.stdin && begins != nil {
+		c.system.OnInput = nil
+		begins()
+	}
 	total, errno, err := c.vectors(d.file != nil, func(piece []byte) (int, Errno, error) {
 		if d.stdin {
 			n := copy(piece, c.system.Stdin)

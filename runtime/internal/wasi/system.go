@@ -28,6 +28,9 @@ type System struct {
 	Now     func() time.Time
 	Started time.Time
 
+	// OnInput, if not nil, is called once, just before the guest first reads Stdin.
+	OnInput func()
+
 	// Starting is set for a program that is started without a call. Functions that depend on a
 	// call then end the program with a [*StartError].
 	Starting *Starting

@@ -1,0 +1,73 @@
+package runtime
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/wasi"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// TestFailuresHoldTheToolsLastWords: a program that fails as most do, with a line on standard error
+// and an exit code, tells the model why.
+func TestFailuresHoldTheToolsLastWords(t *testing.T) {
+	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, ""), manifests.Grants{})
+	outcome, err := invoke(t, guest, `{"do":"fails for want of a city"}`)
+	require.NoError(t, err)
+	assert.Equal(t, tool.Result{Kind: tool.ToolFailed, Error: `the tool exited with code 1: cannot do "fails for want of a city"`}, outcome.Result)
+
+	outcome, err = invoke(t, guest, `{"do":"panic","text":"out of range"}`)
+	require.NoError(t, err)
+	assert.True(t, strings.HasPrefix(outcome.Result.Error, "the tool exited with code 2:\npanic: out of range\n"), outcome.Result.Error)
+
+	outcome, err = invoke(t, guest, `{"do":"exit","code":3}`)
+	require.NoError(t, err)
+	assert.Equal(t, "the tool exited with code 3", outcome.Result.Error)
+}
+
+func TestLastWords(t *testing.T) {
+	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, ""), manifests.Grants{})
+	long := strings.Repeat("a line of a log\n", 1000)
+	for log, want := range map[string]string{
+		"":                        "",
+		" \n":                     "",
+		"no\n":                    "no",
+		"a\nb\n":                  "a\nb",
+		"caf\xe9":                 "caf\uFFFD",
+		long + "why":              "… " + strings.Repeat("a line of a log\n", 127) + "why",
+		strings.Repeat("é", 3000): "… " + strings.Repeat("é", 1024),
+		unmaskedLog:               "",
+	} {
+		r := &run{tool: guest, stderr: wasi.Output{Bytes: []byte(log)}}
+		assert.Equal(t, want, r.lastWords())
+	}
+	cut := &run{tool: guest, stderr: wasi.Output{Bytes: []byte("the begin"), Dropped: true}}
+	assert.Equal(t, "the begin …", cut.lastWords())
+}
+
+// TestProbesBeforeTheInputAreNotes: language runtimes look for files of their own as they start. No
+// failure comes of that, though nothing else explains it.
+func TestProbesBeforeTheInputAreNotes(t *testing.T) {
+	guest := load(t, newRuntime(t, Options{}), manifest(t, "internal/guests/failing/failing.wasm", ""), manifests.Grants{})
+	outcome, err := invoke(t, guest, `{"code":3}`)
+	require.NoError(t, err)
+	assert.Equal(t, tool.Result{Kind: tool.ToolFailed, Error: "the tool exited with code 3"}, outcome.Result)
+	require.Len(t, outcome.Denials, 1)
+	assert.Equal(t, "/pyvenv.cfg", outcome.Denials[0].Value)
+	assert.True(t, outcome.Denials[0].Note)
+	assert.Zero(t, outcome.Denials[0].Allow, "nobody should mount anything at /")
+
+	outcome, err = invoke(t, guest, `{"open":"/pyvenv.cfg","code":3}`)
+	require.ErrorIs(t, err, tool.Denied, "control: the same after the input")
+	require.Len(t, outcome.Denials, 1)
+	assert.False(t, outcome.Denials[0].Note)
+
+	outcome, err = invoke(t, guest, `{"open":"/etc/x.conf","print":"{\"success\":false,\"error\":\"no such city; try Oslo\"}"}`)
+	require.NoError(t, err)
+	assert.Equal(t, tool.Result{Kind: tool.ToolFailed, Error: "no such city; try Oslo"}, outcome.Result)
+	assert.Len(t, outcome.Denials, 2)
+}
