@@ -199,7 +199,11 @@ func (r *run) quote(message, words string) string {
 	return message + ": " + words
 }
 
+// deniedBy returns the outcome of a call that failed because of a denial, which is then the last of
+// its denials.
 func (r *run) deniedBy(result tool.Result, denial tool.Denial) (tool.Outcome, error) {
+	same := func(d tool.Denial) bool { return d.Value == denial.Value && d.Rule == denial.Rule && d.Permission == denial.Permission }
+	r.denials = append(slices.DeleteFunc(r.denials, same), denial)
 	message := fmt.Sprintf("denied: %s %s: %s", denial.Permission, denial.Value, denial.Rule)
 	switch {
 	case strings.Contains(result.Error, message):
@@ -212,7 +216,6 @@ func (r *run) deniedBy(result tool.Result, denial tool.Denial) (tool.Outcome, er
 }
 
 func (r *run) deny(denial tool.Denial) (tool.Outcome, error) {
-	r.denials = append(r.denials, denial)
 	return r.deniedBy(tool.Result{}, denial)
 }
 

@@ -93,6 +93,7 @@ type denied struct {
 	Request string   `json:"request"` // permission and value
 	Rule    string   `json:"rule"`
 	Hints   []string `json:"hints"` // what would allow it; empty if nothing would
+	Note    bool     `json:"note,omitempty"`
 }
 
 // explain prints the call with an id, or the newest call if id is empty.
@@ -200,10 +201,13 @@ func explain(entry records.Entry) explanation {
 	}
 	for _, d := range record.Denials {
 		hints := remedyOf(d.Allow).hints("the manifest "+shortPath(entry.Manifest), policyName)
+		if d.Note {
+			hints = nil
+		}
 		if d.Permission == approvalPermission {
 			hints = append(hints, "approve the paused call with --approve, or all calls of a destructive tool with --approve-tool")
 		}
-		e.Denials = append(e.Denials, denied{Request: d.Permission + " " + d.Value, Rule: d.Rule, Hints: list(hints)})
+		e.Denials = append(e.Denials, denied{Request: d.Permission + " " + d.Value, Rule: d.Rule, Hints: list(hints), Note: d.Note})
 	}
 	return e
 }

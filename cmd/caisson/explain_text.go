@@ -142,7 +142,11 @@ func hostCallTable(record tool.Record) string {
 
 func denialText(denials []denied) (text string) {
 	for _, d := range denials {
-		text += "  " + sanitiseLine(d.Request+": "+d.Rule) + "\n"
+		note := ""
+		if d.Note {
+			note = " (a note: the tool went on without it)"
+		}
+		text += "  " + sanitiseLine(d.Request+": "+d.Rule) + note + "\n"
 		for _, hint := range d.Hints {
 			text += "    " + sanitiseLine(hint) + "\n"
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
@@ -17,6 +18,9 @@ func (h *host) failureOf(record tool.Record) *failure {
 	code, _ := exitCode(kind)
 	name := record.Function.Name
 	text := name + ": " + record.Result.Error
+	if !h.options.quiet && !h.options.json { // the log was printed
+		text = name + ": " + withoutLog(record.Result.Error, record.Log)
+	}
 	if found, ok := h.runaways.of(record.CallID); ok {
 		return failed(code, text, reportHint(found))
 	}
@@ -32,7 +36,38 @@ func (h *host) failureOf(record tool.Record) *failure {
 	case tool.Deadline, tool.Memory, tool.Output, tool.Fuel:
 		return failed(code, text, h.limitHints(name, kind)...)
 	}
-	return failed(code, text)
+	return failed(code, text, alsoDenied(record.Denials)...)
+}
+
+// withoutLog returns the text of a failure without the end of the tool's log, if that is quoted in
+// it: "the tool exited with code 1: LOG; denied: …".
+func withoutLog(text, log string) string {
+	log = strings.TrimSpace(log)
+	for i := range text {
+		quoted, found := strings.CutPrefix(text[i:], ":")
+		if !found || log == "" {
+			continue
+		}
+		end := len(quoted)
+		if behind := strings.LastIndex(quoted, "; denied: "); behind >= 0 {
+			end = behind
+		}
+		words := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(quoted[:end]), "… "), " …")
+		if words != "" && strings.HasSuffix(log, words) {
+			return text[:i] + quoted[end:]
+		}
+	}
+	return text
+}
+
+// alsoDenied tells of the last denial that may matter to a failure with a reason of its own.
+func alsoDenied(denials []tool.Denial) []string {
+	for _, d := range slices.Backward(denials) {
+		if !d.Note {
+			return []string{fmt.Sprintf("it was also denied %s %s: %s", d.Permission, d.Value, d.Rule)}
+		}
+	}
+	return nil
 }
 
 // nestedHints explains failed calls that a tool made: what would allow denied requests, which tool

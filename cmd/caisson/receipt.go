@@ -289,7 +289,13 @@ func (h *host) denialHints(name string, denials []tool.Denial) []string {
 	}
 	remedy, note := h.operator.contextNote(last)
 	hints := append(remedy.hints("the manifest of "+name, h.operator.file()), note...)
-	if others := len(denials) - 1; others > 0 {
+	others := -1
+	for _, d := range denials {
+		if !d.Note {
+			others++
+		}
+	}
+	if others > 0 {
 		hints = append(hints, count(others, "more request")+" were denied; --json shows all")
 	}
 	if len(hints) > 0 {
