@@ -2,15 +2,11 @@ package answers_test
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"testing"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
 )
-
-// errNoPlace is why a caller gets no place.
-var errNoPlace = errors.New("no place")
 
 // outcome is how an ask ends.
 type outcome struct {

@@ -14,52 +14,57 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// FuzzLine plays a script of offers and takes. The first byte says how much room there is; of each
-// pair of bytes that follow, one says what is done and the other for which call.
+// FuzzLine plays a script of offers and takes to a line and to the reference. The first byte says
+// how much room there is; of each pair of bytes that follow, one says what is done and the other
+// for which call.
 func FuzzLine(f *testing.F) {
 	f.Add([]byte("\x04"))
 	f.Add([]byte("\x08\x00\x00\x01\x01\x02\x01\x03\x02\x0a\x01\x0a\x01\x0a\x02"))
 	f.Add([]byte("\x02\x02\x01\x12\x01\x22\x02\x04\x02\x05\x01\x04\x01\x03\x01\x0b\x00"))
 	f.Fuzz(func(t *testing.T, script []byte) {
 		if len(script) > 0 && len(script) < 2000 {
-			playBytes(t, script)
+			compare(t, script)
 		}
 	})
 }
 
-// TestRandomScripts is FuzzLine for many long random scripts.
+// TestRandomScripts is FuzzLine for many long scripts that are random.
 func TestRandomScripts(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
-	var taken, lost int
+	var sum reference
 	for range 500 {
 		script := make([]byte, 1+random.IntN(300))
 		for i := range script {
 			script[i] = byte(random.Uint32())
 		}
-		seen := playBytes(t, script)
-		taken, lost = taken+seen.taken, lost+seen.lost
+		played := compare(t, script)
+		sum.taken += played.taken
+		sum.dropped += played.dropped
+		sum.replaced += played.replaced
 		if t.Failed() {
 			t.Fatal("seed", seed)
 		}
 	}
-	assert.Greater(t, taken, 500, "the test shows nothing otherwise")
-	assert.Greater(t, lost, 500, "the test shows nothing otherwise")
+	for what, n := range map[string]int{"taken": sum.taken, "dropped": sum.dropped, "replaced": sum.replaced} {
+		assert.Greater(t, n, 500, "%s: the test is of nothing otherwise", what)
+	}
 }
 
-// playBytes checks what must hold of a line whatever it is offered.
-func playBytes(t *testing.T, script []byte) *shown {
+// compare checks that a line does what the reference does, and what must hold of both.
+func compare(t *testing.T, script []byte) *reference {
 	t.Helper()
 	most := int64(script[0]) * 64
-	line := speech.New(most)
-	seen := &shown{calls: map[string]string{}}
-	given := 0
+	line, want := speech.New(most), newReference(most)
+	check := shown{calls: map[string]string{}}
 	take := func() bool {
-		ready := line.Ready()
+		require.Equal(t, len(want.waiting) > 0 && canTake(want), line.Ready())
 		event, ok := line.Take()
-		require.Equal(t, ready, ok)
+		wanted, wantedOK := want.take()
+		require.Equal(t, wantedOK, ok)
+		require.Equal(t, wanted, event)
 		if ok {
-			seen.event(t, event)
+			check.event(t, event)
 		}
 		return ok
 	}
@@ -73,19 +78,28 @@ func playBytes(t *testing.T, script []byte) *shown {
 			}
 		default:
 			event := scripted(action, which, i)
-			if event.Type == tool.CallOutput {
-				given++
-			}
 			line.Offer(event)
+			want.offer(event)
 		}
 		require.LessOrEqual(t, line.Held(), most)
 	}
 	line.Close()
+	want.closed = true
 	for take() {
 	}
+	assert.Empty(t, want.waiting)
 	assert.Zero(t, line.Held())
-	assert.LessOrEqual(t, seen.taken+seen.lost, given, "an output is shown or lost, once")
-	return seen
+	assert.Equal(t, want.given, want.taken+want.dropped+want.replaced)
+	return want
+}
+
+func canTake(r *reference) bool {
+	for _, w := range r.waiting {
+		if w.call == "" || w.call == r.speaker() {
+			return true
+		}
+	}
+	return false
 }
 
 // scripted returns the event that two bytes of a script stand for.
@@ -131,8 +145,6 @@ type shown struct {
 	calls   map[string]string // "speaks" or "ended"
 	last    time.Time         // of what the speaker said
 	over    bool
-
-	taken, lost int // outputs
 }
 
 // event checks what must hold of every line, whatever it was offered.
@@ -140,10 +152,6 @@ func (s *shown) event(t *testing.T, event tool.Event) {
 	t.Helper()
 	require.False(t, event.Hidden || event.Parent != "")
 	require.False(t, s.over, "nothing comes after the end")
-	s.lost += event.Lost
-	if event.Type == tool.CallOutput {
-		s.taken++
-	}
 	switch event.Type {
 	case tool.CallOutput, tool.CallFinished:
 		require.NotEqual(t, "ended", s.calls[event.CallID])
