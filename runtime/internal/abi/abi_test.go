@@ -74,8 +74,7 @@ func TestReadInPieces(t *testing.T) {
 	body := strings.Repeat("0123456789", 300)
 	g := newGuest(t, &Session{Network: &answering{response: network.Response{Status: 200, Body: []byte(body)}}})
 	copy(g.memory[requestAt:], valid[request])
-	result, err := g.raw(request, requestAt, uint64(len(valid[request])), 0, 0)
-	require.NoError(t, err)
+	result := g.mustRaw(request, requestAt, uint64(len(valid[request])), 0, 0)
 	const header = `{"status":200,"url":"","headers":[],"truncated":false}`
 	require.Equal(t, uint64(4+len(header)+len(body)), result)
 
@@ -93,11 +92,9 @@ func TestReadInPieces(t *testing.T) {
 func TestReadOutsideTheMemoryReadsNothing(t *testing.T) {
 	g := newGuest(t, &Session{Secrets: known{"SEARCH_KEY": true}})
 	copy(g.memory[requestAt:], valid[exists])
-	_, err := g.raw(exists, requestAt, uint64(len(valid[exists])))
-	require.NoError(t, err)
+	g.mustRaw(exists, requestAt, uint64(len(valid[exists])))
 	for _, at := range []uint64{uint64(len(g.memory)) - 3, uint64(len(g.memory)) + 1, 1<<32 - 1} {
-		n, err := g.raw(read, at, 4)
-		require.NoError(t, err)
+		n := g.mustRaw(read, at, 4)
 		assert.Equal(t, int32(-1), int32(uint32(n)), at)
 	}
 	assert.JSONEq(t, `{"exists":true}`, string(g.readAll()))
@@ -108,8 +105,7 @@ func TestReadMovesABoundedPiece(t *testing.T) {
 	session := &Session{held: response{body: make([]byte, 2*maxPiece)}}
 	g := newGuest(t, session)
 	g.memory = make(flat, 2*maxPiece)
-	n, err := g.raw(read, 0, 2*maxPiece)
-	require.NoError(t, err)
+	n := g.mustRaw(read, 0, 2*maxPiece)
 	assert.Equal(t, uint64(maxPiece), n)
 }
 
@@ -118,8 +114,7 @@ func TestResponseIsHeldUntilTheNextCall(t *testing.T) {
 	for name := range valid {
 		g := newGuest(t, &Session{Secrets: known{"SEARCH_KEY": true}, Stream: &speaker{}})
 		copy(g.memory[requestAt:], valid[exists])
-		_, err := g.raw(exists, requestAt, uint64(len(valid[exists])))
-		require.NoError(t, err)
+		g.mustRaw(exists, requestAt, uint64(len(valid[exists])))
 		require.Equal(t, `{"exi`, string(g.read(5)))
 		_, response := g.call(name, `[]`, nil)
 		assert.Contains(t, response, " a JSON object", name)
@@ -160,8 +155,7 @@ func TestPointersOutsideTheMemory(t *testing.T) {
 
 func checkOutside(t *testing.T, g *guest, what, name string, params []uint64) {
 	t.Helper()
-	result, err := g.raw(name, params...)
-	require.NoError(t, err)
+	result := g.mustRaw(name, params...)
 	assert.Equal(t, statusInvalid, status(result>>32), "%s %v", name, params)
 	assert.Equal(t, `{"message":"the `+what+` lies outside the memory"}`, string(g.readAll()))
 }
@@ -171,11 +165,9 @@ func TestUpperHalvesOfParametersAreIgnored(t *testing.T) {
 	g := newGuest(t, &Session{Secrets: known{"SEARCH_KEY": true}})
 	copy(g.memory[requestAt:], valid[exists])
 	const junk = 0xdeadbeef << 32
-	result, err := g.raw(exists, junk|requestAt, junk|uint64(len(valid[exists])))
-	require.NoError(t, err)
+	result := g.mustRaw(exists, junk|requestAt, junk|uint64(len(valid[exists])))
 	assert.Equal(t, uint64(len(`{"exists":true}`)), result)
-	n, err := g.raw(read, junk|bufferAt, junk|uint64(100))
-	require.NoError(t, err)
+	n := g.mustRaw(read, junk|bufferAt, junk|uint64(100))
 	assert.Equal(t, `{"exists":true}`, string(g.memory[bufferAt:bufferAt+n]))
 }
 
@@ -202,8 +194,7 @@ func TestSizes(t *testing.T) {
 			g.memory = make(flat, requestAt+test.request+test.body)
 			text := valid[request]
 			copy(g.memory[requestAt:], text+strings.Repeat(" ", test.request-len(text)))
-			result, err := g.raw(request, requestAt, uint64(test.request), uint64(requestAt+test.request), uint64(test.body))
-			require.NoError(t, err)
+			result := g.mustRaw(request, requestAt, uint64(test.request), uint64(requestAt+test.request), uint64(test.body))
 			assert.Equal(t, test.status, status(result>>32))
 			g.memory = make(flat, 4<<20)
 			if response := string(g.readAll()); test.wantAnswer != "" {
@@ -244,19 +235,29 @@ func TestWhatEndsTheGuest(t *testing.T) {
 	}
 }
 
-// TestEndOfTheCallEndsTheGuest, with the reason for it; a request's own timeout does not.
+// TestEndOfTheCallEndsTheGuest, with the reason for it, whatever came of the request; a request's own
+// timeout does not.
 func TestEndOfTheCallEndsTheGuest(t *testing.T) {
 	late := &network.Error{Op: "request", Kind: network.ErrDeadline, Message: "no answer in time"}
 	for _, function := range []string{request, send, receive} {
-		g := newGuest(t, &Session{Network: &answering{err: late}})
-		status, _ := g.call(function, valid[function], nil)
+		status, _ := newGuest(t, &Session{Network: &answering{err: late}}).call(function, valid[function], nil)
 		assert.Equal(t, statusDeadline, status)
-
-		ending := &ending{err: late}
-		g = newGuest(t, &Session{Network: ending})
-		g.ctx, ending.cancel = context.WithCancelCause(g.ctx)
-		_, _, err := g.try(function, valid[function], nil)
-		assert.Equal(t, errOver, err)
+	}
+	bug := errors.New("a bug")
+	for function, failures := range map[string][]error{
+		request: {late}, send: {late}, receive: {late},
+		toolCall: {nil, bug, &calls.Error{Op: "call", Kind: calls.ErrUnavailable, Message: "cancelled"}},
+		emit:     {nil, bug, &stream.Error{Op: "emit", Kind: stream.ErrUnavailable, Message: "the call has ended"}},
+	} {
+		for _, failure := range failures {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			end := func() { cancel(errOver) }
+			session := &Session{Network: &answering{err: failure, during: end}, Tools: &caller{err: failure, during: end}, Stream: &speaker{err: failure, during: end}}
+			g := newGuest(t, session)
+			g.ctx = With(ctx, session)
+			_, _, err := g.try(function, valid[function], nil)
+			assert.ErrorIs(t, err, errOver, function)
+		}
 	}
 }
 
@@ -305,27 +306,6 @@ func (l *lasting) Err() error {
 }
 
 var errOver = errors.New("the call is over")
-
-// ending is a network during whose work the call ends.
-type ending struct {
-	cancel context.CancelCauseFunc
-	err    error
-}
-
-func (n *ending) Do(context.Context, network.Request) (network.Response, error) {
-	n.cancel(errOver)
-	return network.Response{}, n.err
-}
-
-func (n *ending) Send(context.Context, network.Request) (int, error) {
-	n.cancel(errOver)
-	return 0, n.err
-}
-
-func (n *ending) Receive(context.Context, int) (network.Response, error) {
-	n.cancel(errOver)
-	return network.Response{}, n.err
-}
 
 // numbered is a network that answers requests in the order in which they are received.
 type numbered struct {

@@ -53,6 +53,13 @@ func (g *guest) raw(name string, params ...uint64) (uint64, error) {
 	return stack[0], err
 }
 
+func (g *guest) mustRaw(name string, params ...uint64) uint64 {
+	g.t.Helper()
+	result, err := g.raw(name, params...)
+	require.NoError(g.t, err)
+	return result
+}
+
 // Where the guest keeps what it passes.
 const (
 	requestAt = 1 << 20
@@ -111,21 +118,31 @@ type answering struct {
 	response network.Response
 	id       int
 	err      error
+	during   func() // if set, is called with each request
 	requests []network.Request
 	received []int
 }
 
+func (n *answering) work() {
+	if n.during != nil {
+		n.during()
+	}
+}
+
 func (n *answering) Do(_ context.Context, r network.Request) (network.Response, error) {
+	n.work()
 	n.requests = append(n.requests, r)
 	return n.response, n.err
 }
 
 func (n *answering) Send(_ context.Context, r network.Request) (int, error) {
+	n.work()
 	n.requests = append(n.requests, r)
 	return n.id, n.err
 }
 
 func (n *answering) Receive(_ context.Context, id int) (network.Response, error) {
+	n.work()
 	n.received = append(n.received, id)
 	return n.response, n.err
 }
@@ -135,13 +152,13 @@ type caller struct {
 	record tool.Record
 	err    error
 	asked  [][2]string
-	during func(ctx context.Context)
+	during func()
 }
 
-func (c *caller) Call(ctx context.Context, name, arguments string) (tool.Record, error) {
+func (c *caller) Call(_ context.Context, name, arguments string) (tool.Record, error) {
 	c.asked = append(c.asked, [2]string{name, arguments})
 	if c.during != nil {
-		c.during(ctx)
+		c.during()
 	}
 	return c.record, c.err
 }
@@ -221,10 +238,8 @@ func BenchmarkCall(b *testing.B) {
 			params[0], params[1] = requestAt, uint64(copy(g.memory[requestAt:], valid[name]))
 			b.ReportAllocs()
 			for b.Loop() {
-				_, err := g.raw(name, params...)
-				require.NoError(b, err)
-				n, err := g.raw(read, bufferAt, body+1024)
-				require.NoError(b, err)
+				g.mustRaw(name, params...)
+				n := g.mustRaw(read, bufferAt, body+1024)
 				require.Positive(b, n)
 				session.Network.(*answering).requests = nil
 			}
@@ -247,8 +262,7 @@ func BenchmarkEmit(b *testing.B) {
 				b.SetBytes(int64(n))
 				for b.Loop() {
 					session.Stream = stream.Open(stream.Options{Bytes: maxEmission, Emit: show})
-					result, err := g.raw(emit, requestAt, n)
-					require.NoError(b, err)
+					result := g.mustRaw(emit, requestAt, n)
 					require.Zero(b, result)
 				}
 			})

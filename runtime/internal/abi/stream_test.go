@@ -1,7 +1,6 @@
 package abi
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -89,15 +88,6 @@ func TestEmissionsThatEndTheGuest(t *testing.T) {
 	for _, err := range []error{bug, &stream.Error{Op: "emit", Kind: stream.ErrHost, Message: "the emission could not be shown"}} {
 		_, _, got := newGuest(t, &Session{Stream: &speaker{err: err}}).try(emit, valid[emit], nil)
 		assert.ErrorIs(t, got, err)
-	}
-	for _, err := range []error{nil, bug, &stream.Error{Op: "emit", Kind: stream.ErrUnavailable, Message: "the call has ended"}} {
-		over := errors.New("the call is over")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		session := &Session{Stream: &speaker{err: err, during: func() { cancel(over) }}}
-		g := newGuest(t, session)
-		g.ctx = With(ctx, session)
-		_, _, got := g.try(emit, valid[emit], nil)
-		assert.ErrorIs(t, got, over)
 	}
 }
 

@@ -109,14 +109,6 @@ func TestCallsThatEndTheGuest(t *testing.T) {
 		_, _, got := g.try(toolCall, valid[toolCall], nil)
 		assert.ErrorIs(t, got, err)
 	}
-	for _, err := range []error{nil, bug, &calls.Error{Op: "call", Kind: calls.ErrUnavailable, Message: "cancelled"}} {
-		over := errors.New("the call is over")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		g := newGuest(t, &Session{Tools: &caller{err: err, during: func(context.Context) { cancel(over) }}})
-		g.ctx = With(ctx, &Session{Tools: &caller{err: err, during: func(context.Context) { cancel(over) }}})
-		_, _, got := g.try(toolCall, valid[toolCall], nil)
-		assert.ErrorIs(t, got, over)
-	}
 }
 
 func TestResultThatCannotBeWritten(t *testing.T) {
@@ -229,8 +221,7 @@ func TestSizesOfResults(t *testing.T) {
 	} {
 		g := newGuest(t, &Session{Tools: &caller{record: tool.Record{Result: test.result}}})
 		copy(g.memory[requestAt:], valid[toolCall])
-		packed, err := g.raw(toolCall, requestAt, uint64(len(valid[toolCall])))
-		require.NoError(t, err)
+		packed := g.mustRaw(toolCall, requestAt, uint64(len(valid[toolCall])))
 		assert.Equal(t, test.status, status(packed>>32), test.name)
 		if test.status == statusLimit {
 			assert.Equal(t, `{"limit":"response_bytes","value":8388608}`, string(g.readAll()), test.name)
@@ -241,28 +232,13 @@ func TestSizesOfResults(t *testing.T) {
 
 // TestEndWhileTheResultIsWritten: the guest does not go on to read it.
 func TestEndWhileTheResultIsWritten(t *testing.T) {
-	over := errors.New("the call is over")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s := &Session{Tools: &caller{record: tool.Record{Result: tool.Result{Data: json.RawMessage(`1`)}}}}
 	g := newGuest(t, s)
-	g.ctx = endsLater{With(ctx, s), new(int), func() { cancel(over) }}
+	cancel(errOver)
+	g.ctx = &lasting{With(ctx, s), 2} // before the call and after it
 	_, _, err := g.try(toolCall, valid[toolCall], nil)
-	assert.ErrorIs(t, err, over)
-}
-
-// endsLater is a context that ends once it has been asked twice whether it has: before the call
-// and after it.
-type endsLater struct {
-	context.Context
-	asked *int
-	end   func()
-}
-
-func (e endsLater) Err() error {
-	if *e.asked++; *e.asked == 3 {
-		e.end()
-	}
-	return e.Context.Err()
+	assert.ErrorIs(t, err, errOver)
 }
 
 // BenchmarkLongestOfAGuest is how long the host takes over the longest result of a guest.

@@ -326,8 +326,8 @@ func TestAllocationsOfValidation(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.title, func(t *testing.T) {
-			m, err := Inspect(test.source)
-			require.NoError(t, err)
+			m := inspected(t, test.source)
+			var err error
 			spent := allocated(func() { _, err = Validate(test.source, m) })
 			require.NoError(t, err)
 			assert.LessOrEqual(t, spent, validationBudget(len(test.source)))

@@ -31,16 +31,22 @@ func FuzzInspect(f *testing.F) {
 		require.LessOrEqual(t, spent, budget(len(source)))
 		require.Equal(t, before, source)
 		if err != nil {
-			var failure *Error
-			require.ErrorAs(t, err, &failure)
 			require.Nil(t, m)
-			require.GreaterOrEqual(t, failure.Offset, 0)
-			require.LessOrEqual(t, failure.Offset, len(source))
-			require.NotContains(t, failure.Message, "%!")
+			checkFailure(t, source, err)
 			return
 		}
 		checkModule(t, source, m)
 	})
+}
+
+// checkFailure checks that a failure points into a module.
+func checkFailure(t *testing.T, source []byte, err error) {
+	t.Helper()
+	var failure *Error
+	require.ErrorAs(t, err, &failure)
+	require.GreaterOrEqual(t, failure.Offset, 0)
+	require.LessOrEqual(t, failure.Offset, len(source))
+	require.NotContains(t, failure.Message, "%!")
 }
 
 // FuzzValidate holds Validate to its promises on any module that Inspect accepts: it does
@@ -66,17 +72,12 @@ func FuzzValidate(f *testing.F) {
 		spent := allocated(func() { a, err = ValidateWithin(source, m, Bounds{}, Features{TailCalls: tails}) })
 		require.LessOrEqual(t, spent, validationBudget(len(source)))
 		if err != nil {
-			var failure *Error
-			require.ErrorAs(t, err, &failure)
 			require.Nil(t, a)
-			require.GreaterOrEqual(t, failure.Offset, 0)
-			require.LessOrEqual(t, failure.Offset, len(source))
-			require.NotContains(t, failure.Message, "%!")
+			checkFailure(t, source, err)
 			return
 		}
 		require.Len(t, a.Functions, len(m.Functions))
-		again, err := check(StripCustom(source, m, none), Bounds{}, Features{TailCalls: tails})
-		require.NoError(t, err)
+		again := checked(t, StripCustom(source, m, none), Features{TailCalls: tails})
 		require.Equal(t, a.Functions, again.Functions)
 	})
 }
@@ -123,8 +124,7 @@ func checkModule(t *testing.T, source []byte, m *Module) {
 	require.Equal(t, source, StripCustom(source, m, all))
 
 	stripped := StripCustom(source, m, none)
-	again, err := Inspect(stripped)
-	require.NoError(t, err)
+	again := inspected(t, stripped)
 	assert.Empty(t, again.Custom)
 	require.Equal(t, withoutPlaces(m), withoutPlaces(again))
 	require.Equal(t, stripped, StripCustom(stripped, again, none))
@@ -154,15 +154,13 @@ func BenchmarkInspect(b *testing.B) {
 	b.SetBytes(int64(len(source)))
 	b.ReportAllocs()
 	for b.Loop() {
-		_, err := Inspect(source)
-		require.NoError(b, err)
+		inspected(b, source)
 	}
 }
 
 func BenchmarkValidate(b *testing.B) {
 	source := goProgram(b)
-	m, err := Inspect(source)
-	require.NoError(b, err)
+	m := inspected(b, source)
 	b.SetBytes(int64(len(source)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -173,15 +171,13 @@ func BenchmarkValidate(b *testing.B) {
 
 func BenchmarkRewrite(b *testing.B) {
 	source := goProgram(b)
-	a, err := check(source, Bounds{}, Features{})
-	require.NoError(b, err)
+	a := checked(b, source, Features{})
 	for _, passes := range []Passes{{Meter: true}, {Depth: true}, {Meter: true, Depth: true}} {
 		b.Run(fmt.Sprintf("meter=%t,depth=%t", passes.Meter, passes.Depth), func(b *testing.B) {
 			b.SetBytes(int64(len(source)))
 			b.ReportAllocs()
 			for b.Loop() {
-				_, err := Rewrite(source, a, passes)
-				require.NoError(b, err)
+				rewrote(b, source, a, passes)
 			}
 		})
 	}

@@ -9,8 +9,7 @@ import (
 
 func TestInspectEverything(t *testing.T) {
 	source := everything()
-	m, err := Inspect(source)
-	require.NoError(t, err)
+	m := inspected(t, source)
 
 	write := FuncType{Params: []ValueType{I32, F64}, Results: []ValueType{I64}}
 	assert.Equal(t, []FuncType{{}, write}, m.Types)
@@ -43,8 +42,7 @@ func TestInspectEverything(t *testing.T) {
 
 func TestSectionsTileTheModule(t *testing.T) {
 	source := everything()
-	m, err := Inspect(source)
-	require.NoError(t, err)
+	m := inspected(t, source)
 
 	var ids []SectionID
 	end := headerBytes
@@ -63,8 +61,7 @@ func TestSectionsTileTheModule(t *testing.T) {
 }
 
 func TestExportedFunction(t *testing.T) {
-	m, err := Inspect(everything())
-	require.NoError(t, err)
+	m := inspected(t, everything())
 	tests := []struct {
 		name, want string
 		found      bool
@@ -89,21 +86,17 @@ func TestExportedFunction(t *testing.T) {
 }
 
 func TestImportedModules(t *testing.T) {
-	m, err := Inspect(everything())
-	require.NoError(t, err)
+	m := inspected(t, everything())
 	assert.Equal(t, []string{"wasi_snapshot_preview1", "env"}, m.ImportedModules())
 
-	m, err = Inspect(module())
-	require.NoError(t, err)
+	m = inspected(t, module())
 	assert.Empty(t, m.ImportedModules())
 }
 
 func TestModuleSharesNoMemoryWithSource(t *testing.T) {
 	source := everything()
-	m, err := Inspect(source)
-	require.NoError(t, err)
-	again, err := Inspect(source)
-	require.NoError(t, err)
+	m := inspected(t, source)
+	again := inspected(t, source)
 	clear(source)
 	assert.Equal(t, again, m)
 	assert.Equal(t, "fd_write", m.Imports[0].Name)
@@ -122,8 +115,7 @@ func TestStrings(t *testing.T) {
 // Every cut of a module that has everything is refused or a module of fewer sections.
 func TestCuts(t *testing.T) {
 	source := everything()
-	m, err := Inspect(source)
-	require.NoError(t, err)
+	m := inspected(t, source)
 	ends := map[int]bool{headerBytes: true}
 	for _, s := range m.Sections {
 		ends[s.End] = true

@@ -171,8 +171,7 @@ func TestManyLocalsInFewBytes(t *testing.T) {
 		want: "code section at byte 25: a function has 4294967297 locals or more, the limit is 50000",
 	}.check(t)
 
-	m, err := Inspect(locals(concat(leb(50_000), raw(byte(I64)))))
-	require.NoError(t, err)
+	m := inspected(t, locals(concat(leb(50_000), raw(byte(I64)))))
 	assert.Equal(t, 50_000, m.Functions[0].Locals)
 }
 

@@ -11,8 +11,7 @@ import (
 // printed is a module as text: what it imports, declares and exports, and its bodies.
 func printed(t *testing.T, source []byte) string {
 	t.Helper()
-	m, err := Inspect(source)
-	require.NoError(t, err)
+	m := inspected(t, source)
 	var out strings.Builder
 	functions := 0
 	for _, i := range m.Imports {

@@ -2,11 +2,9 @@ package wasm
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -40,8 +38,7 @@ func checkRewritten(t *testing.T, source []byte, a *Analysis, passes Passes) {
 		return
 	}
 	require.NoError(t, err)
-	again, err := Rewrite(source, a, passes)
-	require.NoError(t, err)
+	again := rewrote(t, source, a, passes)
 	require.Equal(t, got, again)
 	if passes == (Passes{}) {
 		require.Equal(t, source, got.Source)
@@ -97,8 +94,7 @@ func TestSpecificationIsRewritten(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			dir, rewritten, refused := filepath.Join(root, s.name, "testdata"), 0, 0
 			for _, c := range commands(t, dir) {
-				source, err := os.ReadFile(filepath.Join(dir, c.Filename))
-				require.NoError(t, err)
+				source := read(t, filepath.Join(dir, c.Filename))
 				a, err := check(source, Bounds{}, Features{TailCalls: true})
 				if err != nil {
 					refused++
@@ -119,13 +115,11 @@ func TestSpecificationIsRewritten(t *testing.T) {
 // A large program, with each pass and all of them.
 func TestGoProgramsAreRewritten(t *testing.T) {
 	source := goProgram(t)
-	a, err := check(source, Bounds{}, Features{})
-	require.NoError(t, err)
+	a := checked(t, source, Features{})
 	for _, passes := range passesOf() {
 		t.Run(fmt.Sprintf("%+v", passes), func(t *testing.T) {
 			checkRewritten(t, source, a, passes)
-			got, err := Rewrite(source, a, passes)
-			require.NoError(t, err)
+			got := rewrote(t, source, a, passes)
 			t.Logf("%d bytes from %d, %d recursive functions of %d, chain %d bytes", len(got.Source), len(source), got.Recursive, len(a.Functions), got.ChainBytes)
 		})
 	}
@@ -134,20 +128,18 @@ func TestGoProgramsAreRewritten(t *testing.T) {
 // An analysis is of certain bytes. It does not vouch for others, even of the same length.
 func TestRewriteNeedsItsAnalysis(t *testing.T) {
 	source := fixture(0x23, 1, 0x24, 1)
-	a, err := check(source, Bounds{}, Features{})
-	require.NoError(t, err)
+	a := checked(t, source, Features{})
 	for at := range source {
 		changed := append([]byte(nil), source...)
 		changed[at] ^= 1
 		_, err := Rewrite(changed, a, Passes{Meter: true})
 		require.ErrorIs(t, err, ErrUnvalidated)
 	}
-	_, err = Rewrite(source, nil, Passes{})
+	_, err := Rewrite(source, nil, Passes{})
 	require.ErrorIs(t, err, ErrUnvalidated)
 	_, err = Rewrite(source, &Analysis{}, Passes{})
 	require.ErrorIs(t, err, ErrUnvalidated)
-	_, err = Rewrite(source, a, Passes{})
-	assert.NoError(t, err)
+	rewrote(t, source, a, Passes{})
 }
 
 // The danger that validation is there for: an instruction that names the global behind
@@ -167,8 +159,7 @@ func TestAnInvalidModuleDoesNotBecomeValid(t *testing.T) {
 			with = concat(with[:s.Offset], grown, with[s.End:])
 		}
 	}
-	_, err = check(with, Bounds{}, Features{})
-	require.NoError(t, err)
+	checked(t, with, Features{})
 }
 
 func must[T any](value T, err error) T {

@@ -51,8 +51,7 @@ func golden(t *testing.T, file, got string) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
+	want := read(t, path)
 	assert.Equal(t, string(want), got)
 }
 
@@ -117,10 +116,8 @@ func TestRewriteGolden(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.title, func(t *testing.T) {
 			source := sample(test.bodies...)
-			a, err := check(source, Bounds{}, Features{TailCalls: true})
-			require.NoError(t, err)
-			got, err := Rewrite(source, a, test.passes)
-			require.NoError(t, err)
+			a := checked(t, source, Features{TailCalls: true})
+			got := rewrote(t, source, a, test.passes)
 			golden(t, test.title, printed(t, got.Source))
 			for _, passes := range passesOf() {
 				checkRewritten(t, source, a, passes)
@@ -136,42 +133,44 @@ func TestDepthKeepsSeveralResults(t *testing.T) {
 		oneFunc,
 		section(SectionCode, vector(body(noLocals, 0x20, 0, 0x10, 0))),
 	)
-	a, err := check(source, Bounds{}, Features{})
-	require.NoError(t, err)
-	got, err := Rewrite(source, a, Passes{Depth: true})
-	require.NoError(t, err)
+	a := checked(t, source, Features{})
+	got := rewrote(t, source, a, Passes{Depth: true})
 	assert.Contains(t, printed(t, got.Source), "  block () -> (i32, i64)\n")
 	checkRewritten(t, source, a, Passes{Depth: true})
 }
 
 func TestRewriteRefusesItsNames(t *testing.T) {
-	tests := []struct {
-		title  string
-		source []byte
-		want   string
-	}{
-		{"meter", module(oneMemory, section(SectionExport, vector(concat(name(meterName), raw(2, 0))))), `export section at byte 13: exports "caisson:meter@1", which is reserved`},
-		{"depth", module(oneMemory, section(SectionExport, vector(concat(name(depthName), raw(2, 0))))), `export section at byte 13: exports "caisson:depth@1", which is reserved`},
-		{"refill", module(oneType, section(SectionImport, vector(concat(name(MeterModule), name("other"), raw(0, 0))))), `import section at byte 14: imports from "caisson:meter@1", which is reserved`},
+	exports := func(text string) []byte {
+		return module(oneMemory, section(SectionExport, vector(concat(name(text), raw(2, 0)))))
 	}
-	for _, test := range tests {
-		t.Run(test.title, func(t *testing.T) {
-			a, err := check(test.source, Bounds{}, Features{})
-			require.NoError(t, err)
-			_, err = Rewrite(test.source, a, Passes{Meter: true})
+	imports := func(from string) []byte {
+		return module(oneType, section(SectionImport, vector(concat(name(from), name("other"), raw(0, 0)))))
+	}
+	for want, source := range map[string][]byte{
+		`export section at byte 13: exports "caisson:meter@1", which is reserved`:      exports(meterName),
+		`export section at byte 13: exports "caisson:depth@1", which is reserved`:      exports(depthName),
+		`export section at byte 13: exports "caisson:global@1:7", which is reserved`:   exports("caisson:global@1:7"),
+		`export section at byte 13: exports "caisson:fork@1", which is reserved`:       exports(ForkName),
+		`import section at byte 14: imports from "caisson:meter@1", which is reserved`: imports(MeterModule),
+		`import section at byte 14: imports from "caisson:fork@1", which is reserved`:  imports(ForkModule),
+	} {
+		a := checked(t, source, Features{})
+		for _, passes := range passesOf() {
+			_, err := Rewrite(source, a, passes)
+			if passes == (Passes{}) {
+				require.NoError(t, err)
+				continue
+			}
 			require.ErrorIs(t, err, ErrUnsupported)
-			assert.EqualError(t, err, test.want)
-		})
+			require.EqualError(t, err, want)
+		}
 	}
 	t.Run("what was rewritten before", func(t *testing.T) {
 		source := sample(raw(0x20, 0))
-		a, err := check(source, Bounds{}, Features{})
-		require.NoError(t, err)
-		once, err := Rewrite(source, a, Passes{Meter: true})
-		require.NoError(t, err)
-		a, err = check(once.Source, Bounds{}, Features{})
-		require.NoError(t, err)
-		_, err = Rewrite(once.Source, a, Passes{Meter: true})
+		a := checked(t, source, Features{})
+		once := rewrote(t, source, a, Passes{Meter: true})
+		a = checked(t, once.Source, Features{})
+		_, err := Rewrite(once.Source, a, Passes{Meter: true})
 		require.ErrorIs(t, err, ErrUnsupported)
 	})
 }
@@ -181,12 +180,10 @@ func TestStackBytes(t *testing.T) {
 	locals := concat(leb(1), leb(1_000), raw(byte(I64)))
 	source := module(oneType, section(SectionFunction, repeat(4, 0)),
 		section(SectionCode, vector(body(locals, 0x10, 1), body(locals, 0x10, 2), body(locals), body(locals, 0x10, 3))))
-	a, err := check(source, Bounds{}, Features{})
-	require.NoError(t, err)
+	a := checked(t, source, Features{})
 	const frame = frameBytes + 1_000*valueBytes
 
-	got, err := Rewrite(source, a, Passes{Depth: true})
-	require.NoError(t, err)
+	got := rewrote(t, source, a, Passes{Depth: true})
 	assert.Equal(t, 1, got.Recursive)
 	assert.Equal(t, int64(3*frame), got.ChainBytes)
 	assert.Equal(t, depthName, got.DepthGlobal)
@@ -228,17 +225,14 @@ func TestFunctionNames(t *testing.T) {
 		custom("name", raw(0, 2, 1, 'm'), raw(1), leb(len(names)), names),
 		custom("name", raw(1), leb(4), raw(1, 1, 9, 'x')), // with a problem
 	)
-	m, err := Inspect(source)
-	require.NoError(t, err)
+	m := inspected(t, source)
 	assert.Equal(t, map[uint32]string{0: "imported", 1: "own, again"}, FunctionNames(source, m))
 
 	source = module(oneType, oneFunc, oneBody, custom("name", raw(1), name(string(vector(concat(leb(0), name("x"+string(long))))))))
-	m, err = Inspect(source)
-	require.NoError(t, err)
+	m = inspected(t, source)
 	assert.Equal(t, "x"+string(long[:510]), FunctionNames(source, m)[0], "cut between characters")
 
-	m, err = Inspect(module())
-	require.NoError(t, err)
+	m = inspected(t, module())
 	assert.Empty(t, FunctionNames(module(), m))
 }
 
@@ -300,13 +294,11 @@ func TestBranchesAreLedAhead(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.title, func(t *testing.T) {
 			source := sample(raw(0x20, 0), test.body)
-			a, err := check(source, Bounds{}, Features{})
-			require.NoError(t, err)
+			a := checked(t, source, Features{})
 			for _, passes := range passesOf() {
 				checkRewritten(t, source, a, passes)
 			}
-			got, err := Rewrite(source, a, Passes{Meter: true})
-			require.NoError(t, err)
+			got := rewrote(t, source, a, Passes{Meter: true})
 			assert.Equal(t, test.tests, strings.Count(printed(t, got.Source), "i32.lt_s"))
 		})
 	}

@@ -15,12 +15,10 @@ func TestBoundTables(t *testing.T) {
 	tables[1] = byte(len(tables) - 2)
 	memory := []byte{5, 3, 1, 0, 1}
 	source := append(append(append([]byte(nil), header...), tables...), memory...)
-	m, err := Inspect(source)
-	require.NoError(t, err)
+	m := inspected(t, source)
 
 	bounded := BoundTables(source, m, 50)
-	again, err := Inspect(bounded)
-	require.NoError(t, err)
+	again := inspected(t, bounded)
 	assert.Equal(t, []Table{
 		{FuncRef, Limits{Min: 1, Max: 50, HasMax: true}},
 		{ExternRef, Limits{Min: 2, Max: 5, HasMax: true}},
@@ -30,8 +28,7 @@ func TestBoundTables(t *testing.T) {
 	assert.Equal(t, memory, bounded[len(bounded)-len(memory):], "the rest stays as it is")
 
 	without := append(append([]byte(nil), header...), memory...)
-	m, err = Inspect(without)
-	require.NoError(t, err)
+	m = inspected(t, without)
 	assert.Equal(t, without, BoundTables(without, m, 50))
 }
 
@@ -53,12 +50,10 @@ func TestExportStart(t *testing.T) {
 		"without exports":       build(types, functions, start, code),
 		"custom sections there": build(types, functions, exports, custom, start, custom, code),
 	} {
-		m, err := Inspect(source)
-		require.NoError(t, err)
+		m := inspected(t, source)
 		moved, err := ExportStart(source, m)
 		require.NoError(t, err)
-		again, err := Inspect(moved)
-		require.NoError(t, err, name)
+		again := inspected(t, moved)
 		assert.False(t, again.Start.Present, name)
 		assert.Equal(t, append(append([]Export{}, m.Exports...), Export{StartName, ExternFunction, 1}), again.Exports, name)
 		assert.Len(t, again.Custom, len(m.Custom), name)
@@ -67,8 +62,7 @@ func TestExportStart(t *testing.T) {
 		require.ErrorIs(t, err, ErrUnsupported, "a module that has the name already")
 	}
 	without := build(types, functions, exports, code)
-	m, err := Inspect(without)
-	require.NoError(t, err)
+	m := inspected(t, without)
 	same, err := ExportStart(without, m)
 	require.NoError(t, err)
 	assert.Equal(t, without, same)
@@ -76,8 +70,7 @@ func TestExportStart(t *testing.T) {
 
 func TestCustomSections(t *testing.T) {
 	source := everything()
-	m, err := Inspect(source)
-	require.NoError(t, err)
+	m := inspected(t, source)
 	var names []string
 	for _, c := range m.Custom {
 		names = append(names, c.Name)
@@ -113,8 +106,7 @@ func TestNameSectionProblems(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.title, func(t *testing.T) {
 			source := module(custom("name", test.content))
-			m, err := Inspect(source)
-			require.NoError(t, err)
+			m := inspected(t, source)
 			require.Len(t, m.Custom, 1)
 			if test.want == "" {
 				require.NoError(t, m.Custom[0].Problem)
@@ -131,8 +123,7 @@ func none(string) bool { return false }
 func all(string) bool  { return true }
 
 func TestOtherCustomSectionsAreNotLookedAt(t *testing.T) {
-	m, err := Inspect(module(custom("names", raw(1), claim), custom("", claim), custom(".debug_info", claim)))
-	require.NoError(t, err)
+	m := inspected(t, module(custom("names", raw(1), claim), custom("", claim), custom(".debug_info", claim)))
 	for _, c := range m.Custom {
 		assert.NoError(t, c.Problem)
 	}
@@ -160,8 +151,7 @@ func TestStripCustom(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.title, func(t *testing.T) {
 			before := slices.Clone(test.source)
-			m, err := Inspect(test.source)
-			require.NoError(t, err)
+			m := inspected(t, test.source)
 			got := StripCustom(test.source, m, test.keep)
 			assert.Equal(t, test.want, got)
 			clear(got)

@@ -20,8 +20,7 @@ func texted(function, text string) []byte {
 
 func seededIn(t *testing.T, source []byte) []string {
 	t.Helper()
-	m, err := Inspect(source)
-	require.NoError(t, err)
+	m := inspected(t, source)
 	return SeededGenerators(source, m)
 }
 

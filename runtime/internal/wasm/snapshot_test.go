@@ -71,8 +71,7 @@ func stateful() []byte {
 // described is a module as text, with what printed leaves out and what Rewrite says.
 func described(t *testing.T, r *Rewritten) string {
 	t.Helper()
-	m, err := Inspect(r.Source)
-	require.NoError(t, err)
+	m := inspected(t, r.Source)
 	var out strings.Builder
 	for _, id := range []SectionID{SectionGlobal, SectionElement, SectionDataCount, SectionData} {
 		if at, present := m.section(id); present {
@@ -101,10 +100,8 @@ func TestSnapshotGolden(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.title, func(t *testing.T) {
-			a, err := check(test.source, Bounds{}, Features{TailCalls: true})
-			require.NoError(t, err)
-			got, err := Rewrite(test.source, a, test.passes)
-			require.NoError(t, err)
+			a := checked(t, test.source, Features{TailCalls: true})
+			got := rewrote(t, test.source, a, test.passes)
 			golden(t, test.title, described(t, got))
 			for _, passes := range passesOf() {
 				checkRewritten(t, test.source, a, passes)
@@ -184,10 +181,8 @@ func TestUnrestorable(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.title, func(t *testing.T) {
-			a, err := check(test.source, Bounds{}, Features{})
-			require.NoError(t, err)
-			got, err := Rewrite(test.source, a, Passes{Globals: true})
-			require.NoError(t, err)
+			a := checked(t, test.source, Features{})
+			got := rewrote(t, test.source, a, Passes{Globals: true})
 			assert.Equal(t, test.want, got.Unrestorable)
 			checkRewritten(t, test.source, a, Passes{Globals: true, Data: true, Meter: true})
 		})
@@ -237,14 +232,11 @@ func TestData(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.title, func(t *testing.T) {
-			a, err := check(test.source, Bounds{}, Features{})
-			require.NoError(t, err)
-			got, err := Rewrite(test.source, a, Passes{Data: true})
-			require.NoError(t, err)
+			a := checked(t, test.source, Features{})
+			got := rewrote(t, test.source, a, Passes{Data: true})
 			assert.Equal(t, test.data, got.Data)
 			assert.Equal(t, test.kept, got.DataKept)
-			m, err := Inspect(got.Source)
-			require.NoError(t, err)
+			m := inspected(t, got.Source)
 			_, counted := m.section(SectionDataCount)
 			_, before := a.module.section(SectionDataCount)
 			assert.Equal(t, before && test.kept != "", counted, "the data count section goes with the segments")
@@ -282,48 +274,15 @@ func TestForks(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.title, func(t *testing.T) {
-			a, err := check(test.source, Bounds{}, Features{TailCalls: true})
-			require.NoError(t, err)
-			got, err := Rewrite(test.source, a, Passes{Fork: true})
-			require.NoError(t, err)
+			a := checked(t, test.source, Features{TailCalls: true})
+			got := rewrote(t, test.source, a, Passes{Fork: true})
 			assert.Equal(t, test.want, got.Forks)
-			m, err := Inspect(got.Source)
-			require.NoError(t, err)
+			m := inspected(t, got.Source)
 			entry, found := m.ExportedFunction(ForkName)
 			assert.Equal(t, test.want, found)
 			assert.Empty(t, entry)
 			for _, passes := range passesOf() {
 				checkRewritten(t, test.source, a, passes)
-			}
-		})
-	}
-}
-
-func TestSnapshotPassesRefuseTheirNames(t *testing.T) {
-	exports := func(text string) []byte {
-		return module(oneMemory, section(SectionExport, vector(concat(name(text), raw(2, 0)))))
-	}
-	tests := []struct {
-		title  string
-		source []byte
-		want   string
-	}{
-		{"a global", exports("caisson:global@1:7"), `export section at byte 13: exports "caisson:global@1:7", which is reserved`},
-		{"fork", exports(ForkName), `export section at byte 13: exports "caisson:fork@1", which is reserved`},
-		{"imports", module(oneType, section(SectionImport, vector(concat(name(ForkModule), name("other"), raw(0, 0))))), `import section at byte 14: imports from "caisson:fork@1", which is reserved`},
-	}
-	for _, test := range tests {
-		t.Run(test.title, func(t *testing.T) {
-			a, err := check(test.source, Bounds{}, Features{})
-			require.NoError(t, err)
-			for _, passes := range passesOf() {
-				_, err = Rewrite(test.source, a, passes)
-				if passes == (Passes{}) {
-					require.NoError(t, err)
-					continue
-				}
-				require.ErrorIs(t, err, ErrUnsupported)
-				require.EqualError(t, err, test.want)
 			}
 		})
 	}

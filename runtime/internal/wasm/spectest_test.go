@@ -48,8 +48,7 @@ func commands(t *testing.T, dir string) []command {
 	require.NotEmpty(t, scripts)
 	var found []command
 	for _, path := range scripts {
-		source, err := os.ReadFile(path)
-		require.NoError(t, err)
+		source := read(t, path)
 		var script struct {
 			Commands []command `json:"commands"`
 		}
@@ -119,8 +118,7 @@ func TestSpecification(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, listed, len(present), "each module in the folder belongs to a command")
 			for _, c := range listed {
-				source, err := os.ReadFile(filepath.Join(dir, c.Filename))
-				require.NoError(t, err)
+				source := read(t, filepath.Join(dir, c.Filename))
 				m, err := Inspect(source)
 				counts[c.Type+", "+outcome(err)]++
 				switch {

@@ -1,11 +1,13 @@
 package wasm
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,6 +21,35 @@ func check(source []byte, bounds Bounds, features Features) (*Analysis, error) {
 		return nil, err
 	}
 	return ValidateWithin(source, m, bounds, features)
+}
+
+// inspected and the others that follow are for modules with which nothing is wrong.
+func inspected(t testing.TB, source []byte) *Module {
+	t.Helper()
+	m, err := Inspect(source)
+	require.NoError(t, err)
+	return m
+}
+
+func checked(t testing.TB, source []byte, features Features) *Analysis {
+	t.Helper()
+	a, err := check(source, Bounds{}, features)
+	require.NoError(t, err)
+	return a
+}
+
+func rewrote(t testing.TB, source []byte, a *Analysis, passes Passes) *Rewritten {
+	t.Helper()
+	got, err := Rewrite(source, a, passes)
+	require.NoError(t, err)
+	return got
+}
+
+func read(t testing.TB, file string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return content
 }
 
 // validated is what validation makes of a suite.
@@ -61,9 +92,8 @@ func TestSpecificationIsValidated(t *testing.T) {
 			refused, counts := map[string]int{}, map[string]int{}
 			var accepted []string
 			for _, c := range commands(t, dir) {
-				source, err := os.ReadFile(filepath.Join(dir, c.Filename))
-				require.NoError(t, err)
-				_, err = check(source, Bounds{}, want.features)
+				source := read(t, filepath.Join(dir, c.Filename))
+				_, err := check(source, Bounds{}, want.features)
 				counts[c.Type+", "+outcome(err)]++
 				switch {
 				case err == nil && !c.valid():
@@ -91,8 +121,7 @@ func TestTailCallsAreAFeature(t *testing.T) {
 	dir := filepath.Join(wazeroDir(t), "internal", "integration_test", "spectest", "tail-call", "testdata")
 	refused := 0
 	for _, c := range commands(t, dir) {
-		source, err := os.ReadFile(filepath.Join(dir, c.Filename))
-		require.NoError(t, err)
+		source := read(t, filepath.Join(dir, c.Filename))
 		if _, err := check(source, Bounds{}, Features{}); c.valid() && err != nil {
 			require.ErrorIs(t, err, ErrUnsupported)
 			assert.ErrorContains(t, err, "return_call")
@@ -106,8 +135,7 @@ func TestTailCallsAreAFeature(t *testing.T) {
 // Programs that Go's compiler and linker made.
 func TestGoProgramsAreValid(t *testing.T) {
 	source := goProgram(t)
-	a, err := check(source, Bounds{}, Features{})
-	require.NoError(t, err)
+	a := checked(t, source, Features{})
 	blocks := uint32(0)
 	for _, f := range a.Functions {
 		blocks = max(blocks, f.Blocks)
@@ -118,15 +146,25 @@ func TestGoProgramsAreValid(t *testing.T) {
 	t.Logf("%d bytes, %d functions, at most %d blocks in one", len(source), len(a.Functions), blocks)
 }
 
-// goProgram builds a program of the Go distribution for wasip1.
+// goProgram is a program of the Go distribution, built for wasip1.
 func goProgram(tb testing.TB) []byte {
 	tb.Helper()
-	path := filepath.Join(tb.TempDir(), "gofmt.wasm")
-	build := exec.CommandContext(tb.Context(), "go", "build", "-o", path, "cmd/gofmt")
-	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	out, err := build.CombinedOutput()
-	require.NoError(tb, err, string(out))
-	source, err := os.ReadFile(path)
+	source, err := builtGoProgram()
 	require.NoError(tb, err)
-	return source
+	return slices.Clone(source)
 }
+
+var builtGoProgram = sync.OnceValues(func() ([]byte, error) {
+	folder, err := os.MkdirTemp("", "caisson-test-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "gofmt.wasm")
+	build := exec.Command("go", "build", "-o", path, "cmd/gofmt")
+	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, out)
+	}
+	return os.ReadFile(path)
+})

@@ -32,8 +32,7 @@ func fixture(instructions ...byte) []byte {
 // bodyAt is where the instructions of fixture begin.
 func bodyAt(t *testing.T) int {
 	t.Helper()
-	m, err := Inspect(fixture())
-	require.NoError(t, err)
+	m := inspected(t, fixture())
 	return m.Functions[0].Offset + 3
 }
 
@@ -159,11 +158,10 @@ func TestValidateModules(t *testing.T) {
 }
 
 func TestValidateEverything(t *testing.T) {
-	_, err := check(fixture(), Bounds{}, Features{})
-	require.NoError(t, err)
+	checked(t, fixture(), Features{})
 	// In everything, one constant refers to a global that changes; the rest is as it
 	// should be up to there.
-	_, err = check(everything(), Bounds{}, Features{})
+	_, err := check(everything(), Bounds{}, Features{})
 	require.ErrorIs(t, err, ErrInvalid)
 	assert.ErrorContains(t, err, "refers to global 0, which can change")
 }
@@ -226,14 +224,12 @@ func TestAnalysis(t *testing.T) {
 		"table.copy": raw(0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 14, 0, 0),
 	}
 	for title, instructions := range changes {
-		a, err := check(fixture(instructions...), Bounds{}, Features{})
-		require.NoError(t, err, title)
+		a := checked(t, fixture(instructions...), Features{})
 		assert.True(t, a.ChangesTables, title)
 		assert.False(t, a.UsesSegments, title)
 	}
 	for title, instructions := range map[string][]byte{"data.drop": raw(0xfc, 9, 0), "elem.drop": raw(0xfc, 13, 0)} {
-		a, err := check(fixture(instructions...), Bounds{}, Features{})
-		require.NoError(t, err, title)
+		a := checked(t, fixture(instructions...), Features{})
 		assert.False(t, a.ChangesTables, title)
 		assert.True(t, a.UsesSegments, title)
 	}
