@@ -53,8 +53,8 @@ func TestAttackAskBeatsApprove(t *testing.T) {
 	}
 }
 
-// TestAttackApprovalOfOneModuleIsNotAnothers: whoever puts another module in the place of one that was
-// approved of is asked again. The control is the module itself.
+// TestAttackApprovalOfOneModuleIsNotAnothers: a tool whose module was replaced after it was
+// approved asks again. The control is the module itself.
 func TestAttackApprovalOfOneModuleIsNotAnothers(t *testing.T) {
 	r := newRuntime(t, Options{})
 	m := manifest(t, probe, destructive)

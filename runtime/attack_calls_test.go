@@ -64,8 +64,8 @@ func boundTo(grants manifests.Grants, sha256 string) manifests.Grants {
 	return grants
 }
 
-// TestAttackOtherSpellings: a name is compared as it is written, and whoever would read it more
-// kindly is not asked.
+// TestAttackOtherSpellings: names are compared exactly. No spelling passes that a lenient reader
+// would take for a granted name.
 func TestAttackOtherSpellings(t *testing.T) {
 	kind := func(name string) string {
 		return strings.ToLower(strings.Trim(strings.Map(func(r rune) rune {
@@ -115,7 +115,7 @@ func TestAttackAlias(t *testing.T) {
 	h := newHousehold(t, Options{})
 	h.load(t, named(t, "outer", callprobe, "permissions: {tools: [search, remove, find]}"), calling("search"))
 	h.add(t, "search", "")
-	h.tools["find"], h.tools["remove"] = h.tools["search"], h.tools["search"] // whoever makes calls knows them as one
+	h.tools["find"], h.tools["remove"] = h.tools["search"], h.tools["search"] // the host knows them as one tool
 	outcome := h.mustCall(t, "outer", steps(asks("find"), asks("remove"), asks("search")))
 	done := results(t, outcome)
 	assert.NotNil(t, decode[came](t, done[0]).Failure.Denial)
@@ -150,7 +150,7 @@ func TestAttackRecursionBomb(t *testing.T) {
 	assert.Equal(t, maxDepth+1, deepest, "control: it went as deep as it could, and the level below did not run")
 	h.mustCall(t, "leaf", "{}")
 
-	// Whoever makes the calls says where the end is.
+	// The host may set a lower limit.
 	h.most, h.records = 3, nil
 	outcome := h.mustCall(t, "bomb", steps(asks("bomb", asks("bomb", asks("bomb", asks("bomb"))))))
 	text := string(outcome.Result.Data)
@@ -181,7 +181,7 @@ func TestAttackFloodOfCalls(t *testing.T) {
 	assert.Equal(t, "denied_99", outcome.Denials[31].Value)
 }
 
-// TestAttackCalleeSpins: whoever outlasts its caller is ended with it.
+// TestAttackCalleeSpins: a callee that runs past its caller's deadline is stopped with it.
 func TestAttackCalleeSpins(t *testing.T) {
 	const deadline, promised, attempts = 200 * time.Millisecond, 100 * time.Millisecond, 5
 	h := newHousehold(t, Options{})
@@ -287,8 +287,8 @@ func TestFuelOfCallersIsExact(t *testing.T) {
 	assert.Len(t, h.records, 3)
 }
 
-// TestAttackNestedRecursion: a native stack that runs over ends whoever ran over it, on every
-// level at once.
+// TestAttackNestedRecursion: a stack overflow ends the call that caused it, at each level of
+// nesting.
 func TestAttackNestedRecursion(t *testing.T) {
 	h := newHousehold(t, Options{})
 	h.add(t, "outer", "", "outer", "recursive")
@@ -308,8 +308,8 @@ func TestAttackNestedRecursion(t *testing.T) {
 	assert.Equal(t, 5, traps)
 }
 
-// TestSecretOfACalleeStaysWithTheHost: nothing of its record tells one to whoever called it,
-// even where the callee itself has learned it.
+// TestSecretOfACalleeStaysWithTheHost: a callee's record shows its caller no secret, not even one
+// that the callee itself has learned.
 func TestSecretOfACalleeStaysWithTheHost(t *testing.T) {
 	grant := serve(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get("X-Key")) })
 	asksBoth := "permissions: {secrets: [{name: KEY, header: X-Key, host: api.example.com}], network: [{host: api.example.com}]}\n"

@@ -86,7 +86,7 @@ func TestAttackLongAnswers(t *testing.T) {
 	m := named(t, "outer", requesting(`{"name":"other","arguments":{}}`, 1000, 1), fmt.Sprintf("limits: {timeout: %s}\npermissions: {tools: [other]}", timeout))
 	require.NoError(t, h.load(t, m, calling("other")).Prepare(t.Context()))
 	long := tool.Result{Success: true, Output: strings.Repeat("\x01", 64<<20)}
-	h.tools["other"] = goTool(func(context.Context, tool.Invocation) (tool.Outcome, error) { return tool.Outcome{Result: long}, nil })
+	h.tools["other"] = answers(long)
 	began := time.Now()
 	_, _ = h.call(t, "outer", "{}")
 	assert.Less(t, time.Since(began), timeout+time.Second)
@@ -97,9 +97,7 @@ func TestAttackLongAnswers(t *testing.T) {
 func TestAttackLongAnswerIsALimit(t *testing.T) {
 	h := newHousehold(t, Options{})
 	h.add(t, "outer", "", "other")
-	h.tools["other"] = goTool(func(context.Context, tool.Invocation) (tool.Outcome, error) {
-		return tool.Outcome{Result: tool.Result{Success: true, Output: strings.Repeat("a", 8<<20+1)}}, nil
-	})
+	h.tools["other"] = answers(tool.Result{Success: true, Output: strings.Repeat("a", 8<<20+1)})
 	outcome := h.mustCall(t, "outer", steps(asks("other")))
 	failure := decode[came](t, results(t, outcome)[0]).Failure
 	require.NotNil(t, failure)
@@ -115,9 +113,7 @@ func TestAttackTimesInRecords(t *testing.T) {
 	m := named(t, "outer", measuring(`{"name":"leaf","arguments":{}}`), "permissions: {tools: [leaf]}\nlimits: {fuel: 1000000}")
 	h.load(t, m, calling("leaf"))
 	output := ""
-	h.tools["leaf"] = goTool(func(context.Context, tool.Invocation) (tool.Outcome, error) {
-		return tool.Outcome{Result: tool.Result{Success: true, Output: output}}, nil
-	})
+	h.tools["leaf"] = answers(tool.Result{Success: true, Output: output})
 	used := func(took time.Duration) int64 {
 		h.took = took
 		outcome := h.mustCall(t, "outer", "{}")
@@ -131,15 +127,15 @@ func TestAttackTimesInRecords(t *testing.T) {
 	assert.Greater(t, used(0), first, "control: fuel tells the length")
 }
 
-// measuring is a command that makes a call and goes round a loop as many times as the response
-// has bytes.
+// measuring is a command that makes a call and runs a loop for as many rounds as the response has
+// bytes.
 func measuring(request string) string {
 	count := "\x21\x00\x03\x40\x20\x00\x41\x01\x6b\x22\x00\x0d\x00\x0b" // local 0 = length; loop: local 0 -= 1; br_if 0
 	return requestingThen(request, "\xa7"+count)                        // the lower half
 }
 
-// TestAttackDenyAndAlias: a denial is about a name, so whoever denies a tool denies its granted
-// aliases.
+// TestAttackDenyAndAlias: a denial is for one name, so an operator who denies a tool has to deny
+// its granted aliases too.
 func TestAttackDenyAndAlias(t *testing.T) {
 	h := newHousehold(t, Options{})
 	grants := calling("file_delete", "rm")

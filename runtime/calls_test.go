@@ -212,7 +212,7 @@ func TestWhatTheHostRefuses(t *testing.T) {
 	}
 }
 
-// TestHostFails: a bug of whoever makes the calls ends the guest, and is no answer to it.
+// TestHostFails: a bug in the host ends the guest, which does not get it as an answer.
 func TestHostFails(t *testing.T) {
 	for name, host := range map[string]tool.Host{
 		"error": refusing(fmt.Errorf("at 10.0.0.1")), "internal": refusing(&tool.Error{Kind: tool.Internal, Message: "at 10.0.0.1"}),
@@ -241,7 +241,8 @@ func refusing(err error) tool.Host {
 	return callsBy(func(context.Context, tool.Call) (tool.Record, error) { return tool.Record{}, err })
 }
 
-// TestOnePlaceIsEnough: whoever holds the only place waits for nobody's, however deep calls nest.
+// TestOnePlaceIsEnough: nested calls run in their caller's place, so that one place is enough
+// however deep they nest.
 func TestOnePlaceIsEnough(t *testing.T) {
 	h := newHousehold(t, Options{Running: 1})
 	h.add(t, "same", "", "same")
@@ -389,27 +390,14 @@ func BenchmarkNestedCall(b *testing.B) {
 	h := newHousehold(b, Options{})
 	h.add(b, "outer", "behavior: {snapshot: start}", "leaf")
 	h.load(b, named(b, "leaf", idle, ""), manifests.Grants{})
-	b.Run("leaf alone", func(b *testing.B) {
-		for b.Loop() {
-			if outcome, err := h.call(b, "leaf", "{}"); err != nil {
-				b.Fatal(outcome.Result.Error)
-			}
-		}
-	})
-	bare := named(b, "bare", requesting(`{"name":"leaf","arguments":{}}`, 100, 1), "permissions: {tools: [leaf]}")
-	h.load(b, bare, calling("leaf"))
-	b.Run("hundred, of a guest that does nothing else", func(b *testing.B) {
-		for b.Loop() {
-			if outcome, err := h.call(b, "bare", "{}"); err != nil {
-				b.Fatal(outcome.Result.Error)
-			}
-			h.records = h.records[:0]
-		}
-	})
-	for name, arguments := range map[string]string{"none": steps(), "one": steps(asks("leaf")), "hundred": steps(`{"do":"flood","name":"leaf","count":100}`)} {
+	h.load(b, named(b, "bare", requesting(`{"name":"leaf","arguments":{}}`, 100, 1), "permissions: {tools: [leaf]}"), calling("leaf"))
+	for name, call := range map[string][2]string{
+		"leaf alone": {"leaf", "{}"}, "hundred, of a guest that does nothing else": {"bare", "{}"},
+		"none": {"outer", steps()}, "one": {"outer", steps(asks("leaf"))}, "hundred": {"outer", steps(`{"do":"flood","name":"leaf","count":100}`)},
+	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if outcome, err := h.call(b, "outer", arguments); err != nil {
+				if outcome, err := h.call(b, call[0], call[1]); err != nil {
 					b.Fatal(outcome.Result.Error)
 				}
 				h.records = h.records[:0]

@@ -19,8 +19,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// These tests attack through a real guest that makes raw WASI calls. What the operations
-// do below is the business of hostfuncs/files and its tests, controls included.
+// These tests attack through a real guest that makes raw WASI calls. hostfuncs/files tests the
+// operations themselves, with controls.
 
 // step is a WASI call of the probe; see internal/guests/probe/raw.go.
 type step map[string]any

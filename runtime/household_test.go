@@ -19,8 +19,7 @@ import (
 
 const callprobe = "internal/guests/callprobe/callprobe.wasm"
 
-// household is tools that may call each other, and whoever makes their calls. It has no bounds
-// of its own but most.
+// household is a set of tools that may call each other, and their host. Its only bound is most.
 type household struct {
 	runtime *Runtime
 	tools   map[string]invoker
@@ -42,6 +41,11 @@ type goTool func(ctx context.Context, invocation tool.Invocation) (tool.Outcome,
 
 func (f goTool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 	return f(ctx, invocation)
+}
+
+// answers is a tool of the host's whose calls all have one result.
+func answers(result tool.Result) goTool {
+	return func(context.Context, tool.Invocation) (tool.Outcome, error) { return tool.Outcome{Result: result}, nil }
 }
 
 func newHousehold(t testing.TB, options Options) *household {
@@ -200,10 +204,10 @@ var (
 	idle      = bare("")
 	crashing  = bare("\x00")
 	recursive = bare("\x10\x00")             // calls itself
-	spinning  = bare("\x03\x40\x0c\x00\x0b") // loops for ever
+	spinning  = bare("\x03\x40\x0c\x00\x0b") // loops forever
 )
 
-// looping is a command that goes round a loop so many times.
+// looping is a command that runs a loop for so many rounds.
 func looping(rounds int) string { return bare(loop(rounds)) }
 
 func loop(rounds int) string {
@@ -221,7 +225,7 @@ func signed(n int) string {
 	return string(append(text, byte(n&0x7f)))
 }
 
-// requesting is a command that makes a call so many times, and goes round a loop after each.
+// requesting is a command that makes a call so many times, and runs a loop after each.
 func requesting(request string, count, rounds int) string {
 	then := "\x1a" + loop(rounds) // drop
 	return requestingThen(request, then+strings.Repeat(callOf(request)+then, count-1))

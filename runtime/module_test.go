@@ -43,7 +43,7 @@ func TestWhatASnapshotRepeats(t *testing.T) {
 	_, err := guests.Compile(t.Context(), "internal/guests/seeded", "internal/guests/reseeded")
 	require.NoError(t, err)
 	const repeated, fresh = true, false
-	tests := []struct {
+	for _, test := range []struct {
 		module, arguments, snapshot string
 		words                       []bool
 	}{
@@ -55,8 +55,7 @@ func TestWhatASnapshotRepeats(t *testing.T) {
 		{seededC, "entropy, late", "start", []bool{fresh}},
 		{seededC, "clock, late", "start", []bool{fresh}},
 		{seededC, "clock, early", "start", []bool{repeated}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(strings.Join([]string{test.module, test.arguments, test.snapshot}, " "), func(t *testing.T) {
 			loaded := load(t, newRuntime(t, Options{}), manifest(t, test.module, fmt.Sprintf(
 				"module: {path: guest.wasm, args: [%s], stdout: text}\nbehavior: {snapshot: %s}\n", test.arguments, test.snapshot)), manifests.Grants{})
@@ -195,7 +194,8 @@ func TestImportsHaveTheirType(t *testing.T) {
 	}
 }
 
-// TestPermissionsThatAModuleCannotUse: what a manifest asks for in vain is told.
+// TestPermissionsThatAModuleCannotUse: InspectModule lists the permissions that a manifest asks for
+// and the module cannot use.
 func TestPermissionsThatAModuleCannotUse(t *testing.T) {
 	const i32, i64 = 0x7f, 0x7e
 	for _, c := range []struct {

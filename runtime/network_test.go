@@ -154,18 +154,6 @@ func TestHTTPLimits(t *testing.T) {
 	assert.Contains(t, replies[2].Error.Text, "limit")
 }
 
-func TestNetworkProgramIsResumed(t *testing.T) {
-	grant := serve(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "here") })
-	m := manifest(t, netprobe, "permissions: {secrets: [{name: UNUSED, header: X-Unused, host: unused.example}], network: [{host: api.example.com}]}\nbehavior: {snapshot: start}")
-	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{Network: []manifests.NetworkGrant{grant}})
-	found := isolationOf(t, guest)
-	assert.True(t, found.Resumed, found.Reason)
-	for range 5 {
-		replies, _ := mustFetch(t, guest, get("https://api.example.com/"))
-		assert.Equal(t, "here", replies[0].Body)
-	}
-}
-
 func TestDeadlineEndsARequest(t *testing.T) {
 	release := make(chan struct{})
 	grant := serve(t, func(w http.ResponseWriter, r *http.Request) {

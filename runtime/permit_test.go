@@ -58,8 +58,8 @@ func TestRequestMeetsGrant(t *testing.T) {
 	}
 }
 
-// TestTwoGrantsKeepTheNarrowerQuota: whoever adds a grant beside another one does not lift a
-// bound by it, and a grant without a bound has none to give.
+// TestTwoGrantsKeepTheNarrowerQuota: a second grant for a directory does not lift the quota of the
+// first, and a grant without a quota adds none.
 func TestTwoGrantsKeepTheNarrowerQuota(t *testing.T) {
 	dir := t.TempDir()
 	r := newRuntime(t, Options{})
@@ -140,8 +140,8 @@ permissions: {files: [{path: /project, access: read}]}`)
 	assert.Contains(t, string(outcome.Denials[0].Allow.Grant), `"path":"/etc"`)
 }
 
-// TestReceiptOfAnEscapeGrantsNothing: whoever tries to get out is not told that write
-// access would help.
+// TestReceiptOfAnEscapeGrantsNothing: the receipt of an attempt to escape does not suggest that
+// write access would help.
 func TestReceiptOfAnEscapeGrantsNothing(t *testing.T) {
 	s := newScene(t)
 	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read-write}]}")
@@ -183,50 +183,24 @@ func TestWhatIsNotEnforcedIsRefused(t *testing.T) {
 // TestEveryKindOfGrantIsBoundToAModule: what is granted to one module, of any kind, is not
 // another's, and the decision names the grant that it would have held by.
 func TestEveryKindOfGrantIsBoundToAModule(t *testing.T) {
-	r := newRuntime(t, Options{LookupEnv: func(string) (string, bool) { return "a value of some length", true }})
-	m := manifest(t, netprobe, `permissions:
-  network: [{host: api.example.com}]
-  files: [{path: /project, access: read}]
-  secrets: [{name: KEY, header: X-Key, host: api.example.com}]
-  env: [LANG]
-  tools: [other]
-context: [project_id]`)
-	digest := digestOf(t, m)
-	dir := t.TempDir()
-	for kind, grantsOf := range map[string]func(manifests.Binding) manifests.Grants{
-		"network": func(b manifests.Binding) manifests.Grants {
-			return manifests.Grants{Network: []manifests.NetworkGrant{{Binding: b, NetworkPermission: manifests.NetworkPermission{Host: "api.example.com"}}}}
-		},
-		"files": func(b manifests.Binding) manifests.Grants {
-			return manifests.Grants{Files: []manifests.FileGrant{{Binding: b, Path: "/project", Host: dir}}}
-		},
-		"secrets": func(b manifests.Binding) manifests.Grants {
-			return manifests.Grants{Secrets: []manifests.SecretGrant{{Binding: b, Name: "KEY", Host: "api.example.com", From: manifests.SecretSource{Env: "KEY"}}}}
-		},
-		"env": func(b manifests.Binding) manifests.Grants {
-			return manifests.Grants{Env: []manifests.EnvGrant{{Binding: b, Name: "LANG", Value: "C"}}}
-		},
-		"tools": func(b manifests.Binding) manifests.Grants {
-			return manifests.Grants{Calls: []manifests.CallGrant{{Binding: b, Tool: "other"}}}
-		},
-		"context": func(b manifests.Binding) manifests.Grants {
-			return manifests.Grants{Context: []manifests.ContextGrant{{Binding: b, Name: "project_id"}}}
-		},
-	} {
-		t.Run(kind, func(t *testing.T) {
-			for sha256, holds := range map[string]bool{"": true, digest.String(): true, strings.Repeat("ab", 32): false} {
-				effective := 0
-				for _, d := range load(t, r, m, grantsOf(manifests.Binding{Origin: "caisson.yaml:3", SHA256: sha256})).Decisions() {
-					if d.Effective != "" {
-						effective++
-					}
-					if d.Permission == kind && !holds {
-						assert.Contains(t, d.Reason, "the grant of caisson.yaml:3 is for the module with sha256 abab")
-					}
-				}
-				assert.Equal(t, map[bool]int{true: 1, false: 0}[holds], effective, "bound to %q", sha256)
+	r := newRuntime(t, Options{LookupEnv: withKey})
+	m, dir := manifest(t, netprobe, everything), t.TempDir()
+	for sha256, holds := range map[string]bool{"": true, digestOf(t, m).String(): true, strings.Repeat("ab", 32): false} {
+		grants := granted(dir, func(g *manifests.Grants) {
+			for _, b := range []*manifests.Binding{
+				&g.Network[0].Binding, &g.Files[0].Binding, &g.Secrets[0].Binding, &g.Env[0].Binding, &g.Calls[0].Binding, &g.Context[0].Binding,
+			} {
+				b.SHA256 = sha256
 			}
 		})
+		decisions := load(t, r, m, grants).Decisions()
+		assert.Len(t, decisions, 6)
+		for _, d := range decisions {
+			assert.Equal(t, holds, d.Effective != "", "%s, bound to %q", d.Permission, sha256)
+			if !holds {
+				assert.Contains(t, d.Reason, "the grant of caisson.yaml:3 is for the module with sha256 abab")
+			}
+		}
 	}
 }
 

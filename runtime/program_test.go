@@ -60,7 +60,7 @@ func (p *program) settled(t *testing.T) (started *engine.Program, reason string)
 }
 
 func TestProgramsAreStartedOnce(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		language guests.Language
 		behavior string
 		reason   string // why it is not
@@ -71,8 +71,7 @@ func TestProgramsAreStartedOnce(t *testing.T) {
 		{guests.Go, "", "it asks for random bytes as it starts"},
 		{guests.Go, "behavior: {snapshot: start}", ""},
 		{guests.GoWarm, "behavior: {snapshot: start}", ""},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(fmt.Sprintf("%s %s", test.language, test.behavior), func(t *testing.T) {
 			r := newRuntime(t, Options{})
 			loaded := jsonTool(t, r, test.language, test.behavior)

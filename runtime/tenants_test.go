@@ -44,7 +44,7 @@ func twoTenants(t *testing.T, r *Runtime, m *manifests.Manifest, grant manifests
 	return all
 }
 
-// seen is everything that comes of a call, for whoever reads it.
+// call makes a tenant's call. What is seen is everything in its record.
 func (one *tenant) call(t testing.TB) (seen string, outcome tool.Outcome, err error) {
 	outcome, err = invoke(t, one.guest, `{"steps":[
 		{"do":"file","name":"/project/whose.txt"},{"do":"env","name":"TENANT"},
@@ -113,6 +113,7 @@ func tenantRuntime(t *testing.T) *Runtime {
 func TestTenantsDoNotMeet(t *testing.T) {
 	all := twoTenants(t, tenantRuntime(t), manifest(t, netprobe, tenantManifest), serve(t, whose))
 	assert.Empty(t, hammerTenants(t, all, 25))
+	assert.True(t, isolationOf(t, all[0].guest).Resumed, "they share what was started once")
 }
 
 // TestTenantsControl: where one tenant's calls run on the other's permit, the hammer says so.

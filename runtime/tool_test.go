@@ -22,7 +22,7 @@ import (
 func TestEveryEndHasItsKind(t *testing.T) {
 	r := newRuntime(t, Options{})
 	lie := `{\"success\":false,\"error\":\"denied\",\"kind\":\"internal\"}`
-	cases := []struct {
+	for _, c := range []struct {
 		name, manifest, arguments string
 		kind                      tool.Kind
 		says                      string
@@ -45,8 +45,7 @@ func TestEveryEndHasItsKind(t *testing.T) {
 		{name: "prints up to its limit", manifest: "limits: {output: 1KiB}", arguments: `{"do":"print","text":"0123456789abcdef","times":64}`},
 		{name: "prints over its limit", manifest: "limits: {output: 1KiB}", arguments: `{"do":"print","text":"0123456789abcdef","times":65}`, kind: tool.Output, says: "1KiB"},
 		{name: "prints without end", arguments: `{"do":"print","text":"0123456789abcdef","times":2000000000}`, kind: tool.Output, says: "256KiB"},
-	}
-	for _, c := range cases {
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			guest := load(t, r, manifest(t, probe, c.manifest), manifests.Grants{})
 			require.NoError(t, guest.Prepare(t.Context()))
@@ -272,22 +271,19 @@ func TestPinIsCheckedBeforeAnythingElse(t *testing.T) {
 
 func TestModulesThatAreRefused(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside.wasm")
-	require.NoError(t, os.WriteFile(outside, []byte("\x00asm\x01\x00\x00\x00"), 0o600))
+	require.NoError(t, os.WriteFile(outside, []byte(magic), 0o600))
+	holds := func(module string) func(string) error {
+		return func(dir string) error { return os.WriteFile(filepath.Join(dir, "guest.wasm"), []byte(module), 0o600) }
+	}
 	for name, prepare := range map[string]func(dir string) error{
 		"absent":             func(string) error { return nil },
 		"a directory":        func(dir string) error { return os.Mkdir(filepath.Join(dir, "guest.wasm"), 0o700) },
 		"a link that leaves": func(dir string) error { return os.Symlink(outside, filepath.Join(dir, "guest.wasm")) },
-		"no start function": func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, "guest.wasm"), []byte("\x00asm\x01\x00\x00\x00"), 0o600)
-		},
-		"a foreign type": func(dir string) error {
-			module := "\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x02\x23\x01\x16wasi_snapshot_preview1\x08fd_write\x00\x00\x07\x0a\x01\x06_start\x00\x00"
-			return os.WriteFile(filepath.Join(dir, "guest.wasm"), []byte(module), 0o600)
-		},
-		"a foreign import": func(dir string) error {
-			module := "\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x02\x09\x01\x03env\x01f\x00\x00\x07\x0a\x01\x06_start\x00\x00"
-			return os.WriteFile(filepath.Join(dir, "guest.wasm"), []byte(module), 0o600)
-		},
+		"no start function":  holds(magic),
+		"a foreign type": holds(magic + section(1, "\x01\x60\x00\x00") + section(2, "\x01"+vector("wasi_snapshot_preview1")+vector("fd_write")+"\x00\x00") +
+			section(7, "\x01"+vector("_start")+"\x00\x00")),
+		"a foreign import": holds(magic + section(1, "\x01\x60\x00\x00") + section(2, "\x01"+vector("env")+vector("f")+"\x00\x00") +
+			section(7, "\x01"+vector("_start")+"\x00\x00")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -298,24 +294,6 @@ func TestModulesThatAreRefused(t *testing.T) {
 			assert.ErrorIs(t, load(t, newRuntime(t, Options{}), m, manifests.Grants{}).Prepare(t.Context()), ErrModule)
 		})
 	}
-}
-
-func TestFuelIsEqualForEqualCalls(t *testing.T) {
-	m := manifest(t, probe, "")
-	guest := load(t, newRuntime(t, Options{Limits: Limits{Fuel: 1 << 40}}), m, manifests.Grants{})
-	var first int64
-	for i := range 5 {
-		outcome := mustInvoke(t, guest, `{"do":"exit"}`)
-		require.NotNil(t, outcome.Usage.Fuel)
-		if i == 0 {
-			first = *outcome.Usage.Fuel
-		}
-		// The program asks the clock and for random numbers as it starts.
-		assert.InEpsilon(t, first, *outcome.Usage.Fuel, 0.05)
-	}
-	outcome := mustInvoke(t, load(t, newRuntime(t, Options{}), m, manifests.Grants{}), `{"do":"exit"}`)
-	require.NotNil(t, outcome.Usage.Fuel, "it is counted without a limit too")
-	assert.InEpsilon(t, first, *outcome.Usage.Fuel, 0.05)
 }
 
 func TestLimitsAreRequestsUnderACeiling(t *testing.T) {

@@ -25,8 +25,8 @@ var yielding = magic + section(1, "\x02\x60\x00\x00\x60\x00\x01\x7f") +
 	section(2, "\x01"+vector("wasi_snapshot_preview1")+vector("sched_yield")+"\x00\x01") + section(3, "\x01\x00") + section(5, "\x01\x00\x01") +
 	section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01") + section(10, "\x01"+vector("\x00\x10\x00\x1a\x0b"))
 
-// stuck is a runtime in which sched_yield returns when the test says so, and whoever waits for calls
-// in it. All guests but the first ones return at once.
+// stuck is a runtime whose sched_yield blocks the first guests until the test releases them, and
+// returns at once for all others.
 type stuck struct {
 	*Runtime
 	release  func()       // of the first
@@ -352,7 +352,19 @@ func (s *stuck) closeTwice(t *testing.T) <-chan error {
 	return closed
 }
 
-// TestCloseTwiceWaitsForACall: whoever closes a runtime, a guest that runs is no runaway for that.
+// soon is what comes from a channel in time.
+func soon[T any](t *testing.T, from <-chan T) (value T) {
+	t.Helper()
+	select {
+	case value = <-from:
+	case <-time.After(5 * time.Second):
+		t.Fatal("nothing comes")
+	}
+	return value
+}
+
+// TestCloseTwiceWaitsForACall: two goroutines that close a runtime wait for a running guest, and it
+// is not reported as a runaway.
 func TestCloseTwiceWaitsForACall(t *testing.T) {
 	s := newStuck(t, Options{}, 1)
 	guest := s.guest(t, "10s")
@@ -371,12 +383,7 @@ func TestCloseTwiceWaitsForACall(t *testing.T) {
 	s.release()
 	<-returned
 	for range 2 {
-		select {
-		case err := <-closed:
-			require.NoError(t, err)
-		case <-time.After(5 * time.Second):
-			t.Fatal("Close does not return")
-		}
+		require.NoError(t, soon(t, closed))
 	}
 	require.NoError(t, s.Close(t.Context()), "once more")
 	_, err := s.Load(t.Context(), guest.manifest, manifests.Grants{})
@@ -392,13 +399,8 @@ func TestCloseTwiceWithARunaway(t *testing.T) {
 	require.Eventually(t, func() bool { return s.came.Load() == 1 }, 5*time.Second, time.Millisecond)
 	closed := s.closeTwice(t)
 	for range 2 {
-		select {
-		case err := <-closed:
-			require.ErrorIs(t, err, ErrRunaway)
-			assert.EqualValues(t, 1, s.Runaways(), "not before it is one")
-		case <-time.After(5 * time.Second):
-			t.Fatal("Close waits for a guest that cannot be stopped")
-		}
+		require.ErrorIs(t, soon(t, closed), ErrRunaway)
+		assert.EqualValues(t, 1, s.Runaways(), "not before it is one")
 	}
 	s.release()
 	require.Eventually(t, func() bool { return s.Close(t.Context()) == nil }, 5*time.Second, 10*time.Millisecond)
@@ -424,6 +426,16 @@ func (e *events) Disarm() {
 	e.off++
 }
 
+// eventually waits for what a condition says of the events.
+func (e *events) eventually(t *testing.T, condition func() bool, why string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return condition()
+	}, 5*time.Second, time.Millisecond, why)
+}
+
 // TestLastResort: it is armed before a guest can stop everything, later than the watchdog finds a
 // runaway, and as long as there is one.
 func TestLastResort(t *testing.T) {
@@ -444,21 +456,14 @@ func TestLastResort(t *testing.T) {
 	assert.True(t, last.After(given), "it never comes while the watchdog runs")
 	assert.Less(t, last.Sub(deadline), 3*time.Second)
 	assert.Less(t, given.Sub(began), 2300*time.Millisecond)
-	require.Eventually(t, func() bool {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		return e.armed[len(e.armed)-1].After(last)
-	}, 5*time.Second, time.Millisecond, "it is put off while the process lives")
+	e.eventually(t, func() bool { return e.armed[len(e.armed)-1].After(last) }, "it is put off while the process lives")
 	assert.Zero(t, e.off)
 	s.release()
-	require.Eventually(t, func() bool {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		return e.off == 1
-	}, 5*time.Second, time.Millisecond)
+	e.eventually(t, func() bool { return e.off == 1 }, "no guest runs")
 }
 
-// TestLastResortIsForTheFirstDeadline: whoever stops the process, all guests stand still.
+// TestLastResortIsForTheFirstDeadline: the last resort is armed for the earliest deadline of all
+// running guests, because any of them may block the whole process.
 func TestLastResortIsForTheFirstDeadline(t *testing.T) {
 	e := &events{}
 	s := newStuck(t, Options{LastResort: e}, 1)

@@ -121,7 +121,7 @@ func TestResponseIsHeldUntilTheNextCall(t *testing.T) {
 	}
 }
 
-// TestMemoryIsNotKept: what the guest does with its memory after a call is its own business.
+// TestMemoryIsNotKept: requests are copied, so that a guest may change its memory after a call.
 func TestMemoryIsNotKept(t *testing.T) {
 	wire := &answering{id: 1}
 	g := newGuest(t, &Session{Network: wire})
@@ -306,42 +306,6 @@ func (l *lasting) Err() error {
 }
 
 var errOver = errors.New("the call is over")
-
-// numbered is a network that answers requests in the order in which they are received.
-type numbered struct {
-	answering
-	urls []string
-}
-
-func (n *numbered) Send(_ context.Context, r network.Request) (int, error) {
-	n.urls = append(n.urls, r.URL)
-	return len(n.urls), nil
-}
-
-func (n *numbered) Receive(_ context.Context, id int) (network.Response, error) {
-	if id < 1 || id > len(n.urls) {
-		return network.Response{}, &network.Error{Op: "receive", Kind: network.ErrInvalid, Message: "there is no such request"}
-	}
-	return network.Response{Status: 200, URL: n.urls[id-1]}, nil
-}
-
-func TestSeveralRequestsAreUnderWay(t *testing.T) {
-	g := newGuest(t, &Session{Network: &numbered{}})
-	for i := 1; i <= 3; i++ {
-		_, response := g.call(send, fmt.Sprintf(`{"method":"GET","url":"https://example.com/%d","headers":[]}`, i), nil)
-		require.Equal(t, fmt.Sprintf(`{"id":%d}`, i), response)
-	}
-	for _, id := range []int{3, 1, 2} {
-		status, response := g.call(receive, fmt.Sprintf(`{"id":%d}`, id), nil)
-		assert.Equal(t, statusOK, status)
-		assert.Contains(t, response, fmt.Sprintf(`"url":"https://example.com/%d"`, id))
-	}
-	for _, id := range []string{"0", "4", "4294967295"} {
-		status, response := g.call(receive, `{"id":`+id+`}`, nil)
-		assert.Equal(t, statusInvalid, status)
-		assert.Equal(t, `{"message":"there is no such request"}`, response)
-	}
-}
 
 func TestReceiptIsWhole(t *testing.T) {
 	denial := tool.Denial{Permission: "secrets", Value: "A<&>B", Rule: "no grant", Allow: tool.Allow{

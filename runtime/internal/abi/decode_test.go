@@ -64,16 +64,23 @@ func TestRefusedRequests(t *testing.T) {
 		{exists, `{"name":true}`, "the member name must be a string"},
 		{exists, `{"name":"A","value":"x"}`, `unknown member "value"; the members are name`},
 	} {
-		wire := &answering{}
-		g := newGuest(t, &Session{Network: wire, Secrets: known{"A": true}})
-		status, response := g.call(test.function, test.request, nil)
-		assert.Equal(t, statusInvalid, status, test.request)
-		var problem struct{ Message string }
-		require.NoError(t, json.Unmarshal([]byte(response), &problem))
-		assert.Contains(t, problem.Message, test.message, test.request)
-		assert.NotContains(t, problem.Message, "arguments", test.request)
-		assert.Empty(t, wire.requests, test.request)
-		assert.Empty(t, wire.received, test.request)
+		refuses(t, test.function, test.request, test.message)
+	}
+}
+
+// refuses checks that a request is refused for its form, and reaches nothing.
+func refuses(t *testing.T, function, request, message string) {
+	t.Helper()
+	wire, tools, said := &answering{}, &caller{}, &speaker{}
+	g := newGuest(t, &Session{Network: wire, Secrets: known{"A": true}, Tools: tools, Stream: said})
+	status, response := g.call(function, request, nil)
+	assert.Equal(t, statusInvalid, status, "%.100s", request)
+	problem := parsed[struct{ Message string }](t, response).Message
+	assert.Contains(t, problem, message, "%.100s", request)
+	assert.Less(t, len(response), 500, "%.100s", request)
+	assert.Empty(t, len(wire.requests)+len(wire.received)+len(tools.asked)+len(said.said), "%.100s", request)
+	if function == emit {
+		assert.Equal(t, []int{len(request)}, said.admitted, "reading it was work")
 	}
 }
 

@@ -40,13 +40,7 @@ func TestRefusedEmissions(t *testing.T) {
 		{`{"type":"text","text":"a"}{}`, "text follows the JSON value"},
 		{"{\"type\":\"text\",\"text\":\"\xff\"}", "not valid UTF-8"},
 	} {
-		said := &speaker{}
-		status, response := newGuest(t, &Session{Stream: said}).call(emit, test.request, nil)
-		assert.Equal(t, statusInvalid, status, "%.100s", test.request)
-		assert.Contains(t, parsed[struct{ Message string }](t, response).Message, test.message, "%.100s", test.request)
-		assert.Less(t, len(response), 500, "%.100s", test.request)
-		assert.Empty(t, said.said, "%.100s", test.request)
-		assert.Equal(t, []int{len(test.request)}, said.admitted, "reading it was work")
+		refuses(t, emit, test.request, test.message)
 	}
 }
 

@@ -51,12 +51,7 @@ func TestRefusedCallsOfTools(t *testing.T) {
 		{"{\"name\":\"\xff\",\"arguments\":{}}", "not valid UTF-8"},
 		{calling("{\"b\":\"\xff\"}"), "not valid UTF-8"},
 	} {
-		tools := &caller{}
-		g := newGuest(t, &Session{Tools: tools})
-		status, response := g.call(toolCall, test.request, nil)
-		assert.Equal(t, statusInvalid, status, test.request)
-		assert.Contains(t, parsed[struct{ Message string }](t, response).Message, test.message, test.request)
-		assert.Empty(t, tools.asked, test.request)
+		refuses(t, toolCall, test.request, test.message)
 	}
 }
 
@@ -149,21 +144,6 @@ func FuzzCallRequest(f *testing.F) {
 		require.NoError(t, err)
 		require.True(t, strings.HasPrefix(arguments, "{"))
 	})
-}
-
-func BenchmarkCallRequest(b *testing.B) {
-	for name, arguments := range map[string]string{"short": `{"query":"x"}`, "longest": `{"a":[` + strings.Repeat(`{"b":1},`, maxRequest/8-8) + `1]}`} {
-		b.Run(name, func(b *testing.B) {
-			g := newGuest(b, &Session{Tools: &caller{}})
-			request := calling(arguments)
-			copy(g.memory[requestAt:], request)
-			for b.Loop() {
-				if result, err := g.raw(toolCall, requestAt, uint64(len(request))); err != nil || status(result>>32) != statusOK {
-					b.Fatal(result, err)
-				}
-			}
-		})
-	}
 }
 
 // TestRecordIsTheOneThatIsStored: its members are those that a record writes of itself.

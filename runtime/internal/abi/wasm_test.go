@@ -209,11 +209,3 @@ func TestGuestSearchesItsMemory(t *testing.T) {
 	assert.Positive(t, found)
 	assert.Zero(t, missing)
 }
-
-func TestGuestWithoutACallIsEnded(t *testing.T) {
-	p := newProbe(t)
-	err := p.run(t.Context(), `[{"do":"secret","name":"KEY"}]`)
-	var start *StartError
-	require.ErrorAs(t, err, &start)
-	assert.Equal(t, exists, start.Function)
-}

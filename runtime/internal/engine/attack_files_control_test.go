@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -244,4 +245,15 @@ func TestAttackFilesDeviceControl(t *testing.T) {
 	answers := newUnguarded(t).call(t, readOnly("/dev"), opening("zero", 0, readRight), wasiCall{"call": "fd_read", "fd": -1, "size": 16})
 	assert.Zero(t, answers[0].Errno)
 	assert.EqualValues(t, 16, answers[1].Count)
+}
+
+// TestAttackFilesProcControl: through a link to /proc, a guest reads with what its host was started.
+func TestAttackFilesProcControl(t *testing.T) {
+	if goruntime.GOOS != "linux" {
+		return // has no such folder
+	}
+	answers := newUnguarded(t).call(t, readOnly(newExposed(t).project),
+		opening("proc/cmdline", 0, readRight), wasiCall{"call": "fd_read", "fd": -1, "size": 4096})
+	assert.Zero(t, answers[0].Errno)
+	assert.Contains(t, answers[1].Text, filepath.Base(os.Args[0]))
 }

@@ -259,7 +259,7 @@ func TestAttackTimeoutsLeaveNoGoroutine(t *testing.T) {
 // TestAttackThreads: shared memory and atomics are refused by name. In the control, which
 // has them, memory.atomic.wait32 outlives the deadline.
 func TestAttackThreads(t *testing.T) {
-	wait := []byte{0x41, 0, 0x41, 0, 0x42, 0x7f, 0xfe, 0x01, 2, 0, 0x1a} // for ever, for address 0 to change from 0
+	wait := []byte{0x41, 0, 0x41, 0, 0x42, 0x7f, 0xfe, 0x01, 2, 0, 0x1a} // forever, for address 0 to change from 0
 	shared := guest{memory: []byte{3, 1, 1}, body: wait}
 	if performing() {
 		config := wazero.NewRuntimeConfig().WithCloseOnContextDone(true).

@@ -19,7 +19,7 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 )
 
-// module is one that costs its host dearly when it is compiled.
+// module is a module that is expensive to compile.
 type module struct {
 	name   string
 	source []byte

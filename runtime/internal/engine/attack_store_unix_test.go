@@ -70,7 +70,7 @@ func TestAttackIrregularEntries(t *testing.T) {
 	}
 }
 
-// TestAttackIrregularEntriesControl: whoever reads such a file has no end of it, or waits.
+// TestAttackIrregularEntriesControl: a plain read of such a file never ends, or blocks.
 func TestAttackIrregularEntriesControl(t *testing.T) {
 	folder := t.TempDir()
 	device, pipe := filepath.Join(folder, "device"), filepath.Join(folder, "pipe")
@@ -100,7 +100,7 @@ func TestAttackIrregularEntriesControl(t *testing.T) {
 	<-opened
 }
 
-// TestScratchOfOthersStays: what somebody else may have put there is left alone.
+// TestScratchOfOthersStays: the sweep does not touch what somebody else may have put there.
 func TestScratchOfOthersStays(t *testing.T) {
 	folder := t.TempDir()
 	target := filepath.Join(folder, "target")

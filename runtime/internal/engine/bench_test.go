@@ -87,18 +87,6 @@ func BenchmarkReactor(b *testing.B) {
 	}
 }
 
-// BenchmarkCompile compiles a Go program of 3 MB, in this process.
-func BenchmarkCompile(b *testing.B) {
-	source := read(b, goModule(b))
-	for b.Loop() {
-		e, err := New(b.Context(), Options{})
-		require.NoError(b, err)
-		_, err = e.Compile(b.Context(), source)
-		require.NoError(b, err)
-		require.NoError(b, e.Close(b.Context()))
-	}
-}
-
 // BenchmarkWarmStart is what a process takes that finds a module in its cache: a large Go
 // program, compiled here, and the file that CAISSON_BENCH_MODULE names, if any.
 func BenchmarkWarmStart(b *testing.B) {

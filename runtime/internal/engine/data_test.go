@@ -10,8 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tetratelabs/wazero"
 
-	"github.com/caisson-run/caisson/internal/benchmark/guests"
-	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
@@ -156,21 +154,4 @@ func TestDamagedDataIsRefused(t *testing.T) {
 	}
 	_, err = writeData(memory[:imagePage], good)
 	assert.ErrorIs(t, err, errData)
-}
-
-// TestImagesOfLargePrograms: what Go's linker makes, which is many segments with little
-// between them, comes to the same memory.
-func TestImagesOfLargePrograms(t *testing.T) {
-	source := command(t, guests.Go)
-	module := compileSource(t, newEngine(t, Options{Functions: wasi.Functions()}, nil), source)
-	segments := unpacked(module.data)
-	require.Greater(t, len(segments), 1000)
-	want := make([]byte, module.description.Memories[0].Min<<16)
-	for _, s := range segments {
-		copy(want[s.Offset:], s.Bytes)
-	}
-	i, _, err := module.instantiate(t.Context(), 64*mebibyte)
-	require.NoError(t, err)
-	defer i.close(t.Context())
-	assert.True(t, bytes.Equal(want, i.memory.contents()))
 }

@@ -116,10 +116,8 @@ func (w *world) instantiate(source []byte, name, as string) string {
 	if err != nil {
 		return "instantiate: " + reasonOf(err)
 	}
-	if start := instance.ExportedFunction(wasm.StartName); start != nil {
-		if _, err := start.Call(w.ctx); err != nil {
-			return "instantiate: " + reasonOf(err)
-		}
+	if err := begin(w.ctx, instance); err != nil {
+		return "instantiate: " + reasonOf(err)
 	}
 	w.last = instance
 	if name != "" {
@@ -152,9 +150,7 @@ func (w *world) do(a action) (string, error) {
 		}
 		args = append(args, words...)
 	}
-	if depth := instance.ExportedGlobal("caisson:depth@1"); depth != nil { // after a trap
-		depth.(api.MutableGlobal).Set(0)
-	}
+	settle(instance)
 	function := instance.ExportedFunction(a.Field)
 	words := max(len(args), 2*len(function.Definition().ResultTypes()))
 	stack := make([]uint64, words)
@@ -294,4 +290,21 @@ func registeredAs(commands []scriptCommand) string {
 		}
 	}
 	return ""
+}
+
+// begin calls the start function, which a rewritten module exports.
+func begin(ctx context.Context, instance api.Module) error {
+	start := instance.ExportedFunction(wasm.StartName)
+	if start == nil {
+		return nil
+	}
+	_, err := start.Call(ctx)
+	return err
+}
+
+// settle readies an instance for another call after a trap.
+func settle(instance api.Module) {
+	if depth := instance.ExportedGlobal("caisson:depth@1"); depth != nil {
+		depth.(api.MutableGlobal).Set(0)
+	}
 }

@@ -114,7 +114,7 @@ var plain = Run{Function: "run", MemoryLimit: 16 * mebibyte}
 
 func TestRunEndsAsTheHostSawIt(t *testing.T) {
 	errHost := errors.New("the host's own error")
-	cases := []struct {
+	for _, c := range []struct {
 		name    string
 		program program
 		host    hostFunction
@@ -136,8 +136,7 @@ func TestRunEndsAsTheHostSawIt(t *testing.T) {
 		{name: "memory refused and survived", program: program{body: growAndGoOn, memory: 1}},
 		{name: "memory refused and not survived", program: program{body: growOrDie, memory: 1}, want: ErrTrap, reason: "unreachable"},
 		{name: "memory too large from the start", program: program{body: nothing, memory: 257}, want: ErrMemory},
-	}
-	for _, c := range cases {
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			host := c.host
 			if host == nil {
@@ -263,28 +262,6 @@ func TestViewStaysInsideMemory(t *testing.T) {
 		return nil
 	}
 	mustRun(t, compile(t, newEngine(t, Options{}, none), program{body: callImport, memory: -1, importing: true}), plain)
-}
-
-func TestCompileRefusesWhatIsNoModule(t *testing.T) {
-	e := newEngine(t, Options{}, nil)
-	for name, source := range map[string][]byte{
-		"empty":              {},
-		"text":               []byte("#!/bin/sh\n"),
-		"truncated":          program{body: nothing, memory: 1}.bytes()[:20],
-		"invalid body":       program{body: []byte{0x6a}, memory: -1}.bytes(), // i32.add on an empty stack
-		"claims 4G of types": {0, 'a', 's', 'm', 1, 0, 0, 0, 1, 5, 0xff, 0xff, 0xff, 0xff, 0x0f},
-		"unknown import":     program{body: callImport, memory: -1, importing: true}.bytes(),
-	} {
-		t.Run(name, func(t *testing.T) {
-			module, err := e.Compile(t.Context(), source)
-			if err == nil { // imports are resolved when a module is instantiated
-				_, err = module.Run(t.Context(), plain)
-			}
-			assert.ErrorIs(t, err, ErrModule)
-		})
-	}
-	_, err := compile(t, e, program{body: nothing, memory: -1}).Run(t.Context(), Run{Function: "absent", MemoryLimit: 1})
-	assert.ErrorIs(t, err, ErrModule)
 }
 
 // TestCompileOnce shows the single flight: of many callers one compiles, and all get

@@ -1,19 +1,18 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
@@ -89,7 +88,7 @@ func extended(vector []byte, more [][]byte) []byte {
 // another, and in one that found the code in a cache.
 func TestEqualCallsTakeEqualFuel(t *testing.T) {
 	all := workloads()
-	for _, language := range []guests.Language{guests.C, guests.Rust} {
+	for _, language := range testsize.Sample([]guests.Language{guests.C, guests.Rust}, 1) {
 		t.Run(string(language), func(t *testing.T) {
 			kernels := kernels(t, language)
 			source := withRuns(t, kernels, all)
@@ -239,28 +238,6 @@ func fuelled(fuel int64) Run {
 	return Run{Function: "run", MemoryLimit: plain.MemoryLimit, Fuel: fuel}
 }
 
-// TestFuelIsExact: equal runs take equal fuel, whoever runs beside them, and a loop that
-// goes round twice as often takes twice as much.
-func TestFuelIsExact(t *testing.T) {
-	e := newEngine(t, Options{}, nil)
-	taken := func(n int) int64 {
-		module := compile(t, e, count(n))
-		usage := mustRun(t, module, fuelled(1<<40))
-		var group sync.WaitGroup
-		for range 8 {
-			group.Go(func() {
-				again := mustRun(t, module, fuelled(1<<40))
-				assert.Equal(t, usage.Fuel, again.Fuel)
-			})
-		}
-		group.Wait()
-		return usage.Fuel
-	}
-	one, two, many := taken(1000), taken(2000), taken(3_001_000)
-	assert.Positive(t, one)
-	assert.Equal(t, 3000*(two-one), many-one, "over several slices too")
-}
-
 func TestFuelRunsOut(t *testing.T) {
 	e := newEngine(t, Options{}, nil)
 	module := compile(t, e, count(10_000_000))
@@ -278,45 +255,6 @@ func TestFuelRunsOut(t *testing.T) {
 func TestFuelMustNotBeNegative(t *testing.T) {
 	_, err := compile(t, newEngine(t, Options{}, nil), count(1)).Run(t.Context(), fuelled(-1))
 	assert.ErrorIs(t, err, ErrHost)
-}
-
-// TestFuelIsCountedWithoutALimit: and a limit changes nothing in what is counted.
-func TestFuelIsCountedWithoutALimit(t *testing.T) {
-	module := compile(t, newEngine(t, Options{}, nil), count(1_000_000))
-	free := mustRun(t, module, plain)
-	limited := mustRun(t, module, fuelled(1<<40))
-	assert.Equal(t, limited.Fuel, free.Fuel)
-	assert.Greater(t, free.Fuel, int64(4_000_000))
-}
-
-// TestHostCallsEndWithTheDeadline: a guest that spends its time in host functions hardly
-// uses up its slice.
-func TestHostCallsEndWithTheDeadline(t *testing.T) {
-	calls := 0
-	host := func(context.Context, hostfuncs.Memory, []uint64) error {
-		calls++
-		time.Sleep(time.Millisecond)
-		return nil
-	}
-	loop := []byte{0x03, 0x40, 0x10, 0, 0x0c, 0, 0x0b} // loop call 0 br 0 end
-	module := compile(t, newEngine(t, Options{}, host), program{body: loop, memory: -1, importing: true})
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	_, err := module.Run(ctx, plain)
-	assert.ErrorIs(t, err, context.DeadlineExceeded)
-	assert.Less(t, calls, 1000, "control: a slice has room for tens of thousands")
-}
-
-// TestFuelHoldsWithoutLoops: a body without loops is tested at its entry alone, and what it
-// takes beyond the limit is found out at its end.
-func TestFuelHoldsWithoutLoops(t *testing.T) {
-	straight := append([]byte{0x41, 0, 0x0d, 0}, bytes.Repeat([]byte{0x01, 0x41, 0, 0x1a}, 100_000)...) // i32.const 0, br_if 0, …
-	module := compile(t, newEngine(t, Options{}, nil), program{body: straight, memory: -1})
-	usage, err := module.Run(t.Context(), fuelled(100))
-	assert.ErrorIs(t, err, ErrFuel)
-	assert.EqualValues(t, 100, usage.Fuel)
-	usage = mustRun(t, module, fuelled(1_000_000))
-	assert.Greater(t, usage.Fuel, int64(200_000))
 }
 
 // TestStartFunctionIsPartOfTheRun: what it takes counts, and its traps are told like others.

@@ -46,7 +46,7 @@ func ours(source []byte, description *wasm.Module) error {
 // credulous takes every module for valid whose sections can be read.
 func credulous([]byte, *wasm.Module) error { return nil }
 
-// findings count what became of mutants.
+// findings count the outcomes of mutants.
 type findings struct {
 	mutants, unreadable, accepted, refused int
 	looser                                 int            // accepted by us alone, for limits of wazero's
@@ -119,7 +119,7 @@ func (j *judge) module(ctx context.Context, s seed, mutation string, mutant []by
 		j.unreadable++ // wazero would trust its counts
 		return
 	}
-	// Custom sections are none of validation's business, and wazero trusts those too.
+	// Validation ignores custom sections, whose counts wazero would trust.
 	theirs := j.compiles(ctx, wasm.StripCustom(mutant, description, func(string) bool { return false }))
 	if err := j.verdict(mutant, description); err != nil {
 		j.refused++

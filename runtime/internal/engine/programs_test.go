@@ -68,35 +68,10 @@ func programFunctions() []hostfuncs.Function {
 	}
 }
 
-// programEngines are engines for many programs, one after the other: an engine keeps the modules
-// that it has compiled.
-type programEngines struct {
-	engine *Engine
-	used   int
-}
-
-// programsPerEngine bounds what one process takes, however many programs it runs.
-const programsPerEngine = 200
-
-// next returns the engine for one more program. Nothing runs in it.
-func (p *programEngines) next(t *testing.T) *Engine {
-	if p.used%programsPerEngine == 0 {
-		p.close(t)
-		e, err := New(t.Context(), Options{Functions: programFunctions()})
-		require.NoError(t, err)
-		if p.engine == nil {
-			t.Cleanup(func() { p.close(t) })
-		}
-		p.engine = e
-	}
-	p.used++
-	return p.engine
-}
-
-func (p *programEngines) close(t *testing.T) {
-	if p.engine != nil {
-		assert.NoError(t, p.engine.Close(context.Background()))
-	}
+// engineForPrograms is for many programs, one after the other, most of which it need not keep.
+func engineForPrograms(t *testing.T) *Engine {
+	t.Helper()
+	return newEngine(t, Options{Functions: programFunctions(), ModuleBytes: 16 * mebibyte}, nil)
 }
 
 // prepare makes a program ready to run, in every way in which the host may have to do it.
@@ -200,13 +175,12 @@ func shrinkEscape(t *testing.T, p *programs.Program) {
 // TestBoundedPrograms: many random programs that end take exactly the fuel that a plain
 // interpreter counts, which knows nothing of the passes, and do what it does.
 func TestBoundedPrograms(t *testing.T) {
-	var engines programEngines
+	e := engineForPrograms(t)
 	bounded := func(seed uint64) *programs.Program {
 		p, _ := programs.Bounded(seed)
 		return p
 	}
 	runPrograms(t, bounded, func(t *testing.T, seed uint64, report func(string)) {
-		e := engines.next(t)
 		p, want := programs.Bounded(seed)
 		err := asInterpreted(t.Context(), e, p, want)
 		if err == nil {
@@ -272,12 +246,12 @@ const (
 // TestEndlessPrograms: each of many random programs that never end is stopped at its deadline,
 // called by one and by many, and for want of fuel, while the garbage collector is never done.
 func TestEndlessPrograms(t *testing.T) {
-	var engines programEngines
+	e := engineForPrograms(t)
 	var once sync.Once
 	runPrograms(t, programs.Endless, func(t *testing.T, seed uint64, report func(string)) {
 		once.Do(func() { collectAllTheTime(t) })
 		p := programs.Endless(seed)
-		if err := stopped(t.Context(), engines.next(t), p, seed); err != nil {
+		if err := stopped(t.Context(), e, p, seed); err != nil {
 			report(fmt.Sprintf("%v\n%s", err, p))
 		}
 	})

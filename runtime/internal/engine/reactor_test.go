@@ -113,28 +113,6 @@ func TestReactorsRunAlone(t *testing.T) {
 	require.ErrorIs(t, i.begin(i.context(t.Context()), "run"), ErrTrap)
 }
 
-// TestCopiesOfReactorsAreEqual: also after they ran, to the instance that was started. The
-// control is one that ran and was not reset.
-func TestCopiesOfReactorsAreEqual(t *testing.T) {
-	p, _ := startReactor(t, counting())
-	started := p.module.engine.idle.take(p.key())
-	require.NotNil(t, started)
-	defer started.close(t.Context())
-	want := started.state()
-	require.Len(t, want.memory, 2<<16)
-	copied, err := p.copy()
-	require.NoError(t, err)
-	defer copied.close(t.Context())
-	for range 3 {
-		require.Equal(t, want, copied.state())
-		require.NoError(t, copied.begin(copied.context(t.Context()), "run"))
-		require.NotEqual(t, want, copied.state())
-		require.NoError(t, copied.reset())
-	}
-	require.Equal(t, want, copied.state())
-	assert.Equal(t, want, started.state(), "and the image is as it was")
-}
-
 // refusedKey marks the context of a start in which the host function fails.
 type refusedKey struct{}
 
@@ -154,7 +132,7 @@ func TestReactorsThatCannotBeShared(t *testing.T) {
 	callHost := []byte{0x10, 0}
 	hurried := startOf(asItIs)
 	hurried.Timeout, hurried.Fuel = 50*time.Millisecond, 1<<62
-	cases := []struct {
+	for _, c := range []struct {
 		name    string
 		reactor reactor
 		start   Start
@@ -170,8 +148,7 @@ func TestReactorsThatCannotBeShared(t *testing.T) {
 		{"no _initialize", reactor{export: "initialize"}, startOf(asItIs), ErrNotStarted, ""},
 		{"an _initialize with a parameter", reactor{export: "_initialize", exportType: 1}, startOf(asItIs), ErrNotStarted, ""},
 		{"a command that does not read", reactor{export: "_start"}, startOf(asItIs), ErrNotStarted, ""},
-	}
-	for _, c := range cases {
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			module, err := e.Compile(t.Context(), c.reactor.bytes())
 			require.NoError(t, err)

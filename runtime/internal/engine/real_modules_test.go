@@ -541,20 +541,3 @@ func addedFrom(description *wasm.Module) int {
 	}
 	return index
 }
-
-// begin calls the start function, which a rewritten module exports.
-func begin(ctx context.Context, instance api.Module) error {
-	start := instance.ExportedFunction(wasm.StartName)
-	if start == nil {
-		return nil
-	}
-	_, err := start.Call(ctx)
-	return err
-}
-
-// settle readies an instance for another call after a trap.
-func settle(instance api.Module) {
-	if depth := instance.ExportedGlobal("caisson:depth@1"); depth != nil {
-		depth.(api.MutableGlobal).Set(0)
-	}
-}

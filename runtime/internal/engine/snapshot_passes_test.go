@@ -26,6 +26,7 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
@@ -226,7 +227,7 @@ func (h *forkHost) call(ctx context.Context, input []byte) ([]byte, error) {
 // Commands of several compilers, one of which answers a call before it reads, started once and resumed where they first read: each call
 // finds what the start left, and nothing of the calls before it.
 func TestCommandsResumeWhereTheyRead(t *testing.T) {
-	for _, language := range []guests.Language{guests.C, guests.Rust, guests.GoWarm} {
+	for _, language := range testsize.Sample([]guests.Language{guests.C, guests.Rust, guests.GoWarm}, 2) {
 		t.Run(string(language), func(t *testing.T) {
 			source := command(t, language)
 			h := newForkHost(t, source)

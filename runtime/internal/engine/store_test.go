@@ -128,7 +128,7 @@ func listing(t *testing.T, dir string) []string {
 }
 
 // TestDamagedEntriesAreMadeAgain changes each part of an entry. The control shows that
-// wazero alone refuses such a module for ever.
+// wazero alone refuses such a module forever.
 func TestDamagedEntriesAreMadeAgain(t *testing.T) {
 	withData := program{body: trapUnless(8, 7), memory: 1, data: []wasm.Segment{{Offset: 8, Bytes: []byte{7}}}}
 	for name, damage := range map[string]func(t *testing.T, entry string){

@@ -23,7 +23,7 @@ func graphOf(callees ...[]uint32) *callGraph {
 }
 
 func TestRecursion(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		title     string
 		callees   [][]uint32
 		recursive []uint32
@@ -39,8 +39,7 @@ func TestRecursion(t *testing.T) {
 		{"two cycles", [][]uint32{{1}, {0, 2}, {3}, {2}}, []uint32{0, 1, 2, 3}, 0},
 		{"a cycle that is entered twice", [][]uint32{{1, 2}, {2}, {3}, {1}}, []uint32{1, 2, 3}, 10},
 		{"calls twice", [][]uint32{{1, 1, 1}, {}}, nil, 21},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.title, func(t *testing.T) {
 			found := graphOf(test.callees...).recursion(func(node uint32) int64 { return 10 + int64(node) })
 			var recursive []uint32
@@ -187,7 +186,7 @@ func TestBoundsAreExact(t *testing.T) {
 
 func TestDefaultBoundsRefuseBombs(t *testing.T) {
 	table := func(minimum int) []byte { return concat(raw(0x70, 0), leb(minimum)) }
-	tests := []struct {
+	for _, test := range []struct {
 		title  string
 		source []byte
 		want   string
@@ -199,8 +198,7 @@ func TestDefaultBoundsRefuseBombs(t *testing.T) {
 		{"a body", module(oneType, oneFunc, section(SectionCode, vector(body(noLocals, make([]byte, 2<<20)...)))), "has 2097154 bytes, the limit is 2097152"},
 		{"locals in all", module(oneType, section(SectionFunction, repeat(21, 0)),
 			section(SectionCode, repeat(21, body(vector(concat(leb(50_000), raw(byte(I64)))))...))), "more than 1000000 locals together"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.title, func(t *testing.T) {
 			_, err := Inspect(test.source)
 			require.ErrorIs(t, err, ErrLimit)
@@ -237,7 +235,7 @@ func labelled(n int) []byte {
 // in little time, by the bound and by nothing else: under other bounds they are valid.
 func TestDefaultBoundsRefuseQuadraticBombs(t *testing.T) {
 	aThousandLocals := raw(1, 0xe8, 0x07, byte(I32))
-	tests := []struct {
+	for _, test := range []struct {
 		title  string
 		source []byte
 		want   string
@@ -251,8 +249,7 @@ func TestDefaultBoundsRefuseQuadraticBombs(t *testing.T) {
 			section(SectionCode, repeat(30, body(noLocals, nested(9_000)...)...))), "squares of the functions' blocks and branches"},
 		{"many br_tables, each within its bounds", module(oneType, section(SectionFunction, repeat(50, 0)),
 			section(SectionCode, repeat(50, body(noLocals, labelled(49_000)...)...))), "labels in br_table together"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.title, func(t *testing.T) {
 			start := time.Now()
 			_, err := check(test.source, Bounds{}, Features{})
@@ -311,7 +308,7 @@ func TestLabelsAreComparedOnce(t *testing.T) {
 // Modules that cost most for their length stay within the allocations that are promised.
 func TestAllocationsOfValidation(t *testing.T) {
 	group := concat(leb(50_000), raw(byte(I64)))
-	tests := []struct {
+	for _, test := range []struct {
 		title  string
 		source []byte
 	}{
@@ -323,8 +320,7 @@ func TestAllocationsOfValidation(t *testing.T) {
 		{"segments", module(section(SectionElement, repeat(20_000, 1, 0, 0)))},
 		{"values", oneBodied(noLocals, bytes.Repeat(raw(opI32Const, 0), 10_000), raw(0))},
 		{"labels", oneBodied(noLocals, labelled(50_000))},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.title, func(t *testing.T) {
 			m := inspected(t, test.source)
 			var err error

@@ -98,7 +98,7 @@ func TestRewriteGolden(t *testing.T) {
 		0x20, 0, 0x41, 1, 0x6b, 0x10, 2, // f(n - 1)
 	)
 	tail := raw(0x20, 0, 0x04, 0x40, 0x20, 0, 0x12, 2, 0x0b, 0x41, 0)
-	tests := []struct {
+	for _, test := range []struct {
 		title  string
 		passes Passes
 		bodies [][]byte
@@ -112,16 +112,13 @@ func TestRewriteGolden(t *testing.T) {
 		{"depth-recursion", Passes{Depth: true}, [][]byte{identity, recursion}},
 		{"depth-tail-call", Passes{Depth: true}, [][]byte{identity, tail}},
 		{"all", Passes{Meter: true, Depth: true}, [][]byte{identity, recursion, loop}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.title, func(t *testing.T) {
 			source := sample(test.bodies...)
 			a := checked(t, source, Features{TailCalls: true})
 			got := rewrote(t, source, a, test.passes)
 			golden(t, test.title, printed(t, got.Source))
-			for _, passes := range passesOf() {
-				checkRewritten(t, source, a, passes)
-			}
+			checkAllPasses(t, source, a)
 		})
 	}
 }
@@ -188,15 +185,14 @@ func TestStackBytes(t *testing.T) {
 	assert.Equal(t, int64(3*frame), got.ChainBytes)
 	assert.Equal(t, depthName, got.DepthGlobal)
 
-	tests := []struct {
+	for _, test := range []struct {
 		bytes int64
 		want  string
 	}{
 		{4 * frame, ""},
 		{4*frame - 1, "code section at byte 47: a function takes some 8064 bytes of stack, chains of calls leave 8063"},
 		{3*frame - 1, "code section at byte 21: a chain of calls takes some 24192 bytes of stack, the limit is 24191"},
-	}
-	for _, test := range tests {
+	} {
 		_, err := Rewrite(source, a, Passes{Depth: true, StackBytes: test.bytes})
 		if test.want == "" {
 			require.NoError(t, err)
@@ -248,7 +244,7 @@ func TestBranchesAreLedAhead(t *testing.T) {
 	table := raw(0x20, 0, 0x0e, 2, 0, 1, 2)
 	to := func(value, loop byte) []byte { return raw(0x41, value, 0x21, 0, 0x0c, loop) }
 	const negative = 0x7f // -1
-	tests := []struct {
+	for _, test := range []struct {
 		title string
 		body  []byte
 		tests int
@@ -290,14 +286,11 @@ func TestBranchesAreLedAhead(t *testing.T) {
 			0x41, 1, 0x21, 0, 0x0c, 2, 0x0b, 0x41, 5, 0x0b, 0x1a, 0x0b, 0x20, 1), 1},
 		{"a loop with a place that takes a value", raw(0x03, 0x40, 0x02, 0x7f, 0x20, 0, 0x20, 0, 0x0e, 0, 0, 0x0b, 0x1a,
 			0x41, 0, 0x21, 0, 0x0c, 0, 0x0b, 0x20, 1), 2},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.title, func(t *testing.T) {
 			source := sample(raw(0x20, 0), test.body)
 			a := checked(t, source, Features{})
-			for _, passes := range passesOf() {
-				checkRewritten(t, source, a, passes)
-			}
+			checkAllPasses(t, source, a)
 			got := rewrote(t, source, a, Passes{Meter: true})
 			assert.Equal(t, test.tests, strings.Count(printed(t, got.Source), "i32.lt_s"))
 		})

@@ -9,12 +9,8 @@ import (
 )
 
 func TestBoundTables(t *testing.T) {
-	header := []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
-	tables := []byte{4, 18, 4, 0x70, 0, 1, 0x6f, 1, 2, 5, 0x70, 1, 3, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x70, 0}
-	tables = append(tables, 100) // the last has a minimum of 100
-	tables[1] = byte(len(tables) - 2)
-	memory := []byte{5, 3, 1, 0, 1}
-	source := append(append(append([]byte(nil), header...), tables...), memory...)
+	tables := section(SectionTable, vector(raw(0x70, 0, 1), raw(0x6f, 1, 2, 5), concat(raw(0x70, 1, 3), claim), raw(0x70, 0, 100)))
+	source := module(tables, oneMemory)
 	m := inspected(t, source)
 
 	bounded := BoundTables(source, m, 50)
@@ -25,30 +21,20 @@ func TestBoundTables(t *testing.T) {
 		{FuncRef, Limits{Min: 3, Max: 50, HasMax: true}},
 		{FuncRef, Limits{Min: 100, Max: 100, HasMax: true}},
 	}, again.Tables)
-	assert.Equal(t, memory, bounded[len(bounded)-len(memory):], "the rest stays as it is")
+	assert.Equal(t, oneMemory, bounded[len(bounded)-len(oneMemory):], "the rest stays as it is")
 
-	without := append(append([]byte(nil), header...), memory...)
+	without := module(oneMemory)
 	m = inspected(t, without)
 	assert.Equal(t, without, BoundTables(without, m, 50))
 }
 
 func TestExportStart(t *testing.T) {
-	types, functions := []byte{1, 4, 1, 0x60, 0, 0}, []byte{3, 3, 2, 0, 0}
-	exports := []byte{7, 5, 1, 1, 'f', 0, 0}
-	custom := []byte{0, 2, 1, 'x'}
-	start := []byte{8, 1, 1}
-	code := []byte{10, 7, 2, 2, 0, 0x0b, 2, 0, 0x0b}
-	build := func(sections ...[]byte) []byte {
-		module := []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
-		for _, s := range sections {
-			module = append(module, s...)
-		}
-		return module
-	}
+	functions, code := section(SectionFunction, repeat(2, 0)), section(SectionCode, repeat(2, 2, 0, opEnd))
+	exports, start, noted := section(SectionExport, vector(concat(name("f"), raw(0, 0)))), section(SectionStart, leb(1)), custom("x")
 	for name, source := range map[string][]byte{
-		"with exports":          build(types, functions, exports, start, code),
-		"without exports":       build(types, functions, start, code),
-		"custom sections there": build(types, functions, exports, custom, start, custom, code),
+		"with exports":          module(oneType, functions, exports, start, code),
+		"without exports":       module(oneType, functions, start, code),
+		"custom sections there": module(oneType, functions, exports, noted, start, noted, code),
 	} {
 		m := inspected(t, source)
 		moved, err := ExportStart(source, m)
@@ -61,7 +47,7 @@ func TestExportStart(t *testing.T) {
 		_, err = ExportStart(moved, again)
 		require.ErrorIs(t, err, ErrUnsupported, "a module that has the name already")
 	}
-	without := build(types, functions, exports, code)
+	without := module(oneType, functions, exports, code)
 	m := inspected(t, without)
 	same, err := ExportStart(without, m)
 	require.NoError(t, err)
@@ -84,7 +70,7 @@ func TestCustomSections(t *testing.T) {
 }
 
 func TestNameSectionProblems(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		title   string
 		content []byte
 		want    string // empty: none
@@ -102,8 +88,7 @@ func TestNameSectionProblems(t *testing.T) {
 		{"the module's name", concat(raw(0, 5), claim), "name section at byte 17: the name of the module claims 4294967295 bytes, 0 bytes are left"},
 		{"two names in the room of one", raw(1, 4, 2, 0, 1, 'x'), "name section at byte 17: claims 2 names, 3 bytes are left"},
 		{"names of locals cut off", raw(2, 4, 1, 0, 1, 0), "name section at byte 19: claims 1 names, 1 bytes are left"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.title, func(t *testing.T) {
 			source := module(custom("name", test.content))
 			m := inspected(t, source)
@@ -134,7 +119,7 @@ func TestStripCustom(t *testing.T) {
 	// A size may be written with more bytes than it needs; what is kept stays as it is.
 	padded := raw(0, 0x82, 0x80, 0, 1, 'p')
 	long := raw(1, 0x84, 0x80, 0x80, 0, 1, 0x60, 0, 0)
-	tests := []struct {
+	for _, test := range []struct {
 		title  string
 		source []byte
 		keep   func(string) bool
@@ -147,8 +132,7 @@ func TestStripCustom(t *testing.T) {
 		{"one kept, each time", module(a, oneType, b, a), func(name string) bool { return name == "a" }, module(a, oneType, a)},
 		{"sizes that are padded", module(padded, long, padded), none, module(long)},
 		{"a padded one kept", module(a, padded, long), func(name string) bool { return name == "p" }, module(padded, long)},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.title, func(t *testing.T) {
 			before := slices.Clone(test.source)
 			m := inspected(t, test.source)
@@ -158,4 +142,221 @@ func TestStripCustom(t *testing.T) {
 			assert.Equal(t, before, test.source, "the source is not changed, and shares no memory with the result")
 		})
 	}
+}
+
+func TestInspectEverything(t *testing.T) {
+	source := everything()
+	m := inspected(t, source)
+
+	write := FuncType{Params: []ValueType{I32, F64}, Results: []ValueType{I64}}
+	assert.Equal(t, []FuncType{{}, write}, m.Types)
+	assert.Equal(t, []Import{
+		{Module: "wasi_snapshot_preview1", Name: "fd_write", Kind: ExternFunction, Function: write},
+		{Module: "env", Name: "table", Kind: ExternTable, Table: Table{Element: ExternRef, Limits: Limits{Min: 2, Max: 3, HasMax: true}}},
+		{Module: "env", Name: "global", Kind: ExternGlobal, Global: Global{Type: V128, Mutable: true}},
+		{Module: "wasi_snapshot_preview1", Name: "fd_read", Kind: ExternFunction},
+	}, m.Imports)
+	assert.Equal(t, []Table{{Element: FuncRef, Limits: Limits{Min: 1, Max: 9, HasMax: true}}}, m.Tables)
+	assert.Equal(t, []Limits{{Min: 2, Max: 256, HasMax: true}}, m.Memories)
+	assert.Equal(t, []Global{{I32, true}, {I64, false}, {F32, false}, {F64, false}, {V128, false}, {FuncRef, false}, {FuncRef, false}, {V128, false}}, m.Globals)
+	assert.Equal(t, []Export{
+		{"_start", ExternFunction, 2}, {"read", ExternFunction, 1}, {"write", ExternFunction, 0}, {"run", ExternFunction, 3},
+		{"table", ExternTable, 1}, {"memory", ExternMemory, 0}, {"global", ExternGlobal, 8},
+	}, m.Exports)
+	assert.Equal(t, Start{Function: 2, Present: true}, m.Start)
+	assert.Equal(t, 8, m.ElementSegments)
+	assert.Equal(t, 3, m.DataSegments)
+
+	require.Len(t, m.Functions, 2)
+	assert.Equal(t, uint32(0), m.Functions[0].Type)
+	assert.Equal(t, []int{2, 0}, []int{m.Functions[0].Size, m.Functions[0].Locals})
+	assert.Equal(t, uint32(1), m.Functions[1].Type)
+	assert.Equal(t, []int{9, 302}, []int{m.Functions[1].Size, m.Functions[1].Locals})
+	for _, f := range m.Functions {
+		assert.Equal(t, byte(opEnd), source[f.Offset+f.Size-1])
+	}
+}
+
+func TestSectionsTileTheModule(t *testing.T) {
+	source := everything()
+	m := inspected(t, source)
+
+	var ids []SectionID
+	end := headerBytes
+	for _, s := range m.Sections {
+		assert.Equal(t, end, s.Offset)
+		assert.Equal(t, byte(s.ID), source[s.Offset])
+		assert.Greater(t, s.Content, s.Offset)
+		ids, end = append(ids, s.ID), s.End
+	}
+	assert.Equal(t, len(source), end)
+	assert.Equal(t, []SectionID{
+		SectionCustom, SectionType, SectionImport, SectionFunction, SectionTable, SectionMemory, SectionGlobal,
+		SectionExport, SectionStart, SectionElement, SectionDataCount, SectionCode, SectionCustom, SectionData,
+		SectionCustom, SectionCustom,
+	}, ids)
+}
+
+func TestExportedFunction(t *testing.T) {
+	m := inspected(t, everything())
+	for _, test := range []struct {
+		name, want string
+		found      bool
+	}{
+		{"_start", "() -> ()", true}, // defined, the first
+		{"run", "(i32, f64) -> (i64)", true},
+		{"write", "(i32, f64) -> (i64)", true}, // imported, the first
+		{"read", "() -> ()", true},             // imported, the last
+		{"memory", "", false},
+		{"absent", "", false},
+		{"", "", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, found := m.ExportedFunction(test.name)
+			require.Equal(t, test.found, found)
+			if found {
+				assert.Equal(t, test.want, got.String())
+			}
+		})
+	}
+}
+
+func TestImportedModules(t *testing.T) {
+	m := inspected(t, everything())
+	assert.Equal(t, []string{"wasi_snapshot_preview1", "env"}, m.ImportedModules())
+
+	m = inspected(t, module())
+	assert.Empty(t, m.ImportedModules())
+}
+
+func TestModuleSharesNoMemoryWithSource(t *testing.T) {
+	source := everything()
+	m := inspected(t, source)
+	again := inspected(t, source)
+	clear(source)
+	assert.Equal(t, again, m)
+	assert.Equal(t, "fd_write", m.Imports[0].Name)
+}
+
+func TestStrings(t *testing.T) {
+	all := FuncType{Params: []ValueType{I32, I64, F32, F64, V128, FuncRef, ExternRef}, Results: []ValueType{0x12}}
+	assert.Equal(t, "(i32, i64, f32, f64, v128, funcref, externref) -> (type 0x12)", all.String())
+	assert.Equal(t, "data count", SectionDataCount.String())
+	assert.Equal(t, "unknown (99)", SectionID(99).String())
+	for kind, want := range []string{"function", "table", "memory", "global", "kind 4"} {
+		assert.Equal(t, want, ExternKind(kind).String())
+	}
+}
+
+// Every cut of a module that has everything is refused or a module of fewer sections.
+func TestCuts(t *testing.T) {
+	source := everything()
+	m := inspected(t, source)
+	ends := map[int]bool{headerBytes: true}
+	for _, s := range m.Sections {
+		ends[s.End] = true
+	}
+	for n := range source {
+		_, err := Inspect(source[:n:n])
+		if !ends[n] {
+			require.ErrorIs(t, err, ErrMalformed, "cut to %d bytes", n)
+		}
+		if err != nil {
+			require.NotContains(t, err.Error(), "%!", "cut to %d bytes", n)
+		}
+	}
+}
+
+func TestLEB128(t *testing.T) {
+	for _, test := range []struct {
+		title  string
+		bits   uint
+		signed bool
+		bytes  []byte
+		ok     bool
+	}{
+		{"zero", 32, false, raw(0), true},
+		{"zero, padded to the most bytes", 32, false, raw(0x80, 0x80, 0x80, 0x80, 0), true},
+		{"one byte too many", 32, false, raw(0x80, 0x80, 0x80, 0x80, 0x80, 0), false},
+		{"the largest", 32, false, claim, true},
+		{"one over the largest", 32, false, raw(0x80, 0x80, 0x80, 0x80, 0x10), false},
+		{"unused bit 6", 32, false, raw(0xff, 0xff, 0xff, 0xff, 0x4f), false},
+		{"cut off", 32, false, raw(0x80), false},
+		{"empty", 32, false, nil, false},
+		{"minus one", 32, true, raw(0x7f), true},
+		{"minus one, padded", 32, true, raw(0xff, 0xff, 0xff, 0xff, 0x7f), true},
+		{"sign not extended", 32, true, raw(0xff, 0xff, 0xff, 0xff, 0x0f), false},
+		{"sign extended in part", 32, true, raw(0xff, 0xff, 0xff, 0xff, 0x4f), false},
+		{"positive with a sign", 32, true, raw(0x80, 0x80, 0x80, 0x80, 0x70), false},
+		{"the smallest", 32, true, raw(0x80, 0x80, 0x80, 0x80, 0x78), true},
+		{"the largest", 32, true, raw(0xff, 0xff, 0xff, 0xff, 0x07), true},
+		{"signed, one byte too many", 32, true, raw(0xff, 0xff, 0xff, 0xff, 0xff, 0x7f), false},
+		{"minus one", 64, true, raw(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f), true},
+		{"sign not extended", 64, true, raw(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01), false},
+		{"the largest", 64, true, raw(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x00), true},
+		{"one byte too many", 64, true, raw(0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0), false},
+	} {
+		t.Run(test.title, func(t *testing.T) {
+			r := reader{source: test.bytes}
+			r.leb(test.bits, test.signed, "a number")
+			if !test.ok {
+				require.ErrorIs(t, r.failure(), ErrMalformed)
+				return
+			}
+			require.NoError(t, r.failure())
+			assert.Zero(t, r.left())
+		})
+	}
+}
+
+func TestLEB128Value(t *testing.T) {
+	r := reader{source: concat(leb(0), leb(127), leb(128), leb(624485), claim)}
+	for _, want := range []uint32{0, 127, 128, 624485, 4294967295} {
+		assert.Equal(t, want, r.u32("a number"))
+	}
+	require.NoError(t, r.failure())
+}
+
+func TestNames(t *testing.T) {
+	for _, test := range []struct {
+		title, text string
+		ok          bool
+	}{
+		{"empty", "", true},
+		{"one to four bytes a character", "aé€😀", true},
+		{"with a NUL", "a\x00b", true},
+		{"the last code point", "\U0010ffff", true},
+		{"over the last code point", "\xf4\x90\x80\x80", false},
+		{"a surrogate", "\xed\xa0\x80", false},
+		{"longer than need be", "\xc0\x80", false},
+		{"a continuation alone", "\x80", false},
+		{"cut off", "\xe2\x82", false},
+	} {
+		t.Run(test.title, func(t *testing.T) {
+			r := reader{source: name(test.text)}
+			got := r.name("a name", 100)
+			if !test.ok {
+				require.ErrorIs(t, r.failure(), ErrMalformed)
+				assert.Equal(t, 1, r.err.Offset)
+				return
+			}
+			require.NoError(t, r.failure())
+			assert.Equal(t, test.text, got)
+		})
+	}
+}
+
+func TestFirstFailureSticks(t *testing.T) {
+	r := reader{source: raw(1, 2, 3), section: "code"}
+	r.skip(4, "a body")
+	first := r.failure()
+	require.EqualError(t, first, "code section at byte 0: ends within a body")
+	assert.Zero(t, r.byte("a byte"))
+	assert.Zero(t, r.count("things", 1, 10))
+	assert.Empty(t, r.name("a name", 10))
+	part := r.part(1, "a part")
+	assert.Equal(t, first, part.failure())
+	r.end()
+	assert.Equal(t, first, r.failure())
+	assert.Zero(t, r.at, "a failed reader does not move")
 }

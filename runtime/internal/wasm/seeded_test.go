@@ -25,7 +25,7 @@ func seededIn(t *testing.T, source []byte) []string {
 }
 
 func TestSeededGenerators(t *testing.T) {
-	tests := map[string]struct {
+	for title, test := range map[string]struct {
 		function, text string
 		want           []string
 	}{
@@ -48,8 +48,7 @@ func TestSeededGenerators(t *testing.T) {
 		"QuickJS, stripped":          {"main", "\x00__JS_EvalInternal\x00", []string{"JavaScript's Math.random"}},
 		"QuickJS, by name":           {"js_math_random", "", []string{"JavaScript's Math.random"}},
 		"two, in the table's order":  {"srand", "\x00math/rand/v2.runtimeSource.Uint64\x00", []string{"Go's math/rand/v2", "C's srand"}},
-	}
-	for title, test := range tests {
+	} {
 		t.Run(title, func(t *testing.T) {
 			assert.Equal(t, test.want, seededIn(t, texted(test.function, test.text)))
 		})

@@ -87,7 +87,7 @@ func described(t *testing.T, r *Rewritten) string {
 }
 
 func TestSnapshotGolden(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		title  string
 		source []byte
 		passes Passes
@@ -97,15 +97,12 @@ func TestSnapshotGolden(t *testing.T) {
 		{"snapshot-fork", forking(), Passes{Fork: true}},
 		{"snapshot-fork-meter", forking(), Passes{Fork: true, Meter: true}},
 		{"snapshot-all", stateful(), Passes{Meter: true, Depth: true, Globals: true, Data: true, Fork: true}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.title, func(t *testing.T) {
 			a := checked(t, test.source, Features{TailCalls: true})
 			got := rewrote(t, test.source, a, test.passes)
 			golden(t, test.title, described(t, got))
-			for _, passes := range passesOf() {
-				checkRewritten(t, test.source, a, passes)
-			}
+			checkAllPasses(t, test.source, a)
 		})
 	}
 }
@@ -157,7 +154,7 @@ func TestUnrestorable(t *testing.T) {
 			concat(name("env"), name("g"), raw(3, byte(I32), 0)), concat(name("env"), name("x"), what)))
 	}
 	elements := section(SectionElement, vector(raw(1, 0, 0)))
-	tests := []struct {
+	for _, test := range []struct {
 		title  string
 		source []byte
 		want   string
@@ -178,8 +175,7 @@ func TestUnrestorable(t *testing.T) {
 		{"table.set", module(oneType, oneFunc, oneTable, oneMemory, section(SectionCode, vector(body(noLocals, 0x41, 0, 0xd0, 0x70, 0x26, 0)))), "an instruction can change a table"},
 		{"elem.drop", module(oneType, oneFunc, oneTable, elements, section(SectionCode, vector(body(noLocals, 0xfc, 13, 0)))), "an instruction uses a data or element segment, which can be dropped"},
 		{"data.drop", fixtureWithData(raw(1), 0xfc, 9, 0), "an instruction uses a data or element segment, which can be dropped"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.title, func(t *testing.T) {
 			a := checked(t, test.source, Features{})
 			got := rewrote(t, test.source, a, Passes{Globals: true})
@@ -209,7 +205,7 @@ func TestData(t *testing.T) {
 	whole := module(
 		section(SectionMemory, vector(raw(0, 0x80, 0x80, 4))), // 65,536 pages, 4 GiB
 		section(SectionData, vector(concat(at(0x7d), name("abc")), concat(at(0x80, 0x80, 0x7c), name("d")), concat(at(0x80, 0x80, 0x80, 0x80, 0x78), name("e")))))
-	tests := []struct {
+	for _, test := range []struct {
 		title  string
 		source []byte
 		data   []Segment
@@ -229,8 +225,7 @@ func TestData(t *testing.T) {
 		{"memory.init", fixtureWithData(at(0), 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 8, 0, 0), nil, "an instruction uses a data segment"},
 		{"data.drop", fixtureWithData(at(0), 0xfc, 9, 0), nil, "an instruction uses a data segment"},
 		{"memory.copy", fixtureWithData(at(0), 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 10, 0, 0), []Segment{{0, []byte("abc")}}, ""},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.title, func(t *testing.T) {
 			a := checked(t, test.source, Features{})
 			got := rewrote(t, test.source, a, Passes{Data: true})
@@ -257,7 +252,7 @@ func TestForks(t *testing.T) {
 		)
 	}
 	const wasi = "wasi_snapshot_preview1"
-	tests := []struct {
+	for _, test := range []struct {
 		title  string
 		source []byte
 		want   bool
@@ -271,8 +266,7 @@ func TestForks(t *testing.T) {
 		{"another host's", build("_start", 0, 0, "env", "fd_read", 2), false},
 		{"of another type", build("_start", 0, 0, wasi, "fd_read", 0), false},
 		{"nothing", module(), false},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.title, func(t *testing.T) {
 			a := checked(t, test.source, Features{TailCalls: true})
 			got := rewrote(t, test.source, a, Passes{Fork: true})
@@ -281,9 +275,7 @@ func TestForks(t *testing.T) {
 			entry, found := m.ExportedFunction(ForkName)
 			assert.Equal(t, test.want, found)
 			assert.Empty(t, entry)
-			for _, passes := range passesOf() {
-				checkRewritten(t, test.source, a, passes)
-			}
+			checkAllPasses(t, test.source, a)
 		})
 	}
 }

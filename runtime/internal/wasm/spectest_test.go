@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -62,42 +60,6 @@ func commands(t *testing.T, dir string) []command {
 	return found
 }
 
-// suite is a folder of the specification's tests and what is known of it.
-type suite struct {
-	name string
-	// refused counts the valid modules that are refused, by the proposal they need.
-	refused map[string]int
-	// inBodies are the malformed modules whose fault lies in the instructions of a
-	// function body, which Inspect does not look at.
-	inBodies []string
-}
-
-func suites() []suite {
-	return []suite{
-		{name: "v1", inBodies: slices.Concat(
-			files("binary-leb128", 40, 43), // integers in instructions
-			files("binary-leb128", 65, 72),
-			files("binary", 32, 32), // the zero bytes of call_indirect
-			files("binary", 37, 46), // and of memory.grow and memory.size
-			files("binary", 80, 80), // br_table
-		)},
-		{name: "v2", inBodies: slices.Concat(
-			files("align", 109, 113), // alignments of loads
-			files("binary-leb128", 41, 42),
-			files("binary-leb128", 67, 70),
-			files("binary-leb128", 82, 82),
-			files("binary", 41, 50),
-			files("binary", 66, 67), // data.drop and memory.init without a data count
-			files("binary", 111, 111),
-		)},
-		{name: "exception-handling", refused: map[string]int{exceptionHandling: 11, garbageCollection: 2}},
-		{name: "extended-const", refused: map[string]int{extendedConstants: 9}},
-		{name: "tail-call"}, // a matter of bodies alone
-		{name: "threads", refused: map[string]int{threads: 2}},
-		{name: "typed-function-references", refused: map[string]int{functionReferences: 76}},
-	}
-}
-
 // files are the names of the modules first to last of a script.
 func files(script string, first, last int) []string {
 	var names []string
@@ -105,45 +67,6 @@ func files(script string, first, last int) []string {
 		names = append(names, fmt.Sprintf("%s.%d.wasm", script, n))
 	}
 	return names
-}
-
-func TestSpecification(t *testing.T) {
-	root := filepath.Join(wazeroDir(t), "internal", "integration_test", "spectest")
-	for _, s := range suites() {
-		t.Run(s.name, func(t *testing.T) {
-			dir := filepath.Join(root, s.name, "testdata")
-			refused, inBodies, counts := map[string]int{}, []string(nil), map[string]int{}
-			listed := commands(t, dir)
-			present, err := filepath.Glob(filepath.Join(dir, "*.wasm"))
-			require.NoError(t, err)
-			require.Len(t, listed, len(present), "each module in the folder belongs to a command")
-			for _, c := range listed {
-				source := read(t, filepath.Join(dir, c.Filename))
-				m, err := Inspect(source)
-				counts[c.Type+", "+outcome(err)]++
-				switch {
-				case err == nil:
-					checkModule(t, source, m)
-					if c.Type == "assert_malformed" {
-						inBodies = append(inBodies, c.Filename)
-					}
-				case c.valid():
-					require.ErrorIs(t, err, ErrUnsupported, c.Filename)
-					refused[proposal(t, err)]++
-				}
-			}
-			for _, key := range slices.Sorted(maps.Keys(counts)) {
-				t.Logf("%s: %d", key, counts[key])
-			}
-			assert.Equal(t, len(s.refused), len(refused))
-			for key, n := range s.refused {
-				assert.Equal(t, n, refused[key], "valid modules refused for %s", key)
-			}
-			slices.Sort(inBodies)
-			slices.Sort(s.inBodies)
-			assert.Equal(t, s.inBodies, inBodies, "malformed modules that are accepted")
-		})
-	}
 }
 
 func outcome(err error) string {

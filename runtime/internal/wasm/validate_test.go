@@ -125,7 +125,7 @@ func TestValidateModules(t *testing.T) {
 	imported := section(SectionImport, vector(concat(name("m"), name("g"), raw(3, byte(I32), 1))))
 	table := section(SectionTable, vector(raw(0x70, 0, 1)))
 	global := func(content ...byte) []byte { return section(SectionGlobal, vector(content)) }
-	tests := []struct {
+	for _, test := range []struct {
 		title  string
 		source []byte
 		want   string
@@ -145,8 +145,7 @@ func TestValidateModules(t *testing.T) {
 		{"data for another memory", module(oneMemory, section(SectionData, vector(concat(raw(2, 1), i32Zero, raw(0))))), "data section at byte 16: a data segment is for memory 1"},
 		{"load without a memory", module(oneType, oneFunc, section(SectionCode, vector(body(noLocals, 0x41, 0, 0x28, 0, 0, 0x1a)))), "code section at byte 25: i32.load needs a memory, there is none"},
 		{"memory.init without a data count", module(oneType, oneFunc, oneMemory, section(SectionCode, vector(body(noLocals, 0, 0xfc, 8, 0, 0))), section(SectionData, vector(raw(1, 0)))), "code section at byte 29: memory.init needs a data count section"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.title, func(t *testing.T) {
 			_, err := check(test.source, Bounds{}, Features{})
 			require.EqualError(t, err, test.want)
@@ -167,7 +166,7 @@ func TestValidateEverything(t *testing.T) {
 }
 
 func TestValidateRefusesProposals(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		title, proposal string
 		instructions    []byte
 	}{
@@ -186,8 +185,7 @@ func TestValidateRefusesProposals(t *testing.T) {
 		{"return_call_indirect", tailCalls, raw(0x41, 0, 0x13, 0, 0)},
 		{"block with an exnref", exceptionHandling, raw(0x02, 0x69)},
 		{"a memory index", multipleMemories, raw(0x41, 0, 0x28, 0x42, 1, 0)},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.title, func(t *testing.T) {
 			_, err := check(fixture(test.instructions...), Bounds{}, Features{})
 			require.ErrorIs(t, err, ErrUnsupported)
