@@ -113,7 +113,9 @@ func TestAttackTimesInRecords(t *testing.T) {
 	m := named(t, "outer", measuring(`{"name":"leaf","arguments":{}}`), "permissions: {tools: [leaf]}\nlimits: {fuel: 1000000}")
 	h.load(t, m, calling("leaf"))
 	output := ""
-	h.tools["leaf"] = answers(tool.Result{Success: true, Output: output})
+	h.tools["leaf"] = goTool(func(context.Context, tool.Invocation) (tool.Outcome, error) {
+		return tool.Outcome{Result: tool.Result{Success: true, Output: output}}, nil
+	})
 	used := func(took time.Duration) int64 {
 		h.took = took
 		outcome := h.mustCall(t, "outer", "{}")
