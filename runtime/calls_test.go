@@ -187,6 +187,15 @@ func TestNobodyMakesCalls(t *testing.T) {
 	assert.Equal(t, "unavailable", outcome.HostCalls[0].Status)
 }
 
+// searchThrough has a tool call another one through a host.
+func searchThrough(t *testing.T, host tool.Host) (tool.Outcome, error) {
+	t.Helper()
+	research := load(t, newRuntime(t, Options{}), named(t, "research", callprobe, "permissions: {tools: [search]}"), calling("search"))
+	made := invocation(t, steps(asks("search")), nil)
+	made.Host = host
+	return research.Invoke(t.Context(), made)
+}
+
 // TestWhatTheHostRefuses is a limit for the guest, or the end of what it can ask.
 func TestWhatTheHostRefuses(t *testing.T) {
 	for kind, want := range map[tool.Kind]struct {
@@ -197,11 +206,7 @@ func TestWhatTheHostRefuses(t *testing.T) {
 		tool.Deadline:  {4, "deadline: in words"},
 		tool.Cancelled: {7, "unavailable: in words"},
 	} {
-		m := named(t, "research", callprobe, "permissions: {tools: [search]}")
-		research := load(t, newRuntime(t, Options{}), m, calling("search"))
-		made := invocation(t, steps(asks("search")), nil)
-		made.Host = refusing(&tool.Error{Op: "call", Kind: kind, Message: "in words"})
-		outcome, err := research.Invoke(t.Context(), made)
+		outcome, err := searchThrough(t, refusing(&tool.Error{Op: "call", Kind: kind, Message: "in words"}))
 		require.NoError(t, err)
 		failure := decode[came](t, results(t, outcome)[0]).Failure
 		require.NotNil(t, failure)
@@ -218,11 +223,7 @@ func TestHostFails(t *testing.T) {
 		"error": refusing(fmt.Errorf("at 10.0.0.1")), "internal": refusing(&tool.Error{Kind: tool.Internal, Message: "at 10.0.0.1"}),
 		"panic": callsBy(func(context.Context, tool.Call) (tool.Record, error) { panic("a bug") }),
 	} {
-		m := named(t, "research", callprobe, "permissions: {tools: [search]}")
-		research := load(t, newRuntime(t, Options{}), m, calling("search"))
-		made := invocation(t, steps(asks("search")), nil)
-		made.Host = host
-		outcome, err := research.Invoke(t.Context(), made)
+		outcome, err := searchThrough(t, host)
 		require.ErrorIs(t, err, tool.Internal, name)
 		assert.NotContains(t, outcome.Result.Error, "10.0.0.1")
 		require.Len(t, outcome.HostCalls, 1)
