@@ -7,6 +7,11 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
+// kindTypes are the types of the kinds of values.
+var kindTypes = [...]Types{
+	jsontext.Null: Null, jsontext.Bool: Boolean, jsontext.Number: Number, jsontext.String: String, jsontext.Array: Array, jsontext.Object: Object,
+}
+
 // evaluation applies schemas to values. With a report it collects all that does not fit,
 // and without one it ends at the first, which is how most values are checked.
 type evaluation struct{ meter }
@@ -24,7 +29,10 @@ func (e *evaluation) fits(n *Node, v jsontext.Value, r *report, seen *marks) boo
 }
 
 func (e *evaluation) evaluate(n *Node, v jsontext.Value, r *report, seen *marks) bool {
-	kind := TypeOf(v.Text())
+	kind := kindTypes[v.Kind()]
+	if kind == Number {
+		kind = typeOfNumber(v.Text())
+	}
 	switch {
 	case n.never:
 		e.report(r, finding{keyword: "false", message: "not allowed here; leave it out"})

@@ -42,7 +42,15 @@ func TypeOf(text string) Types {
 	case 'n':
 		return Null
 	}
-	if checkNumber(text) == nil && (isInteger(text) || parseDecimal(text).isWhole()) {
+	if checkNumber(text) != nil {
+		return Fraction
+	}
+	return typeOfNumber(text)
+}
+
+// typeOfNumber returns the type of a number that values may hold.
+func typeOfNumber(text string) Types {
+	if isInteger(text) || parseDecimal(text).isWhole() {
 		return Integer
 	}
 	return Fraction
