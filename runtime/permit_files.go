@@ -155,7 +155,7 @@ func fileGrants(grants []manifests.FileGrant, module string) (grantedFiles, erro
 func sameHost(a, b permission.HostTemplate) bool {
 	first, err := filepath.Abs(a.String())
 	if err != nil {
-		return a.String() == b.String()
+		return a.Covers(b) && b.Covers(a)
 	}
 	second, err := filepath.Abs(b.String())
 	return err == nil && first == second

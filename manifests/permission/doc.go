@@ -3,9 +3,9 @@
 // here: two parsers of one text could disagree on what it allows.
 //
 // Each value is parsed from text and has one canonical form. String returns it, and it parses to
-// the same value. All values except [HostTemplate] are sets: Matches reports whether one includes
-// something that a guest names, Covers whether it includes all of another value, and Intersect
-// returns what two values have in common. Zero values include nothing.
+// the same value. Matches reports whether a value includes something that a guest names, Covers
+// whether it includes all of another value, and Intersect returns what two values have in common.
+// Zero values include nothing.
 //
 // Parse errors are of type [*Error] and match [ErrInvalid]. Texts may come from untrusted sources,
 // and no function panics. All values are immutable and safe for concurrent use.

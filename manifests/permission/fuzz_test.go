@@ -1,7 +1,6 @@
 package permission_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -137,39 +136,58 @@ func FuzzGuestPath(f *testing.F) {
 	})
 }
 
-// FuzzHostTemplate: no template and no value leads to a path outside the literal part.
+// FuzzHostTemplate: no template and no value leads to a path outside the literal part, and
+// templates behave as the sets of the directories that they name.
 func FuzzHostTemplate(f *testing.F) {
-	for _, seed := range []string{
-		"ws/{id}", "ws/{a}", "ws/{id}/x", "ws/b/{c}", "{id}", "..", "/{a}/{a}", "/{b}/c", "a/../{b}", "a/../b", "{a}/..", ".", "/", "//", "{a}/{b}/{a}", "{b}/{b}/{c}",
+	for _, seed := range [][2]string{
+		{"ws/{id}", "ws/{a}"}, {"ws/{id}/x", "ws/b/{c}"}, {"{id}", ".."}, {"/{a}/{a}", "/{b}/c"}, {"a/../{b}", "a/../b"}, {"{a}/..", "."}, {"/", "//"}, {"{a}/{b}/{a}", "{b}/{b}/{c}"},
 	} {
 		for _, value := range []string{"p1", "..", "a/b", "\x00", "."} {
-			f.Add(seed, value, "b")
+			f.Add(seed[0], seed[1], value, "b")
 		}
 	}
-	f.Fuzz(func(t *testing.T, text, value, other string) {
-		template, err := permission.ParseHostTemplate(text)
+	f.Fuzz(func(t *testing.T, x, y, value, other string) {
+		a, err := permission.ParseHostTemplate(x)
 		if err != nil {
 			require.ErrorIs(t, err, permission.ErrInvalid)
 			return
 		}
-		again, err := permission.ParseHostTemplate(template.String())
+		again, err := permission.ParseHostTemplate(a.String())
 		require.NoError(t, err)
-		require.Equal(t, template, again)
+		require.Equal(t, a, again)
+		require.True(t, a.Covers(a))
 		values := map[string]string{}
-		for i, key := range template.Keys() {
+		for i, key := range a.Keys() {
 			values[key] = []string{value, other}[i%2]
 		}
-		elements, err := template.Elements(values)
+		elements, err := a.Elements(values)
 		for _, name := range elements {
 			require.NotContains(t, []string{"", ".", ".."}, name)
 			require.NotContains(t, name, "/")
 		}
-		if err == nil {
-			below, err := template.Path(values)
+		b, wrong := permission.ParseHostTemplate(y)
+		if err != nil || wrong != nil {
+			return
+		}
+		both, overlap := a.Intersect(b)
+		_, swapped := b.Intersect(a)
+		require.Equal(t, overlap, swapped)
+		if overlap {
+			require.True(t, a.Covers(both) && b.Covers(both), "%q of %q and %q", both, a, b)
+			parsed, err := permission.ParseHostTemplate(both.String())
 			require.NoError(t, err)
-			inside, err := filepath.Rel(template.Base(), below)
-			require.NoError(t, err)
-			require.True(t, filepath.IsLocal(inside), "%q with %q is %q", text, values, below)
+			require.Equal(t, both, parsed)
+		}
+		if a.Covers(b) {
+			require.True(t, overlap && both.Covers(b))
+		}
+		dir := a.Base()
+		for _, name := range elements {
+			dir += "/" + name
+		}
+		if literal, err := permission.ParseHostTemplate(dir); err == nil && len(literal.Keys()) == 0 {
+			require.True(t, a.Matches(dir), "%q is %q with %q", dir, a, values)
+			require.Equal(t, b.Matches(dir), overlap && both.Matches(dir), "%q in %q and %q", dir, a, b)
 		}
 	})
 }

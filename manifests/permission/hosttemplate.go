@@ -18,7 +18,10 @@ const (
 )
 
 // HostTemplate is a host directory whose path may have context values as elements:
-// "./workspaces/{project_id}". The zero value is no directory and cannot be opened.
+// "./workspaces/{project_id}". For Matches, Covers and Intersect it is the set of directories that
+// it names with all possible values. Paths are compared as written: links and ".." are not
+// followed, and a relative path is never equal to an absolute one. The zero value is no directory
+// and cannot be opened.
 type HostTemplate struct {
 	// base is the literal part before the first placeholder. It is empty only in the zero value.
 	base string
@@ -27,8 +30,6 @@ type HostTemplate struct {
 
 // element is one literal path element, or a placeholder if key is set.
 type element struct{ literal, key string }
-
-var placeholder = regexp.MustCompile(`^\{[A-Za-z_][A-Za-z0-9_]{0,63}\}$`)
 
 const hostTemplateFix = "write a path such as ./workspaces/{project_id}, in which an element may be a context value as a whole"
 
@@ -56,6 +57,7 @@ func readHostTemplate(text string) (t HostTemplate, problem string) {
 	}
 	volume := filepath.VolumeName(text)
 	rooted := len(text) > len(volume) && os.IsPathSeparator(text[len(volume)])
+	placeholder := regexp.MustCompile(`^\{[A-Za-z_][A-Za-z0-9_]{0,63}\}$`)
 	var base []string
 	for _, name := range strings.FieldsFunc(text[len(volume):], isSeparator) {
 		braces := strings.ContainsAny(name, "{}")
@@ -85,17 +87,25 @@ func isSeparator(r rune) bool { return r < utf8.RuneSelf && os.IsPathSeparator(u
 // String returns the path with its placeholders, without "." elements and doubled separators. It
 // contains a host path, so it is only for the operator.
 func (t HostTemplate) String() string {
-	var names []string
-	for _, e := range t.rest {
-		if e.key != "" {
-			names = append(names, "{"+e.key+"}")
-		} else {
-			names = append(names, e.literal)
-		}
+	names := make([]string, len(t.rest))
+	for i, e := range t.rest {
+		names[i] = e.String()
 	}
-	rest := strings.Join(names, string(os.PathSeparator))
+	return t.join(names)
+}
+
+func (e element) String() string {
+	if e.key != "" {
+		return "{" + e.key + "}"
+	}
+	return e.literal
+}
+
+// join returns the base with elements below it.
+func (t HostTemplate) join(below []string) string {
+	rest := strings.Join(below, string(os.PathSeparator))
 	switch {
-	case rest == "":
+	case rest == "" || t.base == "":
 		return t.base
 	case t.base == ".":
 		return rest
@@ -194,6 +204,88 @@ func IsElement(name string) bool {
 	return !strings.ContainsAny(name, `\:*?"<>|`) && !strings.HasSuffix(name, ".") && !strings.HasSuffix(name, " ")
 }
 
+// Matches reports whether the template names a path with some values.
+func (t HostTemplate) Matches(dir string) bool {
+	other, problem := readHostTemplate(dir)
+	return problem == "" && len(other.Keys()) == 0 && t.Covers(other)
+}
+
+// Covers reports whether the template names every directory that the other one names.
+func (t HostTemplate) Covers(other HostTemplate) bool {
+	ours, theirs, same := t.beside(other)
+	if !same {
+		return false
+	}
+	// Their placeholders can have any value, so ours must match them as they are.
+	taken := map[string]element{}
+	for i, e := range ours {
+		if e.key == "" {
+			if e != theirs[i] {
+				return false
+			}
+			continue
+		}
+		if earlier, again := taken[e.key]; again && earlier != theirs[i] || theirs[i].key == "" && elementProblem(theirs[i].literal) != "" {
+			return false
+		}
+		taken[e.key] = theirs[i]
+	}
+	return true
+}
+
+// Intersect returns the directories that both templates name, or false if there are none. The
+// result uses the placeholder names of t.
+func (t HostTemplate) Intersect(other HostTemplate) (HostTemplate, bool) {
+	ours, theirs, same := t.beside(other)
+	if !same {
+		return HostTemplate{}, false
+	}
+	// Elements at the same place have the same value. parents leads from a placeholder of either
+	// side to what it equals, and to a literal if there is one.
+	type node struct {
+		element
+		ours bool
+	}
+	parents := map[node]node{}
+	find := func(n node) node {
+		for n.key != "" {
+			parent, found := parents[n]
+			if !found {
+				return n
+			}
+			n = parent
+		}
+		return node{element: n.element}
+	}
+	for i := range ours {
+		a, b := find(node{ours[i], true}), find(node{theirs[i], false})
+		switch {
+		case a == b:
+		case a.key == "" && b.key == "":
+			return HostTemplate{}, false
+		case a.key == "" && elementProblem(a.literal) != "", b.key == "" && elementProblem(b.literal) != "":
+			return HostTemplate{}, false
+		case a.key == "" || !b.ours && b.key != "":
+			parents[b] = a
+		default:
+			parents[a] = b
+		}
+	}
+	both := HostTemplate{}
+	anchor, _ := t.elements()
+	var base []string
+	for _, e := range ours {
+		switch found := find(node{e, true}).element; {
+		case found.key == "" && len(both.rest) == 0:
+			base = append(base, found.literal)
+		default:
+			both.rest = append(both.rest, found)
+		}
+	}
+	both.base = anchored(anchor, base)
+	return both, true
+}
+
 // anchored returns a literal path. The anchor is what precedes the elements of a path: the volume,
 // and a separator if the path is rooted.
 func anchored(anchor string, names []string) string {
@@ -201,4 +293,26 @@ func anchored(anchor string, names []string) string {
 		return anchor + "."
 	}
 	return anchor + strings.Join(names, string(os.PathSeparator))
+}
+
+// elements returns the whole path: its anchor and its elements.
+func (t HostTemplate) elements() (anchor string, all []element) {
+	anchor = filepath.VolumeName(t.base)
+	rest := t.base[len(anchor):]
+	if rest != "" && os.IsPathSeparator(rest[0]) {
+		anchor += string(os.PathSeparator)
+	}
+	for _, name := range strings.FieldsFunc(rest, isSeparator) {
+		if name != "." {
+			all = append(all, element{literal: name})
+		}
+	}
+	return anchor, append(all, t.rest...)
+}
+
+// beside returns the elements of two templates, and whether they have the same anchor and length.
+func (t HostTemplate) beside(other HostTemplate) (ours, theirs []element, same bool) {
+	anchor, ours := t.elements()
+	otherAnchor, theirs := other.elements()
+	return ours, theirs, t.base != "" && other.base != "" && anchor == otherAnchor && len(ours) == len(theirs)
 }

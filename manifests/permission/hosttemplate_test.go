@@ -65,3 +65,44 @@ func TestHostTemplatePath(t *testing.T) {
 		}
 	}
 }
+
+func TestHostTemplateSets(t *testing.T) {
+	for _, c := range []struct {
+		a, b   string
+		covers bool   // a covers b
+		both   string // what both name; empty: nothing
+	}{
+		{"/ws", "/ws", true, "/ws"},
+		{"/ws", "/other", false, ""},
+		{"/ws", "ws", false, ""},
+		{"/ws", "/ws/a", false, ""},
+		{"/ws/{id}", "/ws/a", true, "/ws/a"},
+		{"/ws/a", "/ws/{id}", false, "/ws/a"},
+		{"/ws/{id}", "/ws/{other}", true, "/ws/{id}"},
+		{"/ws/{id}/{id}", "/ws/{a}/{b}", false, "/ws/{id}/{id}"},
+		{"/ws/{a}/{b}", "/ws/{id}/{id}", true, "/ws/{a}/{a}"},
+		{"/ws/{a}/x", "/ws/y/{b}", false, "/ws/y/x"},
+		{"/{a}/{a}", "/x/{b}", false, "/x/x"},
+		{"/{a}/{a}", "/x/y", false, ""},
+		{"/{a}/{b}", "/{b}/x", true, "/{a}/x"},
+		{"/{a}/{b}/{a}", "/{c}/{c}/{d}", false, "/{a}/{a}/{a}"},
+		{"{a}", "..", false, ""},
+		{"{a}", "b", true, "b"},
+		{".", ".", true, "."},
+		{".", "/", false, ""},
+		{".", "{a}", false, ""},
+		{"../a", "../{b}", false, "../a"},
+	} {
+		a, b := hostTemplate(t, c.a), hostTemplate(t, c.b)
+		assert.Equal(t, c.covers, a.Covers(b), "%s covers %s", c.a, c.b)
+		both, overlap := a.Intersect(b)
+		assert.Equal(t, filepath.FromSlash(c.both), both.String(), "%s and %s", c.a, c.b)
+		assert.Equal(t, c.both != "", overlap)
+		_, swapped := b.Intersect(a)
+		assert.Equal(t, overlap, swapped)
+	}
+	none := permission.HostTemplate{}
+	assert.False(t, none.Covers(none) || none.Matches("") || none.Matches(".") || hostTemplate(t, ".").Covers(none))
+	assert.True(t, hostTemplate(t, "/ws/{id}").Matches(filepath.FromSlash("/ws/p1")))
+	assert.False(t, hostTemplate(t, "/ws/{id}").Matches(filepath.FromSlash("/ws/{id}")), "a template is no directory")
+}
