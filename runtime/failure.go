@@ -202,7 +202,9 @@ func (r *run) quote(message, words string) string {
 // deniedBy returns the outcome of a call that failed because of a denial, which is then the last of
 // its denials.
 func (r *run) deniedBy(result tool.Result, denial tool.Denial) (tool.Outcome, error) {
-	same := func(d tool.Denial) bool { return d.Value == denial.Value && d.Rule == denial.Rule && d.Permission == denial.Permission }
+	same := func(d tool.Denial) bool {
+		return d.Value == denial.Value && d.Rule == denial.Rule && d.Permission == denial.Permission
+	}
 	r.denials = append(slices.DeleteFunc(r.denials, same), denial)
 	message := fmt.Sprintf("denied: %s %s: %s", denial.Permission, denial.Value, denial.Rule)
 	switch {
