@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -174,4 +175,144 @@ func TestModulesInUseAreNotEvicted(t *testing.T) {
 	}
 	group.Wait()
 	assert.Equal(t, 1, e.loaded())
+}
+
+// TestResetInstancesAreAsNew: after a reset the memory, its size and the globals are byte for
+// byte those of a new instance, whatever ran before: kernels of all sizes, also some that trap
+// or are stopped in the middle. The control is that they are not without a reset.
+func TestResetInstancesAreAsNew(t *testing.T) {
+	for _, scanning := range []bool{true, false} {
+		for _, language := range []guests.Language{guests.C, guests.Rust} {
+			e := newEngine(t, Options{}, nil)
+			if !scanning {
+				require.NoError(t, e.pages.close())
+				e.pages = nil
+			}
+			testResets(t, kernelModule(t, e, language))
+		}
+	}
+}
+
+func testResets(t *testing.T, module *Module) {
+	fresh, _, err := module.instantiate(t.Context(), 64*mebibyte)
+	require.NoError(t, err)
+	defer fresh.close(t.Context())
+	want := fresh.state()
+	used, _, err := module.instantiate(t.Context(), 64*mebibyte)
+	require.NoError(t, err)
+	defer used.close(t.Context())
+
+	random := rand.New(rand.NewPCG(1, 2))
+	kernels := guests.AllKernels()
+	changed := 0
+	for range 400 {
+		kernel := kernels[random.IntN(len(kernels))]
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(3))*time.Millisecond)
+		size := uint64(random.IntN(200))
+		switch random.IntN(10) {
+		case 0:
+			size = uint64(uint32(random.Int32())) // too much for the time, or for the memory
+		case 1:
+			size = uint64(kernel.Size)
+		}
+		_ = used.kernel(ctx, kernel.Name, size)
+		cancel()
+		if random.IntN(4) == 0 {
+			_, _ = used.wasm.Memory().Grow(uint32(random.IntN(20)))
+		}
+		if random.IntN(4) == 0 {
+			scribble(random, used.memory.contents())
+		}
+		discard(used.memory.contents())
+		if !assert.ObjectsAreEqual(want, used.state()) {
+			changed++
+		}
+		require.NoError(t, used.reset())
+		require.True(t, assert.ObjectsAreEqual(want, used.state()), "after %s(%d)", kernel.Name, size)
+	}
+	assert.Greater(t, changed, 100, "control: runs leave traces")
+	got, err := used.wasm.ExportedFunction(kernels[0].Name).Call(new(meter).with(t.Context()), uint64(kernels[0].Size))
+	require.NoError(t, err)
+	assert.Equal(t, kernels[0].Checksum, got[0])
+}
+
+// scribble writes to places all over the memory.
+func scribble(random *rand.Rand, memory []byte) {
+	for range random.IntN(2000) {
+		memory[random.IntN(len(memory))] = byte(random.Uint32())
+	}
+}
+
+// TestEvictionHammer: callers of more programs than there is room for, which compile what was
+// evicted and start it again, beside each other.
+func TestEvictionHammer(t *testing.T) {
+	e := newEngine(t, Options{ModuleBytes: 1 << 20, Functions: wasi.Functions()}, nil)
+	tool, err := guests.Command(t.Context(), guests.C, t.TempDir())
+	require.NoError(t, err)
+	var sources [][]byte
+	for n := range byte(8) { // a custom section makes another module of it
+		sources = append(sources, append(append([]byte(nil), tool...), 0, 2, 1, 'a'+n))
+	}
+	start := Start{MemoryLimit: 4 * mebibyte, Timeout: time.Minute, Fuel: 1 << 40, Context: func(ctx context.Context) context.Context {
+		return wasi.With(ctx, &wasi.System{Args: []string{"tool"}, Starting: &wasi.Starting{}})
+	}}
+	call := guests.NewCall(100)
+	answer := func(source []byte) error {
+		module, err := e.Compile(t.Context(), source)
+		if err != nil {
+			return err
+		}
+		p, err := module.Start(t.Context(), start)
+		if err != nil {
+			return err
+		}
+		for range 3 {
+			out := &wasi.Output{Limit: 1 << 20}
+			ctx := wasi.With(t.Context(), &wasi.System{Args: []string{"tool"}, Stdin: call.Input, Stdout: out})
+			if _, err := p.Run(ctx, Run{}); err != nil {
+				return err
+			}
+			if err := call.Check(out.Bytes); err != nil {
+				return err
+			}
+		}
+		return p.Drop()
+	}
+	evicted := 0
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for caller := range 8 {
+		group.Go(func() {
+			for n := range 30 {
+				err := answer(sources[(caller*7+n*3)%len(sources)])
+				mu.Lock()
+				if err != nil && assert.ErrorIs(t, err, ErrEvicted) {
+					evicted++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	assert.LessOrEqual(t, e.loaded(), 8)
+	t.Logf("%d of 240 found their module evicted", evicted)
+}
+
+// kernelModule compiles the kernels of a language: they write to memory, grow it, and have
+// globals.
+func kernelModule(t *testing.T, e *Engine, language guests.Language) *Module {
+	t.Helper()
+	source, err := guests.Kernels(t.Context(), language, t.TempDir())
+	require.NoError(t, err)
+	module, err := e.Compile(t.Context(), source)
+	require.NoError(t, err)
+	require.Empty(t, module.rewritten.unrestorable)
+	return module
+}
+
+// kernel calls a kernel, in place of a run.
+func (i *instance) kernel(ctx context.Context, name string, size uint64) error {
+	fuel := &meter{}
+	_, err := i.wasm.ExportedFunction(name).Call(fuel.with(ctx), size)
+	return classify(ctx, "run", err)
 }
