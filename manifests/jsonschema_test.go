@@ -131,6 +131,20 @@ func TestJSONSchemaRefuses(t *testing.T) {
 		require.ErrorIs(t, err, ErrInvalid, source)
 	}
 	for _, members := range []string{
+		`"stderr":"public"`,
+		`"success_codes":1`,
+		`"success_codes":[256]`,
+		`"success_codes":[-1]`,
+		`"success_codes":[1.5]`,
+		`"success_codes":[0,0]`,
+		`"success_codes":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]`,
+	} {
+		source := `{"schema":"caisson/v1","name":"a","description":"b","module":{"path":"a.wasm",` + members + `}}`
+		require.Error(t, manifest.Validate(t.Context(), []byte(source)), source)
+		_, err := Parse("tool.json", []byte(source))
+		require.ErrorIs(t, err, ErrInvalid, source)
+	}
+	for _, members := range []string{
 		``, `"permissions":{},`, `"limits":{},`, `"context":[],`, `"tests":[],`, `"behavior":{"snapshot":"auto"},`, `"module":{"path":"a.wasm"},`,
 	} {
 		source := `{"schema":"caisson/v1","name":"a","description":"b",` + members + `"execution":"client"}`

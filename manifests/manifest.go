@@ -83,6 +83,10 @@ type Module struct {
 	Args   []ArgTemplate
 	Stdin  Stdin
 	Stdout Stdout
+	Stderr Stderr
+	// SuccessCodes are the exit codes besides 0 that are a success, sorted. Programs such as grep use
+	// one to say that they found nothing.
+	SuccessCodes []int
 }
 
 // ABI is a guest contract. The zero value means that it is detected.
@@ -121,6 +125,13 @@ const (
 	StdoutJSON   Stdout = "json"
 	StdoutText   Stdout = "text"
 )
+
+// Stderr says who may read a program's standard error. The zero value means that its end is quoted
+// in failures for which the tool gave no reason of its own; models read these.
+type Stderr string
+
+// StderrPrivate keeps standard error out of what models read. People find it in the call's log.
+const StderrPrivate Stderr = "private"
 
 // Limits are the limits that the tool requests. A zero field means the runtime's default.
 type Limits struct {

@@ -33,7 +33,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 	assert.Equal(t, "web", m.Category)
 	assert.Equal(t, manifests.Module{
 		Path: "fetch_page.wasm", SHA256: "9f2c0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7", ABI: manifests.ABIWASI,
-		Stdin: manifests.Stdin{Mode: manifests.StdinArguments}, Stdout: manifests.StdoutAuto,
+		Stdin: manifests.Stdin{Mode: manifests.StdinArguments}, Stdout: manifests.StdoutAuto, Stderr: manifests.StderrPrivate, SuccessCodes: []int{1},
 	}, m.Module)
 	assert.JSONEq(t, `{"type":"object"}`, string(m.Result.JSON()))
 	assert.Equal(t, manifests.Permissions{
@@ -175,10 +175,10 @@ func TestContextNamesCannotBeImitated(t *testing.T) {
 func TestLine(t *testing.T) {
 	m := load(t, "fetch_page.tool.yaml")
 	for path, line := range map[string]int{
-		"schema": 1, "permissions": 17, "permissions.network": 19, "permissions.network[0].host": 19, "permissions.network[7].host": 19,
-		"permissions.tools[0]": 23, "limits.memory": 25, "tests[1].expect.output": 47, "nowhere": 0, "": 0,
-		`tests[1].files["/project/page.html"]`: 43,
-		`tests[1].files["/not.there"]`:         43,
+		"schema": 1, "permissions": 19, "permissions.network": 21, "permissions.network[0].host": 21, "permissions.network[7].host": 21,
+		"permissions.tools[0]": 25, "limits.memory": 27, "tests[1].expect.output": 49, "nowhere": 0, "": 0,
+		`tests[1].files["/project/page.html"]`: 45,
+		`tests[1].files["/not.there"]`:         45,
 	} {
 		assert.Equal(t, line, m.Line(path), path)
 	}

@@ -15,9 +15,11 @@ import (
 )
 
 const (
-	maxPath        = 1024
-	maxArgElements = 256
-	maxArgBytes    = 4096
+	maxPath         = 1024
+	maxArgElements  = 256
+	maxArgBytes     = 4096
+	maxExitCode     = 255
+	maxSuccessCodes = 16
 )
 
 var (
@@ -37,6 +39,8 @@ func (r *reader) module(n *node, path string, m *Module) {
 		optional("args", &m.Args, listOf(r, maxArgElements, r.arg)),
 		optional("stdin", &m.Stdin, r.stdin),
 		optional("stdout", &m.Stdout, choice(r, StdoutAuto, StdoutResult, StdoutJSON, StdoutText)),
+		optional("stderr", &m.Stderr, choice(r, StderrPrivate)),
+		optional("success_codes", &m.SuccessCodes, r.exitCodes),
 	)
 	if m.Entry != "" && m.ABI == ABIWASI {
 		r.conflict(path+".entry", "a wasi program has no entry", "remove entry, or set abi: extism")
@@ -47,6 +51,30 @@ func (r *reader) module(n *node, path string, m *Module) {
 	if m.ABI == ABIExtism && m.Stdin.Mode != StdinArguments {
 		r.conflict(path+".stdin", "an extism plug-in has no standard input", "remove stdin, or set abi: wasi")
 	}
+	if m.ABI == ABIExtism && len(m.SuccessCodes) > 0 {
+		r.conflict(path+".success_codes", "an extism plug-in has no exit code", "remove success_codes, or set abi: wasi")
+	}
+}
+
+// exitCodes reads distinct exit codes. It returns them sorted and without 0, which is always a
+// success, so that lists with the same meaning are equal.
+func (r *reader) exitCodes(n *node, path string) []int {
+	var codes []int
+	code := integer(r, 0, maxExitCode)
+	r.list(n, path, maxSuccessCodes, func(n *node, path string) {
+		known := len(r.problems)
+		value := code(n, path)
+		switch {
+		case len(r.problems) > known:
+		case slices.Contains(codes, value):
+			r.repeated(n, path, n.text)
+		default:
+			codes = append(codes, value)
+		}
+	})
+	codes = slices.DeleteFunc(codes, func(code int) bool { return code == 0 })
+	slices.Sort(codes)
+	return codes
 }
 
 func (r *reader) modulePath(n *node, path string) string {

@@ -326,13 +326,18 @@ func distinctOf[E comparable](r *reader, most int, read parser[E]) parser[[]E] {
 			switch {
 			case element == invalid:
 			case slices.Contains(all, element):
-				r.add(n.at, path, DuplicateKey, strconv.Quote(fmt.Sprint(element))+" appears twice in the list", "keep one of the two")
+				r.repeated(n, path, strconv.Quote(fmt.Sprint(element)))
 			default:
 				all = append(all, element)
 			}
 		})
 		return all
 	}
+}
+
+// repeated reports the second of two equal elements of a list.
+func (r *reader) repeated(n *node, path, element string) {
+	r.add(n.at, path, DuplicateKey, element+" appears twice in the list", "keep one of the two")
 }
 
 // place returns the position of the value at path, or of the nearest enclosing value.

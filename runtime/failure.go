@@ -34,7 +34,7 @@ func (r *run) finish(ctx context.Context, used engine.Usage, err error) (tool.Ou
 	}
 	switch {
 	case errors.As(err, &exit):
-		if exit.Code != 0 && used.MemoryRefused > 0 && !r.reported() {
+		if r.isFailure(exit.Code) && used.MemoryRefused > 0 && !r.reported() {
 			if _, denied := r.cause(r.lastWords(), ""); !denied {
 				return r.outOfMemory(used)
 			}
@@ -186,10 +186,11 @@ func lastOf(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// quote adds the tool's last words to a message.
+// quote adds the tool's last words to a message, which models read, unless the manifest keeps them
+// private.
 func (r *run) quote(message, words string) string {
 	switch {
-	case words == "":
+	case words == "", r.tool.manifest.Module.Stderr == manifests.StderrPrivate:
 		return message
 	case message == "":
 		return words

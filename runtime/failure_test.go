@@ -29,6 +29,50 @@ func TestFailuresHoldTheToolsLastWords(t *testing.T) {
 	assert.Equal(t, "the tool exited with code 3", outcome.Result.Error)
 }
 
+// TestPrivateLastWords: what a program writes to standard error stays out of the failure that a
+// model reads, and still decides what the failure was.
+func TestPrivateLastWords(t *testing.T) {
+	private := manifest(t, "internal/guests/failing/failing.wasm", "module: {path: guest.wasm, stderr: private}")
+	guest := load(t, newRuntime(t, Options{}), private, manifests.Grants{})
+	outcome, err := invoke(t, guest, `{"log":"customer 4711 has no city","code":1}`)
+	require.NoError(t, err)
+	assert.Equal(t, tool.Result{Kind: tool.ToolFailed, Error: "the tool exited with code 1"}, outcome.Result)
+	assert.Equal(t, "customer 4711 has no city", outcome.Log, "people read it")
+
+	outcome, err = invoke(t, guest, `{"open":"/etc/x.conf","log":"customer 4711: cannot open /etc/x.conf","code":1}`)
+	require.ErrorIs(t, err, tool.Denied)
+	assert.True(t, strings.HasPrefix(outcome.Result.Error, "the tool exited with code 1; denied: files /etc/x.conf: "), outcome.Result.Error)
+	assert.NotContains(t, outcome.Result.Error, "4711")
+
+	outcome, err = invoke(t, guest, `{"open":"/etc/x.conf","log":"customer 4711 has no city","code":1}`)
+	require.NoError(t, err, "the log gives another reason than the denial")
+	assert.Equal(t, tool.Result{Kind: tool.ToolFailed, Error: "the tool exited with code 1"}, outcome.Result)
+
+	private = manifest(t, probe, "module: {path: guest.wasm, stderr: private}")
+	outcome, err = invoke(t, load(t, newRuntime(t, Options{}), private, manifests.Grants{}), `{"do":"panic","text":"customer 4711"}`)
+	require.NoError(t, err)
+	assert.Equal(t, "the tool exited with code 2", outcome.Result.Error, "nor is it in what a crash says")
+}
+
+// TestSuccessCodes: an exit code that the manifest lists is no failure of its own.
+func TestSuccessCodes(t *testing.T) {
+	m := manifest(t, "internal/guests/failing/failing.wasm", "module: {path: guest.wasm, success_codes: [0, 1]}")
+	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{})
+	for arguments, want := range map[string]tool.Result{
+		`{"code":1}`:                       {Success: true},
+		`{"code":0,"print":"a match"}`:     {Success: true, Output: "a match"},
+		`{"code":1,"print":"a match"}`:     {Success: true, Output: "a match"},
+		`{"code":1,"log":"no matches"}`:    {Success: true},
+		`{"code":2,"print":"half a line"}`: {Kind: tool.ToolFailed, Output: "half a line", Error: "the tool exited with code 2"},
+		`{"code":1,"print":"{\"success\":false,\"error\":\"no such city\"}"}`: {Kind: tool.ToolFailed, Error: "no such city"},
+		`{"code":257}`: {Kind: tool.ToolFailed, Error: "the tool exited with code 257"},
+	} {
+		outcome, err := invoke(t, guest, arguments)
+		require.NoError(t, err, arguments)
+		assert.Equal(t, want, outcome.Result, arguments)
+	}
+}
+
 func TestLastWords(t *testing.T) {
 	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, ""), manifests.Grants{})
 	long := strings.Repeat("a line of a log\n", 1000)

@@ -109,14 +109,18 @@ func (t *Tool) isClients() bool { return t.manifest.Execution == manifests.Execu
 // equal, calls can do the same. It may differ although calls can do the same; that costs only
 // another request for approval.
 type terms struct {
-	Name       string
-	Execution  manifests.Execution
-	Type       manifests.Type
-	ABI        manifests.ABI
-	Entry      string
-	Arguments  []string // the argv template
-	Stdin      manifests.Stdin
-	Stdout     manifests.Stdout
+	Name      string
+	Execution manifests.Execution
+	Type      manifests.Type
+	ABI       manifests.ABI
+	Entry     string
+	Arguments []string // the argv template
+	Stdin     manifests.Stdin
+	Stdout    manifests.Stdout
+	Stderr    manifests.Stderr
+	// SuccessCodes are the exit codes besides 0 that are a success.
+	SuccessCodes []int
+
 	Parameters json.RawMessage
 	Context    []string
 	Behavior   manifests.Behavior
@@ -144,7 +148,8 @@ type effectiveMount struct {
 func (p *permit) termsDigest(m *manifests.Manifest, limits Limits, grants manifests.Grants) ([sha256.Size]byte, error) {
 	t := terms{
 		Name: m.Name, Execution: m.Execution, Type: m.Type, ABI: m.Module.ABI, Entry: m.Module.Entry,
-		Stdin: m.Module.Stdin, Stdout: m.Module.Stdout, Parameters: m.ModelParameters, Context: m.Context,
+		Stdin: m.Module.Stdin, Stdout: m.Module.Stdout, Stderr: m.Module.Stderr,
+		SuccessCodes: m.Module.SuccessCodes, Parameters: m.ModelParameters, Context: m.Context,
 		Behavior: m.Behavior, Requests: m.Permissions, Limits: limits,
 	}
 	for _, template := range m.Module.Args {

@@ -195,7 +195,7 @@ func full(t *testing.T, dir string) *fullTerms {
 			File: "tool.yaml", Name: "guest", Label: "a", Description: "b", Version: "1.0.0", Category: "c",
 			Module: manifests.Module{
 				Path: "guest.wasm", SHA256: testModule, ABI: manifests.ABIWASI, Entry: "call", Args: []manifests.ArgTemplate{template},
-				Stdin: manifests.Stdin{Mode: manifests.StdinParam, Param: "a"}, Stdout: manifests.StdoutText,
+				Stdin: manifests.Stdin{Mode: manifests.StdinParam, Param: "a"}, Stdout: manifests.StdoutText, Stderr: manifests.StderrPrivate, SuccessCodes: []int{1},
 			},
 			ModelParameters: json.RawMessage(`{}`), Format: json.RawMessage(`{}`),
 			Permissions: manifests.Permissions{

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -192,16 +193,20 @@ func (r *run) takeReader(ended error) (give func(), err error) {
 	}
 }
 
+// isFailure reports whether a program that exits with this code has failed, whatever it printed.
+func (r *run) isFailure(code uint32) bool {
+	return code != 0 && !slices.Contains(r.tool.manifest.Module.SuccessCodes, int(code))
+}
+
 // read returns the result for the program's output and exit code, and for a failure the reason that
-// the tool itself gave; result.Error may be one of ours. A nonzero exit code is a failure, whatever
-// the program printed. The error is the deadline's.
+// the tool itself gave; result.Error may be one of ours. The error is the deadline's.
 func (r *run) read(code uint32) (result tool.Result, words string, err error) {
 	m := r.tool.manifest
 	result, malformed := readOutput(r.deadline, m.Module.Stdout, r.stdout.Bytes)
 	if err := r.deadline.Err(); err != nil {
 		return tool.Result{}, "", err
 	}
-	failed := code != 0
+	failed := r.isFailure(code)
 	switch {
 	case failed && (malformed != nil || result.Success):
 		result.Success, result.Error = false, fmt.Sprintf("the tool exited with code %d", code)

@@ -91,8 +91,11 @@ type module struct {
 	// snapshot.
 	SeededGenerators []string `json:"seeded_generators"`
 	// Unused are the permissions that the manifest requests and the module cannot use.
-	Unused  []string `json:"unused_permissions"`
-	Problem string   `json:"problem"` // why it cannot be used; empty if it can
+	Unused       []string `json:"unused_permissions"`
+	SuccessCodes []int    `json:"success_codes"` // exit codes that are no failure
+	// StderrPrivate means that models never read what the program writes to standard error.
+	StderrPrivate bool   `json:"stderr_private"`
+	Problem       string `json:"problem"` // why it cannot be used; empty if it can
 }
 
 // callLimits are the effective limits of each call.
@@ -199,6 +202,7 @@ func moduleOf(m *manifests.Manifest) module {
 		Path: m.Module.Path, SHA256: info.SHA256, Pinned: m.Module.SHA256 != "", Bytes: info.Bytes,
 		Imports: list(slices.Compact(info.Imports)), Exports: list(info.Exports), MemoryBytes: info.MemoryBytes,
 		SeededGenerators: list(info.SeededGenerators), Unused: list(info.Unused),
+		SuccessCodes: slices.Concat([]int{0}, m.Module.SuccessCodes), StderrPrivate: m.Module.Stderr == manifests.StderrPrivate,
 	}
 	if err != nil {
 		described.Problem = err.Error()

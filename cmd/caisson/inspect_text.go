@@ -103,6 +103,12 @@ func (m module) lines() []string {
 		"starts with " + manifests.Bytes(m.MemoryBytes).String() + " of memory",
 		importLine(m.Imports),
 	}
+	if len(m.SuccessCodes) > 1 {
+		lines = append(lines, "succeeds with exit codes "+strings.Trim(fmt.Sprint(m.SuccessCodes), "[]"))
+	}
+	if m.StderrPrivate {
+		lines = append(lines, "keeps its standard error from models")
+	}
 	if len(m.SeededGenerators) > 0 {
 		lines = append(lines, "links "+strings.Join(m.SeededGenerators, ", ")+", which a snapshot may repeat")
 	}
