@@ -12,7 +12,8 @@ import (
 
 // Detect returns the name of the dialect of a whole response. It looks at the outermost members only, so the
 // dialect may still refuse the document. It returns false if no dialect or more than one fits, and for
-// documents longer than [MaxDocument].
+// documents longer than [MaxDocument]. The document may also be the report of an error: that of OpenAI's APIs
+// is the same for both, and found to be [OpenAI]'s.
 //
 // An array is judged by its first element. Gemini streams one unless it is asked for server-sent events, and
 // a batch of MCP requests is one; in other dialects it would be several responses.
@@ -85,6 +86,7 @@ type shape struct {
 	PromptFeedback json.RawMessage `json:"promptFeedback"`
 	Usage          json.RawMessage `json:"usageMetadata"`
 	JSONRPC        json.RawMessage `json:"jsonrpc"`
+	Error          json.RawMessage `json:"error"`
 }
 
 // shapeOf returns the outermost members of a document, or false if it is not an object.
@@ -95,13 +97,36 @@ func shapeOf(document []byte) (read shape, ok bool) {
 
 // responses returns the dialects of responses of this shape. Servers that imitate OpenAI leave out "object".
 func (s *shape) responses() []string {
-	return fitting(
+	fits := fitting(
 		isList(s.Choices),
 		is(s.Object, "response") && isList(s.Output),
 		is(s.Type, "message") && is(s.Role, "assistant") && isList(s.Content),
 		isList(s.Candidates) || s.Candidates == nil && isObject(s.PromptFeedback),
 		is(s.JSONRPC, "2.0"),
 	)
+	if len(fits) == 0 {
+		return s.reports("")
+	}
+	return fits
+}
+
+// reports returns the dialect in which the document reports an error. name is that of the event, if it is one.
+func (s *shape) reports(name string) []string {
+	var failure struct{ Status string } // only Gemini has it
+	said := isObject(s.Error) && json.Unmarshal(s.Error, &failure) == nil
+	switch typed := is(s.Type, "error"); {
+	case typed && said:
+		return []string{Anthropic}
+	case (typed || s.Type == nil && s.Error == nil) && name == "error":
+		return []string{Responses}
+	case s.Type != nil:
+		return nil
+	case said && failure.Status != "":
+		return []string{Gemini}
+	case said || bytes.HasPrefix(s.Error, []byte(`"`)):
+		return []string{OpenAI}
+	}
+	return nil
 }
 
 // events returns the dialects with events of this name and shape.
@@ -113,13 +138,17 @@ func (s *shape) events(name string) []string {
 	if kind == "" {
 		kind = name
 	}
-	return fitting(
+	fits := fitting(
 		isList(s.Choices),
 		strings.HasPrefix(kind, "response."),
 		slices.Contains([]string{"message_start", "message_delta", "message_stop", "content_block_start", "content_block_delta", "content_block_stop"}, kind),
 		isList(s.Candidates) || isObject(s.PromptFeedback) || isObject(s.Usage),
 		is(s.JSONRPC, "2.0"),
 	)
+	if len(fits) == 0 {
+		return s.reports(kind)
+	}
+	return fits
 }
 
 // fitting returns the names of the dialects that fit, given in the order of [Names].

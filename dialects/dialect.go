@@ -145,6 +145,8 @@ type Error struct {
 	Path    string // of the fault: "choices[0].message.tool_calls[2].function.arguments"; empty for the whole
 	// Message says in one sentence what is wrong and what is expected instead.
 	Message string
+	// Reported is set if the document is how the provider reports an error. Message has its words.
+	Reported bool
 	// Err is the cause, or nil.
 	Err error
 }

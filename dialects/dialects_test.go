@@ -47,7 +47,13 @@ func TestDetect(t *testing.T) {
 		{``, ""}, {` `, ""}, {`null`, ""}, {`"choices"`, ""}, {`[]`, ""}, {`[`, ""}, {`[[{"choices":[]}]]`, ""}, {`[{"choices":[]}`, ""},
 		{`{}`, ""}, {`{"choices":{}}`, ""}, {`{"choices":[]`, ""}, {`{"choices":[]} {}`, ""}, {`{"jsonrpc":"1.0"}`, ""},
 		{`{"type":"message","role":"user","content":[]}`, ""},
-		{`{"error":{"message":"x","type":"invalid_request_error"}}`, ""},
+
+		{`{"error":{"message":"x","type":"invalid_request_error"}}`, dialects.OpenAI}, {`{"error":"x"}`, dialects.OpenAI},
+		{`{"type":"error","error":{"type":"overloaded_error","message":"x"}}`, dialects.Anthropic},
+		{`{"error":{"code":503,"status":"UNAVAILABLE","message":"x"}}`, dialects.Gemini}, {`[{"error":{"status":"UNAVAILABLE"}}]`, dialects.Gemini},
+		{`{"error":null}`, ""}, {`{"type":"error","message":"x"}`, ""}, {`[{"error":{"message":"x"}}]`, ""},
+		{`{"type":"function","function":{"name":"f"},"error":{"message":"x"}}`, ""},
+
 		{`{"choices":[],"candidates":[]}`, ""},
 		{`[{"choices":[]}]`, ""}, {`[{"object":"response","output":[]}]`, ""}, {`[{"type":"message","role":"assistant","content":[]}]`, ""},
 		{`{"Choices":[]}`, ""}, {`{"choices":[],"choices":[]}`, ""},
@@ -72,7 +78,10 @@ func TestDetectStream(t *testing.T) {
 		{"\uFEFF" + `[{"candidates":[]},{"usageMetadata":{}}]`, dialects.Gemini},
 		{data(``, `{"jsonrpc":"2.0","method":"notifications/initialized"}`), dialects.MCP},
 
-		{"", ""}, {"data: [DONE]\n\n", ""}, {"hello", ""}, {data(`"choices"`, `[{"choices":[]}]`, `{`, `{"type":"error","error":{}}`), ""},
+		{data(`{"type":"error","error":{}}`), dialects.Anthropic}, {data(`{"error":{"message":"x"}}`), dialects.OpenAI},
+		{data(`{"type":"error","code":"server_error","message":"x"}`), dialects.Responses}, {"event: error\ndata: {\"message\":\"x\"}", dialects.Responses},
+
+		{"", ""}, {"data: [DONE]\n\n", ""}, {"hello", ""}, {data(`"choices"`, `[{"choices":[]}]`, `{`, `{"type":"thread.error"}`), ""},
 		{data(`{"Choices":[]}`), ""}, {data(`{"choices":[],"choices":[]}`), ""},
 		{data(`{"choices":[],"candidates":[]}`, `{"choices":[]}`), ""},
 		{`{"choices":[]}`, ""}, {`{"candidates":[]}`, ""}, {`[{"jsonrpc":"2.0"}]`, ""}, {`[{"choices":[]}]`, ""}, {`[{"candidates":[]}`, ""},

@@ -65,7 +65,7 @@ func ExampleExecutor_Execute() {
 	}
 	// Output:
 	// true hello "Ada"
-	// false name: missing; it is required
+	// false name: required, but missing
 	// false there is no tool "great"; did you mean greet?
 }
 

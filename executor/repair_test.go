@@ -73,7 +73,7 @@ func TestRepairsOfRefusedCalls(t *testing.T) {
 	}
 	record := run("search", `{"limit":"1","quary":"x"}`, "p")
 	assert.Equal(t, tool.InvalidArguments, record.Result.Kind)
-	assert.Equal(t, "quary: unknown parameter (known: limit, query, tags); query: missing; it is required", record.Result.Error)
+	assert.Equal(t, "quary: unknown parameter (known: limit, query, tags); query: required, but missing", record.Result.Error)
 	assert.Equal(t, []tool.Repair{repaired("limit", "cast_number", `"1"`, `1`)}, record.Repairs)
 
 	record = run("none", `"{}"`, "p")

@@ -83,7 +83,7 @@ func (e *expansion) add(template ArgTemplate) error {
 		}
 		raw, given := e.arguments.Get(part.param)
 		if !given || isNull(raw) {
-			return argError(part.param, "missing; it is required here")
+			return argError(part.param, "required here, but missing")
 		}
 		text, err := scalar(part.param, raw)
 		if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -121,6 +122,9 @@ func (o *batchOptions) batch(ctx context.Context, file string) (err error) {
 	calls, dialect, err := o.readCalls(document)
 	if err != nil {
 		return err
+	}
+	if len(calls) == 0 {
+		o.hint("the response has no tool calls, so nothing was run")
 	}
 	h, err := o.open(ctx, opening{runs: true})
 	if err != nil {
@@ -281,14 +285,14 @@ func (o *batchOptions) readCalls(document []byte) ([]tool.Call, dialects.Dialect
 	}
 	if dialect == nil {
 		calls, err := tool.ParseCalls(document)
-		if err != nil {
+		if err != nil && !(errors.Is(err, tool.ErrNoCalls) && isMessage(document)) {
 			return nil, nil, notCalls(err)
 		}
 		return calls, nil, nil
 	}
 	response, err := known.ReadIn(dialect, document)
-	if err == nil && len(response.ToolCalls) == 0 {
-		err = fmt.Errorf("tool calls: %w", tool.ErrNoCalls)
+	if wrong, ok := errors.AsType[*dialects.Error](err); ok && wrong.Reported {
+		return nil, nil, failed(exitFailed, wrong.Message, "no call was run")
 	}
 	if err != nil {
 		return nil, nil, notCalls(err, "it was read as a response in the format of "+dialect.Name()+"; choose another with --dialect, or "+noDialect+" for plain calls")
@@ -299,6 +303,17 @@ func (o *batchOptions) readCalls(document []byte) ([]tool.Call, dialects.Dialect
 		}
 	}
 	return response.ToolCalls, dialect, nil
+}
+
+// isMessage reports whether a document is a model's message in plain text, without calls.
+func isMessage(document []byte) bool {
+	var message struct {
+		Role, Content *string
+		Calls         []json.RawMessage `json:"tool_calls"`
+		Call          json.RawMessage   `json:"function_call"`
+	}
+	err := json.Unmarshal(document, &message)
+	return err == nil && message.Role != nil && message.Content != nil && len(message.Calls) == 0 && message.Call == nil
 }
 
 // answerable returns an error if results of these calls could not be written.
@@ -314,13 +329,10 @@ func answerable(dialect dialects.Dialect, calls []tool.Call) error {
 	return err
 }
 
-// notCalls returns the failure for a document without calls, and says what to pass instead: hints,
-// if given.
+// notCalls returns the failure for a document that is neither calls nor a message, and says what to
+// pass instead: hints, if given.
 func notCalls(err error, hints ...string) *failure {
-	switch {
-	case errors.Is(err, tool.ErrNoCalls):
-		hints = []string{"a message without tool_calls has nothing to run"}
-	case len(hints) == 0:
+	if len(hints) == 0 {
 		hints = []string{
 			`want a call such as {"id": "call_1", "type": "function", "function": {"name": "calculator", "arguments": "{}"}}`,
 			"or a response of one of these, whole or streamed: " + strings.Join(dialects.Names(), ", ") + "; --dialect selects one",

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
@@ -97,5 +98,5 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 
 // as returns the error that the provider sent instead of a message.
 func (f *failure) as(r wire.Reader) error {
-	return r.Fail("error", "the provider answered with %s: %s", tool.Shown(f.Type, 64), tool.Shown(f.Message, 512))
+	return r.Reported("error", "the provider answered with %s: %s", tool.Shown(cmp.Or(f.Type, "an error"), 64), tool.Shown(f.Message, 512))
 }

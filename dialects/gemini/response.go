@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/caisson-run/caisson/dialects/internal/wire"
@@ -100,5 +101,5 @@ func (dialect) Response(text []byte) (tool.ChatResponse, error) {
 
 // as returns the error that the provider sent instead of a response.
 func (f *failure) as(r wire.Reader) error {
-	return r.Fail("error", "the provider answered with %s: %s", tool.Shown(f.Status, 64), tool.Shown(f.Message, 512))
+	return r.Reported("error", "the provider answered with %s: %s", tool.Shown(cmp.Or(f.Status, "an error"), 64), tool.Shown(f.Message, 512))
 }

@@ -179,7 +179,7 @@ func resultIn(r wire.Reader, document []byte) (json.RawMessage, wire.Reader, err
 	case err != nil:
 		return nil, r, err
 	case m.Error != nil:
-		return nil, r, r.Fail("error", "the server refused the request (%d): %s", m.Error.Code, tool.Shown(m.Error.Message, 512))
+		return nil, r, r.Reported("error", "the server refused the request (%d): %s", m.Error.Code, tool.Shown(m.Error.Message, 512))
 	case wire.Absent(m.Result):
 		return nil, r, r.Fail("result", "is missing; want a response to a request")
 	}

@@ -198,5 +198,5 @@ func reported(r wire.Reader, document json.RawMessage) error {
 	} else if text := ""; json.Unmarshal(document, &text) == nil && text != "" {
 		said = text
 	}
-	return r.Fail("", "the provider answered with an error: %s", tool.Shown(said, 512))
+	return r.Reported("", "the provider answered with an error: %s", tool.Shown(said, 512))
 }

@@ -44,7 +44,7 @@ func (f *failure) as(r wire.Reader) error {
 	if code := strings.Trim(string(f.Code), `"`); code != "" && code != "null" {
 		said = code + ": " + said
 	}
-	return r.Fail("", "the provider answered with an error: %s", tool.Shown(said, 512))
+	return r.Reported("", "the provider answered with an error: %s", tool.Shown(said, 512))
 }
 
 // The types of items that are read.
@@ -198,7 +198,7 @@ func (w *response) failed(r wire.Reader) error {
 		return w.Error.as(r.In("error"))
 	}
 	if w.Status == "failed" {
-		return r.Fail("status", "the provider answered that the response failed, without a reason")
+		return r.Reported("status", "the provider answered that the response failed, without a reason")
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func (e *evaluation) object(n *Node, v jsontext.Value, r *report, seen *marks) b
 		return fits
 	}
 	if r != nil {
-		e.missing(n.required, v, r, "missing; it is required")
+		e.missing(n.required, v, r, "required, but missing")
 	}
 	return false
 }
@@ -225,7 +225,7 @@ func (e *evaluation) apply(n *Node, v jsontext.Value, r *report, seen *marks) bo
 			if !also(d.node) {
 				return false
 			}
-		case e.missing(d.others, v, r, "missing; it is required beside the others"):
+		case e.missing(d.others, v, r, "required beside the others, but missing"):
 			fits = false
 		}
 	}
