@@ -18,6 +18,10 @@
 // context values never are. [tool.Record.Repairs] lists each change, in an order in which they can be
 // applied to what the model wrote; absent values are null there. [Options.NoRepair] switches repair off.
 //
+// A manifest may declare other names for parameters (parameter_aliases). Arguments under such a name get the
+// parameter's own before they are repaired and checked, those of programs too; [tool.Record.Repairs] lists that
+// as well.
+//
 // # Order
 //
 // Adjacent calls of read-only tools run in parallel. Any other call is a barrier: it starts when all

@@ -68,6 +68,14 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 	if !ok || c.isTooLate(ctx) {
 		return nil
 	}
+	arguments, err = c.rename(ctx, arguments)
+	if c.isTooLate(ctx) {
+		return nil
+	}
+	if err != nil {
+		c.refuse(tool.InvalidArguments, err.Error())
+		return nil
+	}
 	repaired, err := c.repair(ctx, arguments, values)
 	if c.isTooLate(ctx) {
 		return nil

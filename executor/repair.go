@@ -13,7 +13,7 @@ import (
 func (c *call) repairer(ctx context.Context) (*repair.Repairer, error) {
 	m := c.entry.Manifest
 	return c.batch.executor.repairers.of(ctx, m, func() (*repair.Repairer, error) {
-		return repair.New(context.WithoutCancel(ctx), m.Parameters, func(name string) bool {
+		return repair.New(context.WithoutCancel(ctx), m.Parameters, m.ParameterAliases, func(name string) bool {
 			return slices.ContainsFunc(m.Context, func(owned string) bool { return passesFor(name, owned) })
 		}), nil
 	})
@@ -32,6 +32,16 @@ func (c *call) parseObject(text string) (tool.Arguments, error) {
 	}
 	c.record.Repairs = repairs
 	return arguments, nil
+}
+
+// rename gives arguments that are written under an alias the names of their parameters. It is no repair: the manifest
+// declares these names, for programs as well.
+func (c *call) rename(ctx context.Context, own tool.Arguments) (tool.Arguments, error) {
+	arguments, changes, err := repair.Rename(ctx, own, c.entry.Manifest.ParameterAliases)
+	if err == nil {
+		c.record.Repairs = append(c.record.Repairs, changes...)
+	}
+	return arguments, err
 }
 
 // repair checks what the model wrote, together with the host's values, and repairs it where it does not fit. The

@@ -34,7 +34,7 @@ func TestPolicyJSONSchemaHasTheKeysOfTheReader(t *testing.T) {
 func readKeys(t *testing.T, document func(r *reader, root *node), files ...string) map[string][]string {
 	t.Helper()
 	read := map[string][]string{}
-	index, chosen := regexp.MustCompile(`\[\d+\]`), regexp.MustCompile(`^(profiles|context)\.[a-z_]+`)
+	index, chosen := regexp.MustCompile(`\[\d+\]`), regexp.MustCompile(`^(profiles|context|parameter_aliases)\.[a-z_]+`)
 	for _, file := range files {
 		source, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -114,6 +114,12 @@ func TestJSONSchemaRefuses(t *testing.T) {
 		`"execution":"client"`,
 		`"type":"Custom"`,
 		`"type":"local_shell"`,
+		`"parameter_aliases":{"":"a"}`,
+		`"parameter_aliases":{"a b":"a"}`,
+		`"parameter_aliases":{"a":1}`,
+		`"parameter_aliases":{"a":{"values":{"true":1}}}`,
+		`"parameter_aliases":{"a":{"parameter":"b","values":{}}}`,
+		`"parameter_aliases":{"a":{"parameter":"b","value":{}}}`,
 		`"format":{"type":"text"}`,
 		`"type":"function","format":{"type":"text"}`,
 		`"type":"custom","format":"text"`,

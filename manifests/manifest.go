@@ -42,10 +42,13 @@ type Manifest struct {
 	Format json.RawMessage
 	// Requires lists settings without which the tool cannot be called. An entry such as "A|B"
 	// requires any one of its settings.
-	Requires   []string
-	Aliases    []string
-	Deprecated *Deprecated // nil if the tool is not deprecated
-	Tests      []Test
+	Requires []string
+	Aliases  []string
+	// ParameterAliases are other names that callers may use for parameters, in the manifest's order.
+	// Models are not told of them.
+	ParameterAliases []ParameterAlias
+	Deprecated       *Deprecated // nil if the tool is not deprecated
+	Tests            []Test
 
 	// lines maps the path of every key in the source ("limits.memory") to its line.
 	lines map[string]int
@@ -71,6 +74,19 @@ func (m *Manifest) TextParameter() string {
 		return name
 	}
 	return ""
+}
+
+// ParameterAlias is another name for a parameter, such as one that it had before.
+type ParameterAlias struct {
+	Name, Parameter string
+	// Values translate values; others are taken as they are.
+	Values []AliasValue
+}
+
+// AliasValue translates one value that is written under a [ParameterAlias].
+type AliasValue struct {
+	Written string          // the text of a string, or the JSON of another value
+	Means   json.RawMessage // the parameter's value
 }
 
 // Module configures the module that runs the tool, and its input and output.

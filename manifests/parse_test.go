@@ -176,9 +176,9 @@ func TestLine(t *testing.T) {
 	m := load(t, "fetch_page.tool.yaml")
 	for path, line := range map[string]int{
 		"schema": 1, "permissions": 19, "permissions.network": 21, "permissions.network[0].host": 21, "permissions.network[7].host": 21,
-		"permissions.tools[0]": 25, "limits.memory": 27, "tests[1].expect.output": 49, "nowhere": 0, "": 0,
-		`tests[1].files["/project/page.html"]`: 45,
-		`tests[1].files["/not.there"]`:         45,
+		"permissions.tools[0]": 25, "limits.memory": 27, "tests[1].expect.output": 52, "nowhere": 0, "": 0,
+		`tests[1].files["/project/page.html"]`: 48,
+		`tests[1].files["/not.there"]`:         48,
 	} {
 		assert.Equal(t, line, m.Line(path), path)
 	}

@@ -55,6 +55,7 @@ func (r *reader) manifest(root *node) *Manifest {
 		optional("format", &m.Format, r.format),
 		optional("requires", &m.Requires, distinctOf(r, maxList, r.requirement)),
 		optional("aliases", &m.Aliases, distinctOf(r, maxList, r.name)),
+		optional("parameter_aliases", &m.ParameterAliases, r.parameterAliases),
 		optional("deprecated", &m.Deprecated, r.deprecated),
 		optional("tests", &m.Tests, r.tests),
 	)

@@ -86,6 +86,7 @@ func (r *reader) parameters(root *node, m *Manifest) {
 		return
 	}
 	r.checkContextNames(written, "parameters", m.Context, true)
+	r.checkParameterAliases(full, m)
 	r.checkTemplates(full, m)
 
 	isContext := func(name string) bool { return slices.Contains(m.Context, name) }

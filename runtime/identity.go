@@ -122,6 +122,7 @@ type terms struct {
 	SuccessCodes []int
 
 	Parameters json.RawMessage
+	Aliases    []manifests.ParameterAlias
 	Context    []string
 	Behavior   manifests.Behavior
 	Requests   manifests.Permissions
@@ -149,7 +150,7 @@ func (p *permit) termsDigest(m *manifests.Manifest, limits Limits, grants manife
 	t := terms{
 		Name: m.Name, Execution: m.Execution, Type: m.Type, ABI: m.Module.ABI, Entry: m.Module.Entry,
 		Stdin: m.Module.Stdin, Stdout: m.Module.Stdout, Stderr: m.Module.Stderr,
-		SuccessCodes: m.Module.SuccessCodes, Parameters: m.ModelParameters, Context: m.Context,
+		SuccessCodes: m.Module.SuccessCodes, Parameters: m.ModelParameters, Aliases: m.ParameterAliases, Context: m.Context,
 		Behavior: m.Behavior, Requests: m.Permissions, Limits: limits,
 	}
 	for _, template := range m.Module.Args {

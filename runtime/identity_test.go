@@ -197,7 +197,8 @@ func full(t *testing.T, dir string) *fullTerms {
 				Path: "guest.wasm", SHA256: testModule, ABI: manifests.ABIWASI, Entry: "call", Args: []manifests.ArgTemplate{template},
 				Stdin: manifests.Stdin{Mode: manifests.StdinParam, Param: "a"}, Stdout: manifests.StdoutText, Stderr: manifests.StderrPrivate, SuccessCodes: []int{1},
 			},
-			ModelParameters: json.RawMessage(`{}`), Format: json.RawMessage(`{}`),
+			ParameterAliases: []manifests.ParameterAlias{{Name: "b", Parameter: "a", Values: []manifests.AliasValue{{Written: "true", Means: json.RawMessage(`1`)}}}},
+			ModelParameters:  json.RawMessage(`{}`), Format: json.RawMessage(`{}`),
 			Permissions: manifests.Permissions{
 				Files:   []manifests.FilePermission{{Path: "/project", Access: manifests.AccessReadWrite}, {Path: "/data", Access: manifests.AccessRead}},
 				Network: []manifests.NetworkPermission{requests},

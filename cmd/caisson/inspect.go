@@ -59,6 +59,8 @@ type inspected struct {
 	Isolation   *isolation      `json:"isolation"`  // null if there is no usable module
 	Context     []string        `json:"context"`    // parameters that the host fills in
 	Parameters  json.RawMessage `json:"parameters"` // as shown to a model
+	// ParameterAliases are other names for parameters, with the parameters' own.
+	ParameterAliases map[string]string `json:"parameter_aliases"`
 }
 
 // reuse says whether and how long the answer to a call is reused for identical calls.
@@ -158,7 +160,10 @@ func (h *host) find(ctx context.Context, name string, p *progress) (inspected, e
 			StderrBytes: int64(l.Stderr), OpenFiles: l.OpenFiles, DiskBytes: int64(l.DiskBytes),
 			HTTPCalls: l.HTTPCalls, HTTPBytes: int64(l.HTTPBytes), Fuel: l.Fuel,
 		},
-		Reuse: reuseOf(m.Behavior), Permissions: list(h.decisionsOn(t)), Context: list(m.Context), Parameters: m.ModelParameters,
+		Reuse: reuseOf(m.Behavior), Permissions: list(h.decisionsOn(t)), Context: list(m.Context), Parameters: m.ModelParameters, ParameterAliases: map[string]string{},
+	}
+	for _, alias := range m.ParameterAliases {
+		found.ParameterAliases[alias.Name] = alias.Parameter
 	}
 	if found.Module.Problem != "" || m.Execution == manifests.ExecutionClient {
 		return found, nil

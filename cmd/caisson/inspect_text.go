@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,6 +64,11 @@ func (t inspected) text(policy string) string {
 	}
 	field(&b, "parameters", "as a model sees them:")
 	b.WriteString(indented(t.Parameters))
+	var aliases []string
+	for _, alias := range slices.Sorted(maps.Keys(t.ParameterAliases)) {
+		aliases = append(aliases, alias+" for "+t.ParameterAliases[alias])
+	}
+	field(&b, "also taken", aliases...)
 	return b.String()
 }
 

@@ -16,6 +16,9 @@
 //	drop_null     a null that is not allowed and not required is absent
 //	default       an absent member has the default of its schema
 //	tolerant_json text that is almost JSON is read as [tolerant] says
+//	alias         an argument has the name of its parameter instead of an alias that the
+//	              manifest declares, and the value that this means; [Rename] does it first, and
+//	              unwrap with what it unwraps
 //
 // # Where schemas leave doubt
 //

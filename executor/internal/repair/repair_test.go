@@ -26,7 +26,7 @@ func compile(t testing.TB, source string) *schema.Schema {
 
 func newRepairer(t testing.TB, s *schema.Schema, reserved ...string) *repair.Repairer {
 	t.Helper()
-	return repair.New(t.Context(), s, func(name string) bool {
+	return repair.New(t.Context(), s, nil, func(name string) bool {
 		return slices.ContainsFunc(reserved, func(other string) bool { return strings.EqualFold(other, name) })
 	})
 }

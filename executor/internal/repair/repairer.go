@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/manifests/schema"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -12,6 +13,7 @@ import (
 // concurrent use.
 type Repairer struct {
 	root     *schema.Node
+	aliases  []manifests.ParameterAlias
 	reserved func(name string) bool
 	defaults defaults
 	shallow  shallow
@@ -26,12 +28,13 @@ type Result struct {
 	Misfit error
 }
 
-// New returns a repairer for a tool's schema. reserved names the parameters that a model
+// New returns a repairer for a tool's schema. The aliases are those of its parameters; only arguments inside
+// others still have them, since [Rename] comes first. reserved names the parameters that a model
 // does not set: they are neither changed nor filled in. ctx must not end.
-func New(ctx context.Context, s *schema.Schema, reserved func(name string) bool) *Repairer {
+func New(ctx context.Context, s *schema.Schema, aliases []manifests.ParameterAlias, reserved func(name string) bool) *Repairer {
 	root := s.Structure()
 	d := newDefaults(ctx, root)
-	return &Repairer{root, reserved, d, newShallow(root, d, reserved)}
+	return &Repairer{root, aliases, reserved, d, newShallow(root, d, reserved)}
 }
 
 // Repair checks arguments and repairs them where they do not fit. check says whether they
@@ -78,7 +81,7 @@ func (r *Repairer) pass(ctx context.Context, own tool.Arguments, names []string,
 	if err != nil {
 		return unchanged // which the check reports
 	}
-	w := &walk{ctx: ctx, places: places{}, defaults: r.defaults, reserved: r.reserved, rules: rules, fill: fill}
+	w := &walk{ctx: ctx, places: places{}, defaults: r.defaults, aliases: r.aliases, reserved: r.reserved, rules: rules, fill: fill}
 	root := w.of(r.root)
 	result := string(text)
 	if v, ok := w.read(result); ok {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/manifests/schema"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -24,6 +25,7 @@ const (
 	DropNull     Rule = "drop_null"
 	Default      Rule = "default"
 	TolerantJSON Rule = "tolerant_json"
+	Alias        Rule = "alias"
 )
 
 // absent records a value that is not there.
@@ -134,14 +136,31 @@ func (w *walk) unwrap(v jsontext.Value, root place, names []string) jsontext.Val
 			return v
 		}
 		for other := range inner.Members() {
-			if !w.isParameter(root, other.String()) {
+			if !w.isParameter(root, other.String()) && !w.isAlias(other.String()) {
 				return v
 			}
 		}
+		renamed, repairs, err := rename(inner, w.aliases)
+		if err != nil {
+			return v
+		}
 		w.note(&spot{}, Unwrap, v.Text(), inner.Text())
 		v = inner
+		for _, r := range repairs {
+			w.add(r)
+		}
+		if len(repairs) == 0 {
+			return v
+		}
+		if opened, ok := w.read(renamed); ok {
+			v = opened
+		}
 	}
 	return v
+}
+
+func (w *walk) isAlias(name string) bool {
+	return slices.ContainsFunc(w.aliases, func(a manifests.ParameterAlias) bool { return a.Name == name })
 }
 
 // isParameter reports whether a model may set a member of the arguments.

@@ -22,7 +22,7 @@ func TestShallowFillsAsAWalkDoes(t *testing.T) {
 	} {
 		s, err := schema.Compile([]byte(source))
 		require.NoError(t, err)
-		r := New(t.Context(), s, func(name string) bool { return name == "owned" })
+		r := New(t.Context(), s, nil, func(name string) bool { return name == "owned" })
 		for _, text := range []string{
 			`{}`, `{"a":5}`, `{"owned":1,"n":2}`, `{"a":5,"b c":null}`, `{"d":{}}`, `{"d":{"q":2},"a":1}`, `{"n":"` + strings.Repeat("x", tool.MaxArgumentsBytes-2000) + `"}`,
 		} {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/manifests/schema"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -33,6 +34,7 @@ type walk struct {
 	ctx      context.Context
 	probe    schema.Probe
 	defaults defaults
+	aliases  []manifests.ParameterAlias
 	reserved func(name string) bool
 	// rules and fill say whether values are repaired, and defaults filled in.
 	rules, fill bool
@@ -59,12 +61,16 @@ func (w *walk) spend(bytes int) bool {
 
 // note records a change.
 func (w *walk) note(at *spot, rule Rule, from, to string) {
-	w.record += len(from) + len(to) + visitWork
+	w.add(tool.Repair{Path: at.path(), Rule: string(rule), From: json.RawMessage(from), To: json.RawMessage(to)})
+}
+
+func (w *walk) add(r tool.Repair) {
+	w.record += len(r.From) + len(r.To) + visitWork
 	if len(w.repairs) == MaxRepairs || w.record > maxRecord {
 		w.over = true
 		return
 	}
-	w.repairs = append(w.repairs, tool.Repair{Path: at.path(), Rule: string(rule), From: json.RawMessage(from), To: json.RawMessage(to)})
+	w.repairs = append(w.repairs, r)
 }
 
 // mark is a state of the record to which a walk can be reset.
