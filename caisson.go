@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 
@@ -81,11 +82,15 @@ type Host struct {
 	registry *registry.Registry
 	executor *executor.Executor
 	ledger   *ledger
+	problems []error
 }
 
 // Open reads the policy and loads the tools. It runs nothing, and reads a module only if a grant is
-// restricted to a module digest. The error is an [*Error]. Problems in manifests are reported
-// together, as one [*manifests.Error] per manifest.
+// restricted to a module digest. The error is an [*Error].
+//
+// A broken manifest keeps out only its own tool, and still holds the names that it claims. If its
+// name cannot be read, its source and all later ones are not loaded. [Host.Problems] reports this;
+// Open fails only if no tool is left.
 //
 // Modules are compiled at their first call, as [Options.Runtime] configures. With the zero Compiler
 // they are compiled in this process, and modules are rejected if compiling them would take time
@@ -114,6 +119,11 @@ func Open(ctx context.Context, options Options) (_ *Host, err error) {
 	}
 	if err := h.start(options); err != nil {
 		return nil, &Error{"open", ErrInvalidOptions, err}
+	}
+	if options.Logger != nil {
+		for _, problem := range h.problems {
+			options.Logger.ErrorContext(ctx, "not loaded", "err", problem)
+		}
 	}
 	return h, nil
 }
@@ -150,22 +160,45 @@ func (o Options) newRuntime(ctx context.Context, policy *manifests.Policy) (*run
 	return started, nil
 }
 
-// load loads the tools of all sources and reports the problems of all of them.
+// load loads the tools of all sources.
 func (h *Host) load(ctx context.Context, sources []string) error {
-	var problems []error
-	for _, source := range sources {
+	var failed []error
+	for i, source := range sources {
 		err := h.registry.Load(ctx, registry.Directory(source), func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
 			return h.runtime.Load(ctx, m, h.policy.For(m.Name, m.File))
 		})
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil {
-			problems = append(problems, err)
+		if hidesNames(err) {
+			h.problems = append(h.problems, err)
+			for _, later := range sources[i+1:] {
+				h.problems = append(h.problems, &registry.Error{Op: "load", Name: later, Err: fmt.Errorf(
+					"not loaded, because the names of the tools in %s cannot all be read", source)})
+			}
+			break
 		}
+		failed = append(failed, err)
 	}
-	return errors.Join(problems...)
+	var broken []error
+	for _, b := range h.registry.Broken() {
+		broken = append(broken, b)
+	}
+	h.problems = append(broken, h.problems...)
+	if errors.Join(failed...) != nil || len(h.registry.List()) == 0 {
+		return errors.Join(append(failed, h.problems...)...)
+	}
+	return nil
 }
+
+// hidesNames reports whether a source was not loaded because the name in a manifest cannot be read.
+func hidesNames(err error) bool {
+	return (errors.Is(err, manifests.ErrInvalid) || errors.Is(err, manifests.ErrFile)) && !errors.Is(err, registry.ErrSource)
+}
+
+// Problems returns what kept tools from being loaded: a [*manifests.Error] for each broken manifest,
+// and a [*registry.Error] for each source that was not loaded. Show them to the operator.
+func (h *Host) Problems() []error { return slices.Clone(h.problems) }
 
 // start creates the executor.
 func (h *Host) start(options Options) (err error) {

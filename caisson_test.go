@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,6 +76,43 @@ func greeting(t *testing.T, options caisson.Options, more string) *caisson.Host 
 }
 
 var greet = executor.Batch{Calls: []tool.Call{{ID: "1", Function: tool.Function{Name: "greet", Arguments: "{}"}}}}
+
+// TestProblems: a broken manifest keeps out its own tool, and one whose name cannot be read also its
+// source and the later ones. What is left is loaded, and the host says what is missing.
+func TestProblems(t *testing.T) {
+	dir := files(t, map[string]string{
+		"one/a.tool.yaml": header + "name: a\nnonsense: 1\n", "one/b.tool.yaml": header + "name: b\n", "one/c.tool.yaml": header + "name: c\npermissions: {llm: {tokens: 1}}\n",
+		"two/a.tool.yaml": header + "name: a\n", "two/d.tool.yaml": header + "name: d\n",
+		"nameless/tool.yaml": header + "nonsense: 1\n", "nameless/e.tool.yaml": header + "name: e\n",
+	})
+	in := func(name string) string { return filepath.Join(dir, name) }
+	namesOf := func(host *caisson.Host) (names []string) {
+		for _, d := range host.Definitions() {
+			names = append(names, d.Name)
+		}
+		return names
+	}
+	host := open(t, caisson.Options{Tools: []string{in("one"), in("two")}})
+	assert.Equal(t, []string{"b", "d"}, namesOf(host))
+	require.Len(t, host.Problems(), 2)
+	for i, name := range []string{"a", "c"} {
+		var broken *manifests.Error
+		require.ErrorAs(t, host.Problems()[i], &broken)
+		assert.Equal(t, []string{name}, broken.Names)
+		assert.Equal(t, in("one/"+name+".tool.yaml"), broken.Problems[0].File)
+	}
+
+	var log strings.Builder
+	host = open(t, caisson.Options{Tools: []string{in("one"), in("nameless"), in("two")}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	assert.Equal(t, []string{"b"}, namesOf(host))
+	require.Len(t, host.Problems(), 4)
+	require.ErrorIs(t, host.Problems()[2], manifests.ErrInvalid)
+	assert.ErrorContains(t, host.Problems()[3], in("two")+": not loaded, because the names of the tools in "+in("nameless")+" cannot all be read")
+	assert.Equal(t, 4, strings.Count(log.String(), "not loaded\" err="))
+
+	_, err := caisson.Open(t.Context(), caisson.Options{Tools: []string{in("nameless"), in("one")}, NoCache: true})
+	require.ErrorIs(t, err, caisson.ErrTools, "no tool is left")
+}
 
 func TestTheZeroOptionsOpenNothing(t *testing.T) {
 	t.Chdir(files(t, map[string]string{"caisson.yaml": "not: a policy\n", "wasm-tools/tool.yaml": "not: a manifest\n"}))

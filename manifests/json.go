@@ -83,6 +83,8 @@ func (t *jsonTree) object(n *node, v jsontext.Value, path string, depth int) err
 		}
 		if t.r.firstOfItsName(seen, key, at, inner) {
 			n.members = append(n.members, member{key, at, built})
+		} else {
+			n.repeated = append(n.repeated, member{key, at, built})
 		}
 	}
 	return nil

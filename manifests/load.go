@@ -73,7 +73,7 @@ func parse[T any](file string, source []byte, of subject, read func(*reader, *no
 		parsed = read(r, root)
 	}
 	if len(r.problems) > 0 {
-		return nil, newError(r.problems)
+		return nil, newError(r.problems, r.names)
 	}
 	return parsed, nil
 }

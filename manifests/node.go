@@ -40,6 +40,8 @@ type node struct {
 	text     string
 	elements []*node
 	members  []member
+	// repeated are members whose key an earlier one has. They are reported and otherwise ignored.
+	repeated []member
 	// reported means that the whole value has been reported and is not examined again.
 	reported bool
 }

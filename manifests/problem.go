@@ -57,6 +57,11 @@ func (p Problem) String() string {
 // most 1,000.
 type Error struct {
 	Problems []Problem
+	// Names are the names that an invalid manifest claims, as far as they can be read: the tool's
+	// name, then its aliases. They are empty if the document
+	// does not say one name. A registry holds
+	// them, so that nobody takes a name by breaking a manifest.
+	Names []string
 }
 
 // Error returns the problems, one per line.
@@ -72,9 +77,9 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return ErrInvalid }
 
 // newError sorts problems by position.
-func newError(problems []Problem) *Error {
+func newError(problems []Problem, names []string) *Error {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(a.Line-b.Line, a.Column-b.Column, strings.Compare(a.Path, b.Path))
 	})
-	return &Error{problems}
+	return &Error{problems, names}
 }

@@ -24,7 +24,7 @@ const (
 
 // manifest reads a whole document. Its result is valid only if there are no problems.
 func (r *reader) manifest(root *node) *Manifest {
-	r.places = root.places()
+	r.places, r.names = root.places(), namesIn(root)
 	m := &Manifest{
 		File:      r.file,
 		Module:    Module{Stdin: Stdin{Mode: StdinArguments}, Stdout: StdoutAuto},
@@ -65,6 +65,32 @@ func (r *reader) manifest(root *node) *Manifest {
 	r.parameters(root, m)
 	r.checkTogether(root, m)
 	return m
+}
+
+// namesIn returns the name and the aliases in a document, whatever is wrong with it. It returns nil
+// if it does not say one name.
+func namesIn(root *node) []string {
+	var names, aliases []string
+	claim := func(to *[]string, n *node) {
+		if toolName.MatchString(n.text) && !slices.Contains(names, n.text) && !slices.Contains(aliases, n.text) {
+			*to = append(*to, n.text)
+		}
+	}
+	for _, m := range slices.Concat(root.members, root.repeated) {
+		switch m.key {
+		case "name":
+			claim(&names, m.value)
+		case "aliases":
+			claim(&aliases, m.value)
+			for _, element := range m.value.elements {
+				claim(&aliases, element)
+			}
+		}
+	}
+	if len(names) != 1 {
+		return nil
+	}
+	return append(names, aliases...)
 }
 
 func (r *reader) setting(n *node, path string) string {

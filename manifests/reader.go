@@ -18,6 +18,8 @@ type reader struct {
 	subject  subject
 	problems []Problem
 	places   map[string]position
+	// names are the names that a manifest claims, even if it has problems.
+	names []string
 	// pathBytes is the total length of the paths of the values read so far.
 	pathBytes int
 	// observe, if set, is called with the keys that each object may have. Tests use it.

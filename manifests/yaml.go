@@ -122,6 +122,8 @@ func (r *reader) yamlObject(source *yaml.Node, at position, path string, depth i
 		}
 		if r.firstOfItsName(seen, key.Value, keyAt, inner) {
 			n.members = append(n.members, member{key.Value, keyAt, value})
+		} else {
+			n.repeated = append(n.repeated, member{key.Value, keyAt, value})
 		}
 	}
 	return n, nil

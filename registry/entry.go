@@ -59,7 +59,7 @@ func (r *Registry) Get(name string) (Entry, bool) {
 func (r *Registry) lookUp(name string) (held claim, found Entry, ok bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if held, ok = r.names.find(name); ok {
+	if held, ok = r.names.findTool(name); ok {
 		found = r.describe(held.entry)
 	}
 	return held, found, ok

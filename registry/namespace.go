@@ -12,10 +12,12 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// entry is one registered tool. It is immutable and may be shared by registries.
+// entry is one registered tool, or the names of a broken manifest. Once registered, it is immutable
+// and may be shared by registries.
 type entry struct {
-	tool     Tool
+	tool     Tool // nil if the manifest is broken
 	manifest *manifests.Manifest
+	broken   *manifests.Error // what is wrong with the manifest, or nil
 	origin   Origin
 	gate     *gate
 
@@ -64,6 +66,15 @@ func (n namespace) find(name string) (claim, bool) {
 		}
 	}
 	return claim{}, false
+}
+
+// findTool is like find for names that have a tool.
+func (n namespace) findTool(name string) (claim, bool) {
+	held, ok := n.find(name)
+	if !ok || held.entry.tool == nil {
+		return claim{}, false
+	}
+	return held, true
 }
 
 // alike returns the claims on names that look like this one.
@@ -158,7 +169,7 @@ func (n namespace) entries() []*entry {
 	var entries []*entry
 	for _, held := range n.claims {
 		for _, c := range held {
-			if !c.origin.Alias {
+			if !c.origin.Alias && c.entry.tool != nil {
 				entries = append(entries, c.entry)
 			}
 		}

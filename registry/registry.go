@@ -17,6 +17,8 @@ type Registry struct {
 	mu    sync.RWMutex
 	names namespace
 	owned map[*entry]bool
+	// broken are the entries of broken manifests, which hold names and have no tool.
+	broken []*entry
 
 	closed   bool
 	done     chan struct{} // closed when Close has finished
@@ -107,7 +109,7 @@ func invalid(name, format string, values ...any) error {
 // wrapping [ErrClosed] after Close, or the error that the tool returned.
 func (r *Registry) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 	r.mu.RLock()
-	held, ok := r.names.find(invocation.Tool)
+	held, ok := r.names.findTool(invocation.Tool)
 	closed := r.closed
 	r.mu.RUnlock()
 	if closed {
@@ -186,7 +188,7 @@ func (g *gate) close() {
 func (r *Registry) Clone() *Registry {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return &Registry{names: r.names.clone(), owned: map[*entry]bool{}, done: make(chan struct{})}
+	return &Registry{names: r.names.clone(), owned: map[*entry]bool{}, broken: slices.Clone(r.broken), done: make(chan struct{})}
 }
 
 // With returns a clone with additional tools, which the clone owns. It does not change the

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/manifests"
@@ -14,20 +15,31 @@ import (
 
 // Source is where manifests come from.
 type Source interface {
-	// Manifests returns all manifests of the source in a stable order. If any is broken, it returns
-	// none and an error that names every broken one.
-	Manifests(ctx context.Context) ([]*manifests.Manifest, error)
+	// Manifests returns all manifests of the source in a stable order. If it cannot tell which names
+	// one of them claims, it returns none and an error that names every broken one.
+	Manifests(ctx context.Context) ([]Found, error)
 	// String names the source as the operator does.
 	String() string
 }
 
-// Open opens the tool of a manifest. [Registry.Load] calls it for one manifest at a time.
+// Found is one manifest of a source. Exactly one of its fields is set.
+type Found struct {
+	Manifest *manifests.Manifest
+	Broken   *manifests.Error // its Names are not empty
+}
+
+// Open opens the tool of a manifest. [Registry.Load] calls it for one manifest at a time. If the
+// error is a [*manifests.Error], the manifest is broken; any other error is not the manifest's.
 type Open func(ctx context.Context, manifest *manifests.Manifest) (Tool, error)
 
 // Load registers the tools of a source in its order. Load the sources in order of precedence.
 //
-// If a manifest is broken or a tool fails to open, Load returns all problems and registers nothing
-// from the source. If it skipped such a tool silently, the next source could take its name.
+// A broken manifest is not an error: [Registry.Broken] reports it. It has no tool, but still holds
+// the names that it claims, so that nobody can take a name by breaking a manifest.
+//
+// If the names of a broken manifest cannot be read, or a tool fails to open for another reason,
+// Load returns all problems and registers nothing from the source. Later sources must not be loaded
+// then: they could take the names.
 //
 // A tool whose name is taken is not an error. It is not opened, and [Registry.Duplicates] reports
 // it. A tool whose name only looks like another tool's is an error, with a [*DuplicateError] that
@@ -48,39 +60,70 @@ func (r *Registry) load(ctx context.Context, source Source, open Open) error {
 	if err != nil {
 		return err
 	}
-	wanted, err := r.plan(source.String(), found)
+	all, err := entriesOf(source.String(), found)
 	if err != nil {
 		return err
 	}
-	entries, err := openAll(ctx, source.String(), wanted, open)
+	wanted, err := r.plan(all)
 	if err != nil {
 		return err
 	}
-	unused, err := r.addAll(source.String(), found, entries)
+	if err := openAll(ctx, wanted, open); err != nil {
+		return err
+	}
+	unused, err := r.addAll(all)
 	for _, e := range unused {
 		err = errors.Join(err, closeTool(context.WithoutCancel(ctx), e.tool))
 	}
 	return err
 }
 
-// plan returns the manifests that will get their names.
-func (r *Registry) plan(source string, found []*manifests.Manifest) ([]*manifests.Manifest, error) {
+// entriesOf returns entries for manifests, without tools.
+func entriesOf(source string, found []Found) ([]*entry, error) {
+	var all []*entry
+	var problems []error
+	for _, f := range found {
+		switch {
+		case f.Broken != nil && len(f.Broken.Names) == 0:
+			problems = append(problems, f.Broken)
+		case f.Broken != nil:
+			all = append(all, brokenEntry(source, f.Broken))
+		default:
+			if err := checkManifest(f.Manifest); err != nil {
+				problems = append(problems, err)
+				continue
+			}
+			all = append(all, entryOf(source, f.Manifest, nil))
+		}
+	}
+	return all, errors.Join(problems...)
+}
+
+// brokenEntry returns an entry that holds the names of a broken manifest.
+func brokenEntry(source string, broken *manifests.Error) *entry {
+	m := &manifests.Manifest{Name: broken.Names[0], Aliases: broken.Names[1:]}
+	if len(broken.Problems) > 0 {
+		m.File = broken.Problems[0].File
+	}
+	e := entryOf(source, m, nil)
+	e.broken = broken
+	return e
+}
+
+// plan returns the entries that will get their names.
+func (r *Registry) plan(all []*entry) ([]*entry, error) {
 	r.mu.RLock()
 	names, closed := r.names.clone(), r.closed
 	r.mu.RUnlock()
 	if closed {
 		return nil, ErrClosed
 	}
-	var wanted []*manifests.Manifest
+	var wanted []*entry
 	var problems []error
-	for _, m := range found {
-		if err := checkManifest(m); err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		switch duplicate := names.add(entryOf(source, m, nil)); {
+	for _, e := range all {
+		switch duplicate := names.add(e); {
 		case duplicate == nil:
-			wanted = append(wanted, m)
+			wanted = append(wanted, e)
 		case duplicate.Reason == LookAlike:
 			problems = append(problems, duplicate)
 		}
@@ -88,58 +131,60 @@ func (r *Registry) plan(source string, found []*manifests.Manifest) ([]*manifest
 	return wanted, errors.Join(problems...)
 }
 
-// openAll opens the tools of all manifests, or none.
-func openAll(ctx context.Context, source string, wanted []*manifests.Manifest, open Open) (map[*manifests.Manifest]*entry, error) {
-	entries := make(map[*manifests.Manifest]*entry, len(wanted))
+// openAll opens the tools of all entries, or none. An entry whose manifest turns out to be broken
+// gets no tool.
+func openAll(ctx context.Context, wanted []*entry, open Open) error {
 	var problems []error
-	for _, m := range wanted {
+	for _, e := range wanted {
 		if err := ctx.Err(); err != nil {
 			problems = append(problems, err)
 			break
 		}
-		e, err := openOne(ctx, source, m, open)
-		if err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", m.Name, err))
-			continue
+		if err := e.open(ctx, open); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", e.origin.Name, err))
 		}
-		entries[m] = e
 	}
 	if len(problems) == 0 {
-		return entries, nil
+		return nil
 	}
-	for _, m := range wanted {
-		if e := entries[m]; e != nil {
-			if err := closeTool(context.WithoutCancel(ctx), e.tool); err != nil {
-				problems = append(problems, fmt.Errorf("%s: close: %w", m.Name, err))
-			}
+	for _, e := range wanted {
+		if err := closeTool(context.WithoutCancel(ctx), e.tool); err != nil {
+			problems = append(problems, fmt.Errorf("%s: close: %w", e.origin.Name, err))
 		}
 	}
-	return nil, errors.Join(problems...)
+	return errors.Join(problems...)
 }
 
-// openOne opens one tool. The entry has the requested manifest, whatever manifest the tool returns.
-func openOne(ctx context.Context, source string, m *manifests.Manifest, open Open) (*entry, error) {
-	t, err := open(ctx, m)
-	if err != nil {
-		return nil, err
+// open opens the tool. The entry keeps the requested manifest, whatever manifest the tool returns.
+func (e *entry) open(ctx context.Context, open Open) error {
+	if e.broken != nil {
+		return nil
 	}
-	if t == nil {
-		return nil, fmt.Errorf("%w: it was opened as nil", ErrInvalidTool)
+	t, err := open(ctx, e.manifest)
+	if broken, ok := errors.AsType[*manifests.Error](err); ok {
+		e.broken = &manifests.Error{Problems: broken.Problems, Names: append([]string{e.manifest.Name}, e.manifest.Aliases...)}
+		return nil
 	}
-	return entryOf(source, m, t), nil
+	if err == nil && t == nil {
+		err = fmt.Errorf("%w: it was opened as nil", ErrInvalidTool)
+	}
+	if err == nil {
+		e.tool = t
+	}
+	return err
 }
 
-// addAll registers the opened tools in the order of the source, and reports the rest as duplicates.
-// It returns the entries that it did not register.
-func (r *Registry) addAll(source string, found []*manifests.Manifest, entries map[*manifests.Manifest]*entry) (unused []*entry, err error) {
+// addAll registers the entries in the order of the source: tools, names without a tool, and
+// duplicates. It returns the entries with a tool that it did not register.
+func (r *Registry) addAll(all []*entry) (unused []*entry, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, m := range found {
-		e := entries[m]
-		if e == nil {
-			// The name was taken when the tools were opened. Names are never released, so it is
-			// still taken.
-			r.names.add(entryOf(source, m, nil))
+	for _, e := range all {
+		if e.tool == nil {
+			// It is broken, or its name was taken when the tools were opened. Names are never
+			// released, so it is still taken.
+			r.names.add(e)
+			r.noteBroken(e)
 			continue
 		}
 		switch addErr := r.add(e); {
@@ -151,6 +196,30 @@ func (r *Registry) addAll(source string, found []*manifests.Manifest, entries ma
 		}
 	}
 	return unused, err
+}
+
+// noteBroken keeps what is wrong with a broken manifest, once for each file. The caller must hold
+// r.mu.
+func (r *Registry) noteBroken(e *entry) {
+	if e.broken == nil {
+		return
+	}
+	same := func(other *entry) bool {
+		return other.manifest.File == e.manifest.File && other.origin.Source == e.origin.Source
+	}
+	r.broken = append(slices.DeleteFunc(r.broken, same), e)
+}
+
+// Broken returns what is wrong with each broken manifest of the loaded sources, in the order in
+// which they were loaded.
+func (r *Registry) Broken() []*manifests.Error {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	var all []*manifests.Error
+	for _, e := range r.broken {
+		all = append(all, e.broken)
+	}
+	return all
 }
 
 // Limits on a directory of manifests. They stop the scan of a wrong path, such as "/", from taking
@@ -175,17 +244,23 @@ type directory string
 
 func (d directory) String() string { return string(d) }
 
-func (d directory) Manifests(ctx context.Context) ([]*manifests.Manifest, error) {
+func (d directory) Manifests(ctx context.Context) ([]Found, error) {
 	files, err := Files(ctx, string(d))
-	problems := []error{err}
-	var found []*manifests.Manifest
+	problems, usable := []error{err}, err == nil
+	var found []Found
 	for _, file := range files {
 		m, err := manifests.Load(file)
-		problems = append(problems, err)
-		found = append(found, m)
+		f := Found{Manifest: m}
+		if err != nil {
+			problems = append(problems, err)
+			broken, ok := errors.AsType[*manifests.Error](err)
+			usable = usable && ok && len(broken.Names) > 0
+			f = Found{Broken: broken}
+		}
+		found = append(found, f)
 	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, err
+	if !usable {
+		return nil, errors.Join(problems...)
 	}
 	return found, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
 )
 
 const manifestText = `schema: caisson/v1
@@ -36,10 +37,10 @@ func write(t *testing.T, files map[string]string) string {
 
 func named(name string) string { return fmt.Sprintf(manifestText, name) }
 
-func names(found []*manifests.Manifest) []string {
+func names(found []registry.Found) []string {
 	list := []string{}
-	for _, m := range found {
-		list = append(list, m.Name)
+	for _, f := range found {
+		list = append(list, f.Manifest.Name)
 	}
 	return list
 }
@@ -61,7 +62,7 @@ func TestDirectory(t *testing.T) {
 		found, err := source.Manifests(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, []string{"x", "a", "b"}, names(found))
-		assert.Equal(t, filepath.Join(root, "a", "deep", "er", "x.tool.yaml"), found[0].File)
+		assert.Equal(t, filepath.Join(root, "a", "deep", "er", "x.tool.yaml"), found[0].Manifest.File)
 	}
 
 	t.Run("a file is one manifest", func(t *testing.T) {
@@ -94,30 +95,102 @@ func TestDirectory(t *testing.T) {
 }
 
 func TestDirectoryReportsAllThatIsBroken(t *testing.T) {
-	root := write(t, map[string]string{
-		"a/tool.yaml": "schema: caisson/v1\nname: a\nsurprise: 1\n",
-		"b/tool.yaml": named("b"),
-		"c/tool.yaml": "schema: [",
-	})
+	broken := "schema: caisson/v1\nname: a\nsurprise: 1\n"
+	root := write(t, map[string]string{"a/tool.yaml": broken, "b/tool.yaml": named("b")})
 	found, err := registry.Directory(root).Manifests(t.Context())
-	assert.Empty(t, found)
-	require.Error(t, err)
-	assert.ErrorContains(t, err, filepath.Join("a", "tool.yaml"))
-	assert.ErrorContains(t, err, filepath.Join("c", "tool.yaml"))
-	var typed *manifests.Error
-	require.ErrorAs(t, err, &typed)
-	assert.NotEmpty(t, typed.Problems)
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	assert.Equal(t, []string{"a"}, found[0].Broken.Names)
+	assert.Equal(t, "b", found[1].Manifest.Name)
+
+	for name, nameless := range map[string]string{
+		"a syntax error": "schema: [", "no name": "schema: caisson/v1\n", "a name that is none": "name: a b\naliases: [c]\n", "another case": "Name: c\n",
+		"two names": "name: d\nname: c\n",
+	} {
+		root := write(t, map[string]string{"a/tool.yaml": broken, "b/tool.yaml": named("b"), "c/tool.yaml": nameless})
+		found, err := registry.Directory(root).Manifests(t.Context())
+		assert.Empty(t, found, name)
+		require.Error(t, err, name)
+		assert.ErrorContains(t, err, filepath.Join("a", "tool.yaml"), name)
+		assert.ErrorContains(t, err, filepath.Join("c", "tool.yaml"), name)
+		var typed *manifests.Error
+		require.ErrorAs(t, err, &typed, name)
+		assert.NotEmpty(t, typed.Problems, name)
+	}
+}
+
+// TestAttackBrokenManifest: whoever breaks a tool's manifest does not free its name, its aliases or
+// their look-alikes for a later source. What else is in the folder is loaded.
+func TestAttackBrokenManifest(t *testing.T) {
+	valid := named("a") + "aliases: [old_a, older_a]\n"
+	for name, text := range map[string]string{
+		"an unknown key":                valid + "surprise: 1\n",
+		"a cut end":                     "name: a\naliases: [old_a, older_a]\n",
+		"other aliases first":           "aliases: [x]\n" + valid,
+		"aliases as text":               named("a") + "aliases: old_a\naliases: older_a\n",
+		"an alias that is none":         named("a") + "aliases: [old_a, 1.5, older_a, {b: c}]\n",
+		"what only the runtime refuses": valid + "permissions: {llm: {tokens: 1}}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := registry.New()
+			o := opener{fail: map[string]error{"a": fmt.Errorf("wrapped: %w", &manifests.Error{Problems: []manifests.Problem{{File: "a/tool.yaml", Message: "unsupported"}}})}}
+			first := write(t, map[string]string{"a/tool.yaml": text, "b/tool.yaml": named("b")})
+			require.NoError(t, r.Load(t.Context(), registry.Directory(first), o.open))
+			assert.Equal(t, []string{"b"}, o.names())
+
+			o.fail = nil
+			require.NoError(t, r.Load(t.Context(), source(t, "later", "a", "c"), o.open))
+			require.Error(t, r.Register("", newFake(t, "a", nil)))
+			require.Error(t, r.Load(t.Context(), source(t, "later", "A"), o.open))
+			require.NoError(t, r.Register("", newFake(t, "d", aliases("old_a", "older_a"))))
+			assert.Equal(t, []string{"b", "c"}, o.names())
+			for _, held := range []string{"a", "old_a", "older_a"} {
+				_, ok := r.Get(held)
+				assert.False(t, ok, held)
+				_, err := r.Invoke(t.Context(), tool.Invocation{Tool: held})
+				require.ErrorIs(t, err, tool.UnknownTool)
+				_, ok = r.Clone().Get(held)
+				assert.False(t, ok)
+			}
+			assert.Len(t, r.List(), 3)
+			require.Len(t, r.Broken(), 1)
+			assert.Subset(t, r.Broken()[0].Names, []string{"a", "old_a", "older_a"})
+			assert.Len(t, r.Clone().Broken(), 1)
+
+			require.NoError(t, r.Load(t.Context(), registry.Directory(first), (&opener{}).open))
+			assert.Len(t, r.Broken(), 1, "it is reported once")
+			require.NoError(t, r.Close(t.Context()))
+		})
+	}
+	t.Run("control: a valid manifest has its names", func(t *testing.T) {
+		r := registry.New()
+		require.NoError(t, r.Load(t.Context(), registry.Directory(write(t, map[string]string{"tool.yaml": valid})), (&opener{}).open))
+		_, ok := r.Get("older_a")
+		assert.True(t, ok)
+		assert.Empty(t, r.Broken())
+	})
+	t.Run("a broken manifest takes no name that an earlier tool has", func(t *testing.T) {
+		r := registry.New()
+		require.NoError(t, r.Register("", newFake(t, "a", nil)))
+		require.NoError(t, r.Load(t.Context(), registry.Directory(write(t, map[string]string{"tool.yaml": valid + "surprise: 1\n"})), (&opener{}).open))
+		assert.Equal(t, "a", call(t, r, "a"))
+		assert.Len(t, r.Broken(), 1)
+	})
+	t.Run("a source may not leave out the names", func(t *testing.T) {
+		nameless := static{found: append(source(t, "one", "b").found, registry.Found{Broken: &manifests.Error{}})}
+		require.Error(t, registry.New().Load(t.Context(), nameless, (&opener{}).open))
+	})
 }
 
 // static is a source of ready manifests.
 type static struct {
 	name  string
-	found []*manifests.Manifest
+	found []registry.Found
 	err   error
 }
 
-func (s static) String() string                                           { return s.name }
-func (s static) Manifests(context.Context) ([]*manifests.Manifest, error) { return s.found, s.err }
+func (s static) String() string                                      { return s.name }
+func (s static) Manifests(context.Context) ([]registry.Found, error) { return s.found, s.err }
 
 // opener opens closable tools and records them.
 type opener struct {
@@ -144,7 +217,7 @@ func (o *opener) names() (opened []string) {
 func source(t *testing.T, name string, tools ...string) static {
 	s := static{name: name}
 	for _, toolName := range tools {
-		s.found = append(s.found, newManifest(t, toolName, nil))
+		s.found = append(s.found, registry.Found{Manifest: newManifest(t, toolName, nil)})
 	}
 	return s
 }
@@ -207,7 +280,7 @@ func TestAttackLookAlikeIsLoaded(t *testing.T) {
 	require.NoError(t, r.Load(t.Context(), source(t, "one", "mail", "mall"), o.open), "control: what does not look alike")
 	require.Len(t, r.List(), 2)
 	s := source(t, "one", "file_read")
-	s.found = append(s.found, newManifest(t, "other", aliases("fiIe_read")))
+	s.found = append(s.found, registry.Found{Manifest: newManifest(t, "other", aliases("fiIe_read"))})
 	require.NoError(t, r.Load(t.Context(), s, o.open))
 	require.Len(t, r.Duplicates(), 1, "an alias that looks like a name is left out, and its tool stays")
 	_, ok := r.Get("fiIe_read")
@@ -241,7 +314,7 @@ func TestLoadFailsAsAWhole(t *testing.T) {
 		want   error
 	}{
 		"a broken source":          {static{name: "one", err: boom}, never, boom},
-		"an invalid manifest":      {static{found: append(source(t, "one", "a").found, nil)}, never, registry.ErrInvalidTool},
+		"an invalid manifest":      {static{found: append(source(t, "one", "a").found, registry.Found{})}, never, registry.ErrInvalidTool},
 		"no source":                {nil, never, registry.ErrSource},
 		"nothing to open with":     {static{}, nil, registry.ErrSource},
 		"a tool that opens as nil": {source(t, "one", "a"), func(context.Context, *manifests.Manifest) (registry.Tool, error) { return nil, nil }, registry.ErrInvalidTool},

@@ -54,7 +54,12 @@ func compiled(t testing.TB) []*manifests.Manifest {
 	require.NoError(t, err)
 	found, err := registry.Directory(filepath.Join(root, "wasm-tools")).Manifests(t.Context())
 	require.NoError(t, err)
-	return found
+	var all []*manifests.Manifest
+	for _, f := range found {
+		require.Nil(t, f.Broken)
+		all = append(all, f.Manifest)
+	}
+	return all
 }
 
 var modules = []string{"wasm-tools/calculator", "wasm-tools/files", "wasm-tools/plot", "wasm-tools/search", "wasm-tools/weather", "wasm-tools/web"}

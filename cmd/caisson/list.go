@@ -59,6 +59,8 @@ func newList(o options) *cobra.Command {
 type catalogue struct {
 	Tools      []listed    `json:"tools"`
 	Duplicates []duplicate `json:"duplicates"`
+	// Problems say which manifests are broken, and which sources are not loaded.
+	Problems []manifests.Problem `json:"problems"`
 }
 
 type listed struct {
@@ -108,6 +110,7 @@ func (o *options) list(ctx context.Context, all bool) (err error) {
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
 	c := catalogueOf(h.registry, all)
+	c.Problems = list(h.problems())
 	err = o.show(c, c.table())
 	h.noteUnapplied()
 	return err

@@ -78,8 +78,51 @@ func (o *options) open(ctx context.Context, opening opening) (_ *host, err error
 		return nil, notOpened(ctx, err, cacheDir)
 	}
 	h.registry = h.Registry()
+	h.noteProblems()
 	h.logUnapplied(ctx)
 	return h, nil
+}
+
+// noteProblems says which tools are not loaded, and why.
+func (h *host) noteProblems() {
+	for _, p := range h.problems() {
+		h.options.hint(placeOf(p) + p.Message + "; " + p.Fix)
+	}
+}
+
+// problems returns what kept tools from being loaded: of each broken manifest the first problem, with
+// what follows from it.
+func (h *host) problems() []manifests.Problem {
+	var all []manifests.Problem
+	for _, problem := range h.Problems() {
+		source, _ := problem.(*registry.Error)
+		for _, leaf := range leavesOf(problem) {
+			broken, invalid := errors.AsType[*manifests.Error](leaf)
+			switch {
+			case invalid && source == nil:
+				all = append(all, firstOf(broken, fmt.Sprintf("so the tool %s is not loaded, and no other gets its name", broken.Names[0])))
+			case invalid && len(broken.Names) == 0:
+				all = append(all, firstOf(broken, fmt.Sprintf("so the tool's name cannot be read, and nothing from %s is loaded", source.Name)))
+			case invalid:
+				all = append(all, firstOf(broken, ""))
+			case errors.Is(leaf, manifests.ErrFile):
+				all = append(all, problemIn(source.Name, unreadable, leaf.Error(), "make it a regular file that can be read"))
+			default:
+				all = append(all, problemIn(source.Name, unreadable, source.Err.Error(), "correct the manifests there"))
+			}
+		}
+	}
+	return all
+}
+
+// firstOf returns the first problem of a broken manifest, and what follows from it.
+func firstOf(broken *manifests.Error, follows string) manifests.Problem {
+	p := broken.Problems[0]
+	if follows != "" {
+		p.Message += ", " + follows
+	}
+	p.Fix = fmt.Sprintf("run %q", "caisson validate "+p.File)
+	return p
 }
 
 // openOptions returns the options for opening the tools.
