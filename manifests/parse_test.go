@@ -142,7 +142,7 @@ parameters:
 `)
 	assert.Equal(t, `{"required":["url"],"properties":{"url":{"type":"string","maxLength":10,"default":"<&>"},"count":{"const":12345678901234567890.10}},"additionalProperties":false,"type":"object"}`, string(m.ModelParameters))
 	require.NoError(t, m.Parameters.Validate(t.Context(), []byte(`{"url":"x","project_id":"demo","tenant":{"any":"thing"}}`)))
-	assert.ErrorContains(t, m.Parameters.Validate(t.Context(), []byte(`{"url":"x"}`)), "project_id: missing")
+	assert.ErrorContains(t, m.Parameters.Validate(t.Context(), []byte(`{"url":"x"}`)), "project_id: required, but missing")
 	assert.ErrorContains(t, m.Parameters.Validate(t.Context(), []byte(`{"url":"x","project_id":"d"}`)), "project_id: must have at least 3")
 	assert.Error(t, m.Parameters.Validate(t.Context(), []byte(`{"url":"x","project_id":"demo","other":1}`)))
 
