@@ -12,6 +12,18 @@ import (
 // nonBlocking makes an open return at once, even for a pipe.
 const nonBlocking = syscall.O_NONBLOCK
 
+// Protected returns nil if a file or folder belongs to this user or to root, and nobody else can
+// write to it. Otherwise it returns the reason, worded as for [Private].
+func Protected(info fs.FileInfo) error {
+	if status, ok := info.Sys().(*syscall.Stat_t); ok && int(status.Uid) != os.Geteuid() && status.Uid != 0 {
+		return fmt.Errorf("belongs to user %d, not to this one or to root", status.Uid)
+	}
+	if mode := info.Mode().Perm(); mode&0o022 != 0 {
+		return fmt.Errorf("has mode %v (chmod go-w)", mode)
+	}
+	return nil
+}
+
 // Private returns nil if a file or folder belongs to this user and is accessible to nobody else.
 // Otherwise it returns the reason, worded as the predicate of a sentence about it.
 func Private(info fs.FileInfo) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -152,9 +153,21 @@ func compileInto(ctx context.Context, source []byte, directory string) (err erro
 	runtime := wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCompilationCache(cache))
 	defer func() { err = errors.Join(err, runtime.Close(ctx)) }()
 	if _, err := runtime.CompileModule(ctx, source); err != nil {
-		return fmt.Errorf("%w: %w", errInvalid, err)
+		return faultOf(err)
 	}
 	return nil
+}
+
+// faultOf marks an error of wazero's compiler as the module's fault, unless the compiler could not
+// write its cache.
+func faultOf(err error) error {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return err
+	}
+	if _, ok := errors.AsType[*os.LinkError](err); ok {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errInvalid, err)
 }
 
 // runtimeConfig returns the settings that compiled code depends on. Child and parent must use the
@@ -223,13 +236,19 @@ func (e *Engine) obtain(ctx context.Context, wanted Digest, source []byte, descr
 		return e.compileHere(ctx, wanted, source, description, trusted)
 	}
 	entry := e.store.entry(wanted, trusted)
-	if e.store.kept {
+	filled, err := e.store.filledEntry(entry)
+	switch {
+	case e.store.kept:
 		found, err := e.load(ctx, entry)
 		if err == nil {
 			return found, e.store.used(entry, time.Now())
 		}
 		if !errors.Is(err, errNoEntry) {
 			return made{}, err
+		}
+	case err == nil:
+		if found, err := e.load(ctx, filled); !errors.Is(err, errNoEntry) {
+			return found, err
 		}
 	}
 	return e.compileToStore(ctx, wanted, source, description, trusted)

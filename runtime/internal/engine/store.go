@@ -14,10 +14,13 @@ import (
 	"regexp"
 	goruntime "runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/tetratelabs/wazero"
 	"golang.org/x/sys/cpu"
+
+	"github.com/caisson-run/caisson/internal/hostfile"
 )
 
 // store is a directory of compiled modules. Each module has its own folder, an entry, which is
@@ -41,6 +44,9 @@ type store struct {
 	directory string
 	kept      bool  // entries are kept for later processes; otherwise nothing is published
 	limit     int64 // total size of all entries, in bytes
+	// filled is a directory of entries that is only read, such as one that is part of an image.
+	// Nobody but this user and root can write to it. It is empty if there is none.
+	filled string
 }
 
 // entryName matches the name of an entry, which is a SHA-256.
@@ -126,7 +132,7 @@ func (e *Engine) openStore(ctx context.Context, options Options) (err error) {
 	}
 	switch {
 	case options.CacheDir != "":
-		e.store, err = keptStore(options.CacheDir, options.CacheBytes)
+		e.store, err = e.keptStore(ctx, options.CacheDir, options.CacheBytes)
 	case e.compiler.Executable != "":
 		e.store, err = e.scratchStore(ctx)
 	default:
@@ -145,8 +151,9 @@ func (e *Engine) openStore(ctx context.Context, options Options) (err error) {
 	return err
 }
 
-// keptStore opens a store that later processes use too.
-func keptStore(directory string, limit int64) (*store, error) {
+// keptStore opens a store that later processes use too. If it cannot be written to, but is filled,
+// its entries are used, and those of other modules are not kept.
+func (e *Engine) keptStore(ctx context.Context, directory string, limit int64) (*store, error) {
 	// The working directory may change, and wazero would not notice.
 	directory, err := filepath.Abs(directory)
 	if err != nil {
@@ -155,7 +162,58 @@ func keptStore(directory string, limit int64) (*store, error) {
 	if limit == 0 {
 		limit = defaultCacheBytes
 	}
-	return &store{directory: directory, kept: true, limit: limit}, privateDirectory(directory)
+	if err = writable(directory); err == nil {
+		return &store{directory: directory, kept: true, limit: limit}, nil
+	}
+	if !isFilled(directory) {
+		return nil, err
+	}
+	s, err := e.scratchStore(ctx)
+	if err == nil {
+		s.filled = directory
+	}
+	return s, err
+}
+
+// writable returns nil if a directory is private and its entries can be changed.
+func writable(directory string) error {
+	if err := privateDirectory(directory); err != nil {
+		return err
+	}
+	probe, err := os.MkdirTemp(directory, viewPattern)
+	if err != nil {
+		return err
+	}
+	return os.Remove(probe)
+}
+
+// isFilled reports whether a directory has entries and is protected.
+func isFilled(directory string) bool {
+	info, err := os.Lstat(directory)
+	if err != nil || !info.IsDir() || hostfile.Protected(info) != nil {
+		return false
+	}
+	listed, err := os.ReadDir(directory)
+	return err == nil && slices.ContainsFunc(listed, func(item fs.DirEntry) bool { return entryName.MatchString(item.Name()) })
+}
+
+// filledEntry returns an entry of the filled directory. It fails with errNoEntry if there is none
+// that nobody else can write to.
+func (s store) filledEntry(entry string) (string, error) {
+	if s.filled == "" {
+		return "", errNoEntry
+	}
+	entry = filepath.Join(s.filled, filepath.Base(entry))
+	for _, name := range []string{s.filled, entry, filepath.Join(entry, indexFile), filepath.Join(entry, moduleFile), filepath.Join(entry, dataFile), filepath.Join(entry, codeFile)} {
+		info, err := os.Lstat(name)
+		if err == nil {
+			err = hostfile.Protected(info)
+		}
+		if err != nil {
+			return "", fmt.Errorf("%w: %s: %w", errNoEntry, name, err)
+		}
+	}
+	return entry, nil
 }
 
 // scratchStore creates a store that is removed with the engine.

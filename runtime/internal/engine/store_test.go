@@ -2,10 +2,14 @@ package engine
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
 	goruntime "runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -98,6 +102,58 @@ func TestKeptModulesAreNotMadeAgain(t *testing.T) {
 	require.ErrorIs(t, err, ErrHost, "control: another module")
 	require.NoError(t, e.Close(t.Context()))
 	assert.Equal(t, before, listing(t, dir), "nothing but the entry stays")
+}
+
+// TestFilledStoreIsRead: a folder that was filled earlier and that this user may not change, such as
+// one that is part of an image, serves its modules, and nothing is added to it. What others could
+// have written there is not used.
+func TestFilledStoreIsRead(t *testing.T) {
+	if goruntime.GOOS == "windows" {
+		return // where access follows from the location
+	}
+	dir := filepath.Join(t.TempDir(), "cache")
+	source, other := program{body: nothing, memory: 1}.bytes(), program{body: nothing, memory: 2}.bytes()
+	compileSource(t, keeping(t, dir, Options{Compiler: child(t)}), source)
+	entry := onlyEntry(t, dir)
+	chmod := func(mode os.FileMode, names ...string) {
+		t.Helper()
+		for _, name := range names {
+			require.NoError(t, os.Chmod(name, mode))
+		}
+	}
+	chmod(0o755, dir, entry)
+	chmod(0o644, filepath.Join(entry, indexFile), filepath.Join(entry, moduleFile), filepath.Join(entry, dataFile), filepath.Join(entry, codeFile))
+	before := listing(t, dir)
+
+	broken := Compiler{Executable: filepath.Join(t.TempDir(), "absent")}
+	mustRun(t, compileSource(t, keeping(t, dir, Options{Compiler: broken}), source), plain)
+	e := keeping(t, dir, Options{Compiler: child(t)})
+	mustRun(t, compileSource(t, e, other), plain)
+	require.NoError(t, e.Close(t.Context()))
+	assert.Equal(t, before, listing(t, dir), "nothing is added")
+
+	for name, mode := range map[string]os.FileMode{entry: 0o777, filepath.Join(entry, indexFile): 0o666, filepath.Join(entry, codeFile): 0o664} {
+		info, err := os.Stat(name)
+		require.NoError(t, err)
+		chmod(mode, name)
+		_, err = keeping(t, dir, Options{Compiler: broken}).Compile(t.Context(), source)
+		assert.ErrorIs(t, err, ErrHost, "%s with mode %v", name, mode)
+		chmod(info.Mode(), name)
+	}
+	for _, directory := range []string{dir, filepath.Join(t.TempDir(), "empty")} {
+		require.NoError(t, os.MkdirAll(directory, 0o755))
+		chmod(map[bool]os.FileMode{true: 0o775, false: 0o755}[directory == dir], directory)
+		_, err := New(t.Context(), Options{CacheDir: directory})
+		assert.ErrorContains(t, err, "chmod 700", directory)
+	}
+}
+
+// TestFaultsOfTheCompiler: a module is not at fault if the compiler's files cannot be written.
+func TestFaultsOfTheCompiler(t *testing.T) {
+	full := &fs.PathError{Op: "write", Path: "code", Err: syscall.ENOSPC}
+	assert.NotErrorIs(t, faultOf(fmt.Errorf("compile: %w", full)), errInvalid)
+	assert.NotErrorIs(t, faultOf(&os.LinkError{Op: "rename", Err: syscall.ENOSPC}), errInvalid)
+	assert.ErrorIs(t, faultOf(errors.New("invalid magic number")), errInvalid)
 }
 
 // TestKeysTellModulesApart: above all, that a module is kept for whom it is trusted does not
