@@ -48,7 +48,7 @@ type Options struct {
 	NoCache bool
 	// Runtime configures how tools are loaded and limited, and where modules are compiled. Its
 	// Profile must be zero. If CacheDir is empty, [runtime.DefaultCacheDir] is used unless NoCache
-	// is set. If Running is zero, the executor's Limits.Running is used. Unless LookupEnv is set,
+	// is set or there is no such folder. If Running is zero, the executor's Limits.Running is used. Unless LookupEnv is set,
 	// nothing is read from the environment, including secrets.
 	Runtime runtime.Options
 	// Executor configures how batches are run. Its Recorder is called after the record is kept in
@@ -149,8 +149,8 @@ func (o Options) newRuntime(ctx context.Context, policy *manifests.Policy) (*run
 	r.Running = cmp.Or(r.Running, max(0, o.Executor.Limits.Running)) // never less than the executor's queue admits
 	r.Logger = cmp.Or(r.Logger, o.Logger)
 	if r.CacheDir == "" && !o.NoCache {
-		if r.CacheDir, err = runtime.DefaultCacheDir(); err != nil {
-			return nil, &Error{"open", ErrRuntime, err}
+		if r.CacheDir, err = runtime.DefaultCacheDir(); err != nil && r.Logger != nil {
+			r.Logger.WarnContext(ctx, "modules are compiled each time, since there is no folder to cache them in", "err", err)
 		}
 	}
 	started, err := runtime.New(ctx, r)

@@ -70,12 +70,16 @@ func (o *options) grantFlags(command *cobra.Command) {
 }
 
 func (o *options) runFlags(command *cobra.Command) {
+	o.compileFlags(command)
+	o.stateFlags(command)
+}
+
+func (o *options) compileFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.Func("cache-dir", "cache compiled code in `DIR`; \"\" disables the cache (default: in the user's cache folder)", pointedTo(&o.cacheDir))
 	flags.Func("trust",
 		"compile the module with digest `SHA256` without limits on compile time and memory; its calls are sandboxed as usual; repeatable",
 		addedTo(&o.trusted, parseDigest))
-	o.stateFlags(command)
 	flags.BoolVar(&o.verbose, "verbose", false, "log what Caisson does to standard error")
 }
 
@@ -226,13 +230,13 @@ func parseDigest(text string) (string, error) {
 }
 
 // compiledIn returns the folder for compiled code, or "" for none.
-func (o *options) compiledIn() (string, error) {
+func (o *options) compiledIn() string {
 	if o.cacheDir != nil {
-		return *o.cacheDir, nil
+		return *o.cacheDir
 	}
 	dir, err := runtime.DefaultCacheDir()
-	if err != nil {
-		return "", failed(exitUsage, err.Error(), `name a folder with --cache-dir DIR, or disable the cache with --cache-dir ""`)
+	if err != nil { // as in a container
+		o.hint("modules are compiled each time, unless --cache-dir DIR names a folder: " + err.Error())
 	}
-	return dir, nil
+	return dir
 }

@@ -98,7 +98,7 @@ func newRoot(env environment) *cobra.Command {
 		}
 		return usageError(command, text)
 	})
-	root.AddCommand(newCall(o), newBatch(o), newList(o), newInspect(o), newExplain(o), newValidate(o), newBench(o), newVersion(o))
+	root.AddCommand(newCall(o), newBatch(o), newList(o), newInspect(o), newExplain(o), newValidate(o), newCompile(o), newBench(o), newVersion(o))
 	return root
 }
 

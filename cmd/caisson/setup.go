@@ -52,9 +52,7 @@ func (o *options) open(ctx context.Context, opening opening) (_ *host, err error
 	}
 	cacheDir := "" // for none
 	if opening.starts || opening.runs {
-		if cacheDir, err = o.compiledIn(); err != nil {
-			return nil, err
-		}
+		cacheDir = o.compiledIn()
 	}
 	operator, err := o.operator()
 	if err != nil {

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime"
+)
+
+const compileHelp = `Compile the modules of tools into the cache folder, so that no call has to.
+
+An image can contain the folder: with --cache-dir, later commands use it even if they
+cannot write to it, provided that it belongs to root or to the user who runs them, and
+that nobody else can write to it. Compiled code is for this version of Caisson and this
+kind of processor; other modules are compiled as usual, and not kept.
+
+SOURCE is a folder or a manifest, as for --tools.`
+
+func newCompile(o options) *cobra.Command {
+	command := &cobra.Command{
+		Use:     "compile [SOURCE...]",
+		Short:   "compile modules ahead of time",
+		Long:    compileHelp,
+		Example: "  caisson compile wasm-tools\n  caisson compile --cache-dir /opt/caisson --config caisson.yaml && chmod -R go+rX /opt/caisson",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(command *cobra.Command, args []string) error {
+			o.tools = append(o.tools, args...)
+			return o.compile(command.Context())
+		},
+	}
+	o.sourceFlags(command)
+	o.policyFlags(command)
+	o.compileFlags(command)
+	o.outputFlags(command, "print one JSON object")
+	return command
+}
+
+// compiled is what compile prints as JSON.
+type compiled struct {
+	Folder string         `json:"folder"`
+	Tools  []compiledTool `json:"tools"`
+}
+
+type compiledTool struct {
+	Name    string `json:"name"`
+	Problem string `json:"problem"` // why its module was not compiled; empty if it was
+}
+
+func (o *options) compile(ctx context.Context) (err error) {
+	folder := o.compiledIn()
+	if folder == "" {
+		return failed(exitUsage, "there is no cache folder to compile into", "name one with --cache-dir DIR")
+	}
+	h, err := o.open(ctx, opening{starts: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, h.close(ctx)) }()
+	done := compiled{Folder: folder, Tools: []compiledTool{}}
+	var problems failure
+	progress := o.newProgress()
+	for _, entry := range h.registry.List() {
+		t, ok := entry.Tool.(*runtime.Tool)
+		if !ok || entry.Manifest.Execution == manifests.ExecutionClient {
+			continue
+		}
+		prepared := compiledTool{Name: entry.Name}
+		progress.during("compiling "+entry.Name, func() { err = t.Prepare(ctx) })
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			prepared.Problem = err.Error()
+			problems.messages = append(problems.messages, message{entry.Name + ": " + err.Error(), nil})
+			problems.code = exitFailed
+			if errors.Is(err, runtime.ErrModule) || errors.Is(err, runtime.ErrDigest) {
+				problems.code = exitUsage
+			}
+		}
+		done.Tools = append(done.Tools, prepared)
+	}
+	if err := o.show(done, count(len(done.Tools)-len(problems.messages), "tool")+" compiled into "+folder); err != nil {
+		return err
+	}
+	if len(problems.messages) > 0 {
+		return &problems
+	}
+	return nil
+}
