@@ -173,8 +173,10 @@ type Behavior struct {
 	Destructive bool
 	// Cache is how long the answer to a call of a ReadOnly tool may be reused. Zero means the
 	// executor's default, 5 minutes. [CacheOff] disables reuse.
-	Cache    time.Duration
-	Final    bool
+	Cache time.Duration
+	Final bool
+	// Hidden keeps a tool's calls out of streams, and the tool out of lists for people. The model is
+	// offered it all the same.
 	Hidden   bool
 	Snapshot Snapshot
 }

@@ -87,7 +87,7 @@ func (r *Registry) offered() []*entry {
 	r.mu.RUnlock()
 	var offered []*entry
 	for _, e := range entries {
-		if !e.manifest.Behavior.Hidden && unavailable(e.tool) == "" {
+		if unavailable(e.tool) == "" {
 			offered = append(offered, e)
 		}
 	}
@@ -97,9 +97,9 @@ func (r *Registry) offered() []*entry {
 // noParameters is the schema of a tool that shows no parameters to a model.
 const noParameters = `{"type":"object","properties":{}}`
 
-// Definitions returns the tools as offered to a model, without hidden and unavailable ones. They
-// are sorted by name and byte-for-byte equal between calls, because prompt caches depend on it. The
-// result is never nil.
+// Definitions returns the tools as offered to a model, without unavailable ones. Hidden tools are
+// included: they are hidden from people only. The definitions are sorted by name and byte-for-byte
+// equal between calls, because prompt caches depend on it. The result is never nil.
 func (r *Registry) Definitions() []tool.Definition {
 	definitions := []tool.Definition{}
 	for _, e := range r.offered() {

@@ -26,7 +26,7 @@ func (s *spy) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outc
 
 func TestInvokeRefuses(t *testing.T) {
 	gated := conditional{newFake(t, "web_search", nil), "SEARCH_KEY is not set"}
-	r := holding(t, newFake(t, "calculator", nil), gated, newFake(t, "calculators", hidden))
+	r := holding(t, newFake(t, "calculator", nil), gated, conditional{newFake(t, "calculators", nil), "later"})
 
 	tests := []struct {
 		name    string
@@ -80,7 +80,9 @@ func TestUnavailableHoldsItsName(t *testing.T) {
 	assert.Empty(t, r.Definitions())
 }
 
-func TestCatalogue(t *testing.T) {
+// TestRowS4_6HiddenToolsAreOffered: they are hidden from people, not from the model. The
+// definitions are the same each time.
+func TestRowS4_6HiddenToolsAreOffered(t *testing.T) {
 	r := holding(t, newFake(t, "zeta", nil), newFake(t, "alpha", aliases("a1", "a2")), newFake(t, "mid", hidden), conditional{newFake(t, "beta", nil), "later"})
 
 	var listed []string
@@ -95,6 +97,7 @@ func TestCatalogue(t *testing.T) {
 	require.NoError(t, err)
 	assert.JSONEq(t, `[
 		{"name":"alpha","description":"Does alpha.","parameters":{"type":"object","properties":{"n":{"type":"integer"}}}},
+		{"name":"mid","description":"Does mid.","parameters":{"type":"object","properties":{"n":{"type":"integer"}}}},
 		{"name":"zeta","description":"Does zeta.","parameters":{"type":"object","properties":{"n":{"type":"integer"}}}}]`, string(text))
 	definitions[0].Parameters[0] = 'X'
 	for range 20 {
@@ -109,7 +112,7 @@ func TestCatalogue(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	r := holding(t, newFake(t, "fetch_page", aliases("web_fetch")), newFake(t, "file_reap", hidden), conditional{newFake(t, "file_reab", nil), "no"})
+	r := holding(t, newFake(t, "fetch_page", aliases("web_fetch")), conditional{newFake(t, "file_reab", nil), "no"})
 	for _, name := range []string{"file_read", "file_write", "file_list", "calculator", "x"} {
 		require.NoError(t, r.Register("", newFake(t, name, nil)))
 	}

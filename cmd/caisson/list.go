@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -20,10 +21,11 @@ import (
 
 const listHelp = `List the tools, and the names that were kept out because another tool has them.
 
---definitions prints the tools as offered to a language model, without hidden and
+--definitions prints the tools as offered to a language model, with hidden tools and without
 unavailable ones: sorted by name and byte-for-byte identical each time, so that prompt
-caches stay warm. What the provider would refuse or ignore in them, and what --strict
-changed, is reported on standard error.`
+caches stay warm. What the provider would ignore in them, and what --strict changed, is
+reported on standard error. If the provider would refuse a tool, nothing is printed and the
+exit code is 2.`
 
 func newList(o options) *cobra.Command {
 	var all bool
@@ -246,19 +248,41 @@ func (o *options) definitions(ctx context.Context, name string, strict bool) (er
 	if err != nil {
 		return err
 	}
+	if err := refusal(name, findings); err != nil {
+		return err
+	}
 	for _, finding := range findings {
 		o.hint(describeFinding(finding))
 	}
 	return o.printJSON(document)
 }
 
+// refusal returns an error if the provider would refuse a request with the definitions. Its hints say what
+// to do about the first reason, and what the others are.
+func refusal(dialect string, findings []dialects.Finding) error {
+	refused := slices.DeleteFunc(slices.Clone(findings), func(f dialects.Finding) bool { return f.Severity != dialects.Refused || f.Adapted })
+	if len(refused) == 0 {
+		return nil
+	}
+	first := refused[0]
+	hints := []string{placeOfFinding(first) + ": " + first.Fix}
+	for _, f := range refused[1:] {
+		hints = append(hints, describeFinding(f))
+	}
+	return failed(exitUsage, fmt.Sprintf("--definitions %s: %s: %s", dialect, placeOfFinding(first), first.Message), hints...)
+}
+
+// placeOfFinding names the tool and the place in its schema.
+func placeOfFinding(f dialects.Finding) string {
+	if f.Path == "" {
+		return f.Tool
+	}
+	return f.Tool + ": " + f.Path
+}
+
 // describeFinding describes a finding: its place, its effect and what to do.
 func describeFinding(f dialects.Finding) string {
-	where := f.Tool
-	if f.Path != "" {
-		where += ": " + f.Path
-	}
-	text := fmt.Sprintf("%s: %s (%s)", where, f.Message, f.Severity)
+	text := fmt.Sprintf("%s: %s (%s)", placeOfFinding(f), f.Message, f.Severity)
 	switch {
 	case f.Adapted:
 		text += "; adapted: " + f.Fix
