@@ -106,6 +106,10 @@ type Nesting struct {
 
 // Output bounds how much of results goes to the model. What is cut stays readable for as long
 // as the session keeps it: see [Session.Page] and [OutputTool].
+//
+// A model reads the error, the output and the content, and the data only if there is no output
+// ([tool.Result.ModelReadsData]). Other data, which is for programs, counts toward no bound. It is left
+// out of the record if it alone is longer than the bound on its call.
 type Output struct {
 	// PerCall bounds one result in bytes, 512 or more, as [tool.Result.Size] counts them. As JSON, a
 	// control character takes up to six. Zero means 64 KiB.

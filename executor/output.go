@@ -71,7 +71,15 @@ func (t outputTool) Invoke(_ context.Context, invocation tool.Invocation) (tool.
 		return tool.Outcome{Result: tool.Result{Error: err.Error(), Kind: tool.ToolFailed}}, nil
 	}
 	data := fmt.Appendf(nil, `{"from":%d,"next":%d,"total":%d}`, page.From, page.Next, page.Total)
-	return tool.Outcome{Result: tool.Result{Success: true, Output: page.Text, Data: data}}, nil
+	return tool.Outcome{Result: tool.Result{Success: true, Output: page.Text + pageMark(page), Data: data}}, nil
+}
+
+// pageMark is the note behind a page: a model does not read the data.
+func pageMark(page tool.Page) string {
+	if page.Next < 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n[bytes %d to %d of %d; the next page begins at %d]", page.From, page.Next, page.Total, page.Next)
 }
 
 // cut shortens the result of a model's call to its share, and keeps what is cut in the session. Results of nested

@@ -11,7 +11,7 @@ type Result struct {
 	Success bool `json:"success"`
 	// Output is for people and the model.
 	Output string `json:"output,omitempty"`
-	// Data is for programs: any JSON value.
+	// Data is for programs: any JSON value. A model reads it if there is no output.
 	Data json.RawMessage `json:"data,omitempty"`
 	// Content holds parts other than plain text, such as images.
 	Content []Content `json:"content,omitempty"`
@@ -30,6 +30,10 @@ func (r *Result) Size() int {
 	}
 	return size
 }
+
+// ModelReadsData reports whether a model is sent the data: if there is any, and no output. Otherwise
+// the data is for programs alone, so that a model does not read the same twice.
+func (r *Result) ModelReadsData() bool { return r.Output == "" && len(r.Data) > 0 }
 
 // Content is one part of a result.
 type Content struct {

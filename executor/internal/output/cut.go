@@ -7,16 +7,18 @@
 //
 // # Room
 //
-// A result that fits is not changed. Otherwise room is given to the parts in the order error,
-// output, data, content: the error is what a model acts on. Each part takes what the
-// parts after it do not need, and is guaranteed a share: error half of the room, output three
-// quarters of what error leaves, data half of what output leaves, or the output's share if there
-// is no output. So a long output does not displace a small value, nor the other way round.
+// Room is for what a model reads: the error, the output, and the content. Data takes room only if
+// a model reads it, in place of an output ([tool.Result.ModelReadsData]); other data is for programs,
+// takes no room, and is dropped if it is longer than all of the room.
 //
-// Text is cut at its end, between characters, and the mark follows on a line of its own.
-// data is JSON and is kept whole or dropped; the output then ends with its mark. If the
-// output is just data as text, one of them is enough: data alone if it fits, which
-// is no cut, and otherwise the cut output.
+// A result that fits is not changed. Otherwise room is given to the parts in the order error,
+// output or data, content: the error is what a model acts on. Each part takes what the parts after
+// it do not need, and is guaranteed a share: error half of the room, output or data three quarters of
+// what error leaves. So a long output does not displace a small part, nor the other way round.
+//
+// Text is cut at its end, between characters, and the mark follows on a line of its own. Data that
+// is cut becomes the beginning of its text, as the output. Data that is dropped has no mark, since
+// no model misses it.
 //
 // Parts of the content share their room evenly, and what small ones leave goes to the others.
 // A part with binary data is kept whole or replaced by a text part that describes it. One such
@@ -39,9 +41,10 @@ type Keep func(part, text string) (reference string)
 // [placeBytes].
 type Mark func(tool.Cut) string
 
-// Cut returns the result with at most most bytes, as [tool.Result.Size] counts them, and the parts that were
-// cut. Marks count, and so do 16 bytes for each part of the content, which Size leaves out. All text
-// is valid UTF-8 afterwards, with U+FFFD for what was not, and wholes are kept in that form.
+// Cut returns the result with at most most bytes for a model, and no longer data, and the parts that
+// were cut. Bytes are counted as [tool.Result.Size] does. Marks count, and so do 16 bytes for each part
+// of the content, which Size leaves out. All text is valid UTF-8 afterwards, with U+FFFD for what was
+// not, and wholes are kept in that form.
 //
 // A result that fits and is valid is returned unchanged, without an allocation, so that cutting
 // again with the same or a larger bound changes nothing. The given result is never written to.
@@ -51,7 +54,7 @@ type Mark func(tool.Cut) string
 // model can read them, unless they are among the parts for which there was no room.
 func Cut(result tool.Result, most int, keep Keep, mark Mark) (tool.Result, []tool.Cut) {
 	makeValid(&result)
-	if size(&result) <= most {
+	if size(&result) <= most && len(result.Data) <= most {
 		return result, nil
 	}
 	c := cutter{keep: keep, mark: mark}
@@ -65,44 +68,43 @@ type cutter struct {
 	cuts []tool.Cut
 }
 
-func (c *cutter) cut(r *tool.Result, room int) {
-	whole := r.Output
-	echo := isText(r.Data, whole)
-	if echo {
-		r.Output = ""
+func (c *cutter) cut(r *tool.Result, most int) {
+	room, content := most, contentSize(r.Content)
+	data, isRead := r.Data, r.ModelReadsData()
+	said := len(r.Output)
+	if isRead {
+		said = len(data)
 	}
-	content := contentSize(r.Content)
-	r.Error = c.text("error", r.Error, share(room, room/2, len(r.Output)+len(r.Data)+content))
+	r.Error = c.text("error", r.Error, share(room, room/2, said+content))
 	room -= len(r.Error)
-
-	switch data := string(r.Data); {
-	case dataFits(r, room, content):
-		r.Output = c.text("output", r.Output, share(room, room/4*3, len(data)+content))
-	case echo:
-		r.Data = nil
-		r.Output = c.text("output", whole, share(room, room/4*3, content))
-		// The output's whole serves for data too.
-		gone := c.cuts[len(c.cuts)-1]
-		gone.Part, gone.Kept = "data", 0
-		c.cuts = append(c.cuts, gone)
+	switch own := share(room, room/4*3, content); {
+	case !isRead:
+		whole := r.Output
+		r.Output = c.text("output", whole, own)
+		if len(data) > most || r.ModelReadsData() { // the latter if there was no room for any output
+			r.Data = nil
+			c.dropped(data, whole)
+		}
+	case len(data) > own:
+		r.Data, r.Output = nil, c.text("data", string(data), own)
 	default:
-		r.Data = nil
-		r.Output = c.outputForData(r.Output, data, share(room, room/4*3, content))
+		room -= len(data)
 	}
-	r.Content = c.content(r.Content, room-len(r.Output)-len(r.Data))
+	r.Content = c.content(r.Content, room-len(r.Output))
 }
 
 // share is the room that a part may take: what the parts after it do not need, but at least its guaranteed share.
 func share(room, sure, behind int) int { return max(sure, room-behind) }
 
-// dataFits reports whether data fits beside as much of the output as will be left. Without an output, data has
-// the output's room: an output that echoes data that does not fit is then certain to be cut.
-func dataFits(r *tool.Result, room, content int) bool {
-	if r.Output == "" {
-		return len(r.Data) <= share(room, room/4*3, content)
+// dropped notes that data was dropped which no model reads.
+func (c *cutter) dropped(data json.RawMessage, output string) {
+	if n := len(c.cuts); n > 0 && c.cuts[n-1].Part == "output" && isText(data, output) {
+		gone := c.cuts[n-1] // the output's whole serves for data too
+		gone.Part, gone.Kept = "data", 0
+		c.cuts = append(c.cuts, gone)
+		return
 	}
-	room -= min(len(r.Output), share(room, room/4*3, len(r.Data)+content))
-	return len(r.Data) <= share(room, room/2, content)
+	c.cuts = append(c.cuts, c.cutOf("data", string(data)))
 }
 
 // isText reports whether output is just data as text.
@@ -119,31 +121,12 @@ func (c *cutter) text(part, text string, room int) string {
 	if len(text) <= room {
 		return text
 	}
-	return c.shorten(c.cutOf(part, text), text, room, "")
-}
-
-// outputForData returns the output with the mark of data, which was dropped.
-func (c *cutter) outputForData(text, data string, room int) string {
-	own := tool.Cut{Part: "output"}
-	cut := len(text) > room
-	if cut {
-		own = c.cutOf("output", text)
-	}
-	gone := c.cutOf("data", data)
-	also := c.sentence(gone)
-	if whole := join(text, also); !cut && len(whole) <= room {
-		c.cuts = append(c.cuts, gone)
-		return whole
-	}
-	switch {
-	case text == "":
-		text = head(also, room)
-	case cut:
-		text = c.shorten(own, text, room, also)
-	default:
-		text = c.shorten(c.cutOf("output", text), text, room, also)
-	}
-	c.cuts = append(c.cuts, gone)
+	cut := c.cutOf(part, text)
+	text, cut.Kept = fit(text, room, func(kept int64) string {
+		cut.Kept = kept
+		return c.sentence(cut)
+	})
+	c.cuts = append(c.cuts, cut)
 	return text
 }
 
@@ -154,21 +137,6 @@ func (c *cutter) cutOf(part, text string) tool.Cut {
 		cut.Reference = c.keep(part, text)
 	}
 	return cut
-}
-
-// shorten cuts the text so that it fits into the room with its mark and also. The latter is left out if both
-// would take more than half of the room.
-func (c *cutter) shorten(cut tool.Cut, text string, room int, also string) string {
-	text, cut.Kept = fit(text, room, func(kept int64) string {
-		cut.Kept = kept
-		mark := c.sentence(cut)
-		if both := join(mark, also); also != "" && len(both) <= room/2 {
-			return both
-		}
-		return mark
-	})
-	c.cuts = append(c.cuts, cut)
-	return text
 }
 
 func (c *cutter) sentence(cut tool.Cut) string { return validText(c.mark(cut)) }

@@ -67,53 +67,45 @@ func TestCut(t *testing.T) {
 		{
 			name: "long output and small data", most: 100,
 			result: tool.Result{Output: text(200, "x"), Data: raw(`{"a":1}`)},
-			output: text(63, "x") + "\n[output: 63 of 200, r/output]", data: `{"a":1}`,
-			cuts: []tool.Cut{{Part: "output", Reference: "r/output", Bytes: 200, Kept: 63}},
+			output: text(69, "x") + "\n[output: 69 of 200, r/output]", data: `{"a":1}`,
+			cuts: []tool.Cut{{Part: "output", Reference: "r/output", Bytes: 200, Kept: 69}},
 		},
 		{
 			name: "short output and long data", most: 100,
 			result: tool.Result{Output: "hello", Data: raw(number)},
-			output: "hello\n[data: 0 of 200, r/data]",
+			output: "hello",
 			cuts:   []tool.Cut{{Part: "data", Reference: "r/data", Bytes: 200}},
 		},
 		{
 			name: "no output and long data", most: 100, result: tool.Result{Data: raw(number)},
-			output: "[data: 0 of 200, r/data]",
-			cuts:   []tool.Cut{{Part: "data", Reference: "r/data", Bytes: 200}},
+			output: text(73, "7") + "\n[data: 73 of 200, r/data]",
+			cuts:   []tool.Cut{{Part: "data", Reference: "r/data", Bytes: 200, Kept: 73}},
+		},
+		{
+			name: "no output, data and an error", most: 100, result: tool.Result{Error: text(200, "e"), Data: raw(`{"a":1}`)},
+			failure: text(65, "e") + "\n[error: 65 of 200, r/error]", data: `{"a":1}`,
+			cuts: []tool.Cut{{Part: "error", Reference: "r/error", Bytes: 200, Kept: 65}},
 		},
 		{
 			name: "both are long", most: 200,
-			result: tool.Result{Output: text(300, "x"), Data: raw(number)},
-			output: text(144, "x") + "\n[output: 144 of 300, r/output]\n[data: 0 of 200, r/data]",
-			cuts:   []tool.Cut{{Part: "output", Reference: "r/output", Bytes: 300, Kept: 144}, {Part: "data", Reference: "r/data", Bytes: 200}},
+			result: tool.Result{Output: text(300, "x"), Data: raw(`"` + number + `"`)},
+			output: text(169, "x") + "\n[output: 169 of 300, r/output]",
+			cuts:   []tool.Cut{{Part: "output", Reference: "r/output", Bytes: 300, Kept: 169}, {Part: "data", Reference: "r/data", Bytes: 202}},
 		},
 		{
-			name: "output makes room for data's mark", most: 200,
-			result: tool.Result{Output: text(199, "x"), Data: raw(number)},
-			output: text(144, "x") + "\n[output: 144 of 199, r/output]\n[data: 0 of 200, r/data]",
-			cuts:   []tool.Cut{{Part: "output", Reference: "r/output", Bytes: 199, Kept: 144}, {Part: "data", Reference: "r/data", Bytes: 200}},
+			name: "both fit, but not together", most: 200,
+			result: tool.Result{Output: text(199, "x"), Data: raw(number)}, output: text(199, "x"), data: number,
 		},
 		{
-			name: "both are long and the room is small", most: 60,
-			result: tool.Result{Output: text(300, "x"), Data: raw(number)},
-			output: text(30, "x") + "\n[output: 30 of 300, r/output]",
-			cuts:   []tool.Cut{{Part: "output", Reference: "r/output", Bytes: 300, Kept: 30}, {Part: "data", Reference: "r/data", Bytes: 200}},
-		},
-		{
-			name: "output is data as text, and data has room", most: 100,
+			name: "output is data as text, and both fit", most: 100,
 			result: tool.Result{Output: "[ 1,\n  " + text(80, "2") + " ]", Data: raw("[1," + text(80, "2") + "]")},
-			data:   "[1," + text(80, "2") + "]",
+			output: "[ 1,\n  " + text(80, "2") + " ]", data: "[1," + text(80, "2") + "]",
 		},
 		{
-			name: "output is data as text, and data has no room", most: 100,
+			name: "output is data as text, and neither fits", most: 100,
 			result: tool.Result{Output: "\n" + number, Data: raw(number)},
 			output: "\n" + text(68, "7") + "\n[output: 69 of 201, r/output]",
 			cuts:   []tool.Cut{{Part: "output", Reference: "r/output", Bytes: 201, Kept: 69}, {Part: "data", Reference: "r/output", Bytes: 201}},
-		},
-		{
-			name: "output is data as text, and has room only in place of it", most: 100,
-			result: tool.Result{Output: text(70, "7"), Data: raw(text(70, "7")), Content: []tool.Content{{Type: "text", Text: text(5, "t")}}},
-			data:   text(70, "7"),
 		},
 		{
 			name: "room for a part of the mark", most: 5, result: tool.Result{Output: text(200, "x")},
@@ -149,9 +141,18 @@ func TestCut(t *testing.T) {
 			assert.Equal(t, test.data, string(result.Data))
 			assert.Equal(t, test.failure, result.Error)
 			assert.Equal(t, test.cuts, cuts)
-			assert.LessOrEqual(t, result.Size(), max(test.most, 0))
+			assert.LessOrEqual(t, sizeForModel(result), max(test.most, 0))
+			assert.LessOrEqual(t, len(result.Data), max(test.most, 0))
 		})
 	}
+}
+
+// sizeForModel is how many bytes of a result a model reads.
+func sizeForModel(r tool.Result) int {
+	if !r.ModelReadsData() {
+		r.Data = nil
+	}
+	return r.Size()
 }
 
 // perPart is what each part of the content costs beside its text.
@@ -252,11 +253,11 @@ func TestCutContent(t *testing.T) {
 
 func TestCutLeavesWhatFits(t *testing.T) {
 	result := tool.Result{
-		Success: true, Output: "hello", Data: raw(`{"a":1}`),
+		Success: true, Output: "hello", Data: raw(`{"a":"which no model reads"}`),
 		Content: []tool.Content{{Type: "text", Text: "part"}},
 	}
 	keep := func(string, string) string { t.Error("nothing is to be kept"); return "" }
-	most := result.Size() + perPart
+	most := sizeForModel(result) + perPart
 	var got tool.Result
 	var cuts []tool.Cut
 	assert.Zero(t, testing.AllocsPerRun(10, func() { got, cuts = output.Cut(result, most, keep, mark) }))

@@ -86,8 +86,13 @@ const partBytes = 16
 
 const replacement = "\uFFFD"
 
+// size is how many bytes of a result a model reads.
 func size(r *tool.Result) int {
-	return len(r.Output) + len(r.Error) + len(r.Data) + contentSize(r.Content)
+	size := len(r.Error) + contentSize(r.Content)
+	if r.ModelReadsData() {
+		return size + len(r.Data)
+	}
+	return size + len(r.Output)
 }
 
 func contentSize(parts []tool.Content) int {
