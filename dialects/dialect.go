@@ -41,7 +41,8 @@ type Dialect interface {
 	// Response reads a whole response. The document may be anything; errors are an [*Error].
 	Response(document []byte) (tool.ChatResponse, error)
 	// Results writes the results of calls as the next request carries them: a JSON array of messages,
-	// blocks, items or parts, one for each record, matched by id.
+	// blocks, items or parts, one for each record, matched by id. A model reads each once: the reason of a
+	// failure, the output, or the data if there is none, and the content.
 	Results(records []tool.Record) (json.RawMessage, error)
 	// Calls writes calls as the next request shows them, before their results: a JSON array.
 	Calls(calls []tool.Call) (json.RawMessage, error)

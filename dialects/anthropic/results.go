@@ -47,8 +47,9 @@ type source struct {
 	URL       string `json:"url,omitempty"`
 }
 
-// Results writes tool_result blocks, one for each record, for one user message. Output, data and content
-// become blocks of text, images and documents; the first block of a failure says why.
+// Results writes tool_result blocks, one for each record, for one user message. The output, or the data if
+// there is none, and the content become blocks of text, images and documents; the first block of a failure
+// says why.
 func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 	return wire.List(reader("results"), records, func(record *tool.Record) (toolResult, error) {
 		return toolResult{resultBlock, record.ID, contents(&record.Result), !record.Result.Success}, wire.Matched("id", record.ID)
@@ -66,7 +67,7 @@ func contents(result *tool.Result) []content {
 		say(wire.Failure(result))
 	}
 	say(result.Output)
-	if !wire.Repeats(result) {
+	if result.ModelReadsData() {
 		say(string(result.Data))
 	}
 	for i := range result.Content {

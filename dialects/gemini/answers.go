@@ -113,7 +113,7 @@ func text(value json.RawMessage) string {
 	return said
 }
 
-// several returns the parts of an output that Results wrote for a result with several of them.
+// several returns the parts of an output that Results wrote for a result with content.
 func several(written json.RawMessage) (output, bool) {
 	var members map[string]json.RawMessage
 	var shown output
@@ -125,7 +125,7 @@ func several(written json.RawMessage) (output, bool) {
 			return output{}, false
 		}
 	}
-	return shown, len(shown.Content) > 0 || shown.Text != "" && len(shown.Data) > 0
+	return shown, len(shown.Content) > 0
 }
 
 // answeredMedium is a part of a function's response.

@@ -141,7 +141,7 @@ func TestRowS2_2ResultsAreParts(t *testing.T) {
 		`{"functionResponse":{"id":"c","name":"f","response":{"output":""}}}`,
 		`{"functionResponse":{"id":"d","name":"f","response":{"error":"tool_failed"}}}`,
 		`{"functionResponse":{"id":"e","name":"f","response":{"output":{"n":1.0}}}}`,
-		`{"functionResponse":{"id":"f","name":"f","response":{"output":{"text":"one","data":{"n":12345678901234567890}}}}}`,
+		`{"functionResponse":{"id":"f","name":"f","response":{"output":"one"}}}`,
 		`{"functionResponse":{"id":"g","name":"f","response":{"output":"{\"broken"}}}`,
 		`{"functionResponse":{"id":"h","name":"f","response":{"output":{"content":["see","[image: image/gif, https://example.com/a.gif]"]}},` +
 			`"parts":[{"inlineData":{"mimeType":"image/png","data":"cG5n","displayName":"chart"}}]}}]`,

@@ -61,8 +61,9 @@ type inlineData struct {
 }
 
 // Results writes parts with a functionResponse each, one for each record. Its response has "output", and
-// "error" if the call failed. Output is the text or the data of a result, or {"text","data","content"} if it
-// has several of them.
+// "error" if the call failed. Output is the text of a result, or the data if there is no text or it is the
+// JSON of the data. If there is also content that the provider cannot view, it is {"text","content"} or
+// {"data","content"}.
 func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 	return wire.List(reader("results"), ordered(records), func(record *tool.Record) (resultPart, error) {
 		if err := wire.Matched("function.name", record.Function.Name); err != nil {
@@ -97,12 +98,12 @@ type output struct {
 
 // answer returns a result in the provider's form, and its media.
 func answer(result *tool.Result) (json.RawMessage, []mediumPart, error) {
-	shown := output{Text: result.Output, Data: result.Data}
-	if len(shown.Data) > 0 && !json.Valid(shown.Data) {
-		shown.Data = exact.Quote(string(shown.Data))
-	}
-	if wire.Repeats(result) {
-		shown.Text = ""
+	shown := output{Text: result.Output}
+	if result.ModelReadsData() || wire.Repeats(result) {
+		shown = output{Data: result.Data}
+		if !json.Valid(shown.Data) {
+			shown.Data = exact.Quote(string(shown.Data))
+		}
 	}
 	var media []mediumPart
 	for i := range result.Content {

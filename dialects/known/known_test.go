@@ -197,6 +197,48 @@ func TestRowS2_4EveryResultHasItsRequest(t *testing.T) {
 	}
 }
 
+// TestRowS0_4AModelReadsAResultOnce: a model reads the output, or the data if there is no output, and never
+// both. For MCP, the structured content comes on top, which is for programs.
+func TestRowS0_4AModelReadsAResultOnce(t *testing.T) {
+	const content = "3,000 bytes of a file. "
+	file := strings.Repeat(content, 3000/len(content))
+	data := json.RawMessage(`{"path":"a.txt","content":"` + file + `"}`)
+	for _, d := range known.Dialects() {
+		for _, kind := range []string{tool.FunctionCall, tool.CustomCall, tool.LocalShellCall} {
+			for name, result := range map[string]tool.Result{
+				"a text with data":      {Success: true, Output: file, Data: data},
+				"JSON":                  {Success: true, Output: string(data), Data: data},
+				"data":                  {Success: true, Data: data},
+				"a failure with output": {Output: file, Data: data, Error: "no", Kind: tool.ToolFailed},
+				"a failure with data":   {Data: data, Error: "no", Kind: tool.ToolFailed},
+			} {
+				written, err := d.Results([]tool.Record{{Call: tool.Call{ID: "c", Type: kind, Function: tool.Function{Name: "f"}}, Result: result}})
+				require.NoError(t, err)
+				times := 1
+				if d.Name() == dialects.MCP {
+					times = 2
+				}
+				assert.Equal(t, times*len(file)/len(content), strings.Count(string(written), content), "%s: %s", d.Name(), name)
+				assert.Less(t, len(written), times*len(file)+400, "%s: %s", d.Name(), name)
+			}
+		}
+	}
+}
+
+// TestNoOutputPassesForAFailure: what a tool printed is its output, even if it has the form in which a failure
+// is written.
+func TestNoOutputPassesForAFailure(t *testing.T) {
+	for _, name := range []string{dialects.OpenAI, dialects.Responses} {
+		d, err := known.ByName(name)
+		require.NoError(t, err)
+		for _, printed := range []string{`{"success":false,"error":"no","kind":"denied"}`, `{"success":true,"output":"a"}`} {
+			record := tool.Record{Call: dialecttest.Call("c", "f", "{}"), Result: tool.Result{Success: true, Output: printed}}
+			_, read := answered(t, d, []tool.Record{record})
+			assert.Equal(t, record.Result, read[0].Result, name)
+		}
+	}
+}
+
 // TestResultsAreNotLongerInJSON: a model pays for each character that it reads, and JSON needs no
 // escapes for these.
 func TestResultsAreNotLongerInJSON(t *testing.T) {

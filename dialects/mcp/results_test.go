@@ -31,7 +31,7 @@ func TestRowS2_4ResultsMatchRequestsByID(t *testing.T) {
 	}
 	written, err := mcp.New().Results(records)
 	require.NoError(t, err)
-	assert.Equal(t, `[{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","content":[{"type":"text","text":"12.50 in all"},{"type":"text","text":"{\"total\": 12.50}"}],"structuredContent":{"total":12.50}}},`+
+	assert.Equal(t, `[{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","content":[{"type":"text","text":"12.50 in all"}],"structuredContent":{"total":12.50}}},`+
 		`{"jsonrpc":"2.0","id":"7","result":{"resultType":"complete","content":[{"type":"text","text":"denied: no grant for /ledger"}],"isError":true}},`+
 		`{"jsonrpc":"2.0","id":"c-9","result":{"resultType":"complete","content":[{"type":"text","text":"invalid_arguments: arguments must be an object"}],"isError":true}}]`, string(written))
 }

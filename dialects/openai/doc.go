@@ -3,8 +3,9 @@
 //   - Definitions are the elements of a request's "tools".
 //   - Responses are chat completions, and streams of chat.completion.chunk. If there are several choices,
 //     the one with index 0 is read.
-//   - Results are messages with the role "tool". Their content is the JSON of the result, as in the
-//     "result" of a record.
+//   - Results are messages with the role "tool". Their content is what a model reads of the result, as
+//     text. Nothing but that text says that a call failed, so a failure is the JSON of the result, as in
+//     the "result" of a record.
 //   - Calls are the "tool_calls" of an assistant's message. Arguments are text there, so they are sent back
 //     as the model wrote them, valid JSON or not.
 //

@@ -16,14 +16,16 @@ type toolMessage struct {
 }
 
 // Results writes messages with the role "tool", one for each record. They follow the assistant's message
-// with the calls. All of a result is sent as text, since tool messages cannot carry anything else.
+// with the calls. A message has one text, since servers that imitate OpenAI accept nothing else: the output,
+// or the data if there is none, and a mention of each part of the content. If the call failed, it is the JSON
+// of a result, in the form of records, since nothing else says so.
 func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 	return wire.List(reader("results"), records, func(record *tool.Record) (toolMessage, error) {
 		if err := wire.Matched("id", record.ID); err != nil {
 			return toolMessage{}, err
 		}
-		content, err := wire.Encode(record.Result)
-		return toolMessage{"tool", record.ID, string(content)}, err
+		content, err := wire.Text(&record.Result)
+		return toolMessage{"tool", record.ID, content}, err
 	})
 }
 

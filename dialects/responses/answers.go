@@ -2,7 +2,6 @@ package responses
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
@@ -97,7 +96,7 @@ func (i *answered) output(r wire.Reader, a *wire.Answers) error {
 }
 
 // result reads an output: a text, or an array of parts. If the first part is the JSON of a result, the parts
-// after it are the images and files whose data that omits.
+// after it are content.
 func (i *answered) result(r wire.Reader, failed bool) (tool.Result, error) {
 	var outcome wire.Outcome
 	if i.Output[0] != '[' {
@@ -117,7 +116,7 @@ func (i *answered) result(r wire.Reader, failed bool) (tool.Result, error) {
 	}
 	if len(all) > 1 && all[0].Type == "text" {
 		if stored, ok := wire.Stored([]byte(all[0].Text)); ok && !(failed && stored.Success) {
-			stored.Content = restored(stored.Content, all[1:])
+			stored.Content = append(stored.Content, all[1:]...)
 			return stored, nil
 		}
 	}
@@ -147,34 +146,14 @@ func (p *answeredPart) read(r wire.Reader) (tool.Content, error) {
 	}
 	file := tool.Content{Type: "file", Name: p.FileName}
 	if p.FileData == "" {
-		return wire.Linked(r, "file_url", p.FileURL, file)
+		file, err := wire.Linked(r, "file_url", p.FileURL, file)
+		if file.MIMEType == "" {
+			file.MIMEType = "application/pdf" // the only type of file that is sent as a link
+		}
+		return file, err
 	}
 	if !strings.HasPrefix(p.FileData, "data:") {
 		return tool.Content{}, r.Fail("file_data", "is not a data URL; want data:application/pdf;base64,…")
 	}
 	return wire.Linked(r, "file_data", p.FileData, file)
-}
-
-// restored returns a result's content with the data of the parts that were sent separately. Both are in the
-// same order. Parts that do not belong to the content are appended.
-func restored(content, shown []tool.Content) []tool.Content {
-	whole := slices.Clone(content)
-	for i := range whole {
-		if len(shown) > 0 && belongs(&whole[i], &shown[0]) {
-			whole[i].Data = shown[0].Data
-			shown = shown[1:]
-		}
-	}
-	return append(whole, shown...)
-}
-
-// belongs returns whether a part that was sent separately holds the data of this content, or has its URL.
-func belongs(content, part *tool.Content) bool {
-	if len(content.Data) > 0 || !isShown(content.MIMEType) {
-		return false
-	}
-	if len(part.Data) > 0 {
-		return part.MIMEType == content.MIMEType
-	}
-	return part.URL != "" && part.URL == content.URL && strings.HasPrefix(part.URL, "https://")
 }

@@ -4,9 +4,10 @@
 //   - Responses are response objects, and streams of the events response.created to
 //     response.completed, response.incomplete or response.failed.
 //   - Results are items function_call_output, custom_tool_call_output and local_shell_call_output.
-//     Their output is the JSON of the result, as in the "result" of a record. The output of a result with
-//     images or files is an array of parts: that JSON without their data, followed by the images and
-//     files. A local shell's output is always text.
+//     Their output is what a model reads of the result, as text. Nothing but that text says that a call
+//     failed, so a failure is the JSON of the result, as in the "result" of a record. The output of a
+//     result with images or files is an array of parts: the text, followed by the images and files. A
+//     local shell's output is always text.
 //   - Calls are items function_call, custom_tool_call and local_shell_call. Arguments are text there, so
 //     they are sent back as the model wrote them, valid JSON or not; those of a local shell are its action,
 //     without its type and without null members. A local shell's calls run the tool local_shell.

@@ -249,27 +249,12 @@ func (s *server) say(*Events, *tool.Emission) {}
 
 func (s *server) end(e *Events, result *tool.Result) {
 	if result.Success {
-		s.item.Status, s.item.Output = "completed", optional(text(result))
+		s.item.Status, s.item.Output = "completed", optional(wire.Said(result))
 	} else {
 		s.item.Status, s.item.Error = "failed", failed(result)
 	}
 	e.step("mcp_call."+s.item.Status, s.at, itemStep{})
 	e.done(s.at, s.item)
-}
-
-// text returns a result as one text.
-func text(result *tool.Result) string {
-	var said []string
-	if result.Output != "" {
-		said = append(said, result.Output)
-	}
-	if len(result.Data) > 0 && !wire.Repeats(result) {
-		said = append(said, string(result.Data))
-	}
-	for i := range result.Content {
-		said = append(said, wire.Mention(&result.Content[i]))
-	}
-	return strings.Join(said, "\n")
 }
 
 // The JSON-RPC codes of protocol errors.
@@ -289,7 +274,7 @@ func failed(result *tool.Result) *callError {
 		return &callError{Type: "mcp_protocol_error", Code: internalError, Message: message}
 	}
 	content := []errorText{{"text", message}}
-	if said := text(result); said != "" {
+	if said := wire.Said(result); said != "" {
 		content = []errorText{{"text", said}, {"text", message}}
 	}
 	return &callError{Type: "mcp_tool_execution_error", Content: content}

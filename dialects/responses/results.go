@@ -77,14 +77,18 @@ type part struct {
 
 // Results writes one item for each record. They follow the items of the calls, unless the next request has a
 // previous_response_id.
+//
+// An output is a text: that of the result, or the data if there is none, and a mention of each part of the
+// content that the model cannot view. If the call failed, the text is the JSON of a result, in the form of
+// records, since nothing else says so. The images and files that the model can view follow it as parts.
 func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 	return wire.List(reader("results"), records, func(record *tool.Record) (output, error) {
 		if err := wire.Matched("id", record.ID); err != nil {
 			return output{}, err
 		}
 		if record.Type == tool.LocalShellCall { // which has text alone
-			text, err := wire.Encode(record.Result)
-			return output{localShellOutput, record.ID, record.ID, string(text), "completed"}, err
+			text, err := wire.Text(&record.Result)
+			return output{localShellOutput, record.ID, record.ID, text, "completed"}, err
 		}
 		kind := functionOutput
 		if record.Type == tool.CustomCall {
@@ -97,25 +101,29 @@ func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 
 // outcome returns a result as text, or as parts if the model can view some of it.
 func outcome(result tool.Result) (any, error) {
-	content := slices.Clone(result.Content)
 	var shown []part
-	for i := range content {
-		if p, ok := shownAs(&content[i]); ok {
+	result.Content = slices.DeleteFunc(slices.Clone(result.Content), func(c tool.Content) bool {
+		p, ok := shownAs(&c)
+		if ok {
 			shown = append(shown, p)
-			content[i].Data = nil
 		}
+		return ok
+	})
+	text, err := wire.Text(&result)
+	switch {
+	case err != nil || len(shown) == 0:
+		return text, err
+	case text == "":
+		return shown, nil
 	}
-	result.Content = content
-	text, err := wire.Encode(result)
-	if err != nil || len(shown) == 0 {
-		return string(text), err
-	}
-	return append([]part{{Type: "input_text", Text: string(text)}}, shown...), nil
+	return append([]part{{Type: "input_text", Text: text}}, shown...), nil
 }
 
 // shownAs returns the part for an image or a file that the model can view.
 func shownAs(content *tool.Content) (part, bool) {
-	if !isShown(content.MIMEType) {
+	isImage := strings.HasPrefix(content.MIMEType, "image/") ||
+		content.MIMEType == "" && content.Type == "image" && len(content.Data) == 0 // the provider detects what a link leads to
+	if !isShown(content.MIMEType) && !(isImage && content.MIMEType == "") {
 		return part{}, false
 	}
 	data, link := "", ""
@@ -127,7 +135,7 @@ func shownAs(content *tool.Content) (part, bool) {
 	default:
 		return part{}, false
 	}
-	if strings.HasPrefix(content.MIMEType, "image/") {
+	if isImage {
 		return part{Type: "input_image", ImageURL: data + link}, true
 	}
 	file := part{Type: "input_file", FileData: data, FileURL: link}

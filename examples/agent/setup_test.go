@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/caisson-run/caisson/dialects/openai"
 	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
@@ -152,21 +153,12 @@ grants:
 // results returns the results in the latest request, by call id.
 func (w *world) results(t *testing.T) map[string]tool.Result {
 	t.Helper()
-	var request struct {
-		Messages []struct {
-			Role, Content string
-			ToolCallID    string `json:"tool_call_id"`
-		}
-	}
 	require.NotEmpty(t, w.requests)
-	require.NoError(t, json.Unmarshal([]byte(w.requests[len(w.requests)-1]), &request))
+	answers, err := openai.New().Answers([]byte(w.requests[len(w.requests)-1]))
+	require.NoError(t, err)
 	results := map[string]tool.Result{}
-	for _, message := range request.Messages {
-		if message.Role == "tool" {
-			var result tool.Result
-			require.NoError(t, json.Unmarshal([]byte(message.Content), &result))
-			results[message.ToolCallID] = result
-		}
+	for _, answer := range answers.Outputs {
+		results[answer.CallID] = answer.Result
 	}
 	return results
 }

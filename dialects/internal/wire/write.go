@@ -73,6 +73,37 @@ func Failure(result *tool.Result) string {
 	return cmp.Or(joined(": ", string(result.Kind), result.Error), string(tool.ToolFailed))
 }
 
+// Said returns what a model reads of a result besides why it failed, as one text: the output, or the data
+// if there is none, and what the content holds, each on a line of its own.
+func Said(result *tool.Result) string {
+	said := []string{result.Output}
+	if result.ModelReadsData() {
+		said = []string{string(result.Data)}
+	}
+	for i := range result.Content {
+		said = append(said, Mention(&result.Content[i]))
+	}
+	return joined("\n", said...)
+}
+
+// Text returns a result as one text, for providers that have no other form and no mark for failures: what
+// [Said] returns, or the JSON of a result, in the form of records, for a failure. A success that looks like
+// that JSON is written in that form too, so that [Stored] does not mistake one for the other.
+func Text(result *tool.Result) (string, error) {
+	said := Said(result)
+	if result.Success {
+		if _, looksLike := Stored([]byte(said)); !looksLike {
+			return said, nil
+		}
+	}
+	written := tool.Result{Success: result.Success, Output: said, Error: result.Error, Kind: result.Kind}
+	if result.ModelReadsData() && len(result.Content) == 0 {
+		written.Output, written.Data = "", result.Data // JSON within JSON needs no escapes
+	}
+	text, err := Encode(written)
+	return string(text), err
+}
+
 // joined joins the words that are not empty.
 func joined(separator string, words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), separator)
