@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"bytes"
+	"fmt"
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
@@ -20,6 +21,9 @@ func (r *reader) json(source []byte) *node {
 		at, message := position{1, 1}, "not JSON"
 		if syntax := jsontext.Syntax(string(source)); syntax != nil {
 			at, message = lastPosition(source[:max(int(syntax.Offset)-1, 0)]), "not JSON: "+syntax.Error()
+			if open := unclosedJSON(source); int(syntax.Offset) >= len(source) && open >= 0 {
+				at, message = lastPosition(source[:open]), fmt.Sprintf("not JSON: the %c is not closed", source[open])
+			}
 		}
 		r.add(at, "", Syntax, message, "correct the JSON at this place")
 		return nil
@@ -30,6 +34,32 @@ func (r *reader) json(source []byte) *node {
 		return nil
 	}
 	return root
+}
+
+// unclosedJSON returns the offset of the innermost bracket or quote that JSON without its end leaves
+// open, or -1.
+func unclosedJSON(source []byte) int {
+	var open []int
+	quote := -1
+	for i := 0; i < len(source); i++ {
+		switch c := source[i]; {
+		case c == '"' && quote < 0:
+			quote = i
+		case c == '"':
+			quote = -1
+		case quote >= 0 && c == '\\':
+			i++
+		case quote >= 0:
+		case c == '{' || c == '[':
+			open = append(open, i)
+		case (c == '}' || c == ']') && len(open) > 0:
+			open = open[:len(open)-1]
+		}
+	}
+	if quote >= 0 || len(open) == 0 {
+		return quote
+	}
+	return open[len(open)-1]
 }
 
 // jsonTree builds a tree from JSON values.

@@ -3,6 +3,7 @@ package manifests
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -87,6 +88,9 @@ func (r *reader) parameters(root *node, m *Manifest) {
 	}
 	r.checkContextNames(written, "parameters", m.Context, true)
 	r.checkParameterAliases(full, m)
+	if m.Type != CustomTool { // of which more is checked
+		r.checkRequired(written, "parameters", m.Context)
+	}
 	r.checkTemplates(full, m)
 
 	isContext := func(name string) bool { return slices.Contains(m.Context, name) }
@@ -163,6 +167,65 @@ func (r *reader) checkContextNames(n *node, path string, context []string, top b
 			r.checkContextNames(inner, keypath.Key(path, keyword), context, false)
 		}
 	}
+}
+
+// checkRequired reports required names that no property has, in the schema and in those of its
+// properties and elements: no model would know what to write there.
+func (r *reader) checkRequired(n *node, path string, context []string) {
+	for _, m := range n.below("properties").members {
+		r.checkRequired(m.value, keypath.Key(keypath.Key(path, "properties"), m.key), nil)
+	}
+	if items := n.get("items"); items != nil {
+		r.checkRequired(items, keypath.Key(path, "items"), nil)
+	}
+	known := map[string]bool{}
+	if !n.declares(known) {
+		return
+	}
+	for i, name := range n.below("required").elements {
+		if name.kind != textNode || known[name.text] || equalFold(context, name.text) != "" {
+			continue
+		}
+		fix := "declare it under properties, or remove it"
+		if len(known) <= maxList {
+			if near := nearest(name.text, slices.Sorted(maps.Keys(known))); near != "" {
+				fix = "did you mean " + near + "?"
+			}
+		}
+		r.add(name.at, keypath.Index(keypath.Key(path, "required"), i), BadSchema, fmt.Sprintf("%q is required, but there is no such property", clip(name.text)), fix)
+	}
+}
+
+// declares adds the names of the properties that a schema and the alternatives in it declare. It
+// returns false if there may be others, because the schema refers to another one or says which others
+// it allows.
+func (n *node) declares(names map[string]bool) bool {
+	if n.count("$ref", "$dynamicRef", "$recursiveRef", "patternProperties", "dependentSchemas", "dependencies") > 0 {
+		return false
+	}
+	for _, keyword := range [...]string{"additionalProperties", "unevaluatedProperties"} {
+		if others := n.get(keyword); others != nil && (others.kind != boolNode || others.text != "false") {
+			return false
+		}
+	}
+	for _, m := range n.below("properties").members {
+		names[m.key] = true
+	}
+	var alternatives []*node
+	for _, keyword := range [...]string{"allOf", "anyOf", "oneOf"} {
+		alternatives = append(alternatives, n.below(keyword).elements...)
+	}
+	for _, keyword := range [...]string{"if", "then", "else"} {
+		if inner := n.get(keyword); inner != nil {
+			alternatives = append(alternatives, inner)
+		}
+	}
+	for _, alternative := range alternatives {
+		if !alternative.declares(names) {
+			return false
+		}
+	}
+	return true
 }
 
 // checkTemplates checks that the parameters used in argv and stdin are declared.

@@ -232,7 +232,7 @@ func (r *run) failed(ctx context.Context, err error) (tool.Outcome, error) {
 	case errors.Is(err, context.Canceled):
 		return r.fail(tool.Cancelled, "the call was cancelled", err)
 	case errors.Is(err, engine.ErrModule):
-		err = fmt.Errorf("%w: %s: %w", ErrModule, r.tool.manifest.Module.Path, err)
+		err = unusable(r.tool.manifest, err)
 	case errors.Is(err, errBusy):
 		return r.fail(tool.Busy, err.Error(), err)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/caisson-run/caisson/internal/hostfile"
 	"github.com/caisson-run/caisson/manifests"
@@ -171,6 +172,27 @@ func checkCommand(m *manifests.Manifest, description *wasm.Module) error {
 // startFunction is the export that is the entry point of a WASI command.
 const startFunction = "_start"
 
+// unusable wraps an error of the engine for which the module is at fault. It says so once.
+func unusable(m *manifests.Manifest, err error) error {
+	if errors.Is(err, ErrModule) {
+		return err
+	}
+	text := err.Error()
+	if failure, ok := errors.AsType[*engine.Error](err); ok {
+		text = strings.TrimPrefix(text, fmt.Sprintf("%s: %v: ", failure.Op, failure.Kind))
+	}
+	return &unusableError{fmt.Sprintf("%v: %s: %s", ErrModule, m.Module.Path, text), err}
+}
+
+// unusableError is an [ErrModule] whose text leaves out what its cause repeats.
+type unusableError struct {
+	text  string
+	cause error
+}
+
+func (e *unusableError) Error() string   { return e.text }
+func (e *unusableError) Unwrap() []error { return []error{ErrModule, e.cause} }
+
 // compile reads, checks and compiles a tool's module.
 func (r *Runtime) compile(ctx context.Context, m *manifests.Manifest) (*engine.Module, error) {
 	source, err := readModule(m)
@@ -180,7 +202,7 @@ func (r *Runtime) compile(ctx context.Context, m *manifests.Manifest) (*engine.M
 	module, err := r.engine.Compile(ctx, source)
 	if err != nil {
 		if errors.Is(err, engine.ErrModule) {
-			err = fmt.Errorf("%w: %s: %w", ErrModule, m.Module.Path, err)
+			err = unusable(m, err)
 		}
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
+	"github.com/caisson-run/caisson/tool"
 )
 
 const (
@@ -93,6 +94,21 @@ func invokedForWords(t *testing.T, loaded *Tool) []string {
 func quadratic() string {
 	const labels = 50_001
 	return bare("\x41\x00\x0e" + number(labels-1) + strings.Repeat("\x00", labels)) // i32.const 0, br_table
+}
+
+// TestUnusableModulesSaySoOnce: the reason comes once, whoever finds it.
+func TestUnusableModulesSaySoOnce(t *testing.T) {
+	m := named(t, "guest", magic+"\x01\x05", "")
+	const want = "module cannot be used: guest.wasm: type section at byte 9: the section claims 5 bytes, 0 bytes are left"
+	_, err := InspectModule(m)
+	require.EqualError(t, err, want)
+	loaded := load(t, newRuntime(t, Options{}), m, manifests.Grants{})
+	require.EqualError(t, loaded.Prepare(t.Context()), want)
+	_, err = invoke(t, loaded, `{}`)
+	var failure *tool.Error
+	require.ErrorAs(t, err, &failure)
+	require.ErrorIs(t, err, engine.ErrModule)
+	require.EqualError(t, failure.Err, want)
 }
 
 func TestTrustedModules(t *testing.T) {
