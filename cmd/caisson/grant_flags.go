@@ -126,7 +126,7 @@ func readSecret(text string) (manifests.SecretGrant, error) {
 	}
 	kind, source, _ := strings.Cut(rest[:at], ":")
 	if kind != "env" && kind != "file" {
-		return none, errors.New("what follows the = begins with neither env: nor file:")
+		return none, errors.New("what follows the = must begin with env: or with file: and a name")
 	}
 	wanted, err := parseOrigin(rest[at+1:])
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // Assembly assembles one streamed response of a dialect. It embeds [Output], to which it adds the pieces
 // that it completes. After an error only Response is called.
 type Assembly interface {
-	output() *Output
+	Common() *Output
 	// Take takes an event with data.
 	Take(name string, data []byte) error
 	// Finish completes what is still open. It fails where the stream broke off.
@@ -29,7 +29,8 @@ type Output struct {
 	pieces    []tool.StreamResponse
 }
 
-func (o *Output) output() *Output { return o }
+// Common returns the output itself, for assemblies that embed it.
+func (o *Output) Common() *Output { return o }
 
 // Answer returns the text of the answer so far.
 func (o *Output) Answer() string { return o.answer.String() }
@@ -96,7 +97,7 @@ func (s *stream) Event(name string, data []byte) ([]tool.StreamResponse, error) 
 		return nil, s.failed
 	}
 	s.bytes += len(name) + len(data)
-	out := s.output()
+	out := s.Common()
 	out.pieces = []tool.StreamResponse{}
 	switch data = exact.Trimmed(data); {
 	case s.ended:
@@ -110,7 +111,7 @@ func (s *stream) Event(name string, data []byte) ([]tool.StreamResponse, error) 
 }
 
 func (s *stream) End() ([]tool.StreamResponse, error) {
-	out := s.output()
+	out := s.Common()
 	out.pieces = []tool.StreamResponse{}
 	if s.failed != nil || s.ended {
 		return out.pieces, s.failed
