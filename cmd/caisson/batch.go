@@ -27,7 +27,7 @@ type batchOptions struct {
 	keep            string // the file for a paused batch; empty for the state folder
 	resumed         string // the id or the file of the batch to resume
 	approve, refuse []string
-	again           []string // the flags with which to resume a paused batch
+	flags           []string // those with which to resume a paused batch
 }
 
 // noDialect is the value of --dialect for plain calls that are not in a provider's format.
@@ -36,7 +36,7 @@ const noDialect = "none"
 func newBatch(given options) *cobra.Command {
 	o := batchOptions{options: given}
 	command := &cobra.Command{
-		Use:     "batch [FILE | -]",
+		Use:     "batch [FILE | -]\n  caisson batch --resume BATCH-ID|STATE-FILE [OUTPUTS | -]",
 		Short:   "run the tool calls of a language model's response",
 		Long:    batchHelp,
 		Example: batchExample,
@@ -50,16 +50,15 @@ func newBatch(given options) *cobra.Command {
 			if err := o.check(command); err != nil {
 				return err
 			}
-			o.again = flagsOf(command, o.args)
+			o.flags = flagsOf(command, o.args, func(name string) bool { return !slices.Contains(ofOneRun, name) })
 			if o.resumed != "" {
 				return o.resume(command.Context(), args)
 			}
 			return o.batch(command.Context(), append(args, "-")[0])
 		},
 	}
-	o.sourceFlags(command)
-	o.policyFlags(command)
-	o.grantFlags(command)
+	o.toolFlags(command)
+	o.limitFlags(command)
 	flags := command.Flags()
 	flags.IntVar(&o.parallel, "parallel", 0, "run at most `N` read-only calls in parallel (default 8)")
 	flags.Func("batch-timeout",
@@ -67,16 +66,20 @@ func newBatch(given options) *cobra.Command {
 		parsedInto(&o.batchTimeout, manifests.ParseDuration))
 	flags.StringVar(&o.dialect, "dialect", "",
 		"read calls (with --resume, OUTPUTS) and write results in the format of `DIALECT`: "+strings.Join(dialects.Names(), ", ")+", or "+noDialect+" (default: detected)")
-	flags.StringVar(&o.stream, "stream", "",
-		"print events as they happen, as `FORM`: events (one per line) or responses (the server-sent events of OpenAI's Responses API) (default: the input's)")
-	flags.Lookup("stream").NoOptDefVal = streamAuto
+	flags.BoolFunc("stream", "print events as they happen; FORM is events (one per line), responses (the server-sent events of OpenAI's Responses API) or auto, the default: responses if the input is in that format, and otherwise events",
+		func(form string) error {
+			o.stream = cmp.Or(strings.TrimPrefix(form, streamForm), streamAuto)
+			return nil
+		})
+	flags.Lookup("stream").NoOptDefVal = streamForm
 	flags.StringVar(&o.keep, "state", "", "store a paused batch in `FILE` (default: in the state folder, under the batch's id)")
-	flags.StringVar(&o.resumed, "resume", "", "resume the paused batch `ID|FILE`")
+	flags.StringVar(&o.resumed, "resume", "", "resume the paused batch `BATCH-ID|STATE-FILE`")
 	flags.StringArrayVar(&o.approve, "approve", nil,
-		"with --resume: approve the call `CALL-ID@FINGERPRINT[=once|session|DURATION]`; session and DURATION also approve identical calls later in this command; repeatable")
+		"with --resume: approve the call `CALL-ID@FINGERPRINT[=once|session|DURATION]`; once, the default, approves only this call; session also approves identical calls that this command runs later, and DURATION, such as 10m, those within that time; repeatable")
 	flags.StringArrayVar(&o.refuse, "refuse", nil, "with --resume: refuse the call `CALL-ID[=REASON]`; the model sees the reason; repeatable")
-	o.executorFlags(command, "64KiB, and 256KiB for the whole batch, in equal shares")
-	o.runFlags(command)
+	o.executorFlags(command, "every call", "64KiB, or an equal share of 256KiB if the batch has more than four calls")
+	o.stateFlag(command, "store records for \"caisson explain\", and paused batches, in `DIR`; \"\" stores none, so that calls that may pause need --state FILE")
+	o.compileFlags(command)
 	o.outputFlags(command, "print one record per line, whatever the dialect")
 	return command
 }
@@ -102,7 +105,7 @@ func (o *batchOptions) check(command *cobra.Command) error {
 	case !slices.Contains([]string{"", streamAuto, streamEvents, streamResponses}, o.stream):
 		wrong = fmt.Sprintf("--stream=%q: want %s or %s", o.stream, streamEvents, streamResponses)
 	case command.Flags().Changed("resume") && o.resumed == "":
-		wrong = "--resume: want a batch's ID, or the FILE in which it is kept"
+		wrong = "--resume: want the BATCH-ID of a paused batch, or the STATE-FILE in which it is stored"
 	case o.resumed == "" && len(o.approve)+len(o.refuse) > 0:
 		wrong = "--approve and --refuse need --resume: calls must be reviewed before they are approved"
 	case o.resumed != "" && o.keep != "":
@@ -181,47 +184,65 @@ func (h *host) hostFailures(ended executor.Report) *failure {
 	return all
 }
 
-const batchHelp = `Run the tool calls of a language model's response. The input is a file or standard input:
-a provider's response or streamed transcript, or JSON with one call, an array of calls, or
-a message with "tool_calls". Several of these may follow one another.
+const batchHelp = `Run the tool calls of a language model's response. The input is a file or standard input.
+It is a response from OpenAI (chat completions or the Responses API), Anthropic or Gemini,
+whole or as a streamed transcript; or an MCP request; or plain calls. A plain call is
 
-Responses from OpenAI (chat completions and the Responses API), Anthropic, Gemini and MCP
-are detected, and the results are printed as one JSON array in that provider's format,
-ready for the next request. --dialect overrides the detection. For plain calls, and with
---json, the output is one record per line, in the order of the calls.
+  {"id": "call_1", "function": {"name": "calculator", "arguments": {"expression": "1+1"}}}
+
+Plain calls can be one such object, an array of them, a message that has that array as
+"tool_calls", or several of these documents one after the other.
+
+The format of the input is detected, unless --dialect names it. The results are printed as
+one JSON array in the provider's format, ready for the next request. For plain calls, and
+with --json, the output is one record per line, in the order of the calls. A response
+without calls has no results.
 
 Adjacent calls of read-only tools run in parallel, and identical ones run once. All other
 calls run one at a time, in order. Arguments that do not match the schema are repaired
 where the intent is clear; the record lists every change.
 
-A failed call is a normal result: its record says so, and the exit code is 0. The exit
-code is 1 if Caisson itself failed, 2 if the input cannot be read, and 5 if the batch is
-paused.
+Exit codes:
+  0    all calls have ended; a call that failed says so in its result
+  1    the provider reported an error instead of a response, or Caisson itself failed
+  2    usage or configuration error, or the input cannot be read
+  4    a tool could not be stopped at its deadline, which is a bug in Caisson
+  5    the batch is paused
+  130  interrupted
 
 --stream prints events as they happen: one JSON object with a "type" per line, or
-server-sent events. Events of different calls are not interleaved, and hidden tools emit
-none. The last line (for server-sent events, the last event, caisson.batch) has a "status"
-and everything that a program needs to continue: "completed" with the "results" that would
-be printed without --stream, or "requires_action". If a paused batch cannot be stored, for
+server-sent events. Events are grouped by call: once a call has printed output, the output
+of calls that run in parallel with it is held back until it ends. Hidden tools (see
+"caisson list --help") have no events.
+
+The last line (for server-sent events, the last event, caisson.batch) has a "status" and
+everything that a program needs to continue: "completed" with the "results" that would be
+printed without --stream, or "requires_action". If a paused batch cannot be stored, for
 example because the disk is full, the exit code is 1, the "status" is "failed", and
-"results" holds the records of the calls that ended. Without --stream these are printed one
-per line, on standard error if nothing else can be written.
+"results" holds the records of the calls that ended. Without --stream, a batch that could
+not be stored prints those records one per line, to standard error if standard output
+fails.
 
 Paused batches
 
-A batch pauses (exit code 5) when a call belongs to a tool that the client runs (execution:
-client) or needs approval. Calls of destructive tools need approval unless the policy's
-"approve" or --approve-tool covers them; so do calls of tools named by the policy's "ask"
-or by --ask. There is no prompt, since this command is meant for programs. Instead it prints
-one line of JSON:
+A batch pauses (exit code 5) when the client must run a call, because its tool's manifest
+says execution: client, or when a call needs approval. Two kinds of call need approval:
 
-  {"status": "requires_action", "batch": ID, "required_action": {"type":
+  - calls of destructive tools, whose manifests say behavior: {destructive: true}, unless
+    the policy's "approve" or --approve-tool covers them
+  - calls of tools that the policy's "ask" or --ask names
+
+There is no prompt, since this command is meant for programs. Instead it prints one line
+of JSON:
+
+  {"status": "requires_action", "batch": BATCH-ID, "required_action": {"type":
    "submit_tool_outputs", "submit_tool_outputs": {"tool_calls": [...], "call_ids": [...]}},
-   "approvals": [...], "state": PATH, "expires": TIME}
+   "approvals": [...], "state": STATE-FILE, "expires": TIME}
 
 "tool_calls" are the calls for the client to run, in the provider's format; "call_ids" are
 their Caisson ids. "approvals" lists what needs approval: tool, arguments, permissions, the
-tools it may call ("callees"), the reason, and a fingerprint.
+tools it may call ("callees"), the reason, and a fingerprint: a hash of the call, with its
+tool, complete arguments, context values and permissions.
 
 Resume the batch with --resume within 24 hours. Each pause can be resumed once. Pass the
 same flags again; the printed hint has the full command. A resumed batch that is killed
@@ -230,23 +251,25 @@ cannot be resumed again, since its calls may have run: see "caisson explain".
 Answer everything at once. OUTPUTS are results in the provider's format (or approvals, if
 the provider has them), or
 
-  {"tool_outputs": [{"tool_call_id": ID, "output": "TEXT"}], "approvals":
-   [{"call_id": ID, "approve": true, "fingerprint": FINGERPRINT}]}
+  {"tool_outputs": [{"tool_call_id": CALL-ID, "output": "TEXT"}], "approvals":
+   [{"call_id": CALL-ID, "approve": true, "fingerprint": FINGERPRINT}]}
 
 "result" can replace "output" to give a full result, such as {"success": false, "error":
-"..."}. --approve ID@FINGERPRINT and --refuse ID answer approvals on the command line.
---approve also accepts the first 20 digits of the fingerprint. Take the fingerprint from
-what was printed, not from the state file. If a call's fingerprint has changed since, the
-call does not run. A submission with an error in it changes nothing. An approved call that
-has not run when the batch pauses again needs approval again.
+"..."}. --approve CALL-ID@FINGERPRINT and --refuse CALL-ID answer approvals on the command
+line. A CALL-ID is a call's Caisson id, or its provider's id if only one paused call has
+that. --approve also accepts the first 20 digits of the fingerprint. Take the fingerprint
+from what was printed, not from the state file. If a call's fingerprint has changed since,
+the call does not run. A submission with an error in it changes nothing. If the batch
+pauses again before an approved call has run, that call must be approved again.
 
-Long results are truncated, because models pay for every byte. The truncated result names
-the "caisson explain --output" command that prints the rest. That command is for you: a
-model has no shell, so pass on what it needs.
+Long results are truncated, because every byte sent to a model costs money. The truncated
+result names the "caisson explain --output" command that prints the rest. That command is
+for you: a model has no shell, so pass on what it needs.
 
 ` + keptHelp + `
-Paused batches are kept there as well, with their calls and results so far. No tool may be
-able to write to that folder, or it could change what is approved.`
+Paused batches are stored there as well, with their calls and results so far. Without a
+state folder, a batch that may pause needs --state FILE. Caisson refuses a state folder
+that a tool can write to, since the tool could then change what is approved.`
 
 const batchExample = `  caisson batch response.json --tools ./wasm-tools
   caisson batch response.json --config caisson.yaml --profile strict --json

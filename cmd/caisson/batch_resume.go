@@ -53,7 +53,7 @@ func (o *batchOptions) resume(ctx context.Context, outputs []string) (err error)
 		Timeout: o.batchTimeout, Parallel: o.parallel,
 	}, view)
 	if err != nil && ctx.Err() == nil {
-		return notResumed(batch.State, err)
+		return o.notResumed(batch.State, err)
 	}
 	if err != nil {
 		return err
@@ -121,17 +121,17 @@ func (o *batchOptions) waitingBatch() (place *batches.Place, batch batches.Batch
 		batch, err = place.Read()
 	}
 	if err != nil {
-		return nil, batch, unknownBatch(err)
+		return nil, batch, o.unknownBatch(err)
 	}
 	return place, batch, nil
 }
 
 // unknownBatch returns the failure for a batch that cannot be resumed.
-func unknownBatch(err error) *failure {
+func (o *options) unknownBatch(err error) *failure {
 	hint := fmt.Sprintf("name a paused batch by its id (the first %d characters are enough) or its file; the command that ran it printed both", folder.MinPrefix)
 	switch {
 	case errors.Is(err, batches.ErrEnded):
-		hint = `the batch has ended; "caisson explain" shows the results of its calls`
+		hint = fmt.Sprintf("the batch has ended; %q shows the results of a call", o.explainCommand("CALL-ID"))
 	case errors.Is(err, batches.ErrAmbiguous):
 		hint = "give more characters of the id"
 	}
@@ -163,17 +163,17 @@ func (o *batchOptions) answers(ctx context.Context, outputs []string, dialect di
 }
 
 // notResumed returns the failure for a batch that could not be resumed, with hints.
-func notResumed(state executor.State, err error) *failure {
+func (o *options) notResumed(state executor.State, err error) *failure {
 	if known, ok := errors.AsType[*executor.Error](err); ok {
 		err = known.Err // the executor's operation adds nothing here
 	}
 	all := &failure{exitUsage, messagesOf(err)}
-	return all.withHints(resumeHints(state, err)...)
+	return all.withHints(o.resumeHints(state, err)...)
 }
 
-func resumeHints(state executor.State, err error) []string {
+func (o *options) resumeHints(state executor.State, err error) []string {
 	if errors.Is(err, executor.ErrAlreadyResumed) || errors.Is(err, executor.ErrExpired) {
-		return lateHints(state.Pending())
+		return o.lateHints(state.Pending())
 	}
 	var hints []string
 	if errors.Is(err, executor.ErrWrongSession) {
@@ -191,10 +191,10 @@ func resumeHints(state executor.State, err error) []string {
 }
 
 // lateHints says how to find the results of paused calls, some of which may have run.
-func lateHints(pending []tool.Action) []string {
+func (o *options) lateHints(pending []tool.Action) []string {
 	hints := []string{"calls that have run are not run again"}
 	for _, action := range pending[:min(len(pending), shownPending)] {
-		hints = append(hints, fmt.Sprintf(`"caisson explain %s" shows what %s (%s) came to, if it has run`, action.CallID, action.Tool, action.Call.ID))
+		hints = append(hints, fmt.Sprintf("%q shows what %s (%s) came to, if it has run", o.explainCommand(action.CallID), action.Tool, action.Call.ID))
 	}
 	return hints
 }

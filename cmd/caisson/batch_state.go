@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/executor"
@@ -103,43 +101,7 @@ func (o *batchOptions) resumeCommand(waiting executor.Report) string {
 	if outputs {
 		words = append(words, "OUTPUTS")
 	}
-	return strings.Join(append(words, o.again...), " ")
-}
-
-// ofOneRun are the flags that are not repeated when a batch is resumed.
-var ofOneRun = []string{"dialect", "state", "resume", "approve", "refuse"}
-
-// flagsOf returns the flags of a command line that also apply when the batch is resumed, quoted for
-// a shell. The command has parsed the line, so each flag is known and has its value.
-func flagsOf(command *cobra.Command, args []string) []string {
-	_, rest, err := command.Root().Find(args)
-	if err != nil {
-		return nil
-	}
-	var words []string
-	for len(rest) > 0 && rest[0] != "--" {
-		text, isFlag := strings.CutPrefix(rest[0], "--")
-		rest = rest[1:]
-		name, value, given := strings.Cut(text, "=")
-		flag := command.Flags().Lookup(name)
-		if !isFlag || flag == nil {
-			continue
-		}
-		alone := flag.NoOptDefVal != ""
-		if !given && !alone && len(rest) > 0 {
-			value, rest = rest[0], rest[1:]
-		}
-		switch {
-		case slices.Contains(ofOneRun, name):
-		case alone && given:
-			words = append(words, "--"+name+"="+quoted(value))
-		case alone:
-			words = append(words, "--"+name)
-		default:
-			words = append(words, "--"+name, quoted(value))
-		}
-	}
-	return words
+	return strings.Join(append(words, o.flags...), " ")
 }
 
 // submission is a client's input that is not in a provider's format.

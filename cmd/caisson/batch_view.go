@@ -20,6 +20,9 @@ const (
 	streamResponses = "responses"
 )
 
+// streamForm stands for no form in the usage of --stream and as its value.
+const streamForm = "FORM"
+
 // outcomeEvent is the name and the type of the server-sent event that ends a stream. It is not part
 // of the provider's API, whose clients ignore unknown events.
 const outcomeEvent = "caisson.batch"

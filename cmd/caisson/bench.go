@@ -9,7 +9,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-const benchHelp = `Benchmark this machine. One small tool runs natively, in plain wazero, in Extism's Go SDK
+const benchHelp = `Compare Caisson's speed with the alternatives. One small tool runs natively, in plain wazero, in Extism's Go SDK
 and in Caisson's sandbox, with guests written in C, Rust and Go. The report also covers the
 cost of metering, start-up time and memory. Compared configurations take turns, and every
 result is checked.
@@ -24,7 +24,7 @@ func newBench(o options) *cobra.Command {
 	var run benchmark.Options
 	command := &cobra.Command{
 		Use:     "bench",
-		Short:   "benchmark this machine against the alternatives",
+		Short:   "compare Caisson's speed with native code, wazero and Extism on this machine",
 		Long:    benchHelp,
 		Example: "  caisson bench --short\n  caisson bench --json > numbers.json",
 		Args:    positional(0, 0, ""),
@@ -33,8 +33,8 @@ func newBench(o options) *cobra.Command {
 			return o.bench(command.Context(), run)
 		},
 	}
-	command.Flags().BoolVar(&run.Short, "short", false, "run smaller kernels, and skip the memory of the Go guests and the 64 KiB rows with 64 callers")
-	command.Flags().Func("time", "measure each row for `DURATION`, such as 5s (default 1s, or 30ms with --short)", parsedInto(&run.Time, manifests.ParseDuration))
+	command.Flags().BoolVar(&run.Short, "short", false, "run smaller workloads, without the memory use of Go guests and without 64 parallel callers with 64 KiB arguments")
+	command.Flags().Func("time", "measure each line of the report for `DURATION`, such as 5s (default 1s, or 30ms with --short)", parsedInto(&run.Time, manifests.ParseDuration))
 	o.outputFlags(command, "print one JSON object")
 	return command
 }

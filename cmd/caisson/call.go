@@ -12,14 +12,18 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-const callHelp = `Run one tool and print its output. Arguments are a JSON object, given on the command
-line, in a file (@FILE), or on standard input (-). The default is {}.
+const callHelp = `Run one tool and print its output. Arguments are KEY=VALUE words, or a JSON object: on the
+command line, in a file (@FILE), or on standard input (-). The default is {}.
+
+In KEY=VALUE, the tool's schema decides how VALUE is read: as it is if the parameter can be
+a string, and otherwise as JSON, such as 3, true or [1, 2].
 
 The tool's log goes to standard error, with the tool's name before each line. Characters
-that could change the terminal are escaped, such as \x1b. With --json the whole record of
-the call is printed on one line instead, unchanged, whether or not the call failed.
+that could change the terminal are printed as escapes, such as \x1b. With --json, one line
+with the whole record, unescaped, is printed instead of the output and log, whether or not
+the call failed.
 
-A tool can call other tools if its manifest asks for that and the operator allows it, with
+A tool can call other tools if its manifest requests that and the operator allows it, with
 --allow-call or in the policy. "caisson explain" shows those calls and their results.
 
 Naming a destructive tool here is enough approval to run it. If --ask or the policy
@@ -29,6 +33,7 @@ requires approval for a tool's calls, add --approve. Tools that the client runs
 ` + keptHelp
 
 const callExample = `  caisson call calculator '{"expression": "2*(3+4.5)"}'
+  caisson call calculator expression='2*(3+4.5)'
   caisson call file_read '{"path": "notes.txt"}' --mount /project=./workspace --context project_id=demo
   caisson call fetch_page '{"url": "https://example.com"}' --allow-net example.com
   caisson call web_search '{"query": "tide times"}' --config caisson.yaml
@@ -38,22 +43,23 @@ const callExample = `  caisson call calculator '{"expression": "2*(3+4.5)"}'
 func newCall(given options) *cobra.Command {
 	o := callOptions{options: given}
 	command := &cobra.Command{
-		Use:     "call NAME [JSON | @FILE | -]",
+		Use:     "call NAME [KEY=VALUE… | JSON | @FILE | -]",
 		Short:   "run one tool",
 		Long:    callHelp,
 		Example: callExample,
-		Args:    positional(1, 2, "a tool's NAME and its arguments as JSON, @FILE or -"),
+		Args:    positional(1, -1, "a tool's NAME"),
 		RunE: func(command *cobra.Command, args []string) error {
 			return o.call(command.Context(), args)
 		},
 	}
-	o.sourceFlags(command)
-	o.policyFlags(command)
-	o.grantFlags(command)
+	o.toolFlags(command)
+	o.limitFlags(command)
 	o.maxOutput.unlimited = true
-	o.executorFlags(command, "unlimited")
-	o.runFlags(command)
+	o.executorFlags(command, "each call that the tool makes", "unlimited")
+	o.stateFlag(command, "store records for \"caisson explain\" in `DIR`; \"\" stores none")
+	o.compileFlags(command)
 	o.outputFlags(command, "print the record of the call as one line of JSON")
+	command.Flags().Lookup("approve-tool").Usage = "approve the calls that the tool makes of the destructive tool `NAME`; repeatable"
 	command.Flags().BoolVar(&o.approve, "approve", false, "approve this call, if --ask or the policy requires approval")
 	return command
 }
@@ -65,15 +71,27 @@ type callOptions struct {
 }
 
 func (o *callOptions) call(ctx context.Context, args []string) (err error) {
-	arguments, err := o.readArguments(ctx, args[1:])
+	pairs, err := arePairs(args[1:])
 	if err != nil {
 		return err
+	}
+	arguments := ""
+	if !pairs {
+		if arguments, err = o.readArguments(ctx, args[1:]); err != nil {
+			return err
+		}
 	}
 	h, err := o.open(ctx, opening{runs: true})
 	if err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
+	if entry, known := h.registry.Get(args[0]); pairs && known {
+		var wrong *failure
+		if arguments, wrong = argumentsOf(ctx, entry.Manifest, args[1:]); wrong != nil {
+			return wrong.withHints(h.parametersHint(args[0]))
+		}
+	}
 	report, err := h.order(ctx, o.approve, tool.Call{ID: "call_1", Type: tool.FunctionCall, Function: tool.Function{Name: args[0], Arguments: arguments}})
 	if err != nil {
 		return err
@@ -84,7 +102,7 @@ func (o *callOptions) call(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	if record.Result.Kind != "" {
-		return h.failureOf(record).withHints(slices.Concat(orderHints(record), h.nestedHints(), explainHints(record, h.Keeps()))...)
+		return h.failureOf(record).withHints(slices.Concat(orderHints(record), h.nestedHints(), o.explainHints(record, h.Keeps()))...)
 	}
 	h.noteDeprecated(record.Function.Name)
 	if failure := h.runaways.failure(); failure != nil { // in a call that it made

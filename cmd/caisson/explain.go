@@ -15,18 +15,21 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-const explainHelp = `Show what an earlier call did: its arguments, result and resource usage, what it asked the
-host for, and for each request that was denied, the rule that denied it and what would
-allow it.
+const explainHelp = `Show what an earlier call did: its arguments, its result, its resource usage and what it
+requested from the host. For each request that was denied there is a receipt: the rule that
+denied it, and what would allow it.
 
 CALL-ID is the call_id of a record; "caisson call" prints it when a call fails. A unique
 prefix of at least 8 characters is enough. Caisson keeps the newest 500 records, up to 64
 MiB, readable only by the current user. Calls made by tools are kept too, under their own
 ids.
 
---output prints the call's full result instead, even if the record was truncated: its
-output, its data if it has no output, or the part named by --part. --from and --bytes
-select a range, which never splits a character; with --json the bytes are exact.`
+A result can have an output (text), data (JSON), an error (text) and content parts (text,
+images and other files). The record may be truncated; --output prints one part of the full
+result instead: the output, or the data if there is no output, or the part named by --part.
+--from and --bytes select a range of bytes, which is adjusted so that no character is split.
+Characters that could change the terminal are printed as escapes, such as \x1b; with
+--json, the text is exact.`
 
 const explainExample = `  caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47
   caisson explain --last --json
@@ -39,7 +42,7 @@ func newExplain(o options) *cobra.Command {
 	var p pageOptions
 	command := &cobra.Command{
 		Use:     "explain CALL-ID | --last",
-		Short:   "show what a call did and what would allow what was denied",
+		Short:   "show what a call did, what was denied, and how to allow it",
 		Long:    explainHelp,
 		Example: explainExample,
 		Args:    positional(0, 1, "a CALL-ID"),
@@ -55,8 +58,8 @@ func newExplain(o options) *cobra.Command {
 	}
 	command.Flags().BoolVar(&last, "last", false, "show the newest call, ignoring calls made by tools")
 	p.flags(command)
-	o.stateFlags(command)
-	o.outputFlags(command, "print one JSON object: the record as it was, and what explains it")
+	o.stateFlag(command, "read the records in `DIR`")
+	o.outputFlags(command, "print one JSON object: the stored record and the explanation")
 	return command
 }
 
@@ -236,10 +239,10 @@ func kindHints(kind tool.Kind, manifest string) []string {
 
 // explainHints says to run "caisson explain" if the call's record was kept and shows more. A call
 // that was rejected before it ran, for a reason in the message, has nothing to show.
-func explainHints(record tool.Record, kept bool) []string {
+func (o *options) explainHints(record tool.Record, kept bool) []string {
 	early := []string{availability, approvalPermission} // denied before the tool is started
 	if kept && (record.Usage.Fuel != nil || len(record.Denials) > 0 && !slices.Contains(early, record.Denials[0].Permission)) {
-		return []string{fmt.Sprintf("run %q to see what it did", "caisson explain "+record.CallID)}
+		return []string{fmt.Sprintf("run %q to see what it did", o.explainCommand(record.CallID))}
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ arguments    {"url":"x"}\ncall forged
 outcome      denied, exit code 3
 took         1.23ms, 1 instruction, 1MiB of memory, 300 host calls; 2s with queueing and compiling
 repairs      n: "5" to 5 (cast)
-cut          output: 1000 of 9000 bytes were returned; caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47 --output
+truncated    output: 1000 of 9000 bytes were returned; caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47 --output
              content[0]: 0 of 5 bytes were returned; caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47 --output --part 'content[0]'
 
 calls that it made
@@ -70,7 +70,7 @@ host calls
 
 denied
   network https://a.test/\n: no grant
-    the manifest /tools/fetch.tool.yaml must ask for it: permissions: {network: [{host: a.test}]}
+    the manifest /tools/fetch.tool.yaml must request it: permissions: {network: [{host: a.test}]}
     allow it with --allow-net a.test
     or in caisson.yaml, under grants: - {tools: [fetch], network: [{host: a.test}]}
   files /x: denied

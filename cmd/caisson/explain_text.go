@@ -40,7 +40,7 @@ func (o *options) entryText(entry records.Entry, e explanation, calls []made) st
 	field(&b, "outcome", outcomeLine(record, e))
 	field(&b, "took", usageLine(record))
 	field(&b, "repairs", repairLines(record.Repairs)...)
-	field(&b, "cut", o.cutLines(record)...)
+	field(&b, "truncated", o.cutLines(record)...)
 	field(&b, "hints", e.Hints...)
 	titled(&b, "calls that it made", madeTable(calls))
 	titled(&b, "host calls", hostCallTable(record))

@@ -30,7 +30,7 @@ func (h *host) failureOf(record tool.Record) *failure {
 	case tool.UnknownTool:
 		return failed(code, record.Result.Error, h.whereTools())
 	case tool.InvalidArguments:
-		return failed(code, text, fmt.Sprintf("run %q to see its parameters", h.inspectCommand(name)))
+		return failed(code, text, h.parametersHint(name))
 	case tool.Denied:
 		return failed(code, text, h.denialHints(name, record.Denials)...)
 	case tool.Deadline, tool.Memory, tool.Output, tool.Fuel:
@@ -114,6 +114,11 @@ func (h *host) internalFailure(record tool.Record) *failure {
 	return failed(exitFailed, text)
 }
 
+// parametersHint says how to see the parameters of a tool.
+func (h *host) parametersHint(name string) string {
+	return fmt.Sprintf("run %q to see its parameters", h.inspectCommand(name, sourceFlagNames))
+}
+
 func (h *host) fileOf(name string) string {
 	if entry, ok := h.registry.Get(name); ok {
 		return entry.Manifest.File
@@ -126,7 +131,7 @@ func (h *host) whereTools() string {
 	if len(h.registry.List()) == 0 {
 		return "there is no tool in " + strings.Join(h.sources, ", ") + "; name a folder with --tools DIR"
 	}
-	return `run "caisson list" to see the tools`
+	return fmt.Sprintf("run %q to see the tools", h.options.again("caisson list", sourceFlagNames...))
 }
 
 // limit is a limit that a call can exceed: its key in manifests, and the flag that sets it.

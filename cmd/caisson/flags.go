@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/manifests/permission"
@@ -22,6 +23,7 @@ import (
 // options are the values of the flags that commands share.
 type options struct {
 	environment
+	command  *cobra.Command // with these flags; nil if it loads no tools
 	tools    []string
 	only     string // if not empty, the only source, whatever the flags and the policy name
 	config   string
@@ -47,31 +49,53 @@ type options struct {
 }
 
 func (o *options) outputFlags(command *cobra.Command, json string) {
+	o.jsonFlag(command, json)
+	command.Flags().BoolVar(&o.quiet, "quiet", false, "print results and errors only: no hints, no progress, no tool logs")
+}
+
+func (o *options) jsonFlag(command *cobra.Command, json string) {
 	command.Flags().BoolVar(&o.json, "json", false, json)
-	command.Flags().BoolVar(&o.quiet, "quiet", false, "print only errors: no hints, no progress, no tool logs")
+}
+
+// toolFlags adds the flags that say which tools there are and what they may do.
+func (o *options) toolFlags(command *cobra.Command) {
+	o.sourceFlags(command)
+	o.policyFlags(command)
+	o.grantFlags(command)
+}
+
+// sameFlags makes a command that runs no calls accept all flags of call, so that those of a call can be
+// repeated with it. The ones that it does not have itself are without effect there, and not shown.
+func (o *options) sameFlags(command *cobra.Command) {
+	newCall(*o).Flags().VisitAll(func(flag *pflag.Flag) {
+		if command.Flags().Lookup(flag.Name) == nil {
+			flag.Hidden = true
+			command.Flags().AddFlag(flag)
+		}
+	})
 }
 
 func (o *options) sourceFlags(command *cobra.Command) {
+	o.command = command
 	command.Flags().StringArrayVar(&o.tools, "tools", nil,
-		"load tools from a folder or manifest `SOURCE`; repeatable, the first tool with a name wins (default: the policy's sources, or ./"+defaultTools+" if it exists)")
+		"load tools from a folder or manifest `SOURCE`; repeatable; if two tools have the same name, the first is used (default: the policy's sources, or ./"+defaultTools+" if it exists)")
 }
 
 func (o *options) grantFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.Func("mount",
-		"grant a directory to tools that ask for its guest path: `GUEST=HOSTDIR[:ro|:rw]`, read-only by default; HOSTDIR may contain context values such as {project_id}; repeatable", o.addMount)
+		"grant a directory to tools that request its guest path: `GUEST=HOSTDIR[:ro|:rw]`, read-only by default; HOSTDIR may contain context values such as {project_id}; repeatable", o.addMount)
 	flags.Func("context",
-		"set the context value `KEY=VALUE` and grant it to tools that ask for it; repeatable", o.addContext)
-	flags.Func("timeout", "time limit per call, a `DURATION` such as 30s; a tool may ask for less (default: the profile's, 10s in standard)",
-		parsedInto(&o.limits.Timeout, manifests.ParseDuration))
-	flags.Func("memory", "memory limit per call, a `SIZE` such as 64MiB; a tool may ask for less (default: the profile's, 128MiB in standard)",
-		parsedInto(&o.limits.Memory, parseSize))
-	flags.Func("fuel", "instruction limit per call, `N`; a tool may ask for less (default: no limit but time)", parsedInto(&o.limits.Fuel, parseFuel))
+		"set the context value `KEY=VALUE`, such as project_id=demo, and pass it to tools that request it; host paths may contain it, as in ./work/{project_id}; repeatable", o.addContext)
 }
 
-func (o *options) runFlags(command *cobra.Command) {
-	o.compileFlags(command)
-	o.stateFlags(command)
+func (o *options) limitFlags(command *cobra.Command) {
+	flags := command.Flags()
+	flags.Func("timeout", "time limit per call, a `DURATION` such as 30s; a tool may request less (default: the profile's, 10s in standard)",
+		parsedInto(&o.limits.Timeout, manifests.ParseDuration))
+	flags.Func("memory", "memory limit per call, a `SIZE` such as 64MiB; a tool may request less (default: the profile's, 128MiB in standard)",
+		parsedInto(&o.limits.Memory, parseSize))
+	flags.Func("fuel", "instruction limit per call, `N`; a tool may request less (default: no limit but time)", parsedInto(&o.limits.Fuel, parseFuel))
 }
 
 func (o *options) compileFlags(command *cobra.Command) {
@@ -80,10 +104,14 @@ func (o *options) compileFlags(command *cobra.Command) {
 	flags.Func("trust",
 		"compile the module with digest `SHA256` without limits on compile time and memory; its calls are sandboxed as usual; repeatable",
 		addedTo(&o.trusted, parseDigest))
-	flags.BoolVar(&o.verbose, "verbose", false, "log what Caisson does to standard error")
+	o.logFlag(command)
 }
 
-// policy returns the flags as a policy: grants to every tool that asks for them, and which calls
+func (o *options) logFlag(command *cobra.Command) {
+	command.Flags().BoolVar(&o.verbose, "verbose", false, "log what Caisson does to standard error")
+}
+
+// policy returns the flags as a policy: grants to every tool that requests them, and which calls
 // require approval.
 func (o *options) policy() *manifests.Policy {
 	given := manifests.Grant{Tools: []string{"*"}, Files: o.mounts, Network: o.networks, Secrets: o.secrets, Calls: o.calls}

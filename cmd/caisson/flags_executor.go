@@ -16,16 +16,16 @@ import (
 // reuseFor is how long an answer of a read-only tool may be reused if its manifest does not say.
 const reuseFor = 5 * time.Minute
 
-// executorFlags adds the flags for reading, running and truncating calls. uncut describes the
-// default size of results.
-func (o *options) executorFlags(command *cobra.Command, uncut string) {
+// executorFlags adds the flags for reading, running and truncating calls. every says which calls
+// --no-reuse is about, and uncut describes the default size of results.
+func (o *options) executorFlags(command *cobra.Command, every, uncut string) {
 	flags := command.Flags()
 	flags.BoolVar(&o.noRepair, "no-repair", false,
 		"use arguments as written: do not repair what does not match the schema, and do not fill in defaults")
 	flags.BoolVar(&o.tolerantJSON, "tolerant-json", false,
 		"accept arguments that are almost JSON: single quotes, trailing commas, comments, True and None, code fences, unclosed brackets")
 	flags.BoolVar(&o.noReuse, "no-reuse", false,
-		"run every call, even if a read-only tool was just called with the same arguments")
+		"run "+every+", even if a read-only tool was just called with the same arguments")
 	flags.Func("max-output",
 		"truncate results longer than `SIZE`, such as 64KiB (at least 1KiB, or unlimited); \"caisson explain --output\" prints them in full (default: "+uncut+")",
 		parsedInto(&o.maxOutput, parseMaxOutput))

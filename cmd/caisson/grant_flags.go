@@ -69,7 +69,7 @@ func parseNetwork(text string) (manifests.NetworkGrant, error) {
 }
 
 // parseCall parses the value of --allow-call: the name of a tool that other tools may call if they
-// ask for it.
+// request it.
 func parseCall(text string) (manifests.CallGrant, error) {
 	grant, err := asGrant("calls", text)
 	if err != nil {

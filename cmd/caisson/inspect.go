@@ -18,11 +18,11 @@ import (
 )
 
 const inspectHelp = `Show a tool's manifest, module, limits and permissions: for each permission, what the tool
-asks for, what it gets with the given flags and policy, and what would allow the rest.
+requests, what it gets with the given flags and policy, and what would allow the rest.
 
 No call is made. The program is started in the sandbox, without arguments, files or
-network, and stopped when it first reads its input. This shows how calls are isolated from
-each other and what that costs.
+network, and stopped when it first reads its input. This shows how long starting takes,
+and whether calls can resume a snapshot taken there or must start the program afresh.
 
 NAME is the name or alias of a loaded tool; FILE is a manifest. An argument that contains a
 dot or a path separator is a file.`
@@ -38,11 +38,11 @@ func newInspect(o options) *cobra.Command {
 			return o.inspect(command.Context(), args[0])
 		},
 	}
-	o.sourceFlags(command)
-	o.policyFlags(command)
-	o.grantFlags(command)
-	o.runFlags(command)
+	o.toolFlags(command)
+	o.limitFlags(command)
+	o.compileFlags(command)
 	o.outputFlags(command, "print one JSON object")
+	o.sameFlags(command)
 	return command
 }
 

@@ -165,11 +165,11 @@ func (l callLimits) lines() []string {
 // decisionLines describes the decisions on permissions. policy is as in text.
 func decisionLines(decisions []tool.Decision, policy string) []string {
 	if len(decisions) == 0 {
-		return []string{"none asked for"}
+		return []string{"none requested"}
 	}
 	var lines []string
 	for _, d := range decisions {
-		lines = append(lines, fmt.Sprintf("%s: asks for %s", d.Permission, d.Requested),
+		lines = append(lines, fmt.Sprintf("%s: requests %s", d.Permission, d.Requested),
 			"  granted: "+cmp.Or(d.Granted, "nothing"),
 			"  gets: "+cmp.Or(d.Effective, "nothing"))
 		if !strings.HasPrefix(d.Reason, "granted") {

@@ -44,13 +44,13 @@ func (o *options) batches() (batches.Folder, error) {
 }
 
 // keptHelp is part of the help of commands that run calls.
-const keptHelp = `Caisson keeps the arguments and full results of calls for "caisson explain", in a state
+const keptHelp = `Caisson stores the arguments and full results of calls for "caisson explain", in a state
 folder that only the current user can read. --state-dir chooses another folder;
---state-dir "" keeps nothing.`
+--state-dir "" stores nothing.`
 
-func (o *options) stateFlags(command *cobra.Command) {
-	command.Flags().Func("state-dir",
-		"store records for \"caisson explain\" in `DIR`; \"\" stores none (default: in the user's state folder)", pointedTo(&o.stateDir))
+// stateFlag adds the flag for the state folder. use says what the command does in it.
+func (o *options) stateFlag(command *cobra.Command, use string) {
+	command.Flags().Func("state-dir", use+" (default: in the user's state folder)", pointedTo(&o.stateDir))
 }
 
 // readOn says where to find the rest of a truncated result. A reference is the call's id, followed

@@ -19,7 +19,13 @@ import (
 	"github.com/caisson-run/caisson/registry"
 )
 
-const listHelp = `List the tools, and the names that were kept out because another tool has them.
+const listHelp = `List the tools, and the tools that were left out because another tool already has their
+name. All flags of "caisson call" are accepted; those that only affect running calls have
+no effect.
+
+A hidden tool, whose manifest says behavior: {hidden: true}, is not shown to people: it is
+listed only with --all, and its calls have no events. An unavailable tool cannot be called,
+because it lacks a setting that its manifest requires, such as a secret.
 
 --definitions prints the tools as offered to a language model, with hidden tools and without
 unavailable ones: sorted by name and byte-for-byte identical each time, so that prompt
@@ -47,13 +53,14 @@ func newList(o options) *cobra.Command {
 			return o.list(command.Context(), all)
 		},
 	}
-	o.sourceFlags(command)
-	o.policyFlags(command)
+	o.toolFlags(command)
+	o.logFlag(command)
 	flags := command.Flags()
 	flags.BoolVar(&all, "all", false, "also show hidden tools")
 	flags.StringVar(&dialect, "definitions", "", "print the tools as offered to a model, in the format of `DIALECT`: "+strings.Join(dialects.Names(), ", "))
 	flags.BoolVar(&strict, "strict", false, "with --definitions: make schemas strict where possible, and ask the provider to enforce them")
 	o.outputFlags(command, "print one JSON object")
+	o.sameFlags(command)
 	return command
 }
 

@@ -49,8 +49,8 @@ func run(ctx context.Context, args []string, env environment) int {
 }
 
 const rootHelp = `Caisson runs untrusted tools for AI agents. A tool is a WebAssembly module with a
-manifest. Every call runs in a fresh sandbox with limits on time, memory and output. A
-tool reaches only what its manifest asks for and the operator grants, with flags or in a
+manifest. Every call runs in a fresh sandbox with limits on time, memory, output and disk.
+A tool reaches only what its manifest requests and the operator grants, with flags or in a
 policy file (--config).
 
 Exit codes:
@@ -60,8 +60,11 @@ Exit codes:
   3    permission denied
   4    a limit or the deadline was exceeded, or a tool could not be stopped at its
        deadline, which is a bug in Caisson
-  5    the batch is paused: it needs tool outputs or approvals (see "caisson batch --help")
-  130  interrupted`
+  5    the batch is paused: it needs tool outputs or approvals
+  130  interrupted
+
+With "caisson batch", failed calls do not change the exit code; its help lists the codes
+that it uses.`
 
 // newRoot returns the root command. Each run needs a new one, because it holds the values of flags.
 func newRoot(env environment) *cobra.Command {
@@ -197,7 +200,7 @@ func newVersion(o options) *cobra.Command {
 			return o.show(v, v.String())
 		},
 	}
-	o.outputFlags(command, "print one JSON object")
+	o.jsonFlag(command, "print one JSON object")
 	return command
 }
 

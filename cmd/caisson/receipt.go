@@ -15,7 +15,7 @@ import (
 
 // ruleGrant is the part of a grant rule that flags can express.
 type ruleGrant struct {
-	Tools   []string // ignored, since flags grant to all tools that ask
+	Tools   []string // ignored, since flags grant to all tools that request them
 	Calls   []string
 	Context []string
 	Files   []struct {
@@ -230,7 +230,7 @@ func remedyOf(allow tool.Allow) remedy {
 func (r remedy) hints(manifest, policy string) []string {
 	var hints []string
 	if r.manifest != "" {
-		hints = append(hints, manifest+" must ask for it: "+r.manifest)
+		hints = append(hints, manifest+" must request it: "+r.manifest)
 	}
 	start := "allow it in "
 	if r.flags != "" {
@@ -272,7 +272,7 @@ func (h *host) withheld(name string) []string {
 		}
 	}
 	hints = append(hints, h.unappliedHints()...)
-	return append(hints, fmt.Sprintf("run %q to see what it asks for and what would allow it", h.inspectCommand(name)))
+	return append(hints, fmt.Sprintf("run %q to see what it requests and what would allow it", h.inspectCommand(name, toolFlagNames)))
 }
 
 // denialHints says what would allow the last denial, which the error names.
@@ -316,14 +316,7 @@ func (h *host) approvalHints(name string) []string {
 	}
 }
 
-// inspectCommand returns the command that inspects a tool with the same tools and policy.
-func (h *host) inspectCommand(name string) string {
-	command := "caisson inspect " + name
-	for _, source := range h.options.tools {
-		command += " --tools " + source
-	}
-	if h.options.config != "" {
-		command += " --config " + h.options.config
-	}
-	return command
+// inspectCommand returns the command that inspects a tool, with the given flags of this one.
+func (h *host) inspectCommand(name string, flags []string) string {
+	return h.options.again("caisson inspect "+quoted(name), flags...)
 }

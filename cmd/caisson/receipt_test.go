@@ -20,14 +20,14 @@ func TestRemedy(t *testing.T) {
 		want  []string
 	}{
 		{tool.Allow{}, nil},
-		{tool.Allow{Manifest: asks}, []string{"the manifest must ask for it: permissions: {network: [{host: a.test}]}"}},
+		{tool.Allow{Manifest: asks}, []string{"the manifest must request it: permissions: {network: [{host: a.test}]}"}},
 		{tool.Allow{Grant: json.RawMessage(`{"tools":["a"],"env":{"LANG":null}}`)}, []string{"allow it in ops.yaml, under grants: - {tools: [a], env: {LANG: VALUE}}"}},
 		{tool.Allow{Manifest: asks, Grant: json.RawMessage(`{"tools":["a"],"network":[{"host":"a.test"}]}`)}, []string{
-			"the manifest must ask for it: permissions: {network: [{host: a.test}]}", "allow it with --allow-net a.test",
+			"the manifest must request it: permissions: {network: [{host: a.test}]}", "allow it with --allow-net a.test",
 			"or in ops.yaml, under grants: - {tools: [a], network: [{host: a.test}]}",
 		}},
 		{tool.Allow{Manifest: json.RawMessage(`{"context":["p"]}`), Grant: json.RawMessage(`{"context":{"p":{"from":"fixed","value":null}}}`)}, []string{
-			"the manifest must ask for it: context: [p]", "allow it with --context p=VALUE", "or in ops.yaml: context: {p: {from: fixed, value: VALUE}}",
+			"the manifest must request it: context: [p]", "allow it with --context p=VALUE", "or in ops.yaml: context: {p: {from: fixed, value: VALUE}}",
 		}},
 		{tool.Allow{Manifest: json.RawMessage(`"text"`), Grant: json.RawMessage(`{"tools":`)}, nil},
 	} {

@@ -165,7 +165,7 @@ func madeID(ts *testscript.TestScript, args []string) {
 // suggestions match hints; the group is what to paste.
 var suggestions = map[string]*regexp.Regexp{
 	"flag":     regexp.MustCompile(`(?m)allow it with (--.+)$`),
-	"manifest": regexp.MustCompile(`(?m)must ask for it: (permissions: .+)$`),
+	"manifest": regexp.MustCompile(`(?m)must request it: (permissions: .+)$`),
 	"config":   regexp.MustCompile(`(?m)in \S+, under grants: (- .+)$`),
 	"key":      regexp.MustCompile(`(?m)or in \S+: (\w+: .+)$`),
 }

@@ -226,19 +226,19 @@ func (o *options) policyFlags(command *cobra.Command) {
 	flags.StringVar(&o.profile, "profile", "",
 		"limit all tools to a `PROFILE`: strict, standard, lenient, or one defined in the policy (default: the policy's, or standard)")
 	flags.Func("allow-net",
-		"grant network access to `[SCHEME://]HOST[:PORT]` to tools that ask for it; https and http unless a scheme is given; repeatable",
+		"grant network access to `[SCHEME://]HOST[:PORT]` to tools that request it; https and http unless a scheme is given; repeatable",
 		addedTo(&o.networks, parseNetwork))
 	flags.Func("allow-call",
-		"let tools that ask for it call the tool `NAME`, which runs with its own permissions; repeatable",
+		"let other tools call the tool `NAME`, if their manifests request it; NAME runs with its own permissions; repeatable",
 		addedTo(&o.calls, parseCall))
 	flags.Func("ask",
-		"require approval for every call of the tools that match `GLOB`, such as file_*; overrides other approvals; repeatable",
+		"require approval for every call of the tools that match `GLOB`, such as file_*; takes precedence over --approve-tool and the policy's \"approve\"; repeatable",
 		addedTo(&o.asks, parseAsk))
 	flags.Func("approve-tool",
 		"run the destructive tool `NAME` without asking for approval; repeatable",
 		addedTo(&o.approved, parseApproval))
 	flags.Func("secret",
-		"bind a secret to one host for tools that ask for it: `NAME=env:VAR@HOST` or NAME=file:PATH@HOST; repeatable",
+		"bind a secret to one host, for tools that request it: `NAME=env:VAR@HOST` or NAME=file:PATH@HOST; repeatable",
 		o.addSecret)
 }
 

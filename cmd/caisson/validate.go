@@ -21,11 +21,11 @@ import (
 const validateHelp = `Check manifests, their modules, and policies, and report every problem. PATH is a manifest,
 a policy such as caisson.yaml, or a folder. Folders are searched recursively for manifests,
 and for a caisson.yaml at the top. Modules are read but never run. A policy is compared
-with the tools it loads and the manifests that are checked with it; statements that apply
-to none of them cause warnings.
+with the tools it loads and the manifests that are checked with it; rules that apply to
+none of them cause warnings.
 
-The exit code is 2 if there are problems and 0 if there are none. Warnings do not count:
-they point out what may be intended.`
+The exit code is 2 if there are problems and 0 if there are none. Warnings do not change
+the exit code, since what they point out may be intended.`
 
 // Kinds of problems that only this command finds.
 const (
@@ -51,9 +51,10 @@ func newValidate(o options) *cobra.Command {
 			return v.run(command.Context(), args)
 		},
 	}
-	command.Flags().StringVar(&v.format, "format", "", "output `FORMAT`: text or json (default text)")
+	command.Flags().StringVar(&v.format, "format", "", "print `FORMAT`: text or json (default text)")
 	command.Flags().BoolVar(&v.noModule, "no-module", false, "do not read the modules")
 	o.outputFlags(command, "the same as --format json")
+	command.Flags().Lookup("quiet").Usage = "print problems and warnings only: no summary"
 	return command
 }
 
@@ -154,7 +155,7 @@ func moduleProblem(m *manifests.Manifest, info runtime.ModuleInfo, err error) ma
 	case errors.Is(err, runtime.ErrDigest):
 		key, fix = "module.sha256", "find out who changed the module; if the change is wanted, pin the new digest"
 	case slices.ContainsFunc(info.Imports, func(name string) bool { return strings.HasPrefix(name, "caisson:") }):
-		fix = "ask for the permission in the manifest, or build the module without the import"
+		fix = "request the permission in the manifest, or build the module without the import"
 	case isMissing(filepath.Join(filepath.Dir(m.File), filepath.FromSlash(m.Module.Path))):
 		fix = "compile the tool, or skip modules with --no-module"
 	}
@@ -208,7 +209,7 @@ func sorted(problems []manifests.Problem) []manifests.Problem {
 
 // warningsOf returns warnings about what a manifest says of its module: calls that resume from a
 // snapshot although the module links generators that would then give each call the same random
-// numbers, and permissions that the module has no import to use. A tool that asks for less is trusted
+// numbers, and permissions that the module has no import to use. A tool that requests less is trusted
 // more easily.
 func warningsOf(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Problem {
 	var warnings []manifests.Problem
@@ -218,7 +219,7 @@ func warningsOf(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Prob
 			"use a generator that is seeded after the input is read, as SNAPSHOTS.md shows for each language; or write snapshot: off"))
 	}
 	for _, key := range info.Unused {
-		warnings = append(warnings, problemAt(m, key, unusedPermission, "the manifest asks for it, but the module has no import to use it",
+		warnings = append(warnings, problemAt(m, key, unusedPermission, "the manifest requests it, but the module has no import to use it",
 			"remove the permission, or build the module with code that uses it"))
 	}
 	return warnings

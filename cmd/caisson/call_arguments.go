@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/schema"
+)
+
+// pairPattern matches KEY=VALUE, but no JSON and no @FILE.
+var pairPattern = regexp.MustCompile(`(?s)^([^\s=@"'{}\[\]]+)=(.*)$`)
+
+// arePairs reports whether arguments are given as KEY=VALUE words. It fails for several words of
+// which one is something else.
+func arePairs(words []string) (bool, error) {
+	pairs, other := 0, ""
+	for _, word := range words {
+		if pairPattern.MatchString(word) {
+			pairs++
+		} else {
+			other = word
+		}
+	}
+	if pairs < len(words) && len(words) > 1 {
+		return false, failed(exitUsage, fmt.Sprintf("%q is not KEY=VALUE", clip(other, 80)),
+			"give the arguments as KEY=VALUE words, or as one JSON object in quotes")
+	}
+	return pairs > 0, nil
+}
+
+// argumentsOf returns the arguments of a tool given as KEY=VALUE words, as a JSON object.
+func argumentsOf(ctx context.Context, m *manifests.Manifest, words []string) (string, *failure) {
+	var members []string
+	given := map[string]bool{}
+	for _, word := range words {
+		parts := pairPattern.FindStringSubmatch(word)
+		name, text := parts[1], parts[2]
+		if given[name] {
+			return "", failed(exitUsage, fmt.Sprintf("%s: %s is given twice", m.Name, name))
+		}
+		given[name] = true
+		value, err := valueOf(ctx, memberOf(m.Parameters.Structure(), name, maxReferences), text)
+		if err != nil {
+			return "", failed(exitUsage, fmt.Sprintf("%s: %s: %v", m.Name, name, err))
+		}
+		members = append(members, jsonString(name)+":"+value)
+	}
+	return "{" + strings.Join(members, ",") + "}", nil
+}
+
+func jsonString(text string) string {
+	quoted, _ := marshal(text) // a string can always be encoded
+	return string(quoted)
+}
+
+// maxReferences is how many references are followed from one schema. They may form a cycle.
+const maxReferences = 8
+
+// memberOf returns the schema of a member of an object. It is nil if there is none, as for a member that
+// the schema does not allow: that is reported like any other mistake in arguments.
+func memberOf(object *schema.Node, name string, depth int) *schema.Node {
+	if object.Properties[name] != nil || depth == 0 {
+		return object.Properties[name]
+	}
+	for _, part := range partsOf(object) {
+		if found := memberOf(part, name, depth-1); found != nil {
+			return found
+		}
+	}
+	if object.Additional != nil && object.Additional.Types != 0 {
+		return object.Additional
+	}
+	return nil
+}
+
+// partsOf returns the schemas that may apply to the same value.
+func partsOf(n *schema.Node) []*schema.Node {
+	parts := n.Also
+	for _, union := range n.Unions {
+		parts = append(parts[:len(parts):len(parts)], union.Branches...)
+	}
+	return parts
+}
+
+// valueOf returns the JSON of a value that is written as text: a string if the schema allows one, and
+// otherwise the text itself. If one of the two fits the schema and the other does not, it is that one.
+func valueOf(ctx context.Context, n *schema.Node, text string) (string, error) {
+	types, quoted, value := typesOf(n, maxReferences), jsonString(text), strings.TrimSpace(text)
+	var probe schema.Probe
+	fits := func(value string) bool { return n == nil || probe.Fits(ctx, n, value) }
+	switch isJSON := json.Valid([]byte(value)); {
+	case types.Has(schema.String) && (!isJSON || fits(quoted) || !fits(value)):
+		return quoted, nil
+	case isJSON && types&schema.TypeOf(value) != 0:
+		return value, nil
+	}
+	return "", fmt.Errorf("%q is not %s", clip(text, 80), typeNamesOf(types))
+}
+
+// typesOf returns the types that a schema allows. A nil schema allows all.
+func typesOf(n *schema.Node, depth int) schema.Types {
+	if n == nil || depth == 0 {
+		return schema.AnyType
+	}
+	types := n.Types
+	for _, also := range n.Also {
+		types &= typesOf(also, depth-1)
+	}
+	for _, union := range n.Unions {
+		var allowed schema.Types
+		for _, branch := range union.Branches {
+			allowed |= typesOf(branch, depth-1)
+		}
+		types &= allowed
+	}
+	return types
+}
+
+// typeNamesOf describes types other than strings, with how their values are written.
+func typeNamesOf(types schema.Types) string {
+	var names []string
+	for _, known := range []struct {
+		types schema.Types
+		name  string
+	}{
+		{schema.Number, "a number"}, {schema.Boolean, "true or false"}, {schema.Array, "a JSON array, such as [1, 2]"},
+		{schema.Object, `a JSON object, such as {"key": "value"}`}, {schema.Null, "null"},
+	} {
+		name := known.name
+		if types&schema.Number == schema.Integer && known.types == schema.Number {
+			name = "a whole number"
+		}
+		if types&known.types != 0 {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "allowed, as no value is"
+	}
+	return strings.Join(names, ", or ")
+}

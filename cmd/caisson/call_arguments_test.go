@@ -1,0 +1,86 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/schema"
+)
+
+// TestArgumentsAsPairs: the schema says what a word's value is, and what cannot be one is refused.
+func TestArgumentsAsPairs(t *testing.T) {
+	parameters, err := schema.Compile([]byte(`{
+		"type": "object", "additionalProperties": false,
+		"$defs": {"count": {"type": "integer"}, "self": {"properties": {"self": {"$ref": "#/$defs/self"}}}},
+		"properties": {
+			"name": {"type": "string"}, "count": {"$ref": "#/$defs/count"}, "ratio": {"type": "number"}, "loud": {"type": "boolean"},
+			"tags": {"type": "array", "items": {"type": "string"}}, "more": {"type": ["object", "null"]}, "any": {},
+			"either": {"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, "level": {"enum": ["low", 3]}, "wide": {"type": ["string", "integer"]},
+			"self": {"$ref": "#/$defs/self"}, "never": false
+		},
+		"allOf": [{"properties": {"later": {"type": "integer"}}}]
+	}`))
+	require.NoError(t, err)
+	for _, test := range []struct {
+		words []string
+		want  string // or the error
+	}{
+		{[]string{"name=Ada"}, `{"name":"Ada"}`},
+		{[]string{"name=12"}, `{"name":"12"}`},
+		{[]string{"name=true"}, `{"name":"true"}`},
+		{[]string{"name="}, `{"name":""}`},
+		{[]string{"name=a=b <c> \"d\"\n"}, `{"name":"a=b <c> \"d\"\n"}`},
+		{[]string{"count=3", "ratio=-1.5e3", "loud=true"}, `{"count":3,"ratio":-1.5e3,"loud":true}`},
+		{[]string{"count=90071992547409931"}, `{"count":90071992547409931}`},
+		{[]string{`tags=["a", "b"]`, `more={"a": 1}`}, `{"tags":["a", "b"],"more":{"a": 1}}`},
+		{[]string{"more=null"}, `{"more":null}`},
+		{[]string{"either=1"}, `{"either":1}`},
+		{[]string{"level=low"}, `{"level":"low"}`},
+		{[]string{"level=3"}, `{"level":3}`},
+		{[]string{"level=high"}, `{"level":"high"}`}, // refused like any value that is not allowed
+		{[]string{"wide=5"}, `{"wide":"5"}`},
+		{[]string{"any=5"}, `{"any":"5"}`},
+		{[]string{"self=5"}, `{"self":"5"}`},
+		{[]string{"later=5"}, `{"later":5}`},
+		{[]string{"nmae=5"}, `{"nmae":"5"}`},
+		{[]string{"count=three"}, `probe: count: "three" is not a whole number`},
+		{[]string{"count=1.5"}, `probe: count: "1.5" is not a whole number`},
+		{[]string{"count="}, `probe: count: "" is not a whole number`},
+		{[]string{"loud=yes"}, `probe: loud: "yes" is not true or false`},
+		{[]string{"tags=a,b"}, `probe: tags: "a,b" is not a JSON array, such as [1, 2]`},
+		{[]string{"more=[]"}, `probe: more: "[]" is not a JSON object, such as {"key": "value"}, or null`},
+		{[]string{"either=x"}, `probe: either: "x" is not a whole number, or true or false`},
+		{[]string{"never=1"}, `probe: never: "1" is not allowed, as no value is`},
+		{[]string{"name=a", "name=b"}, `probe: name is given twice`},
+	} {
+		got, wrong := argumentsOf(t.Context(), &manifests.Manifest{Name: "probe", Parameters: parameters}, test.words)
+		if wrong != nil {
+			got = wrong.Error()
+		}
+		assert.Equal(t, test.want, got, "%q", test.words)
+	}
+}
+
+func TestPairsAreNeitherJSONNorFiles(t *testing.T) {
+	for _, test := range []struct {
+		words []string
+		pairs bool
+		wrong string
+	}{
+		{nil, false, ""}, {[]string{`{"a": "b=c"}`}, false, ""}, {[]string{"@a=b.json"}, false, ""}, {[]string{"-"}, false, ""}, {[]string{`"a=b"`}, false, ""},
+		{[]string{"[a=b]"}, false, ""}, {[]string{"=b"}, false, ""}, {[]string{"text"}, false, ""},
+		{[]string{"a=b"}, true, ""}, {[]string{"a={}", "b-c.d=e"}, true, ""},
+		{[]string{"a=b", "text"}, false, `"text" is not KEY=VALUE`}, {[]string{"{}", "{}"}, false, `"{}" is not KEY=VALUE`},
+	} {
+		pairs, err := arePairs(test.words)
+		assert.Equal(t, test.pairs, pairs, "%q", test.words)
+		if test.wrong == "" {
+			assert.NoError(t, err, "%q", test.words)
+		} else {
+			assert.EqualError(t, err, test.wrong)
+		}
+	}
+}
