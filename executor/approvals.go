@@ -119,7 +119,7 @@ func (s *Session) Approvals() []tool.Approval {
 // effect is what a call would do. Approvals are bound to it.
 type effect struct {
 	// digest covers what the tool and those that it may call can do, on whose behalf, with which
-	// context values, files and complete arguments. It is 64 hex digits, and equal for calls with the
+	// context values, files, requests of the caller's and complete arguments. It is 64 hex digits, and equal for calls with the
 	// same effect.
 	digest string
 	// callees are the identities of the tools that the tool may call, and of those that these may, by
@@ -179,7 +179,7 @@ func (b *batch) effect(ctx context.Context, c *call, entry registry.Entry) (effe
 		if err != nil {
 			identity = ""
 		}
-		reached = appendText(reached, identity)
+		reached = appendRequest(appendText(reached, identity), b.requests[called.Name])
 		callees[called.Name] = identity
 		return nil
 	})
@@ -189,6 +189,7 @@ func (b *batch) effect(ctx context.Context, c *call, entry registry.Entry) (effe
 	text := appendText(nil, "caisson-effect/v1", identity, entry.Name, string(reached), b.session.tenant, b.session.user)
 	text = appendValues(text, b.session.context)
 	text = appendFiles(text, b.files)
+	text = appendRequest(text, b.requests[entry.Name])
 	text = c.invocation.Arguments.AppendCanonical(text)
 	return effect{digestOf(text), callees}, nil
 }

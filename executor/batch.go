@@ -1,13 +1,16 @@
 package executor
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -29,6 +32,9 @@ type Batch struct {
 	Files []tool.File
 	// Trace is the request's W3C traceparent, which tools may propagate; empty for none.
 	Trace string
+	// Requests is what the caller's request says to each tool, by name or alias. A tool reads its own,
+	// and no other's. Names of no tool are ignored.
+	Requests map[string]tool.Request
 	// Stream shows progress as it happens. Nil shows none.
 	Stream *Stream
 }
@@ -139,10 +145,38 @@ func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 	if session.executor != e {
 		return nil, fmt.Errorf("%w: the session %s is another executor's", ErrInvalidBatch, session.id)
 	}
+	requests, err := e.requests(requested.Requests)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
+	}
 	return &batch{
 		executor: e, session: session, parallel: requested.Parallel, share: e.options.Output.share(calls),
-		allowed: e.allowed(session.allowed), files: slices.Concat(session.files, requested.Files), trace: requested.Trace, stream: requested.Stream,
+		allowed: e.allowed(session.allowed), files: slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests, stream: requested.Stream,
 	}, nil
+}
+
+// requests returns what the caller's request says to tools, by registered name.
+func (e *Executor) requests(given map[string]tool.Request) (map[string]tool.Request, error) {
+	requests := make(map[string]tool.Request, len(given))
+	for name, request := range given {
+		if d := bytes.TrimSpace(request.Definition); len(d) > 0 && (d[0] != '{' || !json.Valid(d) || !utf8.Valid(d)) {
+			return nil, fmt.Errorf("Requests[%q].Definition is not a JSON object", name)
+		}
+		for key, value := range request.Values {
+			if !utf8.ValidString(key) || !utf8.ValidString(value) {
+				return nil, fmt.Errorf("Requests[%q].Values[%q] is not valid UTF-8", name, key)
+			}
+		}
+		entry, ok := e.resolver.Get(name)
+		if !ok {
+			continue
+		}
+		if _, twice := requests[entry.Name]; twice {
+			return nil, fmt.Errorf("Requests has the tool %s twice, by its name and an alias or by two aliases", entry.Name)
+		}
+		requests[entry.Name] = request
+	}
+	return requests, nil
 }
 
 // accept plans the calls, each with a new id.
@@ -187,9 +221,10 @@ type batch struct {
 	share    int // bytes of each result that go to the model
 	files    []tool.File
 	trace    string
-	stream   *Stream // nil: nobody watches
-	revision int     // how often the batch has paused before
-	order    order   // of the calls that a model made
+	requests map[string]tool.Request // by registered name
+	stream   *Stream                 // nil: nobody watches
+	revision int                     // how often the batch has paused before
+	order    order                   // of the calls that a model made
 
 	mu     sync.Mutex
 	totals tool.Totals

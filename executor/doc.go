@@ -66,8 +66,8 @@
 //
 // The result of a read-only call serves later identical calls in all sessions of the tenant, for five minutes
 // or as long as the tool's manifest says (behavior.cache). Calls are identical if they have the same
-// registration of a tool, arguments, context values, tenant, user and files, and, if the tool may call others,
-// the same registrations of these. Only successes are cached. Identical calls at the same time
+// registration of a tool, arguments, context values, tenant, user, files and request of the caller's, and, if
+// the tool may call others, the same registrations and requests of these. Only successes are cached. Identical calls at the same time
 // are run once.
 //
 // A call of a tool that is not read-only may invalidate the cache: as it starts, and again

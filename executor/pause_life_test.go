@@ -1,8 +1,10 @@
 package executor_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -332,6 +334,69 @@ func TestRowS4_2Context(t *testing.T) {
 	}
 	assert.Len(t, seen, asked+3)
 	assert.True(t, ask(t, e, newSession(t, e, executor.SessionOptions{Tenant: "t", User: "bob", Files: []tool.File{one, two}}), "look", "").Cached, "control")
+}
+
+// TestRowS4_2Request: a tool reads what the caller's request says to it, and to no other tool. Results are
+// cached, and approvals are bound, accordingly.
+func TestRowS4_2Request(t *testing.T) {
+	seen := map[string][]tool.Request{}
+	noting := func(_ context.Context, i tool.Invocation) (tool.Outcome, error) {
+		seen[i.Tool] = append(seen[i.Tool], tool.Request{Definition: bytes.Clone(i.Request.Definition), Values: maps.Clone(i.Request.Values)})
+		if i.Request.Values != nil {
+			i.Request.Values["locale"], i.Request.Definition[0] = "changed", 'X' // it is the tool's own copy
+		}
+		return succeed(""), nil
+	}
+	e := newExecutor(t, executor.Options{}, newClient(t, "shell", nil), newFake(t, "look", fields{"behavior": readOnly["behavior"], "aliases": []string{"glance"}}, noting),
+		newFake(t, "other", readOnly, noting), newFake(t, "relay", may(true, "look"), relay), newFake(t, "remove", fields{"behavior": fields{"destructive": true}}, noting))
+	session := newSession(t, e, executor.SessionOptions{})
+	said := func(locale string) map[string]tool.Request {
+		return map[string]tool.Request{"glance": {Definition: json.RawMessage(`{"type":"search"}`), Values: map[string]string{"locale": locale}}, "nobody": {}}
+	}
+	inGerman := said("de")
+	german := inGerman["glance"]
+
+	report := reportOf(t, e, executor.Batch{Session: session, Requests: inGerman, Calls: []tool.Call{newCall("1", "look", ""), newCall("2", "other", ""), newCall("3", "shell", "")}})
+	r := answered(session, *report.State)
+	r.Requests = said("fr")
+	_ = resume(t, e, r)
+	assert.Equal(t, []tool.Request{german}, seen["look"])
+	assert.Equal(t, []tool.Request{{}}, seen["other"])
+	assert.Equal(t, said("de"), inGerman)
+
+	one := func(name string, requests map[string]tool.Request) tool.Record {
+		arguments := ""
+		if name == "relay" {
+			arguments = calling(function("look", "{}"))
+		}
+		return executeAll(t, e, executor.Batch{Session: session, Requests: requests, Calls: []tool.Call{newCall("1", name, arguments)}})[0]
+	}
+	for _, name := range []string{"look", "relay"} {
+		one(name, said("de"))
+		assert.True(t, one(name, said("de")).Cached, "control")
+		assert.False(t, one(name, said("fr")).Cached)
+		assert.False(t, one(name, nil).Cached)
+	}
+
+	status := func(requests map[string]tool.Request) string {
+		report := reportOf(t, e, executor.Batch{Session: session, Requests: requests, Calls: []tool.Call{newCall("1", "remove", "")}})
+		require.Len(t, report.Pending, 1)
+		r := executor.Resumption{State: *report.State, Session: session, Requests: map[string]tool.Request{"remove": german},
+			Approvals: []tool.Approval{{CallID: report.Pending[0].CallID, Approve: true, Fingerprint: report.Pending[0].Fingerprint}}}
+		return string(resume(t, e, r).Status)
+	}
+	assert.Equal(t, string(executor.RequiresAction), status(nil), "another request is another call")
+	assert.Equal(t, string(executor.Completed), status(map[string]tool.Request{"remove": german}))
+
+	for want, requests := range map[string]map[string]tool.Request{
+		`Requests["look"].Definition is not a JSON object`:                             {"look": {Definition: json.RawMessage(`[1]`)}},
+		`Requests["nobody"].Values["a"] is not valid UTF-8`:                            {"nobody": {Values: map[string]string{"a": "\xff"}}},
+		`Requests has the tool look twice, by its name and an alias or by two aliases`: {"look": {}, "glance": {}},
+	} {
+		_, err := e.Execute(t.Context(), executor.Batch{Session: session, Requests: requests, Calls: []tool.Call{newCall("1", "look", "")}})
+		require.ErrorIs(t, err, executor.ErrInvalidBatch)
+		assert.ErrorContains(t, err, want)
+	}
 }
 
 // TestReplacedMeanwhile: between pause and resume a tool may be another, or gone. A client's output

@@ -40,17 +40,22 @@ func TestRowS4_2(t *testing.T) {
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	done := about(t, loaded, tool.Invocation{
 		CallID: "the-call", Tool: "guest", Tenant: "acme", User: `ada "admin"`, Session: "s-1", Trace: trace,
+		Request: tool.Request{Definition: json.RawMessage(`{"type": "search", "size": 1.50}`), Values: map[string]string{"locale": "de-CH", "<b>": "\x00\""}},
 		Context: map[string]string{"project_id": "p<1>\n"},
 		Files:   []tool.File{{Name: "My tides.txt", Path: "/files/tides.txt", MIMEType: "text/plain", Bytes: 10}},
 	}, `{"do":"read","text":"/files/tides.txt"}`)
 	assert.JSONEq(t, `{"call_id":"the-call","tool":"guest","tenant":"acme","user":"ada \"admin\"","session":"s-1",
 		"context":{"project_id":"p<1>\n"},"files":[{"name":"My tides.txt","path":"/files/tides.txt","mime_type":"text/plain","bytes":10}],
-		"traceparent":"`+trace+`"}`, string(done[0]))
+		"traceparent":"`+trace+`","request":{"definition":{"type":"search","size":1.50},"values":{"locale":"de-CH","<b>":"\u0000\""}}}`, string(done[0]))
 	assert.JSONEq(t, `"high water"`, string(done[1]))
 
 	// What the host does not say is not there, and lists are lists.
 	done = about(t, speaker(t, newRuntime(t, Options{}), ""), tool.Invocation{CallID: "1", Tool: "guest"})
-	assert.JSONEq(t, `{"call_id":"1","tool":"guest","tenant":"","user":"","session":"","context":{},"files":[],"traceparent":""}`, string(done[0]))
+	assert.JSONEq(t, `{"call_id":"1","tool":"guest","tenant":"","user":"","session":"","context":{},"files":[],"traceparent":"","request":{}}`, string(done[0]))
+
+	outcome, err := loaded.Invoke(t.Context(), tool.Invocation{CallID: "1", Tool: "guest", Request: tool.Request{Definition: json.RawMessage(`{`)}})
+	require.ErrorIs(t, err, tool.Internal)
+	assert.False(t, outcome.Result.Success)
 }
 
 // TestAttackContextThatIsNotGranted: the request may hold more than a tool is told. The control asks for

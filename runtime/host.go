@@ -168,11 +168,12 @@ func (a *asking) Check(name string) (bool, *tool.Denial) {
 const maxShown = 128 // bytes of a name that a record shows
 
 // about returns what the guest may know about its call. It includes only the context values that
-// the tool was granted and the files that the tool can open, and not the names of others.
+// the tool was granted and the files that the tool can open, and not the names of others. What the
+// caller's request says is only what it says to this tool.
 func (r *run) about() abi.About {
 	made := r.invocation
 	about := abi.About{
-		CallID: made.CallID, Tool: made.Tool, Tenant: made.Tenant, User: made.User, Session: made.Session, Trace: made.Trace,
+		CallID: made.CallID, Tool: made.Tool, Tenant: made.Tenant, User: made.User, Session: made.Session, Trace: made.Trace, Request: made.Request,
 		Context: map[string]string{}, Files: []tool.File{},
 	}
 	for name := range r.tool.permit.context {

@@ -57,6 +57,9 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 			return r.deny(tool.Denial{Permission: "context", Value: name, Rule: "no grant lets this tool have it", Allow: contextAllow(t.manifest.Name, name)})
 		}
 	}
+	if d := r.invocation.Request.Definition; len(d) > 0 && !json.Valid(d) {
+		return r.failed(ctx, errors.New("Request.Definition is not JSON"))
+	}
 	arguments, err := manifests.ExpandArgs(t.manifest.Module.Args, r.invocation.Arguments)
 	if err != nil {
 		return r.fail(tool.InvalidArguments, err.Error(), err)

@@ -20,7 +20,8 @@ type Action struct {
 	Reason string `json:"reason"`
 	// Fingerprint is a digest of everything an approval covers: the CallID; the tool's module,
 	// manifest and permissions, and those of the tools that it may call; the complete arguments,
-	// tenant, user, context values and files. It is empty for [NeedsOutput].
+	// tenant, user, context values, files and the caller's requests to these tools. It is empty for
+	// [NeedsOutput].
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Decisions are the tool's permissions, for the person who approves; empty for [NeedsOutput].
 	Decisions []Decision `json:"permissions,omitempty"`

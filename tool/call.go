@@ -90,8 +90,20 @@ type Invocation struct {
 	Files []File
 	// Trace is the request's W3C traceparent; empty for none.
 	Trace string
+	// Request is what the caller's request says to this tool.
+	Request Request
 	// Host provides services to this call until it ends. It may be nil.
 	Host Host
+}
+
+// Request is what a caller's request says to one tool. It is untrusted input that the host passes on:
+// no permission depends on it. The zero value says nothing.
+type Request struct {
+	// Definition is the tool as the request defines it: a JSON object, which may have settings of the
+	// tool's own, such as {"type":"web_search","search_context_size":"low"}. Nil for none.
+	Definition json.RawMessage `json:"definition,omitempty"`
+	// Values are the values of the request that this tool may read, by name, such as a locale.
+	Values map[string]string `json:"values,omitempty"`
 }
 
 // File is a file that a user has handed to an agent.

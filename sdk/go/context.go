@@ -1,5 +1,7 @@
 package caisson
 
+import "encoding/json"
+
 // CallContext describes the current call.
 type CallContext struct {
 	CallID string `json:"call_id"` // the host's unique id of the call
@@ -15,6 +17,16 @@ type CallContext struct {
 	Files []File `json:"files"`
 	// TraceParent is the W3C traceparent to send with the tool's own requests, or empty.
 	TraceParent string `json:"traceparent"`
+	// Request is what the caller's request says to the tool. It is untrusted input.
+	Request CallerRequest `json:"request"`
+}
+
+// CallerRequest is what the request that led to a call says to the tool.
+type CallerRequest struct {
+	// Definition is the tool as the request defines it: a JSON object, or nil.
+	Definition json.RawMessage `json:"definition,omitempty"`
+	// Values are values of the request, by name.
+	Values map[string]string `json:"values,omitempty"`
 }
 
 // File is a file that a user has provided.

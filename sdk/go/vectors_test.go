@@ -133,12 +133,13 @@ func checkAnswer(t *testing.T, v vector, got any) {
 				Bytes      int64
 			}
 			TraceParent string
+			Request     CallerRequest
 		}](t, v.Header)
 		files := []File{}
 		for _, f := range want.Files {
 			files = append(files, File(f))
 		}
-		assert.Equal(t, &CallContext{want.CallID, want.Tool, want.Tenant, want.User, want.Session, want.Context, files, want.TraceParent}, got)
+		assert.Equal(t, &CallContext{want.CallID, want.Tool, want.Tenant, want.User, want.Session, want.Context, files, want.TraceParent, want.Request}, got)
 	case nil:
 		assert.Empty(t, v.Header)
 	case bool:

@@ -81,6 +81,7 @@ type About struct {
 	Context map[string]string // by name
 	Files   []tool.File
 	Trace   string // a W3C traceparent
+	Request tool.Request
 }
 
 // wireAbout is the wire format of [About].
@@ -93,6 +94,7 @@ type wireAbout struct {
 	Context map[string]string `json:"context"`
 	Files   []tool.File       `json:"files"`
 	Trace   string            `json:"traceparent,omitempty"`
+	Request tool.Request      `json:"request,omitzero"`
 }
 
 // contextGet returns what the guest may know about its call. It encodes the response once per call.
@@ -115,7 +117,7 @@ func (a About) wire() wireAbout {
 	}
 	return wireAbout{
 		CallID: a.CallID, Tool: a.Tool, Tenant: a.Tenant, User: a.User, Session: a.Session,
-		Context: a.Context, Files: list(a.Files), Trace: a.Trace,
+		Context: a.Context, Files: list(a.Files), Trace: a.Trace, Request: a.Request,
 	}
 }
 

@@ -197,8 +197,9 @@ func testGetVector(t *testing.T, v vector) {
 		Context                     map[string]string
 		Files                       []tool.File
 		TraceParent                 string
+		Request                     tool.Request
 	}](t, v.Header)
-	about := About{told.CallID, told.Tool, told.Tenant, told.User, told.Session, told.Context, told.Files, told.TraceParent}
+	about := About{told.CallID, told.Tool, told.Tenant, told.User, told.Session, told.Context, told.Files, told.TraceParent, told.Request}
 	if len(about.Files) == 0 {
 		about.Context, about.Files = nil, nil
 	}
