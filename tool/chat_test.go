@@ -86,7 +86,7 @@ func TestRowS2_5EmptyListsAreLists(t *testing.T) {
 func TestRowS2_5NoListIsNull(t *testing.T) {
 	values := []any{
 		Action{}, Allow{}, Answer{}, Approval{}, Call{}, Callee{}, ChatResponse{}, ChatUsage{}, Content{}, Cut{}, Decision{}, Definition{}, Denial{}, Emission{},
-		Event{}, File{}, Function{}, Hints{}, HostCall{}, Page{}, Planned{}, Record{}, Reference{}, Repair{}, Result{}, StreamResponse{}, Totals{}, Usage{},
+		Event{}, File{}, Function{}, Hints{}, HostCall{}, Page{}, Planned{}, Record{}, Reference{}, Repair{}, Request{}, Result{}, StreamResponse{}, Totals{}, Usage{},
 		Calls{}, References{}, Arguments{},
 	}
 	var nulls []string
