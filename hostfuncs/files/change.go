@@ -33,6 +33,9 @@ func (p place) exists() bool {
 	if p.virtual() {
 		return true
 	}
+	if p.root == nil {
+		return isDots(p.path)
+	}
 	_, err := p.root.Lstat(p.path)
 	return err == nil
 }

@@ -20,7 +20,7 @@ const maxEntries = 10_000
 type Dir struct {
 	view      *View
 	mount     *mount   // nil above the mounts
-	root      *os.Root // nil above the mounts
+	root      *os.Root // nil above the mounts, and if it was missing when it was opened
 	guest     string   // the path where it was opened
 	rel       string   // the same path relative to the mount; empty if not known
 	preopened bool
@@ -185,7 +185,7 @@ func (v *View) readVirtual(d *Dir) ([]Entry, error) {
 	for _, name := range v.children(d.guest) {
 		guest := path.Join(d.guest, name)
 		entry := Entry{Name: name, Kind: Directory}
-		if m := v.mountAt(guest); m != nil {
+		if m := v.mountAt(guest); m != nil && m.root != nil {
 			info, err := m.root.Stat(".")
 			if err != nil {
 				return nil, v.fail("read directory", guest, err)

@@ -37,7 +37,7 @@ func (d *Dir) Open(name string, o OpenOptions) (file *File, opened *Dir, err err
 		return nil, nil, p.err(ErrIsDir) // open never creates a directory
 	}
 	if p.virtual() {
-		dir := &Dir{view: p.view, guest: p.guest}
+		dir := &Dir{view: p.view, mount: p.view.mountAt(p.guest), guest: p.guest, rel: "."}
 		p.view.keep(dir)
 		return nil, dir, nil
 	}

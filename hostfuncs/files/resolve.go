@@ -72,12 +72,46 @@ func (d *Dir) follow(op, name string, changes bool) (place, error) {
 		return place{}, v.deny(ErrDenied, op, name, ruleAbsolute, wanted{}) // no mount would allow it
 	}
 	if d.mount == nil {
-		return v.descend(d, op, name, changes)
+		p, err := v.descend(d, op, name, changes)
+		if err != nil || p.virtual() {
+			return p, err
+		}
+		return p.found(changes)
 	}
 	return place{
 		view: v, op: op, guest: guest, mount: d.mount,
 		root: d.root, path: name, rel: d.below(name),
-	}, nil
+	}.found(changes)
+}
+
+// found returns a place whose root is open. If its mount's directory is missing, it is created for a
+// change that is allowed. Otherwise the mount is an empty directory, like those above the mounts.
+func (p place) found(changes bool) (place, error) {
+	if p.root != nil {
+		return p, nil
+	}
+	m := p.mount
+	if m.root == nil {
+		err := p.view.enter(m, changes && m.writable)
+		if err != nil && !(errors.Is(err, os.ErrNotExist) && m.isMissing()) {
+			return place{}, p.fail(err)
+		}
+	}
+	if p.root = m.root; p.root != nil || changes {
+		return p, nil
+	}
+	switch {
+	case climb(strings.Split(p.path, "/")) >= 0:
+		return place{}, p.deny(ruleLeaves)
+	case !isDots(p.path):
+		return place{}, p.err(ErrNotExist)
+	}
+	return place{view: p.view, op: p.op, guest: m.guest}, nil
+}
+
+// isDots reports whether a path leads nowhere but to its directory.
+func isDots(name string) bool {
+	return !slices.ContainsFunc(strings.Split(name, "/"), func(element string) bool { return element != "" && element != "." })
 }
 
 // below returns a path in the directory relative to the mount, or "" if it is too long: a guest can

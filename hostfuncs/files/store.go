@@ -35,10 +35,10 @@ func NewStore(o Options) *Store {
 
 // Open returns a call's view of the mounts. The values replace the placeholders in host
 // directories. A directory named by a value is opened inside its parent, so a value cannot lead
-// elsewhere, and it must be a directory, not a symbolic link to one. If the grant is for writing,
-// missing directories are created from the first placeholder on, even for a tool that only reads: a
-// new project is empty, not an error. For any other missing directory, Open fails with
-// [ErrNotExist] and the guest path.
+// elsewhere, and it must be a directory, not a symbolic link to one. If the grant is for writing, a
+// directory that is missing from the first placeholder on is shown empty, since a new project is no
+// error, and the first operation that may write there creates it. For any other missing directory,
+// Open fails with [ErrNotExist] and the guest path.
 //
 // If a value is missing or unsuitable, Open fails with [ErrDenied] and a receipt in [Error]. The
 // context is also used for the view's operations until [View.SetContext] replaces it. The caller
@@ -102,8 +102,12 @@ func (m *Mount) resolve() error {
 	return nil
 }
 
-func (m *Mount) err(err error) *Error {
-	return &Error{Op: "open mount", Path: shown(m.Guest.String()), Err: err}
+func (m *Mount) err(err error) *Error { return mountError(m.Guest.String(), err) }
+
+func (m *mount) err(err error) *Error { return mountError(m.guest, err) }
+
+func mountError(guest string, err error) *Error {
+	return &Error{Op: "open mount", Path: shown(guest), Err: err}
 }
 
 // overlap rejects nested mounts, since the mount of a path would depend on how the path is written.
@@ -138,46 +142,62 @@ func (v *View) mount(m Mount, values map[string]string) error {
 			return m.err(ErrNotSupported)
 		}
 	}
-	for _, name := range elements {
-		next, err := v.descendTo(root, name, m)
-		_ = root.Close()
-		if err != nil {
-			return err
-		}
-		root = next
+	opened := &mount{
+		guest: m.Guest.String(), writable: m.Access == manifests.AccessReadWrite, quota: m.Quota,
+		requested: m.Requested, granted: m.Granted, cut: m.Cut, parent: root, path: elements,
 	}
-	info, err := root.Stat(".")
+	err = v.enter(opened, false)
+	created := m.Access == manifests.AccessReadWrite || m.Granted == manifests.AccessReadWrite
+	if errors.Is(err, os.ErrNotExist) && created && opened.isMissing() {
+		err = nil
+	}
 	if err != nil {
-		_ = root.Close()
+		_ = opened.parent.Close()
 		return err
 	}
-	v.mounts = append(v.mounts, &mount{
-		guest: m.Guest.String(), root: root, writable: m.Access == manifests.AccessReadWrite, quota: m.Quota,
-		requested: m.Requested, granted: m.Granted, cut: m.Cut, tracker: v.store.acquire(info),
-	})
+	v.mounts = append(v.mounts, opened)
 	return nil
 }
 
-// descendTo opens a directory inside a root. It rejects symbolic links: with a link in the place of
-// one project's directory, the project would see another's files.
-func (v *View) descendTo(root *os.Root, name string, m Mount) (*os.Root, error) {
-	info, err := root.Lstat(name)
-	if errors.Is(err, os.ErrNotExist) && (m.Access == manifests.AccessReadWrite || m.Granted == manifests.AccessReadWrite) {
-		if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+// enter opens the directory of a mount from its parent on. If create is set, it creates what is
+// missing.
+func (v *View) enter(m *mount, create bool) error {
+	for len(m.path) > 0 {
+		next, err := v.descendTo(m, m.path[0], create)
+		if err != nil {
+			return err
+		}
+		_ = m.parent.Close()
+		m.parent, m.path = next, m.path[1:]
+	}
+	info, err := m.parent.Stat(".")
+	if err != nil {
+		return err
+	}
+	m.root, m.parent, m.tracker = m.parent, nil, v.store.acquire(info)
+	return nil
+}
+
+// descendTo opens a directory inside a mount's parent. It rejects symbolic links: with a link in the
+// place of one project's directory, the project would see another's files.
+func (v *View) descendTo(m *mount, name string, create bool) (*os.Root, error) {
+	info, err := m.parent.Lstat(name)
+	if errors.Is(err, os.ErrNotExist) && create {
+		if err := m.parent.Mkdir(name, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 			return nil, err
 		}
-		info, err = root.Lstat(name)
+		info, err = m.parent.Lstat(name)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if info.Mode()&os.ModeSymlink != 0 {
-		return nil, v.deny(ErrDenied, "open mount", m.Guest.String(), "the directory that a context value names is a symbolic link", wanted{})
+		return nil, v.deny(ErrDenied, "open mount", m.guest, "the directory that a context value names is a symbolic link", wanted{})
 	}
 	if !info.IsDir() {
 		return nil, m.err(ErrNotDir)
 	}
-	next, err := openDirectory(root, name)
+	next, err := openDirectory(m.parent, name)
 	if err != nil {
 		return nil, err
 	}

@@ -51,13 +51,20 @@ type handle interface{ Close() error }
 // mount is an opened [Mount].
 type mount struct {
 	guest              string
-	root               *os.Root
+	root               *os.Root // nil while the directory is missing
 	writable           bool
 	quota              Quota
 	requested, granted manifests.Access
 	cut                string
-	tracker            *tracker
+	tracker            *tracker // nil while the directory is missing
+
+	// parent is the nearest directory that there is, and path leads from it to the missing one.
+	parent *os.Root
+	path   []string
 }
+
+// isMissing reports whether the directory does not exist, as far as is known.
+func (m *mount) isMissing() bool { return m.root == nil && len(m.path) > 0 }
 
 // Preopen is a directory that is open when the guest starts.
 type Preopen struct {
@@ -107,6 +114,10 @@ func (v *View) Close() error {
 	}
 	v.closed = true
 	for _, m := range v.mounts {
+		if m.root == nil {
+			failed = errors.Join(failed, v.fail("close", m.guest, m.parent.Close()))
+			continue
+		}
 		if err := m.root.Close(); err != nil {
 			failed = errors.Join(failed, v.fail("close", m.guest, err))
 		}

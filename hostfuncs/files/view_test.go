@@ -80,6 +80,8 @@ func TestMissingContextValueIsADenial(t *testing.T) {
 	assert.Equal(t, `{"context":{"project_id":{"from":"fixed","value":null}}}`, string(typed.Denial.Allow.Grant))
 }
 
+// TestPlaceholderDirectoriesAreMade by the first change and by nothing else: a mistyped value leaves
+// nothing on the host. Until then the directory is empty.
 func TestPlaceholderDirectoriesAreMade(t *testing.T) {
 	base, mount := tenants(t)
 	values := map[string]string{"project_id": "new"}
@@ -90,8 +92,31 @@ func TestPlaceholderDirectoriesAreMade(t *testing.T) {
 
 	deep := mount(manifests.AccessReadWrite)
 	deep.Host = template(t, base+"/{project_id}/data")
-	require.NoError(t, must(openTenant(deep, values)).Close())
-	assert.True(t, must(os.Stat(filepath.Join(base, "new", "data"))).IsDir())
+	view := must(openTenant(deep, values))
+	project, top := preopen(t, view, "/project"), preopen(t, view, "/")
+	assert.Empty(t, must(project.ReadDir()))
+	assert.Equal(t, "project", must(top.ReadDir())[0].Name)
+	opened := openDir(t, top, "project/./")
+	assert.Empty(t, must(opened.ReadDir()))
+	for _, d := range []*files.Dir{project, opened} {
+		assert.Equal(t, files.Directory, must(d.Stat(".", true)).Kind)
+		require.ErrorIs(t, errOf(d.Stat("notes.txt", true)), files.ErrNotExist)
+		require.ErrorIs(t, errOf(d.Stat("a/..", true)), files.ErrNotExist)
+		require.ErrorIs(t, errOf(d.Stat("../other", true)), files.ErrDenied)
+		_, _, err = d.Open("notes.txt", files.OpenOptions{Read: true})
+		require.ErrorIs(t, err, files.ErrNotExist)
+	}
+	require.NoDirExists(t, filepath.Join(base, "new"))
+
+	require.ErrorIs(t, opened.Mkdir("."), files.ErrExist)
+	require.NoError(t, opened.Mkdir("deep"))
+	require.NoError(t, write(top, "project/notes.txt", "text"))
+	assert.Equal(t, "text", string(must(os.ReadFile(filepath.Join(base, "new", "data", "notes.txt")))))
+	for _, d := range []*files.Dir{project, opened} {
+		assert.Len(t, must(d.ReadDir()), 2)
+	}
+	require.NoError(t, opened.Close())
+	require.NoError(t, view.Close())
 
 	absent := mount(manifests.AccessReadWrite)
 	absent.Host = template(t, base+"/absent/{project_id}")
@@ -100,6 +125,34 @@ func TestPlaceholderDirectoriesAreMade(t *testing.T) {
 	assert.NotContains(t, err.Error(), base)
 
 	assert.ErrorIs(t, errOf(openTenant(mount(manifests.AccessReadWrite), map[string]string{"project_id": "plain"})), files.ErrNotDir)
+}
+
+// TestMissingPlaceholderDirectoryOfAReader: a tool that only reads sees a new project empty, makes
+// nothing, and sees what another call makes meanwhile.
+func TestMissingPlaceholderDirectoryOfAReader(t *testing.T) {
+	base, mount := tenants(t)
+	values := map[string]string{"project_id": "new"}
+	reading := mount(manifests.AccessRead)
+	reading.Granted = manifests.AccessReadWrite
+	reader := must(openTenant(reading, values))
+	project := preopen(t, reader, "/project")
+	assert.Empty(t, must(project.ReadDir()))
+	require.ErrorIs(t, write(project, "notes.txt", "text"), files.ErrReadOnly)
+	require.ErrorIs(t, project.Mkdir("deep"), files.ErrReadOnly)
+	require.ErrorIs(t, project.Unlink("notes.txt"), files.ErrReadOnly)
+	require.ErrorIs(t, project.Rename("a", project, "b"), files.ErrReadOnly)
+	require.NoDirExists(t, filepath.Join(base, "new"))
+
+	writer := must(openTenant(mount(manifests.AccessReadWrite), values))
+	require.NoError(t, write(preopen(t, writer, "/project"), "notes.txt", "text"))
+	require.NoError(t, writer.Close())
+	assert.Equal(t, "notes.txt", must(project.ReadDir())[0].Name)
+	require.NoError(t, reader.Close())
+
+	reader = must(openTenant(reading, map[string]string{"project_id": "newer"}))
+	require.NoError(t, os.Symlink("new", filepath.Join(base, "newer")))
+	require.ErrorIs(t, errOf(preopen(t, reader, "/project").ReadDir()), files.ErrDenied, "a link that comes later leads nowhere, either")
+	require.NoError(t, reader.Close())
 }
 
 func TestUnfitMountsAreErrors(t *testing.T) {
