@@ -139,7 +139,7 @@ func madeBy(store records.Folder, caller records.Entry) ([]made, error) {
 
 // find returns the call with an id, or the newest call not made by a tool if id is empty.
 func find(store records.Folder, id string) (records.Entry, error) {
-	newest, err := store.Newest("", 5)
+	newest, err := store.Newest("", 2)
 	if err != nil {
 		return records.Entry{}, failed(exitUsage, err.Error(), "name another folder with --state-dir DIR")
 	}
@@ -159,7 +159,7 @@ func find(store records.Folder, id string) (records.Entry, error) {
 		text = fmt.Sprintf("there is no record of the call %q", id)
 	case errors.Is(err, records.ErrAmbiguous):
 		text = fmt.Sprintf("the ids of several calls begin with %q; give more characters", id)
-		newest, _ = store.Newest(id, 5)
+		newest, _ = store.Newest(id, 2)
 	case errors.Is(err, records.ErrID):
 		text = fmt.Sprintf("%q is not a call's id, nor the first %d characters or more of one", id, folder.MinPrefix)
 	default:

@@ -40,7 +40,7 @@ func (e environment) readAll(name string) ([]byte, error) {
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
-			return nil, failed(exitUsage, err.Error())
+			return nil, failed(exitUsage, "cannot "+err.Error(), "name a file that can be read, or - for standard input")
 		}
 		defer file.Close()
 		from, called = file, name

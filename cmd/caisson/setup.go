@@ -185,7 +185,7 @@ func (op *operator) sources() ([]string, error) {
 	find := func(where string, sources []string) {
 		for _, source := range sources {
 			if isMissing(source) {
-				missing = append(missing, message{fmt.Sprintf("%s: there is no file or folder %q", where, source), nil})
+				missing = append(missing, message{fmt.Sprintf("%s: there is no file or folder %q", where, source), []string{"name a folder that holds tools, or a manifest"}})
 			}
 		}
 	}
