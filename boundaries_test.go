@@ -70,6 +70,7 @@ var owners = map[string][]string{
 	"github.com/hashicorp/golang-lru/v2":       {"executor"},
 	"golang.org/x/term":                        {"cmd"},
 	"golang.org/x/net":                         {"wasm-tools/web/page"},
+	"golang.org/x/text":                        {"wasm-tools/files/charset"},
 	"code.dny.dev/ssrf":                        {"hostfuncs/network"},
 	"filippo.io/age":                           {"hostfuncs/secrets"},
 	"github.com/openai/openai-go/v3":           {"examples/agent/openaitest"},
@@ -212,11 +213,11 @@ func TestDependenciesHaveOneOwner(t *testing.T) {
 }
 
 // TestVocabularyIsStandard: package tool, the dialects, permissions and the SDK are for everyone, so
-// they bring nothing along. The tools are small, and only the one that reads HTML has a library for it.
+// they bring nothing along. The tools are small, and only what reads HTML and encodings has a library for it.
 func TestVocabularyIsStandard(t *testing.T) {
 	for _, s := range sources(t) {
 		bare := slices.ContainsFunc([]string{"dialects", "tool", "manifests/permission", "sdk", "wasm-tools"}, func(folder string) bool { return within(s.folder(), folder) })
-		if !bare || s.test || within(s.folder(), "wasm-tools/web/page") {
+		if !bare || s.test || within(s.folder(), "wasm-tools/web/page") || within(s.folder(), "wasm-tools/files/charset") {
 			continue
 		}
 		for _, imported := range imports(s) {

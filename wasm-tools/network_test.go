@@ -130,7 +130,7 @@ func TestFetchPageThroughTheNetwork(t *testing.T) {
 	assert.Equal(t, "GET https://www.example.com/", record.HostCalls[0].Target)
 	assert.Empty(t, record.Denials)
 
-	record = c.call(`{"url":"https://www.example.com/","mode":"links"}`)
+	record = c.call(`{"url":"https://www.example.com/","extract_type":"links"}`)
 	assert.Contains(t, record.Result.Output, "- Next <https://www.example.com/next>")
 
 	record = c.call(`{"url":"https://www.example.com/moved"}`)
@@ -288,12 +288,12 @@ func TestGetWeatherThroughTheNetwork(t *testing.T) {
 		server.grant("geocoding-api.open-meteo.com", "GET"), server.grant("api.open-meteo.com", "GET"),
 	}})
 
-	record := c.call(`{"place":"Köln","days":1}`)
+	record := c.call(`{"city":"Köln","days":1}`)
 	require.True(t, record.Result.Success, record.Result.Error)
 	assert.Equal(t, "Cologne, North Rhine-Westphalia, Germany (times in Europe/Berlin)\nnow (2026-03-01T12:00): partly cloudy, 8.1°C\n2026-03-01: thunderstorm, 2 to 9°C", record.Result.Output)
 	assert.Len(t, record.HostCalls, 2)
 
-	record = c.call(`{"place":"Nowhere"}`)
+	record = c.call(`{"city":"Nowhere"}`)
 	assert.Equal(t, tool.ToolFailed, record.Result.Kind)
 	assert.Contains(t, record.Result.Error, `no place is called "Nowhere"`)
 }

@@ -49,7 +49,8 @@
 //     continue the emitted text is another part of the message.
 //
 // Partial images are partial_image events; a complete one is the item's result, unless the record has
-// one. Links become sources of a web search. The API has no form for other emissions: they are left out,
+// one. Links become sources of a web search, and so do the pages that its data lists (results, each with
+// url). The API has no form for other emissions: they are left out,
 // and so are hidden calls, calls that tools made, and outputs that clients have submitted.
 //
 // A batch that pauses ends its response with response.completed, as the API ends one with calls for the

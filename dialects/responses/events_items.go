@@ -84,6 +84,9 @@ func (w *webSearch) end(e *Events, result *tool.Result) {
 			w.source(part.URL)
 		}
 	}
+	for _, link := range pages(result.Data) {
+		w.source(link)
+	}
 	w.item.Status = w.hosted.end(e, result)
 	e.done(w.at, w.item)
 }
@@ -130,6 +133,23 @@ func queries(p *tool.Planned) []string {
 		}
 	}
 	return []string{}
+}
+
+// pages returns the addresses of the pages that data lists under "results", each with its "url".
+func pages(data json.RawMessage) []string {
+	var within struct {
+		Results []struct {
+			URL string `json:"url"`
+		} `json:"results"`
+	}
+	if json.Unmarshal(data, &within) != nil {
+		return nil
+	}
+	var all []string
+	for _, page := range within.Results {
+		all = append(all, page.URL)
+	}
+	return all
 }
 
 // found returns the files that data lists in the API's form, as an array or under "results", or nil if it

@@ -84,7 +84,7 @@ func (s site) summary(address string) (summary, error) {
 
 // fetch calls fetch_page. It does not distinguish calls that failed from calls that were not made.
 func (s site) fetch(address, mode string) (document, error) {
-	result, err := s.call("fetch_page", map[string]any{"url": address, "mode": mode})
+	result, err := s.call("fetch_page", map[string]any{"url": address, "extract_type": mode})
 	switch {
 	case err != nil:
 		return document{}, err

@@ -11,16 +11,19 @@ import (
 	caisson "github.com/caisson-run/caisson/sdk/go"
 )
 
-// pages replaces fetch_page: the data of its results by address and mode.
+// pages replaces fetch_page: the data of its results by address and extract_type.
 type pages map[string]string
 
 func (p pages) call(name string, arguments any) (*caisson.ToolResult, error) {
-	var asked struct{ URL, Mode string }
+	var asked struct {
+		URL     string
+		Extract string `json:"extract_type"`
+	}
 	text, err := json.Marshal(arguments)
 	if err != nil || json.Unmarshal(text, &asked) != nil || name != "fetch_page" {
 		return nil, errors.New("no such call")
 	}
-	data, ok := p[asked.URL+" "+asked.Mode]
+	data, ok := p[asked.URL+" "+asked.Extract]
 	if !ok {
 		return &caisson.ToolResult{Error: asked.URL + ": the server says 404"}, nil
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	caisson "github.com/caisson-run/caisson/sdk/go"
 )
 
 const (
@@ -16,22 +18,23 @@ const (
 	maxFile         = 1 << 20 // bytes
 )
 
-// found is the data of a result.
+// found is the data of a result, in the form in which streams show what a search of files has found.
 type found struct {
-	Passages []passage `json:"passages"`
+	Results []passage `json:"results"`
 	// Skipped are the files that could not be searched, and why.
 	Skipped []string `json:"skipped"`
 }
 
 // passage is a paragraph of a file.
 type passage struct {
-	File string `json:"file"` // the name that the user knows
-	Line int    `json:"line"` // of its start, from 1
-	Text string `json:"text"`
+	FileID string  `json:"file_id"`  // the path at which the host put the file
+	File   string  `json:"filename"` // the name that the user knows
+	Line   int     `json:"line"`     // of its start, from 1
+	Score  float64 `json:"score"`    // above 0, and below 1
+	Text   string  `json:"text"`
 
 	lines []string
 	words map[string]int
-	score float64
 }
 
 // find returns the passages that best match the query, best first.
@@ -47,7 +50,7 @@ func (h host) find(a arguments) (found, error) {
 	if len(wanted) == 0 {
 		return found{}, errors.New("the query has no words")
 	}
-	f := found{Passages: []passage{}, Skipped: []string{}}
+	f := found{Results: []passage{}, Skipped: []string{}}
 	var all []passage
 	for i, file := range call.Files {
 		// Progress is not essential, so ignore errors.
@@ -57,12 +60,12 @@ func (h host) find(a arguments) (found, error) {
 			f.Skipped = append(f.Skipped, file.Name+": "+err.Error())
 			continue
 		}
-		all = append(all, paragraphs(file.Name, text)...)
+		all = append(all, paragraphs(file, text)...)
 	}
 	if a.Passages == 0 {
 		a.Passages = defaultPassages
 	}
-	f.Passages = append(f.Passages, best(all, wanted, a.Passages)...)
+	f.Results = append(f.Results, best(all, wanted, a.Passages)...)
 	return f, nil
 }
 
@@ -85,14 +88,14 @@ func (h host) read(path string) (string, error) {
 }
 
 // paragraphs splits a text at blank lines.
-func paragraphs(file, text string) []passage {
+func paragraphs(file caisson.File, text string) []passage {
 	var list []passage
 	number, inside := 0, false
 	for line := range strings.Lines(text) {
 		number++
 		line = strings.TrimSpace(line)
 		if line != "" && !inside {
-			list = append(list, passage{File: file, Line: number, words: map[string]int{}})
+			list = append(list, passage{FileID: file.Path, File: file.Name, Line: number, words: map[string]int{}})
 		}
 		if inside = line != ""; inside {
 			p := &list[len(list)-1]
@@ -112,31 +115,37 @@ func words(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// best returns the passages that match most of the words. Rare words count more.
+// best returns the passages that match most of the words. Rare words count more. Scores are parts of what a passage
+// would have that is full of every word.
 func best(all []passage, wanted []string, most int) []passage {
+	whole := 0.0
 	for _, word := range wanted {
 		holders := 0
 		for _, p := range all {
 			holders += min(p.words[word], 1)
 		}
+		weight := float64(len(all)+1) / float64(max(holders, 1))
+		whole += weight
 		for i := range all {
-			if often := float64(all[i].words[word]); often > 0 {
-				all[i].score += float64(len(all)+1) / float64(holders) * often / (often + 1)
-			}
+			often := float64(all[i].words[word])
+			all[i].Score += weight * often / (often + 1)
 		}
 	}
-	list := slices.DeleteFunc(all, func(p passage) bool { return p.score == 0 })
-	slices.SortStableFunc(list, func(a, b passage) int { return cmp.Compare(b.score, a.score) })
+	for i := range all {
+		all[i].Score /= whole
+	}
+	list := slices.DeleteFunc(all, func(p passage) bool { return p.Score == 0 })
+	slices.SortStableFunc(list, func(a, b passage) int { return cmp.Compare(b.Score, a.Score) })
 	return list[:min(most, len(list))]
 }
 
 // text returns the passages for people, to whom it may be shown unchanged.
 func (f found) text() string {
 	var b strings.Builder
-	for _, p := range f.Passages {
+	for _, p := range f.Results {
 		fmt.Fprintf(&b, "%s, line %d:\n%s\n\n", p.File, p.Line, p.Text)
 	}
-	if len(f.Passages) == 0 {
+	if len(f.Results) == 0 {
 		b.WriteString("No file mentions this.\n\n")
 	}
 	for _, skipped := range f.Skipped {

@@ -61,7 +61,7 @@ func run(in io.Reader, host host) answer {
 		return answer{Error: err.Error()}
 	}
 	result := answer{Success: true, Output: f.text(), Data: &f}
-	for _, p := range f.Passages {
+	for _, p := range f.Results {
 		result.Content = append(result.Content, content{"text", p.Text, p.File, "text/plain"})
 	}
 	return result

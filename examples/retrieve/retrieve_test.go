@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	embed "github.com/caisson-run/caisson"
+	"github.com/caisson-run/caisson/dialects/responses"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/manifests"
@@ -53,13 +54,13 @@ func TestBestPassagesComeFirst(t *testing.T) {
 	h := handed(map[string]string{"/files/a": tides, "/files/b": "Water, water, and water again.\n\nThe moon.\n"}, "/files/a", "/files/b")
 	f, err := h.find(arguments{Query: "When does the SPRING tide come?", Passages: 1})
 	require.NoError(t, err)
-	require.Len(t, f.Passages, 1)
-	assert.Equal(t, "High water is at seven.\nThe spring tide comes with the new moon.", f.Passages[0].Text)
-	assert.Equal(t, 3, f.Passages[0].Line)
+	require.Len(t, f.Results, 1)
+	assert.Equal(t, "High water is at seven.\nThe spring tide comes with the new moon.", f.Results[0].Text)
+	assert.Equal(t, 3, f.Results[0].Line)
 	f, err = h.find(arguments{Query: "water"})
 	require.NoError(t, err)
-	require.Len(t, f.Passages, 3)
-	assert.Equal(t, "b", f.Passages[0].File, "it has the most matches")
+	require.Len(t, f.Results, 3)
+	assert.Equal(t, "b", f.Results[0].File, "it has the most matches")
 	f, err = h.find(arguments{Query: "estuaries"})
 	require.NoError(t, err)
 	assert.Equal(t, "No file mentions this.", f.text())
@@ -71,7 +72,7 @@ func TestWhatCannotBeLookedThrough(t *testing.T) {
 	f, err := h.find(arguments{Query: "channel"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"gone: it cannot be opened", "binary: it is not UTF-8 text", "long: it has more than 1048576 bytes"}, f.Skipped)
-	assert.Len(t, f.Passages, 1)
+	assert.Len(t, f.Results, 1)
 	assert.Contains(t, f.text(), "Not searched: gone: it cannot be opened")
 
 	for query, want := range map[string]string{"?!": "the query has no words", "water": "the user has provided no files"} {
@@ -87,9 +88,9 @@ func TestWhatCannotBeLookedThrough(t *testing.T) {
 	assert.Contains(t, run(strings.NewReader(`[`), h).Error, "the arguments cannot be read")
 }
 
-// TestRowS4_10FileRetrievalMayBeTheAnswer: the batch reports that passages from the user's files may be
-// shown unchanged. The tool learns only of files that it was granted.
-func TestRowS4_10FileRetrievalMayBeTheAnswer(t *testing.T) {
+// opened returns a host with the tool as it is shipped, and a folder with one file.
+func opened(t *testing.T) *embed.Host {
+	t.Helper()
 	root, err := guests.Compile(t.Context(), "examples/retrieve")
 	require.NoError(t, err)
 	folder := t.TempDir()
@@ -100,6 +101,62 @@ func TestRowS4_10FileRetrievalMayBeTheAnswer(t *testing.T) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, host.Close(context.Background())) })
+	return host
+}
+
+// TestFileRetrievalStreamsAsFileSearch: in a stream of the Responses API the call is a search of files, which is
+// searching before its results are there.
+func TestFileRetrievalStreamsAsFileSearch(t *testing.T) {
+	host, events := opened(t), responses.NewEvents(responses.EventsOptions{})
+	var names []string
+	var item struct {
+		Item struct {
+			Type, Status string
+			Queries      []string
+			Results      []struct {
+				FileID   string `json:"file_id"`
+				FileName string `json:"filename"`
+				Score    float64
+				Text     string
+			}
+		}
+	}
+	_, err := host.Stream(t.Context(), executor.Batch{
+		Files: []tool.File{{Name: "Tides.txt", Path: "/files/1.txt", MIMEType: "text/plain", Bytes: int64(len(tides))}},
+		Calls: []tool.Call{{ID: "a", Type: "function", Function: tool.Function{Name: "file_search", Arguments: `{"query":"spring tide water"}`}}},
+	}, func(event tool.Event) bool {
+		mapped, err := events.Map(event)
+		require.NoError(t, err)
+		for _, e := range mapped {
+			if strings.Contains(e.Name, "file_search_call") {
+				names = append(names, string(event.Type)+": "+e.Name)
+			}
+			if e.Name == "response.output_item.done" && item.Item.Type == "" {
+				require.NoError(t, json.Unmarshal(e.Data, &item))
+			}
+		}
+		return true
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		"call_started: response.file_search_call.in_progress", "call_output: response.file_search_call.searching", "call_finished: response.file_search_call.completed",
+	}, names)
+	assert.Equal(t, "file_search_call", item.Item.Type)
+	assert.Equal(t, "completed", item.Item.Status)
+	assert.Equal(t, []string{"spring tide water"}, item.Item.Queries)
+	require.Len(t, item.Item.Results, 2)
+	first := item.Item.Results[0]
+	assert.Equal(t, "/files/1.txt", first.FileID)
+	assert.Equal(t, "Tides.txt", first.FileName)
+	assert.Equal(t, "High water is at seven.\nThe spring tide comes with the new moon.", first.Text)
+	assert.Greater(t, first.Score, item.Item.Results[1].Score)
+	assert.Less(t, first.Score, 1.0)
+}
+
+// TestRowS4_10FileRetrievalMayBeTheAnswer: the batch reports that passages from the user's files may be
+// shown unchanged. The tool learns only of files that it was granted.
+func TestRowS4_10FileRetrievalMayBeTheAnswer(t *testing.T) {
+	host := opened(t)
 	report, err := host.Execute(t.Context(), executor.Batch{
 		Files: []tool.File{
 			{Name: "Tides.txt", Path: "/files/1.txt", MIMEType: "text/plain", Bytes: int64(len(tides))},

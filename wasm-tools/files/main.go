@@ -23,7 +23,9 @@ type arguments struct {
 	ProjectID string `json:"project_id"` // which the host has resolved already
 	Path      string `json:"path"`
 	Content   string `json:"content"`
-	Append    bool   `json:"append"`
+	Encoding  string `json:"encoding"`
+	Mode      string `json:"mode"`
+	Pattern   string `json:"pattern"`
 	Recursive bool   `json:"recursive"`
 	Offset    int64  `json:"offset"`
 	MaxBytes  int64  `json:"max_bytes"`

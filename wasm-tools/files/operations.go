@@ -9,8 +9,8 @@ import (
 	"os"
 	"path"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/caisson-run/caisson/wasm-tools/files/charset"
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 )
@@ -34,52 +34,95 @@ func read(a arguments) (call.Result, error) {
 	if info.IsDir() {
 		return call.Result{}, errors.New("it is a directory; list it instead")
 	}
-	if _, err := file.Seek(a.Offset, io.SeekStart); err != nil {
-		return call.Result{}, err
-	}
-	bytes, err := io.ReadAll(io.LimitReader(file, cmp.Or(a.MaxBytes, 100_000)))
+	start, err := charset.Start(file)
 	if err != nil {
 		return call.Result{}, err
 	}
-	truncated := a.Offset+int64(len(bytes)) < info.Size()
-	if truncated {
-		bytes = plain.WholeRunes(bytes)
+	stored, err := charset.Of(a.Encoding, start)
+	if err != nil {
+		return call.Result{}, err
 	}
-	if !utf8.Valid(bytes) {
-		return call.Result{}, fmt.Errorf("it is not a text file (%d bytes)", info.Size())
+	offset := a.Offset
+	if offset == 0 && stored.Mark != "" && strings.HasPrefix(start, stored.Mark) {
+		offset = int64(len(stored.Mark))
 	}
-	text := string(bytes)
+	bytes, err := io.ReadAll(io.NewSectionReader(file, offset, cmp.Or(a.MaxBytes, 100_000)))
+	if err != nil {
+		return call.Result{}, err
+	}
+	truncated := offset+int64(len(bytes)) < info.Size()
+	text, used, err := stored.Decode(bytes, !truncated)
+	if err != nil {
+		return call.Result{}, fmt.Errorf("it is not a text file in %s (%d bytes)", stored.Name, info.Size())
+	}
+	if truncated && used == 0 {
+		return call.Result{}, errors.New("max_bytes is less than one character")
+	}
 	output := text
 	if truncated {
-		output += fmt.Sprintf("\n[cut: go on at offset %d of %d]", a.Offset+int64(len(bytes)), info.Size())
+		output += fmt.Sprintf("\n[cut: go on at offset %d of %d]", offset+int64(used), info.Size())
 	}
 	return call.Result{Output: output, Data: data{"path": a.Path, "content": text, "bytes": info.Size(), "truncated": truncated}}, nil
 }
 
 func write(a arguments) (call.Result, error) {
 	name := resolve(a.Path)
+	start := ""
+	if a.Mode == appending {
+		var err error
+		if start, err = startOfExisting(name); err != nil {
+			return call.Result{}, err
+		}
+	}
+	stored, err := charset.Of(a.Encoding, start)
+	if err != nil {
+		return call.Result{}, err
+	}
+	encoded, err := stored.Encode(a.Content)
+	if err != nil {
+		return call.Result{}, err
+	}
+	if start == "" {
+		encoded = stored.Mark + encoded
+	}
 	if parent := path.Dir(name); parent != project && strings.HasPrefix(parent, project+"/") {
 		if err := os.MkdirAll(parent, 0o777); err != nil {
 			return call.Result{}, err
 		}
 	}
 	flags, verb := os.O_WRONLY|os.O_CREATE|os.O_TRUNC, "wrote"
-	if a.Append {
+	if a.Mode == appending {
 		flags, verb = os.O_WRONLY|os.O_CREATE|os.O_APPEND, "appended"
 	}
 	file, err := os.OpenFile(name, flags, 0o666)
 	if err != nil {
 		return call.Result{}, err
 	}
-	_, err = io.WriteString(file, a.Content)
+	_, err = io.WriteString(file, encoded)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return call.Result{}, err
 	}
 	return call.Result{
-		Output: fmt.Sprintf("%s %d bytes to %s", verb, len(a.Content), a.Path),
-		Data:   data{"path": a.Path, "bytes": len(a.Content)},
+		Output: fmt.Sprintf("%s %d bytes to %s", verb, len(encoded), a.Path),
+		Data:   data{"path": a.Path, "bytes": len(encoded)},
 	}, nil
 }
+
+// startOfExisting is [charset.Start] for a file that need not exist.
+func startOfExisting(name string) (string, error) {
+	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	return charset.Start(file)
+}
+
+// appending is the mode that adds to a file. The other one, write, replaces it.
+const appending = "append"
 
 func remove(a arguments) (call.Result, error) {
 	name := resolve(a.Path)
@@ -114,7 +157,11 @@ type listing struct {
 func list(a arguments) (call.Result, error) {
 	found := listing{Path: a.Path, Entries: []entry{}}
 	top := resolve(a.Path)
-	err := fs.WalkDir(os.DirFS(top), ".", func(name string, d fs.DirEntry, err error) error {
+	wanted, err := patternOf(a.Pattern)
+	if err != nil {
+		return call.Result{}, err
+	}
+	err = fs.WalkDir(os.DirFS(top), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			if name == "." {
 				return err
@@ -127,12 +174,14 @@ func list(a arguments) (call.Result, error) {
 			}
 			return nil
 		}
-		if len(found.Entries) == maxEntries {
-			found.Truncated = true
-			return fs.SkipAll
+		if wanted.matches(name) {
+			if len(found.Entries) == maxEntries {
+				found.Truncated = true
+				return fs.SkipAll
+			}
+			found.Entries = append(found.Entries, describe(name, d))
 		}
-		found.Entries = append(found.Entries, describe(name, d))
-		if d.IsDir() && !a.Recursive {
+		if d.IsDir() && !a.Recursive && !wanted.isDeep() {
 			return fs.SkipDir
 		}
 		return nil
@@ -140,7 +189,11 @@ func list(a arguments) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	return call.Result{Output: found.text(), Data: found}, nil
+	output := found.text()
+	if len(found.Entries) == 0 && a.Pattern != "" && a.Pattern != "*" {
+		output = "(nothing matches " + plain.Line(a.Pattern, maxPattern) + ")"
+	}
+	return call.Result{Output: output, Data: found}, nil
 }
 
 func describe(name string, d fs.DirEntry) entry {

@@ -14,7 +14,7 @@ import (
 )
 
 func main() {
-	call.Main(search{do: caisson.Do, settings: provider.Settings{
+	call.Main(search{do: caisson.Do, progress: caisson.EmitProgress, settings: provider.Settings{
 		Provider: os.Getenv("WEB_SEARCH_PROVIDER"), SearXNG: os.Getenv("SEARXNG_URL"), HasSecret: caisson.SecretExists,
 	}}.answer)
 }
@@ -22,13 +22,14 @@ func main() {
 // search is the tool with what it needs from its host.
 type search struct {
 	do       provider.Doer
+	progress func(fraction float64, text string) error
 	settings provider.Settings
 }
 
 // arguments are the tool's arguments. An absent one is zero.
 type arguments struct {
 	Query     string `json:"query"`
-	Count     int    `json:"count"`
+	Count     int    `json:"max_results"`
 	Language  string `json:"language"`
 	Freshness string `json:"freshness"`
 }
@@ -45,6 +46,7 @@ func (s search) answer(a arguments) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
+	_ = s.progress(0, "asking "+chosen.Name) // nobody need watch
 	found, err := chosen.Search(s.do, provider.Query{Text: a.Query, Count: a.Count, Language: a.Language, Freshness: a.Freshness})
 	if err != nil {
 		return call.Result{}, fmt.Errorf("%s: %w", chosen.Name, err)

@@ -23,6 +23,7 @@ func TestRun(t *testing.T) {
 			do: func(caisson.Request) (*caisson.Response, error) {
 				return &caisson.Response{Status: 200, Body: []byte(body)}, nil
 			},
+			progress: func(float64, string) error { return caisson.ErrOutside },
 			settings: provider.Settings{HasSecret: func(name string) (bool, error) { return name == "TAVILY_API_KEY", nil }},
 		}
 	}
@@ -33,7 +34,7 @@ func TestRun(t *testing.T) {
 		output, err string
 	}{
 		{"results", answered(`{"results":[{"title":"One","url":"https://one.example/","content":"First.","published_date":"2026-01-01"},{"title":"","url":"https://two.example/","content":""}]}`),
-			`{"query":"x","count":5,"language":"en","freshness":"day"}`, "1. One\n   https://one.example/\n   published: 2026-01-01\n   First.\n2. (no title)\n   https://two.example/", ""},
+			`{"query":"x","max_results":5,"language":"en","freshness":"day"}`, "1. One\n   https://one.example/\n   published: 2026-01-01\n   First.\n2. (no title)\n   https://two.example/", ""},
 		{"none", answered(`{"results":[]}`), `{"query":"x"}`, "[nothing was found; try other words]", ""},
 		{"a broken answer", answered(`{`), `{"query":"x"}`, "", "tavily: its answer could not be read"},
 		{"no service", search{settings: provider.Settings{HasSecret: func(string) (bool, error) { return false, nil }}}, `{"query":"x"}`, "", "no search service is set up"},

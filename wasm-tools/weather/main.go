@@ -15,9 +15,9 @@ import (
 
 func main() { call.Main(answerWith(caisson.Do)) }
 
-// arguments are the tool's arguments: a place by its name or by its coordinates.
+// arguments are the tool's arguments: a place by its city or by its coordinates.
 type arguments struct {
-	Place     string   `json:"place"`
+	City      string   `json:"city"`
 	Latitude  *float64 `json:"latitude"`
 	Longitude *float64 `json:"longitude"`
 	Days      int      `json:"days"`
@@ -43,12 +43,12 @@ func answerWith(do forecast.Doer) func(arguments) (call.Result, error) {
 
 func (a arguments) where(do forecast.Doer) (forecast.Place, error) {
 	switch {
-	case a.Place != "" && (a.Latitude != nil || a.Longitude != nil):
-		return forecast.Place{}, errors.New("give either place or latitude and longitude, not both")
-	case a.Place != "":
-		return forecast.Find(do, a.Place)
+	case a.City != "" && (a.Latitude != nil || a.Longitude != nil):
+		return forecast.Place{}, errors.New("give either city or latitude and longitude, not both")
+	case a.City != "":
+		return forecast.Find(do, a.City)
 	case a.Latitude == nil || a.Longitude == nil:
-		return forecast.Place{}, errors.New("give place, such as Paris, or latitude and longitude")
+		return forecast.Place{}, errors.New("give city, such as Paris, or latitude and longitude")
 	}
 	return forecast.Place{Latitude: *a.Latitude, Longitude: *a.Longitude}, nil
 }

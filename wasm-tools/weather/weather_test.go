@@ -28,14 +28,14 @@ func TestRun(t *testing.T) {
 			"daily":{"time":["2026-03-01","2026-03-02"],"weather_code":[75,0],"temperature_2m_max":[0.5,null],"temperature_2m_min":[-4,null],"precipitation_sum":[12.25],"precipitation_probability_max":[100],"wind_speed_10m_max":[20]}}`)}, nil
 	}
 	for _, test := range []struct{ arguments, output, err string }{
-		{`{"place":"Oslo","days":2}`, "Oslo, Norway (times in Europe/Oslo)\n" +
+		{`{"city":"Oslo","days":2}`, "Oslo, Norway (times in Europe/Oslo)\n" +
 			"now (2026-03-01T12:15): slight snowfall, -1.5°C, humidity 90%, wind 10 km/h from N\n" +
 			"2026-03-01: heavy snowfall, -4 to 0.5°C, precipitation 12.25 mm (100%), wind up to 20 km/h\n" +
 			"2026-03-02: clear sky", ""},
 		{`{"latitude":0,"longitude":0}`, "0, 0 (times in Europe/Oslo)\n", ""},
-		{`{"place":"Oslo","latitude":1}`, "", "not both"},
-		{`{"longitude":1}`, "", "give place"},
-		{`{"place":"Bergen, Sweden"}`, "", `there is no "Bergen" in Sweden; write one of: Oslo, Norway`},
+		{`{"city":"Oslo","latitude":1}`, "", "not both"},
+		{`{"longitude":1}`, "", "give city"},
+		{`{"city":"Bergen, Sweden"}`, "", `there is no "Bergen" in Sweden; write one of: Oslo, Norway`},
 	} {
 		t.Run(test.arguments, func(t *testing.T) {
 			require.NoError(t, m.Parameters.Validate(t.Context(), []byte(test.arguments)))

@@ -27,7 +27,7 @@ const (
 // pageArguments are the arguments of fetch_page. An absent one is zero.
 type pageArguments struct {
 	URL      string `json:"url"`
-	Mode     string `json:"mode"`
+	Extract  string `json:"extract_type"`
 	MaxChars int    `json:"max_chars"`
 	Offset   int    `json:"offset"`
 	MaxLinks int    `json:"max_links"`
@@ -40,7 +40,7 @@ func (n network) fetchPage(a pageArguments) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	v := view{mode: cmp.Or(a.Mode, text), chars: cmp.Or(a.MaxChars, defaultChars), offset: a.Offset, links: cmp.Or(a.MaxLinks, defaultLinks), targets: a.Targets}
+	v := view{mode: cmp.Or(a.Extract, text), chars: cmp.Or(a.MaxChars, defaultChars), offset: a.Offset, links: cmp.Or(a.MaxLinks, defaultLinks), targets: a.Targets}
 	response, err := n.do(requestFor(address, patience))
 	shown, err := v.show(response, err)
 	if err != nil {
@@ -94,7 +94,7 @@ func (v view) show(response *caisson.Response, err error) (shown, error) {
 		return shown{}, err
 	}
 	if v.mode == links && !isHTML(p.Type) {
-		return shown{}, fmt.Errorf("it is %s, which has no links; use the mode text", p.Type)
+		return shown{}, fmt.Errorf("it is %s, which has no links; use extract_type text", p.Type)
 	}
 	return v.of(response, p), nil
 }

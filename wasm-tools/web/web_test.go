@@ -70,7 +70,7 @@ func ask(t *testing.T, s *site, tool, arguments string) answer {
 
 const address = "https://www.example.com/a"
 
-// fetch fetches a page with this body, with more arguments, such as `,"mode":"links"`.
+// fetch fetches a page with this body, with more arguments, such as `,"extract_type":"links"`.
 func fetch(t *testing.T, body, more string) answer {
 	t.Helper()
 	s := &site{pages: map[string]caisson.Result{address: html(address, body)}}
@@ -114,23 +114,23 @@ func TestReadingOn(t *testing.T) {
 }
 
 func TestFetchLinks(t *testing.T) {
-	a := fetch(t, `<a href=/b rel=next>B</a><a href=/c></a>`, `,"mode":"links"`)
+	a := fetch(t, `<a href=/b rel=next>B</a><a href=/c></a>`, `,"extract_type":"links"`)
 	assert.Equal(t, address+"\n\n- B <https://www.example.com/b> (next)\n- (no text) <https://www.example.com/c>", a.Output)
 	assert.JSONEq(t, `{"url":"`+address+`","status":200,"content_type":"text/html","title":"","truncated":false,"links":[
 		{"url":"https://www.example.com/b","text":"B","rel":"next"},{"url":"https://www.example.com/c","text":""}]}`, string(a.Data))
 
-	a = fetch(t, `<a href=/b>B</a><a href=/c>C</a>`, `,"mode":"links","max_links":1`)
+	a = fetch(t, `<a href=/b>B</a><a href=/c>C</a>`, `,"extract_type":"links","max_links":1`)
 	assert.Contains(t, a.Output, "[cut after 1 links]")
 	assert.Contains(t, string(a.Data), `"truncated":true`)
 
-	a = fetch(t, `no`, `,"mode":"links"`)
+	a = fetch(t, `no`, `,"extract_type":"links"`)
 	assert.Contains(t, a.Output, "[the page has no links]")
 	assert.Contains(t, string(a.Data), `"links":[]`)
 }
 
 func TestFetchStructure(t *testing.T) {
 	a := fetch(t, `<html lang=en><title>T</title><meta name=description content=D><meta property=og:type content=article>
-		<link rel=canonical href=/c><script type=application/ld+json>{"@type":"Article"}</script><h1>One</h1><h2>Two</h2><a href=/x>x</a>`, `,"mode":"structured"`)
+		<link rel=canonical href=/c><script type=application/ld+json>{"@type":"Article"}</script><h1>One</h1><h2>Two</h2><a href=/x>x</a>`, `,"extract_type":"structured"`)
 	assert.Equal(t, "T\n"+address+"\n\ndescription: D\nlanguage: en\ncanonical: https://www.example.com/c\nog:type: article\nlinks: 1\nblocks of JSON-LD: 1\n# One\n## Two\n\n# One\n\n## Two\n\nx", a.Output)
 	assert.JSONEq(t, `{"url":"`+address+`","status":200,"content_type":"text/html","title":"T","truncated":false,
 		"about":{"description":"D","language":"en","canonical":"https://www.example.com/c","meta":[{"name":"og:type","content":"article"}],"links":1,"excerpt":"# One\n\n## Two\n\nx"},
@@ -153,11 +153,11 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 		"denied":      {caisson.Result{Err: &caisson.Error{Status: caisson.Denied, Denial: denial}}, text, address + ": denied: network GET https://www.example.com/a: no grant names www.example.com"},
 		"slow":        {caisson.Result{Err: &caisson.Error{Status: caisson.Deadline}}, text, address + ": there was no answer in time; it may work later"},
 		"image":       {caisson.Result{Response: &caisson.Response{Status: 200, URL: address, Headers: [][2]string{{"Content-Type", "image/png"}}}}, text, address + ": it is image/png, which has no text that this tool can read"},
-		"no links":    {caisson.Result{Response: &caisson.Response{Status: 200, URL: address, Headers: [][2]string{{"Content-Type", "application/json"}}, Body: []byte("{}")}}, links, address + ": it is application/json, which has no links; use the mode text"},
+		"no links":    {caisson.Result{Response: &caisson.Response{Status: 200, URL: address, Headers: [][2]string{{"Content-Type", "application/json"}}, Body: []byte("{}")}}, links, address + ": it is application/json, which has no links; use extract_type text"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &site{pages: map[string]caisson.Result{address: test.result}}
-			assert.Equal(t, answer{Error: test.want}, ask(t, s, "fetch_page", `{"url":"`+address+`","mode":"`+test.mode+`"}`))
+			assert.Equal(t, answer{Error: test.want}, ask(t, s, "fetch_page", `{"url":"`+address+`","extract_type":"`+test.mode+`"}`))
 		})
 	}
 	for url, want := range map[string]string{
@@ -240,9 +240,9 @@ func TestLargePagesFitIntoOneResult(t *testing.T) {
 	list, err := json.Marshal(urls)
 	require.NoError(t, err)
 	for _, mode := range []string{text, links, structured} {
-		a := ask(t, s, "crawl_batch", fmt.Sprintf(`{"urls":%s,"mode":%q,"max_chars":20000}`, list, mode))
+		a := ask(t, s, "crawl_batch", fmt.Sprintf(`{"urls":%s,"extract_type":%q,"max_chars":20000}`, list, mode))
 		assert.True(t, a.Success, a.Error)
-		a = ask(t, s, "fetch_page", fmt.Sprintf(`{"url":%q,"mode":%q,"max_chars":200000,"max_links":500}`, urls[0], mode))
+		a = ask(t, s, "fetch_page", fmt.Sprintf(`{"url":%q,"extract_type":%q,"max_chars":200000,"max_links":500}`, urls[0], mode))
 		assert.True(t, a.Success, a.Error)
 	}
 }

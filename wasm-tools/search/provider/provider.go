@@ -24,7 +24,7 @@ type Doer func(caisson.Request) (*caisson.Response, error)
 // Query is what to search for. Fields other than Text are optional.
 type Query struct {
 	Text     string
-	Count    int    // maximum; zero: 10
+	Count    int    // maximum; zero: 5
 	Language string // such as en or pt-br
 	// Freshness is the maximum age of results: day, week, month or year.
 	Freshness string
@@ -51,7 +51,7 @@ type Provider struct {
 }
 
 const (
-	defaultCount = 10
+	defaultCount = 5
 	maxCount     = 20
 	// patience is the timeout of a request. It is shorter than the tool's own of ten seconds.
 	patience = 8 * time.Second

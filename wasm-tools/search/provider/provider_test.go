@@ -78,7 +78,7 @@ func TestSearch(t *testing.T) {
 		{
 			"tavily", provider.Settings{HasSecret: secrets("TAVILY_API_KEY"), SearXNG: "https://searx.example/"},
 			provider.Query{Text: `"x"`, Language: "de", Freshness: "year"},
-			`POST api.tavily.com/search {"query":"\"x\"","max_results":10,"time_range":"year"}`,
+			`POST api.tavily.com/search {"query":"\"x\"","max_results":5,"time_range":"year"}`,
 			[]provider.Result{{Title: "T", URL: "https://t.example/", Snippet: "A line and another", Published: "Mon, 02 Mar 2026 10:00:00 GMT"}},
 		},
 		{
