@@ -1,0 +1,100 @@
+package caisson_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson"
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/known"
+	"github.com/caisson-run/caisson/dialects/responses"
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// traceback is what Python prints about an exception that nothing catches.
+const traceback = "Traceback (most recent call last):\n  File \"tool.py\", line 3, in <module>\n    raise ValueError(\"no such city; try Oslo\")\nValueError: no such city; try Oslo\n"
+
+// failures are tools that fail in the way that is usual in their language, and the reason that each gives.
+// The one in the way of Python looks for /pyvenv.cfg as it starts, and the one in C for a file in /etc; no
+// grant covers either.
+var failures = []struct {
+	name, module, arguments string
+	reason                  string
+}{
+	{"python", "internal/guests/failing/failing.wasm", fmt.Sprintf(`{"log":%q,"code":1}`, traceback), "ValueError: no such city; try Oslo"},
+	{"c", "internal/guests/failing/c/failing.wasm", `{"city":"Ys"}`, `no such city: {"city":"Ys"}; try Oslo`},
+	{"go", "wasm-tools/calculator/calculator.wasm", `{"expression":"1 / 0"}`, "division by zero"},
+	{"go_panic", "internal/guests/failing/failing.wasm", `{"code":"one"}`, "panic: json: cannot unmarshal string into Go struct field"},
+}
+
+// TestModelsReadTheReason: whichever language a tool is written in and whichever provider the model is of, the
+// model reads the tool's own reason, whether the batch is streamed or not.
+func TestModelsReadTheReason(t *testing.T) {
+	root, err := guests.Compile(t.Context(), "internal/guests/failing", "wasm-tools/calculator")
+	require.NoError(t, err)
+	content, calls := map[string]string{}, []tool.Call{}
+	for _, f := range failures {
+		module, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f.module)))
+		require.NoError(t, err)
+		content[f.name+".wasm"] = string(module)
+		content[f.name+".tool.yaml"] = fmt.Sprintf("schema: caisson/v1\nname: %s\ndescription: Fails.\nmodule: {path: %[1]s.wasm}\nparameters: {type: object}\n", f.name)
+		calls = append(calls, tool.Call{ID: "call_" + f.name, Type: tool.FunctionCall, Function: tool.Function{Name: f.name, Arguments: f.arguments}})
+	}
+	host := open(t, caisson.Options{Tools: []string{files(t, content)}})
+
+	whole, err := host.Execute(t.Context(), executor.Batch{Calls: calls})
+	require.NoError(t, err)
+	var streamed []tool.Record
+	var events strings.Builder
+	shown := responses.NewEvents(responses.EventsOptions{})
+	_, err = host.Stream(t.Context(), executor.Batch{Calls: calls}, func(event tool.Event) bool {
+		if event.Record != nil {
+			streamed = append(streamed, *event.Record)
+		}
+		mapped, err := shown.Map(event)
+		require.NoError(t, err)
+		for _, e := range mapped {
+			require.NoError(t, dialects.WriteEvent(&events, e))
+		}
+		return true
+	})
+	require.NoError(t, err)
+
+	for i, f := range failures {
+		t.Run(f.name, func(t *testing.T) {
+			for name, records := range map[string][]tool.Record{"whole": whole.Records, "streamed": streamed} {
+				require.Len(t, records, len(failures), name)
+				record := records[i]
+				assert.Equal(t, tool.ToolFailed, record.Result.Kind, "%s: %s", name, record.Result.Error)
+				for _, d := range known.Dialects() {
+					written, err := d.Results([]tool.Record{record})
+					require.NoError(t, err)
+					assert.Equal(t, 1, strings.Count(read(t, d, written), f.reason), "%s, %s: %s", d.Name(), name, written)
+				}
+			}
+			quoted, err := json.Marshal(f.reason)
+			require.NoError(t, err)
+			assert.Contains(t, events.String(), strings.Trim(string(quoted), `"`))
+		})
+	}
+}
+
+// read returns what a model reads of the one result in a dialect's document: all of its texts.
+func read(t *testing.T, d dialects.Dialect, written json.RawMessage) string {
+	t.Helper()
+	answers, err := d.Answers(written)
+	require.NoError(t, err)
+	require.Len(t, answers.Outputs, 1, "%s", written)
+	result := answers.Outputs[0].Result
+	assert.False(t, result.Success, "%s: the model learns that the call failed", d.Name())
+	return result.Error + "\n" + result.Output + "\n" + string(result.Data)
+}
