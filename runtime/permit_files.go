@@ -104,7 +104,8 @@ func checkPart(toolName string, guest permission.GuestPath, denied []permission.
 // fileGrant is a grant and the parsed host directory that it names.
 type fileGrant struct {
 	manifests.FileGrant
-	host permission.HostTemplate
+	host  permission.HostTemplate
+	quota string // where the quota is written
 }
 
 // grantedFiles are the operator's grants, by guest path, with their rules.
@@ -119,7 +120,7 @@ type grantedFiles struct {
 func fileGrants(grants []manifests.FileGrant, module string) (grantedFiles, error) {
 	granted := grantedFiles{grants: map[permission.GuestPath]fileGrant{}}
 	for _, given := range grants {
-		grant := fileGrant{FileGrant: given}
+		grant := fileGrant{FileGrant: given, quota: given.Origin}
 		where := fmt.Sprintf("grant for %q", grant.Path)
 		if grant.Origin != "" {
 			where = fmt.Sprintf("%s: %s", grant.Origin, where)
@@ -167,6 +168,9 @@ func wider(a, b fileGrant) fileGrant {
 	given := a
 	if b.Access == manifests.AccessReadWrite && a.Access != manifests.AccessReadWrite {
 		given = b
+	}
+	if a.Quota != b.Quota && a.quota != b.quota {
+		given.quota = a.quota + " and " + b.quota
 	}
 	given.Quota.Bytes = narrower(a.Quota.Bytes, b.Quota.Bytes)
 	given.Quota.Files = narrower(a.Quota.Files, b.Quota.Files)
@@ -225,7 +229,7 @@ func fileAccess(toolName string, request manifests.FilePermission, grant fileGra
 
 func mountOf(guest permission.GuestPath, request manifests.FilePermission, grant fileGrant, access manifests.Access, reason string) files.Mount {
 	m := files.Mount{
-		Guest: guest, Host: grant.host, Access: access, Quota: files.Quota(grant.Quota),
+		Guest: guest, Host: grant.host, Access: access, Quota: files.Quota(grant.Quota), Grant: grant.quota,
 		Requested: request.Access, Granted: grant.Access,
 	}
 	if access == manifests.AccessRead && request.Access == manifests.AccessReadWrite && grant.Access == manifests.AccessReadWrite {

@@ -131,7 +131,8 @@ type HostCall struct {
 	Bytes    int64         `json:"bytes"`
 	Duration time.Duration `json:"time_ns"`
 	Allowed  bool          `json:"allowed"`
-	// Status is a short outcome: "ok", "denied", "404", "no such file or directory".
+	// Status is a short outcome: "ok", "denied", "404", "no such file or directory". If there is
+	// no space left, it says which limit left none, and where a quota is written.
 	Status string `json:"status"`
 	// Began is the start time, which lists are sorted by. It is not stored.
 	Began time.Time `json:"-"`

@@ -36,7 +36,17 @@ func (h *host) failureOf(record tool.Record) *failure {
 	case tool.Deadline, tool.Memory, tool.Output, tool.Fuel:
 		return failed(code, text, h.limitHints(name, kind)...)
 	}
-	return failed(code, text, alsoDenied(record.Denials)...)
+	return failed(code, text, append(alsoDenied(record.Denials), fullHints(record.HostCalls)...)...)
+}
+
+// fullHints names the limits that left no space for the tool's files.
+func fullHints(calls []tool.HostCall) (hints []string) {
+	for _, c := range calls {
+		if limit, full := strings.CutPrefix(c.Status, files.ErrNoSpace.Error()+": "); full {
+			hints = append(hints, fmt.Sprintf("there was no space left for %s: %s", c.Target, limit))
+		}
+	}
+	return hints[:min(len(hints), 3)]
 }
 
 // withoutLog returns the text of a failure without the end of the tool's log, if that is quoted in

@@ -45,6 +45,8 @@ type Error struct {
 
 	// cause is the host's error behind ErrIO. It may contain host paths.
 	cause error
+	// limit is what left no space, for the operator.
+	limit string
 }
 
 // Error returns the operation, the guest path, the sentinel's text and the rule of the receipt,

@@ -115,6 +115,9 @@ func statusOf(err error) string {
 	case own.Denial != nil:
 		return statusDenied
 	}
+	if own.limit != "" {
+		return own.Err.Error() + ": " + own.limit
+	}
 	return own.Err.Error()
 }
 

@@ -3,6 +3,7 @@ package files_test
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -99,7 +100,22 @@ func TestOperationsOfHandlesBelongToTheOpen(t *testing.T) {
 
 	c := openFile(t, d, "c", files.OpenOptions{Write: true, Create: true})
 	require.ErrorIs(t, errOf(c.Write(make([]byte, 101))), files.ErrNoSpace)
-	assert.Equal(t, "files.open /project/c 0 no space left", listed(t, view)[2])
+	assert.Equal(t, "files.open /project/c 0 no space left: the call may add 100B", listed(t, view)[2])
+}
+
+// TestFullQuotaNamesItsGrant to the operator, in the record and in the log; the guest has an error
+// number.
+func TestFullQuotaNamesItsGrant(t *testing.T) {
+	w := newWorld(t, "f = text")
+	mount := w.mount(manifests.AccessReadWrite)
+	mount.Quota, mount.Grant = files.Quota{Bytes: 1 << 20, Files: 1}, "caisson.yaml:14"
+	var log strings.Builder
+	view := openView(t, files.NewStore(files.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}), files.Limits{}, mount)
+	err := preopen(t, view, "/project").Mkdir("d")
+	require.ErrorIs(t, err, files.ErrNoSpace)
+	assert.EqualError(t, err, "mkdir /project/d: no space left")
+	assert.Equal(t, []string{"files.mkdir /project/d 0 no space left: the quota of 1MiB and 1 files, caisson.yaml:14"}, listed(t, view))
+	assert.Contains(t, log.String(), `path=/project/d limit="the quota of 1MiB and 1 files, caisson.yaml:14"`)
 }
 
 func TestRefusedWriteIsAnOperation(t *testing.T) {

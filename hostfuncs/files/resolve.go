@@ -2,6 +2,7 @@ package files
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"os"
@@ -259,15 +260,30 @@ func (p place) change(operation func() error) error {
 // the tracker's turn.
 func (p place) room(bytes manifests.Bytes, files int) error {
 	if bytes > p.view.limits.AddedBytes-p.view.added {
-		return p.err(ErrNoSpace)
+		return p.full(fmt.Sprintf("the call may add %s", p.view.limits.AddedBytes))
 	}
 	if err := p.mount.tracker.room(p.view.ctx, p.mount.root, p.mount.quota, bytes, files); err != nil {
 		if err == ErrNoSpace {
-			return p.err(ErrNoSpace)
+			return p.full(p.mount.quotaText())
 		}
 		return p.fail(err)
 	}
 	return nil
+}
+
+// full returns an [ErrNoSpace], and tells the operator which limit is reached.
+func (p place) full(limit string) error {
+	p.view.warn("no space left", p.op, p.guest, slog.String("limit", limit))
+	return &Error{Op: p.op, Path: shown(p.guest), Err: ErrNoSpace, limit: limit}
+}
+
+// quotaText describes the quota and names the grant that sets it.
+func (m *mount) quotaText() string {
+	text := fmt.Sprintf("the quota of %s and %d files", m.quota.Bytes, m.quota.Files)
+	if m.grant != "" {
+		text += ", " + m.grant
+	}
+	return text
 }
 
 // grew accounts for added bytes and files.
@@ -306,6 +322,9 @@ type Mount struct {
 	Host   permission.HostTemplate // the host directory
 	Access manifests.Access        // effective: both requested and granted
 	Quota  Quota
+	// Grant is where the operator wrote the quota, for display, such as "caisson.yaml:14". It may
+	// be empty.
+	Grant string
 
 	// Requested and Granted are the access that the manifest requests and the operator
 	// grants, or empty if not known. Receipts mention them. A missing directory named by a

@@ -144,7 +144,7 @@ func (v *View) mount(m Mount, values map[string]string) error {
 	}
 	opened := &mount{
 		guest: m.Guest.String(), writable: m.Access == manifests.AccessReadWrite, quota: m.Quota,
-		requested: m.Requested, granted: m.Granted, cut: m.Cut, parent: root, path: elements,
+		requested: m.Requested, granted: m.Granted, cut: m.Cut, grant: m.Grant, parent: root, path: elements,
 	}
 	err = v.enter(opened, false)
 	created := m.Access == manifests.AccessReadWrite || m.Granted == manifests.AccessReadWrite

@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// maxLogged is the maximum number of host errors that one call can log.
+// maxLogged is the maximum number of lines that one call can log.
 const maxLogged = 16
 
 // View is one call's view of the host's files. Create it with [Store.Open]. It must be closed.
@@ -55,7 +55,7 @@ type mount struct {
 	writable           bool
 	quota              Quota
 	requested, granted manifests.Access
-	cut                string
+	cut, grant         string
 	tracker            *tracker // nil while the directory is missing
 
 	// parent is the nearest directory that there is, and path leads from it to the missing one.
@@ -147,12 +147,17 @@ func (v *View) fail(op, guest string, err error) error {
 	case ErrDenied, ErrReadOnly:
 		return v.deny(sentinel, op, guest, ruleHost, wanted{})
 	case ErrIO:
-		if v.logged++; v.logged <= maxLogged {
-			v.store.logger.Warn("file operation failed on the host", slog.String("op", op), slog.String("path", shown(guest)), slog.Any("error", err))
-		}
+		v.warn("file operation failed on the host", op, guest, slog.Any("error", err))
 		return &Error{Op: op, Path: shown(guest), Err: ErrIO, cause: err}
 	}
 	return &Error{Op: op, Path: shown(guest), Err: sentinel}
+}
+
+// warn logs something for the operator, unless the call has logged too much.
+func (v *View) warn(message, op, guest string, detail slog.Attr) {
+	if v.logged++; v.logged <= maxLogged {
+		v.store.logger.Warn(message, slog.String("op", op), slog.String("path", shown(guest)), detail)
+	}
 }
 
 // maxSyncs is the maximum number of concurrent syncs of a store, including abandoned ones.
