@@ -17,21 +17,12 @@ type arguments struct {
 	Passages int    `json:"passages"`
 }
 
-// answer is the tool's result.
+// answer is the tool's result. Models read the output, and programs the data.
 type answer struct {
-	Success bool      `json:"success"`
-	Output  string    `json:"output,omitempty"`
-	Data    *found    `json:"data,omitempty"`
-	Content []content `json:"content,omitempty"`
-	Error   string    `json:"error,omitempty"`
-}
-
-// content is a part of a result: a passage, named by its file.
-type content struct {
-	Type     string `json:"type"`
-	Text     string `json:"text"`
-	Name     string `json:"name"`
-	MIMEType string `json:"mime_type"`
+	Success bool   `json:"success"`
+	Output  string `json:"output,omitempty"`
+	Data    *found `json:"data,omitempty"`
+	Error   string `json:"error,omitempty"`
 }
 
 func main() {
@@ -60,9 +51,5 @@ func run(in io.Reader, host host) answer {
 	if err != nil {
 		return answer{Error: err.Error()}
 	}
-	result := answer{Success: true, Output: f.text(), Data: &f}
-	for _, p := range f.Results {
-		result.Content = append(result.Content, content{"text", p.Text, p.File, "text/plain"})
-	}
-	return result
+	return answer{Success: true, Output: f.text(), Data: &f}
 }
